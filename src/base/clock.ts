@@ -1,0 +1,61 @@
+/**
+ * Time as a parameter. Everything that waits takes a `Clock`, so that tests and stories run in virtual time.
+ */
+export interface Clock {
+  /** Monotonic milliseconds, with fractions. */
+  now(): number;
+  /** Milliseconds since 1970-01-01T00:00:00Z. */
+  wall(): number;
+  /** Runs `run` once after `delayMs`. A timer never keeps the process alive. */
+  after(delayMs: number, run: () => void): Timer;
+}
+
+export interface Timer {
+  cancel(): void;
+}
+
+/** The machine's clock. */
+export const systemClock: Clock = {
+  now: () => performance.now(),
+  wall: () => Date.now(),
+  after(delayMs, run) {
+    const handle = setTimeout(run, delayMs);
+    handle.unref();
+    return { cancel: () => clearTimeout(handle) };
+  },
+};
+
+/** Repeats `run` every `periodMs`, the first time after one period, until cancelled. */
+export function every(clock: Clock, periodMs: number, run: () => void): Timer {
+  let timer: Timer;
+  let cancelled = false;
+  const again = (): void => {
+    timer = clock.after(periodMs, () => {
+      run();
+      if (!cancelled) again();
+    });
+  };
+  again();
+  return {
+    cancel() {
+      cancelled = true;
+      timer.cancel();
+    },
+  };
+}
+
+/** Waits `delayMs`; an aborted signal ends the wait early (the promise still resolves). */
+export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal?.aborted) return resolve();
+    const stop = (): void => {
+      timer.cancel();
+      resolve();
+    };
+    const timer = clock.after(delayMs, () => {
+      signal?.removeEventListener('abort', stop);
+      resolve();
+    });
+    signal?.addEventListener('abort', stop, { once: true });
+  });
+}

@@ -1,0 +1,39 @@
+import { randomFillSync } from 'node:crypto';
+
+/** Randomness as a parameter, so that tests can repeat a run. */
+export interface Random {
+  /** A uniformly drawn integer in [0, below); `below` at most 2^32. */
+  integer(below: number): number;
+}
+
+const pool = new Uint32Array(1024);
+let used = pool.length;
+
+/** From the operating system's generator: fit for ids and ports that an attacker must not guess. */
+export const secureRandom: Random = {
+  integer(below) {
+    // Rejection keeps every value equally likely: what lies above the last whole multiple is drawn again.
+    const limit = 0x1_0000_0000 - (0x1_0000_0000 % below);
+    for (;;) {
+      if (used === pool.length) {
+        randomFillSync(pool);
+        used = 0;
+      }
+      const word = pool[used++]!;
+      if (word < limit) return word % below;
+    }
+  },
+};
+
+/** A repeatable sequence (xorshift32), for tests and for shuffling where nobody gains by guessing. */
+export function seededRandom(seed: number): Random {
+  let state = seed | 0 || 0x9e3779b9;
+  return {
+    integer(below) {
+      state ^= state << 13;
+      state ^= state >>> 17;
+      state ^= state << 5;
+      return (state >>> 0) % below;
+    },
+  };
+}

@@ -1,0 +1,96 @@
+import type { Clock, Timer } from './clock.ts';
+
+interface Alarm {
+  readonly at: number;
+  readonly order: number;
+  readonly run: () => void;
+  cancelled: boolean;
+}
+
+/**
+ * A clock that stands still until told to go on. Alarms fire in order of time, then of setting; between two alarms
+ * pending promises settle, so that code under test sees the same interleaving as with the real clock.
+ */
+export class VirtualClock implements Clock {
+  #nowMs = 0;
+  #order = 0;
+  #alarms: Alarm[] = [];
+  readonly #wallStart: number;
+
+  /** @param wallStart what `wall()` says at the beginning, milliseconds since 1970. */
+  constructor(wallStart = Date.UTC(2026, 0, 1)) {
+    this.#wallStart = wallStart;
+  }
+
+  now(): number {
+    return this.#nowMs;
+  }
+
+  wall(): number {
+    return this.#wallStart + this.#nowMs;
+  }
+
+  after(delayMs: number, run: () => void): Timer {
+    const alarm: Alarm = { at: this.#nowMs + Math.max(0, delayMs), order: this.#order++, run, cancelled: false };
+    this.#alarms.push(alarm);
+    return {
+      cancel: () => {
+        alarm.cancelled = true;
+      },
+    };
+  }
+
+  /** How many alarms are still set. */
+  get pending(): number {
+    return this.#alarms.filter((alarm) => !alarm.cancelled).length;
+  }
+
+  /** Lets `durationMs` pass, firing what falls due and letting promises settle in between. */
+  async advance(durationMs: number): Promise<void> {
+    const end = this.#nowMs + durationMs;
+    await settle();
+    for (;;) {
+      const alarm = this.#next(end);
+      if (alarm === null) break;
+      this.#nowMs = Math.max(this.#nowMs, alarm.at);
+      alarm.run();
+      await settle();
+    }
+    this.#nowMs = end;
+  }
+
+  /** Lets time pass until `promise` settles, at most `limitMs`. */
+  async run<T>(promise: Promise<T>, limitMs = 24 * 3600 * 1000): Promise<T> {
+    let settled = false;
+    const mark = (): void => {
+      settled = true;
+    };
+    promise.then(mark, mark);
+    const end = this.#nowMs + limitMs;
+    await settle();
+    while (!settled) {
+      const alarm = this.#next(end);
+      if (alarm === null) throw new Error(`still waiting after ${limitMs} ms of virtual time`);
+      this.#nowMs = Math.max(this.#nowMs, alarm.at);
+      alarm.run();
+      await settle();
+    }
+    return promise;
+  }
+
+  #next(end: number): Alarm | null {
+    this.#alarms = this.#alarms.filter((alarm) => !alarm.cancelled);
+    let first: Alarm | null = null;
+    for (const alarm of this.#alarms) {
+      if (alarm.at > end) continue;
+      if (first === null || alarm.at < first.at || (alarm.at === first.at && alarm.order < first.order)) first = alarm;
+    }
+    if (first !== null) this.#alarms.splice(this.#alarms.indexOf(first), 1);
+    return first;
+  }
+}
+
+/** Lets chains of already resolvable promises run dry. */
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 3; turn++) await new Promise<void>((resolve) => setImmediate(resolve));
+}

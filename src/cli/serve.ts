@@ -1,0 +1,255 @@
+import { existsSync, globSync, readFileSync, statSync, unlinkSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { dirname, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { systemClock } from '../base/clock.ts';
+import { makeLog } from '../base/log.ts';
+import { Problem, problemsIn } from '../base/problem.ts';
+import { secureRandom } from '../base/random.ts';
+import { stdoutLines } from '../base/stdout.ts';
+import { parseCorefile, type ParseOutput } from '../corefile/parse.ts';
+import { Collection } from '../metrics/collection.ts';
+import { plugins } from '../plugins/order.ts';
+import { Server } from '../server/server.ts';
+import { threadPort } from '../server/worker-ports.ts';
+import { EXIT, type Command, type Io } from './command.ts';
+import { goFlags, type FlagTable } from './go-flags.ts';
+import { processSamples } from './process-samples.ts';
+import { coreVersion, versionText } from './version.ts';
+
+const flags = {
+  conf: { kind: 'text', help: 'Corefile to load (default "Corefile"; stdin reads a pipe)' },
+  'dns.port': { kind: 'number', help: 'default port (default 53)' },
+  p: { kind: 'number', help: 'default port, short' },
+  pidfile: { kind: 'text', help: 'path to write the pid file' },
+  plugins: { kind: 'switch', help: 'list the plugins' },
+  quiet: { kind: 'switch', help: 'no start-up lines' },
+  version: { kind: 'switch', help: 'show the version' },
+  example: { kind: 'switch', help: 'serve the example cluster on 127.0.0.1:1053' },
+  workers: { kind: 'number', help: 'threads that answer (default: one, two from four cores on)' },
+  transport: { kind: 'text', help: 'UDP: auto, batched (recvmmsg/sendmmsg) or plain' },
+} as const satisfies FlagTable;
+
+const help = `ndots serve: cluster DNS server, in place of coredns
+
+  ndots serve --example                  the example cluster on 127.0.0.1:1053
+  ndots serve -conf /etc/coredns/Corefile
+  ndots serve -conf Corefile -dns.port 1053
+
+Flags (Go style: -flag value, -flag=value, --flag value):
+${Object.entries(flags)
+  .map(([name, { help: text }]) => `  -${name.padEnd(12)} ${text}`)
+  .join('\n')}
+
+SIGTERM and SIGINT end it (lameduck, then what is in flight); SIGUSR1 loads the Corefile anew; a Corefile that cannot
+be served leaves the one before in place.
+`;
+
+export const serve: Command = {
+  name: 'serve',
+  summary: 'cluster DNS server; reads a Corefile, takes the flags of coredns',
+  help,
+  options: Object.keys(flags).map((name) => `-${name}`),
+  run,
+};
+
+/** What an absent or empty Corefile stands for. */
+const BUILT_IN = '.:{port} {\n    whoami\n    log\n}\n';
+
+async function run(words: readonly string[], io: Io): Promise<number> {
+  const { values, extra, problem } = goFlags(flags, words);
+  if (problem !== null) {
+    io.err(`${problem}\nUsage: ndots serve --help\n`);
+    return EXIT.usage;
+  }
+  if (extra.length > 0) {
+    io.err(`extra command line arguments: [${extra.join(' ')}]\n`);
+    return EXIT.no;
+  }
+  if (values.version === true) {
+    io.out(versionText());
+    return EXIT.ok;
+  }
+  if (values.plugins === true) {
+    io.out(`Server types:\n  dns\n\nOther plugins:\n${[...plugins].map(({ name }) => `  dns.${name}`).toSorted().join('\n')}\n`);
+    return EXIT.ok;
+  }
+  const transport = values.transport ?? 'auto';
+  if (transport !== 'auto' && transport !== 'batched' && transport !== 'plain') {
+    io.err(`-transport takes auto, batched or plain, not '${transport}'\n`);
+    return EXIT.usage;
+  }
+  const example = values.example === true ? fileURLToPath(new URL('../../examples/Corefile', import.meta.url)) : null;
+  const dnsPort = values.p ?? values['dns.port'] ?? 53;
+  const source = await corefileSource(example ?? values.conf, dnsPort, io);
+  const lines = stdoutLines();
+  const log = makeLog(lines.write);
+  const collection = new Collection();
+  collection.sample(processSamples(coreVersion));
+  let end = (_code: number): void => undefined;
+  const ended = new Promise<number>((resolve) => {
+    end = resolve;
+  });
+  const server = new Server({
+    plugins,
+    collection,
+    log,
+    clock: systemClock,
+    random: secureRandom,
+    env: io.env,
+    folder: source.folder,
+    workers: values.workers ?? (availableParallelism() >= 4 ? 2 : 1),
+    load: () => load(source, dnsPort, io.env),
+    spawn: (id) =>
+      threadPort({ id, transport, pluginsModule: new URL(import.meta.resolve('../plugins/order.ts')).href }),
+    onFatal: (text) => {
+      lines.write(`[FATAL] ${text}`);
+      lines.flush();
+      end(EXIT.no);
+    },
+  });
+  try {
+    await server.start();
+  } catch (error) {
+    const problems = problemsIn(error);
+    if (problems === null) throw error;
+    lines.flush();
+    for (const each of problems) io.err(`${each.print()}\n`);
+    return EXIT.no;
+  }
+  if (values.quiet !== true) {
+    for (const line of startLines(server)) lines.write(line);
+    lines.write(versionText().trimEnd());
+  }
+  if (example !== null) lines.write(tryLines());
+  lines.flush();
+  if (values.pidfile !== undefined) writePid(values.pidfile);
+  const stopWatching = onSignals(server, log, end);
+  // Workers and HTTP servers do not keep the process alive by themselves: this timer does, until the end.
+  const alive = setInterval(() => undefined, 1 << 30);
+  const code = await ended;
+  clearInterval(alive);
+  stopWatching();
+  await server.stop();
+  if (values.pidfile !== undefined) unlinkQuietly(values.pidfile);
+  lines.flush();
+  // Threads parked in the kernel would keep the process; everything is closed and written by now.
+  process.exit(code);
+}
+
+interface CorefileSource {
+  /** As named to people and in messages. */
+  readonly file: string;
+  readonly folder: string;
+  /** Fixed text (stdin, built-in), or null: read the file. */
+  readonly text: string | null;
+}
+
+async function corefileSource(conf: string | undefined, port: number, io: Io): Promise<CorefileSource> {
+  const folder = process.cwd();
+  if (conf === 'stdin') return { file: 'stdin', folder, text: await io.stdin() };
+  const file = conf ?? 'Corefile';
+  if (conf === undefined && !existsSync(file)) {
+    return { file: 'Corefile', folder, text: BUILT_IN.replace('{port}', String(port)) };
+  }
+  return { file, folder: dirname(resolve(file)), text: null };
+}
+
+function load({ file, folder, text }: CorefileSource, dnsPort: number, env: Io['env']): ParseOutput {
+  const read = text ?? readCorefile(file);
+  return parseCorefile({
+    file,
+    text: read.trim() === '' ? BUILT_IN.replace('{port}', String(dnsPort)) : read,
+    dnsPort,
+    env,
+    directives: plugins.flatMap(({ name, syntax }) => [name, ...Object.keys(syntax.formerly)]),
+    readFile: (path) => readFileSync(resolve(folder, path), 'utf8'),
+    glob: (pattern) => globSync(pattern, { cwd: folder }).toSorted().map((path) => resolve(folder, path)),
+  });
+}
+
+function readCorefile(file: string): string {
+  try {
+    if (statSync(file).isDirectory()) throw Object.assign(new Error('is a directory'), { code: 'EISDIR' });
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new Problem({
+      code: 'corefile-unreadable',
+      text: `loading Caddyfile via flag: open ${file}: ${(error as Error).message}`,
+      hint: 'The Corefile named by -conf could not be read.',
+      remedy: `Check the path: ls -l ${file}`,
+      cause: error,
+    });
+  }
+}
+
+/** CoreDNS's list of what is served: `zone:port`, with the scheme unless it is plain DNS, with the address if bound. */
+function startLines(server: Server): readonly string[] {
+  const lines = server.endpoints.flatMap(({ scheme, address, port, zones }) =>
+    zones.map(({ zone }) => {
+      const where = scheme === 'dns' ? '' : `${scheme}://`;
+      return `${where}${zone}:${port}${address === '' ? '' : ` on ${address}`}`;
+    }),
+  );
+  return [...new Set(lines)].toSorted();
+}
+
+function tryLines(): string {
+  return [
+    '',
+    'The example cluster is served on 127.0.0.1:1053, metrics on http://127.0.0.1:9153/metrics. Try:',
+    '  dig @127.0.0.1 -p 1053 backend.critical-app.svc.cluster.local',
+    '  dig @127.0.0.1 -p 1053 +noall +answer db.critical-app.svc.cluster.local SRV',
+    '  dig @127.0.0.1 -p 1053 -x 172.17.0.4 +short',
+    'The objects are in examples/cluster: change one and ask again. Ctrl-C ends.',
+    '',
+  ].join('\n');
+}
+
+function onSignals(server: Server, log: ReturnType<typeof makeLog>, end: (code: number) => void): () => void {
+  let interrupted = false;
+  const handlers: Readonly<Record<string, () => void>> = {
+    SIGINT: () => {
+      if (interrupted) process.exit(2);
+      interrupted = true;
+      log.info('SIGINT: Shutting down');
+      end(EXIT.ok);
+    },
+    SIGTERM: () => {
+      log.info('SIGTERM: Shutting down servers then terminating');
+      end(EXIT.ok);
+    },
+    SIGQUIT: () => process.exit(0),
+    SIGHUP: () => log.info('SIGHUP: Ignored'),
+    SIGUSR1: () => {
+      log.info('SIGUSR1: Reloading');
+      void server.reload();
+    },
+    SIGUSR2: () => log.info('SIGUSR2: Ignored (replace the process instead)'),
+  };
+  for (const [signal, handler] of Object.entries(handlers)) process.on(signal, handler);
+  return () => {
+    // A second SIGINT still ends the process at once.
+    for (const [signal, handler] of Object.entries(handlers)) if (signal !== 'SIGINT') process.off(signal, handler);
+  };
+}
+
+function writePid(file: string): void {
+  try {
+    writeFileSync(file, `${process.pid}\n`);
+  } catch (error) {
+    throw new Problem({
+      code: 'pidfile-not-written',
+      text: `could not write pid file: ${(error as Error).message}`,
+      remedy: `Check that the folder of ${file} exists and may be written.`,
+    });
+  }
+}
+
+function unlinkQuietly(file: string): void {
+  try {
+    unlinkSync(file);
+  } catch {
+    // Someone else removed it: that is what was wanted.
+  }
+}

@@ -1,0 +1,28 @@
+import { readFileSync } from 'node:fs';
+import { EXIT, type Command } from './command.ts';
+
+const manifest = JSON.parse(
+  readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
+) as { readonly version: string };
+
+/** The version of ndots. */
+export const coreVersion: string = manifest.version;
+
+/** What `-version` prints: CoreDNS's two lines with our names. */
+export function versionText(): string {
+  return `ndots-${coreVersion}\n${process.platform}/${process.arch}, node${process.version}\n`;
+}
+
+export const version: Command = {
+  name: 'version',
+  summary: 'version, runtime, and which transports this machine gives',
+  help: 'ndots version: version, runtime, and which transports this machine gives\n',
+  options: [],
+  async run(_words, io) {
+    const { batchedUdp } = await import('../net/open.ts');
+    io.out(versionText());
+    const found = batchedUdp();
+    io.out(`UDP: ${found.available ? 'batched (recvmmsg/sendmmsg)' : `plain (${found.reason})`}\n`);
+    return EXIT.ok;
+  },
+};

@@ -1,0 +1,75 @@
+import { parseProblem } from './problems.ts';
+import type { Report } from './report.ts';
+import type { Token } from './tree.ts';
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface Substituted {
+  readonly text: string;
+  /** Variables that have no value: they became nothing. */
+  readonly unset: readonly string[];
+  /** A reference right behind a brace: probably text of a Go template (`{{$x}}`). */
+  readonly template: boolean;
+  /** The values refer to each other without end, or grow beyond all bounds; the text is left as it was. */
+  readonly endless: boolean;
+}
+
+/** Far more references than anybody writes into one word. */
+const mostRounds = 1000;
+const mostCharacters = 1 << 20;
+
+/**
+ * Replaces `{%NAME%}`, then `{$NAME}`. A name of no letters (`{$}`) ends the replacing and stays. A value is searched for
+ * references again.
+ */
+export function substitute(text: string, env: Environment): Substituted {
+  const unset: string[] = [];
+  let result = text;
+  let template = false;
+  for (const [open, close] of [
+    ['{%', '%}'],
+    ['{$', '}'],
+  ] as const) {
+    for (let round = 0; ; round++) {
+      const start = result.indexOf(open);
+      const end = start < 0 ? -1 : result.indexOf(close, start);
+      if (end <= start + open.length) break;
+      const name = result.slice(start + open.length, end);
+      const value = Object.hasOwn(env, name) ? env[name] : undefined;
+      const pieces = result.split(result.slice(start, end + close.length));
+      const size = result.length + (pieces.length - 1) * (value ?? '').length;
+      if (round === mostRounds || size > mostCharacters) {
+        return { text, unset, template, endless: true };
+      }
+      if (value === undefined) unset.push(name);
+      if (start > 0 && result[start - 1] === '{') template = true;
+      result = pieces.join(value ?? '');
+    }
+  }
+  return { text: result, unset, template, endless: false };
+}
+
+/** The token's text with its references replaced; what looks wrong about them is reported. */
+export function textOf({ text, place }: Token, env: Environment, report: Report): string {
+  if (!text.includes('{$') && !text.includes('{%')) return text;
+  const found = substitute(text, env);
+  if (found.endless) {
+    report.problem(
+      parseProblem(place, 'environment variables refer to each other without end', {
+        code: 'environment-endless',
+      }),
+    );
+  }
+  if (found.template) {
+    report.warning(place, 'what stands between {$ and } is taken for an environment variable', {
+      code: 'environment-template',
+      remedy: 'In a template write {{ $x }}, with blanks.',
+    });
+  } else if (found.unset.length > 0) {
+    const names = [...new Set(found.unset)].join(', ');
+    report.warning(place, `environment variable ${names} is not set: nothing takes its place`, {
+      code: 'environment-unset',
+    });
+  }
+  return found.text;
+}

@@ -1,0 +1,229 @@
+import { dirname, isAbsolute, join } from 'node:path';
+
+import type { Place } from '../base/problem.ts';
+import { lex } from './lex.ts';
+import type { Lexed, RawToken } from './lex.ts';
+import { parseProblem } from './problems.ts';
+import type { Advice } from './problems.ts';
+import type { Report } from './report.ts';
+
+/** Where imported text comes from. */
+export interface Files {
+  /** The text of a file; throws an error whose `code` says why (`ENOENT`, `EISDIR`, …). */
+  readFile(path: string): string;
+  /** The files that fit a pattern with at most one `*` and one `?`, in order. */
+  glob(pattern: string): readonly string[];
+}
+
+/** CoreDNS's caps, which end imports that go round in a circle; the last one bounds what imports in imports can multiply to. */
+export const mostSnippetImports = 10_000;
+export const mostFileImports = 100_000;
+export const mostTokens = 1_000_000;
+
+interface Frame {
+  readonly tokens: readonly RawToken[];
+  next: number;
+  readonly imported: boolean;
+}
+
+/**
+ * The words of a Corefile in the order in which they count: an `import` gives way to the words of its snippet or files, as a
+ * stack of sources, so nothing is copied. The end of an import is the end of a line.
+ */
+export class TokenStream {
+  readonly #stack: Frame[];
+  readonly #files: Files;
+  readonly #report: Report;
+  readonly #snippets = new Map<string, readonly RawToken[]>();
+  readonly #lexed = new Map<string, Lexed>();
+  /** All files read so far, the Corefile first. */
+  readonly filesRead: string[];
+  /** The last word that was taken. */
+  last: RawToken;
+  #snippetImports = 0;
+  #fileImports = 0;
+  #taken = 0;
+  #full = false;
+
+  constructor(file: string, text: string, files: Files, report: Report) {
+    const { tokens, warnings } = lex(text, file);
+    report.warnings(warnings);
+    this.#stack = [{ tokens, next: 0, imported: false }];
+    this.#files = files;
+    this.#report = report;
+    this.filesRead = [file];
+    const place = { file, line: 1, column: 1 };
+    this.last = { text: '', place, quoted: false, first: true };
+  }
+
+  /** The next word, or null at the end of everything. */
+  peek(): RawToken | null {
+    if (this.#full) return null;
+    for (let frame = this.#stack.at(-1); frame !== undefined; frame = this.#stack.at(-1)) {
+      if (frame.next < frame.tokens.length) return frame.tokens[frame.next]!;
+      this.#stack.pop();
+    }
+    return null;
+  }
+
+  /** The next word if it stands on the same line as the one before. */
+  peekOnLine(): RawToken | null {
+    const token = this.peek();
+    return token === null || this.#begins(token) ? null : token;
+  }
+
+  /** Whether the next word begins a line. */
+  atLineStart(): boolean {
+    const token = this.peek();
+    return token !== null && this.#begins(token);
+  }
+
+  #begins(token: RawToken): boolean {
+    const frame = this.#stack.at(-1)!;
+    return token.first || (frame.imported && frame.next === 0);
+  }
+
+  /** Takes the next word; there must be one. */
+  take(): RawToken {
+    const token = this.peek()!;
+    this.#stack.at(-1)!.next++;
+    this.last = token;
+    if (++this.#taken === mostTokens) {
+      this.#full = true;
+      this.#refuse(token.place, `imports expand to more than ${mostTokens} words`, {
+        code: 'import-too-large',
+      });
+    }
+    return token;
+  }
+
+  /** Whether the stream was ended early, with a problem: its end says nothing about the file. */
+  get cut(): boolean {
+    return this.#full;
+  }
+
+  skipLine(): void {
+    while (this.peekOnLine() !== null) this.take();
+  }
+
+  /** Makes a snippet known to the imports below; false if there is one of that name. */
+  defineSnippet(name: string, tokens: readonly RawToken[]): boolean {
+    if (this.#snippets.has(name)) return false;
+    this.#snippets.set(name, tokens);
+    return true;
+  }
+
+  /** Takes an `import` line (`import` is the next word) and goes on with the words it stands for. */
+  import(substituted: (token: RawToken) => string): void {
+    const at = this.take();
+    if (this.peekOnLine() === null) {
+      this.#refuse(at.place, "Wrong argument count or unexpected line ending after 'import'", {
+        code: 'argument-count',
+        remedy: 'import takes the name of a snippet or a file.',
+      });
+      return;
+    }
+    const pattern = this.take();
+    const name = substituted(pattern);
+    const surplus = this.peekOnLine();
+    if (name === '') this.#refuse(pattern.place, 'Import requires a non-empty filepath');
+    else if (surplus !== null) {
+      this.#refuse(surplus.place, 'Import takes only one argument (glob pattern or file)');
+    } else this.#importNamed(name, pattern.place);
+    if (surplus !== null) this.skipLine();
+  }
+
+  #importNamed(name: string, place: Place): void {
+    const snippet = this.#snippets.get(name);
+    if (snippet !== undefined) {
+      if (++this.#snippetImports > mostSnippetImports) {
+        this.#tooDeep(place, `maximum snippet import depth (${mostSnippetImports}) exceeded`, name);
+      } else this.#push(snippet);
+      return;
+    }
+    if (++this.#fileImports > mostFileImports) {
+      this.#tooDeep(place, `maximum file import depth (${mostFileImports}) exceeded`, name);
+      return;
+    }
+    const matches = this.#matches(name, place);
+    // The first file comes to lie on top of the stack.
+    for (const { path, literal } of matches.toReversed()) {
+      const tokens = this.#read(path, literal ? name : null, place);
+      if (tokens !== null) this.#push(tokens);
+    }
+  }
+
+  #push(tokens: readonly RawToken[]): void {
+    // What has been read to its end leaves the stack first, so that a circle does not pile up.
+    this.peek();
+    if (tokens.length > 0) this.#stack.push({ tokens, next: 0, imported: true });
+  }
+
+  #matches(name: string, place: Place): readonly { path: string; literal: boolean }[] {
+    const pattern = isAbsolute(name) ? name : join(dirname(place.file), name);
+    const many = (mark: string): boolean => pattern.split(mark).length > 2;
+    if (many('*') || many('?') || (pattern.includes('[') && pattern.includes(']'))) {
+      const text = `Glob pattern may only contain one wildcard (*), but has others: ${pattern}`;
+      this.#refuse(place, text, { code: 'import-pattern' });
+      return [];
+    }
+    if (pattern.includes('[')) {
+      const text = `Failed to use import pattern ${name}: syntax error in pattern`;
+      this.#refuse(place, text, { code: 'import-pattern' });
+      return [];
+    }
+    if (!/[*?\]]/.test(pattern)) return [{ path: pattern, literal: true }];
+    const found = this.#files.glob(pattern);
+    if (found.length === 0) {
+      this.#report.warning(place, `No files matching import glob pattern: ${name}`, {
+        code: 'import-nothing',
+      });
+    }
+    return found.map((path) => ({ path, literal: false }));
+  }
+
+  #read(path: string, name: string | null, place: Place): readonly RawToken[] | null {
+    const known = this.#lexed.get(path);
+    if (known !== undefined) return known.tokens;
+    let text: string;
+    try {
+      text = this.#files.readFile(path);
+    } catch (error) {
+      this.#unreadable(path, name, place, error);
+      return null;
+    }
+    const lexed = lex(text, path);
+    this.#lexed.set(path, lexed);
+    this.#report.warnings(lexed.warnings);
+    this.filesRead.push(path);
+    return lexed.tokens;
+  }
+
+  #unreadable(path: string, name: string | null, place: Place, error: unknown): void {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    if (code === 'ENOENT' && name !== null) {
+      this.#refuse(place, `File to import not found: ${name}`, {
+        code: 'import-not-found',
+        hint: `There is no file ${path}, and no snippet of that name above this line.`,
+        remedy: 'A snippet has to be defined above the line that imports it.',
+      });
+      return;
+    }
+    const reason =
+      code === 'EISDIR' ? 'is a directory' : error instanceof Error ? error.message : String(error);
+    this.#refuse(place, `Could not import ${path}: ${reason}`, { code: 'import-unreadable' });
+  }
+
+  #tooDeep(place: Place, text: string, name: string): void {
+    // The circle has no end: whatever else is on the stack belongs to it.
+    this.#full = true;
+    this.#refuse(place, text, {
+      code: 'import-circle',
+      hint: `'${name}' is imported again and again: most likely it imports itself.`,
+    });
+  }
+
+  #refuse(place: Place, text: string, advice: Advice = {}): void {
+    this.#report.problem(parseProblem(place, text, advice));
+  }
+}

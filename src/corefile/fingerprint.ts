@@ -1,0 +1,31 @@
+import { createHash } from 'node:crypto';
+
+import type { Problem } from '../base/problem.ts';
+import type { Directive, Property, ServerBlock, Token } from './tree.ts';
+
+/**
+ * SHA-512 (hex) over what the blocks say: the words and where lines and braces begin and end, but neither places, white space
+ * nor comments. What could not be read counts by its problems, so that every edit of a broken file is seen.
+ */
+export function fingerprint(blocks: readonly ServerBlock[], problems: readonly Problem[]): string {
+  const hash = createHash('sha512');
+  const words = (kind: string, texts: readonly string[]): void => {
+    hash.update(JSON.stringify([kind, ...texts]));
+  };
+  const line = (name: Token, { args, block }: Directive | Property): void => {
+    words('line', [name.text, ...args.map(({ text }) => text)]);
+    if (block === null) return;
+    words('open', []);
+    for (const property of block) line(property.name, property);
+    words('close', []);
+  };
+  for (const { keys, directives } of blocks) {
+    words(
+      'block',
+      keys.map(({ text, port }) => `${text} ${port}`),
+    );
+    for (const directive of directives) line(directive.at, directive);
+  }
+  for (const { message } of problems) words('problem', [message]);
+  return hash.digest('hex');
+}

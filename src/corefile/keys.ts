@@ -1,0 +1,55 @@
+import type { Problem } from '../base/problem.ts';
+import { blockProblem, meant, warning } from './problems.ts';
+import type { Key, Scheme, Token } from './tree.ts';
+import { followsPreferredSyntax, schemes, splitAddress, splitScheme } from './zones.ts';
+
+const schemePorts: Readonly<Record<Exclude<Scheme, 'dns'>, number>> = {
+  tls: 853,
+  quic: 853,
+  grpc: 443,
+  https: 443,
+  https3: 443,
+};
+
+export interface ParsedKey {
+  /** Several for a CIDR between two label boundaries; none if there is a problem. */
+  readonly keys: readonly Key[];
+  readonly problem: Problem | null;
+  readonly warnings: readonly Problem[];
+}
+
+/** Reads one address of a server block: `[scheme://]zone[:port]`. */
+export function parseKey(token: Token, dnsPort: number): ParsedKey {
+  const { text, place } = token;
+  const { scheme, rest } = splitScheme(text);
+  const refused = (why: string, remedy: string | null = null): ParsedKey => ({
+    keys: [],
+    problem: blockProblem(place, why, { remedy }),
+    warnings: [],
+  });
+  if (scheme === 'unix') return refused(`unix:// is no transport to serve on: ${text}`);
+  const address = splitAddress(rest);
+  if ('wrong' in address) return refused(address.wrong, remedyFor(rest));
+  const port = address.port ?? (scheme === 'dns' ? dnsPort : schemePorts[scheme]);
+  if (port < 0 || port > 65535) return refused(`invalid port in ${text}`);
+  const keys = address.zones.map((zone) => ({ text, place, scheme, zone, port }));
+  return { keys, problem: null, warnings: remarks(token, keys) };
+}
+
+function remedyFor(address: string): string | null {
+  return /^:\d*$/.test(address) ? `Write the zone too; the root zone is '.${address}'.` : null;
+}
+
+function remarks({ text, place }: Token, keys: readonly Key[]): readonly Problem[] {
+  const odd = keys.filter(({ zone }) => !followsPreferredSyntax(zone));
+  const unknown = /^([a-z0-9+.-]+):\/\//i.exec(text)?.[1];
+  const foreign = unknown !== undefined && keys.some(({ zone }) => zone.includes('://'));
+  return odd.slice(0, 1).map(({ zone }) =>
+    warning(place, `Domain ${JSON.stringify(zone)} does not follow RFC1035 preferred syntax`, {
+      code: 'zone-unusual',
+      hint: foreign
+        ? `'${unknown}' is no scheme. ${meant(unknown, schemes) ?? `Known: ${schemes.slice(0, -1).join(', ')}.`}`
+        : null,
+    }),
+  );
+}

@@ -1,0 +1,197 @@
+import type { Place, Problem } from '../base/problem.ts';
+import { warning } from './problems.ts';
+import type { Advice } from './problems.ts';
+import type { Token } from './tree.ts';
+
+/** A token as it stands in its file: environment references are still in it. */
+export interface RawToken extends Token {
+  /** Whether it is the first one on its line. */
+  readonly first: boolean;
+}
+
+export interface Lexed {
+  readonly tokens: readonly RawToken[];
+  readonly warnings: readonly Problem[];
+}
+
+/**
+ * Cuts a text into words. A word that begins with `"` runs to the next `"` that has no backslash before it, over line ends if
+ * need be; only `\"` is an escape. `#` at the beginning of a word starts a comment up to the end of the line; inside a word it
+ * hides the rest of that word only, and what follows the next blank counts again, which surprises everybody: it is reported.
+ * Time and memory grow with the text's length, whatever it holds.
+ */
+export function lex(text: string, file: string): Lexed {
+  return new Lexer(text, file).run();
+}
+
+class Lexer {
+  readonly #text: string;
+  readonly #file: string;
+  readonly #tokens: RawToken[] = [];
+  readonly #warnings: Problem[] = [];
+  #at = 0;
+  #line = 1;
+  #lineStart = 0;
+  /** The line on which the last token ended. */
+  #lastLine = 0;
+
+  constructor(text: string, file: string) {
+    this.#text = text;
+    this.#file = file;
+    if (text.startsWith('\uFEFF')) {
+      this.#at = 1;
+      this.#lineStart = 1;
+    }
+  }
+
+  run(): Lexed {
+    const text = this.#text;
+    while (this.#at < text.length) {
+      const code = text.charCodeAt(this.#at);
+      if (code === newline) {
+        this.#at++;
+        this.#newLine();
+      } else if (isBlank(code)) this.#at++;
+      else if (code === hash) this.#skipLine();
+      else if (code === quote) this.#quoted();
+      else this.#bare();
+    }
+    return { tokens: this.#tokens, warnings: this.#warnings };
+  }
+
+  #newLine(): void {
+    this.#line++;
+    this.#lineStart = this.#at;
+  }
+
+  #skipLine(): void {
+    const end = this.#text.indexOf('\n', this.#at);
+    this.#at = end < 0 ? this.#text.length : end;
+  }
+
+  #bare(): void {
+    const text = this.#text;
+    const place = this.#place();
+    const start = this.#at;
+    let end = start;
+    while (end < text.length) {
+      const code = text.charCodeAt(end);
+      if (code === hash || (code !== carriageReturn && isBlank(code))) break;
+      end++;
+    }
+    this.#at = end;
+    this.#add(text.slice(start, end).replaceAll('\r', ''), false, place);
+    if (text.charCodeAt(end) === hash) this.#hiddenTail(place);
+  }
+
+  /** `word#tail more`: the tail is gone, `more` is a word again. */
+  #hiddenTail(place: Place): void {
+    const text = this.#text;
+    while (this.#at < text.length) {
+      const code = text.charCodeAt(this.#at);
+      if (code !== carriageReturn && isBlank(code)) break;
+      this.#at++;
+    }
+    let after = this.#at;
+    while (after < text.length && text.charCodeAt(after) !== newline) {
+      if (!isBlank(text.charCodeAt(after))) break;
+      after++;
+    }
+    const next = text.charCodeAt(after);
+    if (after === text.length || next === newline || next === hash) return;
+    if (this.#warnings.at(-1)?.place?.line === place.line) return;
+    this.#warn(place, 'the words after this # are no comment: they are read as arguments', {
+      code: 'comment-in-word',
+      hint: 'A # inside a word hides only the rest of that word.',
+      remedy: 'Put a blank before the #.',
+    });
+  }
+
+  #quoted(): void {
+    const text = this.#text;
+    const place = this.#place();
+    const parts: string[] = [];
+    let from = this.#at + 1;
+    let at = from;
+    for (; at < text.length; at++) {
+      const code = text.charCodeAt(at);
+      if (code === quote) break;
+      if (code === backslash && at + 1 < text.length) {
+        at++;
+        if (text.charCodeAt(at) === quote) {
+          parts.push(text.slice(from, at - 1));
+          from = at;
+        }
+      }
+      if (text.charCodeAt(at) === newline) {
+        this.#at = at + 1;
+        this.#newLine();
+      }
+    }
+    const closed = at < text.length;
+    parts.push(closed ? text.slice(from, at) : withoutOpenEscape(text.slice(from)));
+    const value = parts.join('');
+    this.#at = closed ? at + 1 : at;
+    if (closed || value !== '') this.#add(value, true, place);
+    if (!closed) {
+      this.#warn(place, 'this quote is never closed: the rest of the file is one word', {
+        code: 'quote-open',
+        remedy: 'Close it with ".',
+      });
+    }
+  }
+
+  #place(): Place {
+    return { file: this.#file, line: this.#line, column: this.#at - this.#lineStart + 1 };
+  }
+
+  #add(text: string, quoted: boolean, place: Place): void {
+    this.#tokens.push({ text, place, quoted, first: place.line > this.#lastLine });
+    this.#lastLine = this.#line;
+  }
+
+  #warn(place: Place, text: string, advice: Advice): void {
+    if (this.#warnings.length < mostWarnings) this.#warnings.push(warning(place, text, advice));
+  }
+}
+
+const mostWarnings = 100;
+
+/** A backslash that ends the file escapes nothing and is lost. */
+function withoutOpenEscape(text: string): string {
+  let start = text.length;
+  while (start > 0 && text.charCodeAt(start - 1) === backslash) start--;
+  return (text.length - start) % 2 === 1 ? text.slice(0, -1) : text;
+}
+
+const newline = 0x0a;
+const carriageReturn = 0x0d;
+const quote = 0x22;
+const hash = 0x23;
+const backslash = 0x5c;
+
+/** White space as Unicode has it (a carriage return included). */
+function isBlank(code: number): boolean {
+  if (code <= 0x20) return code === 0x20 || (code >= 0x09 && code <= 0x0d);
+  if (code < 0x85) return false;
+  if (code < 0x1680) return code === 0x85 || code === 0xa0;
+  return (
+    (code >= 0x2000 && code <= 0x200a) ||
+    code === 0x1680 ||
+    code === 0x2028 ||
+    code === 0x2029 ||
+    code === 0x202f ||
+    code === 0x205f ||
+    code === 0x3000
+  );
+}
+
+/** Whether a word must be in quotes to be read back as it is. */
+export function needsQuotes(text: string): boolean {
+  if (text === '' || text.startsWith('"')) return true;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === hash || isBlank(code)) return true;
+  }
+  return false;
+}

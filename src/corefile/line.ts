@@ -1,0 +1,106 @@
+import type { Place } from '../base/problem.ts';
+import type { Advice } from './problems.ts';
+import type { BoundProperties, Properties } from './properties.ts';
+import type { Property as TreeProperty, Token } from './tree.ts';
+import { Wrong } from './values.ts';
+import type { Value } from './values.ts';
+
+/** What the lines of one directive share while they are bound. */
+export interface Binding {
+  /** The zones of the block's keys. */
+  readonly zones: readonly string[];
+  problem(place: Place, text: string, advice?: Advice): void;
+  warning(place: Place, text: string, advice?: Advice): void;
+  /** Binds the lines inside braces. */
+  properties<P extends Properties>(shape: P, lines: readonly TreeProperty[]): BoundProperties<P>;
+}
+
+/**
+ * The words of one line, taken from either end. A word that doesn't fit throws a `Refusal`, which ends this line only:
+ * the others are still bound, so that all mistakes of a file are reported at once.
+ */
+export class Line {
+  /** The directive's or property's own name. */
+  readonly name: Token;
+  readonly binding: Binding;
+  /** The lines inside the braces that follow, if there are any. */
+  readonly block: readonly TreeProperty[] | null;
+  readonly #words: Token[];
+  #last: Token;
+
+  constructor(
+    name: Token,
+    args: readonly Token[],
+    block: readonly TreeProperty[] | null,
+    binding: Binding,
+  ) {
+    this.name = name;
+    this.binding = binding;
+    this.block = block;
+    this.#words = [...args];
+    this.#last = args.at(-1) ?? name;
+  }
+
+  /** How many words are left. */
+  get left(): number {
+    return this.#words.length;
+  }
+
+  peek(): Token | null {
+    return this.#words[0] ?? null;
+  }
+
+  /** The next word; a line that ends here is refused as CoreDNS does it. */
+  take(): Token {
+    return this.#words.shift() ?? this.refuseCount();
+  }
+
+  /** The line's last word. */
+  takeLast(): Token {
+    return this.#words.pop() ?? this.refuseCount();
+  }
+
+  /** All words that are left. */
+  takeAll(): readonly Token[] {
+    return this.#words.splice(0);
+  }
+
+  /** `count` words from the place where `word` stands, or null if it doesn't. */
+  takeFrom(word: string, count: number): readonly Token[] | null {
+    const at = this.#words.findIndex((token) => token.text === word);
+    if (at < 0) return null;
+    if (at + count > this.#words.length) this.refuseCount();
+    return this.#words.splice(at, count);
+  }
+
+  read<T>(value: Value<T>, word: Token): T {
+    const found = value.read(word);
+    if (found instanceof Wrong) return this.refuse(found.text, word.place, { hint: found.hint });
+    return found;
+  }
+
+  /** Ends the binding of this line with a problem. */
+  refuse(text: string, place: Place = this.name.place, advice: Advice = {}): never {
+    throw new Refusal(text, place, advice);
+  }
+
+  /** Too many words, or too few. */
+  refuseCount(): never {
+    const text =
+      this.left === 0 && this.block !== null
+        ? "Unexpected token '{', expecting argument"
+        : `Wrong argument count or unexpected line ending after '${this.#last.text}'`;
+    throw new Refusal(text, this.#last.place, { code: 'argument-count' });
+  }
+}
+
+export class Refusal extends Error {
+  readonly place: Place;
+  readonly advice: Advice;
+
+  constructor(text: string, place: Place, advice: Advice) {
+    super(text);
+    this.place = place;
+    this.advice = advice;
+  }
+}

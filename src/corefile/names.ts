@@ -1,0 +1,63 @@
+import { meant, parseProblem } from './problems.ts';
+import type { Advice } from './problems.ts';
+import type { Report } from './report.ts';
+import type { Syntax } from './syntax.ts';
+import type { Token } from './tree.ts';
+
+/** The directives that are known, by today's and by older names. */
+export class DirectiveNames {
+  readonly #known: ReadonlySet<string>;
+  readonly #syntaxes: readonly Syntax[];
+  readonly #formerly = new Map<string, { name: string; text: string }>();
+  readonly #report: Report;
+
+  constructor(known: readonly string[], syntaxes: readonly Syntax[], report: Report) {
+    this.#known = new Set(known);
+    this.#syntaxes = syntaxes;
+    this.#report = report;
+    for (const { name, formerly } of syntaxes) {
+      for (const [old, text] of Object.entries(formerly)) this.#formerly.set(old, { name, text });
+    }
+  }
+
+  /** Today's name of the directive; null, with a problem, if there is none. `braces`: the server block has some. */
+  today({ text, place }: Token, braces: boolean): string | null {
+    if (this.#known.has(text)) return text;
+    const today = this.#formerly.get(text);
+    if (today !== undefined && this.#known.has(today.name)) {
+      this.#report.warning(place, `'${text}' is read as '${today.name}': ${today.text}`, {
+        code: 'directive-renamed',
+      });
+      return today.name;
+    }
+    this.#report.problem(
+      parseProblem(place, `Unknown directive '${text}'`, {
+        code: 'directive-unknown',
+        ...this.#advice(text, braces),
+      }),
+    );
+    return null;
+  }
+
+  #advice(word: string, braces: boolean): Advice {
+    const owners = this.#syntaxes.filter(
+      ({ properties, retired }) =>
+        Object.hasOwn(retired, word) ||
+        Object.values(properties).some(({ words }) => words.includes(word)),
+    );
+    if (owners.length > 0) {
+      const names = owners.map(({ name }) => `'${name}'`).join(' or ');
+      return { hint: `'${word}' belongs inside the braces of ${names}.` };
+    }
+    const near = meant(word, this.#known);
+    if (near !== null) return { hint: near };
+    if (word === '{') return { hint: 'A { belongs at the end of the line before it.' };
+    if (/[.:]/.test(word) && !braces) {
+      return {
+        hint: 'This looks like an address.',
+        remedy: 'A file with more than one server block needs braces around each.',
+      };
+    }
+    return {};
+  }
+}

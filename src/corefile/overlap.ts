@@ -1,0 +1,65 @@
+import { Problem } from '../base/problem.ts';
+import type { Key } from './tree.ts';
+
+/** A server block as the overlap check sees it. */
+export interface Claim {
+  readonly keys: readonly Key[];
+  /** The addresses its `bind` names; none = all of the machine's. */
+  readonly binds: readonly string[];
+  /** Blocks with a view may share a zone: they are tried from top to bottom. */
+  readonly hasView: boolean;
+}
+
+/** Blocks that claim the same zone, port, scheme and address, or the same ones once bound and once unbound. */
+export function overlapProblems(blocks: readonly Claim[]): Problem[] {
+  const problems: Problem[] = [];
+  const claimed = new Map<string, Key>();
+  /** By the claim without its address: the last one registered. */
+  const anywhere = new Map<string, { name: string; key: Key }>();
+  for (const { keys, binds, hasView } of blocks) {
+    for (const key of keys) {
+      const unbound = claimName(key, '');
+      for (const bind of binds.length === 0 ? [''] : binds) {
+        const name = claimName(key, bind);
+        const same = claimed.get(name);
+        const near = anywhere.get(unbound);
+        if (same !== undefined) {
+          if (!hasView) problems.push(alreadyDefined(name, key, same));
+        } else if (near !== undefined && (bind === '' || claimed.has(unbound))) {
+          const other = bind === '' ? near : { name: unbound, key: claimed.get(unbound)! };
+          problems.push(overlaps(name, key, other));
+        } else if (!hasView) {
+          claimed.set(name, key);
+          anywhere.set(unbound, { name, key });
+        }
+      }
+    }
+  }
+  return problems;
+}
+
+/** `dns://example.org.:53 on 127.0.0.1`. */
+function claimName({ scheme, zone, port }: Key, bind: string): string {
+  return `${scheme}://${zone}:${port}${bind === '' ? '' : ` on ${bind}`}`;
+}
+
+function alreadyDefined(name: string, { place }: Key, first: Key): Problem {
+  return new Problem({
+    code: 'zone-repeated',
+    text: `cannot serve ${name} - it is already defined`,
+    place,
+    hint: `The first one is at ${first.place.file}:${first.place.line}.`,
+    remedy: 'Merge the two blocks, or give one of them another port, a bind or a view.',
+  });
+}
+
+function overlaps(name: string, { place }: Key, other: { name: string; key: Key }): Problem {
+  const { file, line } = other.key.place;
+  return new Problem({
+    code: 'zone-overlap',
+    text: `cannot serve ${name} - zone overlap listener capacity with ${other.name}`,
+    place,
+    hint: `The other one is at ${file}:${line}. A block without bind listens on all addresses.`,
+    remedy: 'Give both blocks a bind, or neither.',
+  });
+}

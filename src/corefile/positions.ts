@@ -1,0 +1,208 @@
+/**
+ * The places on a line where words stand: required ones, optional ones, lists, the last one. Both a directive's arguments
+ * and a property's are records of positions; the record's keys name the options, its order is the order on the line.
+ */
+import type { Line } from './line.ts';
+import { Wrong } from './values.ts';
+import type { Value } from './values.ts';
+import { expandZone } from './zones.ts';
+
+export interface Position<T> {
+  readonly show: string;
+  readonly help: string;
+  /** What holds when the line doesn't say; empty = nothing to tell. */
+  readonly defaultText: string;
+  /** Taken before the others: it stands at the line's end or anywhere. */
+  readonly early: boolean;
+  take(line: Line): T;
+}
+
+export type Positions = Readonly<Record<string, Position<unknown>>>;
+
+export type BoundPositions<A extends Positions> = {
+  readonly [K in keyof A]: A[K] extends Position<infer T> ? T : never;
+};
+
+export interface Help {
+  readonly help?: string;
+}
+
+/** The line must have this word. */
+export function required<T>(value: Value<T>, { help = '' }: Help = {}): Position<T> {
+  return position(value.show, help, (line) => line.read(value, line.take()));
+}
+
+/** The next word, if there is one; it must then fit. */
+export function optional<T>(value: Value<T>, options?: Help): Position<T | null>;
+export function optional<T>(
+  value: Value<T>,
+  options: Help & { readonly default: NoInfer<T> },
+): Position<T>;
+export function optional<T>(
+  value: Value<T>,
+  options: Help & { readonly default?: T } = {},
+): Position<T | null> {
+  return {
+    ...position(`[${value.show}]`, options.help ?? '', (line): T | null =>
+      line.left === 0 ? (options.default ?? null) : line.read(value, line.take()),
+    ),
+    defaultText: options.default === undefined ? '' : value.print(options.default),
+  };
+}
+
+/**
+ * The next word if it is of the value's kind; any other word is left for the next position. `cache [TTL] [ZONES…]`: a
+ * leading number is the TTL, a name is a zone. A number out of range is refused, not left.
+ */
+export function leading<T>(value: Value<T>, options?: Help): Position<T | null>;
+export function leading<T>(
+  value: Value<T>,
+  options: Help & { readonly default: NoInfer<T> },
+): Position<T>;
+export function leading<T>(
+  value: Value<T>,
+  options: Help & { readonly default?: T } = {},
+): Position<T | null> {
+  return {
+    ...position(`[${value.show}]`, options.help ?? '', (line): T | null => {
+      const next = line.peek();
+      if (next === null) return options.default ?? null;
+      const found = value.read(next);
+      if (found instanceof Wrong && found.form) return options.default ?? null;
+      return line.read(value, line.take());
+    }),
+    defaultText: options.default === undefined ? '' : value.print(options.default),
+  };
+}
+
+/** The line's last word, required: `autopath [ZONES…] RESOLV_CONF`. */
+export function last<T>(value: Value<T>, { help = '' }: Help = {}): Position<T> {
+  return {
+    ...position(value.show, help, (line) => line.read(value, line.takeLast())),
+    early: true,
+  };
+}
+
+/** All words that are left. */
+export function rest<T>(
+  value: Value<T>,
+  options: Help & { readonly min?: number; readonly max?: number } = {},
+): Position<readonly T[]> {
+  const { min = 0, max = Infinity, help = '' } = options;
+  const show = min === 0 ? `[${value.show}…]` : `${value.show}…`;
+  return position(show, help, (line) => {
+    if (line.left < min || line.left > max) line.refuseCount();
+    return line.takeAll().map((token) => line.read(value, token));
+  });
+}
+
+/** All words that are left, as zones (a CIDR may stand for several); none: the zones of the block's keys. */
+export function zones(
+  options: Help & { readonly show?: string } = {},
+): Position<readonly string[]> {
+  const { show = 'ZONES', help = '' } = options;
+  return {
+    ...position(`[${show}…]`, help, (line) =>
+      line.left === 0 ? line.binding.zones : takeZones(line),
+    ),
+    defaultText: "the server block's zones",
+  };
+}
+
+/** One word as a zone: `forward FROM`. Of a CIDR that stands for several zones only the first is used, with a warning. */
+export function oneZone(show: string, { help = '' }: Help = {}): Position<string> {
+  return position(show, help, (line) => {
+    const word = line.take();
+    const found = expandZone(word.text);
+    if (found === null) return line.refuse(`unable to normalize '${word.text}'`, word.place);
+    if (found.length > 1) {
+      line.binding.warning(
+        word.place,
+        `Unsupported CIDR notation: '${word.text}' expands to multiple zones. Using only '${found[0]}'.`,
+        { remedy: 'Write one line for each zone.' },
+      );
+    }
+    return found[0]!;
+  });
+}
+
+/** Whether `word` comes next, or (`anywhere`) stands anywhere among the words that are left. */
+export function keyword(
+  word: string,
+  options: Help & { readonly anywhere?: boolean } = {},
+): Position<boolean> {
+  const { anywhere = false, help = '' } = options;
+  return {
+    ...position(`[${word}]`, help, (line) => {
+      if (anywhere) return line.takeFrom(word, 1) !== null;
+      if (line.peek()?.text !== word) return false;
+      line.take();
+      return true;
+    }),
+    early: anywhere,
+  };
+}
+
+/** A word and the value behind it, anywhere on the line: `[domain FQDN]`. */
+export function keyed<T>(word: string, value: Value<T>, options?: Help): Position<T | null>;
+export function keyed<T>(
+  word: string,
+  value: Value<T>,
+  options: Help & { readonly default: NoInfer<T> },
+): Position<T>;
+export function keyed<T>(
+  word: string,
+  value: Value<T>,
+  options: Help & { readonly default?: T } = {},
+): Position<T | null> {
+  return {
+    ...position(`[${word} ${value.show}]`, options.help ?? '', (line): T | null => {
+      const pair = line.takeFrom(word, 2);
+      return pair === null ? (options.default ?? null) : line.read(value, pair[1]!);
+    }),
+    defaultText: options.default === undefined ? '' : value.print(options.default),
+    early: true,
+  };
+}
+
+/** A position with a reader of its own. */
+export function position<T>(show: string, help: string, take: (line: Line) => T): Position<T> {
+  return { show, help, defaultText: '', early: false, take };
+}
+
+/** Binds a whole line: every word must be taken. */
+export function bindPositions<A extends Positions>(positions: A, line: Line): BoundPositions<A> {
+  const bound: Record<string, unknown> = {};
+  const names = Object.keys(positions);
+  for (const name of names) bound[name] = undefined;
+  // From the end backwards, so that the last position of all gets the last word.
+  for (const name of names.toReversed()) {
+    if (positions[name]!.early) bound[name] = positions[name]!.take(line);
+  }
+  for (const name of names) {
+    if (!positions[name]!.early) bound[name] = positions[name]!.take(line);
+  }
+  if (line.left > 0) line.refuseCount();
+  return bound as BoundPositions<A>;
+}
+
+export function showPositions(positions: Positions): string {
+  return Object.values(positions)
+    .map(({ show }) => show)
+    .join(' ');
+}
+
+/** The words that are left, as zones. One that is no zone is left out with a warning, as CoreDNS leaves it out silently. */
+export function takeZones(line: Line): readonly string[] {
+  const found: string[] = [];
+  for (const word of line.takeAll()) {
+    const zones = expandZone(word.text);
+    if (zones !== null) found.push(...zones);
+    else {
+      line.binding.warning(word.place, `'${word.text}' is no zone and is left out`, {
+        hint: 'A zone is a domain name or a CIDR, such as example.org or 10.0.0.0/8.',
+      });
+    }
+  }
+  return found;
+}

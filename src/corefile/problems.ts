@@ -1,0 +1,79 @@
+import { Problem, nearest } from '../base/problem.ts';
+import type { Place } from '../base/problem.ts';
+
+/** What a problem adds to its text. */
+export interface Advice {
+  /** Stable, lower case with dashes; names the entry in docs/problems.md. */
+  readonly code?: string | undefined;
+  readonly hint?: string | null | undefined;
+  readonly remedy?: string | null | undefined;
+}
+
+/** A mistake in the file itself: `FILE:LINE - Error during parsing: TEXT`. */
+export function parseProblem(place: Place, text: string, advice: Advice = {}): Problem {
+  return problem('corefile-syntax', place, `${at(place)} - Error during parsing: ${text}`, advice);
+}
+
+/** `FILE:LINE - Syntax error: Unexpected token 'FOUND', expecting 'EXPECTED'`. */
+export function syntaxProblem(
+  place: Place,
+  found: string,
+  expected: string,
+  advice: Advice = {},
+): Problem {
+  const text = `${at(place)} - Syntax error: Unexpected token '${found}', expecting '${expected}'`;
+  return problem('corefile-syntax', place, text, advice);
+}
+
+/** A mistake about the blocks as a whole: `error inspecting server blocks: TEXT`. */
+export function blockProblem(place: Place, text: string, advice: Advice = {}): Problem {
+  return problem('corefile-address', place, `error inspecting server blocks: ${text}`, advice);
+}
+
+/** A mistake in a plugin's lines: `plugin/NAME: FILE:LINE - Error during parsing: TEXT`. */
+export function pluginProblem(
+  plugin: string,
+  place: Place,
+  text: string,
+  advice: Advice = {},
+): Problem {
+  const full = `plugin/${plugin}: ${at(place)} - Error during parsing: ${text}`;
+  return problem('directive-value', place, full, advice);
+}
+
+/** A mistake that CoreDNS reports without a line: `plugin/NAME: TEXT`. Also the shape of a plugin's warnings. */
+export function pluginRemark(
+  plugin: string,
+  place: Place,
+  text: string,
+  advice: Advice = {},
+): Problem {
+  return problem('directive-value', place, `plugin/${plugin}: ${text}`, advice);
+}
+
+/** Something that works, but probably not as meant. */
+export function warning(place: Place, text: string, advice: Advice = {}): Problem {
+  return problem('corefile-warning', place, text, advice);
+}
+
+/** "Did you mean …?" when a known word is near. */
+export function meant(word: string, known: Iterable<string>): string | null {
+  // A name is short; comparing a long word with every known one would take long.
+  if (word.length > 64) return null;
+  const found = nearest(word, known);
+  return found === null ? null : `Did you mean '${found}'?`;
+}
+
+function at(place: Place): string {
+  return `${place.file}:${place.line}`;
+}
+
+function problem(code: string, place: Place, text: string, advice: Advice): Problem {
+  return new Problem({
+    code: advice.code ?? code,
+    text,
+    place,
+    hint: advice.hint ?? undefined,
+    remedy: advice.remedy ?? undefined,
+  });
+}

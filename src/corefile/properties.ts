@@ -1,0 +1,260 @@
+/**
+ * The lines inside a directive's braces. A record of properties says which words may begin a line; the record's keys name
+ * the options, so a unit can stand there (`lameduckMs: setting('lameduck', duration('DURATION'))`).
+ */
+import type { Place } from '../base/problem.ts';
+import type { Advice } from './problems.ts';
+import type { Line } from './line.ts';
+import { bindPositions, showPositions, takeZones } from './positions.ts';
+import type { BoundPositions, Help, Positions } from './positions.ts';
+import type { Token } from './tree.ts';
+import type { Value } from './values.ts';
+
+export interface Property<T> {
+  /** The words that begin the line; `*` stands for any word that no other property has. */
+  readonly words: readonly string[];
+  /** The whole line: `success CAPACITY [TTL] [MINTTL]`. */
+  readonly show: string;
+  readonly help: string;
+  /** What holds when the line isn't there; empty = nothing to tell. */
+  readonly defaultText: string;
+  /** What may stand inside braces of its own; null: it takes none. */
+  readonly nested: Properties | null;
+  /** Only lines above the first one with this word count as `*`. */
+  readonly above: string | null;
+  initial(): T;
+  /** `before` is what the lines above gave, `initial()` at first. */
+  take(line: Line, before: T): T;
+}
+
+export type Properties = Readonly<Record<string, Property<unknown>>>;
+
+export type BoundProperties<P extends Properties> = {
+  readonly [K in keyof P]: P[K] extends Property<infer T> ? T : never;
+};
+
+/** A word alone on its line: true if it is there. */
+export function flag(word: string, { help = '' }: Help = {}): Property<boolean> {
+  return property(word, '', help, false, (line) => {
+    if (line.left > 0) line.refuseCount();
+    return true;
+  });
+}
+
+/** One value. Of several lines the last one counts. */
+export function setting<T>(word: string, value: Value<T>, options?: Help): Property<T | null>;
+export function setting<T>(
+  word: string,
+  value: Value<T>,
+  options: Help & { readonly default: NoInfer<T> },
+): Property<T>;
+export function setting<T>(
+  word: string,
+  value: Value<T>,
+  options: Help & { readonly default?: T } = {},
+): Property<T | null> {
+  const { help = '', default: fallback } = options;
+  return {
+    ...property<T | null>(word, value.show, help, fallback ?? null, (line) => {
+      const found = line.read(value, line.take());
+      if (line.left > 0) line.refuseCount();
+      return found;
+    }),
+    defaultText: fallback === undefined ? '' : value.print(fallback),
+  };
+}
+
+/** Several values with names: `success CAPACITY [TTL]` → `{ capacity, ttlSeconds }`. Of several lines the last one counts. */
+export function fields<A extends Positions>(
+  word: string,
+  positions: A,
+  options?: Help,
+): Property<BoundPositions<A> | null>;
+export function fields<A extends Positions>(
+  word: string,
+  positions: A,
+  options: Help & { readonly default: NoInfer<BoundPositions<A>>; readonly defaultText?: string },
+): Property<BoundPositions<A>>;
+export function fields<A extends Positions>(
+  word: string,
+  positions: A,
+  options: Help & { readonly default?: BoundPositions<A>; readonly defaultText?: string } = {},
+): Property<BoundPositions<A> | null> {
+  return {
+    ...property<BoundPositions<A> | null>(
+      word,
+      showPositions(positions),
+      options.help ?? '',
+      options.default ?? null,
+      (line) => bindPositions(positions, line),
+    ),
+    defaultText: options.defaultText ?? '',
+  };
+}
+
+/** As `fields`, but every line counts: one object each, in file order. */
+export function each<A extends Positions>(
+  word: string,
+  positions: A,
+  { help = '' }: Help = {},
+): Property<readonly BoundPositions<A>[]> {
+  return property(
+    word,
+    showPositions(positions),
+    help,
+    [] as readonly BoundPositions<A>[],
+    (line, before) => [...before, bindPositions(positions, line)],
+  );
+}
+
+/** Values of one kind; several lines add up. */
+export function list<T>(
+  word: string,
+  value: Value<T>,
+  options: Help & { readonly min?: number; readonly max?: number } = {},
+): Property<readonly T[]> {
+  const { min = 1, max = Infinity, help = '' } = options;
+  const show = min === 0 ? `[${value.show}…]` : `${value.show}…`;
+  return property(word, show, help, [] as readonly T[], (line, before) => {
+    if (line.left < min || line.left > max) line.refuseCount();
+    return [...before, ...line.takeAll().map((token) => line.read(value, token))];
+  });
+}
+
+/** Zones (a CIDR may stand for several); several lines add up. null: the line isn't there. */
+export function zoneList(
+  word: string,
+  options: Help & { readonly show?: string; readonly min?: number } = {},
+): Property<readonly string[] | null> {
+  const { show = 'ZONES', min = 1, help = '' } = options;
+  return property<readonly string[] | null>(
+    word,
+    min === 0 ? `[${show}…]` : `${show}…`,
+    help,
+    null,
+    (line, before) => {
+      if (line.left < min) line.refuseCount();
+      return [...(before ?? []), ...takeZones(line)];
+    },
+  );
+}
+
+/** `fallthrough [ZONES…]`: null = not at all, `['.']` = every name, otherwise the names below these zones. */
+export function fallthrough(options: Help = {}): Property<readonly string[] | null> {
+  const help =
+    options.help ??
+    'hand names that are not found here to the next plugin; with zones only names in these zones';
+  return property<readonly string[] | null>('fallthrough', '[ZONES…]', help, null, (line) =>
+    line.left === 0 ? ['.'] : takeZones(line),
+  );
+}
+
+/** Ends the reading of a line with a problem, at the line's first word unless a place is given. */
+export type Refuse = (text: string, place?: Place, advice?: Advice) => never;
+
+/** Lines read by the plugin itself, for a grammar that values and positions don't cover; of several lines the last one counts. */
+export function custom<T>(
+  word: string,
+  show: string,
+  read: (words: readonly Token[], refuse: Refuse) => T,
+  options?: Help & { readonly defaultText?: string },
+): Property<T | null>;
+export function custom<T>(
+  word: string,
+  show: string,
+  read: (words: readonly Token[], refuse: Refuse) => T,
+  options: Help & { readonly default: NoInfer<T>; readonly defaultText?: string },
+): Property<T>;
+export function custom<T>(
+  word: string,
+  show: string,
+  read: (words: readonly Token[], refuse: Refuse) => T,
+  options: Help & { readonly default?: T; readonly defaultText?: string } = {},
+): Property<T | null> {
+  return {
+    ...property<T | null>(word, show, options.help ?? '', options.default ?? null, (line) =>
+      read(line.takeAll(), (text, place, advice) => line.refuse(text, place, advice)),
+    ),
+    defaultText: options.defaultText ?? '',
+  };
+}
+
+/**
+ * Lines whose order among each other matters although they begin with different words (`allow`, `block` …), or whose first
+ * word is free (`*`, hosts' inline lines). Each becomes one `T`, in file order.
+ */
+export function lines<T>(
+  words: readonly string[] | '*',
+  show: string,
+  read: (name: Token, words: readonly Token[], refuse: Refuse) => T,
+  options: Help & { readonly above?: string } = {},
+): Property<readonly T[]> {
+  const begin = words === '*' ? [show] : [`${words.join('|')} ${show}`];
+  return {
+    ...property(
+      words === '*' ? '*' : words[0]!,
+      show,
+      options.help ?? '',
+      [] as readonly T[],
+      (line, before) => [
+        ...before,
+        read(line.name, line.takeAll(), (text, place, advice) => line.refuse(text, place, advice)),
+      ],
+    ),
+    words: words === '*' ? ['*'] : words,
+    show: begin.join(' ').trimEnd(),
+    above: options.above ?? null,
+  };
+}
+
+/** A property with arguments and braces of its own. Of several the last one counts. */
+export function section<A extends Positions, P extends Properties>(
+  word: string,
+  shape: Help & { readonly args: A; readonly properties: P },
+): Property<(BoundPositions<A> & BoundProperties<P>) | null> {
+  return {
+    ...property<(BoundPositions<A> & BoundProperties<P>) | null>(
+      word,
+      showPositions(shape.args),
+      shape.help ?? '',
+      null,
+      (line) => ({
+        ...bindPositions(shape.args, line),
+        ...line.binding.properties(shape.properties, line.block ?? []),
+      }),
+    ),
+    nested: shape.properties,
+  };
+}
+
+/** As `section`, one object for each. */
+export function sections<A extends Positions, P extends Properties>(
+  word: string,
+  shape: Help & { readonly args: A; readonly properties: P },
+): Property<readonly (BoundPositions<A> & BoundProperties<P>)[]> {
+  const one = section(word, shape);
+  return {
+    ...one,
+    initial: () => [],
+    take: (line, before) => [...before, one.take(line, null)!],
+  };
+}
+
+function property<T>(
+  word: string,
+  args: string,
+  help: string,
+  initial: T,
+  take: (line: Line, before: T) => T,
+): Property<T> {
+  return {
+    words: [word],
+    show: args === '' ? word : `${word} ${args}`,
+    help,
+    defaultText: '',
+    nested: null,
+    above: null,
+    initial: () => initial,
+    take,
+  };
+}

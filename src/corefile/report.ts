@@ -1,0 +1,34 @@
+import { printPlace } from '../base/problem.ts';
+import type { Place, Problem } from '../base/problem.ts';
+import { warning } from './problems.ts';
+import type { Advice } from './problems.ts';
+
+/** Nobody reads more; a file of garbage must not make a report of megabytes. */
+const most = 100;
+
+/** Gathers what is found on the way, in order; a snippet that is imported twice reports its mistakes once. */
+export class Report {
+  readonly found: Problem[] = [];
+  readonly remarks: Problem[] = [];
+  readonly #seen = new Set<string>();
+
+  problem(problem: Problem): void {
+    this.#add(this.found, problem);
+  }
+
+  warning(place: Place, text: string, advice: Advice): void {
+    this.#add(this.remarks, warning(place, text, advice));
+  }
+
+  warnings(more: readonly Problem[]): void {
+    for (const remark of more) this.#add(this.remarks, remark);
+  }
+
+  #add(list: Problem[], problem: Problem): void {
+    if (list.length >= most) return;
+    const identity = `${problem.place === null ? '' : printPlace(problem.place)} ${problem.message}`;
+    if (this.#seen.has(identity)) return;
+    this.#seen.add(identity);
+    list.push(problem);
+  }
+}

@@ -1,0 +1,310 @@
+/**
+ * The shape of a directive, declared once. The declaration drives the reading of the Corefile, the texts of the errors, the
+ * type of the options, the Syntax section of the plugin's page, and the linter.
+ *
+ * The parts: what a word can mean (values.ts), where words stand on a line (positions.ts), the lines inside braces
+ * (properties.ts). A complete example:
+ *
+ *     export const syntax = directive({
+ *       name: 'ready',
+ *       summary: 'readiness over HTTP',
+ *       repeat: 'once',
+ *       args: { address: optional(hostPort('ADDRESS'), { default: { host: '', port: 8181 } }) },
+ *       properties: {
+ *         monitor: setting('monitor', choice('until-ready', 'continuously'), { default: 'until-ready' }),
+ *       },
+ *     });
+ *     export type ReadyOptions = Options<typeof syntax>; // { address: HostPort; monitor: …; at: Place }
+ */
+import type { Place, Problem } from '../base/problem.ts';
+import { meant, pluginProblem, pluginRemark } from './problems.ts';
+import { Line, Refusal } from './line.ts';
+import type { Binding } from './line.ts';
+import { bindPositions, showPositions } from './positions.ts';
+import type { BoundPositions, Positions } from './positions.ts';
+import type { BoundProperties, Properties, Property } from './properties.ts';
+import type { Directive, Property as TreeProperty } from './tree.ts';
+
+/**
+ * What a second use in the same server block means: `once` = an error; `each` = one more instance; `gather` = one instance is
+ * given all of them; `last` = the last one counts.
+ */
+export type Repeat = 'once' | 'each' | 'gather' | 'last';
+
+export interface Syntax<
+  A extends Positions = Positions,
+  P extends Properties = Properties,
+  R extends Repeat = Repeat,
+> {
+  readonly name: string;
+  /** One line, lower case, no full stop. */
+  readonly summary: string;
+  readonly repeat: R;
+  readonly args: A;
+  readonly properties: P;
+  /** Properties of older versions: accepted and ignored with a warning. The text says what to write today. */
+  readonly retired: Readonly<Record<string, string>>;
+  /** Older names of the directive (`proxy` for `forward`); the text says what changed. */
+  readonly formerly: Readonly<Record<string, string>>;
+  /** Groups of property words of which only one may be used. */
+  readonly exclusive: readonly (readonly string[])[];
+  /** Looks at the whole; called only when every line was right. */
+  check?(options: OptionsOf<A, P, R>, at: Place): readonly Problem[];
+  /** What works but is probably not meant. */
+  warn?(options: OptionsOf<A, P, R>, at: Place): readonly Problem[];
+}
+
+/** What one occurrence of the directive says. `at` is the place of its name. */
+export type Occurrence<A extends Positions, P extends Properties> = BoundPositions<A> &
+  BoundProperties<P> & { readonly at: Place };
+
+export type OptionsOf<
+  A extends Positions,
+  P extends Properties,
+  R extends Repeat,
+> = R extends 'gather' ? readonly Occurrence<A, P>[] : Occurrence<A, P>;
+
+/** What an instance of the plugin is given: one occurrence, or for `gather` the list of all. */
+export type Options<S extends Syntax> = OptionsOf<S['args'], S['properties'], S['repeat']>;
+
+type Nothing = Readonly<Record<never, never>>;
+
+export function directive<
+  A extends Positions = Nothing,
+  P extends Properties = Nothing,
+  const R extends Repeat = 'once',
+>(spec: {
+  readonly name: string;
+  readonly summary: string;
+  readonly repeat: R;
+  readonly args?: A;
+  readonly properties?: P;
+  readonly retired?: Readonly<Record<string, string>>;
+  readonly formerly?: Readonly<Record<string, string>>;
+  readonly exclusive?: readonly (readonly string[])[];
+  check?(options: OptionsOf<A, P, R>, at: Place): readonly Problem[];
+  warn?(options: OptionsOf<A, P, R>, at: Place): readonly Problem[];
+}): Syntax<A, P, R> {
+  return {
+    ...spec,
+    args: spec.args ?? ({} as A),
+    properties: spec.properties ?? ({} as P),
+    retired: spec.retired ?? {},
+    formerly: spec.formerly ?? {},
+    exclusive: spec.exclusive ?? [],
+  };
+}
+
+export interface BoundDirective<S extends Syntax> {
+  /** One per instance. Complete only if there are no problems. */
+  readonly options: readonly Options<S>[];
+  readonly problems: Problem[];
+  readonly warnings: Problem[];
+}
+
+/** Reads all occurrences of a directive in one server block. `zones` are those of the block's keys. */
+export function bindDirective<S extends Syntax>(
+  syntax: S,
+  directives: readonly Directive[],
+  context: { readonly zones: readonly string[] },
+): BoundDirective<S> {
+  const problems: Problem[] = [];
+  const warnings: Problem[] = [];
+  const binding = bindingFor(syntax, context.zones, problems, warnings);
+  const found: Occurrence<Positions, Properties>[] = [];
+  directives.forEach((occurrence, index) => {
+    if (syntax.repeat === 'once' && index > 0) {
+      problems.push(onceProblem(syntax, occurrence, directives[0]!));
+      return;
+    }
+    const before = problems.length;
+    const bound = bindOccurrence(syntax, occurrence, binding);
+    if (problems.length === before && bound !== null) found.push(bound);
+  });
+  const instances = instancesOf(syntax, found);
+  for (const { options, at } of instances) {
+    if (syntax.repeat === 'gather' && problems.length > 0) break;
+    problems.push(...(syntax.check?.(options as never, at) ?? []));
+    warnings.push(...(syntax.warn?.(options as never, at) ?? []));
+  }
+  return {
+    options: instances.map(({ options }) => options) as readonly Options<S>[],
+    problems,
+    warnings,
+  };
+}
+
+function instancesOf(
+  syntax: Syntax,
+  found: readonly Occurrence<Positions, Properties>[],
+): readonly { options: unknown; at: Place }[] {
+  if (found.length === 0) return [];
+  if (syntax.repeat === 'gather') return [{ options: found, at: found[0]!.at }];
+  const kept = syntax.repeat === 'each' ? found : [found.at(-1)!];
+  return kept.map((options) => ({ options, at: options.at }));
+}
+
+function onceProblem(syntax: Syntax, again: Directive, first: Directive): Problem {
+  const text = 'this plugin can only be used once per Server Block';
+  return pluginRemark(syntax.name, again.at.place, text, {
+    code: 'directive-repeated',
+    hint: `It is used at ${first.at.place.file}:${first.at.place.line} already.`,
+    remedy: 'Merge the two, or move one of them to another server block.',
+  });
+}
+
+function bindOccurrence(
+  syntax: Syntax,
+  { at, args, block }: Directive,
+  binding: Binding,
+): Occurrence<Positions, Properties> | null {
+  const line = new Line(at, args, block, binding);
+  const bound = guarded(binding, () => {
+    const positions = bindPositions(syntax.args, line);
+    const none = Object.keys(syntax.properties).length + Object.keys(syntax.retired).length === 0;
+    if (none && block !== null) line.refuseCount();
+    return positions;
+  });
+  const properties = binding.properties(syntax.properties, block ?? []);
+  exclude(syntax, block ?? [], binding);
+  return bound === null ? null : { ...bound, ...properties, at: at.place };
+}
+
+function bindingFor(
+  syntax: Syntax,
+  zones: readonly string[],
+  problems: Problem[],
+  warnings: Problem[],
+): Binding {
+  const binding: Binding = {
+    zones,
+    problem: (place, text, advice) => {
+      problems.push(pluginProblem(syntax.name, place, text, advice));
+    },
+    warning: (place, text, advice) => {
+      warnings.push(
+        pluginRemark(syntax.name, place, text, { code: 'directive-warning', ...advice }),
+      );
+    },
+    properties: (shape, lines) => bindProperties(syntax, shape, lines, binding),
+  };
+  return binding;
+}
+
+function bindProperties<P extends Properties>(
+  syntax: Syntax,
+  shape: P,
+  lines: readonly TreeProperty[],
+  binding: Binding,
+): BoundProperties<P> {
+  const bound: Record<string, unknown> = {};
+  const byWord = new Map<string, [string, Property<unknown>]>();
+  for (const [key, property] of Object.entries(shape)) {
+    bound[key] = property.initial();
+    for (const word of property.words) byWord.set(word, [key, property]);
+  }
+  const free = byWord.get('*');
+  let freeClosed = false;
+  for (const { name, args, block } of lines) {
+    const known = name.text === '*' ? undefined : byWord.get(name.text);
+    if (name.text === free?.[1].above) freeClosed = true;
+    const [key, property] = known ?? (freeClosed ? [] : (free ?? []));
+    if (property === undefined || key === undefined) {
+      const retired =
+        Object.hasOwn(syntax.retired, name.text) && syntax.properties === (shape as Properties);
+      if (retired) {
+        binding.warning(name.place, `'${name.text}' is ignored: ${syntax.retired[name.text]}`, {
+          code: 'property-retired',
+        });
+      } else unknownProperty(name, [...byWord.keys()], binding);
+      continue;
+    }
+    const line = new Line(name, args, block, binding);
+    guarded(binding, () => {
+      bound[key] = property.take(line, bound[key]);
+      if (block !== null && property.nested === null) {
+        line.refuse("unknown property '{'", name.place, {
+          code: 'property-unknown',
+          hint: `'${name.text}' takes no braces.`,
+        });
+      }
+      return null;
+    });
+  }
+  return bound as BoundProperties<P>;
+}
+
+function unknownProperty(
+  { text, place }: TreeProperty['name'],
+  known: readonly string[],
+  binding: Binding,
+): void {
+  const words = known.filter((word) => word !== '*');
+  binding.problem(place, `unknown property '${text}'`, {
+    code: 'property-unknown',
+    hint: meant(text, words),
+    remedy: words.length === 0 ? null : `Known here: ${words.join(', ')}.`,
+  });
+}
+
+function exclude(syntax: Syntax, lines: readonly TreeProperty[], binding: Binding): void {
+  for (const group of syntax.exclusive) {
+    const used = group.filter((word) => lines.some(({ name }) => name.text === word));
+    if (used.length < 2) continue;
+    const second = lines.find(({ name }) => name.text === used[1])!;
+    binding.problem(second.name.place, `${used[0]} and ${used[1]} cannot both be set`, {
+      code: 'properties-conflict',
+      remedy: `Keep one of ${used.join(', ')}.`,
+    });
+  }
+}
+
+/** Runs the reading of one line; a refusal becomes a problem and null. */
+function guarded<T>(binding: Binding, run: () => T): T | null {
+  try {
+    return run();
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    binding.problem(error.place, error.message, error.advice);
+    return null;
+  }
+}
+
+/** The Syntax section of the plugin's page (Markdown): the whole shape, then every part that has something to say. */
+export function printSyntax(syntax: Syntax): string {
+  const head = [syntax.name, showPositions(syntax.args)].join(' ').trimEnd();
+  const inner = showProperties(syntax.properties, '    ');
+  const shape = inner.length === 0 ? [head] : [`${head} {`, ...inner, '}'];
+  const notes = [
+    ...Object.values(syntax.args).flatMap(({ show, help, defaultText }) =>
+      note(show, help, defaultText),
+    ),
+    ...noteProperties(syntax.properties, ''),
+    ...Object.entries(syntax.retired).map(([word, text]) => `- \`${word}\` is ignored: ${text}`),
+  ];
+  const text = ['~~~ txt', ...shape, '~~~'];
+  return [...text, ...(notes.length === 0 ? [] : ['', ...notes]), ''].join('\n');
+}
+
+function showProperties(properties: Properties, indent: string): string[] {
+  return Object.values(properties).flatMap(({ show, nested }) => {
+    if (nested === null) return [`${indent}${show}`];
+    return [`${indent}${show} {`, ...showProperties(nested, `${indent}    `), `${indent}}`];
+  });
+}
+
+function noteProperties(properties: Properties, indent: string): string[] {
+  return Object.values(properties).flatMap(({ show, help, defaultText, nested }) => [
+    ...note(show, help, defaultText).map((line) => indent + line),
+    ...(nested === null ? [] : noteProperties(nested, `${indent}  `)),
+  ]);
+}
+
+function note(show: string, help: string, defaultText: string): string[] {
+  if (help === '' && defaultText === '') return [];
+  const parts = [
+    ...(help === '' ? [] : [help]),
+    ...(defaultText === '' ? [] : [`default ${defaultText}`]),
+  ];
+  return [`- \`${show}\`: ${parts.join('; ')}.`];
+}

@@ -1,0 +1,59 @@
+import type { Place } from '../base/problem.ts';
+
+/**
+ * What a Corefile says, as plain data: every node survives `structuredClone`, so the tree travels to worker threads, which
+ * bind its directives again.
+ */
+export interface Corefile {
+  /** The file as it was named on the command line. */
+  readonly file: string;
+  readonly blocks: readonly ServerBlock[];
+  /** All files that were read, the Corefile itself first: what `reload` watches. */
+  readonly files: readonly string[];
+  /** SHA-512 (hex) over the tokens: white space and comments don't matter, imported files and the environment do. */
+  readonly fingerprint: string;
+}
+
+export interface ServerBlock {
+  readonly keys: readonly Key[];
+  /** In file order; the same name may occur more than once. */
+  readonly directives: readonly Directive[];
+  readonly place: Place;
+}
+
+export type Scheme = 'dns' | 'tls' | 'https' | 'grpc' | 'quic' | 'https3';
+
+/** One address of a server block. A CIDR that is not on a label boundary makes several keys with the same `text`. */
+export interface Key {
+  /** As written, after environment substitution. */
+  readonly text: string;
+  readonly place: Place;
+  readonly scheme: Scheme;
+  /** Lower case, absolute; `.` is the root. */
+  readonly zone: string;
+  /** As written, or the scheme's default (for `dns` the server's `-dns.port`). */
+  readonly port: number;
+}
+
+export interface Directive {
+  /** Today's name; `at.text` is what the file says. */
+  readonly name: string;
+  readonly at: Token;
+  readonly args: readonly Token[];
+  /** null: no braces at all. */
+  readonly block: readonly Property[] | null;
+}
+
+/** A line inside a directive's braces; it may have braces of its own. */
+export interface Property {
+  readonly name: Token;
+  readonly args: readonly Token[];
+  readonly block: readonly Property[] | null;
+}
+
+export interface Token {
+  /** After environment substitution, without quotes. */
+  readonly text: string;
+  readonly place: Place;
+  readonly quoted: boolean;
+}

@@ -1,0 +1,132 @@
+import { parseNet, printAddress } from '../base/ip.ts';
+import type { Net } from '../base/ip.ts';
+
+/**
+ * The absolute lower-case zones that a name or a CIDR stands for; null if it is neither. A scheme and a port are left out.
+ * An IPv4 prefix is cut at multiples of 8 bits, an IPv6 one at multiples of 4; any other length stands for all the zones at
+ * the next longer cut (10.0.0.0/15 → two /16 zones).
+ */
+export function expandZone(text: string): readonly string[] | null {
+  const address = splitAddress(splitScheme(text).rest);
+  return 'wrong' in address ? null : address.zones;
+}
+
+export const schemes = ['tls', 'dns', 'quic', 'grpc', 'https3', 'https', 'unix'] as const;
+
+/** The transport before `://`, `dns` when there is none that is known. */
+export function splitScheme(text: string): { scheme: (typeof schemes)[number]; rest: string } {
+  for (const scheme of schemes) {
+    const prefix = `${scheme}://`;
+    if (text.startsWith(prefix)) return { scheme, rest: text.slice(prefix.length) };
+  }
+  return { scheme: 'dns', rest: text };
+}
+
+/** Zone and port of an address without its scheme. `wrong` is CoreDNS's sentence about what is amiss. */
+export function splitAddress(
+  text: string,
+): { zones: readonly string[]; port: number | null } | { wrong: string } {
+  let zone = text;
+  let port: number | null = null;
+  const colon = text.lastIndexOf(':');
+  if (colon >= 0 && colon === text.length - 1) {
+    return { wrong: `expecting data after last colon: ${JSON.stringify(text)}` };
+  }
+  if (colon >= 0 && /^[+-]?\d+$/.test(text.slice(colon + 1))) {
+    port = Number(text.slice(colon + 1));
+    zone = text.slice(0, colon);
+  }
+  const size = Buffer.byteLength(zone);
+  if (size > 255) return { wrong: `specified zone is too long: ${size} > 255` };
+  if (!isDomainName(zone)) return { wrong: `zone is not a valid domain name: ${zone}` };
+  const net = zone.includes('/') ? parseNet(zone) : null;
+  if (net === null) {
+    const absolute = absoluteName(zone).toLowerCase();
+    // The dot that makes it absolute counts too.
+    if (!isDomainName(absolute)) return { wrong: `zone is not a valid domain name: ${absolute}` };
+    return { zones: [absolute], port };
+  }
+  if (zone.startsWith(':') || (zone.startsWith('0') && zone.includes(':'))) {
+    return { wrong: `invalid CIDR ${zone}` };
+  }
+  return { zones: reverseZones(net), port };
+}
+
+/** Whether every label has 1 to 63 bytes and the whole name at most 255, escapes (`\.`, `\065`) counted as one. */
+export function isDomainName(text: string): boolean {
+  if (text === '') return false;
+  if (text === '.') return true;
+  const bytes = Buffer.from(absoluteName(text));
+  let length = 0;
+  let label = 0;
+  for (let at = 0; at < bytes.length; at++) {
+    if (bytes[at] === dot) {
+      if (label === 0 || label > 63) return false;
+      length += 1 + label;
+      label = 0;
+      continue;
+    }
+    if (bytes[at] === backslash) {
+      if (at + 1 >= bytes.length) return false;
+      at += isDigits(bytes, at + 1) ? 3 : 1;
+    }
+    label++;
+  }
+  return length + 1 <= 255;
+}
+
+const dot = 0x2e;
+const backslash = 0x5c;
+
+function isDigits(bytes: Uint8Array, at: number): boolean {
+  if (at + 3 > bytes.length) return false;
+  return bytes.subarray(at, at + 3).every((byte) => byte >= 0x30 && byte <= 0x39);
+}
+
+/** The name with a final dot; one that is escaped (`a\.`) ends no name. */
+export function absoluteName(text: string): string {
+  if (!text.endsWith('.')) return `${text}.`;
+  const slashes = /\\*$/.exec(text.slice(0, -1))![0].length;
+  return slashes % 2 === 1 ? `${text}.` : text;
+}
+
+function reverseZones(net: Net): readonly string[] {
+  const step = net.bytes.length === 4 ? 8 : 4;
+  const bits = Math.ceil(net.bits / step) * step;
+  const first = masked(net);
+  const zones: string[] = [];
+  for (let i = 0; i < 2 ** (bits - net.bits); i++) {
+    const bytes = first.slice();
+    // Both cuts lie in one byte: the prefix is at most 7 bits short of the next one.
+    if (bits > 0) bytes[(bits - 1) >> 3]! |= i << ((8 - (bits & 7)) & 7);
+    zones.push(reverseZone(bytes, bits, step));
+  }
+  return zones;
+}
+
+function masked(net: Net): Uint8Array {
+  return net.bytes.map((byte, at) => {
+    const keep = Math.min(8, Math.max(0, net.bits - 8 * at));
+    return byte & (0xff00 >> keep);
+  });
+}
+
+function reverseZone(bytes: Uint8Array, bits: number, step: number): string {
+  const labels =
+    step === 8
+      ? printAddress(bytes).split('.')
+      : Array.from(bytes, (byte) => [byte >> 4, byte & 15]).flatMap((pair) =>
+          pair.map((nibble) => nibble.toString(16)),
+        );
+  const tail = step === 8 ? 'in-addr.arpa.' : 'ip6.arpa.';
+  return [...labels.slice(0, bits / step).toReversed(), tail].join('.');
+}
+
+/** Whether the zone follows the preferred syntax of RFC 1035 section 2.3.1. The root and reverse zones count as following. */
+export function followsPreferredSyntax(zone: string): boolean {
+  if (zone === '.' || zone.endsWith('.in-addr.arpa.') || zone.endsWith('.ip6.arpa.')) return true;
+  return zone
+    .slice(0, -1)
+    .split('.')
+    .every((label) => /^[a-z]([a-z0-9-]*[a-z0-9])?$/i.test(label));
+}

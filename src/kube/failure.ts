@@ -1,0 +1,174 @@
+import { asRaw, child, text } from './raw.ts';
+
+/** Why the API server gave no answer, or not the one asked for; decides what is done next. */
+export type FailureKind =
+  /** No connection, or it broke. */
+  | 'network'
+  /** The connection stands but nothing comes. */
+  | 'silent'
+  | 'tls'
+  /** No credentials could be had. */
+  | 'credentials'
+  /** 401. */
+  | 'unauthorized'
+  /** 403. */
+  | 'forbidden'
+  /** 404: the server does not know this kind. */
+  | 'missing'
+  /** 410: the version asked for is too old. */
+  | 'gone'
+  /** 400 or 422: the server does not understand the request. */
+  | 'invalid'
+  /** 429. */
+  | 'throttled'
+  /** 5xx and all other codes. */
+  | 'server'
+  /** It answered something that is no list or watch. */
+  | 'malformed';
+
+/** One failed exchange with the API server. `message` says what happened, `advice` what to do (`''` if only waiting helps). */
+export class ApiFailure extends Error {
+  readonly kind: FailureKind;
+  readonly advice: string;
+  /** HTTP status; 0 if there was none. */
+  readonly status: number;
+  /** How long the server asked to wait; null if it did not say. */
+  readonly retryAfterMs: number | null;
+
+  constructor(parts: {
+    kind: FailureKind;
+    text: string;
+    advice?: string;
+    status?: number;
+    retryAfterMs?: number | null;
+    cause?: unknown;
+  }) {
+    super(parts.text, parts.cause === undefined ? undefined : { cause: parts.cause });
+    this.name = 'ApiFailure';
+    this.kind = parts.kind;
+    this.advice = parts.advice ?? '';
+    this.status = parts.status ?? 0;
+    this.retryAfterMs = parts.retryAfterMs ?? null;
+  }
+}
+
+/** A failure below HTTP: name look-up, connection, TLS. */
+export function connectionFailure(error: unknown, host: string): ApiFailure {
+  const code = text(asRaw(error), 'code');
+  const detail = error instanceof Error ? error.message : String(error);
+  const tls = tlsAdvice(code, detail);
+  if (tls !== null) {
+    return new ApiFailure({
+      kind: 'tls',
+      text: `no trusted TLS connection to the API server at ${host}: ${detail}`,
+      advice: tls,
+      cause: error,
+    });
+  }
+  return new ApiFailure({
+    kind: 'network',
+    text: `${networkText(code, host)}${code === '' ? `: ${detail}` : ` (${code})`}`,
+    cause: error,
+  });
+}
+
+function networkText(code: string, host: string): string {
+  switch (code) {
+    case 'ECONNREFUSED':
+      return `nothing listens at the API server's address ${host}`;
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return `the API server's name ${host} could not be resolved`;
+    case 'EHOSTUNREACH':
+    case 'ENETUNREACH':
+      return `there is no route to the API server at ${host}`;
+    case 'ETIMEDOUT':
+      return `the API server at ${host} does not answer`;
+    case 'ECONNRESET':
+    case 'EPIPE':
+      return `the API server at ${host} dropped the connection`;
+    default:
+      return `the connection to the API server at ${host} failed`;
+  }
+}
+
+function tlsAdvice(code: string, detail: string): string | null {
+  switch (code) {
+    case 'CERT_HAS_EXPIRED':
+      return "renew the API server's certificate, and check this machine's clock";
+    case 'ERR_TLS_CERT_ALTNAME_INVALID':
+      return "use an address that the API server's certificate names, or set tls-server-name in the kubeconfig";
+    case 'DEPTH_ZERO_SELF_SIGNED_CERT':
+    case 'SELF_SIGNED_CERT_IN_CHAIN':
+    case 'UNABLE_TO_GET_ISSUER_CERT':
+    case 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY':
+    case 'UNABLE_TO_VERIFY_LEAF_SIGNATURE':
+      return "give the cluster's CA certificate (third argument of tls, or certificate-authority in the kubeconfig)";
+  }
+  if (detail.includes('wrong version number')) return 'the port speaks plain HTTP: use http:// in the URL';
+  if (code.startsWith('ERR_SSL') || code.startsWith('ERR_TLS') || code === 'EPROTO') {
+    return 'check the certificate, key and CA of the connection';
+  }
+  return null;
+}
+
+/**
+ * A status other than 200, or an ERROR event of a watch (whose object is the same Status).
+ * `task` says what was tried, e.g. `list services`.
+ */
+export function statusFailure(parts: {
+  status: number;
+  /** The Status object the server sent, if any. */
+  body: unknown;
+  task: string;
+  retryAfterMs: number | null;
+}): ApiFailure {
+  const { status, task } = parts;
+  const body = asRaw(parts.body);
+  const reason = text(body, 'reason');
+  const said = text(body, 'message');
+  const seconds = child(body, 'details')['retryAfterSeconds'];
+  const retryAfterMs = parts.retryAfterMs ?? (typeof seconds === 'number' ? seconds * 1000 : null);
+  const kind = kindOf(status, reason);
+  return new ApiFailure({
+    kind,
+    status,
+    retryAfterMs,
+    text: `the API server answered ${status}${reason === '' ? '' : ` ${reason}`} to "${task}"${said === '' ? '' : `: ${said}`}`,
+    advice: adviceFor(kind, task),
+  });
+}
+
+function kindOf(status: number, reason: string): FailureKind {
+  if (status === 410 || reason === 'Expired' || reason === 'Gone') return 'gone';
+  switch (status) {
+    case 400:
+    case 422:
+      return 'invalid';
+    case 401:
+      return 'unauthorized';
+    case 403:
+      return 'forbidden';
+    case 404:
+      return 'missing';
+    case 429:
+      return 'throttled';
+    default:
+      return 'server';
+  }
+}
+
+function adviceFor(kind: FailureKind, task: string): string {
+  switch (kind) {
+    case 'unauthorized':
+      return 'the token or client certificate is not accepted: it may have expired';
+    case 'forbidden': {
+      const resource = task.split(' ').at(-1)!;
+      return `its ClusterRole must allow list and watch of ${resource}; see kubectl auth can-i list ${resource} --all-namespaces`;
+    }
+    case 'missing':
+      return 'the server does not serve this kind of object';
+    default:
+      return '';
+  }
+}

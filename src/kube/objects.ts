@@ -1,0 +1,110 @@
+/**
+ * Kubernetes objects, trimmed at the door: what DNS needs and nothing else. All are plain data that survive a
+ * structured clone, so that a source on the main thread can hand them to workers.
+ */
+export interface Service {
+  readonly kind: 'Service';
+  readonly namespace: string;
+  readonly name: string;
+  readonly type: ServiceType;
+  /** Every address of `spec.clusterIPs` (or the one of `spec.clusterIP`); `['None']` if headless; `[]` if it has none. */
+  readonly clusterIPs: readonly string[];
+  /** Target of an ExternalName service without a trailing dot; `''` otherwise. */
+  readonly externalName: string;
+  readonly externalIPs: readonly string[];
+  /** Addresses or host names of `status.loadBalancer.ingress`. */
+  readonly loadBalancer: readonly string[];
+  readonly ports: readonly ServicePort[];
+}
+
+export type ServiceType = 'ClusterIP' | 'NodePort' | 'LoadBalancer' | 'ExternalName';
+
+export interface ServicePort {
+  /** `''` if unnamed. */
+  readonly name: string;
+  /** `TCP`, `UDP` or `SCTP`, as the API spells it. */
+  readonly protocol: string;
+  /** -1 where an endpoint slice leaves the port open. */
+  readonly port: number;
+}
+
+/** One endpoint slice; of a core Endpoints object, one subset. */
+export interface EndpointSlice {
+  readonly kind: 'EndpointSlice';
+  readonly namespace: string;
+  readonly name: string;
+  /** The service it belongs to (label `kubernetes.io/service-name`); `''` if it only belongs to an import. */
+  readonly service: string;
+  readonly ports: readonly ServicePort[];
+  readonly endpoints: readonly Endpoint[];
+  /**
+   * When the change that led here happened (annotation `endpoints.kubernetes.io/last-change-trigger-time`),
+   * milliseconds since 1970; 0 if unknown, and always 0 in a source's `snapshot()`, which is nobody's change.
+   */
+  readonly triggeredAt: number;
+  /** The imported service it belongs to (label `multicluster.kubernetes.io/service-name`); absent for most. */
+  readonly importedService?: string;
+  /** The cluster it was exported from (label `multicluster.kubernetes.io/source-cluster`); absent for most. */
+  readonly cluster?: string;
+}
+
+export interface Endpoint {
+  readonly addresses: readonly string[];
+  /** Condition `ready`; true where the API leaves it out. */
+  readonly ready: boolean;
+  /** `''` if it has none. */
+  readonly hostname: string;
+  readonly nodeName: string;
+  /** Name of the pod behind it; `''` if it is no pod. */
+  readonly pod: string;
+  /** Topology zone; `''` unless zones are wanted. */
+  readonly zone: string;
+}
+
+export interface Pod {
+  readonly kind: 'Pod';
+  readonly namespace: string;
+  readonly name: string;
+  /** `status.podIPs`; the first is `status.podIP`. */
+  readonly ips: readonly string[];
+  /** `Pending`, `Running`, … or `''`. */
+  readonly phase: string;
+  readonly hostNetwork: boolean;
+  /** It has a deletion timestamp. */
+  readonly terminating: boolean;
+  /** Only where `Wanted.podLabels` asks for them. */
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
+export interface Namespace {
+  readonly kind: 'Namespace';
+  readonly name: string;
+}
+
+/** A service of the cluster set (multicluster.x-k8s.io). */
+export interface ServiceImport {
+  readonly kind: 'ServiceImport';
+  readonly namespace: string;
+  readonly name: string;
+  readonly type: 'ClusterSetIP' | 'Headless';
+  readonly ips: readonly string[];
+  readonly ports: readonly ServicePort[];
+}
+
+export type KubeObject = Service | EndpointSlice | Pod | Namespace | ServiceImport;
+export type Kind = KubeObject['kind'];
+
+/** One step from a state of the cluster to the next. The namespace of a Namespace is `''`. */
+export type Change =
+  | { readonly verb: 'put'; readonly object: KubeObject }
+  | {
+      readonly verb: 'delete';
+      readonly kind: Kind;
+      readonly namespace: string;
+      readonly name: string;
+    };
+
+/** The namespace an object lies in; `''` for what lies in none. */
+export function namespaceOf(object: KubeObject): string {
+  return object.kind === 'Namespace' ? '' : object.namespace;
+}

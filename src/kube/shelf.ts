@@ -1,0 +1,328 @@
+import { namespaceOf, type Change, type Kind, type KubeObject } from './objects.ts';
+import { packObject, Packer, unpackObject, Unpacker, type Dictionary } from './pack.ts';
+
+/**
+ * The present state of one kind, packed: records lie end to end in chunks outside the garbage collector's sight, and
+ * a hash table of one word per record finds them by namespace and name. Everything that changes the state says which
+ * changes came of it, so the same code serves first lists, relists and watch events.
+ *
+ * A record: body length and flags (4 bytes), hash of its key (4), key (namespace, name), number of objects, objects;
+ * padded to whole words.
+ */
+export class Shelf {
+  readonly kind: Kind;
+  readonly #dictionary: Dictionary;
+  readonly #packer: Packer;
+  readonly #chunks: (Chunk | null)[] = [];
+  #current = -1;
+  #slots = new Uint32Array(64);
+  #size = 0;
+  #pins = 0;
+
+  constructor(kind: Kind, dictionary: Dictionary) {
+    this.kind = kind;
+    this.#dictionary = dictionary;
+    this.#packer = new Packer(dictionary);
+  }
+
+  /** How many API objects it holds. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Bytes it takes: chunks and table. */
+  get bytes(): number {
+    let total = this.#slots.byteLength;
+    for (const chunk of this.#chunks) total += chunk?.bytes.length ?? 0;
+    return total;
+  }
+
+  /** Keeps what one API object came to (`objects`, mostly one), and appends the real changes to `out`. */
+  put(namespace: string, name: string, objects: readonly KubeObject[], out: Change[]): void {
+    if (objects.length === 0) return this.remove(namespace, name, out);
+    const keySize = this.#packKey(namespace, name);
+    const packer = this.#packer;
+    const hash = hashOf(packer.bytes, keySize);
+    packer.number(objects.length);
+    for (const object of objects) packObject(packer, object, name);
+    const slot = this.#find(hash, packer.bytes, keySize);
+    const address = this.#slots[slot]!;
+    if (address === 0) {
+      for (const object of objects) out.push({ verb: 'put', object });
+      this.#slots[slot] = this.#append(hash, packer.bytes, packer.length);
+      this.#size++;
+      if (4 * this.#size > 3 * this.#slots.length) this.#grow();
+      return;
+    }
+    const chunk = this.#chunkAt(address);
+    const at = unitOf(address) * unit;
+    const length = chunk.words[at / unit]! & lengthMask;
+    const start = at + headerBytes;
+    if (
+      length === packer.length &&
+      packer.bytes.compare(chunk.bytes, start, start + length, 0, length) === 0
+    ) {
+      chunk.words[at / unit]! |= markFlag;
+      return;
+    }
+    this.#compare(this.#objectsAt(address), objects, out);
+    if (unitsFor(length) === unitsFor(packer.length)) {
+      chunk.words[at / unit] = packer.length | markFlag;
+      packer.bytes.copy(chunk.bytes, start, 0, packer.length);
+      return;
+    }
+    // The old record dies first: the new one may be put where the tidying leaves room.
+    this.#slots[slot] = this.#append(hash, packer.bytes, packer.length);
+    this.#bury(address);
+  }
+
+  remove(namespace: string, name: string, out: Change[]): void {
+    const keySize = this.#packKey(namespace, name);
+    const hash = hashOf(this.#packer.bytes, keySize);
+    const slot = this.#find(hash, this.#packer.bytes, keySize);
+    if (this.#slots[slot] !== 0) this.#drop(slot, out);
+  }
+
+  /** A complete list begins: whatever is not put again before `endList` will be gone. */
+  beginList(): void {
+    for (const address of this.#addresses()) {
+      this.#chunkAt(address).words[unitOf(address)]! &= ~markFlag;
+    }
+  }
+
+  /** The list was complete: removes what it did not hold. */
+  endList(out: Change[]): void {
+    this.#pins++;
+    for (const address of this.#addresses()) {
+      const word = this.#chunkAt(address).words[unitOf(address)]!;
+      if ((word & markFlag) === 0) this.#drop(this.#slotOf(address), out);
+    }
+    this.unpin();
+  }
+
+  /** All objects, in no particular order. While someone reads on across event-loop turns it must be pinned. */
+  *objects(): Generator<KubeObject> {
+    for (const address of this.#addresses()) yield* this.#objectsAt(address);
+  }
+
+  /** Holds records in their places, so that a slow reader of `objects` misses none that stays. */
+  pin(): void {
+    this.#pins++;
+  }
+
+  unpin(): void {
+    this.#pins--;
+    if (this.#pins > 0) return;
+    for (const [index, chunk] of this.#chunks.entries()) {
+      if (chunk !== null) this.#tidy(index, chunk);
+    }
+  }
+
+  #packKey(namespace: string, name: string): number {
+    this.#packer.begin();
+    this.#packer.shared(namespace);
+    this.#packer.text(name);
+    return this.#packer.length;
+  }
+
+  /** What differs between two states of one API object. */
+  #compare(before: readonly KubeObject[], after: readonly KubeObject[], out: Change[]): void {
+    for (const old of before) {
+      if (!after.some((object) => object.name === old.name)) out.push(deletion(old));
+    }
+    for (const object of after) {
+      const old = before.find((candidate) => candidate.name === object.name);
+      if (old === undefined || before.length + after.length === 2 || !this.#same(old, object)) {
+        out.push({ verb: 'put', object });
+      }
+    }
+  }
+
+  #same(one: KubeObject, other: KubeObject): boolean {
+    const pack = (object: KubeObject): Buffer => {
+      const packer = new Packer(this.#dictionary);
+      packObject(packer, object, '');
+      return packer.bytes.subarray(0, packer.length);
+    };
+    return pack(one).equals(pack(other));
+  }
+
+  /** The slot of the key in `bytes`, or the empty one where it belongs. */
+  #find(hash: number, bytes: Buffer, keySize: number): number {
+    const mask = this.#slots.length - 1;
+    for (let slot = hash & mask; ; slot = (slot + 1) & mask) {
+      const address = this.#slots[slot]!;
+      if (address === 0) return slot;
+      const chunk = this.#chunkAt(address);
+      const word = unitOf(address);
+      if (chunk.words[word + 1] !== hash) continue;
+      const start = word * unit + headerBytes;
+      // Keys end themselves (each text carries its length), so an equal start is an equal key.
+      if (bytes.compare(chunk.bytes, start, start + keySize, 0, keySize) === 0) return slot;
+    }
+  }
+
+  #slotOf(address: number): number {
+    const mask = this.#slots.length - 1;
+    let slot = this.#chunkAt(address).words[unitOf(address) + 1]! & mask;
+    while (this.#slots[slot] !== address) slot = (slot + 1) & mask;
+    return slot;
+  }
+
+  #drop(slot: number, out: Change[]): void {
+    const address = this.#slots[slot]!;
+    for (const object of this.#objectsAt(address)) out.push(deletion(object));
+    this.#size--;
+    // Linear probing without tombstones: whatever lies behind and wanted this slot moves up.
+    const mask = this.#slots.length - 1;
+    let hole = slot;
+    for (let next = (slot + 1) & mask; this.#slots[next] !== 0; next = (next + 1) & mask) {
+      const mover = this.#slots[next]!;
+      const home = this.#chunkAt(mover).words[unitOf(mover) + 1]! & mask;
+      if (((next - home) & mask) < ((next - hole) & mask)) continue;
+      this.#slots[hole] = mover;
+      hole = next;
+    }
+    this.#slots[hole] = 0;
+    this.#bury(address);
+  }
+
+  #grow(): void {
+    const before = this.#slots;
+    this.#slots = new Uint32Array(2 * before.length);
+    const mask = this.#slots.length - 1;
+    for (const address of before) {
+      if (address === 0) continue;
+      let slot = this.#chunkAt(address).words[unitOf(address) + 1]! & mask;
+      while (this.#slots[slot] !== 0) slot = (slot + 1) & mask;
+      this.#slots[slot] = address;
+    }
+  }
+
+  #append(hash: number, bytes: Buffer, length: number): number {
+    const units = unitsFor(length);
+    let chunk = this.#current < 0 ? null : this.#chunks[this.#current]!;
+    if (chunk === null || (chunk.used + units) * unit > chunk.bytes.length) {
+      chunk = newChunk(Math.max(chunkBytes, units * unit));
+      const free = this.#chunks.indexOf(null);
+      this.#current = free < 0 ? this.#chunks.length : free;
+      this.#chunks[this.#current] = chunk;
+    }
+    const word = chunk.used;
+    chunk.used += units;
+    chunk.words[word] = length | markFlag;
+    chunk.words[word + 1] = hash;
+    bytes.copy(chunk.bytes, word * unit + headerBytes, 0, length);
+    return this.#current * chunkUnits + word + 1;
+  }
+
+  #bury(address: number): void {
+    const index = Math.floor((address - 1) / chunkUnits);
+    const chunk = this.#chunks[index]!;
+    const word = unitOf(address);
+    const units = unitsFor(chunk.words[word]! & lengthMask);
+    chunk.words[word]! |= deadFlag;
+    chunk.dead += units;
+    if (this.#pins === 0) this.#tidy(index, chunk);
+  }
+
+  /** A chunk that is dead for a third gives its living to the current chunk and goes. */
+  #tidy(index: number, chunk: Chunk): void {
+    if (3 * chunk.dead <= chunk.used || index === this.#current) return;
+    for (const word of livingWords(chunk)) {
+      const slot = this.#slotOf(index * chunkUnits + word + 1);
+      const head = chunk.words[word]!;
+      const start = word * unit + headerBytes;
+      const body = chunk.bytes.subarray(start, start + (head & lengthMask));
+      const address = this.#append(chunk.words[word + 1]!, body, body.length);
+      if ((head & markFlag) === 0) this.#chunkAt(address).words[unitOf(address)]! &= ~markFlag;
+      this.#slots[slot] = address;
+    }
+    this.#chunks[index] = null;
+  }
+
+  *#addresses(): Generator<number> {
+    // Not `entries()` of a copy: chunks that are added on the way are read too.
+    for (let index = 0; index < this.#chunks.length; index++) {
+      const chunk = this.#chunks[index];
+      if (!chunk) continue;
+      for (const word of livingWords(chunk)) yield index * chunkUnits + word + 1;
+    }
+  }
+
+  #objectsAt(address: number): KubeObject[] {
+    const chunk = this.#chunkAt(address);
+    const unpacker = new Unpacker(
+      chunk.bytes,
+      unitOf(address) * unit + headerBytes,
+      this.#dictionary,
+    );
+    const namespace = unpacker.text();
+    const name = unpacker.text();
+    const objects: KubeObject[] = [];
+    for (let rest = unpacker.number(); rest > 0; rest--) {
+      objects.push(unpackObject(unpacker, this.kind, namespace, name));
+    }
+    return objects;
+  }
+
+  #chunkAt(address: number): Chunk {
+    return this.#chunks[Math.floor((address - 1) / chunkUnits)]!;
+  }
+}
+
+/** An address is the record's place counted in words over all chunks, plus one; 0 is an empty slot. */
+interface Chunk {
+  readonly bytes: Buffer;
+  readonly words: Uint32Array;
+  /** Words, from the front. */
+  used: number;
+  /** Words of records that are no longer there. */
+  dead: number;
+}
+
+const unit = 4;
+const headerBytes = 8;
+const chunkUnits = 65_536;
+const chunkBytes = chunkUnits * unit;
+const deadFlag = 0x8000_0000;
+const markFlag = 0x4000_0000;
+const lengthMask = 0x3fff_ffff;
+
+/** Memory for `size` bytes, rounded up to whole words; a larger one than usual holds a single record. */
+function newChunk(size: number): Chunk {
+  const memory = new ArrayBuffer(size);
+  return { bytes: Buffer.from(memory), words: new Uint32Array(memory), used: 0, dead: 0 };
+}
+
+function* livingWords(chunk: Chunk): Generator<number> {
+  for (let word = 0; word < chunk.used; ) {
+    const head = chunk.words[word]!;
+    if ((head & deadFlag) === 0) yield word;
+    word += unitsFor(chunk.words[word]! & lengthMask);
+  }
+}
+
+function unitsFor(length: number): number {
+  return (headerBytes + length + unit - 1) >>> 2;
+}
+
+function unitOf(address: number): number {
+  return (address - 1) % chunkUnits;
+}
+
+/** FNV-1a. */
+function hashOf(bytes: Buffer, length: number): number {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < length; i++) hash = Math.imul(hash ^ bytes[i]!, 0x01000193);
+  return hash >>> 0;
+}
+
+function deletion(object: KubeObject): Change {
+  return {
+    verb: 'delete',
+    kind: object.kind,
+    namespace: namespaceOf(object),
+    name: object.name,
+  };
+}

@@ -1,0 +1,237 @@
+/**
+ * Cuts JSON out of a byte stream without ever holding the whole: the items of a list one by one, the lines of a
+ * watch one by one. Pure; a chunk's bytes are not kept after `push` returns.
+ */
+export interface Splitter {
+  push(chunk: Buffer): void;
+}
+
+/** The stream was not what it should be; `message` says how, in words for a log line. */
+export class MalformedStream extends Error {}
+
+export interface ListHead {
+  /** `metadata.resourceVersion` of the list. */
+  readonly version: string;
+  /** `metadata.continue`; `''` on the last page. */
+  readonly next: string;
+}
+
+/** One object larger than this is no object (etcd stores none above a few MiB). */
+export const itemLimitBytes = 32 * 1024 * 1024;
+/** What surrounds the items of a list is a few hundred bytes. */
+const frameLimitBytes = 1024 * 1024;
+
+const quote = 0x22;
+const backslash = 0x5c;
+const openBrace = 0x7b;
+const closeBrace = 0x7d;
+const openBracket = 0x5b;
+const closeBracket = 0x5d;
+const comma = 0x2c;
+const itemsKey = Buffer.from('items');
+
+/**
+ * Hands out each element of the top-level array `items` as it completes. What surrounds them is kept apart and read
+ * at the end, since `metadata` may come before or after. `end` throws `MalformedStream` if the list is not complete.
+ */
+export class ListSplitter implements Splitter {
+  readonly #item: (value: unknown) => void;
+  /** The list without its items. */
+  readonly #frame = new Gather(frameLimitBytes);
+  /** The beginning of an item whose end is in a later chunk. */
+  readonly #partial = new Gather(itemLimitBytes);
+  #depth = 0;
+  #inString = false;
+  #escaped = false;
+  #inItems = false;
+  #itemOpen = false;
+  /** The last string at depth 1, to recognise the key `items`. */
+  #key = new Gather(64, true);
+  #items = 0;
+
+  constructor(item: (value: unknown) => void) {
+    this.#item = item;
+  }
+
+  /** How many items have come so far. */
+  get items(): number {
+    return this.#items;
+  }
+
+  push(chunk: Buffer): void {
+    let depth = this.#depth;
+    let inString = this.#inString;
+    let escaped = this.#escaped;
+    // Where the bytes that are not yet handed on begin: of an item, or of the frame.
+    let from = 0;
+    for (let at = 0; at < chunk.length; at++) {
+      const byte = chunk[at]!;
+      if (inString) {
+        if (escaped) escaped = false;
+        else if (byte === backslash) escaped = true;
+        else if (byte === quote) inString = false;
+        else if (depth === 1) this.#key.byte(byte);
+        continue;
+      }
+      switch (byte) {
+        case quote:
+          inString = true;
+          if (depth === 1) this.#key.clear();
+          break;
+        case openBrace:
+        case openBracket:
+          if (depth === 2 && this.#inItems) {
+            from = at;
+            this.#itemOpen = true;
+          }
+          depth++;
+          if (depth === 2 && byte === openBracket && this.#key.equals(itemsKey)) {
+            this.#frame.add(chunk, from, at + 1);
+            this.#inItems = true;
+          }
+          break;
+        case closeBrace:
+        case closeBracket:
+          depth--;
+          if (depth === 2 && this.#itemOpen) {
+            this.#finish(chunk, from, at + 1);
+          } else if (depth === 1 && this.#inItems) {
+            this.#inItems = false;
+            from = at;
+          } else if (depth < 0) {
+            throw new MalformedStream('a bracket too many');
+          }
+          break;
+        case comma:
+          // The value is over; what follows is a key again.
+          if (depth === 1) this.#key.clear();
+          break;
+      }
+    }
+    this.#depth = depth;
+    this.#inString = inString;
+    this.#escaped = escaped;
+    if (this.#itemOpen) this.#partial.add(chunk, from, chunk.length);
+    else if (!this.#inItems) this.#frame.add(chunk, from, chunk.length);
+  }
+
+  end(): ListHead {
+    if (this.#depth !== 0 || this.#frame.length === 0) {
+      throw new MalformedStream(`the list ended early, after ${this.#items} items`);
+    }
+    const list = parse(this.#frame.text());
+    const metadata = (list as { metadata?: { resourceVersion?: unknown; continue?: unknown } })
+      ?.metadata;
+    const version = metadata?.resourceVersion;
+    const next = metadata?.continue;
+    return {
+      version: typeof version === 'string' ? version : '',
+      next: typeof next === 'string' ? next : '',
+    };
+  }
+
+  #finish(chunk: Buffer, from: number, to: number): void {
+    let text: string;
+    if (this.#partial.length === 0) {
+      text = chunk.toString('utf8', from, to);
+    } else {
+      this.#partial.add(chunk, from, to);
+      text = this.#partial.text();
+      this.#partial.clear();
+    }
+    this.#itemOpen = false;
+    this.#items++;
+    this.#item(parse(text));
+  }
+}
+
+/** Hands out each line of a stream, parsed. A last line without its end is not handed out. */
+export class LineSplitter implements Splitter {
+  readonly #line: (value: unknown) => void;
+  readonly #partial = new Gather(itemLimitBytes);
+
+  constructor(line: (value: unknown) => void) {
+    this.#line = line;
+  }
+
+  push(chunk: Buffer): void {
+    let from = 0;
+    for (;;) {
+      const end = chunk.indexOf(0x0a, from);
+      if (end < 0) break;
+      let text: string;
+      if (this.#partial.length === 0) {
+        text = chunk.toString('utf8', from, end);
+      } else {
+        this.#partial.add(chunk, from, end);
+        text = this.#partial.text();
+        this.#partial.clear();
+      }
+      from = end + 1;
+      if (text.trim() !== '') this.#line(parse(text));
+    }
+    this.#partial.add(chunk, from, chunk.length);
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new MalformedStream(`not JSON: ${(error as Error).message}`);
+  }
+}
+
+/** Bytes gathered over several chunks, at most `limit` of them. */
+class Gather {
+  #bytes = Buffer.alloc(0);
+  #length = 0;
+  readonly #limit: number;
+  readonly #cut: boolean;
+
+  /** @param cut drop what exceeds the limit instead of throwing. */
+  constructor(limit: number, cut = false) {
+    this.#limit = limit;
+    this.#cut = cut;
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  add(chunk: Buffer, from: number, to: number): void {
+    if (to <= from) return;
+    this.#reserve(to - from);
+    chunk.copy(this.#bytes, this.#length, from, to);
+    this.#length += to - from;
+  }
+
+  byte(value: number): void {
+    if (this.#cut && this.#length >= this.#limit) return;
+    this.#reserve(1);
+    this.#bytes[this.#length++] = value;
+  }
+
+  equals(other: Buffer): boolean {
+    return this.#length === other.length && other.compare(this.#bytes, 0, this.#length) === 0;
+  }
+
+  text(): string {
+    return this.#bytes.toString('utf8', 0, this.#length);
+  }
+
+  clear(): void {
+    this.#length = 0;
+    // One outsized object must not hold its memory for ever.
+    if (this.#bytes.length > 1024 * 1024) this.#bytes = Buffer.alloc(0);
+  }
+
+  #reserve(more: number): void {
+    const need = this.#length + more;
+    if (need > this.#limit) throw new MalformedStream(`one part is larger than ${this.#limit} bytes`);
+    if (need <= this.#bytes.length) return;
+    const larger = Buffer.allocUnsafeSlow(Math.min(this.#limit, Math.max(2 * need, 256)));
+    this.#bytes.copy(larger, 0, 0, this.#length);
+    this.#bytes = larger;
+  }
+}

@@ -1,0 +1,100 @@
+/**
+ * The memory that counts are kept in: blocks of 8-byte cells, owned and written by one thread, read by another.
+ *
+ * Why no atomics on the counts. Each cell has one writer, so no increment can be lost. A reader can only see half a
+ * write if the write is made in halves; a Float64Array's elements are aligned to 8 bytes, and an aligned 8-byte store
+ * is one indivisible instruction on every 64-bit machine Node runs on (x86-64, arm64, ppc64, s390x, riscv64), which is
+ * how V8 compiles it. The language itself would allow tearing for floats; on a 32-bit machine a scrape could, once in a
+ * while, print one wrong value, and the next scrape would be right again: nothing is ever computed from what was read.
+ * What is not promised: that two cells are read at the same instant (a histogram's sum may be one observation ahead).
+ *
+ * Cells never move: a block that is full stays, and another one is added. Each slot (the cells of one label set) has one
+ * cell in front of it, the lock. A freed slot stays locked until the reader has unlocked it, which it does once it will
+ * not look again: so a slot is never reused while its old label set can still be printed, and without a reader never.
+ */
+export class CellMemory {
+  readonly #onBlock: (block: number, memory: SharedArrayBuffer) => void;
+  readonly #freed = new Map<number, Slot[]>();
+  #block: Block | null = null;
+  #blocks = 0;
+  #used = 0;
+
+  constructor(onBlock: (block: number, memory: SharedArrayBuffer) => void) {
+    this.#onBlock = onBlock;
+  }
+
+  /** How many blocks there are, each of `blockCells` cells. */
+  get blocks(): number {
+    return this.#blocks;
+  }
+
+  /** `width` neighbouring cells, all zero. */
+  allot(width: number): Slot {
+    return this.#reuse(width) ?? this.#fresh(width);
+  }
+
+  /** Gives a slot back. Its cells keep their values until it is allotted again. */
+  free(slot: Slot): void {
+    const queue = this.#freed.get(slot.width);
+    if (queue === undefined) this.#freed.set(slot.width, [slot]);
+    else queue.push(slot);
+  }
+
+  #reuse(width: number): Slot | null {
+    const queue = this.#freed.get(width);
+    const oldest = queue?.[0];
+    if (queue === undefined || oldest === undefined) return null;
+    // Removals are heard of in order: if the oldest is still locked, so are the others.
+    if (Atomics.compareExchange(oldest.block.locks, lockOf(oldest.at), 1, 0) !== 1) return null;
+    queue.shift();
+    oldest.cells.fill(0, oldest.at, oldest.at + width);
+    return oldest;
+  }
+
+  #fresh(width: number): Slot {
+    let block = this.#block;
+    if (block === null || this.#used + 1 + width > blockCells) {
+      const memory = new SharedArrayBuffer(blockCells * 8);
+      block = {
+        index: this.#blocks++,
+        locks: new Int32Array(memory),
+        cells: new Float64Array(memory),
+      };
+      this.#block = block;
+      this.#used = 0;
+      this.#onBlock(block.index, memory);
+    }
+    const at = this.#used + 1;
+    this.#used = at + width;
+    return { block, cells: block.cells, at, width };
+  }
+}
+
+/** Cells of a block: 8 KiB, room for the histograms of a few server blocks. */
+export const blockCells = 1024;
+
+export type Cells = Float64Array<SharedArrayBuffer>;
+
+/** The cells `at` … `at + width - 1` of a block. */
+export interface Slot {
+  readonly block: Block;
+  readonly cells: Cells;
+  readonly at: number;
+  readonly width: number;
+}
+
+interface Block {
+  readonly index: number;
+  readonly cells: Cells;
+  /** The same memory in 4-byte words, because only integers can be exchanged atomically. */
+  readonly locks: Int32Array<SharedArrayBuffer>;
+}
+
+/** The reader's promise not to look at the (freed) slot at `at` again: its owner may reuse it. */
+export function unlock(memory: SharedArrayBuffer, at: number): void {
+  Atomics.store(new Int32Array(memory), lockOf(at), 1);
+}
+
+function lockOf(at: number): number {
+  return (at - 1) * 2;
+}

@@ -1,0 +1,206 @@
+import { clamp, limit } from '../base/limits.ts';
+import type { Cells } from './cells.ts';
+import { unlock } from './cells.ts';
+import { type Exposed, printExposition } from './exposition.ts';
+import { overflowValue } from './family.ts';
+import type { Format } from './formats.ts';
+import { MergedFamily, type MergedSeries, type Part } from './merged.ts';
+import { difference, NameClaims, type Registration, type SeriesEvent } from './registration.ts';
+import {
+  type Counter,
+  type Family,
+  overflowHelp,
+  overflowName,
+  SharedRegistry,
+} from './registry.ts';
+import { groupSamples, type Sample } from './sample.ts';
+
+/** Label sets of one family over all threads, those of gone threads included. */
+export const mergedSeriesLimit = limit({ default: 5000, min: 1, max: 200_000 });
+
+export interface CollectionOptions {
+  /** Label sets per family, `mergedSeriesLimit.default` if not said. */
+  readonly series?: number;
+  /** Hears why a sampler's values are missing from a scrape. */
+  readonly onError?: (error: unknown) => void;
+}
+
+const sampleErrorsName = 'ndots_metrics_sample_errors_total';
+const sampleErrorsHelp =
+  'Times that a group of values computed at scrape time failed and was left out of the scrape.';
+
+/**
+ * The metrics of all threads, as seen from the thread that is scraped. It is fed with the registrations of every
+ * `SharedRegistry` (its own thread's too) and reads the counts out of shared memory when it prints: no thread is asked.
+ *
+ * Counters and histograms are added up, gauges merged as they were declared. What a gone thread has counted stays in the
+ * sum, so that no counter goes down when a worker is restarted; its gauges vanish. A label set that one thread forgets
+ * while others still have it keeps its counts too; when the last one forgets it, it is gone.
+ */
+export class Collection {
+  readonly #limit: number;
+  readonly #onError: (error: unknown) => void;
+  readonly #families = new Map<string, MergedFamily>();
+  readonly #claims = new NameClaims();
+  readonly #threads = new Map<string, Thread>();
+  readonly #samplers = new Set<() => Iterable<Sample>>();
+  readonly #overflow: Family<readonly ['family'], Counter>;
+  readonly #sampleErrors: Counter;
+
+  constructor(options: CollectionOptions = {}) {
+    this.#limit = clamp(options.series ?? mergedSeriesLimit.default, mergedSeriesLimit);
+    this.#onError = options.onError ?? (() => {});
+    // The collection counts like everyone else: it is a thread of its own, with no name.
+    const own = new SharedRegistry((event) => this.add('', event));
+    this.#overflow = own.counter(overflowName, overflowHelp, ['family']);
+    this.#sampleErrors = own.counter(sampleErrorsName, sampleErrorsHelp, []).with();
+  }
+
+  /**
+   * Takes note of an event of `thread`, in the order they were sent. Throws if threads disagree about a family's shape,
+   * or if an event points to something that was never announced: both are bugs.
+   */
+  add(thread: string, event: Registration): void {
+    let known = this.#threads.get(thread);
+    if (known === undefined) {
+      known = { blocks: new Map(), families: new Map(), holdings: new Map() };
+      this.#threads.set(thread, known);
+    }
+    switch (event.event) {
+      case 'block':
+        known.blocks.set(event.block, new Float64Array(event.memory));
+        return;
+      case 'family':
+        known.families.set(event.family, this.#familyOf(event.shape));
+        return;
+      case 'series':
+        this.#addSeries(thread, known, event);
+        return;
+      case 'removal':
+        this.#remove(thread, known, event.series, event.last);
+    }
+  }
+
+  /**
+   * The thread is gone: its counts are kept, its gauges are not, its memory is let go. Call it after the thread's last
+   * event; a successor may use the same name from then on.
+   */
+  retire(thread: string): void {
+    const gone = this.#threads.get(thread);
+    if (gone === undefined) return;
+    this.#threads.delete(thread);
+    for (const { family, series, part } of gone.holdings.values()) {
+      series.retain(part);
+      if (series.empty) family.drop(series);
+    }
+  }
+
+  /**
+   * Adds values that are computed at every scrape. If `fn` throws, or gives a name that is registered or sampled already,
+   * its values are left out of that scrape and `ndots_metrics_sample_errors_total` counts. Returns what ends it.
+   */
+  sample(fn: () => Iterable<Sample>): () => void {
+    this.#samplers.add(fn);
+    return () => {
+      this.#samplers.delete(fn);
+    };
+  }
+
+  /** Everything, as a scrape reads it: families by name, label sets by label values. */
+  print(format: Format): string {
+    // Samples go first, so that their errors are counted in this scrape already.
+    const exposed = this.#takeSamples();
+    for (const [name, family] of this.#families) {
+      if (family.size > 0) exposed.set(name, family.expose());
+    }
+    const names = [...exposed.keys()].toSorted();
+    return printExposition(
+      names.map((name) => exposed.get(name)!),
+      format,
+    );
+  }
+
+  #familyOf(shape: MergedFamily['shape']): MergedFamily {
+    const known = this.#families.get(shape.name);
+    if (known !== undefined) {
+      const field = difference(known.shape, shape);
+      if (field === null) return known;
+      throw new Error(`metric ${shape.name}: threads have registered it with a different ${field}`);
+    }
+    this.#claims.claim(shape);
+    const family = new MergedFamily(shape);
+    this.#families.set(shape.name, family);
+    return family;
+  }
+
+  #addSeries(thread: string, known: Thread, event: SeriesEvent): void {
+    const cells = known.blocks.get(event.block);
+    const family = known.families.get(event.family);
+    if (cells === undefined || family === undefined) {
+      throw new Error(`metrics of thread ${thread}: label set ${event.series} belongs to nothing`);
+    }
+    const part: Part = { cells, at: event.at };
+    const series = this.#seriesOf(family, event.values);
+    series.join(part);
+    known.holdings.set(event.series, { family, series, part });
+  }
+
+  #seriesOf(family: MergedFamily, values: readonly string[]): MergedSeries {
+    const known = family.find(values);
+    if (known !== null) return known;
+    // The count of overflows must not overflow itself; it has one label set per family at most.
+    const free = family.size < this.#limit || family.shape.name === overflowName;
+    if (free || family.dropAbandoned()) return family.add(values);
+    this.#overflow.with(family.shape.name).add(1);
+    const shared = values.map(() => overflowValue);
+    return family.find(shared) ?? family.add(shared);
+  }
+
+  #remove(thread: string, known: Thread, number: number, last: readonly number[]): void {
+    const holding = known.holdings.get(number);
+    if (holding === undefined) {
+      throw new Error(`metrics of thread ${thread}: label set ${number} was never announced`);
+    }
+    const { family, series, part } = holding;
+    known.holdings.delete(number);
+    if (series.parts > 1) {
+      series.retain(part, last);
+    } else {
+      series.leave(part);
+      family.drop(series);
+    }
+    unlock(part.cells.buffer, part.at);
+  }
+
+  #takeSamples(): Map<string, Exposed> {
+    const exposed = new Map<string, Exposed>();
+    for (const fn of this.#samplers) {
+      try {
+        const group = groupSamples(fn());
+        for (const name of group.keys()) {
+          const owner = this.#claims.owner(name) ?? (exposed.has(name) ? 'another sampler' : null);
+          if (owner !== null)
+            throw new Error(`metric ${name}: sampled, but it belongs to ${owner}`);
+        }
+        for (const [name, family] of group) exposed.set(name, family);
+      } catch (error) {
+        this.#sampleErrors.add(1);
+        this.#onError(error);
+      }
+    }
+    return exposed;
+  }
+}
+
+interface Thread {
+  readonly blocks: Map<number, Cells>;
+  readonly families: Map<number, MergedFamily>;
+  /** By the thread's number of the label set. */
+  readonly holdings: Map<number, Holding>;
+}
+
+interface Holding {
+  readonly family: MergedFamily;
+  readonly series: MergedSeries;
+  readonly part: Part;
+}

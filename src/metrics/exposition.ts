@@ -1,0 +1,89 @@
+import type { Format } from './formats.ts';
+import { printCount, printFloat, printNumber } from './number.ts';
+import { type Kind, openMetricsName } from './registration.ts';
+
+/** One family, ready to be printed. */
+export interface Exposed {
+  readonly name: string;
+  readonly help: string;
+  readonly kind: Kind;
+  readonly bounds: readonly number[];
+  /** In the order to print; at least one. */
+  readonly series: readonly ExposedSeries[];
+}
+
+export interface ExposedSeries {
+  /** As `printLabels` gives it. */
+  readonly labels: string;
+  /** One value; of a histogram the count of each bucket by itself, +Inf last, then the sum. */
+  readonly values: ArrayLike<number>;
+}
+
+/** The families as a scrape reads them, in the given order. */
+export function printExposition(families: Iterable<Exposed>, format: Format): string {
+  let out = '';
+  for (const family of families) {
+    out += printHead(family, format);
+    out +=
+      family.kind === 'histogram' ? printHistogram(family, format) : printPlain(family, format);
+  }
+  return format === 'openmetrics' ? `${out}# EOF\n` : out;
+}
+
+/**
+ * Labels in the order of their names, without braces: `server="dns://:53",zone="."`. `names` and `values` go pairwise;
+ * the names must be sorted already.
+ */
+export function printLabels(names: readonly string[], values: readonly string[]): string {
+  return names.map((name, index) => `${name}="${escapeValue(values[index]!)}"`).join(',');
+}
+
+function printHead({ name, help, kind }: Exposed, format: Format): string {
+  if (format === 'text') {
+    const line = help === '' ? '' : `# HELP ${name} ${escapeHelp(help)}\n`;
+    return `${line}# TYPE ${name} ${kind}\n`;
+  }
+  // A counter that doesn't end in _total can't be one in OpenMetrics; saying "unknown" keeps its name and its values.
+  const misnamed = kind === 'counter' && !name.endsWith('_total');
+  const family = kind === 'counter' ? openMetricsName(name) : name;
+  const line = help === '' ? '' : `# HELP ${family} ${escapeValue(help)}\n`;
+  return `${line}# TYPE ${family} ${misnamed ? 'unknown' : kind}\n`;
+}
+
+function printPlain({ name, series }: Exposed, format: Format): string {
+  const print = format === 'text' ? printNumber : printFloat;
+  let out = '';
+  for (const { labels, values } of series) {
+    out += `${name}${labels === '' ? '' : `{${labels}}`} ${print(values[0]!)}\n`;
+  }
+  return out;
+}
+
+function printHistogram({ name, bounds, series }: Exposed, format: Format): string {
+  const printSum = format === 'text' ? printNumber : printFloat;
+  const printHits = format === 'text' ? printNumber : printCount;
+  const marks = [...bounds, Infinity].map((bound) => `le="${printSum(bound)}"`);
+  let out = '';
+  for (const { labels, values } of series) {
+    const open = `${name}_bucket{${labels === '' ? '' : `${labels},`}`;
+    const set = labels === '' ? '' : `{${labels}}`;
+    let hits = 0;
+    for (let bucket = 0; bucket < marks.length; bucket++) {
+      hits += values[bucket]!;
+      out += `${open}${marks[bucket]!}} ${printHits(hits)}\n`;
+    }
+    out += `${name}_sum${set} ${printSum(values[marks.length]!)}\n`;
+    out += `${name}_count${set} ${printHits(hits)}\n`;
+  }
+  return out;
+}
+
+/** Label values in both formats, and help in OpenMetrics. Half surrogates can't be written as UTF-8 and are replaced. */
+function escapeValue(text: string): string {
+  if (!/[\\"\n\ud800-\udfff]/.test(text)) return text;
+  return escapeHelp(text).replaceAll('"', '\\"');
+}
+
+function escapeHelp(text: string): string {
+  return text.toWellFormed().replaceAll('\\', '\\\\').replaceAll('\n', '\\n');
+}

@@ -1,0 +1,151 @@
+import type { CellMemory, Cells, Slot } from './cells.ts';
+import type { Instrument } from './instruments.ts';
+import { type Shape, width } from './registration.ts';
+import type { Family } from './registry.ts';
+
+/** What a family needs of its registry. */
+export interface FamilyHome {
+  readonly memory: CellMemory;
+  /** Label sets at most, besides the one that shares. */
+  readonly limit: number;
+  /** A label set has come; returns its number. */
+  added(values: readonly string[], slot: Slot): number;
+  /** A label set has gone, with these final values. */
+  removed(series: number, last: readonly number[]): void;
+  /** A label set was refused and counted under "other". */
+  overflowed(): void;
+}
+
+export type MakeInstrument<M> = (cells: Cells, at: number) => M;
+
+/** The value of every label of the cell that the label sets beyond the limit share. */
+export const overflowValue = 'other';
+
+/** Characters of one label value; a set with a longer one is counted under "other". A domain name, escaped, fits. */
+export const valueLengthLimit = 1024;
+
+/**
+ * One family in one thread: a tree of maps from label value to label value, with the label sets as leaves, so that a
+ * lookup joins no strings.
+ */
+export class SharedFamily<L extends readonly string[], M extends Instrument> implements Family<
+  L,
+  M
+> {
+  readonly #shape: Shape;
+  readonly #make: MakeInstrument<M>;
+  readonly #home: FamilyHome;
+  readonly #depth: number;
+  readonly #root: Branch<M> = new Map();
+  #only: Leaf<M> | null = null;
+  #size = 0;
+
+  constructor(shape: Shape, make: MakeInstrument<M>, home: FamilyHome) {
+    this.#shape = shape;
+    this.#make = make;
+    this.#home = home;
+    this.#depth = shape.labels.length;
+  }
+
+  /** Makes the one label set of a family that has no labels. */
+  begin(): void {
+    if (this.#depth === 0) this.#only ??= this.#plant([]);
+  }
+
+  with(...values: { [K in keyof L]: string }): M {
+    const leaf = this.#find(values);
+    return leaf === null ? this.#create(values).instrument : leaf.instrument;
+  }
+
+  remove(...values: { [K in keyof L]: string }): void {
+    const leaf = this.#find(values);
+    if (leaf === null) return;
+    this.#prune(values);
+    if (!isOverflow(values)) this.#size--;
+    const { slot } = leaf;
+    const last = Array.from(slot.cells.subarray(slot.at, slot.at + slot.width));
+    leaf.instrument.move(new Float64Array(new SharedArrayBuffer(slot.width * 8)), 0);
+    this.#home.removed(leaf.series, last);
+    this.#home.memory.free(slot);
+  }
+
+  #find(values: readonly string[]): Leaf<M> | null {
+    const depth = this.#depth;
+    if (values.length !== depth) this.#miscounted(values);
+    if (depth === 0) return this.#only;
+    let branch = this.#root;
+    for (let level = 0; level < depth - 1; level++) {
+      const next = branch.get(values[level]!);
+      if (next === undefined) return null;
+      branch = next as Branch<M>;
+    }
+    return (branch.get(values[depth - 1]!) as Leaf<M> | undefined) ?? null;
+  }
+
+  #create(values: readonly string[]): Leaf<M> {
+    if (values.length === 0) return (this.#only = this.#plant(values));
+    const fits = this.#size < this.#home.limit && values.every(isShort);
+    if (isOverflow(values)) return this.#grow(values);
+    if (fits) {
+      this.#size++;
+      return this.#grow(values);
+    }
+    this.#home.overflowed();
+    const shared = values.map(() => overflowValue);
+    return this.#find(shared) ?? this.#grow(shared);
+  }
+
+  #grow(values: readonly string[]): Leaf<M> {
+    const leaf = this.#plant(values);
+    let branch = this.#root;
+    for (const value of values.slice(0, -1)) {
+      let next = branch.get(value) as Branch<M> | undefined;
+      if (next === undefined) branch.set(value, (next = new Map()));
+      branch = next;
+    }
+    branch.set(values[values.length - 1]!, leaf);
+    return leaf;
+  }
+
+  #plant(values: readonly string[]): Leaf<M> {
+    const slot = this.#home.memory.allot(width(this.#shape));
+    const series = this.#home.added([...values], slot);
+    return { series, slot, instrument: this.#make(slot.cells, slot.at) };
+  }
+
+  #prune(values: readonly string[], branch: Branch<M> = this.#root, level = 0): void {
+    if (values.length === 0) this.#only = null;
+    const value = values[level];
+    if (value === undefined) return;
+    if (level < values.length - 1) {
+      const next = branch.get(value) as Branch<M>;
+      this.#prune(values, next, level + 1);
+      if (next.size > 0) return;
+    }
+    branch.delete(value);
+  }
+
+  #miscounted(values: readonly string[]): never {
+    const { name, labels } = this.#shape;
+    throw new Error(
+      `metric ${name}: has the labels [${labels.join(', ')}], was given ${values.length} values`,
+    );
+  }
+}
+
+interface Leaf<M> {
+  readonly series: number;
+  readonly slot: Slot;
+  readonly instrument: M;
+}
+
+// Branches at every level but the last, leaves there: the depth says which, not the type.
+type Branch<M> = Map<string, Branch<M> | Leaf<M>>;
+
+function isShort(value: string): boolean {
+  return value.length <= valueLengthLimit;
+}
+
+function isOverflow(values: readonly string[]): boolean {
+  return values.length > 0 && values.every((value) => value === overflowValue);
+}

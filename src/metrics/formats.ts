@@ -1,0 +1,45 @@
+/** The two text forms: Prometheus text 0.0.4 and OpenMetrics 1.0. */
+export type Format = 'text' | 'openmetrics';
+
+/** The `Content-Type` of each format. */
+export const contentTypes: Readonly<Record<Format, string>> = {
+  text: 'text/plain; version=0.0.4; charset=utf-8',
+  openmetrics: 'application/openmetrics-text; version=1.0.0; charset=utf-8',
+};
+
+/**
+ * The format that a client likes best, by its `Accept` header (RFC 9110, section 12.5.1). Whatever is not understood
+ * gets text, and so do wildcards: people use browsers and curl, and only a scraper asks for OpenMetrics by name.
+ */
+export function formatFor(acceptHeader: string | null | undefined): Format {
+  let best: Format = 'text';
+  let bestWeight = 0;
+  for (const range of (acceptHeader ?? '').split(',')) {
+    const [media = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase());
+    const format = formatOf(media, parameterOf(parameters, 'version'));
+    const weight = weightOf(parameterOf(parameters, 'q'));
+    if (format === null || weight <= bestWeight) continue;
+    best = format;
+    bestWeight = weight;
+  }
+  return best;
+}
+
+function formatOf(media: string, version: string | null): Format | null {
+  if (media === 'application/openmetrics-text') {
+    return version === null || version === '1.0.0' ? 'openmetrics' : null;
+  }
+  if (media === 'text/plain') return version === null || version === '0.0.4' ? 'text' : null;
+  return media === 'text/*' || media === '*/*' ? 'text' : null;
+}
+
+function parameterOf(parameters: readonly string[], name: string): string | null {
+  const found = parameters.find((parameter) => parameter.startsWith(`${name}=`));
+  return found === undefined ? null : found.slice(name.length + 1).replaceAll('"', '');
+}
+
+function weightOf(q: string | null): number {
+  if (q === null) return 1;
+  const weight = Number(q);
+  return weight >= 0 && weight <= 1 ? weight : 0;
+}

@@ -1,0 +1,115 @@
+import type { Cells } from './cells.ts';
+import type { Counter, Gauge, Histogram } from './registry.ts';
+
+/**
+ * The handles that code counts with. Each is a pair of memory and index; counting is an array write and allocates
+ * nothing. A metric never costs a query its answer: amounts that make no sense are passed over, not thrown.
+ */
+export interface Instrument {
+  /** Points the handle elsewhere: what is counted from now on goes there. */
+  move(cells: Cells, at: number): void;
+}
+
+/** One cell, which only rises: amounts that are negative, zero or not a number are ignored. */
+export class CounterCell implements Counter, Instrument {
+  #cells: Cells;
+  #at: number;
+
+  constructor(cells: Cells, at: number) {
+    this.#cells = cells;
+    this.#at = at;
+  }
+
+  add(amount: number): void {
+    if (amount > 0) this.#cells[this.#at]! += amount;
+  }
+
+  move(cells: Cells, at: number): void {
+    this.#cells = cells;
+    this.#at = at;
+  }
+}
+
+/** One cell: the value. */
+export class GaugeCell implements Gauge, Instrument {
+  #cells: Cells;
+  #at: number;
+
+  constructor(cells: Cells, at: number) {
+    this.#cells = cells;
+    this.#at = at;
+  }
+
+  set(value: number): void {
+    this.#cells[this.#at] = value;
+  }
+
+  add(amount: number): void {
+    this.#cells[this.#at]! += amount;
+  }
+
+  move(cells: Cells, at: number): void {
+    this.#cells = cells;
+    this.#at = at;
+  }
+}
+
+/** Two cells: the value, and the wall clock when it was written (0: never), by which threads are compared. */
+export class DatedGaugeCell implements Gauge, Instrument {
+  readonly #wall: () => number;
+  #cells: Cells;
+  #at: number;
+
+  constructor(cells: Cells, at: number, wall: () => number) {
+    this.#cells = cells;
+    this.#at = at;
+    this.#wall = wall;
+  }
+
+  set(value: number): void {
+    this.#cells[this.#at] = value;
+    this.#cells[this.#at + 1] = this.#wall();
+  }
+
+  add(amount: number): void {
+    this.set(this.#cells[this.#at]! + amount);
+  }
+
+  move(cells: Cells, at: number): void {
+    this.#cells = cells;
+    this.#at = at;
+  }
+}
+
+/**
+ * A cell per bucket, +Inf last, then the sum. Buckets are searched from the smallest bound: most replies of a DNS server
+ * fall into the first few. NaN is ignored; it would make the sum NaN for ever.
+ */
+export class HistogramCell implements Histogram, Instrument {
+  readonly #bounds: Float64Array;
+  #cells: Cells;
+  #at: number;
+
+  constructor(cells: Cells, at: number, bounds: Float64Array) {
+    this.#cells = cells;
+    this.#at = at;
+    this.#bounds = bounds;
+  }
+
+  observe(value: number): void {
+    if (Number.isNaN(value)) return;
+    const bounds = this.#bounds;
+    const cells = this.#cells;
+    const at = this.#at;
+    const last = bounds.length;
+    let bucket = 0;
+    while (bucket < last && value > bounds[bucket]!) bucket++;
+    cells[at + bucket]! += 1;
+    cells[at + last + 1]! += value;
+  }
+
+  move(cells: Cells, at: number): void {
+    this.#cells = cells;
+    this.#at = at;
+  }
+}

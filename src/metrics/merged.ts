@@ -1,0 +1,176 @@
+import type { Cells } from './cells.ts';
+import { type Exposed, type ExposedSeries, printLabels } from './exposition.ts';
+import { type Shape, width } from './registration.ts';
+
+/** The cells of one thread that count towards a merged label set. */
+export interface Part {
+  readonly cells: Cells;
+  readonly at: number;
+}
+
+/** One family over all threads. */
+export class MergedFamily {
+  readonly shape: Shape;
+  readonly #series = new Map<string, MergedSeries>();
+  readonly #labels: readonly string[];
+  readonly #order: readonly number[];
+  #sorted: readonly MergedSeries[] | null = null;
+
+  constructor(shape: Shape) {
+    this.shape = shape;
+    // Labels are printed by name, as Go's clients do; `order` says where in the values each one's value is.
+    this.#order = shape.labels
+      .map((_, index) => index)
+      .toSorted((a, b) => (shape.labels[a]! < shape.labels[b]! ? -1 : 1));
+    this.#labels = this.#order.map((index) => shape.labels[index]!);
+  }
+
+  get size(): number {
+    return this.#series.size;
+  }
+
+  find(values: readonly string[]): MergedSeries | null {
+    return this.#series.get(keyOf(values)) ?? null;
+  }
+
+  add(values: readonly string[]): MergedSeries {
+    const ordered = this.#order.map((index) => values[index]!);
+    const labels = printLabels(this.#labels, ordered);
+    const series = new MergedSeries(this.shape, keyOf(values), ordered, labels);
+    this.#series.set(series.key, series);
+    this.#sorted = null;
+    return series;
+  }
+
+  drop(series: MergedSeries): void {
+    this.#series.delete(series.key);
+    this.#sorted = null;
+  }
+
+  /** Makes room by dropping the oldest label set that only gone threads have counted; false if there is none. */
+  dropAbandoned(): boolean {
+    for (const series of this.#series.values()) {
+      if (series.parts > 0) continue;
+      this.drop(series);
+      return true;
+    }
+    return false;
+  }
+
+  /** The values of this moment, label sets in order. They are overwritten by the next call. */
+  expose(): Exposed {
+    const { name, help, kind, bounds } = this.shape;
+    this.#sorted ??= [...this.#series.values()].toSorted(inOrder);
+    for (const series of this.#sorted) series.read();
+    return { name, help, kind, bounds, series: this.#sorted };
+  }
+}
+
+/** One label set over all threads: what living threads' cells hold, and what gone threads have left behind. */
+export class MergedSeries implements ExposedSeries {
+  readonly key: string;
+  readonly ordered: readonly string[];
+  readonly labels: string;
+  /** What was read last. */
+  readonly values: Float64Array;
+  readonly #shape: Shape;
+  readonly #parts = new Set<Part>();
+  #retained: Float64Array | null = null;
+
+  constructor(shape: Shape, key: string, ordered: readonly string[], labels: string) {
+    this.key = key;
+    this.ordered = ordered;
+    this.labels = labels;
+    this.#shape = shape;
+    this.values = new Float64Array(shape.kind === 'gauge' ? 1 : width(shape));
+  }
+
+  get parts(): number {
+    return this.#parts.size;
+  }
+
+  /** Whether anything is left to print. */
+  get empty(): boolean {
+    return this.#parts.size === 0 && this.#retained === null;
+  }
+
+  join(part: Part): void {
+    this.#parts.add(part);
+  }
+
+  /** Takes a part out of the sum, its counts included. */
+  leave(part: Part): void {
+    this.#parts.delete(part);
+  }
+
+  /** Takes a part out and keeps its last counts; a gauge's value goes with its thread. */
+  retain(part: Part, last: ArrayLike<number> = this.#cellsOf(part)): void {
+    this.#parts.delete(part);
+    if (this.#shape.kind === 'gauge') return;
+    const retained = (this.#retained ??= new Float64Array(this.values.length));
+    for (let index = 0; index < retained.length; index++) retained[index]! += last[index]!;
+  }
+
+  /** Brings `values` up to date. */
+  read(): void {
+    if (this.#shape.kind !== 'gauge') this.#readCounts();
+    else if (this.#shape.merge === 'sum') this.#readSum();
+    else this.#readDated();
+  }
+
+  #readCounts(): void {
+    const { values } = this;
+    for (let index = 0; index < values.length; index++) {
+      let total = this.#retained?.[index] ?? 0;
+      for (const part of this.#parts) total += part.cells[part.at + index]!;
+      values[index] = risen(values[index]!, total);
+    }
+  }
+
+  #readSum(): void {
+    let total = 0;
+    for (const { cells, at } of this.#parts) total += cells[at]!;
+    this.values[0] = total;
+  }
+
+  #readDated(): void {
+    const latest = this.#shape.merge === 'last';
+    let best = 0;
+    let bestDate = 0;
+    for (const { cells, at } of this.#parts) {
+      const value = cells[at]!;
+      const date = cells[at + 1]!;
+      if (date === 0) continue;
+      if (bestDate !== 0 && (latest ? date < bestDate : value <= best)) continue;
+      best = value;
+      bestDate = date;
+    }
+    this.values[0] = best;
+  }
+
+  #cellsOf({ cells, at }: Part): Float64Array {
+    return cells.subarray(at, at + width(this.#shape));
+  }
+}
+
+/**
+ * The new total, unless it lies below the old one by no more than a rounding error. Fractions add up differently in
+ * another order, and the order changes when a thread goes. To Prometheus the smallest decrease of a counter is a restart
+ * of the process: it would count everything since the beginning a second time.
+ */
+function risen(before: number, now: number): number {
+  return now < before && before - now <= before * 1e-12 ? before : now;
+}
+
+function inOrder(one: MergedSeries, other: MergedSeries): number {
+  for (let index = 0; index < one.ordered.length; index++) {
+    const a = one.ordered[index]!;
+    const b = other.ordered[index]!;
+    if (a !== b) return a < b ? -1 : 1;
+  }
+  return 0;
+}
+
+function keyOf(values: readonly string[]): string {
+  return JSON.stringify(values);
+}

@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { printFloat, printNumber } from './number.ts';
+
+test('every number reads back as itself from its printed form', () => {
+  fc.assert(
+    fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), (value) => {
+      // Minus zero prints as zero; adding zero makes both the same.
+      assert.equal(Number(printNumber(value)) + 0, value + 0);
+      assert.equal(Number(printFloat(value)) + 0, value + 0);
+    }),
+  );
+});
+
+test('an OpenMetrics float always has a point or an exponent', () => {
+  fc.assert(
+    fc.property(
+      fc.oneof(fc.integer(), fc.double({ noNaN: true, noDefaultInfinity: true })),
+      (n) => {
+        assert.match(printFloat(n), /[.e]/);
+      },
+    ),
+  );
+});

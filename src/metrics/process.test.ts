@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { test } from 'node:test';
+import { type ProcFiles, processSamples } from './process.ts';
+import type { Sample } from './sample.ts';
+
+const linux: Readonly<Record<string, string>> = {
+  '/proc/self/stat':
+    '77 (ndots) serve (2)) S 1 77 77 0 -1 4194304 9 0 0 0 150 50 0 0 20 0 9 0 12345 1073741824 ' +
+    '16384 18446744073709551615 1 1 0 0 0 0 0 4096 16384 0 0 0 17 1 0 0 0 0 0 0 0 0 0 0 0 0 0\n',
+  '/proc/stat': 'cpu  1 2 3\ncpu0 1 2 3\nbtime 1763700000\nprocesses 9\n',
+  '/proc/self/status': 'Name:\tndots\nVmPeak:\t 9 kB\nVmRSS:\t   61440 kB\nThreads:\t9\n',
+  '/proc/self/limits':
+    'Limit                     Soft Limit           Hard Limit           Units     \n' +
+    'Max open files            1024                 524288               files     \n' +
+    'Max address space         unlimited            unlimited            bytes     \n',
+};
+
+test('process values are read from /proc, in seconds and bytes', () => {
+  assert.deepEqual(valuesOf(processSamples(files(linux, { '/proc/self/fd': 21 }))), {
+    process_cpu_seconds_total: 2,
+    process_virtual_memory_bytes: 1_073_741_824,
+    process_start_time_seconds: 1_763_700_123.45,
+    process_resident_memory_bytes: 62_914_560,
+    process_max_fds: 1024,
+    process_virtual_memory_max_bytes: 2 ** 64,
+    process_open_fds: 21,
+  });
+});
+
+test('CPU time is a counter, all else are gauges', () => {
+  const counters = processSamples(files(linux, {})).filter(({ kind }) => kind === 'counter');
+  assert.deepEqual(
+    counters.map(({ name }) => name),
+    ['process_cpu_seconds_total'],
+  );
+});
+
+test('what cannot be read is left out, the rest stays', () => {
+  const { '/proc/self/stat': _, ...rest } = linux;
+  assert.deepEqual(Object.keys(valuesOf(processSamples(files(rest, {})))), [
+    'process_resident_memory_bytes',
+    'process_max_fds',
+    'process_virtual_memory_max_bytes',
+  ]);
+});
+
+test('without /proc there are no process values', () => {
+  assert.deepEqual(processSamples(files({}, {})), []);
+});
+
+test('the real /proc tells of this very process', (t) => {
+  if (!existsSync('/proc/self/stat')) return t.skip('no /proc here');
+  const values = valuesOf(processSamples());
+  const now = Date.now() / 1000;
+  const start = values['process_start_time_seconds']!;
+  assert.equal(Object.keys(values).length, 7);
+  assert.ok(start > now - 3600 && start < now + 60, `started at ${start}, now it is ${now}`);
+  assert.ok(values['process_resident_memory_bytes']! > 1e7);
+  assert.ok(values['process_open_fds']! > 2);
+});
+
+function files(texts: Readonly<Record<string, string>>, counts: Record<string, number>): ProcFiles {
+  const look = <T>(table: Readonly<Record<string, T>>, path: string): T => {
+    const found = table[path];
+    if (found === undefined) throw new Error(`ENOENT: ${path}`);
+    return found;
+  };
+  return {
+    readText: (path) => look(texts, path),
+    countEntries: (path) => look(counts, path),
+  };
+}
+
+function valuesOf(samples: readonly Sample[]): Record<string, number> {
+  return Object.fromEntries(samples.map(({ name, value }) => [name, value]));
+}

@@ -1,0 +1,114 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import type { Sample } from './sample.ts';
+
+/** The part of the file system that tells about this process. Both throw when the path isn't there. */
+export interface ProcFiles {
+  readText(path: string): string;
+  countEntries(path: string): number;
+}
+
+/** The kernel's own, at /proc. */
+export const procFiles: ProcFiles = {
+  readText: (path) => readFileSync(path, 'latin1'),
+  countEntries: (path) => readdirSync(path).length,
+};
+
+/**
+ * The `process_*` values that every Prometheus client has, read from Linux's /proc (proc(5)) at each call. They tell of
+ * the whole process, all threads together. What can't be read is left out: on another system all of them.
+ */
+export function processSamples(files: ProcFiles = procFiles): readonly Sample[] {
+  return [...ofStat(files), ...ofStatus(files), ...ofLimits(files), ...ofDescriptors(files)];
+}
+
+function ofStat(files: ProcFiles): readonly Sample[] {
+  const stat = attempt(() => files.readText('/proc/self/stat'));
+  if (stat === null) return [];
+  // The second field is the program's name in parentheses and may hold anything; the third begins after the last one.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const field = (number: number): number => Number(fields[number - 3]);
+  const samples = [
+    sample(
+      'counter',
+      'process_cpu_seconds_total',
+      'CPU time the process has used, in user and kernel mode, in seconds.',
+      (field(14) + field(15)) / ticksPerSecond,
+    ),
+    sample(
+      'gauge',
+      'process_virtual_memory_bytes',
+      'Size of the address space in bytes; most of it is reserved, not used.',
+      field(23),
+    ),
+  ];
+  const boot = attempt(() => files.readText('/proc/stat').match(/^btime (\d+)$/m));
+  if (boot !== null) {
+    samples.push(
+      sample(
+        'gauge',
+        'process_start_time_seconds',
+        'When the process was started, in seconds since 1970-01-01 UTC.',
+        Number(boot[1]) + field(22) / ticksPerSecond,
+      ),
+    );
+  }
+  return samples;
+}
+
+/** The unit of times in /proc; the same on all of Node's architectures, whatever the kernel's own tick. */
+const ticksPerSecond = 100;
+
+function ofStatus(files: ProcFiles): readonly Sample[] {
+  // In kilobytes, where stat counts in pages: the size of a page differs between machines.
+  const resident = attempt(() => files.readText('/proc/self/status').match(/^VmRSS:\s+(\d+) kB$/m));
+  if (resident === null) return [];
+  return [
+    sample(
+      'gauge',
+      'process_resident_memory_bytes',
+      'Memory of the process that is in RAM, in bytes; what a container limit is compared with.',
+      Number(resident[1]) * 1024,
+    ),
+  ];
+}
+
+function ofLimits(files: ProcFiles): readonly Sample[] {
+  const limits = attempt(() => files.readText('/proc/self/limits'));
+  if (limits === null) return [];
+  const samples: Sample[] = [];
+  const add = (title: string, name: string, help: string): void => {
+    const soft = limits.match(new RegExp(`^${title}\\s+(\\d+|unlimited)\\s`, 'm'))?.[1];
+    if (soft === undefined) return;
+    samples.push(sample('gauge', name, help, soft === 'unlimited' ? 2 ** 64 : Number(soft)));
+  };
+  add(
+    'Max open files',
+    'process_max_fds',
+    'File descriptors (sockets included) the process may have open.',
+  );
+  add(
+    'Max address space',
+    'process_virtual_memory_max_bytes',
+    'Limit of the address space in bytes; 2^64 stands for no limit.',
+  );
+  return samples;
+}
+
+function ofDescriptors(files: ProcFiles): readonly Sample[] {
+  const open = attempt(() => files.countEntries('/proc/self/fd'));
+  if (open === null) return [];
+  const help = 'File descriptors (sockets included) the process has open.';
+  return [sample('gauge', 'process_open_fds', help, open)];
+}
+
+function sample(kind: Sample['kind'], name: string, help: string, value: number): Sample {
+  return { kind, name, help, value, labels: {} };
+}
+
+function attempt<T>(read: () => T): T | null {
+  try {
+    return read();
+  } catch {
+    return null;
+  }
+}

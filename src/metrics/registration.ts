@@ -1,0 +1,140 @@
+import { limit } from '../base/limits.ts';
+
+/**
+ * What a thread tells the main thread about its metrics: small, structured-clone-able events, one per thing that comes
+ * or goes, never one per count. The counts themselves are read out of the shared blocks that the events point into.
+ */
+export type Registration = BlockEvent | FamilyEvent | SeriesEvent | RemovalEvent;
+
+/** A further block of cells; later events call it by its number. */
+export interface BlockEvent {
+  readonly event: 'block';
+  readonly block: number;
+  readonly memory: SharedArrayBuffer;
+}
+
+/** A family was registered; `family` is its number within the sending thread. */
+export interface FamilyEvent {
+  readonly event: 'family';
+  readonly family: number;
+  readonly shape: Shape;
+}
+
+/** A label set was used for the first time; its values lie from cell `at` of `block` on, `width(shape)` of them. */
+export interface SeriesEvent {
+  readonly event: 'series';
+  readonly family: number;
+  readonly series: number;
+  /** Label values in the order of the shape's labels. */
+  readonly values: readonly string[];
+  readonly block: number;
+  readonly at: number;
+}
+
+/** A label set was forgotten. `last` holds its final cell values, because nobody may look into the cells any more. */
+export interface RemovalEvent {
+  readonly event: 'removal';
+  readonly series: number;
+  readonly last: readonly number[];
+}
+
+export type Kind = 'counter' | 'gauge' | 'histogram';
+
+/**
+ * How one gauge becomes of many threads': their sum, the largest that was set, or the one that was set last (by the
+ * wall clock, in milliseconds).
+ */
+export type Merge = 'sum' | 'max' | 'last';
+
+/** All that makes a family: two registrations of one name have to agree in every field. */
+export interface Shape {
+  readonly name: string;
+  readonly help: string;
+  readonly kind: Kind;
+  readonly labels: readonly string[];
+  /** Gauges only; `sum` for the others. */
+  readonly merge: Merge;
+  /** Histograms only: upper bounds, ascending, without the last one (+Inf). Empty for the others. */
+  readonly bounds: readonly number[];
+}
+
+/** Buckets of one histogram: each costs a cell per label set and thread, and a line per scrape. */
+export const bucketLimit = limit({ default: 16, min: 1, max: 256 });
+
+/**
+ * Cells of one label set. Counter: the count. Gauge: the value, and for `max` and `last` when it was set. Histogram: the
+ * count of each bucket by itself (not accumulated; +Inf last), then the sum of all observations.
+ */
+export function width(shape: Shape): number {
+  if (shape.kind === 'histogram') return shape.bounds.length + 2;
+  return shape.merge === 'sum' ? 1 : 2;
+}
+
+/** Throws unless names, labels and bounds are such that Prometheus takes them. */
+export function checkShape(shape: Shape): void {
+  const { name, kind, labels, bounds } = shape;
+  const fail = (what: string): never => {
+    throw new Error(`metric ${JSON.stringify(name)}: ${what}`);
+  };
+  if (!/^[a-zA-Z_:][a-zA-Z0-9_:]*$/.test(name)) fail('not a metric name');
+  for (const label of labels) {
+    if (!/^[a-zA-Z_][a-zA-Z0-9_]*$/.test(label) || label.startsWith('__')) {
+      fail(`${JSON.stringify(label)} is not a label name`);
+    }
+    if (kind === 'histogram' && label === 'le') fail('the label le is taken by the buckets');
+  }
+  if (new Set(labels).size !== labels.length) fail('a label is named twice');
+  if (kind !== 'histogram') return;
+  if (bounds.length < bucketLimit.min || bounds.length > bucketLimit.max) {
+    fail(`${bounds.length} buckets, allowed are ${bucketLimit.min} to ${bucketLimit.max}`);
+  }
+  if (!bounds.every(Number.isFinite)) fail('bucket bounds are finite, +Inf is implied');
+  if (bounds.some((bound, index) => index > 0 && bound <= bounds[index - 1]!)) {
+    fail('bucket bounds have to ascend');
+  }
+}
+
+/** The first field in which two shapes differ, or null. */
+export function difference(one: Shape, other: Shape): keyof Shape | null {
+  if (one.kind !== other.kind) return 'kind';
+  if (one.help !== other.help) return 'help';
+  if (one.merge !== other.merge) return 'merge';
+  if (!equal(one.labels, other.labels)) return 'labels';
+  if (!equal(one.bounds, other.bounds)) return 'bounds';
+  return one.name === other.name ? null : 'name';
+}
+
+function equal<T>(one: readonly T[], other: readonly T[]): boolean {
+  return one.length === other.length && one.every((item, index) => item === other[index]);
+}
+
+/** Which names of the exposition belong to which family, so that no two families print the same one. */
+export class NameClaims {
+  readonly #owners = new Map<string, string>();
+
+  /** Throws when a name that `shape` would print belongs to another family. */
+  claim(shape: Shape): void {
+    const names = printedNames(shape);
+    for (const name of names) {
+      const owner = this.#owners.get(name);
+      if (owner !== undefined && owner !== shape.name) {
+        throw new Error(`metric ${shape.name}: prints as ${name}, which belongs to ${owner}`);
+      }
+    }
+    for (const name of names) this.#owners.set(name, shape.name);
+  }
+
+  owner(name: string): string | null {
+    return this.#owners.get(name) ?? null;
+  }
+}
+
+function printedNames({ name, kind }: Shape): readonly string[] {
+  if (kind === 'histogram') return [name, `${name}_bucket`, `${name}_sum`, `${name}_count`];
+  return kind === 'counter' ? [name, openMetricsName(name)] : [name];
+}
+
+/** OpenMetrics names a counter's family without `_total` and only the sample with it. */
+export function openMetricsName(counter: string): string {
+  return counter.endsWith('_total') ? counter.slice(0, -'_total'.length) : counter;
+}

@@ -1,0 +1,99 @@
+import type { Sample } from './sample.ts';
+
+/** What the JavaScript runtime tells about itself. Byte counts as in `process.memoryUsage()`. */
+export interface Runtime {
+  /** `process.version`: `v26.1.0`. */
+  readonly version: string;
+  memory(): { rss: number; heapTotal: number; heapUsed: number; external: number };
+  /** Queries in flight plus timers set: what would be goroutines if this were Go. */
+  running(): number;
+  /** Each thread with its event loop's times (`performance.eventLoopUtilization()`), in milliseconds since its start. */
+  threads(): readonly { readonly name: string; readonly active: number; readonly idle: number }[];
+}
+
+/** `nodejs_*` by their honest names, and stand-ins for the `go_*` that CoreDNS dashboards read. */
+export function runtimeSamples(runtime: Runtime): readonly Sample[] {
+  return [...nodeSamples(runtime), ...goSamples(runtime)];
+}
+
+/** The runtime under its own name. Heap sizes are those of the thread that calls; `rss` is the whole process's. */
+export function nodeSamples(runtime: Runtime): readonly Sample[] {
+  const memory = runtime.memory();
+  return [
+    gauge('nodejs_version_info', 'Version of Node.js that runs the process.', 1, {
+      version: runtime.version,
+    }),
+    gauge(
+      'nodejs_heap_size_total_bytes',
+      "Size of the main thread's JavaScript heap in bytes.",
+      memory.heapTotal,
+    ),
+    gauge(
+      'nodejs_heap_size_used_bytes',
+      "Bytes of the main thread's JavaScript heap that are in use.",
+      memory.heapUsed,
+    ),
+    gauge(
+      'nodejs_external_memory_bytes',
+      'Bytes outside the heap that JavaScript objects of the main thread hold, buffers above all.',
+      memory.external,
+    ),
+    ...runtime
+      .threads()
+      .flatMap(({ name, active, idle }) => [
+        loop('active', 'Seconds in which the event loop of a thread was working.', name, active),
+        loop(
+          'idle',
+          'Seconds in which the event loop of a thread was waiting for work.',
+          name,
+          idle,
+        ),
+      ]),
+  ];
+}
+
+/**
+ * Stand-ins, so that panels made for a Go program are not empty; each help says what it really is. Panels about garbage
+ * collection and the scheduler stay empty: there is nothing to be compared.
+ */
+export function goSamples(runtime: Runtime): readonly Sample[] {
+  const memory = runtime.memory();
+  const standIn = (name: string, meaning: string, value: number): Sample =>
+    gauge(name, `${meaning} Stand-in: this is not a Go program.`, value);
+  return [
+    gauge('go_info', 'Version of Node.js. Stand-in: this is not a Go program.', 1, {
+      version: runtime.version,
+    }),
+    standIn('go_goroutines', 'Queries in flight plus timers set.', runtime.running()),
+    standIn('go_threads', 'Threads that run JavaScript.', runtime.threads().length),
+    standIn('go_memstats_alloc_bytes', 'Heap in use, main thread.', memory.heapUsed),
+    standIn('go_memstats_heap_alloc_bytes', 'Heap in use, main thread.', memory.heapUsed),
+    standIn('go_memstats_heap_inuse_bytes', 'Heap in use, main thread.', memory.heapUsed),
+    standIn(
+      'go_memstats_heap_idle_bytes',
+      'Heap not in use, main thread.',
+      memory.heapTotal - memory.heapUsed,
+    ),
+    standIn('go_memstats_heap_sys_bytes', 'Heap size, main thread.', memory.heapTotal),
+    standIn('go_memstats_sys_bytes', 'Resident memory of the process.', memory.rss),
+  ];
+}
+
+function gauge(
+  name: string,
+  help: string,
+  value: number,
+  labels: Readonly<Record<string, string>> = {},
+): Sample {
+  return { kind: 'gauge', name, help, value, labels };
+}
+
+function loop(
+  state: 'active' | 'idle',
+  help: string,
+  thread: string,
+  milliseconds: number,
+): Sample {
+  const name = `nodejs_eventloop_${state}_seconds_total`;
+  return { kind: 'counter', name, help, value: milliseconds / 1000, labels: { thread } };
+}

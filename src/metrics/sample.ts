@@ -1,0 +1,47 @@
+import { type Exposed, type ExposedSeries, printLabels } from './exposition.ts';
+import { checkShape } from './registration.ts';
+
+/** One value that is looked up when somebody scrapes, instead of being counted all the time. */
+export interface Sample {
+  readonly name: string;
+  readonly help: string;
+  readonly kind: 'counter' | 'gauge';
+  /** Values by label name. */
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+/**
+ * Samples as families, series in order of their labels. Throws when samples of one name disagree in kind or help, or
+ * when one label set comes twice: a scrape with doubles is refused as a whole by Prometheus.
+ */
+export function groupSamples(samples: Iterable<Sample>): Map<string, Exposed> {
+  const groups = new Map<string, { first: Sample; byLabels: Map<string, ExposedSeries> }>();
+  for (const sample of samples) {
+    const names = Object.keys(sample.labels).toSorted();
+    let group = groups.get(sample.name);
+    if (group === undefined) {
+      const { name, help, kind } = sample;
+      checkShape({ name, help, kind, labels: names, merge: 'sum', bounds: [] });
+      groups.set(name, (group = { first: sample, byLabels: new Map() }));
+    }
+    const { first, byLabels } = group;
+    if (first.kind !== sample.kind || first.help !== sample.help) {
+      throw new Error(`metric ${sample.name}: sampled with different kinds or helps`);
+    }
+    const labels = printLabels(
+      names,
+      names.map((name) => sample.labels[name]!),
+    );
+    if (byLabels.has(labels)) {
+      throw new Error(`metric ${sample.name}: sampled twice with the labels {${labels}}`);
+    }
+    byLabels.set(labels, { labels, values: [sample.value] });
+  }
+  return new Map(
+    Array.from(groups, ([name, { first, byLabels }]) => {
+      const series = [...byLabels.values()].toSorted((a, b) => (a.labels < b.labels ? -1 : 1));
+      return [name, { name, help: first.help, kind: first.kind, bounds: [], series }];
+    }),
+  );
+}

@@ -1,0 +1,88 @@
+import { Problem } from '../base/problem.ts';
+import { findPortHolder } from '../linux/port-holder.ts';
+import type { Endpoint } from './listener.ts';
+
+/** What a failed `bind` means to a person. */
+export async function bindProblem(
+  cause: unknown,
+  proto: 'udp' | 'tcp',
+  { address, port }: Endpoint,
+): Promise<Problem> {
+  const code = errorCode(cause);
+  const where = `listen ${proto} ${printSocket(address, port)}`;
+  switch (code) {
+    case 'EADDRINUSE':
+      return inUse(cause, where, proto, address, port);
+    case 'EACCES':
+    case 'EPERM':
+      return new Problem({
+        code: 'permission-denied',
+        text: `${where}: permission denied`,
+        hint: `Ports below 1024 need the capability NET_BIND_SERVICE, which this process does not have.`,
+        remedy:
+          `In Kubernetes: securityContext.capabilities.add: [NET_BIND_SERVICE]. On a machine: run as root, ` +
+          `or "setcap cap_net_bind_service=+ep" on the node binary. To try something out: "-dns.port 1053".`,
+        cause,
+      });
+    case 'EADDRNOTAVAIL':
+      return new Problem({
+        code: 'address-not-available',
+        text: `${where}: address not available`,
+        hint: `No interface of this machine (or network namespace) has the address ${address}.`,
+        remedy: `Compare with "ip address"; an address on a dummy interface must exist before the server starts.`,
+        cause,
+      });
+    case 'EAFNOSUPPORT':
+      return new Problem({
+        code: 'address-not-available',
+        text: `${where}: address family not supported`,
+        hint: `${address.includes(':') ? 'IPv6' : 'IPv4'} is switched off on this machine.`,
+        remedy: `Bind to addresses of the other family only.`,
+        cause,
+      });
+    default:
+      return new Problem({
+        code: 'listen-failed',
+        text: `${where}: ${cause instanceof Error ? cause.message : String(cause)}`,
+        cause,
+      });
+  }
+}
+
+async function inUse(
+  cause: unknown,
+  where: string,
+  proto: 'udp' | 'tcp',
+  address: string,
+  port: number,
+): Promise<Problem> {
+  const holder = await findPortHolder(proto, port);
+  return new Problem({
+    code: 'address-in-use',
+    text: `${where}: address already in use`,
+    hint:
+      holder !== null
+        ? `${holder.command} (process ${holder.pid}) listens there.`
+        : port === 53
+          ? `Another DNS server listens there, for example systemd-resolved (127.0.0.53), dnsmasq, or a second copy of this one.`
+          : `Another process listens there, perhaps a second copy of this one.`,
+    remedy: `See who: "ss -lnp${proto === 'udp' ? 'u' : 't'} sport = :${port}". Then stop it, or choose another port${address === '' ? ' or bind to one address' : ''}.`,
+    cause,
+  });
+}
+
+/** The system's name of the error, e.g. `EADDRINUSE`; empty if it has none. */
+export function errorCode(error: unknown): string {
+  if (error instanceof Error && 'code' in error && typeof error.code === 'string') return error.code;
+  return '';
+}
+
+/** Whether the error says that this address family does not exist here. */
+export function isFamilyMissing(error: unknown): boolean {
+  const code = errorCode(error);
+  return code === 'EAFNOSUPPORT' || code === 'EADDRNOTAVAIL';
+}
+
+export function printSocket(address: string, port: number): string {
+  return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
+}

@@ -1,0 +1,74 @@
+import { createSocket } from 'node:dgram';
+import { createServer } from 'node:net';
+
+import { bindProblem, errorCode, isFamilyMissing } from './bind-problem.ts';
+import type { Endpoint } from './listener.ts';
+import { concreteAddresses, isWildcard, type Proto } from './places.ts';
+
+/**
+ * Checks that nobody else listens at the endpoint, by binding to it without SO_REUSEPORT for a moment. Listeners share their
+ * ports, so without this a second process would start silently and take a part of the queries. Call it once, before the
+ * first listener opens: later it would find our own sockets.
+ * @throws Problem (`address-in-use`, `permission-denied`, `address-not-available`, `listen-failed`)
+ */
+export async function probeEndpoint(endpoint: Endpoint): Promise<void> {
+  let missing: unknown = null;
+  let found = 0;
+  for (const address of concreteAddresses(endpoint.address)) {
+    for (const proto of protosOf(endpoint)) {
+      try {
+        await bindOnce(proto, address, endpoint.port);
+        found++;
+      } catch (error) {
+        const problem = await bindProblem(error, proto, { ...endpoint, address });
+        if (!isWildcard(endpoint.address) || !isFamilyMissing(error)) throw problem;
+        missing ??= problem;
+      }
+    }
+  }
+  if (found === 0) throw missing;
+}
+
+/** A port that was free a moment ago on the address, for UDP and TCP. */
+export async function pickPort(address: string): Promise<number> {
+  for (let tries = 50; ; tries--) {
+    const port = await bindOnce('udp', address, 0);
+    try {
+      return await bindOnce('tcp', address, port);
+    } catch (error) {
+      if (errorCode(error) !== 'EADDRINUSE' || tries === 0) throw error;
+    }
+  }
+}
+
+function protosOf({ scheme }: Endpoint): Proto[] {
+  if (scheme === 'dns') return ['udp', 'tcp'];
+  return scheme === 'quic' || scheme === 'https3' ? ['udp'] : ['tcp'];
+}
+
+/** Binds and lets go. @returns the port it had */
+async function bindOnce(proto: Proto, address: string, port: number): Promise<number> {
+  const six = address.includes(':');
+  return new Promise((resolve, reject) => {
+    if (proto === 'udp') {
+      const socket = createSocket({ type: six ? 'udp6' : 'udp4', ipv6Only: six });
+      socket.once('error', (error) => {
+        socket.close();
+        reject(error);
+      });
+      socket.bind({ address, port, exclusive: true }, () => {
+        const bound = socket.address().port;
+        socket.close(() => resolve(bound));
+      });
+    } else {
+      const server = createServer();
+      server.once('error', reject);
+      server.listen({ host: address, port, exclusive: true, ipv6Only: six }, () => {
+        const bound = server.address();
+        server.close(() =>
+          resolve(bound !== null && typeof bound === 'object' ? bound.port : port),
+        );
+      });
+    }
+  });
+}

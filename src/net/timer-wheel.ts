@@ -1,0 +1,109 @@
+import type { Clock, Timer } from '../base/clock.ts';
+
+/** Something with a deadline. It is in at most one wheel at a time. */
+export abstract class Timed {
+  /** The wheel's own: neighbours in the slot's ring, and the tick at which it is due. */
+  nextTimed: Timed | null = null;
+  previousTimed: Timed | null = null;
+  dueTick = 0;
+
+  /** The deadline has passed; the wheel has let go of it. */
+  abstract expire(): void;
+}
+
+/** The head of a slot's ring. */
+class Slot extends Timed {
+  constructor() {
+    super();
+    this.nextTimed = this;
+    this.previousTimed = this;
+  }
+
+  override expire(): void {}
+}
+
+const SLOTS = 256;
+
+/**
+ * Many deadlines, one alarm: setting and cancelling cost a few stores, whatever the number. A deadline is met late by up to
+ * one tick, never early. The clock is asked to wake only while there is something to wait for.
+ */
+export class TimerWheel {
+  readonly #clock: Clock;
+  readonly #tickMs: number;
+  readonly #slots: Slot[] = Array.from({ length: SLOTS }, () => new Slot());
+  #count = 0;
+  /** All ticks up to here are done. */
+  #done = 0;
+  #alarm: Timer | null = null;
+
+  /** @param tickMs how late a deadline may be met */
+  constructor(clock: Clock, tickMs: number) {
+    this.#clock = clock;
+    this.#tickMs = tickMs;
+  }
+
+  /** How many deadlines are set. */
+  get size(): number {
+    return this.#count;
+  }
+
+  /** Sets or moves the deadline. */
+  set(item: Timed, delayMs: number): void {
+    const now = this.#clock.now();
+    const tick = Math.ceil((now + delayMs) / this.#tickMs);
+    if (item.nextTimed !== null) unlink(item);
+    else if (this.#count++ === 0) this.#done = Math.floor(now / this.#tickMs);
+    item.dueTick = Math.max(tick, this.#done + 1);
+    const slot = this.#slots[item.dueTick % SLOTS]!;
+    item.nextTimed = slot;
+    item.previousTimed = slot.previousTimed;
+    slot.previousTimed!.nextTimed = item;
+    slot.previousTimed = item;
+    this.#alarm ??= this.#clock.after(this.#tickMs, this.#turn);
+  }
+
+  /** Takes the deadline away, if there is one. */
+  cancel(item: Timed): void {
+    if (item.nextTimed === null) return;
+    unlink(item);
+    this.#count--;
+  }
+
+  /** Forgets all deadlines; nothing expires any more. */
+  stop(): void {
+    this.#alarm?.cancel();
+    this.#alarm = null;
+  }
+
+  #turn = (): void => {
+    this.#alarm = null;
+    const now = Math.floor(this.#clock.now() / this.#tickMs);
+    // After a long stop each slot needs to be looked at once only.
+    const first = Math.max(this.#done + 1, now - SLOTS + 1);
+    this.#done = now;
+    for (let tick = first; tick <= now; tick++) this.#expireSlot(this.#slots[tick % SLOTS]!, now);
+    if (this.#count > 0) this.#alarm ??= this.#clock.after(this.#tickMs, this.#turn);
+  };
+
+  #expireSlot(slot: Slot, now: number): void {
+    // What is due is first moved aside: expiring may set and cancel any deadline, this slot's included.
+    const due: Timed[] = [];
+    for (let item = slot.nextTimed!; item !== slot; item = item.nextTimed!) {
+      if (item.dueTick <= now) due.push(item);
+    }
+    for (const item of due) {
+      if (item.nextTimed === null || item.dueTick > now) continue;
+      unlink(item);
+      this.#count--;
+      item.expire();
+    }
+  }
+}
+
+function unlink(item: Timed): void {
+  item.previousTimed!.nextTimed = item.nextTimed;
+  item.nextTimed!.previousTimed = item.previousTimed;
+  item.nextTimed = null;
+  item.previousTimed = null;
+}

@@ -1,0 +1,103 @@
+/**
+ * What every resolver model has in common: what it is given and what it gives back.
+ */
+import type { Random } from '../base/random.ts';
+import type { Network } from './network.ts';
+import type { Trace } from './trace.ts';
+
+export type Family = 4 | 6;
+
+/** Addresses and names of the machine or pod that asks. */
+export interface Host {
+  readonly hostname: string;
+  /** Addresses of interfaces other than loopback, with their families. */
+  readonly addresses: readonly string[];
+  /** Whether loopback has 127.0.0.1 and ::1; a family without is switched off in the kernel. */
+  readonly loopback: readonly Family[];
+}
+
+/** The files and variables that decide; null = the file does not exist. */
+export interface Settings {
+  readonly resolvConf: string | null;
+  readonly nsswitch: string | null;
+  readonly hosts: string | null;
+  /** Text of the file that HOSTALIASES names. */
+  readonly hostAliases: string | null;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly host: Host;
+}
+
+/** Everything a model gets. */
+export interface Site {
+  readonly network: Network;
+  readonly random: Random;
+  readonly trace: Trace;
+  readonly settings: Settings;
+}
+
+/** One call of the application. */
+export interface Request {
+  readonly name: string;
+  /** Which families are asked for: both = AF_UNSPEC. */
+  readonly families: readonly Family[];
+  /** AI_ADDRCONFIG: ask only for families that the host has. */
+  readonly addrConfig: boolean;
+}
+
+export interface Failure {
+  /** Symbol of the interface: `EAI_NONAME`, `ENOTFOUND`, `ARES_ETIMEOUT`, … */
+  readonly code: string;
+  /** Its number where the interface has numbers. */
+  readonly number: number | null;
+  /** What the application prints. */
+  readonly text: string;
+}
+
+export interface Found {
+  readonly addresses: readonly string[];
+  readonly failure: Failure | null;
+}
+
+/** One process: what it remembers lasts from lookup to lookup. */
+export interface Session {
+  lookup(request: Request): Promise<Found>;
+}
+
+export interface Client {
+  /** `glibc`, `c-ares`, … */
+  readonly name: string;
+  /** Empty where the model has no versions. */
+  readonly version: string;
+  /** One line: which function of which program this is. */
+  readonly summary: string;
+  /** Whether the order of A and AAAA is left to chance by the real client. */
+  readonly anyOrder: boolean;
+  open(site: Site): Session;
+}
+
+export function found(addresses: readonly string[]): Found {
+  return { addresses, failure: null };
+}
+
+export function failed(code: string, number: number | null, text: string): Found {
+  return { addresses: [], failure: { code, number, text } };
+}
+
+/** A 16-bit id that is none of `taken`. */
+export function newId(random: Random, taken: ReadonlySet<number> = new Set()): number {
+  for (;;) {
+    const id = random.integer(0x10000);
+    if (!taken.has(id)) return id;
+  }
+}
+
+/** The name with its final dot. */
+export function absolute(name: string): string {
+  return name.endsWith('.') ? name : `${name}.`;
+}
+
+export function countDots(name: string): number {
+  let dots = 0;
+  for (const letter of name) if (letter === '.') dots++;
+  return dots;
+}

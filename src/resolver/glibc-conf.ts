@@ -1,0 +1,154 @@
+/**
+ * resolv.conf as glibc reads it (resolv/res_init.c): keywords only at the start of a line, the last `search` or
+ * `domain` line counts, options add up, at most three name servers, LOCALDOMAIN and RES_OPTIONS on top.
+ */
+import { parseAddress } from '../base/ip.ts';
+import type { Settings } from './client.ts';
+import {
+  domainOf,
+  leadingInteger,
+  linesOf,
+  newConf,
+  wordsOf,
+  type MutableConf,
+  type ResolvConf,
+} from './resolv-conf.ts';
+
+const mostServers = 3;
+const mostDots = 15;
+const longestTimeout = 30;
+const mostAttempts = 5;
+
+/** Options that are on or off. A word only has to begin with the option. */
+const switches: readonly (readonly [string, keyof MutableConf | null])[] = [
+  ['rotate', 'rotate'],
+  ['edns0', 'edns0'],
+  ['single-request-reopen', 'singleRequestReopen'],
+  ['single-request', 'singleRequest'],
+  ['no_tld_query', 'noTldQuery'],
+  ['no-tld-query', 'noTldQuery'],
+  ['no-reload', null],
+  ['use-vc', 'useVc'],
+  ['trust-ad', 'trustAd'],
+  ['no-aaaa', 'noAaaa'],
+  ['strict-error', 'strictError'],
+];
+
+export function readGlibcConf(settings: Settings, version: string): ResolvConf {
+  const conf = newConf();
+  const localDomain = settings.env['LOCALDOMAIN'];
+  if (localDomain !== undefined) {
+    conf.search = (localDomain.split('\n')[0] ?? '').split(/[ \t]+/);
+    if (conf.search.length > 1) conf.search = conf.search.filter((word) => word !== '');
+    conf.remarks.push({ line: 0, text: 'LOCALDOMAIN replaces the search list of the file' });
+  }
+  linesOf(settings.resolvConf).forEach((line, index) => {
+    readLine(conf, line, index + 1, localDomain !== undefined, version);
+  });
+  if (conf.servers.length > mostServers) {
+    conf.remarks.push({ line: 0, text: `only the first ${mostServers} name servers are used` });
+    conf.servers = conf.servers.slice(0, mostServers);
+  }
+  if (conf.servers.length === 0) {
+    conf.servers = ['127.0.0.1'];
+    conf.remarks.push({ line: 0, text: 'no usable name server: 127.0.0.1 is asked' });
+  }
+  if (conf.search.length === 0) {
+    const domain = domainOf(settings.host.hostname);
+    if (domain !== null) conf.search = [domain];
+  }
+  const options = settings.env['RES_OPTIONS'];
+  if (options !== undefined) readOptions(conf, options, 0, version);
+  return conf;
+}
+
+function readLine(
+  conf: MutableConf,
+  line: string,
+  number: number,
+  searchFixed: boolean,
+  version: string,
+): void {
+  if (line.startsWith(';') || line.startsWith('#') || line.trim() === '') return;
+  const match = /^(domain|search|nameserver|sortlist|options)[ \t](.*)$/s.exec(line);
+  if (match === null) {
+    const why = /^\s/.test(line) ? 'a keyword must begin the line' : 'unknown keyword';
+    conf.remarks.push({ line: number, text: `ignored: ${why}` });
+    return;
+  }
+  const [, keyword, rest = ''] = match;
+  const words = rest.split(/[ \t]+/).filter((word) => word !== '');
+  if (keyword === 'options') return readOptions(conf, rest, number, version);
+  if (keyword === 'sortlist' || words.length === 0) return;
+  if (keyword === 'nameserver') return readServer(conf, words[0] ?? '', number);
+  if (searchFixed) return;
+  if (conf.search.length > 0) {
+    conf.remarks.push({ line: number, text: 'replaces the search list of an earlier line' });
+  }
+  conf.search = keyword === 'domain' ? words.slice(0, 1) : words;
+  for (const word of words) {
+    if (word.startsWith('#') || word.startsWith(';')) {
+      conf.remarks.push({ line: number, text: `"${word}" is taken for a search domain, not a comment` });
+    }
+  }
+}
+
+function readServer(conf: MutableConf, word: string, number: number): void {
+  const [address = '', zone] = word.split('%');
+  const short = shortIPv4(address);
+  if (short !== null) conf.servers.push(short);
+  else if (parseAddress(address) !== null) {
+    conf.servers.push(zone === undefined ? address : `${address}%${zone}`);
+  } else conf.remarks.push({ line: number, text: `ignored: "${word}" is no IP address` });
+}
+
+/** The classic notations that inet_aton takes besides a.b.c.d: `127.1`, `0x7f000001`. */
+export function shortIPv4(text: string): string | null {
+  const parts = text.split('.');
+  if (parts.length > 4 || !parts.every((part) => /^(0x[0-9a-f]+|\d+)$/i.test(part))) return null;
+  const numbers = parts.map((part) =>
+    /^0x/i.test(part) ? Number.parseInt(part, 16) : Number.parseInt(part, /^0\d/.test(part) ? 8 : 10),
+  );
+  const last = numbers.pop() ?? 0;
+  if (numbers.some((number) => !(number <= 255))) return null;
+  const room = 256 ** (4 - numbers.length);
+  if (!(last < room)) return null;
+  let value = last;
+  numbers.forEach((number, index) => {
+    value += number * 256 ** (3 - index);
+  });
+  return [24, 16, 8, 0].map((shift) => Math.floor(value / 2 ** shift) % 256).join('.');
+}
+
+function readOptions(conf: MutableConf, text: string, number: number, version: string): void {
+  for (const word of wordsOf(text)) {
+    const value = leadingInteger(word.slice(word.indexOf(':') + 1));
+    if (word.startsWith('ndots:')) {
+      conf.ndots = value < 0 ? mostDots : Math.min(value, mostDots);
+      if (value > mostDots) conf.remarks.push({ line: number, text: `ndots is capped at ${mostDots}` });
+    } else if (word.startsWith('timeout:')) {
+      conf.timeoutMs = Math.min(value, longestTimeout) * 1000;
+      if (value > longestTimeout) {
+        conf.remarks.push({ line: number, text: `timeout is capped at ${longestTimeout} s` });
+      }
+    } else if (word.startsWith('attempts:')) {
+      conf.attempts = Math.min(value, mostAttempts);
+      if (value > mostAttempts) {
+        conf.remarks.push({ line: number, text: `attempts is capped at ${mostAttempts}` });
+      }
+    } else readSwitch(conf, word, number, version);
+  }
+}
+
+function readSwitch(conf: MutableConf, word: string, number: number, version: string): void {
+  const clearing = word.startsWith('-') && version !== '2.36';
+  const wanted = clearing ? word.slice(1) : word;
+  const option = switches.find(([name]) => wanted.startsWith(name));
+  if (option === undefined || (option[0] === 'strict-error' && version === '2.36')) {
+    conf.unknown ??= word;
+    conf.remarks.push({ line: number, text: `option "${word}" is unknown and ignored` });
+    return;
+  }
+  const key = option[1];
+  if (key !== null) Object.assign(conf, { [key]: !clearing });
+}

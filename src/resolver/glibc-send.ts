@@ -1,0 +1,296 @@
+/**
+ * How glibc gets a name's answers from the servers (resolv/res_send.c): A and AAAA in one system call from one
+ * connected socket; a second attempt at every server; after half an answer the slower, serial modes, which the
+ * process then keeps; TCP, for both, as soon as one reply is truncated.
+ */
+import type { Fault, Query, Socket } from './network.ts';
+import type { Reply } from './reply.ts';
+import { note, type Exchange } from './trace.ts';
+import type { Site } from './client.ts';
+import type { ResolvConf } from './resolv-conf.ts';
+
+/** Replies in the order in which they came; errno of the failure. */
+export type Sent =
+  | { readonly ok: true; readonly first: Reply | null; readonly second: Reply | null; readonly late: boolean }
+  | { readonly ok: false; readonly errno: 'ECONNREFUSED' | 'ETIMEDOUT' | 'EHOSTUNREACH'; readonly firstRcode: string };
+
+/** What one server gave in one attempt. */
+type Attempt =
+  | { readonly kind: 'answers'; readonly first: Reply | null; readonly second: Reply | null; readonly late: boolean }
+  | { readonly kind: 'truncated' }
+  | { readonly kind: 'next'; readonly fault: Fault | null };
+
+const nothing: Attempt = { kind: 'next', fault: null };
+
+export class GlibcTransport {
+  readonly #site: Site;
+  readonly #conf: ResolvConf;
+  /** Set once half an answer was lost: later lookups of the process stay in that mode. */
+  #serial: boolean;
+  #reopen: boolean;
+  #turn: number;
+  #sockets = new Map<number, Socket>();
+  /** Whether any server let itself be heard, if only by silence: else the failure is "refused". */
+  #gotSomewhere = false;
+  #firstRcode = 'NOERROR';
+
+  constructor(site: Site, conf: ResolvConf) {
+    this.#site = site;
+    this.#conf = conf;
+    this.#reopen = conf.singleRequestReopen;
+    this.#serial = conf.singleRequest || conf.singleRequestReopen;
+    this.#turn = conf.rotate && conf.servers.length > 1 ? site.random.integer(conf.servers.length) : 0;
+  }
+
+  /** Asks the servers in order until one has answered; `queries` is A, AAAA or both. */
+  async send(queries: readonly Query[]): Promise<Sent> {
+    const { servers, attempts, useVc, rotate } = this.#conf;
+    const offset = rotate && servers.length > 1 ? this.#turn++ % servers.length : 0;
+    let tcp = useVc;
+    let lastFault: Fault | null = null;
+    this.#gotSomewhere = false;
+    this.#firstRcode = 'NOERROR';
+    try {
+      for (let attempt = 0; attempt < attempts; attempt++) {
+        for (let shift = 0; shift < servers.length; shift++) {
+          const index = (shift + offset) % servers.length;
+          let result = tcp ? await this.#tcp(queries, index) : await this.#udp(queries, index);
+          if (result.kind === 'truncated') {
+            tcp = true;
+            this.#closeAll();
+            result = await this.#tcp(queries, index);
+          }
+          if (result.kind === 'answers') return { ok: true, ...result };
+          if (result.kind === 'next' && result.fault !== null) lastFault = result.fault;
+        }
+        if (tcp) break;
+      }
+    } finally {
+      this.#closeAll();
+    }
+    const errno = tcp ? errnoOf(lastFault) : this.#gotSomewhere ? 'ETIMEDOUT' : 'ECONNREFUSED';
+    return { ok: false, errno, firstRcode: this.#firstRcode };
+  }
+
+  /** Seconds for one attempt: the first server has the whole timeout, later ones twice it over their number. */
+  #attemptMs(index: number): number {
+    const seconds = Math.trunc(this.#conf.timeoutMs / 1000);
+    const share = index === 0 ? seconds : Math.trunc((seconds * 2 ** index) / this.#conf.servers.length);
+    return Math.max(1, share) * 1000;
+  }
+
+  async #udp(queries: readonly Query[], index: number): Promise<Attempt> {
+    const { clock } = this.#site.network;
+    const server = this.#conf.servers[index] ?? '';
+    const pair = queries.length === 2;
+    for (;;) {
+      const socket = this.#open(index);
+      if (socket === null) return { kind: 'next', fault: 'no-route' };
+      const round = new Round(queries);
+      const deadline = clock.now() + this.#attemptMs(index);
+      if (!round.sendNext(socket, server)) return this.#abandon('refused');
+      if (pair && !this.#serial && !round.sendNext(socket, server)) {
+        // A pending ICMP error ate the second packet; the kernel has forgotten it now, so glibc sends it again.
+        if (!round.sendNext(socket, server)) return this.#abandon('refused');
+      }
+      const result = await this.#collect(round, socket, index, deadline);
+      if (result !== 'half') return result;
+      const halfFrom = round.firstFrom;
+      if (!this.#serial) {
+        this.#serial = true;
+        note(halfFrom, 'The other answer of the pair is missing: glibc now asks both one after the other, same socket.');
+      } else if (!this.#reopen) {
+        this.#reopen = true;
+        this.#closeAll();
+        note(halfFrom, 'Still missing: now one after the other, each from a socket of its own.');
+      } else {
+        note(halfFrom, 'glibc gives up on the other half and returns what it has.');
+        return { kind: 'answers', first: round.first, second: null, late: true };
+      }
+    }
+  }
+
+  /** Takes replies until the round is over; 'half' = one answer came and the other did not in time. */
+  async #collect(
+    round: Round,
+    firstSocket: Socket,
+    index: number,
+    deadline: number,
+  ): Promise<Attempt | 'half'> {
+    const server = this.#conf.servers[index] ?? '';
+    let socket = firstSocket;
+    for (;;) {
+      const arrival = await socket.wait(deadline);
+      if (arrival === null) {
+        if (round.first !== null) return 'half';
+        this.#gotSomewhere = true;
+        return nothing;
+      }
+      if (arrival.kind === 'fault') return this.#abandon(arrival.fault);
+      if (!round.awaits(arrival.reply)) continue;
+      this.#gotSomewhere = true;
+      const { reply, exchange } = arrival;
+      if (round.closed === 0) this.#firstRcode = reply.rcode;
+      if (isServerError(reply) || isLame(reply)) {
+        note(exchange, isLame(reply) ? lameText : errorText(reply));
+        if (!this.#conf.strictError) {
+          if (round.closed > 0) {
+            // The other half is in: it is used alone, or, if it was an error too, the next attempt follows.
+            if (round.first === null) return nothing;
+            return { kind: 'answers', first: round.first, second: null, late: false };
+          }
+          if (round.size === 2 && !this.#serial) {
+            round.close(reply, null, exchange);
+            continue;
+          }
+        }
+        this.#closeAll();
+        return nothing;
+      }
+      if (reply.truncated) {
+        note(exchange, 'Truncated: glibc repeats both questions over TCP.');
+        return { kind: 'truncated' };
+      }
+      round.close(reply, reply, exchange);
+      if (round.closed === round.size) {
+        return { kind: 'answers', first: round.first, second: round.second, late: false };
+      }
+      if (this.#serial) {
+        if (this.#reopen) {
+          this.#closeAll();
+          const fresh = this.#open(index);
+          if (fresh === null) return { kind: 'next', fault: 'no-route' };
+          socket = fresh;
+        }
+        if (!round.sendNext(socket, server)) return this.#abandon('refused');
+      }
+    }
+  }
+
+  async #tcp(queries: readonly Query[], index: number): Promise<Attempt> {
+    const server = this.#conf.servers[index] ?? '';
+    const connection = await this.#site.network.tcp(server, Infinity);
+    if (typeof connection === 'string') return { kind: 'next', fault: connection };
+    try {
+      for (const query of queries) {
+        const sent = connection.send(query, server);
+        if (typeof sent === 'string') return { kind: 'next', fault: sent };
+      }
+      const replies: Reply[] = [];
+      while (replies.length < queries.length) {
+        const arrival = await connection.wait(Infinity);
+        if (arrival === null) return nothing;
+        if (arrival.kind === 'fault') return { kind: 'next', fault: arrival.fault };
+        if (replies.length === 0) this.#firstRcode = arrival.reply.rcode;
+        replies.push(arrival.reply);
+      }
+      return { kind: 'answers', first: replies[0] ?? null, second: replies[1] ?? null, late: false };
+    } finally {
+      connection.close();
+    }
+  }
+
+  #open(index: number): Socket | null {
+    const known = this.#sockets.get(index);
+    if (known !== undefined) return known;
+    const socket = this.#site.network.udp();
+    if (socket.connect(this.#conf.servers[index] ?? '') !== null) {
+      socket.close();
+      return null;
+    }
+    this.#sockets.set(index, socket);
+    return socket;
+  }
+
+  #closeAll(): void {
+    for (const socket of this.#sockets.values()) socket.close();
+    this.#sockets.clear();
+  }
+
+  /** An error of the socket: all are closed and the next server is tried. */
+  #abandon(fault: Fault): Attempt {
+    this.#closeAll();
+    return { kind: 'next', fault };
+  }
+}
+
+/** One round of questions: which are out, which are settled. */
+class Round {
+  readonly #queries: readonly Query[];
+  readonly #settled = new Set<Query>();
+  #sent = 0;
+  /** The reply that settled the first question, null while none or if it was an error. */
+  first: Reply | null = null;
+  /** The same of the second. */
+  second: Reply | null = null;
+  firstFrom: Exchange | null = null;
+
+  constructor(queries: readonly Query[]) {
+    this.#queries = queries;
+  }
+
+  get size(): number {
+    return this.#queries.length;
+  }
+
+  /** How many questions are settled, by an answer or an error. */
+  get closed(): number {
+    return this.#settled.size;
+  }
+
+  /** Sends the next question that is not out yet; false = the kernel reported an error instead. */
+  sendNext(socket: Socket, server: string): boolean {
+    const query = this.#queries[this.#sent];
+    if (query === undefined) return true;
+    if (typeof socket.send(query, server) === 'string') return false;
+    this.#sent++;
+    return true;
+  }
+
+  awaits(reply: Reply): boolean {
+    const query = this.#find(reply);
+    return query !== undefined && !this.#settled.has(query);
+  }
+
+  /** Settles a question; `usable` = null if the reply was an error. */
+  close(reply: Reply, usable: Reply | null, exchange: Exchange | null): void {
+    const query = this.#find(reply);
+    if (query === undefined) return;
+    if (this.#settled.size === 0) {
+      this.first = usable;
+      this.firstFrom = exchange;
+    } else this.second = usable;
+    this.#settled.add(query);
+  }
+
+  #find(reply: Reply): Query | undefined {
+    return this.#queries.find((query) => query.id === reply.id && query.type === reply.type);
+  }
+}
+
+function isServerError(reply: Reply): boolean {
+  return reply.rcode === 'SERVFAIL' || reply.rcode === 'NOTIMP' || reply.rcode === 'REFUSED';
+}
+
+/** NOERROR without any record, neither authoritative nor from a recursive server: taken for a lame referral. */
+function isLame(reply: Reply): boolean {
+  return (
+    reply.rcode === 'NOERROR' &&
+    reply.answer.length === 0 &&
+    !reply.authoritative &&
+    !reply.recursionAvailable &&
+    !reply.opt
+  );
+}
+
+const lameText =
+  'Empty, without AA and RA: glibc takes the server for one that knows nothing of the name and tries again elsewhere.';
+
+function errorText(reply: Reply): string {
+  return `${reply.rcode}: of no use. glibc waits for the other family, then tries the next attempt or server.`;
+}
+
+function errnoOf(fault: Fault | null): 'ECONNREFUSED' | 'ETIMEDOUT' | 'EHOSTUNREACH' {
+  if (fault === 'refused') return 'ECONNREFUSED';
+  return fault === 'unreachable' || fault === 'no-route' ? 'EHOSTUNREACH' : 'ETIMEDOUT';
+}

@@ -1,0 +1,351 @@
+/**
+ * glibc's getaddrinfo: nsswitch, then for `dns` the search list with a pair of queries per name. Facts:
+ * docs/resolvers.md; what each step does on the wire is in `glibc-send.ts`.
+ */
+import { parseAddress } from '../base/ip.ts';
+import {
+  absolute,
+  countDots,
+  failed,
+  found,
+  newId,
+  type Client,
+  type Family,
+  type Found,
+  type Request,
+  type Session,
+  type Site,
+} from './client.ts';
+import { readGlibcConf, shortIPv4 } from './glibc-conf.ts';
+import { GlibcTransport, type Sent } from './glibc-send.ts';
+import { entriesFor, hostAlias, readHosts, type HostsEntry } from './hosts.ts';
+import { familyOf, myHostname } from './myhostname.ts';
+import type { Query } from './network.ts';
+import { readHostsLine, type Service, type Status } from './nsswitch.ts';
+import { hasCname, sameName, type Reply } from './reply.ts';
+import type { ResolvConf } from './resolv-conf.ts';
+import { isSendable } from './search-list.ts';
+
+type HErrno = 'HOST_NOT_FOUND' | 'NO_DATA' | 'TRY_AGAIN' | 'NO_RECOVERY';
+
+/** What a service of nsswitch.conf says. */
+interface Verdict {
+  readonly status: Status;
+  readonly herrno: HErrno;
+  readonly addresses: readonly string[];
+}
+
+type Walked =
+  | { readonly ok: true; readonly replies: readonly Reply[]; readonly late: boolean }
+  | { readonly ok: false; readonly herrno: HErrno; readonly errno: string };
+
+export const errors = {
+  NONAME: failed('EAI_NONAME', -2, 'Name or service not known'),
+  AGAIN: failed('EAI_AGAIN', -3, 'Temporary failure in name resolution'),
+  NODATA: failed('EAI_NODATA', -5, 'No address associated with hostname'),
+  SYSTEM: failed('EAI_SYSTEM', -11, 'System error'),
+  ADDRFAMILY: failed('EAI_ADDRFAMILY', -9, 'Address family for hostname not supported'),
+} as const;
+
+export function glibc(version: string): Client {
+  return {
+    name: 'glibc',
+    version,
+    summary: `getaddrinfo of glibc ${version}: Debian, Ubuntu, Fedora and all that runs on them`,
+    anyOrder: false,
+    open: (site) => new GlibcSession(site, version),
+  };
+}
+
+export class GlibcSession implements Session {
+  readonly #site: Site;
+  readonly #conf: ResolvConf;
+  readonly #services: readonly Service[];
+  readonly #hosts: readonly HostsEntry[];
+  readonly #transport: GlibcTransport;
+
+  constructor(site: Site, version: string) {
+    this.#site = site;
+    this.#conf = readGlibcConf(site.settings, version);
+    this.#services = readHostsLine(site.settings.nsswitch).services;
+    this.#hosts = readHosts(site.settings.hosts);
+    this.#transport = new GlibcTransport(site, this.#conf);
+  }
+
+  get conf(): ResolvConf {
+    return this.#conf;
+  }
+
+  async lookup(request: Request): Promise<Found> {
+    const { name } = request;
+    let { families } = request;
+    if (request.addrConfig) {
+      const narrowed = this.#configured(families);
+      if (narrowed === null) return errors.NONAME;
+      families = narrowed;
+    }
+    const literal = literalAddress(name);
+    if (literal !== null) {
+      return families.includes(familyOf(literal)) ? found([literal]) : errors.ADDRFAMILY;
+    }
+    const both = families.length === 2;
+    let verdict: Verdict = { status: 'unavail', herrno: 'NO_RECOVERY', addresses: [] };
+    for (const service of this.#services) {
+      verdict = await this.#ask(service, name, families);
+      if (service.actions[verdict.status] === 'return') break;
+    }
+    if (verdict.status === 'success') return found(verdict.addresses);
+    return families.length === 1 && families[0] === 4
+      ? simpleError(verdict)
+      : verdictError(verdict, both);
+  }
+
+  /** gethostbyname2: one family by the same nsswitch walk, as `getent hosts` calls it. */
+  lookupOne(name: string, family: Family): Promise<Found> {
+    return this.lookup({ name, families: [family], addrConfig: false });
+  }
+
+  /** AI_ADDRCONFIG: an address on an interface other than loopback counts, link-local ones too. */
+  #configured(families: readonly Family[]): readonly Family[] | null {
+    const { addresses } = this.#site.settings.host;
+    const seen = families.filter((family) => addresses.some((own) => familyOf(own) === family));
+    if (families.length === 2) return seen.length === 0 ? families : seen;
+    return seen.length === 0 ? null : families;
+  }
+
+  async #ask(service: Service, name: string, families: readonly Family[]): Promise<Verdict> {
+    const { trace, settings } = this.#site;
+    switch (service.name) {
+      case 'files':
+        return this.#files(name, families);
+      case 'dns':
+        return this.#dns(name, families);
+      case 'myhostname': {
+        const own = myHostname(name, settings.host, families);
+        trace.step(
+          own === null || own.length === 0
+            ? `nss-myhostname: "${name}" is neither localhost nor this machine's name`
+            : `nss-myhostname answers "${name}" itself: ${own.join(' ')}`,
+        );
+        return own === null || own.length === 0 ? notFound : success(own);
+      }
+      default:
+        trace.step(`nsswitch service "${service.name}" is not available here: next`);
+        return { status: 'unavail', herrno: 'NO_RECOVERY', addresses: [] };
+    }
+  }
+
+  #files(name: string, families: readonly Family[]): Verdict {
+    const entries = entriesFor(this.#hosts, name);
+    const addresses: string[] = [];
+    for (const entry of entries) {
+      if (families.includes(entry.family)) addresses.push(entry.address);
+      // For IPv4 alone, ::1 in the hosts file is given as 127.0.0.1.
+      else if (entry.family === 6 && entry.address === '::1') addresses.push('127.0.0.1');
+    }
+    this.#site.trace.step(
+      addresses.length === 0
+        ? `hosts file: no entry for "${name}"`
+        : `hosts file, line ${entries[0]?.line ?? 0}: ${addresses.join(' ')}. No query is sent.`,
+    );
+    return addresses.length === 0 ? notFound : success(addresses);
+  }
+
+  async #dns(typed: string, families: readonly Family[]): Promise<Verdict> {
+    if (!isHostName(typed)) {
+      this.#site.trace.step(`glibc sends no query for "${typed}": it is no valid host name`);
+      return notFound;
+    }
+    let types = families.map((family) => (family === 4 ? 'A' : 'AAAA'));
+    if (this.#conf.noAaaa && types.includes('AAAA')) {
+      types = types.filter((type) => type === 'A');
+      this.#site.trace.step('option no-aaaa: AAAA is not asked');
+      if (types.length === 0) return { status: 'notfound', herrno: 'NO_DATA', addresses: [] };
+    }
+    const both = families.length === 2;
+    // The result of both families is built in a buffer of 1024 bytes; if it is too small, everything is repeated.
+    for (let room = 1024; ; room *= 2) {
+      const walked = await this.#search(typed, types);
+      if (!walked.ok) {
+        const status = walked.errno === '' ? 'notfound' : 'unavail';
+        return { status, herrno: walked.herrno, addresses: [] };
+      }
+      const verdict = both ? mergePair(walked) : judgeSingle(walked);
+      if (verdict.status !== 'success') return verdict;
+      const bytes = both
+        ? pairBytes(verdict.addresses.length, typed, walked)
+        : singleBytes(verdict.addresses, typed, walked);
+      if (bytes <= room) return verdict;
+      this.#site.trace.step(
+        `${verdict.addresses.length} addresses need ${bytes} bytes, glibc had ${room}: it repeats the whole lookup`,
+      );
+    }
+  }
+
+  /** res_search: which names are tried, and what each outcome does to the rest. */
+  async #search(typed: string, types: readonly string[]): Promise<Walked> {
+    const alias = hostAlias(this.#site.settings.hostAliases, typed);
+    if (alias !== null) return this.#query(alias, types, 'HOSTALIASES names it');
+    const { ndots, search, noTldQuery } = this.#conf;
+    const dots = countDots(typed);
+    const rooted = typed.endsWith('.');
+    let saved: Walked | null = null;
+    if (dots >= ndots || rooted) {
+      const why = rooted
+        ? 'The name ends in a dot: it is asked as it is, and nothing else.'
+        : `${dots} dots, ndots is ${ndots}: the name is asked as it is first.`;
+      const result = await this.#query(typed, types, why);
+      if (result.ok || rooted) return result;
+      saved = result;
+    }
+    let sawNoData = false;
+    let sawServfail = false;
+    let root = false;
+    let last: Walked | null = saved;
+    if (!rooted) {
+      for (const [index, entry] of search.entries()) {
+        const domain = entry.startsWith('.') ? entry.slice(1) : entry;
+        if (domain === '') root = true;
+        const why =
+          saved === null
+            ? `${dots} dots, fewer than ndots (${ndots}): search domain ${index + 1} of ${search.length} first.`
+            : `As it is it was not found: search domain ${index + 1} of ${search.length}.`;
+        const result = await this.#query(`${typed}.${domain}`, types, why);
+        if (result.ok) return result;
+        last = result;
+        if (result.errno === 'ECONNREFUSED') return { ok: false, herrno: 'TRY_AGAIN', errno: 'ECONNREFUSED' };
+        if (result.herrno === 'NO_DATA') sawNoData = true;
+        else if (result.herrno === 'TRY_AGAIN' && this.#lastRcode === 'SERVFAIL') sawServfail = true;
+        else if (result.herrno !== 'HOST_NOT_FOUND') {
+          this.#site.trace.step('glibc leaves the search list here and goes straight to the name as it is');
+          break;
+        }
+      }
+    }
+    if (saved === null && !root && (dots > 0 || search.length === 0 || !noTldQuery)) {
+      const why = search.length === 0 ? 'No search list: the name as it is.' : 'The search list is used up: the name as it is.';
+      const result = await this.#query(typed, types, why);
+      if (result.ok) return result;
+      last = result;
+    }
+    const errno = last !== null && !last.ok ? last.errno : '';
+    if (saved !== null && !saved.ok) return { ok: false, herrno: saved.herrno, errno };
+    if (sawNoData) return { ok: false, herrno: 'NO_DATA', errno };
+    if (sawServfail) return { ok: false, herrno: 'TRY_AGAIN', errno };
+    return { ok: false, herrno: last !== null && !last.ok ? last.herrno : 'HOST_NOT_FOUND', errno };
+  }
+
+  #lastRcode = 'NOERROR';
+
+  /** res_query: one name. A reply with NOERROR and any record is a success, even a CNAME that leads nowhere. */
+  async #query(name: string, types: readonly string[], why: string): Promise<Walked> {
+    this.#lastRcode = 'NOERROR';
+    if (!isSendable(name)) {
+      this.#site.trace.step(`"${absolute(name)}" is too long for DNS: not sent`);
+      return { ok: false, herrno: 'NO_RECOVERY', errno: '' };
+    }
+    const taken = new Set<number>();
+    const queries: Query[] = types.map((type) => {
+      const id = newId(this.#site.random, taken);
+      taken.add(id);
+      const edns = this.#conf.edns0 ? { size: 1200, cookie: false } : null;
+      return { id, name: absolute(name), type, edns, ad: this.#conf.trustAd, why };
+    });
+    const sent = await this.#transport.send(queries);
+    if (!sent.ok) {
+      this.#lastRcode = sent.firstRcode;
+      return { ok: false, herrno: 'TRY_AGAIN', errno: sent.errno };
+    }
+    return judge(sent);
+  }
+}
+
+function judge(sent: Sent & { ok: true }): Walked {
+  const replies = [sent.first, sent.second].filter((reply) => reply !== null);
+  if (replies.some((reply) => reply.rcode === 'NOERROR' && reply.answer.length > 0)) {
+    return { ok: true, replies, late: sent.late };
+  }
+  const [first, second = first] = replies;
+  const rcode = first?.rcode === 'NOERROR' ? second?.rcode : first?.rcode;
+  if (rcode === 'NXDOMAIN') return { ok: false, herrno: 'HOST_NOT_FOUND', errno: '' };
+  if (rcode === 'SERVFAIL') return { ok: false, herrno: 'TRY_AGAIN', errno: '' };
+  return { ok: false, herrno: rcode === 'NOERROR' ? 'NO_DATA' : 'NO_RECOVERY', errno: '' };
+}
+
+const notFound: Verdict = { status: 'notfound', herrno: 'HOST_NOT_FOUND', addresses: [] };
+
+function success(addresses: readonly string[]): Verdict {
+  return { status: 'success', herrno: 'HOST_NOT_FOUND', addresses };
+}
+
+/** Addresses of one reply: each must belong to the name that the CNAMEs so far have led to. */
+function usableAddresses(reply: Reply): string[] {
+  let expected = reply.name;
+  const addresses: string[] = [];
+  for (const record of reply.answer) {
+    if (record.type === 'CNAME') expected = record.data;
+    else if (record.type === reply.type && sameName(record.name, expected)) addresses.push(record.data);
+  }
+  return addresses;
+}
+
+function mergePair(walked: Walked & { ok: true }): Verdict {
+  const addresses = walked.replies.flatMap(usableAddresses);
+  if (addresses.length > 0) return success(addresses);
+  // The missing half counts as an unreadable message: the lookup is "unavailable" rather than "not found".
+  return walked.late ? { status: 'unavail', herrno: 'NO_RECOVERY', addresses: [] } : notFound;
+}
+
+function judgeSingle(walked: Walked & { ok: true }): Verdict {
+  const addresses = walked.replies.flatMap(usableAddresses);
+  if (addresses.length > 0) return success(addresses);
+  return { status: 'tryagain', herrno: 'NO_RECOVERY', addresses: [] };
+}
+
+/** Bytes of the list that getaddrinfo builds for both families: 40 each, and the canonical name once. */
+function pairBytes(count: number, typed: string, walked: Walked & { ok: true }): number {
+  const name = canonicalName(typed, walked).length + 1;
+  return 40 * count + (count > 1 ? Math.ceil(name / 8) * 8 : name);
+}
+
+/** Bytes for one family: names, then addresses at multiples of four, then two lists of pointers. */
+function singleBytes(addresses: readonly string[], typed: string, walked: Walked & { ok: true }): number {
+  const size = parseAddress(addresses[0] ?? '')?.length ?? 4;
+  const aliases = 1 + walked.replies.reduce((sum, reply) => sum + (hasCname(reply) ? 1 : 0), 0);
+  const names = canonicalName(typed, walked).length + 1 + (aliases > 1 ? typed.length + 1 : 0);
+  const data = Math.ceil(names / 4) * 4 + size * addresses.length;
+  return Math.ceil(data / 8) * 8 + 8 * (addresses.length + 1) + 8 * aliases;
+}
+
+function canonicalName(typed: string, walked: Walked & { ok: true }): string {
+  const reply = walked.replies.find((one) => one.answer.length > 0);
+  const target = reply?.answer.findLast((record) => record.type === 'CNAME')?.data;
+  return (target ?? reply?.name ?? typed).replace(/\.$/, '');
+}
+
+/** What getaddrinfo makes of the last service's verdict, for both families and for IPv6 alone. */
+function verdictError(verdict: Verdict, _both: boolean): Found {
+  if (verdict.herrno === 'TRY_AGAIN') return errors.AGAIN;
+  return verdict.herrno === 'NO_DATA' ? errors.NODATA : errors.NONAME;
+}
+
+/** IPv4 alone goes through gethostbyname2, which sorts its errors differently. */
+function simpleError(verdict: Verdict): Found {
+  if (verdict.status === 'notfound') {
+    return verdict.herrno === 'NO_DATA' ? errors.NODATA : errors.NONAME;
+  }
+  return verdict.herrno === 'TRY_AGAIN' ? errors.AGAIN : errors.NODATA;
+}
+
+/** Letters, digits, `-` and `_` in labels of 1 to 63; else glibc refuses without a query. */
+function isHostName(name: string): boolean {
+  if (name === '.') return true;
+  return /^(?!-)[A-Za-z0-9_.-]+$/.test(name) && isSendable(name);
+}
+
+/** An IP address in the notations that getaddrinfo takes. */
+export function literalAddress(name: string): string | null {
+  const address = /^[\d.x]+$/i.test(name) ? shortIPv4(name) : null;
+  if (address !== null) return address;
+  return name.includes(':') && parseAddress(name.replace(/%.*$/, '')) !== null ? name : null;
+}

@@ -1,0 +1,171 @@
+/**
+ * One name's questions on musl's way out (src/network/res_msend.c): all servers at once, what is unanswered again
+ * after timeout / attempts, SERVFAIL again at once a few times, every other error as if nothing had come. Since 1.2.4
+ * a truncated answer is fetched over TCP.
+ */
+import { addressesIn, recordBytes, questionBytes, type Reply } from './reply.ts';
+import { waitForAny, type Query, type Socket } from './network.ts';
+import type { Site } from './client.ts';
+import type { ResolvConf } from './resolv-conf.ts';
+import { note, type Exchange } from './trace.ts';
+
+export interface MuslAnswer {
+  readonly reply: Reply;
+  readonly exchange: Exchange | null;
+}
+
+/** Receive buffers, bytes. */
+const oldBuffer = 512;
+const newBuffer = 4800;
+
+export class MuslExchange {
+  readonly #site: Site;
+  readonly #conf: ResolvConf;
+  readonly #queries: readonly Query[];
+  readonly #tcpAllowed: boolean;
+  readonly #answers: (MuslAnswer | null)[];
+  /** Connections of truncated answers, by question. */
+  readonly #streams = new Map<number, Socket>();
+  #udpDone = false;
+  #failed = false;
+  #resends = 0;
+
+  constructor(site: Site, conf: ResolvConf, queries: readonly Query[], tcp: boolean) {
+    this.#site = site;
+    this.#conf = conf;
+    this.#queries = queries;
+    this.#tcpAllowed = tcp;
+    this.#answers = queries.map(() => null);
+  }
+
+  /** The answer of each question, null where none came. */
+  async run(): Promise<readonly (MuslAnswer | null)[]> {
+    const { clock } = this.#site.network;
+    const { timeoutMs, attempts } = this.#conf;
+    const intervalMs = Math.trunc(timeoutMs / Math.max(1, attempts));
+    const socket = this.#site.network.udp();
+    const start = clock.now();
+    let sentAt = -Infinity;
+    try {
+      while (clock.now() - start < timeoutMs && !this.#complete() && !this.#failed) {
+        if (clock.now() - sentAt >= intervalMs) {
+          this.#sendAll(socket);
+          sentAt = clock.now();
+          this.#resends = 2 * this.#queries.length;
+        }
+        const until = Math.min(sentAt + intervalMs, start + timeoutMs);
+        await waitForAny(clock, [...(this.#udpDone ? [] : [socket]), ...this.#streams.values()], until);
+        await this.#readUdp(socket);
+        this.#readStreams();
+      }
+    } finally {
+      socket.close();
+      for (const stream of this.#streams.values()) stream.close();
+    }
+    return this.#answers;
+  }
+
+  #complete(): boolean {
+    return this.#answers.every((answer) => answer !== null);
+  }
+
+  #sendAll(socket: Socket): void {
+    this.#queries.forEach((query, index) => {
+      if (this.#answers[index] !== null || this.#streams.has(index)) return;
+      for (const server of this.#conf.servers) socket.send(query, server);
+    });
+  }
+
+  async #readUdp(socket: Socket): Promise<void> {
+    for (let arrival = socket.take(); arrival !== null; arrival = socket.take()) {
+      // ICMP errors are not noticed: the socket is not connected.
+      if (arrival.kind === 'fault') continue;
+      const { reply, exchange, server } = arrival;
+      const index = this.#queries.findIndex((query) => query.id === reply.id);
+      const query = this.#queries[index];
+      if (query === undefined || this.#answers[index] !== null || this.#streams.has(index)) continue;
+      if (reply.rcode === 'SERVFAIL') {
+        if (this.#resends > 0) {
+          this.#resends--;
+          note(exchange, 'SERVFAIL: musl sends the question again at once.');
+          socket.send(query, server);
+        } else note(exchange, 'SERVFAIL: musl waits for the next interval.');
+        continue;
+      }
+      if (reply.rcode !== 'NOERROR' && reply.rcode !== 'NXDOMAIN') {
+        note(exchange, `${reply.rcode}: musl ignores it, as if nothing had come.`);
+        continue;
+      }
+      const cutOff = reply.size > (this.#tcpAllowed ? newBuffer : oldBuffer);
+      if ((reply.truncated || cutOff) && this.#tcpAllowed) {
+        note(exchange, 'Truncated: musl asks this question again over TCP.');
+        await this.#startTcp(index, query, server);
+        continue;
+      }
+      if (reply.truncated) note(exchange, 'Truncated: this musl has no TCP and uses what it has.');
+      this.#answers[index] = { reply: cutOff ? cut(reply, this.#neighbourByte(index)) : reply, exchange };
+    }
+    this.#udpDone = this.#queries.every((_, index) => this.#answers[index] !== null || this.#streams.has(index));
+  }
+
+  async #startTcp(index: number, query: Query, server: string): Promise<void> {
+    const stream = await this.#site.network.tcp(server, Infinity);
+    if (typeof stream === 'string') {
+      this.#site.trace.step(`TCP to ${server} is refused: musl stops waiting`);
+      this.#failed = true;
+      return;
+    }
+    stream.send(query, server);
+    this.#streams.set(index, stream);
+  }
+
+  #readStreams(): void {
+    for (const [index, stream] of this.#streams) {
+      const arrival = stream.take();
+      if (arrival === null) continue;
+      const good =
+        arrival.kind === 'reply' && (arrival.reply.rcode === 'NOERROR' || arrival.reply.rcode === 'NXDOMAIN');
+      if (!good) {
+        this.#failed = true;
+        return;
+      }
+      this.#answers[index] = { reply: arrival.reply, exchange: arrival.exchange };
+      stream.close();
+      this.#streams.delete(index);
+    }
+  }
+
+  /** The byte that follows the first receive buffer: the first one of the other answer's id. */
+  #neighbourByte(index: number): number {
+    return index === 0 ? (this.#queries[1]?.id ?? 0) >> 8 : 0;
+  }
+}
+
+/**
+ * What musl 1.2.3 reads of a reply that is longer than its 512-byte buffer: the records that begin inside it. It looks
+ * at the length of a record too loosely, so the last address may end with bytes that are not its own.
+ */
+function cut(reply: Reply, neighbour: number): Reply {
+  // More than 64 records are refused as a whole.
+  if (reply.answer.length + 1 > 64) return { ...reply, answer: [] };
+  let at = questionBytes(reply.name);
+  const kept = [];
+  for (const record of reply.answer) {
+    const bytes = recordBytes(record, true);
+    const dataAt = at + bytes - (record.type === 'A' ? 4 : record.type === 'AAAA' ? 16 : 0);
+    if (at + 2 + (bytes - 12) > oldBuffer || dataAt > oldBuffer) break;
+    const missing = at + bytes - oldBuffer;
+    if (missing <= 0) kept.push(record);
+    else if (record.type === 'A' && missing <= 1) {
+      const parts = record.data.split('.');
+      kept.push({ ...record, data: [...parts.slice(0, 3), String(neighbour)].join('.') });
+    } else break;
+    at += bytes;
+  }
+  return { ...reply, answer: kept };
+}
+
+/** How many addresses a reply gives; for the sentences of the trace. */
+export function countAddresses(reply: Reply): number {
+  return addressesIn(reply).length;
+}

@@ -1,0 +1,194 @@
+/**
+ * musl's getaddrinfo (Alpine): every server gets every query at once from one socket, the first good answer counts;
+ * NXDOMAIN in one family makes the name missing, NODATA in both ends the search, SERVFAIL and silence fail the whole
+ * lookup. Facts: docs/resolvers.md; source: src/network/{lookup_name,res_msend}.c.
+ */
+import { parseAddress } from '../base/ip.ts';
+import {
+  absolute,
+  countDots,
+  failed,
+  found,
+  newId,
+  type Client,
+  type Family,
+  type Found,
+  type Request,
+  type Session,
+  type Site,
+} from './client.ts';
+import { shortIPv4 } from './glibc-conf.ts';
+import { readHosts } from './hosts.ts';
+import { readMuslConf } from './musl-conf.ts';
+import { familyOf } from './myhostname.ts';
+import { MuslExchange } from './musl-send.ts';
+import type { Query } from './network.ts';
+import type { Reply } from './reply.ts';
+import type { ResolvConf } from './resolv-conf.ts';
+import { isSendable } from './search-list.ts';
+import { note } from './trace.ts';
+
+/** Most addresses that one lookup returns. */
+const mostAddresses = 48;
+
+export function musl(version: string): Client {
+  return {
+    name: 'musl',
+    version,
+    summary: `getaddrinfo of musl ${version}: Alpine`,
+    anyOrder: false,
+    open: (site) => new MuslSession(site, version),
+  };
+}
+
+/** One name's outcome: addresses, a failure, or `null` = missing, try the next name. */
+type Outcome = Found | null;
+
+class MuslSession implements Session {
+  readonly #site: Site;
+  readonly #version: string;
+  readonly #errors: { readonly NONAME: Found; readonly AGAIN: Found; readonly NODATA: Found };
+
+  constructor(site: Site, version: string) {
+    this.#site = site;
+    this.#version = version;
+    this.#errors = {
+      NONAME: failed('EAI_NONAME', -2, 'Name does not resolve'),
+      AGAIN: failed('EAI_AGAIN', -3, 'Try again'),
+      // Since 1.2.4 a name without addresses has a code of its own.
+      NODATA:
+        version === '1.2.3'
+          ? failed('EAI_NONAME', -2, 'Name does not resolve')
+          : failed('EAI_NODATA', -5, 'Name has no usable address'),
+    };
+  }
+
+  async lookup(request: Request): Promise<Found> {
+    const { name } = request;
+    const { loopback } = this.#site.settings.host;
+    let { families } = request;
+    let noFamily = false;
+    if (request.addrConfig) {
+      // musl only tests whether loopback has the family.
+      const usable = families.filter((family) => loopback.includes(family));
+      if (usable.length === 0) noFamily = true;
+      else families = usable;
+    }
+    if (name === '' || name.length > 254) return this.#errors.NONAME;
+    const literal = shortIPv4(name) ?? name;
+    if (parseAddress(literal.replace(/%.*$/, '')) !== null) {
+      return families.includes(familyOf(literal)) ? found([literal]) : this.#errors.NODATA;
+    }
+    if (noFamily && this.#version === '1.2.3') return this.#errors.NONAME;
+    const listed = this.#hosts(name, families);
+    const result = listed ?? (await this.#search(name, families));
+    return noFamily ? this.#errors.NODATA : result;
+  }
+
+  #hosts(name: string, families: readonly Family[]): Found | null {
+    const entries = readHosts(this.#site.settings.hosts).filter((entry) => entry.names.includes(name));
+    const fitting = entries.filter((entry) => families.includes(entry.family));
+    const { trace } = this.#site;
+    if (fitting.length > 0) {
+      trace.step(`hosts file, line ${fitting[0]?.line ?? 0}: "${name}" is listed. No query is sent.`);
+      return found(fitting.slice(0, mostAddresses).map((entry) => entry.address));
+    }
+    trace.step(`hosts file: no entry for "${name}"`);
+    return entries.length > 0 ? this.#errors.NODATA : null;
+  }
+
+  async #search(typed: string, families: readonly Family[]): Promise<Found> {
+    const conf = readMuslConf(this.#site.settings);
+    const dots = countDots(typed);
+    const rooted = typed.endsWith('.');
+    const bare = rooted ? typed.slice(0, -1) : typed;
+    if (bare === '' || bare.endsWith('.')) return this.#errors.NONAME;
+    const searching = !rooted && dots < conf.ndots;
+    for (const [index, domain] of (searching ? conf.search : []).entries()) {
+      if (domain.length >= 256 - bare.length - 1) {
+        this.#site.trace.step(`"${bare}.${domain}" is too long: musl skips this search domain`);
+        continue;
+      }
+      const why = `${dots} dots, fewer than ndots (${conf.ndots}): search domain ${index + 1} of ${conf.search.length}.`;
+      const outcome = await this.#name(`${bare}.${domain}`, families, conf, why);
+      if (outcome !== null) return outcome;
+    }
+    const why = searching
+      ? 'The search list is used up: the name as it is.'
+      : rooted
+        ? 'The name ends in a dot: it is asked as it is, and nothing else.'
+        : `${dots} dots, ndots is ${conf.ndots}: musl asks the name as it is, and never the search list.`;
+    return (await this.#name(bare, families, conf, why)) ?? this.#errors.NONAME;
+  }
+
+  async #name(
+    name: string,
+    families: readonly Family[],
+    conf: ResolvConf,
+    why: string,
+  ): Promise<Outcome> {
+    if (name.endsWith('.') && this.#version === '1.2.3') {
+      // `search .` makes "name..", which this version turns into a malformed message that no server answers.
+      this.#site.trace.step(
+        `musl 1.2.3 makes a malformed query of "${name}" (search domain "."), which gets no answer: EAI_AGAIN`,
+      );
+      const { clock } = this.#site.network;
+      await new Promise<void>((resolve) => clock.after(conf.timeoutMs, resolve));
+      return this.#errors.AGAIN;
+    }
+    if (!isSendable(name) || name.endsWith('.')) {
+      this.#site.trace.step(`"${absolute(name)}" cannot be sent: too long, or an empty label`);
+      return this.#version === '1.2.3' ? this.#errors.NONAME : null;
+    }
+    const queries = this.#queries(name, families, why);
+    const exchange = new MuslExchange(this.#site, conf, queries, this.#version !== '1.2.3');
+    const answers = await exchange.run();
+    for (const [index, query] of queries.entries()) {
+      const answer = answers[index];
+      if (answer === null || answer === undefined) {
+        this.#site.trace.step(
+          `No usable ${query.type} answer for "${absolute(name)}": musl fails the whole lookup (EAI_AGAIN)`,
+        );
+        return this.#errors.AGAIN;
+      }
+      if (answer.reply.rcode === 'NXDOMAIN') {
+        const other = queries.length > 1 ? ' The other family is not looked at.' : '';
+        note(answer.exchange, `NXDOMAIN: the name is missing.${other}`);
+        return null;
+      }
+    }
+    const addresses = this.#addresses(answers.flatMap((answer) => (answer === null ? [] : [answer.reply])));
+    if (addresses.length > 0) return found(addresses);
+    note(answers[0]?.exchange ?? null, 'No address, but the name exists: musl ends the search here and fails.');
+    return this.#errors.NODATA;
+  }
+
+  #queries(name: string, families: readonly Family[], why: string): Query[] {
+    const first = newId(this.#site.random);
+    return families.map((family, index) => ({
+      // Ids come from the clock: the second is the first plus the nanoseconds in between.
+      id: (first + 160 * index) & 0xffff,
+      name: absolute(name),
+      type: family === 4 ? 'A' : 'AAAA',
+      edns: null,
+      ad: false,
+      why,
+    }));
+  }
+
+  #addresses(replies: readonly Reply[]): string[] {
+    // 1.2.3 takes addresses of any type from each reply, in order; later versions AAAA first, of the asked type.
+    const ordered = this.#version === '1.2.3' ? replies : [...replies].reverse();
+    return ordered
+      .flatMap((reply) =>
+        reply.answer
+          .filter((record) =>
+            this.#version === '1.2.3'
+              ? record.type === 'A' || record.type === 'AAAA'
+              : record.type === reply.type,
+          )
+          .map((record) => record.data),
+      )
+      .slice(0, mostAddresses);
+  }
+}

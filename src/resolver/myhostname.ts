@@ -1,0 +1,40 @@
+/**
+ * nss-myhostname (systemd): names that need no server. `localhost`, everything below it, `_gateway`, `_outbound`
+ * and the machine's own name. Listed before `dns` it answers first, listed after it only when DNS failed.
+ */
+import { parseAddress } from '../base/ip.ts';
+import type { Family, Host } from './client.ts';
+
+/** Names that are the machine itself, whatever it is called (RFC 6761 section 6.3 and systemd's additions). */
+export function isLocalhostName(name: string): boolean {
+  const bare = name.toLowerCase().replace(/\.$/, '');
+  return (
+    bare === 'localhost' ||
+    bare === 'localhost.localdomain' ||
+    bare.endsWith('.localhost') ||
+    bare.endsWith('.localhost.localdomain')
+  );
+}
+
+/** The addresses that nss-myhostname has for the name; null = not its business. */
+export function myHostname(
+  name: string,
+  host: Host,
+  families: readonly Family[],
+): string[] | null {
+  if (isLocalhostName(name)) {
+    return host.loopback
+      .filter((family) => families.includes(family))
+      .map((family) => (family === 4 ? '127.0.0.1' : '::1'));
+  }
+  const bare = name.toLowerCase().replace(/\.$/, '');
+  if (bare !== host.hostname.toLowerCase()) return null;
+  const own = host.addresses.filter((address) => families.includes(familyOf(address)));
+  if (own.length > 0) return own;
+  // A machine without addresses still knows itself: systemd answers 127.0.0.2 and ::1.
+  return families.map((family) => (family === 4 ? '127.0.0.2' : '::1'));
+}
+
+export function familyOf(address: string): Family {
+  return parseAddress(address.replace(/%.*$/, ''))?.length === 4 ? 4 : 6;
+}

@@ -1,0 +1,85 @@
+/**
+ * What a resolver model may do to the world: open sockets, send, wait. Two implementations: `scripted.ts` (answers
+ * from a script, in virtual time) and the live one in cli/, with real sockets. Nothing here knows a resolver.
+ */
+import type { Clock } from '../base/clock.ts';
+import type { Reply } from './reply.ts';
+import type { Exchange } from './trace.ts';
+
+export type Protocol = 'udp' | 'tcp';
+
+/** RFC 6891: the size a client offers; `cookie` = with a COOKIE option (RFC 7873). */
+export interface Edns {
+  readonly size: number;
+  readonly cookie: boolean;
+}
+
+/** One query as a model wants it sent. */
+export interface Query {
+  readonly id: number;
+  /** Absolute, in the client's own spelling. */
+  readonly name: string;
+  readonly type: string;
+  readonly edns: Edns | null;
+  /** Sets the AD bit: the client would like to know about DNSSEC (`trust-ad`). */
+  readonly ad: boolean;
+  /** Why it is sent: one sentence for a person. */
+  readonly why: string;
+}
+
+/**
+ * refused: ICMP port unreachable or TCP reset; unreachable: the kernel gave up finding the host; no-route: the kernel
+ * has no route; closed: the peer ended a TCP connection; timeout: nothing came in time (TCP connect only).
+ */
+export type Fault = 'refused' | 'unreachable' | 'no-route' | 'closed' | 'timeout';
+
+export type Arrival =
+  | { readonly kind: 'reply'; readonly reply: Reply; readonly server: string; readonly exchange: Exchange | null }
+  | { readonly kind: 'fault'; readonly fault: Fault; readonly server: string };
+
+/** A UDP socket (bound to one source port) or an open TCP connection. */
+export interface Socket {
+  readonly protocol: Protocol;
+  /** Source ports are numbered in order of first use, from 1; 0 = nothing sent yet. */
+  readonly port: number;
+  /**
+   * Ties a UDP socket to one server: from now on the kernel reports errors of that path (the next `send` or `wait`
+   * gets them) and drops what comes from elsewhere. Returns the fault if there is no route.
+   */
+  connect(server: string): Fault | null;
+  /** Sends; a string is a fault that the kernel had pending or found at once, and then nothing has left. */
+  send(query: Query, server: string): Exchange | Fault;
+  /** What has arrived already, oldest first; null = nothing. */
+  take(): Arrival | null;
+  /** The next arrival, or null at the time `until` (of the network's clock, ms; Infinity = no end). */
+  wait(until: number): Promise<Arrival | null>;
+  /** Calls `run` at each arrival until the returned function is called; for clients that wait on many sockets. */
+  watch(run: () => void): () => void;
+  close(): void;
+}
+
+export interface Network {
+  readonly clock: Clock;
+  udp(): Socket;
+  /** Opens a connection, at the latest at the time `until`. */
+  tcp(server: string, until: number): Promise<Socket | Fault>;
+}
+
+/** Waits until one of the sockets has something or the time is `until`; false = time is up. */
+export async function waitForAny(
+  clock: Clock,
+  sockets: readonly Socket[],
+  until: number,
+): Promise<boolean> {
+  const delay = until - clock.now();
+  return new Promise((resolve) => {
+    const stops: (() => void)[] = [];
+    const finish = (found: boolean): void => {
+      for (const stop of stops) stop();
+      timer?.cancel();
+      resolve(found);
+    };
+    const timer = Number.isFinite(delay) ? clock.after(Math.max(0, delay), () => finish(false)) : null;
+    for (const socket of sockets) stops.push(socket.watch(() => finish(true)));
+  });
+}

@@ -1,0 +1,92 @@
+/**
+ * A reply as a client sees it, without its bytes: the resolver models need the flags, the records of the answer
+ * section and the size, nothing else. Names are in presentation form, absolute, in the spelling of the wire.
+ */
+
+/** RFC 1035 section 4.1.1; other values print as their number. */
+export type Rcode = 'NOERROR' | 'FORMERR' | 'SERVFAIL' | 'NXDOMAIN' | 'NOTIMP' | 'REFUSED' | `RCODE${number}`;
+
+/** Mnemonics in the order of their numbers. */
+export const rcodes: readonly Rcode[] = ['NOERROR', 'FORMERR', 'SERVFAIL', 'NXDOMAIN', 'NOTIMP', 'REFUSED'];
+
+export interface ReplyRecord {
+  /** Owner name. */
+  readonly name: string;
+  /** Mnemonic: `A`, `AAAA`, `CNAME`, … */
+  readonly type: string;
+  /** Seconds. */
+  readonly ttl: number;
+  /** An address, or the target of a CNAME; other types as in a zone file. */
+  readonly data: string;
+}
+
+export interface Reply {
+  readonly id: number;
+  readonly name: string;
+  readonly type: string;
+  readonly rcode: Rcode;
+  readonly authoritative: boolean;
+  readonly recursionAvailable: boolean;
+  readonly truncated: boolean;
+  readonly answer: readonly ReplyRecord[];
+  /** Seconds a client may keep a negative reply (RFC 2308), null without an SOA. */
+  readonly negativeTtl: number | null;
+  /** Whether an OPT record is in the additional section. */
+  readonly opt: boolean;
+  /** Bytes of the whole message. */
+  readonly size: number;
+  /** What a reader of the trace is told, when it differs from what the fields say (`TC(size)`). */
+  readonly label?: string;
+}
+
+/** The addresses of the asked family, in the order of the message. */
+export function addressesIn(reply: Reply): string[] {
+  return reply.answer.filter((record) => record.type === reply.type).map((record) => record.data);
+}
+
+export function hasCname(reply: Reply): boolean {
+  return reply.answer.some((record) => record.type === 'CNAME');
+}
+
+/** One or two words for the answer: `NXDOMAIN`, `NODATA`, `2 rr`, `1 rr cname`, `TC`. */
+export function labelOf(reply: Reply): string {
+  if (reply.label !== undefined) return reply.label;
+  if (reply.truncated && reply.answer.length === 0) return 'TC';
+  if (reply.rcode !== 'NOERROR') return hasCname(reply) ? `${reply.rcode} cname` : reply.rcode;
+  const count = addressesIn(reply).length;
+  const text = count === 0 ? 'NODATA' : `${count} rr`;
+  const alias = hasCname(reply) ? `${text} cname` : text;
+  return reply.truncated ? `TC ${alias}` : alias;
+}
+
+/** Whether two names are the same to DNS: ASCII case is ignored, a missing final dot too. */
+export function sameName(one: string, other: string): boolean {
+  return fold(one) === fold(other);
+}
+
+function fold(name: string): string {
+  const lower = name.toLowerCase();
+  return lower.endsWith('.') ? lower : `${lower}.`;
+}
+
+/** Bytes of a name on the wire, uncompressed (RFC 1035 section 3.1). */
+export function nameBytes(name: string): number {
+  if (name === '.' || name === '') return 1;
+  return (name.endsWith('.') ? name.length : name.length + 1) + 1;
+}
+
+const dataBytes: Readonly<Record<string, number>> = { A: 4, AAAA: 16 };
+
+/** Bytes of one record; `pointer` = its owner is written as a two-byte pointer. */
+export function recordBytes(record: ReplyRecord, pointer: boolean): number {
+  const owner = pointer ? 2 : nameBytes(record.name);
+  return owner + 10 + (dataBytes[record.type] ?? nameBytes(record.data));
+}
+
+/** Header and question. */
+export function questionBytes(name: string): number {
+  return 12 + nameBytes(name) + 4;
+}
+
+/** An empty OPT record (RFC 6891). */
+export const optBytes = 11;

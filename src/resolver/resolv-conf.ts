@@ -1,0 +1,81 @@
+/**
+ * What a resolver takes from resolv.conf. Each libc reads the file by rules of its own (`glibc-conf.ts`,
+ * `musl-conf.ts`, …); this is the shape they all fill, and what they have in common.
+ */
+
+/** A line, or a part of it, that this resolver ignores or takes in an unexpected way. */
+export interface ConfRemark {
+  /** From 1; 0 = the file as a whole or the environment. */
+  readonly line: number;
+  readonly text: string;
+}
+
+export interface ResolvConf {
+  readonly servers: readonly string[];
+  readonly search: readonly string[];
+  readonly ndots: number;
+  /** Milliseconds; what it limits differs (one attempt, or the whole name in musl). */
+  readonly timeoutMs: number;
+  readonly attempts: number;
+  readonly rotate: boolean;
+  readonly singleRequest: boolean;
+  readonly singleRequestReopen: boolean;
+  readonly useVc: boolean;
+  readonly edns0: boolean;
+  readonly trustAd: boolean;
+  readonly noAaaa: boolean;
+  readonly strictError: boolean;
+  readonly noTldQuery: boolean;
+  /** The first option or keyword that the reader does not know (Go then leaves the lookup to libc). */
+  readonly unknown: string | null;
+  readonly remarks: readonly ConfRemark[];
+}
+
+export type MutableConf = { -readonly [Key in keyof ResolvConf]: ResolvConf[Key] extends readonly (infer Item)[] ? Item[] : ResolvConf[Key] };
+
+/** The state before the first line. */
+export function newConf(): MutableConf {
+  return {
+    servers: [],
+    search: [],
+    ndots: 1,
+    timeoutMs: 5000,
+    attempts: 2,
+    rotate: false,
+    singleRequest: false,
+    singleRequestReopen: false,
+    useVc: false,
+    edns0: false,
+    trustAd: false,
+    noAaaa: false,
+    strictError: false,
+    noTldQuery: false,
+    unknown: null,
+    remarks: [],
+  };
+}
+
+/** The lines of the file, without line ends; bytes that are no UTF-8 have become U+FFFD. */
+export function linesOf(text: string | null): string[] {
+  if (text === null) return [];
+  const lines = text.split('\n');
+  if (lines.at(-1) === '') lines.pop();
+  return lines;
+}
+
+/** The words of a line, split at blanks and tabs. */
+export function wordsOf(line: string): string[] {
+  return line.split(/[ \t\r\f\v]+/).filter((word) => word !== '');
+}
+
+/** The leading digits as C's atoi reads them, with sign; 0 if there are none. */
+export function leadingInteger(text: string): number {
+  const match = /^\s*([+-]?\d{1,9})/.exec(text);
+  return match === null ? 0 : Number(match[1]);
+}
+
+/** The domain part of the host name, which the libcs search if the file names none; null without a dot. */
+export function domainOf(hostname: string): string | null {
+  const dot = hostname.indexOf('.');
+  return dot < 0 || dot === hostname.length - 1 ? null : hostname.slice(dot + 1);
+}

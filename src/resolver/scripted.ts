@@ -1,0 +1,187 @@
+/**
+ * A network that answers from a script. Everything happens on the given clock: with a virtual one, a lookup that
+ * takes 75 seconds takes a millisecond.
+ */
+import type { Clock, Timer } from '../base/clock.ts';
+import { answerBySpec } from './answer-spec.ts';
+import { nextAnswer, type RuleCounts, type Script } from './answers-file.ts';
+import type { Arrival, Fault, Network, Protocol, Query, Socket } from './network.ts';
+import { labelOf } from './reply.ts';
+import type { Exchange, Trace } from './trace.ts';
+
+/** How long Linux looks for a neighbour before it gives up (three probes, one second apart). */
+const neighbourMs = 3000;
+/** RACE: another question from the same port within this time loses. */
+const raceMs = 10;
+
+/** What a scripted server did with a query; lets tests stand another server behind the sockets. */
+export class ScriptedNetwork implements Network {
+  readonly clock: Clock;
+  readonly #script: Script;
+  readonly #trace: Trace;
+  readonly #counts: RuleCounts = new Map();
+
+  constructor(clock: Clock, script: Script, trace: Trace) {
+    this.clock = clock;
+    this.#script = script;
+    this.#trace = trace;
+  }
+
+  udp(): Socket {
+    return new ScriptedSocket('udp', null, this);
+  }
+
+  tcp(server: string): Promise<Socket | Fault> {
+    const script = this.#script;
+    if (script.noRoute.has(server)) return Promise.resolve('no-route');
+    if (script.closed.has(server) || script.noTcp.has(server)) return Promise.resolve('refused');
+    if (script.unrouted.has(server)) {
+      return new Promise((resolve) => {
+        this.clock.after(neighbourMs, () => resolve('unreachable'));
+      });
+    }
+    return Promise.resolve(new ScriptedSocket('tcp', server, this));
+  }
+
+  /** The fault that the kernel finds before anything leaves. */
+  route(server: string): Fault | null {
+    return this.#script.noRoute.has(server) ? 'no-route' : null;
+  }
+
+  nextPort(): number {
+    return this.#trace.nextPort();
+  }
+
+  /** Puts a query on the wire and arranges for what comes back. */
+  deliver(socket: ScriptedSocket, query: Query, server: string): Exchange {
+    const exchange = this.#trace.begin(query, server, socket.protocol, socket.port);
+    if (socket.protocol === 'udp' && this.#script.closed.has(server)) {
+      exchange.answer = 'CLOSED';
+      socket.fault({ kind: 'fault', fault: 'refused', server });
+      return exchange;
+    }
+    if (socket.protocol === 'udp' && this.#script.unrouted.has(server)) {
+      socket.later(neighbourMs, () => {
+        socket.fault({ kind: 'fault', fault: 'unreachable', server });
+      });
+      return exchange;
+    }
+    const spec = nextAnswer(this.#script, this.#counts, server, query.name, query.type);
+    const raced = spec.race && socket.asked(query, this.clock.now());
+    const reply = raced ? null : answerBySpec(spec, query, socket.protocol);
+    if (reply !== null) {
+      // Said at once: a reply that comes after the client has closed its socket was still sent.
+      exchange.answer = labelOf(reply);
+      socket.later(spec.delayMs ?? this.#script.delayMs, () => {
+        this.#trace.answered(exchange, reply);
+        socket.arrive({ kind: 'reply', reply, server, exchange });
+      });
+    }
+    return exchange;
+  }
+}
+
+class ScriptedSocket implements Socket {
+  readonly protocol: Protocol;
+  port = 0;
+  readonly #network: ScriptedNetwork;
+  #peer: string | null;
+  #queue: Arrival[] = [];
+  #pending: Fault | null = null;
+  #closed = false;
+  readonly #watchers = new Set<() => void>();
+  readonly #timers = new Set<Timer>();
+  readonly #asked: { readonly key: string; readonly at: number }[] = [];
+
+  constructor(protocol: Protocol, peer: string | null, network: ScriptedNetwork) {
+    this.protocol = protocol;
+    this.#peer = peer;
+    this.#network = network;
+  }
+
+  connect(server: string): Fault | null {
+    const fault = this.#network.route(server);
+    if (fault === null) this.#peer = server;
+    return fault;
+  }
+
+  send(query: Query, server: string): Exchange | Fault {
+    if (this.#pending !== null) {
+      const fault = this.#pending;
+      this.#pending = null;
+      this.#queue = this.#queue.filter((arrival) => arrival.kind !== 'fault');
+      return fault;
+    }
+    const fault = this.#network.route(server);
+    if (fault !== null) return fault;
+    if (this.port === 0) this.port = this.#network.nextPort();
+    const exchange = this.#network.deliver(this, query, server);
+    this.#asked.push({ key: `${query.name} ${query.type}`, at: this.#network.clock.now() });
+    return exchange;
+  }
+
+  /** Whether this port asked something else lately. */
+  asked(query: Query, now: number): boolean {
+    const key = `${query.name} ${query.type}`;
+    return this.#asked.some((other) => other.key !== key && now - other.at <= raceMs);
+  }
+
+  take(): Arrival | null {
+    const arrival = this.#queue.shift() ?? null;
+    if (arrival?.kind === 'fault') this.#pending = null;
+    return arrival;
+  }
+
+  wait(until: number): Promise<Arrival | null> {
+    const ready = this.take();
+    const delay = until - this.#network.clock.now();
+    if (ready !== null || delay <= 0) return Promise.resolve(ready);
+    return new Promise((resolve) => {
+      const timer = Number.isFinite(delay)
+        ? this.#network.clock.after(delay, () => {
+            stop();
+            resolve(null);
+          })
+        : null;
+      const stop = this.watch(() => {
+        stop();
+        timer?.cancel();
+        resolve(this.take());
+      });
+    });
+  }
+
+  watch(run: () => void): () => void {
+    if (this.#queue.length > 0) {
+      queueMicrotask(run);
+      return () => {};
+    }
+    this.#watchers.add(run);
+    return () => this.#watchers.delete(run);
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#queue = [];
+    for (const timer of this.#timers) timer.cancel();
+    this.#timers.clear();
+  }
+
+  /** Runs something of this socket's path later, unless it is closed by then. */
+  later(delayMs: number, run: () => void): void {
+    this.#timers.add(this.#network.clock.after(delayMs, run));
+  }
+
+  arrive(arrival: Arrival): void {
+    if (this.#closed) return;
+    this.#queue.push(arrival);
+    for (const run of [...this.#watchers]) run();
+  }
+
+  /** Only a connected socket hears of errors on its path. */
+  fault(arrival: Arrival & { kind: 'fault' }): void {
+    if (this.protocol === 'udp' && this.#peer !== arrival.server) return;
+    this.#pending = arrival.fault;
+    this.arrive(arrival);
+  }
+}

@@ -1,0 +1,117 @@
+/**
+ * The record of one lookup: every query with its answer, why it was sent and what the client did with the answer,
+ * and the steps that sent nothing (hosts file, nsswitch, caches).
+ */
+import type { Clock } from '../base/clock.ts';
+import type { Edns, Protocol, Query } from './network.ts';
+import { labelOf, type Reply } from './reply.ts';
+
+/** One query and what became of it. */
+export interface Exchange {
+  /** Milliseconds since the trace began. */
+  readonly atMs: number;
+  readonly server: string;
+  readonly protocol: Protocol;
+  /** Source port, numbered in order of first use. */
+  readonly port: number;
+  /** Query id as sent. */
+  readonly wireId: number;
+  /** The same id gets the same number; numbered in order of first use. */
+  readonly id: number;
+  readonly name: string;
+  readonly type: string;
+  readonly edns: Edns | null;
+  readonly ad: boolean;
+  readonly why: string;
+  /** `DROP` = no answer ever came, `CLOSED` = nobody listens on the port. */
+  answer: string;
+  answeredAtMs: number | null;
+  reply: Reply | null;
+  /** What the client did with the answer: sentences. */
+  then: string;
+  /** Which lookup of the run it belongs to, from 0. */
+  readonly lookup: number;
+}
+
+/** A step of the client that put nothing on the wire. */
+export interface Step {
+  readonly atMs: number;
+  readonly text: string;
+  /** How many queries had been sent before it. */
+  readonly after: number;
+  readonly lookup: number;
+}
+
+export class Trace {
+  readonly exchanges: Exchange[] = [];
+  readonly steps: Step[] = [];
+  lookup = 0;
+  readonly #clock: Clock;
+  readonly #start: number;
+  readonly #ids = new Map<number, number>();
+  #ports = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#start = clock.now();
+  }
+
+  get nowMs(): number {
+    return this.#clock.now() - this.#start;
+  }
+
+  /** The number of the next source port. */
+  nextPort(): number {
+    return ++this.#ports;
+  }
+
+  begin(query: Query, server: string, protocol: Protocol, port: number): Exchange {
+    let id = this.#ids.get(query.id);
+    if (id === undefined) {
+      id = this.#ids.size + 1;
+      this.#ids.set(query.id, id);
+    }
+    const exchange: Exchange = {
+      atMs: this.nowMs,
+      server,
+      protocol,
+      port,
+      wireId: query.id,
+      id,
+      name: query.name,
+      type: query.type,
+      edns: query.edns,
+      ad: query.ad,
+      why: query.why,
+      answer: 'DROP',
+      answeredAtMs: null,
+      reply: null,
+      then: '',
+      lookup: this.lookup,
+    };
+    this.exchanges.push(exchange);
+    return exchange;
+  }
+
+  answered(exchange: Exchange, reply: Reply): void {
+    exchange.answer = labelOf(reply);
+    exchange.answeredAtMs = this.nowMs;
+    exchange.reply = reply;
+  }
+
+  /** A step that sends nothing. */
+  step(text: string): void {
+    this.steps.push({
+      atMs: this.nowMs,
+      text,
+      after: this.exchanges.length,
+      lookup: this.lookup,
+    });
+  }
+}
+
+/** Says what the client does with the answer; a second sentence is appended. */
+export function note(exchange: Exchange | null, text: string): void {
+  if (exchange === null) return;
+  exchange.then = exchange.then === '' ? text : `${exchange.then} ${text}`;
+}

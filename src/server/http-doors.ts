@@ -1,0 +1,110 @@
+import { createServer, type Server as HttpServer } from 'node:http';
+import { Problem } from '../base/problem.ts';
+import type { HttpHandler } from './control-site.ts';
+
+interface HttpDoor {
+  readonly server: HttpServer;
+  paths: ReadonlyMap<string, HttpHandler>;
+}
+
+/** Requests are small and local: slow ones are cut off as CoreDNS does. */
+const TIMEOUT_MS = 5000;
+
+/**
+ * The HTTP side (`health`, `ready`, `prometheus`): one server an address, shared by all plugins that name it. A reload
+ * opens what is new before anything is closed, so a failed one leaves every address as it was.
+ */
+export class HttpDoors {
+  readonly #doors = new Map<string, HttpDoor>();
+
+  /** Opens the addresses that are not open yet; nothing changes for the others until `commit`. */
+  async open(wanted: HttpPlan): Promise<readonly string[]> {
+    const fresh: string[] = [];
+    try {
+      for (const address of wanted.keys()) {
+        if (this.#doors.has(address)) continue;
+        const door: HttpDoor = { server: createServer(), paths: new Map() };
+        door.server.requestTimeout = TIMEOUT_MS;
+        door.server.headersTimeout = TIMEOUT_MS;
+        door.server.on('request', (request, response) => {
+          const path = new URL(request.url ?? '/', 'http://localhost').pathname;
+          const handler = door.paths.get(path);
+          if (handler !== undefined) return handler(request, response);
+          response.writeHead(404, { 'content-type': 'text/plain' }).end('404 page not found\n');
+        });
+        await listen(door.server, address);
+        this.#doors.set(address, door);
+        fresh.push(address);
+      }
+    } catch (error) {
+      await this.close(fresh);
+      throw error;
+    }
+    return fresh;
+  }
+
+  /** Hands every address to its new owner, and closes those that nobody wants any more. */
+  async commit(wanted: HttpPlan): Promise<void> {
+    for (const [address, paths] of wanted) this.#doors.get(address)!.paths = paths;
+    await this.close([...this.#doors.keys()].filter((address) => !wanted.has(address)));
+  }
+
+  async close(addresses: readonly string[] = [...this.#doors.keys()]): Promise<void> {
+    await Promise.all(
+      addresses.map((address) => {
+        const door = this.#doors.get(address);
+        this.#doors.delete(address);
+        if (door === undefined) return Promise.resolve();
+        return new Promise<void>((resolve) => {
+          door.server.close(() => resolve());
+          door.server.closeAllConnections();
+        });
+      }),
+    );
+  }
+
+  /** The port in use at an address (for `:0`), or null. */
+  port(address: string): number | null {
+    const bound = this.#doors.get(address)?.server.address();
+    return typeof bound === 'object' && bound !== null ? bound.port : null;
+  }
+}
+
+/** Address → path → handler. */
+export type HttpPlan = ReadonlyMap<string, ReadonlyMap<string, HttpHandler>>;
+
+function listen(server: HttpServer, address: string): Promise<void> {
+  const { host, port } = splitAddress(address);
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => reject(listenProblem(address, error)));
+    server.listen(host === '' ? { port } : { port, host }, () => {
+      server.removeAllListeners('error');
+      server.on('error', () => undefined);
+      server.unref();
+      resolve();
+    });
+  });
+}
+
+/** `:8080`, `localhost:9153`, `[::1]:8080`. */
+export function splitAddress(address: string): { readonly host: string; readonly port: number } {
+  const colon = address.lastIndexOf(':');
+  const host = address.slice(0, colon).replace(/^\[(.*)\]$/, '$1');
+  return { host, port: Number(address.slice(colon + 1)) };
+}
+
+function listenProblem(address: string, error: NodeJS.ErrnoException): Problem {
+  const why: Readonly<Record<string, string>> = {
+    EADDRINUSE: 'Another process holds this port.',
+    EACCES: 'This process may not open that port.',
+    EADDRNOTAVAIL: 'The address is not on this machine.',
+  };
+  const { port } = splitAddress(address);
+  return new Problem({
+    code: error.code === 'EADDRINUSE' ? 'address-in-use' : 'http-not-opened',
+    text: `listen tcp ${address}: ${error.message}`,
+    hint: why[error.code ?? ''],
+    remedy: error.code === 'EADDRINUSE' ? `See who: ss -ltnp 'sport = :${port}'` : undefined,
+    cause: error,
+  });
+}

@@ -1,0 +1,48 @@
+import { readFileSync } from 'node:fs';
+import type { Clock } from '../base/clock.ts';
+import type { Log } from '../base/log.ts';
+import type { Listener, ListenerTls, Serve } from '../net/listener.ts';
+import { openListeners } from '../net/open.ts';
+import type { EndpointPlan } from './endpoints.ts';
+
+/** Connections at a time per listener: as many as fit comfortably in the memory limit of a cluster DNS server. */
+const CONNECTIONS_MAX = 4096;
+
+/** The transports of one planned endpoint. */
+export function listenAt(
+  endpoint: EndpointPlan,
+  serve: Serve,
+  parts: { readonly clock: Clock; readonly log: Log; readonly transport: 'auto' | 'batched' | 'plain' },
+): Listener {
+  const { scheme, address, port, sockets } = endpoint;
+  const batched = ({ auto: 'auto', batched: 'on', plain: 'off' } as const)[parts.transport];
+  return openListeners(
+    {
+    endpoint: { scheme, address, port },
+    serve,
+    clock: parts.clock,
+    log: parts.log,
+    limits: {
+      readTimeoutMs: endpoint.readTimeoutMs,
+      writeTimeoutMs: endpoint.writeTimeoutMs,
+      idleTimeoutMs: endpoint.idleTimeoutMs,
+      maxQueries: endpoint.maxTcpQueries,
+      maxConnections: CONNECTIONS_MAX,
+    },
+    tls: endpoint.tls === null ? null : readTls(endpoint.tls),
+    sockets,
+    },
+    { batched },
+  );
+}
+
+function readTls(plan: NonNullable<EndpointPlan['tls']>): ListenerTls {
+  const { certificate, key, authority, clientAuth } = plan;
+  return {
+    certificate: readFileSync(certificate),
+    key: readFileSync(key),
+    authority: authority === '' ? null : readFileSync(authority),
+    requestCert: clientAuth !== 'nocert',
+    rejectUnauthorized: clientAuth === 'require_and_verify' || clientAuth === 'verify_if_given',
+  };
+}

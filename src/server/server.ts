@@ -1,0 +1,268 @@
+import type { Clock } from '../base/clock.ts';
+import type { Log } from '../base/log.ts';
+import { Problems, problemsIn } from '../base/problem.ts';
+import type { Random } from '../base/random.ts';
+import type { ParseOutput } from '../corefile/parse.ts';
+import { Collection } from '../metrics/collection.ts';
+import { contentTypes, formatFor } from '../metrics/formats.ts';
+import { SharedRegistry } from '../metrics/registry.ts';
+import { Channels } from './channels.ts';
+import { bindConfiguration } from './configuration.ts';
+import { buildControl, undo, type ControlGeneration, type Office } from './control-generation.ts';
+import type { Kept } from './control-site.ts';
+import { planEndpoints, type EndpointPlan } from './endpoints.ts';
+import { HttpDoors } from './http-doors.ts';
+import type { Plugin } from './plugin.ts';
+import type { Program } from './protocol.ts';
+import { WorkerLink, type WorkerEvents, type WorkerPort } from './worker-link.ts';
+
+export interface ServerParts {
+  readonly plugins: readonly Plugin[];
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Reads and parses the Corefile as it is now. @throws Problem if it cannot be read */
+  readonly load: () => ParseOutput;
+  /** Base of relative paths: the Corefile's folder. */
+  readonly folder: string;
+  /** How many workers answer. */
+  readonly workers: number;
+  readonly spawn: (id: number) => WorkerPort;
+  /** Something that ends the process (`loop`): the text is logged already. */
+  readonly onFatal: (text: string) => void;
+  readonly collection?: Collection;
+}
+
+/** In-flight queries get this long when a server ends. */
+const GRACE_MS = 5000;
+/** A worker that dies again and again is not started more often than this. */
+const RESPAWN_MS = 1000;
+
+interface Serving {
+  readonly program: Program;
+  readonly control: ControlGeneration;
+}
+
+/**
+ * The control plane: turns a Corefile into control parts on this thread and chains in workers, and replaces them on reload
+ * such that a configuration that cannot serve leaves the one before untouched.
+ */
+export class Server {
+  readonly #parts: ServerParts;
+  readonly #channels = new Channels();
+  readonly #http = new HttpDoors();
+  readonly #kept = new Map<string, Kept>();
+  readonly #collection: Collection;
+  readonly #registry: SharedRegistry;
+  readonly #office: Office;
+  #links: WorkerLink[] = [];
+  #serving: Serving | null = null;
+  #generation = 0;
+  #ending = false;
+  #reloading: Promise<boolean> | null = null;
+
+  constructor(parts: ServerParts) {
+    this.#parts = parts;
+    this.#collection = parts.collection ?? new Collection();
+    this.#registry = new SharedRegistry((event) => this.#collection.add('main', event));
+    this.#office = {
+      clock: parts.clock,
+      random: parts.random,
+      log: parts.log,
+      metrics: this.#registry,
+      env: parts.env,
+      channels: this.#channels,
+      kept: this.#kept,
+      scrape: (accept) => {
+        const format = formatFor(accept);
+        return { type: contentTypes[format], body: this.#collection.print(format) };
+      },
+      reread: () => {
+        try {
+          const { corefile, problems } = parts.load();
+          return problems.length > 0 ? { problem: problems[0]! } : { fingerprint: corefile.fingerprint };
+        } catch (error) {
+          return { problem: error as Error };
+        }
+      },
+      reload: () => this.reload(),
+      fatal: (text) => parts.onFatal(text),
+    };
+  }
+
+  /** Serves when it resolves. @throws Problems; nothing is left open then */
+  async start(): Promise<void> {
+    for (let id = 0; id < this.#parts.workers; id++) this.#links.push(this.#spawn(id));
+    try {
+      await this.#take();
+    } catch (error) {
+      await this.#end(0);
+      throw error;
+    }
+  }
+
+  /** What listens where, e.g. for the start-up lines. */
+  get endpoints(): readonly EndpointPlan[] {
+    return this.#serving?.program.endpoints ?? [];
+  }
+
+  /** The port in use at a listen address (`dns://:0`), or 0. */
+  port(server: string): number {
+    return this.#links[0]?.ports[server] ?? 0;
+  }
+
+  httpPort(address: string): number | null {
+    return this.#http.port(address);
+  }
+
+  get fingerprint(): string {
+    return this.#serving?.program.corefile.fingerprint ?? '';
+  }
+
+  scrape(accept?: string): { readonly type: string; readonly body: string } {
+    return this.#office.scrape(accept);
+  }
+
+  /** Takes the Corefile as it is now. False: it was not taken, the one before still serves. */
+  reload(): Promise<boolean> {
+    this.#reloading ??= this.#reloadNow().finally(() => {
+      this.#reloading = null;
+    });
+    return this.#reloading;
+  }
+
+  async #reloadNow(): Promise<boolean> {
+    const { log } = this.#parts;
+    if (this.#ending) return false;
+    log.info('Reloading');
+    const failed = this.#registry
+      .counter('coredns_reload_failed_total', 'Counter of the number of failed reload attempts.', [])
+      .with();
+    const version = this.#registry.gauge(
+      'coredns_reload_version_info',
+      'A metric with a constant value of 1 labeled by hash, and value which type of hash generated.',
+      ['hash', 'value'],
+      'last',
+    );
+    const before = this.fingerprint;
+    try {
+      await this.#take();
+    } catch (error) {
+      failed.add(1);
+      const problems = problemsIn(error);
+      if (problems === null) log.error(`Restart failed: ${(error as Error).stack}`);
+      else for (const problem of problems) log.error(`Restart failed: ${problem.print()}`);
+      log.error('The configuration before is still in use.');
+      return false;
+    }
+    version.remove('sha512', before);
+    version.with('sha512', this.fingerprint).set(1);
+    log.info('Reloading complete');
+    return true;
+  }
+
+  /** Builds the Corefile's configuration beside the present one, then puts it in its place. */
+  async #take(): Promise<void> {
+    const { corefile, problems, warnings } = this.#parts.load();
+    const configuration = bindConfiguration(corefile, this.#parts.plugins);
+    const { endpoints, problems: clashes } = planEndpoints(configuration.blocks);
+    const all = [...problems, ...configuration.problems, ...clashes];
+    if (all.length > 0) throw new Problems(all);
+    for (const warning of [...warnings, ...configuration.warnings]) this.#parts.log.warning(warning.print());
+    const generation = ++this.#generation;
+    const { folder } = this.#parts;
+    const program: Program = { generation, corefile, folder, endpoints };
+    const control = await buildControl(generation, configuration, endpoints, folder, corefile.fingerprint, this.#office);
+    let opened: readonly string[] = [];
+    try {
+      await this.#orderAll({ kind: 'prepare', program });
+      opened = await this.#http.open(control.http);
+      await Promise.all(control.starts.map((start) => start()));
+      await this.#orderAll({ kind: 'open', generation });
+    } catch (error) {
+      await Promise.allSettled(this.#links.map((link) => link.order({ kind: 'discard', generation })));
+      await this.#http.close(opened);
+      await undo(control);
+      await this.#release(this.#serving?.control ?? null);
+      throw error;
+    }
+    const before = this.#serving;
+    this.#serving = { program, control };
+    await this.#http.commit(control.http);
+    await this.#orderAll({ kind: 'commit', generation });
+    if (before !== null) await undo(before.control);
+    this.#channels.drop((id) => id.startsWith(`${before?.program.generation}/`));
+    await this.#release(control);
+  }
+
+  /** Closes what outlived reloads but is asked for no longer. */
+  async #release(control: ControlGeneration | null): Promise<void> {
+    for (const [key, kept] of [...this.#kept]) {
+      if (control?.keys.has(key)) continue;
+      this.#kept.delete(key);
+      await kept.close();
+      this.#channels.drop((id) => id === key);
+    }
+  }
+
+  async #orderAll(order: Parameters<WorkerLink['order']>[0]): Promise<void> {
+    await Promise.all(this.#links.map((link) => link.order(order)));
+  }
+
+  /** Lameduck, then the listeners, then everything else. */
+  async stop(): Promise<void> {
+    if (this.#ending) return;
+    this.#ending = true;
+    await this.#reloading;
+    for (const shutdown of this.#serving?.control.shutdowns ?? []) await shutdown();
+    await this.#end(GRACE_MS);
+  }
+
+  async #end(graceMs: number): Promise<void> {
+    this.#ending = true;
+    await Promise.allSettled(this.#links.map((link) => link.order({ kind: 'close', graceMs })));
+    if (this.#serving !== null) await undo(this.#serving.control);
+    this.#serving = null;
+    await this.#release(null);
+    await this.#http.close();
+    await Promise.all(this.#links.map((link) => link.end()));
+    this.#links = [];
+  }
+
+  #spawn(id: number): WorkerLink {
+    const events: WorkerEvents = {
+      join: (worker, channel) => this.#channels.join(worker, channel),
+      leave: (worker, channel) => this.#channels.leave(worker, channel),
+      post: (worker, channel, message) => this.#channels.post(worker, channel, message),
+      register: (worker, registration) => this.#collection.add(`worker-${worker.id}`, registration),
+      exit: (worker, error) => this.#lost(worker, error),
+    };
+    return new WorkerLink(id, this.#parts.spawn(id), events);
+  }
+
+  /** A worker died: another takes its place and its share of the listeners. */
+  #lost(worker: WorkerLink, error: Error): void {
+    this.#channels.forget(worker);
+    this.#collection.retire(`worker-${worker.id}`);
+    if (this.#ending) return;
+    this.#parts.log.error(`worker ${worker.id} ended unexpectedly and is started again: ${error.stack ?? error.message}`);
+    this.#parts.clock.after(RESPAWN_MS, () => {
+      if (this.#ending) return;
+      const link = this.#spawn(worker.id);
+      this.#links = this.#links.map((other) => (other === worker ? link : other));
+      this.#revive(link).catch((reason: unknown) => {
+        this.#parts.log.error(`worker ${worker.id} could not be started again: ${String(reason)}`);
+      });
+    });
+  }
+
+  async #revive(link: WorkerLink): Promise<void> {
+    if (this.#serving === null) return;
+    const { program } = this.#serving;
+    const { generation } = program;
+    await link.order({ kind: 'prepare', program });
+    await link.order({ kind: 'open', generation });
+    await link.order({ kind: 'commit', generation });
+  }
+}

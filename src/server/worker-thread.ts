@@ -1,0 +1,39 @@
+/** Entry of a worker thread: a data plane behind the thread's message port. */
+import { parentPort, workerData } from 'node:worker_threads';
+import { systemClock } from '../base/clock.ts';
+import { makeLog } from '../base/log.ts';
+import { stdoutLines } from '../base/stdout.ts';
+import { secureRandom } from '../base/random.ts';
+import { SharedRegistry } from '../metrics/registry.ts';
+import { listenAt } from './listen.ts';
+import { systemNetwork } from '../net/system-network.ts';
+import { DataPlane } from './data-plane.ts';
+import type { Plugin } from './plugin.ts';
+import type { FromWorker, ToWorker } from './protocol.ts';
+
+/** What a thread is started with. */
+export interface WorkerStart {
+  readonly id: number;
+  /** Module that exports `plugins` in chain order: the server itself knows none. */
+  readonly pluginsModule: string;
+  readonly transport: 'auto' | 'batched' | 'plain';
+}
+
+const { pluginsModule, transport } = workerData as WorkerStart;
+const port = parentPort!;
+const send = (message: FromWorker): void => port.postMessage(message);
+
+const lines = stdoutLines();
+const log = makeLog(lines.write);
+const { plugins } = (await import(pluginsModule)) as { plugins: readonly Plugin[] };
+const plane = new DataPlane({
+  plugins,
+  log,
+  send,
+  clock: systemClock,
+  random: secureRandom,
+  metrics: new SharedRegistry((registration) => send({ kind: 'register', registration })),
+  network: systemNetwork({ clock: systemClock, random: secureRandom, transport }),
+  listen: (endpoint, serve) => listenAt(endpoint, serve, { clock: systemClock, log, transport }),
+});
+port.on('message', (message: ToWorker) => void plane.handle(message));

@@ -1,0 +1,100 @@
+import { sameInMessage } from './compressed.ts';
+import { FLAG, HEADER, OPCODE, RCODE, TYPE } from './iana.ts';
+import { Records } from './records.ts';
+import type { Reply } from './reply.ts';
+import { SECTION } from './writer.ts';
+
+/**
+ * What a reply says, as far as a cache cares:
+ *
+ * - `answer`: NOERROR; following the CNAMEs from the question leads to a record of the asked type
+ * - `nodata`: NOERROR with SOA; the asked type is not there (perhaps after a CNAME)
+ * - `unfinished`: NOERROR; a CNAME chain, or unrelated records, without the asked type and without SOA
+ * - `referral`: NOERROR, no answer, NS but no SOA
+ * - `empty`: NOERROR, no answer, neither SOA nor NS
+ * - `nxdomain`: NXDOMAIN with SOA and no answers
+ * - `failure`: SERVFAIL or NOTIMP, written by someone
+ * - `other`: everything else, which nobody should store: truncated, NXDOMAIN without SOA or behind a CNAME, other result
+ *   codes, NOTIFY, UPDATE and zone transfers, result codes without a message
+ */
+export type ReplyKind =
+  | 'answer'
+  | 'nodata'
+  | 'unfinished'
+  | 'referral'
+  | 'empty'
+  | 'nxdomain'
+  | 'failure'
+  | 'other';
+
+/** What `reply` says about the question it carries, had it asked for `qtype`. */
+export function classify(reply: Reply, qtype: number): ReplyKind {
+  const flags = reply.flags;
+  if (reply.bare || (flags & FLAG.TC) !== 0) return 'other';
+  if ((flags & FLAG.OPCODE) >> 11 !== OPCODE.QUERY) return 'other';
+  if (qtype === TYPE.AXFR || qtype === TYPE.IXFR) return 'other';
+  switch (reply.rcode) {
+    case RCODE.NOERROR:
+      return classifySuccess(reply, qtype);
+    case RCODE.NXDOMAIN:
+      return reply.answers === 0 && authorityHas(reply, TYPE.SOA) ? 'nxdomain' : 'other';
+    case RCODE.SERVFAIL:
+    case RCODE.NOTIMP:
+      return 'failure';
+    default:
+      return 'other';
+  }
+}
+
+const records = new Records();
+
+function classifySuccess(reply: Reply, qtype: number): ReplyKind {
+  if (reply.answers > 0 && reachesType(reply, qtype)) return 'answer';
+  if (authorityHas(reply, TYPE.SOA)) return 'nodata';
+  if (reply.answers > 0) return 'unfinished';
+  return authorityHas(reply, TYPE.NS) ? 'referral' : 'empty';
+}
+
+function authorityHas(reply: Reply, type: number): boolean {
+  if (reply.authority === 0) return false;
+  for (records.of(reply); records.next(); ) {
+    if (records.section === SECTION.additional) return false;
+    if (records.section === SECTION.authority && records.type === type) return true;
+  }
+  return false;
+}
+
+/** Longer chains of CNAMEs count as unfinished: nobody follows them. */
+const CHAIN_MAX = 64;
+
+/** Follows CNAMEs from the question, in whatever order they stand. */
+function reachesType(reply: Reply, qtype: number): boolean {
+  const { bytes, start } = reply;
+  let name = start + HEADER.SIZE;
+  for (let steps = Math.min(reply.answers, CHAIN_MAX); steps > 0; ) {
+    let moved = false;
+    for (records.of(reply); records.next() && records.section === SECTION.answer; ) {
+      const wanted = records.type === qtype || qtype === TYPE.ANY;
+      if (!wanted && records.type !== TYPE.CNAME) continue;
+      if (!sameInMessage(bytes, start, records.ownerAt, name)) continue;
+      if (wanted) return true;
+      if (records.dataLength === 0 || steps-- === 0) return false;
+      name = records.dataAt;
+      moved = true;
+    }
+    if (!moved) return false;
+  }
+  return false;
+}
+
+/** Whether any RRSIG of the reply has run out at `now` (seconds since 1970; RFC 4034 section 3.1.5). */
+export function hasExpiredSignature(reply: Reply, now: number): boolean {
+  for (records.of(reply); records.next(); ) {
+    if (records.type !== TYPE.RRSIG || records.dataLength < 18) continue;
+    const { bytes, dataAt: at } = records;
+    const until = (bytes[at + 8]! << 24) | (bytes[at + 9]! << 16) | (bytes[at + 10]! << 8) | bytes[at + 11]!;
+    // Serial number arithmetic (RFC 1982): the sign of the 32-bit difference.
+    if (((until - now) | 0) < 0) return true;
+  }
+  return false;
+}

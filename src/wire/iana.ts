@@ -1,0 +1,206 @@
+/** Numbers of the DNS, by IANA's registries "Domain Name System (DNS) Parameters". */
+
+export const RCODE = {
+  NOERROR: 0,
+  FORMERR: 1,
+  SERVFAIL: 2,
+  NXDOMAIN: 3,
+  NOTIMP: 4,
+  REFUSED: 5,
+  YXDOMAIN: 6,
+  YXRRSET: 7,
+  NXRRSET: 8,
+  NOTAUTH: 9,
+  NOTZONE: 10,
+  DSOTYPENI: 11,
+  BADVERS: 16,
+  BADKEY: 17,
+  BADTIME: 18,
+  BADMODE: 19,
+  BADNAME: 20,
+  BADALG: 21,
+  BADTRUNC: 22,
+  BADCOOKIE: 23,
+} as const;
+
+export const TYPE = {
+  A: 1,
+  NS: 2,
+  MD: 3,
+  MF: 4,
+  CNAME: 5,
+  SOA: 6,
+  MB: 7,
+  MG: 8,
+  MR: 9,
+  NULL: 10,
+  WKS: 11,
+  PTR: 12,
+  HINFO: 13,
+  MINFO: 14,
+  MX: 15,
+  TXT: 16,
+  RP: 17,
+  AFSDB: 18,
+  SIG: 24,
+  KEY: 25,
+  AAAA: 28,
+  LOC: 29,
+  NXT: 30,
+  SRV: 33,
+  NAPTR: 35,
+  KX: 36,
+  CERT: 37,
+  DNAME: 39,
+  OPT: 41,
+  APL: 42,
+  DS: 43,
+  SSHFP: 44,
+  IPSECKEY: 45,
+  RRSIG: 46,
+  NSEC: 47,
+  DNSKEY: 48,
+  DHCID: 49,
+  NSEC3: 50,
+  NSEC3PARAM: 51,
+  TLSA: 52,
+  SMIMEA: 53,
+  HIP: 55,
+  CDS: 59,
+  CDNSKEY: 60,
+  OPENPGPKEY: 61,
+  CSYNC: 62,
+  ZONEMD: 63,
+  SVCB: 64,
+  HTTPS: 65,
+  SPF: 99,
+  EUI48: 108,
+  EUI64: 109,
+  TKEY: 249,
+  TSIG: 250,
+  IXFR: 251,
+  AXFR: 252,
+  MAILB: 253,
+  MAILA: 254,
+  ANY: 255,
+  URI: 256,
+  CAA: 257,
+} as const;
+
+export const CLASS = { IN: 1, CH: 3, HS: 4, NONE: 254, ANY: 255 } as const;
+
+export const OPCODE = { QUERY: 0, IQUERY: 1, STATUS: 2, NOTIFY: 4, UPDATE: 5, DSO: 6 } as const;
+
+/** EDNS option codes. */
+export const OPTION = {
+  LLQ: 1,
+  UL: 2,
+  NSID: 3,
+  DAU: 5,
+  DHU: 6,
+  N3U: 7,
+  ECS: 8,
+  EXPIRE: 9,
+  COOKIE: 10,
+  KEEPALIVE: 11,
+  PADDING: 12,
+  CHAIN: 13,
+  KEYTAG: 14,
+  EDE: 15,
+} as const;
+
+/** Extended DNS Error info codes (RFC 8914). */
+export const EDE = {
+  OTHER: 0,
+  STALE_ANSWER: 3,
+  FORGED_ANSWER: 4,
+  NOT_READY: 14,
+  BLOCKED: 15,
+  CENSORED: 16,
+  FILTERED: 17,
+  PROHIBITED: 18,
+  STALE_NXDOMAIN: 19,
+  NOT_AUTHORITATIVE: 20,
+  NOT_SUPPORTED: 21,
+  NO_REACHABLE_AUTHORITY: 22,
+  NETWORK_ERROR: 23,
+  INVALID_DATA: 24,
+} as const;
+
+/** Header flag bits of the second 16-bit word. */
+export const FLAG = {
+  QR: 0x8000,
+  OPCODE: 0x7800,
+  AA: 0x0400,
+  TC: 0x0200,
+  RD: 0x0100,
+  RA: 0x0080,
+  Z: 0x0040,
+  AD: 0x0020,
+  CD: 0x0010,
+  RCODE: 0x000f,
+} as const;
+
+/** Where things stand in the fixed header. */
+export const HEADER = {
+  ID: 0,
+  FLAGS: 2,
+  QDCOUNT: 4,
+  ANCOUNT: 6,
+  NSCOUNT: 8,
+  ARCOUNT: 10,
+  SIZE: 12,
+} as const;
+
+function reversed(table: Readonly<Record<string, number>>): ReadonlyMap<number, string> {
+  return new Map(Object.entries(table).map(([name, value]) => [value, name]));
+}
+
+const typeNames = reversed(TYPE);
+const classNames = reversed(CLASS);
+const rcodeNames = reversed(RCODE);
+const opcodeNames = reversed(OPCODE);
+
+/** `A`, `HTTPS` …; types without a name as `TYPE65280` (RFC 3597). */
+export function typeName(type: number): string {
+  return typeNames.get(type) ?? `TYPE${type}`;
+}
+
+/** The number of `AAAA`, `aaaa`, `TYPE28`; null if it is none. */
+export function typeNumber(name: string): number | null {
+  const upper = name.toUpperCase();
+  const known = (TYPE as Readonly<Record<string, number>>)[upper];
+  if (known !== undefined) return known;
+  const match = /^TYPE(\d{1,5})$/.exec(upper);
+  return match !== null && Number(match[1]) <= 0xffff ? Number(match[1]) : null;
+}
+
+/** `IN`, `CH` …; others as `CLASS42` (RFC 3597). */
+export function className(number: number): string {
+  return classNames.get(number) ?? `CLASS${number}`;
+}
+
+export function classNumber(name: string): number | null {
+  const upper = name.toUpperCase();
+  const known = (CLASS as Readonly<Record<string, number>>)[upper];
+  if (known !== undefined) return known;
+  const match = /^CLASS(\d{1,5})$/.exec(upper);
+  return match !== null && Number(match[1]) <= 0xffff ? Number(match[1]) : null;
+}
+
+/** `NXDOMAIN` …; others as `RCODE3841`. */
+export function rcodeName(rcode: number): string {
+  return rcodeNames.get(rcode) ?? `RCODE${rcode}`;
+}
+
+export function rcodeNumber(name: string): number | null {
+  const upper = name.toUpperCase();
+  const known = (RCODE as Readonly<Record<string, number>>)[upper];
+  if (known !== undefined) return known;
+  const match = /^(?:RCODE)?(\d{1,4})$/.exec(upper);
+  return match !== null && Number(match[1]) <= 0xfff ? Number(match[1]) : null;
+}
+
+export function opcodeName(opcode: number): string {
+  return opcodeNames.get(opcode) ?? `OPCODE${opcode}`;
+}

@@ -1,0 +1,77 @@
+import { TYPE } from './iana.ts';
+import { checkName, ReadError } from './reader.ts';
+
+/**
+ * Where names stand in the data of a record: who moves records within messages must follow their pointers. Types that
+ * are not here hold no names, or hold names that never are compressed (RFC 3597 section 4), and are copied as they are.
+ */
+export interface Layout {
+  /** Fixed bytes before the first name. */
+  readonly prefix: number;
+  /** Character strings between the fixed bytes and the first name. */
+  readonly strings: number;
+  readonly names: number;
+  /** Bytes after the last name; -1: any number. */
+  readonly suffix: number;
+}
+
+function layout(prefix: number, strings: number, names: number, suffix: number): Layout {
+  return { prefix, strings, names, suffix };
+}
+
+const oneName = layout(0, 0, 1, 0);
+const twoNames = layout(0, 0, 2, 0);
+const numberAndName = layout(2, 0, 1, 0);
+
+const PX = 26;
+const RT = 21;
+
+const byType: (Layout | undefined)[] = [];
+for (const type of [TYPE.NS, TYPE.MD, TYPE.MF, TYPE.CNAME, TYPE.MB, TYPE.MG, TYPE.MR, TYPE.PTR, TYPE.DNAME]) {
+  byType[type] = oneName;
+}
+for (const type of [TYPE.MINFO, TYPE.RP]) byType[type] = twoNames;
+for (const type of [TYPE.MX, TYPE.AFSDB, RT, TYPE.KX]) byType[type] = numberAndName;
+byType[TYPE.A] = layout(4, 0, 0, 0);
+byType[TYPE.AAAA] = layout(16, 0, 0, 0);
+byType[TYPE.SOA] = layout(0, 0, 2, 20);
+byType[TYPE.SRV] = layout(6, 0, 1, 0);
+byType[TYPE.NAPTR] = layout(4, 3, 1, 0);
+byType[PX] = layout(2, 0, 2, 0);
+byType[TYPE.SIG] = layout(18, 0, 1, -1);
+byType[TYPE.RRSIG] = layout(18, 0, 1, -1);
+byType[TYPE.NXT] = layout(0, 0, 1, -1);
+byType[TYPE.NSEC] = layout(0, 0, 1, -1);
+byType[TYPE.SVCB] = layout(2, 0, 1, -1);
+byType[TYPE.HTTPS] = layout(2, 0, 1, -1);
+byType[TYPE.TSIG] = layout(0, 0, 1, -1);
+byType[TYPE.TKEY] = layout(0, 0, 1, -1);
+// No holes: a dense table is one load.
+for (let type = 0; type < 256; type++) byType[type] ??= undefined;
+
+/** The layout of a type's data; undefined: no names to follow. */
+export function layoutOf(type: number): Layout | undefined {
+  return type < 256 ? byType[type] : undefined;
+}
+
+/** Where the first name begins in data at `at`. @throws ReadError */
+export function firstName(bytes: Uint8Array, start: number, at: number, end: number, shape: Layout): number {
+  let to = at + shape.prefix;
+  for (let i = 0; i < shape.strings && to < end; i++) to += bytes[to]! + 1;
+  if (to > end || (to === end && shape.names > 0)) {
+    throw new ReadError('the data of a record is too short', at - start);
+  }
+  return to;
+}
+
+/** Checks fixed parts and names of the data `bytes[at, end)`. Empty data is fine for any type. @throws ReadError */
+export function checkData(bytes: Uint8Array, start: number, at: number, end: number, type: number): void {
+  if (at === end) return;
+  const shape = layoutOf(type);
+  if (shape === undefined) return;
+  let to = firstName(bytes, start, at, end, shape);
+  for (let i = 0; i < shape.names; i++) to = checkName(bytes, start, to, end);
+  if (shape.suffix >= 0 && to + shape.suffix !== end) {
+    throw new ReadError('the data of a record has a wrong length', at - start);
+  }
+}

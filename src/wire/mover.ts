@@ -1,0 +1,146 @@
+import { HEADER } from './iana.ts';
+import { firstName, layoutOf } from './layout.ts';
+
+export const MESSAGE_MAX = 65535;
+/** The farthest offset that a pointer can hold. */
+const POINTER_MAX = 0x3fff;
+/** A record may exceed a full message before that is noticed: its data and three names written out. */
+const SCRATCH_SIZE = 2 * MESSAGE_MAX + 1024;
+
+/**
+ * Moves records from one message to another, byte for byte, while pointers change: knows for each label it has written
+ * where it stood before. A pointer to something that moved along becomes a pointer to its new place; a pointer to
+ * something left behind is replaced by the name itself, once, and later ones point to that.
+ *
+ * One per thread; `out[0, length)` is the new message until the next `begin`.
+ */
+export class RecordMover {
+  readonly out = new Uint8Array(SCRATCH_SIZE);
+  length = 0;
+  #from: Uint8Array = this.out;
+  #start = 0;
+  /** Old offset → new offset, where `#round` says that it was set for this message. */
+  readonly #moved = new Uint16Array(POINTER_MAX + 1);
+  readonly #rounds = new Uint32Array(POINTER_MAX + 1);
+  #round = 0;
+
+  /** Begins with the header (counts included) of the message at `from[start]`. */
+  begin(from: Uint8Array, start: number): void {
+    this.#from = from;
+    this.#start = start;
+    if (++this.#round === 0x1_0000_0000) {
+      this.#rounds.fill(0);
+      this.#round = 1;
+    }
+    this.length = 0;
+    this.raw(from, start, start + HEADER.SIZE);
+  }
+
+  u16(value: number): void {
+    this.out[this.length++] = value >> 8;
+    this.out[this.length++] = value & 0xff;
+  }
+
+  u32(value: number): void {
+    this.u16(value >>> 16);
+    this.u16(value & 0xffff);
+  }
+
+  setU16(at: number, value: number): void {
+    this.out[at] = value >> 8;
+    this.out[at + 1] = value & 0xff;
+  }
+
+  /** Copies bytes that hold no names. */
+  raw(from: Uint8Array, at: number, end: number): void {
+    const { out } = this;
+    let to = this.length;
+    if (end - at > 256) {
+      out.set(from.subarray(at, end), to);
+      to += end - at;
+    } else {
+      while (at < end) out[to++] = from[at++]!;
+    }
+    this.length = to;
+  }
+
+  /** From now on, pointers to the old offset `from` lead to the new offset `to`. */
+  map(from: number, to: number): void {
+    if (from > POINTER_MAX || to > POINTER_MAX) return;
+    this.#moved[from] = to;
+    this.#rounds[from] = this.#round;
+  }
+
+  /** A pointer to the new question. */
+  questionName(): void {
+    this.out[this.length++] = 0xc0;
+    this.out[this.length++] = HEADER.SIZE;
+  }
+
+  /** Moves the (checked) name at `at`. */
+  name(at: number): void {
+    const from = this.#from;
+    const { out } = this;
+    for (;;) {
+      const size = from[at]!;
+      if (size >= 0xc0) {
+        const target = ((size & 0x3f) << 8) | from[at + 1]!;
+        if (this.#rounds[target] === this.#round) {
+          this.u16(0xc000 | this.#moved[target]!);
+          return;
+        }
+        at = this.#start + target;
+        continue;
+      }
+      if (size === 0) {
+        out[this.length++] = 0;
+        return;
+      }
+      this.map(at - this.#start, this.length);
+      for (const end = at + size + 1; at < end; ) out[this.length++] = from[at++]!;
+    }
+  }
+
+  /**
+   * Moves the rest of a record after its owner: the fields at `at` (type, class, TTL, length) and the data.
+   * @param ttl seconds instead of the TTL as written; -1 keeps that
+   */
+  body(at: number, ttl: number): void {
+    const from = this.#from;
+    const type = (from[at]! << 8) | from[at + 1]!;
+    const end = at + 10 + ((from[at + 8]! << 8) | from[at + 9]!);
+    this.raw(from, at, at + 10);
+    const data = this.length;
+    if (ttl >= 0) {
+      this.length = data - 6;
+      this.u32(ttl);
+      this.length = data;
+    }
+    const shape = layoutOf(type);
+    if (shape === undefined || shape.names === 0 || at + 10 === end) {
+      this.raw(from, at + 10, end);
+      return;
+    }
+    let read = firstName(from, this.#start, at + 10, end, shape);
+    this.raw(from, at + 10, read);
+    for (let i = 0; i < shape.names; i++) {
+      this.name(read);
+      read = endOfName(from, read);
+    }
+    this.raw(from, read, end);
+    this.setU16(data - 2, this.length - data);
+  }
+}
+
+/** Where the (checked) name at `at` ends in place. */
+function endOfName(bytes: Uint8Array, at: number): number {
+  for (;;) {
+    const size = bytes[at]!;
+    if (size === 0) return at + 1;
+    if (size >= 0xc0) return at + 2;
+    at += size + 1;
+  }
+}
+
+/** This thread's mover. */
+export const mover = new RecordMover();

@@ -1,0 +1,154 @@
+/**
+ * Domain names. On the wire: length-prefixed labels of any bytes, ending in the root's zero byte (RFC 1035 section 3.1).
+ * As text: absolute (`example.org.`), dots and backslashes inside a label escaped, bytes that do not print as `\DDD`.
+ */
+
+/** A name in wire form without compression, root byte included: 1 to 255 bytes. */
+export type WireName = Uint8Array;
+
+export const NAME_MAX = 255;
+export const LABEL_MAX = 63;
+export const ROOT: WireName = Uint8Array.of(0);
+
+/** Why a text is no domain name, for the person who wrote it. */
+export class NameError extends Error {
+  override readonly name = 'NameError';
+}
+
+/** ASCII lower case of every byte; other bytes as they are (RFC 4343). */
+export const LOWER: Uint8Array = Uint8Array.from({ length: 256 }, (_, byte) =>
+  byte >= 0x41 && byte <= 0x5a ? byte + 32 : byte,
+);
+
+/** The wire form of a name's text, case kept; a missing last dot is taken as meant. @throws NameError */
+export function parseName(text: string): WireName {
+  if (text === '.' || text === '') return ROOT;
+  const out = new Uint8Array(NAME_MAX);
+  let length = 0; // start of the present label's length byte
+  let end = 1;
+  const bytes = encoder.encode(text);
+  const close = (at: number): void => {
+    const size = end - length - 1;
+    if (size === 0) throw new NameError(`${JSON.stringify(text)}: empty label at character ${at}`);
+    if (size > LABEL_MAX) throw new NameError(`${JSON.stringify(text)}: label of ${size} bytes, at most 63 are allowed`);
+    out[length] = size;
+    length = end++;
+  };
+  for (let at = 0; at < bytes.length; at++) {
+    let byte = bytes[at]!;
+    if (byte === 0x2e) {
+      close(at);
+      continue;
+    }
+    if (byte === 0x5c) {
+      const digits = text.length === bytes.length ? text.slice(at + 1, at + 4) : decodeAscii(bytes, at + 1, at + 4);
+      if (/^\d{3}$/.test(digits)) {
+        byte = Number(digits);
+        if (byte > 255) throw new NameError(`${JSON.stringify(text)}: \\${digits} is no byte`);
+        at += 3;
+      } else {
+        if (++at >= bytes.length) throw new NameError(`${JSON.stringify(text)}: ends in a backslash`);
+        byte = bytes[at]!;
+      }
+    }
+    if (end >= NAME_MAX) throw new NameError(`${JSON.stringify(text.slice(0, 40))}…: longer than 255 bytes`);
+    out[end++] = byte;
+  }
+  if (end > length + 1) close(bytes.length);
+  if (length + 1 > NAME_MAX) throw new NameError(`${JSON.stringify(text.slice(0, 40))}…: longer than 255 bytes`);
+  out[length] = 0;
+  return out.slice(0, length + 1);
+}
+
+/** The text of an uncompressed wire name at `at`. */
+export function printName(wire: Uint8Array, at = 0): string {
+  if (wire[at] === 0) return '.';
+  let text = '';
+  for (let length = wire[at]!; length !== 0; length = wire[at]!) {
+    text += printLabel(wire, at + 1, at + 1 + length) + '.';
+    at += length + 1;
+  }
+  return text;
+}
+
+/** The text of the label in `bytes[from, to)`, escaped. */
+export function printLabel(bytes: Uint8Array, from: number, to: number): string {
+  let text = '';
+  for (let at = from; at < to; at++) text += labelText[bytes[at]!]!;
+  return text;
+}
+
+/** Length of the uncompressed wire name at `at`, root byte included. */
+export function nameLength(wire: Uint8Array, at = 0): number {
+  let end = at;
+  while (wire[end] !== 0) end += wire[end]! + 1;
+  return end + 1 - at;
+}
+
+export function countLabels(wire: Uint8Array, at = 0): number {
+  let count = 0;
+  for (let length = wire[at]!; length !== 0; length = wire[at]!) {
+    count++;
+    at += length + 1;
+  }
+  return count;
+}
+
+/** The name in lower case. */
+export function foldName(wire: WireName): WireName {
+  return wire.map((byte) => LOWER[byte]!);
+}
+
+/** `prefix` labels put in front of `suffix`; null if the result were longer than 255 bytes. */
+export function joinNames(prefix: WireName, suffix: WireName): WireName | null {
+  const length = prefix.length - 1 + suffix.length;
+  if (length > NAME_MAX) return null;
+  const out = new Uint8Array(length);
+  out.set(prefix.subarray(0, prefix.length - 1));
+  out.set(suffix, prefix.length - 1);
+  return out;
+}
+
+/** Whether two uncompressed names are the same but for ASCII case. */
+export function sameName(a: Uint8Array, b: Uint8Array, aAt = 0, bAt = 0): boolean {
+  for (;;) {
+    const length = a[aAt]!;
+    if (length !== b[bAt]) return false;
+    if (length === 0) return true;
+    for (let i = 1; i <= length; i++) if (LOWER[a[aAt + i]!] !== LOWER[b[bAt + i]!]) return false;
+    aAt += length + 1;
+    bAt += length + 1;
+  }
+}
+
+/** Whether `name` is `zone` or below it, ASCII case aside. */
+export function isBelow(name: WireName, zone: WireName): boolean {
+  return suffixAt(name, zone) >= 0;
+}
+
+/** Where in `name` its suffix `zone` begins (0 if they are the same), or -1. */
+export function suffixAt(name: WireName, zone: WireName): number {
+  const from = name.length - zone.length;
+  if (from < 0) return -1;
+  let at = 0;
+  while (at < from) at += name[at]! + 1;
+  return at === from && sameName(name, zone, at) ? at : -1;
+}
+
+/** The absolute text of a name written by a person, lower case. @throws NameError */
+export function normalName(text: string): string {
+  return printName(foldName(parseName(text)));
+}
+
+const encoder = new TextEncoder();
+
+function decodeAscii(bytes: Uint8Array, from: number, to: number): string {
+  return String.fromCharCode(...bytes.subarray(from, to));
+}
+
+const labelText: readonly string[] = Array.from({ length: 256 }, (_, byte) => {
+  const char = String.fromCharCode(byte);
+  if ('."();@$\\'.includes(char)) return `\\${char}`;
+  if (byte <= 0x20 || byte >= 0x7f) return `\\${String(byte).padStart(3, '0')}`;
+  return char;
+});

@@ -1,0 +1,353 @@
+import { FLAG, HEADER, OPCODE, OPTION, TYPE } from './iana.ts';
+import { LOWER, NAME_MAX, printName, type WireName } from './name.ts';
+
+export type Proto = 'udp' | 'tcp' | 'tls' | 'https' | 'grpc' | 'internal';
+
+/** What is to become of a datagram, judged before any plugin sees it (CoreDNS: header filters of its DNS library). */
+export type Triage = 'serve' | 'ignore' | 'formerr' | 'notimp';
+
+/** Which listener, server block and zone a query belongs to: the label values of most metrics. One object per combination. */
+export interface Route {
+  /** Small and dense, for tables. */
+  readonly index: number;
+  /** Listen address with scheme, e.g. `dns://:53`. */
+  readonly server: string;
+  /** The server block's zone that matched, e.g. `cluster.local.`. */
+  readonly zone: string;
+  /** Name of the view, or empty. */
+  readonly view: string;
+}
+
+/**
+ * One query: a view over the bytes it came in. A listener reuses one object for many queries; who needs a query after
+ * the chain has returned (because a promise is pending) works on the copy that `keep()` gives.
+ */
+export class Query {
+  /** Holds the message; foreign memory until `keep()`. */
+  bytes: Uint8Array = empty;
+  /** The message is `bytes[start, end)`. */
+  start = 0;
+  end = 0;
+  id = 0;
+  /** Second header word as it came. */
+  flags = 0;
+  /** Question type and class. */
+  type = 0;
+  class = 0;
+  /** Length of the question's name in wire form. */
+  nameLength = 0;
+  /** The question's name in lower case, wire form; only the first `nameLength` bytes are of this query. */
+  folded: Uint8Array = new Uint8Array(NAME_MAX + 1);
+  /** 30-bit hash of the folded name: a small integer, never boxed. */
+  hash = 0;
+  /** Whether the query has an OPT record, and what it says (RFC 6891). */
+  edns = false;
+  ednsVersion = 0;
+  /** The UDP size the client wrote, as it came. */
+  udpSize = 0;
+  /** The size plugins may lower (`bufsize`); starts as `udpSize`. */
+  udpLimit = 0;
+  dnssecOk = false;
+  /** EDNS options lie in `bytes[optionsStart, optionsEnd)`. */
+  optionsStart = 0;
+  optionsEnd = 0;
+
+  proto: Proto = 'udp';
+  /** 4 or 6. */
+  family: 4 | 6 = 4;
+  /** The client's address in network order: `peer[peerAt, peerAt + 4 or 16)`. */
+  peer: Uint8Array = loopback;
+  peerAt = 0;
+  peerPort = 0;
+  /** The address and port the query was sent to, as text; set by the listener. */
+  local = '';
+  localPort = 0;
+  /** Monotonic ms when the query arrived. */
+  arrived = 0;
+  route: Route = noRoute;
+  /** What `metadata` collected, by label; null without the plugin. */
+  notes: Map<string, string> | null = null;
+  /** How many internal look-ups led here (CNAME targets): bounds loops. */
+  depth = 0;
+
+  #name: string | null = null;
+  #owned = false;
+
+  /**
+   * Reads a message. Only the header, the first question and an OPT record are looked at.
+   * @returns `serve` when the question is whole; otherwise what to do instead. Fields hold what could be read.
+   */
+  read(bytes: Uint8Array, start: number, end: number): Triage {
+    this.bytes = bytes;
+    this.start = start;
+    this.end = end;
+    this.#name = null;
+    this.#owned = false;
+    this.nameLength = 0;
+    this.edns = false;
+    this.ednsVersion = 0;
+    this.udpSize = 0;
+    this.udpLimit = 0;
+    this.dnssecOk = false;
+    this.optionsStart = 0;
+    this.optionsEnd = 0;
+    this.type = 0;
+    this.class = 0;
+    this.notes = null;
+    this.depth = 0;
+    if (end - start < HEADER.SIZE) return 'ignore';
+    this.id = (bytes[start]! << 8) | bytes[start + 1]!;
+    const flags = (bytes[start + 2]! << 8) | bytes[start + 3]!;
+    this.flags = flags;
+    if ((flags & FLAG.QR) !== 0) return 'ignore';
+    const opcode = (flags & FLAG.OPCODE) >> 11;
+    if (opcode !== OPCODE.QUERY && opcode !== OPCODE.NOTIFY) return 'notimp';
+    const questions = (bytes[start + 4]! << 8) | bytes[start + 5]!;
+    const answers = (bytes[start + 6]! << 8) | bytes[start + 7]!;
+    const authority = (bytes[start + 8]! << 8) | bytes[start + 9]!;
+    const additional = (bytes[start + 10]! << 8) | bytes[start + 11]!;
+    if (questions !== 1 || answers > 1 || authority > 1 || additional > 2) return 'formerr';
+    return this.#readQuestion(answers + authority + additional);
+  }
+
+  #readQuestion(records: number): Triage {
+    const { bytes, end, folded } = this;
+    let at = this.start + HEADER.SIZE;
+    let hash = 0x811c9dc5 | 0;
+    let length = 0;
+    for (;;) {
+      if (at >= end) return 'formerr';
+      const size = bytes[at++]!;
+      folded[length++] = size;
+      if (size === 0) break;
+      // The first name of a message has nothing before it to point at.
+      if (size > 63 || at + size > end || length + size > NAME_MAX - 1) return 'formerr';
+      hash = Math.imul(hash ^ size, 0x01000193);
+      for (const stop = at + size; at < stop; at++) {
+        const byte = LOWER[bytes[at]!]!;
+        folded[length++] = byte;
+        hash = Math.imul(hash ^ byte, 0x01000193);
+      }
+    }
+    if (at + 4 > end) return 'formerr';
+    this.type = (bytes[at]! << 8) | bytes[at + 1]!;
+    this.class = (bytes[at + 2]! << 8) | bytes[at + 3]!;
+    this.nameLength = length;
+    this.hash = (hash ^ (hash >>> 15)) & 0x3fffffff;
+    return records === 0 ? 'serve' : this.#readRecords(at + 4, records);
+  }
+
+  /** Walks what follows the question: only OPT matters, but all must be whole. */
+  #readRecords(at: number, records: number): Triage {
+    const { bytes, end } = this;
+    for (; records > 0; records--) {
+      const root = bytes[at] === 0;
+      for (;;) {
+        if (at >= end) return 'formerr';
+        const size = bytes[at++]!;
+        if (size === 0) break;
+        if (size >= 0xc0) {
+          at++;
+          break;
+        }
+        if (size > 63) return 'formerr';
+        at += size;
+      }
+      if (at + 10 > end) return 'formerr';
+      const type = (bytes[at]! << 8) | bytes[at + 1]!;
+      const length = (bytes[at + 8]! << 8) | bytes[at + 9]!;
+      const data = at + 10;
+      if (data + length > end) return 'formerr';
+      if (type === TYPE.OPT) {
+        if (!root || this.edns || !optionsWhole(bytes, data, data + length)) return 'formerr';
+        this.edns = true;
+        this.udpSize = (bytes[at + 2]! << 8) | bytes[at + 3]!;
+        this.udpLimit = this.udpSize;
+        this.ednsVersion = bytes[at + 5]!;
+        this.dnssecOk = (bytes[at + 6]! & 0x80) !== 0;
+        this.optionsStart = data;
+        this.optionsEnd = data + length;
+      }
+      at = data + length;
+    }
+    return 'serve';
+  }
+
+  /** The question's name as text: absolute, lower case, escaped. Built on first use. */
+  get name(): string {
+    return (this.#name ??= this.nameLength === 0 ? '.' : printName(this.folded));
+  }
+
+  /** The question's name in the client's spelling, wire form (a view: valid as long as the query). */
+  get wireName(): WireName {
+    const at = this.start + HEADER.SIZE;
+    return this.bytes.subarray(at, at + this.nameLength);
+  }
+
+  /** Where the question ends, relative to the message's start. */
+  get questionEnd(): number {
+    return HEADER.SIZE + this.nameLength + 4;
+  }
+
+  get opcode(): number {
+    return (this.flags & FLAG.OPCODE) >> 11;
+  }
+
+  get recursionDesired(): boolean {
+    return (this.flags & FLAG.RD) !== 0;
+  }
+
+  get checkingDisabled(): boolean {
+    return (this.flags & FLAG.CD) !== 0;
+  }
+
+  /** The most bytes a reply may have: what the client said over UDP (at least 512), 65535 over streams. */
+  get limit(): number {
+    if (this.proto !== 'udp') return 65535;
+    return this.udpLimit > 512 ? this.udpLimit : 512;
+  }
+
+  /** Whether this query stays valid after the chain has returned. */
+  get owned(): boolean {
+    return this.#owned;
+  }
+
+  /** This query if it already owns its bytes, else a copy that does. */
+  keep(): Query {
+    if (this.#owned) return this;
+    const copy = new Query();
+    const bytes = this.bytes.slice(this.start, this.end);
+    copy.#copyFrom(this, bytes, 0);
+    return copy;
+  }
+
+  #copyFrom(from: Query, bytes: Uint8Array, start: number): void {
+    const shift = start - from.start;
+    this.bytes = bytes;
+    this.start = start;
+    this.end = from.end + shift;
+    this.id = from.id;
+    this.flags = from.flags;
+    this.type = from.type;
+    this.class = from.class;
+    this.nameLength = from.nameLength;
+    this.folded.set(from.folded.subarray(0, from.nameLength));
+    this.hash = from.hash;
+    this.edns = from.edns;
+    this.ednsVersion = from.ednsVersion;
+    this.udpSize = from.udpSize;
+    this.udpLimit = from.udpLimit;
+    this.dnssecOk = from.dnssecOk;
+    this.optionsStart = from.optionsStart + shift;
+    this.optionsEnd = from.optionsEnd + shift;
+    this.#copyPeer(from);
+    this.notes = from.notes;
+    this.#owned = true;
+  }
+
+  #copyPeer(from: Query): void {
+    this.proto = from.proto;
+    this.family = from.family;
+    this.peer = from.peer.slice(from.peerAt, from.peerAt + (from.family === 4 ? 4 : 16));
+    this.peerAt = 0;
+    this.peerPort = from.peerPort;
+    this.local = from.local;
+    this.localPort = from.localPort;
+    this.arrived = from.arrived;
+    this.route = from.route;
+    this.depth = from.depth;
+  }
+
+  /**
+   * A new, owned query of the same client with another question: for rewrites, search paths, CNAME targets.
+   * Flags and EDNS (size, DO, options) are carried along.
+   */
+  asking(name: WireName, type = this.type, qclass = this.class): Query {
+    const options = this.edns ? this.bytes.subarray(this.optionsStart, this.optionsEnd) : empty;
+    const size = HEADER.SIZE + name.length + 4 + (this.edns ? 11 + options.length : 0);
+    const bytes = new Uint8Array(size);
+    bytes[0] = this.id >> 8;
+    bytes[1] = this.id & 0xff;
+    bytes[2] = this.flags >> 8;
+    bytes[3] = this.flags & 0xff;
+    bytes[5] = 1;
+    bytes.set(name, HEADER.SIZE);
+    let at = HEADER.SIZE + name.length;
+    bytes[at++] = type >> 8;
+    bytes[at++] = type & 0xff;
+    bytes[at++] = qclass >> 8;
+    bytes[at++] = qclass & 0xff;
+    if (this.edns) {
+      bytes[HEADER.ARCOUNT + 1] = 1;
+      bytes[at + 2] = TYPE.OPT;
+      bytes[at + 3] = this.udpSize >> 8;
+      bytes[at + 4] = this.udpSize & 0xff;
+      bytes[at + 7] = this.dnssecOk ? 0x80 : 0;
+      bytes[at + 9] = options.length >> 8;
+      bytes[at + 10] = options.length & 0xff;
+      bytes.set(options, at + 11);
+    }
+    const query = new Query();
+    const triage = query.read(bytes, 0, size);
+    if (triage !== 'serve') throw new Error(`a query built here did not read back: ${triage}`);
+    query.#owned = true;
+    query.udpLimit = this.udpLimit;
+    query.#copyPeer(this);
+    query.notes = this.notes;
+    return query;
+  }
+}
+
+function optionsWhole(bytes: Uint8Array, at: number, end: number): boolean {
+  while (at < end) {
+    if (at + 4 > end) return false;
+    at += 4 + ((bytes[at + 2]! << 8) | bytes[at + 3]!);
+  }
+  return at === end;
+}
+
+/** The data of the first EDNS option `code` in `bytes[at, end)`, or null. */
+export function findOption(bytes: Uint8Array, at: number, end: number, code: number): Uint8Array | null {
+  while (at + 4 <= end) {
+    const found = (bytes[at]! << 8) | bytes[at + 1]!;
+    const length = (bytes[at + 2]! << 8) | bytes[at + 3]!;
+    if (found === code) return bytes.subarray(at + 4, at + 4 + length);
+    at += 4 + length;
+  }
+  return null;
+}
+
+/** Options of a query that come back in the reply unless a plugin wrote its own (CoreDNS's habit). */
+export function isEchoed(code: number): boolean {
+  return (
+    code === OPTION.NSID ||
+    code === OPTION.EXPIRE ||
+    code === OPTION.COOKIE ||
+    code === OPTION.KEEPALIVE ||
+    code === OPTION.PADDING
+  );
+}
+
+const empty = new Uint8Array(0);
+const loopback = Uint8Array.of(127, 0, 0, 1);
+const noRoute: Route = { index: 0, server: '', zone: 'dropped', view: '' };
+
+/** A query made here rather than received: RD set, no EDNS, from 127.0.0.1, `proto` internal. */
+export function makeQuery(name: WireName, type: number, qclass = 1, id = 0): Query {
+  const bytes = new Uint8Array(HEADER.SIZE + name.length + 4);
+  bytes[0] = id >> 8;
+  bytes[1] = id & 0xff;
+  bytes[2] = FLAG.RD >> 8;
+  bytes[5] = 1;
+  bytes.set(name, HEADER.SIZE);
+  const at = HEADER.SIZE + name.length;
+  bytes[at] = type >> 8;
+  bytes[at + 1] = type & 0xff;
+  bytes[at + 2] = qclass >> 8;
+  bytes[at + 3] = qclass & 0xff;
+  const query = new Query();
+  const triage = query.read(bytes, 0, bytes.length);
+  if (triage !== 'serve') throw new Error(`a query built here did not read back: ${triage}`);
+  query.proto = 'internal';
+  return query.keep();
+}

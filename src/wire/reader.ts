@@ -1,0 +1,167 @@
+import { HEADER } from './iana.ts';
+import { NAME_MAX, printLabel, type WireName } from './name.ts';
+
+/** Why bytes are no DNS message, and where. The only thing that reading ever throws. */
+export class ReadError extends Error {
+  override readonly name = 'ReadError';
+  /** What is wrong, in words. */
+  readonly reason: string;
+  /** Bytes from the message's start. */
+  readonly offset: number;
+
+  constructor(reason: string, offset: number) {
+    super(`${reason} at byte ${offset}`);
+    this.reason = reason;
+    this.offset = offset;
+  }
+}
+
+/** Pointers that one name may pass: every label could have its own (255 bytes hold 127 labels). */
+export const HOPS_MAX = 126;
+
+/**
+ * Reads fields one after the other, never beyond `end`. Names may be compressed: a pointer has to lead backwards, past
+ * the header, to before all that was read of the same name, so that reading always ends (RFC 1035 section 4.1.4).
+ */
+export class Reader {
+  readonly message: Uint8Array;
+  /** Where the message begins in `message`: pointers count from here. */
+  readonly start: number;
+  /** Where reading has to stop; moved while a record's data is read. */
+  end: number;
+  /** Where the next field is read. */
+  at: number;
+
+  constructor(message: Uint8Array, start = 0, end: number = message.length) {
+    this.message = message;
+    this.start = start;
+    this.end = end;
+    this.at = start;
+  }
+
+  /** Bytes from the message's start. */
+  get offset(): number {
+    return this.at - this.start;
+  }
+
+  /** Bytes up to `end`. */
+  get left(): number {
+    return this.end - this.at;
+  }
+
+  u8(): number {
+    this.#need(1, 'a byte');
+    return this.message[this.at++]!;
+  }
+
+  u16(): number {
+    this.#need(2, 'a 16-bit number');
+    const value = (this.message[this.at]! << 8) | this.message[this.at + 1]!;
+    this.at += 2;
+    return value;
+  }
+
+  u32(): number {
+    const high = this.u16();
+    return high * 0x10000 + this.u16();
+  }
+
+  u48(): number {
+    const high = this.u16();
+    return high * 0x1_0000_0000 + this.u32();
+  }
+
+  /** The next `count` bytes, as an own copy. */
+  bytes(count: number): Uint8Array {
+    this.#need(count, `${count} bytes`);
+    this.at += count;
+    return this.message.slice(this.at - count, this.at);
+  }
+
+  /** All bytes up to `end`, as an own copy. */
+  rest(): Uint8Array {
+    return this.bytes(this.left);
+  }
+
+  /** A character string: one length byte and as many bytes. */
+  string(): Uint8Array {
+    return this.bytes(this.u8());
+  }
+
+  /** A name as absolute text with escapes. */
+  name(): string {
+    let text = '';
+    this.#walk((from, to) => {
+      text += `${printLabel(this.message, from, to)}.`;
+    });
+    return text === '' ? '.' : text;
+  }
+
+  /** A name in wire form, decompressed. */
+  wireName(): WireName {
+    const out = new Uint8Array(NAME_MAX);
+    let length = 0;
+    this.#walk((from, to) => {
+      out[length++] = to - from;
+      for (let at = from; at < to; at++) out[length++] = this.message[at]!;
+    });
+    return out.slice(0, length + 1);
+  }
+
+  fail(reason: string, at: number = this.at): never {
+    throw new ReadError(reason, at - this.start);
+  }
+
+  #need(count: number, what: string): void {
+    if (this.left < count) this.fail(`the message ends where ${what} should be`);
+  }
+
+  #walk(label: (from: number, to: number) => void): void {
+    const begin = this.at;
+    this.at = checkName(this.message, this.start, begin, this.end);
+    for (let at = begin; ; ) {
+      const size = this.message[at]!;
+      if (size === 0) return;
+      if (size >= 0xc0) {
+        at = this.start + (((size & 0x3f) << 8) | this.message[at + 1]!);
+      } else {
+        label(at + 1, at + 1 + size);
+        at += size + 1;
+      }
+    }
+  }
+}
+
+/**
+ * Checks the possibly compressed name at `at`: labels, pointers, 255 bytes in all.
+ * @param start where the message begins; pointers count from here
+ * @returns where the name ends in place
+ * @throws ReadError
+ */
+export function checkName(bytes: Uint8Array, start: number, at: number, end: number): number {
+  let length = 1;
+  let hops = 0;
+  let after = -1;
+  // All of the name read so far lies at or after this; a pointer must lead before it.
+  let segment = at;
+  for (;;) {
+    if (at >= end) throw new ReadError('the message ends within a name', at - start);
+    const size = bytes[at]!;
+    if (size === 0) return after < 0 ? at + 1 : after;
+    if (size < 0x40) {
+      length += size + 1;
+      if (length > NAME_MAX) throw new ReadError('a name is longer than 255 bytes', at - start);
+      at += size + 1;
+      continue;
+    }
+    if (size < 0xc0) throw new ReadError(`a label has the unknown kind 0x${size.toString(16)}`, at - start);
+    if (at + 1 >= end) throw new ReadError('the message ends within a name', at - start);
+    const target = start + (((size & 0x3f) << 8) | bytes[at + 1]!);
+    if (target >= segment) throw new ReadError('a name points forward or at itself', at - start);
+    if (target < start + HEADER.SIZE) throw new ReadError('a name points into the header', at - start);
+    if (++hops > HOPS_MAX) throw new ReadError(`a name has more than ${HOPS_MAX} pointers`, at - start);
+    if (after < 0) after = at + 2;
+    segment = target;
+    at = target;
+  }
+}

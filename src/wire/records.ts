@@ -1,0 +1,154 @@
+import { sameInMessage } from './compressed.ts';
+import { HEADER, TYPE } from './iana.ts';
+import type { WireName } from './name.ts';
+import { Reader } from './reader.ts';
+import type { Reply } from './reply.ts';
+import { skipName } from './stamp.ts';
+import { SECTION, type Section } from './writer.ts';
+
+/**
+ * Goes over the records of a message without building objects. Reusable: `over` or `of` begins, `next` steps, the fields
+ * tell about the present record. All positions are indexes into `bytes` (not from the message's start).
+ *
+ * ```ts
+ * for (records.of(reply); records.next(); ) if (records.type === TYPE.A) …
+ * ```
+ */
+export class Records {
+  bytes: Uint8Array = new Uint8Array(0);
+  start = 0;
+  end = 0;
+  section: Section = SECTION.answer;
+  /** Where the owner's name stands; it may be compressed. */
+  ownerAt = 0;
+  type = 0;
+  class = 0;
+  /** Where the TTL stands. `ttlAt - start` is what `Reply.ttlAt` holds. */
+  ttlAt = 0;
+  dataAt = 0;
+  dataLength = 0;
+
+  #at = 0;
+  #left = 0;
+  #reply: Reply | null = null;
+
+  /** Begins at the first record of a whole message. */
+  over(bytes: Uint8Array, start = 0, end: number = bytes.length): this {
+    this.bytes = bytes;
+    this.start = start;
+    this.end = end;
+    this.#reply = null;
+    this.section = SECTION.answer;
+    this.#left = end - start < HEADER.SIZE ? 0 : this.#count(SECTION.answer);
+    this.#at = start + HEADER.SIZE;
+    if (end - start < HEADER.SIZE) {
+      this.section = SECTION.additional;
+      return this;
+    }
+    for (let questions = this.#count(HEADER.QDCOUNT); questions > 0 && this.#at < end; questions--) {
+      this.#at = skipName(bytes, this.#at, end) + 4;
+    }
+    return this;
+  }
+
+  /** Begins at the first record of a reply; a bare one has none. */
+  of(reply: Reply): this {
+    this.over(reply.bytes, reply.start, reply.end);
+    this.#reply = reply;
+    return this;
+  }
+
+  /** Steps to the next record; false after the last one. */
+  next(): boolean {
+    while (this.#left === 0) {
+      if (this.section === SECTION.additional) return false;
+      this.section = this.section === SECTION.answer ? SECTION.authority : SECTION.additional;
+      this.#left = this.#count(this.section);
+    }
+    this.#left--;
+    const { bytes, end } = this;
+    const at = skipName(bytes, this.#at, end);
+    if (at + 10 > end) return this.#stop();
+    this.ownerAt = this.#at;
+    this.type = (bytes[at]! << 8) | bytes[at + 1]!;
+    this.class = (bytes[at + 2]! << 8) | bytes[at + 3]!;
+    this.ttlAt = at + 4;
+    this.dataLength = (bytes[at + 8]! << 8) | bytes[at + 9]!;
+    this.dataAt = at + 10;
+    this.#at = this.dataAt + this.dataLength;
+    return this.#at <= end || this.#stop();
+  }
+
+  /** Seconds this record's TTL goes out with: the reply's own TTL where it replaces the written one. */
+  get ttl(): number {
+    const reply = this.#reply;
+    if (reply !== null && reply.ttl >= 0 && reply.ttlAt?.includes(this.ttlAt - this.start)) return reply.ttl;
+    return this.writtenTtl;
+  }
+
+  /** Seconds as written; a set top bit counts as 0 (RFC 2181 section 8). */
+  get writtenTtl(): number {
+    return ttlOf(this.bytes, this.ttlAt);
+  }
+
+  /** Whether this record belongs to the question's name (of a message with one question). */
+  get ownedByQuestion(): boolean {
+    return sameInMessage(this.bytes, this.start, this.ownerAt, this.start + HEADER.SIZE);
+  }
+
+  /** The owner's name in wire form, decompressed: an own copy. */
+  get owner(): WireName {
+    return expandName(this.bytes, this.start, this.ownerAt);
+  }
+
+  /** The data as a view; names in it may be compressed. */
+  get data(): Uint8Array {
+    return this.bytes.subarray(this.dataAt, this.dataAt + this.dataLength);
+  }
+
+  #count(at: number): number {
+    return (this.bytes[this.start + at]! << 8) | this.bytes[this.start + at + 1]!;
+  }
+
+  /** A record that runs over the end is the last thing to be seen of a message. */
+  #stop(): false {
+    this.section = SECTION.additional;
+    this.#left = 0;
+    return false;
+  }
+}
+
+function ttlOf(bytes: Uint8Array, at: number): number {
+  const high = bytes[at]!;
+  return high >= 0x80 ? 0 : (high << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!;
+}
+
+const walker = new Records();
+const found: number[] = [];
+
+/** Where the TTLs of all records but OPT stand, from the message's start: what `Reply.ttlAt` wants. */
+export function ttlOffsets(bytes: Uint8Array, start = 0, end: number = bytes.length): Uint16Array {
+  found.length = 0;
+  for (walker.over(bytes, start, end); walker.next(); ) {
+    if (walker.type !== TYPE.OPT) found.push(walker.ttlAt - start);
+  }
+  return Uint16Array.from(found);
+}
+
+/** The lowest TTL of all records but OPT, in seconds; -1 if there are none. */
+export function lowestTtl(bytes: Uint8Array, start = 0, end: number = bytes.length): number {
+  let lowest = -1;
+  for (walker.over(bytes, start, end); walker.next(); ) {
+    if (walker.type === TYPE.OPT) continue;
+    const ttl = walker.writtenTtl;
+    if (lowest < 0 || ttl < lowest) lowest = ttl;
+  }
+  return lowest;
+}
+
+/** The name at `at` of a message in wire form, decompressed: an own copy. @throws ReadError */
+export function expandName(bytes: Uint8Array, start: number, at: number): WireName {
+  const reader = new Reader(bytes, start, bytes.length);
+  reader.at = at;
+  return reader.wireName();
+}

@@ -1,0 +1,98 @@
+import { sameInMessage } from './compressed.ts';
+import { FLAG, HEADER, TYPE } from './iana.ts';
+import { MESSAGE_MAX, mover } from './mover.ts';
+import { LOWER } from './name.ts';
+import type { Query } from './query.ts';
+import { Records } from './records.ts';
+import { Reply } from './reply.ts';
+import { replySlab } from './slab.ts';
+import { answersQuery } from './upstream.ts';
+import { SECTION } from './writer.ts';
+
+/** What becomes of records whose owner is the old question's name: it follows to the new question, or stays as it was. */
+export type Owners = 'follow' | 'stay';
+
+const records = new Records();
+
+/**
+ * `reply`, which answers another question, as a reply to `query`: a copy under the query's question, all names kept
+ * whole although the old question that they pointed to is gone. TTLs are written as they would have gone out.
+ *
+ * @param owners `follow` for names rewritten on the way in and back on the way out, `stay` for search paths
+ * @param aliasTtl 0 or more: `QUESTION CNAME OLD-QUESTION` with this TTL comes first in the answer section; owners stay
+ * @returns a bare reply as it is; a reply that no longer fits into a message is cut, with TC
+ */
+export function withQuestion(reply: Reply, query: Query, owners: Owners = 'follow', aliasTtl = -1): Reply {
+  if (reply.bare || (aliasTtl < 0 && answersQuery(reply, query))) return reply;
+  const { bytes, start } = reply;
+  const question = start + HEADER.SIZE;
+  mover.begin(bytes, start);
+  const from = query.start + HEADER.SIZE;
+  mover.raw(query.bytes, from, from + query.nameLength + 4);
+  mover.setU16(HEADER.QDCOUNT, 1);
+  if (aliasTtl >= 0) writeAlias(question, aliasTtl);
+  else mapSharedSuffix(bytes, question, query);
+  const follow = owners === 'follow' && aliasTtl < 0;
+  let section: number = SECTION.answer;
+  let kept = aliasTtl >= 0 ? 1 : 0;
+  let full = false;
+  for (records.of(reply); records.next() && !full; ) {
+    while (section < records.section) {
+      mover.setU16(section, kept);
+      section += 2;
+      kept = 0;
+    }
+    const before = mover.length;
+    if (follow && sameInMessage(bytes, start, records.ownerAt, question)) mover.questionName();
+    else mover.name(records.ownerAt);
+    mover.body(records.ttlAt - 4, records.ttl);
+    full = mover.length > MESSAGE_MAX;
+    if (full) mover.length = before;
+    else kept++;
+  }
+  for (; section <= SECTION.additional; section += 2, kept = 0) mover.setU16(section, kept);
+  if (full) mover.out[2] = mover.out[2]! | (FLAG.TC >> 8);
+  return finish(reply);
+}
+
+/** The old question's name goes into the alias's data; all pointers to it lead there. */
+function writeAlias(question: number, ttl: number): void {
+  mover.questionName();
+  mover.u16(TYPE.CNAME);
+  mover.u16(1);
+  mover.u32(ttl);
+  const data = mover.length + 2;
+  mover.length = data;
+  mover.name(question);
+  mover.setU16(data - 2, mover.length - data);
+}
+
+/** Pointers to a suffix that both questions share lead to the new question. */
+function mapSharedSuffix(bytes: Uint8Array, question: number, query: Query): void {
+  const { folded, nameLength } = query;
+  let oldLength = 1;
+  for (let at = question; bytes[at] !== 0; at += bytes[at]! + 1) oldLength += bytes[at]! + 1;
+  let there = 0;
+  for (let here = 0; bytes[question + here] !== 0; here += bytes[question + here]! + 1) {
+    const left = oldLength - here;
+    while (nameLength - there > left) there += folded[there]! + 1;
+    if (here === 0 && there === 0 && nameLength === oldLength) continue;
+    if (nameLength - there === left && sameTail(bytes, question + here, folded, there, left)) {
+      mover.map(HEADER.SIZE + here, HEADER.SIZE + there);
+    }
+  }
+}
+
+function sameTail(bytes: Uint8Array, at: number, folded: Uint8Array, there: number, length: number): boolean {
+  for (let i = 0; i < length; i++) if (LOWER[bytes[at + i]!] !== folded[there + i]) return false;
+  return true;
+}
+
+function finish(reply: Reply): Reply {
+  const begin = replySlab.put(mover.out, 0, mover.length);
+  const moved = new Reply(replySlab.bytes, begin, begin + mover.length, reply.rcode, reply.plugin);
+  moved.options = reply.options;
+  moved.errors = reply.errors;
+  moved.cause = reply.cause;
+  return moved;
+}

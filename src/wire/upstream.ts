@@ -1,0 +1,168 @@
+import { sameInMessage } from './compressed.ts';
+import { FLAG, HEADER, OPTION, TYPE } from './iana.ts';
+import { checkData } from './layout.ts';
+import { MESSAGE_MAX, mover } from './mover.ts';
+import { LOWER } from './name.ts';
+import type { Query } from './query.ts';
+import { checkName, ReadError } from './reader.ts';
+import { Reply } from './reply.ts';
+import { replySlab } from './slab.ts';
+
+/**
+ * Takes over what an upstream sent: `bytes[start, end)` becomes a Reply as the chain wants it.
+ *
+ * The whole message is checked: every record lies within it, every name is legal, and so is the data of types that hold
+ * names or addresses. OPT goes: its extended result code is in `rcode`, its options (but those between two neighbours:
+ * COOKIE, KEEPALIVE, PADDING) in `options`. Owner names equal to the question become pointers to it, so that they follow
+ * the client's spelling. Bytes after the last record are cut off. The bytes are copied.
+ *
+ * A bare header (no question, no records), as servers send it with FORMERR or NOTIMP, becomes a bare reply.
+ *
+ * @returns ReadError (not thrown) for what is no reply with one question
+ */
+export function fromUpstream(bytes: Uint8Array, start = 0, end: number = bytes.length, plugin = 'forward'): Reply | ReadError {
+  try {
+    return take(bytes, start, end, plugin);
+  } catch (error) {
+    if (error instanceof ReadError) return error;
+    throw error;
+  }
+}
+
+/** Whether a reply's question is the query's: type, class, and name but for ASCII case. A bare reply has none. */
+export function answersQuery(reply: Reply, query: Query): boolean {
+  const { bytes, start } = reply;
+  const { folded, nameLength } = query;
+  if (reply.bare || reply.size < query.questionEnd) return false;
+  let at = start + HEADER.SIZE;
+  for (let i = 0; i < nameLength; i++, at++) if (LOWER[bytes[at]!] !== folded[i]) return false;
+  return ((bytes[at]! << 8) | bytes[at + 1]!) === query.type && ((bytes[at + 2]! << 8) | bytes[at + 3]!) === query.class;
+}
+
+/** What the walk over the records found out; one per thread. */
+const seen = { opt: 0, optEnd: 0, lastEnd: 0, moves: false };
+
+function take(bytes: Uint8Array, start: number, end: number, plugin: string): Reply | ReadError {
+  if (end - start < HEADER.SIZE) throw new ReadError('the message is shorter than a header', end - start);
+  if (end - start > MESSAGE_MAX) throw new ReadError('the message is longer than 65535 bytes', MESSAGE_MAX);
+  const flags = u16(bytes, start + HEADER.FLAGS);
+  if ((flags & FLAG.QR) === 0) throw new ReadError('the message is a query, not a reply', HEADER.FLAGS);
+  const questions = u16(bytes, start + HEADER.QDCOUNT);
+  const records = count(bytes, start);
+  if (questions === 0 && records === 0) return new Reply(nothing, 0, 0, flags & FLAG.RCODE, plugin);
+  if (questions !== 1) throw new ReadError(`the reply has ${questions} questions`, HEADER.QDCOUNT);
+  const body = checkName(bytes, start, start + HEADER.SIZE, end) + 4;
+  if (body > end) throw new ReadError('the message ends within the question', end - start);
+  walk(bytes, start, body, end, records);
+  const { opt, optEnd } = seen;
+  const rcode = (flags & FLAG.RCODE) | (opt === 0 ? 0 : bytes[opt + 5]! << 4);
+  const reply = seen.moves ? move(bytes, start, body, rcode, plugin) : keep(bytes, start, rcode, plugin);
+  if (reply instanceof Reply && opt !== 0) reply.options = passedOptions(bytes, opt + 11, optEnd);
+  return reply;
+}
+
+/** Checks all records; says where OPT is and whether anything has to move. */
+function walk(bytes: Uint8Array, start: number, at: number, end: number, records: number): void {
+  const question = start + HEADER.SIZE;
+  const additional = records - u16(bytes, start + HEADER.ARCOUNT);
+  seen.opt = 0;
+  seen.moves = false;
+  for (let index = 0; index < records; index++) {
+    const owner = at;
+    at = checkName(bytes, start, at, end);
+    if (at + 10 > end) throw new ReadError('the message ends within a record', owner - start);
+    const type = u16(bytes, at);
+    const data = at + 10;
+    at = data + u16(bytes, at + 8);
+    if (at > end) throw new ReadError('the data of a record runs over the end of the message', data - start);
+    if (type === TYPE.OPT) {
+      if (bytes[owner] !== 0 || index < additional || seen.opt !== 0) {
+        throw new ReadError('OPT is not alone, not the root, or not in the additional section', owner - start);
+      }
+      checkOptions(bytes, start, data, at);
+      seen.opt = owner;
+      seen.optEnd = at;
+      // As the last record it is cut off; before others it leaves a gap.
+      if (index < records - 1) seen.moves = true;
+      continue;
+    }
+    checkData(bytes, start, data, at, type);
+    const pointsAtQuestion = bytes[owner] === 0xc0 && bytes[owner + 1] === HEADER.SIZE;
+    if (!pointsAtQuestion && !seen.moves && bytes[owner] !== 0 && sameInMessage(bytes, start, owner, question)) {
+      seen.moves = true;
+    }
+  }
+  seen.lastEnd = at;
+}
+
+/** The message as it came, but for OPT at its end. */
+function keep(bytes: Uint8Array, start: number, rcode: number, plugin: string): Reply {
+  const { opt, lastEnd } = seen;
+  const end = opt === 0 ? lastEnd : opt;
+  const begin = replySlab.put(bytes, start, end);
+  if (opt !== 0) {
+    const at = begin + HEADER.ARCOUNT;
+    const left = u16(bytes, start + HEADER.ARCOUNT) - 1;
+    replySlab.bytes[at] = left >> 8;
+    replySlab.bytes[at + 1] = left & 0xff;
+  }
+  return new Reply(replySlab.bytes, begin, begin + end - start, rcode, plugin);
+}
+
+/** The message with owners turned into pointers and without OPT. */
+function move(bytes: Uint8Array, start: number, body: number, rcode: number, plugin: string): Reply | ReadError {
+  const question = start + HEADER.SIZE;
+  mover.begin(bytes, start);
+  for (let at = question; bytes[at] !== 0; at += bytes[at]! + 1) mover.map(at - start, at - start);
+  mover.raw(bytes, question, body);
+  let at = body;
+  for (let left = count(bytes, start); left > 0; left--) {
+    const owner = at;
+    while (bytes[at]! !== 0 && bytes[at]! < 0xc0) at += bytes[at]! + 1;
+    at += bytes[at] === 0 ? 1 : 2;
+    if (owner === seen.opt) {
+      mover.setU16(HEADER.ARCOUNT, u16(bytes, start + HEADER.ARCOUNT) - 1);
+    } else {
+      if (sameInMessage(bytes, start, owner, question)) mover.questionName();
+      else mover.name(owner);
+      mover.body(at, -1);
+      if (mover.length > MESSAGE_MAX) return new ReadError('the message without OPT is longer than 65535 bytes', owner - start);
+    }
+    at += 10 + u16(bytes, at + 8);
+  }
+  const begin = replySlab.put(mover.out, 0, mover.length);
+  return new Reply(replySlab.bytes, begin, begin + mover.length, rcode, plugin);
+}
+
+/** @throws ReadError */
+export function checkOptions(bytes: Uint8Array, start: number, at: number, end: number): void {
+  while (at < end) {
+    const next = at + 4 > end ? end + 1 : at + 4 + u16(bytes, at + 2);
+    if (next > end) throw new ReadError('an EDNS option runs over the end of OPT', at - start);
+    at = next;
+  }
+}
+
+/** The options that are not only between the upstream and us; null if there are none. */
+function passedOptions(bytes: Uint8Array, at: number, end: number): Uint8Array | null {
+  let out: Uint8Array | null = null;
+  let length = 0;
+  for (let next = at; at < end; at = next) {
+    next = at + 4 + u16(bytes, at + 2);
+    const code = u16(bytes, at);
+    if (code === OPTION.COOKIE || code === OPTION.KEEPALIVE || code === OPTION.PADDING) continue;
+    out ??= new Uint8Array(end - at);
+    for (; at < next; at++) out[length++] = bytes[at]!;
+  }
+  return out === null ? null : out.subarray(0, length);
+}
+
+function count(bytes: Uint8Array, start: number): number {
+  return u16(bytes, start + HEADER.ANCOUNT) + u16(bytes, start + HEADER.NSCOUNT) + u16(bytes, start + HEADER.ARCOUNT);
+}
+
+function u16(bytes: Uint8Array, at: number): number {
+  return (bytes[at]! << 8) | bytes[at + 1]!;
+}
+
+const nothing = new Uint8Array(0);

@@ -1,0 +1,241 @@
+import { FLAG, HEADER, OPCODE } from './iana.ts';
+import { LOWER, type WireName } from './name.ts';
+import type { Query } from './query.ts';
+import { Reply } from './reply.ts';
+
+const MESSAGE_MAX = 65535;
+const SLAB_SIZE = 65536;
+/** Names remembered as targets for compression; beyond that a message only grows a little larger. */
+const TARGETS_MAX = 128;
+
+export class MessageFull extends Error {
+  override readonly name = 'MessageFull';
+  constructor() {
+    super(`a DNS message holds at most ${MESSAGE_MAX} bytes`);
+  }
+}
+
+/** Sections in the order they stand in a message. */
+export const SECTION = { answer: HEADER.ANCOUNT, authority: HEADER.NSCOUNT, additional: HEADER.ARCOUNT } as const;
+export type Section = (typeof SECTION)[keyof typeof SECTION];
+
+/**
+ * Writes messages one after the other into shared slabs, compressing names (RFC 1035 section 4.1.4). Reusable: one
+ * writer per thread is enough, since a message is written without pause. Finished bytes are never written again.
+ */
+export class MessageWriter {
+  #slab = new Uint8Array(SLAB_SIZE);
+  #start = 0;
+  #at = 0;
+  #data = 0; // where the open record's RDLENGTH stands
+  #section: Section = SECTION.answer;
+  readonly #targets = new Uint16Array(TARGETS_MAX);
+  #targetCount = 0;
+
+  /** Begins a message: header with these flags (QR etc. as given), all counts zero. */
+  begin(id: number, flags: number): void {
+    this.#start = this.#at;
+    this.#targetCount = 0;
+    this.#room(HEADER.SIZE);
+    this.u16(id);
+    this.u16(flags);
+    this.u32(0);
+    this.u32(0);
+  }
+
+  /** Begins a reply to `query`: QR, the query's opcode, `flags` (AA, RA …), its question. */
+  reply(query: Query, flags: number): void {
+    this.begin(0, FLAG.QR | (query.flags & FLAG.OPCODE) | flags);
+    const slab = this.#slab;
+    const from = query.bytes;
+    let at = query.start + HEADER.SIZE;
+    const end = at + query.nameLength + 4;
+    if (query.nameLength === 0) return;
+    this.#room(end - at);
+    const name = this.#at;
+    if (slab === this.#slab) for (; at < end; at++) slab[this.#at++] = from[at]!;
+    else for (; at < end; at++) this.#slab[this.#at++] = from[at]!;
+    this.#slab[this.#start + HEADER.QDCOUNT + 1] = 1;
+    this.#remember(name);
+  }
+
+  /** Writes a question. */
+  question(name: WireName, type: number, qclass: number): void {
+    this.name(name);
+    this.u16(type);
+    this.u16(qclass);
+    this.#slab[this.#start + HEADER.QDCOUNT + 1]!++;
+  }
+
+  /**
+   * Opens a record; its data is what is written until `close`.
+   * @param owner null stands for the question's name: a pointer, so that it follows the client's spelling.
+   * @param ttl seconds
+   */
+  open(section: Section, owner: WireName | null, type: number, ttl: number, rclass = 1): void {
+    this.#section = section;
+    if (owner === null) {
+      this.#room(12);
+      this.#slab[this.#at++] = 0xc0;
+      this.#slab[this.#at++] = HEADER.SIZE;
+    } else {
+      this.name(owner);
+    }
+    this.#room(10);
+    this.u16(type);
+    this.u16(rclass);
+    this.u32(ttl);
+    this.#data = this.#at;
+    this.u16(0);
+  }
+
+  close(): void {
+    const length = this.#at - this.#data - 2;
+    this.#slab[this.#data] = length >> 8;
+    this.#slab[this.#data + 1] = length & 0xff;
+    const count = this.#start + this.#section;
+    if (++this.#slab[count + 1]! === 256 || this.#slab[count + 1] === 0) this.#slab[count]!++;
+  }
+
+  /** A record whose data is `length` ready bytes, e.g. an address. */
+  record(section: Section, owner: WireName | null, type: number, ttl: number, data: Uint8Array, at = 0, length = data.length): void {
+    this.open(section, owner, type, ttl);
+    this.bytes(data, at, length);
+    this.close();
+  }
+
+  u8(value: number): void {
+    this.#room(1);
+    this.#slab[this.#at++] = value;
+  }
+
+  u16(value: number): void {
+    this.#room(2);
+    this.#slab[this.#at++] = value >> 8;
+    this.#slab[this.#at++] = value & 0xff;
+  }
+
+  u32(value: number): void {
+    this.#room(4);
+    this.#slab[this.#at++] = value >>> 24;
+    this.#slab[this.#at++] = (value >>> 16) & 0xff;
+    this.#slab[this.#at++] = (value >>> 8) & 0xff;
+    this.#slab[this.#at++] = value & 0xff;
+  }
+
+  bytes(data: Uint8Array, at = 0, length = data.length - at): void {
+    this.#room(length);
+    if (length > 64) {
+      this.#slab.set(data.subarray(at, at + length), this.#at);
+      this.#at += length;
+      return;
+    }
+    for (const end = at + length; at < end; at++) this.#slab[this.#at++] = data[at]!;
+  }
+
+  /**
+   * A name, its longest suffix that the message already holds replaced by a pointer.
+   * @param compress false for types whose data must not hold pointers (RFC 3597 section 4)
+   */
+  name(name: WireName, compress = true): void {
+    this.#room(name.length);
+    const begin = this.#at;
+    for (let at = 0; name[at] !== 0; at += name[at]! + 1) {
+      const target = compress ? this.#find(name, at) : -1;
+      if (target >= 0) {
+        this.#copy(name, 0, at);
+        this.#slab[this.#at++] = 0xc0 | (target >> 8);
+        this.#slab[this.#at++] = target & 0xff;
+        if (at > 0) this.#remember(begin, at);
+        return;
+      }
+    }
+    this.#copy(name, 0, name.length);
+    this.#remember(begin);
+  }
+
+  #copy(from: Uint8Array, at: number, end: number): void {
+    for (; at < end; at++) this.#slab[this.#at++] = from[at]!;
+  }
+
+  /** Remembers each label of the name at `at` as a target; only its first `span` bytes if it ends in a pointer. */
+  #remember(at: number, span = 256): void {
+    const slab = this.#slab;
+    const stop = at + span;
+    while (at < stop && slab[at] !== 0 && this.#targetCount < TARGETS_MAX) {
+      const offset = at - this.#start;
+      if (offset > 0x3fff) return;
+      this.#targets[this.#targetCount++] = offset;
+      at += slab[at]! + 1;
+    }
+  }
+
+  /** Offset in this message of a name equal to the suffix of `name` at `at`, or -1. */
+  #find(name: WireName, at: number): number {
+    for (let i = 0; i < this.#targetCount; i++) {
+      const target = this.#targets[i]!;
+      if (this.#slab[this.#start + target] === name[at] && this.#matches(target, name, at)) return target;
+    }
+    return -1;
+  }
+
+  #matches(target: number, name: WireName, at: number): boolean {
+    const slab = this.#slab;
+    let there = this.#start + target;
+    for (;;) {
+      let length = slab[there]!;
+      while (length >= 0xc0) {
+        there = this.#start + (((length & 0x3f) << 8) | slab[there + 1]!);
+        length = slab[there]!;
+      }
+      if (length !== name[at]) return false;
+      if (length === 0) return true;
+      for (let i = 1; i <= length; i++) if (LOWER[slab[there + i]!] !== LOWER[name[at + i]!]) return false;
+      there += length + 1;
+      at += length + 1;
+    }
+  }
+
+  /** Length of the message so far. */
+  get length(): number {
+    return this.#at - this.#start;
+  }
+
+  /** Ends a reply. The header's rcode is set to the low bits of `rcode`. */
+  finish(rcode: number, plugin: string): Reply {
+    const start = this.#start;
+    this.#slab[start + 3] = (this.#slab[start + 3]! & 0xf0) | (rcode & FLAG.RCODE);
+    const reply = new Reply(this.#slab, start, this.#at, rcode, plugin);
+    this.#start = this.#at;
+    return reply;
+  }
+
+  /** Ends any message and gives its bytes, as an own copy. */
+  take(): Uint8Array {
+    const message = this.#slab.slice(this.#start, this.#at);
+    this.#at = this.#start;
+    return message;
+  }
+
+  /** Gives up the message begun; its bytes are used again. */
+  abandon(): void {
+    this.#at = this.#start;
+  }
+
+  #room(size: number): void {
+    if (this.#at + size <= this.#slab.length) return;
+    const length = this.#at - this.#start;
+    if (length + size > MESSAGE_MAX) {
+      this.abandon();
+      throw new MessageFull();
+    }
+    const larger = new Uint8Array(Math.max(SLAB_SIZE, 2 * (length + size)));
+    larger.set(this.#slab.subarray(this.#start, this.#at));
+    this.#data -= this.#start;
+    this.#slab = larger;
+    this.#start = 0;
+    this.#at = length;
+  }
+}
+
+export const REPLY_FLAGS = FLAG.QR | (OPCODE.QUERY << 11);

@@ -1,0 +1,207 @@
+/**
+ * Compares a recorded run of a real resolver with a model's: the queries (name, type, order, protocol, server, shared
+ * source ports, shared ids, EDNS, AD, what was answered), the pauses between them, and the result.
+ */
+import type { Exchange } from '../../src/resolver/trace.ts';
+import type { Labelled, MeasuredQuery, MeasuredResult, ModelRun, Run } from './measured.ts';
+
+/** What is compared of a query, the same for both sides. */
+export interface Row {
+  readonly ms: number;
+  readonly protocol: string;
+  readonly server: string;
+  readonly port: number;
+  readonly id: number;
+  readonly name: string;
+  readonly type: string;
+  readonly edns: string;
+  readonly flags: string;
+  readonly answer: string;
+}
+
+/** Queries within this time were sent together. */
+const togetherMs = 12;
+/** Pauses may differ by this much, or by a tenth: the real runs had a busy machine under them. */
+const slackMs = 60;
+
+export interface Tolerance {
+  /** The order of queries that were sent together is left to chance. */
+  readonly anyOrder: boolean;
+  /** Retries wait a time that is drawn by chance: pauses are not compared, nor the order of retries. */
+  readonly jitter: boolean;
+  /** The letters' case is drawn by chance. */
+  readonly anyCase: boolean;
+}
+
+export function toleranceFor(by: Labelled): Tolerance {
+  const { name, version, anyOrder } = by.client;
+  return {
+    anyOrder,
+    jitter: (name === 'c-ares' && version === '1.34') || name === 'node-resolve',
+    anyCase: name === 'evdns',
+  };
+}
+
+export function rowsOfMeasured(queries: readonly MeasuredQuery[]): Row[] {
+  return queries.map(([ms, protocol, server, port, id, name, type, edns, flags, answer]) => ({
+    ms,
+    protocol,
+    server,
+    port,
+    id,
+    name,
+    type,
+    edns,
+    flags,
+    answer,
+  }));
+}
+
+export function rowsOfModel(exchanges: readonly Exchange[]): Row[] {
+  const first = exchanges[0]?.atMs ?? 0;
+  return exchanges.map((exchange) => ({
+    ms: exchange.atMs - first,
+    protocol: exchange.protocol,
+    server: exchange.server,
+    port: exchange.port,
+    id: exchange.wireId,
+    name: exchange.name,
+    type: exchange.type,
+    edns: exchange.edns === null ? '' : `edns ${exchange.edns.size}${exchange.edns.cookie ? ' opt10' : ''}`,
+    flags: exchange.ad ? 'ad' : '',
+    answer: exchange.answer,
+  }));
+}
+
+/** What differs, in words; empty = they agree. */
+export function differences(run: Run, model: ModelRun, by: Labelled): string[] {
+  const tolerance = toleranceFor(by);
+  let real = rowsOfMeasured(run.queries);
+  let own = rowsOfModel(model.exchanges);
+  // A run that was stopped before its end is compared as far as it goes.
+  const cut = run.result.length < model.results.length || run.result.length === 0;
+  if (cut) {
+    const end = (real.at(-1)?.ms ?? 0) + slackMs;
+    own = own.filter((row) => row.ms <= end);
+    real = real.filter((row) => row.ms <= end);
+  }
+  const found = compareQueries(real, own, tolerance);
+  if (!cut && run.result.length !== model.results.length) {
+    found.push(`${run.result.length} results, the model has ${model.results.length}`);
+  }
+  run.result.forEach((result, index) => {
+    const answer = model.results[index];
+    if (answer === undefined) return;
+    found.push(...compareResult(result, answer, tolerance));
+  });
+  return found;
+}
+
+function compareQueries(real: readonly Row[], own: readonly Row[], tolerance: Tolerance): string[] {
+  const one = describe(real, tolerance);
+  const other = describe(own, tolerance);
+  if (one.join('\n') === other.join('\n')) return pauses(real, own, tolerance);
+  if (tolerance.jitter && multiset(real) === multiset(own)) return [];
+  const at = one.findIndex((text, index) => text !== other[index]);
+  const place = at < 0 ? one.length : at;
+  return [
+    `query ${place + 1} of ${one.length}/${other.length}: real "${one[place] ?? 'none'}", model "${other[place] ?? 'none'}"`,
+  ];
+}
+
+/** Rows as text, ports and ids numbered in order of first use, groups sorted where order is left to chance. */
+function describe(rows: readonly Row[], tolerance: Tolerance): string[] {
+  const ports = new Map<number, number>();
+  const ids = new Map<number, number>();
+  return groups(rows)
+    .flatMap((group) => (tolerance.anyOrder ? [...group].sort(byContent) : group))
+    .map((row) => {
+      const name = tolerance.anyCase ? row.name.toLowerCase() : row.name;
+      const port = numbered(ports, row.port);
+      const id = numbered(ids, row.id);
+      return `${name} ${row.type} ${row.protocol} @${row.server} port ${port} id ${id} ${row.edns} ${row.flags} → ${row.answer}`;
+    });
+}
+
+function groups(rows: readonly Row[]): Row[][] {
+  const result: Row[][] = [];
+  let start = -Infinity;
+  for (const row of rows) {
+    if (row.ms - start > togetherMs) {
+      result.push([]);
+      start = row.ms;
+    }
+    result.at(-1)?.push(row);
+  }
+  return result;
+}
+
+function byContent(one: Row, other: Row): number {
+  const key = (row: Row): string => `${row.name.toLowerCase()} ${row.server} ${row.type} ${row.protocol}`;
+  return key(one).localeCompare(key(other));
+}
+
+function numbered(map: Map<number, number>, key: number): number {
+  const known = map.get(key);
+  if (known !== undefined) return known;
+  map.set(key, map.size + 1);
+  return map.size;
+}
+
+function multiset(rows: readonly Row[]): string {
+  return rows
+    .map((row) => `${row.name} ${row.type} ${row.protocol} ${row.server} ${row.answer}`)
+    .sort()
+    .join('\n');
+}
+
+function pauses(real: readonly Row[], own: readonly Row[], tolerance: Tolerance): string[] {
+  if (tolerance.jitter) return [];
+  const one = groups(real).map((group) => group[0]?.ms ?? 0);
+  const other = groups(own).map((group) => group[0]?.ms ?? 0);
+  const found: string[] = [];
+  for (let i = 1; i < Math.min(one.length, other.length); i++) {
+    const realMs = (one[i] ?? 0) - (one[i - 1] ?? 0);
+    const ownMs = (other[i] ?? 0) - (other[i - 1] ?? 0);
+    if (!near(realMs, ownMs)) found.push(`pause ${i}: real ${realMs.toFixed(0)} ms, model ${ownMs.toFixed(0)} ms`);
+  }
+  return found;
+}
+
+function near(one: number, other: number): boolean {
+  return Math.abs(one - other) <= Math.max(slackMs, 0.1 * Math.max(one, other));
+}
+
+function compareResult(
+  real: MeasuredResult,
+  own: ModelRun['results'][number],
+  tolerance: Tolerance,
+): string[] {
+  const found: string[] = [];
+  const addresses = [...new Set(own.found.addresses)].sort().join(' ');
+  const measured = [...new Set(real.addrs.map(plainAddress))].sort().join(' ');
+  if (addresses !== measured) found.push(`addresses: real "${measured}", model "${addresses}"`);
+  const failure = own.found.failure;
+  // curl's exit code 7: the name was found, the connection to it failed.
+  const realOk = real.err === '';
+  if (realOk !== (failure === null)) found.push(`result: real "${real.err}", model "${failure?.text ?? 'ok'}"`);
+  else if (failure !== null && !sameError(real, failure.number, failure.text)) {
+    found.push(`error: real ${real.rc ?? ''} "${real.err}", model ${failure.number ?? ''} "${failure.text}"`);
+  }
+  if (!tolerance.jitter && !near(real.ms, own.ms)) {
+    found.push(`time: real ${real.ms.toFixed(0)} ms, model ${own.ms.toFixed(0)} ms`);
+  }
+  return found;
+}
+
+function plainAddress(text: string): string {
+  const bare = text.replace(/^\[(.*)\]$/, '$1');
+  return bare === '0:0:0:0:0:0:0:1' ? '::1' : bare;
+}
+
+/** Local ports in Go's messages are left to chance. */
+function sameError(real: MeasuredResult, number: number | null, text: string): boolean {
+  if (real.rc !== undefined && number !== null && real.rc !== number) return false;
+  const clean = (message: string): string => message.replace(/\S+:\d+->/g, '').trim();
+  return clean(real.err) === clean(text) || (real.rc !== undefined && real.rc === number);
+}

@@ -1,0 +1,205 @@
+/**
+ * The recorded runs of real resolvers (test/resolvers/measured): reads them, turns a scenario into a script and
+ * settings, runs a model on it in virtual time and says where the two differ.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { VirtualClock } from '../../src/base/virtual-clock.ts';
+import { seededRandom } from '../../src/base/random.ts';
+import { parseAnswers, type Script } from '../../src/resolver/answers-file.ts';
+import type { Client, Family, Found, Settings } from '../../src/resolver/client.ts';
+import { findClient } from '../../src/resolver/clients.ts';
+import { ScriptedNetwork } from '../../src/resolver/scripted.ts';
+import { Trace, type Exchange } from '../../src/resolver/trace.ts';
+
+export interface Scenario {
+  readonly id: string;
+  readonly title: string;
+  readonly name: string;
+  readonly resolv: string;
+  readonly nss: string;
+  readonly hosts: string;
+  readonly net: string;
+  readonly listen: readonly string[];
+  readonly closed?: readonly string[];
+  readonly unrouted?: readonly string[];
+  readonly notcp?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  readonly repeat?: number;
+  readonly zone: Readonly<Record<string, string | readonly string[]>>;
+}
+
+export interface MeasuredResult {
+  readonly ms: number;
+  readonly rc?: number;
+  readonly err: string;
+  readonly addrs: readonly string[];
+}
+
+/** ms since the first, protocol, server, port number, id, name, type, edns, flags, answer. */
+export type MeasuredQuery = readonly [
+  number,
+  string,
+  string,
+  number,
+  number,
+  string,
+  string,
+  string,
+  string,
+  string,
+];
+
+export interface Run {
+  readonly client: string;
+  readonly result: readonly MeasuredResult[];
+  readonly seq: string;
+  readonly queries: readonly MeasuredQuery[];
+  readonly debug?: readonly string[];
+}
+
+export interface Measured {
+  readonly scenario: Scenario;
+  readonly runs: readonly Run[];
+}
+
+const folder = new URL('../resolvers/measured/', import.meta.url);
+
+export function readMeasured(): Measured[] {
+  return readdirSync(folder)
+    .filter((file) => /^\d+[a-z]?\.json$/.test(file))
+    .sort((one, other) => Number.parseInt(one) - Number.parseInt(other) || one.localeCompare(other))
+    .map((file) => JSON.parse(readFileSync(new URL(file, folder), 'utf8')) as Measured);
+}
+
+/** How a label of the measurement is called here, and with which hints it runs. */
+export interface Labelled {
+  readonly client: Client;
+  readonly families: readonly Family[];
+  readonly addrConfig: boolean;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+const labels: Readonly<Record<string, { client: string; families?: Family[]; addrConfig?: boolean; env?: Record<string, string> }>> = {
+  glibc: { client: 'glibc@2.36' },
+  'glibc@alt': { client: 'glibc@2.41' },
+  glibc4: { client: 'glibc@2.36', families: [4] },
+  'glibc-ac': { client: 'glibc@2.36', addrConfig: true },
+  'glibc-null': { client: 'glibc@2.36', addrConfig: true },
+  ahosts: { client: 'getent-ahosts' },
+  hosts: { client: 'getent-hosts' },
+  gocgo: { client: 'cgo' },
+  python: { client: 'python' },
+  node: { client: 'node' },
+  'node-http': { client: 'node', addrConfig: true },
+  curl: { client: 'curl' },
+  java: { client: 'java' },
+  musl: { client: 'musl@1.2.3' },
+  'musl@alt': { client: 'musl@1.2.5' },
+  musl4: { client: 'musl@1.2.3', families: [4] },
+  'musl-ac': { client: 'musl@1.2.3', addrConfig: true },
+  'musl-null': { client: 'musl@1.2.3' },
+  go: { client: 'go@1.19' },
+  'go@alt': { client: 'go@1.24' },
+  go4: { client: 'go@1.19', families: [4] },
+  goauto: { client: 'go@1.19', env: { CGO_ENABLED: '1' } },
+  'goauto@alt': { client: 'go@1.24', env: { CGO_ENABLED: '1' } },
+  'node-res': { client: 'node-resolve' },
+  cares: { client: 'c-ares@1.18' },
+  'cares@alt': { client: 'c-ares@1.34' },
+  evdns: { client: 'evdns' },
+  nslookup: { client: 'nslookup' },
+  busybox: { client: 'busybox' },
+};
+
+/** null = no model of this one. */
+export function labelled(label: string): Labelled | null {
+  const entry = labels[label];
+  const client = entry === undefined ? null : findClient(entry.client);
+  if (entry === undefined || client === null) return null;
+  return {
+    client,
+    families: entry.families ?? [4, 6],
+    addrConfig: entry.addrConfig ?? false,
+    env: entry.env ?? {},
+  };
+}
+
+export function scriptOf(scenario: Scenario): Script {
+  const rules = Object.entries(scenario.zone).map(([key, answer]) => {
+    const [, server = null, name, type] = /^(?:@(\S+) )?(\S+) (\S+)$/.exec(key) ?? [];
+    return server === null || server === undefined ? { name, type, answer } : { server, name, type, answer };
+  });
+  const routed = scenario.net === 'nodef' ? serversIn(scenario.resolv).filter((one) => !scenario.listen.includes(one)) : [];
+  return parseAnswers(
+    {
+      rules,
+      closed: scenario.closed ?? [],
+      unrouted: scenario.unrouted ?? [],
+      noroute: routed,
+      notcp: scenario.notcp ?? [],
+    },
+    scenario.id,
+  );
+}
+
+function serversIn(resolv: string): string[] {
+  return [...resolv.matchAll(/^nameserver (\S+)/gm)].map((match) => match[1] ?? '');
+}
+
+const addressesOf: Readonly<Record<string, readonly string[]>> = {
+  ll: ['10.244.0.10', 'fe80::1'],
+  nodef: ['10.244.0.10', 'fe80::1'],
+  dual: ['10.244.0.10', '2001:db8:1::10'],
+  no6: ['10.244.0.10'],
+  no6if: ['10.244.0.10'],
+  v4: ['10.244.0.10'],
+  lo: [],
+};
+
+export function settingsOf(scenario: Scenario, env: Readonly<Record<string, string>>): Settings {
+  return {
+    resolvConf: scenario.resolv,
+    nsswitch: scenario.nss === '' ? '' : `hosts: ${scenario.nss}\n`,
+    hosts: scenario.hosts,
+    hostAliases: null,
+    env: { ...scenario.env, ...env },
+    host: {
+      hostname: 'mypod',
+      addresses: addressesOf[scenario.net] ?? ['10.244.0.10', 'fe80::1'],
+      loopback: scenario.net === 'no6' ? [4] : [4, 6],
+    },
+  };
+}
+
+export interface ModelRun {
+  readonly results: readonly { readonly found: Found; readonly ms: number }[];
+  readonly exchanges: readonly Exchange[];
+  readonly steps: readonly string[];
+}
+
+/** Runs the model as often as the scenario says; ends after `limitMs` of virtual time. */
+export async function runModel(scenario: Scenario, by: Labelled, limitMs = 115_000): Promise<ModelRun> {
+  const clock = new VirtualClock();
+  const trace = new Trace(clock);
+  const network = new ScriptedNetwork(clock, scriptOf(scenario), trace);
+  const site = { network, trace, random: seededRandom(7), settings: settingsOf(scenario, by.env) };
+  const session = by.client.open(site);
+  const results: { found: Found; ms: number }[] = [];
+  const all = async (): Promise<void> => {
+    for (let count = 0; count < (scenario.repeat ?? 1); count++) {
+      const start = clock.now();
+      const found = await session.lookup({
+        name: scenario.name,
+        families: by.families,
+        addrConfig: by.addrConfig,
+      });
+      results.push({ found, ms: clock.now() - start });
+    }
+  };
+  try {
+    await clock.run(all(), limitMs);
+  } catch (error) {
+    if (!(error instanceof Error && error.message.startsWith('still waiting'))) throw error;
+  }
+  return { results, exchanges: trace.exchanges, steps: trace.steps.map((step) => step.text) };
+}

@@ -1,0 +1,21 @@
+/** Everything fast that must hold before a change goes in: format, lint, types, house rules. */
+import { spawnSync } from 'node:child_process';
+
+const steps: readonly (readonly [string, readonly string[]])[] = [
+  ['format', ['oxfmt', '--check']],
+  ['lint', ['oxlint', '--type-aware', '--quiet']],
+  ['types', ['tsc', '-p', '.']],
+  ['house', ['node', '--test', '--test-reporter=dot', 'test/tidy.test.ts']],
+];
+
+let failed = 0;
+for (const [name, [program, ...words]] of steps) {
+  const started = performance.now();
+  const { status, stdout, stderr } = spawnSync(program!, words, { encoding: 'utf8', maxBuffer: 1 << 26 });
+  const seconds = ((performance.now() - started) / 1000).toFixed(1);
+  console.log(`${status === 0 ? 'ok    ' : 'FAILED'} ${name} (${seconds} s)`);
+  if (status === 0) continue;
+  failed++;
+  console.log(`${stdout}${stderr}`.trimEnd());
+}
+process.exitCode = failed === 0 ? 0 : 1;

@@ -1,0 +1,23 @@
+/** Real programs that the tests and benchmarks run: Debian package → a program it brings. */
+export const packages: Readonly<Record<string, string>> = {
+  'bind9-dnsutils': 'dig',
+  'bind9-utils': 'named-checkzone',
+  bind9: 'named',
+  'knot-dnsutils': 'kdig',
+  dnsperf: 'dnsperf',
+  unbound: 'unbound',
+  dnsdist: 'dnsdist',
+  'etcd-server': 'etcd',
+  prometheus: 'promtool',
+  'kubernetes-client': 'kubectl',
+  'musl-tools': 'musl-gcc',
+  'golang-go': 'go',
+  gcc: 'gcc',
+  iproute2: 'ip',
+  iptables: 'iptables',
+  conntrack: 'conntrack',
+  strace: 'strace',
+  procps: 'ps',
+  curl: 'curl',
+  python3: 'python3',
+};
