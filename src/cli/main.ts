@@ -1,25 +1,9 @@
 import { nearest, problemsIn } from '../base/problem.ts';
-import { EXIT, type Command, type Io } from './command.ts';
-
-/** Verbs by name; each is loaded only when it is used. */
-const verbs: Readonly<Record<string, () => Promise<Command>>> = {
-  serve: async () => (await import('./serve.ts')).serve,
-  trace: async () => (await import('./trace.ts')).trace,
-  query: async () => (await import('./query.ts')).query,
-  completion: async () => (await import('./completion.ts')).completion,
-  version: async () => (await import('./version.ts')).version,
-};
-
-const summaries: readonly (readonly [string, string])[] = [
-  ['serve', 'cluster DNS server; reads a Corefile, takes the flags of coredns'],
-  ['trace NAME', 'every query a given client would send for a name, and why'],
-  ['query', 'one plain DNS query, in dig’s or doggo’s spelling'],
-  ['completion', 'completion script for bash, zsh or fish'],
-  ['version', 'version, runtime, and which transports this machine gives'],
-];
+import { EXIT, type Io } from './command.ts';
+import { isVerb, loadVerb, verbNames, verbSummaries } from './verbs.ts';
 
 function help(): string {
-  const width = Math.max(...summaries.map(([name]) => name.length));
+  const width = Math.max(...verbNames.map((name) => name.length));
   return [
     'ndots: Kubernetes DNS you can see through',
     '',
@@ -28,7 +12,7 @@ function help(): string {
     '  ndots trace redis.cache           what a client in a pod sends for this name, and why',
     '',
     'Verbs:',
-    ...summaries.map(([name, summary]) => `  ${name.padEnd(width)}  ${summary}`),
+    ...[...verbSummaries].map(([name, summary]) => `  ${name.padEnd(width)}  ${summary}`),
     '',
     'Each verb has its own --help. Exit codes: 0 yes, 1 no, 2 could not find out, 3 wrong usage.',
     '',
@@ -40,23 +24,22 @@ async function main(words: readonly string[], io: Io): Promise<number> {
   const [first, ...rest] = words;
   if (first === undefined || first === '--help' || first === '-h' || first === 'help') {
     const about = first === 'help' ? rest[0] : undefined;
-    if (about !== undefined && Object.hasOwn(verbs, about)) {
-      io.out((await verbs[about]!()).help);
+    if (about !== undefined && isVerb(about)) {
+      io.out((await loadVerb(about)).help);
       return EXIT.ok;
     }
     io.out(help());
     return first === undefined ? EXIT.usage : EXIT.ok;
   }
-  if (first === '--version') return (await verbs['version']!()).run([], io);
-  if (first.startsWith('-')) return (await verbs['serve']!()).run(words, io);
-  const load = Object.hasOwn(verbs, first) ? verbs[first] : undefined;
-  if (load === undefined) {
-    const meant = nearest(first, Object.keys(verbs));
+  if (first === '--version') return (await loadVerb('version')).run([], io);
+  if (first.startsWith('-')) return (await loadVerb('serve')).run(words, io);
+  if (!isVerb(first)) {
+    const meant = nearest(first, verbNames);
     io.err(`ndots: there is no verb '${first}'.${meant === null ? '' : ` Did you mean '${meant}'?`}\n`);
     io.err('ndots --help lists them.\n');
     return EXIT.usage;
   }
-  const command = await load();
+  const command = await loadVerb(first);
   if (rest.includes('--help') || rest.includes('-h')) {
     io.out(command.help);
     return EXIT.ok;

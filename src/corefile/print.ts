@@ -21,8 +21,8 @@ function printKeys(keys: ServerBlock['keys']): string {
   const words = keys
     // The zones of one CIDR share its place: they were one word.
     .filter(({ place }, at) => at === 0 || keys[at - 1]!.place !== place)
-    // The parser takes one comma away.
-    .map(({ text }) => printWord(text.endsWith(',') ? `${text},` : text, false));
+    // The parser takes one comma away; such a key had one, and was not the last.
+    .map(({ text }) => printWord(/,$|^[{}]$/.test(text) ? `${text},` : text, false));
   // The parser passes over an empty word. Behind it neither an import nor a byte order mark is one.
   const special = words[0] === 'import' || words[0]?.startsWith('\uFEFF');
   return special ? `"" ${words.join(' ')}` : words.join(' ');

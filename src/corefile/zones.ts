@@ -72,7 +72,8 @@ export function isDomainName(text: string): boolean {
     }
     label++;
   }
-  return length + 1 <= 255;
+  // A label that is still open: the final dot was escaped by a backslash at the text's end.
+  return label === 0 && length + 1 <= 255;
 }
 
 const dot = 0x2e;

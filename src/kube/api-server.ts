@@ -4,7 +4,7 @@ import type { Random } from '../base/random.ts';
 import { apiClient, type ApiClient, type RequestLimits, type RestHooks } from './client.ts';
 import type { Connection } from './connection.ts';
 import { ApiFailure } from './failure.ts';
-import type { Change, Kind, KubeObject } from './objects.ts';
+import { namespaceOf, type Change, type Kind, type KubeObject } from './objects.ts';
 import { Dictionary } from './pack.ts';
 import { asRaw, text } from './raw.ts';
 import { Reflector } from './reflector.ts';
@@ -167,6 +167,14 @@ class ApiServerSource implements Source {
     if (empty.length < this.#shelves.size) return;
     let out: Change[] = [];
     let ageMs = 0;
+    // The slices that one core Endpoints object came to lie side by side, and are kept as one.
+    let group: KubeObject[] = [];
+    const keep = (): void => {
+      const first = group[0];
+      if (first === undefined) return;
+      this.#shelves.get(first.kind)?.put(namespaceOf(first), keyName(first), group, out);
+      group = [];
+    };
     try {
       const found = readSnapshot(
         snapshotFile,
@@ -178,13 +186,14 @@ class ApiServerSource implements Source {
           return fits && ageMs <= oldestMs;
         },
         (object) => {
-          const namespace = object.kind === 'Namespace' ? '' : object.namespace;
-          this.#shelves.get(object.kind)?.put(namespace, object.name, [object], out);
+          if (object.name === keyName(object)) keep();
+          group.push(object);
           if (out.length < 500) return;
           this.#events!.changes(out);
           out = [];
         },
       );
+      keep();
       if (out.length > 0) this.#events!.changes(out);
       if (found === null) return;
       log.warning(
@@ -240,6 +249,11 @@ class ApiServerSource implements Source {
       });
     await this.#writing;
   }
+}
+
+/** The name of the API object a trimmed one came from. */
+function keyName(object: KubeObject): string {
+  return object.name.split('#', 1)[0]!;
 }
 
 /** As the API server's audit log shows it. */

@@ -31,3 +31,6 @@ export interface Wanted {
   /** Keep the labels of pods (for the metadata `kubernetes/client-label/KEY`). */
   readonly podLabels?: boolean;
 }
+
+export { apiServerSource, type ApiServerParts } from './api-server.ts';
+export { manifestSource, type ManifestParts } from './manifest-folder.ts';

@@ -146,7 +146,7 @@ export function answerBySpec(spec: AnswerSpec, query: Query, protocol: Protocol)
     return { ...head, rcode: 'FORMERR', opt: false, size: questionBytes(query.name) };
   }
   if (spec.truncated && protocol === 'udp') {
-    return { ...head, rcode: 'NOERROR', truncated: true, size: base, label: 'TC' };
+    return { ...head, rcode: spec.rcode, truncated: true, size: base, label: 'TC' };
   }
   const answer = recordsBySpec(spec, query);
   const size = base + sizeOf(answer, spec, query);
@@ -155,7 +155,7 @@ export function answerBySpec(spec: AnswerSpec, query: Query, protocol: Protocol)
     const fitting = spec.part ? fit(answer, limit - base, spec, query) : [];
     return {
       ...head,
-      rcode: 'NOERROR',
+      rcode: spec.rcode,
       truncated: true,
       answer: fitting,
       size: base + sizeOf(fitting, spec, query),

@@ -1,6 +1,7 @@
 /** The table of models: `NAME[@VERSION]`, the newest version if none is given. */
 import type { Client } from './client.ts';
 import { glibc } from './glibc.ts';
+import { go } from './go.ts';
 import { musl } from './musl.ts';
 
 export const clients: readonly Client[] = [
@@ -8,6 +9,8 @@ export const clients: readonly Client[] = [
   glibc('2.36'),
   musl('1.2.5'),
   musl('1.2.3'),
+  go('1.24'),
+  go('1.19'),
 ];
 
 /** The model of that label; null = there is none. */

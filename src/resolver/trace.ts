@@ -45,6 +45,7 @@ export interface Step {
 export class Trace {
   readonly exchanges: Exchange[] = [];
   readonly steps: Step[] = [];
+  readonly debugLines: string[] = [];
   lookup = 0;
   readonly #clock: Clock;
   readonly #start: number;
@@ -97,6 +98,11 @@ export class Trace {
     exchange.answer = labelOf(reply);
     exchange.answeredAtMs = this.nowMs;
     exchange.reply = reply;
+  }
+
+  /** A line that the program itself would print (GODEBUG). */
+  debug(line: string): void {
+    this.debugLines.push(line);
   }
 
   /** A step that sends nothing. */

@@ -112,8 +112,19 @@ export const OPTION = {
 /** Extended DNS Error info codes (RFC 8914). */
 export const EDE = {
   OTHER: 0,
+  UNSUPPORTED_DNSKEY_ALGORITHM: 1,
+  UNSUPPORTED_DS_DIGEST: 2,
   STALE_ANSWER: 3,
   FORGED_ANSWER: 4,
+  DNSSEC_INDETERMINATE: 5,
+  DNSSEC_BOGUS: 6,
+  SIGNATURE_EXPIRED: 7,
+  SIGNATURE_NOT_YET_VALID: 8,
+  DNSKEY_MISSING: 9,
+  RRSIGS_MISSING: 10,
+  NO_ZONE_KEY_BIT: 11,
+  NSEC_MISSING: 12,
+  CACHED_ERROR: 13,
   NOT_READY: 14,
   BLOCKED: 15,
   CENSORED: 16,
@@ -126,6 +137,65 @@ export const EDE = {
   NETWORK_ERROR: 23,
   INVALID_DATA: 24,
 } as const;
+
+/** By code: the names as the registry writes them. */
+const errorNames = [
+  'Other',
+  'Unsupported DNSKEY Algorithm',
+  'Unsupported DS Digest Type',
+  'Stale Answer',
+  'Forged Answer',
+  'DNSSEC Indeterminate',
+  'DNSSEC Bogus',
+  'Signature Expired',
+  'Signature Not Yet Valid',
+  'DNSKEY Missing',
+  'RRSIGs Missing',
+  'No Zone Key Bit Set',
+  'NSEC Missing',
+  'Cached Error',
+  'Not Ready',
+  'Blocked',
+  'Censored',
+  'Filtered',
+  'Prohibited',
+  'Stale NXDOMAIN Answer',
+  'Not Authoritative',
+  'Not Supported',
+  'No Reachable Authority',
+  'Network Error',
+  'Invalid Data',
+] as const;
+
+/** `Blocked` for 15; null: not known. */
+export function errorName(code: number): string | null {
+  return errorNames[code] ?? null;
+}
+
+/** As dig names EDNS options. */
+const optionNames: Readonly<Record<number, string>> = {
+  1: 'LLQ',
+  2: 'UPDATE-LEASE',
+  3: 'NSID',
+  5: 'DAU',
+  6: 'DHU',
+  7: 'N3U',
+  8: 'CLIENT-SUBNET',
+  9: 'EXPIRE',
+  10: 'COOKIE',
+  11: 'TCP-KEEPALIVE',
+  12: 'PAD',
+  13: 'CHAIN',
+  14: 'KEY-TAG',
+  15: 'EDE',
+  16: 'CLIENT-TAG',
+  17: 'SERVER-TAG',
+};
+
+/** `COOKIE`; options without a name as `OPT=65001`. */
+export function optionName(code: number): string {
+  return optionNames[code] ?? `OPT=${code}`;
+}
 
 /** Header flag bits of the second 16-bit word. */
 export const FLAG = {

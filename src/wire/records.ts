@@ -31,6 +31,8 @@ export class Records {
   #at = 0;
   #left = 0;
   #reply: Reply | null = null;
+  /** How far `reply.ttlAt` was followed; it is in ascending order. */
+  #ttlIndex = 0;
 
   /** Begins at the first record of a whole message. */
   over(bytes: Uint8Array, start = 0, end: number = bytes.length): this {
@@ -38,6 +40,7 @@ export class Records {
     this.start = start;
     this.end = end;
     this.#reply = null;
+    this.#ttlIndex = 0;
     this.section = SECTION.answer;
     this.#left = end - start < HEADER.SIZE ? 0 : this.#count(SECTION.answer);
     this.#at = start + HEADER.SIZE;
@@ -82,8 +85,11 @@ export class Records {
   /** Seconds this record's TTL goes out with: the reply's own TTL where it replaces the written one. */
   get ttl(): number {
     const reply = this.#reply;
-    if (reply !== null && reply.ttl >= 0 && reply.ttlAt?.includes(this.ttlAt - this.start)) return reply.ttl;
-    return this.writtenTtl;
+    if (reply === null || reply.ttl < 0 || reply.ttlAt === null) return this.writtenTtl;
+    const { ttlAt } = reply;
+    const here = this.ttlAt - this.start;
+    while (this.#ttlIndex < ttlAt.length && ttlAt[this.#ttlIndex]! < here) this.#ttlIndex++;
+    return ttlAt[this.#ttlIndex] === here ? reply.ttl : this.writtenTtl;
   }
 
   /** Seconds as written; a set top bit counts as 0 (RFC 2181 section 8). */

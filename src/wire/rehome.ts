@@ -76,7 +76,6 @@ function mapSharedSuffix(bytes: Uint8Array, question: number, query: Query): voi
   for (let here = 0; bytes[question + here] !== 0; here += bytes[question + here]! + 1) {
     const left = oldLength - here;
     while (nameLength - there > left) there += folded[there]! + 1;
-    if (here === 0 && there === 0 && nameLength === oldLength) continue;
     if (nameLength - there === left && sameTail(bytes, question + here, folded, there, left)) {
       mover.map(HEADER.SIZE + here, HEADER.SIZE + there);
     }

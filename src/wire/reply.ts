@@ -22,7 +22,7 @@ export class Reply {
   readonly rcode: number;
   /** Name of the plugin that made it. */
   readonly plugin: string;
-  /** Offsets (from `start`) of the TTL fields that `ttl` replaces; null: all stay as they stand. */
+  /** Ascending offsets (from `start`) of the TTL fields that `ttl` replaces; null: all stay as they stand. */
   ttlAt: Uint16Array | null = null;
   /** Seconds to put into every TTL field of `ttlAt`; -1: leave them. */
   ttl = -1;

@@ -123,8 +123,17 @@ function move(bytes: Uint8Array, start: number, body: number, rcode: number, plu
     if (owner === seen.opt) {
       mover.setU16(HEADER.ARCOUNT, u16(bytes, start + HEADER.ARCOUNT) - 1);
     } else {
-      if (sameInMessage(bytes, start, owner, question)) mover.questionName();
-      else mover.name(owner);
+      if (sameInMessage(bytes, start, owner, question)) {
+        mover.questionName();
+        // Pointers to this spelling of the question's name lead to the question, too.
+        let label = owner;
+        for (let to: number = HEADER.SIZE; bytes[label]! !== 0 && bytes[label]! < 0xc0; to += bytes[to + start]! + 1) {
+          mover.map(label - start, to);
+          label += bytes[label]! + 1;
+        }
+      } else {
+        mover.name(owner);
+      }
       mover.body(at, -1);
       if (mover.length > MESSAGE_MAX) return new ReadError('the message without OPT is longer than 65535 bytes', owner - start);
     }

@@ -31,6 +31,8 @@ export interface Tolerance {
   readonly jitter: boolean;
   /** The letters' case is drawn by chance. */
   readonly anyCase: boolean;
+  /** The last address may hold a byte of another message, which is drawn by chance. */
+  readonly garbledAddress: boolean;
 }
 
 export function toleranceFor(by: Labelled): Tolerance {
@@ -39,6 +41,7 @@ export function toleranceFor(by: Labelled): Tolerance {
     anyOrder,
     jitter: (name === 'c-ares' && version === '1.34') || name === 'node-resolve',
     anyCase: name === 'evdns',
+    garbledAddress: name === 'musl' && version === '1.2.3',
   };
 }
 
@@ -180,7 +183,7 @@ function compareResult(
   const found: string[] = [];
   const addresses = [...new Set(own.found.addresses)].sort().join(' ');
   const measured = [...new Set(real.addrs.map(plainAddress))].sort().join(' ');
-  if (addresses !== measured) found.push(`addresses: real "${measured}", model "${addresses}"`);
+  if (addresses !== measured && !(tolerance.garbledAddress && sameButOne(addresses, measured))) found.push(`addresses: real "${measured}", model "${addresses}"`);
   const failure = own.found.failure;
   // curl's exit code 7: the name was found, the connection to it failed.
   const realOk = real.err === '';
@@ -192,6 +195,12 @@ function compareResult(
     found.push(`time: real ${real.ms.toFixed(0)} ms, model ${own.ms.toFixed(0)} ms`);
   }
   return found;
+}
+
+function sameButOne(one: string, other: string): boolean {
+  const left = new Set(one.split(' '));
+  const right = new Set(other.split(' '));
+  return left.size === right.size && [...left].filter((address) => !right.has(address)).length <= 1;
 }
 
 function plainAddress(text: string): string {

@@ -1,0 +1,115 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { createSocket } from 'node:dgram';
+import { readFileSync, readdirSync } from 'node:fs';
+
+/** A program under measurement, started here and ended here, by its own process id. */
+export interface Child {
+  readonly name: string;
+  readonly pid: number;
+  /** User and system seconds of all its threads so far. */
+  cpuSeconds(): number;
+  /** Resident memory, MiB. */
+  residentMiB(): number;
+  /** What it printed so far, both streams. */
+  output(): string;
+  signal(signal: NodeJS.Signals): void;
+  stop(): Promise<void>;
+}
+
+const running = new Set<ChildProcess>();
+process.on('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
+/** Starts a program; `cpu` pins it to one processor so that server and load do not share. */
+export function start(name: string, words: readonly string[], options: { readonly cpu?: number; readonly env?: NodeJS.ProcessEnv } = {}): Child {
+  const [program, ...rest] = options.cpu === undefined ? words : ['taskset', '-c', String(options.cpu), ...words];
+  const child = spawn(program!, rest, { stdio: ['ignore', 'pipe', 'pipe'], env: options.env ?? process.env });
+  running.add(child);
+  let text = '';
+  const take = (chunk: Buffer): void => {
+    if (text.length < 100_000) text += chunk.toString('utf8');
+  };
+  child.stdout.on('data', take);
+  child.stderr.on('data', take);
+  const ended = new Promise<void>((resolve) => {
+    child.on('exit', () => {
+      running.delete(child);
+      resolve();
+    });
+    child.on('error', (error) => {
+      text += `${name} could not be started: ${error.message}\n`;
+      running.delete(child);
+      resolve();
+    });
+  });
+  const pid = child.pid ?? -1;
+  return {
+    name,
+    pid,
+    cpuSeconds: () => cpuSeconds(pid),
+    residentMiB: () => {
+      const line = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
+      return Number(line?.[1]) / 1024;
+    },
+    output: () => text,
+    signal: (signal) => void child.kill(signal),
+    async stop() {
+      child.kill('SIGTERM');
+      const timer = setTimeout(() => child.kill('SIGKILL'), 3000);
+      await ended;
+      clearTimeout(timer);
+    },
+  };
+}
+
+const TICKS_PER_SECOND = 100;
+
+function cpuSeconds(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+}
+
+/** Names of the threads of a process with their CPU seconds, for finding out which plane works. */
+export function threadSeconds(pid: number): ReadonlyMap<string, number> {
+  const seconds = new Map<string, number>();
+  for (const task of readdirSync(`/proc/${pid}/task`)) {
+    const stat = readFileSync(`/proc/${pid}/task/${task}/stat`, 'utf8');
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    const name = stat.slice(stat.indexOf('(') + 1, stat.lastIndexOf(')'));
+    const used = (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+    seconds.set(name, (seconds.get(name) ?? 0) + used);
+  }
+  return seconds;
+}
+
+/** A DNS question on the wire: RD, no EDNS. */
+export function question(name: string, type: number, id = 1): Buffer {
+  const labels = name.replace(/\.$/, '').split('.').map((label) => Buffer.concat([Buffer.from([label.length]), Buffer.from(label)]));
+  const head = Buffer.from([id >> 8, id & 0xff, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
+  return Buffer.concat([head, ...labels, Buffer.from([0, type >> 8, type & 0xff, 0, 1])]);
+}
+
+/** Waits until `name` is answered with data on 127.0.0.1:port; gives the milliseconds it took. */
+export async function answered(port: number, name: string, limitMs = 20_000, accept: (reply: Buffer) => boolean = (reply) => reply.readUInt16BE(6) > 0): Promise<number> {
+  const socket = createSocket('udp4');
+  const begin = performance.now();
+  try {
+    return await new Promise<number>((resolve, reject) => {
+      const ask = setInterval(() => socket.send(question(name, 1), port, '127.0.0.1'), 5);
+      const limit = setTimeout(() => done(() => reject(new Error(`no answer for ${name} on port ${port} in ${limitMs} ms`))), limitMs);
+      const done = (then: () => void): void => {
+        clearInterval(ask);
+        clearTimeout(limit);
+        then();
+      };
+      socket.on('error', () => undefined);
+      socket.on('message', (reply) => {
+        if (accept(reply)) done(() => resolve(performance.now() - begin));
+      });
+    });
+  } finally {
+    socket.close();
+  }
+}

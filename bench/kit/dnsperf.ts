@@ -1,0 +1,54 @@
+import { spawnSync } from 'node:child_process';
+import type { Child } from './child.ts';
+
+/** What one run of dnsperf saw. */
+export interface Load {
+  readonly sent: number;
+  readonly completed: number;
+  readonly lost: number;
+  readonly perSecond: number;
+  /** Average, milliseconds. */
+  readonly latencyMs: number;
+  /** CPU of the server under load, microseconds per completed query. */
+  readonly cpuMicros: number;
+  readonly rcodes: string;
+}
+
+export interface LoadOptions {
+  readonly port: number;
+  readonly file: string;
+  readonly seconds: number;
+  /** Queries per second at most; 0: as fast as replies come. */
+  readonly rate?: number;
+  readonly outstanding?: number;
+  readonly clients?: number;
+  readonly mode?: 'udp' | 'tcp';
+  readonly cpu?: number;
+}
+
+/** Loads a server on 127.0.0.1 with dnsperf and reads off its CPU time. */
+export function load(server: Child, options: LoadOptions): Load {
+  const { port, file, seconds, rate = 0, outstanding = 100, clients = 4, mode = 'udp', cpu = 1 } = options;
+  const words = ['-c', String(cpu), 'dnsperf', '-s', '127.0.0.1', '-p', String(port), '-d', file, '-l', String(seconds), '-q', String(outstanding), '-c', String(clients), '-T', '1', '-m', mode];
+  if (rate > 0) words.push('-Q', String(rate));
+  const before = server.cpuSeconds();
+  const { stdout, stderr, status } = spawnSync('taskset', words, { encoding: 'utf8' });
+  const cpuUsed = server.cpuSeconds() - before;
+  if (status !== 0) throw new Error(`dnsperf: ${stderr}${stdout}`);
+  const number = (pattern: RegExp): number => Number(pattern.exec(stdout)?.[1] ?? 'NaN');
+  const completed = number(/Queries completed:\s+(\d+)/);
+  return {
+    completed,
+    sent: number(/Queries sent:\s+(\d+)/),
+    lost: number(/Queries lost:\s+(\d+)/),
+    perSecond: number(/Queries per second:\s+([\d.]+)/),
+    latencyMs: number(/Average Latency \(s\):\s+([\d.]+)/) * 1000,
+    cpuMicros: (cpuUsed * 1e6) / completed,
+    rcodes: /Response codes:\s+(.*)/.exec(stdout)?.[1] ?? '',
+  };
+}
+
+/** The middle one of several runs, by `figure`. */
+export function median<T>(runs: readonly T[], figure: (run: T) => number): T {
+  return runs.toSorted((a, b) => figure(a) - figure(b))[Math.floor(runs.length / 2)]!;
+}

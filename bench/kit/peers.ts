@@ -1,0 +1,132 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { start, type Child } from './child.ts';
+
+export const smoke: boolean = process.env['BENCH_SMOKE'] === '1';
+/** Seconds of one run under load. */
+export const runSeconds: number = smoke ? 1 : 6;
+export const rounds: number = smoke ? 1 : 3;
+
+/** A folder that goes when the benchmark ends. */
+export function workFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'ndots-bench-'));
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+export function has(program: string): boolean {
+  return spawnSync('sh', ['-c', `command -v ${program} || ls /usr/sbin/${program}`], { stdio: 'ignore' }).status === 0;
+}
+
+/** Names the missing programs and ends the benchmark, visibly, without failing: figures need their peers. */
+export function need(...programs: readonly string[]): void {
+  const missing = programs.filter((program) => !has(program));
+  if (missing.length === 0) return;
+  console.log(`skipped: ${missing.join(', ')} not installed`);
+  process.exit(0);
+}
+
+export function versionOf(program: string, flag: string): string {
+  const { stdout, stderr } = spawnSync(program, [flag], { encoding: 'utf8' });
+  return `${stdout}${stderr}`.split('\n')[0]!.trim();
+}
+
+const home = fileURLToPath(new URL('../../', import.meta.url));
+
+/** ndots with a Corefile, one worker. */
+export function ndots(corefile: string, folder: string, options: { readonly cpu?: number; readonly words?: readonly string[]; readonly env?: NodeJS.ProcessEnv } = {}): Child {
+  const file = join(folder, `Corefile-${Math.round(performance.now() * 1000)}`);
+  writeFileSync(file, corefile);
+  return start('ndots', [join(home, 'bin/ndots'), 'serve', '-conf', file, '-workers', '1', ...(options.words ?? [])], options);
+}
+
+/** Unbound with one thread that serves `names` (A records) as local data, or forwards everything to `forwardTo`. */
+export function unbound(folder: string, port: number, names: ReadonlyMap<string, string>, options: { readonly cpu?: number; readonly forwardTo?: number } = {}): Child {
+  const file = join(folder, `unbound-${port}.conf`);
+  const data = [...names].map(([name, address]) => `  local-data: "${name} 30 IN A ${address}"`);
+  const zone = names.size > 0 ? ['  local-zone: "cluster.local." static', ...data] : [];
+  const forward = options.forwardTo === undefined ? [] : ['forward-zone:', '  name: "."', `  forward-addr: 127.0.0.1@${options.forwardTo}`];
+  const lines = ['server:', `  interface: 127.0.0.1@${port}`, '  num-threads: 1', '  do-daemonize: no', '  username: ""', '  chroot: ""', `  directory: "${folder}"`, '  pidfile: ""', '  use-syslog: no', '  verbosity: 0', '  do-not-query-localhost: no', '  module-config: "iterator"', '  access-control: 127.0.0.0/8 allow', '  so-rcvbuf: 4m', ...zone, ...forward, 'remote-control:', '  control-enable: no', ''];
+  writeFileSync(file, lines.join('\n'));
+  return start('unbound', ['/usr/sbin/unbound', '-d', '-c', file], options);
+}
+
+/** An Unbound that answers every name below `bench.` with one address: an upstream that costs little. */
+export function wildcardUpstream(folder: string, port: number, cpu: number): Child {
+  const file = join(folder, `upstream-${port}.conf`);
+  const lines = ['server:', `  interface: 127.0.0.1@${port}`, '  num-threads: 1', '  do-daemonize: no', '  username: ""', '  chroot: ""', `  directory: "${folder}"`, '  pidfile: ""', '  use-syslog: no', '  so-rcvbuf: 4m', '  access-control: 127.0.0.0/8 allow', '  local-zone: "bench." redirect', '  local-data: "bench. 60 IN A 192.0.2.1"', 'remote-control:', '  control-enable: no', ''];
+  writeFileSync(file, lines.join('\n'));
+  return start('upstream', ['/usr/sbin/unbound', '-d', '-c', file], { cpu });
+}
+
+/** BIND with one thread that forwards everything. */
+export function bindForwarder(folder: string, port: number, upstream: number, cpu: number): Child {
+  const file = join(folder, `named-${port}.conf`);
+  writeFileSync(file, `options { directory "${folder}"; listen-on port ${port} { 127.0.0.1; }; listen-on-v6 { none; }; recursion yes; allow-query { 127.0.0.0/8; }; forward only; forwarders { 127.0.0.1 port ${upstream}; }; dnssec-validation no; pid-file none; session-keyfile none; max-cache-size 64m; recursive-clients 10000; querylog no; };\ncontrols { };\n`);
+  return start('bind', ['/usr/sbin/named', '-g', '-n', '1', '-c', file], { cpu });
+}
+
+/** dnsdist as it comes: one UDP thread, no cache. */
+export function dnsdist(folder: string, port: number, upstream: number, cpu: number): Child {
+  const file = join(folder, `dnsdist-${port}.conf`);
+  writeFileSync(file, `setLocal("127.0.0.1:${port}")\nnewServer({address="127.0.0.1:${upstream}"})\nsetSecurityPollSuffix("")\n`);
+  return start('dnsdist', ['dnsdist', '--supervised', '--disable-syslog', '-C', file], { cpu });
+}
+
+/** Compiles a C program of this folder. */
+export function compile(source: string, folder: string): string {
+  const program = join(folder, source.replace('.c', ''));
+  const { status, stderr } = spawnSync('gcc', ['-O2', '-o', program, join(home, 'bench/peers', source)], { encoding: 'utf8' });
+  if (status !== 0) throw new Error(stderr);
+  return program;
+}
+
+/** Manifests of `count` services `svc-N.bench`, and what they answer. */
+export function services(folder: string, count: number): { readonly manifests: string; readonly names: ReadonlyMap<string, string> } {
+  const names = new Map<string, string>();
+  const documents: string[] = ['apiVersion: v1\nkind: Namespace\nmetadata: {name: bench}\n'];
+  for (let i = 0; i < count; i++) {
+    const address = `10.100.${i >> 8}.${i & 0xff}`;
+    names.set(`svc-${i}.bench.svc.cluster.local.`, address);
+    documents.push(`apiVersion: v1\nkind: Service\nmetadata: {name: svc-${i}, namespace: bench}\nspec:\n  clusterIP: ${address}\n  clusterIPs: [${address}]\n  ports: [{name: http, port: 80, protocol: TCP}]\n`);
+  }
+  const manifests = join(folder, 'manifests');
+  spawnSync('mkdir', ['-p', manifests]);
+  writeFileSync(join(manifests, 'services.yaml'), documents.join('---\n'));
+  return { manifests, names };
+}
+
+/** The kubeadm Corefile on loopback, objects from a folder. */
+export function kubeadmCorefile(port: number, manifests: string, extra = ''): string {
+  return `.:${port} {
+    bind 127.0.0.1
+    errors
+    health 127.0.0.1:${port + 1} {
+       lameduck 0s
+    }
+    ready 127.0.0.1:${port + 2}
+    kubernetes cluster.local in-addr.arpa ip6.arpa {
+       manifests ${manifests}
+       pods insecure
+       fallthrough in-addr.arpa ip6.arpa
+       ttl 30
+    }
+    prometheus 127.0.0.1:${port + 3}
+    forward . 127.0.0.1:${port + 9} {
+       max_concurrent 1000
+    }
+    cache 30
+    loop
+    reload
+    loadbalance
+    ${extra}
+}
+`;
+}
+
+export function ratio(a: number, b: number): string {
+  return (a / b).toFixed(2);
+}

@@ -1,0 +1,138 @@
+import { parseAddress, parseNet, printAddress, type Net } from '../../base/ip.ts';
+
+/**
+ * Hands out addresses of a range by name: the same name gets the same address in every run, whatever else is there,
+ * unless two names fall on the same one (then who came first keeps it while the process lives).
+ */
+export class Allotment {
+  readonly #net: Net;
+  /** How many addresses to choose from; of a huge range the first 2^24. */
+  readonly #size: number;
+  readonly #held = new Map<string, string>();
+  #next = new Map<string, string>();
+  #taken = new Set<string>();
+
+  /** @param range in CIDR form; throws a `RangeError` if it is none or holds less than 4 addresses. */
+  constructor(range: string) {
+    const net = parseNet(range);
+    if (net === null || net.bytes.length * 8 - net.bits < 2) {
+      throw new RangeError(`'${range}' is no range of addresses`);
+    }
+    this.#net = net;
+    this.#size = 2 ** Math.min(24, net.bytes.length * 8 - net.bits);
+  }
+
+  /** Begins a round: `fixed` are addresses that someone chose, which nobody else gets. */
+  begin(fixed: Iterable<string>): void {
+    const chosen = new Set(fixed);
+    this.#taken = new Set(chosen);
+    this.#next = new Map();
+    for (const [name, address] of this.#held) {
+      // Held addresses stay spoken for until the round is over, so that a newcomer does not take one.
+      if (chosen.has(address)) this.#held.delete(name);
+      else this.#taken.add(address);
+    }
+  }
+
+  /** Ends the round: names that did not ask again lose their address. */
+  end(): void {
+    this.#held.clear();
+    for (const [name, address] of this.#next) this.#held.set(name, address);
+  }
+
+  /** The address for `name`, or null if the range is used up. `place` counts from the range's beginning. */
+  take(name: string, place?: number): string | null {
+    const held = this.#next.get(name) ?? this.#held.get(name);
+    if (held !== undefined) {
+      this.#next.set(name, held);
+      return held;
+    }
+    // First and last are the net's own.
+    const usable = this.#size - 2;
+    const start = place === undefined ? hashOf(name) % usable : place - 1;
+    for (let step = 0; step < usable; step++) {
+      const offset = 1 + ((start + step) % usable);
+      if (offset !== place && reservedPlaces.includes(offset) && usable > 16) continue;
+      const address = this.#at(offset);
+      if (this.#taken.has(address)) continue;
+      this.#taken.add(address);
+      this.#next.set(name, address);
+      return address;
+    }
+    return null;
+  }
+
+  #at(offset: number): string {
+    const bytes = Uint8Array.from(this.#net.bytes);
+    maskHost(bytes, this.#net.bits);
+    return printAddress(plus(bytes, offset));
+  }
+}
+
+/** Where clusters by custom put the services `kubernetes` and `kube-dns`. */
+export const apiServerPlace = 1;
+export const dnsPlace = 10;
+const reservedPlaces = [apiServerPlace, dnsPlace];
+
+/**
+ * The addresses of a list such as `172.17.0.4-172.17.0.6, fd00::4`: addresses, first-last spans and CIDR ranges,
+ * at most 65 536; null if it is malformed.
+ */
+export function parseSpans(text: string): string[] | null {
+  const found: string[] = [];
+  for (const part of text.split(',').map((piece) => piece.trim())) {
+    const net = part.includes('/') ? parseNet(part) : null;
+    let first: Uint8Array | null;
+    let count: number;
+    if (part.includes('/')) {
+      if (net === null) return null;
+      first = Uint8Array.from(net.bytes);
+      maskHost(first, net.bits);
+      count = 2 ** (net.bytes.length * 8 - net.bits);
+    } else {
+      const [from, to = from] = part.split('-').map((end) => parseAddress(end.trim()));
+      if (!from || !to || from.length !== to.length) return null;
+      first = from;
+      count = distance(from, to) + 1;
+    }
+    if (!(count >= 1) || found.length + count > spanLimit) return null;
+    for (let i = 0; i < count; i++) found.push(printAddress(plus(first, i)));
+  }
+  return found;
+}
+
+const spanLimit = 65_536;
+
+function maskHost(bytes: Uint8Array, bits: number): void {
+  for (let bit = bits; bit < bytes.length * 8; bit++) bytes[bit >> 3]! &= ~(0x80 >> (bit & 7));
+}
+
+function plus(bytes: Uint8Array, offset: number): Uint8Array {
+  const sum = Uint8Array.from(bytes);
+  let carry = offset;
+  for (let i = sum.length - 1; i >= 0 && carry > 0; i--) {
+    const value = sum[i]! + carry;
+    sum[i] = value & 0xff;
+    carry = Math.floor(value / 256);
+  }
+  return sum;
+}
+
+/** How far `to` lies behind `from`; negative or infinite if they are not neighbours of a sort. */
+function distance(from: Uint8Array, to: Uint8Array): number {
+  let value = 0;
+  for (let i = 0; i < from.length; i++) value = value * 256 + (to[i]! - from[i]!);
+  return value;
+}
+
+/** FNV-1a with a final mix, so that names that differ in one digit do not lie side by side. */
+export function hashOf(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) {
+    hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  }
+  hash ^= hash >>> 16;
+  hash = Math.imul(hash, 0x85ebca6b);
+  hash ^= hash >>> 13;
+  return hash >>> 0;
+}

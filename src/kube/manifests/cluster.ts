@@ -1,0 +1,263 @@
+import { Problem } from '../../base/problem.ts';
+import type { EndpointSlice, Kind, KubeObject, Pod, Service } from '../objects.ts';
+import { child } from '../raw.ts';
+import type { Wanted } from '../source.ts';
+import { serviceNameLabel, trimEndpoints, trimServiceImport, trimService, trimSlice } from '../trim.ts';
+import { Allotment, apiServerPlace, dnsPlace } from './addresses.ts';
+import type { Manifest } from './manifest.ts';
+import { impliedNodes, impliedPods, statedPodIps, type ImpliedPod } from './pods.ts';
+import { parseSelector, type Selector } from './selector.ts';
+import { impliedSlices, statedFamilies } from './slices.ts';
+
+/** Where the folder's cluster takes addresses from; CIDR. */
+export interface ClusterRanges {
+  readonly services: string;
+  readonly servicesV6: string;
+  readonly pods: string;
+  readonly nodes: string;
+}
+
+/** What kubeadm and kind choose. */
+export const defaultRanges: ClusterRanges = {
+  services: '10.96.0.0/12',
+  servicesV6: 'fd00:10:96::/108',
+  pods: '10.244.0.0/16',
+  nodes: '172.18.0.0/16',
+};
+
+/** One object of the implied cluster, with the name it is kept under. */
+export interface Entry {
+  readonly namespace: string;
+  readonly name: string;
+  readonly objects: readonly KubeObject[];
+}
+
+/**
+ * The cluster that a set of manifests describes: what is written down, and what the controllers of a cluster would
+ * make of it (pods, endpoint slices, cluster addresses, namespaces). Keeps addresses from one `build` to the next.
+ */
+export class ImpliedCluster {
+  readonly #wanted: Wanted;
+  readonly #labels: Selector;
+  readonly #namespaceLabels: Selector;
+  readonly #services: Allotment;
+  readonly #servicesV6: Allotment;
+  readonly #pods: Allotment;
+  readonly #nodes: Allotment;
+
+  /** Throws a `Problem` for a malformed selector or range. */
+  constructor(wanted: Wanted, ranges: ClusterRanges) {
+    this.#wanted = wanted;
+    this.#labels = selector(wanted.labels);
+    this.#namespaceLabels = selector(wanted.namespaceLabels);
+    this.#services = allotment(ranges.services);
+    this.#servicesV6 = allotment(ranges.servicesV6);
+    this.#pods = allotment(ranges.pods);
+    this.#nodes = allotment(ranges.nodes);
+  }
+
+  /** Everything of the wanted kinds. The first of two objects of one name counts; the other is a problem. */
+  build(all: readonly Manifest[]): {
+    readonly entries: ReadonlyMap<Kind, readonly Entry[]>;
+    readonly problems: readonly Problem[];
+  } {
+    const problems: Problem[] = [];
+    const manifests = withoutDoubles(all, problems);
+    const entries = new Map<Kind, readonly Entry[]>();
+    const { endpoints, pods, multicluster } = this.#wanted;
+    const implied = this.#impliedPods(manifests);
+    entries.set('Namespace', this.#namespaceEntries(manifests));
+    entries.set('Service', this.#serviceEntries(manifests, problems));
+    if (endpoints || multicluster) entries.set('EndpointSlice', this.#sliceEntries(manifests, implied));
+    if (pods) entries.set('Pod', this.#podEntries(implied));
+    if (multicluster) {
+      entries.set(
+        'ServiceImport',
+        ofKind(manifests, 'ServiceImport').map((one) => entry(one, trimServiceImport(one.raw))),
+      );
+    }
+    return { entries, problems };
+  }
+
+  #impliedPods(manifests: readonly Manifest[]): ImpliedPod[] {
+    const nodes = impliedNodes(manifests);
+    this.#pods.begin(statedPodIps(manifests));
+    this.#nodes.begin(nodes.flatMap((node) => node.ips));
+    const pods = impliedPods(manifests, nodes, this.#pods, this.#nodes);
+    this.#pods.end();
+    this.#nodes.end();
+    return pods;
+  }
+
+  #namespaceEntries(manifests: readonly Manifest[]): Entry[] {
+    const written = ofKind(manifests, 'Namespace');
+    const labels = new Map(written.map((one) => [one.name, one.labels]));
+    const names = new Set(['default', ...written.map((one) => one.name)]);
+    for (const { namespace } of manifests) if (namespace !== '') names.add(namespace);
+    return [...names]
+      .filter((name) =>
+        this.#namespaceLabels({ 'kubernetes.io/metadata.name': name, ...labels.get(name) }),
+      )
+      .map((name) => ({ namespace: '', name, objects: [{ kind: 'Namespace', name }] }));
+  }
+
+  #serviceEntries(manifests: readonly Manifest[], problems: Problem[]): Entry[] {
+    const services = ofKind(manifests, 'Service');
+    const owners = new Map<string, Manifest>();
+    for (const service of services) {
+      for (const ip of trimService(service.raw)[0].clusterIPs) {
+        const owner = owners.get(ip);
+        if (ip === 'None') continue;
+        if (owner === undefined) owners.set(ip, service);
+        else problems.push(takenProblem(ip, service, owner));
+      }
+    }
+    this.#services.begin(owners.keys());
+    this.#servicesV6.begin(owners.keys());
+    const entries: Entry[] = [];
+    for (const service of services) {
+      const trimmed = this.#withAddresses(service, trimService(service.raw)[0]);
+      if (this.#labels(service.labels)) entries.push(entry(service, [trimmed]));
+    }
+    this.#services.end();
+    this.#servicesV6.end();
+    return entries;
+  }
+
+  #withAddresses(manifest: Manifest, service: Service): Service {
+    if (service.type === 'ExternalName' || service.clusterIPs.length > 0) return service;
+    const spec = child(manifest.raw, 'spec');
+    const key = `${service.namespace}/${service.name}`;
+    const clusterIPs = (statedFamilies(spec) ?? ['IPv4'])
+      .map((family) => {
+        const range = family === 'IPv4' ? this.#services : this.#servicesV6;
+        return range.take(key, customaryPlace(key));
+      })
+      .filter((ip) => ip !== null);
+    return { ...service, clusterIPs };
+  }
+
+  #sliceEntries(manifests: readonly Manifest[], pods: readonly ImpliedPod[]): Entry[] {
+    const keep = { zones: this.#wanted.zones, podLabels: false };
+    const entries: Entry[] = [];
+    const served = new Set<string>();
+    const add = (manifest: Manifest, slices: readonly EndpointSlice[]): void => {
+      if (!this.#labels(manifest.labels)) return;
+      const kept = slices.filter((slice) => this.#wanted.endpoints || slice.importedService);
+      if (kept.length > 0) entries.push(entry(manifest, kept));
+    };
+    for (const manifest of ofKind(manifests, 'EndpointSlice')) {
+      served.add(`${manifest.namespace}/${manifest.labels[serviceNameLabel] ?? ''}`);
+      add(manifest, trimSlice(manifest.raw, keep));
+    }
+    // An export of a live cluster holds both forms of the same endpoints.
+    for (const manifest of ofKind(manifests, 'Endpoints')) {
+      const key = `${manifest.namespace}/${manifest.name}`;
+      if (served.has(key)) continue;
+      served.add(key);
+      add(manifest, trimEndpoints(manifest.raw));
+    }
+    const nodes = impliedNodes(manifests);
+    for (const service of ofKind(manifests, 'Service')) {
+      if (served.has(`${service.namespace}/${service.name}`)) continue;
+      for (const slice of impliedSlices(service, pods, nodes)) {
+        const zoned = keep.zones ? slice : withoutZones(slice);
+        add({ ...service, name: slice.name }, [zoned]);
+      }
+    }
+    return entries;
+  }
+
+  #podEntries(pods: readonly ImpliedPod[]): Entry[] {
+    return pods
+      .filter((pod) => !['Succeeded', 'Failed', 'Unknown'].includes(pod.phase))
+      .filter((pod) => this.#labels(pod.labels))
+      .map((pod) => {
+        const object: Pod = {
+          kind: 'Pod',
+          namespace: pod.namespace,
+          name: pod.name,
+          ips: pod.ips,
+          phase: pod.phase,
+          hostNetwork: pod.hostNetwork,
+          terminating: pod.terminating,
+          ...(this.#wanted.podLabels ? { labels: pod.labels } : {}),
+        };
+        return { namespace: pod.namespace, name: pod.name, objects: [object] };
+      });
+  }
+}
+
+function withoutDoubles(all: readonly Manifest[], problems: Problem[]): Manifest[] {
+  const seen = new Map<string, Manifest>();
+  for (const manifest of all) {
+    const key = `${manifest.kind}/${manifest.namespace}/${manifest.name}`;
+    const first = seen.get(key);
+    if (first === undefined) {
+      seen.set(key, manifest);
+      continue;
+    }
+    problems.push(
+      new Problem({
+        code: 'manifest-twice',
+        text: `${manifest.kind} ${named(manifest)} is there already`,
+        place: manifest.place,
+        hint: `the first one is at ${first.place.file}:${first.place.line}, and counts`,
+      }),
+    );
+  }
+  return [...seen.values()];
+}
+
+function takenProblem(ip: string, service: Manifest, owner: Manifest): Problem {
+  return new Problem({
+    code: 'cluster-ip-twice',
+    text: `service ${named(service)} has the address ${ip} of service ${named(owner)}`,
+    place: service.place,
+    hint: `the other one is at ${owner.place.file}:${owner.place.line}; both are served`,
+  });
+}
+
+function named(manifest: Manifest): string {
+  return manifest.namespace === '' ? manifest.name : `${manifest.namespace}/${manifest.name}`;
+}
+
+function ofKind(manifests: readonly Manifest[], kind: Manifest['kind']): Manifest[] {
+  return manifests.filter((manifest) => manifest.kind === kind);
+}
+
+function entry(manifest: Manifest, objects: readonly KubeObject[]): Entry {
+  return { namespace: manifest.namespace, name: manifest.name, objects };
+}
+
+function withoutZones(slice: EndpointSlice): EndpointSlice {
+  return { ...slice, endpoints: slice.endpoints.map((endpoint) => ({ ...endpoint, zone: '' })) };
+}
+
+function customaryPlace(key: string): number | undefined {
+  if (key === 'default/kubernetes') return apiServerPlace;
+  return key === 'kube-system/kube-dns' ? dnsPlace : undefined;
+}
+
+function selector(words: string): Selector {
+  const parsed = parseSelector(words);
+  if (parsed !== null) return parsed;
+  throw new Problem({
+    code: 'bad-selector',
+    text: `'${words}' is no label selector`,
+    remedy: 'write it like app=web,tier in (front,back),!internal',
+  });
+}
+
+function allotment(range: string): Allotment {
+  try {
+    return new Allotment(range);
+  } catch (error) {
+    throw new Problem({
+      code: 'bad-range',
+      text: (error as Error).message,
+      remedy: 'write it like 10.96.0.0/12',
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,305 @@
+import { isIP } from 'node:net';
+import { nearest, Problem, type Place } from '../../base/problem.ts';
+import { child, children, isRaw, list, text, textMap, type Raw } from '../raw.ts';
+import { parseYaml, type YamlDocument } from '../yaml-document.ts';
+import { parseSpans } from './addresses.ts';
+
+/** One object of a manifest file, checked as far as DNS depends on it. */
+export interface Manifest {
+  readonly kind: ManifestKind;
+  /** `''` for what lies in no namespace. */
+  readonly namespace: string;
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+  readonly raw: Raw;
+  readonly place: Place;
+}
+
+export type ManifestKind =
+  | 'Service'
+  | 'EndpointSlice'
+  | 'Endpoints'
+  | 'Pod'
+  | 'Namespace'
+  | 'Node'
+  | 'ServiceImport'
+  | WorkloadKind;
+export type WorkloadKind =
+  | 'Deployment'
+  | 'StatefulSet'
+  | 'DaemonSet'
+  | 'ReplicaSet'
+  | 'ReplicationController';
+
+/** Addresses for the pods of a workload, in order, or for one pod: `172.17.0.4-172.17.0.6`. */
+export const podIpsAnnotation = 'ndots.dev/pod-ips';
+/** `"false"`: the pod, or the pods of this workload, are not ready. */
+export const readyAnnotation = 'ndots.dev/ready';
+
+/** More replicas than this are a slip of the finger. */
+const mostReplicas = 10_000;
+
+type Path = readonly (string | number)[];
+
+const shapes: Readonly<Record<ManifestKind, (check: Check) => void>> = {
+  Service: checkService,
+  EndpointSlice: checkSlice,
+  Endpoints: checkEndpoints,
+  Pod: checkPod,
+  Namespace: () => {},
+  Node: () => {},
+  ServiceImport: (check) => check.addresses(['spec', 'ips'], []),
+  Deployment: checkWorkload,
+  StatefulSet: checkWorkload,
+  DaemonSet: checkWorkload,
+  ReplicaSet: checkWorkload,
+  ReplicationController: checkWorkload,
+};
+const withoutNamespace: ReadonlySet<string> = new Set(['Namespace', 'Node']);
+
+/** The objects of one file. Kinds that say nothing about DNS are left out; faulty objects become problems. */
+export function readManifests(
+  content: string,
+  file: string,
+): { readonly manifests: readonly Manifest[]; readonly problems: readonly Problem[] } {
+  const { documents, problems: found } = parseYaml(content, file);
+  const problems = [...found];
+  const manifests: Manifest[] = [];
+  for (const document of documents) readValue(document, document.value, [], manifests, problems);
+  return { manifests, problems };
+}
+
+function readValue(
+  document: YamlDocument,
+  value: unknown,
+  path: Path,
+  manifests: Manifest[],
+  problems: Problem[],
+): void {
+  if (value === null || value === undefined) return;
+  if (!isRaw(value)) {
+    problems.push(
+      new Problem({
+        code: 'manifest-shape',
+        text: `a Kubernetes object was expected, this is ${describe(value)}`,
+        place: document.place(path),
+      }),
+    );
+    return;
+  }
+  const kind = text(value, 'kind');
+  // List, and also ServiceList and its like, as `kubectl get -o yaml` prints them.
+  if (/List$/.test(kind) && Array.isArray(value['items'])) {
+    value['items'].forEach((item: unknown, index) => {
+      readValue(document, item, [...path, 'items', index], manifests, problems);
+    });
+    return;
+  }
+  if (!Object.hasOwn(shapes, kind)) return;
+  const check = new Check(document, value, path);
+  const manifest = check.manifest(kind as ManifestKind);
+  shapes[kind as ManifestKind](check);
+  if (check.problems.length > 0) problems.push(...check.problems);
+  else if (manifest !== null) manifests.push(manifest);
+}
+
+/** Looks at one object and remembers what is wrong, each with its place. */
+class Check {
+  readonly problems: Problem[] = [];
+  readonly raw: Raw;
+  readonly #document: YamlDocument;
+  readonly #path: Path;
+
+  constructor(document: YamlDocument, raw: Raw, path: Path) {
+    this.#document = document;
+    this.raw = raw;
+    this.#path = path;
+  }
+
+  manifest(kind: ManifestKind): Manifest | null {
+    const metadata = child(this.raw, 'metadata');
+    const name = metadata['name'];
+    const namespace = metadata['namespace'] ?? 'default';
+    if (typeof name !== 'string' || name === '') {
+      this.fault(
+        'name' in metadata ? ['metadata', 'name'] : ['metadata'],
+        name === undefined ? `this ${kind} has no metadata.name` : `metadata.name must be a text`,
+      );
+      return null;
+    }
+    if (!isName(name)) this.fault(['metadata', 'name'], `'${name}' can be no name of an object`);
+    if (typeof namespace !== 'string' || !isName(namespace)) {
+      this.fault(['metadata', 'namespace'], `'${String(namespace)}' can be no namespace`);
+      return null;
+    }
+    const own = withoutNamespace.has(kind) ? '' : namespace;
+    const annotations = textMap(metadata, 'annotations');
+    const spans = annotations[podIpsAnnotation];
+    if (spans !== undefined && parseSpans(spans) === null) {
+      this.fault(
+        ['metadata', 'annotations', podIpsAnnotation],
+        `'${spans}' is no list of addresses`,
+        'write it like 172.17.0.4-172.17.0.6, 10.1.2.3 or 10.1.0.0/28',
+      );
+    }
+    return {
+      kind,
+      namespace: own,
+      name,
+      labels: textMap(metadata, 'labels'),
+      annotations,
+      raw: { ...this.raw, metadata: { ...metadata, namespace: own } },
+      place: this.#document.place(this.#path),
+    };
+  }
+
+  fault(path: Path, what: string, remedy?: string): void {
+    this.problems.push(
+      new Problem({
+        code: 'manifest-shape',
+        text: what,
+        place: this.#document.place([...this.#path, ...path]),
+        remedy,
+      }),
+    );
+  }
+
+  /** A list of addresses, or of the words in `others`. */
+  addresses(path: Path, others: readonly string[]): void {
+    const holder = descend(this.raw, path.slice(0, -1));
+    const value = holder[String(path.at(-1))];
+    if (value === undefined || value === null) return;
+    if (!Array.isArray(value)) {
+      this.fault(path, `${path.join('.')} must be a list, this is ${describe(value)}`);
+      return;
+    }
+    value.forEach((entry: unknown, index) => this.address(entry, [...path, index], others));
+  }
+
+  address(value: unknown, path: Path, others: readonly string[]): void {
+    if (value === undefined || value === null || value === '') return;
+    if (typeof value === 'string' && (isIP(value) !== 0 || others.includes(value))) return;
+    this.fault(path, `'${String(value)}' is no address`);
+  }
+
+  ports(path: Path, holder: Raw): void {
+    const value = holder['ports'];
+    if (value === undefined || value === null) return;
+    if (!Array.isArray(value)) {
+      this.fault(path, `ports must be a list, this is ${describe(value)}`);
+      return;
+    }
+    value.forEach((entry: unknown, index) => {
+      if (!isRaw(entry)) {
+        this.fault([...path, index], `a port must be an object, this is ${describe(entry)}`);
+        return;
+      }
+      const { port, protocol, name } = entry;
+      if (port !== undefined && port !== null && !isPort(port)) {
+        this.fault([...path, index, 'port'], `'${String(port)}' is no port`);
+      }
+      if (protocol !== undefined && !protocols.includes(String(protocol))) {
+        this.fault(
+          [...path, index, 'protocol'],
+          `'${String(protocol)}' is no protocol of a service`,
+          `one of ${protocols.join(', ')}`,
+        );
+      }
+      if (name !== undefined && typeof name !== 'string') {
+        this.fault([...path, index, 'name'], `the name of a port must be a text: put it in quotes`);
+      }
+    });
+  }
+}
+
+const protocols = ['TCP', 'UDP', 'SCTP'];
+const serviceTypes = ['ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName'];
+
+function checkService(check: Check): void {
+  const spec = child(check.raw, 'spec');
+  const type = spec['type'];
+  if (type !== undefined && !serviceTypes.includes(String(type))) {
+    const meant = nearest(String(type), serviceTypes);
+    check.fault(
+      ['spec', 'type'],
+      `'${String(type)}' is no type of a service`,
+      meant === null ? `one of ${serviceTypes.join(', ')}` : `did you mean ${meant}?`,
+    );
+  }
+  if (type === 'ExternalName' && text(spec, 'externalName') === '') {
+    check.fault(['spec'], 'an ExternalName service needs spec.externalName');
+  }
+  check.address(spec['clusterIP'], ['spec', 'clusterIP'], ['None']);
+  check.addresses(['spec', 'clusterIPs'], ['None']);
+  check.addresses(['spec', 'externalIPs'], []);
+  check.ports(['spec', 'ports'], spec);
+}
+
+function checkSlice(check: Check): void {
+  const endpoints = check.raw['endpoints'];
+  if (endpoints !== undefined && endpoints !== null && !Array.isArray(endpoints)) {
+    check.fault(['endpoints'], `endpoints must be a list, this is ${describe(endpoints)}`);
+  }
+  const named = text(check.raw, 'addressType') === 'FQDN';
+  children(check.raw, 'endpoints').forEach((endpoint, index) => {
+    if (named) return;
+    list(endpoint, 'addresses').forEach((address, place) => {
+      check.address(address, ['endpoints', index, 'addresses', place], []);
+    });
+  });
+  check.ports(['ports'], check.raw);
+}
+
+function checkEndpoints(check: Check): void {
+  children(check.raw, 'subsets').forEach((subset, index) => {
+    for (const key of ['addresses', 'notReadyAddresses']) {
+      children(subset, key).forEach((address, place) => {
+        check.address(address['ip'], ['subsets', index, key, place, 'ip'], []);
+      });
+    }
+    check.ports(['subsets', index, 'ports'], subset);
+  });
+}
+
+function checkPod(check: Check): void {
+  const status = child(check.raw, 'status');
+  check.address(status['podIP'], ['status', 'podIP'], []);
+  children(status, 'podIPs').forEach((entry, index) => {
+    check.address(entry['ip'], ['status', 'podIPs', index, 'ip'], []);
+  });
+}
+
+function checkWorkload(check: Check): void {
+  const spec = child(check.raw, 'spec');
+  const { replicas } = spec;
+  const counts = typeof replicas === 'number' && Number.isInteger(replicas) && replicas >= 0;
+  if (replicas !== undefined && replicas !== null && !(counts && replicas <= mostReplicas)) {
+    check.fault(
+      ['spec', 'replicas'],
+      `'${String(replicas)}' is no number of replicas`,
+      `a whole number from 0 to ${mostReplicas}`,
+    );
+  }
+  if (!isRaw(spec['template'])) check.fault(['spec'], 'spec.template is missing');
+}
+
+function descend(raw: Raw, path: Path): Raw {
+  let at = raw;
+  for (const key of path) at = child(at, String(key));
+  return at;
+}
+
+function isPort(value: unknown): boolean {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 65_535;
+}
+
+/** A DNS subdomain, as the API demands of names (RFC 1123). */
+function isName(value: string): boolean {
+  return value.length <= 253 && /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(value);
+}
+
+function describe(value: unknown): string {
+  if (Array.isArray(value)) return 'a list';
+  return isRaw(value) ? 'an object' : `the value '${String(value)}'`;
+}

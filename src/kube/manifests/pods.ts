@@ -1,0 +1,233 @@
+import { asRaw, child, children, text, textMap, texts, type Raw } from '../raw.ts';
+import { hashOf, parseSpans, type Allotment } from './addresses.ts';
+import { podIpsAnnotation, readyAnnotation, type Manifest, type WorkloadKind } from './manifest.ts';
+
+/** A pod as the folder implies it: written down itself, or made from its workload. */
+export interface ImpliedPod {
+  readonly namespace: string;
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly ips: readonly string[];
+  readonly phase: string;
+  readonly ready: boolean;
+  readonly hostNetwork: boolean;
+  readonly terminating: boolean;
+  readonly hostname: string;
+  readonly subdomain: string;
+  readonly nodeName: string;
+  readonly ports: readonly ContainerPort[];
+}
+
+export interface ContainerPort {
+  readonly name: string;
+  readonly port: number;
+  readonly protocol: string;
+}
+
+/** A node the folder describes. */
+export interface ImpliedNode {
+  readonly name: string;
+  readonly zone: string;
+  readonly ips: readonly string[];
+}
+
+const workloadKinds: ReadonlySet<string> = new Set<WorkloadKind>([
+  'Deployment',
+  'StatefulSet',
+  'DaemonSet',
+  'ReplicaSet',
+  'ReplicationController',
+]);
+
+export function impliedNodes(manifests: readonly Manifest[]): ImpliedNode[] {
+  return manifests
+    .filter((manifest) => manifest.kind === 'Node')
+    .map(({ name, labels, raw }) => ({
+      name,
+      zone:
+        labels['topology.kubernetes.io/zone'] ??
+        labels['failure-domain.beta.kubernetes.io/zone'] ??
+        '',
+      ips: children(child(raw, 'status'), 'addresses')
+        .filter((address) => text(address, 'type') === 'InternalIP')
+        .map((address) => text(address, 'address')),
+    }));
+}
+
+/** Addresses that manifests state themselves, which nothing else may get. */
+export function statedPodIps(manifests: readonly Manifest[]): string[] {
+  const found: string[] = [];
+  for (const manifest of manifests) {
+    found.push(...(parseSpans(manifest.annotations[podIpsAnnotation] ?? '') ?? []));
+    if (manifest.kind === 'Pod') found.push(...statusIps(manifest.raw));
+    if (workloadKinds.has(manifest.kind)) {
+      const template = child(child(manifest.raw, 'spec'), 'template');
+      found.push(...(parseSpans(annotationsOf(template)[podIpsAnnotation] ?? '') ?? []));
+    }
+  }
+  return found;
+}
+
+/** Every pod of the folder: the written ones, and those of workloads that have none written. */
+export function impliedPods(
+  manifests: readonly Manifest[],
+  nodes: readonly ImpliedNode[],
+  podIps: Allotment,
+  nodeIps: Allotment,
+): ImpliedPod[] {
+  const written = manifests.filter((manifest) => manifest.kind === 'Pod');
+  const pods = written.map((manifest) =>
+    makePod({
+      namespace: manifest.namespace,
+      name: manifest.name,
+      labels: manifest.labels,
+      annotations: manifest.annotations,
+      spec: child(manifest.raw, 'spec'),
+      raw: manifest.raw,
+      stated: parseSpans(manifest.annotations[podIpsAnnotation] ?? '') ?? [],
+    }),
+  );
+  for (const workload of manifests) {
+    if (!workloadKinds.has(workload.kind)) continue;
+    if (hasOwnChildren(workload, manifests)) continue;
+    pods.push(...podsOf(workload));
+  }
+  return pods;
+
+  function podsOf(workload: Manifest): ImpliedPod[] {
+    const spec = child(workload.raw, 'spec');
+    const template = child(spec, 'template');
+    const podSpec = child(template, 'spec');
+    const templateAnnotations = annotationsOf(template);
+    const spans = workload.annotations[podIpsAnnotation] ?? templateAnnotations[podIpsAnnotation];
+    const byFamily = families(parseSpans(spans ?? '') ?? []);
+    const stateful = workload.kind === 'StatefulSet';
+    return podNames(workload, spec).map((name, index) =>
+      makePod({
+        namespace: workload.namespace,
+        name,
+        labels: textMap(child(template, 'metadata'), 'labels'),
+        annotations: { ...templateAnnotations, ...workload.annotations },
+        spec: stateful
+          ? { ...podSpec, hostname: name, subdomain: text(spec, 'serviceName') }
+          : podSpec,
+        raw: {},
+        stated: byFamily.map((family) => family[index]).filter((ip) => ip !== undefined),
+      }),
+    );
+  }
+
+  function makePod(parts: {
+    namespace: string;
+    name: string;
+    labels: Readonly<Record<string, string>>;
+    annotations: Readonly<Record<string, string>>;
+    spec: Raw;
+    raw: Raw;
+    stated: readonly string[];
+  }): ImpliedPod {
+    const { namespace, name, spec, raw } = parts;
+    const status = child(raw, 'status');
+    const phase = text(status, 'phase') || 'Running';
+    const hostNetwork = spec['hostNetwork'] === true;
+    const key = `${namespace}/${name}`;
+    const nodeName = text(spec, 'nodeName') || (nodes[hashOf(key) % nodes.length]?.name ?? 'node-1');
+    const own = (): readonly string[] => {
+      if (!hostNetwork) return [podIps.take(key)].filter((ip) => ip !== null);
+      const stated = nodes.find((node) => node.name === nodeName)?.ips ?? [];
+      return stated.length > 0 ? stated : [nodeIps.take(nodeName)].filter((ip) => ip !== null);
+    };
+    const known = parts.stated.length > 0 ? parts.stated : statusIps(raw);
+    return {
+      namespace,
+      name,
+      labels: parts.labels,
+      // A pod that a live cluster printed as pending really has no address yet.
+      ips: known.length > 0 ? known : phase === 'Running' ? own() : [],
+      phase,
+      ready: parts.annotations[readyAnnotation] !== 'false' && isReady(status),
+      hostNetwork,
+      terminating: text(child(raw, 'metadata'), 'deletionTimestamp') !== '',
+      hostname: text(spec, 'hostname'),
+      subdomain: text(spec, 'subdomain'),
+      nodeName,
+      ports: containerPorts(spec),
+    };
+  }
+}
+
+/** As a controller would name them, but the same in every run. */
+function podNames(workload: Manifest, spec: Raw): string[] {
+  const { kind, name, namespace } = workload;
+  const stated = spec['replicas'];
+  const count = kind === 'DaemonSet' ? 1 : typeof stated === 'number' ? stated : 1;
+  const first = child(spec, 'ordinals')['start'];
+  return Array.from({ length: count }, (_, index) => {
+    if (kind === 'StatefulSet') return `${name}-${(typeof first === 'number' ? first : 0) + index}`;
+    const own = suffix(`${namespace}/${name}/${index}`, 5);
+    return kind === 'Deployment'
+      ? `${name}-${suffix(`${namespace}/${name}`, 10)}-${own}`
+      : `${name}-${own}`;
+  });
+}
+
+/** The letters Kubernetes makes suffixes of: no vowels, so no words. */
+const suffixLetters = 'bcdfghjklmnpqrstvwxz2456789';
+
+export function suffix(seed: string, length: number): string {
+  let letters = '';
+  for (let i = 0; i < length; i++) {
+    letters += suffixLetters[hashOf(`${seed}#${i}`) % suffixLetters.length];
+  }
+  return letters;
+}
+
+/** Whether the folder (an export of a live cluster, say) holds the workload's pods or replica sets themselves. */
+function hasOwnChildren(workload: Manifest, manifests: readonly Manifest[]): boolean {
+  return manifests.some(
+    (manifest) =>
+      manifest.namespace === workload.namespace &&
+      (manifest.kind === 'Pod' || manifest.kind === 'ReplicaSet') &&
+      children(child(manifest.raw, 'metadata'), 'ownerReferences').some(
+        (owner) => text(owner, 'kind') === workload.kind && text(owner, 'name') === workload.name,
+      ),
+  );
+}
+
+function containerPorts(spec: Raw): ContainerPort[] {
+  return [...children(spec, 'containers'), ...sidecars(spec)].flatMap((container) =>
+    children(container, 'ports').map((port) => ({
+      name: text(port, 'name'),
+      port: Number(asRaw(port)['containerPort']) || 0,
+      protocol: text(port, 'protocol') || 'TCP',
+    })),
+  );
+}
+
+/** Init containers that keep running. */
+function sidecars(spec: Raw): Raw[] {
+  return children(spec, 'initContainers').filter(
+    (container) => text(container, 'restartPolicy') === 'Always',
+  );
+}
+
+function isReady(status: Raw): boolean {
+  const condition = children(status, 'conditions').find((entry) => text(entry, 'type') === 'Ready');
+  return condition === undefined || text(condition, 'status') === 'True';
+}
+
+function statusIps(raw: Raw): string[] {
+  const status = child(raw, 'status');
+  const many = children(status, 'podIPs').flatMap((entry) => texts({ ip: [entry['ip']] }, 'ip'));
+  const one = text(status, 'podIP');
+  return many.length > 0 ? many : one === '' ? [] : [one];
+}
+
+function annotationsOf(template: Raw): Record<string, string> {
+  return textMap(child(template, 'metadata'), 'annotations');
+}
+
+/** IPv4 and IPv6 apart; each pod gets one of either. */
+function families(ips: readonly string[]): string[][] {
+  return [ips.filter((ip) => !ip.includes(':')), ips.filter((ip) => ip.includes(':'))];
+}

@@ -1,0 +1,91 @@
+import type { Endpoint, EndpointSlice, ServicePort } from '../objects.ts';
+import { child, children, text, textMap, texts, type Raw } from '../raw.ts';
+import type { Manifest } from './manifest.ts';
+import { suffix, type ImpliedNode, type ImpliedPod } from './pods.ts';
+import { matchesPairs } from './selector.ts';
+
+/**
+ * What the endpoint slice controller would make of a service with a selector: one slice per address family and set
+ * of port numbers (pods may give one port name different numbers).
+ */
+export function impliedSlices(
+  service: Manifest,
+  pods: readonly ImpliedPod[],
+  nodes: readonly ImpliedNode[],
+): EndpointSlice[] {
+  const spec = child(service.raw, 'spec');
+  const selector = textMap(spec, 'selector');
+  if (text(spec, 'type') === 'ExternalName') return [];
+  const unready = spec['publishNotReadyAddresses'] === true;
+  const chosen = pods.filter(
+    (pod) =>
+      pod.namespace === service.namespace &&
+      matchesPairs(selector, pod.labels) &&
+      pod.phase !== 'Succeeded' &&
+      pod.phase !== 'Failed',
+  );
+  const families = statedFamilies(spec) ?? [
+    chosen.length > 0 && chosen.every((pod) => pod.ips.every((ip) => ip.includes(':')))
+      ? 'IPv6'
+      : 'IPv4',
+  ];
+  const groups = new Map<string, { ports: ServicePort[]; endpoints: Endpoint[] }>();
+  for (const pod of chosen) {
+    const ports = targetPorts(spec, pod);
+    for (const family of families) {
+      const addresses = pod.ips
+        .filter((ip) => ip.includes(':') === (family === 'IPv6'))
+        // A slice's endpoint holds one address.
+        .slice(0, 1);
+      if (addresses.length === 0) continue;
+      const key = JSON.stringify([family, ports]);
+      let group = groups.get(key);
+      if (group === undefined) groups.set(key, (group = { ports, endpoints: [] }));
+      group.endpoints.push({
+        addresses,
+        ready: unready || (pod.ready && !pod.terminating && pod.phase === 'Running'),
+        hostname: pod.subdomain === service.name ? pod.hostname : '',
+        nodeName: pod.nodeName,
+        pod: pod.name,
+        zone: nodes.find((node) => node.name === pod.nodeName)?.zone ?? '',
+      });
+    }
+  }
+  return [...groups].map(([key, { ports, endpoints }]) => ({
+    kind: 'EndpointSlice',
+    namespace: service.namespace,
+    name: `${service.name}-${suffix(`${service.namespace}/${service.name}/${key}`, 5)}`,
+    service: service.name,
+    ports,
+    endpoints,
+    triggeredAt: 0,
+  }));
+}
+
+export type Family = 'IPv4' | 'IPv6';
+
+/** The address families a service asks for, first one first; null if it leaves the choice open. */
+export function statedFamilies(spec: Raw): Family[] | null {
+  const stated = texts(spec, 'ipFamilies').filter((word) => word === 'IPv4' || word === 'IPv6');
+  if (stated.length > 0) return stated;
+  const ips = [...texts(spec, 'clusterIPs'), text(spec, 'clusterIP')].filter(
+    (ip) => ip !== '' && ip !== 'None',
+  );
+  if (ips.length > 0) return [...new Set(ips.map((ip) => (ip.includes(':') ? 'IPv6' : 'IPv4')))];
+  return text(spec, 'ipFamilyPolicy').endsWith('DualStack') ? ['IPv4', 'IPv6'] : null;
+}
+
+/** The service's ports as this pod has them; a port name that no container has is left out. */
+function targetPorts(spec: Raw, pod: ImpliedPod): ServicePort[] {
+  const found: ServicePort[] = [];
+  for (const entry of children(spec, 'ports')) {
+    const protocol = text(entry, 'protocol') || 'TCP';
+    const target = entry['targetPort'] ?? entry['port'];
+    const port =
+      typeof target === 'number'
+        ? target
+        : pod.ports.find((one) => one.name === target && one.protocol === protocol)?.port;
+    if (port !== undefined) found.push({ name: text(entry, 'name'), protocol, port });
+  }
+  return found;
+}

@@ -1,0 +1,277 @@
+import { sleep } from '../../base/clock.ts';
+import { isLater, type Maybe } from '../../base/maybe.ts';
+import { definePlugin, type Next, type Plugin, type Site } from '../../server/plugin.ts';
+import { EDE, FLAG, RCODE } from '../../wire/iana.ts';
+import type { Query } from '../../wire/query.ts';
+import { failure, type ExtendedError, type Reply } from '../../wire/reply.ts';
+import { Filling } from './filling.ts';
+import { Flights, type Flight } from './flights.ts';
+import { readOptions, syntax, type CacheOptions, type StaleOptions } from './options.ts';
+import { Store } from './store.ts';
+import { Tallies, type Tally } from './tally.ts';
+import { ZoneSet } from './zone-set.ts';
+
+/** How long an NXDOMAIN waits for the other type of the same name that was asked at the same time. */
+const PAIR_WAIT_MS = 100;
+/** Background refreshes at a time. */
+const REFRESHES_MAX = 1000;
+
+const staleAnswer: readonly ExtendedError[] = [{ code: EDE.STALE_ANSWER, text: '' }];
+const staleNxdomain: readonly ExtendedError[] = [{ code: EDE.STALE_NXDOMAIN, text: '' }];
+
+/** Keeps replies and answers from memory as long as their TTL lasts (reference: section 5; see cache.md). */
+export const cache: Plugin = definePlugin({
+  syntax,
+  setup: (said, site, next) => new Cache(readOptions(said), site, next).link,
+});
+
+class Cache {
+  readonly link: Next;
+  readonly #options: CacheOptions;
+  readonly #site: Site;
+  readonly #next: Next;
+  readonly #store: Store;
+  readonly #filling: Filling;
+  readonly #tallies: Tallies;
+  readonly #flights = new Flights();
+  #refreshes = 0;
+
+  constructor(options: CacheOptions, site: Site, next: Next) {
+    const { success, denial, maxBytes, stale, preferPositive, prefetch, disable } = options;
+    const { clock, random } = site;
+    this.#options = options;
+    this.#site = site;
+    this.#next = next;
+    this.#store = new Store({
+      capacities: [success.capacity, denial.capacity],
+      bytes: maxBytes,
+      staleSeconds: stale === null ? 0 : Math.floor(stale.forMs / 1000),
+      preferPositive,
+      counting: prefetch.amount > 0,
+      clock,
+      random,
+    });
+    const exempt = (half: string): ZoneSet =>
+      new ZoneSet(disable.filter((line) => line.half === half).flatMap((line) => line.zones));
+    this.#filling = new Filling({
+      options,
+      store: this.#store,
+      clock,
+      exempt: [exempt('success'), exempt('denial')],
+    });
+    this.#tallies = new Tallies(site.metrics, options.zones.join(','), site.view);
+    site.onStop(() => this.#tallies.close());
+    this.link = this.#makeLink();
+  }
+
+  #makeLink(): Next {
+    const store = this.#store;
+    const tallies = this.#tallies;
+    const { zones, keepTtl, stale, prefetch } = this.#options;
+    // Only queries of the block's zones come here; zones of its own have to be looked at.
+    const all = this.#site.zones.every((zone) => zones.includes(zone));
+    const covered = new ZoneSet(zones);
+    return (query) => {
+      if (!all && !covered.holds(query)) return this.#next(query);
+      const tally = tallies.of(query.route);
+      tally.requests.add(1);
+      const slot = store.pick(query);
+      if (slot < 0) {
+        tally.misses.add(1);
+        return this.#ask(query, tally);
+      }
+      tally.hits[store.half(slot)].add(1);
+      const left = store.remaining(slot, query);
+      if (left <= 0 && stale !== null) return this.#serveStale(slot, query, tally, stale);
+      if (prefetch.amount > 0) this.#maybePrefetch(slot, left, query, tally);
+      const reply = store.reply(slot);
+      reply.ttl = keepTtl ? store.ttl(slot) : left;
+      return reply;
+    };
+  }
+
+  /** Hands the query on, or lets it wait for the reply to the same question of another query. */
+  #ask(query: Query, tally: Tally): Maybe<Reply> {
+    const flight = this.#flights.find(query);
+    return flight !== null && this.#options.coalesce > 0
+      ? this.#join(flight, tally)
+      : this.#lead(query, tally);
+  }
+
+  #join(flight: Flight, tally: Tally): Maybe<Reply> {
+    const flights = this.#flights;
+    if (flights.waiting >= this.#options.coalesce) {
+      tally.shed.add(1);
+      return tooManyWait();
+    }
+    flights.waiting++;
+    flight.waiters++;
+    tally.coalesced.add(1);
+    return flight.promise;
+  }
+
+  #lead(query: Query, tally: Tally): Maybe<Reply> {
+    const { flags } = query;
+    // With AD set, an upstream says whether it has validated the reply, without sending signatures (RFC 6840 section 5.7).
+    query.flags = flags | FLAG.AD;
+    let reply: Maybe<Reply>;
+    try {
+      reply = this.#next(query);
+    } catch (error) {
+      query.flags = flags;
+      throw error;
+    }
+    if (!isLater(reply)) {
+      query.flags = flags;
+      return this.#fill(query, reply, tally);
+    }
+    // A query that owns its bytes is the one that is asked with, so it keeps AD until the reply is there.
+    const { owned } = query;
+    if (!owned) query.flags = flags;
+    return this.#fly(query.keep(), reply, tally, owned ? flags : -1);
+  }
+
+  #fly(query: Query, reply: Promise<Reply>, tally: Tally, flags: number): Promise<Reply> {
+    const flights = this.#flights;
+    const flight: Flight = { query, promise: reply, waiters: 0, landed: false };
+    flight.promise = reply.then(
+      (found) => {
+        if (flags >= 0) query.flags = flags;
+        flight.landed = true;
+        const other = found.rcode === RCODE.NXDOMAIN ? flights.sibling(flight) : null;
+        return other === null
+          ? this.#land(flight, found, tally)
+          : this.#landPair(flight, other, found, tally);
+      },
+      (error: unknown) => {
+        if (flags >= 0) query.flags = flags;
+        flights.remove(flight);
+        throw error;
+      },
+    );
+    flights.add(flight);
+    return flight.promise;
+  }
+
+  #land(flight: Flight, reply: Reply, tally: Tally): Reply {
+    this.#flights.remove(flight);
+    return this.#fill(flight.query, reply, tally);
+  }
+
+  /**
+   * A and AAAA are asked in pairs. If one of them says NXDOMAIN while the other is still under way, both are judged
+   * together: should the other one find the name, then this type only has no data.
+   */
+  #landPair(flight: Flight, other: Flight, reply: Reply, tally: Tally): Promise<Reply> {
+    const land = (): Reply => this.#land(flight, reply, tally);
+    const settled = other.promise.then(
+      () => {},
+      () => {},
+    );
+    return Promise.race([settled, sleep(this.#site.clock, PAIR_WAIT_MS)]).then(land);
+  }
+
+  #fill(query: Query, reply: Reply, tally: Tally): Reply {
+    const filled = this.#filling.fill(query, reply);
+    if (filled.mismatch) tally.drops.add(1);
+    if (filled.slot >= 0) this.#tallies.show(tally, this.#store);
+    return filled.reply;
+  }
+
+  #maybePrefetch(slot: number, left: number, query: Query, tally: Tally): void {
+    const { amount, gapMs, percentage } = this.#options.prefetch;
+    const store = this.#store;
+    const hits = store.hit(slot, query, gapMs);
+    if (hits < amount || left > Math.ceil((percentage / 100) * store.ttl(slot))) return;
+    this.#refresh(slot, query, tally, 0);
+  }
+
+  #serveStale(slot: number, query: Query, tally: Tally, options: StaleOptions): Maybe<Reply> {
+    const reply = this.#store.reply(slot);
+    const stale = (): Reply => {
+      tally.stale.add(1);
+      reply.ttl = options.ttlSeconds;
+      reply.errors = reply.rcode === RCODE.NXDOMAIN ? staleNxdomain : staleAnswer;
+      return reply;
+    };
+    if (options.mode === 'immediate') {
+      this.#refresh(slot, query, tally, options.recheckMs);
+      return stale();
+    }
+    if (!this.#store.mayRefresh(slot, this.#site.clock.now())) return stale();
+    const judge = (found: Reply): Reply => {
+      if (replaces(found)) return found;
+      this.#pause(slot, reply, options.recheckMs);
+      return stale();
+    };
+    const found = this.#ask(query, tally);
+    if (!isLater(found)) return judge(found);
+    const judged = found.then(judge, () => judge(failure(RCODE.SERVFAIL, 'cache')));
+    if (options.timeoutMs === 0) return judged;
+    return new Promise((resolve, reject) => {
+      const timer = this.#site.clock.after(options.timeoutMs, () => resolve(stale()));
+      judged.then((result) => {
+        timer.cancel();
+        resolve(result);
+      }, reject);
+    });
+  }
+
+  /** Asks anew for an entry in the background, once at a time. */
+  #refresh(slot: number, query: Query, tally: Tally, recheckMs: number): void {
+    const store = this.#store;
+    const before = store.reply(slot);
+    if (this.#refreshes >= REFRESHES_MAX || !store.mayRefresh(slot, this.#site.clock.now())) return;
+    store.retryAt(slot, Infinity);
+    this.#refreshes++;
+    tally.prefetches.add(1);
+    const asking = detached(query);
+    const hits = store.hitsOf(slot);
+    const settle = (found: Reply | null): void => {
+      this.#refreshes--;
+      if (found !== null && found.bare === false) {
+        const { slot: fresh, mismatch } = this.#filling.fill(asking, found);
+        if (mismatch) tally.drops.add(1);
+        if (fresh >= 0) {
+          store.inherit(fresh, hits);
+          this.#tallies.show(tally, store);
+        }
+      }
+      this.#pause(slot, before, found !== null && replaces(found) ? 0 : recheckMs);
+    };
+    // Not within the query that caused it: that one has its reply already.
+    Promise.resolve()
+      .then(() => this.#next(asking))
+      .then(settle, () => settle(null));
+  }
+
+  /** The entry, if it is still the same, may be asked for again after `pauseMs`. */
+  #pause(slot: number, before: Reply, pauseMs: number): void {
+    if (this.#store.holds(slot, before))
+      this.#store.retryAt(slot, this.#site.clock.now() + pauseMs);
+  }
+}
+
+/** Whether a reply is good enough to take the place of a stale entry. */
+function replaces(reply: Reply): boolean {
+  if (reply.bare || reply.truncated) return false;
+  return reply.rcode === RCODE.NOERROR || reply.rcode === RCODE.NXDOMAIN;
+}
+
+/** A copy that asks for the cache rather than for the client; over TCP, so that nothing comes back cut. */
+function detached(query: Query): Query {
+  const copy = query.owned ? query.asking(query.wireName) : query.keep();
+  copy.proto = 'tcp';
+  copy.flags |= FLAG.AD;
+  copy.notes = null;
+  return copy;
+}
+
+function tooManyWait(): Reply {
+  const reply = failure(RCODE.SERVFAIL, 'cache', crowded);
+  reply.errors = crowdedErrors;
+  return reply;
+}
+
+const crowded = new Error('too many queries wait for replies to the same questions');
+const crowdedErrors: readonly ExtendedError[] = [{ code: EDE.OTHER, text: crowded.message }];

@@ -1,0 +1,99 @@
+/**
+ * Memory for replies that are kept long: chunks filled from front to back and never written again, so that a reply handed
+ * out a moment ago stays whole even if its entry has gone since. What is forgotten leaves a hole; sparse chunks are
+ * emptied by copying what is left of them, and a chunk without entries is let go.
+ */
+export interface Chunk {
+  readonly id: number;
+  readonly bytes: Uint8Array;
+  /** Whether it takes more than one message. */
+  readonly shared: boolean;
+  used: number;
+  /** Bytes that still belong to entries. */
+  live: number;
+  /** Slots that were put here; some may have moved on since. */
+  readonly slots: number[];
+}
+
+const CHUNK_SIZE = 65536;
+/** Messages above this get a chunk of their own: they would leave too large a gap at the end of a shared one. */
+const SHARED_MAX = 16384;
+
+export class ChunkLog {
+  /** Bytes of all chunks. */
+  allocated = 0;
+  /** Bytes in them that belong to entries. */
+  live = 0;
+  readonly #limit: number;
+  readonly #chunks = new Map<number, Chunk>();
+  #open: Chunk | null = null;
+  #next = 0;
+
+  /** @param limit bytes that chunks may take in all */
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  /** A chunk with room for `size` bytes, or null when the limit is reached: empty the oldest one first. */
+  room(size: number): Chunk | null {
+    const open = this.#open;
+    if (open !== null && open.used + size <= open.bytes.length) return open;
+    const shared = size <= SHARED_MAX;
+    const length = shared ? CHUNK_SIZE : size;
+    if (this.#chunks.size > 0 && this.allocated + length > this.#limit) return null;
+    const bytes = new Uint8Array(length);
+    const chunk: Chunk = { id: this.#next++, bytes, shared, used: 0, live: 0, slots: [] };
+    this.#chunks.set(chunk.id, chunk);
+    this.allocated += length;
+    if (shared) {
+      this.#open = chunk;
+      if (open !== null && open.live === 0) this.#release(open);
+    }
+    return chunk;
+  }
+
+  /** Copies `from[start, end)` for `slot` into a chunk that has room. @returns where it begins */
+  put(chunk: Chunk, slot: number, from: Uint8Array, start: number, end: number): number {
+    const at = chunk.used;
+    const size = end - start;
+    chunk.bytes.set(from.subarray(start, end), at);
+    chunk.used = at + size;
+    chunk.live += size;
+    chunk.slots.push(slot);
+    this.live += size;
+    return at;
+  }
+
+  /** `size` bytes of the chunk are no longer wanted. */
+  drop(id: number, size: number): void {
+    const chunk = this.#chunks.get(id)!;
+    chunk.live -= size;
+    this.live -= size;
+    if (chunk.live === 0 && chunk !== this.#open) this.#release(chunk);
+  }
+
+  /** The chunk that has to go when the limit is reached: the oldest one; the one being filled only if it is the last. */
+  victim(): Chunk | null {
+    for (const chunk of this.#chunks.values()) if (chunk !== this.#open) return chunk;
+    const last = this.#open;
+    this.#open = null;
+    if (last !== null && last.live === 0) this.#release(last);
+    return last;
+  }
+
+  /** A chunk that is mostly holes, if holes make up more than a third of everything. */
+  get sparse(): Chunk | null {
+    if (this.live * 3 >= this.allocated * 2 || this.allocated <= 4 * CHUNK_SIZE) return null;
+    let sparsest: Chunk | null = null;
+    for (const chunk of this.#chunks.values()) {
+      if (chunk === this.#open || !chunk.shared || chunk.live * 2 > CHUNK_SIZE) continue;
+      if (sparsest === null || chunk.live < sparsest.live) sparsest = chunk;
+    }
+    return sparsest;
+  }
+
+  #release(chunk: Chunk): void {
+    this.#chunks.delete(chunk.id);
+    this.allocated -= chunk.bytes.length;
+  }
+}

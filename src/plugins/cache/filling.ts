@@ -1,0 +1,205 @@
+import type { Clock } from '../../base/clock.ts';
+import { classify, hasExpiredSignature, type ReplyKind } from '../../wire/classify.ts';
+import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';
+import { lowestTtl, Records } from '../../wire/records.ts';
+import type { Query } from '../../wire/query.ts';
+import { Reply } from '../../wire/reply.ts';
+import { answersQuery } from '../../wire/upstream.ts';
+import type { CacheOptions } from './options.ts';
+import { DENIAL, SUCCESS, Store, type Half } from './store.ts';
+import type { ZoneSet } from './zone-set.ts';
+
+/** What a reply without records is worth, seconds, and what one that nobody stores leaves with. */
+const PLAIN_SECONDS = 5;
+/** How long a name without data goes on existing after its first NXDOMAIN, at most: see `#settle`. */
+const HOLD_SECONDS = 5;
+
+export interface FillingParts {
+  readonly options: CacheOptions;
+  readonly store: Store;
+  readonly clock: Clock;
+  /** Zones for which nothing of a half is stored. */
+  readonly exempt: readonly [ZoneSet, ZoneSet];
+}
+
+/** What became of a reply on its way through. */
+export interface Filled {
+  readonly reply: Reply;
+  /** The slot it was stored under; -1: it was not. */
+  readonly slot: number;
+  /** Its question was not the query's. */
+  readonly mismatch: boolean;
+}
+
+/** Decides what is stored, how long, and with which TTLs a reply leaves that was not in the cache (reference 5.3, 5.4). */
+export class Filling {
+  readonly #parts: FillingParts;
+
+  constructor(parts: FillingParts) {
+    this.#parts = parts;
+  }
+
+  /** Stores the reply if it may be, and gives what to send. */
+  fill(query: Query, reply: Reply): Filled {
+    if (reply.bare) return { reply, slot: -1, mismatch: false };
+    if (query.type === TYPE.AXFR || query.type === TYPE.IXFR)
+      return { reply, slot: -1, mismatch: false };
+    const kind = this.#kind(query, reply);
+    const half = halfOf(kind);
+    let seconds = this.#seconds(kind, reply);
+    let rcode = reply.rcode;
+    let everyType = kind === 'nxdomain';
+    const mismatch = !answersQuery(reply, query);
+    if (!mismatch && Store.keeps(query)) {
+      if (rcode === RCODE.NXDOMAIN) {
+        const hold = this.#settle(query, reply, kind);
+        if (hold > 0) {
+          rcode = RCODE.NOERROR;
+          everyType = false;
+          seconds = Math.min(seconds, hold);
+        }
+      } else if (rcode === RCODE.NOERROR && kind !== 'other') {
+        this.#parts.store.admit(query);
+      }
+    }
+    const slot = mismatch ? -1 : this.#put(query, reply, kind, half, rcode, everyType, seconds);
+    return { reply: this.#levelled(reply, rcode, seconds), slot, mismatch };
+  }
+
+  #kind(query: Query, reply: Reply): ReplyKind {
+    const kind = classify(reply, query.type);
+    if (kind === 'other' || !query.dnssecOk) return kind;
+    return hasExpiredSignature(reply, Math.floor(this.#parts.clock.wall() / 1000)) ? 'other' : kind;
+  }
+
+  #seconds(kind: ReplyKind, reply: Reply): number {
+    const { success, denial, servfailMs } = this.#parts.options;
+    switch (kind) {
+      case 'failure':
+        return Math.floor(servfailMs / 1000);
+      case 'nxdomain':
+      case 'nodata':
+        return within(lowest(reply), denial.minSeconds, denial.maxSeconds);
+      case 'answer':
+      case 'empty':
+        return within(lowest(reply), success.minSeconds, success.maxSeconds);
+      default:
+        return within(PLAIN_SECONDS, success.minSeconds, success.maxSeconds);
+    }
+  }
+
+  /**
+   * A name exists or it does not, for all its types at once. What to do when NXDOMAIN comes while entries of other types
+   * still say that the name exists:
+   *
+   * - There is data. Servers that answer NXDOMAIN for AAAA although there is an A are common (RFC 4074 section 4.2); it
+   *   reads as "no data of this type" for as long as the data is kept.
+   * - There is only "no data" for other types. The name has probably gone: it goes on existing without data for a few
+   *   seconds, in which all of these entries end together, and is asked for anew.
+   * - A signed denial cannot be changed: it is believed, and the entries go.
+   *
+   * @returns seconds that the name still exists; 0: it does not, and no entry says otherwise any more
+   */
+  #settle(query: Query, reply: Reply, kind: ReplyKind): number {
+    const { store } = this.#parts;
+    if (!(query.dnssecOk && isSigned(reply))) {
+      const data = store.vouched(query, SUCCESS);
+      if (data > 0) return data;
+      const hold = Math.min(HOLD_SECONDS, store.vouched(query, DENIAL));
+      if (hold > 0) {
+        store.shorten(query, hold);
+        return hold;
+      }
+    }
+    if (kind === 'nxdomain') store.deny(query);
+    return 0;
+  }
+
+  #put(
+    query: Query,
+    reply: Reply,
+    kind: ReplyKind,
+    half: Half | null,
+    rcode: number,
+    everyType: boolean,
+    seconds: number,
+  ): number {
+    const { store, exempt } = this.#parts;
+    if (half === null || seconds <= 0 || !Store.keeps(query) || exempt[half].holds(query))
+      return -1;
+    store.look(query);
+    const { denial, success } = store;
+    // A failure must not push out a denial that may still be served stale.
+    if (kind === 'failure' && denial >= 0 && store.reply(denial).rcode !== reply.rcode) {
+      if (store.usable(denial, query)) return -1;
+    }
+    if (half === SUCCESS && denial >= 0) store.remove(denial);
+    else if (
+      half === DENIAL &&
+      success >= 0 &&
+      kind !== 'failure' &&
+      !store.shielded(success, query)
+    )
+      store.remove(success);
+    return store.put(query, reply, half, rcode, everyType, Math.floor(seconds));
+  }
+
+  /** The reply with one TTL for all records, as hits will have it. */
+  #levelled(reply: Reply, rcode: number, seconds: number): Reply {
+    const { store } = this.#parts;
+    let { bytes, start, end } = reply;
+    if (rcode !== reply.rcode) {
+      bytes = bytes.slice(start, end);
+      bytes[3] = (bytes[3]! & ~FLAG.RCODE) | rcode;
+      end -= start;
+      start = 0;
+    }
+    const sent = new Reply(bytes, start, end, rcode, reply.plugin);
+    sent.ttlAt = store.offsets.of(reply);
+    sent.ttl = Math.floor(seconds);
+    sent.options = reply.options;
+    sent.errors = reply.errors;
+    sent.cause = reply.cause;
+    return sent;
+  }
+}
+
+function halfOf(kind: ReplyKind): Half | null {
+  switch (kind) {
+    case 'answer':
+    case 'referral':
+    case 'empty':
+      return SUCCESS;
+    case 'nodata':
+    case 'nxdomain':
+    case 'failure':
+      return DENIAL;
+    default:
+      return null;
+  }
+}
+
+function within(seconds: number, min: number, max: number): number {
+  return Math.min(max, Math.max(min, seconds));
+}
+
+const records = new Records();
+
+/** The lowest TTL that a record leaves with; a reply without records counts as 5 s. */
+function lowest(reply: Reply): number {
+  let seconds = -1;
+  if (reply.ttlAt === null || reply.ttl < 0) {
+    seconds = lowestTtl(reply.bytes, reply.start, reply.end);
+  } else {
+    for (records.of(reply); records.next();) {
+      const { ttl } = records;
+      if (seconds < 0 || ttl < seconds) seconds = ttl;
+    }
+  }
+  return seconds < 0 ? PLAIN_SECONDS : seconds;
+}
+
+function isSigned(reply: Reply): boolean {
+  for (records.of(reply); records.next();) if (records.type === TYPE.RRSIG) return true;
+  return false;
+}

@@ -1,0 +1,37 @@
+import { ttlOffsets } from '../../wire/records.ts';
+import type { Reply } from '../../wire/reply.ts';
+
+/** Different lists of offsets that are shared; beyond it the table begins anew. */
+const TABLE_MAX = 4096;
+
+/**
+ * Where TTLs stand in replies. Most replies of a cluster look alike (one address after a name of 40 bytes), so entries
+ * share their lists: a typed array of its own would cost each entry more than its message.
+ */
+export class OffsetTable {
+  readonly #lists = new Map<number, Uint16Array[]>();
+  #size = 0;
+
+  of(reply: Reply): Uint16Array {
+    const found = ttlOffsets(reply.bytes, reply.start, reply.end);
+    let hash = found.length;
+    for (let i = 0; i < found.length; i++) hash = (Math.imul(hash, 31) + found[i]!) & 0x3fffffff;
+    const alike = this.#lists.get(hash);
+    const known = alike?.find((list) => same(list, found));
+    if (known !== undefined) return known;
+    if (this.#size++ === TABLE_MAX) {
+      this.#lists.clear();
+      this.#size = 1;
+    }
+    const list = alike ?? [];
+    list.push(found);
+    this.#lists.set(hash, list);
+    return found;
+  }
+}
+
+function same(a: Uint16Array, b: Uint16Array): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
+}

@@ -1,0 +1,259 @@
+import { limit } from '../../base/limits.ts';
+import { pluginRemark } from '../../corefile/problems.ts';
+import { leading, optional, required, zones } from '../../corefile/positions.ts';
+import { custom, each, fields, flag, setting } from '../../corefile/properties.ts';
+import { directive, type Options } from '../../corefile/syntax.ts';
+import {
+  choice,
+  duration,
+  integer,
+  percent,
+  value,
+  worded,
+  wrong,
+  wrongForm,
+} from '../../corefile/values.ts';
+import type { Value } from '../../corefile/values.ts';
+import { parseDuration, printDuration } from '../../base/duration.ts';
+
+/** Memory for stored messages: 20 000 ordinary ones take 4 MB; the limit keeps large ones from taking over. */
+const bytesLimit = limit({ default: 32 << 20, min: 1 << 20, max: 4 << 30 });
+/** Queries that wait for the same question of somebody else: each holds about 1 KB. */
+const waitingLimit = limit({ default: 10_000, min: 0, max: 1_000_000 });
+const CAPACITY = 10_000;
+const SUCCESS_SECONDS = 3600;
+const DENIAL_SECONDS = 1800;
+const MIN_SECONDS = 5;
+const FIVE_MINUTES_MS = 300_000;
+
+const isNumber = (text: string): boolean => /^[+-]?\d+$/.test(text);
+
+/** A TTL of at least one second; a word that is no number may be left for the next position. */
+const positiveTtl = worded(integer('TTL', { min: 1 }), (text, reason) =>
+  isNumber(text) ? `cache TTL can not be zero or negative: ${text}` : reason,
+);
+const minTtl = worded(integer('MINTTL', { min: 0 }), (text, reason) =>
+  isNumber(text) ? `cache min TTL can not be negative: ${text}` : reason,
+);
+const capacity = integer('CAPACITY', { min: 1 });
+const amount = worded(integer('AMOUNT', { min: 0 }), (text, reason) =>
+  isNumber(text) ? `prefetch amount should be positive: ${text}` : reason,
+);
+const percentage = worded(percent('PERCENTAGE%', { min: 10, max: 90 }), (text, reason) =>
+  /^\d+%$/.test(text) ? `percentage should fall in range [10, 90]: ${text.slice(0, -1)}` : reason,
+);
+const servfail = worded(
+  duration('DURATION', { minMs: 0, maxMs: FIVE_MINUTES_MS }),
+  (text, reason) => {
+    const ms = parseDuration(text);
+    if (ms === null) return reason;
+    return ms < 0
+      ? `invalid negative ttl for servfail '${text}'`
+      : `caching SERVFAIL responses over 5 minutes is not permitted: ${text}`;
+  },
+);
+
+/** `32MiB`, `64MB`, `1048576`. */
+const size: Value<number> = value(
+  'SIZE',
+  ({ text }) => {
+    const match = /^(\d+)(B|KB|MB|GB|KiB|MiB|GiB)?$/.exec(text);
+    if (match === null)
+      return wrongForm(
+        `not a size: ${JSON.stringify(text)}`,
+        'Sizes are written like 32MiB or 64MB',
+      );
+    const bytes = Number(match[1]) * unitBytes[match[2] ?? 'B']!;
+    if (bytes >= bytesLimit.min && bytes <= bytesLimit.max) return bytes;
+    return wrong(`SIZE must be in range [1MiB, 4GiB]: ${text}`);
+  },
+  (bytes) => `${bytes / (1 << 20)}MiB`,
+);
+
+const unitBytes: Readonly<Record<string, number>> = {
+  B: 1,
+  KB: 1e3,
+  MB: 1e6,
+  GB: 1e9,
+  KiB: 1 << 10,
+  MiB: 1 << 20,
+  GiB: 1 << 30,
+};
+
+/** How entries past their time are used. */
+export interface StaleOptions {
+  readonly forMs: number;
+  readonly mode: 'immediate' | 'verify';
+  /** `verify`: how long to wait for the fresh reply; 0: as long as it takes. */
+  readonly timeoutMs: number;
+  /** Seconds that a stale reply goes out with. */
+  readonly ttlSeconds: number;
+  /** Pause after a refresh that failed. */
+  readonly recheckMs: number;
+}
+
+const serveStale = custom<StaleOptions>(
+  'serve_stale',
+  '[DURATION [immediate [RESP_TTL [RECHECK]] | verify [TIMEOUT [RESP_TTL [RECHECK]]]]]',
+  (words, refuse) => {
+    const left = words.map(({ text, place }) => ({ text, place }));
+    const time = (what: string, fallback: number, maxMs = Infinity): number => {
+      const word = left.shift();
+      if (word === undefined) return fallback;
+      const ms = parseDuration(word.text);
+      if (ms === null)
+        return refuse(`time: invalid duration ${JSON.stringify(word.text)}`, word.place);
+      if (ms < 0)
+        return refuse(`invalid negative duration for serve_stale '${word.text}'`, word.place);
+      if (ms > maxMs)
+        return refuse(`${what} must be at most ${printDuration(maxMs)}: ${word.text}`, word.place);
+      return ms;
+    };
+    const forMs = time('DURATION', 3_600_000);
+    const mode = left.shift() ?? { text: 'immediate', place: undefined };
+    if (mode.text !== 'immediate' && mode.text !== 'verify') {
+      return refuse(`invalid value for serve_stale refresh mode: ${mode.text}`, mode.place, {
+        hint: 'The refresh mode is immediate or verify.',
+      });
+    }
+    const timeoutMs = mode.text === 'verify' ? time('TIMEOUT', 0) : 0;
+    const ttlSeconds = Math.floor(time('RESP_TTL', 0) / 1000);
+    const recheckMs = time('RECHECK', 0, FIVE_MINUTES_MS);
+    if (left.length > 0)
+      return refuse(`Wrong argument count or unexpected line ending after '${left.at(-1)!.text}'`);
+    return { forMs, mode: mode.text, timeoutMs, ttlSeconds, recheckMs };
+  },
+  {
+    help:
+      'answer from entries up to DURATION past their time while they are refreshed; `immediate`: at once, `verify`: only ' +
+      'if asking brings nothing (within TIMEOUT); RESP_TTL is the TTL sent, RECHECK a pause after a failed refresh',
+    defaultText: 'off; 1h immediate 0s 0s',
+  },
+);
+
+export const syntax = directive({
+  name: 'cache',
+  summary: 'answers from memory what was answered before',
+  repeat: 'once',
+  args: {
+    maxTtlSeconds: leading(positiveTtl, {
+      help: 'longest time that replies are kept, seconds; 3600 and 1800 for denials if not said',
+    }),
+    zones: zones({ help: 'names that are cached' }),
+  },
+  properties: {
+    success: fields(
+      'success',
+      {
+        capacity: required(capacity),
+        ttlSeconds: optional(positiveTtl),
+        minTtlSeconds: optional(minTtl),
+      },
+      {
+        help: 'entries (10000), longest (3600) and shortest time (5) for positive replies, seconds',
+      },
+    ),
+    denial: fields(
+      'denial',
+      {
+        capacity: required(capacity),
+        ttlSeconds: optional(positiveTtl),
+        minTtlSeconds: optional(minTtl),
+      },
+      { help: 'the same for "no such name" and "no such data" (10000 1800 5)' },
+    ),
+    prefetch: fields(
+      'prefetch',
+      {
+        amount: required(amount),
+        gapMs: optional(duration('DURATION', { minMs: 0 }), { default: 60_000 }),
+        percentage: optional(percentage, { default: 10 }),
+      },
+      {
+        help: 'refresh entries that were hit AMOUNT times with no gap longer than DURATION when PERCENTAGE of their time is left',
+      },
+    ),
+    serveStale,
+    stalePolicy: setting('serve_stale_policy', choice('prefer_positive'), {
+      help: 'with serve_stale: data that may be served stale goes before fresh denials',
+    }),
+    servfailMs: setting('servfail', servfail, {
+      default: 5000,
+      help: 'how long SERVFAIL and NOTIMP are kept; 0: not at all',
+    }),
+    disable: each(
+      'disable',
+      { half: required(choice('success', 'denial')), zones: zones() },
+      { help: 'store nothing of this kind for ZONES' },
+    ),
+    keepttl: flag('keepttl', { help: 'replies from memory keep the TTL they were stored with' }),
+    maxBytes: setting('max_bytes', size, {
+      default: bytesLimit.default,
+      help: 'memory for stored messages',
+    }),
+    coalesce: setting(
+      'coalesce',
+      integer('QUERIES', { min: waitingLimit.min, max: waitingLimit.max }),
+      {
+        default: waitingLimit.default,
+        help: 'how many queries may wait for the same question that another query has asked already; 0: each asks for itself',
+      },
+    ),
+  },
+  warn(options, at) {
+    if (options.stalePolicy === null || options.serveStale !== null) return [];
+    return [
+      pluginRemark('cache', at, 'serve_stale_policy does nothing without serve_stale', {
+        remedy: 'Add serve_stale, or take the line away.',
+      }),
+    ];
+  },
+});
+
+export interface HalfOptions {
+  readonly capacity: number;
+  readonly maxSeconds: number;
+  readonly minSeconds: number;
+}
+
+/** What the directive says, with every default filled in. */
+export interface CacheOptions {
+  readonly zones: readonly string[];
+  readonly success: HalfOptions;
+  readonly denial: HalfOptions;
+  /** `amount` 0: off. */
+  readonly prefetch: {
+    readonly amount: number;
+    readonly gapMs: number;
+    readonly percentage: number;
+  };
+  readonly stale: StaleOptions | null;
+  readonly preferPositive: boolean;
+  readonly servfailMs: number;
+  readonly disable: Options<typeof syntax>['disable'];
+  readonly keepTtl: boolean;
+  readonly maxBytes: number;
+  readonly coalesce: number;
+}
+
+export function readOptions(said: Options<typeof syntax>): CacheOptions {
+  const half = (own: Options<typeof syntax>['success'], seconds: number): HalfOptions => ({
+    capacity: own?.capacity ?? CAPACITY,
+    maxSeconds: own?.ttlSeconds ?? said.maxTtlSeconds ?? seconds,
+    minSeconds: own?.minTtlSeconds ?? MIN_SECONDS,
+  });
+  const stale = said.serveStale !== null && said.serveStale.forMs > 0 ? said.serveStale : null;
+  return {
+    zones: said.zones,
+    success: half(said.success, SUCCESS_SECONDS),
+    denial: half(said.denial, DENIAL_SECONDS),
+    prefetch: said.prefetch ?? { amount: 0, gapMs: 60_000, percentage: 10 },
+    stale,
+    preferPositive: stale !== null && said.stalePolicy === 'prefer_positive',
+    servfailMs: said.servfailMs,
+    disable: said.disable,
+    keepTtl: said.keepttl,
+    maxBytes: said.maxBytes,
+    coalesce: said.coalesce,
+  };
+}

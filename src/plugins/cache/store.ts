@@ -1,0 +1,461 @@
+import type { Clock } from '../../base/clock.ts';
+import type { Random } from '../../base/random.ts';
+import { FLAG, HEADER } from '../../wire/iana.ts';
+import { LOWER } from '../../wire/name.ts';
+import type { Query } from '../../wire/query.ts';
+import { Reply } from '../../wire/reply.ts';
+import { ChunkLog, type Chunk } from './chunks.ts';
+import { OffsetTable } from './offsets.ts';
+
+/** The two halves of the cache, each with its own capacity. */
+export const SUCCESS = 0;
+export const DENIAL = 1;
+export type Half = typeof SUCCESS | typeof DENIAL;
+
+/** Type 0 stands for all types: the entry says that the name does not exist. */
+const EVERY_TYPE = 0;
+const CLASS_MAX = 0x1fff;
+const SHARDS = 256;
+const SHARD_MIN = 4;
+/** Names whose hashes collide share a bucket; longer chains lose their oldest entry (somebody is forging collisions). */
+const CHAIN_MAX = 48;
+/** Spread the four kinds of clients (DO, CD) over the table. */
+const SALTS = [0, 0x1e3779b9, 0x2c1b3c6d, 0x197d22e3];
+
+export interface StoreParts {
+  /** Entries: success, denial. Rounded to 256 shards of at least 4, as CoreDNS does it. */
+  readonly capacities: readonly [number, number];
+  readonly bytes: number;
+  /** Seconds that an entry may be used after its time; 0: not at all. */
+  readonly staleSeconds: number;
+  readonly preferPositive: boolean;
+  /** Whether hits are counted per entry, for prefetch. */
+  readonly counting: boolean;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/**
+ * The entries of the cache. Everything known about an entry stands in typed arrays under its slot; only its `Reply` is an
+ * object, made when it is stored and handed out as it is. A look-up allocates nothing.
+ *
+ * All entries of a name lie in one chain, so that one walk sees what is known about the name, whatever the type.
+ */
+export class Store {
+  /** What `look` found: slots, or -1. The denial is the one for the type, or the one for the whole name. */
+  denial = -1;
+  success = -1;
+  readonly evictions: [number, number] = [0, 0];
+  readonly counts: [number, number] = [0, 0];
+  readonly log: ChunkLog;
+  readonly offsets = new OffsetTable();
+
+  readonly #parts: StoreParts;
+  readonly #caps: readonly [number, number];
+  readonly #perShard: number;
+  readonly #buckets: Int32Array;
+  readonly #shardCounts = new Int32Array(SHARDS * 2);
+  #replies: (Reply | null)[] = [];
+  #free = -1;
+  #slots = 0;
+  #hash = new Int32Array(0);
+  #kind = new Int32Array(0);
+  #next = new Int32Array(0);
+  #ttl = new Int32Array(0);
+  #half = new Uint8Array(0);
+  #chunk = new Int32Array(0);
+  #born = new Float64Array(0);
+  #retry = new Float64Array(0);
+  #hits = new Uint32Array(0);
+  #lastHit = new Float64Array(0);
+
+  constructor(parts: StoreParts) {
+    this.#parts = parts;
+    this.#caps = [
+      shardCapacity(parts.capacities[SUCCESS]),
+      shardCapacity(parts.capacities[DENIAL]),
+    ];
+    let perShard = 1;
+    while (perShard < this.#caps[SUCCESS] + this.#caps[DENIAL]) perShard *= 2;
+    this.#perShard = perShard;
+    this.#buckets = new Int32Array(SHARDS * perShard).fill(-1);
+    this.log = new ChunkLog(parts.bytes);
+  }
+
+  /** Whether a query can have an entry at all. */
+  static keeps(query: Query): boolean {
+    return query.type !== EVERY_TYPE && query.class <= CLASS_MAX && query.nameLength > 0;
+  }
+
+  /** Finds what is known for the query: sets `denial` and `success`. */
+  look(query: Query): void {
+    const variant = variantOf(query);
+    const hash = query.hash ^ SALTS[variant]!;
+    const every = (variant << 29) | (query.class << 16);
+    const exact = every | query.type;
+    this.denial = -1;
+    this.success = -1;
+    let nameError = -1;
+    for (let slot = this.#buckets[this.#bucket(hash)]!; slot >= 0; slot = this.#next[slot]!) {
+      if (this.#hash[slot] !== hash) continue;
+      const kind = this.#kind[slot]!;
+      if (kind === exact) {
+        if (!this.#named(slot, query)) continue;
+        if (this.#half[slot] === DENIAL) this.denial = slot;
+        else this.success = slot;
+      } else if (kind === every && this.#named(slot, query)) {
+        nameError = slot;
+      }
+    }
+    if (nameError >= 0 && (this.denial < 0 || this.remaining(this.denial, query) <= 0))
+      this.denial = nameError;
+  }
+
+  /**
+   * The entry to answer the query from, or -1. Denials come first, except SERVFAIL, which yields to data; with
+   * `prefer_positive` data comes first.
+   */
+  pick(query: Query): number {
+    this.look(query);
+    const { denial, success } = this;
+    const denies = denial >= 0 && this.usable(denial, query);
+    if (success < 0) return denies ? denial : -1;
+    const serves = this.usable(success, query);
+    if (!denies) return serves ? success : -1;
+    if (!serves) return denial;
+    return this.#parts.preferPositive || this.#fails(denial) ? success : denial;
+  }
+
+  /** Whether the entry may be answered from: fresh, or stale within the limit. */
+  usable(slot: number, query: Query): boolean {
+    const left = this.remaining(slot, query);
+    if (left > 0) return true;
+    return -left < this.#parts.staleSeconds && !this.#fails(slot);
+  }
+
+  #fails(slot: number): boolean {
+    const rcode = this.#replies[slot]!.rcode;
+    return rcode !== 0 && rcode !== 3;
+  }
+
+  /** Whole seconds left when the query arrived; 0 or less: its time is over. */
+  remaining(slot: number, query: Query): number {
+    const now = query.arrived > 0 ? query.arrived : this.#parts.clock.now();
+    const age = now - this.#born[slot]!;
+    return age > 0 ? this.#ttl[slot]! - ((age / 1000) | 0) : this.#ttl[slot]!;
+  }
+
+  reply(slot: number): Reply {
+    return this.#replies[slot]!;
+  }
+
+  /** Whether the slot still holds this reply: entries go and slots are used again while somebody waits. */
+  holds(slot: number, reply: Reply): boolean {
+    return this.#replies[slot] === reply;
+  }
+
+  half(slot: number): Half {
+    return this.#half[slot] as Half;
+  }
+
+  /** The TTL that the entry was stored with, seconds. */
+  ttl(slot: number): number {
+    return this.#ttl[slot]!;
+  }
+
+  /** Counts a hit; hits further apart than `gapMs` begin anew. @returns the hits so far */
+  hit(slot: number, query: Query, gapMs: number): number {
+    const now = query.arrived > 0 ? query.arrived : this.#parts.clock.now();
+    const hits = now - this.#lastHit[slot]! > gapMs ? 1 : this.#hits[slot]! + 1;
+    this.#lastHit[slot] = now;
+    this.#hits[slot] = hits;
+    return hits;
+  }
+
+  /** Marks a refresh of this entry as under way (Infinity), or not to be tried again before that time. */
+  retryAt(slot: number, at: number): void {
+    this.#retry[slot] = at;
+  }
+
+  mayRefresh(slot: number, now: number): boolean {
+    return now >= this.#retry[slot]!;
+  }
+
+  /**
+   * The most seconds that any fresh entry of the name (same class, DO and CD) still says that it exists; `half` limits it to
+   * entries with data or without. The entry of the query's own type does not count. Data that may be served stale in
+   * preference to denials counts as long as it may.
+   */
+  vouched(query: Query, half: Half): number {
+    let most = 0;
+    this.#family(query, (slot, type) => {
+      if (
+        type === EVERY_TYPE ||
+        type === query.type ||
+        this.#half[slot] !== half ||
+        this.#fails(slot)
+      )
+        return;
+      let left = this.remaining(slot, query);
+      if (half === SUCCESS && this.#parts.preferPositive) left += this.#parts.staleSeconds;
+      if (left > most) most = left;
+    });
+    return most;
+  }
+
+  /** No entry without data of the name outlives `seconds` from now. */
+  shorten(query: Query, seconds: number): void {
+    this.#family(query, (slot) => {
+      const excess = this.remaining(slot, query) - seconds;
+      if (this.#half[slot] === DENIAL && excess > 0)
+        this.#ttl[slot] = Math.max(0, this.#ttl[slot]! - excess);
+    });
+  }
+
+  /** Forgets the entry that says the name does not exist. */
+  admit(query: Query): void {
+    this.#family(query, (slot, type) => {
+      if (type === EVERY_TYPE) this.#drop(slot);
+    });
+  }
+
+  /** Forgets what says that the name exists. Data that is served stale in preference to denials stays. */
+  deny(query: Query): void {
+    this.#family(query, (slot, type) => {
+      if (type !== EVERY_TYPE && !this.shielded(slot, query)) this.#drop(slot);
+    });
+  }
+
+  /** Whether the entry is data that is served, perhaps stale, in preference to denials. */
+  shielded(slot: number, query: Query): boolean {
+    return this.#parts.preferPositive && this.#half[slot] === SUCCESS && this.usable(slot, query);
+  }
+
+  remove(slot: number): void {
+    this.#drop(slot);
+  }
+
+  /** Calls `each` for every entry of the query's name, class, DO and CD. It may drop the entry. */
+  #family(query: Query, each: (slot: number, type: number) => void): void {
+    const variant = variantOf(query);
+    const hash = query.hash ^ SALTS[variant]!;
+    const family = (variant << 29) | (query.class << 16);
+    for (let slot = this.#buckets[this.#bucket(hash)]!; slot >= 0;) {
+      const following = this.#next[slot]!;
+      const kind = this.#kind[slot]!;
+      if (this.#hash[slot] === hash && (kind & ~0xffff) === family && this.#named(slot, query)) {
+        each(slot, kind & 0xffff);
+      }
+      slot = following;
+    }
+  }
+
+  /**
+   * Stores a reply: a copy of its message with AA set, without what belongs to one client.
+   * @param rcode the result code to store (NXDOMAIN may have become NOERROR)
+   * @param everyType for the whole name rather than the query's type
+   * @returns the slot, or -1 if it does not fit at all
+   */
+  put(
+    query: Query,
+    reply: Reply,
+    half: Half,
+    rcode: number,
+    everyType: boolean,
+    seconds: number,
+  ): number {
+    const variant = variantOf(query);
+    const hash = query.hash ^ SALTS[variant]!;
+    const kind = (variant << 29) | (query.class << 16) | (everyType ? EVERY_TYPE : query.type);
+    this.#forget(query, hash, kind, half);
+    const shard = hash & (SHARDS - 1);
+    if (this.#shardCounts[shard * 2 + half]! >= this.#caps[half]) this.#evict(shard, half);
+    const chunk = this.#room(reply.size);
+    if (chunk === null) return -1;
+    const slot = this.#takeSlot();
+    const start = this.log.put(chunk, slot, reply.bytes, reply.start, reply.end);
+    clean(chunk.bytes, start, query.nameLength, rcode);
+    const entry = new Reply(chunk.bytes, start, start + reply.size, rcode, 'cache');
+    entry.ttlAt = this.offsets.of(entry);
+    entry.errors = reply.errors;
+    this.#replies[slot] = entry;
+    this.#hash[slot] = hash;
+    this.#kind[slot] = kind;
+    this.#ttl[slot] = seconds;
+    this.#half[slot] = half;
+    this.#chunk[slot] = chunk.id;
+    this.#born[slot] = this.#parts.clock.now();
+    this.#retry[slot] = 0;
+    if (this.#parts.counting) this.#hits[slot] = this.#lastHit[slot] = 0;
+    this.#link(slot, hash);
+    this.#shardCounts[shard * 2 + half]!++;
+    this.counts[half]++;
+    return slot;
+  }
+
+  /** Hits of another entry go on under this one. */
+  inherit(slot: number, hits: number): void {
+    if (!this.#parts.counting) return;
+    this.#hits[slot] = hits;
+    this.#lastHit[slot] = this.#parts.clock.now();
+  }
+
+  hitsOf(slot: number): number {
+    return this.#parts.counting ? this.#hits[slot]! : 0;
+  }
+
+  /** Where space for a message is: evicts the oldest chunk's entries when the limit is reached. */
+  #room(size: number): Chunk | null {
+    const { log } = this;
+    for (let tries = 0; tries < 64; tries++) {
+      const chunk = log.room(size);
+      if (chunk !== null) {
+        // A new one takes in what a sparse one still holds; then look again whether there is room.
+        if (chunk.used > 0 || !chunk.shared || !this.#compact(chunk)) return chunk;
+        continue;
+      }
+      const victim = log.victim();
+      if (victim === null) return null;
+      for (const slot of victim.slots) {
+        if (this.#replies[slot] === null || this.#chunk[slot] !== victim.id) continue;
+        this.evictions[this.#half[slot] as Half]++;
+        this.#drop(slot);
+      }
+    }
+    return null;
+  }
+
+  /** Moves what is left of a sparse chunk into `fresh`, whole or not at all. */
+  #compact(fresh: Chunk): boolean {
+    const { sparse } = this.log;
+    if (sparse === null) return false;
+    for (const slot of sparse.slots) {
+      const reply = this.#replies[slot] ?? null;
+      if (reply === null || this.#chunk[slot] !== sparse.id) continue;
+      const start = this.log.put(fresh, slot, reply.bytes, reply.start, reply.end);
+      const moved = new Reply(fresh.bytes, start, start + reply.size, reply.rcode, reply.plugin);
+      moved.ttlAt = reply.ttlAt;
+      moved.errors = reply.errors;
+      this.#replies[slot] = moved;
+      this.#chunk[slot] = fresh.id;
+      this.log.drop(sparse.id, reply.size);
+    }
+    return true;
+  }
+
+  #forget(query: Query, hash: number, kind: number, half: Half): void {
+    for (let slot = this.#buckets[this.#bucket(hash)]!; slot >= 0; slot = this.#next[slot]!) {
+      if (this.#hash[slot] !== hash || this.#kind[slot] !== kind || this.#half[slot] !== half)
+        continue;
+      if (!this.#named(slot, query)) continue;
+      this.#drop(slot);
+      return;
+    }
+  }
+
+  /** A random entry of this half and shard goes. */
+  #evict(shard: number, half: Half): void {
+    const perShard = this.#perShard;
+    const first = this.#parts.random.integer(perShard);
+    for (let i = 0; i < perShard; i++) {
+      const bucket = shard * perShard + ((first + i) & (perShard - 1));
+      for (let slot = this.#buckets[bucket]!; slot >= 0; slot = this.#next[slot]!) {
+        if (this.#half[slot] !== half) continue;
+        this.evictions[half]++;
+        this.#drop(slot);
+        return;
+      }
+    }
+  }
+
+  #link(slot: number, hash: number): void {
+    const bucket = this.#bucket(hash);
+    this.#next[slot] = this.#buckets[bucket]!;
+    this.#buckets[bucket] = slot;
+    let length = 1;
+    for (let at = this.#next[slot]!; at >= 0; at = this.#next[at]!) {
+      if (++length <= CHAIN_MAX) continue;
+      this.evictions[this.#half[at] as Half]++;
+      this.#drop(at);
+      return;
+    }
+  }
+
+  #drop(slot: number): void {
+    const hash = this.#hash[slot]!;
+    const bucket = this.#bucket(hash);
+    let before = -1;
+    for (let at = this.#buckets[bucket]!; at !== slot; at = this.#next[at]!) before = at;
+    if (before < 0) this.#buckets[bucket] = this.#next[slot]!;
+    else this.#next[before] = this.#next[slot]!;
+    const half = this.#half[slot] as Half;
+    this.#shardCounts[(hash & (SHARDS - 1)) * 2 + half]!--;
+    this.counts[half]--;
+    this.log.drop(this.#chunk[slot]!, this.#replies[slot]!.size);
+    this.#replies[slot] = null;
+    this.#next[slot] = this.#free;
+    this.#free = slot;
+  }
+
+  #bucket(hash: number): number {
+    return (hash & (SHARDS - 1)) * this.#perShard + ((hash >>> 8) & (this.#perShard - 1));
+  }
+
+  #named(slot: number, query: Query): boolean {
+    const { bytes, start } = this.#replies[slot]!;
+    const { folded, nameLength } = query;
+    for (let i = 0, at = start + HEADER.SIZE; i < nameLength; i++, at++) {
+      if (bytes[at] !== folded[i]) return false;
+    }
+    return true;
+  }
+
+  #takeSlot(): number {
+    const slot = this.#free;
+    if (slot >= 0) {
+      this.#free = this.#next[slot]!;
+      return slot;
+    }
+    if (this.#slots === this.#hash.length) this.#grow();
+    return this.#slots++;
+  }
+
+  #grow(): void {
+    const size = Math.max(256, this.#hash.length * 2);
+    this.#hash = larger(this.#hash, new Int32Array(size));
+    this.#kind = larger(this.#kind, new Int32Array(size));
+    this.#next = larger(this.#next, new Int32Array(size));
+    this.#ttl = larger(this.#ttl, new Int32Array(size));
+    this.#half = larger(this.#half, new Uint8Array(size));
+    this.#chunk = larger(this.#chunk, new Int32Array(size));
+    this.#born = larger(this.#born, new Float64Array(size));
+    this.#retry = larger(this.#retry, new Float64Array(size));
+    if (!this.#parts.counting) return;
+    this.#hits = larger(this.#hits, new Uint32Array(size));
+    this.#lastHit = larger(this.#lastHit, new Float64Array(size));
+  }
+}
+
+/** Entries per shard. */
+export function shardCapacity(capacity: number): number {
+  return Math.max(SHARD_MIN, Math.floor(capacity / SHARDS));
+}
+
+function variantOf(query: Query): number {
+  return (query.dnssecOk ? 1 : 0) | ((query.flags & FLAG.CD) >> 3);
+}
+
+function larger<T extends { set(from: T): void }>(from: T, to: T): T {
+  to.set(from);
+  return to;
+}
+
+/** AA on, TC, RD and CD off, the result code as given, no id, the question in lower case. */
+function clean(bytes: Uint8Array, start: number, nameLength: number, rcode: number): void {
+  bytes[start] = 0;
+  bytes[start + 1] = 0;
+  bytes[start + 2] = (bytes[start + 2]! & ~((FLAG.TC | FLAG.RD) >> 8)) | (FLAG.AA >> 8);
+  bytes[start + 3] = (bytes[start + 3]! & ~(FLAG.CD | FLAG.RCODE)) | (rcode & FLAG.RCODE);
+  const end = start + HEADER.SIZE + nameLength;
+  for (let at = start + HEADER.SIZE; at < end; at++) bytes[at] = LOWER[bytes[at]!]!;
+}

@@ -1,0 +1,236 @@
+/**
+ * Which resolver a Go program takes, and the lines that GODEBUG=netdns=1 and 2 print about it (net/conf.go). A build
+ * without cgo (CGO_ENABLED=0, most images) has no choice; one with cgo looks at the environment, resolv.conf,
+ * nsswitch.conf and the name, and takes libc's getaddrinfo when it sees anything it cannot do itself.
+ */
+import type { Settings } from './client.ts';
+import { isLocalhostName } from './myhostname.ts';
+import { linesOf, type ResolvConf } from './resolv-conf.ts';
+
+export type GoOrder = 'cgo' | 'files,dns' | 'dns,files' | 'files' | 'dns';
+
+export interface GoChoice {
+  readonly order: GoOrder;
+  /** One sentence. */
+  readonly reason: string;
+  /** What GODEBUG=netdns=1 (or 2) prints, in order. */
+  readonly debug: readonly string[];
+}
+
+interface GoDebug {
+  readonly mode: string;
+  readonly level: number;
+}
+
+/** `GODEBUG=…,netdns=cgo+2,…` */
+function readGoDebug(value: string | undefined): GoDebug {
+  const setting = (value ?? '').split(',').findLast((part) => part.startsWith('netdns=')) ?? '';
+  let mode = '';
+  let level = 0;
+  for (const part of setting.slice(7).split('+').slice(0, 2)) {
+    if (/^\d/.test(part)) level = Number(/^\d{1,6}/.exec(part)?.[0] ?? 0);
+    else if (part !== '') mode = part;
+  }
+  return { mode, level };
+}
+
+/** Whether the program was built with cgo: the environment of a trace says so, off by default. */
+export function builtWithCgo(settings: Settings): boolean {
+  return settings.env['CGO_ENABLED'] === '1';
+}
+
+export function chooseGoResolver(
+  name: string,
+  settings: Settings,
+  conf: ResolvConf,
+  version: string,
+): GoChoice {
+  const { mode, level } = readGoDebug(settings.env['GODEBUG']);
+  const cgo = builtWithCgo(settings);
+  const old = version === '1.19';
+  const preference = environmentPreference(settings);
+  const [order, reason] = decide(name, settings, conf, { cgo, old, mode, preference });
+  const debug: string[] = [];
+  if (level > 0) {
+    const netGo = mode === 'go' || (old && !cgo);
+    if (level > 1) debug.push(`go package net: confVal.netCgo = ${mode === 'cgo'}  netGo = ${netGo}`);
+    debug.push(...announce({ cgo, old, mode, preference }));
+  }
+  if (level > 1) debug.push(`go package net: hostLookupOrder(${name}) = ${order}`);
+  return { order, reason, debug };
+}
+
+interface Facts {
+  readonly cgo: boolean;
+  readonly old: boolean;
+  readonly mode: string;
+  /** Why the environment asks for libc; null = it does not. */
+  readonly preference: string | null;
+}
+
+function announce({ cgo, old, mode, preference }: Facts): string[] {
+  const say = (text: string): string => `go package net: ${text}`;
+  if (old) {
+    if (!cgo) return [say("built with netgo build tag; using Go's DNS resolver")];
+    if (mode === 'go') return [say("GODEBUG setting forcing use of Go's resolver")];
+    if (mode === 'cgo' || preference !== null) return [say('using cgo DNS resolver')];
+    return [say('dynamic selection of DNS resolver')];
+  }
+  const lines: string[] = [];
+  if (mode !== 'go' && mode !== 'cgo' && mode !== '') {
+    lines.push(say('GODEBUG=netdns contains an invalid dns mode, ignoring it'));
+  }
+  if (!cgo) {
+    lines.push(
+      mode === 'cgo'
+        ? say('ignoring GODEBUG=netdns=cgo as the binary was compiled without support for the cgo resolver')
+        : say('using the Go DNS resolver'),
+    );
+  } else if (mode === 'go') lines.push(say('GODEBUG setting forcing use of the Go resolver'));
+  else if (mode === 'cgo') lines.push(say('GODEBUG setting forcing use of the cgo resolver'));
+  else lines.push(say('dynamic selection of DNS resolver'));
+  return lines;
+}
+
+/** Variables that libc obeys and Go does not. LOCALDOMAIN counts even when empty. */
+function environmentPreference(settings: Settings): string | null {
+  if (settings.env['LOCALDOMAIN'] !== undefined) return 'LOCALDOMAIN is set (even empty it counts)';
+  for (const key of ['RES_OPTIONS', 'HOSTALIASES']) {
+    if ((settings.env[key] ?? '') !== '') return `${key} is set`;
+  }
+  return null;
+}
+
+type Decision = readonly [GoOrder, string];
+
+function decide(name: string, settings: Settings, conf: ResolvConf, facts: Facts): Decision {
+  const { cgo, old, mode, preference } = facts;
+  const forcedGo = !cgo || mode === 'go';
+  const forced = cgo ? 'GODEBUG=netdns=go' : 'the program is built without cgo';
+  if (!forcedGo && mode === 'cgo') return ['cgo', 'GODEBUG=netdns=cgo'];
+  if (!forcedGo && preference !== null) return ['cgo', preference];
+  const fallback: GoOrder = forcedGo ? 'files,dns' : 'cgo';
+  const give = (why: string): Decision => [fallback, forcedGo ? `${forced} (else libc: ${why})` : why];
+  if (/[\\%]/.test(name) && (old || !forcedGo)) return give('the name holds \\ or %');
+  if (conf.unknown !== null && (old || !forcedGo)) {
+    return give(`resolv.conf has "${conf.unknown}", which Go does not know`);
+  }
+  const bare = name.replace(/\.$/, '').toLowerCase();
+  if (old && bare.endsWith('.local')) return give('the name ends in .local, which may be multicast DNS');
+  const sources = readSources(settings.nsswitch);
+  if (sources === 'bad') return give('nsswitch.conf cannot be read');
+  if (sources.length === 0) return ['files,dns', forcedGo ? forced : 'no hosts line in nsswitch.conf: Go does it itself'];
+  return old ? decideOld(bare, sources, settings, give) : decideNew(bare, sources, settings, forcedGo, give);
+}
+
+function order(seen: readonly string[]): GoOrder | null {
+  const files = seen.includes('files');
+  const dns = seen.includes('dns');
+  if (files && dns) return seen.indexOf('files') < seen.indexOf('dns') ? 'files,dns' : 'dns,files';
+  if (files) return 'files';
+  return dns ? 'dns' : null;
+}
+
+const plainReason = 'nsswitch.conf names nothing that Go cannot do itself';
+
+function decideOld(
+  bare: string,
+  sources: readonly Source[],
+  settings: Settings,
+  give: (why: string) => Decision,
+): Decision {
+  const seen: string[] = [];
+  for (const source of sources) {
+    if (source.name === 'myhostname') {
+      if (isLocalhostName(bare) || bare === 'gateway') return give(`nsswitch has myhostname and "${bare}" is its business`);
+      if (bare === settings.host.hostname.toLowerCase()) return give("nsswitch has myhostname and this is the machine's own name");
+    } else if (source.name === 'files' || source.name === 'dns') {
+      if (!source.standard) return give(`nsswitch has unusual [actions] after ${source.name}`);
+      seen.push(source.name);
+    } else if (!source.name.startsWith('mdns')) {
+      return give(`nsswitch has "${source.name}", which Go does not know`);
+    }
+  }
+  const result = order(seen);
+  return result === null ? give('nsswitch has neither files nor dns') : [result, plainReason];
+}
+
+function decideNew(
+  bare: string,
+  sources: readonly Source[],
+  settings: Settings,
+  forcedGo: boolean,
+  give: (why: string) => Decision,
+): Decision {
+  const seen: string[] = [];
+  for (const source of sources) {
+    if (source.name === 'files' || source.name === 'dns') {
+      if (!forcedGo && !source.standard) return give(`nsswitch has unusual [actions] after ${source.name}`);
+      seen.push(source.name);
+    } else if (forcedGo) {
+      // What it does not know stands for DNS, if DNS is not named.
+      if (!sources.some((other) => other.name === 'dns')) seen.push('dns');
+    } else if (bare !== '' && source.name === 'myhostname') {
+      if (isLocalhostName(bare) || bare === '_gateway' || bare === '_outbound') {
+        return give(`nsswitch has myhostname and "${bare}" is its business`);
+      }
+      if (bare === settings.host.hostname.toLowerCase()) return give("nsswitch has myhostname and this is the machine's own name");
+    } else if (bare !== '' && source.name.startsWith('mdns')) {
+      if (bare.endsWith('.local')) return give(`nsswitch has ${source.name} and the name ends in .local`);
+    } else return give(`nsswitch has "${source.name}", which Go does not know`);
+  }
+  const result = order(seen);
+  return result === null ? give('nsswitch has neither files nor dns') : [result, plainReason];
+}
+
+interface Source {
+  readonly name: string;
+  /** Whether the [actions] say no more than what holds without them. */
+  readonly standard: boolean;
+}
+
+/** Go's own reading of nsswitch.conf: every `hosts:` line adds to the list. */
+function readSources(text: string | null): readonly Source[] | 'bad' {
+  const sources: Source[] = [];
+  for (const line of linesOf(text)) {
+    const bare = line.replace(/#.*$/s, '').trim();
+    if (bare === '') continue;
+    const colon = bare.indexOf(':');
+    if (colon < 0) return 'bad';
+    let rest = bare.slice(colon + 1).trim();
+    const hosts = bare.slice(0, colon).trim() === 'hosts';
+    while (rest !== '') {
+      const name = /^\S+/.exec(rest)?.[0] ?? '';
+      rest = rest.slice(name.length).trimStart();
+      let standard = true;
+      if (rest.startsWith('[')) {
+        const close = rest.indexOf(']');
+        if (close < 0) return 'bad';
+        const read = isStandard(rest.slice(1, close));
+        if (read === null) return 'bad';
+        standard = read;
+        rest = rest.slice(close + 1).trimStart();
+      }
+      if (hosts) sources.push({ name, standard });
+    }
+  }
+  return sources;
+}
+
+function isStandard(text: string): boolean | null {
+  const criteria = text.split(/\s+/).filter((word) => word !== '');
+  let standard = true;
+  for (const [index, word] of criteria.entries()) {
+    const negated = word.startsWith('!');
+    const bare = (negated ? word.slice(1) : word).toLowerCase();
+    const equals = bare.indexOf('=');
+    if (bare.length < 3 || equals < 0) return null;
+    const status = bare.slice(0, equals);
+    const action = bare.slice(equals + 1);
+    const usual = status === 'success' ? 'return' : 'continue';
+    const known = ['success', 'notfound', 'unavail', 'tryagain'].includes(status);
+    const last = index === criteria.length - 1;
+    if (negated || !known || !(action === usual || (last && action === 'return'))) standard = false;
+  }
+  return standard;
+}

@@ -1,0 +1,321 @@
+/**
+ * Go's own resolver (net/dnsclient_unix.go): A and AAAA at the same time, each from a socket of its own, a new one for
+ * every attempt; it walks the whole list of names whatever happens, and one family with addresses is enough.
+ */
+import { parseAddress } from '../base/ip.ts';
+import {
+  absolute,
+  countDots,
+  failed,
+  found,
+  newId,
+  type Client,
+  type Family,
+  type Found,
+  type Request,
+  type Session,
+  type Site,
+} from './client.ts';
+import { builtWithCgo, chooseGoResolver, type GoOrder } from './go-order.ts';
+import { readGoConf } from './go-conf.ts';
+import { GlibcSession } from './glibc.ts';
+import { readHosts } from './hosts.ts';
+import type { Fault, Query } from './network.ts';
+import { hasCname, type Reply } from './reply.ts';
+import type { ResolvConf } from './resolv-conf.ts';
+import { note, type Exchange } from './trace.ts';
+
+/** An error as net.DNSError shows it. */
+interface GoError {
+  readonly text: string;
+  readonly notFound: boolean;
+  readonly timeout: boolean;
+  readonly temporary: boolean;
+}
+
+type Tried = { readonly reply: Reply; readonly exchange: Exchange | null } | { readonly error: GoError };
+
+const noSuchHost: GoError = { text: 'no such host', notFound: true, timeout: false, temporary: false };
+
+export function go(version: string): Client {
+  return {
+    name: 'go',
+    version,
+    summary: `net.Resolver of Go ${version}: its own resolver, or libc's where a cgo build prefers that`,
+    anyOrder: true,
+    open: (site) => new GoSession(site, version),
+  };
+}
+
+class GoSession implements Session {
+  readonly #site: Site;
+  readonly #version: string;
+  readonly #conf: ResolvConf;
+  #turn = 0;
+  #libc: GlibcSession | null = null;
+
+  constructor(site: Site, version: string) {
+    this.#site = site;
+    this.#version = version;
+    this.#conf = readGoConf(site.settings, version);
+  }
+
+  async lookup(request: Request): Promise<Found> {
+    const { name, families } = request;
+    const { trace, settings } = this.#site;
+    if (parseAddress(name.replace(/%.*$/, '')) !== null) return found([name]);
+    if (name === '') return failure(noSuchHost);
+    const choice = chooseGoResolver(name, settings, this.#conf, this.#version);
+    for (const line of choice.debug) trace.debug(line);
+    if (builtWithCgo(settings) || choice.order === 'cgo') {
+      trace.step(`Go ${this.#version} takes ${choice.order === 'cgo' ? "libc's getaddrinfo" : 'its own resolver'}: ${choice.reason}`);
+    }
+    if (choice.order !== 'cgo') return this.#own(name, families, choice.order);
+    this.#libc ??= new GlibcSession(this.#site, this.#version === '1.19' ? '2.36' : '2.41');
+    return fromLibc(await this.#libc.lookup({ name, families, addrConfig: false }), this.#version);
+  }
+
+  async #own(name: string, families: readonly Family[], order: GoOrder): Promise<Found> {
+    if (order === 'files,dns' || order === 'files') {
+      const listed = this.#files(name, families);
+      if (listed !== null) return listed;
+      if (order === 'files') return this.#version === '1.19' ? found([]) : failure(noSuchHost);
+    }
+    if (!isDomainName(name)) {
+      this.#site.trace.step(`"${name}" is no domain name: Go sends nothing`);
+      return failure(noSuchHost);
+    }
+    const result = await this.#walk(name, families);
+    if (result.failure !== null && order === 'dns,files') return this.#files(name, families) ?? result;
+    return result;
+  }
+
+  #files(name: string, families: readonly Family[]): Found | null {
+    const wanted = absolute(name).toLowerCase();
+    const entries = readHosts(this.#site.settings.hosts).filter((entry) =>
+      entry.names.some((other) => absolute(other).toLowerCase() === wanted),
+    );
+    if (entries.length === 0) {
+      this.#site.trace.step(`hosts file: no entry for "${name}"`);
+      return null;
+    }
+    this.#site.trace.step(`hosts file, line ${entries[0]?.line ?? 0}: "${name}" is listed. No query is sent.`);
+    const fitting = entries.filter((entry) => families.includes(entry.family));
+    if (fitting.length > 0) return found(fitting.map((entry) => entry.address));
+    return failed('DNSError', null, 'no suitable address found');
+  }
+
+  async #walk(typed: string, families: readonly Family[]): Promise<Found> {
+    const types = families.map((family) => (family === 4 ? 'A' : 'AAAA'));
+    const names = this.#names(typed);
+    let lastError: GoError | null = null;
+    const addresses: string[] = [];
+    for (const { name, why } of names) {
+      const results = this.#conf.singleRequest
+        ? await inTurn(types, (type) => this.#one(name, type, why))
+        : await Promise.all(types.map((type) => this.#one(name, type, why)));
+      for (const result of results) {
+        if ('error' in result) {
+          // The error of the name as typed is preferred.
+          if (lastError === null || name === `${typed}.`) lastError = result.error;
+          continue;
+        }
+        for (const record of result.reply.answer) {
+          if (record.type === 'A' || record.type === 'AAAA') addresses.push(record.data);
+        }
+      }
+      if (addresses.length > 0) return found(addresses);
+    }
+    return failure(lastError ?? noSuchHost);
+  }
+
+  #names(typed: string): { readonly name: string; readonly why: string }[] {
+    if (/\.onion\.?$/i.test(typed)) return [];
+    const { ndots, search } = this.#conf;
+    if (typed.endsWith('.')) {
+      return [{ name: typed, why: 'The name ends in a dot: it is asked as it is, and nothing else.' }];
+    }
+    const dots = countDots(typed);
+    const asIs = `${typed}.`;
+    const enough = dots >= ndots;
+    const list = search
+      .map((domain, index) => ({
+        name: asIs + (domain === '.' ? '.' : domain),
+        why: enough
+          ? `As it is it was not found: search domain ${index + 1} of ${search.length}.`
+          : `${dots} dots, fewer than ndots (${ndots}): search domain ${index + 1} of ${search.length} first.`,
+      }))
+      .filter(({ name }) => {
+        if (name.length <= 254) return true;
+        this.#site.trace.step(`"${name}" is too long: Go skips this search domain`);
+        return false;
+      });
+    return enough
+      ? [{ name: asIs, why: `${dots} dots, ndots is ${ndots}: the name is asked as it is first.` }, ...list]
+      : [...list, { name: asIs, why: search.length === 0 ? 'No search list: the name as it is.' : 'The search list is used up: the name as it is.' }];
+  }
+
+  /** tryOneName: attempts × servers, the next at once after an error reply. */
+  async #one(name: string, type: string, why: string): Promise<Tried> {
+    const { servers, attempts, rotate } = this.#conf;
+    const offset = rotate ? this.#turn++ : 0;
+    let lastError: GoError = noSuchHost;
+    if (name.endsWith('..')) return { error: { ...noSuchHost, text: 'cannot marshal DNS message', notFound: false } };
+    let reason = why;
+    for (let attempt = 0; attempt < attempts; attempt++) {
+      for (let shift = 0; shift < servers.length; shift++) {
+        const server = servers[(shift + offset) % servers.length] ?? '';
+        const result = await this.#exchange(server, name, type, reason);
+        if ('error' in result) {
+          lastError = result.error;
+          reason = `${why} Again, from a new socket: the attempt before failed.`;
+          continue;
+        }
+        const { reply, exchange } = result;
+        if (reply.rcode === 'NXDOMAIN') return { error: noSuchHost };
+        const error = this.#headerError(reply);
+        if (error !== null) {
+          note(exchange, `${error.text}: Go asks the next server, or again.`);
+          lastError = error;
+          reason = `${why} Again, from a new socket: the attempt before failed.`;
+          continue;
+        }
+        if (!reply.answer.some((record) => record.type === type)) {
+          if (hasCname(reply)) note(exchange, 'A CNAME without an address counts as "no such host".');
+          return { error: noSuchHost };
+        }
+        return result;
+      }
+    }
+    return { error: lastError };
+  }
+
+  #headerError(reply: Reply): GoError | null {
+    const lame =
+      reply.rcode === 'NOERROR' &&
+      !reply.authoritative &&
+      !reply.recursionAvailable &&
+      reply.answer.length === 0 &&
+      // Since 1.23 an OPT record in the reply is taken as a sign that the server means it.
+      (this.#version === '1.19' || !reply.opt);
+    if (lame) return { text: 'lame referral', notFound: false, timeout: false, temporary: false };
+    if (reply.rcode === 'NOERROR') return null;
+    return {
+      text: 'server misbehaving',
+      notFound: false,
+      timeout: false,
+      temporary: reply.rcode === 'SERVFAIL',
+    };
+  }
+
+  /** One question to one server: UDP, and TCP if the answer was truncated. */
+  async #exchange(server: string, name: string, type: string, why: string): Promise<Tried> {
+    const { network, random, settings } = this.#site;
+    const noEdns = /(^|,)netedns0=0(,|$)/.test(settings.env['GODEBUG'] ?? '') && this.#version !== '1.19';
+    const query: Query = {
+      id: newId(random),
+      name,
+      type,
+      edns: noEdns ? null : { size: 1232, cookie: false },
+      ad: this.#conf.trustAd,
+      why,
+    };
+    if (!this.#conf.useVc) {
+      const until = network.clock.now() + this.#conf.timeoutMs;
+      const socket = network.udp();
+      try {
+        const fault = socket.connect(server);
+        if (fault !== null) return { error: socketError('dial', server, fault, 'udp') };
+        const sent = socket.send(query, server);
+        if (typeof sent === 'string') return { error: socketError('write', server, sent, 'udp') };
+        const arrival = await socket.wait(until);
+        if (arrival === null) return { error: timeoutError(server, 'udp') };
+        if (arrival.kind === 'fault') return { error: socketError('read', server, arrival.fault, 'udp') };
+        if (!arrival.reply.truncated) return arrival;
+        note(arrival.exchange, 'Truncated: Go asks this question again over TCP.');
+      } finally {
+        socket.close();
+      }
+    }
+    const until = network.clock.now() + this.#conf.timeoutMs;
+    const connection = await network.tcp(server, until);
+    if (typeof connection === 'string') return { error: socketError('dial', server, connection, 'tcp') };
+    try {
+      connection.send(query, server);
+      const arrival = await connection.wait(until);
+      if (arrival === null) return { error: timeoutError(server, 'tcp') };
+      if (arrival.kind === 'fault') return { error: socketError('read', server, arrival.fault, 'tcp') };
+      if (arrival.reply.truncated && this.#version === '1.19') {
+        return { error: { text: 'no answer from DNS server', notFound: false, timeout: false, temporary: false } };
+      }
+      return arrival;
+    } finally {
+      connection.close();
+    }
+  }
+}
+
+async function inTurn<T, R>(items: readonly T[], run: (item: T) => Promise<R>): Promise<R[]> {
+  const results: R[] = [];
+  for (const item of items) results.push(await run(item));
+  return results;
+}
+
+const faultTexts: Readonly<Record<Fault, string>> = {
+  refused: 'connection refused',
+  unreachable: 'no route to host',
+  'no-route': 'network is unreachable',
+  closed: 'EOF',
+  timeout: 'i/o timeout',
+};
+
+function endpoint(server: string): string {
+  return server.includes(':') ? `[${server}]:53` : `${server}:53`;
+}
+
+function socketError(what: string, server: string, fault: Fault, protocol: string): GoError {
+  const call = what === 'dial' ? 'dial' : what;
+  const system = what === 'dial' ? 'connect' : what;
+  if (fault === 'timeout') return timeoutError(server, protocol);
+  return {
+    text: `${call} ${protocol} ${endpoint(server)}: ${system}: ${faultTexts[fault]}`,
+    notFound: false,
+    timeout: false,
+    temporary: true,
+  };
+}
+
+function timeoutError(server: string, protocol: string): GoError {
+  return {
+    text: `read ${protocol} ${endpoint(server)}: i/o timeout`,
+    notFound: false,
+    timeout: true,
+    temporary: true,
+  };
+}
+
+function failure(error: GoError): Found {
+  const flags = `notfound=${error.notFound} timeout=${error.timeout} temporary=${error.temporary}`;
+  return failed('DNSError', null, `${error.text} (${flags})`);
+}
+
+/** How Go shows what getaddrinfo said. */
+export function fromLibc(result: Found, version: string): Found {
+  const code = result.failure?.code;
+  if (code === undefined) return result;
+  if (code === 'EAI_NONAME') return failure(noSuchHost);
+  if (code === 'EAI_NODATA' && version !== '1.19') return failure(noSuchHost);
+  if (code === 'EAI_AGAIN') {
+    return failure({ text: result.failure?.text ?? '', notFound: false, timeout: false, temporary: true });
+  }
+  return failure({ text: result.failure?.text ?? '', notFound: false, timeout: false, temporary: false });
+}
+
+/** isDomainName of net/dnsclient.go: letters, digits, `_` and `-` in labels of 1 to 63, not only digits. */
+function isDomainName(name: string): boolean {
+  if (name === '.') return true;
+  if (name.length > 254 || (name.length === 254 && !name.endsWith('.'))) return false;
+  const labels = (name.endsWith('.') ? name.slice(0, -1) : name).split('.');
+  const shaped = labels.every((label) => /^(?!-)[A-Za-z0-9_-]{1,63}(?<!-)$/.test(label));
+  return shaped && /[A-Za-z_-]/.test(name);
+}

@@ -1,0 +1,143 @@
+import { parseAddress, printAddress } from '../base/ip.ts';
+import type { EdnsOption } from './edns.ts';
+import { OPTION } from './iana.ts';
+
+/** What an option's bytes say. Options that break their own format, and unknown ones, are `other`. */
+export type OptionContent =
+  /** A name server's id (RFC 5001); empty in queries. */
+  | { readonly kind: 'nsid'; readonly id: Uint8Array }
+  /** Client subnet (RFC 7871); prefix lengths in bits. */
+  | { readonly kind: 'ecs'; readonly address: string; readonly source: number; readonly scope: number }
+  /** DNS cookies (RFC 7873): 8 bytes of the client, none or 8 to 32 of the server. */
+  | { readonly kind: 'cookie'; readonly client: Uint8Array; readonly server: Uint8Array }
+  /** How long a stream may stay open (RFC 7828), in units of 100 ms; null in queries. */
+  | { readonly kind: 'keepalive'; readonly timeout: number | null }
+  /** That many zero bytes (RFC 7830). */
+  | { readonly kind: 'padding'; readonly length: number }
+  /** Extended DNS Error (RFC 8914). */
+  | { readonly kind: 'ede'; readonly code: number; readonly text: string }
+  /** Seconds until a zone expires (RFC 7314); null in queries. */
+  | { readonly kind: 'expire'; readonly seconds: number | null }
+  /** Algorithms that a resolver understands (RFC 6975). */
+  | { readonly kind: 'dau' | 'dhu' | 'n3u'; readonly algorithms: readonly number[] }
+  /** Trust anchors that a resolver has (RFC 8145). */
+  | { readonly kind: 'key-tag'; readonly tags: readonly number[] }
+  | { readonly kind: 'other'; readonly code: number; readonly data: Uint8Array };
+
+/** What an option says. */
+export function readOption(option: EdnsOption): OptionContent {
+  const { code, data } = option;
+  return readKnown(code, data) ?? { kind: 'other', code, data };
+}
+
+/** The option that says this. */
+export function writeOption(content: OptionContent): EdnsOption {
+  switch (content.kind) {
+    case 'nsid':
+      return { code: OPTION.NSID, data: content.id };
+    case 'ecs':
+      return { code: OPTION.ECS, data: subnetBytes(content.address, content.source, content.scope) };
+    case 'cookie':
+      return { code: OPTION.COOKIE, data: Uint8Array.of(...content.client, ...content.server) };
+    case 'keepalive':
+      return { code: OPTION.KEEPALIVE, data: content.timeout === null ? nothing : pairs([content.timeout]) };
+    case 'padding':
+      return { code: OPTION.PADDING, data: new Uint8Array(content.length) };
+    case 'ede':
+      return { code: OPTION.EDE, data: Uint8Array.of(...pairs([content.code]), ...utf8.encode(content.text)) };
+    case 'expire':
+      return { code: OPTION.EXPIRE, data: content.seconds === null ? nothing : longBytes(content.seconds) };
+    case 'dau':
+      return { code: OPTION.DAU, data: Uint8Array.from(content.algorithms) };
+    case 'dhu':
+      return { code: OPTION.DHU, data: Uint8Array.from(content.algorithms) };
+    case 'n3u':
+      return { code: OPTION.N3U, data: Uint8Array.from(content.algorithms) };
+    case 'key-tag':
+      return { code: OPTION.KEYTAG, data: pairs(content.tags) };
+    case 'other':
+      return { code: content.code, data: content.data };
+  }
+}
+
+function readKnown(code: number, data: Uint8Array): OptionContent | null {
+  const { length } = data;
+  switch (code) {
+    case OPTION.NSID:
+      return { kind: 'nsid', id: data };
+    case OPTION.ECS:
+      return readSubnet(data);
+    case OPTION.COOKIE:
+      if (length !== 8 && (length < 16 || length > 40)) return null;
+      return { kind: 'cookie', client: data.slice(0, 8), server: data.slice(8) };
+    case OPTION.KEEPALIVE:
+      if (length !== 0 && length !== 2) return null;
+      return { kind: 'keepalive', timeout: length === 0 ? null : u16(data, 0) };
+    case OPTION.PADDING:
+      return data.every((byte) => byte === 0) ? { kind: 'padding', length } : null;
+    case OPTION.EDE:
+      return readError(data);
+    case OPTION.EXPIRE:
+      if (length !== 0 && length !== 4) return null;
+      return { kind: 'expire', seconds: length === 0 ? null : u16(data, 0) * 0x10000 + u16(data, 2) };
+    case OPTION.DAU:
+      return { kind: 'dau', algorithms: [...data] };
+    case OPTION.DHU:
+      return { kind: 'dhu', algorithms: [...data] };
+    case OPTION.N3U:
+      return { kind: 'n3u', algorithms: [...data] };
+    case OPTION.KEYTAG:
+      if (length % 2 !== 0) return null;
+      return { kind: 'key-tag', tags: Array.from({ length: length / 2 }, (_, i) => u16(data, 2 * i)) };
+    default:
+      return null;
+  }
+}
+
+function readSubnet(data: Uint8Array): OptionContent | null {
+  if (data.length < 4) return null;
+  const family = u16(data, 0);
+  if (family !== 1 && family !== 2) return null;
+  const size = family === 1 ? 4 : 16;
+  const source = data[2]!;
+  const scope = data[3]!;
+  if (source > size * 8 || scope > size * 8 || data.length - 4 !== Math.ceil(source / 8)) return null;
+  // Bits beyond the prefix must be zero (RFC 7871 section 6).
+  if (source % 8 !== 0 && (data.at(-1)! & (0xff >> (source % 8))) !== 0) return null;
+  const bytes = new Uint8Array(size);
+  bytes.set(data.subarray(4));
+  return { kind: 'ecs', address: printAddress(bytes), source, scope };
+}
+
+function subnetBytes(address: string, source: number, scope: number): Uint8Array {
+  const bytes = parseAddress(address);
+  if (bytes === null || source > bytes.length * 8) throw new RangeError(`${address}/${source} is no subnet`);
+  const prefix = bytes.slice(0, Math.ceil(source / 8));
+  if (source % 8 !== 0) prefix[prefix.length - 1]! &= 0xff00 >> (source % 8);
+  return Uint8Array.of(0, bytes.length === 4 ? 1 : 2, source, scope, ...prefix);
+}
+
+function readError(data: Uint8Array): OptionContent | null {
+  if (data.length < 2) return null;
+  try {
+    return { kind: 'ede', code: u16(data, 0), text: strictUtf8.decode(data.subarray(2)) };
+  } catch {
+    return null;
+  }
+}
+
+function u16(data: Uint8Array, at: number): number {
+  return (data[at]! << 8) | data[at + 1]!;
+}
+
+function pairs(values: readonly number[]): Uint8Array {
+  return Uint8Array.from(values.flatMap((value) => [value >> 8, value & 0xff]));
+}
+
+function longBytes(value: number): Uint8Array {
+  return pairs([value >>> 16, value & 0xffff]);
+}
+
+const nothing = new Uint8Array(0);
+const utf8 = new TextEncoder();
+const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });

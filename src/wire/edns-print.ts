@@ -1,0 +1,48 @@
+import type { Edns, EdnsOption } from './edns.ts';
+import { readOption } from './edns-option.ts';
+import { printHex } from './encoding.ts';
+import { errorName, optionName } from './iana.ts';
+
+/** OPT as `dig` prints it. */
+export function printEdns(edns: Edns): string {
+  let text = `;; OPT PSEUDOSECTION:\n; EDNS: version: ${edns.version}, flags:${edns.dnssecOk ? ' do' : ''}`;
+  if (edns.z === undefined) text += `; udp: ${edns.udpSize}\n`;
+  else text += `; MBZ: 0x${edns.z.toString(16).padStart(4, '0')}, udp: ${edns.udpSize}\n`;
+  for (const option of edns.options) text += `; ${printOption(option)}\n`;
+  return text;
+}
+
+/** `COOKIE: 0123456789abcdef`, `EDE: 15 (Blocked): (text)` … */
+export function printOption(option: EdnsOption): string {
+  const name = optionName(option.code);
+  const said = readOption(option);
+  switch (said.kind) {
+    case 'ecs':
+      return `${name}: ${said.address}/${said.source}/${said.scope}`;
+    case 'cookie':
+      return `${name}: ${printHex(option.data)}`;
+    case 'keepalive':
+      return said.timeout === null ? name : `${name}: ${(said.timeout / 10).toFixed(1)} secs`;
+    case 'ede': {
+      const known = errorName(said.code);
+      return `${name}: ${said.code}${known === null ? '' : ` (${known})`}${said.text === '' ? '' : `: (${said.text})`}`;
+    }
+    case 'expire':
+      return said.seconds === null ? name : `${name}: ${said.seconds}`;
+    case 'dau':
+    case 'dhu':
+    case 'n3u':
+      return `${name}: ${said.algorithms.join(' ')}`;
+    case 'key-tag':
+      return `${name}: ${said.tags.join(', ')}`;
+    default:
+      return option.data.length === 0 ? name : `${name}: ${printBytes(option.data)}`;
+  }
+}
+
+/** `61 62 00 ("ab.")` */
+function printBytes(data: Uint8Array): string {
+  const hex = Array.from(data, (byte) => byte.toString(16).padStart(2, '0')).join(' ');
+  const text = Array.from(data, (byte) => (byte >= 0x20 && byte < 0x7f ? String.fromCharCode(byte) : '.')).join('');
+  return `${hex} ("${text}")`;
+}

@@ -1,0 +1,67 @@
+import { TYPE } from './iana.ts';
+import type { Reader } from './reader.ts';
+import { SECTION, type MessageWriter } from './writer.ts';
+
+/** What a message's OPT record says (RFC 6891), but for the upper result code bits, which are the message's. */
+export interface Edns {
+  /** The largest datagram its sender takes. */
+  readonly udpSize: number;
+  readonly version: number;
+  readonly dnssecOk: boolean;
+  /** The 15 flag bits after DO, where any is set. */
+  readonly z?: number;
+  readonly options: readonly EdnsOption[];
+}
+
+/** One option as bytes; `edns-option.ts` knows what is in them. */
+export interface EdnsOption {
+  readonly code: number;
+  readonly data: Uint8Array;
+}
+
+/** Reads the OPT record at the reader (its owner included). @throws ReadError */
+export function readEdns(from: Reader): Edns {
+  from.at += 3;
+  const udpSize = from.u16();
+  from.u8();
+  const version = from.u8();
+  const flags = from.u16();
+  const length = from.u16();
+  if (length > from.left) from.fail('the data of OPT runs over the end of the message');
+  const outer = from.end;
+  from.end = from.at + length;
+  const options = readOptions(from);
+  from.end = outer;
+  const z = flags & 0x7fff;
+  return { udpSize, version, dnssecOk: (flags & 0x8000) !== 0, ...(z === 0 ? {} : { z }), options };
+}
+
+/** Reads options up to the reader's end. @throws ReadError */
+export function readOptions(from: Reader): EdnsOption[] {
+  const options: EdnsOption[] = [];
+  while (from.left > 0) {
+    const code = from.u16();
+    const length = from.u16();
+    if (length > from.left) from.fail('an EDNS option runs over the end of OPT');
+    options.push({ code, data: from.bytes(length) });
+  }
+  return options;
+}
+
+export function writeEdns(to: MessageWriter, edns: Edns, rcode: number): void {
+  const flags = (edns.dnssecOk ? 0x8000 : 0) | (edns.z ?? 0);
+  const ttl = ((rcode >> 4) << 24) | (edns.version << 16) | flags;
+  to.open(SECTION.additional, root, TYPE.OPT, ttl, edns.udpSize);
+  writeOptions(to, edns.options);
+  to.close();
+}
+
+export function writeOptions(to: MessageWriter, options: readonly EdnsOption[]): void {
+  for (const { code, data } of options) {
+    to.u16(code);
+    to.u16(data.length);
+    to.bytes(data);
+  }
+}
+
+const root = Uint8Array.of(0);

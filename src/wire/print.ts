@@ -1,0 +1,88 @@
+import { className, FLAG, opcodeName, rcodeName, typeName } from './iana.ts';
+import { printEdns } from './edns-print.ts';
+import type { DnsRecord, Message, Question } from './message.ts';
+import { Opaque } from './record/kind.ts';
+import { printOpaque } from './record/null.ts';
+import { kindOf } from './record/table.ts';
+
+/** Long hex and base64 is cut into words of so many characters, as dig has it. */
+const SPLIT = 56;
+
+/** A message as `dig` prints it, from the header line to the last section; ends in an empty line. */
+export function printMessage(message: Message): string {
+  const { id, flags, question, answer, authority, additional, edns } = message;
+  const opcode = opcodeName((flags & FLAG.OPCODE) >> 11);
+  const extra = additional.length + (edns === null ? 0 : 1);
+  let text = `;; ->>HEADER<<- opcode: ${opcode}, status: ${rcodeName(message.rcode)}, id: ${id}\n`;
+  text += `;; flags:${printFlags(flags)}; QUERY: ${question.length}, ANSWER: ${answer.length}, `;
+  text += `AUTHORITY: ${authority.length}, ADDITIONAL: ${extra}\n\n`;
+  if (edns !== null) text += printEdns(edns);
+  if (question.length > 0) text += `;; QUESTION SECTION:\n${question.map(printQuestion).join('')}\n`;
+  text += printSection('ANSWER', answer);
+  text += printSection('AUTHORITY', authority);
+  text += printSection('ADDITIONAL', additional);
+  return text;
+}
+
+/** A record on one line, as zone files and `dig` have it, its columns by tabs. No line end. */
+export function printRecord(record: DnsRecord, split = 0): string {
+  const line = new Line();
+  line.at(0, record.name);
+  line.at(24, String(record.ttl));
+  line.at(32, className(record.class));
+  line.at(40, typeName(record.type));
+  line.at(48, printData(record.type, record.data, split));
+  return line.text;
+}
+
+/** The data of a record as zone files have it. */
+export function printData(type: number, data: object, split = 0): string {
+  const kind = kindOf(type);
+  return data instanceof Opaque || kind === undefined ? printOpaque(data as Opaque, split) : kind.print(data, split);
+}
+
+function printSection(title: string, records: readonly DnsRecord[]): string {
+  if (records.length === 0) return '';
+  return `;; ${title} SECTION:\n${records.map((record) => `${printRecord(record, SPLIT)}\n`).join('')}\n`;
+}
+
+function printQuestion(question: Question): string {
+  const line = new Line();
+  line.at(0, question.name);
+  line.at(32, className(question.class));
+  line.at(40, typeName(question.type));
+  return `;${line.text}\n`;
+}
+
+function printFlags(flags: number): string {
+  const names = [
+    [FLAG.QR, 'qr'],
+    [FLAG.AA, 'aa'],
+    [FLAG.TC, 'tc'],
+    [FLAG.RD, 'rd'],
+    [FLAG.RA, 'ra'],
+    [FLAG.AD, 'ad'],
+    [FLAG.CD, 'cd'],
+  ] as const;
+  const set = names.filter(([bit]) => (flags & bit) !== 0).map(([, name]) => ` ${name}`);
+  return set.join('') + ((flags & FLAG.Z) === 0 ? '' : '; MBZ: 0x4');
+}
+
+/** A line whose words begin at tab columns, or after one blank where the word before is too long. */
+class Line {
+  text = '';
+  #column = 0;
+
+  at(column: number, word: string): void {
+    if (this.text !== '') this.#indent(Math.max(column, this.#column + 1));
+    this.text += word;
+    this.#column += word.length;
+  }
+
+  #indent(to: number): void {
+    const tabs = Math.floor(to / 8) - Math.floor(this.#column / 8);
+    const from = tabs > 0 ? Math.floor(to / 8) * 8 : this.#column;
+    this.text += '\t'.repeat(tabs) + ' '.repeat(to - from);
+    this.#column = to;
+  }
+}

@@ -1,0 +1,6 @@
+import { TYPE } from '../iana.ts';
+import { ipv6 } from './field.ts';
+import { recordKind } from './kind.ts';
+
+/** IPv6 address (RFC 3596 section 2.1). */
+export const aaaa = recordKind('AAAA', TYPE.AAAA, { address: ipv6 });

@@ -1,0 +1,12 @@
+import { TYPE } from '../iana.ts';
+import { restString, string, u8 } from './field.ts';
+import { recordKind, type Field } from './kind.ts';
+
+/** Written without quotes where it needs none: property names are letters and digits. */
+const tag: Field<string> = {
+  ...string,
+  print: (value) => (/^[\w-]+$/.test(value) ? value : `"${value}"`),
+};
+
+/** Which authority may issue certificates (RFC 8659 section 4.1). */
+export const caa = recordKind('CAA', TYPE.CAA, { flags: u8, tag, value: restString });

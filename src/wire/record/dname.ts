@@ -1,0 +1,6 @@
+import { TYPE } from '../iana.ts';
+import { recordKind } from './kind.ts';
+import { oneFullName } from './shape.ts';
+
+/** Redirection of the tree below a name (RFC 6672 section 2.1). */
+export const dname = recordKind('DNAME', TYPE.DNAME, oneFullName);

@@ -1,0 +1,6 @@
+import { TYPE } from '../iana.ts';
+import { string } from './field.ts';
+import { recordKind } from './kind.ts';
+
+/** Host information (RFC 1035 section 3.3.2); also the minimal answer to ANY (RFC 8482). */
+export const hinfo = recordKind('HINFO', TYPE.HINFO, { cpu: string, os: string });

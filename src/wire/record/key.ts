@@ -1,0 +1,6 @@
+import { TYPE } from '../iana.ts';
+import { recordKind } from './kind.ts';
+import { publicKey } from './shape.ts';
+
+/** Public key (RFC 2535 section 3.1); today for SIG(0) only. */
+export const key = recordKind('KEY', TYPE.KEY, publicKey);

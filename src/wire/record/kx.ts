@@ -1,0 +1,6 @@
+import { TYPE } from '../iana.ts';
+import { fullName, u16 } from './field.ts';
+import { recordKind } from './kind.ts';
+
+/** Key exchanger (RFC 2230). */
+export const kx = recordKind('KX', TYPE.KX, { preference: u16, exchange: fullName });

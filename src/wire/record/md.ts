@@ -1,0 +1,6 @@
+import { TYPE } from '../iana.ts';
+import { recordKind } from './kind.ts';
+import { oneName } from './shape.ts';
+
+/** Mail destination (RFC 1035 section 3.3.4); obsolete. */
+export const md = recordKind('MD', TYPE.MD, oneName);

@@ -1,0 +1,6 @@
+import { TYPE } from '../iana.ts';
+import { recordKind } from './kind.ts';
+import { oneName } from './shape.ts';
+
+/** Mail forwarder (RFC 1035 section 3.3.5); obsolete. */
+export const mf = recordKind('MF', TYPE.MF, oneName);

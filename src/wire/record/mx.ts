@@ -1,0 +1,6 @@
+import { TYPE } from '../iana.ts';
+import { name, u16 } from './field.ts';
+import { recordKind } from './kind.ts';
+
+/** Mail exchange (RFC 1035 section 3.3.9). */
+export const mx = recordKind('MX', TYPE.MX, { preference: u16, exchange: name });

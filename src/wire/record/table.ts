@@ -1,0 +1,100 @@
+import type { RecordKind } from './kind.ts';
+import { a } from './a.ts';
+import { aaaa } from './aaaa.ts';
+import { afsdb } from './afsdb.ts';
+import { caa } from './caa.ts';
+import { cdnskey } from './cdnskey.ts';
+import { cds } from './cds.ts';
+import { cname } from './cname.ts';
+import { csync } from './csync.ts';
+import { dhcid } from './dhcid.ts';
+import { dname } from './dname.ts';
+import { dnskey } from './dnskey.ts';
+import { ds } from './ds.ts';
+import { eui48 } from './eui48.ts';
+import { eui64 } from './eui64.ts';
+import { hinfo } from './hinfo.ts';
+import { key } from './key.ts';
+import { kx } from './kx.ts';
+import { mb } from './mb.ts';
+import { md } from './md.ts';
+import { mf } from './mf.ts';
+import { mg } from './mg.ts';
+import { minfo } from './minfo.ts';
+import { mr } from './mr.ts';
+import { mx } from './mx.ts';
+import { naptr } from './naptr.ts';
+import { ns } from './ns.ts';
+import { nsec } from './nsec.ts';
+import { nsec3 } from './nsec3.ts';
+import { nsec3param } from './nsec3param.ts';
+import { nullKind } from './null.ts';
+import { openpgpkey } from './openpgpkey.ts';
+import { ptr } from './ptr.ts';
+import { rp } from './rp.ts';
+import { rrsig } from './rrsig.ts';
+import { sig } from './sig.ts';
+import { smimea } from './smimea.ts';
+import { soa } from './soa.ts';
+import { spf } from './spf.ts';
+import { srv } from './srv.ts';
+import { sshfp } from './sshfp.ts';
+import { tlsa } from './tlsa.ts';
+import { txt } from './txt.ts';
+import { uri } from './uri.ts';
+import { zonemd } from './zonemd.ts';
+
+/** Every record type whose data has a form; all others are bytes (RFC 3597). */
+export const recordKinds: readonly RecordKind<object>[] = [
+  a,
+  aaaa,
+  afsdb,
+  caa,
+  cdnskey,
+  cds,
+  cname,
+  csync,
+  dhcid,
+  dname,
+  dnskey,
+  ds,
+  eui48,
+  eui64,
+  hinfo,
+  key,
+  kx,
+  mb,
+  md,
+  mf,
+  mg,
+  minfo,
+  mr,
+  mx,
+  naptr,
+  ns,
+  nsec,
+  nsec3,
+  nsec3param,
+  nullKind,
+  openpgpkey,
+  ptr,
+  rp,
+  rrsig,
+  sig,
+  smimea,
+  soa,
+  spf,
+  srv,
+  sshfp,
+  tlsa,
+  txt,
+  uri,
+  zonemd,
+];
+
+const byType: ReadonlyMap<number, RecordKind<object>> = new Map(recordKinds.map((kind) => [kind.type, kind]));
+
+/** The kind of a type; undefined: its data is only bytes. */
+export function kindOf(type: number): RecordKind<object> | undefined {
+  return byType.get(type);
+}

@@ -1,0 +1,6 @@
+import { TYPE } from '../iana.ts';
+import { restString, u16 } from './field.ts';
+import { recordKind } from './kind.ts';
+
+/** Mapping to a URI (RFC 7553 section 4). */
+export const uri = recordKind('URI', TYPE.URI, { priority: u16, weight: u16, target: restString });

@@ -1,0 +1,101 @@
+import { parseString, printString } from './encoding.ts';
+import { joinNames, NameError, parseName, printName, type WireName } from './name.ts';
+
+/** Why the text of a record is wrong, and at which of its words. */
+export class TextError extends Error {
+  override readonly name = 'TextError';
+  readonly reason: string;
+  /** Index of the word among the data's words. */
+  readonly index: number;
+
+  constructor(reason: string, index: number) {
+    super(reason);
+    this.reason = reason;
+    this.index = index;
+  }
+}
+
+/**
+ * The words of a record's data, read one after the other. Quotes around words are gone, escapes within them are not.
+ * All that goes wrong is a TextError.
+ */
+export class Words {
+  index = 0;
+  readonly #words: readonly string[];
+  /** What names without a last dot are below of. */
+  readonly #origin: WireName;
+
+  constructor(words: readonly string[], origin: WireName) {
+    this.#words = words;
+    this.#origin = origin;
+  }
+
+  get left(): number {
+    return this.#words.length - this.index;
+  }
+
+  /** The next word as it is. @param what for the message when there is none */
+  next(what: string): string {
+    const word = this.#words[this.index++];
+    if (word === undefined) this.fail(`${what} is missing`, this.index - 1);
+    return word;
+  }
+
+  /** All words that are left, put together. */
+  joined(): string {
+    const text = this.#words.slice(this.index).join('');
+    this.index = this.#words.length;
+    return text;
+  }
+
+  number(what: string, most: number): number {
+    const word = this.next(what);
+    const value = /^\d{1,15}$/.test(word) ? Number(word) : Infinity;
+    if (value > most) this.fail(`${what} must be a number from 0 to ${most}, not ${JSON.stringify(word)}`);
+    return value;
+  }
+
+  /** A name as absolute text. `@` is the origin. */
+  domain(what: string): string {
+    return printName(this.wireName(what));
+  }
+
+  wireName(what: string): WireName {
+    return absoluteName(this.next(what), this.#origin, (reason) => this.fail(reason));
+  }
+
+  /** A character string, its escapes in the one form that printing has. */
+  string(what: string, most = 255): string {
+    const word = this.next(what);
+    const bytes = parseString(word);
+    if (bytes === null) this.fail(`${what} has a bad escape: a backslash goes before a character or three digits`);
+    if (bytes.length > most) this.fail(`${what} has ${bytes.length} bytes, at most ${most} are allowed`);
+    return printString(bytes);
+  }
+
+  /** @param index default: the word just read */
+  fail(reason: string, index: number = Math.max(0, this.index - 1)): never {
+    throw new TextError(reason, index);
+  }
+}
+
+/** The wire form of a name in a zone file: `@` is the origin, and names without a last dot are below it. */
+export function absoluteName(word: string, origin: WireName, fail: (reason: string) => never): WireName {
+  if (word === '@') return origin;
+  try {
+    const name = parseName(word);
+    if (isAbsolute(word)) return name;
+    return joinNames(name, origin) ?? fail(`${word} below its origin is longer than 255 bytes`);
+  } catch (error) {
+    if (error instanceof NameError) fail(error.message);
+    throw error;
+  }
+}
+
+/** Whether a name's text ends in a dot that is not escaped. */
+function isAbsolute(word: string): boolean {
+  if (!word.endsWith('.')) return false;
+  let backslashes = 0;
+  for (let at = word.length - 2; word[at] === '\\'; at--) backslashes++;
+  return backslashes % 2 === 0;
+}
