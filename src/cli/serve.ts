@@ -155,16 +155,17 @@ async function corefileSource(conf: string | undefined, port: number, io: Io): P
   return { file, folder: dirname(resolve(file)), text: null };
 }
 
-function load({ file, folder, text }: CorefileSource, dnsPort: number, env: Io['env']): ParseOutput {
+function load({ file, text }: CorefileSource, dnsPort: number, env: Io['env']): ParseOutput {
   const read = text ?? readCorefile(file);
   return parseCorefile({
     file,
     text: read.trim() === '' ? BUILT_IN.replace('{port}', String(dnsPort)) : read,
     dnsPort,
     env,
-    directives: plugins.flatMap(({ name, syntax }) => [name, ...Object.keys(syntax.formerly)]),
-    readFile: (path) => readFileSync(resolve(folder, path), 'utf8'),
-    glob: (pattern) => globSync(pattern, { cwd: folder }).toSorted().map((path) => resolve(folder, path)),
+    directives: plugins.map(({ name }) => name),
+    syntaxes: plugins.map(({ syntax }) => syntax),
+    readFile: (path) => readFileSync(path, 'utf8'),
+    glob: (pattern) => globSync(pattern).toSorted(),
   });
 }
 

@@ -18,6 +18,12 @@ const corpus: readonly [what: string, text: string, ...messages: string[]][] = [
     'error inspecting server blocks: expecting data after last colon: "b:"',
   ],
   [
+    'addresses are looked at last',
+    'a..b {\n foo\n}',
+    "Corefile:2 - Error during parsing: Unknown directive 'foo'",
+    'error inspecting server blocks: zone is not a valid domain name: a..b',
+  ],
+  [
     'two blocks without braces',
     'a\nlog\nb.org\nerrors',
     "Corefile:3 - Error during parsing: Unknown directive 'b.org'",

@@ -23,6 +23,7 @@ export class DirectiveNames {
   /** Today's name of the directive; null, with a problem, if there is none. `braces`: the server block has some. */
   today({ text, place }: Token, braces: boolean): string | null {
     if (this.#known.has(text)) return text;
+    if (this.#report.full) return null;
     const today = this.#formerly.get(text);
     if (today !== undefined && this.#known.has(today.name)) {
       this.#report.warning(place, `'${text}' is read as '${today.name}': ${today.text}`, {

@@ -62,6 +62,8 @@ class Parser {
   /** Braces that close further left than they should: where a } is probably missing. */
   #suspect: Token | null = null;
   #ended = false;
+  /** CoreDNS looks at the addresses when the whole file has been read. */
+  readonly #addressProblems: Problem[] = [];
   readonly #substitute: (token: RawToken) => string;
 
   constructor(input: ParseInput, report: Report) {
@@ -82,6 +84,7 @@ class Parser {
       const block = this.#block(token);
       if (block !== null) blocks.push(block);
     }
+    for (const problem of this.#addressProblems) this.#report.problem(problem);
     return blocks;
   }
 
@@ -109,7 +112,7 @@ class Parser {
 
   #keys(address: Token): readonly Key[] {
     const { keys, problem, warnings } = parseKey(address, this.#input.dnsPort);
-    if (problem !== null) this.#report.problem(problem);
+    if (problem !== null && this.#addressProblems.length < 100) this.#addressProblems.push(problem);
     this.#report.warnings(warnings);
     return keys;
   }
@@ -348,6 +351,7 @@ class Parser {
   }
 
   #problem(token: Token, text: string, advice: Advice): void {
+    if (this.#report.full) return;
     this.#report.problem(parseProblem(token.place, text, advice));
   }
 }

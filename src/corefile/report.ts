@@ -12,6 +12,11 @@ export class Report {
   readonly remarks: Problem[] = [];
   readonly #seen = new Set<string>();
 
+  /** Whether there are problems enough: no need to make more. */
+  get full(): boolean {
+    return this.found.length >= most;
+  }
+
   problem(problem: Problem): void {
     this.#add(this.found, problem);
   }

@@ -117,6 +117,11 @@ export function bindDirective<S extends Syntax>(
       problems.push(onceProblem(syntax, occurrence, directives[0]!));
       return;
     }
+    const { name, at } = occurrence;
+    if (name !== syntax.name && Object.hasOwn(syntax.formerly, name)) {
+      const text = `'${name}' is read as '${syntax.name}': ${syntax.formerly[name]}`;
+      binding.warning(at.place, text, { code: 'directive-renamed' });
+    }
     const before = problems.length;
     const bound = bindOccurrence(syntax, occurrence, binding);
     if (problems.length === before && bound !== null) found.push(bound);
@@ -251,7 +256,8 @@ function exclude(syntax: Syntax, lines: readonly TreeProperty[], binding: Bindin
   for (const group of syntax.exclusive) {
     const used = group.filter((word) => lines.some(({ name }) => name.text === word));
     if (used.length < 2) continue;
-    const second = lines.find(({ name }) => name.text === used[1])!;
+    const first = lines.find(({ name }) => group.includes(name.text))!.name.text;
+    const second = lines.find(({ name }) => name.text !== first && group.includes(name.text))!;
     binding.problem(second.name.place, `${used[0]} and ${used[1]} cannot both be set`, {
       code: 'properties-conflict',
       remedy: `Keep one of ${used.join(', ')}.`,
@@ -282,7 +288,7 @@ export function printSyntax(syntax: Syntax): string {
     ...noteProperties(syntax.properties, ''),
     ...Object.entries(syntax.retired).map(([word, text]) => `- \`${word}\` is ignored: ${text}`),
   ];
-  const text = ['~~~ txt', ...shape, '~~~'];
+  const text = ['```', ...shape, '```'];
   return [...text, ...(notes.length === 0 ? [] : ['', ...notes]), ''].join('\n');
 }
 

@@ -125,7 +125,10 @@ class ApiServerSource implements Source {
     this.#canStream ??= this.#askVersion().then(
       ({ major, minor }) => major > 1 || minor >= 27,
       (error: unknown) => {
-        if (error instanceof ApiFailure && ['forbidden', 'missing', 'malformed'].includes(error.kind)) {
+        if (
+          error instanceof ApiFailure &&
+          ['forbidden', 'missing', 'malformed'].includes(error.kind)
+        ) {
           return false;
         }
         this.#canStream = null;
@@ -180,9 +183,11 @@ class ApiServerSource implements Source {
         snapshotFile,
         (head) => {
           ageMs = clock.wall() - head.writtenAt;
-          const fits = head.server === connection.url.host && head.wanted === JSON.stringify(wanted);
+          const fits =
+            head.server === connection.url.host && head.wanted === JSON.stringify(wanted);
           if (!fits) log.info(`${snapshotFile} is of another API server or set-up and is not used`);
-          else if (ageMs > oldestMs) log.warning(`${snapshotFile} is too old (${roundedDuration(ageMs)}) and is not used`);
+          else if (ageMs > oldestMs)
+            log.warning(`${snapshotFile} is too old (${roundedDuration(ageMs)}) and is not used`);
           return fits && ageMs <= oldestMs;
         },
         (object) => {

@@ -1,7 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { systemClock, type Clock } from '../base/clock.ts';
 import { Problem } from '../base/problem.ts';
+import { ExecCredentials } from './exec-credential.ts';
 import { ApiFailure } from './failure.ts';
+import { readKubeconfig, type KubeconfigUser, type Pem } from './kubeconfig.ts';
+import { OidcToken } from './oidc-token.ts';
 
 /** How to reach one API server, and as whom. Credentials are fetched anew for each request, so rotation needs no care. */
 export interface Connection {
@@ -55,7 +59,10 @@ export function inClusterConnection(
   const tokenFile = join(folder, 'token');
   const caFile = join(folder, 'ca.crt');
   for (const file of [tokenFile, caFile]) {
-    requireFile(file, 'give the pod a service account (automountServiceAccountToken must not be false)');
+    requireFile(
+      file,
+      'give the pod a service account (automountServiceAccountToken must not be false)',
+    );
   }
   const keep = keepMaterial();
   return {
@@ -101,6 +108,94 @@ export function endpointConnection(
   };
 }
 
+/**
+ * As a context of a kubeconfig file says, by default its current one. The file is read once; the certificates and
+ * tokens it points to are read for every request. Throws a `Problem`.
+ */
+export function kubeconfigConnection(
+  file: string,
+  context?: string,
+  clock: Clock = systemClock,
+): Connection {
+  const found = readKubeconfig(file, context);
+  const url = parseUrl(found.server, 'https');
+  const keep = keepMaterial();
+  const identity = identityOf(found.user, clock);
+  return {
+    url,
+    async access() {
+      const { headers, cert, key } = await identity.get();
+      if (url.protocol === 'http:') return { headers, tls: null };
+      return {
+        headers,
+        tls: keep({
+          ...(found.ca === null ? {} : { ca: readPem(found.ca) }),
+          ...(cert === undefined ? {} : { cert }),
+          ...(key === undefined ? {} : { key }),
+          ...(found.tlsServerName === '' ? {} : { servername: found.tlsServerName }),
+          ...(found.insecure ? { rejectUnauthorized: false } : {}),
+        }),
+      };
+    },
+    refused: () => identity.forget(),
+  };
+}
+
+interface Identity {
+  get(): Promise<{
+    readonly headers: Readonly<Record<string, string>>;
+    readonly cert?: string;
+    readonly key?: string;
+  }>;
+  forget(): void;
+}
+
+function identityOf(user: KubeconfigUser, clock: Clock): Identity {
+  const forget = (): void => {};
+  switch (user.how) {
+    case 'nobody':
+      return { get: async () => ({ headers: {} }), forget };
+    case 'token':
+      return { get: async () => ({ headers: bearer(user.token) }), forget };
+    case 'token-file':
+      return { get: async () => ({ headers: bearer(readCredential(user.path)) }), forget };
+    case 'password': {
+      const pair = Buffer.from(`${user.name}:${user.password}`).toString('base64');
+      return { get: async () => ({ headers: { authorization: `Basic ${pair}` } }), forget };
+    }
+    case 'certificate':
+      return {
+        get: async () => ({ headers: {}, cert: readPem(user.cert), key: readPem(user.key) }),
+        forget,
+      };
+    case 'exec': {
+      const credentials = new ExecCredentials(user.exec, clock);
+      return {
+        async get() {
+          const { token, cert, key } = await credentials.get();
+          return {
+            headers: token === '' ? {} : bearer(token),
+            ...(cert === '' ? {} : { cert, key }),
+          };
+        },
+        forget: () => credentials.forget(),
+      };
+    }
+    case 'oidc': {
+      const { ca } = user.oidc;
+      const token = new OidcToken(user.oidc, clock, () => (ca === null ? undefined : readPem(ca)));
+      return {
+        get: async () => ({ headers: bearer(await token.get()) }),
+        forget: () => token.forget(),
+      };
+    }
+  }
+}
+
+function readPem(pem: Pem): string {
+  return pem.from === 'data' ? pem.text : readCredential(pem.path);
+}
+
 function parseUrl(url: string, scheme: 'http' | 'https'): URL {
   const whole = /^[a-z]+:\/\//i.test(url) ? url : `${scheme}://${url}`;
   const parsed = URL.parse(whole);
@@ -114,12 +209,12 @@ function parseUrl(url: string, scheme: 'http' | 'https'): URL {
   return parsed;
 }
 
-export function bearer(token: string): Record<string, string> {
+function bearer(token: string): Record<string, string> {
   return { authorization: `Bearer ${token}` };
 }
 
 /** A function that returns the object it returned before while the contents are the same. */
-export function keepMaterial(): (next: TlsMaterial) => TlsMaterial {
+function keepMaterial(): (next: TlsMaterial) => TlsMaterial {
   let last: TlsMaterial | null = null;
   let lastText = '';
   return (next) => {
@@ -133,7 +228,7 @@ export function keepMaterial(): (next: TlsMaterial) => TlsMaterial {
 }
 
 /** A credential's file without surrounding blanks, read now. Throws an `ApiFailure` of kind `credentials`. */
-export function readCredential(file: string): string {
+function readCredential(file: string): string {
   let content: string;
   try {
     content = readFileSync(file, 'utf8').trim();
@@ -149,7 +244,7 @@ export function readCredential(file: string): string {
 }
 
 /** Throws a `Problem` if the file cannot be read at start. */
-export function requireFile(file: string, remedy: string): void {
+function requireFile(file: string, remedy: string): void {
   try {
     readFileSync(file);
   } catch (error) {

@@ -114,7 +114,9 @@ class ManifestSource implements Source {
   #tell(problems: readonly Problem[]): void {
     for (const problem of problems) {
       const parts = [
-        problem.place === null ? problem.message : `${printPlace(problem.place)}: ${problem.message}`,
+        problem.place === null
+          ? problem.message
+          : `${printPlace(problem.place)}: ${problem.message}`,
         problem.hint,
         problem.remedy,
       ];

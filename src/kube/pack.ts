@@ -16,7 +16,12 @@ import type {
  * compared byte by byte. The same object always packs to the same bytes as long as the dictionary lives. What tells
  * nothing about the object's state (`triggeredAt`) is left out.
  */
-const serviceTypes: readonly ServiceType[] = ['ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName'];
+const serviceTypes: readonly ServiceType[] = [
+  'ClusterIP',
+  'NodePort',
+  'LoadBalancer',
+  'ExternalName',
+];
 
 /** Strings that many objects share (nodes, zones, port names, namespaces), each kept once. */
 export class Dictionary {

@@ -296,7 +296,7 @@ function newChunk(size: number): Chunk {
 }
 
 function* livingWords(chunk: Chunk): Generator<number> {
-  for (let word = 0; word < chunk.used; ) {
+  for (let word = 0; word < chunk.used;) {
     const head = chunk.words[word]!;
     if ((head & deadFlag) === 0) yield word;
     word += unitsFor(chunk.words[word]! & lengthMask);

@@ -122,7 +122,7 @@ function readTail(handle: number): { end: number; tail: SnapshotTail } {
 
 function eachPiece(handle: number, end: number, take: (piece: Buffer) => void): void {
   const buffer = Buffer.allocUnsafeSlow(pieceBytes);
-  for (let at = 0; at < end; ) {
+  for (let at = 0; at < end;) {
     const length = readSync(handle, buffer, 0, Math.min(buffer.length, end - at), at);
     if (length === 0) throw new Error('it is cut off');
     take(buffer.subarray(0, length));

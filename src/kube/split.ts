@@ -228,7 +228,8 @@ class Gather {
 
   #reserve(more: number): void {
     const need = this.#length + more;
-    if (need > this.#limit) throw new MalformedStream(`one part is larger than ${this.#limit} bytes`);
+    if (need > this.#limit)
+      throw new MalformedStream(`one part is larger than ${this.#limit} bytes`);
     if (need <= this.#bytes.length) return;
     const larger = Buffer.allocUnsafeSlow(Math.min(this.#limit, Math.max(2 * need, 256)));
     this.#bytes.copy(larger, 0, 0, this.#length);

@@ -85,6 +85,8 @@ export interface ListenerParts {
   readonly log: Log;
   readonly limits: StreamLimits;
   readonly tls: ListenerTls | null;
+  /** UDP sockets of this thread per address; 1 unless `multisocket` asks for more. */
+  readonly sockets?: number;
   /** Counted here instead of in a tally of the listener's own. */
   readonly tally?: ListenerTally;
 }

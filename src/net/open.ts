@@ -10,12 +10,17 @@ import {
 import { concreteAddresses, isWildcard } from './places.ts';
 import { pickPort } from './probe.ts';
 import { tcpListener } from './tcp.ts';
+import { batchedUdp, batchedUdpListener } from './udp-batch.ts';
 import { plainUdpListener } from './udp-plain.ts';
 
+/** Whether UDP goes through batched system calls: `auto` where they work, `on` insists. */
+export type Batched = 'auto' | 'on' | 'off';
+
 export interface OpenOptions {
-  /** Whether UDP goes through batched system calls: `auto` where they work, `on` insists. */
-  readonly batched: 'auto' | 'on' | 'off';
+  readonly batched: Batched;
 }
+
+export { batchedUdp };
 
 /** Makes a listener of one concrete address. */
 export type Transport = (parts: ListenerParts) => Listener;
@@ -34,9 +39,10 @@ export function openListeners(parts: ListenerParts, options: OpenOptions): Liste
 
 function transportsOf(parts: ListenerParts, { batched }: OpenOptions): Transport[] {
   const { scheme } = parts.endpoint;
+  const sockets = Math.max(1, parts.sockets ?? 1);
   switch (scheme) {
     case 'dns':
-      return [plainUdpListener, tcpListener];
+      return [...Array<Transport>(sockets).fill(udp(batched)), tcpListener];
     default:
       throw new Problem({
         code: 'transport-not-supported',
@@ -44,6 +50,19 @@ function transportsOf(parts: ListenerParts, { batched }: OpenOptions): Transport
         remedy: 'Use dns://, tls:// or https://.',
       });
   }
+}
+
+/** The UDP transport to use here. @throws Problem (`batched-udp-not-available`) if it is insisted on in vain */
+function udp(batched: Batched): Transport {
+  if (batched === 'off') return plainUdpListener;
+  const found = batchedUdp();
+  if (found.available) return batchedUdpListener;
+  if (batched === 'auto') return plainUdpListener;
+  throw new Problem({
+    code: 'batched-udp-not-available',
+    text: `batched UDP is not available here: ${found.reason}`,
+    remedy: 'Install the optional dependency koffi, or let the transport be chosen automatically.',
+  });
 }
 
 class ListenerGroup implements Listener {

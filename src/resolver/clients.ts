@@ -1,6 +1,7 @@
 /** The table of models: `NAME[@VERSION]`, the newest version if none is given. */
 import type { Client } from './client.ts';
 import { glibc } from './glibc.ts';
+import { cares } from './c-ares.ts';
 import { go } from './go.ts';
 import { musl } from './musl.ts';
 
@@ -11,6 +12,8 @@ export const clients: readonly Client[] = [
   musl('1.2.3'),
   go('1.24'),
   go('1.19'),
+  cares('1.34'),
+  cares('1.18'),
 ];
 
 /** The model of that label; null = there is none. */

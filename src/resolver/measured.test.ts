@@ -10,7 +10,7 @@ describe('the models send what the real resolvers sent', () => {
       if (by === null) continue;
       test(`${scenario.id} ${run.client}: ${scenario.title}`, async () => {
         const model = await runModel(scenario, by);
-        assert.deepEqual(differences(run, model, by), []);
+        assert.deepEqual(differences(scenario, run, model, by), []);
       });
     }
   }

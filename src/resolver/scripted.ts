@@ -11,6 +11,10 @@ import type { Exchange, Trace } from './trace.ts';
 
 /** How long Linux looks for a neighbour before it gives up (three probes, one second apart). */
 const neighbourMs = 3000;
+/** Until a TCP connection stands, or is refused. */
+const handshakeMs = 0.1;
+/** A server needs a little longer to fill an answer than to refuse one; two answers due together arrive that way round. */
+const fillMs = 0.05;
 /** RACE: another question from the same port within this time loses. */
 const raceMs = 10;
 
@@ -34,13 +38,14 @@ export class ScriptedNetwork implements Network {
   tcp(server: string): Promise<Socket | Fault> {
     const script = this.#script;
     if (script.noRoute.has(server)) return Promise.resolve('no-route');
-    if (script.closed.has(server) || script.noTcp.has(server)) return Promise.resolve('refused');
-    if (script.unrouted.has(server)) {
-      return new Promise((resolve) => {
-        this.clock.after(neighbourMs, () => resolve('unreachable'));
+    const refused = script.closed.has(server) || script.noTcp.has(server);
+    const late = script.unrouted.has(server);
+    return new Promise((resolve) => {
+      this.clock.after(late ? neighbourMs : handshakeMs, () => {
+        if (late) resolve('unreachable');
+        else resolve(refused ? 'refused' : new ScriptedSocket('tcp', server, this));
       });
-    }
-    return Promise.resolve(new ScriptedSocket('tcp', server, this));
+    });
   }
 
   /** The fault that the kernel finds before anything leaves. */
@@ -72,7 +77,9 @@ export class ScriptedNetwork implements Network {
     if (reply !== null) {
       // Said at once: a reply that comes after the client has closed its socket was still sent.
       exchange.answer = labelOf(reply);
-      socket.later(spec.delayMs ?? this.#script.delayMs, () => {
+      const refused = reply.rcode !== 'NOERROR' && reply.rcode !== 'NXDOMAIN';
+      const delayMs = spec.delayMs ?? this.#script.delayMs;
+      socket.later(refused ? delayMs - fillMs : delayMs, () => {
         this.#trace.answered(exchange, reply);
         socket.arrive({ kind: 'reply', reply, server, exchange });
       });

@@ -22,22 +22,45 @@ export function printOption(option: EdnsOption): string {
     case 'cookie':
       return `${name}: ${printHex(option.data)}`;
     case 'keepalive':
-      return said.timeout === null ? name : `${name}: ${(said.timeout / 10).toFixed(1)} secs`;
+      return said.timeout === null ? `${name}:` : `${name}: ${(said.timeout / 10).toFixed(1)} secs`;
+    case 'padding':
+      return said.length === 0 ? `${name}:` : `${name}: (${said.length} bytes)`;
     case 'ede': {
       const known = errorName(said.code);
       return `${name}: ${said.code}${known === null ? '' : ` (${known})`}${said.text === '' ? '' : `: (${said.text})`}`;
     }
     case 'expire':
-      return said.seconds === null ? name : `${name}: ${said.seconds}`;
+      return said.seconds === null ? `${name}:` : `${name}: ${said.seconds} (${printSpan(said.seconds)})`;
     case 'dau':
     case 'dhu':
     case 'n3u':
-      return `${name}: ${said.algorithms.join(' ')}`;
+      return `${name}: ${said.algorithms.join(' ')}`.trimEnd();
     case 'key-tag':
-      return `${name}: ${said.tags.join(', ')}`;
-    default:
-      return option.data.length === 0 ? name : `${name}: ${printBytes(option.data)}`;
+      return `${name}: ${said.tags.join(', ')}`.trimEnd();
+    case 'nsid':
+    case 'other':
+      return option.data.length === 0 ? `${name}:` : `${name}: ${printBytes(option.data)}`;
   }
+}
+
+const units = [
+  ['week', 604_800],
+  ['day', 86_400],
+  ['hour', 3600],
+  ['minute', 60],
+  ['second', 1],
+] as const;
+
+/** `1 week 2 days` */
+function printSpan(seconds: number): string {
+  const words: string[] = [];
+  let left = seconds;
+  for (const [unit, size] of units) {
+    const count = Math.floor(left / size);
+    left %= size;
+    if (count > 0) words.push(`${count} ${unit}${count === 1 ? '' : 's'}`);
+  }
+  return words.length === 0 ? '0 seconds' : words.join(' ');
 }
 
 /** `61 62 00 ("ab.")` */

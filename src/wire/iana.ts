@@ -183,7 +183,7 @@ const optionNames: Readonly<Record<number, string>> = {
   8: 'CLIENT-SUBNET',
   9: 'EXPIRE',
   10: 'COOKIE',
-  11: 'TCP-KEEPALIVE',
+  11: 'TCP KEEPALIVE',
   12: 'PAD',
   13: 'CHAIN',
   14: 'KEY-TAG',

@@ -64,7 +64,7 @@ export function parseName(text: string): WireName {
 export function printName(wire: Uint8Array, at = 0): string {
   if (wire[at] === 0) return '.';
   let text = '';
-  for (let length = wire[at]!; length !== 0; length = wire[at]!) {
+  for (let length = wire[at]!; length > 0; length = wire[at]!) {
     text += printLabel(wire, at + 1, at + 1 + length) + '.';
     at += length + 1;
   }
@@ -81,13 +81,13 @@ export function printLabel(bytes: Uint8Array, from: number, to: number): string 
 /** Length of the uncompressed wire name at `at`, root byte included. */
 export function nameLength(wire: Uint8Array, at = 0): number {
   let end = at;
-  while (wire[end] !== 0) end += wire[end]! + 1;
+  while (wire[end]! > 0) end += wire[end]! + 1;
   return end + 1 - at;
 }
 
 export function countLabels(wire: Uint8Array, at = 0): number {
   let count = 0;
-  for (let length = wire[at]!; length !== 0; length = wire[at]!) {
+  for (let length = wire[at]!; length > 0; length = wire[at]!) {
     count++;
     at += length + 1;
   }

@@ -74,7 +74,7 @@ class Line {
   #column = 0;
 
   at(column: number, word: string): void {
-    if (this.text !== '') this.#indent(Math.max(column, this.#column + 1));
+    if (column > 0) this.#indent(Math.max(column, this.#column + 1));
     this.text += word;
     this.#column += word.length;
   }

@@ -1,5 +1,8 @@
 import { FLAG, HEADER, OPCODE, OPTION, TYPE } from './iana.ts';
+import { readMessage } from './message.ts';
 import { LOWER, NAME_MAX, printName, type WireName } from './name.ts';
+import { ReadError } from './reader.ts';
+import { skipRecord } from './skip.ts';
 
 export type Proto = 'udp' | 'tcp' | 'tls' | 'https' | 'grpc' | 'internal';
 
@@ -107,10 +110,10 @@ export class Query {
     const authority = (bytes[start + 8]! << 8) | bytes[start + 9]!;
     const additional = (bytes[start + 10]! << 8) | bytes[start + 11]!;
     if (questions !== 1 || answers > 1 || authority > 1 || additional > 2) return 'formerr';
-    return this.#readQuestion(answers + authority + additional);
+    return this.#readQuestion(answers + authority + additional, additional);
   }
 
-  #readQuestion(records: number): Triage {
+  #readQuestion(records: number, additional: number): Triage {
     const { bytes, end, folded } = this;
     let at = this.start + HEADER.SIZE;
     let hash = 0x811c9dc5 | 0;
@@ -134,43 +137,44 @@ export class Query {
     this.class = (bytes[at + 2]! << 8) | bytes[at + 3]!;
     this.nameLength = length;
     this.hash = (hash ^ (hash >>> 15)) & 0x3fffffff;
-    return records === 0 ? 'serve' : this.#readRecords(at + 4, records);
+    return records === 0 ? 'serve' : this.#readRecords(at + 4, records, additional);
   }
 
-  /** Walks what follows the question: only OPT matters, but all must be whole. */
-  #readRecords(at: number, records: number): Triage {
+  /** Looks at what follows the question: nothing but OPT as a rule; anything else must be legal as a whole. */
+  #readRecords(at: number, records: number, additional: number): Triage {
     const { bytes, end } = this;
-    for (; records > 0; records--) {
-      const root = bytes[at] === 0;
-      for (;;) {
-        if (at >= end) return 'formerr';
-        const size = bytes[at++]!;
-        if (size === 0) break;
-        if (size >= 0xc0) {
-          at++;
-          break;
-        }
-        if (size > 63) return 'formerr';
-        at += size;
-      }
-      if (at + 10 > end) return 'formerr';
-      const type = (bytes[at]! << 8) | bytes[at + 1]!;
-      const length = (bytes[at + 8]! << 8) | bytes[at + 9]!;
-      const data = at + 10;
-      if (data + length > end) return 'formerr';
-      if (type === TYPE.OPT) {
-        if (!root || this.edns || !optionsWhole(bytes, data, data + length)) return 'formerr';
-        this.edns = true;
-        this.udpSize = (bytes[at + 2]! << 8) | bytes[at + 3]!;
-        this.udpLimit = this.udpSize;
-        this.ednsVersion = bytes[at + 5]!;
-        this.dnssecOk = (bytes[at + 6]! & 0x80) !== 0;
-        this.optionsStart = data;
-        this.optionsEnd = data + length;
-      }
-      at = data + length;
-    }
+    if (records !== 1 || additional !== 1 || at + 11 > end || bytes[at] !== 0) return this.#readAll(at);
+    if (bytes[at + 1] !== 0 || bytes[at + 2] !== TYPE.OPT) return this.#readAll(at);
+    return this.#readOpt(at);
+  }
+
+  /** Takes over the OPT record at `at`. */
+  #readOpt(at: number): Triage {
+    const { bytes, end } = this;
+    const options = at + 11;
+    const length = (bytes[at + 9]! << 8) | bytes[at + 10]!;
+    if (options + length > end || !optionsWhole(bytes, options, options + length)) return 'formerr';
+    this.edns = true;
+    this.udpSize = (bytes[at + 3]! << 8) | bytes[at + 4]!;
+    this.udpLimit = this.udpSize;
+    this.ednsVersion = bytes[at + 6]!;
+    this.dnssecOk = (bytes[at + 7]! & 0x80) !== 0;
+    this.optionsStart = options;
+    this.optionsEnd = options + length;
     return 'serve';
+  }
+
+  /** Reads the message as objects: records besides OPT are rare (TSIG, the SOA of a NOTIFY). */
+  #readAll(at: number): Triage {
+    const { bytes, start, end } = this;
+    try {
+      if (readMessage(bytes, start, end).edns === null) return 'serve';
+    } catch (error) {
+      if (error instanceof ReadError) return 'formerr';
+      throw error;
+    }
+    while (bytes[at] !== 0 || bytes[at + 1] !== 0 || bytes[at + 2] !== TYPE.OPT) at = skipRecord(bytes, at, end);
+    return this.#readOpt(at);
   }
 
   /** The question's name as text: absolute, lower case, escaped. Built on first use. */

@@ -3,7 +3,7 @@ import { HEADER, TYPE } from './iana.ts';
 import type { WireName } from './name.ts';
 import { Reader } from './reader.ts';
 import type { Reply } from './reply.ts';
-import { skipName } from './stamp.ts';
+import { skipName } from './skip.ts';
 import { SECTION, type Section } from './writer.ts';
 
 /**

@@ -1,13 +1,21 @@
-import { FLAG, HEADER, OPTION, TYPE } from './iana.ts';
+import { FLAG, HEADER, OPTION, RCODE, TYPE } from './iana.ts';
 import { isEchoed, type Query } from './query.ts';
 import type { Reply } from './reply.ts';
+import { skipRecord } from './skip.ts';
+
+/** What `stamp` may add to a reply's size: the buffer must have as much more room. */
+export const STAMP_ROOM = 600;
+
+/** OPT without options. */
+const OPT_SIZE = 11;
 
 /**
  * Writes `reply` for the client of `query` into `out` at `at`: a copy of the reply's bytes with everything that is the
- * client's own patched in. `out` must have room for the reply's size + 600 bytes.
+ * client's own patched in. `out` must have room for the reply's size + STAMP_ROOM.
  *
  * @returns the length written; at most `query.limit`. What does not fit is cut at a record boundary, from the end, and
- *   TC is set (RFC 2181 section 9; like CoreDNS also when only additional records were lost).
+ *   TC is set (RFC 2181 section 9; like CoreDNS also when only additional records were lost). EDNS options that leave no
+ *   room for the question, or not enough in STAMP_ROOM, are left out.
  */
 export function stamp(reply: Reply, query: Query, out: Uint8Array, at: number): number {
   const questionEnd = query.nameLength === 0 ? HEADER.SIZE : query.questionEnd;
@@ -22,10 +30,12 @@ export function stamp(reply: Reply, query: Query, out: Uint8Array, at: number): 
   }
   const ttlAt = reply.ttlAt;
   if (ttlAt !== null && reply.ttl >= 0) stampTtls(ttlAt, reply.ttl, out, at);
-  const optSize = query.edns ? optLength(reply, query) : 0;
   const limit = query.limit;
+  if (!query.edns) return length > limit ? truncate(out, at, length, limit, questionEnd) : length;
+  const room = Math.min(limit - questionEnd, STAMP_ROOM - (reply.bare ? questionEnd : 0)) - OPT_SIZE;
+  const optSize = OPT_SIZE + optionsLength(reply, query, room);
   if (length + optSize > limit) length = truncate(out, at, length, limit - optSize, questionEnd);
-  return optSize === 0 ? length : length + writeOpt(reply, query, out, at + length, at);
+  return length + writeOpt(reply, query, room, out, at + length, at);
 }
 
 function writeBare(reply: Reply, out: Uint8Array, at: number): number {
@@ -56,7 +66,9 @@ function stampHeader(reply: Reply, query: Query, out: Uint8Array, at: number): v
   out[at + 1] = query.id & 0xff;
   const high = out[at + 2]! & ~((FLAG.OPCODE | FLAG.RD) >> 8);
   out[at + 2] = high | ((query.flags & (FLAG.OPCODE | FLAG.RD)) >> 8);
-  let low = (out[at + 3]! & ~(FLAG.CD | FLAG.RCODE)) | (query.flags & FLAG.CD) | (reply.rcode & FLAG.RCODE);
+  // Without EDNS only four bits of the result code can be said; the lower ones of a larger code would say another.
+  const rcode = reply.rcode > FLAG.RCODE && !query.edns ? RCODE.SERVFAIL : reply.rcode & FLAG.RCODE;
+  let low = (out[at + 3]! & ~(FLAG.CD | FLAG.RCODE)) | (query.flags & FLAG.CD) | rcode;
   if (!query.dnssecOk && (query.flags & FLAG.AD) === 0) low &= ~FLAG.AD;
   out[at + 3] = low;
 }
@@ -97,64 +109,38 @@ function truncate(out: Uint8Array, at: number, length: number, room: number, que
   return kept - at;
 }
 
-/** End of the record at `at`. */
-export function skipRecord(bytes: Uint8Array, at: number, end: number): number {
-  at = skipName(bytes, at, end) + 8;
-  return at + 2 + ((bytes[at]! << 8) | bytes[at + 1]!);
-}
-
-/** End of the possibly compressed name at `at`. */
-export function skipName(bytes: Uint8Array, at: number, end: number): number {
-  while (at < end) {
-    const size = bytes[at]!;
-    if (size >= 0xc0) return at + 2;
-    at += size + 1;
-    if (size === 0) return at;
+/** Length of the options that are written into at most `room` bytes. */
+function optionsLength(reply: Reply, query: Query, room: number): number {
+  if (reply.rcode === RCODE.BADVERS) return 0;
+  const own = reply.options !== null ? reply.options.length : echo(query, null, 0);
+  let size = own <= room ? own : 0;
+  if (reply.errors !== null) {
+    for (const error of reply.errors) {
+      const length = 6 + utf8.encode(error.text).length;
+      if (size + length <= room) size += length;
+    }
   }
-  return end;
-}
-
-function optLength(reply: Reply, query: Query): number {
-  let size = 11;
-  if (reply.options !== null) size += reply.options.length;
-  else if (query.optionsEnd > query.optionsStart) size += echo(query, null, 0);
-  if (reply.errors !== null) for (const error of reply.errors) size += 6 + utf8.encode(error.text).length;
   return size;
 }
 
-/** OPT as CoreDNS writes it: version 0, DO and UDP size as the client sent them. */
-function writeOpt(reply: Reply, query: Query, out: Uint8Array, at: number, header: number): number {
+/**
+ * OPT as CoreDNS writes it: version 0, DO and UDP size as the client sent them; for a version that nobody speaks, empty.
+ */
+function writeOpt(reply: Reply, query: Query, room: number, out: Uint8Array, at: number, header: number): number {
   const begin = at;
+  const spoken = reply.rcode !== RCODE.BADVERS;
   out[at++] = 0;
   out[at++] = 0;
   out[at++] = TYPE.OPT;
-  out[at++] = query.udpSize >> 8;
-  out[at++] = query.udpSize & 0xff;
+  out[at++] = spoken ? query.udpSize >> 8 : 0;
+  out[at++] = spoken ? query.udpSize & 0xff : 0;
   out[at++] = (reply.rcode >> 4) & 0xff;
   out[at++] = 0;
-  out[at++] = query.dnssecOk ? 0x80 : 0;
+  out[at++] = spoken && query.dnssecOk ? 0x80 : 0;
   out[at++] = 0;
   const lengthAt = at;
   at += 2;
-  if (reply.options !== null) {
-    out.set(reply.options, at);
-    at += reply.options.length;
-  } else if (query.optionsEnd > query.optionsStart) {
-    at += echo(query, out, at);
-  }
-  if (reply.errors !== null) {
-    for (const error of reply.errors) {
-      const text = utf8.encode(error.text);
-      out[at++] = 0;
-      out[at++] = OPTION.EDE;
-      out[at++] = (text.length + 2) >> 8;
-      out[at++] = (text.length + 2) & 0xff;
-      out[at++] = error.code >> 8;
-      out[at++] = error.code & 0xff;
-      out.set(text, at);
-      at += text.length;
-    }
-  }
+  if (spoken) at += writeOptions(reply, query, room, out, at);
   const data = at - lengthAt - 2;
   out[lengthAt] = data >> 8;
   out[lengthAt + 1] = data & 0xff;
@@ -162,6 +148,32 @@ function writeOpt(reply: Reply, query: Query, out: Uint8Array, at: number, heade
   out[header + HEADER.ARCOUNT] = count >> 8;
   out[header + HEADER.ARCOUNT + 1] = count & 0xff;
   return at - begin;
+}
+
+/** Writes the reply's own options, or else the echo of the client's, and its errors; what exceeds `room` is left out. */
+function writeOptions(reply: Reply, query: Query, room: number, out: Uint8Array, at: number): number {
+  let size = 0;
+  if (reply.options === null) {
+    if (echo(query, null, 0) <= room) size = echo(query, out, at);
+  } else if (reply.options.length <= room) {
+    out.set(reply.options, at);
+    size = reply.options.length;
+  }
+  if (reply.errors === null) return size;
+  for (const error of reply.errors) {
+    const text = utf8.encode(error.text);
+    if (size + 6 + text.length > room) continue;
+    const to = at + size;
+    out[to] = 0;
+    out[to + 1] = OPTION.EDE;
+    out[to + 2] = (text.length + 2) >> 8;
+    out[to + 3] = (text.length + 2) & 0xff;
+    out[to + 4] = error.code >> 8;
+    out[to + 5] = error.code & 0xff;
+    out.set(text, to + 6);
+    size += 6 + text.length;
+  }
+  return size;
 }
 
 /** Copies the client's options that come back unchanged; only counts them if `out` is null. */

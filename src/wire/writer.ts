@@ -46,17 +46,10 @@ export class MessageWriter {
   /** Begins a reply to `query`: QR, the query's opcode, `flags` (AA, RA …), its question. */
   reply(query: Query, flags: number): void {
     this.begin(0, FLAG.QR | (query.flags & FLAG.OPCODE) | flags);
-    const slab = this.#slab;
-    const from = query.bytes;
-    let at = query.start + HEADER.SIZE;
-    const end = at + query.nameLength + 4;
     if (query.nameLength === 0) return;
-    this.#room(end - at);
-    const name = this.#at;
-    if (slab === this.#slab) for (; at < end; at++) slab[this.#at++] = from[at]!;
-    else for (; at < end; at++) this.#slab[this.#at++] = from[at]!;
+    this.bytes(query.bytes, query.start + HEADER.SIZE, query.nameLength + 4);
     this.#slab[this.#start + HEADER.QDCOUNT + 1] = 1;
-    this.#remember(name);
+    this.#remember(this.#start + HEADER.SIZE);
   }
 
   /** Writes a question. */
@@ -64,7 +57,7 @@ export class MessageWriter {
     this.name(name);
     this.u16(type);
     this.u16(qclass);
-    this.#slab[this.#start + HEADER.QDCOUNT + 1]!++;
+    this.#increment(HEADER.QDCOUNT);
   }
 
   /**
@@ -93,8 +86,7 @@ export class MessageWriter {
     const length = this.#at - this.#data - 2;
     this.#slab[this.#data] = length >> 8;
     this.#slab[this.#data + 1] = length & 0xff;
-    const count = this.#start + this.#section;
-    if (++this.#slab[count + 1]! === 256 || this.#slab[count + 1] === 0) this.#slab[count]!++;
+    this.#increment(this.#section);
   }
 
   /** A record whose data is `length` ready bytes, e.g. an address. */
@@ -222,14 +214,24 @@ export class MessageWriter {
     this.#at = this.#start;
   }
 
+  /** Adds one to the 16-bit count at `at` of the header. */
+  #increment(at: number): void {
+    const slab = this.#slab;
+    at += this.#start;
+    const count = ((slab[at]! << 8) | slab[at + 1]!) + 1;
+    slab[at] = count >> 8;
+    slab[at + 1] = count & 0xff;
+  }
+
+  /** Makes sure that `size` more bytes fit; a message that meets the end of its slab moves to a new one. */
   #room(size: number): void {
-    if (this.#at + size <= this.#slab.length) return;
     const length = this.#at - this.#start;
     if (length + size > MESSAGE_MAX) {
       this.abandon();
       throw new MessageFull();
     }
-    const larger = new Uint8Array(Math.max(SLAB_SIZE, 2 * (length + size)));
+    if (this.#at + size <= this.#slab.length) return;
+    const larger = new Uint8Array(SLAB_SIZE);
     larger.set(this.#slab.subarray(this.#start, this.#at));
     this.#data -= this.#start;
     this.#slab = larger;

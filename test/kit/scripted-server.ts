@@ -74,7 +74,7 @@ function encode(reply: Reply, query: Query): Buffer {
     id: reply.id,
     type: 'response',
     flags,
-    questions: [{ type: reply.type, name: bare(reply.name), class: 'IN' }],
+    questions: [{ type: reply.type as 'A', name: bare(reply.name), class: 'IN' }],
     answers: reply.answer.map((record) => ({
       type: record.type,
       name: bare(record.name),
@@ -97,7 +97,7 @@ for (const server of listen) {
     let pending = Buffer.alloc(0);
     connection.setNoDelay(true);
     connection.on('error', () => {});
-    connection.on('data', (chunk) => {
+    connection.on('data', (chunk: Buffer) => {
       pending = Buffer.concat([pending, chunk]);
       while (pending.length >= 2 && pending.length >= 2 + pending.readUInt16BE(0)) {
         const length = pending.readUInt16BE(0);

@@ -114,7 +114,8 @@ export async function makeWorld(corefile: string, parts: WorldParts = {}): Promi
         text,
         dnsPort: 53,
         env: parts.env ?? {},
-        directives: plugins.flatMap(({ name, syntax }) => [name, ...Object.keys(syntax.formerly)]),
+        directives: plugins.map(({ name }) => name),
+        syntaxes: plugins.map(({ syntax }) => syntax),
         readFile: (path) => {
           const found = files[path] ?? files[path.replace(/^.*\//, '')];
           if (found === undefined) throw Object.assign(new Error(`no such file: ${path}`), { code: 'ENOENT' });

@@ -2,7 +2,13 @@ import { Problem } from '../../base/problem.ts';
 import type { EndpointSlice, Kind, KubeObject, Pod, Service } from '../objects.ts';
 import { child } from '../raw.ts';
 import type { Wanted } from '../source.ts';
-import { serviceNameLabel, trimEndpoints, trimServiceImport, trimService, trimSlice } from '../trim.ts';
+import {
+  serviceNameLabel,
+  trimEndpoints,
+  trimServiceImport,
+  trimService,
+  trimSlice,
+} from '../trim.ts';
 import { Allotment, apiServerPlace, dnsPlace } from './addresses.ts';
 import type { Manifest } from './manifest.ts';
 import { impliedNodes, impliedPods, statedPodIps, type ImpliedPod } from './pods.ts';
@@ -68,7 +74,8 @@ export class ImpliedCluster {
     const implied = this.#impliedPods(manifests);
     entries.set('Namespace', this.#namespaceEntries(manifests));
     entries.set('Service', this.#serviceEntries(manifests, problems));
-    if (endpoints || multicluster) entries.set('EndpointSlice', this.#sliceEntries(manifests, implied));
+    if (endpoints || multicluster)
+      entries.set('EndpointSlice', this.#sliceEntries(manifests, implied));
     if (pods) entries.set('Pod', this.#podEntries(implied));
     if (multicluster) {
       entries.set(

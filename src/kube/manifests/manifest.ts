@@ -90,7 +90,7 @@ function readValue(
   }
   const kind = text(value, 'kind');
   // List, and also ServiceList and its like, as `kubectl get -o yaml` prints them.
-  if (/List$/.test(kind) && Array.isArray(value['items'])) {
+  if (kind.endsWith('List') && Array.isArray(value['items'])) {
     value['items'].forEach((item: unknown, index) => {
       readValue(document, item, [...path, 'items', index], manifests, problems);
     });
@@ -130,7 +130,7 @@ class Check {
     }
     if (!isName(name)) this.fault(['metadata', 'name'], `'${name}' can be no name of an object`);
     if (typeof namespace !== 'string' || !isName(namespace)) {
-      this.fault(['metadata', 'namespace'], `'${String(namespace)}' can be no namespace`);
+      this.fault(['metadata', 'namespace'], `'${show(namespace)}' can be no namespace`);
       return null;
     }
     const own = withoutNamespace.has(kind) ? '' : namespace;
@@ -180,7 +180,7 @@ class Check {
   address(value: unknown, path: Path, others: readonly string[]): void {
     if (value === undefined || value === null || value === '') return;
     if (typeof value === 'string' && (isIP(value) !== 0 || others.includes(value))) return;
-    this.fault(path, `'${String(value)}' is no address`);
+    this.fault(path, `'${show(value)}' is no address`);
   }
 
   ports(path: Path, holder: Raw): void {
@@ -197,12 +197,12 @@ class Check {
       }
       const { port, protocol, name } = entry;
       if (port !== undefined && port !== null && !isPort(port)) {
-        this.fault([...path, index, 'port'], `'${String(port)}' is no port`);
+        this.fault([...path, index, 'port'], `'${show(port)}' is no port`);
       }
-      if (protocol !== undefined && !protocols.includes(String(protocol))) {
+      if (protocol !== undefined && !protocols.includes(show(protocol))) {
         this.fault(
           [...path, index, 'protocol'],
-          `'${String(protocol)}' is no protocol of a service`,
+          `'${show(protocol)}' is no protocol of a service`,
           `one of ${protocols.join(', ')}`,
         );
       }
@@ -219,11 +219,11 @@ const serviceTypes = ['ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName'];
 function checkService(check: Check): void {
   const spec = child(check.raw, 'spec');
   const type = spec['type'];
-  if (type !== undefined && !serviceTypes.includes(String(type))) {
-    const meant = nearest(String(type), serviceTypes);
+  if (type !== undefined && !serviceTypes.includes(show(type))) {
+    const meant = nearest(show(type), serviceTypes);
     check.fault(
       ['spec', 'type'],
-      `'${String(type)}' is no type of a service`,
+      `'${show(type)}' is no type of a service`,
       meant === null ? `one of ${serviceTypes.join(', ')}` : `did you mean ${meant}?`,
     );
   }
@@ -277,7 +277,7 @@ function checkWorkload(check: Check): void {
   if (replicas !== undefined && replicas !== null && !(counts && replicas <= mostReplicas)) {
     check.fault(
       ['spec', 'replicas'],
-      `'${String(replicas)}' is no number of replicas`,
+      `'${show(replicas)}' is no number of replicas`,
       `a whole number from 0 to ${mostReplicas}`,
     );
   }
@@ -301,5 +301,9 @@ function isName(value: string): boolean {
 
 function describe(value: unknown): string {
   if (Array.isArray(value)) return 'a list';
-  return isRaw(value) ? 'an object' : `the value '${String(value)}'`;
+  return isRaw(value) ? 'an object' : `the value '${show(value)}'`;
+}
+
+function show(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
 }

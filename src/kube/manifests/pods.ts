@@ -131,7 +131,8 @@ export function impliedPods(
     const phase = text(status, 'phase') || 'Running';
     const hostNetwork = spec['hostNetwork'] === true;
     const key = `${namespace}/${name}`;
-    const nodeName = text(spec, 'nodeName') || (nodes[hashOf(key) % nodes.length]?.name ?? 'node-1');
+    const nodeName =
+      text(spec, 'nodeName') || (nodes[hashOf(key) % nodes.length]?.name ?? 'node-1');
     const own = (): readonly string[] => {
       if (!hostNetwork) return [podIps.take(key)].filter((ip) => ip !== null);
       const stated = nodes.find((node) => node.name === nodeName)?.ips ?? [];

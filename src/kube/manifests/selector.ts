@@ -43,9 +43,7 @@ function parseTerm(term: string): Selector | null {
   const pair = /^([^\s=!,()]+)\s*(==|=|!=)\s*([^\s=!,()]*)$/.exec(term);
   if (pair !== null) {
     const [, key, sign, value] = pair;
-    return sign === '!='
-      ? (labels) => labels[key!] !== value
-      : (labels) => labels[key!] === value;
+    return sign === '!=' ? (labels) => labels[key!] !== value : (labels) => labels[key!] === value;
   }
   const presence = /^(!?)\s*([^\s=!,()]+)$/.exec(term);
   if (presence === null) return null;

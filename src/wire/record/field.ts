@@ -10,6 +10,7 @@ import {
   printString,
 } from '../encoding.ts';
 import { parseName } from '../name.ts';
+import { parseTtl } from '../ttl.ts';
 import type { Field } from './kind.ts';
 
 export const u8: Field<number> = {
@@ -31,6 +32,16 @@ export const u32: Field<number> = {
   write: (value, to) => to.u32(value),
   print: String,
   parse: (from, what) => from.number(what, 0xffff_ffff),
+};
+
+/** A number of seconds; text may have units (`1h30m`). */
+export const seconds: Field<number> = {
+  ...u32,
+  parse(from, what) {
+    const word = from.next(what);
+    const value = parseTtl(word);
+    return value ?? from.fail(`${what} must be seconds, perhaps with units (1h30m), not ${JSON.stringify(word)}`);
+  },
 };
 
 function domain(compress: boolean): Field<string> {

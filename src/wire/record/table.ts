@@ -2,9 +2,11 @@ import type { RecordKind } from './kind.ts';
 import { a } from './a.ts';
 import { aaaa } from './aaaa.ts';
 import { afsdb } from './afsdb.ts';
+import { apl } from './apl.ts';
 import { caa } from './caa.ts';
 import { cdnskey } from './cdnskey.ts';
 import { cds } from './cds.ts';
+import { cert } from './cert.ts';
 import { cname } from './cname.ts';
 import { csync } from './csync.ts';
 import { dhcid } from './dhcid.ts';
@@ -14,8 +16,12 @@ import { ds } from './ds.ts';
 import { eui48 } from './eui48.ts';
 import { eui64 } from './eui64.ts';
 import { hinfo } from './hinfo.ts';
+import { hip } from './hip.ts';
+import { https } from './https.ts';
+import { ipseckey } from './ipseckey.ts';
 import { key } from './key.ts';
 import { kx } from './kx.ts';
+import { loc } from './loc.ts';
 import { mb } from './mb.ts';
 import { md } from './md.ts';
 import { mf } from './mf.ts';
@@ -39,19 +45,24 @@ import { soa } from './soa.ts';
 import { spf } from './spf.ts';
 import { srv } from './srv.ts';
 import { sshfp } from './sshfp.ts';
+import { svcb } from './svcb.ts';
+import { tkey } from './tkey.ts';
 import { tlsa } from './tlsa.ts';
+import { tsig } from './tsig.ts';
 import { txt } from './txt.ts';
 import { uri } from './uri.ts';
 import { zonemd } from './zonemd.ts';
 
-/** Every record type whose data has a form; all others are bytes (RFC 3597). */
+/** Every record type whose data has a form; all others are bytes (RFC 3597). OPT is no record: see `edns.ts`. */
 export const recordKinds: readonly RecordKind<object>[] = [
   a,
   aaaa,
   afsdb,
+  apl,
   caa,
   cdnskey,
   cds,
+  cert,
   cname,
   csync,
   dhcid,
@@ -61,8 +72,12 @@ export const recordKinds: readonly RecordKind<object>[] = [
   eui48,
   eui64,
   hinfo,
+  hip,
+  https,
+  ipseckey,
   key,
   kx,
+  loc,
   mb,
   md,
   mf,
@@ -86,7 +101,10 @@ export const recordKinds: readonly RecordKind<object>[] = [
   spf,
   srv,
   sshfp,
+  svcb,
+  tkey,
   tlsa,
+  tsig,
   txt,
   uri,
   zonemd,

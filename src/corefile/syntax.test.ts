@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import {
+  acl,
+  bind,
+  cache,
+  forward,
+  hosts,
+  kubernetes,
+  messages,
+  only,
+} from '../../test/corefiles/syntaxes.ts';
+import { optional } from './positions.ts';
+import { directive, printSyntax } from './syntax.ts';
+import { hostPort } from './values.ts';
+
+describe('repetition', () => {
+  test('once: a second use is CoreDNS’s error', () => {
+    const { options, problems } = bind(cache, 'cache 30\nother\ncache 40');
+    assert.equal(options.length, 1);
+    assert.deepEqual(
+      problems.map(({ message, place }) => [message, place?.line]),
+      [['plugin/cache: this plugin can only be used once per Server Block', 4]],
+    );
+  });
+
+  test('each: one instance for each, in file order', () => {
+    const { options } = bind(forward, 'forward a.org 1\nforward . 2');
+    assert.deepEqual(
+      options.map(({ from, at }) => [from, at.line]),
+      [
+        ['a.org.', 2],
+        ['.', 3],
+      ],
+    );
+  });
+
+  test('gather: one instance sees all', () => {
+    assert.equal(bind(acl, 'acl\nacl').options.length, 1);
+    assert.equal(bind(acl, 'acl\nacl').options[0]!.length, 2);
+    assert.equal(bind(acl, 'other').options.length, 0);
+  });
+
+  test('last: the last one counts', () => {
+    const health = directive({
+      name: 'health',
+      summary: '',
+      repeat: 'last',
+      args: {
+        address: optional(hostPort('ADDRESS', { port: 8080 }), {
+          default: { host: '', port: 8080 },
+        }),
+      },
+    });
+    assert.deepEqual(only(health, 'health :1\nhealth [::1]:2').address, { host: '::1', port: 2 });
+    assert.deepEqual(only(health, 'health 127.0.0.1').address, { host: '127.0.0.1', port: 8080 });
+  });
+
+  test('an older name is bound with a warning', () => {
+    const { options, warnings } = bind(forward, 'proxy . 1 {\nprotocol x\n}', ['proxy']);
+    assert.equal(options.length, 1);
+    assert.deepEqual(
+      warnings.map(({ code }) => code),
+      ['directive-renamed', 'property-retired'],
+    );
+  });
+});
+
+describe('looking at the whole', () => {
+  test('check sees the options, and its problems count', () => {
+    assert.deepEqual(messages(forward, 'forward . 1 {\nmax_age 5s\n}'), [
+      'plugin/forward: Corefile:2 - Error during parsing: max_age must not be less than expire',
+    ]);
+    assert.deepEqual(messages(forward, 'forward . 1 {\nmax_age 10s\n}'), []);
+    assert.deepEqual(messages(acl, 'acl\nacl\nacl').length, 1);
+  });
+
+  test('check is not asked about options that are not whole', () => {
+    assert.equal(messages(forward, 'forward . 1 {\nmax_age 5s\nexpire x\n}').length, 1);
+  });
+
+  test('warn adds warnings', () => {
+    const { problems, warnings } = bind(forward, `forward . ${'8.8.8.8 '.repeat(16)}`);
+    assert.deepEqual([problems.length, warnings.length], [0, 1]);
+  });
+});
+
+test('the page shows the shape and what it means', () => {
+  assert.equal(
+    printSyntax(cache),
+    [
+      '```',
+      'cache [TTL] [ZONES…] {',
+      '    success CAPACITY [TTL] [MINTTL]',
+      '    prefetch AMOUNT [DURATION] [PERCENTAGE%]',
+      '    servfail DURATION',
+      '    disable success|denial [ZONES…]',
+      '    keepttl',
+      '}',
+      '```',
+      '',
+      '- `[TTL]`: the longest time that anything is kept.',
+      "- `[ZONES…]`: whose answers are kept; default the server block's zones.",
+      '- `success CAPACITY [TTL] [MINTTL]`: default 10000 3600 5.',
+      '- `servfail DURATION`: default 5s.',
+      '- `keepttl`: hand out the original TTL always.',
+      '',
+    ].join('\n'),
+  );
+  assert.match(printSyntax(hosts), /\n {4}ADDRESS NAME…\n/);
+  assert.match(printSyntax(acl), /\n {4}allow\|block\|filter\|drop \[type QTYPE…\]/);
+  assert.match(printSyntax(kubernetes), /- `upstream` is ignored: CNAMEs/);
+});

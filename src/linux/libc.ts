@@ -1,0 +1,177 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { getSystemErrorName } from 'node:util';
+
+import type * as Koffi from 'koffi';
+
+/** The system calls that the transports use. Pointers are numbers: addresses fit into 47 bits. Failures are negative. */
+export interface Libc {
+  socket(domain: number, type: number, protocol: number): number;
+  bind(fd: number, name: number, length: number): number;
+  connect(fd: number, name: number, length: number): number;
+  getsockname(fd: number, name: number, length: number): number;
+  setsockopt(fd: number, level: number, option: number, value: number, length: number): number;
+  send(fd: number, bytes: number, length: number, flags: number): number;
+  recvmmsg(fd: number, heads: number, count: number, flags: number, timeout: number): number;
+  sendmmsg(fd: number, heads: number, count: number, flags: number): number;
+  close(fd: number): number;
+  /** 0 if there is no such interface. */
+  interfaceIndex(name: string): number;
+  /** Number of the last failure on this thread; ask at once. */
+  errno(): number;
+  /** Memory of this many bytes that never moves, and a view of it. */
+  allocate(size: number): { readonly address: number; readonly buffer: ArrayBuffer };
+  free(address: number): void;
+  /** Runs `onReadable` from the event loop while the descriptor has something to read or an error (level-triggered). */
+  poll(fd: number, onReadable: () => void): PollHandle;
+}
+
+/** Keeps the event loop alive while referenced. Must be closed before its descriptor is. */
+export interface PollHandle {
+  ref(): void;
+  unref(): void;
+  close(): void;
+}
+
+/** Why there is no foreign function interface here. */
+export class LibcMissing extends Error {
+  override readonly name = 'LibcMissing';
+}
+
+let loaded: Libc | LibcMissing | null = null;
+
+/**
+ * The C library, loaded on first use.
+ * @throws LibcMissing on other systems than 64-bit little-endian Linux, and where the optional package is not installed
+ */
+export function libc(): Libc {
+  if (loaded === null) {
+    try {
+      loaded = load();
+    } catch (error) {
+      loaded =
+        error instanceof LibcMissing
+          ? error
+          : new LibcMissing(error instanceof Error ? error.message : String(error));
+    }
+  }
+  if (loaded instanceof LibcMissing) throw loaded;
+  return loaded;
+}
+
+function load(): Libc {
+  // The layout of the kernel's structs is written down for these only.
+  if (process.platform !== 'linux') throw new LibcMissing(`not on ${process.platform}`);
+  if (process.arch !== 'x64' && process.arch !== 'arm64') {
+    throw new LibcMissing(`not on ${process.arch}`);
+  }
+  const koffi = loadKoffi();
+  // null: what this process has loaded already, be it glibc or musl.
+  const lib = koffi.load(null);
+  pin(lib);
+  const declare = (name: string, args: readonly string[]): never =>
+    lib.func(name, 'int', [...args]) as never;
+  return {
+    socket: declare('socket', ['int', 'int', 'int']),
+    bind: declare('bind', ['int', 'uintptr_t', 'uint32']),
+    connect: declare('connect', ['int', 'uintptr_t', 'uint32']),
+    getsockname: declare('getsockname', ['int', 'uintptr_t', 'uintptr_t']),
+    setsockopt: declare('setsockopt', ['int', 'int', 'int', 'uintptr_t', 'uint32']),
+    send: declare('send', ['int', 'uintptr_t', 'size_t', 'int']),
+    recvmmsg: declare('recvmmsg', ['int', 'uintptr_t', 'uint32', 'int', 'uintptr_t']),
+    sendmmsg: declare('sendmmsg', ['int', 'uintptr_t', 'uint32', 'int']),
+    close: declare('close', ['int']),
+    interfaceIndex: declare('if_nametoindex', ['str']),
+    errno: () => koffi.errno(),
+    allocate(size) {
+      const pointer = koffi.alloc('uint8_t', size) as bigint;
+      return { address: Number(pointer), buffer: koffi.view(pointer, size) };
+    },
+    free: (address) => koffi.free(BigInt(address)),
+    poll(fd, onReadable) {
+      let open = true;
+      const ready = (status: number): void => {
+        onReadable();
+        // A pending error (an ICMP message came) ends the watch; reading has taken the error away.
+        if (status !== 0 && open) handle.start(ready as never);
+      };
+      const handle = koffi.node.poll(fd, ready as never);
+      return {
+        ref: () => handle.ref(),
+        unref: () => handle.unref(),
+        close: () => {
+          open = false;
+          handle.close();
+        },
+      };
+    },
+  };
+}
+
+function loadKoffi(): typeof Koffi {
+  try {
+    return createRequire(import.meta.url)('koffi') as typeof Koffi;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'MODULE_NOT_FOUND') {
+      throw new LibcMissing('the optional package koffi is not installed');
+    }
+    throw error;
+  }
+}
+
+const RTLD_NOW = 2;
+const RTLD_NOLOAD = 4;
+const RTLD_NODELETE = 0x1000;
+
+/**
+ * Keeps the native code in memory for good. A thread that ends unloads its addons, but the event loop still closes poll
+ * handles afterwards and would jump into nothing.
+ */
+function pin(lib: Koffi.LibraryHandle): void {
+  const path = /\/.*koffi[^/\n]*\.node$/m.exec(readFileSync('/proc/self/maps', 'utf8'))?.[0];
+  const dlopen = lib.func('dlopen', 'uintptr_t', ['str', 'int']) as (
+    path: string,
+    flags: number,
+  ) => number | bigint;
+  if (path === undefined || Number(dlopen(path, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE)) === 0) {
+    throw new LibcMissing('the addon could not be pinned in memory');
+  }
+}
+
+/** A failed system call. `code` is the system's name for it, e.g. `EADDRINUSE`. */
+export class SystemError extends Error {
+  override readonly name = 'SystemError';
+  readonly code: string;
+  readonly errno: number;
+  readonly syscall: string;
+
+  constructor(syscall: string, errno: number) {
+    const code = errnoName(errno);
+    super(`${syscall}: ${code}`);
+    this.code = code;
+    this.errno = errno;
+    this.syscall = syscall;
+  }
+}
+
+function errnoName(errno: number): string {
+  try {
+    return getSystemErrorName(-errno);
+  } catch {
+    return `errno ${errno}`;
+  }
+}
+
+/** Numbers of <errno.h> on Linux (the same on all architectures that are supported here). */
+export const ERRNO = {
+  EINTR: 4,
+  EAGAIN: 11,
+  ENOMEM: 12,
+  EACCES: 13,
+  ENOPROTOOPT: 92,
+  ENETDOWN: 100,
+  ENETUNREACH: 101,
+  ENOBUFS: 105,
+  ECONNREFUSED: 111,
+  EHOSTUNREACH: 113,
+} as const;

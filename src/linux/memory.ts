@@ -1,0 +1,39 @@
+import { libc } from './libc.ts';
+
+/**
+ * Memory whose address the kernel may be given: it lies outside the JavaScript heap, never moves, and stays until freed.
+ * All structs that system calls see are in one of these. (A typed array would not do: small ones move, and one that nothing
+ * refers to any more is collected although the kernel still has its address.)
+ */
+export class Memory {
+  readonly address: number;
+  readonly bytes: Uint8Array;
+  /** The same memory as 32-bit words; its size is a multiple of 4. */
+  readonly words: Uint32Array;
+  #buffer: ArrayBuffer | null;
+
+  constructor(size: number) {
+    const rounded = (size + 15) & ~15;
+    const { address, buffer } = libc().allocate(rounded);
+    this.address = address;
+    this.#buffer = buffer;
+    this.bytes = new Uint8Array(buffer);
+    this.words = new Uint32Array(buffer);
+    this.bytes.fill(0);
+  }
+
+  /** Writes a pointer (8 bytes) at word `index`. */
+  setPointer(index: number, address: number): void {
+    this.words[index] = address % 0x1_0000_0000;
+    this.words[index + 1] = Math.floor(address / 0x1_0000_0000);
+  }
+
+  /** Gives the memory back. Views of it have length 0 from then on, so late readers find nothing rather than others' data. */
+  free(): void {
+    const buffer = this.#buffer;
+    if (buffer === null) return;
+    this.#buffer = null;
+    structuredClone(buffer, { transfer: [buffer] });
+    libc().free(this.address);
+  }
+}

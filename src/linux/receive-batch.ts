@@ -1,0 +1,149 @@
+import { ERRNO, libc } from './libc.ts';
+import { Memory } from './memory.ts';
+import { NAME_SLOT } from './socket-address.ts';
+
+/** Datagrams per system call. */
+export const BATCH = 64;
+/** Bytes of a struct mmsghdr on 64-bit Linux, and where its parts are, in 32-bit words. */
+export const HEAD = {
+  SIZE: 64,
+  WORDS: 16,
+  NAME: 0,
+  NAME_LENGTH: 2,
+  PIECES: 4,
+  PIECE_COUNT: 6,
+  CONTROL: 8,
+  CONTROL_LENGTH: 10,
+  FLAGS: 12,
+  LENGTH: 14,
+} as const;
+export const PIECE_WORDS = 4;
+/** Room for one packet info of either family. */
+export const CONTROL_SLOT = 64;
+
+const MSG_DONTWAIT = 0x40;
+const MSG_TRUNC = 0x20;
+
+/** Where the addresses are in a received packet info, counted from the slot's start. */
+const INFO = { LEVEL: 8, TYPE: 12, INTERFACE_4: 16, SOURCE_4: 20, ADDRESS_6: 16, INTERFACE_6: 32 };
+
+/**
+ * Up to 64 datagrams taken over from a socket with one system call. The bytes of datagram `i` start at `i * slot` in
+ * `slab`; sender and packet info lie in `names` and `controls`. All of it is valid until the next `receive`.
+ */
+export class ReceiveBatch {
+  /** Bytes from one datagram's start to the next one's. Not a power of two: else all would share a few cache lines. */
+  readonly slot: number;
+  readonly #slab: Memory;
+  readonly #names = new Memory(BATCH * NAME_SLOT);
+  readonly #controls = new Memory(BATCH * CONTROL_SLOT);
+  readonly #pieces = new Memory(BATCH * PIECE_WORDS * 4);
+  readonly #heads = new Memory(BATCH * HEAD.SIZE);
+  /** Heads that the kernel may have written since they were set up. */
+  #used = BATCH;
+
+  /** @param size the longest datagram that is taken whole */
+  constructor(size: number) {
+    this.slot = ((size + 63) & ~63) + 64;
+    this.#slab = new Memory(BATCH * this.slot);
+    for (let i = 0; i < BATCH; i++) {
+      this.#pieces.setPointer(i * PIECE_WORDS, this.#slab.address + i * this.slot);
+      this.#pieces.words[i * PIECE_WORDS + 2] = size;
+      const head = i * HEAD.WORDS;
+      this.#heads.setPointer(head + HEAD.NAME, this.nameAddress(i));
+      this.#heads.setPointer(head + HEAD.PIECES, this.#pieces.address + i * PIECE_WORDS * 4);
+      this.#heads.words[head + HEAD.PIECE_COUNT] = 1;
+      this.#heads.setPointer(head + HEAD.CONTROL, this.controlAddress(i));
+    }
+  }
+
+  /** The datagrams' bytes. */
+  get slab(): Uint8Array {
+    return this.#slab.bytes;
+  }
+
+  /** The senders' sockaddrs, one per NAME_SLOT bytes. */
+  get names(): Uint8Array {
+    return this.#names.bytes;
+  }
+
+  get controls(): Uint8Array {
+    return this.#controls.bytes;
+  }
+
+  /** Takes what is there. @returns how many, or a negative error number (`-EAGAIN`: nothing) */
+  receive(fd: number): number {
+    const { words } = this.#heads;
+    for (let i = 0, head = 0; i < this.#used; i++, head += HEAD.WORDS) {
+      words[head + HEAD.NAME_LENGTH] = NAME_SLOT;
+      words[head + HEAD.CONTROL_LENGTH] = CONTROL_SLOT;
+    }
+    const count = libc().recvmmsg(fd, this.#heads.address, BATCH, MSG_DONTWAIT, 0);
+    if (count >= 0) {
+      this.#used = count;
+      return count;
+    }
+    // A failed call may have written the first head.
+    this.#used = 1;
+    const errno = libc().errno();
+    return errno === ERRNO.EINTR ? -ERRNO.EAGAIN : -errno;
+  }
+
+  length(i: number): number {
+    return this.#heads.words[i * HEAD.WORDS + HEAD.LENGTH]!;
+  }
+
+  /** Whether the datagram was longer than its slot. */
+  isCut(i: number): boolean {
+    return (this.#heads.words[i * HEAD.WORDS + HEAD.FLAGS]! & MSG_TRUNC) !== 0;
+  }
+
+  nameLength(i: number): number {
+    return this.#heads.words[i * HEAD.WORDS + HEAD.NAME_LENGTH]!;
+  }
+
+  nameAddress(i: number): number {
+    return this.#names.address + i * NAME_SLOT;
+  }
+
+  controlAddress(i: number): number {
+    return this.#controls.address + i * CONTROL_SLOT;
+  }
+
+  controlLength(i: number): number {
+    return this.#heads.words[i * HEAD.WORDS + HEAD.CONTROL_LENGTH]!;
+  }
+
+  /** The packet info of datagram `i`, as `SendBatch.addTo` takes it; a view. */
+  control(i: number): Uint8Array {
+    const at = i * CONTROL_SLOT;
+    return this.#controls.bytes.subarray(at, at + this.controlLength(i));
+  }
+
+  /** Where in `controls` the address stands that datagram `i` was sent to; -1 if the socket does not tell. */
+  localAt(i: number, family: 4 | 6): number {
+    if (this.controlLength(i) === 0) return -1;
+    return i * CONTROL_SLOT + (family === 4 ? INFO.SOURCE_4 : INFO.ADDRESS_6);
+  }
+
+  /**
+   * Makes the packet info of datagram `i` fit for sending the reply with it: from the address that was asked, but over
+   * whatever interface the route says. Link-local addresses keep theirs, since they mean nothing without.
+   */
+  forReply(i: number, family: 4 | 6): void {
+    if (this.controlLength(i) === 0) return;
+    const { words, bytes } = this.#controls;
+    const at = i * CONTROL_SLOT;
+    if (family === 4) {
+      words[(at + INFO.INTERFACE_4) >> 2] = 0;
+    } else if (bytes[at + INFO.ADDRESS_6] !== 0xfe || (bytes[at + INFO.ADDRESS_6 + 1]! & 0xc0) !== 0x80) {
+      words[(at + INFO.INTERFACE_6) >> 2] = 0;
+    }
+  }
+
+  free(): void {
+    for (const memory of [this.#slab, this.#names, this.#controls, this.#pieces, this.#heads]) {
+      memory.free();
+    }
+  }
+}

@@ -1,0 +1,119 @@
+import { ERRNO, libc } from './libc.ts';
+import { Memory } from './memory.ts';
+import { BATCH, CONTROL_SLOT, HEAD, PIECE_WORDS, type ReceiveBatch } from './receive-batch.ts';
+import { NAME_SLOT } from './socket-address.ts';
+
+const MSG_DONTWAIT = 0x40;
+
+/**
+ * Up to 64 datagrams that leave a socket with one system call. They are written one behind the other into `slab`: ask for
+ * `room`, write at `at`, then say how long it became and where it goes. `flush` before the socket changes.
+ */
+export class SendBatch {
+  readonly #slab: Memory;
+  readonly #names = new Memory(BATCH * NAME_SLOT);
+  readonly #controls = new Memory(BATCH * CONTROL_SLOT);
+  readonly #pieces = new Memory(BATCH * PIECE_WORDS * 4);
+  readonly #heads = new Memory(BATCH * HEAD.SIZE);
+  #at = 0;
+  #count = 0;
+  /** Datagrams that could not be sent in the last `flush`. */
+  failed = 0;
+
+  constructor(size: number) {
+    this.#slab = new Memory(size);
+    for (let i = 0; i < BATCH; i++) {
+      const head = i * HEAD.WORDS;
+      this.#heads.setPointer(head + HEAD.PIECES, this.#pieces.address + i * PIECE_WORDS * 4);
+      this.#heads.words[head + HEAD.PIECE_COUNT] = 1;
+    }
+  }
+
+  get slab(): Uint8Array {
+    return this.#slab.bytes;
+  }
+
+  /** Where the next datagram is to be written. */
+  get at(): number {
+    return this.#at;
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Whether a datagram of up to `size` bytes can be added before a flush. */
+  hasRoom(size: number): boolean {
+    return this.#count < BATCH && this.#at + size <= this.#slab.bytes.length;
+  }
+
+  /** Adds what was written at `at` as the reply to datagram `i` of `batch`, which must not change before the flush. */
+  addReply(length: number, batch: ReceiveBatch, i: number): void {
+    const head = this.#add(length);
+    const { words } = this.#heads;
+    this.#heads.setPointer(head + HEAD.NAME, batch.nameAddress(i));
+    words[head + HEAD.NAME_LENGTH] = batch.nameLength(i);
+    const control = batch.controlLength(i);
+    if (control > 0) this.#heads.setPointer(head + HEAD.CONTROL, batch.controlAddress(i));
+    words[head + HEAD.CONTROL_LENGTH] = control;
+  }
+
+  /** Adds what was written at `at`, for a sockaddr and with a packet info (or none) that are copied. */
+  addTo(length: number, name: Uint8Array, control: Uint8Array | null): void {
+    const i = this.#count;
+    const head = this.#add(length);
+    const { words } = this.#heads;
+    this.#names.bytes.set(name, i * NAME_SLOT);
+    this.#heads.setPointer(head + HEAD.NAME, this.#names.address + i * NAME_SLOT);
+    words[head + HEAD.NAME_LENGTH] = name.length;
+    words[head + HEAD.CONTROL_LENGTH] = control === null ? 0 : control.length;
+    if (control !== null) {
+      this.#controls.bytes.set(control, i * CONTROL_SLOT);
+      this.#heads.setPointer(head + HEAD.CONTROL, this.#controls.address + i * CONTROL_SLOT);
+    }
+  }
+
+  #add(length: number): number {
+    const i = this.#count++;
+    this.#pieces.setPointer(i * PIECE_WORDS, this.#slab.address + this.#at);
+    this.#pieces.words[i * PIECE_WORDS + 2] = length;
+    this.#at += length;
+    return i * HEAD.WORDS;
+  }
+
+  /**
+   * Sends all. What one client's address makes impossible (no route, a firewall's veto) costs only that datagram; when the
+   * socket's buffer is full the rest is dropped: clients ask again, and waiting would hold up everybody.
+   * @returns how many were sent; `failed` says how many were not
+   */
+  flush(fd: number): number {
+    const count = this.#count;
+    this.#count = 0;
+    this.#at = 0;
+    this.failed = 0;
+    let at = 0;
+    while (at < count) {
+      const address = this.#heads.address + at * HEAD.SIZE;
+      const sent = libc().sendmmsg(fd, address, count - at, MSG_DONTWAIT);
+      if (sent > 0) {
+        at += sent;
+        continue;
+      }
+      const errno = sent === 0 ? ERRNO.EAGAIN : libc().errno();
+      if (errno === ERRNO.EINTR) continue;
+      if (errno === ERRNO.EAGAIN || errno === ERRNO.ENOBUFS || errno === ERRNO.ENOMEM) {
+        this.failed += count - at;
+        break;
+      }
+      this.failed++;
+      at++;
+    }
+    return count - this.failed;
+  }
+
+  free(): void {
+    for (const memory of [this.#slab, this.#names, this.#controls, this.#pieces, this.#heads]) {
+      memory.free();
+    }
+  }
+}

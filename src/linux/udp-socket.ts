@@ -1,0 +1,127 @@
+import { ERRNO, libc, SystemError } from './libc.ts';
+import { Memory } from './memory.ts';
+import { AF_INET, AF_INET6, readPort, writeSocketAddress } from './socket-address.ts';
+
+const SOCK_DGRAM = 2;
+const SOCK_NONBLOCK = 0o4000;
+const SOCK_CLOEXEC = 0o2000000;
+
+const SOL_SOCKET = 1;
+const SO_SNDBUF = 7;
+const SO_RCVBUF = 8;
+const SO_REUSEPORT = 15;
+const SO_BINDTODEVICE = 25;
+const SO_SNDBUFFORCE = 32;
+const SO_RCVBUFFORCE = 33;
+const IPPROTO_IP = 0;
+const IP_PKTINFO = 8;
+const IPPROTO_IPV6 = 41;
+const IPV6_V6ONLY = 26;
+const IPV6_RECVPKTINFO = 49;
+
+export interface UdpSocketOptions {
+  readonly family: 4 | 6;
+  /** Other sockets of this user may bind to the same port; the system spreads what arrives. */
+  readonly reusePort?: boolean;
+  /** Tell with each datagram which address it was sent to. */
+  readonly packetInfo?: boolean;
+  /** Bytes of the receive and send buffers; the system may give less. 0: its default. */
+  readonly buffer?: number;
+  /** Name of the only interface to use. */
+  readonly device?: string;
+}
+
+/** A non-blocking UDP socket. Whoever makes it closes it. */
+export class UdpSocket {
+  readonly fd: number;
+  readonly family: 4 | 6;
+  #open = true;
+
+  /** @throws SystemError */
+  constructor(options: UdpSocketOptions) {
+    this.family = options.family;
+    const domain = options.family === 4 ? AF_INET : AF_INET6;
+    this.fd = libc().socket(domain, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (this.fd < 0) throw new SystemError('socket', libc().errno());
+    try {
+      this.#setUp(options);
+    } catch (error) {
+      this.close();
+      throw error;
+    }
+  }
+
+  /** @throws SystemError */
+  bind(address: string, port: number): void {
+    const length = writeSocketAddress(scratch(), 0, address, port);
+    this.#check('bind', libc().bind(this.fd, scratch().address, length));
+  }
+
+  /** From now on only datagrams of that address come in, and ICMP errors are reported. @throws SystemError */
+  connect(address: string, port: number): void {
+    const length = writeSocketAddress(scratch(), 0, address, port);
+    this.#check('connect', libc().connect(this.fd, scratch().address, length));
+  }
+
+  /** The local port. @throws SystemError */
+  get port(): number {
+    const memory = scratch();
+    memory.words[LENGTH_AT / 4] = SCRATCH_NAME;
+    const { address } = memory;
+    this.#check('getsockname', libc().getsockname(this.fd, address, address + LENGTH_AT));
+    return readPort(memory.bytes, 0);
+  }
+
+  close(): void {
+    if (!this.#open) return;
+    this.#open = false;
+    libc().close(this.fd);
+  }
+
+  #setUp({ family, reusePort, packetInfo, buffer, device }: UdpSocketOptions): void {
+    if (family === 6) this.#set('IPV6_V6ONLY', IPPROTO_IPV6, IPV6_V6ONLY, 1);
+    if (reusePort === true) this.#set('SO_REUSEPORT', SOL_SOCKET, SO_REUSEPORT, 1);
+    if (packetInfo === true && family === 4) this.#set('IP_PKTINFO', IPPROTO_IP, IP_PKTINFO, 1);
+    if (packetInfo === true && family === 6) {
+      this.#set('IPV6_RECVPKTINFO', IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
+    }
+    if (buffer !== undefined && buffer > 0) {
+      // With CAP_NET_ADMIN beyond the system's limit; without it as much as the limit allows.
+      if (!this.#try(SO_RCVBUFFORCE, buffer)) this.#try(SO_RCVBUF, buffer);
+      if (!this.#try(SO_SNDBUFFORCE, buffer)) this.#try(SO_SNDBUF, buffer);
+    }
+    if (device !== undefined && device !== '') {
+      const name = new TextEncoder().encode(device);
+      scratch().bytes.set(name, 0);
+      const { address } = scratch();
+      const failed = libc().setsockopt(this.fd, SOL_SOCKET, SO_BINDTODEVICE, address, name.length);
+      this.#check('setsockopt SO_BINDTODEVICE', failed);
+    }
+  }
+
+  #set(name: string, level: number, option: number, value: number): void {
+    scratch().words[0] = value;
+    const failed = libc().setsockopt(this.fd, level, option, scratch().address, 4);
+    this.#check(`setsockopt ${name}`, failed);
+  }
+
+  #try(option: number, value: number): boolean {
+    scratch().words[0] = value;
+    return libc().setsockopt(this.fd, SOL_SOCKET, option, scratch().address, 4) === 0;
+  }
+
+  #check(call: string, result: number): void {
+    if (result >= 0) return;
+    const errno = libc().errno();
+    if (errno !== ERRNO.EINTR) throw new SystemError(call, errno);
+  }
+}
+
+const SCRATCH_NAME = 64;
+const LENGTH_AT = 128;
+let scratchMemory: Memory | null = null;
+
+/** For arguments of single calls; one per thread, kept. */
+function scratch(): Memory {
+  return (scratchMemory ??= new Memory(256));
+}

@@ -1,0 +1,166 @@
+import type { Timer } from '../../base/clock.ts';
+import { printDuration } from '../../base/duration.ts';
+import type { Log } from '../../base/log.ts';
+import { position, required, optional } from '../../corefile/positions.ts';
+import { each, flag } from '../../corefile/properties.ts';
+import { directive } from '../../corefile/syntax.ts';
+import { duration, value, wrong, type Value } from '../../corefile/values.ts';
+import { definePlugin, type Site } from '../../server/plugin.ts';
+import { typeName } from '../../wire/iana.ts';
+import { printName } from '../../wire/name.ts';
+import type { Reply } from '../../wire/reply.ts';
+import { compileRe2, PatternError } from './re2.ts';
+
+type Level = 'error' | 'warning' | 'info' | 'debug';
+const levels: readonly string[] = ['error', 'warning', 'info', 'debug'] satisfies Level[];
+const PATTERN_MAX = 10_000;
+/** Patterns look at no more of an error than this: matching takes more than linear time in the worst case. */
+const TEXT_MAX = 2000;
+
+const stdout: Value<'stdout'> = value('stdout', ({ text }) =>
+  text === 'stdout' ? text : wrong(`invalid log file: ${text}`, 'Errors always go to the standard output.'),
+);
+
+interface Pattern {
+  readonly text: string;
+  readonly expression: RegExp;
+}
+
+const pattern: Value<Pattern> = value(
+  'REGEXP',
+  ({ text }) => {
+    const size = Buffer.byteLength(text);
+    if (size > PATTERN_MAX) return wrong(`regex pattern too long: ${size} > ${PATTERN_MAX}`);
+    try {
+      return { text, expression: compileRe2(text) };
+    } catch (error) {
+      if (!(error instanceof PatternError)) throw error;
+      return wrong(error.message, 'Patterns are written in RE2 syntax: no back references, no look-around.');
+    }
+  },
+  ({ text }) => text,
+);
+
+const how = position('[warning|error|info|debug] [show_first]', '', (line) => {
+  let level: Level | null = null;
+  let showFirst = false;
+  while (line.left > 0) {
+    const { text, place } = line.take();
+    if (levels.includes(text)) {
+      if (level !== null) line.refuse('multiple log levels specified in consolidate', place);
+      if (showFirst) line.refuse('log level must come before show_first in consolidate', place);
+      level = text as Level;
+    } else if (text === 'show_first') showFirst = true;
+    else line.refuse(`unknown option in consolidate: ${text}`, place);
+  }
+  return { level: level ?? ('error' as const), showFirst };
+});
+
+export const syntax = directive({
+  name: 'errors',
+  summary: 'logs why a query failed',
+  repeat: 'once',
+  args: { output: optional(stdout, { help: 'where to write; there is nothing else' }) },
+  properties: {
+    stacktrace: flag('stacktrace', { help: 'panics are logged with their stack' }),
+    consolidate: each(
+      'consolidate',
+      { periodMs: required(duration('DURATION')), pattern: required(pattern), how },
+      {
+        help: 'count errors that REGEXP matches and log one line for all that came within DURATION; the first pattern that fits counts',
+      },
+    ),
+  },
+});
+
+/**
+ * Logs replies that carry a cause, on their way out. A failure without one (somebody chose SERVFAIL) is silent.
+ */
+export const errors = definePlugin({
+  syntax,
+  plan(options, plan) {
+    if (options.stacktrace) plan.stacktrace = true;
+  },
+  setup(options, site, next) {
+    const tallies = options.consolidate.map(({ periodMs, pattern: { text, expression }, how: { level, showFirst } }) =>
+      new Tally(site, expression, text, periodMs, level, showFirst),
+    );
+    site.onStop(() => {
+      for (const tally of tallies) tally.stop();
+    });
+    const note = (reply: Reply, name: Uint8Array, type: number): void => {
+      const text = reply.cause!.message;
+      const line = (): string => `${reply.rcode} ${printName(name)} ${typeName(type)}: ${text}`;
+      const head = text.slice(0, TEXT_MAX);
+      const tally = tallies.find((candidate) => candidate.matches(head));
+      if (tally === undefined) site.log.error(line());
+      else tally.count(line);
+    };
+    return (query) => {
+      const reply = next(query);
+      if (reply instanceof Promise) {
+        const name = query.folded.slice(0, query.nameLength);
+        const type = query.type;
+        return reply.then((later) => {
+          if (later.cause !== null) note(later, name, type);
+          return later;
+        });
+      }
+      if (reply.cause !== null) note(reply, query.folded, query.type);
+      return reply;
+    };
+  },
+});
+
+/** Errors of one pattern: counted from the first one on, told at the end of the period. */
+class Tally {
+  readonly #site: Site;
+  readonly #expression: RegExp;
+  readonly #pattern: string;
+  readonly #periodMs: number;
+  readonly #level: Level;
+  readonly #showFirst: boolean;
+  #count = 0;
+  #timer: Timer | null = null;
+  #stopped = false;
+
+  constructor(site: Site, expression: RegExp, text: string, periodMs: number, level: Level, showFirst: boolean) {
+    this.#site = site;
+    this.#expression = expression;
+    this.#pattern = text;
+    this.#periodMs = periodMs;
+    this.#level = level;
+    this.#showFirst = showFirst;
+  }
+
+  matches(text: string): boolean {
+    return this.#expression.test(text);
+  }
+
+  count(line: () => string): void {
+    if (this.#stopped) return this.#say(line());
+    this.#count++;
+    if (this.#count > 1) return;
+    if (this.#showFirst) this.#say(line());
+    this.#timer = this.#site.clock.after(this.#periodMs, () => this.#tell());
+  }
+
+  /** What is pending is told at once; errors that still come are logged one by one. */
+  stop(): void {
+    this.#stopped = true;
+    this.#timer?.cancel();
+    this.#tell();
+  }
+
+  #tell(): void {
+    const count = this.#count;
+    this.#count = 0;
+    if (count === 0 || (count === 1 && this.#showFirst)) return;
+    this.#say(`${count} errors like '${this.#pattern}' occurred in last ${printDuration(this.#periodMs)}`);
+  }
+
+  #say(text: string): void {
+    const { log }: { log: Log } = this.#site;
+    log[this.#level](text);
+  }
+}

@@ -1,0 +1,96 @@
+import { isIP } from 'node:net';
+
+/** How the words of a TO say an upstream is spoken to. */
+export type UpstreamScheme = 'dns' | 'tls' | 'https';
+
+/** One upstream whose address is known. Plain data: it travels from the control plane to the workers. */
+export interface UpstreamSpec {
+  readonly scheme: UpstreamScheme;
+  /** IP address; an IPv6 one may have a zone (`fe80::1%eth0`). */
+  readonly host: string;
+  readonly port: number;
+  /** Name that the certificate must have (`tls://IP%NAME`, a host name); empty: what `tls_servername` says. */
+  readonly serverName: string;
+}
+
+/** What a word after FROM means: an address, or something to be looked at when the configuration is loaded. */
+export type To =
+  | { readonly kind: 'address'; readonly upstream: UpstreamSpec }
+  | {
+      /** A file with `nameserver` lines if there is one of this name, else a host name. */
+      readonly kind: 'place';
+      readonly text: string;
+      readonly scheme: UpstreamScheme;
+      readonly port: number;
+    }
+  | { readonly kind: 'wrong'; readonly text: string; readonly hint: string | null };
+
+const ports: Readonly<Record<UpstreamScheme, number>> = { dns: 53, tls: 853, https: 443 };
+
+/** Understands one TO: `IP`, `IP:PORT`, `[v6]:PORT`, `tls://IP%NAME`, `https://HOST`, a file, a host name. */
+export function readTo(text: string): To {
+  const parts = /^([a-z0-9]+):\/\/(.*)$/.exec(text);
+  const scheme = parts === null ? 'dns' : parts[1]!;
+  if (!isScheme(scheme)) {
+    return {
+      kind: 'wrong',
+      text: `unsupported transport in '${text}'`,
+      hint: 'Upstreams are reached by dns://, tls:// or https://.',
+    };
+  }
+  let rest = parts === null ? text : parts[2]!;
+  if (scheme === 'https' && rest.includes('/')) {
+    return {
+      kind: 'wrong',
+      text: `path is not allowed in '${text}'`,
+      hint: 'The path is always /dns-query.',
+    };
+  }
+  let serverName = '';
+  const percent = rest.lastIndexOf('%');
+  if (scheme !== 'dns' && percent >= 0) {
+    serverName = rest.slice(percent + 1);
+    rest = rest.slice(0, percent);
+  }
+  const { host, port } = splitPort(rest);
+  if (port === null) return { kind: 'wrong', text: `invalid port in '${text}'`, hint: null };
+  const known = port === 0 ? ports[scheme] : port;
+  if (isIP(host) !== 0)
+    return { kind: 'address', upstream: { scheme, host, port: known, serverName } };
+  if (host === '')
+    return {
+      kind: 'wrong',
+      text: `not an IP address or file: ${JSON.stringify(text)}`,
+      hint: null,
+    };
+  return { kind: 'place', text: host, scheme, port: known };
+}
+
+function isScheme(text: string): text is UpstreamScheme {
+  return Object.hasOwn(ports, text);
+}
+
+/** Host and port; port 0: none is said, null: what stands there is none. */
+function splitPort(text: string): { readonly host: string; readonly port: number | null } {
+  if (isIP(text) !== 0) return { host: text, port: 0 };
+  const match = /^(?:\[([^\]]*)\]|([^:[\]]*)):([^:]*)$/.exec(text);
+  if (match === null) return { host: text.replace(/^\[(.*)\]$/, '$1'), port: 0 };
+  const port = /^\d{1,5}$/.test(match[3]!) ? Number(match[3]) : 0;
+  return { host: match[1] ?? match[2] ?? '', port: port >= 1 && port <= 65535 ? port : null };
+}
+
+/** `10.0.0.1:53`, `[2001:db8::1]:53`: the `to` label of the metrics. */
+export function printUpstream({ host, port }: UpstreamSpec): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
+/** The addresses of `nameserver` lines, in file order, repeated ones once (resolv.conf(5)). */
+export function readNameservers(text: string): readonly string[] {
+  const found: string[] = [];
+  for (const line of text.split('\n')) {
+    const address = /^\s*nameserver\s+([^\s#;]+)/.exec(line)?.[1];
+    if (address !== undefined && isIP(address) !== 0 && !found.includes(address))
+      found.push(address);
+  }
+  return found;
+}

@@ -1,0 +1,53 @@
+import type { Gauge } from '../../metrics/registry.ts';
+
+/**
+ * How many packets per second may go to one upstream: some resolvers (the one of a cloud's network, say) drop whatever
+ * exceeds a limit, and every drop costs a client seconds.
+ *
+ * Packets are spaced, with a small burst: within any second at most `limit` packets leave (burst + rate = limit). Taken in
+ * advance, a packet tells how long to wait, so a queue is nothing but the wait of each of its members.
+ */
+export class Budget {
+  #limit = 0;
+  #gapMs = 0;
+  #slackMs = 0;
+  /** When the next packet is due if all are evenly spaced. */
+  #due = 0;
+  #sent = 0;
+  #second = 0;
+
+  constructor(limit: number) {
+    this.limit = limit;
+  }
+
+  get limit(): number {
+    return this.#limit;
+  }
+
+  /** Packets per second; may be a fraction when several workers share an upstream. */
+  set limit(limit: number) {
+    const burst = Math.max(1, Math.floor(limit / 20));
+    this.#limit = limit;
+    this.#gapMs = 1000 / Math.max(limit / 2, limit - burst);
+    this.#slackMs = (burst - 1) * this.#gapMs;
+  }
+
+  /** Milliseconds until a packet may leave; 0: now. */
+  wait(now: number): number {
+    return Math.max(0, this.#due - this.#slackMs - now);
+  }
+
+  /** Takes `packets` out of the budget. */
+  spend(packets: number, now: number): void {
+    this.#due = Math.max(this.#due, now) + packets * this.#gapMs;
+    this.#sent += packets;
+  }
+
+  /** Shows how many packets more could have left in the second since the last call. */
+  show(headroom: Gauge, now: number): void {
+    const seconds = Math.max(0.001, (now - this.#second) / 1000);
+    headroom.set(Math.max(0, Math.round(this.#limit - this.#sent / seconds)));
+    this.#sent = 0;
+    this.#second = now;
+  }
+}

@@ -1,0 +1,246 @@
+import { readFileSync } from 'node:fs';
+import { every, type Timer } from '../../base/clock.ts';
+import { Problem } from '../../base/problem.ts';
+import type { UpstreamTls } from '../../net/network.ts';
+import type { ControlSite } from '../../server/control-site.ts';
+import { definePlugin, type Next, type Plugin, type Site } from '../../server/plugin.ts';
+import { printUpstream, type UpstreamSpec } from './address.ts';
+import { Forwarder } from './forwarder.ts';
+import { syntax, type ForwardSaid } from './options.ts';
+import { findUpstreams, realPlaces, type Found } from './places.ts';
+import type { Policy } from './policy.ts';
+import { ForwardMetrics } from './tally.ts';
+import { Target } from './target.ts';
+
+/** How often files with nameservers are looked at. */
+const POLL_MS = 5000;
+/** Replaced upstreams are closed when no query can wait for them any more. */
+const RETIRE_MS = 6000;
+
+/** From the control part to workers: the upstreams of every forward line, and how many workers share them. */
+interface Published {
+  readonly lists: readonly (readonly UpstreamSpec[])[];
+  readonly workers: number;
+}
+
+/** Sends queries to other DNS servers (reference: section 6; see forward.md). */
+export const forward: Plugin = definePlugin({
+  syntax,
+  plan(_, plan) {
+    plan.anyClass = true;
+  },
+  control,
+  setup,
+});
+
+async function control(lines: readonly ForwardSaid[], site: ControlSite): Promise<void> {
+  const parts = { ...realPlaces, path: (file: string) => site.path(file) };
+  const find = (line: ForwardSaid): Promise<Found> =>
+    findUpstreams(line.to, line.resolver, line.at, parts);
+  const found: Found[] = [];
+  for (const line of lines) {
+    readTls(line, (file) => site.path(file));
+    found.push(await find(line));
+  }
+  const workers = new Set<number>();
+  const state = (): Published => ({
+    lists: found.map(({ upstreams }) => upstreams),
+    workers: Math.max(1, workers.size),
+  });
+  site.onJoin(() => [state()]);
+  site.onMessage((_, worker) => {
+    if (workers.has(worker)) return;
+    workers.add(worker);
+    site.publish(state());
+  });
+  if (found.every(({ files }) => files.size === 0)) return;
+  const poll = async (): Promise<void> => {
+    for (const [index, line] of lines.entries()) {
+      const before = found[index]!;
+      if (![...before.files].some(([path, text]) => textOf(path) !== text)) continue;
+      try {
+        found[index] = await find(line);
+      } catch (error) {
+        // A file that is being written, or whose servers are gone: what is known is better than nothing.
+        if (error instanceof Problem)
+          warnOnce(
+            site,
+            `${error.message.replace('plugin/forward: ', '')}; the upstreams before stay in use`,
+          );
+        continue;
+      }
+      const [was, is] = [before, found[index]].map(({ upstreams }) =>
+        upstreams.map(printUpstream).join(', '),
+      );
+      if (was === is) continue;
+      site.log.info(
+        `upstreams of ${[...found[index].files.keys()].join(', ')} changed: ${was} → ${is}`,
+      );
+      site.publish(state());
+    }
+  };
+  let timer: Timer | null = null;
+  site.onStart(() => {
+    timer = every(site.clock, POLL_MS, () => void poll());
+  });
+  site.onStop(() => timer?.cancel());
+}
+
+const warned = new WeakMap<ControlSite, string>();
+
+function warnOnce(site: ControlSite, text: string): void {
+  if (warned.get(site) === text) return;
+  warned.set(site, text);
+  site.log.warning(text);
+}
+
+function textOf(path: string): string | null {
+  try {
+    return realPlaces.readFile(path);
+  } catch {
+    return null;
+  }
+}
+
+function setup(lines: readonly ForwardSaid[], site: Site, next: Next): Next {
+  const metrics = new ForwardMetrics(site.metrics);
+  const forwarders: Forwarder[] = [];
+  let after: Next = next;
+  for (const line of lines.toReversed()) {
+    const forwarder = makeForwarder(line, site, metrics, after, after !== next);
+    forwarders.unshift(forwarder);
+    after = forwarder.link;
+  }
+  const makers = lines.map((line) => targetMaker(line, site, metrics));
+  site.onMessage((message) => {
+    const { lists, workers } = message as Published;
+    forwarders.forEach((forwarder, index) => {
+      replaceTargets(forwarder, lists[index] ?? [], makers[index]!, site);
+      const { maxPps } = lines[index]!;
+      if (maxPps !== null)
+        for (const { budget } of forwarder.targets) budget!.limit = maxPps / workers;
+    });
+  });
+  site.onStart(() => site.post('here'));
+  site.onStop(() => {
+    site.clock.after(RETIRE_MS, () => {
+      for (const { targets } of forwarders) for (const target of targets) target.close();
+    });
+  });
+  return after;
+}
+
+function makeForwarder(
+  line: ForwardSaid,
+  site: Site,
+  metrics: ForwardMetrics,
+  next: Next,
+  chained: boolean,
+): Forwarder {
+  const {
+    from,
+    except,
+    preferUdp,
+    maxFails,
+    maxAttempts,
+    readTimeoutMs,
+    maxConcurrent,
+    failover,
+    failfast,
+    nextOnNodata,
+  } = line;
+  const { clock, random, writer } = site;
+  return new Forwarder({
+    from,
+    except: except ?? [],
+    forceTcp: isForcedTcp(line),
+    preferUdp,
+    maxFails,
+    maxAttempts,
+    readTimeoutMs,
+    policy: policyOf(line.policy),
+    maxConcurrent,
+    nextOn: line.next,
+    nextOnNodata,
+    failover,
+    failfast,
+    clock,
+    random,
+    metrics,
+    writer,
+    next,
+    chained,
+  });
+}
+
+function policyOf(said: ForwardSaid['policy']): Policy {
+  if (said === 'least_conn') return 'latency';
+  return said === 'first' ? 'sequential' : said;
+}
+
+function isForcedTcp({ forceTcp, protocol }: ForwardSaid): boolean {
+  return forceTcp || (protocol?.includes('force_tcp') ?? false);
+}
+
+function targetMaker(
+  line: ForwardSaid,
+  site: Site,
+  metrics: ForwardMetrics,
+): (upstream: UpstreamSpec) => Target {
+  const tls = readTls(line, (file) => site.path(file));
+  const { network, clock } = site;
+  const { expireMs, maxAgeMs, maxIdle, dohMethod, health, maxPps } = line;
+  return (upstream) =>
+    new Target({
+      upstream,
+      network,
+      clock,
+      metrics,
+      tls,
+      serverName: line.tlsServerName ?? '',
+      expireMs,
+      maxAgeMs,
+      maxIdle,
+      source: line.source ?? '',
+      dohMethod,
+      health,
+      forceTcp: isForcedTcp(line),
+      maxPps,
+    });
+}
+
+/** Takes a new list: upstreams that were there before keep their connections and what is known of their health. */
+function replaceTargets(
+  forwarder: Forwarder,
+  list: readonly UpstreamSpec[],
+  make: (upstream: UpstreamSpec) => Target,
+  site: Site,
+): void {
+  const key = ({ scheme, host, port, serverName }: UpstreamSpec): string =>
+    `${scheme} ${host} ${port} ${serverName}`;
+  const before = new Map(forwarder.targets.map((target) => [key(target.upstream), target]));
+  forwarder.targets = list.map((upstream) => before.get(key(upstream)) ?? make(upstream));
+  const kept = new Set(forwarder.targets);
+  const gone = [...before.values()].filter((target) => !kept.has(target));
+  if (gone.length > 0) site.clock.after(RETIRE_MS, () => gone.forEach((target) => target.close()));
+}
+
+/** The files of `tls`. @throws Problem */
+function readTls({ tls, at }: ForwardSaid, path: (file: string) => string): UpstreamTls | null {
+  if (tls === null) return null;
+  const read = (file: string): Buffer | null => {
+    if (file === '') return null;
+    try {
+      return readFileSync(path(file));
+    } catch (error) {
+      throw new Problem({
+        code: 'file-unreadable',
+        text: `plugin/forward: could not load TLS file ${file}: ${(error as Error).message}`,
+        place: at,
+        remedy: `Check that ${path(file)} is there and readable.`,
+        cause: error,
+      });
+    }
+  };
+  return { certificate: read(tls.certificate), key: read(tls.key), authority: read(tls.authority) };
+}

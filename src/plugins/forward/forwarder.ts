@@ -1,0 +1,299 @@
+import type { Clock } from '../../base/clock.ts';
+import { sleep } from '../../base/clock.ts';
+import type { Maybe } from '../../base/maybe.ts';
+import type { Random } from '../../base/random.ts';
+import { ExchangeError } from '../../net/network.ts';
+import type { Next } from '../../server/plugin.ts';
+import { classify } from '../../wire/classify.ts';
+import { EDE, FLAG, RCODE } from '../../wire/iana.ts';
+import { foldName, parseName, type WireName } from '../../wire/name.ts';
+import type { Query } from '../../wire/query.ts';
+import { ReadError } from '../../wire/reader.ts';
+import { failure, type ExtendedError, type Reply } from '../../wire/reply.ts';
+import { answersQuery, fromUpstream } from '../../wire/upstream.ts';
+import type { MessageWriter } from '../../wire/writer.ts';
+import { makePolicy, type Policy } from './policy.ts';
+import type { ForwardMetrics } from './tally.ts';
+import type { Target } from './target.ts';
+
+/** A query is tried for so long; glibc's patience ends then, too. */
+const DEADLINE_MS = 5000;
+/** A query waits at most so long for the packet budget of an upstream. */
+const BUDGET_WAIT_MS = 1000;
+/** A pause after a whole round of upstreams that all failed at once, so that unlimited tries do not spin. */
+const ROUND_PAUSE_MS = 50;
+
+export interface ForwarderParts {
+  /** Absolute name: queries below it are taken. */
+  readonly from: string;
+  readonly except: readonly string[];
+  readonly forceTcp: boolean;
+  readonly preferUdp: boolean;
+  readonly maxFails: number;
+  /** Failed tries per query; null: twice the number of upstreams, 0: no limit. */
+  readonly maxAttempts: number | null;
+  readonly readTimeoutMs: number;
+  readonly policy: Policy;
+  readonly maxConcurrent: number;
+  readonly nextOn: readonly number[];
+  readonly nextOnNodata: boolean;
+  readonly failover: readonly number[];
+  readonly failfast: boolean;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly metrics: ForwardMetrics;
+  readonly writer: MessageWriter;
+  /** The next forward of the block, or what comes after all of them. */
+  readonly next: Next;
+  /** Whether `next` is a forward. */
+  readonly chained: boolean;
+}
+
+/** One try that failed, for the error that the client and the log get. */
+interface Attempt {
+  readonly to: string;
+  readonly error: Error;
+}
+
+/** One forward line at work: which upstream is asked when, and what becomes of its replies (reference: 6.2). */
+export class Forwarder {
+  targets: readonly Target[] = [];
+  readonly #parts: ForwarderParts;
+  readonly #from: WireName;
+  readonly #except: readonly WireName[];
+  readonly #order: (targets: readonly Target[]) => readonly Target[];
+  readonly #crowded: Reply;
+  #underWay = 0;
+
+  constructor(parts: ForwarderParts) {
+    this.#parts = parts;
+    this.#from = foldName(parseName(parts.from));
+    this.#except = parts.except.map((name) => foldName(parseName(name)));
+    this.#order = makePolicy(parts.policy, parts.random);
+    this.#crowded = refused(`concurrent queries exceeded maximum ${parts.maxConcurrent}`);
+  }
+
+  readonly link: Next = (query: Query): Maybe<Reply> => {
+    if (!this.#matches(query)) return this.#parts.next(query);
+    const { maxConcurrent, metrics } = this.#parts;
+    if (maxConcurrent > 0 && this.#underWay >= maxConcurrent) {
+      metrics.rejects.add(1);
+      return this.#crowded;
+    }
+    return this.#answer(query.keep());
+  };
+
+  #matches({ folded, nameLength }: Query): boolean {
+    const from = this.#from;
+    if (!endsWith(folded, nameLength, from)) return false;
+    if (this.#except.length === 0 || nameLength === from.length) return true;
+    return !this.#except.some((name) => endsWith(folded, nameLength, name));
+  }
+
+  async #answer(query: Query): Promise<Reply> {
+    this.#underWay++;
+    try {
+      return await this.#tryAll(query);
+    } finally {
+      this.#underWay--;
+    }
+  }
+
+  async #tryAll(query: Query): Promise<Reply> {
+    const { clock, maxFails, maxAttempts, failfast, failover, metrics, random } = this.#parts;
+    const order = this.#order(this.targets);
+    const most = maxAttempts ?? 2 * order.length;
+    const began = clock.now();
+    const deadline = began + DEADLINE_MS;
+    const failed: Attempt[] = [];
+    let index = 0;
+    let down = 0;
+    let passedOver = 0;
+    let roundBegan = began;
+    while (order.length > 0 && clock.now() < deadline && (most === 0 || failed.length < most)) {
+      if (index >= order.length) {
+        index = 0;
+        down = 0;
+        if (failed.length >= order.length && clock.now() - roundBegan < 1)
+          await sleep(clock, ROUND_PAUSE_MS);
+        roundBegan = clock.now();
+      }
+      let target = order[index++]!;
+      if (target.isDown(maxFails)) {
+        if (++down < order.length) continue;
+        metrics.broken.add(1);
+        if (failfast) break;
+        // All are down: perhaps it is the probes that do not get through.
+        target = order[random.integer(order.length)]!;
+      }
+      target = this.#within(target, order);
+      const pause = target.budget === null ? 0 : await this.#waitFor(target, deadline);
+      if (pause < 0) return overspent(target);
+      let reply: Reply;
+      try {
+        reply = await this.#ask(query, target, deadline - clock.now());
+      } catch (error) {
+        failed.push({ to: target.to, error: error as Error });
+        if (maxFails > 0 && error instanceof ExchangeError && error.failure !== 'local')
+          target.probe();
+        if (down < order.length) continue;
+        break;
+      }
+      query.notes?.set('forward/upstream', target.to);
+      if (failover.includes(reply.rcode) && passedOver + 1 < order.length) {
+        passedOver++;
+        continue;
+      }
+      return this.#pass(query, reply);
+    }
+    return gaveUp(failed, order);
+  }
+
+  /** The upstream itself, or one in its place whose packet budget is not used up. */
+  #within(target: Target, order: readonly Target[]): Target {
+    const now = this.#parts.clock.now();
+    if (target.budget === null || target.budget.wait(now) === 0) return target;
+    let soonest = target;
+    for (const other of order) {
+      if (other.isDown(this.#parts.maxFails) || other.budget === null) continue;
+      if (other.budget.wait(now) < soonest.budget!.wait(now)) soonest = other;
+    }
+    return soonest;
+  }
+
+  /** Waits for the budget. @returns -1 if that would take too long */
+  async #waitFor(target: Target, deadline: number): Promise<number> {
+    const { clock } = this.#parts;
+    const now = clock.now();
+    const wait = target.budget!.wait(now);
+    if (wait === 0) return 0;
+    if (wait > BUDGET_WAIT_MS || now + wait >= deadline) {
+      target.countOverspent();
+      return -1;
+    }
+    target.countDelayed();
+    // The packet is spent while waiting, so that who comes later waits longer; asking then spends none.
+    target.budget!.spend(1, now);
+    await sleep(clock, wait);
+    target.budget!.spend(-1, now);
+    return wait;
+  }
+
+  /** One try at one upstream. Rejects with ExchangeError, or ReadError for what is no DNS reply. */
+  async #ask(query: Query, target: Target, leftMs: number): Promise<Reply> {
+    const { clock, readTimeoutMs, forceTcp, preferUdp } = this.#parts;
+    const timeoutMs = Math.min(readTimeoutMs, leftMs);
+    const stream = forceTcp || (!preferUdp && isStream(query));
+    const began = clock.now();
+    const got = await target.exchange(query, stream, timeoutMs);
+    const reply = fromUpstream(got.bytes, 0, got.bytes.length, 'forward');
+    if (stream || !target.plain) return checked(reply, query);
+    const whole = !got.truncated && reply instanceof ReadError === false && !reply.truncated;
+    if (whole) return checked(reply, query);
+    // Cut, or too large for the datagram: ask for the whole over TCP here, rather than have each client do it.
+    target.countTcpRetry();
+    const left = Math.min(readTimeoutMs, leftMs - (clock.now() - began));
+    if (left > 0) {
+      try {
+        const again = await target.exchange(query, true, left);
+        return checked(fromUpstream(again.bytes, 0, again.bytes.length, 'forward'), query);
+      } catch {
+        // The upstream does not do TCP: the client gets what there is and may try on its own.
+      }
+    }
+    return reply instanceof ReadError || !reply.truncated
+      ? this.#cut(query)
+      : checked(reply, query);
+  }
+
+  /** An empty reply with TC set. */
+  #cut(query: Query): Reply {
+    const { writer } = this.#parts;
+    writer.reply(query, FLAG.TC | FLAG.RA);
+    return writer.finish(RCODE.NOERROR, 'forward');
+  }
+
+  #pass(query: Query, reply: Reply): Maybe<Reply> {
+    const { nextOn, nextOnNodata, chained, next } = this.#parts;
+    if (!chained) return reply;
+    if (nextOn.includes(reply.rcode)) return next(query);
+    if (!nextOnNodata || reply.rcode !== RCODE.NOERROR || reply.truncated) return reply;
+    const kind = classify(reply, query.type);
+    return kind === 'nodata' || kind === 'empty' ? next(query) : reply;
+  }
+}
+
+function isStream({ proto }: Query): boolean {
+  return proto !== 'udp' && proto !== 'internal';
+}
+
+/** The reply, if it is one to this query: FORMERR for another question, as CoreDNS has it. Throws ReadError. */
+function checked(reply: Reply | ReadError, query: Query): Reply {
+  if (reply instanceof ReadError) throw reply;
+  if (reply.bare || answersQuery(reply, query)) return reply;
+  return failure(RCODE.FORMERR, 'forward');
+}
+
+/** Whether the folded name of `length` bytes is `zone` or below it. */
+function endsWith(folded: Uint8Array, length: number, zone: WireName): boolean {
+  const from = length - zone.length;
+  let at = 0;
+  while (at < from) at += folded[at]! + 1;
+  if (at !== from) return false;
+  for (let i = 0; i < zone.length; i++) if (folded[at + i] !== zone[i]) return false;
+  return true;
+}
+
+function refused(text: string): Reply {
+  const reply = failure(RCODE.REFUSED, 'forward', new Error(text));
+  reply.errors = [{ code: EDE.OTHER, text }];
+  return reply;
+}
+
+function overspent({ to, budget }: Target): Reply {
+  const text = `packet budget of ${to} used up (max_pps ${budget!.limit})`;
+  const reply = failure(RCODE.SERVFAIL, 'forward', new Error(text));
+  reply.errors = [{ code: EDE.OTHER, text }];
+  return reply;
+}
+
+/** SERVFAIL with the last error, and for the client which upstreams did what. */
+function gaveUp(failed: readonly Attempt[], order: readonly Target[]): Reply {
+  const reply = failure(RCODE.SERVFAIL, 'forward', failed.at(-1)?.error ?? noHealthy);
+  reply.errors = [failed.length === 0 ? unhealthy(order) : explain(failed)];
+  return reply;
+}
+
+const noHealthy = new Error('no healthy proxies');
+
+function unhealthy(order: readonly Target[]): ExtendedError {
+  const all = order.map(({ to }) => to).join(', ');
+  return {
+    code: EDE.NO_REACHABLE_AUTHORITY,
+    text: all === '' ? 'no upstream is known' : `upstreams are down: ${all}`,
+  };
+}
+
+/** At most a few words per upstream: the text travels in a datagram. */
+const EXPLAINED_MAX = 4;
+
+function explain(failed: readonly Attempt[]): ExtendedError {
+  const byTarget = new Map<string, string>();
+  for (const { to, error } of failed)
+    byTarget.set(to, error instanceof ExchangeError ? words[error.failure] : 'sent no valid DNS');
+  const texts = [...byTarget].slice(0, EXPLAINED_MAX).map(([to, what]) => `${to} ${what}`);
+  const silent = failed.every(
+    ({ error }) => error instanceof ExchangeError && error.failure === 'timeout',
+  );
+  return { code: silent ? EDE.NO_REACHABLE_AUTHORITY : EDE.NETWORK_ERROR, text: texts.join(', ') };
+}
+
+const words: Readonly<Record<ExchangeError['failure'], string>> = {
+  timeout: 'did not answer',
+  refused: 'refused the connection',
+  unreachable: 'is unreachable',
+  closed: 'closed the connection',
+  tls: 'failed in TLS',
+  http: 'failed in HTTP',
+  local: 'could not be asked: no socket',
+};

@@ -1,0 +1,343 @@
+import { limit } from '../../base/limits.ts';
+import { parseDuration } from '../../base/duration.ts';
+import type { Place, Problem } from '../../base/problem.ts';
+import { oneZone, rest } from '../../corefile/positions.ts';
+import { custom, flag, list, setting, zoneList } from '../../corefile/properties.ts';
+import { pluginProblem, pluginRemark } from '../../corefile/problems.ts';
+import { directive, type Occurrence } from '../../corefile/syntax.ts';
+import {
+  choice,
+  domainName,
+  duration,
+  integer,
+  ip,
+  value,
+  word,
+  worded,
+  wrongForm,
+} from '../../corefile/values.ts';
+import { absoluteName } from '../../corefile/zones.ts';
+import { rcodeNumber } from '../../wire/iana.ts';
+import { readTo, type To } from './address.ts';
+
+/** CoreDNS's number; more would only mean that a query is tried longer than any client waits. */
+export const upstreamsLimit = limit({ default: 15, min: 1, max: 15 });
+
+const to = value<To>(
+  'TO',
+  ({ text }) => {
+    const found = readTo(text);
+    return found.kind === 'wrong' ? wrongForm(found.text, found.hint) : found;
+  },
+  () => '',
+);
+
+const count = (name: string, show = 'N') =>
+  worded(integer(show, { min: 0 }), (text, reason) =>
+    /^-\d+$/.test(text) ? `${name} can't be negative: ${text.slice(1)}` : reason,
+  );
+
+const time = (name: string) =>
+  worded(duration('DURATION', { minMs: 0 }), (text, reason) =>
+    (parseDuration(text) ?? 0) < 0 ? `${name} can't be negative: ${text}` : reason,
+  );
+
+const rcode = value<number>(
+  'RCODE',
+  ({ text }) =>
+    rcodeNumber(text) ??
+    wrongForm(
+      `${text} is not a valid rcode`,
+      'Result codes are written like NXDOMAIN or SERVFAIL.',
+    ),
+  String,
+);
+
+export interface HealthOptions {
+  readonly intervalMs: number;
+  readonly recursion: boolean;
+  readonly domain: string;
+  /** What stood there, if it was a path of the old `proxy` directive. */
+  readonly old: string | null;
+}
+
+const healthCheck = custom<HealthOptions>(
+  'health_check',
+  'DURATION [no_rec] [domain FQDN]',
+  (words, refuse) => {
+    const [first, ...more] = words;
+    if (first === undefined)
+      return refuse("Wrong argument count or unexpected line ending after 'health_check'");
+    const ms = parseDuration(first.text);
+    if (ms === null) {
+      if (!first.text.includes('/') && !/^:?\d+$/.test(first.text)) {
+        return refuse(`time: invalid duration ${JSON.stringify(first.text)}`, first.place);
+      }
+      const every = more[0] === undefined ? null : parseDuration(more[0].text);
+      return { intervalMs: every ?? 500, recursion: true, domain: '.', old: first.text };
+    }
+    if (ms < 0) return refuse(`health_check can't be negative: ${first.text}`, first.place);
+    let recursion = true;
+    let domain = '.';
+    for (let at = 0; at < more.length; at++) {
+      const { text, place } = more[at]!;
+      if (text === 'no_rec') recursion = false;
+      else if (text === 'domain') {
+        const name = more[++at];
+        if (name === undefined) return refuse('health_check: domain must have a name', place);
+        const read = domainName('FQDN').read(name);
+        if (typeof read !== 'string')
+          return refuse(`health_check: invalid domain name ${name.text}`, name.place);
+        domain = absoluteName(read);
+      } else return refuse(`health_check: unknown option ${text}`, place);
+    }
+    return { intervalMs: ms, recursion, domain, old: null };
+  },
+  {
+    default: { intervalMs: 500, recursion: true, domain: '.', old: null },
+    defaultText: '0.5s',
+    help: 'how often an upstream is probed after it failed, until it answers; `no_rec`: without RD, `domain`: instead of the root',
+  },
+);
+
+export interface TlsFiles {
+  readonly certificate: string;
+  readonly key: string;
+  readonly authority: string;
+}
+
+const tls = custom<TlsFiles>(
+  'tls',
+  '[CERT KEY] [CA]',
+  (words, refuse) => {
+    const [one = '', two = '', three = ''] = words.map(({ text }) => text);
+    switch (words.length) {
+      case 0:
+        return { certificate: '', key: '', authority: '' };
+      case 1:
+        return { certificate: '', key: '', authority: one };
+      case 2:
+        return { certificate: one, key: two, authority: '' };
+      case 3:
+        return { certificate: one, key: two, authority: three };
+      default:
+        return refuse(
+          `Wrong argument count or unexpected line ending after '${words.at(-1)!.text}'`,
+        );
+    }
+  },
+  {
+    help: "client certificate and authorities for tls:// and https:// upstreams; none: the system's authorities",
+  },
+);
+
+const protocol = custom<readonly string[]>(
+  'protocol',
+  'dns|force_tcp|https_google|grpc',
+  (words, refuse) => {
+    const [first = '', ...more] = words.map(({ text }) => text);
+    if (!['dns', 'force_tcp', 'https_google', 'grpc'].includes(first))
+      return refuse(`unknown protocol '${first}'`);
+    return [first, ...more];
+  },
+  {
+    help: 'of the old `proxy`: `dns force_tcp` is force_tcp today; https_google and grpc are gone',
+  },
+);
+
+const policies = ['random', 'round_robin', 'sequential', 'latency', 'least_conn', 'first'] as const;
+
+const args = {
+  from: oneZone('FROM', { help: 'names below it are forwarded' }),
+  to: rest(to, {
+    min: 1,
+    help: 'IP[:PORT], tls://IP[%SERVERNAME], https://HOST, a host name, or a file like /etc/resolv.conf, whose changes are followed',
+  }),
+};
+
+const properties = {
+  except: zoneList('except', { show: 'NAMES', help: 'names that are not forwarded' }),
+  forceTcp: flag('force_tcp', { help: 'always TCP' }),
+  preferUdp: flag('prefer_udp', { help: 'UDP even for clients that came over TCP' }),
+  expireMs: setting('expire', time('expire'), {
+    default: 10_000,
+    help: 'idle connections are closed after this',
+  }),
+  maxAgeMs: setting('max_age', time('max_age'), {
+    default: 0,
+    help: 'connections are not used longer; 0: no limit',
+  }),
+  maxIdle: setting('max_idle_conns', count('max_idle_conns'), {
+    default: 0,
+    help: 'idle connections kept per upstream; 0: no limit',
+  }),
+  maxFails: setting('max_fails', count('max_fails'), {
+    default: 2,
+    help: 'an upstream is down when more probes in a row than this have failed; 0: never',
+  }),
+  maxAttempts: setting('max_connect_attempts', count('max_connect_attempts'), {
+    help: 'failed tries per query; 0: as many as fit into 5 s. Twice the number of upstreams if not said',
+  }),
+  readTimeoutMs: setting('read_timeout', duration('DURATION', { minMs: 1 }), {
+    default: 2000,
+    help: 'time for one try',
+  }),
+  tls,
+  tlsServerName: setting('tls_servername', word('NAME'), {
+    help: 'name that the certificates of tls:// upstreams must have',
+  }),
+  policy: setting('policy', choice(...policies), {
+    default: 'random',
+    help: 'which upstream comes first; `latency`: the one that answered fastest of late. (least_conn and first are of the old `proxy`)',
+  }),
+  health: healthCheck,
+  maxConcurrent: setting('max_concurrent', count('max_concurrent', 'MAX'), {
+    default: 0,
+    help: 'queries under way at a time, in each worker; further ones are REFUSED; 0: no limit',
+  }),
+  next: list('next', rcode, {
+    help: 'with these result codes the next forward of the block is asked',
+  }),
+  nextOnNodata: flag('next_on_nodata', {
+    help: 'the next forward is asked when there is no data, too',
+  }),
+  failover: list('failover', rcode, {
+    help: 'with these result codes the next upstream is asked',
+  }),
+  failfast: flag('failfast_all_unhealthy_upstreams', {
+    help: 'SERVFAIL at once when all upstreams are down',
+  }),
+  resolver: list('resolver', ip('IP'), {
+    help: 'servers that look up host names among TO when the configuration is loaded',
+  }),
+  source: setting('source_address', ip('IP'), { help: 'local address to send from' }),
+  dohMethod: setting('doh_method', choice('GET', 'POST'), {
+    default: 'POST',
+    help: 'of https:// upstreams',
+  }),
+  maxPps: setting('max_pps', integer('PACKETS', { min: 10 }), {
+    help: 'packets per second to each upstream, over all workers; for resolvers that drop what exceeds a limit',
+  }),
+  protocol,
+};
+
+/** One forward line. */
+export type ForwardSaid = Occurrence<typeof args, typeof properties>;
+
+export const syntax = directive({
+  name: 'forward',
+  summary: 'sends queries to other DNS servers',
+  repeat: 'gather',
+  args,
+  properties,
+  retired: {
+    fail_timeout:
+      'an upstream that failed is probed until it answers; `health_check DURATION` says how often.',
+    spray: 'when all upstreams are down, one is tried at random anyway.',
+    health_check_port: 'upstreams are probed with a DNS query on their own port.',
+  },
+  formerly: {
+    proxy: 'the directive is called `forward` today.',
+  },
+  check: (all) => all.flatMap((options) => findProblems(options)),
+  warn: (all) => all.flatMap((options) => findWarnings(options)),
+});
+
+function findProblems({
+  to: places,
+  maxAgeMs,
+  expireMs,
+  failover,
+  at,
+}: ForwardSaid): readonly Problem[] {
+  const problems: Problem[] = [];
+  const complain = (text: string, remedy: string): void => {
+    problems.push(pluginProblem('forward', at, text, { remedy }));
+  };
+  if (places.length > upstreamsLimit.max) {
+    complain(
+      `more than ${upstreamsLimit.max} TOs configured: ${places.length}`,
+      'Put a load balancer in front of them, or split the zone.',
+    );
+  }
+  if (maxAgeMs > 0 && maxAgeMs < expireMs) {
+    complain(
+      `max_age (${maxAgeMs / 1000}s) must not be less than expire (${expireMs / 1000}s)`,
+      'Lower expire too.',
+    );
+  }
+  if (failover.includes(0))
+    complain('NoError cannot be used in failover', 'List codes that stand for failures.');
+  return problems;
+}
+
+function findWarnings(said: ForwardSaid): readonly Problem[] {
+  const {
+    policy,
+    health,
+    protocol: spoken,
+    at,
+    forceTcp,
+    preferUdp,
+    to: places,
+    tlsServerName,
+  } = said;
+  const warnings: Problem[] = [];
+  const old = (text: string, remedy: string): void => {
+    warnings.push(pluginRemark('forward', at, text, { code: 'property-retired', remedy }));
+  };
+  if (policy === 'least_conn')
+    old("'policy least_conn' is read as 'policy latency'", 'Write: policy latency');
+  if (policy === 'first')
+    old("'policy first' is read as 'policy sequential'", 'Write: policy sequential');
+  if (health.old !== null) {
+    old(
+      `'health_check ${health.old}' probes no web page today: upstreams are sent a DNS query`,
+      'Write: health_check 500ms',
+    );
+  }
+  if (spoken !== null) old(...protocolAdvice(spoken));
+  if (forceTcp && preferUdp) warnings.push(conflict(at));
+  const blind = places.some(
+    (place) =>
+      place.kind === 'address' &&
+      place.upstream.scheme === 'tls' &&
+      place.upstream.serverName === '',
+  );
+  if (blind && tlsServerName === null) {
+    warnings.push(
+      pluginRemark(
+        'forward',
+        at,
+        'the certificates of tls:// upstreams are checked against their IP address',
+        {
+          remedy:
+            'Add tls_servername NAME, or write tls://IP%NAME, unless the certificates name the addresses.',
+        },
+      ),
+    );
+  }
+  return warnings;
+}
+
+function protocolAdvice([first = '', second = '']: readonly string[]): [string, string] {
+  if (first === 'force_tcp' || second === 'force_tcp')
+    return ["'protocol … force_tcp' is a property of its own today", 'Write: force_tcp'];
+  if (first === 'dns')
+    return ["'protocol dns' is what forward always speaks", 'Take the line away.'];
+  if (first === 'grpc')
+    return [
+      "'protocol grpc' is ignored: upstreams are asked by plain DNS",
+      'Write tls://IP or https://HOST as TO.',
+    ];
+  return [
+    "'protocol https_google' is ignored: upstreams are asked by plain DNS",
+    'Write https://HOST as TO.',
+  ];
+}
+
+function conflict(at: Place): Problem {
+  return pluginRemark('forward', at, 'prefer_udp does nothing beside force_tcp', {
+    remedy: 'Keep one of them.',
+  });
+}

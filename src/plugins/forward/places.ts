@@ -1,0 +1,147 @@
+import { lookup, Resolver } from 'node:dns/promises';
+import { readFileSync } from 'node:fs';
+import { Problem, type Place } from '../../base/problem.ts';
+import { isDomainName } from '../../corefile/zones.ts';
+import { readNameservers, type To, type UpstreamSpec } from './address.ts';
+import { upstreamsLimit } from './options.ts';
+
+/** What finding upstreams needs of the world. */
+export interface PlacesParts {
+  /** The text of a file, or null if there is none of this name. May throw for one that cannot be read. */
+  readonly readFile: (path: string) => string | null;
+  /** The addresses of a host name. */
+  readonly resolve: (name: string, servers: readonly string[]) => Promise<readonly string[]>;
+  readonly path: (file: string) => string;
+}
+
+/** The upstreams of one forward line, and the files that they come from. */
+export interface Found {
+  readonly upstreams: readonly UpstreamSpec[];
+  /** File → text as it was read. */
+  readonly files: ReadonlyMap<string, string>;
+}
+
+/** Looks up everything among `places` that is no address. @throws Problem */
+export async function findUpstreams(
+  places: readonly To[],
+  resolvers: readonly string[],
+  at: Place,
+  parts: PlacesParts,
+): Promise<Found> {
+  const upstreams: UpstreamSpec[] = [];
+  const files = new Map<string, string>();
+  for (const place of places) {
+    if (place.kind === 'address') upstreams.push(place.upstream);
+    if (place.kind !== 'place') continue;
+    const { text, scheme, port } = place;
+    const path = parts.path(text);
+    const content = readPlace(path, text, at, parts);
+    if (content !== null) {
+      files.set(path, content);
+      for (const host of readNameservers(content))
+        upstreams.push({ scheme, host, port, serverName: '' });
+      continue;
+    }
+    if (!looksLikeHost(text)) throw notFound(text, at);
+    const serverName = scheme === 'dns' ? '' : text.replace(/\.$/, '');
+    for (const host of await addresses(text, resolvers, at, parts))
+      upstreams.push({ scheme, host, port, serverName });
+  }
+  if (upstreams.length === 0) throw noneLeft(files, at);
+  if (upstreams.length > upstreamsLimit.max) {
+    throw new Problem({
+      code: 'forward-too-many',
+      text: `plugin/forward: more than ${upstreamsLimit.max} TOs configured: ${upstreams.length}`,
+      place: at,
+      remedy: 'Put a load balancer in front of them, or split the zone.',
+    });
+  }
+  return { upstreams, files };
+}
+
+function readPlace(path: string, text: string, at: Place, parts: PlacesParts): string | null {
+  try {
+    return parts.readFile(path);
+  } catch (error) {
+    throw new Problem({
+      code: 'file-unreadable',
+      text: `plugin/forward: ${text} cannot be read: ${(error as Error).message}`,
+      place: at,
+      remedy: `Make ${path} readable for the user that the server runs as.`,
+      cause: error,
+    });
+  }
+}
+
+function looksLikeHost(text: string): boolean {
+  return isDomainName(text) && /^[A-Za-z0-9_.-]+$/.test(text) && /[A-Za-z]/.test(text);
+}
+
+async function addresses(
+  name: string,
+  resolvers: readonly string[],
+  at: Place,
+  parts: PlacesParts,
+): Promise<readonly string[]> {
+  let found: readonly string[] = [];
+  let cause: unknown;
+  try {
+    found = await parts.resolve(name, resolvers);
+  } catch (error) {
+    cause = error;
+  }
+  if (found.length > 0) return found;
+  throw new Problem({
+    code: 'upstream-unresolved',
+    text: `plugin/forward: not an IP address or file: ${JSON.stringify(name)}`,
+    place: at,
+    hint: `It was taken for a host name, but ${cause instanceof Error ? `looking it up failed: ${cause.message}` : 'it has no address'}.`,
+    remedy: 'Write an IP address, or name servers that know it: resolver IP…',
+    cause,
+  });
+}
+
+function notFound(text: string, at: Place): Problem {
+  return new Problem({
+    code: 'upstream-unresolved',
+    text: `plugin/forward: not an IP address or file: ${JSON.stringify(text)}`,
+    place: at,
+    hint: 'There is no file of this name.',
+    remedy:
+      'Write IP, IP:PORT, tls://IP, https://HOST, a host name, or a file with nameserver lines.',
+  });
+}
+
+function noneLeft(files: ReadonlyMap<string, string>, at: Place): Problem {
+  const names = [...files.keys()].join(', ');
+  return new Problem({
+    code: 'upstreams-empty',
+    text: `plugin/forward: no valid upstream addresses found`,
+    place: at,
+    hint: `No line of ${names} says \`nameserver IP\`.`,
+    remedy: 'Add one, or name the upstreams in the Corefile.',
+  });
+}
+
+/** The machine's files and resolvers. */
+export const realPlaces: Omit<PlacesParts, 'path'> = {
+  readFile(path) {
+    try {
+      return readFileSync(path, 'utf8');
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'EISDIR') return null;
+      throw error;
+    }
+  },
+  async resolve(name, servers) {
+    if (servers.length === 0)
+      return (await lookup(name, { all: true })).map(({ address }) => address);
+    const resolver = new Resolver({ timeout: 2000, tries: 2 });
+    resolver.setServers(servers);
+    const [v4, v6] = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
+    const found = [v4, v6].flatMap((result) => (result.status === 'fulfilled' ? result.value : []));
+    if (found.length === 0 && v4.status === 'rejected') throw v4.reason;
+    return found;
+  },
+};

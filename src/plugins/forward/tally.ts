@@ -1,0 +1,107 @@
+import { timeBuckets } from '../../metrics/buckets.ts';
+import type { Counter, Family, Gauge, Histogram, Registry } from '../../metrics/registry.ts';
+
+const NAME = 'forward';
+
+/** Metrics of forward, and of the upstream connections under it (CoreDNS names them `proxy`). */
+export class ForwardMetrics {
+  readonly broken: Counter;
+  readonly rejects: Counter;
+  readonly #durations: Family<readonly ['proxy_name', 'to', 'rcode'], Histogram>;
+  readonly #healthFailures: Family<readonly ['proxy_name', 'to'], Counter>;
+  readonly #connHits: Family<readonly ['proxy_name', 'to', 'proto'], Counter>;
+  readonly #connMisses: Family<readonly ['proxy_name', 'to', 'proto'], Counter>;
+  readonly #tcpRetries: Family<readonly ['to'], Counter>;
+  readonly #headroom: Family<readonly ['to'], Gauge>;
+  readonly #delayed: Family<readonly ['to'], Counter>;
+  readonly #overspent: Family<readonly ['to'], Counter>;
+
+  constructor(metrics: Registry) {
+    this.broken = metrics
+      .counter(
+        'coredns_forward_healthcheck_broken_total',
+        'Counter of the number of complete failures of the healthchecks.',
+        [],
+      )
+      .with();
+    this.rejects = metrics
+      .counter(
+        'coredns_forward_max_concurrent_rejects_total',
+        'Counter of the number of queries rejected because the concurrent queries were at maximum.',
+        [],
+      )
+      .with();
+    this.#durations = metrics.histogram(
+      'coredns_proxy_request_duration_seconds',
+      'Histogram of the time each request took.',
+      ['proxy_name', 'to', 'rcode'],
+      timeBuckets,
+    );
+    this.#healthFailures = metrics.counter(
+      'coredns_proxy_healthcheck_failures_total',
+      'Counter of the number of failed healthchecks.',
+      ['proxy_name', 'to'],
+    );
+    this.#connHits = metrics.counter(
+      'coredns_proxy_conn_cache_hits_total',
+      'Counter of connection cache hits per upstream and protocol.',
+      ['proxy_name', 'to', 'proto'],
+    );
+    this.#connMisses = metrics.counter(
+      'coredns_proxy_conn_cache_misses_total',
+      'Counter of connection cache misses per upstream and protocol.',
+      ['proxy_name', 'to', 'proto'],
+    );
+    this.#tcpRetries = metrics.counter(
+      'ndots_forward_tcp_retries_total',
+      'Queries asked again over TCP because the reply over UDP was cut.',
+      ['to'],
+    );
+    this.#headroom = metrics.gauge(
+      'ndots_forward_budget_headroom_packets',
+      'Packets that could have been sent to the upstream in the last second on top of those that were (max_pps).',
+      ['to'],
+    );
+    this.#delayed = metrics.counter(
+      'ndots_forward_budget_delayed_total',
+      'Queries that waited for the packet budget.',
+      ['to'],
+    );
+    this.#overspent = metrics.counter(
+      'ndots_forward_budget_rejects_total',
+      'Queries that were not sent because the packet budget was used up.',
+      ['to'],
+    );
+  }
+
+  duration(to: string, rcode: string): Histogram {
+    return this.#durations.with(NAME, to, rcode);
+  }
+
+  healthFailures(to: string): Counter {
+    return this.#healthFailures.with(NAME, to);
+  }
+
+  connections(to: string, proto: string): { readonly hits: Counter; readonly misses: Counter } {
+    return {
+      hits: this.#connHits.with(NAME, to, proto),
+      misses: this.#connMisses.with(NAME, to, proto),
+    };
+  }
+
+  tcpRetries(to: string): Counter {
+    return this.#tcpRetries.with(to);
+  }
+
+  budget(to: string): {
+    readonly headroom: Gauge;
+    readonly delayed: Counter;
+    readonly rejects: Counter;
+  } {
+    return {
+      headroom: this.#headroom.with(to),
+      delayed: this.#delayed.with(to),
+      rejects: this.#overspent.with(to),
+    };
+  }
+}

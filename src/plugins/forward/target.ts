@@ -1,0 +1,235 @@
+import type { Clock, Timer } from '../../base/clock.ts';
+import { every } from '../../base/clock.ts';
+import type { Counter, Histogram } from '../../metrics/registry.ts';
+import {
+  ExchangeError,
+  type ExchangeReply,
+  type Network,
+  type Upstream,
+  type UpstreamProto,
+  type UpstreamTls,
+} from '../../net/network.ts';
+import { FLAG, rcodeName, TYPE } from '../../wire/iana.ts';
+import { parseName } from '../../wire/name.ts';
+import { makeQuery, type Query } from '../../wire/query.ts';
+import { printUpstream, type UpstreamSpec } from './address.ts';
+import { Budget } from './budget.ts';
+import type { HealthOptions } from './options.ts';
+import type { ForwardMetrics } from './tally.ts';
+
+const PROBE_TIMEOUT_MS = 1000;
+/** Outgoing packets of a new TCP connection besides the query itself: SYN, ACKs, FIN. */
+const TCP_PACKETS = 4;
+/** Weight of a new measurement in the running average of response times. */
+const LATENCY_WEIGHT = 0.2;
+
+export interface TargetParts {
+  readonly upstream: UpstreamSpec;
+  readonly network: Network;
+  readonly clock: Clock;
+  readonly metrics: ForwardMetrics;
+  readonly tls: UpstreamTls | null;
+  readonly serverName: string;
+  readonly expireMs: number;
+  readonly maxAgeMs: number;
+  readonly maxIdle: number;
+  readonly source: string;
+  readonly dohMethod: 'POST' | 'GET';
+  readonly health: HealthOptions;
+  /** Whether probes go over TCP. */
+  readonly forceTcp: boolean;
+  /** Packets per second; null: no limit. */
+  readonly maxPps: number | null;
+}
+
+/** One upstream of a forward line: its transports, its health, its speed. */
+export class Target {
+  /** `IP:port`, as metrics and messages name it. */
+  readonly to: string;
+  readonly budget: Budget | null;
+  /** Probes that failed since the last one that was answered. */
+  fails = 0;
+  /** Running average of the response time, ms; 0: nothing known yet. */
+  latencyMs = 0;
+  readonly #parts: TargetParts;
+  readonly #open = new Map<UpstreamProto, Upstream>();
+  readonly #durations = new Map<number, Histogram>();
+  readonly #connections = new Map<
+    UpstreamProto,
+    { readonly hits: Counter; readonly misses: Counter }
+  >();
+  readonly #tcpRetries: Counter;
+  readonly #spending: ReturnType<ForwardMetrics['budget']> | null;
+  readonly #meter: Timer | null;
+  #probing = false;
+  #closed = false;
+
+  constructor(parts: TargetParts) {
+    const { upstream, metrics, maxPps, clock } = parts;
+    this.#parts = parts;
+    this.to = printUpstream(upstream);
+    this.#tcpRetries = metrics.tcpRetries(this.to);
+    metrics.healthFailures(this.to);
+    this.budget = maxPps === null ? null : new Budget(maxPps);
+    this.#spending = maxPps === null ? null : metrics.budget(this.to);
+    this.#meter =
+      maxPps === null
+        ? null
+        : every(clock, 1000, () => this.budget!.show(this.#spending!.headroom, clock.now()));
+    this.#spending?.headroom.set(maxPps ?? 0);
+  }
+
+  get upstream(): UpstreamSpec {
+    return this.#parts.upstream;
+  }
+
+  isDown(maxFails: number): boolean {
+    return maxFails > 0 && this.fails > maxFails;
+  }
+
+  /** Asks over a stream (TCP, or what the upstream speaks) or a datagram. Rejects with ExchangeError. */
+  async exchange(query: Query, stream: boolean, timeoutMs: number): Promise<ExchangeReply> {
+    const { clock, metrics } = this.#parts;
+    const proto = this.#proto(stream);
+    const began = clock.now();
+    this.budget?.spend(1, began);
+    let reply: ExchangeReply;
+    try {
+      reply = await this.#ask(query, proto, timeoutMs);
+    } catch (error) {
+      this.#learn(Math.max(timeoutMs, clock.now() - began));
+      throw error;
+    }
+    const took = clock.now() - began;
+    this.#learn(took);
+    if (proto !== 'udp' && !reply.reused) this.budget?.spend(TCP_PACKETS, clock.now());
+    let connections = this.#connections.get(proto);
+    if (connections === undefined) {
+      connections = metrics.connections(this.to, protoLabels[proto]);
+      this.#connections.set(proto, connections);
+    }
+    (reply.reused ? connections.hits : connections.misses).add(1);
+    const rcode = reply.bytes.length > 3 ? reply.bytes[3]! & FLAG.RCODE : 0;
+    let duration = this.#durations.get(rcode);
+    if (duration === undefined) {
+      duration = metrics.duration(this.to, rcodeName(rcode));
+      this.#durations.set(rcode, duration);
+    }
+    duration.observe(took / 1000);
+    return reply;
+  }
+
+  /** The peer may close an idle connection just when it is used again: that is no failure, a fresh one is tried. */
+  async #ask(query: Query, proto: UpstreamProto, timeoutMs: number): Promise<ExchangeReply> {
+    const { clock } = this.#parts;
+    const began = clock.now();
+    try {
+      return await this.#transport(proto).exchange(query, timeoutMs);
+    } catch (error) {
+      const left = timeoutMs - (clock.now() - began);
+      if (
+        !(error instanceof ExchangeError) ||
+        error.failure !== 'closed' ||
+        proto === 'udp' ||
+        left <= 0
+      )
+        throw error;
+      return this.#transport(proto).exchange(query, left);
+    }
+  }
+
+  countTcpRetry(): void {
+    this.#tcpRetries.add(1);
+  }
+
+  countDelayed(): void {
+    this.#spending?.delayed.add(1);
+  }
+
+  countOverspent(): void {
+    this.#spending?.rejects.add(1);
+  }
+
+  /** Whether datagrams are spoken at all. */
+  get plain(): boolean {
+    return this.#parts.upstream.scheme === 'dns';
+  }
+
+  #learn(tookMs: number): void {
+    this.latencyMs =
+      this.latencyMs === 0 ? tookMs : this.latencyMs + LATENCY_WEIGHT * (tookMs - this.latencyMs);
+  }
+
+  #proto(stream: boolean): UpstreamProto {
+    const { scheme } = this.#parts.upstream;
+    if (scheme !== 'dns') return scheme;
+    return stream ? 'tcp' : 'udp';
+  }
+
+  #transport(proto: UpstreamProto): Upstream {
+    const known = this.#open.get(proto);
+    if (known !== undefined) return known;
+    const { upstream, network, tls, expireMs, maxAgeMs, maxIdle, source, dohMethod, serverName } =
+      this.#parts;
+    const made = network.upstream({
+      address: {
+        host: upstream.host,
+        port: upstream.port,
+        serverName: upstream.serverName || serverName,
+      },
+      proto,
+      tls: proto === 'tls' || proto === 'https' ? tls : null,
+      expireMs,
+      maxAgeMs,
+      maxIdle,
+      source,
+      httpMethod: dohMethod,
+    });
+    this.#open.set(proto, made);
+    return made;
+  }
+
+  /** Probes the upstream until it answers, whatever the answer. One loop at a time. */
+  probe(): void {
+    if (this.#probing || this.#closed) return;
+    this.#probing = true;
+    void this.#probeLoop();
+  }
+
+  async #probeLoop(): Promise<void> {
+    const { health, clock, metrics, forceTcp } = this.#parts;
+    const query = makeQuery(parseName(health.domain), TYPE.NS);
+    if (!health.recursion) query.flags &= ~FLAG.RD;
+    for (;;) {
+      this.budget?.spend(1, clock.now());
+      try {
+        await this.#transport(this.#proto(forceTcp)).exchange(query, PROBE_TIMEOUT_MS);
+        this.fails = 0;
+        break;
+      } catch {
+        if (this.#closed) break;
+        this.fails++;
+        metrics.healthFailures(this.to).add(1);
+      }
+      await new Promise<void>((resolve) => {
+        clock.after(Math.max(10, health.intervalMs), resolve);
+      });
+      if (this.#closed) break;
+    }
+    this.#probing = false;
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#meter?.cancel();
+    for (const transport of this.#open.values()) transport.close();
+    this.#open.clear();
+  }
+}
+
+const protoLabels: Readonly<Record<UpstreamProto, string>> = {
+  udp: 'udp',
+  tcp: 'tcp',
+  tls: 'tcp-tls',
+  https: 'https',
+};

@@ -1,0 +1,112 @@
+import { request } from 'node:http';
+import { every, sleep, type Clock } from '../../base/clock.ts';
+import { printDuration } from '../../base/duration.ts';
+import type { Log } from '../../base/log.ts';
+import { optional } from '../../corefile/positions.ts';
+import { setting } from '../../corefile/properties.ts';
+import { directive } from '../../corefile/syntax.ts';
+import { duration, hostPort, worded } from '../../corefile/values.ts';
+import { slimBuckets } from '../../metrics/buckets.ts';
+import { definePlugin } from '../../server/plugin.ts';
+
+const address = hostPort('ADDRESS');
+const CHECK_MS = 1000;
+const CHECK_TIMEOUT_MS = 3000;
+/** A look at ourselves over loopback that takes longer is worth a warning. */
+const SLOW_MS = 1000;
+
+export const syntax = directive({
+  name: 'health',
+  summary: 'liveness over HTTP',
+  repeat: 'last',
+  args: {
+    address: optional(address, { default: { host: '', port: 8080 }, help: 'where `/health` is served' }),
+  },
+  properties: {
+    lameduckMs: setting(
+      'lameduck',
+      worded(
+        duration('DURATION'),
+        (word, reason) => `unable to parse lameduck duration value: '${word}' : ${reason}`,
+      ),
+      { default: 0, help: 'at the end, go on serving for this long before closing anything' },
+    ),
+  },
+});
+
+/** Always well: who gets no answer knows the process hangs. Asks itself each second, to measure how busy it is. */
+export const health = definePlugin({
+  syntax,
+  control(options, site) {
+    const { clock, log, metrics } = site;
+    const at = address.print(options.address);
+    site.http(at, '/health', (_request, response) => {
+      response.writeHead(200, { 'content-type': 'text/plain; charset=utf-8' }).end('OK');
+    });
+    const durations = metrics
+      .histogram(
+        'coredns_health_request_duration_seconds',
+        'Histogram of the time (in seconds) each request took.',
+        [],
+        slimBuckets,
+      )
+      .with();
+    const failures = metrics
+      .counter('coredns_health_request_failures_total', 'The number of times the health check failed.', [])
+      .with();
+    const { host, port } = options.address;
+    const url = `http://${address.print({ host: loopbackOf(host), port })}/health`;
+    site.onStart(() => {
+      // Where the system chose the port, nobody but the server knows it.
+      if (port === 0) return;
+      const ticks = every(clock, CHECK_MS, () => {
+        const begun = clock.now();
+        askSelf(url, clock).then(
+          () => {
+            const elapsed = clock.now() - begun;
+            durations.observe(elapsed / 1000);
+            if (elapsed > SLOW_MS) log.warning(`Local health request to "${url}" took more than 1s: ${printDuration(elapsed)}`);
+          },
+          (error: Error) => {
+            durations.observe((clock.now() - begun) / 1000);
+            failures.add(1);
+            log.warning(`Local health request to "${url}" failed: ${error.message}`);
+          },
+        );
+      });
+      site.onStop(() => ticks.cancel());
+    });
+    site.onShutdown(() => lameduck(options.lameduckMs, clock, log));
+  },
+});
+
+function lameduck(forMs: number, clock: Clock, log: Log): Promise<void> | void {
+  if (forMs <= 0) return;
+  log.info(`Going into lameduck mode for ${printDuration(forMs)}`);
+  return sleep(clock, forMs);
+}
+
+/** All addresses are asked over one of them. */
+function loopbackOf(host: string): string {
+  if (host === '' || host === '0.0.0.0') return '127.0.0.1';
+  return host === '::' ? '::1' : host;
+}
+
+/** Resolves once an answer has begun, whatever its status. */
+function askSelf(url: string, clock: Clock): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const asked = request(url, { agent: false }, (response) => {
+      timer.cancel();
+      response.resume();
+      resolve();
+    });
+    const timer = clock.after(CHECK_TIMEOUT_MS, () => {
+      asked.destroy(new Error(`no answer within ${printDuration(CHECK_TIMEOUT_MS)}`));
+    });
+    asked.on('error', (error) => {
+      timer.cancel();
+      reject(error);
+    });
+    asked.end();
+  });
+}

@@ -1,0 +1,103 @@
+import type { Maybe } from '../../base/maybe.ts';
+import type { Next } from '../../server/plugin.ts';
+import type { ZoneMatch } from '../../server/zone-match.ts';
+import { CLASS, FLAG, RCODE, TYPE } from '../../wire/iana.ts';
+import { nameLength } from '../../wire/name.ts';
+import type { Query } from '../../wire/query.ts';
+import { failure, type Reply } from '../../wire/reply.ts';
+import { SECTION, type MessageWriter } from '../../wire/writer.ts';
+import { HostsLookup, packTable } from './table.ts';
+
+export interface AnswerParts {
+  readonly here: ZoneMatch;
+  readonly through: ZoneMatch | null;
+  readonly next: Next;
+  /** `fallthrough_unsupported`. */
+  readonly unsupported: boolean;
+}
+
+export interface Answerer {
+  readonly link: Next;
+  /** Answers from this table from now on. */
+  use(table: HostsLookup): void;
+}
+
+/** Replies remembered; then all are forgotten. Names of one cluster's hosts fit many times over. */
+const REPLIES_MAX = 4096;
+
+const unknown = failure(RCODE.SERVFAIL, 'hosts');
+
+/**
+ * Answers A, AAAA and PTR from a table. Whether a name exists is one decision for all types: who has an address has no
+ * other records, rather than no existence.
+ */
+export function answerer(writer: MessageWriter, ttl: number, { here, through, next, unsupported }: AnswerParts): Answerer {
+  let table = new HostsLookup(packTable({ byName: new Map(), count: 0, crowded: [] }));
+  /** By entry and type: 0 A, 1 AAAA, 2 PTR. Wildcards are not remembered: their questions differ in length. */
+  const known = new Map<number, Reply>();
+
+  const write = (query: Query): Reply => {
+    const { data } = table;
+    writer.reply(query, FLAG.AA);
+    if (query.type === TYPE.A) {
+      for (let i = 0; i < table.v4Count; i++) {
+        writer.record(SECTION.answer, null, TYPE.A, ttl, data, table.v4At + 4 * i, 4);
+      }
+    } else if (query.type === TYPE.AAAA) {
+      for (let i = 0; i < table.v6Count; i++) {
+        writer.record(SECTION.answer, null, TYPE.AAAA, ttl, data, table.v6At + 16 * i, 16);
+      }
+    } else if (query.type === TYPE.PTR) {
+      for (let i = 0, at = table.pointersAt; i < table.pointerCount; i++) {
+        const length = nameLength(data, at);
+        writer.open(SECTION.answer, null, TYPE.PTR, ttl);
+        writer.name(data.subarray(at, at + length));
+        writer.close();
+        at += length;
+      }
+    }
+    return writer.finish(RCODE.NOERROR, 'hosts');
+  };
+
+  const slotOf = ({ type, class: qclass }: Query): number => {
+    if (table.wild || qclass !== CLASS.IN) return -1;
+    if (type === TYPE.A) return 0;
+    if (type === TYPE.AAAA) return 1;
+    return type === TYPE.PTR ? 2 : -1;
+  };
+
+  const found = (query: Query): Reply => {
+    const slot = slotOf(query);
+    if (slot < 0) return write(query);
+    const key = 3 * table.entry + slot;
+    let reply = known.get(key);
+    if (reply === undefined) {
+      if (known.size >= REPLIES_MAX) known.clear();
+      reply = write(query).own();
+      known.set(key, reply);
+    }
+    return reply;
+  };
+
+  const link = (query: Query): Maybe<Reply> => {
+    const { type } = query;
+    const inZone = here.holds(query);
+    // Reverse zones need not be named: an address of the file is known wherever the question comes from.
+    if (!inZone && type !== TYPE.PTR) return next(query);
+    const exists = table.find(query);
+    if (type === TYPE.PTR) {
+      return exists && (inZone || table.pointerCount > 0) ? found(query) : next(query);
+    }
+    const supported = type === TYPE.A || type === TYPE.AAAA;
+    if (exists && (supported || !unsupported || through?.holds(query) !== true)) return found(query);
+    return through?.holds(query) === true ? next(query) : unknown;
+  };
+
+  return {
+    link,
+    use(replacement) {
+      table = replacement;
+      known.clear();
+    },
+  };
+}

@@ -1,0 +1,60 @@
+import { readFileSync, statSync, type Stats } from 'node:fs';
+import type { Log } from '../../base/log.ts';
+import { Problem } from '../../base/problem.ts';
+
+/** A larger file is not read: it is no hosts file. */
+const SIZE_MAX = 64 * 1024 * 1024;
+
+/** A hosts file that is read again when its time or size has changed. A file that is not there is an empty one. */
+export class HostsFile {
+  readonly path: string;
+  readonly #log: Log;
+  text = '';
+  /** Seconds since 1970 of the file's last change; null: never read. */
+  changedAt: number | null = null;
+  #mtimeMs = -1;
+  #size = -1;
+
+  constructor(path: string, log: Log) {
+    this.path = path;
+    this.#log = log;
+  }
+
+  /** Tells a person early what will not work. @throws Problem if the file is there but cannot be looked at */
+  check(): void {
+    try {
+      if (statSync(this.path).isDirectory()) this.#log.warning(`Hosts file "${this.path}" is a directory`);
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException;
+      if (code === 'ENOENT') {
+        this.#log.warning(`File does not exist: ${this.path}`);
+        return;
+      }
+      throw new Problem({
+        code: 'hosts-unreadable',
+        text: `unable to access hosts file '${this.path}': ${message}`,
+        remedy: `Check the path and who may read it: ls -l ${this.path}`,
+        cause: error,
+      });
+    }
+  }
+
+  /** Whether there was something new. A file that cannot be read any more leaves what was read before. */
+  refresh(): boolean {
+    try {
+      const stats: Stats = statSync(this.path);
+      if (stats.mtimeMs === this.#mtimeMs && stats.size === this.#size) return false;
+      this.#mtimeMs = stats.mtimeMs;
+      this.#size = stats.size;
+      if (stats.size > SIZE_MAX) {
+        this.#log.error(`${this.path} is not read: ${stats.size} bytes, at most ${SIZE_MAX} are`);
+        return false;
+      }
+      this.text = readFileSync(this.path, 'utf8');
+      this.changedAt = stats.mtimeMs / 1000;
+      return true;
+    } catch {
+      return false;
+    }
+  }
+}

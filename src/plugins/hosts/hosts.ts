@@ -1,0 +1,104 @@
+import { every } from '../../base/clock.ts';
+import { optional, zones } from '../../corefile/positions.ts';
+import { fallthrough, flag, lines, setting } from '../../corefile/properties.ts';
+import { pluginProblem } from '../../corefile/problems.ts';
+import { directive } from '../../corefile/syntax.ts';
+import { duration, seconds, word, worded } from '../../corefile/values.ts';
+import { definePlugin } from '../../server/plugin.ts';
+import { ZoneMatch } from '../../server/zone-match.ts';
+import { answerer } from './answers.ts';
+import { readEntries } from './entries.ts';
+import { HostsFile } from './file.ts';
+import { HostsLookup, packTable, type HostsTable } from './table.ts';
+
+const DEFAULT_FILE = '/etc/hosts';
+
+export const syntax = directive({
+  name: 'hosts',
+  summary: 'answers from a hosts file',
+  repeat: 'once',
+  args: {
+    file: optional(word('FILE'), { default: DEFAULT_FILE, help: 'a file as /etc/hosts; read again when it changes' }),
+    zones: zones({ help: 'names outside are left to the next plugin, and ignored in the file' }),
+  },
+  properties: {
+    inline: lines(
+      '*',
+      'ADDRESS NAME…',
+      (first, rest) => [first, ...rest].map(({ text }) => text).join(' '),
+      {
+        above: 'fallthrough',
+        help: 'lines as in the file, added to it; only above `fallthrough`. A name `*.example.org` stands for exactly one label',
+      },
+    ),
+    ttlSeconds: setting(
+      'ttl',
+      worded(seconds('SECONDS', { min: 1, max: 65_535 }), (_text, reason) =>
+        reason.startsWith('strconv') ? 'ttl needs a number of second' : 'ttl provided is invalid',
+      ),
+      { default: 3600, help: 'TTL of all records, 1 to 65535' },
+    ),
+    noReverse: flag('no_reverse', { help: 'do not answer PTR questions' }),
+    reloadMs: setting(
+      'reload',
+      worded(duration('DURATION', { minMs: 0 }), (text, reason) =>
+        reason.includes('at least')
+          ? `invalid negative duration for reload '${text}'`
+          : `invalid duration for reload '${text}'`,
+      ),
+      { default: 5000, help: 'how often to look whether the file has changed; 0 = never' },
+    ),
+    fallthrough: fallthrough(),
+    fallthroughUnsupported: flag('fallthrough_unsupported', {
+      help: 'with `fallthrough`: hand questions for types other than A, AAAA and PTR to the next plugin, also for names that are here',
+    }),
+  },
+  check: (options, at) =>
+    options.fallthroughUnsupported && options.fallthrough === null
+      ? [pluginProblem('hosts', at, 'fallthrough_unsupported requires fallthrough')]
+      : [],
+});
+
+export const hosts = definePlugin({
+  syntax,
+  control(options, site) {
+    const file = new HostsFile(site.path(options.file), site.log);
+    if (options.file !== DEFAULT_FILE) file.check();
+    const wanted = new ZoneMatch(options.zones);
+    const entriesMetric = site.metrics
+      .gauge('coredns_hosts_entries', 'The combined number of entries in hosts and Corefile.', ['hostsfile'], 'last')
+      .with(file.path);
+    const reloaded = site.metrics
+      .gauge('coredns_hosts_reload_timestamp_seconds', 'The timestamp of the last reload of hosts file.', [], 'last')
+      .with();
+    const build = (): HostsTable => {
+      const entries = readEntries([file.text, options.inline.join('\n')], (name) => wanted.holdsName(name), !options.noReverse);
+      entriesMetric.set(entries.count);
+      if (file.changedAt !== null) reloaded.set(file.changedAt);
+      for (const name of entries.crowded) site.log.warning(`${name} has too many addresses; some are left out`);
+      site.log.debug(`Parsed hosts file into ${entries.count} entries`);
+      return packTable(entries);
+    };
+    file.refresh();
+    let table = build();
+    site.onJoin(() => [table]);
+    site.onStart(() => {
+      if (options.reloadMs === 0) return;
+      const ticks = every(site.clock, options.reloadMs, () => {
+        if (!file.refresh()) return;
+        table = build();
+        site.publish(table);
+      });
+      site.onStop(() => ticks.cancel());
+    });
+  },
+
+  setup(options, site, next) {
+    const here = new ZoneMatch(options.zones);
+    const through = options.fallthrough === null ? null : new ZoneMatch(options.fallthrough);
+    const parts = { here, through, next, unsupported: options.fallthroughUnsupported };
+    const answer = answerer(site.writer, options.ttlSeconds, parts);
+    site.onMessage((message) => answer.use(new HostsLookup(message as HostsTable)));
+    return (query) => answer.link(query);
+  },
+});

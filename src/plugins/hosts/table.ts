@@ -1,0 +1,129 @@
+import type { Query } from '../../wire/query.ts';
+import type { Entries } from './entries.ts';
+
+/**
+ * All hosts as one block of shared memory: the main thread builds it, every worker looks into the same bytes, and taking a
+ * new one costs a worker nothing.
+ *
+ * `data` holds, entry by entry: the name, its IPv4 addresses, its IPv6 addresses, the names that its address has.
+ * `entries` holds FIELDS numbers for each: where the name begins, where the addresses begin, how many IPv4 and IPv6
+ * addresses and pointers there are. `slots` is an open hash table of entry numbers + 1; its size is a power of two.
+ */
+export interface HostsTable {
+  readonly data: Uint8Array;
+  readonly entries: Uint32Array;
+  readonly slots: Uint32Array;
+}
+
+const FIELDS = 5;
+
+export function packTable({ byName }: Entries): HostsTable {
+  const all = [...byName.values()];
+  let size = 0;
+  for (const { name, v4, v6, pointers } of all) {
+    size += name.length + 4 * v4.length + 16 * v6.length;
+    for (const pointer of pointers) size += pointer.length;
+  }
+  const data = new Uint8Array(new SharedArrayBuffer(size));
+  const entries = new Uint32Array(new SharedArrayBuffer(4 * FIELDS * all.length));
+  let capacity = 16;
+  while (capacity < 2 * all.length) capacity *= 2;
+  const slots = new Uint32Array(new SharedArrayBuffer(4 * capacity));
+  let at = 0;
+  const put = (bytes: Uint8Array): void => {
+    data.set(bytes, at);
+    at += bytes.length;
+  };
+  all.forEach(({ name, v4, v6, pointers }, number) => {
+    const nameAt = at;
+    put(name);
+    entries.set([nameAt, at, v4.length, v6.length, pointers.length], FIELDS * number);
+    for (const bytes of [...v4, ...v6, ...pointers]) put(bytes);
+    let slot = mixed(hashOf(name, 0, name.length, SEED)) & (capacity - 1);
+    while (slots[slot] !== 0) slot = (slot + 1) & (capacity - 1);
+    slots[slot] = number + 1;
+  });
+  return { data, entries, slots };
+}
+
+/** Looks names up; the fields tell about what `find` found. Allocates nothing. */
+export class HostsLookup {
+  readonly data: Uint8Array;
+  readonly #entries: Uint32Array;
+  readonly #slots: Uint32Array;
+  /** Number of the entry, or -1. */
+  entry = -1;
+  /** Whether it was found by its `*`. */
+  wild = false;
+  v4At = 0;
+  v4Count = 0;
+  v6At = 0;
+  v6Count = 0;
+  pointersAt = 0;
+  pointerCount = 0;
+
+  constructor({ data, entries, slots }: HostsTable) {
+    this.data = data;
+    this.#entries = entries;
+    this.#slots = slots;
+  }
+
+  /** The question's name, else the wildcard beside it. */
+  find({ folded, nameLength }: Query): boolean {
+    this.wild = false;
+    this.entry = this.#search(folded, 0, nameLength, SEED);
+    if (this.entry < 0 && nameLength > 1) {
+      const after = folded[0]! + 1;
+      this.entry = this.#search(folded, after, nameLength, STAR_SEED);
+      this.wild = this.entry >= 0;
+    }
+    if (this.entry < 0) return false;
+    const at = FIELDS * this.entry;
+    const entries = this.#entries;
+    this.v4At = entries[at + 1]!;
+    this.v4Count = entries[at + 2]!;
+    this.v6At = this.v4At + 4 * this.v4Count;
+    this.v6Count = entries[at + 3]!;
+    this.pointersAt = this.v6At + 16 * this.v6Count;
+    this.pointerCount = entries[at + 4]!;
+    return true;
+  }
+
+  /** A name of `bytes[from, end)`, after `*.` if the seed says so. */
+  #search(bytes: Uint8Array, from: number, end: number, seed: number): number {
+    const slots = this.#slots;
+    const mask = slots.length - 1;
+    const skipped = seed === SEED ? 0 : 2;
+    for (let slot = mixed(hashOf(bytes, from, end, seed)) & mask; ; slot = (slot + 1) & mask) {
+      const number = slots[slot]! - 1;
+      if (number < 0) return -1;
+      const name = this.#entries[FIELDS * number]!;
+      const length = this.#entries[FIELDS * number + 1]! - name;
+      if (length !== skipped + end - from) continue;
+      if (skipped > 0 && !(this.data[name] === 1 && this.data[name + 1] === 0x2a)) continue;
+      if (this.#same(name + skipped, bytes, from, end)) return number;
+    }
+  }
+
+  #same(at: number, bytes: Uint8Array, from: number, end: number): boolean {
+    const { data } = this;
+    for (; from < end; from++, at++) if (data[at] !== bytes[from]) return false;
+    return true;
+  }
+}
+
+const SEED = 0x811c9dc5 | 0;
+/** The hash of `*.`, to go on from. */
+const STAR_SEED = hashOf(Uint8Array.of(1, 0x2a), 0, 2, SEED);
+
+/** FNV-1a. */
+function hashOf(bytes: Uint8Array, from: number, end: number, seed: number): number {
+  let hash = seed;
+  for (; from < end; from++) hash = Math.imul(hash ^ bytes[from]!, 0x01000193);
+  return hash;
+}
+
+/** High bits reach the low ones, of which a table uses only a few. */
+function mixed(hash: number): number {
+  return hash ^ (hash >>> 15);
+}

@@ -1,0 +1,93 @@
+/**
+ * What the control part tells the workers about the cluster: one fact per object that came, changed or went, cut down
+ * to what an answer needs. Addresses, host names and zones of endpoints are packed into strings of bytes (packed.ts):
+ * such a string survives a structured clone as one copy, so that a worker takes in thousands of endpoints in the time of
+ * one query.
+ */
+export type Fact = NamespaceFact | ServiceFact | SliceFact | ImportFact | AddressFact;
+
+export interface NamespaceFact {
+  readonly about: 'namespace';
+  readonly name: string;
+  readonly there: boolean;
+}
+
+/** How a service is answered. */
+export type Form = 'cluster' | 'headless' | 'external';
+
+export interface ServiceFact {
+  readonly about: 'service';
+  readonly namespace: string;
+  readonly name: string;
+  /** null: the service is gone. */
+  readonly form: Form | null;
+  /** Packed addresses (`packAddresses`). */
+  readonly addresses: string;
+  readonly ports: string;
+  /** Target of an ExternalName, as the API has it. */
+  readonly external: string;
+}
+
+export interface SliceFact {
+  readonly about: 'slice';
+  readonly namespace: string;
+  readonly name: string;
+  /** The service it belongs to, or empty; of no meaning if `endpoints` is null. */
+  readonly service: string;
+  /** The imported service it belongs to, or empty. */
+  readonly imported: string;
+  readonly cluster: string;
+  /** `NAME/PROTOCOL/PORT` separated by commas (`printPorts`). */
+  readonly ports: string;
+  /** Packed ready endpoints (`packEndpoints`); null: the slice is gone. */
+  readonly endpoints: string | null;
+  /** When the change happened, milliseconds since 1970; 0 if that is not to be measured. */
+  readonly triggeredAt: number;
+}
+
+/** A service of the cluster set. */
+export interface ImportFact {
+  readonly about: 'import';
+  readonly namespace: string;
+  readonly name: string;
+  readonly form: 'cluster' | 'headless' | null;
+  readonly addresses: string;
+  readonly ports: string;
+}
+
+/** All that is known of the pods at one address; pods themselves stay on the main thread (pods.ts). */
+export interface AddressFact {
+  readonly about: 'address';
+  /** 4 or 16 bytes. */
+  readonly address: string;
+  /** Namespaces with a live pod whose first address this is. */
+  readonly namespaces: readonly string[];
+  /** The namespace of whoever sends from this address, or empty when that cannot be told. */
+  readonly client: string;
+  /** Name and labels of the one pod that sends from here; only where metadata wants them. */
+  readonly pod?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
+/** From the control part to the workers. */
+export type FeedMessage =
+  | {
+      readonly kind: 'facts';
+      /** Answered by an `Ack` of the same number. */
+      readonly seq: number;
+      readonly facts: readonly Fact[];
+      /** Unix time, seconds: the zone's serial once a fact changes anything. */
+      readonly at: number;
+    }
+  /** The state of a newcomer is complete up to here: these are the serials. */
+  | { readonly kind: 'serials'; readonly own: number; readonly imported: number }
+  /** Everything that was listed at first has been told. */
+  | { readonly kind: 'synced' };
+
+/** From a worker: the facts of that message are being answered. */
+export interface Ack {
+  readonly seq: number;
+  /** Start times of the changes it brought in, by kind of service: for the programming latency. */
+  readonly cluster: readonly number[];
+  readonly headless: readonly number[];
+}

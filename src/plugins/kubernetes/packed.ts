@@ -1,0 +1,179 @@
+import { parseAddress, printAddress } from '../../base/ip.ts';
+import type { Endpoint, ServicePort } from '../../kube/objects.ts';
+
+/**
+ * Endpoints and addresses as strings whose characters are bytes. On V8's heap such a string costs 16 bytes more than
+ * what it holds, a typed array of that size 200 and more; and equality of two states of a slice is string equality.
+ *
+ * One endpoint address: flags, 4 or 16 address bytes, then if flagged a host name and a zone, each with its length before.
+ */
+const V6 = 1;
+const HOST = 2;
+const ZONE = 4;
+/** A zone or host name has one length byte. */
+const TEXT_MAX = 255;
+const LABEL_MAX = 63;
+
+/** The ready addresses of a slice's endpoints, in their order; what is no IP address is left out. */
+export function packEndpoints(endpoints: readonly Endpoint[], podNames: boolean): string {
+  let packed = '';
+  for (const endpoint of endpoints) {
+    if (!endpoint.ready) continue;
+    const host = hostOf(endpoint, podNames);
+    const zone = latin(endpoint.zone.toLowerCase());
+    for (const text of endpoint.addresses) {
+      const address = parseAddress(text);
+      if (address === null) continue;
+      const flags = (address.length === 16 ? V6 : 0) | (host === '' ? 0 : HOST) | (zone === '' ? 0 : ZONE);
+      packed += String.fromCharCode(flags, ...address);
+      if (host !== '') packed += String.fromCharCode(host.length) + host;
+      if (zone !== '') packed += String.fromCharCode(zone.length) + zone;
+    }
+  }
+  return flat(packed);
+}
+
+/** The host name an endpoint has of its own; empty: it goes by its address. */
+function hostOf({ hostname, pod }: Endpoint, podNames: boolean): string {
+  if (hostname !== '') return hostname.length <= LABEL_MAX ? latin(hostname) : '';
+  return podNames && pod.length <= LABEL_MAX ? latin(pod) : '';
+}
+
+/** A text whose characters are bytes; empty if it has others or is too long: no label or zone of the API is like that. */
+function latin(text: string): string {
+  if (text.length > TEXT_MAX) return '';
+  for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) > 0xff) return '';
+  return text;
+}
+
+/** IP addresses, each with its length before; what is none is left out. */
+export function packAddresses(addresses: readonly string[]): string {
+  let packed = '';
+  for (const text of addresses) {
+    const address = parseAddress(text);
+    if (address !== null) packed += String.fromCharCode(address.length, ...address);
+  }
+  return flat(packed);
+}
+
+/** The bytes of an address as a string. */
+export function packAddress(address: Uint8Array): string {
+  return String.fromCharCode(...address);
+}
+
+/** Concatenations are trees inside; this makes one string of bytes of it. */
+function flat(packed: string): string {
+  return Buffer.from(packed, 'latin1').latin1Slice();
+}
+
+/** Copies a packed string's bytes; faster than asking for characters one by one where all are needed. */
+export function unpack(packed: string, into: Buffer): number {
+  return into.latin1Write(packed, 0);
+}
+
+/** Goes over packed endpoints without making objects: `over` begins, `next` steps, the fields tell. */
+export class EndpointWalk {
+  #bytes = Buffer.allocUnsafeSlow(4096);
+  #at = 0;
+  #end = 0;
+  /** Holds address, host and zone of the present endpoint. */
+  get bytes(): Uint8Array {
+    return this.#bytes;
+  }
+  addressAt = 0;
+  /** 4 or 16. */
+  addressLength = 0;
+  hostAt = 0;
+  /** 0: it goes by its address. */
+  hostLength = 0;
+  zoneAt = 0;
+  zoneLength = 0;
+
+  over(packed: string): this {
+    if (packed.length > this.#bytes.length) this.#bytes = Buffer.allocUnsafeSlow(2 * packed.length);
+    this.#at = 0;
+    this.#end = unpack(packed, this.#bytes);
+    return this;
+  }
+
+  next(): boolean {
+    if (this.#at >= this.#end) return false;
+    const bytes = this.#bytes;
+    const flags = bytes[this.#at]!;
+    this.addressAt = this.#at + 1;
+    this.addressLength = (flags & V6) !== 0 ? 16 : 4;
+    let at = this.addressAt + this.addressLength;
+    this.hostLength = 0;
+    this.zoneLength = 0;
+    if ((flags & HOST) !== 0) {
+      this.hostLength = bytes[at]!;
+      this.hostAt = at + 1;
+      at += 1 + this.hostLength;
+    }
+    if ((flags & ZONE) !== 0) {
+      this.zoneLength = bytes[at]!;
+      this.zoneAt = at + 1;
+      at += 1 + this.zoneLength;
+    }
+    this.#at = at;
+    return true;
+  }
+
+  /** The label that stands for this endpoint in DNS. */
+  get host(): string {
+    const { addressAt, hostAt } = this;
+    if (this.hostLength > 0) return this.#bytes.latin1Slice(hostAt, hostAt + this.hostLength);
+    return dashed(printAddress(this.#bytes, addressAt, this.addressLength));
+  }
+}
+
+/** An address as a label: dots and colons become dashes; a label must not end in one, so a `0` follows. */
+export function dashed(address: string): string {
+  const label = address.replaceAll(/[.:]/g, '-');
+  return label.endsWith('-') ? `${label}0` : label;
+}
+
+/** The address that `dashed` made this label of; null if it made none. */
+export function undash(label: string): Uint8Array | null {
+  const dashes = label.length - label.replaceAll('-', '').length;
+  if (dashes < 2) return null;
+  const address =
+    dashes === 3 && !label.includes('--')
+      ? parseAddress(label.replaceAll('-', '.'))
+      : parseAddress(label.replaceAll('-', ':'));
+  return address !== null && dashed(printAddress(address)) === label ? address : null;
+}
+
+/** Ports as one short text, of which thousands of services share a few. */
+export function printPorts(ports: readonly ServicePort[]): string {
+  return ports.map(({ name, protocol, port }) => `${name}/${protocol}/${port}`.toLowerCase()).join(',');
+}
+
+export interface Port {
+  /** Lower case; empty if it has none. */
+  readonly name: string;
+  readonly protocol: string;
+  /** -1: declared by nobody, or left open; has no SRV record. */
+  readonly port: number;
+}
+
+/** What stands for the ports of a service or slice that declares none. */
+const noPorts: readonly Port[] = [{ name: '', protocol: '', port: -1 }];
+/** Texts remembered; services that differ in their ports only by chance are few. */
+const KNOWN_MAX = 4096;
+const known = new Map<string, readonly Port[]>();
+
+/** The ports of a text; the same list for the same text. */
+export function parsePorts(text: string): readonly Port[] {
+  if (text === '') return noPorts;
+  let ports = known.get(text);
+  if (ports === undefined) {
+    if (known.size >= KNOWN_MAX) known.clear();
+    ports = text.split(',').map((part) => {
+      const [name = '', protocol = '', port = '-1'] = part.split('/');
+      return { name, protocol, port: Number(port) };
+    });
+    known.set(text, ports);
+  }
+  return ports;
+}

@@ -1,0 +1,46 @@
+import { OPCODE, RCODE, TYPE } from '../../wire/iana.ts';
+import type { Query } from '../../wire/query.ts';
+import { hasExpiredSignature } from '../../wire/classify.ts';
+import { Records } from '../../wire/records.ts';
+import { silence, type Reply } from '../../wire/reply.ts';
+import { SECTION } from '../../wire/writer.ts';
+
+/** What a reply is to the log; the words are those of the metadata `log/type`. */
+export type ReplyType = 'NOERROR' | 'NXDOMAIN' | 'SERVERERROR' | 'NODATA' | 'DELEGATION' | 'META' | 'OTHERERROR';
+
+/** The words of the property `class` and of the metadata `log/class`. */
+export type ReplyClass = 'success' | 'denial' | 'error';
+
+export const classOf: Readonly<Record<ReplyType, ReplyClass>> = {
+  NOERROR: 'success',
+  DELEGATION: 'success',
+  NXDOMAIN: 'denial',
+  NODATA: 'denial',
+  SERVERERROR: 'error',
+  META: 'error',
+  OTHERERROR: 'error',
+};
+
+const records = new Records();
+
+/** @param nowMs wall clock, for signatures that have run out */
+export function typeOf(query: Query, reply: Reply, nowMs: number): ReplyType {
+  if (reply === silence) return 'OTHERERROR';
+  if (query.opcode === OPCODE.NOTIFY) return 'META';
+  if (query.type === TYPE.AXFR || query.type === TYPE.IXFR) return 'META';
+  if (query.dnssecOk && hasExpiredSignature(reply, Math.floor(nowMs / 1000))) return 'OTHERERROR';
+  const { rcode } = reply;
+  if (rcode === RCODE.NOERROR) return ofSuccess(reply);
+  if (rcode === RCODE.NXDOMAIN) return reply.answers > 0 ? 'OTHERERROR' : 'NXDOMAIN';
+  return rcode === RCODE.SERVFAIL || rcode === RCODE.NOTIMP ? 'SERVERERROR' : 'OTHERERROR';
+}
+
+function ofSuccess(reply: Reply): ReplyType {
+  if (reply.answers > 0 || reply.authority === 0) return 'NOERROR';
+  let delegation = false;
+  for (records.of(reply); records.next() && records.section !== SECTION.additional; ) {
+    if (records.type === TYPE.SOA) return 'NODATA';
+    if (records.type === TYPE.NS) delegation = true;
+  }
+  return delegation ? 'DELEGATION' : 'NOERROR';
+}

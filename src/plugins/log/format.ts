@@ -1,0 +1,109 @@
+import { printAddress } from '../../base/ip.ts';
+import { className, FLAG, rcodeName, typeName } from '../../wire/iana.ts';
+import type { Query } from '../../wire/query.ts';
+import { silence, type Reply } from '../../wire/reply.ts';
+
+/** A reply as the log sees it, and how long it took. */
+type Print = (query: Query, reply: Reply, elapsedMs: number) => string;
+
+export const commonFormat =
+  '{remote}:{port} - {>id} "{type} {class} {name} {proto} {size} {>do} {>bufsize}" {rcode} {>rflags} {rsize} {duration}';
+export const combinedFormat = `${commonFormat} "{>opcode}"`;
+
+/**
+ * Compiles a format: placeholders in braces, everything else as it stands. What is in braces but no placeholder stays as
+ * it is; metadata that nobody set is `-`.
+ */
+export function compileFormat(format: string): Print {
+  const text = format.replaceAll('{common}', commonFormat).replaceAll('{combined}', combinedFormat);
+  const parts: Print[] = [];
+  const texts: string[] = [];
+  let from = 0;
+  for (const found of text.matchAll(/\{([^{}]*)\}/g)) {
+    const print = placeholder(found[1]!);
+    if (print === null) continue;
+    texts.push(text.slice(from, found.index));
+    parts.push(print);
+    from = found.index + found[0].length;
+  }
+  const end = text.slice(from);
+  return (query, reply, elapsedMs) => {
+    let line = '';
+    for (let i = 0; i < parts.length; i++) line += texts[i]! + parts[i]!(query, reply, elapsedMs);
+    return line + end;
+  };
+}
+
+function placeholder(word: string): Print | null {
+  if (word.startsWith('/')) {
+    const label = word.slice(1);
+    return (query) => query.notes?.get(label) ?? '-';
+  }
+  return Object.hasOwn(placeholders, word) ? placeholders[word]! : null;
+}
+
+const placeholders: Readonly<Record<string, Print>> = {
+  type: (query) => typeName(query.type),
+  name: (query) => query.name,
+  class: (query) => className(query.class),
+  proto: (query) => printProto(query),
+  size: (query) => String(query.end - query.start),
+  remote: (query) => bracketed(printAddress(query.peer, query.peerAt, query.family === 4 ? 4 : 16)),
+  port: (query) => String(query.peerPort),
+  local: (query) => (query.local === '' ? '-' : bracketed(query.local)),
+  duration: (_query, _reply, elapsedMs) => printSeconds(elapsedMs),
+  rcode: (_query, reply) => (reply === silence ? '-' : printRcode(reply.rcode)),
+  rsize: (query, reply) => String(reply === silence ? 0 : reply.bare ? query.questionEnd : reply.size),
+  '>rflags': (query, reply) => (reply === silence ? '-' : printFlags(query, reply)),
+  '>bufsize': (query) => String(query.limit),
+  '>do': (query) => (query.dnssecOk ? 'true' : 'false'),
+  '>id': (query) => String(query.id),
+  '>opcode': (query) => String(query.opcode),
+};
+
+/** CoreDNS knows two: what runs over a stream is tcp. */
+function printProto({ proto }: Query): string {
+  return proto === 'udp' || proto === 'internal' ? 'udp' : 'tcp';
+}
+
+function bracketed(address: string): string {
+  return address.includes(':') ? `[${address}]` : address;
+}
+
+function printRcode(rcode: number): string {
+  const name = rcodeName(rcode);
+  return name.startsWith('RCODE') ? String(rcode) : name;
+}
+
+/** Seconds as Go prints them: no exponent, no more digits than needed, down to nanoseconds. */
+export function printSeconds(elapsedMs: number): string {
+  const nanoseconds = Math.max(0, Math.round(elapsedMs * 1e6));
+  const whole = Math.floor(nanoseconds / 1e9);
+  const rest = nanoseconds % 1e9;
+  if (rest === 0) return `${whole}s`;
+  return `${whole}.${String(rest).padStart(9, '0').replace(/0+$/, '')}s`;
+}
+
+const flagNames: readonly (readonly [number, string])[] = [
+  [FLAG.AA, 'aa'],
+  [FLAG.TC, 'tc'],
+  [FLAG.RD, 'rd'],
+  [FLAG.RA, 'ra'],
+  [FLAG.Z, 'z'],
+  [FLAG.AD, 'ad'],
+  [FLAG.CD, 'cd'],
+];
+
+const OF_QUERY = FLAG.RD | FLAG.CD;
+const known = new Map<number, string>();
+
+/** As the client sees them: RD and CD are its own. */
+function printFlags(query: Query, reply: Reply): string {
+  const flags = (reply.flags & ~(OF_QUERY | FLAG.OPCODE | FLAG.RCODE)) | (query.flags & OF_QUERY);
+  let text = known.get(flags);
+  if (text === undefined) {
+    text = ['qr', ...flagNames.filter(([bit]) => (flags & bit) !== 0).map(([, name]) => name)].join(',');
+    known.set(flags, text);
+  }
+  return text;
+}

@@ -1,0 +1,96 @@
+import { position } from '../../corefile/positions.ts';
+import { list } from '../../corefile/properties.ts';
+import { directive } from '../../corefile/syntax.ts';
+import { value, wrong } from '../../corefile/values.ts';
+import { absoluteName, isDomainName } from '../../corefile/zones.ts';
+import { definePlugin } from '../../server/plugin.ts';
+import { isInZone } from '../../server/zone-match.ts';
+import { foldName, parseName, type WireName } from '../../wire/name.ts';
+import type { Query } from '../../wire/query.ts';
+import type { Reply } from '../../wire/reply.ts';
+import { classOf, typeOf } from './classes.ts';
+import { commonFormat, compileFormat } from './format.ts';
+
+const classNames = ['all', 'success', 'denial', 'error'] as const;
+
+const logClass = value('all|success|denial|error', ({ text }) => {
+  const found = classNames.find((name) => name === text);
+  return found ?? wrong(`invalid Class: ${text}`, `Known are ${classNames.join(', ')}.`);
+});
+
+/** One argument is always a name; of several the last one is a format if it holds a brace. */
+const scope = position(
+  '[NAMES…] [FORMAT]',
+  'which names (default all), and how a line looks (default `{common}`)',
+  (line) => {
+    const words = line.takeAll();
+    const last = words.at(-1)?.text ?? '';
+    const hasFormat = words.length > 1 && last.includes('{');
+    const names = (hasFormat ? words.slice(0, -1) : words).map(({ text, place }) =>
+      isDomainName(text)
+        ? absoluteName(text).toLowerCase()
+        : line.refuse(`not a valid domain name: ${text}`, place, {
+            hint: text.includes('{') ? 'A format needs a name before it: log . FORMAT' : null,
+          }),
+    );
+    return { names: names.length === 0 ? ['.'] : names, format: hasFormat ? last : commonFormat };
+  },
+);
+
+export const syntax = directive({
+  name: 'log',
+  summary: 'logs every query',
+  repeat: 'gather',
+  args: { scope },
+  properties: { classes: list('class', logClass, { help: 'only replies of these classes (default all)' }) },
+});
+
+interface Rule {
+  readonly zone: WireName;
+  readonly print: ReturnType<typeof compileFormat>;
+  /** Empty: all. */
+  readonly classes: ReadonlySet<string>;
+}
+
+/** Writes a line for each reply that leaves; the first rule whose name covers the question's decides. */
+export const log = definePlugin({
+  syntax,
+  setup(options, site, next) {
+    const rules = options.flatMap(({ scope: { names, format }, classes }): Rule[] => {
+      const print = compileFormat(format);
+      const wanted = new Set<string>(classes.includes('all') ? [] : classes);
+      return names.map((name) => ({ print, zone: foldName(parseName(name)), classes: wanted }));
+    });
+    const { clock, log: lines } = site;
+    const write: Write = (rule, query, reply, begun) => {
+      const { classes, print } = rule;
+      if (classes.size > 0 || query.notes !== null) {
+        const type = typeOf(query, reply, clock.wall());
+        query.notes?.set('log/type', type).set('log/class', classOf[type]);
+        if (classes.size > 0 && !classes.has(classOf[type])) return reply;
+      }
+      lines.raw(`[INFO] ${print(query, reply, clock.now() - begun)}`);
+      return reply;
+    };
+    const ruleFor = (query: Query): Rule | null => {
+      for (const rule of rules) if (isInZone(query, rule.zone)) return rule;
+      return null;
+    };
+    return (query) => {
+      const rule = ruleFor(query);
+      if (rule === null) return next(query);
+      const begun = query.depth > 0 || query.proto === 'internal' ? clock.now() : query.arrived;
+      const reply = next(query);
+      return reply instanceof Promise
+        ? writeLater(write, rule, query.keep(), reply, begun)
+        : write(rule, query, reply, begun);
+    };
+  },
+});
+
+type Write = (rule: Rule, query: Query, reply: Reply, begun: number) => Reply;
+
+/** A function of its own: a closure inside the link would cost every query its context. */
+function writeLater(write: Write, rule: Rule, query: Query, reply: Promise<Reply>, begun: number): Promise<Reply> {
+  return reply.then((later) => write(rule, query, later, begun));
+}

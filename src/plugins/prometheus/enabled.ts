@@ -1,0 +1,86 @@
+import type { Kept } from '../../server/control-site.ts';
+import type { Family, Gauge, Registry } from '../../metrics/registry.ts';
+
+/**
+ * Plugins that CoreDNS counts as links of the chain, those of ours included; what only configures (`bind`, `reload`,
+ * `health` …) is not told about.
+ */
+export const linkNames: readonly string[] = [
+  'metadata',
+  'geoip',
+  'cancel',
+  'nsid',
+  'bufsize',
+  'trace',
+  'shed',
+  'prometheus',
+  'errors',
+  'log',
+  'dnstap',
+  'local',
+  'dns64',
+  'any',
+  'chaos',
+  'loadbalance',
+  'tsig',
+  'rewrite',
+  'autopath',
+  'acl',
+  'cache',
+  'header',
+  'dnssec',
+  'minimal',
+  'template',
+  'transfer',
+  'hosts',
+  'k8s_external',
+  'kubernetes',
+  'file',
+  'auto',
+  'secondary',
+  'etcd',
+  'loop',
+  'forward',
+  'grpc',
+  'erratic',
+  'whoami',
+  'view',
+];
+
+type Labels = readonly ['server', 'zone', 'view', 'name'];
+
+/**
+ * `coredns_plugin_enabled` over reloads: the new configuration says what it has before the old one takes its word back, so
+ * a label set is forgotten only when nobody holds it any more.
+ */
+export class Enabled implements Kept {
+  readonly #family: Family<Labels, Gauge>;
+  readonly #holders = new Map<string, { readonly labels: [string, string, string, string]; count: number }>();
+
+  constructor(metrics: Registry) {
+    this.#family = metrics.gauge(
+      'coredns_plugin_enabled',
+      'A metric that indicates whether a plugin is enabled on per server and zone basis.',
+      ['server', 'zone', 'view', 'name'],
+    );
+  }
+
+  /** @returns what takes it back */
+  hold(...labels: [string, string, string, string]): () => void {
+    const key = labels.join('\n');
+    const holder = this.#holders.get(key) ?? { labels, count: 0 };
+    this.#holders.set(key, holder);
+    holder.count++;
+    this.#family.with(...labels).set(1);
+    return () => {
+      if (--holder.count > 0) return;
+      this.#holders.delete(key);
+      this.#family.remove(...labels);
+    };
+  }
+
+  close(): void {
+    for (const { labels } of this.#holders.values()) this.#family.remove(...labels);
+    this.#holders.clear();
+  }
+}

@@ -1,0 +1,62 @@
+import { optional } from '../../corefile/positions.ts';
+import { setting } from '../../corefile/properties.ts';
+import { directive } from '../../corefile/syntax.ts';
+import { choice, hostPort, worded } from '../../corefile/values.ts';
+import type { HttpHandler } from '../../server/control-site.ts';
+import { definePlugin } from '../../server/plugin.ts';
+
+const address = hostPort('ADDRESS');
+
+export const syntax = directive({
+  name: 'ready',
+  summary: 'readiness over HTTP',
+  repeat: 'once',
+  args: {
+    address: optional(address, {
+      default: { host: '', port: 8181 },
+      help: 'where `/ready` is served; blocks of one address share it',
+    }),
+  },
+  properties: {
+    monitor: setting(
+      'monitor',
+      worded(choice('until-ready', 'continuously'), (word) => `monitor type '${word}' not supported`),
+      {
+        default: 'until-ready',
+        help: 'whether a plugin that was ready once counts as ready for good, or is asked each time',
+      },
+    ),
+  },
+});
+
+/** 200 when every plugin that has something to wait for is ready, 503 with the names of the others. */
+export const ready = definePlugin({
+  syntax,
+  control({ address: at, monitor }, site) {
+    const latched = new Set<string>();
+    let ending = false;
+    site.onShutdown(() => {
+      ending = true;
+    });
+    const missing = (): readonly string[] => {
+      const names: string[] = [];
+      for (const [name, isReady] of site.ready()) {
+        if (latched.has(name)) continue;
+        if (!isReady) names.push(name);
+        else if (monitor === 'until-ready') latched.add(name);
+      }
+      return names.toSorted();
+    };
+    const handler: HttpHandler = (_request, response) => {
+      const say = (status: number, text: string): void => {
+        response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8' }).end(text);
+      };
+      if (ending) return say(503, 'Shutting down');
+      const waiting = missing().join(',');
+      if (waiting === '') return say(200, 'OK');
+      site.log.info(`Plugins not ready: "${waiting}"`);
+      say(503, waiting);
+    };
+    site.http(address.print(at), '/ready', handler);
+  },
+});

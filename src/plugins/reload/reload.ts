@@ -1,0 +1,51 @@
+import { optional } from '../../corefile/positions.ts';
+import { directive } from '../../corefile/syntax.ts';
+import { duration, value, Wrong, wrong, type Value } from '../../corefile/values.ts';
+import { definePlugin } from '../../server/plugin.ts';
+import { Watcher, type Watch } from './watcher.ts';
+
+const plain = duration('DURATION');
+
+function limited(show: string, accepts: (ms: number) => boolean, text: string): Value<number> {
+  return value(
+    show,
+    (word) => {
+      const ms = plain.read(word);
+      if (ms instanceof Wrong) return ms;
+      return accepts(ms) ? ms : wrong(text);
+    },
+    plain.print,
+  );
+}
+
+export const syntax = directive({
+  name: 'reload',
+  summary: 'takes a changed Corefile without restart',
+  repeat: 'last',
+  args: {
+    intervalMs: optional(
+      limited('INTERVAL', (ms) => ms >= 2000, 'interval value must be greater or equal to 2s'),
+      { default: 30_000, help: 'how often to look at the Corefile and the files it imports, at least 2s' },
+    ),
+    jitterMs: optional(
+      limited('JITTER', (ms) => ms === 0 || ms >= 1000, 'jitter value must be 0 or greater or equal to 1s'),
+      {
+        default: 15_000,
+        help: 'the interval is drawn once from INTERVAL ± JITTER/2, so that replicas do not look together; at most half of INTERVAL counts',
+      },
+    ),
+  },
+});
+
+export const reload = definePlugin({
+  syntax,
+  control({ intervalMs, jitterMs }, site) {
+    const { random, clock, configuration, log } = site;
+    const jitter = Math.min(jitterMs, intervalMs / 2);
+    const offset = jitter > 0 ? random.integer(Math.max(1, Math.floor(jitter))) - jitter / 2 : 0;
+    const watcher = site.keep('reload/watcher', () => new Watcher(clock));
+    const watch: Watch = { intervalMs: intervalMs + offset, configuration, log };
+    site.onStart(() => watcher.begin(watch));
+    site.onStop(() => watcher.end(watch));
+  },
+});

@@ -1,0 +1,84 @@
+import { every, type Clock, type Timer } from '../../base/clock.ts';
+import type { Log } from '../../base/log.ts';
+import type { Kept, RunningConfiguration } from '../../server/control-site.ts';
+
+/** One use of `reload`. */
+export interface Watch {
+  readonly intervalMs: number;
+  readonly configuration: RunningConfiguration;
+  readonly log: Log;
+}
+
+/**
+ * Looks at the Corefile again and again, and has it loaded when it says something else. There is one for the whole server,
+ * whichever block asks for it; it outlives reloads, and so remembers a file that could not be taken.
+ */
+export class Watcher implements Kept {
+  readonly #clock: Clock;
+  readonly #watches: Watch[] = [];
+  #timer: Timer | null = null;
+  /** What was loaded last, or tried in vain. */
+  #seen = '';
+  #complaint = '';
+  #busy = false;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** From now on this one counts; the interval begins anew. */
+  begin(watch: Watch): void {
+    const { fingerprint } = watch.configuration;
+    const told = this.#watches.some(({ configuration }) => configuration.fingerprint === fingerprint);
+    if (!told) watch.log.info(`Running configuration SHA512 = ${fingerprint}`);
+    this.#watches.push(watch);
+    this.#seen = fingerprint;
+    this.#restart();
+  }
+
+  end(watch: Watch): void {
+    const index = this.#watches.indexOf(watch);
+    if (index < 0) return;
+    this.#watches.splice(index, 1);
+    this.#restart();
+  }
+
+  close(): void {
+    this.#watches.length = 0;
+    this.#restart();
+  }
+
+  #restart(): void {
+    this.#timer?.cancel();
+    const watch = this.#watches.at(-1);
+    this.#timer = watch === undefined ? null : every(this.#clock, watch.intervalMs, () => this.#look(watch));
+  }
+
+  #look(watch: Watch): void {
+    if (this.#busy) return;
+    const { log, configuration } = watch;
+    const found = configuration.reread();
+    if ('problem' in found) {
+      const { message } = found.problem;
+      if (message !== this.#complaint) log.warning(`Corefile parse failed: ${message}`);
+      this.#complaint = message;
+      return;
+    }
+    this.#complaint = '';
+    if (found.fingerprint === this.#seen) return;
+    // The same file is not tried again, even though it is wrong.
+    this.#seen = found.fingerprint;
+    this.#busy = true;
+    configuration
+      .reload()
+      .then((taken) => {
+        const ending = !this.#watches.includes(watch);
+        if (!taken && !ending) {
+          log.error('Corefile changed but reload failed: the configuration before is still in use');
+        }
+      })
+      .finally(() => {
+        this.#busy = false;
+      });
+  }
+}

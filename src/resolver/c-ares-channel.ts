@@ -1,0 +1,318 @@
+/**
+ * How c-ares 1.34 sends (ares_process.c): the servers sorted by their recent failures, time-outs that follow the
+ * measured latency and grow with jitter, EDNS with a cookie, and a cache of answers, negative ones too. What is left
+ * out: the probes of failed servers (one query in ten, after 5 s), because they are drawn by chance.
+ */
+import type { Timer } from '../base/clock.ts';
+import { newId, type Site } from './client.ts';
+import { statusOf, type CaresChannel, type CaresStatus, type Ended, type Pending } from './c-ares.ts';
+import type { CaresConf } from './c-ares-conf.ts';
+import type { Arrival, Query, Socket } from './network.ts';
+import type { Reply } from './reply.ts';
+import { note } from './trace.ts';
+
+interface Server {
+  readonly address: string;
+  readonly index: number;
+  failures: number;
+  readonly connections: Connection[];
+  /** null = the server has shown that it knows no cookies. */
+  cookies: boolean;
+  totalMs: number;
+  answers: number;
+}
+
+interface Connection {
+  readonly server: Server;
+  readonly tcp: boolean;
+  /** null while a TCP connection is being opened. */
+  socket: Socket | null;
+  readonly questions: Set<Question>;
+  readonly waiting: Question[];
+}
+
+interface Question {
+  query: Query;
+  connection: Connection | null;
+  tries: number;
+  tcp: boolean;
+  edns: boolean;
+  cookieSent: boolean;
+  noRetries: boolean;
+  sentAt: number;
+  failure: CaresStatus | null;
+  timer: Timer | null;
+  readonly why: string;
+  readonly end: (ended: Ended) => void;
+}
+
+/** Bounds of the adaptive time-out, and how it follows the average latency. */
+const shortestMs = 250;
+const longestMs = 5000;
+const latencyFactor = 5;
+const enoughAnswers = 3;
+const ednsSize = 1232;
+/** Seconds that an answer is kept at most. */
+const longestTtl = 3600;
+
+export class Channel implements CaresChannel {
+  readonly #site: Site;
+  readonly #conf: CaresConf;
+  readonly #servers: Server[];
+  readonly #open = new Set<Question>();
+  readonly #cache = new Map<string, { readonly reply: Reply; readonly until: number }>();
+  readonly #caching: boolean;
+
+  constructor(site: Site, conf: CaresConf, caching = true) {
+    this.#site = site;
+    this.#conf = conf;
+    this.#caching = caching;
+    this.#servers = conf.servers.map((address, index) => ({
+      address,
+      index,
+      failures: 0,
+      connections: [],
+      cookies: true,
+      totalMs: 0,
+      answers: 0,
+    }));
+  }
+
+  query(name: string, type: string, why: string): Pending {
+    const cached = this.#cache.get(`${name.toLowerCase()} ${type}`);
+    if (cached !== undefined && cached.until > this.#site.network.clock.now()) {
+      this.#site.trace.step(`c-ares has the answer for ${name} ${type} in its cache: no query is sent`);
+      const { reply } = cached;
+      return { done: Promise.resolve({ status: statusOf(reply), reply }), stopRetrying: () => {} };
+    }
+    const taken = new Set([...this.#open].map((question) => question.query.id));
+    const query: Query = { id: newId(this.#site.random, taken), name, type, edns: null, ad: false, why };
+    let made: Question | null = null;
+    const done = new Promise<Ended>((resolve) => {
+      made = {
+        query,
+        connection: null,
+        tries: 0,
+        tcp: this.#conf.useVc,
+        edns: true,
+        cookieSent: false,
+        noRetries: false,
+        sentAt: 0,
+        failure: null,
+        timer: null,
+        why,
+        end: resolve,
+      };
+      this.#open.add(made);
+      this.#send(made, null);
+    });
+    return {
+      done,
+      stopRetrying: () => {
+        if (made !== null) made.noRetries = true;
+      },
+    };
+  }
+
+  /** The server with the fewest failures in a row, the first of the file among equals. */
+  #best(): Server | undefined {
+    const sorted = [...this.#servers].sort(
+      (one, other) => one.failures - other.failures || one.index - other.index,
+    );
+    if (!this.#conf.rotate) return sorted[0];
+    const equal = sorted.filter((server) => server.failures === sorted[0]?.failures);
+    return equal[this.#site.random.integer(equal.length)];
+  }
+
+  #send(question: Question, wanted: Server | null): void {
+    const server = wanted ?? this.#best();
+    if (server === undefined) return this.#finish(question, { status: 'ECONNREFUSED', reply: null });
+    const connection = this.#connectionFor(server, question.tcp);
+    if (connection === null) {
+      server.failures++;
+      return this.#retry(question, 'ECONNREFUSED', null);
+    }
+    this.#dress(question, server);
+    if (connection.socket === null) connection.waiting.push(question);
+    else if (typeof connection.socket.send(question.query, server.address) === 'string') {
+      this.#break(connection, 'ECONNREFUSED');
+      return this.#retry(question, 'ECONNREFUSED', null);
+    }
+    const { clock } = this.#site.network;
+    question.connection = connection;
+    connection.questions.add(question);
+    question.sentAt = clock.now();
+    question.timer?.cancel();
+    question.timer = clock.after(this.#timeoutMs(question, server), () => {
+      server.failures++;
+      this.#retry(question, 'ETIMEOUT', null);
+      this.#sweepLater();
+    });
+  }
+
+  /** OPT with a cookie, as long as the server has not answered without one; no cookie over TCP. */
+  #dress(question: Question, server: Server): void {
+    question.cookieSent = question.edns && server.cookies && !question.tcp;
+    const edns = question.edns ? { size: ednsSize, cookie: question.cookieSent } : null;
+    const again = question.tries > 0 ? ' Again: the attempt before failed.' : '';
+    question.query = { ...question.query, edns, why: `${question.why}${again}` };
+  }
+
+  /** Five times the average latency once it is known; doubled each time round the servers, less up to half of that. */
+  #timeoutMs(question: Question, server: Server): number {
+    const measured =
+      server.answers >= enoughAnswers ? Math.trunc(server.totalMs / server.answers) * latencyFactor : 0;
+    const base = Math.min(longestMs, Math.max(shortestMs, measured === 0 ? this.#conf.timeoutMs : measured));
+    const rounds = Math.trunc(question.tries / this.#servers.length);
+    if (rounds === 0) return base;
+    const grown = base * 2 ** rounds;
+    const jitter = (this.#site.random.integer(65536) / 65535) * 0.5;
+    return Math.max(base, Math.trunc(grown - grown * jitter));
+  }
+
+  #connectionFor(server: Server, tcp: boolean): Connection | null {
+    const known = tcp
+      ? server.connections.find((connection) => connection.tcp)
+      : server.connections.find((connection) => !connection.tcp);
+    if (known !== undefined) return known;
+    const connection: Connection = {
+      server,
+      tcp,
+      socket: null,
+      questions: new Set(),
+      waiting: [],
+    };
+    if (!tcp) {
+      const socket = this.#site.network.udp();
+      if (socket.connect(server.address) !== null) return null;
+      connection.socket = socket;
+      socket.watch(() => this.#read(connection));
+    } else this.#connect(connection);
+    server.connections.unshift(connection);
+    return connection;
+  }
+
+  #connect(connection: Connection): void {
+    const { server } = connection;
+    void this.#site.network.tcp(server.address, Infinity).then((socket) => {
+      if (typeof socket === 'string') return this.#break(connection, 'ECONNREFUSED');
+      connection.socket = socket;
+      socket.watch(() => this.#read(connection));
+      for (const question of connection.waiting) {
+        if (this.#open.has(question)) socket.send(question.query, server.address);
+      }
+    });
+  }
+
+  #read(connection: Connection): void {
+    const { socket } = connection;
+    if (socket === null) return;
+    for (let arrival = socket.take(); arrival !== null; arrival = socket.take()) {
+      if (arrival.kind === 'fault') {
+        this.#break(connection, 'ECONNREFUSED');
+        return;
+      }
+      this.#answer(connection, arrival);
+    }
+    this.#sweepLater();
+  }
+
+  #answer(connection: Connection, arrival: Arrival & { kind: 'reply' }): void {
+    const { reply, exchange } = arrival;
+    const { server } = connection;
+    const question = [...this.#open].find(
+      (one) => one.query.id === reply.id && one.query.type === reply.type,
+    );
+    if (question === undefined) return;
+    if (question.cookieSent) server.cookies = false;
+    this.#detach(question);
+    if (reply.rcode === 'FORMERR' && question.edns && !reply.opt) {
+      note(exchange, 'FORMERR: c-ares asks again without EDNS.');
+      question.edns = false;
+      return this.#send(question, server);
+    }
+    if (reply.truncated && !connection.tcp) {
+      note(exchange, 'Truncated: asked again over TCP.');
+      question.tcp = true;
+      return this.#send(question, null);
+    }
+    if (reply.rcode === 'SERVFAIL' || reply.rcode === 'NOTIMP' || reply.rcode === 'REFUSED') {
+      server.failures++;
+      note(exchange, `${reply.rcode}: c-ares remembers the failure and tries the best server again.`);
+      const status = statusOf(reply);
+      return this.#retry(question, status, reply);
+    }
+    server.failures = 0;
+    const tookMs = Math.max(1, Math.trunc(this.#site.network.clock.now() - question.sentAt));
+    if (reply.rcode === 'NOERROR' || reply.rcode === 'NXDOMAIN') {
+      server.totalMs += tookMs;
+      server.answers++;
+      this.#keep(reply);
+    }
+    this.#finish(question, { status: statusOf(reply), reply });
+  }
+
+  #keep(reply: Reply): void {
+    if (!this.#caching || reply.truncated) return;
+    const ttls = reply.answer.map((record) => record.ttl);
+    if (reply.negativeTtl !== null) ttls.push(reply.negativeTtl);
+    const ttl = reply.rcode === 'NXDOMAIN' ? (reply.negativeTtl ?? 0) : Math.min(longestTtl, ...ttls);
+    if (ttl <= 0) return;
+    const until = this.#site.network.clock.now() + ttl * 1000;
+    this.#cache.set(`${reply.name.toLowerCase()} ${reply.type}`, { reply, until });
+  }
+
+  #retry(question: Question, status: CaresStatus, reply: Reply | null): void {
+    this.#detach(question);
+    question.failure = status;
+    question.tries++;
+    if (question.tries < this.#servers.length * this.#conf.attempts && !question.noRetries) {
+      return this.#send(question, null);
+    }
+    if (question.noRetries) {
+      this.#site.trace.step(`No further attempt for ${question.query.type}: the IPv4 address is there already`);
+    }
+    this.#finish(question, { status, reply });
+  }
+
+  #detach(question: Question): void {
+    question.timer?.cancel();
+    question.connection?.questions.delete(question);
+    question.connection = null;
+  }
+
+  /** A broken connection: its questions are sent again elsewhere. */
+  #break(connection: Connection, status: CaresStatus): void {
+    connection.server.failures++;
+    const questions = [...connection.questions];
+    this.#close(connection);
+    for (const question of questions) this.#retry(question, status, null);
+  }
+
+  #finish(question: Question, ended: Ended): void {
+    this.#detach(question);
+    if (!this.#open.delete(question)) return;
+    question.end(ended);
+    this.#sweepLater();
+  }
+
+  /** Connections without questions are closed, but only after the caller had time to ask the next ones. */
+  #sweepLater(): void {
+    this.#site.network.clock.after(0, () => this.rest());
+  }
+
+  rest(): void {
+    for (const server of this.#servers) {
+      for (const connection of [...server.connections]) {
+        if (connection.questions.size === 0) this.#close(connection);
+      }
+    }
+  }
+
+  #close(connection: Connection): void {
+    connection.socket?.close();
+    const { connections } = connection.server;
+    const at = connections.indexOf(connection);
+    if (at >= 0) connections.splice(at, 1);
+  }
+}

@@ -1,0 +1,210 @@
+/**
+ * How c-ares 1.18 sends (ares_process.c of that version): one UDP socket a server, 5 s that double each time round the
+ * servers, four rounds; an error reply moves to the next server at once; nothing is remembered.
+ */
+import type { Timer } from '../base/clock.ts';
+import { newId, type Site } from './client.ts';
+import { statusOf, type CaresChannel, type CaresStatus, type Ended, type Pending } from './c-ares.ts';
+import type { CaresConf } from './c-ares-conf.ts';
+import type { Arrival, Query, Socket } from './network.ts';
+import { note } from './trace.ts';
+
+interface Server {
+  readonly address: string;
+  udp: Socket | null;
+  tcp: Socket | null;
+  /** Being opened: queries wait in it. */
+  opening: Question[] | null;
+  /** Counts TCP connections: a query is not repeated on the one it was sent on. */
+  generation: number;
+}
+
+interface Question {
+  readonly query: Query;
+  readonly skip: Set<number>;
+  readonly sentOn: Map<number, number>;
+  server: number;
+  tries: number;
+  tcp: boolean;
+  failure: CaresStatus;
+  timer: Timer | null;
+  readonly end: (ended: Ended) => void;
+}
+
+/** Without EDNS more than this goes to TCP, truncated or not. */
+const packetBytes = 512;
+
+export class OldChannel implements CaresChannel {
+  readonly #site: Site;
+  readonly #conf: CaresConf;
+  readonly #servers: readonly Server[];
+  readonly #open = new Set<Question>();
+  #turn = 0;
+
+  constructor(site: Site, conf: CaresConf) {
+    this.#site = site;
+    this.#conf = conf;
+    this.#servers = conf.servers.map((address) => ({
+      address,
+      udp: null,
+      tcp: null,
+      opening: null,
+      generation: 1,
+    }));
+  }
+
+  query(name: string, type: string, why: string): Pending {
+    const taken = new Set([...this.#open].map((question) => question.query.id));
+    const query = { id: newId(this.#site.random, taken), name, type, edns: null, ad: false, why };
+    const done = new Promise<Ended>((resolve) => {
+      const question: Question = {
+        query,
+        skip: new Set(),
+        sentOn: new Map(),
+        server: this.#turn,
+        tries: 0,
+        tcp: false,
+        failure: 'ECONNREFUSED',
+        timer: null,
+        end: resolve,
+      };
+      if (this.#conf.rotate) this.#turn = (this.#turn + 1) % this.#servers.length;
+      this.#open.add(question);
+      this.#send(question);
+    });
+    return { done, stopRetrying: () => {} };
+  }
+
+  #send(question: Question): void {
+    const server = this.#servers[question.server];
+    if (server === undefined) return;
+    if (question.tcp) this.#sendTcp(question, server);
+    else if (!this.#sendUdp(question, server)) {
+      this.#skip(question);
+      this.#next(question);
+      return;
+    }
+    const rounds = Math.trunc(question.tries / this.#servers.length);
+    question.timer?.cancel();
+    question.timer = this.#site.network.clock.after(this.#conf.timeoutMs * 2 ** rounds, () => {
+      question.failure = 'ETIMEOUT';
+      this.#next(question);
+    });
+  }
+
+  /** False: the kernel reported an error, perhaps that of an earlier packet. */
+  #sendUdp(question: Question, server: Server): boolean {
+    if (server.udp === null) {
+      const socket = this.#site.network.udp();
+      if (socket.connect(server.address) !== null) return false;
+      server.udp = socket;
+      socket.watch(() => this.#read(server, socket));
+    }
+    return typeof server.udp.send(question.query, server.address) !== 'string';
+  }
+
+  #sendTcp(question: Question, server: Server): void {
+    question.sentOn.set(question.server, server.generation);
+    if (server.tcp !== null) {
+      server.tcp.send(question.query, server.address);
+      return;
+    }
+    if (server.opening !== null) {
+      server.opening.push(question);
+      return;
+    }
+    server.opening = [question];
+    void this.#site.network.tcp(server.address, Infinity).then((socket) => {
+      const waiting = server.opening ?? [];
+      server.opening = null;
+      if (typeof socket === 'string') {
+        this.#fail(server, waiting);
+        return;
+      }
+      server.tcp = socket;
+      socket.watch(() => this.#read(server, socket));
+      for (const one of waiting) if (this.#open.has(one)) socket.send(one.query, server.address);
+    });
+  }
+
+  #read(server: Server, socket: Socket): void {
+    for (let arrival = socket.take(); arrival !== null; arrival = socket.take()) {
+      if (arrival.kind === 'reply') this.#answer(server, socket, arrival);
+      else {
+        const index = this.#servers.indexOf(server);
+        const concerned = [...this.#open].filter((question) => question.server === index);
+        this.#fail(server, concerned);
+        return;
+      }
+    }
+  }
+
+  #answer(server: Server, socket: Socket, arrival: Arrival & { kind: 'reply' }): void {
+    const { reply, exchange } = arrival;
+    const question = [...this.#open].find(
+      (one) => one.query.id === reply.id && one.query.type === reply.type,
+    );
+    if (question === undefined) return;
+    if (socket.protocol === 'udp' && (reply.truncated || reply.size > packetBytes)) {
+      if (question.tcp) return;
+      note(exchange, reply.truncated ? 'Truncated: asked again over TCP.' : 'More than 512 bytes without EDNS: asked again over TCP.');
+      question.tcp = true;
+      this.#send(question);
+      return;
+    }
+    if (reply.rcode === 'SERVFAIL' || reply.rcode === 'NOTIMP' || reply.rcode === 'REFUSED') {
+      note(exchange, `${reply.rcode}: c-ares tries the next server, or again.`);
+      const index = this.#servers.indexOf(server);
+      if (this.#servers.length > 1) question.skip.add(index);
+      if (question.server === index) this.#next(question);
+      return;
+    }
+    this.#finish(question, { status: statusOf(reply), reply });
+  }
+
+  /** The sockets of a server are broken: its questions move on. */
+  #fail(server: Server, questions: readonly Question[]): void {
+    this.#closeServer(server);
+    for (const question of questions) {
+      this.#skip(question);
+      this.#next(question);
+    }
+  }
+
+  #skip(question: Question): void {
+    if (this.#servers.length > 1) question.skip.add(question.server);
+  }
+
+  #next(question: Question): void {
+    const count = this.#servers.length;
+    question.timer?.cancel();
+    while (++question.tries < count * this.#conf.attempts) {
+      question.server = (question.server + 1) % count;
+      const generation = this.#servers[question.server]?.generation;
+      const repeated = question.tcp && question.sentOn.get(question.server) === generation;
+      if (!question.skip.has(question.server) && !repeated) {
+        this.#send(question);
+        return;
+      }
+    }
+    this.#finish(question, { status: question.failure, reply: null });
+  }
+
+  #finish(question: Question, ended: Ended): void {
+    question.timer?.cancel();
+    if (!this.#open.delete(question)) return;
+    question.end(ended);
+  }
+
+  rest(): void {
+    if (this.#open.size === 0) for (const server of this.#servers) this.#closeServer(server);
+  }
+
+  #closeServer(server: Server): void {
+    server.udp?.close();
+    server.udp = null;
+    if (server.tcp !== null || server.opening !== null) server.generation++;
+    server.tcp?.close();
+    server.tcp = null;
+  }
+}

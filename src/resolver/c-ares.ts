@@ -1,0 +1,259 @@
+/**
+ * ares_getaddrinfo: one socket per server kept for the whole walk, A and AAAA together; NXDOMAIN and NODATA go on, any
+ * other failure of a name ends the lookup. curl built with c-ares, Envoy and gRPC use it. How queries are repeated
+ * differs: `c-ares-old.ts` (1.18) and `c-ares-channel.ts` (1.34).
+ */
+import { parseAddress } from '../base/ip.ts';
+import {
+  absolute,
+  countDots,
+  failed,
+  found,
+  type Client,
+  type Family,
+  type Found,
+  type Request,
+  type Session,
+  type Site,
+} from './client.ts';
+import { OldChannel } from './c-ares-old.ts';
+import { Channel } from './c-ares-channel.ts';
+import { readCaresConf, type CaresConf } from './c-ares-conf.ts';
+import { readHosts, entriesFor, hostAlias } from './hosts.ts';
+import { isSendable } from './search-list.ts';
+import { sameName, hasCname, type Reply } from './reply.ts';
+
+/** Why a query ended. */
+export type CaresStatus =
+  | 'SUCCESS'
+  | 'ENODATA'
+  | 'EFORMERR'
+  | 'ESERVFAIL'
+  | 'ENOTFOUND'
+  | 'ENOTIMP'
+  | 'EREFUSED'
+  | 'EBADNAME'
+  | 'EBADRESP'
+  | 'ECONNREFUSED'
+  | 'ETIMEOUT';
+
+const errors: Readonly<Record<Exclude<CaresStatus, 'SUCCESS'>, readonly [number, string]>> = {
+  ENODATA: [1, 'DNS server returned answer with no data'],
+  EFORMERR: [2, 'DNS server claims query was misformatted'],
+  ESERVFAIL: [3, 'DNS server returned general failure'],
+  ENOTFOUND: [4, 'Domain name not found'],
+  ENOTIMP: [5, 'DNS server does not implement requested operation'],
+  EREFUSED: [6, 'DNS server refused query'],
+  EBADNAME: [8, 'Misformatted domain name'],
+  EBADRESP: [10, 'Misformatted DNS reply'],
+  ECONNREFUSED: [11, 'Could not contact DNS servers'],
+  ETIMEOUT: [12, 'Timeout while contacting DNS servers'],
+};
+
+/** What ends a query: its status, and the reply if there is one. */
+export interface Ended {
+  readonly status: CaresStatus;
+  readonly reply: Reply | null;
+}
+
+/** One question under way, and how to end its repetitions. */
+export interface Pending {
+  readonly done: Promise<Ended>;
+  /** From now on a failure is final. */
+  stopRetrying(): void;
+}
+
+/** The part of c-ares that sends. */
+export interface CaresChannel {
+  query(name: string, type: string, why: string): Pending;
+  /** The lookup is over: sockets that nobody needs are closed. */
+  rest(): void;
+}
+
+export function cares(version: string): Client {
+  return {
+    name: 'c-ares',
+    version,
+    summary: `ares_getaddrinfo of c-ares ${version}: Envoy, gRPC, curl built with it`,
+    anyOrder: version !== '1.18',
+    open: (site) => new CaresSession(site, version),
+  };
+}
+
+class CaresSession implements Session {
+  readonly #site: Site;
+  readonly #version: string;
+  readonly #conf: CaresConf;
+  readonly #channel: CaresChannel;
+
+  constructor(site: Site, version: string) {
+    this.#site = site;
+    this.#version = version;
+    this.#conf = readCaresConf(site.settings, version);
+    this.#channel =
+      version === '1.18' ? new OldChannel(site, this.#conf) : new Channel(site, this.#conf);
+  }
+
+  async lookup(request: Request): Promise<Found> {
+    const result = await this.#lookup(request);
+    this.#channel.rest();
+    return result;
+  }
+
+  async #lookup({ name, families }: Request): Promise<Found> {
+    if (/\.onion\.?$/i.test(name)) return caresError('ENOTFOUND');
+    const literal = parseAddress(name);
+    if (literal !== null && families.includes(literal.length === 4 ? 4 : 6)) return found([name]);
+    let status: CaresStatus = 'ECONNREFUSED';
+    for (const letter of this.#conf.lookups) {
+      if (letter === 'f') {
+        const listed = this.#files(name, families);
+        if (listed !== null) return listed;
+      } else if (!this.#isLocal(name)) {
+        const result = await this.#walk(name, families);
+        if (result.addresses.length > 0) return found(result.addresses);
+        status = result.status;
+        if (result.final) break;
+      }
+    }
+    return caresError(status);
+  }
+
+  /** 1.18 knows `localhost` itself, 1.34 everything below it too; neither with a final dot. */
+  #isLocal(name: string): boolean {
+    if (this.#version === '1.18') return name === 'localhost';
+    const lower = name.toLowerCase();
+    return lower === 'localhost' || lower.endsWith('.localhost');
+  }
+
+  #files(name: string, families: readonly Family[]): Found | null {
+    const { trace, settings } = this.#site;
+    const listed = entriesFor(readHosts(settings.hosts), name)
+      .filter((entry) => families.includes(entry.family))
+      .map((entry) => entry.address);
+    const local = this.#isLocal(name) && (listed.length === 0 || this.#version !== '1.18');
+    const addresses = local
+      ? families.map((family) => (family === 4 ? '127.0.0.1' : '::1'))
+      : listed;
+    if (addresses.length === 0) {
+      trace.step(`hosts file: no entry for "${name}"`);
+      return null;
+    }
+    const source = local ? 'c-ares knows' : 'hosts file has';
+    trace.step(`${source} "${name}": ${addresses.join(' ')}. No query is sent.`);
+    return found(addresses);
+  }
+
+  async #walk(
+    typed: string,
+    families: readonly Family[],
+  ): Promise<{ addresses: string[]; status: CaresStatus; final: boolean }> {
+    let sawNoData = false;
+    let status: CaresStatus = 'ENOTFOUND';
+    for (const { name, why } of this.#names(typed)) {
+      if (!isSendable(name)) {
+        this.#site.trace.step(`"${absolute(name)}" is too long for DNS: c-ares fails the whole lookup`);
+        return { addresses: [], status: 'EBADNAME', final: true };
+      }
+      const pending = families.map((family) => ({
+        family,
+        query: this.#channel.query(absolute(name), family === 4 ? 'A' : 'AAAA', why),
+      }));
+      const addresses: string[] = [];
+      // What counts is the query that ends last: it decides whether and how the walk goes on.
+      let last = 'ENOTFOUND' as CaresStatus;
+      await Promise.all(
+        pending.map(async ({ query }, index) => {
+          const ended = await query.done;
+          const usable = ended.status === 'SUCCESS' && ended.reply !== null ? this.#usable(ended.reply) : [];
+          addresses.push(...usable);
+          last = ended.status === 'SUCCESS' && usable.length === 0 ? 'ENODATA' : ended.status;
+          // With an IPv4 address in hand, 1.34 no longer repeats the other family.
+          const four = usable.some((address) => parseAddress(address)?.length === 4);
+          if (four) pending[1 - index]?.query.stopRetrying();
+        }),
+      );
+      if (addresses.length > 0) return { addresses, status: 'SUCCESS', final: true };
+      const lastStatus = last as CaresStatus;
+      if (lastStatus === 'ENODATA') sawNoData = true;
+      if (lastStatus === 'ENODATA' || lastStatus === 'ENOTFOUND') {
+        status = sawNoData ? 'ENODATA' : 'ENOTFOUND';
+        continue;
+      }
+      // A lone label may be refused by a stub that serves only full names: 1.34 goes on.
+      const single = this.#version !== '1.18' && countDots(name) === 0;
+      if (single && (lastStatus === 'ESERVFAIL' || lastStatus === 'EREFUSED')) {
+        status = sawNoData ? 'ENODATA' : lastStatus;
+        continue;
+      }
+      this.#site.trace.step('c-ares ends the lookup here: only NXDOMAIN and NODATA go on to the next name');
+      return { addresses: [], status: lastStatus, final: true };
+    }
+    return { addresses: [], status, final: false };
+  }
+
+  #names(typed: string): { readonly name: string; readonly why: string }[] {
+    const alias = hostAlias(this.#site.settings.hostAliases, typed);
+    if (alias !== null) return [{ name: alias, why: 'HOSTALIASES names it.' }];
+    if (typed.endsWith('.')) {
+      return [{ name: typed, why: 'The name ends in a dot: it is asked as it is, and nothing else.' }];
+    }
+    const { ndots, search } = this.#conf;
+    const dots = countDots(typed);
+    const enough = dots >= ndots;
+    const list = search.map((domain, index) => ({
+      name: domain === '.' && this.#version !== '1.18' ? `${typed}.` : `${typed}.${domain}`,
+      why: enough
+        ? `As it is it was not found: search domain ${index + 1} of ${search.length}.`
+        : `${dots} dots, fewer than ndots (${ndots}): search domain ${index + 1} of ${search.length} first.`,
+    }));
+    const asIs = {
+      name: typed,
+      why: enough
+        ? `${dots} dots, ndots is ${ndots}: the name is asked as it is first.`
+        : search.length === 0
+          ? 'No search list: the name as it is.'
+          : 'The search list is used up: the name as it is.',
+    };
+    return enough ? [asIs, ...list] : [...list, asIs];
+  }
+
+  /** 1.18 wants each address to belong to the name that the CNAMEs so far have led to, 1.34 does not mind. */
+  #usable(reply: Reply): string[] {
+    let expected = reply.name;
+    const addresses: string[] = [];
+    for (const record of reply.answer) {
+      if (record.type === 'CNAME') expected = record.data;
+      else if (record.type === 'A' || record.type === 'AAAA') {
+        if (this.#version !== '1.18' || sameName(record.name, expected)) addresses.push(record.data);
+      }
+    }
+    return addresses;
+  }
+}
+
+export function caresError(status: CaresStatus): Found {
+  if (status === 'SUCCESS') return found([]);
+  const [number, text] = errors[status];
+  return failed(`ARES_${status}`, number, text);
+}
+
+/** What a reply means to a query. */
+export function statusOf(reply: Reply): CaresStatus {
+  switch (reply.rcode) {
+    case 'NOERROR':
+      return reply.answer.length > 0 || hasCname(reply) ? 'SUCCESS' : 'ENODATA';
+    case 'NXDOMAIN':
+      return 'ENOTFOUND';
+    case 'SERVFAIL':
+      return 'ESERVFAIL';
+    case 'REFUSED':
+      return 'EREFUSED';
+    case 'NOTIMP':
+      return 'ENOTIMP';
+    case 'FORMERR':
+      return 'EFORMERR';
+    default:
+      return 'EBADRESP';
+  }
+}

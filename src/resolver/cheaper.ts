@@ -1,0 +1,86 @@
+/** What would make a lookup cheaper: the same lookup planned again with one change each, and what it then costs. */
+import type { Random } from '../base/random.ts';
+import type { Script } from './answers-file.ts';
+import { countDots, type Settings } from './client.ts';
+import { confFor, totalsOf, type CheaperDocument } from './report.ts';
+import { planLookup, type LookupPlan, type LookupRun } from './run.ts';
+
+/** The alternatives that need fewer queries and find the same; best first. */
+export async function findCheaper(run: LookupRun, script: Script, random: Random): Promise<CheaperDocument[]> {
+  const { plan } = run;
+  const before = totalsOf(run);
+  const first = run.results[0]?.found;
+  if (first === undefined || first.failure !== null || before.names < 2) return [];
+  const documents: CheaperDocument[] = [];
+  const wanted = [...first.addresses].sort().join(' ');
+  const add = async (change: string, plans: LookupPlan, caution: string): Promise<void> => {
+    const other = await planLookup(plans, script, random);
+    const result = other.results[0]?.found;
+    const totals = totalsOf(other);
+    documents.push({
+      change,
+      name: plans.name,
+      queries: totals.queries,
+      elapsedMs: totals.elapsedMs,
+      ok: result?.failure === null,
+      same: [...(result?.addresses ?? [])].sort().join(' ') === wanted,
+      caution,
+    });
+  };
+  const single = { ...plan, repeat: 1 };
+  const full = foundName(run);
+  if (full !== null && `${plan.name}.` !== full && plan.name !== full) {
+    await add('write the full name with a final dot', { ...single, name: full }, 'The name is then tied to this namespace and cluster.');
+  } else if (!plan.name.endsWith('.')) {
+    await add('write a final dot', { ...single, name: `${plan.name}.` }, 'Some programs do not accept a final dot in a host name (TLS, HTTP virtual hosts).');
+  }
+  const conf = confFor(plan.client.name, plan.client.version, plan.settings);
+  const dots = countDots(plan.name);
+  if (dots > 0 && dots < conf.ndots) {
+    const caution =
+      plan.client.name === 'musl'
+        ? `musl then never searches names with ${dots} or more dots: service.namespace stops working.`
+        : 'Names with that many dots that exist only under a search domain cost one query pair more.';
+    await add(`ndots:${dots} in the pod's dnsConfig`, { ...single, settings: withNdots(plan.settings, dots) }, caution);
+  }
+  const auto = autopath(run);
+  if (auto !== null) documents.push(auto);
+  return documents
+    .filter((one) => one.queries < before.queries)
+    .sort((one, other) => Number(other.same) - Number(one.same) || one.queries - other.queries);
+}
+
+/** The name that had the address. */
+function foundName(run: LookupRun): string | null {
+  const hit = run.trace.exchanges.find(
+    (exchange) => exchange.reply?.answer.some((record) => record.type === exchange.type) === true,
+  );
+  return hit?.name ?? null;
+}
+
+/** A server with autopath answers the first search name with what the walk would have ended with. */
+function autopath(run: LookupRun): CheaperDocument | null {
+  const [first] = run.trace.exchanges;
+  if (first === undefined || run.plan.name.endsWith('.')) return null;
+  const group = run.trace.exchanges.filter((exchange) => exchange.name === first.name);
+  const searched = first.name.toLowerCase() !== `${run.plan.name}.`.toLowerCase();
+  if (!searched) return null;
+  const slowest = Math.max(...group.map((exchange) => (exchange.answeredAtMs ?? 0) - exchange.atMs));
+  return {
+    change: 'autopath in the Corefile: the server walks the search list',
+    name: run.plan.name,
+    queries: group.length,
+    elapsedMs: Math.max(0, Math.round(slowest * 10) / 10),
+    ok: true,
+    same: true,
+    caution: 'The server does the other names itself; nothing changes in the pods.',
+  };
+}
+
+function withNdots(settings: Settings, ndots: number): Settings {
+  const text = settings.resolvConf ?? '';
+  const changed = /\bndots:\d+/.test(text)
+    ? text.replace(/\bndots:\d+/g, `ndots:${ndots}`)
+    : `${text}\noptions ndots:${ndots}\n`;
+  return { ...settings, resolvConf: changed };
+}

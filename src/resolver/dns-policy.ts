@@ -1,0 +1,131 @@
+/**
+ * The resolv.conf that kubelet writes for a pod: dnsPolicy, dnsConfig, the kubelet's clusterDNS and clusterDomain and
+ * the node's own resolv.conf, merged and cut to Kubernetes' limits (pkg/kubelet/network/dns).
+ */
+import { linesOf, wordsOf } from './resolv-conf.ts';
+
+export type DnsPolicy = 'ClusterFirst' | 'ClusterFirstWithHostNet' | 'Default' | 'None';
+
+export interface DnsConfig {
+  readonly nameservers: readonly string[];
+  readonly searches: readonly string[];
+  readonly options: readonly { readonly name: string; readonly value?: string | undefined }[];
+}
+
+export interface PodDns {
+  readonly namespace: string;
+  readonly policy: DnsPolicy;
+  readonly config: DnsConfig | null;
+  readonly hostNetwork: boolean;
+}
+
+export interface KubeletDns {
+  readonly clusterDns: readonly string[];
+  readonly clusterDomain: string;
+  /** Text of the file named by kubelet's resolvConf; null = none. */
+  readonly nodeResolvConf: string | null;
+}
+
+export interface PodResolvConf {
+  readonly text: string;
+  /** What kubelet would warn about, and what surprises people. */
+  readonly warnings: readonly string[];
+}
+
+/** Kubernetes' limits (since 1.28): name servers, search domains, characters of the search line. */
+const mostServers = 3;
+const mostSearches = 32;
+const longestSearch = 2048;
+
+interface Parts {
+  servers: string[];
+  searches: string[];
+  options: string[];
+}
+
+export function podResolvConf(pod: PodDns, kubelet: KubeletDns): PodResolvConf {
+  const warnings: string[] = [];
+  const host = readHost(kubelet.nodeResolvConf);
+  let { policy } = pod;
+  if (policy === 'ClusterFirst' && pod.hostNetwork) {
+    warnings.push('dnsPolicy ClusterFirst means Default for a pod with hostNetwork: use ClusterFirstWithHostNet');
+    policy = 'Default';
+  }
+  if ((policy === 'ClusterFirst' || policy === 'ClusterFirstWithHostNet') && kubelet.clusterDns.length === 0) {
+    warnings.push('kubelet has no clusterDNS: the pod gets the settings of dnsPolicy Default');
+    policy = 'Default';
+  }
+  const parts = basis(policy, pod, kubelet, host);
+  if (pod.config !== null) merge(parts, pod.config);
+  if (policy === 'None' && parts.servers.length === 0) {
+    warnings.push('dnsPolicy None needs at least one name server in dnsConfig: the API server rejects this pod');
+  }
+  limit(parts, warnings);
+  return { text: write(parts), warnings };
+}
+
+function basis(policy: DnsPolicy, pod: PodDns, kubelet: KubeletDns, host: Parts): Parts {
+  if (policy === 'None') return { servers: [], searches: [], options: [] };
+  if (policy === 'Default') return host;
+  const domain = kubelet.clusterDomain.replace(/\.$/, '');
+  const cluster = domain === '' ? [] : [`${pod.namespace}.svc.${domain}`, `svc.${domain}`, domain];
+  return {
+    servers: [...kubelet.clusterDns],
+    searches: unique([...cluster, ...host.searches]),
+    options: ['ndots:5'],
+  };
+}
+
+/** dnsConfig is added: servers and searches behind, an option of the same name replaced. */
+function merge(parts: Parts, config: DnsConfig): void {
+  parts.servers = unique([...parts.servers, ...config.nameservers]);
+  parts.searches = unique([...parts.searches, ...config.searches]);
+  const options = new Map(parts.options.map((option) => [option.split(':')[0] ?? '', option]));
+  for (const { name, value } of config.options) {
+    options.set(name, value === undefined || value === '' ? name : `${name}:${value}`);
+  }
+  parts.options = [...options.values()];
+}
+
+function limit(parts: Parts, warnings: string[]): void {
+  if (parts.servers.length > mostServers) {
+    warnings.push(`Nameserver limits were exceeded: only ${parts.servers.slice(0, mostServers).join(' ')} are kept`);
+    parts.servers = parts.servers.slice(0, mostServers);
+  }
+  let kept = parts.searches.slice(0, mostSearches);
+  while (kept.join(' ').length > longestSearch) kept = kept.slice(0, -1);
+  if (kept.length < parts.searches.length) {
+    warnings.push(`Search Line limits were exceeded: ${parts.searches.length - kept.length} search domains are left out`);
+    parts.searches = kept;
+  }
+  const line = `search ${parts.searches.join(' ')}`;
+  if (line.length > 254) {
+    warnings.push(`the search line has ${line.length} characters: musl (Alpine) drops lines longer than 254 and then resolves no short name`);
+  }
+}
+
+function readHost(text: string | null): Parts {
+  const parts: Parts = { servers: [], searches: [], options: [] };
+  for (const line of linesOf(text)) {
+    const bare = line.trim();
+    if (bare.startsWith('#') || bare.startsWith(';')) continue;
+    const [keyword, ...words] = wordsOf(bare);
+    if (keyword === 'nameserver' && words[0] !== undefined) parts.servers.push(words[0]);
+    // A search domain of the node without a final dot is taken as it is; a lone dot is kept.
+    else if (keyword === 'search') parts.searches = words.map((word) => (word === '.' ? word : word.replace(/\.$/, '')));
+    else if (keyword === 'options') parts.options = [...words];
+  }
+  return parts;
+}
+
+function write(parts: Parts): string {
+  const lines: string[] = [];
+  if (parts.searches.length > 0) lines.push(`search ${parts.searches.join(' ')}`);
+  for (const server of parts.servers) lines.push(`nameserver ${server}`);
+  if (parts.options.length > 0) lines.push(`options ${parts.options.join(' ')}`);
+  return `${lines.join('\n')}\n`;
+}
+
+function unique(items: readonly string[]): string[] {
+  return [...new Set(items)];
+}

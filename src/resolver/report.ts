@@ -1,0 +1,195 @@
+/**
+ * A trace as a document: `apiVersion: ndots.dev/v1, kind: Trace` (docs/trace.md describes every field, and
+ * docs/trace.schema.json is its schema). Fields are added, never changed or removed.
+ */
+import { readCaresConf } from './c-ares-conf.ts';
+import type { Settings } from './client.ts';
+import { readGlibcConf } from './glibc-conf.ts';
+import { readGoConf } from './go-conf.ts';
+import { readMuslConf } from './musl-conf.ts';
+import type { ResolvConf } from './resolv-conf.ts';
+import type { LookupRun } from './run.ts';
+import type { Exchange } from './trace.ts';
+
+export interface ResultDocument {
+  readonly ok: boolean;
+  /** What the application prints; null on success. */
+  readonly error: string | null;
+  /** Symbol of the error in the client's interface: `EAI_NONAME`, `ENOTFOUND`, … */
+  readonly code: string | null;
+  readonly number: number | null;
+  readonly addresses: readonly string[];
+  readonly elapsedMs: number;
+}
+
+export interface QueryDocument {
+  readonly atMs: number;
+  readonly server: string;
+  readonly protocol: 'udp' | 'tcp';
+  /** Source ports, numbered in order of first use. */
+  readonly port: number;
+  /** Query ids, numbered in order of first use. */
+  readonly id: number;
+  readonly name: string;
+  readonly type: string;
+  /** `edns 1232`, with ` opt10` if it carries a cookie; empty without an OPT record. */
+  readonly edns: string;
+  readonly ad: boolean;
+  /** `1 rr`, `NODATA`, `NXDOMAIN`, …; `DROP` = nothing came back, `CLOSED` = the port is closed. */
+  readonly answer: string;
+  /** Addresses and CNAME targets of the answer. */
+  readonly data: readonly string[];
+  /** Milliseconds until the answer reached the client; null if it never did. */
+  readonly tookMs: number | null;
+  /** Why the client sent it. */
+  readonly why: string;
+  /** What the client did with the answer. */
+  readonly then: string;
+  /** Which lookup it belongs to, from 1. */
+  readonly lookup: number;
+}
+
+export interface TotalsDocument {
+  readonly queries: number;
+  /** Different source ports. */
+  readonly ports: number;
+  /** Different names asked. */
+  readonly names: number;
+  readonly elapsedMs: number;
+}
+
+export interface CheaperDocument {
+  /** What to do. */
+  readonly change: string;
+  readonly name: string;
+  readonly queries: number;
+  readonly elapsedMs: number;
+  readonly ok: boolean;
+  /** Whether the same addresses are found. */
+  readonly same: boolean;
+  /** What it costs or breaks; empty if nothing. */
+  readonly caution: string;
+}
+
+export interface TraceDocument {
+  readonly apiVersion: 'ndots.dev/v1';
+  readonly kind: 'Trace';
+  readonly client: { readonly name: string; readonly version: string; readonly summary: string };
+  readonly name: string;
+  readonly families: readonly number[];
+  readonly live: boolean;
+  readonly conf: {
+    readonly servers: readonly string[];
+    readonly search: readonly string[];
+    readonly ndots: number;
+    readonly timeoutMs: number;
+    readonly attempts: number;
+  };
+  /** Lines of resolv.conf that this client ignores or takes otherwise than written. */
+  readonly remarks: readonly { readonly line: number; readonly text: string }[];
+  /** The first lookup's result. */
+  readonly result: ResultDocument;
+  /** One for each lookup (`--repeat`). */
+  readonly results: readonly ResultDocument[];
+  readonly queries: readonly QueryDocument[];
+  readonly steps: readonly { readonly atMs: number; readonly text: string; readonly afterQuery: number }[];
+  readonly totals: TotalsDocument;
+  readonly cheaper: readonly CheaperDocument[];
+  /** Lines that the program would print by itself (GODEBUG=netdns=2). */
+  readonly debug: readonly string[];
+  /** True where the real client leaves the order of A and AAAA to chance. */
+  readonly anyOrder: boolean;
+}
+
+export function makeReport(run: LookupRun, cheaper: readonly CheaperDocument[] = []): TraceDocument {
+  const { plan, trace } = run;
+  const { client } = plan;
+  const conf = confFor(client.name, client.version, plan.settings);
+  const results = run.results.map(({ found, elapsedMs }) => ({
+    ok: found.failure === null,
+    error: found.failure?.text ?? null,
+    code: found.failure?.code ?? null,
+    number: found.failure?.number ?? null,
+    addresses: found.addresses,
+    elapsedMs: round(elapsedMs),
+  }));
+  return {
+    apiVersion: 'ndots.dev/v1',
+    kind: 'Trace',
+    client: { name: client.name, version: client.version, summary: client.summary },
+    name: plan.name,
+    families: plan.families,
+    live: run.live,
+    conf: {
+      servers: conf.servers,
+      search: conf.search.map((domain) => domain.replace(/(.)\.$/, '$1')),
+      ndots: conf.ndots,
+      timeoutMs: conf.timeoutMs,
+      attempts: conf.attempts,
+    },
+    remarks: conf.remarks,
+    result: results[0] ?? { ok: false, error: 'no lookup', code: null, number: null, addresses: [], elapsedMs: 0 },
+    results,
+    queries: trace.exchanges.map(queryDocument),
+    steps: trace.steps.map((step) => ({
+      atMs: round(step.atMs),
+      text: step.text,
+      afterQuery: step.after,
+    })),
+    totals: totalsOf(run),
+    cheaper,
+    debug: trace.debugLines,
+    anyOrder: client.anyOrder,
+  };
+}
+
+export function totalsOf(run: LookupRun): TotalsDocument {
+  const { exchanges } = run.trace;
+  return {
+    queries: exchanges.length,
+    ports: new Set(exchanges.map((exchange) => exchange.port)).size,
+    names: new Set(exchanges.map((exchange) => exchange.name.toLowerCase())).size,
+    elapsedMs: round(run.results.reduce((sum, result) => sum + result.elapsedMs, 0)),
+  };
+}
+
+function queryDocument(exchange: Exchange): QueryDocument {
+  const { edns, reply } = exchange;
+  return {
+    atMs: round(exchange.atMs),
+    server: exchange.server,
+    protocol: exchange.protocol,
+    port: exchange.port,
+    id: exchange.id,
+    name: exchange.name,
+    type: exchange.type,
+    edns: edns === null ? '' : `edns ${edns.size}${edns.cookie ? ' opt10' : ''}`,
+    ad: exchange.ad,
+    answer: exchange.answer,
+    data: reply === null ? [] : reply.answer.map((record) => (record.type === 'CNAME' ? `CNAME ${record.data}` : record.data)),
+    tookMs: exchange.answeredAtMs === null ? null : round(exchange.answeredAtMs - exchange.atMs),
+    why: exchange.why,
+    then: exchange.then,
+    lookup: exchange.lookup + 1,
+  };
+}
+
+function round(ms: number): number {
+  return Math.round(ms * 10) / 10;
+}
+
+/** resolv.conf as this client reads it. */
+export function confFor(name: string, version: string, settings: Settings): ResolvConf {
+  switch (name) {
+    case 'musl':
+      return readMuslConf(settings);
+    case 'go':
+      return readGoConf(settings, version);
+    case 'c-ares':
+      return readCaresConf(settings, version);
+    case 'node-resolve':
+      return readCaresConf(settings, '1.34');
+    default:
+      return readGlibcConf(settings, version === '2.36' ? '2.36' : '2.41');
+  }
+}

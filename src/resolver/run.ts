@@ -1,0 +1,90 @@
+/**
+ * One traced lookup from beginning to end: opens the model on the given network, lets it look up, and ends it when the
+ * overall time is up. The result is what `report.ts` turns into a document.
+ */
+import type { Clock } from '../base/clock.ts';
+import type { Random } from '../base/random.ts';
+import { VirtualClock } from '../base/virtual-clock.ts';
+import type { Script } from './answers-file.ts';
+import type { Client, Family, Found, Settings } from './client.ts';
+import type { Network } from './network.ts';
+import { ScriptedNetwork } from './scripted.ts';
+import { Trace } from './trace.ts';
+
+export interface LookupPlan {
+  readonly client: Client;
+  readonly name: string;
+  readonly families: readonly Family[];
+  readonly addrConfig: boolean;
+  readonly settings: Settings;
+  /** Lookups of the same name, one after the other, in one process. */
+  readonly repeat: number;
+  /** Milliseconds after which the whole run is ended, and the lookup counts as failed. */
+  readonly limitMs: number;
+}
+
+export interface LookupResult {
+  readonly found: Found;
+  readonly startMs: number;
+  readonly elapsedMs: number;
+}
+
+export interface LookupRun {
+  readonly plan: LookupPlan;
+  readonly trace: Trace;
+  readonly results: readonly LookupResult[];
+  /** Whether the overall limit ended it. */
+  readonly cut: boolean;
+  /** How the answers came: from a script or from real servers. */
+  readonly live: boolean;
+}
+
+/** Runs on any network; `clock` is the network's. */
+export async function runLookup(
+  plan: LookupPlan,
+  network: (trace: Trace) => Network,
+  clock: Clock,
+  random: Random,
+  live: boolean,
+): Promise<LookupRun> {
+  const trace = new Trace(clock);
+  const site = { network: network(trace), trace, random, settings: plan.settings };
+  const session = plan.client.open(site);
+  const results: LookupResult[] = [];
+  const start = clock.now();
+  let cut = false;
+  const limit = new Promise<null>((resolve) => {
+    clock.after(plan.limitMs, () => resolve(null));
+  });
+  for (let count = 0; count < plan.repeat && !cut; count++) {
+    trace.lookup = count;
+    const startMs = trace.nowMs;
+    const { name, families, addrConfig } = plan;
+    const found = await Promise.race([session.lookup({ name, families, addrConfig }), limit]);
+    cut = found === null;
+    results.push({
+      found: found ?? gaveUp(plan.limitMs),
+      startMs,
+      elapsedMs: clock.now() - start - startMs,
+    });
+  }
+  return { plan, trace, results, cut, live };
+}
+
+function gaveUp(limitMs: number): Found {
+  return {
+    addresses: [],
+    failure: {
+      code: 'ENDED',
+      number: null,
+      text: `still waiting after ${limitMs / 1000} s: the trace was ended (--timeout)`,
+    },
+  };
+}
+
+/** Plans a lookup against a script, in virtual time. */
+export async function planLookup(plan: LookupPlan, script: Script, random: Random): Promise<LookupRun> {
+  const clock = new VirtualClock();
+  const run = runLookup(plan, (trace) => new ScriptedNetwork(clock, script, trace), clock, random, false);
+  return clock.run(run, plan.limitMs + 1000);
+}

@@ -1,0 +1,60 @@
+import { TYPE } from '../iana.ts';
+import type { Reader } from '../reader.ts';
+import type { Words } from '../words.ts';
+import type { MessageWriter } from '../writer.ts';
+import { fullName, ipv4, ipv6, restBase64, u8 } from './field.ts';
+import type { Field, RecordKind } from './kind.ts';
+
+export interface IpsecKey {
+  readonly precedence: number;
+  /** 0: none, 1: IPv4 address, 2: IPv6 address, 3: name. */
+  readonly gatewayType: number;
+  readonly algorithm: number;
+  /** In the form that `gatewayType` says; `.` for none. */
+  readonly gateway: string;
+  readonly publicKey: Uint8Array;
+}
+
+const none: Field<string> = {
+  read: () => '.',
+  write: () => undefined,
+  print: () => '.',
+  parse(from, what) {
+    return from.next(what) === '.' ? '.' : from.fail(`${what} must be "." for gateway type 0`);
+  },
+};
+
+const gateways = [none, ipv4, ipv6, fullName];
+
+/** IPsec keying material (RFC 4025 section 2). */
+export const ipseckey: RecordKind<IpsecKey> = {
+  name: 'IPSECKEY',
+  type: TYPE.IPSECKEY,
+  read(from: Reader) {
+    const precedence = from.u8();
+    const gatewayType = from.u8();
+    const algorithm = from.u8();
+    const gateway = gateways[gatewayType] ?? from.fail(`IPSECKEY has the unknown gateway type ${gatewayType}`);
+    return { precedence, gatewayType, algorithm, gateway: gateway.read(from), publicKey: from.rest() };
+  },
+  write(data: IpsecKey, to: MessageWriter) {
+    const gateway = gateways[data.gatewayType];
+    if (gateway === undefined) throw new RangeError(`gateway type ${data.gatewayType} is unknown`);
+    to.u8(data.precedence);
+    to.u8(data.gatewayType);
+    to.u8(data.algorithm);
+    gateway.write(data.gateway, to);
+    to.bytes(data.publicKey);
+  },
+  print(data: IpsecKey, split = 0) {
+    const { precedence, gatewayType, algorithm, gateway } = data;
+    return `${precedence} ${gatewayType} ${algorithm} ${gateway} ${restBase64.print(data.publicKey, split)}`.trimEnd();
+  },
+  parse(from: Words) {
+    const precedence = u8.parse(from, 'IPSECKEY precedence');
+    const gatewayType = from.number('IPSECKEY gateway type', gateways.length - 1);
+    const algorithm = u8.parse(from, 'IPSECKEY algorithm');
+    const gateway = gateways[gatewayType]!.parse(from, 'IPSECKEY gateway');
+    return { precedence, gatewayType, algorithm, gateway, publicKey: restBase64.parse(from, 'IPSECKEY key') };
+  },
+};

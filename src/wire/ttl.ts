@@ -1,0 +1,20 @@
+const unitSeconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 };
+
+/** Seconds of `3600`, `1h`, `1w2d3h4m5s` (BIND's units, any case); null if it is none, or more than 32 bits. */
+export function parseTtl(text: string): number | null {
+  if (!/^\d/.test(text)) return null;
+  let total = 0;
+  let digits = '';
+  for (const char of text.toLowerCase()) {
+    if (char >= '0' && char <= '9') {
+      digits += char;
+      continue;
+    }
+    const unit = unitSeconds[char];
+    if (unit === undefined || digits === '') return null;
+    total += Number(digits) * unit;
+    digits = '';
+  }
+  total += Number(digits);
+  return total <= 0xffff_ffff ? total : null;
+}

@@ -1,0 +1,135 @@
+import { Problem, type Place } from '../base/problem.ts';
+
+/** One word of a zone file. Quotes around it are gone, escapes are kept. */
+export interface Word {
+  readonly text: string;
+  /** It began with a quote, so it is no keyword. */
+  readonly quoted: boolean;
+  readonly line: number;
+  readonly column: number;
+}
+
+/** One logical line: parentheses join lines. */
+export interface Entry {
+  /** Begins with a blank: the owner is that of the entry before. */
+  readonly indented: boolean;
+  readonly words: readonly Word[];
+  /** Where the entry ends, for what is missing. */
+  readonly line: number;
+  readonly column: number;
+}
+
+export function zoneProblem(text: string, place: Place, hint?: string): Problem {
+  const where = `${place.file}:${place.line}:${place.column}`;
+  return new Problem({ code: 'bad-zone-text', text: `${where}: ${text}`, place, hint });
+}
+
+/** Cuts a zone file into its entries, one after the other; empty ones are left out (RFC 1035 section 5.1). @throws Problem */
+export class ZoneLexer {
+  readonly #text: string;
+  readonly #file: string;
+  #at = 0;
+  #line = 1;
+  #lineStart = 0;
+
+  constructor(text: string, file: string) {
+    this.#text = text;
+    this.#file = file;
+  }
+
+  /** The next entry, or null at the end. */
+  next(): Entry | null {
+    while (this.#at < this.#text.length) {
+      const indented = isBlank(this.#text[this.#at]!);
+      const words = this.#words();
+      const entry = { indented, words, line: this.#line, column: this.#column };
+      this.#newline();
+      if (words.length > 0) return entry;
+    }
+    return null;
+  }
+
+  get #column(): number {
+    return this.#at - this.#lineStart + 1;
+  }
+
+  /** The words up to the end of the line, or of the parentheses that it opened. */
+  #words(): Word[] {
+    const words: Word[] = [];
+    let opened: Place | null = null;
+    for (;;) {
+      const char = this.#text[this.#at];
+      if (char === undefined || char === '\n') {
+        if (opened === null) return words;
+        if (char === undefined) throw zoneProblem('parenthesis is never closed', opened);
+        this.#newline();
+      } else if (isBlank(char)) {
+        this.#at++;
+      } else if (char === ';') {
+        while (this.#at < this.#text.length && this.#text[this.#at] !== '\n') this.#at++;
+      } else if (char === '(') {
+        if (opened !== null) throw zoneProblem('parenthesis within parentheses', this.#place());
+        opened = this.#place();
+        this.#at++;
+      } else if (char === ')') {
+        if (opened === null) throw zoneProblem('closing parenthesis without an opening one', this.#place());
+        opened = null;
+        this.#at++;
+      } else {
+        words.push(this.#word());
+      }
+    }
+  }
+
+  #word(): Word {
+    const { line, column } = this.#place();
+    const quoted = this.#text[this.#at] === '"';
+    let text = '';
+    while (this.#at < this.#text.length) {
+      const char = this.#text[this.#at]!;
+      if (char === '"') return { text: text + this.#quoted(), quoted, line, column };
+      if (isBlank(char) || '\n;()'.includes(char)) break;
+      text += char === '\\' ? this.#escape() : char;
+      this.#at++;
+    }
+    return { text, quoted, line, column };
+  }
+
+  /** What stands between quotes; a value's closing quote ends the word (`alpn="h2,h3"`). */
+  #quoted(): string {
+    const begin = this.#place();
+    let text = '';
+    for (this.#at++; ; this.#at++) {
+      const char = this.#text[this.#at];
+      if (char === undefined || char === '\n') throw zoneProblem('quote is never closed', begin);
+      if (char === '"') {
+        this.#at++;
+        return text;
+      }
+      text += char === '\\' ? this.#escape() : char;
+    }
+  }
+
+  /** The backslash and what it escapes; leaves off at its last character. */
+  #escape(): string {
+    const next = this.#text[this.#at + 1];
+    if (next === undefined || next === '\n') throw zoneProblem('backslash at the end of a line', this.#place());
+    this.#at++;
+    return `\\${next}`;
+  }
+
+  #newline(): void {
+    if (this.#text[this.#at] !== '\n') return;
+    this.#at++;
+    this.#line++;
+    this.#lineStart = this.#at;
+  }
+
+  #place(): Place {
+    return { file: this.#file, line: this.#line, column: this.#column };
+  }
+}
+
+function isBlank(char: string): boolean {
+  return char === ' ' || char === '\t' || char === '\r';
+}

@@ -1,0 +1,287 @@
+import type { Place } from '../base/problem.ts';
+import { parseHex } from './encoding.ts';
+import { CLASS, classNumber, TYPE, typeName, typeNumber } from './iana.ts';
+import type { DnsRecord } from './message.ts';
+import { dataOf, readData } from './message.ts';
+import { isBelow, parseName, printName, ROOT, sameName, type WireName } from './name.ts';
+import { printRecord } from './print.ts';
+import { Reader, ReadError } from './reader.ts';
+import { soa } from './record/soa.ts';
+import { kindOf } from './record/table.ts';
+import { parseTtl } from './ttl.ts';
+import { absoluteName, TextError, Words } from './words.ts';
+import { ZoneLexer, zoneProblem, type Entry, type Word } from './zone-lexer.ts';
+
+export interface ZoneTextParts {
+  /** Name of the file, for messages. */
+  readonly file: string;
+  /** What relative names are below of until `$ORIGIN` says otherwise; default the root. */
+  readonly origin?: string;
+  /** Seconds for records without a TTL where neither `$TTL` nor an earlier record nor the SOA says more. */
+  readonly ttl?: number;
+  /**
+   * Reads a file for `$INCLUDE`; `name` is what stands there, `from` the file it stands in. What it throws is passed on.
+   * Without it `$INCLUDE` is a problem.
+   */
+  readonly include?: (name: string, from: string) => { readonly file: string; readonly text: string };
+}
+
+/** A record with the place where it begins. */
+export interface ZoneRecord extends DnsRecord {
+  readonly place: Place;
+}
+
+/** Files within files; more is most likely a loop. */
+const INCLUDE_DEPTH_MAX = 16;
+/** Files in all that one zone may include. */
+const INCLUDE_COUNT_MAX = 1000;
+/** RFC 2181 section 8. */
+const TTL_MAX = 0x7fff_ffff;
+
+/**
+ * The records of a zone file, one at a time: RFC 1035 section 5 with `$TTL` (RFC 2308), units in TTLs, and the generic
+ * forms of RFC 3597. Nothing is checked that needs more than one record.
+ * @throws Problem at the first mistake, with file, line and column
+ */
+export function parseZone(text: string, parts: ZoneTextParts): Generator<ZoneRecord> {
+  return new ZoneParser(parts).parse(text, parts.file, 0);
+}
+
+/** One record as text, e.g. `www.example.org. 30 IN A 192.0.2.1`; without TTL 3600 seconds. @throws Problem */
+export function parseRecord(text: string, origin = '.', file = 'record'): DnsRecord {
+  const [record, second] = parseZone(text, { file, origin, ttl: 3600 });
+  if (record === undefined) throw zoneProblem('there is no record', { file, line: 1, column: 1 });
+  if (second !== undefined) throw zoneProblem('there is a second record', second.place);
+  const { place: _, ...rest } = record;
+  return rest;
+}
+
+/** Zone file text of records, a line each; owners relative to `origin`, and left out where they repeat. */
+export function* printZone(records: Iterable<DnsRecord>, origin = '.'): Generator<string> {
+  const top = parseName(origin);
+  yield `$ORIGIN ${printName(top)}`;
+  let before: string | null = null;
+  for (const record of records) {
+    const name = record.name === before ? '' : relativeName(parseName(record.name), top);
+    before = record.name;
+    yield printRecord({ ...record, name });
+  }
+}
+
+function relativeName(name: WireName, origin: WireName): string {
+  if (sameName(name, origin)) return '@';
+  const text = printName(name);
+  if (origin.length === 1 || !isBelow(name, origin)) return text;
+  const head = new Uint8Array(name.length - origin.length + 1);
+  head.set(name.subarray(0, name.length - origin.length));
+  return printName(head).slice(0, -1);
+}
+
+class ZoneParser {
+  readonly #parts: ZoneTextParts;
+  #origin: WireName;
+  #owner: WireName | null = null;
+  #class: number = CLASS.IN;
+  /** `$TTL`. */
+  #defaultTtl: number | null = null;
+  #lastTtl: number | null = null;
+  #includes = 0;
+
+  constructor(parts: ZoneTextParts) {
+    this.#parts = parts;
+    this.#origin = parts.origin === undefined ? ROOT : parseName(parts.origin);
+  }
+
+  *parse(text: string, file: string, depth: number): Generator<ZoneRecord> {
+    const lexer = new ZoneLexer(text, file);
+    for (let entry = lexer.next(); entry !== null; entry = lexer.next()) {
+      const line = new Line(entry, file);
+      const first = entry.words[0]!;
+      if (entry.indented || first.quoted || !first.text.startsWith('$')) yield this.#record(line);
+      else if (first.text.toUpperCase() === '$INCLUDE') yield* this.#include(line, depth);
+      else this.#control(line);
+    }
+  }
+
+  #control(line: Line): void {
+    const word = line.next('a directive');
+    switch (word.text.toUpperCase()) {
+      case '$ORIGIN':
+        this.#origin = this.#name(line, 'the origin');
+        break;
+      case '$TTL':
+        this.#defaultTtl = this.#ttl(line);
+        break;
+      default:
+        line.fail(`unknown directive ${word.text}; there are $ORIGIN, $TTL and $INCLUDE`);
+    }
+    line.end();
+  }
+
+  *#include(line: Line, depth: number): Generator<ZoneRecord> {
+    line.next('$INCLUDE');
+    const { include } = this.#parts;
+    const name = line.next('the name of a file');
+    const origin = this.#origin;
+    const owner = this.#owner;
+    const inner = line.left > 0 ? this.#name(line, 'the origin') : origin;
+    line.end();
+    if (include === undefined) line.fail('$INCLUDE is not possible here');
+    if (depth >= INCLUDE_DEPTH_MAX) line.fail(`more than ${INCLUDE_DEPTH_MAX} files within each other: is this a loop?`);
+    if (++this.#includes > INCLUDE_COUNT_MAX) line.fail(`more than ${INCLUDE_COUNT_MAX} files are included`);
+    const { file, text } = include(name.text, line.file);
+    this.#origin = inner;
+    yield* this.parse(text, file, depth + 1);
+    // What the included file set ends with it (RFC 1035 section 5.1).
+    this.#origin = origin;
+    this.#owner = owner;
+  }
+
+  #record(line: Line): ZoneRecord {
+    const place = line.place(0);
+    if (!line.indented) this.#owner = this.#name(line, 'the owner');
+    const owner = this.#owner;
+    if (owner === null) return line.fail('the first record has no owner', 0);
+    const ttl = this.#ttlAndClass(line);
+    const type = this.#type(line);
+    const data = this.#data(line, type);
+    const record = { name: printName(owner), type, class: this.#class, ttl: ttl ?? -1, data };
+    return { ...record, ttl: this.#ttlFor(record, ttl, line), place };
+  }
+
+  /** TTL and class, each at most once, in either order. */
+  #ttlAndClass(line: Line): number | null {
+    let ttl: number | null = null;
+    let classSeen = false;
+    for (;;) {
+      const word = line.peek();
+      if (word === null || word.quoted) return ttl;
+      const number = classNumber(word.text);
+      if (!classSeen && number !== null && number !== CLASS.ANY && number !== CLASS.NONE) {
+        this.#class = number;
+        classSeen = true;
+        line.next('the class');
+      } else if (ttl === null && /^\d/.test(word.text)) {
+        ttl = this.#ttl(line);
+      } else {
+        return ttl;
+      }
+    }
+  }
+
+  #ttl(line: Line): number {
+    const { text } = line.next('the TTL');
+    const ttl = parseTtl(text);
+    if (ttl === null || ttl > TTL_MAX) {
+      return line.fail(`the TTL must be seconds below 2147483648, perhaps with units (1h30m), not ${JSON.stringify(text)}`);
+    }
+    return ttl;
+  }
+
+  /** The TTL of a record: its own, `$TTL`, that of the record before, the SOA's minimum, the default. */
+  #ttlFor(record: DnsRecord, own: number | null, line: Line): number {
+    if (own !== null) this.#lastTtl = own;
+    else if (record.type === TYPE.SOA) this.#lastTtl ??= dataOf(record, soa)?.minimum ?? null;
+    const ttl = own ?? this.#defaultTtl ?? this.#lastTtl ?? this.#parts.ttl;
+    return ttl ?? line.fail('there is no TTL: write $TTL before the first record', 0);
+  }
+
+  #type(line: Line): number {
+    const word = line.next('the type');
+    const type = word.quoted ? null : typeNumber(word.text);
+    if (type === null) return line.fail(`${JSON.stringify(word.text)} is neither TTL nor class nor record type`);
+    if (type === TYPE.OPT || type === 0 || (type >= TYPE.IXFR && type <= TYPE.ANY)) {
+      line.fail(`${typeName(type)} is no type of records`);
+    }
+    return type;
+  }
+
+  #data(line: Line, type: number): object {
+    const first = line.peek();
+    const generic = first !== null && !first.quoted && first.text === '\\#';
+    const kind = kindOf(type);
+    if (kind === undefined && !generic) line.fail(`data of ${typeName(type)} can only be written as \\# LENGTH HEX`);
+    const begin = line.index;
+    const words = new Words(line.rest(), this.#origin);
+    try {
+      if (generic) return readGeneric(words, type);
+      const data = kind!.parse(words);
+      if (words.left > 0) words.fail(`${kind!.name} has a word too many`, words.index);
+      return data;
+    } catch (error) {
+      if (error instanceof TextError) return line.fail(error.reason, begin + error.index);
+      throw error;
+    }
+  }
+
+  #name(line: Line, what: string): WireName {
+    return absoluteName(line.next(what).text, this.#origin, (reason) => line.fail(reason));
+  }
+}
+
+/** `\# LENGTH HEX` (RFC 3597 section 5); types with a kind are read from the bytes. */
+function readGeneric(words: Words, type: number): object {
+  words.next('\\#');
+  const length = words.number('the length of the data', 0xffff);
+  const bytes = parseHex(words.joined());
+  if (bytes === null) return words.fail('the data must be hex');
+  if (bytes.length !== length) words.fail(`the data has ${bytes.length} bytes, not ${length} as said`, 1);
+  try {
+    return readData(new Reader(bytes), type, length);
+  } catch (error) {
+    if (error instanceof ReadError) return words.fail(`the data is no ${typeName(type)}: ${error.message}`, 2);
+    throw error;
+  }
+}
+
+/** The words of an entry, one after the other. */
+class Line {
+  readonly file: string;
+  index = 0;
+  readonly #entry: Entry;
+
+  constructor(entry: Entry, file: string) {
+    this.#entry = entry;
+    this.file = file;
+  }
+
+  get indented(): boolean {
+    return this.#entry.indented;
+  }
+
+  get left(): number {
+    return this.#entry.words.length - this.index;
+  }
+
+  peek(): Word | null {
+    return this.#entry.words[this.index] ?? null;
+  }
+
+  next(what: string): Word {
+    const word = this.peek();
+    if (word === null) return this.fail(`${what} is missing`, this.index);
+    this.index++;
+    return word;
+  }
+
+  rest(): string[] {
+    const words = this.#entry.words.slice(this.index).map(({ text }) => text);
+    this.index += words.length;
+    return words;
+  }
+
+  end(): void {
+    if (this.left > 0) this.fail('a word too many', this.index);
+  }
+
+  /** Where the word `index` stands, or the end of the entry. */
+  place(index: number): Place {
+    const { line, column } = this.#entry.words[index] ?? this.#entry;
+    return { file: this.file, line, column };
+  }
+
+  /** @param index default: the word just read */
+  fail(reason: string, index: number = Math.max(0, this.index - 1)): never {
+    throw zoneProblem(reason, this.place(index));
+  }
+}

@@ -1,0 +1,21 @@
+import { Refusal } from './status.ts';
+import { selection, type KubeJson } from './store.ts';
+
+/** The selectors of a request; a malformed one is refused. */
+export function readSelection(query: URLSearchParams): (object: KubeJson) => boolean {
+  try {
+    return selection(query.get('labelSelector') ?? '', query.get('fieldSelector') ?? '');
+  } catch (error) {
+    throw new Refusal(400, (error as Error).message);
+  }
+}
+
+/** The version asked for; null if none is. */
+export function readVersion(query: URLSearchParams): number | null {
+  const text = query.get('resourceVersion') ?? '';
+  if (text === '') return null;
+  if (!/^\d+$/.test(text)) {
+    throw new Refusal(400, `resourceVersion: Invalid value: "${text}": strconv.ParseUint`);
+  }
+  return Number(text);
+}

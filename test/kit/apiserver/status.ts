@@ -1,0 +1,55 @@
+/** The API's Status object, which is the body of every refusal. */
+export interface Status {
+  readonly kind: 'Status';
+  readonly apiVersion: 'v1';
+  readonly metadata: object;
+  readonly status: 'Success' | 'Failure';
+  readonly message: string;
+  readonly reason: string;
+  readonly details?: object;
+  readonly code: number;
+}
+
+const reasons: Readonly<Record<number, string>> = {
+  400: 'BadRequest',
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  404: 'NotFound',
+  405: 'MethodNotAllowed',
+  409: 'Conflict',
+  410: 'Expired',
+  415: 'UnsupportedMediaType',
+  422: 'Invalid',
+  429: 'TooManyRequests',
+  500: 'InternalError',
+  503: 'ServiceUnavailable',
+  504: 'Timeout',
+};
+
+export function failureStatus(
+  code: number,
+  message: string,
+  reason = reasons[code] ?? '',
+  details?: object,
+): Status {
+  return {
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Failure',
+    message,
+    reason,
+    ...(details === undefined ? {} : { details }),
+    code,
+  };
+}
+
+/** Thrown while a request is handled; becomes the reply. */
+export class Refusal extends Error {
+  readonly status: Status;
+
+  constructor(code: number, message: string, reason?: string, details?: object) {
+    super(message);
+    this.status = failureStatus(code, message, reason, details);
+  }
+}
