@@ -12,6 +12,8 @@ export interface Child {
   residentMiB(): number;
   /** What it printed so far, both streams. */
   output(): string;
+  /** Writes a line to its standard input. */
+  tell(line: string): void;
   signal(signal: NodeJS.Signals): void;
   stop(): Promise<void>;
 }
@@ -24,7 +26,7 @@ process.on('exit', () => {
 /** Starts a program; `cpu` pins it to one processor so that server and load do not share. */
 export function start(name: string, words: readonly string[], options: { readonly cpu?: number; readonly env?: NodeJS.ProcessEnv } = {}): Child {
   const [program, ...rest] = options.cpu === undefined ? words : ['taskset', '-c', String(options.cpu), ...words];
-  const child = spawn(program!, rest, { stdio: ['ignore', 'pipe', 'pipe'], env: options.env ?? process.env });
+  const child = spawn(program!, rest, { stdio: ['pipe', 'pipe', 'pipe'], env: options.env ?? process.env });
   running.add(child);
   let text = '';
   const take = (chunk: Buffer): void => {
@@ -53,6 +55,7 @@ export function start(name: string, words: readonly string[], options: { readonl
       return Number(line?.[1]) / 1024;
     },
     output: () => text,
+    tell: (line) => void child.stdin.write(`${line}\n`),
     signal: (signal) => void child.kill(signal),
     async stop() {
       child.kill('SIGTERM');
@@ -89,6 +92,15 @@ export function question(name: string, type: number, id = 1): Buffer {
   const labels = name.replace(/\.$/, '').split('.').map((label) => Buffer.concat([Buffer.from([label.length]), Buffer.from(label)]));
   const head = Buffer.from([id >> 8, id & 0xff, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
   return Buffer.concat([head, ...labels, Buffer.from([0, type >> 8, type & 0xff, 0, 1])]);
+}
+
+/** Waits until a program has printed `pattern`. */
+export async function printed(child: Child, pattern: RegExp, limitMs = 60_000): Promise<void> {
+  const begin = performance.now();
+  while (!pattern.test(child.output())) {
+    if (performance.now() - begin > limitMs) throw new Error(`${child.name} did not print ${pattern}:\n${child.output()}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
 }
 
 /** Waits until `name` is answered with data on 127.0.0.1:port; gives the milliseconds it took. */

@@ -1,9 +1,9 @@
-import { spawnSync } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { start, type Child } from './child.ts';
+import { printed, start, type Child } from './child.ts';
 
 export const smoke: boolean = process.env['BENCH_SMOKE'] === '1';
 /** Seconds of one run under load. */
@@ -125,6 +125,59 @@ export function kubeadmCorefile(port: number, manifests: string, extra = ''): st
     ${extra}
 }
 `;
+}
+
+/** The stand-in API server with a cluster of a given size. */
+export async function apiServer(port: number, words: readonly string[], cpu?: number): Promise<Child> {
+  const child = start('apiserver', [process.execPath, join(home, 'test/kit/apiserver/main.ts'), '--port', String(port), ...words], cpu === undefined ? {} : { cpu });
+  await printed(child, /listening/);
+  return child;
+}
+
+/** A Corefile that takes its objects from an API server on loopback. */
+export function apiCorefile(port: number, api: number, pods: 'insecure' | 'verified', autopath: string): string {
+  return `.:${port} {
+    bind 127.0.0.1
+    errors
+    ready 127.0.0.1:${port + 2}
+    kubernetes cluster.local in-addr.arpa ip6.arpa {
+       endpoint http://127.0.0.1:${api}
+       pods ${pods}
+       fallthrough in-addr.arpa ip6.arpa
+       ttl 30
+       startup_timeout 60s
+    }
+    prometheus 127.0.0.1:${port + 3}
+    ${autopath}
+    forward . 127.0.0.1:${port + 9}
+    cache 30 {
+       disable success cluster.local
+       disable denial cluster.local
+    }
+    loadbalance
+}
+`;
+}
+
+export interface Pace {
+  readonly sent: number;
+  readonly received: number;
+  readonly errors: number;
+  /** Microseconds. */
+  readonly p50: number;
+  readonly p99: number;
+  readonly p999: number;
+  readonly max: number;
+}
+
+/** A steady load in the background; resolves with the times replies took. */
+export function pace(program: string, port: number, rate: number, seconds: number, file: string, cpu: number): Promise<Pace> {
+  return new Promise((resolve, reject) => {
+    execFile('taskset', ['-c', String(cpu), program, String(port), String(rate), String(seconds), file], (error, stdout) => {
+      if (error) reject(error);
+      else resolve(JSON.parse(stdout) as Pace);
+    });
+  });
 }
 
 export function ratio(a: number, b: number): string {

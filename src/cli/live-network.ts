@@ -2,7 +2,6 @@
 import { createSocket, type Socket as Dgram } from 'node:dgram';
 import { connect, type Socket as Stream } from 'node:net';
 import { systemClock, type Clock } from '../base/clock.ts';
-import { printAddress } from '../base/ip.ts';
 import type { Arrival, Fault, Network, Protocol, Query, Socket } from '../resolver/network.ts';
 import type { Rcode, Reply, ReplyRecord } from '../resolver/reply.ts';
 import type { Exchange, Trace } from '../resolver/trace.ts';
@@ -291,8 +290,6 @@ function replyOf(message: Message, size: number): Reply {
 }
 
 function recordOf(record: DnsRecord): ReplyRecord {
-  const { address } = record.data as { address?: string | Uint8Array };
-  const data =
-    address instanceof Uint8Array ? printAddress(address) : (address ?? printData(record.type, record.data));
+  const data = printData(record.type, record.data);
   return { name: record.name, type: typeName(record.type), ttl: record.ttl, data };
 }

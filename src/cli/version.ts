@@ -19,7 +19,7 @@ export const version: Command = {
   help: 'ndots version: version, runtime, and which transports this machine gives\n',
   options: [],
   async run(_words, io) {
-    const { batchedUdp } = await import('../net/open.ts');
+    const { batchedUdp } = await import('../linux/packet-loop.ts');
     io.out(versionText());
     const found = batchedUdp();
     io.out(`UDP: ${found.available ? 'batched (recvmmsg/sendmmsg)' : `plain (${found.reason})`}\n`);

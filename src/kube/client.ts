@@ -1,10 +1,9 @@
-import http from 'node:http';
-import https from 'node:https';
-import type { Readable } from 'node:stream';
-import { createGunzip } from 'node:zlib';
+import { createGunzip, type Gunzip } from 'node:zlib';
 import { sleep, type Clock, type Timer } from '../base/clock.ts';
-import type { Connection, TlsMaterial } from './connection.ts';
-import { ApiFailure, connectionFailure, statusFailure } from './failure.ts';
+import type { Connection } from './connection.ts';
+import { ApiFailure, connectionFailure, statusFailure, type FailureKind } from './failure.ts';
+import { ReplyReader, type ReplyHead } from './http1.ts';
+import { Sockets, type Wire } from './sockets.ts';
 import { MalformedStream, type Splitter } from './split.ts';
 
 /** GET requests to one API server, whose replies are consumed as they stream in. */
@@ -60,207 +59,256 @@ export interface ClientParts {
   readonly limits?: RequestLimits;
 }
 
-/** Dead peers are noticed by TCP itself after this long without traffic, milliseconds. */
-const keepAliveMs = 30_000;
 /** An error's body is a Status of a few hundred bytes. */
 const errorBodyBytes = 64 * 1024;
 
 export function apiClient(parts: ClientParts): ApiClient {
   const { connection, clock } = parts;
+  const { url } = connection;
   const hooks = parts.hooks ?? {};
   const gate = makeGate(clock, parts.limits ?? { perSecond: 0, burst: 0, inFlight: 0 });
-  const host = connection.url.host;
-  const base = connection.url.pathname.replace(/\/$/, '');
-  let agent: http.Agent | null = null;
-  let agentTls: TlsMaterial | null = null;
-
-  const agentFor = (tls: TlsMaterial | null): http.Agent => {
-    if (agent !== null && agentTls === tls) return agent;
-    // Requests under way keep their sockets; only idle ones go with the old agent.
-    agent?.destroy();
-    const options = { keepAlive: true, keepAliveMsecs: keepAliveMs, maxFreeSockets: 4 };
-    agent = tls === null ? new http.Agent(options) : new https.Agent({ ...options, ...tls });
-    agentTls = tls;
-    return agent;
-  };
+  const { host } = url;
+  const base = url.pathname.replace(/\/$/, '');
+  const sockets = new Sockets(
+    url.hostname.replace(/^\[|\]$/g, ''),
+    Number(url.port) || (url.protocol === 'https:' ? 443 : 80),
+  );
 
   const send = async (request: ApiRequest): Promise<void> => {
     const access = await connection.access();
     request.signal.throwIfAborted();
     const query = new URLSearchParams(request.query).toString();
-    const started = clock.now();
-    const exchange = new Exchange(request, clock, host);
-    const options: https.RequestOptions = {
-      host: connection.url.hostname.replace(/^\[|\]$/g, ''),
-      port: connection.url.port || (access.tls === null ? 80 : 443),
-      path: `${base}${request.path}${query === '' ? '' : `?${query}`}`,
-      method: 'GET',
-      agent: agentFor(access.tls),
-      headers: {
-        host,
-        accept: 'application/json',
-        'accept-encoding': request.watch ? 'identity' : 'gzip',
-        'user-agent': parts.userAgent,
-        ...access.headers,
-      },
-    };
-    const outgoing = access.tls === null ? http.request(options) : https.request(options);
-    let counted = false;
-    try {
-      await exchange.run(outgoing, (status) => {
-        counted = true;
-        hooks.requested?.({ method: 'GET', host, code: String(status) });
-      });
-    } catch (error) {
-      if (!counted && !request.signal.aborted) {
-        hooks.requested?.({ method: 'GET', host, code: '<error>' });
+    const head = requestHead(`${base}${request.path}${query === '' ? '' : `?${query}`}`, {
+      host,
+      accept: 'application/json',
+      'accept-encoding': request.watch ? 'identity' : 'gzip',
+      'user-agent': parts.userAgent,
+      ...access.headers,
+    });
+    for (let fresh = false; ; fresh = true) {
+      const wire = sockets.take(access.tls, fresh);
+      const exchange = new Exchange({ request, wire, clock, host });
+      try {
+        await exchange.run(head);
+        if (exchange.reusable) sockets.give(wire, access.tls);
+        else wire.socket.destroy();
+        return;
+      } catch (error) {
+        wire.socket.destroy();
+        // The server may close an idle connection at any moment, also this one.
+        const broke = error instanceof ApiFailure && error.kind === 'network';
+        if (broke && exchange.unanswered && wire.used && !fresh) continue;
+        throw error;
+      } finally {
+        if (exchange.status !== 0) count(String(exchange.status));
       }
-      if (error instanceof ApiFailure && error.kind === 'unauthorized') connection.refused();
-      throw error;
-    } finally {
-      if (!request.watch) hooks.took?.({ verb: 'GET', host }, (clock.now() - started) / 1000);
     }
   };
+
+  const count = (code: string): void => hooks.requested?.({ method: 'GET', host, code });
 
   return {
     host,
     async stream(request) {
       const heldMs = await gate.enter(request.watch, request.signal);
+      const started = clock.now();
       try {
         hooks.heldBack?.({ verb: 'GET', host }, heldMs / 1000);
         request.signal.throwIfAborted();
         await send(request);
+      } catch (error) {
+        if (error instanceof ApiFailure) {
+          if (error.kind === 'unauthorized') connection.refused();
+          if (withoutStatus.includes(error.kind)) count('<error>');
+        }
+        throw error;
       } finally {
+        if (!request.watch) hooks.took?.({ verb: 'GET', host }, (clock.now() - started) / 1000);
         gate.leave(request.watch);
       }
     },
-    close() {
-      agent?.destroy();
-      agent = null;
-    },
+    close: () => sockets.close(),
   };
 }
 
-/** One request and its reply, with the two things node's client does not watch over: silence and abort. */
+const withoutStatus: readonly FailureKind[] = ['network', 'tls', 'silent'];
+
+/** One request and its reply over one connection. */
 class Exchange {
   readonly #request: ApiRequest;
+  readonly #wire: Wire;
   readonly #clock: Clock;
   readonly #host: string;
+  readonly #reader: ReplyReader;
+  readonly #settled: Promise<void>;
+  #resolve!: () => void;
+  #reject!: (error: unknown) => void;
   #timer: Timer | null = null;
-  #failure: ApiFailure | null = null;
-  /** Thrown by the splitter's consumer: a fault of ours, not of the connection. */
-  #fault: { readonly error: unknown } | null = null;
+  #head: ReplyHead | null = null;
+  #gunzip: Gunzip | null = null;
+  #errorBody: Buffer[] = [];
+  #errorBytes = 0;
 
-  constructor(request: ApiRequest, clock: Clock, host: string) {
-    this.#request = request;
-    this.#clock = clock;
-    this.#host = host;
+  constructor(parts: { request: ApiRequest; wire: Wire; clock: Clock; host: string }) {
+    this.#request = parts.request;
+    this.#wire = parts.wire;
+    this.#clock = parts.clock;
+    this.#host = parts.host;
+    this.#settled = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    this.#reader = new ReplyReader({
+      head: (head) => this.#begin(head),
+      body: (piece) => this.#body(piece),
+      end: () => this.#end(),
+    });
   }
 
-  async run(outgoing: http.ClientRequest, answered: (status: number) => void): Promise<void> {
+  /** Status of the reply; 0 as long as there is none. */
+  get status(): number {
+    return this.#head?.status ?? 0;
+  }
+
+  get unanswered(): boolean {
+    return this.#reader.untouched;
+  }
+
+  get reusable(): boolean {
+    return this.#reader.done && this.#reader.reusable;
+  }
+
+  async run(head: string): Promise<void> {
     const { signal } = this.#request;
-    const abort = (): void => void outgoing.destroy(new Error('stopped'));
+    const { socket } = this.#wire;
+    const abort = (): void => this.#reject(signal.reason);
     signal.addEventListener('abort', abort, { once: true });
+    socket.ref();
+    const failed = (error: Error): void => this.#reject(connectionFailure(error, this.#host));
+    const closed = (): void => this.#closed();
+    socket.on('error', failed);
+    socket.on('close', closed);
+    this.#wire.taker = (piece) => this.#take(piece);
+    this.#expect(this.#request.answerMs);
     try {
-      this.#expect(outgoing, this.#request.answerMs);
-      const reply = await new Promise<http.IncomingMessage>((resolve, reject) => {
-        outgoing.on('response', resolve);
-        outgoing.on('error', reject);
-        outgoing.end();
-      });
-      const status = reply.statusCode ?? 0;
-      answered(status);
-      if (status !== 200) throw await this.#refusal(reply, outgoing, status);
-      this.#request.began?.();
-      await this.#consume(reply, outgoing, this.#request.into);
+      socket.write(head, 'latin1');
+      await this.#settled;
     } catch (error) {
-      outgoing.destroy();
-      signal.throwIfAborted();
-      if (this.#failure !== null) throw this.#failure;
-      if (error instanceof ApiFailure) throw error;
-      if (this.#fault !== null && !(error instanceof MalformedStream)) throw this.#fault.error;
-      if (error instanceof MalformedStream) {
-        throw new ApiFailure({
-          kind: 'malformed',
-          text: `the API server at ${this.#host} sent something else than was asked with "${this.#request.task}": ${error.message}`,
-          cause: error,
-        });
-      }
-      throw connectionFailure(error, this.#host);
+      if (!(error instanceof MalformedStream)) throw error;
+      throw new ApiFailure({
+        kind: 'malformed',
+        text: `the API server at ${this.#host} sent something else than was asked with "${this.#request.task}": ${error.message}`,
+        cause: error,
+      });
     } finally {
       this.#timer?.cancel();
+      this.#wire.taker = null;
+      socket.off('error', failed);
+      socket.off('close', closed);
+      this.#gunzip?.destroy();
       signal.removeEventListener('abort', abort);
     }
   }
 
-  /** Feeds the reply into `into` until it ends. */
-  #consume(
-    reply: http.IncomingMessage,
-    outgoing: http.ClientRequest,
-    into: Splitter,
-  ): Promise<void> {
-    let body: Readable = reply;
-    if (reply.headers['content-encoding'] === 'gzip') {
-      const gunzip = createGunzip();
-      reply.on('error', (error) => gunzip.destroy(error));
-      reply.on('aborted', () => gunzip.destroy(new Error('the connection broke within the reply')));
-      body = reply.pipe(gunzip);
+  #take(piece: Buffer): boolean {
+    try {
+      this.#reader.push(piece);
+      if (this.#head !== null && !this.#reader.done) this.#expect(this.#request.silenceMs());
+    } catch (error) {
+      this.#reject(error);
     }
-    return new Promise((resolve, reject) => {
-      this.#expect(outgoing, this.#request.silenceMs());
-      body.on('data', (chunk: Buffer) => {
-        try {
-          into.push(chunk);
-          this.#expect(outgoing, this.#request.silenceMs());
-        } catch (error) {
-          this.#fault = { error };
-          reject(error as Error);
-          outgoing.destroy();
-        }
-      });
-      body.on('end', resolve);
-      body.on('error', reject);
-      body.on('close', () => reject(connectionFailure({ code: 'ECONNRESET' }, this.#host)));
-    });
+    return this.#gunzip === null || !this.#gunzip.writableNeedDrain;
   }
 
-  async #refusal(
-    reply: http.IncomingMessage,
-    outgoing: http.ClientRequest,
-    status: number,
-  ): Promise<ApiFailure> {
-    const pieces: Buffer[] = [];
-    let size = 0;
-    await this.#consume(reply, outgoing, {
-      push(chunk) {
-        if (size < errorBodyBytes) pieces.push(Buffer.from(chunk));
-        size += chunk.length;
-      },
-    }).catch(() => {});
+  #begin(head: ReplyHead): void {
+    this.#head = head;
+    if (head.fields.get('content-encoding') === 'gzip') this.#inflate();
+    if (head.status === 200) this.#request.began?.();
+  }
+
+  #inflate(): void {
+    const gunzip = createGunzip();
+    this.#gunzip = gunzip;
+    gunzip.on('data', (piece: Buffer) => {
+      try {
+        this.#consume(piece);
+      } catch (error) {
+        this.#reject(error);
+      }
+    });
+    gunzip.on('end', () => this.#finish());
+    gunzip.on('error', (error) => this.#reject(new MalformedStream(error.message)));
+    gunzip.on('drain', () => this.#wire.socket.resume());
+  }
+
+  #body(piece: Buffer): void {
+    // The unpacking goes on in another thread: it needs bytes of its own.
+    if (this.#gunzip !== null) this.#gunzip.write(Buffer.from(piece));
+    else this.#consume(piece);
+  }
+
+  #consume(piece: Buffer): void {
+    if (this.status === 200) {
+      this.#request.into.push(piece);
+    } else if (this.#errorBytes < errorBodyBytes) {
+      this.#errorBytes += piece.length;
+      this.#errorBody.push(Buffer.from(piece));
+    }
+  }
+
+  #end(): void {
+    if (this.#gunzip !== null) this.#gunzip.end();
+    else this.#finish();
+  }
+
+  #finish(): void {
+    if (this.status === 200) this.#resolve();
+    else this.#reject(this.#refusal());
+  }
+
+  #closed(): void {
+    if (this.#reader.close()) return;
+    this.#reject(connectionFailure({ code: 'ECONNRESET' }, this.#host));
+  }
+
+  #refusal(): ApiFailure {
     let body: unknown = null;
     try {
-      body = JSON.parse(Buffer.concat(pieces).toString('utf8'));
+      body = JSON.parse(Buffer.concat(this.#errorBody).toString('utf8'));
     } catch {
       // A proxy's page instead of a Status; the code alone has to do.
     }
     return statusFailure({
-      status,
+      status: this.status,
       body,
       task: this.#request.task,
-      retryAfterMs: retryAfter(reply.headers['retry-after'], this.#clock),
+      retryAfterMs: retryAfter(this.#head?.fields.get('retry-after'), this.#clock),
     });
   }
 
-  #expect(outgoing: http.ClientRequest, withinMs: number): void {
+  #expect(withinMs: number): void {
     this.#timer?.cancel();
     this.#timer = this.#clock.after(withinMs, () => {
-      this.#failure = new ApiFailure({
-        kind: 'silent',
-        text: `the API server at ${this.#host} sent nothing for ${Math.round(withinMs / 1000)}s while asked to "${this.#request.task}"`,
-      });
-      outgoing.destroy(this.#failure);
+      this.#reject(
+        new ApiFailure({
+          kind: 'silent',
+          text: `the API server at ${this.#host} sent nothing for ${Math.round(withinMs / 1000)}s while asked to "${this.#request.task}"`,
+        }),
+      );
     });
   }
+}
+
+function requestHead(target: string, fields: Readonly<Record<string, string>>): string {
+  const lines = [`GET ${target} HTTP/1.1`];
+  for (const [name, value] of Object.entries(fields)) {
+    // A token with a line end in it would be a request of its own.
+    if (/[\r\n\0]/.test(value)) {
+      throw new ApiFailure({ kind: 'credentials', text: `the ${name} holds a line end` });
+    }
+    lines.push(`${name}: ${value}`);
+  }
+  return `${lines.join('\r\n')}\r\n\r\n`;
 }
 
 /** `Retry-After` in either of its forms, milliseconds; null if there is none. */

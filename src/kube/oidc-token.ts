@@ -1,5 +1,3 @@
-import http from 'node:http';
-import https from 'node:https';
 import type { Clock } from '../base/clock.ts';
 import { ApiFailure } from './failure.ts';
 import type { OidcSettings } from './kubeconfig.ts';
@@ -89,7 +87,11 @@ export class OidcToken {
       if (parsed === null || !/^https?:$/.test(parsed.protocol)) {
         return fail(new Error('this is no URL'));
       }
-      const request = (parsed.protocol === 'https:' ? https : http).request(
+      // Fetched here, since few ever need it: an import of node:http costs memory in every process.
+      const { request: send } = process.getBuiltinModule(
+        parsed.protocol === 'https:' ? 'node:https' : 'node:http',
+      );
+      const request = send(
         parsed,
         {
           method: form === null ? 'GET' : 'POST',
@@ -98,7 +100,7 @@ export class OidcToken {
             ...(form === null ? {} : { 'content-type': 'application/x-www-form-urlencoded' }),
           },
           ...(ca === undefined ? {} : { ca }),
-          agent: false,
+          agent: false as const,
         },
         (reply) => {
           const pieces: Buffer[] = [];

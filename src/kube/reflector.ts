@@ -241,6 +241,7 @@ export class Reflector {
     this.#version = version;
     this.#listedBefore = true;
     this.#pages = true;
+    this.#backoff.succeed();
     log.debug(`listed ${shelf.size} ${this.#currentForm().name}, ${shelf.bytes >> 10} KiB`);
     this.#good();
     this.#parts.listed();

@@ -33,7 +33,7 @@ export class Memory {
     const buffer = this.#buffer;
     if (buffer === null) return;
     this.#buffer = null;
-    structuredClone(buffer, { transfer: [buffer] });
+    buffer.transfer(0);
     libc().free(this.address);
   }
 }

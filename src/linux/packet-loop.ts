@@ -1,4 +1,5 @@
 import { libc, LibcMissing, type PollHandle } from './libc.ts';
+import { Memory } from './memory.ts';
 import { ReceiveBatch } from './receive-batch.ts';
 import { SendBatch } from './send-batch.ts';
 
@@ -30,6 +31,8 @@ export interface Watch {
 export class PacketLoop {
   readonly receiving = new ReceiveBatch(DATAGRAM_MAX);
   readonly sending = new SendBatch(SEND_SLAB);
+  /** For a single datagram that leaves at once. */
+  readonly outgoing = new Memory(65_536);
   readonly #handles = new Set<PollHandle>();
   #settling = false;
   #failure: unknown = null;
@@ -83,6 +86,7 @@ export class PacketLoop {
   free(): void {
     this.receiving.free();
     this.sending.free();
+    this.outgoing.free();
   }
 }
 

@@ -89,6 +89,16 @@ export class ReceiveBatch {
     return errno === ERRNO.EINTR ? -ERRNO.EAGAIN : -errno;
   }
 
+  /** Whether what `receive` returned means that nothing was there. */
+  isEmpty(count: number): boolean {
+    return count === 0 || count === -ERRNO.EAGAIN;
+  }
+
+  /** Whether there may be more. */
+  isFull(count: number): boolean {
+    return count === BATCH;
+  }
+
   length(i: number): number {
     return this.#heads.words[i * HEAD.WORDS + HEAD.LENGTH]!;
   }

@@ -6,6 +6,8 @@ const SOCK_DGRAM = 2;
 const SOCK_NONBLOCK = 0o4000;
 const SOCK_CLOEXEC = 0o2000000;
 
+const MSG_NOSIGNAL = 0x4000;
+
 const SOL_SOCKET = 1;
 const SO_SNDBUF = 7;
 const SO_RCVBUF = 8;
@@ -61,6 +63,15 @@ export class UdpSocket {
   connect(address: string, port: number): void {
     const length = writeSocketAddress(scratch(), 0, address, port);
     this.#check('connect', libc().connect(this.fd, scratch().address, length));
+  }
+
+  /** Sends the first `length` bytes of `memory` to the connected peer. @returns why it did not leave, or null */
+  send(memory: Memory, length: number): SystemError | null {
+    for (;;) {
+      if (libc().send(this.fd, memory.address, length, MSG_NOSIGNAL) >= 0) return null;
+      const errno = libc().errno();
+      if (errno !== ERRNO.EINTR) return new SystemError('write', errno);
+    }
   }
 
   /** The local port. @throws SystemError */

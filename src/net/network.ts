@@ -65,6 +65,16 @@ export interface Upstream {
   close(): void;
 }
 
+/** What a network counts; numbers that only grow, except the two of what is open now. */
+export interface NetworkTally {
+  exchanges: number;
+  timeouts: number;
+  /** Datagrams that fitted no query that waits: late, or forged. */
+  strays: number;
+  udpSockets: number;
+  connections: number;
+}
+
 /** Makes upstreams; in tests, a scripted one. */
 export interface Network {
   upstream(parts: UpstreamParts): Upstream;

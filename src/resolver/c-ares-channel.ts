@@ -46,6 +46,26 @@ interface Question {
   readonly end: (ended: Ended) => void;
 }
 
+/** How a program sets c-ares up. */
+export interface ChannelSetup {
+  readonly edns: boolean;
+  readonly caching: boolean;
+  /** SERVFAIL, REFUSED and NOTIMP go to the caller at once (ARES_FLAG_NOCHECKRESP). */
+  readonly finalErrors: boolean;
+  /** Time-outs are noticed only at multiples of this; 0 = exactly. */
+  readonly tickMs: number;
+  /** Every repetition after a time-out comes from a new socket. */
+  readonly freshSockets: boolean;
+}
+
+const plainSetup: ChannelSetup = {
+  edns: true,
+  caching: true,
+  finalErrors: false,
+  tickMs: 0,
+  freshSockets: false,
+};
+
 /** Bounds of the adaptive time-out, and how it follows the average latency. */
 const shortestMs = 250;
 const longestMs = 5000;
@@ -61,12 +81,12 @@ export class Channel implements CaresChannel {
   readonly #servers: Server[];
   readonly #open = new Set<Question>();
   readonly #cache = new Map<string, { readonly reply: Reply; readonly until: number }>();
-  readonly #caching: boolean;
+  readonly #setup: ChannelSetup;
 
-  constructor(site: Site, conf: CaresConf, caching = true) {
+  constructor(site: Site, conf: CaresConf, setup: ChannelSetup = plainSetup) {
     this.#site = site;
     this.#conf = conf;
-    this.#caching = caching;
+    this.#setup = setup;
     this.#servers = conf.servers.map((address, index) => ({
       address,
       index,
@@ -94,7 +114,7 @@ export class Channel implements CaresChannel {
         connection: null,
         tries: 0,
         tcp: this.#conf.useVc,
-        edns: true,
+        edns: this.#setup.edns,
         cookieSent: false,
         noRetries: false,
         sentAt: 0,
@@ -143,8 +163,12 @@ export class Channel implements CaresChannel {
     connection.questions.add(question);
     question.sentAt = clock.now();
     question.timer?.cancel();
-    question.timer = clock.after(this.#timeoutMs(question, server), () => {
+    const { tickMs } = this.#setup;
+    const exactMs = this.#timeoutMs(question, server);
+    const waitMs = tickMs === 0 ? exactMs : Math.ceil(exactMs / tickMs) * tickMs;
+    question.timer = clock.after(waitMs, () => {
       server.failures++;
+      if (this.#setup.freshSockets) this.#retire(connection);
       this.#retry(question, 'ETIMEOUT', null);
       this.#sweepLater();
     });
@@ -236,7 +260,8 @@ export class Channel implements CaresChannel {
       question.tcp = true;
       return this.#send(question, null);
     }
-    if (reply.rcode === 'SERVFAIL' || reply.rcode === 'NOTIMP' || reply.rcode === 'REFUSED') {
+    const refused = reply.rcode === 'SERVFAIL' || reply.rcode === 'NOTIMP' || reply.rcode === 'REFUSED';
+    if (refused && !this.#setup.finalErrors) {
       server.failures++;
       note(exchange, `${reply.rcode}: c-ares remembers the failure and tries the best server again.`);
       const status = statusOf(reply);
@@ -253,7 +278,7 @@ export class Channel implements CaresChannel {
   }
 
   #keep(reply: Reply): void {
-    if (!this.#caching || reply.truncated) return;
+    if (!this.#setup.caching || reply.truncated) return;
     const ttls = reply.answer.map((record) => record.ttl);
     if (reply.negativeTtl !== null) ttls.push(reply.negativeTtl);
     const ttl = reply.rcode === 'NXDOMAIN' ? (reply.negativeTtl ?? 0) : Math.min(longestTtl, ...ttls);
@@ -279,6 +304,13 @@ export class Channel implements CaresChannel {
     question.timer?.cancel();
     question.connection?.questions.delete(question);
     question.connection = null;
+  }
+
+  /** No further question goes out through this connection; those under way stay. */
+  #retire(connection: Connection): void {
+    const { connections } = connection.server;
+    const at = connections.indexOf(connection);
+    if (at >= 0) connections.splice(at, 1);
   }
 
   /** A broken connection: its questions are sent again elsewhere. */

@@ -14,7 +14,7 @@ export function listenAt(
   serve: Serve,
   parts: { readonly clock: Clock; readonly log: Log; readonly transport: 'auto' | 'batched' | 'plain' },
 ): Listener {
-  const { scheme, address, port, sockets } = endpoint;
+  const { scheme, address, port } = endpoint;
   const batched = ({ auto: 'auto', batched: 'on', plain: 'off' } as const)[parts.transport];
   return openListeners(
     {
@@ -30,7 +30,6 @@ export function listenAt(
       maxConnections: CONNECTIONS_MAX,
     },
     tls: endpoint.tls === null ? null : readTls(endpoint.tls),
-    sockets,
     },
     { batched },
   );

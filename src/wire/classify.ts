@@ -57,7 +57,7 @@ function classifySuccess(reply: Reply, qtype: number): ReplyKind {
 
 function authorityHas(reply: Reply, type: number): boolean {
   if (reply.authority === 0) return false;
-  for (records.of(reply); records.next(); ) {
+  for (records.of(reply); records.next();) {
     if (records.section === SECTION.additional) return false;
     if (records.section === SECTION.authority && records.type === type) return true;
   }
@@ -71,9 +71,9 @@ const CHAIN_MAX = 64;
 function reachesType(reply: Reply, qtype: number): boolean {
   const { bytes, start } = reply;
   let name = start + HEADER.SIZE;
-  for (let steps = Math.min(reply.answers, CHAIN_MAX); steps > 0; ) {
+  for (let steps = Math.min(reply.answers, CHAIN_MAX); steps > 0;) {
     let moved = false;
-    for (records.of(reply); records.next() && records.section === SECTION.answer; ) {
+    for (records.of(reply); records.next() && records.section === SECTION.answer;) {
       const wanted = records.type === qtype || qtype === TYPE.ANY;
       if (!wanted && records.type !== TYPE.CNAME) continue;
       if (!sameInMessage(bytes, start, records.ownerAt, name)) continue;
@@ -89,10 +89,11 @@ function reachesType(reply: Reply, qtype: number): boolean {
 
 /** Whether any RRSIG of the reply has run out at `now` (seconds since 1970; RFC 4034 section 3.1.5). */
 export function hasExpiredSignature(reply: Reply, now: number): boolean {
-  for (records.of(reply); records.next(); ) {
+  for (records.of(reply); records.next();) {
     if (records.type !== TYPE.RRSIG || records.dataLength < 18) continue;
     const { bytes, dataAt: at } = records;
-    const until = (bytes[at + 8]! << 24) | (bytes[at + 9]! << 16) | (bytes[at + 10]! << 8) | bytes[at + 11]!;
+    const until =
+      (bytes[at + 8]! << 24) | (bytes[at + 9]! << 16) | (bytes[at + 10]! << 8) | bytes[at + 11]!;
     // Serial number arithmetic (RFC 1982): the sign of the 32-bit difference.
     if (((until - now) | 0) < 0) return true;
   }

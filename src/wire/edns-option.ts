@@ -7,7 +7,12 @@ export type OptionContent =
   /** A name server's id (RFC 5001); empty in queries. */
   | { readonly kind: 'nsid'; readonly id: Uint8Array }
   /** Client subnet (RFC 7871); prefix lengths in bits. */
-  | { readonly kind: 'ecs'; readonly address: string; readonly source: number; readonly scope: number }
+  | {
+      readonly kind: 'ecs';
+      readonly address: string;
+      readonly source: number;
+      readonly scope: number;
+    }
   /** DNS cookies (RFC 7873): 8 bytes of the client, none or 8 to 32 of the server. */
   | { readonly kind: 'cookie'; readonly client: Uint8Array; readonly server: Uint8Array }
   /** How long a stream may stay open (RFC 7828), in units of 100 ms; null in queries. */
@@ -36,17 +41,29 @@ export function writeOption(content: OptionContent): EdnsOption {
     case 'nsid':
       return { code: OPTION.NSID, data: content.id };
     case 'ecs':
-      return { code: OPTION.ECS, data: subnetBytes(content.address, content.source, content.scope) };
+      return {
+        code: OPTION.ECS,
+        data: subnetBytes(content.address, content.source, content.scope),
+      };
     case 'cookie':
       return { code: OPTION.COOKIE, data: Uint8Array.of(...content.client, ...content.server) };
     case 'keepalive':
-      return { code: OPTION.KEEPALIVE, data: content.timeout === null ? nothing : pairs([content.timeout]) };
+      return {
+        code: OPTION.KEEPALIVE,
+        data: content.timeout === null ? nothing : pairs([content.timeout]),
+      };
     case 'padding':
       return { code: OPTION.PADDING, data: new Uint8Array(content.length) };
     case 'ede':
-      return { code: OPTION.EDE, data: Uint8Array.of(...pairs([content.code]), ...utf8.encode(content.text)) };
+      return {
+        code: OPTION.EDE,
+        data: Uint8Array.of(...pairs([content.code]), ...utf8.encode(content.text)),
+      };
     case 'expire':
-      return { code: OPTION.EXPIRE, data: content.seconds === null ? nothing : longBytes(content.seconds) };
+      return {
+        code: OPTION.EXPIRE,
+        data: content.seconds === null ? nothing : longBytes(content.seconds),
+      };
     case 'dau':
       return { code: OPTION.DAU, data: Uint8Array.from(content.algorithms) };
     case 'dhu':
@@ -79,7 +96,10 @@ function readKnown(code: number, data: Uint8Array): OptionContent | null {
       return readError(data);
     case OPTION.EXPIRE:
       if (length !== 0 && length !== 4) return null;
-      return { kind: 'expire', seconds: length === 0 ? null : u16(data, 0) * 0x10000 + u16(data, 2) };
+      return {
+        kind: 'expire',
+        seconds: length === 0 ? null : u16(data, 0) * 0x10000 + u16(data, 2),
+      };
     case OPTION.DAU:
       return { kind: 'dau', algorithms: [...data] };
     case OPTION.DHU:
@@ -88,7 +108,10 @@ function readKnown(code: number, data: Uint8Array): OptionContent | null {
       return { kind: 'n3u', algorithms: [...data] };
     case OPTION.KEYTAG:
       if (length % 2 !== 0) return null;
-      return { kind: 'key-tag', tags: Array.from({ length: length / 2 }, (_, i) => u16(data, 2 * i)) };
+      return {
+        kind: 'key-tag',
+        tags: Array.from({ length: length / 2 }, (_, i) => u16(data, 2 * i)),
+      };
     default:
       return null;
   }
@@ -101,7 +124,8 @@ function readSubnet(data: Uint8Array): OptionContent | null {
   const size = family === 1 ? 4 : 16;
   const source = data[2]!;
   const scope = data[3]!;
-  if (source > size * 8 || scope > size * 8 || data.length - 4 !== Math.ceil(source / 8)) return null;
+  if (source > size * 8 || scope > size * 8 || data.length - 4 !== Math.ceil(source / 8))
+    return null;
   // Bits beyond the prefix must be zero (RFC 7871 section 6).
   if (source % 8 !== 0 && (data.at(-1)! & (0xff >> (source % 8))) !== 0) return null;
   const bytes = new Uint8Array(size);
@@ -111,7 +135,8 @@ function readSubnet(data: Uint8Array): OptionContent | null {
 
 function subnetBytes(address: string, source: number, scope: number): Uint8Array {
   const bytes = parseAddress(address);
-  if (bytes === null || source > bytes.length * 8) throw new RangeError(`${address}/${source} is no subnet`);
+  if (bytes === null || source > bytes.length * 8)
+    throw new RangeError(`${address}/${source} is no subnet`);
   const prefix = bytes.slice(0, Math.ceil(source / 8));
   if (source % 8 !== 0) prefix[prefix.length - 1]! &= 0xff00 >> (source % 8);
   return Uint8Array.of(0, bytes.length === 4 ? 1 : 2, source, scope, ...prefix);

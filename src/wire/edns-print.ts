@@ -30,7 +30,9 @@ export function printOption(option: EdnsOption): string {
       return `${name}: ${said.code}${known === null ? '' : ` (${known})`}${said.text === '' ? '' : `: (${said.text})`}`;
     }
     case 'expire':
-      return said.seconds === null ? `${name}:` : `${name}: ${said.seconds} (${printSpan(said.seconds)})`;
+      return said.seconds === null
+        ? `${name}:`
+        : `${name}: ${said.seconds} (${printSpan(said.seconds)})`;
     case 'dau':
     case 'dhu':
     case 'n3u':
@@ -66,6 +68,8 @@ function printSpan(seconds: number): string {
 /** `61 62 00 ("ab.")` */
 function printBytes(data: Uint8Array): string {
   const hex = Array.from(data, (byte) => byte.toString(16).padStart(2, '0')).join(' ');
-  const text = Array.from(data, (byte) => (byte >= 0x20 && byte < 0x7f ? String.fromCharCode(byte) : '.')).join('');
+  const text = Array.from(data, (byte) =>
+    byte >= 0x20 && byte < 0x7f ? String.fromCharCode(byte) : '.',
+  ).join('');
   return `${hex} ("${text}")`;
 }

@@ -14,7 +14,9 @@ export function printHex(bytes: Uint8Array): string {
 /** Null if the text is no hex. */
 export function parseHex(text: string): Uint8Array | null {
   if (text.length % 2 !== 0 || !/^[0-9a-fA-F]*$/.test(text)) return null;
-  return Uint8Array.from({ length: text.length / 2 }, (_, i) => Number.parseInt(text.slice(2 * i, 2 * i + 2), 16));
+  return Uint8Array.from({ length: text.length / 2 }, (_, i) =>
+    Number.parseInt(text.slice(2 * i, 2 * i + 2), 16),
+  );
 }
 
 /** RFC 4648 section 4, padded. */
@@ -46,7 +48,8 @@ function printBits(bytes: Uint8Array, width: number, digits: string): string {
   for (const byte of bytes) {
     held = ((held << 8) | byte) & 0xffff;
     count += 8;
-    for (; count >= width; count -= width) text += digits[(held >> (count - width)) & ((1 << width) - 1)]!;
+    for (; count >= width; count -= width)
+      text += digits[(held >> (count - width)) & ((1 << width) - 1)]!;
   }
   if (count > 0) text += digits[(held << (width - count)) & ((1 << width) - 1)]!;
   return text;
@@ -99,7 +102,8 @@ export function parseString(text: string): Uint8Array | null {
       if (++at === from.length) return null;
       byte = from[at]!;
       if (isDigit(byte)) {
-        if (at + 2 >= from.length || !isDigit(from[at + 1]!) || !isDigit(from[at + 2]!)) return null;
+        if (at + 2 >= from.length || !isDigit(from[at + 1]!) || !isDigit(from[at + 2]!))
+          return null;
         const value = (byte - 48) * 100 + (from[at + 1]! - 48) * 10 + from[at + 2]! - 48;
         if (value > 255) return null;
         byte = value;

@@ -23,24 +23,30 @@ const oneName = layout(0, 0, 1, 0);
 const twoNames = layout(0, 0, 2, 0);
 const numberAndName = layout(2, 0, 1, 0);
 
-const PX = 26;
-const RT = 21;
-
 const byType: (Layout | undefined)[] = [];
-for (const type of [TYPE.NS, TYPE.MD, TYPE.MF, TYPE.CNAME, TYPE.MB, TYPE.MG, TYPE.MR, TYPE.PTR, TYPE.DNAME]) {
+for (const type of [
+  TYPE.NS,
+  TYPE.MD,
+  TYPE.MF,
+  TYPE.CNAME,
+  TYPE.MB,
+  TYPE.MG,
+  TYPE.MR,
+  TYPE.PTR,
+  TYPE.DNAME,
+]) {
   byType[type] = oneName;
 }
 for (const type of [TYPE.MINFO, TYPE.RP]) byType[type] = twoNames;
-for (const type of [TYPE.MX, TYPE.AFSDB, RT, TYPE.KX]) byType[type] = numberAndName;
+for (const type of [TYPE.MX, TYPE.AFSDB, TYPE.RT, TYPE.KX]) byType[type] = numberAndName;
 byType[TYPE.A] = layout(4, 0, 0, 0);
 byType[TYPE.AAAA] = layout(16, 0, 0, 0);
 byType[TYPE.SOA] = layout(0, 0, 2, 20);
 byType[TYPE.SRV] = layout(6, 0, 1, 0);
 byType[TYPE.NAPTR] = layout(4, 3, 1, 0);
-byType[PX] = layout(2, 0, 2, 0);
+byType[TYPE.PX] = layout(2, 0, 2, 0);
 byType[TYPE.SIG] = layout(18, 0, 1, -1);
 byType[TYPE.RRSIG] = layout(18, 0, 1, -1);
-byType[TYPE.NXT] = layout(0, 0, 1, -1);
 byType[TYPE.NSEC] = layout(0, 0, 1, -1);
 byType[TYPE.SVCB] = layout(2, 0, 1, -1);
 byType[TYPE.HTTPS] = layout(2, 0, 1, -1);
@@ -55,7 +61,13 @@ export function layoutOf(type: number): Layout | undefined {
 }
 
 /** Where the first name begins in data at `at`. @throws ReadError */
-export function firstName(bytes: Uint8Array, start: number, at: number, end: number, shape: Layout): number {
+export function firstName(
+  bytes: Uint8Array,
+  start: number,
+  at: number,
+  end: number,
+  shape: Layout,
+): number {
   let to = at + shape.prefix;
   for (let i = 0; i < shape.strings && to < end; i++) to += bytes[to]! + 1;
   if (to > end || (to === end && shape.names > 0)) {
@@ -65,7 +77,13 @@ export function firstName(bytes: Uint8Array, start: number, at: number, end: num
 }
 
 /** Checks fixed parts and names of the data `bytes[at, end)`. Empty data is fine for any type. @throws ReadError */
-export function checkData(bytes: Uint8Array, start: number, at: number, end: number, type: number): void {
+export function checkData(
+  bytes: Uint8Array,
+  start: number,
+  at: number,
+  end: number,
+  type: number,
+): void {
   if (at === end) return;
   const shape = layoutOf(type);
   if (shape === undefined) return;

@@ -43,7 +43,8 @@ export interface Message {
 
 /** The data of `record` if it is of this kind, else null. */
 export function dataOf<D extends object>(record: DnsRecord, kind: RecordKind<D>): D | null {
-  return record.type === kind.type && (!(record.data instanceof Opaque) || record.type === TYPE.NULL)
+  return record.type === kind.type &&
+    (!(record.data instanceof Opaque) || record.type === TYPE.NULL)
     ? (record.data as D)
     : null;
 }
@@ -56,7 +57,8 @@ export function readMessage(bytes: Uint8Array, start = 0, end: number = bytes.le
   const word = from.u16();
   const counts = [from.u16(), from.u16(), from.u16(), from.u16()] as const;
   const question: Question[] = [];
-  while (question.length < counts[0]) question.push({ name: from.name(), type: from.u16(), class: from.u16() });
+  while (question.length < counts[0])
+    question.push({ name: from.name(), type: from.u16(), class: from.u16() });
   const answer = readRecords(from, counts[1]);
   const authority = readRecords(from, counts[2]);
   const additional: DnsRecord[] = [];
@@ -84,7 +86,9 @@ function readRecords(from: Reader, count: number): DnsRecord[] {
 /** Whether the next record is OPT at the root. */
 function atOpt(from: Reader): boolean {
   const { message, at } = from;
-  return from.left >= 11 && message[at] === 0 && message[at + 1] === 0 && message[at + 2] === TYPE.OPT;
+  return (
+    from.left >= 11 && message[at] === 0 && message[at + 1] === 0 && message[at + 2] === TYPE.OPT
+  );
 }
 
 /** Reads one record. @throws ReadError; also for OPT, which only stands in the additional section, once, at the root */
@@ -92,7 +96,8 @@ export function readRecord(from: Reader): DnsRecord {
   const begin = from.at;
   const name = from.name();
   const type = from.u16();
-  if (type === TYPE.OPT) from.fail('OPT is not alone, not the root, or not in the additional section', begin);
+  if (type === TYPE.OPT)
+    from.fail('OPT is not alone, not the root, or not in the additional section', begin);
   const rclass = from.u16();
   const ttl = from.u32();
   return { name, type, class: rclass, ttl, data: readData(from, type, from.u16()) };
@@ -115,12 +120,16 @@ export function readData(from: Reader, type: number, length: number): object {
  * The bytes of a message; names are compressed where that is allowed.
  * @throws MessageFull, NameError, RangeError for what has no wire form
  */
-export function writeMessage(message: Message): Uint8Array {
+export function writeMessage(
+  message: Message,
+  to: MessageWriter = new MessageWriter(),
+): Uint8Array {
   const { edns, rcode } = message;
-  if (rcode > (edns === null ? FLAG.RCODE : 0xfff)) throw new RangeError(`result code ${rcode} needs EDNS`);
-  const to = new MessageWriter();
+  if (rcode > (edns === null ? FLAG.RCODE : 0xfff))
+    throw new RangeError(`result code ${rcode} needs EDNS`);
   to.begin(message.id, (message.flags & ~FLAG.RCODE) | (rcode & FLAG.RCODE));
-  for (const { name, type, class: qclass } of message.question) to.question(parseName(name), type, qclass);
+  for (const { name, type, class: qclass } of message.question)
+    to.question(parseName(name), type, qclass);
   for (const record of message.answer) writeRecord(to, SECTION.answer, record);
   for (const record of message.authority) writeRecord(to, SECTION.authority, record);
   // A signature over the message comes last (RFC 8945 section 5.1).

@@ -97,7 +97,7 @@ export class RecordMover {
         return;
       }
       this.map(at - this.#start, this.length);
-      for (const end = at + size + 1; at < end; ) out[this.length++] = from[at++]!;
+      for (const end = at + size + 1; at < end;) out[this.length++] = from[at++]!;
     }
   }
 

@@ -30,7 +30,10 @@ export function parseName(text: string): WireName {
   const close = (at: number): void => {
     const size = end - length - 1;
     if (size === 0) throw new NameError(`${JSON.stringify(text)}: empty label at character ${at}`);
-    if (size > LABEL_MAX) throw new NameError(`${JSON.stringify(text)}: label of ${size} bytes, at most 63 are allowed`);
+    if (size > LABEL_MAX)
+      throw new NameError(
+        `${JSON.stringify(text)}: label of ${size} bytes, at most 63 are allowed`,
+      );
     out[length] = size;
     length = end++;
   };
@@ -41,21 +44,27 @@ export function parseName(text: string): WireName {
       continue;
     }
     if (byte === 0x5c) {
-      const digits = text.length === bytes.length ? text.slice(at + 1, at + 4) : decodeAscii(bytes, at + 1, at + 4);
+      const digits =
+        text.length === bytes.length
+          ? text.slice(at + 1, at + 4)
+          : decodeAscii(bytes, at + 1, at + 4);
       if (/^\d{3}$/.test(digits)) {
         byte = Number(digits);
         if (byte > 255) throw new NameError(`${JSON.stringify(text)}: \\${digits} is no byte`);
         at += 3;
       } else {
-        if (++at >= bytes.length) throw new NameError(`${JSON.stringify(text)}: ends in a backslash`);
+        if (++at >= bytes.length)
+          throw new NameError(`${JSON.stringify(text)}: ends in a backslash`);
         byte = bytes[at]!;
       }
     }
-    if (end >= NAME_MAX) throw new NameError(`${JSON.stringify(text.slice(0, 40))}…: longer than 255 bytes`);
+    if (end >= NAME_MAX)
+      throw new NameError(`${JSON.stringify(text.slice(0, 40))}…: longer than 255 bytes`);
     out[end++] = byte;
   }
   if (end > length + 1) close(bytes.length);
-  if (length + 1 > NAME_MAX) throw new NameError(`${JSON.stringify(text.slice(0, 40))}…: longer than 255 bytes`);
+  if (length + 1 > NAME_MAX)
+    throw new NameError(`${JSON.stringify(text.slice(0, 40))}…: longer than 255 bytes`);
   out[length] = 0;
   return out.slice(0, length + 1);
 }

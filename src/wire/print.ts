@@ -17,7 +17,8 @@ export function printMessage(message: Message): string {
   text += `;; flags:${printFlags(flags)}; QUERY: ${question.length}, ANSWER: ${answer.length}, `;
   text += `AUTHORITY: ${authority.length}, ADDITIONAL: ${extra}\n\n`;
   if (edns !== null) text += printEdns(edns);
-  if (question.length > 0) text += `;; QUESTION SECTION:\n${question.map(printQuestion).join('')}\n`;
+  if (question.length > 0)
+    text += `;; QUESTION SECTION:\n${question.map(printQuestion).join('')}\n`;
   text += printSection('ANSWER', answer);
   text += printSection('AUTHORITY', authority);
   text += printSection('ADDITIONAL', additional);
@@ -38,7 +39,9 @@ export function printRecord(record: DnsRecord, split = 0): string {
 /** The data of a record as zone files have it. */
 export function printData(type: number, data: object, split = 0): string {
   const kind = kindOf(type);
-  return data instanceof Opaque || kind === undefined ? printOpaque(data as Opaque, split) : kind.print(data, split);
+  return data instanceof Opaque || kind === undefined
+    ? printOpaque(data as Opaque, split)
+    : kind.print(data, split);
 }
 
 function printSection(title: string, records: readonly DnsRecord[]): string {

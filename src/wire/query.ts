@@ -143,7 +143,8 @@ export class Query {
   /** Looks at what follows the question: nothing but OPT as a rule; anything else must be legal as a whole. */
   #readRecords(at: number, records: number, additional: number): Triage {
     const { bytes, end } = this;
-    if (records !== 1 || additional !== 1 || at + 11 > end || bytes[at] !== 0) return this.#readAll(at);
+    if (records !== 1 || additional !== 1 || at + 11 > end || bytes[at] !== 0)
+      return this.#readAll(at);
     if (bytes[at + 1] !== 0 || bytes[at + 2] !== TYPE.OPT) return this.#readAll(at);
     return this.#readOpt(at);
   }
@@ -173,7 +174,8 @@ export class Query {
       if (error instanceof ReadError) return 'formerr';
       throw error;
     }
-    while (bytes[at] !== 0 || bytes[at + 1] !== 0 || bytes[at + 2] !== TYPE.OPT) at = skipRecord(bytes, at, end);
+    while (bytes[at] !== 0 || bytes[at + 1] !== 0 || bytes[at + 2] !== TYPE.OPT)
+      at = skipRecord(bytes, at, end);
     return this.#readOpt(at);
   }
 
@@ -311,7 +313,12 @@ function optionsWhole(bytes: Uint8Array, at: number, end: number): boolean {
 }
 
 /** The data of the first EDNS option `code` in `bytes[at, end)`, or null. */
-export function findOption(bytes: Uint8Array, at: number, end: number, code: number): Uint8Array | null {
+export function findOption(
+  bytes: Uint8Array,
+  at: number,
+  end: number,
+  code: number,
+): Uint8Array | null {
   while (at + 4 <= end) {
     const found = (bytes[at]! << 8) | bytes[at + 1]!;
     const length = (bytes[at + 2]! << 8) | bytes[at + 3]!;

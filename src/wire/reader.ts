@@ -119,7 +119,7 @@ export class Reader {
   #walk(label: (from: number, to: number) => void): void {
     const begin = this.at;
     this.at = checkName(this.message, this.start, begin, this.end);
-    for (let at = begin; ; ) {
+    for (let at = begin; ;) {
       const size = this.message[at]!;
       if (size === 0) return;
       if (size >= 0xc0) {
@@ -149,17 +149,21 @@ export function checkName(bytes: Uint8Array, start: number, at: number, end: num
     const size = bytes[at]!;
     if (size === 0) return after < 0 ? at + 1 : after;
     if (size < 0x40) {
+      if (at + size >= end) throw new ReadError('the message ends within a name', at - start);
       length += size + 1;
       if (length > NAME_MAX) throw new ReadError('a name is longer than 255 bytes', at - start);
       at += size + 1;
       continue;
     }
-    if (size < 0xc0) throw new ReadError(`a label has the unknown kind 0x${size.toString(16)}`, at - start);
+    if (size < 0xc0)
+      throw new ReadError(`a label has the unknown kind 0x${size.toString(16)}`, at - start);
     if (at + 1 >= end) throw new ReadError('the message ends within a name', at - start);
     const target = start + (((size & 0x3f) << 8) | bytes[at + 1]!);
     if (target >= segment) throw new ReadError('a name points forward or at itself', at - start);
-    if (target < start + HEADER.SIZE) throw new ReadError('a name points into the header', at - start);
-    if (++hops > HOPS_MAX) throw new ReadError(`a name has more than ${HOPS_MAX} pointers`, at - start);
+    if (target < start + HEADER.SIZE)
+      throw new ReadError('a name points into the header', at - start);
+    if (++hops > HOPS_MAX)
+      throw new ReadError(`a name has more than ${HOPS_MAX} pointers`, at - start);
     if (after < 0) after = at + 2;
     segment = target;
     at = target;

@@ -48,7 +48,11 @@ export class Records {
       this.section = SECTION.additional;
       return this;
     }
-    for (let questions = this.#count(HEADER.QDCOUNT); questions > 0 && this.#at < end; questions--) {
+    for (
+      let questions = this.#count(HEADER.QDCOUNT);
+      questions > 0 && this.#at < end;
+      questions--
+    ) {
       this.#at = skipName(bytes, this.#at, end) + 4;
     }
     return this;
@@ -84,12 +88,18 @@ export class Records {
 
   /** Seconds this record's TTL goes out with: the reply's own TTL where it replaces the written one. */
   get ttl(): number {
+    const replaced = this.replacedTtl;
+    return replaced >= 0 ? replaced : this.writtenTtl;
+  }
+
+  /** Seconds that `Reply.ttl` puts in place of this record's TTL; -1: it goes out as written. */
+  get replacedTtl(): number {
     const reply = this.#reply;
-    if (reply === null || reply.ttl < 0 || reply.ttlAt === null) return this.writtenTtl;
+    if (reply === null || reply.ttl < 0 || reply.ttlAt === null) return -1;
     const { ttlAt } = reply;
     const here = this.ttlAt - this.start;
     while (this.#ttlIndex < ttlAt.length && ttlAt[this.#ttlIndex]! < here) this.#ttlIndex++;
-    return ttlAt[this.#ttlIndex] === here ? reply.ttl : this.writtenTtl;
+    return ttlAt[this.#ttlIndex] === here ? reply.ttl : -1;
   }
 
   /** Seconds as written; a set top bit counts as 0 (RFC 2181 section 8). */
@@ -126,7 +136,9 @@ export class Records {
 
 function ttlOf(bytes: Uint8Array, at: number): number {
   const high = bytes[at]!;
-  return high >= 0x80 ? 0 : (high << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!;
+  return high >= 0x80
+    ? 0
+    : (high << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!;
 }
 
 const walker = new Records();
@@ -135,7 +147,7 @@ const found: number[] = [];
 /** Where the TTLs of all records but OPT stand, from the message's start: what `Reply.ttlAt` wants. */
 export function ttlOffsets(bytes: Uint8Array, start = 0, end: number = bytes.length): Uint16Array {
   found.length = 0;
-  for (walker.over(bytes, start, end); walker.next(); ) {
+  for (walker.over(bytes, start, end); walker.next();) {
     if (walker.type !== TYPE.OPT) found.push(walker.ttlAt - start);
   }
   return Uint16Array.from(found);
@@ -144,7 +156,7 @@ export function ttlOffsets(bytes: Uint8Array, start = 0, end: number = bytes.len
 /** The lowest TTL of all records but OPT, in seconds; -1 if there are none. */
 export function lowestTtl(bytes: Uint8Array, start = 0, end: number = bytes.length): number {
   let lowest = -1;
-  for (walker.over(bytes, start, end); walker.next(); ) {
+  for (walker.over(bytes, start, end); walker.next();) {
     if (walker.type === TYPE.OPT) continue;
     const ttl = walker.writtenTtl;
     if (lowest < 0 || ttl < lowest) lowest = ttl;

@@ -22,7 +22,12 @@ const records = new Records();
  * @param aliasTtl 0 or more: `QUESTION CNAME OLD-QUESTION` with this TTL comes first in the answer section; owners stay
  * @returns a bare reply as it is; a reply that no longer fits into a message is cut, with TC
  */
-export function withQuestion(reply: Reply, query: Query, owners: Owners = 'follow', aliasTtl = -1): Reply {
+export function withQuestion(
+  reply: Reply,
+  query: Query,
+  owners: Owners = 'follow',
+  aliasTtl = -1,
+): Reply {
   if (reply.bare || (aliasTtl < 0 && answersQuery(reply, query))) return reply;
   const { bytes, start } = reply;
   const question = start + HEADER.SIZE;
@@ -36,7 +41,7 @@ export function withQuestion(reply: Reply, query: Query, owners: Owners = 'follo
   let section: number = SECTION.answer;
   let kept = aliasTtl >= 0 ? 1 : 0;
   let full = false;
-  for (records.of(reply); records.next() && !full; ) {
+  for (records.of(reply); records.next() && !full;) {
     while (section < records.section) {
       mover.setU16(section, kept);
       section += 2;
@@ -45,7 +50,7 @@ export function withQuestion(reply: Reply, query: Query, owners: Owners = 'follo
     const before = mover.length;
     if (follow && sameInMessage(bytes, start, records.ownerAt, question)) mover.questionName();
     else mover.name(records.ownerAt);
-    mover.body(records.ttlAt - 4, records.ttl);
+    mover.body(records.ttlAt - 4, records.replacedTtl);
     full = mover.length > MESSAGE_MAX;
     if (full) mover.length = before;
     else kept++;
@@ -82,7 +87,13 @@ function mapSharedSuffix(bytes: Uint8Array, question: number, query: Query): voi
   }
 }
 
-function sameTail(bytes: Uint8Array, at: number, folded: Uint8Array, there: number, length: number): boolean {
+function sameTail(
+  bytes: Uint8Array,
+  at: number,
+  folded: Uint8Array,
+  there: number,
+  length: number,
+): boolean {
   for (let i = 0; i < length; i++) if (LOWER[bytes[at + i]!] !== folded[there + i]) return false;
   return true;
 }

@@ -85,7 +85,13 @@ export class Reply {
 
   /** The same reply on bytes of its own, for who stores it: does not hold on to the slab that it was written in. */
   own(): Reply {
-    const copy = new Reply(this.bytes.slice(this.start, this.end), 0, this.size, this.rcode, this.plugin);
+    const copy = new Reply(
+      this.bytes.slice(this.start, this.end),
+      0,
+      this.size,
+      this.rcode,
+      this.plugin,
+    );
     copy.ttlAt = this.ttlAt;
     copy.ttl = this.ttl;
     copy.options = this.options === null ? null : this.options.slice();

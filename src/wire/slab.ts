@@ -21,7 +21,7 @@ export class Slab {
       this.bytes.set(from.subarray(at, end), begin);
     } else {
       const { bytes } = this;
-      for (let to = begin; at < end; ) bytes[to++] = from[at++]!;
+      for (let to = begin; at < end;) bytes[to++] = from[at++]!;
     }
     return begin;
   }

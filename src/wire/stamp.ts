@@ -24,7 +24,7 @@ export function stamp(reply: Reply, query: Query, out: Uint8Array, at: number): 
   if (query.nameLength > 0) {
     const from = query.bytes;
     let read = query.start + HEADER.SIZE;
-    for (let to = at + HEADER.SIZE, end = at + questionEnd; to < end; ) out[to++] = from[read++]!;
+    for (let to = at + HEADER.SIZE, end = at + questionEnd; to < end;) out[to++] = from[read++]!;
     out[at + HEADER.QDCOUNT + 1] = 1;
     if (reply.bare) length = questionEnd;
   }
@@ -32,7 +32,8 @@ export function stamp(reply: Reply, query: Query, out: Uint8Array, at: number): 
   if (ttlAt !== null && reply.ttl >= 0) stampTtls(ttlAt, reply.ttl, out, at);
   const limit = query.limit;
   if (!query.edns) return length > limit ? truncate(out, at, length, limit, questionEnd) : length;
-  const room = Math.min(limit - questionEnd, STAMP_ROOM - (reply.bare ? questionEnd : 0)) - OPT_SIZE;
+  const room =
+    Math.min(limit - questionEnd, STAMP_ROOM - (reply.bare ? questionEnd : 0)) - OPT_SIZE;
   const optSize = OPT_SIZE + optionsLength(reply, query, room);
   if (length + optSize > limit) length = truncate(out, at, length, limit - optSize, questionEnd);
   return length + writeOpt(reply, query, room, out, at + length, at);
@@ -54,9 +55,9 @@ function copyBody(reply: Reply, out: Uint8Array, at: number, questionEnd: number
     return size;
   }
   let to = at;
-  for (let from = start, stop = start + HEADER.SIZE; from < stop; ) out[to++] = bytes[from++]!;
+  for (let from = start, stop = start + HEADER.SIZE; from < stop;) out[to++] = bytes[from++]!;
   to = at + questionEnd;
-  for (let from = start + questionEnd; from < end; ) out[to++] = bytes[from++]!;
+  for (let from = start + questionEnd; from < end;) out[to++] = bytes[from++]!;
   return size;
 }
 
@@ -88,7 +89,13 @@ function stampTtls(ttlAt: Uint16Array, ttl: number, out: Uint8Array, at: number)
 }
 
 /** Keeps as many whole records as fit into `room` bytes; sets TC and the counts. */
-function truncate(out: Uint8Array, at: number, length: number, room: number, questionEnd: number): number {
+function truncate(
+  out: Uint8Array,
+  at: number,
+  length: number,
+  room: number,
+  questionEnd: number,
+): number {
   let kept = at + questionEnd;
   let full = false;
   for (let section: number = HEADER.ANCOUNT; section <= HEADER.ARCOUNT; section += 2) {
@@ -126,7 +133,14 @@ function optionsLength(reply: Reply, query: Query, room: number): number {
 /**
  * OPT as CoreDNS writes it: version 0, DO and UDP size as the client sent them; for a version that nobody speaks, empty.
  */
-function writeOpt(reply: Reply, query: Query, room: number, out: Uint8Array, at: number, header: number): number {
+function writeOpt(
+  reply: Reply,
+  query: Query,
+  room: number,
+  out: Uint8Array,
+  at: number,
+  header: number,
+): number {
   const begin = at;
   const spoken = reply.rcode !== RCODE.BADVERS;
   out[at++] = 0;
@@ -151,7 +165,13 @@ function writeOpt(reply: Reply, query: Query, room: number, out: Uint8Array, at:
 }
 
 /** Writes the reply's own options, or else the echo of the client's, and its errors; what exceeds `room` is left out. */
-function writeOptions(reply: Reply, query: Query, room: number, out: Uint8Array, at: number): number {
+function writeOptions(
+  reply: Reply,
+  query: Query,
+  room: number,
+  out: Uint8Array,
+  at: number,
+): number {
   let size = 0;
   if (reply.options === null) {
     if (echo(query, null, 0) <= room) size = echo(query, out, at);
@@ -180,7 +200,7 @@ function writeOptions(reply: Reply, query: Query, room: number, out: Uint8Array,
 function echo(query: Query, out: Uint8Array | null, at: number): number {
   const { bytes, optionsEnd } = query;
   let size = 0;
-  for (let from = query.optionsStart; from < optionsEnd; ) {
+  for (let from = query.optionsStart; from < optionsEnd;) {
     const code = (bytes[from]! << 8) | bytes[from + 1]!;
     const length = 4 + ((bytes[from + 2]! << 8) | bytes[from + 3]!);
     if (isEchoed(code)) {
@@ -199,7 +219,13 @@ const utf8 = new TextEncoder();
  * bare header.
  * @returns the length written: 12 bytes, or more if the question was readable and `withQuestion` is set.
  */
-export function stampRejection(query: Query, rcode: number, withQuestion: boolean, out: Uint8Array, at: number): number {
+export function stampRejection(
+  query: Query,
+  rcode: number,
+  withQuestion: boolean,
+  out: Uint8Array,
+  at: number,
+): number {
   out[at] = query.id >> 8;
   out[at + 1] = query.id & 0xff;
   out[at + 2] = (FLAG.QR >> 8) | ((query.flags & (FLAG.OPCODE | FLAG.RD)) >> 8);

@@ -1,4 +1,10 @@
-const unitSeconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 };
+const unitSeconds: Readonly<Record<string, number>> = {
+  s: 1,
+  m: 60,
+  h: 3600,
+  d: 86_400,
+  w: 604_800,
+};
 
 /** Seconds of `3600`, `1h`, `1w2d3h4m5s` (BIND's units, any case); null if it is none, or more than 32 bits. */
 export function parseTtl(text: string): number | null {

@@ -20,7 +20,12 @@ import { replySlab } from './slab.ts';
  *
  * @returns ReadError (not thrown) for what is no reply with one question
  */
-export function fromUpstream(bytes: Uint8Array, start = 0, end: number = bytes.length, plugin = 'forward'): Reply | ReadError {
+export function fromUpstream(
+  bytes: Uint8Array,
+  start = 0,
+  end: number = bytes.length,
+  plugin = 'forward',
+): Reply | ReadError {
   try {
     return take(bytes, start, end, plugin);
   } catch (error) {
@@ -36,17 +41,23 @@ export function answersQuery(reply: Reply, query: Query): boolean {
   if (reply.bare || reply.size < query.questionEnd) return false;
   let at = start + HEADER.SIZE;
   for (let i = 0; i < nameLength; i++, at++) if (LOWER[bytes[at]!] !== folded[i]) return false;
-  return ((bytes[at]! << 8) | bytes[at + 1]!) === query.type && ((bytes[at + 2]! << 8) | bytes[at + 3]!) === query.class;
+  return (
+    ((bytes[at]! << 8) | bytes[at + 1]!) === query.type &&
+    ((bytes[at + 2]! << 8) | bytes[at + 3]!) === query.class
+  );
 }
 
 /** What the walk over the records found out; one per thread. */
 const seen = { opt: 0, optEnd: 0, lastEnd: 0, moves: false };
 
 function take(bytes: Uint8Array, start: number, end: number, plugin: string): Reply | ReadError {
-  if (end - start < HEADER.SIZE) throw new ReadError('the message is shorter than a header', end - start);
-  if (end - start > MESSAGE_MAX) throw new ReadError('the message is longer than 65535 bytes', MESSAGE_MAX);
+  if (end - start < HEADER.SIZE)
+    throw new ReadError('the message is shorter than a header', end - start);
+  if (end - start > MESSAGE_MAX)
+    throw new ReadError('the message is longer than 65535 bytes', MESSAGE_MAX);
   const flags = u16(bytes, start + HEADER.FLAGS);
-  if ((flags & FLAG.QR) === 0) throw new ReadError('the message is a query, not a reply', HEADER.FLAGS);
+  if ((flags & FLAG.QR) === 0)
+    throw new ReadError('the message is a query, not a reply', HEADER.FLAGS);
   const questions = u16(bytes, start + HEADER.QDCOUNT);
   const records = count(bytes, start);
   if (questions === 0 && records === 0) return new Reply(nothing, 0, 0, flags & FLAG.RCODE, plugin);
@@ -56,7 +67,9 @@ function take(bytes: Uint8Array, start: number, end: number, plugin: string): Re
   walk(bytes, start, body, end, records);
   const { opt, optEnd } = seen;
   const rcode = (flags & FLAG.RCODE) | (opt === 0 ? 0 : bytes[opt + 5]! << 4);
-  const reply = seen.moves ? move(bytes, start, body, rcode, plugin) : keep(bytes, start, rcode, plugin);
+  const reply = seen.moves
+    ? move(bytes, start, body, rcode, plugin)
+    : keep(bytes, start, rcode, plugin);
   if (reply instanceof Reply && opt !== 0) reply.options = passedOptions(bytes, opt + 11, optEnd);
   return reply;
 }
@@ -74,10 +87,14 @@ function walk(bytes: Uint8Array, start: number, at: number, end: number, records
     const type = u16(bytes, at);
     const data = at + 10;
     at = data + u16(bytes, at + 8);
-    if (at > end) throw new ReadError('the data of a record runs over the end of the message', data - start);
+    if (at > end)
+      throw new ReadError('the data of a record runs over the end of the message', data - start);
     if (type === TYPE.OPT) {
       if (bytes[owner] !== 0 || index < additional || seen.opt !== 0) {
-        throw new ReadError('OPT is not alone, not the root, or not in the additional section', owner - start);
+        throw new ReadError(
+          'OPT is not alone, not the root, or not in the additional section',
+          owner - start,
+        );
       }
       checkOptions(bytes, start, data, at);
       seen.opt = owner;
@@ -88,7 +105,12 @@ function walk(bytes: Uint8Array, start: number, at: number, end: number, records
     }
     checkData(bytes, start, data, at, type);
     const pointsAtQuestion = bytes[owner] === 0xc0 && bytes[owner + 1] === HEADER.SIZE;
-    if (!pointsAtQuestion && !seen.moves && bytes[owner] !== 0 && sameInMessage(bytes, start, owner, question)) {
+    if (
+      !pointsAtQuestion &&
+      !seen.moves &&
+      bytes[owner] !== 0 &&
+      sameInMessage(bytes, start, owner, question)
+    ) {
       seen.moves = true;
     }
   }
@@ -110,7 +132,13 @@ function keep(bytes: Uint8Array, start: number, rcode: number, plugin: string): 
 }
 
 /** The message with owners turned into pointers and without OPT. */
-function move(bytes: Uint8Array, start: number, body: number, rcode: number, plugin: string): Reply | ReadError {
+function move(
+  bytes: Uint8Array,
+  start: number,
+  body: number,
+  rcode: number,
+  plugin: string,
+): Reply | ReadError {
   const question = start + HEADER.SIZE;
   mover.begin(bytes, start);
   for (let at = question; bytes[at] !== 0; at += bytes[at]! + 1) mover.map(at - start, at - start);
@@ -127,7 +155,11 @@ function move(bytes: Uint8Array, start: number, body: number, rcode: number, plu
         mover.questionName();
         // Pointers to this spelling of the question's name lead to the question, too.
         let label = owner;
-        for (let to: number = HEADER.SIZE; bytes[label]! !== 0 && bytes[label]! < 0xc0; to += bytes[to + start]! + 1) {
+        for (
+          let to: number = HEADER.SIZE;
+          bytes[label]! !== 0 && bytes[label]! < 0xc0;
+          to += bytes[to + start]! + 1
+        ) {
           mover.map(label - start, to);
           label += bytes[label]! + 1;
         }
@@ -135,7 +167,8 @@ function move(bytes: Uint8Array, start: number, body: number, rcode: number, plu
         mover.name(owner);
       }
       mover.body(at, -1);
-      if (mover.length > MESSAGE_MAX) return new ReadError('the message without OPT is longer than 65535 bytes', owner - start);
+      if (mover.length > MESSAGE_MAX)
+        return new ReadError('the message without OPT is longer than 65535 bytes', owner - start);
     }
     at += 10 + u16(bytes, at + 8);
   }
@@ -167,7 +200,11 @@ function passedOptions(bytes: Uint8Array, at: number, end: number): Uint8Array |
 }
 
 function count(bytes: Uint8Array, start: number): number {
-  return u16(bytes, start + HEADER.ANCOUNT) + u16(bytes, start + HEADER.NSCOUNT) + u16(bytes, start + HEADER.ARCOUNT);
+  return (
+    u16(bytes, start + HEADER.ANCOUNT) +
+    u16(bytes, start + HEADER.NSCOUNT) +
+    u16(bytes, start + HEADER.ARCOUNT)
+  );
 }
 
 function u16(bytes: Uint8Array, at: number): number {

@@ -51,7 +51,8 @@ export class Words {
   number(what: string, most: number): number {
     const word = this.next(what);
     const value = /^\d{1,15}$/.test(word) ? Number(word) : Infinity;
-    if (value > most) this.fail(`${what} must be a number from 0 to ${most}, not ${JSON.stringify(word)}`);
+    if (value > most)
+      this.fail(`${what} must be a number from 0 to ${most}, not ${JSON.stringify(word)}`);
     return value;
   }
 
@@ -68,8 +69,10 @@ export class Words {
   string(what: string, most = 255): string {
     const word = this.next(what);
     const bytes = parseString(word);
-    if (bytes === null) this.fail(`${what} has a bad escape: a backslash goes before a character or three digits`);
-    if (bytes.length > most) this.fail(`${what} has ${bytes.length} bytes, at most ${most} are allowed`);
+    if (bytes === null)
+      this.fail(`${what} has a bad escape: a backslash goes before a character or three digits`);
+    if (bytes.length > most)
+      this.fail(`${what} has ${bytes.length} bytes, at most ${most} are allowed`);
     return printString(bytes);
   }
 
@@ -80,7 +83,11 @@ export class Words {
 }
 
 /** The wire form of a name in a zone file: `@` is the origin, and names without a last dot are below it. */
-export function absoluteName(word: string, origin: WireName, fail: (reason: string) => never): WireName {
+export function absoluteName(
+  word: string,
+  origin: WireName,
+  fail: (reason: string) => never,
+): WireName {
   if (word === '@') return origin;
   try {
     const name = parseName(word);

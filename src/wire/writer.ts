@@ -16,7 +16,11 @@ export class MessageFull extends Error {
 }
 
 /** Sections in the order they stand in a message. */
-export const SECTION = { answer: HEADER.ANCOUNT, authority: HEADER.NSCOUNT, additional: HEADER.ARCOUNT } as const;
+export const SECTION = {
+  answer: HEADER.ANCOUNT,
+  authority: HEADER.NSCOUNT,
+  additional: HEADER.ARCOUNT,
+} as const;
 export type Section = (typeof SECTION)[keyof typeof SECTION];
 
 /**
@@ -90,7 +94,15 @@ export class MessageWriter {
   }
 
   /** A record whose data is `length` ready bytes, e.g. an address. */
-  record(section: Section, owner: WireName | null, type: number, ttl: number, data: Uint8Array, at = 0, length = data.length): void {
+  record(
+    section: Section,
+    owner: WireName | null,
+    type: number,
+    ttl: number,
+    data: Uint8Array,
+    at = 0,
+    length = data.length,
+  ): void {
     this.open(section, owner, type, ttl);
     this.bytes(data, at, length);
     this.close();
@@ -166,7 +178,8 @@ export class MessageWriter {
   #find(name: WireName, at: number): number {
     for (let i = 0; i < this.#targetCount; i++) {
       const target = this.#targets[i]!;
-      if (this.#slab[this.#start + target] === name[at] && this.#matches(target, name, at)) return target;
+      if (this.#slab[this.#start + target] === name[at] && this.#matches(target, name, at))
+        return target;
     }
     return -1;
   }
@@ -182,7 +195,8 @@ export class MessageWriter {
       }
       if (length !== name[at]) return false;
       if (length === 0) return true;
-      for (let i = 1; i <= length; i++) if (LOWER[slab[there + i]!] !== LOWER[name[at + i]!]) return false;
+      for (let i = 1; i <= length; i++)
+        if (LOWER[slab[there + i]!] !== LOWER[name[at + i]!]) return false;
       there += length + 1;
       at += length + 1;
     }

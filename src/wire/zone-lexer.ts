@@ -72,7 +72,8 @@ export class ZoneLexer {
         opened = this.#place();
         this.#at++;
       } else if (char === ')') {
-        if (opened === null) throw zoneProblem('closing parenthesis without an opening one', this.#place());
+        if (opened === null)
+          throw zoneProblem('closing parenthesis without an opening one', this.#place());
         opened = null;
         this.#at++;
       } else {
@@ -113,7 +114,8 @@ export class ZoneLexer {
   /** The backslash and what it escapes; leaves off at its last character. */
   #escape(): string {
     const next = this.#text[this.#at + 1];
-    if (next === undefined || next === '\n') throw zoneProblem('backslash at the end of a line', this.#place());
+    if (next === undefined || next === '\n')
+      throw zoneProblem('backslash at the end of a line', this.#place());
     this.#at++;
     return `\\${next}`;
   }

@@ -23,7 +23,10 @@ export interface ZoneTextParts {
    * Reads a file for `$INCLUDE`; `name` is what stands there, `from` the file it stands in. What it throws is passed on.
    * Without it `$INCLUDE` is a problem.
    */
-  readonly include?: (name: string, from: string) => { readonly file: string; readonly text: string };
+  readonly include?: (
+    name: string,
+    from: string,
+  ) => { readonly file: string; readonly text: string };
 }
 
 /** A record with the place where it begins. */
@@ -127,8 +130,10 @@ class ZoneParser {
     const inner = line.left > 0 ? this.#name(line, 'the origin') : origin;
     line.end();
     if (include === undefined) line.fail('$INCLUDE is not possible here');
-    if (depth >= INCLUDE_DEPTH_MAX) line.fail(`more than ${INCLUDE_DEPTH_MAX} files within each other: is this a loop?`);
-    if (++this.#includes > INCLUDE_COUNT_MAX) line.fail(`more than ${INCLUDE_COUNT_MAX} files are included`);
+    if (depth >= INCLUDE_DEPTH_MAX)
+      line.fail(`more than ${INCLUDE_DEPTH_MAX} files within each other: is this a loop?`);
+    if (++this.#includes > INCLUDE_COUNT_MAX)
+      line.fail(`more than ${INCLUDE_COUNT_MAX} files are included`);
     const { file, text } = include(name.text, line.file);
     this.#origin = inner;
     yield* this.parse(text, file, depth + 1);
@@ -173,7 +178,9 @@ class ZoneParser {
     const { text } = line.next('the TTL');
     const ttl = parseTtl(text);
     if (ttl === null || ttl > TTL_MAX) {
-      return line.fail(`the TTL must be seconds below 2147483648, perhaps with units (1h30m), not ${JSON.stringify(text)}`);
+      return line.fail(
+        `the TTL must be seconds below 2147483648, perhaps with units (1h30m), not ${JSON.stringify(text)}`,
+      );
     }
     return ttl;
   }
@@ -189,7 +196,8 @@ class ZoneParser {
   #type(line: Line): number {
     const word = line.next('the type');
     const type = word.quoted ? null : typeNumber(word.text);
-    if (type === null) return line.fail(`${JSON.stringify(word.text)} is neither TTL nor class nor record type`);
+    if (type === null)
+      return line.fail(`${JSON.stringify(word.text)} is neither TTL nor class nor record type`);
     if (type === TYPE.OPT || type === 0 || (type >= TYPE.IXFR && type <= TYPE.ANY)) {
       line.fail(`${typeName(type)} is no type of records`);
     }
@@ -200,7 +208,8 @@ class ZoneParser {
     const first = line.peek();
     const generic = first !== null && !first.quoted && first.text === '\\#';
     const kind = kindOf(type);
-    if (kind === undefined && !generic) line.fail(`data of ${typeName(type)} can only be written as \\# LENGTH HEX`);
+    if (kind === undefined && !generic)
+      line.fail(`data of ${typeName(type)} can only be written as \\# LENGTH HEX`);
     const begin = line.index;
     const words = new Words(line.rest(), this.#origin);
     try {
@@ -225,11 +234,13 @@ function readGeneric(words: Words, type: number): object {
   const length = words.number('the length of the data', 0xffff);
   const bytes = parseHex(words.joined());
   if (bytes === null) return words.fail('the data must be hex');
-  if (bytes.length !== length) words.fail(`the data has ${bytes.length} bytes, not ${length} as said`, 1);
+  if (bytes.length !== length)
+    words.fail(`the data has ${bytes.length} bytes, not ${length} as said`, 1);
   try {
     return readData(new Reader(bytes), type, length);
   } catch (error) {
-    if (error instanceof ReadError) return words.fail(`the data is no ${typeName(type)}: ${error.message}`, 2);
+    if (error instanceof ReadError)
+      return words.fail(`the data is no ${typeName(type)}: ${error.message}`, 2);
     throw error;
   }
 }

@@ -70,6 +70,7 @@ export function listenerParts(
 /** A UDP client that keeps what comes. */
 export class UdpClient {
   readonly #socket: UdpSocket;
+  #closed = false;
   readonly #arrived: { bytes: Buffer; address: string; port: number }[] = [];
   #wake: (() => void) | null = null;
 
@@ -119,6 +120,8 @@ export class UdpClient {
   }
 
   close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
     this.#socket.close();
   }
 }

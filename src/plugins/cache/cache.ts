@@ -7,7 +7,7 @@ import { failure, type ExtendedError, type Reply } from '../../wire/reply.ts';
 import { Filling } from './filling.ts';
 import { Flights, type Flight } from './flights.ts';
 import { readOptions, syntax, type CacheOptions, type StaleOptions } from './options.ts';
-import { Store } from './store.ts';
+import { Store, SUCCESS } from './store.ts';
 import { Tallies, type Tally } from './tally.ts';
 import { ZoneSet } from './zone-set.ts';
 
@@ -199,8 +199,9 @@ class Cache {
       return stale();
     }
     if (!this.#store.mayRefresh(slot, this.#site.clock.now())) return stale();
+    const shields = this.#options.preferPositive && this.#store.half(slot) === SUCCESS;
     const judge = (found: Reply): Reply => {
-      if (replaces(found)) return found;
+      if (replaces(found) && !(shields && found.answers === 0)) return found;
       this.#pause(slot, reply, options.recheckMs);
       return stale();
     };
@@ -229,7 +230,7 @@ class Cache {
     const hits = store.hitsOf(slot);
     const settle = (found: Reply | null): void => {
       this.#refreshes--;
-      if (found !== null && found.bare === false) {
+      if (found !== null && !found.bare && !this.#flips(slot, before, asking, found)) {
         const { slot: fresh, mismatch } = this.#filling.fill(asking, found);
         if (mismatch) tally.drops.add(1);
         if (fresh >= 0) {
@@ -243,6 +244,16 @@ class Cache {
     Promise.resolve()
       .then(() => this.#next(asking))
       .then(settle, () => settle(null));
+  }
+
+  /**
+   * Whether a refresh before its time changes the name's existence. That waits until the entry's time is over: it would come
+   * between the two queries of the pair that caused the refresh.
+   */
+  #flips(slot: number, before: Reply, asking: Query, found: Reply): boolean {
+    const store = this.#store;
+    if (!store.holds(slot, before) || store.remaining(slot, asking) <= 0) return false;
+    return (before.rcode === RCODE.NXDOMAIN) !== (found.rcode === RCODE.NXDOMAIN);
   }
 
   /** The entry, if it is still the same, may be asked for again after `pauseMs`. */

@@ -3,7 +3,7 @@ import { classify, hasExpiredSignature, type ReplyKind } from '../../wire/classi
 import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';
 import { lowestTtl, Records } from '../../wire/records.ts';
 import type { Query } from '../../wire/query.ts';
-import { Reply } from '../../wire/reply.ts';
+import { failure, Reply } from '../../wire/reply.ts';
 import { answersQuery } from '../../wire/upstream.ts';
 import type { CacheOptions } from './options.ts';
 import { DENIAL, SUCCESS, Store, type Half } from './store.ts';
@@ -12,7 +12,7 @@ import type { ZoneSet } from './zone-set.ts';
 /** What a reply without records is worth, seconds, and what one that nobody stores leaves with. */
 const PLAIN_SECONDS = 5;
 /** How long a name without data goes on existing after its first NXDOMAIN, at most: see `#settle`. */
-const HOLD_SECONDS = 5;
+const HOLD_MS = 5000;
 
 export interface FillingParts {
   readonly options: CacheOptions;
@@ -44,26 +44,36 @@ export class Filling {
     if (reply.bare) return { reply, slot: -1, mismatch: false };
     if (query.type === TYPE.AXFR || query.type === TYPE.IXFR)
       return { reply, slot: -1, mismatch: false };
+    if (!answersQuery(reply, query)) {
+      // A message under another question cannot be sent: its names point into what is not there.
+      return { reply: failure(RCODE.SERVFAIL, 'cache', strange), slot: -1, mismatch: true };
+    }
     const kind = this.#kind(query, reply);
     const half = halfOf(kind);
     let seconds = this.#seconds(kind, reply);
     let rcode = reply.rcode;
     let everyType = kind === 'nxdomain';
-    const mismatch = !answersQuery(reply, query);
-    if (!mismatch && Store.keeps(query)) {
+    const now = this.#parts.clock.now();
+    let born = now;
+    if (Store.keeps(query)) {
       if (rcode === RCODE.NXDOMAIN) {
-        const hold = this.#settle(query, reply, kind);
-        if (hold > 0) {
+        const until = this.#settle(query, reply, kind, now);
+        if (until > 0) {
           rcode = RCODE.NOERROR;
           everyType = false;
-          seconds = Math.min(seconds, hold);
+          const left = Math.ceil((until - now) / 1000);
+          // Ends at the same moment as what it leans on, so that no two entries can hold each other up for ever.
+          if (left <= seconds) {
+            seconds = left;
+            born = until - left * 1000;
+          }
         }
       } else if (rcode === RCODE.NOERROR && kind !== 'other') {
         this.#parts.store.admit(query);
       }
     }
-    const slot = mismatch ? -1 : this.#put(query, reply, kind, half, rcode, everyType, seconds);
-    return { reply: this.#levelled(reply, rcode, seconds), slot, mismatch };
+    const slot = this.#put(query, reply, kind, half, rcode, everyType, seconds, born);
+    return { reply: this.#levelled(reply, rcode, seconds), slot, mismatch: false };
   }
 
   #kind(query: Query, reply: Reply): ReplyKind {
@@ -98,17 +108,17 @@ export class Filling {
    *   seconds, in which all of these entries end together, and is asked for anew.
    * - A signed denial cannot be changed: it is believed, and the entries go.
    *
-   * @returns seconds that the name still exists; 0: it does not, and no entry says otherwise any more
+   * @returns until when the name still exists, clock's ms; 0: it does not, and no entry says otherwise any more
    */
-  #settle(query: Query, reply: Reply, kind: ReplyKind): number {
+  #settle(query: Query, reply: Reply, kind: ReplyKind, now: number): number {
     const { store } = this.#parts;
     if (!(query.dnssecOk && isSigned(reply))) {
-      const data = store.vouched(query, SUCCESS);
+      const data = store.vouchedUntil(query, SUCCESS, now);
       if (data > 0) return data;
-      const hold = Math.min(HOLD_SECONDS, store.vouched(query, DENIAL));
-      if (hold > 0) {
-        store.shorten(query, hold);
-        return hold;
+      const until = Math.min(now + HOLD_MS, store.vouchedUntil(query, DENIAL, now));
+      if (until > 0) {
+        store.endBy(query, until);
+        return until;
       }
     }
     if (kind === 'nxdomain') store.deny(query);
@@ -123,6 +133,7 @@ export class Filling {
     rcode: number,
     everyType: boolean,
     seconds: number,
+    born: number,
   ): number {
     const { store, exempt } = this.#parts;
     if (half === null || seconds <= 0 || !Store.keeps(query) || exempt[half].holds(query))
@@ -141,7 +152,7 @@ export class Filling {
       !store.shielded(success, query)
     )
       store.remove(success);
-    return store.put(query, reply, half, rcode, everyType, Math.floor(seconds));
+    return store.put(query, reply, half, rcode, everyType, seconds, born);
   }
 
   /** The reply with one TTL for all records, as hits will have it. */
@@ -156,13 +167,15 @@ export class Filling {
     }
     const sent = new Reply(bytes, start, end, rcode, reply.plugin);
     sent.ttlAt = store.offsets.of(reply);
-    sent.ttl = Math.floor(seconds);
+    sent.ttl = seconds;
     sent.options = reply.options;
     sent.errors = reply.errors;
     sent.cause = reply.cause;
     return sent;
   }
 }
+
+const strange = new Error('the reply is to another question');
 
 function halfOf(kind: ReplyKind): Half | null {
   switch (kind) {

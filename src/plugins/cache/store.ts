@@ -182,34 +182,33 @@ export class Store {
   }
 
   /**
-   * The most seconds that any fresh entry of the name (same class, DO and CD) still says that it exists; `half` limits it to
-   * entries with data or without. The entry of the query's own type does not count. Data that may be served stale in
-   * preference to denials counts as long as it may.
+   * Until when (clock's ms) a fresh entry of the name (same class, DO and CD) says that it exists, the longest of them; 0: none
+   * does. `half`: entries with data, or without. The entry of the query's own type does not count, except data that is
+   * served stale in preference to denials: that counts as long as it may be served.
    */
-  vouched(query: Query, half: Half): number {
-    let most = 0;
+  vouchedUntil(query: Query, half: Half, now: number): number {
+    const { preferPositive, staleSeconds } = this.#parts;
+    const shielding = half === SUCCESS && preferPositive;
+    let latest = 0;
     this.#family(query, (slot, type) => {
-      if (
-        type === EVERY_TYPE ||
-        type === query.type ||
-        this.#half[slot] !== half ||
-        this.#fails(slot)
-      )
-        return;
-      let left = this.remaining(slot, query);
-      if (half === SUCCESS && this.#parts.preferPositive) left += this.#parts.staleSeconds;
-      if (left > most) most = left;
+      if (type === EVERY_TYPE || this.#half[slot] !== half || this.#fails(slot)) return;
+      if (type === query.type && !shielding) return;
+      const end = this.#end(slot) + (shielding ? staleSeconds * 1000 : 0);
+      if (end > now && end > latest) latest = end;
     });
-    return most;
+    return latest;
   }
 
-  /** No entry without data of the name outlives `seconds` from now. */
-  shorten(query: Query, seconds: number): void {
+  /** Entries of the name that say "no data" end at this time, if not before. */
+  endBy(query: Query, time: number): void {
     this.#family(query, (slot) => {
-      const excess = this.remaining(slot, query) - seconds;
-      if (this.#half[slot] === DENIAL && excess > 0)
-        this.#ttl[slot] = Math.max(0, this.#ttl[slot]! - excess);
+      if (this.#half[slot] === DENIAL && this.#end(slot) > time)
+        this.#born[slot] = time - this.#ttl[slot]! * 1000;
     });
+  }
+
+  #end(slot: number): number {
+    return this.#born[slot]! + this.#ttl[slot]! * 1000;
   }
 
   /** Forgets the entry that says the name does not exist. */
@@ -254,6 +253,7 @@ export class Store {
    * Stores a reply: a copy of its message with AA set, without what belongs to one client.
    * @param rcode the result code to store (NXDOMAIN may have become NOERROR)
    * @param everyType for the whole name rather than the query's type
+   * @param born when its time began, clock's ms
    * @returns the slot, or -1 if it does not fit at all
    */
   put(
@@ -263,6 +263,7 @@ export class Store {
     rcode: number,
     everyType: boolean,
     seconds: number,
+    born: number,
   ): number {
     const variant = variantOf(query);
     const hash = query.hash ^ SALTS[variant]!;
@@ -284,7 +285,7 @@ export class Store {
     this.#ttl[slot] = seconds;
     this.#half[slot] = half;
     this.#chunk[slot] = chunk.id;
-    this.#born[slot] = this.#parts.clock.now();
+    this.#born[slot] = born;
     this.#retry[slot] = 0;
     if (this.#parts.counting) this.#hits[slot] = this.#lastHit[slot] = 0;
     this.#link(slot, hash);

@@ -9,7 +9,7 @@ import { definePlugin, type Site } from '../../server/plugin.ts';
 import { typeName } from '../../wire/iana.ts';
 import { printName } from '../../wire/name.ts';
 import type { Reply } from '../../wire/reply.ts';
-import { compileRe2, PatternError } from './re2.ts';
+import { compileRe2, PatternError } from '../../base/re2.ts';
 
 type Level = 'error' | 'warning' | 'info' | 'debug';
 const levels: readonly string[] = ['error', 'warning', 'info', 'debug'] satisfies Level[];

@@ -127,8 +127,9 @@ export class Forwarder {
         target = order[random.integer(order.length)]!;
       }
       target = this.#within(target, order);
-      const pause = target.budget === null ? 0 : await this.#waitFor(target, deadline);
-      if (pause < 0) return overspent(target);
+      const wait = this.#reserve(target, deadline);
+      if (wait < 0) return overspent(target);
+      if (wait > 0) await sleep(clock, wait);
       let reply: Reply;
       try {
         reply = await this.#ask(query, target, deadline - clock.now());
@@ -161,21 +162,18 @@ export class Forwarder {
     return soonest;
   }
 
-  /** Waits for the budget. @returns -1 if that would take too long */
-  async #waitFor(target: Target, deadline: number): Promise<number> {
-    const { clock } = this.#parts;
-    const now = clock.now();
-    const wait = target.budget!.wait(now);
-    if (wait === 0) return 0;
+  /** Takes a packet out of the upstream's budget. @returns how long to wait with it, ms; -1: too long, nothing is taken */
+  #reserve(target: Target, deadline: number): number {
+    const { budget } = target;
+    if (budget === null) return 0;
+    const now = this.#parts.clock.now();
+    const wait = budget.wait(now);
     if (wait > BUDGET_WAIT_MS || now + wait >= deadline) {
       target.countOverspent();
       return -1;
     }
-    target.countDelayed();
-    // The packet is spent while waiting, so that who comes later waits longer; asking then spends none.
-    target.budget!.spend(1, now);
-    await sleep(clock, wait);
-    target.budget!.spend(-1, now);
+    if (wait > 0) target.countDelayed();
+    budget.spend(1, now);
     return wait;
   }
 
@@ -194,6 +192,7 @@ export class Forwarder {
     target.countTcpRetry();
     const left = Math.min(readTimeoutMs, leftMs - (clock.now() - began));
     if (left > 0) {
+      target.budget?.spend(1, clock.now());
       try {
         const again = await target.exchange(query, true, left);
         return checked(fromUpstream(again.bytes, 0, again.bytes.length, 'forward'), query);

@@ -87,12 +87,14 @@ export class Target {
     return maxFails > 0 && this.fails > maxFails;
   }
 
-  /** Asks over a stream (TCP, or what the upstream speaks) or a datagram. Rejects with ExchangeError. */
+  /**
+   * Asks over a stream (TCP, or what the upstream speaks) or a datagram; the packet has been taken out of the budget.
+   * Rejects with ExchangeError.
+   */
   async exchange(query: Query, stream: boolean, timeoutMs: number): Promise<ExchangeReply> {
     const { clock, metrics } = this.#parts;
     const proto = this.#proto(stream);
     const began = clock.now();
-    this.budget?.spend(1, began);
     let reply: ExchangeReply;
     try {
       reply = await this.#ask(query, proto, timeoutMs);

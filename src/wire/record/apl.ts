@@ -36,7 +36,9 @@ const prefixes: Field<readonly AddressPrefix[]> = {
       const [, not, family, text] = /^(!?)([12]):(.+)$/.exec(word) ?? [];
       const net = text === undefined ? null : parseNet(text);
       if (net === null || (net.bytes.length === 4) !== (family === '1') || !text!.includes('/')) {
-        return from.fail(`${what} must be like 1:192.0.2.0/24 or !2:2001:db8::/32, not ${JSON.stringify(word)}`);
+        return from.fail(
+          `${what} must be like 1:192.0.2.0/24 or !2:2001:db8::/32, not ${JSON.stringify(word)}`,
+        );
       }
       all.push({ negated: not === '!', address: printAddress(net.bytes), bits: net.bits });
     }
@@ -50,7 +52,8 @@ function readPrefix(from: Reader): AddressPrefix {
   const length = from.u8();
   if (family !== 1 && family !== 2) from.fail(`an address prefix has the unknown family ${family}`);
   const bytes = new Uint8Array(family === 1 ? 4 : 16);
-  if (bits > bytes.length * 8 || (length & 0x7f) > bytes.length) from.fail('an address prefix is too long');
+  if (bits > bytes.length * 8 || (length & 0x7f) > bytes.length)
+    from.fail('an address prefix is too long');
   bytes.set(from.bytes(length & 0x7f));
   return { negated: length >= 0x80, address: printAddress(bytes), bits };
 }

@@ -40,7 +40,10 @@ export const seconds: Field<number> = {
   parse(from, what) {
     const word = from.next(what);
     const value = parseTtl(word);
-    return value ?? from.fail(`${what} must be seconds, perhaps with units (1h30m), not ${JSON.stringify(word)}`);
+    return (
+      value ??
+      from.fail(`${what} must be seconds, perhaps with units (1h30m), not ${JSON.stringify(word)}`)
+    );
   },
 };
 
@@ -80,7 +83,8 @@ function address(length: number, kind: string): Field<string> {
 
 function addressBytes(text: string, length: number): Uint8Array {
   const bytes = parseAddress(text);
-  if (bytes === null || bytes.length !== length) throw new RangeError(`${JSON.stringify(text)} is no address of ${length} bytes`);
+  if (bytes === null || bytes.length !== length)
+    throw new RangeError(`${JSON.stringify(text)} is no address of ${length} bytes`);
   return bytes;
 }
 
@@ -96,7 +100,8 @@ export const string: Field<string> = {
   read: (from) => printString(from.string()),
   write(value, to) {
     const bytes = stringBytes(value);
-    if (bytes.length > 255) throw new RangeError(`a character string has at most 255 bytes, not ${bytes.length}`);
+    if (bytes.length > 255)
+      throw new RangeError(`a character string has at most 255 bytes, not ${bytes.length}`);
     to.u8(bytes.length);
     to.bytes(bytes);
   },
@@ -152,7 +157,11 @@ export const restBase64: Field<Uint8Array> = {
   parse: (from, what) => parseBase64(from.joined()) ?? from.fail(`${what} must be base64`),
 };
 
-function sized(what: string, print: (bytes: Uint8Array) => string, parse: (text: string) => Uint8Array | null): Field<Uint8Array> {
+function sized(
+  what: string,
+  print: (bytes: Uint8Array) => string,
+  parse: (text: string) => Uint8Array | null,
+): Field<Uint8Array> {
   return {
     read: (from) => from.string(),
     write(value, to) {
@@ -163,14 +172,19 @@ function sized(what: string, print: (bytes: Uint8Array) => string, parse: (text:
     parse(from, field) {
       const word = from.next(field);
       const bytes = word === '-' ? new Uint8Array(0) : parse(word);
-      if (bytes === null || bytes.length > 255) return from.fail(`${field} must be at most 255 bytes of ${what}, or "-"`);
+      if (bytes === null || bytes.length > 255)
+        return from.fail(`${field} must be at most 255 bytes of ${what}, or "-"`);
       return bytes;
     },
   };
 }
 
 /** Length byte and bytes; hex, or `-` for none (NSEC3's salt). */
-export const sizedHex: Field<Uint8Array> = sized('hex', (bytes) => printHex(bytes).toUpperCase(), parseHex);
+export const sizedHex: Field<Uint8Array> = sized(
+  'hex',
+  (bytes) => printHex(bytes).toUpperCase(),
+  parseHex,
+);
 
 /** Length byte and bytes; base32 with extended hex alphabet (NSEC3's next hash). */
 export const sizedBase32: Field<Uint8Array> = sized('base32hex', printBase32Hex, parseBase32Hex);
@@ -201,7 +215,9 @@ export const time: Field<number> = {
     const parts = /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)$/.exec(word)?.slice(1);
     const [year, month, day, hour, minute, second] = parts ?? [];
     const seconds =
-      parts === undefined ? Number(word) : Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`) / 1000;
+      parts === undefined
+        ? Number(word)
+        : Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`) / 1000;
     if (!/^\d+$/.test(word) || !(seconds >= 0 && seconds <= 0xffff_ffff)) {
       from.fail(`${what} must be a time as YYYYMMDDHHmmSS, not ${JSON.stringify(word)}`);
     }

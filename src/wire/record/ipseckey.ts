@@ -34,8 +34,15 @@ export const ipseckey: RecordKind<IpsecKey> = {
     const precedence = from.u8();
     const gatewayType = from.u8();
     const algorithm = from.u8();
-    const gateway = gateways[gatewayType] ?? from.fail(`IPSECKEY has the unknown gateway type ${gatewayType}`);
-    return { precedence, gatewayType, algorithm, gateway: gateway.read(from), publicKey: from.rest() };
+    const gateway =
+      gateways[gatewayType] ?? from.fail(`IPSECKEY has the unknown gateway type ${gatewayType}`);
+    return {
+      precedence,
+      gatewayType,
+      algorithm,
+      gateway: gateway.read(from),
+      publicKey: from.rest(),
+    };
   },
   write(data: IpsecKey, to: MessageWriter) {
     const gateway = gateways[data.gatewayType];
@@ -55,6 +62,12 @@ export const ipseckey: RecordKind<IpsecKey> = {
     const gatewayType = from.number('IPSECKEY gateway type', gateways.length - 1);
     const algorithm = u8.parse(from, 'IPSECKEY algorithm');
     const gateway = gateways[gatewayType]!.parse(from, 'IPSECKEY gateway');
-    return { precedence, gatewayType, algorithm, gateway, publicKey: restBase64.parse(from, 'IPSECKEY key') };
+    return {
+      precedence,
+      gatewayType,
+      algorithm,
+      gateway,
+      publicKey: restBase64.parse(from, 'IPSECKEY key'),
+    };
   },
 };

@@ -50,7 +50,10 @@ export function recordKind<D extends object>(
       const words = entries.map(([key, field]) => field.print(data[key as keyof D], split));
       return words.filter((word) => word !== '').join(' ');
     },
-    parse: (from) => Object.fromEntries(entries.map(([key, field]) => [key, field.parse(from, `${name} ${key}`)])) as D,
+    parse: (from) =>
+      Object.fromEntries(
+        entries.map(([key, field]) => [key, field.parse(from, `${name} ${key}`)]),
+      ) as D,
   };
 }
 

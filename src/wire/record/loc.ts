@@ -26,14 +26,17 @@ const GROUND = 10_000_000;
 const span: Field<number> = {
   read(from) {
     const byte = from.u8();
-    if (byte >> 4 > 9 || (byte & 15) > 9) from.fail('LOC has a length whose digit or exponent is above 9');
+    if (byte >> 4 > 9 || (byte & 15) > 9)
+      from.fail('LOC has a length whose digit or exponent is above 9');
     return (byte >> 4) * 10 ** (byte & 15);
   },
   write: (value, to) => u8.write(spanByte(value), to),
   print: (value) => `${(value / 100).toFixed(2)}m`,
   parse: (from, what) => {
     const value = metres(from, what);
-    return value >= 0 && value <= 9e9 ? roundSpan(value) : from.fail(`${what} must be from 0 to 90000000 metres`);
+    return value >= 0 && value <= 9e9
+      ? roundSpan(value)
+      : from.fail(`${what} must be from 0 to 90000000 metres`);
   },
 };
 
@@ -62,7 +65,15 @@ export const loc: RecordKind<Place> = {
     const longitude = from.u32() - EQUATOR;
     if (Math.abs(latitude) > 90 * 3_600_000) from.fail('LOC has a latitude beyond 90 degrees');
     if (Math.abs(longitude) > 180 * 3_600_000) from.fail('LOC has a longitude beyond 180 degrees');
-    return { version, size, horizontal, vertical, latitude, longitude, altitude: from.u32() - GROUND };
+    return {
+      version,
+      size,
+      horizontal,
+      vertical,
+      latitude,
+      longitude,
+      altitude: from.u32() - GROUND,
+    };
   },
   write(data, to) {
     to.u8(data.version);
@@ -76,14 +87,17 @@ export const loc: RecordKind<Place> = {
   print(data) {
     const latitude = printAngle(data.latitude, 'N', 'S');
     const longitude = printAngle(data.longitude, 'E', 'W');
-    const lengths = [data.size, data.horizontal, data.vertical].map((value) => span.print(value, 0));
+    const lengths = [data.size, data.horizontal, data.vertical].map((value) =>
+      span.print(value, 0),
+    );
     return `${latitude} ${longitude} ${(data.altitude / 100).toFixed(2)}m ${lengths.join(' ')}`;
   },
   parse(from) {
     const latitude = parseAngle(from, 'LOC latitude', 90, 'N', 'S');
     const longitude = parseAngle(from, 'LOC longitude', 180, 'E', 'W');
     const altitude = metres(from, 'LOC altitude');
-    if (altitude < -GROUND || altitude > 0xffff_ffff - GROUND) from.fail('LOC altitude is out of range');
+    if (altitude < -GROUND || altitude > 0xffff_ffff - GROUND)
+      from.fail('LOC altitude is out of range');
     const next = (what: string, otherwise: number): number =>
       from.left > 0 ? span.parse(from, what) : otherwise;
     const size = next('LOC size', 100);
@@ -103,7 +117,13 @@ function printAngle(value: number, positive: string, negative: string): string {
 }
 
 /** Degrees, then perhaps minutes, then perhaps seconds, then the half of the globe. */
-function parseAngle(from: Words, what: string, most: number, positive: string, negative: string): number {
+function parseAngle(
+  from: Words,
+  what: string,
+  most: number,
+  positive: string,
+  negative: string,
+): number {
   const parts: number[] = [];
   for (;;) {
     const word = from.next(what);
@@ -111,12 +131,15 @@ function parseAngle(from: Words, what: string, most: number, positive: string, n
     if (parts.length > 0 && (side === positive || side === negative)) {
       const [degrees = 0, minutes = 0, seconds = 0] = parts;
       const size = Math.round(degrees * 3_600_000 + minutes * 60_000 + seconds * 1000);
-      if (minutes >= 60 || seconds >= 60 || size > most * 3_600_000) from.fail(`${what} is out of range`);
+      if (minutes >= 60 || seconds >= 60 || size > most * 3_600_000)
+        from.fail(`${what} is out of range`);
       return side === negative && size > 0 ? -size : size;
     }
     const form = parts.length === 2 ? /^\d{1,2}(\.\d{1,3})?$/ : /^\d{1,3}$/;
     if (parts.length === 3 || !form.test(word)) {
-      from.fail(`${what} must be degrees, minutes, seconds and ${positive} or ${negative}, not ${JSON.stringify(word)}`);
+      from.fail(
+        `${what} must be degrees, minutes, seconds and ${positive} or ${negative}, not ${JSON.stringify(word)}`,
+      );
     }
     parts.push(Number(word));
   }

@@ -10,7 +10,17 @@ export interface ServiceParameter {
 }
 
 /** Keys by number (RFC 9460 section 14.3.2, RFC 9461, RFC 9540). */
-const keyNames = ['mandatory', 'alpn', 'no-default-alpn', 'port', 'ipv4hint', 'ech', 'ipv6hint', 'dohpath', 'ohttp'];
+const keyNames = [
+  'mandatory',
+  'alpn',
+  'no-default-alpn',
+  'port',
+  'ipv4hint',
+  'ech',
+  'ipv6hint',
+  'dohpath',
+  'ohttp',
+];
 const MANDATORY = 0;
 const ALPN = 1;
 const NO_DEFAULT_ALPN = 2;
@@ -24,7 +34,7 @@ const OHTTP = 8;
 export const serviceParameters: Field<readonly ServiceParameter[]> = {
   read(from) {
     const parameters: ServiceParameter[] = [];
-    for (let before = -1; from.left > 0; ) {
+    for (let before = -1; from.left > 0;) {
       const key = from.u16();
       if (key <= before) from.fail('service parameters are not in ascending order');
       before = key;
@@ -44,7 +54,8 @@ export const serviceParameters: Field<readonly ServiceParameter[]> = {
     const parameters: ServiceParameter[] = [];
     while (from.left > 0) {
       const parameter = parseParameter(from, what);
-      if (parameters.some(({ key }) => key === parameter.key)) from.fail(`${keyName(parameter.key)} stands twice`);
+      if (parameters.some(({ key }) => key === parameter.key))
+        from.fail(`${keyName(parameter.key)} stands twice`);
       parameters.push(parameter);
     }
     return parameters.sort((a, b) => a.key - b.key);
@@ -97,7 +108,7 @@ function printValue(key: number, value: Uint8Array): string | null {
 /** Protocol ids; commas and backslashes in them are escaped once more (RFC 9460 appendix A.1). */
 function printAlpn(value: Uint8Array): string | null {
   const list: number[] = [];
-  for (let at = 0; at < value.length; ) {
+  for (let at = 0; at < value.length;) {
     const length = value[at++]!;
     if (length === 0 || at + length > value.length) return null;
     if (list.length > 0) list.push(0x2c);
@@ -112,7 +123,9 @@ function printAlpn(value: Uint8Array): string | null {
 
 function printAddresses(value: Uint8Array, size: number): string | null {
   if (value.length === 0 || value.length % size !== 0) return null;
-  return Array.from({ length: value.length / size }, (_, i) => printAddress(value, i * size, size)).join(',');
+  return Array.from({ length: value.length / size }, (_, i) =>
+    printAddress(value, i * size, size),
+  ).join(',');
 }
 
 function parseParameter(from: Words, what: string): ServiceParameter {
@@ -123,7 +136,8 @@ function parseParameter(from: Words, what: string): ServiceParameter {
   if (key === null) return from.fail(`${JSON.stringify(name)} is no service parameter`);
   const text = equals < 0 ? '' : word.slice(equals + 1);
   const value = name.startsWith('key') ? parseString(text) : parseValue(key, text);
-  if (value === null || value.length > 0xffff) return from.fail(`${JSON.stringify(text)} is no value for ${name}`);
+  if (value === null || value.length > 0xffff)
+    return from.fail(`${JSON.stringify(text)} is no value for ${name}`);
   return { key, value };
 }
 
@@ -131,7 +145,9 @@ function parseValue(key: number, text: string): Uint8Array | null {
   switch (key) {
     case MANDATORY: {
       const keys = text.split(',').map(keyNumber);
-      return keys.some((one) => one === null) ? null : unpair(keys.map((one) => one ?? 0).sort((a, b) => a - b));
+      return keys.some((one) => one === null)
+        ? null
+        : unpair(keys.map((one) => one ?? 0).sort((a, b) => a - b));
     }
     case ALPN:
       return parseAlpn(text);
@@ -184,7 +200,10 @@ function parseAddresses(text: string, size: number): Uint8Array | null {
 }
 
 function pairs(value: Uint8Array): number[] {
-  return Array.from({ length: value.length >> 1 }, (_, i) => (value[2 * i]! << 8) | value[2 * i + 1]!);
+  return Array.from(
+    { length: value.length >> 1 },
+    (_, i) => (value[2 * i]! << 8) | value[2 * i + 1]!,
+  );
 }
 
 function unpair(values: readonly number[]): Uint8Array {

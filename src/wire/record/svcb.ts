@@ -4,4 +4,8 @@ import { recordKind } from './kind.ts';
 import { serviceParameters } from './service-parameter.ts';
 
 /** How to reach a service (RFC 9460 section 2). Priority 0 is an alias. */
-export const svcb = recordKind('SVCB', TYPE.SVCB, { priority: u16, target: fullName, parameters: serviceParameters });
+export const svcb = recordKind('SVCB', TYPE.SVCB, {
+  priority: u16,
+  target: fullName,
+  parameters: serviceParameters,
+});

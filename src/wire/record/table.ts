@@ -37,8 +37,10 @@ import { nsec3param } from './nsec3param.ts';
 import { nullKind } from './null.ts';
 import { openpgpkey } from './openpgpkey.ts';
 import { ptr } from './ptr.ts';
+import { px } from './px.ts';
 import { rp } from './rp.ts';
 import { rrsig } from './rrsig.ts';
+import { rt } from './rt.ts';
 import { sig } from './sig.ts';
 import { smimea } from './smimea.ts';
 import { soa } from './soa.ts';
@@ -93,8 +95,10 @@ export const recordKinds: readonly RecordKind<object>[] = [
   nullKind,
   openpgpkey,
   ptr,
+  px,
   rp,
   rrsig,
+  rt,
   sig,
   smimea,
   soa,
@@ -110,7 +114,9 @@ export const recordKinds: readonly RecordKind<object>[] = [
   zonemd,
 ];
 
-const byType: ReadonlyMap<number, RecordKind<object>> = new Map(recordKinds.map((kind) => [kind.type, kind]));
+const byType: ReadonlyMap<number, RecordKind<object>> = new Map(
+  recordKinds.map((kind) => [kind.type, kind]),
+);
 
 /** The kind of a type; undefined: its data is only bytes. */
 export function kindOf(type: number): RecordKind<object> | undefined {

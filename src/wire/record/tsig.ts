@@ -37,7 +37,9 @@ export const errorCode: Field<number> = {
   parse(from, what) {
     const word = from.next(what);
     const code = word === 'BADSIG' ? 16 : (rcodeNumber(word) ?? Number(word));
-    return code <= 0xffff ? code : from.fail(`${what} must be a result code, not ${JSON.stringify(word)}`);
+    return code <= 0xffff
+      ? code
+      : from.fail(`${what} must be a result code, not ${JSON.stringify(word)}`);
   },
 };
 

@@ -8,7 +8,9 @@ export const typeField: Field<number> = {
   print: typeName,
   parse(from, what) {
     const word = from.next(what);
-    return typeNumber(word) ?? from.fail(`${what} must be a record type, not ${JSON.stringify(word)}`);
+    return (
+      typeNumber(word) ?? from.fail(`${what} must be a record type, not ${JSON.stringify(word)}`)
+    );
   },
 };
 
@@ -16,14 +18,16 @@ export const typeField: Field<number> = {
 export const typeSet: Field<readonly number[]> = {
   read(from) {
     const types: number[] = [];
-    for (let before = -1; from.left > 0; ) {
+    for (let before = -1; from.left > 0;) {
       const window = from.u8();
       const length = from.u8();
       if (window <= before) from.fail('the windows of a type bitmap are not in ascending order');
-      if (length === 0 || length > 32) from.fail(`a window of a type bitmap has 1 to 32 bytes, not ${length}`);
+      if (length === 0 || length > 32)
+        from.fail(`a window of a type bitmap has 1 to 32 bytes, not ${length}`);
       before = window;
       from.bytes(length).forEach((byte, index) => {
-        for (let bit = 0; bit < 8; bit++) if (((byte << bit) & 0x80) !== 0) types.push(window * 256 + index * 8 + bit);
+        for (let bit = 0; bit < 8; bit++)
+          if (((byte << bit) & 0x80) !== 0) types.push(window * 256 + index * 8 + bit);
       });
     }
     return types;

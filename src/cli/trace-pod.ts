@@ -1,0 +1,128 @@
+/** `--from pod/NAME` and `deploy/NAME`: the resolv.conf of a pod, from its manifest and kubelet's settings. */
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseAllDocuments } from 'yaml';
+import { Problem } from '../base/problem.ts';
+import { podResolvConf, type DnsConfig, type DnsPolicy, type PodDns, type PodResolvConf } from '../resolver/dns-policy.ts';
+import type { TraceOptions } from './trace-options.ts';
+
+type Json = Readonly<Record<string, unknown>>;
+
+const kinds: Readonly<Record<string, string>> = {
+  pod: 'Pod',
+  po: 'Pod',
+  deploy: 'Deployment',
+  deployment: 'Deployment',
+  sts: 'StatefulSet',
+  statefulset: 'StatefulSet',
+  ds: 'DaemonSet',
+  daemonset: 'DaemonSet',
+  job: 'Job',
+};
+
+const mostFiles = 10_000;
+
+export async function resolvConfOfPod(options: TraceOptions): Promise<PodResolvConf> {
+  const match = /^([a-z]+)\/([a-z0-9.-]+)$/.exec(options.from ?? '');
+  const kind = kinds[match?.[1] ?? ''];
+  const name = match?.[2];
+  if (kind === undefined || name === undefined) {
+    throw new Problem({
+      code: 'usage',
+      text: `--from takes host, pod/NAME or deploy/NAME, not "${options.from ?? ''}"`,
+    });
+  }
+  if (options.manifests === null) {
+    throw new Problem({
+      code: 'usage',
+      text: `--from ${options.from ?? ''} needs --manifests DIR, the folder with the manifest`,
+      remedy: `From a cluster: kubectl get ${options.from ?? ''} -o yaml > pod.yaml, then --manifests pod.yaml`,
+    });
+  }
+  const object = findObject(options.manifests, kind, name, options.namespace);
+  if (object === null) {
+    throw new Problem({
+      code: 'not-found',
+      text: `no ${kind} "${name}"${options.namespace === null ? '' : ` in namespace ${options.namespace}`} in ${options.manifests}`,
+    });
+  }
+  const nodeResolvConf = (() => {
+    try {
+      return readFileSync('/etc/resolv.conf', 'utf8');
+    } catch {
+      return null;
+    }
+  })();
+  return podResolvConf(podDnsOf(object, options.namespace), {
+    clusterDns: options.kubelet.dns,
+    clusterDomain: options.kubelet.domain,
+    nodeResolvConf: options.plan ? null : nodeResolvConf,
+  });
+}
+
+/** What a manifest says about DNS; templates of Deployments and the like are looked into. */
+export function podDnsOf(object: Json, namespace: string | null): PodDns {
+  const metadata = asObject(object['metadata']);
+  const spec = asObject(object['spec']);
+  const template = asObject(spec['template']);
+  const pod = 'template' in spec ? asObject(template['spec']) : spec;
+  const policy = typeof pod['dnsPolicy'] === 'string' ? pod['dnsPolicy'] : 'ClusterFirst';
+  if (!['ClusterFirst', 'ClusterFirstWithHostNet', 'Default', 'None'].includes(policy)) {
+    throw new Problem({ code: 'bad-manifest', text: `dnsPolicy "${policy}" is none that Kubernetes knows` });
+  }
+  return {
+    namespace: namespace ?? (typeof metadata['namespace'] === 'string' ? metadata['namespace'] : 'default'),
+    policy: policy as DnsPolicy,
+    config: pod['dnsConfig'] === undefined ? null : dnsConfigOf(asObject(pod['dnsConfig'])),
+    hostNetwork: pod['hostNetwork'] === true,
+  };
+}
+
+function dnsConfigOf(config: Json): DnsConfig {
+  const options = Array.isArray(config['options']) ? config['options'].map(asObject) : [];
+  return {
+    nameservers: texts(config['nameservers']),
+    searches: texts(config['searches']),
+    options: options.map((option) => ({
+      name: String(option['name'] ?? ''),
+      value: option['value'] === undefined || option['value'] === null ? undefined : String(option['value']),
+    })),
+  };
+}
+
+function findObject(path: string, kind: string, name: string, namespace: string | null): Json | null {
+  for (const file of manifestFiles(path)) {
+    for (const document of parseAllDocuments(readFileSync(file, 'utf8'))) {
+      if (!('toJS' in document)) continue;
+      const value = asObject(document.toJS() as unknown);
+      const items = Array.isArray(value['items']) ? value['items'].map(asObject) : [value];
+      const hit = items.find((item) => {
+        const metadata = asObject(item['metadata']);
+        const inNamespace = namespace === null || (metadata['namespace'] ?? 'default') === namespace;
+        return item['kind'] === kind && metadata['name'] === name && inNamespace;
+      });
+      if (hit !== undefined) return hit;
+    }
+  }
+  return null;
+}
+
+function manifestFiles(path: string): string[] {
+  try {
+    if (!statSync(path).isDirectory()) return [path];
+    return readdirSync(path, { recursive: true, encoding: 'utf8' })
+      .filter((name) => /\.(ya?ml|json)$/.test(name))
+      .slice(0, mostFiles)
+      .map((name) => join(path, name));
+  } catch (error) {
+    throw new Problem({ code: 'unreadable-file', text: `${path}: cannot read the manifests`, cause: error });
+  }
+}
+
+function asObject(value: unknown): Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : {};
+}
+
+function texts(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string') : [];
+}

@@ -1,0 +1,113 @@
+/** Where a trace gets its files from: the command line, this machine, or a pod's manifest. */
+import { readFileSync } from 'node:fs';
+import { hostname, networkInterfaces } from 'node:os';
+import { Problem } from '../base/problem.ts';
+import type { Family, Host, Settings } from '../resolver/client.ts';
+import type { Io } from './command.ts';
+import { resolvConfOfPod } from './trace-pod.ts';
+import type { TraceOptions } from './trace-options.ts';
+
+/** What a container image without files of its own behaves like. */
+const imageHosts = '127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n';
+const largestFile = 4 << 20;
+
+/** Variables that resolvers obey and that are taken over from the environment of ndots. */
+const inherited = ['LOCALDOMAIN', 'RES_OPTIONS', 'HOSTALIASES', 'GODEBUG'];
+
+export interface Gathered {
+  readonly settings: Settings;
+  /** Where resolv.conf came from, and what is to be said about it. */
+  readonly notes: readonly string[];
+}
+
+export async function gatherSettings(options: TraceOptions, io: Io): Promise<Gathered> {
+  const notes: string[] = [];
+  const own = options.from === 'host' || (options.from === null && options.resolvConf === null);
+  let resolvConf: string | null;
+  if (options.resolvConf !== null) resolvConf = readText(options.resolvConf, 'resolv.conf');
+  else if (options.from !== null && options.from !== 'host') {
+    const pod = await resolvConfOfPod(options);
+    resolvConf = pod.text;
+    notes.push(...pod.warnings);
+  } else resolvConf = readIfThere('/etc/resolv.conf');
+  if (options.server !== null) resolvConf = withServer(resolvConf, options.server);
+  if (options.ndots !== null) resolvConf = withNdots(resolvConf, options.ndots);
+  const env: Record<string, string | undefined> = {};
+  for (const key of inherited) if (io.env[key] !== undefined) env[key] = io.env[key];
+  Object.assign(env, options.env);
+  const aliases = options.hostAliases ?? env['HOSTALIASES'] ?? null;
+  return {
+    settings: {
+      resolvConf,
+      nsswitch:
+        options.nsswitch !== null
+          ? readText(options.nsswitch, 'nsswitch.conf')
+          : own
+            ? readIfThere('/etc/nsswitch.conf')
+            : null,
+      hosts:
+        options.hosts !== null
+          ? readText(options.hosts, 'hosts file')
+          : own
+            ? readIfThere('/etc/hosts')
+            : imageHosts,
+      hostAliases: aliases === null || aliases === '' ? null : readIfThere(aliases),
+      env,
+      host: hostOf(options, own),
+    },
+    notes,
+  };
+}
+
+function hostOf(options: TraceOptions, own: boolean): Host {
+  const addresses = own
+    ? Object.values(networkInterfaces())
+        .flatMap((list) => list ?? [])
+        .filter((one) => !one.internal)
+        .map((one) => one.address)
+    : ['10.244.0.10', 'fe80::1'];
+  const loopback: Family[] = [4, 6];
+  return {
+    hostname: options.hostname ?? (own ? hostname() : 'pod'),
+    addresses: options.hostAddresses ?? addresses,
+    loopback,
+  };
+}
+
+/** The text of a file that a person named; it must be readable. Bytes that are no UTF-8 become U+FFFD. */
+export function readText(path: string, what: string): string {
+  try {
+    const bytes = path === '-' ? readFileSync(0) : readFileSync(path);
+    if (bytes.length > largestFile) {
+      throw new Problem({ code: 'file-too-large', text: `${path}: more than ${largestFile >> 20} MiB is no ${what}` });
+    }
+    return bytes.toString('utf8');
+  } catch (error) {
+    if (error instanceof Problem) throw error;
+    const { code } = error as NodeJS.ErrnoException;
+    const why =
+      code === 'ENOENT' ? 'there is no such file' : code === 'EACCES' ? 'it may not be read' : code === 'EISDIR' ? 'it is a folder' : String(error);
+    throw new Problem({ code: 'unreadable-file', text: `${path}: cannot read the ${what}: ${why}`, cause: error });
+  }
+}
+
+function readIfThere(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return null;
+  }
+}
+
+/** The servers of the file are replaced by one. */
+function withServer(text: string | null, server: string): string {
+  const kept = (text ?? '').split('\n').filter((line) => !/^\s*nameserver\b/.test(line));
+  return [`nameserver ${server}`, ...kept].join('\n');
+}
+
+function withNdots(text: string | null, ndots: number): string {
+  const conf = text ?? '';
+  return /\bndots:\d+/.test(conf)
+    ? conf.replace(/\bndots:\d+/g, `ndots:${ndots}`)
+    : `${conf.replace(/\n?$/, '\n')}options ndots:${ndots}\n`;
+}

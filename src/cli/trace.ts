@@ -1,0 +1,205 @@
+/** `ndots trace NAME`: every query that a client would send for a name, why, and what the application gets. */
+import { writeFileSync } from 'node:fs';
+import { systemClock } from '../base/clock.ts';
+import { Problem, nearest } from '../base/problem.ts';
+import { secureRandom, seededRandom } from '../base/random.ts';
+import { emptyScript, parseAnswers, type Script } from '../resolver/answers-file.ts';
+import { findCheaper } from '../resolver/cheaper.ts';
+import type { Client, Settings } from '../resolver/client.ts';
+import { clientLabels, clients, findClient } from '../resolver/clients.ts';
+import { makeReport, type TraceDocument } from '../resolver/report.ts';
+import { planLookup, runLookup, type LookupPlan, type LookupRun } from '../resolver/run.ts';
+import { byteLength } from '../resolver/search-list.ts';
+import { EXIT, type Command, type Io } from './command.ts';
+import { LiveNetwork } from './live-network.ts';
+import { printAs } from './trace-formats.ts';
+import { optionNames, parseTraceOptions, type TraceOptions } from './trace-options.ts';
+import { gatherSettings, readText } from './trace-settings.ts';
+import { printComparison, printTrace } from './trace-text.ts';
+
+const help = `ndots trace: every query a client would send for a name, why, and what the application gets
+
+  ndots trace redis.cache                                  this machine's settings, real servers
+  ndots trace www.google.com --resolv-conf pod.conf --plan       nothing is sent
+  ndots trace api --client all --answers net.yaml --resolv-conf pod.conf --plan
+
+Client     -c, --client NAME[@VERSION][,…] | all  (glibc musl go c-ares node java …; default glibc)
+           --families 4,6|4|6   --addrconfig   --host-addresses IP,…   --hostname NAME
+           --env NAME=VALUE   --cgo (a Go program built with cgo)   --repeat N
+Settings   --from host | pod/NAME | deploy/NAME (with --manifests DIR, --namespace, --cluster-dns,
+           --cluster-domain)   --resolv-conf F   --nsswitch F   --hosts F   --host-aliases F   --ndots N
+Answers    real servers (default; @SERVER instead of those of resolv.conf, --port N)
+           --plan: nothing is sent; --answers FILE scripts what servers say (docs/answers-file.md)
+Output     -o text|wide|json|md|html|dot|dig|strace   --compare   --save FILE   --replay FILE
+           --timeout SECONDS: ends the whole trace (default 60, planned 600)
+
+Exit codes: 0 it resolves, 1 it does not, 2 could not find out, 3 wrong usage. More: docs/trace.md
+`;
+
+export const trace: Command = {
+  name: 'trace',
+  summary: 'every query a given client would send for a name, and why',
+  help,
+  options: optionNames,
+  run,
+};
+
+const liveLimitMs = 60_000;
+const plannedLimitMs = 600_000;
+
+async function run(words: readonly string[], io: Io): Promise<number> {
+  try {
+    return await traceName(parseTraceOptions(words), io);
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    io.err(`ndots trace: ${error.print()}\n`);
+    return error.code === 'usage' ? EXIT.usage : EXIT.failed;
+  }
+}
+
+async function traceName(options: TraceOptions, io: Io): Promise<number> {
+  if (options.replay !== null) return show(readSaved(options.replay), options, io);
+  const name = checkedName(options.name);
+  const chosen = chooseClients(options);
+  const { settings, notes } = await gatherSettings(options, io);
+  for (const note of notes) io.err(`ndots trace: ${note}\n`);
+  const script = await readScript(options);
+  const planned = options.plan || options.answers !== null;
+  if (!planned && settings.resolvConf === null) {
+    throw new Problem({
+      code: 'no-resolv-conf',
+      text: 'there is no /etc/resolv.conf to take the servers from',
+      remedy: 'Name a server (@10.96.0.10), give --resolv-conf FILE, or plan with --plan.',
+    });
+  }
+  const limitMs = options.timeoutMs > 0 ? options.timeoutMs : planned ? plannedLimitMs : liveLimitMs;
+  const documents: TraceDocument[] = [];
+  for (const client of chosen) {
+    const plan = planFor(client, name, options, settings, limitMs);
+    const done = planned ? await planLookup(plan, script, seededRandom(1)) : await lookLive(plan, options);
+    const cheaper = planned && !done.cut ? await findCheaper(done, script, seededRandom(1)) : [];
+    documents.push(makeReport(done, cheaper));
+  }
+  return show(documents, options, io);
+}
+
+function planFor(
+  client: Client,
+  name: string,
+  options: TraceOptions,
+  settings: Settings,
+  limitMs: number,
+): LookupPlan {
+  const { families, addrConfig, repeat } = options;
+  return { client, name, families, addrConfig, settings, repeat, limitMs };
+}
+
+async function lookLive(plan: LookupPlan, options: TraceOptions): Promise<LookupRun> {
+  // Timers of the clock do not hold the process; this one does, until the lookup is over.
+  const hold = setTimeout(() => {}, plan.limitMs + 1000);
+  try {
+    return await runLookup(plan, (made) => new LiveNetwork(made, options.port), systemClock, secureRandom, true);
+  } finally {
+    clearTimeout(hold);
+  }
+}
+
+function checkedName(name: string | null): string {
+  if (name === null || name === '') {
+    throw new Problem({ code: 'usage', text: 'which name?', remedy: 'ndots trace --help shows examples.' });
+  }
+  if (name.includes('\uFFFD')) {
+    throw new Problem({
+      code: 'usage',
+      text: 'the name is not valid UTF-8',
+      remedy: 'Names outside ASCII go into DNS in their xn-- form.',
+    });
+  }
+  // A name that no client can send is still worth a trace, but not one that is not even close to a name.
+  if (byteLength(name) > 4096) {
+    throw new Problem({ code: 'usage', text: `the name is ${byteLength(name)} bytes long; DNS knows names up to 255` });
+  }
+  // eslint-disable-next-line no-control-regex -- that is what is looked for
+  if (/[\u0000-\u0020\u007f]/.test(name)) {
+    throw new Problem({ code: 'usage', text: 'the name holds a blank or a control character' });
+  }
+  return name;
+}
+
+function chooseClients(options: TraceOptions): readonly Client[] {
+  if (options.clients.includes('all')) return clients;
+  return options.clients.map((label) => {
+    const client = findClient(label);
+    if (client !== null) return client;
+    const meant = nearest(label, clientLabels);
+    throw new Problem({
+      code: 'usage',
+      text: `there is no client "${label}"`,
+      hint: meant === null ? undefined : `Did you mean ${meant}?`,
+      remedy: `Known: ${clientLabels.join(' ')}`,
+    });
+  });
+}
+
+async function readScript(options: TraceOptions): Promise<Script> {
+  if (options.answers === null) return emptyScript;
+  const text = readText(options.answers, 'answers file');
+  // JSON is YAML too, but much faster to read as what it is.
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    const { parse, YAMLParseError } = await import('yaml');
+    try {
+      value = parse(text);
+    } catch (error) {
+      if (!(error instanceof YAMLParseError)) throw error;
+      const at = error.linePos?.[0];
+      throw new Problem({
+        code: 'bad-answers-file',
+        text: `${options.answers}: ${error.message.split('\n')[0] ?? 'no YAML'}`,
+        place: at === undefined ? undefined : { file: options.answers, line: at.line, column: at.col },
+        remedy: 'docs/answers-file.md describes the format.',
+      });
+    }
+  }
+  return parseAnswers(value, options.answers);
+}
+
+function readSaved(file: string): TraceDocument[] {
+  let value: unknown;
+  try {
+    value = JSON.parse(readText(file, 'saved trace'));
+  } catch (error) {
+    if (error instanceof Problem) throw error;
+    throw new Problem({ code: 'bad-trace', text: `${file}: no JSON`, cause: error });
+  }
+  const list = (value as { kind?: string; items?: unknown[] }).kind === 'TraceList' ? (value as { items: unknown[] }).items : [value];
+  for (const item of list) {
+    const { apiVersion, kind } = (item ?? {}) as { apiVersion?: string; kind?: string };
+    if (apiVersion !== 'ndots.dev/v1' || kind !== 'Trace') {
+      throw new Problem({ code: 'bad-trace', text: `${file}: this is no trace saved by ndots (apiVersion ndots.dev/v1, kind Trace)` });
+    }
+  }
+  return list as TraceDocument[];
+}
+
+function show(documents: readonly TraceDocument[], options: TraceOptions, io: Io): number {
+  const json = `${JSON.stringify(documents.length === 1 ? documents[0] : { apiVersion: 'ndots.dev/v1', kind: 'TraceList', items: documents }, null, 2)}\n`;
+  if (options.save !== null) {
+    try {
+      writeFileSync(options.save, json);
+    } catch (error) {
+      throw new Problem({ code: 'unwritable-file', text: `${options.save}: cannot be written`, cause: error });
+    }
+  }
+  const many = documents.length > 1;
+  if (options.output === 'json') io.out(json);
+  else if (many && (options.compare || options.clients.includes('all')) && options.output === 'text') {
+    io.out(printComparison(documents, io.colour));
+  } else if (options.output === 'text' || options.output === 'wide') {
+    io.out(documents.map((document) => printTrace(document, io.colour, options.output === 'wide')).join('\n'));
+    if (many && options.compare) io.out(`\n${printComparison(documents, io.colour)}`);
+  } else io.out(documents.map((document) => printAs(options.output, document)).join('\n'));
+  return documents.every((document) => document.result.ok) ? EXIT.ok : EXIT.no;
+}

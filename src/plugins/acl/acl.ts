@@ -1,0 +1,109 @@
+import { zones } from '../../corefile/positions.ts';
+import { lines } from '../../corefile/properties.ts';
+import { directive } from '../../corefile/syntax.ts';
+import type { Counter, Registry } from '../../metrics/registry.ts';
+import { definePlugin } from '../../server/plugin.ts';
+import { ZoneMatch } from '../../server/zone-match.ts';
+import { EDE, RCODE } from '../../wire/iana.ts';
+import type { Query, Route } from '../../wire/query.ts';
+import { silence, type ExtendedError, type Reply } from '../../wire/reply.ts';
+import { Nets } from './nets.ts';
+import { readPolicy, type Action, type Policy } from './policy.ts';
+
+export const syntax = directive({
+  name: 'acl',
+  summary: 'decides by client address and type who is answered',
+  repeat: 'gather',
+  args: { zones: zones({ help: 'names that the rule is about' }) },
+  properties: {
+    policies: lines('*', 'allow|block|filter|drop [type TYPE…|*] [net NET…|*]', readPolicy, {
+      help: '`allow` passes the query on, `block` answers REFUSED, `filter` answers without records, `drop` keeps silent; the first line that fits decides, and without one the next `acl`',
+    }),
+  },
+});
+
+interface Rule {
+  readonly zones: ZoneMatch;
+  readonly policies: readonly { readonly action: Action; readonly types: Policy['types']; readonly nets: Nets | null }[];
+}
+
+const blocked: readonly ExtendedError[] = [{ code: EDE.BLOCKED, text: '' }];
+const filtered: readonly ExtendedError[] = [{ code: EDE.FILTERED, text: '' }];
+
+export const acl = definePlugin({
+  syntax,
+  setup(options, site, next) {
+    const { writer } = site;
+    const rules: readonly Rule[] = options.map((use) => ({
+      zones: new ZoneMatch(use.zones),
+      policies: use.policies.map(({ action, types, nets }) => ({ action, types, nets: nets === null ? null : new Nets(nets) })),
+    }));
+    const tally = new Tally(site.metrics);
+    const written = (query: Query, rcode: number, errors: readonly ExtendedError[]): Reply => {
+      writer.reply(query, 0);
+      const reply = writer.finish(rcode, 'acl');
+      reply.errors = errors;
+      return reply;
+    };
+    return (query) => {
+      for (const rule of rules) {
+        const zone = rule.zones.find(query);
+        if (zone === null) continue;
+        const action = decide(rule, query);
+        if (action === 'allow') break;
+        if (action === null) continue;
+        tally.stopped(action, query.route, zone);
+        if (action === 'drop') return silence;
+        return action === 'block'
+          ? written(query, RCODE.REFUSED, blocked)
+          : written(query, RCODE.NOERROR, filtered);
+      }
+      tally.allowed(query.route);
+      return next(query);
+    };
+  },
+});
+
+function decide({ policies }: Rule, { type, family, peer, peerAt }: Query): Action | null {
+  for (const { action, types, nets } of policies) {
+    if (types !== null && !types.has(type)) continue;
+    if (nets === null || nets.holds(peer, peerAt, family === 4 ? 4 : 16)) return action;
+  }
+  return null;
+}
+
+/** Counts with handles made once for each route. */
+class Tally {
+  readonly #byAction;
+  readonly #allowed;
+  readonly #allowedByRoute: (Counter | undefined)[] = [];
+  readonly #stoppedByRoute: (Map<string, Counter> | undefined)[] = [];
+
+  constructor(metrics: Registry) {
+    const labels = ['server', 'zone', 'view'] as const;
+    this.#byAction = {
+      block: metrics.counter('coredns_acl_blocked_requests_total', 'Counter of DNS requests being blocked.', labels),
+      filter: metrics.counter('coredns_acl_filtered_requests_total', 'Counter of DNS requests being filtered.', labels),
+      drop: metrics.counter('coredns_acl_dropped_requests_total', 'Counter of DNS requests being dropped.', labels),
+    };
+    this.#allowed = metrics.counter('coredns_acl_allowed_requests_total', 'Counter of DNS requests being allowed.', [
+      'server',
+      'view',
+    ]);
+  }
+
+  allowed({ index, server, view }: Route): void {
+    (this.#allowedByRoute[index] ??= this.#allowed.with(server, view)).add(1);
+  }
+
+  stopped(action: Exclude<Action, 'allow'>, { index, server, view }: Route, zone: string): void {
+    const known = (this.#stoppedByRoute[index] ??= new Map());
+    const key = `${action} ${zone}`;
+    let counter = known.get(key);
+    if (counter === undefined) {
+      counter = this.#byAction[action].with(server, zone, view);
+      known.set(key, counter);
+    }
+    counter.add(1);
+  }
+}

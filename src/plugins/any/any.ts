@@ -1,0 +1,29 @@
+import { directive } from '../../corefile/syntax.ts';
+import { definePlugin } from '../../server/plugin.ts';
+import { RCODE, TYPE } from '../../wire/iana.ts';
+import { SECTION } from '../../wire/writer.ts';
+
+export const syntax = directive({
+  name: 'any',
+  summary: 'answers ANY questions with as little as possible (RFC 8482)',
+  repeat: 'last',
+});
+
+const TTL_SECONDS = 8482;
+
+/** CPU and OS of the HINFO record, as character strings. */
+const data = Uint8Array.from(
+  ['ANY obsoleted', 'See RFC 8482'].flatMap((text) => [text.length, ...Buffer.from(text)]),
+);
+
+export const any = definePlugin({
+  syntax,
+  setup(_options, { writer }, next) {
+    return (query) => {
+      if (query.type !== TYPE.ANY) return next(query);
+      writer.reply(query, 0);
+      writer.record(SECTION.answer, null, TYPE.HINFO, TTL_SECONDS, data);
+      return writer.finish(RCODE.NOERROR, 'any');
+    };
+  },
+});

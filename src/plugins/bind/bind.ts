@@ -1,0 +1,31 @@
+import { rest } from '../../corefile/positions.ts';
+import { list } from '../../corefile/properties.ts';
+import { directive } from '../../corefile/syntax.ts';
+import { word } from '../../corefile/values.ts';
+import { definePlugin } from '../../server/plugin.ts';
+
+export const syntax = directive({
+  name: 'bind',
+  summary: 'says which addresses to listen on',
+  repeat: 'gather',
+  args: {
+    addresses: rest(word('ADDRESS|INTERFACE'), {
+      min: 1,
+      help: 'addresses, or interfaces that stand for all their addresses',
+    }),
+  },
+  properties: {
+    except: list('except', word('ADDRESS|INTERFACE'), { help: 'not these' }),
+  },
+});
+
+/** Configures only. Interfaces are looked up when the configuration is taken: a new address needs a reload. */
+export const bind = definePlugin({
+  syntax,
+  plan(options, plan) {
+    for (const { addresses, except } of options) {
+      plan.binds.push(...addresses);
+      plan.bindExcept.push(...except);
+    }
+  },
+});

@@ -1,0 +1,27 @@
+import { optional } from '../../corefile/positions.ts';
+import { directive } from '../../corefile/syntax.ts';
+import { integer } from '../../corefile/values.ts';
+import { definePlugin } from '../../server/plugin.ts';
+
+export const syntax = directive({
+  name: 'bufsize',
+  summary: 'limits the size of UDP replies',
+  repeat: 'last',
+  args: {
+    size: optional(integer('SIZE', { min: 512, max: 4096 }), {
+      default: 1232,
+      help: 'bytes, 512 to 4096; the default is what passes any path unfragmented',
+    }),
+  },
+});
+
+/** Lowers the size that clients say they can take, and never raises it. Clients without EDNS get 512 bytes anyway. */
+export const bufsize = definePlugin({
+  syntax,
+  setup({ size }, _site, next) {
+    return (query) => {
+      if (query.udpLimit > size) query.udpLimit = size;
+      return next(query);
+    };
+  },
+});

@@ -1,0 +1,50 @@
+import { optional } from '../../corefile/positions.ts';
+import { directive } from '../../corefile/syntax.ts';
+import { duration, value, Wrong, wrong } from '../../corefile/values.ts';
+import type { Counter } from '../../metrics/registry.ts';
+import { definePlugin, type Site } from '../../server/plugin.ts';
+import { RCODE } from '../../wire/iana.ts';
+import { failure, type Reply } from '../../wire/reply.ts';
+
+const plain = duration('TIMEOUT');
+
+const timeout = value(
+  'TIMEOUT',
+  (word) => {
+    const ms = plain.read(word);
+    if (ms instanceof Wrong) return new Wrong(`invalid duration: ${JSON.stringify(word.text)}`, ms.hint, ms.form);
+    return ms > 0 ? ms : wrong(`invalid negative duration: ${JSON.stringify(word.text)}`);
+  },
+  plain.print,
+);
+
+export const syntax = directive({
+  name: 'cancel',
+  summary: 'gives up on queries that take too long',
+  repeat: 'last',
+  args: { timeoutMs: optional(timeout, { default: 5001, help: 'how long a query may take' }) },
+});
+
+/** A query that has no reply by then is answered SERVFAIL; a reply that comes later is still cached. */
+export const cancel = definePlugin({
+  syntax,
+  setup({ timeoutMs }, site, next) {
+    const expired = site.metrics
+      .counter('ndots_cancel_expired_total', 'Queries answered SERVFAIL because they took too long.', [])
+      .with();
+    return (query) => {
+      const reply = next(query);
+      return reply instanceof Promise ? within(reply, timeoutMs, site, expired) : reply;
+    };
+  },
+});
+
+function within(reply: Promise<Reply>, timeoutMs: number, { clock }: Site, expired: Counter): Promise<Reply> {
+  return new Promise((resolve, reject) => {
+    const timer = clock.after(timeoutMs, () => {
+      expired.add(1);
+      resolve(failure(RCODE.SERVFAIL, 'cancel', new Error('context deadline exceeded')));
+    });
+    reply.then(resolve, reject).finally(() => timer.cancel());
+  });
+}

@@ -1,0 +1,16 @@
+import { directive } from '../../corefile/syntax.ts';
+import { definePlugin } from '../../server/plugin.ts';
+
+export const syntax = directive({
+  name: 'debug',
+  summary: 'lets the process end on a bug instead of answering SERVFAIL, and logs more',
+  repeat: 'last',
+});
+
+/** Configures only. */
+export const debug = definePlugin({
+  syntax,
+  plan(_options, plan) {
+    plan.debug = true;
+  },
+});

@@ -1,0 +1,613 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, describe, test } from 'node:test';
+import { VirtualClock } from '../../base/virtual-clock.ts';
+import { FLAG, OPTION, RCODE, TYPE } from '../../wire/iana.ts';
+import type { Message } from '../../wire/message.ts';
+import { printRecord } from '../../wire/print.ts';
+import {
+  scriptedNetwork,
+  type Answer,
+  type Asked,
+  type ScriptedNetwork,
+} from '../../../test/kit/upstream.ts';
+import { makeWorld, type World, type WorldParts } from '../../../test/kit/world.ts';
+import { forward } from './forward.ts';
+
+let open: World | null = null;
+const folders: string[] = [];
+
+afterEach(async () => {
+  await open?.close();
+  open = null;
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+});
+
+const up: Answer = { answer: ['@ 300 A 192.0.2.1'] };
+
+async function world(
+  corefile: string,
+  script: (asked: Asked) => Answer = () => up,
+  parts: WorldParts = {},
+): Promise<World & { readonly network: ScriptedNetwork }> {
+  const clock = new VirtualClock();
+  const network = scriptedNetwork(clock, script);
+  // Braces end a line; the tests write them on one.
+  const text = corefile.replaceAll('{', '{\n').replaceAll('}', '\n}\n');
+  open = await makeWorld(text, { clock, network, plugins: [forward], ...parts });
+  return Object.assign(open, { network });
+}
+
+function extendedError(message: Message): string | null {
+  const option = message.edns?.options.find(({ code }) => code === OPTION.EDE);
+  if (option === undefined) return null;
+  return `${(option.data[0]! << 8) | option.data[1]!} ${Buffer.from(option.data.subarray(2)).toString()}`;
+}
+
+const served = (world: { readonly network: ScriptedNetwork }): string[] =>
+  world.network.asked.map(({ to }) => to);
+
+function folder(files: Readonly<Record<string, string>>): string {
+  const made = mkdtempSync(join(tmpdir(), 'forward-'));
+  folders.push(made);
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(made, name), text);
+  return made;
+}
+
+describe('what is forwarded', () => {
+  test('a query below FROM is sent to the upstream and its reply passed on', async () => {
+    const here = await world('. { forward . 10.0.0.1 }');
+    const reply = await here.ask('www.example.org. A');
+    assert.equal(reply.rcode, RCODE.NOERROR);
+    assert.deepEqual(
+      reply.answer.map((record) => printRecord(record)),
+      ['www.example.org.\t300\tIN\tA\t192.0.2.1'],
+    );
+    assert.equal(reply.flags & FLAG.RA, FLAG.RA);
+    assert.deepEqual(served(here), ['10.0.0.1:53']);
+    assert.equal(here.network.asked[0]!.proto, 'udp');
+  });
+
+  test('a name outside FROM, and one below except, goes to the next plugin', async () => {
+    const here = await world('. { forward example.org 10.0.0.1 { except b.example.org } }');
+    for (const name of ['example.com.', 'b.example.org.', 'x.b.example.org.', 'badexample.org.']) {
+      assert.equal((await here.ask(`${name} A`)).rcode, RCODE.SERVFAIL, name);
+    }
+    assert.equal((await here.ask('example.org. A')).rcode, RCODE.NOERROR);
+    assert.deepEqual(served(here), ['10.0.0.1:53']);
+  });
+
+  test('except never takes FROM itself', async () => {
+    const here = await world('. { forward example.org 10.0.0.1 { except example.org } }');
+    assert.equal((await here.ask('example.org. A')).rcode, RCODE.NOERROR);
+    assert.equal((await here.ask('a.example.org. A')).rcode, RCODE.SERVFAIL);
+  });
+
+  test('the second forward line sees what the first does not match', async () => {
+    const here = await world('. {\n forward a.example 10.0.0.1\n forward . 10.0.0.2\n}');
+    await here.ask('x.a.example. A');
+    await here.ask('x.b.example. A');
+    assert.deepEqual(served(here), ['10.0.0.1:53', '10.0.0.2:53']);
+  });
+
+  test('classes other than IN are let through', async () => {
+    const here = await world('. { forward . 10.0.0.1 }', () => ({}));
+    assert.equal((await here.ask('version.bind. TXT', { qclass: 3 })).rcode, RCODE.NOERROR);
+  });
+
+  test("the client's EDNS options and DO reach the upstream; the reply's OPT repeats the client's size", async () => {
+    const here = await world('. { forward . 10.0.0.1 }', () => ({
+      ...up,
+      options: [{ code: OPTION.NSID, data: Uint8Array.of(65) }],
+    }));
+    const reply = await here.ask('www.example.org. A', { udpSize: 1400, dnssecOk: true });
+    assert.equal(here.network.asked[0]!.query.dnssecOk, true);
+    assert.equal(reply.edns?.udpSize, 1400);
+    assert.deepEqual(
+      reply.edns?.options.map(({ code }) => code),
+      [OPTION.NSID],
+    );
+    assert.equal((await here.ask('www.example.org. A')).edns, null);
+  });
+});
+
+describe('transports', () => {
+  const protos = async (corefile: string, proto: 'udp' | 'tcp'): Promise<string[]> => {
+    const here = await world(corefile);
+    await here.ask('www.example.org. A', { proto });
+    const seen = here.network.asked.map((asked) => asked.proto);
+    await here.close();
+    open = null;
+    return seen;
+  };
+
+  test("the client's protocol is the upstream's", async () => {
+    assert.deepEqual(await protos('. { forward . 10.0.0.1 }', 'udp'), ['udp']);
+    assert.deepEqual(await protos('. { forward . 10.0.0.1 }', 'tcp'), ['tcp']);
+  });
+
+  test('force_tcp and prefer_udp', async () => {
+    assert.deepEqual(await protos('. { forward . 10.0.0.1 { force_tcp } }', 'udp'), ['tcp']);
+    assert.deepEqual(await protos('. { forward . 10.0.0.1 { prefer_udp } }', 'tcp'), ['udp']);
+    assert.deepEqual(
+      await protos('. { forward . 10.0.0.1 { \n force_tcp\n prefer_udp\n } }', 'udp'),
+      ['tcp'],
+    );
+  });
+
+  test('tls:// and https:// upstreams are given name, port and connection limits', async () => {
+    const here = await world(
+      '. { forward . tls://10.0.0.1%dns.example tls://10.0.0.2 https://10.0.0.3:8443 {\n policy sequential\n tls_servername all.example\n expire 20s\n max_age 30s\n max_idle_conns 7\n doh_method GET\n source_address 10.9.9.9\n failover SERVFAIL\n} }',
+      () => ({ rcode: 'SERVFAIL' }),
+    );
+    await here.ask('www.example.org. A');
+    assert.deepEqual(
+      here.network.made.map(
+        ({ address, proto }) => `${proto} ${address.host} ${address.port} ${address.serverName}`,
+      ),
+      [
+        'tls 10.0.0.1 853 dns.example',
+        'tls 10.0.0.2 853 all.example',
+        'https 10.0.0.3 8443 all.example',
+      ],
+    );
+    const { expireMs, maxAgeMs, maxIdle, source, httpMethod } = here.network.made[0]!;
+    assert.deepEqual(
+      [expireMs, maxAgeMs, maxIdle, source, httpMethod],
+      [20_000, 30_000, 7, '10.9.9.9', 'GET'],
+    );
+  });
+
+  test('a reply cut by the upstream is fetched whole over TCP, so that the client gets all of it', async () => {
+    const here = await world('. { forward . 10.0.0.1 }', ({ proto }) =>
+      proto === 'udp' ? { flags: FLAG.TC } : up,
+    );
+    const reply = await here.ask('www.example.org. A');
+    assert.equal(reply.flags & FLAG.TC, 0);
+    assert.equal(reply.answer.length, 1);
+    assert.deepEqual(
+      here.network.asked.map(({ proto }) => proto),
+      ['udp', 'tcp'],
+    );
+    assert.match(here.metrics(), /ndots_forward_tcp_retries_total\{to="10.0.0.1:53"\} 1/);
+  });
+
+  test('the cut reply is passed on when TCP does not work', async () => {
+    const here = await world('. { forward . 10.0.0.1 }', ({ proto }) =>
+      proto === 'udp' ? { ...up, flags: FLAG.TC } : { fail: 'refused' },
+    );
+    const reply = await here.ask('www.example.org. A');
+    assert.equal(reply.flags & FLAG.TC, FLAG.TC);
+    assert.equal(reply.answer.length, 1);
+  });
+
+  test('garbage over UDP becomes an empty reply with TC if TCP does not help', async () => {
+    const garbage = Uint8Array.of(0, 1, 0x81, 0x80, 0, 1, 0, 9, 0, 0, 0, 0, 1, 97, 0, 0, 1, 0, 1);
+    const here = await world('. { forward . 10.0.0.1 }', ({ proto }) =>
+      proto === 'udp' ? { bytes: garbage } : { fail: 'refused' },
+    );
+    const reply = await here.ask('a. A');
+    assert.equal(reply.flags & FLAG.TC, FLAG.TC);
+    assert.equal(reply.answer.length, 0);
+  });
+
+  test('a connection that the peer closed just now is no failure', async () => {
+    let first = true;
+    const here = await world('. { forward . 10.0.0.1 { force_tcp } }', () => {
+      if (!first) return up;
+      first = false;
+      return { fail: 'closed' };
+    });
+    assert.equal((await here.ask('www.example.org. A')).answer.length, 1);
+    assert.equal(here.network.asked.length, 2);
+  });
+
+  test('a reply to another question is answered FORMERR', async () => {
+    const here = await world('. { forward . 10.0.0.1 }', () => ({
+      ...up,
+      question: 'evil.example.',
+    }));
+    assert.equal((await here.ask('www.example.org. A')).rcode, RCODE.FORMERR);
+  });
+});
+
+describe('failures', () => {
+  test('a silent upstream is given up after read_timeout and the next one asked', async () => {
+    const here = await world('. { forward . 10.0.0.1 10.0.0.2 { policy sequential } }', ({ to }) =>
+      to.startsWith('10.0.0.1') ? { fail: 'timeout' } : up,
+    );
+    const began = here.clock.now();
+    assert.equal((await here.ask('www.example.org. A')).answer.length, 1);
+    assert.equal(here.clock.now() - began, 2001);
+    assert.deepEqual(
+      here.network.asked.filter(({ type }) => type === TYPE.A).map(({ to }) => to),
+      ['10.0.0.1:53', '10.0.0.2:53'],
+    );
+  });
+
+  test('each upstream is tried twice, for at most 5 seconds', async () => {
+    const here = await world('. { forward . 10.0.0.1 10.0.0.2 }', () => ({ fail: 'timeout' }));
+    const reply = await here.ask('www.example.org. A', { edns: true });
+    assert.equal(reply.rcode, RCODE.SERVFAIL);
+    assert.equal(here.clock.now(), 5000);
+    assert.equal(here.network.asked.filter(({ type }) => type === TYPE.A).length, 3);
+    assert.match(
+      extendedError(reply)!,
+      /^22 10.0.0.[12]:53 did not answer, 10.0.0.[12]:53 did not answer$/,
+    );
+  });
+
+  test('max_connect_attempts ends the search, and the error names what happened', async () => {
+    const here = await world('. { forward . 10.0.0.1 { max_connect_attempts 1 } }', () => ({
+      fail: 'refused',
+    }));
+    const reply = await here.ask('www.example.org. A', { edns: true });
+    assert.equal(reply.rcode, RCODE.SERVFAIL);
+    assert.equal(here.network.asked.filter(({ type }) => type === TYPE.A).length, 1);
+    assert.equal(extendedError(reply), '23 10.0.0.1:53 refused the connection');
+  });
+
+  test('unlimited attempts at upstreams that refuse at once do not spin', async () => {
+    const here = await world(
+      '. { forward . 10.0.0.1 { \n max_connect_attempts 0\n max_fails 0\n } }',
+      () => ({ fail: 'refused', afterMs: 0 }),
+    );
+    await here.ask('www.example.org. A');
+    assert.ok(
+      here.network.asked.length > 10 && here.network.asked.length < 200,
+      String(here.network.asked.length),
+    );
+  });
+
+  test('failover asks each further upstream once; the last reply counts', async () => {
+    const here = await world(
+      '. { forward . 10.0.0.1 10.0.0.2 10.0.0.3 { \n policy sequential\n failover SERVFAIL REFUSED\n } }',
+      ({ to }) => ({
+        rcode: to.startsWith('10.0.0.1') ? 'SERVFAIL' : 'REFUSED',
+      }),
+    );
+    assert.equal((await here.ask('www.example.org. A')).rcode, RCODE.REFUSED);
+    assert.deepEqual(served(here), ['10.0.0.1:53', '10.0.0.2:53', '10.0.0.3:53']);
+  });
+
+  test('next and next_on_nodata lead to the next forward, and only to a forward', async () => {
+    const rules = '\n next NXDOMAIN\n next_on_nodata\n';
+    const answers = ({ to, name }: Asked): Answer =>
+      to.startsWith('10.0.0.2') ? up : name.startsWith('gone') ? { rcode: 'NXDOMAIN' } : {};
+    const here = await world(
+      `. {\n forward . 10.0.0.1 {${rules}}\n forward . 10.0.0.2 {${rules}}\n}`,
+      answers,
+    );
+    assert.equal((await here.ask('gone.example.org. A')).answer.length, 1);
+    assert.equal((await here.ask('empty.example.org. A')).answer.length, 1);
+    await here.close();
+    const alone = await world(`. {\n forward . 10.0.0.1 {${rules}}\n}`, answers);
+    assert.equal((await alone.ask('gone.example.org. A')).rcode, RCODE.NXDOMAIN);
+  });
+
+  test('more than max_concurrent queries at a time are REFUSED, with a reason', async () => {
+    const here = await world('. { forward . 10.0.0.1 { max_concurrent 2 } }', () => ({
+      ...up,
+      afterMs: 100,
+    }));
+    const [first, second, third] = await Promise.all([
+      here.ask('a.example.org. A', { edns: true }),
+      here.ask('b.example.org. A', { edns: true }),
+      here.ask('c.example.org. A', { edns: true }),
+    ]);
+    assert.deepEqual([first!.rcode, second!.rcode, third!.rcode], [0, 0, RCODE.REFUSED]);
+    assert.equal(extendedError(third!), '0 concurrent queries exceeded maximum 2');
+    assert.match(here.metrics(), /coredns_forward_max_concurrent_rejects_total 1/);
+    assert.equal((await here.ask('d.example.org. A')).rcode, RCODE.NOERROR);
+  });
+});
+
+describe('health', () => {
+  test('nobody is probed while all is well', async () => {
+    const here = await world('. { forward . 10.0.0.1 }');
+    await here.ask('www.example.org. A');
+    await here.clock.advance(60_000);
+    assert.equal(here.network.asked.length, 1);
+  });
+
+  test('after a failure `. NS` is asked every half second until it is answered, whatever the answer', async () => {
+    let dead = true;
+    const here = await world('. { forward . 10.0.0.1 { max_connect_attempts 1 } }', () =>
+      dead ? { fail: 'refused' } : { rcode: 'REFUSED' },
+    );
+    await here.ask('www.example.org. A');
+    await here.clock.advance(1400);
+    const probes = here.network.asked.filter(({ type }) => type === TYPE.NS);
+    assert.equal(probes.length, 3);
+    assert.deepEqual([probes[0]!.name, probes[0]!.flags & FLAG.RD], ['.', FLAG.RD]);
+    dead = false;
+    await here.clock.advance(1000);
+    const before = here.network.asked.length;
+    await here.clock.advance(10_000);
+    assert.equal(here.network.asked.length, before);
+    assert.match(
+      here.metrics(),
+      /coredns_proxy_healthcheck_failures_total\{proxy_name="forward",to="10.0.0.1:53"\} 3/,
+    );
+  });
+
+  test('health_check sets interval, domain and no_rec', async () => {
+    const here = await world(
+      '. { forward . 10.0.0.1 { \n max_connect_attempts 1\n health_check 5s no_rec domain example.org\n } }',
+      () => ({ fail: 'refused' }),
+    );
+    await here.ask('www.example.org. A');
+    await here.clock.advance(9000);
+    const probes = here.network.asked.filter(({ type }) => type === TYPE.NS);
+    assert.equal(probes.length, 2);
+    assert.deepEqual([probes[0]!.name, probes[0]!.flags & FLAG.RD], ['example.org.', 0]);
+  });
+
+  test('an upstream that is down is passed over until it answers again', async () => {
+    let dead = true;
+    const here = await world('. { forward . 10.0.0.1 10.0.0.2 { policy sequential } }', ({ to }) =>
+      dead && to.startsWith('10.0.0.1') ? { fail: 'refused' } : up,
+    );
+    await here.ask('www.example.org. A');
+    await here.clock.advance(3000);
+    const before = here.network.asked.length;
+    await here.ask('www.example.org. A');
+    assert.deepEqual(
+      here.network.asked
+        .slice(before)
+        .filter(({ type }) => type === TYPE.A)
+        .map(({ to }) => to),
+      ['10.0.0.2:53'],
+    );
+    dead = false;
+    await here.clock.advance(1000);
+    const again = here.network.asked.length;
+    await here.ask('www.example.org. A');
+    assert.equal(here.network.asked[again]!.to, '10.0.0.1:53');
+  });
+
+  test('with all upstreams down one is tried anyway; failfast answers SERVFAIL instead', async () => {
+    const all = (extra: string) =>
+      `. { forward . 10.0.0.1 10.0.0.2 {\n max_fails 1\n ${extra}\n} }`;
+    const down = async (corefile: string): Promise<[Message, number, string]> => {
+      const here = await world(corefile, () => ({ fail: 'refused' }));
+      await here.ask('www.example.org. A');
+      await here.clock.advance(3000);
+      const before = here.network.asked.filter(({ type }) => type === TYPE.A).length;
+      const reply = await here.ask('www.example.org. A', { edns: true });
+      const tries = here.network.asked.filter(({ type }) => type === TYPE.A).length - before;
+      const metrics = here.metrics();
+      await here.close();
+      return [reply, tries, metrics];
+    };
+    const [tried, tries, metrics] = await down(all(''));
+    assert.deepEqual([tried.rcode, tries], [RCODE.SERVFAIL, 1]);
+    assert.match(metrics, /coredns_forward_healthcheck_broken_total 1/);
+    const [refused, none] = await down(all('failfast_all_unhealthy_upstreams'));
+    assert.deepEqual([refused.rcode, none], [RCODE.SERVFAIL, 0]);
+    assert.match(extendedError(refused)!, /^22 upstreams are down: 10.0.0.1:53, 10.0.0.2:53$/);
+  });
+
+  test('max_fails 0 never probes and never marks an upstream down', async () => {
+    const here = await world(
+      '. { forward . 10.0.0.1 { \n max_fails 0\n max_connect_attempts 1\n } }',
+      () => ({ fail: 'refused' }),
+    );
+    for (let i = 0; i < 5; i++) await here.ask('www.example.org. A');
+    await here.clock.advance(5000);
+    assert.equal(here.network.asked.length, 5);
+  });
+});
+
+describe('policies', () => {
+  const ask = async (
+    here: World & { readonly network: ScriptedNetwork },
+    times: number,
+  ): Promise<string[]> => {
+    const before = here.network.asked.length;
+    for (let i = 0; i < times; i++) await here.ask('www.example.org. A');
+    return here.network.asked.slice(before).map(({ to }) => to.replace(/^10.0.0.|:53$/g, ''));
+  };
+
+  test('round_robin goes round, sequential stays, random spreads', async () => {
+    const line = (policy: string) =>
+      `. { forward . 10.0.0.1 10.0.0.2 10.0.0.3 { policy ${policy} } }`;
+    assert.deepEqual(await ask(await world(line('round_robin')), 5), ['1', '2', '3', '1', '2']);
+    await open!.close();
+    assert.deepEqual(await ask(await world(line('sequential')), 3), ['1', '1', '1']);
+    await open!.close();
+    assert.equal(new Set(await ask(await world(line('random')), 50)).size, 3);
+  });
+
+  test('latency prefers the upstream that answers fastest, and notices when that changes', async () => {
+    let slow = '10.0.0.1:53';
+    const here = await world('. { forward . 10.0.0.1 10.0.0.2 { policy latency } }', ({ to }) => ({
+      ...up,
+      afterMs: to === slow ? 80 : 2,
+    }));
+    const first = await ask(here, 100);
+    assert.ok(first.filter((to) => to === '2').length > 80, first.join());
+    slow = '10.0.0.2:53';
+    await ask(here, 100);
+    const then = await ask(here, 100);
+    assert.ok(then.filter((to) => to === '1').length > 80, then.join());
+  });
+});
+
+describe('the packet budget', () => {
+  test('at most max_pps packets leave within any second', async () => {
+    const here = await world('. { forward . 10.0.0.1 { max_pps 20 } }');
+    await Promise.all(Array.from({ length: 40 }, (_, i) => here.ask(`n${i}.example.org. A`)));
+    await here.clock.advance(3000);
+    const times = here.network.asked.map(({ at }) => at);
+    for (const at of times) {
+      const within = times.filter((other) => other >= at && other < at + 1000).length;
+      assert.ok(within <= 20, `${within} packets within a second`);
+    }
+    assert.match(here.metrics(), /ndots_forward_budget_delayed_total\{to="10.0.0.1:53"\} [1-9]/);
+  });
+
+  test('an upstream with budget left takes over', async () => {
+    const here = await world(
+      '. { forward . 10.0.0.1 10.0.0.2 { \n policy sequential\n max_pps 10\n } }',
+    );
+    await Promise.all([0, 1].map((i) => here.ask(`n${i}.example.org. A`)));
+    assert.deepEqual(served(here), ['10.0.0.1:53', '10.0.0.2:53']);
+  });
+
+  test('what would wait longer than a second is SERVFAIL with a reason', async () => {
+    const here = await world('. { forward . 10.0.0.1 { max_pps 10 } }');
+    const replies = await Promise.all(
+      Array.from({ length: 30 }, (_, i) => here.ask(`n${i}.example.org. A`, { edns: true })),
+    );
+    const shed = replies.filter(({ rcode }) => rcode === RCODE.SERVFAIL);
+    assert.ok(shed.length >= 15, String(shed.length));
+    assert.match(extendedError(shed[0]!)!, /^0 packet budget of 10.0.0.1:53 used up/);
+    await here.clock.advance(3000);
+    assert.match(here.metrics(), /ndots_forward_budget_headroom_packets\{to="10.0.0.1:53"\} 10/);
+  });
+});
+
+describe('where upstreams come from', () => {
+  test('nameservers of a file, and its changes are followed', async () => {
+    const base = folder({ 'resolv.conf': '# dhcp\nsearch a.example\nnameserver 10.0.0.1\n' });
+    const here = await world('. { forward . resolv.conf }', () => up, { folder: base });
+    await here.ask('www.example.org. A');
+    writeFileSync(join(base, 'resolv.conf'), 'nameserver 10.0.0.2\nnameserver 2001:db8::2\n');
+    await here.clock.advance(5001);
+    for (let i = 0; i < 20; i++) await here.ask('www.example.org. A');
+    assert.deepEqual([...new Set(served(here))].toSorted(), [
+      '10.0.0.1:53',
+      '10.0.0.2:53',
+      '[2001:db8::2]:53',
+    ]);
+    assert.ok(
+      here.log.some((line) =>
+        /upstreams of .*resolv.conf changed: 10.0.0.1:53 → 10.0.0.2:53, \[2001:db8::2\]:53/.test(
+          line,
+        ),
+      ),
+      here.log.join('\n'),
+    );
+    await here.clock.advance(6001);
+    assert.equal(here.network.closed.length, 1);
+  });
+
+  test('a file that loses its nameservers leaves the upstreams as they are, with one warning', async () => {
+    const base = folder({ 'resolv.conf': 'nameserver 10.0.0.1\n' });
+    const here = await world('. { forward . resolv.conf }', () => up, { folder: base });
+    writeFileSync(join(base, 'resolv.conf'), '');
+    await here.clock.advance(20_001);
+    assert.equal((await here.ask('www.example.org. A')).rcode, RCODE.NOERROR);
+    assert.equal(here.log.filter((line) => line.includes('stay in use')).length, 1);
+  });
+
+  const refusal = async (
+    corefile: string,
+    files: Readonly<Record<string, string>> = {},
+  ): Promise<string> => {
+    try {
+      await world(corefile, () => up, { folder: folder(files) });
+    } catch (error) {
+      return String((error as Error).message);
+    }
+    return 'it started';
+  };
+
+  test('mistakes are told with their place', async () => {
+    assert.match(
+      await refusal('. { forward . nofile.conf/x }'),
+      /Corefile|not an IP address or file: "nofile.conf\/x"/,
+    );
+    assert.match(
+      await refusal('. { forward . empty.conf }', { 'empty.conf': 'search x\n' }),
+      /no valid upstream addresses found/,
+    );
+    assert.match(await refusal('. { forward . https://10.0.0.1/x }'), /path is not allowed/);
+    assert.match(await refusal('. { forward . grpc://10.0.0.1 }'), /unsupported transport/);
+    assert.match(await refusal('. { forward . 10.0.0.1:99999 }'), /invalid port/);
+    assert.match(
+      await refusal(
+        `. { forward . ${Array.from({ length: 16 }, (_, i) => `10.0.0.${i + 1}`).join(' ')} }`,
+      ),
+      /more than 15 TOs configured: 16/,
+    );
+    assert.match(await refusal('. { forward . }'), /Wrong argument count/);
+    assert.match(
+      await refusal('. { forward . 10.0.0.1 { max_fails -1 } }'),
+      /max_fails can't be negative: 1/,
+    );
+    assert.match(
+      await refusal('. { forward . 10.0.0.1 { max_age 5s } }'),
+      /max_age \(5s\) must not be less than expire \(10s\)/,
+    );
+    assert.match(
+      await refusal('. { forward . 10.0.0.1 { failover NOERROR } }'),
+      /NoError cannot be used in failover/,
+    );
+    assert.match(
+      await refusal('. { forward . 10.0.0.1 { failover NOPE } }'),
+      /NOPE is not a valid rcode/,
+    );
+    assert.match(await refusal('. { forward . 10.0.0.1 { policy fastest } }'), /unknown/);
+    assert.match(
+      await refusal('. { forward . tls://10.0.0.1 { tls no.crt no.key } }'),
+      /could not load TLS file no.crt/,
+    );
+  });
+});
+
+describe('the old proxy directive', () => {
+  test('its properties are accepted, mapped, and warned about with what to write today', async () => {
+    const here = await world(
+      '. { proxy . 10.0.0.1 10.0.0.2 {\n policy first\n fail_timeout 5s\n max_fails 3\n health_check /health:8080 10s\n health_check_port 8081\n except a.example\n spray\n protocol dns force_tcp\n} }',
+    );
+    await here.ask('www.example.org. A');
+    assert.deepEqual(
+      [here.network.asked[0]!.to, here.network.asked[0]!.proto],
+      ['10.0.0.1:53', 'tcp'],
+    );
+    const log = here.log.join('\n');
+    for (const told of [
+      /'proxy' is read as 'forward'/,
+      /policy sequential/,
+      /fail_timeout/,
+      /health_check 500ms/,
+      /health_check_port/,
+      /spray/,
+      /Write: force_tcp/,
+    ]) {
+      assert.match(log, told);
+    }
+  });
+
+  test('least_conn, https_google and grpc do not stop the server', async () => {
+    for (const line of ['policy least_conn', 'protocol https_google', 'protocol grpc insecure']) {
+      const here = await world(`. { proxy . 10.0.0.1 { ${line} } }`);
+      assert.equal((await here.ask('www.example.org. A')).rcode, RCODE.NOERROR, line);
+      assert.ok(
+        here.log.some((text) => text.includes('[WARNING]')),
+        line,
+      );
+      await here.close();
+    }
+  });
+});
+
+test('metrics have the names and labels that dashboards query', async () => {
+  const here = await world('. { forward . 10.0.0.1 }', () => ({ ...up, reused: true }));
+  await here.ask('www.example.org. A');
+  const text = here.metrics();
+  for (const series of [
+    'coredns_proxy_request_duration_seconds_count{proxy_name="forward",rcode="NOERROR",to="10.0.0.1:53"} 1',
+    'coredns_proxy_conn_cache_hits_total{proto="udp",proxy_name="forward",to="10.0.0.1:53"} 1',
+    'coredns_proxy_conn_cache_misses_total{proto="udp",proxy_name="forward",to="10.0.0.1:53"} 0',
+    'coredns_proxy_healthcheck_failures_total{proxy_name="forward",to="10.0.0.1:53"} 0',
+    'coredns_forward_healthcheck_broken_total 0',
+    'coredns_forward_max_concurrent_rejects_total 0',
+  ]) {
+    assert.ok(text.includes(series), `${series}\n${text}`);
+  }
+});

@@ -1,0 +1,237 @@
+import { EDE, RCODE, TYPE } from '../../wire/iana.ts';
+import type { Maybe } from '../../base/maybe.ts';
+import type { Next } from '../../server/plugin.ts';
+import { ZoneMatch } from '../../server/zone-match.ts';
+import type { WireName } from '../../wire/name.ts';
+import type { Query } from '../../wire/query.ts';
+import { failure, type Reply } from '../../wire/reply.ts';
+import { SECTION, type MessageWriter } from '../../wire/writer.ts';
+import type { Cluster, ServiceRecord } from './cluster.ts';
+import { answerExternal, externalTarget } from './external.ts';
+import { Lookup, type LookupParts, type Meaning, type Zone } from './lookup.ts';
+import { Memo } from './memo.ts';
+import { nameServers, writeNameServers, writeServerAddresses } from './name-server.ts';
+import { EndpointWalk } from './packed.ts';
+import { PLUGIN, Scribe } from './scribe.ts';
+import { endpointLabels, serviceLabels, writeAddresses, writePodService, writeServices } from './targets.ts';
+
+export interface AnswererParts extends LookupParts {
+  /** Longest first. */
+  readonly zones: readonly Zone[];
+  /** Where PTR answers point into. */
+  readonly primary: WireName;
+  readonly ttl: number;
+  /** Names below these are handed on when they are not found; null: none. */
+  readonly fallthrough: readonly string[] | null;
+  readonly writer: MessageWriter;
+  readonly own: readonly Uint8Array[];
+  readonly ask: Next;
+}
+
+const VERSION = '1.1.0';
+const VERSION_TTL = 28_800;
+const walk = new EndpointWalk();
+
+/**
+ * Answers queries from a worker's picture of the cluster. The decision whether a name exists is the lookup's, once for all
+ * types; here only records are written. Repeated questions are answered from the memo.
+ */
+export class Answerer {
+  readonly #parts: AnswererParts;
+  readonly #cluster: Cluster;
+  readonly #lookup: Lookup;
+  readonly #scribe: Scribe;
+  readonly #memo = new Memo();
+  readonly #passed: ZoneMatch | null;
+  #epoch = -1;
+
+  constructor(parts: AnswererParts) {
+    this.#parts = parts;
+    this.#cluster = parts.cluster;
+    this.#lookup = new Lookup(parts);
+    this.#scribe = new Scribe(parts.writer, parts.ttl);
+    this.#passed = parts.fallthrough === null ? null : new ZoneMatch(parts.fallthrough);
+  }
+
+  /** The zone that holds the question's name, or null. */
+  zoneOf(query: Query): Zone | null {
+    const { folded, nameLength } = query;
+    for (const zone of this.#parts.zones) if (endsIn(folded, nameLength, zone.wire)) return zone;
+    return null;
+  }
+
+  answer(query: Query, next: Next): Maybe<Reply> {
+    const zone = this.zoneOf(query);
+    if (zone === null) return next(query);
+    const cluster = this.#cluster;
+    if (cluster.epoch !== this.#epoch) {
+      this.#epoch = cluster.epoch;
+      this.#memo.clear();
+    }
+    return this.#memo.get(query) ?? this.#make(query, zone, next);
+  }
+
+  /** Decides what the question's name stands for; the decision's parts are good until the next question. */
+  decide(query: Query, zone: Zone): { readonly meaning: Meaning; readonly lookup: Lookup } {
+    return { meaning: this.#lookup.find(query.folded, query.nameLength, zone), lookup: this.#lookup };
+  }
+
+  #make(query: Query, zone: Zone, next: Next): Maybe<Reply> {
+    const { type } = query;
+    if (type === TYPE.AXFR || type === TYPE.IXFR) return failure(RCODE.REFUSED, PLUGIN);
+    const lookup = this.#lookup;
+    const meaning = lookup.find(query.folded, query.nameLength, zone);
+    if (meaning === 'nothing') {
+      if (this.#passed?.holds(query)) return next(query);
+      if (!this.#cluster.synced) return this.#notReady(query, zone);
+      return this.#negative(query, zone, RCODE.NXDOMAIN);
+    }
+    if (meaning === 'external') return this.#external(query, zone);
+    this.#scribe.begin(query, zone.wire.length);
+    this.#write(query, zone, meaning);
+    if (this.#scribe.full) {
+      this.#scribe.again();
+      this.#write(query, zone, meaning);
+    }
+    if (this.#scribe.answers === 0) {
+      this.#scribe.abandon();
+      return this.#negative(query, zone, RCODE.NOERROR);
+    }
+    return this.#memo.offer(query, this.#scribe.finish(), this.#restsOn(meaning));
+  }
+
+  /** What must stay the same for a positive answer to stay the same. */
+  #restsOn(meaning: Meaning): { readonly version: number } {
+    const own = meaning === 'service' || meaning === 'endpoints' || meaning === 'pod';
+    return own ? this.#lookup.dependency : this.#cluster;
+  }
+
+  /** The records of the answer and additional sections; none: the type isn't there. */
+  #write(query: Query, zone: Zone, meaning: Meaning): void {
+    const scribe = this.#scribe;
+    const lookup = this.#lookup;
+    const { type } = query;
+    const wantsAddress = type === TYPE.A || type === TYPE.AAAA;
+    switch (meaning) {
+      case 'empty':
+        if (lookup.name.shape === 'apex') this.#writeApex(type, zone);
+        return;
+      case 'service':
+      case 'endpoints':
+        if (wantsAddress) writeAddresses(scribe, lookup, type);
+        else if (type === TYPE.SRV) writeServices(scribe, lookup);
+        return;
+      case 'pod': {
+        const { address } = lookup;
+        const fits = type === (address.length === 4 ? TYPE.A : TYPE.AAAA);
+        if (fits) scribe.address(SECTION.answer, null, address, 0, address.length);
+        else if (type === TYPE.SRV) writePodService(scribe, lookup, query.folded);
+        return;
+      }
+      case 'dns-version':
+        if (type === TYPE.TXT) scribe.text(VERSION, VERSION_TTL);
+        return;
+      case 'name-server':
+        if (wantsAddress) writeServerAddresses(scribe, this.#nameServers(), type);
+        return;
+      case 'pointer':
+        if (type === TYPE.PTR) this.#writePointers();
+        else if (lookup.name.shape === 'apex') this.#writeApex(type, zone);
+        return;
+    }
+  }
+
+  #writeApex(type: number, zone: Zone): void {
+    if (type === TYPE.SOA) this.#scribe.soa(SECTION.answer, this.#serial(zone));
+    else if (type === TYPE.NS) writeNameServers(this.#scribe, this.#nameServers());
+  }
+
+  #nameServers(): ReturnType<typeof nameServers> {
+    return nameServers(this.#cluster, this.#parts.own);
+  }
+
+  /** The service with this address, or else every endpoint there; each name once. */
+  #writePointers(): void {
+    const lookup = this.#lookup;
+    const scribe = this.#scribe;
+    const service = lookup.revealedService();
+    if (service !== null) return this.#point(serviceLabels(service));
+    const { address, length } = lookup.reverse;
+    const seen = new Set<string>();
+    for (const behind of lookup.revealedBehind()) {
+      for (const slice of behind.slices) {
+        if (slice.service !== behind) continue;
+        walk.over(slice.endpoints);
+        while (walk.next() && !scribe.full) {
+          if (!isAt(walk, address, length)) continue;
+          const labels = endpointLabels(behind, slice, walk.host);
+          if (!seen.has(labels.join('.'))) this.#point(labels);
+          seen.add(labels.join('.'));
+        }
+      }
+    }
+  }
+
+  #point(labels: readonly string[]): void {
+    const target = this.#scribe.nameBelow(labels, this.#parts.primary);
+    if (target !== null) this.#scribe.alias(TYPE.PTR, target);
+  }
+
+  #external(query: Query, zone: Zone): Maybe<Reply> {
+    const service: ServiceRecord = this.#lookup.service!;
+    const { type } = query;
+    if (type === TYPE.CNAME) {
+      const target = externalTarget(service);
+      if (target === null) return this.#negative(query, zone, RCODE.NOERROR);
+      this.#scribe.begin(query, zone.wire.length);
+      this.#scribe.alias(TYPE.CNAME, target);
+      return this.#memo.offer(query, this.#scribe.finish(), service);
+    }
+    if (type !== TYPE.A && type !== TYPE.AAAA) return this.#negative(query, zone, RCODE.NOERROR);
+    return answerExternal(query, service, {
+      zone,
+      lookup: this.#lookup,
+      scribe: this.#scribe,
+      ask: this.#parts.ask,
+      servers: () => this.#nameServers(),
+      nothing: (asked) => this.#negative(asked, zone, RCODE.NOERROR),
+    });
+  }
+
+  #negative(query: Query, zone: Zone, rcode: number): Reply {
+    const reply = this.#scribe.negative(query, zone.wire.length, rcode, this.#serial(zone));
+    return this.#memo.offer(query, reply, this.#cluster);
+  }
+
+  /** A name that may exist once everything has been listed: no cache may keep an NXDOMAIN of it. */
+  #notReady(query: Query, zone: Zone): Reply {
+    const { length } = zone.wire;
+    const reply = this.#scribe.negative(query, length, RCODE.SERVFAIL, this.#serial(zone));
+    reply.errors = notReadyErrors;
+    return reply;
+  }
+
+  #serial(zone: Zone): number {
+    return zone.multicluster ? this.#cluster.importedSerial : this.#cluster.serial;
+  }
+}
+
+const notReadyErrors = [
+  { code: EDE.NOT_READY, text: 'the Kubernetes API has not been listed completely yet' },
+] as const;
+
+function isAt({ bytes, addressAt, addressLength }: EndpointWalk, address: Uint8Array, length: number): boolean {
+  if (addressLength !== length) return false;
+  for (let i = 0; i < length; i++) if (bytes[addressAt + i] !== address[i]) return false;
+  return true;
+}
+
+/** Whether the folded name lies in the zone; compares from the end, where other zones differ at once. */
+function endsIn(folded: Uint8Array, length: number, zone: WireName): boolean {
+  const from = length - zone.length;
+  if (from < 0) return false;
+  for (let i = zone.length - 2; i >= 0; i--) if (folded[from + i] !== zone[i]) return false;
+  let at = 0;
+  while (at < from) at += folded[at]! + 1;
+  return at === from;
+}

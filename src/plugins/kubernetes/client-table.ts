@@ -1,0 +1,122 @@
+import { addressKey } from './address-key.ts';
+import type { AddressFact } from './facts.ts';
+import { unpack } from './packed.ts';
+import { WordTable } from './word-table.ts';
+
+/** What is known of an address beyond "one namespace", which is what nearly all are. */
+interface Special {
+  readonly namespaces: readonly number[];
+  /** 0: cannot be told. */
+  readonly client: number;
+  readonly pod: string;
+  readonly labels: Readonly<Record<string, string>> | null;
+}
+
+/**
+ * Which namespaces have a pod at an address: two numbers per address, and an object only where pods share one or where
+ * names of pods are wanted.
+ */
+export class ClientTable {
+  readonly #v4 = new WordTable(1);
+  readonly #v6 = new WordTable(4);
+  readonly #special: (Special | null)[] = [];
+  readonly #free: number[] = [];
+  readonly #key = new Int32Array(4);
+  readonly #bytes = Buffer.allocUnsafeSlow(16);
+  readonly #number: (namespace: string) => number;
+
+  /** @param number gives a namespace's number, never 0 */
+  constructor(number: (namespace: string) => number) {
+    this.#number = number;
+  }
+
+  get size(): number {
+    return this.#v4.size + this.#v6.size;
+  }
+
+  /** Takes a fact in; whether it differs from what was known. */
+  apply(fact: AddressFact): boolean {
+    const length = unpack(fact.address, this.#bytes);
+    const table = length === 4 ? this.#v4 : this.#v6;
+    const key = addressKey(this.#bytes, 0, length, this.#key);
+    const slot = table.find(key, 0);
+    const before = slot < 0 ? -1 : table.value(slot);
+    if (fact.namespaces.length === 0 && fact.client === '') {
+      if (before < 0) return false;
+      this.#release(before);
+      table.remove(key, 0, before);
+      return true;
+    }
+    const plain = this.#plain(fact);
+    if (plain >= 0 && plain === before) return false;
+    const value = plain >= 0 ? plain : this.#keep(fact);
+    if (before < 0) table.add(key, 0, value);
+    else {
+      this.#release(before);
+      table.set(slot, value);
+    }
+    return true;
+  }
+
+  /** The number of the namespace whose pod sends from this address; 0 if that cannot be told. */
+  client(address: Uint8Array, at: number, length: number): number {
+    const value = this.#find(address, at, length);
+    if (value < 0) return 0;
+    return (value & SPECIAL) === 0 ? value >> 2 : this.#special[value >> 2]!.client;
+  }
+
+  /** Whether a live pod in this namespace has this as its first address. */
+  has(address: Uint8Array, at: number, length: number, namespace: number): boolean {
+    const value = this.#find(address, at, length);
+    if (value < 0) return false;
+    if ((value & SPECIAL) === 0) return value === ((namespace << 2) | FIRST);
+    return this.#special[value >> 2]!.namespaces.includes(namespace);
+  }
+
+  /** Name and labels of the pod that sends from this address; null if they are not known. */
+  pod(
+    address: Uint8Array,
+    at: number,
+    length: number,
+  ): { readonly pod: string; readonly labels: Readonly<Record<string, string>> | null } | null {
+    const value = this.#find(address, at, length);
+    if (value < 0 || (value & SPECIAL) === 0) return null;
+    const special = this.#special[value >> 2]!;
+    return special.pod === '' ? null : special;
+  }
+
+  #find(address: Uint8Array, at: number, length: number): number {
+    const table = length === 4 ? this.#v4 : this.#v6;
+    const slot = table.find(addressKey(address, at, length, this.#key), 0);
+    return slot < 0 ? -1 : table.value(slot);
+  }
+
+  /** The value of an address of which only one namespace is known; -1 for others. */
+  #plain({ namespaces, client, pod }: AddressFact): number {
+    if (pod !== undefined || client === '' || namespaces.length > 1) return -1;
+    if (namespaces.length === 1 && namespaces[0] !== client) return -1;
+    return (this.#number(client) << 2) | (namespaces.length === 1 ? FIRST : 0);
+  }
+
+  #keep({ namespaces, client, pod, labels }: AddressFact): number {
+    const special: Special = {
+      namespaces: namespaces.map(this.#number),
+      client: client === '' ? 0 : this.#number(client),
+      pod: pod ?? '',
+      labels: labels ?? null,
+    };
+    const index = this.#free.pop() ?? this.#special.length;
+    this.#special[index] = special;
+    return (index << 2) | SPECIAL;
+  }
+
+  #release(value: number): void {
+    if ((value & SPECIAL) === 0) return;
+    this.#special[value >> 2] = null;
+    this.#free.push(value >> 2);
+  }
+}
+
+/** Lowest bits of a value: the rest is the number of a namespace, or the place among the special ones. */
+const FIRST = 1;
+const SPECIAL = 2;

@@ -1,0 +1,349 @@
+import { addressKey } from './address-key.ts';
+import { ClientTable } from './client-table.ts';
+import type { Fact, Form, ImportFact, ServiceFact, SliceFact } from './facts.ts';
+import { NameTable, type Named } from './name-table.ts';
+import { EndpointWalk, parsePorts, unpack, type Port } from './packed.ts';
+import { WordTable } from './word-table.ts';
+
+/** What answers depend on: `version` rises whenever an answer made of it could be another one. */
+export interface Dependency {
+  readonly version: number;
+}
+
+export interface NamespaceRecord extends Named {
+  readonly id: number;
+  /** Names are remembered for their number's sake while services lie in a namespace that is gone. */
+  there: boolean;
+}
+
+export interface SliceRecord {
+  readonly key: string;
+  /** The service that `endpoints` count for; null: none. */
+  readonly service: ServiceRecord | null;
+  readonly imported: ServiceRecord | null;
+  readonly cluster: string;
+  readonly ports: readonly Port[];
+  readonly endpoints: string;
+}
+
+export interface ServiceRecord extends Named, Dependency {
+  readonly id: number;
+  readonly namespace: NamespaceRecord;
+  version: number;
+  /** null: there are slices but no service. */
+  form: Form | null;
+  /** Packed cluster addresses. */
+  addresses: string;
+  ports: readonly Port[];
+  external: string;
+  slices: readonly SliceRecord[];
+}
+
+const none: readonly SliceRecord[] = [];
+
+/**
+ * One worker's picture of the cluster, built for answering: facts go in one by one, each touching only what it is about.
+ * A service is found by the bytes of its labels, its slices hang on it, and addresses lead back to services.
+ */
+export class Cluster implements Dependency {
+  /** Rises with every change that shows in DNS. */
+  version = 0;
+  /** Rises when answers of any kind may be other ones: a namespace came or went, the first listing is complete. */
+  epoch = 0;
+  /** Unix time of the last change; 0 before the first. The zone's SOA serial. */
+  serial = 0;
+  /** The same for multicluster zones. */
+  importedSerial = 0;
+  /** Everything listed at first is known. */
+  synced = false;
+
+  readonly clients = new ClientTable((name) => this.#namespace(name).id);
+  readonly #namespaces = new NameTable<NamespaceRecord>();
+  readonly #namespaceById: NamespaceRecord[] = [];
+  readonly #services = new NameTable<ServiceRecord>();
+  readonly #imports = new NameTable<ServiceRecord>();
+  readonly #slices = new Map<string, SliceRecord>();
+  /** By number, for the tables of addresses. */
+  readonly #byId: (ServiceRecord | null)[] = [];
+  readonly #freeIds: number[] = [];
+  readonly #clusterV4 = new WordTable(1);
+  readonly #clusterV6 = new WordTable(4);
+  readonly #endpointV4 = new WordTable(1);
+  readonly #endpointV6 = new WordTable(4);
+  readonly #walk = new EndpointWalk();
+  readonly #key = new Int32Array(4);
+  readonly #scratch = Buffer.allocUnsafeSlow(4096);
+
+  /** Counts of what is known, for tests and metrics. */
+  get sizes(): { readonly namespaces: number; readonly services: number; readonly slices: number } {
+    return { namespaces: this.#namespaces.size, services: this.#services.size, slices: this.#slices.size };
+  }
+
+  /** The namespace of a folded label, if it exists. */
+  namespace(bytes: Uint8Array, at: number): NamespaceRecord | null {
+    const found = this.#namespaces.find(bytes, at + 1, bytes[at]!, 0);
+    return found !== null && found.there ? found : null;
+  }
+
+  namespaceName(id: number): string {
+    return this.#namespaceById[id]!.name;
+  }
+
+  /** The service (or imported service) of a folded label in a namespace. */
+  service(bytes: Uint8Array, at: number, namespace: NamespaceRecord, imported: boolean): ServiceRecord | null {
+    const table = imported ? this.#imports : this.#services;
+    const found = table.find(bytes, at + 1, bytes[at]!, namespace.id);
+    return found === null || found.form === null ? null : found;
+  }
+
+  /** By text, for tests and tools. */
+  serviceNamed(namespace: string, name: string): ServiceRecord | null {
+    const parent = this.#namespaces.get(namespace, 0);
+    return parent === null ? null : this.#services.get(name, parent.id);
+  }
+
+  /** The service with this cluster address that `accepts` takes. `address[at, at + length)` are 4 or 16 bytes. */
+  serviceAt(
+    address: Uint8Array,
+    at: number,
+    length: number,
+    accepts: (service: ServiceRecord) => boolean,
+  ): ServiceRecord | null {
+    const table = length === 4 ? this.#clusterV4 : this.#clusterV6;
+    const key = addressKey(address, at, length, this.#key);
+    for (let slot = table.find(key, 0); slot >= 0; slot = table.findNext(key, 0, slot)) {
+      const service = this.#byId[table.value(slot)]!;
+      if (service !== null && accepts(service)) return service;
+    }
+    return null;
+  }
+
+  /** Every service with a ready endpoint at this address, each once, whether or not the service itself exists. */
+  servicesBehind(address: Uint8Array, at: number, length: number): ServiceRecord[] {
+    const table = length === 4 ? this.#endpointV4 : this.#endpointV6;
+    const key = addressKey(address, at, length, this.#key);
+    const found: ServiceRecord[] = [];
+    for (let slot = table.find(key, 0); slot >= 0; slot = table.findNext(key, 0, slot)) {
+      const service = this.#byId[table.value(slot)]!;
+      if (service !== null && !found.includes(service)) found.push(service);
+    }
+    return found;
+  }
+
+  /**
+   * Takes one fact in.
+   * @param at Unix time for the serials, seconds
+   * @returns whether anything that DNS shows is different now
+   */
+  apply(fact: Fact, at: number): boolean {
+    let changed: boolean;
+    let imported = false;
+    switch (fact.about) {
+      case 'namespace':
+        changed = this.#applyNamespace(fact.name, fact.there);
+        break;
+      case 'service':
+        changed = this.#applyService(fact, this.#services);
+        break;
+      case 'import':
+        changed = this.#applyService({ ...fact, external: '' }, this.#imports);
+        imported = true;
+        break;
+      case 'slice':
+        changed = this.#applySlice(fact);
+        imported = fact.imported !== '' && fact.service === '';
+        break;
+      case 'address':
+        changed = this.clients.apply(fact);
+        break;
+    }
+    if (!changed) return false;
+    // Wraps around, since it is kept in 32 bits where it is compared.
+    this.version = (this.version + 1) | 0;
+    // Namespaces alone do not move the serial (CoreDNS counts services, slices and pods).
+    if (fact.about === 'namespace') return true;
+    if (imported) this.importedSerial = at;
+    else this.serial = at;
+    return true;
+  }
+
+  /** The first listing is complete, or was completed before this worker joined. */
+  complete(): void {
+    if (this.synced) return;
+    this.synced = true;
+    this.epoch++;
+  }
+
+  #applyNamespace(name: string, there: boolean): boolean {
+    if (!there && this.#namespaces.get(name, 0) === null) return false;
+    const record = this.#namespace(name);
+    if (record.there === there) return false;
+    record.there = there;
+    this.epoch++;
+    return true;
+  }
+
+  #namespace(name: string): NamespaceRecord {
+    const known = this.#namespaces.get(name, 0);
+    if (known !== null) return known;
+    // Number 0 is the parent of namespaces themselves.
+    const id = Math.max(1, this.#namespaceById.length);
+    const record: NamespaceRecord = { name, parent: 0, id, there: false };
+    this.#namespaceById[id] = record;
+    this.#namespaces.add(record);
+    return record;
+  }
+
+  #applyService(fact: ServiceFact | (ImportFact & { external: string }), table: NameTable<ServiceRecord>): boolean {
+    const { form, addresses, external } = fact;
+    if (form === null) return this.#removeService(fact, table);
+    const service = this.#service(fact.namespace, fact.name, table);
+    const ports = parsePorts(fact.ports);
+    if (
+      service.form === form &&
+      service.addresses === addresses &&
+      service.external === external &&
+      service.ports === ports
+    ) {
+      return false;
+    }
+    if (table === this.#services && service.addresses !== addresses) {
+      this.#indexAddresses(service, false);
+      service.addresses = addresses;
+      this.#indexAddresses(service, true);
+    }
+    service.addresses = addresses;
+    service.form = form;
+    service.external = external;
+    service.ports = ports;
+    service.version = (service.version + 1) | 0;
+    return true;
+  }
+
+  #removeService({ namespace, name }: { namespace: string; name: string }, table: NameTable<ServiceRecord>): boolean {
+    const parent = this.#namespaces.get(namespace, 0);
+    const service = parent === null ? null : table.get(name, parent.id);
+    if (service === null || service.form === null) return false;
+    if (table === this.#services) this.#indexAddresses(service, false);
+    service.form = null;
+    service.addresses = '';
+    service.external = '';
+    service.ports = parsePorts('');
+    service.version = (service.version + 1) | 0;
+    this.#forgetIfEmpty(service, table);
+    return true;
+  }
+
+  #service(namespace: string, name: string, table: NameTable<ServiceRecord>): ServiceRecord {
+    const parent = this.#namespace(namespace);
+    const known = table.get(name, parent.id);
+    if (known !== null) return known;
+    const id = this.#freeIds.pop() ?? this.#byId.length;
+    const service: ServiceRecord = {
+      name,
+      parent: parent.id,
+      id,
+      namespace: parent,
+      version: 0,
+      form: null,
+      addresses: '',
+      ports: parsePorts(''),
+      external: '',
+      slices: none,
+    };
+    this.#byId[id] = service;
+    table.add(service);
+    return service;
+  }
+
+  #forgetIfEmpty(service: ServiceRecord, table: NameTable<ServiceRecord>): void {
+    if (service.form !== null || service.slices.length > 0) return;
+    table.remove(service);
+    this.#byId[service.id] = null;
+    this.#freeIds.push(service.id);
+  }
+
+  #applySlice(fact: SliceFact): boolean {
+    const key = `${fact.namespace}/${fact.name}`;
+    const before = this.#slices.get(key) ?? null;
+    const { service, imported, cluster, endpoints } = fact;
+    if (endpoints === null) {
+      if (before === null) return false;
+      this.#slices.delete(key);
+      this.#detach(before, null);
+      return true;
+    }
+    const after: SliceRecord = {
+      key: before?.key ?? key,
+      service: service === '' ? null : this.#service(fact.namespace, service, this.#services),
+      imported: imported === '' ? null : this.#service(fact.namespace, imported, this.#imports),
+      cluster,
+      ports: parsePorts(fact.ports),
+      endpoints,
+    };
+    if (before !== null && sameSlice(before, after)) return false;
+    this.#slices.set(key, after);
+    if (before !== null) this.#detach(before, after);
+    this.#attach(after, before);
+    return true;
+  }
+
+  /** Puts a slice to its services, in the place of its former self if that was there. */
+  #attach(after: SliceRecord, before: SliceRecord | null): void {
+    for (const service of [after.service, after.imported]) {
+      if (service === null) continue;
+      const at = before === null ? -1 : service.slices.indexOf(before);
+      service.slices = at < 0 ? [...service.slices, after] : service.slices.with(at, after);
+      service.version = (service.version + 1) | 0;
+    }
+    this.#indexEndpoints(after, true);
+  }
+
+  /** Takes a slice away from those of its services that the next state does not name. */
+  #detach(before: SliceRecord, after: SliceRecord | null): void {
+    this.#indexEndpoints(before, false);
+    for (const service of [before.service, before.imported]) {
+      if (service === null || service === after?.service || service === after?.imported) continue;
+      const left = service.slices.filter((slice) => slice !== before);
+      service.slices = left.length === 0 ? none : left;
+      service.version = (service.version + 1) | 0;
+      this.#forgetIfEmpty(service, service === before.service ? this.#services : this.#imports);
+    }
+  }
+
+  #indexEndpoints(slice: SliceRecord, add: boolean): void {
+    if (slice.service === null) return;
+    const { id } = slice.service;
+    const walk = this.#walk.over(slice.endpoints);
+    while (walk.next()) {
+      const length = walk.addressLength;
+      const key = addressKey(walk.bytes, walk.addressAt, length, this.#key);
+      const table = length === 4 ? this.#endpointV4 : this.#endpointV6;
+      if (add) table.add(key, 0, id);
+      else table.remove(key, 0, id);
+    }
+  }
+
+  #indexAddresses(service: ServiceRecord, add: boolean): void {
+    const scratch = this.#scratch;
+    const end = unpack(service.addresses, scratch);
+    for (let at = 0; at < end; ) {
+      const length = scratch[at]!;
+      const key = addressKey(scratch, at + 1, length, this.#key);
+      const table = length === 4 ? this.#clusterV4 : this.#clusterV6;
+      if (add) table.add(key, 0, service.id);
+      else table.remove(key, 0, service.id);
+      at += 1 + length;
+    }
+  }
+}
+
+function sameSlice(a: SliceRecord, b: SliceRecord): boolean {
+  return (
+    a.endpoints === b.endpoints &&
+    a.ports === b.ports &&
+    a.service === b.service &&
+    a.imported === b.imported &&
+    a.cluster === b.cluster
+  );
+}

@@ -1,0 +1,161 @@
+import { CLASS, EDE, FLAG, HEADER, RCODE, TYPE } from '../../wire/iana.ts';
+import { isLater, type Maybe } from '../../base/maybe.ts';
+import type { Next } from '../../server/plugin.ts';
+import { mover } from '../../wire/mover.ts';
+import { foldName, parseName, suffixAt, type WireName } from '../../wire/name.ts';
+import type { Query } from '../../wire/query.ts';
+import { Records } from '../../wire/records.ts';
+import { Reply } from '../../wire/reply.ts';
+import { replySlab } from '../../wire/slab.ts';
+import { SECTION } from '../../wire/writer.ts';
+import type { ServiceRecord } from './cluster.ts';
+import type { Lookup, Zone } from './lookup.ts';
+import { writeServerAddresses, type nameServers } from './name-server.ts';
+import { PLUGIN, type Scribe } from './scribe.ts';
+import { writeAddresses } from './targets.ts';
+
+export interface ExternalParts {
+  readonly zone: Zone;
+  readonly lookup: Lookup;
+  readonly scribe: Scribe;
+  readonly ask: Next;
+  readonly servers: () => ReturnType<typeof nameServers>;
+  /** NOERROR without data. */
+  readonly nothing: (query: Query) => Reply;
+}
+
+/** CNAMEs that may lead on after the first one. */
+const CHAIN_MAX = 10;
+
+/** The name an ExternalName service stands for; null if what it holds is no domain name. */
+export function externalTarget(service: ServiceRecord): WireName | null {
+  try {
+    const name = parseName(service.external);
+    return name.length === 1 ? null : name;
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * A or AAAA of an ExternalName service: CNAME and what its target has. A target inside the zone is looked up here, any other
+ * one by asking the whole server; a chain of ExternalNames within the zone is followed a few steps.
+ *
+ * A target that does not exist (or whose lookup fails) leaves the CNAME alone. One inside the zone that has no such address
+ * leaves nothing. So does a target below the service's own name, and a circle.
+ */
+export function answerExternal(query: Query, first: ServiceRecord, parts: ExternalParts): Maybe<Reply> {
+  const { zone, lookup } = parts;
+  const chain: WireName[] = [];
+  let owner: WireName = query.folded.slice(0, query.nameLength);
+  let service = first;
+  for (;;) {
+    const target = externalTarget(service);
+    if (target === null || chain.length > CHAIN_MAX) return parts.nothing(query);
+    const folded = foldName(target);
+    if (suffixAt(folded, owner) >= 0 || chain.some((one) => suffixAt(foldName(one), folded) === 0)) {
+      return parts.nothing(query);
+    }
+    chain.push(target);
+    if (suffixAt(folded, zone.wire) < 0) return askElsewhere(query, chain, parts);
+    const meaning = lookup.find(folded, folded.length, zone);
+    if (meaning !== 'external') return answerInside(query, chain, meaning, parts);
+    service = lookup.service!;
+    owner = folded;
+  }
+}
+
+function answerInside(
+  query: Query,
+  chain: readonly WireName[],
+  meaning: ReturnType<Lookup['find']>,
+  { scribe, lookup, zone, servers, nothing }: ExternalParts,
+): Reply {
+  const { type } = query;
+  const write = (): void => {
+    let owner: WireName | null = null;
+    for (const target of chain) {
+      scribe.alias(TYPE.CNAME, target, owner);
+      owner = target;
+    }
+    if (meaning === 'service' || meaning === 'endpoints') writeAddresses(scribe, lookup, type, owner);
+    else if (meaning === 'name-server') writeServerAddresses(scribe, servers(), type, owner);
+    else if (meaning === 'pod' && type === (lookup.address.length === 4 ? TYPE.A : TYPE.AAAA)) {
+      scribe.address(SECTION.answer, owner, lookup.address, 0, lookup.address.length);
+    }
+  };
+  scribe.begin(query, zone.wire.length);
+  write();
+  if (scribe.full) {
+    scribe.again();
+    write();
+  }
+  if (scribe.answers > chain.length) return scribe.finish();
+  scribe.abandon();
+  return nothing(query);
+}
+
+function askElsewhere(query: Query, chain: readonly WireName[], parts: ExternalParts): Maybe<Reply> {
+  const { ttl } = parts.scribe;
+  const reply = parts.ask(query.asking(chain.at(-1)!));
+  if (!isLater(reply)) return joined(query, chain, ttl, reply);
+  const kept = query.keep();
+  return reply.then((late) => joined(kept, chain, ttl, late));
+}
+
+const records = new Records();
+const MESSAGE_MAX = 65_535;
+
+/** The CNAMEs, then the answer section of the target's reply. */
+function joined(query: Query, chain: readonly WireName[], ttl: number, reply: Reply): Reply {
+  const from = reply.bare ? noMessage : reply;
+  mover.begin(from.bytes, from.start);
+  const question = query.start + HEADER.SIZE;
+  mover.raw(query.bytes, question, question + query.nameLength + 4);
+  let owner: number = HEADER.SIZE;
+  for (const target of chain) owner = writeAlias(owner, target, ttl);
+  // What points to the target's question now points to the last CNAME's data.
+  const last = chain.at(-1)!;
+  for (let at = 0; last[at] !== 0; at += last[at]! + 1) mover.map(HEADER.SIZE + at, owner + at);
+  let count = chain.length;
+  let flags = FLAG.QR | FLAG.AA | (from.flags & FLAG.TC);
+  for (records.of(from); records.next() && records.section === SECTION.answer; count++) {
+    const before = mover.length;
+    mover.name(records.ownerAt);
+    mover.body(records.ttlAt - 4, records.ttl);
+    if (mover.length <= MESSAGE_MAX) continue;
+    mover.length = before;
+    flags |= FLAG.TC;
+    break;
+  }
+  mover.setU16(HEADER.FLAGS, flags | RCODE.NOERROR);
+  mover.setU16(HEADER.QDCOUNT, 1);
+  mover.setU16(HEADER.ANCOUNT, count);
+  mover.setU16(HEADER.NSCOUNT, 0);
+  mover.setU16(HEADER.ARCOUNT, 0);
+  const start = replySlab.put(mover.out, 0, mover.length);
+  const whole = new Reply(replySlab.bytes, start, start + mover.length, RCODE.NOERROR, PLUGIN);
+  whole.errors = reply.errors ?? (hasFailed(reply) ? unresolved : null);
+  return whole;
+}
+
+/** Writes `OWNER CNAME TARGET`; gives where the target stands. */
+function writeAlias(owner: number, target: WireName, ttl: number): number {
+  mover.u16(0xc000 | owner);
+  mover.u16(TYPE.CNAME);
+  mover.u16(CLASS.IN);
+  mover.u32(ttl);
+  mover.u16(target.length);
+  const at = mover.length;
+  mover.raw(target, 0, target.length);
+  return at;
+}
+
+function hasFailed({ rcode }: Reply): boolean {
+  return rcode !== RCODE.NOERROR && rcode !== RCODE.NXDOMAIN;
+}
+
+const unresolved = [
+  { code: EDE.NO_REACHABLE_AUTHORITY, text: 'the target of the ExternalName service could not be resolved' },
+] as const;
+const noMessage = new Reply(new Uint8Array(HEADER.SIZE), 0, HEADER.SIZE, RCODE.NOERROR, PLUGIN);

@@ -1,0 +1,181 @@
+import { HEADER } from '../../wire/iana.ts';
+import { LOWER } from '../../wire/name.ts';
+import type { Query } from '../../wire/query.ts';
+import { Reply } from '../../wire/reply.ts';
+import type { Dependency } from './cluster.ts';
+
+/** Slots of one generation at first and at most; half of them are used. */
+const SLOTS_MIN = 512;
+const SLOTS_MAX = 32_768;
+/** Bytes of replies of one generation. */
+const BYTES_MAX = 2 * 1024 * 1024;
+const CHUNK = 64 * 1024;
+/** Larger replies are built anew each time; the building is what costs least about them. */
+const REPLY_MAX = 8 * 1024;
+/** Names seen once are not worth remembering: a random-name flood would push out everything else. */
+const DOOR_SLOTS = 4096;
+
+/**
+ * Finished replies by name and type, so that a repeated question costs one look into a table and no memory. A reply
+ * counts as long as what it was made of has the same version. Bounded: when one generation is full, the one before it is
+ * dropped whole, and what is still asked for moves over.
+ */
+export class Memo {
+  #young = new Generation();
+  #old: Generation | null = null;
+  readonly #door = new Int32Array(DOOR_SLOTS);
+
+  /** The remembered reply to this query, or null. */
+  get(query: Query): Reply | null {
+    const key = keyOf(query);
+    const slot = this.#young.find(query, key);
+    if (slot >= 0) return this.#young.reply(slot);
+    const old = this.#old;
+    if (old === null) return null;
+    const oldSlot = old.find(query, key);
+    if (oldSlot < 0) return null;
+    const reply = old.reply(oldSlot);
+    if (reply !== null) this.#store(query, key, reply, old.dependency(oldSlot));
+    return reply;
+  }
+
+  /**
+   * Remembers the reply that was just made, if its question was seen before.
+   * @returns the reply as it is remembered, or the same one
+   */
+  offer(query: Query, reply: Reply, dependency: Dependency): Reply {
+    if (reply.size > REPLY_MAX) return reply;
+    const key = keyOf(query);
+    const door = key & (DOOR_SLOTS - 1);
+    if (this.#door[door] !== key) {
+      this.#door[door] = key;
+      return reply;
+    }
+    return this.#store(query, key, reply, dependency);
+  }
+
+  clear(): void {
+    this.#young = new Generation();
+    this.#old = null;
+  }
+
+  #store(query: Query, key: number, reply: Reply, dependency: Dependency): Reply {
+    if (this.#young.full(reply.size)) {
+      this.#old = this.#young;
+      this.#young = new Generation();
+    }
+    return this.#young.put(query, key, reply, dependency);
+  }
+}
+
+/** Name and type in 30 bits, never 0 in practice and harmless if it is. */
+function keyOf(query: Query): number {
+  return (query.hash ^ Math.imul(query.type, 0x9e37)) & 0x3fffffff;
+}
+
+class Generation {
+  #mask = SLOTS_MIN - 1;
+  #keys = new Int32Array(SLOTS_MIN);
+  #versions = new Int32Array(SLOTS_MIN);
+  #replies: (Reply | null)[] = Array<Reply | null>(SLOTS_MIN).fill(null);
+  #dependencies: (Dependency | null)[] = Array<Dependency | null>(SLOTS_MIN).fill(null);
+  #chunk = new Uint8Array(0);
+  #used = 0;
+  #bytes = 0;
+  #entries = 0;
+
+  full(size: number): boolean {
+    return 2 * this.#entries >= SLOTS_MAX || this.#bytes + size > BYTES_MAX;
+  }
+
+  /** The slot of this question, or -1. */
+  find(query: Query, key: number): number {
+    const mask = this.#mask;
+    for (let slot = home(key) & mask; ; slot = (slot + 1) & mask) {
+      const reply = this.#replies[slot]!;
+      if (reply === null) return -1;
+      if (this.#keys[slot] === key && asks(reply, query)) return slot;
+    }
+  }
+
+  /** What is remembered there; null if it does not count any more. */
+  reply(slot: number): Reply | null {
+    return this.#dependencies[slot]!.version === this.#versions[slot] ? this.#replies[slot]! : null;
+  }
+
+  dependency(slot: number): Dependency {
+    return this.#dependencies[slot]!;
+  }
+
+  put(query: Query, key: number, reply: Reply, dependency: Dependency): Reply {
+    const copy = this.#copy(reply);
+    const known = this.find(query, key);
+    if (known >= 0) {
+      this.#set(known, key, copy, dependency, dependency.version);
+      return copy;
+    }
+    if (2 * ++this.#entries > this.#mask) this.#grow();
+    this.#set(this.#freeSlot(key), key, copy, dependency, dependency.version);
+    return copy;
+  }
+
+  #set(slot: number, key: number, reply: Reply, dependency: Dependency, version: number): void {
+    this.#keys[slot] = key;
+    this.#versions[slot] = version;
+    this.#replies[slot] = reply;
+    this.#dependencies[slot] = dependency;
+  }
+
+  #freeSlot(key: number): number {
+    let slot = home(key) & this.#mask;
+    while (this.#replies[slot] !== null) slot = (slot + 1) & this.#mask;
+    return slot;
+  }
+
+  #grow(): void {
+    const keys = this.#keys;
+    const versions = this.#versions;
+    const replies = this.#replies;
+    const dependencies = this.#dependencies;
+    const size = 2 * (this.#mask + 1);
+    this.#mask = size - 1;
+    this.#keys = new Int32Array(size);
+    this.#versions = new Int32Array(size);
+    this.#replies = Array<Reply | null>(size).fill(null);
+    this.#dependencies = Array<Dependency | null>(size).fill(null);
+    replies.forEach((reply, slot) => {
+      if (reply === null) return;
+      const key = keys[slot]!;
+      this.#set(this.#freeSlot(key), key, reply, dependencies[slot]!, versions[slot]!);
+    });
+  }
+
+  #copy(reply: Reply): Reply {
+    const size = reply.size;
+    if (this.#used + size > this.#chunk.length) {
+      this.#chunk = new Uint8Array(CHUNK);
+      this.#used = 0;
+    }
+    const start = this.#used;
+    this.#chunk.set(reply.bytes.subarray(reply.start, reply.end), start);
+    this.#used += size;
+    this.#bytes += size;
+    const copy = new Reply(this.#chunk, start, start + size, reply.rcode, reply.plugin);
+    copy.errors = reply.errors;
+    return copy;
+  }
+}
+
+function home(key: number): number {
+  return key ^ (key >>> 14);
+}
+
+/** Whether the reply carries the query's question: name (ASCII case aside) and type. */
+function asks(reply: Reply, query: Query): boolean {
+  const { folded, nameLength } = query;
+  const { bytes } = reply;
+  let at = reply.start + HEADER.SIZE;
+  if (bytes[at] !== folded[0]) return false;
+  for (let i = 0; i < nameLength; i++, at++) if (LOWER[bytes[at]!] !== folded[i]) return false;
+  return bytes[at] === query.type >> 8 && bytes[at + 1] === (query.type & 0xff);
+}

@@ -1,0 +1,157 @@
+import { FLAG, HEADER, RCODE, TYPE } from '../../wire/iana.ts';
+import { NAME_MAX, type WireName } from '../../wire/name.ts';
+import type { Query } from '../../wire/query.ts';
+import type { Reply } from '../../wire/reply.ts';
+import { SECTION, type MessageWriter, type Section } from '../../wire/writer.ts';
+
+export const PLUGIN = 'kubernetes';
+
+/** Bytes that one more record may need: three names and its fixed parts. */
+const RECORD_MAX = 3 * NAME_MAX + 64;
+const MESSAGE_MAX = 65_535;
+
+/**
+ * Writes this plugin's replies: knows the question at hand and the zone it lies in, in the client's spelling, which shows
+ * in SOA and in SRV targets (as CoreDNS). Names below the zone compress to pointers into the question.
+ */
+export class Scribe {
+  /** Seconds, of all records. */
+  readonly ttl: number;
+  readonly #writer: MessageWriter;
+  readonly #name = new Uint8Array(NAME_MAX + 1);
+  #zone: WireName = this.#name;
+  #query: Query | null = null;
+  #answers = 0;
+  #full = false;
+
+  constructor(writer: MessageWriter, ttl: number) {
+    this.#writer = writer;
+    this.ttl = ttl;
+  }
+
+  /** The zone in the client's spelling. */
+  get zone(): WireName {
+    return this.#zone;
+  }
+
+  /** Records in the answer section so far. */
+  get answers(): number {
+    return this.#answers;
+  }
+
+  /** No further record is sure to fit: what is left out shows as TC. */
+  get full(): boolean {
+    return this.#full;
+  }
+
+  /** Begins a reply; AA is always set. */
+  begin(query: Query, zoneLength: number, flags = 0): void {
+    this.#query = query;
+    const end = query.start + HEADER.SIZE + query.nameLength;
+    this.#zone = query.bytes.subarray(end - zoneLength, end);
+    this.#answers = 0;
+    this.#full = false;
+    this.#writer.reply(query, FLAG.AA | flags);
+  }
+
+  /** Begins the same reply anew, cut: with TC. */
+  again(): void {
+    this.#writer.abandon();
+    this.begin(this.#query!, this.#zone.length, FLAG.TC);
+  }
+
+  /** A name below the zone, in the client's spelling of it; null if it would be too long. An own copy. */
+  nameBelow(labels: readonly string[], zone: WireName = this.#zone): WireName | null {
+    const name = this.#name;
+    let at = 0;
+    for (const label of labels) {
+      if (at + 1 + label.length + zone.length > NAME_MAX) return null;
+      name[at++] = label.length;
+      for (let i = 0; i < label.length; i++) name[at++] = label.charCodeAt(i);
+    }
+    const whole = name.slice(0, at + zone.length);
+    whole.set(zone, at);
+    return whole;
+  }
+
+  /** An A or AAAA record, by the address's length. */
+  address(section: Section, owner: WireName | null, bytes: Uint8Array, at: number, length: number): void {
+    if (!this.#room(section)) return;
+    this.#writer.record(section, owner, length === 4 ? TYPE.A : TYPE.AAAA, this.ttl, bytes, at, length);
+  }
+
+  /** An SRV record of the question's name. */
+  srv(weight: number, port: number, target: WireName): void {
+    if (!this.#room(SECTION.answer)) return;
+    const writer = this.#writer;
+    writer.open(SECTION.answer, null, TYPE.SRV, this.ttl);
+    writer.u16(0);
+    writer.u16(weight);
+    writer.u16(port);
+    writer.name(target, false);
+    writer.close();
+  }
+
+  /** A record of the question's name whose data is one name: CNAME, NS, PTR. */
+  alias(type: number, target: WireName, owner: WireName | null = null): void {
+    if (!this.#room(SECTION.answer)) return;
+    this.#writer.open(SECTION.answer, owner, type, this.ttl);
+    this.#writer.name(target);
+    this.#writer.close();
+  }
+
+  text(text: string, ttl: number): void {
+    this.#room(SECTION.answer);
+    const writer = this.#writer;
+    writer.open(SECTION.answer, null, TYPE.TXT, ttl);
+    writer.u8(text.length);
+    for (let i = 0; i < text.length; i++) writer.u8(text.charCodeAt(i));
+    writer.close();
+  }
+
+  /** The zone's SOA record (reference: `ns.dns.ZONE hostmaster.ZONE SERIAL 7200 1800 86400 TTL`). */
+  soa(section: Section, serial: number): void {
+    this.#room(section);
+    const writer = this.#writer;
+    writer.open(section, this.#zone, TYPE.SOA, Math.min(this.ttl, SOA_TTL_MAX));
+    writer.bytes(NS_DNS);
+    writer.name(this.#zone);
+    writer.bytes(HOSTMASTER);
+    writer.name(this.#zone);
+    writer.u32(serial);
+    writer.u32(7200);
+    writer.u32(1800);
+    writer.u32(86_400);
+    writer.u32(this.ttl);
+    writer.close();
+  }
+
+  finish(): Reply {
+    return this.#writer.finish(RCODE.NOERROR, PLUGIN);
+  }
+
+  abandon(): void {
+    this.#writer.abandon();
+  }
+
+  /** A whole reply without answers: SOA in the authority section. */
+  negative(query: Query, zoneLength: number, rcode: number, serial: number): Reply {
+    this.begin(query, zoneLength);
+    this.soa(SECTION.authority, serial);
+    return this.#writer.finish(rcode, PLUGIN);
+  }
+
+  #room(section: Section): boolean {
+    if (this.#full || this.#writer.length > MESSAGE_MAX - RECORD_MAX) {
+      this.#full = true;
+      return false;
+    }
+    if (section === SECTION.answer) this.#answers++;
+    return true;
+  }
+}
+
+const SOA_TTL_MAX = 300;
+/** Labels without an end: the zone's name follows. */
+const NS_DNS = Uint8Array.from([2, ...Buffer.from('ns'), 3, ...Buffer.from('dns')]);
+const HOSTMASTER = Uint8Array.from([10, ...Buffer.from('hostmaster')]);

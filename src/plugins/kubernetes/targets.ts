@@ -1,0 +1,139 @@
+import { TYPE } from '../../wire/iana.ts';
+import type { WireName } from '../../wire/name.ts';
+import { SECTION } from '../../wire/writer.ts';
+import type { ServiceRecord, SliceRecord } from './cluster.ts';
+import type { Lookup } from './lookup.ts';
+import { labelBytes } from './name.ts';
+import { EndpointWalk, unpack } from './packed.ts';
+import type { Scribe } from './scribe.ts';
+
+const walk = new EndpointWalk();
+const scratch = Buffer.allocUnsafeSlow(4096);
+
+/** The labels of a service's name below its zone. */
+export function serviceLabels(service: ServiceRecord): readonly string[] {
+  return [service.name, service.namespace.name, 'svc'];
+}
+
+/** The labels of an endpoint's name below its zone; `host` is its own label. */
+export function endpointLabels(service: ServiceRecord, slice: SliceRecord, host: string): readonly string[] {
+  const imported = slice.imported === service && slice.cluster !== '';
+  return imported ? [host, slice.cluster, ...serviceLabels(service)] : [host, ...serviceLabels(service)];
+}
+
+/** Calls `take` for each cluster address of a service: 4 or 16 bytes at `at`. */
+export function eachAddress(
+  service: ServiceRecord,
+  take: (bytes: Uint8Array, at: number, length: number) => void,
+): void {
+  const end = unpack(service.addresses, scratch);
+  for (let at = 0; at < end; at += 1 + scratch[at]!) take(scratch, at + 1, scratch[at]!);
+}
+
+/** The A or AAAA records of what the lookup found: cluster addresses or ready endpoints, each once, in their order. `owner` null: the question's name. */
+export function writeAddresses(
+  scribe: Scribe,
+  lookup: Lookup,
+  type: number,
+  owner: WireName | null = null,
+): void {
+  const length = type === TYPE.A ? 4 : 16;
+  const service = lookup.service!;
+  const seen = new Set<string>();
+  const write = (bytes: Uint8Array, at: number, size: number): void => {
+    if (size !== length || !isNew(seen, bytes, at, size)) return;
+    scribe.address(SECTION.answer, owner, bytes, at, size);
+  };
+  if (isByCluster(lookup)) return eachAddress(service, write);
+  for (const slice of lookup.slices()) {
+    walk.over(slice.endpoints);
+    while (walk.next()) {
+      if (lookup.takesEndpoint(walk)) write(walk.bytes, walk.addressAt, walk.addressLength);
+    }
+  }
+}
+
+/** One way to reach what the name stands for: a target, a port, an address. */
+interface Entry {
+  readonly target: WireName;
+  readonly port: number;
+  /** 4 or 16 bytes. */
+  readonly address: Uint8Array;
+}
+
+/** SRV records and, in the additional section, the addresses of all targets in both families. */
+export function writeServices(scribe: Scribe, lookup: Lookup): void {
+  const entries = isByCluster(lookup) ? clusterEntries(scribe, lookup) : endpointEntries(scribe, lookup);
+  writeEntries(scribe, entries);
+}
+
+/** SRV of a pod's name: itself, on no port (CoreDNS has it so). */
+export function writePodService(scribe: Scribe, lookup: Lookup, folded: Uint8Array): void {
+  const { name, address } = lookup;
+  const labels = [labelBytes(folded, name.object), labelBytes(folded, name.namespace), 'pod'];
+  const target = scribe.nameBelow(labels);
+  if (target !== null) writeEntries(scribe, [{ target, port: 0, address }]);
+}
+
+function writeEntries(scribe: Scribe, entries: readonly Entry[]): void {
+  // CoreDNS's way of counting: the weight is fixed before duplicates are left out, and entries without port count.
+  const weight = Math.max(1, Math.floor((100 / (100 * entries.length)) * 100));
+  const seen = new Set<string>();
+  const open = entries.filter(({ port }) => port >= 0);
+  for (const { target, port } of open) {
+    if (isNew(seen, target, 0, target.length, port)) scribe.srv(weight, port, target);
+  }
+  for (const { target, address } of open) {
+    const pair = Buffer.concat([target, address]);
+    if (isNew(seen, pair, 0, pair.length)) {
+      scribe.address(SECTION.additional, target, address, 0, address.length);
+    }
+  }
+}
+
+function clusterEntries(scribe: Scribe, lookup: Lookup): Entry[] {
+  const service = lookup.service!;
+  const target = scribe.nameBelow(serviceLabels(service));
+  if (target === null) return [];
+  const entries: Entry[] = [];
+  for (const port of service.ports) {
+    if (!lookup.takesPort(port)) continue;
+    eachAddress(service, (bytes, at, length) => {
+      entries.push({ target, port: port.port, address: copied(bytes, at, length) });
+    });
+  }
+  return entries;
+}
+
+function endpointEntries(scribe: Scribe, lookup: Lookup): Entry[] {
+  const entries: Entry[] = [];
+  for (const slice of lookup.slices()) {
+    const ports = slice.ports.filter((port) => lookup.takesPort(port));
+    walk.over(slice.endpoints);
+    while (walk.next()) {
+      if (!lookup.takesEndpoint(walk)) continue;
+      const target = scribe.nameBelow(endpointLabels(lookup.service!, slice, walk.host));
+      if (target === null) continue;
+      const address = copied(walk.bytes, walk.addressAt, walk.addressLength);
+      for (const { port } of ports) entries.push({ target, port, address });
+    }
+  }
+  return entries;
+}
+
+/** An own copy (a Buffer's `slice` would be a view). */
+function copied(bytes: Uint8Array, at: number, length: number): Uint8Array {
+  return new Uint8Array(bytes.subarray(at, at + length));
+}
+
+/** Whether the service is answered by its own addresses, not by its endpoints'. */
+function isByCluster({ service, name }: Lookup): boolean {
+  return service!.form === 'cluster' && name.endpoint < 0;
+}
+
+function isNew(seen: Set<string>, bytes: Uint8Array, at: number, length: number, number = -1): boolean {
+  const key = Buffer.from(bytes.buffer, bytes.byteOffset + at, length).toString('latin1') + (number < 0 ? '' : `|${number}`);
+  if (seen.has(key)) return false;
+  seen.add(key);
+  return true;
+}

@@ -1,0 +1,37 @@
+import { zones } from '../../corefile/positions.ts';
+import { directive } from '../../corefile/syntax.ts';
+import { definePlugin } from '../../server/plugin.ts';
+import { metadataCollector, metadataProviders, type MetadataProvider } from '../../server/ports.ts';
+import { ZoneMatch } from '../../server/zone-match.ts';
+import type { Query } from '../../wire/query.ts';
+
+export const syntax = directive({
+  name: 'metadata',
+  summary: 'collects what plugins know about a query, for log, view, rewrite and dnstap',
+  repeat: 'last',
+  args: { zones: zones({ help: 'only queries for names in these zones are looked at' }) },
+});
+
+/** Gives every query a map of notes, and lets the plugins of the block write into it before any of them answers. */
+export const metadata = definePlugin({
+  syntax,
+  setup(options, site, next) {
+    const here = new ZoneMatch(options.zones);
+    let providers: readonly MetadataProvider[] | null = null;
+    const collect = (query: Query): void => {
+      providers ??= site.find(metadataProviders);
+      const notes = new Map<string, string>();
+      query.notes = notes;
+      if (here.holds(query)) for (const provide of providers) provide(query, notes);
+    };
+    if (site.has('view')) {
+      // The view decides by the notes whether this block takes the query: it has them collected.
+      site.offer(metadataCollector, collect);
+      return next;
+    }
+    return (query) => {
+      collect(query);
+      return next(query);
+    };
+  },
+});

@@ -1,0 +1,50 @@
+import { directive } from '../../corefile/syntax.ts';
+import { definePlugin } from '../../server/plugin.ts';
+import { classify } from '../../wire/classify.ts';
+import { HEADER } from '../../wire/iana.ts';
+import { Records } from '../../wire/records.ts';
+import { Reply } from '../../wire/reply.ts';
+import { SECTION } from '../../wire/writer.ts';
+
+export const syntax = directive({
+  name: 'minimal',
+  summary: 'leaves out what positive answers do not need',
+  repeat: 'last',
+});
+
+/** Clears authority and additional section of positive answers; denials, delegations and errors stay whole. */
+export const minimal = definePlugin({
+  syntax,
+  setup(_options, _site, next) {
+    return (query) => {
+      const { type } = query;
+      const reply = next(query);
+      return reply instanceof Promise ? minimizeLater(reply, type) : minimize(reply, type);
+    };
+  },
+});
+
+function minimizeLater(reply: Promise<Reply>, type: number): Promise<Reply> {
+  return reply.then((later) => minimize(later, type));
+}
+
+const records = new Records();
+
+/** A copy that ends with the answer section. Names point only backwards, so nothing points at what is cut off. */
+function minimize(reply: Reply, type: number): Reply {
+  if (reply.bare || reply.authority + reply.additional === 0) return reply;
+  const kind = classify(reply, type);
+  if (kind !== 'answer' && kind !== 'unfinished' && kind !== 'empty') return reply;
+  let end = -1;
+  for (records.of(reply); records.next(); ) {
+    if (records.section === SECTION.answer) continue;
+    end = records.ownerAt;
+    break;
+  }
+  if (end < 0) return reply;
+  const bytes = reply.bytes.slice(reply.start, end);
+  bytes.fill(0, HEADER.NSCOUNT, HEADER.SIZE);
+  const { rcode, plugin, ttl, options, errors, cause } = reply;
+  const ttlAt = reply.ttlAt?.filter((at) => at < bytes.length) ?? null;
+  return Object.assign(new Reply(bytes, 0, bytes.length, rcode, plugin), { ttlAt, ttl, options, errors, cause });
+}

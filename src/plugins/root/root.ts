@@ -1,0 +1,39 @@
+import { statSync } from 'node:fs';
+import { Problem } from '../../base/problem.ts';
+import { required } from '../../corefile/positions.ts';
+import { directive } from '../../corefile/syntax.ts';
+import { word } from '../../corefile/values.ts';
+import { definePlugin } from '../../server/plugin.ts';
+
+export const syntax = directive({
+  name: 'root',
+  summary: 'says where relative files are',
+  repeat: 'last',
+  args: { path: required(word('PATH'), { help: 'a folder; relative to that of the Corefile' }) },
+});
+
+/** Configures only: files that the block's other plugins name are looked for below. */
+export const root = definePlugin({
+  syntax,
+  plan({ path }, plan) {
+    plan.root = path;
+  },
+  control(_options, site) {
+    const folder = site.path('.');
+    try {
+      statSync(folder);
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException;
+      if (code !== 'ENOENT') {
+        throw new Problem({
+          code: 'root-unreadable',
+          text: `unable to access root path '${folder}': ${message}`,
+          remedy: `Check the path and who may enter it: ls -ld ${folder}`,
+          cause: error,
+        });
+      }
+      // It may appear later.
+      site.log.warning(`Root path does not exist: ${folder}`);
+    }
+  },
+});

@@ -1,0 +1,78 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createSecureContext } from 'node:tls';
+import { Problem } from '../../base/problem.ts';
+import { position } from '../../corefile/positions.ts';
+import { setting } from '../../corefile/properties.ts';
+import { directive } from '../../corefile/syntax.ts';
+import { choice, worded } from '../../corefile/values.ts';
+import type { ControlSite } from '../../server/control-site.ts';
+import { definePlugin } from '../../server/plugin.ts';
+
+const files = position('CERT KEY [CA]', 'PEM files: the certificate with its chain, its key, whom clients are signed by', (line) => {
+  if (line.left === 0) {
+    return line.refuse('certificates by ACME are not available', undefined, {
+      hint: 'Only certificates in files are: tls CERT KEY [CA].',
+      remedy: 'Let cert-manager or another ACME client write the files, and mount them.',
+    });
+  }
+  if (line.left === 1 || line.left > 3) line.refuseCount();
+  const [certificate, key, authority] = line.takeAll().map(({ text }) => text);
+  return { certificate: certificate!, key: key!, authority: authority ?? '' };
+});
+
+export const syntax = directive({
+  name: 'tls',
+  summary: 'certificate and key of tls and https listeners',
+  repeat: 'last',
+  args: { files },
+  properties: {
+    clientAuth: setting(
+      'client_auth',
+      worded(
+        choice('nocert', 'request', 'require', 'verify_if_given', 'require_and_verify'),
+        (word) => `unknown authentication type '${word}'`,
+      ),
+      { default: 'nocert', help: "whether clients show a certificate, and whether it must be signed by CA" },
+    ),
+  },
+  retired: { keylog: 'session keys are not written to files here.' },
+});
+
+/** Configures only. Files are read when the configuration is taken: a renewed certificate needs a reload. */
+export const tls = definePlugin({
+  syntax,
+  plan({ files: { certificate, key, authority }, clientAuth }, plan) {
+    const below = (file: string): string => (file === '' || file.startsWith('/') ? file : join(plan.root, file));
+    plan.tls = { certificate: below(certificate), key: below(key), authority: below(authority), clientAuth };
+  },
+  control({ files: { certificate, key, authority } }, site) {
+    const cert = read(certificate, site);
+    const secret = read(key, site);
+    const ca = authority === '' ? undefined : read(authority, site);
+    try {
+      createSecureContext({ cert, key: secret, ca });
+    } catch (error) {
+      throw new Problem({
+        code: 'tls-unusable',
+        text: `could not load TLS cert: ${(error as Error).message}`,
+        hint: 'The files are no PEM, or the key is not that of the certificate.',
+        remedy: `Compare: openssl x509 -noout -pubkey -in ${certificate}; openssl pkey -pubout -in ${key}`,
+        cause: error,
+      });
+    }
+  },
+});
+
+function read(file: string, site: ControlSite): Buffer {
+  try {
+    return readFileSync(site.path(file));
+  } catch (error) {
+    throw new Problem({
+      code: 'tls-unreadable',
+      text: `could not load TLS cert: ${(error as Error).message}`,
+      remedy: `Check the path and who may read it: ls -l ${site.path(file)}`,
+      cause: error,
+    });
+  }
+}

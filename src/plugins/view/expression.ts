@@ -1,0 +1,290 @@
+/**
+ * The part of the expression language of `view` (expr-lang) that conditions are made of: literals, arrays, operators,
+ * `?:`, calls, indexes, slices, pipes, predicates with `#`. There are no variables, no loops and no side effects, so every
+ * expression ends. It is checked and compiled once, when the Corefile is read.
+ */
+import { netHolds } from '../../base/ip.ts';
+import { nearest } from '../../base/problem.ts';
+import { builtins, ofQuery, overItems, readCidr } from './functions.ts';
+import { NOT_RANK, operators, SIGN_RANK } from './operators.ts';
+import { asArray, asBool, asNumber, type Part, type Type, type Value } from './values.ts';
+import { ExpressionError, readWords, type Word } from './words.ts';
+
+/** @throws ExpressionError */
+export function compileExpression(text: string): Part {
+  return new Parser(readWords(text)).whole();
+}
+
+/** Parentheses in parentheses: deeper ones are nobody's intention. */
+const DEPTH_MAX = 100;
+
+class Parser {
+  readonly #words: readonly Word[];
+  #at = 0;
+  #depth = 0;
+  /** How many predicates the present place lies in. */
+  #predicates = 0;
+
+  constructor(words: readonly Word[]) {
+    this.#words = words;
+  }
+
+  whole(): Part {
+    const part = this.#expression(0);
+    if (this.#word.kind !== 'end') this.#unexpected();
+    return part;
+  }
+
+  get #word(): Word {
+    return this.#words[this.#at]!;
+  }
+
+  #next(): Word {
+    return this.#words[this.#at++]!;
+  }
+
+  #is(text: string): boolean {
+    const { kind, text: found } = this.#word;
+    return kind !== 'string' && kind !== 'number' && found === text;
+  }
+
+  #take(text: string): boolean {
+    if (!this.#is(text)) return false;
+    this.#at++;
+    return true;
+  }
+
+  #expect(text: string): void {
+    if (!this.#take(text)) this.#unexpected();
+  }
+
+  #unexpected(): never {
+    const { kind, text, at } = this.#word;
+    throw new ExpressionError(kind === 'end' ? 'unexpected end of the expression' : `unexpected token ${JSON.stringify(text)}`, at);
+  }
+
+  #expression(rank: number): Part {
+    if (++this.#depth > DEPTH_MAX) throw new ExpressionError('the expression is nested too deeply', this.#word.at);
+    let left = this.#prefix();
+    for (;;) {
+      if (rank === 0 && this.#take('|')) {
+        left = this.#piped(left);
+        continue;
+      }
+      const negated = this.#is('not') && this.#words[this.#at + 1]?.kind === 'name';
+      const word = this.#words[this.#at + (negated ? 1 : 0)]!;
+      const operator = word.kind === 'sign' || word.kind === 'name' ? known(operators, word.text) : undefined;
+      if (operator === undefined || operator.rank < rank || (negated && !isWord(word))) break;
+      this.#at += negated ? 2 : 1;
+      const right = this.#expression(operator.rightFirst === true ? operator.rank : operator.rank + 1);
+      const made = { ...operator.make(left, right, word.text), at: left.at };
+      left = folded(negated ? not(made) : made, [left, right]);
+    }
+    if (rank === 0 && this.#take('?')) left = this.#choice(left);
+    this.#depth--;
+    return left;
+  }
+
+  #choice(condition: Part): Part {
+    const yes = this.#expression(0);
+    this.#expect(':');
+    const no = this.#expression(0);
+    const type = yes.type === no.type ? yes.type : 'any';
+    return {
+      type,
+      at: condition.at,
+      run: (query, item) => (asBool(condition.run(query, item)) ? yes.run(query, item) : no.run(query, item)),
+    };
+  }
+
+  #prefix(): Part {
+    const { at } = this.#word;
+    if (this.#take('not') || this.#take('!')) {
+      const part = this.#expression(NOT_RANK);
+      if (part.type !== 'bool' && part.type !== 'any') {
+        throw new ExpressionError(`invalid operation: not (mismatched type ${part.type})`, at);
+      }
+      return folded(not({ ...part, at }), [part]);
+    }
+    if (this.#is('-') || this.#is('+')) {
+      const factor = this.#next().text === '-' ? -1 : 1;
+      const part = this.#expression(SIGN_RANK);
+      if (part.type !== 'number' && part.type !== 'any') {
+        throw new ExpressionError(`invalid operation: - (mismatched type ${part.type})`, at);
+      }
+      return folded({ type: 'number', at, run: (query, item) => factor * asNumber(part.run(query, item)) }, [part]);
+    }
+    let part = this.#primary();
+    while (this.#take('[')) part = this.#index(part);
+    return part;
+  }
+
+  #primary(): Part {
+    const word = this.#next();
+    const { kind, text, at } = word;
+    if (kind === 'number') return literal(Number(text.replaceAll('_', '')), at);
+    if (kind === 'string') return literal(text, at);
+    if (kind === 'name') return this.#named(word);
+    if (text === '(') {
+      const part = this.#expression(0);
+      this.#expect(')');
+      return part;
+    }
+    if (text === '[') return this.#array(at);
+    if (text === '#') {
+      if (this.#predicates === 0) throw new ExpressionError('# stands only inside a predicate', at);
+      return { type: 'any', at, run: (_query, item) => item };
+    }
+    this.#at--;
+    return this.#unexpected();
+  }
+
+  #named({ text, at }: Word): Part {
+    if (text === 'true' || text === 'false') return literal(text === 'true', at);
+    if (text === 'nil') return literal(null, at);
+    const isKnown = [ofQuery, builtins, overItems].some((table) => Object.hasOwn(table, text));
+    if (!isKnown) {
+      const meant = nearest(text, [...Object.keys(ofQuery), ...Object.keys(builtins), ...Object.keys(overItems)]);
+      throw new ExpressionError(`unknown name ${text}${meant === null ? '' : `, did you mean ${meant}?`}`, at);
+    }
+    if (!this.#take('(')) throw new ExpressionError(`${text} is a function: write ${text}()`, at);
+    return this.#call(text, at, []);
+  }
+
+  #piped(first: Part): Part {
+    const { kind, text, at } = this.#next();
+    if (kind !== 'name' || (known(builtins, text) ?? known(overItems, text)) === undefined) {
+      throw new ExpressionError(`unknown function ${text}`, at);
+    }
+    this.#expect('(');
+    return this.#call(text, at, [first]);
+  }
+
+  /** The arguments that are left, and the closing parenthesis. */
+  #call(name: string, at: number, given: readonly Part[]): Part {
+    const items = known(overItems, name);
+    if (items !== undefined) return this.#predicate(items, at, given);
+    const parts = [...given];
+    while (!this.#take(')')) {
+      if (parts.length > given.length) this.#expect(',');
+      parts.push(this.#expression(0));
+    }
+    const read = known(ofQuery, name);
+    if (read !== undefined) {
+      if (parts.length > 0) throw new ExpressionError(`too many arguments to call ${name}`, at);
+      return { type: read.type, at, call: name, run: (query) => read.read(query) };
+    }
+    const { type, arity, run } = builtins[name]!;
+    if (parts.length < arity[0]) throw new ExpressionError(`not enough arguments to call ${name}`, at);
+    if (parts.length > arity[1]) throw new ExpressionError(`too many arguments to call ${name}`, at);
+    if (name === 'incidr') return inNet(parts[0]!, parts[1]!, at);
+    const call: Part = {
+      type,
+      at,
+      run: (query, item) => run(parts.map((part) => part.run(query, item)), query),
+    };
+    return name === 'metadata' ? call : folded(call, parts);
+  }
+
+  #predicate(over: (typeof overItems)[string], at: number, given: readonly Part[]): Part {
+    const items = given[0] ?? this.#expression(0);
+    if (given.length === 0) this.#expect(',');
+    this.#predicates++;
+    const braces = this.#take('{');
+    const test = this.#expression(0);
+    if (braces) this.#expect('}');
+    this.#predicates--;
+    this.#expect(')');
+    return {
+      type: over.type,
+      at,
+      run: (query, item) => over.run(asArray(items.run(query, item)), (one) => test.run(query, one)),
+    };
+  }
+
+  #array(at: number): Part {
+    const parts: Part[] = [];
+    while (!this.#take(']')) {
+      if (parts.length > 0) this.#expect(',');
+      if (parts.length > 0 && this.#take(']')) break;
+      parts.push(this.#expression(0));
+    }
+    return folded({ type: 'array', at, run: (query, item) => parts.map((part) => part.run(query, item)) }, parts);
+  }
+
+  /** `[i]`, `[from:to]`; negative numbers count from the end. */
+  #index(of: Part): Part {
+    const { at } = of;
+    const from = this.#is(':') ? null : this.#expression(0);
+    if (!this.#take(':')) {
+      this.#expect(']');
+      return {
+        type: of.type === 'string' ? 'string' : 'any',
+        at,
+        run: (query, item) => pick(of.run(query, item), asNumber(from!.run(query, item))),
+      };
+    }
+    const to = this.#is(']') ? null : this.#expression(0);
+    this.#expect(']');
+    return {
+      type: of.type,
+      at,
+      run: (query, item) => {
+        const whole = of.run(query, item);
+        const first = from === null ? 0 : asNumber(from.run(query, item));
+        const end = to === null ? undefined : asNumber(to.run(query, item));
+        return typeof whole === 'string' ? whole.slice(first, end) : asArray(whole).slice(first, end);
+      },
+    };
+  }
+}
+
+function known<T>(table: Readonly<Record<string, T>>, name: string): T | undefined {
+  return Object.hasOwn(table, name) ? table[name] : undefined;
+}
+
+/** Operators that are words can be negated: `not in`, `not contains`. */
+function isWord({ text }: Word): boolean {
+  return /^[a-z]/i.test(text) && text !== 'and' && text !== 'or';
+}
+
+function literal(value: Value, at: number): Part {
+  const type: Type = value === null ? 'nil' : typeof value === 'boolean' ? 'bool' : (typeof value as 'string' | 'number');
+  return { type, at, constant: value, run: () => value };
+}
+
+function not({ run, at }: Pick<Part, 'run' | 'at'>): Part {
+  return { type: 'bool', at, run: (query, item) => !asBool(run(query, item)) };
+}
+
+function pick(value: Value, index: number): Value {
+  return (typeof value === 'string' ? value.at(index) : (asArray(value).at(index) as Value | undefined)) ?? null;
+}
+
+/** What is made of constants only is worked out once. A mistake in it shows when a query comes, as any other. */
+function folded(part: Part, from: readonly Part[]): Part {
+  if (from.some(({ constant }) => constant === undefined)) return part;
+  try {
+    const constant = part.run(nobody, null);
+    return { ...part, constant, run: () => constant };
+  } catch {
+    return part;
+  }
+}
+
+/** Constants ask nothing of a query. */
+const nobody = null as never;
+
+/** By far the most used condition works on the client's bytes, without texts in between. */
+function inNet(address: Part, cidr: Part, at: number): Part {
+  const { constant } = cidr;
+  if (typeof constant === 'string') {
+    const net = readCidr(constant);
+    if (net === null) throw new ExpressionError(`invalid CIDR address: ${constant}`, cidr.at);
+    if (address.call === 'client_ip') {
+      return { type: 'bool', at, run: (query) => netHolds(net, query.peer, query.peerAt, query.family === 4 ? 4 : 16) };
+    }
+  }
+  const { run } = builtins['incidr']!;
+  return { type: 'bool', at, run: (query, item) => run([address.run(query, item), cidr.run(query, item)], query) };
+}

@@ -1,0 +1,171 @@
+import { compileRe2, PatternError } from '../../base/re2.ts';
+import { isIn } from './functions.ts';
+import { asArray, asBool, asNumber, asString, isSame, ValueError, type Part, type Run, type Type, type Value } from './values.ts';
+import { ExpressionError } from './words.ts';
+
+export interface Operator {
+  /** The higher, the closer it holds its operands (expr-lang's numbers). */
+  readonly rank: number;
+  readonly rightFirst?: boolean;
+  /** @throws ExpressionError for operands it can never work with */
+  make(left: Part, right: Part, name: string): Pick<Part, 'type' | 'run'>;
+}
+
+/** Ranks of the prefixes `not`, `!` and `-`, `+`. */
+export const NOT_RANK = 50;
+export const SIGN_RANK = 90;
+
+/** More items a range may not have: an expression runs for every query. */
+const RANGE_MAX = 10_000;
+
+function plain(rank: number, operands: Type, type: Type, run: (left: Value, right: Value) => Value): Operator {
+  return {
+    rank,
+    make(left, right, name) {
+      for (const part of [left, right]) {
+        if (part.type !== 'any' && operands !== 'any' && part.type !== operands) mismatch(name, left, right);
+      }
+      return { type, run: (query, item) => run(left.run(query, item), right.run(query, item)) };
+    },
+  };
+}
+
+function mismatch(name: string, left: Part, right: Part): never {
+  throw new ExpressionError(`invalid operation: ${name} (mismatched types ${left.type} and ${right.type})`, left.at);
+}
+
+function compared(run: (order: number) => boolean): Operator {
+  return {
+    rank: 20,
+    make(left, right, name) {
+      const known = [left.type, right.type].filter((type) => type !== 'any');
+      if (known.some((type) => type !== 'string' && type !== 'number') || new Set(known).size > 1) {
+        mismatch(name, left, right);
+      }
+      return { type: 'bool', run: (query, item) => run(order(left.run(query, item), right.run(query, item))) };
+    },
+  };
+}
+
+function order(left: Value, right: Value): number {
+  if (typeof left === 'string') return left === right ? 0 : left < asString(right) ? -1 : 1;
+  return asNumber(left) - asNumber(right);
+}
+
+function equal(wanted: boolean): Operator {
+  return {
+    rank: 20,
+    make(left, right, name) {
+      const [a, b] = [left.type, right.type];
+      if (a !== b && a !== 'any' && b !== 'any' && a !== 'nil' && b !== 'nil') mismatch(name, left, right);
+      return { type: 'bool', run: (query, item) => isSame(left.run(query, item), right.run(query, item)) === wanted };
+    },
+  };
+}
+
+function logical(rank: number, run: (left: Run, right: Run) => Run): Operator {
+  return {
+    rank,
+    make(left, right, name) {
+      for (const { type } of [left, right]) if (type !== 'bool' && type !== 'any') mismatch(name, left, right);
+      return { type: 'bool', run: run(left.run, right.run) };
+    },
+  };
+}
+
+const or = logical(10, (left, right) => (query, item) => asBool(left(query, item)) || asBool(right(query, item)));
+const and = logical(15, (left, right) => (query, item) => asBool(left(query, item)) && asBool(right(query, item)));
+
+const sum: Operator = {
+  rank: 30,
+  make(left, right, name) {
+    const known = [left.type, right.type].find((type) => type !== 'any') ?? 'any';
+    if (known !== 'any' && known !== 'string' && known !== 'number') mismatch(name, left, right);
+    return plain(30, known, known, (a, b) => (typeof a === 'string' ? a + asString(b) : asNumber(a) + asNumber(b))).make(
+      left,
+      right,
+      name,
+    );
+  },
+};
+
+const matches: Operator = {
+  rank: 20,
+  make(left, right, name) {
+    if (left.type !== 'string' && left.type !== 'any') mismatch(name, left, right);
+    const { constant } = right;
+    if (typeof constant === 'string') {
+      const expression = compiled(constant, right.at);
+      return { type: 'bool', run: (query, item) => expression.test(asString(left.run(query, item))) };
+    }
+    throw new ExpressionError('the pattern of matches must be a string', right.at);
+  },
+};
+
+function compiled(pattern: string, at: number): RegExp {
+  try {
+    return compileRe2(pattern);
+  } catch (error) {
+    if (!(error instanceof PatternError)) throw error;
+    throw new ExpressionError(error.message, at);
+  }
+}
+
+const within: Operator = {
+  rank: 20,
+  make(left, right, name) {
+    if (right.type !== 'array' && right.type !== 'any') mismatch(name, left, right);
+    const { constant } = right;
+    if (Array.isArray(constant) && constant.every((value) => !Array.isArray(value))) {
+      const members = new Set<Value>(constant as readonly Value[]);
+      return { type: 'bool', run: (query, item) => members.has(left.run(query, item)) };
+    }
+    return { type: 'bool', run: (query, item) => isIn(left.run(query, item), asArray(right.run(query, item))) };
+  },
+};
+
+const power: Operator = { ...plain(100, 'number', 'number', (a, b) => asNumber(a) ** asNumber(b)), rightFirst: true };
+
+export const operators: Readonly<Record<string, Operator>> = {
+  or,
+  '||': or,
+  and,
+  '&&': and,
+  '==': equal(true),
+  '!=': equal(false),
+  '<': compared((found) => found < 0),
+  '<=': compared((found) => found <= 0),
+  '>': compared((found) => found > 0),
+  '>=': compared((found) => found >= 0),
+  in: within,
+  matches,
+  contains: plain(20, 'string', 'bool', (text, part) => asString(text).includes(asString(part))),
+  startsWith: plain(20, 'string', 'bool', (text, part) => asString(text).startsWith(asString(part))),
+  endsWith: plain(20, 'string', 'bool', (text, part) => asString(text).endsWith(asString(part))),
+  '..': plain(25, 'number', 'array', (from, to) => range(asNumber(from), asNumber(to))),
+  '+': sum,
+  '-': plain(30, 'number', 'number', (a, b) => asNumber(a) - asNumber(b)),
+  '*': plain(60, 'number', 'number', (a, b) => asNumber(a) * asNumber(b)),
+  '/': plain(60, 'number', 'number', (a, b) => asNumber(a) / asNumber(b)),
+  '%': plain(60, 'number', 'number', (a, b) => remainder(asNumber(a), asNumber(b))),
+  '**': power,
+  '^': power,
+  '??': {
+    rank: 500,
+    make: (left, right) => ({
+      type: left.type === right.type ? left.type : 'any',
+      run: (query, item) => left.run(query, item) ?? right.run(query, item),
+    }),
+  },
+};
+
+function range(from: number, to: number): readonly number[] {
+  const length = to - from + 1;
+  if (length > RANGE_MAX) throw new ValueError(`a range of ${length} items; at most ${RANGE_MAX} are allowed`);
+  return length <= 0 ? [] : Array.from({ length }, (_, index) => from + index);
+}
+
+function remainder(a: number, b: number): number {
+  if (b === 0) throw new ValueError('integer divide by zero');
+  return a % b;
+}

@@ -1,0 +1,78 @@
+import { required } from '../../corefile/positions.ts';
+import { lines, type Refuse } from '../../corefile/properties.ts';
+import { pluginRemark } from '../../corefile/problems.ts';
+import { directive } from '../../corefile/syntax.ts';
+import type { Token } from '../../corefile/tree.ts';
+import { word } from '../../corefile/values.ts';
+import { definePlugin } from '../../server/plugin.ts';
+import { metadataCollector, metadataProviders } from '../../server/ports.ts';
+import type { Query } from '../../wire/query.ts';
+import { compileExpression } from './expression.ts';
+import type { Part } from './values.ts';
+import { ExpressionError } from './words.ts';
+
+interface Condition {
+  readonly text: string;
+  readonly part: Part;
+  readonly token: Token;
+}
+
+function readCondition(first: Token, words: readonly Token[], refuse: Refuse): Condition {
+  const text = words.map((token) => token.text).join(' ');
+  try {
+    return { text, part: compileExpression(text), token: first };
+  } catch (error) {
+    if (!(error instanceof ExpressionError)) throw error;
+    return refuse(error.message, words[0]?.place ?? first.place, { hint: `The expression reads: ${text}` });
+  }
+}
+
+export const syntax = directive({
+  name: 'view',
+  summary: 'lets a server block take only some queries',
+  repeat: 'once',
+  args: { name: required(word('NAME'), { help: 'the `view` label of metrics, and the metadata `view/name`' }) },
+  properties: {
+    conditions: lines(['expr'], 'EXPRESSION', readCondition, {
+      help: 'the block takes a query if this is true; of several lines all must be',
+    }),
+  },
+  warn: ({ conditions }) =>
+    conditions
+      .filter(({ part }) => part.type !== 'bool' && part.type !== 'any')
+      .map(({ part, text, token }) =>
+        pluginRemark('view', token.place, `'${text}' is never true: it gives a ${part.type}`, {
+          hint: 'Only true lets a query in.',
+        }),
+      ),
+});
+
+/** Chooses blocks: blocks of one zone are tried from top to bottom, and a query goes to the first whose view takes it. */
+export const view = definePlugin({
+  syntax,
+  plan({ name }, plan) {
+    plan.view = name;
+  },
+  setup({ name, conditions }, site, next) {
+    site.offer(metadataProviders, (_query, notes) => {
+      notes.set('view/name', name);
+    });
+    const runs = conditions.map(({ part }) => part.run);
+    let collectors: readonly ((query: Query) => void)[] | null = null;
+    site.filter((query) => {
+      collectors ??= site.find(metadataCollector);
+      for (const collect of collectors) collect(query);
+      for (const run of runs) {
+        try {
+          if (run(query, null) === true) continue;
+        } catch {
+          // An expression that fails lets nobody in.
+        }
+        query.notes = null;
+        return false;
+      }
+      return true;
+    });
+    return next;
+  },
+});

@@ -1,0 +1,180 @@
+/** What people debug with, and why it misleads: BIND's nslookup and busybox's. Neither is a libc client. */
+import {
+  absolute,
+  countDots,
+  failed,
+  found,
+  newId,
+  type Client,
+  type Found,
+  type Request,
+  type Session,
+  type Site,
+} from './client.ts';
+import { readGlibcConf } from './glibc-conf.ts';
+import type { Query } from './network.ts';
+import { addressesIn, type Reply } from './reply.ts';
+import type { ResolvConf } from './resolv-conf.ts';
+import { note, type Exchange } from './trace.ts';
+
+export const nslookup: Client = {
+  name: 'nslookup',
+  version: '',
+  summary: "nslookup of BIND 9.18: A along the search list, AAAA only for the name that answered",
+  anyOrder: false,
+  open: (site) => new NslookupSession(site),
+};
+
+/** nslookup has times of its own: 5 s, three attempts. */
+const nslookupTimeoutMs = 5000;
+const nslookupAttempts = 3;
+
+type Answered = { readonly reply: Reply; readonly exchange: Exchange | null };
+
+class NslookupSession implements Session {
+  readonly #site: Site;
+  readonly #conf: ResolvConf;
+
+  constructor(site: Site) {
+    this.#site = site;
+    this.#conf = readGlibcConf(site.settings, '2.36');
+  }
+
+  async lookup({ name, families }: Request): Promise<Found> {
+    const dots = countDots(name);
+    const { ndots, search } = this.#conf;
+    const searching = !name.endsWith('.') && dots < ndots;
+    const names = searching
+      ? [...search.map((domain) => `${name}.${domain}`), name]
+      : [name];
+    this.#site.trace.step('nslookup does not read the hosts file or nsswitch.conf');
+    const first = families.includes(4) ? 'A' : 'AAAA';
+    for (const [index, candidate] of names.entries()) {
+      const why = !searching
+        ? `${dots} dots, ndots is ${ndots}: nslookup asks the name as it is, and never the search list.`
+        : index < search.length
+          ? `${dots} dots, fewer than ndots (${ndots}): search domain ${index + 1} of ${search.length}.`
+          : 'The search list is used up: the name as it is.';
+      const answered = await this.#ask(candidate, first, why);
+      if (answered === null) return failed('1', null, 'exit 1');
+      const { reply, exchange } = answered;
+      if (reply.rcode === 'NXDOMAIN') continue;
+      if (reply.rcode !== 'NOERROR') {
+        note(exchange, `nslookup stops at ${reply.rcode}; a libc would go on.`);
+        return failed('1', null, 'exit 1');
+      }
+      return families.includes(6) && first === 'A' ? this.#second(reply) : found(addressesIn(reply));
+    }
+    return failed('1', null, 'exit 1');
+  }
+
+  /** AAAA for the name that answered, or for what its CNAME points to. */
+  async #second(reply: Reply): Promise<Found> {
+    const target = reply.answer.findLast((record) => record.type === 'CNAME')?.data;
+    const why = 'A is answered: nslookup asks AAAA for the same name, or for its CNAME target.';
+    const answered = await this.#ask(target ?? reply.name, 'AAAA', why);
+    const addresses = addressesIn(reply);
+    if (answered === null || answered.reply.rcode !== 'NOERROR') {
+      return { addresses, failure: { code: '1', number: null, text: 'exit 1' } };
+    }
+    return found([...addresses, ...addressesIn(answered.reply)]);
+  }
+
+  async #ask(name: string, type: string, why: string): Promise<Answered | null> {
+    const { network, random } = this.#site;
+    const query: Query = { id: newId(random), name: absolute(name), type, edns: null, ad: false, why };
+    let failedReply: Answered | null = null;
+    for (const server of this.#conf.servers) {
+      for (let attempt = 0; attempt < nslookupAttempts; attempt++) {
+        const socket = network.udp();
+        socket.connect(server);
+        socket.send(query, server);
+        const arrival = await socket.wait(network.clock.now() + nslookupTimeoutMs);
+        socket.close();
+        if (arrival === null) continue;
+        if (arrival.kind === 'fault') break;
+        if (arrival.reply.truncated) return this.#tcp(server, query);
+        if (arrival.reply.rcode !== 'SERVFAIL') return arrival;
+        failedReply = arrival;
+        break;
+      }
+    }
+    return failedReply;
+  }
+
+  async #tcp(server: string, query: Query): Promise<Answered | null> {
+    const { network } = this.#site;
+    const until = network.clock.now() + nslookupTimeoutMs;
+    const connection = await network.tcp(server, until);
+    if (typeof connection === 'string') return null;
+    connection.send(query, server);
+    const arrival = await connection.wait(until);
+    connection.close();
+    return arrival?.kind === 'reply' ? arrival : null;
+  }
+}
+
+export const busybox: Client = {
+  name: 'busybox',
+  version: '',
+  summary: "busybox's nslookup: a name with a dot as it is, a single label with all search domains at once",
+  anyOrder: false,
+  open: (site) => new BusyboxSession(site),
+};
+
+class BusyboxSession implements Session {
+  readonly #site: Site;
+  readonly #conf: ResolvConf;
+
+  constructor(site: Site) {
+    this.#site = site;
+    this.#conf = readGlibcConf(site.settings, '2.36');
+  }
+
+  async lookup({ name, families }: Request): Promise<Found> {
+    this.#site.trace.step("busybox's nslookup does not read the hosts file or nsswitch.conf");
+    const { random, network } = this.#site;
+    const { search, servers, timeoutMs, attempts } = this.#conf;
+    const single = !name.includes('.') && search.length > 0;
+    const names = single ? search.map((domain) => `${name}.${domain}`) : [name];
+    const why = single
+      ? 'A single label: all search domains in one burst, never the name as it is.'
+      : 'The name has a dot: it is asked as it is, whatever ndots says.';
+    const queries: Query[] = families
+      .map((family) => (family === 4 ? 'A' : 'AAAA'))
+      .flatMap((type) => names.map((one) => ({ id: newId(random), name: absolute(one), type, edns: null, ad: false, why })));
+    const answers = new Map<Query, Reply>();
+    const socket = network.udp();
+    const start = network.clock.now();
+    const intervalMs = Math.trunc(timeoutMs / Math.max(1, attempts));
+    let resends = 0;
+    for (let sentAt = -Infinity; network.clock.now() - start < timeoutMs && answers.size < queries.length; ) {
+      if (network.clock.now() - sentAt >= intervalMs) {
+        for (const query of queries) {
+          if (answers.has(query)) continue;
+          for (const server of servers) socket.send(query, server);
+        }
+        sentAt = network.clock.now();
+        resends = 2 * queries.length;
+      }
+      const arrival = await socket.wait(Math.min(sentAt + intervalMs, start + timeoutMs));
+      if (arrival?.kind !== 'reply') continue;
+      const query = queries.find((one) => one.id === arrival.reply.id);
+      if (query === undefined || answers.has(query)) continue;
+      if (arrival.reply.rcode === 'SERVFAIL' && resends > 0) {
+        resends--;
+        note(arrival.exchange, 'SERVFAIL: sent again at once.');
+        socket.send(query, arrival.server);
+        continue;
+      }
+      answers.set(query, arrival.reply);
+    }
+    socket.close();
+    const addresses = queries.flatMap((query) => {
+      const reply = answers.get(query);
+      return reply === undefined ? [] : addressesIn(reply);
+    });
+    const bad = queries.some((query) => answers.get(query)?.rcode !== 'NOERROR');
+    return bad ? { addresses, failure: { code: '1', number: null, text: 'exit 1' } } : found(addresses);
+  }
+}

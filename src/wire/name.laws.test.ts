@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import * as any from '../../test/fuzz/arbitraries.ts';
+import {
+  countLabels,
+  foldName,
+  isBelow,
+  joinNames,
+  NameError,
+  nameLength,
+  parseName,
+  printName,
+  ROOT,
+  sameName,
+  suffixAt,
+} from './name.ts';
+
+describe('laws of names', () => {
+  test('parsing what was printed gives the same name, whatever bytes are in it', () => {
+    fc.assert(
+      fc.property(any.wireName, (name) => assert.deepEqual(parseName(printName(name)), name)),
+      { numRuns: 500 },
+    );
+  });
+
+  test('printed names are printable ASCII without blanks', () => {
+    fc.assert(fc.property(any.wireName, (name) => assert.match(printName(name), /^[!-~]+$/)));
+  });
+
+  test('any text is a name of at most 255 bytes or a NameError', () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(fc.string(), fc.string({ unit: 'grapheme', maxLength: 300 })),
+        (text) => {
+          try {
+            const name = parseName(text);
+            assert.ok(name.length <= 255);
+            assert.equal(nameLength(name), name.length);
+            assert.deepEqual(parseName(printName(name)), name);
+          } catch (error) {
+            if (!(error instanceof NameError)) throw error;
+          }
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+
+  test('folding changes only case, and folded names are the same name', () => {
+    fc.assert(
+      fc.property(any.wireName, (name) => {
+        assert.ok(sameName(name, foldName(name)));
+        assert.deepEqual(foldName(foldName(name)), foldName(name));
+        assert.equal(printName(foldName(name)), printName(name).toLowerCase());
+      }),
+    );
+  });
+
+  test('a joined name is below its suffix and has the labels of both', () => {
+    fc.assert(
+      fc.property(any.wireName, any.wireName, (prefix, suffix) => {
+        const joined = joinNames(prefix, suffix);
+        if (joined === null) {
+          assert.ok(prefix.length + suffix.length - 1 > 255);
+          return;
+        }
+        assert.ok(isBelow(joined, suffix));
+        assert.equal(suffixAt(joined, suffix), prefix.length - 1);
+        assert.equal(countLabels(joined), countLabels(prefix) + countLabels(suffix));
+        assert.ok(isBelow(joined, ROOT));
+      }),
+    );
+  });
+});

@@ -1,0 +1,248 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { parseHex } from './encoding.ts';
+import { writeMessage, type Message } from './message.ts';
+import { findOption, makeQuery, Query, type Triage } from './query.ts';
+import { parseName } from './name.ts';
+
+const message: Message = {
+  id: 0x1234,
+  flags: 0x0100,
+  rcode: 0,
+  question: [{ name: 'Www.Example.org.', type: 1, class: 1 }],
+  answer: [],
+  authority: [],
+  additional: [],
+  edns: null,
+};
+const soa = { mname: '.', rname: '.', serial: 1, refresh: 1, retry: 1, expire: 1, minimum: 1 };
+const record = { name: 'x.', type: 6, class: 1, ttl: 0, data: soa };
+
+function triage(bytes: Uint8Array): Triage {
+  return new Query().read(bytes, 0, bytes.length);
+}
+
+/** The message with the 16-bit words at the given places of the header. */
+function patched(words: Readonly<Record<number, number>>, from: Message = message): Uint8Array {
+  const bytes = writeMessage(from);
+  for (const [at, value] of Object.entries(words)) {
+    bytes[Number(at)] = value >> 8;
+    bytes[Number(at) + 1] = value & 0xff;
+  }
+  return bytes;
+}
+
+describe('what becomes of a message before any plugin sees it', () => {
+  test('less than a header and replies are ignored', () => {
+    assert.equal(triage(new Uint8Array(11)), 'ignore');
+    assert.equal(triage(patched({ 2: 0x8100 })), 'ignore');
+  });
+
+  test('opcodes but QUERY and NOTIFY are not implemented', () => {
+    for (const opcode of [1, 2, 3, 5, 6, 15])
+      assert.equal(triage(patched({ 2: opcode << 11 })), 'notimp');
+    assert.equal(triage(patched({ 2: 4 << 11 })), 'serve');
+  });
+
+  test('anything but one question is a format error', () => {
+    assert.equal(triage(patched({ 4: 0 })), 'formerr');
+    assert.equal(triage(patched({ 4: 2 })), 'formerr');
+    assert.equal(triage(patched({ 4: 0xffff })), 'formerr');
+  });
+
+  test('one answer, one authority and two additional records are let through, more is a format error', () => {
+    assert.equal(
+      triage(
+        writeMessage({
+          ...message,
+          answer: [record],
+          authority: [record],
+          additional: [record, record],
+        }),
+      ),
+      'serve',
+    );
+    assert.equal(triage(writeMessage({ ...message, answer: [record, record] })), 'formerr');
+    assert.equal(triage(writeMessage({ ...message, authority: [record, record] })), 'formerr');
+    assert.equal(
+      triage(writeMessage({ ...message, additional: [record, record, record] })),
+      'formerr',
+    );
+  });
+
+  test('a question that is cut off, compressed or has a label of an unknown kind is a format error', () => {
+    const whole = writeMessage(message);
+    for (let end = 12; end < whole.length; end++)
+      assert.equal(triage(whole.subarray(0, end)), 'formerr');
+    assert.equal(triage(parseHex('000001000001000000000000c00c00010001')!), 'formerr');
+    assert.equal(triage(parseHex('000001000001000000000000410000010001')!), 'formerr');
+  });
+
+  test('a name of 255 bytes is served and one of 256 is not', () => {
+    const label = [63, ...Array<number>(63).fill(97)];
+    const header = [...writeMessage({ ...message, question: [] }).subarray(0, 12)];
+    header[5] = 1;
+    const longest = [
+      ...header,
+      ...label,
+      ...label,
+      ...label,
+      61,
+      ...Array<number>(61).fill(97),
+      0,
+      0,
+      1,
+      0,
+      1,
+    ];
+    assert.equal(triage(Uint8Array.from(longest)), 'serve');
+    const longer = [
+      ...header,
+      ...label,
+      ...label,
+      ...label,
+      62,
+      ...Array<number>(62).fill(97),
+      0,
+      0,
+      1,
+      0,
+      1,
+    ];
+    assert.equal(triage(Uint8Array.from(longer)), 'formerr');
+  });
+
+  test('a second OPT, one below a name, or one in another section is a format error', () => {
+    const bare = writeMessage({
+      ...message,
+      edns: { udpSize: 1232, version: 0, dnssecOk: false, options: [] },
+    });
+    assert.equal(triage(bare), 'serve');
+    const opt = bare.subarray(bare.length - 11);
+    const two = Uint8Array.of(...bare, ...opt);
+    two[11] = 2;
+    assert.equal(triage(two), 'formerr');
+    const inAnswer = bare.slice();
+    inAnswer[7] = 1;
+    inAnswer[11] = 0;
+    assert.equal(triage(inAnswer), 'formerr');
+    const named = Uint8Array.of(...bare.subarray(0, bare.length - 11), 1, 97, ...opt);
+    assert.equal(triage(named), 'formerr');
+  });
+
+  test('an option that runs over the end of OPT is a format error', () => {
+    const bytes = writeMessage({
+      ...message,
+      edns: {
+        udpSize: 1232,
+        version: 0,
+        dnssecOk: false,
+        options: [{ code: 10, data: new Uint8Array(8) }],
+      },
+    });
+    bytes[bytes.length - 9] = 9;
+    assert.equal(triage(bytes), 'formerr');
+  });
+
+  test('OPT is found beside a signature', () => {
+    const tsig = {
+      name: 'key.',
+      type: 250,
+      class: 255,
+      ttl: 0,
+      data: {
+        algorithm: 'hmac-sha256.',
+        timeSigned: 1,
+        fudge: 300,
+        mac: new Uint8Array(32),
+        originalId: 1,
+        error: 0,
+        other: new Uint8Array(0),
+      },
+    };
+    const edns = {
+      udpSize: 1400,
+      version: 0,
+      dnssecOk: true,
+      options: [{ code: 3, data: new Uint8Array(0) }],
+    };
+    const bytes = writeMessage({ ...message, additional: [tsig], edns });
+    const query = new Query();
+    assert.equal(query.read(bytes, 0, bytes.length), 'serve');
+    assert.deepEqual([query.edns, query.udpSize, query.dnssecOk], [true, 1400, true]);
+    assert.deepEqual(
+      findOption(query.bytes, query.optionsStart, query.optionsEnd, 3),
+      new Uint8Array(0),
+    );
+    assert.equal(findOption(query.bytes, query.optionsStart, query.optionsEnd, 10), null);
+  });
+});
+
+describe('queries', () => {
+  test('fields say what was asked, in lower case and in the spelling of the client', () => {
+    const bytes = writeMessage({
+      ...message,
+      edns: { udpSize: 300, version: 1, dnssecOk: true, options: [] },
+    });
+    const query = new Query();
+    assert.equal(query.read(bytes, 0, bytes.length), 'serve');
+    assert.equal(query.name, 'www.example.org.');
+    assert.deepEqual(query.wireName, parseName('Www.Example.org.'));
+    assert.deepEqual([query.id, query.type, query.class, query.opcode], [0x1234, 1, 1, 0]);
+    assert.deepEqual([query.recursionDesired, query.checkingDisabled], [true, false]);
+    assert.deepEqual(
+      [query.edns, query.ednsVersion, query.udpSize, query.dnssecOk],
+      [true, 1, 300, true],
+    );
+  });
+
+  test('the limit is at least 512 over UDP and 65535 over streams', () => {
+    const bytes = writeMessage({
+      ...message,
+      edns: { udpSize: 300, version: 0, dnssecOk: false, options: [] },
+    });
+    const query = new Query();
+    query.read(bytes, 0, bytes.length);
+    assert.equal(query.limit, 512);
+    query.udpLimit = 1232;
+    assert.equal(query.limit, 1232);
+    query.proto = 'tcp';
+    assert.equal(query.limit, 65_535);
+  });
+
+  test('nothing of the query before is left when the object is used again', () => {
+    const first = writeMessage({
+      ...message,
+      edns: {
+        udpSize: 4000,
+        version: 0,
+        dnssecOk: true,
+        options: [{ code: 3, data: Uint8Array.of(1) }],
+      },
+    });
+    const second = writeMessage({ ...message, question: [{ name: 'b.', type: 28, class: 3 }] });
+    const query = new Query();
+    query.read(first, 0, first.length);
+    assert.equal(query.name, 'www.example.org.');
+    query.notes = new Map();
+    query.depth = 3;
+    query.read(second, 0, second.length);
+    assert.deepEqual(
+      [query.name, query.type, query.class, query.edns, query.limit],
+      ['b.', 28, 3, false, 512],
+    );
+    assert.deepEqual(
+      [query.optionsStart, query.optionsEnd, query.notes, query.depth],
+      [0, 0, null, 0],
+    );
+  });
+
+  test('a query made here asks recursively and owns its bytes', () => {
+    const query = makeQuery(parseName('a.example'), 28, 1, 77);
+    assert.deepEqual(
+      [query.name, query.type, query.id, query.recursionDesired],
+      ['a.example.', 28, 77, true],
+    );
+    assert.deepEqual([query.owned, query.proto, query.keep() === query], [true, 'internal', true]);
+  });
+});

@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { printName } from './name.ts';
+import { HOPS_MAX, Reader, ReadError } from './reader.ts';
+
+/** A reader at `at` of a message: twelve bytes of header, then `parts` (texts as labels). */
+function readerOf(at: number, ...parts: (string | number)[]): Reader {
+  const body = parts.flatMap((part) =>
+    typeof part === 'number' ? [part] : [part.length, ...Buffer.from(part)],
+  );
+  const reader = new Reader(Uint8Array.of(...Array<number>(12).fill(0), ...body));
+  reader.at = at;
+  return reader;
+}
+
+function failure(run: () => unknown): string {
+  try {
+    run();
+  } catch (error) {
+    assert.ok(error instanceof ReadError);
+    return error.message;
+  }
+  return assert.fail('nothing was thrown');
+}
+
+describe('reading', () => {
+  test('numbers are read in network order, and reading leaves off after them', () => {
+    const reader = new Reader(Uint8Array.of(1, 2, 3, 0xff, 0xff, 0xff, 0xff, 9, 9, 9, 9, 9, 9, 7));
+    assert.deepEqual([reader.u8(), reader.u16(), reader.u32()], [1, 0x203, 0xffff_ffff]);
+    assert.equal(reader.u48(), 0x0909_0909_0909);
+    assert.deepEqual(reader.rest(), Uint8Array.of(7));
+    assert.equal(reader.left, 0);
+  });
+
+  test('an error says what is missing and where, counted from the start of the message', () => {
+    const reader = new Reader(Uint8Array.of(0, 0, 0, 1, 2, 3), 3);
+    reader.u16();
+    assert.equal(
+      failure(() => reader.u16()),
+      'the message ends where a 16-bit number should be at byte 2',
+    );
+  });
+
+  test('nothing beyond the end is read, although the buffer goes on', () => {
+    assert.match(
+      failure(() => new Reader(Uint8Array.of(1, 2, 3), 0, 1).u16()),
+      /ends where a 16-bit number/,
+    );
+    assert.match(
+      failure(() => new Reader(Uint8Array.of(3, 65, 65, 65, 0), 0, 3).name()),
+      /ends within a name/,
+    );
+  });
+
+  test('compressed names are followed, and reading goes on after the pointer', () => {
+    const reader = readerOf(21, 'org', 0, 'www', 0xc0, 12, 'a', 0xc0, 17, 42);
+    assert.equal(reader.message.length, 12 + 5 + 6 + 4 + 1);
+    reader.at = 23;
+    assert.equal(reader.name(), 'a.www.org.');
+    assert.equal(reader.u8(), 42);
+    reader.at = 23;
+    assert.equal(printName(reader.wireName()), 'a.www.org.');
+  });
+
+  test('a pointer at itself, forward, or into a loop is an error', () => {
+    assert.match(
+      failure(() => readerOf(12, 0xc0, 12).name()),
+      /points forward or at itself at byte 12/,
+    );
+    assert.match(
+      failure(() => readerOf(12, 0xc0, 14, 0).name()),
+      /points forward/,
+    );
+    assert.match(
+      failure(() => readerOf(14, 'a', 0xc0, 12).name()),
+      /points forward or at itself/,
+    );
+    // a → b → a: the second step leads to where reading has been.
+    assert.match(
+      failure(() => readerOf(16, 'a', 0xc0, 16, 'b', 0xc0, 12).name()),
+      /points forward/,
+    );
+  });
+
+  test('a pointer into the header is an error', () => {
+    assert.match(
+      failure(() => readerOf(12, 0xc0, 0).name()),
+      /points into the header/,
+    );
+  });
+
+  test('the label kinds 01 and 10 are errors', () => {
+    assert.match(
+      failure(() => readerOf(12, 0x41, 0, 0).name()),
+      /unknown kind 0x41 at byte 12/,
+    );
+    assert.match(
+      failure(() => readerOf(12, 0x80, 0, 0).name()),
+      /unknown kind 0x80/,
+    );
+  });
+
+  test('a name that grows beyond 255 bytes through pointers is an error', () => {
+    const label = 'x'.repeat(60);
+    const reader = readerOf(12 + 61 * 4 + 1, label, label, label, label, 0, 'yyyyyyyyyy', 0xc0, 12);
+    assert.match(
+      failure(() => reader.name()),
+      /longer than 255 bytes/,
+    );
+  });
+
+  test('a chain of pointers has a limit, so that a message of them cannot keep a reader busy', () => {
+    const reader = readerOf(0, ...longChain());
+    reader.at = 11 + 2 * HOPS_MAX;
+    assert.equal(reader.name(), '.');
+    reader.at = 11 + 2 * (HOPS_MAX + 1);
+    assert.match(
+      failure(() => reader.name()),
+      /more than 126 pointers/,
+    );
+  });
+});
+
+/** Two-byte pointers, each to the one before, 130 of them. */
+function longChain(): number[] {
+  const out = [0];
+  for (let i = 0; i < 130; i++) {
+    const target = i === 0 ? 12 : 11 + 2 * i;
+    out.push(0xc0 | (target >> 8), target & 0xff);
+  }
+  return out;
+}

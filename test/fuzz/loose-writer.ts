@@ -1,0 +1,9 @@
+import type { WireName } from '../../src/wire/name.ts';
+import { MessageWriter } from '../../src/wire/writer.ts';
+
+/** Writes all names in full, as CoreDNS does for replies that fit. */
+export class LooseWriter extends MessageWriter {
+  override name(name: WireName): void {
+    super.name(name, false);
+  }
+}

@@ -1,0 +1,132 @@
+import type { Clock } from '../../src/base/clock.ts';
+import {
+  ExchangeError,
+  type ExchangeFailure,
+  type ExchangeReply,
+  type Network,
+  type Upstream,
+  type UpstreamParts,
+  type UpstreamProto,
+} from '../../src/net/network.ts';
+import { FLAG, rcodeNumber, typeNumber } from '../../src/wire/iana.ts';
+import { writeMessage, type DnsRecord } from '../../src/wire/message.ts';
+import type { EdnsOption } from '../../src/wire/edns.ts';
+import { parseName } from '../../src/wire/name.ts';
+import { kindOf } from '../../src/wire/record/table.ts';
+import type { Query } from '../../src/wire/query.ts';
+import { Words } from '../../src/wire/words.ts';
+
+/** What was sent to an upstream. */
+export interface Asked {
+  /** `IP:port`. */
+  readonly to: string;
+  readonly proto: UpstreamProto;
+  /** Absolute, lower case. */
+  readonly name: string;
+  readonly type: number;
+  readonly flags: number;
+  /** Virtual time, ms. */
+  readonly at: number;
+  readonly query: Query;
+  readonly parts: UpstreamParts;
+}
+
+/** What a scripted upstream does with a query. */
+export interface Answer {
+  /** Milliseconds until it answers (or fails), default 1. */
+  readonly afterMs?: number;
+  /** No reply, but this error; a timeout comes when the time is up. */
+  readonly fail?: ExchangeFailure;
+  readonly rcode?: string;
+  /** Added to QR, RA and the query's RD, e.g. FLAG.AA. */
+  readonly flags?: number;
+  /** Zone file lines with TTL and without class: `@ 300 A 192.0.2.1`; `@` is the question's name. */
+  readonly answer?: readonly string[];
+  readonly authority?: readonly string[];
+  readonly additional?: readonly string[];
+  /** EDNS options of the reply; null: no OPT. */
+  readonly options?: readonly EdnsOption[];
+  /** Another question than the one asked. */
+  readonly question?: string;
+  /** These bytes instead of a message made of the above. */
+  readonly bytes?: Uint8Array;
+  readonly truncated?: boolean;
+  readonly reused?: boolean;
+}
+
+export interface ScriptedNetwork extends Network {
+  /** Everything that was sent, in order. */
+  readonly asked: readonly Asked[];
+  /** Upstreams made, and those closed again. */
+  readonly made: readonly UpstreamParts[];
+  readonly closed: readonly UpstreamParts[];
+}
+
+/** Upstreams that answer from a function, in the clock's time. */
+export function scriptedNetwork(clock: Clock, script: (asked: Asked) => Answer): ScriptedNetwork {
+  const asked: Asked[] = [];
+  const made: UpstreamParts[] = [];
+  const closed: UpstreamParts[] = [];
+  const exchange = (parts: UpstreamParts, query: Query, timeoutMs: number): Promise<ExchangeReply> => {
+    const { host, port } = parts.address;
+    const sent: Asked = {
+      to: host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`,
+      proto: parts.proto,
+      name: query.name,
+      type: query.type,
+      flags: query.flags,
+      at: clock.now(),
+      query,
+      parts,
+    };
+    asked.push(sent);
+    const answer = script(sent);
+    const late = answer.fail === 'timeout' || (answer.afterMs ?? 1) >= timeoutMs;
+    return new Promise((resolve, reject) => {
+      clock.after(late ? timeoutMs : (answer.afterMs ?? 1), () => {
+        if (late) reject(new ExchangeError('timeout', `read ${parts.proto} ->${sent.to}: i/o timeout`));
+        else if (answer.fail !== undefined) reject(new ExchangeError(answer.fail, `${parts.proto} ${sent.to}: ${answer.fail}`));
+        else {
+          const bytes = answer.bytes ?? replyBytes(query, answer);
+          const cut = answer.truncated ?? (bytes.length > 3 && (bytes[2]! & (FLAG.TC >> 8)) !== 0);
+          resolve({ bytes, truncated: parts.proto === 'udp' && cut, reused: answer.reused ?? false });
+        }
+      });
+    });
+  };
+  return {
+    asked,
+    made,
+    closed,
+    upstream(parts): Upstream {
+      made.push(parts);
+      return { parts, exchange: (query, timeoutMs) => exchange(parts, query, timeoutMs), close: () => closed.push(parts) };
+    },
+  };
+}
+
+/** The bytes of a reply to `query`. */
+export function replyBytes(query: Query, answer: Answer): Uint8Array {
+  const name = answer.question ?? query.name;
+  return writeMessage({
+    id: query.id,
+    flags: FLAG.QR | FLAG.RA | (query.flags & FLAG.RD) | (answer.flags ?? 0),
+    rcode: rcodeNumber(answer.rcode ?? 'NOERROR')!,
+    question: [{ name, type: query.type, class: query.class }],
+    answer: records(answer.answer, name),
+    authority: records(answer.authority, name),
+    additional: records(answer.additional, name),
+    edns: answer.options === undefined ? null : { udpSize: 1232, version: 0, dnssecOk: false, options: answer.options },
+  });
+}
+
+function records(lines: readonly string[] | undefined, name: string): DnsRecord[] {
+  return (lines ?? []).map((line) => {
+    const [owner, ttl, type, ...words] = line.split(/\s+/);
+    const number = typeNumber(type!)!;
+    const kind = kindOf(number);
+    if (kind === undefined) throw new Error(`no such type: ${type}`);
+    const data = kind.parse(new Words(words, parseName(name)));
+    return { name: owner === '@' ? name : owner!, type: number, class: 1, ttl: Number(ttl), data };
+  });
+}
