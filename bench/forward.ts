@@ -4,7 +4,7 @@
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { answered } from './kit/child.ts';
+import { answered } from '../test/kit/child.ts';
 import { load, median, type Load } from './kit/dnsperf.ts';
 import { bindForwarder, dnsdist, ndots, need, ratio, rounds, runSeconds, smoke, versionOf, wildcardUpstream, workFolder } from './kit/peers.ts';
 

@@ -5,7 +5,7 @@
 import { createSocket } from 'node:dgram';
 import { ApiServer } from '../test/kit/apiserver/server.ts';
 import { populate, slice } from '../test/kit/apiserver/populate.ts';
-import { answered, question } from './kit/child.ts';
+import { answered, question } from '../test/kit/child.ts';
 import { apiCorefile, ndots, smoke, workFolder } from './kit/peers.ts';
 
 const folder = workFolder();

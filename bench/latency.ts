@@ -4,7 +4,7 @@
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { answered } from './kit/child.ts';
+import { answered } from '../test/kit/child.ts';
 import { apiCorefile, apiServer, compile, ndots, need, pace, ratio, smoke, workFolder, type Pace } from './kit/peers.ts';
 
 need('gcc', 'taskset');

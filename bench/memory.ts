@@ -6,7 +6,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { answered, start, type Child } from './kit/child.ts';
+import { answered, start, type Child } from '../test/kit/child.ts';
 import { apiCorefile, apiServer, ndots, ratio, smoke, workFolder } from './kit/peers.ts';
 
 const home = fileURLToPath(new URL('../', import.meta.url));

@@ -2,7 +2,7 @@
 import { createSocket } from 'node:dgram';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { answered, question } from './kit/child.ts';
+import { answered, question } from '../test/kit/child.ts';
 import { kubeadmCorefile, ndots, services, smoke, workFolder } from './kit/peers.ts';
 
 const RATE = smoke ? 2000 : 20_000;

@@ -5,7 +5,7 @@
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { answered, start } from './kit/child.ts';
+import { answered, start } from '../test/kit/child.ts';
 import { load, median, type Load } from './kit/dnsperf.ts';
 import { compile, kubeadmCorefile, ndots, need, ratio, rounds, runSeconds, services, unbound, versionOf, workFolder } from './kit/peers.ts';
 

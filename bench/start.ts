@@ -1,7 +1,7 @@
 /** From exec to the first correct answer, on the example cluster; beside an empty program of the same runtime. */
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { answered, start } from './kit/child.ts';
+import { answered, start } from '../test/kit/child.ts';
 import { ratio, smoke } from './kit/peers.ts';
 
 const home = fileURLToPath(new URL('../', import.meta.url));

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import type { Child } from './child.ts';
+import type { Child } from '../../test/kit/child.ts';
 
 /** What one run of dnsperf saw. */
 export interface Load {

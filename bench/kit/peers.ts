@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { printed, start, type Child } from './child.ts';
+import { printed, start, type Child } from '../../test/kit/child.ts';
 
 export const smoke: boolean = process.env['BENCH_SMOKE'] === '1';
 /** Seconds of one run under load. */

@@ -16,7 +16,9 @@ export function compileRe2(pattern: string): RegExp {
   try {
     return new RegExp(source, 'u');
   } catch (error) {
-    throw wrong(`${(error as Error).message.replace(/^.*: /, '')}: \`${pattern}\``);
+    const { message } = error as Error;
+    const reason = message.includes('out of order') ? 'invalid character class range' : message.replace(/^.*: /, '');
+    throw wrong(`${reason}: \`${pattern}\``);
   }
 }
 

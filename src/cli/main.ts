@@ -1,3 +1,4 @@
+import './signals.ts';
 import { nearest, problemsIn } from '../base/problem.ts';
 import { EXIT, type Io } from './command.ts';
 import { isVerb, loadVerb, verbNames, verbSummaries } from './verbs.ts';

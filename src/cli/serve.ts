@@ -53,6 +53,9 @@ export const serve: Command = {
   run,
 };
 
+/** `.ts` in a checkout, `.js` in the package. */
+const extension = import.meta.url.slice(-3);
+
 /** What an absent or empty Corefile stands for. */
 const BUILT_IN = '.:{port} {\n    whoami\n    log\n}\n';
 
@@ -101,7 +104,7 @@ async function run(words: readonly string[], io: Io): Promise<number> {
     workers: values.workers ?? (availableParallelism() >= 4 ? 2 : 1),
     load: () => load(source, dnsPort, io.env),
     spawn: (id) =>
-      threadPort({ id, transport, pluginsModule: new URL(import.meta.resolve('../plugins/order.ts')).href }),
+      threadPort({ id, transport, pluginsModule: new URL(`../plugins/order${extension}`, import.meta.url).href }),
     onFatal: (text) => {
       lines.write(`[FATAL] ${text}`);
       lines.flush();

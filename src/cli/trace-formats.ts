@@ -36,7 +36,7 @@ function markdown(document: TraceDocument): string {
   const cell = (text: string): string => text.replaceAll('|', '\\|');
   const rows = document.queries.map(
     (query, index) =>
-      `| ${index + 1} | ${query.atMs} | ${query.server} | ${query.protocol} | ${query.port} | \`${query.name}\` | ${query.type} | ${cell(answer(query))} | ${cell(query.why)} ${cell(query.then)} |`,
+      `| ${index + 1} | ${query.atMs} | ${query.server} | ${query.protocol} | ${query.port} | \`${query.name}\` | ${query.type} | ${cell(answer(query))} | ${cell(query.why)} ${cell(query.outcome)} |`,
   );
   return [
     `### \`${document.name}\` with ${label(document)}`,
@@ -75,22 +75,38 @@ function strace(document: TraceDocument): string {
 
 function dig(document: TraceDocument): string {
   const parts = document.queries.map((query) => {
-    const status = query.answer === 'DROP' ? 'no reply' : /^[A-Z]{5,}$/.test(query.answer) && query.answer !== 'NODATA' ? query.answer : 'NOERROR';
+    const status =
+      query.answer === 'DROP'
+        ? 'no reply'
+        : /^[A-Z]{5,}$/.test(query.answer) && query.answer !== 'NODATA'
+          ? query.answer
+          : 'NOERROR';
     const lines = [`; <<>> ${query.server}, at ${query.atMs} ms <<>> ${query.name} ${query.type}`];
     if (status === 'no reply') lines.push(';; connection timed out; no servers could be reached');
     else {
-      lines.push(`;; ->>HEADER<<- opcode: QUERY, status: ${status}, id: ${query.id}`, '', ';; QUESTION SECTION:', `;${query.name}\t\tIN\t${query.type}`, '');
+      lines.push(
+        `;; ->>HEADER<<- opcode: QUERY, status: ${status}, id: ${query.id}`,
+        '',
+        ';; QUESTION SECTION:',
+        `;${query.name}\t\tIN\t${query.type}`,
+        '',
+      );
       if (query.data.length > 0) {
         lines.push(';; ANSWER SECTION:');
         let owner = query.name;
         for (const data of query.data) {
           const alias = /^CNAME (.*)$/.exec(data);
-          lines.push(`${owner}\t\tIN\t${alias === null ? query.type : 'CNAME'}\t${alias?.[1] ?? data}`);
+          lines.push(
+            `${owner}\t\tIN\t${alias === null ? query.type : 'CNAME'}\t${alias?.[1] ?? data}`,
+          );
           owner = alias?.[1] ?? owner;
         }
         lines.push('');
       }
-      lines.push(`;; Query time: ${Math.round(query.tookMs ?? 0)} msec`, `;; SERVER: ${query.server}#53(${query.server}) (${query.protocol.toUpperCase()})`);
+      lines.push(
+        `;; Query time: ${Math.round(query.tookMs ?? 0)} msec`,
+        `;; SERVER: ${query.server}#53(${query.server}) (${query.protocol.toUpperCase()})`,
+      );
     }
     return lines.join('\n');
   });
@@ -98,21 +114,39 @@ function dig(document: TraceDocument): string {
 }
 
 function dot(document: TraceDocument): string {
-  const quote = (text: string): string => `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;
-  const lines = ['digraph trace {', '  rankdir=TB;', '  node [shape=box, fontname="monospace"];', `  client [label=${quote(`${document.name}\\n${label(document)}`).replaceAll('\\\\n', '\\n')}];`];
+  const quote = (text: string): string =>
+    `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;
+  const lines = [
+    'digraph trace {',
+    '  rankdir=TB;',
+    '  node [shape=box, fontname="monospace"];',
+    `  client [label=${quote(`${document.name}\\n${label(document)}`).replaceAll('\\\\n', '\\n')}];`,
+  ];
   let last = 'client';
   document.queries.forEach((query, index) => {
     const node = `q${index + 1}`;
-    lines.push(`  ${node} [label=${quote(`${query.name} ${query.type}`)}];`, `  ${last} -> ${node} [label=${quote(`${ms(query.atMs)} @${query.server} ${answer(query)}`)}];`);
+    lines.push(
+      `  ${node} [label=${quote(`${query.name} ${query.type}`)}];`,
+      `  ${last} -> ${node} [label=${quote(`${ms(query.atMs)} @${query.server} ${answer(query)}`)}];`,
+    );
     const next = document.queries[index + 1];
     if (next === undefined || next.name !== query.name) last = node;
   });
-  lines.push(`  result [label=${quote(outcome(document))}, style=bold];`, `  ${last} -> result;`, '}', '');
+  lines.push(
+    `  result [label=${quote(outcome(document))}, style=bold];`,
+    `  ${last} -> result;`,
+    '}',
+    '',
+  );
   return lines.join('\n');
 }
 
 function escape(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
+  return text
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;');
 }
 
 /** A ladder: client on the left, servers on the right, time downwards. */
@@ -129,13 +163,20 @@ function html(document: TraceDocument): string {
     return [
       `<line x1="120" y1="${y}" x2="${end}" y2="${y + 8}" class="query"/>`,
       lost ? '' : `<line x1="${end}" y1="${y + 8}" x2="120" y2="${y + 18}" class="reply"/>`,
-      `<text x="130" y="${y - 2}">${escape(`${query.name} ${query.type}`)}<title>${escape(`${query.why} ${query.then}`)}</title></text>`,
+      `<text x="130" y="${y - 2}">${escape(`${query.name} ${query.type}`)}<title>${escape(`${query.why} ${query.outcome}`)}</title></text>`,
       `<text x="${end + 8}" y="${y + 12}" class="${lost ? 'lost' : ''}">${escape(answer(query))}</text>`,
       `<text x="10" y="${y + 4}" class="time">${escape(ms(query.atMs))}</text>`,
     ].join('');
   });
-  const poles = ['<line x1="120" y1="40" x2="120" y2="' + height + '" class="pole"/><text x="90" y="30">client</text>'].concat(
-    servers.map((server) => `<line x1="${x(server)}" y1="40" x2="${x(server)}" y2="${height}" class="pole"/><text x="${x(server) - 30}" y="30">${escape(server)}</text>`),
+  const poles = [
+    '<line x1="120" y1="40" x2="120" y2="' +
+      height +
+      '" class="pole"/><text x="90" y="30">client</text>',
+  ].concat(
+    servers.map(
+      (server) =>
+        `<line x1="${x(server)}" y1="40" x2="${x(server)}" y2="${height}" class="pole"/><text x="${x(server) - 30}" y="30">${escape(server)}</text>`,
+    ),
   );
   return `<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>${escape(document.name)} with ${escape(label(document))}</title>

@@ -36,18 +36,57 @@ export const outputs = ['text', 'wide', 'json', 'dot', 'html', 'dig', 'md', 'str
 
 /** Options with a value, and those without. */
 const valued = [
-  '--client', '--resolv-conf', '--nsswitch', '--hosts', '--host-aliases', '--families', '--host-addresses',
-  '--hostname', '--env', '--answers', '--corefile', '--from', '--manifests', '--namespace', '--cluster-dns',
-  '--cluster-domain', '--ndots', '--repeat', '--timeout', '--output', '--save', '--replay', '--port',
+  '--client',
+  '--resolv-conf',
+  '--nsswitch',
+  '--hosts',
+  '--host-aliases',
+  '--families',
+  '--host-addresses',
+  '--hostname',
+  '--env',
+  '--answers',
+  '--corefile',
+  '--from',
+  '--manifests',
+  '--namespace',
+  '--cluster-dns',
+  '--cluster-domain',
+  '--ndots',
+  '--repeat',
+  '--timeout',
+  '--output',
+  '--save',
+  '--replay',
+  '--port',
 ] as const;
-const switches = ['--plan', '--addrconfig', '--compare', '--cgo', '--strace', '--json', '--wide'] as const;
+const switches = [
+  '--plan',
+  '--addrconfig',
+  '--compare',
+  '--cgo',
+  '--strace',
+  '--json',
+  '--wide',
+] as const;
 
 export const optionNames: readonly string[] = [...valued, ...switches, '-o', '-c', '-n'];
 
-const short: Readonly<Record<string, string>> = { '-o': '--output', '-c': '--client', '-n': '--namespace', '-4': '--families=4', '-6': '--families=6' };
+const short: Readonly<Record<string, string>> = {
+  '-o': '--output',
+  '-c': '--client',
+  '-n': '--namespace',
+  '-4': '--families=4',
+  '-6': '--families=6',
+};
 
 function usage(text: string, hint?: string): Problem {
-  return new Problem({ code: 'usage', text, hint, remedy: 'ndots trace --help shows the options.' });
+  return new Problem({
+    code: 'usage',
+    text,
+    hint,
+    remedy: 'ndots trace --help shows the options.',
+  });
 }
 
 export function parseTraceOptions(words: readonly string[]): TraceOptions {
@@ -71,13 +110,23 @@ export function parseTraceOptions(words: readonly string[]): TraceOptions {
         throw usage(`unknown option ${key}`, meant === null ? undefined : `Did you mean ${meant}?`);
       }
     } else if (word.startsWith('-') && word.length > 1) throw usage(`unknown option ${word}`);
-    else if (/^(A|AAAA)$/.test(word) && names.length === 1) values.set('--families', [word === 'A' ? '4' : '6']);
+    else if (/^(A|AAAA)$/.test(word) && names.length === 1)
+      values.set('--families', [word === 'A' ? '4' : '6']);
     else names.push(word);
   }
-  if (names.length > 1) throw usage(`one name, please: "${names[0] ?? ''}" or "${names[1] ?? ''}"?`);
+  if (names.length > 1)
+    throw usage(`one name, please: "${names[0] ?? ''}" or "${names[1] ?? ''}"?`);
   const one = (key: string): string | null => values.get(key)?.at(-1) ?? null;
-  const clients = (values.get('--client') ?? []).flatMap((value) => value.split(',')).filter((value) => value !== '');
-  const output = flags.has('--json') ? 'json' : flags.has('--wide') ? 'wide' : flags.has('--strace') ? 'strace' : (one('--output') ?? 'text');
+  const clients = (values.get('--client') ?? [])
+    .flatMap((value) => value.split(','))
+    .filter((value) => value !== '');
+  const output = flags.has('--json')
+    ? 'json'
+    : flags.has('--wide')
+      ? 'wide'
+      : flags.has('--strace')
+        ? 'strace'
+        : (one('--output') ?? 'text');
   if (!(outputs as readonly string[]).includes(output)) {
     throw usage(`unknown output "${output}"`, `Known: ${outputs.join(', ')}`);
   }
@@ -98,7 +147,10 @@ export function parseTraceOptions(words: readonly string[]): TraceOptions {
     hosts: one('--hosts'),
     hostAliases: one('--host-aliases'),
     families: families(one('--families')),
-    hostAddresses: one('--host-addresses')?.split(',').filter((word) => word !== '') ?? null,
+    hostAddresses:
+      one('--host-addresses')
+        ?.split(',')
+        .filter((word) => word !== '') ?? null,
     hostname: one('--hostname'),
     addrConfig: flags.has('--addrconfig'),
     env,
@@ -129,10 +181,11 @@ function families(text: string | null): Family[] {
     throw usage(`--families takes 4, 6 or 4,6, not "${text ?? ''}"`);
   }
   const both = new Set(list);
-  return ([4, 6] as const).filter((family) => both.has(String(family)));
+  return ([4, 6] as const).filter((family) => both.has(family === 4 ? '4' : '6'));
 }
 
 function integer(key: string, text: string | null, least: number, most: number): number {
-  if (text !== null && /^\d{1,6}$/.test(text) && Number(text) >= least && Number(text) <= most) return Number(text);
+  if (text !== null && /^\d{1,6}$/.test(text) && Number(text) >= least && Number(text) <= most)
+    return Number(text);
   throw usage(`${key} takes a whole number from ${least} to ${most}, not "${text ?? ''}"`);
 }

@@ -3,7 +3,13 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import { Problem } from '../base/problem.ts';
-import { podResolvConf, type DnsConfig, type DnsPolicy, type PodDns, type PodResolvConf } from '../resolver/dns-policy.ts';
+import {
+  podResolvConf,
+  type DnsConfig,
+  type DnsPolicy,
+  type PodDns,
+  type PodResolvConf,
+} from '../resolver/dns-policy.ts';
 import type { TraceOptions } from './trace-options.ts';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -68,10 +74,14 @@ export function podDnsOf(object: Json, namespace: string | null): PodDns {
   const pod = 'template' in spec ? asObject(template['spec']) : spec;
   const policy = typeof pod['dnsPolicy'] === 'string' ? pod['dnsPolicy'] : 'ClusterFirst';
   if (!['ClusterFirst', 'ClusterFirstWithHostNet', 'Default', 'None'].includes(policy)) {
-    throw new Problem({ code: 'bad-manifest', text: `dnsPolicy "${policy}" is none that Kubernetes knows` });
+    throw new Problem({
+      code: 'bad-manifest',
+      text: `dnsPolicy "${policy}" is none that Kubernetes knows`,
+    });
   }
   return {
-    namespace: namespace ?? (typeof metadata['namespace'] === 'string' ? metadata['namespace'] : 'default'),
+    namespace:
+      namespace ?? (typeof metadata['namespace'] === 'string' ? metadata['namespace'] : 'default'),
     policy: policy as DnsPolicy,
     config: pod['dnsConfig'] === undefined ? null : dnsConfigOf(asObject(pod['dnsConfig'])),
     hostNetwork: pod['hostNetwork'] === true,
@@ -84,13 +94,21 @@ function dnsConfigOf(config: Json): DnsConfig {
     nameservers: texts(config['nameservers']),
     searches: texts(config['searches']),
     options: options.map((option) => ({
-      name: String(option['name'] ?? ''),
-      value: option['value'] === undefined || option['value'] === null ? undefined : String(option['value']),
+      name: text(option['name']),
+      value:
+        option['value'] === undefined || option['value'] === null
+          ? undefined
+          : text(option['value']),
     })),
   };
 }
 
-function findObject(path: string, kind: string, name: string, namespace: string | null): Json | null {
+function findObject(
+  path: string,
+  kind: string,
+  name: string,
+  namespace: string | null,
+): Json | null {
   for (const file of manifestFiles(path)) {
     for (const document of parseAllDocuments(readFileSync(file, 'utf8'))) {
       if (!('toJS' in document)) continue;
@@ -98,7 +116,8 @@ function findObject(path: string, kind: string, name: string, namespace: string 
       const items = Array.isArray(value['items']) ? value['items'].map(asObject) : [value];
       const hit = items.find((item) => {
         const metadata = asObject(item['metadata']);
-        const inNamespace = namespace === null || (metadata['namespace'] ?? 'default') === namespace;
+        const inNamespace =
+          namespace === null || (metadata['namespace'] ?? 'default') === namespace;
         return item['kind'] === kind && metadata['name'] === name && inNamespace;
       });
       if (hit !== undefined) return hit;
@@ -115,14 +134,27 @@ function manifestFiles(path: string): string[] {
       .slice(0, mostFiles)
       .map((name) => join(path, name));
   } catch (error) {
-    throw new Problem({ code: 'unreadable-file', text: `${path}: cannot read the manifests`, cause: error });
+    throw new Problem({
+      code: 'unreadable-file',
+      text: `${path}: cannot read the manifests`,
+      cause: error,
+    });
   }
 }
 
 function asObject(value: unknown): Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : {};
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Json)
+    : {};
+}
+
+/** YAML makes numbers of values that Kubernetes wants as text. */
+function text(value: unknown): string {
+  return typeof value === 'string' ? value : typeof value === 'number' ? value.toString() : '';
 }
 
 function texts(value: unknown): string[] {
-  return Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string') : [];
+  return Array.isArray(value)
+    ? value.filter((item): item is string => typeof item === 'string')
+    : [];
 }

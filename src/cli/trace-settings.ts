@@ -79,15 +79,28 @@ export function readText(path: string, what: string): string {
   try {
     const bytes = path === '-' ? readFileSync(0) : readFileSync(path);
     if (bytes.length > largestFile) {
-      throw new Problem({ code: 'file-too-large', text: `${path}: more than ${largestFile >> 20} MiB is no ${what}` });
+      throw new Problem({
+        code: 'file-too-large',
+        text: `${path}: more than ${largestFile >> 20} MiB is no ${what}`,
+      });
     }
     return bytes.toString('utf8');
   } catch (error) {
     if (error instanceof Problem) throw error;
     const { code } = error as NodeJS.ErrnoException;
     const why =
-      code === 'ENOENT' ? 'there is no such file' : code === 'EACCES' ? 'it may not be read' : code === 'EISDIR' ? 'it is a folder' : String(error);
-    throw new Problem({ code: 'unreadable-file', text: `${path}: cannot read the ${what}: ${why}`, cause: error });
+      code === 'ENOENT'
+        ? 'there is no such file'
+        : code === 'EACCES'
+          ? 'it may not be read'
+          : code === 'EISDIR'
+            ? 'it is a folder'
+            : String(error);
+    throw new Problem({
+      code: 'unreadable-file',
+      text: `${path}: cannot read the ${what}: ${why}`,
+      cause: error,
+    });
   }
 }
 

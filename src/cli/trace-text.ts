@@ -35,7 +35,7 @@ export function printTrace(document: TraceDocument, colour: boolean, wide: boole
   const paint = paintFor(colour);
   const lines = [...header(document, paint), ''];
   const rows = rowsOf(document.queries);
-  const width = wide ? Math.max(40, ...rows.map((row) => row.first.name.length)) : 52;
+  const width = nameWidth(rows, document, wide);
   let number = 0;
   let printed = 0;
   for (const row of rows) {
@@ -57,7 +57,12 @@ function header(document: TraceDocument, paint: Paint): string[] {
     `${paint.strong(clip(document.name, 60))}   as ${label} looks it up (${kinds})${live ? ', live' : ', planned: nothing was sent'}`,
   ];
   const search = conf.search.length === 0 ? 'no search list' : `search ${conf.search.join(' ')}`;
-  lines.push(...wrap(`nameserver ${conf.servers.join(' ')} · ${search} · ndots:${conf.ndots}`, 'resolv.conf  ').map((line) => paint.dim(line)));
+  lines.push(
+    ...wrap(
+      `nameserver ${conf.servers.join(' ')} · ${search} · ndots:${conf.ndots}`,
+      'resolv.conf  ',
+    ).map((line) => paint.dim(line)),
+  );
   for (const remark of document.remarks) {
     const place = remark.line === 0 ? '' : `line ${remark.line}: `;
     lines.push(...wrap(`${place}${remark.text}`, '          !  '));
@@ -68,11 +73,17 @@ function header(document: TraceDocument, paint: Paint): string[] {
   if (result.ok) {
     const shown = result.addresses.slice(0, 4).join(' ');
     const more = result.addresses.length > 4 ? ` and ${result.addresses.length - 4} more` : '';
-    const what = result.addresses.length === 0 ? 'done, without an address' : `found ${shown}${more}`;
+    const what =
+      result.addresses.length === 0 ? 'done, without an address' : `found ${shown}${more}`;
     lines.push(paint.good(`✓ ${what}`) + ` after ${ms(result.elapsedMs)}, ${count}`);
   } else {
     const code = result.code === null ? '' : ` (${result.code})`;
-    lines.push(...wrap(`✗ fails${code}: ${result.error ?? ''} after ${ms(result.elapsedMs)}, ${count}`, '').map((line) => paint.bad(line)));
+    lines.push(
+      ...wrap(
+        `✗ fails${code}: ${result.error ?? ''} after ${ms(result.elapsedMs)}, ${count}`,
+        '',
+      ).map((line) => paint.bad(line)),
+    );
   }
   return lines;
 }
@@ -94,6 +105,42 @@ function rowsOf(queries: readonly QueryDocument[]): Row[] {
   return rows;
 }
 
+/** Columns before the name: number, time. */
+const lead = 15;
+
+/** The name's column: as wide as the names, but no row goes over the edge. */
+function nameWidth(rows: readonly Row[], document: TraceDocument, wide: boolean): number {
+  const longest = Math.max(20, ...rows.map((row) => row.first.name.length));
+  if (wide) return longest;
+  const tails = rows.map((row) => visible(rowTail(row, document, wide, plain)));
+  return Math.max(24, Math.min(longest, columns - lead - 1 - Math.max(0, ...tails)));
+}
+
+/** What stands behind the name: answers, server where there are several, time. */
+function rowTail(row: Row, document: TraceDocument, wide: boolean, paint: Paint): string {
+  const { first } = row;
+  const parts = row.queries.map((query) => `${query.type} ${answerText(query, wide, paint)}`);
+  const where: string[] = [];
+  if (
+    wide ||
+    document.conf.servers.length > 1 ||
+    document.queries.some((query) => query.server !== first.server)
+  )
+    where.push(`@${first.server}`);
+  if (first.protocol === 'tcp') where.push('TCP');
+  if (wide) {
+    where.push(
+      `port ${row.queries.map((query) => query.port).join('/')}`,
+      `id ${row.queries.map((query) => query.id).join('/')}`,
+    );
+    if (first.edns !== '') where.push(first.edns);
+  }
+  if (where.length > 0) parts.push(paint.dim(where.join(' ')));
+  const took = Math.max(...row.queries.map((query) => query.tookMs ?? 0));
+  if (row.queries.some((query) => query.tookMs !== null)) parts.push(paint.dim(ms(took)));
+  return parts.join('  ');
+}
+
 function printRow(
   row: Row,
   number: number,
@@ -103,34 +150,33 @@ function printRow(
   paint: Paint,
 ): string[] {
   const { first } = row;
-  const answers = row.queries.map((query) => `${query.type} ${answerText(query, paint)}`).join('   ');
-  const where: string[] = [];
-  if (document.conf.servers.length > 1 || wide) where.push(`@${first.server}`);
-  if (first.protocol === 'tcp') where.push('TCP');
-  if (wide) {
-    where.push(`port ${row.queries.map((query) => query.port).join('/')}`, `id ${row.queries.map((query) => query.id).join('/')}`);
-    if (first.edns !== '') where.push(first.edns);
-  }
-  const took = Math.max(...row.queries.map((query) => query.tookMs ?? 0));
-  const silent = row.queries.every((query) => query.tookMs === null);
   const name = clip(first.name, width).padEnd(width);
-  const time = silent ? '' : paint.dim(`${ms(took)}`);
   const lines = [
-    `${String(number).padStart(3)} ${ms(first.atMs).padStart(9)}  ${paint.strong(name)} ${answers}${where.length > 0 ? `  ${paint.dim(where.join(' '))}` : ''}${time === '' ? '' : `  ${time}`}`,
+    `${String(number).padStart(3)} ${ms(first.atMs).padStart(9)}  ${paint.strong(name)} ${rowTail(row, document, wide, paint)}`,
   ];
   lines.push(...wrap(first.why, '               why   ').map((line) => paint.dim(line)));
-  const then = [...new Set(row.queries.map((query) => query.then).filter((text) => text !== ''))].join(' ');
+  const then = [
+    ...new Set(row.queries.map((query) => query.outcome).filter((text) => text !== '')),
+  ].join(' ');
   if (then !== '') lines.push(...wrap(then, '               then  '));
   return lines;
 }
 
-function answerText(query: QueryDocument, paint: Paint): string {
+function answerText(query: QueryDocument, wide: boolean, paint: Paint): string {
   if (query.answer === 'DROP') return paint.bad('no answer');
   if (query.answer === 'CLOSED') return paint.bad('port closed');
   if (query.data.length > 0) {
-    const shown = query.data.slice(0, 2).join(' ');
-    const more = query.data.length > 2 ? ` +${query.data.length - 2}` : '';
-    return paint.good(`${shown}${more}`);
+    // The address is what counts; an alias on the way is shown where there is room, or nothing else.
+    const addresses = query.data.filter((data) => !data.startsWith('CNAME '));
+    const list = wide || addresses.length === 0 ? query.data : addresses;
+    const shown = wide ? list : list.slice(0, 1);
+    const more = list.length > shown.length ? ` +${list.length - shown.length}` : '';
+    const text = `${wide ? shown.join(' ') : clip(shown.join(' '), 30)}${more}`;
+    const empty =
+      addresses.length === 0
+        ? `${query.answer === 'NXDOMAIN cname' ? 'NXDOMAIN ' : ''}${text}, no address`
+        : text;
+    return addresses.length === 0 ? paint.bad(empty) : paint.good(text);
   }
   const late = query.tookMs === null ? ' (too late)' : '';
   return `${query.answer}${late}`;
@@ -157,16 +203,26 @@ function footer(document: TraceDocument, paint: Paint): string[] {
   const lines: string[] = [];
   const names = totals.names === 1 ? '1 name' : `${totals.names} different names`;
   const ports = totals.ports === 1 ? '1 source port' : `${totals.ports} source ports`;
-  lines.push(`TOTAL     ${totals.queries} queries for ${names}, from ${ports}, ${ms(totals.elapsedMs)}`);
+  lines.push(
+    `TOTAL     ${totals.queries} queries for ${names}, from ${ports}, ${ms(totals.elapsedMs)}`,
+  );
   if (results.length > 1) {
-    const each = results.map((result) => `${result.ok ? '✓' : '✗'} ${ms(result.elapsedMs)}`).join('   ');
+    const each = results
+      .map((result) => `${result.ok ? '✓' : '✗'} ${ms(result.elapsedMs)}`)
+      .join('   ');
     lines.push(...wrap(each, 'LOOKUPS   '));
   }
   cheaper.forEach((one, index) => {
     const better = one.ok ? (one.same ? '' : ' (finds other addresses!)') : ' (fails!)';
     const cost = `${one.queries} ${one.queries === 1 ? 'query' : 'queries'}, ${ms(one.elapsedMs)}${better}`;
-    lines.push(...wrap(`${one.change}${one.name === document.name ? '' : `: ${one.name}`} → ${paint.good(cost)}`, index === 0 ? 'CHEAPER   ' : '          '));
-    if (one.caution !== '') lines.push(...wrap(one.caution, '            ').map((line) => paint.dim(line)));
+    lines.push(
+      ...wrap(
+        `${one.change}${one.name === document.name ? '' : `: ${one.name}`} → ${paint.good(cost)}`,
+        index === 0 ? 'CHEAPER   ' : '          ',
+      ),
+    );
+    if (one.caution !== '')
+      lines.push(...wrap(one.caution, '            ').map((line) => paint.dim(line)));
   });
   const seen = new Set(document.queries.flatMap((query) => query.answer.split(/[ (]/).slice(0, 1)));
   const words = Object.entries(glossary).filter(([word]) => seen.has(word));
@@ -175,7 +231,11 @@ function footer(document: TraceDocument, paint: Paint): string[] {
     lines.push(paint.dim(`${index === 0 ? 'WORDS     ' : '          '}${shown}`));
   });
   if (document.anyOrder) {
-    lines.push(paint.dim('          This client leaves the order of A and AAAA to chance; here A is first.'));
+    lines.push(
+      paint.dim(
+        '          This client leaves the order of queries that are sent together to chance.',
+      ),
+    );
   }
   return lines;
 }
@@ -224,7 +284,9 @@ export function printComparison(documents: readonly TraceDocument[], colour: boo
   for (const document of documents) {
     const { client, totals, result } = document;
     const label = client.version === '' ? client.name : `${client.name}@${client.version}`;
-    const text = result.ok ? result.addresses.slice(0, 3).join(' ') : `${result.code ?? ''} ${result.error ?? ''}`;
+    const text = result.ok
+      ? result.addresses.slice(0, 3).join(' ')
+      : `${result.code ?? ''} ${result.error ?? ''}`;
     const mark = result.ok ? paint.good('✓') : paint.bad('✗');
     lines.push(
       `  ${mark} ${label.padEnd(17)} ${String(totals.queries).padStart(7)} ${String(totals.ports).padStart(6)} ${ms(result.elapsedMs).padStart(9)}  ${clip(text, 50)}`,
@@ -232,11 +294,24 @@ export function printComparison(documents: readonly TraceDocument[], colour: boo
   }
   const good = documents.filter((document) => document.result.ok);
   if (good.length > 0 && good.length < documents.length) {
-    const bad = documents.filter((document) => !document.result.ok).map((document) => document.client.name);
-    lines.push('', ...wrap(`${[...new Set(bad)].join(', ')} cannot resolve this name, the others can: ndots trace NAME --client ${bad[0] ?? ''} says why.`, 'DIFFER    '));
+    const bad = documents
+      .filter((document) => !document.result.ok)
+      .map((document) => document.client.name);
+    lines.push(
+      '',
+      ...wrap(
+        `${[...new Set(bad)].join(', ')} cannot resolve this name, the others can: ndots trace NAME --client ${bad[0] ?? ''} says why.`,
+        'DIFFER    ',
+      ),
+    );
   } else {
     const counts = new Set(documents.map((document) => document.totals.queries));
-    lines.push('', counts.size === 1 ? 'All send the same number of queries.' : 'All agree on the result; they differ in what it costs.');
+    lines.push(
+      '',
+      counts.size === 1
+        ? 'All send the same number of queries.'
+        : 'All agree on the result; they differ in what it costs.',
+    );
   }
   return `${lines.join('\n')}\n`;
 }

@@ -72,11 +72,14 @@ async function traceName(options: TraceOptions, io: Io): Promise<number> {
       remedy: 'Name a server (@10.96.0.10), give --resolv-conf FILE, or plan with --plan.',
     });
   }
-  const limitMs = options.timeoutMs > 0 ? options.timeoutMs : planned ? plannedLimitMs : liveLimitMs;
+  const limitMs =
+    options.timeoutMs > 0 ? options.timeoutMs : planned ? plannedLimitMs : liveLimitMs;
   const documents: TraceDocument[] = [];
   for (const client of chosen) {
     const plan = planFor(client, name, options, settings, limitMs);
-    const done = planned ? await planLookup(plan, script, seededRandom(1)) : await lookLive(plan, options);
+    const done = planned
+      ? await planLookup(plan, script, seededRandom(1))
+      : await lookLive(plan, options);
     const cheaper = planned && !done.cut ? await findCheaper(done, script, seededRandom(1)) : [];
     documents.push(makeReport(done, cheaper));
   }
@@ -98,7 +101,13 @@ async function lookLive(plan: LookupPlan, options: TraceOptions): Promise<Lookup
   // Timers of the clock do not hold the process; this one does, until the lookup is over.
   const hold = setTimeout(() => {}, plan.limitMs + 1000);
   try {
-    return await runLookup(plan, (made) => new LiveNetwork(made, options.port), systemClock, secureRandom, true);
+    return await runLookup(
+      plan,
+      (made) => new LiveNetwork(made, options.port),
+      systemClock,
+      secureRandom,
+      true,
+    );
   } finally {
     clearTimeout(hold);
   }
@@ -106,7 +115,11 @@ async function lookLive(plan: LookupPlan, options: TraceOptions): Promise<Lookup
 
 function checkedName(name: string | null): string {
   if (name === null || name === '') {
-    throw new Problem({ code: 'usage', text: 'which name?', remedy: 'ndots trace --help shows examples.' });
+    throw new Problem({
+      code: 'usage',
+      text: 'which name?',
+      remedy: 'ndots trace --help shows examples.',
+    });
   }
   if (name.includes('\uFFFD')) {
     throw new Problem({
@@ -117,7 +130,10 @@ function checkedName(name: string | null): string {
   }
   // A name that no client can send is still worth a trace, but not one that is not even close to a name.
   if (byteLength(name) > 4096) {
-    throw new Problem({ code: 'usage', text: `the name is ${byteLength(name)} bytes long; DNS knows names up to 255` });
+    throw new Problem({
+      code: 'usage',
+      text: `the name is ${byteLength(name)} bytes long; DNS knows names up to 255`,
+    });
   }
   // eslint-disable-next-line no-control-regex -- that is what is looked for
   if (/[\u0000-\u0020\u007f]/.test(name)) {
@@ -158,7 +174,8 @@ async function readScript(options: TraceOptions): Promise<Script> {
       throw new Problem({
         code: 'bad-answers-file',
         text: `${options.answers}: ${error.message.split('\n')[0] ?? 'no YAML'}`,
-        place: at === undefined ? undefined : { file: options.answers, line: at.line, column: at.col },
+        place:
+          at === undefined ? undefined : { file: options.answers, line: at.line, column: at.col },
         remedy: 'docs/answers-file.md describes the format.',
       });
     }
@@ -174,11 +191,17 @@ function readSaved(file: string): TraceDocument[] {
     if (error instanceof Problem) throw error;
     throw new Problem({ code: 'bad-trace', text: `${file}: no JSON`, cause: error });
   }
-  const list = (value as { kind?: string; items?: unknown[] }).kind === 'TraceList' ? (value as { items: unknown[] }).items : [value];
+  const list =
+    (value as { kind?: string; items?: unknown[] }).kind === 'TraceList'
+      ? (value as { items: unknown[] }).items
+      : [value];
   for (const item of list) {
     const { apiVersion, kind } = (item ?? {}) as { apiVersion?: string; kind?: string };
     if (apiVersion !== 'ndots.dev/v1' || kind !== 'Trace') {
-      throw new Problem({ code: 'bad-trace', text: `${file}: this is no trace saved by ndots (apiVersion ndots.dev/v1, kind Trace)` });
+      throw new Problem({
+        code: 'bad-trace',
+        text: `${file}: this is no trace saved by ndots (apiVersion ndots.dev/v1, kind Trace)`,
+      });
     }
   }
   return list as TraceDocument[];
@@ -190,15 +213,27 @@ function show(documents: readonly TraceDocument[], options: TraceOptions, io: Io
     try {
       writeFileSync(options.save, json);
     } catch (error) {
-      throw new Problem({ code: 'unwritable-file', text: `${options.save}: cannot be written`, cause: error });
+      throw new Problem({
+        code: 'unwritable-file',
+        text: `${options.save}: cannot be written`,
+        cause: error,
+      });
     }
   }
   const many = documents.length > 1;
   if (options.output === 'json') io.out(json);
-  else if (many && (options.compare || options.clients.includes('all')) && options.output === 'text') {
+  else if (
+    many &&
+    (options.compare || options.clients.includes('all')) &&
+    options.output === 'text'
+  ) {
     io.out(printComparison(documents, io.colour));
   } else if (options.output === 'text' || options.output === 'wide') {
-    io.out(documents.map((document) => printTrace(document, io.colour, options.output === 'wide')).join('\n'));
+    io.out(
+      documents
+        .map((document) => printTrace(document, io.colour, options.output === 'wide'))
+        .join('\n'),
+    );
     if (many && options.compare) io.out(`\n${printComparison(documents, io.colour)}`);
   } else io.out(documents.map((document) => printAs(options.output, document)).join('\n'));
   return documents.every((document) => document.result.ok) ? EXIT.ok : EXIT.no;

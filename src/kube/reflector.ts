@@ -151,10 +151,10 @@ export class Reflector {
     let filling = initial;
     const lines = new LineSplitter((line) => {
       events++;
+      const done = this.#event(form, asRaw(line), filling);
       this.#backoff.succeed();
       this.#watchFailures = 0;
-      this.#lastGoodAt = clock.now();
-      const done = this.#event(form, asRaw(line), filling);
+      if (this.#listedBefore) this.#lastGoodAt = clock.now();
       if (done) filling = false;
     });
     await client.stream({
@@ -254,23 +254,42 @@ export class Reflector {
 
   #asFailure(error: unknown): ApiFailure {
     if (error instanceof ApiFailure) return error;
-    const { resource, log } = this.#parts;
-    // A fault of our own must not end the watch: it is told in full, and a fresh list starts over.
-    if (!(error instanceof MalformedStream)) {
-      log.error(error instanceof Error ? (error.stack ?? error.message) : String(error));
-      this.#version = null;
+    const { client, log } = this.#parts;
+    if (error instanceof MalformedStream) {
+      return new ApiFailure({
+        kind: 'malformed',
+        text: `the API server at ${client.host} sent something else than was asked with "${this.#task('list')}": ${error.message}`,
+        cause: error,
+      });
     }
+    // A fault of our own must not end the watch: it is told in full, and a fresh list starts over.
+    this.#version = null;
+    log.error(error instanceof Error ? (error.stack ?? error.message) : String(error));
     return new ApiFailure({
       kind: 'malformed',
-      text: `what the API server sent of ${resource.forms[0]!.name} could not be taken in: ${error instanceof Error ? error.message : String(error)}`,
+      text: `what the API server at ${client.host} sent could not be taken in (see above)`,
       cause: error,
     });
   }
 
+  /** A list that this server does not know of: whether there is another way to ask for it. */
+  #tryOtherwise(failure: ApiFailure): boolean {
+    if (failure.kind === 'invalid' && this.#streaming) {
+      this.#streaming = false;
+      return true;
+    }
+    if (failure.kind === 'missing' && this.#form + 1 < this.#parts.resource.forms.length) {
+      this.#form++;
+      return true;
+    }
+    return false;
+  }
+
   /** Decides how to go on; returns how long to wait first, milliseconds. */
   #afterFailure(failure: ApiFailure): number {
-    const { resource, clock } = this.#parts;
+    const { clock } = this.#parts;
     const watching = this.#version !== null;
+    if (!watching && this.#tryOtherwise(failure)) return 0;
     const first = this.#backoff.failures === 0;
     const backoffMs = this.#backoff.fail();
     switch (failure.kind) {
@@ -281,25 +300,13 @@ export class Reflector {
         this.#parts.log.debug(`${this.#task('watch')}: ${failure.message}; listing again`);
         return first ? 0 : backoffMs;
       case 'invalid':
-        if (!watching && this.#streaming) {
-          // The server knows no streaming lists, whatever its version says.
-          this.#streaming = false;
-          return 0;
-        }
         this.#version = null;
         break;
       case 'missing':
+        // A form that was served is not any more: the server was upgraded, and has a better one.
         this.#version = null;
-        if (watching) {
-          // The server was upgraded and dropped this form: begin with the best one again.
-          this.#form = 0;
-          return first ? 0 : backoffMs;
-        }
-        if (this.#form + 1 < resource.forms.length) {
-          this.#form++;
-          return 0;
-        }
         this.#form = 0;
+        if (watching && first) return 0;
         break;
       case 'unauthorized':
         // Fresh credentials may be all it takes.

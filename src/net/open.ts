@@ -1,5 +1,6 @@
 import { Problem } from '../base/problem.ts';
 import { bindProblem, isFamilyMissing } from './bind-problem.ts';
+import { httpsListener } from './https.ts';
 import {
   makeTally,
   type Endpoint,
@@ -10,6 +11,7 @@ import {
 import { concreteAddresses, isWildcard } from './places.ts';
 import { pickPort } from './probe.ts';
 import { tcpListener } from './tcp.ts';
+import { tlsListener } from './tls.ts';
 import { batchedUdp, batchedUdpListener } from './udp-batch.ts';
 import { plainUdpListener } from './udp-plain.ts';
 
@@ -43,6 +45,10 @@ function transportsOf(parts: ListenerParts, { batched }: OpenOptions): Transport
   switch (scheme) {
     case 'dns':
       return [...Array<Transport>(sockets).fill(udp(batched)), tcpListener];
+    case 'tls':
+      return [tlsListener];
+    case 'https':
+      return [httpsListener];
     default:
       throw new Problem({
         code: 'transport-not-supported',

@@ -281,7 +281,7 @@ export class StreamConnection extends Timed {
       this.#frame(writeFailure(query, arena, this.#arenaUsed + 2));
       return;
     }
-    this.#reserve(roomFor(reply, query) + 2);
+    this.#reserve(roomFor(reply) + 2);
     this.#frame(stamp(reply, query, arena, this.#arenaUsed + 2));
   }
 

@@ -31,6 +31,8 @@ export class StreamListener implements Listener, StreamHost {
   readonly #server: Server;
   /** The longest idle first. */
   readonly #connections = new Set<StreamConnection>();
+  /** All sockets, also those that are still shaking hands. */
+  readonly #sockets = new Set<Socket>();
   #port: number;
   #closing = false;
   #onEmpty: (() => void) | null = null;
@@ -42,7 +44,11 @@ export class StreamListener implements Listener, StreamHost {
     this.#port = parts.endpoint.port;
     this.tally = parts.tally ?? makeTally();
     this.wheel = new TimerWheel(parts.clock, TICK_MS);
-    this.#server = makeServer(parts, this.#accept);
+    this.#server = makeServer({ ...parts, tally: this.tally }, this.#accept);
+    this.#server.on('connection', (socket: Socket) => {
+      this.#sockets.add(socket);
+      socket.once('close', () => this.#sockets.delete(socket));
+    });
   }
 
   get port(): number {
@@ -60,6 +66,7 @@ export class StreamListener implements Listener, StreamHost {
     for (const connection of this.#connections) connection.finish();
     if (this.#connections.size > 0) await this.#emptied(graceMs);
     for (const connection of this.#connections) connection.destroy();
+    for (const socket of this.#sockets) socket.destroy();
     await closed;
     this.wheel.stop();
   }

@@ -110,7 +110,9 @@ class BatchedUdpListener implements Listener {
    */
   #refuseNew(socket: UdpSocket): void {
     try {
-      socket.connect(this.#family === 4 ? '127.0.0.1' : '::1', this.#port);
+      const { address } = this.endpoint;
+      const self = address === '0.0.0.0' ? '127.0.0.1' : address === '::' ? '::1' : address;
+      socket.connect(self, this.#port);
     } catch {
       // No loopback: then what comes until the end of the grace is served.
     }
@@ -182,7 +184,7 @@ class BatchedUdpListener implements Listener {
     if (isLater(reply)) {
       this.#wait(loop, i, query.keep(), reply);
     } else if (reply !== silence) {
-      if (!sending.hasRoom(roomFor(reply, query))) this.#flush(loop, this.#socket!.fd);
+      if (!sending.hasRoom(roomFor(reply))) this.#flush(loop, this.#socket!.fd);
       sending.addReply(stamp(reply, query, sending.slab, sending.at), receiving, i);
     }
   }
@@ -238,7 +240,7 @@ class BatchedUdpListener implements Listener {
     const { sending } = loop;
     for (const { query, reply, name, control } of late) {
       if (reply === silence) continue;
-      const room = reply === null ? REJECTION_ROOM : roomFor(reply, query);
+      const room = reply === null ? REJECTION_ROOM : roomFor(reply);
       if (!sending.hasRoom(room)) this.#flush(loop, socket.fd);
       const { slab, at } = sending;
       const length = reply === null ? writeFailure(query, slab, at) : stamp(reply, query, slab, at);

@@ -1,20 +1,14 @@
 import { RCODE } from '../wire/iana.ts';
 import type { Query, Triage } from '../wire/query.ts';
 import type { Reply } from '../wire/reply.ts';
-import { stampRejection } from '../wire/stamp.ts';
+import { STAMP_ROOM, stampRejection } from '../wire/stamp.ts';
 
-/** The most bytes that a message without echoed options needs: question, OPT, an extended error's text. */
-const OVERHEAD = 1200;
-
-/** The room that `stamp` may use for this reply to this query, in bytes. At most 200 KiB. */
-export function roomFor(reply: Reply, query: Query): number {
-  let room = reply.end - reply.start + OVERHEAD + query.optionsEnd - query.optionsStart;
-  if (reply.options !== null) room += reply.options.length;
-  if (reply.errors !== null) for (const error of reply.errors) room += 6 + 3 * error.text.length;
-  return room;
+/** The room that `stamp` may use for this reply, in bytes. */
+export function roomFor(reply: Reply): number {
+  return reply.end - reply.start + STAMP_ROOM;
 }
 
-/** Bytes of a buffer in which any reply fits. */
+/** Bytes of a buffer in which any reply fits, several times. */
 export const REPLY_ROOM = 256 * 1024;
 
 /**

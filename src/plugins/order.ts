@@ -24,6 +24,10 @@ import { root } from './root/root.ts';
 import { timeouts } from './timeouts/timeouts.ts';
 import { tls } from './tls/tls.ts';
 import { view } from './view/view.ts';
+import { cache } from './cache/cache.ts';
+import { kubernetes } from './kubernetes/kubernetes.ts';
+import { loop } from './loop/loop.ts';
+import { forward } from './forward/forward.ts';
 import { whoami } from './whoami/whoami.ts';
 
 /**
@@ -50,10 +54,14 @@ export const plugins: readonly Plugin[] = [
   any,
   chaos,
   acl,
+  cache,
   header,
   tls,
   minimal,
   hosts,
+  kubernetes,
+  loop,
+  forward,
   erratic,
   whoami,
   view,

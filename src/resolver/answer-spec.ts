@@ -119,7 +119,8 @@ export function parseAnswerSpec(text: string, where: string): AnswerSpec {
 }
 
 function integer(value: string | undefined, most: number, word: string, where: string): number {
-  if (value !== undefined && /^\d{1,10}$/.test(value) && Number(value) <= most) return Number(value);
+  if (value !== undefined && /^\d{1,10}$/.test(value) && Number(value) <= most)
+    return Number(value);
   throw new Problem({
     code: 'bad-answer',
     text: `${where}: "${word}" needs a whole number from 0 to ${most}`,

@@ -5,10 +5,17 @@
  */
 import type { Timer } from '../base/clock.ts';
 import { newId, type Site } from './client.ts';
-import { statusOf, type CaresChannel, type CaresStatus, type Ended, type Pending } from './c-ares.ts';
+import {
+  statusOf,
+  type CaresChannel,
+  type CaresStatus,
+  type Ended,
+  type Pending,
+} from './c-ares-status.ts';
 import type { CaresConf } from './c-ares-conf.ts';
 import type { Arrival, Query, Socket } from './network.ts';
 import type { Reply } from './reply.ts';
+import { cite } from './rules.ts';
 import { note } from './trace.ts';
 
 interface Server {
@@ -54,6 +61,8 @@ export interface ChannelSetup {
   readonly finalErrors: boolean;
   /** Time-outs are noticed only at multiples of this; 0 = exactly. */
   readonly tickMs: number;
+  /** Whether `use-vc` counts: with c-ares' own defaults it is read, then forgotten. */
+  readonly useVc: boolean;
   /** Every repetition after a time-out comes from a new socket. */
   readonly freshSockets: boolean;
 }
@@ -63,6 +72,7 @@ const plainSetup: ChannelSetup = {
   caching: true,
   finalErrors: false,
   tickMs: 0,
+  useVc: false,
   freshSockets: false,
 };
 
@@ -101,19 +111,28 @@ export class Channel implements CaresChannel {
   query(name: string, type: string, why: string): Pending {
     const cached = this.#cache.get(`${name.toLowerCase()} ${type}`);
     if (cached !== undefined && cached.until > this.#site.network.clock.now()) {
-      this.#site.trace.step(`c-ares has the answer for ${name} ${type} in its cache: no query is sent`);
+      this.#site.trace.step(
+        `c-ares has the answer for ${name} ${type} in its cache: no query is sent`,
+      );
       const { reply } = cached;
       return { done: Promise.resolve({ status: statusOf(reply), reply }), stopRetrying: () => {} };
     }
     const taken = new Set([...this.#open].map((question) => question.query.id));
-    const query: Query = { id: newId(this.#site.random, taken), name, type, edns: null, ad: false, why };
+    const query: Query = {
+      id: newId(this.#site.random, taken),
+      name,
+      type,
+      edns: null,
+      ad: false,
+      why,
+    };
     let made: Question | null = null;
     const done = new Promise<Ended>((resolve) => {
       made = {
         query,
         connection: null,
         tries: 0,
-        tcp: this.#conf.useVc,
+        tcp: this.#setup.useVc && this.#conf.useVc,
         edns: this.#setup.edns,
         cookieSent: false,
         noRetries: false,
@@ -146,7 +165,8 @@ export class Channel implements CaresChannel {
 
   #send(question: Question, wanted: Server | null): void {
     const server = wanted ?? this.#best();
-    if (server === undefined) return this.#finish(question, { status: 'ECONNREFUSED', reply: null });
+    if (server === undefined)
+      return this.#finish(question, { status: 'ECONNREFUSED', reply: null });
     const connection = this.#connectionFor(server, question.tcp);
     if (connection === null) {
       server.failures++;
@@ -185,8 +205,13 @@ export class Channel implements CaresChannel {
   /** Five times the average latency once it is known; doubled each time round the servers, less up to half of that. */
   #timeoutMs(question: Question, server: Server): number {
     const measured =
-      server.answers >= enoughAnswers ? Math.trunc(server.totalMs / server.answers) * latencyFactor : 0;
-    const base = Math.min(longestMs, Math.max(shortestMs, measured === 0 ? this.#conf.timeoutMs : measured));
+      server.answers >= enoughAnswers
+        ? Math.trunc(server.totalMs / server.answers) * latencyFactor
+        : 0;
+    const base = Math.min(
+      longestMs,
+      Math.max(shortestMs, measured === 0 ? this.#conf.timeoutMs : measured),
+    );
     const rounds = Math.trunc(question.tries / this.#servers.length);
     if (rounds === 0) return base;
     const grown = base * 2 ** rounds;
@@ -250,7 +275,7 @@ export class Channel implements CaresChannel {
     if (question === undefined) return;
     if (question.cookieSent) server.cookies = false;
     this.#detach(question);
-    if (reply.rcode === 'FORMERR' && question.edns && !reply.opt) {
+    if (reply.rcode === 'FORMERR' && question.edns && (!reply.opt || question.cookieSent)) {
       note(exchange, 'FORMERR: c-ares asks again without EDNS.');
       question.edns = false;
       return this.#send(question, server);
@@ -260,10 +285,14 @@ export class Channel implements CaresChannel {
       question.tcp = true;
       return this.#send(question, null);
     }
-    const refused = reply.rcode === 'SERVFAIL' || reply.rcode === 'NOTIMP' || reply.rcode === 'REFUSED';
+    const refused =
+      reply.rcode === 'SERVFAIL' || reply.rcode === 'NOTIMP' || reply.rcode === 'REFUSED';
     if (refused && !this.#setup.finalErrors) {
       server.failures++;
-      note(exchange, `${reply.rcode}: c-ares remembers the failure and tries the best server again.`);
+      note(
+        exchange,
+        `${reply.rcode}: c-ares remembers the failure and tries the best server again. ${cite('cares-retry')}`,
+      );
       const status = statusOf(reply);
       return this.#retry(question, status, reply);
     }
@@ -281,7 +310,8 @@ export class Channel implements CaresChannel {
     if (!this.#setup.caching || reply.truncated) return;
     const ttls = reply.answer.map((record) => record.ttl);
     if (reply.negativeTtl !== null) ttls.push(reply.negativeTtl);
-    const ttl = reply.rcode === 'NXDOMAIN' ? (reply.negativeTtl ?? 0) : Math.min(longestTtl, ...ttls);
+    const ttl =
+      reply.rcode === 'NXDOMAIN' ? (reply.negativeTtl ?? 0) : Math.min(longestTtl, ...ttls);
     if (ttl <= 0) return;
     const until = this.#site.network.clock.now() + ttl * 1000;
     this.#cache.set(`${reply.name.toLowerCase()} ${reply.type}`, { reply, until });
@@ -295,7 +325,9 @@ export class Channel implements CaresChannel {
       return this.#send(question, null);
     }
     if (question.noRetries) {
-      this.#site.trace.step(`No further attempt for ${question.query.type}: the IPv4 address is there already`);
+      this.#site.trace.step(
+        `No further attempt for ${question.query.type}: the IPv4 address is there already`,
+      );
     }
     this.#finish(question, { status, reply });
   }

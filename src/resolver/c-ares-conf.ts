@@ -28,7 +28,14 @@ export function readCaresConf(settings: Settings, version: string): CaresConf {
   const conf = newConf();
   conf.timeoutMs = old ? 5000 : 2000;
   conf.attempts = old ? 4 : 3;
-  const state: Reading = { conf, old, search: null, options: new Map(), lookups: null, searchFixed: false };
+  const state: Reading = {
+    conf,
+    old,
+    search: null,
+    options: new Map(),
+    lookups: null,
+    searchFixed: false,
+  };
   if (old) readEnvironment(state, settings);
   linesOf(settings.resolvConf).forEach((line, index) => readLine(state, line, index + 1));
   if (!old) readEnvironment(state, settings);
@@ -84,12 +91,17 @@ function readLine(state: Reading, raw: string, number: number): void {
       return;
     case 'domain':
       // 1.34 takes `domain` only where no `search` came before.
-      if (state.old ? fromFile(state) : state.search === null) state.search = splitDomains(value).slice(0, 1);
+      if (state.old ? fromFile(state) : state.search === null)
+        state.search = splitDomains(value).slice(0, 1);
       return;
     case 'options':
       return readOptions(state, value, number);
     case 'lookup':
-      state.lookups ??= lookupLetters(wordsOf(value), ['bind', 'dns', 'resolve'], ['file', 'files']);
+      state.lookups ??= lookupLetters(
+        wordsOf(value),
+        ['bind', 'dns', 'resolve'],
+        ['file', 'files'],
+      );
       return;
     case 'sortlist':
       return;
@@ -119,7 +131,10 @@ function readOptions(state: Reading, text: string, number: number): void {
       ? ['ndots', 'retrans', 'retry', 'rotate']
       : ['ndots', 'retrans', 'timeout', 'retry', 'attempts', 'rotate', 'use-vc', 'usevc'];
     if (!known.includes(key)) {
-      state.conf.remarks.push({ line: number, text: `c-ares ${state.old ? '1.18' : '1.34'} ignores option "${word}"` });
+      state.conf.remarks.push({
+        line: number,
+        text: `c-ares ${state.old ? '1.18' : '1.34'} ignores option "${word}"`,
+      });
       continue;
     }
     const name = key === 'retrans' ? 'timeout' : key === 'retry' ? 'attempts' : key;
@@ -144,7 +159,8 @@ function splitDomains(text: string): string[] {
 /** Equal search domains are asked once. */
 function dedupe(domains: readonly string[]): string[] {
   return domains.filter(
-    (domain, index) => domains.findIndex((other) => other.toLowerCase() === domain.toLowerCase()) === index,
+    (domain, index) =>
+      domains.findIndex((other) => other.toLowerCase() === domain.toLowerCase()) === index,
   );
 }
 
@@ -153,15 +169,22 @@ function readLookups(nsswitch: string | null, old: boolean): string | null {
     const match = /^\s*hosts:(.*)$/s.exec(line.replace(/#.*$/s, ''));
     if (match === null) continue;
     const words = (match[1] ?? '').split(/[\s,]+/).filter((word) => word !== '');
-    if (!old) return lookupLetters(words, ['dns', 'bind', 'resolv', 'resolve'], ['files', 'file', 'local']);
+    if (!old)
+      return lookupLetters(words, ['dns', 'bind', 'resolv', 'resolve'], ['files', 'file', 'local']);
     // 1.18 looks at the first letter only.
-    const letters = words.map((word) => (/^[dr]/.test(word) ? 'b' : word.startsWith('f') ? 'f' : '')).join('');
+    const letters = words
+      .map((word) => (/^[dr]/.test(word) ? 'b' : word.startsWith('f') ? 'f' : ''))
+      .join('');
     return letters === '' ? null : letters.slice(0, 2);
   }
   return null;
 }
 
-function lookupLetters(words: readonly string[], dns: readonly string[], files: readonly string[]): string | null {
+function lookupLetters(
+  words: readonly string[],
+  dns: readonly string[],
+  files: readonly string[],
+): string | null {
   let letters = '';
   for (const word of words.map((one) => one.toLowerCase())) {
     const letter = dns.includes(word) ? 'b' : files.includes(word) ? 'f' : '';

@@ -4,9 +4,16 @@
  */
 import type { Timer } from '../base/clock.ts';
 import { newId, type Site } from './client.ts';
-import { statusOf, type CaresChannel, type CaresStatus, type Ended, type Pending } from './c-ares.ts';
+import {
+  statusOf,
+  type CaresChannel,
+  type CaresStatus,
+  type Ended,
+  type Pending,
+} from './c-ares-status.ts';
 import type { CaresConf } from './c-ares-conf.ts';
 import type { Arrival, Query, Socket } from './network.ts';
+import { cite } from './rules.ts';
 import { note } from './trace.ts';
 
 interface Server {
@@ -147,13 +154,21 @@ export class OldChannel implements CaresChannel {
     if (question === undefined) return;
     if (socket.protocol === 'udp' && (reply.truncated || reply.size > packetBytes)) {
       if (question.tcp) return;
-      note(exchange, reply.truncated ? 'Truncated: asked again over TCP.' : 'More than 512 bytes without EDNS: asked again over TCP.');
+      note(
+        exchange,
+        reply.truncated
+          ? 'Truncated: asked again over TCP.'
+          : 'More than 512 bytes without EDNS: asked again over TCP.',
+      );
       question.tcp = true;
       this.#send(question);
       return;
     }
     if (reply.rcode === 'SERVFAIL' || reply.rcode === 'NOTIMP' || reply.rcode === 'REFUSED') {
-      note(exchange, `${reply.rcode}: c-ares tries the next server, or again.`);
+      note(
+        exchange,
+        `${reply.rcode}: c-ares tries the next server, or again. ${cite('cares-retry')}`,
+      );
       const index = this.#servers.indexOf(server);
       if (this.#servers.length > 1) question.skip.add(index);
       if (question.server === index) this.#next(question);

@@ -7,7 +7,6 @@ import { parseAddress } from '../base/ip.ts';
 import {
   absolute,
   countDots,
-  failed,
   found,
   type Client,
   type Family,
@@ -20,55 +19,10 @@ import { OldChannel } from './c-ares-old.ts';
 import { Channel } from './c-ares-channel.ts';
 import { readCaresConf, type CaresConf } from './c-ares-conf.ts';
 import { readHosts, entriesFor, hostAlias } from './hosts.ts';
+import { cite } from './rules.ts';
 import { isSendable } from './search-list.ts';
-import { sameName, hasCname, type Reply } from './reply.ts';
-
-/** Why a query ended. */
-export type CaresStatus =
-  | 'SUCCESS'
-  | 'ENODATA'
-  | 'EFORMERR'
-  | 'ESERVFAIL'
-  | 'ENOTFOUND'
-  | 'ENOTIMP'
-  | 'EREFUSED'
-  | 'EBADNAME'
-  | 'EBADRESP'
-  | 'ECONNREFUSED'
-  | 'ETIMEOUT';
-
-const errors: Readonly<Record<Exclude<CaresStatus, 'SUCCESS'>, readonly [number, string]>> = {
-  ENODATA: [1, 'DNS server returned answer with no data'],
-  EFORMERR: [2, 'DNS server claims query was misformatted'],
-  ESERVFAIL: [3, 'DNS server returned general failure'],
-  ENOTFOUND: [4, 'Domain name not found'],
-  ENOTIMP: [5, 'DNS server does not implement requested operation'],
-  EREFUSED: [6, 'DNS server refused query'],
-  EBADNAME: [8, 'Misformatted domain name'],
-  EBADRESP: [10, 'Misformatted DNS reply'],
-  ECONNREFUSED: [11, 'Could not contact DNS servers'],
-  ETIMEOUT: [12, 'Timeout while contacting DNS servers'],
-};
-
-/** What ends a query: its status, and the reply if there is one. */
-export interface Ended {
-  readonly status: CaresStatus;
-  readonly reply: Reply | null;
-}
-
-/** One question under way, and how to end its repetitions. */
-export interface Pending {
-  readonly done: Promise<Ended>;
-  /** From now on a failure is final. */
-  stopRetrying(): void;
-}
-
-/** The part of c-ares that sends. */
-export interface CaresChannel {
-  query(name: string, type: string, why: string): Pending;
-  /** The lookup is over: sockets that nobody needs are closed. */
-  rest(): void;
-}
+import { sameName, type Reply } from './reply.ts';
+import { caresError, type CaresChannel, type CaresStatus } from './c-ares-status.ts';
 
 export function cares(version: string): Client {
   return {
@@ -152,9 +106,13 @@ class CaresSession implements Session {
     let status: CaresStatus = 'ENOTFOUND';
     for (const { name, why } of this.#names(typed)) {
       if (!isSendable(name)) {
-        this.#site.trace.step(`"${absolute(name)}" is too long for DNS: c-ares fails the whole lookup`);
+        this.#site.trace.step(
+          `"${absolute(name)}" is too long for DNS: c-ares fails the whole lookup`,
+        );
         return { addresses: [], status: 'EBADNAME', final: true };
       }
+      const { trace } = this.#site;
+      const since = trace.exchanges.length;
       const pending = families.map((family) => ({
         family,
         query: this.#channel.query(absolute(name), family === 4 ? 'A' : 'AAAA', why),
@@ -165,7 +123,8 @@ class CaresSession implements Session {
       await Promise.all(
         pending.map(async ({ query }, index) => {
           const ended = await query.done;
-          const usable = ended.status === 'SUCCESS' && ended.reply !== null ? this.#usable(ended.reply) : [];
+          const usable =
+            ended.status === 'SUCCESS' && ended.reply !== null ? this.#usable(ended.reply) : [];
           addresses.push(...usable);
           last = ended.status === 'SUCCESS' && usable.length === 0 ? 'ENODATA' : ended.status;
           // With an IPv4 address in hand, 1.34 no longer repeats the other family.
@@ -173,11 +132,18 @@ class CaresSession implements Session {
           if (four) pending[1 - index]?.query.stopRetrying();
         }),
       );
-      if (addresses.length > 0) return { addresses, status: 'SUCCESS', final: true };
+      if (addresses.length > 0) {
+        trace.conclude(since, `An address: the walk ends here. ${cite('cares-stop')}`);
+        return { addresses, status: 'SUCCESS', final: true };
+      }
       const lastStatus = last as CaresStatus;
       if (lastStatus === 'ENODATA') sawNoData = true;
       if (lastStatus === 'ENODATA' || lastStatus === 'ENOTFOUND') {
         status = sawNoData ? 'ENODATA' : 'ENOTFOUND';
+        trace.conclude(
+          since,
+          `No address: on to the next name, if there is one. ${cite('cares-next')}`,
+        );
         continue;
       }
       // A lone label may be refused by a stub that serves only full names: 1.34 goes on.
@@ -186,7 +152,10 @@ class CaresSession implements Session {
         status = sawNoData ? 'ENODATA' : lastStatus;
         continue;
       }
-      this.#site.trace.step('c-ares ends the lookup here: only NXDOMAIN and NODATA go on to the next name');
+      trace.conclude(
+        since,
+        `Neither an address nor NXDOMAIN nor NODATA: c-ares ends the lookup. ${cite('cares-fail')}`,
+      );
       return { addresses: [], status: lastStatus, final: true };
     }
     return { addresses: [], status, final: false };
@@ -196,7 +165,9 @@ class CaresSession implements Session {
     const alias = hostAlias(this.#site.settings.hostAliases, typed);
     if (alias !== null) return [{ name: alias, why: 'HOSTALIASES names it.' }];
     if (typed.endsWith('.')) {
-      return [{ name: typed, why: 'The name ends in a dot: it is asked as it is, and nothing else.' }];
+      return [
+        { name: typed, why: 'The name ends in a dot: it is asked as it is, and nothing else.' },
+      ];
     }
     const { ndots, search } = this.#conf;
     const dots = countDots(typed);
@@ -225,35 +196,10 @@ class CaresSession implements Session {
     for (const record of reply.answer) {
       if (record.type === 'CNAME') expected = record.data;
       else if (record.type === 'A' || record.type === 'AAAA') {
-        if (this.#version !== '1.18' || sameName(record.name, expected)) addresses.push(record.data);
+        if (this.#version !== '1.18' || sameName(record.name, expected))
+          addresses.push(record.data);
       }
     }
     return addresses;
-  }
-}
-
-export function caresError(status: CaresStatus): Found {
-  if (status === 'SUCCESS') return found([]);
-  const [number, text] = errors[status];
-  return failed(`ARES_${status}`, number, text);
-}
-
-/** What a reply means to a query. */
-export function statusOf(reply: Reply): CaresStatus {
-  switch (reply.rcode) {
-    case 'NOERROR':
-      return reply.answer.length > 0 || hasCname(reply) ? 'SUCCESS' : 'ENODATA';
-    case 'NXDOMAIN':
-      return 'ENOTFOUND';
-    case 'SERVFAIL':
-      return 'ESERVFAIL';
-    case 'REFUSED':
-      return 'EREFUSED';
-    case 'NOTIMP':
-      return 'ENOTIMP';
-    case 'FORMERR':
-      return 'EFORMERR';
-    default:
-      return 'EBADRESP';
   }
 }

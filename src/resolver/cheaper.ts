@@ -6,7 +6,11 @@ import { confFor, totalsOf, type CheaperDocument } from './report.ts';
 import { planLookup, type LookupPlan, type LookupRun } from './run.ts';
 
 /** The alternatives that need fewer queries and find the same; best first. */
-export async function findCheaper(run: LookupRun, script: Script, random: Random): Promise<CheaperDocument[]> {
+export async function findCheaper(
+  run: LookupRun,
+  script: Script,
+  random: Random,
+): Promise<CheaperDocument[]> {
   const { plan } = run;
   const before = totalsOf(run);
   const first = run.results[0]?.found;
@@ -30,9 +34,17 @@ export async function findCheaper(run: LookupRun, script: Script, random: Random
   const single = { ...plan, repeat: 1 };
   const full = foundName(run);
   if (full !== null && `${plan.name}.` !== full && plan.name !== full) {
-    await add('write the full name with a final dot', { ...single, name: full }, 'The name is then tied to this namespace and cluster.');
+    await add(
+      'write the full name with a final dot',
+      { ...single, name: full },
+      'The name is then tied to this namespace and cluster.',
+    );
   } else if (!plan.name.endsWith('.')) {
-    await add('write a final dot', { ...single, name: `${plan.name}.` }, 'Some programs do not accept a final dot in a host name (TLS, HTTP virtual hosts).');
+    await add(
+      'write a final dot',
+      { ...single, name: `${plan.name}.` },
+      'Some programs do not accept a final dot in a host name (TLS, HTTP virtual hosts).',
+    );
   }
   const conf = confFor(plan.client.name, plan.client.version, plan.settings);
   const dots = countDots(plan.name);
@@ -41,7 +53,11 @@ export async function findCheaper(run: LookupRun, script: Script, random: Random
       plan.client.name === 'musl'
         ? `musl then never searches names with ${dots} or more dots: service.namespace stops working.`
         : 'Names with that many dots that exist only under a search domain cost one query pair more.';
-    await add(`ndots:${dots} in the pod's dnsConfig`, { ...single, settings: withNdots(plan.settings, dots) }, caution);
+    await add(
+      `ndots:${dots} in the pod's dnsConfig`,
+      { ...single, settings: withNdots(plan.settings, dots) },
+      caution,
+    );
   }
   const auto = autopath(run);
   if (auto !== null) documents.push(auto);
@@ -65,7 +81,9 @@ function autopath(run: LookupRun): CheaperDocument | null {
   const group = run.trace.exchanges.filter((exchange) => exchange.name === first.name);
   const searched = first.name.toLowerCase() !== `${run.plan.name}.`.toLowerCase();
   if (!searched) return null;
-  const slowest = Math.max(...group.map((exchange) => (exchange.answeredAtMs ?? 0) - exchange.atMs));
+  const slowest = Math.max(
+    ...group.map((exchange) => (exchange.answeredAtMs ?? 0) - exchange.atMs),
+  );
   return {
     change: 'autopath in the Corefile: the server walks the search list',
     name: run.plan.name,

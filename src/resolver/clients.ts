@@ -7,6 +7,7 @@ import { busybox, nslookup } from './debug-tools.ts';
 import { evdns } from './evdns.ts';
 import { cgo, curl, getentAhosts, getentHosts, java, node, python } from './libc-clients.ts';
 import { nodeResolve } from './node-resolve.ts';
+import { resolved } from './resolved-stub.ts';
 import { musl } from './musl.ts';
 
 export const clients: readonly Client[] = [
@@ -29,6 +30,7 @@ export const clients: readonly Client[] = [
   getentHosts,
   nslookup,
   busybox,
+  resolved,
 ];
 
 /** Every label that `findClient` knows, for messages and completion. */
@@ -42,6 +44,8 @@ function labelOf(client: Client): string {
 export function findClient(label: string): Client | null {
   const [name, version] = label.split('@');
   return (
-    clients.find((client) => client.name === name && (version === undefined || client.version === version)) ?? null
+    clients.find(
+      (client) => client.name === name && (version === undefined || client.version === version),
+    ) ?? null
   );
 }

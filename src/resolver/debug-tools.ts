@@ -20,7 +20,7 @@ import { note, type Exchange } from './trace.ts';
 export const nslookup: Client = {
   name: 'nslookup',
   version: '',
-  summary: "nslookup of BIND 9.18: A along the search list, AAAA only for the name that answered",
+  summary: 'nslookup of BIND 9.18: A along the search list, AAAA only for the name that answered',
   anyOrder: false,
   open: (site) => new NslookupSession(site),
 };
@@ -44,9 +44,7 @@ class NslookupSession implements Session {
     const dots = countDots(name);
     const { ndots, search } = this.#conf;
     const searching = !name.endsWith('.') && dots < ndots;
-    const names = searching
-      ? [...search.map((domain) => `${name}.${domain}`), name]
-      : [name];
+    const names = searching ? [...search.map((domain) => `${name}.${domain}`), name] : [name];
     this.#site.trace.step('nslookup does not read the hosts file or nsswitch.conf');
     const first = families.includes(4) ? 'A' : 'AAAA';
     for (const [index, candidate] of names.entries()) {
@@ -63,7 +61,9 @@ class NslookupSession implements Session {
         note(exchange, `nslookup stops at ${reply.rcode}; a libc would go on.`);
         return failed('1', null, 'exit 1');
       }
-      return families.includes(6) && first === 'A' ? this.#second(reply) : found(addressesIn(reply));
+      return families.includes(6) && first === 'A'
+        ? this.#second(reply)
+        : found(addressesIn(reply));
     }
     return failed('1', null, 'exit 1');
   }
@@ -80,9 +80,21 @@ class NslookupSession implements Session {
     return found([...addresses, ...addressesIn(answered.reply)]);
   }
 
+  /** After one truncated answer nslookup stays with TCP. */
+  #stream = false;
+
   async #ask(name: string, type: string, why: string): Promise<Answered | null> {
     const { network, random } = this.#site;
-    const query: Query = { id: newId(random), name: absolute(name), type, edns: null, ad: false, why };
+    const query: Query = {
+      id: newId(random),
+      name: absolute(name),
+      type,
+      edns: null,
+      ad: false,
+      why,
+    };
+    const [firstServer] = this.#conf.servers;
+    if (this.#stream && firstServer !== undefined) return this.#tcp(firstServer, query);
     let failedReply: Answered | null = null;
     for (const server of this.#conf.servers) {
       for (let attempt = 0; attempt < nslookupAttempts; attempt++) {
@@ -104,10 +116,11 @@ class NslookupSession implements Session {
 
   async #tcp(server: string, query: Query): Promise<Answered | null> {
     const { network } = this.#site;
+    this.#stream = true;
     const until = network.clock.now() + nslookupTimeoutMs;
     const connection = await network.tcp(server, until);
     if (typeof connection === 'string') return null;
-    connection.send(query, server);
+    connection.send({ ...query, id: newId(this.#site.random) }, server);
     const arrival = await connection.wait(until);
     connection.close();
     return arrival?.kind === 'reply' ? arrival : null;
@@ -117,7 +130,8 @@ class NslookupSession implements Session {
 export const busybox: Client = {
   name: 'busybox',
   version: '',
-  summary: "busybox's nslookup: a name with a dot as it is, a single label with all search domains at once",
+  summary:
+    "busybox's nslookup: a name with a dot as it is, a single label with all search domains at once",
   anyOrder: false,
   open: (site) => new BusyboxSession(site),
 };
@@ -142,13 +156,25 @@ class BusyboxSession implements Session {
       : 'The name has a dot: it is asked as it is, whatever ndots says.';
     const queries: Query[] = families
       .map((family) => (family === 4 ? 'A' : 'AAAA'))
-      .flatMap((type) => names.map((one) => ({ id: newId(random), name: absolute(one), type, edns: null, ad: false, why })));
+      .flatMap((type) =>
+        names.map((one) => ({
+          id: newId(random),
+          name: absolute(one),
+          type,
+          edns: null,
+          ad: false,
+          why,
+        })),
+      );
     const answers = new Map<Query, Reply>();
     const socket = network.udp();
     const start = network.clock.now();
     const intervalMs = Math.trunc(timeoutMs / Math.max(1, attempts));
     let resends = 0;
-    for (let sentAt = -Infinity; network.clock.now() - start < timeoutMs && answers.size < queries.length; ) {
+    for (
+      let sentAt = -Infinity;
+      network.clock.now() - start < timeoutMs && answers.size < queries.length;
+    ) {
       if (network.clock.now() - sentAt >= intervalMs) {
         for (const query of queries) {
           if (answers.has(query)) continue;
@@ -175,6 +201,8 @@ class BusyboxSession implements Session {
       return reply === undefined ? [] : addressesIn(reply);
     });
     const bad = queries.some((query) => answers.get(query)?.rcode !== 'NOERROR');
-    return bad ? { addresses, failure: { code: '1', number: null, text: 'exit 1' } } : found(addresses);
+    return bad
+      ? { addresses, failure: { code: '1', number: null, text: 'exit 1' } }
+      : found(addresses);
   }
 }

@@ -48,17 +48,24 @@ export function podResolvConf(pod: PodDns, kubelet: KubeletDns): PodResolvConf {
   const host = readHost(kubelet.nodeResolvConf);
   let { policy } = pod;
   if (policy === 'ClusterFirst' && pod.hostNetwork) {
-    warnings.push('dnsPolicy ClusterFirst means Default for a pod with hostNetwork: use ClusterFirstWithHostNet');
+    warnings.push(
+      'dnsPolicy ClusterFirst means Default for a pod with hostNetwork: use ClusterFirstWithHostNet',
+    );
     policy = 'Default';
   }
-  if ((policy === 'ClusterFirst' || policy === 'ClusterFirstWithHostNet') && kubelet.clusterDns.length === 0) {
+  if (
+    (policy === 'ClusterFirst' || policy === 'ClusterFirstWithHostNet') &&
+    kubelet.clusterDns.length === 0
+  ) {
     warnings.push('kubelet has no clusterDNS: the pod gets the settings of dnsPolicy Default');
     policy = 'Default';
   }
   const parts = basis(policy, pod, kubelet, host);
   if (pod.config !== null) merge(parts, pod.config);
   if (policy === 'None' && parts.servers.length === 0) {
-    warnings.push('dnsPolicy None needs at least one name server in dnsConfig: the API server rejects this pod');
+    warnings.push(
+      'dnsPolicy None needs at least one name server in dnsConfig: the API server rejects this pod',
+    );
   }
   limit(parts, warnings);
   return { text: write(parts), warnings };
@@ -89,18 +96,24 @@ function merge(parts: Parts, config: DnsConfig): void {
 
 function limit(parts: Parts, warnings: string[]): void {
   if (parts.servers.length > mostServers) {
-    warnings.push(`Nameserver limits were exceeded: only ${parts.servers.slice(0, mostServers).join(' ')} are kept`);
+    warnings.push(
+      `Nameserver limits were exceeded: only ${parts.servers.slice(0, mostServers).join(' ')} are kept`,
+    );
     parts.servers = parts.servers.slice(0, mostServers);
   }
   let kept = parts.searches.slice(0, mostSearches);
   while (kept.join(' ').length > longestSearch) kept = kept.slice(0, -1);
   if (kept.length < parts.searches.length) {
-    warnings.push(`Search Line limits were exceeded: ${parts.searches.length - kept.length} search domains are left out`);
+    warnings.push(
+      `Search Line limits were exceeded: ${parts.searches.length - kept.length} search domains are left out`,
+    );
     parts.searches = kept;
   }
   const line = `search ${parts.searches.join(' ')}`;
   if (line.length > 254) {
-    warnings.push(`the search line has ${line.length} characters: musl (Alpine) drops lines longer than 254 and then resolves no short name`);
+    warnings.push(
+      `the search line has ${line.length} characters: musl (Alpine) drops lines longer than 254 and then resolves no short name`,
+    );
   }
 }
 
@@ -112,7 +125,8 @@ function readHost(text: string | null): Parts {
     const [keyword, ...words] = wordsOf(bare);
     if (keyword === 'nameserver' && words[0] !== undefined) parts.servers.push(words[0]);
     // A search domain of the node without a final dot is taken as it is; a lone dot is kept.
-    else if (keyword === 'search') parts.searches = words.map((word) => (word === '.' ? word : word.replace(/\.$/, '')));
+    else if (keyword === 'search')
+      parts.searches = words.map((word) => (word === '.' ? word : word.replace(/\.$/, '')));
     else if (keyword === 'options') parts.options = [...words];
   }
   return parts;

@@ -1,7 +1,14 @@
 /** resolv.conf as libevent's evdns reads it: no limit on servers or domains, no caps; `domain` and `search` replace each other. */
 import { parseAddress } from '../base/ip.ts';
 import type { Settings } from './client.ts';
-import { domainOf, leadingInteger, linesOf, newConf, wordsOf, type ResolvConf } from './resolv-conf.ts';
+import {
+  domainOf,
+  leadingInteger,
+  linesOf,
+  newConf,
+  wordsOf,
+  type ResolvConf,
+} from './resolv-conf.ts';
 
 export function readEvdnsConf(settings: Settings): ResolvConf {
   const conf = newConf();
@@ -27,6 +34,7 @@ export function readEvdnsConf(settings: Settings): ResolvConf {
   });
   const domain = domainOf(settings.host.hostname);
   if (!searched && domain !== null) conf.search = [domain];
-  if (conf.servers.length === 0) conf.remarks.push({ line: 0, text: 'no name server: evdns fails without a query' });
+  if (conf.servers.length === 0)
+    conf.remarks.push({ line: 0, text: 'no name server: evdns fails without a query' });
   return conf;
 }

@@ -41,7 +41,15 @@ const probeMs = 10_000;
 const probeName = 'google.com';
 const mostTimeouts = 3;
 
-type EvdnsError = 'NXDOMAIN' | 'NODATA' | 'TRUNCATED' | 'SERVFAIL' | 'REFUSED' | 'NOTIMP' | 'FORMERR' | 'TIMEOUT';
+type EvdnsError =
+  | 'NXDOMAIN'
+  | 'NODATA'
+  | 'TRUNCATED'
+  | 'SERVFAIL'
+  | 'REFUSED'
+  | 'NOTIMP'
+  | 'FORMERR'
+  | 'TIMEOUT';
 
 interface Server {
   readonly address: string;
@@ -79,7 +87,10 @@ class EvdnsSession implements Session {
   constructor(site: Site) {
     this.#site = site;
     this.#conf = readEvdnsConf(site.settings);
-    this.#servers = this.#conf.servers.map((address) => ({
+    // Each new server is put behind the first one of the ring: 1, last, …, 3, 2.
+    const [first, ...others] = this.#conf.servers;
+    const ring = first === undefined ? [] : [first, ...others.reverse()];
+    this.#servers = ring.map((address) => ({
       address,
       socket: null,
       up: true,
@@ -92,11 +103,21 @@ class EvdnsSession implements Session {
     if (parseAddress(name) !== null) return found([name]);
     const listed = entriesFor(readHosts(this.#site.settings.hosts), name);
     if (listed.length > 0) {
-      this.#site.trace.step(`hosts file, line ${listed[0]?.line ?? 0}: "${name}" is listed. No query is sent.`);
-      return found(listed.filter((entry) => families.includes(entry.family)).map((entry) => entry.address));
+      this.#site.trace.step(
+        `hosts file, line ${listed[0]?.line ?? 0}: "${name}" is listed. No query is sent.`,
+      );
+      return found(
+        listed.filter((entry) => families.includes(entry.family)).map((entry) => entry.address),
+      );
     }
     if (this.#servers.length === 0) return failure('TIMEOUT');
-    return new Promise((resolve) => this.#both(name, families.map((family) => (family === 4 ? 'A' : 'AAAA')), resolve));
+    return new Promise((resolve) =>
+      this.#both(
+        name,
+        families.map((family) => (family === 4 ? 'A' : 'AAAA')),
+        resolve,
+      ),
+    );
   }
 
   #both(name: string, types: readonly string[], resolve: (found: Found) => void): void {
@@ -116,7 +137,9 @@ class EvdnsSession implements Session {
         return Array.isArray(result) ? (result as readonly string[]) : [];
       });
       const any = [...results.values()].some((result) => typeof result !== 'string');
-      return any ? found(addresses) : failure(([...results.values()].at(-1) ?? 'TIMEOUT') as EvdnsError);
+      return any
+        ? found(addresses)
+        : failure(([...results.values()].at(-1) ?? 'TIMEOUT') as EvdnsError);
     };
     for (const type of types) {
       const end = (result: readonly string[] | EvdnsError): void => {
@@ -126,7 +149,9 @@ class EvdnsSession implements Session {
         skew?.cancel();
         skew = this.#site.network.clock.after(skewMs, () => {
           const late = types.filter((other) => !results.has(other)).join(' and ');
-          this.#site.trace.step(`evdns no longer waits for ${late}: 3 s after the other family it reports what it has`);
+          this.#site.trace.step(
+            `evdns no longer waits for ${late}: 3 s after the other family it reports what it has`,
+          );
           finish(merged());
         });
       };
@@ -174,7 +199,14 @@ class EvdnsSession implements Session {
       ad: false,
       why,
     };
-    const running: Running = { walk, query, server: this.#pick(), sent: 0, reissues: 0, timer: null };
+    const running: Running = {
+      walk,
+      query,
+      server: this.#pick(),
+      sent: 0,
+      reissues: 0,
+      timer: null,
+    };
     this.#running.add(running);
     this.#transmit(running);
     return running;
@@ -209,7 +241,9 @@ class EvdnsSession implements Session {
     if (typeof server.socket.send(running.query, server.address) === 'string') this.#failed(server);
     running.sent++;
     running.timer?.cancel();
-    running.timer = this.#site.network.clock.after(this.#conf.timeoutMs, () => this.#timedOut(running));
+    running.timer = this.#site.network.clock.after(this.#conf.timeoutMs, () =>
+      this.#timedOut(running),
+    );
   }
 
   #timedOut(running: Running): void {
@@ -236,10 +270,16 @@ class EvdnsSession implements Session {
 
   #answer(server: Server, { reply, exchange }: Arrival & { kind: 'reply' }): void {
     const running = [...this.#running].find(
-      (one) => one.query.id === reply.id && one.query.type === reply.type && sameName(one.query.name, reply.name),
+      (one) =>
+        one.query.id === reply.id &&
+        one.query.type === reply.type &&
+        sameName(one.query.name, reply.name),
     );
     if (running === undefined) return;
-    const addresses = reply.truncated || reply.rcode !== 'NOERROR' ? [] : addressesIn(reply).slice(0, mostAddresses);
+    const addresses =
+      reply.truncated || reply.rcode !== 'NOERROR'
+        ? []
+        : addressesIn(reply).slice(0, mostAddresses);
     if (addresses.length > 0) {
       this.#recovered(server);
       this.#drop(running);
@@ -248,7 +288,10 @@ class EvdnsSession implements Session {
     }
     const error = errorOf(reply);
     if (error === 'SERVFAIL') {
-      note(exchange, 'SERVFAIL: evdns acts as if the query had timed out: it sends it again, three times in all.');
+      note(
+        exchange,
+        'SERVFAIL: evdns acts as if the query had timed out: it sends it again, three times in all.',
+      );
       this.#timedOut(running);
       return;
     }
@@ -300,7 +343,12 @@ class EvdnsSession implements Session {
   #probeLater(server: Server, delayMs: number): void {
     server.probe?.cancel();
     server.probe = this.#site.network.clock.after(delayMs, () => {
-      const running = this.#start(null, probeName, 'A', 'evdns probes a server that had failed, always with this name.');
+      const running = this.#start(
+        null,
+        probeName,
+        'A',
+        'evdns probes a server that had failed, always with this name.',
+      );
       running.server = server;
       this.#probeLater(server, Math.min(3_600_000, delayMs * 3));
     });
@@ -316,16 +364,22 @@ class EvdnsSession implements Session {
 function errorOf(reply: Reply): EvdnsError {
   if (reply.truncated) return 'TRUNCATED';
   if (reply.rcode === 'NOERROR') return 'NODATA';
-  return reply.rcode === 'NXDOMAIN' || reply.rcode === 'SERVFAIL' || reply.rcode === 'REFUSED' || reply.rcode === 'NOTIMP'
+  return reply.rcode === 'NXDOMAIN' ||
+    reply.rcode === 'SERVFAIL' ||
+    reply.rcode === 'REFUSED' ||
+    reply.rcode === 'NOTIMP'
     ? reply.rcode
     : 'FORMERR';
 }
 
 function failure(error: EvdnsError): Found {
-  if (error === 'NXDOMAIN') return failed('EVUTIL_EAI_NONAME', -2, 'nodename nor servname provided, or not known');
+  if (error === 'NXDOMAIN')
+    return failed('EVUTIL_EAI_NONAME', -2, 'nodename nor servname provided, or not known');
   return failed('EVUTIL_EAI_FAIL', -4, 'non-recoverable failure in name resolution');
 }
 
 function randomCase(name: string, upper: () => boolean): string {
-  return [...name].map((letter) => (upper() ? letter.toUpperCase() : letter.toLowerCase())).join('');
+  return name.replace(/[a-z]/gi, (letter) =>
+    upper() ? letter.toUpperCase() : letter.toLowerCase(),
+  );
 }

@@ -88,7 +88,10 @@ function readLine(
   conf.search = keyword === 'domain' ? words.slice(0, 1) : words;
   for (const word of words) {
     if (word.startsWith('#') || word.startsWith(';')) {
-      conf.remarks.push({ line: number, text: `"${word}" is taken for a search domain, not a comment` });
+      conf.remarks.push({
+        line: number,
+        text: `"${word}" is taken for a search domain, not a comment`,
+      });
     }
   }
 }
@@ -107,7 +110,9 @@ export function shortIPv4(text: string): string | null {
   const parts = text.split('.');
   if (parts.length > 4 || !parts.every((part) => /^(0x[0-9a-f]+|\d+)$/i.test(part))) return null;
   const numbers = parts.map((part) =>
-    /^0x/i.test(part) ? Number.parseInt(part, 16) : Number.parseInt(part, /^0\d/.test(part) ? 8 : 10),
+    /^0x/i.test(part)
+      ? Number.parseInt(part, 16)
+      : Number.parseInt(part, /^0\d/.test(part) ? 8 : 10),
   );
   const last = numbers.pop() ?? 0;
   if (numbers.some((number) => !(number <= 255))) return null;
@@ -125,7 +130,8 @@ function readOptions(conf: MutableConf, text: string, number: number, version: s
     const value = leadingInteger(word.slice(word.indexOf(':') + 1));
     if (word.startsWith('ndots:')) {
       conf.ndots = value < 0 ? mostDots : Math.min(value, mostDots);
-      if (value > mostDots) conf.remarks.push({ line: number, text: `ndots is capped at ${mostDots}` });
+      if (value > mostDots)
+        conf.remarks.push({ line: number, text: `ndots is capped at ${mostDots}` });
     } else if (word.startsWith('timeout:')) {
       conf.timeoutMs = Math.min(value, longestTimeout) * 1000;
       if (value > longestTimeout) {

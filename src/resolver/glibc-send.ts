@@ -5,18 +5,33 @@
  */
 import type { Fault, Query, Socket } from './network.ts';
 import type { Reply } from './reply.ts';
+import { cite } from './rules.ts';
 import { note, type Exchange } from './trace.ts';
 import type { Site } from './client.ts';
 import type { ResolvConf } from './resolv-conf.ts';
 
 /** Replies in the order in which they came; errno of the failure. */
 export type Sent =
-  | { readonly ok: true; readonly first: Reply | null; readonly second: Reply | null; readonly late: boolean }
-  | { readonly ok: false; readonly errno: 'ECONNREFUSED' | 'ETIMEDOUT' | 'EHOSTUNREACH'; readonly firstRcode: string };
+  | {
+      readonly ok: true;
+      readonly first: Reply | null;
+      readonly second: Reply | null;
+      readonly late: boolean;
+    }
+  | {
+      readonly ok: false;
+      readonly errno: 'ECONNREFUSED' | 'ETIMEDOUT' | 'EHOSTUNREACH';
+      readonly firstRcode: string;
+    };
 
 /** What one server gave in one attempt. */
 type Attempt =
-  | { readonly kind: 'answers'; readonly first: Reply | null; readonly second: Reply | null; readonly late: boolean }
+  | {
+      readonly kind: 'answers';
+      readonly first: Reply | null;
+      readonly second: Reply | null;
+      readonly late: boolean;
+    }
   | { readonly kind: 'truncated' }
   | { readonly kind: 'next'; readonly fault: Fault | null };
 
@@ -39,7 +54,8 @@ export class GlibcTransport {
     this.#conf = conf;
     this.#reopen = conf.singleRequestReopen;
     this.#serial = conf.singleRequest || conf.singleRequestReopen;
-    this.#turn = conf.rotate && conf.servers.length > 1 ? site.random.integer(conf.servers.length) : 0;
+    this.#turn =
+      conf.rotate && conf.servers.length > 1 ? site.random.integer(conf.servers.length) : 0;
   }
 
   /** Asks the servers in order until one has answered; `queries` is A, AAAA or both. */
@@ -75,7 +91,8 @@ export class GlibcTransport {
   /** Seconds for one attempt: the first server has the whole timeout, later ones twice it over their number. */
   #attemptMs(index: number): number {
     const seconds = Math.trunc(this.#conf.timeoutMs / 1000);
-    const share = index === 0 ? seconds : Math.trunc((seconds * 2 ** index) / this.#conf.servers.length);
+    const share =
+      index === 0 ? seconds : Math.trunc((seconds * 2 ** index) / this.#conf.servers.length);
     return Math.max(1, share) * 1000;
   }
 
@@ -98,13 +115,22 @@ export class GlibcTransport {
       const halfFrom = round.firstFrom;
       if (!this.#serial) {
         this.#serial = true;
-        note(halfFrom, 'The other answer of the pair is missing: glibc now asks both one after the other, same socket.');
+        note(
+          halfFrom,
+          `The other answer of the pair is missing: glibc now asks both one after the other, same socket. ${cite('glibc-half')}`,
+        );
       } else if (!this.#reopen) {
         this.#reopen = true;
         this.#closeAll();
-        note(halfFrom, 'Still missing: now one after the other, each from a socket of its own.');
+        note(
+          halfFrom,
+          `Still missing: now one after the other, each from a socket of its own. ${cite('glibc-half')}`,
+        );
       } else {
-        note(halfFrom, 'glibc gives up on the other half and returns what it has.');
+        note(
+          halfFrom,
+          `glibc gives up on the other half and returns what it has. ${cite('glibc-half')}`,
+        );
         return { kind: 'answers', first: round.first, second: null, late: true };
       }
     }
@@ -148,7 +174,7 @@ export class GlibcTransport {
         return nothing;
       }
       if (reply.truncated) {
-        note(exchange, 'Truncated: glibc repeats both questions over TCP.');
+        note(exchange, `Truncated: glibc repeats both questions over TCP. ${cite('glibc-tcp')}`);
         return { kind: 'truncated' };
       }
       round.close(reply, reply, exchange);
@@ -184,7 +210,12 @@ export class GlibcTransport {
         if (replies.length === 0) this.#firstRcode = arrival.reply.rcode;
         replies.push(arrival.reply);
       }
-      return { kind: 'answers', first: replies[0] ?? null, second: replies[1] ?? null, late: false };
+      return {
+        kind: 'answers',
+        first: replies[0] ?? null,
+        second: replies[1] ?? null,
+        late: false,
+      };
     } finally {
       connection.close();
     }
@@ -194,7 +225,7 @@ export class GlibcTransport {
     const known = this.#sockets.get(index);
     if (known !== undefined) return known;
     const socket = this.#site.network.udp();
-    if (socket.connect(this.#conf.servers[index] ?? '') !== null) {
+    if (socket.connect(this.#conf.servers[index] ?? '', true) !== null) {
       socket.close();
       return null;
     }
@@ -287,7 +318,7 @@ const lameText =
   'Empty, without AA and RA: glibc takes the server for one that knows nothing of the name and tries again elsewhere.';
 
 function errorText(reply: Reply): string {
-  return `${reply.rcode}: of no use. glibc waits for the other family, then tries the next attempt or server.`;
+  return `${reply.rcode}: of no use. glibc waits for the other family, then tries the next attempt or server. ${cite('glibc-retry')}`;
 }
 
 function errnoOf(fault: Fault | null): 'ECONNREFUSED' | 'ETIMEDOUT' | 'EHOSTUNREACH' {

@@ -24,6 +24,7 @@ import type { Query } from './network.ts';
 import { readHostsLine, type Service, type Status } from './nsswitch.ts';
 import { hasCname, sameName, type Reply } from './reply.ts';
 import type { ResolvConf } from './resolv-conf.ts';
+import { cite } from './rules.ts';
 import { isSendable } from './search-list.ts';
 
 type HErrno = 'HOST_NOT_FOUND' | 'NO_DATA' | 'TRY_AGAIN' | 'NO_RECOVERY';
@@ -88,7 +89,6 @@ export class GlibcSession implements Session {
     if (literal !== null) {
       return families.includes(familyOf(literal)) ? found([literal]) : errors.ADDRFAMILY;
     }
-    const both = families.length === 2;
     let verdict: Verdict = { status: 'unavail', herrno: 'NO_RECOVERY', addresses: [] };
     for (const service of this.#services) {
       verdict = await this.#ask(service, name, families);
@@ -97,7 +97,7 @@ export class GlibcSession implements Session {
     if (verdict.status === 'success') return found(verdict.addresses);
     return families.length === 1 && families[0] === 4
       ? simpleError(verdict)
-      : verdictError(verdict, both);
+      : verdictError(verdict);
   }
 
   /** gethostbyname2: one family by the same nsswitch walk, as `getent hosts` calls it. */
@@ -177,7 +177,7 @@ export class GlibcSession implements Session {
         : singleBytes(verdict.addresses, typed, walked);
       if (bytes <= room) return verdict;
       this.#site.trace.step(
-        `${verdict.addresses.length} addresses need ${bytes} bytes, glibc had ${room}: it repeats the whole lookup`,
+        `${verdict.addresses.length} addresses need ${bytes} bytes, glibc had ${room}: it repeats the whole lookup ${cite('glibc-buffer')}`,
       );
     }
   }
@@ -213,17 +213,24 @@ export class GlibcSession implements Session {
         const result = await this.#query(`${typed}.${domain}`, types, why);
         if (result.ok) return result;
         last = result;
-        if (result.errno === 'ECONNREFUSED') return { ok: false, herrno: 'TRY_AGAIN', errno: 'ECONNREFUSED' };
+        if (result.errno === 'ECONNREFUSED')
+          return { ok: false, herrno: 'TRY_AGAIN', errno: 'ECONNREFUSED' };
         if (result.herrno === 'NO_DATA') sawNoData = true;
-        else if (result.herrno === 'TRY_AGAIN' && this.#lastRcode === 'SERVFAIL') sawServfail = true;
+        else if (result.herrno === 'TRY_AGAIN' && this.#lastRcode === 'SERVFAIL')
+          sawServfail = true;
         else if (result.herrno !== 'HOST_NOT_FOUND') {
-          this.#site.trace.step('glibc leaves the search list here and goes straight to the name as it is');
+          this.#site.trace.step(
+            'glibc leaves the search list here and goes straight to the name as it is',
+          );
           break;
         }
       }
     }
     if (saved === null && !root && (dots > 0 || search.length === 0 || !noTldQuery)) {
-      const why = search.length === 0 ? 'No search list: the name as it is.' : 'The search list is used up: the name as it is.';
+      const why =
+        search.length === 0
+          ? 'No search list: the name as it is.'
+          : 'The search list is used up: the name as it is.';
       const result = await this.#query(typed, types, why);
       if (result.ok) return result;
       last = result;
@@ -251,12 +258,18 @@ export class GlibcSession implements Session {
       const edns = this.#conf.edns0 ? { size: 1200, cookie: false } : null;
       return { id, name: absolute(name), type, edns, ad: this.#conf.trustAd, why };
     });
+    const { trace } = this.#site;
+    const since = trace.exchanges.length;
     const sent = await this.#transport.send(queries);
     if (!sent.ok) {
       this.#lastRcode = sent.firstRcode;
-      return { ok: false, herrno: 'TRY_AGAIN', errno: sent.errno };
+      const result: Walked = { ok: false, herrno: 'TRY_AGAIN', errno: sent.errno };
+      trace.conclude(since, explain(result, sent.firstRcode));
+      return result;
     }
-    return judge(sent);
+    const result = judge(sent);
+    trace.conclude(since, explain(result, ''));
+    return result;
   }
 }
 
@@ -272,6 +285,25 @@ function judge(sent: Sent & { ok: true }): Walked {
   return { ok: false, herrno: rcode === 'NOERROR' ? 'NO_DATA' : 'NO_RECOVERY', errno: '' };
 }
 
+/** What the outcome of one name means for the walk, with the rule. */
+function explain(result: Walked, rcode: string): string {
+  if (result.ok) {
+    return result.replies.some((reply) => usableAddresses(reply).length > 0)
+      ? `An address: the walk ends here. ${cite('glibc-stop')}`
+      : `A CNAME without an address: to glibc that is an answer, so it stops, and finds nothing. ${cite('glibc-cname')}`;
+  }
+  if (result.errno === 'ECONNREFUSED')
+    return `No server can be reached: the lookup ends. ${cite('glibc-refused')}`;
+  if (result.herrno === 'HOST_NOT_FOUND' || result.herrno === 'NO_DATA') {
+    return `Nothing here: on to the next name, if there is one. ${cite('glibc-next')}`;
+  }
+  if (rcode === 'SERVFAIL')
+    return `The server failed, twice: on to the next name. ${cite('glibc-next')}`;
+  if (result.herrno === 'NO_RECOVERY')
+    return `An error that glibc does not repeat. ${cite('glibc-formerr')}`;
+  return `No usable answer: the rest of the search list is left out. ${cite('glibc-jump')}`;
+}
+
 const notFound: Verdict = { status: 'notfound', herrno: 'HOST_NOT_FOUND', addresses: [] };
 
 function success(addresses: readonly string[]): Verdict {
@@ -284,7 +316,8 @@ function usableAddresses(reply: Reply): string[] {
   const addresses: string[] = [];
   for (const record of reply.answer) {
     if (record.type === 'CNAME') expected = record.data;
-    else if (record.type === reply.type && sameName(record.name, expected)) addresses.push(record.data);
+    else if (record.type === reply.type && sameName(record.name, expected))
+      addresses.push(record.data);
   }
   return addresses;
 }
@@ -309,7 +342,11 @@ function pairBytes(count: number, typed: string, walked: Walked & { ok: true }):
 }
 
 /** Bytes for one family: names, then addresses at multiples of four, then two lists of pointers. */
-function singleBytes(addresses: readonly string[], typed: string, walked: Walked & { ok: true }): number {
+function singleBytes(
+  addresses: readonly string[],
+  typed: string,
+  walked: Walked & { ok: true },
+): number {
   const size = parseAddress(addresses[0] ?? '')?.length ?? 4;
   const aliases = 1 + walked.replies.reduce((sum, reply) => sum + (hasCname(reply) ? 1 : 0), 0);
   const names = canonicalName(typed, walked).length + 1 + (aliases > 1 ? typed.length + 1 : 0);
@@ -324,7 +361,7 @@ function canonicalName(typed: string, walked: Walked & { ok: true }): string {
 }
 
 /** What getaddrinfo makes of the last service's verdict, for both families and for IPv6 alone. */
-function verdictError(verdict: Verdict, _both: boolean): Found {
+function verdictError(verdict: Verdict): Found {
   if (verdict.herrno === 'TRY_AGAIN') return errors.AGAIN;
   return verdict.herrno === 'NO_DATA' ? errors.NODATA : errors.NONAME;
 }

@@ -4,7 +4,14 @@
  */
 import { parseAddress } from '../base/ip.ts';
 import type { Settings } from './client.ts';
-import { domainOf, linesOf, newConf, wordsOf, type MutableConf, type ResolvConf } from './resolv-conf.ts';
+import {
+  domainOf,
+  linesOf,
+  newConf,
+  wordsOf,
+  type MutableConf,
+  type ResolvConf,
+} from './resolv-conf.ts';
 
 const mostServers = 3;
 

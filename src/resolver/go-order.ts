@@ -53,7 +53,8 @@ export function chooseGoResolver(
   const debug: string[] = [];
   if (level > 0) {
     const netGo = mode === 'go' || (old && !cgo);
-    if (level > 1) debug.push(`go package net: confVal.netCgo = ${mode === 'cgo'}  netGo = ${netGo}`);
+    if (level > 1)
+      debug.push(`go package net: confVal.netCgo = ${mode === 'cgo'}  netGo = ${netGo}`);
     debug.push(...announce({ cgo, old, mode, preference }));
   }
   if (level > 1) debug.push(`go package net: hostLookupOrder(${name}) = ${order}`);
@@ -83,7 +84,9 @@ function announce({ cgo, old, mode, preference }: Facts): string[] {
   if (!cgo) {
     lines.push(
       mode === 'cgo'
-        ? say('ignoring GODEBUG=netdns=cgo as the binary was compiled without support for the cgo resolver')
+        ? say(
+            'ignoring GODEBUG=netdns=cgo as the binary was compiled without support for the cgo resolver',
+          )
         : say('using the Go DNS resolver'),
     );
   } else if (mode === 'go') lines.push(say('GODEBUG setting forcing use of the Go resolver'));
@@ -110,17 +113,24 @@ function decide(name: string, settings: Settings, conf: ResolvConf, facts: Facts
   if (!forcedGo && mode === 'cgo') return ['cgo', 'GODEBUG=netdns=cgo'];
   if (!forcedGo && preference !== null) return ['cgo', preference];
   const fallback: GoOrder = forcedGo ? 'files,dns' : 'cgo';
-  const give = (why: string): Decision => [fallback, forcedGo ? `${forced} (else libc: ${why})` : why];
+  const give = (why: string): Decision => [
+    fallback,
+    forcedGo ? `${forced} (else libc: ${why})` : why,
+  ];
   if (/[\\%]/.test(name) && (old || !forcedGo)) return give('the name holds \\ or %');
   if (conf.unknown !== null && (old || !forcedGo)) {
     return give(`resolv.conf has "${conf.unknown}", which Go does not know`);
   }
   const bare = name.replace(/\.$/, '').toLowerCase();
-  if (old && bare.endsWith('.local')) return give('the name ends in .local, which may be multicast DNS');
+  if (old && bare.endsWith('.local'))
+    return give('the name ends in .local, which may be multicast DNS');
   const sources = readSources(settings.nsswitch);
   if (sources === 'bad') return give('nsswitch.conf cannot be read');
-  if (sources.length === 0) return ['files,dns', forcedGo ? forced : 'no hosts line in nsswitch.conf: Go does it itself'];
-  return old ? decideOld(bare, sources, settings, give) : decideNew(bare, sources, settings, forcedGo, give);
+  if (sources.length === 0)
+    return ['files,dns', forcedGo ? forced : 'no hosts line in nsswitch.conf: Go does it itself'];
+  return old
+    ? decideOld(bare, sources, settings, give)
+    : decideNew(bare, sources, settings, forcedGo, give);
 }
 
 function order(seen: readonly string[]): GoOrder | null {
@@ -142,8 +152,10 @@ function decideOld(
   const seen: string[] = [];
   for (const source of sources) {
     if (source.name === 'myhostname') {
-      if (isLocalhostName(bare) || bare === 'gateway') return give(`nsswitch has myhostname and "${bare}" is its business`);
-      if (bare === settings.host.hostname.toLowerCase()) return give("nsswitch has myhostname and this is the machine's own name");
+      if (isLocalhostName(bare) || bare === 'gateway')
+        return give(`nsswitch has myhostname and "${bare}" is its business`);
+      if (bare === settings.host.hostname.toLowerCase())
+        return give("nsswitch has myhostname and this is the machine's own name");
     } else if (source.name === 'files' || source.name === 'dns') {
       if (!source.standard) return give(`nsswitch has unusual [actions] after ${source.name}`);
       seen.push(source.name);
@@ -165,7 +177,8 @@ function decideNew(
   const seen: string[] = [];
   for (const source of sources) {
     if (source.name === 'files' || source.name === 'dns') {
-      if (!forcedGo && !source.standard) return give(`nsswitch has unusual [actions] after ${source.name}`);
+      if (!forcedGo && !source.standard)
+        return give(`nsswitch has unusual [actions] after ${source.name}`);
       seen.push(source.name);
     } else if (forcedGo) {
       // What it does not know stands for DNS, if DNS is not named.
@@ -174,9 +187,11 @@ function decideNew(
       if (isLocalhostName(bare) || bare === '_gateway' || bare === '_outbound') {
         return give(`nsswitch has myhostname and "${bare}" is its business`);
       }
-      if (bare === settings.host.hostname.toLowerCase()) return give("nsswitch has myhostname and this is the machine's own name");
+      if (bare === settings.host.hostname.toLowerCase())
+        return give("nsswitch has myhostname and this is the machine's own name");
     } else if (bare !== '' && source.name.startsWith('mdns')) {
-      if (bare.endsWith('.local')) return give(`nsswitch has ${source.name} and the name ends in .local`);
+      if (bare.endsWith('.local'))
+        return give(`nsswitch has ${source.name} and the name ends in .local`);
     } else return give(`nsswitch has "${source.name}", which Go does not know`);
   }
   const result = order(seen);

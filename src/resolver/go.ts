@@ -21,9 +21,14 @@ import { readGoConf } from './go-conf.ts';
 import { GlibcSession } from './glibc.ts';
 import { readHosts } from './hosts.ts';
 import type { Fault, Query } from './network.ts';
-import { hasCname, type Reply } from './reply.ts';
+import { hasCname, questionBytes, recordBytes, type Reply } from './reply.ts';
 import type { ResolvConf } from './resolv-conf.ts';
+import { cite } from './rules.ts';
+import { isSendable } from './search-list.ts';
 import { note, type Exchange } from './trace.ts';
+
+/** Go's receive buffer, and what it offers by EDNS. */
+const maxPacket = 1232;
 
 /** An error as net.DNSError shows it. */
 interface GoError {
@@ -33,9 +38,16 @@ interface GoError {
   readonly temporary: boolean;
 }
 
-type Tried = { readonly reply: Reply; readonly exchange: Exchange | null } | { readonly error: GoError };
+type Tried =
+  | { readonly reply: Reply; readonly exchange: Exchange | null }
+  | { readonly error: GoError };
 
-const noSuchHost: GoError = { text: 'no such host', notFound: true, timeout: false, temporary: false };
+const noSuchHost: GoError = {
+  text: 'no such host',
+  notFound: true,
+  timeout: false,
+  temporary: false,
+};
 
 export function go(version: string): Client {
   return {
@@ -68,7 +80,9 @@ class GoSession implements Session {
     const choice = chooseGoResolver(name, settings, this.#conf, this.#version);
     for (const line of choice.debug) trace.debug(line);
     if (builtWithCgo(settings) || choice.order === 'cgo') {
-      trace.step(`Go ${this.#version} takes ${choice.order === 'cgo' ? "libc's getaddrinfo" : 'its own resolver'}: ${choice.reason}`);
+      trace.step(
+        `Go ${this.#version} takes ${choice.order === 'cgo' ? "libc's getaddrinfo" : 'its own resolver'}: ${choice.reason}`,
+      );
     }
     if (choice.order !== 'cgo') return this.#own(name, families, choice.order);
     this.#libc ??= new GlibcSession(this.#site, this.#version === '1.19' ? '2.36' : '2.41');
@@ -86,7 +100,8 @@ class GoSession implements Session {
       return failure(noSuchHost);
     }
     const result = await this.#walk(name, families);
-    if (result.failure !== null && order === 'dns,files') return this.#files(name, families) ?? result;
+    if (result.failure !== null && order === 'dns,files')
+      return this.#files(name, families) ?? result;
     return result;
   }
 
@@ -99,7 +114,9 @@ class GoSession implements Session {
       this.#site.trace.step(`hosts file: no entry for "${name}"`);
       return null;
     }
-    this.#site.trace.step(`hosts file, line ${entries[0]?.line ?? 0}: "${name}" is listed. No query is sent.`);
+    this.#site.trace.step(
+      `hosts file, line ${entries[0]?.line ?? 0}: "${name}" is listed. No query is sent.`,
+    );
     const fitting = entries.filter((entry) => families.includes(entry.family));
     if (fitting.length > 0) return found(fitting.map((entry) => entry.address));
     return failed('DNSError', null, 'no suitable address found');
@@ -110,10 +127,12 @@ class GoSession implements Session {
     const names = this.#names(typed);
     let lastError: GoError | null = null;
     const addresses: string[] = [];
+    const { trace } = this.#site;
     for (const { name, why } of names) {
+      const since = trace.exchanges.length;
       const results = this.#conf.singleRequest
         ? await inTurn(types, (type) => this.#one(name, type, why))
-        : await Promise.all(types.map((type) => this.#one(name, type, why)));
+        : await together(types, (type) => this.#one(name, type, why));
       for (const result of results) {
         if ('error' in result) {
           // The error of the name as typed is preferred.
@@ -124,7 +143,11 @@ class GoSession implements Session {
           if (record.type === 'A' || record.type === 'AAAA') addresses.push(record.data);
         }
       }
-      if (addresses.length > 0) return found(addresses);
+      if (addresses.length > 0) {
+        trace.conclude(since, `An address: the walk ends here. ${cite('go-stop')}`);
+        return found(addresses);
+      }
+      trace.conclude(since, `No address: on to the next name, if there is one. ${cite('go-next')}`);
     }
     return failure(lastError ?? noSuchHost);
   }
@@ -133,7 +156,9 @@ class GoSession implements Session {
     if (/\.onion\.?$/i.test(typed)) return [];
     const { ndots, search } = this.#conf;
     if (typed.endsWith('.')) {
-      return [{ name: typed, why: 'The name ends in a dot: it is asked as it is, and nothing else.' }];
+      return [
+        { name: typed, why: 'The name ends in a dot: it is asked as it is, and nothing else.' },
+      ];
     }
     const dots = countDots(typed);
     const asIs = `${typed}.`;
@@ -151,8 +176,20 @@ class GoSession implements Session {
         return false;
       });
     return enough
-      ? [{ name: asIs, why: `${dots} dots, ndots is ${ndots}: the name is asked as it is first.` }, ...list]
-      : [...list, { name: asIs, why: search.length === 0 ? 'No search list: the name as it is.' : 'The search list is used up: the name as it is.' }];
+      ? [
+          { name: asIs, why: `${dots} dots, ndots is ${ndots}: the name is asked as it is first.` },
+          ...list,
+        ]
+      : [
+          ...list,
+          {
+            name: asIs,
+            why:
+              search.length === 0
+                ? 'No search list: the name as it is.'
+                : 'The search list is used up: the name as it is.',
+          },
+        ];
   }
 
   /** tryOneName: attempts × servers, the next at once after an error reply. */
@@ -160,7 +197,10 @@ class GoSession implements Session {
     const { servers, attempts, rotate } = this.#conf;
     const offset = rotate ? this.#turn++ : 0;
     let lastError: GoError = noSuchHost;
-    if (name.endsWith('..')) return { error: { ...noSuchHost, text: 'cannot marshal DNS message', notFound: false } };
+    if (!isSendable(name)) {
+      this.#site.trace.step(`"${name}" has an empty or too long label: Go cannot send it`);
+      return { error: { ...noSuchHost, text: 'cannot marshal DNS message', notFound: false } };
+    }
     let reason = why;
     for (let attempt = 0; attempt < attempts; attempt++) {
       for (let shift = 0; shift < servers.length; shift++) {
@@ -175,13 +215,14 @@ class GoSession implements Session {
         if (reply.rcode === 'NXDOMAIN') return { error: noSuchHost };
         const error = this.#headerError(reply);
         if (error !== null) {
-          note(exchange, `${error.text}: Go asks the next server, or again.`);
+          note(exchange, `${error.text}: Go asks the next server, or again. ${cite('go-retry')}`);
           lastError = error;
           reason = `${why} Again, from a new socket: the attempt before failed.`;
           continue;
         }
         if (!reply.answer.some((record) => record.type === type)) {
-          if (hasCname(reply)) note(exchange, 'A CNAME without an address counts as "no such host".');
+          if (hasCname(reply))
+            note(exchange, 'A CNAME without an address counts as "no such host".');
           return { error: noSuchHost };
         }
         return result;
@@ -211,12 +252,13 @@ class GoSession implements Session {
   /** One question to one server: UDP, and TCP if the answer was truncated. */
   async #exchange(server: string, name: string, type: string, why: string): Promise<Tried> {
     const { network, random, settings } = this.#site;
-    const noEdns = /(^|,)netedns0=0(,|$)/.test(settings.env['GODEBUG'] ?? '') && this.#version !== '1.19';
+    const noEdns =
+      /(^|,)netedns0=0(,|$)/.test(settings.env['GODEBUG'] ?? '') && this.#version !== '1.19';
     const query: Query = {
       id: newId(random),
       name,
       type,
-      edns: noEdns ? null : { size: 1232, cookie: false },
+      edns: noEdns ? null : { size: maxPacket, cookie: false },
       ad: this.#conf.trustAd,
       why,
     };
@@ -230,8 +272,9 @@ class GoSession implements Session {
         if (typeof sent === 'string') return { error: socketError('write', server, sent, 'udp') };
         const arrival = await socket.wait(until);
         if (arrival === null) return { error: timeoutError(server, 'udp') };
-        if (arrival.kind === 'fault') return { error: socketError('read', server, arrival.fault, 'udp') };
-        if (!arrival.reply.truncated) return arrival;
+        if (arrival.kind === 'fault')
+          return { error: socketError('read', server, arrival.fault, 'udp') };
+        if (!arrival.reply.truncated) return { ...arrival, reply: received(arrival.reply) };
         note(arrival.exchange, 'Truncated: Go asks this question again over TCP.');
       } finally {
         socket.close();
@@ -239,14 +282,23 @@ class GoSession implements Session {
     }
     const until = network.clock.now() + this.#conf.timeoutMs;
     const connection = await network.tcp(server, until);
-    if (typeof connection === 'string') return { error: socketError('dial', server, connection, 'tcp') };
+    if (typeof connection === 'string')
+      return { error: socketError('dial', server, connection, 'tcp') };
     try {
       connection.send(query, server);
       const arrival = await connection.wait(until);
       if (arrival === null) return { error: timeoutError(server, 'tcp') };
-      if (arrival.kind === 'fault') return { error: socketError('read', server, arrival.fault, 'tcp') };
+      if (arrival.kind === 'fault')
+        return { error: socketError('read', server, arrival.fault, 'tcp') };
       if (arrival.reply.truncated && this.#version === '1.19') {
-        return { error: { text: 'no answer from DNS server', notFound: false, timeout: false, temporary: false } };
+        return {
+          error: {
+            text: 'no answer from DNS server',
+            notFound: false,
+            timeout: false,
+            temporary: false,
+          },
+        };
       }
       return arrival;
     } finally {
@@ -255,9 +307,31 @@ class GoSession implements Session {
   }
 }
 
+/** What a buffer of 1232 bytes holds of a longer datagram: the records that are whole. */
+function received(reply: Reply): Reply {
+  if (reply.size <= maxPacket) return reply;
+  let at = questionBytes(reply.name);
+  const answer = reply.answer.filter((record) => {
+    at += recordBytes(record, true);
+    return at <= maxPacket;
+  });
+  return { ...reply, answer };
+}
+
 async function inTurn<T, R>(items: readonly T[], run: (item: T) => Promise<R>): Promise<R[]> {
   const results: R[] = [];
   for (const item of items) results.push(await run(item));
+  return results;
+}
+
+/** At the same time; results in the order in which they come. The goroutine started last mostly runs first. */
+async function together<T, R>(items: readonly T[], run: (item: T) => Promise<R>): Promise<R[]> {
+  const results: R[] = [];
+  await Promise.all(
+    [...items].reverse().map(async (item) => {
+      results.push(await run(item));
+    }),
+  );
   return results;
 }
 
@@ -306,9 +380,19 @@ export function fromLibc(result: Found, version: string): Found {
   if (code === 'EAI_NONAME') return failure(noSuchHost);
   if (code === 'EAI_NODATA' && version !== '1.19') return failure(noSuchHost);
   if (code === 'EAI_AGAIN') {
-    return failure({ text: result.failure?.text ?? '', notFound: false, timeout: false, temporary: true });
+    return failure({
+      text: result.failure?.text ?? '',
+      notFound: false,
+      timeout: false,
+      temporary: true,
+    });
   }
-  return failure({ text: result.failure?.text ?? '', notFound: false, timeout: false, temporary: false });
+  return failure({
+    text: result.failure?.text ?? '',
+    notFound: false,
+    timeout: false,
+    temporary: false,
+  });
 }
 
 /** isDomainName of net/dnsclient.go: letters, digits, `_` and `-` in labels of 1 to 63, not only digits. */

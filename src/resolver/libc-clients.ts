@@ -33,7 +33,10 @@ function wrap(
 }
 
 /** Changes how an error looks. */
-function shown(result: Found, show: (code: string, text: string, number: number | null) => Found): Found {
+function shown(
+  result: Found,
+  show: (code: string, text: string, number: number | null) => Found,
+): Found {
   const { failure } = result;
   return failure === null ? result : show(failure.code, failure.text, failure.number);
 }
@@ -44,8 +47,13 @@ export const cgo: Client = wrap(
   async (session, request) => fromLibc(await session.lookup(request), '1.19'),
 );
 
-export const python: Client = wrap('python', 'socket.getaddrinfo of Python', async (session, request) =>
-  shown(await session.lookup(request), (code, text, number) => failed(code, null, `[Errno ${number ?? 0}] ${text}`)),
+export const python: Client = wrap(
+  'python',
+  'socket.getaddrinfo of Python',
+  async (session, request) =>
+    shown(await session.lookup(request), (code, text, number) =>
+      failed(code, null, `[Errno ${number ?? 0}] ${text}`),
+    ),
 );
 
 export const node: Client = wrap(
@@ -55,7 +63,9 @@ export const node: Client = wrap(
     const result = await session.lookup(request);
     const waited = site.network.clock.now();
     if (waited > 1000) {
-      site.trace.step('Node has four threads for this and for files: four such lookups at a time and everything else waits');
+      site.trace.step(
+        'Node has four threads for this and for files: four such lookups at a time and everything else waits',
+      );
     }
     return shown(result, (code) => {
       const shownCode = code === 'EAI_NONAME' || code === 'EAI_NODATA' ? 'ENOTFOUND' : code;
@@ -64,19 +74,31 @@ export const node: Client = wrap(
   },
 );
 
-export const curl: Client = wrap('curl', 'curl on glibc: getaddrinfo, but localhost is known', async (session, request, site) => {
-  if (isLocalhostName(request.name) && !request.name.endsWith('.') && !request.name.includes('localdomain')) {
-    site.trace.step(`curl knows "${request.name}" itself. No query is sent.`);
-    return found(request.families.map((family) => (family === 4 ? '127.0.0.1' : '::1')));
-  }
-  return shown(await session.lookup(request), () => failed('CURLE_COULDNT_RESOLVE_HOST', 6, `Could not resolve host: ${request.name}`));
-});
+export const curl: Client = wrap(
+  'curl',
+  'curl on glibc: getaddrinfo, but localhost is known',
+  async (session, request, site) => {
+    if (
+      isLocalhostName(request.name) &&
+      !request.name.endsWith('.') &&
+      !request.name.includes('localdomain')
+    ) {
+      site.trace.step(`curl knows "${request.name}" itself. No query is sent.`);
+      return found(request.families.map((family) => (family === 4 ? '127.0.0.1' : '::1')));
+    }
+    return shown(await session.lookup(request), () =>
+      failed('CURLE_COULDNT_RESOLVE_HOST', 6, `Could not resolve host: ${request.name}`),
+    );
+  },
+);
 
 export const getentAhosts: Client = wrap(
   'getent-ahosts',
   'getent ahosts NAME: getaddrinfo with AI_ADDRCONFIG',
   async (session, request) =>
-    shown(await session.lookup({ ...request, addrConfig: true }), () => failed('2', null, 'getent exit 2')),
+    shown(await session.lookup({ ...request, addrConfig: true }), () =>
+      failed('2', null, 'getent exit 2'),
+    ),
 );
 
 export const getentHosts: Client = wrap(
@@ -108,17 +130,24 @@ export const java: Client = {
         const { clock } = site.network;
         const kept = cache.get(request.name);
         if (kept !== undefined && kept.until > clock.now()) {
-          site.trace.step(`Java still has its ${kept.result.failure === null ? 'answer' : 'failure'} for "${request.name}" in the process: no query is sent`);
+          site.trace.step(
+            `Java still has its ${kept.result.failure === null ? 'answer' : 'failure'} for "${request.name}" in the process: no query is sent`,
+          );
           return kept.result;
         }
         // IPv4 alone is asked for only if IPv6 is switched off in the whole kernel.
-        const families = site.settings.host.loopback.includes(6) ? request.families : request.families.filter((family) => family === 4);
+        const families = site.settings.host.loopback.includes(6)
+          ? request.families
+          : request.families.filter((family) => family === 4);
         const result = shown(await session.lookup({ ...request, families }), (code, text) =>
           failed(code, null, `${request.name}: ${text}`),
         );
         const good = result.failure === null;
         const again = good ? result : failed('UnknownHostException', null, request.name);
-        cache.set(request.name, { result: again, until: clock.now() + (good ? keepGoodMs : keepBadMs) });
+        cache.set(request.name, {
+          result: again,
+          until: clock.now() + (good ? keepGoodMs : keepBadMs),
+        });
         return result;
       },
     };

@@ -21,7 +21,10 @@ export function readMuslConf(settings: Settings): ResolvConf {
     const last = unterminated && index === lines.length - 1;
     if (byteLength(line) > (last ? longestLine + 1 : longestLine)) {
       const kind = /^search\s/.test(line) ? ': pods with this file have no search list' : '';
-      conf.remarks.push({ line: index + 1, text: `longer than 255 bytes: musl drops the whole line${kind}` });
+      conf.remarks.push({
+        line: index + 1,
+        text: `longer than 255 bytes: musl drops the whole line${kind}`,
+      });
       return;
     }
     readLine(conf, line, index + 1);
@@ -62,7 +65,10 @@ function readLine(conf: MutableConf, line: string, number: number): void {
     return;
   }
   if (line.trim() !== '' && !/^[#;]/.test(line)) {
-    conf.remarks.push({ line: number, text: 'ignored: a keyword that musl knows must begin the line' });
+    conf.remarks.push({
+      line: number,
+      text: 'ignored: a keyword that musl knows must begin the line',
+    });
   }
 }
 

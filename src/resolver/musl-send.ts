@@ -3,10 +3,11 @@
  * after timeout / attempts, SERVFAIL again at once a few times, every other error as if nothing had come. Since 1.2.4
  * a truncated answer is fetched over TCP.
  */
-import { addressesIn, recordBytes, questionBytes, type Reply } from './reply.ts';
+import { recordBytes, questionBytes, type Reply } from './reply.ts';
 import { waitForAny, type Query, type Socket } from './network.ts';
 import type { Site } from './client.ts';
 import type { ResolvConf } from './resolv-conf.ts';
+import { cite } from './rules.ts';
 import { note, type Exchange } from './trace.ts';
 
 export interface MuslAnswer {
@@ -54,7 +55,11 @@ export class MuslExchange {
           this.#resends = 2 * this.#queries.length;
         }
         const until = Math.min(sentAt + intervalMs, start + timeoutMs);
-        await waitForAny(clock, [...(this.#udpDone ? [] : [socket]), ...this.#streams.values()], until);
+        await waitForAny(
+          clock,
+          [...(this.#udpDone ? [] : [socket]), ...this.#streams.values()],
+          until,
+        );
         await this.#readUdp(socket);
         this.#readStreams();
       }
@@ -83,29 +88,43 @@ export class MuslExchange {
       const { reply, exchange, server } = arrival;
       const index = this.#queries.findIndex((query) => query.id === reply.id);
       const query = this.#queries[index];
-      if (query === undefined || this.#answers[index] !== null || this.#streams.has(index)) continue;
+      if (query === undefined || this.#answers[index] !== null || this.#streams.has(index))
+        continue;
       if (reply.rcode === 'SERVFAIL') {
         if (this.#resends > 0) {
           this.#resends--;
-          note(exchange, 'SERVFAIL: musl sends the question again at once.');
+          note(
+            exchange,
+            `SERVFAIL: musl sends the question again at once. ${cite('musl-servfail')}`,
+          );
           socket.send(query, server);
-        } else note(exchange, 'SERVFAIL: musl waits for the next interval.');
+        } else
+          note(exchange, `SERVFAIL: musl waits for the next interval. ${cite('musl-servfail')}`);
         continue;
       }
       if (reply.rcode !== 'NOERROR' && reply.rcode !== 'NXDOMAIN') {
-        note(exchange, `${reply.rcode}: musl ignores it, as if nothing had come.`);
+        note(
+          exchange,
+          `${reply.rcode}: musl ignores it, as if nothing had come. ${cite('musl-ignore')}`,
+        );
         continue;
       }
       const cutOff = reply.size > (this.#tcpAllowed ? newBuffer : oldBuffer);
       if ((reply.truncated || cutOff) && this.#tcpAllowed) {
-        note(exchange, 'Truncated: musl asks this question again over TCP.');
+        note(exchange, `Truncated: musl asks this question again over TCP. ${cite('musl-tcp')}`);
         await this.#startTcp(index, query, server);
         continue;
       }
-      if (reply.truncated) note(exchange, 'Truncated: this musl has no TCP and uses what it has.');
-      this.#answers[index] = { reply: cutOff ? cut(reply, this.#neighbourByte(index)) : reply, exchange };
+      if (reply.truncated)
+        note(exchange, `Truncated: this musl has no TCP and uses what it has. ${cite('musl-tcp')}`);
+      this.#answers[index] = {
+        reply: cutOff ? cut(reply, this.#neighbourByte(index)) : reply,
+        exchange,
+      };
     }
-    this.#udpDone = this.#queries.every((_, index) => this.#answers[index] !== null || this.#streams.has(index));
+    this.#udpDone = this.#queries.every(
+      (_, index) => this.#answers[index] !== null || this.#streams.has(index),
+    );
   }
 
   async #startTcp(index: number, query: Query, server: string): Promise<void> {
@@ -124,7 +143,8 @@ export class MuslExchange {
       const arrival = stream.take();
       if (arrival === null) continue;
       const good =
-        arrival.kind === 'reply' && (arrival.reply.rcode === 'NOERROR' || arrival.reply.rcode === 'NXDOMAIN');
+        arrival.kind === 'reply' &&
+        (arrival.reply.rcode === 'NOERROR' || arrival.reply.rcode === 'NXDOMAIN');
       if (!good) {
         this.#failed = true;
         return;
@@ -163,9 +183,4 @@ function cut(reply: Reply, neighbour: number): Reply {
     at += bytes;
   }
   return { ...reply, answer: kept };
-}
-
-/** How many addresses a reply gives; for the sentences of the trace. */
-export function countAddresses(reply: Reply): number {
-  return addressesIn(reply).length;
 }

@@ -25,8 +25,8 @@ import { MuslExchange } from './musl-send.ts';
 import type { Query } from './network.ts';
 import type { Reply } from './reply.ts';
 import type { ResolvConf } from './resolv-conf.ts';
+import { cite } from './rules.ts';
 import { isSendable } from './search-list.ts';
-import { note } from './trace.ts';
 
 /** Most addresses that one lookup returns. */
 const mostAddresses = 48;
@@ -86,11 +86,15 @@ class MuslSession implements Session {
   }
 
   #hosts(name: string, families: readonly Family[]): Found | null {
-    const entries = readHosts(this.#site.settings.hosts).filter((entry) => entry.names.includes(name));
+    const entries = readHosts(this.#site.settings.hosts).filter((entry) =>
+      entry.names.includes(name),
+    );
     const fitting = entries.filter((entry) => families.includes(entry.family));
     const { trace } = this.#site;
     if (fitting.length > 0) {
-      trace.step(`hosts file, line ${fitting[0]?.line ?? 0}: "${name}" is listed. No query is sent.`);
+      trace.step(
+        `hosts file, line ${fitting[0]?.line ?? 0}: "${name}" is listed. No query is sent.`,
+      );
       return found(fitting.slice(0, mostAddresses).map((entry) => entry.address));
     }
     trace.step(`hosts file: no entry for "${name}"`);
@@ -127,7 +131,7 @@ class MuslSession implements Session {
     conf: ResolvConf,
     why: string,
   ): Promise<Outcome> {
-    if (name.endsWith('.') && this.#version === '1.2.3') {
+    if (name.endsWith('..') && this.#version === '1.2.3') {
       // `search .` makes "name..", which this version turns into a malformed message that no server answers.
       this.#site.trace.step(
         `musl 1.2.3 makes a malformed query of "${name}" (search domain "."), which gets no answer: EAI_AGAIN`,
@@ -136,30 +140,44 @@ class MuslSession implements Session {
       await new Promise<void>((resolve) => clock.after(conf.timeoutMs, resolve));
       return this.#errors.AGAIN;
     }
-    if (!isSendable(name) || name.endsWith('.')) {
+    if (!isSendable(name)) {
       this.#site.trace.step(`"${absolute(name)}" cannot be sent: too long, or an empty label`);
       return this.#version === '1.2.3' ? this.#errors.NONAME : null;
     }
     const queries = this.#queries(name, families, why);
     const exchange = new MuslExchange(this.#site, conf, queries, this.#version !== '1.2.3');
+    const { trace } = this.#site;
+    const since = trace.exchanges.length;
     const answers = await exchange.run();
     for (const [index, query] of queries.entries()) {
       const answer = answers[index];
       if (answer === null || answer === undefined) {
-        this.#site.trace.step(
-          `No usable ${query.type} answer for "${absolute(name)}": musl fails the whole lookup (EAI_AGAIN)`,
+        trace.conclude(
+          since,
+          `No usable answer for ${query.type}: musl fails the whole lookup. ${cite('musl-fail')}`,
         );
         return this.#errors.AGAIN;
       }
       if (answer.reply.rcode === 'NXDOMAIN') {
-        const other = queries.length > 1 ? ' The other family is not looked at.' : '';
-        note(answer.exchange, `NXDOMAIN: the name is missing.${other}`);
+        const other = queries.length > 1 ? ' whatever the other family says' : '';
+        trace.conclude(
+          since,
+          `NXDOMAIN for ${query.type}: the name is missing${other}. On to the next name, if there is one. ${cite('musl-next')}`,
+        );
         return null;
       }
     }
-    const addresses = this.#addresses(answers.flatMap((answer) => (answer === null ? [] : [answer.reply])));
-    if (addresses.length > 0) return found(addresses);
-    note(answers[0]?.exchange ?? null, 'No address, but the name exists: musl ends the search here and fails.');
+    const addresses = this.#addresses(
+      answers.flatMap((answer) => (answer === null ? [] : [answer.reply])),
+    );
+    if (addresses.length > 0) {
+      trace.conclude(since, `An address: the walk ends here. ${cite('musl-stop')}`);
+      return found(addresses);
+    }
+    trace.conclude(
+      since,
+      `No address, but the name exists: musl ends the search here and fails. ${cite('musl-stop')}`,
+    );
     return this.#errors.NODATA;
   }
 

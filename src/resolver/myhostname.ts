@@ -17,11 +17,7 @@ export function isLocalhostName(name: string): boolean {
 }
 
 /** The addresses that nss-myhostname has for the name; null = not its business. */
-export function myHostname(
-  name: string,
-  host: Host,
-  families: readonly Family[],
-): string[] | null {
+export function myHostname(name: string, host: Host, families: readonly Family[]): string[] | null {
   if (isLocalhostName(name)) {
     return host.loopback
       .filter((family) => families.includes(family))

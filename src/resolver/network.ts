@@ -25,6 +25,8 @@ export interface Query {
   readonly ad: boolean;
   /** Why it is sent: one sentence for a person. */
   readonly why: string;
+  /** Sent on the client's behalf by something between it and the server. */
+  readonly relayed?: boolean;
 }
 
 /**
@@ -34,7 +36,12 @@ export interface Query {
 export type Fault = 'refused' | 'unreachable' | 'no-route' | 'closed' | 'timeout';
 
 export type Arrival =
-  | { readonly kind: 'reply'; readonly reply: Reply; readonly server: string; readonly exchange: Exchange | null }
+  | {
+      readonly kind: 'reply';
+      readonly reply: Reply;
+      readonly server: string;
+      readonly exchange: Exchange | null;
+    }
   | { readonly kind: 'fault'; readonly fault: Fault; readonly server: string };
 
 /** A UDP socket (bound to one source port) or an open TCP connection. */
@@ -44,9 +51,10 @@ export interface Socket {
   readonly port: number;
   /**
    * Ties a UDP socket to one server: from now on the kernel reports errors of that path (the next `send` or `wait`
-   * gets them) and drops what comes from elsewhere. Returns the fault if there is no route.
+   * gets them) and drops what comes from elsewhere. Returns the fault if there is no route. `allErrors`: report an
+   * unreachable host too, not only a closed port (Linux: IP_RECVERR, which glibc sets and others do not).
    */
-  connect(server: string): Fault | null;
+  connect(server: string, allErrors?: boolean): Fault | null;
   /** Sends; a string is a fault that the kernel had pending or found at once, and then nothing has left. */
   send(query: Query, server: string): Exchange | Fault;
   /** What has arrived already, oldest first; null = nothing. */
@@ -79,7 +87,9 @@ export async function waitForAny(
       timer?.cancel();
       resolve(found);
     };
-    const timer = Number.isFinite(delay) ? clock.after(Math.max(0, delay), () => finish(false)) : null;
+    const timer = Number.isFinite(delay)
+      ? clock.after(Math.max(0, delay), () => finish(false))
+      : null;
     for (const socket of sockets) stops.push(socket.watch(() => finish(true)));
   });
 }

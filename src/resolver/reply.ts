@@ -4,10 +4,24 @@
  */
 
 /** RFC 1035 section 4.1.1; other values print as their number. */
-export type Rcode = 'NOERROR' | 'FORMERR' | 'SERVFAIL' | 'NXDOMAIN' | 'NOTIMP' | 'REFUSED' | `RCODE${number}`;
+export type Rcode =
+  | 'NOERROR'
+  | 'FORMERR'
+  | 'SERVFAIL'
+  | 'NXDOMAIN'
+  | 'NOTIMP'
+  | 'REFUSED'
+  | `RCODE${number}`;
 
 /** Mnemonics in the order of their numbers. */
-export const rcodes: readonly Rcode[] = ['NOERROR', 'FORMERR', 'SERVFAIL', 'NXDOMAIN', 'NOTIMP', 'REFUSED'];
+export const rcodes: readonly Rcode[] = [
+  'NOERROR',
+  'FORMERR',
+  'SERVFAIL',
+  'NXDOMAIN',
+  'NOTIMP',
+  'REFUSED',
+];
 
 export interface ReplyRecord {
   /** Owner name. */

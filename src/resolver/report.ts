@@ -44,7 +44,7 @@ export interface QueryDocument {
   /** Why the client sent it. */
   readonly why: string;
   /** What the client did with the answer. */
-  readonly then: string;
+  readonly outcome: string;
   /** Which lookup it belongs to, from 1. */
   readonly lookup: number;
 }
@@ -92,7 +92,11 @@ export interface TraceDocument {
   /** One for each lookup (`--repeat`). */
   readonly results: readonly ResultDocument[];
   readonly queries: readonly QueryDocument[];
-  readonly steps: readonly { readonly atMs: number; readonly text: string; readonly afterQuery: number }[];
+  readonly steps: readonly {
+    readonly atMs: number;
+    readonly text: string;
+    readonly afterQuery: number;
+  }[];
   readonly totals: TotalsDocument;
   readonly cheaper: readonly CheaperDocument[];
   /** Lines that the program would print by itself (GODEBUG=netdns=2). */
@@ -101,7 +105,10 @@ export interface TraceDocument {
   readonly anyOrder: boolean;
 }
 
-export function makeReport(run: LookupRun, cheaper: readonly CheaperDocument[] = []): TraceDocument {
+export function makeReport(
+  run: LookupRun,
+  cheaper: readonly CheaperDocument[] = [],
+): TraceDocument {
   const { plan, trace } = run;
   const { client } = plan;
   const conf = confFor(client.name, client.version, plan.settings);
@@ -128,7 +135,14 @@ export function makeReport(run: LookupRun, cheaper: readonly CheaperDocument[] =
       attempts: conf.attempts,
     },
     remarks: conf.remarks,
-    result: results[0] ?? { ok: false, error: 'no lookup', code: null, number: null, addresses: [], elapsedMs: 0 },
+    result: results[0] ?? {
+      ok: false,
+      error: 'no lookup',
+      code: null,
+      number: null,
+      addresses: [],
+      elapsedMs: 0,
+    },
     results,
     queries: trace.exchanges.map(queryDocument),
     steps: trace.steps.map((step) => ({
@@ -166,10 +180,15 @@ function queryDocument(exchange: Exchange): QueryDocument {
     edns: edns === null ? '' : `edns ${edns.size}${edns.cookie ? ' opt10' : ''}`,
     ad: exchange.ad,
     answer: exchange.answer,
-    data: reply === null ? [] : reply.answer.map((record) => (record.type === 'CNAME' ? `CNAME ${record.data}` : record.data)),
+    data:
+      reply === null
+        ? []
+        : reply.answer.map((record) =>
+            record.type === 'CNAME' ? `CNAME ${record.data}` : record.data,
+          ),
     tookMs: exchange.answeredAtMs === null ? null : round(exchange.answeredAtMs - exchange.atMs),
     why: exchange.why,
-    then: exchange.then,
+    outcome: exchange.outcome,
     lookup: exchange.lookup + 1,
   };
 }

@@ -31,7 +31,11 @@ export interface ResolvConf {
   readonly remarks: readonly ConfRemark[];
 }
 
-export type MutableConf = { -readonly [Key in keyof ResolvConf]: ResolvConf[Key] extends readonly (infer Item)[] ? Item[] : ResolvConf[Key] };
+export type MutableConf = {
+  -readonly [Key in keyof ResolvConf]: ResolvConf[Key] extends readonly (infer Item)[]
+    ? Item[]
+    : ResolvConf[Key];
+};
 
 /** The state before the first line. */
 export function newConf(): MutableConf {

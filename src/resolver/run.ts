@@ -83,8 +83,18 @@ function gaveUp(limitMs: number): Found {
 }
 
 /** Plans a lookup against a script, in virtual time. */
-export async function planLookup(plan: LookupPlan, script: Script, random: Random): Promise<LookupRun> {
+export async function planLookup(
+  plan: LookupPlan,
+  script: Script,
+  random: Random,
+): Promise<LookupRun> {
   const clock = new VirtualClock();
-  const run = runLookup(plan, (trace) => new ScriptedNetwork(clock, script, trace), clock, random, false);
+  const run = runLookup(
+    plan,
+    (trace) => new ScriptedNetwork(clock, script, trace),
+    clock,
+    random,
+    false,
+  );
   return clock.run(run, plan.limitMs + 1000);
 }

@@ -96,6 +96,7 @@ class ScriptedSocket implements Socket {
   #queue: Arrival[] = [];
   #pending: Fault | null = null;
   #closed = false;
+  #allErrors = false;
   readonly #watchers = new Set<() => void>();
   readonly #timers = new Set<Timer>();
   readonly #asked: { readonly key: string; readonly at: number }[] = [];
@@ -106,9 +107,10 @@ class ScriptedSocket implements Socket {
     this.#network = network;
   }
 
-  connect(server: string): Fault | null {
+  connect(server: string, allErrors = false): Fault | null {
     const fault = this.#network.route(server);
     if (fault === null) this.#peer = server;
+    this.#allErrors = allErrors;
     return fault;
   }
 
@@ -144,16 +146,17 @@ class ScriptedSocket implements Socket {
     const delay = until - this.#network.clock.now();
     if (ready !== null || delay <= 0) return Promise.resolve(ready);
     return new Promise((resolve) => {
-      const timer = Number.isFinite(delay)
-        ? this.#network.clock.after(delay, () => {
-            stop();
-            resolve(null);
-          })
-        : null;
-      const stop = this.watch(() => {
+      const finish = (arrival: Arrival | null): void => {
         stop();
         timer?.cancel();
-        resolve(this.take());
+        resolve(arrival);
+      };
+      const timer = Number.isFinite(delay)
+        ? this.#network.clock.after(delay, () => finish(null))
+        : null;
+      const stop = this.watch(() => {
+        const arrival = this.take();
+        if (arrival !== null) finish(arrival);
       });
     });
   }
@@ -182,12 +185,17 @@ class ScriptedSocket implements Socket {
   arrive(arrival: Arrival): void {
     if (this.#closed) return;
     this.#queue.push(arrival);
-    for (const run of [...this.#watchers]) run();
+    // Not at once: an error that comes while a program sends is found by its next system call, not by a callback.
+    for (const run of [...this.#watchers]) queueMicrotask(run);
   }
 
-  /** Only a connected socket hears of errors on its path. */
+  /**
+   * Only a connected socket hears of errors on its path; of an unreachable host only if it asked for all errors
+   * (Linux: IP_RECVERR).
+   */
   fault(arrival: Arrival & { kind: 'fault' }): void {
     if (this.protocol === 'udp' && this.#peer !== arrival.server) return;
+    if (arrival.fault === 'unreachable' && !this.#allErrors) return;
     this.#pending = arrival.fault;
     this.arrive(arrival);
   }

@@ -28,9 +28,11 @@ export interface Exchange {
   answeredAtMs: number | null;
   reply: Reply | null;
   /** What the client did with the answer: sentences. */
-  then: string;
+  outcome: string;
   /** Which lookup of the run it belongs to, from 0. */
   readonly lookup: number;
+  /** Sent by something between client and server: what the client concludes is not said of it. */
+  readonly relayed: boolean;
 }
 
 /** A step of the client that put nothing on the wire. */
@@ -41,6 +43,9 @@ export interface Step {
   readonly after: number;
   readonly lookup: number;
 }
+
+/** Queries within this time were sent together. */
+const togetherMs = 1;
 
 export class Trace {
   readonly exchanges: Exchange[] = [];
@@ -87,8 +92,9 @@ export class Trace {
       answer: 'DROP',
       answeredAtMs: null,
       reply: null,
-      then: '',
+      outcome: '',
       lookup: this.lookup,
+      relayed: query.relayed ?? false,
     };
     this.exchanges.push(exchange);
     return exchange;
@@ -98,6 +104,17 @@ export class Trace {
     exchange.answer = labelOf(reply);
     exchange.answeredAtMs = this.nowMs;
     exchange.reply = reply;
+  }
+
+  /**
+   * Says what the client makes of a name as a whole: said at the queries of that name that left last, together.
+   * `since` is how many queries there were before the name.
+   */
+  conclude(since: number, text: string): void {
+    const own = this.exchanges.slice(since).filter((exchange) => !exchange.relayed);
+    const last = own.at(-1);
+    if (last === undefined) return;
+    for (const exchange of own) if (last.atMs - exchange.atMs <= togetherMs) note(exchange, text);
   }
 
   /** A line that the program itself would print (GODEBUG). */
@@ -119,5 +136,5 @@ export class Trace {
 /** Says what the client does with the answer; a second sentence is appended. */
 export function note(exchange: Exchange | null, text: string): void {
   if (exchange === null) return;
-  exchange.then = exchange.then === '' ? text : `${exchange.then} ${text}`;
+  exchange.outcome = exchange.outcome === '' ? text : `${exchange.outcome} ${text}`;
 }

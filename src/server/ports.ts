@@ -9,3 +9,20 @@ export const metadataProviders = definePort<MetadataProvider>('metadata provider
 
 /** Offered by `metadata` to `view`, which needs the notes before the chain begins: collects them into `query.notes`. */
 export const metadataCollector = definePort<(query: Query) => void>('metadata collector');
+
+/**
+ * Where the search path of a cluster's clients can be read off: offered by `kubernetes`, asked by `autopath`. Both methods
+ * give the offset in `query.folded` at which the client's first search domain (`NS.svc.ZONE`) begins, with at least one
+ * label before it; -1 if the query is to be answered as it stands.
+ */
+export interface SearchDomains {
+  readonly plugin: string;
+  /** Whether clients are known by their address at all. */
+  readonly knowsClients: boolean;
+  /** The domain of the pod that asks, by its address. */
+  byClient(query: Query): number;
+  /** The domain that the name itself carries, unless the name may stand for something of the zone. */
+  byName(query: Query): number;
+}
+
+export const searchDomains = definePort<SearchDomains>('search domains');

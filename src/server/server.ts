@@ -245,7 +245,8 @@ export class Server {
   #lost(worker: WorkerLink, error: Error): void {
     this.#channels.forget(worker);
     this.#collection.retire(`worker-${worker.id}`);
-    if (this.#ending) return;
+    // A worker that does not even start is the start's failure, not something to try again.
+    if (this.#ending || this.#serving === null) return;
     this.#parts.log.error(`worker ${worker.id} ended unexpectedly and is started again: ${error.stack ?? error.message}`);
     this.#parts.clock.after(RESPAWN_MS, () => {
       if (this.#ending) return;

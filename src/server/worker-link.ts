@@ -37,12 +37,14 @@ export class WorkerLink {
   readonly #port: WorkerPort;
   readonly #pending = new Map<number, Pending>();
   #seq = 0;
+  #gone: Error | null = null;
 
   constructor(id: number, port: WorkerPort, events: WorkerEvents) {
     this.id = id;
     this.#port = port;
     port.onMessage((message) => this.#take(message, events));
     port.onExit((error) => {
+      this.#gone = error;
       for (const { reject } of this.#pending.values()) reject(error);
       this.#pending.clear();
       events.exit(this, error);
@@ -51,6 +53,7 @@ export class WorkerLink {
 
   /** Resolves when the worker has carried the order out. @throws Problem as the worker met it */
   order(order: Order): Promise<void> {
+    if (this.#gone !== null) return Promise.reject(this.#gone);
     const seq = this.#seq++;
     return new Promise((resolve, reject) => {
       this.#pending.set(seq, { resolve, reject });

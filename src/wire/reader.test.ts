@@ -73,12 +73,20 @@ describe('reading', () => {
     );
     assert.match(
       failure(() => readerOf(14, 'a', 0xc0, 12).name()),
-      /points forward or at itself/,
+      /runs into what points at it/,
     );
     // a → b → a: the second step leads to where reading has been.
     assert.match(
       failure(() => readerOf(16, 'a', 0xc0, 16, 'b', 0xc0, 12).name()),
       /points forward/,
+    );
+  });
+
+  test('a pointer to labels that run into the pointer itself is an error', () => {
+    // At 12 a label of three bytes, whose last two are the pointer to it.
+    assert.match(
+      failure(() => readerOf(14, 3, 97, 0xc0, 12, 0).name()),
+      /runs into what points at it at byte 12/,
     );
   });
 

@@ -142,30 +142,40 @@ export function checkName(bytes: Uint8Array, start: number, at: number, end: num
   let length = 1;
   let hops = 0;
   let after = -1;
-  // All of the name read so far lies at or after this; a pointer must lead before it.
+  // All of the name read so far lies at or after this; a pointer must lead before it, and what it leads to must end there.
   let segment = at;
   for (;;) {
-    if (at >= end) throw new ReadError('the message ends within a name', at - start);
+    if (at >= end) return endsWithin(after, at - start);
     const size = bytes[at]!;
     if (size === 0) return after < 0 ? at + 1 : after;
     if (size < 0x40) {
-      if (at + size >= end) throw new ReadError('the message ends within a name', at - start);
+      if (at + size >= end) return endsWithin(after, at - start);
       length += size + 1;
       if (length > NAME_MAX) throw new ReadError('a name is longer than 255 bytes', at - start);
       at += size + 1;
       continue;
     }
-    if (size < 0xc0)
+    if (size < 0xc0) {
       throw new ReadError(`a label has the unknown kind 0x${size.toString(16)}`, at - start);
-    if (at + 1 >= end) throw new ReadError('the message ends within a name', at - start);
+    }
+    if (at + 1 >= end) return endsWithin(after, at - start);
     const target = start + (((size & 0x3f) << 8) | bytes[at + 1]!);
     if (target >= segment) throw new ReadError('a name points forward or at itself', at - start);
-    if (target < start + HEADER.SIZE)
+    if (target < start + HEADER.SIZE) {
       throw new ReadError('a name points into the header', at - start);
-    if (++hops > HOPS_MAX)
+    }
+    if (++hops > HOPS_MAX) {
       throw new ReadError(`a name has more than ${HOPS_MAX} pointers`, at - start);
+    }
     if (after < 0) after = at + 2;
+    end = segment;
     segment = target;
     at = target;
   }
+}
+
+function endsWithin(after: number, offset: number): never {
+  const reason =
+    after < 0 ? 'the message ends within a name' : 'a name runs into what points at it';
+  throw new ReadError(reason, offset);
 }

@@ -52,7 +52,7 @@ describe('a reply under another question', () => {
         ';; flags: qr rd ra; QUERY: 1, ANSWER: 3, AUTHORITY: 0, ADDITIONAL: 0',
         '',
         ';; QUESTION SECTION:',
-        ';Example.com.default.svc.cluster.local.\tIN A',
+        ';Example.com.default.svc.cluster.local. IN A',
         '',
         ';; ANSWER SECTION:',
         'Example.com.default.svc.cluster.local. 300 IN CNAME example.com.',
@@ -105,7 +105,7 @@ describe('a reply under another question', () => {
   });
 
   test('what no longer fits into a message is cut between records, with TC', () => {
-    const records = Array.from({ length: 4050 }, () => 'a.example. 30 A 10.0.0.1');
+    const records = Array.from({ length: 4080 }, () => 'a.example. 30 A 10.0.0.1');
     const full = reply('a.example.', records, ['example. 30 NS ns.example.']);
     const long = Array<string>(4).fill('x'.repeat(60)).join('.');
     const moved = withQuestion(full, query(long), 'stay', 30);
@@ -113,6 +113,6 @@ describe('a reply under another question', () => {
     assert.equal(moved.truncated, true);
     const { answer, authority } = readMessage(moved.bytes, moved.start, moved.end);
     assert.deepEqual([answer[0]!.type, authority.length], [TYPE.CNAME, 0]);
-    assert.ok(answer.length > 4000 && answer.length <= 4051);
+    assert.ok(answer.length > 4000 && answer.length < 4081);
   });
 });

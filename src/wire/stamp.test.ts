@@ -37,7 +37,10 @@ function ask({ name = 'www.Example.org.', flags = FLAG.RD, edns }: Asked = {}): 
 }
 
 /** A reply to `www.example.org. A` with addresses, and as many records behind it. */
-function answer(count: number, { flags = FLAG.AA, additional = 0, rcode = 0 } = {}): Reply {
+function answer(
+  count: number,
+  { flags = FLAG.AA as number, additional = 0, rcode = 0 } = {},
+): Reply {
   writer.reply(ask({ name: 'www.example.org.' }), flags);
   for (let i = 0; i < count; i++)
     writer.record(SECTION.answer, null, TYPE.A, 30, Uint8Array.of(10, 0, 0, i));

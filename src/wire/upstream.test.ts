@@ -111,7 +111,7 @@ describe('replies from upstreams', () => {
     const question = '03777777076578616d706c65036f7267000001 0001';
     const owner = '03777777076578616d706c65036f726700';
     const bytes = parseHex(
-      `0001 8180 0001 0002 0000 0000 ${question} ${owner} 0005 0001 0000001e 0006 0366747 0c025 c032 0001 0001 0000001e 0004 0a000001`.replaceAll(
+      `0001 8180 0001 0002 0000 0000 ${question} ${owner} 0005 0001 0000001e 0006 0366747 0c025 c03c 0001 0001 0000001e 0004 0a000001`.replaceAll(
         ' ',
         '',
       ),

@@ -3,7 +3,7 @@ import { parseHex } from './encoding.ts';
 import { CLASS, classNumber, TYPE, typeName, typeNumber } from './iana.ts';
 import type { DnsRecord } from './message.ts';
 import { dataOf, readData } from './message.ts';
-import { isBelow, parseName, printName, ROOT, sameName, type WireName } from './name.ts';
+import { parseName, printName, ROOT, suffixAt, type WireName } from './name.ts';
 import { printRecord } from './print.ts';
 import { Reader, ReadError } from './reader.ts';
 import { soa } from './record/soa.ts';
@@ -71,13 +71,13 @@ export function* printZone(records: Iterable<DnsRecord>, origin = '.'): Generato
   }
 }
 
+/** Only a suffix in the origin's own spelling is left out, so that spelling survives. */
 function relativeName(name: WireName, origin: WireName): string {
-  if (sameName(name, origin)) return '@';
-  const text = printName(name);
-  if (origin.length === 1 || !isBelow(name, origin)) return text;
-  const head = new Uint8Array(name.length - origin.length + 1);
-  head.set(name.subarray(0, name.length - origin.length));
-  return printName(head).slice(0, -1);
+  const from = suffixAt(name, origin);
+  const same = from >= 0 && origin.every((byte, index) => byte === name[from + index]);
+  if (!same || (from > 0 && origin.length === 1)) return printName(name);
+  if (from === 0) return '@';
+  return printName(Uint8Array.of(...name.subarray(0, from), 0)).slice(0, -1);
 }
 
 class ZoneParser {

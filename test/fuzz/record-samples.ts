@@ -106,7 +106,7 @@ export const recordSamples: readonly (readonly [type: string, text: string, hex:
   ],
   [
     'LOC',
-    '42 21 54.000 N 71 6 18.000 W -24.00m 30.00m 10000.00m 10.00m',
+    '42 21 54.000 N 71 6 18.000 W -24.00m 30m 10000m 10m',
     '0033161389172dd070be15f000988d20',
   ],
   [
@@ -116,8 +116,8 @@ export const recordSamples: readonly (readonly [type: string, text: string, hex:
   ],
   ['AFSDB', '1 bigbird.example.', '00010762696762697264076578616d706c6500'],
   ['KX', '2 rt1.example.', '000203727431076578616d706c6500'],
-  ['CERT', 'PKIX 65535 8 MTIzNA==', '0001ffff0831323334'],
-  ['CERT', '300 1 2 MTIzNA==', '012c00010231323334'],
+  ['CERT', 'PKIX 65535 RSASHA256 MTIzNA==', '0001ffff0831323334'],
+  ['CERT', '300 1 DH MTIzNA==', '012c00010231323334'],
   ['OPENPGPKEY', 'AQPSKmyn', '0103d22a6ca7'],
   ['CSYNC', '66 3 A NS AAAA', '000000420003000460000008'],
   [
@@ -185,4 +185,9 @@ export const recordSamples: readonly (readonly [type: string, text: string, hex:
   ['MD', 'mail.example.', '046d61696c076578616d706c6500'],
   ['MF', 'mail.example.', '046d61696c076578616d706c6500'],
   ['MINFO', 'a.example. b.example.', '0161076578616d706c65000162076578616d706c6500'],
+  [
+    'SIG',
+    'A 5 3 86400 20030322173103 20030220173103 2642 example.com. oJB1W6WNGv+ldvQ3WDG0MQkg5IEhjRip8WTr',
+    '00010503000151803e7c9dd73e5510d70a52076578616d706c6503636f6d00a090755ba58d1affa576f4375831b4310920e481218d18a9f164eb',
+  ],
 ];

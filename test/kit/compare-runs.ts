@@ -2,8 +2,9 @@
  * Compares a recorded run of a real resolver with a model's: the queries (name, type, order, protocol, server, shared
  * source ports, shared ids, EDNS, AD, what was answered), the pauses between them, and the result.
  */
+import { parseAddress, printAddress } from '../../src/base/ip.ts';
 import type { Exchange } from '../../src/resolver/trace.ts';
-import type { Labelled, MeasuredQuery, MeasuredResult, ModelRun, Run, Scenario } from './measured.ts';
+import type { Labelled, MeasuredQuery, MeasuredResult, ModelRun, Run } from './measured.ts';
 
 /** What is compared of a query, the same for both sides. */
 export interface Row {
@@ -24,7 +25,7 @@ const togetherMs = 12;
 /** Pauses may differ by this much, or by a tenth: the real runs had a busy machine under them. */
 const slackMs = 60;
 /** Programs whose start is part of the measured time. */
-const startMs = 150;
+const startMs = 120;
 
 /** Where retries are jittered, a run without an end is compared as far as chance has not mixed it. */
 const sureQueries = 4;
@@ -49,7 +50,9 @@ export function toleranceFor(by: Labelled): Tolerance {
     jitter: (name === 'c-ares' && version === '1.34') || name === 'node-resolve',
     anyCase: name === 'evdns',
     garbledAddress: name === 'musl' && version === '1.2.3',
-    startMs: ['nslookup', 'busybox', 'java', 'getent-ahosts', 'getent-hosts', 'curl'].includes(name) ? startMs : 0,
+    startMs: ['nslookup', 'busybox', 'java', 'getent-ahosts', 'getent-hosts', 'curl'].includes(name)
+      ? startMs
+      : 0,
   };
 }
 
@@ -78,19 +81,22 @@ export function rowsOfModel(exchanges: readonly Exchange[]): Row[] {
     id: exchange.wireId,
     name: exchange.name,
     type: exchange.type,
-    edns: exchange.edns === null ? '' : `edns ${exchange.edns.size}${exchange.edns.cookie ? ' opt10' : ''}`,
+    edns:
+      exchange.edns === null
+        ? ''
+        : `edns ${exchange.edns.size}${exchange.edns.cookie ? ' opt10' : ''}`,
     flags: exchange.ad ? 'ad' : '',
     answer: exchange.answer,
   }));
 }
 
 /** What differs, in words; empty = they agree. */
-export function differences(scenario: Scenario, run: Run, model: ModelRun, by: Labelled): string[] {
+export function differences(run: Run, model: ModelRun, by: Labelled): string[] {
   const tolerance = toleranceFor(by);
   let real = rowsOfMeasured(run.queries);
   let own = rowsOfModel(model.exchanges);
   // A run that was stopped before its end is compared as far as it goes.
-  const cut = run.result.length < (scenario.repeat ?? 1);
+  const cut = run.result.length < model.planned;
   if (cut) {
     const end = (real.at(-1)?.ms ?? 0) + slackMs;
     own = own.filter((row) => row.ms <= end);
@@ -152,7 +158,8 @@ function groups(rows: readonly Row[]): Row[][] {
 }
 
 function byContent(one: Row, other: Row): number {
-  const key = (row: Row): string => `${row.name.toLowerCase()} ${row.server} ${row.type} ${row.protocol}`;
+  const key = (row: Row): string =>
+    `${row.name.toLowerCase()} ${row.server} ${row.type} ${row.protocol}`;
   return key(one).localeCompare(key(other));
 }
 
@@ -178,7 +185,8 @@ function pauses(real: readonly Row[], own: readonly Row[], tolerance: Tolerance)
   for (let i = 1; i < Math.min(one.length, other.length); i++) {
     const realMs = (one[i] ?? 0) - (one[i - 1] ?? 0);
     const ownMs = (other[i] ?? 0) - (other[i - 1] ?? 0);
-    if (!near(realMs, ownMs)) found.push(`pause ${i}: real ${realMs.toFixed(0)} ms, model ${ownMs.toFixed(0)} ms`);
+    if (!near(realMs, ownMs))
+      found.push(`pause ${i}: real ${realMs.toFixed(0)} ms, model ${ownMs.toFixed(0)} ms`);
   }
   return found;
 }
@@ -195,13 +203,17 @@ function compareResult(
   const found: string[] = [];
   const addresses = [...new Set(own.found.addresses)].sort().join(' ');
   const measured = [...new Set(real.addrs.map(plainAddress))].sort().join(' ');
-  if (addresses !== measured && !(tolerance.garbledAddress && sameButOne(addresses, measured))) found.push(`addresses: real "${measured}", model "${addresses}"`);
+  if (addresses !== measured && !(tolerance.garbledAddress && sameButOne(addresses, measured)))
+    found.push(`addresses: real "${measured}", model "${addresses}"`);
   const failure = own.found.failure;
   // curl's exit code 7: the name was found, the connection to it failed.
   const realOk = real.err === '';
-  if (realOk !== (failure === null)) found.push(`result: real "${real.err}", model "${failure?.text ?? 'ok'}"`);
+  if (realOk !== (failure === null))
+    found.push(`result: real "${real.err}", model "${failure?.text ?? 'ok'}"`);
   else if (failure !== null && !sameError(real, failure.number, failure.text)) {
-    found.push(`error: real ${real.rc ?? ''} "${real.err}", model ${failure.number ?? ''} "${failure.text}"`);
+    found.push(
+      `error: real ${real.rc ?? ''} "${real.err}", model ${failure.number ?? ''} "${failure.text}"`,
+    );
   }
   if (!tolerance.jitter && !near(real.ms, own.ms) && !near(real.ms - tolerance.startMs, own.ms)) {
     found.push(`time: real ${real.ms.toFixed(0)} ms, model ${own.ms.toFixed(0)} ms`);
@@ -217,7 +229,8 @@ function sameButOne(one: string, other: string): boolean {
 
 function plainAddress(text: string): string {
   const bare = text.replace(/^\[(.*)\]$/, '$1');
-  return bare === '0:0:0:0:0:0:0:1' ? '::1' : bare;
+  const bytes = parseAddress(bare);
+  return bytes === null ? bare : printAddress(bytes);
 }
 
 /** Local ports in Go's messages are left to chance. */

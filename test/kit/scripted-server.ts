@@ -5,11 +5,12 @@
 import { createSocket } from 'node:dgram';
 import { appendFileSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import packet from 'dns-packet';
 import { answerBySpec } from '../../src/resolver/answer-spec.ts';
 import { nextAnswer, parseAnswers, type RuleCounts } from '../../src/resolver/answers-file.ts';
 import type { Protocol, Query } from '../../src/resolver/network.ts';
 import { labelOf, type Reply } from '../../src/resolver/reply.ts';
+import { FLAG, OPTION, TYPE, rcodeNumber, typeName, typeNumber } from '../../src/wire/iana.ts';
+import { readMessage, writeMessage, type Message } from '../../src/wire/message.ts';
 
 const [scriptFile = '', log = '', ...listen] = process.argv.slice(2);
 const script = parseAnswers(JSON.parse(readFileSync(scriptFile, 'utf8')), scriptFile);
@@ -23,67 +24,97 @@ function serve(
   protocol: Protocol,
   send: (reply: Buffer) => void,
 ): void {
-  const message = packet.decode(bytes);
-  const question = message.questions?.[0];
+  let message: Message;
+  try {
+    message = readMessage(bytes);
+  } catch {
+    // musl 1.2.3 with `search .` sends such things; a real server does not answer them either.
+    return;
+  }
+  const [question] = message.question;
   if (question === undefined) return;
-  const opt = message.additionals?.find((record) => record.type === 'OPT') as
-    | { udpPayloadSize: number; options: { code: number }[] }
-    | undefined;
+  const { edns: opt } = message;
   const query: Query = {
-    id: message.id ?? 0,
-    name: `${question.name}.`,
-    type: question.type,
+    id: message.id,
+    name: question.name,
+    type: typeName(question.type),
     edns:
-      opt === undefined
+      opt === null
         ? null
-        : { size: opt.udpPayloadSize, cookie: (opt.options ?? []).some((option) => option.code === 10) },
-    ad: ((message.flags ?? 0) & packet.AUTHENTIC_DATA) !== 0,
+        : {
+            size: opt.udpSize,
+            cookie: opt.options.some((option) => option.code === OPTION.COOKIE),
+          },
+    ad: (message.flags & FLAG.AD) !== 0,
     why: '',
   };
   const spec = nextAnswer(script, counts, server, query.name, query.type);
   const key = `${query.name} ${query.type}`;
   const now = performance.now();
-  const raced = spec.race && seen.some((one) => one.port === port && one.key !== key && now - one.at <= 10);
+  const raced =
+    spec.race && seen.some((one) => one.port === port && one.key !== key && now - one.at <= 10);
   seen.push({ port, key, at: now });
   const reply = raced ? null : answerBySpec(spec, query, protocol);
-  const edns = query.edns === null ? '' : `edns ${query.edns.size}${query.edns.cookie ? ' opt10' : ''}`;
-  const row = [now, protocol, server, port, query.id, query.name, query.type, edns, query.ad ? 'ad' : '', reply === null ? 'DROP' : labelOf(reply)];
+  const edns =
+    query.edns === null ? '' : `edns ${query.edns.size}${query.edns.cookie ? ' opt10' : ''}`;
+  const row = [
+    now,
+    protocol,
+    server,
+    port,
+    query.id,
+    query.name,
+    query.type,
+    edns,
+    query.ad ? 'ad' : '',
+    reply === null ? 'DROP' : labelOf(reply),
+  ];
   appendFileSync(log, `${JSON.stringify(row)}\n`);
   if (reply === null) return;
   const out = encode(reply, query);
   setTimeout(() => send(out), spec.delayMs ?? script.delayMs);
 }
 
-const rcodeNumbers: Readonly<Record<string, number>> = { NOERROR: 0, FORMERR: 1, SERVFAIL: 2, NXDOMAIN: 3, NOTIMP: 4, REFUSED: 5 };
-
 function encode(reply: Reply, query: Query): Buffer {
   const flags =
-    (reply.authoritative ? packet.AUTHORITATIVE_ANSWER : 0) |
-    (reply.recursionAvailable ? packet.RECURSION_AVAILABLE : 0) |
-    (reply.truncated ? packet.TRUNCATED_RESPONSE : 0) |
-    packet.RECURSION_DESIRED |
-    (rcodeNumbers[reply.rcode] ?? 2);
-  const bare = (name: string): string => name.replace(/\.$/, '');
+    FLAG.QR |
+    FLAG.RD |
+    (reply.authoritative ? FLAG.AA : 0) |
+    (reply.recursionAvailable ? FLAG.RA : 0) |
+    (reply.truncated ? FLAG.TC : 0);
+  const type = typeNumber(reply.type) ?? 1;
   const soa = {
-    type: 'SOA',
-    name: bare(query.name),
+    name: query.name,
+    type: TYPE.SOA,
+    class: 1,
     ttl: reply.negativeTtl ?? 0,
-    data: { mname: 'ns', rname: 'root', serial: 1, refresh: 1, retry: 1, expire: 1, minimum: reply.negativeTtl ?? 0 },
+    data: {
+      mname: 'ns.example.',
+      rname: 'root.example.',
+      serial: 1,
+      refresh: 1,
+      retry: 1,
+      expire: 1,
+      minimum: reply.negativeTtl ?? 0,
+    },
   };
-  return packet.encode({
+  const message: Message = {
     id: reply.id,
-    type: 'response',
     flags,
-    questions: [{ type: reply.type as 'A', name: bare(reply.name), class: 'IN' }],
-    answers: reply.answer.map((record) => ({
-      type: record.type,
-      name: bare(record.name),
+    rcode: rcodeNumber(reply.rcode) ?? 2,
+    question: [{ name: reply.name, type, class: 1 }],
+    answer: reply.answer.map((record) => ({
+      name: record.name,
+      type: typeNumber(record.type) ?? 1,
+      class: 1,
       ttl: record.ttl,
-      data: record.type === 'CNAME' ? bare(record.data) : record.data,
-    })) as never,
-    authorities: (reply.negativeTtl === null ? [] : [soa]) as never,
-    additionals: (reply.opt ? [{ type: 'OPT', name: '.', udpPayloadSize: 1232, flags: 0, options: [] }] : []) as never,
-  });
+      data: record.type === 'CNAME' ? { target: record.data } : { address: record.data },
+    })),
+    authority: reply.negativeTtl === null ? [] : [soa],
+    additional: [],
+    edns: reply.opt ? { udpSize: 1232, version: 0, dnssecOk: false, options: [] } : null,
+  };
+  return Buffer.from(writeMessage(message));
 }
 
 for (const server of listen) {

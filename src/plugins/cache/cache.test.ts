@@ -407,6 +407,12 @@ describe('coalescing', () => {
     assert.equal(alone.asked.length, 3);
   });
 
+  test('HINFO is never held back, for loop has to see it come round', async () => {
+    const world = await cacheWorld('cache', () => ({ authority: [soa], afterMs: 100 }));
+    await Promise.all([1, 2, 3].map(() => world.ask('1.2.example.org. HINFO')));
+    assert.equal(world.asked.length, 3);
+  });
+
   test('all who wait hear of a failure, and the next one asks again', async () => {
     let dead = true;
     const world = await cacheWorld('cache', () =>

@@ -1,7 +1,7 @@
 import { sleep } from '../../base/clock.ts';
 import { isLater, type Maybe } from '../../base/maybe.ts';
 import { definePlugin, type Next, type Plugin, type Site } from '../../server/plugin.ts';
-import { EDE, FLAG, RCODE } from '../../wire/iana.ts';
+import { EDE, FLAG, RCODE, TYPE } from '../../wire/iana.ts';
 import type { Query } from '../../wire/query.ts';
 import { failure, type ExtendedError, type Reply } from '../../wire/reply.ts';
 import { Filling } from './filling.ts';
@@ -92,10 +92,10 @@ class Cache {
 
   /** Hands the query on, or lets it wait for the reply to the same question of another query. */
   #ask(query: Query, tally: Tally): Maybe<Reply> {
+    // `loop` looks for HINFO questions that come back while they are under way: they must get through to it.
+    if (this.#options.coalesce === 0 || query.type === TYPE.HINFO) return this.#lead(query, tally);
     const flight = this.#flights.find(query);
-    return flight !== null && this.#options.coalesce > 0
-      ? this.#join(flight, tally)
-      : this.#lead(query, tally);
+    return flight === null ? this.#lead(query, tally) : this.#join(flight, tally);
   }
 
   #join(flight: Flight, tally: Tally): Maybe<Reply> {
@@ -230,7 +230,7 @@ class Cache {
     const hits = store.hitsOf(slot);
     const settle = (found: Reply | null): void => {
       this.#refreshes--;
-      if (found !== null && !found.bare && !this.#flips(slot, before, asking, found)) {
+      if (found !== null && !found.bare && !this.#flips(slot, before, found)) {
         const { slot: fresh, mismatch } = this.#filling.fill(asking, found);
         if (mismatch) tally.drops.add(1);
         if (fresh >= 0) {
@@ -250,9 +250,9 @@ class Cache {
    * Whether a refresh before its time changes the name's existence. That waits until the entry's time is over: it would come
    * between the two queries of the pair that caused the refresh.
    */
-  #flips(slot: number, before: Reply, asking: Query, found: Reply): boolean {
+  #flips(slot: number, before: Reply, found: Reply): boolean {
     const store = this.#store;
-    if (!store.holds(slot, before) || store.remaining(slot, asking) <= 0) return false;
+    if (!store.holds(slot, before) || store.end(slot) <= this.#site.clock.now()) return false;
     return (before.rcode === RCODE.NXDOMAIN) !== (found.rcode === RCODE.NXDOMAIN);
   }
 

@@ -193,7 +193,7 @@ export class Store {
     this.#family(query, (slot, type) => {
       if (type === EVERY_TYPE || this.#half[slot] !== half || this.#fails(slot)) return;
       if (type === query.type && !shielding) return;
-      const end = this.#end(slot) + (shielding ? staleSeconds * 1000 : 0);
+      const end = this.end(slot) + (shielding ? staleSeconds * 1000 : 0);
       if (end > now && end > latest) latest = end;
     });
     return latest;
@@ -202,12 +202,13 @@ export class Store {
   /** Entries of the name that say "no data" end at this time, if not before. */
   endBy(query: Query, time: number): void {
     this.#family(query, (slot) => {
-      if (this.#half[slot] === DENIAL && this.#end(slot) > time)
+      if (this.#half[slot] === DENIAL && this.end(slot) > time)
         this.#born[slot] = time - this.#ttl[slot]! * 1000;
     });
   }
 
-  #end(slot: number): number {
+  /** When its time is over, clock's ms. */
+  end(slot: number): number {
     return this.#born[slot]! + this.#ttl[slot]! * 1000;
   }
 

@@ -15,7 +15,7 @@ const timeout = value(
     if (ms instanceof Wrong) return new Wrong(`invalid duration: ${JSON.stringify(word.text)}`, ms.hint, ms.form);
     return ms > 0 ? ms : wrong(`invalid negative duration: ${JSON.stringify(word.text)}`);
   },
-  plain.print,
+  (ms) => plain.print(ms),
 );
 
 export const syntax = directive({

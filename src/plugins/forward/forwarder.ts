@@ -178,31 +178,45 @@ export class Forwarder {
   }
 
   /** One try at one upstream. Rejects with ExchangeError, or ReadError for what is no DNS reply. */
-  async #ask(query: Query, target: Target, leftMs: number): Promise<Reply> {
+  #ask(query: Query, target: Target, leftMs: number): Promise<Reply> {
     const { clock, readTimeoutMs, forceTcp, preferUdp } = this.#parts;
-    const timeoutMs = Math.min(readTimeoutMs, leftMs);
     const stream = forceTcp || (!preferUdp && isStream(query));
-    const began = clock.now();
-    const got = await target.exchange(query, stream, timeoutMs);
-    const reply = fromUpstream(got.bytes, 0, got.bytes.length, 'forward');
-    if (stream || !target.plain) return checked(reply, query);
-    const whole = !got.truncated && reply instanceof ReadError === false && !reply.truncated;
-    if (whole) return checked(reply, query);
-    // Cut, or too large for the datagram: ask for the whole over TCP here, rather than have each client do it.
+    const deadline = clock.now() + leftMs;
+    return target
+      .exchange(query, stream, Math.min(readTimeoutMs, leftMs))
+      .then(({ bytes, truncated }) => {
+        const reply = fromUpstream(bytes, 0, bytes.length, 'forward');
+        if (stream || !target.plain) return checked(reply, query);
+        if (!truncated && reply instanceof ReadError === false && !reply.truncated)
+          return checked(reply, query);
+        return this.#fetchWhole(query, target, reply, deadline);
+      });
+  }
+
+  /** The reply was cut, or did not fit its datagram: asks for the whole over TCP here, rather than have each client do it. */
+  async #fetchWhole(
+    query: Query,
+    target: Target,
+    cut: Reply | ReadError,
+    deadline: number,
+  ): Promise<Reply> {
+    const { clock, readTimeoutMs } = this.#parts;
+    const now = clock.now();
     target.countTcpRetry();
-    const left = Math.min(readTimeoutMs, leftMs - (clock.now() - began));
-    if (left > 0) {
-      target.budget?.spend(1, clock.now());
+    if (now < deadline) {
+      target.budget?.spend(1, now);
       try {
-        const again = await target.exchange(query, true, left);
-        return checked(fromUpstream(again.bytes, 0, again.bytes.length, 'forward'), query);
+        const { bytes } = await target.exchange(
+          query,
+          true,
+          Math.min(readTimeoutMs, deadline - now),
+        );
+        return checked(fromUpstream(bytes, 0, bytes.length, 'forward'), query);
       } catch {
         // The upstream does not do TCP: the client gets what there is and may try on its own.
       }
     }
-    return reply instanceof ReadError || !reply.truncated
-      ? this.#cut(query)
-      : checked(reply, query);
+    return cut instanceof ReadError || !cut.truncated ? this.#cut(query) : checked(cut, query);
   }
 
   /** An empty reply with TC set. */

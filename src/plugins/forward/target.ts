@@ -91,20 +91,50 @@ export class Target {
    * Asks over a stream (TCP, or what the upstream speaks) or a datagram; the packet has been taken out of the budget.
    * Rejects with ExchangeError.
    */
-  async exchange(query: Query, stream: boolean, timeoutMs: number): Promise<ExchangeReply> {
-    const { clock, metrics } = this.#parts;
+  exchange(query: Query, stream: boolean, timeoutMs: number): Promise<ExchangeReply> {
+    const { clock } = this.#parts;
     const proto = this.#proto(stream);
     const began = clock.now();
-    let reply: ExchangeReply;
-    try {
-      reply = await this.#ask(query, proto, timeoutMs);
-    } catch (error) {
-      this.#learn(Math.max(timeoutMs, clock.now() - began));
-      throw error;
-    }
-    const took = clock.now() - began;
-    this.#learn(took);
-    if (proto !== 'udp' && !reply.reused) this.budget?.spend(TCP_PACKETS, clock.now());
+    return this.#transport(proto)
+      .exchange(query, timeoutMs)
+      .then(
+        (reply) => this.#took(reply, proto, began),
+        (error: unknown) => {
+          const left = timeoutMs - (clock.now() - began);
+          const idle =
+            error instanceof ExchangeError && error.failure === 'closed' && proto !== 'udp';
+          // The peer may close an idle connection just when it is used again: that is no failure, a fresh one is tried.
+          return idle && left > 0
+            ? this.#again(query, proto, left, began)
+            : this.#failed(error, timeoutMs);
+        },
+      );
+  }
+
+  #again(
+    query: Query,
+    proto: UpstreamProto,
+    leftMs: number,
+    began: number,
+  ): Promise<ExchangeReply> {
+    return this.#transport(proto)
+      .exchange(query, leftMs)
+      .then(
+        (reply) => this.#took(reply, proto, began),
+        (error: unknown) => this.#failed(error, leftMs),
+      );
+  }
+
+  #failed(error: unknown, timeoutMs: number): never {
+    this.#learn(timeoutMs);
+    throw error;
+  }
+
+  #took(reply: ExchangeReply, proto: UpstreamProto, began: number): ExchangeReply {
+    const { clock, metrics } = this.#parts;
+    const now = clock.now();
+    this.#learn(now - began);
+    if (proto !== 'udp' && !reply.reused) this.budget?.spend(TCP_PACKETS, now);
     let connections = this.#connections.get(proto);
     if (connections === undefined) {
       connections = metrics.connections(this.to, protoLabels[proto]);
@@ -117,27 +147,8 @@ export class Target {
       duration = metrics.duration(this.to, rcodeName(rcode));
       this.#durations.set(rcode, duration);
     }
-    duration.observe(took / 1000);
+    duration.observe((now - began) / 1000);
     return reply;
-  }
-
-  /** The peer may close an idle connection just when it is used again: that is no failure, a fresh one is tried. */
-  async #ask(query: Query, proto: UpstreamProto, timeoutMs: number): Promise<ExchangeReply> {
-    const { clock } = this.#parts;
-    const began = clock.now();
-    try {
-      return await this.#transport(proto).exchange(query, timeoutMs);
-    } catch (error) {
-      const left = timeoutMs - (clock.now() - began);
-      if (
-        !(error instanceof ExchangeError) ||
-        error.failure !== 'closed' ||
-        proto === 'udp' ||
-        left <= 0
-      )
-        throw error;
-      return this.#transport(proto).exchange(query, left);
-    }
   }
 
   countTcpRetry(): void {

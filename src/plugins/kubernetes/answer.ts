@@ -13,7 +13,13 @@ import { Memo } from './memo.ts';
 import { nameServers, writeNameServers, writeServerAddresses } from './name-server.ts';
 import { EndpointWalk } from './packed.ts';
 import { PLUGIN, Scribe } from './scribe.ts';
-import { endpointLabels, serviceLabels, writeAddresses, writePodService, writeServices } from './targets.ts';
+import {
+  endpointLabels,
+  serviceLabels,
+  writeAddresses,
+  writePodService,
+  writeServices,
+} from './targets.ts';
 
 export interface AnswererParts extends LookupParts {
   /** Longest first. */
@@ -73,7 +79,10 @@ export class Answerer {
 
   /** Decides what the question's name stands for; the decision's parts are good until the next question. */
   decide(query: Query, zone: Zone): { readonly meaning: Meaning; readonly lookup: Lookup } {
-    return { meaning: this.#lookup.find(query.folded, query.nameLength, zone), lookup: this.#lookup };
+    return {
+      meaning: this.#lookup.find(query.folded, query.nameLength, zone),
+      lookup: this.#lookup,
+    };
   }
 
   #make(query: Query, zone: Zone, next: Next): Maybe<Reply> {
@@ -220,7 +229,11 @@ const notReadyErrors = [
   { code: EDE.NOT_READY, text: 'the Kubernetes API has not been listed completely yet' },
 ] as const;
 
-function isAt({ bytes, addressAt, addressLength }: EndpointWalk, address: Uint8Array, length: number): boolean {
+function isAt(
+  { bytes, addressAt, addressLength }: EndpointWalk,
+  address: Uint8Array,
+  length: number,
+): boolean {
   if (addressLength !== length) return false;
   for (let i = 0; i < length; i++) if (bytes[addressAt + i] !== address[i]) return false;
   return true;

@@ -76,7 +76,11 @@ export class Cluster implements Dependency {
 
   /** Counts of what is known, for tests and metrics. */
   get sizes(): { readonly namespaces: number; readonly services: number; readonly slices: number } {
-    return { namespaces: this.#namespaces.size, services: this.#services.size, slices: this.#slices.size };
+    return {
+      namespaces: this.#namespaces.size,
+      services: this.#services.size,
+      slices: this.#slices.size,
+    };
   }
 
   /** The namespace of a folded label, if it exists. */
@@ -90,7 +94,12 @@ export class Cluster implements Dependency {
   }
 
   /** The service (or imported service) of a folded label in a namespace. */
-  service(bytes: Uint8Array, at: number, namespace: NamespaceRecord, imported: boolean): ServiceRecord | null {
+  service(
+    bytes: Uint8Array,
+    at: number,
+    namespace: NamespaceRecord,
+    imported: boolean,
+  ): ServiceRecord | null {
     const table = imported ? this.#imports : this.#services;
     const found = table.find(bytes, at + 1, bytes[at]!, namespace.id);
     return found === null || found.form === null ? null : found;
@@ -194,7 +203,10 @@ export class Cluster implements Dependency {
     return record;
   }
 
-  #applyService(fact: ServiceFact | (ImportFact & { external: string }), table: NameTable<ServiceRecord>): boolean {
+  #applyService(
+    fact: ServiceFact | (ImportFact & { external: string }),
+    table: NameTable<ServiceRecord>,
+  ): boolean {
     const { form, addresses, external } = fact;
     if (form === null) return this.#removeService(fact, table);
     const service = this.#service(fact.namespace, fact.name, table);
@@ -220,7 +232,10 @@ export class Cluster implements Dependency {
     return true;
   }
 
-  #removeService({ namespace, name }: { namespace: string; name: string }, table: NameTable<ServiceRecord>): boolean {
+  #removeService(
+    { namespace, name }: { namespace: string; name: string },
+    table: NameTable<ServiceRecord>,
+  ): boolean {
     const parent = this.#namespaces.get(namespace, 0);
     const service = parent === null ? null : table.get(name, parent.id);
     if (service === null || service.form === null) return false;
@@ -327,7 +342,7 @@ export class Cluster implements Dependency {
   #indexAddresses(service: ServiceRecord, add: boolean): void {
     const scratch = this.#scratch;
     const end = unpack(service.addresses, scratch);
-    for (let at = 0; at < end; ) {
+    for (let at = 0; at < end;) {
       const length = scratch[at]!;
       const key = addressKey(scratch, at + 1, length, this.#key);
       const table = length === 4 ? this.#clusterV4 : this.#clusterV6;

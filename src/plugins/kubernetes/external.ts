@@ -44,7 +44,11 @@ export function externalTarget(service: ServiceRecord): WireName | null {
  * A target that does not exist (or whose lookup fails) leaves the CNAME alone. One inside the zone that has no such address
  * leaves nothing. So does a target below the service's own name, and a circle.
  */
-export function answerExternal(query: Query, first: ServiceRecord, parts: ExternalParts): Maybe<Reply> {
+export function answerExternal(
+  query: Query,
+  first: ServiceRecord,
+  parts: ExternalParts,
+): Maybe<Reply> {
   const { zone, lookup } = parts;
   const chain: WireName[] = [];
   let owner: WireName = query.folded.slice(0, query.nameLength);
@@ -53,7 +57,10 @@ export function answerExternal(query: Query, first: ServiceRecord, parts: Extern
     const target = externalTarget(service);
     if (target === null || chain.length > CHAIN_MAX) return parts.nothing(query);
     const folded = foldName(target);
-    if (suffixAt(folded, owner) >= 0 || chain.some((one) => suffixAt(foldName(one), folded) === 0)) {
+    if (
+      suffixAt(folded, owner) >= 0 ||
+      chain.some((one) => suffixAt(foldName(one), folded) === 0)
+    ) {
       return parts.nothing(query);
     }
     chain.push(target);
@@ -78,7 +85,8 @@ function answerInside(
       scribe.alias(TYPE.CNAME, target, owner);
       owner = target;
     }
-    if (meaning === 'service' || meaning === 'endpoints') writeAddresses(scribe, lookup, type, owner);
+    if (meaning === 'service' || meaning === 'endpoints')
+      writeAddresses(scribe, lookup, type, owner);
     else if (meaning === 'name-server') writeServerAddresses(scribe, servers(), type, owner);
     else if (meaning === 'pod' && type === (lookup.address.length === 4 ? TYPE.A : TYPE.AAAA)) {
       scribe.address(SECTION.answer, owner, lookup.address, 0, lookup.address.length);
@@ -95,7 +103,11 @@ function answerInside(
   return nothing(query);
 }
 
-function askElsewhere(query: Query, chain: readonly WireName[], parts: ExternalParts): Maybe<Reply> {
+function askElsewhere(
+  query: Query,
+  chain: readonly WireName[],
+  parts: ExternalParts,
+): Maybe<Reply> {
   const { ttl } = parts.scribe;
   const reply = parts.ask(query.asking(chain.at(-1)!));
   if (!isLater(reply)) return joined(query, chain, ttl, reply);
@@ -156,6 +168,9 @@ function hasFailed({ rcode }: Reply): boolean {
 }
 
 const unresolved = [
-  { code: EDE.NO_REACHABLE_AUTHORITY, text: 'the target of the ExternalName service could not be resolved' },
+  {
+    code: EDE.NO_REACHABLE_AUTHORITY,
+    text: 'the target of the ExternalName service could not be resolved',
+  },
 ] as const;
 const noMessage = new Reply(new Uint8Array(HEADER.SIZE), 0, HEADER.SIZE, RCODE.NOERROR, PLUGIN);

@@ -1,5 +1,11 @@
 import type { Clock, Timer } from '../../base/clock.ts';
-import type { Change, EndpointSlice, KubeObject, Service, ServiceImport } from '../../kube/objects.ts';
+import type {
+  Change,
+  EndpointSlice,
+  KubeObject,
+  Service,
+  ServiceImport,
+} from '../../kube/objects.ts';
 import type { Source } from '../../kube/source.ts';
 import { programmingBuckets } from '../../metrics/buckets.ts';
 import type { Histogram, Registry } from '../../metrics/registry.ts';
@@ -20,7 +26,7 @@ export interface FeedParts {
 }
 
 /** What one message may cost a worker: a fact counts 1, and its packed endpoints 1 for each 64 bytes. */
-const MESSAGE_WEIGHT = 250;
+const MESSAGE_WEIGHT = 150;
 const WEIGHT_BYTES = 64;
 /** A worker that has not answered after this long is not waited for (it may be gone). */
 const PATIENCE_MS = 50;
@@ -43,6 +49,7 @@ export class Feed implements Kept {
   #awaited: Set<number> | null = null;
   #ack: Ack | null = null;
   #timer: Timer | null = null;
+  #sending = false;
   #started = false;
   #listed = false;
   #synced = false;
@@ -111,7 +118,9 @@ export class Feed implements Kept {
       case 'Namespace':
         return [{ about: 'namespace', name, there: false }];
       case 'Service':
-        return [{ about: 'service', namespace, name, form: null, addresses: '', ports: '', external: '' }];
+        return [
+          { about: 'service', namespace, name, form: null, addresses: '', ports: '', external: '' },
+        ];
       case 'ServiceImport':
         return [{ about: 'import', namespace, name, form: null, addresses: '', ports: '' }];
       case 'EndpointSlice':
@@ -136,25 +145,31 @@ export class Feed implements Kept {
 
   /** Publishes the next part of the queue, if no other is under way. */
   #send(): void {
+    if (this.#sending) return;
+    this.#sending = true;
     while (this.#awaited === null && this.#head < this.#queue.length) {
       const facts = this.#nextFacts();
       const at = Math.floor(this.#parts.clock.wall() / 1000);
       for (const fact of facts) {
-        if (fact.about === 'import' || (fact.about === 'slice' && fact.imported !== '')) this.#importedSerial = at;
+        if (fact.about === 'import' || (fact.about === 'slice' && fact.imported !== ''))
+          this.#importedSerial = at;
         else if (fact.about !== 'namespace') this.#serial = at;
       }
-      this.#publish({ kind: 'facts', seq: ++this.#seq, facts, at });
-      if (this.#workers.size === 0) continue;
-      this.#awaited = new Set(this.#workers);
+      this.#seq++;
       this.#ack = null;
-      this.#timer = this.#parts.clock.after(PATIENCE_MS, () => this.#giveUp());
+      if (this.#workers.size > 0) {
+        this.#awaited = new Set(this.#workers);
+        this.#timer = this.#parts.clock.after(PATIENCE_MS, () => this.#giveUp());
+      }
+      this.#publish({ kind: 'facts', seq: this.#seq, facts, at });
     }
+    this.#sending = false;
     this.#check();
   }
 
   #nextFacts(): Fact[] {
     const facts: Fact[] = [];
-    for (let weight = 0; weight < MESSAGE_WEIGHT && this.#head < this.#queue.length; ) {
+    for (let weight = 0; weight < MESSAGE_WEIGHT && this.#head < this.#queue.length;) {
       const fact = this.#queue[this.#head++]!;
       weight += weightOf(fact);
       facts.push(fact);
@@ -195,8 +210,10 @@ export class Feed implements Kept {
   /** The change is answered by every worker now: how long did that take since it happened? */
   #record(): void {
     const now = this.#parts.clock.wall();
-    for (const time of this.#ack?.cluster ?? []) this.#cluster.observe(Math.max(0, now - time) / 1000);
-    for (const time of this.#ack?.headless ?? []) this.#headless.observe(Math.max(0, now - time) / 1000);
+    for (const time of this.#ack?.cluster ?? [])
+      this.#cluster.observe(Math.max(0, now - time) / 1000);
+    for (const time of this.#ack?.headless ?? [])
+      this.#headless.observe(Math.max(0, now - time) / 1000);
   }
 
   #check(): void {

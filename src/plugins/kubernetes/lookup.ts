@@ -1,6 +1,12 @@
 import { parseAddress, printAddress } from '../../base/ip.ts';
 import type { WireName } from '../../wire/name.ts';
-import type { Cluster, Dependency, NamespaceRecord, ServiceRecord, SliceRecord } from './cluster.ts';
+import type {
+  Cluster,
+  Dependency,
+  NamespaceRecord,
+  ServiceRecord,
+  SliceRecord,
+} from './cluster.ts';
 import { fits, labelBytes, ParsedName } from './name.ts';
 import { EndpointWalk, undash, type Port } from './packed.ts';
 import { ReverseReader } from './reverse-name.ts';
@@ -114,19 +120,26 @@ export class Lookup {
   /** The service with the address of `reverse`, or null. */
   revealedService(): ServiceRecord | null {
     const { address, length } = this.reverse;
-    return this.#parts.cluster.serviceAt(address, 0, length, ({ namespace }) => this.reveals(namespace));
+    return this.#parts.cluster.serviceAt(address, 0, length, ({ namespace }) =>
+      this.reveals(namespace),
+    );
   }
 
   /** Whether a port of a service or slice is one that the name asks for. */
   takesPort({ name, protocol }: Port): boolean {
-    return fits(this.#folded, this.name.port, name) && fits(this.#folded, this.name.protocol, protocol);
+    return (
+      fits(this.#folded, this.name.port, name) && fits(this.#folded, this.name.protocol, protocol)
+    );
   }
 
   /** The slices of the service that hold what the name asks for: cluster and at least one port fit. */
   *slices(): Generator<SliceRecord> {
     const { cluster, endpoint } = this.name;
     for (const slice of this.service!.slices) {
-      const elsewhere = slice.imported === this.service && endpoint >= 0 && slice.cluster !== this.#clusterLabel(cluster);
+      const elsewhere =
+        slice.imported === this.service &&
+        endpoint >= 0 &&
+        slice.cluster !== this.#clusterLabel(cluster);
       if (!elsewhere && slice.ports.some((port) => this.takesPort(port))) yield slice;
     }
   }
@@ -139,7 +152,9 @@ export class Lookup {
 
   #namespaceOnly(): Meaning {
     const namespace = this.#namespace();
-    return namespace === null || (this.name.pod && this.#parts.pods === 'disabled') ? 'nothing' : 'empty';
+    return namespace === null || (this.name.pod && this.#parts.pods === 'disabled')
+      ? 'nothing'
+      : 'empty';
   }
 
   #namespace(): NamespaceRecord | null {
@@ -158,12 +173,17 @@ export class Lookup {
     this.service = service;
     this.dependency = service;
     const { form } = service;
-    if (ignoreEmpty && form === 'cluster' && service.slices.every(({ endpoints }) => endpoints === '')) {
+    if (
+      ignoreEmpty &&
+      form === 'cluster' &&
+      service.slices.every(({ endpoints }) => endpoints === '')
+    ) {
       return 'nothing';
     }
     if (form === 'external') return this.#external(service);
     if (form === 'headless' || this.name.endpoint >= 0) return this.#endpoints(form === 'headless');
-    if (this.name.topology >= 0 || !service.ports.some((port) => this.takesPort(port))) return 'nothing';
+    if (this.name.topology >= 0 || !service.ports.some((port) => this.takesPort(port)))
+      return 'nothing';
     return 'service';
   }
 
@@ -217,7 +237,8 @@ export class Lookup {
   #topologyText(): string {
     const { topology, topologyEnd } = this.name;
     const labels: string[] = [];
-    for (let at = topology; at < topologyEnd; at += this.#folded[at]! + 1) labels.push(labelBytes(this.#folded, at));
+    for (let at = topology; at < topologyEnd; at += this.#folded[at]! + 1)
+      labels.push(labelBytes(this.#folded, at));
     return labels.join('.');
   }
 
@@ -248,7 +269,9 @@ const always: Dependency = { version: 0 };
 /** `10-0-0-1` → `10.0.0.1`, `fd00--1` → `fd00::1`. */
 function podAddress(label: string): string {
   const dashes = label.length - label.replaceAll('-', '').length;
-  return dashes === 3 && !label.includes('--') ? label.replaceAll('-', '.') : label.replaceAll('-', ':');
+  return dashes === 3 && !label.includes('--')
+    ? label.replaceAll('-', '.')
+    : label.replaceAll('-', ':');
 }
 
 /** IPv4 in IPv6's clothes (`::ffff:a.b.c.d`) is answered as IPv4, as CoreDNS does it. */
@@ -259,7 +282,8 @@ function unmapped(address: Uint8Array): Uint8Array {
 
 function zoneIs(walk: EndpointWalk, zone: string): boolean {
   if (walk.zoneLength !== zone.length) return false;
-  for (let i = 0; i < zone.length; i++) if (walk.bytes[walk.zoneAt + i] !== zone.charCodeAt(i)) return false;
+  for (let i = 0; i < zone.length; i++)
+    if (walk.bytes[walk.zoneAt + i] !== zone.charCodeAt(i)) return false;
   return true;
 }
 

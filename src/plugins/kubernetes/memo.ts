@@ -13,7 +13,8 @@ const CHUNK = 64 * 1024;
 /** Larger replies are built anew each time; the building is what costs least about them. */
 const REPLY_MAX = 8 * 1024;
 /** Names seen once are not worth remembering: a random-name flood would push out everything else. */
-const DOOR_SLOTS = 4096;
+const SEEN_BITS = 1 << 17;
+const SEEN_MAX = 40_000;
 
 /**
  * Finished replies by name and type, so that a repeated question costs one look into a table and no memory. A reply
@@ -23,7 +24,9 @@ const DOOR_SLOTS = 4096;
 export class Memo {
   #young = new Generation();
   #old: Generation | null = null;
-  readonly #door = new Int32Array(DOOR_SLOTS);
+  /** One bit per question seen lately (some share one, which only means that they are remembered at first sight). */
+  readonly #seen = new Int32Array(SEEN_BITS >> 5);
+  #seenCount = 0;
 
   /** The remembered reply to this query, or null. */
   get(query: Query): Reply | null {
@@ -46,17 +49,25 @@ export class Memo {
   offer(query: Query, reply: Reply, dependency: Dependency): Reply {
     if (reply.size > REPLY_MAX) return reply;
     const key = keyOf(query);
-    const door = key & (DOOR_SLOTS - 1);
-    if (this.#door[door] !== key) {
-      this.#door[door] = key;
-      return reply;
-    }
+    if (!this.#wasSeen(key)) return reply;
     return this.#store(query, key, reply, dependency);
   }
 
   clear(): void {
     this.#young = new Generation();
     this.#old = null;
+  }
+
+  #wasSeen(key: number): boolean {
+    const word = (key & (SEEN_BITS - 1)) >> 5;
+    const bit = 1 << (key & 31);
+    if ((this.#seen[word]! & bit) !== 0) return true;
+    if (++this.#seenCount > SEEN_MAX) {
+      this.#seen.fill(0);
+      this.#seenCount = 0;
+    }
+    this.#seen[word]! |= bit;
+    return false;
   }
 
   #store(query: Query, key: number, reply: Reply, dependency: Dependency): Reply {

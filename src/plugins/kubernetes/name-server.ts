@@ -63,7 +63,10 @@ function slicesWith(service: ServiceRecord, address: Uint8Array): SliceRecord[] 
 
 /** NS records of the apex, with addresses. */
 export function writeNameServers(scribe: Scribe, servers: readonly NameServer[]): void {
-  const named = servers.map(({ labels, address }) => ({ target: scribe.nameBelow(labels), address }));
+  const named = servers.map(({ labels, address }) => ({
+    target: scribe.nameBelow(labels),
+    address,
+  }));
   const seen = new Set<string>();
   for (const { target } of named) {
     if (target === null || seen.has(target.join())) continue;
@@ -90,4 +93,3 @@ export function writeServerAddresses(
     scribe.address(SECTION.answer, owner, address, 0, length);
   }
 }
-

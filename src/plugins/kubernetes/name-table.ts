@@ -46,7 +46,8 @@ export class NameTable<T extends Named> {
     for (let slot = spread(hash) & this.#mask; ; slot = (slot + 1) & this.#mask) {
       const thing = this.#things[slot]!;
       if (thing === null) return null;
-      if (this.#hashes[slot] === hash && thing.parent === parent && thing.name === name) return thing;
+      if (this.#hashes[slot] === hash && thing.parent === parent && thing.name === name)
+        return thing;
     }
   }
 

@@ -24,7 +24,8 @@ export function packEndpoints(endpoints: readonly Endpoint[], podNames: boolean)
     for (const text of endpoint.addresses) {
       const address = parseAddress(text);
       if (address === null) continue;
-      const flags = (address.length === 16 ? V6 : 0) | (host === '' ? 0 : HOST) | (zone === '' ? 0 : ZONE);
+      const flags =
+        (address.length === 16 ? V6 : 0) | (host === '' ? 0 : HOST) | (zone === '' ? 0 : ZONE);
       packed += String.fromCharCode(flags, ...address);
       if (host !== '') packed += String.fromCharCode(host.length) + host;
       if (zone !== '') packed += String.fromCharCode(zone.length) + zone;
@@ -122,7 +123,8 @@ export class EndpointWalk {
   /** The label that stands for this endpoint in DNS. */
   get host(): string {
     const { addressAt, hostAt } = this;
-    if (this.hostLength > 0) return this.#bytes.toString('latin1', hostAt, hostAt + this.hostLength);
+    if (this.hostLength > 0)
+      return this.#bytes.toString('latin1', hostAt, hostAt + this.hostLength);
     return dashed(printAddress(this.#bytes, addressAt, this.addressLength));
   }
 }
@@ -146,7 +148,9 @@ export function undash(label: string): Uint8Array | null {
 
 /** Ports as one short text, of which thousands of services share a few. */
 export function printPorts(ports: readonly ServicePort[]): string {
-  return ports.map(({ name, protocol, port }) => `${name}/${protocol}/${port}`.toLowerCase()).join(',');
+  return ports
+    .map(({ name, protocol, port }) => `${name}/${protocol}/${port}`.toLowerCase())
+    .join(',');
 }
 
 export interface Port {

@@ -127,12 +127,18 @@ export class PodTable {
     const fact: AddressFact = {
       about: 'address',
       address: packAddress(address),
-      namespaces: [...new Set(first.map((entry) => this.#namespaceNames[this.#namespaces[entry]!]!))],
+      namespaces: [
+        ...new Set(first.map((entry) => this.#namespaceNames[this.#namespaces[entry]!]!)),
+      ],
       client,
     };
     const named = senders.length === 1 ? this.#names[senders[0]!] : null;
     if (!named) return fact;
-    return { ...fact, pod: named.name, ...(named.labels === undefined ? {} : { labels: named.labels }) };
+    return {
+      ...fact,
+      pod: named.name,
+      ...(named.labels === undefined ? {} : { labels: named.labels }),
+    };
   }
 
   #entriesAt(address: Uint8Array): number[] {

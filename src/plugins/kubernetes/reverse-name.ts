@@ -15,8 +15,10 @@ export class ReverseReader {
 
   /** @param folded the name in lower case, wire form; its first `end` bytes count */
   read(folded: Uint8Array, end: number): ReverseName {
-    if (endsWith(folded, end, V4_TREE)) return this.#v4(folded, end - V4_TREE.length) ? 'address' : 'other';
-    if (endsWith(folded, end, V6_TREE)) return this.#v6(folded, end - V6_TREE.length) ? 'address' : 'other';
+    if (endsWith(folded, end, V4_TREE))
+      return this.#v4(folded, end - V4_TREE.length) ? 'address' : 'other';
+    if (endsWith(folded, end, V6_TREE))
+      return this.#v6(folded, end - V6_TREE.length) ? 'address' : 'other';
     return 'none';
   }
 

@@ -75,9 +75,23 @@ export class Scribe {
   }
 
   /** An A or AAAA record, by the address's length. */
-  address(section: Section, owner: WireName | null, bytes: Uint8Array, at: number, length: number): void {
+  address(
+    section: Section,
+    owner: WireName | null,
+    bytes: Uint8Array,
+    at: number,
+    length: number,
+  ): void {
     if (!this.#room(section)) return;
-    this.#writer.record(section, owner, length === 4 ? TYPE.A : TYPE.AAAA, this.ttl, bytes, at, length);
+    this.#writer.record(
+      section,
+      owner,
+      length === 4 ? TYPE.A : TYPE.AAAA,
+      this.ttl,
+      bytes,
+      at,
+      length,
+    );
   }
 
   /** An SRV record of the question's name. */

@@ -16,9 +16,15 @@ export function serviceLabels(service: ServiceRecord): readonly string[] {
 }
 
 /** The labels of an endpoint's name below its zone; `host` is its own label. */
-export function endpointLabels(service: ServiceRecord, slice: SliceRecord, host: string): readonly string[] {
+export function endpointLabels(
+  service: ServiceRecord,
+  slice: SliceRecord,
+  host: string,
+): readonly string[] {
   const imported = slice.imported === service && slice.cluster !== '';
-  return imported ? [host, slice.cluster, ...serviceLabels(service)] : [host, ...serviceLabels(service)];
+  return imported
+    ? [host, slice.cluster, ...serviceLabels(service)]
+    : [host, ...serviceLabels(service)];
 }
 
 /** Calls `take` for each cluster address of a service: 4 or 16 bytes at `at`. */
@@ -39,9 +45,12 @@ export function writeAddresses(
 ): void {
   const length = type === TYPE.A ? 4 : 16;
   const service = lookup.service!;
-  const seen = new Set<string>();
+  written.clear();
   const write = (bytes: Uint8Array, at: number, size: number): void => {
-    if (size !== length || !isNew(seen, bytes, at, size)) return;
+    if (size !== length) return;
+    const address = keyOf(bytes, at, size);
+    if (written.has(address)) return;
+    written.add(address);
     scribe.address(SECTION.answer, owner, bytes, at, size);
   };
   if (isByCluster(lookup)) return eachAddress(service, write);
@@ -51,6 +60,17 @@ export function writeAddresses(
       if (lookup.takesEndpoint(walk)) write(walk.bytes, walk.addressAt, walk.addressLength);
     }
   }
+}
+
+/** Addresses of the reply at hand. */
+const written = new Set<number | string>();
+
+/** An IPv4 address as a small number, an IPv6 one as a string of its bytes. */
+function keyOf(bytes: Uint8Array, at: number, length: number): number | string {
+  if (length === 4) {
+    return (bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!;
+  }
+  return Buffer.from(bytes.buffer, bytes.byteOffset + at, length).toString('latin1');
 }
 
 /** One way to reach what the name stands for: a target, a port, an address. */
@@ -63,7 +83,9 @@ interface Entry {
 
 /** SRV records and, in the additional section, the addresses of all targets in both families. */
 export function writeServices(scribe: Scribe, lookup: Lookup): void {
-  const entries = isByCluster(lookup) ? clusterEntries(scribe, lookup) : endpointEntries(scribe, lookup);
+  const entries = isByCluster(lookup)
+    ? clusterEntries(scribe, lookup)
+    : endpointEntries(scribe, lookup);
   writeEntries(scribe, entries);
 }
 
@@ -131,8 +153,16 @@ function isByCluster({ service, name }: Lookup): boolean {
   return service!.form === 'cluster' && name.endpoint < 0;
 }
 
-function isNew(seen: Set<string>, bytes: Uint8Array, at: number, length: number, number = -1): boolean {
-  const key = Buffer.from(bytes.buffer, bytes.byteOffset + at, length).toString('latin1') + (number < 0 ? '' : `|${number}`);
+function isNew(
+  seen: Set<string>,
+  bytes: Uint8Array,
+  at: number,
+  length: number,
+  number = -1,
+): boolean {
+  const key =
+    Buffer.from(bytes.buffer, bytes.byteOffset + at, length).toString('latin1') +
+    (number < 0 ? '' : `|${number}`);
   if (seen.has(key)) return false;
   seen.add(key);
   return true;

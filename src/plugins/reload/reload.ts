@@ -14,7 +14,7 @@ function limited(show: string, accepts: (ms: number) => boolean, text: string): 
       if (ms instanceof Wrong) return ms;
       return accepts(ms) ? ms : wrong(text);
     },
-    plain.print,
+    (ms) => plain.print(ms),
   );
 }
 

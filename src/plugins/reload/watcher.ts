@@ -69,7 +69,7 @@ export class Watcher implements Kept {
     // The same file is not tried again, even though it is wrong.
     this.#seen = found.fingerprint;
     this.#busy = true;
-    configuration
+    void configuration
       .reload()
       .then((taken) => {
         const ending = !this.#watches.includes(watch);

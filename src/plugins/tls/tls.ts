@@ -36,7 +36,7 @@ export const syntax = directive({
       { default: 'nocert', help: "whether clients show a certificate, and whether it must be signed by CA" },
     ),
   },
-  retired: { keylog: 'session keys are not written to files here.' },
+  retired: { keylog: 'session keys are not written to files here' },
 });
 
 /** Configures only. Files are read when the configuration is taken: a renewed certificate needs a reload. */

@@ -30,7 +30,7 @@ export interface Builtin {
   readonly type: Type;
   /** Least and most arguments. */
   readonly arity: readonly [number, number];
-  run(values: readonly Value[], query: Query): Value;
+  readonly run: (values: readonly Value[], query: Query) => Value;
 }
 
 function builtin(type: Type, arity: readonly [number, number], run: Builtin['run']): Builtin {
@@ -45,7 +45,7 @@ function texts(type: Type, run: (...values: string[]) => Value, count: number, m
 export const builtins: Readonly<Record<string, Builtin>> = {
   incidr: texts('bool', inCidr, 2),
   metadata: builtin('string', [1, 1], ([label], query) => query.notes?.get(asString(label!)) ?? ''),
-  len: builtin('number', [1, 1], ([value]) => (typeof value === 'string' ? [...value].length : asArray(value!).length)),
+  len: builtin('number', [1, 1], ([value]) => (typeof value === 'string' ? Array.from(value).length : asArray(value!).length)),
   lower: texts('string', (text) => text.toLowerCase(), 1),
   upper: texts('string', (text) => text.toUpperCase(), 1),
   trim: texts('string', (text, chars) => (chars === undefined ? text.trim() : trimmed(text, chars)), 1, 2),

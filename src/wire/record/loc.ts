@@ -31,7 +31,7 @@ const span: Field<number> = {
     return (byte >> 4) * 10 ** (byte & 15);
   },
   write: (value, to) => u8.write(spanByte(value), to),
-  print: (value) => `${(value / 100).toFixed(2)}m`,
+  print: (value) => (value % 100 === 0 ? `${value / 100}m` : `${(value / 100).toFixed(2)}m`),
   parse: (from, what) => {
     const value = metres(from, what);
     return value >= 0 && value <= 9e9

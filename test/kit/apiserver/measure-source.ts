@@ -110,7 +110,7 @@ for (let round = 1; round <= 3; round++) {
   // Each of the four kinds asks at least twice: the watch that is too old, then the list.
   while ((await seen()) < from + 8) await new Promise((resolve) => setTimeout(resolve, 50));
   let quiet = 0;
-  for (let last = process.cpuUsage().user; quiet < 10; ) {
+  for (let last = process.cpuUsage().user; quiet < 10;) {
     await new Promise((resolve) => setTimeout(resolve, 50));
     const now = process.cpuUsage().user;
     quiet = now - last < 5000 ? quiet + 1 : 0;

@@ -445,6 +445,11 @@ function cutBody(reply: ServerResponse, afterBytes: number, then: () => void): v
   reply.write = cut as typeof reply.write;
   reply.end = ((chunk?: unknown) => {
     if (chunk !== undefined) cut(chunk);
+    // A body shorter than that ends in the middle of nothing.
+    if (left > 0) {
+      left = 0;
+      then();
+    }
     return reply;
   }) as typeof reply.end;
 }

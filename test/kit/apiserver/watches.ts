@@ -127,7 +127,8 @@ export class Watch {
   }
 
   #send(type: string, object: string): void {
-    if (!this.#frozen) this.#parts.reply.write(`{"type":"${type}","object":${object}}\n`);
+    if (!this.#frozen && !this.#parts.reply.writableEnded)
+      this.#parts.reply.write(`{"type":"${type}","object":${object}}\n`);
   }
 
   #close(): void {

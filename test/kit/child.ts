@@ -15,6 +15,8 @@ export interface Child {
   /** Writes a line to its standard input. */
   tell(line: string): void;
   signal(signal: NodeJS.Signals): void;
+  /** Resolves when it has ended; null if by a signal. */
+  readonly exitCode: Promise<number | null>;
   stop(): Promise<void>;
 }
 
@@ -34,15 +36,15 @@ export function start(name: string, words: readonly string[], options: { readonl
   };
   child.stdout.on('data', take);
   child.stderr.on('data', take);
-  const ended = new Promise<void>((resolve) => {
-    child.on('exit', () => {
+  const ended = new Promise<number | null>((resolve) => {
+    child.on('exit', (code) => {
       running.delete(child);
-      resolve();
+      resolve(code);
     });
     child.on('error', (error) => {
       text += `${name} could not be started: ${error.message}\n`;
       running.delete(child);
-      resolve();
+      resolve(null);
     });
   });
   const pid = child.pid ?? -1;
@@ -57,7 +59,9 @@ export function start(name: string, words: readonly string[], options: { readonl
     output: () => text,
     tell: (line) => void child.stdin.write(`${line}\n`),
     signal: (signal) => void child.kill(signal),
+    exitCode: ended,
     async stop() {
+      if (child.exitCode !== null || child.signalCode !== null) return;
       child.kill('SIGTERM');
       const timer = setTimeout(() => child.kill('SIGKILL'), 3000);
       await ended;

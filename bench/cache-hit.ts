@@ -1,0 +1,43 @@
+/**
+ * What a cache hit costs: `node bench/cache-hit.ts`. Reads the query from its bytes, goes through the link, stamps the reply;
+ * the link alone is the difference to the same without it.
+ */
+import { parseName } from '../src/wire/name.ts';
+import { makeQuery, Query } from '../src/wire/query.ts';
+import { stamp } from '../src/wire/stamp.ts';
+import { filledCache } from '../test/kit/filled-cache.ts';
+
+const { link, names } = filledCache(5000);
+const messages = names.map((name) => makeQuery(parseName(name), 1).bytes);
+const query = new Query();
+const out = new Uint8Array(2048);
+const rounds = 2_000_000;
+
+function nsPerQuery(each: (bytes: Uint8Array) => void): number {
+  for (let i = 0; i < 300_000; i++) each(messages[i % messages.length]!);
+  let best = Infinity;
+  for (let round = 0; round < 3; round++) {
+    const began = process.hrtime.bigint();
+    for (let i = 0; i < rounds; i++) each(messages[i % messages.length]!);
+    best = Math.min(best, Number(process.hrtime.bigint() - began) / rounds);
+  }
+  return best;
+}
+
+const read = nsPerQuery((bytes) => {
+  query.read(bytes, 0, bytes.length);
+  query.arrived = 2000;
+});
+const found = nsPerQuery((bytes) => {
+  query.read(bytes, 0, bytes.length);
+  query.arrived = 2000;
+  if (link(query) instanceof Promise) throw new Error('not a hit');
+});
+const whole = nsPerQuery((bytes) => {
+  query.read(bytes, 0, bytes.length);
+  query.arrived = 2000;
+  const reply = link(query);
+  if (reply instanceof Promise) throw new Error('not a hit');
+  stamp(reply, query, out, 0);
+});
+console.log(`read ${read.toFixed(0)} ns, cache link ${(found - read).toFixed(0)} ns, stamp ${(whole - found).toFixed(0)} ns, all ${whole.toFixed(0)} ns per query`);

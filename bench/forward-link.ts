@@ -1,0 +1,89 @@
+/**
+ * What forward and cache add to a forwarded query: `node bench/forward-link.ts`. The upstream answers from memory within the
+ * same turn, so what is measured is everything but sockets: key, flight, copy of the query, choice of the upstream, check of
+ * the reply, store.
+ */
+import { seededRandom } from '../src/base/random.ts';
+import { systemClock } from '../src/base/clock.ts';
+import { makeLog } from '../src/base/log.ts';
+import { parseCorefile } from '../src/corefile/parse.ts';
+import { bindDirective } from '../src/corefile/syntax.ts';
+import { SharedRegistry } from '../src/metrics/registry.ts';
+import type { Network } from '../src/net/network.ts';
+import { cache } from '../src/plugins/cache/cache.ts';
+import { forward } from '../src/plugins/forward/forward.ts';
+import type { Next, Plugin, Site } from '../src/server/plugin.ts';
+import { parseName } from '../src/wire/name.ts';
+import { makeQuery, Query } from '../src/wire/query.ts';
+import { failure } from '../src/wire/reply.ts';
+import { MessageWriter } from '../src/wire/writer.ts';
+import { replyBytes } from '../test/kit/upstream.ts';
+
+const template = replyBytes(makeQuery(parseName('n0000000.bench.'), 1), { answer: ['@ 300 A 192.0.2.1'] });
+const network: Network = {
+  upstream: (parts) => ({
+    parts,
+    close() {},
+    exchange(query) {
+      const bytes = template.slice();
+      bytes.set(query.bytes.subarray(query.start + 12, query.start + 12 + query.nameLength), 12);
+      return Promise.resolve({ bytes, truncated: false, reused: true });
+    },
+  }),
+};
+
+function link(plugin: Plugin, lines: string, next: Next): Next {
+  const { corefile } = parseCorefile({
+    file: 'Corefile',
+    text: `. {\n ${lines}\n}`,
+    dnsPort: 53,
+    env: {},
+    directives: [plugin.name],
+    readFile: () => '',
+    glob: () => [],
+  });
+  const { options } = bindDirective(plugin.syntax, corefile.blocks[0]!.directives, { zones: ['.'] });
+  const upstream = { scheme: 'dns', host: '192.0.2.53', port: 53, serverName: '' };
+  const site: Partial<Site> = {
+    zones: ['.'],
+    view: '',
+    clock: systemClock,
+    random: seededRandom(1),
+    log: makeLog(() => {}),
+    metrics: new SharedRegistry(() => {}),
+    writer: new MessageWriter(),
+    network,
+    onStart: () => {},
+    onStop: () => {},
+    onMessage: (handler) => handler({ lists: [[upstream]], workers: 1 }),
+    path: (file) => file,
+  };
+  return plugin.setup!(options[0] as never, site as Site, next);
+}
+
+const names = Array.from({ length: 200_000 }, (_, i) => makeQuery(parseName(`n${String(i).padStart(7, '0')}.bench.`), 1).bytes);
+
+async function nsPerQuery(chain: Next): Promise<number> {
+  const query = new Query();
+  const run = async (count: number): Promise<void> => {
+    for (let i = 0; i < count; i += 100) {
+      const waiting = [];
+      for (let j = i; j < i + 100; j++) {
+        const bytes = names[j % names.length]!;
+        query.read(bytes, 0, bytes.length);
+        query.arrived = systemClock.now();
+        waiting.push(chain(query));
+      }
+      await Promise.all(waiting);
+    }
+  };
+  await run(50_000);
+  const began = process.hrtime.bigint();
+  await run(names.length);
+  return Number(process.hrtime.bigint() - began) / names.length;
+}
+
+const end: Next = () => failure(2, '');
+const alone = await nsPerQuery(link(forward, 'forward . 192.0.2.53', end));
+const both = await nsPerQuery(link(cache, 'cache 30', link(forward, 'forward . 192.0.2.53', end)));
+console.log(`forward ${(alone / 1000).toFixed(2)} µs, with cache ${(both / 1000).toFixed(2)} µs per forwarded query, sockets aside`);

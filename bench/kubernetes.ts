@@ -1,0 +1,117 @@
+/**
+ * What an answer of the kubernetes plugin costs, and what its picture of a cluster weighs: `node bench/kubernetes.ts`.
+ * 10 000 services with 10 endpoints each. Queries are read from bytes and answered by the link; sockets and stamping are
+ * measured elsewhere. Garbage is the growth of the heap per query.
+ */
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import type { Answerer } from '../src/plugins/kubernetes/answer.ts';
+import { typeNumber } from '../src/wire/iana.ts';
+import { parseName } from '../src/wire/name.ts';
+import { makeQuery, Query } from '../src/wire/query.ts';
+import { answererOf, fedCluster, manyObjects } from '../test/kit/fed-cluster.ts';
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
+const services = 10_000;
+const endpoints = 10;
+
+function mebibytes(): number {
+  collect();
+  collect();
+  const { heapUsed, external } = process.memoryUsage();
+  return (heapUsed + external) / 2 ** 20;
+}
+
+function weigh(pods: boolean): void {
+  // The feed's own tables (of pods) are the main thread's; two pictures tell the worker's share.
+  const first = fedCluster(manyObjects(services, endpoints, pods));
+  const before = mebibytes();
+  const second = fedCluster(first.source.snapshot());
+  const after = mebibytes();
+  const total = services * (1 + endpoints) + (pods ? services * endpoints : 0);
+  const size = (after - before) * 2 ** 20;
+  console.log(
+    `${pods ? 'with   ' : 'without'} pods: feed and picture ${(after - before).toFixed(1)} MiB, ` +
+      `${(size / total).toFixed(0)} bytes per service, endpoint and pod (${second.cluster.sizes.services} services)`,
+  );
+}
+
+const query = new Query();
+const end = (): never => {
+  throw new Error('asked the next plugin');
+};
+
+interface Cost {
+  readonly ns: number;
+  readonly bytes: number;
+}
+
+function measure(answerer: Answerer, names: readonly string[], type: string, rounds: number): Cost {
+  const number = typeNumber(type)!;
+  const messages = names.map((name) => makeQuery(parseName(name), number).bytes);
+  const ask = (count: number): void => {
+    for (let i = 0; i < count; i++) {
+      const bytes = messages[i % messages.length]!;
+      query.read(bytes, 0, bytes.length);
+      if (answerer.answer(query, end) instanceof Promise) throw new Error('had to wait');
+    }
+  };
+  ask(Math.max(rounds, 3 * messages.length));
+  let ns = Infinity;
+  for (let round = 0; round < 3; round++) {
+    const began = process.hrtime.bigint();
+    ask(rounds);
+    ns = Math.min(ns, Number(process.hrtime.bigint() - began) / rounds);
+  }
+  collect();
+  const before = process.memoryUsage().heapUsed;
+  ask(10_000);
+  return { ns, bytes: (process.memoryUsage().heapUsed - before) / 10_000 };
+}
+
+function report(what: string, { ns, bytes }: Cost): void {
+  console.log(`${what.padEnd(46)} ${ns.toFixed(0).padStart(6)} ns ${Math.max(0, bytes).toFixed(1).padStart(8)} bytes`);
+}
+
+weigh(false);
+weigh(true);
+
+const { cluster } = fedCluster(manyObjects(services, endpoints, false));
+const all = Array.from({ length: services }, (_, i) => `service-${i}.team-${i % 50}.svc.cluster.local.`);
+const hot = all.slice(0, 5000);
+const missing = hot.slice(0, 2000).map((name) => `www.example.com.${name}`);
+const strangers = Array.from({ length: 60_000 }, (_, i) => `stranger-${i}.team-${i % 50}.svc.cluster.local.`);
+const million = 1_000_000;
+report('read only (subtract from the others)', readOnly());
+report('A, 5 000 names, remembered', measure(answererOf(cluster), hot, 'A', million));
+report('AAAA without data, 5 000 names, remembered', measure(answererOf(cluster), hot, 'AAAA', million));
+report('NXDOMAIN of a search path, 2 000 names', measure(answererOf(cluster), missing, 'A', million));
+report('NXDOMAIN, never the same name twice', measure(answererOf(cluster), strangers, 'A', 60_000));
+report('A, built anew', measure(forgetful(), hot, 'A', 200_000));
+report('SRV, built anew', measure(forgetful(), hot.map((name) => `_http._tcp.${name}`), 'SRV', 100_000));
+report('SRV, 2 000 names, remembered', measure(answererOf(cluster), hot.slice(0, 2000), 'SRV', million));
+const pointers = Array.from({ length: 2000 }, (_, i) => `${i & 255}.${i >> 8}.0.10.in-addr.arpa.`);
+report('PTR of an endpoint, built anew', measure(forgetful(), pointers, 'PTR', 100_000));
+report('PTR of an endpoint, remembered', measure(answererOf(cluster), pointers, 'PTR', million));
+
+/** An answerer whose memory is always out of date: before each query, all that it asks about has changed. */
+function forgetful(): Answerer {
+  const answerer = answererOf(cluster);
+  const records = hot.map((_, i) => cluster.serviceNamed(`team-${i % 50}`, `service-${i}`)!);
+  let at = 0;
+  return {
+    answer(asked: Query, next: never) {
+      records[at++ % records.length]!.version++;
+      cluster.version++;
+      return answerer.answer(asked, next);
+    },
+  } as unknown as Answerer;
+}
+
+function readOnly(): Cost {
+  const bytes = makeQuery(parseName(hot[0]!), 1).bytes;
+  const began = process.hrtime.bigint();
+  for (let i = 0; i < 3_000_000; i++) query.read(bytes, 0, bytes.length);
+  return { ns: Number(process.hrtime.bigint() - began) / 3_000_000, bytes: 0 };
+}

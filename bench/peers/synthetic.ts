@@ -1,0 +1,46 @@
+/**
+ * The transport alone: a listener whose server gives every query the same address, without looking at it.
+ *
+ * usage: synthetic.ts PORT batched|plain    prints "ready" once it listens; ends at SIGTERM
+ */
+import { systemClock } from '../../src/base/clock.ts';
+import { makeLog } from '../../src/base/log.ts';
+import type { ListenerParts } from '../../src/net/listener.ts';
+import { openListeners } from '../../src/net/open.ts';
+import { HEADER } from '../../src/wire/iana.ts';
+import { NAME_MAX } from '../../src/wire/name.ts';
+import type { Query } from '../../src/wire/query.ts';
+import { Reply } from '../../src/wire/reply.ts';
+
+const record = [0xc0, HEADER.SIZE, 0, 1, 0, 1, 0, 0, 0, 30, 0, 4, 10, 0, 0, 1];
+
+/** One reply per length of the question: only there does a reply depend on its query. */
+const replies = Array.from({ length: NAME_MAX + 1 }, (_, nameLength) => {
+  const bytes = new Uint8Array(HEADER.SIZE + nameLength + 4 + record.length);
+  bytes.set([0, 0, 0x84, 0, 0, 1, 0, 1]);
+  bytes.set(record, HEADER.SIZE + nameLength + 4);
+  return new Reply(bytes, 0, bytes.length, 0, 'synthetic');
+});
+
+const [port = '', mode = 'batched'] = process.argv.slice(2);
+const parts: ListenerParts = {
+  endpoint: { scheme: 'dns', address: '127.0.0.1', port: Number(port) },
+  serve: (query: Query) => replies[query.nameLength]!,
+  clock: systemClock,
+  log: makeLog((line) => console.log(line)),
+  limits: {
+    readTimeoutMs: 3000,
+    writeTimeoutMs: 5000,
+    idleTimeoutMs: 10_000,
+    maxQueries: -1,
+    maxConnections: 1000,
+  },
+  tls: null,
+};
+const listener = openListeners(parts, { batched: mode === 'plain' ? 'off' : 'on' });
+await listener.open();
+console.log('ready');
+process.on('SIGTERM', () => {
+  console.log(JSON.stringify(listener.tally));
+  process.exit(0);
+});

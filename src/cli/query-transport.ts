@@ -1,0 +1,160 @@
+/** One message out, one message back: UDP, TCP, TLS (RFC 7858) and HTTPS (RFC 8484). */
+import { createSocket } from 'node:dgram';
+import { request } from 'node:https';
+import { connect as connectTcp, isIP, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { Problem } from '../base/problem.ts';
+import type { QueryOptions } from './query-options.ts';
+
+/** Largest answer taken from an HTTPS server. */
+const largestBody = 65_535;
+
+/** The reply's bytes. Throws a `Problem` when none came. */
+export async function exchange(
+  message: Uint8Array,
+  options: QueryOptions,
+  server: string,
+): Promise<Uint8Array> {
+  if (options.transport === 'udp') return overUdp(message, options, server);
+  if (options.transport === 'https') return overHttps(message, options, server);
+  return overStream(message, options, server);
+}
+
+function overUdp(message: Uint8Array, options: QueryOptions, server: string): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    const socket = createSocket(isIP(server) === 6 ? 'udp6' : 'udp4');
+    let left = options.tries;
+    let timer: NodeJS.Timeout | undefined;
+    const finish = (run: () => void): void => {
+      clearTimeout(timer);
+      socket.close();
+      run();
+    };
+    const send = (): void => {
+      if (left-- === 0) {
+        finish(() =>
+          reject(
+            noAnswer(
+              server,
+              options,
+              `nothing came back in ${options.tries} tries of ${options.timeoutMs / 1000} s`,
+            ),
+          ),
+        );
+        return;
+      }
+      socket.send(message);
+      timer = setTimeout(send, options.timeoutMs);
+    };
+    socket.on('error', (error) => finish(() => reject(noAnswer(server, options, reason(error)))));
+    socket.on('message', (bytes) => {
+      // Someone else's message: the id does not fit.
+      if (bytes[0] !== message[0] || bytes[1] !== message[1]) return;
+      finish(() => resolve(bytes));
+    });
+    socket.connect(options.port, server, send);
+  });
+}
+
+function overStream(
+  message: Uint8Array,
+  options: QueryOptions,
+  server: string,
+): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    const where = { host: server, port: options.port };
+    const stream: Socket =
+      options.transport === 'tls'
+        ? connectTls({
+            ...where,
+            ...(isIP(server) === 0 ? { servername: server } : {}),
+            ALPNProtocols: ['dot'],
+          })
+        : connectTcp(where);
+    let pending = Buffer.alloc(0);
+    const fail = (why: string): void => {
+      stream.destroy();
+      reject(noAnswer(server, options, why));
+    };
+    stream.setTimeout(options.timeoutMs, () =>
+      fail(`no answer within ${options.timeoutMs / 1000} s`),
+    );
+    stream.once(options.transport === 'tls' ? 'secureConnect' : 'connect', () => {
+      const framed = Buffer.alloc(2 + message.length);
+      framed.writeUInt16BE(message.length, 0);
+      framed.set(message, 2);
+      stream.write(framed);
+    });
+    stream.on('error', (error) => fail(reason(error)));
+    stream.on('end', () => fail('the server closed the connection'));
+    stream.on('data', (chunk: Buffer) => {
+      pending = Buffer.concat([pending, chunk]);
+      if (pending.length < 2 || pending.length < 2 + pending.readUInt16BE(0)) return;
+      stream.removeAllListeners();
+      stream.on('error', () => {});
+      stream.destroy();
+      resolve(pending.subarray(2, 2 + pending.readUInt16BE(0)));
+    });
+  });
+}
+
+function overHttps(
+  message: Uint8Array,
+  options: QueryOptions,
+  server: string,
+): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    const outgoing = request(
+      {
+        host: server,
+        port: options.port,
+        path: options.path,
+        method: 'POST',
+        headers: {
+          'content-type': 'application/dns-message',
+          accept: 'application/dns-message',
+          'content-length': message.length,
+        },
+        timeout: options.timeoutMs,
+      },
+      (response) => {
+        const chunks: Buffer[] = [];
+        let size = 0;
+        response.on('data', (chunk: Buffer) => {
+          size += chunk.length;
+          if (size > largestBody)
+            response.destroy(new Error('the body is larger than a DNS message'));
+          else chunks.push(chunk);
+        });
+        response.on('error', (error) => reject(noAnswer(server, options, reason(error))));
+        response.on('end', () => {
+          if (response.statusCode === 200) resolve(Buffer.concat(chunks));
+          else reject(noAnswer(server, options, `HTTP status ${response.statusCode ?? 'unknown'}`));
+        });
+      },
+    );
+    outgoing.on('timeout', () =>
+      outgoing.destroy(new Error(`no answer within ${options.timeoutMs / 1000} s`)),
+    );
+    outgoing.on('error', (error) => reject(noAnswer(server, options, reason(error))));
+    outgoing.end(message);
+  });
+}
+
+function reason(error: Error): string {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code === 'ECONNREFUSED') return 'nobody listens on that port';
+  if (code === 'ENETUNREACH' || code === 'EHOSTUNREACH') return 'there is no way to that host';
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
+    return 'the server itself has a name that does not resolve';
+  return error.message;
+}
+
+function noAnswer(server: string, options: QueryOptions, why: string): Problem {
+  const where = `${server}#${options.port} (${options.transport.toUpperCase()})`;
+  return new Problem({
+    code: 'no-answer',
+    text: `no answer from ${where}: ${why}`,
+    remedy: options.transport === 'udp' ? 'Is it TCP that works? ndots query … +tcp' : undefined,
+  });
+}

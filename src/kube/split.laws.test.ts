@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { LineSplitter, ListSplitter, MalformedStream } from './split.ts';
+
+/** Feeds `text` in pieces cut at the given places. */
+function feed(
+  splitter: { push(chunk: Buffer): void },
+  text: string,
+  cuts: readonly number[],
+): void {
+  const bytes = Buffer.from(text);
+  const places = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].sort((a, b) => a - b);
+  // One buffer for all pieces, as a connection has it: whatever is kept must have been copied.
+  const lent = Buffer.alloc(bytes.length);
+  let from = 0;
+  for (const to of [...places, bytes.length]) {
+    const length = bytes.copy(lent, 0, from, to);
+    splitter.push(lent.subarray(0, length));
+    lent.fill(0x7b);
+    from = to;
+  }
+}
+
+const item = fc.dictionary(fc.string({ unit: 'grapheme' }), fc.jsonValue());
+const cuts = fc.array(fc.nat(5000), { maxLength: 20 });
+
+describe('a list cut into pieces anywhere', () => {
+  test('gives its items and its head, wherever the metadata stands', () => {
+    fc.assert(
+      fc.property(
+        fc.array(item),
+        cuts,
+        fc.boolean(),
+        fc.nat(2),
+        (items, places, before, indent) => {
+          const metadata = { resourceVersion: '42', continue: 'next', odd: '"items":[{}]' };
+          const list = before
+            ? { kind: 'items', metadata, other: { items: [{ no: 1 }] }, items }
+            : { items, apiVersion: 'v1', other: [[{ items: [1] }]], metadata };
+          const found: unknown[] = [];
+          const splitter = new ListSplitter((value) => found.push(value));
+          feed(splitter, JSON.stringify(list, null, indent), places);
+          assert.deepEqual(splitter.end(), { version: '42', next: 'next' });
+          assert.deepEqual(found, JSON.parse(JSON.stringify(items)));
+          assert.equal(splitter.items, items.length);
+        },
+      ),
+    );
+  });
+
+  test('that stops early is an error', () => {
+    fc.assert(
+      fc.property(fc.array(item, { minLength: 1 }), fc.nat(), (items, place) => {
+        const text = JSON.stringify({ metadata: { resourceVersion: '1' }, items });
+        const splitter = new ListSplitter(() => {});
+        const short = Buffer.from(text).subarray(0, place % Buffer.byteLength(text));
+        assert.throws(() => {
+          splitter.push(short);
+          splitter.end();
+        }, MalformedStream);
+      }),
+    );
+  });
+
+  test('holds for a list without items, which Go prints as null', () => {
+    const splitter = new ListSplitter(() => assert.fail());
+    splitter.push(Buffer.from('{"metadata":{"resourceVersion":"7"},"items":null}\n'));
+    assert.deepEqual(splitter.end(), { version: '7', next: '' });
+  });
+
+  test('ends in an error for what is no JSON, and for a bracket too many', () => {
+    for (const text of ['<html></html>', '}', '{"items":[{]}', '{"items":[{}]}}', '']) {
+      const splitter = new ListSplitter(() => {});
+      assert.throws(() => {
+        splitter.push(Buffer.from(text));
+        splitter.end();
+      }, MalformedStream);
+    }
+  });
+});
+
+test('lines cut into pieces anywhere come out whole, and a last half line does not', () => {
+  fc.assert(
+    fc.property(fc.array(item), cuts, (items, places) => {
+      const text = items.map((value) => `${JSON.stringify(value)}\n`).join('\n');
+      const found: unknown[] = [];
+      const splitter = new LineSplitter((value) => found.push(value));
+      feed(splitter, `${text}{"half":`, places);
+      assert.deepEqual(found, JSON.parse(JSON.stringify(items)));
+    }),
+  );
+});

@@ -1,0 +1,247 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import {
+  trimEndpoints,
+  trimNamespace,
+  trimPod,
+  trimService,
+  trimServiceImport,
+  trimSlice,
+} from './trim.ts';
+
+const keep = { zones: true, podLabels: false };
+const metadata = { namespace: 'default', name: 'web', managedFields: [{ manager: 'x' }] };
+
+describe('a service', () => {
+  test('keeps its addresses, ports and what points to it from outside', () => {
+    assert.deepEqual(
+      trimService({
+        metadata,
+        spec: {
+          type: 'LoadBalancer',
+          clusterIP: '10.0.0.1',
+          clusterIPs: ['10.0.0.1', 'fd00::1'],
+          externalIPs: ['192.0.2.1'],
+          ports: [
+            { name: 'http', port: 80, targetPort: 8080 },
+            { port: 53, protocol: 'UDP' },
+          ],
+        },
+        status: {
+          loadBalancer: { ingress: [{ ip: '192.0.2.2' }, { hostname: 'lb.example' }, {}] },
+        },
+      }),
+      [
+        {
+          kind: 'Service',
+          namespace: 'default',
+          name: 'web',
+          type: 'LoadBalancer',
+          clusterIPs: ['10.0.0.1', 'fd00::1'],
+          externalName: '',
+          externalIPs: ['192.0.2.1'],
+          loadBalancer: ['192.0.2.2', 'lb.example'],
+          ports: [
+            { name: 'http', protocol: 'TCP', port: 80 },
+            { name: '', protocol: 'UDP', port: 53 },
+          ],
+        },
+      ],
+    );
+  });
+
+  test('of an old server has its one address', () => {
+    assert.deepEqual(trimService({ metadata, spec: { clusterIP: '10.0.0.1' } })[0].clusterIPs, [
+      '10.0.0.1',
+    ]);
+    assert.deepEqual(trimService({ metadata, spec: { clusterIP: 'None' } })[0].clusterIPs, [
+      'None',
+    ]);
+    assert.deepEqual(trimService({ metadata, spec: {} })[0].clusterIPs, []);
+  });
+
+  test('of type ExternalName has a target and no address', () => {
+    const [found] = trimService({
+      metadata,
+      spec: { type: 'ExternalName', externalName: 'example.com.', clusterIP: '10.0.0.1' },
+    });
+    assert.equal(found.externalName, 'example.com');
+    assert.deepEqual(found.clusterIPs, []);
+  });
+
+  test('that was ExternalName once keeps no target', () => {
+    const [found] = trimService({
+      metadata,
+      spec: { type: 'ClusterIP', externalName: 'old.example' },
+    });
+    assert.equal(found.externalName, '');
+  });
+});
+
+describe('an endpoint slice', () => {
+  test('is ready where it does not say otherwise, whatever serving and terminating say', () => {
+    const [found] = trimSlice(
+      {
+        metadata: { ...metadata, labels: { 'kubernetes.io/service-name': 'web' } },
+        endpoints: [
+          { addresses: ['10.0.0.1'] },
+          { addresses: ['10.0.0.2'], conditions: { ready: null } },
+          { addresses: ['10.0.0.3'], conditions: { ready: false, serving: true } },
+          { addresses: ['10.0.0.4'], conditions: { ready: true, terminating: true } },
+        ],
+      },
+      keep,
+    );
+    assert.deepEqual(
+      found!.endpoints.map((endpoint) => endpoint.ready),
+      [true, true, false, true],
+    );
+  });
+
+  test('of v1beta1 knows node and zone by its topology', () => {
+    const [found] = trimSlice(
+      {
+        metadata: { ...metadata, labels: { 'kubernetes.io/service-name': 'web' } },
+        endpoints: [
+          {
+            addresses: ['10.0.0.1'],
+            topology: { 'kubernetes.io/hostname': 'n1', 'topology.kubernetes.io/zone': 'a' },
+            targetRef: { kind: 'Pod', name: 'web-1' },
+          },
+          { addresses: ['10.0.0.2'], targetRef: { kind: 'Node', name: 'n2' }, zone: 'b' },
+        ],
+      },
+      keep,
+    );
+    assert.deepEqual(
+      found!.endpoints.map(({ nodeName, zone, pod }) => [nodeName, zone, pod]),
+      [
+        ['n1', 'a', 'web-1'],
+        ['', 'b', ''],
+      ],
+    );
+  });
+
+  test('keeps no zones unless they are wanted', () => {
+    const raw = {
+      metadata: { ...metadata, labels: { 'kubernetes.io/service-name': 'web' } },
+      endpoints: [{ addresses: ['10.0.0.1'], zone: 'a' }],
+    };
+    const [found] = trimSlice(raw, { zones: false, podLabels: false });
+    assert.equal(found!.endpoints[0]!.zone, '');
+  });
+
+  test('of no service is of no use', () => {
+    assert.deepEqual(trimSlice({ metadata, endpoints: [] }, keep), []);
+  });
+
+  test('leaves a port open where it has no number', () => {
+    const [found] = trimSlice(
+      {
+        metadata: { ...metadata, labels: { 'kubernetes.io/service-name': 'web' } },
+        ports: [{ name: 'any', port: null }],
+      },
+      keep,
+    );
+    assert.deepEqual(found!.ports, [{ name: 'any', protocol: 'TCP', port: -1 }]);
+  });
+
+  test('tells when its change happened, to the millisecond, and 0 if it says nonsense', () => {
+    const stamp = (text: string): number =>
+      trimSlice(
+        {
+          metadata: {
+            ...metadata,
+            labels: { 'kubernetes.io/service-name': 'web' },
+            annotations: { 'endpoints.kubernetes.io/last-change-trigger-time': text },
+          },
+        },
+        keep,
+      )[0]!.triggeredAt;
+    assert.equal(stamp('2026-01-01T00:00:01.234567891Z'), Date.UTC(2026, 0, 1) + 1234);
+    assert.equal(stamp('yesterday'), 0);
+  });
+});
+
+test('core Endpoints are one slice per subset, unready addresses included', () => {
+  const found = trimEndpoints({
+    metadata,
+    subsets: [
+      {
+        addresses: [{ ip: '10.0.0.1', hostname: 'a', targetRef: { kind: 'Pod', name: 'web-1' } }],
+        notReadyAddresses: [{ ip: '10.0.0.2' }],
+        ports: [{ port: 80 }],
+      },
+      { addresses: [{ ip: '10.0.0.3' }] },
+    ],
+  });
+  assert.deepEqual(
+    found.map((slice) => [
+      slice.name,
+      slice.service,
+      slice.endpoints.map((endpoint) => [endpoint.addresses[0], endpoint.ready, endpoint.pod]),
+    ]),
+    [
+      [
+        'web',
+        'web',
+        [
+          ['10.0.0.1', true, 'web-1'],
+          ['10.0.0.2', false, ''],
+        ],
+      ],
+      ['web#1', 'web', [['10.0.0.3', true, '']]],
+    ],
+  );
+  assert.deepEqual(trimEndpoints({ metadata, subsets: null }), []);
+});
+
+test('a pod keeps its addresses and what tells whether they are still its own', () => {
+  const raw = {
+    metadata: { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z', labels: { app: 'web' } },
+    spec: { hostNetwork: true },
+    status: {
+      phase: 'Running',
+      podIP: '10.0.0.1',
+      podIPs: [{ ip: '10.0.0.1' }, { ip: 'fd00::1' }],
+    },
+  };
+  const [found] = trimPod(raw, keep);
+  assert.deepEqual(found, {
+    kind: 'Pod',
+    namespace: 'default',
+    name: 'web',
+    ips: ['10.0.0.1', 'fd00::1'],
+    phase: 'Running',
+    hostNetwork: true,
+    terminating: true,
+  });
+  assert.deepEqual(trimPod(raw, { zones: false, podLabels: true })[0].labels, { app: 'web' });
+  assert.deepEqual(trimPod({ metadata, status: { podIP: '10.0.0.9' } }, keep)[0].ips, ['10.0.0.9']);
+});
+
+test('a namespace is its name, a service import its addresses', () => {
+  assert.deepEqual(trimNamespace({ metadata: { name: 'default' } }), [
+    { kind: 'Namespace', name: 'default' },
+  ]);
+  const [found] = trimServiceImport({
+    metadata,
+    spec: { type: 'Headless', ips: null, ports: [{ name: 'sql', port: 5432 }] },
+  });
+  assert.equal(found.type, 'Headless');
+  assert.deepEqual(found.ips, []);
+});
+
+test('what is oddly shaped is read as missing and never throws', () => {
+  for (const odd of [
+    {},
+    { metadata: 7, spec: [], status: 'x', endpoints: {}, subsets: [1, null] },
+  ]) {
+    trimService(odd);
+    trimPod(odd, keep);
+    trimSlice(odd, keep);
+    trimEndpoints(odd);
+    trimServiceImport(odd);
+    assert.equal(trimNamespace(odd)[0].name, '');
+  }
+});

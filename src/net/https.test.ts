@@ -1,0 +1,191 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect as connectHttp2, type ClientHttp2Session } from 'node:http2';
+import { request as requestHttp, type IncomingMessage } from 'node:http';
+import { request as requestHttps } from 'node:https';
+import { connect } from 'node:net';
+import { describe, test, type TestContext } from 'node:test';
+
+import { testCertificate, testKey } from '../../test/kit/certificate.ts';
+import { answerOne, listenerParts, queryBytes, replyWith } from '../../test/kit/loopback.ts';
+import { failure, silence } from '../wire/reply.ts';
+import { httpsListener } from './https.ts';
+import type { Listener, Serve, StreamLimits } from './listener.ts';
+
+const tls = {
+  certificate: testCertificate,
+  key: testKey,
+  authority: null,
+  requestCert: false,
+  rejectUnauthorized: false,
+};
+
+async function start(
+  t: TestContext,
+  serve: Serve,
+  secure = true,
+  limits: Partial<StreamLimits> = {},
+): Promise<Listener> {
+  const listener = httpsListener({
+    ...listenerParts(serve, { scheme: 'https' }, limits),
+    tls: secure ? tls : null,
+  });
+  await listener.open();
+  t.after(() => listener.close(0));
+  return listener;
+}
+
+interface Got {
+  readonly status: number;
+  readonly type: string | undefined;
+  readonly cache: string | undefined;
+  readonly body: Buffer;
+}
+
+interface Asked {
+  readonly path?: string;
+  readonly method?: string;
+  readonly body?: Buffer;
+}
+
+async function overHttp2(session: ClientHttp2Session, asked: Asked): Promise<Got> {
+  const stream = session.request({
+    ':path': asked.path ?? '/dns-query',
+    ':method': asked.method ?? 'POST',
+    'content-type': 'application/dns-message',
+  });
+  stream.end(asked.body);
+  const chunks: Buffer[] = [];
+  stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+  const [headers] = (await once(stream, 'response')) as [Record<string, string | number | undefined>];
+  if (!stream.closed) await once(stream, 'close');
+  return {
+    status: Number(headers[':status']),
+    type: headers['content-type'] as string | undefined,
+    cache: headers['cache-control'] as string | undefined,
+    body: Buffer.concat(chunks),
+  };
+}
+
+async function overHttp1(port: number, secure: boolean, asked: Asked): Promise<Got> {
+  const options = { port, host: '127.0.0.1', path: asked.path ?? '/dns-query', method: asked.method ?? 'POST' };
+  const sent = secure ? requestHttps({ ...options, ca: testCertificate, agent: false }) : requestHttp({ ...options, agent: false });
+  sent.end(asked.body);
+  const [response] = (await once(sent, 'response')) as [IncomingMessage];
+  const chunks: Buffer[] = [];
+  for await (const chunk of response) chunks.push(chunk as Buffer);
+  return {
+    status: response.statusCode ?? 0,
+    type: response.headers['content-type'],
+    cache: response.headers['cache-control'],
+    body: Buffer.concat(chunks),
+  };
+}
+
+function session(t: TestContext, port: number): ClientHttp2Session {
+  const made = connectHttp2(`https://127.0.0.1:${port}`, { ca: testCertificate });
+  made.on('error', () => {});
+  t.after(() => made.destroy());
+  return made;
+}
+
+const query = queryBytes('doh.example.', 321);
+const get = (message: Buffer): Asked => ({
+  method: 'GET',
+  path: `/dns-query?dns=${message.toString('base64url')}`,
+});
+
+describe('DNS over HTTPS', () => {
+  for (const [what, ask] of [
+    ['HTTP/2', (t: TestContext, port: number, asked: Asked) => overHttp2(session(t, port), asked)],
+    ['HTTP/1.1', (_: TestContext, port: number, asked: Asked) => overHttp1(port, true, asked)],
+    ['plain HTTP without a certificate', (_: TestContext, port: number, asked: Asked) => overHttp1(port, false, asked)],
+  ] as const) {
+    test(`POST and GET are answered over ${what}`, async (t) => {
+      const { port } = await start(t, answerOne, !what.startsWith('plain'));
+      for (const asked of [{ body: query }, get(query)]) {
+        const got = await ask(t, port, asked);
+        assert.equal(got.status, 200);
+        assert.equal(got.type, 'application/dns-message');
+        assert.equal(got.cache, 'max-age=30');
+        assert.equal(got.body.readUInt16BE(0), 321);
+        assert.equal(got.body.readUInt16BE(6), 1);
+      }
+    });
+  }
+
+  test('many requests on one connection are answered as they are ready', async (t) => {
+    const { port } = await start(t, (asked) => {
+      const kept = asked.keep();
+      return new Promise((resolve) => setTimeout(() => resolve(replyWith(kept)), kept.id % 10));
+    });
+    const one = session(t, port);
+    const got = await Promise.all(
+      Array.from({ length: 100 }, (_, id) => overHttp2(one, { body: queryBytes('x.', id) })),
+    );
+    assert.deepEqual(got.map(({ body }) => body.readUInt16BE(0)), got.map((_, id) => id));
+  });
+
+  test('another path is 404; what is no query is 400; silence is 500', async (t) => {
+    const { port } = await start(t, (asked) => (asked.name === 'mute.' ? silence : replyWith(asked)));
+    const one = session(t, port);
+    const status = async (asked: Asked): Promise<number> => (await overHttp2(one, asked)).status;
+    assert.equal(await status({ path: '/', body: query }), 404);
+    assert.equal(await status({ path: '/dns-query/', body: query }), 404);
+    assert.equal(await status({ body: Buffer.from('garbage') }), 400);
+    assert.equal(await status({ body: Buffer.alloc(0) }), 400);
+    assert.equal(await status({ body: Buffer.alloc(70_000) }), 400);
+    const twoQuestions = Buffer.from(query);
+    twoQuestions[5] = 2;
+    assert.equal(await status({ body: twoQuestions }), 400);
+    assert.equal(await status({ method: 'GET', path: '/dns-query' }), 400);
+    const encoded = query.toString('base64url');
+    assert.equal(await status({ method: 'GET', path: `/dns-query?dns=${encoded}&dns=${encoded}` }), 400);
+    assert.equal(await status({ method: 'GET', path: '/dns-query?dns=!!!!' }), 400);
+    assert.equal(await status({ method: 'PUT', body: query }), 400);
+    assert.equal(await status({ body: queryBytes('mute.') }), 500);
+    assert.equal(await status({ body: query }), 200);
+  });
+
+  test('a failure may be cached for five seconds', async (t) => {
+    const { port } = await start(t, () => failure(2, 'test'));
+    const got = await overHttp2(session(t, port), { body: query });
+    assert.equal(got.cache, 'max-age=5');
+    assert.equal(got.body[3]! & 0x0f, 2);
+  });
+
+  test('replies are not limited to a datagram’s size', async (t) => {
+    const { port } = await start(t, (asked) => replyWith(asked, 3000));
+    const got = await overHttp2(session(t, port), { body: query });
+    assert.equal(got.body.readUInt16BE(6), 3000);
+  });
+
+  test('who connects and says nothing is disconnected', async (t) => {
+    const { port } = await start(t, answerOne, true, { readTimeoutMs: 100, idleTimeoutMs: 100 });
+    const socket = connect(port, '127.0.0.1');
+    socket.on('error', () => {});
+    t.after(() => socket.destroy());
+    await once(socket, 'close');
+  });
+
+  test('a body that never ends is given up', async (t) => {
+    const listener = await start(t, answerOne, true, { readTimeoutMs: 100 });
+    const stream = session(t, listener.port).request({ ':path': '/dns-query', ':method': 'POST' });
+    stream.on('error', () => {});
+    stream.write(query.subarray(0, 5));
+    await once(stream, 'close');
+    assert.equal(listener.tally.timedOut, 1);
+  });
+
+  test('close answers what is in flight', async (t) => {
+    const listener = await start(t, (asked) => {
+      const kept = asked.keep();
+      return new Promise((resolve) => setTimeout(() => resolve(replyWith(kept)), 50));
+    });
+    const got = overHttp2(session(t, listener.port), { body: query });
+    while (listener.tally.received === 0) await new Promise((resolve) => setTimeout(resolve, 2));
+    const closed = listener.close(2000);
+    assert.equal((await got).status, 200);
+    await closed;
+  });
+});

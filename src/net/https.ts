@@ -1,0 +1,263 @@
+import { createServer as createHttp, type IncomingMessage, type ServerResponse } from 'node:http';
+import {
+  constants,
+  createSecureServer,
+  type Http2ServerRequest,
+  type Http2ServerResponse,
+  type ServerHttp2Session,
+} from 'node:http2';
+import type { Server, Socket } from 'node:net';
+
+import { parseAddress } from '../base/ip.ts';
+import { Query } from '../wire/query.ts';
+import { silence, type Reply } from '../wire/reply.ts';
+import { stamp } from '../wire/stamp.ts';
+import { leastTtl } from './least-ttl.ts';
+import {
+  makeTally,
+  type Endpoint,
+  type Listener,
+  type ListenerParts,
+  type ListenerTally,
+} from './listener.ts';
+import { plainAddress } from './stream-connection.ts';
+import { closeServer, listen } from './stream-listener.ts';
+import { withCertificate } from './tls.ts';
+import { REPLY_ROOM, writeFailure } from './write-reply.ts';
+
+const PATH = '/dns-query';
+const MEDIA_TYPE = 'application/dns-message';
+const MESSAGE_MAX = 65_535;
+const STREAMS_MAX = 250;
+/** Base64url without padding; longer ones cannot be a message. */
+const ENCODED = /^[A-Za-z0-9_-]{1,87382}$/;
+
+type Request = IncomingMessage | Http2ServerRequest;
+type Response = ServerResponse | Http2ServerResponse;
+
+const arena = Buffer.allocUnsafeSlow(REPLY_ROOM);
+
+/**
+ * DNS over HTTPS (RFC 8484) at one address: HTTP/2 and HTTP/1.1 with a certificate, plain HTTP/1.1 without (behind a proxy
+ * that ends TLS). When all connections are taken new ones are turned away.
+ */
+export function httpsListener(parts: ListenerParts): Listener {
+  return new HttpsListener(parts);
+}
+
+class HttpsListener implements Listener {
+  readonly endpoint: Endpoint;
+  readonly tally: ListenerTally;
+  readonly #parts: ListenerParts;
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+  readonly #sessions = new Set<ServerHttp2Session>();
+  readonly #query = new Query();
+  #port: number;
+  #closing = false;
+  #inFlight = 0;
+  #onQuiet: (() => void) | null = null;
+
+  constructor(parts: ListenerParts) {
+    this.#parts = parts;
+    this.endpoint = parts.endpoint;
+    this.#port = parts.endpoint.port;
+    this.tally = parts.tally ?? makeTally();
+    this.#server = parts.tls === null ? this.#plain() : this.#secure();
+    this.#server.maxConnections = parts.limits.maxConnections;
+    this.#server.on('connection', this.#onConnection);
+    this.#server.on('drop', () => this.tally.evicted++);
+  }
+
+  get port(): number {
+    return this.#port;
+  }
+
+  async open(): Promise<void> {
+    this.#port = await listen(this.#server, this.endpoint);
+    this.#server.on('error', (error) => this.#parts.log.error(`https listener: ${error.message}`));
+  }
+
+  async close(graceMs: number): Promise<void> {
+    this.#closing = true;
+    const closed = closeServer(this.#server);
+    for (const session of this.#sessions) session.close();
+    if (this.#inFlight > 0) await this.#quiet(graceMs);
+    // What has been written still has to leave: one turn, then the end.
+    await new Promise((resolve) => setImmediate(resolve));
+    for (const socket of this.#sockets) socket.destroySoon();
+    const timer = this.#parts.clock.after(Math.min(graceMs, 1000), () => {
+      for (const socket of this.#sockets) socket.destroy();
+    });
+    await closed;
+    timer.cancel();
+  }
+
+  #plain(): Server {
+    const { limits } = this.#parts;
+    const server = createHttp(
+      {
+        headersTimeout: limits.readTimeoutMs,
+        requestTimeout: limits.readTimeoutMs,
+        keepAliveTimeout: limits.idleTimeoutMs,
+        connectionsCheckingInterval: 1000,
+      },
+      this.#onRequest,
+    );
+    server.setTimeout(limits.idleTimeoutMs);
+    return server;
+  }
+
+  #secure(): Server {
+    const { limits } = this.#parts;
+    const server = withCertificate(this.#parts, (options) =>
+      createSecureServer(
+        {
+          ...options,
+          allowHTTP1: true,
+          handshakeTimeout: limits.readTimeoutMs,
+          settings: { maxConcurrentStreams: STREAMS_MAX },
+        },
+        this.#onRequest,
+      ),
+    );
+    server.setTimeout(limits.idleTimeoutMs);
+    server.on('session', (session) => {
+      this.#sessions.add(session);
+      session.setTimeout(limits.idleTimeoutMs, () => session.close());
+      session.on('error', () => session.destroy());
+      session.on('close', () => this.#sessions.delete(session));
+    });
+    return server;
+  }
+
+  #onConnection = (socket: Socket): void => {
+    this.tally.accepted++;
+    this.tally.connections++;
+    this.#sockets.add(socket);
+    socket.on('close', () => {
+      this.tally.connections--;
+      this.#sockets.delete(socket);
+    });
+    socket.on('error', () => socket.destroy());
+  };
+
+  #onRequest = (request: Request, response: Response): void => {
+    response.on('error', () => {});
+    request.on('error', () => {});
+    const url = request.url ?? '';
+    const mark = url.indexOf('?');
+    if ((mark < 0 ? url : url.slice(0, mark)) !== PATH) return refuse(response, 404);
+    if (this.#closing) return refuse(response, 503);
+    if (request.method === 'GET') {
+      const message = encodedMessage(mark < 0 ? '' : url.slice(mark + 1));
+      if (message === null) refuse(response, 400);
+      else this.#serve(message, request, response);
+    } else if (request.method === 'POST') {
+      this.#readBody(request, response);
+    } else {
+      refuse(response, 400);
+    }
+  };
+
+  #readBody(request: Request, response: Response): void {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    const timer = this.#parts.clock.after(this.#parts.limits.readTimeoutMs, () => {
+      this.tally.timedOut++;
+      if ('stream' in request) request.stream.close(constants.NGHTTP2_CANCEL);
+      else request.destroy();
+    });
+    request.on('close', () => timer.cancel());
+    request.on('data', (chunk: Buffer) => {
+      size += chunk.length;
+      if (size <= MESSAGE_MAX) chunks.push(chunk);
+      else if (size - chunk.length <= MESSAGE_MAX) refuse(response, 400);
+    });
+    request.on('end', () => {
+      timer.cancel();
+      if (size > MESSAGE_MAX) return;
+      this.#serve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks), request, response);
+    });
+  }
+
+  #serve(message: Buffer, request: Request, response: Response): void {
+    const { serve, clock, log } = this.#parts;
+    this.tally.received++;
+    const query = this.#query;
+    if (query.read(message, 0, message.length) !== 'serve') {
+      this.tally.rejected++;
+      return refuse(response, 400);
+    }
+    const { socket } = request;
+    query.proto = 'https';
+    query.peer = parseAddress(plainAddress(socket.remoteAddress)) ?? new Uint8Array(4);
+    query.family = query.peer.length === 4 ? 4 : 6;
+    query.peerAt = 0;
+    query.peerPort = socket.remotePort ?? 0;
+    query.local = plainAddress(socket.localAddress);
+    query.localPort = this.#port;
+    query.arrived = clock.now();
+    let reply;
+    try {
+      reply = serve(query);
+    } catch (error) {
+      log.error(`https listener: ${String(error)}`);
+      return this.#reply(query, null, response);
+    }
+    if (!(reply instanceof Promise)) return this.#reply(query, reply, response);
+    const kept = query.keep();
+    this.#inFlight++;
+    const done = (late: Reply | null): void => {
+      this.#reply(kept, late, response);
+      if (--this.#inFlight === 0) this.#onQuiet?.();
+    };
+    reply.then(done, (error: unknown) => {
+      log.error(`https listener: ${String(error)}`);
+      done(null);
+    });
+  }
+
+  #reply(query: Query, reply: Reply | null, response: Response): void {
+    if (response.destroyed || response.writableEnded) {
+      this.tally.dropped++;
+      return;
+    }
+    if (reply === silence) return refuse(response, 500);
+    const length = reply === null ? writeFailure(query, arena, 0) : stamp(reply, query, arena, 0);
+    const body = Buffer.allocUnsafe(length);
+    arena.copy(body, 0, 0, length);
+    response.statusCode = 200;
+    response.setHeader('content-type', MEDIA_TYPE);
+    response.setHeader('content-length', length);
+    response.setHeader('cache-control', `max-age=${leastTtl(body)}`);
+    response.end(body);
+    this.tally.sent++;
+  }
+
+  #quiet(graceMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = this.#parts.clock.after(graceMs, resolve);
+      this.#onQuiet = () => {
+        timer.cancel();
+        resolve();
+      };
+    });
+  }
+}
+
+/** The message of `dns=`, which must be there exactly once; null if it is not. */
+function encodedMessage(search: string): Buffer | null {
+  const values = new URLSearchParams(search).getAll('dns');
+  const [value = ''] = values;
+  if (values.length !== 1 || !ENCODED.test(value)) return null;
+  const message = Buffer.from(value, 'base64url');
+  return message.length <= MESSAGE_MAX ? message : null;
+}
+
+function refuse(response: Response, status: number): void {
+  if (response.destroyed || response.writableEnded) return;
+  response.statusCode = status;
+  response.setHeader('content-length', 0);
+  response.end();
+}

@@ -1,0 +1,324 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type Server, type Socket } from 'node:net';
+import { describe, test, type TestContext } from 'node:test';
+
+import { testCertificate, testKey } from '../../test/kit/certificate.ts';
+import { answerOne, framed, listenerParts, queryBytes } from '../../test/kit/loopback.ts';
+import { systemClock } from '../base/clock.ts';
+import { secureRandom } from '../base/random.ts';
+import { Query } from '../wire/query.ts';
+import { httpsListener } from './https.ts';
+import type { Listener } from './listener.ts';
+import type { Upstream, UpstreamParts, UpstreamProto } from './network.ts';
+import { systemNetwork, type SystemNetwork } from './system-network.ts';
+import { tcpListener } from './tcp.ts';
+import { tlsListener } from './tls.ts';
+
+const certificate = {
+  certificate: testCertificate,
+  key: testKey,
+  authority: null,
+  requestCert: false,
+  rejectUnauthorized: false,
+};
+
+function ask(name: string, id = 1): Query {
+  const query = new Query();
+  const bytes = queryBytes(name, id);
+  assert.equal(query.read(bytes, 0, bytes.length), 'serve');
+  return query;
+}
+
+function upstream(
+  t: TestContext,
+  proto: UpstreamProto,
+  port: number,
+  parts: Partial<UpstreamParts> = {},
+): { up: Upstream; network: SystemNetwork } {
+  const network = systemNetwork({ clock: systemClock, random: secureRandom, transport: 'auto' });
+  const up = network.upstream({
+    address: { host: '127.0.0.1', port, serverName: proto === 'tcp' ? '' : 'dns.example' },
+    proto,
+    tls: proto === 'tcp' ? null : { certificate: null, key: null, authority: Buffer.from(testCertificate) },
+    expireMs: 10_000,
+    maxAgeMs: 0,
+    maxIdle: 0,
+    source: '',
+    httpMethod: 'POST',
+    ...parts,
+  });
+  t.after(() => up.close());
+  return { up, network };
+}
+
+/** A TCP server whose connections the script handles. */
+async function server(t: TestContext, script: (socket: Socket) => void): Promise<Server> {
+  const made = createServer(script);
+  const sockets = new Set<Socket>();
+  made.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.on('error', () => {});
+  });
+  made.listen(0, '127.0.0.1');
+  await once(made, 'listening');
+  t.after(() => {
+    for (const socket of sockets) socket.destroy();
+    made.close();
+  });
+  return made;
+}
+
+function portOf(made: Server): number {
+  const address = made.address();
+  assert.ok(address !== null && typeof address === 'object');
+  return address.port;
+}
+
+/** The framed query as a framed reply. */
+function reply(framedQuery: Buffer): Buffer {
+  const bytes = Buffer.from(framedQuery);
+  bytes[4]! |= 0x80;
+  return bytes;
+}
+
+describe('TCP upstream', () => {
+  test('a connection is used again, and counted once', async (t) => {
+    const listener = tcpListener(listenerParts(answerOne));
+    await listener.open();
+    t.after(() => listener.close(0));
+    const { up, network } = upstream(t, 'tcp', listener.port);
+    const first = await up.exchange(ask('a.example.', 77), 2000);
+    const second = await up.exchange(ask('b.example.', 78), 2000);
+    assert.equal((first.bytes[0]! << 8) | first.bytes[1]!, 77);
+    assert.equal(first.reused, false);
+    assert.equal(second.reused, true);
+    assert.equal(listener.tally.accepted, 1);
+    assert.equal(network.tally.connections, 1);
+  });
+
+  test('queries at the same time have connections of their own', async (t) => {
+    const listener = tcpListener(listenerParts(answerOne));
+    await listener.open();
+    t.after(() => listener.close(0));
+    const { up } = upstream(t, 'tcp', listener.port, { maxIdle: 3 });
+    await Promise.all(Array.from({ length: 20 }, (_, i) => up.exchange(ask(`n${i}.`), 2000)));
+    assert.equal(listener.tally.accepted, 20);
+    for (let i = 0; i < 100 && listener.tally.connections > 3; i++) {
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    assert.equal(listener.tally.connections, 3, 'no more are kept than maxIdle');
+  });
+
+  test('a kept connection that the upstream closed is replaced silently', async (t) => {
+    let connections = 0;
+    const made = await server(t, (socket) => {
+      connections++;
+      socket.once('data', (bytes: Buffer) => {
+        socket.write(reply(bytes));
+        // The second query on this connection meets a reset instead of a reply.
+        socket.once('data', () => socket.resetAndDestroy());
+      });
+    });
+    const { up } = upstream(t, 'tcp', portOf(made));
+    for (let i = 0; i < 3; i++) await up.exchange(ask('a.'), 2000);
+    assert.equal(connections, 3);
+  });
+
+  test('a fresh connection that is closed without a reply is a failure', async (t) => {
+    const made = await server(t, (socket) => socket.once('data', () => socket.end()));
+    const { up } = upstream(t, 'tcp', portOf(made));
+    await assert.rejects(up.exchange(ask('a.'), 2000), { failure: 'closed' });
+  });
+
+  test('a reply in pieces, after one that fits not, is taken', async (t) => {
+    const made = await server(t, (socket) =>
+      socket.on('data', (bytes: Buffer) => {
+        const wrong = reply(bytes);
+        wrong[2]! ^= 0xff;
+        const all = Buffer.concat([wrong, reply(bytes)]);
+        let at = 0;
+        const drip = setInterval(() => {
+          socket.write(all.subarray(at, at + 7));
+          at += 7;
+          if (at >= all.length) clearInterval(drip);
+        }, 1);
+      }),
+    );
+    const { up } = upstream(t, 'tcp', portOf(made));
+    const got = await up.exchange(ask('pieces.example.', 5), 2000);
+    assert.equal(got.bytes[1], 5);
+  });
+
+  test('silence is a timeout, a closed port refused, a dead host unreachable or timed out', async (t) => {
+    const made = await server(t, () => {});
+    const port = portOf(made);
+    const { up } = upstream(t, 'tcp', port);
+    await assert.rejects(up.exchange(ask('a.'), 60), {
+      failure: 'timeout',
+      message: `read tcp 127.0.0.1:${port}: i/o timeout`,
+    });
+    const closed = await server(t, () => {});
+    const gone = portOf(closed);
+    await new Promise<void>((resolve) => closed.close(() => resolve()));
+    await assert.rejects(upstream(t, 'tcp', gone).up.exchange(ask('a.'), 2000), {
+      failure: 'refused',
+      message: `dial tcp 127.0.0.1:${gone}: connection refused`,
+    });
+  });
+
+  test('connections expire, and are not used beyond their greatest age', async (t) => {
+    const listener = tcpListener(listenerParts(answerOne));
+    await listener.open();
+    t.after(() => listener.close(0));
+    const young = upstream(t, 'tcp', listener.port, { maxAgeMs: 40 }).up;
+    await young.exchange(ask('a.'), 2000);
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    assert.equal((await young.exchange(ask('a.'), 2000)).reused, false);
+    const { up, network } = upstream(t, 'tcp', listener.port, { expireMs: 40 });
+    await up.exchange(ask('a.'), 2000);
+    for (let i = 0; i < 100 && network.tally.connections > 0; i++) {
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    assert.equal(network.tally.connections, 0);
+  });
+
+  test('close fails what waits', async (t) => {
+    const made = await server(t, () => {});
+    const { up } = upstream(t, 'tcp', portOf(made));
+    const waiting = up.exchange(ask('a.'), 5000);
+    setTimeout(() => up.close(), 20);
+    await assert.rejects(waiting, { failure: 'closed' });
+    await assert.rejects(up.exchange(ask('a.'), 5000), { failure: 'local' });
+  });
+});
+
+describe('TLS upstream', () => {
+  async function listening(t: TestContext): Promise<Listener> {
+    const listener = tlsListener({ ...listenerParts(answerOne, { scheme: 'tls' }), tls: certificate });
+    await listener.open();
+    t.after(() => listener.close(0));
+    return listener;
+  }
+
+  test('queries travel encrypted, over one connection', async (t) => {
+    const listener = await listening(t);
+    const { up } = upstream(t, 'tls', listener.port);
+    assert.equal((await up.exchange(ask('a.example.', 9), 2000)).bytes[1], 9);
+    assert.equal((await up.exchange(ask('a.example.', 10), 2000)).reused, true);
+    assert.equal(listener.tally.accepted, 1);
+  });
+
+  test('a certificate for another name is refused', async (t) => {
+    const listener = await listening(t);
+    const { up } = upstream(t, 'tls', listener.port, {
+      address: { host: '127.0.0.1', port: listener.port, serverName: 'other.example' },
+    });
+    await assert.rejects(up.exchange(ask('a.'), 2000), { failure: 'tls' });
+  });
+
+  test('an authority we do not know is refused', async (t) => {
+    const listener = await listening(t);
+    const { up } = upstream(t, 'tls', listener.port, { tls: null });
+    await assert.rejects(up.exchange(ask('a.'), 2000), { failure: 'tls' });
+  });
+
+  test('a listener that does not speak TLS fails the query, not the program', async (t) => {
+    const listener = tcpListener(listenerParts(answerOne));
+    await listener.open();
+    t.after(() => listener.close(0));
+    const { up } = upstream(t, 'tls', listener.port);
+    await assert.rejects(up.exchange(ask('a.'), 300), { name: 'ExchangeError' });
+  });
+
+  test('who does not finish the handshake is disconnected, and does not hold up a close', async (t) => {
+    const parts = listenerParts(answerOne, { scheme: 'tls' }, { readTimeoutMs: 60_000 });
+    const listener = tlsListener({ ...parts, tls: certificate });
+    await listener.open();
+    const { connect } = await import('node:net');
+    const socket = connect(listener.port, '127.0.0.1');
+    socket.on('error', () => {});
+    t.after(() => socket.destroy());
+    await once(socket, 'connect');
+    socket.write(framed(queryBytes('plain.')).subarray(0, 3));
+    await listener.close(20);
+  });
+
+  test('a key that is not the certificate’s is a Problem', () => {
+    const parts = { ...listenerParts(answerOne, { scheme: 'tls' }), tls: { ...certificate, key: 'nonsense' } };
+    assert.throws(() => tlsListener(parts), { code: 'tls-certificate' });
+    assert.throws(() => tlsListener({ ...parts, tls: null }), { code: 'tls-missing' });
+  });
+});
+
+describe('HTTPS upstream', () => {
+  for (const httpMethod of ['POST', 'GET'] as const) {
+    test(`queries go out as ${httpMethod} with id 0, many on one connection`, async (t) => {
+      const ids = new Set<number>();
+      const listener = httpsListener({
+        ...listenerParts(
+          (query) => {
+            ids.add(query.id);
+            return answerOne(query);
+          },
+          { scheme: 'https' },
+        ),
+        tls: certificate,
+      });
+      await listener.open();
+      t.after(() => listener.close(0));
+      const { up } = upstream(t, 'https', listener.port, { httpMethod });
+      const got = await Promise.all(
+        Array.from({ length: 30 }, (_, i) => up.exchange(ask(`n${i}.`, i), 2000)),
+      );
+      assert.deepEqual(got.map(({ bytes }) => bytes[1]), got.map((_, i) => i));
+      assert.deepEqual([...ids], [0]);
+      assert.equal(listener.tally.accepted, 1);
+      assert.equal((await up.exchange(ask('again.'), 2000)).reused, true);
+    });
+  }
+
+  test('a server that speaks HTTP/1.1 only is served that', async (t) => {
+    const { createServer: createHttps } = await import('node:https');
+    const seen: string[] = [];
+    const made = createHttps({ cert: testCertificate, key: testKey }, (request, response) => {
+      seen.push(`${request.httpVersion} ${request.method} ${request.headers.host}`);
+      const chunks: Buffer[] = [];
+      request.on('data', (chunk: Buffer) => chunks.push(chunk));
+      request.on('end', () => {
+        const body = Buffer.concat(chunks);
+        body[2]! |= 0x80;
+        response.setHeader('content-type', 'application/dns-message');
+        response.end(body);
+      });
+    });
+    made.listen(0, '127.0.0.1');
+    await once(made, 'listening');
+    t.after(() => made.closeAllConnections());
+    t.after(() => made.close());
+    const port = portOf(made);
+    const { up } = upstream(t, 'https', port);
+    await up.exchange(ask('a.example.', 3), 2000);
+    await up.exchange(ask('b.example.', 4), 2000);
+    assert.deepEqual(seen, Array(2).fill(`1.1 POST dns.example:${port}`));
+  });
+
+  test('an HTTP error, and a server that goes away, are failures with a reason', async (t) => {
+    const listener = httpsListener({
+      ...listenerParts(() => new Promise(() => {}), { scheme: 'https' }),
+      tls: certificate,
+    });
+    await listener.open();
+    const { up } = upstream(t, 'https', listener.port);
+    const bad = ask('x.');
+    bad.bytes[5] = 2;
+    await assert.rejects(up.exchange(bad, 2000), {
+      failure: 'http',
+      message: `Post "https://dns.example:${listener.port}/dns-query": HTTP status 400`,
+    });
+    await assert.rejects(up.exchange(ask('x.'), 60), { failure: 'timeout' });
+    const waiting = up.exchange(ask('x.'), 2000);
+    setTimeout(() => void listener.close(10), 20);
+    await assert.rejects(waiting, { name: 'ExchangeError' });
+  });
+});

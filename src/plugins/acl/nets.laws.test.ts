@@ -1,0 +1,23 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { netHolds, type Net } from '../../base/ip.ts';
+import { Nets } from './nets.ts';
+
+/** Few different bytes, so that nets and addresses meet. */
+const byte = fc.constantFrom(0, 1, 2, 127, 128, 254, 255);
+const address = (length: 4 | 16): fc.Arbitrary<Uint8Array> =>
+  fc.array(byte, { minLength: length, maxLength: length }).map((bytes) => Uint8Array.from(bytes));
+const net = (length: 4 | 16): fc.Arbitrary<Net> =>
+  fc.record({ bytes: address(length), bits: fc.integer({ min: 0, max: 8 * length }) });
+
+for (const length of [4, 16] as const) {
+  test(`${length === 4 ? 'IPv4' : 'IPv6'}: an address is held exactly if one of the nets holds it`, () => {
+    fc.assert(
+      fc.property(fc.array(fc.oneof(net(4), net(16)), { maxLength: 12 }), address(length), (nets, found) => {
+        const expected = nets.some((one) => netHolds(one, found));
+        assert.equal(new Nets(nets).holds(found, 0, length), expected);
+      }),
+    );
+  });
+}

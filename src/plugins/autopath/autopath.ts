@@ -1,0 +1,122 @@
+import { Problem } from '../../base/problem.ts';
+import { definePlugin, type Site } from '../../server/plugin.ts';
+import { searchDomains, type SearchDomains } from '../../server/ports.ts';
+import { ZoneMatch } from '../../server/zone-match.ts';
+import type { Counter } from '../../metrics/registry.ts';
+import type { WireName } from '../../wire/name.ts';
+import type { Query } from '../../wire/query.ts';
+import { Completion } from './completion.ts';
+import { BY_NAME, syntax, type AutopathOptions } from './options.ts';
+import { PairMemory } from './pair-memory.ts';
+import { ownResolvConf, readSearchList, wireNames } from './resolv-conf.ts';
+import { fixedPath, offeredPath, type SearchPath } from './search-path.ts';
+
+const UNWATCHED = 'pods are not watched';
+
+/**
+ * Completes names along the client's search path on the server's side: `api.example.com.default.svc.cluster.local` is
+ * answered with what `api.example.com` has, and the client is spared its further attempts.
+ */
+export const autopath = definePlugin({
+  syntax,
+
+  control({ from, at }, site) {
+    const { log } = site;
+    let told = false;
+    site.onMessage((message) => {
+      if (message !== UNWATCHED || told) return;
+      told = true;
+      log.warning(
+        'clients cannot be known by their address without "pods verified" in kubernetes: nothing is completed; ' +
+          'write "pods verified" there, or "autopath @name" here, which needs no pods',
+      );
+    });
+    const place = { place: at };
+    if (!from.startsWith('@')) {
+      readable(site.path(from), from, place);
+      return;
+    }
+    const plugin = from === BY_NAME ? 'kubernetes' : from.slice(1);
+    if (!site.has(plugin)) {
+      log.warning(
+        `"${from}" needs the plugin ${plugin} in the same server block: nothing is completed`,
+      );
+    } else if (plugin !== 'kubernetes') {
+      throw new Problem({
+        code: 'autopath-source',
+        text: `plugin/autopath: ${plugin} does not implement the AutoPather interface`,
+        ...place,
+        hint: 'Search paths can be had from kubernetes: @kubernetes (by client) or @name (by the name asked for).',
+      });
+    }
+  },
+
+  setup(options, site, next) {
+    const here = new ZoneMatch(options.zones);
+    const own = new ZoneMatch(site.zones);
+    const completion = new Completion({
+      path: pathOf(options, site),
+      pairs: new PairMemory(site.clock),
+      next,
+      elsewhere: site.ask,
+      isHere: (query) => own.holds(query),
+      succeeded: successes(site),
+    });
+    return (query) => (here.holds(query) ? completion.answer(query) : next(query));
+  },
+});
+
+function pathOf(options: AutopathOptions, site: Site): SearchPath {
+  const { from } = options;
+  if (!from.startsWith('@')) return fixedPath(readSearchList(site.path(from)));
+  const by = from === BY_NAME ? 'byName' : 'byClient';
+  let offered: SearchDomains | null = null;
+  site.onStart(() => {
+    offered = site.find(searchDomains)[0] ?? null;
+    if (offered !== null && by === 'byClient' && !offered.knowsClients) site.post(UNWATCHED);
+  });
+  return offeredPath(() => offered, by, moreDomains(options));
+}
+
+/** Search domains after the cluster's own. */
+function moreDomains({ search }: AutopathOptions): readonly WireName[] {
+  if (search.length > 0) return wireNames(search);
+  try {
+    return readSearchList(ownResolvConf);
+  } catch {
+    // A container without the file has no further search domains either.
+    return [];
+  }
+}
+
+function readable(
+  file: string,
+  written: string,
+  place: { readonly place: Problem['place'] & object },
+): void {
+  try {
+    readSearchList(file);
+  } catch (error) {
+    throw new Problem({
+      code: 'autopath-resolv-conf',
+      text: `plugin/autopath: failed to parse ${JSON.stringify(written)}: ${(error as Error).message}`,
+      ...place,
+      hint: 'The last word of autopath is @name, @kubernetes, or a file in the form of resolv.conf.',
+      cause: error,
+    });
+  }
+}
+
+/** Counts per listen address, as the label `server` has it. */
+function successes({ metrics }: Site): (query: Query) => void {
+  const family = metrics.counter(
+    'coredns_autopath_success_total',
+    'Counter of requests that did autopath.',
+    ['server'],
+  );
+  const byRoute: Counter[] = [];
+  return (query) => {
+    const { index, server } = query.route;
+    (byRoute[index] ??= family.with(server)).add(1);
+  };
+}

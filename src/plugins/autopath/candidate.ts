@@ -1,0 +1,76 @@
+import { FLAG, HEADER, TYPE } from '../../wire/iana.ts';
+import { NAME_MAX, type WireName } from '../../wire/name.ts';
+import { Query } from '../../wire/query.ts';
+
+const OPT_SIZE = 11;
+
+/**
+ * The query with another name that is asked in place of a client's: the same client, type, flags and EDNS. One object is
+ * used over and over: who needs it after the chain has returned keeps it, as with any query.
+ */
+export class Candidate {
+  readonly #query = new Query();
+  #bytes = new Uint8Array(1024);
+  /** In use further up: an internal look-up came through here again. */
+  busy = false;
+
+  /**
+   * @param base the query's name up to this offset is kept
+   * @param suffix `from[at, end)`: the labels that follow, up to the root
+   * @returns null if the name would be too long
+   */
+  make(query: Query, base: number, from: Uint8Array, at: number, end: number): Query | null {
+    const length = base + end - at;
+    if (length > NAME_MAX) return null;
+    const options = query.optionsEnd - query.optionsStart;
+    const size = HEADER.SIZE + length + 4 + (query.edns ? OPT_SIZE + options : 0);
+    if (size > this.#bytes.length) this.#bytes = new Uint8Array(2 * size);
+    this.#write(query, base, from.subarray(at, end));
+    const asked = this.#query;
+    const triage = asked.read(this.#bytes, 0, size);
+    if (triage !== 'serve') throw new Error(`a query built here did not read back: ${triage}`);
+    asked.udpLimit = query.udpLimit;
+    asked.proto = query.proto;
+    asked.family = query.family;
+    asked.peer = query.peer;
+    asked.peerAt = query.peerAt;
+    asked.peerPort = query.peerPort;
+    asked.local = query.local;
+    asked.localPort = query.localPort;
+    asked.arrived = query.arrived;
+    asked.route = query.route;
+    asked.depth = query.depth;
+    asked.notes = query.notes;
+    return asked;
+  }
+
+  #write(query: Query, base: number, suffix: WireName): void {
+    const out = this.#bytes;
+    const flags = query.flags & ~FLAG.QR;
+    out.fill(0, 0, HEADER.SIZE);
+    u16(out, HEADER.ID, query.id);
+    u16(out, HEADER.FLAGS, flags);
+    u16(out, HEADER.QDCOUNT, 1);
+    const name = query.start + HEADER.SIZE;
+    let at: number = HEADER.SIZE;
+    for (let i = 0; i < base; i++) out[at++] = query.bytes[name + i]!;
+    for (let i = 0; i < suffix.length; i++) out[at++] = suffix[i]!;
+    at = u16(out, at, query.type);
+    at = u16(out, at, query.class);
+    if (!query.edns) return;
+    u16(out, HEADER.ARCOUNT, 1);
+    out[at++] = 0;
+    at = u16(out, at, TYPE.OPT);
+    at = u16(out, at, query.udpSize);
+    at = u16(out, at, 0);
+    at = u16(out, at, query.dnssecOk ? 0x8000 : 0);
+    at = u16(out, at, query.optionsEnd - query.optionsStart);
+    for (let i = query.optionsStart; i < query.optionsEnd; i++) out[at++] = query.bytes[i]!;
+  }
+}
+
+function u16(out: Uint8Array, at: number, value: number): number {
+  out[at] = value >> 8;
+  out[at + 1] = value & 0xff;
+  return at + 2;
+}

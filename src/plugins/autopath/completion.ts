@@ -1,0 +1,163 @@
+import { isLater, type Maybe } from '../../base/maybe.ts';
+import type { Next } from '../../server/plugin.ts';
+import { RCODE } from '../../wire/iana.ts';
+import type { Query } from '../../wire/query.ts';
+import { Records } from '../../wire/records.ts';
+import { withQuestion } from '../../wire/rehome.ts';
+import { Reply, silence } from '../../wire/reply.ts';
+import { Candidate } from './candidate.ts';
+import { MISSING, type PairMemory } from './pair-memory.ts';
+import type { SearchPath, Suffix } from './search-path.ts';
+
+export interface CompletionParts {
+  readonly path: SearchPath;
+  readonly pairs: PairMemory;
+  readonly next: Next;
+  /** Asks for names outside of the server block's zones, where no plugin of this chain may be responsible. */
+  readonly elsewhere: Next;
+  readonly isHere: (query: Query) => boolean;
+  /** Told of every query that a candidate answered. */
+  readonly succeeded: (query: Query) => void;
+}
+
+/** One query on its way along the search path. */
+interface Walk {
+  query: Query;
+  readonly begin: number;
+  /** The reply to the name itself: NXDOMAIN. */
+  readonly first: Reply;
+  /** The candidate to be asked next. */
+  index: number;
+  /** A candidate that could not be decided: nothing after it may be called missing. */
+  failed: Reply | null;
+}
+
+const records = new Records();
+
+/**
+ * Walks the search path for the client: the candidates are asked one after the other, and the first that exists is
+ * answered as the client's own question. Stays synchronous as long as the candidates' answers are at hand.
+ *
+ * About existence it errs on no side: NXDOMAIN is only said when every candidate was; a candidate that fails makes the
+ * whole SERVFAIL unless a later one exists. And A and AAAA of one look-up end alike (see PairMemory).
+ */
+export class Completion {
+  readonly #parts: CompletionParts;
+  readonly #candidate = new Candidate();
+  readonly #suffix: Suffix = { from: new Uint8Array(0), at: 0, end: 0 };
+
+  constructor(parts: CompletionParts) {
+    this.#parts = parts;
+  }
+
+  answer(query: Query): Maybe<Reply> {
+    const reply = this.#parts.next(query);
+    if (!isLater(reply)) return this.#begin(query, reply);
+    const kept = query.keep();
+    return reply.then((late) => this.#begin(kept, late));
+  }
+
+  #begin(query: Query, first: Reply): Maybe<Reply> {
+    const { path, pairs, succeeded } = this.#parts;
+    if (first === silence || (first.rcode !== RCODE.NXDOMAIN && first.rcode !== RCODE.NOERROR))
+      return first;
+    const begin = path.begin(query);
+    if (first.rcode === RCODE.NOERROR) {
+      if (begin >= 0) {
+        succeeded(query);
+        pairs.note(query, 0);
+      }
+      return first;
+    }
+    const walk: Walk = { query, begin, first, index: 1, failed: null };
+    return begin < 0 ? this.#missing(walk) : this.#walk(walk);
+  }
+
+  #walk(walk: Walk): Maybe<Reply> {
+    for (; walk.index < this.#parts.path.length; walk.index++) {
+      const reply = this.#ask(walk);
+      if (reply === null) continue;
+      if (isLater(reply)) {
+        walk.query = walk.query.keep();
+        return reply.then((late) => {
+          const end = this.#judge(walk, late);
+          if (end !== null) return end;
+          walk.index++;
+          return this.#walk(walk);
+        });
+      }
+      const end = this.#judge(walk, reply);
+      if (end !== null) return end;
+    }
+    return walk.failed === null
+      ? this.#missing(walk)
+      : withQuestion(walk.failed, walk.query, 'stay');
+  }
+
+  /** Asks for the next candidate; null if its name would be too long. */
+  #ask({ query, begin, index }: Walk): Maybe<Reply> | null {
+    const suffix = this.#suffix;
+    this.#parts.path.suffix(query, begin, index, suffix);
+    const own = !this.#candidate.busy;
+    const candidate = own ? this.#candidate : new Candidate();
+    const asked = candidate.make(query, begin, suffix.from, suffix.at, suffix.end);
+    if (asked === null) return null;
+    candidate.busy = true;
+    try {
+      const { next, elsewhere, isHere } = this.#parts;
+      return isHere(asked) ? next(asked) : elsewhere(asked);
+    } finally {
+      candidate.busy = false;
+    }
+  }
+
+  /** What a candidate's reply means for the walk: the reply to the client, or null to go on. */
+  #judge(walk: Walk, reply: Reply): Reply | null {
+    if (reply === silence) return reply;
+    if (reply.rcode === RCODE.NXDOMAIN) {
+      // Where the other type was found, the search ends for this one too: further on lies another host.
+      return this.#parts.pairs.outcome(walk.query) === walk.index ? this.#missing(walk) : null;
+    }
+    if (reply.rcode === RCODE.NOERROR && !reply.bare) return this.#exists(walk, reply);
+    // This server does not serve such names to anybody: the client has to go on by itself.
+    if (reply.bare && reply.rcode === RCODE.REFUSED) return this.#missing(walk);
+    // A look-up that failed for want of an upstream would fail for the next name too, after as long a wait.
+    if (reply.bare && reply.cause !== null) return reply;
+    walk.failed ??= reply;
+    return null;
+  }
+
+  #exists({ query, index, first }: Walk, reply: Reply): Reply {
+    const { pairs, succeeded } = this.#parts;
+    if (pairs.outcome(query) === MISSING) {
+      // The other type was told that there is no such name: the client goes on by itself, with both.
+      pairs.note(query, MISSING);
+      return first;
+    }
+    pairs.note(query, index);
+    succeeded(query);
+    if (reply.answers === 0) return withQuestion(reply, query, 'stay');
+    records.of(reply).next();
+    return withQuestion(reply, query, 'stay', records.ttl);
+  }
+
+  #missing({ query, first }: Walk): Reply {
+    const { pairs } = this.#parts;
+    const other = pairs.outcome(query);
+    pairs.note(query, MISSING);
+    return other >= 0 ? withoutData(first) : first;
+  }
+}
+
+/** The same reply, saying that the name exists but has nothing of this type. */
+function withoutData(reply: Reply): Reply {
+  if (reply.bare) return reply;
+  const bytes = reply.bytes.slice(reply.start, reply.end);
+  bytes[3] = bytes[3]! & 0xf0;
+  const copy = new Reply(bytes, 0, bytes.length, RCODE.NOERROR, reply.plugin);
+  copy.ttlAt = reply.ttlAt;
+  copy.ttl = reply.ttl;
+  copy.options = reply.options;
+  copy.errors = reply.errors;
+  return copy;
+}

@@ -1,0 +1,77 @@
+import type { Clock } from '../../base/clock.ts';
+import { TYPE } from '../../wire/iana.ts';
+import type { Query } from '../../wire/query.ts';
+
+/** A resolver sends the queries of one lookup at the same moment and repeats them for five seconds at most. */
+const PAIR_MS = 5000;
+const SLOTS = 4096;
+
+/** How the first query of a pair ended: nothing remembered, NXDOMAIN, or the number of the candidate that answered. */
+export const UNKNOWN = -2;
+export const MISSING = -1;
+
+/**
+ * Remembers for a few seconds how the first query of a pair (A and AAAA of one name, from one client) ended, so that the
+ * second one ends the same way as to existence, whatever happens in between: a pod that becomes known, one half of the
+ * answers leaving the cache, an upstream that fails for one type. A resolver that is told "no such name" for one type and
+ * "exists" for the other ends its search with nothing.
+ *
+ * A fixed table, 64 KB: what is pushed out by another pair is merely not remembered.
+ */
+export class PairMemory {
+  readonly #clock: Clock;
+  readonly #keys = new Int32Array(SLOTS);
+  readonly #names = new Int32Array(SLOTS);
+  /** Milliseconds of the clock, whole. */
+  readonly #times = new Float64Array(SLOTS).fill(-PAIR_MS - 1);
+  /** Outcome of the pair: MISSING or a candidate's number. */
+  readonly #outcomes = new Int8Array(SLOTS);
+  /** Types that have been answered in this pair. */
+  readonly #types = new Uint8Array(SLOTS);
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** How the other query of this pair ended. */
+  outcome(query: Query): number {
+    const type = typeBit(query.type);
+    if (type === 0) return UNKNOWN;
+    const key = keyOf(query);
+    const slot = key & (SLOTS - 1);
+    if (this.#keys[slot] !== key || this.#names[slot] !== query.hash) return UNKNOWN;
+    if (this.#clock.now() - this.#times[slot]! > PAIR_MS) return UNKNOWN;
+    // The same type again is a new lookup, or a repetition that nobody compares with anything.
+    return (this.#types[slot]! & type) === 0 ? this.#outcomes[slot]! : UNKNOWN;
+  }
+
+  /** Notes how this query ended. */
+  note(query: Query, outcome: number): void {
+    const type = typeBit(query.type);
+    if (type === 0) return;
+    const key = keyOf(query);
+    const slot = key & (SLOTS - 1);
+    const joins = this.outcome(query) !== UNKNOWN;
+    this.#types[slot] = joins ? this.#types[slot]! | type : type;
+    if (joins) return;
+    this.#keys[slot] = key;
+    this.#names[slot] = query.hash;
+    this.#times[slot] = this.#clock.now();
+    this.#outcomes[slot] = Math.min(outcome, 127);
+  }
+}
+
+/** The types that resolvers ask for side by side; 0 for others. */
+function typeBit(type: number): number {
+  if (type === TYPE.A) return 1;
+  if (type === TYPE.AAAA) return 2;
+  return type === TYPE.HTTPS ? 4 : 0;
+}
+
+/** Client address and name in 30 bits; without the port, since some resolvers use a socket for each type. */
+function keyOf(query: Query): number {
+  let hash = query.hash;
+  const end = query.peerAt + (query.family === 4 ? 4 : 16);
+  for (let at = query.peerAt; at < end; at++) hash = Math.imul(hash ^ query.peer[at]!, 0x01000193);
+  return (hash ^ (hash >>> 15)) & 0x3fffffff;
+}

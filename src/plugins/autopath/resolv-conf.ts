@@ -1,0 +1,32 @@
+import { readFileSync } from 'node:fs';
+import { parseName, type WireName } from '../../wire/name.ts';
+
+/** The resolver configuration of the machine or pod that this server runs in. */
+export const ownResolvConf = '/etc/resolv.conf';
+
+/**
+ * The search domains of a file in the form of resolv.conf: those of the last `search` or `domain` line. What is no domain
+ * name is left out.
+ * @throws the system's error if the file cannot be read
+ */
+export function readSearchList(file: string): WireName[] {
+  let domains: readonly string[] = [];
+  for (const line of readFileSync(file, 'utf8').split('\n')) {
+    const [keyword, ...words] = line.trim().split(/\s+/);
+    if (keyword === 'search') domains = words;
+    if (keyword === 'domain') domains = words.slice(0, 1);
+  }
+  return wireNames(domains);
+}
+
+/** Search domains in wire form, lower case; the root is none. */
+export function wireNames(domains: readonly string[]): WireName[] {
+  return domains.flatMap((domain) => {
+    try {
+      const name = parseName(domain.toLowerCase());
+      return name.length > 1 ? [name] : [];
+    } catch {
+      return [];
+    }
+  });
+}

@@ -1,0 +1,80 @@
+import { LOWER, ROOT, type WireName } from '../../wire/name.ts';
+import type { Query } from '../../wire/query.ts';
+import type { SearchDomains } from '../../server/ports.ts';
+
+/** Where the labels of a search domain stand. */
+export interface Suffix {
+  from: Uint8Array;
+  at: number;
+  end: number;
+}
+
+/**
+ * The search path that goes with a query. The first domain is part of the query's own name; the further ones are what
+ * `suffix` gives for 1, 2, … `length - 1`, of which the last is the root: the name as the user wrote it.
+ */
+export interface SearchPath {
+  /** Where the first domain begins in the name, or -1: this query is not to be completed. */
+  begin(query: Query): number;
+  /** Candidates in all, the name itself included. */
+  readonly length: number;
+  /** Writes where the labels of candidate `index` stand into `into`. */
+  suffix(query: Query, begin: number, index: number, into: Suffix): void;
+}
+
+/** `NS.svc.ZONE`, `svc.ZONE` and `ZONE`, all read off the name, then `more`, then the root. */
+export function clusterPath(
+  begin: (query: Query) => number,
+  more: readonly WireName[],
+): SearchPath {
+  const rest = [...more, ROOT];
+  return {
+    begin,
+    length: 3 + rest.length,
+    suffix(query, at, index, into) {
+      if (index >= 3) return whole(rest[index - 3]!, into);
+      const { folded, nameLength } = query;
+      let from = at;
+      for (let i = 0; i < index; i++) from += folded[from]! + 1;
+      into.from = folded;
+      into.at = from;
+      into.end = nameLength;
+    },
+  };
+}
+
+/** One search path for everybody. */
+export function fixedPath(domains: readonly WireName[]): SearchPath {
+  const [first, ...more] = domains;
+  const rest = [...more, ROOT];
+  return {
+    begin: (query) => (first === undefined ? -1 : beginOf(query, first)),
+    length: 1 + rest.length,
+    suffix: (_query, _begin, index, into) => whole(rest[index - 1]!, into),
+  };
+}
+
+/** The path that `kubernetes` reads off a query: by the name alone, or by the client's address. */
+export function offeredPath(
+  offered: () => SearchDomains | null,
+  by: 'byName' | 'byClient',
+  more: readonly WireName[],
+): SearchPath {
+  return clusterPath((query) => offered()?.[by](query) ?? -1, more);
+}
+
+function whole(name: WireName, into: Suffix): void {
+  into.from = name;
+  into.at = 0;
+  into.end = name.length;
+}
+
+/** Where `domain` (lower case) begins in the name, if labels stand before it; otherwise -1. */
+function beginOf({ folded, nameLength }: Query, domain: WireName): number {
+  const from = nameLength - domain.length;
+  let at = 0;
+  while (at < from) at += folded[at]! + 1;
+  if (from <= 0 || at !== from) return -1;
+  for (let i = 0; i < domain.length; i++) if (folded[at + i] !== LOWER[domain[i]!]) return -1;
+  return at;
+}

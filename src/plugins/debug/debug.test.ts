@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { makeWorld } from '../../../test/kit/world.ts';
+import { directive } from '../../corefile/syntax.ts';
+import { definePlugin } from '../../server/plugin.ts';
+import { RCODE } from '../../wire/iana.ts';
+import { plugins } from '../order.ts';
+
+const broken = definePlugin({
+  syntax: directive({ name: 'broken', summary: 'throws', repeat: 'last' }),
+  setup: () => () => {
+    throw new Error('a bug');
+  },
+});
+
+describe('debug', () => {
+  test('without it a bug is SERVFAIL, a count and a line', async () => {
+    const world = await makeWorld('.:53 {\n broken\n}', { plugins: [...plugins, broken] });
+    assert.equal((await world.ask('example.org.')).rcode, RCODE.SERVFAIL);
+    assert.match(world.log[0]!, /^\[ERROR\] Recovered from panic in server: "dns:\/\/:53" .*a bug/);
+    assert.match(world.metrics(), /^coredns_panics_total 1$/m);
+    await world.close();
+  });
+
+  test('with it a bug passes through', async () => {
+    const world = await makeWorld('.:53 {\n debug\n broken\n}', { plugins: [...plugins, broken] });
+    await assert.rejects(world.ask('example.org.'), /a bug/);
+    await world.close();
+  });
+
+  test('it takes no words', async () => {
+    await assert.rejects(makeWorld('.:53 {\n debug on\n}'), /plugin\/debug: .*Wrong argument count/);
+  });
+});

@@ -1,0 +1,78 @@
+import { definePlugin } from '../../server/plugin.ts';
+import { metadataProviders, searchDomains } from '../../server/ports.ts';
+import { foldName, parseName } from '../../wire/name.ts';
+import { Answerer } from './answer.ts';
+import { Feed } from './feed.ts';
+import { followCluster } from './follower.ts';
+import type { Zone } from './lookup.ts';
+import { noteTaker } from './notes.ts';
+import { primaryZone, syntax, type KubernetesOptions } from './options.ts';
+import { ownAddresses } from './own-addresses.ts';
+import { searchDomainsOf } from './search-domains.ts';
+import { openSource, planSource, sourceKey } from './source.ts';
+import { waitForListing } from './startup.ts';
+
+/**
+ * Cluster DNS. The control part watches objects (`source.ts`), cuts them down to facts and carries these to all workers
+ * (`feed.ts`); a worker keeps them in a form made for answering (`cluster.ts`), decides what a name stands for
+ * (`lookup.ts`) and writes the reply (`answer.ts`). Feed and cluster outlive reloads that do not change the source.
+ */
+export const kubernetes = definePlugin({
+  syntax,
+
+  control(options, site) {
+    const plan = planSource(options, site);
+    const { clock, log } = site;
+    const feed = site.shared(
+      sourceKey(plan),
+      (channel) =>
+        new Feed({
+          source: openSource(plan, site),
+          channel,
+          clock,
+          metrics: site.metrics,
+          podNames: plan.podNames,
+          clientNames: plan.clientNames,
+        }),
+    );
+    site.readiness(() => feed.synced);
+    site.onStart(() => {
+      feed.start();
+      return waitForListing(feed, { clock, log, timeoutMs: options.startupTimeoutMs });
+    });
+  },
+
+  setup(options, site, next) {
+    const plan = planSource(options, site);
+    const cluster = site.shared(sourceKey(plan), followCluster);
+    const answerer = new Answerer({
+      cluster,
+      zones: zonesOf(options),
+      primary: parseName(primaryZone(options.zones)!),
+      ttl: options.ttl,
+      pods: options.pods,
+      namespaces: options.namespaces.length === 0 ? null : new Set(options.namespaces),
+      ignoreEmpty: options.ignoreEmpty,
+      zonal: options.zonal,
+      fallthrough: options.fallthrough,
+      writer: site.writer,
+      own: ownAddresses(site.servers),
+      ask: site.ask,
+    });
+    const zoneOf = answerer.zoneOf.bind(answerer);
+    const clients = options.pods === 'verified';
+    site.offer(metadataProviders, noteTaker({ cluster, zoneOf, zonal: options.zonal, clients }));
+    site.offer(searchDomains, searchDomainsOf({ cluster, zoneOf, clients }));
+    return (query) => answerer.answer(query, next);
+  },
+});
+
+function zonesOf({ zones, multicluster }: KubernetesOptions): Zone[] {
+  return zones
+    .map((text) => ({
+      text,
+      wire: foldName(parseName(text)),
+      multicluster: multicluster?.includes(text) ?? false,
+    }))
+    .toSorted((a, b) => b.wire.length - a.wire.length);
+}

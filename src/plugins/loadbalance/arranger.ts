@@ -1,0 +1,262 @@
+import { netHolds, type Net } from '../../base/ip.ts';
+import type { Random } from '../../base/random.ts';
+import { HEADER, RCODE, TYPE } from '../../wire/iana.ts';
+import { mover } from '../../wire/mover.ts';
+import { Records } from '../../wire/records.ts';
+import { Reply } from '../../wire/reply.ts';
+import { replySlab } from '../../wire/slab.ts';
+import { sameInMessage } from '../../wire/compressed.ts';
+import type { Weights } from './weights.ts';
+
+/** Groups in the order in which they leave: aliases, everything else, addresses, mail exchangers. */
+const ALIAS = 0;
+const OTHER = 1;
+const ADDRESS = 2;
+const EXCHANGER = 3;
+/** Messages with more records stay as they are. */
+const RECORDS_MAX = 4096;
+/** Replies up to this size may be written over a scratch that the next query uses again. */
+const SCRATCH_SIZE = 1232;
+
+export interface ArrangerParts {
+  readonly random: Random;
+  readonly prefer: readonly Net[];
+  /** null: at random. */
+  readonly weights: Weights | null;
+}
+
+/**
+ * Reorders the records of replies in wire form, section by section. The reply given is never changed: it may be the cache's.
+ *
+ * Most replies that have anything to reorder are a few address records of one name, all of one size: these trade places in
+ * a copy. The rest (several owners, mixed sizes, MX) is moved record by record with its compression pointers.
+ */
+export class Arranger {
+  readonly #parts: ArrangerParts;
+  readonly #records = new Records();
+  #count = 0;
+  /** Per record: where it begins and ends, its section, its group. */
+  readonly #at = new Int32Array(RECORDS_MAX);
+  readonly #end = new Int32Array(RECORDS_MAX);
+  readonly #section = new Uint8Array(RECORDS_MAX);
+  readonly #group = new Uint8Array(RECORDS_MAX);
+  readonly #data = new Int32Array(RECORDS_MAX);
+  /** The new order: which record stands where. */
+  readonly #order = new Int32Array(RECORDS_MAX);
+  readonly #scratch = new Uint8Array(SCRATCH_SIZE);
+  readonly #scratchReplies = new Map<string, Reply[]>();
+
+  constructor(parts: ArrangerParts) {
+    this.#parts = parts;
+  }
+
+  /** @param passing whether the result is sent (or copied) before the next reply is arranged */
+  arrange(reply: Reply, qtype: number, passing: boolean): Reply {
+    if (reply.rcode !== RCODE.NOERROR || reply.bare) return reply;
+    if (reply.answers < 2 && reply.authority < 2 && reply.additional < 2) return reply;
+    if (qtype === TYPE.AXFR || qtype === TYPE.IXFR || !this.#scan(reply)) return reply;
+    const changed = this.#reorder(reply, qtype);
+    if (!changed) return reply;
+    return this.#swappable(reply.bytes) ? this.#swap(reply, passing) : this.#rebuild(reply);
+  }
+
+  /** Notes all records; false if there are too many. */
+  #scan(reply: Reply): boolean {
+    const records = this.#records;
+    let count = 0;
+    for (records.of(reply); records.next(); count++) {
+      if (count === RECORDS_MAX) return false;
+      this.#at[count] = records.ownerAt;
+      this.#data[count] = records.dataAt;
+      this.#end[count] = records.dataAt + records.dataLength;
+      this.#section[count] = records.section;
+      this.#group[count] = groupOf(records.type);
+      this.#order[count] = count;
+    }
+    this.#count = count;
+    return true;
+  }
+
+  /** Finds the new order; false if it is the old one. */
+  #reorder(reply: Reply, qtype: number): boolean {
+    const { weights } = this.#parts;
+    for (let from = 0; from < this.#count;) {
+      let to = from + 1;
+      while (to < this.#count && this.#section[to] === this.#section[from]) to++;
+      if (to - from > 1) {
+        this.#regroup(from, to);
+        if (weights === null) this.#shuffle(from, to, EXCHANGER);
+        this.#arrangeAddresses(reply, qtype, from, to);
+      }
+      from = to;
+    }
+    const order = this.#order;
+    for (let i = 0; i < this.#count; i++) if (order[i] !== i) return true;
+    return false;
+  }
+
+  /** A stable sort by group; a section is nearly always in order already. */
+  #regroup(from: number, to: number): void {
+    const order = this.#order;
+    const group = this.#group;
+    for (let i = from + 1; i < to; i++) {
+      const record = order[i]!;
+      let at = i;
+      for (; at > from && group[order[at - 1]!]! > group[record]!; at--) order[at] = order[at - 1]!;
+      order[at] = record;
+    }
+  }
+
+  #arrangeAddresses(reply: Reply, qtype: number, from: number, to: number): void {
+    const { weights, prefer } = this.#parts;
+    if (weights === null) this.#shuffle(from, to, ADDRESS);
+    else if (qtype === TYPE.A || qtype === TYPE.AAAA || qtype === TYPE.SRV)
+      this.#raise(weights, reply, from, to);
+    if (prefer.length > 0) this.#preferred(reply, from, to);
+  }
+
+  /** Shuffles the records of one group; every order is equally likely. */
+  #shuffle(from: number, to: number, group: number): void {
+    const order = this.#order;
+    while (from < to && this.#group[order[from]!] !== group) from++;
+    while (to > from && this.#group[order[to - 1]!] !== group) to--;
+    for (let left = to - from; left > 1; left--) {
+      const one = from + left - 1;
+      const other = from + this.#parts.random.integer(left);
+      const record = order[one]!;
+      order[one] = order[other]!;
+      order[other] = record;
+    }
+  }
+
+  /** Lets the address that the weights draw trade places with the first one. */
+  #raise(weights: Weights, reply: Reply, from: number, to: number): void {
+    const order = this.#order;
+    while (from < to && this.#group[order[from]!] !== ADDRESS) from++;
+    while (to > from && this.#group[order[to - 1]!] !== ADDRESS) to--;
+    if (to - from < 2) return;
+    const { bytes, start } = reply;
+    const drawn = weights.draw(bytes, start, this.#at[order[from]!]!, to - from, (index) => {
+      const record = order[from + index]!;
+      return { at: this.#data[record]!, length: this.#end[record]! - this.#data[record]! };
+    });
+    const top = order[from]!;
+    order[from] = order[from + drawn]!;
+    order[from + drawn] = top;
+  }
+
+  /** Addresses of the preferred nets first, otherwise as they are. */
+  #preferred({ bytes }: Reply, from: number, to: number): void {
+    const { prefer } = this.#parts;
+    const order = this.#order;
+    const isPreferred = (record: number): boolean => {
+      const at = this.#data[record]!;
+      return prefer.some((net) => netHolds(net, bytes, at, this.#end[record]! - at));
+    };
+    let next = from;
+    for (let i = from; i < to; i++) {
+      const record = order[i]!;
+      if (this.#group[record] !== ADDRESS) {
+        next = Math.max(next, i + 1);
+        if (this.#group[record] === EXCHANGER) return;
+        continue;
+      }
+      if (!isPreferred(record)) continue;
+      for (let at = i; at > next; at--) order[at] = order[at - 1]!;
+      order[next++] = record;
+    }
+  }
+
+  /**
+   * Whether all records that move have the same size and the same owner, a pointer: then they can trade places, since no
+   * name lies within them, and whatever points at one of their owners finds the same name there afterwards.
+   */
+  #swappable(bytes: Uint8Array): boolean {
+    let size = 0;
+    let owner = 0;
+    for (let i = 0; i < this.#count; i++) {
+      if (this.#order[i] === i) continue;
+      const at = this.#at[i]!;
+      if (this.#group[i] !== ADDRESS || bytes[at]! < 0xc0) return false;
+      const pointer = (bytes[at]! << 8) | bytes[at + 1]!;
+      if (size === 0) {
+        size = this.#end[i]! - at;
+        owner = pointer;
+      } else if (size !== this.#end[i]! - at || owner !== pointer) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  #swap(reply: Reply, passing: boolean): Reply {
+    const { bytes, start, end } = reply;
+    const size = end - start;
+    const changed =
+      passing && size <= SCRATCH_SIZE ? this.#scratchReply(size, reply.plugin) : slabReply(reply);
+    const out = changed.bytes;
+    const to = changed.start;
+    if (out === this.#scratch) for (let i = 0; i < size; i++) out[i] = bytes[start + i]!;
+    for (let i = 0; i < this.#count; i++) {
+      const record = this.#order[i]!;
+      if (record === i) continue;
+      let write = to + this.#at[i]! - start;
+      for (let read = this.#at[record]!, stop = this.#end[record]!; read < stop;)
+        out[write++] = bytes[read++]!;
+    }
+    // All TTL fields stay where they are.
+    changed.ttlAt = reply.ttlAt;
+    changed.ttl = reply.ttl;
+    return rest(reply, changed);
+  }
+
+  /** A reply object over the scratch: one for each size and plugin, since its bounds never change. */
+  #scratchReply(size: number, plugin: string): Reply {
+    let sizes = this.#scratchReplies.get(plugin);
+    if (sizes === undefined) this.#scratchReplies.set(plugin, (sizes = []));
+    return (sizes[size] ??= new Reply(this.#scratch, 0, size, RCODE.NOERROR, plugin));
+  }
+
+  /** Writes the message anew, record by record. */
+  #rebuild(reply: Reply): Reply {
+    const { bytes, start } = reply;
+    const question = start + HEADER.SIZE;
+    mover.begin(bytes, start);
+    let at = question;
+    for (; bytes[at] !== 0; at += bytes[at]! + 1) mover.map(at - start, at - start);
+    mover.raw(bytes, question, at + 5);
+    const level = reply.ttlAt !== null && reply.ttl >= 0 ? reply.ttl : -1;
+    for (let i = 0; i < this.#count; i++) {
+      const record = this.#order[i]!;
+      const owner = this.#at[record]!;
+      if (sameInMessage(bytes, start, owner, question)) mover.questionName();
+      else mover.name(owner);
+      mover.body(this.#data[record]! - 10, level);
+    }
+    // Names of records that changed places may need a few bytes more.
+    if (mover.length > 65535) return reply;
+    const begin = replySlab.put(mover.out, 0, mover.length);
+    return rest(
+      reply,
+      new Reply(replySlab.bytes, begin, begin + mover.length, reply.rcode, reply.plugin),
+    );
+  }
+}
+
+function slabReply({ bytes, start, end, rcode, plugin }: Reply): Reply {
+  const begin = replySlab.put(bytes, start, end);
+  return new Reply(replySlab.bytes, begin, begin + end - start, rcode, plugin);
+}
+
+function rest(from: Reply, to: Reply): Reply {
+  to.options = from.options;
+  to.errors = from.errors;
+  to.cause = from.cause;
+  return to;
+}
+
+function groupOf(type: number): number {
+  if (type === TYPE.A || type === TYPE.AAAA) return ADDRESS;
+  if (type === TYPE.CNAME) return ALIAS;
+  return type === TYPE.MX ? EXCHANGER : OTHER;
+}

@@ -1,0 +1,99 @@
+import { readFileSync } from 'node:fs';
+import { every, type Timer } from '../../base/clock.ts';
+import { printDuration } from '../../base/duration.ts';
+import { isLater } from '../../base/maybe.ts';
+import { Problem } from '../../base/problem.ts';
+import { seededRandom } from '../../base/random.ts';
+import type { ControlSite } from '../../server/control-site.ts';
+import { definePlugin, type Next, type Plugin, type Site } from '../../server/plugin.ts';
+import { Arranger } from './arranger.ts';
+import { syntax, type LoadbalanceSaid } from './options.ts';
+import { readWeights, Weights, type NameWeights } from './weights.ts';
+
+const RELOAD_MS = 30_000;
+
+/** Changes the order of addresses in replies (reference: 2.1; see loadbalance.md). */
+export const loadbalance: Plugin = definePlugin({ syntax, control, setup });
+
+/** Reads the weight file, and again when it changes. */
+function control({ policy, reloadMs }: LoadbalanceSaid, site: ControlSite): void {
+  if (policy.kind !== 'weighted') return;
+  const file = policy.file;
+  const path = site.path(file);
+  const period = reloadMs ?? RELOAD_MS;
+  let text: string | null = null;
+  let weights: readonly NameWeights[] = [];
+  site.onJoin(() => [weights]);
+  /** @throws Problem for a file that cannot be read or understood */
+  const load = (): boolean => {
+    const found = readText(path, file);
+    if (found === null) {
+      if (period === 0) throw missing(file, path);
+      site.log.warning(
+        `Failed to open weight file:${path}. Will try again in ${printDuration(period)}`,
+      );
+      return false;
+    }
+    if (found === text) return false;
+    text = found;
+    weights = readWeights(found, file);
+    return true;
+  };
+  load();
+  if (period === 0) return;
+  let timer: Timer | null = null;
+  site.onStart(() => {
+    timer = every(site.clock, period, () => {
+      try {
+        if (!load()) return;
+        site.log.info(`Successfully reloaded weight file ${path}`);
+        site.publish(weights);
+      } catch (error) {
+        if (!(error instanceof Problem)) throw error;
+        site.log.error(
+          `${error.message.replace('plugin/loadbalance: ', '')}; the weights before stay in use`,
+        );
+      }
+    });
+  });
+  site.onStop(() => timer?.cancel());
+}
+
+function readText(path: string, file: string): string | null {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw new Problem({
+      code: 'file-unreadable',
+      text: `plugin/loadbalance: weight file ${file} cannot be read: ${(error as Error).message}`,
+      remedy: `Make ${path} readable for the user that the server runs as.`,
+      cause: error,
+    });
+  }
+}
+
+function missing(file: string, path: string): Problem {
+  return new Problem({
+    code: 'file-missing',
+    text: `plugin/loadbalance: weight file ${file} does not exist`,
+    hint: 'With `reload 0` it would never be looked at again.',
+    remedy: `Create ${path}, or take \`reload 0\` away.`,
+  });
+}
+
+function setup({ policy, prefer }: LoadbalanceSaid, site: Site, next: Next): Next {
+  // Nobody gains by guessing an order: a fast generator, seeded well, is enough.
+  const random = seededRandom(site.random.integer(0x7fffffff) + 1);
+  const weights = policy.kind === 'weighted' ? new Weights(random) : null;
+  if (weights !== null)
+    site.onMessage((message) => weights.replace(message as readonly NameWeights[]));
+  const arranger = new Arranger({ random, prefer, weights });
+  return (query) => {
+    const { type } = query;
+    // A listener's own query is answered before it reads the next one; whoever owns a query may keep the reply for long.
+    const reply = next(query);
+    if (isLater(reply)) return reply.then((found) => arranger.arrange(found, type, false));
+    return arranger.arrange(reply, type, !query.owned);
+  };
+}

@@ -1,0 +1,65 @@
+import { parseDuration } from '../../base/duration.ts';
+import type { Problem } from '../../base/problem.ts';
+import { position } from '../../corefile/positions.ts';
+import { list, setting } from '../../corefile/properties.ts';
+import { pluginProblem } from '../../corefile/problems.ts';
+import { directive, type Occurrence } from '../../corefile/syntax.ts';
+import { duration, net, worded } from '../../corefile/values.ts';
+
+/** How addresses are ordered: at random, or one drawn by weight first. */
+export type Policy =
+  | { readonly kind: 'round_robin' }
+  | { readonly kind: 'weighted'; readonly file: string };
+
+const args = {
+  policy: position<Policy>(
+    '[round_robin | weighted FILE]',
+    'addresses and mail exchangers in random order (default), or one address first that is drawn by the weights of FILE',
+    (line) => {
+      if (line.left === 0) return { kind: 'round_robin' };
+      const word = line.take();
+      if (word.text === 'round_robin') return { kind: 'round_robin' };
+      if (word.text !== 'weighted') {
+        return line.refuse(`unknown policy: ${word.text}`, word.place, {
+          hint: 'The policies are round_robin and weighted FILE.',
+        });
+      }
+      if (line.left === 0) {
+        return line.refuse('missing weight file argument', word.place, {
+          remedy: 'Write: loadbalance weighted FILE',
+        });
+      }
+      return { kind: 'weighted', file: line.take().text };
+    },
+  ),
+};
+
+const properties = {
+  reloadMs: setting(
+    'reload',
+    worded(duration('DURATION', { minMs: 0 }), (text, reason) =>
+      parseDuration(text) === null ? `invalid reload duration '${text}'` : reason,
+    ),
+    { help: 'how often the weight file is looked at, 30s if not said; 0: never' },
+  ),
+  prefer: list('prefer', net('CIDR'), { help: 'addresses of these nets come first' }),
+};
+
+export type LoadbalanceSaid = Occurrence<typeof args, typeof properties>;
+
+export const syntax = directive({
+  name: 'loadbalance',
+  summary: 'changes the order of addresses in replies',
+  repeat: 'once',
+  args,
+  properties,
+  check({ policy, reloadMs, at }): readonly Problem[] {
+    if (policy.kind === 'weighted' || reloadMs === null) return [];
+    return [
+      pluginProblem('loadbalance', at, "unknown property 'reload'", {
+        code: 'property-unknown',
+        hint: 'Only `loadbalance weighted FILE` has something to reload.',
+      }),
+    ];
+  },
+});

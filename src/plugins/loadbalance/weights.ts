@@ -1,0 +1,125 @@
+import { parseAddress } from '../../base/ip.ts';
+import { Problem } from '../../base/problem.ts';
+import type { Random } from '../../base/random.ts';
+import { isDomainName } from '../../corefile/zones.ts';
+import { foldName, parseName } from '../../wire/name.ts';
+import { expandName } from '../../wire/records.ts';
+
+/** Weights of the addresses of one name; plain data. */
+export interface NameWeights {
+  /** Absolute, lower case. */
+  readonly name: string;
+  readonly weights: readonly { readonly address: string; readonly weight: number }[];
+}
+
+/**
+ * Reads a weight file: a line with a name, then lines `ADDRESS WEIGHT` for it; weights are 1 to 255, `#` begins a comment.
+ * @throws Problem with file and line
+ */
+export function readWeights(text: string, file: string): readonly NameWeights[] {
+  const found: { name: string; weights: { address: string; weight: number }[] }[] = [];
+  text.split('\n').forEach((line, index) => {
+    const words = line.replace(/#.*$/, '').trim().split(/\s+/).filter(Boolean);
+    const fail = (what: string, remedy: string): never => {
+      throw new Problem({
+        code: 'weight-file',
+        text: `plugin/loadbalance: ${what} in weight file ${file}`,
+        place: { file, line: index + 1, column: 0 },
+        remedy,
+      });
+    };
+    const [first = '', second = ''] = words;
+    switch (words.length) {
+      case 0:
+        return;
+      case 1:
+        if (!isDomainName(first))
+          fail(
+            `Wrong domain name:"${first}"`,
+            'A line of one word is a name, such as www.example.org',
+          );
+        found.push({ name: first.toLowerCase(), weights: [] });
+        return;
+      case 2: {
+        const current =
+          found.at(-1) ??
+          fail(`Missing domain name before "${line.trim()}"`, 'Put a line with the name above it.');
+        if (parseAddress(first) === null)
+          fail(`Wrong IP address:"${first}"`, 'Write an IPv4 or IPv6 address.');
+        if (!/^\d+$/.test(second) || Number(second) < 1 || Number(second) > 255) {
+          fail(`Wrong weight value:"${second}"`, 'Weights are whole numbers from 1 to 255.');
+        }
+        current.weights.push({ address: first, weight: Number(second) });
+        return;
+      }
+      default:
+        fail(`Could not parse weight line:"${line.trim()}"`, 'Lines are NAME, or ADDRESS WEIGHT.');
+    }
+  });
+  return found;
+}
+
+/** The place of an address in a message. */
+export interface AddressPlace {
+  readonly at: number;
+  readonly length: number;
+}
+
+interface Weighted {
+  readonly bytes: Uint8Array;
+  readonly weight: number;
+}
+
+/** Draws addresses by weight. What the file does not name has weight 1. */
+export class Weights {
+  readonly #random: Random;
+  #byName = new Map<string, readonly Weighted[]>();
+
+  constructor(random: Random) {
+    this.#random = random;
+  }
+
+  replace(all: readonly NameWeights[]): void {
+    this.#byName = new Map(
+      all.map(({ name, weights }) => [
+        keyOf(foldName(parseName(name))),
+        weights.map(({ address, weight }) => ({ bytes: parseAddress(address)!, weight })),
+      ]),
+    );
+  }
+
+  /**
+   * Draws one of `count` addresses of the owner at `ownerAt`.
+   * @param place where the address with this index stands
+   * @returns its index
+   */
+  draw(
+    message: Uint8Array,
+    start: number,
+    ownerAt: number,
+    count: number,
+    place: (index: number) => AddressPlace,
+  ): number {
+    const known = this.#byName.get(keyOf(foldName(expandName(message, start, ownerAt)))) ?? [];
+    const weights = Array.from({ length: count }, (_, index) => {
+      const { at, length } = place(index);
+      return known.find(({ bytes }) => sameBytes(bytes, message, at, length))?.weight ?? 1;
+    });
+    let left = this.#random.integer(weights.reduce((sum, weight) => sum + weight, 0));
+    for (let index = 0; index < count; index++) {
+      left -= weights[index]!;
+      if (left < 0) return index;
+    }
+    return 0;
+  }
+}
+
+function keyOf(name: Uint8Array): string {
+  return String.fromCharCode(...name);
+}
+
+function sameBytes(bytes: Uint8Array, message: Uint8Array, at: number, length: number): boolean {
+  if (bytes.length !== length) return false;
+  for (let i = 0; i < length; i++) if (bytes[i] !== message[at + i]) return false;
+  return true;
+}

@@ -1,0 +1,111 @@
+import { printAddress } from '../../base/ip.ts';
+import type { Random } from '../../base/random.ts';
+import { directive } from '../../corefile/syntax.ts';
+import type { ControlSite } from '../../server/control-site.ts';
+import { definePlugin, type Next, type Plugin, type Site } from '../../server/plugin.ts';
+import { TYPE } from '../../wire/iana.ts';
+import { parseName, type WireName } from '../../wire/name.ts';
+import { makeQuery, type Query } from '../../wire/query.ts';
+import { reach, udpProbe, type Probe } from './probe.ts';
+import { LoopWatch, type Sighting } from './watch.ts';
+
+/** From the control part to workers: the name to look for, or null: stop looking. */
+interface Published {
+  readonly name: string | null;
+}
+
+const PROBE_TIMEOUT_MS = 2000;
+
+const syntax = directive({
+  name: 'loop',
+  summary: 'finds forwarding loops at the start and stops the server',
+  repeat: 'once',
+});
+
+/** Makes the plugin with another way to send the probe, for tests. */
+export function makeLoop(probe: Probe): Plugin {
+  return definePlugin({
+    syntax,
+    control: (_, site) => control(site, probe),
+    setup: (_, site, next) => setup(site, next),
+  });
+}
+
+/** Ends the process when the server forwards to itself (reference: 2.1; see loop.md). */
+export const loop: Plugin = makeLoop(udpProbe);
+
+function control(site: ControlSite, probe: Probe): void {
+  const zone = site.zones[0] ?? '.';
+  let name: string | null =
+    `${label(site.random)}.${label(site.random)}.${zone === '.' ? '' : zone}`;
+  const address = site.servers.map(reach).find((found) => found !== null) ?? null;
+  // Only plain DNS can come round; without such an address there is nothing to ask.
+  if (address === null) return;
+  const query = makeQuery(parseName(name), TYPE.HINFO, 1, site.random.integer(0x10000));
+  const asked = `HINFO ${name}`;
+  const watch = new LoopWatch({
+    clock: site.clock,
+    probe: () =>
+      probe(query.bytes.subarray(query.start, query.end), address, PROBE_TIMEOUT_MS, site.clock),
+    found: (sighting) => site.fatal(explain(sighting, zone, asked)),
+    over: () => {
+      name = null;
+      site.publish({ name } satisfies Published);
+    },
+  });
+  site.onJoin(() => (name === null ? [] : [{ name } satisfies Published]));
+  site.onMessage((message) => watch.see(message as Sighting));
+  site.onStart(() => {
+    // The server is not to wait for this: the probe needs it to serve.
+    void watch.run();
+  });
+  site.onStop(() => watch.stop());
+}
+
+/** A decimal number of up to 62 bits. */
+function label(random: Random): string {
+  const high = BigInt(random.integer(2 ** 30));
+  return ((high << 32n) | BigInt(random.integer(2 ** 32))).toString();
+}
+
+function explain({ from, to }: Sighting, zone: string, asked: string): string {
+  return [
+    `plugin/loop: Loop (${from} -> ${to}) detected for zone "${zone}", see https://coredns.io/plugins/loop#troubleshooting. Query: "${asked}"`,
+    '  The server forwards queries to itself. Most often forward reads /etc/resolv.conf, and that names a stub resolver of the',
+    '  machine (127.0.0.53 of systemd-resolved, 127.0.0.1) or the address of this server.',
+    '  Look:  grep nameserver /etc/resolv.conf',
+    '  Then:  in a cluster, let the kubelet hand out the real list (resolvConf: /run/systemd/resolve/resolv.conf in its',
+    '         configuration) and restart the pod; elsewhere, write the real resolvers: forward . 192.0.2.53',
+    '  Do not just remove loop: queries would go round until memory is gone.',
+  ].join('\n');
+}
+
+function setup(site: Site, next: Next): Next {
+  let wanted: WireName | null = null;
+  site.onMessage((message) => {
+    const { name } = message as Published;
+    wanted = name === null ? null : parseName(name);
+  });
+  return (query) => {
+    if (query.type === TYPE.HINFO && wanted !== null && isFor(query, wanted))
+      site.post(sighting(query));
+    return next(query);
+  };
+}
+
+function isFor({ folded, nameLength }: Query, name: WireName): boolean {
+  if (nameLength !== name.length) return false;
+  for (let i = 0; i < nameLength; i++) if (folded[i] !== name[i]) return false;
+  return true;
+}
+
+function sighting({ peer, peerAt, peerPort, family, local, localPort }: Query): Sighting {
+  return {
+    from: endpoint(printAddress(peer, peerAt, family === 4 ? 4 : 16), peerPort),
+    to: endpoint(local, localPort),
+  };
+}
+
+function endpoint(host: string, port: number): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+}

@@ -1,0 +1,56 @@
+import { createSocket, type SocketType } from 'node:dgram';
+import { isIP } from 'node:net';
+import type { Clock } from '../../base/clock.ts';
+import { HEADER } from '../../wire/iana.ts';
+
+/** Where the server can be reached from this machine. */
+export interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Sends a query by UDP; true: a reply with its id came within the time. */
+export type Probe = (
+  message: Uint8Array,
+  to: Address,
+  timeoutMs: number,
+  clock: Clock,
+) => Promise<boolean>;
+
+export const udpProbe: Probe = (message, to, timeoutMs, clock) =>
+  new Promise((resolve) => {
+    const type: SocketType = isIP(to.host) === 6 ? 'udp6' : 'udp4';
+    const socket = createSocket(type);
+    const done = (answered: boolean): void => {
+      timer.cancel();
+      socket.removeAllListeners();
+      socket.on('error', () => {});
+      try {
+        socket.close();
+      } catch {
+        // Closed already.
+      }
+      resolve(answered);
+    };
+    const timer = clock.after(timeoutMs, () => done(false));
+    socket.on('error', () => done(false));
+    socket.on('message', (reply) => {
+      if (reply.length >= HEADER.SIZE && reply[0] === message[0] && reply[1] === message[1])
+        done(true);
+    });
+    socket.connect(to.port, to.host, () => {
+      socket.send(message, (error) => {
+        if (error !== null) done(false);
+      });
+    });
+  });
+
+/** The address to reach a plain DNS listen address (`dns://:53`, `dns://[::1]:5353`) at; null for other transports. */
+export function reach(server: string): Address | null {
+  const match = /^dns:\/\/(?:\[([^\]]*)\]|([^:[\]]*)):(\d+)$/.exec(server);
+  if (match === null) return null;
+  const host = match[1] ?? match[2] ?? '';
+  const port = Number(match[3]);
+  if (host === '' || host === '0.0.0.0') return { host: '127.0.0.1', port };
+  return { host: host === '::' ? '::1' : host, port };
+}

@@ -1,0 +1,66 @@
+import { sleep, type Clock } from '../../base/clock.ts';
+
+/** Sightings that prove a loop: the probe itself is one, a retried probe may be another. */
+const SIGHTINGS_MAX = 2;
+const RETRY_MS = 1000;
+const GIVE_UP_MS = 30_000;
+/** How long after an answered probe copies of it may still come round. */
+const LINGER_MS = 2000;
+
+/** One query for the name, as a worker saw it. */
+export interface Sighting {
+  readonly from: string;
+  readonly to: string;
+}
+
+export interface LoopWatchParts {
+  readonly clock: Clock;
+  /** Sends the probe; true: it was answered. */
+  readonly probe: () => Promise<boolean>;
+  /** There is a loop. */
+  readonly found: (sighting: Sighting) => void;
+  /** Nobody needs to look for the name any more. */
+  readonly over: () => void;
+}
+
+/**
+ * Asks for a name that nobody else can know, and counts how often it is asked for: if the server forwards to itself, directly
+ * or round some corners, the question comes back again and again.
+ */
+export class LoopWatch {
+  readonly #parts: LoopWatchParts;
+  #seen = 0;
+  #watching = true;
+
+  constructor(parts: LoopWatchParts) {
+    this.#parts = parts;
+  }
+
+  /** Resolves when it is known that there is no loop, or nothing was found in 30 s. */
+  async run(): Promise<void> {
+    const { clock, probe } = this.#parts;
+    const end = clock.now() + GIVE_UP_MS;
+    while (this.#watching && clock.now() < end) {
+      if (await probe()) {
+        await sleep(clock, LINGER_MS);
+        break;
+      }
+      // The server was not there yet, or the reply got lost: what was seen may be this probe's own retries.
+      this.#seen = 0;
+      await sleep(clock, RETRY_MS);
+    }
+    this.stop();
+  }
+
+  see(sighting: Sighting): void {
+    if (!this.#watching || ++this.#seen <= SIGHTINGS_MAX) return;
+    this.stop();
+    this.#parts.found(sighting);
+  }
+
+  stop(): void {
+    if (!this.#watching) return;
+    this.#watching = false;
+    this.#parts.over();
+  }
+}

@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { makeWorld, type World } from '../../../test/kit/world.ts';
+import { directive } from '../../corefile/syntax.ts';
+import { definePlugin, type Plugin } from '../../server/plugin.ts';
+import { plugins } from '../order.ts';
+
+const address = '127.0.0.1:0';
+
+async function get(world: World): Promise<string> {
+  const reply = await fetch(`http://127.0.0.1:${world.server.httpPort(address)}/ready`);
+  return `${reply.status} ${await reply.text()}`;
+}
+
+/** Ready as the switch says. */
+function waiting(name: string, state: { ready: boolean }): Plugin {
+  return definePlugin({
+    syntax: directive({ name, summary: 'waits', repeat: 'last' }),
+    control: (_options, site) => site.readiness(() => state.ready),
+  });
+}
+
+describe('ready', () => {
+  test('names of plugins that are not ready are sorted; then it is OK', async () => {
+    const [zebra, ape] = [{ ready: false }, { ready: false }];
+    const world = await makeWorld(`.:53 {\n ready ${address}\n zebra\n ape\n}`, {
+      plugins: [...plugins, waiting('zebra', zebra), waiting('ape', ape)],
+    });
+    assert.equal(await get(world), '503 ape,zebra');
+    assert.deepEqual(world.log, ['[INFO] plugin/ready: Plugins not ready: "ape,zebra"']);
+    ape.ready = true;
+    assert.equal(await get(world), '503 zebra');
+    zebra.ready = true;
+    assert.equal(await get(world), '200 OK');
+    await world.close();
+  });
+
+  for (const [monitor, after] of [
+    ['until-ready', '200 OK'],
+    ['continuously', '503 ape'],
+  ] as const) {
+    test(`monitor ${monitor}: who was ready and is no longer gives ${after}`, async () => {
+      const ape = { ready: true };
+      const world = await makeWorld(`.:53 {\n ready ${address} {\n monitor ${monitor}\n }\n ape\n}`, {
+        plugins: [...plugins, waiting('ape', ape)],
+      });
+      assert.equal(await get(world), '200 OK');
+      ape.ready = false;
+      assert.equal(await get(world), after);
+      await world.close();
+    });
+  }
+
+  test('at the end it is not ready before lameduck is over', async () => {
+    const world = await makeWorld(`.:53 {\n ready ${address}\n health 127.0.0.1:0 {\n lameduck 5s\n }\n}`);
+    assert.equal(await get(world), '200 OK');
+    const ended = world.server.stop();
+    await world.clock.advance(1000);
+    assert.equal(await get(world), '503 Shutting down');
+    await world.clock.run(ended);
+  });
+
+  test('erratic is ready while three or four queries have come', async () => {
+    const world = await makeWorld(`.:53 {\n ready ${address} {\n monitor continuously\n }\n erratic\n}`);
+    const states: string[] = [];
+    for (let i = 0; i < 5; i++) {
+      states.push(await get(world));
+      await world.tryAsk('example.org.');
+    }
+    states.push(await get(world));
+    assert.deepEqual(states.map((state) => state.slice(0, 3)), ['503', '503', '503', '200', '200', '503']);
+    await world.close();
+  });
+
+  test('mistakes are told in CoreDNS\'s words', async () => {
+    await assert.rejects(makeWorld('.:53 {\n ready {\n monitor maybe\n }\n}'), /monitor type 'maybe' not supported/);
+    await assert.rejects(makeWorld('.:53 {\n ready\n ready\n}'), /only be used once per Server Block/);
+  });
+});

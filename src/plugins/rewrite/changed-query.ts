@@ -1,0 +1,133 @@
+import type { EdnsOption } from '../../wire/edns.ts';
+import { HEADER, TYPE } from '../../wire/iana.ts';
+import { NameError, parseName } from '../../wire/name.ts';
+import { Query } from '../../wire/query.ts';
+import type { NameText } from './name-text.ts';
+import type { ReplyRule, Turn } from './rule.ts';
+
+/** What a query without EDNS gets when an option is added to it (CoreDNS's number). */
+const UDP_SIZE = 4096;
+/** The flag in the upper byte of an OPT record's flags. */
+const DO = 0x80;
+
+/** A query that rules have been carried out on. */
+export class ChangedQuery implements Turn {
+  /** What becomes of its reply, in the order of the rules. */
+  readonly replyRules: ReplyRule[] = [];
+  /** Set when a rule made something that is no name. */
+  failed: Error | null = null;
+  readonly #text: NameText;
+  #query: Query;
+  #options: readonly EdnsOption[] | null = null;
+  #optionsChanged = false;
+
+  /** @param text of the present name; forgotten whenever that changes */
+  constructor(query: Query, text: NameText) {
+    this.#query = query;
+    this.#text = text;
+  }
+
+  get query(): Query {
+    return this.#query;
+  }
+
+  get options(): readonly EdnsOption[] {
+    return (this.#options ??= optionsOf(this.#query));
+  }
+
+  /** Whether options are not those of the query as it came. */
+  get optionsChanged(): boolean {
+    return this.#optionsChanged;
+  }
+
+  rename(name: string): void {
+    try {
+      this.#query = this.#query.asking(parseName(name));
+    } catch (error) {
+      if (!(error instanceof NameError)) throw error;
+      this.failed = new Error(`invalid name after rewrite: ${name}`, { cause: error });
+    }
+    this.#text.forget();
+  }
+
+  retype(type: number, qclass: number): void {
+    this.#query = this.#query.asking(this.#query.wireName, type, qclass);
+    this.#text.forget();
+  }
+
+  setOptions(options: readonly EdnsOption[]): void {
+    this.#options = options;
+    this.#optionsChanged = true;
+  }
+
+  addReplyRules(rules: readonly ReplyRule[]): void {
+    this.replyRules.push(...rules);
+  }
+
+  /** The query as the next plugin is to see it. */
+  finished(): Query {
+    return this.#optionsChanged ? withOptions(this.#query, this.#options ?? []) : this.#query;
+  }
+}
+
+export function optionsOf({ bytes, optionsStart, optionsEnd }: Query): EdnsOption[] {
+  const options: EdnsOption[] = [];
+  for (let at = optionsStart; at + 4 <= optionsEnd; ) {
+    const code = (bytes[at]! << 8) | bytes[at + 1]!;
+    const length = (bytes[at + 2]! << 8) | bytes[at + 3]!;
+    options.push({ code, data: bytes.slice(at + 4, at + 4 + length) });
+    at += 4 + length;
+  }
+  return options;
+}
+
+/** The wire form of options. */
+export function optionBytes(options: readonly EdnsOption[]): Uint8Array {
+  const bytes = new Uint8Array(options.reduce((sum, { data }) => sum + 4 + data.length, 0));
+  let at = 0;
+  for (const { code, data } of options) {
+    bytes[at] = code >> 8;
+    bytes[at + 1] = code & 0xff;
+    bytes[at + 2] = data.length >> 8;
+    bytes[at + 3] = data.length & 0xff;
+    bytes.set(data, at + 4);
+    at += 4 + data.length;
+  }
+  return bytes;
+}
+
+/** The same question of the same client with other EDNS options; a query without EDNS gets an OPT record. */
+function withOptions(from: Query, options: readonly EdnsOption[]): Query {
+  if (!from.edns && options.length === 0) return from;
+  const data = optionBytes(options);
+  const question = from.bytes.subarray(from.start, from.start + from.questionEnd);
+  const opt = question.length;
+  const bytes = new Uint8Array(opt + 11 + data.length);
+  bytes.set(question);
+  bytes.fill(0, HEADER.ANCOUNT, HEADER.SIZE);
+  bytes[HEADER.ARCOUNT + 1] = 1;
+  const size = from.edns ? from.udpSize : UDP_SIZE;
+  bytes[opt + 2] = TYPE.OPT;
+  bytes[opt + 3] = size >> 8;
+  bytes[opt + 4] = size & 0xff;
+  bytes[opt + 7] = from.dnssecOk ? DO : 0;
+  bytes[opt + 9] = data.length >> 8;
+  bytes[opt + 10] = data.length & 0xff;
+  bytes.set(data, opt + 11);
+  const query = new Query();
+  const triage = query.read(bytes, 0, bytes.length);
+  if (triage !== 'serve') throw new Error(`a query built here did not read back: ${triage}`);
+  if (from.edns) query.udpLimit = from.udpLimit;
+  query.proto = from.proto;
+  query.family = from.family;
+  query.peer = from.peer;
+  query.peerAt = from.peerAt;
+  query.peerPort = from.peerPort;
+  query.local = from.local;
+  query.localPort = from.localPort;
+  query.arrived = from.arrived;
+  query.route = from.route;
+  query.notes = from.notes;
+  query.depth = from.depth;
+  return query.keep();
+}

@@ -1,0 +1,127 @@
+import { compileRe2, PatternError } from '../../base/re2.ts';
+import { NameError, parseName } from '../../wire/name.ts';
+import { makeQuery, type Query } from '../../wire/query.ts';
+import type { NameText } from './name-text.ts';
+import { RuleError } from './rule.ts';
+
+export type MatchKind = 'exact' | 'prefix' | 'suffix' | 'substring' | 'regex';
+const kinds: readonly string[] = ['exact', 'prefix', 'suffix', 'substring', 'regex'] satisfies MatchKind[];
+
+export function isMatchKind(word: string): word is MatchKind {
+  return kinds.includes(word);
+}
+
+/** Whether a rule is about a query. Called for every query: allocates nothing (but for `regex`, which needs the text). */
+export type NameMatch = (query: Query, text: NameText) => boolean;
+
+/** @param from normalised (`absoluteText`), or for `regex` the expression as compiled */
+export function nameMatch(kind: Exclude<MatchKind, 'regex'>, from: string): NameMatch {
+  if (kind === 'exact') return exactly(from);
+  const part = new TextEncoder().encode(from);
+  switch (kind) {
+    case 'prefix':
+      return (query, text) => text.startsWith(query, part);
+    case 'suffix':
+      return (query, text) => text.endsWith(query, part);
+    case 'substring':
+      return (query, text) => text.includes(query, part);
+  }
+}
+
+export function regexMatch(expression: RegExp): NameMatch {
+  return (query) => expression.test(query.name);
+}
+
+function exactly(from: string): NameMatch {
+  if (!isName(from)) return () => false;
+  const { folded, nameLength, hash } = makeQuery(parseName(from), 1);
+  return (query) => {
+    if (query.hash !== hash || query.nameLength !== nameLength) return false;
+    for (let i = 0; i < nameLength; i++) if (query.folded[i] !== folded[i]) return false;
+    return true;
+  };
+}
+
+/** What a name becomes; only called for names that match. All in lower case and absolute. */
+export type Renaming = (name: string) => string;
+
+export function renaming(kind: Exclude<MatchKind, 'regex'>, from: string, to: string): Renaming {
+  switch (kind) {
+    case 'exact':
+      return () => to;
+    case 'prefix':
+      return (name) => (name.startsWith(from) ? to + name.slice(from.length) : name);
+    case 'suffix':
+      return (name) => (name.endsWith(from) ? name.slice(0, -from.length) + to : name);
+    case 'substring':
+      return (name) => name.replaceAll(from, () => to);
+  }
+}
+
+/** `{0}` is the whole match, `{1}` … the groups; a name that does not match stays as it is. */
+export function regexRenaming(expression: RegExp, to: string): Renaming {
+  return (name) => {
+    const groups = expression.exec(name);
+    return groups === null ? name : fill(to, groups);
+  };
+}
+
+function fill(to: string, groups: RegExpExecArray): string {
+  return to.replace(/\{(\d{1,3})\}/g, (whole, digits: string) =>
+    Number(digits) < groups.length ? (groups[Number(digits)] ?? '') : whole,
+  );
+}
+
+/** The way back of a rewritten name: `from` itself and all names below it. */
+export function remapping(from: string, to: string): Renaming {
+  const below = `.${from}`;
+  return (name) => {
+    const lower = name.toLowerCase();
+    if (lower === from) return to;
+    return lower.endsWith(below) ? name.slice(0, -from.length) + to : name;
+  };
+}
+
+const PATTERN_MAX = 10_000;
+
+/**
+ * A pattern, and that its replacement names no more groups than it has (CoreDNS counts the kinds of `{n}`, `{0}` too).
+ * @throws RuleError
+ */
+export function readPattern(from: string, to = ''): RegExp {
+  const size = Buffer.byteLength(from);
+  if (size > PATTERN_MAX) throw new RuleError(`regex pattern too long: ${size} > ${PATTERN_MAX}`);
+  let expression: RegExp;
+  try {
+    expression = compileRe2(from);
+  } catch (error) {
+    if (!(error instanceof PatternError)) throw error;
+    throw new RuleError(`invalid regex matching pattern: ${from}`, error.message);
+  }
+  const used = new Set(to.match(/\{(?:0|[1-9]\d?|100)\}/g)).size;
+  // Matching nothing, the expression still tells how many groups it has.
+  const groups = new RegExp(`${expression.source}|`, expression.flags).exec('')!.length - 1;
+  if (used > groups) {
+    throw new RuleError(
+      `the rewrite regex pattern (${to}) uses more subexpressions than its corresponding matching regex pattern (${from})`,
+    );
+  }
+  return expression;
+}
+
+/** Lower case, with a dot at the end: how CoreDNS reads every name here, parts of names included. */
+export function absoluteText(text: string): string {
+  const lower = text.toLowerCase();
+  const backslashes = /(\\*)\.$/.exec(lower)?.[1];
+  return backslashes !== undefined && backslashes.length % 2 === 0 ? lower : `${lower}.`;
+}
+
+export function isName(text: string): boolean {
+  try {
+    parseName(text);
+    return true;
+  } catch (error) {
+    if (error instanceof NameError) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,78 @@
+import { printLabel } from '../../wire/name.ts';
+import type { Query } from '../../wire/query.ts';
+
+/** Bytes that stand for more than themselves in a name's text. */
+const ESCAPED: Uint8Array = Uint8Array.from({ length: 256 }, (_, byte) =>
+  printLabel(Uint8Array.of(byte), 0, 1).length > 1 ? 1 : 0,
+);
+const DOT = 0x2e;
+
+/**
+ * The text of a question's name as bytes, absolute and in lower case: what prefix, suffix and substring are looked for in.
+ * One for each link; it is filled at the first look for a query and allocates nothing for usual names.
+ */
+export class NameText {
+  readonly #plain = new Uint8Array(256);
+  #bytes: Uint8Array = this.#plain;
+  #length = 0;
+  #known = false;
+
+  /** Must be called before another query, or another name, is looked at. */
+  forget(): void {
+    this.#known = false;
+  }
+
+  startsWith(query: Query, part: Uint8Array): boolean {
+    this.#read(query);
+    return part.length <= this.#length && this.#holdsAt(0, part);
+  }
+
+  endsWith(query: Query, part: Uint8Array): boolean {
+    this.#read(query);
+    return part.length <= this.#length && this.#holdsAt(this.#length - part.length, part);
+  }
+
+  includes(query: Query, part: Uint8Array): boolean {
+    this.#read(query);
+    for (let at = 0, last = this.#length - part.length; at <= last; at++) {
+      if (this.#holdsAt(at, part)) return true;
+    }
+    return false;
+  }
+
+  #holdsAt(at: number, part: Uint8Array): boolean {
+    const bytes = this.#bytes;
+    for (let i = 0; i < part.length; i++) if (bytes[at + i] !== part[i]) return false;
+    return true;
+  }
+
+  #read(query: Query): void {
+    if (this.#known) return;
+    this.#known = true;
+    const { folded, nameLength } = query;
+    const plain = this.#plain;
+    this.#bytes = plain;
+    this.#length = nameLength - 1;
+    if (nameLength <= 1) {
+      plain[0] = DOT;
+      this.#length = 1;
+      return;
+    }
+    let label = folded[0]! + 1;
+    for (let at = 1; at < nameLength; at++) {
+      const byte = folded[at]!;
+      if (at === label) {
+        plain[at - 1] = DOT;
+        label = at + byte + 1;
+      } else if (ESCAPED[byte] === 1) {
+        this.#bytes = utf8.encode(query.name);
+        this.#length = this.#bytes.length;
+        return;
+      } else {
+        plain[at - 1] = byte;
+      }
+    }
+  }
+}
+
+const utf8 = new TextEncoder();

@@ -1,0 +1,51 @@
+import type { EdnsOption } from '../../wire/edns.ts';
+import type { Query } from '../../wire/query.ts';
+import type { NameText } from './name-text.ts';
+
+/** One line of `rewrite`, understood. */
+export interface Rule {
+  /** Whether the rules below it are looked at after this one has been carried out. */
+  readonly continues: boolean;
+  /** Whether the rule is about this query. Asked for every query, so it must cost next to nothing. */
+  fits(query: Query, text: NameText): boolean;
+  /** Changes the query, or says what becomes of its reply. False: there was nothing to do after all. */
+  apply(turn: Turn): boolean;
+  /** Codes of EDNS options that may go back to the client (CoreDNS's "supported options"). */
+  readonly optionCode?: number;
+}
+
+/** What is done to a reply; rules are carried out in the reverse order of their queries' rules. */
+export type ReplyRule =
+  /** Names of records, or names in the data of those types that are named after what they point at. */
+  | { readonly kind: 'owner' | 'value'; readonly map: (name: string) => string }
+  | { readonly kind: 'ttl'; readonly least: number; readonly most: number }
+  | { readonly kind: 'rcode'; readonly from: number; readonly to: number }
+  /** Another target for a CNAME, from where the answer goes on; null: not this one. */
+  | { readonly kind: 'target'; readonly map: (name: string) => string | null }
+  /** Takes back what was done to an option; null: it was not there. */
+  | { readonly kind: 'option'; readonly code: number; readonly before: Uint8Array | null };
+
+/** One query on its way through the rules. */
+export interface Turn {
+  /** As it stands now, without the changes to its options. */
+  readonly query: Query;
+  /** EDNS options as they stand now. */
+  readonly options: readonly EdnsOption[];
+  /** Gives the query another name; one that is none ends the turn (SERVFAIL). */
+  rename(name: string): void;
+  /** Gives the query another type or class. */
+  retype(type: number, qclass: number): void;
+  setOptions(options: readonly EdnsOption[]): void;
+  addReplyRules(rules: readonly ReplyRule[]): void;
+}
+
+/** Why a line is no rule, in CoreDNS's words. */
+export class RuleError extends Error {
+  override readonly name = 'RuleError';
+  readonly hint: string | null;
+
+  constructor(message: string, hint: string | null = null) {
+    super(message);
+    this.hint = hint;
+  }
+}

@@ -1,0 +1,76 @@
+/** How a query of c-ares ends, and what its two ways of sending have in common. */
+import { failed, found, type Found } from './client.ts';
+import { hasCname, type Reply } from './reply.ts';
+
+/** Why a query ended. */
+export type CaresStatus =
+  | 'SUCCESS'
+  | 'ENODATA'
+  | 'EFORMERR'
+  | 'ESERVFAIL'
+  | 'ENOTFOUND'
+  | 'ENOTIMP'
+  | 'EREFUSED'
+  | 'EBADNAME'
+  | 'EBADRESP'
+  | 'ECONNREFUSED'
+  | 'ETIMEOUT';
+
+const errors: Readonly<Record<Exclude<CaresStatus, 'SUCCESS'>, readonly [number, string]>> = {
+  ENODATA: [1, 'DNS server returned answer with no data'],
+  EFORMERR: [2, 'DNS server claims query was misformatted'],
+  ESERVFAIL: [3, 'DNS server returned general failure'],
+  ENOTFOUND: [4, 'Domain name not found'],
+  ENOTIMP: [5, 'DNS server does not implement requested operation'],
+  EREFUSED: [6, 'DNS server refused query'],
+  EBADNAME: [8, 'Misformatted domain name'],
+  EBADRESP: [10, 'Misformatted DNS reply'],
+  ECONNREFUSED: [11, 'Could not contact DNS servers'],
+  ETIMEOUT: [12, 'Timeout while contacting DNS servers'],
+};
+
+/** What ends a query: its status, and the reply if there is one. */
+export interface Ended {
+  readonly status: CaresStatus;
+  readonly reply: Reply | null;
+}
+
+/** One question under way, and how to end its repetitions. */
+export interface Pending {
+  readonly done: Promise<Ended>;
+  /** From now on a failure is final. */
+  stopRetrying(): void;
+}
+
+/** The part of c-ares that sends. */
+export interface CaresChannel {
+  query(name: string, type: string, why: string): Pending;
+  /** The lookup is over: sockets that nobody needs are closed. */
+  rest(): void;
+}
+
+export function caresError(status: CaresStatus): Found {
+  if (status === 'SUCCESS') return found([]);
+  const [number, text] = errors[status];
+  return failed(`ARES_${status}`, number, text);
+}
+
+/** What a reply means to a query. */
+export function statusOf(reply: Reply): CaresStatus {
+  switch (reply.rcode) {
+    case 'NOERROR':
+      return reply.answer.length > 0 || hasCname(reply) ? 'SUCCESS' : 'ENODATA';
+    case 'NXDOMAIN':
+      return 'ENOTFOUND';
+    case 'SERVFAIL':
+      return 'ESERVFAIL';
+    case 'REFUSED':
+      return 'EREFUSED';
+    case 'NOTIMP':
+      return 'ENOTIMP';
+    case 'FORMERR':
+      return 'EFORMERR';
+    default:
+      return 'EBADRESP';
+  }
+}

@@ -1,0 +1,227 @@
+/**
+ * systemd-resolved's stub (127.0.0.53) between a glibc program and the servers: the program asks the stub by its own
+ * rules, the stub asks one upstream server at a time, from a new socket for each question, keeps what it learns, and
+ * answers localhost, the machine's name and single labels itself. From systemd's documentation and source (252), not
+ * measured; its step down to plain DNS after failures is left out.
+ */
+import type { Clock } from '../base/clock.ts';
+import { newId, type Client, type Session, type Site } from './client.ts';
+import { GlibcSession } from './glibc.ts';
+import { readGlibcConf } from './glibc-conf.ts';
+import { entriesFor, readHosts } from './hosts.ts';
+import { familyOf, myHostname } from './myhostname.ts';
+import type { Arrival, Fault, Network, Query, Socket } from './network.ts';
+import { optBytes, questionBytes, recordBytes, type Reply, type ReplyRecord } from './reply.ts';
+import type { Exchange } from './trace.ts';
+
+const stubAddress = '127.0.0.53';
+const upstreamTimeoutMs = 5000;
+const upstreamAttempts = 4;
+/** Seconds that negative and positive answers are kept at most. */
+const longestTtl = 7200;
+
+export const resolved: Client = {
+  name: 'resolved',
+  version: '',
+  summary: 'getaddrinfo of glibc behind the stub of systemd-resolved (127.0.0.53)',
+  anyOrder: false,
+  open(site): Session {
+    const { search, ndots } = readGlibcConf(site.settings, '2.41');
+    const lines = [`nameserver ${stubAddress}`, `options edns0 trust-ad ndots:${ndots}`];
+    if (search.length > 0) lines.push(`search ${search.join(' ')}`);
+    const settings = { ...site.settings, resolvConf: `${lines.join('\n')}\n` };
+    site.trace.step(
+      'the program sees only 127.0.0.53 in its resolv.conf; systemd-resolved asks the servers',
+    );
+    return new GlibcSession({ ...site, settings, network: new StubNetwork(site) }, '2.41');
+  },
+};
+
+class StubNetwork implements Network {
+  readonly clock: Clock;
+  readonly #site: Site;
+  readonly #servers: readonly string[];
+  readonly #cache = new Map<string, { readonly reply: Reply; readonly until: number }>();
+  #current = 0;
+
+  constructor(site: Site) {
+    this.clock = site.network.clock;
+    this.#site = site;
+    this.#servers = readGlibcConf(site.settings, '2.41').servers;
+  }
+
+  udp(): Socket {
+    return new StubSocket(this.#site, (query) => this.#answer(query));
+  }
+
+  tcp(): Promise<Socket | Fault> {
+    return Promise.resolve(new StubSocket(this.#site, (query) => this.#answer(query), 'tcp'));
+  }
+
+  /** null = the client gets no answer, as the stub got none. */
+  async #answer(query: Query): Promise<Reply | null> {
+    const local = this.#local(query);
+    if (local !== null) return local;
+    const key = `${query.name.toLowerCase()} ${query.type}`;
+    const kept = this.#cache.get(key);
+    if (kept !== undefined && kept.until > this.clock.now()) return { ...kept.reply, id: query.id };
+    const reply = await this.#upstream(query);
+    if (reply === null) return null;
+    const ttl = Math.min(
+      longestTtl,
+      reply.negativeTtl ?? longestTtl,
+      ...reply.answer.map((record) => record.ttl),
+    );
+    if (reply.rcode === 'NOERROR' || reply.rcode === 'NXDOMAIN') {
+      this.#cache.set(key, { reply, until: this.clock.now() + ttl * 1000 });
+    }
+    return { ...reply, id: query.id };
+  }
+
+  #local(query: Query): Reply | null {
+    const { settings } = this.#site;
+    const bare = query.name.replace(/\.$/, '');
+    const family = query.type === 'A' ? 4 : query.type === 'AAAA' ? 6 : null;
+    const listed = entriesFor(readHosts(settings.hosts), bare).map((entry) => entry.address);
+    const own = listed.length > 0 ? listed : myHostname(bare, settings.host, [4, 6]);
+    if (own !== null && family !== null) {
+      return made(
+        query,
+        own.filter((address) => familyOf(address) === family),
+        'NOERROR',
+      );
+    }
+    // Single labels are for LLMNR, not for DNS (ResolveUnicastSingleLabel=no).
+    return bare.includes('.') ? null : made(query, [], 'SERVFAIL');
+  }
+
+  async #upstream(query: Query): Promise<Reply | null> {
+    const { network, random } = this.#site;
+    for (let attempt = 0; attempt < upstreamAttempts; attempt++) {
+      const server = this.#servers[this.#current % this.#servers.length] ?? '';
+      const socket = network.udp();
+      socket.connect(server, true);
+      socket.send(
+        {
+          ...query,
+          id: newId(random),
+          edns: { size: 1472, cookie: false },
+          why: 'systemd-resolved asks the current server for what the program wants.',
+          relayed: true,
+        },
+        server,
+      );
+      const arrival = await socket.wait(network.clock.now() + upstreamTimeoutMs);
+      socket.close();
+      if (
+        arrival?.kind === 'reply' &&
+        arrival.reply.rcode !== 'SERVFAIL' &&
+        arrival.reply.rcode !== 'REFUSED'
+      )
+        return arrival.reply;
+      // The next attempt goes to the next server, which stays the current one.
+      this.#current++;
+      if (arrival?.kind === 'reply' && attempt + 1 >= this.#servers.length) return arrival.reply;
+    }
+    return null;
+  }
+}
+
+function made(query: Query, addresses: readonly string[], rcode: 'NOERROR' | 'SERVFAIL'): Reply {
+  const answer: ReplyRecord[] = addresses.map((data) => ({
+    name: query.name,
+    type: query.type,
+    ttl: 0,
+    data,
+  }));
+  const size = answer.reduce(
+    (sum, record) => sum + recordBytes(record, true),
+    questionBytes(query.name) + optBytes,
+  );
+  return {
+    id: query.id,
+    name: query.name,
+    type: query.type,
+    rcode,
+    authoritative: true,
+    recursionAvailable: true,
+    truncated: false,
+    answer,
+    negativeTtl: null,
+    opt: query.edns !== null,
+    size,
+  };
+}
+
+/** The program's side of the stub. */
+class StubSocket implements Socket {
+  readonly protocol;
+  port = 0;
+  readonly #site: Site;
+  readonly #ask: (query: Query) => Promise<Reply | null>;
+  #queue: Arrival[] = [];
+  #closed = false;
+  readonly #watchers = new Set<() => void>();
+
+  constructor(
+    site: Site,
+    ask: (query: Query) => Promise<Reply | null>,
+    protocol: 'udp' | 'tcp' = 'udp',
+  ) {
+    this.protocol = protocol;
+    this.#site = site;
+    this.#ask = ask;
+  }
+
+  connect(): Fault | null {
+    return null;
+  }
+
+  send(query: Query, server: string): Exchange {
+    const { trace } = this.#site;
+    if (this.port === 0) this.port = trace.nextPort();
+    const exchange = trace.begin(query, server, this.protocol, this.port);
+    // The program's other question leaves before the stub does anything.
+    const later = Promise.resolve().then(() => this.#ask(query));
+    void later.then((reply) => {
+      if (reply === null || this.#closed) return;
+      trace.answered(exchange, reply);
+      this.#queue.push({ kind: 'reply', reply, server, exchange });
+      for (const run of [...this.#watchers]) queueMicrotask(run);
+    });
+    return exchange;
+  }
+
+  take(): Arrival | null {
+    return this.#queue.shift() ?? null;
+  }
+
+  wait(until: number): Promise<Arrival | null> {
+    const ready = this.take();
+    const { clock } = this.#site.network;
+    const delay = until - clock.now();
+    if (ready !== null || delay <= 0) return Promise.resolve(ready);
+    return new Promise((resolve) => {
+      const timer = Number.isFinite(delay) ? clock.after(delay, () => finish(null)) : null;
+      const finish = (arrival: Arrival | null): void => {
+        stop();
+        timer?.cancel();
+        resolve(arrival);
+      };
+      const stop = this.watch(() => {
+        const arrival = this.take();
+        if (arrival !== null) finish(arrival);
+      });
+    });
+  }
+
+  watch(run: () => void): () => void {
+    this.#watchers.add(run);
+    return () => this.#watchers.delete(run);
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#queue = [];
+  }
+}

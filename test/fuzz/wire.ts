@@ -1,0 +1,256 @@
+/**
+ * Fuzzes the codec: `node test/fuzz/wire.ts [--count N] [--seconds N] [--seed N]`. Damages the messages of `corpus/` and
+ * feeds them to everything that takes bytes from outside. What must hold:
+ *
+ * - nothing but a ReadError (Problem, NameError for text) is ever thrown
+ * - what is accepted can be written, printed, stamped and moved, and the result is accepted again
+ * - Query.read and readMessage agree on what is whole
+ * - no input takes longer than a second, and memory stays flat
+ *
+ * Ends with status 1 and the input in hex at the first violation. The long run of a release is five million inputs.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { performance } from 'node:perf_hooks';
+import { parseArgs } from 'node:util';
+import { Problem } from '../../src/base/problem.ts';
+import { seededRandom } from '../../src/base/random.ts';
+import { classify, hasExpiredSignature } from '../../src/wire/classify.ts';
+import { printHex } from '../../src/wire/encoding.ts';
+import { FLAG, HEADER, RCODE } from '../../src/wire/iana.ts';
+import { readMessage, writeMessage, type Message } from '../../src/wire/message.ts';
+import { NameError, nameLength, parseName, printName } from '../../src/wire/name.ts';
+import { printMessage } from '../../src/wire/print.ts';
+import { makeQuery, Query } from '../../src/wire/query.ts';
+import { ReadError } from '../../src/wire/reader.ts';
+import { lowestTtl, Records, ttlOffsets } from '../../src/wire/records.ts';
+import { withQuestion } from '../../src/wire/rehome.ts';
+import { failure, type Reply } from '../../src/wire/reply.ts';
+import { stamp, STAMP_ROOM } from '../../src/wire/stamp.ts';
+import { answersQuery, fromUpstream } from '../../src/wire/upstream.ts';
+import { MessageFull } from '../../src/wire/writer.ts';
+import { parseZone } from '../../src/wire/zone-text.ts';
+import { mutate } from './mutate.ts';
+import { lower } from './spelling.ts';
+
+export interface FuzzReport {
+  readonly inputs: number;
+  /** How many were whole messages, servable queries, usable replies. */
+  readonly messages: number;
+  readonly queries: number;
+  readonly replies: number;
+  readonly seconds: number;
+  /** The slowest input. */
+  readonly slowestMs: number;
+  /** Growth of the memory in use between the first tenth of the run and its end, after collection where possible. */
+  readonly grownBytes: number;
+}
+
+/** An input that broke a promise. */
+export class Broken extends Error {
+  override readonly name = 'Broken';
+  readonly input: Uint8Array;
+
+  constructor(input: Uint8Array, cause: unknown) {
+    super(`${String(cause)}\ninput: ${printHex(input)}`, { cause });
+    this.input = input;
+  }
+}
+
+/** A tenth of a gigabyte of slabs may wait for the collector; what leaks grows beyond that in a long run. */
+const GROWTH_MAX = 100 * 2 ** 20;
+const INPUT_MS_MAX = 1000;
+
+const out = new Uint8Array(70_000 + STAMP_ROOM);
+const query = new Query();
+const longName = makeQuery(parseName(`${'x'.repeat(60)}.search.default.svc.cluster.local`), 1);
+const records = new Records();
+const seen = { messages: 0, queries: 0, replies: 0 };
+
+/** Runs until `count` inputs or `seconds` are over. @throws Broken */
+export function fuzzWire(seed: number, count: number, seconds: number): FuzzReport {
+  const folder = new URL('corpus/', import.meta.url);
+  const files = readdirSync(folder).toSorted();
+  const corpus = files.map((file) => new Uint8Array(readFileSync(new URL(file, folder))));
+  for (const bytes of corpus) check(bytes, 0);
+  const random = seededRandom(seed);
+  const begin = performance.now();
+  const until = begin + seconds * 1000;
+  let slowestMs = 0;
+  let inputs = 0;
+  let early = 0;
+  for (let before = begin; inputs < count && before < until; inputs++) {
+    const bytes = mutate(corpus, random);
+    try {
+      check(bytes, inputs);
+      const now = performance.now();
+      slowestMs = Math.max(slowestMs, now - before);
+      if (now - before > INPUT_MS_MAX)
+        throw new Error(`one input took ${Math.round(now - before)} ms`);
+      before = now;
+    } catch (error) {
+      throw new Broken(bytes, error);
+    }
+    if (early === 0 && (inputs * 10 >= count || (before - begin) * 10 >= seconds * 1000))
+      early = memory();
+  }
+  const grownBytes = early === 0 ? 0 : memory() - early;
+  if (grownBytes > GROWTH_MAX) throw new Error(`memory grew by ${grownBytes} bytes`);
+  return { inputs, ...seen, seconds: (performance.now() - begin) / 1000, slowestMs, grownBytes };
+}
+
+function memory(): number {
+  globalThis.gc?.();
+  const { heapUsed, arrayBuffers } = process.memoryUsage();
+  return heapUsed + arrayBuffers;
+}
+
+/** One input through everything. `index` chooses which of the dear checks are made. */
+function check(bytes: Uint8Array, index: number): void {
+  const message = readOrNull(bytes);
+  if (message !== null) {
+    seen.messages++;
+    if (index % 8 === 0) checkMessage(message);
+  }
+  checkQuery(bytes, message);
+  const reply = fromUpstream(bytes);
+  if (reply instanceof ReadError) {
+    if (message !== null && message.question.length === 1 && (message.flags & FLAG.QR) !== 0) {
+      // Moved records may need more room than they had; all else that can be read must be taken.
+      if (!/longer than 65535/.test(reply.message))
+        throw new Error('a readable reply was refused', { cause: reply });
+    }
+  } else {
+    seen.replies++;
+    checkReply(reply);
+  }
+  if (index % 16 === 0) checkText(bytes);
+}
+
+function readOrNull(bytes: Uint8Array): Message | null {
+  try {
+    return readMessage(bytes);
+  } catch (error) {
+    if (!(error instanceof ReadError)) throw error;
+    if (error.offset < 0 || error.offset > bytes.length)
+      throw new Error(`offset ${error.offset}`, { cause: error });
+    return null;
+  }
+}
+
+function checkMessage(message: Message): void {
+  printMessage(message);
+  let written;
+  try {
+    written = writeMessage(message);
+  } catch (error) {
+    // What pointers held together may be too long when types that allow none are written out.
+    if (error instanceof MessageFull) return;
+    throw error;
+  }
+  const again = JSON.stringify(lower(readMessage(written)));
+  if (again !== JSON.stringify(lower(message)))
+    throw new Error(`written and read again it is another message: ${again}`);
+}
+
+function checkQuery(bytes: Uint8Array, message: Message | null): void {
+  const triage = query.read(bytes, 0, bytes.length);
+  const judged = triage === 'serve' || triage === 'formerr';
+  const within =
+    bytes.length >= 12 &&
+    u16(bytes, 4) === 1 &&
+    u16(bytes, 6) <= 1 &&
+    u16(bytes, 8) <= 1 &&
+    u16(bytes, 10) <= 2;
+  if (judged && within && (triage === 'serve') !== (message !== null)) {
+    throw new Error(
+      `Query.read says ${triage}, readMessage ${message === null ? 'refuses' : 'reads'}`,
+    );
+  }
+  if (triage !== 'serve') return;
+  seen.queries++;
+  checkStamped(failure(RCODE.SERVFAIL, 'fuzz'), query);
+  if (query.keep().name !== query.name) throw new Error('a kept query has another name');
+}
+
+function checkReply(reply: Reply): void {
+  if (reply.bare) return;
+  const { bytes, start, end } = reply;
+  let count = 0;
+  for (records.of(reply); records.next();) count++;
+  if (count !== reply.answers + reply.authority + reply.additional)
+    throw new Error(`${count} records were walked`);
+  classify(reply, 1);
+  hasExpiredSignature(reply, 1_700_000_000);
+  lowestTtl(bytes, start, end);
+  reply.ttlAt = ttlOffsets(bytes, start, end);
+  reply.ttl = 5;
+  if (reply.ttlAt.length !== count)
+    throw new Error(`${reply.ttlAt.length} TTLs of ${count} records`);
+  const asked = queryFor(reply);
+  asked.proto = count % 2 === 0 ? 'udp' : 'tcp';
+  checkStamped(reply, asked);
+  for (const moved of [
+    withQuestion(reply, longName, 'follow'),
+    withQuestion(reply, longName, 'stay', 30),
+  ]) {
+    if (!answersQuery(moved, longName)) throw new Error('a moved reply has another question');
+    const again = fromUpstream(moved.bytes, moved.start, moved.end);
+    if (again instanceof ReadError) throw new Error('a moved reply is refused', { cause: again });
+    checkStamped(moved, longName);
+  }
+}
+
+function checkStamped(reply: Reply, asked: Query): void {
+  const length = stamp(reply, asked, out, 0);
+  if (length > asked.limit)
+    throw new Error(`${length} bytes were stamped, ${asked.limit} are allowed`);
+  const again = fromUpstream(out, 0, length);
+  if (again instanceof ReadError) throw new Error('a stamped reply is refused', { cause: again });
+}
+
+function checkText(bytes: Uint8Array): void {
+  const text = String.fromCharCode(...bytes.subarray(0, 400));
+  try {
+    for (const record of parseZone(text, { file: 'fuzz', ttl: 1 }))
+      printName(parseName(record.name));
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+  }
+  try {
+    parseName(text);
+  } catch (error) {
+    if (!(error instanceof NameError)) throw error;
+  }
+}
+
+/** Who asks exactly the reply's question. */
+function queryFor(reply: Reply): Query {
+  const at = reply.start + HEADER.SIZE;
+  const name = reply.bytes.subarray(at, at + nameLength(reply.bytes, at));
+  const after = at + name.length;
+  return makeQuery(name, u16(reply.bytes, after), u16(reply.bytes, after + 2));
+}
+
+function u16(bytes: Uint8Array, at: number): number {
+  return (bytes[at]! << 8) | bytes[at + 1]!;
+}
+
+if (import.meta.main) {
+  const { values } = parseArgs({
+    options: { count: { type: 'string' }, seconds: { type: 'string' }, seed: { type: 'string' } },
+  });
+  const seed =
+    values.seed === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(values.seed);
+  console.log(`seed ${seed}`);
+  try {
+    const report = fuzzWire(
+      seed,
+      Number(values.count ?? Infinity),
+      Number(values.seconds ?? (values.count ? Infinity : 60)),
+    );
+    console.log(JSON.stringify(report));
+  } catch (error) {
+    console.error(error);
+    process.exitCode = 1;
+  }
+}

@@ -1,0 +1,143 @@
+import { makeLog } from '../../../src/base/log.ts';
+import { seededRandom } from '../../../src/base/random.ts';
+import { VirtualClock } from '../../../src/base/virtual-clock.ts';
+import { endpointConnection, type Connection } from '../../../src/kube/connection.ts';
+import type { Change, Kind, KubeObject } from '../../../src/kube/objects.ts';
+import {
+  apiServerSource,
+  type ApiServerParts,
+  type Source,
+  type SourceEvents,
+  type Wanted,
+} from '../../../src/kube/source.ts';
+import { ApiServer, type ApiServerOptions } from './server.ts';
+
+/** What most tests want: everything but the rare parts. */
+export const everything: Wanted = {
+  endpoints: true,
+  pods: true,
+  multicluster: false,
+  labels: '',
+  namespaceLabels: '',
+  zones: false,
+};
+
+/** Remembers what a source told, and the state that follows from it. */
+export class Listener implements SourceEvents {
+  readonly batches: (readonly Change[])[] = [];
+  readonly syncedKinds: Kind[] = [];
+  /** `Kind namespace/name` → object, as the changes so far have it. */
+  readonly state = new Map<string, KubeObject>();
+
+  get all(): Change[] {
+    return this.batches.flat();
+  }
+
+  changes(batch: readonly Change[]): void {
+    this.batches.push(batch);
+    for (const change of batch) {
+      if (change.verb === 'put') this.state.set(keyOf(change.object), change.object);
+      else this.state.delete(`${change.kind} ${change.namespace}/${change.name}`);
+    }
+  }
+
+  synced(kind: Kind): void {
+    this.syncedKinds.push(kind);
+  }
+
+  names(kind: Kind): string[] {
+    return [...this.state.values()]
+      .filter((object) => object.kind === kind)
+      .map((object) => object.name)
+      .sort();
+  }
+
+  forget(): void {
+    this.batches.length = 0;
+  }
+}
+
+export function keyOf(object: KubeObject): string {
+  return `${object.kind} ${object.kind === 'Namespace' ? '' : object.namespace}/${object.name}`;
+}
+
+/** A stand-in server, a source that watches it, and one virtual clock for both. */
+export interface Rig {
+  readonly server: ApiServer;
+  readonly clock: VirtualClock;
+  readonly source: Source;
+  readonly heard: Listener;
+  readonly lines: string[];
+  start(): void;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+export interface RigOptions {
+  readonly server?: Omit<ApiServerOptions, 'clock'>;
+  readonly wanted?: Partial<Wanted>;
+  readonly source?: Partial<ApiServerParts>;
+  readonly connection?: (server: ApiServer, clock: VirtualClock) => Connection;
+  /** Debug lines too. */
+  readonly debugging?: boolean;
+}
+
+export async function makeRig(options: RigOptions = {}): Promise<Rig> {
+  const clock = new VirtualClock();
+  const server = await ApiServer.start({ ...options.server, clock });
+  const lines: string[] = [];
+  const source = apiServerSource({
+    connection: options.connection?.(server, clock) ?? endpointConnection(server.url),
+    wanted: { ...everything, ...options.wanted },
+    clock,
+    random: seededRandom(7),
+    log: makeLog(
+      (line) => lines.push(line),
+      () => options.debugging ?? false,
+    ),
+    version: '1.2.3',
+    ...options.source,
+  });
+  const heard = new Listener();
+  return {
+    server,
+    clock,
+    source,
+    heard,
+    lines,
+    start: () => source.start(heard),
+    async [Symbol.asyncDispose]() {
+      await source.stop();
+      await server.stop();
+    },
+  };
+}
+
+/** Waits for real input and output (loopback) until the condition holds; virtual time stands still. */
+export async function until(holds: () => boolean, what = String(holds)): Promise<void> {
+  const end = Date.now() + 10_000;
+  while (!holds()) {
+    if (Date.now() > end) throw new Error(`still waiting until ${what}`);
+    await new Promise<void>((resolve) => setTimeout(resolve, 1));
+  }
+}
+
+/** Lets virtual time pass in small steps until the condition holds, at most `limitMs`. */
+export async function elapse(
+  clock: VirtualClock,
+  limitMs: number,
+  holds: () => boolean,
+): Promise<void> {
+  const step = Math.max(10, limitMs / 200);
+  for (let passed = 0; passed < limitMs && !holds(); passed += step) {
+    await clock.advance(step);
+    await quiet();
+  }
+  await until(holds);
+}
+
+/** Lets what is under way on loopback arrive. */
+export async function quiet(turns = 4): Promise<void> {
+  for (let turn = 0; turn < turns; turn++) {
+    await new Promise<void>((resolve) => setTimeout(resolve, 1));
+  }
+}

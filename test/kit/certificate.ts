@@ -1,0 +1,25 @@
+/**
+ * A self-signed certificate for tests: dns.example, 127.0.0.1, ::1; valid for a hundred years. The key protects nothing.
+ * Made with: openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 36500 -subj /CN=dns.example
+ *   -addext subjectAltName=DNS:dns.example,IP:127.0.0.1,IP:::1
+ */
+export const testCertificate = `-----BEGIN CERTIFICATE-----
+MIIBtDCCAVugAwIBAgIUTR6EUt79263OHdm4flz1unUwC6gwCgYIKoZIzj0EAwIw
+FjEUMBIGA1UEAwwLZG5zLmV4YW1wbGUwIBcNMjYxMTIxMTAwNDQ3WhgPMjEyNjEw
+MjgxMDA0NDdaMBYxFDASBgNVBAMMC2Rucy5leGFtcGxlMFkwEwYHKoZIzj0CAQYI
+KoZIzj0DAQcDQgAE6RUoB+1Xd8fBwQbmOC1WLCg+w2J+U29GLtsE5VoW/14ncAnE
+vbDRektgdn7OPIt1nNFoNykvt+KwgaiCCSUzTKOBhDCBgTAdBgNVHQ4EFgQU6SIn
+RqMyt2npphHhe0ustDwLfF8wHwYDVR0jBBgwFoAU6SInRqMyt2npphHhe0ustDwL
+fF8wDwYDVR0TAQH/BAUwAwEB/zAuBgNVHREEJzAlggtkbnMuZXhhbXBsZYcEfwAA
+AYcQAAAAAAAAAAAAAAAAAAAAATAKBggqhkjOPQQDAgNHADBEAiBvBg3YOIR8OLDr
+PY3Frpxcn7O9TjNciHm3cBHnBlnwnwIgceVfU6w9ZbCm+oIz42NvIrVDkx3MfYNQ
+bxGXIbrnZl0=
+-----END CERTIFICATE-----
+`;
+
+export const testKey = `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgbXXmQ/lb4naW4GPW
+IBkRCaD2ecDOUOlotNSbWl6j7cqhRANCAATpFSgH7Vd3x8HBBuY4LVYsKD7DYn5T
+b0Yu2wTlWhb/XidwCcS9sNF6S2B2fs48i3Wc0Wg3KS+34rCBqIIJJTNM
+-----END PRIVATE KEY-----
+`;

@@ -1,0 +1,199 @@
+import { VirtualClock } from '../../src/base/virtual-clock.ts';
+import type { Change, KubeObject } from '../../src/kube/objects.ts';
+import type { Source, SourceEvents } from '../../src/kube/source.ts';
+import { SharedRegistry } from '../../src/metrics/registry.ts';
+import { Answerer, type AnswererParts } from '../../src/plugins/kubernetes/answer.ts';
+import type { Cluster } from '../../src/plugins/kubernetes/cluster.ts';
+import { Feed } from '../../src/plugins/kubernetes/feed.ts';
+import { followCluster } from '../../src/plugins/kubernetes/follower.ts';
+import type { ControlChannel } from '../../src/server/control-site.ts';
+import type { WorkerChannel } from '../../src/server/plugin.ts';
+import { RCODE } from '../../src/wire/iana.ts';
+import { parseName } from '../../src/wire/name.ts';
+import { failure } from '../../src/wire/reply.ts';
+import { MessageWriter } from '../../src/wire/writer.ts';
+
+/** A source that holds what it is given; tests change it. */
+export class StaticSource implements Source {
+  readonly #objects = new Map<string, KubeObject>();
+  #events: SourceEvents | null = null;
+  synced = false;
+
+  constructor(objects: Iterable<KubeObject> = []) {
+    for (const object of objects) this.#objects.set(keyOf(object), object);
+  }
+
+  start(events: SourceEvents): void {
+    this.#events = events;
+    const batch = [...this.#objects.values()].map((object): Change => ({ verb: 'put', object }));
+    if (batch.length > 0) events.changes(batch);
+  }
+
+  /** The first listing is complete. */
+  complete(): void {
+    this.synced = true;
+    this.#events?.synced('Service');
+  }
+
+  put(...objects: readonly KubeObject[]): void {
+    for (const object of objects) this.#objects.set(keyOf(object), object);
+    this.#events?.changes(objects.map((object) => ({ verb: 'put', object })));
+  }
+
+  remove(object: KubeObject): void {
+    this.#objects.delete(keyOf(object));
+    const namespace = object.kind === 'Namespace' ? '' : object.namespace;
+    this.#events?.changes([{ verb: 'delete', kind: object.kind, namespace, name: object.name }]);
+  }
+
+  stop(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  snapshot(): Iterable<KubeObject> {
+    return this.#objects.values();
+  }
+}
+
+function keyOf(object: KubeObject): string {
+  return `${object.kind}/${object.kind === 'Namespace' ? '' : object.namespace}/${object.name}`;
+}
+
+/** One worker's end and the control end of a channel, joined on this thread: messages are cloned and arrive at once. */
+export function joinedChannel(): { control: ControlChannel; worker: WorkerChannel; join(): void } {
+  let toWorker: ((message: unknown) => void) | null = null;
+  let toControl: ((message: unknown, worker: number) => void) | null = null;
+  let state: (() => Iterable<unknown>) | null = null;
+  let joined = false;
+  return {
+    control: {
+      publish: (message) => {
+        if (joined) toWorker?.(structuredClone(message));
+      },
+      onJoin: (make) => {
+        state = make;
+      },
+      onMessage: (handler) => {
+        toControl = handler;
+      },
+    },
+    worker: {
+      onMessage: (handler) => {
+        toWorker = handler;
+      },
+      post: (message) => toControl?.(structuredClone(message), 0),
+    },
+    join() {
+      for (const message of state?.() ?? []) toWorker?.(structuredClone(message));
+      joined = true;
+    },
+  };
+}
+
+export interface FedCluster {
+  readonly source: StaticSource;
+  readonly feed: Feed;
+  readonly cluster: Cluster;
+  readonly clock: VirtualClock;
+}
+
+/** A worker's picture of these objects, come there the usual way: source, feed, messages. */
+export function fedCluster(
+  objects: Iterable<KubeObject>,
+  options: { readonly podNames?: boolean; readonly clientNames?: boolean; readonly synced?: boolean } = {},
+): FedCluster {
+  const source = new StaticSource(objects);
+  const clock = new VirtualClock();
+  const channel = joinedChannel();
+  const feed = new Feed({
+    source,
+    channel: channel.control,
+    clock,
+    metrics: new SharedRegistry(() => undefined),
+    podNames: options.podNames ?? false,
+    clientNames: options.clientNames ?? false,
+  });
+  const cluster = followCluster(channel.worker);
+  channel.join();
+  feed.start();
+  if (options.synced ?? true) source.complete();
+  return { source, feed, cluster, clock };
+}
+
+/** The plugin's answering part with the options of `kubernetes cluster.local in-addr.arpa ip6.arpa`. */
+export function answererOf(cluster: Cluster, parts: Partial<AnswererParts> = {}): Answerer {
+  return new Answerer({
+    cluster,
+    zones: ['cluster.local.', 'in-addr.arpa.', 'ip6.arpa.'].map((text) => ({
+      text,
+      wire: parseName(text),
+      multicluster: false,
+    })),
+    primary: parseName('cluster.local.'),
+    ttl: 5,
+    pods: 'disabled',
+    namespaces: null,
+    ignoreEmpty: false,
+    zonal: false,
+    fallthrough: null,
+    writer: new MessageWriter(),
+    own: [],
+    ask: () => failure(RCODE.REFUSED, ''),
+    ...parts,
+  });
+}
+
+/** Services with a cluster address each, their endpoints, and a pod behind each endpoint. */
+export function* manyObjects(services: number, endpoints: number, pods: boolean): Generator<KubeObject> {
+  const namespaces = 50;
+  for (let n = 0; n < namespaces; n++) yield { kind: 'Namespace', name: `team-${n}` };
+  for (let i = 0; i < services; i++) {
+    const namespace = `team-${i % namespaces}`;
+    const name = `service-${i}`;
+    const pod = (k: number): string => `${name}-7c9d8f6b5d-${k}xyzw`;
+    const address = (k: number): string => addressOf(i * endpoints + k);
+    yield {
+      kind: 'Service',
+      namespace,
+      name,
+      type: 'ClusterIP',
+      clusterIPs: [`172.20.${i >> 8}.${i & 255}`],
+      externalName: '',
+      externalIPs: [],
+      loadBalancer: [],
+      ports: [{ name: 'http', protocol: 'TCP', port: 8000 + (i % 7) }],
+    };
+    yield {
+      kind: 'EndpointSlice',
+      namespace,
+      name: `${name}-abcde`,
+      service: name,
+      ports: [{ name: 'http', protocol: 'TCP', port: 8080 }],
+      triggeredAt: 0,
+      endpoints: Array.from({ length: endpoints }, (_, k) => ({
+        addresses: [address(k)],
+        ready: true,
+        hostname: '',
+        nodeName: `node-${k}`,
+        pod: pod(k),
+        zone: '',
+      })),
+    };
+    if (!pods) continue;
+    for (let k = 0; k < endpoints; k++) {
+      yield {
+        kind: 'Pod',
+        namespace,
+        name: pod(k),
+        ips: [address(k)],
+        phase: 'Running',
+        hostNetwork: false,
+        terminating: false,
+      };
+    }
+  }
+}
+
+function addressOf(n: number): string {
+  return `10.${(n >> 16) & 255}.${(n >> 8) & 255}.${n & 255}`;
+}

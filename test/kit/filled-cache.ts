@@ -1,0 +1,53 @@
+import { seededRandom } from '../../src/base/random.ts';
+import { VirtualClock } from '../../src/base/virtual-clock.ts';
+import { makeLog } from '../../src/base/log.ts';
+import { bindDirective } from '../../src/corefile/syntax.ts';
+import { parseCorefile } from '../../src/corefile/parse.ts';
+import { SharedRegistry } from '../../src/metrics/registry.ts';
+import type { Next, Site } from '../../src/server/plugin.ts';
+import { parseName } from '../../src/wire/name.ts';
+import { makeQuery } from '../../src/wire/query.ts';
+import { fromUpstream } from '../../src/wire/upstream.ts';
+import { MessageWriter } from '../../src/wire/writer.ts';
+import { replyBytes } from './upstream.ts';
+import { cache } from '../../src/plugins/cache/cache.ts';
+
+/** A cache filled with `count` names, for measuring: its link and the names. */
+export function filledCache(
+  count: number,
+  lines = 'cache 3600',
+): { readonly link: Next; readonly names: readonly string[] } {
+  const { corefile } = parseCorefile({
+    file: 'Corefile',
+    text: `. {\n ${lines}\n}`,
+    dnsPort: 53,
+    env: {},
+    directives: ['cache'],
+    readFile: () => '',
+    glob: () => [],
+  });
+  const { options } = bindDirective(cache.syntax, corefile.blocks[0]!.directives, { zones: ['.'] });
+  const site: Partial<Site> = {
+    zones: ['.'],
+    view: '',
+    clock: new VirtualClock(),
+    random: seededRandom(1),
+    log: makeLog(() => {}),
+    metrics: new SharedRegistry(() => {}),
+    writer: new MessageWriter(),
+    onStop: () => {},
+  };
+  const next: Next = (query) => {
+    const bytes = replyBytes(query, { answer: ['@ 3600 A 10.96.0.10'] });
+    const reply = fromUpstream(bytes, 0, bytes.length, 'bench');
+    if (reply instanceof Error) throw reply;
+    return reply;
+  };
+  const link = cache.setup!(options[0] as never, site as Site, next);
+  const names = Array.from(
+    { length: count },
+    (_, i) => `svc-${i}.namespace-${i % 17}.svc.cluster.local.`,
+  );
+  for (const name of names) void link(makeQuery(parseName(name), 1));
+  return { link, names };
+}

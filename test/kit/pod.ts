@@ -1,0 +1,78 @@
+import { execFileSync, spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { start, type Child } from './child.ts';
+
+/** Why namespaces cannot be made here, or null. */
+export function noNamespaces(): string | null {
+  if (process.getuid?.() !== 0) return 'needs root for network namespaces';
+  const { status } = spawnSync('unshare', ['-n', '-m', 'true']);
+  return status === 0 ? null : 'network namespaces are not allowed here';
+}
+
+/**
+ * What a pod is to a program: a network of its own (loopback up, nothing else) and files of its own at absolute paths
+ * (`/etc/resolv.conf`, the service account …), laid over the machine's by bind mounts that only this pod sees.
+ */
+export class Pod {
+  readonly #holder: ChildProcess;
+  readonly #folder: string;
+  readonly #children: Child[] = [];
+
+  private constructor(holder: ChildProcess, folder: string) {
+    this.#holder = holder;
+    this.#folder = folder;
+  }
+
+  static make(files: Readonly<Record<string, string>> = {}): Pod {
+    const folder = mkdtempSync(join(tmpdir(), 'ndots-pod-'));
+    const holder = spawn('unshare', ['-n', '-m', '--propagation', 'private', 'sleep', '1000'], { stdio: 'ignore' });
+    const pod = new Pod(holder, folder);
+    // The holder has its namespaces a moment after it started.
+    for (let tries = 0; spawnSync('sh', ['-c', `[ "$(readlink /proc/${holder.pid}/ns/net)" != "$(readlink /proc/self/ns/net)" ]`]).status !== 0; tries++) {
+      if (tries > 200) throw new Error('the namespace did not come up');
+      execFileSync('sleep', ['0.01']);
+    }
+    pod.exec('ip', 'link', 'set', 'lo', 'up');
+    for (const [path, text] of Object.entries(files)) pod.#lay(path, text);
+    return pod;
+  }
+
+  /** Puts a file at an absolute path; folders that the machine lacks are made in a memory file system. */
+  #lay(path: string, text: string): void {
+    const own = join(this.#folder, path);
+    mkdirSync(dirname(own), { recursive: true });
+    writeFileSync(own, text);
+    this.exec('sh', '-c', `
+      d=$(dirname '${path}')
+      if [ ! -d "$d" ]; then
+        up=$d; while [ ! -d "$(dirname "$up")" ]; do up=$(dirname "$up"); done
+        mount -t tmpfs none "$(dirname "$up")" && mkdir -p "$d"
+      fi
+      [ -e '${path}' ] || touch '${path}'
+      mount --bind '${own}' "$(readlink -f '${path}')"`);
+  }
+
+  #enter(words: readonly string[]): string[] {
+    return ['nsenter', '-t', String(this.#holder.pid), '-n', '-m', '--', ...words];
+  }
+
+  /** Runs a program in the pod to its end and gives what it printed. */
+  exec(...words: string[]): string {
+    const [program, ...rest] = this.#enter(words);
+    return execFileSync(program!, rest, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+  }
+
+  start(name: string, words: readonly string[], env: NodeJS.ProcessEnv = process.env): Child {
+    const child = start(name, this.#enter(words), { env });
+    this.#children.push(child);
+    return child;
+  }
+
+  async end(): Promise<void> {
+    for (const child of this.#children.toReversed()) await child.stop();
+    this.#holder.kill('SIGKILL');
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
