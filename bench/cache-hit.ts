@@ -40,4 +40,6 @@ const whole = nsPerQuery((bytes) => {
   if (reply instanceof Promise) throw new Error('not a hit');
   stamp(reply, query, out, 0);
 });
-console.log(`read ${read.toFixed(0)} ns, cache link ${(found - read).toFixed(0)} ns, stamp ${(whole - found).toFixed(0)} ns, all ${whole.toFixed(0)} ns per query`);
+console.log(
+  `read ${read.toFixed(0)} ns, cache link ${(found - read).toFixed(0)} ns, stamp ${(whole - found).toFixed(0)} ns, all ${whole.toFixed(0)} ns per query`,
+);

@@ -19,7 +19,9 @@ import { failure } from '../src/wire/reply.ts';
 import { MessageWriter } from '../src/wire/writer.ts';
 import { replyBytes } from '../test/kit/upstream.ts';
 
-const template = replyBytes(makeQuery(parseName('n0000000.bench.'), 1), { answer: ['@ 300 A 192.0.2.1'] });
+const template = replyBytes(makeQuery(parseName('n0000000.bench.'), 1), {
+  answer: ['@ 300 A 192.0.2.1'],
+});
 const network: Network = {
   upstream: (parts) => ({
     parts,
@@ -42,7 +44,9 @@ function link(plugin: Plugin, lines: string, next: Next): Next {
     readFile: () => '',
     glob: () => [],
   });
-  const { options } = bindDirective(plugin.syntax, corefile.blocks[0]!.directives, { zones: ['.'] });
+  const { options } = bindDirective(plugin.syntax, corefile.blocks[0]!.directives, {
+    zones: ['.'],
+  });
   const upstream = { scheme: 'dns', host: '192.0.2.53', port: 53, serverName: '' };
   const site: Partial<Site> = {
     zones: ['.'],
@@ -61,7 +65,10 @@ function link(plugin: Plugin, lines: string, next: Next): Next {
   return plugin.setup!(options[0] as never, site as Site, next);
 }
 
-const names = Array.from({ length: 200_000 }, (_, i) => makeQuery(parseName(`n${String(i).padStart(7, '0')}.bench.`), 1).bytes);
+const names = Array.from(
+  { length: 200_000 },
+  (_, i) => makeQuery(parseName(`n${String(i).padStart(7, '0')}.bench.`), 1).bytes,
+);
 
 async function nsPerQuery(chain: Next): Promise<number> {
   const query = new Query();
@@ -86,4 +93,6 @@ async function nsPerQuery(chain: Next): Promise<number> {
 const end: Next = () => failure(2, '');
 const alone = await nsPerQuery(link(forward, 'forward . 192.0.2.53', end));
 const both = await nsPerQuery(link(cache, 'cache 30', link(forward, 'forward . 192.0.2.53', end)));
-console.log(`forward ${(alone / 1000).toFixed(2)} µs, with cache ${(both / 1000).toFixed(2)} µs per forwarded query, sockets aside`);
+console.log(
+  `forward ${(alone / 1000).toFixed(2)} µs, with cache ${(both / 1000).toFixed(2)} µs per forwarded query, sockets aside`,
+);

@@ -72,7 +72,7 @@ export function bindForwarder(folder: string, port: number, upstream: number, cp
 /** dnsdist as it comes: one UDP thread, no cache. */
 export function dnsdist(folder: string, port: number, upstream: number, cpu: number): Child {
   const file = join(folder, `dnsdist-${port}.conf`);
-  writeFileSync(file, `setLocal("127.0.0.1:${port}")\nnewServer({address="127.0.0.1:${upstream}"})\nsetSecurityPollSuffix("")\n`);
+  writeFileSync(file, `setLocal("127.0.0.1:${port}")\nnewServer({address="127.0.0.1:${upstream}", checkName="probe.bench.", order=1})\nsetMaxUDPOutstanding(65535)\nsetSecurityPollSuffix("")\n`);
   return start('dnsdist', ['dnsdist', '--supervised', '--disable-syslog', '-C', file], { cpu });
 }
 

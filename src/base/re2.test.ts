@@ -63,7 +63,9 @@ describe('regular expressions of Go', () => {
     test(`${pattern} is refused in Go's words`, () => {
       assert.throws(
         () => compileRe2(pattern),
-        (error: Error) => error instanceof PatternError && error.message.startsWith(`error parsing regexp: ${reason}`),
+        (error: Error) =>
+          error instanceof PatternError &&
+          error.message.startsWith(`error parsing regexp: ${reason}`),
       );
     });
   }

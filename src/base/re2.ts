@@ -17,7 +17,9 @@ export function compileRe2(pattern: string): RegExp {
     return new RegExp(source, 'u');
   } catch (error) {
     const { message } = error as Error;
-    const reason = message.includes('out of order') ? 'invalid character class range' : message.replace(/^.*: /, '');
+    const reason = message.includes('out of order')
+      ? 'invalid character class range'
+      : message.replace(/^.*: /, '');
     throw wrong(`${reason}: \`${pattern}\``);
   }
 }
@@ -59,7 +61,14 @@ const posix: Readonly<Record<string, string>> = {
   xdigit: '0-9A-Fa-f',
 };
 
-const controls: Readonly<Record<string, string>> = { a: '\\x07', f: '\\f', n: '\\n', r: '\\r', t: '\\t', v: '\\v' };
+const controls: Readonly<Record<string, string>> = {
+  a: '\\x07',
+  f: '\\f',
+  n: '\\n',
+  r: '\\r',
+  t: '\\t',
+  v: '\\v',
+};
 const SPACE = '\\t\\n\\f\\r ';
 
 class Translation {
@@ -218,7 +227,9 @@ class Translation {
       this.#atom ||= quoted !== '';
       return;
     }
-    const assertion = ({ A: '(?<![^])', z: '(?![^])', b: '\\b', B: '\\B' } as Readonly<Record<string, string>>)[rest[1] ?? ''];
+    const assertion = (
+      { A: '(?<![^])', z: '(?![^])', b: '\\b', B: '\\B' } as Readonly<Record<string, string>>
+    )[rest[1] ?? ''];
     if (assertion !== undefined) return this.#assert(assertion, 2);
     const { source, length } = escapeAt(rest, false);
     this.#put(source, length);
@@ -257,7 +268,8 @@ class Translation {
 }
 
 function changed(flags: Flags, on: string, off: string): Flags {
-  const pick = (flag: keyof Flags): boolean => (flags[flag] || on.includes(flag)) && !off.includes(flag);
+  const pick = (flag: keyof Flags): boolean =>
+    (flags[flag] || on.includes(flag)) && !off.includes(flag);
   return { i: pick('i'), m: pick('m'), s: pick('s'), U: pick('U') };
 }
 
@@ -288,9 +300,14 @@ function classMember(text: string, at: number): Member {
 function escapeAt(text: string, inClass: boolean): Member {
   const char = text[1];
   if (char === undefined) throw wrong('trailing backslash at end of expression: ``');
-  const code = /^\\(?:x([0-9A-Fa-f]{2})|x\{([0-9A-Fa-f]+)\}|(0[0-7]{0,2}|[1-7][0-7]{1,2}))/.exec(text);
+  const code = /^\\(?:x([0-9A-Fa-f]{2})|x\{([0-9A-Fa-f]+)\}|(0[0-7]{0,2}|[1-7][0-7]{1,2}))/.exec(
+    text,
+  );
   if (code !== null) {
-    const value = code[3] === undefined ? Number.parseInt(code[1] ?? code[2]!, 16) : Number.parseInt(code[3], 8);
+    const value =
+      code[3] === undefined
+        ? Number.parseInt(code[1] ?? code[2]!, 16)
+        : Number.parseInt(code[3], 8);
     if (value > 0x10ffff) throw wrong(`invalid escape sequence: \`${code[0]}\``);
     return { source: `\\u{${value.toString(16)}}`, length: code[0].length, single: true };
   }
@@ -300,16 +317,19 @@ function escapeAt(text: string, inClass: boolean): Member {
     const name = long ?? short!;
     const negated = (letter === 'P') !== (caret === '^');
     const property = name.length <= 2 ? name : `Script=${name}`;
-    const source = name === 'Any' ? (negated ? '[]' : '[^]') : `\\${negated ? 'P' : 'p'}{${property}}`;
+    const source =
+      name === 'Any' ? (negated ? '[]' : '[^]') : `\\${negated ? 'P' : 'p'}{${property}}`;
     if (!isProperty(source)) throw wrong(`invalid character class range: \`${whole}\``);
     return { source, length: whole.length, single: false };
   }
   if (char === 's') return { source: inClass ? SPACE : `[${SPACE}]`, length: 2, single: false };
-  if (char === 'S') return { source: inClass ? complement(SPACE) : `[^${SPACE}]`, length: 2, single: false };
+  if (char === 'S')
+    return { source: inClass ? complement(SPACE) : `[^${SPACE}]`, length: 2, single: false };
   if ('dDwW'.includes(char)) return { source: `\\${char}`, length: 2, single: false };
   const control = controls[char];
   if (control !== undefined) return { source: control, length: 2, single: true };
-  if (/[!-/:-@[-`{-~]/.test(char)) return { source: literal(char, inClass), length: 2, single: true };
+  if (/[!-/:-@[-`{-~]/.test(char))
+    return { source: literal(char, inClass), length: 2, single: true };
   throw wrong(`invalid escape sequence: \`\\${char}\``);
 }
 

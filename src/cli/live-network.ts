@@ -3,11 +3,9 @@ import { createSocket, type Socket as Dgram } from 'node:dgram';
 import { connect, type Socket as Stream } from 'node:net';
 import { systemClock, type Clock } from '../base/clock.ts';
 import type { Arrival, Fault, Network, Protocol, Query, Socket } from '../resolver/network.ts';
-import type { Rcode, Reply, ReplyRecord } from '../resolver/reply.ts';
+import type { Reply } from '../resolver/reply.ts';
 import type { Exchange, Trace } from '../resolver/trace.ts';
-import { FLAG, rcodeName, typeName, typeNumber } from '../wire/iana.ts';
-import { readMessage, writeMessage, type DnsRecord, type Message } from '../wire/message.ts';
-import { printData } from '../wire/print.ts';
+import { queryBytes, readReply } from './query-bytes.ts';
 
 export class LiveNetwork implements Network {
   readonly clock: Clock = systemClock;
@@ -116,7 +114,7 @@ abstract class LiveSocket implements Socket {
   protected message(bytes: Uint8Array, server: string): void {
     let reply: Reply;
     try {
-      reply = replyOf(readMessage(bytes), bytes.length);
+      reply = readReply(bytes);
     } catch {
       return;
     }
@@ -158,7 +156,7 @@ class LiveUdp extends LiveSocket {
     if (this.#socket === null) {
       this.#open(server).bind(0, () => this.#flush());
     }
-    this.#waiting.push({ bytes: encode(query), server });
+    this.#waiting.push({ bytes: queryBytes(query), server });
     if (this.#ready) this.#flush();
     return exchange;
   }
@@ -219,7 +217,7 @@ class LiveTcp extends LiveSocket {
 
   send(query: Query, server: string): Exchange | Fault {
     const exchange = this.begin(query, server);
-    const bytes = encode(query);
+    const bytes = queryBytes(query);
     const framed = Buffer.alloc(2 + bytes.length);
     framed.writeUInt16BE(bytes.length, 0);
     framed.set(bytes, 2);
@@ -242,54 +240,4 @@ class LiveTcp extends LiveSocket {
     this.#stream.on('error', () => {});
     this.#stream.destroy();
   }
-}
-
-/** DNS cookie option (RFC 7873). */
-const cookieOption = 10;
-
-function encode(query: Query): Uint8Array {
-  const cookie = { code: cookieOption, data: Uint8Array.of(110, 100, 111, 116, 115, 0, 0, 1) };
-  return writeMessage({
-    id: query.id,
-    flags: FLAG.RD | (query.ad ? FLAG.AD : 0),
-    rcode: 0,
-    question: [{ name: query.name, type: typeNumber(query.type) ?? 1, class: 1 }],
-    answer: [],
-    authority: [],
-    additional: [],
-    edns:
-      query.edns === null
-        ? null
-        : {
-            udpSize: query.edns.size,
-            version: 0,
-            dnssecOk: false,
-            options: query.edns.cookie ? [cookie] : [],
-          },
-  });
-}
-
-function replyOf(message: Message, size: number): Reply {
-  const [question] = message.question;
-  if (question === undefined) throw new Error('a reply without a question');
-  const soa = message.authority.find((record) => typeName(record.type) === 'SOA');
-  const minimum = soa === undefined ? 0 : (soa.data as { minimum?: number }).minimum;
-  return {
-    id: message.id,
-    name: question.name,
-    type: typeName(question.type),
-    rcode: rcodeName(message.rcode) as Rcode,
-    authoritative: (message.flags & FLAG.AA) !== 0,
-    recursionAvailable: (message.flags & FLAG.RA) !== 0,
-    truncated: (message.flags & FLAG.TC) !== 0,
-    answer: message.answer.map(recordOf),
-    negativeTtl: soa === undefined ? null : Math.min(soa.ttl, minimum ?? soa.ttl),
-    opt: message.edns !== null,
-    size,
-  };
-}
-
-function recordOf(record: DnsRecord): ReplyRecord {
-  const data = printData(record.type, record.data);
-  return { name: record.name, type: typeName(record.type), ttl: record.ttl, data };
 }

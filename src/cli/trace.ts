@@ -1,14 +1,20 @@
 /** `ndots trace NAME`: every query that a client would send for a name, why, and what the application gets. */
 import { writeFileSync } from 'node:fs';
 import { systemClock } from '../base/clock.ts';
-import { Problem, nearest } from '../base/problem.ts';
+import { Problem, nearest, problemsIn } from '../base/problem.ts';
 import { secureRandom, seededRandom } from '../base/random.ts';
 import { emptyScript, parseAnswers, type Script } from '../resolver/answers-file.ts';
 import { findCheaper } from '../resolver/cheaper.ts';
 import type { Client, Settings } from '../resolver/client.ts';
 import { clientLabels, clients, findClient } from '../resolver/clients.ts';
 import { makeReport, type TraceDocument } from '../resolver/report.ts';
-import { planLookup, runLookup, type LookupPlan, type LookupRun } from '../resolver/run.ts';
+import {
+  planLookup,
+  runLookup,
+  type LookupPlan,
+  type LookupRun,
+  type StartServer,
+} from '../resolver/run.ts';
 import { byteLength } from '../resolver/search-list.ts';
 import { EXIT, type Command, type Io } from './command.ts';
 import { LiveNetwork } from './live-network.ts';
@@ -29,7 +35,8 @@ Client     -c, --client NAME[@VERSION][,…] | all  (glibc musl go c-ares node j
 Settings   --from host | pod/NAME | deploy/NAME (with --manifests DIR, --namespace, --cluster-dns,
            --cluster-domain)   --resolv-conf F   --nsswitch F   --hosts F   --host-aliases F   --ndots N
 Answers    real servers (default; @SERVER instead of those of resolv.conf, --port N)
-           --plan: nothing is sent; --answers FILE scripts what servers say (docs/answers-file.md)
+           --plan: nothing is sent; --answers FILE scripts what servers say (docs/answers-file.md);
+           --corefile FILE: the Corefile's own answers, in this process
 Output     -o text|wide|json|md|html|dot|dig|strace   --compare   --save FILE   --replay FILE
            --timeout SECONDS: ends the whole trace (default 60, planned 600)
 
@@ -51,9 +58,10 @@ async function run(words: readonly string[], io: Io): Promise<number> {
   try {
     return await traceName(parseTraceOptions(words), io);
   } catch (error) {
-    if (!(error instanceof Problem)) throw error;
-    io.err(`ndots trace: ${error.print()}\n`);
-    return error.code === 'usage' ? EXIT.usage : EXIT.failed;
+    const problems = problemsIn(error);
+    if (problems === null) throw error;
+    for (const problem of problems) io.err(`ndots trace: ${problem.print()}\n`);
+    return problems.some((problem) => problem.code === 'usage') ? EXIT.usage : EXIT.failed;
   }
 }
 
@@ -64,7 +72,8 @@ async function traceName(options: TraceOptions, io: Io): Promise<number> {
   const { settings, notes } = await gatherSettings(options, io);
   for (const note of notes) io.err(`ndots trace: ${note}\n`);
   const script = await readScript(options);
-  const planned = options.plan || options.answers !== null;
+  const planned = options.plan || options.answers !== null || options.corefile !== null;
+  const start = await corefileStarter(options, script, settings);
   if (!planned && settings.resolvConf === null) {
     throw new Problem({
       code: 'no-resolv-conf',
@@ -77,13 +86,26 @@ async function traceName(options: TraceOptions, io: Io): Promise<number> {
   const documents: TraceDocument[] = [];
   for (const client of chosen) {
     const plan = planFor(client, name, options, settings, limitMs);
-    const done = planned
-      ? await planLookup(plan, script, seededRandom(1))
-      : await lookLive(plan, options);
-    const cheaper = planned && !done.cut ? await findCheaper(done, script, seededRandom(1)) : [];
+    const again = (other: LookupPlan): Promise<LookupRun> =>
+      planLookup(other, script, seededRandom(1), start);
+    const done = planned ? await again(plan) : await lookLive(plan, options);
+    const cheaper = planned && !done.cut ? await findCheaper(done, again) : [];
     documents.push(makeReport(done, cheaper));
   }
   return show(documents, options, io);
+}
+
+/** `--corefile`: a server in this process answers. Loaded only then, it is the whole of ndots serve. */
+async function corefileStarter(
+  options: TraceOptions,
+  script: Script,
+  settings: Settings,
+): Promise<StartServer | undefined> {
+  const { corefile } = options;
+  if (corefile === null) return undefined;
+  const { startCorefile } = await import('./corefile-network.ts');
+  const client = settings.host.addresses[0] ?? '10.244.0.10';
+  return (clock) => startCorefile(corefile, script, clock, seededRandom(1), client);
 }
 
 function planFor(

@@ -12,14 +12,15 @@ export class Memory {
   readonly words: Uint32Array;
   #buffer: ArrayBuffer | null;
 
-  constructor(size: number) {
+  /** @param clear false leaves large buffers untouched: pages that nobody writes to cost no memory */
+  constructor(size: number, clear = true) {
     const rounded = (size + 15) & ~15;
     const { address, buffer } = libc().allocate(rounded);
     this.address = address;
     this.#buffer = buffer;
     this.bytes = new Uint8Array(buffer);
     this.words = new Uint32Array(buffer);
-    this.bytes.fill(0);
+    if (clear) this.bytes.fill(0);
   }
 
   /** Writes a pointer (8 bytes) at word `index`. */

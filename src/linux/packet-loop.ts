@@ -6,7 +6,7 @@ import { SendBatch } from './send-batch.ts';
 /** The longest datagram that is taken whole. */
 export const DATAGRAM_MAX = 4096;
 /** Replies of one batch, together; the longest possible one fits with all that a client's options may add. */
-const SEND_SLAB = 512 * 1024;
+const SEND_SLAB = 256 * 1024;
 
 /** What a socket's owner does when datagrams have come. */
 export type Drain = () => void;
@@ -32,7 +32,7 @@ export class PacketLoop {
   readonly receiving = new ReceiveBatch(DATAGRAM_MAX);
   readonly sending = new SendBatch(SEND_SLAB);
   /** For a single datagram that leaves at once. */
-  readonly outgoing = new Memory(65_536);
+  readonly outgoing = new Memory(65_536, false);
   readonly #handles = new Set<PollHandle>();
   #settling = false;
   #failure: unknown = null;

@@ -45,7 +45,7 @@ export class ReceiveBatch {
   /** @param size the longest datagram that is taken whole */
   constructor(size: number) {
     this.slot = ((size + 63) & ~63) + 64;
-    this.#slab = new Memory(BATCH * this.slot);
+    this.#slab = new Memory(BATCH * this.slot, false);
     for (let i = 0; i < BATCH; i++) {
       this.#pieces.setPointer(i * PIECE_WORDS, this.#slab.address + i * this.slot);
       this.#pieces.words[i * PIECE_WORDS + 2] = size;
@@ -146,7 +146,10 @@ export class ReceiveBatch {
     const at = i * CONTROL_SLOT;
     if (family === 4) {
       words[(at + INFO.INTERFACE_4) >> 2] = 0;
-    } else if (bytes[at + INFO.ADDRESS_6] !== 0xfe || (bytes[at + INFO.ADDRESS_6 + 1]! & 0xc0) !== 0x80) {
+    } else if (
+      bytes[at + INFO.ADDRESS_6] !== 0xfe ||
+      (bytes[at + INFO.ADDRESS_6 + 1]! & 0xc0) !== 0x80
+    ) {
       words[(at + INFO.INTERFACE_6) >> 2] = 0;
     }
   }

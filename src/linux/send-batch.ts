@@ -21,7 +21,7 @@ export class SendBatch {
   failed = 0;
 
   constructor(size: number) {
-    this.#slab = new Memory(size);
+    this.#slab = new Memory(size, false);
     for (let i = 0; i < BATCH; i++) {
       const head = i * HEAD.WORDS;
       this.#heads.setPointer(head + HEAD.PIECES, this.#pieces.address + i * PIECE_WORDS * 4);

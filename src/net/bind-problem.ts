@@ -73,7 +73,8 @@ async function inUse(
 
 /** The system's name of the error, e.g. `EADDRINUSE`; empty if it has none. */
 export function errorCode(error: unknown): string {
-  if (error instanceof Error && 'code' in error && typeof error.code === 'string') return error.code;
+  if (error instanceof Error && 'code' in error && typeof error.code === 'string')
+    return error.code;
   return '';
 }
 

@@ -46,7 +46,9 @@ const FAILURE: Readonly<Record<string, ExchangeFailure>> = {
 function failureOf(code: string): ExchangeFailure {
   const known = FAILURE[code];
   if (known !== undefined) return known;
-  if (/^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|HOSTNAME_|EPROTO|ERR_OSSL)/.test(code)) {
+  if (
+    /^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|HOSTNAME_|EPROTO|ERR_OSSL)/.test(code)
+  ) {
     return 'tls';
   }
   return 'local';

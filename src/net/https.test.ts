@@ -57,7 +57,9 @@ async function overHttp2(session: ClientHttp2Session, asked: Asked): Promise<Got
   stream.end(asked.body);
   const chunks: Buffer[] = [];
   stream.on('data', (chunk: Buffer) => chunks.push(chunk));
-  const [headers] = (await once(stream, 'response')) as [Record<string, string | number | undefined>];
+  const [headers] = (await once(stream, 'response')) as [
+    Record<string, string | number | undefined>,
+  ];
   if (!stream.closed) await once(stream, 'close');
   return {
     status: Number(headers[':status']),
@@ -68,8 +70,15 @@ async function overHttp2(session: ClientHttp2Session, asked: Asked): Promise<Got
 }
 
 async function overHttp1(port: number, secure: boolean, asked: Asked): Promise<Got> {
-  const options = { port, host: '127.0.0.1', path: asked.path ?? '/dns-query', method: asked.method ?? 'POST' };
-  const sent = secure ? requestHttps({ ...options, ca: testCertificate, agent: false }) : requestHttp({ ...options, agent: false });
+  const options = {
+    port,
+    host: '127.0.0.1',
+    path: asked.path ?? '/dns-query',
+    method: asked.method ?? 'POST',
+  };
+  const sent = secure
+    ? requestHttps({ ...options, ca: testCertificate, agent: false })
+    : requestHttp({ ...options, agent: false });
   sent.end(asked.body);
   const [response] = (await once(sent, 'response')) as [IncomingMessage];
   const chunks: Buffer[] = [];
@@ -99,7 +108,10 @@ describe('DNS over HTTPS', () => {
   for (const [what, ask] of [
     ['HTTP/2', (t: TestContext, port: number, asked: Asked) => overHttp2(session(t, port), asked)],
     ['HTTP/1.1', (_: TestContext, port: number, asked: Asked) => overHttp1(port, true, asked)],
-    ['plain HTTP without a certificate', (_: TestContext, port: number, asked: Asked) => overHttp1(port, false, asked)],
+    [
+      'plain HTTP without a certificate',
+      (_: TestContext, port: number, asked: Asked) => overHttp1(port, false, asked),
+    ],
   ] as const) {
     test(`POST and GET are answered over ${what}`, async (t) => {
       const { port } = await start(t, answerOne, !what.startsWith('plain'));
@@ -123,11 +135,16 @@ describe('DNS over HTTPS', () => {
     const got = await Promise.all(
       Array.from({ length: 100 }, (_, id) => overHttp2(one, { body: queryBytes('x.', id) })),
     );
-    assert.deepEqual(got.map(({ body }) => body.readUInt16BE(0)), got.map((_, id) => id));
+    assert.deepEqual(
+      got.map(({ body }) => body.readUInt16BE(0)),
+      got.map((_, id) => id),
+    );
   });
 
   test('another path is 404; what is no query is 400; silence is 500', async (t) => {
-    const { port } = await start(t, (asked) => (asked.name === 'mute.' ? silence : replyWith(asked)));
+    const { port } = await start(t, (asked) =>
+      asked.name === 'mute.' ? silence : replyWith(asked),
+    );
     const one = session(t, port);
     const status = async (asked: Asked): Promise<number> => (await overHttp2(one, asked)).status;
     assert.equal(await status({ path: '/', body: query }), 404);
@@ -140,7 +157,10 @@ describe('DNS over HTTPS', () => {
     assert.equal(await status({ body: twoQuestions }), 400);
     assert.equal(await status({ method: 'GET', path: '/dns-query' }), 400);
     const encoded = query.toString('base64url');
-    assert.equal(await status({ method: 'GET', path: `/dns-query?dns=${encoded}&dns=${encoded}` }), 400);
+    assert.equal(
+      await status({ method: 'GET', path: `/dns-query?dns=${encoded}&dns=${encoded}` }),
+      400,
+    );
     assert.equal(await status({ method: 'GET', path: '/dns-query?dns=!!!!' }), 400);
     assert.equal(await status({ method: 'PUT', body: query }), 400);
     assert.equal(await status({ body: queryBytes('mute.') }), 500);

@@ -33,7 +33,14 @@ export interface UpstreamParts {
 }
 
 /** Why an exchange brought no reply. */
-export type ExchangeFailure = 'timeout' | 'refused' | 'unreachable' | 'closed' | 'tls' | 'http' | 'local';
+export type ExchangeFailure =
+  | 'timeout'
+  | 'refused'
+  | 'unreachable'
+  | 'closed'
+  | 'tls'
+  | 'http'
+  | 'local';
 
 export class ExchangeError extends Error {
   readonly failure: ExchangeFailure;

@@ -6,13 +6,21 @@ import { networkInterfaces } from 'node:os';
 import { describe, test, type TestContext } from 'node:test';
 
 import { testCertificate, testKey } from '../../test/kit/certificate.ts';
-import { StreamClient, UdpClient, answerOne, listenerParts, queryBytes } from '../../test/kit/loopback.ts';
+import {
+  StreamClient,
+  UdpClient,
+  answerOne,
+  listenerParts,
+  queryBytes,
+} from '../../test/kit/loopback.ts';
 import { Problem } from '../base/problem.ts';
 import type { Endpoint, Listener } from './listener.ts';
 import { openListeners, type Batched } from './open.ts';
 import { probeEndpoint } from './probe.ts';
 
-const hasIPv6 = Object.values(networkInterfaces()).some((list) => list?.some(({ address }) => address === '::1'));
+const hasIPv6 = Object.values(networkInterfaces()).some((list) =>
+  list?.some(({ address }) => address === '::1'),
+);
 
 async function start(
   t: TestContext,
@@ -90,7 +98,9 @@ describe('listeners of an endpoint', () => {
   test('the probe finds a listener that sharing the port would hide', async (t) => {
     const { port, endpoint } = await start(t, {});
     await assert.rejects(probeEndpoint({ ...endpoint, port }), { code: 'address-in-use' });
-    await assert.rejects(probeEndpoint({ ...endpoint, address: '', port }), { code: 'address-in-use' });
+    await assert.rejects(probeEndpoint({ ...endpoint, address: '', port }), {
+      code: 'address-in-use',
+    });
   });
 
   test('the probe lets a free endpoint go again', async (t) => {
@@ -111,14 +121,20 @@ describe('listeners of an endpoint', () => {
       rejectUnauthorized: false,
     };
     for (const scheme of ['tls', 'https'] as const) {
-      const listener = openListeners({ ...listenerParts(answerOne, { scheme }), tls }, { batched: 'auto' });
+      const listener = openListeners(
+        { ...listenerParts(answerOne, { scheme }), tls },
+        { batched: 'auto' },
+      );
       await listener.open();
       assert.ok(listener.port > 0);
       await listener.close(0);
     }
-    assert.throws(() => openListeners(listenerParts(answerOne, { scheme: 'quic' }), { batched: 'auto' }), {
-      code: 'transport-not-supported',
-    });
+    assert.throws(
+      () => openListeners(listenerParts(answerOne, { scheme: 'quic' }), { batched: 'auto' }),
+      {
+        code: 'transport-not-supported',
+      },
+    );
   });
 
   test('closing twice is harmless; an open listener can be opened again after that', async (t) => {

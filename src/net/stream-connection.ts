@@ -183,10 +183,10 @@ export class StreamConnection extends Timed {
     this.#piece ??= Buffer.allocUnsafeSlow(FIRST_PIECE);
     const begin = at;
     while (at < chunk.length) {
-      const wanted =
-        this.#pieceFilled < 2 ? 2 : 2 + ((this.#piece[0]! << 8) | this.#piece[1]!);
+      const wanted = this.#pieceFilled < 2 ? 2 : 2 + ((this.#piece[0]! << 8) | this.#piece[1]!);
       const take = Math.min(wanted - this.#pieceFilled, chunk.length - at);
-      if (this.#pieceFilled + take > this.#piece.length) this.#grow(this.#pieceFilled + take, wanted);
+      if (this.#pieceFilled + take > this.#piece.length)
+        this.#grow(this.#pieceFilled + take, wanted);
       chunk.copy(this.#piece, this.#pieceFilled, at, at + take);
       this.#pieceFilled += take;
       at += take;

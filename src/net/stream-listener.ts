@@ -57,7 +57,9 @@ export class StreamListener implements Listener, StreamHost {
 
   async open(): Promise<void> {
     this.#port = await listen(this.#server, this.endpoint);
-    this.#server.on('error', (error) => this.parts.log.error(`${this.proto} listener: ${error.message}`));
+    this.#server.on('error', (error) =>
+      this.parts.log.error(`${this.proto} listener: ${error.message}`),
+    );
   }
 
   async close(graceMs: number): Promise<void> {

@@ -40,7 +40,10 @@ function upstream(
   const up = network.upstream({
     address: { host: '127.0.0.1', port, serverName: proto === 'tcp' ? '' : 'dns.example' },
     proto,
-    tls: proto === 'tcp' ? null : { certificate: null, key: null, authority: Buffer.from(testCertificate) },
+    tls:
+      proto === 'tcp'
+        ? null
+        : { certificate: null, key: null, authority: Buffer.from(testCertificate) },
     expireMs: 10_000,
     maxAgeMs: 0,
     maxIdle: 0,
@@ -195,7 +198,10 @@ describe('TCP upstream', () => {
 
 describe('TLS upstream', () => {
   async function listening(t: TestContext): Promise<Listener> {
-    const listener = tlsListener({ ...listenerParts(answerOne, { scheme: 'tls' }), tls: certificate });
+    const listener = tlsListener({
+      ...listenerParts(answerOne, { scheme: 'tls' }),
+      tls: certificate,
+    });
     await listener.open();
     t.after(() => listener.close(0));
     return listener;
@@ -245,7 +251,10 @@ describe('TLS upstream', () => {
   });
 
   test('a key that is not the certificate’s is a Problem', () => {
-    const parts = { ...listenerParts(answerOne, { scheme: 'tls' }), tls: { ...certificate, key: 'nonsense' } };
+    const parts = {
+      ...listenerParts(answerOne, { scheme: 'tls' }),
+      tls: { ...certificate, key: 'nonsense' },
+    };
     assert.throws(() => tlsListener(parts), { code: 'tls-certificate' });
     assert.throws(() => tlsListener({ ...parts, tls: null }), { code: 'tls-missing' });
   });
@@ -271,7 +280,10 @@ describe('HTTPS upstream', () => {
       const got = await Promise.all(
         Array.from({ length: 30 }, (_, i) => up.exchange(ask(`n${i}.`, i), 2000)),
       );
-      assert.deepEqual(got.map(({ bytes }) => bytes[1]), got.map((_, i) => i));
+      assert.deepEqual(
+        got.map(({ bytes }) => bytes[1]),
+        got.map((_, i) => i),
+      );
       assert.deepEqual([...ids], [0]);
       assert.equal(listener.tally.accepted, 1);
       assert.equal((await up.exchange(ask('again.'), 2000)).reused, true);

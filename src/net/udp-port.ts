@@ -97,16 +97,19 @@ export function plainUdpPort({ upstream, onDatagram, onError }: UdpPortParts): U
   socket.on('message', (bytes) => {
     if (open) onDatagram(bytes, 0, bytes.length, false);
   });
-  socket.bind({ port: 0, exclusive: true, ...(upstream.source !== '' && { address: upstream.source }) }, () => {
-    if (!open) return;
-    socket.connect(port, host, (error?: Error) => {
+  socket.bind(
+    { port: 0, exclusive: true, ...(upstream.source !== '' && { address: upstream.source }) },
+    () => {
       if (!open) return;
-      if (error !== undefined && error !== null) return onError(error);
-      const early = waiting ?? [];
-      waiting = null;
-      for (const bytes of early) socket.send(bytes, sent);
-    });
-  });
+      socket.connect(port, host, (error?: Error) => {
+        if (!open) return;
+        if (error !== undefined && error !== null) return onError(error);
+        const early = waiting ?? [];
+        waiting = null;
+        for (const bytes of early) socket.send(bytes, sent);
+      });
+    },
+  );
   return {
     send(query, id) {
       const bytes = new Uint8Array(query.end - query.start);

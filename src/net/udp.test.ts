@@ -3,7 +3,13 @@ import { execFile } from 'node:child_process';
 import { describe, test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 
-import { UdpClient, answerOne, listenerParts, queryBytes, replyWith } from '../../test/kit/loopback.ts';
+import {
+  UdpClient,
+  answerOne,
+  listenerParts,
+  queryBytes,
+  replyWith,
+} from '../../test/kit/loopback.ts';
 import { silence, type Reply } from '../wire/reply.ts';
 import type { Endpoint, Listener, Serve } from './listener.ts';
 import { batchedUdp, batchedUdpListener } from './udp-batch.ts';
@@ -114,7 +120,9 @@ for (const transport of ['batched', 'plain'] as const) {
       const serve: Serve = async (query) => {
         const kept = query.keep();
         await later(5);
-        seen.push(`${kept.name} ${kept.peer.subarray(kept.peerAt, kept.peerAt + 4).join('.')}:${kept.peerPort}`);
+        seen.push(
+          `${kept.name} ${kept.peer.subarray(kept.peerAt, kept.peerAt + 4).join('.')}:${kept.peerPort}`,
+        );
         return replyWith(kept);
       };
       const { port } = await start(t, serve);
@@ -126,7 +134,9 @@ for (const transport of ['batched', 'plain'] as const) {
     });
 
     test('silence is silent, replies and shorts are ignored, garbage is FORMERR', async (t) => {
-      const listener = await start(t, (query) => (query.name === 'mute.' ? silence : replyWith(query)));
+      const listener = await start(t, (query) =>
+        query.name === 'mute.' ? silence : replyWith(query),
+      );
       const udp = await client(t);
       const answer = queryBytes('x.', 1);
       answer[2]! |= 0x80;
@@ -139,10 +149,21 @@ for (const transport of ['batched', 'plain'] as const) {
       }
       udp.send(queryBytes('end.', 5), listener.port);
       const rcodes = new Map<number, number>();
-      for (let got = await udp.next(); got !== null; got = await udp.next(id(got.bytes) === 5 ? 1 : 500)) {
+      for (
+        let got = await udp.next();
+        got !== null;
+        got = await udp.next(id(got.bytes) === 5 ? 1 : 500)
+      ) {
         rcodes.set(id(got.bytes), got.bytes[3]! & 0x0f);
       }
-      assert.deepEqual([...rcodes].toSorted(([a], [b]) => a - b), [[3, 1], [4, 4], [5, 0]]);
+      assert.deepEqual(
+        [...rcodes].toSorted(([a], [b]) => a - b),
+        [
+          [3, 1],
+          [4, 4],
+          [5, 0],
+        ],
+      );
       assert.equal(listener.tally.rejected, 2);
     });
 
@@ -289,28 +310,73 @@ describe('UDP listener on a wildcard address (batched)', () => {
     await closed;
   });
 
-  test('queries that a closing listener no longer takes go to the one that shares its port', { skip }, async (t) => {
-    const slow: Serve = (query) => {
-      const kept = query.keep();
-      return later(300).then(() => replyWith(kept));
-    };
-    const old = batchedUdpListener(listenerParts(slow));
-    await old.open();
+  test(
+    'queries that a closing listener no longer takes go to the one that shares its port',
+    { skip },
+    async (t) => {
+      const slow: Serve = (query) => {
+        const kept = query.keep();
+        return later(300).then(() => replyWith(kept));
+      };
+      const old = batchedUdpListener(listenerParts(slow));
+      await old.open();
+      const udp = await UdpClient.open();
+      t.after(() => udp.close());
+      udp.send(queryBytes('x.', 1), old.port);
+      while (old.tally.received === 0) await later(1);
+      const fresh = batchedUdpListener(listenerParts(answerOne, { port: old.port }));
+      await fresh.open();
+      t.after(() => fresh.close(0));
+      const closed = old.close(5000);
+      const clients = await Promise.all(Array.from({ length: 40 }, () => UdpClient.open()));
+      for (const client of clients) client.send(queryBytes('y.', 2), old.port);
+      for (const client of clients) assert.equal(id((await client.next(200))?.bytes ?? null), 2);
+      for (const client of clients) client.close();
+      await closed;
+      assert.equal(old.tally.received, 1);
+      assert.equal(id((await udp.next())!.bytes), 1);
+    },
+  );
+
+  test('an IPv6 reply leaves from the address that was asked', { skip }, async (t) => {
+    const locals: string[] = [];
+    const listener = batchedUdpListener(
+      listenerParts(
+        (query) => {
+          locals.push(query.local);
+          return replyWith(query);
+        },
+        { address: '::' },
+      ),
+    );
+    try {
+      await listener.open();
+    } catch {
+      return t.skip('no IPv6 here');
+    }
+    t.after(() => listener.close(0));
+    const udp = await UdpClient.open('::');
+    t.after(() => udp.close());
+    udp.send(queryBytes('x.', 1), listener.port, '::1');
+    const got = await udp.next();
+    if (got === null) return t.skip('no IPv6 loopback here');
+    assert.equal(got.address, '::1');
+    assert.deepEqual(locals, ['::1']);
+  });
+
+  test('a query longer than the receive buffer is FORMERR, and counted', { skip }, async (t) => {
+    const listener = batchedUdpListener(listenerParts(answerOne));
+    await listener.open();
+    t.after(() => listener.close(0));
     const udp = await UdpClient.open();
     t.after(() => udp.close());
-    udp.send(queryBytes('x.', 1), old.port);
-    while (old.tally.received === 0) await later(1);
-    const fresh = batchedUdpListener(listenerParts(answerOne, { port: old.port }));
-    await fresh.open();
-    t.after(() => fresh.close(0));
-    const closed = old.close(5000);
-    const clients = await Promise.all(Array.from({ length: 40 }, () => UdpClient.open()));
-    for (const client of clients) client.send(queryBytes('y.', 2), old.port);
-    for (const client of clients) assert.equal(id((await client.next(200))?.bytes ?? null), 2);
-    for (const client of clients) client.close();
-    await closed;
-    assert.equal(old.tally.received, 1);
-    assert.equal(id((await udp.next())!.bytes), 1);
+    const reply = await udp.ask(
+      Buffer.concat([queryBytes('x.', 9), Buffer.alloc(5000)]),
+      listener.port,
+    );
+    assert.equal(id(reply), 9);
+    assert.equal(reply![3]! & 0x0f, 1);
+    assert.equal(listener.tally.cut, 1);
   });
 
   test('dig is content with it', { skip }, async (t) => {
@@ -318,12 +384,20 @@ describe('UDP listener on a wildcard address (batched)', () => {
     await listener.open();
     t.after(() => listener.close(0));
     try {
-      const { stdout } = await run('dig', ['+time=2', '+tries=1', '@127.0.0.1', '-p', `${listener.port}`, 'x.example']);
+      const { stdout } = await run('dig', [
+        '+time=2',
+        '+tries=1',
+        '@127.0.0.1',
+        '-p',
+        `${listener.port}`,
+        'x.example',
+      ]);
       assert.match(stdout, /status: NOERROR/);
       assert.match(stdout, /x\.example\.\s+30\s+IN\s+A\s+10\.0\.0\.1/);
       assert.doesNotMatch(stdout, /malformed|mismatch|extra bytes/i);
     } catch (error) {
-      if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return t.skip('dig is not installed');
+      if (error instanceof Error && 'code' in error && error.code === 'ENOENT')
+        return t.skip('dig is not installed');
       throw error;
     }
   });

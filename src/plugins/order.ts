@@ -28,6 +28,8 @@ import { cache } from './cache/cache.ts';
 import { kubernetes } from './kubernetes/kubernetes.ts';
 import { loop } from './loop/loop.ts';
 import { forward } from './forward/forward.ts';
+import { loadbalance } from './loadbalance/loadbalance.ts';
+import { autopath } from './autopath/autopath.ts';
 import { whoami } from './whoami/whoami.ts';
 
 /**
@@ -53,6 +55,8 @@ export const plugins: readonly Plugin[] = [
   local,
   any,
   chaos,
+  loadbalance,
+  autopath,
   acl,
   cache,
   header,

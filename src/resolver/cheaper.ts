@@ -1,15 +1,12 @@
 /** What would make a lookup cheaper: the same lookup planned again with one change each, and what it then costs. */
-import type { Random } from '../base/random.ts';
-import type { Script } from './answers-file.ts';
 import { countDots, type Settings } from './client.ts';
 import { confFor, totalsOf, type CheaperDocument } from './report.ts';
-import { planLookup, type LookupPlan, type LookupRun } from './run.ts';
+import type { LookupPlan, LookupRun } from './run.ts';
 
 /** The alternatives that need fewer queries and find the same; best first. */
 export async function findCheaper(
   run: LookupRun,
-  script: Script,
-  random: Random,
+  again: (plan: LookupPlan) => Promise<LookupRun>,
 ): Promise<CheaperDocument[]> {
   const { plan } = run;
   const before = totalsOf(run);
@@ -18,7 +15,7 @@ export async function findCheaper(
   const documents: CheaperDocument[] = [];
   const wanted = [...first.addresses].sort().join(' ');
   const add = async (change: string, plans: LookupPlan, caution: string): Promise<void> => {
-    const other = await planLookup(plans, script, random);
+    const other = await again(plans);
     const result = other.results[0]?.found;
     const totals = totalsOf(other);
     documents.push({

@@ -8,7 +8,7 @@ import { VirtualClock } from '../base/virtual-clock.ts';
 import type { Script } from './answers-file.ts';
 import type { Client, Family, Found, Settings } from './client.ts';
 import type { Network } from './network.ts';
-import { ScriptedNetwork } from './scripted.ts';
+import { ScriptedNetwork, type Answering } from './scripted.ts';
 import { Trace } from './trace.ts';
 
 export interface LookupPlan {
@@ -82,16 +82,21 @@ function gaveUp(limitMs: number): Found {
   };
 }
 
-/** Plans a lookup against a script, in virtual time. */
+/** Starts what answers in place of the script, on the lookup's clock. */
+export type StartServer = (clock: VirtualClock) => Promise<Answering>;
+
+/** Plans a lookup in virtual time, against a script or against a server that is started for it. */
 export async function planLookup(
   plan: LookupPlan,
   script: Script,
   random: Random,
+  start?: StartServer,
 ): Promise<LookupRun> {
   const clock = new VirtualClock();
+  const server = start === undefined ? null : await start(clock);
   const run = runLookup(
     plan,
-    (trace) => new ScriptedNetwork(clock, script, trace),
+    (trace) => new ScriptedNetwork(clock, script, trace, server),
     clock,
     random,
     false,

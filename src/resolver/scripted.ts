@@ -6,11 +6,13 @@ import type { Clock, Timer } from '../base/clock.ts';
 import { answerBySpec } from './answer-spec.ts';
 import { nextAnswer, type RuleCounts, type Script } from './answers-file.ts';
 import type { Arrival, Fault, Network, Protocol, Query, Socket } from './network.ts';
-import { labelOf } from './reply.ts';
+import { labelOf, type Reply } from './reply.ts';
 import type { Exchange, Trace } from './trace.ts';
 
 /** How long Linux looks for a neighbour before it gives up (three probes, one second apart). */
 const neighbourMs = 3000;
+/** The way to a server in the same cluster and back. */
+const relayMs = 0.5;
 /** Until a TCP connection stands, or is refused. */
 const handshakeMs = 0.1;
 /** A server needs a little longer to fill an answer than to refuse one; two answers due together arrive that way round. */
@@ -18,17 +20,24 @@ const fillMs = 0.05;
 /** RACE: another question from the same port within this time loses. */
 const raceMs = 10;
 
-/** What a scripted server did with a query; lets tests stand another server behind the sockets. */
+/** Something that answers in place of the script; null = it stays silent. */
+export interface Answering {
+  answer(query: Query, protocol: Protocol): Promise<Reply | null>;
+}
+
 export class ScriptedNetwork implements Network {
   readonly clock: Clock;
   readonly #script: Script;
   readonly #trace: Trace;
   readonly #counts: RuleCounts = new Map();
+  readonly #server: Answering | null;
 
-  constructor(clock: Clock, script: Script, trace: Trace) {
+  /** @param server answers what reaches a server; without it the script does */
+  constructor(clock: Clock, script: Script, trace: Trace, server: Answering | null = null) {
     this.clock = clock;
     this.#script = script;
     this.#trace = trace;
+    this.#server = server;
   }
 
   udp(): Socket {
@@ -71,6 +80,10 @@ export class ScriptedNetwork implements Network {
       });
       return exchange;
     }
+    if (this.#server !== null) {
+      void this.#relay(this.#server, socket, query, server, exchange);
+      return exchange;
+    }
     const spec = nextAnswer(this.#script, this.#counts, server, query.name, query.type);
     const raced = spec.race && socket.asked(query, this.clock.now());
     const reply = raced ? null : answerBySpec(spec, query, socket.protocol);
@@ -85,6 +98,22 @@ export class ScriptedNetwork implements Network {
       });
     }
     return exchange;
+  }
+
+  async #relay(
+    by: Answering,
+    socket: ScriptedSocket,
+    query: Query,
+    server: string,
+    exchange: Exchange,
+  ): Promise<void> {
+    const reply = await by.answer(query, socket.protocol);
+    if (reply === null) return;
+    exchange.answer = labelOf(reply);
+    socket.later(relayMs, () => {
+      this.#trace.answered(exchange, reply);
+      socket.arrive({ kind: 'reply', reply, server, exchange });
+    });
   }
 }
 

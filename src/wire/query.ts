@@ -40,7 +40,7 @@ export class Query {
   /** Length of the question's name in wire form. */
   nameLength = 0;
   /** The question's name in lower case, wire form; only the first `nameLength` bytes are of this query. */
-  folded: Uint8Array = new Uint8Array(NAME_MAX + 1);
+  folded: Uint8Array = empty;
   /** 30-bit hash of the folded name: a small integer, never boxed. */
   hash = 0;
   /** Whether the query has an OPT record, and what it says (RFC 6891). */
@@ -81,6 +81,11 @@ export class Query {
    * @returns `serve` when the question is whole; otherwise what to do instead. Fields hold what could be read.
    */
   read(bytes: Uint8Array, start: number, end: number): Triage {
+    if (this.folded.length < FOLDED_SIZE) this.folded = new Uint8Array(FOLDED_SIZE);
+    return this.#readMessage(bytes, start, end);
+  }
+
+  #readMessage(bytes: Uint8Array, start: number, end: number): Triage {
     this.bytes = bytes;
     this.start = start;
     this.end = end;
@@ -222,14 +227,20 @@ export class Query {
   keep(): Query {
     if (this.#owned) return this;
     const copy = new Query();
-    const bytes = this.bytes.slice(this.start, this.end);
-    copy.#copyFrom(this, bytes, 0);
+    copy.#copyFrom(this);
     return copy;
   }
 
-  #copyFrom(from: Query, bytes: Uint8Array, start: number): void {
+  /** Message, folded name and address, one after the other in the slab of kept queries. */
+  #copyFrom(from: Query): void {
+    const size = from.end - from.start;
+    const start = keptRoom(size + from.nameLength + PEER_SIZE);
+    const bytes = keptSlab;
+    copyBytes(from.bytes, from.start, bytes, start, size);
+    copyBytes(from.folded, 0, bytes, start + size, from.nameLength);
     const shift = start - from.start;
     this.bytes = bytes;
+    this.folded = bytes.subarray(start + size, start + size + from.nameLength);
     this.start = start;
     this.end = from.end + shift;
     this.id = from.id;
@@ -237,7 +248,6 @@ export class Query {
     this.type = from.type;
     this.class = from.class;
     this.nameLength = from.nameLength;
-    this.folded.set(from.folded.subarray(0, from.nameLength));
     this.hash = from.hash;
     this.edns = from.edns;
     this.ednsVersion = from.ednsVersion;
@@ -246,16 +256,18 @@ export class Query {
     this.dnssecOk = from.dnssecOk;
     this.optionsStart = from.optionsStart + shift;
     this.optionsEnd = from.optionsEnd + shift;
-    this.#copyPeer(from);
+    this.#copyPeer(from, start + size + from.nameLength);
     this.notes = from.notes;
     this.#owned = true;
   }
 
-  #copyPeer(from: Query): void {
+  /** Puts the address at `at` of the slab that holds this query's message. */
+  #copyPeer(from: Query, at: number): void {
+    copyBytes(from.peer, from.peerAt, this.bytes, at, from.family === 4 ? 4 : PEER_SIZE);
     this.proto = from.proto;
     this.family = from.family;
-    this.peer = from.peer.slice(from.peerAt, from.peerAt + (from.family === 4 ? 4 : 16));
-    this.peerAt = 0;
+    this.peer = this.bytes;
+    this.peerAt = at;
     this.peerPort = from.peerPort;
     this.local = from.local;
     this.localPort = from.localPort;
@@ -269,39 +281,70 @@ export class Query {
    * Flags and EDNS (size, DO, options) are carried along.
    */
   asking(name: WireName, type = this.type, qclass = this.class): Query {
-    const options = this.edns ? this.bytes.subarray(this.optionsStart, this.optionsEnd) : empty;
-    const size = HEADER.SIZE + name.length + 4 + (this.edns ? 11 + options.length : 0);
-    const bytes = new Uint8Array(size);
-    bytes[0] = this.id >> 8;
-    bytes[1] = this.id & 0xff;
-    bytes[2] = this.flags >> 8;
-    bytes[3] = this.flags & 0xff;
-    bytes[5] = 1;
-    bytes.set(name, HEADER.SIZE);
-    let at = HEADER.SIZE + name.length;
+    const options = this.edns ? this.optionsEnd - this.optionsStart : 0;
+    const size = HEADER.SIZE + name.length + 4 + (this.edns ? 11 + options : 0);
+    const start = keptRoom(size + name.length + PEER_SIZE);
+    const bytes = keptSlab;
+    bytes.fill(0, start, start + size);
+    bytes[start] = this.id >> 8;
+    bytes[start + 1] = this.id & 0xff;
+    bytes[start + 2] = this.flags >> 8;
+    bytes[start + 3] = this.flags & 0xff;
+    bytes[start + 5] = 1;
+    copyBytes(name, 0, bytes, start + HEADER.SIZE, name.length);
+    let at = start + HEADER.SIZE + name.length;
     bytes[at++] = type >> 8;
     bytes[at++] = type & 0xff;
     bytes[at++] = qclass >> 8;
     bytes[at++] = qclass & 0xff;
     if (this.edns) {
-      bytes[HEADER.ARCOUNT + 1] = 1;
+      bytes[start + HEADER.ARCOUNT + 1] = 1;
       bytes[at + 2] = TYPE.OPT;
       bytes[at + 3] = this.udpSize >> 8;
       bytes[at + 4] = this.udpSize & 0xff;
       bytes[at + 7] = this.dnssecOk ? 0x80 : 0;
-      bytes[at + 9] = options.length >> 8;
-      bytes[at + 10] = options.length & 0xff;
-      bytes.set(options, at + 11);
+      bytes[at + 9] = options >> 8;
+      bytes[at + 10] = options & 0xff;
+      copyBytes(this.bytes, this.optionsStart, bytes, at + 11, options);
     }
     const query = new Query();
-    const triage = query.read(bytes, 0, size);
+    query.folded = bytes.subarray(start + size, start + size + name.length);
+    const triage = query.#readMessage(bytes, start, start + size);
     if (triage !== 'serve') throw new Error(`a query built here did not read back: ${triage}`);
     query.#owned = true;
     query.udpLimit = this.udpLimit;
-    query.#copyPeer(this);
+    query.#copyPeer(this, start + size + name.length);
     query.notes = this.notes;
     return query;
   }
+}
+
+const PEER_SIZE = 16;
+/** Room for the longest name, and one length byte too many that is found out only after it was written. */
+const FOLDED_SIZE = NAME_MAX + 1;
+const SLAB_SIZE = 65_536;
+
+/**
+ * Kept queries share slabs: memory of its own for each would cost more than all the rest of keeping it. A slab lives as
+ * long as the last query in it, which is seconds.
+ */
+let keptSlab = new Uint8Array(SLAB_SIZE);
+let keptAt = 0;
+
+/** Where `size` bytes are free in `keptSlab`. */
+function keptRoom(size: number): number {
+  if (keptAt + size > keptSlab.length) {
+    keptSlab = new Uint8Array(Math.max(SLAB_SIZE, size));
+    keptAt = 0;
+  }
+  const at = keptAt;
+  keptAt += size;
+  return at;
+}
+
+function copyBytes(from: Uint8Array, at: number, to: Uint8Array, toAt: number, size: number): void {
+  if (size > 256) to.set(from.subarray(at, at + size), toAt);
+  else for (let i = 0; i < size; i++) to[toAt + i] = from[at + i]!;
 }
 
 function optionsWhole(bytes: Uint8Array, at: number, end: number): boolean {

@@ -44,39 +44,43 @@ const ROUNDS = 150;
 const found = batchedUdp();
 const skip = found.available ? false : found.reason;
 
-test('a query through the batched listener leaves less than 8 bytes of garbage', { skip }, async (t) => {
-  const question = makeQuery(parseName('svc.bench.svc.cluster.local.'), 1);
-  const reply = replyWith(question);
-  const listener = batchedUdpListener(listenerParts(() => reply));
-  await listener.open();
-  t.after(() => listener.close(0));
-  const state = new Int32Array(new SharedArrayBuffer(4));
-  const worker = new Worker(client, {
-    eval: true,
-    workerData: { query: question.bytes, port: listener.port, state },
-  });
-  t.after(() => worker.terminate());
-  await once(worker, 'message');
-  const rounds = async (count: number): Promise<number> => {
-    gc();
-    const before = process.memoryUsage().heapUsed;
-    for (let round = 0; round < ROUNDS; round++) {
-      const done = once(worker, 'message');
-      Atomics.store(state, 0, 0);
-      worker.postMessage(count);
-      Atomics.wait(state, 0, 0, 5000);
-      await done;
+test(
+  'a query through the batched listener leaves less than 8 bytes of garbage',
+  { skip },
+  async (t) => {
+    const question = makeQuery(parseName('svc.bench.svc.cluster.local.'), 1);
+    const reply = replyWith(question);
+    const listener = batchedUdpListener(listenerParts(() => reply));
+    await listener.open();
+    t.after(() => listener.close(0));
+    const state = new Int32Array(new SharedArrayBuffer(4));
+    const worker = new Worker(client, {
+      eval: true,
+      workerData: { query: question.bytes, port: listener.port, state },
+    });
+    t.after(() => worker.terminate());
+    await once(worker, 'message');
+    const rounds = async (count: number): Promise<number> => {
+      gc();
+      const before = process.memoryUsage().heapUsed;
+      for (let round = 0; round < ROUNDS; round++) {
+        const done = once(worker, 'message');
+        Atomics.store(state, 0, 0);
+        worker.postMessage(count);
+        Atomics.wait(state, 0, 0, 5000);
+        await done;
+      }
+      return process.memoryUsage().heapUsed - before;
+    };
+    await rounds(MANY);
+    // What a round costs whatever its size (promises, messages, the wake-up) cancels out.
+    let best = Infinity;
+    for (let run = 0; run < 5; run++) {
+      const few = await rounds(FEW);
+      const many = await rounds(MANY);
+      best = Math.min(best, Math.abs(many - few) / (ROUNDS * (MANY - FEW)));
     }
-    return process.memoryUsage().heapUsed - before;
-  };
-  await rounds(MANY);
-  // What a round costs whatever its size (promises, messages, the wake-up) cancels out.
-  let best = Infinity;
-  for (let run = 0; run < 5; run++) {
-    const few = await rounds(FEW);
-    const many = await rounds(MANY);
-    best = Math.min(best, Math.abs(many - few) / (ROUNDS * (MANY - FEW)));
-  }
-  t.diagnostic(`${best.toFixed(1)} bytes per query`);
-  assert.ok(best < 8, `${best.toFixed(1)} bytes per query`);
-});
+    t.diagnostic(`${best.toFixed(1)} bytes per query`);
+    assert.ok(best < 8, `${best.toFixed(1)} bytes per query`);
+  },
+);

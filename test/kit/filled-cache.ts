@@ -12,11 +12,8 @@ import { MessageWriter } from '../../src/wire/writer.ts';
 import { replyBytes } from './upstream.ts';
 import { cache } from '../../src/plugins/cache/cache.ts';
 
-/** A cache filled with `count` names, for measuring: its link and the names. */
-export function filledCache(
-  count: number,
-  lines = 'cache 3600',
-): { readonly link: Next; readonly names: readonly string[] } {
+/** The cache's link alone, in front of `next`. */
+export function cacheLink(lines: string, next: Next, clock = new VirtualClock()): Next {
   const { corefile } = parseCorefile({
     file: 'Corefile',
     text: `. {\n ${lines}\n}`,
@@ -30,20 +27,27 @@ export function filledCache(
   const site: Partial<Site> = {
     zones: ['.'],
     view: '',
-    clock: new VirtualClock(),
+    clock,
     random: seededRandom(1),
     log: makeLog(() => {}),
     metrics: new SharedRegistry(() => {}),
     writer: new MessageWriter(),
     onStop: () => {},
   };
-  const next: Next = (query) => {
+  return cache.setup!(options[0] as never, site as Site, next);
+}
+
+/** A cache filled with `count` names, for measuring: its link and the names. */
+export function filledCache(count: number): {
+  readonly link: Next;
+  readonly names: readonly string[];
+} {
+  const link = cacheLink('cache 3600', (query) => {
     const bytes = replyBytes(query, { answer: ['@ 3600 A 10.96.0.10'] });
     const reply = fromUpstream(bytes, 0, bytes.length, 'bench');
     if (reply instanceof Error) throw reply;
     return reply;
-  };
-  const link = cache.setup!(options[0] as never, site as Site, next);
+  });
   const names = Array.from(
     { length: count },
     (_, i) => `svc-${i}.namespace-${i % 17}.svc.cluster.local.`,

@@ -30,7 +30,10 @@ export function replyWith(query: Query, count = 1, flags: number = FLAG.AA): Rep
   bytes.set(query.bytes.subarray(from, from + query.nameLength + 4), HEADER.SIZE);
   for (let i = 0; i < count; i++) {
     const at = query.questionEnd + 16 * i;
-    bytes.set([0xc0, HEADER.SIZE, 0, TYPE.A, 0, 1, 0, 0, 0, 30, 0, 4, 10, 0, (i + 1) >> 8, i + 1], at);
+    bytes.set(
+      [0xc0, HEADER.SIZE, 0, TYPE.A, 0, 1, 0, 0, 0, 30, 0, 4, 10, 0, (i + 1) >> 8, i + 1],
+      at,
+    );
   }
   return new Reply(bytes, 0, bytes.length, 0, 'test');
 }

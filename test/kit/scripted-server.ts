@@ -6,11 +6,12 @@ import { createSocket } from 'node:dgram';
 import { appendFileSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { answerBySpec } from '../../src/resolver/answer-spec.ts';
+import { replyBytes } from '../../src/cli/reply-bytes.ts';
 import { nextAnswer, parseAnswers, type RuleCounts } from '../../src/resolver/answers-file.ts';
 import type { Protocol, Query } from '../../src/resolver/network.ts';
-import { labelOf, type Reply } from '../../src/resolver/reply.ts';
-import { FLAG, OPTION, TYPE, rcodeNumber, typeName, typeNumber } from '../../src/wire/iana.ts';
-import { readMessage, writeMessage, type Message } from '../../src/wire/message.ts';
+import { labelOf } from '../../src/resolver/reply.ts';
+import { FLAG, OPTION, typeName } from '../../src/wire/iana.ts';
+import { readMessage, type Message } from '../../src/wire/message.ts';
 
 const [scriptFile = '', log = '', ...listen] = process.argv.slice(2);
 const script = parseAnswers(JSON.parse(readFileSync(scriptFile, 'utf8')), scriptFile);
@@ -71,50 +72,8 @@ function serve(
   ];
   appendFileSync(log, `${JSON.stringify(row)}\n`);
   if (reply === null) return;
-  const out = encode(reply, query);
+  const out = Buffer.from(replyBytes(reply));
   setTimeout(() => send(out), spec.delayMs ?? script.delayMs);
-}
-
-function encode(reply: Reply, query: Query): Buffer {
-  const flags =
-    FLAG.QR |
-    FLAG.RD |
-    (reply.authoritative ? FLAG.AA : 0) |
-    (reply.recursionAvailable ? FLAG.RA : 0) |
-    (reply.truncated ? FLAG.TC : 0);
-  const type = typeNumber(reply.type) ?? 1;
-  const soa = {
-    name: query.name,
-    type: TYPE.SOA,
-    class: 1,
-    ttl: reply.negativeTtl ?? 0,
-    data: {
-      mname: 'ns.example.',
-      rname: 'root.example.',
-      serial: 1,
-      refresh: 1,
-      retry: 1,
-      expire: 1,
-      minimum: reply.negativeTtl ?? 0,
-    },
-  };
-  const message: Message = {
-    id: reply.id,
-    flags,
-    rcode: rcodeNumber(reply.rcode) ?? 2,
-    question: [{ name: reply.name, type, class: 1 }],
-    answer: reply.answer.map((record) => ({
-      name: record.name,
-      type: typeNumber(record.type) ?? 1,
-      class: 1,
-      ttl: record.ttl,
-      data: record.type === 'CNAME' ? { target: record.data } : { address: record.data },
-    })),
-    authority: reply.negativeTtl === null ? [] : [soa],
-    additional: [],
-    edns: reply.opt ? { udpSize: 1232, version: 0, dnssecOk: false, options: [] } : null,
-  };
-  return Buffer.from(writeMessage(message));
 }
 
 for (const server of listen) {

@@ -67,7 +67,11 @@ export function scriptedNetwork(clock: Clock, script: (asked: Asked) => Answer):
   const asked: Asked[] = [];
   const made: UpstreamParts[] = [];
   const closed: UpstreamParts[] = [];
-  const exchange = (parts: UpstreamParts, query: Query, timeoutMs: number): Promise<ExchangeReply> => {
+  const exchange = (
+    parts: UpstreamParts,
+    query: Query,
+    timeoutMs: number,
+  ): Promise<ExchangeReply> => {
     const { host, port } = parts.address;
     const sent: Asked = {
       to: host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`,
@@ -84,12 +88,18 @@ export function scriptedNetwork(clock: Clock, script: (asked: Asked) => Answer):
     const late = answer.fail === 'timeout' || (answer.afterMs ?? 1) >= timeoutMs;
     return new Promise((resolve, reject) => {
       clock.after(late ? timeoutMs : (answer.afterMs ?? 1), () => {
-        if (late) reject(new ExchangeError('timeout', `read ${parts.proto} ->${sent.to}: i/o timeout`));
-        else if (answer.fail !== undefined) reject(new ExchangeError(answer.fail, `${parts.proto} ${sent.to}: ${answer.fail}`));
+        if (late)
+          reject(new ExchangeError('timeout', `read ${parts.proto} ->${sent.to}: i/o timeout`));
+        else if (answer.fail !== undefined)
+          reject(new ExchangeError(answer.fail, `${parts.proto} ${sent.to}: ${answer.fail}`));
         else {
           const bytes = answer.bytes ?? replyBytes(query, answer);
           const cut = answer.truncated ?? (bytes.length > 3 && (bytes[2]! & (FLAG.TC >> 8)) !== 0);
-          resolve({ bytes, truncated: parts.proto === 'udp' && cut, reused: answer.reused ?? false });
+          resolve({
+            bytes,
+            truncated: parts.proto === 'udp' && cut,
+            reused: answer.reused ?? false,
+          });
         }
       });
     });
@@ -100,7 +110,11 @@ export function scriptedNetwork(clock: Clock, script: (asked: Asked) => Answer):
     closed,
     upstream(parts): Upstream {
       made.push(parts);
-      return { parts, exchange: (query, timeoutMs) => exchange(parts, query, timeoutMs), close: () => closed.push(parts) };
+      return {
+        parts,
+        exchange: (query, timeoutMs) => exchange(parts, query, timeoutMs),
+        close: () => closed.push(parts),
+      };
     },
   };
 }
@@ -116,7 +130,10 @@ export function replyBytes(query: Query, answer: Answer): Uint8Array {
     answer: records(answer.answer, name),
     authority: records(answer.authority, name),
     additional: records(answer.additional, name),
-    edns: answer.options === undefined ? null : { udpSize: 1232, version: 0, dnssecOk: false, options: answer.options },
+    edns:
+      answer.options === undefined
+        ? null
+        : { udpSize: 1232, version: 0, dnssecOk: false, options: answer.options },
   });
 }
 

@@ -46,11 +46,33 @@ describe('acl', () => {
   });
 
   test('* stands for all, a bare address for itself, overlapping nets for their union', async () => {
-    const world = await worldWith('acl {\n block type * net 10.0.0.7 10.0.0.6/31 10.0.1.0/24 10.0.1.128/25 fe80::/10\n filter net *\n}');
-    const fates = ['10.0.0.5', '10.0.0.6', '10.0.0.7', '10.0.0.8', '10.0.1.0', '10.0.1.255', '10.0.2.0', 'febf::1', 'fec0::1'];
+    const world = await worldWith(
+      'acl {\n block type * net 10.0.0.7 10.0.0.6/31 10.0.1.0/24 10.0.1.128/25 fe80::/10\n filter net *\n}',
+    );
+    const fates = [
+      '10.0.0.5',
+      '10.0.0.6',
+      '10.0.0.7',
+      '10.0.0.8',
+      '10.0.1.0',
+      '10.0.1.255',
+      '10.0.2.0',
+      'febf::1',
+      'fec0::1',
+    ];
     const found: string[] = [];
     for (const client of fates) found.push(await fate(world, 'example.org.', client));
-    assert.deepEqual(found, ['empty', 'REFUSED', 'REFUSED', 'empty', 'REFUSED', 'REFUSED', 'empty', 'REFUSED', 'empty']);
+    assert.deepEqual(found, [
+      'empty',
+      'REFUSED',
+      'REFUSED',
+      'empty',
+      'REFUSED',
+      'REFUSED',
+      'empty',
+      'REFUSED',
+      'empty',
+    ]);
     await world.close();
   });
 
@@ -63,19 +85,34 @@ describe('acl', () => {
   });
 
   test('every fate is counted', async () => {
-    const world = await worldWith('acl example.org {\n block type A\n filter type AAAA\n drop type MX\n}');
-    for (const question of ['a.example.org. A', 'a.example.org. AAAA', 'example.org. MX', 'example.org. TXT', 'test. A']) {
+    const world = await worldWith(
+      'acl example.org {\n block type A\n filter type AAAA\n drop type MX\n}',
+    );
+    for (const question of [
+      'a.example.org. A',
+      'a.example.org. AAAA',
+      'example.org. MX',
+      'example.org. TXT',
+      'test. A',
+    ]) {
       await world.tryAsk(question);
     }
     const metrics = world.metrics();
     for (const name of ['blocked', 'filtered', 'dropped']) {
-      assert.ok(metrics.includes(`coredns_acl_${name}_requests_total{server="dns://:53",view="",zone="example.org."} 1\n`), name);
+      assert.ok(
+        metrics.includes(
+          `coredns_acl_${name}_requests_total{server="dns://:53",view="",zone="example.org."} 1\n`,
+        ),
+        name,
+      );
     }
-    assert.ok(metrics.includes('coredns_acl_allowed_requests_total{server="dns://:53",view=""} 2\n'));
+    assert.ok(
+      metrics.includes('coredns_acl_allowed_requests_total{server="dns://:53",view=""} 2\n'),
+    );
     await world.close();
   });
 
-  test('mistakes are told in CoreDNS\'s words', async () => {
+  test("mistakes are told in CoreDNS's words", async () => {
     const cases: readonly (readonly [string, RegExp])[] = [
       ['refuse', /unexpected token "refuse"; expect 'allow', 'block', 'filter' or 'drop'/],
       ['block 10.0.0.0/8', /unexpected token "10\.0\.0\.0\/8"; expect 'type \| net'/],
@@ -84,6 +121,7 @@ describe('acl', () => {
       ['block type FOO', /unexpected token "FOO"; expect legal QTYPE/],
       ['block net 10.0.0.0/33', /illegal CIDR notation "10\.0\.0\.0\/33"/],
     ];
-    for (const [line, message] of cases) await assert.rejects(worldWith(`acl {\n ${line}\n}`), message);
+    for (const [line, message] of cases)
+      await assert.rejects(worldWith(`acl {\n ${line}\n}`), message);
   });
 });

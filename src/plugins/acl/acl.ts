@@ -24,7 +24,11 @@ export const syntax = directive({
 
 interface Rule {
   readonly zones: ZoneMatch;
-  readonly policies: readonly { readonly action: Action; readonly types: Policy['types']; readonly nets: Nets | null }[];
+  readonly policies: readonly {
+    readonly action: Action;
+    readonly types: Policy['types'];
+    readonly nets: Nets | null;
+  }[];
 }
 
 const blocked: readonly ExtendedError[] = [{ code: EDE.BLOCKED, text: '' }];
@@ -36,7 +40,11 @@ export const acl = definePlugin({
     const { writer } = site;
     const rules: readonly Rule[] = options.map((use) => ({
       zones: new ZoneMatch(use.zones),
-      policies: use.policies.map(({ action, types, nets }) => ({ action, types, nets: nets === null ? null : new Nets(nets) })),
+      policies: use.policies.map(({ action, types, nets }) => ({
+        action,
+        types,
+        nets: nets === null ? null : new Nets(nets),
+      })),
     }));
     const tally = new Tally(site.metrics);
     const written = (query: Query, rcode: number, errors: readonly ExtendedError[]): Reply => {
@@ -82,14 +90,27 @@ class Tally {
   constructor(metrics: Registry) {
     const labels = ['server', 'zone', 'view'] as const;
     this.#byAction = {
-      block: metrics.counter('coredns_acl_blocked_requests_total', 'Counter of DNS requests being blocked.', labels),
-      filter: metrics.counter('coredns_acl_filtered_requests_total', 'Counter of DNS requests being filtered.', labels),
-      drop: metrics.counter('coredns_acl_dropped_requests_total', 'Counter of DNS requests being dropped.', labels),
+      block: metrics.counter(
+        'coredns_acl_blocked_requests_total',
+        'Counter of DNS requests being blocked.',
+        labels,
+      ),
+      filter: metrics.counter(
+        'coredns_acl_filtered_requests_total',
+        'Counter of DNS requests being filtered.',
+        labels,
+      ),
+      drop: metrics.counter(
+        'coredns_acl_dropped_requests_total',
+        'Counter of DNS requests being dropped.',
+        labels,
+      ),
     };
-    this.#allowed = metrics.counter('coredns_acl_allowed_requests_total', 'Counter of DNS requests being allowed.', [
-      'server',
-      'view',
-    ]);
+    this.#allowed = metrics.counter(
+      'coredns_acl_allowed_requests_total',
+      'Counter of DNS requests being allowed.',
+      ['server', 'view'],
+    );
   }
 
   allowed({ index, server, view }: Route): void {

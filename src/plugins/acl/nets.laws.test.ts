@@ -14,10 +14,14 @@ const net = (length: 4 | 16): fc.Arbitrary<Net> =>
 for (const length of [4, 16] as const) {
   test(`${length === 4 ? 'IPv4' : 'IPv6'}: an address is held exactly if one of the nets holds it`, () => {
     fc.assert(
-      fc.property(fc.array(fc.oneof(net(4), net(16)), { maxLength: 12 }), address(length), (nets, found) => {
-        const expected = nets.some((one) => netHolds(one, found));
-        assert.equal(new Nets(nets).holds(found, 0, length), expected);
-      }),
+      fc.property(
+        fc.array(fc.oneof(net(4), net(16)), { maxLength: 12 }),
+        address(length),
+        (nets, found) => {
+          const expected = nets.some((one) => netHolds(one, found));
+          assert.equal(new Nets(nets).holds(found, 0, length), expected);
+        },
+      ),
     );
   });
 }

@@ -16,10 +16,17 @@ export interface Policy {
 }
 
 /** `ACTION [type TYPE…] [net NET…]`; `*` stands for all. */
-export function readPolicy({ text, place }: Token, words: readonly Token[], refuse: Refuse): Policy {
+export function readPolicy(
+  { text, place }: Token,
+  words: readonly Token[],
+  refuse: Refuse,
+): Policy {
   const action = actions.find((name) => name === text.toLowerCase());
   if (action === undefined) {
-    return refuse(`unexpected token ${JSON.stringify(text)}; expect 'allow', 'block', 'filter' or 'drop'`, place);
+    return refuse(
+      `unexpected token ${JSON.stringify(text)}; expect 'allow', 'block', 'filter' or 'drop'`,
+      place,
+    );
   }
   const typeWords: Token[] = [];
   const netWords: Token[] = [];
@@ -27,7 +34,10 @@ export function readPolicy({ text, place }: Token, words: readonly Token[], refu
   let begun: Token | null = null;
   const close = (): void => {
     if (begun !== null && section!.at(-1) === begun) {
-      refuse(`no token specified in ${JSON.stringify(begun.text.toLowerCase())} section`, begun.place);
+      refuse(
+        `no token specified in ${JSON.stringify(begun.text.toLowerCase())} section`,
+        begun.place,
+      );
     }
   };
   for (const word of words) {
@@ -38,7 +48,10 @@ export function readPolicy({ text, place }: Token, words: readonly Token[], refu
       section.push(word);
       begun = word;
     } else if (section === null) {
-      return refuse(`unexpected token ${JSON.stringify(word.text)}; expect 'type | net'`, word.place);
+      return refuse(
+        `unexpected token ${JSON.stringify(word.text)}; expect 'type | net'`,
+        word.place,
+      );
     } else section.push(word);
   }
   close();
@@ -52,7 +65,8 @@ function readTypes(words: readonly Token[], refuse: Refuse): ReadonlySet<number>
     if (text === '*') return null;
     if (text.toLowerCase() === 'type') continue;
     const type = typeNumber(text);
-    if (type === null) return refuse(`unexpected token ${JSON.stringify(text)}; expect legal QTYPE`, place);
+    if (type === null)
+      return refuse(`unexpected token ${JSON.stringify(text)}; expect legal QTYPE`, place);
     types.add(type);
   }
   return words.length === 0 ? null : types;

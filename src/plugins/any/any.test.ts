@@ -9,7 +9,10 @@ test('any: ANY is answered with one HINFO, other types are left alone', async ()
   const world = await makeWorld('.:53 {\n any\n whoami\n}');
   const reply = await world.ask('Example.org. ANY');
   assert.equal(reply.answer.length, 1);
-  assert.deepEqual({ ...dataOf(reply.answer[0]!, hinfo) }, { cpu: 'ANY obsoleted', os: 'See RFC 8482' });
+  assert.deepEqual(
+    { ...dataOf(reply.answer[0]!, hinfo) },
+    { cpu: 'ANY obsoleted', os: 'See RFC 8482' },
+  );
   assert.deepEqual([reply.answer[0]!.name, reply.answer[0]!.ttl], ['Example.org.', 8482]);
   assert.equal(reply.flags & FLAG.AA, 0);
   assert.equal((await world.ask('example.org. A')).additional.length, 2);

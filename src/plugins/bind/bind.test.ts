@@ -21,18 +21,25 @@ describe('bind', () => {
   test('an interface stands for its addresses, except those named', async () => {
     const all = await servers('.:53 {\n bind lo\n}');
     assert.ok(all.includes('dns://127.0.0.1:53'));
-    assert.deepEqual(await servers('.:53 {\n bind lo 127.0.0.9 {\n except lo\n }\n}'), ['dns://127.0.0.9:53']);
+    assert.deepEqual(await servers('.:53 {\n bind lo 127.0.0.9 {\n except lo\n }\n}'), [
+      'dns://127.0.0.9:53',
+    ]);
   });
 
   test('the zone can be served by different blocks on different addresses', async () => {
-    const world = await makeWorld('.:53 {\n bind 127.0.0.1\n whoami\n}\n.:53 {\n bind 127.0.0.2\n any\n}');
+    const world = await makeWorld(
+      '.:53 {\n bind 127.0.0.1\n whoami\n}\n.:53 {\n bind 127.0.0.2\n any\n}',
+    );
     assert.equal((await world.ask('a. A', { server: 'dns://127.0.0.1:53' })).rcode, 0);
     assert.equal((await world.ask('a. A', { server: 'dns://127.0.0.2:53' })).rcode, 2);
     await world.close();
   });
 
   test('what is neither address nor interface is refused', async () => {
-    await assert.rejects(servers('.:53 {\n bind nosuch0\n}'), /not a valid IP address or interface name: .nosuch0/);
+    await assert.rejects(
+      servers('.:53 {\n bind nosuch0\n}'),
+      /not a valid IP address or interface name: .nosuch0/,
+    );
     await assert.rejects(servers('.:53 {\n bind\n}'), /Wrong argument count/);
     await assert.rejects(servers('.:53 {\n bind lo {\n except\n }\n}'), /Wrong argument count/);
   });

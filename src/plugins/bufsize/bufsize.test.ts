@@ -4,7 +4,8 @@ import { makeWorld, type World } from '../../../test/kit/world.ts';
 import { FLAG } from '../../wire/iana.ts';
 
 /** 30 A records: 12 + 17 + 30 × 16 = 509 bytes, and OPT. */
-const worldWith = (line: string): Promise<World> => makeWorld(`.:53 {\n ${line}\n erratic {\n drop 0\n large\n }\n}`);
+const worldWith = (line: string): Promise<World> =>
+  makeWorld(`.:53 {\n ${line}\n erratic {\n drop 0\n large\n }\n}`);
 const question = `${'a'.repeat(60)}.${'b'.repeat(60)}.example.org. A`;
 
 const truncated = async (world: World, options: Parameters<World['ask']>[1]): Promise<boolean> =>
@@ -35,6 +36,7 @@ describe('bufsize', () => {
 
   test('512 to 4096 is accepted, 1232 is the default', async () => {
     await (await worldWith('bufsize')).close();
-    for (const size of ['511', '4097', 'big']) await assert.rejects(worldWith(`bufsize ${size}`), /plugin\/bufsize/);
+    for (const size of ['511', '4097', 'big'])
+      await assert.rejects(worldWith(`bufsize ${size}`), /plugin\/bufsize/);
   });
 });

@@ -181,7 +181,7 @@ class Cache {
   #maybePrefetch(slot: number, left: number, query: Query, tally: Tally): void {
     const { amount, gapMs, percentage } = this.#options.prefetch;
     const store = this.#store;
-    const hits = store.hit(slot, query, gapMs);
+    const hits = store.hits.count(slot, query, this.#site.clock, gapMs);
     if (hits < amount || left > Math.ceil((percentage / 100) * store.ttl(slot))) return;
     this.#refresh(slot, query, tally, 0);
   }
@@ -227,14 +227,14 @@ class Cache {
     this.#refreshes++;
     tally.prefetches.add(1);
     const asking = detached(query);
-    const hits = store.hitsOf(slot);
+    const hits = store.hits.of(slot);
     const settle = (found: Reply | null): void => {
       this.#refreshes--;
       if (found !== null && !found.bare && !this.#flips(slot, before, found)) {
         const { slot: fresh, mismatch } = this.#filling.fill(asking, found);
         if (mismatch) tally.drops.add(1);
         if (fresh >= 0) {
-          store.inherit(fresh, hits);
+          store.hits.inherit(fresh, hits, this.#site.clock.now());
           this.#tallies.show(tally, store);
         }
       }

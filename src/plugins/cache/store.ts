@@ -1,10 +1,11 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Random } from '../../base/random.ts';
-import { FLAG, HEADER } from '../../wire/iana.ts';
-import { LOWER } from '../../wire/name.ts';
+import { HEADER } from '../../wire/iana.ts';
 import type { Query } from '../../wire/query.ts';
 import { Reply } from '../../wire/reply.ts';
 import { ChunkLog, type Chunk } from './chunks.ts';
+import { clean, hashOf, variantOf } from './entry.ts';
+import { HitCounts, larger } from './hits.ts';
 import { OffsetTable } from './offsets.ts';
 
 /** The two halves of the cache, each with its own capacity. */
@@ -19,8 +20,6 @@ const SHARDS = 256;
 const SHARD_MIN = 4;
 /** Names whose hashes collide share a bucket; longer chains lose their oldest entry (somebody is forging collisions). */
 const CHAIN_MAX = 48;
-/** Spread the four kinds of clients (DO, CD) over the table. */
-const SALTS = [0, 0x1e3779b9, 0x2c1b3c6d, 0x197d22e3];
 
 export interface StoreParts {
   /** Entries: success, denial. Rounded to 256 shards of at least 4, as CoreDNS does it. */
@@ -49,6 +48,8 @@ export class Store {
   readonly counts: [number, number] = [0, 0];
   readonly log: ChunkLog;
   readonly offsets = new OffsetTable();
+  /** Hits per slot, for prefetch. */
+  readonly hits: HitCounts;
 
   readonly #parts: StoreParts;
   readonly #caps: readonly [number, number];
@@ -66,8 +67,6 @@ export class Store {
   #chunk = new Int32Array(0);
   #born = new Float64Array(0);
   #retry = new Float64Array(0);
-  #hits = new Uint32Array(0);
-  #lastHit = new Float64Array(0);
 
   constructor(parts: StoreParts) {
     this.#parts = parts;
@@ -80,6 +79,7 @@ export class Store {
     this.#perShard = perShard;
     this.#buckets = new Int32Array(SHARDS * perShard).fill(-1);
     this.log = new ChunkLog(parts.bytes);
+    this.hits = new HitCounts(parts.counting);
   }
 
   /** Whether a query can have an entry at all. */
@@ -90,7 +90,7 @@ export class Store {
   /** Finds what is known for the query: sets `denial` and `success`. */
   look(query: Query): void {
     const variant = variantOf(query);
-    const hash = query.hash ^ SALTS[variant]!;
+    const hash = hashOf(query, variant);
     const every = (variant << 29) | (query.class << 16);
     const exact = every | query.type;
     this.denial = -1;
@@ -163,15 +163,6 @@ export class Store {
     return this.#ttl[slot]!;
   }
 
-  /** Counts a hit; hits further apart than `gapMs` begin anew. @returns the hits so far */
-  hit(slot: number, query: Query, gapMs: number): number {
-    const now = query.arrived > 0 ? query.arrived : this.#parts.clock.now();
-    const hits = now - this.#lastHit[slot]! > gapMs ? 1 : this.#hits[slot]! + 1;
-    this.#lastHit[slot] = now;
-    this.#hits[slot] = hits;
-    return hits;
-  }
-
   /** Marks a refresh of this entry as under way (Infinity), or not to be tried again before that time. */
   retryAt(slot: number, at: number): void {
     this.#retry[slot] = at;
@@ -238,7 +229,7 @@ export class Store {
   /** Calls `each` for every entry of the query's name, class, DO and CD. It may drop the entry. */
   #family(query: Query, each: (slot: number, type: number) => void): void {
     const variant = variantOf(query);
-    const hash = query.hash ^ SALTS[variant]!;
+    const hash = hashOf(query, variant);
     const family = (variant << 29) | (query.class << 16);
     for (let slot = this.#buckets[this.#bucket(hash)]!; slot >= 0;) {
       const following = this.#next[slot]!;
@@ -267,7 +258,7 @@ export class Store {
     born: number,
   ): number {
     const variant = variantOf(query);
-    const hash = query.hash ^ SALTS[variant]!;
+    const hash = hashOf(query, variant);
     const kind = (variant << 29) | (query.class << 16) | (everyType ? EVERY_TYPE : query.type);
     this.#forget(query, hash, kind, half);
     const shard = hash & (SHARDS - 1);
@@ -288,22 +279,11 @@ export class Store {
     this.#chunk[slot] = chunk.id;
     this.#born[slot] = born;
     this.#retry[slot] = 0;
-    if (this.#parts.counting) this.#hits[slot] = this.#lastHit[slot] = 0;
+    this.hits.reset(slot);
     this.#link(slot, hash);
     this.#shardCounts[shard * 2 + half]!++;
     this.counts[half]++;
     return slot;
-  }
-
-  /** Hits of another entry go on under this one. */
-  inherit(slot: number, hits: number): void {
-    if (!this.#parts.counting) return;
-    this.#hits[slot] = hits;
-    this.#lastHit[slot] = this.#parts.clock.now();
-  }
-
-  hitsOf(slot: number): number {
-    return this.#parts.counting ? this.#hits[slot]! : 0;
   }
 
   /** Where space for a message is: evicts the oldest chunk's entries when the limit is reached. */
@@ -432,32 +412,11 @@ export class Store {
     this.#chunk = larger(this.#chunk, new Int32Array(size));
     this.#born = larger(this.#born, new Float64Array(size));
     this.#retry = larger(this.#retry, new Float64Array(size));
-    if (!this.#parts.counting) return;
-    this.#hits = larger(this.#hits, new Uint32Array(size));
-    this.#lastHit = larger(this.#lastHit, new Float64Array(size));
+    this.hits.grow(size);
   }
 }
 
 /** Entries per shard. */
 export function shardCapacity(capacity: number): number {
   return Math.max(SHARD_MIN, Math.floor(capacity / SHARDS));
-}
-
-function variantOf(query: Query): number {
-  return (query.dnssecOk ? 1 : 0) | ((query.flags & FLAG.CD) >> 3);
-}
-
-function larger<T extends { set(from: T): void }>(from: T, to: T): T {
-  to.set(from);
-  return to;
-}
-
-/** AA on, TC, RD and CD off, the result code as given, no id, the question in lower case. */
-function clean(bytes: Uint8Array, start: number, nameLength: number, rcode: number): void {
-  bytes[start] = 0;
-  bytes[start + 1] = 0;
-  bytes[start + 2] = (bytes[start + 2]! & ~((FLAG.TC | FLAG.RD) >> 8)) | (FLAG.AA >> 8);
-  bytes[start + 3] = (bytes[start + 3]! & ~(FLAG.CD | FLAG.RCODE)) | (rcode & FLAG.RCODE);
-  const end = start + HEADER.SIZE + nameLength;
-  for (let at = start + HEADER.SIZE; at < end; at++) bytes[at] = LOWER[bytes[at]!]!;
 }

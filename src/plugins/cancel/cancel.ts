@@ -12,7 +12,8 @@ const timeout = value(
   'TIMEOUT',
   (word) => {
     const ms = plain.read(word);
-    if (ms instanceof Wrong) return new Wrong(`invalid duration: ${JSON.stringify(word.text)}`, ms.hint, ms.form);
+    if (ms instanceof Wrong)
+      return new Wrong(`invalid duration: ${JSON.stringify(word.text)}`, ms.hint, ms.form);
     return ms > 0 ? ms : wrong(`invalid negative duration: ${JSON.stringify(word.text)}`);
   },
   (ms) => plain.print(ms),
@@ -30,7 +31,11 @@ export const cancel = definePlugin({
   syntax,
   setup({ timeoutMs }, site, next) {
     const expired = site.metrics
-      .counter('ndots_cancel_expired_total', 'Queries answered SERVFAIL because they took too long.', [])
+      .counter(
+        'ndots_cancel_expired_total',
+        'Queries answered SERVFAIL because they took too long.',
+        [],
+      )
       .with();
     return (query) => {
       const reply = next(query);
@@ -39,7 +44,12 @@ export const cancel = definePlugin({
   },
 });
 
-function within(reply: Promise<Reply>, timeoutMs: number, { clock }: Site, expired: Counter): Promise<Reply> {
+function within(
+  reply: Promise<Reply>,
+  timeoutMs: number,
+  { clock }: Site,
+  expired: Counter,
+): Promise<Reply> {
   return new Promise((resolve, reject) => {
     const timer = clock.after(timeoutMs, () => {
       expired.add(1);

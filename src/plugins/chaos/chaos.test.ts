@@ -16,7 +16,10 @@ describe('chaos', () => {
     const world = await makeWorld('.:53 {\n chaos V-1.0 "Ada Lovelace" Bob Bob\n}');
     assert.deepEqual(await texts(world, 'version.bind.'), ['V-1.0']);
     assert.deepEqual(await texts(world, 'VERSION.server.'), ['V-1.0']);
-    assert.deepEqual([...(await texts(world, 'authors.bind.'))].toSorted(), ['Ada Lovelace', 'Bob']);
+    assert.deepEqual([...(await texts(world, 'authors.bind.'))].toSorted(), [
+      'Ada Lovelace',
+      'Bob',
+    ]);
     assert.deepEqual(await texts(world, 'hostname.bind.'), [hostname()]);
     assert.deepEqual(await texts(world, 'id.server.'), [hostname()]);
     await world.close();
@@ -31,14 +34,17 @@ describe('chaos', () => {
     await long.close();
   });
 
-  test('other names, types and classes are the next plugin\'s; class CH passes because of chaos', async () => {
+  test("other names, types and classes are the next plugin's; class CH passes because of chaos", async () => {
     const world = await makeWorld('.:53 {\n chaos\n whoami\n}');
     assert.equal((await world.ask('other.bind. TXT', { qclass: CLASS.CH })).additional.length, 2);
     assert.equal((await world.ask('version.bind. A', { qclass: CLASS.CH })).additional.length, 2);
     assert.equal((await world.ask('version.bind. TXT')).additional.length, 2);
     await world.close();
     const without = await makeWorld('.:53 {\n whoami\n}');
-    assert.equal((await without.ask('version.bind. TXT', { qclass: CLASS.CH })).rcode, RCODE.REFUSED);
+    assert.equal(
+      (await without.ask('version.bind. TXT', { qclass: CLASS.CH })).rcode,
+      RCODE.REFUSED,
+    );
     await without.close();
   });
 });

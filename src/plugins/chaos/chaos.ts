@@ -13,7 +13,9 @@ export const syntax = directive({
   summary: 'answers who and what this server is (class CH)',
   repeat: 'last',
   args: {
-    version: optional(word('VERSION'), { help: 'for `version.bind` and `version.server` (default `ndots-` and its version)' }),
+    version: optional(word('VERSION'), {
+      help: 'for `version.bind` and `version.server` (default `ndots-` and its version)',
+    }),
     authors: rest(word('AUTHORS'), { help: 'for `authors.bind`' }),
   },
 });
@@ -67,7 +69,7 @@ function characters(text: string): Uint8Array {
 
 function shuffled<T>(items: readonly T[], random: Random): readonly T[] {
   const out = [...items];
-  for (let left = out.length; left > 1; ) {
+  for (let left = out.length; left > 1;) {
     const drawn = random.integer(left--);
     [out[left], out[drawn]] = [out[drawn]!, out[left]!];
   }

@@ -29,6 +29,9 @@ describe('debug', () => {
   });
 
   test('it takes no words', async () => {
-    await assert.rejects(makeWorld('.:53 {\n debug on\n}'), /plugin\/debug: .*Wrong argument count/);
+    await assert.rejects(
+      makeWorld('.:53 {\n debug on\n}'),
+      /plugin\/debug: .*Wrong argument count/,
+    );
   });
 });

@@ -3,7 +3,7 @@ import { definePlugin } from '../../server/plugin.ts';
 
 export const syntax = directive({
   name: 'debug',
-  summary: 'lets the process end on a bug instead of answering SERVFAIL, and logs more',
+  summary: 'lets the process end on a bug instead of answering SERVFAIL',
   repeat: 'last',
 });
 

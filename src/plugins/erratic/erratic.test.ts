@@ -3,7 +3,8 @@ import { describe, test } from 'node:test';
 import { makeWorld, type World } from '../../../test/kit/world.ts';
 import { FLAG, RCODE, typeName } from '../../wire/iana.ts';
 
-const worldWith = (properties: string): Promise<World> => makeWorld(`.:53 {\n erratic {\n${properties}\n}\n}`);
+const worldWith = (properties: string): Promise<World> =>
+  makeWorld(`.:53 {\n erratic {\n${properties}\n}\n}`);
 
 /** What came of as many queries: `-` silence, `t` truncated, `.` answered. */
 async function pattern(world: World, count: number): Promise<string> {
@@ -56,8 +57,14 @@ describe('erratic', () => {
     const world = await worldWith('drop 0');
     const types = async (type: string): Promise<readonly string[]> =>
       (await world.ask(`Example.org. ${type}`)).answer.map((record) => typeName(record.type));
-    assert.match(await world.dig('Example.org. A'), /^Example\.org\.\s+0\s+IN\s+A\s+192\.0\.2\.53$/m);
-    assert.match(await world.dig('Example.org. AAAA'), /^Example\.org\.\s+0\s+IN\s+AAAA\s+2001:db8::53$/m);
+    assert.match(
+      await world.dig('Example.org. A'),
+      /^Example\.org\.\s+0\s+IN\s+A\s+192\.0\.2\.53$/m,
+    );
+    assert.match(
+      await world.dig('Example.org. AAAA'),
+      /^Example\.org\.\s+0\s+IN\s+AAAA\s+2001:db8::53$/m,
+    );
     assert.deepEqual(await types('AXFR'), ['SOA', 'NS', 'NS', 'AAAA', 'AAAA', 'SOA']);
     assert.equal((await world.ask('example.org. TXT')).rcode, RCODE.SERVFAIL);
     await world.close();
@@ -70,7 +77,7 @@ describe('erratic', () => {
     await world.close();
   });
 
-  test('mistakes are told in CoreDNS\'s words', async () => {
+  test("mistakes are told in CoreDNS's words", async () => {
     await assert.rejects(worldWith('drop -1'), /illegal amount value given "-1"/);
     await assert.rejects(worldWith('delay 1 1s 1s'), /Wrong argument count/);
     await assert.rejects(worldWith('shrink 1'), /unknown property 'shrink'/);

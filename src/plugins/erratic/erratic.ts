@@ -23,11 +23,17 @@ export const syntax = directive({
   summary: 'answers badly on purpose, to test clients',
   repeat: 'last',
   properties: {
-    drop: fields('drop', { every: optional(amount) }, { help: 'keep silent on every AMOUNTth query (default 2; 0 = never)' }),
+    drop: fields(
+      'drop',
+      { every: optional(amount) },
+      { help: 'keep silent on every AMOUNTth query (default 2; 0 = never)' },
+    ),
     truncate: fields(
       'truncate',
       { every: optional(amount) },
-      { help: 'set TC on queries whose number has not the bits of AMOUNT (default 2: two, then two not)' },
+      {
+        help: 'set TC on queries whose number has not the bits of AMOUNT (default 2: two, then two not)',
+      },
     ),
     delay: fields(
       'delay',
@@ -80,17 +86,22 @@ export const erratic = definePlugin({
 
 function write(writer: MessageWriter, query: Query, cut: boolean, large: boolean): Reply {
   const { type } = query;
-  if (type !== TYPE.A && type !== TYPE.AAAA && type !== TYPE.AXFR) return failure(RCODE.SERVFAIL, 'erratic');
+  if (type !== TYPE.A && type !== TYPE.AAAA && type !== TYPE.AXFR)
+    return failure(RCODE.SERVFAIL, 'erratic');
   writer.reply(query, FLAG.AA | (cut && type !== TYPE.AXFR ? FLAG.TC : 0));
   if (type === TYPE.AXFR) writeZone(writer, query.wireName, !cut);
   else if (type === TYPE.AAAA) writer.record(SECTION.answer, null, type, 0, address6);
-  else for (let i = 0; i < (large ? LARGE : 1); i++) writer.record(SECTION.answer, null, type, 0, address4);
+  else
+    for (let i = 0; i < (large ? LARGE : 1); i++)
+      writer.record(SECTION.answer, null, type, 0, address4);
   return writer.finish(RCODE.NOERROR, 'erratic');
 }
 
 /** A transfer of a zone with two name servers; one that is cut lacks the SOA at its end. */
 function writeZone(writer: MessageWriter, zone: WireName, whole: boolean): void {
-  const servers = ['a.', 'b.'].map((label) => joinNames(parseName(label), zone)).filter((name) => name !== null);
+  const servers = ['a.', 'b.']
+    .map((label) => joinNames(parseName(label), zone))
+    .filter((name) => name !== null);
   writeSoa(writer);
   for (const server of servers) {
     writer.open(SECTION.answer, null, TYPE.NS, 0);

@@ -25,7 +25,9 @@ const failing = definePlugin({
 });
 
 const worldWith = (properties: string): Promise<World> =>
-  makeWorld(`.:53 {\n errors {\n${properties}\n }\n failing\n}`, { plugins: [...plugins, failing] });
+  makeWorld(`.:53 {\n errors {\n${properties}\n }\n failing\n}`, {
+    plugins: [...plugins, failing],
+  });
 
 const refusal = async (properties: string): Promise<string> => {
   const error = await worldWith(properties).then(
@@ -40,14 +42,18 @@ describe('errors', () => {
   test('a failure with a cause is logged with rcode, name and type', async () => {
     const world = await worldWith('stacktrace');
     await world.ask('Reason.Example.ORG. AAAA');
-    assert.deepEqual(world.log, ['[ERROR] plugin/errors: 2 reason.example.org. AAAA: reason happened']);
+    assert.deepEqual(world.log, [
+      '[ERROR] plugin/errors: 2 reason.example.org. AAAA: reason happened',
+    ]);
     await world.close();
   });
 
   test('a failure that comes later is logged too', async () => {
     const world = await worldWith('stacktrace');
     await world.ask('late.example.org. TYPE65280');
-    assert.deepEqual(world.log, ['[ERROR] plugin/errors: 2 late.example.org. TYPE65280: late happened']);
+    assert.deepEqual(world.log, [
+      '[ERROR] plugin/errors: 2 late.example.org. TYPE65280: late happened',
+    ]);
     await world.close();
   });
 
@@ -61,17 +67,21 @@ describe('errors', () => {
   test('the end of the chain is an error', async () => {
     const world = await makeWorld('.:53 {\n errors\n any\n}');
     await world.ask('example.org.');
-    assert.deepEqual(world.log, ['[ERROR] plugin/errors: 2 example.org. A: plugin/any: no next plugin found']);
+    assert.deepEqual(world.log, [
+      '[ERROR] plugin/errors: 2 example.org. A: plugin/any: no next plugin found',
+    ]);
     await world.close();
   });
 
-  test('consolidated errors become one line at the end of the period, in the pattern\'s level', async () => {
+  test("consolidated errors become one line at the end of the period, in the pattern's level", async () => {
     const world = await worldWith('consolidate 5s "^dial" warning\n consolidate 1m ".*"');
     for (let i = 0; i < 3; i++) await world.ask('dial.example.org.');
     await world.clock.advance(4999);
     assert.deepEqual(world.log, []);
     await world.clock.advance(1);
-    assert.deepEqual(world.log, ["[WARNING] plugin/errors: 3 errors like '^dial' occurred in last 5s"]);
+    assert.deepEqual(world.log, [
+      "[WARNING] plugin/errors: 3 errors like '^dial' occurred in last 5s",
+    ]);
     await world.clock.advance(60_000);
     assert.equal(world.log.length, 1);
     await world.close();
@@ -99,7 +109,10 @@ describe('errors', () => {
     await world.ask('dial.example.org.');
     await world.ask('dial.example.org.');
     await world.clock.advance(1000);
-    assert.equal(world.log.at(-1), "[INFO] plugin/errors: 2 errors like 'dial' occurred in last 1s");
+    assert.equal(
+      world.log.at(-1),
+      "[INFO] plugin/errors: 2 errors like 'dial' occurred in last 1s",
+    );
     await world.close();
   });
 
@@ -107,18 +120,38 @@ describe('errors', () => {
     const world = await worldWith('consolidate 1h dial');
     await world.ask('dial.example.org.');
     await world.close();
-    assert.deepEqual(world.log, ["[ERROR] plugin/errors: 1 errors like 'dial' occurred in last 1h0m0s"]);
+    assert.deepEqual(world.log, [
+      "[ERROR] plugin/errors: 1 errors like 'dial' occurred in last 1h0m0s",
+    ]);
   });
 
-  test('mistakes are refused in CoreDNS\'s words', async () => {
-    assert.match(await refusal('consolidate 1s'), /plugin\/errors: Corefile:3 - .*Wrong argument count/);
+  test("mistakes are refused in CoreDNS's words", async () => {
+    assert.match(
+      await refusal('consolidate 1s'),
+      /plugin\/errors: Corefile:3 - .*Wrong argument count/,
+    );
     assert.match(await refusal('consolidate 1 a'), /time: missing unit in duration "1"/);
     assert.match(await refusal('consolidate 1s ('), /error parsing regexp: missing closing \)/);
-    assert.match(await refusal(`consolidate 1s ${'a'.repeat(10_001)}`), /regex pattern too long: 10001 > 10000/);
+    assert.match(
+      await refusal(`consolidate 1s ${'a'.repeat(10_001)}`),
+      /regex pattern too long: 10001 > 10000/,
+    );
     assert.match(await refusal('consolidate 1s a loud'), /unknown option in consolidate: loud/);
-    assert.match(await refusal('consolidate 1s a info error'), /multiple log levels specified in consolidate/);
-    assert.match(await refusal('consolidate 1s a show_first info'), /log level must come before show_first/);
-    await assert.rejects(makeWorld('.:53 {\n errors /var/log/errors\n}'), /invalid log file: \/var\/log\/errors/);
-    await assert.rejects(makeWorld('.:53 {\n errors\n errors\n}'), /only be used once per Server Block/);
+    assert.match(
+      await refusal('consolidate 1s a info error'),
+      /multiple log levels specified in consolidate/,
+    );
+    assert.match(
+      await refusal('consolidate 1s a show_first info'),
+      /log level must come before show_first/,
+    );
+    await assert.rejects(
+      makeWorld('.:53 {\n errors /var/log/errors\n}'),
+      /invalid log file: \/var\/log\/errors/,
+    );
+    await assert.rejects(
+      makeWorld('.:53 {\n errors\n errors\n}'),
+      /only be used once per Server Block/,
+    );
   });
 });

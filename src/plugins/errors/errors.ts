@@ -18,7 +18,9 @@ const PATTERN_MAX = 10_000;
 const TEXT_MAX = 2000;
 
 const stdout: Value<'stdout'> = value('stdout', ({ text }) =>
-  text === 'stdout' ? text : wrong(`invalid log file: ${text}`, 'Errors always go to the standard output.'),
+  text === 'stdout'
+    ? text
+    : wrong(`invalid log file: ${text}`, 'Errors always go to the standard output.'),
 );
 
 interface Pattern {
@@ -35,7 +37,10 @@ const pattern: Value<Pattern> = value(
       return { text, expression: compileRe2(text) };
     } catch (error) {
       if (!(error instanceof PatternError)) throw error;
-      return wrong(error.message, 'Patterns are written in RE2 syntax: no back references, no look-around.');
+      return wrong(
+        error.message,
+        'Patterns are written in RE2 syntax: no back references, no look-around.',
+      );
     }
   },
   ({ text }) => text,
@@ -82,8 +87,9 @@ export const errors = definePlugin({
     if (options.stacktrace) plan.stacktrace = true;
   },
   setup(options, site, next) {
-    const tallies = options.consolidate.map(({ periodMs, pattern: { text, expression }, how: { level, showFirst } }) =>
-      new Tally(site, expression, text, periodMs, level, showFirst),
+    const tallies = options.consolidate.map(
+      ({ periodMs, pattern: { text, expression }, how: { level, showFirst } }) =>
+        new Tally(site, expression, text, periodMs, level, showFirst),
     );
     site.onStop(() => {
       for (const tally of tallies) tally.stop();
@@ -124,7 +130,14 @@ class Tally {
   #timer: Timer | null = null;
   #stopped = false;
 
-  constructor(site: Site, expression: RegExp, text: string, periodMs: number, level: Level, showFirst: boolean) {
+  constructor(
+    site: Site,
+    expression: RegExp,
+    text: string,
+    periodMs: number,
+    level: Level,
+    showFirst: boolean,
+  ) {
     this.#site = site;
     this.#expression = expression;
     this.#pattern = text;
@@ -156,7 +169,9 @@ class Tally {
     const count = this.#count;
     this.#count = 0;
     if (count === 0 || (count === 1 && this.#showFirst)) return;
-    this.#say(`${count} errors like '${this.#pattern}' occurred in last ${printDuration(this.#periodMs)}`);
+    this.#say(
+      `${count} errors like '${this.#pattern}' occurred in last ${printDuration(this.#periodMs)}`,
+    );
   }
 
   #say(text: string): void {

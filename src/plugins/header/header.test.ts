@@ -5,7 +5,8 @@ import { FLAG } from '../../wire/iana.ts';
 
 const { AA, RA, RD } = FLAG;
 
-const worldWith = (rules: string, more = ''): Promise<World> => makeWorld(`.:53 {\n header {\n${rules}\n }\n ${more}\n erratic {\n drop 0\n delay 2 10ms\n }\n}`);
+const worldWith = (rules: string, more = ''): Promise<World> =>
+  makeWorld(`.:53 {\n header {\n${rules}\n }\n ${more}\n erratic {\n drop 0\n delay 2 10ms\n }\n}`);
 
 async function flags(world: World, sent = 0): Promise<number> {
   return (await world.ask('example.org.', { flags: sent })).flags & (AA | RA | RD);
@@ -19,7 +20,9 @@ describe('header', () => {
   });
 
   test('of rules about one flag the last one counts', async () => {
-    const world = await worldWith('response set ra aa\nresponse clear ra\nresponse clear aa\nresponse set aa');
+    const world = await worldWith(
+      'response set ra aa\nresponse clear ra\nresponse clear aa\nresponse set aa',
+    );
     assert.equal(await flags(world), AA);
     await world.close();
   });
@@ -39,7 +42,7 @@ describe('header', () => {
     await world.close();
   });
 
-  test('mistakes are told in CoreDNS\'s words', async () => {
+  test("mistakes are told in CoreDNS's words", async () => {
     const cases: readonly (readonly [string, RegExp])[] = [
       ['set aa', /setting up rule: invalid selector=set should be query or response/],
       ['query', /setting up rule: no flag action provided/],
@@ -48,6 +51,9 @@ describe('header', () => {
       ['response set zz', /setting up rule: unknown\/unsupported flag=zz/],
     ];
     for (const [rule, message] of cases) await assert.rejects(worldWith(rule), message);
-    await assert.rejects(makeWorld('.:53 {\n header\n}'), /Wrong argument count or unexpected line ending after 'header'/);
+    await assert.rejects(
+      makeWorld('.:53 {\n header\n}'),
+      /Wrong argument count or unexpected line ending after 'header'/,
+    );
   });
 });

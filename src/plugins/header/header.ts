@@ -23,19 +23,29 @@ function readRule({ text, place }: Token, words: readonly Token[], refuse: Refus
   const [action, ...flags] = words;
   if (action === undefined) return refuse('setting up rule: no flag action provided', place);
   if (flags.length === 0) {
-    return refuse('setting up rule: invalid length for flags, at least one should be provided', place);
+    return refuse(
+      'setting up rule: invalid length for flags, at least one should be provided',
+      place,
+    );
   }
   const word = action.text.toLowerCase();
   if (word !== 'set' && word !== 'clear') {
-    return refuse(`setting up rule: unknown flag action=${word}, should be set or clear`, action.place);
+    return refuse(
+      `setting up rule: unknown flag action=${word}, should be set or clear`,
+      action.place,
+    );
   }
   let bits = 0;
   for (const flag of flags) {
     const bit = flagBits[flag.text.toLowerCase()];
     if (bit === undefined) {
-      return refuse(`setting up rule: unknown/unsupported flag=${flag.text.toLowerCase()}`, flag.place, {
-        hint: 'Known are aa, ra and rd.',
-      });
+      return refuse(
+        `setting up rule: unknown/unsupported flag=${flag.text.toLowerCase()}`,
+        flag.place,
+        {
+          hint: 'Known are aa, ra and rd.',
+        },
+      );
     }
     bits |= bit;
   }
@@ -54,7 +64,13 @@ export const syntax = directive({
   check: (options, at) =>
     options.some(({ rules }) => rules.length > 0)
       ? []
-      : [pluginProblem('header', at, "Wrong argument count or unexpected line ending after 'header'")],
+      : [
+          pluginProblem(
+            'header',
+            at,
+            "Wrong argument count or unexpected line ending after 'header'",
+          ),
+        ],
 });
 
 /** What a list of rules comes down to: bits that end up set and bits that end up clear. */
@@ -85,7 +101,9 @@ export const header = definePlugin({
       query.flags = (query.flags | onQuery.set) & ~onQuery.clear;
       const reply = next(query);
       repeatRd(query, onReply);
-      return reply instanceof Promise ? changeLater(reply, setAny, clearAny) : change(reply, setAny, clearAny);
+      return reply instanceof Promise
+        ? changeLater(reply, setAny, clearAny)
+        : change(reply, setAny, clearAny);
     };
   },
 });
@@ -95,7 +113,8 @@ export const header = definePlugin({
  * now, and who waits has a copy.
  */
 function repeatRd(query: Query, { set, clear }: Mask): void {
-  if (((set | clear) & FLAG.RD) !== 0) query.flags = (query.flags | (set & FLAG.RD)) & ~(clear & FLAG.RD);
+  if (((set | clear) & FLAG.RD) !== 0)
+    query.flags = (query.flags | (set & FLAG.RD)) & ~(clear & FLAG.RD);
 }
 
 function changeLater(reply: Promise<Reply>, set: number, clear: number): Promise<Reply> {

@@ -66,13 +66,22 @@ describe('health', () => {
     await world.clock.advance(1000);
     await until(world, /^coredns_health_request_duration_seconds_count 1$/m);
     assert.match(world.metrics(), /^coredns_health_request_failures_total 0$/m);
-    assert.equal(world.metrics().match(/coredns_health_request_duration_seconds_bucket/g)!.length, 6);
+    assert.equal(
+      world.metrics().match(/coredns_health_request_duration_seconds_bucket/g)!.length,
+      6,
+    );
     await world.close();
   });
 
-  test('mistakes are told in CoreDNS\'s words', async () => {
-    await assert.rejects(makeWorld('.:53 {\n health localhost\n}'), /address localhost: missing port in address/);
-    await assert.rejects(makeWorld('.:53 {\n health {\n lameduck 5\n }\n}'), /unable to parse lameduck duration value: '5' : time: missing unit/);
+  test("mistakes are told in CoreDNS's words", async () => {
+    await assert.rejects(
+      makeWorld('.:53 {\n health localhost\n}'),
+      /address localhost: missing port in address/,
+    );
+    await assert.rejects(
+      makeWorld('.:53 {\n health {\n lameduck 5\n }\n}'),
+      /unable to parse lameduck duration value: '5' : time: missing unit/,
+    );
     await assert.rejects(makeWorld('.:53 {\n health a:1 b:2\n}'), /Wrong argument count/);
   });
 });

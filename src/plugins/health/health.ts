@@ -20,7 +20,10 @@ export const syntax = directive({
   summary: 'liveness over HTTP',
   repeat: 'last',
   args: {
-    address: optional(address, { default: { host: '', port: 8080 }, help: 'where `/health` is served' }),
+    address: optional(address, {
+      default: { host: '', port: 8080 },
+      help: 'where `/health` is served',
+    }),
   },
   properties: {
     lameduckMs: setting(
@@ -52,7 +55,11 @@ export const health = definePlugin({
       )
       .with();
     const failures = metrics
-      .counter('coredns_health_request_failures_total', 'The number of times the health check failed.', [])
+      .counter(
+        'coredns_health_request_failures_total',
+        'The number of times the health check failed.',
+        [],
+      )
       .with();
     const { host, port } = options.address;
     const url = `http://${address.print({ host: loopbackOf(host), port })}/health`;
@@ -65,7 +72,10 @@ export const health = definePlugin({
           () => {
             const elapsed = clock.now() - begun;
             durations.observe(elapsed / 1000);
-            if (elapsed > SLOW_MS) log.warning(`Local health request to "${url}" took more than 1s: ${printDuration(elapsed)}`);
+            if (elapsed > SLOW_MS)
+              log.warning(
+                `Local health request to "${url}" took more than 1s: ${printDuration(elapsed)}`,
+              );
           },
           (error: Error) => {
             durations.observe((clock.now() - begun) / 1000);

@@ -31,7 +31,11 @@ const unknown = failure(RCODE.SERVFAIL, 'hosts');
  * Answers A, AAAA and PTR from a table. Whether a name exists is one decision for all types: who has an address has no
  * other records, rather than no existence.
  */
-export function answerer(writer: MessageWriter, ttl: number, { here, through, next, unsupported }: AnswerParts): Answerer {
+export function answerer(
+  writer: MessageWriter,
+  ttl: number,
+  { here, through, next, unsupported }: AnswerParts,
+): Answerer {
   let table = new HostsLookup(packTable({ byName: new Map(), count: 0, crowded: [] }));
   /** By entry and type: 0 A, 1 AAAA, 2 PTR. Wildcards are not remembered: their questions differ in length. */
   const known = new Map<number, Reply>();
@@ -89,7 +93,8 @@ export function answerer(writer: MessageWriter, ttl: number, { here, through, ne
       return exists && (inZone || table.pointerCount > 0) ? found(query) : next(query);
     }
     const supported = type === TYPE.A || type === TYPE.AAAA;
-    if (exists && (supported || !unsupported || through?.holds(query) !== true)) return found(query);
+    if (exists && (supported || !unsupported || through?.holds(query) !== true))
+      return found(query);
     return through?.holds(query) === true ? next(query) : unknown;
   };
 

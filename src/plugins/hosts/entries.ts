@@ -73,7 +73,10 @@ export function readEntries(
 function addressOf(text: string): Uint8Array | null {
   const address = parseAddress(text.replace(/%.*$/, ''));
   if (address === null || address.length === 4) return address;
-  const mapped = address[10] === 0xff && address[11] === 0xff && address.subarray(0, 10).every((byte) => byte === 0);
+  const mapped =
+    address[10] === 0xff &&
+    address[11] === 0xff &&
+    address.subarray(0, 10).every((byte) => byte === 0);
   return mapped ? address.slice(12) : address;
 }
 
@@ -94,6 +97,11 @@ function reverseName(address: Uint8Array): WireName {
   const labels =
     address.length === 4
       ? Array.from(address, String)
-      : Array.from(address, (byte) => byte.toString(16).padStart(2, '0')).flatMap((pair) => [...pair]);
-  return parseName(`${labels.toReversed().join('.')}.${address.length === 4 ? 'in-addr.arpa.' : 'ip6.arpa.'}`);
+      : Array.from(address, (byte) => byte.toString(16).padStart(2, '0')).flatMap((pair) => [
+          pair[0],
+          pair[1],
+        ]);
+  return parseName(
+    `${labels.toReversed().join('.')}.${address.length === 4 ? 'in-addr.arpa.' : 'ip6.arpa.'}`,
+  );
 }

@@ -23,7 +23,8 @@ export class HostsFile {
   /** Tells a person early what will not work. @throws Problem if the file is there but cannot be looked at */
   check(): void {
     try {
-      if (statSync(this.path).isDirectory()) this.#log.warning(`Hosts file "${this.path}" is a directory`);
+      if (statSync(this.path).isDirectory())
+        this.#log.warning(`Hosts file "${this.path}" is a directory`);
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException;
       if (code === 'ENOENT') {

@@ -18,7 +18,10 @@ export const syntax = directive({
   summary: 'answers from a hosts file',
   repeat: 'once',
   args: {
-    file: optional(word('FILE'), { default: DEFAULT_FILE, help: 'a file as /etc/hosts; read again when it changes' }),
+    file: optional(word('FILE'), {
+      default: DEFAULT_FILE,
+      help: 'a file as /etc/hosts; read again when it changes',
+    }),
     zones: zones({ help: 'names outside are left to the next plugin, and ignored in the file' }),
   },
   properties: {
@@ -66,16 +69,31 @@ export const hosts = definePlugin({
     if (options.file !== DEFAULT_FILE) file.check();
     const wanted = new ZoneMatch(options.zones);
     const entriesMetric = site.metrics
-      .gauge('coredns_hosts_entries', 'The combined number of entries in hosts and Corefile.', ['hostsfile'], 'last')
+      .gauge(
+        'coredns_hosts_entries',
+        'The combined number of entries in hosts and Corefile.',
+        ['hostsfile'],
+        'last',
+      )
       .with(file.path);
     const reloaded = site.metrics
-      .gauge('coredns_hosts_reload_timestamp_seconds', 'The timestamp of the last reload of hosts file.', [], 'last')
+      .gauge(
+        'coredns_hosts_reload_timestamp_seconds',
+        'The timestamp of the last reload of hosts file.',
+        [],
+        'last',
+      )
       .with();
     const build = (): HostsTable => {
-      const entries = readEntries([file.text, options.inline.join('\n')], (name) => wanted.holdsName(name), !options.noReverse);
+      const entries = readEntries(
+        [file.text, options.inline.join('\n')],
+        (name) => wanted.holdsName(name),
+        !options.noReverse,
+      );
       entriesMetric.set(entries.count);
       if (file.changedAt !== null) reloaded.set(file.changedAt);
-      for (const name of entries.crowded) site.log.warning(`${name} has too many addresses; some are left out`);
+      for (const name of entries.crowded)
+        site.log.warning(`${name} has too many addresses; some are left out`);
       site.log.debug(`Parsed hosts file into ${entries.count} entries`);
       return packTable(entries);
     };

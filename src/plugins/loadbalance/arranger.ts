@@ -33,6 +33,8 @@ export interface ArrangerParts {
  */
 export class Arranger {
   readonly #parts: ArrangerParts;
+  /** Every order is as good as any other. */
+  readonly #random: boolean;
   readonly #records = new Records();
   #count = 0;
   /** Per record: where it begins and ends, its section, its group. */
@@ -48,16 +50,43 @@ export class Arranger {
 
   constructor(parts: ArrangerParts) {
     this.#parts = parts;
+    this.#random = parts.weights === null && parts.prefer.length === 0;
   }
 
   /** @param passing whether the result is sent (or copied) before the next reply is arranged */
   arrange(reply: Reply, qtype: number, passing: boolean): Reply {
-    if (reply.rcode !== RCODE.NOERROR || reply.bare) return reply;
-    if (reply.answers < 2 && reply.authority < 2 && reply.additional < 2) return reply;
+    const { bytes, start, end } = reply;
+    if (reply.rcode !== RCODE.NOERROR || start === end) return reply;
+    // The three counts: fewer than two records in every section, and there is nothing to arrange.
+    if (
+      (bytes[start + 7]! | bytes[start + 9]! | bytes[start + 11]!) < 2 &&
+      (bytes[start + 6]! | bytes[start + 8]! | bytes[start + 10]!) === 0
+    ) {
+      return reply;
+    }
+    if (this.#random && (qtype === TYPE.A || qtype === TYPE.AAAA)) {
+      const size = alikeSize(bytes, start, end, qtype);
+      if (size > 0) return this.#shuffleAlike(reply, size, passing);
+    }
     if (qtype === TYPE.AXFR || qtype === TYPE.IXFR || !this.#scan(reply)) return reply;
     const changed = this.#reorder(reply, qtype);
     if (!changed) return reply;
     return this.#swappable(reply.bytes) ? this.#swap(reply, passing) : this.#rebuild(reply);
+  }
+
+  /** Shuffles the records of a message that holds nothing but addresses of one owner, each of `size` bytes. */
+  #shuffleAlike(reply: Reply, size: number, passing: boolean): Reply {
+    const { random } = this.#parts;
+    const { answers } = reply;
+    if (answers === 2 && random.integer(2) === 0) return reply;
+    const changed = this.#copy(reply, passing);
+    const { bytes } = changed;
+    const first = changed.end - answers * size;
+    for (let left = answers; left > 1; left--) {
+      const other = answers === 2 ? 0 : random.integer(left);
+      if (other !== left - 1) swap(bytes, first + other * size, first + (left - 1) * size, size);
+    }
+    return changed;
   }
 
   /** Notes all records; false if there are too many. */
@@ -190,24 +219,34 @@ export class Arranger {
   }
 
   #swap(reply: Reply, passing: boolean): Reply {
-    const { bytes, start, end } = reply;
-    const size = end - start;
-    const changed =
-      passing && size <= SCRATCH_SIZE ? this.#scratchReply(size, reply.plugin) : slabReply(reply);
+    const { bytes, start } = reply;
+    const changed = this.#copy(reply, passing);
     const out = changed.bytes;
-    const to = changed.start;
-    if (out === this.#scratch) for (let i = 0; i < size; i++) out[i] = bytes[start + i]!;
     for (let i = 0; i < this.#count; i++) {
       const record = this.#order[i]!;
       if (record === i) continue;
-      let write = to + this.#at[i]! - start;
-      for (let read = this.#at[record]!, stop = this.#end[record]!; read < stop;)
-        out[write++] = bytes[read++]!;
+      let write = changed.start + this.#at[i]! - start;
+      const stop = this.#end[record]!;
+      for (let read = this.#at[record]!; read < stop;) out[write++] = bytes[read++]!;
     }
-    // All TTL fields stay where they are.
-    changed.ttlAt = reply.ttlAt;
-    changed.ttl = reply.ttl;
-    return rest(reply, changed);
+    return changed;
+  }
+
+  /** A copy whose records may trade places; all TTL fields stay where they are. */
+  #copy(reply: Reply, passing: boolean): Reply {
+    const { bytes, start, end } = reply;
+    const size = end - start;
+    let copy: Reply;
+    if (passing && size <= SCRATCH_SIZE) {
+      copy = this.#scratchReply(size, reply.plugin);
+      const scratch = this.#scratch;
+      for (let i = 0; i < size; i++) scratch[i] = bytes[start + i]!;
+    } else {
+      copy = slabReply(reply);
+    }
+    copy.ttlAt = reply.ttlAt;
+    copy.ttl = reply.ttl;
+    return rest(reply, copy);
   }
 
   /** A reply object over the scratch: one for each size and plugin, since its bounds never change. */
@@ -240,6 +279,44 @@ export class Arranger {
       reply,
       new Reply(replySlab.bytes, begin, begin + mover.length, reply.rcode, reply.plugin),
     );
+  }
+}
+
+/**
+ * The size of each record if the message holds only answers of this address type, all with the same pointer as owner; 0
+ * otherwise.
+ */
+function alikeSize(bytes: Uint8Array, start: number, end: number, type: number): number {
+  if ((bytes[start + 8]! | bytes[start + 9]! | bytes[start + 10]! | bytes[start + 11]!) !== 0)
+    return 0;
+  const length = type === TYPE.A ? 4 : 16;
+  const size = 12 + length;
+  const count = (bytes[start + 6]! << 8) | bytes[start + 7]!;
+  const first = end - count * size;
+  let at = start + HEADER.SIZE;
+  while (at < first && bytes[at] !== 0) at += bytes[at]! + 1;
+  if (at + 5 !== first) return 0;
+  const high = bytes[first]!;
+  const low = bytes[first + 1]!;
+  if (high < 0xc0) return 0;
+  for (at = first; at < end; at += size) {
+    if (bytes[at] !== high || bytes[at + 1] !== low) return 0;
+    if (
+      bytes[at + 2] !== 0 ||
+      bytes[at + 3] !== type ||
+      bytes[at + 10] !== 0 ||
+      bytes[at + 11] !== length
+    )
+      return 0;
+  }
+  return size;
+}
+
+function swap(bytes: Uint8Array, one: number, other: number, size: number): void {
+  for (let i = 0; i < size; i++) {
+    const byte = bytes[one + i]!;
+    bytes[one + i] = bytes[other + i]!;
+    bytes[other + i] = byte;
   }
 }
 

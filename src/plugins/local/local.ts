@@ -15,8 +15,14 @@ export const syntax = directive({
   properties: {
     prefix: setting(
       'localhost_prefix',
-      worded(onOff(), (word) => `localhost_prefix expects 'on' or 'off', got ${JSON.stringify(word)}`),
-      { default: true, help: 'whether names that begin with `localhost.` are the loopback addresses too' },
+      worded(
+        onOff(),
+        (word) => `localhost_prefix expects 'on' or 'off', got ${JSON.stringify(word)}`,
+      ),
+      {
+        default: true,
+        help: 'whether names that begin with `localhost.` are the loopback addresses too',
+      },
     ),
   },
 });
@@ -35,7 +41,11 @@ export const local = definePlugin({
   setup(options, site, next) {
     const { writer } = site;
     const count = site.metrics
-      .counter('coredns_local_localhost_requests_total', 'Counter of localhost.<domain> requests.', [])
+      .counter(
+        'coredns_local_localhost_requests_total',
+        'Counter of localhost.<domain> requests.',
+        [],
+      )
       .with();
     return (query) => {
       const { folded, nameLength } = query;
@@ -59,7 +69,8 @@ export const local = definePlugin({
 function answerHost(writer: MessageWriter, query: Query, apex = false): Reply {
   writer.reply(query, 0);
   if (query.type === TYPE.A) writer.record(SECTION.answer, null, TYPE.A, TTL_SECONDS, v4);
-  else if (query.type === TYPE.AAAA) writer.record(SECTION.answer, null, TYPE.AAAA, TTL_SECONDS, v6);
+  else if (query.type === TYPE.AAAA)
+    writer.record(SECTION.answer, null, TYPE.AAAA, TTL_SECONDS, v6);
   else if (!apex || !writeApex(writer, query)) writeSoa(writer, SECTION.authority, null);
   return writer.finish(RCODE.NOERROR, 'local');
 }

@@ -6,7 +6,14 @@ import { silence, type Reply } from '../../wire/reply.ts';
 import { SECTION } from '../../wire/writer.ts';
 
 /** What a reply is to the log; the words are those of the metadata `log/type`. */
-export type ReplyType = 'NOERROR' | 'NXDOMAIN' | 'SERVERERROR' | 'NODATA' | 'DELEGATION' | 'META' | 'OTHERERROR';
+export type ReplyType =
+  | 'NOERROR'
+  | 'NXDOMAIN'
+  | 'SERVERERROR'
+  | 'NODATA'
+  | 'DELEGATION'
+  | 'META'
+  | 'OTHERERROR';
 
 /** The words of the property `class` and of the metadata `log/class`. */
 export type ReplyClass = 'success' | 'denial' | 'error';
@@ -38,7 +45,7 @@ export function typeOf(query: Query, reply: Reply, nowMs: number): ReplyType {
 function ofSuccess(reply: Reply): ReplyType {
   if (reply.answers > 0 || reply.authority === 0) return 'NOERROR';
   let delegation = false;
-  for (records.of(reply); records.next() && records.section !== SECTION.additional; ) {
+  for (records.of(reply); records.next() && records.section !== SECTION.additional;) {
     if (records.type === TYPE.SOA) return 'NODATA';
     if (records.type === TYPE.NS) delegation = true;
   }

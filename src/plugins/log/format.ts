@@ -53,7 +53,8 @@ const placeholders: Readonly<Record<string, Print>> = {
   local: (query) => (query.local === '' ? '-' : bracketed(query.local)),
   duration: (_query, _reply, elapsedMs) => printSeconds(elapsedMs),
   rcode: (_query, reply) => (reply === silence ? '-' : printRcode(reply.rcode)),
-  rsize: (query, reply) => String(reply === silence ? 0 : reply.bare ? query.questionEnd : reply.size),
+  rsize: (query, reply) =>
+    String(reply === silence ? 0 : reply.bare ? query.questionEnd : reply.size),
   '>rflags': (query, reply) => (reply === silence ? '-' : printFlags(query, reply)),
   '>bufsize': (query) => String(query.limit),
   '>do': (query) => (query.dnssecOk ? 'true' : 'false'),
@@ -102,7 +103,9 @@ function printFlags(query: Query, reply: Reply): string {
   const flags = (reply.flags & ~(OF_QUERY | FLAG.OPCODE | FLAG.RCODE)) | (query.flags & OF_QUERY);
   let text = known.get(flags);
   if (text === undefined) {
-    text = ['qr', ...flagNames.filter(([bit]) => (flags & bit) !== 0).map(([, name]) => name)].join(',');
+    text = ['qr', ...flagNames.filter(([bit]) => (flags & bit) !== 0).map(([, name]) => name)].join(
+      ',',
+    );
     known.set(flags, text);
   }
   return text;

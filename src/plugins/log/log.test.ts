@@ -21,10 +21,12 @@ const oracle = definePlugin({
     });
     return (query) => {
       const [label] = query.name.split('.');
-      if (label === 'late') return sleep(clock, 37.990251).then(() => failure(RCODE.REFUSED, 'oracle'));
+      if (label === 'late')
+        return sleep(clock, 37.990251).then(() => failure(RCODE.REFUSED, 'oracle'));
       if (label === 'refused') return failure(RCODE.REFUSED, 'oracle');
       writer.reply(query, FLAG.AA | FLAG.RA | FLAG.AD);
-      if (label === 'found') writer.record(SECTION.answer, null, TYPE.A, 5, Uint8Array.of(192, 0, 2, 1));
+      if (label === 'found')
+        writer.record(SECTION.answer, null, TYPE.A, 5, Uint8Array.of(192, 0, 2, 1));
       else if (label === 'delegated') {
         writer.open(SECTION.authority, null, TYPE.NS, 5);
         writer.u8(0);
@@ -42,7 +44,10 @@ const oracle = definePlugin({
 const worldWith = (lines: string): Promise<World> =>
   makeWorld(`.:53 {\n${lines}\n oracle\n}`, { plugins: [...plugins, oracle] });
 
-async function logged(lines: string, ...questions: readonly Parameters<World['tryAsk']>[]): Promise<readonly string[]> {
+async function logged(
+  lines: string,
+  ...questions: readonly Parameters<World['tryAsk']>[]
+): Promise<readonly string[]> {
   const world = await worldWith(lines);
   for (const question of questions) await world.tryAsk(...question);
   await world.close();
@@ -51,7 +56,10 @@ async function logged(lines: string, ...questions: readonly Parameters<World['tr
 
 describe('log', () => {
   test('the common format is that of CoreDNS', async () => {
-    const lines = await logged('log', ['Found.Example.ORG. A', { id: 29_008, edns: true, udpSize: 4096, dnssecOk: true }]);
+    const lines = await logged('log', [
+      'Found.Example.ORG. A',
+      { id: 29_008, edns: true, udpSize: 4096, dnssecOk: true },
+    ]);
     assert.deepEqual(lines, [
       '[INFO] 10.244.0.9:40000 - 29008 "A IN found.example.org. udp 46 true 4096" NOERROR qr,aa,rd,ra,ad 51 0s',
     ]);
@@ -59,7 +67,10 @@ describe('log', () => {
 
   test('a reply that comes later has its duration in seconds', async () => {
     const [line] = await logged('log', ['late.example.org. A']);
-    assert.equal(line, '[INFO] 10.244.0.9:40000 - 4711 "A IN late.example.org. udp 34 false 512" REFUSED qr,rd 34 0.037990251s');
+    assert.equal(
+      line,
+      '[INFO] 10.244.0.9:40000 - 4711 "A IN late.example.org. udp 34 false 512" REFUSED qr,rd 34 0.037990251s',
+    );
   });
 
   test('durations are printed as Go prints them', () => {
@@ -72,14 +83,19 @@ describe('log', () => {
   test('every placeholder has its value', async () => {
     const format =
       '"{type}|{name}|{class}|{proto}|{remote}|{local}|{size}|{port}|{rcode}|{rsize}|{>rflags}|{>bufsize}|{>do}|{>id}|{>opcode}"';
-    const lines = await logged(`log . ${format}`, ['Found.org. AAAA', { proto: 'tcp', client: '2001:db8::1', flags: 0x0010 }]);
+    const lines = await logged(`log . ${format}`, [
+      'Found.org. AAAA',
+      { proto: 'tcp', client: '2001:db8::1', flags: 0x0010 },
+    ]);
     assert.deepEqual(lines, [
       '[INFO] AAAA|found.org.|IN|tcp|[2001:db8::1]|10.96.0.10|27|40000|NOERROR|43|qr,aa,ra,ad,cd|65535|false|4711|0',
     ]);
   });
 
   test('combined adds the opcode; what is no placeholder stays; unknown metadata is a dash', async () => {
-    const lines = await logged('metadata\n log . "{ {x} } {/oracle/mood} {/no/such} {combined}"', ['found.org.']);
+    const lines = await logged('metadata\n log . "{ {x} } {/oracle/mood} {/no/such} {combined}"', [
+      'found.org.',
+    ]);
     assert.match(lines[0]!, /^\[INFO\] \{ \{x\} \} good - 10\.244\.0\.9:40000 - .* 0s "0"$/);
   });
 
@@ -93,26 +109,38 @@ describe('log', () => {
 
   test('the first rule whose name covers the question decides', async () => {
     const rules = 'log example.org a.test "one {name}"\n log . "two {name}"';
-    assert.deepEqual(await logged(rules, ['x.EXAMPLE.org.'], ['a.test.'], ['b.test.'], ['anexample.org.']), [
-      '[INFO] one x.example.org.',
-      '[INFO] one a.test.',
-      '[INFO] two b.test.',
-      '[INFO] two anexample.org.',
-    ]);
+    assert.deepEqual(
+      await logged(rules, ['x.EXAMPLE.org.'], ['a.test.'], ['b.test.'], ['anexample.org.']),
+      [
+        '[INFO] one x.example.org.',
+        '[INFO] one a.test.',
+        '[INFO] two b.test.',
+        '[INFO] two anexample.org.',
+      ],
+    );
   });
 
   test('classes: success, denial, error', async () => {
-    const all = ['found', 'delegated', 'nowhere', 'nodata', 'refused'].map((label): [string] => [`${label}. A`]);
-    const of = (classes: string): Promise<readonly string[]> => logged(`log . "{name}" {\n class ${classes}\n}`, ...all);
+    const all = ['found', 'delegated', 'nowhere', 'nodata', 'refused'].map((label): [string] => [
+      `${label}. A`,
+    ]);
+    const of = (classes: string): Promise<readonly string[]> =>
+      logged(`log . "{name}" {\n class ${classes}\n}`, ...all);
     assert.deepEqual(await of('success'), ['[INFO] found.', '[INFO] delegated.']);
     assert.deepEqual(await of('denial'), ['[INFO] nowhere.', '[INFO] nodata.']);
     assert.deepEqual(await of('error'), ['[INFO] refused.']);
-    assert.deepEqual(await of('denial error'), ['[INFO] nowhere.', '[INFO] nodata.', '[INFO] refused.']);
+    assert.deepEqual(await of('denial error'), [
+      '[INFO] nowhere.',
+      '[INFO] nodata.',
+      '[INFO] refused.',
+    ]);
     assert.equal((await of('all')).length, 5);
   });
 
   test('a query that acl dropped is logged', async () => {
-    const lines = await logged('log . "{name} {rcode} {>rflags} {rsize}"\n acl {\n drop\n}', ['found.org.']);
+    const lines = await logged('log . "{name} {rcode} {>rflags} {rsize}"\n acl {\n drop\n}', [
+      'found.org.',
+    ]);
     assert.deepEqual(lines, ['[INFO] found.org. - - 0']);
   });
 

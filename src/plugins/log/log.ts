@@ -42,7 +42,9 @@ export const syntax = directive({
   summary: 'logs every query',
   repeat: 'gather',
   args: { scope },
-  properties: { classes: list('class', logClass, { help: 'only replies of these classes (default all)' }) },
+  properties: {
+    classes: list('class', logClass, { help: 'only replies of these classes (default all)' }),
+  },
 });
 
 interface Rule {
@@ -91,6 +93,12 @@ export const log = definePlugin({
 type Write = (rule: Rule, query: Query, reply: Reply, begun: number) => Reply;
 
 /** A function of its own: a closure inside the link would cost every query its context. */
-function writeLater(write: Write, rule: Rule, query: Query, reply: Promise<Reply>, begun: number): Promise<Reply> {
+function writeLater(
+  write: Write,
+  rule: Rule,
+  query: Query,
+  reply: Promise<Reply>,
+  begun: number,
+): Promise<Reply> {
   return reply.then((later) => write(rule, query, later, begun));
 }

@@ -25,7 +25,9 @@ const makeNotingWorld = (corefile: string): Promise<World> =>
 
 describe('metadata', () => {
   test('providers of the block are asked once per query, before anybody answers', async () => {
-    const world = await makeNotingWorld('.:53 {\n metadata\n log . "{/noting/type}"\n whoami\n noting\n}');
+    const world = await makeNotingWorld(
+      '.:53 {\n metadata\n log . "{/noting/type}"\n whoami\n noting\n}',
+    );
     asked = 0;
     await world.ask('example.org. A');
     await world.ask('example.org. MX');
@@ -35,7 +37,9 @@ describe('metadata', () => {
   });
 
   test('only names in its zones are looked at', async () => {
-    const world = await makeNotingWorld('.:53 {\n metadata example.org\n log . "{/noting/type}"\n whoami\n noting\n}');
+    const world = await makeNotingWorld(
+      '.:53 {\n metadata example.org\n log . "{/noting/type}"\n whoami\n noting\n}',
+    );
     await world.ask('a.example.org. A');
     await world.ask('example.net. A');
     assert.deepEqual(world.log, ['[INFO] 1', '[INFO] -']);
@@ -43,7 +47,9 @@ describe('metadata', () => {
   });
 
   test('log/type and log/class are set by log', async () => {
-    const world = await makeNotingWorld('.:53 {\n metadata\n log . "{/log/type} {/log/class}"\n whoami\n}');
+    const world = await makeNotingWorld(
+      '.:53 {\n metadata\n log . "{/log/type} {/log/class}"\n whoami\n}',
+    );
     await world.ask('a.example.org. A');
     assert.deepEqual(world.log, ['[INFO] NOERROR success']);
     await world.close();

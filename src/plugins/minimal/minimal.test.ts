@@ -23,7 +23,8 @@ const stock = definePlugin({
         writer.name(parseName('target.example.net.'));
         writer.close();
       }
-      if (label === 'answer') writer.record(SECTION.answer, parseName('target.example.net.'), TYPE.A, 30, address);
+      if (label === 'answer')
+        writer.record(SECTION.answer, parseName('target.example.net.'), TYPE.A, 30, address);
       const authority = label === 'answer' || label === 'referral' ? TYPE.NS : TYPE.SOA;
       writer.open(SECTION.authority, parseName('example.net.'), authority, 30);
       writer.name(parseName('ns.example.net.'));
@@ -46,7 +47,8 @@ const stock = definePlugin({
   },
 });
 
-const worldWith = (line: string): Promise<World> => makeWorld(`.:53 {\n ${line}\n stock\n}`, { plugins: [...plugins, stock] });
+const worldWith = (line: string): Promise<World> =>
+  makeWorld(`.:53 {\n ${line}\n stock\n}`, { plugins: [...plugins, stock] });
 
 const counts = async (world: World, question: string): Promise<readonly number[]> => {
   const { answer, authority, additional } = await world.ask(question);
@@ -58,7 +60,10 @@ describe('minimal', () => {
     const world = await worldWith('minimal');
     assert.deepEqual(await counts(world, 'answer.example.org. A'), [2, 0, 0]);
     const { answer } = await world.ask('answer.example.org. A');
-    assert.deepEqual(answer.map(({ name }) => name), ['answer.example.org.', 'target.example.net.']);
+    assert.deepEqual(
+      answer.map(({ name }) => name),
+      ['answer.example.org.', 'target.example.net.'],
+    );
     await world.close();
   });
 

@@ -36,7 +36,7 @@ function minimize(reply: Reply, type: number): Reply {
   const kind = classify(reply, type);
   if (kind !== 'answer' && kind !== 'unfinished' && kind !== 'empty') return reply;
   let end = -1;
-  for (records.of(reply); records.next(); ) {
+  for (records.of(reply); records.next();) {
     if (records.section === SECTION.answer) continue;
     end = records.ownerAt;
     break;
@@ -46,5 +46,11 @@ function minimize(reply: Reply, type: number): Reply {
   bytes.fill(0, HEADER.NSCOUNT, HEADER.SIZE);
   const { rcode, plugin, ttl, options, errors, cause } = reply;
   const ttlAt = reply.ttlAt?.filter((at) => at < bytes.length) ?? null;
-  return Object.assign(new Reply(bytes, 0, bytes.length, rcode, plugin), { ttlAt, ttl, options, errors, cause });
+  return Object.assign(new Reply(bytes, 0, bytes.length, rcode, plugin), {
+    ttlAt,
+    ttl,
+    options,
+    errors,
+    cause,
+  });
 }

@@ -17,9 +17,12 @@ describe('multisocket', () => {
     assert.equal(await sockets('errors'), 1);
   });
 
-  test('mistakes are told in CoreDNS\'s words', async () => {
+  test("mistakes are told in CoreDNS's words", async () => {
     await assert.rejects(sockets('multisocket 0'), /num sockets can not be zero or negative: 0/);
     await assert.rejects(sockets('multisocket 1025'), /num sockets exceeds maximum \(1024\): 1025/);
-    await assert.rejects(sockets('multisocket some'), /invalid num sockets: strconv\.Atoi: parsing "some"/);
+    await assert.rejects(
+      sockets('multisocket some'),
+      /invalid num sockets: strconv\.Atoi: parsing "some"/,
+    );
   });
 });

@@ -9,16 +9,23 @@ const whole = integer('NUM_SOCKETS');
 
 const sockets = value('NUM_SOCKETS', (word) => {
   const count = whole.read(word);
-  if (count instanceof Wrong) return new Wrong(`invalid num sockets: ${count.text}`, count.hint, count.form);
+  if (count instanceof Wrong)
+    return new Wrong(`invalid num sockets: ${count.text}`, count.hint, count.form);
   if (count < 1) return wrong(`num sockets can not be zero or negative: ${count}`);
-  return count > SOCKETS_MAX ? wrong(`num sockets exceeds maximum (${SOCKETS_MAX}): ${count}`) : count;
+  return count > SOCKETS_MAX
+    ? wrong(`num sockets exceeds maximum (${SOCKETS_MAX}): ${count}`)
+    : count;
 });
 
 export const syntax = directive({
   name: 'multisocket',
   summary: 'opens several sockets per address',
   repeat: 'once',
-  args: { sockets: optional(sockets, { help: 'how many, 1 to 1024 (default: as many as the process may use processors)' }) },
+  args: {
+    sockets: optional(sockets, {
+      help: 'how many, 1 to 1024 (default: as many as the process may use processors)',
+    }),
+  },
 });
 
 /** Configures only. The first block of a shared address decides. */

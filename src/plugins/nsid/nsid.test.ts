@@ -7,7 +7,13 @@ import { findOption, Query } from '../../wire/query.ts';
 
 /** `example.org. A` with these EDNS options. */
 function questionWith(...options: readonly (readonly [number, Uint8Array])[]): Uint8Array {
-  const data = options.flatMap(([code, bytes]) => [code >> 8, code & 255, bytes.length >> 8, bytes.length & 255, ...bytes]);
+  const data = options.flatMap(([code, bytes]) => [
+    code >> 8,
+    code & 255,
+    bytes.length >> 8,
+    bytes.length & 255,
+    ...bytes,
+  ]);
   return Uint8Array.from([
     ...[0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 1],
     ...[7, ...Buffer.from('example'), 3, ...Buffer.from('org'), 0, 0, 1, 0, 1],
@@ -31,7 +37,10 @@ describe('nsid', () => {
   test('who asks is told, at once or later', async () => {
     const world = await makeWorld('.:53 {\n nsid Use The Force\n erratic {\n delay 2 10ms\n }\n}');
     for (let i = 0; i < 2; i++) {
-      assert.equal(await optionOf(world, questionWith([OPTION.NSID, none]), OPTION.NSID), 'Use The Force');
+      assert.equal(
+        await optionOf(world, questionWith([OPTION.NSID, none]), OPTION.NSID),
+        'Use The Force',
+      );
     }
     await world.close();
   });
@@ -39,7 +48,11 @@ describe('nsid', () => {
   test('other options of the client come back as they do without nsid', async () => {
     const world = await makeWorld('.:53 {\n nsid me\n erratic {\n drop 0\n }\n}');
     const cookie = Buffer.from('8 bytes!');
-    const question = questionWith([OPTION.COOKIE, cookie], [OPTION.NSID, none], [OPTION.ECS, Uint8Array.of(0, 1, 0, 0)]);
+    const question = questionWith(
+      [OPTION.COOKIE, cookie],
+      [OPTION.NSID, none],
+      [OPTION.ECS, Uint8Array.of(0, 1, 0, 0)],
+    );
     assert.equal(await optionOf(world, question, OPTION.NSID), 'me');
     assert.equal(await optionOf(world, question, OPTION.COOKIE), '8 bytes!');
     assert.equal(await optionOf(world, question, OPTION.ECS), null);

@@ -55,7 +55,10 @@ type Labels = readonly ['server', 'zone', 'view', 'name'];
  */
 export class Enabled implements Kept {
   readonly #family: Family<Labels, Gauge>;
-  readonly #holders = new Map<string, { readonly labels: [string, string, string, string]; count: number }>();
+  readonly #holders = new Map<
+    string,
+    { readonly labels: [string, string, string, string]; count: number }
+  >();
 
   constructor(metrics: Registry) {
     this.#family = metrics.gauge(

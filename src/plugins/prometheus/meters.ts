@@ -53,14 +53,11 @@ export class Meters {
   readonly #byRoute: (RouteMeters | undefined)[] = [];
 
   constructor(metrics: Registry) {
-    this.requests = metrics.counter('coredns_dns_requests_total', 'Counter of DNS requests made per zone, protocol and family.', [
-      'server',
-      'zone',
-      'view',
-      'proto',
-      'family',
-      'type',
-    ]);
+    this.requests = metrics.counter(
+      'coredns_dns_requests_total',
+      'Counter of DNS requests made per zone, protocol and family.',
+      ['server', 'zone', 'view', 'proto', 'family', 'type'],
+    );
     this.durations = metrics.histogram(
       'coredns_dns_request_duration_seconds',
       'Histogram of the time (in seconds) each request took per zone.',
@@ -79,18 +76,16 @@ export class Meters {
       ['server', 'zone', 'view', 'proto'],
       sizeBuckets,
     );
-    this.dnssecOk = metrics.counter('coredns_dns_do_requests_total', 'Counter of DNS requests with DO bit set per zone.', [
-      'server',
-      'zone',
-      'view',
-    ]);
-    this.responses = metrics.counter('coredns_dns_responses_total', 'Counter of response status codes.', [
-      'server',
-      'zone',
-      'view',
-      'rcode',
-      'plugin',
-    ]);
+    this.dnssecOk = metrics.counter(
+      'coredns_dns_do_requests_total',
+      'Counter of DNS requests with DO bit set per zone.',
+      ['server', 'zone', 'view'],
+    );
+    this.responses = metrics.counter(
+      'coredns_dns_responses_total',
+      'Counter of response status codes.',
+      ['server', 'zone', 'view', 'rcode', 'plugin'],
+    );
   }
 
   of(route: Route): RouteMeters {
@@ -132,30 +127,48 @@ export class RouteMeters {
   }
 
   /** @param slot of `slotOf` */
-  count(slot: number, size: number, dnssecOk: boolean, reply: Reply, replySize: number, elapsedMs: number): void {
+  count(
+    slot: number,
+    size: number,
+    dnssecOk: boolean,
+    reply: Reply,
+    replySize: number,
+    elapsedMs: number,
+  ): void {
     (this.#requests[slot] ??= this.#request(slot)).add(1);
     if (dnssecOk) (this.#dnssecOk ??= this.#meters.dnssecOk.with(...this.#labels)).add(1);
     this.#duration.observe(elapsedMs / 1000);
     const proto = slot < 2 * typeLabels.length ? 0 : 1;
     (this.#requestSizes[proto] ??= this.#sized(this.#meters.requestSizes, proto)).observe(size);
-    (this.#responseSizes[proto] ??= this.#sized(this.#meters.responseSizes, proto)).observe(replySize);
+    (this.#responseSizes[proto] ??= this.#sized(this.#meters.responseSizes, proto)).observe(
+      replySize,
+    );
     this.#response(reply.rcode, reply.plugin).add(1);
   }
 
   #request(slot: number): Counter {
     const type = typeLabels[slot % typeLabels.length]!;
     const rest = Math.floor(slot / typeLabels.length);
-    return this.#meters.requests.with(...this.#labels, protoLabels[rest >> 1]!, rest % 2 === 0 ? '1' : '2', type);
+    return this.#meters.requests.with(
+      ...this.#labels,
+      protoLabels[rest >> 1]!,
+      rest % 2 === 0 ? '1' : '2',
+      type,
+    );
   }
 
-  #sized(family: Family<readonly ['server', 'zone', 'view', 'proto'], Histogram>, proto: number): Histogram {
+  #sized(
+    family: Family<readonly ['server', 'zone', 'view', 'proto'], Histogram>,
+    proto: number,
+  ): Histogram {
     return family.with(...this.#labels, protoLabels[proto]!);
   }
 
   #response(rcode: number, plugin: string): Counter {
     while (this.#responses.length <= rcode) this.#responses.push([]);
     const known = this.#responses[rcode]!;
-    for (let i = 0; i < known.length; i++) if (known[i]!.plugin === plugin) return known[i]!.counter;
+    for (let i = 0; i < known.length; i++)
+      if (known[i]!.plugin === plugin) return known[i]!.counter;
     const counter = this.#meters.responses.with(...this.#labels, rcodeName(rcode), plugin);
     known.push({ plugin, counter });
     return counter;

@@ -49,17 +49,27 @@ describe('prometheus', () => {
   });
 
   test('sizes and durations are histograms with the buckets of CoreDNS', async () => {
-    const world = await makeWorld(`.:53 {\n prometheus ${address}\n erratic {\n delay 1 20ms\n}\n}`);
+    const world = await makeWorld(
+      `.:53 {\n prometheus ${address}\n erratic {\n delay 1 20ms\n}\n}`,
+    );
     await world.ask('a.example.org. A');
     const duration = lines(world, 'coredns_dns_request_duration_seconds_bucket');
     assert.equal(duration.length, 17);
-    assert.match(duration.find((line) => line.includes('le="0.016"'))!, / 0$/);
-    assert.match(duration.find((line) => line.includes('le="0.032"'))!, / 1$/);
+    assert.match(
+      duration.find((line) => line.includes('le="0.016"'))!,
+      / 0$/,
+    );
+    assert.match(
+      duration.find((line) => line.includes('le="0.032"'))!,
+      / 1$/,
+    );
     const [requests] = lines(world, 'coredns_dns_request_size_bytes_sum');
     const [replies] = lines(world, 'coredns_dns_response_size_bytes_sum');
     assert.match(requests!, /\{proto="udp",server="dns:\/\/:53",view="",zone="\."\} 31$/);
     assert.match(replies!, / 47$/);
-    const bounds = lines(world, 'coredns_dns_response_size_bytes_bucket').map((line) => /le="([^"]+)"/.exec(line)![1]);
+    const bounds = lines(world, 'coredns_dns_response_size_bytes_bucket').map(
+      (line) => /le="([^"]+)"/.exec(line)![1],
+    );
     assert.deepEqual(bounds.length, 15);
     assert.ok(bounds.includes('8291.0') || bounds.includes('8291'));
     await world.close();
@@ -88,7 +98,8 @@ describe('prometheus', () => {
   });
 
   test('plugins that are links are enabled, per listener and zone; a reload changes that', async () => {
-    const corefile = (rest: string): string => `.:53 {\n prometheus ${address}\n reload\n ${rest}\n}`;
+    const corefile = (rest: string): string =>
+      `.:53 {\n prometheus ${address}\n reload\n ${rest}\n}`;
     const world = await makeWorld(corefile('log\n whoami'));
     const names = (): readonly string[] =>
       lines(world, 'coredns_plugin_enabled').map((line) => /name="(\w+)".* 1$/.exec(line)![1]!);
@@ -103,9 +114,22 @@ describe('prometheus', () => {
   });
 
   test('every plugin of ours that is a link is known to the metric', () => {
-    const configuring = new Set(['bind', 'debug', 'tls', 'root', 'timeouts', 'multisocket', 'reload', 'health', 'ready']);
+    const configuring = new Set([
+      'bind',
+      'debug',
+      'tls',
+      'root',
+      'timeouts',
+      'multisocket',
+      'reload',
+      'health',
+      'ready',
+    ]);
     const links = plugins.filter((plugin) => plugin.setup !== undefined).map(({ name }) => name);
-    assert.deepEqual(links.filter((name) => !linkNames.includes(name) && !configuring.has(name)), []);
+    assert.deepEqual(
+      links.filter((name) => !linkNames.includes(name) && !configuring.has(name)),
+      [],
+    );
   });
 
   test('/metrics speaks text and OpenMetrics, compressed if asked', async () => {
@@ -113,7 +137,9 @@ describe('prometheus', () => {
     const text = await fetch(url(world), { headers: { 'accept-encoding': 'identity' } });
     assert.equal(text.headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8');
     assert.match(await text.text(), /^coredns_panics_total 0$/m);
-    const open = await fetch(url(world), { headers: { accept: 'application/openmetrics-text', 'accept-encoding': 'gzip' } });
+    const open = await fetch(url(world), {
+      headers: { accept: 'application/openmetrics-text', 'accept-encoding': 'gzip' },
+    });
     assert.match(open.headers.get('content-type')!, /^application\/openmetrics-text/);
     assert.equal(open.headers.get('content-encoding'), 'gzip');
     const body = await open.bytes();
@@ -124,7 +150,13 @@ describe('prometheus', () => {
   });
 
   test('tls is refused rather than ignored', async () => {
-    await assert.rejects(makeWorld('.:53 {\n prometheus {\n tls web.yml\n }\n}'), /tls is not available/);
-    await assert.rejects(makeWorld('.:53 {\n prometheus localhost\n}'), /address localhost: missing port in address/);
+    await assert.rejects(
+      makeWorld('.:53 {\n prometheus {\n tls web.yml\n }\n}'),
+      /tls is not available/,
+    );
+    await assert.rejects(
+      makeWorld('.:53 {\n prometheus localhost\n}'),
+      /address localhost: missing port in address/,
+    );
   });
 });

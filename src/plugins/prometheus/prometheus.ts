@@ -31,7 +31,8 @@ export const syntax = directive({
       (_words, refuse) =>
         refuse('tls is not available for the metrics endpoint', undefined, {
           hint: 'Metrics are served over plain HTTP.',
-          remedy: 'Bind to localhost (the default) and put a TLS proxy such as kube-rbac-proxy in front.',
+          remedy:
+            'Bind to localhost (the default) and put a TLS proxy such as kube-rbac-proxy in front.',
         }),
       { help: 'not available here: a Corefile with it is refused rather than served without TLS' },
     ),
@@ -61,14 +62,22 @@ export const prometheus = definePlugin({
     const meters = new Meters(metrics);
     const dropped = new Map<string, RouteMeters>();
     site.onDropped((query, reply) => {
-      const server = servers.find((name) => name.endsWith(`:${query.localPort}`)) ?? servers[0] ?? '';
+      const server =
+        servers.find((name) => name.endsWith(`:${query.localPort}`)) ?? servers[0] ?? '';
       let counts = dropped.get(server);
       if (counts === undefined) {
         counts = new RouteMeters(meters, { server, zone: 'dropped', view: '' });
         dropped.set(server, counts);
       }
       const size = sizeOf(reply, query.questionEnd);
-      counts.count(slotOf(query), query.end - query.start, query.dnssecOk, reply, size, clock.now() - query.arrived);
+      counts.count(
+        slotOf(query),
+        query.end - query.start,
+        query.dnssecOk,
+        reply,
+        size,
+        clock.now() - query.arrived,
+      );
     });
     const count: Count = (counts, slot, size, dnssecOk, questionEnd, begun, reply) => {
       counts.count(slot, size, dnssecOk, reply, sizeOf(reply, questionEnd), clock.now() - begun);
@@ -114,7 +123,9 @@ function countLater(
 }
 
 /** In the form the scraper asks for, compressed if it can take that. */
-function serveMetrics(scrape: (accept: string | undefined) => { type: string; body: string }): HttpHandler {
+function serveMetrics(
+  scrape: (accept: string | undefined) => { type: string; body: string },
+): HttpHandler {
   return (request, response) => {
     const { type, body } = scrape(request.headers.accept);
     const headers = { 'content-type': type };

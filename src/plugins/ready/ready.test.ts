@@ -41,9 +41,12 @@ describe('ready', () => {
   ] as const) {
     test(`monitor ${monitor}: who was ready and is no longer gives ${after}`, async () => {
       const ape = { ready: true };
-      const world = await makeWorld(`.:53 {\n ready ${address} {\n monitor ${monitor}\n }\n ape\n}`, {
-        plugins: [...plugins, waiting('ape', ape)],
-      });
+      const world = await makeWorld(
+        `.:53 {\n ready ${address} {\n monitor ${monitor}\n }\n ape\n}`,
+        {
+          plugins: [...plugins, waiting('ape', ape)],
+        },
+      );
       assert.equal(await get(world), '200 OK');
       ape.ready = false;
       assert.equal(await get(world), after);
@@ -52,7 +55,9 @@ describe('ready', () => {
   }
 
   test('at the end it is not ready before lameduck is over', async () => {
-    const world = await makeWorld(`.:53 {\n ready ${address}\n health 127.0.0.1:0 {\n lameduck 5s\n }\n}`);
+    const world = await makeWorld(
+      `.:53 {\n ready ${address}\n health 127.0.0.1:0 {\n lameduck 5s\n }\n}`,
+    );
     assert.equal(await get(world), '200 OK');
     const ended = world.server.stop();
     await world.clock.advance(1000);
@@ -61,19 +66,30 @@ describe('ready', () => {
   });
 
   test('erratic is ready while three or four queries have come', async () => {
-    const world = await makeWorld(`.:53 {\n ready ${address} {\n monitor continuously\n }\n erratic\n}`);
+    const world = await makeWorld(
+      `.:53 {\n ready ${address} {\n monitor continuously\n }\n erratic\n}`,
+    );
     const states: string[] = [];
     for (let i = 0; i < 5; i++) {
       states.push(await get(world));
       await world.tryAsk('example.org.');
     }
     states.push(await get(world));
-    assert.deepEqual(states.map((state) => state.slice(0, 3)), ['503', '503', '503', '200', '200', '503']);
+    assert.deepEqual(
+      states.map((state) => state.slice(0, 3)),
+      ['503', '503', '503', '200', '200', '503'],
+    );
     await world.close();
   });
 
-  test('mistakes are told in CoreDNS\'s words', async () => {
-    await assert.rejects(makeWorld('.:53 {\n ready {\n monitor maybe\n }\n}'), /monitor type 'maybe' not supported/);
-    await assert.rejects(makeWorld('.:53 {\n ready\n ready\n}'), /only be used once per Server Block/);
+  test("mistakes are told in CoreDNS's words", async () => {
+    await assert.rejects(
+      makeWorld('.:53 {\n ready {\n monitor maybe\n }\n}'),
+      /monitor type 'maybe' not supported/,
+    );
+    await assert.rejects(
+      makeWorld('.:53 {\n ready\n ready\n}'),
+      /only be used once per Server Block/,
+    );
   });
 });

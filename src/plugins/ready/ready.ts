@@ -20,7 +20,10 @@ export const syntax = directive({
   properties: {
     monitor: setting(
       'monitor',
-      worded(choice('until-ready', 'continuously'), (word) => `monitor type '${word}' not supported`),
+      worded(
+        choice('until-ready', 'continuously'),
+        (word) => `monitor type '${word}' not supported`,
+      ),
       {
         default: 'until-ready',
         help: 'whether a plugin that was ready once counts as ready for good, or is asked each time',

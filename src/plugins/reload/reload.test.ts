@@ -9,17 +9,24 @@ describe('reload', () => {
     const world = await makeWorld('.:53 {\n reload 10s 0s\n whoami\n}');
     assert.equal(world.log.length, 1);
     assert.match(world.log[0]!, fingerprintLine);
+    assert.match(world.metrics(), /^coredns_reload_failed_total 0$/m);
     world.setCorefile('.:53 {\n reload 10s 0s\n any\n}');
     await world.clock.advance(9999);
     assert.equal((await world.ask('example.org.')).rcode, 0);
     await world.clock.advance(1);
     assert.equal((await world.ask('example.org.')).rcode, 2);
-    assert.deepEqual(world.log.slice(1).map((line) => line.replace(/[0-9a-f]{128}/, 'SUM')), [
-      '[INFO] Reloading',
-      '[INFO] plugin/reload: Running configuration SHA512 = SUM',
-      '[INFO] Reloading complete',
-    ]);
-    assert.match(world.metrics(), /^coredns_reload_version_info\{hash="sha512",value="[0-9a-f]{128}"\} 1$/m);
+    assert.deepEqual(
+      world.log.slice(1).map((line) => line.replace(/[0-9a-f]{128}/, 'SUM')),
+      [
+        '[INFO] Reloading',
+        '[INFO] plugin/reload: Running configuration SHA512 = SUM',
+        '[INFO] Reloading complete',
+      ],
+    );
+    assert.match(
+      world.metrics(),
+      /^coredns_reload_version_info\{hash="sha512",value="[0-9a-f]{128}"\} 1$/m,
+    );
     await world.close();
   });
 
@@ -46,7 +53,10 @@ describe('reload', () => {
     await world.clock.advance(6000);
     const warnings = world.log.filter((line) => line.startsWith('[WARNING]'));
     assert.equal(warnings.length, 1);
-    assert.match(warnings[0]!, /plugin\/reload: Corefile parse failed: .*Unknown directive 'nonsense'/);
+    assert.match(
+      warnings[0]!,
+      /plugin\/reload: Corefile parse failed: .*Unknown directive 'nonsense'/,
+    );
     world.setCorefile('.:53 {\n reload 2s 0s\n any\n}');
     await world.clock.advance(2000);
     assert.equal((await world.ask('example.org.')).rcode, 2);
@@ -59,7 +69,10 @@ describe('reload', () => {
     await world.clock.advance(20_000);
     const tries = (): number => world.log.filter((line) => line === '[INFO] Reloading').length;
     assert.equal(tries(), 1);
-    assert.equal(world.log.at(-1), '[ERROR] plugin/reload: Corefile changed but reload failed: the configuration before is still in use');
+    assert.equal(
+      world.log.at(-1),
+      '[ERROR] plugin/reload: Corefile changed but reload failed: the configuration before is still in use',
+    );
     assert.match(world.metrics(), /^coredns_reload_failed_total 1$/m);
     assert.equal((await world.ask('example.org.')).rcode, 0);
     world.setCorefile('.:53 {\n reload 2s 0s\n any\n}');
@@ -102,9 +115,15 @@ describe('reload', () => {
     }
   });
 
-  test('mistakes are told in CoreDNS\'s words', async () => {
-    await assert.rejects(makeWorld('.:53 {\n reload 1s\n}'), /interval value must be greater or equal to 2s/);
-    await assert.rejects(makeWorld('.:53 {\n reload 10s 500ms\n}'), /jitter value must be 0 or greater or equal to 1s/);
+  test("mistakes are told in CoreDNS's words", async () => {
+    await assert.rejects(
+      makeWorld('.:53 {\n reload 1s\n}'),
+      /interval value must be greater or equal to 2s/,
+    );
+    await assert.rejects(
+      makeWorld('.:53 {\n reload 10s 500ms\n}'),
+      /jitter value must be 0 or greater or equal to 1s/,
+    );
     await assert.rejects(makeWorld('.:53 {\n reload 10\n}'), /time: missing unit in duration "10"/);
     await assert.rejects(makeWorld('.:53 {\n reload 10s 1s 1s\n}'), /Wrong argument count/);
   });

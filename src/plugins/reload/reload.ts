@@ -25,10 +25,17 @@ export const syntax = directive({
   args: {
     intervalMs: optional(
       limited('INTERVAL', (ms) => ms >= 2000, 'interval value must be greater or equal to 2s'),
-      { default: 30_000, help: 'how often to look at the Corefile and the files it imports, at least 2s' },
+      {
+        default: 30_000,
+        help: 'how often to look at the Corefile and the files it imports, at least 2s',
+      },
     ),
     jitterMs: optional(
-      limited('JITTER', (ms) => ms === 0 || ms >= 1000, 'jitter value must be 0 or greater or equal to 1s'),
+      limited(
+        'JITTER',
+        (ms) => ms === 0 || ms >= 1000,
+        'jitter value must be 0 or greater or equal to 1s',
+      ),
       {
         default: 15_000,
         help: 'the interval is drawn once from INTERVAL ± JITTER/2, so that replicas do not look together; at most half of INTERVAL counts',
@@ -40,7 +47,13 @@ export const syntax = directive({
 export const reload = definePlugin({
   syntax,
   control({ intervalMs, jitterMs }, site) {
-    const { random, clock, configuration, log } = site;
+    const { random, clock, configuration, log, metrics } = site;
+    // The server counts; here the family begins, so that it is there with 0 from the first scrape on.
+    metrics.counter(
+      'coredns_reload_failed_total',
+      'Counter of the number of failed reload attempts.',
+      [],
+    );
     const jitter = Math.min(jitterMs, intervalMs / 2);
     const offset = jitter > 0 ? random.integer(Math.max(1, Math.floor(jitter))) - jitter / 2 : 0;
     const watcher = site.keep('reload/watcher', () => new Watcher(clock));

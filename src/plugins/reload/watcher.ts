@@ -29,7 +29,9 @@ export class Watcher implements Kept {
   /** From now on this one counts; the interval begins anew. */
   begin(watch: Watch): void {
     const { fingerprint } = watch.configuration;
-    const told = this.#watches.some(({ configuration }) => configuration.fingerprint === fingerprint);
+    const told = this.#watches.some(
+      ({ configuration }) => configuration.fingerprint === fingerprint,
+    );
     if (!told) watch.log.info(`Running configuration SHA512 = ${fingerprint}`);
     this.#watches.push(watch);
     this.#seen = fingerprint;
@@ -51,7 +53,8 @@ export class Watcher implements Kept {
   #restart(): void {
     this.#timer?.cancel();
     const watch = this.#watches.at(-1);
-    this.#timer = watch === undefined ? null : every(this.#clock, watch.intervalMs, () => this.#look(watch));
+    this.#timer =
+      watch === undefined ? null : every(this.#clock, watch.intervalMs, () => this.#look(watch));
   }
 
   #look(watch: Watch): void {

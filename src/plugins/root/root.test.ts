@@ -27,7 +27,9 @@ describe('root', () => {
 
   test('a folder that is not there is only warned about', async () => {
     const world = await makeWorld('.:53 {\n root /no/such/folder\n}');
-    assert.deepEqual(world.log, ['[WARNING] plugin/root: Root path does not exist: /no/such/folder']);
+    assert.deepEqual(world.log, [
+      '[WARNING] plugin/root: Root path does not exist: /no/such/folder',
+    ]);
     await world.close();
     await assert.rejects(makeWorld('.:53 {\n root\n}'), /Wrong argument count/);
   });

@@ -4,7 +4,8 @@ import { makeWorld } from '../../../test/kit/world.ts';
 
 const limits = async (directives: string): Promise<readonly number[]> => {
   const world = await makeWorld(`.:53 {\n${directives}\n}`);
-  const { readTimeoutMs, writeTimeoutMs, idleTimeoutMs, maxTcpQueries } = world.server.endpoints[0]!;
+  const { readTimeoutMs, writeTimeoutMs, idleTimeoutMs, maxTcpQueries } =
+    world.server.endpoints[0]!;
   await world.close();
   return [readTimeoutMs, writeTimeoutMs, idleTimeoutMs, maxTcpQueries];
 };
@@ -15,19 +16,29 @@ describe('timeouts', () => {
   });
 
   test('each can be set; a bare number is seconds; lines add up', async () => {
-    assert.deepEqual(await limits('timeouts {\n read 4s\n idle 20\n}\ntimeouts {\n maxtcpqueries 128\n}'), [4000, 5000, 20_000, 128]);
-    assert.deepEqual(await limits('timeouts {\n write 1m\n maxtcpqueries -1\n}'), [3000, 60_000, 10_000, -1]);
+    assert.deepEqual(
+      await limits('timeouts {\n read 4s\n idle 20\n}\ntimeouts {\n maxtcpqueries 128\n}'),
+      [4000, 5000, 20_000, 128],
+    );
+    assert.deepEqual(
+      await limits('timeouts {\n write 1m\n maxtcpqueries -1\n}'),
+      [3000, 60_000, 10_000, -1],
+    );
   });
 
-  test('mistakes are told in CoreDNS\'s words', async () => {
+  test("mistakes are told in CoreDNS's words", async () => {
     const cases: readonly (readonly [string, RegExp])[] = [
       ['read 500ms', /timeout provided '500ms' needs to be between 1 second and 24 hours/],
       ['idle 25h', /timeout provided '25h' needs to be between 1 second and 24 hours/],
       ['write soon', /failed to parse duration 'soon'/],
-      ['maxtcpqueries 0', /maxtcpqueries provided '0' needs to be -1 \(unlimited\) or a positive integer/],
+      [
+        'maxtcpqueries 0',
+        /maxtcpqueries provided '0' needs to be -1 \(unlimited\) or a positive integer/,
+      ],
       ['maxtcpqueries many', /invalid value for maxtcpqueries 'many': strconv\.Atoi/],
       ['', /timeouts block with no timeouts specified/],
     ];
-    for (const [line, message] of cases) await assert.rejects(limits(`timeouts {\n${line}\n}`), message);
+    for (const [line, message] of cases)
+      await assert.rejects(limits(`timeouts {\n${line}\n}`), message);
   });
 });

@@ -11,7 +11,11 @@ const DAY_MS = 24 * 3600 * 1000;
 const timeout = value('DURATION', ({ text }) => {
   const whole = /^\d+$/.test(text) ? `${text}s` : text;
   const ms = parseDuration(whole);
-  if (ms === null) return wrongForm(`failed to parse duration '${whole}'`, 'Durations are written like 10s, 1m30s or 500ms');
+  if (ms === null)
+    return wrongForm(
+      `failed to parse duration '${whole}'`,
+      'Durations are written like 10s, 1m30s or 500ms',
+    );
   if (ms < 1000 || ms > DAY_MS) {
     return wrong(`timeout provided '${text}' needs to be between 1 second and 24 hours`);
   }
@@ -23,7 +27,11 @@ const plainCount = integer('COUNT');
 const queries = value('COUNT', (word) => {
   const count = plainCount.read(word);
   if (count instanceof Wrong) {
-    return new Wrong(`invalid value for maxtcpqueries '${word.text}': ${count.text}`, count.hint, count.form);
+    return new Wrong(
+      `invalid value for maxtcpqueries '${word.text}': ${count.text}`,
+      count.hint,
+      count.form,
+    );
   }
   return count === 0 || count < -1
     ? wrong(`maxtcpqueries provided '${count}' needs to be -1 (unlimited) or a positive integer`)
@@ -43,7 +51,9 @@ export const syntax = directive({
     }),
   },
   check: (options, at) =>
-    options.some(({ at: _place, ...limits }) => Object.values(limits).some((limit) => limit !== null))
+    options.some(({ at: _place, ...limits }) =>
+      Object.values(limits).some((limit) => limit !== null),
+    )
       ? []
       : [pluginProblem('timeouts', at, 'timeouts block with no timeouts specified')],
 });

@@ -9,7 +9,19 @@ import { makeWorld, type World } from '../../../test/kit/world.ts';
 const folder = mkdtempSync(join(tmpdir(), 'ndots-tls-'));
 let openssl = true;
 before(() => {
-  const request = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2', '-subj', '/CN=dns'];
+  const request = [
+    'req',
+    '-x509',
+    '-newkey',
+    'ec',
+    '-pkeyopt',
+    'ec_paramgen_curve:P-256',
+    '-nodes',
+    '-days',
+    '2',
+    '-subj',
+    '/CN=dns',
+  ];
   try {
     for (const name of ['a', 'b']) {
       const files = ['-keyout', join(folder, `${name}.key`), '-out', join(folder, `${name}.crt`)];
@@ -22,7 +34,8 @@ before(() => {
 });
 after(() => rmSync(folder, { recursive: true }));
 
-const worldWith = (line: string): Promise<World> => makeWorld(`tls://.:853 {\n root ${folder}\n ${line}\n whoami\n}`);
+const worldWith = (line: string): Promise<World> =>
+  makeWorld(`tls://.:853 {\n root ${folder}\n ${line}\n whoami\n}`);
 
 describe('tls', () => {
   test('certificate, key and client authentication reach the listener', async (t) => {
@@ -39,15 +52,27 @@ describe('tls', () => {
 
   test('a key of another certificate, files without PEM and missing files are found out at the start', async (t) => {
     if (!openssl) return t.skip('there is no openssl to make a certificate');
-    await assert.rejects(worldWith('tls a.crt b.key'), /plugin\/tls: could not load TLS cert: .*key values mismatch/);
+    await assert.rejects(
+      worldWith('tls a.crt b.key'),
+      /plugin\/tls: could not load TLS cert: .*key values mismatch/,
+    );
     await assert.rejects(worldWith('tls text a.key'), /plugin\/tls: could not load TLS cert/);
-    await assert.rejects(worldWith('tls a.crt none.key'), /plugin\/tls: could not load TLS cert: ENOENT/);
+    await assert.rejects(
+      worldWith('tls a.crt none.key'),
+      /plugin\/tls: could not load TLS cert: ENOENT/,
+    );
   });
 
   test('mistakes are told; ACME is refused rather than ignored', async () => {
     await assert.rejects(worldWith('tls a.crt'), /Wrong argument count/);
     await assert.rejects(worldWith('tls a b c d'), /Wrong argument count/);
-    await assert.rejects(worldWith('tls a b {\n client_auth maybe\n }'), /unknown authentication type 'maybe'/);
-    await assert.rejects(worldWith('tls {\n acme dns.example.org\n }'), /certificates by ACME are not available/);
+    await assert.rejects(
+      worldWith('tls a b {\n client_auth maybe\n }'),
+      /unknown authentication type 'maybe'/,
+    );
+    await assert.rejects(
+      worldWith('tls {\n acme dns.example.org\n }'),
+      /certificates by ACME are not available/,
+    );
   });
 });

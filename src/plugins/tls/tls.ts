@@ -9,17 +9,21 @@ import { choice, worded } from '../../corefile/values.ts';
 import type { ControlSite } from '../../server/control-site.ts';
 import { definePlugin } from '../../server/plugin.ts';
 
-const files = position('CERT KEY [CA]', 'PEM files: the certificate with its chain, its key, whom clients are signed by', (line) => {
-  if (line.left === 0) {
-    return line.refuse('certificates by ACME are not available', undefined, {
-      hint: 'Only certificates in files are: tls CERT KEY [CA].',
-      remedy: 'Let cert-manager or another ACME client write the files, and mount them.',
-    });
-  }
-  if (line.left === 1 || line.left > 3) line.refuseCount();
-  const [certificate, key, authority] = line.takeAll().map(({ text }) => text);
-  return { certificate: certificate!, key: key!, authority: authority ?? '' };
-});
+const files = position(
+  'CERT KEY [CA]',
+  'PEM files: the certificate with its chain, its key, whom clients are signed by',
+  (line) => {
+    if (line.left === 0) {
+      return line.refuse('certificates by ACME are not available', undefined, {
+        hint: 'Only certificates in files are: tls CERT KEY [CA].',
+        remedy: 'Let cert-manager or another ACME client write the files, and mount them.',
+      });
+    }
+    if (line.left === 1 || line.left > 3) line.refuseCount();
+    const [certificate, key, authority] = line.takeAll().map(({ text }) => text);
+    return { certificate: certificate!, key: key!, authority: authority ?? '' };
+  },
+);
 
 export const syntax = directive({
   name: 'tls',
@@ -33,7 +37,10 @@ export const syntax = directive({
         choice('nocert', 'request', 'require', 'verify_if_given', 'require_and_verify'),
         (word) => `unknown authentication type '${word}'`,
       ),
-      { default: 'nocert', help: "whether clients show a certificate, and whether it must be signed by CA" },
+      {
+        default: 'nocert',
+        help: 'whether clients show a certificate, and whether it must be signed by CA',
+      },
     ),
   },
   retired: { keylog: 'session keys are not written to files here' },
@@ -43,8 +50,14 @@ export const syntax = directive({
 export const tls = definePlugin({
   syntax,
   plan({ files: { certificate, key, authority }, clientAuth }, plan) {
-    const below = (file: string): string => (file === '' || file.startsWith('/') ? file : join(plan.root, file));
-    plan.tls = { certificate: below(certificate), key: below(key), authority: below(authority), clientAuth };
+    const below = (file: string): string =>
+      file === '' || file.startsWith('/') ? file : join(plan.root, file);
+    plan.tls = {
+      certificate: below(certificate),
+      key: below(key),
+      authority: below(authority),
+      clientAuth,
+    };
   },
   control({ files: { certificate, key, authority } }, site) {
     const cert = read(certificate, site);

@@ -60,11 +60,17 @@ class Parser {
 
   #unexpected(): never {
     const { kind, text, at } = this.#word;
-    throw new ExpressionError(kind === 'end' ? 'unexpected end of the expression' : `unexpected token ${JSON.stringify(text)}`, at);
+    throw new ExpressionError(
+      kind === 'end'
+        ? 'unexpected end of the expression'
+        : `unexpected token ${JSON.stringify(text)}`,
+      at,
+    );
   }
 
   #expression(rank: number): Part {
-    if (++this.#depth > DEPTH_MAX) throw new ExpressionError('the expression is nested too deeply', this.#word.at);
+    if (++this.#depth > DEPTH_MAX)
+      throw new ExpressionError('the expression is nested too deeply', this.#word.at);
     let left = this.#prefix();
     for (;;) {
       if (rank === 0 && this.#take('|')) {
@@ -73,10 +79,13 @@ class Parser {
       }
       const negated = this.#is('not') && this.#words[this.#at + 1]?.kind === 'name';
       const word = this.#words[this.#at + (negated ? 1 : 0)]!;
-      const operator = word.kind === 'sign' || word.kind === 'name' ? known(operators, word.text) : undefined;
+      const operator =
+        word.kind === 'sign' || word.kind === 'name' ? known(operators, word.text) : undefined;
       if (operator === undefined || operator.rank < rank || (negated && !isWord(word))) break;
       this.#at += negated ? 2 : 1;
-      const right = this.#expression(operator.rightFirst === true ? operator.rank : operator.rank + 1);
+      const right = this.#expression(
+        operator.rightFirst === true ? operator.rank : operator.rank + 1,
+      );
       const made = { ...operator.make(left, right, word.text), at: left.at };
       left = folded(negated ? not(made) : made, [left, right]);
     }
@@ -93,7 +102,8 @@ class Parser {
     return {
       type,
       at: condition.at,
-      run: (query, item) => (asBool(condition.run(query, item)) ? yes.run(query, item) : no.run(query, item)),
+      run: (query, item) =>
+        asBool(condition.run(query, item)) ? yes.run(query, item) : no.run(query, item),
     };
   }
 
@@ -112,7 +122,10 @@ class Parser {
       if (part.type !== 'number' && part.type !== 'any') {
         throw new ExpressionError(`invalid operation: - (mismatched type ${part.type})`, at);
       }
-      return folded({ type: 'number', at, run: (query, item) => factor * asNumber(part.run(query, item)) }, [part]);
+      return folded(
+        { type: 'number', at, run: (query, item) => factor * asNumber(part.run(query, item)) },
+        [part],
+      );
     }
     let part = this.#primary();
     while (this.#take('[')) part = this.#index(part);
@@ -144,8 +157,15 @@ class Parser {
     if (text === 'nil') return literal(null, at);
     const isKnown = [ofQuery, builtins, overItems].some((table) => Object.hasOwn(table, text));
     if (!isKnown) {
-      const meant = nearest(text, [...Object.keys(ofQuery), ...Object.keys(builtins), ...Object.keys(overItems)]);
-      throw new ExpressionError(`unknown name ${text}${meant === null ? '' : `, did you mean ${meant}?`}`, at);
+      const meant = nearest(text, [
+        ...Object.keys(ofQuery),
+        ...Object.keys(builtins),
+        ...Object.keys(overItems),
+      ]);
+      throw new ExpressionError(
+        `unknown name ${text}${meant === null ? '' : `, did you mean ${meant}?`}`,
+        at,
+      );
     }
     if (!this.#take('(')) throw new ExpressionError(`${text} is a function: write ${text}()`, at);
     return this.#call(text, at, []);
@@ -175,13 +195,19 @@ class Parser {
       return { type: read.type, at, call: name, run: (query) => read.read(query) };
     }
     const { type, arity, run } = builtins[name]!;
-    if (parts.length < arity[0]) throw new ExpressionError(`not enough arguments to call ${name}`, at);
-    if (parts.length > arity[1]) throw new ExpressionError(`too many arguments to call ${name}`, at);
+    if (parts.length < arity[0])
+      throw new ExpressionError(`not enough arguments to call ${name}`, at);
+    if (parts.length > arity[1])
+      throw new ExpressionError(`too many arguments to call ${name}`, at);
     if (name === 'incidr') return inNet(parts[0]!, parts[1]!, at);
     const call: Part = {
       type,
       at,
-      run: (query, item) => run(parts.map((part) => part.run(query, item)), query),
+      run: (query, item) =>
+        run(
+          parts.map((part) => part.run(query, item)),
+          query,
+        ),
     };
     return name === 'metadata' ? call : folded(call, parts);
   }
@@ -198,7 +224,8 @@ class Parser {
     return {
       type: over.type,
       at,
-      run: (query, item) => over.run(asArray(items.run(query, item)), (one) => test.run(query, one)),
+      run: (query, item) =>
+        over.run(asArray(items.run(query, item)), (one) => test.run(query, one)),
     };
   }
 
@@ -209,7 +236,10 @@ class Parser {
       if (parts.length > 0 && this.#take(']')) break;
       parts.push(this.#expression(0));
     }
-    return folded({ type: 'array', at, run: (query, item) => parts.map((part) => part.run(query, item)) }, parts);
+    return folded(
+      { type: 'array', at, run: (query, item) => parts.map((part) => part.run(query, item)) },
+      parts,
+    );
   }
 
   /** `[i]`, `[from:to]`; negative numbers count from the end. */
@@ -233,7 +263,9 @@ class Parser {
         const whole = of.run(query, item);
         const first = from === null ? 0 : asNumber(from.run(query, item));
         const end = to === null ? undefined : asNumber(to.run(query, item));
-        return typeof whole === 'string' ? whole.slice(first, end) : asArray(whole).slice(first, end);
+        return typeof whole === 'string'
+          ? whole.slice(first, end)
+          : asArray(whole).slice(first, end);
       },
     };
   }
@@ -249,7 +281,12 @@ function isWord({ text }: Word): boolean {
 }
 
 function literal(value: Value, at: number): Part {
-  const type: Type = value === null ? 'nil' : typeof value === 'boolean' ? 'bool' : (typeof value as 'string' | 'number');
+  const type: Type =
+    value === null
+      ? 'nil'
+      : typeof value === 'boolean'
+        ? 'bool'
+        : (typeof value as 'string' | 'number');
   return { type, at, constant: value, run: () => value };
 }
 
@@ -258,7 +295,11 @@ function not({ run, at }: Pick<Part, 'run' | 'at'>): Part {
 }
 
 function pick(value: Value, index: number): Value {
-  return (typeof value === 'string' ? value.at(index) : (asArray(value).at(index) as Value | undefined)) ?? null;
+  return (
+    (typeof value === 'string'
+      ? value.at(index)
+      : (asArray(value).at(index) as Value | undefined)) ?? null
+  );
 }
 
 /** What is made of constants only is worked out once. A mistake in it shows when a query comes, as any other. */
@@ -282,9 +323,17 @@ function inNet(address: Part, cidr: Part, at: number): Part {
     const net = readCidr(constant);
     if (net === null) throw new ExpressionError(`invalid CIDR address: ${constant}`, cidr.at);
     if (address.call === 'client_ip') {
-      return { type: 'bool', at, run: (query) => netHolds(net, query.peer, query.peerAt, query.family === 4 ? 4 : 16) };
+      return {
+        type: 'bool',
+        at,
+        run: (query) => netHolds(net, query.peer, query.peerAt, query.family === 4 ? 4 : 16),
+      };
     }
   }
   const { run } = builtins['incidr']!;
-  return { type: 'bool', at, run: (query, item) => run([address.run(query, item), cidr.run(query, item)], query) };
+  return {
+    type: 'bool',
+    at,
+    run: (query, item) => run([address.run(query, item), cidr.run(query, item)], query),
+  };
 }

@@ -1,6 +1,17 @@
 import { compileRe2, PatternError } from '../../base/re2.ts';
 import { isIn } from './functions.ts';
-import { asArray, asBool, asNumber, asString, isSame, ValueError, type Part, type Run, type Type, type Value } from './values.ts';
+import {
+  asArray,
+  asBool,
+  asNumber,
+  asString,
+  isSame,
+  ValueError,
+  type Part,
+  type Run,
+  type Type,
+  type Value,
+} from './values.ts';
 import { ExpressionError } from './words.ts';
 
 export interface Operator {
@@ -18,12 +29,18 @@ export const SIGN_RANK = 90;
 /** More items a range may not have: an expression runs for every query. */
 const RANGE_MAX = 10_000;
 
-function plain(rank: number, operands: Type, type: Type, run: (left: Value, right: Value) => Value): Operator {
+function plain(
+  rank: number,
+  operands: Type,
+  type: Type,
+  run: (left: Value, right: Value) => Value,
+): Operator {
   return {
     rank,
     make(left, right, name) {
       for (const part of [left, right]) {
-        if (part.type !== 'any' && operands !== 'any' && part.type !== operands) mismatch(name, left, right);
+        if (part.type !== 'any' && operands !== 'any' && part.type !== operands)
+          mismatch(name, left, right);
       }
       return { type, run: (query, item) => run(left.run(query, item), right.run(query, item)) };
     },
@@ -31,7 +48,10 @@ function plain(rank: number, operands: Type, type: Type, run: (left: Value, righ
 }
 
 function mismatch(name: string, left: Part, right: Part): never {
-  throw new ExpressionError(`invalid operation: ${name} (mismatched types ${left.type} and ${right.type})`, left.at);
+  throw new ExpressionError(
+    `invalid operation: ${name} (mismatched types ${left.type} and ${right.type})`,
+    left.at,
+  );
 }
 
 function compared(run: (order: number) => boolean): Operator {
@@ -42,7 +62,10 @@ function compared(run: (order: number) => boolean): Operator {
       if (known.some((type) => type !== 'string' && type !== 'number') || new Set(known).size > 1) {
         mismatch(name, left, right);
       }
-      return { type: 'bool', run: (query, item) => run(order(left.run(query, item), right.run(query, item))) };
+      return {
+        type: 'bool',
+        run: (query, item) => run(order(left.run(query, item), right.run(query, item))),
+      };
     },
   };
 }
@@ -57,8 +80,12 @@ function equal(wanted: boolean): Operator {
     rank: 20,
     make(left, right, name) {
       const [a, b] = [left.type, right.type];
-      if (a !== b && a !== 'any' && b !== 'any' && a !== 'nil' && b !== 'nil') mismatch(name, left, right);
-      return { type: 'bool', run: (query, item) => isSame(left.run(query, item), right.run(query, item)) === wanted };
+      if (a !== b && a !== 'any' && b !== 'any' && a !== 'nil' && b !== 'nil')
+        mismatch(name, left, right);
+      return {
+        type: 'bool',
+        run: (query, item) => isSame(left.run(query, item), right.run(query, item)) === wanted,
+      };
     },
   };
 }
@@ -67,25 +94,30 @@ function logical(rank: number, run: (left: Run, right: Run) => Run): Operator {
   return {
     rank,
     make(left, right, name) {
-      for (const { type } of [left, right]) if (type !== 'bool' && type !== 'any') mismatch(name, left, right);
+      for (const { type } of [left, right])
+        if (type !== 'bool' && type !== 'any') mismatch(name, left, right);
       return { type: 'bool', run: run(left.run, right.run) };
     },
   };
 }
 
-const or = logical(10, (left, right) => (query, item) => asBool(left(query, item)) || asBool(right(query, item)));
-const and = logical(15, (left, right) => (query, item) => asBool(left(query, item)) && asBool(right(query, item)));
+const or = logical(
+  10,
+  (left, right) => (query, item) => asBool(left(query, item)) || asBool(right(query, item)),
+);
+const and = logical(
+  15,
+  (left, right) => (query, item) => asBool(left(query, item)) && asBool(right(query, item)),
+);
 
 const sum: Operator = {
   rank: 30,
   make(left, right, name) {
     const known = [left.type, right.type].find((type) => type !== 'any') ?? 'any';
     if (known !== 'any' && known !== 'string' && known !== 'number') mismatch(name, left, right);
-    return plain(30, known, known, (a, b) => (typeof a === 'string' ? a + asString(b) : asNumber(a) + asNumber(b))).make(
-      left,
-      right,
-      name,
-    );
+    return plain(30, known, known, (a, b) =>
+      typeof a === 'string' ? a + asString(b) : asNumber(a) + asNumber(b),
+    ).make(left, right, name);
   },
 };
 
@@ -96,7 +128,10 @@ const matches: Operator = {
     const { constant } = right;
     if (typeof constant === 'string') {
       const expression = compiled(constant, right.at);
-      return { type: 'bool', run: (query, item) => expression.test(asString(left.run(query, item))) };
+      return {
+        type: 'bool',
+        run: (query, item) => expression.test(asString(left.run(query, item))),
+      };
     }
     throw new ExpressionError('the pattern of matches must be a string', right.at);
   },
@@ -120,11 +155,17 @@ const within: Operator = {
       const members = new Set<Value>(constant as readonly Value[]);
       return { type: 'bool', run: (query, item) => members.has(left.run(query, item)) };
     }
-    return { type: 'bool', run: (query, item) => isIn(left.run(query, item), asArray(right.run(query, item))) };
+    return {
+      type: 'bool',
+      run: (query, item) => isIn(left.run(query, item), asArray(right.run(query, item))),
+    };
   },
 };
 
-const power: Operator = { ...plain(100, 'number', 'number', (a, b) => asNumber(a) ** asNumber(b)), rightFirst: true };
+const power: Operator = {
+  ...plain(100, 'number', 'number', (a, b) => asNumber(a) ** asNumber(b)),
+  rightFirst: true,
+};
 
 export const operators: Readonly<Record<string, Operator>> = {
   or,
@@ -140,7 +181,9 @@ export const operators: Readonly<Record<string, Operator>> = {
   in: within,
   matches,
   contains: plain(20, 'string', 'bool', (text, part) => asString(text).includes(asString(part))),
-  startsWith: plain(20, 'string', 'bool', (text, part) => asString(text).startsWith(asString(part))),
+  startsWith: plain(20, 'string', 'bool', (text, part) =>
+    asString(text).startsWith(asString(part)),
+  ),
   endsWith: plain(20, 'string', 'bool', (text, part) => asString(text).endsWith(asString(part))),
   '..': plain(25, 'number', 'array', (from, to) => range(asNumber(from), asNumber(to))),
   '+': sum,
@@ -161,7 +204,8 @@ export const operators: Readonly<Record<string, Operator>> = {
 
 function range(from: number, to: number): readonly number[] {
   const length = to - from + 1;
-  if (length > RANGE_MAX) throw new ValueError(`a range of ${length} items; at most ${RANGE_MAX} are allowed`);
+  if (length > RANGE_MAX)
+    throw new ValueError(`a range of ${length} items; at most ${RANGE_MAX} are allowed`);
   return length <= 0 ? [] : Array.from({ length }, (_, index) => from + index);
 }
 

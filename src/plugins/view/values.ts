@@ -52,5 +52,7 @@ export function asArray(value: Value): readonly Value[] {
 
 export function isSame(a: Value, b: Value): boolean {
   if (!Array.isArray(a) || !Array.isArray(b)) return a === b;
-  return a.length === b.length && a.every((value, index) => isSame(value as Value, b[index] as Value));
+  return (
+    a.length === b.length && a.every((value, index) => isSame(value as Value, b[index] as Value))
+  );
 }

@@ -4,13 +4,18 @@ import { makeWorld, type World } from '../../../test/kit/world.ts';
 import { RCODE } from '../../wire/iana.ts';
 
 /** A # would begin a comment. */
-const quoted = (expression: string): string => (expression.includes('#') ? `"${expression}"` : expression);
+const quoted = (expression: string): string =>
+  expression.includes('#') ? `"${expression}"` : expression;
 
 /** One block with this expression that answers, before one that refuses nothing. */
 const worldWith = (expression: string): Promise<World> =>
   makeWorld(`.:53 {\n view here {\n expr ${quoted(expression)}\n }\n whoami\n}\n.:53 {\n any\n}`);
 
-async function takes(expression: string, question = 'Client.Example.ORG. A', options: Parameters<World['ask']>[1] = {}): Promise<boolean> {
+async function takes(
+  expression: string,
+  question = 'Client.Example.ORG. A',
+  options: Parameters<World['ask']>[1] = {},
+): Promise<boolean> {
   const world = await worldWith(expression);
   const { rcode } = await world.ask(question, options);
   await world.close();
@@ -53,8 +58,8 @@ describe('view', () => {
     'count(1..5, # % 2 == 1) == 3 && filter([1, 2], # > 1) == [2] && map([1], # + 1) == [2]',
     "int(port()) == 40000 && string(id()) == '4711' && float('1.5') == 1.5",
     "type() == 'A' ? true : false",
-    "nil ?? true",
-    "true or 1 / 0 == 0",
+    'nil ?? true',
+    'true or 1 / 0 == 0',
     "metadata('no/such') == ''",
     'max(1, id()) == id() && min(1, 2) == 1 && abs(-3) == 3',
     'true // and a comment',
@@ -71,10 +76,10 @@ describe('view', () => {
     "incidr(client_ip(), '192.168.0.0/16')",
     "incidr(name(), '10.0.0.0/8')",
     "incidr('10.0.0.1', name())",
-    "name()",
-    "id()",
+    'name()',
+    'id()',
     'id() % 0 == 1',
-    "int(name()) == 1",
+    'int(name()) == 1',
     "[1, 2][0] == 'a'",
     "first([]) == 'a'",
     'len(1..20000) > 0',
@@ -86,13 +91,26 @@ describe('view', () => {
   }
 
   test('transport, family and EDNS are seen', async () => {
-    assert.equal(await takes("proto() == 'tcp' && bufsize() == 65535", 'a. A', { proto: 'tls' }), true);
-    assert.equal(await takes("client_ip() == '2001:db8::1' && incidr(client_ip(), '2001:db8::/32')", 'a. A', { client: '2001:db8::1' }), true);
-    assert.equal(await takes('do() && bufsize() == 4096', 'a. A', { dnssecOk: true, udpSize: 4096 }), true);
+    assert.equal(
+      await takes("proto() == 'tcp' && bufsize() == 65535", 'a. A', { proto: 'tls' }),
+      true,
+    );
+    assert.equal(
+      await takes("client_ip() == '2001:db8::1' && incidr(client_ip(), '2001:db8::/32')", 'a. A', {
+        client: '2001:db8::1',
+      }),
+      true,
+    );
+    assert.equal(
+      await takes('do() && bufsize() == 4096', 'a. A', { dnssecOk: true, udpSize: 4096 }),
+      true,
+    );
   });
 
   test('of several expressions all must be true', async () => {
-    const world = await makeWorld(".:53 {\n view here {\n expr type() == 'A'\n expr name() startsWith 'a'\n }\n whoami\n}");
+    const world = await makeWorld(
+      ".:53 {\n view here {\n expr type() == 'A'\n expr name() startsWith 'a'\n }\n whoami\n}",
+    );
     assert.equal((await world.ask('a.test. A')).rcode, RCODE.NOERROR);
     assert.equal((await world.ask('b.test. A')).rcode, RCODE.REFUSED);
     assert.equal((await world.ask('a.test. MX')).rcode, RCODE.REFUSED);
@@ -127,7 +145,10 @@ describe('view', () => {
     assert.deepEqual(await ask('10.0.0.1', 'tcp'), [RCODE.NOERROR, 0, 2]);
     assert.deepEqual(await ask('11.0.0.1', 'tcp'), [RCODE.SERVFAIL, 0, 0]);
     assert.deepEqual(await ask('11.0.0.1', 'udp'), [RCODE.NOERROR, 1, 0]);
-    assert.match(world.metrics(), /coredns_dns_requests_total\{.*view="inside",zone="example\.org\."\} 1/);
+    assert.match(
+      world.metrics(),
+      /coredns_dns_requests_total\{.*view="inside",zone="example\.org\."\} 1/,
+    );
     await world.close();
   });
 
@@ -150,13 +171,20 @@ describe('view', () => {
       ["constructor('x')", /unknown name constructor/],
       [`${'('.repeat(200)}true${')'.repeat(200)}`, /nested too deeply/],
     ];
-    for (const [expression, message] of cases) await assert.rejects(worldWith(expression), message, expression);
-    await assert.rejects(makeWorld('.:53 {\n view a\n view b\n}'), /only be used once per Server Block/);
+    for (const [expression, message] of cases)
+      await assert.rejects(worldWith(expression), message, expression);
+    await assert.rejects(
+      makeWorld('.:53 {\n view a\n view b\n}'),
+      /only be used once per Server Block/,
+    );
   });
 
   test('an expression that can never be true is warned about', async () => {
     const world = await worldWith('name()');
-    assert.match(world.log.join('\n'), /\[WARNING\] plugin\/view: 'name\(\)' is never true: it gives a string/);
+    assert.match(
+      world.log.join('\n'),
+      /\[WARNING\] plugin\/view: 'name\(\)' is never true: it gives a string/,
+    );
     await world.close();
   });
 });

@@ -23,7 +23,9 @@ function readCondition(first: Token, words: readonly Token[], refuse: Refuse): C
     return { text, part: compileExpression(text), token: first };
   } catch (error) {
     if (!(error instanceof ExpressionError)) throw error;
-    return refuse(error.message, words[0]?.place ?? first.place, { hint: `The expression reads: ${text}` });
+    return refuse(error.message, words[0]?.place ?? first.place, {
+      hint: `The expression reads: ${text}`,
+    });
   }
 }
 
@@ -31,7 +33,11 @@ export const syntax = directive({
   name: 'view',
   summary: 'lets a server block take only some queries',
   repeat: 'once',
-  args: { name: required(word('NAME'), { help: 'the `view` label of metrics, and the metadata `view/name`' }) },
+  args: {
+    name: required(word('NAME'), {
+      help: 'the `view` label of metrics, and the metadata `view/name`',
+    }),
+  },
   properties: {
     conditions: lines(['expr'], 'EXPRESSION', readCondition, {
       help: 'the block takes a query if this is true; of several lines all must be',

@@ -17,10 +17,19 @@ export class ExpressionError extends Error {
 }
 
 const blank = /(?:\s+|\/\/[^\n]*|\/\*[^]*?\*\/)+/y;
-const number = /0x[\da-fA-F_]+|0b[01_]+|0o[0-7_]+|(?:\d[\d_]*(?:\.(?!\.)\d[\d_]*)?|\.\d[\d_]*)(?:[eE][+-]?\d+)?/y;
+const number =
+  /0x[\da-fA-F_]+|0b[01_]+|0o[0-7_]+|(?:\d[\d_]*(?:\.(?!\.)\d[\d_]*)?|\.\d[\d_]*)(?:[eE][+-]?\d+)?/y;
 const name = /[A-Za-z_$][\w$]*/y;
 const sign = /\*\*|\|\||&&|==|!=|<=|>=|\?\?|\.\.|[-+*/%^<>!?:|()[\]{},#.]/y;
-const escapes: Readonly<Record<string, string>> = { a: '\x07', b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' };
+const escapes: Readonly<Record<string, string>> = {
+  a: '\x07',
+  b: '\b',
+  f: '\f',
+  n: '\n',
+  r: '\r',
+  t: '\t',
+  v: '\v',
+};
 
 /** @throws ExpressionError */
 export function readWords(text: string): readonly Word[] {
@@ -40,9 +49,16 @@ export function readWords(text: string): readonly Word[] {
       at = end;
       continue;
     }
-    const kinds = [['number', number], ['name', name], ['sign', sign]] as const;
-    const found = kinds.map(([kind, pattern]) => ({ kind, taken: take(pattern) })).find(({ taken }) => taken !== null);
-    if (found === undefined) throw new ExpressionError(`unrecognized character: ${JSON.stringify(char)}`, at);
+    const kinds = [
+      ['number', number],
+      ['name', name],
+      ['sign', sign],
+    ] as const;
+    const found = kinds
+      .map(([kind, pattern]) => ({ kind, taken: take(pattern) }))
+      .find(({ taken }) => taken !== null);
+    if (found === undefined)
+      throw new ExpressionError(`unrecognized character: ${JSON.stringify(char)}`, at);
     words.push({ kind: found.kind, text: found.taken!, at });
     at += found.taken!.length;
   }
@@ -60,10 +76,14 @@ function readString(text: string, from: number): { readonly value: string; reado
       value += char;
       continue;
     }
-    const code = /^(?:x([\da-fA-F]{2})|u([\da-fA-F]{4})|([0-7]{3}))/.exec(text.slice(at + 1, at + 6));
+    const code = /^(?:x([\da-fA-F]{2})|u([\da-fA-F]{4})|([0-7]{3}))/.exec(
+      text.slice(at + 1, at + 6),
+    );
     if (code !== null) {
       const hex = code[1] ?? code[2];
-      value += String.fromCharCode(hex === undefined ? Number.parseInt(code[3]!, 8) : Number.parseInt(hex, 16));
+      value += String.fromCharCode(
+        hex === undefined ? Number.parseInt(code[3]!, 8) : Number.parseInt(hex, 16),
+      );
       at += code[0].length;
       continue;
     }

@@ -18,7 +18,10 @@ describe('whoami', () => {
       assert.equal(address!.name, 'Who.example.org.');
       assert.equal(dataOf(address!, a)?.address, '192.0.2.7');
       assert.equal(port!.name, '_udp.Who.example.org.');
-      assert.deepEqual({ ...dataOf(port!, srv) }, { priority: 0, weight: 0, port: 40_000, target: '.' });
+      assert.deepEqual(
+        { ...dataOf(port!, srv) },
+        { priority: 0, weight: 0, port: 40_000, target: '.' },
+      );
       assert.deepEqual([address!.ttl, port!.ttl], [0, 0]);
     }
     await world.close();
@@ -37,7 +40,10 @@ describe('whoami', () => {
     const world = await makeWorld('.:53 {\n whoami\n}');
     assert.equal((await world.ask('.')).additional[1]!.name, '_udp.');
     const long = `${`${'a'.repeat(62)}.`.repeat(4)}`;
-    assert.deepEqual((await world.ask(long)).additional.map(({ type }) => type), [TYPE.A]);
+    assert.deepEqual(
+      (await world.ask(long)).additional.map(({ type }) => type),
+      [TYPE.A],
+    );
     await world.close();
   });
 });

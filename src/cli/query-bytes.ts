@@ -1,0 +1,58 @@
+/** A resolver model's query as bytes, and a server's bytes as the reply that models understand. */
+import type { Query } from '../resolver/network.ts';
+import type { Rcode, Reply, ReplyRecord } from '../resolver/reply.ts';
+import { FLAG, OPTION, rcodeName, typeName, typeNumber } from '../wire/iana.ts';
+import { readMessage, writeMessage, type DnsRecord } from '../wire/message.ts';
+import { printData } from '../wire/print.ts';
+
+/** Any eight bytes will do as a client cookie: it is not checked here. */
+const clientCookie = Uint8Array.of(110, 100, 111, 116, 115, 0, 0, 1);
+
+export function queryBytes(query: Query): Uint8Array {
+  const cookie = { code: OPTION.COOKIE, data: clientCookie };
+  return writeMessage({
+    id: query.id,
+    flags: FLAG.RD | (query.ad ? FLAG.AD : 0),
+    rcode: 0,
+    question: [{ name: query.name, type: typeNumber(query.type) ?? 1, class: 1 }],
+    answer: [],
+    authority: [],
+    additional: [],
+    edns:
+      query.edns === null
+        ? null
+        : {
+            udpSize: query.edns.size,
+            version: 0,
+            dnssecOk: false,
+            options: query.edns.cookie ? [cookie] : [],
+          },
+  });
+}
+
+/** Throws if the bytes are no reply with a question. */
+export function readReply(bytes: Uint8Array): Reply {
+  const message = readMessage(bytes);
+  const [question] = message.question;
+  if (question === undefined) throw new Error('a reply without a question');
+  const soa = message.authority.find((record) => typeName(record.type) === 'SOA');
+  const minimum = (soa?.data as { minimum?: number } | undefined)?.minimum;
+  return {
+    id: message.id,
+    name: question.name,
+    type: typeName(question.type),
+    rcode: rcodeName(message.rcode) as Rcode,
+    authoritative: (message.flags & FLAG.AA) !== 0,
+    recursionAvailable: (message.flags & FLAG.RA) !== 0,
+    truncated: (message.flags & FLAG.TC) !== 0,
+    answer: message.answer.map(recordOf),
+    negativeTtl: soa === undefined ? null : Math.min(soa.ttl, minimum ?? soa.ttl),
+    opt: message.edns !== null,
+    size: bytes.length,
+  };
+}
+
+function recordOf(record: DnsRecord): ReplyRecord {
+  const data = printData(record.type, record.data);
+  return { name: record.name, type: typeName(record.type), ttl: record.ttl, data };
+}

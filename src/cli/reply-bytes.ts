@@ -1,0 +1,45 @@
+/** A scripted reply as bytes. */
+import type { Reply } from '../resolver/reply.ts';
+import { FLAG, TYPE, rcodeNumber, typeNumber } from '../wire/iana.ts';
+import { writeMessage } from '../wire/message.ts';
+
+export function replyBytes(reply: Reply): Uint8Array {
+  const flags =
+    FLAG.QR |
+    FLAG.RD |
+    (reply.authoritative ? FLAG.AA : 0) |
+    (reply.recursionAvailable ? FLAG.RA : 0) |
+    (reply.truncated ? FLAG.TC : 0);
+  const minimum = reply.negativeTtl ?? 0;
+  const soa = {
+    name: reply.name,
+    type: TYPE.SOA,
+    class: 1,
+    ttl: minimum,
+    data: {
+      mname: 'ns.example.',
+      rname: 'root.example.',
+      serial: 1,
+      refresh: 1,
+      retry: 1,
+      expire: 1,
+      minimum,
+    },
+  };
+  return writeMessage({
+    id: reply.id,
+    flags,
+    rcode: rcodeNumber(reply.rcode) ?? 2,
+    question: [{ name: reply.name, type: typeNumber(reply.type) ?? 1, class: 1 }],
+    answer: reply.answer.map((record) => ({
+      name: record.name,
+      type: typeNumber(record.type) ?? 1,
+      class: 1,
+      ttl: record.ttl,
+      data: record.type === 'CNAME' ? { target: record.data } : { address: record.data },
+    })),
+    authority: reply.negativeTtl === null ? [] : [soa],
+    additional: [],
+    edns: reply.opt ? { udpSize: 1232, version: 0, dnssecOk: false, options: [] } : null,
+  });
+}

@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { matchesPairs, parseSelector } from './selector.ts';
+
+test('a label selector means what the API server means by it', () => {
+  const labels = { app: 'web', tier: 'front', empty: '' };
+  const cases: readonly [string, boolean][] = [
+    ['', true],
+    ['app=web', true],
+    ['app==web', true],
+    ['app = web , tier = front', true],
+    ['app=web,tier=back', false],
+    ['app!=web', false],
+    ['missing!=x', true],
+    ['missing=x', false],
+    ['empty=', true],
+    ['app', true],
+    ['missing', false],
+    ['!missing', true],
+    ['! app', false],
+    ['app in (web, api)', true],
+    ['app in (api)', false],
+    ['missing in (api)', false],
+    ['tier notin (back,middle)', true],
+    ['tier notin (front)', false],
+    ['missing notin (x)', true],
+    ['app in (web,api),tier=front,!missing', true],
+    ['kubernetes.io/name=x', false],
+  ];
+  for (const [text, expected] of cases) {
+    assert.equal(parseSelector(text)?.(labels), expected, text);
+  }
+});
+
+test('a malformed selector is none', () => {
+  for (const text of ['a in b', 'a in (b', 'a=b=c', ',', 'a,,b', 'a b', '!', 'a>(1)x']) {
+    assert.equal(parseSelector(text), null, text);
+  }
+});
+
+test('the selector of a service has every pair, and an empty one selects nothing', () => {
+  assert.equal(matchesPairs({ a: '1' }, { a: '1', b: '2' }), true);
+  assert.equal(matchesPairs({ a: '1', b: '3' }, { a: '1', b: '2' }), false);
+  assert.equal(matchesPairs({}, { a: '1' }), false);
+});

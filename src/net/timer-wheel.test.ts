@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import { VirtualClock } from '../base/virtual-clock.ts';
+import { Timed, TimerWheel } from './timer-wheel.ts';
+
+class Alarm extends Timed {
+  readonly fired: number[] = [];
+  readonly #clock: VirtualClock;
+  readonly #then: () => void;
+
+  constructor(clock: VirtualClock, then: () => void = () => {}) {
+    super();
+    this.#clock = clock;
+    this.#then = then;
+  }
+
+  override expire(): void {
+    this.fired.push(this.#clock.now());
+    this.#then();
+  }
+}
+
+describe('timer wheel', () => {
+  test('a deadline is met up to one tick late, never early', async () => {
+    const clock = new VirtualClock();
+    const wheel = new TimerWheel(clock, 20);
+    await clock.advance(7);
+    const delays = [0, 1, 19, 20, 21, 500, 5119, 5120, 5121, 12_345];
+    const alarms = delays.map((delay) => {
+      const alarm = new Alarm(clock);
+      wheel.set(alarm, delay);
+      return alarm;
+    });
+    await clock.advance(13_000);
+    delays.forEach((delay, i) => {
+      const [at = NaN, ...more] = alarms[i]!.fired;
+      assert.equal(more.length, 0);
+      assert.ok(at >= 7 + delay && at <= 7 + delay + 2 * 20, `${delay} ms fired at ${at - 7}`);
+    });
+  });
+
+  test('a cancelled deadline does not fire, a moved one fires once', async () => {
+    const clock = new VirtualClock();
+    const wheel = new TimerWheel(clock, 10);
+    const cancelled = new Alarm(clock);
+    const moved = new Alarm(clock);
+    wheel.set(cancelled, 50);
+    wheel.set(moved, 50);
+    await clock.advance(30);
+    wheel.cancel(cancelled);
+    wheel.cancel(cancelled);
+    wheel.set(moved, 100);
+    await clock.advance(1000);
+    assert.deepEqual(cancelled.fired, []);
+    assert.equal(moved.fired.length, 1);
+    assert.ok(moved.fired[0]! >= 130);
+    assert.equal(wheel.size, 0);
+  });
+
+  test('what expires may set and cancel others of the same moment', async () => {
+    const clock = new VirtualClock();
+    const wheel = new TimerWheel(clock, 10);
+    const victim = new Alarm(clock);
+    const again: Alarm = new Alarm(clock, () => {
+      if (again.fired.length < 3) wheel.set(again, 10);
+    });
+    const killer = new Alarm(clock, () => wheel.cancel(victim));
+    wheel.set(killer, 15);
+    wheel.set(victim, 15);
+    wheel.set(again, 15);
+    await clock.advance(1000);
+    assert.deepEqual(victim.fired, []);
+    assert.equal(again.fired.length, 3);
+  });
+
+  test('an empty wheel asks the clock for nothing', async () => {
+    const clock = new VirtualClock();
+    const wheel = new TimerWheel(clock, 10);
+    assert.equal(clock.pending, 0);
+    const alarm = new Alarm(clock);
+    wheel.set(alarm, 25);
+    assert.equal(clock.pending, 1);
+    await clock.advance(100);
+    assert.equal(clock.pending, 0);
+    wheel.set(alarm, 5000);
+    wheel.stop();
+    assert.equal(clock.pending, 0);
+  });
+
+  test('after a long stop everything that is due fires at once', async () => {
+    let now = 0;
+    let tick = (): void => {};
+    const clock = {
+      now: () => now,
+      wall: () => now,
+      after: (_: number, run: () => void) => {
+        tick = run;
+        return { cancel: () => {} };
+      },
+    };
+    const wheel = new TimerWheel(clock, 10);
+    let fired = 0;
+    class Count extends Timed {
+      override expire(): void {
+        fired++;
+      }
+    }
+    for (let delay = 0; delay < 20_000; delay += 97) wheel.set(new Count(), delay);
+    const all = wheel.size;
+    now = 1_000_000;
+    tick();
+    assert.equal(fired, all);
+  });
+});

@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { parseNet } from '../../base/ip.ts';
+import { seededRandom } from '../../base/random.ts';
+import { readMessage, type DnsRecord } from '../../wire/message.ts';
+import { parseName } from '../../wire/name.ts';
+import { printRecord } from '../../wire/print.ts';
+import { makeQuery } from '../../wire/query.ts';
+import { ttlOffsets } from '../../wire/records.ts';
+import { fromUpstream } from '../../wire/upstream.ts';
+import { replyBytes } from '../../../test/kit/upstream.ts';
+import { Arranger } from './arranger.ts';
+
+const name = fc.constantFrom(
+  '@',
+  'a.example.org.',
+  'b.a.example.org.',
+  'example.org.',
+  'other.test.',
+);
+const record = fc
+  .tuple(
+    name,
+    fc.integer({ min: 1, max: 9 }),
+    fc.constantFrom('A', 'AAAA', 'CNAME', 'MX', 'SRV', 'TXT', 'NS'),
+    name,
+    fc.integer({ min: 1, max: 250 }),
+  )
+  .map(([owner, ttl, type, target, number]) => {
+    const data = {
+      A: `10.0.${number % 3}.${number}`,
+      AAAA: `2001:db8::${number}`,
+      CNAME: target,
+      MX: `${number} ${target}`,
+      SRV: `0 1 ${number} ${target}`,
+      TXT: `t${number}`,
+      NS: target,
+    }[type];
+    return `${owner} ${ttl} ${type} ${data}`;
+  });
+const section = fc.array(record, { maxLength: 6 });
+
+const texts = (records: readonly DnsRecord[]): string[] =>
+  records.map((one) => printRecord(one)).toSorted();
+const rank = ({ type }: DnsRecord): number =>
+  type === 5 ? 0 : type === 15 ? 3 : type === 1 || type === 28 ? 2 : 1;
+
+test('whatever the message, every section keeps its records, grouped, and the bytes given stay as they are', () => {
+  fc.assert(
+    fc.property(
+      section,
+      section,
+      section,
+      fc.nat(),
+      fc.boolean(),
+      fc.boolean(),
+      (answer, authority, additional, seed, levelled, prefer) => {
+        const query = makeQuery(parseName('www.example.org.'), 1);
+        const bytes = replyBytes(query, { answer, authority, additional });
+        const reply = fromUpstream(bytes, 0, bytes.length);
+        if (reply instanceof Error) throw reply;
+        if (levelled) {
+          reply.ttlAt = ttlOffsets(reply.bytes, reply.start, reply.end);
+          reply.ttl = 77;
+        }
+        const before = reply.bytes.slice(reply.start, reply.end);
+        const arranger = new Arranger({
+          random: seededRandom(seed),
+          prefer: prefer ? [parseNet('10.0.1.0/24')!] : [],
+          weights: null,
+        });
+        for (let round = 0; round < 4; round++) {
+          const arranged = arranger.arrange(reply, 1, round % 2 === 0);
+          const is = readMessage(arranged.bytes, arranged.start, arranged.end);
+          const was = readMessage(before);
+          for (const part of ['answer', 'authority', 'additional'] as const) {
+            assert.deepEqual(
+              texts(is[part].map((one) => (levelled ? { ...one, ttl: 77 } : one))),
+              texts(was[part].map((one) => (levelled ? { ...one, ttl: 77 } : one))),
+            );
+            const ranks = is[part].map(rank);
+            assert.deepEqual(
+              ranks,
+              ranks.toSorted((a, b) => a - b),
+              'groups in order',
+            );
+          }
+          // Wherever TTL fields now stand, all of them get the level.
+          if (levelled && arranged.ttlAt === null)
+            assert.ok(
+              [...is.answer, ...is.authority, ...is.additional].every(({ ttl }) => ttl === 77),
+            );
+          if (levelled && arranged.ttlAt !== null) {
+            assert.deepEqual(
+              [...arranged.ttlAt],
+              [...ttlOffsets(arranged.bytes, arranged.start, arranged.end)],
+            );
+          }
+          assert.deepEqual(reply.bytes.slice(reply.start, reply.end), before);
+        }
+      },
+    ),
+    { numRuns: 400 },
+  );
+});

@@ -1,0 +1,88 @@
+import { printAddress } from '../../base/ip.ts';
+import { FLAG } from '../../wire/iana.ts';
+import { printName } from '../../wire/name.ts';
+import type { Query } from '../../wire/query.ts';
+import { asString, Struct, type GoValue } from './values.ts';
+
+/** What a match says of a query: what templates are carried out on. */
+export interface Matched {
+  readonly zone: string;
+  /** Names of class and type: the query's, or the template's where the query says ANY. */
+  readonly class: string;
+  readonly type: string;
+  readonly pattern: string;
+  readonly groups: RegExpExecArray;
+}
+
+/** The fields of the first dot, for the check of templates at load. */
+export const dataFields: readonly string[] = [
+  'Zone',
+  'Name',
+  'Regex',
+  'Match',
+  'Group',
+  'Class',
+  'Type',
+  'Message',
+  'Question',
+  'Remote',
+  'Meta',
+];
+
+/** The query as Go's templates see it. Fields are only looked at while the template runs: the query needs no keeping. */
+export function templateData(query: Query, { zone, class: qclass, type, pattern, groups }: Matched): Struct {
+  const { notes } = query;
+  return new Struct(
+    '*template.templateData',
+    {
+      Zone: () => zone,
+      Name: () => query.name,
+      Regex: () => pattern,
+      Match: () => Array.from(groups, (group: string | undefined) => group ?? ''),
+      Group: () => groupMap(groups),
+      Class: () => qclass,
+      Type: () => type,
+      Message: () => messageOf(query),
+      Question: () => questionOf(query),
+      Remote: () => printAddress(query.peer, query.peerAt, query.family === 4 ? 4 : 16),
+    },
+    { Meta: { arguments: 1, run: ([label]) => notes?.get(asString(label)) ?? '' } },
+  );
+}
+
+function groupMap(groups: RegExpExecArray): ReadonlyMap<string, GoValue> {
+  const map = new Map<string, GoValue>();
+  groups.forEach((group: string | undefined, index) => map.set(String(index), group ?? ''));
+  for (const [name, group] of Object.entries(groups.groups ?? {})) map.set(name, (group as string | undefined) ?? '');
+  return map;
+}
+
+function questionOf(query: Query): Struct {
+  return new Struct('*dns.Question', {
+    Name: () => printName(query.wireName),
+    Qtype: () => BigInt(query.type),
+    Qclass: () => BigInt(query.class),
+  });
+}
+
+/** The header and the question; the sections of a query are empty but for what belongs to the transport. */
+function messageOf(query: Query): Struct {
+  const flag = (bit: number) => () => (query.flags & bit) !== 0;
+  return new Struct('*dns.Msg', {
+    Id: () => BigInt(query.id),
+    Response: flag(FLAG.QR),
+    Opcode: () => BigInt(query.opcode),
+    Authoritative: flag(FLAG.AA),
+    Truncated: flag(FLAG.TC),
+    RecursionDesired: flag(FLAG.RD),
+    RecursionAvailable: flag(FLAG.RA),
+    Zero: flag(FLAG.Z),
+    AuthenticatedData: flag(FLAG.AD),
+    CheckingDisabled: flag(FLAG.CD),
+    Rcode: () => BigInt(query.flags & FLAG.RCODE),
+    Question: () => [questionOf(query)],
+    Answer: () => [],
+    Ns: () => [],
+    Extra: () => [],
+  });
+}

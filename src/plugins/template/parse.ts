@@ -1,0 +1,231 @@
+import { functions } from './functions.ts';
+import { lex, TemplateError, type Lexeme } from './lex.ts';
+import { literalValue } from './literal.ts';
+import type { BranchNode, Command, Node, Operand, Pipe } from './tree.ts';
+
+/** Reads a template: a large part of Go's text/template. @throws TemplateError */
+export function parseTemplate(source: string): readonly Node[] {
+  return new Parser(lex(source)).whole();
+}
+
+/** Actions and parentheses within each other: deeper ones are nobody's intention. */
+const DEPTH_MAX = 100;
+
+/** Words of the language that make no sense, or are not known, where each record is a template of its own. */
+const unknown: ReadonlySet<string> = new Set(['define', 'template', 'block']);
+
+class Parser {
+  readonly #lexemes: readonly Lexeme[];
+  #at = 0;
+  #depth = 0;
+  #ranges = 0;
+  /** Variables that exist here. */
+  #variables: string[] = ['$'];
+
+  constructor(lexemes: readonly Lexeme[]) {
+    this.#lexemes = lexemes;
+  }
+
+  whole(): readonly Node[] {
+    const { nodes, end } = this.#nodes();
+    if (end.text !== 'EOF') this.#fail(`unexpected {{${end.text}}}`, end);
+    return nodes;
+  }
+
+  get #next(): Lexeme {
+    return this.#lexemes[this.#at]!;
+  }
+
+  #take(): Lexeme {
+    return this.#lexemes[this.#at++]!;
+  }
+
+  #fail(message: string, { at }: Pick<Lexeme, 'at'> = this.#next): never {
+    throw new TemplateError(message, at);
+  }
+
+  #unexpected(context: string, lexeme = this.#next): never {
+    const shown = lexeme.kind === 'end' ? 'EOF' : lexeme.kind === 'field' ? `<.${lexeme.text}>` : `<${lexeme.text}>`;
+    return this.#fail(lexeme.kind === 'end' ? `unexpected EOF` : `unexpected ${shown} in ${context}`, lexeme);
+  }
+
+  /** Nodes up to the action (`else`, `end`) that ends them, or the end of the template. */
+  #nodes(): { readonly nodes: Node[]; readonly end: Lexeme } {
+    const nodes: Node[] = [];
+    for (;;) {
+      const lexeme = this.#take();
+      if (lexeme.kind === 'end') return { nodes, end: lexeme };
+      if (lexeme.kind === 'text') {
+        nodes.push({ kind: 'text', text: lexeme.text });
+        continue;
+      }
+      const word = this.#next;
+      if (word.kind === 'word' && (word.text === 'else' || word.text === 'end')) {
+        this.#at++;
+        return { nodes, end: word };
+      }
+      nodes.push(this.#action(word));
+    }
+  }
+
+  #action(word: Lexeme): Node {
+    if (word.kind === 'word') {
+      switch (word.text) {
+        case 'if':
+        case 'with':
+        case 'range':
+          this.#at++;
+          return this.#branch(word.text, word);
+        case 'break':
+        case 'continue':
+          this.#at++;
+          if (this.#ranges === 0) this.#fail(`{{${word.text}}} outside {{range}}`, word);
+          this.#close(word.text);
+          return { kind: word.text };
+        default:
+          if (unknown.has(word.text)) this.#fail(`{{${word.text}}} is not known here: each record is one template`, word);
+      }
+    }
+    const pipe = this.#pipe('command');
+    this.#close('command');
+    return { kind: 'action', pipe };
+  }
+
+  #close(context: string): void {
+    if (this.#next.kind !== 'close') this.#unexpected(context);
+    this.#at++;
+  }
+
+  #branch(kind: BranchNode['kind'], word: Lexeme): BranchNode {
+    if (++this.#depth > DEPTH_MAX) this.#fail('the template is nested too deeply', word);
+    const outer = this.#variables.length;
+    const pipe = this.#pipe(kind);
+    this.#close(kind);
+    if (kind === 'range') this.#ranges++;
+    const { nodes: body, end } = this.#nodes();
+    if (kind === 'range') this.#ranges--;
+    const otherwise = end.text === 'else' ? this.#otherwise(kind) : [];
+    if (end.kind === 'end') this.#fail('unexpected EOF', end);
+    if (end.text === 'end') this.#close('end');
+    this.#variables.length = outer;
+    this.#depth--;
+    return { kind, pipe, body, otherwise };
+  }
+
+  /** What stands behind `else`; `else if` and `else with` share their `end`. */
+  #otherwise(kind: BranchNode['kind']): Node[] {
+    const word = this.#next;
+    if (word.kind === 'word' && word.text === kind && kind !== 'range') {
+      this.#at++;
+      return [this.#branch(kind, word)];
+    }
+    this.#close('else');
+    const { nodes, end } = this.#nodes();
+    if (end.text !== 'end') this.#fail(end.kind === 'end' ? 'unexpected EOF' : 'expected end; found {{else}}', end);
+    this.#close('end');
+    return nodes;
+  }
+
+  #pipe(context: string): Pipe {
+    const { at } = this.#next;
+    const { variables, declares } = this.#variablesOf(context);
+    const commands: Command[] = [];
+    for (;;) {
+      const { kind, text } = this.#next;
+      if (kind === 'close' || text === ')' || kind === 'end') break;
+      commands.push(this.#command());
+      if (this.#next.text !== '|' || this.#next.kind !== 'sign') break;
+      this.#at++;
+      if (this.#next.kind === 'close' || this.#next.text === ')') this.#fail(`missing value for ${context}`);
+    }
+    if (commands.length === 0) this.#fail(`missing value for ${context}`);
+    commands.slice(1).forEach((command, index) => {
+      const [first] = command.operands;
+      if (first!.kind === 'literal' || first!.kind === 'dot' || first!.kind === 'nil') {
+        this.#fail(`non executable command in pipeline stage ${index + 2}`, first!);
+      }
+    });
+    // Only now: a variable does not exist in the pipeline that makes it.
+    if (declares) this.#variables.push(...variables);
+    return { at, variables, declares, commands };
+  }
+
+  /** `$x :=`, `$x =`, and for range `$i, $x :=`. */
+  #variablesOf(context: string): Pick<Pipe, 'variables' | 'declares'> {
+    const [first, second, third, fourth] = this.#lexemes.slice(this.#at, this.#at + 4);
+    if (first!.kind !== 'variable') return { variables: [], declares: false };
+    const two = second?.text === ',' && third?.kind === 'variable' && context === 'range';
+    if (second?.text === ',' && !two) this.#fail(`too many declarations in ${context}`, second);
+    const sign = two ? fourth : second;
+    if (sign?.kind !== 'sign' || (sign.text !== ':=' && sign.text !== '=')) return { variables: [], declares: false };
+    const variables = two ? [first!.text, third.text] : [first!.text];
+    const declares = sign.text === ':=';
+    if (!declares) for (const name of variables) this.#known(name, first!);
+    this.#at += two ? 4 : 2;
+    return { variables, declares };
+  }
+
+  #known(name: string, lexeme: Lexeme): void {
+    if (!this.#variables.includes(name)) this.#fail(`undefined variable ${JSON.stringify(name)}`, lexeme);
+  }
+
+  #command(): Command {
+    const { at } = this.#next;
+    const operands: Operand[] = [this.#operand()];
+    for (;;) {
+      const { kind, text, spaced } = this.#next;
+      if (kind === 'close' || kind === 'end' || (kind === 'sign' && (text === '|' || text === ')'))) return { at, operands };
+      if (!spaced) this.#unexpected('operand');
+      operands.push(this.#operand());
+    }
+  }
+
+  #operand(): Operand {
+    const lexeme = this.#take();
+    const { kind, text, at } = lexeme;
+    switch (kind) {
+      case 'field':
+        return { kind: 'field', at, path: [text, ...this.#path()] };
+      case 'variable':
+        this.#known(text, lexeme);
+        return { kind: 'variable', at, name: text, path: this.#path() };
+      case 'dot':
+        return { kind: 'dot', at };
+      case 'number':
+      case 'string':
+      case 'char':
+        return { kind: 'literal', at, value: literalValue(lexeme), text };
+      case 'word':
+        return this.#word(lexeme);
+      case 'sign':
+        if (text === '(') return this.#parenthesis(at);
+        return this.#unexpected('command', lexeme);
+      default:
+        return this.#unexpected('command', lexeme);
+    }
+  }
+
+  #word(lexeme: Lexeme): Operand {
+    const { text, at } = lexeme;
+    if (text === 'true' || text === 'false') return { kind: 'literal', at, value: text === 'true', text };
+    if (text === 'nil') return { kind: 'nil', at };
+    if (!functions.has(text)) this.#fail(`function ${JSON.stringify(text)} not defined`, lexeme);
+    return { kind: 'function', at, name: text };
+  }
+
+  #parenthesis(at: number): Operand {
+    if (++this.#depth > DEPTH_MAX) this.#fail('the template is nested too deeply', { at });
+    const pipe = this.#pipe('parenthesized pipeline');
+    if (this.#next.text !== ')') this.#unexpected('parenthesized pipeline');
+    this.#at++;
+    this.#depth--;
+    return { kind: 'pipe', at, pipe, path: this.#path() };
+  }
+
+  /** The fields that follow without a space. */
+  #path(): string[] {
+    const path: string[] = [];
+    while (this.#next.kind === 'field' && !this.#next.spaced) path.push(this.#take().text);
+    return path;
+  }
+}

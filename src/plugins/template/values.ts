@@ -1,0 +1,114 @@
+/**
+ * What Go's templates compute with, as far as they meet it here. Whole numbers are bigint, so that all 64 bits are kept;
+ * numbers with a fraction are number. `null` is nil, `undefined` the value of a map's missing key.
+ */
+export type GoValue = string | bigint | number | boolean | null | undefined | readonly GoValue[] | GoMap | Struct;
+
+export type GoMap = ReadonlyMap<string, GoValue>;
+
+/** Something with fields and methods by name. */
+export class Struct {
+  /** Go's name of its type, for messages. */
+  readonly type: string;
+  readonly #fields: Readonly<Record<string, () => GoValue>>;
+  readonly #methods: Readonly<Record<string, Method>>;
+
+  constructor(type: string, fields: Readonly<Record<string, () => GoValue>>, methods: Readonly<Record<string, Method>> = {}) {
+    this.type = type;
+    this.#fields = fields;
+    this.#methods = methods;
+  }
+
+  field(name: string): (() => GoValue) | null {
+    return Object.hasOwn(this.#fields, name) ? this.#fields[name]! : null;
+  }
+
+  method(name: string): Method | null {
+    return Object.hasOwn(this.#methods, name) ? this.#methods[name]! : null;
+  }
+}
+
+export interface Method {
+  readonly arguments: number;
+  run(values: readonly GoValue[]): GoValue;
+}
+
+/** A value that cannot be worked with as the template says. */
+export class ValueError extends Error {
+  override readonly name = 'ValueError';
+}
+
+export function typeOf(value: GoValue): string {
+  if (value === null || value === undefined) return 'nil';
+  if (Array.isArray(value)) return '[]string';
+  if (value instanceof Map) return 'map[string]string';
+  if (value instanceof Struct) return value.type;
+  switch (typeof value) {
+    case 'bigint':
+      return 'int';
+    case 'number':
+      return 'float64';
+    case 'boolean':
+      return 'bool';
+    default:
+      return 'string';
+  }
+}
+
+/** Go: everything but the zero value of its type; structs always. */
+export function isTrue(value: GoValue): boolean {
+  if (Array.isArray(value)) return value.length > 0;
+  if (value instanceof Map) return value.size > 0;
+  return Boolean(value);
+}
+
+export function asString(value: GoValue): string {
+  if (typeof value === 'string') return value;
+  throw value === undefined
+    ? new ValueError('invalid value; expected string')
+    : new ValueError(`wrong type for value; expected string; got ${typeOf(value)}`);
+}
+
+export function asInteger(value: GoValue): bigint {
+  if (typeof value === 'bigint') return value;
+  if (typeof value === 'number' && Number.isInteger(value)) return BigInt(value);
+  throw new ValueError(`expected integer; found ${typeOf(value)}`);
+}
+
+export function isMap(value: GoValue): value is GoMap {
+  return value instanceof Map;
+}
+
+export function isList(value: GoValue): value is readonly GoValue[] {
+  return Array.isArray(value);
+}
+
+/** A value as `%v` prints it. */
+export function printValue(value: GoValue): string {
+  if (value === undefined) return '<no value>';
+  if (value === null) return '<nil>';
+  if (isList(value)) return `[${value.map(printValue).join(' ')}]`;
+  if (isMap(value)) {
+    const keys = [...value.keys()].toSorted();
+    return `map[${keys.map((key) => `${key}:${printValue(value.get(key))}`).join(' ')}]`;
+  }
+  if (value instanceof Struct) throw new ValueError(`can't print a value of type ${value.type}`);
+  return typeof value === 'number' ? printFloat(value) : String(value);
+}
+
+/** The shortest text that reads back as the same number; exponents from 21 on and below -4, with two digits. */
+export function printFloat(value: number): string {
+  if (Number.isNaN(value)) return 'NaN';
+  if (!Number.isFinite(value)) return value > 0 ? '+Inf' : '-Inf';
+  const exponent = value === 0 ? 0 : Math.floor(Math.log10(Math.abs(value)));
+  if (exponent >= -4 && exponent < 21) {
+    const text = String(value);
+    return text.includes('e') ? value.toFixed(20).replace(/0+$/, '') : text;
+  }
+  return twoDigits(value.toExponential());
+}
+
+/** `1e-7` → `1e-07`. */
+export function twoDigits(text: string): string {
+  return text.replace(/e([+-])(\d)$/, 'e$10$2');
+}

@@ -1,0 +1,35 @@
+import { directive } from '../../src/corefile/syntax.ts';
+import { definePlugin } from '../../src/server/plugin.ts';
+import { FLAG, RCODE, TYPE } from '../../src/wire/iana.ts';
+import type { Query } from '../../src/wire/query.ts';
+import { failure, type Reply } from '../../src/wire/reply.ts';
+import { SECTION, type MessageWriter } from '../../src/wire/writer.ts';
+import { parseName } from '../../src/wire/name.ts';
+
+const syntax = directive({
+  name: 'elsewhere',
+  summary: 'the rest of the world, for tests: a host, a dead name, a failing one',
+  repeat: 'once',
+});
+
+/** Answers for names outside of the cluster. */
+export const elsewhere = definePlugin({
+  syntax,
+  setup: (_options, { writer }) => (query) => answer(query, writer),
+});
+
+function answer(query: Query, writer: MessageWriter): Reply {
+  const { name, type } = query;
+  if (name === 'fails.example.org.') return failure(RCODE.SERVFAIL, 'elsewhere', new Error('no route'));
+  writer.reply(query, FLAG.AA);
+  if (name === 'ext.example.org.' && type === TYPE.A) {
+    writer.record(SECTION.answer, null, TYPE.A, 303, Uint8Array.of(198, 51, 100, 1));
+  } else if (name.endsWith('.in-addr.arpa.') && type === TYPE.PTR) {
+    writer.open(SECTION.answer, null, TYPE.PTR, 303);
+    writer.name(parseName('elsewhere.example.org.'));
+    writer.close();
+  } else if (name !== 'ext.example.org.' && !name.endsWith('.in-addr.arpa.')) {
+    return writer.finish(RCODE.NXDOMAIN, 'elsewhere');
+  }
+  return writer.finish(RCODE.NOERROR, 'elsewhere');
+}

@@ -1,0 +1,67 @@
+import { spawnSync } from 'node:child_process';
+
+/** A reply as dig printed it. */
+export interface Dug {
+  /** `NOERROR`, `NXDOMAIN` …; empty if there was no reply. */
+  readonly status: string;
+  /** In dig's words and order, e.g. `qr aa rd`. */
+  readonly flags: string;
+  /** Answer, authority, additional as tcpdump writes them: `1/0/0`. An OPT record counts. */
+  readonly counts: string;
+  /** The question's name in the spelling of the reply. */
+  readonly question: string;
+  readonly answer: readonly string[];
+  readonly authority: readonly string[];
+  readonly additional: readonly string[];
+  /** Bytes of the reply. */
+  readonly size: number;
+  readonly text: string;
+}
+
+/** As a stub resolver of libc asks: no EDNS, no AD, one try. */
+export const plain = ['+noedns', '+noadflag', '+nocookie'] as const;
+
+/** Reads what dig prints with its default sections. Records come as `name ttl IN type data`, blanks single. */
+export function readDig(text: string): Dug {
+  const section = (name: string): string[] => {
+    const found = new RegExp(`^;; ${name} SECTION:\\n((?:.+\\n)*)`, 'm').exec(text)?.[1] ?? '';
+    return found
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => line.replaceAll(/\s+/g, ' '));
+  };
+  const counts = /ANSWER: (\d+), AUTHORITY: (\d+), ADDITIONAL: (\d+)/.exec(text);
+  return {
+    status: /status: ([A-Z]+)/.exec(text)?.[1] ?? '',
+    flags: /^;; flags: ([a-z ]*);/m.exec(text)?.[1] ?? '',
+    counts: counts === null ? '' : counts.slice(1).join('/'),
+    question: (section('QUESTION')[0] ?? '').replace(/^;(\S+).*$/, '$1'),
+    answer: section('ANSWER'),
+    authority: section('AUTHORITY'),
+    additional: section('ADDITIONAL'),
+    size: Number(/MSG SIZE\s+rcvd: (\d+)/.exec(text)?.[1] ?? 0),
+    text,
+  };
+}
+
+/** Words that stand before a program to run it elsewhere, e.g. in a pod. */
+export function dig(prefix: readonly string[], ...words: readonly string[]): Dug {
+  const [program, ...rest] = [...prefix, 'dig', '+time=3', '+tries=1', ...words];
+  const { stdout } = spawnSync(program!, rest, { encoding: 'utf8' });
+  return readDig(stdout);
+}
+
+/** The data of A or AAAA records, sorted. */
+export function addresses(dug: Dug): string[] {
+  return dug.answer
+    .map((line) => line.split(' '))
+    .filter((words) => words[3] === 'A' || words[3] === 'AAAA')
+    .map((words) => words[4]!)
+    .toSorted();
+}
+
+/** The programs of a list that are not installed, as a reason to skip; null if all are. */
+export function missing(...programs: readonly string[]): string | null {
+  const gone = programs.filter((program) => spawnSync('sh', ['-c', `command -v ${program}`]).status !== 0);
+  return gone.length === 0 ? null : `not installed: ${gone.join(', ')}`;
+}

@@ -1,0 +1,201 @@
+import assert from 'node:assert/strict';
+import {
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { describe, test } from 'node:test';
+import type { HttpHandler } from '../src/server/control-site.ts';
+import type { Network } from '../src/net/network.ts';
+import type { Plugin } from '../src/server/plugin.ts';
+import { printSyntax } from '../src/corefile/syntax.ts';
+import { plugins } from '../src/plugins/order.ts';
+import { makeWorld } from './kit/world.ts';
+
+/**
+ * The pages tell the truth: each plugin has one, its syntax is what the code declares, its Corefiles start, its metrics exist.
+ * `UPDATE_PAGES=1 node --test test/pages.test.ts` writes the Syntax sections anew.
+ */
+
+const pageOf = (name: string): string => `src/plugins/${name}/${name}.md`;
+
+/** The text between `## HEADING` and the next heading of that depth; fences may hold lines that begin with #. */
+function section(text: string, heading: string): string {
+  let inside = false;
+  let fenced = false;
+  const lines: string[] = [];
+  for (const line of text.split('\n')) {
+    if (/^(```|~~~)/.test(line)) fenced = !fenced;
+    if (!fenced && line.startsWith('## ')) inside = line === `## ${heading}`;
+    else if (inside) lines.push(line);
+  }
+  return lines.join('\n').trim();
+}
+
+/** The metric names in these sources; a name that is put together (`coredns_cache_${kind}_total`) stands for all it can be. */
+function metricsIn(files: string): readonly RegExp[] {
+  const sources = globSync(files).filter((file) => !file.endsWith('.test.ts'));
+  const text = sources.map((file) => readFileSync(file, 'utf8')).join('\n');
+  const names = [...text.matchAll(/['`]((?:coredns|ndots)_(?:[a-z0-9_]|\$\{[^}]*\})+)['`]/g)].map(
+    ([, name]) => name!,
+  );
+  return [...new Set(names)].map(
+    (name) => new RegExp(`^${name.replaceAll(/\$\{[^}]*\}/g, '[a-z0-9_]+')}$`),
+  );
+}
+
+const headings = [
+  'Description',
+  'Syntax',
+  'Examples',
+  'Metrics',
+  'Log lines',
+  'Differences from CoreDNS',
+];
+
+describe('pages of plugins', () => {
+  for (const { name, syntax } of plugins) {
+    const page = pageOf(name);
+
+    test(`${name} has a page with all its sections`, () => {
+      assert.ok(existsSync(page), `${page} is missing`);
+      const text = readFileSync(page, 'utf8');
+      assert.match(text, new RegExp(`^# ${name}\n`));
+      for (const heading of headings)
+        assert.notEqual(section(text, heading), '', `${page}: nothing under "${heading}"`);
+    });
+
+    test(`${name}: the Syntax section is what the code declares`, () => {
+      const text = readFileSync(page, 'utf8');
+      const declared = printSyntax(syntax).trim();
+      const written = section(text, 'Syntax');
+      // The fence and the list behind it; what is explained further down is the page's own.
+      const generated =
+        /^```\n[^]*?^```$(?:\n\n(?:- .*(?:\n|$)| +- .*(?:\n|$))+)?/m.exec(written)?.[0].trim() ??
+        '';
+      if (process.env['UPDATE_PAGES'] === '1')
+        writeFileSync(
+          page,
+          text.replace(generated, () => declared),
+        );
+      else
+        assert.equal(
+          generated,
+          declared,
+          'write it anew: UPDATE_PAGES=1 node --test test/pages.test.ts',
+        );
+    });
+
+    test(`${name}: the metrics of the page are those of the code`, () => {
+      const named = new Set(
+        section(readFileSync(page, 'utf8'), 'Metrics').match(/\b(?:coredns|ndots)_[a-z0-9_]+/g) ??
+          [],
+      );
+      const own = metricsIn(`src/plugins/${name}/**/*.ts`);
+      const shared = metricsIn('src/{server,net,metrics,cli,kube}/**/*.ts');
+      for (const found of named) {
+        const counted = [...own, ...shared].some((pattern) => pattern.test(found));
+        assert.ok(counted, `${page} tells of ${found}, which nobody counts`);
+      }
+      for (const pattern of own) {
+        assert.ok(
+          [...named].some((found) => pattern.test(found)),
+          `${page} tells nothing of ${pattern.source}`,
+        );
+      }
+    });
+  }
+
+  test('there is no page of a plugin that is not there', () => {
+    const names = new Set(plugins.map(({ name }) => name));
+    const pages = globSync('src/plugins/*/*.md').map((page) => page.split('/')[2]!);
+    assert.deepEqual(
+      pages.filter((name) => !names.has(name)),
+      [],
+    );
+  });
+});
+
+/** They ask the outside world as soon as the configuration is taken: only their syntax and their links are tried here. */
+const outside: ReadonlySet<string> = new Set([
+  'kubernetes',
+  'etcd',
+  'tls',
+  'dnstap',
+  'k8s_external',
+]);
+
+/** The plugins as they are, but nobody opens an address. */
+const indoors: readonly Plugin[] = plugins.map((plugin) => {
+  if (plugin.control === undefined) return plugin;
+  if (outside.has(plugin.name)) {
+    return { ...plugin, control: () => undefined };
+  }
+  const http = (_address: string, _path: string, _handler: HttpHandler): void => undefined;
+  return { ...plugin, control: (options, site) => plugin.control!(options, { ...site, http }) };
+});
+
+/** Upstreams that never answer. */
+const quiet: Network = {
+  upstream: (parts) => ({
+    parts,
+    exchange: () => new Promise(() => undefined),
+    close: () => undefined,
+  }),
+};
+
+interface Fence {
+  readonly page: string;
+  readonly line: number;
+  readonly text: string;
+}
+
+function fencesOf(page: string): readonly Fence[] {
+  const text = readFileSync(page, 'utf8');
+  return [...text.matchAll(/^```corefile\n([^]*?)^```$/gm)].map((found) => ({
+    page,
+    line: text.slice(0, found.index).split('\n').length,
+    text: found[1]!,
+  }));
+}
+
+describe('Corefiles of pages', () => {
+  const pages = globSync(['src/plugins/**/*.md', 'docs/*.md', 'README.md']).toSorted();
+  for (const { page, line, text } of pages.flatMap(fencesOf)) {
+    test(`${page}:${line} starts`, async (t) => {
+      const folder = mkdtempSync(join(tmpdir(), 'ndots-page-'));
+      t.after(() => rmSync(folder, { recursive: true }));
+      const files: Record<string, string> = {};
+      // `# file: NAME` in a fence stands for a file beside the Corefile; what is imported is empty.
+      for (const [, name] of text.matchAll(/^# file: (\S+)$/gm)) {
+        mkdirSync(dirname(resolve(folder, name!)), { recursive: true });
+        writeFileSync(resolve(folder, name!), '');
+        files[name!] = '';
+      }
+      const world = await makeWorld(text, {
+        folder,
+        files,
+        plugins: indoors,
+        network: quiet,
+        env: {},
+      });
+      assert.ok(world.server.endpoints.length > 0);
+      await world.close();
+    });
+  }
+
+  test('every plugin is shown in a Corefile of its page', () => {
+    for (const { name } of plugins) {
+      const shown = fencesOf(pageOf(name)).some(({ text }) =>
+        new RegExp(`^\\s*${name}\\b`, 'm').test(text),
+      );
+      assert.ok(shown, `${pageOf(name)} shows no use of ${name}`);
+    }
+  });
+});
