@@ -8,7 +8,10 @@ import { stamp } from '../src/wire/stamp.ts';
 import { filledCache } from '../test/kit/filled-cache.ts';
 
 const { link, names } = filledCache(5000);
-const messages = names.map((name) => makeQuery(parseName(name), 1).bytes);
+const messages = names.map((name) => {
+  const { bytes, start, end } = makeQuery(parseName(name), 1);
+  return bytes.slice(start, end);
+});
 const query = new Query();
 const out = new Uint8Array(2048);
 const rounds = 2_000_000;

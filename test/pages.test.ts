@@ -16,6 +16,7 @@ import type { Network } from '../src/net/network.ts';
 import type { Plugin } from '../src/server/plugin.ts';
 import { printSyntax } from '../src/corefile/syntax.ts';
 import { plugins } from '../src/plugins/order.ts';
+import { testCertificate, testKey } from './kit/certificate.ts';
 import { makeWorld } from './kit/world.ts';
 
 /**
@@ -165,6 +166,12 @@ function fencesOf(page: string): readonly Fence[] {
   }));
 }
 
+/** Keys and certificates are looked into; of other files it is enough that they are there. */
+function contentOf(file: string): string {
+  if (!file.endsWith('.pem')) return '';
+  return file.includes('key') ? testKey : testCertificate;
+}
+
 describe('Corefiles of pages', () => {
   const pages = globSync(['src/plugins/**/*.md', 'docs/*.md', 'README.md']).toSorted();
   for (const { page, line, text } of pages.flatMap(fencesOf)) {
@@ -175,7 +182,7 @@ describe('Corefiles of pages', () => {
       // `# file: NAME` in a fence stands for a file beside the Corefile; what is imported is empty.
       for (const [, name] of text.matchAll(/^# file: (\S+)$/gm)) {
         mkdirSync(dirname(resolve(folder, name!)), { recursive: true });
-        writeFileSync(resolve(folder, name!), '');
+        writeFileSync(resolve(folder, name!), contentOf(name!));
         files[name!] = '';
       }
       const world = await makeWorld(text, {

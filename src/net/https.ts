@@ -206,16 +206,19 @@ class HttpsListener implements Listener {
       return this.#reply(query, null, response);
     }
     if (!(reply instanceof Promise)) return this.#reply(query, reply, response);
-    const kept = query.keep();
+    void this.#later(query.keep(), reply, response);
+  }
+
+  async #later(query: Query, promise: Promise<Reply>, response: Response): Promise<void> {
     this.#inFlight++;
-    const done = (late: Reply | null): void => {
-      this.#reply(kept, late, response);
-      if (--this.#inFlight === 0) this.#onQuiet?.();
-    };
-    reply.then(done, (error: unknown) => {
-      log.error(`https listener: ${String(error)}`);
-      done(null);
-    });
+    let reply: Reply | null = null;
+    try {
+      reply = await promise;
+    } catch (error) {
+      this.#parts.log.error(`https listener: ${String(error)}`);
+    }
+    this.#reply(query, reply, response);
+    if (--this.#inFlight === 0) this.#onQuiet?.();
   }
 
   #reply(query: Query, reply: Reply | null, response: Response): void {

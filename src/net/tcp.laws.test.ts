@@ -68,9 +68,12 @@ describe('laws of the listeners', () => {
           }
           udp.send(queryBytes('still.here.', 0xbeef), listener.port);
           tcp.send(queryBytes('still.here.', 0xbeef));
-          for (const next of [() => udp.next().then((got) => got?.bytes), () => tcp.next()]) {
+          for (const next of [
+            () => udp.next().then((got) => got?.bytes ?? null),
+            () => tcp.next(),
+          ]) {
             let got = await next();
-            while (got != null && !got.includes('still')) got = await next();
+            while (got !== null && !got.includes('still')) got = await next();
             assert.equal(got?.readUInt16BE(0), 0xbeef);
           }
           tcp.close();

@@ -20,9 +20,9 @@ export interface UdpPort {
 export interface UdpPortParts {
   readonly upstream: UpstreamParts;
   /** Bytes are valid during the call only. `cut`: the datagram was longer. */
-  onDatagram(bytes: Uint8Array, start: number, end: number, cut: boolean): void;
+  readonly onDatagram: (bytes: Uint8Array, start: number, end: number, cut: boolean) => void;
   /** The system says that what was sent did not arrive, or could not be sent. */
-  onError(error: Error): void;
+  readonly onError: (error: Error) => void;
 }
 
 export type OpenUdpPort = (parts: UdpPortParts) => UdpPort;

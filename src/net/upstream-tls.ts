@@ -4,11 +4,12 @@ import type { UpstreamParts } from './network.ts';
 
 /** How to speak TLS with an upstream. Without a server name the certificate must carry the IP address. */
 export function tlsOptions({ address, tls }: UpstreamParts): ConnectionOptions {
+  const { authority = null, certificate = null, key = null } = tls ?? {};
   return {
     minVersion: 'TLSv1.2',
     ...(address.serverName !== '' && { servername: address.serverName }),
-    ...(tls?.authority != null && { ca: tls.authority }),
-    ...(tls?.certificate != null && { cert: tls.certificate }),
-    ...(tls?.key != null && { key: tls.key }),
+    ...(authority !== null && { ca: authority }),
+    ...(certificate !== null && { cert: certificate }),
+    ...(key !== null && { key }),
   };
 }

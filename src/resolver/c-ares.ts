@@ -105,9 +105,9 @@ class CaresSession implements Session {
     let sawNoData = false;
     let status: CaresStatus = 'ENOTFOUND';
     for (const { name, why } of this.#names(typed)) {
-      if (!isSendable(name)) {
+      if (!isSendable(name) || (this.#version !== '1.18' && !isHostName(name))) {
         this.#site.trace.step(
-          `"${absolute(name)}" is too long for DNS: c-ares fails the whole lookup`,
+          `"${absolute(name)}" is too long, or no host name: c-ares fails the whole lookup`,
         );
         return { addresses: [], status: 'EBADNAME', final: true };
       }
@@ -202,4 +202,9 @@ class CaresSession implements Session {
     }
     return addresses;
   }
+}
+
+/** 1.34 refuses other letters in host names. */
+function isHostName(name: string): boolean {
+  return /^[A-Za-z0-9._/*-]+$/.test(name);
 }

@@ -90,7 +90,8 @@ export class ScriptedNetwork implements Network {
     if (reply !== null) {
       // Said at once: a reply that comes after the client has closed its socket was still sent.
       exchange.answer = labelOf(reply);
-      const refused = reply.rcode !== 'NOERROR' && reply.rcode !== 'NXDOMAIN';
+      const failed = reply.rcode !== 'NOERROR' && reply.rcode !== 'NXDOMAIN';
+      const refused = failed && !reply.truncated;
       const delayMs = spec.delayMs ?? this.#script.delayMs;
       socket.later(refused ? delayMs - fillMs : delayMs, () => {
         this.#trace.answered(exchange, reply);

@@ -91,8 +91,13 @@ export function rowsOfModel(exchanges: readonly Exchange[]): Row[] {
 }
 
 /** What differs, in words; empty = they agree. */
-export function differences(run: Run, model: ModelRun, by: Labelled): string[] {
-  const tolerance = toleranceFor(by);
+export function differences(
+  run: Run,
+  model: ModelRun,
+  by: Labelled,
+  more: Partial<Tolerance> = {},
+): string[] {
+  const tolerance = { ...toleranceFor(by), ...more };
   let real = rowsOfMeasured(run.queries);
   let own = rowsOfModel(model.exchanges);
   // A run that was stopped before its end is compared as far as it goes.

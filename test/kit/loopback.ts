@@ -12,7 +12,8 @@ import { Reply } from '../../src/wire/reply.ts';
 
 /** The bytes of an A query; `edns` adds an OPT record with that UDP size. */
 export function queryBytes(name: string, id = 1, edns = 0): Buffer {
-  const plain = Buffer.from(makeQuery(parseName(name), TYPE.A, 1, id).bytes);
+  const query = makeQuery(parseName(name), TYPE.A, 1, id);
+  const plain = Buffer.from(query.bytes.slice(query.start, query.end));
   if (edns === 0) return plain;
   plain[HEADER.ARCOUNT + 1] = 1;
   return Buffer.concat([plain, Buffer.from([0, 0, 41, edns >> 8, edns & 0xff, 0, 0, 0, 0, 0, 0])]);

@@ -62,8 +62,8 @@ describe('addresses by name', () => {
     made.begin([]);
     const found = Array.from({ length: 7 }, (_, i) => made.take(`name-${i}`));
     assert.deepEqual(
-      found.slice(0, 6).sort(),
-      [1, 2, 3, 4, 5, 6].map((last) => `10.0.0.${last}`),
+      new Set(found.slice(0, 6)),
+      new Set([1, 2, 3, 4, 5, 6].map((last) => `10.0.0.${last}`)),
     );
     assert.equal(found[6], null);
   });

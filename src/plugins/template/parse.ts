@@ -131,12 +131,11 @@ class Parser {
     const { variables, declares } = this.#variablesOf(context);
     const commands: Command[] = [];
     for (;;) {
-      const { kind, text } = this.#next;
-      if (kind === 'close' || text === ')' || kind === 'end') break;
+      if (this.#pipeEnds()) break;
       commands.push(this.#command());
-      if (this.#next.text !== '|' || this.#next.kind !== 'sign') break;
-      this.#at++;
-      if (this.#next.kind === 'close' || this.#next.text === ')') this.#fail(`missing value for ${context}`);
+      if (this.#pipeEnds()) break;
+      this.#at++; // the |
+      if (this.#pipeEnds()) this.#fail(`missing value for ${context}`);
     }
     if (commands.length === 0) this.#fail(`missing value for ${context}`);
     commands.slice(1).forEach((command, index) => {
@@ -148,6 +147,11 @@ class Parser {
     // Only now: a variable does not exist in the pipeline that makes it.
     if (declares) this.#variables.push(...variables);
     return { at, variables, declares, commands };
+  }
+
+  #pipeEnds(): boolean {
+    const { kind, text } = this.#next;
+    return kind === 'close' || kind === 'end' || (kind === 'sign' && text === ')');
   }
 
   /** `$x :=`, `$x =`, and for range `$i, $x :=`. */
@@ -174,7 +178,7 @@ class Parser {
     const operands: Operand[] = [this.#operand()];
     for (;;) {
       const { kind, text, spaced } = this.#next;
-      if (kind === 'close' || kind === 'end' || (kind === 'sign' && (text === '|' || text === ')'))) return { at, operands };
+      if (this.#pipeEnds() || (kind === 'sign' && text === '|')) return { at, operands };
       if (!spaced) this.#unexpected('operand');
       operands.push(this.#operand());
     }

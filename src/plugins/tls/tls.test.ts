@@ -1,35 +1,18 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { generateKeyPairSync } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { testCertificate, testKey } from '../../../test/kit/certificate.ts';
 import { makeWorld, type World } from '../../../test/kit/world.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'ndots-tls-'));
-let openssl = true;
 before(() => {
-  const request = [
-    'req',
-    '-x509',
-    '-newkey',
-    'ec',
-    '-pkeyopt',
-    'ec_paramgen_curve:P-256',
-    '-nodes',
-    '-days',
-    '2',
-    '-subj',
-    '/CN=dns',
-  ];
-  try {
-    for (const name of ['a', 'b']) {
-      const files = ['-keyout', join(folder, `${name}.key`), '-out', join(folder, `${name}.crt`)];
-      execFileSync('openssl', [...request, ...files], { stdio: 'ignore' });
-    }
-  } catch {
-    openssl = false;
-  }
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  writeFileSync(join(folder, 'a.crt'), testCertificate);
+  writeFileSync(join(folder, 'a.key'), testKey);
+  writeFileSync(join(folder, 'b.key'), privateKey.export({ type: 'pkcs8', format: 'pem' }));
   writeFileSync(join(folder, 'text'), 'no PEM\n');
 });
 after(() => rmSync(folder, { recursive: true }));
@@ -38,20 +21,25 @@ const worldWith = (line: string): Promise<World> =>
   makeWorld(`tls://.:853 {\n root ${folder}\n ${line}\n whoami\n}`);
 
 describe('tls', () => {
-  test('certificate, key and client authentication reach the listener', async (t) => {
-    if (!openssl) return t.skip('there is no openssl to make a certificate');
-    const world = await worldWith('tls a.crt a.key b.crt {\n client_auth require_and_verify\n }');
+  test('certificate, key and client authentication reach the listener', async () => {
+    const world = await worldWith('tls a.crt a.key a.crt {\n client_auth require_and_verify\n }');
     assert.deepEqual(world.server.endpoints[0]!.tls, {
       certificate: join(folder, 'a.crt'),
       key: join(folder, 'a.key'),
-      authority: join(folder, 'b.crt'),
+      authority: join(folder, 'a.crt'),
       clientAuth: 'require_and_verify',
     });
     await world.close();
   });
 
-  test('a key of another certificate, files without PEM and missing files are found out at the start', async (t) => {
-    if (!openssl) return t.skip('there is no openssl to make a certificate');
+  test('no client is asked for a certificate unless said so; keylog is ignored with a warning', async () => {
+    const world = await worldWith('tls a.crt a.key {\n keylog secrets\n }');
+    assert.equal(world.server.endpoints[0]!.tls!.clientAuth, 'nocert');
+    assert.match(world.log.join('\n'), /\[WARNING\] plugin\/tls: 'keylog' is ignored/);
+    await world.close();
+  });
+
+  test('a key of another certificate, files without PEM and missing files are found out at the start', async () => {
     await assert.rejects(
       worldWith('tls a.crt b.key'),
       /plugin\/tls: could not load TLS cert: .*key values mismatch/,

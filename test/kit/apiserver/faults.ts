@@ -1,3 +1,7 @@
+import type { ServerResponse } from 'node:http';
+import type { Clock } from '../../../src/base/clock.ts';
+import { failureStatus } from './status.ts';
+
 /** What to do to a request instead of, or before, answering it. */
 export type Fault =
   /** Answer with this status; a Status object is the body unless one is given. */
@@ -58,4 +62,59 @@ export class Faults {
     }
     return null;
   }
+}
+
+/** Lets a fault happen to a reply; true if the request is to be answered all the same. */
+export async function strike(fault: Fault, reply: ServerResponse, clock: Clock): Promise<boolean> {
+  switch (fault.kind) {
+    case 'status': {
+      const message = fault.reason ?? `injected ${fault.status}`;
+      const body = fault.body ?? JSON.stringify(failureStatus(fault.status, message));
+      reply.writeHead(fault.status, { 'content-type': 'application/json', ...fault.headers });
+      reply.end(body);
+      return false;
+    }
+    case 'drop':
+      if (fault.afterBytes !== undefined) {
+        cutBody(reply, fault.afterBytes, () => reply.destroy());
+        return true;
+      }
+      reply.destroy();
+      return false;
+    case 'hang':
+      return false;
+    case 'slow':
+      await new Promise<void>((resolve) => clock.after(fault.delayMs, resolve));
+      return true;
+    case 'stall':
+      cutBody(reply, fault.afterBytes, () => {});
+      return true;
+    case 'garbage':
+      reply.writeHead(200, { 'content-type': 'text/html' });
+      reply.end('<html>hello from a proxy</html>\n');
+      return false;
+  }
+}
+
+/** Lets only the first bytes of the body pass, then calls `then`. */
+function cutBody(reply: ServerResponse, afterBytes: number, then: () => void): void {
+  let left = afterBytes;
+  const write = reply.write.bind(reply);
+  const cut = (chunk: unknown): boolean => {
+    const bytes = Buffer.from(chunk as string | Uint8Array);
+    const part = bytes.subarray(0, left);
+    if (left > 0) write(part, () => left === 0 && then());
+    left -= part.length;
+    return true;
+  };
+  reply.write = cut as typeof reply.write;
+  reply.end = ((chunk?: unknown) => {
+    if (chunk !== undefined) cut(chunk);
+    // A body shorter than that ends in the middle of nothing.
+    if (left > 0) {
+      left = 0;
+      then();
+    }
+    return reply;
+  }) as typeof reply.end;
 }

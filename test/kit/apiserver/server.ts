@@ -5,7 +5,7 @@ import type { TLSSocket } from 'node:tls';
 import { gzipSync } from 'node:zlib';
 import { systemClock, type Clock } from '../../../src/base/clock.ts';
 import type { Identity } from './certificates.ts';
-import { Faults, type Fault, type Verb } from './faults.ts';
+import { Faults, strike, type Verb } from './faults.ts';
 import { Lists } from './lists.ts';
 import {
   discoveryDocument,
@@ -64,7 +64,6 @@ export class ApiServer {
   readonly #resources: readonly ServedResource[];
   readonly #lists: Lists;
   readonly #server: http.Server | https.Server;
-  readonly #replies = new Set<ServerResponse>();
 
   private constructor(options: ApiServerOptions) {
     this.#options = options;
@@ -177,7 +176,7 @@ export class ApiServer {
     });
     if (this.seen.length > mostSeen) this.seen.shift();
     const fault = this.faults.take(resource, verb === 'other' ? 'get' : verb);
-    if (fault !== null && !(await this.#strike(fault, reply))) return;
+    if (fault !== null && !(await strike(fault, reply, this.#clock))) return;
     this.#authenticate(request);
     const accepts = String(request.headers['accept-encoding'] ?? '');
     if (target === null) {
@@ -290,39 +289,6 @@ export class ApiServer {
     for (const event of missed) watch.event(event);
   }
 
-  /** Lets a fault happen; true if the request is to be answered all the same. */
-  async #strike(fault: Fault, reply: ServerResponse): Promise<boolean> {
-    switch (fault.kind) {
-      case 'status': {
-        const message = fault.reason ?? `injected ${fault.status}`;
-        const body = fault.body ?? JSON.stringify(failureStatus(fault.status, message));
-        reply.writeHead(fault.status, { 'content-type': 'application/json', ...fault.headers });
-        reply.end(body);
-        return false;
-      }
-      case 'drop':
-        if (fault.afterBytes !== undefined) {
-          cutBody(reply, fault.afterBytes, () => reply.destroy());
-          return true;
-        }
-        reply.destroy();
-        return false;
-      case 'hang':
-        this.#replies.add(reply);
-        return false;
-      case 'slow':
-        await new Promise<void>((resolve) => this.#clock.after(fault.delayMs, resolve));
-        return true;
-      case 'stall':
-        cutBody(reply, fault.afterBytes, () => this.#replies.add(reply));
-        return true;
-      case 'garbage':
-        reply.writeHead(200, { 'content-type': 'text/html' });
-        reply.end('<html>hello from a proxy</html>\n');
-        return false;
-    }
-  }
-
   #authenticate(request: IncomingMessage): void {
     if (this.tokens === null) return;
     const socket = request.socket as Partial<TLSSocket>;
@@ -429,29 +395,6 @@ function sendJson(reply: ServerResponse, status: number, body: string, accepts: 
   }
   reply.writeHead(status, headers);
   reply.end(body);
-}
-
-/** Lets only the first bytes of the body pass, then calls `then`. */
-function cutBody(reply: ServerResponse, afterBytes: number, then: () => void): void {
-  let left = afterBytes;
-  const write = reply.write.bind(reply);
-  const cut = (chunk: unknown): boolean => {
-    const bytes = Buffer.from(chunk as string | Uint8Array);
-    const part = bytes.subarray(0, left);
-    if (left > 0) write(part, () => left === 0 && then());
-    left -= part.length;
-    return true;
-  };
-  reply.write = cut as typeof reply.write;
-  reply.end = ((chunk?: unknown) => {
-    if (chunk !== undefined) cut(chunk);
-    // A body shorter than that ends in the middle of nothing.
-    if (left > 0) {
-      left = 0;
-      then();
-    }
-    return reply;
-  }) as typeof reply.end;
 }
 
 async function readJson(request: IncomingMessage): Promise<unknown> {

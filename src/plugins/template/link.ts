@@ -1,0 +1,202 @@
+import type { Maybe } from '../../base/maybe.ts';
+import type { Options } from '../../corefile/syntax.ts';
+import type { Next, Site } from '../../server/plugin.ts';
+import { ZoneMatch } from '../../server/zone-match.ts';
+import { CLASS, className, FLAG, RCODE, TYPE, typeName } from '../../wire/iana.ts';
+import { dataOf, readMessage, writeRecord, type DnsRecord } from '../../wire/message.ts';
+import { NameError, parseName } from '../../wire/name.ts';
+import type { Query } from '../../wire/query.ts';
+import { ReadError } from '../../wire/reader.ts';
+import { cname } from '../../wire/record/cname.ts';
+import { Records } from '../../wire/records.ts';
+import { failure, type ExtendedError, type Reply } from '../../wire/reply.ts';
+import { MessageFull, SECTION } from '../../wire/writer.ts';
+import { templateData, type Matched } from './data.ts';
+import { constantRecord, makeRecord, RecordFailure, type RecordTemplate } from './record-template.ts';
+import type { Pattern, syntax } from './syntax.ts';
+import { Tally } from './tally.ts';
+import type { Struct } from './values.ts';
+
+/** One `template`, ready for queries. */
+interface Template {
+  readonly zones: ZoneMatch;
+  readonly class: number;
+  readonly type: number;
+  /** Empty: every name matches. */
+  readonly patterns: readonly Pattern[];
+  readonly answers: readonly Maker[];
+  readonly additionals: readonly Maker[];
+  readonly authorities: readonly Maker[];
+  readonly rcode: number;
+  readonly errors: readonly ExtendedError[] | null;
+  /** Where a name that no expression matches goes on; null: nowhere. */
+  readonly through: ZoneMatch | null;
+}
+
+interface Maker {
+  readonly template: RecordTemplate;
+  /** The record, where it is the same for all queries. */
+  readonly constant: DnsRecord | null;
+}
+
+/** The records of a reply before it is written. */
+interface Made {
+  answers: DnsRecord[];
+  readonly additionals: readonly DnsRecord[];
+  readonly authorities: readonly DnsRecord[];
+  truncated: boolean;
+}
+
+/** Of which Go's `.*` is the pattern. */
+const anything: RegExp = /^[^]*/;
+
+export class TemplateLink {
+  readonly #templates: readonly Template[];
+  readonly #site: Site;
+  readonly #next: Next;
+  readonly #tally: Tally;
+
+  constructor(uses: Options<typeof syntax>, site: Site, next: Next) {
+    this.#site = site;
+    this.#next = next;
+    this.#tally = new Tally(site.metrics);
+    const makers = (lines: readonly (readonly RecordTemplate[])[]): Maker[] =>
+      lines.flat().map((template) => ({ template, constant: constantRecord(template) }));
+    this.#templates = uses.map((use) => ({
+      zones: new ZoneMatch(use.zones),
+      class: use.class,
+      type: use.type,
+      patterns: use.patterns.flat(),
+      answers: makers(use.answers),
+      additionals: makers(use.additionals),
+      authorities: makers(use.authorities),
+      rcode: use.rcode,
+      errors: use.error === null ? null : [use.error],
+      through: use.fallthrough === null ? null : new ZoneMatch(use.fallthrough),
+    }));
+  }
+
+  answer(query: Query): Maybe<Reply> {
+    for (const template of this.#templates) {
+      const { class: qclass, type, patterns, through } = template;
+      if (type !== query.type && type !== TYPE.ANY && query.type !== TYPE.ANY) continue;
+      if (qclass !== query.class && qclass !== CLASS.ANY && query.class !== CLASS.ANY) continue;
+      const zone = template.zones.find(query);
+      if (zone === null) continue;
+      const pattern = patterns.find(({ expression }) => expression.test(query.name));
+      if (pattern !== undefined || patterns.length === 0) return this.#matched(query, template, zone, pattern ?? null);
+      if (through === null || !through.holds(query)) return failure(RCODE.SERVFAIL, 'template');
+    }
+    return this.#next(query);
+  }
+
+  #matched(query: Query, template: Template, zone: string, pattern: Pattern | null): Maybe<Reply> {
+    const qclass = query.class === CLASS.ANY ? template.class : query.class;
+    const type = query.type === TYPE.ANY ? template.type : query.type;
+    this.#tally.matched(query.route, zone, qclass, type);
+    if (template.rcode === RCODE.SERVFAIL) {
+      const reply = failure(RCODE.SERVFAIL, 'template');
+      reply.errors = template.errors;
+      return reply;
+    }
+    let data: Struct | null = null;
+    const dataOnce = (): Struct => {
+      const groups = (pattern?.expression ?? anything).exec(query.name)!;
+      const matched: Matched = { zone, class: className(qclass), type: typeName(type), pattern: pattern?.text ?? '.*', groups };
+      return (data ??= templateData(query, matched));
+    };
+    const make = (makers: readonly Maker[]): DnsRecord[] =>
+      makers.flatMap(({ template: text, constant }) => {
+        if (constant !== null) return constant;
+        try {
+          return makeRecord(text, dataOnce()) ?? [];
+        } catch (error) {
+          if (error instanceof RecordFailure) this.#tally.failed(query.route, zone, qclass, type, text, error);
+          throw error;
+        }
+      });
+    try {
+      const answers = make(template.answers);
+      const made = { answers, additionals: make(template.additionals), authorities: make(template.authorities), truncated: false };
+      return this.#follow(query, template, made);
+    } catch (error) {
+      if (error instanceof RecordFailure) return failure(RCODE.SERVFAIL, 'template', error);
+      throw error;
+    }
+  }
+
+  /** Looks up where CNAMEs lead to, for questions about addresses; what is found stands behind each. */
+  #follow(query: Query, template: Template, made: Made): Maybe<Reply> {
+    if (query.type !== TYPE.A && query.type !== TYPE.AAAA) return this.#write(query, template, made);
+    const targets = made.answers.map((record) => dataOf(record, cname)?.target ?? null);
+    if (targets.every((target) => target === null)) return this.#write(query, template, made);
+    const all: DnsRecord[] = [];
+    const step = (from: number, asker: Query): Maybe<Reply> => {
+      for (let at = from; at < targets.length; at++) {
+        all.push(made.answers[at]!);
+        const target = targets[at];
+        if (target === null || target === undefined) continue;
+        const found = this.#ask(asker, target);
+        if (found instanceof Promise) {
+          const kept = asker.keep();
+          return found.then((later) => {
+            made.truncated = take(later, all);
+            return step(at + 1, kept);
+          });
+        }
+        if (found !== null) made.truncated = take(found, all);
+      }
+      made.answers = all;
+      return this.#write(asker, template, made);
+    };
+    return step(0, query);
+  }
+
+  #ask(query: Query, target: string): Maybe<Reply> | null {
+    try {
+      return this.#site.ask(query.asking(parseName(target), query.type, CLASS.IN));
+    } catch (error) {
+      if (error instanceof NameError) return null;
+      throw error;
+    }
+  }
+
+  #write(query: Query, { rcode, errors }: Template, made: Made): Reply {
+    const { writer } = this.#site;
+    try {
+      writer.reply(query, FLAG.AA | (made.truncated ? FLAG.TC : 0));
+      for (const record of made.answers) writeRecord(writer, SECTION.answer, record);
+      for (const record of made.authorities) writeRecord(writer, SECTION.authority, record);
+      for (const record of made.additionals) writeRecord(writer, SECTION.additional, record);
+    } catch (error) {
+      if (!(error instanceof MessageFull)) throw error;
+      return failure(RCODE.SERVFAIL, 'template', error);
+    }
+    const reply = writer.finish(rcode, 'template');
+    reply.errors = errors;
+    return reply;
+  }
+}
+
+const walker = new Records();
+
+/** Appends the answer section of what was found. @returns whether that was cut */
+function take(found: Reply, all: DnsRecord[]): boolean {
+  if (found.bare) return false;
+  const records = answersOf(found);
+  let index = 0;
+  for (walker.of(found); walker.next() && walker.section === SECTION.answer; index++) {
+    const record = records[index];
+    if (record !== undefined) all.push({ ...record, ttl: walker.ttl });
+  }
+  return found.truncated;
+}
+
+function answersOf(found: Reply): readonly DnsRecord[] {
+  try {
+    return readMessage(found.bytes, found.start, found.end).answer;
+  } catch (error) {
+    if (error instanceof ReadError) return [];
+    throw error;
+  }
+}

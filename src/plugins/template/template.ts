@@ -1,0 +1,12 @@
+import { definePlugin } from '../../server/plugin.ts';
+import { TemplateLink } from './link.ts';
+import { syntax } from './syntax.ts';
+
+/** Answers queries that a template fits; the first one whose zones, class, type and expressions do. */
+export const template = definePlugin({
+  syntax,
+  setup(uses, site, next) {
+    const link = new TemplateLink(uses, site, next);
+    return (query) => link.answer(query);
+  },
+});

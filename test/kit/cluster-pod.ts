@@ -1,0 +1,242 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Authority } from './apiserver/certificates.ts';
+import { printed, type Child } from './child.ts';
+import { everyCluster, joinObjects, type ClusterObjects } from './cluster-objects.ts';
+import type { ClusterCommand, ClusterServerSettings } from './cluster-server.ts';
+import { dig, missing, plain, type Dug } from './dig.ts';
+import { noNamespaces, Pod } from './pod.ts';
+
+/** Where things are, the same in every such cluster. */
+export const PLACE = {
+  /** The API server's service. */
+  api: '10.96.0.1',
+  /** The DNS service; the address stands on the DNS server's own loopback, where kube-proxy would lead. */
+  dns: '10.96.0.10',
+  /** The DNS server's pod. */
+  pod: '172.17.0.2',
+  node: '172.17.0.1',
+  /** The node's name server: Unbound. */
+  upstream: '10.0.2.3',
+} as const;
+
+export interface ClusterParts {
+  /** Besides the services `kubernetes` and `kube-dns`. */
+  readonly objects?: ClusterObjects;
+  /** What the node's name server knows: lines of the root zone, without its SOA. */
+  readonly zone?: readonly string[];
+  /** `/etc/resolv.conf` of the DNS server; default: the node's name server. */
+  readonly resolvConf?: string;
+  /** Other files of the DNS server's pod, by absolute path. */
+  readonly files?: Readonly<Record<string, string>>;
+  /** Addresses of client pods, all on the node. */
+  readonly clients?: readonly string[];
+  /** Whether the pod has a service account and the API server's address. Default true. */
+  readonly inCluster?: boolean;
+}
+
+const tokenFile = '/var/run/secrets/kubernetes.io/serviceaccount/token';
+const caFile = '/var/run/secrets/kubernetes.io/serviceaccount/ca.crt';
+
+/** Why such a cluster cannot be made here, or false: for the `skip` of a test. */
+export function noCluster(): string | false {
+  return noNamespaces() ?? missing('ip', 'unbound', 'dig', 'curl') ?? false;
+}
+
+/**
+ * A cluster with what the DNS server meets in it: its pod, and a node on the other side of a wire with the API server (TLS,
+ * token), the name server that `/etc/resolv.conf` names, and client pods. Everything is a program of its own.
+ */
+export class ClusterPod {
+  readonly dnsPod: Pod;
+  readonly node: Pod;
+  readonly #folder: string;
+  readonly #server: Child;
+  readonly #env: NodeJS.ProcessEnv;
+  #commands = 0;
+
+  private constructor(parts: ClusterParts) {
+    const folder = mkdtempSync(join(tmpdir(), 'ndots-cluster-'));
+    const authority = new Authority();
+    const inCluster = parts.inCluster ?? true;
+    this.#folder = folder;
+    this.node = Pod.make();
+    this.dnsPod = Pod.make({
+      ...parts.files,
+      '/etc/resolv.conf': parts.resolvConf ?? `nameserver ${PLACE.upstream}\n`,
+      ...(inCluster ? { [tokenFile]: 'token-1\n', [caFile]: authority.cert } : {}),
+    });
+    const address = { KUBERNETES_SERVICE_HOST: PLACE.api, KUBERNETES_SERVICE_PORT: '443' };
+    this.#env = { PATH: process.env['PATH'], ...(inCluster ? address : {}) };
+    addAddresses(this.node, 'lo', [PLACE.api, PLACE.upstream]);
+    addAddresses(this.dnsPod, 'lo', [PLACE.dns]);
+    const settings: ClusterServerSettings = {
+      address: PLACE.api,
+      port: 443,
+      tls: authority.issue('kube-apiserver', [PLACE.api, 'kubernetes.default.svc']),
+      tokens: ['token-1'],
+      objects: joinObjects(everyCluster, parts.objects ?? {}),
+    };
+    const file = this.file('cluster.json', JSON.stringify(settings));
+    this.#server = this.node.start('API server', [process.execPath, 'test/kit/cluster-server.ts', file]);
+    startUnbound(this.node, folder, parts.zone ?? []);
+  }
+
+  static async make(parts: ClusterParts = {}): Promise<ClusterPod> {
+    const cluster = new ClusterPod(parts);
+    try {
+      await printed(cluster.#server, /^listening/m, 15_000);
+      // That program is inside by now: its process id says where the other end of the wire belongs.
+      cluster.#wire(cluster.#server.pid, parts.clients ?? []);
+    } catch (error) {
+      await cluster.end();
+      throw error;
+    }
+    return cluster;
+  }
+
+  #wire(nodePid: number, clients: readonly string[]): void {
+    this.dnsPod.exec('ip', 'link', 'add', 'eth0', 'type', 'veth', 'peer', 'name', 'veth0', 'netns', String(nodePid));
+    this.dnsPod.exec(
+      'sh',
+      '-c',
+      `ip addr add ${PLACE.pod}/16 dev eth0 && ip link set eth0 up && ip route add default via ${PLACE.node}`,
+    );
+    this.node.exec(
+      'sh',
+      '-c',
+      `ip addr add ${PLACE.node}/16 dev veth0 && ip link set veth0 up && ip route add ${PLACE.dns} via ${PLACE.pod}`,
+    );
+    addAddresses(this.node, 'veth0', clients);
+  }
+
+  async end(): Promise<void> {
+    await this.dnsPod.end();
+    await this.node.end();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  /** Writes a file for the programs of this cluster and gives its path. */
+  file(name: string, text: string): string {
+    const path = join(this.#folder, name);
+    writeFileSync(path, text);
+    return path;
+  }
+
+  /** Starts the server on a Corefile (path) and waits until it says that it serves. */
+  async serve(corefile: string, ...words: readonly string[]): Promise<Child> {
+    const child = this.start(corefile, ...words);
+    await printed(child, /ndots-\d/, 20_000);
+    return child;
+  }
+
+  /** The same without waiting. */
+  start(corefile: string, ...words: readonly string[]): Child {
+    return this.dnsPod.start('ndots', ['bin/ndots', 'serve', '-conf', corefile, ...words], this.#env);
+  }
+
+  /** Runs the server in the pod to its end, which is expected to come by itself. */
+  async refused(corefile: string, ...before: readonly string[]): Promise<{ code: number | null; text: string }> {
+    const child = this.dnsPod.start('ndots', [...before, 'bin/ndots', 'serve', '-conf', corefile], this.#env);
+    const late = setTimeout(() => child.signal('SIGKILL'), 20_000);
+    const code = await child.exitCode;
+    clearTimeout(late);
+    // What it printed last may still be on its way.
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    return { code, text: child.output() };
+  }
+
+  /** A stub resolver's query (no EDNS) from the node to the DNS service; words as dig takes them. */
+  ask(...words: readonly string[]): Dug {
+    return dig(this.node, `@${PLACE.dns}`, ...plain, ...words);
+  }
+
+  /** The same from a client pod's address. */
+  askFrom(client: string, ...words: readonly string[]): Dug {
+    return this.ask('-b', client, ...words);
+  }
+
+  /** Asks until the reply is as wanted; gives the last one. */
+  async askUntil(wanted: (dug: Dug) => boolean, words: readonly string[], limitMs = 10_000): Promise<Dug> {
+    const end = performance.now() + limitMs;
+    for (;;) {
+      const dug = this.ask(...words);
+      if (wanted(dug) || performance.now() > end) return dug;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+
+  /** Body and status of a page of the DNS server's, e.g. `:8181/ready`, as a probe from the node sees them. */
+  page(portAndPath: string): { status: number; body: string } {
+    return this.#curl(this.node, `http://${PLACE.pod}${portAndPath}`);
+  }
+
+  /** The same for what listens on the pod's loopback only. */
+  pageInside(portAndPath: string): { status: number; body: string } {
+    return this.#curl(this.dnsPod, `http://127.0.0.1${portAndPath}`);
+  }
+
+  #curl(from: Pod, url: string): { status: number; body: string } {
+    const text = from.exec('sh', '-c', `curl -s -m 5 -w '\\n%{http_code}' ${url} || true`);
+    const at = text.lastIndexOf('\n');
+    return { status: Number(text.slice(at + 1)), body: text.slice(0, at) };
+  }
+
+  /** Tells the API server something and waits until it has done it. */
+  async api(command: ClusterCommand): Promise<void> {
+    const count = ++this.#commands;
+    this.#server.tell(JSON.stringify(command));
+    await printed(this.#server, new RegExp(`^done ${count}$`, 'm'), 10_000);
+  }
+
+  /** What the kubelet does about hourly. */
+  rotateToken(token: string): void {
+    this.dnsPod.exec('sh', '-c', `printf '%s' '${token}' > ${tokenFile}`);
+  }
+}
+
+function addAddresses(pod: Pod, device: string, addresses: readonly string[]): void {
+  for (const address of addresses) pod.exec('ip', 'addr', 'add', `${address}/32`, 'dev', device);
+}
+
+/** Unbound as the node's name server: the lines are its whole world. */
+function startUnbound(node: Pod, folder: string, lines: readonly string[]): void {
+  const zoneFile = join(folder, 'root.zone');
+  const soa = '. 60 IN SOA a.root. hostmaster.root. 1 3600 600 86400 60\n. 60 IN NS a.root.\na.root. 60 IN A 10.0.2.3\n';
+  writeFileSync(zoneFile, `${soa}${lines.join('\n')}\n`);
+  const conf = join(folder, 'unbound.conf');
+  writeFileSync(
+    conf,
+    `server:
+  do-daemonize: no
+  username: ""
+  chroot: ""
+  directory: "${folder}"
+  pidfile: ""
+  use-syslog: no
+  interface: ${PLACE.upstream}
+  access-control: 0.0.0.0/0 allow
+  module-config: "iterator"
+  unblock-lan-zones: yes
+  local-zone: "localhost." nodefault
+  local-zone: "test." nodefault
+  local-zone: "invalid." nodefault
+  minimal-responses: yes
+remote-control:
+  control-enable: no
+auth-zone:
+  name: "."
+  zonefile: "${zoneFile}"
+  for-downstream: yes
+  for-upstream: yes
+  fallback-enabled: no
+`,
+  );
+  node.start('unbound', ['unbound', '-d', '-c', conf]);
+}
+
+/** The text of a fixture in test/corefiles. */
+export function corefileText(name: string): string {
+  return readFileSync(join('test/corefiles', name), 'utf8');
+}
