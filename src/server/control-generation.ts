@@ -89,7 +89,9 @@ export async function buildControl(
           http.set(address, paths);
           paths.set(path, handler);
         },
-        readiness: (ready) => readiness.set(plugin.name, ready),
+        readiness: (ready) => {
+          if (names.has('ready')) readiness.set(plugin.name, ready);
+        },
         ready: () => new Map([...readiness].map(([name, ready]) => [name, ready()])),
         configuration: { fingerprint, reread: office.reread, reload: office.reload },
       };

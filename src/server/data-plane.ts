@@ -214,6 +214,11 @@ export class DataPlane {
     for (const generation of [...this.#prepared.keys()]) this.#discard(generation);
   }
 
+  /** Whether a block with `debug` is served here. */
+  get debugging(): boolean {
+    return [...this.#open.values()].some(({ door }) => door?.debug === true);
+  }
+
   /** The door at a listen address, for in-process questions; null while nothing is served there. */
   door(server: string): Door | null {
     return this.#open.get(server)?.door ?? null;

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
+import { resolve } from 'node:path';
 import { Problem } from '../base/problem.ts';
 import { overlapProblems } from '../corefile/overlap.ts';
 import type { Key, Scheme } from '../corefile/tree.ts';
@@ -14,8 +15,6 @@ export interface EndpointPlan {
   /** An IP address, or empty for all. */
   readonly address: string;
   readonly port: number;
-  /** Sockets per worker. */
-  readonly sockets: number;
   readonly readTimeoutMs: number;
   readonly writeTimeoutMs: number;
   readonly idleTimeoutMs: number;
@@ -26,8 +25,14 @@ export interface EndpointPlan {
 
 const served: ReadonlySet<Scheme> = new Set<Scheme>(['dns', 'tls', 'https']);
 
-/** All listen addresses of a configuration, or the problems that keep it from being opened. */
-export function planEndpoints(blocks: readonly BoundBlock[]): {
+/**
+ * All listen addresses of a configuration, or the problems that keep it from being opened.
+ * @param folder base of relative file paths
+ */
+export function planEndpoints(
+  blocks: readonly BoundBlock[],
+  folder: string,
+): {
   readonly endpoints: readonly EndpointPlan[];
   readonly problems: readonly Problem[];
 } {
@@ -62,15 +67,22 @@ export function planEndpoints(blocks: readonly BoundBlock[]): {
         const zone = { block: index, zone: key.zone };
         if (known !== undefined) known.zones.push(zone);
         else {
-          const { readTimeoutMs, writeTimeoutMs, idleTimeoutMs, maxTcpQueries, tls } = plan;
+          const { readTimeoutMs, writeTimeoutMs, idleTimeoutMs, maxTcpQueries } = plan;
+          const tls = plan.tls === null ? null : absolute(plan.tls, folder);
           const limits = { readTimeoutMs, writeTimeoutMs, idleTimeoutMs, maxTcpQueries, tls };
           const where = { server, scheme: key.scheme, address, port: key.port };
-          endpoints.set(server, { ...where, sockets: Math.max(1, plan.sockets), ...limits, zones: [zone] });
+          endpoints.set(server, { ...where, ...limits, zones: [zone] });
         }
       }
     }
   });
   return { endpoints: [...endpoints.values()], problems };
+}
+
+/** The files of `tls` with the Corefile's folder as their base. */
+function absolute(tls: TlsPlan, folder: string): TlsPlan {
+  const path = (file: string): string => (file === '' ? '' : resolve(folder, file));
+  return { ...tls, certificate: path(tls.certificate), key: path(tls.key), authority: path(tls.authority) };
 }
 
 function notServed({ scheme, text, place }: Key): Problem {

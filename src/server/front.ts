@@ -1,6 +1,6 @@
 import type { Maybe } from '../base/maybe.ts';
 import { CLASS, RCODE } from '../wire/iana.ts';
-import type { Query } from '../wire/query.ts';
+import type { Query, Route } from '../wire/query.ts';
 import { failure, type Reply } from '../wire/reply.ts';
 import type { ZoneTable } from './router.ts';
 
@@ -11,8 +11,9 @@ export interface Door {
   readonly table: ZoneTable;
   /** Whether classes other than IN pass (some block here has `chaos` or `forward`). */
   readonly anyClass: boolean;
-  /** Told of queries that no block took. */
+  /** Told of queries that no block took; their route is `nowhere`. */
   readonly dropped: readonly ((query: Query, reply: Reply) => void)[];
+  readonly nowhere: Route;
   /** A plugin threw: counts, logs. */
   panic(query: Query, error: unknown): void;
   /** `debug`: errors pass instead of becoming SERVFAIL. */
@@ -50,6 +51,7 @@ export function answer(door: Door, query: Query): Maybe<Reply> {
 
 function drop(door: Door, query: Query, rcode: number): Reply {
   const reply = failure(rcode, '');
+  query.route = door.nowhere;
   for (const tell of door.dropped) tell(query, reply);
   return reply;
 }

@@ -150,6 +150,7 @@ function makeDoor(
     anyClass: here.some((block) => blocks[block]!.plan.anyClass),
     debug: here.some((block) => blocks[block]!.plan.debug),
     // Several blocks may count; a query that none of them took is counted once.
+    nowhere: workshop.route(server, 'dropped', ''),
     dropped: here.flatMap((block) => built[block]!.dropped).slice(0, 1),
     panic(query, error) {
       panics.add(1);

@@ -90,7 +90,8 @@ function listen(server: HttpServer, address: string): Promise<void> {
 export function splitAddress(address: string): { readonly host: string; readonly port: number } {
   const colon = address.lastIndexOf(':');
   const host = address.slice(0, colon).replace(/^\[(.*)\]$/, '$1');
-  return { host, port: Number(address.slice(colon + 1)) };
+  // Scrapers and probes that say localhost mean IPv4 first, whatever the machine's resolver answers.
+  return { host: host === 'localhost' ? '127.0.0.1' : host, port: Number(address.slice(colon + 1)) };
 }
 
 function listenProblem(address: string, error: NodeJS.ErrnoException): Problem {

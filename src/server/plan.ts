@@ -4,7 +4,7 @@ export interface BlockPlan {
   /** Addresses or interface names to listen on; empty: all. */
   readonly binds: string[];
   readonly bindExcept: string[];
-  /** Sockets per address; 0: one for each worker. */
+  /** Sockets per address, which is workers here; 0: as many as the program thinks fit. */
   sockets: number;
   /** Base for relative file paths. */
   root: string;

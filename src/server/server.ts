@@ -60,6 +60,7 @@ export class Server {
   #serving: Serving | null = null;
   #generation = 0;
   #ending = false;
+  #debugging = false;
   #reloading: Promise<boolean> | null = null;
 
   constructor(parts: ServerParts) {
@@ -116,6 +117,11 @@ export class Server {
     return this.#http.port(address);
   }
 
+  /** Whether a block with `debug` is served: debug lines are logged then. */
+  get debugging(): boolean {
+    return this.#debugging;
+  }
+
   get fingerprint(): string {
     return this.#serving?.program.corefile.fingerprint ?? '';
   }
@@ -166,7 +172,7 @@ export class Server {
   async #take(): Promise<void> {
     const { corefile, problems, warnings } = this.#parts.load();
     const configuration = bindConfiguration(corefile, this.#parts.plugins);
-    const { endpoints, problems: clashes } = planEndpoints(configuration.blocks);
+    const { endpoints, problems: clashes } = planEndpoints(configuration.blocks, this.#parts.folder);
     const all = [...problems, ...configuration.problems, ...clashes];
     if (all.length > 0) throw new Problems(all);
     for (const warning of [...warnings, ...configuration.warnings]) this.#parts.log.warning(warning.print());
@@ -189,6 +195,7 @@ export class Server {
     }
     const before = this.#serving;
     this.#serving = { program, control };
+    this.#debugging = configuration.blocks.some(({ plan }) => plan.debug);
     await this.#http.commit(control.http);
     await this.#orderAll({ kind: 'commit', generation });
     if (before !== null) await undo(before.control);

@@ -24,9 +24,9 @@ const port = parentPort!;
 const send = (message: FromWorker): void => port.postMessage(message);
 
 const lines = stdoutLines();
-const log = makeLog(lines.write);
+const log = makeLog(lines.write, () => plane.debugging);
 const { plugins } = (await import(pluginsModule)) as { plugins: readonly Plugin[] };
-const plane = new DataPlane({
+const plane: DataPlane = new DataPlane({
   plugins,
   log,
   send,

@@ -56,7 +56,11 @@ test(
     const state = new Int32Array(new SharedArrayBuffer(4));
     const worker = new Worker(client, {
       eval: true,
-      workerData: { query: question.bytes, port: listener.port, state },
+      workerData: {
+        query: question.bytes.slice(question.start, question.end),
+        port: listener.port,
+        state,
+      },
     });
     t.after(() => worker.terminate());
     await once(worker, 'message');

@@ -1,6 +1,6 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { Authority } from './apiserver/certificates.ts';
 import { printed, type Child } from './child.ts';
 import { everyCluster, joinObjects, type ClusterObjects } from './cluster-objects.ts';
@@ -35,6 +35,9 @@ export interface ClusterParts {
   /** Whether the pod has a service account and the API server's address. Default true. */
   readonly inCluster?: boolean;
 }
+
+// A program in a pod starts in the root folder, so all paths are absolute.
+const program = join(import.meta.dirname, '../../bin/ndots');
 
 const tokenFile = '/var/run/secrets/kubernetes.io/serviceaccount/token';
 const caFile = '/var/run/secrets/kubernetes.io/serviceaccount/ca.crt';
@@ -79,7 +82,7 @@ export class ClusterPod {
       objects: joinObjects(everyCluster, parts.objects ?? {}),
     };
     const file = this.file('cluster.json', JSON.stringify(settings));
-    this.#server = this.node.start('API server', [process.execPath, 'test/kit/cluster-server.ts', file]);
+    this.#server = this.node.start('API server', [process.execPath, join(import.meta.dirname, 'cluster-server.ts'), file]);
     startUnbound(this.node, folder, parts.zone ?? []);
   }
 
@@ -133,12 +136,12 @@ export class ClusterPod {
 
   /** The same without waiting. */
   start(corefile: string, ...words: readonly string[]): Child {
-    return this.dnsPod.start('ndots', ['bin/ndots', 'serve', '-conf', corefile, ...words], this.#env);
+    return this.dnsPod.start('ndots', [program, 'serve', '-conf', resolve(corefile), ...words], this.#env);
   }
 
   /** Runs the server in the pod to its end, which is expected to come by itself. */
   async refused(corefile: string, ...before: readonly string[]): Promise<{ code: number | null; text: string }> {
-    const child = this.dnsPod.start('ndots', [...before, 'bin/ndots', 'serve', '-conf', corefile], this.#env);
+    const child = this.dnsPod.start('ndots', [...before, program, 'serve', '-conf', resolve(corefile)], this.#env);
     const late = setTimeout(() => child.signal('SIGKILL'), 20_000);
     const code = await child.exitCode;
     clearTimeout(late);
@@ -238,5 +241,5 @@ auth-zone:
 
 /** The text of a fixture in test/corefiles. */
 export function corefileText(name: string): string {
-  return readFileSync(join('test/corefiles', name), 'utf8');
+  return readFileSync(join(import.meta.dirname, '../corefiles', name), 'utf8');
 }

@@ -87,9 +87,10 @@ function makeNamespace(name: string, scenario: Scenario): void {
     execFileSync('ip', ['-n', name, ...words]);
   };
   inside('link', 'set', 'lo', 'up');
-  inside('link', 'add', 'eth0', 'type', 'dummy');
+  inside('link', 'add', 'eth0', 'type', 'veth', 'peer', 'name', 'eth1');
   inside('addr', 'add', '10.244.0.10/24', 'dev', 'eth0');
   inside('link', 'set', 'eth0', 'up');
+  inside('link', 'set', 'eth1', 'up');
   inside('route', 'add', 'default', 'via', '10.244.0.1');
   const servers = [...scenario.listen, ...(scenario.closed ?? [])];
   for (const server of servers) inside('addr', 'add', `${server}/32`, 'dev', 'lo');

@@ -36,7 +36,7 @@ export const autopath = definePlugin({
       readable(site.path(from), from, place);
       return;
     }
-    const plugin = from === BY_NAME ? 'kubernetes' : from.slice(1);
+    const plugin = pluginOf(from);
     if (!site.has(plugin)) {
       log.warning(
         `"${from}" needs the plugin ${plugin} in the same server block: nothing is completed`,
@@ -70,12 +70,18 @@ function pathOf(options: AutopathOptions, site: Site): SearchPath {
   const { from } = options;
   if (!from.startsWith('@')) return fixedPath(readSearchList(site.path(from)));
   const by = from === BY_NAME ? 'byName' : 'byClient';
+  const plugin = pluginOf(from);
   let offered: SearchDomains | null = null;
   site.onStart(() => {
-    offered = site.find(searchDomains)[0] ?? null;
+    offered = site.find(searchDomains).find((one) => one.plugin === plugin) ?? null;
     if (offered !== null && by === 'byClient' && !offered.knowsClients) site.post(UNWATCHED);
   });
   return offeredPath(() => offered, by, moreDomains(options));
+}
+
+/** The plugin that `@name` or `@PLUGIN` asks. */
+function pluginOf(from: string): string {
+  return from === BY_NAME ? 'kubernetes' : from.slice(1);
 }
 
 /** Search domains after the cluster's own. */

@@ -1,27 +1,33 @@
 import assert from 'node:assert/strict';
-import { availableParallelism } from 'node:os';
 import { describe, test } from 'node:test';
-import { makeWorld } from '../../../test/kit/world.ts';
+import { read } from '../../../test/corefiles/read.ts';
+import { bindConfiguration, workersWanted } from '../../server/configuration.ts';
+import { plugins } from '../order.ts';
 
-const sockets = async (directive: string): Promise<number> => {
-  const world = await makeWorld(`.:53 {\n ${directive}\n whoami\n}`);
-  const found = world.server.endpoints[0]!.sockets;
-  await world.close();
-  return found;
+const workers = (directive: string, processors: number): number => {
+  const { corefile } = read(`.:53 {\n ${directive}\n whoami\n}`);
+  const configuration = bindConfiguration(corefile, plugins);
+  if (configuration.problems.length > 0) throw configuration.problems[0]!;
+  return workersWanted(configuration, processors);
 };
 
 describe('multisocket', () => {
-  test('as many sockets as said, or as there are processors', async () => {
-    assert.equal(await sockets('multisocket 4'), 4);
-    assert.equal(await sockets('multisocket'), availableParallelism());
-    assert.equal(await sockets('errors'), 1);
+  test('there are as many workers as said, but not more than processors', () => {
+    assert.equal(workers('multisocket 4', 8), 4);
+    assert.equal(workers('multisocket 1024', 8), 8);
+    assert.equal(workers('multisocket', 1), 1);
   });
 
-  test("mistakes are told in CoreDNS's words", async () => {
-    await assert.rejects(sockets('multisocket 0'), /num sockets can not be zero or negative: 0/);
-    await assert.rejects(sockets('multisocket 1025'), /num sockets exceeds maximum \(1024\): 1025/);
-    await assert.rejects(
-      sockets('multisocket some'),
+  test('without it there is one worker, two from four processors on', () => {
+    assert.equal(workers('errors', 2), 1);
+    assert.equal(workers('errors', 4), 2);
+  });
+
+  test("mistakes are told in CoreDNS's words", () => {
+    assert.throws(() => workers('multisocket 0', 8), /num sockets can not be zero or negative: 0/);
+    assert.throws(() => workers('multisocket 1025', 8), /num sockets exceeds maximum \(1024\): 1025/);
+    assert.throws(
+      () => workers('multisocket some', 8),
       /invalid num sockets: strconv\.Atoi: parsing "some"/,
     );
   });

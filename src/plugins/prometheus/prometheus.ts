@@ -58,26 +58,13 @@ export const prometheus = definePlugin({
   },
 
   setup(_options, site, next) {
-    const { clock, metrics, servers } = site;
+    const { clock, metrics } = site;
     const meters = new Meters(metrics);
-    const dropped = new Map<string, RouteMeters>();
     site.onDropped((query, reply) => {
-      const server =
-        servers.find((name) => name.endsWith(`:${query.localPort}`)) ?? servers[0] ?? '';
-      let counts = dropped.get(server);
-      if (counts === undefined) {
-        counts = new RouteMeters(meters, { server, zone: 'dropped', view: '' });
-        dropped.set(server, counts);
-      }
       const size = sizeOf(reply, query.questionEnd);
-      counts.count(
-        slotOf(query),
-        query.end - query.start,
-        query.dnssecOk,
-        reply,
-        size,
-        clock.now() - query.arrived,
-      );
+      const took = clock.now() - query.arrived;
+      const asked = query.end - query.start;
+      meters.of(query.route).count(slotOf(query), asked, query.dnssecOk, reply, size, took);
     });
     const count: Count = (counts, slot, size, dnssecOk, questionEnd, begun, reply) => {
       counts.count(slot, size, dnssecOk, reply, sizeOf(reply, questionEnd), clock.now() - begun);

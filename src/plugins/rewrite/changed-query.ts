@@ -72,7 +72,7 @@ export class ChangedQuery implements Turn {
 
 export function optionsOf({ bytes, optionsStart, optionsEnd }: Query): EdnsOption[] {
   const options: EdnsOption[] = [];
-  for (let at = optionsStart; at + 4 <= optionsEnd; ) {
+  for (let at = optionsStart; at + 4 <= optionsEnd;) {
     const code = (bytes[at]! << 8) | bytes[at + 1]!;
     const length = (bytes[at + 2]! << 8) | bytes[at + 3]!;
     options.push({ code, data: bytes.slice(at + 4, at + 4 + length) });

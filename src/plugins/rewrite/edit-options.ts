@@ -18,7 +18,8 @@ export function withReplyOptions(
   if (reply.options !== null && undo.length === 0) return reply;
   let options = reply.options === null ? optionsOf(asked) : optionsIn(reply.options);
   for (const { code, before } of undo.toReversed()) options = undone(options, code, before);
-  if (reply.options === null) options = options.filter(({ code }) => isEchoed(code) || codes.has(code));
+  if (reply.options === null)
+    options = options.filter(({ code }) => isEchoed(code) || codes.has(code));
   const copy = new Reply(reply.bytes, reply.start, reply.end, reply.rcode, reply.plugin);
   copy.ttlAt = reply.ttlAt;
   copy.ttl = reply.ttl;
@@ -28,7 +29,11 @@ export function withReplyOptions(
   return copy;
 }
 
-function undone(options: readonly EdnsOption[], code: number, before: Uint8Array | null): EdnsOption[] {
+function undone(
+  options: readonly EdnsOption[],
+  code: number,
+  before: Uint8Array | null,
+): EdnsOption[] {
   const at = options.findIndex((option) => option.code === code);
   if (at < 0) return [...options];
   return before === null ? options.toSpliced(at, 1) : options.with(at, { code, data: before });
@@ -36,7 +41,7 @@ function undone(options: readonly EdnsOption[], code: number, before: Uint8Array
 
 function optionsIn(bytes: Uint8Array): EdnsOption[] {
   const options: EdnsOption[] = [];
-  for (let at = 0; at + 4 <= bytes.length; ) {
+  for (let at = 0; at + 4 <= bytes.length;) {
     const code = (bytes[at]! << 8) | bytes[at + 1]!;
     const length = (bytes[at + 2]! << 8) | bytes[at + 3]!;
     options.push({ code, data: bytes.slice(at + 4, at + 4 + length) });

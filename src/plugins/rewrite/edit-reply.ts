@@ -25,9 +25,15 @@ export interface EditParts {
  * The reply under the client's question, with the rules carried out on it, the last rule first. Replies are shared: this
  * makes a new one wherever anything changes.
  */
-export function editReply(reply: Reply, rules: readonly ReplyRule[], parts: EditParts): Maybe<Reply> {
+export function editReply(
+  reply: Reply,
+  rules: readonly ReplyRule[],
+  parts: EditParts,
+): Maybe<Reply> {
   const backwards = rules.toReversed();
-  const names = backwards.some(({ kind }) => kind === 'owner' || kind === 'value' || kind === 'target');
+  const names = backwards.some(
+    ({ kind }) => kind === 'owner' || kind === 'value' || kind === 'target',
+  );
   const ttls = backwards.some(({ kind }) => kind === 'ttl');
   if (!reply.bare && names) return rewritten(reply, backwards, parts);
   const restored = withQuestion(reply, parts.query, 'stay');
@@ -36,7 +42,9 @@ export function editReply(reply: Reply, rules: readonly ReplyRule[], parts: Edit
 
 function withRcode(reply: Reply, rules: readonly ReplyRule[]): Reply {
   const rcode = rcodeAfter(reply.rcode, rules);
-  return rcode === reply.rcode ? reply : copyOf(reply, rcode, reply.bytes, reply.start, reply.end, true);
+  return rcode === reply.rcode
+    ? reply
+    : copyOf(reply, rcode, reply.bytes, reply.start, reply.end, true);
 }
 
 function rcodeAfter(rcode: number, rules: readonly ReplyRule[]): number {
@@ -45,7 +53,8 @@ function rcodeAfter(rcode: number, rules: readonly ReplyRule[]): number {
 }
 
 function ttlAfter(ttl: number, rules: readonly ReplyRule[]): number {
-  for (const rule of rules) if (rule.kind === 'ttl') ttl = Math.max(rule.least, Math.min(rule.most, ttl));
+  for (const rule of rules)
+    if (rule.kind === 'ttl') ttl = Math.max(rule.least, Math.min(rule.most, ttl));
   return ttl;
 }
 
@@ -55,7 +64,7 @@ const records = new Records();
 function withTtls(reply: Reply, rules: readonly ReplyRule[]): Reply {
   const start = replySlab.put(reply.bytes, reply.start, reply.end);
   const { bytes } = replySlab;
-  for (records.of(reply); records.next(); ) {
+  for (records.of(reply); records.next();) {
     const ttl = ttlAfter(records.ttl, rules);
     const at = records.ttlAt - reply.start + start;
     for (let byte = 0; byte < 4; byte++) bytes[at + byte] = ttl >>> (24 - 8 * byte);
@@ -81,7 +90,8 @@ function rewritten(reply: Reply, rules: readonly ReplyRule[], parts: EditParts):
   if (cut === null) return written(reply, loose, rules, parts, reply.truncated);
   const goOn = (found: Reply | null): Maybe<Reply> => {
     // The chain stays as it was when its new end cannot be had.
-    if (found === null) return editReply(reply, rules.filter(({ kind }) => kind !== 'target').toReversed(), parts);
+    if (found === null)
+      return editReply(reply, rules.filter(({ kind }) => kind !== 'target').toReversed(), parts);
     return written(reply, chainTo(cut, loose, found), rules, parts, found.truncated);
   };
   const found = parts.lookup(target);
@@ -117,7 +127,9 @@ function changeRecord(record: LooseRecord, rule: ReplyRule, mayCut: boolean): st
 function chainTo(cut: LooseRecord, loose: readonly LooseRecord[], found: Reply): LooseRecord[] {
   const answer = loose.filter(({ section }) => section === SECTION.answer);
   const kept = answer.slice(0, answer.indexOf(cut) + 1).filter(({ type }) => type === TYPE.CNAME);
-  const fresh = found.bare ? [] : looseRecords(found).filter(({ section }) => section === SECTION.answer);
+  const fresh = found.bare
+    ? []
+    : looseRecords(found).filter(({ section }) => section === SECTION.answer);
   return [...kept, ...fresh, ...loose.filter(({ section }) => section !== SECTION.answer)];
 }
 
@@ -136,7 +148,11 @@ function written(
   } catch (error) {
     if (!(error instanceof NameError) && !(error instanceof MessageFull)) throw error;
     if (error instanceof NameError) writer.abandon();
-    return failure(RCODE.SERVFAIL, 'rewrite', new Error(`the reply could not be rewritten: ${error.message}`));
+    return failure(
+      RCODE.SERVFAIL,
+      'rewrite',
+      new Error(`the reply could not be rewritten: ${error.message}`),
+    );
   }
   const made = writer.finish(rcodeAfter(reply.rcode, rules), reply.plugin);
   made.options = reply.options;
@@ -145,7 +161,14 @@ function written(
   return made;
 }
 
-function copyOf(from: Reply, rcode: number, bytes: Uint8Array, start: number, end: number, ttls: boolean): Reply {
+function copyOf(
+  from: Reply,
+  rcode: number,
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  ttls: boolean,
+): Reply {
   const copy = new Reply(bytes, start, end, rcode, from.plugin);
   if (ttls) {
     copy.ttlAt = from.ttlAt;

@@ -31,7 +31,10 @@ export function ednsRule(continues: boolean, words: readonly string[]): Rule {
   };
 }
 
-function optionOf(type: string, words: readonly string[]): { readonly code: number; readonly content: Content } {
+function optionOf(
+  type: string,
+  words: readonly string[],
+): { readonly code: number; readonly content: Content } {
   switch (type) {
     case 'local': {
       if (words.length !== 2) throw new RuleError('EDNS0 local rules require three or four args');
@@ -39,7 +42,8 @@ function optionOf(type: string, words: readonly string[]): { readonly code: numb
       return { code: wholeNumber(code, 0xffff), content: localContent(data) };
     }
     case 'nsid':
-      if (words.length !== 0) throw new RuleError('EDNS0 NSID rules can accept no more than one arg');
+      if (words.length !== 0)
+        throw new RuleError('EDNS0 NSID rules can accept no more than one arg');
       return { code: OPTION.NSID, content: () => new Uint8Array(0) };
     case 'subnet':
       if (words.length !== 2) throw new RuleError('EDNS0 subnet rules require three or four args');
@@ -61,7 +65,8 @@ function localContent(text: string): Content {
 const variables: Readonly<Record<string, Content>> = {
   qname: (query) => utf8.encode(printName(query.wireName)),
   qtype: (query) => pair(query.type),
-  client_ip: (query) => query.peer.slice(query.peerAt, query.peerAt + (query.family === 4 ? 4 : 16)),
+  client_ip: (query) =>
+    query.peer.slice(query.peerAt, query.peerAt + (query.family === 4 ? 4 : 16)),
   client_port: (query) => pair(query.peerPort),
   protocol: ({ proto }) => utf8.encode(proto === 'udp' || proto === 'internal' ? 'udp' : 'tcp'),
   server_ip: (query) => parseAddress(query.local),
@@ -98,9 +103,12 @@ function subnetContent(bits4: string, bits6: string): Content {
 function unsetRule(continues: boolean, type: string, words: readonly string[]): Rule {
   const count = type === 'local' ? 1 : 0;
   const codes: Readonly<Record<string, number>> = { nsid: OPTION.NSID, subnet: OPTION.ECS };
-  if (type !== 'local' && codes[type] === undefined) throw new RuleError(`invalid rule type ${JSON.stringify(type)}`);
+  if (type !== 'local' && codes[type] === undefined)
+    throw new RuleError(`invalid rule type ${JSON.stringify(type)}`);
   if (words.length !== count) {
-    throw new RuleError(`${type} unset action requires exactly ${count === 1 ? 'two arguments' : 'one argument'}`);
+    throw new RuleError(
+      `${type} unset action requires exactly ${count === 1 ? 'two arguments' : 'one argument'}`,
+    );
   }
   const code = codes[type] ?? wholeNumber(words[0]!, 0xffff);
   return {
@@ -116,7 +124,13 @@ function unsetRule(continues: boolean, type: string, words: readonly string[]): 
 }
 
 /** `set` writes over the first option of this code or adds one, `replace` does only the first, `append` only the second. */
-function write(turn: Turn, code: number, action: Action, data: Uint8Array | null, revert: boolean): boolean {
+function write(
+  turn: Turn,
+  code: number,
+  action: Action,
+  data: Uint8Array | null,
+  revert: boolean,
+): boolean {
   if (data === null) return false;
   const { options } = turn;
   const at = options.findIndex((option) => option.code === code);
@@ -133,9 +147,15 @@ function write(turn: Turn, code: number, action: Action, data: Uint8Array | null
 /** A number as Go reads it without a base: decimal, `0x`, `0o` or `0`, `0b`. */
 function wholeNumber(text: string, most: number): number {
   const octal = /^0o?([0-7]+)$/i.exec(text);
-  const value = octal === null ? (/^(?:0x[\da-f]+|0b[01]+|\d+)$/i.test(text) ? Number(text) : Number.NaN) : Number.parseInt(octal[1]!, 8);
+  const value =
+    octal === null
+      ? /^(?:0x[\da-f]+|0b[01]+|\d+)$/i.test(text)
+        ? Number(text)
+        : Number.NaN
+      : Number.parseInt(octal[1]!, 8);
   const quoted = JSON.stringify(text);
-  if (Number.isNaN(value)) throw new RuleError(`strconv.ParseUint: parsing ${quoted}: invalid syntax`);
+  if (Number.isNaN(value))
+    throw new RuleError(`strconv.ParseUint: parsing ${quoted}: invalid syntax`);
   if (value > most) throw new RuleError(`strconv.ParseUint: parsing ${quoted}: value out of range`);
   return value;
 }

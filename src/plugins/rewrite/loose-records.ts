@@ -56,10 +56,17 @@ const walker = new Records();
 /** The records of a reply in their order, with the TTLs they would have gone out with. */
 export function looseRecords(reply: Reply): LooseRecord[] {
   const all: LooseRecord[] = [];
-  for (walker.of(reply); walker.next(); ) {
+  for (walker.of(reply); walker.next();) {
     const { bytes, start, section, type, ttl } = walker;
     const owner = printName(walker.owner);
-    all.push({ section, owner, type, class: walker.class, ttl, ...looseData(bytes, start, walker) });
+    all.push({
+      section,
+      owner,
+      type,
+      class: walker.class,
+      ttl,
+      ...looseData(bytes, start, walker),
+    });
   }
   return all;
 }

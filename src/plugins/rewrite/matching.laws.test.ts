@@ -7,9 +7,18 @@ import { absoluteText, isName, nameMatch, renaming } from './matching.ts';
 import { NameText } from './name-text.ts';
 
 /** Few characters, so that parts occur in names; some that are escaped. */
-const label = fc.array(fc.constantFrom('a', 'b', 'A', '-', '\\.', '\\000', '3', 'é'), { minLength: 1, maxLength: 5 }).map((parts) => parts.join(''));
-const name = fc.array(label, { maxLength: 6 }).map((labels) => (labels.length === 0 ? '.' : `${labels.join('.')}.`));
-const part = fc.array(fc.constantFrom('a', 'b', '-', '.', '3', '\\.'), { minLength: 1, maxLength: 4 }).map((parts) => parts.join(''));
+const label = fc
+  .array(fc.constantFrom('a', 'b', 'A', '-', '\\.', '\\000', '3', 'é'), {
+    minLength: 1,
+    maxLength: 5,
+  })
+  .map((parts) => parts.join(''));
+const name = fc
+  .array(label, { maxLength: 6 })
+  .map((labels) => (labels.length === 0 ? '.' : `${labels.join('.')}.`));
+const part = fc
+  .array(fc.constantFrom('a', 'b', '-', '.', '3', '\\.'), { minLength: 1, maxLength: 4 })
+  .map((parts) => parts.join(''));
 
 describe('matching names', () => {
   const text = new NameText();
@@ -29,7 +38,13 @@ describe('matching names', () => {
           const left = absoluteText(from);
           text.forget();
           const fits = nameMatch(kind, left)(query, text);
-          assert.equal(fits, tests[kind](query.name, kind === 'exact' && isName(left) ? printName(parseName(left)) : left));
+          assert.equal(
+            fits,
+            tests[kind](
+              query.name,
+              kind === 'exact' && isName(left) ? printName(parseName(left)) : left,
+            ),
+          );
           if (!fits) return;
           const renamed = renaming(kind, left, 'q.')(query.name);
           assert.ok(kind === 'substring' || renamed.includes('q.'), renamed);

@@ -5,7 +5,13 @@ import type { NameText } from './name-text.ts';
 import { RuleError } from './rule.ts';
 
 export type MatchKind = 'exact' | 'prefix' | 'suffix' | 'substring' | 'regex';
-const kinds: readonly string[] = ['exact', 'prefix', 'suffix', 'substring', 'regex'] satisfies MatchKind[];
+const kinds: readonly string[] = [
+  'exact',
+  'prefix',
+  'suffix',
+  'substring',
+  'regex',
+] satisfies MatchKind[];
 
 export function isMatchKind(word: string): word is MatchKind {
   return kinds.includes(word);

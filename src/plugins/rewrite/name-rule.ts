@@ -28,7 +28,10 @@ export function nameRule(continues: boolean, words: readonly string[]): Rule {
   }
   const answers = words.length > 3 ? answerRules(kind, words.slice(3)) : { auto: false, rules: [] };
   const { fits, rename } = questionRule(kind, from, to);
-  const rules = [...(kind === 'suffix' && answers.auto ? swappedBack(from, to) : []), ...answers.rules];
+  const rules = [
+    ...(kind === 'suffix' && answers.auto ? swappedBack(from, to) : []),
+    ...answers.rules,
+  ];
   const remaps = kind === 'exact' || (answers.auto && kind !== 'suffix');
   return {
     continues,
@@ -68,7 +71,9 @@ function both(map: Renaming): ReplyRule[] {
 /** A suffix goes back wherever it stands, not only at the name that was asked for. */
 function swappedBack(from: string, to: string): ReplyRule[] {
   const [left, right] = [absoluteText(to), absoluteText(from)];
-  return both((name) => (name.toLowerCase().endsWith(left) ? name.slice(0, -left.length) + right : name));
+  return both((name) =>
+    name.toLowerCase().endsWith(left) ? name.slice(0, -left.length) + right : name,
+  );
 }
 
 /** `answer auto`, `answer name FROM TO`, `answer value FROM TO`; the word `answer` is only needed before the first. */
@@ -80,9 +85,11 @@ function answerRules(
   let auto = false;
   if (words.length < 2) throw new RuleError(`invalid arguments for ${kind} rule`);
   if (words[0] !== 'answer') {
-    throw new RuleError(`exceeded the number of arguments for a non-answer rule argument for ${kind} rule`);
+    throw new RuleError(
+      `exceeded the number of arguments for a non-answer rule argument for ${kind} rule`,
+    );
   }
-  for (let at = 0; at < words.length; ) {
+  for (let at = 0; at < words.length;) {
     if (words[at] === 'answer') at++;
     const what = words[at++];
     if (what === undefined) throw new RuleError(`type missing for answer rule for ${kind} rule`);

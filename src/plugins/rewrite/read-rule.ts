@@ -9,7 +9,8 @@ export function readRule(words: readonly string[]): Rule {
   if (words.length === 0) throw new RuleError('no rule type specified for rewrite');
   const first = words[0]!.toLowerCase();
   const explicit = first === 'continue' || first === 'stop';
-  if (explicit && words.length < 2) throw new RuleError(`${first} rule must begin with a rule type`);
+  if (explicit && words.length < 2)
+    throw new RuleError(`${first} rule must begin with a rule type`);
   const continues = first === 'continue';
   const field = explicit ? words[1]!.toLowerCase() : first;
   const rest = words.slice(explicit ? 2 : 1);
@@ -51,7 +52,9 @@ function typeRule(continues: boolean, words: readonly string[]): Rule {
 }
 
 function classRule(continues: boolean, words: readonly string[]): Rule {
-  const [from, to] = fromTo('class', words, (word) => (word.toUpperCase() === 'CHAOS' ? CLASS.CH : classNumber(word)));
+  const [from, to] = fromTo('class', words, (word) =>
+    word.toUpperCase() === 'CHAOS' ? CLASS.CH : classNumber(word),
+  );
   return {
     continues,
     fits: (query) => query.class === from,
@@ -62,11 +65,16 @@ function classRule(continues: boolean, words: readonly string[]): Rule {
   };
 }
 
-function fromTo(field: string, words: readonly string[], read: (word: string) => number | null): [number, number] {
+function fromTo(
+  field: string,
+  words: readonly string[],
+  read: (word: string) => number | null,
+): [number, number] {
   if (words.length !== 2) throw new RuleError(`${field} rules must have exactly two arguments`);
   const [from, to] = words.map((word) => {
     const number = read(word);
-    if (number === null) throw new RuleError(`invalid ${field} ${JSON.stringify(word.toUpperCase())}`);
+    if (number === null)
+      throw new RuleError(`invalid ${field} ${JSON.stringify(word.toUpperCase())}`);
     return number;
   });
   return [from!, to!];

@@ -50,16 +50,24 @@ const RCODE_MAX = 23;
 
 function rcodeOf(text: string): number | null {
   const name = text.toUpperCase();
-  const rcode = name === 'BADSIG' ? 16 : /^RCODE/.test(name) ? null : rcodeNumber(name);
+  const rcode = name === 'BADSIG' ? 16 : name.startsWith('RCODE') ? null : rcodeNumber(name);
   return rcode !== null && rcode <= RCODE_MAX ? rcode : null;
 }
 
 /** A rule that leaves the query as it is. `where` is `[KIND] NAME`. */
-function onReply(continues: boolean, field: string, where: readonly string[], rule: ReplyRule): Rule {
+function onReply(
+  continues: boolean,
+  field: string,
+  where: readonly string[],
+  rule: ReplyRule,
+): Rule {
   const rules = [rule];
   return {
     continues,
-    fits: where.length === 1 ? nameMatch('exact', absoluteText(where[0]!)) : matchOf(field, where[0]!, where[1]!),
+    fits:
+      where.length === 1
+        ? nameMatch('exact', absoluteText(where[0]!))
+        : matchOf(field, where[0]!, where[1]!),
     apply(turn) {
       turn.addReplyRules(rules);
       return true;
@@ -70,7 +78,9 @@ function onReply(continues: boolean, field: string, where: readonly string[], ru
 function matchOf(field: string, word: string, name: string): NameMatch {
   const kind = word.toLowerCase();
   if (!isMatchKind(kind)) {
-    throw new RuleError(`${field} rule supports only exact, prefix, suffix, substring, and regex name matching`);
+    throw new RuleError(
+      `${field} rule supports only exact, prefix, suffix, substring, and regex name matching`,
+    );
   }
   if (kind !== 'regex') return nameMatch(kind, absoluteText(name));
   try {

@@ -26,14 +26,23 @@ export function stub(answers: Answers, later = false): Stub {
     setup(_options, { writer }) {
       return (query) => {
         const name = printName(query.wireName);
-        const options = optionsOf(query).map(({ code, data }) => ` ${code}=${Buffer.from(data).toString('hex')}`);
-        seen.push(`${name} ${query.class === 1 ? '' : `CLASS${query.class} `}${typeName(query.type)}${options.join('')}`);
+        const options = optionsOf(query).map(
+          ({ code, data }) => ` ${code}=${Buffer.from(data).toString('hex')}`,
+        );
+        seen.push(
+          `${name} ${query.class === 1 ? '' : `CLASS${query.class} `}${typeName(query.type)}${options.join('')}`,
+        );
         const found = answers[`${query.name} ${typeName(query.type)}`];
         const answer = (): Reply => {
-          if (found?.[0]?.startsWith('!') === true) return failure(Number(found[0].slice(1)), 'stub', new Error('broken'));
+          if (found?.[0]?.startsWith('!') === true)
+            return failure(Number(found[0].slice(1)), 'stub', new Error('broken'));
           writer.reply(query, FLAG.AA);
           for (const line of found ?? []) {
-            const section = line.startsWith('+') ? SECTION.additional : line.startsWith('@') ? SECTION.authority : SECTION.answer;
+            const section = line.startsWith('+')
+              ? SECTION.additional
+              : line.startsWith('@')
+                ? SECTION.authority
+                : SECTION.answer;
             writeRecord(writer, section, parseRecord(line.replace(/^[+@]/, '')));
           }
           return writer.finish(found === undefined ? RCODE.NXDOMAIN : RCODE.NOERROR, 'stub');
@@ -52,5 +61,9 @@ export function stub(answers: Answers, later = false): Stub {
 
 /** `NAME TTL TYPE DATA`, one for each record. */
 export function texts(records: readonly DnsRecord[]): string[] {
-  return records.map((record) => printRecord(record).replace(/\sIN\s+/, ' ').replaceAll(/\s+/g, ' '));
+  return records.map((record) =>
+    printRecord(record)
+      .replace(/\sIN\s+/, ' ')
+      .replaceAll(/\s+/g, ' '),
+  );
 }

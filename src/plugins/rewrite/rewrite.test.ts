@@ -10,12 +10,14 @@ import { stub, texts, type Answers, type Stub } from './rewrite.fixture.test.ts'
 
 interface Rig extends Stub {
   readonly world: World;
-  ask(question: string, options?: AskOptions): Promise<Message>;
+  readonly ask: (question: string, options?: AskOptions) => Promise<Message>;
 }
 
 async function rig(rules: string, answers: Answers = {}, later = false): Promise<Rig> {
   const made = stub(answers, later);
-  const world = await makeWorld(`. {\n errors\n ${rules}\n stub\n}`, { plugins: [errors, rewrite, made.plugin] });
+  const world = await makeWorld(`. {\n errors\n ${rules}\n stub\n}`, {
+    plugins: [errors, rewrite, made.plugin],
+  });
   return { ...made, world, ask: (question, options) => world.ask(question, options) };
 }
 
@@ -34,7 +36,11 @@ const a = (name: string): string => `${name} 60 IN A 192.0.2.1`;
 describe('rewrite name', () => {
   test('an exact name is asked for under the other name, and all names come back', async () => {
     const { ask, seen } = await rig('rewrite name Red.example. blue.example', {
-      'blue.example. A': ['blue.example. 60 IN CNAME www.blue.example.', a('www.blue.example.'), '@blue.example. 60 IN NS ns.other.example.'],
+      'blue.example. A': [
+        'blue.example. 60 IN CNAME www.blue.example.',
+        a('www.blue.example.'),
+        '@blue.example. 60 IN NS ns.other.example.',
+      ],
     });
     const reply = await ask('rEd.eXample. A');
     assert.deepEqual(seen, ['blue.example. A']);
@@ -48,14 +54,19 @@ describe('rewrite name', () => {
   });
 
   test('a name that no rule fits goes on untouched, in its spelling', async () => {
-    const { ask, seen } = await rig('rewrite name red.example blue.example\nrewrite name suffix .x .y', { 'green.example. A': [a('green.example.')] });
+    const { ask, seen } = await rig(
+      'rewrite name red.example blue.example\nrewrite name suffix .x .y',
+      { 'green.example. A': [a('green.example.')] },
+    );
     const reply = await ask('GREEN.example. A');
     assert.deepEqual(seen, ['GREEN.example. A']);
     assert.deepEqual(texts(reply.answer), ['GREEN.example. 60 A 192.0.2.1']);
   });
 
   test('a prefix is whole labels: CoreDNS puts a dot behind it', async () => {
-    const { ask, seen } = await rig('rewrite name prefix foo bar', { 'bar.example. A': [a('bar.example.')] });
+    const { ask, seen } = await rig('rewrite name prefix foo bar', {
+      'bar.example. A': [a('bar.example.')],
+    });
     const reply = await ask('foo.example. A');
     await ask('foobar.example. A');
     assert.deepEqual(seen, ['bar.example. A', 'foobar.example. A']);
@@ -87,15 +98,20 @@ describe('rewrite name', () => {
   });
 
   test('the substring rule of AKS documentation reaches services of the default namespace', async () => {
-    const { ask, seen } = await rig('rewrite name substring puglife.local default.svc.cluster.local');
+    const { ask, seen } = await rig(
+      'rewrite name substring puglife.local default.svc.cluster.local',
+    );
     await ask('web.puglife.local. A');
     assert.deepEqual(seen, ['web.default.svc.cluster.local. A']);
   });
 
   test('a regex fills its groups in, and its answers keep the rewritten owner', async () => {
-    const { ask, seen } = await rig(String.raw`rewrite name regex (.*)-(us-west-1)\.example\.org {1}.service.{2}.consul`, {
-      'ftp.service.us-west-1.consul. A': [a('ftp.service.us-west-1.consul.')],
-    });
+    const { ask, seen } = await rig(
+      String.raw`rewrite name regex (.*)-(us-west-1)\.example\.org {1}.service.{2}.consul`,
+      {
+        'ftp.service.us-west-1.consul. A': [a('ftp.service.us-west-1.consul.')],
+      },
+    );
     const reply = await ask('ftp-us-west-1.example.org. A');
     assert.deepEqual(seen, ['ftp.service.us-west-1.consul. A']);
     assert.equal(reply.question[0]!.name, 'ftp-us-west-1.example.org.');
@@ -108,13 +124,16 @@ describe('rewrite name', () => {
     assert.equal(reply.rcode, RCODE.SERVFAIL);
     assert.deepEqual(seen, []);
     assert.equal(reply.question[0]!.name, 'a.example.');
-    assert.deepEqual(world.log.filter((line) => line.includes('invalid name')), [
-      '[ERROR] plugin/errors: 2 a.example. A: invalid name after rewrite: a.example..a.example..',
-    ]);
+    assert.deepEqual(
+      world.log.filter((line) => line.includes('invalid name')),
+      ['[ERROR] plugin/errors: 2 a.example. A: invalid name after rewrite: a.example..a.example..'],
+    );
   });
 
   test('names with escaped characters match by their text', async () => {
-    const { ask, seen } = await rig(String.raw`rewrite name suffix .old .new` + '\n' + String.raw`rewrite name prefix a\.b. c.`);
+    const { ask, seen } = await rig(
+      String.raw`rewrite name suffix .old .new` + '\n' + String.raw`rewrite name prefix a\.b. c.`,
+    );
     await ask(String.raw`x\.y.old. A`);
     await ask(String.raw`a\.b.example. A`);
     await ask('a.b.example. A');
@@ -124,9 +143,15 @@ describe('rewrite name', () => {
 
 describe('rewrite name … answer', () => {
   test('suffix with answer auto swaps the suffixes back in owners and values', async () => {
-    const { ask } = await rig('rewrite stop {\n name suffix .coredns.rocks .service.consul answer auto\n }', {
-      'db.service.consul. SRV': ['db.service.consul. 30 IN SRV 0 1 80 a.service.consul.', '+a.service.consul. 30 IN A 192.0.2.7'],
-    });
+    const { ask } = await rig(
+      'rewrite stop {\n name suffix .coredns.rocks .service.consul answer auto\n }',
+      {
+        'db.service.consul. SRV': [
+          'db.service.consul. 30 IN SRV 0 1 80 a.service.consul.',
+          '+a.service.consul. 30 IN A 192.0.2.7',
+        ],
+      },
+    );
     const reply = await ask('db.coredns.rocks. SRV');
     assert.deepEqual(texts(reply.answer), ['db.coredns.rocks. 30 SRV 0 1 80 a.coredns.rocks.']);
     assert.deepEqual(texts(reply.additional), ['a.coredns.rocks. 30 A 192.0.2.7']);
@@ -139,7 +164,11 @@ describe('rewrite name … answer', () => {
         answer name (.*)\.service\.(us-west-1)\.consul {1}-{2}.coredns.rocks
         answer value (.*)\.internal\. {1}.public.
       }`,
-      { 'ftp.service.us-west-1.consul. MX': ['ftp.service.us-west-1.consul. 9 IN MX 5 mail.internal.'] },
+      {
+        'ftp.service.us-west-1.consul. MX': [
+          'ftp.service.us-west-1.consul. 9 IN MX 5 mail.internal.',
+        ],
+      },
     );
     const reply = await ask('FTP-us-west-1.coredns.rocks. MX');
     assert.deepEqual(texts(reply.answer), ['FTP-us-west-1.coredns.rocks. 9 MX 5 mail.public.']);
@@ -161,22 +190,28 @@ describe('rewrite name … answer', () => {
       ],
     });
     const reply = await ask('x.in. ANY');
-    assert.deepEqual(texts(reply.answer).map((line) => line.replace('x.in. 1 ', '')), [
-      'CNAME a.in.',
-      'DNAME a.in.',
-      'SOA a.in. b.out. 1 2 3 4 5',
-      'SRV 1 2 3 a.in.',
-      'MX 1 a.in.',
-      'NAPTR 1 2 "s" "x" "" a.in.',
-      'NS a.in.',
-      'PTR a.in.',
-      'TXT "a.out."',
-      'HTTPS 1 a.out. alpn="h2"',
-    ]);
+    assert.deepEqual(
+      texts(reply.answer).map((line) => line.replace('x.in. 1 ', '')),
+      [
+        'CNAME a.in.',
+        'DNAME a.in.',
+        'SOA a.in. b.out. 1 2 3 4 5',
+        'SRV 1 2 3 a.in.',
+        'MX 1 a.in.',
+        'NAPTR 1 2 "s" "x" "" a.in.',
+        'NS a.in.',
+        'PTR a.in.',
+        'TXT "a.out."',
+        'HTTPS 1 a.out. alpn="h2"',
+      ],
+    );
   });
 
   test('with continue the replies are mapped back in reverse order', async () => {
-    const { ask, seen } = await rig('rewrite continue name exact a.x b.x\nrewrite name suffix .x .y answer auto', { 'b.y. A': [a('b.y.')] });
+    const { ask, seen } = await rig(
+      'rewrite continue name exact a.x b.x\nrewrite name suffix .x .y answer auto',
+      { 'b.y. A': [a('b.y.')] },
+    );
     const reply = await ask('a.x. A');
     assert.deepEqual(seen, ['b.y. A']);
     assert.deepEqual(texts(reply.answer), ['a.x. 60 A 192.0.2.1']);
@@ -190,7 +225,9 @@ describe('rewrite name … answer', () => {
   });
 
   test('the question is restored after continue without answer rules, too', async () => {
-    const { ask, seen } = await rig('rewrite continue name regex ^a(.*)[.]$ b{1}', { 'bc.x. A': [a('bc.x.')] });
+    const { ask, seen } = await rig('rewrite continue name regex ^a(.*)[.]$ b{1}', {
+      'bc.x. A': [a('bc.x.')],
+    });
     const reply = await ask('ac.x. A');
     assert.deepEqual(seen, ['bc.x. A']);
     assert.equal(reply.question[0]!.name, 'ac.x.');
@@ -198,7 +235,11 @@ describe('rewrite name … answer', () => {
   });
 
   test('a reply that comes later is mapped back the same way', async () => {
-    const { ask } = await rig('rewrite name red.example blue.example', { 'blue.example. A': [a('blue.example.')] }, true);
+    const { ask } = await rig(
+      'rewrite name red.example blue.example',
+      { 'blue.example. A': [a('blue.example.')] },
+      true,
+    );
     const reply = await ask('RED.example. A');
     assert.deepEqual(texts(reply.answer), ['RED.example. 60 A 192.0.2.1']);
   });
@@ -215,7 +256,9 @@ describe('rewrite name … answer', () => {
 
 describe('rewrite type and class', () => {
   test('another type is asked for, the reply has the type that was asked', async () => {
-    const { ask, seen } = await rig('rewrite type ANY HINFO', { 'a.x. HINFO': ['a.x. 5 IN HINFO "a" "b"'] });
+    const { ask, seen } = await rig('rewrite type ANY HINFO', {
+      'a.x. HINFO': ['a.x. 5 IN HINFO "a" "b"'],
+    });
     const reply = await ask('A.x. ANY');
     assert.deepEqual(seen, ['A.x. HINFO']);
     assert.equal(reply.question[0]!.type, 255);
@@ -245,24 +288,37 @@ describe('rewrite ttl', () => {
   ];
   for (const [rule, ttl] of cases) {
     test(`ttl ${rule} makes 60 seconds ${ttl}`, async () => {
-      const { ask } = await rig(`rewrite ttl ${rule}`, { 'a.x. A': [a('a.x.'), '+b.x. 60 IN A 192.0.2.9'] });
+      const { ask } = await rig(`rewrite ttl ${rule}`, {
+        'a.x. A': [a('a.x.'), '+b.x. 60 IN A 192.0.2.9'],
+      });
       const reply = await ask('a.x. A');
-      assert.deepEqual([...reply.answer, ...reply.additional].map((record) => record.ttl), [ttl, ttl]);
+      assert.deepEqual(
+        [...reply.answer, ...reply.additional].map((record) => record.ttl),
+        [ttl, ttl],
+      );
     });
   }
 
   test('the reply of the plugin below stays as it was', async () => {
-    const { ask } = await rig('rewrite continue ttl a.x 15\nrewrite name a.x b.x', { 'b.x. A': [a('b.x.')] });
+    const { ask } = await rig('rewrite continue ttl a.x 15\nrewrite name a.x b.x', {
+      'b.x. A': [a('b.x.')],
+    });
     assert.deepEqual(texts((await ask('a.x. A')).answer), ['a.x. 15 A 192.0.2.1']);
   });
 });
 
 describe('rewrite rcode', () => {
   test('a failure that nobody wrote a message for becomes an empty reply', async () => {
-    const { ask } = await rig(String.raw`rewrite continue {` + '\n' + String.raw`rcode regex (.*)\.coredns\.rocks SERVFAIL NOERROR` + '\n}', {
-      'a.coredns.rocks. AAAA': ['!2'],
-      'b.other. AAAA': ['!2'],
-    });
+    const { ask } = await rig(
+      String.raw`rewrite continue {` +
+        '\n' +
+        String.raw`rcode regex (.*)\.coredns\.rocks SERVFAIL NOERROR` +
+        '\n}',
+      {
+        'a.coredns.rocks. AAAA': ['!2'],
+        'b.other. AAAA': ['!2'],
+      },
+    );
     const reply = await ask('a.coredns.rocks. AAAA');
     assert.equal(reply.rcode, RCODE.NOERROR);
     assert.equal(reply.answer.length, 0);
@@ -294,7 +350,11 @@ describe('rewrite cname', () => {
 
   for (const later of [false, true]) {
     test(`the new target is looked up and replaces what followed${later ? ', also when answers take time' : ''}`, async () => {
-      const { ask, seen } = await rig('rewrite cname regex (.*).cdn.example.net. {1}.other.cdn.com.', chain, later);
+      const { ask, seen } = await rig(
+        'rewrite cname regex (.*).cdn.example.net. {1}.other.cdn.com.',
+        chain,
+        later,
+      );
       const reply = await ask('my-app.com. A');
       assert.deepEqual(texts(reply.answer), wanted);
       assert.deepEqual(seen, ['my-app.com. A', 'my-app.com.other.cdn.com. A']);
@@ -313,7 +373,9 @@ describe('rewrite cname', () => {
   });
 
   test('a CNAME chain that leads back to itself ends', async () => {
-    const { ask } = await rig('rewrite cname exact b.x a.x', { 'a.x. A': ['a.x. 1 IN CNAME b.x.'] });
+    const { ask } = await rig('rewrite cname exact b.x a.x', {
+      'a.x. A': ['a.x. 1 IN CNAME b.x.'],
+    });
     const reply = await ask('a.x. A');
     assert.equal(reply.rcode, RCODE.NOERROR);
     assert.ok(reply.answer.length > 0 && reply.answer.length < 40);
@@ -321,39 +383,75 @@ describe('rewrite cname', () => {
 });
 
 describe('rewrite edns0', () => {
-  const echoed = async (rules: string, options: AskOptions = { edns: true }): Promise<[string[], string[] | null]> => {
+  const echoed = async (
+    rules: string,
+    options: AskOptions = { edns: true },
+  ): Promise<[string[], string[] | null]> => {
     const { ask, seen } = await rig(rules);
     const { edns } = await ask('a.x. A', options);
-    return [seen, edns?.options.map(({ code, data }) => `${code}=${Buffer.from(data).toString('hex')}`) ?? null];
+    return [
+      seen,
+      edns?.options.map(({ code, data }) => `${code}=${Buffer.from(data).toString('hex')}`) ?? null,
+    ];
   };
 
   test('a local option is sent on and, being named, comes back', async () => {
-    assert.deepEqual(await echoed('rewrite edns0 local set 0xffee abcd'), [['a.x. A 65518=61626364'], ['65518=61626364']]);
-    assert.deepEqual(await echoed('rewrite edns0 local set 65518 0x6162'), [['a.x. A 65518=6162'], ['65518=6162']]);
+    assert.deepEqual(await echoed('rewrite edns0 local set 0xffee abcd'), [
+      ['a.x. A 65518=61626364'],
+      ['65518=61626364'],
+    ]);
+    assert.deepEqual(await echoed('rewrite edns0 local set 65518 0x6162'), [
+      ['a.x. A 65518=6162'],
+      ['65518=6162'],
+    ]);
   });
 
   test('with revert it does not come back', async () => {
-    assert.deepEqual(await echoed('rewrite edns0 local set 0xffee abcd revert'), [['a.x. A 65518=61626364'], []]);
-    assert.deepEqual(await echoed('rewrite continue edns0 local set 0xffee abcd\nrewrite edns0 local replace 0xffee bcde revert'), [
-      ['a.x. A 65518=62636465'],
-      ['65518=61626364'],
+    assert.deepEqual(await echoed('rewrite edns0 local set 0xffee abcd revert'), [
+      ['a.x. A 65518=61626364'],
+      [],
     ]);
+    assert.deepEqual(
+      await echoed(
+        'rewrite continue edns0 local set 0xffee abcd\nrewrite edns0 local replace 0xffee bcde revert',
+      ),
+      [['a.x. A 65518=62636465'], ['65518=61626364']],
+    );
   });
 
   test('append adds only what is not there, replace changes only what is', async () => {
     assert.deepEqual((await echoed('rewrite edns0 local replace 1000 a'))[0], ['a.x. A']);
-    assert.deepEqual((await echoed('rewrite continue edns0 local append 1000 a\nrewrite continue edns0 local append 1000 b'))[0], ['a.x. A 1000=61']);
-    assert.deepEqual((await echoed('rewrite continue edns0 local set 1000 a\nrewrite edns0 local unset 1000'))[0], ['a.x. A']);
+    assert.deepEqual(
+      (
+        await echoed(
+          'rewrite continue edns0 local append 1000 a\nrewrite continue edns0 local append 1000 b',
+        )
+      )[0],
+      ['a.x. A 1000=61'],
+    );
+    assert.deepEqual(
+      (await echoed('rewrite continue edns0 local set 1000 a\nrewrite edns0 local unset 1000'))[0],
+      ['a.x. A'],
+    );
   });
 
   test('a rule that finds nothing to do does not stop', async () => {
-    assert.deepEqual((await echoed('rewrite edns0 local replace 1000 a\nrewrite name a.x b.x'))[0], ['b.x. A']);
+    assert.deepEqual(
+      (await echoed('rewrite edns0 local replace 1000 a\nrewrite name a.x b.x'))[0],
+      ['b.x. A'],
+    );
   });
 
   test('variables tell of the query and its client', async () => {
-    const rules = ['qname', 'qtype', 'client_ip', 'client_port', 'protocol', 'server_ip', 'server_port'].map(
-      (name, index) => `rewrite continue edns0 local set ${index + 1000} {${name}}`,
-    );
+    const rules = [
+      'qname',
+      'qtype',
+      'client_ip',
+      'client_port',
+      'protocol',
+      'server_ip',
+      'server_port',
+    ].map((name, index) => `rewrite continue edns0 local set ${index + 1000} {${name}}`);
     const [[seen]] = await echoed(rules.join('\n'), { edns: true, client: '2001:db8::1' });
     assert.equal(
       seen,
@@ -362,12 +460,20 @@ describe('rewrite edns0', () => {
   });
 
   test('metadata that is not there adds nothing', async () => {
-    assert.deepEqual((await echoed('rewrite edns0 local set 1000 {kubernetes/client-namespace}'))[0], ['a.x. A']);
+    assert.deepEqual(
+      (await echoed('rewrite edns0 local set 1000 {kubernetes/client-namespace}'))[0],
+      ['a.x. A'],
+    );
   });
 
   test('a client subnet is made of so many bits of the client address', async () => {
-    assert.deepEqual((await echoed('rewrite edns0 subnet set 24 56'))[0], ['a.x. A 8=000118000af400']);
-    assert.deepEqual((await echoed('rewrite edns0 subnet set 24 56', { client: '2001:db8:1:2::3' }))[0], ['a.x. A 8=0002380020010db8000100']);
+    assert.deepEqual((await echoed('rewrite edns0 subnet set 24 56'))[0], [
+      'a.x. A 8=000118000af400',
+    ]);
+    assert.deepEqual(
+      (await echoed('rewrite edns0 subnet set 24 56', { client: '2001:db8:1:2::3' }))[0],
+      ['a.x. A 8=0002380020010db8000100'],
+    );
   });
 
   test('a client without EDNS gets none, although the query below has it', async () => {
@@ -382,13 +488,25 @@ describe('what rewrite refuses', () => {
     ['rewrite frobnicate a b', 'invalid rule type "frobnicate"'],
     ['rewrite answer name a b', 'response rewrites must begin with a name rule'],
     ['rewrite name a', 'too few arguments for a name rule'],
-    ['rewrite name fuzzy a b', 'name rule supports only exact, prefix, suffix, substring, and regex name matching, received: fuzzy'],
+    [
+      'rewrite name fuzzy a b',
+      'name rule supports only exact, prefix, suffix, substring, and regex name matching, received: fuzzy',
+    ],
     ['rewrite name regex ( b', 'invalid regex matching pattern: ('],
-    ['rewrite name regex (a) {1}{2}', 'the rewrite regex pattern ({1}{2}) uses more subexpressions than its corresponding matching regex pattern ((a))'],
+    [
+      'rewrite name regex (a) {1}{2}',
+      'the rewrite regex pattern ({1}{2}) uses more subexpressions than its corresponding matching regex pattern ((a))',
+    ],
     ['rewrite name exact a b c', 'invalid arguments for exact rule'],
     ['rewrite name exact a b answer', 'invalid arguments for exact rule'],
-    ['rewrite name exact a b answer name x', 'name answer rule for exact rule: 2 arguments required'],
-    ['rewrite name suffix a b answer auto name x y', 'auto name answer rule cannot be combined with explicit name anwer rules'],
+    [
+      'rewrite name exact a b answer name x',
+      'name answer rule for exact rule: 2 arguments required',
+    ],
+    [
+      'rewrite name suffix a b answer auto name x y',
+      'auto name answer rule cannot be combined with explicit name anwer rules',
+    ],
     ['rewrite type A', 'type rules must have exactly two arguments'],
     ['rewrite type A FOO', 'invalid type "FOO"'],
     ['rewrite class IN XX', 'invalid class "XX"'],
@@ -409,6 +527,9 @@ describe('what rewrite refuses', () => {
   }
 
   test('a rule half on the line and half in braces', async () => {
-    assert.match((await problems('rewrite name a b {\n answer auto\n }'))[0]!, /either on the line or inside the braces/);
+    assert.match(
+      (await problems('rewrite name a b {\n answer auto\n }'))[0]!,
+      /either on the line or inside the braces/,
+    );
   });
 });

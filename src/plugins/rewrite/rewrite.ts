@@ -26,8 +26,10 @@ export const syntax = directive({
   summary: 'changes queries on their way in, and replies on their way out',
   repeat: 'gather',
   args: {
-    words: position('[continue|stop] FIELD …', 'one rule; after `continue` the next ones are looked at too, default stop', (line) =>
-      line.takeAll(),
+    words: position(
+      '[continue|stop] FIELD …',
+      'one rule; after `continue` the next ones are looked at too, default stop',
+      (line) => line.takeAll(),
     ),
   },
   properties: {
@@ -39,19 +41,29 @@ export const syntax = directive({
     uses.flatMap((use) => {
       try {
         if (use.words.length > 1 && use.block.length > 0) {
-          throw new RuleError('the rule stands either on the line or inside the braces', 'CoreDNS reads the braces as another directive.');
+          throw new RuleError(
+            'the rule stands either on the line or inside the braces',
+            'CoreDNS reads the braces as another directive.',
+          );
         }
         readRule(wordsOf(use));
         return [];
       } catch (error) {
         if (!(error instanceof RuleError)) throw error;
-        return [pluginRemark('rewrite', use.at, error.message, { code: 'rewrite-rule', hint: error.hint })];
+        return [
+          pluginRemark('rewrite', use.at, error.message, {
+            code: 'rewrite-rule',
+            hint: error.hint,
+          }),
+        ];
       }
     }),
   warn: (uses) =>
     uses.flatMap((use) => {
       const text = suspicion(wordsOf(use));
-      return text === null ? [] : [pluginRemark('rewrite', use.at, text.what, { code: 'rewrite-rule', hint: text.why })];
+      return text === null
+        ? []
+        : [pluginRemark('rewrite', use.at, text.what, { code: 'rewrite-rule', hint: text.why })];
     }),
 });
 
@@ -61,7 +73,9 @@ function wordsOf({ words, block }: Use): string[] {
 }
 
 /** What is most likely not meant, although CoreDNS takes it. */
-function suspicion(words: readonly string[]): { readonly what: string; readonly why: string } | null {
+function suspicion(
+  words: readonly string[],
+): { readonly what: string; readonly why: string } | null {
   const rule = /^(?:continue|stop)$/i.test(words[0] ?? '') ? words.slice(1) : words;
   const [field = '', kind = '', from = ''] = rule;
   if (field.toLowerCase() === 'cname') return null;
@@ -73,7 +87,10 @@ function suspicion(words: readonly string[]): { readonly what: string; readonly 
   }
   const exact = kind.toLowerCase() === 'exact' ? from : rule.length === 3 ? kind : null;
   if (field.toLowerCase() === 'name' && exact !== null && !isName(exact)) {
-    return { what: `${exact} is no name, so the rule never fits`, why: 'Did you mean regex or suffix?' };
+    return {
+      what: `${exact} is no name, so the rule never fits`,
+      why: 'Did you mean regex or suffix?',
+    };
   }
   return null;
 }
@@ -86,13 +103,19 @@ export const rewrite = definePlugin({
     const codes = new Set(rules.flatMap(({ optionCode }) => optionCode ?? []));
     const text = new NameText();
 
-    const finish = (reply: Reply, query: Query, asked: Query, changes: ChangedQuery): Maybe<Reply> => {
+    const finish = (
+      reply: Reply,
+      query: Query,
+      asked: Query,
+      changes: ChangedQuery,
+    ): Maybe<Reply> => {
       if (reply === silence) return reply;
       const { writer } = site;
       const lookup = lookupFor(asked, site.ask);
       const edited = editReply(reply, changes.replyRules, { query, asked, writer, lookup });
       if (!query.edns || (codes.size === 0 && !changes.optionsChanged)) return edited;
-      const answer = (later: Reply): Reply => withReplyOptions(later, asked, changes.replyRules, codes);
+      const answer = (later: Reply): Reply =>
+        withReplyOptions(later, asked, changes.replyRules, codes);
       return edited instanceof Promise ? edited.then(answer) : answer(edited);
     };
 
@@ -115,8 +138,11 @@ export const rewrite = definePlugin({
 
     return (query) => {
       text.forget();
-      for (let at = 0; at < rules.length; at++) if (rules[at]!.fits(query, text)) return carryOut(query, at);
-      return codes.size > 0 && query.optionsEnd > query.optionsStart ? carryOut(query, rules.length) : next(query);
+      for (let at = 0; at < rules.length; at++)
+        if (rules[at]!.fits(query, text)) return carryOut(query, at);
+      return codes.size > 0 && query.optionsEnd > query.optionsStart
+        ? carryOut(query, rules.length)
+        : next(query);
     };
   },
 });

@@ -30,7 +30,10 @@ export const dataFields: readonly string[] = [
 ];
 
 /** The query as Go's templates see it. Fields are only looked at while the template runs: the query needs no keeping. */
-export function templateData(query: Query, { zone, class: qclass, type, pattern, groups }: Matched): Struct {
+export function templateData(
+  query: Query,
+  { zone, class: qclass, type, pattern, groups }: Matched,
+): Struct {
   const { notes } = query;
   return new Struct(
     '*template.templateData',
@@ -53,7 +56,8 @@ export function templateData(query: Query, { zone, class: qclass, type, pattern,
 function groupMap(groups: RegExpExecArray): ReadonlyMap<string, GoValue> {
   const map = new Map<string, GoValue>();
   groups.forEach((group: string | undefined, index) => map.set(String(index), group ?? ''));
-  for (const [name, group] of Object.entries(groups.groups ?? {})) map.set(name, (group as string | undefined) ?? '');
+  for (const [name, group] of Object.entries(groups.groups ?? {}))
+    map.set(name, (group as string | undefined) ?? '');
   return map;
 }
 

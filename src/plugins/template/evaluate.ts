@@ -1,7 +1,24 @@
 import { functions } from './functions.ts';
 import { TemplateError } from './lex.ts';
-import { printNodes, printOperand, type BranchNode, type Command, type Node, type Operand, type Pipe } from './tree.ts';
-import { isList, isMap, isTrue, printValue, Struct, typeOf, ValueError, type GoValue } from './values.ts';
+import {
+  printNodes,
+  printOperand,
+  type BranchNode,
+  type Command,
+  type Node,
+  type Operand,
+  type Pipe,
+} from './tree.ts';
+import {
+  isList,
+  isMap,
+  isTrue,
+  printValue,
+  Struct,
+  typeOf,
+  ValueError,
+  type GoValue,
+} from './values.ts';
 
 /** Longer texts than this are no record, but a mistake. */
 const OUTPUT_MAX = 65_536;
@@ -65,7 +82,8 @@ class Run {
 
   #write(text: string): void {
     this.output += text;
-    if (this.output.length > OUTPUT_MAX) throw new TemplateError(`the text is longer than ${OUTPUT_MAX} characters`, 0);
+    if (this.output.length > OUTPUT_MAX)
+      throw new TemplateError(`the text is longer than ${OUTPUT_MAX} characters`, 0);
   }
 
   #branch(node: BranchNode, dot: GoValue): Jump {
@@ -79,11 +97,13 @@ class Run {
     const value = this.#pipe(node.pipe, dot, false);
     const { pipe } = node;
     const size = sizeOf(value);
-    if (size === null) throw new TemplateError(`range can't iterate over ${printValue(value)}`, pipe.at);
+    if (size === null)
+      throw new TemplateError(`range can't iterate over ${printValue(value)}`, pipe.at);
     if (size === 0n) return this.walk(node.otherwise, dot);
     const outer = this.#variables.length;
     for (const [key, item] of items(value)) {
-      if (++this.#rounds > ROUNDS_MAX) throw new TemplateError(`range goes on for more than ${ROUNDS_MAX} rounds`, pipe.at);
+      if (++this.#rounds > ROUNDS_MAX)
+        throw new TemplateError(`range goes on for more than ${ROUNDS_MAX} rounds`, pipe.at);
       const given = pipe.variables.length === 1 ? [item] : [key, item];
       pipe.variables.forEach((name, index) => this.#set(name, given[index], pipe.declares));
       const jump = this.walk(node.body, item);
@@ -115,10 +135,17 @@ class Run {
     if (first.kind === 'function') return this.#call(first, rest, dot, piped);
     if (first.kind === 'nil') throw new TemplateError('nil is not a command', first.at);
     if (first.kind === 'field' || first.kind === 'variable' || first.kind === 'pipe') {
-      if (first.path.length > 0) return this.#fields(first, first.path, dot, () => [...rest.map((operand) => this.#operand(operand, dot)), ...piped]);
+      if (first.path.length > 0)
+        return this.#fields(first, first.path, dot, () => [
+          ...rest.map((operand) => this.#operand(operand, dot)),
+          ...piped,
+        ]);
     }
     if (rest.length > 0 || piped.length > 0) {
-      throw new TemplateError(`can't give argument to non-function ${printOperand(first)}`, first.at);
+      throw new TemplateError(
+        `can't give argument to non-function ${printOperand(first)}`,
+        first.at,
+      );
     }
     return this.#operand(first, dot);
   }
@@ -150,7 +177,12 @@ class Run {
     const { least, most, run } = functions.get(name)!;
     const count = rest.length + piped.length;
     if (count < least || count > most) {
-      const wanted = most === Infinity ? `at least ${least}` : least === most ? `${least}` : `${least} to ${most}`;
+      const wanted =
+        most === Infinity
+          ? `at least ${least}`
+          : least === most
+            ? `${least}`
+            : `${least} to ${most}`;
       throw new TemplateError(`wrong number of args for ${name}: want ${wanted} got ${count}`, at);
     }
     if (name === 'and' || name === 'or') return this.#logical(name === 'or', rest, dot, piped);
@@ -159,7 +191,12 @@ class Run {
   }
 
   /** What stands behind the value that decides is not looked at. */
-  #logical(by: boolean, rest: readonly Operand[], dot: GoValue, piped: readonly GoValue[]): GoValue {
+  #logical(
+    by: boolean,
+    rest: readonly Operand[],
+    dot: GoValue,
+    piped: readonly GoValue[],
+  ): GoValue {
     let value: GoValue;
     for (const operand of rest) {
       value = this.#operand(operand, dot);
@@ -176,11 +213,14 @@ class Run {
     given: () => readonly GoValue[],
   ): GoValue {
     let value = dot;
-    if (operand.kind === 'variable') value = this.#variables.findLast(({ name }) => name === operand.name)!.value;
+    if (operand.kind === 'variable')
+      value = this.#variables.findLast(({ name }) => name === operand.name)!.value;
     if (operand.kind === 'pipe') value = this.#pipe(operand.pipe, dot);
     path.forEach((name, index) => {
       const from = value;
-      value = this.#guard(operand.at, printOperand(operand), () => fieldOf(from, name, index === path.length - 1 ? given() : []));
+      value = this.#guard(operand.at, printOperand(operand), () =>
+        fieldOf(from, name, index === path.length - 1 ? given() : []),
+      );
     });
     return value;
   }
@@ -197,16 +237,20 @@ class Run {
 }
 
 function fieldOf(value: GoValue, name: string, given: readonly GoValue[]): GoValue {
-  if (value === null || value === undefined) throw new ValueError(`nil pointer evaluating ${typeOf(value)}.${name}`);
+  if (value === null || value === undefined)
+    throw new ValueError(`nil pointer evaluating ${typeOf(value)}.${name}`);
   if (value instanceof Struct) {
     const method = value.method(name);
     if (method !== null) {
       if (given.length === method.arguments) return method.run(given);
-      throw new ValueError(`wrong number of args for ${name}: want ${method.arguments} got ${given.length}`);
+      throw new ValueError(
+        `wrong number of args for ${name}: want ${method.arguments} got ${given.length}`,
+      );
     }
     const field = value.field(name);
     if (field !== null && given.length === 0) return field();
-    if (field !== null) throw new ValueError(`${name} has arguments but cannot be invoked as function`);
+    if (field !== null)
+      throw new ValueError(`${name} has arguments but cannot be invoked as function`);
   } else if (isMap(value)) {
     if (given.length > 0) throw new ValueError(`${name} is not a method but has arguments`);
     return value.get(name);
@@ -225,5 +269,6 @@ function sizeOf(value: GoValue): bigint | null {
 function* items(value: GoValue): Generator<readonly [GoValue, GoValue]> {
   if (typeof value === 'bigint') for (let at = 0n; at < value; at++) yield [at, at];
   else if (isList(value)) for (let at = 0; at < value.length; at++) yield [BigInt(at), value[at]];
-  else if (isMap(value)) for (const key of [...value.keys()].toSorted()) yield [key, value.get(key)];
+  else if (isMap(value))
+    for (const key of [...value.keys()].toSorted()) yield [key, value.get(key)];
 }

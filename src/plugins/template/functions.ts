@@ -1,5 +1,15 @@
 import { printFormatted } from './printf.ts';
-import { asInteger, asString, isList, isMap, isTrue, printValue, typeOf, ValueError, type GoValue } from './values.ts';
+import {
+  asInteger,
+  asString,
+  isList,
+  isMap,
+  isTrue,
+  printValue,
+  typeOf,
+  ValueError,
+  type GoValue,
+} from './values.ts';
 
 /** A function that templates may call. */
 export interface TemplateFunction {
@@ -7,7 +17,7 @@ export interface TemplateFunction {
   readonly least: number;
   readonly most: number;
   /** @throws ValueError */
-  run(values: readonly GoValue[]): GoValue;
+  readonly run: (values: readonly GoValue[]) => GoValue;
 }
 
 function exactly(count: number, run: TemplateFunction['run']): TemplateFunction {
@@ -38,7 +48,12 @@ export const functions: ReadonlyMap<string, TemplateFunction> = new Map<string, 
   ['html', atLeast(0, (values) => escaped(printed(values), /['"&<>\0]/g, html))],
   ['js', atLeast(0, (values) => escaped(printed(values), /[\\'"<>&=]|[^ -~]/g, js))],
   ['urlquery', atLeast(0, (values) => urlQuery(printed(values)))],
-  ['parseInt', exactly(3, ([text, base, bits]) => parseUnsigned(asString(text), asInteger(base), asInteger(bits)))],
+  [
+    'parseInt',
+    exactly(3, ([text, base, bits]) =>
+      parseUnsigned(asString(text), asInteger(base), asInteger(bits)),
+    ),
+  ],
 ]);
 
 /** The first value that is (or is not) true, else the last. */
@@ -76,8 +91,10 @@ function lengthOf(value: GoValue): number {
 function indexed(value: GoValue, key: GoValue): GoValue {
   if (isMap(value)) return value.get(asString(key)) ?? '';
   if (value === null || value === undefined) throw new ValueError('index of untyped nil');
-  if (typeof value !== 'string' && !isList(value)) throw new ValueError(`can't index item of type ${typeOf(value)}`);
-  if (typeof key !== 'bigint') throw new ValueError(`cannot index slice/array with type ${typeOf(key)}`);
+  if (typeof value !== 'string' && !isList(value))
+    throw new ValueError(`can't index item of type ${typeOf(value)}`);
+  if (typeof key !== 'bigint')
+    throw new ValueError(`cannot index slice/array with type ${typeOf(key)}`);
   const items = typeof value === 'string' ? utf8.encode(value) : value;
   if (key < 0n || key >= BigInt(items.length)) throw new ValueError(`index out of range: ${key}`);
   const item = items[Number(key)];
@@ -85,8 +102,10 @@ function indexed(value: GoValue, key: GoValue): GoValue {
 }
 
 function sliced(value: GoValue, bounds: readonly GoValue[]): GoValue {
-  if (typeof value !== 'string' && !isList(value)) throw new ValueError(`can't slice item of type ${typeOf(value)}`);
-  if (typeof value === 'string' && bounds.length === 3) throw new ValueError('cannot 3-index slice a string');
+  if (typeof value !== 'string' && !isList(value))
+    throw new ValueError(`can't slice item of type ${typeOf(value)}`);
+  if (typeof value === 'string' && bounds.length === 3)
+    throw new ValueError('cannot 3-index slice a string');
   const items = typeof value === 'string' ? utf8.encode(value) : value;
   const [from = 0, to = items.length] = bounds.map((bound) => {
     const at = asInteger(bound);
@@ -94,14 +113,17 @@ function sliced(value: GoValue, bounds: readonly GoValue[]): GoValue {
     return Number(at);
   });
   if (from > to) throw new ValueError(`invalid slice index: ${from} > ${to}`);
-  return items instanceof Uint8Array ? decoder.decode(items.subarray(from, to)) : items.slice(from, to);
+  return items instanceof Uint8Array
+    ? decoder.decode(items.subarray(from, to))
+    : items.slice(from, to);
 }
 
 /** Go's Sprint: a blank between two operands where neither is a text. */
 function printed(values: readonly GoValue[]): string {
   let text = '';
   values.forEach((value, index) => {
-    if (index > 0 && typeof value !== 'string' && typeof values[index - 1] !== 'string') text += ' ';
+    if (index > 0 && typeof value !== 'string' && typeof values[index - 1] !== 'string')
+      text += ' ';
     text += printed1(value);
   });
   return text;
@@ -132,7 +154,14 @@ const js: Readonly<Record<string, string>> = {
 };
 
 function escaped(text: string, what: RegExp, table: Readonly<Record<string, string>>): string {
-  return text.replace(what, (char) => table[char] ?? (char < ' ' || char === '\x7f' ? `\\u${char.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}` : char));
+  return text.replace(
+    what,
+    (char) =>
+      table[char] ??
+      (char < ' ' || char === '\x7f'
+        ? `\\u${char.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}`
+        : char),
+  );
 }
 
 /** Go's QueryEscape: a blank is `+`, all but letters, digits and `-_.~` is a percent code. */
@@ -150,10 +179,13 @@ function parseUnsigned(text: string, base: bigint, bits: bigint): bigint {
   if (base !== 0n && (base < 2n || base > 36n)) refuse(`invalid base ${base}`);
   if (bits < 0n || bits > 64n) refuse(`invalid bit size ${bits}`);
   const prefix = base === 0n ? /^0(?:([xob])|(?=\d))/i.exec(text) : null;
-  const found = { x: 16, o: 8, b: 2 }[prefix?.[1]?.toLowerCase() ?? ''] ?? (prefix === null ? 10 : 8);
+  const found =
+    { x: 16, o: 8, b: 2 }[prefix?.[1]?.toLowerCase() ?? ''] ?? (prefix === null ? 10 : 8);
   const radix = base === 0n ? BigInt(found) : base;
-  const digits = base === 0n ? text.slice(prefix?.[0].length ?? 0).replace(/(?<=\w)_(?=\w)/g, '') : text;
-  if (digits === '' || digits.length > 80) refuse(digits === '' ? 'invalid syntax' : 'value out of range');
+  const digits =
+    base === 0n ? text.slice(prefix?.[0].length ?? 0).replace(/(?<=\w)_(?=\w)/g, '') : text;
+  if (digits === '' || digits.length > 80)
+    refuse(digits === '' ? 'invalid syntax' : 'value out of range');
   let value = 0n;
   for (const char of digits.toLowerCase()) {
     const digit = '0123456789abcdefghijklmnopqrstuvwxyz'.indexOf(char);

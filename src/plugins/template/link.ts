@@ -12,7 +12,12 @@ import { Records } from '../../wire/records.ts';
 import { failure, type ExtendedError, type Reply } from '../../wire/reply.ts';
 import { MessageFull, SECTION } from '../../wire/writer.ts';
 import { templateData, type Matched } from './data.ts';
-import { constantRecord, makeRecord, RecordFailure, type RecordTemplate } from './record-template.ts';
+import {
+  constantRecord,
+  makeRecord,
+  RecordFailure,
+  type RecordTemplate,
+} from './record-template.ts';
 import type { Pattern, syntax } from './syntax.ts';
 import { Tally } from './tally.ts';
 import type { Struct } from './values.ts';
@@ -84,7 +89,8 @@ export class TemplateLink {
       const zone = template.zones.find(query);
       if (zone === null) continue;
       const pattern = patterns.find(({ expression }) => expression.test(query.name));
-      if (pattern !== undefined || patterns.length === 0) return this.#matched(query, template, zone, pattern ?? null);
+      if (pattern !== undefined || patterns.length === 0)
+        return this.#matched(query, template, zone, pattern ?? null);
       if (through === null || !through.holds(query)) return failure(RCODE.SERVFAIL, 'template');
     }
     return this.#next(query);
@@ -102,7 +108,13 @@ export class TemplateLink {
     let data: Struct | null = null;
     const dataOnce = (): Struct => {
       const groups = (pattern?.expression ?? anything).exec(query.name)!;
-      const matched: Matched = { zone, class: className(qclass), type: typeName(type), pattern: pattern?.text ?? '.*', groups };
+      const matched: Matched = {
+        zone,
+        class: className(qclass),
+        type: typeName(type),
+        pattern: pattern?.text ?? '.*',
+        groups,
+      };
       return (data ??= templateData(query, matched));
     };
     const make = (makers: readonly Maker[]): DnsRecord[] =>
@@ -111,13 +123,19 @@ export class TemplateLink {
         try {
           return makeRecord(text, dataOnce()) ?? [];
         } catch (error) {
-          if (error instanceof RecordFailure) this.#tally.failed(query.route, zone, qclass, type, text, error);
+          if (error instanceof RecordFailure)
+            this.#tally.failed(query.route, zone, qclass, type, text, error);
           throw error;
         }
       });
     try {
       const answers = make(template.answers);
-      const made = { answers, additionals: make(template.additionals), authorities: make(template.authorities), truncated: false };
+      const made = {
+        answers,
+        additionals: make(template.additionals),
+        authorities: make(template.authorities),
+        truncated: false,
+      };
       return this.#follow(query, template, made);
     } catch (error) {
       if (error instanceof RecordFailure) return failure(RCODE.SERVFAIL, 'template', error);
@@ -127,7 +145,8 @@ export class TemplateLink {
 
   /** Looks up where CNAMEs lead to, for questions about addresses; what is found stands behind each. */
   #follow(query: Query, template: Template, made: Made): Maybe<Reply> {
-    if (query.type !== TYPE.A && query.type !== TYPE.AAAA) return this.#write(query, template, made);
+    if (query.type !== TYPE.A && query.type !== TYPE.AAAA)
+      return this.#write(query, template, made);
     const targets = made.answers.map((record) => dataOf(record, cname)?.target ?? null);
     if (targets.every((target) => target === null)) return this.#write(query, template, made);
     const all: DnsRecord[] = [];

@@ -7,7 +7,8 @@ export function literalValue({ kind, text, at }: Lexeme): GoValue {
   if (text.startsWith('`')) return text.slice(1, -1).replaceAll('\r', '');
   const value = unquote(text, at);
   if (kind === 'string') return value;
-  if ([...value].length !== 1) throw new TemplateError(`malformed character constant: ${text}`, at);
+  if (Array.from(value).length !== 1)
+    throw new TemplateError(`malformed character constant: ${text}`, at);
   return BigInt(value.codePointAt(0)!);
 }
 
@@ -20,7 +21,11 @@ function numberValue(text: string, at: number): GoValue {
   if (/^(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i.test(plain)) {
     const value = Number(plain);
     // Go takes 1e3 for an integer, too: whatever is whole fits where a whole number is wanted.
-    return Number.isSafeInteger(value) ? signed(sign!, BigInt(value)) : sign === '-' ? -value : value;
+    return Number.isSafeInteger(value)
+      ? signed(sign!, BigInt(value))
+      : sign === '-'
+        ? -value
+        : value;
   }
   throw new TemplateError(`bad number syntax: ${JSON.stringify(text)}`, at);
 }
@@ -45,14 +50,17 @@ const simple: Readonly<Record<string, string>> = {
 const escape = /\\(?:x([\da-fA-F]{2})|u([\da-fA-F]{4})|U([\da-fA-F]{8})|([0-7]{3})|([^]))/g;
 
 function unquote(text: string, at: number): string {
-  return text.slice(1, -1).replace(escape, (whole, hex, short, long, octal, char: string | undefined) => {
-    if (char !== undefined) {
-      const value = simple[char];
-      if (value === undefined) throw new TemplateError(`invalid syntax: ${whole} in ${text}`, at);
-      return value;
-    }
-    const code = octal === undefined ? Number.parseInt(hex ?? short ?? long, 16) : Number.parseInt(octal, 8);
-    if (code > 0x10ffff) throw new TemplateError(`invalid syntax: ${whole} in ${text}`, at);
-    return String.fromCodePoint(code);
-  });
+  return text
+    .slice(1, -1)
+    .replace(escape, (whole, hex, short, long, octal, char: string | undefined) => {
+      if (char !== undefined) {
+        const value = simple[char];
+        if (value === undefined) throw new TemplateError(`invalid syntax: ${whole} in ${text}`, at);
+        return value;
+      }
+      const code =
+        octal === undefined ? Number.parseInt(hex ?? short ?? long, 16) : Number.parseInt(octal, 8);
+      if (code > 0x10ffff) throw new TemplateError(`invalid syntax: ${whole} in ${text}`, at);
+      return String.fromCodePoint(code);
+    });
 }

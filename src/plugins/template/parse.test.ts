@@ -4,7 +4,7 @@ import { evaluate } from './evaluate.ts';
 import { TemplateError } from './lex.ts';
 import { parseTemplate } from './parse.ts';
 import { printNodes } from './tree.ts';
-import { Struct, type GoValue } from './values.ts';
+import { printValue, Struct, type GoValue } from './values.ts';
 
 const data = new Struct(
   'data',
@@ -16,10 +16,14 @@ const data = new Struct(
     True: () => true,
     Match: () => ['ip-10', '10'],
     None: () => [],
-    Group: () => new Map<string, GoValue>([['a', '10'], ['b', 'x']]),
+    Group: () =>
+      new Map<string, GoValue>([
+        ['a', '10'],
+        ['b', 'x'],
+      ]),
     Question: () => new Struct('question', { Qtype: () => 1n }),
   },
-  { Meta: { arguments: 1, run: ([label]) => `meta:${String(label)}` } },
+  { Meta: { arguments: 1, run: ([label]) => `meta:${printValue(label)}` } },
 );
 
 const run = (text: string): string => evaluate(parseTemplate(text), data);
@@ -93,7 +97,9 @@ describe('Go templates', () => {
     ['{{ .Half }} {{ .True }} {{ .Match }} {{ .Group }}', '0.5 true [ip-10 10] map[a:10 b:x]'],
     ['{{ html "<a>" }} {{ urlquery "a b&c" }} {{ js "it\'s" }}', "&lt;a&gt; a+b%26c it\\'s"],
   ];
-  for (const [text, wanted] of cases) test(`${JSON.stringify(text)} gives ${JSON.stringify(wanted)}`, () => assert.equal(run(text), wanted));
+  for (const [text, wanted] of cases)
+    test(`${JSON.stringify(text)} gives ${JSON.stringify(wanted)}`, () =>
+      assert.equal(run(text), wanted));
 
   /** Template, position and reason: found when it is read. */
   const mistakes: readonly (readonly [string, string])[] = [
@@ -120,16 +126,26 @@ describe('Go templates', () => {
     ['{{ define "x" }}{{ end }}', '3: {{define}} is not known here: each record is one template'],
     ['{{ $a, $b := .Name }}', '5: too many declarations in command'],
   ];
-  for (const [text, wanted] of mistakes) test(`${text} is refused: ${wanted}`, () => assert.equal(refusal(text), wanted));
+  for (const [text, wanted] of mistakes)
+    test(`${text} is refused: ${wanted}`, () => assert.equal(refusal(text), wanted));
 
   /** The same, found when it is carried out. */
   const failures: readonly (readonly [string, string])[] = [
     ['{{ .Nope }}', "3: at <.Nope>: can't evaluate field Nope in type data"],
     ['{{ .Name.X }}', "3: at <.Name.X>: can't evaluate field X in type string"],
     ['{{ index .Match 5 }}', '3: at <index>: error calling index: index out of range: 5'],
-    ['{{ parseInt "x" 16 8 }}', '3: at <parseInt>: error calling parseInt: strconv.ParseUint: parsing "x": invalid syntax'],
-    ['{{ parseInt "256" 10 8 }}', '3: at <parseInt>: error calling parseInt: strconv.ParseUint: parsing "256": value out of range'],
-    ['{{ parseInt .Group.nope 10 8 }}', '3: at <parseInt>: error calling parseInt: invalid value; expected string'],
+    [
+      '{{ parseInt "x" 16 8 }}',
+      '3: at <parseInt>: error calling parseInt: strconv.ParseUint: parsing "x": invalid syntax',
+    ],
+    [
+      '{{ parseInt "256" 10 8 }}',
+      '3: at <parseInt>: error calling parseInt: strconv.ParseUint: parsing "256": value out of range',
+    ],
+    [
+      '{{ parseInt .Group.nope 10 8 }}',
+      '3: at <parseInt>: error calling parseInt: invalid value; expected string',
+    ],
     ['{{ lt 1 "a" }}', '3: at <lt>: error calling lt: incompatible types for comparison'],
     ['{{ len 3 }}', '3: at <len>: error calling len: len of type int'],
     ['{{ not }}', '3: wrong number of args for not: want 1 got 0'],
@@ -141,10 +157,12 @@ describe('Go templates', () => {
     ['{{ range 100000 }}{{ end }}', '9: range goes on for more than 10000 rounds'],
     ['{{ .Question }}', "3: at <{{.Question}}>: can't print a value of type question"],
   ];
-  for (const [text, wanted] of failures) test(`${text} fails: ${wanted}`, () => assert.equal(refusal(text), wanted));
+  for (const [text, wanted] of failures)
+    test(`${text} fails: ${wanted}`, () => assert.equal(refusal(text), wanted));
 
   test('a template is printed the way Go prints it', () => {
-    const text = '{{ .Name }} 60 {{ if eq $.Type "A" }}A {{ index .Match 1 }}{{ else }}TXT{{ end }}{{ $x := (len .Name) | printf "%d" }}';
+    const text =
+      '{{ .Name }} 60 {{ if eq $.Type "A" }}A {{ index .Match 1 }}{{ else }}TXT{{ end }}{{ $x := (len .Name) | printf "%d" }}';
     assert.equal(
       printNodes(parseTemplate(text)),
       '{{.Name}} 60 {{if eq $.Type "A"}}A {{index .Match 1}}{{else}}TXT{{end}}{{$x := (len .Name) | printf "%d"}}',
@@ -152,7 +170,10 @@ describe('Go templates', () => {
   });
 
   test('actions nested without end are refused rather than overflowing the stack', () => {
-    assert.match(refusal(`${'{{ if true }}'.repeat(200)}${'{{ end }}'.repeat(200)}`), /nested too deeply/);
+    assert.match(
+      refusal(`${'{{ if true }}'.repeat(200)}${'{{ end }}'.repeat(200)}`),
+      /nested too deeply/,
+    );
     assert.match(refusal(`{{ ${'('.repeat(200)}1${')'.repeat(200)} }}`), /nested too deeply/);
   });
 });

@@ -45,8 +45,16 @@ class Parser {
   }
 
   #unexpected(context: string, lexeme = this.#next): never {
-    const shown = lexeme.kind === 'end' ? 'EOF' : lexeme.kind === 'field' ? `<.${lexeme.text}>` : `<${lexeme.text}>`;
-    return this.#fail(lexeme.kind === 'end' ? `unexpected EOF` : `unexpected ${shown} in ${context}`, lexeme);
+    const shown =
+      lexeme.kind === 'end'
+        ? 'EOF'
+        : lexeme.kind === 'field'
+          ? `<.${lexeme.text}>`
+          : `<${lexeme.text}>`;
+    return this.#fail(
+      lexeme.kind === 'end' ? `unexpected EOF` : `unexpected ${shown} in ${context}`,
+      lexeme,
+    );
   }
 
   /** Nodes up to the action (`else`, `end`) that ends them, or the end of the template. */
@@ -83,7 +91,8 @@ class Parser {
           this.#close(word.text);
           return { kind: word.text };
         default:
-          if (unknown.has(word.text)) this.#fail(`{{${word.text}}} is not known here: each record is one template`, word);
+          if (unknown.has(word.text))
+            this.#fail(`{{${word.text}}} is not known here: each record is one template`, word);
       }
     }
     const pipe = this.#pipe('command');
@@ -121,7 +130,8 @@ class Parser {
     }
     this.#close('else');
     const { nodes, end } = this.#nodes();
-    if (end.text !== 'end') this.#fail(end.kind === 'end' ? 'unexpected EOF' : 'expected end; found {{else}}', end);
+    if (end.text !== 'end')
+      this.#fail(end.kind === 'end' ? 'unexpected EOF' : 'expected end; found {{else}}', end);
     this.#close('end');
     return nodes;
   }
@@ -161,7 +171,8 @@ class Parser {
     const two = second?.text === ',' && third?.kind === 'variable' && context === 'range';
     if (second?.text === ',' && !two) this.#fail(`too many declarations in ${context}`, second);
     const sign = two ? fourth : second;
-    if (sign?.kind !== 'sign' || (sign.text !== ':=' && sign.text !== '=')) return { variables: [], declares: false };
+    if (sign?.kind !== 'sign' || (sign.text !== ':=' && sign.text !== '='))
+      return { variables: [], declares: false };
     const variables = two ? [first!.text, third.text] : [first!.text];
     const declares = sign.text === ':=';
     if (!declares) for (const name of variables) this.#known(name, first!);
@@ -170,7 +181,8 @@ class Parser {
   }
 
   #known(name: string, lexeme: Lexeme): void {
-    if (!this.#variables.includes(name)) this.#fail(`undefined variable ${JSON.stringify(name)}`, lexeme);
+    if (!this.#variables.includes(name))
+      this.#fail(`undefined variable ${JSON.stringify(name)}`, lexeme);
   }
 
   #command(): Command {
@@ -211,7 +223,8 @@ class Parser {
 
   #word(lexeme: Lexeme): Operand {
     const { text, at } = lexeme;
-    if (text === 'true' || text === 'false') return { kind: 'literal', at, value: text === 'true', text };
+    if (text === 'true' || text === 'false')
+      return { kind: 'literal', at, value: text === 'true', text };
     if (text === 'nil') return { kind: 'nil', at };
     if (!functions.has(text)) this.#fail(`function ${JSON.stringify(text)} not defined`, lexeme);
     return { kind: 'function', at, name: text };

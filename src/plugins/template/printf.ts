@@ -1,4 +1,12 @@
-import { isList, isMap, printFloat, printValue, twoDigits, typeOf, type GoValue } from './values.ts';
+import {
+  isList,
+  isMap,
+  printFloat,
+  printValue,
+  twoDigits,
+  typeOf,
+  type GoValue,
+} from './values.ts';
 
 /** One `%…` of a format. */
 interface Spec {
@@ -20,33 +28,42 @@ export function printFormatted(format: string, values: readonly GoValue[]): stri
   const star = (word: string | undefined): number | null => {
     if (word !== '*') return word === undefined ? -1 : Math.min(Number(word), WIDTH_MAX);
     const value = values[used++];
-    return typeof value === 'bigint' ? Number(value < -1000n ? -1000n : value > 1000n ? 1000n : value) : null;
+    return typeof value === 'bigint'
+      ? Number(value < -1000n ? -1000n : value > 1000n ? 1000n : value)
+      : null;
   };
-  const text = format.replace(directive, (_whole, flags: string, wide?: string, precise?: string, verb?: string) => {
-    if (verb === '%') return '%';
-    if (verb === undefined || verb === '') return '%!(NOVERB)';
-    const width = star(wide);
-    const precision = star(precise === '' ? '0' : precise);
-    const complaint = (width === null ? '%!(BADWIDTH)' : '') + (precision === null ? '%!(BADPREC)' : '');
-    if (used >= values.length) return `${complaint}%!${verb}(MISSING)`;
-    const left = (width ?? 0) < -1;
-    const spec = {
-      flags: left ? `${flags}-` : flags,
-      width: Math.abs(width === -1 ? 0 : (width ?? 0)),
-      precision: precision ?? -1,
-      verb,
-    };
-    return complaint + printOne(values[used++] ?? null, spec);
-  });
+  const text = format.replace(
+    directive,
+    (_whole, flags: string, wide?: string, precise?: string, verb?: string) => {
+      if (verb === '%') return '%';
+      if (verb === undefined || verb === '') return '%!(NOVERB)';
+      const width = star(wide);
+      const precision = star(precise === '' ? '0' : precise);
+      const complaint =
+        (width === null ? '%!(BADWIDTH)' : '') + (precision === null ? '%!(BADPREC)' : '');
+      if (used >= values.length) return `${complaint}%!${verb}(MISSING)`;
+      const left = (width ?? 0) < -1;
+      const spec = {
+        flags: left ? `${flags}-` : flags,
+        width: Math.abs(width === -1 ? 0 : (width ?? 0)),
+        precision: precision ?? -1,
+        verb,
+      };
+      return complaint + printOne(values[used++] ?? null, spec);
+    },
+  );
   if (used >= values.length) return text;
-  const rest = values.slice(used).map((value) => `${typeOf(value ?? null)}=${printValue(value ?? null)}`);
+  const rest = values
+    .slice(used)
+    .map((value) => `${typeOf(value ?? null)}=${printValue(value ?? null)}`);
   return `${text}%!(EXTRA ${rest.join(', ')})`;
 }
 
 function printOne(value: GoValue, spec: Spec): string {
   const { verb } = spec;
   if (verb === 'T') return padded(value === null ? '<nil>' : typeOf(value), spec);
-  if (value === null || value === undefined) return padded(verb === 'v' ? '<nil>' : `%!${verb}(<nil>)`, spec);
+  if (value === null || value === undefined)
+    return padded(verb === 'v' ? '<nil>' : `%!${verb}(<nil>)`, spec);
   if (isList(value)) return `[${value.map((item) => printOne(item, spec)).join(' ')}]`;
   if (isMap(value)) {
     const keys = [...value.keys()].toSorted();
@@ -72,18 +89,29 @@ function printScalar(value: GoValue, spec: Spec): string | null {
 }
 
 function printString(value: string, spec: Spec): string | null {
-  const cut = spec.precision < 0 ? value : [...value].slice(0, spec.precision).join('');
+  const cut = spec.precision < 0 ? value : Array.from(value).slice(0, spec.precision).join('');
   switch (spec.verb) {
     case 'v':
     case 's':
-      return padded(spec.verb === 'v' && spec.flags.includes('#') ? JSON.stringify(cut) : cut, spec);
+      return padded(
+        spec.verb === 'v' && spec.flags.includes('#') ? JSON.stringify(cut) : cut,
+        spec,
+      );
     case 'q':
-      return padded(spec.flags.includes('#') && !cut.includes('`') ? `\`${cut}\`` : JSON.stringify(cut), spec);
+      return padded(
+        spec.flags.includes('#') && !cut.includes('`') ? `\`${cut}\`` : JSON.stringify(cut),
+        spec,
+      );
     case 'x':
     case 'X': {
       const separator = spec.flags.includes(' ') ? ' ' : '';
-      const hex = Array.from(utf8.encode(value), (byte) => byte.toString(16).padStart(2, '0')).join(separator);
-      return padded(upper(`${spec.flags.includes('#') && hex !== '' ? '0x' : ''}${hex}`, spec.verb), spec);
+      const hex = Array.from(utf8.encode(value), (byte) => byte.toString(16).padStart(2, '0')).join(
+        separator,
+      );
+      return padded(
+        upper(`${spec.flags.includes('#') && hex !== '' ? '0x' : ''}${hex}`, spec.verb),
+        spec,
+      );
     }
     default:
       return null;
@@ -95,7 +123,8 @@ const prefixes: Readonly<Record<string, string>> = { b: '0b', o: '0', x: '0x', X
 
 function printInteger(value: bigint, spec: Spec): string | null {
   const { flags, verb, precision } = spec;
-  if (verb === 'c') return padded(isCodePoint(value) ? String.fromCodePoint(Number(value)) : '\uFFFD', spec);
+  if (verb === 'c')
+    return padded(isCodePoint(value) ? String.fromCodePoint(Number(value)) : '\uFFFD', spec);
   if (verb === 'q') {
     const char = isCodePoint(value) ? String.fromCodePoint(Number(value)) : '\uFFFD';
     return padded(`'${char === "'" || char === '\\' ? `\\${char}` : char}'`, spec);
@@ -106,7 +135,13 @@ function printInteger(value: bigint, spec: Spec): string | null {
   const size = value < 0n ? -value : value;
   const digits = upper(size.toString(base), verb).padStart(Math.max(0, precision), '0');
   const prefix = verb === 'O' ? '0o' : flags.includes('#') ? (prefixes[verb] ?? '') : '';
-  return signed(value < 0n, prefix, precision === 0 && value === 0n ? '' : digits, spec, precision < 0);
+  return signed(
+    value < 0n,
+    prefix,
+    precision === 0 && value === 0n ? '' : digits,
+    spec,
+    precision < 0,
+  );
 }
 
 function isCodePoint(value: bigint): boolean {
@@ -115,7 +150,9 @@ function isCodePoint(value: bigint): boolean {
 
 function printNumber(value: number, spec: Spec): string | null {
   const digits = floatDigits(Math.abs(value), spec);
-  return digits === null ? null : signed(value < 0, '', upper(digits, spec.verb), spec, Number.isFinite(value));
+  return digits === null
+    ? null
+    : signed(value < 0, '', upper(digits, spec.verb), spec, Number.isFinite(value));
 }
 
 function floatDigits(value: number, { verb, precision }: Spec): string | null {
@@ -125,7 +162,9 @@ function floatDigits(value: number, { verb, precision }: Spec): string | null {
     case 'v':
     case 'g':
     case 'G':
-      return precision < 0 ? printFloat(value) : general(value, Math.min(Math.max(precision, 1), 100));
+      return precision < 0
+        ? printFloat(value)
+        : general(value, Math.min(Math.max(precision, 1), 100));
     case 'f':
     case 'F':
       return value.toFixed(places);
@@ -149,7 +188,13 @@ function general(value: number, digits: number): string {
 }
 
 /** @param zeros whether the flag `0` fills with zeros */
-function signed(negative: boolean, prefix: string, digits: string, spec: Spec, zeros: boolean): string {
+function signed(
+  negative: boolean,
+  prefix: string,
+  digits: string,
+  spec: Spec,
+  zeros: boolean,
+): string {
   const { flags, width } = spec;
   const sign = negative ? '-' : flags.includes('+') ? '+' : flags.includes(' ') ? ' ' : '';
   const filled =
@@ -164,7 +209,7 @@ function upper(text: string, verb: string): string {
 }
 
 function padded(text: string, { flags, width }: Spec): string {
-  const missing = width - [...text].length;
+  const missing = width - Array.from(text).length;
   if (missing <= 0) return text;
   if (flags.includes('-')) return text + ' '.repeat(missing);
   return (flags.includes('0') ? '0' : ' ').repeat(missing) + text;

@@ -32,7 +32,12 @@ export class RecordFailure extends Error {
   }
 }
 
-export function readTemplate(section: SectionName, words: readonly Token[], token: Token, refuse: Refuse): RecordTemplate {
+export function readTemplate(
+  section: SectionName,
+  words: readonly Token[],
+  token: Token,
+  refuse: Refuse,
+): RecordTemplate {
   try {
     const nodes = parseTemplate(token.text);
     return { section, nodes, text: printNodes(nodes), token };
@@ -49,7 +54,10 @@ export function placeIn({ text, place, quoted }: Token, at: number): Place {
   const line = lineOf(text, at) - 1;
   // Between quotes every quote is written with a backslash before it.
   const written = (part: string): number => part.length + (quoted ? part.split('"').length - 1 : 0);
-  const column = line === 0 ? place.column + (quoted ? 1 : 0) + written(before) : 1 + written(before.slice(before.lastIndexOf('\n') + 1));
+  const column =
+    line === 0
+      ? place.column + (quoted ? 1 : 0) + written(before)
+      : 1 + written(before.slice(before.lastIndexOf('\n') + 1));
   return { file: place.file, line: place.line + line, column };
 }
 
@@ -68,7 +76,10 @@ export function makeRecord(template: RecordTemplate, data: Struct): DnsRecord | 
     return parseRecord(text, '.', template.section);
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
-    throw new RecordFailure(`template: ${template.section}: ${JSON.stringify(shortened(text))}: ${error.message}`, 'record');
+    throw new RecordFailure(
+      `template: ${template.section}: ${JSON.stringify(shortened(text))}: ${error.message}`,
+      'record',
+    );
   }
 }
 
@@ -78,7 +89,10 @@ function execute({ section, nodes, token }: RecordTemplate, data: Struct): strin
   } catch (error) {
     if (!(error instanceof TemplateError)) throw error;
     const place = `${section}:${lineOf(token.text, error.at)}:${error.at}`;
-    throw new RecordFailure(`template: ${place}: executing "${section}" ${error.message}`, 'template');
+    throw new RecordFailure(
+      `template: ${place}: executing "${section}" ${error.message}`,
+      'template',
+    );
   }
 }
 
@@ -90,7 +104,11 @@ function shortened(text: string): string {
 export function constantRecord({ section, nodes }: RecordTemplate): DnsRecord | null {
   if (nodes.some(({ kind }) => kind !== 'text')) return null;
   try {
-    return parseRecord(nodes.map((node) => (node.kind === 'text' ? node.text : '')).join(''), '.', section);
+    return parseRecord(
+      nodes.map((node) => (node.kind === 'text' ? node.text : '')).join(''),
+      '.',
+      section,
+    );
   } catch (error) {
     if (error instanceof Problem) return null;
     throw error;
@@ -98,11 +116,16 @@ export function constantRecord({ section, nodes }: RecordTemplate): DnsRecord | 
 }
 
 /** What will fail at every query. */
-export function doubtsAbout(template: RecordTemplate): { readonly text: string; readonly hint: string | null; readonly place: Place }[] {
+export function doubtsAbout(
+  template: RecordTemplate,
+): { readonly text: string; readonly hint: string | null; readonly place: Place }[] {
   const { section, nodes, token } = template;
   const doubts = unknownFields(nodes).map(({ name, at }) => {
     const meant = nearest(name, dataFields);
-    const hint = meant === null ? `There are ${dataFields.map((field) => `.${field}`).join(', ')}.` : `Did you mean .${meant}?`;
+    const hint =
+      meant === null
+        ? `There are ${dataFields.map((field) => `.${field}`).join(', ')}.`
+        : `Did you mean .${meant}?`;
     return { text: `${section}: there is no field .${name}`, hint, place: placeIn(token, at) };
   });
   if (doubts.length > 0 || nodes.some(({ kind }) => kind !== 'text')) return doubts;
@@ -112,7 +135,9 @@ export function doubtsAbout(template: RecordTemplate): { readonly text: string; 
     return [];
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
-    return [{ text: `${section}: this is no record: ${error.message}`, hint: null, place: token.place }];
+    return [
+      { text: `${section}: this is no record: ${error.message}`, hint: null, place: token.place },
+    ];
   }
 }
 
@@ -142,12 +167,15 @@ function unknownFields(nodes: readonly Node[], isData = true): Unknown[] {
 }
 
 function inPipe({ commands }: Pipe, isData: boolean): Unknown[] {
-  return commands.flatMap(({ operands }) => operands.flatMap((operand) => inOperand(operand, isData)));
+  return commands.flatMap(({ operands }) =>
+    operands.flatMap((operand) => inOperand(operand, isData)),
+  );
 }
 
 function inOperand(operand: Operand, isData: boolean): Unknown[] {
   if (operand.kind === 'pipe') return inPipe(operand.pipe, isData);
-  const onData = (operand.kind === 'field' && isData) || (operand.kind === 'variable' && operand.name === '$');
+  const onData =
+    (operand.kind === 'field' && isData) || (operand.kind === 'variable' && operand.name === '$');
   if (!onData) return [];
   const [name] = (operand as { readonly path: readonly string[] }).path;
   return name === undefined || dataFields.includes(name) ? [] : [{ name, at: operand.at }];

@@ -5,19 +5,40 @@ import { custom, fallthrough, lines, setting, type Refuse } from '../../corefile
 import { directive } from '../../corefile/syntax.ts';
 import type { Token } from '../../corefile/tree.ts';
 import { value, wrong } from '../../corefile/values.ts';
-import { classNumber, className, RCODE, rcodeName, rcodeNumber, typeName, typeNumber } from '../../wire/iana.ts';
+import {
+  classNumber,
+  className,
+  RCODE,
+  rcodeName,
+  rcodeNumber,
+  typeName,
+  typeNumber,
+} from '../../wire/iana.ts';
 import type { ExtendedError } from '../../wire/reply.ts';
-import { doubtsAbout, readTemplate, type RecordTemplate, type SectionName } from './record-template.ts';
+import {
+  doubtsAbout,
+  readTemplate,
+  type RecordTemplate,
+  type SectionName,
+} from './record-template.ts';
 
 const qclass = value(
   'CLASS',
-  ({ text }) => classNumber(text) ?? wrong(`invalid query class ${text}`, 'A class is IN, CH, HS or ANY.'),
+  ({ text }) =>
+    classNumber(text) ?? wrong(`invalid query class ${text}`, 'A class is IN, CH, HS or ANY.'),
   className,
 );
-const qtype = value('TYPE', ({ text }) => typeNumber(text) ?? wrong(`invalid RR class ${text}`, 'A type is A, AAAA, TXT … or ANY.'), typeName);
+const qtype = value(
+  'TYPE',
+  ({ text }) =>
+    typeNumber(text) ?? wrong(`invalid RR class ${text}`, 'A type is A, AAAA, TXT … or ANY.'),
+  typeName,
+);
 const rcode = value(
   'CODE',
-  ({ text }) => (/\d/.test(text) ? null : rcodeNumber(text)) ?? wrong(`unknown rcode ${text}`, 'A code is NOERROR, NXDOMAIN, SERVFAIL, REFUSED …'),
+  ({ text }) =>
+    (/\d/.test(text) ? null : rcodeNumber(text)) ??
+    wrong(`unknown rcode ${text}`, 'A code is NOERROR, NXDOMAIN, SERVFAIL, REFUSED …'),
   rcodeName,
 );
 
@@ -32,7 +53,8 @@ function readPatterns(name: Token, words: readonly Token[], refuse: Refuse): rea
   needWords(name, words, refuse);
   return words.map(({ text, place }) => {
     const size = Buffer.byteLength(text);
-    if (size > PATTERN_MAX) return refuse(`regex pattern too long: ${size} > ${PATTERN_MAX}`, place);
+    if (size > PATTERN_MAX)
+      return refuse(`regex pattern too long: ${size} > ${PATTERN_MAX}`, place);
     try {
       return { text, expression: compileRe2(text) };
     } catch (error) {
@@ -44,20 +66,30 @@ function readPatterns(name: Token, words: readonly Token[], refuse: Refuse): rea
   });
 }
 
-function readTemplates(name: Token, words: readonly Token[], refuse: Refuse): readonly RecordTemplate[] {
+function readTemplates(
+  name: Token,
+  words: readonly Token[],
+  refuse: Refuse,
+): readonly RecordTemplate[] {
   needWords(name, words, refuse);
   return words.map((token) => readTemplate(name.text as SectionName, words, token, refuse));
 }
 
 function needWords(name: Token, words: readonly Token[], refuse: Refuse): void {
-  if (words.length === 0) refuse(`Wrong argument count or unexpected line ending after '${name.text}'`, name.place, { code: 'argument-count' });
+  if (words.length === 0)
+    refuse(`Wrong argument count or unexpected line ending after '${name.text}'`, name.place, {
+      code: 'argument-count',
+    });
 }
 
 function readError(words: readonly Token[], refuse: Refuse): ExtendedError {
   const [code, text] = words;
-  if (code === undefined || words.length > 2) return refuse("Wrong argument count or unexpected line ending after 'ederror'");
+  if (code === undefined || words.length > 2)
+    return refuse("Wrong argument count or unexpected line ending after 'ederror'");
   if (!/^\d{1,5}$/.test(code.text) || Number(code.text) > 0xffff) {
-    return refuse(`error parsing extended DNS error code ${code.text}`, code.place, { hint: 'RFC 8914 numbers them from 0.' });
+    return refuse(`error parsing extended DNS error code ${code.text}`, code.place, {
+      hint: 'RFC 8914 numbers them from 0.',
+    });
   }
   return { code: Number(code.text), text: text?.text ?? '' };
 }
@@ -68,18 +100,31 @@ export const syntax = directive({
   repeat: 'gather',
   args: {
     class: required(qclass, { help: 'the class of queries: IN, CH … or ANY for all' }),
-    type: required(qtype, { help: 'the type of queries: A, AAAA … or ANY for all; a query for ANY fits every template' }),
+    type: required(qtype, {
+      help: 'the type of queries: A, AAAA … or ANY for all; a query for ANY fits every template',
+    }),
     zones: zones({ help: 'names that the template is about' }),
   },
   properties: {
     patterns: lines(['match'], 'REGEX…', readPatterns, {
       help: 'the name (in lower case, with its last dot) must match one of these RE2 expressions; without any, every name does',
     }),
-    answers: lines(['answer'], 'RR…', readTemplates, { help: 'records of the answer section, as Go templates of zone file lines' }),
-    additionals: lines(['additional'], 'RR…', readTemplates, { help: 'the same for the additional section' }),
-    authorities: lines(['authority'], 'RR…', readTemplates, { help: 'the same for the authority section' }),
-    rcode: setting('rcode', rcode, { default: RCODE.NOERROR, help: 'the result code; with SERVFAIL no records are made' }),
-    error: custom('ederror', 'CODE [TEXT]', readError, { help: 'an Extended DNS Error (RFC 8914) for clients that speak EDNS' }),
+    answers: lines(['answer'], 'RR…', readTemplates, {
+      help: 'records of the answer section, as Go templates of zone file lines',
+    }),
+    additionals: lines(['additional'], 'RR…', readTemplates, {
+      help: 'the same for the additional section',
+    }),
+    authorities: lines(['authority'], 'RR…', readTemplates, {
+      help: 'the same for the authority section',
+    }),
+    rcode: setting('rcode', rcode, {
+      default: RCODE.NOERROR,
+      help: 'the result code; with SERVFAIL no records are made',
+    }),
+    error: custom('ederror', 'CODE [TEXT]', readError, {
+      help: 'an Extended DNS Error (RFC 8914) for clients that speak EDNS',
+    }),
     fallthrough: fallthrough({
       help: 'a name in ZONES that no expression matches goes to the next template, then to the next plugin; without this it is SERVFAIL',
     }),
@@ -87,10 +132,12 @@ export const syntax = directive({
   retired: { upstream: 'CNAMEs are always followed' },
   warn: (uses) =>
     uses.flatMap((use) =>
-      [...use.answers, ...use.additionals, ...use.authorities].flat().flatMap((template) =>
-        doubtsAbout(template).map(({ text, hint, place }) =>
-          pluginRemark('template', place, text, { code: 'template-fails', hint }),
+      [...use.answers, ...use.additionals, ...use.authorities]
+        .flat()
+        .flatMap((template) =>
+          doubtsAbout(template).map(({ text, hint, place }) =>
+            pluginRemark('template', place, text, { code: 'template-fails', hint }),
+          ),
         ),
-      ),
     ),
 });

@@ -15,7 +15,11 @@ export class Tally {
   readonly #counters: (Map<string, Map<number, Counter>> | undefined)[] = [];
 
   constructor(metrics: Registry) {
-    this.#matches = metrics.counter('coredns_template_matches_total', 'Counter of template regex matches.', queryLabels);
+    this.#matches = metrics.counter(
+      'coredns_template_matches_total',
+      'Counter of template regex matches.',
+      queryLabels,
+    );
     this.#templateFailures = metrics.counter(
       'coredns_template_template_failures_total',
       'Counter of go template failures.',
@@ -35,16 +39,31 @@ export class Tally {
     const key = qclass * 0x10000 + type;
     let counter = byKind.get(key);
     if (counter === undefined) {
-      counter = this.#matches.with(route.server, zone, route.view, classLabel(qclass), typeLabel(type));
+      counter = this.#matches.with(
+        route.server,
+        zone,
+        route.view,
+        classLabel(qclass),
+        typeLabel(type),
+      );
       if (byKind.size < KINDS_MAX) byKind.set(key, counter);
     }
     counter.add(1);
   }
 
-  failed(route: Route, zone: string, qclass: number, type: number, template: RecordTemplate, { by }: RecordFailure): void {
+  failed(
+    route: Route,
+    zone: string,
+    qclass: number,
+    type: number,
+    template: RecordTemplate,
+    { by }: RecordFailure,
+  ): void {
     const family = by === 'template' ? this.#templateFailures : this.#recordFailures;
     const { section, text } = template;
-    family.with(route.server, zone, route.view, classLabel(qclass), typeLabel(type), section, text).add(1);
+    family
+      .with(route.server, zone, route.view, classLabel(qclass), typeLabel(type), section, text)
+      .add(1);
   }
 }
 

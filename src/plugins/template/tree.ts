@@ -44,11 +44,26 @@ export interface Command {
 export type Operand =
   | { readonly kind: 'dot'; readonly at: number }
   | { readonly kind: 'nil'; readonly at: number }
-  | { readonly kind: 'literal'; readonly at: number; readonly value: GoValue; readonly text: string }
+  | {
+      readonly kind: 'literal';
+      readonly at: number;
+      readonly value: GoValue;
+      readonly text: string;
+    }
   | { readonly kind: 'function'; readonly at: number; readonly name: string }
   | { readonly kind: 'field'; readonly at: number; readonly path: readonly string[] }
-  | { readonly kind: 'variable'; readonly at: number; readonly name: string; readonly path: readonly string[] }
-  | { readonly kind: 'pipe'; readonly at: number; readonly pipe: Pipe; readonly path: readonly string[] };
+  | {
+      readonly kind: 'variable';
+      readonly at: number;
+      readonly name: string;
+      readonly path: readonly string[];
+    }
+  | {
+      readonly kind: 'pipe';
+      readonly at: number;
+      readonly pipe: Pipe;
+      readonly path: readonly string[];
+    };
 
 /** A tree as text, the way Go writes it: `{{.Name}} 60 IN A 192.0.2.1`. */
 export function printNodes(nodes: readonly Node[]): string {

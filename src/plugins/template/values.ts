@@ -2,7 +2,16 @@
  * What Go's templates compute with, as far as they meet it here. Whole numbers are bigint, so that all 64 bits are kept;
  * numbers with a fraction are number. `null` is nil, `undefined` the value of a map's missing key.
  */
-export type GoValue = string | bigint | number | boolean | null | undefined | readonly GoValue[] | GoMap | Struct;
+export type GoValue =
+  | string
+  | bigint
+  | number
+  | boolean
+  | null
+  | undefined
+  | readonly GoValue[]
+  | GoMap
+  | Struct;
 
 export type GoMap = ReadonlyMap<string, GoValue>;
 
@@ -13,7 +22,11 @@ export class Struct {
   readonly #fields: Readonly<Record<string, () => GoValue>>;
   readonly #methods: Readonly<Record<string, Method>>;
 
-  constructor(type: string, fields: Readonly<Record<string, () => GoValue>>, methods: Readonly<Record<string, Method>> = {}) {
+  constructor(
+    type: string,
+    fields: Readonly<Record<string, () => GoValue>>,
+    methods: Readonly<Record<string, Method>> = {},
+  ) {
     this.type = type;
     this.#fields = fields;
     this.#methods = methods;
