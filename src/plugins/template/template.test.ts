@@ -353,7 +353,7 @@ describe('what goes wrong in a template', () => {
     ],
     [
       'template IN A {\n answer "a\n  {{ nope }}"\n}',
-      '5:6 plugin/template: Corefile:4 - Error during parsing: could not compile template: a\n  {{ nope }}, template: answer:2: function "nope" not defined',
+      '5:6 plugin/template: Corefile:5 - Error during parsing: could not compile template: a\n  {{ nope }}, template: answer:2: function "nope" not defined',
     ],
     [
       'template IN A {\n var x 1\n}',
