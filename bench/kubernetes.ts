@@ -71,26 +71,51 @@ function measure(answerer: Answerer, names: readonly string[], type: string, rou
 }
 
 function report(what: string, { ns, bytes }: Cost): void {
-  console.log(`${what.padEnd(46)} ${ns.toFixed(0).padStart(6)} ns ${Math.max(0, bytes).toFixed(1).padStart(8)} bytes`);
+  console.log(
+    `${what.padEnd(46)} ${ns.toFixed(0).padStart(6)} ns ${Math.max(0, bytes).toFixed(1).padStart(8)} bytes`,
+  );
 }
 
 weigh(false);
 weigh(true);
 
 const { cluster } = fedCluster(manyObjects(services, endpoints, false));
-const all = Array.from({ length: services }, (_, i) => `service-${i}.team-${i % 50}.svc.cluster.local.`);
+const all = Array.from(
+  { length: services },
+  (_, i) => `service-${i}.team-${i % 50}.svc.cluster.local.`,
+);
 const hot = all.slice(0, 5000);
 const missing = hot.slice(0, 2000).map((name) => `www.example.com.${name}`);
-const strangers = Array.from({ length: 60_000 }, (_, i) => `stranger-${i}.team-${i % 50}.svc.cluster.local.`);
+const strangers = Array.from(
+  { length: 60_000 },
+  (_, i) => `stranger-${i}.team-${i % 50}.svc.cluster.local.`,
+);
 const million = 1_000_000;
 report('read only (subtract from the others)', readOnly());
 report('A, 5 000 names, remembered', measure(answererOf(cluster), hot, 'A', million));
-report('AAAA without data, 5 000 names, remembered', measure(answererOf(cluster), hot, 'AAAA', million));
-report('NXDOMAIN of a search path, 2 000 names', measure(answererOf(cluster), missing, 'A', million));
+report(
+  'AAAA without data, 5 000 names, remembered',
+  measure(answererOf(cluster), hot, 'AAAA', million),
+);
+report(
+  'NXDOMAIN of a search path, 2 000 names',
+  measure(answererOf(cluster), missing, 'A', million),
+);
 report('NXDOMAIN, never the same name twice', measure(answererOf(cluster), strangers, 'A', 60_000));
 report('A, built anew', measure(forgetful(), hot, 'A', 200_000));
-report('SRV, built anew', measure(forgetful(), hot.map((name) => `_http._tcp.${name}`), 'SRV', 100_000));
-report('SRV, 2 000 names, remembered', measure(answererOf(cluster), hot.slice(0, 2000), 'SRV', million));
+report(
+  'SRV, built anew',
+  measure(
+    forgetful(),
+    hot.map((name) => `_http._tcp.${name}`),
+    'SRV',
+    100_000,
+  ),
+);
+report(
+  'SRV, 2 000 names, remembered',
+  measure(answererOf(cluster), hot.slice(0, 2000), 'SRV', million),
+);
 const pointers = Array.from({ length: 2000 }, (_, i) => `${i & 255}.${i >> 8}.0.10.in-addr.arpa.`);
 report('PTR of an endpoint, built anew', measure(forgetful(), pointers, 'PTR', 100_000));
 report('PTR of an endpoint, remembered', measure(answererOf(cluster), pointers, 'PTR', million));

@@ -36,7 +36,11 @@ describe('groups', () => {
 
   test('groups have names in both engines', () => {
     const source = '^(?P<a>[0-9]*)-(?P<b>[0-9]*)[.]';
-    for (const pattern of [compileLinear(source), compilePattern(source), compilePattern(`(?:${source}x*y*)`)]) {
+    for (const pattern of [
+      compileLinear(source),
+      compilePattern(source),
+      compilePattern(`(?:${source}x*y*)`),
+    ]) {
       const { named } = pattern.exec('10-20.')!;
       assert.deepEqual([named['a'], named['b']], ['10', '20']);
       assert.equal(pattern.groupCount, 2);
@@ -44,6 +48,9 @@ describe('groups', () => {
   });
 
   test('an expression that unfolds to very much is refused', () => {
-    assert.throws(() => compileLinear('((a{100}){100}){100}'), (error) => error instanceof PatternError && /too large/.test(error.message));
+    assert.throws(
+      () => compileLinear('((a{100}){100}){100}'),
+      (error) => error instanceof PatternError && /too large/.test(error.message),
+    );
   });
 });

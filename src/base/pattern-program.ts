@@ -15,7 +15,14 @@ export const STEP = {
 } as const;
 
 /** Conditions of `assert`, by the source that re2.ts writes for them. */
-export const CONDITIONS: readonly string[] = ['(?<![^])', '(?![^])', '(?<![^\\n])', '(?![^\\n])', '\\b', '\\B'];
+export const CONDITIONS: readonly string[] = [
+  '(?<![^])',
+  '(?![^])',
+  '(?<![^\\n])',
+  '(?![^\\n])',
+  '\\b',
+  '\\B',
+];
 
 /** An expression as instructions: a machine that stands at several of them at once would be in one state of each. */
 export interface Program {
@@ -35,7 +42,9 @@ export class CharacterSet {
 
   constructor(source: string, ignoreCase: boolean) {
     this.#expression = new RegExp(`^(?:${source})$`, ignoreCase ? 'iu' : 'u');
-    this.ascii = Uint8Array.from({ length: 128 }, (_, code) => (this.#expression.test(String.fromCharCode(code)) ? 1 : 0));
+    this.ascii = Uint8Array.from({ length: 128 }, (_, code) =>
+      this.#expression.test(String.fromCharCode(code)) ? 1 : 0,
+    );
   }
 
   holds(code: number): boolean {
@@ -51,7 +60,13 @@ type Part =
   | { readonly kind: 'assert'; readonly condition: number }
   | { readonly kind: 'group'; readonly index: number; readonly inner: Part }
   | { readonly kind: 'sequence' | 'choice'; readonly parts: readonly Part[] }
-  | { readonly kind: 'repeat'; readonly inner: Part; readonly least: number; readonly most: number; readonly lazy: boolean };
+  | {
+      readonly kind: 'repeat';
+      readonly inner: Part;
+      readonly least: number;
+      readonly most: number;
+      readonly lazy: boolean;
+    };
 
 /**
  * @param expression as `compileRe2` writes it: of JavaScript's syntax there is no more in it than is read here
@@ -68,38 +83,51 @@ export function compileProgram(expression: RegExp, always = false): Program | nu
   writer.write({ kind: 'group', index: 0, inner: whole });
   writer.add(STEP.match);
   const { steps, x, y } = writer;
-  return { steps: Uint8Array.from(steps), x: Int32Array.from(x), y: Int32Array.from(y), sets, groupCount, names };
+  return {
+    steps: Uint8Array.from(steps),
+    x: Int32Array.from(x),
+    y: Int32Array.from(y),
+    sets,
+    groupCount,
+    names,
+  };
 }
 
-/** Two loops one after the other are tried in at most (with the place where a match may begin) cubic time; see `pattern-run.ts`. */
-const LOOPS_MAX = 2;
-/** A loop of so many rounds counts as one without end. */
-const ROUNDS_MAX = 8;
+/**
+ * Expressions with more ways than this to go on (loops, options, alternatives, an unknown begin) are not left to
+ * JavaScript's engine, which tries every combination: with two of them these are at most the text's length squared.
+ */
+const CHOICES_MAX = 2;
 
 function isTame(part: Part): boolean {
-  const { loops, nested } = loopsIn(part);
-  return !nested && loops + (isAnchored(part) ? 0 : 1) <= LOOPS_MAX;
+  const { count, nested } = choicesIn(part);
+  return !nested && count + (isAnchored(part) ? 0 : 1) <= CHOICES_MAX;
 }
 
-function loopsIn(part: Part): { readonly loops: number; readonly nested: boolean } {
+/** How often there is more than one way to go on, and whether that happens within a loop. */
+function choicesIn(part: Part): { readonly count: number; readonly nested: boolean } {
   switch (part.kind) {
     case 'group':
-      return loopsIn(part.inner);
+      return choicesIn(part.inner);
     case 'repeat': {
-      const inner = loopsIn(part.inner);
-      const loops = part.most > ROUNDS_MAX || part.inner.kind !== 'set' ? 1 : 0;
-      return { loops: inner.loops + loops, nested: inner.nested || (inner.loops > 0 && part.most > 1) };
+      const { count, nested } = choicesIn(part.inner);
+      return {
+        count: count + (part.least === part.most ? 0 : 1),
+        nested: nested || (count > 0 && part.most > 1),
+      };
     }
     case 'sequence':
     case 'choice': {
-      const all = part.parts.map(loopsIn);
-      return { loops: all.reduce((sum, { loops }) => sum + loops, 0), nested: all.some(({ nested }) => nested) };
+      const all = part.parts.map(choicesIn);
+      const count = all.reduce((sum, one) => sum + one.count, part.kind === 'choice' ? 1 : 0);
+      return { count, nested: all.some(({ nested }) => nested) };
     }
     default:
-      return { loops: 0, nested: false };
+      return { count: 0, nested: false };
   }
 }
 
+/** Whether a match can only begin where the text does. */
 function isAnchored(part: Part): boolean {
   if (part.kind === 'sequence') return part.parts[0] !== undefined && isAnchored(part.parts[0]);
   if (part.kind === 'group') return isAnchored(part.inner);
@@ -125,7 +153,8 @@ class Reader {
 
   whole(): Part {
     // An empty expression has a source of its own.
-    const part = this.#source === '(?:)' ? { kind: 'sequence' as const, parts: [] } : this.#choice();
+    const part =
+      this.#source === '(?:)' ? { kind: 'sequence' as const, parts: [] } : this.#choice();
     if (this.#at < this.#source.length && this.#source !== '(?:)') this.#broken();
     return part;
   }
@@ -145,7 +174,11 @@ class Reader {
 
   #sequence(): Part {
     const parts: Part[] = [];
-    while (this.#at < this.#source.length && this.#source[this.#at] !== '|' && this.#source[this.#at] !== ')') {
+    while (
+      this.#at < this.#source.length &&
+      this.#source[this.#at] !== '|' &&
+      this.#source[this.#at] !== ')'
+    ) {
       parts.push(this.#repeated(this.#single()));
     }
     return parts.length === 1 ? parts[0]! : { kind: 'sequence', parts };
@@ -158,7 +191,16 @@ class Reader {
     this.#at += found[0].length;
     const [, sign, low, comma, high, lazy] = found;
     const least = sign === undefined ? Number(low) : sign === '+' ? 1 : 0;
-    const most = sign === undefined ? (comma === '' ? least : high === '' ? Infinity : Number(high)) : sign === '?' ? 1 : Infinity;
+    const most =
+      sign === undefined
+        ? comma === ''
+          ? least
+          : high === ''
+            ? Infinity
+            : Number(high)
+        : sign === '?'
+          ? 1
+          : Infinity;
     return { kind: 'repeat', inner, least, most, lazy: lazy === '?' };
   }
 
@@ -209,7 +251,8 @@ class Writer {
 
   /** @returns where the instruction stands */
   add(step: number, x = 0, y = 0): number {
-    if (this.steps.length >= STEPS_MAX) throw new PatternError('error parsing regexp: expression too large');
+    if (this.steps.length >= STEPS_MAX)
+      throw new PatternError('error parsing regexp: expression too large');
     this.x.push(x);
     this.y.push(y);
     return this.steps.push(step) - 1;

@@ -26,7 +26,9 @@ export class ProgramRun {
     const words = ((text.length + 1) * this.#program.steps.length + 31) >>> 5;
     if (words > this.#seen.length) this.#seen = new Uint32Array(words);
     else this.#seen.fill(0, 0, words);
-    for (let at = 0; at <= text.length; at++) if (this.#from(text, at)) return this.#marks;
+    for (let at = 0; at <= text.length; at += (text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1) {
+      if (this.#from(text, at)) return this.#marks;
+    }
     return null;
   }
 

@@ -1,4 +1,4 @@
-import { randomFillSync } from 'node:crypto';
+import { builtins } from './builtins.ts';
 
 /** Randomness as a parameter, so that tests can repeat a run. */
 export interface Random {
@@ -16,7 +16,7 @@ export const secureRandom: Random = {
     const limit = 0x1_0000_0000 - (0x1_0000_0000 % below);
     for (;;) {
       if (used === pool.length) {
-        randomFillSync(pool);
+        builtins.crypto().randomFillSync(pool);
         used = 0;
       }
       const word = pool[used++]!;

@@ -31,7 +31,12 @@ export class VirtualClock implements Clock {
   }
 
   after(delayMs: number, run: () => void): Timer {
-    const alarm: Alarm = { at: this.#nowMs + Math.max(0, delayMs), order: this.#order++, run, cancelled: false };
+    const alarm: Alarm = {
+      at: this.#nowMs + Math.max(0, delayMs),
+      order: this.#order++,
+      run,
+      cancelled: false,
+    };
     this.#alarms.push(alarm);
     return {
       cancel: () => {
@@ -83,7 +88,12 @@ export class VirtualClock implements Clock {
     let first: Alarm | null = null;
     for (const alarm of this.#alarms) {
       if (alarm.at > end) continue;
-      if (first === null || alarm.at < first.at || (alarm.at === first.at && alarm.order < first.order)) first = alarm;
+      if (
+        first === null ||
+        alarm.at < first.at ||
+        (alarm.at === first.at && alarm.order < first.order)
+      )
+        first = alarm;
     }
     if (first !== null) this.#alarms.splice(this.#alarms.indexOf(first), 1);
     return first;

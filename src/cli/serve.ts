@@ -6,6 +6,7 @@ import { systemClock } from '../base/clock.ts';
 import { makeLog } from '../base/log.ts';
 import { Problem, problemsIn } from '../base/problem.ts';
 import { secureRandom } from '../base/random.ts';
+import { settleMemory } from '../base/settle-memory.ts';
 import { stdoutLines } from '../base/stdout.ts';
 import { parseCorefile, type ParseOutput } from '../corefile/parse.ts';
 import { Collection } from '../metrics/collection.ts';
@@ -127,6 +128,7 @@ async function run(words: readonly string[], io: Io): Promise<number> {
   }
   if (example !== null) lines.write(tryLines());
   lines.flush();
+  settleMemory();
   if (values.pidfile !== undefined) writePid(values.pidfile);
   const stopWatching = onSignals(server, log, end);
   // Workers and HTTP servers do not keep the process alive by themselves: this timer does, until the end.

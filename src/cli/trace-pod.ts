@@ -62,7 +62,7 @@ export async function resolvConfOfPod(options: TraceOptions): Promise<PodResolvC
   return podResolvConf(podDnsOf(object, options.namespace), {
     clusterDns: options.kubelet.dns,
     clusterDomain: options.kubelet.domain,
-    nodeResolvConf: options.plan ? null : nodeResolvConf,
+    nodeResolvConf: options.plan ? '' : (nodeResolvConf ?? ''),
   });
 }
 

@@ -1,5 +1,4 @@
-import { createHash } from 'node:crypto';
-
+import { builtins } from '../base/builtins.ts';
 import type { Problem } from '../base/problem.ts';
 import type { Directive, Property, ServerBlock, Token } from './tree.ts';
 
@@ -8,7 +7,7 @@ import type { Directive, Property, ServerBlock, Token } from './tree.ts';
  * nor comments. What could not be read counts by its problems, so that every edit of a broken file is seen.
  */
 export function fingerprint(blocks: readonly ServerBlock[], problems: readonly Problem[]): string {
-  const hash = createHash('sha512');
+  const hash = builtins.crypto().createHash('sha512');
   const words = (kind: string, texts: readonly string[]): void => {
     hash.update(JSON.stringify([kind, ...texts]));
   };

@@ -1,4 +1,5 @@
-import { createGunzip, type Gunzip } from 'node:zlib';
+import { builtins } from '../base/builtins.ts';
+import type { Gunzip } from 'node:zlib';
 import { sleep, type Clock, type Timer } from '../base/clock.ts';
 import type { Connection } from './connection.ts';
 import { ApiFailure, connectionFailure, statusFailure, type FailureKind } from './failure.ts';
@@ -227,7 +228,7 @@ class Exchange {
   }
 
   #inflate(): void {
-    const gunzip = createGunzip();
+    const gunzip = builtins.zlib().createGunzip();
     this.#gunzip = gunzip;
     gunzip.on('data', (piece: Buffer) => {
       try {

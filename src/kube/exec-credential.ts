@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process';
+import { builtins } from '../base/builtins.ts';
 import type { Clock } from '../base/clock.ts';
 import { ApiFailure } from './failure.ts';
 import type { ExecSettings } from './kubeconfig.ts';
@@ -89,7 +89,7 @@ export class ExecCredentials {
       spec: { interactive: false, ...(cluster === null ? {} : { cluster }) },
     };
     return new Promise((resolve, reject) => {
-      const process = execFile(
+      const process = builtins.childProcess().execFile(
         command,
         [...args],
         {

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { builtins } from '../base/builtins.ts';
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import type { KubeObject } from './objects.ts';
@@ -34,7 +34,7 @@ export async function writeSnapshot(
   objects: Iterable<KubeObject>,
 ): Promise<void> {
   const draft = `${file}.${process.pid}.tmp`;
-  const hash = createHash('sha256');
+  const hash = builtins.crypto().createHash('sha256');
   // Endpoints tell who talks to whom: nobody else's business.
   const handle = await open(draft, 'w', 0o600);
   try {
@@ -81,7 +81,7 @@ export function readSnapshot(
   }
   try {
     const { end, tail } = readTail(handle);
-    const hash = createHash('sha256');
+    const hash = builtins.crypto().createHash('sha256');
     eachPiece(handle, end, (piece) => hash.update(piece));
     if (hash.digest('hex') !== tail.sha256) throw new Error('its checksum is wrong');
     let first = true;

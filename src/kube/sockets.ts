@@ -1,5 +1,5 @@
+import { builtins } from '../base/builtins.ts';
 import net from 'node:net';
-import tls from 'node:tls';
 import type { TlsMaterial } from './connection.ts';
 
 /** A connection to the API server that takes bytes out of one buffer of its own, used over and over. */
@@ -75,7 +75,7 @@ export class Sockets {
     const socket =
       material === null
         ? net.connect(options)
-        : tls.connect({ ...options, ...material, ALPNProtocols: ['http/1.1'] });
+        : builtins.tls().connect({ ...options, ...material, ALPNProtocols: ['http/1.1'] });
     const wire: Wire = { socket, taker: null, used: false };
     // Whoever uses the connection listens too; while idle its end is nobody's trouble.
     socket.on('error', () => {});

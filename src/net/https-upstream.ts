@@ -1,7 +1,8 @@
-import { connect, constants, type ClientHttp2Session } from 'node:http2';
-import { Agent, request } from 'node:https';
+import { builtins } from '../base/builtins.ts';
+import type { ClientHttp2Session } from 'node:http2';
+import type { Agent } from 'node:https';
 import type { IncomingMessage } from 'node:http';
-import { connect as connectTls, type TLSSocket } from 'node:tls';
+import type { TLSSocket } from 'node:tls';
 
 import type { Query } from '../wire/query.ts';
 import { printHostPort } from './address.ts';
@@ -133,7 +134,7 @@ export class HttpsUpstream implements Upstream {
     const { now, wheel } = this.#parts;
     const { address, source, expireMs } = this.parts;
     const began = now();
-    const socket = connectTls({
+    const socket = builtins.tls().connect({
       host: address.host,
       port: address.port,
       ...tlsOptions(this.parts),
@@ -156,14 +157,14 @@ export class HttpsUpstream implements Upstream {
     }
     if (socket.alpnProtocol !== 'h2') {
       socket.destroy();
-      this.#agent = new Agent({
+      this.#agent = new (builtins.https().Agent)({
         keepAlive: true,
         timeout: expireMs,
         maxFreeSockets: this.parts.maxIdle > 0 ? this.parts.maxIdle : 64,
       });
       return null;
     }
-    const session = connect(`https://${this.#authority}`, {
+    const session = builtins.http2().connect(`https://${this.#authority}`, {
       createConnection: () => socket,
       settings: { enablePush: false },
     });
@@ -215,7 +216,7 @@ export class HttpsUpstream implements Upstream {
   ): Promise<Buffer> {
     const { address, source } = this.parts;
     return new Promise((resolve, reject) => {
-      const asked = request(
+      const asked = builtins.https().request(
         {
           agent: this.#agent!,
           host: address.host,
@@ -266,7 +267,7 @@ function overHttp2(
       accept: MEDIA_TYPE,
       ...(body !== null && { 'content-type': MEDIA_TYPE, 'content-length': body.length }),
     });
-    deadline.onLate = () => stream.close(constants.NGHTTP2_CANCEL);
+    deadline.onLate = () => stream.close(builtins.http2().constants.NGHTTP2_CANCEL);
     stream.on('error', (error) => reject(closedError(error, action)));
     stream.on('close', () => reject(new ExchangeError('closed', `${action}: EOF`)));
     stream.on('response', (headers) => {

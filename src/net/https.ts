@@ -1,11 +1,6 @@
-import { createServer as createHttp, type IncomingMessage, type ServerResponse } from 'node:http';
-import {
-  constants,
-  createSecureServer,
-  type Http2ServerRequest,
-  type Http2ServerResponse,
-  type ServerHttp2Session,
-} from 'node:http2';
+import { builtins } from '../base/builtins.ts';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Session } from 'node:http2';
 import type { Server, Socket } from 'node:net';
 
 import { parseAddress } from '../base/ip.ts';
@@ -95,7 +90,7 @@ class HttpsListener implements Listener {
 
   #plain(): Server {
     const { limits } = this.#parts;
-    const server = createHttp(
+    const server = builtins.http().createServer(
       {
         headersTimeout: limits.readTimeoutMs,
         requestTimeout: limits.readTimeoutMs,
@@ -111,7 +106,7 @@ class HttpsListener implements Listener {
   #secure(): Server {
     const { limits } = this.#parts;
     const server = withCertificate(this.#parts, (options) =>
-      createSecureServer(
+      builtins.http2().createSecureServer(
         {
           ...options,
           allowHTTP1: true,
@@ -165,7 +160,7 @@ class HttpsListener implements Listener {
     let size = 0;
     const timer = this.#parts.clock.after(this.#parts.limits.readTimeoutMs, () => {
       this.tally.timedOut++;
-      if ('stream' in request) request.stream.close(constants.NGHTTP2_CANCEL);
+      if ('stream' in request) request.stream.close(builtins.http2().constants.NGHTTP2_CANCEL);
       else request.destroy();
     });
     request.on('close', () => timer.cancel());

@@ -1,5 +1,6 @@
+import { builtins } from '../base/builtins.ts';
 import { connect as connectTcp, type Socket } from 'node:net';
-import { connect as connectTls, type TLSSocket } from 'node:tls';
+import type { TLSSocket } from 'node:tls';
 
 import type { Random } from '../base/random.ts';
 import type { Query } from '../wire/query.ts';
@@ -140,7 +141,9 @@ export class StreamUpstream implements Upstream {
     const to = { host: address.host, port: address.port, noDelay: true, ...local };
     if (proto !== 'tls') return connectTcp(to);
     const session = this.#session === null ? {} : { session: this.#session };
-    const socket: TLSSocket = connectTls({ ...to, ...tlsOptions(this.parts), ...session });
+    const socket: TLSSocket = builtins
+      .tls()
+      .connect({ ...to, ...tlsOptions(this.parts), ...session });
     socket.on('session', (ticket) => {
       this.#session = ticket;
     });

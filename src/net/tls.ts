@@ -1,4 +1,5 @@
-import { createServer, type TlsOptions } from 'node:tls';
+import { builtins } from '../base/builtins.ts';
+import type { TlsOptions } from 'node:tls';
 
 import { Problem } from '../base/problem.ts';
 import type { Listener, ListenerParts } from './listener.ts';
@@ -8,7 +9,7 @@ import { StreamListener } from './stream-listener.ts';
 export function tlsListener(parts: ListenerParts): Listener {
   return new StreamListener(parts, 'tls', ({ tally }, accept) => {
     const server = withCertificate(parts, (options) =>
-      createServer({
+      builtins.tls().createServer({
         ...options,
         allowHalfOpen: true,
         noDelay: true,

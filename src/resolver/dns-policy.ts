@@ -22,7 +22,7 @@ export interface PodDns {
 export interface KubeletDns {
   readonly clusterDns: readonly string[];
   readonly clusterDomain: string;
-  /** Text of the file named by kubelet's resolvConf; null = none. */
+  /** Text of the file named by kubelet's resolvConf; null = the setting is the empty string. */
   readonly nodeResolvConf: string | null;
 }
 
@@ -78,7 +78,7 @@ function basis(policy: DnsPolicy, pod: PodDns, kubelet: KubeletDns, host: Parts)
   const cluster = domain === '' ? [] : [`${pod.namespace}.svc.${domain}`, `svc.${domain}`, domain];
   return {
     servers: [...kubelet.clusterDns],
-    searches: unique([...cluster, ...host.searches]),
+    searches: unique([...cluster, ...(kubelet.nodeResolvConf === null ? [] : host.searches)]),
     options: ['ndots:5'],
   };
 }
@@ -87,11 +87,17 @@ function basis(policy: DnsPolicy, pod: PodDns, kubelet: KubeletDns, host: Parts)
 function merge(parts: Parts, config: DnsConfig): void {
   parts.servers = unique([...parts.servers, ...config.nameservers]);
   parts.searches = unique([...parts.searches, ...config.searches]);
-  const options = new Map(parts.options.map((option) => [option.split(':')[0] ?? '', option]));
-  for (const { name, value } of config.options) {
-    options.set(name, value === undefined || value === '' ? name : `${name}:${value}`);
-  }
-  parts.options = [...options.values()];
+  const more = config.options.map(({ name, value }) =>
+    value === undefined || value === '' ? name : `${name}:${value}`,
+  );
+  parts.options = withOptions(parts.options, more);
+}
+
+/** Adds options; the last of the same name stays. */
+function withOptions(options: readonly string[], more: readonly string[]): string[] {
+  const byName = new Map(options.map((option) => [option.split(':')[0] ?? '', option]));
+  for (const option of more) byName.set(option.split(':')[0] ?? '', option);
+  return [...byName.values()];
 }
 
 function limit(parts: Parts, warnings: string[]): void {
@@ -118,6 +124,8 @@ function limit(parts: Parts, warnings: string[]): void {
 }
 
 function readHost(text: string | null): Parts {
+  // A kubelet with an empty resolvConf leaves its pods without DNS.
+  if (text === null) return { servers: ['127.0.0.1'], searches: ['.'], options: [] };
   const parts: Parts = { servers: [], searches: [], options: [] };
   for (const line of linesOf(text)) {
     const bare = line.trim();
@@ -127,7 +135,7 @@ function readHost(text: string | null): Parts {
     // A search domain of the node without a final dot is taken as it is; a lone dot is kept.
     else if (keyword === 'search')
       parts.searches = words.map((word) => (word === '.' ? word : word.replace(/\.$/, '')));
-    else if (keyword === 'options') parts.options = [...words];
+    else if (keyword === 'options') parts.options = withOptions(parts.options, words);
   }
   return parts;
 }

@@ -56,7 +56,11 @@ export function bindConfiguration(corefile: Corefile, plugins: readonly Plugin[]
       });
     });
   }
-  return { blocks: drafts.map((draft) => ({ ...draft, view: draft.plan.view })), problems, warnings };
+  return {
+    blocks: drafts.map((draft) => ({ ...draft, view: draft.plan.view })),
+    problems,
+    warnings,
+  };
 }
 
 /**

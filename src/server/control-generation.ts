@@ -99,7 +99,11 @@ export async function buildControl(
         await plugin.control(options, site);
       } catch (error) {
         await undo({ ...generation, shutdowns: [] });
-        throw placed(error, plugin.name, block.directives.find(({ name }) => name === plugin.name)?.at.place);
+        throw placed(
+          error,
+          plugin.name,
+          block.directives.find(({ name }) => name === plugin.name)?.at.place,
+        );
       }
     }
   }
@@ -107,7 +111,12 @@ export async function buildControl(
   return { ...generation, shutdowns: shutdowns.map(({ run }) => run) };
 }
 
-function keep<T extends Kept>(kept: Map<string, Kept>, keys: Set<string>, key: string, make: () => T): T {
+function keep<T extends Kept>(
+  kept: Map<string, Kept>,
+  keys: Set<string>,
+  key: string,
+  make: () => T,
+): T {
   keys.add(key);
   const known = kept.get(key);
   if (known !== undefined) return known as T;
@@ -117,7 +126,9 @@ function keep<T extends Kept>(kept: Map<string, Kept>, keys: Set<string>, key: s
 }
 
 /** Ends a configuration's control parts. */
-export async function undo(generation: Pick<ControlGeneration, 'stops'> & { shutdowns: readonly Hook[] }): Promise<void> {
+export async function undo(
+  generation: Pick<ControlGeneration, 'stops'> & { shutdowns: readonly Hook[] },
+): Promise<void> {
   for (const stop of generation.stops) await stop();
 }
 

@@ -28,7 +28,6 @@ export interface ControlSite extends ControlChannel {
   path(file: string): string;
   has(plugin: string): boolean;
 
-
   /** Starts before queries are served; the server waits for all of them. A rejection with a Problem stops the start. */
   onStart(run: () => Maybe<void>): void;
   /** Runs when the configuration has been replaced or the server has stopped answering. */

@@ -26,6 +26,8 @@ export interface DataPlaneParts {
   /** Opens the transports of an endpoint; in tests there are none. */
   readonly listen: (endpoint: EndpointPlan, serve: Serve) => Listener;
   readonly send: (message: FromWorker) => void;
+  /** Runs once, when the first configuration serves. */
+  readonly onServing?: () => void;
 }
 
 interface Open {
@@ -41,7 +43,10 @@ export class DataPlane {
   readonly #parts: DataPlaneParts;
   readonly #writer = new MessageWriter();
   readonly #open = new Map<string, Open>();
-  readonly #prepared = new Map<number, { program: Program; built: Generation; used: Set<string> }>();
+  readonly #prepared = new Map<
+    number,
+    { program: Program; built: Generation; used: Set<string> }
+  >();
   #serving: number | null = null;
   readonly #handlers = new Map<string, (message: unknown) => void>();
   /** Messages that came before their handler. */
@@ -62,7 +67,9 @@ export class DataPlane {
     } catch (error) {
       problem = plain(error);
     }
-    const ports = Object.fromEntries([...this.#open].map(([server, { listener }]) => [server, listener.port]));
+    const ports = Object.fromEntries(
+      [...this.#open].map(([server, { listener }]) => [server, listener.port]),
+    );
     this.#parts.send({ kind: 'done', seq: message.seq, problem, ports });
   }
 
@@ -182,7 +189,8 @@ export class DataPlane {
     const wanted = new Set(program.endpoints.map(({ server }) => server));
     const gone = [...this.#open.keys()].filter((server) => !wanted.has(server));
     await Promise.all(gone.map((server) => this.#shut(server, 5000)));
-    if (before !== null) this.#discard(before);
+    if (before === null) this.#parts.onServing?.();
+    else this.#discard(before);
   }
 
   /** Forgets a configuration that was replaced, or never served. */

@@ -44,14 +44,24 @@ export function planEndpoints(
       if (!(error instanceof Problem)) throw error;
       const { code, hint, remedy } = error;
       problems.push(
-        new Problem({ code, text: error.message, place: block.place, hint: hint ?? undefined, remedy: remedy ?? undefined }),
+        new Problem({
+          code,
+          text: error.message,
+          place: block.place,
+          hint: hint ?? undefined,
+          remedy: remedy ?? undefined,
+        }),
       );
       return [];
     }
   });
   problems.push(
     ...overlapProblems(
-      blocks.map(({ block, view }, index) => ({ keys: block.keys, binds: binds[index]!, hasView: view !== '' })),
+      blocks.map(({ block, view }, index) => ({
+        keys: block.keys,
+        binds: binds[index]!,
+        hasView: view !== '',
+      })),
     ),
   );
   const endpoints = new Map<string, EndpointPlan & { zones: { block: number; zone: string }[] }>();
@@ -82,7 +92,12 @@ export function planEndpoints(
 /** The files of `tls` with the Corefile's folder as their base. */
 function absolute(tls: TlsPlan, folder: string): TlsPlan {
   const path = (file: string): string => (file === '' ? '' : resolve(folder, file));
-  return { ...tls, certificate: path(tls.certificate), key: path(tls.key), authority: path(tls.authority) };
+  return {
+    ...tls,
+    certificate: path(tls.certificate),
+    key: path(tls.key),
+    authority: path(tls.authority),
+  };
 }
 
 function notServed({ scheme, text, place }: Key): Problem {

@@ -55,7 +55,10 @@ export function buildGeneration(
     return buildBlock(bound, servers, generation, workshop, starts, stops, (query) => ask(query));
   });
   const doors = new Map(
-    endpoints.map((endpoint) => [endpoint.server, makeDoor(endpoint, configuration.blocks, built, workshop)]),
+    endpoints.map((endpoint) => [
+      endpoint.server,
+      makeDoor(endpoint, configuration.blocks, built, workshop),
+    ]),
   );
   const byServer = (query: Query): Door | undefined =>
     doors.get(query.route.server) ?? doors.values().next().value;
@@ -154,7 +157,8 @@ function makeDoor(
     dropped: here.flatMap((block) => built[block]!.dropped).slice(0, 1),
     panic(query, error) {
       panics.add(1);
-      const text = error instanceof Error ? (stacktrace ? error.stack : error.message) : String(error);
+      const text =
+        error instanceof Error ? (stacktrace ? error.stack : error.message) : String(error);
       workshop.log.error(`Recovered from panic in server: "${server}" ${query.name} ${text}`);
     },
     table: new ZoneTable(

@@ -1,4 +1,5 @@
-import { createServer, type Server as HttpServer } from 'node:http';
+import { builtins } from '../base/builtins.ts';
+import type { Server as HttpServer } from 'node:http';
 import { Problem } from '../base/problem.ts';
 import type { HttpHandler } from './control-site.ts';
 
@@ -23,7 +24,7 @@ export class HttpDoors {
     try {
       for (const address of wanted.keys()) {
         if (this.#doors.has(address)) continue;
-        const door: HttpDoor = { server: createServer(), paths: new Map() };
+        const door: HttpDoor = { server: builtins.http().createServer(), paths: new Map() };
         door.server.requestTimeout = TIMEOUT_MS;
         door.server.headersTimeout = TIMEOUT_MS;
         door.server.on('request', (request, response) => {
@@ -91,7 +92,10 @@ export function splitAddress(address: string): { readonly host: string; readonly
   const colon = address.lastIndexOf(':');
   const host = address.slice(0, colon).replace(/^\[(.*)\]$/, '$1');
   // Scrapers and probes that say localhost mean IPv4 first, whatever the machine's resolver answers.
-  return { host: host === 'localhost' ? '127.0.0.1' : host, port: Number(address.slice(colon + 1)) };
+  return {
+    host: host === 'localhost' ? '127.0.0.1' : host,
+    port: Number(address.slice(colon + 1)),
+  };
 }
 
 function listenProblem(address: string, error: NodeJS.ErrnoException): Problem {

@@ -12,24 +12,28 @@ const CONNECTIONS_MAX = 4096;
 export function listenAt(
   endpoint: EndpointPlan,
   serve: Serve,
-  parts: { readonly clock: Clock; readonly log: Log; readonly transport: 'auto' | 'batched' | 'plain' },
+  parts: {
+    readonly clock: Clock;
+    readonly log: Log;
+    readonly transport: 'auto' | 'batched' | 'plain';
+  },
 ): Listener {
   const { scheme, address, port } = endpoint;
   const batched = ({ auto: 'auto', batched: 'on', plain: 'off' } as const)[parts.transport];
   return openListeners(
     {
-    endpoint: { scheme, address, port },
-    serve,
-    clock: parts.clock,
-    log: parts.log,
-    limits: {
-      readTimeoutMs: endpoint.readTimeoutMs,
-      writeTimeoutMs: endpoint.writeTimeoutMs,
-      idleTimeoutMs: endpoint.idleTimeoutMs,
-      maxQueries: endpoint.maxTcpQueries,
-      maxConnections: CONNECTIONS_MAX,
-    },
-    tls: endpoint.tls === null ? null : readTls(endpoint.tls),
+      endpoint: { scheme, address, port },
+      serve,
+      clock: parts.clock,
+      log: parts.log,
+      limits: {
+        readTimeoutMs: endpoint.readTimeoutMs,
+        writeTimeoutMs: endpoint.writeTimeoutMs,
+        idleTimeoutMs: endpoint.idleTimeoutMs,
+        maxQueries: endpoint.maxTcpQueries,
+        maxConnections: CONNECTIONS_MAX,
+      },
+      tls: endpoint.tls === null ? null : readTls(endpoint.tls),
     },
     { batched },
   );

@@ -29,7 +29,12 @@ export type ToWorker =
 
 /** From a worker to the main thread. */
 export type FromWorker =
-  | { readonly kind: 'done'; readonly seq: number; readonly problem: PlainProblem | null; readonly ports: Readonly<Record<string, number>> }
+  | {
+      readonly kind: 'done';
+      readonly seq: number;
+      readonly problem: PlainProblem | null;
+      readonly ports: Readonly<Record<string, number>>;
+    }
   | { readonly kind: 'join'; readonly channel: string }
   | { readonly kind: 'leave'; readonly channel: string }
   | { readonly kind: 'post'; readonly channel: string; readonly message: unknown }

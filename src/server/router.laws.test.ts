@@ -7,7 +7,9 @@ import { failure } from '../wire/reply.ts';
 import { ZoneTable, type Served } from './router.ts';
 
 const label = fc.stringMatching(/^[a-cA-C]{1,3}$/);
-const name = fc.array(label, { maxLength: 4 }).map((labels) => `${labels.join('.')}.`.replace(/^\.$/, '.'));
+const name = fc
+  .array(label, { maxLength: 4 })
+  .map((labels) => `${labels.join('.')}.`.replace(/^\.$/, '.'));
 
 function served(zone: string, index: number, filters: Served['filters'] = []): Served {
   return {
@@ -21,14 +23,18 @@ function served(zone: string, index: number, filters: Served['filters'] = []): S
 describe('choice of the server block', () => {
   test('it is the longest zone that the name lies in, letter case aside', () => {
     fc.assert(
-      fc.property(fc.uniqueArray(name, { maxLength: 6, selector: (zone) => zone.toLowerCase() }), name, (zones, asked) => {
-        const table = new ZoneTable(zones.map((zone, index) => served(zone, index)));
-        const query = makeQuery(parseName(asked), 1);
-        const fits = zones
-          .filter((zone) => isBelow(parseName(asked), parseName(zone)))
-          .toSorted((a, b) => parseName(b).length - parseName(a).length);
-        assert.equal(table.match(query)?.route.zone, fits[0]);
-      }),
+      fc.property(
+        fc.uniqueArray(name, { maxLength: 6, selector: (zone) => zone.toLowerCase() }),
+        name,
+        (zones, asked) => {
+          const table = new ZoneTable(zones.map((zone, index) => served(zone, index)));
+          const query = makeQuery(parseName(asked), 1);
+          const fits = zones
+            .filter((zone) => isBelow(parseName(asked), parseName(zone)))
+            .toSorted((a, b) => parseName(b).length - parseName(a).length);
+          assert.equal(table.match(query)?.route.zone, fits[0]);
+        },
+      ),
     );
   });
 
@@ -38,12 +44,19 @@ describe('choice of the server block', () => {
     const ds = makeQuery(parseName('example.org.'), 43);
     assert.equal(both.match(ds)?.route.zone, 'org.');
     assert.equal(alone.match(ds)?.route.zone, 'example.org.');
-    assert.equal(both.match(makeQuery(parseName('a.example.org.'), 43))?.route.zone, 'example.org.');
+    assert.equal(
+      both.match(makeQuery(parseName('a.example.org.'), 43))?.route.zone,
+      'example.org.',
+    );
   });
 
   test('blocks with views are tried top to bottom, then shorter zones', () => {
     const tcpOnly = (query: Query): boolean => query.proto === 'tcp';
-    const table = new ZoneTable([served('a.', 0, [tcpOnly]), served('a.', 1, [() => false]), served('.', 2)]);
+    const table = new ZoneTable([
+      served('a.', 0, [tcpOnly]),
+      served('a.', 1, [() => false]),
+      served('.', 2),
+    ]);
     const query = makeQuery(parseName('x.a.'), 1);
     assert.equal(table.match(query)?.route.index, 2);
     query.proto = 'tcp';

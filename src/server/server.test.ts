@@ -17,11 +17,19 @@ const fixed: Plugin = definePlugin({
     repeat: 'once',
     args: { address: required(word('ADDRESS')) },
   }),
-  setup: ({ address }, site) => (query) => {
-    site.writer.reply(query, FLAG.AA);
-    site.writer.record(SECTION.answer, null, TYPE.A, 30, Uint8Array.from(address.split('.'), Number));
-    return site.writer.finish(RCODE.NOERROR, 'fixed');
-  },
+  setup:
+    ({ address }, site) =>
+    (query) => {
+      site.writer.reply(query, FLAG.AA);
+      site.writer.record(
+        SECTION.answer,
+        null,
+        TYPE.A,
+        30,
+        Uint8Array.from(address.split('.'), Number),
+      );
+      return site.writer.finish(RCODE.NOERROR, 'fixed');
+    },
 });
 
 const bare = (name: string, parts: Partial<Plugin>): Plugin => ({
@@ -116,7 +124,10 @@ describe('the server', () => {
 
   test('EDNS versions other than 0 are BADVERS, whatever the zone', async () => {
     const world = await makeWorld('a.test. {\n fixed 10.0.0.1\n}\n', { plugins });
-    const bytes = Uint8Array.from([0, 9, 1, 0, 0, 1, 0, 0, 0, 0, 0, 1, 1, 0x78, 0, 0, 1, 0, 1, 0, 0, 41, 4, 0xd0, 0, 1, 0, 0, 0, 0]);
+    const bytes = Uint8Array.from([
+      0, 9, 1, 0, 0, 1, 0, 0, 0, 0, 0, 1, 1, 0x78, 0, 0, 1, 0, 1, 0, 0, 41, 4, 0xd0, 0, 1, 0, 0, 0,
+      0,
+    ]);
     const reply = (await world.send(bytes))!;
     assert.equal(reply[3]! & 15, 0);
     const opt = reply.length - 11;
@@ -175,11 +186,20 @@ describe('reload', () => {
   }
 
   test('all mistakes of a Corefile are reported at once, with their places', async () => {
-    await assert.rejects(makeWorld('. {\n fixed\n fixd\n}\n', { plugins }), (error: { problems: readonly Problem[] }) => {
-      assert.ok(error.problems.length >= 2, error.problems.map((problem) => problem.message).join(' | '));
-      assert.match(error.problems.map((problem) => problem.message).join('\n'), /Corefile:2/);
-      assert.match(error.problems.map((problem) => problem.message).join('\n'), /Corefile:3.*Unknown directive 'fixd'/);
-      return true;
-    });
+    await assert.rejects(
+      makeWorld('. {\n fixed\n fixd\n}\n', { plugins }),
+      (error: { problems: readonly Problem[] }) => {
+        assert.ok(
+          error.problems.length >= 2,
+          error.problems.map((problem) => problem.message).join(' | '),
+        );
+        assert.match(error.problems.map((problem) => problem.message).join('\n'), /Corefile:2/);
+        assert.match(
+          error.problems.map((problem) => problem.message).join('\n'),
+          /Corefile:3.*Unknown directive 'fixd'/,
+        );
+        return true;
+      },
+    );
   });
 });

@@ -82,7 +82,9 @@ export class Server {
       reread: () => {
         try {
           const { corefile, problems } = parts.load();
-          return problems.length > 0 ? { problem: problems[0]! } : { fingerprint: corefile.fingerprint };
+          return problems.length > 0
+            ? { problem: problems[0]! }
+            : { fingerprint: corefile.fingerprint };
         } catch (error) {
           return { problem: error as Error };
         }
@@ -143,7 +145,11 @@ export class Server {
     if (this.#ending) return false;
     log.info('Reloading');
     const failed = this.#registry
-      .counter('coredns_reload_failed_total', 'Counter of the number of failed reload attempts.', [])
+      .counter(
+        'coredns_reload_failed_total',
+        'Counter of the number of failed reload attempts.',
+        [],
+      )
       .with();
     const version = this.#registry.gauge(
       'coredns_reload_version_info',
@@ -172,14 +178,25 @@ export class Server {
   async #take(): Promise<void> {
     const { corefile, problems, warnings } = this.#parts.load();
     const configuration = bindConfiguration(corefile, this.#parts.plugins);
-    const { endpoints, problems: clashes } = planEndpoints(configuration.blocks, this.#parts.folder);
+    const { endpoints, problems: clashes } = planEndpoints(
+      configuration.blocks,
+      this.#parts.folder,
+    );
     const all = [...problems, ...configuration.problems, ...clashes];
     if (all.length > 0) throw new Problems(all);
-    for (const warning of [...warnings, ...configuration.warnings]) this.#parts.log.warning(warning.print());
+    for (const warning of [...warnings, ...configuration.warnings])
+      this.#parts.log.warning(warning.print());
     const generation = ++this.#generation;
     const { folder } = this.#parts;
     const program: Program = { generation, corefile, folder, endpoints };
-    const control = await buildControl(generation, configuration, endpoints, folder, corefile.fingerprint, this.#office);
+    const control = await buildControl(
+      generation,
+      configuration,
+      endpoints,
+      folder,
+      corefile.fingerprint,
+      this.#office,
+    );
     let opened: readonly string[] = [];
     try {
       await this.#orderAll({ kind: 'prepare', program });
@@ -187,7 +204,9 @@ export class Server {
       await Promise.all(control.starts.map((start) => start()));
       await this.#orderAll({ kind: 'open', generation });
     } catch (error) {
-      await Promise.allSettled(this.#links.map((link) => link.order({ kind: 'discard', generation })));
+      await Promise.allSettled(
+        this.#links.map((link) => link.order({ kind: 'discard', generation })),
+      );
       await this.#http.close(opened);
       await undo(control);
       await this.#release(this.#serving?.control ?? null);
@@ -254,7 +273,9 @@ export class Server {
     this.#collection.retire(`worker-${worker.id}`);
     // A worker that does not even start is the start's failure, not something to try again.
     if (this.#ending || this.#serving === null) return;
-    this.#parts.log.error(`worker ${worker.id} ended unexpectedly and is started again: ${error.stack ?? error.message}`);
+    this.#parts.log.error(
+      `worker ${worker.id} ended unexpectedly and is started again: ${error.stack ?? error.message}`,
+    );
     this.#parts.clock.after(RESPAWN_MS, () => {
       if (this.#ending) return;
       const link = this.#spawn(worker.id);

@@ -6,6 +6,8 @@ import type { WorkerStart } from './worker-thread.ts';
 
 /** Workers may hold no more than this on their heap: an index of 100 000 pods and a full cache take a small part of it. */
 const HEAP_MB = 512;
+/** Answers leave no garbage and forwarded queries little: a small nursery serves as well as a large one, and stays small. */
+const YOUNG_MB = 4;
 
 /** A worker in a thread of its own. */
 export function threadPort(start: WorkerStart): WorkerPort {
@@ -14,7 +16,7 @@ export function threadPort(start: WorkerStart): WorkerPort {
   const worker = new Worker(entry, {
     workerData: start,
     name: `ndots-worker-${start.id}`,
-    resourceLimits: { maxOldGenerationSizeMb: HEAP_MB, maxYoungGenerationSizeMb: 16 },
+    resourceLimits: { maxOldGenerationSizeMb: HEAP_MB, maxYoungGenerationSizeMb: YOUNG_MB },
   });
   let failure = new Error('the thread ended');
   let ending = false;

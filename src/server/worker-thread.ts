@@ -2,6 +2,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { systemClock } from '../base/clock.ts';
 import { makeLog } from '../base/log.ts';
+import { settleMemory } from '../base/settle-memory.ts';
 import { stdoutLines } from '../base/stdout.ts';
 import { secureRandom } from '../base/random.ts';
 import { SharedRegistry } from '../metrics/registry.ts';
@@ -30,6 +31,7 @@ const plane: DataPlane = new DataPlane({
   plugins,
   log,
   send,
+  onServing: settleMemory,
   clock: systemClock,
   random: secureRandom,
   metrics: new SharedRegistry((registration) => send({ kind: 'register', registration })),

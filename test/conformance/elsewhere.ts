@@ -15,12 +15,16 @@ const syntax = directive({
 /** Answers for names outside of the cluster. */
 export const elsewhere = definePlugin({
   syntax,
-  setup: (_options, { writer }) => (query) => answer(query, writer),
+  setup:
+    (_options, { writer }) =>
+    (query) =>
+      answer(query, writer),
 });
 
 function answer(query: Query, writer: MessageWriter): Reply {
   const { name, type } = query;
-  if (name === 'fails.example.org.') return failure(RCODE.SERVFAIL, 'elsewhere', new Error('no route'));
+  if (name === 'fails.example.org.')
+    return failure(RCODE.SERVFAIL, 'elsewhere', new Error('no route'));
   writer.reply(query, FLAG.AA);
   if (name === 'ext.example.org.' && type === TYPE.A) {
     writer.record(SECTION.answer, null, TYPE.A, 303, Uint8Array.of(198, 51, 100, 1));

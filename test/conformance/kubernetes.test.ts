@@ -39,7 +39,10 @@ function readRows({ rows }: Configuration): Row[] {
         name,
         type,
         result,
-        answer: records.filter((record) => !record.startsWith('+')).map(withTtl).sort(),
+        answer: records
+          .filter((record) => !record.startsWith('+'))
+          .map(withTtl)
+          .sort(),
         additional: records
           .filter((record) => record.startsWith('+'))
           .map((record) => withTtl(record.slice(2)))
@@ -76,19 +79,25 @@ function check(row: Row, reply: Message): void {
   assert.notEqual(reply.flags & FLAG.AA, 0, 'AA is set');
   assert.equal(reply.flags & FLAG.RA, 0, 'RA is not set');
   const soa = row.result === 'NODATA' || row.result === 'NXDOMAIN' ? ['SOA'] : [];
-  assert.deepEqual(reply.authority.map(({ type }) => typeName(type)), soa);
+  assert.deepEqual(
+    reply.authority.map(({ type }) => typeName(type)),
+    soa,
+  );
 }
 
 /** Every second letter in upper case. */
 function mixed(name: string): string {
-  return [...name].map((char, at) => (at % 2 === 0 ? char.toUpperCase() : char)).join('');
+  return Array.from(name, (char, at) => (at % 2 === 0 ? char.toUpperCase() : char)).join('');
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'ndots-conformance-'));
 let api: ApiServer;
 
 before(async () => {
-  writeFileSync(join(folder, 'objects.json'), JSON.stringify({ apiVersion: 'v1', kind: 'List', items: objects }));
+  writeFileSync(
+    join(folder, 'objects.json'),
+    JSON.stringify({ apiVersion: 'v1', kind: 'List', items: objects }),
+  );
   api = await ApiServer.start();
   for (const object of objects) api.put(plurals[object.kind!]!, object);
 });
@@ -113,7 +122,10 @@ for (const { title: source, property } of sources) {
           const lines = [property(), ...configuration.properties].join('\n');
           const corefile = `.:53 {\nkubernetes ${configuration.zones} {\n${lines}\n}\nelsewhere\n}`;
           served = await serveCorefile(corefile, [kubernetes, elsewhere], folder);
-          assert.deepEqual(served.log.filter((line) => /WARNING|ERROR/.test(line)), []);
+          assert.deepEqual(
+            served.log.filter((line) => /WARNING|ERROR/.test(line)),
+            [],
+          );
         });
 
         after(() => served[Symbol.asyncDispose]());
@@ -128,7 +140,19 @@ for (const { title: source, property } of sources) {
           const names = new Set(readRows(configuration).map(({ name }) => name));
           for (const name of names) {
             const found = new Set<boolean>();
-            for (const type of ['A', 'AAAA', 'SRV', 'TXT', 'NS', 'SOA', 'CNAME', 'PTR', 'MX', 'HTTPS', 'ANY']) {
+            for (const type of [
+              'A',
+              'AAAA',
+              'SRV',
+              'TXT',
+              'NS',
+              'SOA',
+              'CNAME',
+              'PTR',
+              'MX',
+              'HTTPS',
+              'ANY',
+            ]) {
               const { rcode } = await served.ask(name, type);
               found.add(rcodeName(rcode) === 'NXDOMAIN');
             }

@@ -14,7 +14,14 @@ const dnsPorts: readonly PortSpec[] = [
   { name: 'dns-tcp', protocol: 'TCP', port: 53 },
 ];
 
-function object(kind: string, apiVersion: string, namespace: string, name: string, rest: object, labels = {}): KubeJson {
+function object(
+  kind: string,
+  apiVersion: string,
+  namespace: string,
+  name: string,
+  rest: object,
+  labels = {},
+): KubeJson {
   const metadata = { name, labels, ...(namespace === '' ? {} : { namespace }) };
   return { apiVersion, kind, metadata, ...rest } as unknown as KubeJson;
 }
@@ -28,7 +35,12 @@ function service(place: string, spec: object, labels = {}): KubeJson {
   return object('Service', 'v1', of!, name!, { spec: { type: 'ClusterIP', ...spec } }, labels);
 }
 
-function clusterIP(place: string, ips: readonly string[], ports: readonly PortSpec[], labels = {}): KubeJson {
+function clusterIP(
+  place: string,
+  ips: readonly string[],
+  ports: readonly PortSpec[],
+  labels = {},
+): KubeJson {
   return service(place, { clusterIP: ips[0], clusterIPs: ips, ports }, labels);
 }
 
@@ -49,7 +61,13 @@ interface EndpointSpec {
   readonly ready?: boolean;
 }
 
-function slice(place: string, ports: readonly PortSpec[], endpoints: readonly EndpointSpec[], nth = 1, labels = {}): KubeJson {
+function slice(
+  place: string,
+  ports: readonly PortSpec[],
+  endpoints: readonly EndpointSpec[],
+  nth = 1,
+  labels = {},
+): KubeJson {
   const [of, where] = place.split('.');
   const six = endpoints[0]?.ip.includes(':') ?? false;
   return object(
@@ -72,7 +90,11 @@ function slice(place: string, ports: readonly PortSpec[], endpoints: readonly En
   );
 }
 
-function pod(place: string, ips: readonly string[], more: { phase?: string; hostNetwork?: boolean } = {}): KubeJson {
+function pod(
+  place: string,
+  ips: readonly string[],
+  more: { phase?: string; hostNetwork?: boolean } = {},
+): KubeJson {
   const [name, of] = place.split('.');
   const { phase = 'Running', hostNetwork } = more;
   return object('Pod', 'v1', of!, name!, {
@@ -105,7 +127,12 @@ export const objects: readonly KubeJson[] = [
   clusterIP('unbacked.testns', ['10.0.0.9'], [http]),
   clusterIP('unready.testns', ['10.0.0.10'], [http]),
   service('node.testns', { type: 'NodePort', clusterIP: '10.0.0.11', ports: [http] }),
-  service('lb.testns', { type: 'LoadBalancer', clusterIP: '10.0.0.12', clusterIPs: ['10.0.0.12'], ports: [http] }),
+  service('lb.testns', {
+    type: 'LoadBalancer',
+    clusterIP: '10.0.0.12',
+    clusterIPs: ['10.0.0.12'],
+    ports: [http],
+  }),
   clusterIP('svc1.other', ['10.0.1.1'], [http]),
   slice('svc1.testns', [http], [{ ip: '172.16.0.1' }, { ip: '172.16.0.2', hostname: 'named' }]),
   slice('svcdual.testns', [http], [{ ip: '172.16.0.3' }]),
@@ -118,14 +145,23 @@ export const objects: readonly KubeJson[] = [
   slice('svc1.other', [http], [{ ip: '172.16.1.1' }]),
 
   headless('hdls.testns'),
-  slice('hdls.testns', [http], [
-    { ip: '172.20.0.1', hostname: 'dup-name', ready: true },
-    { ip: '172.20.0.2', pod: 'hdls-pod-2' },
-    { ip: '172.20.0.3', ready: false },
-    { ip: '172.20.0.4', hostname: 'dup-name' },
-  ]),
+  slice(
+    'hdls.testns',
+    [http],
+    [
+      { ip: '172.20.0.1', hostname: 'dup-name', ready: true },
+      { ip: '172.20.0.2', pod: 'hdls-pod-2' },
+      { ip: '172.20.0.3', ready: false },
+      { ip: '172.20.0.4', hostname: 'dup-name' },
+    ],
+  ),
   // The same addresses again under another port, as the slice controller does when pods differ in port numbers.
-  slice('hdls.testns', [{ name: 'admin', protocol: 'TCP', port: 9000 }], [{ ip: '172.20.0.2', pod: 'hdls-pod-2' }], 2),
+  slice(
+    'hdls.testns',
+    [{ name: 'admin', protocol: 'TCP', port: 9000 }],
+    [{ ip: '172.20.0.2', pod: 'hdls-pod-2' }],
+    2,
+  ),
   headless('hdls6.testns'),
   slice('hdls6.testns', [http], [{ ip: 'fd00:20::1' }, { ip: 'fd00:20::' }]),
   headless('hdlsdual.testns'),
@@ -137,13 +173,21 @@ export const objects: readonly KubeJson[] = [
   slice('hdlsunready.testns', [http], [{ ip: '172.20.3.1', ready: false }]),
   headless('hdlsalone.testns'),
   headless('zoned.testns'),
-  slice('zoned.testns', [http], [
-    { ip: '172.20.5.1', zone: 'zone-a' },
-    { ip: '172.20.5.2', zone: 'Zone-B' },
-    { ip: '172.20.5.3', zone: 'corp.example.com' },
-  ]),
+  slice(
+    'zoned.testns',
+    [http],
+    [
+      { ip: '172.20.5.1', zone: 'zone-a' },
+      { ip: '172.20.5.2', zone: 'Zone-B' },
+      { ip: '172.20.5.3', zone: 'corp.example.com' },
+    ],
+  ),
   headless('six.testns'),
-  slice('six.testns', [http], [1, 2, 3, 4, 5, 6].map((n) => ({ ip: `172.20.6.${n}` }))),
+  slice(
+    'six.testns',
+    [http],
+    [1, 2, 3, 4, 5, 6].map((n) => ({ ip: `172.20.6.${n}` })),
+  ),
 
   external('ext.testns', 'ext.example.org'),
   external('extdot.testns', 'dead.example.org.'),
@@ -157,7 +201,10 @@ export const objects: readonly KubeJson[] = [
   external('extmissing.testns', 'missing.testns.svc.cluster.local'),
   external('ext2out.testns', 'ext.testns.svc.cluster.local'),
   ...Array.from({ length: 13 }, (_, n) =>
-    external(`chain${n}.testns`, n === 0 ? 'svc1.testns.svc.cluster.local' : `chain${n - 1}.testns.svc.cluster.local`),
+    external(
+      `chain${n}.testns`,
+      n === 0 ? 'svc1.testns.svc.cluster.local' : `chain${n - 1}.testns.svc.cluster.local`,
+    ),
   ),
 
   pod('running.testns', ['172.30.0.1', 'fd00:30::1']),
@@ -167,8 +214,20 @@ export const objects: readonly KubeJson[] = [
 
   imported('mc.testns', { type: 'ClusterSetIP', ips: ['10.9.0.1'], ports: [http] }),
   imported('mchdls.testns', { type: 'Headless', ports: [http] }),
-  slice('mchdls-east.testns', [http], [{ ip: '172.40.0.1', hostname: 'db-0' }], 1, mcs('mchdls', 'east')),
-  slice('mchdls-west.testns', [http], [{ ip: '172.40.1.1', hostname: 'db-0' }], 1, mcs('mchdls', 'west')),
+  slice(
+    'mchdls-east.testns',
+    [http],
+    [{ ip: '172.40.0.1', hostname: 'db-0' }],
+    1,
+    mcs('mchdls', 'east'),
+  ),
+  slice(
+    'mchdls-west.testns',
+    [http],
+    [{ ip: '172.40.1.1', hostname: 'db-0' }],
+    1,
+    mcs('mchdls', 'west'),
+  ),
 ];
 
 /** The plural under which the API serves a kind. */

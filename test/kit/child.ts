@@ -26,9 +26,17 @@ process.on('exit', () => {
 });
 
 /** Starts a program; `cpu` pins it to one processor so that server and load do not share. */
-export function start(name: string, words: readonly string[], options: { readonly cpu?: number; readonly env?: NodeJS.ProcessEnv } = {}): Child {
-  const [program, ...rest] = options.cpu === undefined ? words : ['taskset', '-c', String(options.cpu), ...words];
-  const child = spawn(program!, rest, { stdio: ['pipe', 'pipe', 'pipe'], env: options.env ?? process.env });
+export function start(
+  name: string,
+  words: readonly string[],
+  options: { readonly cpu?: number; readonly env?: NodeJS.ProcessEnv } = {},
+): Child {
+  const [program, ...rest] =
+    options.cpu === undefined ? words : ['taskset', '-c', String(options.cpu), ...words];
+  const child = spawn(program!, rest, {
+    stdio: ['pipe', 'pipe', 'pipe'],
+    env: options.env ?? process.env,
+  });
   running.add(child);
   let text = '';
   const take = (chunk: Buffer): void => {
@@ -93,7 +101,10 @@ export function threadSeconds(pid: number): ReadonlyMap<string, number> {
 
 /** A DNS question on the wire: RD, no EDNS. */
 export function question(name: string, type: number, id = 1): Buffer {
-  const labels = name.replace(/\.$/, '').split('.').map((label) => Buffer.concat([Buffer.from([label.length]), Buffer.from(label)]));
+  const labels = name
+    .replace(/\.$/, '')
+    .split('.')
+    .map((label) => Buffer.concat([Buffer.from([label.length]), Buffer.from(label)]));
   const head = Buffer.from([id >> 8, id & 0xff, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
   return Buffer.concat([head, ...labels, Buffer.from([0, type >> 8, type & 0xff, 0, 1])]);
 }
@@ -102,19 +113,29 @@ export function question(name: string, type: number, id = 1): Buffer {
 export async function printed(child: Child, pattern: RegExp, limitMs = 60_000): Promise<void> {
   const begin = performance.now();
   while (!pattern.test(child.output())) {
-    if (performance.now() - begin > limitMs) throw new Error(`${child.name} did not print ${pattern}:\n${child.output()}`);
+    if (performance.now() - begin > limitMs)
+      throw new Error(`${child.name} did not print ${pattern}:\n${child.output()}`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }
 
 /** Waits until `name` is answered with data on 127.0.0.1:port; gives the milliseconds it took. */
-export async function answered(port: number, name: string, limitMs = 20_000, accept: (reply: Buffer) => boolean = (reply) => reply.readUInt16BE(6) > 0): Promise<number> {
+export async function answered(
+  port: number,
+  name: string,
+  limitMs = 20_000,
+  accept: (reply: Buffer) => boolean = (reply) => reply.readUInt16BE(6) > 0,
+): Promise<number> {
   const socket = createSocket('udp4');
   const begin = performance.now();
   try {
     return await new Promise<number>((resolve, reject) => {
       const ask = setInterval(() => socket.send(question(name, 1), port, '127.0.0.1'), 5);
-      const limit = setTimeout(() => done(() => reject(new Error(`no answer for ${name} on port ${port} in ${limitMs} ms`))), limitMs);
+      const limit = setTimeout(
+        () =>
+          done(() => reject(new Error(`no answer for ${name} on port ${port} in ${limitMs} ms`))),
+        limitMs,
+      );
       const done = (then: () => void): void => {
         clearInterval(ask);
         clearTimeout(limit);

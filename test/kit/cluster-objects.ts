@@ -65,7 +65,12 @@ export function sliceObject(
   };
 }
 
-export function podObject(namespace: string, name: string, ip: string, phase = 'Running'): KubeJson {
+export function podObject(
+  namespace: string,
+  name: string,
+  ip: string,
+  phase = 'Running',
+): KubeJson {
   return {
     metadata: { name, namespace },
     spec: { hostNetwork: false },
@@ -77,18 +82,33 @@ export function podObject(namespace: string, name: string, ip: string, phase = '
 export const everyCluster: ClusterObjects = {
   services: [
     serviceObject('default', 'kubernetes', '10.96.0.1', 'https:443'),
-    serviceObject('kube-system', 'kube-dns', '10.96.0.10', 'dns:53/UDP', 'dns-tcp:53', 'metrics:9153'),
+    serviceObject(
+      'kube-system',
+      'kube-dns',
+      '10.96.0.10',
+      'dns:53/UDP',
+      'dns-tcp:53',
+      'metrics:9153',
+    ),
   ],
   endpointslices: [
     sliceObject('default', 'kubernetes', ['192.168.49.2'], 'https:8443'),
-    sliceObject('kube-system', 'kube-dns', ['172.17.0.2', '172.17.0.3'], 'dns:53/UDP', 'dns-tcp:53', 'metrics:9153'),
+    sliceObject(
+      'kube-system',
+      'kube-dns',
+      ['172.17.0.2', '172.17.0.3'],
+      'dns:53/UDP',
+      'dns-tcp:53',
+      'metrics:9153',
+    ),
   ],
 };
 
 export function joinObjects(...clusters: readonly ClusterObjects[]): ClusterObjects {
   const joined: Record<string, KubeJson[]> = {};
   for (const cluster of clusters) {
-    for (const [plural, objects] of Object.entries(cluster)) (joined[plural] ??= []).push(...objects);
+    for (const [plural, objects] of Object.entries(cluster))
+      (joined[plural] ??= []).push(...objects);
   }
   return joined;
 }

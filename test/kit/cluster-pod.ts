@@ -1,6 +1,6 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { Authority } from './apiserver/certificates.ts';
 import { printed, type Child } from './child.ts';
 import { everyCluster, joinObjects, type ClusterObjects } from './cluster-objects.ts';
@@ -57,6 +57,7 @@ export class ClusterPod {
   readonly #folder: string;
   readonly #server: Child;
   readonly #env: NodeJS.ProcessEnv;
+  readonly #servers: Child[] = [];
   #commands = 0;
 
   private constructor(parts: ClusterParts) {
@@ -82,7 +83,11 @@ export class ClusterPod {
       objects: joinObjects(everyCluster, parts.objects ?? {}),
     };
     const file = this.file('cluster.json', JSON.stringify(settings));
-    this.#server = this.node.start('API server', [process.execPath, join(import.meta.dirname, 'cluster-server.ts'), file]);
+    this.#server = this.node.start('API server', [
+      process.execPath,
+      join(import.meta.dirname, 'cluster-server.ts'),
+      file,
+    ]);
     startUnbound(this.node, folder, parts.zone ?? []);
   }
 
@@ -100,7 +105,19 @@ export class ClusterPod {
   }
 
   #wire(nodePid: number, clients: readonly string[]): void {
-    this.dnsPod.exec('ip', 'link', 'add', 'eth0', 'type', 'veth', 'peer', 'name', 'veth0', 'netns', String(nodePid));
+    this.dnsPod.exec(
+      'ip',
+      'link',
+      'add',
+      'eth0',
+      'type',
+      'veth',
+      'peer',
+      'name',
+      'veth0',
+      'netns',
+      String(nodePid),
+    );
     this.dnsPod.exec(
       'sh',
       '-c',
@@ -115,6 +132,8 @@ export class ClusterPod {
   }
 
   async end(): Promise<void> {
+    // Not asked to end: that would take as long as its lameduck.
+    for (const server of this.#servers) server.signal('SIGKILL');
     await this.dnsPod.end();
     await this.node.end();
     rmSync(this.#folder, { recursive: true, force: true });
@@ -123,6 +142,7 @@ export class ClusterPod {
   /** Writes a file for the programs of this cluster and gives its path. */
   file(name: string, text: string): string {
     const path = join(this.#folder, name);
+    mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, text);
     return path;
   }
@@ -136,12 +156,25 @@ export class ClusterPod {
 
   /** The same without waiting. */
   start(corefile: string, ...words: readonly string[]): Child {
-    return this.dnsPod.start('ndots', [program, 'serve', '-conf', resolve(corefile), ...words], this.#env);
+    const child = this.dnsPod.start(
+      'ndots',
+      [program, 'serve', '-conf', resolve(corefile), ...words],
+      this.#env,
+    );
+    this.#servers.push(child);
+    return child;
   }
 
   /** Runs the server in the pod to its end, which is expected to come by itself. */
-  async refused(corefile: string, ...before: readonly string[]): Promise<{ code: number | null; text: string }> {
-    const child = this.dnsPod.start('ndots', [...before, program, 'serve', '-conf', resolve(corefile)], this.#env);
+  async refused(
+    corefile: string,
+    ...before: readonly string[]
+  ): Promise<{ code: number | null; text: string }> {
+    const child = this.dnsPod.start(
+      'ndots',
+      [...before, program, 'serve', '-conf', resolve(corefile)],
+      this.#env,
+    );
     const late = setTimeout(() => child.signal('SIGKILL'), 20_000);
     const code = await child.exitCode;
     clearTimeout(late);
@@ -161,7 +194,11 @@ export class ClusterPod {
   }
 
   /** Asks until the reply is as wanted; gives the last one. */
-  async askUntil(wanted: (dug: Dug) => boolean, words: readonly string[], limitMs = 10_000): Promise<Dug> {
+  async askUntil(
+    wanted: (dug: Dug) => boolean,
+    words: readonly string[],
+    limitMs = 10_000,
+  ): Promise<Dug> {
     const end = performance.now() + limitMs;
     for (;;) {
       const dug = this.ask(...words);
@@ -206,7 +243,8 @@ function addAddresses(pod: Pod, device: string, addresses: readonly string[]): v
 /** Unbound as the node's name server: the lines are its whole world. */
 function startUnbound(node: Pod, folder: string, lines: readonly string[]): void {
   const zoneFile = join(folder, 'root.zone');
-  const soa = '. 60 IN SOA a.root. hostmaster.root. 1 3600 600 86400 60\n. 60 IN NS a.root.\na.root. 60 IN A 10.0.2.3\n';
+  const soa =
+    '. 60 IN SOA a.root. hostmaster.root. 1 3600 600 86400 60\n. 60 IN NS a.root.\na.root. 60 IN A 10.0.2.3\n';
   writeFileSync(zoneFile, `${soa}${lines.join('\n')}\n`);
   const conf = join(folder, 'unbound.conf');
   writeFileSync(

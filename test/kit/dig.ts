@@ -66,6 +66,8 @@ export function addresses(dug: Dug): string[] {
 
 /** The programs of a list that are not installed, as a reason to skip; null if all are. */
 export function missing(...programs: readonly string[]): string | null {
-  const gone = programs.filter((program) => spawnSync('sh', ['-c', `command -v ${program}`]).status !== 0);
+  const gone = programs.filter(
+    (program) => spawnSync('sh', ['-c', `command -v ${program}`]).status !== 0,
+  );
   return gone.length === 0 ? null : `not installed: ${gone.join(', ')}`;
 }

@@ -100,7 +100,11 @@ export interface FedCluster {
 /** A worker's picture of these objects, come there the usual way: source, feed, messages. */
 export function fedCluster(
   objects: Iterable<KubeObject>,
-  options: { readonly podNames?: boolean; readonly clientNames?: boolean; readonly synced?: boolean } = {},
+  options: {
+    readonly podNames?: boolean;
+    readonly clientNames?: boolean;
+    readonly synced?: boolean;
+  } = {},
 ): FedCluster {
   const source = new StaticSource(objects);
   const clock = new VirtualClock();
@@ -144,7 +148,11 @@ export function answererOf(cluster: Cluster, parts: Partial<AnswererParts> = {})
 }
 
 /** Services with a cluster address each, their endpoints, and a pod behind each endpoint. */
-export function* manyObjects(services: number, endpoints: number, pods: boolean): Generator<KubeObject> {
+export function* manyObjects(
+  services: number,
+  endpoints: number,
+  pods: boolean,
+): Generator<KubeObject> {
   const namespaces = 50;
   for (let n = 0; n < namespaces; n++) yield { kind: 'Namespace', name: `team-${n}` };
   for (let i = 0; i < services; i++) {

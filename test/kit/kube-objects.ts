@@ -11,7 +11,11 @@ function place(text: string): { name: string; namespace: string } {
 
 const http = { name: 'http', protocol: 'TCP', port: 80 };
 
-export function service(at: string, ips: string | readonly string[], more: Partial<Service> = {}): Service {
+export function service(
+  at: string,
+  ips: string | readonly string[],
+  more: Partial<Service> = {},
+): Service {
   return {
     kind: 'Service',
     ...place(at),
@@ -30,7 +34,15 @@ export function external(at: string, externalName: string): Service {
 }
 
 export function endpoint(address: string, more: Partial<Endpoint> = {}): Endpoint {
-  return { addresses: [address], ready: true, hostname: '', nodeName: '', pod: '', zone: '', ...more };
+  return {
+    addresses: [address],
+    ready: true,
+    hostname: '',
+    nodeName: '',
+    pod: '',
+    zone: '',
+    ...more,
+  };
 }
 
 /** A slice of the service `at`, named after it and its number. */

@@ -27,10 +27,19 @@ export class Pod {
 
   static make(files: Readonly<Record<string, string>> = {}): Pod {
     const folder = mkdtempSync(join(tmpdir(), 'ndots-pod-'));
-    const holder = spawn('unshare', ['-n', '-m', '--propagation', 'private', 'sleep', '1000'], { stdio: 'ignore' });
+    const holder = spawn('unshare', ['-n', '-m', '--propagation', 'private', 'sleep', '1000'], {
+      stdio: 'ignore',
+    });
     const pod = new Pod(holder, folder);
     // The holder has its namespaces a moment after it started.
-    for (let tries = 0; spawnSync('sh', ['-c', `[ "$(readlink /proc/${holder.pid}/ns/net)" != "$(readlink /proc/self/ns/net)" ]`]).status !== 0; tries++) {
+    for (
+      let tries = 0;
+      spawnSync('sh', [
+        '-c',
+        `[ "$(readlink /proc/${holder.pid}/ns/net)" != "$(readlink /proc/self/ns/net)" ]`,
+      ]).status !== 0;
+      tries++
+    ) {
       if (tries > 200) throw new Error('the namespace did not come up');
       execFileSync('sleep', ['0.01']);
     }
@@ -44,14 +53,18 @@ export class Pod {
     const own = join(this.#folder, path);
     mkdirSync(dirname(own), { recursive: true });
     writeFileSync(own, text);
-    this.exec('sh', '-c', `
+    this.exec(
+      'sh',
+      '-c',
+      `
       d=$(dirname '${path}')
       if [ ! -d "$d" ]; then
         up=$d; while [ ! -d "$(dirname "$up")" ]; do up=$(dirname "$up"); done
         mount -t tmpfs none "$(dirname "$up")" && mkdir -p "$d"
       fi
       [ -e '${path}' ] || touch '${path}'
-      mount --bind '${own}' "$(readlink -f '${path}')"`);
+      mount --bind '${own}' "$(readlink -f '${path}')"`,
+    );
   }
 
   #enter(words: readonly string[]): string[] {

@@ -8,9 +8,9 @@ import type { Client } from '../../src/resolver/client.ts';
 
 /** Longer scenarios run only with NDOTS_REAL=all. */
 const quickMs = 700;
-const atATime = 4;
+const atATime = 2;
 /** A busy machine can tear apart what was sent together. */
-const attempts = 4;
+const attempts = 8;
 
 /** `command` starts the real resolver; null and a reason = it cannot be run here. */
 export function compareWithReal(
@@ -19,20 +19,26 @@ export function compareWithReal(
   command: readonly string[] | null,
   reason: string,
 ): void {
-  describe(`${label}, run for real, does what the model says`, { concurrency: atATime }, async () => {
-    if (command === null || client === null) return test('all scenarios', { skip: reason });
-    const by: Labelled = { client, families: [4, 6], addrConfig: false, env: {} };
-    let tooLong = 0;
-    for (const scenario of readScenarios()) {
-      const model = await runModel(scenario, by);
-      const tookMs = model.results.reduce((sum, result) => sum + result.ms, 0);
-      if (tookMs > quickMs && process.env['NDOTS_REAL'] !== 'all') tooLong++;
-      else test(`${scenario.id} ${scenario.title}`, () => compare(scenario, model, by, label, command));
-    }
-    if (tooLong > 0) {
-      test(`${tooLong} scenarios with long waits`, { skip: 'run with NDOTS_REAL=all' });
-    }
-  });
+  describe(
+    `${label}, run for real, does what the model says`,
+    { concurrency: atATime },
+    async () => {
+      if (command === null || client === null) return test('all scenarios', { skip: reason });
+      const by: Labelled = { client, families: [4, 6], addrConfig: false, env: {} };
+      let tooLong = 0;
+      for (const scenario of readScenarios()) {
+        const model = await runModel(scenario, by);
+        const tookMs = model.results.reduce((sum, result) => sum + result.ms, 0);
+        if (tookMs > quickMs && process.env['NDOTS_REAL'] !== 'all') tooLong++;
+        else
+          test(`${scenario.id} ${scenario.title}`, () =>
+            compare(scenario, model, by, label, command));
+      }
+      if (tooLong > 0) {
+        test(`${tooLong} scenarios with long waits`, { skip: 'run with NDOTS_REAL=all' });
+      }
+    },
+  );
 }
 
 async function compare(
@@ -45,7 +51,7 @@ async function compare(
   // The server does not see what goes to a closed port, and logs two of its sockets in any order.
   const seen = model.exchanges.filter((exchange) => scenario.listen.includes(exchange.server));
   const shown = { ...model, exchanges: seen };
-  const more = { anyOrder: true, startMs: 150 };
+  const more = { anyOrder: true, startMs: 150, togetherMs: 18, slackMs: 150 };
   let found: string[] = [];
   for (let attempt = 0; attempt < attempts; attempt++) {
     const run = await runReal(scenario, label, command);

@@ -57,12 +57,18 @@ export async function runReal(
   try {
     mkdirSync(etc, { recursive: true });
     writeFileSync(join(etc, 'resolv.conf'), scenario.resolv);
-    writeFileSync(join(etc, 'nsswitch.conf'), scenario.nss === '' ? '' : `hosts: ${scenario.nss}\n`);
+    writeFileSync(
+      join(etc, 'nsswitch.conf'),
+      scenario.nss === '' ? '' : `hosts: ${scenario.nss}\n`,
+    );
     writeFileSync(join(etc, 'hosts'), scenario.hosts);
     makeNamespace(name, scenario);
     const script = join(work, 'script.json');
     const log = join(work, 'log');
-    writeFileSync(script, JSON.stringify({ rules: rulesOf(scenario), notcp: scenario.notcp ?? [] }));
+    writeFileSync(
+      script,
+      JSON.stringify({ rules: rulesOf(scenario), notcp: scenario.notcp ?? [] }),
+    );
     server = await startServer(name, script, log, scenario.listen);
     const words = [...command, scenario.name, '0', String(scenario.repeat ?? 1)];
     const { stdout } = await run('ip', ['netns', 'exec', name, ...words], scenario.env ?? {});
@@ -114,7 +120,9 @@ function startServer(
   const child = spawn('ip', words, { stdio: ['ignore', 'pipe', 'inherit'] });
   return new Promise((resolve, reject) => {
     child.once('error', reject);
-    child.once('exit', (code) => reject(new Error(`the scripted server ended with ${code ?? 'a signal'}`)));
+    child.once('exit', (code) =>
+      reject(new Error(`the scripted server ended with ${code ?? 'a signal'}`)),
+    );
     child.stdout.once('data', () => resolve(child));
   });
 }

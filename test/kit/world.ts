@@ -118,7 +118,8 @@ export async function makeWorld(corefile: string, parts: WorldParts = {}): Promi
         syntaxes: plugins.map(({ syntax }) => syntax),
         readFile: (path) => {
           const found = files[path] ?? files[path.replace(/^.*\//, '')];
-          if (found === undefined) throw Object.assign(new Error(`no such file: ${path}`), { code: 'ENOENT' });
+          if (found === undefined)
+            throw Object.assign(new Error(`no such file: ${path}`), { code: 'ENOENT' });
           return found;
         },
         glob: (pattern) => Object.keys(files).filter((path) => globMatches(pattern, path)),
@@ -181,7 +182,8 @@ async function sendBytes(
   const triage = query.read(bytes, 0, bytes.length);
   const out = new Uint8Array(70_000);
   if (triage === 'ignore') return null;
-  if (triage !== 'serve') return out.slice(0, stampRejection(query, triage === 'formerr' ? 1 : 4, false, out, 0));
+  if (triage !== 'serve')
+    return out.slice(0, stampRejection(query, triage === 'formerr' ? 1 : 4, false, out, 0));
   const peer = parseAddress(options.client ?? '10.244.0.9')!;
   query.proto = options.proto ?? 'udp';
   query.family = peer.length === 4 ? 4 : 6;
@@ -214,7 +216,12 @@ function questionBytes(question: string, options: AskOptions): Uint8Array {
     authority: [],
     additional: [],
     edns: edns
-      ? { udpSize: options.udpSize ?? 1232, version: 0, dnssecOk: options.dnssecOk ?? false, options: [] }
+      ? {
+          udpSize: options.udpSize ?? 1232,
+          version: 0,
+          dnssecOk: options.dnssecOk ?? false,
+          options: [],
+        }
       : null,
   });
 }
@@ -226,7 +233,10 @@ function wireText(name: string): string {
 }
 
 function globMatches(pattern: string, path: string): boolean {
-  const source = pattern.replace(/[.+^${}()|[\]\\]/g, '\\$&').replaceAll('*', '[^/]*').replaceAll('?', '[^/]');
+  const source = pattern
+    .replace(/[.+^${}()|[\]\\]/g, '\\$&')
+    .replaceAll('*', '[^/]*')
+    .replaceAll('?', '[^/]');
   return new RegExp(`(^|/)${source.replace(/^.*\//, '')}$`).test(path);
 }
 

@@ -52,7 +52,10 @@ class Folder {
     const items = [...namespaces, ...pods.map(manifest)];
     // Blanks at the end: each state of the file has another size, whatever its time stamp says.
     const padding = ' '.repeat(this.#writes++ % 97);
-    writeFileSync(join(this.path, 'cluster.json'), JSON.stringify({ apiVersion: 'v1', kind: 'List', items }) + padding);
+    writeFileSync(
+      join(this.path, 'cluster.json'),
+      JSON.stringify({ apiVersion: 'v1', kind: 'List', items }) + padding,
+    );
   }
 }
 
@@ -62,8 +65,12 @@ const nxdomain: Answer = { rcode: 'NXDOMAIN', authority: [soa] };
 /** The internet of the story. */
 function internet({ name, type }: Asked): Answer {
   if (name !== 'api.twilio.com.') return nxdomain;
-  if (type === TYPE.A) return { answer: ['@ 8 CNAME edge.twilio.com.', 'edge.twilio.com. 8 A 18.208.54.140'] };
-  return { answer: ['@ 20 CNAME edge.twilio.com.'], authority: ['twilio.com. 20 SOA ns.twilio.com. h.twilio.com. 1 1 1 1 20'] };
+  if (type === TYPE.A)
+    return { answer: ['@ 8 CNAME edge.twilio.com.', 'edge.twilio.com. 8 A 18.208.54.140'] };
+  return {
+    answer: ['@ 20 CNAME edge.twilio.com.'],
+    authority: ['twilio.com. 20 SOA ns.twilio.com. h.twilio.com. 1 1 1 1 20'],
+  };
 }
 
 const corefile = (autopath: string, folder: string): string => `.:53 {
@@ -96,7 +103,12 @@ interface Step {
 const rcodes = ['NOERROR', 'FORMERR', 'SERVFAIL', 'NXDOMAIN', 'NOTIMP', 'REFUSED'];
 
 /** One lookup as a resolver does it: both types of each search name at once, until a name exists. */
-async function lookUp(world: World, client: Client, host: string, between = (): Promise<void> => Promise.resolve()): Promise<Step[]> {
+async function lookUp(
+  world: World,
+  client: Client,
+  host: string,
+  between = (): Promise<void> => Promise.resolve(),
+): Promise<Step[]> {
   const steps: Step[] = [];
   for (const domain of [...client.search, '']) {
     const name = domain === '' ? `${host}.` : `${host}.${domain}.`;
@@ -142,7 +154,8 @@ describe('over three hours, with a stale pod of the same address and two clients
           assert.deepEqual(steps.filter(disagrees), [], `second ${second}, client ${client.ip}`);
           const last = steps.at(-1)!;
           assert.equal(last.a, 'NOERROR');
-          if (client === clients[0]) assert.equal(steps.length, 1, 'the pod with the right search path is spared the walk');
+          if (client === clients[0])
+            assert.equal(steps.length, 1, 'the pod with the right search path is spared the walk');
         }
         await clock.advance(5000);
       }
@@ -183,7 +196,9 @@ describe('when pods come and go between the two queries, and the upstream flaps,
       const weather = { exists: true, brokenType: 0, how: 'SERVFAIL' };
       const network = scriptedNetwork(clock, (asked) => {
         if (asked.type === weather.brokenType) {
-          return weather.how === 'timeout' ? { fail: 'timeout' } : { rcode: weather.how, authority: [soa] };
+          return weather.how === 'timeout'
+            ? { fail: 'timeout' }
+            : { rcode: weather.how, authority: [soa] };
         }
         return weather.exists ? internet(asked) : nxdomain;
       });
@@ -204,14 +219,22 @@ describe('when pods come and go between the two queries, and the upstream flaps,
           await clock.advance(1000);
         });
         const searched = steps.filter(({ name }) => name !== 'api.twilio.com.');
-        assert.deepEqual(searched.filter(disagrees), [], `round ${round}: ${JSON.stringify(weather)}`);
-        for (const { a, aaaa } of searched) found.set(`${a}/${aaaa}`, (found.get(`${a}/${aaaa}`) ?? 0) + 1);
+        assert.deepEqual(
+          searched.filter(disagrees),
+          [],
+          `round ${round}: ${JSON.stringify(weather)}`,
+        );
+        for (const { a, aaaa } of searched)
+          found.set(`${a}/${aaaa}`, (found.get(`${a}/${aaaa}`) ?? 0) + 1);
         await clock.advance(1000 * random.integer(40));
       }
       // The weather was bad enough: names existed, did not, and could not be told.
       assert.ok((found.get('NOERROR/NOERROR') ?? 0) > 20, JSON.stringify([...found]));
       assert.ok((found.get('NXDOMAIN/NXDOMAIN') ?? 0) > 20, JSON.stringify([...found]));
-      assert.ok([...found.keys()].some((pair) => pair.includes('SERVFAIL')), JSON.stringify([...found]));
+      assert.ok(
+        [...found.keys()].some((pair) => pair.includes('SERVFAIL')),
+        JSON.stringify([...found]),
+      );
       await world.close();
     });
   }

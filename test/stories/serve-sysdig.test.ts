@@ -62,16 +62,16 @@ for (const corefile of ['kubeadm.corefile', 'helm-chart.corefile']) {
       assert.equal(cluster.ask('backend.default.svc.cluster.local').status, 'NXDOMAIN');
     });
 
-    // The chart's `cache 30` keeps the old reply for half a minute; kubeadm's leaves the cluster's own names out.
-    const cached = corefile === 'helm-chart.corefile' && 'cached for 30 s by this Corefile';
-    test('when the deployment is scaled, a headless twin shows it at once', { skip: cached }, async () => {
+    // The chart's `cache 30` keeps a reply for half a minute; kubeadm's leaves out the cluster's own names.
+    if (corefile !== 'kubeadm.corefile') return;
+    test('when the deployment is scaled, a headless twin shows it at once', async () => {
       await cluster.api({ put: 'services', object: serviceObject('critical-app', 'twin', 'None', '80') });
       await cluster.api({ put: 'endpointslices', object: sliceObject('critical-app', 'twin', pods, '80') });
       const twin = 'twin.critical-app.svc.cluster.local';
       const three = await cluster.askUntil((reply) => reply.answer.length === 3, [twin]);
       assert.deepEqual(addresses(three), pods);
       await cluster.api({ put: 'endpointslices', object: sliceObject('critical-app', 'twin', [...pods, '172.17.0.8'], '80') });
-      const four = await cluster.askUntil((reply) => reply.answer.length === 4, [twin], 40_000);
+      const four = await cluster.askUntil((reply) => reply.answer.length === 4, [twin]);
       assert.deepEqual(addresses(four), [...pods, '172.17.0.8']);
     });
   });

@@ -14,7 +14,11 @@ const folder = mkdtempSync(join(tmpdir(), 'ndots-autopath-'));
 after(() => rmSync(folder, { recursive: true }));
 
 const objects = [
-  ...['default', 'shop', 'com', 'host'].map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })),
+  ...['default', 'shop', 'com', 'host'].map((name) => ({
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name },
+  })),
   ...['backend.shop', 'web.default', 'mail.com'].map((place, index) => {
     const [name, namespace] = place.split('.');
     return {
@@ -44,8 +48,14 @@ const objects = [
     status: { phase: 'Running', podIP: '10.244.0.9', podIPs: [{ ip: '10.244.0.9' }] },
   },
 ];
-writeFileSync(join(folder, 'objects.json'), JSON.stringify({ apiVersion: 'v1', kind: 'List', items: objects }));
-writeFileSync(join(folder, 'resolv.conf'), 'nameserver 192.0.2.1\nsearch corp.example example.net\noptions ndots:5\n');
+writeFileSync(
+  join(folder, 'objects.json'),
+  JSON.stringify({ apiVersion: 'v1', kind: 'List', items: objects }),
+);
+writeFileSync(
+  join(folder, 'resolv.conf'),
+  'nameserver 192.0.2.1\nsearch corp.example example.net\noptions ndots:5\n',
+);
 
 const soa = 'example. 60 SOA ns.example. h.example. 1 1 1 1 60';
 
@@ -65,7 +75,10 @@ function internet({ name, type }: Asked): Answer {
   return { rcode: 'NXDOMAIN', authority: [soa] };
 }
 
-async function serve(autopath: string, kubernetes = 'pods verified'): Promise<World & { readonly asked: readonly Asked[] }> {
+async function serve(
+  autopath: string,
+  kubernetes = 'pods verified',
+): Promise<World & { readonly asked: readonly Asked[] }> {
   const clock = new VirtualClock();
   const network = scriptedNetwork(clock, internet);
   const world = await makeWorld(
@@ -84,7 +97,9 @@ async function serve(autopath: string, kubernetes = 'pods verified'): Promise<Wo
 }
 
 function say({ rcode, answer, authority }: Message): string {
-  const records = answer.map(({ name, ttl, type, data }) => `${name} ${ttl} ${typeName(type)} ${printData(type, data)}`);
+  const records = answer.map(
+    ({ name, ttl, type, data }) => `${name} ${ttl} ${typeName(type)} ${printData(type, data)}`,
+  );
   const soas = authority.length > 0 ? ['SOA'] : [];
   return [rcodeName(rcode), ...records, ...soas].join(' | ');
 }
@@ -93,7 +108,10 @@ const suffix = 'default.svc.cluster.local.';
 const byName = 'autopath @name {\n search compute.internal\n}';
 const byClient = 'autopath @kubernetes {\n search compute.internal\n}';
 
-for (const [form, corefile] of [['by name', byName], ['by client', byClient]] as const) {
+for (const [form, corefile] of [
+  ['by name', byName],
+  ['by client', byClient],
+] as const) {
   describe(`a search path known ${form}`, () => {
     test('leads to a service of another namespace', async () => {
       const world = await serve(corefile);
@@ -116,7 +134,10 @@ for (const [form, corefile] of [['by name', byName], ['by client', byClient]] as
     test("asks the cluster's domains, then the further ones, then the name as it was written", async () => {
       const world = await serve(corefile);
       await world.ask(`www.example.org.${suffix} A`);
-      assert.deepEqual(world.asked.map(({ name }) => name), ['www.example.org.compute.internal.', 'www.example.org.']);
+      assert.deepEqual(
+        world.asked.map(({ name }) => name),
+        ['www.example.org.compute.internal.', 'www.example.org.'],
+      );
       assert.equal(say(await world.ask(`node-1.${suffix} A`)).includes('192.0.2.61'), true);
     });
 
@@ -136,12 +157,18 @@ for (const [form, corefile] of [['by name', byName], ['by client', byClient]] as
 
     test('goes past a candidate that is refused', async () => {
       const world = await serve(corefile);
-      assert.match(say(await world.ask(`refused.example.org.${suffix} A`)), /^NOERROR.*198\.51\.100\.8$/);
+      assert.match(
+        say(await world.ask(`refused.example.org.${suffix} A`)),
+        /^NOERROR.*198\.51\.100\.8$/,
+      );
     });
 
     test('is never NXDOMAIN when a candidate could not be decided', async () => {
       const world = await serve(corefile);
-      assert.equal(rcodeName((await world.ask(`servfail.example.org.${suffix} A`)).rcode), 'SERVFAIL');
+      assert.equal(
+        rcodeName((await world.ask(`servfail.example.org.${suffix} A`)).rcode),
+        'SERVFAIL',
+      );
       assert.equal(rcodeName((await world.ask(`hangs.example.org.${suffix} A`)).rcode), 'SERVFAIL');
     });
 
@@ -154,9 +181,15 @@ for (const [form, corefile] of [['by name', byName], ['by client', byClient]] as
 
     test('does not touch names that exist', async () => {
       const world = await serve(corefile);
-      assert.equal(say(await world.ask(`web.${suffix} A`)), `NOERROR | web.${suffix} 5 A 10.96.1.2`);
+      assert.equal(
+        say(await world.ask(`web.${suffix} A`)),
+        `NOERROR | web.${suffix} 5 A 10.96.1.2`,
+      );
       assert.equal(say(await world.ask(`web.${suffix} AAAA`)), 'NOERROR | SOA');
-      assert.equal(say(await world.ask('www.example.org. A')), 'NOERROR | www.example.org. 77 A 198.51.100.7');
+      assert.equal(
+        say(await world.ask('www.example.org. A')),
+        'NOERROR | www.example.org. 77 A 198.51.100.7',
+      );
     });
 
     test('is not walked for the search domain itself', async () => {
@@ -191,13 +224,19 @@ describe('by name', () => {
   test('every client is completed, whoever it is', async () => {
     const world = await serve(byName, 'pods insecure');
     for (const client of ['10.244.0.9', '192.0.2.200', 'fd00::99']) {
-      assert.equal(rcodeName((await world.ask(`www.example.org.${suffix} A`, { client })).rcode), 'NOERROR');
+      assert.equal(
+        rcodeName((await world.ask(`www.example.org.${suffix} A`, { client })).rcode),
+        'NOERROR',
+      );
     }
   });
 
   test('a namespace that does not exist is nobody’s search path', async () => {
     const world = await serve(byName);
-    assert.equal(say(await world.ask('www.example.org.nowhere.svc.cluster.local. A')), 'NXDOMAIN | SOA');
+    assert.equal(
+      say(await world.ask('www.example.org.nowhere.svc.cluster.local. A')),
+      'NXDOMAIN | SOA',
+    );
     assert.equal(world.asked.length, 0);
   });
 
@@ -211,7 +250,10 @@ describe('by name', () => {
 
   test('a namespace with a service called like a top-level domain still has names completed that are long enough', async () => {
     const world = await serve(byName);
-    assert.equal(say(await world.ask('www.example.mail.com.svc.cluster.local. A')), 'NXDOMAIN | SOA');
+    assert.equal(
+      say(await world.ask('www.example.mail.com.svc.cluster.local. A')),
+      'NXDOMAIN | SOA',
+    );
     assert.equal(world.asked.length, 0, 'may be the port example of the service mail');
     await world.ask('a.b.c.mail.com.svc.cluster.local. A');
     assert.equal(world.asked.length, 2);
@@ -221,8 +263,14 @@ describe('by name', () => {
 describe('by client', () => {
   test('an unknown client and one of another namespace walk by themselves', async () => {
     const world = await serve(byClient);
-    assert.equal(say(await world.ask(`www.example.org.${suffix} A`, { client: '192.0.2.200' })), 'NXDOMAIN | SOA');
-    assert.equal(say(await world.ask('www.example.org.shop.svc.cluster.local. A')), 'NXDOMAIN | SOA');
+    assert.equal(
+      say(await world.ask(`www.example.org.${suffix} A`, { client: '192.0.2.200' })),
+      'NXDOMAIN | SOA',
+    );
+    assert.equal(
+      say(await world.ask('www.example.org.shop.svc.cluster.local. A')),
+      'NXDOMAIN | SOA',
+    );
     assert.equal(world.asked.length, 0);
   });
 
@@ -240,7 +288,10 @@ describe('a search path from a file', () => {
       say(await world.ask('printer.corp.example. A')),
       'NOERROR | printer.corp.example. 60 CNAME printer.example.net. | printer.example.net. 60 A 192.0.2.9',
     );
-    assert.equal(say(await world.ask('printer.example.net. A')), 'NOERROR | printer.example.net. 60 A 192.0.2.9');
+    assert.equal(
+      say(await world.ask('printer.example.net. A')),
+      'NOERROR | printer.example.net. 60 A 192.0.2.9',
+    );
   });
 
   test('is walked again for the target of an ExternalName, without losing the way', async () => {
@@ -254,13 +305,19 @@ describe('a search path from a file', () => {
   });
 
   test('must be readable', async () => {
-    await assert.rejects(serve('autopath missing.conf'), /plugin\/autopath: failed to parse "missing.conf"/);
+    await assert.rejects(
+      serve('autopath missing.conf'),
+      /plugin\/autopath: failed to parse "missing.conf"/,
+    );
   });
 });
 
 describe('another source', () => {
   test('that cannot give a search path is refused', async () => {
-    await assert.rejects(serve('autopath @forward'), /forward does not implement the AutoPather interface/);
+    await assert.rejects(
+      serve('autopath @forward'),
+      /forward does not implement the AutoPather interface/,
+    );
   });
 
   test('that is not there completes nothing, with a warning', async () => {
@@ -284,7 +341,11 @@ describe('in a server block for the cluster zone alone', () => {
   test('other blocks are asked for names outside of it', async () => {
     const clock = new VirtualClock();
     const network = scriptedNetwork(clock, internet);
-    const world = await makeWorld(corefile('. {\n forward . 192.0.2.53\n}'), { clock, network, folder });
+    const world = await makeWorld(corefile('. {\n forward . 192.0.2.53\n}'), {
+      clock,
+      network,
+      folder,
+    });
     assert.match(say(await world.ask(`www.example.org.${suffix} A`)), /198\.51\.100\.7$/);
   });
 

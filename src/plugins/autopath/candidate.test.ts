@@ -33,7 +33,9 @@ test('a candidate is the same query for another name', () => {
   const made = new Candidate().make(original, 'Api.Example.'.length, suffix, 0, suffix.length)!;
   assert.equal(made.name, 'api.example.compute.internal.');
   const { id, flags, question, edns } = readMessage(made.bytes, made.start, made.end);
-  assert.deepEqual(question, [{ name: 'Api.Example.compute.internal.', type: TYPE.AAAA, class: 1 }]);
+  assert.deepEqual(question, [
+    { name: 'Api.Example.compute.internal.', type: TYPE.AAAA, class: 1 },
+  ]);
   assert.equal(id, 77);
   assert.equal(flags, FLAG.RD | FLAG.CD);
   assert.deepEqual(edns, { udpSize: 1400, version: 0, dnssecOk: true, options: [] });

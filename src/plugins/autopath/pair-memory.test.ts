@@ -10,6 +10,7 @@ import { MISSING, PairMemory, UNKNOWN } from './pair-memory.ts';
 function query(type: number, client = '10.0.0.1', name = 'a.example.'): Query {
   const made = makeQuery(parseName(name), type);
   made.peer = parseAddress(client)!;
+  made.peerAt = 0;
   made.family = made.peer.length === 4 ? 4 : 6;
   return made;
 }

@@ -22,7 +22,11 @@ test('the search list is that of the last search or domain line', () => {
     for (const [text, wanted] of cases) {
       const file = join(folder, 'resolv.conf');
       writeFileSync(file, text);
-      assert.deepEqual(readSearchList(file).map((name) => printName(name)), wanted, text);
+      assert.deepEqual(
+        readSearchList(file).map((name) => printName(name)),
+        wanted,
+        text,
+      );
     }
   } finally {
     rmSync(folder, { recursive: true });

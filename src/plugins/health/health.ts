@@ -1,4 +1,4 @@
-import { request } from 'node:http';
+import { builtins } from '../../base/builtins.ts';
 import { every, sleep, type Clock } from '../../base/clock.ts';
 import { printDuration } from '../../base/duration.ts';
 import type { Log } from '../../base/log.ts';
@@ -105,7 +105,7 @@ function loopbackOf(host: string): string {
 /** Resolves once an answer has begun, whatever its status. */
 function askSelf(url: string, clock: Clock): Promise<void> {
   return new Promise((resolve, reject) => {
-    const asked = request(url, { agent: false }, (response) => {
+    const asked = builtins.http().request(url, { agent: false }, (response) => {
       timer.cancel();
       response.resume();
       resolve();

@@ -27,7 +27,10 @@ function read(reply: Reply): Message {
 /** `RCODE: TYPE DATA, …`. */
 function say(answerer: Answerer, name: string, type = 'A'): string {
   const { rcode, answer } = read(ask(answerer, name, type));
-  return [rcodeName(rcode), ...answer.map((one) => `${typeName(one.type)} ${printData(one.type, one.data)}`)].join(' ');
+  return [
+    rcodeName(rcode),
+    ...answer.map((one) => `${typeName(one.type)} ${printData(one.type, one.data)}`),
+  ].join(' ');
 }
 
 const shop = [namespace('shop'), service('web.shop', '10.0.0.1'), slice('web.shop', ['10.1.0.1'])];
@@ -71,7 +74,11 @@ describe('a repeated question', () => {
   test('is answered with the very same reply until something changes', () => {
     const { cluster, source } = fedCluster(shop);
     const answerer = answererOf(cluster);
-    for (const [name, type] of [[web, 'A'], [web, 'AAAA'], ['no.shop.svc.cluster.local.', 'A']] as const) {
+    for (const [name, type] of [
+      [web, 'A'],
+      [web, 'AAAA'],
+      ['no.shop.svc.cluster.local.', 'A'],
+    ] as const) {
       ask(answerer, name, type);
       const remembered = ask(answerer, name, type);
       assert.equal(ask(answerer, name, type), remembered, `${name} ${type}`);
@@ -107,7 +114,8 @@ describe('a repeated question', () => {
 });
 
 describe('the SOA serial', () => {
-  const serial = (answerer: Answerer): string => say(answerer, 'cluster.local.', 'SOA').split(' ')[4]!;
+  const serial = (answerer: Answerer): string =>
+    say(answerer, 'cluster.local.', 'SOA').split(' ')[4]!;
 
   test('is 0 before anything is known, and then the time of the last change that shows', async () => {
     const { cluster, source, clock } = fedCluster([]);
@@ -136,7 +144,10 @@ describe('the name servers of a zone', () => {
     assert.equal(say(answerer, 'ns.dns.cluster.local.'), 'NOERROR A 10.1.0.53');
     assert.equal(say(answerer, 'ns.dns.cluster.local.', 'AAAA'), 'NOERROR AAAA fd00::53');
     const { additional } = read(ask(answerer, 'CLUSTER.local.', 'NS'));
-    assert.deepEqual(additional.map(({ name }) => name), ['ns.dns.CLUSTER.local.', 'ns.dns.CLUSTER.local.']);
+    assert.deepEqual(
+      additional.map(({ name }) => name),
+      ['ns.dns.CLUSTER.local.', 'ns.dns.CLUSTER.local.'],
+    );
   });
 
   test('are the services with an endpoint at an own address, headless ones by endpoint', () => {
@@ -154,7 +165,9 @@ describe('the name servers of a zone', () => {
     const { answer } = read(ask(answerer, 'cluster.local.', 'NS'));
     const found = answer.map((one) => `${typeName(one.type)} ${printData(one.type, one.data)}`);
     assert.deepEqual(found.sort(), wanted.sort());
-    const addresses = say(answerer, 'ns.dns.cluster.local.').split(' ').filter((word) => word.includes('.'));
+    const addresses = say(answerer, 'ns.dns.cluster.local.')
+      .split(' ')
+      .filter((word) => word.includes('.'));
     assert.deepEqual(addresses.sort(), ['10.1.0.53', '10.1.0.54', '10.96.0.10']);
     assert.equal(say(answerer, 'ns.dns.cluster.local.', 'AAAA'), 'NOERROR AAAA fd00:96::10');
   });
@@ -204,7 +217,10 @@ describe('the target of an ExternalName', () => {
   });
 
   test('that is no domain name leaves NODATA', () => {
-    const { cluster } = fedCluster([namespace('shop'), external('ext.shop', `${'x'.repeat(64)}.org`)]);
+    const { cluster } = fedCluster([
+      namespace('shop'),
+      external('ext.shop', `${'x'.repeat(64)}.org`),
+    ]);
     assert.equal(say(answererOf(cluster), 'ext.shop.svc.cluster.local.'), 'NOERROR');
     assert.equal(say(answererOf(cluster), 'ext.shop.svc.cluster.local.', 'CNAME'), 'NOERROR');
   });

@@ -20,7 +20,9 @@ const address = fc.constantFrom('10.0.0.1', '10.0.0.2', '10.0.0.3', 'fd00::1');
 /** Objects with few names and addresses, so that they meet, move and replace each other. */
 const object: fc.Arbitrary<KubeObject> = fc.oneof(
   fc.constantFrom(...spaces).map(namespace),
-  fc.tuple(place, fc.uniqueArray(address, { minLength: 1, maxLength: 2 })).map(([at, ips]) => service(at, ips)),
+  fc
+    .tuple(place, fc.uniqueArray(address, { minLength: 1, maxLength: 2 }))
+    .map(([at, ips]) => service(at, ips)),
   place.map((at) => service(at, 'None')),
   place.map((at) => external(at, 'web.one.svc.cluster.local')),
   fc
@@ -35,7 +37,9 @@ const step = fc.record({ object, remove: fc.boolean() });
 const questions = [
   ...names.flatMap((name) =>
     spaces.flatMap((space) =>
-      ['', '10-0-0-1.', '_http._tcp.'].map((prefix) => `${prefix}${name}.${space}.svc.cluster.local.`),
+      ['', '10-0-0-1.', '_http._tcp.'].map(
+        (prefix) => `${prefix}${name}.${space}.svc.cluster.local.`,
+      ),
     ),
   ),
   ...spaces.map((space) => `${space}.svc.cluster.local.`),
@@ -58,7 +62,12 @@ function answers(answerer: Answerer): string[] {
 /** The records without regard to order, serial and compression: by their sizes and last bytes. */
 function recordsOf(reply: Reply): string {
   const body = Buffer.from(reply.bytes.subarray(reply.start, reply.end));
-  return [reply.answers, reply.authority, reply.additional, reply.authority > 0 ? '' : sum(body)].join('/');
+  return [
+    reply.answers,
+    reply.authority,
+    reply.additional,
+    reply.authority > 0 ? '' : sum(body),
+  ].join('/');
 }
 
 function sum(bytes: Uint8Array): number {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { KubeObject } from "../../kube/objects.ts";
+import type { KubeObject } from '../../kube/objects.ts';
 import { VirtualClock } from '../../base/virtual-clock.ts';
 import { Collection } from '../../metrics/collection.ts';
 import { SharedRegistry } from '../../metrics/registry.ts';
@@ -33,7 +33,8 @@ function rig(objects: readonly KubeObject[] = []) {
       },
     },
   });
-  const facts = (): Extract<FeedMessage, { kind: 'facts' }>[] => sent.filter((message) => message.kind === 'facts');
+  const facts = (): Extract<FeedMessage, { kind: 'facts' }>[] =>
+    sent.filter((message) => message.kind === 'facts');
   return {
     clock,
     source,
@@ -52,7 +53,10 @@ describe('a feed', () => {
     const { feed, facts } = rig([...manyObjects(1000, 20, false)]);
     feed.start();
     const sizes = facts().map((message) => message.facts.length);
-    assert.equal(sizes.reduce((sum, size) => sum + size, 0), 2050);
+    assert.equal(
+      sizes.reduce((sum, size) => sum + size, 0),
+      2050,
+    );
     assert.ok(sizes.length > 10);
     assert.ok(Math.max(...sizes) <= 150);
   });
@@ -91,15 +95,28 @@ describe('a feed', () => {
   });
 
   test('tells a newcomer the whole state, then the serials, then that it is synced', () => {
-    const { feed, source, join } = rig([namespace('a'), service('web.a', '10.0.0.1'), slice('web.a', ['10.1.0.1'])]);
+    const { feed, source, join } = rig([
+      namespace('a'),
+      service('web.a', '10.0.0.1'),
+      slice('web.a', ['10.1.0.1']),
+    ]);
     feed.start();
-    assert.deepEqual(join().map(({ kind }) => kind), ['facts', 'serials']);
+    assert.deepEqual(
+      join().map(({ kind }) => kind),
+      ['facts', 'serials'],
+    );
     source.complete();
     const state = join();
-    assert.deepEqual(state.map(({ kind }) => kind), ['facts', 'serials', 'synced']);
+    assert.deepEqual(
+      state.map(({ kind }) => kind),
+      ['facts', 'serials', 'synced'],
+    );
     const [first] = state;
     assert.ok(first?.kind === 'facts');
-    assert.deepEqual(first.facts.map(({ about }) => about), ['namespace', 'service', 'slice']);
+    assert.deepEqual(
+      first.facts.map(({ about }) => about),
+      ['namespace', 'service', 'slice'],
+    );
   });
 
   test('is synced when the source is and everything listed has gone out', () => {
@@ -112,7 +129,7 @@ describe('a feed', () => {
       synced = true;
     });
     assert.equal(synced, false);
-    for (let last = -1; last !== facts().length; ) {
+    for (let last = -1; last !== facts().length;) {
       last = facts().length;
       ack(0);
     }
@@ -121,7 +138,10 @@ describe('a feed', () => {
   });
 
   test('measures how long a change of endpoints took to be answered by all workers', async () => {
-    const { feed, source, ack, clock, collection } = rig([namespace('a'), service('web.a', '10.0.0.1')]);
+    const { feed, source, ack, clock, collection } = rig([
+      namespace('a'),
+      service('web.a', '10.0.0.1'),
+    ]);
     feed.start();
     source.complete();
     ack(0);

@@ -15,7 +15,10 @@ const askedOn = (): never => {
 
 test('a repeated question costs no memory, whether it is answered, has no data or is NXDOMAIN', () => {
   const answerer = answererOf(fedCluster(manyObjects(500, 2, false)).cluster);
-  const services = Array.from({ length: 500 }, (_, i) => `service-${i}.team-${i % 50}.svc.cluster.local.`);
+  const services = Array.from(
+    { length: 500 },
+    (_, i) => `service-${i}.team-${i % 50}.svc.cluster.local.`,
+  );
   const questions = services.flatMap((name) => [
     makeQuery(parseName(name), 1).bytes,
     makeQuery(parseName(name), 28).bytes,
@@ -26,7 +29,7 @@ test('a repeated question costs no memory, whether it is answered, has no data o
     for (let i = 0; i < count; i++) {
       const bytes = questions[i % questions.length]!;
       query.read(bytes, 0, bytes.length);
-      answerer.answer(query, askedOn);
+      void answerer.answer(query, askedOn);
     }
   };
   ask(100_000);
@@ -50,7 +53,7 @@ test('a flood of names that are asked once is not remembered beyond the bounds',
       // Twice, as a retrying flood would.
       for (let again = 0; again < 2; again++) {
         query.read(bytes, 0, bytes.length);
-        answerer.answer(query, askedOn);
+        void answerer.answer(query, askedOn);
       }
     }
   };

@@ -19,7 +19,11 @@ function write(name: string, ...items: object[]): void {
   writeFileSync(join(folder, name), JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
 }
 
-const namespace = (name: string): object => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+const namespace = (name: string): object => ({
+  apiVersion: 'v1',
+  kind: 'Namespace',
+  metadata: { name },
+});
 const service = (name: string, clusterIP: string): object => ({
   apiVersion: 'v1',
   kind: 'Service',
@@ -50,17 +54,23 @@ const end = definePlugin({
 const plugins = [metadata, spy, kubernetes, end];
 
 function serve(block: string, zones = '.:53', more = ''): Promise<World> {
-  return makeWorld(`${zones} {\n${more}\nkubernetes cluster.local in-addr.arpa {\n${block}\n}\nend\n}`, {
-    plugins,
-    folder,
-  });
+  return makeWorld(
+    `${zones} {\n${more}\nkubernetes cluster.local in-addr.arpa {\n${block}\n}\nend\n}`,
+    {
+      plugins,
+      folder,
+    },
+  );
 }
 
 const manifests = `manifests ${folder}`;
 
 async function say(world: World, question: string): Promise<string> {
   const { rcode, answer } = await world.ask(question);
-  return [rcodeName(rcode), ...answer.map(({ data }) => JSON.stringify(Object.values(data)[0]))].join(' ');
+  return [
+    rcodeName(rcode),
+    ...answer.map(({ data }) => JSON.stringify(Object.values(data)[0])),
+  ].join(' ');
 }
 
 describe('the source', () => {
@@ -83,13 +93,18 @@ describe('the source', () => {
     assert.equal(await world.clock.run(world.server.reload()), true);
     const { answer } = await world.ask('web.shop.svc.cluster.local. A');
     assert.equal(answer[0]?.ttl, 60);
-    assert.deepEqual(world.log.slice(listed).filter((line) => line.includes('services')), []);
+    assert.deepEqual(
+      world.log.slice(listed).filter((line) => line.includes('services')),
+      [],
+    );
     await world.close();
   });
 
   test('is another one after a reload that changes it', async () => {
     const world = await serve(manifests);
-    world.setCorefile(`.:53 {\nkubernetes cluster.local {\n${manifests}\nlabels app=none\n}\nend\n}`);
+    world.setCorefile(
+      `.:53 {\nkubernetes cluster.local {\n${manifests}\nlabels app=none\n}\nend\n}`,
+    );
     assert.equal(await world.clock.run(world.server.reload()), true);
     assert.equal(await say(world, 'web.shop.svc.cluster.local. A'), 'NXDOMAIN');
     await world.close();
@@ -97,9 +112,15 @@ describe('the source', () => {
 
   test('that is away is waited for a while; then names are SERVFAIL, and the server is not ready', async () => {
     const world = await serve('endpoint http://127.0.0.1:1\nstartup_timeout 2s');
-    const waiting = world.log.filter((line) => line.includes('waiting for Kubernetes API before starting server'));
+    const waiting = world.log.filter((line) =>
+      line.includes('waiting for Kubernetes API before starting server'),
+    );
     assert.ok(waiting.length >= 3, String(waiting.length));
-    assert.ok(world.log.includes('[WARNING] plugin/kubernetes: starting server with unsynced Kubernetes API'));
+    assert.ok(
+      world.log.includes(
+        '[WARNING] plugin/kubernetes: starting server with unsynced Kubernetes API',
+      ),
+    );
     assert.equal(await say(world, 'web.shop.svc.cluster.local. A'), 'SERVFAIL');
     await world.close();
   });
@@ -111,7 +132,11 @@ describe('the source', () => {
 });
 
 describe('metadata', () => {
-  const notes = async (question: string, block = '', client = '10.244.0.9'): Promise<Record<string, string>> => {
+  const notes = async (
+    question: string,
+    block = '',
+    client = '10.244.0.9',
+  ): Promise<Record<string, string>> => {
     const world = await serve(`${manifests}\n${block}`, '.:53', 'metadata\nspy');
     seen.length = 0;
     await world.tryAsk(question, { client });
@@ -130,7 +155,9 @@ describe('metadata', () => {
     });
     assert.equal((await notes('a.web.shop.svc.cluster.local. A'))['kubernetes/endpoint'], 'a');
     assert.equal((await notes('1-2-3-4.shop.pod.cluster.local. A'))['kubernetes/kind'], 'pod');
-    assert.deepEqual(await notes('a.b.c.cluster.local. A'), { 'kubernetes/parse-error': 'invalid query name' });
+    assert.deepEqual(await notes('a.b.c.cluster.local. A'), {
+      'kubernetes/parse-error': 'invalid query name',
+    });
     assert.deepEqual(await notes('example.org. A'), {});
   });
 
@@ -153,15 +180,35 @@ describe('metadata', () => {
 
 describe('the Corefile', () => {
   const problems: readonly (readonly [string, string, RegExp])[] = [
-    ['pods maybe', 'cluster.local', /wrong value for pods: maybe, {2}must be one of: disabled, verified, insecure/],
+    [
+      'pods maybe',
+      'cluster.local',
+      /wrong value for pods: maybe, {2}must be one of: disabled, verified, insecure/,
+    ],
     ['ttl 3601', 'cluster.local', /ttl must be in range \[0, 3600\]: 3601/],
     ['ttl -1', 'cluster.local', /ttl must be in range \[0, 3600\]: -1/],
     ['ignore something', 'cluster.local', /unable to parse ignore value: 'something'/],
     ['labels a in b', 'cluster.local', /unable to parse label selector value: 'a in b'/],
-    ['namespaces a\nnamespace_labels b=c', 'cluster.local', /namespaces and namespace_labels cannot both be set/],
-    ['zonal\nnoendpoints', 'cluster.local', /zonal requires the endpoint cache; remove noendpoints/],
-    ['multicluster other.local', 'cluster.local', /not authoritative for the multicluster zone other\.local\. \(authoritative zones: \[cluster\.local\.\]\)/],
-    ['startup_timeout soon', 'cluster.local', /failed to parse startup_timeout: soon, time: invalid duration "soon"/],
+    [
+      'namespaces a\nnamespace_labels b=c',
+      'cluster.local',
+      /namespaces and namespace_labels cannot both be set/,
+    ],
+    [
+      'zonal\nnoendpoints',
+      'cluster.local',
+      /zonal requires the endpoint cache; remove noendpoints/,
+    ],
+    [
+      'multicluster other.local',
+      'cluster.local',
+      /not authoritative for the multicluster zone other\.local\. \(authoritative zones: \[cluster\.local\.\]\)/,
+    ],
+    [
+      'startup_timeout soon',
+      'cluster.local',
+      /failed to parse startup_timeout: soon, time: invalid duration "soon"/,
+    ],
     ['apiserver_qps -1', 'cluster.local', /apiserver_qps must be >= 0/],
     ['apiserver_burst x', 'cluster.local', /invalid apiserver_burst "x"/],
     ['tls a b', 'cluster.local', /Wrong argument count/],
@@ -179,28 +226,38 @@ describe('the Corefile', () => {
   }
 
   test('may hold the words of older versions, which are ignored with a warning', async () => {
-    const world = await serve(`${manifests}\nupstream\nresyncperiod 5m\ntransfer to *\nfederation a b`);
+    const world = await serve(
+      `${manifests}\nupstream\nresyncperiod 5m\ntransfer to *\nfederation a b`,
+    );
     const warnings = world.log.filter((line) => line.includes('is ignored'));
-    assert.deepEqual(warnings.map((line) => /'(\w+)' is ignored/.exec(line)?.[1]), [
-      'upstream',
-      'resyncperiod',
-      'transfer',
-      'federation',
-    ]);
+    assert.deepEqual(
+      warnings.map((line) => /'(\w+)' is ignored/.exec(line)?.[1]),
+      ['upstream', 'resyncperiod', 'transfer', 'federation'],
+    );
     assert.equal(await say(world, 'web.shop.svc.cluster.local. A'), 'NOERROR "10.96.0.20"');
     await world.close();
   });
 
   test('with several endpoints is told which one counts', async () => {
     const world = await serve('endpoint http://127.0.0.1:1 http://127.0.0.1:2\nstartup_timeout 0s');
-    assert.ok(world.log.some((line) => line.includes("only the first specified endpoint 'http://127.0.0.1:1' is used")));
+    assert.ok(
+      world.log.some((line) =>
+        line.includes("only the first specified endpoint 'http://127.0.0.1:1' is used"),
+      ),
+    );
     await world.close();
   });
 
   test('without zones answers for those of the server block', async () => {
-    const world = await makeWorld(`example.org 10.96.0.0/16 {\nkubernetes {\n${manifests}\n}\nend\n}`, { plugins, folder });
+    const world = await makeWorld(
+      `example.org 10.96.0.0/16 {\nkubernetes {\n${manifests}\n}\nend\n}`,
+      { plugins, folder },
+    );
     assert.equal(await say(world, 'web.shop.svc.example.org. A'), 'NOERROR "10.96.0.20"');
-    assert.equal(await say(world, '20.0.96.10.in-addr.arpa. PTR'), 'NOERROR "web.shop.svc.example.org."');
+    assert.equal(
+      await say(world, '20.0.96.10.in-addr.arpa. PTR'),
+      'NOERROR "web.shop.svc.example.org."',
+    );
     await world.close();
   });
 

@@ -7,7 +7,10 @@ import { dashed, EndpointWalk, packEndpoints, parsePorts, printPorts, undash } f
 
 const address = fc.oneof(
   fc.ipV4(),
-  fc.ipV6().map((text) => printAddress(parseAddress(text)!)).filter((text) => !text.includes('.')),
+  fc
+    .ipV6()
+    .map((text) => printAddress(parseAddress(text)!))
+    .filter((text) => !text.includes('.')),
 );
 const label = fc.stringMatching(/^[a-z0-9]([a-z0-9-]{0,20}[a-z0-9])?$/);
 const endpoint: fc.Arbitrary<Endpoint> = fc.record({
@@ -34,7 +37,9 @@ test('packed endpoints are the ready addresses, each with its host name and zone
       const found = [];
       while (walk.next()) {
         const text = printAddress(walk.bytes, walk.addressAt, walk.addressLength);
-        const zone = Buffer.from(walk.bytes.subarray(walk.zoneAt, walk.zoneAt + walk.zoneLength)).toString();
+        const zone = Buffer.from(
+          walk.bytes.subarray(walk.zoneAt, walk.zoneAt + walk.zoneLength),
+        ).toString();
         found.push({ text, host: walk.host, zone });
       }
       assert.deepEqual(found, wanted);
@@ -53,7 +58,17 @@ test('an address as a label leads back to that address', () => {
 });
 
 test('a label that is no address in its usual form is none', () => {
-  for (const text of ['', 'a', '1-2-3', '1-2-3-4-5', '01-2-3-4', '256-0-0-1', 'web-0', 'fd00-0-0-0-0-0-0-1', '--']) {
+  for (const text of [
+    '',
+    'a',
+    '1-2-3',
+    '1-2-3-4-5',
+    '01-2-3-4',
+    '256-0-0-1',
+    'web-0',
+    'fd00-0-0-0-0-0-0-1',
+    '--',
+  ]) {
     assert.equal(undash(text), null, text);
   }
 });

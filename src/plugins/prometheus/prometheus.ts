@@ -1,4 +1,4 @@
-import { gzip } from 'node:zlib';
+import { builtins } from '../../base/builtins.ts';
 import { optional } from '../../corefile/positions.ts';
 import { custom, flag } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
@@ -120,7 +120,7 @@ function serveMetrics(
       response.writeHead(200, headers).end(body);
       return;
     }
-    gzip(body, (error, packed) => {
+    builtins.zlib().gzip(body, (error, packed) => {
       if (error !== null) response.writeHead(200, headers).end(body);
       else response.writeHead(200, { ...headers, 'content-encoding': 'gzip' }).end(packed);
     });

@@ -1,4 +1,5 @@
-import { compileRe2, PatternError } from '../../base/re2.ts';
+import { compilePattern, type Pattern, type PatternMatch } from '../../base/linear-pattern.ts';
+import { PatternError } from '../../base/re2.ts';
 import { NameError, parseName } from '../../wire/name.ts';
 import { makeQuery, type Query } from '../../wire/query.ts';
 import type { NameText } from './name-text.ts';
@@ -34,7 +35,7 @@ export function nameMatch(kind: Exclude<MatchKind, 'regex'>, from: string): Name
   }
 }
 
-export function regexMatch(expression: RegExp): NameMatch {
+export function regexMatch(expression: Pattern): NameMatch {
   return (query) => expression.test(query.name);
 }
 
@@ -65,14 +66,14 @@ export function renaming(kind: Exclude<MatchKind, 'regex'>, from: string, to: st
 }
 
 /** `{0}` is the whole match, `{1}` … the groups; a name that does not match stays as it is. */
-export function regexRenaming(expression: RegExp, to: string): Renaming {
+export function regexRenaming(expression: Pattern, to: string): Renaming {
   return (name) => {
-    const groups = expression.exec(name);
-    return groups === null ? name : fill(to, groups);
+    const found = expression.exec(name);
+    return found === null ? name : fill(to, found);
   };
 }
 
-function fill(to: string, groups: RegExpExecArray): string {
+function fill(to: string, { groups }: PatternMatch): string {
   return to.replace(/\{(\d{1,3})\}/g, (whole, digits: string) =>
     Number(digits) < groups.length ? (groups[Number(digits)] ?? '') : whole,
   );
@@ -94,20 +95,18 @@ const PATTERN_MAX = 10_000;
  * A pattern, and that its replacement names no more groups than it has (CoreDNS counts the kinds of `{n}`, `{0}` too).
  * @throws RuleError
  */
-export function readPattern(from: string, to = ''): RegExp {
+export function readPattern(from: string, to = ''): Pattern {
   const size = Buffer.byteLength(from);
   if (size > PATTERN_MAX) throw new RuleError(`regex pattern too long: ${size} > ${PATTERN_MAX}`);
-  let expression: RegExp;
+  let expression: Pattern;
   try {
-    expression = compileRe2(from);
+    expression = compilePattern(from);
   } catch (error) {
     if (!(error instanceof PatternError)) throw error;
     throw new RuleError(`invalid regex matching pattern: ${from}`, error.message);
   }
   const used = new Set(to.match(/\{(?:0|[1-9]\d?|100)\}/g)).size;
-  // Matching nothing, the expression still tells how many groups it has.
-  const groups = new RegExp(`${expression.source}|`, expression.flags).exec('')!.length - 1;
-  if (used > groups) {
+  if (used > expression.groupCount) {
     throw new RuleError(
       `the rewrite regex pattern (${to}) uses more subexpressions than its corresponding matching regex pattern (${from})`,
     );

@@ -1,4 +1,5 @@
 import { printAddress } from '../../base/ip.ts';
+import type { PatternMatch } from '../../base/linear-pattern.ts';
 import { FLAG } from '../../wire/iana.ts';
 import { printName } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
@@ -11,7 +12,7 @@ export interface Matched {
   readonly class: string;
   readonly type: string;
   readonly pattern: string;
-  readonly groups: RegExpExecArray;
+  readonly match: PatternMatch;
 }
 
 /** The fields of the first dot, for the check of templates at load. */
@@ -32,7 +33,7 @@ export const dataFields: readonly string[] = [
 /** The query as Go's templates see it. Fields are only looked at while the template runs: the query needs no keeping. */
 export function templateData(
   query: Query,
-  { zone, class: qclass, type, pattern, groups }: Matched,
+  { zone, class: qclass, type, pattern, match }: Matched,
 ): Struct {
   const { notes } = query;
   return new Struct(
@@ -41,8 +42,8 @@ export function templateData(
       Zone: () => zone,
       Name: () => query.name,
       Regex: () => pattern,
-      Match: () => Array.from(groups, (group: string | undefined) => group ?? ''),
-      Group: () => groupMap(groups),
+      Match: () => match.groups.map((group) => group ?? ''),
+      Group: () => groupMap(match),
       Class: () => qclass,
       Type: () => type,
       Message: () => messageOf(query),
@@ -53,11 +54,10 @@ export function templateData(
   );
 }
 
-function groupMap(groups: RegExpExecArray): ReadonlyMap<string, GoValue> {
+function groupMap({ groups, named }: PatternMatch): ReadonlyMap<string, GoValue> {
   const map = new Map<string, GoValue>();
-  groups.forEach((group: string | undefined, index) => map.set(String(index), group ?? ''));
-  for (const [name, group] of Object.entries(groups.groups ?? {}))
-    map.set(name, (group as string | undefined) ?? '');
+  groups.forEach((group, index) => map.set(String(index), group ?? ''));
+  for (const [name, group] of Object.entries(named)) map.set(name, group ?? '');
   return map;
 }
 

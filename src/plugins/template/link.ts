@@ -18,7 +18,7 @@ import {
   RecordFailure,
   type RecordTemplate,
 } from './record-template.ts';
-import type { Pattern, syntax } from './syntax.ts';
+import type { NamePattern, syntax } from './syntax.ts';
 import { Tally } from './tally.ts';
 import type { Struct } from './values.ts';
 
@@ -28,7 +28,7 @@ interface Template {
   readonly class: number;
   readonly type: number;
   /** Empty: every name matches. */
-  readonly patterns: readonly Pattern[];
+  readonly patterns: readonly NamePattern[];
   readonly answers: readonly Maker[];
   readonly additionals: readonly Maker[];
   readonly authorities: readonly Maker[];
@@ -51,9 +51,6 @@ interface Made {
   readonly authorities: readonly DnsRecord[];
   truncated: boolean;
 }
-
-/** Of which Go's `.*` is the pattern. */
-const anything: RegExp = /^[^]*/;
 
 export class TemplateLink {
   readonly #templates: readonly Template[];
@@ -96,7 +93,12 @@ export class TemplateLink {
     return this.#next(query);
   }
 
-  #matched(query: Query, template: Template, zone: string, pattern: Pattern | null): Maybe<Reply> {
+  #matched(
+    query: Query,
+    template: Template,
+    zone: string,
+    pattern: NamePattern | null,
+  ): Maybe<Reply> {
     const qclass = query.class === CLASS.ANY ? template.class : query.class;
     const type = query.type === TYPE.ANY ? template.type : query.type;
     this.#tally.matched(query.route, zone, qclass, type);
@@ -107,13 +109,13 @@ export class TemplateLink {
     }
     let data: Struct | null = null;
     const dataOnce = (): Struct => {
-      const groups = (pattern?.expression ?? anything).exec(query.name)!;
+      const match = pattern?.expression.exec(query.name) ?? { groups: [query.name], named: {} };
       const matched: Matched = {
         zone,
         class: className(qclass),
         type: typeName(type),
         pattern: pattern?.text ?? '.*',
-        groups,
+        match,
       };
       return (data ??= templateData(query, matched));
     };

@@ -1,4 +1,5 @@
-import { compileRe2, PatternError } from '../../base/re2.ts';
+import { compilePattern, type Pattern } from '../../base/linear-pattern.ts';
+import { PatternError } from '../../base/re2.ts';
 import { required, zones } from '../../corefile/positions.ts';
 import { pluginRemark } from '../../corefile/problems.ts';
 import { custom, fallthrough, lines, setting, type Refuse } from '../../corefile/properties.ts';
@@ -42,21 +43,25 @@ const rcode = value(
   rcodeName,
 );
 
-export interface Pattern {
+export interface NamePattern {
   readonly text: string;
-  readonly expression: RegExp;
+  readonly expression: Pattern;
 }
 
 const PATTERN_MAX = 10_000;
 
-function readPatterns(name: Token, words: readonly Token[], refuse: Refuse): readonly Pattern[] {
+function readPatterns(
+  name: Token,
+  words: readonly Token[],
+  refuse: Refuse,
+): readonly NamePattern[] {
   needWords(name, words, refuse);
   return words.map(({ text, place }) => {
     const size = Buffer.byteLength(text);
     if (size > PATTERN_MAX)
       return refuse(`regex pattern too long: ${size} > ${PATTERN_MAX}`, place);
     try {
-      return { text, expression: compileRe2(text) };
+      return { text, expression: compilePattern(text) };
     } catch (error) {
       if (!(error instanceof PatternError)) throw error;
       return refuse(`could not parse regex: ${text}, ${error.message}`, place, {

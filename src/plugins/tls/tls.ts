@@ -1,6 +1,6 @@
+import { builtins } from '../../base/builtins.ts';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createSecureContext } from 'node:tls';
 import { Problem } from '../../base/problem.ts';
 import { position } from '../../corefile/positions.ts';
 import { setting } from '../../corefile/properties.ts';
@@ -64,7 +64,7 @@ export const tls = definePlugin({
     const secret = read(key, site);
     const ca = authority === '' ? undefined : read(authority, site);
     try {
-      createSecureContext({ cert, key: secret, ca });
+      builtins.tls().createSecureContext({ cert, key: secret, ca });
     } catch (error) {
       throw new Problem({
         code: 'tls-unusable',

@@ -1,0 +1,15 @@
+/**
+ * Parts of the runtime that cost megabytes of memory once they are loaded. Here they are loaded when they are first used, and
+ * without `import`, which touches every export (of `node:http` among them the whole fetch machinery, about 10 MiB).
+ */
+export const builtins = {
+  crypto: (): typeof import('node:crypto') => process.getBuiltinModule('node:crypto'),
+  http: (): typeof import('node:http') => process.getBuiltinModule('node:http'),
+  https: (): typeof import('node:https') => process.getBuiltinModule('node:https'),
+  http2: (): typeof import('node:http2') => process.getBuiltinModule('node:http2'),
+  tls: (): typeof import('node:tls') => process.getBuiltinModule('node:tls'),
+  zlib: (): typeof import('node:zlib') => process.getBuiltinModule('node:zlib'),
+  dgram: (): typeof import('node:dgram') => process.getBuiltinModule('node:dgram'),
+  childProcess: (): typeof import('node:child_process') =>
+    process.getBuiltinModule('node:child_process'),
+} as const;
