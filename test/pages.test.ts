@@ -15,7 +15,7 @@ import type { HttpHandler } from '../src/server/control-site.ts';
 import type { Network } from '../src/net/network.ts';
 import type { Plugin } from '../src/server/plugin.ts';
 import { printSyntax } from '../src/corefile/syntax.ts';
-import { plugins } from '../src/plugins/order.ts';
+import { plugins } from './kit/plugins.ts';
 import { testCertificate, testKey } from './kit/certificate.ts';
 import { makeWorld } from './kit/world.ts';
 

@@ -10,6 +10,7 @@ import { Problem } from '../base/problem.ts';
 import type { Random } from '../base/random.ts';
 import type { VirtualClock } from '../base/virtual-clock.ts';
 import { parseCorefile } from '../corefile/parse.ts';
+import type { Syntax } from '../corefile/syntax.ts';
 import { SharedRegistry } from '../metrics/registry.ts';
 import { makeTally, type Listener, type Serve } from '../net/listener.ts';
 import {
@@ -18,7 +19,7 @@ import {
   type Network as UpstreamNetwork,
   type UpstreamParts,
 } from '../net/network.ts';
-import { plugins as allPlugins } from '../plugins/order.ts';
+import { directiveNames, loadPlugins } from '../plugins/order.ts';
 import { answerBySpec } from '../resolver/answer-spec.ts';
 import { nextAnswer, type RuleCounts, type Script } from '../resolver/answers-file.ts';
 import type { Query } from '../resolver/network.ts';
@@ -40,9 +41,12 @@ import { replyBytes } from './reply-bytes.ts';
 /** Directives that open ports or watch files: of no use to one lookup. */
 const left = new Set(['health', 'ready', 'prometheus', 'pprof', 'reload', 'loop', 'debug', 'dnstap', 'trace']);
 
-const plugins: readonly Plugin[] = allPlugins.map((plugin) =>
-  left.has(plugin.name) ? { name: plugin.name, syntax: plugin.syntax } : plugin,
-);
+async function plugins(names?: ReadonlySet<string>): Promise<readonly Plugin[]> {
+  const loaded = await loadPlugins(names);
+  return loaded.map(({ name, syntax, ...parts }) =>
+    left.has(name) ? { name, syntax } : { name, syntax, ...parts },
+  );
+}
 
 export interface CorefileServer extends Answering {
   stop(): Promise<void>;
@@ -77,7 +81,7 @@ export async function startCorefile(
     env: process.env,
     folder: dirname(resolve(file)),
     workers: 1,
-    load: () => load(file),
+    load: (syntaxes) => load(file, syntaxes),
     spawn: () =>
       inlinePort(
         (send) =>
@@ -101,7 +105,7 @@ export async function startCorefile(
   };
 }
 
-function load(file: string): ReturnType<typeof parseCorefile> {
+function load(file: string, syntaxes: readonly Syntax[]): ReturnType<typeof parseCorefile> {
   let text: string;
   try {
     text = readFileSync(file, 'utf8');
@@ -113,8 +117,8 @@ function load(file: string): ReturnType<typeof parseCorefile> {
     text,
     dnsPort: 53,
     env: process.env,
-    directives: plugins.map(({ name }) => name),
-    syntaxes: plugins.map(({ syntax }) => syntax),
+    directives: directiveNames,
+    syntaxes,
     readFile: (path) => readFileSync(path, 'utf8'),
     glob: (pattern) => globSync(pattern).toSorted(),
   });

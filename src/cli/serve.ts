@@ -9,8 +9,9 @@ import { secureRandom } from '../base/random.ts';
 import { settleMemory } from '../base/settle-memory.ts';
 import { stdoutLines } from '../base/stdout.ts';
 import { parseCorefile, type ParseOutput } from '../corefile/parse.ts';
+import type { Syntax } from '../corefile/syntax.ts';
 import { Collection } from '../metrics/collection.ts';
-import { plugins } from '../plugins/order.ts';
+import { directiveNames, loadPlugins, order } from '../plugins/order.ts';
 import { bindConfiguration, workersWanted } from '../server/configuration.ts';
 import { Server } from '../server/server.ts';
 import { threadPort } from '../server/worker-ports.ts';
@@ -76,7 +77,12 @@ async function run(words: readonly string[], io: Io): Promise<number> {
     return EXIT.ok;
   }
   if (values.plugins === true) {
-    io.out(`Server types:\n  dns\n\nOther plugins:\n${[...plugins].map(({ name }) => `  dns.${name}`).toSorted().join('\n')}\n`);
+    io.out(
+      `Server types:\n  dns\n\nOther plugins:\n${order
+        .map(({ name }) => `  dns.${name}`)
+        .toSorted()
+        .join('\n')}\n`,
+    );
     return EXIT.ok;
   }
   const transport = values.transport ?? 'auto';
@@ -84,7 +90,10 @@ async function run(words: readonly string[], io: Io): Promise<number> {
     io.err(`-transport takes auto, batched or plain, not '${transport}'\n`);
     return EXIT.usage;
   }
-  const example = values.example === true ? fileURLToPath(new URL('../../examples/Corefile', import.meta.url)) : null;
+  const example =
+    values.example === true
+      ? fileURLToPath(new URL('../../examples/Corefile', import.meta.url))
+      : null;
   const dnsPort = values.p ?? values['dns.port'] ?? 53;
   const source = await corefileSource(example ?? values.conf, dnsPort, io);
   const lines = stdoutLines();
@@ -96,17 +105,21 @@ async function run(words: readonly string[], io: Io): Promise<number> {
     end = resolve;
   });
   const server: Server = new Server({
-    plugins,
+    plugins: loadPlugins,
     collection,
     log,
     clock: systemClock,
     random: secureRandom,
     env: io.env,
     folder: source.folder,
-    workers: values.workers ?? workersWanted(bindConfiguration(load(source, dnsPort, io.env).corefile, plugins), availableParallelism()),
-    load: () => load(source, dnsPort, io.env),
+    workers: values.workers ?? (await workersFor(source, dnsPort, io.env)),
+    load: (syntaxes) => load(source, dnsPort, io.env, syntaxes),
     spawn: (id) =>
-      threadPort({ id, transport, pluginsModule: new URL(`../plugins/order${extension}`, import.meta.url).href }),
+      threadPort({
+        id,
+        transport,
+        pluginsModule: new URL(`../plugins/order${extension}`, import.meta.url).href,
+      }),
     onFatal: (text) => {
       lines.write(`[FATAL] ${text}`);
       lines.flush();
@@ -136,11 +149,23 @@ async function run(words: readonly string[], io: Io): Promise<number> {
   const code = await ended;
   clearInterval(alive);
   stopWatching();
-  await server.stop();
+  // What is fatal (a forwarding loop) gets no lameduck: each further second makes it worse.
+  if (code === EXIT.ok) await server.stop();
   if (values.pidfile !== undefined) unlinkQuietly(values.pidfile);
   lines.flush();
   // Threads parked in the kernel would keep the process; everything is closed and written by now.
   process.exit(code);
+}
+
+/** What the Corefile's `multisocket` asks for. */
+async function workersFor(
+  source: CorefileSource,
+  dnsPort: number,
+  env: Io['env'],
+): Promise<number> {
+  const { corefile } = load(source, dnsPort, env, []);
+  const configuration = bindConfiguration(corefile, await loadPlugins(new Set(['multisocket'])));
+  return workersWanted(configuration, availableParallelism());
 }
 
 interface CorefileSource {
@@ -151,7 +176,11 @@ interface CorefileSource {
   readonly text: string | null;
 }
 
-async function corefileSource(conf: string | undefined, port: number, io: Io): Promise<CorefileSource> {
+async function corefileSource(
+  conf: string | undefined,
+  port: number,
+  io: Io,
+): Promise<CorefileSource> {
   const folder = process.cwd();
   if (conf === 'stdin') return { file: 'stdin', folder, text: await io.stdin() };
   const file = conf ?? 'Corefile';
@@ -161,15 +190,20 @@ async function corefileSource(conf: string | undefined, port: number, io: Io): P
   return { file, folder: dirname(resolve(file)), text: null };
 }
 
-function load({ file, text }: CorefileSource, dnsPort: number, env: Io['env']): ParseOutput {
+function load(
+  { file, text }: CorefileSource,
+  dnsPort: number,
+  env: Io['env'],
+  syntaxes: readonly Syntax[],
+): ParseOutput {
   const read = text ?? readCorefile(file);
   return parseCorefile({
     file,
     text: read.trim() === '' ? BUILT_IN.replace('{port}', String(dnsPort)) : read,
     dnsPort,
     env,
-    directives: plugins.map(({ name }) => name),
-    syntaxes: plugins.map(({ syntax }) => syntax),
+    directives: directiveNames,
+    syntaxes,
     readFile: (path) => readFileSync(path, 'utf8'),
     glob: (pattern) => globSync(pattern).toSorted(),
   });
@@ -177,7 +211,8 @@ function load({ file, text }: CorefileSource, dnsPort: number, env: Io['env']): 
 
 function readCorefile(file: string): string {
   try {
-    if (statSync(file).isDirectory()) throw Object.assign(new Error('is a directory'), { code: 'EISDIR' });
+    if (statSync(file).isDirectory())
+      throw Object.assign(new Error('is a directory'), { code: 'EISDIR' });
     return readFileSync(file, 'utf8');
   } catch (error) {
     throw new Problem({
@@ -213,7 +248,11 @@ function tryLines(): string {
   ].join('\n');
 }
 
-function onSignals(server: Server, log: ReturnType<typeof makeLog>, end: (code: number) => void): () => void {
+function onSignals(
+  server: Server,
+  log: ReturnType<typeof makeLog>,
+  end: (code: number) => void,
+): () => void {
   let interrupted = false;
   const handlers: Readonly<Record<string, () => void>> = {
     SIGINT: () => {
@@ -237,7 +276,8 @@ function onSignals(server: Server, log: ReturnType<typeof makeLog>, end: (code: 
   for (const [signal, handler] of Object.entries(handlers)) process.on(signal, handler);
   return () => {
     // A second SIGINT still ends the process at once.
-    for (const [signal, handler] of Object.entries(handlers)) if (signal !== 'SIGINT') process.off(signal, handler);
+    for (const [signal, handler] of Object.entries(handlers))
+      if (signal !== 'SIGINT') process.off(signal, handler);
   };
 }
 

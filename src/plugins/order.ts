@@ -1,76 +1,73 @@
 import type { Plugin } from '../server/plugin.ts';
-import { acl } from './acl/acl.ts';
-import { any } from './any/any.ts';
-import { autopath } from './autopath/autopath.ts';
-import { bind } from './bind/bind.ts';
-import { bufsize } from './bufsize/bufsize.ts';
-import { cache } from './cache/cache.ts';
-import { cancel } from './cancel/cancel.ts';
-import { chaos } from './chaos/chaos.ts';
-import { debug } from './debug/debug.ts';
-import { erratic } from './erratic/erratic.ts';
-import { errors } from './errors/errors.ts';
-import { forward } from './forward/forward.ts';
-import { header } from './header/header.ts';
-import { health } from './health/health.ts';
-import { hosts } from './hosts/hosts.ts';
-import { kubernetes } from './kubernetes/kubernetes.ts';
-import { loadbalance } from './loadbalance/loadbalance.ts';
-import { local } from './local/local.ts';
-import { log } from './log/log.ts';
-import { loop } from './loop/loop.ts';
-import { metadata } from './metadata/metadata.ts';
-import { minimal } from './minimal/minimal.ts';
-import { multisocket } from './multisocket/multisocket.ts';
-import { nsid } from './nsid/nsid.ts';
-import { prometheus } from './prometheus/prometheus.ts';
-import { ready } from './ready/ready.ts';
-import { reload } from './reload/reload.ts';
-import { rewrite } from './rewrite/rewrite.ts';
-import { root } from './root/root.ts';
-import { template } from './template/template.ts';
-import { timeouts } from './timeouts/timeouts.ts';
-import { tls } from './tls/tls.ts';
-import { view } from './view/view.ts';
-import { whoami } from './whoami/whoami.ts';
+
+/** A plugin that is loaded when a Corefile names it: most use a dozen of them. */
+export interface PluginEntry {
+  readonly name: string;
+  /** Older names of the directive. */
+  readonly formerly: readonly string[];
+  load(): Promise<Plugin>;
+}
+
+function entry(
+  name: string,
+  load: () => Promise<Plugin>,
+  formerly: readonly string[] = [],
+): PluginEntry {
+  return { name, formerly, load };
+}
 
 /**
  * Every plugin, in the order of the chain (CoreDNS 1.14.7's): a query meets them from top to bottom, whatever the order of
- * the directives in the Corefile. Adding a plugin is one import and one line here.
+ * the directives in the Corefile. Adding a plugin is one line here.
  */
-export const plugins: readonly Plugin[] = [
-  root,
-  metadata,
-  cancel,
-  timeouts,
-  multisocket,
-  reload,
-  nsid,
-  bufsize,
-  bind,
-  debug,
-  ready,
-  health,
-  prometheus,
-  errors,
-  log,
-  local,
-  any,
-  chaos,
-  loadbalance,
-  rewrite,
-  autopath,
-  acl,
-  cache,
-  header,
-  tls,
-  minimal,
-  template,
-  hosts,
-  kubernetes,
-  loop,
-  forward,
-  erratic,
-  whoami,
-  view,
+export const order: readonly PluginEntry[] = [
+  entry('root', async () => (await import('./root/root.ts')).root),
+  entry('metadata', async () => (await import('./metadata/metadata.ts')).metadata),
+  entry('cancel', async () => (await import('./cancel/cancel.ts')).cancel),
+  entry('timeouts', async () => (await import('./timeouts/timeouts.ts')).timeouts),
+  entry('multisocket', async () => (await import('./multisocket/multisocket.ts')).multisocket),
+  entry('reload', async () => (await import('./reload/reload.ts')).reload),
+  entry('nsid', async () => (await import('./nsid/nsid.ts')).nsid),
+  entry('bufsize', async () => (await import('./bufsize/bufsize.ts')).bufsize),
+  entry('bind', async () => (await import('./bind/bind.ts')).bind),
+  entry('debug', async () => (await import('./debug/debug.ts')).debug),
+  entry('ready', async () => (await import('./ready/ready.ts')).ready),
+  entry('health', async () => (await import('./health/health.ts')).health),
+  entry('prometheus', async () => (await import('./prometheus/prometheus.ts')).prometheus),
+  entry('errors', async () => (await import('./errors/errors.ts')).errors),
+  entry('log', async () => (await import('./log/log.ts')).log),
+  entry('local', async () => (await import('./local/local.ts')).local),
+  entry('any', async () => (await import('./any/any.ts')).any),
+  entry('chaos', async () => (await import('./chaos/chaos.ts')).chaos),
+  entry('loadbalance', async () => (await import('./loadbalance/loadbalance.ts')).loadbalance),
+  entry('rewrite', async () => (await import('./rewrite/rewrite.ts')).rewrite),
+  entry('autopath', async () => (await import('./autopath/autopath.ts')).autopath),
+  entry('acl', async () => (await import('./acl/acl.ts')).acl),
+  entry('cache', async () => (await import('./cache/cache.ts')).cache),
+  entry('header', async () => (await import('./header/header.ts')).header),
+  entry('tls', async () => (await import('./tls/tls.ts')).tls),
+  entry('minimal', async () => (await import('./minimal/minimal.ts')).minimal),
+  entry('template', async () => (await import('./template/template.ts')).template),
+  entry('hosts', async () => (await import('./hosts/hosts.ts')).hosts),
+  entry('kubernetes', async () => (await import('./kubernetes/kubernetes.ts')).kubernetes),
+  entry('loop', async () => (await import('./loop/loop.ts')).loop),
+  entry('forward', async () => (await import('./forward/forward.ts')).forward, ['proxy']),
+  entry('erratic', async () => (await import('./erratic/erratic.ts')).erratic),
+  entry('whoami', async () => (await import('./whoami/whoami.ts')).whoami),
+  entry('view', async () => (await import('./view/view.ts')).view),
 ];
+
+/** All names that a directive may have. */
+export const directiveNames: readonly string[] = order.flatMap(({ name, formerly }) => [
+  name,
+  ...formerly,
+]);
+
+/** The plugins of these directives in chain order; all plugins if no names are given. */
+export function loadPlugins(names?: ReadonlySet<string>): Promise<readonly Plugin[]> {
+  const wanted = order.filter(
+    ({ name, formerly }) =>
+      names === undefined || names.has(name) || formerly.some((former) => names.has(former)),
+  );
+  return Promise.all(wanted.map(({ load }) => load()));
+}

@@ -72,6 +72,11 @@ export function workersWanted({ blocks }: Configuration, processors: number): nu
   return asked > 0 ? Math.min(asked, processors) : processors >= 4 ? 2 : 1;
 }
 
+/** Names of all directives in use. */
+export function namesIn({ blocks }: Corefile): ReadonlySet<string> {
+  return new Set(blocks.flatMap(({ directives }) => directives.map(({ name }) => name)));
+}
+
 function usesOf(plugin: Plugin, directives: readonly Directive[]): readonly Directive[] {
   return directives.filter(
     ({ name }) => name === plugin.name || Object.hasOwn(plugin.syntax.formerly, name),

@@ -9,7 +9,7 @@ import { RCODE } from '../wire/iana.ts';
 import type { Route } from '../wire/query.ts';
 import { failure } from '../wire/reply.ts';
 import { MessageWriter } from '../wire/writer.ts';
-import { bindConfiguration } from './configuration.ts';
+import { bindConfiguration, namesIn } from './configuration.ts';
 import type { EndpointPlan } from './endpoints.ts';
 import { answer, type Door } from './front.ts';
 import { buildGeneration, type Generation, type Workshop } from './generation.ts';
@@ -17,7 +17,8 @@ import type { Plugin, WorkerChannel } from './plugin.ts';
 import type { FromWorker, PlainProblem, Program, ToWorker } from './protocol.ts';
 
 export interface DataPlaneParts {
-  readonly plugins: readonly Plugin[];
+  /** The plugins of these directives, in chain order. */
+  readonly plugins: (names: ReadonlySet<string>) => Promise<readonly Plugin[]>;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -88,8 +89,9 @@ export class DataPlane {
     }
   }
 
-  #prepare(program: Program): void {
-    const configuration = bindConfiguration(program.corefile, this.#parts.plugins);
+  async #prepare(program: Program): Promise<void> {
+    const plugins = await this.#parts.plugins(namesIn(program.corefile));
+    const configuration = bindConfiguration(program.corefile, plugins);
     const [problem] = configuration.problems;
     if (problem !== undefined) throw problem;
     const used = new Set<string>();

@@ -3,11 +3,12 @@ import type { Log } from '../base/log.ts';
 import { Problems, problemsIn } from '../base/problem.ts';
 import type { Random } from '../base/random.ts';
 import type { ParseOutput } from '../corefile/parse.ts';
+import type { Syntax } from '../corefile/syntax.ts';
 import { Collection } from '../metrics/collection.ts';
 import { contentTypes, formatFor } from '../metrics/formats.ts';
 import { SharedRegistry } from '../metrics/registry.ts';
 import { Channels } from './channels.ts';
-import { bindConfiguration } from './configuration.ts';
+import { bindConfiguration, namesIn } from './configuration.ts';
 import { buildControl, undo, type ControlGeneration, type Office } from './control-generation.ts';
 import type { Kept } from './control-site.ts';
 import { planEndpoints, type EndpointPlan } from './endpoints.ts';
@@ -17,13 +18,17 @@ import type { Program } from './protocol.ts';
 import { WorkerLink, type WorkerEvents, type WorkerPort } from './worker-link.ts';
 
 export interface ServerParts {
-  readonly plugins: readonly Plugin[];
+  /** The plugins of these directives, in chain order; all there are if no names are given. */
+  readonly plugins: (names?: ReadonlySet<string>) => Promise<readonly Plugin[]>;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Reads and parses the Corefile as it is now. @throws Problem if it cannot be read */
-  readonly load: () => ParseOutput;
+  /**
+   * Reads and parses the Corefile as it is now. Syntaxes make for better hints.
+   * @throws Problem if it cannot be read
+   */
+  readonly load: (syntaxes: readonly Syntax[]) => ParseOutput;
   /** Base of relative paths: the Corefile's folder. */
   readonly folder: string;
   /** How many workers answer. */
@@ -81,7 +86,7 @@ export class Server {
       },
       reread: () => {
         try {
-          const { corefile, problems } = parts.load();
+          const { corefile, problems } = parts.load([]);
           return problems.length > 0
             ? { problem: problems[0]! }
             : { fingerprint: corefile.fingerprint };
@@ -176,8 +181,9 @@ export class Server {
 
   /** Builds the Corefile's configuration beside the present one, then puts it in its place. */
   async #take(): Promise<void> {
-    const { corefile, problems, warnings } = this.#parts.load();
-    const configuration = bindConfiguration(corefile, this.#parts.plugins);
+    const { plugins, parsed } = await this.#read();
+    const { corefile, problems, warnings } = parsed;
+    const configuration = bindConfiguration(corefile, plugins);
     const { endpoints, problems: clashes } = planEndpoints(
       configuration.blocks,
       this.#parts.folder,
@@ -220,6 +226,17 @@ export class Server {
     if (before !== null) await undo(before.control);
     this.#channels.drop((id) => id.startsWith(`${before?.program.generation}/`));
     await this.#release(control);
+  }
+
+  /** The Corefile and the plugins that it names; all plugins if something is wrong, since the hints know more then. */
+  async #read(): Promise<{ plugins: readonly Plugin[]; parsed: ParseOutput }> {
+    const { load, plugins: loadPlugins } = this.#parts;
+    const parsed = load([]);
+    if (parsed.problems.length === 0) {
+      return { parsed, plugins: await loadPlugins(namesIn(parsed.corefile)) };
+    }
+    const plugins = await loadPlugins();
+    return { plugins, parsed: load(plugins.map(({ syntax }) => syntax)) };
   }
 
   /** Closes what outlived reloads but is asked for no longer. */

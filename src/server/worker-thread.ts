@@ -15,7 +15,7 @@ import type { FromWorker, ToWorker } from './protocol.ts';
 /** What a thread is started with. */
 export interface WorkerStart {
   readonly id: number;
-  /** Module that exports `plugins` in chain order: the server itself knows none. */
+  /** Module that exports `loadPlugins`: the server itself knows none. */
   readonly pluginsModule: string;
   readonly transport: 'auto' | 'batched' | 'plain';
 }
@@ -26,9 +26,11 @@ const send = (message: FromWorker): void => port.postMessage(message);
 
 const lines = stdoutLines();
 const log = makeLog(lines.write, () => plane.debugging);
-const { plugins } = (await import(pluginsModule)) as { plugins: readonly Plugin[] };
+const { loadPlugins } = (await import(pluginsModule)) as {
+  loadPlugins(names: ReadonlySet<string>): Promise<readonly Plugin[]>;
+};
 const plane: DataPlane = new DataPlane({
-  plugins,
+  plugins: loadPlugins,
   log,
   send,
   onServing: settleMemory,

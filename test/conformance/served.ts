@@ -31,7 +31,7 @@ export async function serveCorefile(
   const sink = makeLog((line) => log.push(line));
   const random = seededRandom(1);
   const server = new Server({
-    plugins,
+    plugins: () => Promise.resolve(plugins),
     clock: systemClock,
     random,
     folder,
@@ -54,7 +54,7 @@ export async function serveCorefile(
       inlinePort(
         (send) =>
           new DataPlane({
-            plugins,
+            plugins: () => Promise.resolve(plugins),
             clock: systemClock,
             random,
             send,

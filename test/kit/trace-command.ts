@@ -1,5 +1,5 @@
 /** Runs `ndots trace` in this process, as the command line would, and gives back what it printed. */
-import type { Io } from '../../src/cli/command.ts';
+import type { Command, Io } from '../../src/cli/command.ts';
 import { trace } from '../../src/cli/trace.ts';
 import type { TraceDocument } from '../../src/resolver/report.ts';
 
@@ -9,9 +9,20 @@ export interface Ran {
   readonly err: string;
 }
 
-export async function runTrace(
+export function runTrace(
   words: readonly string[],
   env: Readonly<Record<string, string>> = {},
+  colour = false,
+): Promise<Ran> {
+  return runCommand(trace, words, env, colour);
+}
+
+/** Runs any command in this process. */
+export async function runCommand(
+  command: Command,
+  words: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  colour = false,
 ): Promise<Ran> {
   let out = '';
   let err = '';
@@ -19,12 +30,12 @@ export async function runTrace(
     out: (text) => void (out += text),
     err: (text) => void (err += text),
     env,
-    colour: false,
+    colour,
     columns: 100,
     signal: new AbortController().signal,
     stdin: () => Promise.resolve(''),
   };
-  const code = await trace.run(words, io);
+  const code = await command.run(words, io);
   return { code, out, err };
 }
 

@@ -6,7 +6,7 @@ import { parseCorefile } from '../../src/corefile/parse.ts';
 import { SharedRegistry } from '../../src/metrics/registry.ts';
 import { makeTally, type Listener, type Serve } from '../../src/net/listener.ts';
 import type { Network } from '../../src/net/network.ts';
-import { plugins as allPlugins } from '../../src/plugins/order.ts';
+import { plugins as allPlugins } from './plugins.ts';
 import { DataPlane } from '../../src/server/data-plane.ts';
 import type { EndpointPlan } from '../../src/server/endpoints.ts';
 import type { Plugin } from '../../src/server/plugin.ts';
@@ -101,7 +101,7 @@ export async function makeWorld(corefile: string, parts: WorldParts = {}): Promi
     },
   });
   const server = new Server({
-    plugins,
+    plugins: () => Promise.resolve(plugins),
     clock,
     random,
     folder,
@@ -128,7 +128,7 @@ export async function makeWorld(corefile: string, parts: WorldParts = {}): Promi
       inlinePort(
         (send) =>
           new DataPlane({
-            plugins,
+            plugins: () => Promise.resolve(plugins),
             clock,
             random,
             listen,

@@ -4,7 +4,7 @@ import { makeWorld } from '../../../test/kit/world.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { definePlugin } from '../../server/plugin.ts';
 import { RCODE } from '../../wire/iana.ts';
-import { plugins } from '../order.ts';
+import { plugins } from '../../../test/kit/plugins.ts';
 
 const broken = definePlugin({
   syntax: directive({ name: 'broken', summary: 'throws', repeat: 'last' }),

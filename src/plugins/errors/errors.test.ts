@@ -6,7 +6,7 @@ import { directive } from '../../corefile/syntax.ts';
 import { definePlugin } from '../../server/plugin.ts';
 import { RCODE } from '../../wire/iana.ts';
 import { failure } from '../../wire/reply.ts';
-import { plugins } from '../order.ts';
+import { plugins } from '../../../test/kit/plugins.ts';
 
 /** Fails with the first label as the reason; `late.…` after a second; `silent.…` without a reason. */
 const failing = definePlugin({

@@ -8,7 +8,7 @@ import { metadataProviders } from '../../server/ports.ts';
 import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';
 import { failure } from '../../wire/reply.ts';
 import { SECTION } from '../../wire/writer.ts';
-import { plugins } from '../order.ts';
+import { plugins } from '../../../test/kit/plugins.ts';
 import { printSeconds } from './format.ts';
 
 /** Answers by the first label, and knows something to note. */

@@ -4,7 +4,7 @@ import { makeWorld, type World } from '../../../test/kit/world.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { definePlugin } from '../../server/plugin.ts';
 import { metadataProviders } from '../../server/ports.ts';
-import { plugins } from '../order.ts';
+import { plugins } from '../../../test/kit/plugins.ts';
 
 let asked = 0;
 

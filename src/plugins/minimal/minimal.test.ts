@@ -8,7 +8,7 @@ import { parseName } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 import { SECTION } from '../../wire/writer.ts';
-import { plugins } from '../order.ts';
+import { plugins } from '../../../test/kit/plugins.ts';
 
 /** Replies as the first label says; always the same bytes, as a cache would give them. */
 const replies = new Map<string, Reply>();

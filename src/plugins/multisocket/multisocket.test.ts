@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { read } from '../../../test/corefiles/read.ts';
 import { bindConfiguration, workersWanted } from '../../server/configuration.ts';
-import { plugins } from '../order.ts';
+import { plugins } from '../../../test/kit/plugins.ts';
 
 const workers = (directive: string, processors: number): number => {
   const { corefile } = read(`.:53 {\n ${directive}\n whoami\n}`);

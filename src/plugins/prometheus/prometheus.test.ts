@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { makeWorld, type World } from '../../../test/kit/world.ts';
-import { plugins } from '../order.ts';
+import { plugins } from '../../../test/kit/plugins.ts';
 import { linkNames } from './enabled.ts';
 
 const address = '127.0.0.1:0';

@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { entriesFor, hostAlias, readHosts } from './hosts.ts';
+import { myHostname } from './myhostname.ts';
+import { readHostsLine } from './nsswitch.ts';
+
+describe('the hosts file', () => {
+  const entries = readHosts(
+    '127.0.0.1 localhost # home\n10.0.0.5\tapi.example API\n\nnot-an-address x\n::1 localhost\n',
+  );
+
+  test('lines with an address and names count', () => {
+    assert.deepEqual(
+      entries.map(({ line, family }) => [line, family]),
+      [
+        [1, 4],
+        [2, 4],
+        [5, 6],
+      ],
+    );
+  });
+
+  test('case does not matter, a final dot does', () => {
+    assert.equal(entriesFor(entries, 'api').length, 1);
+    assert.equal(entriesFor(entries, 'LocalHost').length, 2);
+    assert.equal(entriesFor(entries, 'api.').length, 0);
+    assert.equal(entriesFor(entries, 'home').length, 0);
+  });
+
+  test('an alias file serves names without a dot', () => {
+    assert.equal(hostAlias('db db.prod.example.\n', 'DB'), 'db.prod.example.');
+    assert.equal(hostAlias('db.x db.prod.example.\n', 'db.x'), null);
+    assert.equal(hostAlias(null, 'db'), null);
+  });
+});
+
+describe('the hosts line of nsswitch.conf', () => {
+  const names = (text: string | null): string =>
+    readHostsLine(text)
+      .services.map((service) => service.name)
+      .join(' ');
+
+  test('without a line it is files dns', () => {
+    assert.equal(names(null), 'files dns');
+    assert.equal(names('passwd: files\n'), 'files dns');
+  });
+
+  test('the last line counts, comments do not', () => {
+    assert.equal(names('hosts: files\nhosts: dns myhostname # files\n'), 'dns myhostname');
+  });
+
+  test('[criteria] change what follows an outcome', () => {
+    const { services } = readHostsLine('hosts: files mdns4_minimal [NOTFOUND=return] dns\n');
+    assert.deepEqual(
+      services.map(({ actions }) => actions.notfound),
+      ['continue', 'return', 'continue'],
+    );
+    const negated = readHostsLine('hosts: dns [!SUCCESS=return] files\n').services[0];
+    assert.equal(negated?.actions.unavail, 'return');
+    assert.equal(negated?.actions.success, 'return');
+  });
+
+  test('a line that cannot be read counts as if it were missing', () => {
+    const line = readHostsLine('hosts: dns [NOTFOUND=return\n');
+    assert.match(line.problem ?? '', /line 1/);
+    assert.equal(names('hosts: dns [NOTFOUND=return\n'), 'files dns');
+  });
+});
+
+describe('nss-myhostname', () => {
+  const host = { hostname: 'mypod', addresses: ['10.244.0.10'], loopback: [4, 6] as const };
+
+  test('knows localhost, all below it, and the own name', () => {
+    assert.deepEqual(myHostname('kube-health.localhost', host, [4, 6]), ['127.0.0.1', '::1']);
+    assert.deepEqual(myHostname('localhost', host, [6]), ['::1']);
+    assert.deepEqual(myHostname('MyPod', host, [4, 6]), ['10.244.0.10']);
+    assert.equal(myHostname('example.com', host, [4, 6]), null);
+  });
+
+  test('a machine without addresses still has itself', () => {
+    assert.deepEqual(myHostname('mypod', { ...host, addresses: [] }, [4]), ['127.0.0.2']);
+  });
+});

@@ -1,0 +1,70 @@
+/** A DNS server on 127.0.0.1 that answers from an answers file, over UDP and TCP on one port, for tests of the CLI. */
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { replyBytes } from '../../src/cli/reply-bytes.ts';
+import { answerBySpec } from '../../src/resolver/answer-spec.ts';
+import { nextAnswer, parseAnswers, type RuleCounts } from '../../src/resolver/answers-file.ts';
+import type { Protocol } from '../../src/resolver/network.ts';
+import { typeName } from '../../src/wire/iana.ts';
+import { readMessage } from '../../src/wire/message.ts';
+
+export interface LocalAnswers {
+  readonly port: number;
+  /** `udp www.example.com. A`, in the order in which they came. */
+  readonly asked: readonly string[];
+  close(): Promise<void>;
+}
+
+export async function serveAnswers(file: object): Promise<LocalAnswers> {
+  const script = parseAnswers(file, 'test');
+  const counts: RuleCounts = new Map();
+  const asked: string[] = [];
+  const answer = (bytes: Uint8Array, protocol: Protocol): Buffer | null => {
+    const { id, question, edns } = readMessage(bytes);
+    const [first] = question;
+    if (first === undefined) return null;
+    const { name } = first;
+    const type = typeName(first.type);
+    asked.push(`${protocol} ${name} ${type}`);
+    const size = edns === null ? null : { size: edns.udpSize, cookie: false };
+    const query = { id, name, type, edns: size, ad: false, why: '' };
+    const reply = answerBySpec(
+      nextAnswer(script, counts, '127.0.0.1', name, type),
+      query,
+      protocol,
+    );
+    return reply === null ? null : Buffer.from(replyBytes(reply));
+  };
+  const connections = new Set<Socket>();
+  const tcp = createServer((connection) => {
+    connections.add(connection);
+    connection.on('error', () => {});
+    connection.on('data', (bytes) => {
+      const reply = answer(bytes.subarray(2), 'tcp');
+      if (reply === null) return;
+      const length = Buffer.from([reply.length >> 8, reply.length & 255]);
+      connection.write(Buffer.concat([length, reply]));
+    });
+  });
+  tcp.listen(0, '127.0.0.1');
+  await once(tcp, 'listening');
+  const { port } = tcp.address() as AddressInfo;
+  const udp = createSocket('udp4');
+  udp.on('message', (bytes, from) => {
+    const reply = answer(bytes, 'udp');
+    if (reply !== null) udp.send(reply, from.port, from.address);
+  });
+  udp.bind(port, '127.0.0.1');
+  await once(udp, 'listening');
+  return {
+    port,
+    asked,
+    close: async () => {
+      for (const connection of connections) connection.destroy();
+      udp.close();
+      tcp.close();
+      await once(tcp, 'close');
+    },
+  };
+}
