@@ -40,7 +40,7 @@ export async function serveAnswers(file: object): Promise<LocalAnswers> {
   const tcp = createServer((connection) => {
     connections.add(connection);
     connection.on('error', () => {});
-    connection.on('data', (bytes) => {
+    connection.on('data', (bytes: Buffer) => {
       const reply = answer(bytes.subarray(2), 'tcp');
       if (reply === null) return;
       const length = Buffer.from([reply.length >> 8, reply.length & 255]);
