@@ -50,8 +50,12 @@ complete -F _ndots ndots
 }
 
 function zsh(options: Options): string {
-  const verbs = [...options.keys()].map((verb) => `    '${verb}:${verbSummaries.get(verb)?.replaceAll("'", '’') ?? ''}'`);
-  const cases = [...options].map(([verb, list]) => `    ${verb}) compadd -- ${list.join(' ')} ; _files ;;`);
+  const verbs = [...options.keys()].map(
+    (verb) => `    '${verb}:${verbSummaries.get(verb)?.replaceAll("'", '’') ?? ''}'`,
+  );
+  const cases = [...options].map(
+    ([verb, list]) => `    ${verb}) compadd -- ${list.join(' ')} ; _files ;;`,
+  );
   return `#compdef ndots
 _ndots() {
   local -a verbs=(
@@ -71,10 +75,13 @@ _ndots "$@"
 
 function fish(options: Options): string {
   const verbs = [...options.keys()].map(
-    (verb) => `complete -c ndots -n __fish_use_subcommand -a ${verb} -d '${verbSummaries.get(verb)?.replaceAll("'", '’') ?? ''}'`,
+    (verb) =>
+      `complete -c ndots -n __fish_use_subcommand -a ${verb} -d '${verbSummaries.get(verb)?.replaceAll("'", '’') ?? ''}'`,
   );
   const words = [...options].flatMap(([verb, list]) =>
-    list.map((option) => `complete -c ndots -n '__fish_seen_subcommand_from ${verb}' -a '${option}'`),
+    list.map(
+      (option) => `complete -c ndots -n '__fish_seen_subcommand_from ${verb}' -a '${option}'`,
+    ),
   );
   return `# fish completion for ndots\n${[...verbs, ...words].join('\n')}\n`;
 }

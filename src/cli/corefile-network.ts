@@ -39,7 +39,17 @@ import { queryBytes, readReply } from './query-bytes.ts';
 import { replyBytes } from './reply-bytes.ts';
 
 /** Directives that open ports or watch files: of no use to one lookup. */
-const left = new Set(['health', 'ready', 'prometheus', 'pprof', 'reload', 'loop', 'debug', 'dnstap', 'trace']);
+const left = new Set([
+  'health',
+  'ready',
+  'prometheus',
+  'pprof',
+  'reload',
+  'loop',
+  'debug',
+  'dnstap',
+  'trace',
+]);
 
 async function plugins(names?: ReadonlySet<string>): Promise<readonly Plugin[]> {
   const loaded = await loadPlugins(names);
@@ -110,7 +120,11 @@ function load(file: string, syntaxes: readonly Syntax[]): ReturnType<typeof pars
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
-    throw new Problem({ code: 'unreadable-file', text: `${file}: cannot read the Corefile`, cause: error });
+    throw new Problem({
+      code: 'unreadable-file',
+      text: `${file}: cannot read the Corefile`,
+      cause: error,
+    });
   }
   return parseCorefile({
     file,
@@ -140,7 +154,9 @@ async function ask(
   const triage = query.read(bytes, 0, bytes.length);
   if (triage === 'ignore') return null;
   if (triage !== 'serve') {
-    return readReply(out.slice(0, stampRejection(query, triage === 'formerr' ? 1 : 4, true, out, 0)));
+    return readReply(
+      out.slice(0, stampRejection(query, triage === 'formerr' ? 1 : 4, true, out, 0)),
+    );
   }
   const peer = parseAddress(client) ?? Uint8Array.of(10, 244, 0, 10);
   query.proto = protocol;

@@ -36,7 +36,9 @@ async function main(words: readonly string[], io: Io): Promise<number> {
   if (first.startsWith('-')) return (await loadVerb('serve')).run(words, io);
   if (!isVerb(first)) {
     const meant = nearest(first, verbNames);
-    io.err(`ndots: there is no verb '${first}'.${meant === null ? '' : ` Did you mean '${meant}'?`}\n`);
+    io.err(
+      `ndots: there is no verb '${first}'.${meant === null ? '' : ` Did you mean '${meant}'?`}\n`,
+    );
     io.err('ndots --help lists them.\n');
     return EXIT.usage;
   }

@@ -94,7 +94,9 @@ class CaresSession implements Session {
       return null;
     }
     const source = local ? 'c-ares knows' : 'hosts file has';
-    trace.step(`${source} "${name}": ${addresses.join(' ')}. No query is sent.`);
+    trace.step(
+      `${source} "${name}": ${addresses.join(' ')}. No query is sent. ${cite('hosts-file')}`,
+    );
     return found(addresses);
   }
 
@@ -176,12 +178,12 @@ class CaresSession implements Session {
       name: domain === '.' && this.#version !== '1.18' ? `${typed}.` : `${typed}.${domain}`,
       why: enough
         ? `As it is it was not found: search domain ${index + 1} of ${search.length}.`
-        : `${dots} dots, fewer than ndots (${ndots}): search domain ${index + 1} of ${search.length} first.`,
+        : `${dots} dots, fewer than ndots (${ndots}): search domain ${index + 1} of ${search.length} first. ${cite('search')}`,
     }));
     const asIs = {
       name: typed,
       why: enough
-        ? `${dots} dots, ndots is ${ndots}: the name is asked as it is first.`
+        ? `${dots} dots, ndots is ${ndots}: the name is asked as it is first. ${cite('as-is')}`
         : search.length === 0
           ? 'No search list: the name as it is.'
           : 'The search list is used up: the name as it is.',

@@ -146,7 +146,7 @@ export class GlibcSession implements Session {
     this.#site.trace.step(
       addresses.length === 0
         ? `hosts file: no entry for "${name}"`
-        : `hosts file, line ${entries[0]?.line ?? 0}: ${addresses.join(' ')}. No query is sent.`,
+        : `hosts file, line ${entries[0]?.line ?? 0}: ${addresses.join(' ')}. No query is sent. ${cite('hosts-file')}`,
     );
     return addresses.length === 0 ? notFound : success(addresses);
   }
@@ -193,7 +193,7 @@ export class GlibcSession implements Session {
     if (dots >= ndots || rooted) {
       const why = rooted
         ? 'The name ends in a dot: it is asked as it is, and nothing else.'
-        : `${dots} dots, ndots is ${ndots}: the name is asked as it is first.`;
+        : `${dots} dots, ndots is ${ndots}: the name is asked as it is first. ${cite('as-is')}`;
       const result = await this.#query(typed, types, why);
       if (result.ok || rooted) return result;
       saved = result;
@@ -208,7 +208,7 @@ export class GlibcSession implements Session {
         if (domain === '') root = true;
         const why =
           saved === null
-            ? `${dots} dots, fewer than ndots (${ndots}): search domain ${index + 1} of ${search.length} first.`
+            ? `${dots} dots, fewer than ndots (${ndots}): search domain ${index + 1} of ${search.length} first. ${cite('search')}`
             : `As it is it was not found: search domain ${index + 1} of ${search.length}.`;
         const result = await this.#query(`${typed}.${domain}`, types, why);
         if (result.ok) return result;

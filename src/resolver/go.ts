@@ -115,7 +115,7 @@ class GoSession implements Session {
       return null;
     }
     this.#site.trace.step(
-      `hosts file, line ${entries[0]?.line ?? 0}: "${name}" is listed. No query is sent.`,
+      `hosts file, line ${entries[0]?.line ?? 0}: "${name}" is listed. No query is sent. ${cite('hosts-file')}`,
     );
     const fitting = entries.filter((entry) => families.includes(entry.family));
     if (fitting.length > 0) return found(fitting.map((entry) => entry.address));
@@ -168,7 +168,7 @@ class GoSession implements Session {
         name: asIs + (domain === '.' ? '.' : domain),
         why: enough
           ? `As it is it was not found: search domain ${index + 1} of ${search.length}.`
-          : `${dots} dots, fewer than ndots (${ndots}): search domain ${index + 1} of ${search.length} first.`,
+          : `${dots} dots, fewer than ndots (${ndots}): search domain ${index + 1} of ${search.length} first. ${cite('search')}`,
       }))
       .filter(({ name }) => {
         if (name.length <= 254) return true;
@@ -177,7 +177,10 @@ class GoSession implements Session {
       });
     return enough
       ? [
-          { name: asIs, why: `${dots} dots, ndots is ${ndots}: the name is asked as it is first.` },
+          {
+            name: asIs,
+            why: `${dots} dots, ndots is ${ndots}: the name is asked as it is first. ${cite('as-is')}`,
+          },
           ...list,
         ]
       : [

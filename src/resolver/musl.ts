@@ -93,7 +93,7 @@ class MuslSession implements Session {
     const { trace } = this.#site;
     if (fitting.length > 0) {
       trace.step(
-        `hosts file, line ${fitting[0]?.line ?? 0}: "${name}" is listed. No query is sent.`,
+        `hosts file, line ${fitting[0]?.line ?? 0}: "${name}" is listed. No query is sent. ${cite('hosts-file')}`,
       );
       return found(fitting.slice(0, mostAddresses).map((entry) => entry.address));
     }
@@ -121,7 +121,7 @@ class MuslSession implements Session {
       ? 'The search list is used up: the name as it is.'
       : rooted
         ? 'The name ends in a dot: it is asked as it is, and nothing else.'
-        : `${dots} dots, ndots is ${conf.ndots}: musl asks the name as it is, and never the search list.`;
+        : `${dots} dots, ndots is ${conf.ndots}: musl asks the name as it is, and never the search list. ${cite('as-is')}`;
     return (await this.#name(bare, families, conf, why)) ?? this.#errors.NONAME;
   }
 

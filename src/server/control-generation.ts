@@ -54,7 +54,7 @@ export async function buildControl(
   const shutdowns: { order: number; run: Hook }[] = [];
   const http = new Map<string, Map<string, HttpHandler>>();
   const keys = new Set<string>();
-  const readiness = new Map<string, () => boolean>();
+  const readiness = new Map<string, (() => boolean)[]>();
   const generation = { number, starts, stops, http, keys };
   for (const [index, { zones, instances, plan, view, block }] of configuration.blocks.entries()) {
     const servers = endpoints
@@ -90,9 +90,11 @@ export async function buildControl(
           paths.set(path, handler);
         },
         readiness: (ready) => {
-          if (names.has('ready')) readiness.set(plugin.name, ready);
+          if (!names.has('ready')) return;
+          readiness.set(plugin.name, [...(readiness.get(plugin.name) ?? []), ready]);
         },
-        ready: () => new Map([...readiness].map(([name, ready]) => [name, ready()])),
+        ready: () =>
+          new Map([...readiness].map(([name, all]) => [name, all.every((ready) => ready())])),
         configuration: { fingerprint, reread: office.reread, reload: office.reload },
       };
       try {
