@@ -164,19 +164,25 @@ class LiveUdp extends LiveSocket {
   #open(server: string): Dgram {
     const socket = createSocket(server.includes(':') ? 'udp6' : 'udp4');
     socket.on('message', (bytes, from) => this.message(bytes, from.address));
-    socket.on('error', (error) => {
-      this.arrive({ kind: 'fault', fault: faultOf(error), server: this.#peer ?? server });
-    });
+    socket.on('error', (error) => this.#failed(error, this.#peer ?? server));
     this.#socket = socket;
     return socket;
+  }
+
+  #failed(error: Error, server: string): void {
+    const fault = faultOf(error);
+    for (const exchange of this.sent) {
+      const open = exchange.server === server && exchange.answeredAtMs === null;
+      if (open && fault === 'refused') exchange.answer = 'CLOSED';
+    }
+    this.arrive({ kind: 'fault', fault, server });
   }
 
   #flush(): void {
     this.#ready = true;
     for (const { bytes, server } of this.#waiting.splice(0)) {
       const failed = (error: Error | null): void => {
-        if (error === null) return;
-        this.arrive({ kind: 'fault', fault: faultOf(error), server });
+        if (error !== null) this.#failed(error, server);
       };
       if (this.#peer === null) this.#socket?.send(bytes, this.#port, server, failed);
       else this.#socket?.send(bytes, failed);
@@ -191,7 +197,7 @@ class LiveUdp extends LiveSocket {
     socket.removeAllListeners();
     socket.on('error', () => {});
     // A socket that is still connecting cannot be closed at once.
-    if (this.#ready) socket.close();
+    if (this.#ready || this.#peer === null) socket.close();
     else socket.once('connect', () => socket.close());
   }
 }

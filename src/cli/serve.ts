@@ -104,6 +104,12 @@ async function run(words: readonly string[], io: Io): Promise<number> {
   const ended = new Promise<number>((resolve) => {
     end = resolve;
   });
+  let workers: number;
+  try {
+    workers = values.workers ?? (await workersFor(source, dnsPort, io.env));
+  } catch (error) {
+    return refuse(error, io);
+  }
   const server: Server = new Server({
     plugins: loadPlugins,
     collection,
@@ -112,7 +118,7 @@ async function run(words: readonly string[], io: Io): Promise<number> {
     random: secureRandom,
     env: io.env,
     folder: source.folder,
-    workers: values.workers ?? (await workersFor(source, dnsPort, io.env)),
+    workers,
     load: (syntaxes) => load(source, dnsPort, io.env, syntaxes),
     spawn: (id) =>
       threadPort({
@@ -129,11 +135,8 @@ async function run(words: readonly string[], io: Io): Promise<number> {
   try {
     await server.start();
   } catch (error) {
-    const problems = problemsIn(error);
-    if (problems === null) throw error;
     lines.flush();
-    for (const each of problems) io.err(`${each.print()}\n`);
-    return EXIT.no;
+    return refuse(error, io);
   }
   if (values.quiet !== true) {
     for (const line of startLines(server)) lines.write(line);
@@ -150,11 +153,19 @@ async function run(words: readonly string[], io: Io): Promise<number> {
   clearInterval(alive);
   stopWatching();
   // What is fatal (a forwarding loop) gets no lameduck: each further second makes it worse.
-  if (code === EXIT.ok) await server.stop();
+  await (code === EXIT.ok ? server.stop() : server.quit());
   if (values.pidfile !== undefined) unlinkQuietly(values.pidfile);
   lines.flush();
   // Threads parked in the kernel would keep the process; everything is closed and written by now.
   process.exit(code);
+}
+
+/** A configuration that cannot be served: every problem on standard error, as CoreDNS without a time stamp. */
+function refuse(error: unknown, io: Io): number {
+  const problems = problemsIn(error);
+  if (problems === null) throw error;
+  for (const each of problems) io.err(`${each.print()}\n`);
+  return EXIT.no;
 }
 
 /** What the Corefile's `multisocket` asks for. */
@@ -265,7 +276,7 @@ function onSignals(
       log.info('SIGTERM: Shutting down servers then terminating');
       end(EXIT.ok);
     },
-    SIGQUIT: () => process.exit(0),
+    SIGQUIT: () => void server.quit().finally(() => process.exit(0)),
     SIGHUP: () => log.info('SIGHUP: Ignored'),
     SIGUSR1: () => {
       log.info('SIGUSR1: Reloading');

@@ -53,9 +53,8 @@ function header(document: TraceDocument, paint: Paint): string[] {
   const { client, conf, result, totals, live } = document;
   const label = client.version === '' ? client.name : `${client.name} ${client.version}`;
   const kinds = document.families.map((family) => `IPv${family}`).join(' and ');
-  const lines = [
-    `${paint.strong(clip(document.name, 60))}   as ${label} looks it up (${kinds})${live ? ', live' : ', planned: nothing was sent'}`,
-  ];
+  const how = `   as ${label} looks it up (${kinds})${live ? ', live' : ', planned: nothing was sent'}`;
+  const lines = [`${paint.strong(clip(document.name, columns - how.length))}${how}`];
   const search = conf.search.length === 0 ? 'no search list' : `search ${conf.search.join(' ')}`;
   lines.push(
     ...wrap(
@@ -245,7 +244,8 @@ export function wrap(text: string, indent: string): string[] {
   const lines: string[] = [];
   let line = indent;
   let empty = true;
-  for (const word of text.split(' ')) {
+  const words = text.split(' ').flatMap((word) => pieces(word, columns - indent.length));
+  for (const word of words) {
     if (!empty && visible(line) + 1 + visible(word) > columns) {
       lines.push(line);
       line = ' '.repeat(indent.length);
@@ -256,6 +256,14 @@ export function wrap(text: string, indent: string): string[] {
   }
   lines.push(line);
   return lines;
+}
+
+/** A word that is longer than a line is cut. */
+function pieces(word: string, width: number): string[] {
+  if (visible(word) <= width) return [word];
+  const parts: string[] = [];
+  for (let i = 0; i < word.length; i += width) parts.push(word.slice(i, i + width));
+  return parts;
 }
 
 function visible(text: string): number {

@@ -169,7 +169,7 @@ function chooseClients(options: TraceOptions): readonly Client[] {
   return options.clients.map((label) => {
     const client = findClient(label);
     if (client !== null) return client;
-    const meant = nearest(label, clientLabels);
+    const meant = nearest(label, [...clients.map((known) => known.name), ...clientLabels]);
     throw new Problem({
       code: 'usage',
       text: `there is no client "${label}"`,

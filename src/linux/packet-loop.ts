@@ -77,6 +77,13 @@ export class PacketLoop {
     if (failure !== null) throw failure;
   };
 
+  /** Watches nothing any more; whoever still has a socket may close it as ever. */
+  stop(): void {
+    for (const handle of this.#handles) handle.close();
+    this.#handles.clear();
+    forget(this);
+  }
+
   /** Whether no socket is left. */
   get idle(): boolean {
     return this.#handles.size === 0;
@@ -96,6 +103,14 @@ let present: PacketLoop | null = null;
 export function packetLoop(): PacketLoop {
   libc();
   return (present ??= new PacketLoop());
+}
+
+/**
+ * Ends all watching on this thread. A thread has to do this before it ends: a datagram that comes while the runtime takes the
+ * thread down would be told to JavaScript that can no longer run, which the foreign side answers by ending the process.
+ */
+export function stopPackets(): void {
+  present?.stop();
 }
 
 /** When the last socket has gone the memory goes too: after this turn, since its drain may still be running. */

@@ -113,7 +113,7 @@ class MuslSession implements Session {
         this.#site.trace.step(`"${bare}.${domain}" is too long: musl skips this search domain`);
         continue;
       }
-      const why = `${dots} dots, fewer than ndots (${conf.ndots}): search domain ${index + 1} of ${conf.search.length}.`;
+      const why = `${dots} dots, fewer than ndots (${conf.ndots}): search domain ${index + 1} of ${conf.search.length}. ${cite('search')}`;
       const outcome = await this.#name(`${bare}.${domain}`, families, conf, why);
       if (outcome !== null) return outcome;
     }

@@ -5,9 +5,8 @@ import type { Random } from '../base/random.ts';
 import type { Registry } from '../metrics/registry.ts';
 import type { Listener, Serve } from '../net/listener.ts';
 import type { Network } from '../net/network.ts';
-import { RCODE } from '../wire/iana.ts';
-import type { Route } from '../wire/query.ts';
-import { failure } from '../wire/reply.ts';
+import type { Query, Route } from '../wire/query.ts';
+import { silence, type Reply } from '../wire/reply.ts';
 import { MessageWriter } from '../wire/writer.ts';
 import { bindConfiguration, namesIn } from './configuration.ts';
 import type { EndpointPlan } from './endpoints.ts';
@@ -27,6 +26,8 @@ export interface DataPlaneParts {
   /** Opens the transports of an endpoint; in tests there are none. */
   readonly listen: (endpoint: EndpointPlan, serve: Serve) => Listener;
   readonly send: (message: FromWorker) => void;
+  /** Runs last, when everything has been closed for good. */
+  readonly onClosed?: () => void;
   /** Runs once, when the first configuration serves. */
   readonly onServing?: () => void;
 }
@@ -34,6 +35,8 @@ export interface DataPlaneParts {
 interface Open {
   readonly listener: Listener;
   door: Door | null;
+  /** Queries that came before there was a door; see `#whenServing`. */
+  readonly early: (() => void)[];
 }
 
 /**
@@ -167,8 +170,9 @@ export class DataPlane {
         if (this.#open.has(endpoint.server)) continue;
         const open: Open = {
           door: null,
+          early: [],
           listener: this.#parts.listen(endpoint, (query) =>
-            open.door === null ? failure(RCODE.SERVFAIL, '') : answer(open.door, query),
+            open.door === null ? this.#whenServing(open, query) : answer(open.door, query),
           ),
         };
         await open.listener.open();
@@ -181,6 +185,13 @@ export class DataPlane {
     }
   }
 
+  /** A query that came between opening a socket and serving at it: a moment, while the other sockets are opened. */
+  async #whenServing(open: Open, query: Query): Promise<Reply> {
+    const kept = query.keep();
+    await new Promise<void>((resolve) => open.early.push(resolve));
+    return open.door === null ? silence : answer(open.door, kept);
+  }
+
   /** From here on every query is answered by the new configuration; listeners it does not name are closed. */
   async #commit(generation: number): Promise<void> {
     const { built, program } = this.#prepared.get(generation)!;
@@ -188,6 +199,7 @@ export class DataPlane {
     this.#serving = generation;
     for (const [server, door] of built.doors) this.#open.get(server)!.door = door;
     built.start();
+    for (const { early } of this.#open.values()) for (const begin of early.splice(0)) begin();
     const wanted = new Set(program.endpoints.map(({ server }) => server));
     const gone = [...this.#open.keys()].filter((server) => !wanted.has(server));
     await Promise.all(gone.map((server) => this.#shut(server, 5000)));
@@ -216,12 +228,14 @@ export class DataPlane {
     const open = this.#open.get(server);
     if (open === undefined) return;
     this.#open.delete(server);
+    for (const giveUp of open.early.splice(0)) giveUp();
     await open.listener.close(graceMs);
   }
 
   async #close(graceMs: number): Promise<void> {
     await Promise.all([...this.#open.keys()].map((server) => this.#shut(server, graceMs)));
     for (const generation of [...this.#prepared.keys()]) this.#discard(generation);
+    this.#parts.onClosed?.();
   }
 
   /** Whether a block with `debug` is served here. */

@@ -253,6 +253,12 @@ export class Server {
     await Promise.all(this.#links.map((link) => link.order(order)));
   }
 
+  /** At once: no lameduck, nothing in flight is waited for. */
+  async quit(): Promise<void> {
+    if (this.#ending) return;
+    await this.#end(0);
+  }
+
   /** Lameduck, then the listeners, then everything else. */
   async stop(): Promise<void> {
     if (this.#ending) return;

@@ -6,6 +6,7 @@ import { settleMemory } from '../base/settle-memory.ts';
 import { stdoutLines } from '../base/stdout.ts';
 import { secureRandom } from '../base/random.ts';
 import { SharedRegistry } from '../metrics/registry.ts';
+import { stopPackets } from '../linux/packet-loop.ts';
 import { listenAt } from './listen.ts';
 import { systemNetwork } from '../net/system-network.ts';
 import { DataPlane } from './data-plane.ts';
@@ -20,7 +21,7 @@ export interface WorkerStart {
   readonly transport: 'auto' | 'batched' | 'plain';
 }
 
-const { pluginsModule, transport } = workerData as WorkerStart;
+const { id, pluginsModule, transport } = workerData as WorkerStart;
 const port = parentPort!;
 const send = (message: FromWorker): void => port.postMessage(message);
 
@@ -34,10 +35,18 @@ const plane: DataPlane = new DataPlane({
   log,
   send,
   onServing: settleMemory,
+  onClosed: stopPackets,
   clock: systemClock,
   random: secureRandom,
   metrics: new SharedRegistry((registration) => send({ kind: 'register', registration })),
   network: systemNetwork({ clock: systemClock, random: secureRandom, transport }),
   listen: (endpoint, serve) => listenAt(endpoint, serve, { clock: systemClock, log, transport }),
+});
+// A bug outside any query ends this thread, in order; the main thread starts another.
+process.on('uncaughtException', (error) => {
+  log.error(`worker ${id} ends because of a bug: ${error.stack ?? error.message}`);
+  lines.flush();
+  stopPackets();
+  process.exit(1);
 });
 port.on('message', (message: ToWorker) => void plane.handle(message));

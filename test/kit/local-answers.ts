@@ -40,11 +40,18 @@ export async function serveAnswers(file: object): Promise<LocalAnswers> {
   const tcp = createServer((connection) => {
     connections.add(connection);
     connection.on('error', () => {});
-    connection.on('data', (bytes: Buffer) => {
-      const reply = answer(bytes.subarray(2), 'tcp');
-      if (reply === null) return;
-      const length = Buffer.from([reply.length >> 8, reply.length & 255]);
-      connection.write(Buffer.concat([length, reply]));
+    let pending = Buffer.alloc(0);
+    connection.on('data', (chunk: Buffer) => {
+      pending = Buffer.concat([pending, chunk]);
+      while (pending.length >= 2 && pending.length >= 2 + pending.readUInt16BE(0)) {
+        const end = 2 + pending.readUInt16BE(0);
+        const reply = answer(pending.subarray(2, end), 'tcp');
+        pending = pending.subarray(end);
+        if (reply === null) continue;
+        connection.write(
+          Buffer.concat([Buffer.from([reply.length >> 8, reply.length & 255]), reply]),
+        );
+      }
     });
   });
   tcp.listen(0, '127.0.0.1');

@@ -1,0 +1,280 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { serveAnswers, type LocalAnswers } from '../../test/kit/local-answers.ts';
+import { runTrace, traceJson } from '../../test/kit/trace-command.ts';
+import { clientLabels } from '../resolver/clients.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'ndots-trace-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+function file(name: string, text: string): string {
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  return path;
+}
+
+const pod = file(
+  'pod.conf',
+  'search ns1.svc.cluster.local svc.cluster.local cluster.local\nnameserver 10.96.0.10\noptions ndots:5\n',
+);
+const hosts = file('hosts', '127.0.0.1 localhost\n');
+const answers = file(
+  'net.yaml',
+  "rules:\n  - { name: www.example.com, answer: '203.0.113.80' }\n  - { name: api.ns1.svc.cluster.local, answer: '10.96.1.1' }\n",
+);
+const planned = ['--resolv-conf', pod, '--hosts', hosts, '--answers', answers, '--plan'];
+
+describe('ndots trace -o json', () => {
+  test('has the result and every query with its time, place, reason and answer', async () => {
+    const { result, queries } = await traceJson(['www.example.com', ...planned]);
+    assert.equal(result.ok, true);
+    assert.equal(result.error, null);
+    assert.deepEqual(result.addresses, ['203.0.113.80']);
+    assert.equal(queries.length, 8);
+    assert.deepEqual(
+      queries.map((query) => query.port),
+      [1, 1, 2, 2, 3, 3, 4, 4],
+    );
+    const [first] = queries;
+    assert.equal(first?.name, 'www.example.com.ns1.svc.cluster.local.');
+    assert.equal(first?.answer, 'NXDOMAIN');
+    assert.match(first?.why ?? '', /fewer than ndots \(5\)/);
+    assert.match(queries.at(-1)?.outcome ?? '', /\[glibc-stop\]/);
+  });
+
+  test('every client gives a document that fits the schema', async () => {
+    const schema = JSON.parse(readFileSync('docs/trace.schema.json', 'utf8')) as Schema;
+    for (const label of clientLabels) {
+      const document = await traceJson(['api', '--client', label, ...planned]);
+      assert.deepEqual(
+        misfits(document, schema.$defs?.['trace'] ?? {}, schema, 'trace'),
+        [],
+        label,
+      );
+    }
+  });
+
+  test('several clients make a list', async () => {
+    const { out } = await runTrace(['api', '--client', 'musl,go', ...planned, '-o', 'json']);
+    const list = JSON.parse(out) as { kind: string; items: unknown[] };
+    assert.equal(list.kind, 'TraceList');
+    assert.equal(list.items.length, 2);
+  });
+
+  test('--families, --repeat, --ndots and --env are obeyed', async () => {
+    const words = ['www.example.com', ...planned];
+    assert.equal((await traceJson([...words, '--families', '4'])).queries.length, 4);
+    assert.equal((await traceJson([...words, '--ndots', '1'])).queries.length, 2);
+    assert.equal((await traceJson([...words, '--env', 'RES_OPTIONS=ndots:2'])).queries.length, 2);
+    const twice = await traceJson([...words, '--repeat', '2']);
+    assert.equal(twice.results.length, 2);
+    assert.equal(twice.queries.at(-1)?.lookup, 2);
+  });
+
+  test('what makes it cheaper is planned, not guessed', async () => {
+    const { cheaper } = await traceJson(['www.example.com', ...planned]);
+    const dot = cheaper.find((one) => one.change === 'write a final dot');
+    assert.deepEqual([dot?.queries, dot?.same], [2, true]);
+    const search = await traceJson(['api', ...planned]);
+    assert.deepEqual(search.cheaper, []);
+  });
+});
+
+describe('ndots trace for people', () => {
+  for (const output of ['text', 'md', 'dig', 'strace', 'html', 'dot', 'wide']) {
+    test(`-o ${output} names what was asked`, async () => {
+      const { code, out } = await runTrace(['www.example.com', ...planned, '-o', output]);
+      assert.equal(code, 0);
+      assert.match(out, /www\.example\.com/);
+      assert.match(out, /203\.0\.113\.80/);
+    });
+  }
+
+  test('the text keeps to 100 columns for every client', async () => {
+    const long = `${'a-rather-long-label.'.repeat(8)}example.com`;
+    for (const name of ['www.example.com', long]) {
+      for (const label of clientLabels) {
+        const { out } = await runTrace([name, '--client', label, ...planned]);
+        const wide = out.split('\n').filter((line) => [...line].length > 100);
+        assert.deepEqual(wide, [], label);
+      }
+    }
+  });
+
+  test('colour is there only if it is wanted', async () => {
+    const words = ['www.example.com', ...planned];
+    assert.ok(!(await runTrace(words)).out.includes('\u001b'));
+    assert.ok((await runTrace(words, {}, true)).out.includes('\u001b[32m'));
+  });
+
+  test('--client all compares', async () => {
+    const { out } = await runTrace(['www.example.com', '--client', 'all', ...planned]);
+    for (const label of clientLabels) assert.ok(out.includes(label), label);
+  });
+});
+
+describe('exit codes and errors', () => {
+  const cases: [string, string[], number, RegExp][] = [
+    ['a name that does not exist', ['nope', ...planned], 1, /^$/],
+    ['no name', [], 3, /which name/],
+    ['two names', ['a', 'b'], 3, /one name, please/],
+    ['an unknown client', ['a', '--client', 'glib'], 3, /Did you mean glibc/],
+    ['an unknown option', ['a', '--familes', '4'], 3, /Did you mean --families/],
+    ['an option without its value', ['a', '--client'], 3, /needs a value/],
+    ['a bad number', ['a', '--repeat', '0'], 3, /whole number/],
+    ['a name that was no UTF-8', ['\uFFFD', '--plan'], 3, /UTF-8/],
+    ['a name with a blank', ['a b', '--plan'], 3, /blank/],
+    ['a name of 5000 bytes', ['a'.repeat(5000), '--plan'], 3, /5000 bytes/],
+    ['a file that is not there', ['a', '--resolv-conf', '/nowhere', '--plan'], 2, /\/nowhere/],
+    ['a folder for a file', ['a', '--answers', folder, '--plan'], 2, /ndots trace: /],
+    ['answers that are no YAML', ['a', '--answers', file('bad', '{')], 2, /bad/],
+    [
+      'answers with a wrong word',
+      ['a', '--answers', file('w', 'rules: [{answer: X}]')],
+      2,
+      /rule 1: "X"/,
+    ],
+    ['a replay of something else', ['--replay', file('r', '{}')], 2, /no trace saved by ndots/],
+  ];
+  for (const [what, words, code, text] of cases) {
+    test(`${what}: exit code ${code}`, async () => {
+      const ran = await runTrace(words);
+      assert.equal(ran.code, code);
+      assert.match(ran.err, text);
+    });
+  }
+
+  test('a name that no client can send is traced, and fails without a query', async () => {
+    for (const label of ['glibc', 'musl', 'go', 'c-ares']) {
+      const { result, queries } = await traceJson(['a..b', '--client', label, ...planned]);
+      assert.equal(result.ok, false, label);
+      assert.equal(queries.length, 0, label);
+    }
+  });
+});
+
+test('--save and --replay give the same trace again', async () => {
+  const saved = join(folder, 'saved.json');
+  const first = await runTrace(['www.example.com', ...planned, '--save', saved]);
+  const again = await runTrace(['--replay', saved]);
+  assert.equal(again.out, first.out);
+  assert.equal(again.code, 0);
+});
+
+test('settings come from a Deployment in manifests', async () => {
+  const manifest = {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: 'web', namespace: 'shop' },
+    spec: {
+      template: {
+        spec: { containers: [], dnsConfig: { options: [{ name: 'ndots', value: '2' }] } },
+      },
+    },
+  };
+  const manifests = mkdtempSync(join(folder, 'manifests-'));
+  writeFileSync(join(manifests, 'web.json'), JSON.stringify(manifest));
+  const from = ['--from', 'deploy/web', '--manifests', manifests, '--namespace', 'shop'];
+  const { conf } = await traceJson(['api', ...from, '--plan']);
+  assert.equal(conf.ndots, 2);
+  assert.deepEqual(conf.search, ['shop.svc.cluster.local', 'svc.cluster.local', 'cluster.local']);
+});
+
+describe('ndots trace against a real server', () => {
+  let server: LocalAnswers;
+  before(async () => {
+    server = await serveAnswers({
+      rules: [
+        { name: 'www.example.com', answer: '203.0.113.80' },
+        { name: 'big.example.com', type: 'A', answer: 'n=100' },
+        { name: 'big.example.com', answer: 'NODATA' },
+      ],
+    });
+  });
+  after(() => server.close());
+  const live = (...words: string[]) =>
+    traceJson([
+      ...words,
+      '@127.0.0.1',
+      '--port',
+      String(server.port),
+      '--resolv-conf',
+      pod,
+      '--hosts',
+      hosts,
+    ]);
+
+  for (const label of ['glibc', 'musl', 'go', 'c-ares']) {
+    test(`${label} sends what it planned`, async () => {
+      const sent = server.asked.length;
+      const { result, queries, live: isLive } = await live('www.example.com', '--client', label);
+      assert.equal(isLive, true);
+      assert.deepEqual(result.addresses, ['203.0.113.80']);
+      const asked = server.asked.slice(sent);
+      const told = queries.map(({ protocol, name, type }) => `${protocol} ${name} ${type}`);
+      assert.deepEqual([...asked].sort(), [...told].sort());
+    });
+  }
+
+  test('a truncated answer is fetched over TCP', async () => {
+    const { result, queries } = await live('big.example.com.', '--client', 'go');
+    assert.equal(result.addresses.length, 100);
+    assert.equal(queries.filter((query) => query.protocol === 'tcp').length, 1);
+    const old = await live('big.example.com.', '--client', 'glibc');
+    assert.ok(old.queries.some((query) => query.protocol === 'tcp'));
+    assert.equal(old.result.addresses.length, 100);
+  });
+
+  test('a server that is not there is told as such', async () => {
+    const words = [
+      'www.example.com',
+      '@127.0.0.1',
+      '--port',
+      '1',
+      '--resolv-conf',
+      pod,
+      '--hosts',
+      hosts,
+    ];
+    const { result, queries } = await traceJson([...words, '--timeout', '20']);
+    assert.equal(result.ok, false);
+    assert.equal(queries[0]?.answer, 'CLOSED');
+  });
+});
+
+interface Schema {
+  readonly $ref?: string;
+  readonly $defs?: Readonly<Record<string, Schema>>;
+  readonly type?: string | readonly string[];
+  readonly enum?: readonly unknown[];
+  readonly const?: unknown;
+  readonly items?: Schema;
+  readonly properties?: Readonly<Record<string, Schema>>;
+}
+
+/** Where a value does not fit; every key must be in the schema, and every key of the schema in the value. */
+function misfits(value: unknown, schema: Schema, root: Schema, path: string): string[] {
+  if (schema.$ref !== undefined) {
+    return misfits(value, root.$defs?.[schema.$ref.slice(8)] ?? {}, root, path);
+  }
+  if (schema.const !== undefined) return value === schema.const ? [] : [path];
+  if (schema.enum !== undefined) return schema.enum.includes(value) ? [] : [path];
+  const kind = value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value;
+  const types = [schema.type ?? ''].flat();
+  const fits = types.includes(kind) || (types.includes('integer') && Number.isInteger(value));
+  if (!fits) return [`${path}: ${kind}`];
+  if (Array.isArray(value)) {
+    return value.flatMap((item: unknown, i) =>
+      misfits(item, schema.items ?? {}, root, `${path}[${i}]`),
+    );
+  }
+  if (kind !== 'object') return [];
+  const fields = value as Readonly<Record<string, unknown>>;
+  const keys = new Set([...Object.keys(fields), ...Object.keys(schema.properties ?? {})]);
+  return [...keys].flatMap((key) =>
+    misfits(fields[key], schema.properties?.[key] ?? {}, root, `${path}.${key}`),
+  );
+}

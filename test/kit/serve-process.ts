@@ -1,0 +1,67 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { printed, start, type Child } from './child.ts';
+
+const program = join(import.meta.dirname, '../../bin/ndots');
+
+/** Ports of 127.0.0.1 that are free now. */
+export async function freePorts(count: number): Promise<number[]> {
+  const servers = await Promise.all(
+    Array.from(
+      { length: count },
+      () =>
+        new Promise<ReturnType<typeof createServer>>((resolve) => {
+          const server = createServer().listen(0, '127.0.0.1', () => resolve(server));
+        }),
+    ),
+  );
+  const ports = servers.map((server) => (server.address() as { port: number }).port);
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return ports;
+}
+
+/** A running server on loopback, with its metrics. */
+export interface ServeProcess {
+  readonly child: Child;
+  readonly port: number;
+  /** Prometheus text. */
+  metrics(): Promise<string>;
+  /** Sum of all series of a metric whose labels contain the text. */
+  sum(metric: string, labels?: string): Promise<number>;
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts `ndots serve` on 127.0.0.1 and waits until it serves.
+ * @param directives the body of the one server block, besides `bind` and `prometheus`
+ * @param options.onPort is told the port before the server is there
+ */
+export async function serveProcess(
+  directives: string,
+  options: { readonly words?: readonly string[]; readonly onPort?: (port: number) => void } = {},
+): Promise<ServeProcess> {
+  const [port, metricsPort] = (await freePorts(2)) as [number, number];
+  const folder = mkdtempSync(join(tmpdir(), 'ndots-process-'));
+  const corefile = join(folder, 'Corefile');
+  writeFileSync(corefile, `.:${port} {\n  bind 127.0.0.1\n  prometheus 127.0.0.1:${metricsPort}\n${directives}\n}\n`);
+  const child = start('ndots', [program, 'serve', '-conf', corefile, ...(options.words ?? [])]);
+  options.onPort?.(port);
+  await printed(child, /ndots-\d/, 20_000);
+  const metrics = async (): Promise<string> => (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
+  return {
+    child,
+    port,
+    metrics,
+    async sum(metric, labels = '') {
+      const lines = (await metrics()).split('\n').filter((line) => line.startsWith(metric) && /^[{ ]/.test(line.slice(metric.length)));
+      return lines.filter((line) => line.includes(labels)).reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
+    },
+    async stop() {
+      child.signal('SIGKILL');
+      await child.exitCode;
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
