@@ -11,6 +11,7 @@ import { stdoutLines } from '../base/stdout.ts';
 import { parseCorefile, type ParseOutput } from '../corefile/parse.ts';
 import type { Syntax } from '../corefile/syntax.ts';
 import { Collection } from '../metrics/collection.ts';
+import { probeEndpoint } from '../net/probe.ts';
 import { directiveNames, loadPlugins, order } from '../plugins/order.ts';
 import { bindConfiguration, workersWanted } from '../server/configuration.ts';
 import { Server } from '../server/server.ts';
@@ -119,6 +120,7 @@ async function run(words: readonly string[], io: Io): Promise<number> {
     env: io.env,
     folder: source.folder,
     workers,
+    probe: probeEndpoint,
     load: (syntaxes) => load(source, dnsPort, io.env, syntaxes),
     spawn: (id) =>
       threadPort({

@@ -31,6 +31,11 @@ export interface ServerParts {
   readonly load: (syntaxes: readonly Syntax[]) => ParseOutput;
   /** Base of relative paths: the Corefile's folder. */
   readonly folder: string;
+  /**
+   * Finds out whether somebody else holds an address, which opening it would not show (SO_REUSEPORT).
+   * @throws Problem
+   */
+  readonly probe?: (endpoint: EndpointPlan) => Promise<void>;
   /** How many workers answer. */
   readonly workers: number;
   readonly spawn: (id: number) => WorkerPort;
@@ -208,6 +213,7 @@ export class Server {
       await this.#orderAll({ kind: 'prepare', program });
       opened = await this.#http.open(control.http);
       await Promise.all(control.starts.map((start) => start()));
+      for (const endpoint of this.#newIn(endpoints)) await this.#parts.probe?.(endpoint);
       await this.#orderAll({ kind: 'open', generation });
     } catch (error) {
       await Promise.allSettled(
@@ -226,6 +232,12 @@ export class Server {
     if (before !== null) await undo(before.control);
     this.#channels.drop((id) => id.startsWith(`${before?.program.generation}/`));
     await this.#release(control);
+  }
+
+  /** Addresses that are not open here already. */
+  #newIn(endpoints: readonly EndpointPlan[]): readonly EndpointPlan[] {
+    const open = new Set(this.endpoints.map(({ server }) => server));
+    return endpoints.filter(({ server, port }) => port !== 0 && !open.has(server));
   }
 
   /** The Corefile and the plugins that it names; all plugins if something is wrong, since the hints know more then. */

@@ -18,10 +18,10 @@ const directives = `  errors
   cache 30
   hosts {
     10.1.2.3 a.test
-    fallthrough
   }
-  template ANY ANY . {
+  template ANY ANY random.test {
     rcode NXDOMAIN
+    authority "random.test. 60 IN SOA ns.random.test. h.random.test. 1 60 60 60 60"
   }`;
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));

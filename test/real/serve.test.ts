@@ -174,6 +174,15 @@ describe('ndots serve, given what cannot be served', () => {
     assert.match(text, /in use|holds/i);
   });
 
+  test('a port that another ndots serves is not shared silently', async (t) => {
+    const [port] = await freePorts();
+    const text = `.:${port} {\n  bind 127.0.0.1\n  whoami\n}\n`;
+    await serve(t, text);
+    const { code, text: printedText } = refused(corefile(text));
+    assert.equal(code, 1);
+    assert.match(printedText, /in use/);
+  });
+
   test('surplus words and unknown flags are refused', () => {
     assert.match(refused(corefile('. {\n}\n'), 'surplus').text, /extra command line arguments: \[surplus\]/);
     const { code, text } = refused(corefile('. {\n}\n'), '-dns.prot', '53');
