@@ -5,14 +5,31 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { answered } from '../test/kit/child.ts';
-import { apiCorefile, apiServer, compile, ndots, need, pace, ratio, smoke, workFolder, type Pace } from './kit/peers.ts';
+import {
+  apiCorefile,
+  apiServer,
+  compile,
+  ndots,
+  need,
+  pace,
+  ratio,
+  smoke,
+  workFolder,
+  type Pace,
+} from './kit/peers.ts';
 
 need('gcc', 'taskset');
 const folder = workFolder();
 const program = compile('pace.c', folder);
 const [services, endpoints] = smoke ? [100, 1000] : [10_000, 100_000];
 const file = join(folder, 'names.txt');
-writeFileSync(file, Array.from({ length: Math.min(services, 5000) }, (_, i) => `service-${i}.team-${i % 100}.svc.cluster.local ${i % 3 === 0 ? 28 : 1}\n`).join(''));
+writeFileSync(
+  file,
+  Array.from(
+    { length: Math.min(services, 5000) },
+    (_, i) => `service-${i}.team-${i % 100}.svc.cluster.local ${i % 3 === 0 ? 28 : 1}\n`,
+  ).join(''),
+);
 const api = await apiServer(5801, ['--services', `${services}`, '--endpoints', `${endpoints}`], 1);
 const server = ndots(apiCorefile(5810, 5801, 'insecure', 'autopath @name'), folder, {});
 await answered(5810, 'service-0.team-0.svc.cluster.local', 90_000);
@@ -20,14 +37,22 @@ const rate = smoke ? 2000 : 20_000;
 const seconds = smoke ? 2 : 15;
 await pace(program, 5810, rate, 2, file, 1);
 const quiet = await pace(program, 5810, rate, seconds, file, 1);
-const scraping = setInterval(() => void fetch('http://127.0.0.1:5813/metrics').then((reply) => reply.text()).catch(() => undefined), 1000);
+const scraping = setInterval(
+  () =>
+    void fetch('http://127.0.0.1:5813/metrics')
+      .then((reply) => reply.text())
+      .catch(() => undefined),
+  1000,
+);
 const relisting = setInterval(() => api.tell('compact'), smoke ? 700 : 5000);
 api.tell('compact');
 const busy = await pace(program, 5810, rate, seconds, file, 1);
 clearInterval(scraping);
 clearInterval(relisting);
 const show = (name: string, { sent, received, errors, p50, p99, p999, max }: Pace): void =>
-  console.log(`${name.padEnd(28)} p50 ${p50} µs  p99 ${p99} µs  p99.9 ${p999} µs  max ${max} µs  lost ${sent - received}  errors ${errors}`);
+  console.log(
+    `${name.padEnd(28)} p50 ${p50} µs  p99 ${p99} µs  p99.9 ${p999} µs  max ${max} µs  lost ${sent - received}  errors ${errors}`,
+  );
 show('undisturbed', quiet);
 show('relists and scrapes', busy);
 console.log(`p99.9, disturbed : undisturbed ${ratio(busy.p999, quiet.p999)}   (goal ≤ 3)`);

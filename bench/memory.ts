@@ -14,21 +14,36 @@ const folder = workFolder();
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 function peakMiB(child: Child): number {
-  return Number(/^VmHWM:\s+(\d+) kB/m.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]) / 1024;
+  return (
+    Number(/^VmHWM:\s+(\d+) kB/m.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]) /
+    1024
+  );
 }
 
 const emptyFile = join(folder, 'empty.mjs');
-writeFileSync(emptyFile, `import { Worker } from 'node:worker_threads';\nnew Worker('setInterval(() => {}, 1e6)', { eval: true });\n`);
+writeFileSync(
+  emptyFile,
+  `import { Worker } from 'node:worker_threads';\nnew Worker('setInterval(() => {}, 1e6)', { eval: true });\n`,
+);
 const empty = start('empty', [process.execPath, emptyFile]);
 const example = start('ndots', [join(home, 'bin/ndots'), 'serve', '--example']);
 await answered(1053, 'backend.critical-app.svc.cluster.local');
 await pause(smoke ? 500 : 5000);
 const [idle, bare] = [example.residentMiB(), empty.residentMiB()];
-console.log(`idle, example cluster          ${idle.toFixed(0).padStart(4)} MiB   (goal ≤ 90); empty program ${bare.toFixed(0)} MiB, ratio ${ratio(idle, bare)}`);
+console.log(
+  `idle, example cluster          ${idle.toFixed(0).padStart(4)} MiB   (goal ≤ 90); empty program ${bare.toFixed(0)} MiB, ratio ${ratio(idle, bare)}`,
+);
 await Promise.all([example.stop(), empty.stop()]);
 
 const [services, endpoints, pods] = smoke ? [100, 1000, 1000] : [10_000, 100_000, 100_000];
-const api = await apiServer(5701, ['--services', `${services}`, '--endpoints', `${endpoints}`, '--pods', `${pods}`]);
+const api = await apiServer(5701, [
+  '--services',
+  `${services}`,
+  '--endpoints',
+  `${endpoints}`,
+  '--pods',
+  `${pods}`,
+]);
 for (const [what, mode, autopath, goal] of [
   ['autopath @name', 'insecure', 'autopath @name', 120],
   ['autopath @kubernetes, verified', 'verified', 'autopath @kubernetes', 170],
@@ -41,7 +56,9 @@ for (const [what, mode, autopath, goal] of [
   api.tell('compact');
   await pause(smoke ? 1000 : 15_000);
   const peak = peakMiB(server);
-  console.log(`${what.padEnd(30)} ${steady.toFixed(0).padStart(4)} MiB   (goal ≤ ${goal}); peak at a relist ${peak.toFixed(0)} MiB, ratio ${ratio(peak, steady)} (goal ≤ 1.3)`);
+  console.log(
+    `${what.padEnd(30)} ${steady.toFixed(0).padStart(4)} MiB   (goal ≤ ${goal}); peak at a relist ${peak.toFixed(0)} MiB, ratio ${ratio(peak, steady)} (goal ≤ 1.3)`,
+  );
   await server.stop();
 }
 await api.stop();

@@ -23,7 +23,8 @@ socket.on('message', (reply) => {
   const id = reply.readUInt16BE(0);
   const expected = waiting.get(id);
   waiting.delete(id);
-  if (expected === undefined || (reply.readUInt16BE(2) & 15) !== 0 || reply.readUInt16BE(6) !== 1) wrong++;
+  if (expected === undefined || (reply.readUInt16BE(2) & 15) !== 0 || reply.readUInt16BE(6) !== 1)
+    wrong++;
   else if ([...reply.subarray(reply.length - 4)].join('.') === expected) right++;
   else wrong++;
 });
@@ -56,7 +57,9 @@ stop = true;
 await sending;
 await pause(1000);
 const reloads = server.output().match(/Reloading complete/g)?.length ?? 0;
-console.log(`${reloads} reloads, ${sent} queries at ${RATE}/s: ${right} right, ${wrong} wrong, ${waiting.size} lost   (goal 0 and 0)`);
+console.log(
+  `${reloads} reloads, ${sent} queries at ${RATE}/s: ${right} right, ${wrong} wrong, ${waiting.size} lost   (goal 0 and 0)`,
+);
 socket.close();
 await server.stop();
 process.exit(wrong + waiting.size === 0 && reloads >= RELOADS ? 0 : 1);

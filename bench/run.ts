@@ -12,16 +12,22 @@ const names = words.filter((word) => !word.startsWith('-'));
 const all = globSync('bench/*.ts', { exclude: ['bench/run.ts'] }).toSorted();
 const chosen = all.filter((file) => names.length === 0 || names.includes(basename(file, '.ts')));
 if (chosen.length === 0) {
-  console.error(`No such benchmark. There are: ${all.map((file) => basename(file, '.ts')).join(' ')}`);
+  console.error(
+    `No such benchmark. There are: ${all.map((file) => basename(file, '.ts')).join(' ')}`,
+  );
   process.exit(3);
 }
 let failed = 0;
 for (const file of chosen) {
   console.log(`\n== ${basename(file, '.ts')}`);
-  const { status } = spawnSync(process.execPath, ['--disable-warning=ExperimentalWarning', '--expose-gc', file], {
-    stdio: 'inherit',
-    env: { ...process.env, ...(smoke ? { BENCH_SMOKE: '1' } : {}) },
-  });
+  const { status } = spawnSync(
+    process.execPath,
+    ['--disable-warning=ExperimentalWarning', '--expose-gc', file],
+    {
+      stdio: 'inherit',
+      env: { ...process.env, ...(smoke ? { BENCH_SMOKE: '1' } : {}) },
+    },
+  );
   if (status !== 0) {
     failed++;
     console.error(`${file} ended with ${status}`);

@@ -7,7 +7,19 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { answered, start } from '../test/kit/child.ts';
 import { load, median, type Load } from './kit/dnsperf.ts';
-import { compile, kubeadmCorefile, ndots, need, ratio, rounds, runSeconds, services, unbound, versionOf, workFolder } from './kit/peers.ts';
+import {
+  compile,
+  kubeadmCorefile,
+  ndots,
+  need,
+  ratio,
+  rounds,
+  runSeconds,
+  services,
+  unbound,
+  versionOf,
+  workFolder,
+} from './kit/peers.ts';
 
 need('dnsperf', 'unbound', 'gcc', 'taskset');
 const folder = workFolder();
@@ -16,7 +28,18 @@ const all = [...names.keys()];
 const hits = join(folder, 'hits.txt');
 writeFileSync(hits, all.map((name) => `${name} A\n`).join(''));
 const mix = join(folder, 'mix.txt');
-writeFileSync(mix, all.map((name, i) => (i % 3 === 0 ? `${name} A\n` : i % 3 === 1 ? `${name} AAAA\n` : `${name.replace('.cluster.local.', '.cluster.local.bench.svc.cluster.local.')} A\n`)).join(''));
+writeFileSync(
+  mix,
+  all
+    .map((name, i) =>
+      i % 3 === 0
+        ? `${name} A\n`
+        : i % 3 === 1
+          ? `${name} AAAA\n`
+          : `${name.replace('.cluster.local.', '.cluster.local.bench.svc.cluster.local.')} A\n`,
+    )
+    .join(''),
+);
 
 const serverCpu = 0;
 const server = ndots(kubeadmCorefile(5300, manifests), folder, { cpu: serverCpu });
@@ -34,15 +57,27 @@ for (let round = 0; round < rounds; round++) {
   runs['echo']!.push(load(echo, { port: 5320, file: hits, seconds: runSeconds }));
   runs['mix']!.push(load(server, { port: 5300, file: mix, seconds: runSeconds }));
 }
-const middle = Object.fromEntries(Object.entries(runs).map(([name, list]) => [name, median(list, ({ cpuMicros }) => cpuMicros)]));
+const middle = Object.fromEntries(
+  Object.entries(runs).map(([name, list]) => [name, median(list, ({ cpuMicros }) => cpuMicros)]),
+);
 const { ndots: ours, unbound: theirs, echo: bare, mix: mixed } = middle as Record<string, Load>;
 console.log(`peers: ${versionOf('unbound', '-V')}; C echo with recvmmsg/sendmmsg`);
 for (const [name, { perSecond, cpuMicros, lost, rcodes }] of Object.entries(middle)) {
-  console.log(`${name.padEnd(8)} ${perSecond.toFixed(0).padStart(8)} replies/s  ${cpuMicros.toFixed(2).padStart(6)} µs CPU each  lost ${lost}  ${rcodes}`);
+  console.log(
+    `${name.padEnd(8)} ${perSecond.toFixed(0).padStart(8)} replies/s  ${cpuMicros.toFixed(2).padStart(6)} µs CPU each  lost ${lost}  ${rcodes}`,
+  );
 }
-console.log(`CPU per query, ndots : unbound     ${ratio(ours!.cpuMicros, theirs!.cpuMicros)}   (goal ≤ 1.0)`);
-console.log(`CPU per query, ndots : C echo      ${ratio(ours!.cpuMicros, bare!.cpuMicros)}   (goal ≤ 1.6)`);
-console.log(`replies/s,     ndots : unbound     ${ratio(ours!.perSecond, theirs!.perSecond)}   (goal ≥ 1.0)`);
-console.log(`CPU per query, mix : all hits      ${ratio(mixed!.cpuMicros, ours!.cpuMicros)}   (goal ≤ 1.15)`);
+console.log(
+  `CPU per query, ndots : unbound     ${ratio(ours!.cpuMicros, theirs!.cpuMicros)}   (goal ≤ 1.0)`,
+);
+console.log(
+  `CPU per query, ndots : C echo      ${ratio(ours!.cpuMicros, bare!.cpuMicros)}   (goal ≤ 1.6)`,
+);
+console.log(
+  `replies/s,     ndots : unbound     ${ratio(ours!.perSecond, theirs!.perSecond)}   (goal ≥ 1.0)`,
+);
+console.log(
+  `CPU per query, mix : all hits      ${ratio(mixed!.cpuMicros, ours!.cpuMicros)}   (goal ≤ 1.15)`,
+);
 await Promise.all([server.stop(), peer.stop(), echo.stop()]);
 process.exit(0);

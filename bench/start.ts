@@ -15,7 +15,12 @@ for (let run = 0; run < (smoke ? 1 : 7); run++) {
   times.push(await answered(1053, 'backend.critical-app.svc.cluster.local'));
   await child.stop();
 }
-const middle = (list: readonly number[]): number => list.toSorted((a, b) => a - b)[list.length >> 1]!;
-console.log(`ndots: exec to first answer ${middle(times).toFixed(0)} ms (${times.map((time) => time.toFixed(0)).join(' ')})   (goal ≤ 400)`);
-console.log(`empty program of the runtime ${middle(empty).toFixed(0)} ms; ratio ${ratio(middle(times), middle(empty))}`);
+const middle = (list: readonly number[]): number =>
+  list.toSorted((a, b) => a - b)[list.length >> 1]!;
+console.log(
+  `ndots: exec to first answer ${middle(times).toFixed(0)} ms (${times.map((time) => time.toFixed(0)).join(' ')})   (goal ≤ 400)`,
+);
+console.log(
+  `empty program of the runtime ${middle(empty).toFixed(0)} ms; ratio ${ratio(middle(times), middle(empty))}`,
+);
 process.exit(0);

@@ -3,7 +3,17 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { answered, start } from '../test/kit/child.ts';
 import { load, median, type Load } from './kit/dnsperf.ts';
-import { kubeadmCorefile, ndots, need, ratio, rounds, runSeconds, services, versionOf, workFolder } from './kit/peers.ts';
+import {
+  kubeadmCorefile,
+  ndots,
+  need,
+  ratio,
+  rounds,
+  runSeconds,
+  services,
+  versionOf,
+  workFolder,
+} from './kit/peers.ts';
 
 need('dnsperf', 'named', 'taskset');
 const folder = workFolder();
@@ -11,9 +21,22 @@ const { manifests, names } = services(folder, 1000);
 const file = join(folder, 'names.txt');
 writeFileSync(file, [...names.keys()].map((name) => `${name} A\n`).join(''));
 const zone = join(folder, 'cluster.local.zone');
-writeFileSync(zone, ['$TTL 30', 'cluster.local. SOA ns.dns.cluster.local. hostmaster.cluster.local. 1 7200 1800 86400 30', 'cluster.local. NS ns.dns.cluster.local.', 'ns.dns.cluster.local. A 127.0.0.1', ...[...names].map(([name, address]) => `${name} A ${address}`), ''].join('\n'));
+writeFileSync(
+  zone,
+  [
+    '$TTL 30',
+    'cluster.local. SOA ns.dns.cluster.local. hostmaster.cluster.local. 1 7200 1800 86400 30',
+    'cluster.local. NS ns.dns.cluster.local.',
+    'ns.dns.cluster.local. A 127.0.0.1',
+    ...[...names].map(([name, address]) => `${name} A ${address}`),
+    '',
+  ].join('\n'),
+);
 const conf = join(folder, 'named.conf');
-writeFileSync(conf, `options { directory "${folder}"; listen-on port 5510 { 127.0.0.1; }; listen-on-v6 { none; }; recursion no; pid-file none; session-keyfile none; };\ncontrols { };\nzone "cluster.local" { type primary; file "${zone}"; };\n`);
+writeFileSync(
+  conf,
+  `options { directory "${folder}"; listen-on port 5510 { 127.0.0.1; }; listen-on-v6 { none; }; recursion no; pid-file none; session-keyfile none; };\ncontrols { };\nzone "cluster.local" { type primary; file "${zone}"; };\n`,
+);
 const ours = ndots(kubeadmCorefile(5500, manifests), folder, { cpu: 0 });
 const bind = start('bind', ['/usr/sbin/named', '-g', '-n', '1', '-c', conf], { cpu: 0 });
 const first = [...names.keys()][0]!;
@@ -27,8 +50,12 @@ for (let round = 0; round < rounds; round++) {
 console.log(`peer: ${versionOf('named', '-v')}`);
 const a = median(runs.ndots, ({ perSecond }) => perSecond);
 const b = median(runs.bind, ({ perSecond }) => perSecond);
-console.log(`ndots    ${a.perSecond.toFixed(0).padStart(8)} replies/s  ${a.cpuMicros.toFixed(2)} µs CPU each  lost ${a.lost}  ${a.rcodes}`);
-console.log(`bind     ${b.perSecond.toFixed(0).padStart(8)} replies/s  ${b.cpuMicros.toFixed(2)} µs CPU each  lost ${b.lost}  ${b.rcodes}`);
+console.log(
+  `ndots    ${a.perSecond.toFixed(0).padStart(8)} replies/s  ${a.cpuMicros.toFixed(2)} µs CPU each  lost ${a.lost}  ${a.rcodes}`,
+);
+console.log(
+  `bind     ${b.perSecond.toFixed(0).padStart(8)} replies/s  ${b.cpuMicros.toFixed(2)} µs CPU each  lost ${b.lost}  ${b.rcodes}`,
+);
 console.log(`replies/s,     ndots : bind        ${ratio(a.perSecond, b.perSecond)}   (goal ≥ 1.0)`);
 console.log(`CPU per query, ndots : bind        ${ratio(a.cpuMicros, b.cpuMicros)}`);
 await Promise.all([ours.stop(), bind.stop()]);

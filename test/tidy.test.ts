@@ -11,12 +11,21 @@ const room = (file: string): string => file.split('/')[1]!;
 function importTable(): ReadonlyMap<string, ReadonlySet<string>> {
   const page = readFileSync('ARCHITECTURE.md', 'utf8');
   const rows = [...page.matchAll(/^\| `(\w+)` \| ([^|]*) \|/gm)];
-  return new Map(rows.map(([, name, list]) => [name!, new Set([...list!.matchAll(/`(\w+)`/g)].map(([, other]) => other!))]));
+  return new Map(
+    rows.map(([, name, list]) => [
+      name!,
+      new Set([...list!.matchAll(/`(\w+)`/g)].map(([, other]) => other!)),
+    ]),
+  );
 }
 
 function imports(file: string): readonly string[] {
   const text = texts.get(file)!;
-  const found = [...text.matchAll(/(?:^|\n)\s*(?:import|export)[^'"\n;]*?from\s+'([^']+)'/g), ...text.matchAll(/import\('([^']+)'\)/g), ...text.matchAll(/\n\} from '([^']+)'/g)];
+  const found = [
+    ...text.matchAll(/(?:^|\n)\s*(?:import|export)[^'"\n;]*?from\s+'([^']+)'/g),
+    ...text.matchAll(/import\('([^']+)'\)/g),
+    ...text.matchAll(/\n\} from '([^']+)'/g),
+  ];
   return found.map(([, path]) => path!);
 }
 
@@ -37,7 +46,12 @@ describe('the house', () => {
         if (!target.startsWith('src/')) continue; // package.json and the like
         const [from, to] = [room(file), room(target)];
         if (from !== to && !table.get(from)?.has(to)) broken.push(`${file} imports ${target}`);
-        if (from === 'plugins' && to === 'plugins' && file !== 'src/plugins/order.ts' && !file.endsWith('.test.ts')) {
+        if (
+          from === 'plugins' &&
+          to === 'plugins' &&
+          file !== 'src/plugins/order.ts' &&
+          !file.endsWith('.test.ts')
+        ) {
           const [a, b] = [file.split('/')[2], target.split('/')[2]];
           if (a !== b) broken.push(`${file} imports the plugin ${b}: plugins meet through ports`);
         }
@@ -53,14 +67,20 @@ describe('the house', () => {
   });
 
   test('wire, corefile and resolver do no input or output', () => {
-    for (const file of sources.filter((name) => ['wire', 'resolver'].includes(room(name)) && !name.endsWith('.test.ts') && !name.includes('.laws.'))) {
+    for (const file of sources.filter(
+      (name) =>
+        ['wire', 'resolver'].includes(room(name)) &&
+        !name.endsWith('.test.ts') &&
+        !name.includes('.laws.'),
+    )) {
       const found = imports(file).filter((path) => path.startsWith('node:'));
       assert.deepEqual(found, [], file);
     }
   });
 
   test('no file is named for being a drawer', () => {
-    for (const file of sources) assert.doesNotMatch(file, /\/(utils?|common|helpers?|types|index)\.ts$/);
+    for (const file of sources)
+      assert.doesNotMatch(file, /\/(utils?|common|helpers?|types|index)\.ts$/);
   });
 
   test('no source file is longer than 600 lines', () => {

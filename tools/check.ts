@@ -11,7 +11,10 @@ const steps: readonly (readonly [string, readonly string[]])[] = [
 let failed = 0;
 for (const [name, [program, ...words]] of steps) {
   const started = performance.now();
-  const { status, stdout, stderr } = spawnSync(program!, words, { encoding: 'utf8', maxBuffer: 1 << 26 });
+  const { status, stdout, stderr } = spawnSync(program!, words, {
+    encoding: 'utf8',
+    maxBuffer: 1 << 26,
+  });
   const seconds = ((performance.now() - started) / 1000).toFixed(1);
   console.log(`${status === 0 ? 'ok    ' : 'FAILED'} ${name} (${seconds} s)`);
   if (status === 0) continue;

@@ -34,6 +34,7 @@ export function installMissing(): void {
   if (apt('install', '--no-install-recommends', ...missing)) return;
   // One package that cannot be had must not keep the others away.
   for (const name of missing) {
-    if (!apt('install', '--no-install-recommends', name)) console.log(`  not available here: ${name}`);
+    if (!apt('install', '--no-install-recommends', name))
+      console.log(`  not available here: ${name}`);
   }
 }

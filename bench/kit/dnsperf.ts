@@ -28,8 +28,37 @@ export interface LoadOptions {
 
 /** Loads a server on 127.0.0.1 with dnsperf and reads off its CPU time. */
 export function load(server: Child, options: LoadOptions): Load {
-  const { port, file, seconds, rate = 0, outstanding = 100, clients = 4, mode = 'udp', cpu = 1 } = options;
-  const words = ['-c', String(cpu), 'dnsperf', '-s', '127.0.0.1', '-p', String(port), '-d', file, '-l', String(seconds), '-q', String(outstanding), '-c', String(clients), '-T', '1', '-m', mode];
+  const {
+    port,
+    file,
+    seconds,
+    rate = 0,
+    outstanding = 100,
+    clients = 4,
+    mode = 'udp',
+    cpu = 1,
+  } = options;
+  const words = [
+    '-c',
+    String(cpu),
+    'dnsperf',
+    '-s',
+    '127.0.0.1',
+    '-p',
+    String(port),
+    '-d',
+    file,
+    '-l',
+    String(seconds),
+    '-q',
+    String(outstanding),
+    '-c',
+    String(clients),
+    '-T',
+    '1',
+    '-m',
+    mode,
+  ];
   if (rate > 0) words.push('-Q', String(rate));
   const before = server.cpuSeconds();
   const { stdout, stderr, status } = spawnSync('taskset', words, { encoding: 'utf8' });

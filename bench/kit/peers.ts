@@ -18,7 +18,10 @@ export function workFolder(): string {
 }
 
 export function has(program: string): boolean {
-  return spawnSync('sh', ['-c', `command -v ${program} || ls /usr/sbin/${program}`], { stdio: 'ignore' }).status === 0;
+  return (
+    spawnSync('sh', ['-c', `command -v ${program} || ls /usr/sbin/${program}`], { stdio: 'ignore' })
+      .status === 0
+  );
 }
 
 /** Names the missing programs and ends the benchmark, visibly, without failing: figures need their peers. */
@@ -37,19 +40,59 @@ export function versionOf(program: string, flag: string): string {
 const home = fileURLToPath(new URL('../../', import.meta.url));
 
 /** ndots with a Corefile, one worker. */
-export function ndots(corefile: string, folder: string, options: { readonly cpu?: number; readonly words?: readonly string[]; readonly env?: NodeJS.ProcessEnv } = {}): Child {
+export function ndots(
+  corefile: string,
+  folder: string,
+  options: {
+    readonly cpu?: number;
+    readonly words?: readonly string[];
+    readonly env?: NodeJS.ProcessEnv;
+  } = {},
+): Child {
   const file = join(folder, `Corefile-${Math.round(performance.now() * 1000)}`);
   writeFileSync(file, corefile);
-  return start('ndots', [join(home, 'bin/ndots'), 'serve', '-conf', file, '-workers', '1', ...(options.words ?? [])], options);
+  return start(
+    'ndots',
+    [join(home, 'bin/ndots'), 'serve', '-conf', file, '-workers', '1', ...(options.words ?? [])],
+    options,
+  );
 }
 
 /** Unbound with one thread that serves `names` (A records) as local data, or forwards everything to `forwardTo`. */
-export function unbound(folder: string, port: number, names: ReadonlyMap<string, string>, options: { readonly cpu?: number; readonly forwardTo?: number } = {}): Child {
+export function unbound(
+  folder: string,
+  port: number,
+  names: ReadonlyMap<string, string>,
+  options: { readonly cpu?: number; readonly forwardTo?: number } = {},
+): Child {
   const file = join(folder, `unbound-${port}.conf`);
   const data = [...names].map(([name, address]) => `  local-data: "${name} 30 IN A ${address}"`);
   const zone = names.size > 0 ? ['  local-zone: "cluster.local." static', ...data] : [];
-  const forward = options.forwardTo === undefined ? [] : ['forward-zone:', '  name: "."', `  forward-addr: 127.0.0.1@${options.forwardTo}`];
-  const lines = ['server:', `  interface: 127.0.0.1@${port}`, '  num-threads: 1', '  do-daemonize: no', '  username: ""', '  chroot: ""', `  directory: "${folder}"`, '  pidfile: ""', '  use-syslog: no', '  verbosity: 0', '  do-not-query-localhost: no', '  module-config: "iterator"', '  access-control: 127.0.0.0/8 allow', '  so-rcvbuf: 4m', ...zone, ...forward, 'remote-control:', '  control-enable: no', ''];
+  const forward =
+    options.forwardTo === undefined
+      ? []
+      : ['forward-zone:', '  name: "."', `  forward-addr: 127.0.0.1@${options.forwardTo}`];
+  const lines = [
+    'server:',
+    `  interface: 127.0.0.1@${port}`,
+    '  num-threads: 1',
+    '  do-daemonize: no',
+    '  username: ""',
+    '  chroot: ""',
+    `  directory: "${folder}"`,
+    '  pidfile: ""',
+    '  use-syslog: no',
+    '  verbosity: 0',
+    '  do-not-query-localhost: no',
+    '  module-config: "iterator"',
+    '  access-control: 127.0.0.0/8 allow',
+    '  so-rcvbuf: 4m',
+    ...zone,
+    ...forward,
+    'remote-control:',
+    '  control-enable: no',
+    '',
+  ];
   writeFileSync(file, lines.join('\n'));
   return start('unbound', ['/usr/sbin/unbound', '-d', '-c', file], options);
 }
@@ -57,7 +100,24 @@ export function unbound(folder: string, port: number, names: ReadonlyMap<string,
 /** An Unbound that answers every name below `bench.` with one address: an upstream that costs little. */
 export function wildcardUpstream(folder: string, port: number, cpu: number): Child {
   const file = join(folder, `upstream-${port}.conf`);
-  const lines = ['server:', `  interface: 127.0.0.1@${port}`, '  num-threads: 1', '  do-daemonize: no', '  username: ""', '  chroot: ""', `  directory: "${folder}"`, '  pidfile: ""', '  use-syslog: no', '  so-rcvbuf: 4m', '  access-control: 127.0.0.0/8 allow', '  local-zone: "bench." redirect', '  local-data: "bench. 60 IN A 192.0.2.1"', 'remote-control:', '  control-enable: no', ''];
+  const lines = [
+    'server:',
+    `  interface: 127.0.0.1@${port}`,
+    '  num-threads: 1',
+    '  do-daemonize: no',
+    '  username: ""',
+    '  chroot: ""',
+    `  directory: "${folder}"`,
+    '  pidfile: ""',
+    '  use-syslog: no',
+    '  so-rcvbuf: 4m',
+    '  access-control: 127.0.0.0/8 allow',
+    '  local-zone: "bench." redirect',
+    '  local-data: "bench. 60 IN A 192.0.2.1"',
+    'remote-control:',
+    '  control-enable: no',
+    '',
+  ];
   writeFileSync(file, lines.join('\n'));
   return start('upstream', ['/usr/sbin/unbound', '-d', '-c', file], { cpu });
 }
@@ -65,33 +125,48 @@ export function wildcardUpstream(folder: string, port: number, cpu: number): Chi
 /** BIND with one thread that forwards everything. */
 export function bindForwarder(folder: string, port: number, upstream: number, cpu: number): Child {
   const file = join(folder, `named-${port}.conf`);
-  writeFileSync(file, `options { directory "${folder}"; listen-on port ${port} { 127.0.0.1; }; listen-on-v6 { none; }; recursion yes; allow-query { 127.0.0.0/8; }; forward only; forwarders { 127.0.0.1 port ${upstream}; }; dnssec-validation no; pid-file none; session-keyfile none; max-cache-size 64m; recursive-clients 10000; querylog no; };\ncontrols { };\n`);
+  writeFileSync(
+    file,
+    `options { directory "${folder}"; listen-on port ${port} { 127.0.0.1; }; listen-on-v6 { none; }; recursion yes; allow-query { 127.0.0.0/8; }; forward only; forwarders { 127.0.0.1 port ${upstream}; }; dnssec-validation no; pid-file none; session-keyfile none; max-cache-size 64m; recursive-clients 10000; querylog no; };\ncontrols { };\n`,
+  );
   return start('bind', ['/usr/sbin/named', '-g', '-n', '1', '-c', file], { cpu });
 }
 
 /** dnsdist as it comes: one UDP thread, no cache. */
 export function dnsdist(folder: string, port: number, upstream: number, cpu: number): Child {
   const file = join(folder, `dnsdist-${port}.conf`);
-  writeFileSync(file, `setLocal("127.0.0.1:${port}")\nnewServer({address="127.0.0.1:${upstream}", checkName="probe.bench.", order=1})\nsetMaxUDPOutstanding(65535)\nsetSecurityPollSuffix("")\n`);
+  writeFileSync(
+    file,
+    `setLocal("127.0.0.1:${port}")\nnewServer({address="127.0.0.1:${upstream}", checkName="probe.bench.", order=1})\nsetMaxUDPOutstanding(65535)\nsetSecurityPollSuffix("")\n`,
+  );
   return start('dnsdist', ['dnsdist', '--supervised', '--disable-syslog', '-C', file], { cpu });
 }
 
 /** Compiles a C program of this folder. */
 export function compile(source: string, folder: string): string {
   const program = join(folder, source.replace('.c', ''));
-  const { status, stderr } = spawnSync('gcc', ['-O2', '-o', program, join(home, 'bench/peers', source)], { encoding: 'utf8' });
+  const { status, stderr } = spawnSync(
+    'gcc',
+    ['-O2', '-o', program, join(home, 'bench/peers', source)],
+    { encoding: 'utf8' },
+  );
   if (status !== 0) throw new Error(stderr);
   return program;
 }
 
 /** Manifests of `count` services `svc-N.bench`, and what they answer. */
-export function services(folder: string, count: number): { readonly manifests: string; readonly names: ReadonlyMap<string, string> } {
+export function services(
+  folder: string,
+  count: number,
+): { readonly manifests: string; readonly names: ReadonlyMap<string, string> } {
   const names = new Map<string, string>();
   const documents: string[] = ['apiVersion: v1\nkind: Namespace\nmetadata: {name: bench}\n'];
   for (let i = 0; i < count; i++) {
     const address = `10.100.${i >> 8}.${i & 0xff}`;
     names.set(`svc-${i}.bench.svc.cluster.local.`, address);
-    documents.push(`apiVersion: v1\nkind: Service\nmetadata: {name: svc-${i}, namespace: bench}\nspec:\n  clusterIP: ${address}\n  clusterIPs: [${address}]\n  ports: [{name: http, port: 80, protocol: TCP}]\n`);
+    documents.push(
+      `apiVersion: v1\nkind: Service\nmetadata: {name: svc-${i}, namespace: bench}\nspec:\n  clusterIP: ${address}\n  clusterIPs: [${address}]\n  ports: [{name: http, port: 80, protocol: TCP}]\n`,
+    );
   }
   const manifests = join(folder, 'manifests');
   spawnSync('mkdir', ['-p', manifests]);
@@ -128,14 +203,27 @@ export function kubeadmCorefile(port: number, manifests: string, extra = ''): st
 }
 
 /** The stand-in API server with a cluster of a given size. */
-export async function apiServer(port: number, words: readonly string[], cpu?: number): Promise<Child> {
-  const child = start('apiserver', [process.execPath, join(home, 'test/kit/apiserver/main.ts'), '--port', String(port), ...words], cpu === undefined ? {} : { cpu });
+export async function apiServer(
+  port: number,
+  words: readonly string[],
+  cpu?: number,
+): Promise<Child> {
+  const child = start(
+    'apiserver',
+    [process.execPath, join(home, 'test/kit/apiserver/main.ts'), '--port', String(port), ...words],
+    cpu === undefined ? {} : { cpu },
+  );
   await printed(child, /listening/);
   return child;
 }
 
 /** A Corefile that takes its objects from an API server on loopback. */
-export function apiCorefile(port: number, api: number, pods: 'insecure' | 'verified', autopath: string): string {
+export function apiCorefile(
+  port: number,
+  api: number,
+  pods: 'insecure' | 'verified',
+  autopath: string,
+): string {
   return `.:${port} {
     bind 127.0.0.1
     errors
@@ -171,12 +259,23 @@ export interface Pace {
 }
 
 /** A steady load in the background; resolves with the times replies took. */
-export function pace(program: string, port: number, rate: number, seconds: number, file: string, cpu: number): Promise<Pace> {
+export function pace(
+  program: string,
+  port: number,
+  rate: number,
+  seconds: number,
+  file: string,
+  cpu: number,
+): Promise<Pace> {
   return new Promise((resolve, reject) => {
-    execFile('taskset', ['-c', String(cpu), program, String(port), String(rate), String(seconds), file], (error, stdout) => {
-      if (error) reject(error);
-      else resolve(JSON.parse(stdout) as Pace);
-    });
+    execFile(
+      'taskset',
+      ['-c', String(cpu), program, String(port), String(rate), String(seconds), file],
+      (error, stdout) => {
+        if (error) reject(error);
+        else resolve(JSON.parse(stdout) as Pace);
+      },
+    );
   });
 }
 

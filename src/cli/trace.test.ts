@@ -98,7 +98,7 @@ describe('ndots trace for people', () => {
     for (const name of ['www.example.com', long]) {
       for (const label of clientLabels) {
         const { out } = await runTrace([name, '--client', label, ...planned]);
-        const wide = out.split('\n').filter((line) => [...line].length > 100);
+        const wide = out.split('\n').filter((line) => Array.from(line).length > 100);
         assert.deepEqual(wide, [], label);
       }
     }

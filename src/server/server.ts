@@ -212,7 +212,7 @@ export class Server {
     try {
       await this.#orderAll({ kind: 'prepare', program });
       opened = await this.#http.open(control.http);
-      await Promise.all(control.starts.map((start) => start()));
+      await Promise.all(control.starts.map(async (start) => start()));
       for (const endpoint of this.#newIn(endpoints)) await this.#parts.probe?.(endpoint);
       await this.#orderAll({ kind: 'open', generation });
     } catch (error) {

@@ -84,7 +84,11 @@ describe('laws of queries', () => {
         );
         assert.equal(other.edns, edns !== null);
         if (edns !== null) {
-          const { udpSize, dnssecOk, options } = readMessage(other.bytes, other.start, other.end).edns!;
+          const { udpSize, dnssecOk, options } = readMessage(
+            other.bytes,
+            other.start,
+            other.end,
+          ).edns!;
           assert.deepEqual(
             { udpSize, dnssecOk, options },
             { udpSize: edns.udpSize, dnssecOk: edns.dnssecOk, options: edns.options },

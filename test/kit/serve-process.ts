@@ -45,18 +45,26 @@ export async function serveProcess(
   const [port, metricsPort] = (await freePorts(2)) as [number, number];
   const folder = mkdtempSync(join(tmpdir(), 'ndots-process-'));
   const corefile = join(folder, 'Corefile');
-  writeFileSync(corefile, `.:${port} {\n  bind 127.0.0.1\n  prometheus 127.0.0.1:${metricsPort}\n${directives}\n}\n`);
+  writeFileSync(
+    corefile,
+    `.:${port} {\n  bind 127.0.0.1\n  prometheus 127.0.0.1:${metricsPort}\n${directives}\n}\n`,
+  );
   const child = start('ndots', [program, 'serve', '-conf', corefile, ...(options.words ?? [])]);
   options.onPort?.(port);
   await printed(child, /ndots-\d/, 20_000);
-  const metrics = async (): Promise<string> => (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
+  const metrics = async (): Promise<string> =>
+    (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
   return {
     child,
     port,
     metrics,
     async sum(metric, labels = '') {
-      const lines = (await metrics()).split('\n').filter((line) => line.startsWith(metric) && /^[{ ]/.test(line.slice(metric.length)));
-      return lines.filter((line) => line.includes(labels)).reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
+      const lines = (await metrics())
+        .split('\n')
+        .filter((line) => line.startsWith(metric) && /^[{ ]/.test(line.slice(metric.length)));
+      return lines
+        .filter((line) => line.includes(labels))
+        .reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
     },
     async stop() {
       child.signal('SIGKILL');

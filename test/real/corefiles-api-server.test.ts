@@ -23,7 +23,8 @@ describe('an API server that comes and goes', { skip: noCluster() }, () => {
   });
   after(() => cluster.end());
 
-  const move = (ip: string): Promise<void> => cluster.api({ put: 'services', object: serviceObject('shop', 'web', ip, 'http:80') });
+  const move = (ip: string): Promise<void> =>
+    cluster.api({ put: 'services', object: serviceObject('shop', 'web', ip, 'http:80') });
 
   test('a change is answered at once', async () => {
     assert.deepEqual(addresses(cluster.ask(web)), ['10.96.40.1']);
@@ -34,7 +35,11 @@ describe('an API server that comes and goes', { skip: noCluster() }, () => {
   test('while it is away every answer stays, readiness too, and one line says what is wrong and what is served', async () => {
     const before = server.output().length;
     await cluster.api({ go: 'down' });
-    await printed(server, /\[WARNING\] plugin\/kubernetes: .*(nothing listens at|dropped the connection).*10\.96\.0\.1/, 15_000);
+    await printed(
+      server,
+      /\[WARNING\] plugin\/kubernetes: .*(nothing listens at|dropped the connection).*10\.96\.0\.1/,
+      15_000,
+    );
     for (let i = 0; i < 10; i++) {
       const reply = cluster.ask(web);
       assert.deepEqual(addresses(reply), ['10.96.40.2'], reply.text);
@@ -52,8 +57,14 @@ describe('an API server that comes and goes', { skip: noCluster() }, () => {
     await move('10.96.40.3');
     await cluster.api({ delete: 'services', namespace: 'kube-system', name: 'kube-dns' });
     await cluster.api({ go: 'up' });
-    assert.deepEqual(addresses(await cluster.askUntil(at('10.96.40.3'), [web], 40_000)), ['10.96.40.3']);
-    const gone = await cluster.askUntil((reply) => reply.status === 'NXDOMAIN', ['kube-dns.kube-system.svc.cluster.local'], 10_000);
+    assert.deepEqual(addresses(await cluster.askUntil(at('10.96.40.3'), [web], 40_000)), [
+      '10.96.40.3',
+    ]);
+    const gone = await cluster.askUntil(
+      (reply) => reply.status === 'NXDOMAIN',
+      ['kube-dns.kube-system.svc.cluster.local'],
+      10_000,
+    );
     assert.equal(gone.status, 'NXDOMAIN');
     await printed(server, /works again after/, 10_000);
   });
@@ -67,11 +78,17 @@ describe('an API server that comes and goes', { skip: noCluster() }, () => {
 
   test('an expired token is told in words, answers stay, and the next token is taken without a restart', async () => {
     await cluster.api({ tokens: ['token-2'] });
-    await printed(server, /answered 401 Unauthorized.*the token or client certificate is not accepted: it may have expired/, 15_000);
+    await printed(
+      server,
+      /answered 401 Unauthorized.*the token or client certificate is not accepted: it may have expired/,
+      15_000,
+    );
     assert.deepEqual(addresses(cluster.ask(web)), ['10.96.40.4']);
     await move('10.96.40.5');
     cluster.rotateToken('token-2');
-    assert.deepEqual(addresses(await cluster.askUntil(at('10.96.40.5'), [web], 40_000)), ['10.96.40.5']);
+    assert.deepEqual(addresses(await cluster.askUntil(at('10.96.40.5'), [web], 40_000)), [
+      '10.96.40.5',
+    ]);
   });
 
   test('a token that is replaced before the old one ends goes unnoticed', async () => {
@@ -94,18 +111,29 @@ describe('an API server that comes and goes', { skip: noCluster() }, () => {
 
 describe('an API server that is not there at the start', { skip: noCluster() }, () => {
   test('the server waits as CoreDNS does, then serves: SERVFAIL for the cluster, the outside as ever, and it is not ready', async (t) => {
-    const cluster = await ClusterPod.make({ objects, zone: ['www.example.test. 300 IN A 192.0.2.80'] });
+    const cluster = await ClusterPod.make({
+      objects,
+      zone: ['www.example.test. 300 IN A 192.0.2.80'],
+    });
     t.after(() => cluster.end());
     await cluster.api({ go: 'down' });
     const server = await cluster.serve(kubeadm);
-    assert.match(server.output(), /plugin\/kubernetes: waiting for Kubernetes API before starting server/);
-    assert.match(server.output(), /\[WARNING\] plugin\/kubernetes: starting server with unsynced Kubernetes API/);
+    assert.match(
+      server.output(),
+      /plugin\/kubernetes: waiting for Kubernetes API before starting server/,
+    );
+    assert.match(
+      server.output(),
+      /\[WARNING\] plugin\/kubernetes: starting server with unsynced Kubernetes API/,
+    );
     assert.equal(cluster.ask(web).status, 'SERVFAIL');
     assert.deepEqual(addresses(cluster.ask('www.example.test')), ['192.0.2.80']);
     const ready = cluster.page(':8181/ready');
     assert.deepEqual(ready, { status: 503, body: 'kubernetes' });
     await cluster.api({ go: 'up' });
-    assert.deepEqual(addresses(await cluster.askUntil(at('10.96.40.1'), [web], 40_000)), ['10.96.40.1']);
+    assert.deepEqual(addresses(await cluster.askUntil(at('10.96.40.1'), [web], 40_000)), [
+      '10.96.40.1',
+    ]);
     assert.equal(cluster.page(':8181/ready').status, 200);
   });
 });

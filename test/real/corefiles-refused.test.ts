@@ -19,7 +19,7 @@ describe('what keeps the server from starting in a pod', { skip: noCluster() }, 
   });
   after(() => cluster.end());
 
-  test('no API server in the environment: CoreDNS\'s text, and what else names a source', async () => {
+  test("no API server in the environment: CoreDNS's text, and what else names a source", async () => {
     const { code, text } = await cluster.refused(kubeadm);
     assert.equal(code, 1);
     assert.match(
@@ -41,13 +41,19 @@ describe('what keeps the server from starting in a pod', { skip: noCluster() }, 
   });
 
   test('a kubeconfig without a current context: says so, with the file and the contexts it has', async () => {
-    const file = cluster.file('kubeconfig', `apiVersion: v1
+    const file = cluster.file(
+      'kubeconfig',
+      `apiVersion: v1
 kind: Config
 clusters: [{ name: prod, cluster: { server: "https://10.96.0.1" } }]
 users: [{ name: admin, user: { token: abc } }]
 contexts: [{ name: prod-admin, context: { cluster: prod, user: admin } }]
-`);
-    const corefile = cluster.file('Corefile', `.:53 {\n  kubernetes cluster.local {\n    kubeconfig ${file}\n  }\n}\n`);
+`,
+    );
+    const corefile = cluster.file(
+      'Corefile',
+      `.:53 {\n  kubernetes cluster.local {\n    kubeconfig ${file}\n  }\n}\n`,
+    );
     const { code, text } = await cluster.refused(corefile);
     assert.equal(code, 1);
     assert.match(text, /context/);
@@ -62,7 +68,15 @@ contexts: [{ name: prod-admin, context: { cluster: prod, user: admin } }]
     cluster.dnsPod.exec('sysctl', '-q', '-w', 'net.ipv4.ip_unprivileged_port_start=1024');
     const corefile = cluster.file('Corefile', '.:53 {\n  whoami\n}\n');
     cluster.dnsPod.exec('chmod', '-R', 'a+rX', corefile.replace(/\/[^/]*$/, ''));
-    const user = ['setpriv', '--reuid', '65532', '--regid', '65532', '--clear-groups', '--bounding-set=-net_bind_service'];
+    const user = [
+      'setpriv',
+      '--reuid',
+      '65532',
+      '--regid',
+      '65532',
+      '--clear-groups',
+      '--bounding-set=-net_bind_service',
+    ];
     const { code, text } = await cluster.refused(corefile, ...user);
     assert.equal(code, 1);
     assert.match(text, /listen (udp|tcp) \S*:53: permission denied/);
@@ -78,8 +92,16 @@ contexts: [{ name: prod-admin, context: { cluster: prod, user: admin } }]
     const corefile = cluster.file('Corefile', '.:53 {\n  whoami\n}\n');
     cluster.dnsPod.exec('chmod', '-R', 'a+rX', corefile.replace(/\/[^/]*$/, ''));
     const child = cluster.dnsPod.start('ndots', [
-      'setpriv', '--reuid', '65532', '--regid', '65532', '--clear-groups',
-      `${process.cwd()}/bin/ndots`, 'serve', '-conf', corefile,
+      'setpriv',
+      '--reuid',
+      '65532',
+      '--regid',
+      '65532',
+      '--clear-groups',
+      `${process.cwd()}/bin/ndots`,
+      'serve',
+      '-conf',
+      corefile,
     ]);
     await printed(child, /ndots-\d/, 15_000);
     assert.equal(cluster.ask('anything.test').status, 'NOERROR');
@@ -97,7 +119,10 @@ describe('a forwarding loop', { skip: noCluster() }, () => {
       t.after(() => cluster.end());
       const { code, text } = await cluster.refused(kubeadm);
       assert.equal(code, 1);
-      assert.match(text, /\[FATAL\] plugin\/loop: Loop \(\S+ -> \S+\) detected for zone "\.", see \S+\. Query: "HINFO \d+\.\d+\."/);
+      assert.match(
+        text,
+        /\[FATAL\] plugin\/loop: Loop \(\S+ -> \S+\) detected for zone "\.", see \S+\. Query: "HINFO \d+\.\d+\."/,
+      );
       assert.match(text, /resolv\.conf/);
       assert.match(text, /kubelet/);
       isForPeople(text);

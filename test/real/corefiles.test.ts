@@ -11,13 +11,22 @@ const parts: ClusterParts = {
     services: [serviceObject('shop', 'web', '10.96.40.1', 'http:80')],
     endpointslices: [sliceObject('shop', 'web', ['10.244.1.5', '10.244.1.6'], 'http:8080')],
   },
-  zone: ['www.example.test. 300 IN A 192.0.2.80', '4.2.0.192.in-addr.arpa. 300 IN PTR www.example.test.'],
+  zone: [
+    'www.example.test. 300 IN A 192.0.2.80',
+    '4.2.0.192.in-addr.arpa. 300 IN PTR www.example.test.',
+  ],
 };
 
-async function clusterWith(t: TestContext, corefile: string, more: ClusterParts = {}): Promise<{ cluster: ClusterPod; server: Child }> {
+async function clusterWith(
+  t: TestContext,
+  corefile: string,
+  more: ClusterParts = {},
+): Promise<{ cluster: ClusterPod; server: Child }> {
   const cluster = await ClusterPod.make({ ...parts, ...more });
   t.after(() => cluster.end());
-  const path = corefile.includes('\n') ? cluster.file('Corefile', corefile) : `test/corefiles/${corefile}`;
+  const path = corefile.includes('\n')
+    ? cluster.file('Corefile', corefile)
+    : `test/corefiles/${corefile}`;
   return { cluster, server: await cluster.serve(path) };
 }
 
@@ -74,7 +83,11 @@ describe('the Corefiles that clusters bring', { skip: noCluster() }, () => {
     assert.equal(node.answer[0]!.split(' ')[1], '30', 'ttl 60, cut by cache 30');
     assert.match(cluster.ask('-x', '192.168.5.16').answer[0] ?? '', / IN PTR node-b\.$/);
     assert.match(server.output(), /^home\.example\.:53$/m, 'the server block of home.server');
-    assert.match(server.output(), /k3s-custom\/\*\.override/, 'a pattern that fits nothing is told');
+    assert.match(
+      server.output(),
+      /k3s-custom\/\*\.override/,
+      'a pattern that fits nothing is told',
+    );
     assert.equal(cluster.page(':8181/ready').status, 200);
   });
 
@@ -86,7 +99,11 @@ describe('the Corefiles that clusters bring', { skip: noCluster() }, () => {
     cluster.file('k3s-custom/rewrite.override', 'rewrite name alias.test www.example.test\nlog\n');
     const server = await cluster.serve(path);
     answersEverything(cluster);
-    assert.deepEqual(addresses(cluster.ask('alias.test')), ['192.0.2.80'], 'the override is in force');
+    assert.deepEqual(
+      addresses(cluster.ask('alias.test')),
+      ['192.0.2.80'],
+      'the override is in force',
+    );
     await printed(server, /"A IN alias\.test\. udp/, 5000);
   });
 
@@ -114,12 +131,16 @@ describe('the Corefiles that clusters bring', { skip: noCluster() }, () => {
     const { cluster } = await clusterWith(t, 'openshift.corefile');
     answersEverything(cluster, '-p', '5353');
     assert.equal(cluster.page(':8181/ready').status, 200);
-    assert.equal(cluster.page(':9153/metrics').status, 0, 'metrics are for the sidecar on loopback alone');
+    assert.equal(
+      cluster.page(':9153/metrics').status,
+      0,
+      'metrics are for the sidecar on loopback alone',
+    );
     assert.match(cluster.pageInside(':9153/metrics').body, /^coredns_dns_requests_total\{/m);
     assert.equal(cluster.ask('-p', '5353', 'hostname.bind', 'TXT', 'CH').counts, '1/0/0');
   });
 
-  test('node-local DNS: four blocks on the link-local address, the cluster\'s names over TCP', async (t) => {
+  test("node-local DNS: four blocks on the link-local address, the cluster's names over TCP", async (t) => {
     const cluster = await ClusterPod.make(parts);
     t.after(() => cluster.end());
     cluster.dnsPod.exec('ip', 'addr', 'add', '169.254.20.10/32', 'dev', 'lo');
@@ -131,7 +152,10 @@ describe('the Corefiles that clusters bring', { skip: noCluster() }, () => {
     const health = cluster.dnsPod.exec('curl', '-s', 'http://169.254.20.10:8080/health');
     assert.equal(health, 'OK');
     // Nothing is at the address it forwards to: that is an answer too, and in time.
-    assert.equal(dig(cluster.dnsPod, '@169.254.20.10', 'web.shop.svc.cluster.local', '+time=8').status, 'SERVFAIL');
+    assert.equal(
+      dig(cluster.dnsPod, '@169.254.20.10', 'web.shop.svc.cluster.local', '+time=8').status,
+      'SERVFAIL',
+    );
   });
 
   test('IPv6 is served on the same port', async (t) => {

@@ -12,7 +12,12 @@ import { framed, queryBytes, StreamClient, UdpClient } from '../kit/loopback.ts'
 import { serveProcess, type ServeProcess } from '../kit/serve-process.ts';
 
 const corpusFolder = join(import.meta.dirname, '../fuzz/corpus');
-const corpus = readdirSync(corpusFolder).map((name) => new Uint8Array(readFileSync(join(corpusFolder, name))));
+const read = (name: string): Uint8Array => new Uint8Array(readFileSync(join(corpusFolder, name)));
+const corpus = readdirSync(corpusFolder).map(read);
+const queries = [
+  ...readdirSync(corpusFolder).filter((name) => name.startsWith('query')).map(read),
+  queryBytes('a.test', 7, 1232),
+];
 
 const directives = `  errors
   cache 30
@@ -77,7 +82,8 @@ for (const transport of ['batched', 'plain'] as const) {
         if (expected === 'silence') assert.deepEqual(codes, [], what);
         else if (expected !== 'whatever') assert.deepEqual(codes, [expected], what);
         else assert.ok(codes.length <= 1, what);
-        for (const reply of replies) assert.ok(reply.length <= 512, `${what}: ${reply.length} bytes without EDNS`);
+        for (const reply of replies)
+          assert.ok(reply.length <= 512, `${what}: ${reply.length} bytes without EDNS`);
       }
     });
 
@@ -98,22 +104,27 @@ for (const transport of ['batched', 'plain'] as const) {
 
     test('bursts of garbage and of damaged messages leave the server answering, its memory flat and its log quiet', async () => {
       const random = seededRandom(4242);
-      const garbage = (): Uint8Array => Uint8Array.from({ length: random.integer(600) }, () => random.integer(256));
+      const garbage = (): Uint8Array =>
+        Uint8Array.from({ length: random.integer(600) }, () => random.integer(256));
       const volley = async (count: number): Promise<void> => {
         for (let i = 0; i < count; i++) {
-          client.send(i % 3 === 0 ? garbage() : mutate(corpus, random), server.port);
-          if (i % 100 === 99) await pause(1);
+          client.send(i % 4 === 0 ? garbage() : mutate(i % 4 === 1 ? corpus : queries, random), server.port);
+          if (i % 50 === 49) await pause(1);
         }
         await alive();
       };
-      await volley(4000);
+      await volley(6000);
       const before = server.child.residentMiB();
       const logged = server.child.output().length;
-      for (let round = 0; round < 3; round++) await volley(4000);
+      for (let round = 0; round < 5; round++) await volley(6000);
       const rss = server.child.residentMiB();
-      assert.ok(rss < before * 1.15 + 4, `${before.toFixed(1)} MiB before, ${rss.toFixed(1)} MiB after`);
+      assert.ok(
+        rss < before * 1.15 + 4,
+        `${before.toFixed(1)} MiB before, ${rss.toFixed(1)} MiB after`,
+      );
       assert.ok(server.child.output().length - logged < 2000, 'nobody can fill the disk from afar');
-      assert.ok((await server.sum('coredns_dns_requests_total')) > 1000, 'some of it were queries');
+      const served = await server.sum('coredns_dns_requests_total');
+      assert.ok(served > 1000, `some of it were queries: ${served}`);
     });
 
     test('a name for each query fills no more than the cache', async () => {
@@ -128,7 +139,10 @@ for (const transport of ['batched', 'plain'] as const) {
       const before = server.child.residentMiB();
       await flood(20_000, 15_000);
       const rss = server.child.residentMiB();
-      assert.ok(rss < before * 1.15 + 4, `${before.toFixed(1)} MiB before, ${rss.toFixed(1)} MiB after`);
+      assert.ok(
+        rss < before * 1.15 + 4,
+        `${before.toFixed(1)} MiB before, ${rss.toFixed(1)} MiB after`,
+      );
     });
 
     test('no panic came of any of it', async () => {
@@ -157,9 +171,13 @@ describe('hostile streams', () => {
 
   test('a client that sends a byte at a time is cut off when its time is up, others are served meanwhile', async () => {
     const message = framed(queryBytes('slow.test'));
-    const slow = await Promise.all(Array.from({ length: 50 }, () => StreamClient.open(server.port)));
+    const slow = await Promise.all(
+      Array.from({ length: 50 }, () => StreamClient.open(server.port)),
+    );
+    let sent = 0;
     const drip = setInterval(() => {
-      for (const one of slow) if (one.socket.writable) one.socket.write(message.subarray(0, 1));
+      for (const one of slow) if (one.socket.writable) one.socket.write(message.subarray(sent, sent + 1));
+      sent++;
     }, 300);
     try {
       await pause(600);
@@ -214,13 +232,18 @@ describe('hostile streams', () => {
       socket.pause();
       deaf.push(socket);
     }
-    const many = Buffer.concat(Array.from({ length: 5000 }, (_, i) => framed(queryBytes('a.test', i))));
+    const many = Buffer.concat(
+      Array.from({ length: 5000 }, (_, i) => framed(queryBytes('a.test', i))),
+    );
     for (const socket of deaf) socket.write(many);
     await pause(1000);
     await answers();
     const rss = server.child.residentMiB();
     for (const socket of deaf) socket.destroy();
-    assert.ok(rss < before * 1.4 + 8, `${before.toFixed(1)} MiB before, ${rss.toFixed(1)} MiB after`);
+    assert.ok(
+      rss < before * 1.4 + 8,
+      `${before.toFixed(1)} MiB before, ${rss.toFixed(1)} MiB after`,
+    );
   });
 
   test('a thousand connections at once: the honest one is served, and all memory comes back', async () => {
@@ -243,7 +266,10 @@ describe('hostile streams', () => {
       await answers();
       rss.push(server.child.residentMiB());
     }
-    assert.ok(rss[2]! < rss[0]! * 1.2 + 4, `after each round: ${rss.map((one) => one.toFixed(1)).join(', ')} MiB`);
+    assert.ok(
+      rss[2]! < rss[0]! * 1.2 + 4,
+      `after each round: ${rss.map((one) => one.toFixed(1)).join(', ')} MiB`,
+    );
     assert.equal(await server.sum('coredns_panics_total'), 0);
   });
 });
@@ -256,11 +282,14 @@ describe('the first moments', () => {
     await once(socket, 'listening');
     t.after(() => socket.close());
     const codes = new Map<string, number>();
-    socket.on('message', (reply) => codes.set(rcodeOf(reply), (codes.get(rcodeOf(reply)) ?? 0) + 1));
+    socket.on('message', (reply) =>
+      codes.set(rcodeOf(reply), (codes.get(rcodeOf(reply)) ?? 0) + 1),
+    );
     for (let round = 0; round < 3; round++) {
       let port = 0;
       const ask = setInterval(() => {
-        if (port > 0) for (let i = 0; i < 5; i++) socket.send(queryBytes('a.test'), port, '127.0.0.1');
+        if (port > 0)
+          for (let i = 0; i < 5; i++) socket.send(queryBytes('a.test'), port, '127.0.0.1');
       }, 1);
       const server = await serveProcess(directives, { onPort: (chosen) => (port = chosen) });
       await pause(200);

@@ -36,7 +36,11 @@ function corefile(text: string): string {
 }
 
 /** Runs a server for the length of one test. */
-async function serve(t: TestContext, text: string, ...words: string[]): Promise<{ child: Child; file: string }> {
+async function serve(
+  t: TestContext,
+  text: string,
+  ...words: string[]
+): Promise<{ child: Child; file: string }> {
   const file = corefile(text);
   const child = start('ndots', [program, 'serve', '-conf', file, ...words]);
   t.after(() => child.stop());
@@ -46,28 +50,40 @@ async function serve(t: TestContext, text: string, ...words: string[]): Promise<
 
 /** Runs a server that is expected to end by itself. */
 function refused(file: string, ...words: string[]): { code: number | null; text: string } {
-  const { status, stdout, stderr } = spawnSync(program, ['serve', '-conf', file, ...words], { encoding: 'utf8', timeout: 15_000 });
+  const { status, stdout, stderr } = spawnSync(program, ['serve', '-conf', file, ...words], {
+    encoding: 'utf8',
+    timeout: 15_000,
+  });
   return { code: status, text: stdout + stderr };
 }
 
 function dig(port: number, ...words: string[]): string {
-  return spawnSync('dig', ['@127.0.0.1', '-p', String(port), '+time=2', '+tries=1', ...words], { encoding: 'utf8' }).stdout;
+  return spawnSync('dig', ['@127.0.0.1', '-p', String(port), '+time=2', '+tries=1', ...words], {
+    encoding: 'utf8',
+  }).stdout;
 }
 
 const hasDig = spawnSync('dig', ['-v']).status === 0;
 
 describe('ndots serve, as a process', () => {
-  test('dig is answered over UDP and TCP, by IPv4', { skip: !hasDig && 'dig is not installed' }, async (t) => {
-    const [port] = await freePorts();
-    await serve(t, `.:${port} {\n  bind 127.0.0.1\n  hosts {\n    10.1.2.3 a.test\n  }\n}\n`);
-    assert.equal(dig(port, 'a.test', '+short').trim(), '10.1.2.3');
-    assert.equal(dig(port, 'a.test', '+short', '+tcp').trim(), '10.1.2.3');
-    assert.match(dig(port, 'A.tEsT'), /^A\.tEsT\.\s+\d+\s+IN\s+A\s+10\.1\.2\.3$/m);
-  });
+  test(
+    'dig is answered over UDP and TCP, by IPv4',
+    { skip: !hasDig && 'dig is not installed' },
+    async (t) => {
+      const [port] = await freePorts();
+      await serve(t, `.:${port} {\n  bind 127.0.0.1\n  hosts {\n    10.1.2.3 a.test\n  }\n}\n`);
+      assert.equal(dig(port, 'a.test', '+short').trim(), '10.1.2.3');
+      assert.equal(dig(port, 'a.test', '+short', '+tcp').trim(), '10.1.2.3');
+      assert.match(dig(port, 'A.tEsT'), /^A\.tEsT\.\s+\d+\s+IN\s+A\s+10\.1\.2\.3$/m);
+    },
+  );
 
   test('health, readiness and metrics answer over HTTP', async (t) => {
     const [port, health, ready, metrics] = await freePorts();
-    await serve(t, `.:${port} {\n  bind 127.0.0.1\n  health 127.0.0.1:${health}\n  ready 127.0.0.1:${ready}\n  prometheus 127.0.0.1:${metrics}\n  whoami\n}\n`);
+    await serve(
+      t,
+      `.:${port} {\n  bind 127.0.0.1\n  health 127.0.0.1:${health}\n  ready 127.0.0.1:${ready}\n  prometheus 127.0.0.1:${metrics}\n  whoami\n}\n`,
+    );
     await answered(port, 'x.test', 5000, () => true);
     assert.equal(await (await fetch(`http://127.0.0.1:${health}/health`)).text(), 'OK');
     assert.equal(await (await fetch(`http://127.0.0.1:${ready}/ready`)).text(), 'OK');
@@ -79,27 +95,37 @@ describe('ndots serve, as a process', () => {
   test('SIGTERM ends it with code 0, the pid file goes with it', async (t) => {
     const [port] = await freePorts();
     const pidfile = join(folder, 'pid');
-    const { child } = await serve(t, `.:${port} {\n  bind 127.0.0.1\n  whoami\n}\n`, '-pidfile', pidfile);
+    const { child } = await serve(
+      t,
+      `.:${port} {\n  bind 127.0.0.1\n  whoami\n}\n`,
+      '-pidfile',
+      pidfile,
+    );
     assert.equal(Number(readFileSync(pidfile, 'utf8')), child.pid);
     child.signal('SIGTERM');
     assert.equal(await child.exitCode, 0);
     assert.equal(existsSync(pidfile), false);
   });
 
-  test('SIGUSR1 loads the Corefile anew; a broken one leaves the old one serving; the debugger stays shut', { skip: !hasDig && 'dig is not installed' }, async (t) => {
-    const [port] = await freePorts();
-    const text = (address: string): string => `.:${port} {\n  bind 127.0.0.1\n  hosts {\n    ${address} a.test\n  }\n}\n`;
-    const { child, file } = await serve(t, text('10.0.0.1'));
-    writeFileSync(file, text('10.0.0.2'));
-    child.signal('SIGUSR1');
-    await printed(child, /Reloading complete/);
-    assert.equal(dig(port, 'a.test', '+short').trim(), '10.0.0.2');
-    writeFileSync(file, text('10.0.0.3').replace('hosts', 'hots'));
-    child.signal('SIGUSR1');
-    await printed(child, /Unknown directive 'hots'/);
-    assert.equal(dig(port, 'a.test', '+short').trim(), '10.0.0.2');
-    assert.doesNotMatch(child.output(), /Debugger listening/);
-  });
+  test(
+    'SIGUSR1 loads the Corefile anew; a broken one leaves the old one serving; the debugger stays shut',
+    { skip: !hasDig && 'dig is not installed' },
+    async (t) => {
+      const [port] = await freePorts();
+      const text = (address: string): string =>
+        `.:${port} {\n  bind 127.0.0.1\n  hosts {\n    ${address} a.test\n  }\n}\n`;
+      const { child, file } = await serve(t, text('10.0.0.1'));
+      writeFileSync(file, text('10.0.0.2'));
+      child.signal('SIGUSR1');
+      await printed(child, /Reloading complete/);
+      assert.equal(dig(port, 'a.test', '+short').trim(), '10.0.0.2');
+      writeFileSync(file, text('10.0.0.3').replace('hosts', 'hots'));
+      child.signal('SIGUSR1');
+      await printed(child, /Unknown directive 'hots'/);
+      assert.equal(dig(port, 'a.test', '+short').trim(), '10.0.0.2');
+      assert.doesNotMatch(child.output(), /Debugger listening/);
+    },
+  );
 
   test('a reload loses no query and moves to a new port without closing the old one first', async (t) => {
     const [port, other] = await freePorts();
@@ -128,7 +154,11 @@ describe('ndots serve, as a process', () => {
 
   test('without a Corefile it is whoami and log', async (t) => {
     const [port] = await freePorts();
-    const child = start('ndots', ['sh', '-c', `cd ${folder} && exec ${process.cwd()}/${program} serve -p ${port}`]);
+    const child = start('ndots', [
+      'sh',
+      '-c',
+      `cd ${folder} && exec ${process.cwd()}/${program} serve -p ${port}`,
+    ]);
     t.after(() => child.stop());
     await printed(child, /ndots-\d/, 15_000);
     await answered(port, 'x.test', 5000, (reply) => reply.readUInt16BE(10) >= 2);
@@ -138,13 +168,33 @@ describe('ndots serve, as a process', () => {
 
 describe('ndots serve, given what cannot be served', () => {
   const cases: readonly (readonly [string, string, RegExp])[] = [
-    ['an unknown directive', '. {\n  whoam\n}\n', /:2 - Error during parsing: Unknown directive 'whoam'[^]*whoami/],
-    ['a wrong property', '. {\n  health {\n    lamduck 5s\n  }\n}\n', /plugin\/health: .*unknown property 'lamduck'[^]*lameduck/],
-    ['a zone twice', 'a. {\n  whoami\n}\na. {\n  whoami\n}\n', /cannot serve dns:\/\/a\.:10053 - it is already defined/],
+    [
+      'an unknown directive',
+      '. {\n  whoam\n}\n',
+      /:2 - Error during parsing: Unknown directive 'whoam'[^]*whoami/,
+    ],
+    [
+      'a wrong property',
+      '. {\n  health {\n    lamduck 5s\n  }\n}\n',
+      /plugin\/health: .*unknown property 'lamduck'[^]*lameduck/,
+    ],
+    [
+      'a zone twice',
+      'a. {\n  whoami\n}\na. {\n  whoami\n}\n',
+      /cannot serve dns:\/\/a\.:10053 - it is already defined/,
+    ],
     ['a missing import', 'import gone.conf\n', /gone\.conf/],
-    ['a manifest folder that is not there', 'a. {\n  kubernetes a. {\n    manifests /does/not/exist\n  }\n}\n', /\/does\/not\/exist/],
+    [
+      'a manifest folder that is not there',
+      'a. {\n  kubernetes a. {\n    manifests /does/not/exist\n  }\n}\n',
+      /\/does\/not\/exist/,
+    ],
     ['an empty list of upstreams', '. {\n  forward .\n}\n', /plugin\/forward/],
-    ['an unfinished block', '. {\n  whoami\n', /Unexpected token 'whoami', expecting '}'[^]*never closed/],
+    [
+      'an unfinished block',
+      '. {\n  whoami\n',
+      /Unexpected token 'whoami', expecting '}'[^]*never closed/,
+    ],
   ];
   for (const [what, text, expected] of cases) {
     test(`${what} is refused with its place and code 1`, () => {
@@ -184,7 +234,10 @@ describe('ndots serve, given what cannot be served', () => {
   });
 
   test('surplus words and unknown flags are refused', () => {
-    assert.match(refused(corefile('. {\n}\n'), 'surplus').text, /extra command line arguments: \[surplus\]/);
+    assert.match(
+      refused(corefile('. {\n}\n'), 'surplus').text,
+      /extra command line arguments: \[surplus\]/,
+    );
     const { code, text } = refused(corefile('. {\n}\n'), '-dns.prot', '53');
     assert.equal(code, 3);
     assert.match(text, /flag provided but not defined: -dns\.prot \(did you mean -dns\.port\?\)/);

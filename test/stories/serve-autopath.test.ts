@@ -67,12 +67,19 @@ describe('DNS issues in Kubernetes, served from its Corefile', { skip: noCluster
     assert.deepEqual(addresses(a), twilio);
     const aaaa = cluster.ask('api.twilio.com', 'AAAA');
     assert.equal(aaaa.status, 'NOERROR');
-    assert.deepEqual(aaaa.answer.map((line) => line.split(' ')[3]), ['CNAME', 'CNAME']);
+    assert.deepEqual(
+      aaaa.answer.map((line) => line.split(' ')[3]),
+      ['CNAME', 'CNAME'],
+    );
   });
 
-  test('the pod whose address was a finished pod\'s is taken for itself: its first search name is completed', () => {
+  test("the pod whose address was a finished pod's is taken for itself: its first search name is completed", () => {
     const reply = cluster.askFrom(testing7, first);
-    assert.match(reply.answer[0] ?? '', new RegExp(`^${first.replaceAll('.', '\\.')}\\. \\d+ IN CNAME api\\.twilio\\.com\\.$`), reply.text);
+    assert.match(
+      reply.answer[0] ?? '',
+      new RegExp(`^${first.replaceAll('.', '\\.')}\\. \\d+ IN CNAME api\\.twilio\\.com\\.$`),
+      reply.text,
+    );
     assert.deepEqual(addresses(reply), twilio);
   });
 
@@ -92,7 +99,8 @@ describe('DNS issues in Kubernetes, served from its Corefile', { skip: noCluster
       for (const client of clients) {
         const types = rounds % 3 === 0 ? ['AAAA', 'A'] : ['A', 'AAAA'];
         const [one, two] = types.map((type) => cluster.askFrom(client, first, type)) as [Dug, Dug];
-        if (disagree(one, two)) wrong.push(`${client}: ${types[0]} ${one.status}, ${types[1]} ${two.status}`);
+        if (disagree(one, two))
+          wrong.push(`${client}: ${types[0]} ${one.status}, ${types[1]} ${two.status}`);
       }
       rounds++;
       await new Promise((resolve) => setTimeout(resolve, 250));
@@ -102,7 +110,10 @@ describe('DNS issues in Kubernetes, served from its Corefile', { skip: noCluster
   });
 
   test('when the address passes to a pod of another namespace, that pod is completed and the old namespace no more', async () => {
-    await cluster.api({ put: 'pods', object: podObject('default', 'testing7', testing7, 'Succeeded') });
+    await cluster.api({
+      put: 'pods',
+      object: podObject('default', 'testing7', testing7, 'Succeeded'),
+    });
     await cluster.api({ put: 'pods', object: podObject('sre', 'newcomer', testing7) });
     const found = 'single.test.sre.svc.cluster.local';
     const end = performance.now() + 10_000;
@@ -112,7 +123,10 @@ describe('DNS issues in Kubernetes, served from its Corefile', { skip: noCluster
       reply = cluster.askFrom(testing7, found);
     }
     assert.deepEqual(addresses(reply), ['192.0.2.9'], reply.text);
-    assert.equal(cluster.askFrom(testing7, 'single.test.default.svc.cluster.local').status, 'NXDOMAIN');
+    assert.equal(
+      cluster.askFrom(testing7, 'single.test.default.svc.cluster.local').status,
+      'NXDOMAIN',
+    );
   });
 
   test('the log has a line for each query, as CoreDNS writes it', () => {
@@ -123,28 +137,41 @@ describe('DNS issues in Kubernetes, served from its Corefile', { skip: noCluster
   });
 });
 
-describe('DNS issues in Kubernetes, with the search path taken from the name', { skip: noCluster() }, () => {
-  let cluster: ClusterPod;
-  before(async () => {
-    cluster = await ClusterPod.make(parts);
-    const text = corefileText('story-autopath.corefile')
-      .replace('autopath @kubernetes', 'autopath @name')
-      .replace('pods verified', 'pods insecure');
-    await cluster.serve(cluster.file('Corefile', text));
-  });
-  after(() => cluster.end());
+describe(
+  'DNS issues in Kubernetes, with the search path taken from the name',
+  { skip: noCluster() },
+  () => {
+    let cluster: ClusterPod;
+    before(async () => {
+      cluster = await ClusterPod.make(parts);
+      const text = corefileText('story-autopath.corefile')
+        .replace('autopath @kubernetes', 'autopath @name')
+        .replace('pods verified', 'pods insecure');
+      await cluster.serve(cluster.file('Corefile', text));
+    });
+    after(() => cluster.end());
 
-  test('whoever asks gets the same reply: the pod, the pod with a wrong search path, and who is no pod at all', () => {
-    for (const type of ['A', 'AAAA']) {
-      const replies = [cluster.askFrom(testing7, first, type), cluster.askFrom(sre, first, type), cluster.ask(first, type)];
-      assert.deepEqual(replies.map(({ status }) => status), ['NOERROR', 'NOERROR', 'NOERROR']);
-      const data = replies.map((reply) => reply.answer.map((line) => line.split(' ').slice(3).join(' ')).toSorted());
-      assert.deepEqual(data[0], data[1]);
-      assert.deepEqual(data[0], data[2]);
-    }
-  });
+    test('whoever asks gets the same reply: the pod, the pod with a wrong search path, and who is no pod at all', () => {
+      for (const type of ['A', 'AAAA']) {
+        const replies = [
+          cluster.askFrom(testing7, first, type),
+          cluster.askFrom(sre, first, type),
+          cluster.ask(first, type),
+        ];
+        assert.deepEqual(
+          replies.map(({ status }) => status),
+          ['NOERROR', 'NOERROR', 'NOERROR'],
+        );
+        const data = replies.map((reply) =>
+          reply.answer.map((line) => line.split(' ').slice(3).join(' ')).toSorted(),
+        );
+        assert.deepEqual(data[0], data[1]);
+        assert.deepEqual(data[0], data[2]);
+      }
+    });
 
-  test('a namespace that does not exist is nobody\'s search path', () => {
-    assert.equal(cluster.ask('api.twilio.com.nowhere.svc.cluster.local').status, 'NXDOMAIN');
-  });
-});
+    test("a namespace that does not exist is nobody's search path", () => {
+      assert.equal(cluster.ask('api.twilio.com.nowhere.svc.cluster.local').status, 'NXDOMAIN');
+    });
+  },
+);

@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { ClusterPod, noCluster, PLACE } from '../kit/cluster-pod.ts';
-import { joinObjects, namespaceObject, serviceObject, sliceObject } from '../kit/cluster-objects.ts';
+import {
+  joinObjects,
+  namespaceObject,
+  serviceObject,
+  sliceObject,
+} from '../kit/cluster-objects.ts';
 import type { Child } from '../kit/child.ts';
 import { addresses } from '../kit/dig.ts';
 
@@ -38,7 +43,10 @@ describe('A trip down the DNS rabbit hole, served from its Corefile', { skip: no
         assert.equal(reply.status, 'NXDOMAIN', reply.text);
         assert.equal(reply.flags, 'qr aa rd');
         assert.equal(reply.counts, '0/1/0');
-        assert.match(reply.authority[0]!, /^cluster\.local\. \d+ IN SOA ns\.dns\.cluster\.local\. /);
+        assert.match(
+          reply.authority[0]!,
+          /^cluster\.local\. \d+ IN SOA ns\.dns\.cluster\.local\. /,
+        );
       }
     });
   }
@@ -58,7 +66,7 @@ describe('A trip down the DNS rabbit hole, served from its Corefile', { skip: no
     assert.match(reverse.answer[0]!, /IN PTR kuberhealthy\.kube-health\.svc\.cluster\.local\.$/);
   });
 
-  test('a name of the outside is the node\'s to answer, and a reverse name of the outside falls through to it', () => {
+  test("a name of the outside is the node's to answer, and a reverse name of the outside falls through to it", () => {
     assert.deepEqual(addresses(cluster.ask('github.test')), ['192.0.2.4']);
     const reverse = cluster.ask('-x', '192.0.2.77');
     assert.equal(reverse.status, 'NXDOMAIN');
@@ -67,7 +75,13 @@ describe('A trip down the DNS rabbit hole, served from its Corefile', { skip: no
 
   test('the reply comes from the address that was asked', () => {
     for (const address of [PLACE.dns, PLACE.pod]) {
-      const text = cluster.node.exec('dig', `@${address}`, 'kubernetes.default.svc.cluster.local', '+time=2', '+tries=1');
+      const text = cluster.node.exec(
+        'dig',
+        `@${address}`,
+        'kubernetes.default.svc.cluster.local',
+        '+time=2',
+        '+tries=1',
+      );
       assert.match(text, new RegExp(`SERVER: ${address}#53`));
     }
   });

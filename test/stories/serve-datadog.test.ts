@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { ClusterPod, noCluster } from '../kit/cluster-pod.ts';
-import { joinObjects, namespaceObject, podObject, serviceObject, sliceObject } from '../kit/cluster-objects.ts';
+import {
+  joinObjects,
+  namespaceObject,
+  podObject,
+  serviceObject,
+  sliceObject,
+} from '../kit/cluster-objects.ts';
 import type { Child } from '../kit/child.ts';
 import { addresses } from '../kit/dig.ts';
 
@@ -25,7 +31,12 @@ const zone = [
   'backend.datadog.service.consul. 30 IN A 10.143.10.1',
 ];
 
-const parts = { objects, zone, clients: [client], resolvConf: 'search ec2.internal\nnameserver 10.0.2.3\n' };
+const parts = {
+  objects,
+  zone,
+  clients: [client],
+  resolvConf: 'search ec2.internal\nnameserver 10.0.2.3\n',
+};
 
 describe('Kubernetes DNS horror stories: the Corefile before', { skip: noCluster() }, () => {
   let cluster: ClusterPod;
@@ -76,7 +87,10 @@ describe('Kubernetes DNS horror stories: the Corefile before', { skip: noCluster
   test('www.google.com is 6/0/0 for A and 3/0/0 for AAAA', () => {
     const [a, aaaa] = both('www.google.com');
     assert.equal(a.counts, '6/0/0');
-    assert.equal(a.answer.every((line) => line.includes(' IN A 173.194.76.')), true);
+    assert.equal(
+      a.answer.every((line) => line.includes(' IN A 173.194.76.')),
+      true,
+    );
     assert.equal(aaaa.counts, '3/0/0');
     assert.ok(addresses(aaaa).includes('2a00:1450:400c:c0b::67'));
   });
@@ -102,14 +116,26 @@ describe('Kubernetes DNS horror stories: the Corefile before', { skip: noCluster
       assert.equal(reply.status, status, name);
       assert.equal(reply.counts, counts, name);
       assert.equal(reply.question, `${name}.`);
-      if (counts === '1/0/0') assert.equal(reply.answer[0]!.split(' ')[0], `${name}.`, 'the owner follows the question');
+      if (counts === '1/0/0')
+        assert.equal(reply.answer[0]!.split(' ')[0], `${name}.`, 'the owner follows the question');
     }
   });
 
   test('the one socket on which that client asks all its questions gets each reply under its id', () => {
-    const names = ['A.metrics', 'points.METRICS', 'b.metrics', 'Points.metrics'].map((name) => `${name}.svc.cluster.local`);
+    const names = ['A.metrics', 'points.METRICS', 'b.metrics', 'Points.metrics'].map(
+      (name) => `${name}.svc.cluster.local`,
+    );
     // One connection, all questions before the first reply.
-    const text = cluster.node.exec('dig', '@10.96.0.10', '+noall', '+comments', '+question', '+tcp', '+keepopen', ...names);
+    const text = cluster.node.exec(
+      'dig',
+      '@10.96.0.10',
+      '+noall',
+      '+comments',
+      '+question',
+      '+tcp',
+      '+keepopen',
+      ...names,
+    );
     const statuses = [...text.matchAll(/status: ([A-Z]+)/g)].map((match) => match[1]);
     assert.deepEqual(statuses, ['NXDOMAIN', 'NOERROR', 'NXDOMAIN', 'NOERROR']);
   });
@@ -127,7 +153,10 @@ describe('Kubernetes DNS horror stories: the Corefile with autopath', { skip: no
     const name = 'google.com.datadog.svc.cluster.local';
     const a = cluster.askFrom(client, name, 'A');
     assert.equal(a.counts, '2/0/0', a.text);
-    assert.match(a.answer[0]!, /^google\.com\.datadog\.svc\.cluster\.local\. \d+ IN CNAME google\.com\.$/);
+    assert.match(
+      a.answer[0]!,
+      /^google\.com\.datadog\.svc\.cluster\.local\. \d+ IN CNAME google\.com\.$/,
+    );
     assert.match(a.answer[1]!, /^google\.com\. \d+ IN A 216\.58\.218\.238$/);
     const aaaa = cluster.askFrom(client, name, 'AAAA');
     assert.equal(aaaa.counts, '2/0/0', aaaa.text);
@@ -145,13 +174,20 @@ describe('Kubernetes DNS horror stories: the Corefile with autopath', { skip: no
   });
 });
 
-describe('Kubernetes DNS horror stories: force_tcp in the wrong place', { skip: noCluster() }, () => {
-  test('the Corefile is refused as CoreDNS refuses it, and the place where force_tcp belongs is named', async (t) => {
-    const cluster = await ClusterPod.make({ objects });
-    t.after(() => cluster.end());
-    const { code, text } = await cluster.refused('test/corefiles/story-datadog-3.corefile');
-    assert.equal(code, 1);
-    assert.match(text, /story-datadog-3\.corefile:8 - Error during parsing: Unknown directive 'force_tcp'/);
-    assert.match(text, /forward/);
-  });
-});
+describe(
+  'Kubernetes DNS horror stories: force_tcp in the wrong place',
+  { skip: noCluster() },
+  () => {
+    test('the Corefile is refused as CoreDNS refuses it, and the place where force_tcp belongs is named', async (t) => {
+      const cluster = await ClusterPod.make({ objects });
+      t.after(() => cluster.end());
+      const { code, text } = await cluster.refused('test/corefiles/story-datadog-3.corefile');
+      assert.equal(code, 1);
+      assert.match(
+        text,
+        /story-datadog-3\.corefile:8 - Error during parsing: Unknown directive 'force_tcp'/,
+      );
+      assert.match(text, /forward/);
+    });
+  },
+);

@@ -25,7 +25,10 @@ describe('multisocket', () => {
 
   test("mistakes are told in CoreDNS's words", () => {
     assert.throws(() => workers('multisocket 0', 8), /num sockets can not be zero or negative: 0/);
-    assert.throws(() => workers('multisocket 1025', 8), /num sockets exceeds maximum \(1024\): 1025/);
+    assert.throws(
+      () => workers('multisocket 1025', 8),
+      /num sockets exceeds maximum \(1024\): 1025/,
+    );
     assert.throws(
       () => workers('multisocket some', 8),
       /invalid num sockets: strconv\.Atoi: parsing "some"/,
