@@ -113,6 +113,7 @@ export class Server {
       await this.#end(0);
       throw error;
     }
+    this.#showVersion(null);
   }
 
   /** What listens where, e.g. for the start-up lines. */
@@ -161,12 +162,6 @@ export class Server {
         [],
       )
       .with();
-    const version = this.#registry.gauge(
-      'coredns_reload_version_info',
-      'A metric with a constant value of 1 labeled by hash, and value which type of hash generated.',
-      ['hash', 'value'],
-      'last',
-    );
     const before = this.fingerprint;
     try {
       await this.#take();
@@ -178,10 +173,20 @@ export class Server {
       log.error('The configuration before is still in use.');
       return false;
     }
-    version.remove('sha512', before);
-    version.with('sha512', this.fingerprint).set(1);
+    this.#showVersion(before);
     log.info('Reloading complete');
     return true;
+  }
+
+  #showVersion(before: string | null): void {
+    const version = this.#registry.gauge(
+      'coredns_reload_version_info',
+      'A metric with a constant value of 1 labeled by hash, and value which type of hash generated.',
+      ['hash', 'value'],
+      'last',
+    );
+    if (before !== null) version.remove('sha512', before);
+    version.with('sha512', this.fingerprint).set(1);
   }
 
   /** Builds the Corefile's configuration beside the present one, then puts it in its place. */

@@ -5,7 +5,7 @@ import type { WorkerPort } from './worker-link.ts';
 import type { WorkerStart } from './worker-thread.ts';
 
 /** Workers may hold no more than this on their heap: an index of 100 000 pods and a full cache take a small part of it. */
-const HEAP_MB = 512;
+const HEAP_MB = 256;
 /**
  * Answers leave no garbage and forwarded queries little: a nursery this small costs a forwarded query nothing (half of it
  * costs 40 %), and stays small.

@@ -129,3 +129,14 @@ describe('a forwarding loop', { skip: noCluster() }, () => {
     });
   }
 });
+
+describe('a resolv.conf without a name server', { skip: noCluster() }, () => {
+  test('forward has nowhere to send to: refused, with the file that says nothing', async (t) => {
+    const cluster = await ClusterPod.make({ resolvConf: '# nothing here\nsearch example.test\n' });
+    t.after(() => cluster.end());
+    const { code, text } = await cluster.refused(kubeadm);
+    assert.equal(code, 1);
+    assert.match(text, /plugin\/forward: no valid upstream addresses found[^]*\/etc\/resolv\.conf/);
+    isForPeople(text);
+  });
+});

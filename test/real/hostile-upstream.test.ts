@@ -32,7 +32,13 @@ function reply(query: Buffer, said: Said): Buffer {
       flags: said.flags ?? FLAG.QR | FLAG.RD | FLAG.RA,
       rcode: 0,
       question: Array.from({ length: said.questions ?? 1 }, () => one),
-      answer: (said.addresses ?? []).map((address) => ({ name, type: TYPE.A, class: 1, ttl: 60, data: { address } })),
+      answer: (said.addresses ?? []).map((address) => ({
+        name,
+        type: TYPE.A,
+        class: 1,
+        ttl: 60,
+        data: { address },
+      })),
       authority: [],
       additional: [],
       edns: null,
@@ -51,8 +57,10 @@ class FakeUpstream {
   readonly streams = new Set<Socket>();
   port = 0;
   asked = 0;
-  onQuery: (query: Buffer, send: (bytes: Uint8Array) => void, from: RemoteInfo) => void = () => undefined;
-  onStream: (query: Buffer, socket: Socket) => void = (query, socket) => socket.write(framed(reply(query, { addresses: [truth] })));
+  onQuery: (query: Buffer, send: (bytes: Uint8Array) => void, from: RemoteInfo) => void = () =>
+    undefined;
+  onStream: (query: Buffer, socket: Socket) => void = (query, socket) =>
+    socket.write(framed(reply(query, { addresses: [truth] })));
 
   private constructor() {
     this.udp = createSocket('udp4');
@@ -124,18 +132,24 @@ describe('an upstream, or somebody who plays it, that lies', () => {
     const got = await client.next(9000);
     assert.ok(got !== null, `no reply for ${name}`);
     const message = readMessage(got.bytes);
-    assert.equal(message.question[0]!.name, `${name}.`, 'the question is the client\'s');
+    assert.equal(message.question[0]!.name, `${name}.`, "the question is the client's");
     const found = message.answer.map(({ data }) => (data as { address: string }).address);
     return found.length > 0 ? found : message.rcode;
   }
 
   const forgeries: readonly (readonly [string, (query: Buffer) => Uint8Array])[] = [
-    ['another id', (query) => reply(query, { id: (query.readUInt16BE(0) + 1) & 0xffff, addresses: [lie] })],
+    [
+      'another id',
+      (query) => reply(query, { id: (query.readUInt16BE(0) + 1) & 0xffff, addresses: [lie] }),
+    ],
     ['another name', (query) => reply(query, { name: 'www.bank.test.', addresses: [lie] })],
     ['another type', (query) => reply(query, { type: TYPE.AAAA, addresses: [lie] })],
     ['the query itself sent back', (query) => query],
     ['no QR flag', (query) => reply(query, { flags: FLAG.RD, addresses: [lie] })],
-    ['no question at all but an answer', (query) => reply(query, { questions: 0, addresses: [lie] })],
+    [
+      'no question at all but an answer',
+      (query) => reply(query, { questions: 0, addresses: [lie] }),
+    ],
     ['two questions', (query) => reply(query, { questions: 2, addresses: [lie] })],
     ['nothing', () => Buffer.alloc(0)],
     ['a lone id', (query) => query.subarray(0, 2)],
@@ -169,7 +183,8 @@ describe('an upstream, or somebody who plays it, that lies', () => {
     const name = fresh();
     upstream.onQuery = (query, send) => {
       const id = query.readUInt16BE(0);
-      for (let i = 1; i <= 10_000; i++) send(reply(query, { id: (id + i) & 0xffff, addresses: [lie] }));
+      for (let i = 1; i <= 10_000; i++)
+        send(reply(query, { id: (id + i) & 0xffff, addresses: [lie] }));
       setTimeout(() => send(reply(query, { addresses: [truth] })), 200);
     };
     assert.deepEqual(await ask(name), [truth]);
@@ -186,26 +201,36 @@ describe('an upstream, or somebody who plays it, that lies', () => {
       // An owner that points at itself.
       (query) => {
         const head = reply(query, {});
-        const bytes = Buffer.concat([head, Buffer.from([0xc0, head.length, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 203, 0, 113, 66])]);
+        const bytes = Buffer.concat([
+          head,
+          Buffer.from([0xc0, head.length, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 203, 0, 113, 66]),
+        ]);
         bytes.writeUInt16BE(1, 6);
         return bytes;
       },
       // Data that ends behind the message.
       (query) => {
-        const bytes = Buffer.concat([reply(query, {}), Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 200, 203, 0])]);
+        const bytes = Buffer.concat([
+          reply(query, {}),
+          Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 200, 203, 0]),
+        ]);
         bytes.writeUInt16BE(1, 6);
         return bytes;
       },
       // An address of five bytes.
       (query) => {
-        const bytes = Buffer.concat([reply(query, {}), Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 5, 203, 0, 113, 66, 1])]);
+        const bytes = Buffer.concat([
+          reply(query, {}),
+          Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 5, 203, 0, 113, 66, 1]),
+        ]);
         bytes.writeUInt16BE(1, 6);
         return bytes;
       },
     ];
     for (const forge of broken) {
       upstream.onQuery = (query, send) => send(forge(query));
-      upstream.onStream = (query, socket) => socket.write(framed(reply(query, { addresses: [truth] })));
+      upstream.onStream = (query, socket) =>
+        socket.write(framed(reply(query, { addresses: [truth] })));
       const got = await ask(fresh());
       assert.ok(got === 2 || (Array.isArray(got) && got.join() === truth), String(got));
       upstream.onStream = (_, socket) => socket.resetAndDestroy();
@@ -216,17 +241,21 @@ describe('an upstream, or somebody who plays it, that lies', () => {
   test('an upstream that says nothing right is given up after its time, and asked no more often than that', async () => {
     const before = upstream.asked;
     const began = performance.now();
-    upstream.onQuery = (query, send) => send(reply(query, { name: 'www.bank.test.', addresses: [lie] }));
+    upstream.onQuery = (query, send) =>
+      send(reply(query, { name: 'www.bank.test.', addresses: [lie] }));
     assert.equal(await ask(fresh()), 2);
     assert.ok(performance.now() - began < 8000);
     assert.ok(upstream.asked - before <= 10, `${upstream.asked - before} queries for one`);
   });
 
   test('a lie about one name teaches nothing about another', async () => {
-    assert.notDeepEqual(await (async () => {
-      upstream.onQuery = (query, send) => send(reply(query, { addresses: [truth] }));
-      return ask('www.bank.test');
-    })(), [lie]);
+    assert.notDeepEqual(
+      await (async () => {
+        upstream.onQuery = (query, send) => send(reply(query, { addresses: [truth] }));
+        return ask('www.bank.test');
+      })(),
+      [lie],
+    );
   });
 
   test('source ports and ids are not to be guessed: both change from query to query', async () => {
@@ -245,15 +274,29 @@ describe('an upstream, or somebody who plays it, that lies', () => {
   });
 
   describe('over TCP, after a truncated reply', () => {
-    const truncated = (query: Buffer): Buffer => reply(query, { flags: FLAG.QR | FLAG.RD | FLAG.RA | FLAG.TC });
+    const truncated = (query: Buffer): Buffer =>
+      reply(query, { flags: FLAG.QR | FLAG.RD | FLAG.RA | FLAG.TC });
     const manners: readonly (readonly [string, (query: Buffer, socket: Socket) => void])[] = [
       ['the connection is reset', (_, socket) => socket.resetAndDestroy()],
       ['half a length, then the end', (_, socket) => socket.end(Buffer.from([0x10]))],
       ['a length of zero', (_, socket) => socket.write(Buffer.from([0, 0]))],
-      ['a long length and little behind it', (_, socket) => socket.write(Buffer.concat([Buffer.from([0xff, 0xff]), Buffer.alloc(100)]))],
-      ['noise', (_, socket) => socket.write(Uint8Array.from({ length: 5000 }, () => random.integer(256)))],
-      ['another id', (query, socket) => socket.write(framed(reply(query, { id: 1, addresses: [lie] })))],
-      ['another name', (query, socket) => socket.write(framed(reply(query, { name: 'www.bank.test.', addresses: [lie] })))],
+      [
+        'a long length and little behind it',
+        (_, socket) => socket.write(Buffer.concat([Buffer.from([0xff, 0xff]), Buffer.alloc(100)])),
+      ],
+      [
+        'noise',
+        (_, socket) => socket.write(Uint8Array.from({ length: 5000 }, () => random.integer(256))),
+      ],
+      [
+        'another id',
+        (query, socket) => socket.write(framed(reply(query, { id: 1, addresses: [lie] }))),
+      ],
+      [
+        'another name',
+        (query, socket) =>
+          socket.write(framed(reply(query, { name: 'www.bank.test.', addresses: [lie] }))),
+      ],
     ];
     for (const [what, behave] of manners) {
       test(`${what}: no lie reaches the client, who still gets a reply`, async () => {
@@ -266,7 +309,8 @@ describe('an upstream, or somebody who plays it, that lies', () => {
 
     test('an honest upstream after all that is heard again', async () => {
       upstream.onQuery = (query, send) => send(truncated(query));
-      upstream.onStream = (query, socket) => socket.write(framed(reply(query, { addresses: [truth] })));
+      upstream.onStream = (query, socket) =>
+        socket.write(framed(reply(query, { addresses: [truth] })));
       assert.deepEqual(await ask(fresh()), [truth]);
     });
   });
@@ -285,7 +329,10 @@ describe('an upstream, or somebody who plays it, that lies', () => {
     const before = server.child.residentMiB();
     await flood();
     const rss = server.child.residentMiB();
-    assert.ok(rss < before * 1.25 + 4, `${before.toFixed(1)} MiB before, ${rss.toFixed(1)} MiB after`);
+    assert.ok(
+      rss < before * 1.25 + 4,
+      `${before.toFixed(1)} MiB before, ${rss.toFixed(1)} MiB after`,
+    );
     upstream.onQuery = (query, send) => send(reply(query, { addresses: [truth] }));
     assert.deepEqual(await ask(fresh()), [truth]);
     const stream = await StreamClient.open(server.port);

@@ -15,7 +15,9 @@ const corpusFolder = join(import.meta.dirname, '../fuzz/corpus');
 const read = (name: string): Uint8Array => new Uint8Array(readFileSync(join(corpusFolder, name)));
 const corpus = readdirSync(corpusFolder).map(read);
 const queries = [
-  ...readdirSync(corpusFolder).filter((name) => name.startsWith('query')).map(read),
+  ...readdirSync(corpusFolder)
+    .filter((name) => name.startsWith('query'))
+    .map(read),
   queryBytes('a.test', 7, 1232),
 ];
 
@@ -108,7 +110,10 @@ for (const transport of ['batched', 'plain'] as const) {
         Uint8Array.from({ length: random.integer(600) }, () => random.integer(256));
       const volley = async (count: number): Promise<void> => {
         for (let i = 0; i < count; i++) {
-          client.send(i % 4 === 0 ? garbage() : mutate(i % 4 === 1 ? corpus : queries, random), server.port);
+          client.send(
+            i % 4 === 0 ? garbage() : mutate(i % 4 === 1 ? corpus : queries, random),
+            server.port,
+          );
           if (i % 50 === 49) await pause(1);
         }
         await alive();
@@ -176,7 +181,8 @@ describe('hostile streams', () => {
     );
     let sent = 0;
     const drip = setInterval(() => {
-      for (const one of slow) if (one.socket.writable) one.socket.write(message.subarray(sent, sent + 1));
+      for (const one of slow)
+        if (one.socket.writable) one.socket.write(message.subarray(sent, sent + 1));
       sent++;
     }, 300);
     try {

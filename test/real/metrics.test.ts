@@ -51,22 +51,36 @@ describe('the metrics of the default Corefile', { skip: noCluster() }, () => {
     cluster = await ClusterPod.make({ objects, zone: ['www.example.test. 300 IN A 192.0.2.80'] });
     await cluster.serve('test/corefiles/kubeadm.corefile');
     first = cluster.page(':9153/metrics').body;
-    for (const name of ['web.shop.svc.cluster.local', 'gone.shop.svc.cluster.local', 'www.example.test', 'www.example.test', 'gone.example.test']) {
+    for (const name of [
+      'web.shop.svc.cluster.local',
+      'gone.shop.svc.cluster.local',
+      'www.example.test',
+      'www.example.test',
+      'gone.example.test',
+    ]) {
       cluster.ask(name);
       cluster.ask(name, 'AAAA');
       cluster.ask(name, '+tcp');
     }
     cluster.ask('www.example.test', '+edns=0', '+dnssec');
     // A change after the start is what the programming latency is measured with.
-    await cluster.api({ put: 'endpointslices', object: sliceObject('shop', 'web', ['10.244.1.6'], 'http:80') });
-    await cluster.askUntil((reply) => reply.answer.some((line) => line.endsWith('10.244.1.6')), ['web.shop.svc.cluster.local']);
+    await cluster.api({
+      put: 'endpointslices',
+      object: sliceObject('shop', 'web', ['10.244.1.6'], 'http:80'),
+    });
+    await cluster.askUntil(
+      (reply) => reply.answer.some((line) => line.endsWith('10.244.1.6')),
+      ['web.shop.svc.cluster.local'],
+    );
     text = cluster.page(':9153/metrics').body;
   });
   after(() => cluster.end());
 
   for (const [name, labels] of series) {
     test(`${name}{${labels.join(',')}} is there after a few queries`, () => {
-      const lines = text.split('\n').filter((line) => line.startsWith(name) && /^[{ ]/.test(line.slice(name.length)));
+      const lines = text
+        .split('\n')
+        .filter((line) => line.startsWith(name) && /^[{ ]/.test(line.slice(name.length)));
       assert.ok(lines.length > 0, `no series ${name}`);
       for (const line of lines) {
         const found = [...line.matchAll(/[{,](\w+)="/g)].map((match) => match[1]!);
@@ -76,14 +90,23 @@ describe('the metrics of the default Corefile', { skip: noCluster() }, () => {
   }
 
   test('what needs no query is there at the first scrape', () => {
-    for (const name of ['coredns_build_info', 'coredns_panics_total', 'coredns_plugin_enabled', 'coredns_reload_version_info', 'process_resident_memory_bytes']) {
+    for (const name of [
+      'coredns_build_info',
+      'coredns_panics_total',
+      'coredns_plugin_enabled',
+      'coredns_reload_version_info',
+      'process_resident_memory_bytes',
+    ]) {
       assert.match(first, new RegExp(`^${name}[{ ]`, 'm'), name);
     }
   });
 
   test('the values are those of the queries that were asked', () => {
     const sum = (pattern: RegExp): number =>
-      text.split('\n').filter((line) => pattern.test(line)).reduce((total, line) => total + Number(line.split(' ').at(-1)), 0);
+      text
+        .split('\n')
+        .filter((line) => pattern.test(line))
+        .reduce((total, line) => total + Number(line.split(' ').at(-1)), 0);
     assert.equal(sum(/^coredns_dns_requests_total\{.*proto="tcp"/), 5);
     assert.equal(sum(/^coredns_dns_requests_total\{.*type="AAAA"/), 5);
     assert.ok(sum(/^coredns_dns_responses_total\{.*rcode="NXDOMAIN"/) >= 6);
@@ -97,15 +120,25 @@ describe('the metrics of the default Corefile', { skip: noCluster() }, () => {
     const gone = missing('promtool');
     if (gone !== null) return t.skip(gone);
     for (const body of [first, text]) {
-      const { status, stdout, stderr } = spawnSync('promtool', ['check', 'metrics'], { input: body, encoding: 'utf8' });
+      const { status, stdout, stderr } = spawnSync('promtool', ['check', 'metrics'], {
+        input: body,
+        encoding: 'utf8',
+      });
       assert.equal(stdout + stderr, '');
       assert.equal(status, 0);
     }
   });
 
   test('a scraper that asks for compression or for OpenMetrics gets text it can read', () => {
-    const curl = (...words: string[]): string => cluster.node.exec('curl', '-s', ...words, 'http://172.17.0.2:9153/metrics');
+    const curl = (...words: string[]): string =>
+      cluster.node.exec('curl', '-s', ...words, 'http://172.17.0.2:9153/metrics');
     assert.match(curl('--compressed'), /^coredns_build_info\{/m);
-    assert.match(curl('-H', 'accept: application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5'), /^coredns_build_info\{/m);
+    assert.match(
+      curl(
+        '-H',
+        'accept: application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5',
+      ),
+      /^coredns_build_info\{/m,
+    );
   });
 });
