@@ -5,6 +5,7 @@ const steps: readonly (readonly [string, readonly string[]])[] = [
   ['format', ['oxfmt', '--check']],
   ['lint', ['oxlint', '--type-aware', '--quiet']],
   ['types', ['tsc', '-p', '.']],
+  ['man page', ['node', '--disable-warning=ExperimentalWarning', 'tools/man.ts', '--check']],
   ['house', ['node', '--test', '--test-reporter=dot', 'test/tidy.test.ts']],
 ];
 

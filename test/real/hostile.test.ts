@@ -66,6 +66,7 @@ for (const transport of ['batched', 'plain'] as const) {
     }
 
     test('each kind of broken query gets its result code or silence, and the next honest one its answer', async () => {
+      const wrong: string[] = [];
       for (const { what, bytes, expected } of hostilePackets) {
         const own = await UdpClient.open();
         own.send(bytes, server.port);
@@ -81,12 +82,15 @@ for (const transport of ['batched', 'plain'] as const) {
         if (late !== null) replies.push(late.bytes);
         own.close();
         const codes = replies.filter((reply) => reply.readUInt16BE(0) !== 0x4711).map(rcodeOf);
-        if (expected === 'silence') assert.deepEqual(codes, [], what);
-        else if (expected !== 'whatever') assert.deepEqual(codes, [expected], what);
-        else assert.ok(codes.length <= 1, what);
+        const right =
+          expected === 'whatever'
+            ? codes.length <= 1
+            : codes.join() === (expected === 'silence' ? '' : expected);
+        if (!right) wrong.push(`${what}: ${codes.join() || 'silence'} instead of ${expected}`);
         for (const reply of replies)
           assert.ok(reply.length <= 512, `${what}: ${reply.length} bytes without EDNS`);
       }
+      assert.deepEqual(wrong, []);
     });
 
     test('over TCP the same messages end no connection that they need not end, and the server answers', async () => {
