@@ -267,9 +267,11 @@ function onSignals(
   end: (code: number) => void,
 ): () => void {
   let interrupted = false;
+  // Workers are ended in order even here: one that is taken down amid a batch takes the process with it.
+  const quit = (code: number): void => void server.quit().finally(() => process.exit(code));
   const handlers: Readonly<Record<string, () => void>> = {
     SIGINT: () => {
-      if (interrupted) process.exit(2);
+      if (interrupted) return quit(2);
       interrupted = true;
       log.info('SIGINT: Shutting down');
       end(EXIT.ok);
@@ -278,7 +280,7 @@ function onSignals(
       log.info('SIGTERM: Shutting down servers then terminating');
       end(EXIT.ok);
     },
-    SIGQUIT: () => void server.quit().finally(() => process.exit(0)),
+    SIGQUIT: () => quit(0),
     SIGHUP: () => log.info('SIGHUP: Ignored'),
     SIGUSR1: () => {
       log.info('SIGUSR1: Reloading');

@@ -270,9 +270,8 @@ export class Server {
     await Promise.all(this.#links.map((link) => link.order(order)));
   }
 
-  /** At once: no lameduck, nothing in flight is waited for. */
+  /** At once, also in the middle of `stop`: no lameduck, nothing in flight is waited for. */
   async quit(): Promise<void> {
-    if (this.#ending) return;
     await this.#end(0);
   }
 
