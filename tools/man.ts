@@ -25,7 +25,14 @@ async function page(): Promise<string> {
   ];
   for (const name of verbNames) {
     const { help } = await loadVerb(name);
-    lines.push(`.SH ndots ${name}`, literal(verbSummaries.get(name) ?? ''), '.PP', '.nf', literal(help.trimEnd()), '.fi');
+    lines.push(
+      `.SH ndots ${name}`,
+      literal(verbSummaries.get(name) ?? ''),
+      '.PP',
+      '.nf',
+      literal(help.trimEnd()),
+      '.fi',
+    );
   }
   lines.push(
     '.SH EXIT STATUS',

@@ -12,7 +12,7 @@ import { parseCorefile, type ParseOutput } from '../corefile/parse.ts';
 import type { Syntax } from '../corefile/syntax.ts';
 import { Collection } from '../metrics/collection.ts';
 import { probeEndpoint } from '../net/probe.ts';
-import { directiveNames, loadPlugins, order } from '../plugins/order.ts';
+import { absent, directiveNames, loadPlugins, order } from '../plugins/order.ts';
 import { bindConfiguration, workersWanted } from '../server/configuration.ts';
 import { Server } from '../server/server.ts';
 import { threadPort } from '../server/worker-ports.ts';
@@ -148,12 +148,11 @@ async function run(words: readonly string[], io: Io): Promise<number> {
   lines.flush();
   settleMemory();
   if (values.pidfile !== undefined) writePid(values.pidfile);
-  const stopWatching = onSignals(server, log, end);
+  onSignals(server, log, end);
   // Workers and HTTP servers do not keep the process alive by themselves: this timer does, until the end.
   const alive = setInterval(() => undefined, 1 << 30);
   const code = await ended;
   clearInterval(alive);
-  stopWatching();
   // What is fatal (a forwarding loop) gets no lameduck: each further second makes it worse.
   await (code === EXIT.ok ? server.stop() : server.quit());
   if (values.pidfile !== undefined) unlinkQuietly(values.pidfile);
@@ -216,6 +215,7 @@ function load(
     dnsPort,
     env,
     directives: directiveNames,
+    absent,
     syntaxes,
     readFile: (path) => readFileSync(path, 'utf8'),
     glob: (pattern) => globSync(pattern).toSorted(),
@@ -265,7 +265,7 @@ function onSignals(
   server: Server,
   log: ReturnType<typeof makeLog>,
   end: (code: number) => void,
-): () => void {
+): void {
   let interrupted = false;
   // Workers are ended in order even here: one that is taken down amid a batch takes the process with it.
   const quit = (code: number): void => void server.quit().finally(() => process.exit(code));
@@ -288,12 +288,8 @@ function onSignals(
     },
     SIGUSR2: () => log.info('SIGUSR2: Ignored (replace the process instead)'),
   };
+  // They stay during lameduck, too: what is ignored stays ignored, and SIGQUIT or a second SIGINT ends it at once.
   for (const [signal, handler] of Object.entries(handlers)) process.on(signal, handler);
-  return () => {
-    // A second SIGINT still ends the process at once.
-    for (const [signal, handler] of Object.entries(handlers))
-      if (signal !== 'SIGINT') process.off(signal, handler);
-  };
 }
 
 function writePid(file: string): void {

@@ -7,12 +7,19 @@ import type { Token } from './tree.ts';
 /** The directives that are known, by today's and by older names. */
 export class DirectiveNames {
   readonly #known: ReadonlySet<string>;
+  readonly #absent: ReadonlySet<string>;
   readonly #syntaxes: readonly Syntax[];
   readonly #formerly = new Map<string, { name: string; text: string }>();
   readonly #report: Report;
 
-  constructor(known: readonly string[], syntaxes: readonly Syntax[], report: Report) {
+  constructor(
+    known: readonly string[],
+    absent: readonly string[],
+    syntaxes: readonly Syntax[],
+    report: Report,
+  ) {
     this.#known = new Set(known);
+    this.#absent = new Set(absent);
     this.#syntaxes = syntaxes;
     this.#report = report;
     for (const { name, formerly } of syntaxes) {
@@ -41,6 +48,12 @@ export class DirectiveNames {
   }
 
   #advice(word: string, braces: boolean): Advice {
+    if (this.#absent.has(word)) {
+      return {
+        hint: `'${word}' is a plugin of CoreDNS that is not available here.`,
+        remedy: 'Remove it, or serve this server block with CoreDNS.',
+      };
+    }
     const owners = this.#syntaxes.filter(
       ({ properties, retired }) =>
         Object.hasOwn(retired, word) ||

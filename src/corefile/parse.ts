@@ -22,6 +22,8 @@ export interface ParseInput extends Files {
   readonly env: Environment;
   /** Known names, in chain order. */
   readonly directives: readonly string[];
+  /** Names that people may expect but that are not available: told apart from mistyped ones. */
+  readonly absent?: readonly string[];
   /** For better advice: older names of directives, and which directive a stray property belongs to. */
   readonly syntaxes?: readonly Syntax[];
 }
@@ -71,7 +73,12 @@ class Parser {
     this.#report = report;
     this.#substitute = (token) => textOf(token, input.env, report);
     this.#stream = new TokenStream(input.file, input.text, input, report);
-    this.#names = new DirectiveNames(input.directives, input.syntaxes ?? [], report);
+    this.#names = new DirectiveNames(
+      input.directives,
+      input.absent ?? [],
+      input.syntaxes ?? [],
+      report,
+    );
   }
 
   get filesRead(): readonly string[] {

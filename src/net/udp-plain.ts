@@ -15,7 +15,7 @@ import {
 } from './listener.ts';
 import { plainAddress } from './stream-connection.ts';
 import { canReusePort } from './stream-listener.ts';
-import { MAX_WAITING } from './udp-limits.ts';
+import { MAX_QUERY, MAX_WAITING } from './udp-limits.ts';
 import { REPLY_ROOM, writeFailure, writeRejection } from './write-reply.ts';
 
 /** Client addresses whose bytes are remembered. */
@@ -99,7 +99,11 @@ class PlainUdpListener implements Listener {
     const { tally } = this;
     tally.received++;
     const query = this.#query;
-    const triage = query.read(bytes, 0, bytes.length);
+    let triage = query.read(bytes, 0, bytes.length);
+    if (bytes.length > MAX_QUERY) {
+      tally.cut++;
+      if (triage === 'serve') triage = 'formerr';
+    }
     if (triage !== 'serve') {
       const length = writeRejection(triage, query, arena, 0);
       if (length === 0) tally.ignored++;

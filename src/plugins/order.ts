@@ -63,6 +63,36 @@ export const directiveNames: readonly string[] = order.flatMap(({ name, formerly
   ...formerly,
 ]);
 
+/** Plugins of CoreDNS 1.14.7 that have no counterpart here. */
+export const absent: readonly string[] = [
+  'geoip',
+  'proxyproto',
+  'quic',
+  'grpc_server',
+  'https',
+  'https3',
+  'trace',
+  'pprof',
+  'shed',
+  'dnstap',
+  'dns64',
+  'tsig',
+  'dnssec',
+  'transfer',
+  'route53',
+  'azure',
+  'clouddns',
+  'k8s_external',
+  'file',
+  'auto',
+  'secondary',
+  'etcd',
+  'grpc',
+  'on',
+  'sign',
+  'nomad',
+];
+
 /** The plugins of these directives in chain order; all plugins if no names are given. */
 export function loadPlugins(names?: ReadonlySet<string>): Promise<readonly Plugin[]> {
   const wanted = order.filter(
