@@ -1,4 +1,5 @@
-/** `--from pod/NAME` and `deploy/NAME`: the resolv.conf of a pod, from its manifest and kubelet's settings. */
+/** `--from pod/NAME` and `deploy/NAME`: the resolv.conf of a pod, from the cluster or a manifest and kubelet's settings. */
+import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
@@ -38,18 +39,14 @@ export async function resolvConfOfPod(options: TraceOptions): Promise<PodResolvC
       text: `--from takes host, pod/NAME or deploy/NAME, not "${options.from ?? ''}"`,
     });
   }
-  if (options.manifests === null) {
-    throw new Problem({
-      code: 'usage',
-      text: `--from ${options.from ?? ''} needs --manifests DIR, the folder with the manifest`,
-      remedy: `From a cluster: kubectl get ${options.from ?? ''} -o yaml > pod.yaml, then --manifests pod.yaml`,
-    });
-  }
-  const object = findObject(options.manifests, kind, name, options.namespace);
+  const object =
+    options.manifests === null
+      ? askCluster(kind, name, options.namespace)
+      : findObject(options.manifests, kind, name, options.namespace);
   if (object === null) {
     throw new Problem({
       code: 'not-found',
-      text: `no ${kind} "${name}"${options.namespace === null ? '' : ` in namespace ${options.namespace}`} in ${options.manifests}`,
+      text: `no ${kind} "${name}"${options.namespace === null ? '' : ` in namespace ${options.namespace}`} in ${options.manifests ?? 'the cluster'}`,
     });
   }
   const nodeResolvConf = (() => {
@@ -101,6 +98,34 @@ function dnsConfigOf(config: Json): DnsConfig {
           : text(option['value']),
     })),
   };
+}
+
+const CLUSTER_TIMEOUT_MS = 10_000;
+
+/** The object as the cluster has it, through kubectl: it knows the person's context and how to log in. */
+function askCluster(kind: string, name: string, namespace: string | null): Json {
+  const words = ['get', kind.toLowerCase(), name, '-o', 'json', '--request-timeout=8s'];
+  if (namespace !== null) words.push('-n', namespace);
+  const { stdout, stderr, error, status } = spawnSync('kubectl', words, {
+    encoding: 'utf8',
+    timeout: CLUSTER_TIMEOUT_MS,
+  });
+  if (error !== undefined) {
+    throw new Problem({
+      code: 'cluster-not-asked',
+      text: `kubectl could not be run: ${error.message}`,
+      hint: 'Without --manifests the object is read from the cluster, through kubectl.',
+      remedy: 'Install kubectl, or name a folder with the manifest: --manifests DIR',
+    });
+  }
+  if (status !== 0) {
+    throw new Problem({
+      code: 'cluster-not-asked',
+      text: `kubectl ${words.join(' ')}: ${stderr.trim()}`,
+      remedy: 'Try the command by itself; or name a folder with the manifest: --manifests DIR',
+    });
+  }
+  return asObject(JSON.parse(stdout) as unknown);
 }
 
 function findObject(

@@ -32,8 +32,9 @@ const help = `ndots trace: every query a client would send for a name, why, and 
 Client     -c, --client NAME[@VERSION][,…] | all  (glibc musl go c-ares node java …; default glibc)
            --families 4,6|4|6   --addrconfig   --host-addresses IP,…   --hostname NAME
            --env NAME=VALUE   --cgo (a Go program built with cgo)   --repeat N
-Settings   --from host | pod/NAME | deploy/NAME (with --manifests DIR, --namespace, --cluster-dns,
-           --cluster-domain)   --resolv-conf F   --nsswitch F   --hosts F   --host-aliases F   --ndots N
+Settings   --from host | pod/NAME | deploy/NAME (of the cluster, or of --manifests DIR; --namespace,
+           --cluster-dns, --cluster-domain)   --resolv-conf F   --nsswitch F   --hosts F
+           --host-aliases F   --ndots N
 Answers    real servers (default; @SERVER instead of those of resolv.conf, --port N)
            --plan: nothing is sent; --answers FILE scripts what servers say (docs/answers-file.md);
            --corefile FILE: the Corefile's own answers, in this process
