@@ -41,6 +41,11 @@ export interface ServiceRecord extends Named, Dependency {
 
 const none: readonly SliceRecord[] = [];
 
+function precedes(one: ServiceRecord, other: ServiceRecord): boolean {
+  if (one.namespace !== other.namespace) return one.namespace.name < other.namespace.name;
+  return one.name < other.name;
+}
+
 /**
  * One worker's picture of the cluster, built for answering: facts go in one by one, each touching only what it is about.
  * A service is found by the bytes of its labels, its slices hang on it, and addresses lead back to services.
@@ -111,7 +116,10 @@ export class Cluster implements Dependency {
     return parent === null ? null : this.#services.get(name, parent.id);
   }
 
-  /** The service with this cluster address that `accepts` takes. `address[at, at + length)` are 4 or 16 bytes. */
+  /**
+   * The service with this cluster address that `accepts` takes: the first by namespace and name should several claim it (an
+   * address that goes from one to another), so that all servers say the same. `address[at, at + length)` are 4 or 16 bytes.
+   */
   serviceAt(
     address: Uint8Array,
     at: number,
@@ -120,11 +128,13 @@ export class Cluster implements Dependency {
   ): ServiceRecord | null {
     const table = length === 4 ? this.#clusterV4 : this.#clusterV6;
     const key = addressKey(address, at, length, this.#key);
+    let found: ServiceRecord | null = null;
     for (let slot = table.find(key, 0); slot >= 0; slot = table.findNext(key, 0, slot)) {
       const service = this.#byId[table.value(slot)]!;
-      if (service !== null && accepts(service)) return service;
+      if (service === null || !accepts(service)) continue;
+      if (found === null || precedes(service, found)) found = service;
     }
-    return null;
+    return found;
   }
 
   /** Every service with a ready endpoint at this address, each once, whether or not the service itself exists. */
