@@ -242,11 +242,6 @@ export class DataPlane {
   get debugging(): boolean {
     return [...this.#open.values()].some(({ door }) => door?.debug === true);
   }
-
-  /** The door at a listen address, for in-process questions; null while nothing is served there. */
-  door(server: string): Door | null {
-    return this.#open.get(server)?.door ?? null;
-  }
 }
 
 function plain(error: unknown): PlainProblem {

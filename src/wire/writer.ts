@@ -1,4 +1,4 @@
-import { FLAG, HEADER, OPCODE } from './iana.ts';
+import { FLAG, HEADER } from './iana.ts';
 import { LOWER, type WireName } from './name.ts';
 import type { Query } from './query.ts';
 import { Reply } from './reply.ts';
@@ -253,5 +253,3 @@ export class MessageWriter {
     this.#at = length;
   }
 }
-
-export const REPLY_FLAGS = FLAG.QR | (OPCODE.QUERY << 11);

@@ -9,7 +9,7 @@ import { Flights, type Flight } from './flights.ts';
 import { readOptions, syntax, type CacheOptions, type StaleOptions } from './options.ts';
 import { Store, SUCCESS } from './store.ts';
 import { Tallies, type Tally } from './tally.ts';
-import { ZoneSet } from './zone-set.ts';
+import { ZoneMatch } from '../../server/zone-match.ts';
 
 /** How long an NXDOMAIN waits for the other type of the same name that was asked at the same time. */
 const PAIR_WAIT_MS = 100;
@@ -51,8 +51,8 @@ class Cache {
       clock,
       random,
     });
-    const exempt = (half: string): ZoneSet =>
-      new ZoneSet(disable.filter((line) => line.half === half).flatMap((line) => line.zones));
+    const exempt = (half: string): ZoneMatch =>
+      new ZoneMatch(disable.filter((line) => line.half === half).flatMap((line) => line.zones));
     this.#filling = new Filling({
       options,
       store: this.#store,
@@ -70,7 +70,7 @@ class Cache {
     const { zones, keepTtl, stale, prefetch } = this.#options;
     // Only queries of the block's zones come here; zones of its own have to be looked at.
     const all = this.#site.zones.every((zone) => zones.includes(zone));
-    const covered = new ZoneSet(zones);
+    const covered = new ZoneMatch(zones);
     return (query) => {
       if (!all && !covered.holds(query)) return this.#next(query);
       const tally = tallies.of(query.route);

@@ -7,7 +7,7 @@ import { failure, Reply } from '../../wire/reply.ts';
 import { answersQuery } from '../../wire/upstream.ts';
 import type { CacheOptions } from './options.ts';
 import { DENIAL, SUCCESS, Store, type Half } from './store.ts';
-import type { ZoneSet } from './zone-set.ts';
+import type { ZoneMatch } from '../../server/zone-match.ts';
 
 /** What a reply without records is worth, seconds, and what one that nobody stores leaves with. */
 const PLAIN_SECONDS = 5;
@@ -19,7 +19,7 @@ export interface FillingParts {
   readonly store: Store;
   readonly clock: Clock;
   /** Zones for which nothing of a half is stored. */
-  readonly exempt: readonly [ZoneSet, ZoneSet];
+  readonly exempt: readonly [ZoneMatch, ZoneMatch];
 }
 
 /** What became of a reply on its way through. */

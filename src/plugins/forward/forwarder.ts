@@ -1,3 +1,4 @@
+import { isInZone } from '../../server/zone-match.ts';
 import type { Clock } from '../../base/clock.ts';
 import { sleep } from '../../base/clock.ts';
 import type { Maybe } from '../../base/maybe.ts';
@@ -83,11 +84,11 @@ export class Forwarder {
     return this.#answer(query.keep());
   };
 
-  #matches({ folded, nameLength }: Query): boolean {
+  #matches(query: Query): boolean {
     const from = this.#from;
-    if (!endsWith(folded, nameLength, from)) return false;
-    if (this.#except.length === 0 || nameLength === from.length) return true;
-    return !this.#except.some((name) => endsWith(folded, nameLength, name));
+    if (!isInZone(query, from)) return false;
+    if (this.#except.length === 0 || query.nameLength === from.length) return true;
+    return !this.#except.some((name) => isInZone(query, name));
   }
 
   async #answer(query: Query): Promise<Reply> {
@@ -245,16 +246,6 @@ function checked(reply: Reply | ReadError, query: Query): Reply {
   if (reply instanceof ReadError) throw reply;
   if (reply.bare || answersQuery(reply, query)) return reply;
   return failure(RCODE.FORMERR, 'forward');
-}
-
-/** Whether the folded name of `length` bytes is `zone` or below it. */
-function endsWith(folded: Uint8Array, length: number, zone: WireName): boolean {
-  const from = length - zone.length;
-  let at = 0;
-  while (at < from) at += folded[at]! + 1;
-  if (at !== from) return false;
-  for (let i = 0; i < zone.length; i++) if (folded[at + i] !== zone[i]) return false;
-  return true;
 }
 
 function refused(text: string): Reply {
