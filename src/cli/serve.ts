@@ -134,12 +134,16 @@ async function run(words: readonly string[], io: Io): Promise<number> {
       end(EXIT.no);
     },
   });
+  // From the first moment: process 1 of a container has no other way to end, and a signal may come while objects are read.
+  onSignals(server, log, end);
   try {
     await server.start();
   } catch (error) {
     lines.flush();
     return refuse(error, io);
   }
+  // Before anything is printed: who reads the first line may rely on the file.
+  if (values.pidfile !== undefined) writePid(values.pidfile, log);
   if (values.quiet !== true) {
     for (const line of startLines(server)) lines.write(line);
     lines.write(versionText().trimEnd());
@@ -147,8 +151,6 @@ async function run(words: readonly string[], io: Io): Promise<number> {
   if (example !== null) lines.write(tryLines());
   lines.flush();
   settleMemory();
-  if (values.pidfile !== undefined) writePid(values.pidfile);
-  onSignals(server, log, end);
   // Workers and HTTP servers do not keep the process alive by themselves: this timer does, until the end.
   const alive = setInterval(() => undefined, 1 << 30);
   const code = await ended;
@@ -292,15 +294,14 @@ function onSignals(
   for (const [signal, handler] of Object.entries(handlers)) process.on(signal, handler);
 }
 
-function writePid(file: string): void {
+/** Without its pid file the server still serves, as CoreDNS does: the error is a line, not an end. */
+function writePid(file: string, log: ReturnType<typeof makeLog>): void {
   try {
     writeFileSync(file, `${process.pid}\n`);
   } catch (error) {
-    throw new Problem({
-      code: 'pidfile-not-written',
-      text: `could not write pid file: ${(error as Error).message}`,
-      remedy: `Check that the folder of ${file} exists and may be written.`,
-    });
+    log.error(
+      `Could not write pid file: ${(error as Error).message}; check that the folder exists and may be written`,
+    );
   }
 }
 

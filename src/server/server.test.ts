@@ -185,6 +185,19 @@ describe('reload', () => {
     });
   }
 
+  test('a reload asked for while one is under way takes the file once more', async () => {
+    const world = await makeWorld('. {\n fixed 10.0.0.1\n}\n', { plugins });
+    world.setCorefile('. {\n fixed 10.0.0.2\n}\n');
+    const first = world.server.reload();
+    // The first has read the file by now, the change after it must not be missed.
+    await Promise.resolve();
+    world.setCorefile('. {\n fixed 10.0.0.3\n}\n');
+    const second = world.server.reload();
+    assert.deepEqual(await world.clock.run(Promise.all([first, second])), [true, true]);
+    assert.match(address(await world.ask('x. A')), /10\.0\.0\.3/);
+    await world.close();
+  });
+
   test('all mistakes of a Corefile are reported at once, with their places', async () => {
     await assert.rejects(
       makeWorld('. {\n fixed\n fixd\n}\n', { plugins }),

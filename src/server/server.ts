@@ -71,7 +71,10 @@ export class Server {
   #generation = 0;
   #ending = false;
   #debugging = false;
-  #reloading: Promise<boolean> | null = null;
+  /** The start or the reload under way. */
+  #taking: Promise<unknown> | null = null;
+  /** The one reload that follows it, when asked for meanwhile. */
+  #next: Promise<boolean> | null = null;
 
   constructor(parts: ServerParts) {
     this.#parts = parts;
@@ -105,7 +108,11 @@ export class Server {
   }
 
   /** Serves when it resolves. @throws Problems; nothing is left open then */
-  async start(): Promise<void> {
+  start(): Promise<void> {
+    return this.#alone(() => this.#startNow());
+  }
+
+  async #startNow(): Promise<void> {
     for (let id = 0; id < this.#parts.workers; id++) this.#links.push(this.#spawn(id));
     try {
       await this.#take();
@@ -143,12 +150,26 @@ export class Server {
     return this.#office.scrape(accept);
   }
 
-  /** Takes the Corefile as it is now. False: it was not taken, the one before still serves. */
+  /**
+   * Takes the Corefile as it is now. False: it was not taken, the one before still serves. Asked for while a Corefile is
+   * being taken, it waits and takes it once more: the file may have changed after it was read.
+   */
   reload(): Promise<boolean> {
-    this.#reloading ??= this.#reloadNow().finally(() => {
-      this.#reloading = null;
+    if (this.#taking === null) return this.#alone(() => this.#reloadNow());
+    const again = (): Promise<boolean> => {
+      this.#next = null;
+      return this.reload();
+    };
+    this.#next ??= this.#taking.then(again, again);
+    return this.#next;
+  }
+
+  #alone<T>(take: () => Promise<T>): Promise<T> {
+    const taking = take().finally(() => {
+      this.#taking = null;
     });
-    return this.#reloading;
+    this.#taking = taking;
+    return taking;
   }
 
   async #reloadNow(): Promise<boolean> {
@@ -279,7 +300,7 @@ export class Server {
   async stop(): Promise<void> {
     if (this.#ending) return;
     this.#ending = true;
-    await this.#reloading;
+    await this.#taking;
     for (const shutdown of this.#serving?.control.shutdowns ?? []) await shutdown();
     await this.#end(GRACE_MS);
   }

@@ -107,6 +107,30 @@ describe('ndots serve, as a process', () => {
     assert.equal(existsSync(pidfile), false);
   });
 
+  test('SIGTERM while it starts ends it with code 0', async (t) => {
+    const [port] = await freePorts();
+    const file = corefile(
+      // Nothing listens at the API server's port: the start waits for objects.
+      `.:${port} {\n  bind 127.0.0.1\n  kubernetes cluster.local {\n    endpoint http://127.0.0.1:9\n  }\n}\n`,
+    );
+    const child = start('ndots', [program, 'serve', '-conf', file]);
+    t.after(() => child.stop());
+    await printed(child, /plugin\/kubernetes/, 15_000);
+    child.signal('SIGTERM');
+    assert.equal(await child.exitCode, 0);
+    assert.match(child.output(), /SIGTERM: Shutting down/);
+  });
+
+  test('a pid file that cannot be written is an error line, and the server serves', async (t) => {
+    const [port] = await freePorts();
+    const corefile = `.:${port} {\n  bind 127.0.0.1\n  whoami\n}\n`;
+    const { child } = await serve(t, corefile, '-pidfile', join(folder, 'absent', 'pid'));
+    assert.match(child.output(), /\[ERROR\] Could not write pid file: ENOENT/);
+    await answered(port, 'x.test', 5000, () => true);
+    child.signal('SIGTERM');
+    assert.equal(await child.exitCode, 0);
+  });
+
   test(
     'SIGUSR1 loads the Corefile anew; a broken one leaves the old one serving; the debugger stays shut',
     { skip: !hasDig && 'dig is not installed' },
