@@ -136,27 +136,31 @@ async function run(words: readonly string[], io: Io): Promise<number> {
   });
   // From the first moment: process 1 of a container has no other way to end, and a signal may come while objects are read.
   onSignals(server, log, end);
+  let serving: boolean;
   try {
-    await server.start();
+    // A start that waits for objects does not keep who ends it waiting.
+    serving = await Promise.race([server.start().then(() => true), ended.then(() => false)]);
   } catch (error) {
     lines.flush();
     return refuse(error, io);
   }
-  // Before anything is printed: who reads the first line may rely on the file.
-  if (values.pidfile !== undefined) writePid(values.pidfile, log);
-  if (values.quiet !== true) {
-    for (const line of startLines(server)) lines.write(line);
-    lines.write(versionText().trimEnd());
+  if (serving) {
+    // Before anything is printed: who reads the first line may rely on the file.
+    if (values.pidfile !== undefined) writePid(values.pidfile, log);
+    if (values.quiet !== true) {
+      for (const line of startLines(server)) lines.write(line);
+      lines.write(versionText().trimEnd());
+    }
+    if (example !== null) lines.write(tryLines());
+    lines.flush();
+    settleMemory();
   }
-  if (example !== null) lines.write(tryLines());
-  lines.flush();
-  settleMemory();
   // Workers and HTTP servers do not keep the process alive by themselves: this timer does, until the end.
   const alive = setInterval(() => undefined, 1 << 30);
   const code = await ended;
   clearInterval(alive);
   // What is fatal (a forwarding loop) gets no lameduck: each further second makes it worse.
-  await (code === EXIT.ok ? server.stop() : server.quit());
+  await (serving && code === EXIT.ok ? server.stop() : server.quit());
   if (values.pidfile !== undefined) unlinkQuietly(values.pidfile);
   lines.flush();
   // Threads parked in the kernel would keep the process; everything is closed and written by now.
