@@ -168,6 +168,18 @@ describe('environment', () => {
     TWO: '{$F}',
   };
 
+  test('a } too many at the end of the file is left out, with a warning', () => {
+    const { corefile, problems, warnings } = read('. {\n log\n }\n}\n');
+    assert.deepEqual(problems, []);
+    assert.deepEqual(
+      warnings.map(({ code, place }) => [code, place?.line]),
+      [['corefile-brace', 4]],
+    );
+    assert.equal(corefile.blocks.length, 1);
+    for (const text of ['}\n', '. {\n log\n}\n}\na {\n log\n}\n', '. {\n log\n}\na }\n'])
+      assert.notEqual(read(text).problems.length, 0, text);
+  });
+
   test('{$NAME} and {%NAME%} are replaced in addresses, names and arguments', () => {
     assert.deepEqual(blocks('{$A}:{%P%} {\n lo{$D} {$F}/{%F%} "in {$F}"\n}', { env }), [
       ['servername.com:8080', ['log', 'foobar/foobar', 'in foobar']],

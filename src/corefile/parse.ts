@@ -64,6 +64,8 @@ class Parser {
   /** Braces that close further left than they should: where a } is probably missing. */
   #suspect: Token | null = null;
   #ended = false;
+  /** Whether a block with an address stands further up. */
+  #anyBlock = false;
   /** CoreDNS looks at the addresses when the whole file has been read. */
   readonly #addressProblems: Problem[] = [];
   readonly #substitute: (token: RawToken) => string;
@@ -89,7 +91,9 @@ class Parser {
     const blocks: ServerBlock[] = [];
     for (let token = this.#stream.peek(); token !== null; token = this.#stream.peek()) {
       const block = this.#block(token);
-      if (block !== null) blocks.push(block);
+      if (block === null) continue;
+      blocks.push(block);
+      this.#anyBlock = true;
     }
     for (const problem of this.#addressProblems) this.#report.problem(problem);
     return blocks;
@@ -124,6 +128,17 @@ class Parser {
     return keys;
   }
 
+  /** A } too many behind the last block: CoreDNS reads it as one more zone, so nothing of the file is lost by it. */
+  #braceAtEnd(addresses: readonly Token[], brace: RawToken): boolean {
+    if (addresses.length > 0 || !this.#anyBlock || this.#stream.peek() !== null) return false;
+    this.#report.warning(brace.place, "this '}' closes nothing: it is left out", {
+      code: 'corefile-brace',
+      hint: 'Perhaps a brace further up is one too many as well, and a block ends earlier than it looks.',
+      remedy: 'Take it away.',
+    });
+    return true;
+  }
+
   #addresses(): readonly Token[] {
     const stream = this.#stream;
     const found: Token[] = [];
@@ -143,6 +158,7 @@ class Parser {
       }
       stream.take();
       if (token.text === '}') {
+        if (this.#braceAtEnd(found, token)) continue;
         this.#problem(token, "Unexpected '}' because no matching opening brace", {
           code: 'corefile-brace',
         });

@@ -1,4 +1,4 @@
-import { asRaw, child, text } from './raw.ts';
+import { asRaw, child, children, text, type Raw } from './raw.ts';
 
 /** Why the API server gave no answer, or not the one asked for; decides what is done next. */
 export type FailureKind =
@@ -17,6 +17,8 @@ export type FailureKind =
   | 'missing'
   /** 410: the version asked for is too old. */
   | 'gone'
+  /** The version asked for is one that the server has not reached yet. */
+  | 'future'
   /** 400 or 422: the server does not understand the request. */
   | 'invalid'
   /** 429. */
@@ -130,7 +132,7 @@ export function statusFailure(parts: {
   const said = text(body, 'message');
   const seconds = child(body, 'details')['retryAfterSeconds'];
   const retryAfterMs = parts.retryAfterMs ?? (typeof seconds === 'number' ? seconds * 1000 : null);
-  const kind = kindOf(status, reason);
+  const kind = isTooLarge(said, body) ? 'future' : kindOf(status, reason);
   return new ApiFailure({
     kind,
     status,
@@ -138,6 +140,15 @@ export function statusFailure(parts: {
     text: `the API server answered ${status}${reason === '' ? '' : ` ${reason}`} to "${task}"${said === '' ? '' : `: ${said}`}`,
     advice: adviceFor(kind, task),
   });
+}
+
+/** The API server says so by a cause of its Status, and in versions before 1.17 by its message alone. */
+function isTooLarge(said: string, body: Raw): boolean {
+  const causes = children(child(body, 'details'), 'causes');
+  return (
+    causes.some((cause) => text(cause, 'reason') === 'ResourceVersionTooLarge') ||
+    said.startsWith('Too large resource version')
+  );
 }
 
 function kindOf(status: number, reason: string): FailureKind {

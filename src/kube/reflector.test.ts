@@ -214,6 +214,34 @@ describe('a server that', () => {
     await until(() => rig.source.synced);
   });
 
+  test('answers with an absurd Retry-After is asked again within a minute or so', async () => {
+    await using rig = await makeRig();
+    fill(rig);
+    rig.server.faults.add({
+      resource: 'services',
+      times: 1,
+      fault: { kind: 'status', status: 503, headers: { 'retry-after': '100000' } },
+    });
+    rig.start();
+    await until(() => rig.lines.length > 0);
+    assert.match(rig.lines[0]!, /trying again in 1m/);
+    await elapse(rig.clock, 61_000, () => rig.source.synced);
+  });
+
+  test('comes back from a backup is listed at once: its versions are behind ours', async () => {
+    await using rig = await makeRig();
+    fill(rig);
+    await synced(rig);
+    const before = rig.server.watches.size;
+    rig.server.failWatches(504, 'Too large resource version: 99999, current: 5', 'services');
+    const lists = (): number =>
+      rig.server
+        .requests('watch', 'services')
+        .filter(({ query }) => query.get('sendInitialEvents') === 'true').length;
+    // Virtual time stands still: nothing is waited for.
+    await until(() => lists() === 2 && rig.server.watches.size === before);
+  });
+
   test('falls silent within a list is asked again, and nothing is deleted meanwhile', async () => {
     await using rig = await makeRig({ server: { streamingLists: false, pagesFromCache: true } });
     fill(rig, 100);

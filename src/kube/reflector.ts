@@ -45,6 +45,8 @@ export class Reflector {
   /** Bookmarks have come, so a quiet connection is a dead one. */
   #bookmarks = false;
   #streaming = true;
+  /** Streaming was given up for an error that may be the server's only for now: a list will tell. */
+  #doubted = false;
   #pages = true;
   #watchFailures = 0;
   #garbledLists = 0;
@@ -241,6 +243,7 @@ export class Reflector {
     this.#version = version;
     this.#listedBefore = true;
     this.#pages = true;
+    this.#doubted = false;
     this.#backoff.succeed();
     log.debug(`listed ${shelf.size} ${this.#currentForm().name}, ${shelf.bytes >> 10} KiB`);
     this.#good();
@@ -274,8 +277,10 @@ export class Reflector {
 
   /** A list that this server does not know of: whether there is another way to ask for it. */
   #tryOtherwise(failure: ApiFailure): boolean {
-    if (failure.kind === 'invalid' && this.#streaming) {
+    // 500 is what a server says whose etcd is too old for streaming lists (before 3.4.31 and 3.5.13).
+    if (this.#streaming && (failure.kind === 'invalid' || failure.status === 500)) {
       this.#streaming = false;
+      this.#doubted = failure.kind !== 'invalid';
       return true;
     }
     if (failure.kind === 'missing' && this.#form + 1 < this.#parts.resource.forms.length) {
@@ -299,6 +304,11 @@ export class Reflector {
         this.#version = null;
         this.#parts.log.debug(`${this.#task('watch')}: ${failure.message}; listing again`);
         return first ? 0 : backoffMs;
+      case 'future':
+        // A database restored from a backup: its versions are behind ours, and only a list tells what it holds.
+        this.#version = null;
+        if (watching && first) return 0;
+        break;
       case 'invalid':
         this.#version = null;
         break;
@@ -313,6 +323,11 @@ export class Reflector {
         if (first) return 0;
         break;
       default:
+        // Lists do not work either, so it was not the streaming.
+        if (!watching && this.#doubted) {
+          this.#doubted = false;
+          this.#streaming = true;
+        }
         // A proxy in between may not let streaming lists through.
         if (!watching && garbled(failure) && ++this.#garbledLists >= 3) this.#streaming = false;
         // The version itself may be what the server chokes on (a database restored from a backup).
@@ -321,7 +336,7 @@ export class Reflector {
           this.#watchFailures = 0;
         }
     }
-    const waitMs = Math.max(backoffMs, failure.retryAfterMs ?? 0);
+    const waitMs = Math.max(backoffMs, Math.min(failure.retryAfterMs ?? 0, mostRetryAfterMs));
     // A dropped watch that is taken up again at once is everyday life.
     if (watching && first && failure.kind === 'network') {
       this.#parts.log.debug(`${this.#task('watch')}: ${failure.message}`);
@@ -369,6 +384,8 @@ export class Reflector {
   }
 }
 
+/** What a proxy in between says by mistake must not keep us away for hours. */
+const mostRetryAfterMs = 60_000;
 /** client-go's page size; a page of pods is about 2 MiB on the wire. */
 const pageItems = 500;
 const batchChanges = 500;

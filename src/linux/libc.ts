@@ -11,7 +11,6 @@ export interface Libc {
   connect(fd: number, name: number, length: number): number;
   getsockname(fd: number, name: number, length: number): number;
   setsockopt(fd: number, level: number, option: number, value: number, length: number): number;
-  send(fd: number, bytes: number, length: number, flags: number): number;
   recvmmsg(fd: number, heads: number, count: number, flags: number, timeout: number): number;
   sendmmsg(fd: number, heads: number, count: number, flags: number): number;
   close(fd: number): number;
@@ -77,7 +76,6 @@ function load(): Libc {
     connect: declare('connect', ['int', 'uintptr_t', 'uint32']),
     getsockname: declare('getsockname', ['int', 'uintptr_t', 'uintptr_t']),
     setsockopt: declare('setsockopt', ['int', 'int', 'int', 'uintptr_t', 'uint32']),
-    send: declare('send', ['int', 'uintptr_t', 'size_t', 'int']),
     recvmmsg: declare('recvmmsg', ['int', 'uintptr_t', 'uint32', 'int', 'uintptr_t']),
     sendmmsg: declare('sendmmsg', ['int', 'uintptr_t', 'uint32', 'int']),
     close: declare('close', ['int']),

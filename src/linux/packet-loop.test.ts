@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { describe, test } from 'node:test';
 import { promisify } from 'node:util';
 
+import { ERRNO } from './libc.ts';
 import { Memory } from './memory.ts';
 import { batchedUdp, packetLoop } from './packet-loop.ts';
 import { BATCH, ReceiveBatch } from './receive-batch.ts';
@@ -14,6 +15,7 @@ import { UdpSocket } from './udp-socket.ts';
 
 const run = promisify(execFile);
 const found = batchedUdp();
+const noInfo = new Uint8Array(0);
 const skip = found.available ? false : found.reason;
 
 /** A program of its own that opens a socket on the packet loop, then does `then` (it has `watch`, `socket`, `Worker`). */
@@ -30,6 +32,15 @@ const program = (then: string): string => `
 function node(script: string): Promise<{ stdout: string }> {
   const words = ['--disable-warning=ExperimentalWarning', '--input-type=module', '-e', script];
   return run(process.execPath, words, { timeout: 20_000 });
+}
+
+/** Sends datagrams of these lengths in one batch to the socket's peer. @returns the number of the last error, or 0 */
+function sendToPeer(socket: UdpSocket, ...lengths: number[]): number {
+  const sending = new SendBatch(4096);
+  for (const length of lengths) sending.addToPeer(length);
+  sending.flush(socket.fd);
+  sending.free();
+  return sending.errno;
 }
 
 describe('packet loop', { skip }, () => {
@@ -112,7 +123,7 @@ describe('batches', { skip }, () => {
     const sending = new SendBatch(4096);
     for (const [i, port] of [to.port, 0, to.port, 0, to.port].entries()) {
       sending.slab[sending.at] = i;
-      sending.addTo(1, address('127.0.0.1', port), null);
+      sending.addTo(1, address('127.0.0.1', port), NAME_SIZE[4], noInfo, 0);
     }
     assert.equal(sending.flush(from.fd), 3);
     assert.equal(sending.failed, 2);
@@ -134,15 +145,12 @@ describe('batches', { skip }, () => {
     to.bind('127.0.0.1', 0);
     const from = new UdpSocket({ family: 4 });
     from.connect('127.0.0.1', to.port);
-    const memory = new Memory(256);
-    assert.equal(from.send(memory, 100), null);
-    assert.equal(from.send(memory, 101), null);
+    assert.equal(sendToPeer(from, 100, 101), 0);
     const receiving = new ReceiveBatch(100);
     assert.equal(receiving.receive(to.fd), 2);
     assert.deepEqual([receiving.length(0), receiving.isCut(0)], [100, false]);
     assert.deepEqual([receiving.length(1), receiving.isCut(1)], [100, true]);
     receiving.free();
-    memory.free();
     from.close();
     to.close();
   });
@@ -152,13 +160,12 @@ describe('batches', { skip }, () => {
     to.bind('127.0.0.1', 0);
     const from = new UdpSocket({ family: 4 });
     from.connect('127.0.0.1', to.port);
-    const memory = new Memory(16);
-    for (let i = 0; i < BATCH + 3; i++) from.send(memory, 1);
+    sendToPeer(from, ...Array<number>(BATCH).fill(1));
+    sendToPeer(from, 1, 1, 1);
     const receiving = new ReceiveBatch(64);
     assert.ok(receiving.isFull(receiving.receive(to.fd)));
     assert.equal(receiving.receive(to.fd), 3);
     receiving.free();
-    memory.free();
     from.close();
     to.close();
   });
@@ -182,15 +189,33 @@ describe('batches', { skip }, () => {
     gone.close();
     const socket = new UdpSocket({ family: 4 });
     socket.connect('127.0.0.1', port);
-    const memory = new Memory(16);
-    assert.equal(socket.send(memory, 1), null);
+    assert.equal(sendToPeer(socket, 1), 0);
     await new Promise((resolve) => setTimeout(resolve, 20));
     const receiving = new ReceiveBatch(64);
     assert.equal(receiving.receive(socket.fd), -111);
     assert.ok(receiving.isEmpty(receiving.receive(socket.fd)));
     receiving.free();
-    memory.free();
     socket.close();
+  });
+
+  test('a refused datagram is told to the next batch, of which the rest leaves', async () => {
+    const gone = new UdpSocket({ family: 4 });
+    gone.bind('127.0.0.1', 0);
+    const { port } = gone;
+    gone.close();
+    const socket = new UdpSocket({ family: 4 });
+    socket.connect('127.0.0.1', port);
+    sendToPeer(socket, 1);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    const back = new UdpSocket({ family: 4 });
+    back.bind('127.0.0.1', port);
+    assert.equal(sendToPeer(socket, 2, 3), ERRNO.ECONNREFUSED);
+    const receiving = new ReceiveBatch(64);
+    assert.equal(receiving.receive(back.fd), 1);
+    assert.equal(receiving.length(0), 3);
+    receiving.free();
+    socket.close();
+    back.close();
   });
 
   test('errors of the system carry its names', () => {

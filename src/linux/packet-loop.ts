@@ -1,5 +1,4 @@
 import { libc, LibcMissing, type PollHandle } from './libc.ts';
-import { Memory } from './memory.ts';
 import { ReceiveBatch } from './receive-batch.ts';
 import { SendBatch } from './send-batch.ts';
 
@@ -31,9 +30,9 @@ export interface Watch {
 export class PacketLoop {
   readonly receiving = new ReceiveBatch(DATAGRAM_MAX);
   readonly sending = new SendBatch(SEND_SLAB);
-  /** For a single datagram that leaves at once. */
-  readonly outgoing = new Memory(65_536, false);
   readonly #handles = new Set<PollHandle>();
+  #closing: (() => void)[] = [];
+  #draining = false;
   #settling = false;
   #failure: unknown = null;
 
@@ -41,12 +40,10 @@ export class PacketLoop {
   watch(fd: number, drain: Drain): Watch {
     const handle = libc().poll(fd, () => {
       // We are called from outside JavaScript here: an exception would be lost.
-      try {
-        drain();
-      } catch (error) {
-        this.#failure = error;
-        this.settle();
-      }
+      this.#draining = true;
+      this.#guarded(drain);
+      this.#draining = false;
+      this.#closeTurn();
     });
     this.#handles.add(handle);
     return {
@@ -58,6 +55,27 @@ export class PacketLoop {
         if (this.#handles.size === 0) forget(this);
       },
     };
+  }
+
+  /** Runs `job` when the drain, or outside of one the turn of JavaScript, is over: what was gathered leaves together. */
+  whenTurnEnds(job: () => void): void {
+    if (this.#closing.push(job) === 1 && !this.#draining) process.nextTick(this.#closeTurn);
+  }
+
+  #closeTurn = (): void => {
+    const jobs = this.#closing;
+    if (jobs.length === 0) return;
+    this.#closing = [];
+    for (const job of jobs) this.#guarded(job);
+  };
+
+  #guarded(job: () => void): void {
+    try {
+      job();
+    } catch (error) {
+      this.#failure = error;
+      this.settle();
+    }
   }
 
   /**
@@ -93,7 +111,6 @@ export class PacketLoop {
   free(): void {
     this.receiving.free();
     this.sending.free();
-    this.outgoing.free();
   }
 }
 

@@ -1,3 +1,4 @@
+import { copyBytes } from '../base/copy-bytes.ts';
 import { ERRNO, libc } from './libc.ts';
 import { Memory } from './memory.ts';
 import { NAME_SLOT } from './socket-address.ts';
@@ -124,10 +125,10 @@ export class ReceiveBatch {
     return this.#heads.words[i * HEAD.WORDS + HEAD.CONTROL_LENGTH]!;
   }
 
-  /** The packet info of datagram `i`, as `SendBatch.addTo` takes it; a view. */
-  control(i: number): Uint8Array {
-    const at = i * CONTROL_SLOT;
-    return this.#controls.bytes.subarray(at, at + this.controlLength(i));
+  /** Copies what a reply to datagram `i` needs, as `SendBatch.addTo` takes it: the sender's sockaddr and the packet info. */
+  copyWayBack(i: number, name: Uint8Array, control: Uint8Array): void {
+    copyBytes(this.#names.bytes, i * NAME_SLOT, name, 0, this.nameLength(i));
+    copyBytes(this.#controls.bytes, i * CONTROL_SLOT, control, 0, this.controlLength(i));
   }
 
   /** Where in `controls` the address stands that datagram `i` was sent to; -1 if the socket does not tell. */

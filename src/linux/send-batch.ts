@@ -1,3 +1,4 @@
+import { copyBytes } from '../base/copy-bytes.ts';
 import { ERRNO, libc } from './libc.ts';
 import { Memory } from './memory.ts';
 import { BATCH, CONTROL_SLOT, HEAD, PIECE_WORDS, type ReceiveBatch } from './receive-batch.ts';
@@ -19,6 +20,8 @@ export class SendBatch {
   #count = 0;
   /** Datagrams that could not be sent in the last `flush`. */
   failed = 0;
+  /** Number of the last error in the last `flush`; 0: there was none. */
+  errno = 0;
 
   constructor(size: number) {
     this.#slab = new Memory(size, false);
@@ -58,19 +61,34 @@ export class SendBatch {
     words[head + HEAD.CONTROL_LENGTH] = control;
   }
 
-  /** Adds what was written at `at`, for a sockaddr and with a packet info (or none) that are copied. */
-  addTo(length: number, name: Uint8Array, control: Uint8Array | null): void {
+  /** Adds what was written at `at`, for a sockaddr and with a packet info (length 0: none), which are copied. */
+  addTo(
+    length: number,
+    name: Uint8Array,
+    nameLength: number,
+    control: Uint8Array,
+    controlLength: number,
+  ): void {
     const i = this.#count;
     const head = this.#add(length);
     const { words } = this.#heads;
-    this.#names.bytes.set(name, i * NAME_SLOT);
+    copyBytes(name, 0, this.#names.bytes, i * NAME_SLOT, nameLength);
     this.#heads.setPointer(head + HEAD.NAME, this.#names.address + i * NAME_SLOT);
-    words[head + HEAD.NAME_LENGTH] = name.length;
-    words[head + HEAD.CONTROL_LENGTH] = control === null ? 0 : control.length;
-    if (control !== null) {
-      this.#controls.bytes.set(control, i * CONTROL_SLOT);
+    words[head + HEAD.NAME_LENGTH] = nameLength;
+    words[head + HEAD.CONTROL_LENGTH] = controlLength;
+    if (controlLength > 0) {
+      copyBytes(control, 0, this.#controls.bytes, i * CONTROL_SLOT, controlLength);
       this.#heads.setPointer(head + HEAD.CONTROL, this.#controls.address + i * CONTROL_SLOT);
     }
+  }
+
+  /** Adds what was written at `at`, for the peer that the socket is connected to. */
+  addToPeer(length: number): void {
+    const head = this.#add(length);
+    const { words } = this.#heads;
+    this.#heads.setPointer(head + HEAD.NAME, 0);
+    words[head + HEAD.NAME_LENGTH] = 0;
+    words[head + HEAD.CONTROL_LENGTH] = 0;
   }
 
   #add(length: number): number {
@@ -91,6 +109,7 @@ export class SendBatch {
     this.#count = 0;
     this.#at = 0;
     this.failed = 0;
+    this.errno = 0;
     let at = 0;
     while (at < count) {
       const address = this.#heads.address + at * HEAD.SIZE;
@@ -101,6 +120,7 @@ export class SendBatch {
       }
       const errno = sent === 0 ? ERRNO.EAGAIN : libc().errno();
       if (errno === ERRNO.EINTR) continue;
+      this.errno = errno;
       if (errno === ERRNO.EAGAIN || errno === ERRNO.ENOBUFS || errno === ERRNO.ENOMEM) {
         this.failed += count - at;
         break;

@@ -1,12 +1,11 @@
 import { ERRNO, libc, SystemError } from './libc.ts';
 import { Memory } from './memory.ts';
 import { AF_INET, AF_INET6, readPort, writeSocketAddress } from './socket-address.ts';
+import { forgetSocket, noteSocket, takeOrphan, takeOrphans } from './socket-table.ts';
 
 const SOCK_DGRAM = 2;
 const SOCK_NONBLOCK = 0o4000;
 const SOCK_CLOEXEC = 0o2000000;
-
-const MSG_NOSIGNAL = 0x4000;
 
 const SOL_SOCKET = 1;
 const SO_SNDBUF = 7;
@@ -39,12 +38,17 @@ export class UdpSocket {
   readonly family: 4 | 6;
   #open = true;
 
-  /** @throws SystemError */
-  constructor(options: UdpSocketOptions) {
+  /** @param left an open descriptor to go on with, set up and bound already. @throws SystemError */
+  constructor(options: UdpSocketOptions, left: number | null = null) {
     this.family = options.family;
+    if (left !== null) {
+      this.fd = left;
+      return;
+    }
     const domain = options.family === 4 ? AF_INET : AF_INET6;
     this.fd = libc().socket(domain, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (this.fd < 0) throw new SystemError('socket', libc().errno());
+    noteSocket(this.fd);
     try {
       this.#setUp(options);
     } catch (error) {
@@ -65,15 +69,6 @@ export class UdpSocket {
     this.#check('connect', libc().connect(this.fd, scratch().address, length));
   }
 
-  /** Sends the first `length` bytes of `memory` to the connected peer. @returns why it did not leave, or null */
-  send(memory: Memory, length: number): SystemError | null {
-    for (;;) {
-      if (libc().send(this.fd, memory.address, length, MSG_NOSIGNAL) >= 0) return null;
-      const errno = libc().errno();
-      if (errno !== ERRNO.EINTR) return new SystemError('write', errno);
-    }
-  }
-
   /** The local port. @throws SystemError */
   get port(): number {
     const memory = scratch();
@@ -86,6 +81,7 @@ export class UdpSocket {
   close(): void {
     if (!this.#open) return;
     this.#open = false;
+    forgetSocket(this.fd);
     libc().close(this.fd);
   }
 
@@ -126,6 +122,39 @@ export class UdpSocket {
     const errno = libc().errno();
     if (errno !== ERRNO.EINTR) throw new SystemError(call, errno);
   }
+}
+
+/**
+ * Goes on with the socket that a thread before this one had bound to this address and port, if there is one: what came while
+ * nobody was there is still in its queue.
+ */
+export function inheritSocket(
+  options: UdpSocketOptions,
+  address: string,
+  port: number,
+): UdpSocket | null {
+  const left = takeOrphan((fd) => isBoundTo(fd, address, port));
+  return left === null ? null : new UdpSocket(options, left);
+}
+
+/** Closes what threads before this one left behind and what is not used any more. */
+export function closeLeftSockets(): void {
+  for (const fd of takeOrphans()) {
+    forgetSocket(fd);
+    libc().close(fd);
+  }
+}
+
+function isBoundTo(fd: number, address: string, port: number): boolean {
+  const memory = scratch();
+  const { bytes } = memory;
+  const length = writeSocketAddress(memory, 0, address, port);
+  const wanted = bytes.slice(0, length);
+  memory.words[LENGTH_AT / 4] = SCRATCH_NAME;
+  if (libc().getsockname(fd, memory.address, memory.address + LENGTH_AT) < 0) return false;
+  return (
+    memory.words[LENGTH_AT / 4] === length && wanted.every((byte, index) => byte === bytes[index])
+  );
 }
 
 const SCRATCH_NAME = 64;

@@ -5,6 +5,7 @@ import { request as requestHttp, type IncomingMessage } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { connect } from 'node:net';
 import { describe, test, type TestContext } from 'node:test';
+import { connect as connectTls } from 'node:tls';
 
 import { testCertificate, testKey } from '../../test/kit/certificate.ts';
 import { answerOne, listenerParts, queryBytes, replyWith } from '../../test/kit/loopback.ts';
@@ -195,6 +196,88 @@ describe('DNS over HTTPS', () => {
     stream.write(query.subarray(0, 5));
     await once(stream, 'close');
     assert.equal(listener.tally.timedOut, 1);
+  });
+
+  test('what came of a body that is given up is no query', async (t) => {
+    const listener = await start(t, answerOne, true, { readTimeoutMs: 100 });
+    const stream = session(t, listener.port).request({ ':path': '/dns-query', ':method': 'POST' });
+    stream.on('error', () => {});
+    stream.write(query);
+    await once(stream, 'close');
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    assert.equal(listener.tally.received, 0);
+  });
+
+  test('a client that takes no reply and only says PING is disconnected', async (t) => {
+    const limits = { idleTimeoutMs: 150, writeTimeoutMs: 150 };
+    const listener = await start(t, answerOne, true, limits);
+    const made = connectHttp2(`https://127.0.0.1:${listener.port}`, {
+      ca: testCertificate,
+      settings: { initialWindowSize: 0 },
+    });
+    made.on('error', () => {});
+    t.after(() => made.destroy());
+    const closed = once(made, 'close');
+    await once(made, 'remoteSettings');
+    const stream = made.request({ ':path': '/dns-query', ':method': 'POST' });
+    stream.on('error', () => {});
+    stream.end(query);
+    const ping = setInterval(() => {
+      if (!made.destroyed && !made.closed) made.ping(() => {});
+    }, 20);
+    t.after(() => clearInterval(ping));
+    await closed;
+    assert.ok(listener.tally.timedOut > 0);
+  });
+
+  test('bodies that never end are bounded over all connections', async (t) => {
+    const listener = await start(t, answerOne, true, { readTimeoutMs: 10_000 });
+    for (let n = 0; n < 3; n++) {
+      const made = session(t, listener.port);
+      await once(made, 'remoteSettings');
+      for (let i = 0; i < 200; i++) {
+        const stream = made.request({ ':path': '/dns-query', ':method': 'POST' });
+        stream.on('error', () => {});
+        stream.write(Buffer.alloc(60_000));
+      }
+    }
+    while (listener.tally.evicted === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+    assert.equal((await overHttp2(session(t, listener.port), { body: query })).status, 200);
+  });
+
+  test('replies that are never read are bounded over all connections', async (t) => {
+    const listener = await start(t, (asked) => replyWith(asked, 4000), true);
+    for (let n = 0; n < 3; n++) {
+      const made = connectHttp2(`https://127.0.0.1:${listener.port}`, {
+        ca: testCertificate,
+        settings: { initialWindowSize: 0 },
+      });
+      made.on('error', () => {});
+      t.after(() => made.destroy());
+      await once(made, 'remoteSettings');
+      for (let i = 0; i < 200; i++) {
+        const stream = made.request({ ':path': '/dns-query', ':method': 'POST' });
+        stream.on('error', () => {});
+        stream.end(query);
+      }
+    }
+    while (listener.tally.evicted === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+    assert.equal((await overHttp2(session(t, listener.port), { body: query })).status, 200);
+  });
+
+  test('headers that never end are given up, over TLS too', async (t) => {
+    for (const secure of [true, false]) {
+      const { port } = await start(t, answerOne, secure, { readTimeoutMs: 200 });
+      const socket = secure
+        ? connectTls({ port, host: '127.0.0.1', ca: testCertificate, ALPNProtocols: ['http/1.1'] })
+        : connect(port, '127.0.0.1');
+      socket.on('error', () => {});
+      t.after(() => socket.destroy());
+      socket.write('GET /dns-query HTTP/1.1\r\n');
+      const drip = setInterval(() => socket.write('X: y\r\n'), 20);
+      t.after(() => clearInterval(drip));
+      await once(socket.resume(), 'close');
+    }
   });
 
   test('close answers what is in flight', async (t) => {

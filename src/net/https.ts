@@ -1,5 +1,5 @@
 import { builtins } from '../base/builtins.ts';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerOptions, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Session } from 'node:http2';
 import type { Server, Socket } from 'node:net';
 
@@ -7,6 +7,8 @@ import { parseAddress } from '../base/ip.ts';
 import { Query } from '../wire/query.ts';
 import { silence, type Reply } from '../wire/reply.ts';
 import { stamp } from '../wire/stamp.ts';
+import { HeldBytes } from './held-bytes.ts';
+import { HttpsConnection, type HttpsHost, type HttpsPeer } from './https-connection.ts';
 import { leastTtl } from './least-ttl.ts';
 import {
   makeTally,
@@ -14,9 +16,11 @@ import {
   type Listener,
   type ListenerParts,
   type ListenerTally,
+  type StreamLimits,
 } from './listener.ts';
 import { plainAddress } from './stream-connection.ts';
-import { closeServer, listen } from './stream-listener.ts';
+import { closeServer, HELD_MAX, listen } from './stream-listener.ts';
+import { TimerWheel } from './timer-wheel.ts';
 import { withCertificate } from './tls.ts';
 import { REPLY_ROOM, writeFailure } from './write-reply.ts';
 
@@ -24,11 +28,19 @@ const PATH = '/dns-query';
 const MEDIA_TYPE = 'application/dns-message';
 const MESSAGE_MAX = 65_535;
 const STREAMS_MAX = 250;
+/** How late a connection's time limit may be met. */
+const TICK_MS = 100;
 /** Base64url without padding; longer ones cannot be a message. */
 const ENCODED = /^[A-Za-z0-9_-]{1,87382}$/;
 
 type Request = IncomingMessage | Http2ServerRequest;
 type Response = ServerResponse | Http2ServerResponse;
+
+interface Exchange {
+  readonly request: Request;
+  readonly response: Response;
+  readonly connection: HttpsConnection;
+}
 
 const arena = Buffer.allocUnsafeSlow(REPLY_ROOM);
 
@@ -47,6 +59,9 @@ class HttpsListener implements Listener {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   readonly #sessions = new Set<ServerHttp2Session>();
+  readonly #host: HttpsHost;
+  /** By session, and by socket for HTTP/1.1. */
+  readonly #connections = new WeakMap<object, HttpsConnection>();
   readonly #query = new Query();
   #port: number;
   #closing = false;
@@ -58,6 +73,13 @@ class HttpsListener implements Listener {
     this.endpoint = parts.endpoint;
     this.#port = parts.endpoint.port;
     this.tally = parts.tally ?? makeTally();
+    const { tally } = this;
+    this.#host = {
+      tally,
+      limits: parts.limits,
+      wheel: new TimerWheel(parts.clock, TICK_MS),
+      heldBytes: new HeldBytes(HELD_MAX, () => tally.evicted++),
+    };
     this.#server = parts.tls === null ? this.#plain() : this.#secure();
     this.#server.maxConnections = parts.limits.maxConnections;
     this.#server.on('connection', this.#onConnection);
@@ -86,19 +108,12 @@ class HttpsListener implements Listener {
     });
     await closed;
     timer.cancel();
+    this.#host.wheel.stop();
   }
 
   #plain(): Server {
     const { limits } = this.#parts;
-    const server = builtins.http().createServer(
-      {
-        headersTimeout: limits.readTimeoutMs,
-        requestTimeout: limits.readTimeoutMs,
-        keepAliveTimeout: limits.idleTimeoutMs,
-        connectionsCheckingInterval: 1000,
-      },
-      this.#onRequest,
-    );
+    const server = builtins.http().createServer(http1Options(limits), this.#onRequest);
     server.setTimeout(limits.idleTimeoutMs);
     return server;
   }
@@ -109,6 +124,7 @@ class HttpsListener implements Listener {
       builtins.http2().createSecureServer(
         {
           ...options,
+          ...http1Options(limits),
           allowHTTP1: true,
           handshakeTimeout: limits.readTimeoutMs,
           settings: { maxConcurrentStreams: STREAMS_MAX },
@@ -119,11 +135,40 @@ class HttpsListener implements Listener {
     server.setTimeout(limits.idleTimeoutMs);
     server.on('session', (session) => {
       this.#sessions.add(session);
-      session.setTimeout(limits.idleTimeoutMs, () => session.close());
+      const connection = this.#connect(session, {
+        finish: () => session.close(),
+        destroy: () => session.destroy(),
+      });
       session.on('error', () => session.destroy());
-      session.on('close', () => this.#sessions.delete(session));
+      session.on('close', () => {
+        this.#sessions.delete(session);
+        connection.closed();
+      });
     });
     return server;
+  }
+
+  #connect(key: object, peer: HttpsPeer): HttpsConnection {
+    const connection = new HttpsConnection(this.#host, peer);
+    this.#connections.set(key, connection);
+    return connection;
+  }
+
+  /** The connection that a request came by; null if it is gone already. */
+  #connectionOf(request: Request): HttpsConnection | null {
+    if ('stream' in request) {
+      const { session } = request.stream;
+      return session === undefined ? null : (this.#connections.get(session) ?? null);
+    }
+    const { socket } = request;
+    const known = this.#connections.get(socket);
+    if (known !== undefined || socket.destroyed) return known ?? null;
+    const connection = this.#connect(socket, {
+      finish: () => socket.destroySoon(),
+      destroy: () => socket.destroy(),
+    });
+    socket.on('close', () => connection.closed());
+    return connection;
   }
 
   #onConnection = (socket: Socket): void => {
@@ -144,39 +189,67 @@ class HttpsListener implements Listener {
     const mark = url.indexOf('?');
     if ((mark < 0 ? url : url.slice(0, mark)) !== PATH) return refuse(response, 404);
     if (this.#closing) return refuse(response, 503);
+    const connection = this.#connectionOf(request);
+    if (connection === null) return;
     if (request.method === 'GET') {
+      connection.asked();
       const message = encodedMessage(mark < 0 ? '' : url.slice(mark + 1));
       if (message === null) refuse(response, 400);
-      else this.#serve(message, request, response);
+      else this.#serve(message, { request, response, connection });
     } else if (request.method === 'POST') {
-      this.#readBody(request, response);
+      this.#readBody({ request, response, connection });
     } else {
       refuse(response, 400);
     }
   };
 
-  #readBody(request: Request, response: Response): void {
+  #readBody(exchange: Exchange): void {
+    const { request, response, connection } = exchange;
     const chunks: Buffer[] = [];
     let size = 0;
+    let held = 0;
+    let over = false;
     const timer = this.#parts.clock.after(this.#parts.limits.readTimeoutMs, () => {
       this.tally.timedOut++;
+      finish();
       if ('stream' in request) request.stream.close(builtins.http2().constants.NGHTTP2_CANCEL);
       else request.destroy();
     });
-    request.on('close', () => timer.cancel());
+    const finish = (): void => {
+      over = true;
+      timer.cancel();
+      if (held > 0) connection.hold(-held);
+      held = 0;
+    };
+    request.on('close', () => {
+      if (!over) finish();
+    });
     request.on('data', (chunk: Buffer) => {
       size += chunk.length;
-      if (size <= MESSAGE_MAX) chunks.push(chunk);
-      else if (size - chunk.length <= MESSAGE_MAX) refuse(response, 400);
+      if (over) return;
+      if (size > MESSAGE_MAX) {
+        // The rest is heard in silence, for as long as a body may take.
+        if (held > 0) connection.hold(-held);
+        held = 0;
+        chunks.length = 0;
+        if (size - chunk.length <= MESSAGE_MAX) refuse(response, 400);
+        return;
+      }
+      chunks.push(chunk);
+      held += chunk.length;
+      connection.hold(chunk.length);
     });
     request.on('end', () => {
-      timer.cancel();
+      if (over) return;
+      finish();
       if (size > MESSAGE_MAX) return;
-      this.#serve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks), request, response);
+      connection.asked();
+      this.#serve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks), exchange);
     });
   }
 
-  #serve(message: Buffer, request: Request, response: Response): void {
+  #serve(message: Buffer, exchange: Exchange): void {
+    const { request, response } = exchange;
     const { serve, clock, log } = this.#parts;
     this.tally.received++;
     const query = this.#query;
@@ -198,13 +271,13 @@ class HttpsListener implements Listener {
       reply = serve(query);
     } catch (error) {
       log.error(`https listener: ${String(error)}`);
-      return this.#reply(query, null, response);
+      return this.#reply(query, null, exchange);
     }
-    if (!(reply instanceof Promise)) return this.#reply(query, reply, response);
-    void this.#later(query.keep(), reply, response);
+    if (!(reply instanceof Promise)) return this.#reply(query, reply, exchange);
+    void this.#later(query.keep(), reply, exchange);
   }
 
-  async #later(query: Query, promise: Promise<Reply>, response: Response): Promise<void> {
+  async #later(query: Query, promise: Promise<Reply>, exchange: Exchange): Promise<void> {
     this.#inFlight++;
     let reply: Reply | null = null;
     try {
@@ -212,11 +285,11 @@ class HttpsListener implements Listener {
     } catch (error) {
       this.#parts.log.error(`https listener: ${String(error)}`);
     }
-    this.#reply(query, reply, response);
+    this.#reply(query, reply, exchange);
     if (--this.#inFlight === 0) this.#onQuiet?.();
   }
 
-  #reply(query: Query, reply: Reply | null, response: Response): void {
+  #reply(query: Query, reply: Reply | null, { response, connection }: Exchange): void {
     if (response.destroyed || response.writableEnded) {
       this.tally.dropped++;
       return;
@@ -231,6 +304,8 @@ class HttpsListener implements Listener {
     response.setHeader('cache-control', `max-age=${leastTtl(body)}`);
     response.end(body);
     this.tally.sent++;
+    connection.hold(length);
+    response.on('close', () => connection.hold(-length));
   }
 
   #quiet(graceMs: number): Promise<void> {
@@ -242,6 +317,16 @@ class HttpsListener implements Listener {
       };
     });
   }
+}
+
+/** Slow and silent clients of HTTP/1.1 are looked for once a second. */
+function http1Options({ readTimeoutMs, idleTimeoutMs }: StreamLimits): ServerOptions {
+  return {
+    headersTimeout: readTimeoutMs,
+    requestTimeout: readTimeoutMs,
+    keepAliveTimeout: idleTimeoutMs,
+    connectionsCheckingInterval: 1000,
+  };
 }
 
 /** The message of `dns=`, which must be there exactly once; null if it is not. */

@@ -1,6 +1,8 @@
+import { copyBytes } from '../base/copy-bytes.ts';
 import { FLAG, HEADER, RCODE } from '../wire/iana.ts';
 import { LOWER } from '../wire/name.ts';
 import type { Query } from '../wire/query.ts';
+import { Slab } from '../wire/slab.ts';
 
 /**
  * Whether `bytes[start, end)` is a reply to `query` as it was sent with `id`: that id, QR set, the same question (letter case
@@ -45,26 +47,30 @@ function isSameQuestion(query: Query, bytes: Uint8Array, at: number, end: number
   );
 }
 
-/** Writes the query as it goes upstream: its bytes, its present flags, another id. @returns the length */
+/** Writes the query as it goes upstream: its bytes, its present flags and those for upstreams, another id. @returns the length */
 export function writeQuery(query: Query, id: number, out: Uint8Array, at: number): number {
   const size = query.end - query.start;
-  out.set(query.bytes.subarray(query.start, query.end), at);
+  copyBytes(query.bytes, query.start, out, at, size);
   out[at] = id >> 8;
   out[at + 1] = id & 0xff;
-  out[at + 2] = query.flags >> 8;
-  out[at + 3] = query.flags & 0xff;
+  const flags = query.flags | query.upstreamFlags;
+  out[at + 2] = flags >> 8;
+  out[at + 3] = flags & 0xff;
   return size;
 }
 
-/** A copy of the reply under the query's own id. */
+/** Memory of its own for each would cost more than all the rest of an exchange. */
+const taken = new Slab();
+
+/** A copy of the reply under the query's own id; a view of memory that is shared, so not for keeping. */
 export function takeReply(
   query: Query,
   bytes: Uint8Array,
   start: number,
   end: number,
 ): Uint8Array<ArrayBuffer> {
-  const copy = new Uint8Array(end - start);
-  copy.set(bytes.subarray(start, end));
+  const begin = taken.put(bytes, start, end);
+  const copy = taken.bytes.subarray(begin, begin + end - start);
   copy[0] = query.id >> 8;
   copy[1] = query.id & 0xff;
   return copy;

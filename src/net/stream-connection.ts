@@ -5,6 +5,7 @@ import { isLater } from '../base/maybe.ts';
 import { Query, type Proto } from '../wire/query.ts';
 import { silence, type Reply } from '../wire/reply.ts';
 import { stamp } from '../wire/stamp.ts';
+import type { HeldBytes, Holder } from './held-bytes.ts';
 import type { ListenerParts, ListenerTally } from './listener.ts';
 import { Timed, type TimerWheel } from './timer-wheel.ts';
 import { REPLY_ROOM, roomFor, writeFailure, writeRejection } from './write-reply.ts';
@@ -26,6 +27,7 @@ export interface StreamHost {
   readonly proto: Proto;
   readonly tally: ListenerTally;
   readonly wheel: TimerWheel;
+  readonly heldBytes: HeldBytes<StreamConnection>;
   /** A connection did something: it is the youngest again. */
   touch(connection: StreamConnection): void;
   forget(connection: StreamConnection): void;
@@ -39,7 +41,7 @@ const arena = Buffer.allocUnsafeSlow(REPLY_ROOM);
  * One connection that carries messages with two length bytes before each (RFC 1035 section 4.2.2, RFC 7766). Queries are
  * answered as they come; a reply that must wait does not hold up the others. A turn's replies leave in one write.
  */
-export class StreamConnection extends Timed {
+export class StreamConnection extends Timed implements Holder {
   readonly #host: StreamHost;
   readonly #socket: Socket;
   readonly #peer: Uint8Array;
@@ -53,13 +55,17 @@ export class StreamConnection extends Timed {
   #pieceFilled = 0;
   #inFlight = 0;
   #served = 0;
+  /** A query has come since the deadline was set last: what is ignored buys no time. */
+  #fresh = false;
   /** The client does not read; waiting for `drain`. */
   #blocked = false;
   /** No more queries are taken: the client ended, the limit is reached, or the listener closes. */
   #ended = false;
   #closing = false;
-  /** The deadline that is set is the long one for replies in flight. */
+  /** The deadline that is set is one for replies, in flight or unread: another follows when they are gone. */
   #patient = false;
+  /** What the host was told last. */
+  #toldHeld = 0;
   #arenaUsed = 0;
   /** Replies of promises, to leave at the end of the turn. */
   #late: { query: Query; reply: Reply | null }[] = [];
@@ -85,6 +91,11 @@ export class StreamConnection extends Timed {
     return this.#inFlight > 0 || this.#socket.writableLength > 0;
   }
 
+  /** Bytes kept for the client: replies it has not read, a message it has not finished, queries that wait for room. */
+  get held(): number {
+    return this.#socket.writableLength + (this.#rest?.length ?? 0) + (this.#piece?.length ?? 0);
+  }
+
   /** Takes no more queries; ends once the replies in flight have left. */
   finish(): void {
     this.#ended = true;
@@ -95,6 +106,7 @@ export class StreamConnection extends Timed {
   }
 
   destroy(): void {
+    this.#closing = true;
     this.#socket.destroy();
   }
 
@@ -125,6 +137,7 @@ export class StreamConnection extends Timed {
 
   #onClose = (): void => {
     this.#host.wheel.cancel(this);
+    this.#host.heldBytes.forget(this);
     this.#rest = null;
     this.#piece = null;
     this.#late = [];
@@ -220,10 +233,14 @@ export class StreamConnection extends Timed {
       this.#reserve(REJECTION_ROOM);
       const length = writeRejection(triage, query, arena, this.#arenaUsed + 2);
       if (length === 0) tally.ignored++;
-      else tally.rejected++;
+      else {
+        tally.rejected++;
+        this.#fresh = true;
+      }
       this.#frame(length);
       return;
     }
+    this.#fresh = true;
     query.proto = proto;
     query.family = this.#peer.length === 4 ? 4 : 6;
     query.peer = this.#peer;
@@ -310,6 +327,7 @@ export class StreamConnection extends Timed {
     if (!this.#socket.write(out) && this.#socket.writableLength > MAX_UNREAD >> 1) {
       this.#blocked = true;
     }
+    this.#tellHeld();
   }
 
   /** Sets the deadline that fits what the connection is doing now; ends it when all is done. */
@@ -318,6 +336,7 @@ export class StreamConnection extends Timed {
     const { wheel, parts } = this.#host;
     if (this.#blocked) {
       wheel.set(this, parts.limits.writeTimeoutMs);
+      this.#patient = true;
     } else if (this.#inFlight > 0 || this.#late.length > 0) {
       wheel.set(this, PATIENCE_MS);
       this.#patient = true;
@@ -327,11 +346,20 @@ export class StreamConnection extends Timed {
       // What the client still sends is thrown away, so that it sees our end rather than a reset.
       this.#socket.resume();
       wheel.set(this, parts.limits.writeTimeoutMs);
-    } else if (this.#served > 0 && (this.#piece === null || this.#patient)) {
+    } else if (this.#fresh || this.#patient) {
       // A message that comes in pieces does not get more time with every piece.
       wheel.set(this, parts.limits.idleTimeoutMs);
       this.#patient = false;
+      this.#fresh = false;
     }
+    this.#tellHeld();
+  }
+
+  #tellHeld(): void {
+    const { held } = this;
+    if (held === this.#toldHeld) return;
+    this.#toldHeld = held;
+    this.#host.heldBytes.tell(this, held);
   }
 }
 

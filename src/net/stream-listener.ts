@@ -2,6 +2,7 @@ import type { Server, Socket } from 'node:net';
 
 import type { Proto } from '../wire/query.ts';
 import { bindProblem } from './bind-problem.ts';
+import { HeldBytes } from './held-bytes.ts';
 import {
   makeTally,
   type Endpoint,
@@ -17,6 +18,8 @@ const TICK_MS = 100;
 /** How many of the oldest connections are looked at for one to close. */
 const EVICTION_LOOK = 64;
 const BACKLOG = 1024;
+/** Bytes that all connections together may hold for clients that do not read on or do not finish what they say. */
+export const HELD_MAX = 16 * 1024 * 1024;
 
 /** Makes the server; `accept` takes each connection that is ready for messages. */
 export type MakeServer = (parts: ListenerParts, accept: (socket: Socket) => void) => Server;
@@ -28,6 +31,7 @@ export class StreamListener implements Listener, StreamHost {
   readonly proto: Proto;
   readonly tally: ListenerTally;
   readonly wheel: TimerWheel;
+  readonly heldBytes: HeldBytes<StreamConnection>;
   readonly #server: Server;
   /** The longest idle first. */
   readonly #connections = new Set<StreamConnection>();
@@ -44,6 +48,7 @@ export class StreamListener implements Listener, StreamHost {
     this.#port = parts.endpoint.port;
     this.tally = parts.tally ?? makeTally();
     this.wheel = new TimerWheel(parts.clock, TICK_MS);
+    this.heldBytes = new HeldBytes(HELD_MAX, () => this.tally.evicted++);
     this.#server = makeServer({ ...parts, tally: this.tally }, this.#accept);
     this.#server.on('connection', (socket: Socket) => {
       this.#sockets.add(socket);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { describe, test, type TestContext } from 'node:test';
 
 import {
@@ -205,6 +205,64 @@ describe('TCP', () => {
     stream.send(queryBytes('x.example.', 1));
     assert.equal(id(await stream.next()), 1);
     assert.ok(await stream.ended());
+  });
+
+  test('messages that are no query do not keep an idle connection', async (t) => {
+    const reply = queryBytes('x.example.', 1);
+    reply[2]! |= 0x80;
+    for (const junk of [Buffer.alloc(0), Buffer.from('short'), reply]) {
+      const listener = await start(t, answerOne, { idleTimeoutMs: 150 });
+      const stream = await client(t, listener);
+      stream.send(queryBytes('first.example.', 1));
+      assert.equal(id(await stream.next()), 1);
+      const babble = setInterval(() => stream.send(junk), 10);
+      t.after(() => clearInterval(babble));
+      assert.ok(await stream.ended(), `${junk.length} bytes`);
+    }
+  });
+
+  test('a stream of queries cut into pieces anywhere is not idle', async (t) => {
+    const listener = await start(t, answerOne, { readTimeoutMs: 150, idleTimeoutMs: 150 });
+    const stream = await client(t, listener);
+    stream.socket.setNoDelay(true);
+    // Whatever comes ends in the middle of a query, and completes the one before.
+    const bytes = framed(queryBytes('x.example.', 1));
+    stream.socket.write(bytes.subarray(0, 10));
+    for (let n = 1; n <= 40; n++) {
+      stream.socket.write(Buffer.concat([bytes.subarray(10), bytes.subarray(0, 10)]));
+      assert.equal(id(await stream.next()), 1, `query ${n}`);
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    assert.equal(listener.tally.timedOut, 0);
+  });
+
+  test('what clients that do not read keep from the server is bounded over all connections', async (t) => {
+    const listener = await start(t, (query) => replyWith(query, 4000), {
+      writeTimeoutMs: 20_000,
+      maxConnections: 1000,
+    });
+    const sockets: Socket[] = [];
+    t.after(() => sockets.forEach((socket) => socket.destroy()));
+    const queries = Buffer.concat(
+      Array.from({ length: 400 }, (_, n) => framed(queryBytes('greedy.example.', n))),
+    );
+    for (let i = 0; i < 200; i++) {
+      const socket = connect(listener.port, '127.0.0.1');
+      socket.on('error', () => {});
+      socket.pause();
+      socket.write(queries);
+      sockets.push(socket);
+    }
+    while (listener.tally.accepted < 200) await new Promise((resolve) => setTimeout(resolve, 5));
+    const polite = await client(t, listener);
+    polite.send(queryBytes('polite.example.', 7));
+    assert.equal(id(await polite.next()), 7);
+    for (let i = 0; i < 100 && listener.tally.evicted === 0; i++) {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    assert.ok(listener.tally.evicted > 0);
+    polite.send(queryBytes('polite.example.', 8));
+    assert.equal(id(await polite.next()), 8);
   });
 
   test('a client that does not read stops being read, and is cut off in the end', async (t) => {

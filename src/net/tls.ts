@@ -5,6 +5,9 @@ import { Problem } from '../base/problem.ts';
 import type { Listener, ListenerParts } from './listener.ts';
 import { StreamListener } from './stream-listener.ts';
 
+/** Connections that may be shaking hands beside those that count. */
+const HANDSHAKES_MAX = 256;
+
 /** DNS over TLS (RFC 7858) at one address. */
 export function tlsListener(parts: ListenerParts): Listener {
   return new StreamListener(parts, 'tls', ({ tally }, accept) => {
@@ -17,7 +20,7 @@ export function tlsListener(parts: ListenerParts): Listener {
       }),
     );
     // Connections count once they have shown that they speak TLS; before that they are bounded here.
-    server.maxConnections = 2 * parts.limits.maxConnections;
+    server.maxConnections = parts.limits.maxConnections + HANDSHAKES_MAX;
     server.on('secureConnection', accept);
     server.on('tlsClientError', () => {
       if (tally !== undefined) tally.ignored++;

@@ -1,9 +1,9 @@
 import { printAddress } from '../base/ip.ts';
 import { isLater } from '../base/maybe.ts';
 import { batchedUdp, packetLoop, type PacketLoop, type Watch } from '../linux/packet-loop.ts';
-import { BATCH } from '../linux/receive-batch.ts';
+import { BATCH, CONTROL_SLOT } from '../linux/receive-batch.ts';
 import { ADDRESS_AT, NAME_SIZE, NAME_SLOT, readPort } from '../linux/socket-address.ts';
-import { UdpSocket } from '../linux/udp-socket.ts';
+import { inheritSocket, UdpSocket } from '../linux/udp-socket.ts';
 import { Query } from '../wire/query.ts';
 import { silence, type Reply } from '../wire/reply.ts';
 import { stamp } from '../wire/stamp.ts';
@@ -24,13 +24,16 @@ export { batchedUdp };
 /** Batches that one socket may take before the event loop has its turn: at most about 3 ms of work. */
 const ROUNDS = 8;
 const REJECTION_ROOM = 512;
+/** Places for waiting queries that are kept for later ones. */
+const IDLE_MAX = 256;
 
-/** A query whose reply is awaited, and the way back to its client. */
-interface Waiting {
-  readonly query: Query;
-  readonly name: Uint8Array;
-  readonly control: Uint8Array | null;
-  reply: Reply | null;
+/** A query whose reply is awaited, and the way back to its client. Used again when that has gone. */
+class Waiting {
+  query: Query | null = null;
+  reply: Reply | null = null;
+  readonly name = new Uint8Array(NAME_SLOT);
+  readonly control = new Uint8Array(CONTROL_SLOT);
+  controlLength = 0;
 }
 
 /** DNS over UDP at one address, many datagrams per system call. Only where `batchedUdp` says so. */
@@ -54,6 +57,7 @@ class BatchedUdpListener implements Listener {
   #watch: Watch | null = null;
   #port: number;
   #waiting = 0;
+  readonly #idle: Waiting[] = [];
   #late: Waiting[] = [];
   #onQuiet: (() => void) | null = null;
 
@@ -74,13 +78,17 @@ class BatchedUdpListener implements Listener {
     const { address, port } = this.endpoint;
     let socket: UdpSocket | null = null;
     try {
-      socket = new UdpSocket({
+      const options = {
         family: this.#family,
         reusePort: true,
         packetInfo: address === '0.0.0.0' || address === '::',
         buffer: SOCKET_BUFFER,
-      });
-      socket.bind(address, port);
+      };
+      socket = inheritSocket(options, address, port);
+      if (socket === null) {
+        socket = new UdpSocket(options);
+        socket.bind(address, port);
+      }
       this.#port = socket.port;
     } catch (error) {
       socket?.close();
@@ -197,15 +205,10 @@ class BatchedUdpListener implements Listener {
   }
 
   #wait(loop: PacketLoop, i: number, query: Query, promise: Promise<Reply>): void {
-    const { receiving } = loop;
-    const nameAt = i * NAME_SLOT;
-    const control = receiving.controlLength(i);
-    const waiting: Waiting = {
-      query,
-      name: receiving.names.slice(nameAt, nameAt + NAME_SIZE[this.#family]),
-      control: control === 0 ? null : receiving.control(i).slice(),
-      reply: null,
-    };
+    const waiting = this.#idle.pop() ?? new Waiting();
+    waiting.query = query;
+    loop.receiving.copyWayBack(i, waiting.name, waiting.control);
+    waiting.controlLength = loop.receiving.controlLength(i);
     this.#waiting++;
     loop.settle();
     promise.then(
@@ -238,13 +241,18 @@ class BatchedUdpListener implements Listener {
       return;
     }
     const { sending } = loop;
-    for (const { query, reply, name, control } of late) {
+    for (const waiting of late) {
+      const { reply, name, control, controlLength } = waiting;
+      const query = waiting.query!;
+      waiting.query = null;
+      waiting.reply = null;
+      if (this.#idle.length < IDLE_MAX) this.#idle.push(waiting);
       if (reply === silence) continue;
       const room = reply === null ? REJECTION_ROOM : roomFor(reply);
       if (!sending.hasRoom(room)) this.#flush(loop, socket.fd);
       const { slab, at } = sending;
       const length = reply === null ? writeFailure(query, slab, at) : stamp(reply, query, slab, at);
-      sending.addTo(length, name, control);
+      sending.addTo(length, name, NAME_SIZE[this.#family], control, controlLength);
     }
     this.#flush(loop, socket.fd);
     if (this.#waiting === 0) this.#onQuiet?.();

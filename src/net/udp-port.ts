@@ -2,6 +2,7 @@ import { createSocket } from 'node:dgram';
 
 import { packetLoop } from '../linux/packet-loop.ts';
 import { SystemError } from '../linux/libc.ts';
+import { BATCH } from '../linux/receive-batch.ts';
 import { UdpSocket } from '../linux/udp-socket.ts';
 import type { Query } from '../wire/query.ts';
 import { writeQuery } from './match-reply.ts';
@@ -9,8 +10,10 @@ import type { UpstreamParts } from './network.ts';
 
 /** A UDP socket towards one upstream, from a port that the system chose at random. */
 export interface UdpPort {
-  /** Errors come through `onError`, perhaps at once. */
+  /** Errors come through `onError`, later. */
   send(query: Query, id: number): void;
+  /** Whether more can be given now that will leave with what was given before, at hardly any cost. */
+  readonly gathering: boolean;
   /** While held it keeps the event loop alive. */
   hold(): void;
   release(): void;
@@ -43,6 +46,27 @@ export function batchedUdpPort({ upstream, onDatagram, onError }: UdpPortParts):
     throw error;
   }
   let open = true;
+  const queries: Query[] = [];
+  const ids: number[] = [];
+  const flush = (): void => {
+    const { sending } = loop;
+    sending.flush(socket.fd);
+    if (sending.errno !== 0) onError(new SystemError('write', sending.errno));
+  };
+  /** What was gathered leaves. An error of the socket may be one that an earlier query met (an ICMP message). */
+  const depart = (): void => {
+    const { sending } = loop;
+    for (let i = 0; i < queries.length; i++) {
+      const query = queries[i]!;
+      if (!sending.hasRoom(query.end - query.start)) flush();
+      // An error may close the port.
+      if (!open) break;
+      sending.addToPeer(writeQuery(query, ids[i]!, sending.slab, sending.at));
+    }
+    queries.length = 0;
+    ids.length = 0;
+    if (open && sending.count > 0) flush();
+  };
   const drain = (): void => {
     const { receiving } = loop;
     loop.settle();
@@ -63,10 +87,11 @@ export function batchedUdpPort({ upstream, onDatagram, onError }: UdpPortParts):
   watch.unref();
   return {
     send(query, id) {
-      const { outgoing } = loop;
-      const length = writeQuery(query, id, outgoing.bytes, 0);
-      const failed = socket.send(outgoing, length);
-      if (failed !== null) onError(failed);
+      ids.push(id);
+      if (queries.push(query) === 1) loop.whenTurnEnds(depart);
+    },
+    get gathering() {
+      return queries.length > 0 && queries.length < BATCH;
     },
     hold: () => watch.ref(),
     release: () => {
@@ -111,6 +136,7 @@ export function plainUdpPort({ upstream, onDatagram, onError }: UdpPortParts): U
     },
   );
   return {
+    gathering: false,
     send(query, id) {
       const bytes = new Uint8Array(query.end - query.start);
       writeQuery(query, id, bytes, 0);

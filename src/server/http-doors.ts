@@ -1,5 +1,6 @@
 import { builtins } from '../base/builtins.ts';
-import type { Server as HttpServer } from 'node:http';
+import type { IncomingMessage, Server as HttpServer, ServerResponse } from 'node:http';
+import type { Log } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
 import type { HttpHandler } from './control-site.ts';
 
@@ -10,13 +11,26 @@ interface HttpDoor {
 
 /** Requests are small and local: slow ones are cut off as CoreDNS does. */
 const TIMEOUT_MS = 5000;
+/** How often slow ones are looked for, milliseconds. */
+const CHECK_MS = 1000;
+/** Who scrapes comes again within a minute: its connection is kept so long. */
+const IDLE_MS = 60_000;
+/** A client that takes nothing of what it asked for is cut off after so long. */
+const UNREAD_MS = 30_000;
+/** Connections at a time per address; more are probes gone wild, and would eat the descriptors that DNS needs. */
+const CONNECTIONS_MAX = 256;
 
 /**
  * The HTTP side (`health`, `ready`, `prometheus`): one server an address, shared by all plugins that name it. A reload
  * opens what is new before anything is closed, so a failed one leaves every address as it was.
  */
 export class HttpDoors {
+  readonly #log: Log;
   readonly #doors = new Map<string, HttpDoor>();
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
 
   /** Opens the addresses that are not open yet; nothing changes for the others until `commit`. */
   async open(wanted: HttpPlan): Promise<readonly string[]> {
@@ -24,15 +38,8 @@ export class HttpDoors {
     try {
       for (const address of wanted.keys()) {
         if (this.#doors.has(address)) continue;
-        const door: HttpDoor = { server: builtins.http().createServer(), paths: new Map() };
-        door.server.requestTimeout = TIMEOUT_MS;
-        door.server.headersTimeout = TIMEOUT_MS;
-        door.server.on('request', (request, response) => {
-          const path = new URL(request.url ?? '/', 'http://localhost').pathname;
-          const handler = door.paths.get(path);
-          if (handler !== undefined) return handler(request, response);
-          response.writeHead(404, { 'content-type': 'text/plain' }).end('404 page not found\n');
-        });
+        const door: HttpDoor = { server: makeServer(), paths: new Map() };
+        door.server.on('request', (request, response) => this.#answer(door, request, response));
         await listen(door.server, address);
         this.#doors.set(address, door);
         fresh.push(address);
@@ -42,6 +49,24 @@ export class HttpDoors {
       throw error;
     }
     return fresh;
+  }
+
+  /** Whatever is asked: this thread also feeds the workers, and must not end because of a request. */
+  #answer(door: HttpDoor, request: IncomingMessage, response: ServerResponse): void {
+    const handler = door.paths.get(pathOf(request.url ?? '/'));
+    if (handler === undefined) {
+      response.writeHead(404, { 'content-type': 'text/plain' }).end('404 page not found\n');
+      return;
+    }
+    try {
+      handler(request, response);
+    } catch (error) {
+      this.#log.error(
+        `${request.method} ${request.url}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`,
+      );
+      if (response.headersSent) response.destroy();
+      else response.writeHead(500, { 'content-type': 'text/plain' }).end('500 internal error\n');
+    }
   }
 
   /** Hands every address to its new owner, and closes those that nobody wants any more. */
@@ -69,6 +94,24 @@ export class HttpDoors {
     const bound = this.#doors.get(address)?.server.address();
     return typeof bound === 'object' && bound !== null ? bound.port : null;
   }
+}
+
+function makeServer(): HttpServer {
+  const server = builtins.http().createServer({
+    requestTimeout: TIMEOUT_MS,
+    headersTimeout: TIMEOUT_MS,
+    keepAliveTimeout: IDLE_MS,
+    connectionsCheckingInterval: CHECK_MS,
+  });
+  server.setTimeout(UNREAD_MS);
+  server.maxConnections = CONNECTIONS_MAX;
+  return server;
+}
+
+/** The path of a request's target, which may be anything (`//`, `*`, a whole URL): no URL parser is asked. */
+function pathOf(target: string): string {
+  const path = target.replace(/^https?:\/\/[^/?#]*/i, '').replace(/[?#].*$/s, '');
+  return path === '' ? '/' : path;
 }
 
 /** Address → path → handler. */

@@ -46,8 +46,12 @@ export interface ServerParts {
 
 /** In-flight queries get this long when a server ends. */
 const GRACE_MS = 5000;
-/** A worker that dies again and again is not started more often than this. */
+/** A worker that dies again and again is not started more often than this; the first time another takes its place at once. */
 const RESPAWN_MS = 1000;
+/** Two deaths within this time are one trouble, which a moment's pause may spare the machine. */
+const AGAIN_MS = 10_000;
+/** A worker that has not closed its doors this long after its grace hangs; nobody waits for it. */
+const HANG_MS = 2000;
 
 interface Serving {
   readonly program: Program;
@@ -61,14 +65,17 @@ interface Serving {
 export class Server {
   readonly #parts: ServerParts;
   readonly #channels = new Channels();
-  readonly #http = new HttpDoors();
+  readonly #http: HttpDoors;
   readonly #kept = new Map<string, Kept>();
   readonly #collection: Collection;
   readonly #registry: SharedRegistry;
   readonly #office: Office;
   #links: WorkerLink[] = [];
   #serving: Serving | null = null;
+  /** By worker: when one died last. */
+  readonly #lostAt = new Map<number, number>();
   #generation = 0;
+  #starting = true;
   #ending = false;
   #debugging = false;
   /** The start or the reload under way. */
@@ -78,6 +85,7 @@ export class Server {
 
   constructor(parts: ServerParts) {
     this.#parts = parts;
+    this.#http = new HttpDoors(parts.log);
     this.#collection = parts.collection ?? new Collection();
     this.#registry = new SharedRegistry((event) => this.#collection.add('main', event));
     this.#office = {
@@ -120,7 +128,10 @@ export class Server {
       await this.#end(0);
       throw error;
     }
+    this.#starting = false;
     this.#showVersion(null);
+    // Who died between serving and here was nobody's to replace.
+    for (const link of this.#links) if (link.gone) this.#replace(link, 0);
   }
 
   /** What listens where, e.g. for the start-up lines. */
@@ -287,8 +298,15 @@ export class Server {
     }
   }
 
+  /** A worker that dies meanwhile does not count, unless this is the start: who takes its place is told what serves then. */
   async #orderAll(order: Parameters<WorkerLink['order']>[0]): Promise<void> {
-    await Promise.all(this.#links.map((link) => link.order(order)));
+    await Promise.all(
+      this.#links.map((link) =>
+        link.order(order).catch((error: unknown) => {
+          if (!link.gone || this.#starting) throw error;
+        }),
+      ),
+    );
   }
 
   /** At once, also in the middle of `stop`: no lameduck, nothing in flight is waited for. */
@@ -307,7 +325,10 @@ export class Server {
 
   async #end(graceMs: number): Promise<void> {
     this.#ending = true;
-    await Promise.allSettled(this.#links.map((link) => link.order({ kind: 'close', graceMs })));
+    const closed = Promise.allSettled(
+      this.#links.map((link) => link.order({ kind: 'close', graceMs })),
+    );
+    await this.#within(graceMs + HANG_MS, closed);
     if (this.#serving !== null) await undo(this.#serving.control);
     this.#serving = null;
     await this.#release(null);
@@ -332,17 +353,41 @@ export class Server {
     this.#channels.forget(worker);
     this.#collection.retire(`worker-${worker.id}`);
     // A worker that does not even start is the start's failure, not something to try again.
-    if (this.#ending || this.#serving === null) return;
+    if (this.#ending || this.#starting) return;
     this.#parts.log.error(
-      `worker ${worker.id} ended unexpectedly and is started again: ${error.stack ?? error.message}`,
+      `worker ${worker.id} ended unexpectedly and is started again: ${error.message}`,
     );
-    this.#parts.clock.after(RESPAWN_MS, () => {
-      if (this.#ending) return;
+    const now = this.#parts.clock.now();
+    const again = now - (this.#lostAt.get(worker.id) ?? -Infinity) < AGAIN_MS;
+    this.#lostAt.set(worker.id, now);
+    this.#replace(worker, again ? RESPAWN_MS : 0);
+  }
+
+  #replace(worker: WorkerLink, waitMs: number): void {
+    this.#parts.clock.after(waitMs, () => void this.#respawn(worker));
+  }
+
+  async #respawn(worker: WorkerLink): Promise<void> {
+    // A Corefile that is being taken is awaited: the newcomer begins with what serves after it.
+    while (this.#taking !== null) await this.#taking.catch(() => undefined);
+    if (this.#ending) return;
+    await this.#alone(async () => {
       const link = this.#spawn(worker.id);
       this.#links = this.#links.map((other) => (other === worker ? link : other));
-      this.#revive(link).catch((reason: unknown) => {
-        this.#parts.log.error(`worker ${worker.id} could not be started again: ${String(reason)}`);
-      });
+      try {
+        await this.#revive(link);
+        this.#parts.log.info(`worker ${link.id} serves again`);
+      } catch (error) {
+        // Dead once more: then it is on its way to be replaced already.
+        if (link.gone) return;
+        this.#parts.log.error(
+          `worker ${link.id} could not be started again, the next try follows: ${problemsIn(error)?.[0]?.print() ?? String(error)}`,
+        );
+        await link.end();
+        this.#channels.forget(link);
+        this.#collection.retire(`worker-${link.id}`);
+        this.#replace(link, RESPAWN_MS);
+      }
     });
   }
 
@@ -353,5 +398,16 @@ export class Server {
     await link.order({ kind: 'prepare', program });
     await link.order({ kind: 'open', generation });
     await link.order({ kind: 'commit', generation });
+  }
+
+  /** Waits for what may never come. */
+  async #within(limitMs: number, awaited: Promise<unknown>): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const timer = this.#parts.clock.after(limitMs, resolve);
+      void awaited.finally(() => {
+        timer.cancel();
+        resolve();
+      });
+    });
   }
 }

@@ -51,6 +51,11 @@ export class WorkerLink {
     });
   }
 
+  /** Whether the worker has died: another takes its place. */
+  get gone(): boolean {
+    return this.#gone !== null;
+  }
+
   /** Resolves when the worker has carried the order out. @throws Problem as the worker met it */
   order(order: Order): Promise<void> {
     if (this.#gone !== null) return Promise.reject(this.#gone);

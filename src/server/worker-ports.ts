@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads';
+import { makeSocketTable, type SocketTable } from '../linux/socket-table.ts';
 import type { DataPlane } from './data-plane.ts';
 import type { FromWorker, ToWorker } from './protocol.ts';
 import type { WorkerPort } from './worker-link.ts';
@@ -12,16 +13,21 @@ const HEAP_MB = 256;
  */
 const YOUNG_MB = 4;
 
+/** By worker: the sockets of a thread that died, with which the one that takes its place goes on. */
+const leftBehind = new Map<number, SocketTable>();
+
 /** A worker in a thread of its own. */
-export function threadPort(start: WorkerStart): WorkerPort {
+export function threadPort(start: Omit<WorkerStart, 'sockets'>): WorkerPort {
+  const sockets = leftBehind.get(start.id) ?? makeSocketTable();
+  leftBehind.delete(start.id);
   const own = import.meta.url;
   const entry = new URL(own.endsWith('.ts') ? 'worker-thread.ts' : 'worker-thread.js', own);
   const worker = new Worker(entry, {
-    workerData: start,
+    workerData: { ...start, sockets } satisfies WorkerStart,
     name: `ndots-worker-${start.id}`,
     resourceLimits: { maxOldGenerationSizeMb: HEAP_MB, maxYoungGenerationSizeMb: YOUNG_MB },
   });
-  let failure = new Error('the thread ended');
+  let failure: Error | null = null;
   let ending = false;
   worker.on('error', (error: Error) => {
     failure = error;
@@ -30,8 +36,10 @@ export function threadPort(start: WorkerStart): WorkerPort {
     send: (message, transfer) => worker.postMessage(message, [...(transfer ?? [])]),
     onMessage: (handler) => worker.on('message', handler),
     onExit: (handler) =>
-      worker.on('exit', () => {
-        if (!ending) handler(failure);
+      worker.on('exit', (code) => {
+        if (ending) return;
+        leftBehind.set(start.id, sockets);
+        handler(failure ?? new Error(`the thread ended with code ${code}`));
       }),
     async end() {
       ending = true;

@@ -7,6 +7,8 @@ import { stdoutLines } from '../base/stdout.ts';
 import { secureRandom } from '../base/random.ts';
 import { SharedRegistry } from '../metrics/registry.ts';
 import { stopPackets } from '../linux/packet-loop.ts';
+import { useSocketTable, type SocketTable } from '../linux/socket-table.ts';
+import { closeLeftSockets } from '../linux/udp-socket.ts';
 import { listenAt } from './listen.ts';
 import { systemNetwork } from '../net/system-network.ts';
 import { DataPlane } from './data-plane.ts';
@@ -19,9 +21,12 @@ export interface WorkerStart {
   /** Module that exports `loadPlugins`: the server itself knows none. */
   readonly pluginsModule: string;
   readonly transport: 'auto' | 'batched' | 'plain';
+  /** Where this thread notes its sockets, and finds those of the thread whose place it takes. */
+  readonly sockets: SocketTable;
 }
 
-const { id, pluginsModule, transport } = workerData as WorkerStart;
+const { id, pluginsModule, transport, sockets } = workerData as WorkerStart;
+useSocketTable(sockets);
 const port = parentPort!;
 const send = (message: FromWorker): void => port.postMessage(message);
 
@@ -34,7 +39,10 @@ const plane: DataPlane = new DataPlane({
   plugins: loadPlugins,
   log,
   send,
-  onServing: settleMemory,
+  onServing() {
+    closeLeftSockets();
+    settleMemory();
+  },
   onClosed: stopPackets,
   clock: systemClock,
   random: secureRandom,
@@ -42,11 +50,12 @@ const plane: DataPlane = new DataPlane({
   network: systemNetwork({ clock: systemClock, random: secureRandom, transport }),
   listen: (endpoint, serve) => listenAt(endpoint, serve, { clock: systemClock, log, transport }),
 });
-// A bug outside any query ends this thread, in order; the main thread starts another.
+// However this thread ends: whoever takes its place finds its sockets open, and nothing is told to JavaScript any more.
+process.on('exit', stopPackets);
+// A bug outside any query ends it, in order; the main thread starts another.
 process.on('uncaughtException', (error) => {
   log.error(`worker ${id} ends because of a bug: ${error.stack ?? error.message}`);
   lines.flush();
-  stopPackets();
   process.exit(1);
 });
 port.on('message', (message: ToWorker) => void plane.handle(message));

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { parseHex } from './encoding.ts';
+import { FLAG, TYPE } from './iana.ts';
 import { writeMessage, type Message } from './message.ts';
 import { findOption, makeQuery, Query, type Triage } from './query.ts';
 import { parseName } from './name.ts';
@@ -244,5 +245,54 @@ describe('queries', () => {
       ['a.example.', 28, 77, true],
     );
     assert.deepEqual([query.owned, query.proto, query.keep() === query], [true, 'internal', true]);
+  });
+});
+
+describe('a kept query', () => {
+  const message = (name: string): Uint8Array => {
+    const made = makeQuery(parseName(name), TYPE.A);
+    return made.bytes.slice(made.start, made.end);
+  };
+
+  test('is one copy for all who keep it, and stays when the view goes on to the next', () => {
+    const view = new Query();
+    const first = message('a.example.');
+    view.read(first, 0, first.length);
+    const kept = view.keep();
+    assert.equal(view.keep(), kept);
+    assert.equal(kept.keep(), kept);
+    const second = message('b.example.');
+    view.read(second, 0, second.length);
+    assert.equal(view.keep().name, 'b.example.');
+    assert.equal(kept.name, 'a.example.');
+  });
+
+  test('is another copy after a plugin has changed the query', () => {
+    const view = new Query();
+    const bytes = message('a.example.');
+    const changes: readonly ((query: Query) => void)[] = [
+      (query) => (query.flags ^= FLAG.RD),
+      (query) => (query.upstreamFlags |= FLAG.AD),
+      (query) => (query.udpLimit = 1232),
+      (query) => (query.notes = new Map()),
+    ];
+    view.read(bytes, 0, bytes.length);
+    for (const change of changes) {
+      const before = view.keep();
+      change(view);
+      const after = view.keep();
+      assert.notEqual(after, before);
+      assert.deepEqual(
+        [after.flags, after.upstreamFlags, after.udpLimit, after.notes],
+        [view.flags, view.upstreamFlags, view.udpLimit, view.notes],
+      );
+    }
+  });
+
+  test('can be copied for somebody who changes it', () => {
+    const kept = makeQuery(parseName('a.example.'), TYPE.A);
+    const copy = kept.copy();
+    copy.proto = 'tcp';
+    assert.deepEqual([kept.proto, copy.name, copy.owned], ['internal', 'a.example.', true]);
   });
 });

@@ -1,3 +1,4 @@
+import { copyBytes } from '../base/copy-bytes.ts';
 import { FLAG, HEADER, OPCODE, OPTION, TYPE } from './iana.ts';
 import { readMessage } from './message.ts';
 import { LOWER, NAME_MAX, printName, type WireName } from './name.ts';
@@ -34,6 +35,8 @@ export class Query {
   id = 0;
   /** Second header word as it came. */
   flags = 0;
+  /** Flags that it gets besides when it is sent upstream. */
+  upstreamFlags = 0;
   /** Question type and class. */
   type = 0;
   class = 0;
@@ -75,6 +78,7 @@ export class Query {
 
   #name: string | null = null;
   #owned = false;
+  #kept: Query | null = null;
 
   /**
    * Reads a message. Only the header, the first question and an OPT record are looked at.
@@ -91,6 +95,8 @@ export class Query {
     this.end = end;
     this.#name = null;
     this.#owned = false;
+    this.#kept = null;
+    this.upstreamFlags = 0;
     this.nameLength = 0;
     this.edns = false;
     this.ednsVersion = 0;
@@ -223,12 +229,28 @@ export class Query {
     return this.#owned;
   }
 
-  /** This query if it already owns its bytes, else a copy that does. */
+  /** This query if it already owns its bytes, else a copy that does: the same one for all who keep it as it is now. */
   keep(): Query {
     if (this.#owned) return this;
+    const kept = this.#kept;
+    return kept !== null && this.#isAsKept(kept) ? kept : (this.#kept = this.copy());
+  }
+
+  /** A copy that owns its bytes and is nobody else's. */
+  copy(): Query {
     const copy = new Query();
     copy.#copyFrom(this);
     return copy;
+  }
+
+  /** Whether nothing that plugins may change has changed since. */
+  #isAsKept(kept: Query): boolean {
+    return (
+      kept.flags === this.flags &&
+      kept.upstreamFlags === this.upstreamFlags &&
+      kept.udpLimit === this.udpLimit &&
+      kept.notes === this.notes
+    );
   }
 
   /** Message, folded name and address, one after the other in the slab of kept queries. */
@@ -245,6 +267,7 @@ export class Query {
     this.end = from.end + shift;
     this.id = from.id;
     this.flags = from.flags;
+    this.upstreamFlags = from.upstreamFlags;
     this.type = from.type;
     this.class = from.class;
     this.nameLength = from.nameLength;
@@ -313,6 +336,7 @@ export class Query {
     if (triage !== 'serve') throw new Error(`a query built here did not read back: ${triage}`);
     query.#owned = true;
     query.udpLimit = this.udpLimit;
+    query.upstreamFlags = this.upstreamFlags;
     query.#copyPeer(this, start + size + name.length);
     query.notes = this.notes;
     return query;
@@ -340,11 +364,6 @@ function keptRoom(size: number): number {
   const at = keptAt;
   keptAt += size;
   return at;
-}
-
-function copyBytes(from: Uint8Array, at: number, to: Uint8Array, toAt: number, size: number): void {
-  if (size > 256) to.set(from.subarray(at, at + size), toAt);
-  else for (let i = 0; i < size; i++) to[toAt + i] = from[at + i]!;
 }
 
 function optionsWhole(bytes: Uint8Array, at: number, end: number): boolean {

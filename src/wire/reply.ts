@@ -26,7 +26,7 @@ export class Reply {
   ttlAt: Uint16Array | null = null;
   /** Seconds to put into every TTL field of `ttlAt`; -1: leave them. */
   ttl = -1;
-  /** EDNS options for clients that speak EDNS, wire form; null: the usual echo. */
+  /** EDNS options for clients that speak EDNS, wire form, perhaps empty; null: the usual echo. */
   options: Uint8Array | null = null;
   /** Extended errors for clients that speak EDNS. */
   errors: readonly ExtendedError[] | null = null;

@@ -1,3 +1,5 @@
+import { copyBytes } from '../base/copy-bytes.ts';
+
 const SLAB_SIZE = 65536;
 
 /**
@@ -17,12 +19,7 @@ export class Slab {
     }
     const begin = this.#used;
     this.#used += length;
-    if (length > 256) {
-      this.bytes.set(from.subarray(at, end), begin);
-    } else {
-      const { bytes } = this;
-      for (let to = begin; at < end;) bytes[to++] = from[at++]!;
-    }
+    copyBytes(from, at, this.bytes, begin, length);
     return begin;
   }
 }

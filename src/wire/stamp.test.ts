@@ -121,6 +121,9 @@ describe('stamping', () => {
     const subnet = { code: OPTION.ECS, data: Uint8Array.of(0, 1, 0, 0) };
     const query = ask({ edns: { options: [subnet, cookie] } });
     assert.deepEqual(stamped(answer(1), query).edns!.options, [cookie]);
+    const decided = answer(1);
+    decided.options = new Uint8Array(0);
+    assert.deepEqual(stamped(decided, query).edns!.options, [], 'none of its own is none at all');
     const reply = answer(1);
     reply.options = Uint8Array.of(0, 3, 0, 1, 65);
     assert.deepEqual(stamped(reply, query).edns!.options, [

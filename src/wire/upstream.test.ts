@@ -50,11 +50,16 @@ describe('replies from upstreams', () => {
     assert.equal(readMessage(reply.bytes, reply.start, reply.end).edns, null);
   });
 
-  test('an upstream without options leaves the echo of the client’s own to stamp', () => {
+  test('an upstream without EDNS leaves the echo of the client’s own options to stamp', () => {
     assert.equal(take(writeMessage(message)).options, null);
+  });
+
+  test('an upstream that speaks EDNS has decided about the options: what it left out is not echoed', () => {
     const cookie = { code: OPTION.COOKIE, data: new Uint8Array(16) };
-    const edns = { udpSize: 4096, version: 0, dnssecOk: true, options: [cookie] };
-    assert.equal(take(writeMessage({ ...message, edns })).options, null);
+    for (const options of [[], [cookie]]) {
+      const edns = { udpSize: 4096, version: 0, dnssecOk: true, options };
+      assert.deepEqual(take(writeMessage({ ...message, edns })).options, new Uint8Array(0));
+    }
   });
 
   test('the upstream’s buffer may be used again at once', () => {

@@ -13,8 +13,9 @@ import { replySlab } from './slab.ts';
  *
  * The whole message is checked: every record lies within it, every name is legal, and so is the data of types that hold
  * names or addresses. OPT goes: its extended result code is in `rcode`, its options (but those between two neighbours:
- * COOKIE, KEEPALIVE, PADDING) in `options`. Owner names equal to the question become pointers to it, so that they follow
- * the client's spelling. Bytes after the last record are cut off. The bytes are copied.
+ * COOKIE, KEEPALIVE, PADDING) in `options`, which is null only if there was no OPT. Owner names equal to the question
+ * become pointers to it, so that they follow the client's spelling. Bytes after the last record are cut off. The bytes are
+ * copied.
  *
  * A bare header (no question, no records), as servers send it with FORMERR or NOTIMP, becomes a bare reply.
  *
@@ -185,8 +186,8 @@ export function checkOptions(bytes: Uint8Array, start: number, at: number, end: 
   }
 }
 
-/** The options that are not only between the upstream and us; null if there are none. */
-function passedOptions(bytes: Uint8Array, at: number, end: number): Uint8Array | null {
+/** The options that are not only between the upstream and us. */
+function passedOptions(bytes: Uint8Array, at: number, end: number): Uint8Array {
   let out: Uint8Array | null = null;
   let length = 0;
   for (let next = at; at < end; at = next) {
@@ -196,7 +197,7 @@ function passedOptions(bytes: Uint8Array, at: number, end: number): Uint8Array |
     out ??= new Uint8Array(end - at);
     for (; at < next; at++) out[length++] = bytes[at]!;
   }
-  return out === null ? null : out.subarray(0, length);
+  return out === null ? nothing : out.subarray(0, length);
 }
 
 function count(bytes: Uint8Array, start: number): number {

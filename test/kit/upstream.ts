@@ -78,7 +78,7 @@ export function scriptedNetwork(clock: Clock, script: (asked: Asked) => Answer):
       proto: parts.proto,
       name: query.name,
       type: query.type,
-      flags: query.flags,
+      flags: query.flags | query.upstreamFlags,
       at: clock.now(),
       query,
       parts,

@@ -59,7 +59,7 @@ describe('hits', () => {
   test('AD is asked for, and passed to clients that set AD or DO', async () => {
     const world = await cacheWorld('cache', () => ({ ...a(60), flags: FLAG.AD }));
     assert.equal((await world.ask('www.example.org. A')).flags & FLAG.AD, 0);
-    assert.equal(world.asked[0]!.flags & FLAG.AD, FLAG.AD);
+    assert.equal(world.asked[0]!.upstreamFlags, FLAG.AD);
     assert.equal(
       (await world.ask('www.example.org. A', { flags: FLAG.RD | FLAG.AD })).flags & FLAG.AD,
       FLAG.AD,
@@ -518,5 +518,16 @@ describe('the directive', () => {
       world.metrics(),
       /coredns_cache_entries\{server="dns:\/\/:53",type="denial",view="",zones="."\} 0/,
     );
+  });
+});
+
+describe('capacities', () => {
+  test('below one they are the smallest cache, as in CoreDNS, and a warning says how to keep nothing', async () => {
+    const world = await cacheWorld('cache {\n success 0\n denial -5\n}', () => a(60));
+    assert.match(world.log.join('\n'), /cache: success 0 keeps 1024 entries, the smallest cache/);
+    assert.match(world.log.join('\n'), /To keep none, write: disable denial/);
+    await world.ask('www.example.org. A');
+    await world.ask('www.example.org. A');
+    assert.equal(world.asked.length, 1);
   });
 });

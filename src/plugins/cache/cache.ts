@@ -5,7 +5,7 @@ import { EDE, FLAG, RCODE, TYPE } from '../../wire/iana.ts';
 import type { Query } from '../../wire/query.ts';
 import { failure, type ExtendedError, type Reply } from '../../wire/reply.ts';
 import { Filling } from './filling.ts';
-import { Flights, type Flight } from './flights.ts';
+import { Flight, Flights } from './flights.ts';
 import { readOptions, syntax, type CacheOptions, type StaleOptions } from './options.ts';
 import { Store, SUCCESS } from './store.ts';
 import { Tallies, type Tally } from './tally.ts';
@@ -111,32 +111,17 @@ class Cache {
   }
 
   #lead(query: Query, tally: Tally): Maybe<Reply> {
-    const { flags } = query;
     // With AD set, an upstream says whether it has validated the reply, without sending signatures (RFC 6840 section 5.7).
-    query.flags = flags | FLAG.AD;
-    let reply: Maybe<Reply>;
-    try {
-      reply = this.#next(query);
-    } catch (error) {
-      query.flags = flags;
-      throw error;
-    }
-    if (!isLater(reply)) {
-      query.flags = flags;
-      return this.#fill(query, reply, tally);
-    }
-    // A query that owns its bytes is the one that is asked with, so it keeps AD until the reply is there.
-    const { owned } = query;
-    if (!owned) query.flags = flags;
-    return this.#fly(query.keep(), reply, tally, owned ? flags : -1);
+    query.upstreamFlags |= FLAG.AD;
+    const reply = this.#next(query);
+    return isLater(reply) ? this.#fly(query.keep(), reply, tally) : this.#fill(query, reply, tally);
   }
 
-  #fly(query: Query, reply: Promise<Reply>, tally: Tally, flags: number): Promise<Reply> {
+  #fly(query: Query, reply: Promise<Reply>, tally: Tally): Promise<Reply> {
     const flights = this.#flights;
-    const flight: Flight = { query, promise: reply, waiters: 0, landed: false };
+    const flight = new Flight(query);
     flight.promise = reply.then(
       (found) => {
-        if (flags >= 0) query.flags = flags;
         flight.landed = true;
         const other = found.rcode === RCODE.NXDOMAIN ? flights.sibling(flight) : null;
         return other === null
@@ -144,7 +129,6 @@ class Cache {
           : this.#landPair(flight, other, found, tally);
       },
       (error: unknown) => {
-        if (flags >= 0) query.flags = flags;
         flights.remove(flight);
         throw error;
       },
@@ -271,9 +255,9 @@ function replaces(reply: Reply): boolean {
 
 /** A copy that asks for the cache rather than for the client; over TCP, so that nothing comes back cut. */
 function detached(query: Query): Query {
-  const copy = query.owned ? query.asking(query.wireName) : query.keep();
+  const copy = query.copy();
   copy.proto = 'tcp';
-  copy.flags |= FLAG.AD;
+  copy.upstreamFlags |= FLAG.AD;
   copy.notes = null;
   return copy;
 }

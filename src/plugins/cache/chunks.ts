@@ -1,3 +1,5 @@
+import { copyBytes } from '../../base/copy-bytes.ts';
+
 /**
  * Memory for replies that are kept long: chunks filled from front to back and never written again, so that a reply handed
  * out a moment ago stays whole even if its entry has gone since. What is forgotten leaves a hole; sparse chunks are
@@ -56,7 +58,7 @@ export class ChunkLog {
   put(chunk: Chunk, slot: number, from: Uint8Array, start: number, end: number): number {
     const at = chunk.used;
     const size = end - start;
-    chunk.bytes.set(from.subarray(start, end), at);
+    copyBytes(from, start, chunk.bytes, at, size);
     chunk.used = at + size;
     chunk.live += size;
     chunk.slots.push(slot);

@@ -1,4 +1,4 @@
-import { ttlOffsets } from '../../wire/records.ts';
+import { findTtls } from '../../wire/records.ts';
 import type { Reply } from '../../wire/reply.ts';
 
 /** Different lists of offsets that are shared; beyond it the table begins anew. */
@@ -10,27 +10,28 @@ const TABLE_MAX = 4096;
  */
 export class OffsetTable {
   readonly #lists = new Map<number, Uint16Array[]>();
+  readonly #found: number[] = [];
   #size = 0;
 
   of(reply: Reply): Uint16Array {
-    const found = ttlOffsets(reply.bytes, reply.start, reply.end);
+    const found = this.#found;
+    findTtls(found, reply.bytes, reply.start, reply.end);
     let hash = found.length;
     for (let i = 0; i < found.length; i++) hash = (Math.imul(hash, 31) + found[i]!) & 0x3fffffff;
     const alike = this.#lists.get(hash);
-    const known = alike?.find((list) => same(list, found));
-    if (known !== undefined) return known;
+    if (alike !== undefined) for (const list of alike) if (same(list, found)) return list;
     if (this.#size++ === TABLE_MAX) {
       this.#lists.clear();
       this.#size = 1;
     }
-    const list = alike ?? [];
-    list.push(found);
-    this.#lists.set(hash, list);
-    return found;
+    const offsets = Uint16Array.from(found);
+    if (alike === undefined || this.#size === 1) this.#lists.set(hash, [offsets]);
+    else alike.push(offsets);
+    return offsets;
   }
 }
 
-function same(a: Uint16Array, b: Uint16Array): boolean {
+function same(a: Uint16Array, b: readonly number[]): boolean {
   if (a.length !== b.length) return false;
   for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
   return true;

@@ -1,4 +1,5 @@
 import { limit } from '../../base/limits.ts';
+import type { Problem } from '../../base/problem.ts';
 import { pluginRemark } from '../../corefile/problems.ts';
 import { leading, optional, required, zones } from '../../corefile/positions.ts';
 import { custom, each, fields, flag, setting } from '../../corefile/properties.ts';
@@ -21,6 +22,7 @@ const bytesLimit = limit({ default: 32 << 20, min: 1 << 20, max: 4 << 30 });
 /** Queries that wait for the same question of somebody else: each holds about 1 KB. */
 const waitingLimit = limit({ default: 10_000, min: 0, max: 1_000_000 });
 const CAPACITY = 10_000;
+const CAPACITY_MIN = 1024;
 const SUCCESS_SECONDS = 3600;
 const DENIAL_SECONDS = 1800;
 const MIN_SECONDS = 5;
@@ -35,7 +37,7 @@ const positiveTtl = worded(integer('TTL', { min: 1 }), (text, reason) =>
 const minTtl = worded(integer('MINTTL', { min: 0 }), (text, reason) =>
   isNumber(text) ? `cache min TTL can not be negative: ${text}` : reason,
 );
-const capacity = integer('CAPACITY', { min: 1 });
+const capacity = integer('CAPACITY');
 const amount = worded(integer('AMOUNT', { min: 0 }), (text, reason) =>
   isNumber(text) ? `prefetch amount should be positive: ${text}` : reason,
 );
@@ -201,12 +203,29 @@ export const syntax = directive({
     ),
   },
   warn(options, at) {
-    if (options.stalePolicy === null || options.serveStale !== null) return [];
-    return [
-      pluginRemark('cache', at, 'serve_stale_policy does nothing without serve_stale', {
-        remedy: 'Add serve_stale, or take the line away.',
-      }),
-    ];
+    const remarks: Problem[] = [];
+    if (options.stalePolicy !== null && options.serveStale === null) {
+      remarks.push(
+        pluginRemark('cache', at, 'serve_stale_policy does nothing without serve_stale', {
+          remedy: 'Add serve_stale, or take the line away.',
+        }),
+      );
+    }
+    for (const kind of ['success', 'denial'] as const) {
+      const said = options[kind]?.capacity ?? CAPACITY;
+      if (said >= 1) continue;
+      remarks.push(
+        pluginRemark(
+          'cache',
+          at,
+          `${kind} ${said} keeps ${CAPACITY_MIN} entries, the smallest cache`,
+          {
+            remedy: `To keep none, write: disable ${kind}`,
+          },
+        ),
+      );
+    }
+    return remarks;
   },
 });
 

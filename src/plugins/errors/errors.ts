@@ -7,7 +7,7 @@ import { directive } from '../../corefile/syntax.ts';
 import { duration, value, wrong, type Value } from '../../corefile/values.ts';
 import { definePlugin, type Site } from '../../server/plugin.ts';
 import { typeName } from '../../wire/iana.ts';
-import { printName } from '../../wire/name.ts';
+import type { Query } from '../../wire/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 import { compileRe2, PatternError } from '../../base/re2.ts';
 
@@ -94,29 +94,30 @@ export const errors = definePlugin({
     site.onStop(() => {
       for (const tally of tallies) tally.stop();
     });
-    const note = (reply: Reply, name: Uint8Array, type: number): void => {
-      const text = reply.cause!.message;
-      const line = (): string => `${reply.rcode} ${printName(name)} ${typeName(type)}: ${text}`;
+    const write = ({ name, type }: Query, { rcode }: Reply, text: string): void => {
+      const line = (): string => `${rcode} ${name} ${typeName(type)}: ${text}`;
       const head = text.slice(0, TEXT_MAX);
       const tally = tallies.find((candidate) => candidate.matches(head));
       if (tally === undefined) site.log.error(line());
       else tally.count(line);
     };
+    const note: Note = (query, reply) => {
+      if (reply.cause !== null) write(query, reply, reply.cause.message);
+      return reply;
+    };
     return (query) => {
       const reply = next(query);
-      if (reply instanceof Promise) {
-        const name = query.folded.slice(0, query.nameLength);
-        const type = query.type;
-        return reply.then((later) => {
-          if (later.cause !== null) note(later, name, type);
-          return later;
-        });
-      }
-      if (reply.cause !== null) note(reply, query.folded, query.type);
-      return reply;
+      return reply instanceof Promise ? noteLater(note, query.keep(), reply) : note(query, reply);
     };
   },
 });
+
+type Note = (query: Query, reply: Reply) => Reply;
+
+/** A function of its own: a closure inside the link would cost every query its context. */
+function noteLater(note: Note, query: Query, reply: Promise<Reply>): Promise<Reply> {
+  return reply.then((later) => note(query, later));
+}
 
 /** Errors of one pattern: counted from the first one on, told at the end of the period. */
 class Tally {

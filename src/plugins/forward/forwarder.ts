@@ -94,61 +94,58 @@ export class Forwarder {
   async #answer(query: Query): Promise<Reply> {
     this.#underWay++;
     try {
-      return await this.#tryAll(query);
+      const { clock, maxFails, maxAttempts, failfast, failover, metrics, random, chained } =
+        this.#parts;
+      const order = this.#order(this.targets);
+      const most = maxAttempts ?? 2 * order.length;
+      const began = clock.now();
+      const deadline = began + DEADLINE_MS;
+      const failed: Attempt[] = [];
+      let index = 0;
+      let down = 0;
+      let passedOver = 0;
+      let roundBegan = began;
+      while (order.length > 0 && clock.now() < deadline && (most === 0 || failed.length < most)) {
+        if (index >= order.length) {
+          index = 0;
+          down = 0;
+          if (failed.length >= order.length && clock.now() - roundBegan < 1)
+            await sleep(clock, ROUND_PAUSE_MS);
+          roundBegan = clock.now();
+        }
+        let target = order[index++]!;
+        if (target.isDown(maxFails)) {
+          if (++down < order.length) continue;
+          metrics.broken.add(1);
+          if (failfast) break;
+          // All are down: perhaps it is the probes that do not get through.
+          target = order[random.integer(order.length)]!;
+        }
+        target = this.#within(target, order);
+        const wait = this.#reserve(target, deadline);
+        if (wait < 0) return overspent(target);
+        if (wait > 0) await sleep(clock, wait);
+        let reply: Reply;
+        try {
+          reply = await this.#ask(query, target, deadline - clock.now());
+        } catch (error) {
+          failed.push({ to: target.to, error: error as Error });
+          if (maxFails > 0 && error instanceof ExchangeError && error.failure !== 'local')
+            target.probe();
+          if (down < order.length) continue;
+          break;
+        }
+        query.notes?.set('forward/upstream', target.to);
+        if (failover.includes(reply.rcode) && passedOver + 1 < order.length) {
+          passedOver++;
+          continue;
+        }
+        return chained ? await this.#pass(query, reply) : reply;
+      }
+      return gaveUp(failed, order);
     } finally {
       this.#underWay--;
     }
-  }
-
-  async #tryAll(query: Query): Promise<Reply> {
-    const { clock, maxFails, maxAttempts, failfast, failover, metrics, random } = this.#parts;
-    const order = this.#order(this.targets);
-    const most = maxAttempts ?? 2 * order.length;
-    const began = clock.now();
-    const deadline = began + DEADLINE_MS;
-    const failed: Attempt[] = [];
-    let index = 0;
-    let down = 0;
-    let passedOver = 0;
-    let roundBegan = began;
-    while (order.length > 0 && clock.now() < deadline && (most === 0 || failed.length < most)) {
-      if (index >= order.length) {
-        index = 0;
-        down = 0;
-        if (failed.length >= order.length && clock.now() - roundBegan < 1)
-          await sleep(clock, ROUND_PAUSE_MS);
-        roundBegan = clock.now();
-      }
-      let target = order[index++]!;
-      if (target.isDown(maxFails)) {
-        if (++down < order.length) continue;
-        metrics.broken.add(1);
-        if (failfast) break;
-        // All are down: perhaps it is the probes that do not get through.
-        target = order[random.integer(order.length)]!;
-      }
-      target = this.#within(target, order);
-      const wait = this.#reserve(target, deadline);
-      if (wait < 0) return overspent(target);
-      if (wait > 0) await sleep(clock, wait);
-      let reply: Reply;
-      try {
-        reply = await this.#ask(query, target, deadline - clock.now());
-      } catch (error) {
-        failed.push({ to: target.to, error: error as Error });
-        if (maxFails > 0 && error instanceof ExchangeError && error.failure !== 'local')
-          target.probe();
-        if (down < order.length) continue;
-        break;
-      }
-      query.notes?.set('forward/upstream', target.to);
-      if (failover.includes(reply.rcode) && passedOver + 1 < order.length) {
-        passedOver++;
-        continue;
-      }
-      return this.#pass(query, reply);
-    }
-    return gaveUp(failed, order);
   }
 
   /** The upstream itself, or one in its place whose packet budget is not used up. */
@@ -227,9 +224,9 @@ export class Forwarder {
     return writer.finish(RCODE.NOERROR, 'forward');
   }
 
+  /** The reply, or the next forward's if this one is for passing on. */
   #pass(query: Query, reply: Reply): Maybe<Reply> {
-    const { nextOn, nextOnNodata, chained, next } = this.#parts;
-    if (!chained) return reply;
+    const { nextOn, nextOnNodata, next } = this.#parts;
     if (nextOn.includes(reply.rcode)) return next(query);
     if (!nextOnNodata || reply.rcode !== RCODE.NOERROR || reply.truncated) return reply;
     const kind = classify(reply, query.type);

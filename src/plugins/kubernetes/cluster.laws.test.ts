@@ -2,10 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { KubeObject } from '../../kube/objects.ts';
-import { typeNumber } from '../../wire/iana.ts';
-import { parseName } from '../../wire/name.ts';
-import { makeQuery } from '../../wire/query.ts';
-import { failure, type Reply } from '../../wire/reply.ts';
+import { tell } from '../../../test/fuzz/cluster-answers.ts';
 import { answererOf, fedCluster } from '../../../test/kit/fed-cluster.ts';
 import { external, namespace, pod, service, slice } from '../../../test/kit/kube-objects.ts';
 import type { Answerer } from './answer.ts';
@@ -51,27 +48,8 @@ const questions = [
 
 function answers(answerer: Answerer): string[] {
   return questions.flatMap((name) =>
-    ['A', 'AAAA', 'SRV', 'PTR'].map((type) => {
-      const query = makeQuery(parseName(name), typeNumber(type)!);
-      const reply = answerer.answer(query, () => failure(5, 'next')) as Reply;
-      return `${name} ${type} ${reply.rcode} ${recordsOf(reply)}`;
-    }),
+    ['A', 'AAAA', 'SRV', 'PTR'].map((type) => `${name} ${type} ${tell(answerer, name, type)}`),
   );
-}
-
-/** The records without regard to order, serial and compression: by their sizes and last bytes. */
-function recordsOf(reply: Reply): string {
-  const body = Buffer.from(reply.bytes.subarray(reply.start, reply.end));
-  return [
-    reply.answers,
-    reply.authority,
-    reply.additional,
-    reply.authority > 0 ? '' : sum(body),
-  ].join('/');
-}
-
-function sum(bytes: Uint8Array): number {
-  return bytes.reduce((total, byte) => total + byte, 0);
 }
 
 test('after any changes, answers are those of a cluster that is listed anew', () => {

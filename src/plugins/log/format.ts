@@ -1,5 +1,5 @@
 import { printAddress } from '../../base/ip.ts';
-import { className, FLAG, rcodeName, typeName } from '../../wire/iana.ts';
+import { CLASS, className, FLAG, rcodeName, typeName } from '../../wire/iana.ts';
 import type { Query } from '../../wire/query.ts';
 import { silence, type Reply } from '../../wire/reply.ts';
 
@@ -45,7 +45,7 @@ function placeholder(word: string): Print | null {
 const placeholders: Readonly<Record<string, Print>> = {
   type: (query) => typeName(query.type),
   name: (query) => query.name,
-  class: (query) => className(query.class),
+  class: (query) => printClass(query.class),
   proto: (query) => printProto(query),
   size: (query) => String(query.end - query.start),
   remote: (query) => bracketed(printAddress(query.peer, query.peerAt, query.family === 4 ? 4 : 16)),
@@ -65,6 +65,11 @@ const placeholders: Readonly<Record<string, Print>> = {
 /** CoreDNS knows two: what runs over a stream is tcp. */
 function printProto({ proto }: Query): string {
   return proto === 'udp' || proto === 'internal' ? 'udp' : 'tcp';
+}
+
+/** `ANY` is a type's name: CoreDNS keeps it for that. */
+function printClass(number: number): string {
+  return number === CLASS.ANY ? `CLASS${number}` : className(number);
 }
 
 function bracketed(address: string): string {
@@ -98,9 +103,11 @@ const flagNames: readonly (readonly [number, string])[] = [
 const OF_QUERY = FLAG.RD | FLAG.CD;
 const known = new Map<number, string>();
 
-/** As the client sees them: RD and CD are its own. */
+/** As the client sees them: RD and CD are its own, AD is for those who asked for it. */
 function printFlags(query: Query, reply: Reply): string {
-  const flags = (reply.flags & ~(OF_QUERY | FLAG.OPCODE | FLAG.RCODE)) | (query.flags & OF_QUERY);
+  const wanted =
+    query.dnssecOk || (query.flags & FLAG.AD) !== 0 ? reply.flags : reply.flags & ~FLAG.AD;
+  const flags = (wanted & ~(OF_QUERY | FLAG.OPCODE | FLAG.RCODE)) | (query.flags & OF_QUERY);
   let text = known.get(flags);
   if (text === undefined) {
     text = ['qr', ...flagNames.filter(([bit]) => (flags & bit) !== 0).map(([, name]) => name)].join(

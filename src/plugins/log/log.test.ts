@@ -88,8 +88,29 @@ describe('log', () => {
       { proto: 'tcp', client: '2001:db8::1', flags: 0x0010 },
     ]);
     assert.deepEqual(lines, [
-      '[INFO] AAAA|found.org.|IN|tcp|[2001:db8::1]|10.96.0.10|27|40000|NOERROR|43|qr,aa,ra,ad,cd|65535|false|4711|0',
+      '[INFO] AAAA|found.org.|IN|tcp|[2001:db8::1]|10.96.0.10|27|40000|NOERROR|43|qr,aa,ra,cd|65535|false|4711|0',
     ]);
+  });
+
+  test('AD is logged for clients that asked for it, with AD or DO: others do not get it', async () => {
+    const lines = await logged(
+      'log . "{>rflags}"',
+      ['found.org. A', { flags: FLAG.RD }],
+      ['found.org. A', { flags: FLAG.RD | FLAG.AD }],
+      ['found.org. A', { flags: FLAG.RD, edns: true, dnssecOk: true }],
+    );
+    assert.deepEqual(lines, [
+      '[INFO] qr,aa,rd,ra',
+      '[INFO] qr,aa,rd,ra,ad',
+      '[INFO] qr,aa,rd,ra,ad',
+    ]);
+  });
+
+  test('class ANY is CLASS255, since ANY is a type', async () => {
+    assert.deepEqual(
+      await logged('chaos\n log . "{class} {type}"', ['found.org. ANY', { qclass: 255 }]),
+      ['[INFO] CLASS255 ANY'],
+    );
   });
 
   test('combined adds the opcode; what is no placeholder stays; unknown metadata is a dash', async () => {

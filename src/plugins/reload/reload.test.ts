@@ -49,14 +49,31 @@ describe('reload', () => {
 
   test('a file that cannot be parsed is told about once, and taken when it is right again', async () => {
     const world = await makeWorld('.:53 {\n reload 2s 0s\n whoami\n}');
-    world.setCorefile('.:53 {\n reload 2s 0s\n nonsense\n}');
+    world.setCorefile('.:53 {\n reload 2s 0s\n whoami\n');
     await world.clock.advance(6000);
     const warnings = world.log.filter((line) => line.startsWith('[WARNING]'));
     assert.equal(warnings.length, 1);
-    assert.match(
-      warnings[0]!,
-      /plugin\/reload: Corefile parse failed: .*Unknown directive 'nonsense'/,
+    assert.match(warnings[0]!, /plugin\/reload: Corefile parse failed: .*Syntax error/);
+    assert.match(world.metrics(), /^coredns_reload_failed_total 0$/m);
+    world.setCorefile('.:53 {\n reload 2s 0s\n any\n}');
+    await world.clock.advance(2000);
+    assert.equal((await world.ask('example.org.')).rcode, 2);
+    await world.close();
+  });
+
+  test('an unknown directive is a failed reload: counted once, and taken when it is right again', async () => {
+    const world = await makeWorld('.:53 {\n reload 2s 0s\n whoami\n}');
+    world.setCorefile('.:53 {\n reload 2s 0s\n nonsense\n}');
+    await world.clock.advance(20_000);
+    assert.match(world.metrics(), /^coredns_reload_failed_total 1$/m);
+    assert.match(world.log.join('\n'), /Restart failed: .*Unknown directive 'nonsense'/);
+    assert.equal(
+      world.log.at(-1),
+      '[ERROR] plugin/reload: Corefile changed but reload failed: the configuration before is still in use',
     );
+    world.setCorefile('.:53 {\n reload 2s 0s\n whoami\n}');
+    await world.clock.advance(2000);
+    assert.equal(world.log.length, 5, 'the file before is no change');
     world.setCorefile('.:53 {\n reload 2s 0s\n any\n}');
     await world.clock.advance(2000);
     assert.equal((await world.ask('example.org.')).rcode, 2);

@@ -1,3 +1,4 @@
+import { Problem } from '../../base/problem.ts';
 import { every, type Clock, type Timer } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { Kept, RunningConfiguration } from '../../server/control-site.ts';
@@ -62,15 +63,23 @@ export class Watcher implements Kept {
     const { log, configuration } = watch;
     const found = configuration.reread();
     if ('problem' in found) {
-      const { message } = found.problem;
-      if (message !== this.#complaint) log.warning(`Corefile parse failed: ${message}`);
-      this.#complaint = message;
+      const { problem } = found;
+      if (problem.message === this.#complaint) return;
+      this.#complaint = problem.message;
+      // A file that can be read, but not taken: the try says so and counts, as for any other mistake in a directive.
+      if (problem instanceof Problem && problem.code === 'directive-unknown') this.#take(watch);
+      else log.warning(`Corefile parse failed: ${problem.message}`);
       return;
     }
     this.#complaint = '';
     if (found.fingerprint === this.#seen) return;
     // The same file is not tried again, even though it is wrong.
     this.#seen = found.fingerprint;
+    this.#take(watch);
+  }
+
+  #take(watch: Watch): void {
+    const { log, configuration } = watch;
     this.#busy = true;
     void configuration
       .reload()

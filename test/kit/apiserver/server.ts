@@ -26,6 +26,8 @@ export interface ApiServerOptions {
   readonly minor?: number;
   /** The feature gate WatchList. Default: as the version has it (on from 32). */
   readonly streamingLists?: boolean;
+  /** Whether the database tells how far it is (etcd from 3.4.31 and 3.5.13 on); streaming lists need it. Default true. */
+  readonly progressNotices?: boolean;
   /** Pages even where the list comes from the watch cache (`resourceVersion=0`), which the real server does not. */
   readonly pagesFromCache?: boolean;
   /** Resources that are not served, e.g. `discovery.k8s.io/v1`. */
@@ -244,6 +246,14 @@ export class ApiServer {
     if (streaming === null && rule !== null) {
       throw invalid(
         'resourceVersionMatch: Forbidden: forbidden for watch without sendInitialEvents',
+      );
+    }
+    if (streaming !== null && this.#options.progressNotices === false) {
+      // As kube-apiserver 1.32.3 says it with etcd 3.4.23.
+      throw new Refusal(
+        500,
+        'a watch stream was requested by the client but the required storage feature RequestWatchProgress is disabled',
+        'InternalError',
       );
     }
     const from = readVersion(query);

@@ -1,0 +1,11 @@
+/** Copies `from[at, at + size)` to `to[toAt, …)`. For a few bytes a loop beats `set`, which needs a view of its own. */
+export function copyBytes(
+  from: Uint8Array,
+  at: number,
+  to: Uint8Array,
+  toAt: number,
+  size: number,
+): void {
+  if (size > 256) to.set(from.subarray(at, at + size), toAt);
+  else for (let i = 0; i < size; i++) to[toAt + i] = from[at + i]!;
+}

@@ -1,0 +1,127 @@
+import { VirtualClock } from '../../src/base/virtual-clock.ts';
+import type { KubeObject } from '../../src/kube/objects.ts';
+import { asRaw } from '../../src/kube/raw.ts';
+import type { Resource } from '../../src/kube/resources.ts';
+import type { Source } from '../../src/kube/source.ts';
+import { SharedRegistry } from '../../src/metrics/registry.ts';
+import type { Answerer } from '../../src/plugins/kubernetes/answer.ts';
+import { Feed } from '../../src/plugins/kubernetes/feed.ts';
+import { followCluster } from '../../src/plugins/kubernetes/follower.ts';
+import { rcodeName, typeNumber } from '../../src/wire/iana.ts';
+import { readMessage, type DnsRecord } from '../../src/wire/message.ts';
+import { parseName } from '../../src/wire/name.ts';
+import { printData } from '../../src/wire/print.ts';
+import { makeQuery } from '../../src/wire/query.ts';
+import { failure, type Reply } from '../../src/wire/reply.ts';
+import { stamp } from '../../src/wire/stamp.ts';
+import type { Store, Stored } from '../kit/apiserver/store.ts';
+import { answererOf, fedCluster, joinedChannel } from '../kit/fed-cluster.ts';
+import { hostNames, serviceNames, spaces } from './odd-objects.ts';
+
+/** What a person would ask about the odd objects: names that are there, may be there, and never are. */
+const asked: readonly string[] = [
+  ...spaces.flatMap((space) => [
+    `${space}.svc.cluster.local.`,
+    ...serviceNames.flatMap((name) =>
+      ['', '_http._tcp.', '_dns._udp.', '10-1-0-1.', '10-1-0-3.', `${hostNames[0]}.`].map(
+        (prefix) => `${prefix}${name}.${space}.svc.cluster.local.`,
+      ),
+    ),
+    ...[0, 1, 2].map((n) => `10-1-0-${n}.${space}.pod.cluster.local.`),
+  ]),
+  ...Array.from({ length: 8 }, (_, n) => `${n}.0.1.10.in-addr.arpa.`),
+  ...Array.from({ length: 8 }, (_, n) => `${n + 1}.0.0.10.in-addr.arpa.`),
+  `1.${'0.'.repeat(27)}0.0.d.f.ip6.arpa.`,
+];
+const types = ['A', 'AAAA', 'SRV', 'PTR'];
+
+const out = new Uint8Array(70_000);
+
+/** One answer, told such that order, TTL and serial do not matter. */
+export function tell(answerer: Answerer, name: string, type: string): string {
+  const query = makeQuery(parseName(name), typeNumber(type)!);
+  query.proto = 'tcp';
+  const reply = answerer.answer(query, () => failure(5, 'next')) as Reply;
+  const message = readMessage(out, 0, stamp(reply, query, out, 0));
+  const records = (section: readonly DnsRecord[]): string =>
+    section
+      .map((record) => `${record.name} ${record.type} ${printData(record.type, record.data)}`)
+      .sort()
+      .join(' | ');
+  return `${rcodeName(message.rcode)} ${records(message.answer)} + ${records(message.additional)}`;
+}
+
+/** All answers, by question. */
+export function tellAll(answerer: Answerer): Map<string, string> {
+  const answers = new Map<string, string>();
+  for (const name of asked) {
+    for (const type of types) answers.set(`${name} ${type}`, tell(answerer, name, type));
+  }
+  return answers;
+}
+
+/** The answers of a server that has listed these objects just now and seen nothing else. */
+export function freshAnswers(objects: Iterable<KubeObject>): Map<string, string> {
+  return tellAll(answererOf(fedCluster(objects).cluster, { pods: 'verified' }));
+}
+
+/** The objects of a store, read the way the source reads a list of them. */
+export function* objectsIn(
+  resources: readonly Resource[],
+  form: (resource: Resource) => number,
+  stored: (resource: Resource) => readonly Stored[],
+): Generator<KubeObject> {
+  for (const resource of resources) {
+    for (const { object } of stored(resource)) {
+      // What travels is JSON, so what is undefined is absent.
+      const plain: unknown = JSON.parse(JSON.stringify(object));
+      yield* resource.forms[form(resource)]!.trim(asRaw(plain));
+    }
+  }
+}
+
+/** A worker's answers to what a source says, through feed and messages as in production, on this thread. */
+export function answersOf(source: Source, clock = new VirtualClock()): Answerer {
+  const channel = joinedChannel();
+  const feed = new Feed({
+    source,
+    clock,
+    channel: channel.control,
+    metrics: new SharedRegistry(() => undefined),
+    podNames: false,
+    clientNames: false,
+  });
+  const cluster = followCluster(channel.worker);
+  channel.join();
+  feed.start();
+  return answererOf(cluster, { pods: 'verified' });
+}
+
+const plainAddress = /^10\.0\.0\.\d$/;
+
+/**
+ * What a few answers must be, worked out from the stored objects by the specification of cluster DNS and by nothing of ours:
+ * the A record of each well-formed service with a cluster address in a namespace that is there; NXDOMAIN where there is
+ * no service or no namespace.
+ */
+export function plainTruths(store: Store): Map<string, string> {
+  const truths = new Map<string, string>();
+  for (const space of spaces) {
+    for (const service of serviceNames) {
+      const name = `${service}.${space}.svc.cluster.local.`;
+      if (service.includes('.') || service !== service.toLowerCase()) continue;
+      const there = store.get('namespaces', '', space) !== null;
+      const found = store.get('services', space, service);
+      if (!there || found === null) {
+        truths.set(`${name} A`, 'NXDOMAIN  + ');
+        continue;
+      }
+      const spec = found.object['spec'] as { clusterIP?: unknown; type?: unknown } | null;
+      const address = spec?.clusterIP;
+      if (typeof address !== 'string' || !plainAddress.test(address)) continue;
+      if (spec!.type === 'ExternalName') continue;
+      truths.set(`${name} A`, `NOERROR ${name} 1 ${address} + `);
+    }
+  }
+  return truths;
+}
