@@ -115,7 +115,8 @@ export class Channel implements CaresChannel {
         `c-ares has the answer for ${name} ${type} in its cache: no query is sent`,
       );
       const { reply } = cached;
-      return { done: Promise.resolve({ status: statusOf(reply), reply }), stopRetrying: () => {} };
+      const done = Promise.resolve({ status: statusOf(reply), reply });
+      return { done, cached: true, stopRetrying: () => {} };
     }
     const taken = new Set([...this.#open].map((question) => question.query.id));
     const query: Query = {
@@ -187,10 +188,11 @@ export class Channel implements CaresChannel {
     const exactMs = this.#timeoutMs(question, server);
     const waitMs = tickMs === 0 ? exactMs : Math.ceil(exactMs / tickMs) * tickMs;
     question.timer = clock.after(waitMs, () => {
+      // Idle connections are closed before the time-outs are looked at: this one waits for the next round.
+      this.rest();
       server.failures++;
       if (this.#setup.freshSockets) this.#retire(connection);
       this.#retry(question, 'ETIMEOUT', null);
-      this.#sweepLater();
     });
   }
 
@@ -258,6 +260,8 @@ export class Channel implements CaresChannel {
     if (socket === null) return;
     for (let arrival = socket.take(); arrival !== null; arrival = socket.take()) {
       if (arrival.kind === 'fault') {
+        // Noticed in the next round of the program's loop: connections that were idle have been closed by then.
+        this.rest();
         this.#break(connection, 'ECONNREFUSED');
         return;
       }

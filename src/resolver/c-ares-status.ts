@@ -38,6 +38,8 @@ export interface Ended {
 /** One question under way, and how to end its repetitions. */
 export interface Pending {
   readonly done: Promise<Ended>;
+  /** Whether it was over at once, before the next question was asked. */
+  readonly cached?: boolean;
   /** From now on a failure is final. */
   stopRetrying(): void;
 }

@@ -18,7 +18,9 @@ import {
 import { OldChannel } from './c-ares-old.ts';
 import { Channel } from './c-ares-channel.ts';
 import { readCaresConf, type CaresConf } from './c-ares-conf.ts';
-import { readHosts, entriesFor, hostAlias } from './hosts.ts';
+import { dottedQuad } from './glibc-conf.ts';
+import { readHosts, entriesFor, hostAlias, mergedAddresses } from './hosts.ts';
+import { familyOf } from './myhostname.ts';
 import { cite } from './rules.ts';
 import { isSendable } from './search-list.ts';
 import { sameName, type Reply } from './reply.ts';
@@ -39,6 +41,8 @@ class CaresSession implements Session {
   readonly #version: string;
   readonly #conf: CaresConf;
   readonly #channel: CaresChannel;
+  /** Until the first replies are in: the program is slow the first time, and reads two of them at once. */
+  #cold = true;
 
   constructor(site: Site, version: string) {
     this.#site = site;
@@ -56,8 +60,14 @@ class CaresSession implements Session {
 
   async #lookup({ name, families }: Request): Promise<Found> {
     if (/\.onion\.?$/i.test(name)) return caresError('ENOTFOUND');
-    const literal = parseAddress(name);
-    if (literal !== null && families.includes(literal.length === 4 ? 4 : 6)) return found([name]);
+    const typed = (this.#version === '1.18' ? null : dottedQuad(name)) ?? name;
+    const literal = parseAddress(typed);
+    if (literal !== null && families.includes(literal.length === 4 ? 4 : 6)) return found([typed]);
+    // An IPv4 address is given whatever family is asked for; 1.18 asks for the other one all the same.
+    if (literal?.length === 4) {
+      const more = this.#version === '1.18' ? await this.#walk(name, families) : null;
+      return found([typed, ...(more?.addresses ?? [])]);
+    }
     let status: CaresStatus = 'ECONNREFUSED';
     for (const letter of this.#conf.lookups) {
       if (letter === 'f') {
@@ -82,13 +92,20 @@ class CaresSession implements Session {
 
   #files(name: string, families: readonly Family[]): Found | null {
     const { trace, settings } = this.#site;
-    const listed = entriesFor(readHosts(settings.hosts), name)
-      .filter((entry) => families.includes(entry.family))
-      .map((entry) => entry.address);
+    // Addresses with a zone are not understood, and 1.34 leaves out names that are no host names.
+    const old = this.#version === '1.18';
+    const entries = readHosts(settings.hosts, old ? undefined : /(^|\s)#.*$/s)
+      .filter((entry) => !entry.address.includes('%'))
+      .map((entry) => (old ? entry : { ...entry, names: entry.names.filter(isHostName) }));
+    const all = old
+      ? entriesFor(entries, name).map((entry) => entry.address)
+      : mergedAddresses(entries, name);
+    const listed = all.filter((address) => families.includes(familyOf(address)));
     const local = this.#isLocal(name) && (listed.length === 0 || this.#version !== '1.18');
-    const addresses = local
-      ? families.map((family) => (family === 4 ? '127.0.0.1' : '::1'))
-      : listed;
+    // Its own address of a family stands in where the file has none.
+    const missing = families.filter((family) => !listed.some((one) => familyOf(one) === family));
+    const loopback = missing.map((family) => (family === 4 ? '127.0.0.1' : '::1'));
+    const addresses = local ? [...listed, ...loopback] : listed;
     if (addresses.length === 0) {
       trace.step(`hosts file: no entry for "${name}"`);
       return null;
@@ -131,9 +148,13 @@ class CaresSession implements Session {
           last = ended.status === 'SUCCESS' && usable.length === 0 ? 'ENODATA' : ended.status;
           // With an IPv4 address in hand, 1.34 no longer repeats the other family.
           const four = usable.some((address) => parseAddress(address)?.length === 4);
-          if (four) pending[1 - index]?.query.stopRetrying();
+          const other = pending[1 - index]?.query;
+          if (!four || other === undefined || pending[index]?.query.cached === true) return;
+          if (this.#cold) this.#site.network.clock.after(0, () => other.stopRetrying());
+          else other.stopRetrying();
         }),
       );
+      this.#cold = false;
       if (addresses.length > 0) {
         trace.conclude(since, `An address: the walk ends here. ${cite('cares-stop')}`);
         return { addresses, status: 'SUCCESS', final: true };
@@ -163,9 +184,12 @@ class CaresSession implements Session {
     return { addresses: [], status, final: false };
   }
 
-  #names(typed: string): { readonly name: string; readonly why: string }[] {
-    const alias = hostAlias(this.#site.settings.hostAliases, typed);
-    if (alias !== null) return [{ name: alias, why: 'HOSTALIASES names it.' }];
+  #names(name: string): { readonly name: string; readonly why: string }[] {
+    const alias = hostAlias(this.#site.settings.hostAliases, name);
+    if (alias !== null && this.#version !== '1.18') {
+      return [{ name: alias, why: 'HOSTALIASES names it.' }];
+    }
+    const typed = alias ?? name;
     if (typed.endsWith('.')) {
       return [
         { name: typed, why: 'The name ends in a dot: it is asked as it is, and nothing else.' },

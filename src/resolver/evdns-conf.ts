@@ -1,34 +1,48 @@
 /** resolv.conf as libevent's evdns reads it: no limit on servers or domains, no caps; `domain` and `search` replace each other. */
 import { parseAddress } from '../base/ip.ts';
 import type { Settings } from './client.ts';
-import {
-  domainOf,
-  leadingInteger,
-  linesOf,
-  newConf,
-  wordsOf,
-  type ResolvConf,
-} from './resolv-conf.ts';
+import { withoutZone } from './myhostname.ts';
+import { domainOf, linesOf, newConf, type ResolvConf } from './resolv-conf.ts';
+
+/** A server may carry a port; only the one of DNS can be shown here. */
+function serverIn(word: string): string | null {
+  const bare = withoutZone(word.replace(/^\[(.*)\](:53)?$/, '$1').replace(/^([\d.]+):53$/, '$1'));
+  return parseAddress(bare) === null ? null : bare;
+}
 
 export function readEvdnsConf(settings: Settings): ResolvConf {
   const conf = newConf();
   conf.attempts = 3;
   let searched = false;
   linesOf(settings.resolvConf).forEach((line, index) => {
-    const [keyword, ...words] = wordsOf(line);
+    // A carriage return belongs to the last word.
+    const [keyword, ...words] = line.split(/[ \t]+/).filter((word) => word !== '');
     if (keyword === 'nameserver' && words[0] !== undefined) {
-      if (parseAddress(words[0]) !== null) conf.servers.push(words[0]);
-      else conf.remarks.push({ line: index + 1, text: `ignored: "${words[0]}" is no IP address` });
+      const server = serverIn(words[0]);
+      if (server !== null && !conf.servers.includes(server)) conf.servers.push(server);
+      else if (server !== null) {
+        conf.remarks.push({ line: index + 1, text: 'ignored: that name server is known already' });
+      } else
+        conf.remarks.push({ line: index + 1, text: `ignored: "${words[0]}" is no IP address` });
     } else if (keyword === 'search' || (keyword === 'domain' && words[0] !== undefined)) {
-      conf.search = keyword === 'search' ? words : words.slice(0, 1);
+      const domains = keyword === 'search' ? words : words.slice(0, 1);
+      conf.search = domains.map((domain) => domain.replace(/^\.+/, ''));
       searched = true;
+      // A new search list starts with ndots:1, whatever an earlier line said.
+      if (conf.ndots !== 1) {
+        conf.remarks.push({ line: index + 1, text: 'sets ndots back to 1' });
+      }
+      conf.ndots = 1;
     } else if (keyword === 'options') {
       for (const word of words) {
-        const value = leadingInteger(word.slice(word.indexOf(':') + 1));
-        if (word.startsWith('ndots:')) conf.ndots = value;
-        else if (word.startsWith('timeout:') && value > 0) conf.timeoutMs = value * 1000;
-        else if (word.startsWith('attempts:')) conf.attempts = Math.min(255, value);
-        else conf.remarks.push({ line: index + 1, text: `evdns ignores option "${word}"` });
+        const [key = '', value = ''] = word.split(/:(.*)/s);
+        const whole = /^[+-]?\d{1,9}$/.test(value) ? Number(value) : value === '' ? 0 : -1;
+        const seconds = /^\d{1,9}(\.\d{0,6})?$/.test(value) ? Number(value) : 0;
+        if (key === 'ndots' && whole !== -1) conf.ndots = whole;
+        else if (key === 'timeout' && seconds >= 0.001) conf.timeoutMs = seconds * 1000;
+        else if (key === 'attempts' && whole !== -1) {
+          conf.attempts = Math.min(255, whole);
+        } else conf.remarks.push({ line: index + 1, text: `evdns ignores option "${word}"` });
       }
     }
   });

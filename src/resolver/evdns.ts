@@ -18,7 +18,9 @@ import {
   type Site,
 } from './client.ts';
 import { readEvdnsConf } from './evdns-conf.ts';
+import { dottedQuad } from './glibc-conf.ts';
 import { entriesFor, readHosts } from './hosts.ts';
+import { familyOf, withoutZone } from './myhostname.ts';
 import type { Arrival, Query, Socket } from './network.ts';
 import { addressesIn, sameName, type Reply } from './reply.ts';
 import type { ResolvConf } from './resolv-conf.ts';
@@ -100,17 +102,25 @@ class EvdnsSession implements Session {
   }
 
   async lookup({ name, families }: Request): Promise<Found> {
-    if (parseAddress(name) !== null) return found([name]);
+    if (this.#servers.length === 0) {
+      this.#site.trace.step('no name server in resolv.conf: evdns cannot be set up');
+      return failure('TIMEOUT');
+    }
+    const literal = dottedQuad(name) ?? withoutZone(name);
+    if (parseAddress(literal) !== null && families.includes(familyOf(literal))) {
+      return found([literal]);
+    }
     const listed = entriesFor(readHosts(this.#site.settings.hosts), name);
     if (listed.length > 0) {
       this.#site.trace.step(
         `hosts file, line ${listed[0]?.line ?? 0}: "${name}" is listed. No query is sent.`,
       );
       return found(
-        listed.filter((entry) => families.includes(entry.family)).map((entry) => entry.address),
+        listed
+          .filter((entry) => families.includes(entry.family))
+          .map((entry) => withoutZone(entry.address)),
       );
     }
-    if (this.#servers.length === 0) return failure('TIMEOUT');
     return new Promise((resolve) =>
       this.#both(
         name,
@@ -167,8 +177,8 @@ class EvdnsSession implements Session {
     for (const running of [...this.#running]) if (running.walk === walk) this.#drop(running);
   }
 
-  /** Sends the walk's present name. */
-  #ask(walk: Walk): void {
+  /** Sends the walk's present name; `error` is what the name before it came to. */
+  #ask(walk: Walk, error: EvdnsError = 'TIMEOUT'): void {
     const { search, ndots } = this.#conf;
     const dots = countDots(walk.typed);
     const searching = walk.index >= 0 && walk.index < search.length;
@@ -183,7 +193,7 @@ class EvdnsSession implements Session {
         : 'The search list is used up: the name as it is.';
     if (!isSendable(name)) {
       this.#site.trace.step(`"${name}" is too long for DNS: evdns gives up on ${walk.type}`);
-      walk.end('TIMEOUT');
+      walk.end(error);
       return;
     }
     this.#start(walk, name, walk.type, why);
@@ -321,7 +331,7 @@ class EvdnsSession implements Session {
     walk.index++;
     // Behind the last domain the name comes as typed, unless it was first.
     if (walk.index === search.length && countDots(walk.typed) >= ndots) return walk.end(error);
-    this.#ask(walk);
+    this.#ask(walk, error);
   }
 
   #finish(running: Running, error: EvdnsError): void {
@@ -338,6 +348,11 @@ class EvdnsSession implements Session {
     if (!server.up) return;
     server.up = false;
     this.#probeLater(server, probeMs);
+    if (!this.#servers.some((other) => other.up)) return;
+    // What waits to be sent to it is moved to another server.
+    for (const running of this.#running) {
+      if (running.sent === 0 && running.server === server) running.server = this.#pick();
+    }
   }
 
   #probeLater(server: Server, delayMs: number): void {

@@ -9,7 +9,6 @@ import {
   leadingInteger,
   linesOf,
   newConf,
-  wordsOf,
   type MutableConf,
   type ResolvConf,
 } from './resolv-conf.ts';
@@ -38,8 +37,9 @@ export function readGlibcConf(settings: Settings, version: string): ResolvConf {
   const conf = newConf();
   const localDomain = settings.env['LOCALDOMAIN'];
   if (localDomain !== undefined) {
-    conf.search = (localDomain.split('\n')[0] ?? '').split(/[ \t]+/);
-    if (conf.search.length > 1) conf.search = conf.search.filter((word) => word !== '');
+    // A leading blank makes an empty first domain, which stands for the root.
+    const [first = '', ...others] = (localDomain.split('\n')[0] ?? '').split(/[ \t]+/);
+    conf.search = [first, ...others.filter((word) => word !== '')];
     conf.remarks.push({ line: 0, text: 'LOCALDOMAIN replaces the search list of the file' });
   }
   linesOf(settings.resolvConf).forEach((line, index) => {
@@ -101,8 +101,13 @@ function readServer(conf: MutableConf, word: string, number: number): void {
   const short = shortIPv4(address);
   if (short !== null) conf.servers.push(short);
   else if (parseAddress(address) !== null) {
-    conf.servers.push(zone === undefined ? address : `${address}%${zone}`);
+    conf.servers.push(zone === undefined || !isLinkLocal(address) ? address : word);
   } else conf.remarks.push({ line: number, text: `ignored: "${word}" is no IP address` });
+}
+
+/** Only such addresses keep the interface behind `%`. */
+export function isLinkLocal(address: string): boolean {
+  return /^fe[89ab]/i.test(address);
 }
 
 /** The classic notations that inet_aton takes besides a.b.c.d: `127.1`, `0x7f000001`. */
@@ -125,9 +130,18 @@ export function shortIPv4(text: string): string | null {
   return [24, 16, 8, 0].map((shift) => Math.floor(value / 2 ** shift) % 256).join('.');
 }
 
+/** An IPv4 address of four numbers; leading zeros do no harm. */
+export function dottedQuad(text: string): string | null {
+  const parts = text.split('.');
+  const plain = parts.length === 4 && parts.every((part) => /^\d{1,9}$/.test(part));
+  return plain && parts.every((part) => Number(part) <= 255) ? parts.map(Number).join('.') : null;
+}
+
 function readOptions(conf: MutableConf, text: string, number: number, version: string): void {
-  for (const word of wordsOf(text)) {
-    const value = leadingInteger(word.slice(word.indexOf(':') + 1));
+  for (const match of text.matchAll(/[^ \t\r\f\v\n]+/g)) {
+    const [word] = match;
+    // The number is read from the text, not from the word: in `ndots: 3` it is found behind the blank.
+    const value = leadingInteger(text.slice(match.index + word.indexOf(':') + 1));
     if (word.startsWith('ndots:')) {
       conf.ndots = value < 0 ? mostDots : Math.min(value, mostDots);
       if (value > mostDots)

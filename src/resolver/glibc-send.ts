@@ -22,6 +22,8 @@ export type Sent =
       readonly ok: false;
       readonly errno: 'ECONNREFUSED' | 'ETIMEDOUT' | 'EHOSTUNREACH';
       readonly firstRcode: string;
+      /** Whether any reply to the question came in time. */
+      readonly heard: boolean;
     };
 
 /** What one server gave in one attempt. */
@@ -48,6 +50,7 @@ export class GlibcTransport {
   /** Whether any server let itself be heard, if only by silence: else the failure is "refused". */
   #gotSomewhere = false;
   #firstRcode = 'NOERROR';
+  #heard = false;
 
   constructor(site: Site, conf: ResolvConf) {
     this.#site = site;
@@ -66,6 +69,7 @@ export class GlibcTransport {
     let lastFault: Fault | null = null;
     this.#gotSomewhere = false;
     this.#firstRcode = 'NOERROR';
+    this.#heard = false;
     try {
       for (let attempt = 0; attempt < attempts; attempt++) {
         for (let shift = 0; shift < servers.length; shift++) {
@@ -85,7 +89,7 @@ export class GlibcTransport {
       this.#closeAll();
     }
     const errno = tcp ? errnoOf(lastFault) : this.#gotSomewhere ? 'ETIMEDOUT' : 'ECONNREFUSED';
-    return { ok: false, errno, firstRcode: this.#firstRcode };
+    return { ok: false, errno, firstRcode: this.#firstRcode, heard: this.#heard };
   }
 
   /** Seconds for one attempt: the first server has the whole timeout, later ones twice it over their number. */
@@ -155,6 +159,7 @@ export class GlibcTransport {
       if (arrival.kind === 'fault') return this.#abandon(arrival.fault);
       if (!round.awaits(arrival.reply)) continue;
       this.#gotSomewhere = true;
+      this.#heard = true;
       const { reply, exchange } = arrival;
       if (round.closed === 0) this.#firstRcode = reply.rcode;
       if (isServerError(reply) || isLame(reply)) {

@@ -19,7 +19,7 @@ import {
 import { readGlibcConf, shortIPv4 } from './glibc-conf.ts';
 import { GlibcTransport, type Sent } from './glibc-send.ts';
 import { entriesFor, hostAlias, readHosts, type HostsEntry } from './hosts.ts';
-import { familyOf, myHostname } from './myhostname.ts';
+import { familyOf, myHostname, withoutZone } from './myhostname.ts';
 import type { Query } from './network.ts';
 import { readHostsLine, type Service, type Status } from './nsswitch.ts';
 import { hasCname, sameName, type Reply } from './reply.ts';
@@ -27,7 +27,8 @@ import type { ResolvConf } from './resolv-conf.ts';
 import { cite } from './rules.ts';
 import { isSendable } from './search-list.ts';
 
-type HErrno = 'HOST_NOT_FOUND' | 'NO_DATA' | 'TRY_AGAIN' | 'NO_RECOVERY';
+/** INTERNAL = NETDB_INTERNAL: not DNS, the service itself failed. */
+type HErrno = 'HOST_NOT_FOUND' | 'NO_DATA' | 'TRY_AGAIN' | 'NO_RECOVERY' | 'INTERNAL';
 
 /** What a service of nsswitch.conf says. */
 interface Verdict {
@@ -62,14 +63,19 @@ export class GlibcSession implements Session {
   readonly #site: Site;
   readonly #conf: ResolvConf;
   readonly #services: readonly Service[];
+  /** Why nsswitch.conf cannot be used; null = it can. */
+  readonly #unreadable: string | null;
   readonly #hosts: readonly HostsEntry[];
   readonly #transport: GlibcTransport;
 
   constructor(site: Site, version: string) {
     this.#site = site;
     this.#conf = readGlibcConf(site.settings, version);
-    this.#services = readHostsLine(site.settings.nsswitch).services;
-    this.#hosts = readHosts(site.settings.hosts);
+    const { services, problem } = readHostsLine(site.settings.nsswitch);
+    this.#services = services;
+    this.#unreadable = problem;
+    // An address with an interface behind `%` is not understood.
+    this.#hosts = readHosts(site.settings.hosts).filter((entry) => !entry.address.includes('%'));
     this.#transport = new GlibcTransport(site, this.#conf);
   }
 
@@ -77,7 +83,16 @@ export class GlibcSession implements Session {
     return this.#conf;
   }
 
-  async lookup(request: Request): Promise<Found> {
+  lookup(request: Request): Promise<Found> {
+    return this.#lookup(request, false);
+  }
+
+  /** As Go calls it: with AI_CANONNAME, AI_V4MAPPED and AI_ALL. Mapped addresses are left out of the result. */
+  lookupMapped(request: Request): Promise<Found> {
+    return this.#lookup(request, true);
+  }
+
+  async #lookup(request: Request, mapped: boolean): Promise<Found> {
     const { name } = request;
     let { families } = request;
     if (request.addrConfig) {
@@ -87,17 +102,39 @@ export class GlibcSession implements Session {
     }
     const literal = literalAddress(name);
     if (literal !== null) {
-      return families.includes(familyOf(literal)) ? found([literal]) : errors.ADDRFAMILY;
+      return families.includes(familyOf(literal))
+        ? found([withoutZone(literal)])
+        : mapped && familyOf(literal) === 4
+          ? found([])
+          : errors.ADDRFAMILY;
     }
-    let verdict: Verdict = { status: 'unavail', herrno: 'NO_RECOVERY', addresses: [] };
+    const simple = families.length === 1 && families[0] === 4 && !mapped;
+    if (this.#unreadable !== null) {
+      this.#site.trace.step(`nsswitch.conf, ${this.#unreadable}: glibc asks nobody`);
+      return simple ? errors.SYSTEM : errors.NONAME;
+    }
+    if (simple && /^\d([\d.]*\d)?$/.test(name)) {
+      this.#site.trace.step(`"${name}" looks like an IPv4 address, and is none: glibc asks nobody`);
+      return errors.NONAME;
+    }
+    let verdict = unavailable;
     for (const service of this.#services) {
-      verdict = await this.#ask(service, name, families);
-      if (service.actions[verdict.status] === 'return') break;
+      verdict =
+        mapped && families.length === 1 && families[0] === 6
+          ? joined(
+              await this.#ask(service, name, [6], true),
+              await this.#ask(service, name, [4], true),
+            )
+          : await this.#ask(service, name, families, mapped);
+      const action = service.actions[verdict.status];
+      if (action === 'return') break;
+      if (action === 'merge') {
+        this.#site.trace.step('[…=merge] is not possible for hosts: glibc gives up');
+        return errors.NONAME;
+      }
     }
     if (verdict.status === 'success') return found(verdict.addresses);
-    return families.length === 1 && families[0] === 4
-      ? simpleError(verdict)
-      : verdictError(verdict);
+    return simple ? simpleError(verdict) : verdictError(verdict);
   }
 
   /** gethostbyname2: one family by the same nsswitch walk, as `getent hosts` calls it. */
@@ -113,13 +150,18 @@ export class GlibcSession implements Session {
     return seen.length === 0 ? null : families;
   }
 
-  async #ask(service: Service, name: string, families: readonly Family[]): Promise<Verdict> {
+  async #ask(
+    service: Service,
+    name: string,
+    families: readonly Family[],
+    mapped: boolean,
+  ): Promise<Verdict> {
     const { trace, settings } = this.#site;
     switch (service.name) {
       case 'files':
         return this.#files(name, families);
       case 'dns':
-        return this.#dns(name, families);
+        return this.#dns(name, families, mapped);
       case 'myhostname': {
         const own = myHostname(name, settings.host, families);
         trace.step(
@@ -131,7 +173,7 @@ export class GlibcSession implements Session {
       }
       default:
         trace.step(`nsswitch service "${service.name}" is not available here: next`);
-        return { status: 'unavail', herrno: 'NO_RECOVERY', addresses: [] };
+        return unavailable;
     }
   }
 
@@ -151,23 +193,32 @@ export class GlibcSession implements Session {
     return addresses.length === 0 ? notFound : success(addresses);
   }
 
-  async #dns(typed: string, families: readonly Family[]): Promise<Verdict> {
-    if (!isHostName(typed)) {
+  async #dns(typed: string, families: readonly Family[], mapped: boolean): Promise<Verdict> {
+    // The function with which one family is asked for with its canonical name does not look at the letters.
+    const unchecked = mapped && families.length === 1;
+    if (!unchecked && !isHostName(typed)) {
       this.#site.trace.step(`glibc sends no query for "${typed}": it is no valid host name`);
       return notFound;
     }
     let types = families.map((family) => (family === 4 ? 'A' : 'AAAA'));
     if (this.#conf.noAaaa && types.includes('AAAA')) {
-      types = types.filter((type) => type === 'A');
-      this.#site.trace.step('option no-aaaa: AAAA is not asked');
-      if (types.length === 0) return { status: 'notfound', herrno: 'NO_DATA', addresses: [] };
+      this.#site.trace.step(
+        types.length === 2
+          ? 'option no-aaaa: AAAA is not asked'
+          : 'option no-aaaa: A is asked in place of AAAA, to learn whether the name exists; its addresses are left out',
+      );
+      types = types.length === 2 ? ['A'] : ['AAAA'];
     }
+    const alias = hostAlias(this.#site.settings.hostAliases, typed);
+    if (alias !== null) this.#site.trace.step(`HOSTALIASES: "${typed}" stands for "${alias}"`);
+    const name = alias ?? typed;
     const both = families.length === 2;
     // The result of both families is built in a buffer of 1024 bytes; if it is too small, everything is repeated.
     for (let room = 1024; ; room *= 2) {
-      const walked = await this.#search(typed, types);
+      const walked = await this.#search(name, types);
       if (!walked.ok) {
-        const status = walked.errno === '' ? 'notfound' : 'unavail';
+        const unavailable = walked.errno === 'ECONNREFUSED' || walked.errno === 'ETIMEDOUT';
+        const status = unavailable ? 'unavail' : 'notfound';
         return { status, herrno: walked.herrno, addresses: [] };
       }
       const verdict = both ? mergePair(walked) : judgeSingle(walked);
@@ -255,22 +306,35 @@ export class GlibcSession implements Session {
     const queries: Query[] = types.map((type) => {
       const id = newId(this.#site.random, taken);
       taken.add(id);
-      const edns = this.#conf.edns0 ? { size: 1200, cookie: false } : null;
-      return { id, name: absolute(name), type, edns, ad: this.#conf.trustAd, why };
+      const stand = this.#conf.noAaaa && type === 'AAAA';
+      const edns = this.#conf.edns0 && !stand ? { size: 1200, cookie: false } : null;
+      const asked = stand ? 'A' : type;
+      return { id, name: absolute(name), type: asked, edns, ad: this.#conf.trustAd, why };
     });
     const { trace } = this.#site;
     const since = trace.exchanges.length;
     const sent = await this.#transport.send(queries);
     if (!sent.ok) {
       this.#lastRcode = sent.firstRcode;
-      const result: Walked = { ok: false, herrno: 'TRY_AGAIN', errno: sent.errno };
+      // With no-aaaa, silence in place of the A is mistaken for an empty answer.
+      const silent = this.#conf.noAaaa && types[0] === 'AAAA' && !sent.heard;
+      const herrno = silent ? 'NO_DATA' : 'TRY_AGAIN';
+      const result: Walked = { ok: false, herrno, errno: sent.errno };
       trace.conclude(since, explain(result, sent.firstRcode));
       return result;
     }
-    const result = judge(sent);
-    trace.conclude(since, explain(result, ''));
+    const standIn = this.#conf.noAaaa && types[0] === 'AAAA';
+    const result = judge(standIn ? { ...sent, first: withoutAnswer(sent.first) } : sent);
+    // Over TCP an error is taken as the answer.
+    this.#lastRcode = sent.first?.rcode ?? 'NOERROR';
+    trace.conclude(since, explain(result, this.#lastRcode));
     return result;
   }
+}
+
+/** With no-aaaa a reply to the A that stands for AAAA counts without its records. */
+function withoutAnswer(reply: Reply | null): Reply | null {
+  return reply === null ? null : { ...reply, answer: [] };
 }
 
 function judge(sent: Sent & { ok: true }): Walked {
@@ -304,7 +368,25 @@ function explain(result: Walked, rcode: string): string {
   return `No usable answer: the rest of the search list is left out. ${cite('glibc-jump')}`;
 }
 
+const unavailable: Verdict = { status: 'unavail', herrno: 'INTERNAL', addresses: [] };
 const notFound: Verdict = { status: 'notfound', herrno: 'HOST_NOT_FOUND', addresses: [] };
+
+/** What IPv6 and then IPv4 gave, where IPv4 is wanted in mapped form: one success is enough. */
+function joined(six: Verdict, four: Verdict): Verdict {
+  if (six.status === 'success' || four.status === 'success') return success(six.addresses);
+  const status =
+    six.status === 'tryagain'
+      ? 'tryagain'
+      : four.status === 'unavail' && six.status !== 'unavail'
+        ? six.status
+        : four.status;
+  const known = (verdict: Verdict): boolean =>
+    verdict.herrno === 'TRY_AGAIN' || verdict.herrno === 'NO_DATA';
+  const again = six.herrno === 'TRY_AGAIN' && four.herrno === 'TRY_AGAIN';
+  const nothing: HErrno = known(six) && known(four) ? 'NO_DATA' : 'HOST_NOT_FOUND';
+  const herrno = four.herrno === 'INTERNAL' ? 'INTERNAL' : again ? 'TRY_AGAIN' : nothing;
+  return { status, herrno, addresses: [] };
+}
 
 function success(addresses: readonly string[]): Verdict {
   return { status: 'success', herrno: 'HOST_NOT_FOUND', addresses };
@@ -362,16 +444,16 @@ function canonicalName(typed: string, walked: Walked & { ok: true }): string {
 
 /** What getaddrinfo makes of the last service's verdict, for both families and for IPv6 alone. */
 function verdictError(verdict: Verdict): Found {
+  if (verdict.herrno === 'INTERNAL') return errors.SYSTEM;
   if (verdict.herrno === 'TRY_AGAIN') return errors.AGAIN;
   return verdict.herrno === 'NO_DATA' ? errors.NODATA : errors.NONAME;
 }
 
 /** IPv4 alone goes through gethostbyname2, which sorts its errors differently. */
-function simpleError(verdict: Verdict): Found {
-  if (verdict.status === 'notfound') {
-    return verdict.herrno === 'NO_DATA' ? errors.NODATA : errors.NONAME;
-  }
-  return verdict.herrno === 'TRY_AGAIN' ? errors.AGAIN : errors.NODATA;
+function simpleError({ status, herrno }: Verdict): Found {
+  if (status === 'tryagain') return herrno === 'TRY_AGAIN' ? errors.AGAIN : errors.NODATA;
+  if (status === 'unavail' && herrno === 'TRY_AGAIN') return errors.AGAIN;
+  return herrno === 'NO_DATA' ? errors.NODATA : errors.NONAME;
 }
 
 /** Letters, digits, `-` and `_` in labels of 1 to 63; else glibc refuses without a query. */
@@ -382,7 +464,7 @@ function isHostName(name: string): boolean {
 
 /** An IP address in the notations that getaddrinfo takes. */
 export function literalAddress(name: string): string | null {
-  const address = /^[\d.x]+$/i.test(name) ? shortIPv4(name) : null;
+  const address = /^[\da-fx.]+$/i.test(name) ? shortIPv4(name) : null;
   if (address !== null) return address;
   return name.includes(':') && parseAddress(name.replace(/%.*$/, '')) !== null ? name : null;
 }

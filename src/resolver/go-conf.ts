@@ -4,6 +4,8 @@
  */
 import { parseAddress } from '../base/ip.ts';
 import type { Settings } from './client.ts';
+import { isLinkLocal } from './glibc-conf.ts';
+import { withoutZone } from './myhostname.ts';
 import {
   domainOf,
   linesOf,
@@ -57,8 +59,9 @@ function readServer(conf: MutableConf, word: string | undefined, number: number)
   if (word === undefined) return;
   if (conf.servers.length >= mostServers) {
     conf.remarks.push({ line: number, text: `ignored: only ${mostServers} name servers` });
-  } else if (parseAddress(word.replace(/%.*$/, '')) !== null) conf.servers.push(word);
-  else conf.remarks.push({ line: number, text: `ignored: "${word}" is no IP address` });
+  } else if (parseAddress(withoutZone(word)) !== null) {
+    conf.servers.push(isLinkLocal(word) ? word : withoutZone(word));
+  } else conf.remarks.push({ line: number, text: `ignored: "${word}" is no IP address` });
 }
 
 function readOption(conf: MutableConf, word: string, number: number, version: string): void {

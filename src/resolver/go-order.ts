@@ -112,6 +112,8 @@ function decide(name: string, settings: Settings, conf: ResolvConf, facts: Facts
   const forced = cgo ? 'GODEBUG=netdns=go' : 'the program is built without cgo';
   if (!forcedGo && mode === 'cgo') return ['cgo', 'GODEBUG=netdns=cgo'];
   if (!forcedGo && preference !== null) return ['cgo', preference];
+  // 1.19 then looks at nothing else, even where it cannot take libc.
+  if (old && preference !== null) return ['files,dns', `${forced} (else libc: ${preference})`];
   const fallback: GoOrder = forcedGo ? 'files,dns' : 'cgo';
   const give = (why: string): Decision => [
     fallback,
@@ -215,7 +217,8 @@ function readSources(text: string | null): readonly Source[] | 'bad' {
     let rest = bare.slice(colon + 1).trim();
     const hosts = bare.slice(0, colon).trim() === 'hosts';
     while (rest !== '') {
-      const name = /^\S+/.exec(rest)?.[0] ?? '';
+      // Only a blank ends a name: `files<tab>dns` is one, and unknown.
+      const name = /^[^ ]+/.exec(rest)?.[0] ?? '';
       rest = rest.slice(name.length).trimStart();
       let standard = true;
       if (rest.startsWith('[')) {

@@ -20,6 +20,7 @@ import { builtWithCgo, chooseGoResolver, type GoOrder } from './go-order.ts';
 import { readGoConf } from './go-conf.ts';
 import { GlibcSession } from './glibc.ts';
 import { readHosts } from './hosts.ts';
+import { familyOf, withoutZone } from './myhostname.ts';
 import type { Fault, Query } from './network.ts';
 import { hasCname, questionBytes, recordBytes, type Reply } from './reply.ts';
 import type { ResolvConf } from './resolv-conf.ts';
@@ -75,7 +76,10 @@ class GoSession implements Session {
   async lookup(request: Request): Promise<Found> {
     const { name, families } = request;
     const { trace, settings } = this.#site;
-    if (parseAddress(name.replace(/%.*$/, '')) !== null) return found([name]);
+    const literal = unmapped(name);
+    if (parseAddress(literal) !== null) {
+      return families.includes(familyOf(literal)) ? found([literal]) : unsuitable(name);
+    }
     if (name === '') return failure(noSuchHost);
     const choice = chooseGoResolver(name, settings, this.#conf, this.#version);
     for (const line of choice.debug) trace.debug(line);
@@ -86,14 +90,17 @@ class GoSession implements Session {
     }
     if (choice.order !== 'cgo') return this.#own(name, families, choice.order);
     this.#libc ??= new GlibcSession(this.#site, this.#version === '1.19' ? '2.36' : '2.41');
-    return fromLibc(await this.#libc.lookup({ name, families, addrConfig: false }), this.#version);
+    const result = await this.#libc.lookupMapped({ name, families, addrConfig: false });
+    if (result.failure !== null) return fromLibc(result, this.#version);
+    return result.addresses.length === 0 ? unsuitable(name) : found(result.addresses.map(unmapped));
   }
 
   async #own(name: string, families: readonly Family[], order: GoOrder): Promise<Found> {
     if (order === 'files,dns' || order === 'files') {
       const listed = this.#files(name, families);
       if (listed !== null) return listed;
-      if (order === 'files') return this.#version === '1.19' ? found([]) : failure(noSuchHost);
+      if (order === 'files')
+        return this.#version === '1.19' ? unsuitable(name) : failure(noSuchHost);
     }
     if (!isDomainName(name)) {
       this.#site.trace.step(`"${name}" is no domain name: Go sends nothing`);
@@ -106,10 +113,12 @@ class GoSession implements Session {
   }
 
   #files(name: string, families: readonly Family[]): Found | null {
-    const wanted = absolute(name).toLowerCase();
-    const entries = readHosts(this.#site.settings.hosts).filter((entry) =>
-      entry.names.some((other) => absolute(other).toLowerCase() === wanted),
-    );
+    // Only names with a dot are made absolute: `localhost.` is not `localhost`.
+    const key = (text: string): string =>
+      (text.includes('.') ? absolute(text) : text).toLowerCase();
+    const entries = readHosts(this.#site.settings.hosts)
+      .filter((entry) => entry.names.some((other) => key(other) === key(name)))
+      .map((entry) => ({ ...entry, address: unmapped(entry.address) }));
     if (entries.length === 0) {
       this.#site.trace.step(`hosts file: no entry for "${name}"`);
       return null;
@@ -117,14 +126,15 @@ class GoSession implements Session {
     this.#site.trace.step(
       `hosts file, line ${entries[0]?.line ?? 0}: "${name}" is listed. No query is sent. ${cite('hosts-file')}`,
     );
-    const fitting = entries.filter((entry) => families.includes(entry.family));
+    const fitting = entries.filter((entry) => families.includes(familyOf(entry.address)));
     if (fitting.length > 0) return found(fitting.map((entry) => entry.address));
-    return failed('DNSError', null, 'no suitable address found');
+    return unsuitable(name);
   }
 
   async #walk(typed: string, families: readonly Family[]): Promise<Found> {
     const types = families.map((family) => (family === 4 ? 'A' : 'AAAA'));
     const names = this.#names(typed);
+    if (names.length === 0) return unsuitable(typed);
     let lastError: GoError | null = null;
     const addresses: string[] = [];
     const { trace } = this.#site;
@@ -153,7 +163,9 @@ class GoSession implements Session {
   }
 
   #names(typed: string): { readonly name: string; readonly why: string }[] {
-    if (/\.onion\.?$/i.test(typed)) return [];
+    // 1.19 gives up on a typed .onion name, later versions leave out the candidates that end so.
+    const onion = (name: string): boolean => /\.onion\.?$/i.test(name);
+    if (onion(typed) && (this.#version === '1.19' || typed.endsWith('.'))) return [];
     const { ndots, search } = this.#conf;
     if (typed.endsWith('.')) {
       return [
@@ -171,10 +183,12 @@ class GoSession implements Session {
           : `${dots} dots, fewer than ndots (${ndots}): search domain ${index + 1} of ${search.length} first. ${cite('search')}`,
       }))
       .filter(({ name }) => {
+        if (onion(name) && this.#version !== '1.19') return false;
         if (name.length <= 254) return true;
         this.#site.trace.step(`"${name}" is too long: Go skips this search domain`);
         return false;
       });
+    if (onion(typed)) return list;
     return enough
       ? [
           {
@@ -353,11 +367,11 @@ function endpoint(server: string): string {
 function socketError(what: string, server: string, fault: Fault, protocol: string): GoError {
   const call = what === 'dial' ? 'dial' : what;
   const system = what === 'dial' ? 'connect' : what;
-  if (fault === 'timeout') return timeoutError(server, protocol);
+  const timeout = fault === 'timeout';
   return {
-    text: `${call} ${protocol} ${endpoint(server)}: ${system}: ${faultTexts[fault]}`,
+    text: `${call} ${protocol} ${endpoint(server)}: ${timeout ? '' : `${system}: `}${faultTexts[fault]}`,
     notFound: false,
-    timeout: false,
+    timeout,
     temporary: true,
   };
 }
@@ -369,6 +383,20 @@ function timeoutError(server: string, protocol: string): GoError {
     timeout: true,
     temporary: true,
   };
+}
+
+/** As Go prints it: without zone, and an IPv4 address in IPv6 form as what it is. */
+function unmapped(address: string): string {
+  const plain = withoutZone(address);
+  const bytes = parseAddress(plain);
+  const mapped =
+    bytes?.length === 16 && bytes.every((byte, i) => i >= 12 || byte === (i < 10 ? 0 : 0xff));
+  return mapped ? [...bytes.slice(12)].join('.') : plain;
+}
+
+/** There are addresses, or a hosts file alone, but none of the asked family: an error of another kind. */
+function unsuitable(name: string): Found {
+  return failed('AddrError', null, `address ${name}: no suitable address found`);
 }
 
 function failure(error: GoError): Found {
@@ -391,7 +419,8 @@ export function fromLibc(result: Found, version: string): Found {
     });
   }
   return failure({
-    text: result.failure?.text ?? '',
+    // EAI_SYSTEM shows errno, which a missing nsswitch module leaves at EBUSY.
+    text: code === 'EAI_SYSTEM' ? 'device or resource busy' : (result.failure?.text ?? ''),
     notFound: false,
     timeout: false,
     temporary: false,

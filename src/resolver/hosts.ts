@@ -1,6 +1,8 @@
 /** /etc/hosts: an address, then its names; `#` begins a comment. */
 import { parseAddress } from '../base/ip.ts';
 import type { Family } from './client.ts';
+import { shortIPv4 } from './glibc-conf.ts';
+import { withoutZone } from './myhostname.ts';
 import { linesOf, wordsOf } from './resolv-conf.ts';
 
 export interface HostsEntry {
@@ -10,10 +12,11 @@ export interface HostsEntry {
   readonly names: readonly string[];
 }
 
-export function readHosts(text: string | null): HostsEntry[] {
+/** @param comment what is no part of a line */
+export function readHosts(text: string | null, comment = /#.*$/s): HostsEntry[] {
   const entries: HostsEntry[] = [];
   linesOf(text).forEach((line, index) => {
-    const [address, ...names] = wordsOf(line.replace(/#.*$/s, ''));
+    const [address, ...names] = wordsOf(line.replace(comment, ''));
     const bytes = address === undefined ? null : parseAddress(address.replace(/%.*$/, ''));
     if (address === undefined || bytes === null || names.length === 0) return;
     entries.push({ line: index + 1, address, family: bytes.length === 4 ? 4 : 6, names });
@@ -21,10 +24,47 @@ export function readHosts(text: string | null): HostsEntry[] {
   return entries;
 }
 
+/**
+ * The file as musl reads it: the address begins the line and may be a short one (`127.1`), and the last name of a file
+ * without a final line end is not seen.
+ */
+export function readMuslHosts(text: string | null): HostsEntry[] {
+  const lines = linesOf(text);
+  const unterminated = text !== null && !text.endsWith('\n');
+  return lines.flatMap((line, index) => {
+    const [bare = '', comment] = line.split(/#(.*)/s);
+    const [address = '', ...names] = /^\s/.test(bare) ? [] : wordsOf(bare);
+    const open = unterminated && index === lines.length - 1 && comment === undefined;
+    if (open && !/\s$/.test(bare)) names.pop();
+    const plain = withoutZone(shortIPv4(address) ?? address);
+    const bytes = parseAddress(plain);
+    if (bytes === null || names.length === 0) return [];
+    return [{ line: index + 1, address: plain, family: bytes.length === 4 ? 4 : 6, names }];
+  });
+}
+
 /** The entries that list exactly this name; case is ignored, a final dot is not. */
 export function entriesFor(entries: readonly HostsEntry[], name: string): HostsEntry[] {
   const wanted = name.toLowerCase();
   return entries.filter((entry) => entry.names.some((other) => other.toLowerCase() === wanted));
+}
+
+/**
+ * What c-ares 1.34 has for a name: it keeps one entry for each address it meets, adds a line's names to the entry that
+ * has the address, or its address to the entry that has one of the names; a name leads to the entry it was first in.
+ */
+export function mergedAddresses(entries: readonly HostsEntry[], name: string): string[] {
+  const byAddress = new Map<string, string[]>();
+  const byName = new Map<string, string[]>();
+  for (const { address, names } of entries) {
+    const folded = names.map((one) => one.toLowerCase());
+    const named = folded.map((one) => byName.get(one)).find((one) => one !== undefined);
+    const entry = byAddress.get(address) ?? named ?? [];
+    if (!entry.includes(address)) entry.push(address);
+    byAddress.set(address, entry);
+    for (const one of folded) if (!byName.has(one)) byName.set(one, entry);
+  }
+  return byName.get(name.toLowerCase()) ?? [];
 }
 
 /** HOSTALIASES: `alias canonical` a line, for names without a dot; null = no alias. */

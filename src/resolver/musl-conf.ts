@@ -4,7 +4,7 @@
  */
 import { parseAddress } from '../base/ip.ts';
 import type { Settings } from './client.ts';
-import { shortIPv4 } from './glibc-conf.ts';
+import { isLinkLocal, shortIPv4 } from './glibc-conf.ts';
 import { linesOf, newConf, wordsOf, type MutableConf, type ResolvConf } from './resolv-conf.ts';
 import { byteLength } from './search-list.ts';
 
@@ -19,6 +19,7 @@ export function readMuslConf(settings: Settings): ResolvConf {
   const unterminated = text !== null && text !== '' && !text.endsWith('\n');
   lines.forEach((line, index) => {
     const last = unterminated && index === lines.length - 1;
+    const whole = last ? line : `${line}\n`;
     if (byteLength(line) > (last ? longestLine + 1 : longestLine)) {
       const kind = /^search\s/.test(line) ? ': pods with this file have no search list' : '';
       conf.remarks.push({
@@ -27,7 +28,7 @@ export function readMuslConf(settings: Settings): ResolvConf {
       });
       return;
     }
-    readLine(conf, line, index + 1);
+    readLine(conf, whole, index + 1);
   });
   if (conf.servers.length === 0) {
     conf.servers = ['127.0.0.1'];
@@ -56,7 +57,9 @@ function readLine(conf: MutableConf, line: string, number: number): void {
       return;
     }
     const address = shortIPv4(word) ?? word;
-    if (parseAddress(address.replace(/%.*$/, '')) !== null) conf.servers.push(address);
+    const [bare = '', zone] = address.split('%');
+    const zoned = zone !== undefined && !/^\d+$/.test(zone);
+    if (parseAddress(bare) !== null && (!zoned || isLinkLocal(bare))) conf.servers.push(address);
     else conf.remarks.push({ line: number, text: `ignored: "${word}" is no IP address` });
     return;
   }

@@ -3,6 +3,7 @@
  * after timeout / attempts, SERVFAIL again at once a few times, every other error as if nothing had come. Since 1.2.4
  * a truncated answer is fetched over TCP.
  */
+import { parseAddress, printAddress } from '../base/ip.ts';
 import { recordBytes, questionBytes, type Reply } from './reply.ts';
 import { waitForAny, type Query, type Socket } from './network.ts';
 import type { Site } from './client.ts';
@@ -44,6 +45,8 @@ export class MuslExchange {
     const { clock } = this.#site.network;
     const { timeoutMs, attempts } = this.#conf;
     const intervalMs = Math.trunc(timeoutMs / Math.max(1, attempts));
+    // The kernel lets poll() end up to a thousandth late, which decides whether a last send still falls into the time.
+    const wakeMs = intervalMs * 1.001 + 0.1;
     const socket = this.#site.network.udp();
     const start = clock.now();
     let sentAt = -Infinity;
@@ -54,11 +57,10 @@ export class MuslExchange {
           sentAt = clock.now();
           this.#resends = 2 * this.#queries.length;
         }
-        const until = Math.min(sentAt + intervalMs, start + timeoutMs);
         await waitForAny(
           clock,
           [...(this.#udpDone ? [] : [socket]), ...this.#streams.values()],
-          until,
+          sentAt + wakeMs,
         );
         await this.#readUdp(socket);
         this.#readStreams();
@@ -82,14 +84,16 @@ export class MuslExchange {
   }
 
   async #readUdp(socket: Socket): Promise<void> {
+    // The program does not wait for a connection while other replies are there.
+    const truncated = new Map<number, { readonly query: Query; readonly server: string }>();
     for (let arrival = socket.take(); arrival !== null; arrival = socket.take()) {
       // ICMP errors are not noticed: the socket is not connected.
       if (arrival.kind === 'fault') continue;
       const { reply, exchange, server } = arrival;
       const index = this.#queries.findIndex((query) => query.id === reply.id);
       const query = this.#queries[index];
-      if (query === undefined || this.#answers[index] !== null || this.#streams.has(index))
-        continue;
+      if (query === undefined || this.#answers[index] !== null) continue;
+      if (this.#streams.has(index) || truncated.has(index)) continue;
       if (reply.rcode === 'SERVFAIL') {
         if (this.#resends > 0) {
           this.#resends--;
@@ -112,15 +116,18 @@ export class MuslExchange {
       const cutOff = reply.size > (this.#tcpAllowed ? newBuffer : oldBuffer);
       if ((reply.truncated || cutOff) && this.#tcpAllowed) {
         note(exchange, `Truncated: musl asks this question again over TCP. ${cite('musl-tcp')}`);
-        await this.#startTcp(index, query, server);
+        truncated.set(index, { query, server });
         continue;
       }
       if (reply.truncated)
         note(exchange, `Truncated: this musl has no TCP and uses what it has. ${cite('musl-tcp')}`);
       this.#answers[index] = {
-        reply: cutOff ? cut(reply, this.#neighbourByte(index)) : reply,
+        reply: cutOff ? cut(reply, this.#neighbour(index)) : reply,
         exchange,
       };
+    }
+    for (const [index, { query, server }] of truncated) {
+      await this.#startTcp(index, query, server);
     }
     this.#udpDone = this.#queries.every(
       (_, index) => this.#answers[index] !== null || this.#streams.has(index),
@@ -155,9 +162,10 @@ export class MuslExchange {
     }
   }
 
-  /** The byte that follows the first receive buffer: the first one of the other answer's id. */
-  #neighbourByte(index: number): number {
-    return index === 0 ? (this.#queries[1]?.id ?? 0) >> 8 : 0;
+  /** The bytes that follow the receive buffer: behind the first one the id and the flags of the other answer. */
+  #neighbour(index: number): readonly number[] {
+    const other = index === 0 ? this.#queries[1] : undefined;
+    return other === undefined ? [] : [other.id >> 8, other.id & 0xff, 0x85, 0x80];
   }
 }
 
@@ -165,7 +173,7 @@ export class MuslExchange {
  * What musl 1.2.3 reads of a reply that is longer than its 512-byte buffer: the records that begin inside it. It looks
  * at the length of a record too loosely, so the last address may end with bytes that are not its own.
  */
-function cut(reply: Reply, neighbour: number): Reply {
+function cut(reply: Reply, neighbour: readonly number[]): Reply {
   // More than 64 records are refused as a whole.
   if (reply.answer.length + 1 > 64) return { ...reply, answer: [] };
   let at = questionBytes(reply.name);
@@ -176,10 +184,13 @@ function cut(reply: Reply, neighbour: number): Reply {
     if (at + 2 + (bytes - 12) > oldBuffer || dataAt > oldBuffer) break;
     const missing = at + bytes - oldBuffer;
     if (missing <= 0) kept.push(record);
-    else if (record.type === 'A' && missing <= 1) {
-      const parts = record.data.split('.');
-      kept.push({ ...record, data: [...parts.slice(0, 3), String(neighbour)].join('.') });
-    } else break;
+    else if (record.type === 'A' || record.type === 'AAAA') {
+      const data = [...(parseAddress(record.data) ?? [])].map((byte, i, all) => {
+        const beyond = i - (all.length - missing);
+        return beyond < 0 ? byte : (neighbour[beyond] ?? 0);
+      });
+      kept.push({ ...record, data: printAddress(Uint8Array.from(data)) });
+    }
     at += bytes;
   }
   return { ...reply, answer: kept };

@@ -18,9 +18,9 @@ import {
   type Site,
 } from './client.ts';
 import { shortIPv4 } from './glibc-conf.ts';
-import { readHosts } from './hosts.ts';
+import { readMuslHosts } from './hosts.ts';
 import { readMuslConf } from './musl-conf.ts';
-import { familyOf } from './myhostname.ts';
+import { familyOf, withoutZone } from './myhostname.ts';
 import { MuslExchange } from './musl-send.ts';
 import type { Query } from './network.ts';
 import type { Reply } from './reply.ts';
@@ -77,7 +77,9 @@ class MuslSession implements Session {
     if (name === '' || name.length > 254) return this.#errors.NONAME;
     const literal = shortIPv4(name) ?? name;
     if (parseAddress(literal.replace(/%.*$/, '')) !== null) {
-      return families.includes(familyOf(literal)) ? found([literal]) : this.#errors.NODATA;
+      return families.includes(familyOf(literal))
+        ? found([withoutZone(literal)])
+        : this.#errors.NODATA;
     }
     if (noFamily && this.#version === '1.2.3') return this.#errors.NONAME;
     const listed = this.#hosts(name, families);
@@ -86,7 +88,7 @@ class MuslSession implements Session {
   }
 
   #hosts(name: string, families: readonly Family[]): Found | null {
-    const entries = readHosts(this.#site.settings.hosts).filter((entry) =>
+    const entries = readMuslHosts(this.#site.settings.hosts).filter((entry) =>
       entry.names.includes(name),
     );
     const fitting = entries.filter((entry) => families.includes(entry.family));

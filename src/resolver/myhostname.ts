@@ -31,6 +31,11 @@ export function myHostname(name: string, host: Host, families: readonly Family[]
   return families.map((family) => (family === 4 ? '127.0.0.2' : '::1'));
 }
 
+/** The address as programs print it: without the interface behind `%`. */
+export function withoutZone(address: string): string {
+  return address.replace(/%.*$/, '');
+}
+
 export function familyOf(address: string): Family {
-  return parseAddress(address.replace(/%.*$/, ''))?.length === 4 ? 4 : 6;
+  return parseAddress(withoutZone(address))?.length === 4 ? 4 : 6;
 }

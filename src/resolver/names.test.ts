@@ -45,8 +45,17 @@ describe('the hosts line of nsswitch.conf', () => {
     assert.equal(names('passwd: files\n'), 'files dns');
   });
 
-  test('the last line counts, comments do not', () => {
-    assert.equal(names('hosts: files\nhosts: dns myhostname # files\n'), 'dns myhostname');
+  test('the last line counts', () => {
+    assert.equal(names('hosts: files\n# hosts: dns\nhosts: dns myhostname\n'), 'dns myhostname');
+  });
+
+  test('a comment behind the services is taken for services', () => {
+    assert.equal(names('hosts: files dns # comment\n'), 'files dns # comment');
+  });
+
+  test('the colon may stand apart, or be missing', () => {
+    assert.equal(names(' hosts : dns files\n'), 'dns files');
+    assert.equal(names('hosts dns files\n'), 'dns files');
   });
 
   test('[criteria] change what follows an outcome', () => {
@@ -60,10 +69,11 @@ describe('the hosts line of nsswitch.conf', () => {
     assert.equal(negated?.actions.success, 'return');
   });
 
-  test('a line that cannot be read counts as if it were missing', () => {
-    const line = readHostsLine('hosts: dns [NOTFOUND=return\n');
-    assert.match(line.problem ?? '', /line 1/);
-    assert.equal(names('hosts: dns [NOTFOUND=return\n'), 'files dns');
+  test('a line that cannot be read leaves no service', () => {
+    for (const text of ['hosts: dns [NOTFOUND=return\n', 'hosts: files [FOO=bar] dns\n']) {
+      assert.match(readHostsLine(text).problem ?? '', /line 1/);
+      assert.equal(names(text), '');
+    }
   });
 });
 

@@ -25,7 +25,7 @@ export interface HostsLine {
   readonly services: readonly Service[];
   /** 0 = not in the file: the default. */
   readonly line: number;
-  /** Why the file could not be used, for those who mind (Go); null = it could. */
+  /** Why the file could not be used; null = it could. */
   readonly problem: string | null;
 }
 
@@ -35,17 +35,22 @@ const fallback: HostsLine = {
   problem: null,
 };
 
-/** Reads the services; the last `hosts:` line wins, as in glibc. */
+/**
+ * Reads the services as glibc does: the last `hosts:` line wins, and what follows a `#` in it is taken for services.
+ * A line that cannot be read spoils the whole file: no service is left.
+ */
 export function readHostsLine(text: string | null): HostsLine {
   let result = fallback;
-  linesOf(text).forEach((line, index) => {
-    const bare = line.replace(/#.*$/s, '');
-    const match = /^\s*hosts\s*:(.*)$/s.exec(bare);
-    if (match === null) return;
-    const services = readServices(match[1] ?? '');
-    if (services !== null) result = { services, line: index + 1, problem: null };
-    else result = { ...fallback, problem: `line ${index + 1}: unclosed or malformed [criteria]` };
-  });
+  for (const [index, line] of linesOf(text).entries()) {
+    const match = /^\s*([^\s:]+)[\s:]+(.*)$/s.exec(line);
+    if (match?.[1] !== 'hosts') continue;
+    const services = readServices(match[2] ?? '');
+    if (services === null) {
+      const problem = `line ${index + 1}: unclosed or malformed [criteria]`;
+      return { services: [], line: index + 1, problem };
+    }
+    result = { services, line: index + 1, problem: null };
+  }
   return result;
 }
 

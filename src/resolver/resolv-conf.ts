@@ -67,9 +67,9 @@ export function linesOf(text: string | null): string[] {
   return lines;
 }
 
-/** The words of a line, split at blanks and tabs. */
+/** The words of a line, split at white space. */
 export function wordsOf(line: string): string[] {
-  return line.split(/[ \t\r\f\v]+/).filter((word) => word !== '');
+  return line.split(/[ \t\r\n\f\v]+/).filter((word) => word !== '');
 }
 
 /** The leading digits as C's atoi reads them, with sign; 0 if there are none. */

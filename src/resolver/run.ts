@@ -51,7 +51,6 @@ export async function runLookup(
   const site = { network: network(trace), trace, random, settings: plan.settings };
   const session = plan.client.open(site);
   const results: LookupResult[] = [];
-  const start = clock.now();
   let cut = false;
   const limit = new Promise<null>((resolve) => {
     clock.after(plan.limitMs, () => resolve(null));
@@ -65,7 +64,7 @@ export async function runLookup(
     results.push({
       found: found ?? gaveUp(plan.limitMs),
       startMs,
-      elapsedMs: clock.now() - start - startMs,
+      elapsedMs: trace.nowMs - startMs,
     });
   }
   return { plan, trace, results, cut, live };

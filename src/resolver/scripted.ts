@@ -15,8 +15,6 @@ const neighbourMs = 3000;
 const relayMs = 0.5;
 /** Until a TCP connection stands, or is refused. */
 const handshakeMs = 0.1;
-/** A server needs a little longer to fill an answer than to refuse one; two answers due together arrive that way round. */
-const fillMs = 0.05;
 /** RACE: another question from the same port within this time loses. */
 const raceMs = 10;
 
@@ -31,6 +29,7 @@ export class ScriptedNetwork implements Network {
   readonly #trace: Trace;
   readonly #counts: RuleCounts = new Map();
   readonly #server: Answering | null;
+  readonly #lookingUntil = new Map<string, number>();
 
   /** @param server answers what reaches a server; without it the script does */
   constructor(clock: Clock, script: Script, trace: Trace, server: Answering | null = null) {
@@ -44,14 +43,16 @@ export class ScriptedNetwork implements Network {
     return new ScriptedSocket('udp', null, this);
   }
 
-  tcp(server: string): Promise<Socket | Fault> {
+  tcp(server: string, until: number): Promise<Socket | Fault> {
     const script = this.#script;
     if (script.noRoute.has(server)) return Promise.resolve('no-route');
     const refused = script.closed.has(server) || script.noTcp.has(server);
     const late = script.unrouted.has(server);
+    const patienceMs = until - this.clock.now();
+    const lostMs = late ? this.#neighbourMs(server) : 0;
     return new Promise((resolve) => {
-      this.clock.after(late ? neighbourMs : handshakeMs, () => {
-        if (late) resolve('unreachable');
+      this.clock.after(late ? Math.min(lostMs, patienceMs) : handshakeMs, () => {
+        if (late) resolve(patienceMs < lostMs ? 'timeout' : 'unreachable');
         else resolve(refused ? 'refused' : new ScriptedSocket('tcp', server, this));
       });
     });
@@ -60,6 +61,15 @@ export class ScriptedNetwork implements Network {
   /** The fault that the kernel finds before anything leaves. */
   route(server: string): Fault | null {
     return this.#script.noRoute.has(server) ? 'no-route' : null;
+  }
+
+  /** How long the kernel goes on looking for a server: all that is sent meanwhile fails with the first packet. */
+  #neighbourMs(server: string): number {
+    const now = this.clock.now();
+    const known = this.#lookingUntil.get(server) ?? -Infinity;
+    const until = known > now ? known : now + neighbourMs;
+    this.#lookingUntil.set(server, until);
+    return until - now;
   }
 
   nextPort(): number {
@@ -75,7 +85,7 @@ export class ScriptedNetwork implements Network {
       return exchange;
     }
     if (socket.protocol === 'udp' && this.#script.unrouted.has(server)) {
-      socket.later(neighbourMs, () => {
+      socket.later(this.#neighbourMs(server), () => {
         socket.fault({ kind: 'fault', fault: 'unreachable', server });
       });
       return exchange;
@@ -90,10 +100,7 @@ export class ScriptedNetwork implements Network {
     if (reply !== null) {
       // Said at once: a reply that comes after the client has closed its socket was still sent.
       exchange.answer = labelOf(reply);
-      const failed = reply.rcode !== 'NOERROR' && reply.rcode !== 'NXDOMAIN';
-      const refused = failed && !reply.truncated;
-      const delayMs = spec.delayMs ?? this.#script.delayMs;
-      socket.later(refused ? delayMs - fillMs : delayMs, () => {
+      socket.later(spec.delayMs ?? this.#script.delayMs, () => {
         this.#trace.answered(exchange, reply);
         socket.arrive({ kind: 'reply', reply, server, exchange });
       });

@@ -253,7 +253,7 @@ function compareResult(
 function sameButOne(one: string, other: string): boolean {
   const left = new Set(one.split(' '));
   const right = new Set(other.split(' '));
-  return left.size === right.size && [...left].filter((address) => !right.has(address)).length <= 1;
+  return left.size === right.size && [...left].filter((address) => !right.has(address)).length <= 2;
 }
 
 function plainAddress(text: string): string {
