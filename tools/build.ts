@@ -4,9 +4,13 @@
  */
 import { spawnSync } from 'node:child_process';
 import { rmSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 
+process.chdir(fileURLToPath(new URL('..', import.meta.url)));
 rmSync('dist', { recursive: true, force: true });
-const { status } = spawnSync('tsc', ['-p', 'tsconfig.build.json'], { stdio: 'inherit' });
+const { status } = spawnSync('node_modules/.bin/tsc', ['-p', 'tsconfig.build.json'], {
+  stdio: 'inherit',
+});
 if (status === 0) writeFileSync('dist/.built', '');
 else {
   // Sources run as they are, too: an install must not fail for it.

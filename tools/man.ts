@@ -4,29 +4,38 @@ import { loadVerb, verbNames, verbSummaries } from '../src/cli/verbs.ts';
 
 const FILE = 'man/ndots.1';
 
-/** Text as roff takes it: backslashes and leading dots are no commands. */
+/** Text as roff takes it: backslashes and leading dots are no commands, and what is not ASCII has a name. */
 function literal(text: string): string {
   return text
     .replaceAll('\\', '\\e')
     .replaceAll('-', '\\-')
-    .replace(/^([.'])/gm, '\\&$1');
+    .replaceAll('…', '...')
+    .replace(/^([.'])/gm, '\\&$1')
+    .replace(
+      // eslint-disable-next-line no-control-regex -- everything outside ASCII
+      /[^\u0000-\u007f]/gu,
+      (letter) => `\\[u${letter.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')}]`,
+    );
 }
 
 async function page(): Promise<string> {
   const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
+  // The day of the release that the changelog describes.
+  const released =
+    /^## .*(\d{4}-\d{2}-\d{2})/m.exec(readFileSync('CHANGELOG.md', 'utf8'))?.[1] ?? '""';
   const lines = [
-    `.TH NDOTS 1 "" "ndots ${version}" "ndots"`,
+    `.TH NDOTS 1 ${released} "ndots ${version}" "ndots"`,
     '.SH NAME',
     'ndots \\- Kubernetes DNS you can see through',
     '.SH SYNOPSIS',
-    ...verbNames.map((name) => `.B ndots ${name}\n[options]\n.br`),
+    verbNames.map((name) => `.B ndots ${name}\n[options]`).join('\n.br\n'),
     '.SH DESCRIPTION',
     'Serves cluster DNS in place of CoreDNS, and explains which queries the resolver of a program sends for a name, and why.',
   ];
   for (const name of verbNames) {
     const { help } = await loadVerb(name);
     lines.push(
-      `.SH ndots ${name}`,
+      `.SH NDOTS ${name.toUpperCase()}`,
       literal(verbSummaries.get(name) ?? ''),
       '.PP',
       '.nf',

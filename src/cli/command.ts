@@ -21,6 +21,10 @@ export interface Command {
   readonly help: string;
   /** Options, for completion: `--client`, `-o` … */
   readonly options: readonly string[];
+  /** For completion: the options that take a value, with what may stand there; nothing = a file, or anything. */
+  readonly values?: Readonly<Record<string, readonly string[]>>;
+  /** For completion: the words that may stand without an option. */
+  readonly words?: readonly string[];
   /** @returns the exit code (see EXIT) */
   run(words: readonly string[], io: Io): Promise<number>;
 }

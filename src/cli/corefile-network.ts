@@ -6,7 +6,6 @@ import { globSync, readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { makeLog } from '../base/log.ts';
 import { parseAddress } from '../base/ip.ts';
-import { Problem } from '../base/problem.ts';
 import type { Random } from '../base/random.ts';
 import type { VirtualClock } from '../base/virtual-clock.ts';
 import { parseCorefile } from '../corefile/parse.ts';
@@ -19,7 +18,7 @@ import {
   type Network as UpstreamNetwork,
   type UpstreamParts,
 } from '../net/network.ts';
-import { directiveNames, loadPlugins } from '../plugins/order.ts';
+import { absent, directiveNames, loadPlugins } from '../plugins/order.ts';
 import { answerBySpec } from '../resolver/answer-spec.ts';
 import { nextAnswer, type RuleCounts, type Script } from '../resolver/answers-file.ts';
 import type { Query } from '../resolver/network.ts';
@@ -37,6 +36,7 @@ import { silence } from '../wire/reply.ts';
 import { stamp, stampRejection } from '../wire/stamp.ts';
 import { queryBytes, readReply } from './query-bytes.ts';
 import { replyBytes } from './reply-bytes.ts';
+import { readText } from './trace-settings.ts';
 
 /** Directives that open ports or watch files: of no use to one lookup. */
 const left = new Set([
@@ -116,22 +116,14 @@ export async function startCorefile(
 }
 
 function load(file: string, syntaxes: readonly Syntax[]): ReturnType<typeof parseCorefile> {
-  let text: string;
-  try {
-    text = readFileSync(file, 'utf8');
-  } catch (error) {
-    throw new Problem({
-      code: 'unreadable-file',
-      text: `${file}: cannot read the Corefile`,
-      cause: error,
-    });
-  }
+  const text = readText(file, 'Corefile');
   return parseCorefile({
     file,
     text,
     dnsPort: 53,
     env: process.env,
     directives: directiveNames,
+    absent,
     syntaxes,
     readFile: (path) => readFileSync(path, 'utf8'),
     glob: (pattern) => globSync(pattern).toSorted(),

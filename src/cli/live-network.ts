@@ -147,7 +147,11 @@ class LiveUdp extends LiveSocket {
   connect(server: string): Fault | null {
     this.#peer = server;
     const socket = this.#open(server);
-    socket.connect(this.#port, server, () => this.#flush());
+    // Without a route it is the connecting that fails, and the listener for errors does not hear of it.
+    socket.connect(this.#port, server, (error?: Error | null) => {
+      if (error === undefined || error === null) this.#flush();
+      else this.#failed(error, server);
+    });
     return null;
   }
 
@@ -175,6 +179,11 @@ class LiveUdp extends LiveSocket {
       const open = exchange.server === server && exchange.answeredAtMs === null;
       if (open && fault === 'refused') exchange.answer = 'CLOSED';
     }
+    const text = `no way from this machine to ${server}: what goes there never leaves it`;
+    if (fault === 'no-route' && this.trace.steps.every((step) => step.text !== text))
+      this.trace.step(text);
+    // A socket whose connecting failed has nothing to wait for.
+    this.#ready = true;
     this.arrive({ kind: 'fault', fault, server });
   }
 

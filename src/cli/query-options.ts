@@ -1,319 +1,266 @@
 /** The command line of `ndots query`: dig's spelling (`@1.1.1.1 example.com MX +tcp`) and doggo's (`MX example.com @tls://1.1.1.1 --json`). */
-import { Problem, nearest } from '../base/problem.ts';
+import { domainToASCII } from 'node:url';
 import { parseAddress } from '../base/ip.ts';
-import { classNumber, typeNumber } from '../wire/iana.ts';
-
-export type Transport = 'udp' | 'tcp' | 'tls' | 'https';
-
-export interface QueryOptions {
-  readonly name: string;
-  readonly type: number;
-  readonly class: number;
-  readonly transport: Transport;
-  /** Host or address; null = the first server of /etc/resolv.conf. */
-  readonly server: string | null;
-  readonly port: number;
-  /** Path of a DoH server. */
-  readonly path: string;
-  readonly recursion: boolean;
-  readonly dnssec: boolean;
-  readonly authenticData: boolean;
-  readonly checkingDisabled: boolean;
-  /** Bytes offered by EDNS; null = no OPT record. */
-  readonly bufferSize: number | null;
-  readonly timeoutMs: number;
-  readonly tries: number;
-  /** Stay with the truncated answer. */
-  readonly ignoreTruncation: boolean;
-  readonly output: 'dig' | 'short' | 'json';
-}
+import { nearest } from '../base/problem.ts';
+import { TYPE, classNumber, typeNumber } from '../wire/iana.ts';
+import {
+  fresh,
+  integer,
+  usage,
+  type Draft,
+  type QueryOptions,
+  type Transport,
+} from './query-draft.ts';
+import { flagNames, readFlag } from './query-flags.ts';
 
 const ports: Readonly<Record<Transport, number>> = { udp: 53, tcp: 53, tls: 853, https: 443 };
 
 export const queryOptionNames: readonly string[] = [
-  '-t',
-  '-q',
-  '-p',
-  '-x',
-  '-c',
-  '-o',
-  '-4',
-  '-6',
-  '--json',
-  '--short',
-  '--tcp',
-  '--timeout',
-  '--type',
-  '--nameserver',
-  '--query',
-  '+short',
-  '+tcp',
-  '+dnssec',
-  '+norecurse',
-  '+noedns',
-  '+bufsize=',
-  '+timeout=',
-  '+tries=',
-  '+ignore',
-  '+cd',
-  '+ad',
+  ...['-t', '-q', '-p', '-x', '-c', '-o', '-4', '-6', '-n'],
+  ...[
+    '--json',
+    '--short',
+    '--tcp',
+    '--timeout',
+    '--type',
+    '--class',
+    '--nameserver',
+    '--query',
+    '--reverse',
+  ],
+  ...flagNames,
 ];
 
-interface Draft {
-  name: string | null;
-  type: number | null;
-  class: number;
-  transport: Transport | null;
-  server: string | null;
-  port: number | null;
-  path: string;
-  recursion: boolean;
-  dnssec: boolean;
-  authenticData: boolean;
-  checkingDisabled: boolean;
-  bufferSize: number | null;
-  timeoutMs: number;
-  tries: number;
-  ignoreTruncation: boolean;
-  output: 'dig' | 'short' | 'json';
-}
-
-export function parseQueryOptions(words: readonly string[]): QueryOptions {
-  const draft: Draft = {
-    name: null,
-    type: null,
-    class: 1,
-    transport: null,
-    server: null,
-    port: null,
-    path: '/dns-query',
-    recursion: true,
-    dnssec: false,
-    authenticData: true,
-    checkingDisabled: false,
-    bufferSize: 1232,
-    timeoutMs: 5000,
-    tries: 3,
-    ignoreTruncation: false,
-    output: 'dig',
+/** The queries of one command line. What stands before the first name holds for all of them, as in dig. */
+export function parseQueryOptions(words: readonly string[]): readonly QueryOptions[] {
+  const done: Draft[] = [];
+  let draft: Draft = { ...fresh };
+  let common: Draft | null = null;
+  /** A name begins a query; a second one begins the next. */
+  const begin = (name: string): void => {
+    common ??= { ...draft };
+    if (draft.name !== null) {
+      done.push(draft);
+      draft = { ...common };
+    }
+    draft.name = name;
   };
-  for (let i = 0; i < words.length; i++) {
-    const word = words[i] ?? '';
+  const list = unglued(words);
+  for (let i = 0; i < list.length; i++) {
+    const word = list[i] ?? '';
     const value = (): string => {
-      const next = words[++i];
+      const next = list[++i];
       if (next === undefined) throw usage(`${word} needs a value`);
       return next;
     };
     if (word.startsWith('@')) readServer(draft, word.slice(1));
     else if (word.startsWith('+')) readFlag(draft, word.slice(1));
-    else if (word.startsWith('-') && word.length > 1) readOption(draft, word, value);
-    else readWord(draft, word);
+    else if (word.startsWith('-') && word.length > 1) {
+      const name = readOption(draft, word, value);
+      if (name === null) continue;
+      begin(name);
+      if (word !== '-q' && !word.startsWith('--query')) draft.type = TYPE.PTR;
+    } else if (!readWord(draft, word)) begin(word);
   }
-  const transport = draft.transport ?? 'udp';
+  return [...done, draft].map(finished);
+}
+
+function finished(draft: Draft): QueryOptions {
+  const type = draft.type ?? (draft.name === null ? TYPE.NS : TYPE.A);
+  // Zones go over streams.
+  const transfer = type === TYPE.AXFR || type === TYPE.IXFR;
+  const transport = draft.transport ?? (transfer ? 'tcp' : 'udp');
+  if (type === TYPE.AXFR && transport !== 'tcp' && transport !== 'tls')
+    throw usage(`AXFR goes over TCP or TLS, not over ${transport.toUpperCase()}`);
   return {
     ...draft,
-    name: draft.name ?? '.',
-    type: draft.type ?? (draft.name === null ? 2 : 1),
+    name: wireName(draft.name ?? '.', draft.idn),
+    type,
     transport,
     port: draft.port ?? ports[transport],
   };
 }
 
-/** A bare word is a type, a class or the name. */
-function readWord(draft: Draft, word: string): void {
-  const type = typeNumber(word.toUpperCase());
-  if (type !== null && draft.type === null && !(draft.name === null && /^[a-z]/.test(word))) {
-    draft.type = type;
-    return;
-  }
-  if (/^(IN|CH|HS)$/i.test(word) && draft.name !== null) {
-    draft.class = classNumber(word.toUpperCase()) ?? 1;
-    return;
-  }
-  if (draft.name === null) draft.name = word;
-  else if (type !== null) draft.type = type;
-  else
-    throw usage(
-      `one name, please: "${draft.name}" or "${word}"?`,
-      'A record type? Write it as -t TYPE or TYPE65280.',
-    );
+function wireName(name: string, idn: boolean): string {
+  // eslint-disable-next-line no-control-regex -- everything outside ASCII
+  if (!idn || /^[\u0000-\u007f]*$/.test(name)) return name;
+  const ascii = name.includes('\uFFFD') ? '' : domainToASCII(name);
+  if (ascii === '')
+    throw usage(`"${name}" has no xn-- form`, '+noidnin sends the bytes as they are.');
+  return ascii;
 }
 
-function readServer(draft: Draft, text: string): void {
-  const match = /^(?:(udp|tcp|tls|https):\/\/)?(.*)$/s.exec(text);
-  const scheme = match?.[1] as Transport | undefined;
-  let rest = match?.[2] ?? '';
-  if (scheme !== undefined) draft.transport = scheme;
-  if (scheme === 'https') {
-    const slash = rest.indexOf('/');
-    if (slash >= 0) {
-      draft.path = rest.slice(slash);
-      rest = rest.slice(0, slash);
-    }
+/** dig's letters may touch their value: `-p1053`, `-tMX`, `-x10.0.0.1`. */
+function unglued(words: readonly string[]): readonly string[] {
+  return words.flatMap((word) =>
+    /^-[tqpcx]./.test(word) ? [word.slice(0, 2), word.slice(2)] : [word],
+  );
+}
+
+/** A bare word is a type or a class; false if it is neither, so a name. */
+function readWord(draft: Draft, word: string): boolean {
+  const upper = word.toUpperCase();
+  const ixfr = /^IXFR=(\d{1,10})$/.exec(upper);
+  const type = ixfr === null ? typeNumber(upper) : TYPE.IXFR;
+  if (type !== null && !(draft.name === null && /^[a-z]/.test(word))) {
+    draft.type = type;
+    if (ixfr !== null) draft.serial = Number(ixfr[1]) >>> 0;
+    return true;
   }
-  const bracketed = /^\[([^\]]+)\](?::(\d+))?$/.exec(rest);
-  const plain = /^([^:]+):(\d+)$/.exec(rest);
-  const [host, port] =
-    bracketed !== null
-      ? [bracketed[1], bracketed[2]]
-      : plain !== null
-        ? [plain[1], plain[2]]
-        : [rest, undefined];
-  if (host === undefined || host === '') throw usage(`"@${text}" names no server`);
+  if (/^(IN|CH|HS|CLASS\d+)$/.test(upper) && draft.name !== null) {
+    draft.class = classOf(word);
+    return true;
+  }
+  if (draft.name !== null && /^[A-Z]{2,10}$/.test(word)) {
+    const meant = nearest(word, commonTypes);
+    throw usage(
+      `"${word}" is no record type`,
+      meant === null ? `A name? Write it with a dot: ${word}.` : `Did you mean ${meant}?`,
+    );
+  }
+  return false;
+}
+
+const commonTypes = [
+  'A',
+  'AAAA',
+  'ANY',
+  'AXFR',
+  'CAA',
+  'CNAME',
+  'DNSKEY',
+  'DS',
+  'HTTPS',
+  'IXFR',
+  'MX',
+  'NAPTR',
+  'NS',
+].concat([...['NSEC', 'PTR', 'RRSIG', 'SOA', 'SRV', 'SSHFP', 'SVCB', 'TLSA', 'TXT']]);
+
+function readServer(draft: Draft, text: string): void {
+  const [, scheme, rest = ''] = /^(?:([a-z][a-z0-9+]*):\/\/)?(.*)$/s.exec(text) ?? [];
+  if (scheme !== undefined) {
+    if (!Object.hasOwn(ports, scheme))
+      throw usage(`"@${text}": ${scheme}:// is not spoken here`, 'Known: udp, tcp, tls, https');
+    draft.transport = scheme as Transport;
+  }
+  let where = rest;
+  const slash = where.indexOf('/');
+  if (scheme === 'https' && slash >= 0) {
+    draft.path = where.slice(slash);
+    where = where.slice(0, slash);
+  }
+  const bracketed = /^\[([^\]]+)\](?:[:#](\d+))?$/.exec(where);
+  const plain = /^([^:#]+)[:#](\d+)$/.exec(where) ?? /^([^#]+)#(\d+)$/.exec(where);
+  const [host = '', port] = bracketed?.slice(1) ?? plain?.slice(1) ?? ([where, undefined] as const);
+  if (host === '') throw usage(`"@${text}" names no server`);
+  const address = host.replace(/%.*$/, '');
+  if (parseAddress(address) === null && !/^[a-z0-9]([a-z0-9._-]*[a-z0-9.])?$/i.test(host))
+    throw usage(
+      `"@${text}" is neither an address nor a host name`,
+      'As in: @10.96.0.10:53 @[fd00::a]:53 @tls://dns.example',
+    );
   draft.server = host;
   if (port !== undefined) draft.port = integer('port', port, 1, 65_535);
 }
 
-function readOption(draft: Draft, word: string, value: () => string): void {
-  const [key, inline] = word.startsWith('--') ? word.split(/=(.*)/s) : [word];
+/** One option; the name that it gives, if it gives one. */
+function readOption(draft: Draft, word: string, value: () => string): string | null {
+  const [key = '', inline] = word.startsWith('--') ? word.split(/=(.*)/s) : [word];
   const get = (): string => inline ?? value();
   switch (key) {
-    case '-t':
-    case '--type':
-      draft.type = typeOf(get());
-      return;
     case '-q':
     case '--query':
-      draft.name = get();
-      return;
+      return get();
+    case '-x':
+    case '--reverse':
+      return reverseName(get());
+    case '-t':
+    case '--type':
+      readType(draft, get());
+      break;
     case '-c':
-      draft.class = classNumber(get().toUpperCase()) ?? 1;
-      return;
+    case '--class':
+      draft.class = classOf(get());
+      break;
     case '-p':
       draft.port = integer('-p', get(), 1, 65_535);
-      return;
-    case '-x':
-      draft.name = reverseName(get());
-      draft.type ??= 12;
-      return;
+      break;
     case '-n':
     case '--nameserver':
       readServer(draft, get());
-      return;
+      break;
     case '-o':
     case '--output': {
       const output = get();
       if (output !== 'json' && output !== 'short' && output !== 'dig' && output !== 'text')
         throw usage(`unknown output "${output}"`, 'Known: dig, short, json');
       draft.output = output === 'text' ? 'dig' : output;
-      return;
+      break;
     }
     case '--json':
     case '-J':
       draft.output = 'json';
-      return;
+      break;
     case '--short':
       draft.output = 'short';
-      return;
+      break;
     case '--tcp':
       draft.transport = 'tcp';
-      return;
+      break;
     case '--timeout':
-      draft.timeoutMs = integer('--timeout', get().replace(/s$/, ''), 1, 3600) * 1000;
-      return;
+      draft.timeoutMs = duration(get());
+      break;
     case '-4':
     case '-6':
+      draft.family = key === '-4' ? 4 : 6;
+      break;
     case '--time':
     case '--color':
-      return;
+      break;
     default: {
-      const meant = nearest(key ?? '', queryOptionNames);
+      const meant = key.length > 2 ? nearest(key, queryOptionNames) : null;
       throw usage(`unknown option ${word}`, meant === null ? undefined : `Did you mean ${meant}?`);
     }
   }
+  return null;
 }
 
-/** dig's `+[no]word[=value]`. */
-function readFlag(draft: Draft, text: string): void {
-  const [word = '', value] = text.split(/=(.*)/s);
-  const on = !word.startsWith('no');
-  const name = on ? word : word.slice(2);
-  switch (name) {
-    case 'short':
-      draft.output = on ? 'short' : 'dig';
-      return;
-    case 'json':
-      draft.output = on ? 'json' : 'dig';
-      return;
-    case 'tcp':
-    case 'vc':
-      draft.transport = on ? 'tcp' : 'udp';
-      return;
-    case 'tls':
-    case 'https':
-      if (on) draft.transport = name;
-      if (value !== undefined && name === 'https') draft.path = value;
-      return;
-    case 'dnssec':
-    case 'do':
-      draft.dnssec = on;
-      return;
-    case 'recurse':
-    case 'rec':
-    case 'rdflag':
-      draft.recursion = on;
-      return;
-    case 'adflag':
-    case 'ad':
-      draft.authenticData = on;
-      return;
-    case 'cdflag':
-    case 'cd':
-      draft.checkingDisabled = on;
-      return;
-    case 'edns':
-      draft.bufferSize = on ? (draft.bufferSize ?? 1232) : null;
-      return;
-    case 'bufsize':
-      draft.bufferSize = integer('+bufsize', value ?? '1232', 0, 65_535);
-      return;
-    case 'timeout':
-    case 'time':
-      draft.timeoutMs = integer('+timeout', value ?? '5', 1, 3600) * 1000;
-      return;
-    case 'tries':
-      draft.tries = integer('+tries', value ?? '3', 1, 100);
-      return;
-    case 'retry':
-      draft.tries = integer('+retry', value ?? '2', 0, 99) + 1;
-      return;
-    case 'ignore':
-      draft.ignoreTruncation = on;
-      return;
-    // How dig lays out its text; there is nothing to lay out here.
-    case 'all':
-    case 'answer':
-    case 'authority':
-    case 'additional':
-    case 'question':
-    case 'comments':
-    case 'stats':
-    case 'cmd':
-    case 'multiline':
-    case 'ttlid':
-    case 'class':
-    case 'search':
-    case 'cookie':
-    case 'showsearch':
-    case 'idnout':
-      return;
-    default:
-      throw usage(
-        `unknown flag +${text}`,
-        'ndots query knows +short +tcp +dnssec +norecurse +noedns +bufsize= +timeout= +tries= +ignore +cd +ad.',
-      );
+function readType(draft: Draft, text: string): void {
+  const ixfr = /^IXFR=(\d{1,10})$/i.exec(text);
+  if (ixfr !== null) draft.serial = Number(ixfr[1]) >>> 0;
+  const type = ixfr === null ? typeNumber(text.toUpperCase()) : TYPE.IXFR;
+  if (type === null) {
+    const meant = nearest(text, commonTypes);
+    throw usage(
+      `"${text}" is no record type`,
+      meant === null ? undefined : `Did you mean ${meant}?`,
+    );
   }
+  draft.type = type;
 }
 
-function typeOf(text: string): number {
-  const type = typeNumber(text.toUpperCase());
-  if (type === null) throw usage(`"${text}" is no record type`);
-  return type;
+function classOf(text: string): number {
+  const number = classNumber(text.toUpperCase());
+  if (number === null) throw usage(`"${text}" is no class`, 'Known: IN, CH, HS, ANY, CLASS255');
+  return number;
+}
+
+/** `5`, `5s`, `500ms`, `1m`: milliseconds. */
+function duration(text: string): number {
+  const [, number, unit = 's'] = /^(\d{1,6})(ms|s|m)?$/.exec(text) ?? [];
+  const ms = Number(number) * (unit === 'ms' ? 1 : unit === 's' ? 1000 : 60_000);
+  if (number === undefined || ms < 1 || ms > 3_600_000)
+    throw usage(`--timeout takes a time such as 5s or 500ms, not "${text}"`);
+  return ms;
 }
 
 /** The name under in-addr.arpa or ip6.arpa (RFC 1035 section 3.5, RFC 3596 section 2.5). */
 export function reverseName(address: string): string {
   const bytes = parseAddress(address);
+  // The first bytes of an address are a reverse zone.
+  if (bytes === null && /^\d{1,3}(\.\d{1,3}){0,2}\.?$/.test(address))
+    return `${address.replace(/\.$/, '').split('.').reverse().join('.')}.in-addr.arpa.`;
   if (bytes === null) throw usage(`-x takes an IP address, not "${address}"`);
   if (bytes.length === 4) return `${[...bytes].reverse().join('.')}.in-addr.arpa.`;
   const nibbles = [...bytes].flatMap((byte) => [byte >> 4, byte & 15]);
@@ -321,18 +268,4 @@ export function reverseName(address: string): string {
     .reverse()
     .map((nibble) => nibble.toString(16))
     .join('.')}.ip6.arpa.`;
-}
-
-function integer(what: string, text: string, least: number, most: number): number {
-  if (/^\d{1,6}$/.test(text) && Number(text) >= least && Number(text) <= most) return Number(text);
-  throw usage(`${what} takes a whole number from ${least} to ${most}, not "${text}"`);
-}
-
-function usage(text: string, hint?: string): Problem {
-  return new Problem({
-    code: 'usage',
-    text,
-    hint,
-    remedy: 'ndots query --help shows the options.',
-  });
 }

@@ -4,7 +4,7 @@ import { request } from 'node:https';
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { Problem } from '../base/problem.ts';
-import type { QueryOptions } from './query-options.ts';
+import type { QueryOptions } from './query-draft.ts';
 
 /** Largest answer taken from an HTTPS server. */
 const largestBody = 65_535;
@@ -52,34 +52,58 @@ function overUdp(message: Uint8Array, options: QueryOptions, server: string): Pr
       if (bytes[0] !== message[0] || bytes[1] !== message[1]) return;
       finish(() => resolve(bytes));
     });
-    socket.connect(options.port, server, send);
+    // Without a way to the server it is the connecting that fails.
+    socket.connect(options.port, server, (error?: Error) => {
+      if (error === undefined || error === null) send();
+      else finish(() => reject(noAnswer(server, options, reason(error))));
+    });
   });
 }
 
-function overStream(
+async function overStream(
   message: Uint8Array,
   options: QueryOptions,
   server: string,
 ): Promise<Uint8Array> {
+  let reply = new Uint8Array(0);
+  await exchangeStream(message, options, server, (bytes) => {
+    reply = bytes;
+    return true;
+  });
+  return reply;
+}
+
+/** One message out, over TCP or TLS, and those that come back, until `take` says that it was the last. */
+export function exchangeStream(
+  message: Uint8Array,
+  options: QueryOptions,
+  server: string,
+  take: (reply: Uint8Array<ArrayBuffer>) => boolean,
+): Promise<void> {
   return new Promise((resolve, reject) => {
-    const where = { host: server, port: options.port };
-    const stream: Socket =
-      options.transport === 'tls'
-        ? connectTls({
-            ...where,
-            ...(isIP(server) === 0 ? { servername: server } : {}),
-            ALPNProtocols: ['dot'],
-          })
-        : connectTcp(where);
+    const where = { host: server, port: options.port, family: options.family ?? 0 };
+    const secure = options.transport === 'tls';
+    const stream: Socket = secure
+      ? connectTls({
+          ...where,
+          ...(isIP(server) === 0 ? { servername: server } : {}),
+          ALPNProtocols: ['dot'],
+        })
+      : connectTcp(where);
     let pending = Buffer.alloc(0);
-    const fail = (why: string): void => {
+    const leave = (): void => {
+      stream.removeAllListeners();
+      stream.on('error', () => {});
       stream.destroy();
+    };
+    const fail = (why: string): void => {
+      leave();
       reject(noAnswer(server, options, why));
     };
     stream.setTimeout(options.timeoutMs, () =>
       fail(`no answer within ${options.timeoutMs / 1000} s`),
     );
-    stream.once(options.transport === 'tls' ? 'secureConnect' : 'connect', () => {
+    stream.once(secure ? 'secureConnect' : 'connect', () => {
       const framed = Buffer.alloc(2 + message.length);
       framed.writeUInt16BE(message.length, 0);
       framed.set(message, 2);
@@ -89,11 +113,22 @@ function overStream(
     stream.on('end', () => fail('the server closed the connection'));
     stream.on('data', (chunk: Buffer) => {
       pending = Buffer.concat([pending, chunk]);
-      if (pending.length < 2 || pending.length < 2 + pending.readUInt16BE(0)) return;
-      stream.removeAllListeners();
-      stream.on('error', () => {});
-      stream.destroy();
-      resolve(pending.subarray(2, 2 + pending.readUInt16BE(0)));
+      while (pending.length >= 2 && pending.length >= 2 + pending.readUInt16BE(0)) {
+        const end = 2 + pending.readUInt16BE(0);
+        const reply = Uint8Array.from(pending.subarray(2, end));
+        pending = pending.subarray(end);
+        // What `take` throws is the caller's.
+        try {
+          if (!take(reply)) continue;
+        } catch (error) {
+          leave();
+          reject(error as Error);
+          return;
+        }
+        leave();
+        resolve();
+        return;
+      }
     });
   });
 }
@@ -108,6 +143,7 @@ function overHttps(
       {
         host: server,
         port: options.port,
+        family: options.family ?? 0,
         path: options.path,
         method: 'POST',
         headers: {
@@ -145,6 +181,7 @@ function reason(error: Error): string {
   const { code } = error as NodeJS.ErrnoException;
   if (code === 'ECONNREFUSED') return 'nobody listens on that port';
   if (code === 'ENETUNREACH' || code === 'EHOSTUNREACH') return 'there is no way to that host';
+  if (code === 'EADDRNOTAVAIL') return 'this machine has no address to ask from';
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
     return 'the server itself has a name that does not resolve';
   return error.message;
@@ -155,6 +192,6 @@ function noAnswer(server: string, options: QueryOptions, why: string): Problem {
   return new Problem({
     code: 'no-answer',
     text: `no answer from ${where}: ${why}`,
-    remedy: options.transport === 'udp' ? 'Is it TCP that works? ndots query … +tcp' : undefined,
+    remedy: why.startsWith('nothing') ? 'Does TCP work? ndots query … +tcp' : undefined,
   });
 }

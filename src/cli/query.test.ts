@@ -1,12 +1,16 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { serveAnswers, type LocalAnswers } from '../../test/kit/local-answers.ts';
 import { runCommand } from '../../test/kit/trace-command.ts';
+import { FLAG } from '../wire/iana.ts';
+import { readMessage, writeMessage, type DnsRecord } from '../wire/message.ts';
 import { parseQueryOptions, reverseName } from './query-options.ts';
 import { query } from './query.ts';
 
 describe('the words of ndots query', () => {
-  const read = (line: string) => parseQueryOptions(line.split(' '));
+  const read = (line: string) => parseQueryOptions(line.split(' '))[0]!;
 
   test("dig's and doggo's spelling mean the same", () => {
     const dig = read('@9.9.9.9 example.com MX +tcp +short');
@@ -41,7 +45,17 @@ describe('the words of ndots query', () => {
 
   for (const line of [
     '+nonsense',
-    'a.example b.example',
+    'a.example AAA',
+    'a.example -t MXX',
+    'a.example -c NOPE',
+    'a.example @quic://9.9.9.9',
+    'a.example @1.2.3.4:53:3',
+    'a.example @[::1',
+    'a.example -6 @127.0.0.1',
+    'a.example AXFR +notcp',
+    'a.example +subnet=here',
+    'a.example --timeout 5h',
+    'a.example -b',
     '-p 99999 a',
     '-t NOPE a',
     '--shrot a',
@@ -54,6 +68,64 @@ describe('the words of ndots query', () => {
       assert.equal(out, '');
     });
   }
+});
+
+describe("dig's habits", () => {
+  const read = (line: string) => parseQueryOptions(line.split(' '));
+
+  test('several names are several queries; what stands before the first holds for all', () => {
+    const [one, two, three, ...more] = read(
+      '@9.9.9.9 +tcp a.example MX b.example +notcp -x 10.0.0.1',
+    );
+    assert.deepEqual(
+      [one, two, three].map(
+        (each) => `${each!.name} ${each!.type} ${each!.transport} ${each!.server}`,
+      ),
+      [
+        'a.example 15 tcp 9.9.9.9',
+        'b.example 1 udp 9.9.9.9',
+        '1.0.0.10.in-addr.arpa. 12 tcp 9.9.9.9',
+      ],
+    );
+    assert.equal(more.length, 0);
+  });
+
+  test('a letter may touch its value', () => {
+    const [one] = read('-p1053 -tMX -x10.0.0.1');
+    assert.equal(one!.port, 1053);
+    assert.equal(one!.name, '1.0.0.10.in-addr.arpa.');
+  });
+
+  test('the first bytes of an address are a reverse zone', () => {
+    assert.equal(read('-x 10.3.0')[0]!.name, '0.3.10.in-addr.arpa.');
+  });
+
+  test('a port may follow a number sign, too', () => {
+    assert.equal(read('@9.9.9.9#5353 a')[0]!.port, 5353);
+    assert.equal(read('@fd00::a#5353 a')[0]!.server, 'fd00::a');
+    assert.equal(read('@[fd00::a]#5353 a')[0]!.port, 5353);
+  });
+
+  test('zones are asked for over TCP, an IXFR with its serial', () => {
+    const [axfr] = read('example. AXFR');
+    assert.equal(axfr!.transport, 'tcp');
+    const [ixfr] = read('example. IXFR=7');
+    assert.deepEqual([ixfr!.type, ixfr!.serial, ixfr!.transport], [251, 7, 'tcp']);
+  });
+
+  test('a name outside ASCII goes out in its xn-- form', () => {
+    assert.equal(read('München.de')[0]!.name, 'xn--mnchen-3ya.de');
+    assert.equal(read('+noidnin München.de')[0]!.name, 'München.de');
+  });
+
+  test('EDNS options are those that were asked for', () => {
+    const [one] = read('a +nsid +subnet=10.1.0.0/16 +ednsopt=65001:beef +cookie=0102030405060708');
+    assert.deepEqual(
+      one!.ednsOptions.map(({ code, data }) => `${code}:${Buffer.from(data).toString('hex')}`),
+      ['3:', '8:000110000a01', '65001:beef', '10:0102030405060708'],
+    );
+    assert.equal(read('a +nsid +nonsid')[0]!.ednsOptions.length, 0);
+  });
 });
 
 describe('ndots query against a server', () => {
@@ -82,6 +154,50 @@ describe('ndots query against a server', () => {
     assert.equal((await ask('www.example.com', 'AAAA', '+short')).out, '2001:db8::80\n');
   });
 
+  test('+noall +answer prints the records and nothing else', async () => {
+    const { out } = await ask('www.example.com', '+noall', '+answer');
+    assert.match(out, /^www\.example\.com\.\s+30\s+IN\s+A\s+203\.0\.113\.80\n$/);
+    const bare = await ask('www.example.com', '+noall', '+answer', '+nottlid', '+noclass');
+    assert.match(bare.out, /^www\.example\.com\.\s+A\s+203\.0\.113\.80\n$/);
+  });
+
+  test('+nocomments leaves the question and the records, +noquestion +nostats leave those out', async () => {
+    const { out } = await ask('www.example.com', '+nocomments', '+nostats', '+noquestion');
+    assert.match(out, /^www\.example\.com\.\s+30\s+IN\s+A\s+203\.0\.113\.80\n$/);
+    const question = await ask('www.example.com', '+nocomments', '+nostats');
+    assert.match(question.out, /^;www\.example\.com\.\s+IN\s+A\nwww/);
+  });
+
+  test('a server may be given by name', async () => {
+    const { code, out } = await runCommand(query, [
+      `@localhost:${server.port}`,
+      '-4',
+      'www.example.com',
+    ]);
+    assert.equal(code, 0);
+    assert.match(out, new RegExp(`SERVER: 127\\.0\\.0\\.1#${server.port}\\(localhost\\)`));
+    const nobody = await runCommand(query, ['@nobody.invalid', 'a']);
+    assert.equal(nobody.code, 2);
+    assert.match(nobody.err, /nobody\.invalid/);
+  });
+
+  test('several queries are all asked; the worst exit code counts', async () => {
+    const { code, out } = await ask(
+      '+short',
+      'www.example.com',
+      'nope.example.com',
+      'www.example.com',
+      'AAAA',
+    );
+    assert.equal(code, 1);
+    assert.equal(out, '203.0.113.80\n2001:db8::80\n');
+  });
+
+  test('+bufsize=0 means no EDNS, as in dig', async () => {
+    assert.doesNotMatch((await ask('www.example.com', '+bufsize=0', '+qr')).out, /OPT PSEUDO/);
+    assert.match((await ask('www.example.com', '+qr')).out, /OPT PSEUDO/);
+  });
+
   test('-o json is a document', async () => {
     const document = JSON.parse((await ask('www.example.com', '-o', 'json')).out) as object;
     assert.ok(JSON.stringify(document).includes('203.0.113.80'));
@@ -101,4 +217,47 @@ describe('ndots query against a server', () => {
     assert.equal(silent.code, 2);
     assert.match(silent.err, /^ndots query: /);
   });
+});
+
+test('a zone comes record by record, over as many messages as the server sends', async (t) => {
+  const soa = {
+    mname: 'ns.example.',
+    rname: 'root.example.',
+    serial: 7,
+    refresh: 1,
+    retry: 1,
+    expire: 1,
+    minimum: 1,
+  };
+  const zone: DnsRecord = { name: 'example.', type: 6, class: 1, ttl: 60, data: soa };
+  const host = (n: number): DnsRecord => ({
+    name: `h${n}.example.`,
+    type: 1,
+    class: 1,
+    ttl: 60,
+    data: { address: `10.0.0.${n}` },
+  });
+  const parts = [[zone, host(1)], [host(2), host(3)], [zone]];
+  const server = createServer((stream) => {
+    stream.once('data', (bytes: Buffer) => {
+      const { id, question } = readMessage(bytes.subarray(2));
+      for (const answer of parts) {
+        const flags = FLAG.QR | FLAG.AA;
+        const none = { authority: [], additional: [], edns: null, rcode: 0 };
+        const message = Buffer.from(writeMessage({ id, flags, question, answer, ...none }));
+        stream.write(
+          Buffer.concat([Buffer.from([message.length >> 8, message.length & 255]), message]),
+        );
+      }
+    });
+    stream.on('error', () => {});
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  const { code, out } = await runCommand(query, [`@127.0.0.1:${port}`, 'example.', 'AXFR']);
+  assert.equal(code, 0);
+  assert.equal(out.match(/^h\d\.example\./gm)?.length, 3);
+  assert.match(out, /^;; XFR size: 5 records \(messages 3, bytes \d+\)$/m);
 });

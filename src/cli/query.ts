@@ -1,26 +1,34 @@
 /** `ndots query`: one plain DNS query. */
+import { lookup } from 'node:dns/promises';
 import { readFileSync } from 'node:fs';
 import { Problem } from '../base/problem.ts';
 import { secureRandom } from '../base/random.ts';
 import { parseAddress } from '../base/ip.ts';
-import { FLAG, className, opcodeName, rcodeName, typeName } from '../wire/iana.ts';
+import { FLAG, TYPE, className, opcodeName, rcodeName, typeName } from '../wire/iana.ts';
 import { readMessage, writeMessage, type DnsRecord, type Message } from '../wire/message.ts';
-import { printData, printMessage } from '../wire/print.ts';
+import { printData, printRecord } from '../wire/print.ts';
 import { EXIT, type Command, type Io } from './command.ts';
-import { parseQueryOptions, queryOptionNames, type QueryOptions } from './query-options.ts';
-import { exchange } from './query-transport.ts';
+import type { QueryOptions } from './query-draft.ts';
+import { parseQueryOptions, queryOptionNames } from './query-options.ts';
+import { printReply } from './query-print.ts';
+import { exchange, exchangeStream } from './query-transport.ts';
 
 const help = `ndots query: one plain DNS query, in dig's or doggo's spelling
 
   ndots query @10.96.0.10 kubernetes.default.svc.cluster.local
+  ndots query @10.96.0.10 -x 10.96.0.1 +short
   ndots query MX example.com @tls://9.9.9.9 --short
-  ndots query @https://cloudflare-dns.com/dns-query example.com AAAA -o json
 
-Server   @IP  @IP:PORT  @udp:// @tcp:// @tls:// @https://HOST/PATH   (default: first of /etc/resolv.conf)
-Words    NAME, TYPE (A, AAAA, MX, TYPE65280 …), CLASS; -x IP asks for the name of an address
-dig      +short +tcp +dnssec +norecurse +noedns +bufsize=N +timeout=S +tries=N +ignore +cd +noad
-         -t TYPE -q NAME -p PORT -c CLASS
-doggo    -t TYPE -n SERVER --short --json --tcp --timeout 5s
+Server   @IP  @IP:PORT  @NAME  @udp:// @tcp:// @tls:// @https://HOST/PATH
+         (default: first of /etc/resolv.conf)
+Words    NAME, TYPE (A, AAAA, MX, TYPE65280, AXFR, IXFR=SERIAL …), CLASS
+         Several names are several queries; what stands before the first holds for all.
+dig      -t TYPE -q NAME -x IP -p PORT -c CLASS -4 -6
+         +short +tcp +tls +https[=/PATH] +dnssec +norecurse +cd +noad +ignore +timeout=S +tries=N
+         +noedns +edns=N +bufsize=N +nsid +cookie[=HEX] +subnet=IP/BITS +ednsopt=CODE[:HEX]
+         +padding=N +opcode=N +noidnin +qr +[no]all +[no]question +[no]answer +[no]authority
+         +[no]additional +[no]comments +[no]stats +[no]ttlid +[no]class
+doggo    -t TYPE -n SERVER --class C --reverse IP --short --json --tcp --timeout 500ms
 Output   -o dig|short|json
 
 The name is asked as it is: no search list. What a program would ask: ndots trace.
@@ -32,63 +40,185 @@ export const query: Command = {
   summary: "one plain DNS query, in dig's or doggo's spelling",
   help,
   options: queryOptionNames,
+  values: {
+    '-o': ['dig', 'short', 'json'],
+    ...Object.fromEntries(
+      [
+        '-t',
+        '-q',
+        '-p',
+        '-x',
+        '-c',
+        '-n',
+        '--timeout',
+        '--type',
+        '--class',
+        '--nameserver',
+        '--query',
+        '--reverse',
+      ].map((name) => [name, []]),
+    ),
+  },
   run,
 };
 
 async function run(words: readonly string[], io: Io): Promise<number> {
-  try {
-    const options = parseQueryOptions(words);
-    return await ask(options, io);
-  } catch (error) {
+  let worst: number = EXIT.ok;
+  const tell = (error: unknown): number => {
     if (!(error instanceof Problem)) throw error;
     io.err(`ndots query: ${error.print()}\n`);
     return error.code === 'usage' ? EXIT.usage : EXIT.failed;
+  };
+  try {
+    for (const options of parseQueryOptions(words))
+      worst = Math.max(worst, await ask(options, io).catch(tell));
+  } catch (error) {
+    return tell(error);
   }
+  return worst;
 }
 
 async function ask(options: QueryOptions, io: Io): Promise<number> {
-  const server = options.server ?? firstServer();
-  if (options.transport === 'udp' && parseAddress(server) === null) {
-    throw new Problem({
-      code: 'usage',
-      text: `"${server}" is no IP address`,
-      remedy: 'UDP and TCP servers are given by address; TLS and HTTPS servers may have a name.',
-    });
-  }
   const message = build(options);
+  const server = await serverFor(options);
+  if (options.showQuery && options.output === 'dig')
+    io.out(printReply(readMessage(message), options.show));
   const start = performance.now();
-  let bytes = await exchange(message, options, server);
-  let reply = read(bytes, server);
+  if (options.type === TYPE.AXFR || (options.type === TYPE.IXFR && options.transport !== 'udp'))
+    return transfer(message, options, server, io);
+  let bytes = await exchange(message, options, server.address);
+  let reply = read(bytes, server.name);
   let via = options.transport;
   if ((reply.flags & FLAG.TC) !== 0 && via === 'udp' && !options.ignoreTruncation) {
-    if (options.output === 'dig') io.out(';; Truncated, retrying over TCP.\n');
+    if (options.output === 'dig' && options.show.comments)
+      io.out(';; Truncated, retrying over TCP.\n');
     via = 'tcp';
-    bytes = await exchange(message, { ...options, transport: 'tcp' }, server);
-    reply = read(bytes, server);
+    bytes = await exchange(message, { ...options, transport: 'tcp' }, server.address);
+    reply = read(bytes, server.name);
   }
   const tookMs = performance.now() - start;
   if (options.output === 'json')
     io.out(
-      `${JSON.stringify(jsonOf(reply, options, server, via, tookMs, bytes.length), null, 2)}\n`,
+      `${JSON.stringify(jsonOf(reply, options, server.name, via, tookMs, bytes.length), null, 2)}\n`,
     );
   else if (options.output === 'short') {
     for (const record of reply.answer) io.out(`${printData(record.type, record.data)}\n`);
   } else {
-    io.out(printMessage(reply));
-    io.out(
-      `;; Query time: ${Math.round(tookMs)} msec\n;; SERVER: ${server}#${options.port}(${server}) (${via.toUpperCase()})\n;; MSG SIZE  rcvd: ${bytes.length}\n`,
-    );
+    io.out(printReply(reply, options.show));
+    if (options.show.stats)
+      io.out(`${serverLines(options, server, via, tookMs)};; MSG SIZE  rcvd: ${bytes.length}\n`);
   }
   return reply.rcode === 0 ? EXIT.ok : EXIT.no;
+}
+
+function serverLines(
+  options: QueryOptions,
+  { address, name }: Address,
+  via: string,
+  tookMs: number,
+): string {
+  return `;; Query time: ${Math.round(tookMs)} msec\n;; SERVER: ${address}#${options.port}(${name}) (${via.toUpperCase()})\n`;
+}
+
+/** A zone, record by record as it comes (RFC 5936, RFC 1995). */
+async function transfer(
+  message: Uint8Array,
+  options: QueryOptions,
+  server: Address,
+  io: Io,
+): Promise<number> {
+  const start = performance.now();
+  const document: object[] = [];
+  let end: string | null = null;
+  let serial: number | null = null;
+  let records = 0;
+  let size = 0;
+  let messages = 0;
+  await exchangeStream(message, options, server.address, (bytes) => {
+    const reply = read(bytes, server.name);
+    messages++;
+    size += bytes.length;
+    const serialOf = (record: DnsRecord | undefined): number | null =>
+      record?.type === TYPE.SOA ? (record.data as { serial: number }).serial : null;
+    if (reply.rcode !== 0) end = rcodeName(reply.rcode);
+    else if (messages === 1 && serialOf(reply.answer[0]) === null) end = 'no SOA record';
+    serial ??= serialOf(reply.answer[0]);
+    records += reply.answer.length;
+    if (options.output === 'json')
+      document.push(
+        jsonOf(
+          reply,
+          options,
+          server.name,
+          options.transport,
+          performance.now() - start,
+          bytes.length,
+        ),
+      );
+    else
+      for (const record of reply.answer)
+        io.out(
+          options.output === 'short'
+            ? `${printData(record.type, record.data)}\n`
+            : `${printRecord(record)}\n`,
+        );
+    const last = serialOf(reply.answer.at(-1)) === serial;
+    // An IXFR of one SOA record says that nothing changed.
+    return end !== null || (last && (records > 1 || options.type === TYPE.IXFR));
+  });
+  if (options.output === 'json') io.out(`${JSON.stringify(document, null, 2)}\n`);
+  else if (end !== null) io.out(`; Transfer failed: ${String(end)}.\n`);
+  if (options.output === 'dig' && options.show.stats)
+    io.out(
+      `${serverLines(options, server, options.transport, performance.now() - start)};; XFR size: ${records} records (messages ${messages}, bytes ${size})\n`,
+    );
+  return end === null ? EXIT.ok : EXIT.no;
+}
+
+interface Address {
+  /** Where the query goes: an address, or for TLS and HTTPS a name. */
+  readonly address: string;
+  /** As it was given. */
+  readonly name: string;
+}
+
+async function serverFor(options: QueryOptions): Promise<Address> {
+  const name = options.server ?? firstServer();
+  const { family } = options;
+  const bytes = parseAddress(name.replace(/%.*$/, ''));
+  if (bytes !== null) {
+    const own = bytes.length === 4 ? 4 : 6;
+    if (family !== null && family !== own)
+      throw new Problem({
+        code: 'usage',
+        text: `${name} is an IPv${own} address, and -${family} is set`,
+      });
+    return { address: name, name };
+  }
+  // A certificate is checked against the name.
+  if (options.transport === 'tls' || options.transport === 'https') return { address: name, name };
+  try {
+    return { address: (await lookup(name, { family: family ?? 0 })).address, name };
+  } catch (error) {
+    throw new Problem({
+      code: 'no-server',
+      text: `the server's own name does not resolve: ${name} (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`,
+      remedy: 'Name it by address: ndots query @10.96.0.10 NAME',
+      cause: error,
+    });
+  }
 }
 
 function build(options: QueryOptions): Uint8Array {
   const name = options.name.endsWith('.') ? options.name : `${options.name}.`;
   const flags =
+    ((options.opcode << 11) & FLAG.OPCODE) |
     (options.recursion ? FLAG.RD : 0) |
     (options.authenticData ? FLAG.AD : 0) |
     (options.checkingDisabled ? FLAG.CD : 0);
-  const size = options.bufferSize ?? (options.dnssec ? 1232 : null);
+  // A size of 0 is dig's way to say: no EDNS. What needs EDNS brings it back.
+  const wanted = options.dnssec || options.ednsVersion > 0 || options.ednsOptions.length > 0;
+  const size = options.bufferSize || (wanted ? 1232 : null);
   try {
     return writeMessage({
       // RFC 8484 section 4.1: over HTTPS the id is 0, so that caches work.
@@ -97,10 +227,17 @@ function build(options: QueryOptions): Uint8Array {
       rcode: 0,
       question: [{ name, type: options.type, class: options.class }],
       answer: [],
-      authority: [],
+      authority: options.serial === null ? [] : [startOf(name, options.serial)],
       additional: [],
       edns:
-        size === null ? null : { udpSize: size, version: 0, dnssecOk: options.dnssec, options: [] },
+        size === null
+          ? null
+          : {
+              udpSize: size,
+              version: options.ednsVersion,
+              dnssecOk: options.dnssec,
+              options: options.ednsOptions,
+            },
     });
   } catch (error) {
     throw new Problem({
@@ -109,6 +246,12 @@ function build(options: QueryOptions): Uint8Array {
       cause: error,
     });
   }
+}
+
+/** The SOA that an IXFR query carries (RFC 1995 section 3). */
+function startOf(name: string, serial: number): DnsRecord {
+  const data = { mname: '.', rname: '.', serial, refresh: 0, retry: 0, expire: 0, minimum: 0 };
+  return { name, type: TYPE.SOA, class: 1, ttl: 0, data };
 }
 
 function read(bytes: Uint8Array, server: string): Message {

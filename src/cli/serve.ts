@@ -45,8 +45,10 @@ ${Object.entries(flags)
   .map(([name, { help: text }]) => `  -${name.padEnd(12)} ${text}`)
   .join('\n')}
 
-SIGTERM and SIGINT end it (lameduck, then what is in flight); SIGUSR1 loads the Corefile anew; a Corefile that cannot
-be served leaves the one before in place.
+SIGTERM and SIGINT end it (lameduck, then what is in flight), SIGQUIT at once. SIGUSR1 loads the
+Corefile anew; one that cannot be served leaves the one before in place.
+
+Exit codes: 0 it was ended, 1 it cannot serve, 3 wrong usage. More: docs/corefile.md
 `;
 
 export const serve: Command = {
@@ -54,6 +56,14 @@ export const serve: Command = {
   summary: 'cluster DNS server; reads a Corefile, takes the flags of coredns',
   help,
   options: Object.keys(flags).map((name) => `-${name}`),
+  values: {
+    '-conf': [],
+    '-dns.port': [],
+    '-p': [],
+    '-pidfile': [],
+    '-workers': [],
+    '-transport': ['auto', 'batched', 'plain'],
+  },
   run,
 };
 
@@ -70,8 +80,8 @@ async function run(words: readonly string[], io: Io): Promise<number> {
     return EXIT.usage;
   }
   if (extra.length > 0) {
-    io.err(`extra command line arguments: [${extra.join(' ')}]\n`);
-    return EXIT.no;
+    io.err(`extra command line arguments: [${extra.join(' ')}]\nUsage: ndots serve --help\n`);
+    return EXIT.usage;
   }
   if (values.version === true) {
     io.out(versionText());
@@ -89,6 +99,11 @@ async function run(words: readonly string[], io: Io): Promise<number> {
   const transport = values.transport ?? 'auto';
   if (transport !== 'auto' && transport !== 'batched' && transport !== 'plain') {
     io.err(`-transport takes auto, batched or plain, not '${transport}'\n`);
+    return EXIT.usage;
+  }
+  const wrong = outOfRange(values);
+  if (wrong !== null) {
+    io.err(`${wrong}\nUsage: ndots serve --help\n`);
     return EXIT.usage;
   }
   const example =
@@ -136,6 +151,11 @@ async function run(words: readonly string[], io: Io): Promise<number> {
   });
   // From the first moment: process 1 of a container has no other way to end, and a signal may come while objects are read.
   onSignals(server, log, end);
+  process.once('uncaughtException', (error: Error) => {
+    lines.write(`[FATAL] a bug: ${error.stack ?? error.message}`);
+    lines.flush();
+    quit(server, EXIT.no);
+  });
   let serving: boolean;
   try {
     // A start that waits for objects does not keep who ends it waiting.
@@ -151,6 +171,8 @@ async function run(words: readonly string[], io: Io): Promise<number> {
       for (const line of startLines(server)) lines.write(line);
       lines.write(versionText().trimEnd());
     }
+    if (server.endpoints.length === 0)
+      log.warning('Nothing is served: the Corefile holds no server block');
     if (example !== null) lines.write(tryLines());
     lines.flush();
     settleMemory();
@@ -165,6 +187,23 @@ async function run(words: readonly string[], io: Io): Promise<number> {
   lines.flush();
   // Threads parked in the kernel would keep the process; everything is closed and written by now.
   process.exit(code);
+}
+
+/** More threads than this no machine has use for; each costs its own memory. */
+const MOST_WORKERS = 128;
+
+function outOfRange(values: Readonly<Partial<Record<string, unknown>>>): string | null {
+  const ranges = [
+    ['dns.port', 0, 65_535],
+    ['p', 0, 65_535],
+    ['workers', 1, MOST_WORKERS],
+  ] as const;
+  for (const [name, least, most] of ranges) {
+    const value = values[name];
+    if (typeof value === 'number' && (value < least || value > most))
+      return `-${name} takes a number from ${least} to ${most}, not ${value}`;
+  }
+  return null;
 }
 
 /** A configuration that cannot be served: every problem on standard error, as CoreDNS without a time stamp. */
@@ -234,15 +273,25 @@ function readCorefile(file: string): string {
       throw Object.assign(new Error('is a directory'), { code: 'EISDIR' });
     return readFileSync(file, 'utf8');
   } catch (error) {
+    const { code = '', message } = error as NodeJS.ErrnoException;
+    const [why, remedy] = unreadable[code] ?? [message, `Check the path: ls -l ${file}`];
     throw new Problem({
       code: 'corefile-unreadable',
-      text: `loading Caddyfile via flag: open ${file}: ${(error as Error).message}`,
+      text: `loading Caddyfile via flag: open ${file}: ${why}`,
       hint: 'The Corefile named by -conf could not be read.',
-      remedy: `Check the path: ls -l ${file}`,
+      remedy: remedy.replace('FILE', file),
       cause: error,
     });
   }
 }
+
+/** By error of the system: its words, what to do. */
+const unreadable: Readonly<Record<string, readonly [string, string]>> = {
+  ENOENT: ['no such file or directory', 'Check the path: ls -l FILE'],
+  ENOTDIR: ['not a directory', 'Check the path: a part of it is a file.'],
+  EACCES: ['permission denied', 'Check the rights: namei -l FILE; id'],
+  EISDIR: ['is a directory', 'Name the file in it: -conf FILE/Corefile'],
+};
 
 /** CoreDNS's list of what is served: `zone:port`, with the scheme unless it is plain DNS, with the address if bound. */
 function startLines(server: Server): readonly string[] {
@@ -267,17 +316,20 @@ function tryLines(): string {
   ].join('\n');
 }
 
+/** Ends at once, yet the workers in order: one that is taken down amid a batch takes the process with it. */
+function quit(server: Server, code: number): void {
+  void server.quit().finally(() => process.exit(code));
+}
+
 function onSignals(
   server: Server,
   log: ReturnType<typeof makeLog>,
   end: (code: number) => void,
 ): void {
   let interrupted = false;
-  // Workers are ended in order even here: one that is taken down amid a batch takes the process with it.
-  const quit = (code: number): void => void server.quit().finally(() => process.exit(code));
   const handlers: Readonly<Record<string, () => void>> = {
     SIGINT: () => {
-      if (interrupted) return quit(2);
+      if (interrupted) return quit(server, 2);
       interrupted = true;
       log.info('SIGINT: Shutting down');
       end(EXIT.ok);
@@ -286,7 +338,7 @@ function onSignals(
       log.info('SIGTERM: Shutting down servers then terminating');
       end(EXIT.ok);
     },
-    SIGQUIT: () => quit(0),
+    SIGQUIT: () => quit(server, 0),
     SIGHUP: () => log.info('SIGHUP: Ignored'),
     SIGUSR1: () => {
       log.info('SIGUSR1: Reloading');

@@ -1,6 +1,9 @@
-/** A trace for other programs and for bug reports: Markdown, HTML, Graphviz, dig's and tcpdump's spelling. */
-import type { QueryDocument, TraceDocument } from '../resolver/report.ts';
-import { ms } from './trace-text.ts';
+/** A trace for other programs and for bug reports: Markdown, Graphviz, dig's spelling; the larger ones have their own files. */
+import type { TraceDocument } from '../resolver/report.ts';
+import { ms } from './page.ts';
+import { html } from './trace-html.ts';
+import { strace, tcpdump } from './trace-packets.ts';
+import { answer, label, outcome, settings } from './trace-words.ts';
 
 export function printAs(format: string, document: TraceDocument): string {
   switch (format) {
@@ -12,24 +15,11 @@ export function printAs(format: string, document: TraceDocument): string {
       return dot(document);
     case 'dig':
       return dig(document);
+    case 'tcpdump':
+      return tcpdump(document);
     default:
       return strace(document);
   }
-}
-
-function label(document: TraceDocument): string {
-  const { name, version } = document.client;
-  return version === '' ? name : `${name} ${version}`;
-}
-
-function outcome(document: TraceDocument): string {
-  const { result } = document;
-  if (result.ok) return result.addresses.join(' ') || 'no address';
-  return `${result.code ?? 'error'}: ${result.error ?? ''}`;
-}
-
-function answer(query: QueryDocument): string {
-  return query.data.length > 0 ? query.data.join(' ') : query.answer;
 }
 
 function markdown(document: TraceDocument): string {
@@ -41,36 +31,19 @@ function markdown(document: TraceDocument): string {
   return [
     `### \`${document.name}\` with ${label(document)}`,
     '',
-    `Result: ${outcome(document)}, ${ms(document.result.elapsedMs)}, ${document.totals.queries} queries.`,
+    `${document.live ? 'Live' : 'Planned: nothing was sent'}. Settings: \`${settings(document)}\`.`,
+    '',
+    `Result: ${outcome(document)}; ${ms(document.result.elapsedMs)}, ${document.totals.queries} queries.`,
+    ...document.remarks.map(
+      ({ line, text }) => `\n- resolv.conf${line === 0 ? '' : `, line ${line}`}: ${text}`,
+    ),
+    ...document.steps.map(({ text }) => `\n- ${text}`),
     '',
     '| # | ms | server | proto | port | name | type | answer | why |',
     '|---|---|---|---|---|---|---|---|---|',
     ...rows,
     '',
   ].join('\n');
-}
-
-/** One line for what leaves and one for what comes, as tcpdump has them. */
-function strace(document: TraceDocument): string {
-  const lines: { readonly at: number; readonly text: string }[] = [];
-  for (const query of document.queries) {
-    const proto = query.protocol === 'tcp' ? ' TCP' : '';
-    const opt = query.edns === '' ? '' : ' [1au]';
-    lines.push({
-      at: query.atMs,
-      text: `IP client.p${query.port} > ${query.server}.53: id ${query.id}+${opt} ${query.type}? ${query.name}${proto}`,
-    });
-    if (query.tookMs !== null) {
-      lines.push({
-        at: query.atMs + query.tookMs,
-        text: `IP ${query.server}.53 > client.p${query.port}: id ${query.id} ${answer(query)}`,
-      });
-    }
-  }
-  const text = lines
-    .sort((one, other) => one.at - other.at)
-    .map(({ at, text: line }) => `${(at / 1000).toFixed(6)} ${line}`);
-  return `${text.join('\n')}\n# ${outcome(document)}\n`;
 }
 
 function dig(document: TraceDocument): string {
@@ -139,51 +112,4 @@ function dot(document: TraceDocument): string {
     '',
   );
   return lines.join('\n');
-}
-
-function escape(text: string): string {
-  return text
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('"', '&quot;');
-}
-
-/** A ladder: client on the left, servers on the right, time downwards. */
-function html(document: TraceDocument): string {
-  const servers = [...new Set(document.queries.map((query) => query.server))];
-  const rowHeight = 34;
-  const x = (server: string): number => 420 + servers.indexOf(server) * 220;
-  const width = x(servers.at(-1) ?? '') + 260;
-  const height = 90 + document.queries.length * rowHeight;
-  const arrows = document.queries.map((query, index) => {
-    const y = 70 + index * rowHeight;
-    const end = x(query.server);
-    const lost = query.answer === 'DROP' || query.answer === 'CLOSED';
-    return [
-      `<line x1="120" y1="${y}" x2="${end}" y2="${y + 8}" class="query"/>`,
-      lost ? '' : `<line x1="${end}" y1="${y + 8}" x2="120" y2="${y + 18}" class="reply"/>`,
-      `<text x="130" y="${y - 2}">${escape(`${query.name} ${query.type}`)}<title>${escape(`${query.why} ${query.outcome}`)}</title></text>`,
-      `<text x="${end + 8}" y="${y + 12}" class="${lost ? 'lost' : ''}">${escape(answer(query))}</text>`,
-      `<text x="10" y="${y + 4}" class="time">${escape(ms(query.atMs))}</text>`,
-    ].join('');
-  });
-  const poles = [
-    '<line x1="120" y1="40" x2="120" y2="' +
-      height +
-      '" class="pole"/><text x="90" y="30">client</text>',
-  ].concat(
-    servers.map(
-      (server) =>
-        `<line x1="${x(server)}" y1="40" x2="${x(server)}" y2="${height}" class="pole"/><text x="${x(server) - 30}" y="30">${escape(server)}</text>`,
-    ),
-  );
-  return `<!doctype html>
-<html lang="en"><meta charset="utf-8"><title>${escape(document.name)} with ${escape(label(document))}</title>
-<style>body{font:14px system-ui;margin:1rem}svg{font:12px ui-monospace,monospace}.pole{stroke:#999}.query{stroke:#06c}.reply{stroke:#393;stroke-dasharray:4 2}.time{fill:#777}.lost{fill:#c00}</style>
-<h1>${escape(document.name)} with ${escape(label(document))}</h1>
-<p>${escape(outcome(document))}: ${escape(ms(document.result.elapsedMs))}, ${document.totals.queries} queries.</p>
-<svg width="${width}" height="${height}" role="img" aria-label="queries over time">${poles.join('')}${arrows.join('')}</svg>
-</html>
-`;
 }

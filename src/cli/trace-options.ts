@@ -1,4 +1,5 @@
 /** The command line of `ndots trace`. */
+import { parseAddress } from '../base/ip.ts';
 import { Problem, nearest } from '../base/problem.ts';
 import type { Family } from '../resolver/client.ts';
 
@@ -32,7 +33,17 @@ export interface TraceOptions {
   readonly port: number;
 }
 
-export const outputs = ['text', 'wide', 'json', 'dot', 'html', 'dig', 'md', 'strace'] as const;
+export const outputs = [
+  'text',
+  'wide',
+  'json',
+  'md',
+  'html',
+  'dot',
+  'dig',
+  'tcpdump',
+  'strace',
+] as const;
 
 /** Options with a value, and those without. */
 const valued = [
@@ -70,7 +81,16 @@ const switches = [
   '--wide',
 ] as const;
 
-export const optionNames: readonly string[] = [...valued, ...switches, '-o', '-c', '-n'];
+export const valuedNames: readonly string[] = [...valued, '-n'];
+export const optionNames: readonly string[] = [
+  ...valued,
+  ...switches,
+  '-o',
+  '-c',
+  '-n',
+  '-4',
+  '-6',
+];
 
 const short: Readonly<Record<string, string>> = {
   '-o': '--output',
@@ -97,8 +117,11 @@ export function parseTraceOptions(words: readonly string[]): TraceOptions {
   for (let i = 0; i < words.length; i++) {
     let word = words[i] ?? '';
     if (short[word] !== undefined) word = short[word] ?? word;
-    if (word.startsWith('@') && word.length > 1) server = word.slice(1);
-    else if (word.startsWith('--')) {
+    if (word.startsWith('@')) {
+      const given = readServer(word.slice(1));
+      server = given.host;
+      if (given.port !== undefined) values.set('--port', [given.port]);
+    } else if (word.startsWith('--')) {
       const [key = '', inline] = word.split(/=(.*)/s);
       if ((switches as readonly string[]).includes(key)) flags.add(key);
       else if ((valued as readonly string[]).includes(key)) {
@@ -117,6 +140,15 @@ export function parseTraceOptions(words: readonly string[]): TraceOptions {
   if (names.length > 1)
     throw usage(`one name, please: "${names[0] ?? ''}" or "${names[1] ?? ''}"?`);
   const one = (key: string): string | null => values.get(key)?.at(-1) ?? null;
+  const from = one('--from');
+  const lonely = ['--manifests', '--namespace', '--cluster-dns', '--cluster-domain'].find(
+    (key) => values.has(key) && (from === null || from === 'host'),
+  );
+  if (lonely !== undefined)
+    throw usage(
+      `${lonely} means nothing without a pod`,
+      'As in: --from deploy/web --namespace shop',
+    );
   const clients = (values.get('--client') ?? [])
     .flatMap((value) => value.split(','))
     .filter((value) => value !== '');
@@ -148,20 +180,20 @@ export function parseTraceOptions(words: readonly string[]): TraceOptions {
     hostAliases: one('--host-aliases'),
     families: families(one('--families')),
     hostAddresses:
-      one('--host-addresses')
-        ?.split(',')
-        .filter((word) => word !== '') ?? null,
+      one('--host-addresses') === null
+        ? null
+        : addresses('--host-addresses', one('--host-addresses')),
     hostname: one('--hostname'),
     addrConfig: flags.has('--addrconfig'),
     env,
     answers: one('--answers'),
     corefile: one('--corefile'),
     plan: flags.has('--plan'),
-    from: one('--from'),
+    from,
     manifests: one('--manifests'),
     namespace: one('--namespace'),
     kubelet: {
-      dns: (one('--cluster-dns') ?? '10.96.0.10').split(',').filter((word) => word !== ''),
+      dns: addresses('--cluster-dns', one('--cluster-dns') ?? '10.96.0.10'),
       domain: one('--cluster-domain') ?? 'cluster.local',
     },
     ndots: one('--ndots') === null ? null : integer('--ndots', one('--ndots'), 0, 1000),
@@ -173,6 +205,26 @@ export function parseTraceOptions(words: readonly string[]): TraceOptions {
     replay: one('--replay'),
     port: integer('--port', one('--port') ?? '53', 1, 65_535),
   };
+}
+
+/** `10.96.0.10`, `10.96.0.10:1053`, `[fd00::a]:53`. */
+function readServer(text: string): { readonly host: string; readonly port: string | undefined } {
+  const [, host = text, port] =
+    /^\[([^\]]+)\](?:[:#](\d+))?$/.exec(text) ?? /^([^:#]+)[:#](\d+)$/.exec(text) ?? [];
+  if (parseAddress(host.replace(/%.*$/, '')) === null)
+    throw usage(
+      `"@${text}" is no IP address`,
+      'As in: @10.96.0.10, @10.96.0.10:1053, @[fd00::a]:53',
+    );
+  return { host, port };
+}
+
+function addresses(key: string, text: string | null): readonly string[] {
+  const list = (text ?? '').split(',').filter((word) => word !== '');
+  const wrong = list.find((word) => parseAddress(word) === null);
+  if (wrong !== undefined || list.length === 0)
+    throw usage(`${key} takes IP addresses, not "${wrong ?? ''}"`);
+  return list;
 }
 
 function families(text: string | null): Family[] {

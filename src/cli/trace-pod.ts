@@ -36,7 +36,7 @@ export async function resolvConfOfPod(options: TraceOptions): Promise<PodResolvC
   if (kind === undefined || name === undefined) {
     throw new Problem({
       code: 'usage',
-      text: `--from takes host, pod/NAME or deploy/NAME, not "${options.from ?? ''}"`,
+      text: `--from takes host, pod/NAME, deploy/NAME, sts/NAME, ds/NAME or job/NAME, not "${options.from ?? ''}"`,
     });
   }
   const object =
@@ -121,11 +121,18 @@ function askCluster(kind: string, name: string, namespace: string | null): Json 
   if (status !== 0) {
     throw new Problem({
       code: 'cluster-not-asked',
-      text: `kubectl ${words.join(' ')}: ${stderr.trim()}`,
+      text: `kubectl ${words.join(' ')}: ${lastWords(stderr)}`,
       remedy: 'Try the command by itself; or name a folder with the manifest: --manifests DIR',
     });
   }
   return asObject(JSON.parse(stdout) as unknown);
+}
+
+/** What kubectl says in the end; the log lines of its client library come before, and say it five times. */
+function lastWords(stderr: string): string {
+  const lines = stderr.trim().split('\n');
+  const said = lines.filter((line) => !/^[EWI]\d{4} /.test(line));
+  return (said.length > 0 ? said : lines.slice(-1)).join('\n');
 }
 
 function findObject(

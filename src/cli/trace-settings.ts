@@ -95,7 +95,9 @@ export function readText(path: string, what: string): string {
           ? 'it may not be read'
           : code === 'EISDIR'
             ? 'it is a folder'
-            : String(error);
+            : code === 'ENOTDIR'
+              ? 'a part of its path is no folder'
+              : (error as Error).message;
     throw new Problem({
       code: 'unreadable-file',
       text: `${path}: cannot read the ${what}: ${why}`,

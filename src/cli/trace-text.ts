@@ -1,25 +1,7 @@
-/** A trace for people: 100 columns, one row for what is sent together, the reason under it. */
+/** A trace for people, as wide as the terminal (100 columns without one): one row for what is sent together, the reason under it. */
 import type { QueryDocument, TraceDocument } from '../resolver/report.ts';
-
-export interface Paint {
-  good(text: string): string;
-  bad(text: string): string;
-  dim(text: string): string;
-  strong(text: string): string;
-}
-
-const plain: Paint = { good: (t) => t, bad: (t) => t, dim: (t) => t, strong: (t) => t };
-
-const coloured: Paint = {
-  good: (text) => `\u001b[32m${text}\u001b[0m`,
-  bad: (text) => `\u001b[31m${text}\u001b[0m`,
-  dim: (text) => `\u001b[2m${text}\u001b[0m`,
-  strong: (text) => `\u001b[1m${text}\u001b[0m`,
-};
-
-export function paintFor(colour: boolean): Paint {
-  return colour ? coloured : plain;
-}
+import { clip, count, ms, packed, pageFor, wrap, type Page, type TextOptions } from './page.ts';
+import { failure } from './trace-comparison.ts';
 
 /** Queries of one name that left together, to one server, by one protocol. */
 interface Row {
@@ -27,63 +9,58 @@ interface Row {
   readonly queries: QueryDocument[];
 }
 
-const columns = 100;
 /** Queries within this time count as sent together. */
 const togetherMs = 1;
 
-export function printTrace(document: TraceDocument, colour: boolean, wide: boolean): string {
-  const paint = paintFor(colour);
-  const lines = [...header(document, paint), ''];
+export function printTrace(document: TraceDocument, options: TextOptions): string {
+  const page = pageFor(options);
+  const lines = [...header(document, page), ''];
   const rows = rowsOf(document.queries);
-  const width = nameWidth(rows, document, wide);
-  let number = 0;
+  const width = nameWidth(rows, page);
   let printed = 0;
-  for (const row of rows) {
-    lines.push(...stepsBefore(document, printed, printed + 1, paint));
-    number++;
-    lines.push(...printRow(row, number, document, width, wide, paint));
+  rows.forEach((row, index) => {
+    lines.push(...stepsBefore(document, printed, printed + 1, page));
+    lines.push(...printRow(row, index + 1, rows[index - 1], document, width, page));
     printed += row.queries.length;
-  }
-  lines.push(...stepsBefore(document, printed, Infinity, paint));
-  lines.push('', ...footer(document, paint));
+  });
+  lines.push(...stepsBefore(document, printed, Infinity, page));
+  lines.push('', ...footer(document, page));
   return `${lines.join('\n')}\n`;
 }
 
-function header(document: TraceDocument, paint: Paint): string[] {
+function header(document: TraceDocument, page: Page): string[] {
   const { client, conf, result, totals, live } = document;
+  const { paint } = page;
   const label = client.version === '' ? client.name : `${client.name} ${client.version}`;
   const kinds = document.families.map((family) => `IPv${family}`).join(' and ');
   const how = `   as ${label} looks it up (${kinds})${live ? ', live' : ', planned: nothing was sent'}`;
-  const lines = [`${paint.strong(clip(document.name, columns - how.length))}${how}`];
+  const name = paint.strong(clip(document.name, page.columns - 10));
+  const lines = wrap(`${name}${how}`, '', page);
   const search = conf.search.length === 0 ? 'no search list' : `search ${conf.search.join(' ')}`;
   lines.push(
     ...wrap(
       `nameserver ${conf.servers.join(' ')} · ${search} · ndots:${conf.ndots}`,
       'resolv.conf  ',
+      page,
     ).map((line) => paint.dim(line)),
   );
   for (const remark of document.remarks) {
     const place = remark.line === 0 ? '' : `line ${remark.line}: `;
-    lines.push(...wrap(`${place}${remark.text}`, '          !  '));
+    lines.push(...wrap(`${place}${remark.text}`, '          !  ', page));
   }
   for (const line of document.debug) lines.push(paint.dim(line));
   lines.push('');
-  const count = totals.queries === 1 ? '1 query' : `${totals.queries} queries`;
+  const cost = `after ${ms(result.elapsedMs)}, ${count(totals.queries, 'query', 'queries')}`;
   if (result.ok) {
     const shown = result.addresses.slice(0, 4).join(' ');
     const more = result.addresses.length > 4 ? ` and ${result.addresses.length - 4} more` : '';
     const what =
       result.addresses.length === 0 ? 'done, without an address' : `found ${shown}${more}`;
-    lines.push(paint.good(`✓ ${what}`) + ` after ${ms(result.elapsedMs)}, ${count}`);
-  } else {
-    const code = result.code === null ? '' : ` (${result.code})`;
+    lines.push(...wrap(`✓ ${what} ${cost}`, '', page).map((line) => paint.good(line)));
+  } else
     lines.push(
-      ...wrap(
-        `✗ fails${code}: ${result.error ?? ''} after ${ms(result.elapsedMs)}, ${count}`,
-        '',
-      ).map((line) => paint.bad(line)),
+      ...wrap(`✗ fails ${cost}: ${failure(result)}`, '', page).map((line) => paint.bad(line)),
     );
-  }
   return lines;
 }
 
@@ -106,85 +83,102 @@ function rowsOf(queries: readonly QueryDocument[]): Row[] {
 
 /** Columns before the name: number, time. */
 const lead = 15;
+/** Room that answers get behind the name, at least: `A NXDOMAIN  AAAA NXDOMAIN  20 ms`. */
+const answerRoom = 34;
 
-/** The name's column: as wide as the names, but no row goes over the edge. */
-function nameWidth(rows: readonly Row[], document: TraceDocument, wide: boolean): number {
+/** The name's column: as wide as the names, as far as answers find room behind it. */
+function nameWidth(rows: readonly Row[], page: Page): number {
   const longest = Math.max(20, ...rows.map((row) => row.first.name.length));
-  if (wide) return longest;
-  const tails = rows.map((row) => visible(rowTail(row, document, wide, plain)));
-  return Math.max(24, Math.min(longest, columns - lead - 1 - Math.max(0, ...tails)));
+  return page.wide ? longest : Math.min(longest, page.columns - lead - 1 - answerRoom);
 }
 
-/** What stands behind the name: answers, server where there are several, time. */
-function rowTail(row: Row, document: TraceDocument, wide: boolean, paint: Paint): string {
-  const { first } = row;
-  const parts = row.queries.map((query) => `${query.type} ${answerText(query, wide, paint)}`);
+/** What stands behind the name: an answer for each query, the server where there are several, the time. */
+function rowTail(row: Row, document: TraceDocument, room: number, page: Page): string[] {
+  const { first, queries } = row;
+  const parts = queries.map(
+    (query) => `${query.type} ${answerText(query, room - query.type.length - 1, page)}`,
+  );
   const where: string[] = [];
-  if (
-    wide ||
+  const several =
     document.conf.servers.length > 1 ||
-    document.queries.some((query) => query.server !== first.server)
-  )
-    where.push(`@${first.server}`);
+    document.queries.some((query) => query.server !== first.server);
+  if (page.wide || several) where.push(`@${first.server}`);
   if (first.protocol === 'tcp') where.push('TCP');
-  if (wide) {
+  if (page.wide) {
     where.push(
-      `port ${row.queries.map((query) => query.port).join('/')}`,
-      `id ${row.queries.map((query) => query.id).join('/')}`,
+      `port ${queries.map((query) => query.port).join('/')}`,
+      `id ${queries.map((query) => query.id).join('/')}`,
     );
     if (first.edns !== '') where.push(first.edns);
   }
-  if (where.length > 0) parts.push(paint.dim(where.join(' ')));
-  const took = Math.max(...row.queries.map((query) => query.tookMs ?? 0));
-  if (row.queries.some((query) => query.tookMs !== null)) parts.push(paint.dim(ms(took)));
-  return parts.join('  ');
+  const took = Math.max(...queries.map((query) => query.tookMs ?? 0));
+  if (queries.some((query) => query.tookMs !== null)) where.push(ms(took));
+  if (where.length > 0) parts.push(page.paint.dim(where.join(' ')));
+  return parts;
 }
 
 function printRow(
   row: Row,
   number: number,
+  before: Row | undefined,
   document: TraceDocument,
   width: number,
-  wide: boolean,
-  paint: Paint,
+  page: Page,
 ): string[] {
   const { first } = row;
-  const name = clip(first.name, width).padEnd(width);
-  const lines = [
-    `${String(number).padStart(3)} ${ms(first.atMs).padStart(9)}  ${paint.strong(name)} ${rowTail(row, document, wide, paint)}`,
-  ];
-  lines.push(...wrap(first.why, '               why   ').map((line) => paint.dim(line)));
-  const then = [
-    ...new Set(row.queries.map((query) => query.outcome).filter((text) => text !== '')),
-  ].join(' ');
-  if (then !== '') lines.push(...wrap(then, '               then  '));
-  return lines;
+  const name = page.wide ? first.name : clip(first.name, page.columns - lead);
+  const start = `${String(number).padStart(3)} ${ms(first.atMs).padStart(9)}  `;
+  const room = page.wide ? Infinity : page.columns - lead - width - 1;
+  const tails = packed(rowTail(row, document, room, page), room);
+  const margin = ' '.repeat(lead + width + 1);
+  const lines =
+    name.length > width
+      ? [`${start}${page.paint.strong(name)}`, `${margin}${tails.shift() ?? ''}`]
+      : [`${start}${page.paint.strong(name.padEnd(width))} ${tails.shift() ?? ''}`];
+  lines.push(...tails.map((tail) => `${margin}${tail}`));
+  lines.push(...wrap(first.why, '               why   ', page).map((line) => page.paint.dim(line)));
+  const then = outcomeOf(row);
+  if (then === '') return lines;
+  const again = before !== undefined && outcomeOf(before) === then;
+  return [...lines, ...wrap(again ? likewise(then) : then, '               then  ', page)];
 }
 
-function answerText(query: QueryDocument, wide: boolean, paint: Paint): string {
+function outcomeOf(row: Row): string {
+  return [...new Set(row.queries.map((query) => query.outcome).filter((text) => text !== ''))].join(
+    ' ',
+  );
+}
+
+/** What was said one row above is not said again, but for its rules. */
+function likewise(then: string): string {
+  const rules = [...new Set(then.match(/\[[a-z0-9-]+\]/g))];
+  return rules.length === 0 ? then : `Likewise. ${rules.join(' ')}`;
+}
+
+/** @param room columns that it may take */
+function answerText(query: QueryDocument, room: number, { paint, wide }: Page): string {
   if (query.answer === 'DROP') return paint.bad('no answer');
   if (query.answer === 'CLOSED') return paint.bad('port closed');
   if (query.data.length > 0) {
     // The address is what counts; an alias on the way is shown where there is room, or nothing else.
     const addresses = query.data.filter((data) => !data.startsWith('CNAME '));
-    const list = wide || addresses.length === 0 ? query.data : addresses;
+    const found = addresses.length > 0;
+    const list = wide || !found ? query.data : addresses;
     const shown = wide ? list : list.slice(0, 1);
     const more = list.length > shown.length ? ` +${list.length - shown.length}` : '';
-    const text = `${wide ? shown.join(' ') : clip(shown.join(' '), 30)}${more}`;
-    const empty =
-      addresses.length === 0
-        ? `${query.answer === 'NXDOMAIN cname' ? 'NXDOMAIN ' : ''}${text}, no address`
-        : text;
-    return addresses.length === 0 ? paint.bad(empty) : paint.good(text);
+    const prefix = !found && query.answer === 'NXDOMAIN cname' ? 'NXDOMAIN ' : '';
+    const suffix = `${more}${found ? '' : ', no address'}`;
+    const text = `${prefix}${clip(shown.join(' '), Math.max(8, room - prefix.length - suffix.length))}${suffix}`;
+    return found ? paint.good(text) : paint.bad(text);
   }
   const late = query.tookMs === null ? ' (too late)' : '';
   return `${query.answer}${late}`;
 }
 
-function stepsBefore(document: TraceDocument, from: number, to: number, paint: Paint): string[] {
+function stepsBefore(document: TraceDocument, from: number, to: number, page: Page): string[] {
   return document.steps
     .filter((step) => step.afterQuery >= from && step.afterQuery < to)
-    .flatMap((step) => wrap(step.text, '  · ').map((line) => paint.dim(line)));
+    .flatMap((step) => wrap(step.text, '  · ', page).map((line) => page.paint.dim(line)));
 }
 
 /** Words of the answers that appear, in one line each, for those who do not meet them every day. */
@@ -197,129 +191,65 @@ const glossary: Readonly<Record<string, string>> = {
   TC: 'the answer did not fit into one packet',
 };
 
-function footer(document: TraceDocument, paint: Paint): string[] {
-  const { totals, cheaper, results } = document;
+function footer(document: TraceDocument, page: Page): string[] {
+  const { totals, cheaper, results, queries } = document;
+  const { paint } = page;
   const lines: string[] = [];
-  const names = totals.names === 1 ? '1 name' : `${totals.names} different names`;
-  const ports = totals.ports === 1 ? '1 source port' : `${totals.ports} source ports`;
+  const asked = count(totals.queries, 'query', 'queries');
   lines.push(
-    `TOTAL     ${totals.queries} queries for ${names}, from ${ports}, ${ms(totals.elapsedMs)}`,
+    totals.queries === 0
+      ? `TOTAL     no query was sent, ${ms(totals.elapsedMs)}`
+      : `TOTAL     ${asked} for ${count(totals.names, 'name', 'different names')}, from ${count(totals.ports, 'source port', 'source ports')}, ${ms(totals.elapsedMs)}`,
   );
   if (results.length > 1) {
     const each = results
       .map((result) => `${result.ok ? '✓' : '✗'} ${ms(result.elapsedMs)}`)
       .join('   ');
-    lines.push(...wrap(each, 'LOOKUPS   '));
+    lines.push(...wrap(each, 'LOOKUPS   ', page));
   }
   cheaper.forEach((one, index) => {
     const better = one.ok ? (one.same ? '' : ' (finds other addresses!)') : ' (fails!)';
-    const cost = `${one.queries} ${one.queries === 1 ? 'query' : 'queries'}, ${ms(one.elapsedMs)}${better}`;
+    const cost = `${count(one.queries, 'query', 'queries')}, ${ms(one.elapsedMs)}${better}`;
     lines.push(
       ...wrap(
         `${one.change}${one.name === document.name ? '' : `: ${one.name}`} → ${paint.good(cost)}`,
         index === 0 ? 'CHEAPER   ' : '          ',
+        page,
       ),
     );
     if (one.caution !== '')
-      lines.push(...wrap(one.caution, '            ').map((line) => paint.dim(line)));
+      lines.push(...wrap(one.caution, '            ', page).map((line) => paint.dim(line)));
   });
-  const seen = new Set(document.queries.flatMap((query) => query.answer.split(/[ (]/).slice(0, 1)));
+  if (!document.live && totals.queries > 0 && queries.every((one) => one.answer === 'NXDOMAIN'))
+    lines.push(
+      ...wrap(
+        'Every name was taken for one that does not exist. --answers FILE or --corefile FILE say what servers know.',
+        'PLAN      ',
+        page,
+      ),
+    );
+  const seen = new Set(
+    queries
+      .filter((query) => query.data.length === 0)
+      .flatMap((query) => query.answer.split(/[ (]/).slice(0, 1)),
+  );
   const words = Object.entries(glossary).filter(([word]) => seen.has(word));
   words.forEach(([word, meaning], index) => {
     const shown = word === 'DROP' ? meaning : `${word}: ${meaning}`;
-    lines.push(paint.dim(`${index === 0 ? 'WORDS     ' : '          '}${shown}`));
+    lines.push(
+      ...wrap(shown, index === 0 ? 'WORDS     ' : '          ', page).map((line) =>
+        paint.dim(line),
+      ),
+    );
   });
-  if (document.anyOrder) {
+  if (document.anyOrder && totals.queries > 1) {
     lines.push(
-      paint.dim(
-        '          This client leaves the order of queries that are sent together to chance.',
-      ),
-    );
-  }
-  return lines;
-}
-
-/** Breaks text between words so that each line, with its indent, fits into 100 columns. */
-export function wrap(text: string, indent: string): string[] {
-  const lines: string[] = [];
-  let line = indent;
-  let empty = true;
-  const words = text.split(' ').flatMap((word) => pieces(word, columns - indent.length));
-  for (const word of words) {
-    if (!empty && visible(line) + 1 + visible(word) > columns) {
-      lines.push(line);
-      line = ' '.repeat(indent.length);
-      empty = true;
-    }
-    line += empty ? word : ` ${word}`;
-    empty = false;
-  }
-  lines.push(line);
-  return lines;
-}
-
-/** A word that is longer than a line is cut. */
-function pieces(word: string, width: number): string[] {
-  if (visible(word) <= width) return [word];
-  const parts: string[] = [];
-  for (let i = 0; i < word.length; i += width) parts.push(word.slice(i, i + width));
-  return parts;
-}
-
-function visible(text: string): number {
-  // eslint-disable-next-line no-control-regex -- the escapes are ours
-  return text.replace(/\u001b\[\d+m/g, '').length;
-}
-
-export function clip(text: string, width: number): string {
-  return text.length <= width ? text : `${text.slice(0, width - 1)}…`;
-}
-
-export function ms(value: number): string {
-  if (value >= 9995) return `${(value / 1000).toFixed(1)} s`;
-  if (value >= 1000) return `${(value / 1000).toFixed(2)} s`;
-  return `${value < 10 ? value.toFixed(1).replace(/\.0$/, '') : value.toFixed(0)} ms`;
-}
-
-/** Where clients differ: one line each. */
-export function printComparison(documents: readonly TraceDocument[], colour: boolean): string {
-  const paint = paintFor(colour);
-  const lines = [
-    `${paint.strong(clip(documents[0]?.name ?? '', 60))}   as ${documents.length} clients look it up`,
-    '',
-    '    client            queries  ports      time  result',
-  ];
-  for (const document of documents) {
-    const { client, totals, result } = document;
-    const label = client.version === '' ? client.name : `${client.name}@${client.version}`;
-    const text = result.ok
-      ? result.addresses.slice(0, 3).join(' ')
-      : `${result.code ?? ''} ${result.error ?? ''}`;
-    const mark = result.ok ? paint.good('✓') : paint.bad('✗');
-    lines.push(
-      `  ${mark} ${label.padEnd(17)} ${String(totals.queries).padStart(7)} ${String(totals.ports).padStart(6)} ${ms(result.elapsedMs).padStart(9)}  ${clip(text, 50)}`,
-    );
-  }
-  const good = documents.filter((document) => document.result.ok);
-  if (good.length > 0 && good.length < documents.length) {
-    const bad = documents
-      .filter((document) => !document.result.ok)
-      .map((document) => document.client.name);
-    lines.push(
-      '',
       ...wrap(
-        `${[...new Set(bad)].join(', ')} cannot resolve this name, the others can: ndots trace NAME --client ${bad[0] ?? ''} says why.`,
-        'DIFFER    ',
-      ),
-    );
-  } else {
-    const counts = new Set(documents.map((document) => document.totals.queries));
-    lines.push(
-      '',
-      counts.size === 1
-        ? 'All send the same number of queries.'
-        : 'All agree on the result; they differ in what it costs.',
+        'This client leaves the order of queries that are sent together to chance.',
+        'ORDER     ',
+        page,
+      ).map((line) => paint.dim(line)),
     );
   }
-  return `${lines.join('\n')}\n`;
+  return lines;
 }

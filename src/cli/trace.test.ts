@@ -6,6 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import { serveAnswers, type LocalAnswers } from '../../test/kit/local-answers.ts';
 import { runTrace, traceJson } from '../../test/kit/trace-command.ts';
 import { clientLabels } from '../resolver/clients.ts';
+import { trace } from './trace.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'ndots-trace-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
@@ -84,7 +85,7 @@ describe('ndots trace -o json', () => {
 });
 
 describe('ndots trace for people', () => {
-  for (const output of ['text', 'md', 'dig', 'strace', 'html', 'dot', 'wide']) {
+  for (const output of ['text', 'md', 'dig', 'tcpdump', 'strace', 'html', 'dot', 'wide']) {
     test(`-o ${output} names what was asked`, async () => {
       const { code, out } = await runTrace(['www.example.com', ...planned, '-o', output]);
       assert.equal(code, 0);
@@ -102,6 +103,83 @@ describe('ndots trace for people', () => {
         assert.deepEqual(wide, [], label);
       }
     }
+  });
+
+  test('names of usual length are never cut, however long the answers', async () => {
+    const long = file(
+      'long.yaml',
+      "rules:\n  - { name: www.example.com, answer: 'CNAME=a-rather-long-name-of-a-load-balancer.eu-west-1.elb.example. 203.0.113.80' }\n",
+    );
+    for (const label of clientLabels) {
+      const words = ['www.example.com', '--client', label, ...planned.slice(0, 4)];
+      const { out } = await runTrace([...words, '--answers', long]);
+      assert.ok(!/^ *\d+ +[\d.]+ m?s  [^ ]*…/m.test(out), label);
+    }
+  });
+
+  test('the text is set for the terminal that it is printed on', async () => {
+    for (const [columns, most] of [
+      [80, 80],
+      [40, 72],
+      [200, 120],
+    ] as const) {
+      let out = '';
+      const io = {
+        out: (text: string) => void (out += text),
+        err: () => {},
+        env: {},
+        colour: false,
+        columns,
+        signal: new AbortController().signal,
+        stdin: () => Promise.resolve(''),
+      };
+      await trace.run(['www.example.com', ...planned], io);
+      const widest = Math.max(...out.split('\n').map((line) => Array.from(line).length));
+      assert.ok(widest <= most, `${widest} of ${most} columns`);
+    }
+  });
+
+  test('a plan that knows no name says so', async () => {
+    const { out } = await runTrace(['a', '--plan', '--resolv-conf', pod, '--hosts', hosts]);
+    assert.match(out, /^PLAN {6}Every name was taken for one that does not exist\./m);
+    assert.doesNotMatch((await runTrace(['www.example.com', ...planned])).out, /^PLAN/m);
+  });
+
+  test('a comparison says whether all find the same', async () => {
+    const half = file(
+      'half.yaml',
+      "rules:\n  - { name: www.example.com, type: A, answer: '203.0.113.80' }\n  - { name: www.example.com, type: AAAA, answer: '2001:db8::80' }\n",
+    );
+    const words = ['www.example.com', '--resolv-conf', pod, '--hosts', hosts, '--answers', half];
+    const verdict = async (client: string): Promise<string> =>
+      /^VERDICT +(.*)/m.exec(
+        (await runTrace([...words, '--compare', '--client', client])).out,
+      )?.[1] ?? '';
+    assert.match(await verdict('glibc,musl'), /^All find the same\. All send 8 queries\.$/);
+    // getent hosts stops at the first family that has something.
+    assert.match(
+      await verdict('glibc,getent-hosts'),
+      /^All resolve this name, but not to the same addresses\./,
+    );
+    const missing = await runTrace(['nope', '--client', 'all', ...planned]);
+    assert.match(missing.out, /^VERDICT +No client resolves this name\./m);
+  });
+
+  test('a word is explained only where it is printed', async () => {
+    const alias = file(
+      'alias.yaml',
+      "rules:\n  - { name: a.example, answer: 'CNAME=b.example. 203.0.113.80' }\n",
+    );
+    const { out } = await runTrace([
+      'a.example.',
+      '--resolv-conf',
+      pod,
+      '--hosts',
+      hosts,
+      '--answers',
+      alias,
+    ]);
+    assert.doesNotMatch(out, /NODATA/);
   });
 
   test('colour is there only if it is wanted', async () => {
@@ -126,6 +204,10 @@ describe('exit codes and errors', () => {
     ['an option without its value', ['a', '--client'], 3, /needs a value/],
     ['a bad number', ['a', '--repeat', '0'], 3, /whole number/],
     ['a name that was no UTF-8', ['\uFFFD', '--plan'], 3, /UTF-8/],
+    ['a server that is no address', ['a', '@nope', '--plan'], 3, /"@nope" is no IP address/],
+    ['a server without its name', ['a', '@', '--plan'], 3, /is no IP address/],
+    ['an address that is none', ['a', '--host-addresses', 'x', '--plan'], 3, /IP addresses/],
+    ['a namespace without a pod', ['a', '--namespace', 'x', '--plan'], 3, /without a pod/],
     ['a name with a blank', ['a b', '--plan'], 3, /blank/],
     ['a name of 5000 bytes', ['a'.repeat(5000), '--plan'], 3, /5000 bytes/],
     ['a file that is not there', ['a', '--resolv-conf', '/nowhere', '--plan'], 2, /\/nowhere/],

@@ -19,15 +19,22 @@ import { byteLength } from '../resolver/search-list.ts';
 import { EXIT, type Command, type Io } from './command.ts';
 import { LiveNetwork } from './live-network.ts';
 import { printAs } from './trace-formats.ts';
-import { optionNames, parseTraceOptions, type TraceOptions } from './trace-options.ts';
+import {
+  optionNames,
+  outputs,
+  parseTraceOptions,
+  valuedNames,
+  type TraceOptions,
+} from './trace-options.ts';
 import { gatherSettings, readText } from './trace-settings.ts';
-import { printComparison, printTrace } from './trace-text.ts';
+import { printComparison } from './trace-comparison.ts';
+import { printTrace } from './trace-text.ts';
 
 const help = `ndots trace: every query a client would send for a name, why, and what the application gets
 
   ndots trace redis.cache                                  this machine's settings, real servers
-  ndots trace www.google.com --resolv-conf pod.conf --plan       nothing is sent
-  ndots trace api --client all --answers net.yaml --resolv-conf pod.conf --plan
+  ndots trace api.twilio.com --from deploy/web --plan      in a pod, without sending anything
+  ndots trace api --client all --resolv-conf pod.conf --answers net.yaml
 
 Client     -c, --client NAME[@VERSION][,…] | all  (glibc musl go c-ares node java …; default glibc)
            --families 4,6|4|6   --addrconfig   --host-addresses IP,…   --hostname NAME
@@ -35,20 +42,31 @@ Client     -c, --client NAME[@VERSION][,…] | all  (glibc musl go c-ares node j
 Settings   --from host | pod/NAME | deploy/NAME (of the cluster, or of --manifests DIR; --namespace,
            --cluster-dns, --cluster-domain)   --resolv-conf F   --nsswitch F   --hosts F
            --host-aliases F   --ndots N
-Answers    real servers (default; @SERVER instead of those of resolv.conf, --port N)
+Answers    real servers (default; @SERVER[:PORT] instead of those of resolv.conf, --port N)
            --plan: nothing is sent; --answers FILE scripts what servers say (docs/answers-file.md);
            --corefile FILE: the Corefile's own answers, in this process
-Output     -o text|wide|json|md|html|dot|dig|strace   --compare   --save FILE   --replay FILE
+Output     -o text|wide|json|md|html|dot|dig|tcpdump|strace   --compare   --save F   --replay F
            --timeout SECONDS: ends the whole trace (default 60, planned 600)
 
 Exit codes: 0 it resolves, 1 it does not, 2 could not find out, 3 wrong usage. More: docs/trace.md
 `;
+
+const clientWords = [...new Set([...clients.map(({ name }) => name), ...clientLabels, 'all'])];
 
 export const trace: Command = {
   name: 'trace',
   summary: 'every query a given client would send for a name, and why',
   help,
   options: optionNames,
+  values: {
+    ...Object.fromEntries(valuedNames.map((name) => [name, []])),
+    '--client': clientWords,
+    '-c': clientWords,
+    '--families': ['4', '6', '4,6'],
+    '--from': ['host', 'pod/', 'deploy/'],
+    '--output': outputs,
+    '-o': outputs,
+  },
   run,
 };
 
@@ -244,20 +262,14 @@ function show(documents: readonly TraceDocument[], options: TraceOptions, io: Io
     }
   }
   const many = documents.length > 1;
-  if (options.output === 'json') io.out(json);
-  else if (
-    many &&
-    (options.compare || options.clients.includes('all')) &&
-    options.output === 'text'
-  ) {
-    io.out(printComparison(documents, io.colour));
-  } else if (options.output === 'text' || options.output === 'wide') {
-    io.out(
-      documents
-        .map((document) => printTrace(document, io.colour, options.output === 'wide'))
-        .join('\n'),
-    );
-    if (many && options.compare) io.out(`\n${printComparison(documents, io.colour)}`);
-  } else io.out(documents.map((document) => printAs(options.output, document)).join('\n'));
+  const { output } = options;
+  const text = { colour: io.colour, wide: output === 'wide', columns: io.columns };
+  const comparing = many && (options.compare || options.clients.includes('all'));
+  if (output === 'json') io.out(json);
+  else if (comparing && output === 'text') io.out(printComparison(documents, text));
+  else if (output === 'text' || output === 'wide') {
+    io.out(documents.map((document) => printTrace(document, text)).join('\n'));
+    if (comparing) io.out(`\n${printComparison(documents, text)}`);
+  } else io.out(documents.map((document) => printAs(output, document)).join('\n'));
   return documents.every((document) => document.result.ok) ? EXIT.ok : EXIT.no;
 }

@@ -18,7 +18,11 @@ export const version: Command = {
   summary: 'version, runtime, and which transports this machine gives',
   help: 'ndots version: version, runtime, and which transports this machine gives\n',
   options: [],
-  async run(_words, io) {
+  async run(words, io) {
+    if (words.length > 0) {
+      io.err(`ndots version takes no words, not '${words.join(' ')}'\n`);
+      return EXIT.usage;
+    }
     const { batchedUdp } = await import('../linux/packet-loop.ts');
     io.out(versionText());
     const found = batchedUdp();

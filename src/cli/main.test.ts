@@ -1,0 +1,168 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { describe, test } from 'node:test';
+import { verbNames } from './verbs.ts';
+
+const program = [
+  ...process.execArgv.filter((word) => !word.startsWith('--test')),
+  'src/cli/main.ts',
+];
+
+interface Ran {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+function ndots(...words: string[]): Ran {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [...program, ...words], {
+    encoding: 'utf8',
+    input: '',
+  });
+  return { code: status, out: stdout, err: stderr };
+}
+
+/** Runs it under a shell, which can do with its streams what a spawn cannot. */
+function shell(script: string, env: Readonly<Record<string, string>> = {}): Ran {
+  const ndotsWords = [process.execPath, ...program].map((word) => `'${word}'`).join(' ');
+  const { status, stdout, stderr } = spawnSync(
+    'bash',
+    ['-c', `N() { ${ndotsWords} "$@"; }; ${script}`],
+    {
+      encoding: 'utf8',
+      env: { ...process.env, ...env },
+    },
+  );
+  return { code: status, out: stdout, err: stderr };
+}
+
+describe('the first word', () => {
+  test('without one, the verbs are listed on standard error, as wrong usage', () => {
+    const { code, out, err } = ndots();
+    assert.equal(code, 3);
+    assert.equal(out, '');
+    for (const verb of verbNames) assert.match(err, new RegExp(`^  ${verb} `, 'm'));
+  });
+
+  for (const words of [['--help'], ['-h'], ['help'], ['-help'], ['help', 'help']]) {
+    test(`${words.join(' ')} lists the verbs`, () => {
+      const { code, out } = ndots(...words);
+      assert.equal(code, 0);
+      assert.match(out, /^Verbs:$/m);
+    });
+  }
+
+  test('every verb explains itself, in three spellings', () => {
+    for (const verb of verbNames) {
+      const { out } = ndots('help', verb);
+      for (const line of out.split('\n')) assert.ok(line.length <= 100, line);
+      assert.match(out, new RegExp(`^ndots ${verb}: `));
+      assert.equal(ndots(verb, '--help').out, out);
+      assert.equal(ndots(verb, '-h').out, out);
+    }
+    assert.match(ndots('serve', '-help').out, /^ndots serve: /);
+  });
+
+  test('a verb that is none is wrong usage, and the nearest one is named', () => {
+    for (const words of [['trcae'], ['help', 'trcae']]) {
+      const { code, out, err } = ndots(...words);
+      assert.equal(code, 3);
+      assert.equal(out, '');
+      assert.match(err, /no verb 'trcae'. Did you mean 'trace'\?/);
+    }
+  });
+
+  test('version and completion take no words that mean nothing', () => {
+    for (const words of [
+      ['version', '-x'],
+      ['completion', 'bash', 'zsh'],
+      ['completion', 'tcsh'],
+    ]) {
+      const { code, err } = ndots(...words);
+      assert.equal(code, 3, words.join(' '));
+      assert.match(err, new RegExp(`^ndots ${words[0]}`));
+    }
+  });
+});
+
+describe('standard output', () => {
+  test('a reader that goes away ends the program quietly, as it would dig', () => {
+    // More than a pipe holds.
+    const plan = 'N trace a --client all --plan --repeat 20 -o json';
+    const { out, err } = shell(`{ ${plan}; echo "code $?" >&2; } | head -1`);
+    assert.equal(out, '{\n');
+    assert.equal(err, 'code 141\n');
+  });
+
+  test('a full disk is told in one line', (t) => {
+    if (process.platform !== 'linux') return t.skip('no /dev/full');
+    const { code, err } = shell('N --help > /dev/full');
+    assert.equal(code, 2);
+    assert.equal(
+      err,
+      'ndots: cannot write to standard output: ENOSPC: no space left on device, write\n',
+    );
+  });
+
+  test('a long text arrives whole through a slow pipe', () => {
+    const { out } = shell('N trace a --client all --plan -o json | (sleep 0.3; cat)');
+    assert.equal((JSON.parse(out) as { items: unknown[] }).items.length, 20);
+  });
+});
+
+describe('serve refuses', () => {
+  const cases: [string, string[], number, RegExp][] = [
+    ['surplus words', ['surplus'], 3, /extra command line arguments: \[surplus\]/],
+    ['a port that is none', ['-dns.port', '99999'], 3, /-dns\.port takes a number from 0 to 65535/],
+    ['no threads', ['-workers', '0'], 3, /-workers takes a number from 1 to 128, not 0/],
+    ['more threads than fit', ['-workers', '9999'], 3, /-workers takes a number/],
+    [
+      'a Corefile that is not there',
+      ['-conf', '/nowhere'],
+      1,
+      /^loading Caddyfile via flag: open \/nowhere: no such file or directory\n/,
+    ],
+    ['a folder', ['-conf', 'src'], 1, /open src: is a directory\n[^]*-conf src\/Corefile/],
+  ];
+  for (const [what, words, code, text] of cases) {
+    test(`${what}: exit code ${code}`, () => {
+      const ran = ndots('serve', ...words);
+      assert.equal(ran.code, code);
+      assert.match(ran.err, text);
+    });
+  }
+});
+
+describe('completion', () => {
+  for (const [program, check] of [
+    ['bash', 'bash -n'],
+    ['zsh', 'zsh -n'],
+    ['fish', 'fish -n'],
+  ] as const) {
+    test(`${program} can read its script`, (t) => {
+      if (shell(`command -v ${program}`).code !== 0) return t.skip(`no ${program} here`);
+      const { code, err } = shell(
+        `set -o pipefail; N completion ${program} > /dev/null && N completion ${program} | ${check} /dev/stdin`,
+      );
+      assert.equal(code, 0, err);
+    });
+  }
+
+  test('bash offers verbs, options, and the values of options', () => {
+    const offered = (...words: string[]): string[] => {
+      const list = words.map((word) => `'${word}'`).join(' ');
+      const { out } = shell(
+        `source <(N completion bash); COMP_WORDS=(${list}); COMP_CWORD=${words.length - 1}; _ndots; echo "\${COMPREPLY[*]}"`,
+      );
+      return out.trim().split(' ');
+    };
+    assert.deepEqual(offered('ndots', 'tr'), ['trace']);
+    assert.deepEqual(offered('ndots', 'help', 'q'), ['query']);
+    assert.deepEqual(offered('ndots', 'completion', 'f'), ['fish']);
+    assert.deepEqual(offered('ndots', 'serve', '-transport', 'b'), ['batched']);
+    assert.ok(offered('ndots', 'trace', '--client', 'gl').includes('glibc'));
+    assert.ok(offered('ndots', 'trace', '--res').includes('--resolv-conf'));
+    // A file stands there, which bash itself completes.
+    assert.deepEqual(offered('ndots', 'trace', '--resolv-conf', ''), ['']);
+  });
+});
