@@ -12,7 +12,7 @@ import { SharedRegistry } from '../src/metrics/registry.ts';
 import type { Network } from '../src/net/network.ts';
 import { cache } from '../src/plugins/cache/cache.ts';
 import { forward } from '../src/plugins/forward/forward.ts';
-import type { Next, Plugin, Site } from '../src/server/plugin.ts';
+import type { Next, Plugin, Site } from '../src/server/contract/plugin.ts';
 import { parseName } from '../src/wire/name.ts';
 import { makeQuery, Query } from '../src/wire/query.ts';
 import { failure } from '../src/wire/reply.ts';

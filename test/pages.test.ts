@@ -11,9 +11,9 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
-import type { HttpHandler } from '../src/server/control-site.ts';
+import type { HttpHandler } from '../src/server/contract/control-context.ts';
 import type { Network } from '../src/net/network.ts';
-import type { Plugin } from '../src/server/plugin.ts';
+import type { Plugin } from '../src/server/contract/plugin.ts';
 import { printSyntax } from '../src/corefile/syntax.ts';
 import { plugins } from './kit/plugins.ts';
 import { testCertificate, testKey } from './kit/certificate.ts';

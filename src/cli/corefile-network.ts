@@ -24,11 +24,11 @@ import { nextAnswer, type RuleCounts, type Script } from '../resolver/answers-fi
 import type { Query } from '../resolver/network.ts';
 import type { Answering } from '../resolver/scripted.ts';
 import type { Reply } from '../resolver/reply.ts';
-import { DataPlane } from '../server/data-plane.ts';
-import type { EndpointPlan } from '../server/endpoints.ts';
-import type { Plugin } from '../server/plugin.ts';
-import { Server } from '../server/server.ts';
-import { inlinePort } from '../server/worker-ports.ts';
+import { DataPlane } from '../server/worker/data-plane.ts';
+import type { EndpointPlan } from '../server/contract/endpoints.ts';
+import type { Plugin } from '../server/contract/plugin.ts';
+import { Server } from '../server/control/server.ts';
+import { inlinePort } from '../server/control/worker-ports.ts';
 import { typeName } from '../wire/iana.ts';
 import { printName } from '../wire/name.ts';
 import { Query as WireQuery } from '../wire/query.ts';

@@ -1,4 +1,4 @@
-import type { Plugin } from '../server/plugin.ts';
+import type { Plugin } from '../server/contract/plugin.ts';
 
 /** A plugin that is loaded when a Corefile names it: most use a dozen of them. */
 export interface PluginEntry {

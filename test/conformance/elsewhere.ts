@@ -1,5 +1,5 @@
 import { directive } from '../../src/corefile/syntax.ts';
-import { definePlugin } from '../../src/server/plugin.ts';
+import { definePlugin } from '../../src/server/contract/plugin.ts';
 import { FLAG, RCODE, TYPE } from '../../src/wire/iana.ts';
 import type { Query } from '../../src/wire/query.ts';
 import { failure, type Reply } from '../../src/wire/reply.ts';

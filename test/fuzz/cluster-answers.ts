@@ -1,8 +1,8 @@
 import { VirtualClock } from '../../src/base/virtual-clock.ts';
-import type { KubeObject } from '../../src/kube/objects.ts';
-import { asRaw } from '../../src/kube/raw.ts';
-import type { Resource } from '../../src/kube/resources.ts';
-import type { Source } from '../../src/kube/source.ts';
+import type { KubeObject } from '../../src/kube/store/objects.ts';
+import { asRaw } from '../../src/kube/api/raw.ts';
+import type { Resource } from '../../src/kube/api/resources.ts';
+import type { Source } from '../../src/kube/store/source.ts';
 import { SharedRegistry } from '../../src/metrics/registry.ts';
 import type { Answerer } from '../../src/plugins/kubernetes/answer.ts';
 import { Feed } from '../../src/plugins/kubernetes/feed.ts';

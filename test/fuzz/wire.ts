@@ -23,7 +23,7 @@ import { printMessage } from '../../src/wire/print.ts';
 import { makeQuery, Query } from '../../src/wire/query.ts';
 import { ReadError } from '../../src/wire/reader.ts';
 import { lowestTtl, Records, ttlOffsets } from '../../src/wire/records.ts';
-import { withQuestion } from '../../src/wire/rehome.ts';
+import { withQuestion } from '../../src/wire/requestion.ts';
 import { failure, type Reply } from '../../src/wire/reply.ts';
 import { stamp, STAMP_ROOM } from '../../src/wire/stamp.ts';
 import { answersQuery, fromUpstream } from '../../src/wire/upstream.ts';

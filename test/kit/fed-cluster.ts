@@ -1,13 +1,13 @@
 import { VirtualClock } from '../../src/base/virtual-clock.ts';
-import type { Change, KubeObject } from '../../src/kube/objects.ts';
-import type { Source, SourceEvents } from '../../src/kube/source.ts';
+import type { Change, KubeObject } from '../../src/kube/store/objects.ts';
+import type { Source, SourceEvents } from '../../src/kube/store/source.ts';
 import { SharedRegistry } from '../../src/metrics/registry.ts';
 import { Answerer, type AnswererParts } from '../../src/plugins/kubernetes/answer.ts';
 import type { Cluster } from '../../src/plugins/kubernetes/cluster.ts';
 import { Feed } from '../../src/plugins/kubernetes/feed.ts';
 import { followCluster } from '../../src/plugins/kubernetes/follower.ts';
-import type { ControlChannel } from '../../src/server/control-site.ts';
-import type { WorkerChannel } from '../../src/server/plugin.ts';
+import type { ControlChannel } from '../../src/server/contract/control-context.ts';
+import type { WorkerChannel } from '../../src/server/contract/plugin.ts';
 import { RCODE } from '../../src/wire/iana.ts';
 import { parseName } from '../../src/wire/name.ts';
 import { failure } from '../../src/wire/reply.ts';

@@ -4,7 +4,7 @@ import { makeLog } from '../../src/base/log.ts';
 import { bindDirective } from '../../src/corefile/syntax.ts';
 import { parseCorefile } from '../../src/corefile/parse.ts';
 import { SharedRegistry } from '../../src/metrics/registry.ts';
-import type { Next, Site } from '../../src/server/plugin.ts';
+import type { Next, Site } from '../../src/server/contract/plugin.ts';
 import { parseName } from '../../src/wire/name.ts';
 import { makeQuery } from '../../src/wire/query.ts';
 import { fromUpstream } from '../../src/wire/upstream.ts';

@@ -1,5 +1,5 @@
 import { loadPlugins } from '../../src/plugins/order.ts';
-import type { Plugin } from '../../src/server/plugin.ts';
+import type { Plugin } from '../../src/server/contract/plugin.ts';
 
 /** Every plugin, in chain order. */
 export const plugins: readonly Plugin[] = await loadPlugins();

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { EndpointSlice, Kind, KubeObject, Pod, Service } from '../objects.ts';
-import type { Wanted } from '../source.ts';
+import type { EndpointSlice, Kind, KubeObject, Pod, Service } from '../store/objects.ts';
+import type { Wanted } from '../store/source.ts';
 import { defaultRanges, ImpliedCluster } from './cluster.ts';
 import { readManifests } from './manifest.ts';
 

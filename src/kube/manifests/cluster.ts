@@ -1,14 +1,14 @@
 import { Problem } from '../../base/problem.ts';
-import type { EndpointSlice, Kind, KubeObject, Pod, Service } from '../objects.ts';
-import { child } from '../raw.ts';
-import type { Wanted } from '../source.ts';
+import type { EndpointSlice, Kind, KubeObject, Pod, Service } from '../store/objects.ts';
+import { child } from '../api/raw.ts';
+import type { Wanted } from '../store/source.ts';
 import {
   serviceNameLabel,
   trimEndpoints,
   trimServiceImport,
   trimService,
   trimSlice,
-} from '../trim.ts';
+} from '../store/trim.ts';
 import { Allotment, apiServerPlace, dnsPlace } from './addresses.ts';
 import type { Manifest } from './manifest.ts';
 import { impliedNodes, impliedPods, statedPodIps, type ImpliedPod } from './pods.ts';

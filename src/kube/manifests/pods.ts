@@ -1,4 +1,4 @@
-import { asRaw, child, children, text, textMap, texts, type Raw } from '../raw.ts';
+import { asRaw, child, children, text, textMap, texts, type Raw } from '../api/raw.ts';
 import { hashOf, parseSpans, type Allotment } from './addresses.ts';
 import { podIpsAnnotation, readyAnnotation, type Manifest, type WorkloadKind } from './manifest.ts';
 

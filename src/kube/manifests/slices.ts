@@ -1,5 +1,5 @@
-import type { Endpoint, EndpointSlice, ServicePort } from '../objects.ts';
-import { child, children, text, textMap, texts, type Raw } from '../raw.ts';
+import type { Endpoint, EndpointSlice, ServicePort } from '../store/objects.ts';
+import { child, children, text, textMap, texts, type Raw } from '../api/raw.ts';
 import type { Manifest } from './manifest.ts';
 import { suffix, type ImpliedNode, type ImpliedPod } from './pods.ts';
 import { matchesPairs } from './selector.ts';

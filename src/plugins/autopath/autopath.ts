@@ -1,7 +1,7 @@
 import { Problem } from '../../base/problem.ts';
-import { definePlugin, type Site } from '../../server/plugin.ts';
-import { searchDomains, type SearchDomains } from '../../server/ports.ts';
-import { ZoneMatch } from '../../server/zone-match.ts';
+import { definePlugin, type Site } from '../../server/contract/plugin.ts';
+import { searchDomains, type SearchDomains } from '../../server/contract/ports.ts';
+import { ZoneMatch } from '../../server/contract/zone-match.ts';
 import type { Counter } from '../../metrics/registry.ts';
 import type { WireName } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';

@@ -1,9 +1,9 @@
 import { isLater, type Maybe } from '../../base/maybe.ts';
-import type { Next } from '../../server/plugin.ts';
+import type { Next } from '../../server/contract/plugin.ts';
 import { RCODE } from '../../wire/iana.ts';
 import type { Query } from '../../wire/query.ts';
 import { Records } from '../../wire/records.ts';
-import { withQuestion } from '../../wire/rehome.ts';
+import { withQuestion } from '../../wire/requestion.ts';
 import { Reply, silence } from '../../wire/reply.ts';
 import { Candidate } from './candidate.ts';
 import { MISSING, type PairMemory } from './pair-memory.ts';

@@ -1,6 +1,6 @@
 import { LOWER, ROOT, type WireName } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
-import type { SearchDomains } from '../../server/ports.ts';
+import type { SearchDomains } from '../../server/contract/ports.ts';
 
 /** Where the labels of a search domain stand. */
 export interface Suffix {

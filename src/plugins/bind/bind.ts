@@ -2,7 +2,7 @@ import { rest } from '../../corefile/positions.ts';
 import { list } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { word } from '../../corefile/values.ts';
-import { definePlugin } from '../../server/plugin.ts';
+import { definePlugin } from '../../server/contract/plugin.ts';
 
 export const syntax = directive({
   name: 'bind',

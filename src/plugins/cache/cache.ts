@@ -1,6 +1,6 @@
 import { sleep } from '../../base/clock.ts';
 import { isLater, type Maybe } from '../../base/maybe.ts';
-import { definePlugin, type Next, type Plugin, type Site } from '../../server/plugin.ts';
+import { definePlugin, type Next, type Plugin, type Site } from '../../server/contract/plugin.ts';
 import { EDE, FLAG, RCODE, TYPE } from '../../wire/iana.ts';
 import type { Query } from '../../wire/query.ts';
 import { failure, type ExtendedError, type Reply } from '../../wire/reply.ts';
@@ -9,7 +9,7 @@ import { Flight, Flights } from './flights.ts';
 import { readOptions, syntax, type CacheOptions, type StaleOptions } from './options.ts';
 import { Store, SUCCESS } from './store.ts';
 import { Tallies, type Tally } from './tally.ts';
-import { ZoneMatch } from '../../server/zone-match.ts';
+import { ZoneMatch } from '../../server/contract/zone-match.ts';
 
 /** How long an NXDOMAIN waits for the other type of the same name that was asked at the same time. */
 const PAIR_WAIT_MS = 100;

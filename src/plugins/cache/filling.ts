@@ -7,7 +7,7 @@ import { failure, Reply } from '../../wire/reply.ts';
 import { answersQuery } from '../../wire/upstream.ts';
 import type { CacheOptions } from './options.ts';
 import { DENIAL, SUCCESS, Store, type Half } from './store.ts';
-import type { ZoneMatch } from '../../server/zone-match.ts';
+import type { ZoneMatch } from '../../server/contract/zone-match.ts';
 
 /** What a reply without records is worth, seconds, and what one that nobody stores leaves with. */
 const PLAIN_SECONDS = 5;

@@ -1,6 +1,6 @@
 import { VirtualClock } from '../../base/virtual-clock.ts';
 import { directive } from '../../corefile/syntax.ts';
-import { definePlugin, type Plugin } from '../../server/plugin.ts';
+import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import { sleep } from '../../base/clock.ts';
 import { OPTION, rcodeName } from '../../wire/iana.ts';
 import type { Message } from '../../wire/message.ts';

@@ -2,7 +2,7 @@ import { optional } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { duration, value, Wrong, wrong } from '../../corefile/values.ts';
 import type { Counter } from '../../metrics/registry.ts';
-import { definePlugin, type Site } from '../../server/plugin.ts';
+import { definePlugin, type Site } from '../../server/contract/plugin.ts';
 import { RCODE } from '../../wire/iana.ts';
 import { failure, type Reply } from '../../wire/reply.ts';
 

@@ -4,7 +4,7 @@ import { optional, rest } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { word } from '../../corefile/values.ts';
 import type { Random } from '../../base/random.ts';
-import { definePlugin } from '../../server/plugin.ts';
+import { definePlugin } from '../../server/contract/plugin.ts';
 import { CLASS, RCODE, TYPE } from '../../wire/iana.ts';
 import { SECTION } from '../../wire/writer.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { makeWorld } from '../../../test/kit/world.ts';
 import { directive } from '../../corefile/syntax.ts';
-import { definePlugin } from '../../server/plugin.ts';
+import { definePlugin } from '../../server/contract/plugin.ts';
 import { RCODE } from '../../wire/iana.ts';
 import { plugins } from '../../../test/kit/plugins.ts';
 

@@ -3,7 +3,7 @@ import { fields, flag } from '../../corefile/properties.ts';
 import { optional } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { duration, integer, value, Wrong, wrong } from '../../corefile/values.ts';
-import { definePlugin } from '../../server/plugin.ts';
+import { definePlugin } from '../../server/contract/plugin.ts';
 import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';
 import { joinNames, parseName, type WireName } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { makeWorld, type World } from '../../../test/kit/world.ts';
 import { Problems } from '../../base/problem.ts';
 import { directive } from '../../corefile/syntax.ts';
-import { definePlugin } from '../../server/plugin.ts';
+import { definePlugin } from '../../server/contract/plugin.ts';
 import { RCODE } from '../../wire/iana.ts';
 import { failure } from '../../wire/reply.ts';
 import { plugins } from '../../../test/kit/plugins.ts';

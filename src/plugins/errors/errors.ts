@@ -5,7 +5,7 @@ import { position, required, optional } from '../../corefile/positions.ts';
 import { each, flag } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { duration, value, wrong, type Value } from '../../corefile/values.ts';
-import { definePlugin, type Site } from '../../server/plugin.ts';
+import { definePlugin, type Site } from '../../server/contract/plugin.ts';
 import { typeName } from '../../wire/iana.ts';
 import type { Query } from '../../wire/query.ts';
 import type { Reply } from '../../wire/reply.ts';

@@ -1,10 +1,10 @@
-import { isInZone } from '../../server/zone-match.ts';
+import { isInZone } from '../../server/contract/zone-match.ts';
 import type { Clock } from '../../base/clock.ts';
 import { sleep } from '../../base/clock.ts';
 import type { Maybe } from '../../base/maybe.ts';
 import type { Random } from '../../base/random.ts';
 import { ExchangeError } from '../../net/network.ts';
-import type { Next } from '../../server/plugin.ts';
+import type { Next } from '../../server/contract/plugin.ts';
 import { classify } from '../../wire/classify.ts';
 import { EDE, FLAG, RCODE } from '../../wire/iana.ts';
 import { foldName, parseName, type WireName } from '../../wire/name.ts';

@@ -7,7 +7,7 @@ import { setting } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { duration, hostPort, worded } from '../../corefile/values.ts';
 import { slimBuckets } from '../../metrics/buckets.ts';
-import { definePlugin } from '../../server/plugin.ts';
+import { definePlugin } from '../../server/contract/plugin.ts';
 
 const address = hostPort('ADDRESS');
 const CHECK_MS = 1000;

@@ -1,6 +1,6 @@
 import type { Maybe } from '../../base/maybe.ts';
-import type { Next } from '../../server/plugin.ts';
-import type { ZoneMatch } from '../../server/zone-match.ts';
+import type { Next } from '../../server/contract/plugin.ts';
+import type { ZoneMatch } from '../../server/contract/zone-match.ts';
 import { CLASS, FLAG, RCODE, TYPE } from '../../wire/iana.ts';
 import { nameLength } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';

@@ -4,8 +4,8 @@ import { fallthrough, flag, lines, setting } from '../../corefile/properties.ts'
 import { pluginProblem } from '../../corefile/problems.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { duration, seconds, word, worded } from '../../corefile/values.ts';
-import { definePlugin } from '../../server/plugin.ts';
-import { ZoneMatch } from '../../server/zone-match.ts';
+import { definePlugin } from '../../server/contract/plugin.ts';
+import { ZoneMatch } from '../../server/contract/zone-match.ts';
 import { answerer } from './answers.ts';
 import { readEntries } from './entries.ts';
 import { HostsFile } from './file.ts';

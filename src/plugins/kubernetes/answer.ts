@@ -1,7 +1,7 @@
 import { EDE, RCODE, TYPE } from '../../wire/iana.ts';
 import type { Maybe } from '../../base/maybe.ts';
-import type { Next } from '../../server/plugin.ts';
-import { ZoneMatch } from '../../server/zone-match.ts';
+import type { Next } from '../../server/contract/plugin.ts';
+import { ZoneMatch } from '../../server/contract/zone-match.ts';
 import type { WireName } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
 import { failure, type Reply } from '../../wire/reply.ts';
@@ -12,7 +12,7 @@ import { Lookup, type LookupParts, type Meaning, type Zone } from './lookup.ts';
 import { Memo } from './memo.ts';
 import { nameServers, writeNameServers, writeServerAddresses } from './name-server.ts';
 import { EndpointWalk } from './packed.ts';
-import { PLUGIN, Scribe } from './scribe.ts';
+import { PLUGIN, Scribe } from './reply-builder.ts';
 import {
   endpointLabels,
   serviceLabels,

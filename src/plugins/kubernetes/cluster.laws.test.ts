@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { KubeObject } from '../../kube/objects.ts';
+import type { KubeObject } from '../../kube/store/objects.ts';
 import { tell } from '../../../test/fuzz/cluster-answers.ts';
 import { answererOf, fedCluster } from '../../../test/kit/fed-cluster.ts';
 import { external, namespace, pod, service, slice } from '../../../test/kit/kube-objects.ts';

@@ -1,6 +1,6 @@
 import { CLASS, EDE, FLAG, HEADER, RCODE, TYPE } from '../../wire/iana.ts';
 import { isLater, type Maybe } from '../../base/maybe.ts';
-import type { Next } from '../../server/plugin.ts';
+import type { Next } from '../../server/contract/plugin.ts';
 import { mover } from '../../wire/mover.ts';
 import { foldName, parseName, suffixAt, type WireName } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
@@ -11,7 +11,7 @@ import { SECTION } from '../../wire/writer.ts';
 import type { ServiceRecord } from './cluster.ts';
 import type { Lookup, Zone } from './lookup.ts';
 import { writeServerAddresses, type nameServers } from './name-server.ts';
-import { PLUGIN, type Scribe } from './scribe.ts';
+import { PLUGIN, type Scribe } from './reply-builder.ts';
 import { writeAddresses } from './targets.ts';
 
 export interface ExternalParts {

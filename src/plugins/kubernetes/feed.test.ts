@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { KubeObject } from '../../kube/objects.ts';
+import type { KubeObject } from '../../kube/store/objects.ts';
 import { VirtualClock } from '../../base/virtual-clock.ts';
 import { Collection } from '../../metrics/collection.ts';
 import { SharedRegistry } from '../../metrics/registry.ts';

@@ -5,11 +5,11 @@ import type {
   KubeObject,
   Service,
   ServiceImport,
-} from '../../kube/objects.ts';
-import type { Source } from '../../kube/source.ts';
+} from '../../kube/store/objects.ts';
+import type { Source } from '../../kube/store/source.ts';
 import { programmingBuckets } from '../../metrics/buckets.ts';
 import type { Histogram, Registry } from '../../metrics/registry.ts';
-import type { ControlChannel, Kept } from '../../server/control-site.ts';
+import type { ControlChannel, Kept } from '../../server/contract/control-context.ts';
 import type { Ack, Fact, FeedMessage, Form } from './facts.ts';
 import { packAddresses, packEndpoints, printPorts } from './packed.ts';
 import { PodTable } from './pods.ts';

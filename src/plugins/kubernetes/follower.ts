@@ -1,4 +1,4 @@
-import type { WorkerChannel } from '../../server/plugin.ts';
+import type { WorkerChannel } from '../../server/contract/plugin.ts';
 import { Cluster } from './cluster.ts';
 import type { Ack, Fact, FeedMessage } from './facts.ts';
 

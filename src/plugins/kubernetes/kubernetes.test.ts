@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { directive } from '../../corefile/syntax.ts';
-import { definePlugin } from '../../server/plugin.ts';
+import { definePlugin } from '../../server/contract/plugin.ts';
 import { rcodeName } from '../../wire/iana.ts';
 import type { Query } from '../../wire/query.ts';
 import { failure } from '../../wire/reply.ts';

@@ -1,5 +1,5 @@
-import { definePlugin } from '../../server/plugin.ts';
-import { metadataProviders, searchDomains } from '../../server/ports.ts';
+import { definePlugin } from '../../server/contract/plugin.ts';
+import { metadataProviders, searchDomains } from '../../server/contract/ports.ts';
 import { foldName, parseName } from '../../wire/name.ts';
 import { Answerer } from './answer.ts';
 import { Feed } from './feed.ts';

@@ -3,7 +3,7 @@ import type { WireName } from '../../wire/name.ts';
 import { SECTION } from '../../wire/writer.ts';
 import type { Cluster, ServiceRecord, SliceRecord } from './cluster.ts';
 import { EndpointWalk } from './packed.ts';
-import type { Scribe } from './scribe.ts';
+import type { Scribe } from './reply-builder.ts';
 import { eachAddress, endpointLabels, serviceLabels } from './targets.ts';
 
 interface NameServer {

@@ -1,4 +1,4 @@
-import type { MetadataProvider } from '../../server/ports.ts';
+import type { MetadataProvider } from '../../server/contract/ports.ts';
 import type { Query } from '../../wire/query.ts';
 import type { Cluster } from './cluster.ts';
 import type { Zone } from './lookup.ts';

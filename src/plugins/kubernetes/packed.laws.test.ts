@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { parseAddress, printAddress } from '../../base/ip.ts';
-import type { Endpoint } from '../../kube/objects.ts';
+import type { Endpoint } from '../../kube/store/objects.ts';
 import { dashed, EndpointWalk, packEndpoints, parsePorts, printPorts, undash } from './packed.ts';
 
 const address = fc.oneof(

@@ -1,5 +1,5 @@
 import { parseAddress, printAddress } from '../../base/ip.ts';
-import type { Endpoint, ServicePort } from '../../kube/objects.ts';
+import type { Endpoint, ServicePort } from '../../kube/store/objects.ts';
 
 /**
  * Endpoints and addresses as strings whose characters are bytes. On V8's heap such a string costs 16 bytes more than

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { parseAddress } from '../../base/ip.ts';
-import type { Pod } from '../../kube/objects.ts';
+import type { Pod } from '../../kube/store/objects.ts';
 import { ClientTable } from './client-table.ts';
 import { PodTable } from './pods.ts';
 

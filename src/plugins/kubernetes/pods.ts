@@ -1,5 +1,5 @@
 import { parseAddress } from '../../base/ip.ts';
-import type { Pod } from '../../kube/objects.ts';
+import type { Pod } from '../../kube/store/objects.ts';
 import { addressKey } from './address-key.ts';
 import type { AddressFact } from './facts.ts';
 import { packAddress } from './packed.ts';

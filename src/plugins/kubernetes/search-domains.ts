@@ -1,9 +1,9 @@
-import type { SearchDomains } from '../../server/ports.ts';
+import type { SearchDomains } from '../../server/contract/ports.ts';
 import type { Query } from '../../wire/query.ts';
 import type { Cluster } from './cluster.ts';
 import type { Zone } from './lookup.ts';
 import { labelBytes, ParsedName, UNDERSCORE } from './name.ts';
-import { PLUGIN } from './scribe.ts';
+import { PLUGIN } from './reply-builder.ts';
 
 export interface SearchParts {
   readonly cluster: Cluster;

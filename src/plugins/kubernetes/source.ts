@@ -1,16 +1,16 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { Random } from '../../base/random.ts';
-import { apiServerSource } from '../../kube/api-server.ts';
-import type { RestHooks } from '../../kube/client.ts';
+import { apiServerSource } from '../../kube/api/api-server.ts';
+import type { RestHooks } from '../../kube/api/client.ts';
 import {
   endpointConnection,
   inClusterConnection,
   kubeconfigConnection,
   type Connection,
-} from '../../kube/connection.ts';
-import { manifestSource } from '../../kube/manifest-folder.ts';
-import type { Source, Wanted } from '../../kube/source.ts';
+} from '../../kube/api/connection.ts';
+import { manifestSource } from '../../kube/manifests/manifest-folder.ts';
+import type { Source, Wanted } from '../../kube/store/source.ts';
 import { defaultBuckets } from '../../metrics/buckets.ts';
 import type { Registry } from '../../metrics/registry.ts';
 import type { KubernetesOptions } from './options.ts';

@@ -5,7 +5,7 @@ import type { ServiceRecord, SliceRecord } from './cluster.ts';
 import type { Lookup } from './lookup.ts';
 import { labelBytes } from './name.ts';
 import { EndpointWalk, unpack } from './packed.ts';
-import type { Scribe } from './scribe.ts';
+import type { Scribe } from './reply-builder.ts';
 
 const walk = new EndpointWalk();
 const scratch = Buffer.allocUnsafeSlow(4096);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { VirtualClock } from '../../base/virtual-clock.ts';
 import { directive } from '../../corefile/syntax.ts';
-import { definePlugin, type Plugin } from '../../server/plugin.ts';
+import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import type { DnsRecord, Message } from '../../wire/message.ts';
 import type { Query } from '../../wire/query.ts';
 import type { Reply } from '../../wire/reply.ts';

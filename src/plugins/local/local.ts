@@ -1,7 +1,7 @@
 import { setting } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { onOff, worded } from '../../corefile/values.ts';
-import { definePlugin } from '../../server/plugin.ts';
+import { definePlugin } from '../../server/contract/plugin.ts';
 import { RCODE, TYPE } from '../../wire/iana.ts';
 import { parseName, type WireName } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';

@@ -1,8 +1,8 @@
 import { printAddress } from '../../base/ip.ts';
 import type { Random } from '../../base/random.ts';
 import { directive } from '../../corefile/syntax.ts';
-import type { ControlSite } from '../../server/control-site.ts';
-import { definePlugin, type Next, type Plugin, type Site } from '../../server/plugin.ts';
+import type { ControlSite } from '../../server/contract/control-context.ts';
+import { definePlugin, type Next, type Plugin, type Site } from '../../server/contract/plugin.ts';
 import { TYPE } from '../../wire/iana.ts';
 import { parseName, type WireName } from '../../wire/name.ts';
 import { makeQuery, type Query } from '../../wire/query.ts';

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { makeWorld, type World } from '../../../test/kit/world.ts';
 import { directive } from '../../corefile/syntax.ts';
-import { definePlugin } from '../../server/plugin.ts';
-import { metadataProviders } from '../../server/ports.ts';
+import { definePlugin } from '../../server/contract/plugin.ts';
+import { metadataProviders } from '../../server/contract/ports.ts';
 import { plugins } from '../../../test/kit/plugins.ts';
 
 let asked = 0;

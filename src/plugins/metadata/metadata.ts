@@ -1,8 +1,8 @@
 import { zones } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';
-import { definePlugin } from '../../server/plugin.ts';
-import { metadataCollector, metadataProviders, type MetadataProvider } from '../../server/ports.ts';
-import { ZoneMatch } from '../../server/zone-match.ts';
+import { definePlugin } from '../../server/contract/plugin.ts';
+import { metadataCollector, metadataProviders, type MetadataProvider } from '../../server/contract/ports.ts';
+import { ZoneMatch } from '../../server/contract/zone-match.ts';
 import type { Query } from '../../wire/query.ts';
 
 export const syntax = directive({

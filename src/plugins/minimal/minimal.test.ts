@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { makeWorld, type World } from '../../../test/kit/world.ts';
 import { directive } from '../../corefile/syntax.ts';
-import { definePlugin } from '../../server/plugin.ts';
+import { definePlugin } from '../../server/contract/plugin.ts';
 import { RCODE, TYPE } from '../../wire/iana.ts';
 import { parseName } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';

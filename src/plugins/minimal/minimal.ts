@@ -1,5 +1,5 @@
 import { directive } from '../../corefile/syntax.ts';
-import { definePlugin } from '../../server/plugin.ts';
+import { definePlugin } from '../../server/contract/plugin.ts';
 import { classify } from '../../wire/classify.ts';
 import { HEADER } from '../../wire/iana.ts';
 import { Records } from '../../wire/records.ts';

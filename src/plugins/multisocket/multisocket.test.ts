@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { read } from '../../../test/corefiles/read.ts';
-import { bindConfiguration, workersWanted } from '../../server/configuration.ts';
+import { bindConfiguration, workersWanted } from '../../server/contract/configuration.ts';
 import { plugins } from '../../../test/kit/plugins.ts';
 
 const workers = (directive: string, processors: number): number => {

@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os';
 import { optional } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { integer, value, Wrong, wrong } from '../../corefile/values.ts';
-import { definePlugin } from '../../server/plugin.ts';
+import { definePlugin } from '../../server/contract/plugin.ts';
 
 const SOCKETS_MAX = 1024;
 const whole = integer('NUM_SOCKETS');

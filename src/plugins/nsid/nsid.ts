@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import { rest } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { word } from '../../corefile/values.ts';
-import { definePlugin } from '../../server/plugin.ts';
+import { definePlugin } from '../../server/contract/plugin.ts';
 import { OPTION } from '../../wire/iana.ts';
 import { findOption, isEchoed, type Query } from '../../wire/query.ts';
 import { Reply, silence } from '../../wire/reply.ts';

@@ -1,4 +1,4 @@
-import type { Kept } from '../../server/control-site.ts';
+import type { Kept } from '../../server/contract/control-context.ts';
 import type { Family, Gauge, Registry } from '../../metrics/registry.ts';
 
 /**

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { makeWorld, type World } from '../../../test/kit/world.ts';
 import { directive } from '../../corefile/syntax.ts';
-import { definePlugin, type Plugin } from '../../server/plugin.ts';
+import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import { plugins } from '../../../test/kit/plugins.ts';
 
 const address = '127.0.0.1:0';

@@ -2,8 +2,8 @@ import { optional } from '../../corefile/positions.ts';
 import { setting } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { choice, hostPort, worded } from '../../corefile/values.ts';
-import type { HttpHandler } from '../../server/control-site.ts';
-import { definePlugin } from '../../server/plugin.ts';
+import type { HttpHandler } from '../../server/contract/control-context.ts';
+import { definePlugin } from '../../server/contract/plugin.ts';
 
 const address = hostPort('ADDRESS');
 

@@ -1,7 +1,7 @@
 import { optional } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { duration, value, Wrong, wrong, type Value } from '../../corefile/values.ts';
-import { definePlugin } from '../../server/plugin.ts';
+import { definePlugin } from '../../server/contract/plugin.ts';
 import { Watcher, type Watch } from './watcher.ts';
 
 const plain = duration('DURATION');

@@ -1,7 +1,7 @@
 import { Problem } from '../../base/problem.ts';
 import { every, type Clock, type Timer } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
-import type { Kept, RunningConfiguration } from '../../server/control-site.ts';
+import type { Kept, RunningConfiguration } from '../../server/contract/control-context.ts';
 
 /** One use of `reload`. */
 export interface Watch {

@@ -3,7 +3,7 @@ import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';
 import { NameError, parseName } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
 import { Records } from '../../wire/records.ts';
-import { withQuestion } from '../../wire/rehome.ts';
+import { withQuestion } from '../../wire/requestion.ts';
 import { failure, Reply, silence } from '../../wire/reply.ts';
 import { replySlab } from '../../wire/slab.ts';
 import { MessageFull, SECTION, type MessageWriter } from '../../wire/writer.ts';

@@ -1,5 +1,5 @@
 import { directive } from '../../corefile/syntax.ts';
-import { definePlugin, type Plugin } from '../../server/plugin.ts';
+import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import { FLAG, RCODE, typeName } from '../../wire/iana.ts';
 import { writeRecord, type DnsRecord } from '../../wire/message.ts';
 import { printName } from '../../wire/name.ts';

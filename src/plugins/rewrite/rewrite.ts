@@ -4,7 +4,7 @@ import { pluginRemark } from '../../corefile/problems.ts';
 import { lines } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
 import type { Token } from '../../corefile/tree.ts';
-import { definePlugin } from '../../server/plugin.ts';
+import { definePlugin } from '../../server/contract/plugin.ts';
 import { RCODE } from '../../wire/iana.ts';
 import type { Query } from '../../wire/query.ts';
 import { failure, silence, type Reply } from '../../wire/reply.ts';

@@ -3,7 +3,7 @@ import { Problem } from '../../base/problem.ts';
 import { required } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { word } from '../../corefile/values.ts';
-import { definePlugin } from '../../server/plugin.ts';
+import { definePlugin } from '../../server/contract/plugin.ts';
 
 export const syntax = directive({
   name: 'root',

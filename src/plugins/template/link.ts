@@ -1,7 +1,7 @@
 import type { Maybe } from '../../base/maybe.ts';
 import type { Options } from '../../corefile/syntax.ts';
-import type { Next, Site } from '../../server/plugin.ts';
-import { ZoneMatch } from '../../server/zone-match.ts';
+import type { Next, Site } from '../../server/contract/plugin.ts';
+import { ZoneMatch } from '../../server/contract/zone-match.ts';
 import { CLASS, className, FLAG, RCODE, TYPE, typeName } from '../../wire/iana.ts';
 import { dataOf, readMessage, writeRecord, type DnsRecord } from '../../wire/message.ts';
 import { NameError, parseName } from '../../wire/name.ts';

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { makeWorld, type World } from '../../../test/kit/world.ts';
 import { problemsIn } from '../../base/problem.ts';
 import { directive } from '../../corefile/syntax.ts';
-import { definePlugin, type Plugin } from '../../server/plugin.ts';
+import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import { FLAG, RCODE } from '../../wire/iana.ts';
 import { writeRecord, type DnsRecord } from '../../wire/message.ts';
 import { printRecord } from '../../wire/print.ts';

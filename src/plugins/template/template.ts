@@ -1,4 +1,4 @@
-import { definePlugin } from '../../server/plugin.ts';
+import { definePlugin } from '../../server/contract/plugin.ts';
 import { TemplateLink } from './link.ts';
 import { syntax } from './syntax.ts';
 

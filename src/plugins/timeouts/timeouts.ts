@@ -3,7 +3,7 @@ import { setting } from '../../corefile/properties.ts';
 import { pluginProblem } from '../../corefile/problems.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { integer, value, Wrong, wrong, wrongForm } from '../../corefile/values.ts';
-import { definePlugin } from '../../server/plugin.ts';
+import { definePlugin } from '../../server/contract/plugin.ts';
 
 const DAY_MS = 24 * 3600 * 1000;
 

@@ -6,8 +6,8 @@ import { position } from '../../corefile/positions.ts';
 import { setting } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { choice, worded } from '../../corefile/values.ts';
-import type { ControlSite } from '../../server/control-site.ts';
-import { definePlugin } from '../../server/plugin.ts';
+import type { ControlSite } from '../../server/contract/control-context.ts';
+import { definePlugin } from '../../server/contract/plugin.ts';
 
 const files = position(
   'CERT KEY [CA]',

@@ -1,5 +1,5 @@
 import { directive } from '../../corefile/syntax.ts';
-import { definePlugin } from '../../server/plugin.ts';
+import { definePlugin } from '../../server/contract/plugin.ts';
 import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';
 import { joinNames, parseName } from '../../wire/name.ts';
 import { SECTION } from '../../wire/writer.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
-import { kubeconfigConnection } from '../../../src/kube/connection.ts';
+import { kubeconfigConnection } from '../../../src/kube/api/connection.ts';
 import { Authority } from './certificates.ts';
 import { makeRig, until } from './rig.ts';
 import { ApiServer } from './server.ts';

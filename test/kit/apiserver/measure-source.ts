@@ -12,8 +12,8 @@ import { parseArgs } from 'node:util';
 import { systemClock } from '../../../src/base/clock.ts';
 import { makeLog } from '../../../src/base/log.ts';
 import { secureRandom } from '../../../src/base/random.ts';
-import { endpointConnection } from '../../../src/kube/connection.ts';
-import { apiServerSource } from '../../../src/kube/source.ts';
+import { endpointConnection } from '../../../src/kube/api/connection.ts';
+import { apiServerSource } from '../../../src/kube/store/source.ts';
 
 const { values } = parseArgs({
   options: {

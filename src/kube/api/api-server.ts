@@ -1,0 +1,268 @@
+import type { Clock, Timer } from '../../base/clock.ts';
+import type { Log } from '../../base/log.ts';
+import type { Random } from '../../base/random.ts';
+import { apiClient, type ApiClient, type RequestLimits, type RestHooks } from './client.ts';
+import type { Connection } from './connection.ts';
+import { ApiFailure } from './failure.ts';
+import { namespaceOf, type Change, type Kind, type KubeObject } from '../store/objects.ts';
+import { Dictionary } from '../store/pack.ts';
+import { asRaw, text } from './raw.ts';
+import { Reflector } from './reflector.ts';
+import { wantedResources } from './resources.ts';
+import { Shelf } from '../store/object-store.ts';
+import { readSnapshot, writeSnapshot } from '../store/snapshot-file.ts';
+import type { Source, SourceEvents, Wanted } from '../store/source.ts';
+import { roundedDuration } from './failure-report.ts';
+
+export interface ApiServerParts {
+  readonly connection: Connection;
+  readonly wanted: Wanted;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** Stands in the agent string. */
+  readonly version?: string;
+  readonly hooks?: RestHooks;
+  readonly limits?: RequestLimits;
+  /** Where to keep the last state for a restart while the API server is away; absent = nowhere. */
+  readonly snapshotFile?: string;
+}
+
+/** Kubernetes objects from an API server: one list and watch per kind. */
+export function apiServerSource(parts: ApiServerParts): Source {
+  return new ApiServerSource(parts);
+}
+
+/** The state is written at most this often, milliseconds. */
+const writeEveryMs = 60_000;
+/** Without any list after this long, the state on disk has to do, milliseconds. */
+const patienceMs = 3000;
+/** A state older than this is more wrong than right, milliseconds. */
+const oldestMs = 24 * 3600 * 1000;
+
+class ApiServerSource implements Source {
+  readonly #parts: ApiServerParts;
+  readonly #client: ApiClient;
+  readonly #shelves = new Map<Kind, Shelf>();
+  readonly #reflectors: Reflector[] = [];
+  readonly #synced = new Set<Kind>();
+  readonly #stopping = new AbortController();
+  #events: SourceEvents | null = null;
+  #canStream: Promise<boolean> | null = null;
+  #timers: Timer[] = [];
+  #restored = false;
+  #changed = false;
+  #writing: Promise<void> | null = null;
+
+  constructor(parts: ApiServerParts) {
+    this.#parts = parts;
+    const { connection, clock, hooks, limits } = parts;
+    this.#client = apiClient({
+      connection,
+      clock,
+      userAgent: userAgent(parts.version ?? 'unknown'),
+      ...(hooks === undefined ? {} : { hooks }),
+      ...(limits === undefined ? {} : { limits }),
+    });
+    const dictionary = new Dictionary();
+    for (const resource of wantedResources(parts.wanted)) {
+      const shelf = new Shelf(resource.kind, dictionary);
+      this.#shelves.set(resource.kind, shelf);
+      this.#reflectors.push(
+        new Reflector({
+          client: this.#client,
+          resource,
+          shelf,
+          clock,
+          random: parts.random,
+          log: parts.log,
+          canStream: () => this.#askStreaming(),
+          changes: (batch) => this.#deliver(batch),
+          listed: () => this.#listed(resource.kind),
+          failed: () => this.#restore(),
+        }),
+      );
+    }
+  }
+
+  get synced(): boolean {
+    return this.#synced.size === this.#shelves.size;
+  }
+
+  start(events: SourceEvents): void {
+    this.#events = events;
+    for (const reflector of this.#reflectors) reflector.start();
+    if (this.#parts.snapshotFile === undefined) return;
+    this.#timers.push(this.#parts.clock.after(patienceMs, () => this.#restore()));
+    this.#scheduleWrite();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    for (const timer of this.#timers) timer.cancel();
+    await Promise.all(this.#reflectors.map((reflector) => reflector.stop()));
+    this.#client.close();
+    await this.#write();
+  }
+
+  *snapshot(): Iterable<KubeObject> {
+    for (const shelf of this.#shelves.values()) yield* shelf.objects();
+  }
+
+  #deliver(batch: readonly Change[]): void {
+    this.#changed = true;
+    this.#events!.changes(batch);
+  }
+
+  #listed(kind: Kind): void {
+    if (this.#synced.has(kind)) return;
+    this.#synced.add(kind);
+    this.#events!.synced(kind);
+  }
+
+  /** Streaming lists are on by default since 1.32 and can be switched on since 1.27; older servers misread the question. */
+  #askStreaming(): Promise<boolean> {
+    this.#canStream ??= this.#askVersion().then(
+      ({ major, minor }) => major > 1 || minor >= 27,
+      (error: unknown) => {
+        if (
+          error instanceof ApiFailure &&
+          ['forbidden', 'missing', 'malformed'].includes(error.kind)
+        ) {
+          return false;
+        }
+        this.#canStream = null;
+        throw error;
+      },
+    );
+    return this.#canStream;
+  }
+
+  async #askVersion(): Promise<{ major: number; minor: number }> {
+    const pieces: Buffer[] = [];
+    await this.#client.stream({
+      path: '/version',
+      query: {},
+      into: { push: (chunk) => pieces.push(Buffer.from(chunk)) },
+      task: 'get version',
+      answerMs: 10_000,
+      silenceMs: () => 10_000,
+      watch: false,
+      signal: this.#stopping.signal,
+    });
+    let version: unknown = null;
+    try {
+      version = JSON.parse(Buffer.concat(pieces).toString('utf8'));
+    } catch {
+      // Not a version: an ancient or foreign server, for which the plainest requests have to do.
+    }
+    // Providers append a plus sign to the minor version.
+    const part = (key: string): number => Number.parseInt(text(asRaw(version), key), 10) || 0;
+    return { major: part('major'), minor: part('minor') };
+  }
+
+  /** Fills what no list has filled yet from the file, once. */
+  #restore(): void {
+    const { snapshotFile, clock, log, connection, wanted } = this.#parts;
+    if (snapshotFile === undefined || this.#restored || this.#synced.size > 0) return;
+    this.#restored = true;
+    const empty = [...this.#shelves.values()].filter((shelf) => shelf.size === 0);
+    if (empty.length < this.#shelves.size) return;
+    let out: Change[] = [];
+    let ageMs = 0;
+    // The slices that one core Endpoints object came to lie side by side, and are kept as one.
+    let group: KubeObject[] = [];
+    const keep = (): void => {
+      const first = group[0];
+      if (first === undefined) return;
+      this.#shelves.get(first.kind)?.put(namespaceOf(first), keyName(first), group, out);
+      group = [];
+    };
+    try {
+      const found = readSnapshot(
+        snapshotFile,
+        (head) => {
+          ageMs = clock.wall() - head.writtenAt;
+          const fits =
+            head.server === connection.url.host && head.wanted === JSON.stringify(wanted);
+          if (!fits) log.info(`${snapshotFile} is of another API server or set-up and is not used`);
+          else if (ageMs > oldestMs)
+            log.warning(`${snapshotFile} is too old (${roundedDuration(ageMs)}) and is not used`);
+          return fits && ageMs <= oldestMs;
+        },
+        (object) => {
+          if (object.name === keyName(object)) keep();
+          group.push(object);
+          if (out.length < 500) return;
+          this.#events!.changes(out);
+          out = [];
+        },
+      );
+      keep();
+      if (out.length > 0) this.#events!.changes(out);
+      if (found === null) return;
+      log.warning(
+        `the API server does not answer: serving ${found.objects} objects as they were ${roundedDuration(ageMs)} ago, from ${snapshotFile}`,
+      );
+    } catch (error) {
+      log.warning(`${snapshotFile} is not used: ${(error as Error).message}`);
+      return;
+    }
+    for (const shelf of this.#shelves.values()) {
+      // A list under way has not seen these yet.
+      shelf.beginList();
+      this.#listed(shelf.kind);
+    }
+    this.#changed = false;
+  }
+
+  #scheduleWrite(): void {
+    this.#timers = [
+      ...this.#timers.slice(0, 1),
+      this.#parts.clock.after(writeEveryMs, () => {
+        void this.#write().then(() => {
+          if (!this.#stopping.signal.aborted) this.#scheduleWrite();
+        });
+      }),
+    ];
+  }
+
+  async #write(): Promise<void> {
+    await this.#writing;
+    const { snapshotFile, clock, log, connection, wanted } = this.#parts;
+    if (snapshotFile === undefined || !this.#changed || !this.synced) return;
+    this.#changed = false;
+    const shelves = [...this.#shelves.values()];
+    for (const shelf of shelves) shelf.pin();
+    this.#writing = writeSnapshot(
+      snapshotFile,
+      {
+        format: 'ndots-snapshot-1',
+        writtenAt: clock.wall(),
+        server: connection.url.host,
+        wanted: JSON.stringify(wanted),
+      },
+      this.snapshot(),
+    )
+      .catch((error: unknown) => {
+        this.#changed = true;
+        log.warning(`cannot write ${snapshotFile}: ${(error as Error).message}`);
+      })
+      .finally(() => {
+        for (const shelf of shelves) shelf.unpin();
+        this.#writing = null;
+      });
+    await this.#writing;
+  }
+}
+
+/** The name of the API object a trimmed one came from. */
+function keyName(object: KubeObject): string {
+  return object.name.split('#', 1)[0]!;
+}
+
+/** As the API server's audit log shows it. */
+function userAgent(version: string): string {
+  const arch: Readonly<Record<string, string>> = { x64: 'amd64', ia32: '386' };
+  return `CoreDNS-compatible ndots/${version} (${process.platform}/${arch[process.arch] ?? process.arch})`;
+}

@@ -1,0 +1,360 @@
+import { builtins } from '../../base/builtins.ts';
+import type { Gunzip } from 'node:zlib';
+import { sleep, type Clock, type Timer } from '../../base/clock.ts';
+import type { Connection } from './connection.ts';
+import { ApiFailure, connectionFailure, statusFailure, type FailureKind } from './failure.ts';
+import { ReplyReader, type ReplyHead } from './http1.ts';
+import { Sockets, type Wire } from './sockets.ts';
+import { MalformedStream, type Splitter } from './split.ts';
+
+/** GET requests to one API server, whose replies are consumed as they stream in. */
+export interface ApiClient {
+  /** Streams a reply into `request.into`; settles when it ended. Rejects with an `ApiFailure`, or when aborted. */
+  stream(request: ApiRequest): Promise<void>;
+  /** `host:port`, for log lines and metrics. */
+  readonly host: string;
+  close(): void;
+}
+
+export interface ApiRequest {
+  readonly path: string;
+  readonly query: Readonly<Record<string, string>>;
+  readonly into: Splitter;
+  /** What this is for, e.g. `list services`; stands in log lines. */
+  readonly task: string;
+  /** Longest wait for the first byte of the reply, milliseconds. */
+  readonly answerMs: number;
+  /** Longest silence within the reply, milliseconds; asked anew after each chunk. */
+  silenceMs(): number;
+  /** A watch: never compressed (that would hold events back), and its length says nothing about speed. */
+  readonly watch: boolean;
+  readonly signal: AbortSignal;
+  /** Called once when the reply began with status 200. */
+  began?(): void;
+}
+
+/** Numbers for the `rest_client` metrics; labels as client-go has them. */
+export interface RestHooks {
+  /** One request was answered; `code` is the status, or `<error>` if there was none. */
+  requested?(labels: { method: string; host: string; code: string }): void;
+  /** How long a request (not a watch) took, seconds. */
+  took?(labels: { verb: string; host: string }, seconds: number): void;
+  /** How long the rate limit held a request back, seconds. */
+  heldBack?(labels: { verb: string; host: string }, seconds: number): void;
+}
+
+/** Bounds a person may set on what is asked of the server; 0 = none. */
+export interface RequestLimits {
+  readonly perSecond: number;
+  /** How many may go at once after a pause; at least 1 where `perSecond` is set. */
+  readonly burst: number;
+  /** Lists under way at the same time; watches do not count. */
+  readonly inFlight: number;
+}
+
+export interface ClientParts {
+  readonly connection: Connection;
+  readonly clock: Clock;
+  readonly userAgent: string;
+  readonly hooks?: RestHooks;
+  readonly limits?: RequestLimits;
+}
+
+/** An error's body is a Status of a few hundred bytes. */
+const errorBodyBytes = 64 * 1024;
+
+export function apiClient(parts: ClientParts): ApiClient {
+  const { connection, clock } = parts;
+  const { url } = connection;
+  const hooks = parts.hooks ?? {};
+  const gate = makeGate(clock, parts.limits ?? { perSecond: 0, burst: 0, inFlight: 0 });
+  const { host } = url;
+  const base = url.pathname.replace(/\/$/, '');
+  const sockets = new Sockets(
+    url.hostname.replace(/^\[|\]$/g, ''),
+    Number(url.port) || (url.protocol === 'https:' ? 443 : 80),
+  );
+
+  const send = async (request: ApiRequest): Promise<void> => {
+    const access = await connection.access();
+    request.signal.throwIfAborted();
+    const query = new URLSearchParams(request.query).toString();
+    const head = requestHead(`${base}${request.path}${query === '' ? '' : `?${query}`}`, {
+      host,
+      accept: 'application/json',
+      'accept-encoding': request.watch ? 'identity' : 'gzip',
+      'user-agent': parts.userAgent,
+      ...access.headers,
+    });
+    for (let fresh = false; ; fresh = true) {
+      const wire = sockets.take(access.tls, fresh);
+      const exchange = new Exchange({ request, wire, clock, host });
+      try {
+        await exchange.run(head);
+        if (exchange.reusable) sockets.give(wire, access.tls);
+        else wire.socket.destroy();
+        return;
+      } catch (error) {
+        wire.socket.destroy();
+        // The server may close an idle connection at any moment, also this one.
+        const broke = error instanceof ApiFailure && error.kind === 'network';
+        if (broke && exchange.unanswered && wire.used && !fresh) continue;
+        throw error;
+      } finally {
+        if (exchange.status !== 0) count(String(exchange.status));
+      }
+    }
+  };
+
+  const count = (code: string): void => hooks.requested?.({ method: 'GET', host, code });
+
+  return {
+    host,
+    async stream(request) {
+      const heldMs = await gate.enter(request.watch, request.signal);
+      const started = clock.now();
+      try {
+        hooks.heldBack?.({ verb: 'GET', host }, heldMs / 1000);
+        request.signal.throwIfAborted();
+        await send(request);
+      } catch (error) {
+        if (error instanceof ApiFailure) {
+          if (error.kind === 'unauthorized') connection.refused();
+          if (withoutStatus.includes(error.kind)) count('<error>');
+        }
+        throw error;
+      } finally {
+        if (!request.watch) hooks.took?.({ verb: 'GET', host }, (clock.now() - started) / 1000);
+        gate.leave(request.watch);
+      }
+    },
+    close: () => sockets.close(),
+  };
+}
+
+const withoutStatus: readonly FailureKind[] = ['network', 'tls', 'silent'];
+
+/** One request and its reply over one connection. */
+class Exchange {
+  readonly #request: ApiRequest;
+  readonly #wire: Wire;
+  readonly #clock: Clock;
+  readonly #host: string;
+  readonly #reader: ReplyReader;
+  readonly #settled: Promise<void>;
+  #resolve!: () => void;
+  #reject!: (error: unknown) => void;
+  #timer: Timer | null = null;
+  #head: ReplyHead | null = null;
+  #gunzip: Gunzip | null = null;
+  #errorBody: Buffer[] = [];
+  #errorBytes = 0;
+
+  constructor(parts: { request: ApiRequest; wire: Wire; clock: Clock; host: string }) {
+    this.#request = parts.request;
+    this.#wire = parts.wire;
+    this.#clock = parts.clock;
+    this.#host = parts.host;
+    this.#settled = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    this.#reader = new ReplyReader({
+      head: (head) => this.#begin(head),
+      body: (piece) => this.#body(piece),
+      end: () => this.#end(),
+    });
+  }
+
+  /** Status of the reply; 0 as long as there is none. */
+  get status(): number {
+    return this.#head?.status ?? 0;
+  }
+
+  get unanswered(): boolean {
+    return this.#reader.untouched;
+  }
+
+  get reusable(): boolean {
+    return this.#reader.done && this.#reader.reusable;
+  }
+
+  async run(head: string): Promise<void> {
+    const { signal } = this.#request;
+    const { socket } = this.#wire;
+    const abort = (): void => this.#reject(signal.reason);
+    signal.addEventListener('abort', abort, { once: true });
+    socket.ref();
+    const failed = (error: Error): void => this.#reject(connectionFailure(error, this.#host));
+    const closed = (): void => this.#closed();
+    socket.on('error', failed);
+    socket.on('close', closed);
+    this.#wire.taker = (piece) => this.#take(piece);
+    this.#expect(this.#request.answerMs);
+    try {
+      socket.write(head, 'latin1');
+      await this.#settled;
+    } catch (error) {
+      if (!(error instanceof MalformedStream)) throw error;
+      throw new ApiFailure({
+        kind: 'malformed',
+        text: `the API server at ${this.#host} sent something else than was asked with "${this.#request.task}": ${error.message}`,
+        cause: error,
+      });
+    } finally {
+      this.#timer?.cancel();
+      this.#wire.taker = null;
+      socket.off('error', failed);
+      socket.off('close', closed);
+      this.#gunzip?.destroy();
+      signal.removeEventListener('abort', abort);
+    }
+  }
+
+  #take(piece: Buffer): boolean {
+    try {
+      this.#reader.push(piece);
+      if (this.#head !== null && !this.#reader.done) this.#expect(this.#request.silenceMs());
+    } catch (error) {
+      this.#reject(error);
+    }
+    return this.#gunzip === null || !this.#gunzip.writableNeedDrain;
+  }
+
+  #begin(head: ReplyHead): void {
+    this.#head = head;
+    if (head.fields.get('content-encoding') === 'gzip') this.#inflate();
+    if (head.status === 200) this.#request.began?.();
+  }
+
+  #inflate(): void {
+    const gunzip = builtins.zlib().createGunzip();
+    this.#gunzip = gunzip;
+    gunzip.on('data', (piece: Buffer) => {
+      try {
+        this.#consume(piece);
+      } catch (error) {
+        this.#reject(error);
+      }
+    });
+    gunzip.on('end', () => this.#finish());
+    gunzip.on('error', (error) => this.#reject(new MalformedStream(error.message)));
+    gunzip.on('drain', () => this.#wire.socket.resume());
+  }
+
+  #body(piece: Buffer): void {
+    // The unpacking goes on in another thread: it needs bytes of its own.
+    if (this.#gunzip !== null) this.#gunzip.write(Buffer.from(piece));
+    else this.#consume(piece);
+  }
+
+  #consume(piece: Buffer): void {
+    if (this.status === 200) {
+      this.#request.into.push(piece);
+    } else if (this.#errorBytes < errorBodyBytes) {
+      this.#errorBytes += piece.length;
+      this.#errorBody.push(Buffer.from(piece));
+    }
+  }
+
+  #end(): void {
+    if (this.#gunzip !== null) this.#gunzip.end();
+    else this.#finish();
+  }
+
+  #finish(): void {
+    if (this.status === 200) this.#resolve();
+    else this.#reject(this.#refusal());
+  }
+
+  #closed(): void {
+    if (this.#reader.close()) return;
+    this.#reject(connectionFailure({ code: 'ECONNRESET' }, this.#host));
+  }
+
+  #refusal(): ApiFailure {
+    let body: unknown = null;
+    try {
+      body = JSON.parse(Buffer.concat(this.#errorBody).toString('utf8'));
+    } catch {
+      // A proxy's page instead of a Status; the code alone has to do.
+    }
+    return statusFailure({
+      status: this.status,
+      body,
+      task: this.#request.task,
+      retryAfterMs: retryAfter(this.#head?.fields.get('retry-after'), this.#clock),
+    });
+  }
+
+  #expect(withinMs: number): void {
+    this.#timer?.cancel();
+    this.#timer = this.#clock.after(withinMs, () => {
+      this.#reject(
+        new ApiFailure({
+          kind: 'silent',
+          text: `the API server at ${this.#host} sent nothing for ${Math.round(withinMs / 1000)}s while asked to "${this.#request.task}"`,
+        }),
+      );
+    });
+  }
+}
+
+function requestHead(target: string, fields: Readonly<Record<string, string>>): string {
+  const lines = [`GET ${target} HTTP/1.1`];
+  for (const [name, value] of Object.entries(fields)) {
+    // A token with a line end in it would be a request of its own.
+    if (/[\r\n\0]/.test(value)) {
+      throw new ApiFailure({ kind: 'credentials', text: `the ${name} holds a line end` });
+    }
+    lines.push(`${name}: ${value}`);
+  }
+  return `${lines.join('\r\n')}\r\n\r\n`;
+}
+
+/** `Retry-After` in either of its forms, milliseconds; null if there is none. */
+function retryAfter(header: string | undefined, clock: Clock): number | null {
+  if (header === undefined) return null;
+  if (/^\d+$/.test(header)) return Number(header) * 1000;
+  const date = Date.parse(header);
+  return Number.isNaN(date) ? null : Math.max(0, date - clock.wall());
+}
+
+interface Gate {
+  /** Waits until a request may go; how long that took, milliseconds. */
+  enter(watch: boolean, signal: AbortSignal): Promise<number>;
+  leave(watch: boolean): void;
+}
+
+/** A token bucket for the rate, a queue for the number in flight. */
+function makeGate(clock: Clock, limits: RequestLimits): Gate {
+  const waiting: (() => void)[] = [];
+  let inFlight = 0;
+  /** When the next request may go if the bucket is empty: it fills by moving away from the past. */
+  let nextAt = -Infinity;
+  const slotMs = limits.perSecond > 0 ? 1000 / limits.perSecond : 0;
+  const depthMs = slotMs * (Math.max(1, limits.burst) - 1);
+  return {
+    async enter(watch, signal) {
+      const came = clock.now();
+      if (slotMs > 0) {
+        nextAt = Math.max(nextAt + slotMs, came - depthMs);
+        const waitMs = nextAt - came;
+        if (waitMs > 0) await sleep(clock, waitMs, signal);
+      }
+      if (!watch && limits.inFlight > 0 && inFlight >= limits.inFlight) {
+        await new Promise<void>((resolve) => waiting.push(resolve));
+      } else if (!watch) {
+        inFlight++;
+      }
+      return clock.now() - came;
+    },
+    leave(watch) {
+      if (watch) return;
+      // The place goes straight to whoever waits longest.
+      const next = waiting.shift();
+      if (next === undefined) inFlight--;
+      else next();
+    },
+  };
+}

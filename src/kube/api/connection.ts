@@ -1,0 +1,258 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { systemClock, type Clock } from '../../base/clock.ts';
+import { Problem } from '../../base/problem.ts';
+import { ExecCredentials } from './exec-credential.ts';
+import { ApiFailure } from './failure.ts';
+import { readKubeconfig, type KubeconfigUser, type Pem } from './kubeconfig.ts';
+import { OidcToken } from './oidc-token.ts';
+
+/** How to reach one API server, and as whom. Credentials are fetched anew for each request, so rotation needs no care. */
+export interface Connection {
+  /** Base URL; its path, if any, stands before every API path. */
+  readonly url: URL;
+  /** What the next request needs. Rejects with an `ApiFailure` of kind `credentials`. */
+  access(): Access | Promise<Access>;
+  /** The server did not accept the last credentials: kept ones are thrown away. */
+  refused(): void;
+}
+
+export interface Access {
+  readonly headers: Readonly<Record<string, string>>;
+  /** Null for plain HTTP. The same object as long as nothing changed, so that connections can be kept. */
+  readonly tls: TlsMaterial | null;
+}
+
+/** In the shape `node:tls` takes. */
+export interface TlsMaterial {
+  readonly ca?: string;
+  readonly cert?: string;
+  readonly key?: string;
+  readonly servername?: string;
+  readonly rejectUnauthorized?: boolean;
+}
+
+const serviceAccountFolder = '/var/run/secrets/kubernetes.io/serviceaccount';
+
+/**
+ * As the pod's service account. Token and CA are read for every request (kubelet replaces the token about hourly).
+ * Throws a `Problem` if this process does not run in a pod.
+ */
+export function inClusterConnection(
+  parts: {
+    readonly environment?: Readonly<Record<string, string | undefined>>;
+    readonly folder?: string;
+  } = {},
+): Connection {
+  const environment = parts.environment ?? process.env;
+  const folder = parts.folder ?? serviceAccountFolder;
+  const host = environment['KUBERNETES_SERVICE_HOST'] ?? '';
+  const port = environment['KUBERNETES_SERVICE_PORT'] ?? '';
+  if (host === '' || port === '') {
+    throw new Problem({
+      code: 'not-in-cluster',
+      text: 'unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined',
+      hint: 'this process does not seem to run in a pod',
+      remedy: 'outside a cluster name the source: endpoint URL, kubeconfig FILE, or manifests DIR',
+    });
+  }
+  const tokenFile = join(folder, 'token');
+  const caFile = join(folder, 'ca.crt');
+  for (const file of [tokenFile, caFile]) {
+    requireFile(
+      file,
+      'give the pod a service account (automountServiceAccountToken must not be false)',
+    );
+  }
+  const keep = keepMaterial();
+  return {
+    url: new URL(`https://${host.includes(':') ? `[${host}]` : host}:${port}`),
+    access: () => ({
+      headers: bearer(readCredential(tokenFile)),
+      tls: keep({ ca: readCredential(caFile) }),
+    }),
+    refused() {},
+  };
+}
+
+/**
+ * At a URL, with a client certificate if `tls` names its files. A URL without scheme means https if there is one,
+ * else http. Throws a `Problem` for a bad URL or an unreadable file.
+ */
+export function endpointConnection(
+  url: string,
+  tls: { readonly cert: string; readonly key: string; readonly ca: string } | null = null,
+): Connection {
+  const base = parseUrl(url, tls === null ? 'http' : 'https');
+  if (tls !== null) {
+    for (const file of [tls.cert, tls.key, tls.ca]) {
+      requireFile(file, 'tls takes three files: certificate, key, CA');
+    }
+  }
+  const keep = keepMaterial();
+  return {
+    url: base,
+    access() {
+      if (base.protocol === 'http:') return { headers: {}, tls: null };
+      if (tls === null) return { headers: {}, tls: keep({}) };
+      return {
+        headers: {},
+        tls: keep({
+          cert: readCredential(tls.cert),
+          key: readCredential(tls.key),
+          ca: readCredential(tls.ca),
+        }),
+      };
+    },
+    refused() {},
+  };
+}
+
+/**
+ * As a context of a kubeconfig file says, by default its current one. The file is read once; the certificates and
+ * tokens it points to are read for every request. Throws a `Problem`.
+ */
+export function kubeconfigConnection(
+  file: string,
+  context?: string,
+  clock: Clock = systemClock,
+): Connection {
+  const found = readKubeconfig(file, context);
+  const url = parseUrl(found.server, 'https');
+  const keep = keepMaterial();
+  const identity = identityOf(found.user, clock);
+  return {
+    url,
+    async access() {
+      const { headers, cert, key } = await identity.get();
+      if (url.protocol === 'http:') return { headers, tls: null };
+      return {
+        headers,
+        tls: keep({
+          ...(found.ca === null ? {} : { ca: readPem(found.ca) }),
+          ...(cert === undefined ? {} : { cert }),
+          ...(key === undefined ? {} : { key }),
+          ...(found.tlsServerName === '' ? {} : { servername: found.tlsServerName }),
+          ...(found.insecure ? { rejectUnauthorized: false } : {}),
+        }),
+      };
+    },
+    refused: () => identity.forget(),
+  };
+}
+
+interface Identity {
+  get(): Promise<{
+    readonly headers: Readonly<Record<string, string>>;
+    readonly cert?: string;
+    readonly key?: string;
+  }>;
+  forget(): void;
+}
+
+function identityOf(user: KubeconfigUser, clock: Clock): Identity {
+  const forget = (): void => {};
+  switch (user.how) {
+    case 'nobody':
+      return { get: async () => ({ headers: {} }), forget };
+    case 'token':
+      return { get: async () => ({ headers: bearer(user.token) }), forget };
+    case 'token-file':
+      return { get: async () => ({ headers: bearer(readCredential(user.path)) }), forget };
+    case 'password': {
+      const pair = Buffer.from(`${user.name}:${user.password}`).toString('base64');
+      return { get: async () => ({ headers: { authorization: `Basic ${pair}` } }), forget };
+    }
+    case 'certificate':
+      return {
+        get: async () => ({ headers: {}, cert: readPem(user.cert), key: readPem(user.key) }),
+        forget,
+      };
+    case 'exec': {
+      const credentials = new ExecCredentials(user.exec, clock);
+      return {
+        async get() {
+          const { token, cert, key } = await credentials.get();
+          return {
+            headers: token === '' ? {} : bearer(token),
+            ...(cert === '' ? {} : { cert, key }),
+          };
+        },
+        forget: () => credentials.forget(),
+      };
+    }
+    case 'oidc': {
+      const { ca } = user.oidc;
+      const token = new OidcToken(user.oidc, clock, () => (ca === null ? undefined : readPem(ca)));
+      return {
+        get: async () => ({ headers: bearer(await token.get()) }),
+        forget: () => token.forget(),
+      };
+    }
+  }
+}
+
+function readPem(pem: Pem): string {
+  return pem.from === 'data' ? pem.text : readCredential(pem.path);
+}
+
+function parseUrl(url: string, scheme: 'http' | 'https'): URL {
+  const whole = /^[a-z]+:\/\//i.test(url) ? url : `${scheme}://${url}`;
+  const parsed = URL.parse(whole);
+  if (parsed === null || !/^https?:$/.test(parsed.protocol) || parsed.hostname === '') {
+    throw new Problem({
+      code: 'bad-endpoint',
+      text: `'${url}' is no URL of an API server`,
+      remedy: 'write it like https://10.0.0.1:6443',
+    });
+  }
+  return parsed;
+}
+
+function bearer(token: string): Record<string, string> {
+  return { authorization: `Bearer ${token}` };
+}
+
+/** A function that returns the object it returned before while the contents are the same. */
+function keepMaterial(): (next: TlsMaterial) => TlsMaterial {
+  let last: TlsMaterial | null = null;
+  let lastText = '';
+  return (next) => {
+    const nextText = JSON.stringify(next);
+    if (last === null || nextText !== lastText) {
+      last = next;
+      lastText = nextText;
+    }
+    return last;
+  };
+}
+
+/** A credential's file without surrounding blanks, read now. Throws an `ApiFailure` of kind `credentials`. */
+function readCredential(file: string): string {
+  let content: string;
+  try {
+    content = readFileSync(file, 'utf8').trim();
+  } catch (error) {
+    throw new ApiFailure({
+      kind: 'credentials',
+      text: `cannot read ${file}: ${(error as Error).message}`,
+      cause: error,
+    });
+  }
+  if (content === '') throw new ApiFailure({ kind: 'credentials', text: `${file} is empty` });
+  return content;
+}
+
+/** Throws a `Problem` if the file cannot be read at start. */
+function requireFile(file: string, remedy: string): void {
+  try {
+    readFileSync(file);
+  } catch (error) {
+    throw new Problem({
+      code: 'unreadable-file',
+      text: `cannot read ${file}: ${(error as Error).message}`,
+      remedy,
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,131 @@
+import { builtins } from '../../base/builtins.ts';
+import type { Clock } from '../../base/clock.ts';
+import { ApiFailure } from './failure.ts';
+import type { ExecSettings } from './kubeconfig.ts';
+import { asRaw, child, text } from './raw.ts';
+
+/** What an exec plugin printed (client.authentication.k8s.io, `ExecCredential.status`). */
+export interface ExecCredential {
+  /** `''` if it gave none. */
+  readonly token: string;
+  readonly cert: string;
+  readonly key: string;
+}
+
+const longestMs = 60_000;
+/** Fetched anew a little early, so that no request leaves with a token that ends on the way. */
+const leewayMs = 5000;
+const mostOutputBytes = 1024 * 1024;
+
+/** Runs an exec plugin and keeps what it says until it expires or the server refuses it. */
+export class ExecCredentials {
+  readonly #settings: ExecSettings;
+  readonly #clock: Clock;
+  readonly #environment: Readonly<Record<string, string | undefined>>;
+  #kept: { readonly credential: ExecCredential; readonly until: number } | null = null;
+  #running: Promise<ExecCredential> | null = null;
+
+  constructor(
+    settings: ExecSettings,
+    clock: Clock,
+    environment: Readonly<Record<string, string | undefined>> = process.env,
+  ) {
+    this.#settings = settings;
+    this.#clock = clock;
+    this.#environment = environment;
+  }
+
+  /** Rejects with an `ApiFailure` of kind `credentials`. */
+  async get(): Promise<ExecCredential> {
+    const kept = this.#kept;
+    if (kept !== null && this.#clock.wall() < kept.until) return kept.credential;
+    // Several lists begin at once; one run serves them all.
+    this.#running ??= this.#run().finally(() => {
+      this.#running = null;
+    });
+    return this.#running;
+  }
+
+  forget(): void {
+    this.#kept = null;
+  }
+
+  async #run(): Promise<ExecCredential> {
+    const output = await this.#execute();
+    let printed: unknown;
+    try {
+      printed = JSON.parse(output);
+    } catch {
+      throw this.#failure(`printed no ExecCredential but: ${output.slice(0, 80).trim()}`);
+    }
+    const raw = asRaw(printed);
+    const version = text(raw, 'apiVersion');
+    if (text(raw, 'kind') !== 'ExecCredential' || version !== this.#settings.apiVersion) {
+      throw this.#failure(
+        `printed ${text(raw, 'kind') || 'an object'} of version '${version}', not an ExecCredential of ${this.#settings.apiVersion}`,
+      );
+    }
+    const status = child(raw, 'status');
+    const credential: ExecCredential = {
+      token: text(status, 'token'),
+      cert: text(status, 'clientCertificateData'),
+      key: text(status, 'clientKeyData'),
+    };
+    if (credential.token === '' && (credential.cert === '' || credential.key === '')) {
+      throw this.#failure('gave neither a token nor a client certificate with its key');
+    }
+    const expires = Date.parse(text(status, 'expirationTimestamp'));
+    // Without an expiry it holds until the server refuses it.
+    const until = Number.isNaN(expires) ? Infinity : expires - leewayMs;
+    this.#kept = { credential, until };
+    return credential;
+  }
+
+  #execute(): Promise<string> {
+    const { command, args, environment, apiVersion, cluster } = this.#settings;
+    const info = {
+      apiVersion,
+      kind: 'ExecCredential',
+      spec: { interactive: false, ...(cluster === null ? {} : { cluster }) },
+    };
+    return new Promise((resolve, reject) => {
+      const process = builtins.childProcess().execFile(
+        command,
+        [...args],
+        {
+          env: {
+            ...this.#environment,
+            ...environment,
+            KUBERNETES_EXEC_INFO: JSON.stringify(info),
+          },
+          timeout: longestMs,
+          maxBuffer: mostOutputBytes,
+        },
+        (error, output, complaint) => {
+          if (error === null) resolve(output);
+          else reject(this.#failure(explain(error, complaint), error));
+        },
+      );
+      process.stdin?.end();
+    });
+  }
+
+  #failure(what: string, cause?: unknown): ApiFailure {
+    return new ApiFailure({
+      kind: 'credentials',
+      text: `the exec plugin '${this.#settings.command}' ${what}`,
+      advice: this.#settings.installHint.split('\n', 1)[0]!,
+      cause,
+    });
+  }
+}
+
+function explain(
+  error: Error & { code?: number | string | null; killed?: boolean },
+  complaint: string,
+): string {
+  if (error.code === 'ENOENT') return 'is not installed (it is not in PATH)';
+  if (error.killed === true) return `did not end within ${longestMs / 1000}s`;
+  const last = complaint.trim().split('\n').at(-1) ?? '';
+  return `failed (${error.code ?? 'killed'})${last === '' ? '' : `: ${last}`}`;
+}

@@ -1,0 +1,65 @@
+import type { Clock } from '../../base/clock.ts';
+import { printDuration } from '../../base/duration.ts';
+import type { Log } from '../../base/log.ts';
+import type { ApiFailure } from './failure.ts';
+
+/** The same trouble is told again at most this often, milliseconds. */
+const repeatMs = 60_000;
+
+/** Tells a person about failures: the first of a sort at once, then one line a minute, and when it is over. */
+export class Trouble {
+  readonly #log: Log;
+  readonly #clock: Clock;
+  /** What is being done, e.g. `list and watch of services`. */
+  readonly #work: string;
+  #since: number | null = null;
+  #failures = 0;
+  #toldAt = -Infinity;
+  #toldKind = '';
+  #told = false;
+
+  constructor(parts: { log: Log; clock: Clock; work: string }) {
+    this.#log = parts.log;
+    this.#clock = parts.clock;
+    this.#work = parts.work;
+  }
+
+  /** @param keptText what is served meanwhile, e.g. `answers stay as they were 2m ago`. */
+  failed(failure: ApiFailure, waitMs: number, keptText: string): void {
+    const now = this.#clock.now();
+    this.#since ??= now;
+    this.#failures++;
+    if (failure.kind === this.#toldKind && now - this.#toldAt < repeatMs) return;
+    this.#toldKind = failure.kind;
+    this.#toldAt = now;
+    this.#told = true;
+    const again = this.#failures > 1 ? `, failure ${this.#failures}` : '';
+    this.#log.warning(
+      [
+        `${this.#work}: ${failure.message}`,
+        ...(failure.advice === '' ? [] : [failure.advice]),
+        `trying again in ${roundedDuration(waitMs)}${again}`,
+        keptText,
+      ].join('; '),
+    );
+  }
+
+  /** It works again; says so if the failure was told. */
+  over(): void {
+    if (this.#since !== null && this.#told) {
+      const lasted = roundedDuration(this.#clock.now() - this.#since);
+      this.#log.info(
+        `${this.#work}: works again after ${lasted}, ${this.#failures} ${this.#failures === 1 ? 'failure' : 'failures'}`,
+      );
+    }
+    this.#since = null;
+    this.#failures = 0;
+    // When and what was told last stays: trouble that comes and goes is not told each time.
+    this.#told = false;
+  }
+}
+
+/** To a tenth of a second below ten seconds, else to a second. */
+export function roundedDuration(ms: number): string {
+  return printDuration(ms < 10_000 ? Math.round(ms / 100) * 100 : Math.round(ms / 1000) * 1000);
+}

@@ -1,0 +1,147 @@
+import type { Clock } from '../../base/clock.ts';
+import { ApiFailure } from './failure.ts';
+import type { OidcSettings } from './kubeconfig.ts';
+import { asRaw, text, type Raw } from './raw.ts';
+
+const leewayMs = 10_000;
+const longestMs = 30_000;
+const mostBytes = 1024 * 1024;
+
+/**
+ * The id token of a user of the `oidc` auth provider; a new one is fetched with the refresh token (OpenID Connect
+ * Core 1.0, section 12) when the old one ends. The kubeconfig file is left as it is: it is its owner's.
+ */
+export class OidcToken {
+  readonly #settings: OidcSettings;
+  readonly #clock: Clock;
+  readonly #readCa: () => string | undefined;
+  #idToken: string;
+  #refreshToken: string;
+  #running: Promise<string> | null = null;
+
+  constructor(settings: OidcSettings, clock: Clock, readCa: () => string | undefined) {
+    this.#settings = settings;
+    this.#clock = clock;
+    this.#readCa = readCa;
+    this.#idToken = settings.idToken;
+    this.#refreshToken = settings.refreshToken;
+  }
+
+  /** Rejects with an `ApiFailure` of kind `credentials`. */
+  async get(): Promise<string> {
+    if (this.#idToken !== '' && this.#clock.wall() < expiryOf(this.#idToken) - leewayMs) {
+      return this.#idToken;
+    }
+    this.#running ??= this.#refresh().finally(() => {
+      this.#running = null;
+    });
+    return this.#running;
+  }
+
+  forget(): void {
+    // Without a refresh token there is nothing better than the old one.
+    if (this.#refreshToken !== '') this.#idToken = '';
+  }
+
+  async #refresh(): Promise<string> {
+    const { issuer, clientId, clientSecret } = this.#settings;
+    if (this.#refreshToken === '' || issuer === '' || clientId === '') {
+      throw failure(
+        'the id-token of the oidc user has expired and cannot be renewed',
+        'log in again, so that the kubeconfig gets a new one; a renewal needs refresh-token, idp-issuer-url and client-id',
+      );
+    }
+    const discovery = await this.#ask(
+      `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`,
+      null,
+    );
+    const endpoint = text(discovery, 'token_endpoint');
+    if (endpoint === '') throw failure(`the identity provider ${issuer} names no token_endpoint`);
+    const form = new URLSearchParams({
+      grant_type: 'refresh_token',
+      refresh_token: this.#refreshToken,
+      client_id: clientId,
+      ...(clientSecret === '' ? {} : { client_secret: clientSecret }),
+    });
+    const answer = await this.#ask(endpoint, form.toString());
+    const token = text(answer, 'id_token');
+    if (token === '') {
+      throw failure(
+        `the identity provider ${issuer} renewed no id_token${text(answer, 'error') === '' ? '' : `: ${text(answer, 'error')}`}`,
+        'log in again, so that the kubeconfig gets a new refresh-token',
+      );
+    }
+    this.#idToken = token;
+    this.#refreshToken = text(answer, 'refresh_token') || this.#refreshToken;
+    return token;
+  }
+
+  /** GETs, or POSTs the form; the JSON object of the answer, whatever its status. */
+  #ask(url: string, form: string | null): Promise<Raw> {
+    const ca = this.#readCa();
+    return new Promise((resolve, reject) => {
+      const fail = (error: Error): void => {
+        reject(failure(`the identity provider at ${url} cannot be asked: ${error.message}`));
+      };
+      const parsed = URL.parse(url);
+      if (parsed === null || !/^https?:$/.test(parsed.protocol)) {
+        return fail(new Error('this is no URL'));
+      }
+      // Fetched here, since few ever need it: an import of node:http costs memory in every process.
+      const { request: send } = process.getBuiltinModule(
+        parsed.protocol === 'https:' ? 'node:https' : 'node:http',
+      );
+      const request = send(
+        parsed,
+        {
+          method: form === null ? 'GET' : 'POST',
+          headers: {
+            accept: 'application/json',
+            ...(form === null ? {} : { 'content-type': 'application/x-www-form-urlencoded' }),
+          },
+          ...(ca === undefined ? {} : { ca }),
+          agent: false as const,
+        },
+        (reply) => {
+          const pieces: Buffer[] = [];
+          let size = 0;
+          reply.on('data', (piece: Buffer) => {
+            size += piece.length;
+            if (size <= mostBytes) pieces.push(piece);
+          });
+          reply.on('error', fail);
+          reply.on('end', () => {
+            try {
+              resolve(asRaw(JSON.parse(Buffer.concat(pieces).toString('utf8'))));
+            } catch {
+              fail(new Error(`it answered ${reply.statusCode} without JSON`));
+            }
+          });
+        },
+      );
+      const timer = this.#clock.after(longestMs, () => {
+        request.destroy(new Error(`no answer within ${longestMs / 1000}s`));
+      });
+      request.on('close', () => timer.cancel());
+      request.on('error', fail);
+      request.end(form ?? undefined);
+    });
+  }
+}
+
+/** The claim `exp` of a JSON web token, milliseconds since 1970; it is not verified, only read. */
+function expiryOf(token: string): number {
+  try {
+    const claims = asRaw(
+      JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8')),
+    );
+    const seconds = claims['exp'];
+    return typeof seconds === 'number' ? seconds * 1000 : Infinity;
+  } catch {
+    return 0;
+  }
+}
+
+function failure(what: string, advice = ''): ApiFailure {
+  return new ApiFailure({ kind: 'credentials', text: what, advice });
+}

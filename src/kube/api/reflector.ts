@@ -1,0 +1,409 @@
+import { sleep, type Clock } from '../../base/clock.ts';
+import type { Log } from '../../base/log.ts';
+import type { Random } from '../../base/random.ts';
+import { Backoff } from './backoff.ts';
+import type { ApiClient } from './client.ts';
+import { ApiFailure, statusFailure } from './failure.ts';
+import type { Change } from '../store/objects.ts';
+import { asRaw, child, isRaw, text, type Raw } from './raw.ts';
+import type { Form, Resource } from './resources.ts';
+import type { Shelf } from '../store/object-store.ts';
+import { LineSplitter, ListSplitter, MalformedStream, type Splitter } from './split.ts';
+import { roundedDuration, Trouble } from './failure-report.ts';
+
+export interface ReflectorParts {
+  readonly client: ApiClient;
+  readonly resource: Resource;
+  readonly shelf: Shelf;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** Whether the server can send a list as a watch (KEP-3157). */
+  canStream(): Promise<boolean>;
+  changes(batch: readonly Change[]): void;
+  /** A complete list has been delivered; called after every one. */
+  listed(): void;
+  /** A try failed; the next one follows by itself. */
+  failed(failure: ApiFailure): void;
+}
+
+/**
+ * Keeps one shelf equal to what the API server has of one kind: list, then watch from the list's version; list again
+ * only when the server no longer knows that version. Whatever goes wrong, the shelf keeps its last good state.
+ */
+export class Reflector {
+  readonly #parts: ReflectorParts;
+  readonly #backoff: Backoff;
+  readonly #trouble: Trouble;
+  readonly #stopping = new AbortController();
+  #running: Promise<void> | null = null;
+  #form = 0;
+  /** From where to watch on; null = a list is due. */
+  #version: string | null = null;
+  #listedBefore = false;
+  #lastGoodAt: number | null = null;
+  /** Bookmarks have come, so a quiet connection is a dead one. */
+  #bookmarks = false;
+  #streaming = true;
+  /** Streaming was given up for an error that may be the server's only for now: a list will tell. */
+  #doubted = false;
+  #pages = true;
+  #watchFailures = 0;
+  #garbledLists = 0;
+  #out: Change[] = [];
+
+  constructor(parts: ReflectorParts) {
+    this.#parts = parts;
+    this.#backoff = new Backoff(parts.clock, parts.random);
+    this.#trouble = new Trouble({
+      log: parts.log,
+      clock: parts.clock,
+      work: `list and watch of ${parts.resource.forms[0]!.name}`,
+    });
+  }
+
+  start(): void {
+    this.#running ??= this.#run();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      try {
+        if (this.#version !== null) await this.#watch(this.#version);
+        else if (this.#streaming && (await this.#parts.canStream())) await this.#streamList();
+        else await this.#list();
+      } catch (error) {
+        if (signal.aborted) break;
+        const failure = this.#asFailure(error);
+        const waitMs = this.#afterFailure(failure);
+        if (waitMs > 0) await sleep(this.#parts.clock, waitMs, signal);
+      } finally {
+        this.#flush();
+      }
+    }
+  }
+
+  /** The whole list, in pages. */
+  async #list(): Promise<void> {
+    const { client, shelf } = this.#parts;
+    const form = this.#currentForm();
+    // The first list may come from the server's cache, which spares its database when a whole cluster restarts;
+    // later ones must be current, or a lagging server would take us back in time.
+    const version: Record<string, string> = this.#listedBefore ? {} : { resourceVersion: '0' };
+    const pages: Record<string, string> = this.#pages ? { limit: String(pageItems) } : {};
+    let next = '';
+    shelf.beginList();
+    for (;;) {
+      const splitter = new ListSplitter((item) => this.#put(form, item));
+      await client.stream({
+        path: form.path,
+        query: {
+          ...this.#selectors(),
+          ...pages,
+          ...(next === '' ? version : { continue: next }),
+        },
+        into: this.#flushing(splitter),
+        task: this.#task('list'),
+        answerMs: listAnswerMs,
+        silenceMs: () => listSilenceMs,
+        watch: false,
+        signal: this.#stopping.signal,
+      });
+      const head = splitter.end();
+      if (head.next !== '' && head.next !== next) {
+        next = head.next;
+        continue;
+      }
+      if (head.version === '') throw new MalformedStream('the list has no resourceVersion');
+      this.#complete(head.version);
+      return;
+    }
+  }
+
+  /** The whole list as the beginning of a watch, which then goes on. */
+  async #streamList(): Promise<void> {
+    this.#parts.shelf.beginList();
+    await this.#follow(
+      {
+        sendInitialEvents: 'true',
+        resourceVersionMatch: 'NotOlderThan',
+        resourceVersion: '',
+      },
+      true,
+    );
+    if (this.#version === null) throw new MalformedStream('the initial events ended early');
+  }
+
+  async #watch(version: string): Promise<void> {
+    await this.#follow({ resourceVersion: version }, false);
+  }
+
+  async #follow(query: Record<string, string>, initial: boolean): Promise<void> {
+    const { client, clock, random } = this.#parts;
+    const form = this.#currentForm();
+    const seconds = watchSeconds + random.integer(watchSeconds + 1);
+    const started = clock.now();
+    let events = 0;
+    let filling = initial;
+    const lines = new LineSplitter((line) => {
+      events++;
+      const done = this.#event(form, asRaw(line), filling);
+      this.#backoff.succeed();
+      this.#watchFailures = 0;
+      if (this.#listedBefore) this.#lastGoodAt = clock.now();
+      if (done) filling = false;
+    });
+    await client.stream({
+      path: form.path,
+      query: {
+        ...this.#selectors(),
+        ...query,
+        watch: 'true',
+        allowWatchBookmarks: 'true',
+        timeoutSeconds: String(seconds),
+      },
+      into: this.#flushing(lines),
+      task: this.#task(initial ? 'list' : 'watch'),
+      answerMs: listAnswerMs,
+      silenceMs: () => {
+        if (filling) return listSilenceMs;
+        return this.#bookmarks ? bookmarkSilenceMs : (seconds + 30) * 1000;
+      },
+      watch: true,
+      signal: this.#stopping.signal,
+      began: () => {
+        if (!initial) this.#good();
+      },
+    });
+    if (events === 0 && clock.now() - started < shortWatchMs) {
+      throw new ApiFailure({
+        kind: 'network',
+        text: `the API server at ${client.host} ended the watch of ${form.name} at once`,
+      });
+    }
+  }
+
+  /** Takes one watch event in; true if it ended the initial ones. */
+  #event(form: Form, event: Raw, filling: boolean): boolean {
+    const object = child(event, 'object');
+    const metadata = child(object, 'metadata');
+    const type = text(event, 'type');
+    switch (type) {
+      case 'ADDED':
+      case 'MODIFIED':
+        this.#put(form, object);
+        break;
+      case 'DELETED':
+        this.#parts.shelf.remove(text(metadata, 'namespace'), text(metadata, 'name'), this.#out);
+        break;
+      case 'BOOKMARK':
+        this.#bookmarks = true;
+        if (filling && text(child(metadata, 'annotations'), initialEventsEnd) === 'true') {
+          this.#complete(text(metadata, 'resourceVersion'));
+          return true;
+        }
+        break;
+      case 'ERROR': {
+        const code = object['code'];
+        throw statusFailure({
+          status: typeof code === 'number' ? code : 500,
+          body: object,
+          task: this.#task('watch'),
+          retryAfterMs: null,
+        });
+      }
+      default:
+        throw new MalformedStream(`an event of type '${type}'`);
+    }
+    const version = text(metadata, 'resourceVersion');
+    // Within the initial events versions come in no order: nothing to continue from yet.
+    if (!filling && version !== '') this.#version = version;
+    return false;
+  }
+
+  #put(form: Form, item: unknown): void {
+    if (!isRaw(item)) throw new MalformedStream('an item that is no object');
+    const metadata = child(item, 'metadata');
+    const name = text(metadata, 'name');
+    if (name === '') throw new MalformedStream('an object without a name');
+    this.#parts.shelf.put(text(metadata, 'namespace'), name, form.trim(item), this.#out);
+    if (this.#out.length >= batchChanges) this.#flush();
+  }
+
+  #complete(version: string): void {
+    const { shelf, log } = this.#parts;
+    shelf.endList(this.#out);
+    this.#flush();
+    this.#version = version;
+    this.#listedBefore = true;
+    this.#pages = true;
+    this.#doubted = false;
+    this.#backoff.succeed();
+    log.debug(`listed ${shelf.size} ${this.#currentForm().name}, ${shelf.bytes >> 10} KiB`);
+    this.#good();
+    this.#parts.listed();
+  }
+
+  #good(): void {
+    this.#lastGoodAt = this.#parts.clock.now();
+    this.#trouble.over();
+  }
+
+  #asFailure(error: unknown): ApiFailure {
+    if (error instanceof ApiFailure) return error;
+    const { client, log } = this.#parts;
+    if (error instanceof MalformedStream) {
+      return new ApiFailure({
+        kind: 'malformed',
+        text: `the API server at ${client.host} sent something else than was asked with "${this.#task('list')}": ${error.message}`,
+        cause: error,
+      });
+    }
+    // A fault of our own must not end the watch: it is told in full, and a fresh list starts over.
+    this.#version = null;
+    log.error(error instanceof Error ? (error.stack ?? error.message) : String(error));
+    return new ApiFailure({
+      kind: 'malformed',
+      text: `what the API server at ${client.host} sent could not be taken in (see above)`,
+      cause: error,
+    });
+  }
+
+  /** A list that this server does not know of: whether there is another way to ask for it. */
+  #tryOtherwise(failure: ApiFailure): boolean {
+    // 500 is what a server says whose etcd is too old for streaming lists (before 3.4.31 and 3.5.13).
+    if (this.#streaming && (failure.kind === 'invalid' || failure.status === 500)) {
+      this.#streaming = false;
+      this.#doubted = failure.kind !== 'invalid';
+      return true;
+    }
+    if (failure.kind === 'missing' && this.#form + 1 < this.#parts.resource.forms.length) {
+      this.#form++;
+      return true;
+    }
+    return false;
+  }
+
+  /** Decides how to go on; returns how long to wait first, milliseconds. */
+  #afterFailure(failure: ApiFailure): number {
+    const { clock } = this.#parts;
+    const watching = this.#version !== null;
+    if (!watching && this.#tryOtherwise(failure)) return 0;
+    const first = this.#backoff.failures === 0;
+    const backoffMs = this.#backoff.fail();
+    switch (failure.kind) {
+      case 'gone':
+        // Pages that outlived their list: the next one goes without. A watch too old: a list is due.
+        if (!watching) this.#pages = !this.#pages;
+        this.#version = null;
+        this.#parts.log.debug(`${this.#task('watch')}: ${failure.message}; listing again`);
+        return first ? 0 : backoffMs;
+      case 'future':
+        // A database restored from a backup: its versions are behind ours, and only a list tells what it holds.
+        this.#version = null;
+        if (watching && first) return 0;
+        break;
+      case 'invalid':
+        this.#version = null;
+        break;
+      case 'missing':
+        // A form that was served is not any more: the server was upgraded, and has a better one.
+        this.#version = null;
+        this.#form = 0;
+        if (watching && first) return 0;
+        break;
+      case 'unauthorized':
+        // Fresh credentials may be all it takes.
+        if (first) return 0;
+        break;
+      default:
+        // Lists do not work either, so it was not the streaming.
+        if (!watching && this.#doubted) {
+          this.#doubted = false;
+          this.#streaming = true;
+        }
+        // A proxy in between may not let streaming lists through.
+        if (!watching && garbled(failure) && ++this.#garbledLists >= 3) this.#streaming = false;
+        // The version itself may be what the server chokes on (a database restored from a backup).
+        if (watching && ++this.#watchFailures >= 5) {
+          this.#version = null;
+          this.#watchFailures = 0;
+        }
+    }
+    const waitMs = Math.max(backoffMs, Math.min(failure.retryAfterMs ?? 0, mostRetryAfterMs));
+    // A dropped watch that is taken up again at once is everyday life.
+    if (watching && first && failure.kind === 'network') {
+      this.#parts.log.debug(`${this.#task('watch')}: ${failure.message}`);
+    } else {
+      this.#trouble.failed(failure, waitMs, keptText(this.#lastGoodAt, clock.now()));
+    }
+    this.#parts.failed(failure);
+    return waitMs;
+  }
+
+  /** Delivers after each chunk: no event waits for the next one. */
+  #flushing(inner: Splitter): Splitter {
+    return {
+      push: (chunk) => {
+        try {
+          inner.push(chunk);
+        } finally {
+          this.#flush();
+        }
+      },
+    };
+  }
+
+  #flush(): void {
+    if (this.#out.length === 0) return;
+    const batch = this.#out;
+    this.#out = [];
+    this.#parts.changes(batch);
+  }
+
+  #selectors(): Record<string, string> {
+    const { labelSelector, fieldSelector } = this.#parts.resource;
+    return {
+      ...(labelSelector === '' ? {} : { labelSelector }),
+      ...(fieldSelector === '' ? {} : { fieldSelector }),
+    };
+  }
+
+  #currentForm(): Form {
+    return this.#parts.resource.forms[this.#form]!;
+  }
+
+  #task(verb: 'list' | 'watch'): string {
+    return `${verb} ${this.#currentForm().name}`;
+  }
+}
+
+/** What a proxy in between says by mistake must not keep us away for hours. */
+const mostRetryAfterMs = 60_000;
+/** client-go's page size; a page of pods is about 2 MiB on the wire. */
+const pageItems = 500;
+const batchChanges = 500;
+/** A watch lasts one to two times this, so that the watches of many clients end apart. */
+const watchSeconds = 300;
+const shortWatchMs = 1000;
+/** An API server gives a list up after 60 s. */
+const listAnswerMs = 70_000;
+const listSilenceMs = 60_000;
+/** Bookmarks come about once a minute. */
+const bookmarkSilenceMs = 150_000;
+const initialEventsEnd = 'k8s.io/initial-events-end';
+
+function garbled(failure: ApiFailure): boolean {
+  return failure.kind === 'malformed' || failure.kind === 'silent';
+}
+
+function keptText(lastGoodAt: number | null, now: number): string {
+  if (lastGoodAt === null) return 'nothing is known of them yet';
+  return `answers stay as they were ${roundedDuration(now - lastGoodAt)} ago`;
+}

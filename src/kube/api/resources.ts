@@ -1,0 +1,90 @@
+import type { Kind } from '../store/objects.ts';
+import type { Wanted } from '../store/source.ts';
+import {
+  importedServiceLabel,
+  trimEndpoints,
+  trimNamespace,
+  trimPod,
+  trimService,
+  trimServiceImport,
+  trimSlice,
+  type Keep,
+  type Trim,
+} from '../store/trim.ts';
+
+/** What to list and watch for one kind. */
+export interface Resource {
+  readonly kind: Kind;
+  readonly labelSelector: string;
+  readonly fieldSelector: string;
+  /** Where the API has it, best first; the next is tried where the server does not serve one. */
+  readonly forms: readonly Form[];
+}
+
+export interface Form {
+  /** As a role names it, e.g. `endpointslices.discovery.k8s.io`. */
+  readonly name: string;
+  readonly path: string;
+  readonly trim: Trim;
+}
+
+/** Finished pods hold no address; the server leaves them out, and tells of a pod that finishes as if it were deleted. */
+const livePods = 'status.phase!=Succeeded,status.phase!=Failed,status.phase!=Unknown';
+
+/** The kinds a source brings in from an API server, over all namespaces. */
+export function wantedResources(wanted: Wanted): Resource[] {
+  const keep: Keep = { zones: wanted.zones, podLabels: wanted.podLabels ?? false };
+  const resources: Resource[] = [
+    {
+      kind: 'Namespace',
+      labelSelector: wanted.namespaceLabels,
+      fieldSelector: '',
+      forms: [{ name: 'namespaces', path: '/api/v1/namespaces', trim: trimNamespace }],
+    },
+    {
+      kind: 'Service',
+      labelSelector: wanted.labels,
+      fieldSelector: '',
+      forms: [{ name: 'services', path: '/api/v1/services', trim: trimService }],
+    },
+  ];
+  if (wanted.endpoints || wanted.multicluster) {
+    const group = '/apis/discovery.k8s.io';
+    const name = 'endpointslices.discovery.k8s.io';
+    resources.push({
+      kind: 'EndpointSlice',
+      labelSelector: wanted.endpoints
+        ? wanted.labels
+        : [wanted.labels, importedServiceLabel].filter(Boolean).join(','),
+      fieldSelector: '',
+      forms: [
+        { name, path: `${group}/v1/endpointslices`, trim: (raw) => trimSlice(raw, keep) },
+        { name, path: `${group}/v1beta1/endpointslices`, trim: (raw) => trimSlice(raw, keep) },
+        { name: 'endpoints', path: '/api/v1/endpoints', trim: trimEndpoints },
+      ],
+    });
+  }
+  if (wanted.pods) {
+    resources.push({
+      kind: 'Pod',
+      labelSelector: wanted.labels,
+      fieldSelector: livePods,
+      forms: [{ name: 'pods', path: '/api/v1/pods', trim: (raw) => trimPod(raw, keep) }],
+    });
+  }
+  if (wanted.multicluster) {
+    resources.push({
+      kind: 'ServiceImport',
+      labelSelector: '',
+      fieldSelector: '',
+      forms: [
+        {
+          name: 'serviceimports.multicluster.x-k8s.io',
+          path: '/apis/multicluster.x-k8s.io/v1alpha1/serviceimports',
+          trim: trimServiceImport,
+        },
+      ],
+    });
+  }
+  return resources;
+}

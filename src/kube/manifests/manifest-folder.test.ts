@@ -1,0 +1,451 @@
+import assert from 'node:assert/strict';
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test, type TestContext } from 'node:test';
+import { everything, Listener } from '../../../test/kit/apiserver/rig.ts';
+import { makeLog } from '../../base/log.ts';
+import { Problem } from '../../base/problem.ts';
+import { VirtualClock } from '../../base/virtual-clock.ts';
+import type { KubeObject } from '../store/objects.ts';
+import { manifestSource, type ManifestParts, type Source } from '../store/source.ts';
+
+interface Bench {
+  readonly folder: string;
+  readonly clock: VirtualClock;
+  readonly source: Source;
+  readonly heard: Listener;
+  readonly lines: string[];
+  write(name: string, content: string): void;
+  /** Until the folder has been looked at again. */
+  poll(): Promise<void>;
+}
+
+function bench(
+  t: TestContext,
+  files: Readonly<Record<string, string>>,
+  parts: Partial<ManifestParts> = {},
+): Bench {
+  const folder = parts.folder ?? mkdtempSync(join(tmpdir(), 'ndots-'));
+  if (parts.folder === undefined) t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const write = (name: string, content: string): void => writeFileSync(join(folder, name), content);
+  for (const [name, content] of Object.entries(files)) write(name, content);
+  const clock = new VirtualClock();
+  const lines: string[] = [];
+  const source = manifestSource({
+    folder,
+    wanted: everything,
+    clock,
+    log: makeLog((line) => lines.push(line)),
+    ...parts,
+  });
+  const heard = new Listener();
+  source.start(heard);
+  t.after(() => source.stop());
+  return { folder, clock, source, heard, lines, write, poll: () => clock.advance(1000) };
+}
+
+function problemOf(run: () => unknown): Problem {
+  try {
+    run();
+  } catch (error) {
+    assert.ok(error instanceof Problem, String(error));
+    return error;
+  }
+  return assert.fail('no problem');
+}
+
+function get<K extends KubeObject['kind']>(
+  heard: Listener,
+  kind: K,
+  key: string,
+): Extract<KubeObject, { kind: K }> {
+  const found = heard.state.get(`${kind} ${key}`);
+  assert.ok(found, `${kind} ${key} among ${[...heard.state.keys()].join(', ')}`);
+  return found as Extract<KubeObject, { kind: K }>;
+}
+
+const service = (name: string, extra = ''): string =>
+  `apiVersion: v1\nkind: Service\nmetadata: {name: ${name}}\nspec: {ports: [{port: 80}]${extra}}\n`;
+
+describe('the example cluster', () => {
+  const examples = new URL('../../examples/cluster', import.meta.url).pathname;
+
+  test('is read without a complaint', (t) => {
+    const { lines, heard } = bench(t, {}, { folder: examples });
+    assert.deepEqual(lines, [
+      `[INFO] ${examples}: 3 files, 4 namespaces, 6 services, 6 endpoint slices, 11 pods`,
+    ]);
+    assert.deepEqual(heard.names('Namespace'), ['critical-app', 'default', 'kube-system', 'shop']);
+  });
+
+  test('has the backend of the story: one address, three pods, and the client', (t) => {
+    const { heard } = bench(t, {}, { folder: examples });
+    const backend = get(heard, 'Service', 'critical-app/backend');
+    assert.deepEqual(backend.clusterIPs, ['10.3.0.116']);
+    assert.deepEqual(backend.ports, [{ name: '', protocol: 'TCP', port: 80 }]);
+    const [slice] = [...heard.state.values()].filter(
+      (one) => one.kind === 'EndpointSlice' && one.service === 'backend',
+    );
+    assert.ok(slice?.kind === 'EndpointSlice');
+    assert.deepEqual(
+      slice.endpoints.map((endpoint) => endpoint.addresses[0]),
+      ['172.17.0.4', '172.17.0.5', '172.17.0.6'],
+    );
+    assert.ok(slice.endpoints.every((endpoint) => endpoint.ready && endpoint.pod !== ''));
+    assert.deepEqual(get(heard, 'Pod', 'critical-app/client').ips, ['172.17.0.7']);
+  });
+
+  test('has a headless database whose pods have names of their own', (t) => {
+    const { heard } = bench(t, {}, { folder: examples });
+    const [slice] = [...heard.state.values()].filter(
+      (one) => one.kind === 'EndpointSlice' && one.service === 'db',
+    );
+    assert.ok(slice?.kind === 'EndpointSlice');
+    assert.deepEqual(
+      slice.endpoints.map((endpoint) => [endpoint.hostname, endpoint.addresses[0]]),
+      [
+        ['db-0', '172.17.2.4'],
+        ['db-1', '172.17.2.5'],
+        ['db-2', '172.17.2.6'],
+      ],
+    );
+  });
+
+  test('has a dual-stack service with named ports, each resolved to the port of its pods', (t) => {
+    const { heard } = bench(t, {}, { folder: examples });
+    assert.deepEqual(get(heard, 'Service', 'shop/web').clusterIPs, ['10.3.0.80', 'fd00:10:3::80']);
+    const slices = [...heard.state.values()].filter(
+      (one) => one.kind === 'EndpointSlice' && one.service === 'web',
+    );
+    assert.deepEqual(
+      slices.map((one) => one.kind === 'EndpointSlice' && one.ports.map((port) => port.port)),
+      [
+        [8080, 8443],
+        [8080, 8443],
+      ],
+    );
+  });
+});
+
+describe('a folder of manifests', () => {
+  test('is synced when it is started, and gives late workers everything', (t) => {
+    const { source, heard } = bench(t, { 'a.yaml': service('web') });
+    assert.equal(source.synced, true);
+    assert.deepEqual([...heard.syncedKinds].sort(), [
+      'EndpointSlice',
+      'Namespace',
+      'Pod',
+      'Service',
+    ]);
+    assert.deepEqual(new Set([...source.snapshot()]), new Set(heard.state.values()));
+  });
+
+  test('is read in all its depths, in YAML and JSON, many documents and lists', (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'ndots-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    mkdirSync(join(folder, 'deep/er'), { recursive: true });
+    writeFileSync(join(folder, 'a.yml'), `${service('one')}---\n# nothing\n---\n${service('two')}`);
+    writeFileSync(
+      join(folder, 'deep/er/list.json'),
+      JSON.stringify({
+        kind: 'List',
+        items: [
+          { kind: 'Service', metadata: { name: 'three', namespace: 'x' } },
+          { kind: 'ServiceList', items: [{ kind: 'Service', metadata: { name: 'four' } }] },
+        ],
+      }),
+    );
+    writeFileSync(join(folder, 'README.md'), 'kind: Service');
+    writeFileSync(join(folder, 'other.yaml'), 'replicaCount: 3\n---\nkind: Ingress\n');
+    const { heard, lines } = bench(t, {}, { folder });
+    assert.deepEqual(heard.names('Service'), ['four', 'one', 'three', 'two']);
+    assert.deepEqual(heard.names('Namespace'), ['default', 'x']);
+    assert.equal(lines.length, 1, lines.join('\n'));
+  });
+
+  test('tells what changed when a file changes, comes or goes', async (t) => {
+    const made = bench(t, { 'a.yaml': service('one'), 'b.yaml': service('two') });
+    made.heard.forget();
+    await made.poll();
+    assert.equal(made.heard.all.length, 0);
+    made.write('a.yaml', service('one', ', externalIPs: [192.0.2.1]'));
+    rmSync(join(made.folder, 'b.yaml'));
+    made.write('c.yaml', service('three'));
+    await made.poll();
+    assert.deepEqual(
+      made.heard.all.map((change) => [
+        change.verb,
+        change.verb === 'put' ? change.object.name : change.name,
+      ]),
+      [
+        ['put', 'one'],
+        ['put', 'three'],
+        ['delete', 'two'],
+      ],
+    );
+  });
+
+  test('may be a mounted ConfigMap, which changes by swapping a link', async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'ndots-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const then = new Date('2026-01-01T00:00:00Z');
+    for (const [version, name] of [
+      ['..1', 'one'],
+      ['..2', 'two'],
+    ] as const) {
+      mkdirSync(join(folder, version));
+      writeFileSync(join(folder, version, 'a.yaml'), service(name));
+      // Same size, same time: only the file itself is another one.
+      utimesSync(join(folder, version, 'a.yaml'), then, then);
+    }
+    symlinkSync('..1', join(folder, '..data'));
+    symlinkSync('..data/a.yaml', join(folder, 'a.yaml'));
+    const made = bench(t, {}, { folder });
+    assert.deepEqual(made.heard.names('Service'), ['one']);
+    symlinkSync('..2', join(folder, '..new'));
+    renameSync(join(folder, '..new'), join(folder, '..data'));
+    await made.poll();
+    assert.deepEqual(made.heard.names('Service'), ['two']);
+  });
+
+  test('may hold a link to itself', (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'ndots-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    symlinkSync('.', join(folder, 'again'));
+    writeFileSync(join(folder, 'a.yaml'), service('one'));
+    const { heard, lines } = bench(t, {}, { folder });
+    assert.deepEqual(heard.names('Service'), ['one']);
+    assert.equal(lines.length, 1);
+  });
+
+  test('that is missing or no folder is a problem before anything starts', (t) => {
+    const parts = { wanted: everything, clock: new VirtualClock(), log: makeLog(() => {}) };
+    const missing = problemOf(() => manifestSource({ ...parts, folder: '/no/such/folder' }));
+    assert.match(missing.message, /cannot read \/no\/such\/folder: ENOENT/);
+    assert.equal(missing.remedy, 'create it, or name another folder');
+    const made = bench(t, { 'a.yaml': '' });
+    problemOf(() => manifestSource({ ...parts, folder: join(made.folder, 'a.yaml') }));
+  });
+
+  test('that vanishes later keeps its objects, and is told once', async (t) => {
+    const made = bench(t, { 'a.yaml': service('one') });
+    renameSync(made.folder, `${made.folder}-gone`);
+    t.after(() => rmSync(`${made.folder}-gone`, { recursive: true, force: true }));
+    for (let i = 0; i < 5; i++) await made.poll();
+    assert.deepEqual(made.heard.names('Service'), ['one']);
+    assert.equal(made.lines.filter((line) => line.startsWith('[ERROR]')).length, 1);
+    assert.match(made.lines.at(-1)!, /the objects stay as they were/);
+    renameSync(`${made.folder}-gone`, made.folder);
+    await made.poll();
+    assert.match(made.lines.at(-1)!, /can be read again/);
+  });
+
+  test('with a file that may not be read says so and keeps the rest', (t) => {
+    if (process.getuid?.() === 0) {
+      t.skip('root may read everything');
+      return;
+    }
+    const folder = mkdtempSync(join(tmpdir(), 'ndots-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    writeFileSync(join(folder, 'a.yaml'), service('one'));
+    writeFileSync(join(folder, 'b.yaml'), service('two'));
+    chmodSync(join(folder, 'b.yaml'), 0);
+    const { heard, lines } = bench(t, {}, { folder });
+    assert.deepEqual(heard.names('Service'), ['one']);
+    assert.match(lines[0]!, /cannot read .*b\.yaml: EACCES/);
+  });
+
+  test('of another label is left out, services, slices and pods alike', (t) => {
+    const labelled = (name: string, tier: string): string =>
+      `kind: Service\nmetadata: {name: ${name}, labels: {tier: ${tier}}}\nspec: {selector: {app: ${name}}, ports: [{port: 1}]}\n---\n` +
+      `kind: Pod\nmetadata: {name: ${name}, labels: {app: ${name}, tier: ${tier}}}\n---\n`;
+    const { heard } = bench(
+      t,
+      { 'a.yaml': labelled('a', 'front') + labelled('b', 'back') },
+      { wanted: { ...everything, labels: 'tier=front' } },
+    );
+    assert.deepEqual(heard.names('Service'), ['a']);
+    assert.deepEqual(heard.names('Pod'), ['a']);
+    assert.equal(heard.names('EndpointSlice').length, 1);
+  });
+});
+
+describe('a bad file', () => {
+  const bad: readonly [string, string, RegExp][] = [
+    [
+      'broken YAML',
+      `${service('ok')}---\nkind: Service\n metadata: {name: x}\n`,
+      /a\.yaml:6:\d+: this is no YAML/,
+    ],
+    ['a tab', 'kind: Service\nmetadata:\n\tname: x\n', /a\.yaml:3:1: .*never with tabs/],
+    [
+      'a missing name',
+      'kind: Service\nmetadata:\n  namespace: x\n',
+      /a\.yaml:3:3: this Service has no metadata\.name/,
+    ],
+    [
+      'a number as name',
+      'kind: Service\nmetadata:\n  name: 7\n',
+      /a\.yaml:3:9: metadata\.name must be a text/,
+    ],
+    [
+      'an impossible name',
+      'kind: Pod\nmetadata:\n  name: A_b\n',
+      /a\.yaml:3:9: 'A_b' can be no name/,
+    ],
+    [
+      'an impossible namespace',
+      'kind: Pod\nmetadata:\n  name: a\n  namespace: 12\n',
+      /a\.yaml:4:14: '12' can be no namespace/,
+    ],
+    [
+      'a wrong type',
+      'kind: Service\nmetadata: {name: a}\nspec:\n  type: Nodeport\n',
+      /a\.yaml:4:9: 'Nodeport' is no type.*did you mean NodePort\?/,
+    ],
+    [
+      'no target',
+      'kind: Service\nmetadata: {name: a}\nspec:\n  type: ExternalName\n',
+      /a\.yaml:4:3: an ExternalName service needs spec\.externalName/,
+    ],
+    [
+      'no address',
+      'kind: Service\nmetadata: {name: a}\nspec:\n  clusterIP: 10.0.0.256\n',
+      /a\.yaml:4:14: '10\.0\.0\.256' is no address/,
+    ],
+    [
+      'ports that are no list',
+      'kind: Service\nmetadata: {name: a}\nspec:\n  ports: {port: 80}\n',
+      /a\.yaml:4:10: ports must be a list, this is an object/,
+    ],
+    [
+      'a port too high',
+      'kind: Service\nmetadata: {name: a}\nspec:\n  ports:\n  - port: 70000\n',
+      /a\.yaml:5:11: '70000' is no port/,
+    ],
+    [
+      'an unknown protocol',
+      'kind: Service\nmetadata: {name: a}\nspec:\n  ports:\n  - {port: 1, protocol: tcp}\n',
+      /a\.yaml:5:25: 'tcp' is no protocol/,
+    ],
+    [
+      'replicas in words',
+      'kind: Deployment\nmetadata: {name: a}\nspec:\n  replicas: three\n  template: {}\n',
+      /a\.yaml:4:13: 'three' is no number of replicas/,
+    ],
+    [
+      'no template',
+      'kind: Deployment\nmetadata: {name: a}\nspec:\n  replicas: 3\n',
+      /a\.yaml:4:3: spec\.template is missing/,
+    ],
+    [
+      'a slice of names',
+      'kind: EndpointSlice\nmetadata: {name: a}\nendpoints:\n- addresses: [x]\n',
+      /a\.yaml:4:15: 'x' is no address/,
+    ],
+    [
+      'a bad annotation',
+      'kind: Pod\nmetadata:\n  name: a\n  annotations:\n    ndots.dev/pod-ips: 10.0.0.9-10.0.0.1\n',
+      /a\.yaml:5:24: '10\.0\.0\.9-10\.0\.0\.1' is no list of addresses/,
+    ],
+    [
+      'a list instead of an object',
+      '- kind: Service\n',
+      /a\.yaml:1:1: a Kubernetes object was expected, this is a list/,
+    ],
+  ];
+  for (const [name, content, words] of bad) {
+    test(`with ${name} is told with its place, and the rest is kept`, (t) => {
+      const { lines, heard } = bench(t, { 'a.yaml': content, 'b.yaml': service('other') });
+      assert.match(lines[0]!, words);
+      assert.ok(lines[0]!.startsWith('[ERROR]'));
+      assert.equal(lines.filter((line) => line.startsWith('[ERROR]')).length, 1, lines.join('\n'));
+      assert.ok(heard.names('Service').includes('other'));
+    });
+  }
+
+  test('gives its good parts, as long as it was never good as a whole', (t) => {
+    const { heard, lines } = bench(t, {
+      'a.yaml': `${service('good')}---\nkind: Service\nmetadata: {}\n`,
+    });
+    assert.deepEqual(heard.names('Service'), ['good']);
+    assert.match(lines[0]!, /until then this object is left out/);
+  });
+
+  test('that was good stays as it was then, until it is good again', async (t) => {
+    const made = bench(t, { 'a.yaml': service('one') + '---\n' + service('two') });
+    made.write('a.yaml', `${service('three')}---\nkind: [`);
+    await made.poll();
+    assert.deepEqual(made.heard.names('Service'), ['one', 'two']);
+    assert.match(
+      made.lines.at(-2)!,
+      /a\.yaml:6:\d+: .*until then the file counts as it was before/,
+    );
+    const told = made.lines.length;
+    await made.poll();
+    assert.equal(made.lines.length, told, 'told once');
+    made.write('a.yaml', service('three'));
+    await made.poll();
+    assert.deepEqual(made.heard.names('Service'), ['three']);
+  });
+
+  test('does not fill the memory by aliases of aliases', (t) => {
+    const lines = ['a0: &a0 [x,x,x,x,x,x,x,x,x]'];
+    for (let i = 1; i < 12; i++) {
+      lines.push(
+        `a${i}: &a${i} [${Array(9)
+          .fill(`*a${i - 1}`)
+          .join(',')}]`,
+      );
+    }
+    const made = bench(t, { 'a.yaml': lines.join('\n') });
+    assert.match(made.lines[0]!, /this is no YAML: .*alias/i);
+  });
+
+  test('is handed on as a problem too', (t) => {
+    const problems: Problem[] = [];
+    bench(t, { 'a.yaml': 'kind: [' }, { problem: (problem) => problems.push(problem) });
+    assert.equal(problems[0]!.code, 'yaml-syntax');
+  });
+
+  test('twice the same object: the first one counts, told once', async (t) => {
+    const made = bench(t, {
+      'a.yaml': service('web', ', clusterIP: 10.96.0.77'),
+      'b.yaml': service('web', ', clusterIP: 10.96.0.78'),
+    });
+    assert.deepEqual(get(made.heard, 'Service', 'default/web').clusterIPs, ['10.96.0.77']);
+    assert.match(made.lines[0]!, /b\.yaml:1:1: Service default\/web is there already; .*a\.yaml:1/);
+    made.write('c.yaml', service('other'));
+    await made.poll();
+    assert.equal(made.lines.filter((line) => line.includes('already')).length, 1);
+  });
+
+  test('two services of one address are both served, and told', (t) => {
+    const made = bench(t, {
+      'a.yaml':
+        service('one', ', clusterIP: 10.96.0.77') +
+        '---\n' +
+        service('two', ', clusterIP: 10.96.0.77'),
+    });
+    assert.deepEqual(made.heard.names('Service'), ['one', 'two']);
+    assert.match(
+      made.lines[0]!,
+      /default\/two has the address 10\.96\.0\.77 of service default\/one/,
+    );
+  });
+
+  test('a malformed selector is a problem before anything starts', (t) => {
+    const problem = problemOf(() => bench(t, {}, { wanted: { ...everything, labels: 'a in b' } }));
+    assert.match(problem.message, /'a in b' is no label selector/);
+  });
+});

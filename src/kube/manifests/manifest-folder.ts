@@ -1,0 +1,141 @@
+import { every, type Clock, type Timer } from '../../base/clock.ts';
+import type { Log } from '../../base/log.ts';
+import { printPlace, type Problem } from '../../base/problem.ts';
+import { defaultRanges, ImpliedCluster, type ClusterRanges } from './cluster.ts';
+import { ManifestFolder } from './folder.ts';
+import type { Change, Kind, KubeObject } from '../store/objects.ts';
+import { Dictionary } from '../store/pack.ts';
+import { Shelf } from '../store/object-store.ts';
+import type { Source, SourceEvents, Wanted } from '../store/source.ts';
+
+export interface ManifestParts {
+  readonly folder: string;
+  readonly wanted: Wanted;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Where addresses come from that no manifest states. */
+  readonly ranges?: Partial<ClusterRanges>;
+  /** How often to look for changes, milliseconds; default 1000. */
+  readonly pollMs?: number;
+  /** Called with each problem of a manifest, besides the line in the log. */
+  problem?(problem: Problem): void;
+}
+
+/** Kubernetes objects from a folder of YAML and JSON files. Throws a `Problem` if the folder cannot be read. */
+export function manifestSource(parts: ManifestParts): Source {
+  return new ManifestSource(parts);
+}
+
+class ManifestSource implements Source {
+  readonly #parts: ManifestParts;
+  readonly #folder: ManifestFolder;
+  readonly #cluster: ImpliedCluster;
+  readonly #shelves = new Map<Kind, Shelf>();
+  #events: SourceEvents | null = null;
+  #timer: Timer | null = null;
+  #synced = false;
+  /** What the last look failed with, so that it is told once. */
+  #failure = '';
+  #told: ReadonlySet<string> = new Set();
+
+  constructor(parts: ManifestParts) {
+    this.#parts = parts;
+    this.#folder = new ManifestFolder(parts.folder);
+    this.#cluster = new ImpliedCluster(parts.wanted, { ...defaultRanges, ...parts.ranges });
+    const dictionary = new Dictionary();
+    const { endpoints, pods, multicluster } = parts.wanted;
+    const kinds: Kind[] = ['Namespace', 'Service'];
+    if (endpoints || multicluster) kinds.push('EndpointSlice');
+    if (pods) kinds.push('Pod');
+    if (multicluster) kinds.push('ServiceImport');
+    for (const kind of kinds) this.#shelves.set(kind, new Shelf(kind, dictionary));
+    // Here and not in start, so that a wrong folder is an error of the configuration.
+    this.#tell(this.#folder.look().problems);
+  }
+
+  get synced(): boolean {
+    return this.#synced;
+  }
+
+  start(events: SourceEvents): void {
+    this.#events = events;
+    this.#apply();
+    this.#synced = true;
+    for (const kind of this.#shelves.keys()) events.synced(kind);
+    this.#timer = every(this.#parts.clock, this.#parts.pollMs ?? 1000, () => this.#poll());
+  }
+
+  async stop(): Promise<void> {
+    this.#timer?.cancel();
+  }
+
+  *snapshot(): Iterable<KubeObject> {
+    for (const shelf of this.#shelves.values()) yield* shelf.objects();
+  }
+
+  #poll(): void {
+    try {
+      const { changed, problems } = this.#folder.look();
+      this.#tell(problems);
+      if (this.#failure !== '') this.#parts.log.info(`${this.#parts.folder} can be read again`);
+      this.#failure = '';
+      if (changed.length > 0) this.#apply();
+    } catch (error) {
+      const { message } = error as Error;
+      if (message === this.#failure) return;
+      this.#failure = message;
+      this.#parts.log.error(`${message}; the objects stay as they were`);
+    }
+  }
+
+  #apply(): void {
+    const { entries, problems } = this.#cluster.build(this.#folder.manifests);
+    this.#tellNew(problems);
+    const changes: Change[] = [];
+    for (const [kind, shelf] of this.#shelves) {
+      shelf.beginList();
+      for (const { namespace, name, objects } of entries.get(kind) ?? []) {
+        shelf.put(namespace, name, objects, changes);
+      }
+      shelf.endList(changes);
+    }
+    const counts = [...this.#shelves].map(([kind, shelf]) => count(shelf.size, kind)).join(', ');
+    this.#parts.log.info(`${this.#parts.folder}: ${count(this.#folder.files, 'file')}, ${counts}`);
+    if (changes.length > 0) this.#events!.changes(changes);
+  }
+
+  /** Problems between files come up with every build: told when they are new. */
+  #tellNew(problems: readonly Problem[]): void {
+    const texts = new Set(problems.map((problem) => problem.print()));
+    this.#tell(problems.filter((problem) => !this.#told.has(problem.print())));
+    this.#told = texts;
+  }
+
+  #tell(problems: readonly Problem[]): void {
+    for (const problem of problems) {
+      const parts = [
+        problem.place === null
+          ? problem.message
+          : `${printPlace(problem.place)}: ${problem.message}`,
+        problem.hint,
+        problem.remedy,
+      ];
+      this.#parts.log.error(parts.filter((part) => part !== null).join('; '));
+      this.#parts.problem?.(problem);
+    }
+  }
+}
+
+const plurals: Readonly<Record<string, string>> = {
+  Namespace: 'namespaces',
+  Service: 'services',
+  EndpointSlice: 'endpoint slices',
+  Pod: 'pods',
+  ServiceImport: 'service imports',
+  file: 'files',
+};
+
+function count(number: number, kind: string): string {
+  const plural = plurals[kind] ?? kind;
+  return `${number} ${number === 1 ? plural.replace(/s$/, '') : plural}`;
+}

@@ -1,0 +1,329 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import type { Change, EndpointSlice, KubeObject, Pod, Service } from './objects.ts';
+import { Dictionary } from './pack.ts';
+import { Shelf } from './object-store.ts';
+
+const word = fc.oneof(
+  fc.constantFrom('', 'a', 'web', 'web-1', 'default', 'ndots'),
+  fc.string({ unit: 'grapheme', maxLength: 12 }),
+);
+const address = fc.oneof(
+  fc.ipV4(),
+  fc.ipV6(),
+  fc.constantFrom('None', '::1', '2001:DB8::1', '10.0.0.01', 'fd00::1%eth0'),
+);
+const port = fc.record({
+  name: word,
+  protocol: fc.constantFrom('TCP', 'UDP', 'SCTP'),
+  port: fc.integer({ min: -1, max: 65_535 }),
+});
+const service: fc.Arbitrary<Service> = fc.record({
+  kind: fc.constant('Service' as const),
+  namespace: word,
+  name: word,
+  type: fc.constantFrom('ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName'),
+  clusterIPs: fc.array(address, { maxLength: 2 }),
+  externalName: word,
+  externalIPs: fc.array(address, { maxLength: 2 }),
+  loadBalancer: fc.array(fc.oneof(address, word), { maxLength: 2 }),
+  ports: fc.array(port, { maxLength: 3 }),
+});
+const slice: fc.Arbitrary<EndpointSlice> = fc.record(
+  {
+    kind: fc.constant('EndpointSlice' as const),
+    namespace: word,
+    name: word,
+    service: word,
+    ports: fc.array(port, { maxLength: 2 }),
+    endpoints: fc.array(
+      fc.record({
+        addresses: fc.array(address, { maxLength: 2 }),
+        ready: fc.boolean(),
+        hostname: word,
+        nodeName: word,
+        pod: word,
+        zone: word,
+      }),
+      { maxLength: 5 },
+    ),
+    triggeredAt: fc.constant(0),
+    importedService: word.filter((text) => text !== ''),
+    cluster: word.filter((text) => text !== ''),
+  },
+  {
+    requiredKeys: ['kind', 'namespace', 'name', 'service', 'ports', 'endpoints', 'triggeredAt'],
+  },
+);
+const pod: fc.Arbitrary<Pod> = fc.record(
+  {
+    kind: fc.constant('Pod' as const),
+    namespace: word,
+    name: word,
+    ips: fc.array(address, { maxLength: 2 }),
+    phase: fc.constantFrom('', 'Pending', 'Running'),
+    hostNetwork: fc.boolean(),
+    terminating: fc.boolean(),
+    labels: fc.dictionary(
+      word.filter((key) => key !== '__proto__'),
+      word,
+      { noNullPrototype: true },
+    ),
+  },
+  {
+    requiredKeys: ['kind', 'namespace', 'name', 'ips', 'phase', 'hostNetwork', 'terminating'],
+  },
+);
+
+function shelfOf(objects: readonly Exclude<KubeObject, { kind: 'Namespace' }>[]): Shelf {
+  const shelf = new Shelf(objects[0]!.kind, new Dictionary());
+  const out: Change[] = [];
+  for (const object of objects) shelf.put(object.namespace, object.name, [object], out);
+  return shelf;
+}
+
+describe('what is put on a shelf comes back equal', () => {
+  for (const [name, arbitrary] of [
+    ['a service', service],
+    ['an endpoint slice', slice],
+    ['a pod', pod],
+  ] as const) {
+    test(name, () => {
+      fc.assert(
+        fc.property(arbitrary, (made) => {
+          const object = JSON.parse(JSON.stringify(made)) as typeof made;
+          assert.deepEqual([...shelfOf([object]).objects()], [object]);
+        }),
+      );
+    });
+  }
+
+  test('a namespace and a service import', () => {
+    const namespaces = new Shelf('Namespace', new Dictionary());
+    namespaces.put('', 'default', [{ kind: 'Namespace', name: 'default' }], []);
+    assert.deepEqual([...namespaces.objects()], [{ kind: 'Namespace', name: 'default' }]);
+    const found = {
+      kind: 'ServiceImport',
+      namespace: 'default',
+      name: 'db',
+      type: 'Headless',
+      ips: ['10.0.0.1'],
+      ports: [{ name: 'sql', protocol: 'TCP', port: 5432 }],
+    } as const;
+    assert.deepEqual([...shelfOf([found]).objects()], [found]);
+  });
+
+  test('also when the dictionary is full', () => {
+    const dictionary = new Dictionary();
+    for (let i = 0; i < Dictionary.limit; i++) dictionary.id(`word-${i}`);
+    const shelf = new Shelf('Pod', dictionary);
+    const object: Pod = {
+      kind: 'Pod',
+      namespace: 'unheard-of',
+      name: 'p',
+      ips: [],
+      phase: 'New',
+      hostNetwork: false,
+      terminating: false,
+    };
+    shelf.put(object.namespace, object.name, [object], []);
+    assert.deepEqual([...shelf.objects()], [object]);
+  });
+});
+
+type Step =
+  | { readonly do: 'put'; readonly key: number; readonly size: number; readonly ready: boolean }
+  | { readonly do: 'remove'; readonly key: number }
+  | { readonly do: 'list'; readonly keys: readonly number[]; readonly complete: boolean };
+
+const key = fc.nat(30);
+const step: fc.Arbitrary<Step> = fc.oneof(
+  fc.record({
+    do: fc.constant('put' as const),
+    key,
+    // Now and then larger than a chunk.
+    size: fc.oneof(
+      { weight: 9, arbitrary: fc.nat(60) },
+      { weight: 1, arbitrary: fc.constant(9000) },
+    ),
+    ready: fc.boolean(),
+  }),
+  fc.record({ do: fc.constant('remove' as const), key }),
+  fc.record({
+    do: fc.constant('list' as const),
+    keys: fc.array(key, { maxLength: 20 }),
+    complete: fc.boolean(),
+  }),
+);
+
+function sliceOf(number: number, size: number, ready: boolean): EndpointSlice {
+  return {
+    kind: 'EndpointSlice',
+    namespace: `ns-${number % 3}`,
+    name: `slice-${number}`,
+    service: `service-${number}`,
+    ports: [],
+    endpoints: Array.from({ length: size }, (_, i) => ({
+      addresses: [`10.0.${i >> 8}.${i & 255}`],
+      ready,
+      hostname: '',
+      nodeName: '',
+      // Different from its neighbour, so that a large slice is large.
+      pod: `${(i * 7919) % 997}-some-pod`,
+      zone: '',
+    })),
+    triggeredAt: 0,
+  };
+}
+
+test('after any puts, removals and lists a shelf holds what a map would, and told exactly the differences', () => {
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+      const shelf = new Shelf('EndpointSlice', new Dictionary());
+      const model = new Map<string, EndpointSlice>();
+      const followed = new Map<string, KubeObject>();
+      const nameOf = (number: number): [string, string] => [`ns-${number % 3}`, `slice-${number}`];
+      for (const one of steps) {
+        const before = new Map(model);
+        const out: Change[] = [];
+        if (one.do === 'put') {
+          const object = sliceOf(one.key, one.size, one.ready);
+          shelf.put(...nameOf(one.key), [object], out);
+          model.set(object.name, object);
+        } else if (one.do === 'remove') {
+          shelf.remove(...nameOf(one.key), out);
+          model.delete(`slice-${one.key}`);
+        } else {
+          shelf.beginList();
+          const listed = new Set<string>();
+          for (const number of one.keys) {
+            const object = model.get(`slice-${number}`) ?? sliceOf(number, 2, true);
+            shelf.put(...nameOf(number), [object], out);
+            model.set(object.name, object);
+            listed.add(object.name);
+          }
+          if (one.complete) {
+            shelf.endList(out);
+            for (const name of model.keys()) if (!listed.has(name)) model.delete(name);
+          }
+        }
+        for (const change of out) {
+          if (change.verb === 'put') {
+            assert.notDeepEqual(change.object, before.get(change.object.name), 'a real change');
+            followed.set(change.object.name, change.object);
+          } else {
+            assert.ok(followed.delete(change.name), 'a real deletion');
+          }
+        }
+      }
+      const sorted = (objects: Iterable<KubeObject>): KubeObject[] =>
+        [...objects].sort((a, b) => (a.name < b.name ? -1 : 1));
+      assert.deepEqual(sorted(shelf.objects()), sorted(model.values()));
+      assert.deepEqual(sorted(followed.values()), sorted(model.values()));
+      assert.equal(shelf.size, model.size);
+    }),
+    { numRuns: 150 },
+  );
+});
+
+test('a shelf whose objects come and go for ever does not grow', () => {
+  const shelf = new Shelf('EndpointSlice', new Dictionary());
+  for (let number = 0; number < 1000; number++) {
+    shelf.put('default', `s-${number}`, [sliceOf(number, 50, true)], []);
+  }
+  const full = shelf.bytes;
+  for (let round = 0; round < 8000; round++) {
+    shelf.remove('default', `s-${round}`, []);
+    shelf.put('default', `s-${round + 1000}`, [sliceOf(round, 50, true)], []);
+  }
+  assert.equal(shelf.size, 1000);
+  assert.ok(shelf.bytes < 2 * full, `${shelf.bytes} bytes, ${full} at first`);
+});
+
+test('a slow reader of a pinned shelf misses nothing that stays', () => {
+  const shelf = new Shelf('EndpointSlice', new Dictionary());
+  for (let number = 0; number < 3000; number++) {
+    shelf.put(
+      'default',
+      `s-${number}`,
+      [{ ...sliceOf(number, 20, true), name: `s-${number}` }],
+      [],
+    );
+  }
+  shelf.pin();
+  const seen = new Set<string>();
+  let round = 0;
+  for (const object of shelf.objects()) {
+    seen.add(object.name);
+    // All with an odd number go while it reads.
+    shelf.remove('default', `s-${2 * (round++ % 1500) + 1}`, []);
+  }
+  shelf.unpin();
+  for (let number = 0; number < 3000; number += 2) assert.ok(seen.has(`s-${number}`));
+  assert.equal(shelf.size, 1500);
+});
+
+test('10 000 services, 100 000 endpoints and 100 000 pods fit in 12 MiB', () => {
+  const dictionary = new Dictionary();
+  const services = new Shelf('Service', dictionary);
+  const slices = new Shelf('EndpointSlice', dictionary);
+  const pods = new Shelf('Pod', dictionary);
+  for (let i = 0; i < 10_000; i++) {
+    const namespace = `team-${i % 100}`;
+    const name = `service-${i}`;
+    const ports = [{ name: 'http', protocol: 'TCP', port: 80 }];
+    const object: Service = {
+      kind: 'Service',
+      namespace,
+      name,
+      type: 'ClusterIP',
+      clusterIPs: [`10.96.${i >> 8}.${i & 255}`],
+      externalName: '',
+      externalIPs: [],
+      loadBalancer: [],
+      ports,
+    };
+    services.put(namespace, name, [object], []);
+    const endpoints = [];
+    for (let j = 0; j < 10; j++) {
+      const number = i * 10 + j;
+      const pod = `${name}-6d4cf56db6-${(number * 40_503 + 1_000_000).toString(36).slice(-5)}`;
+      const ip = `10.${128 + (number >> 16)}.${(number >> 8) & 255}.${number & 255}`;
+      endpoints.push({
+        addresses: [ip],
+        ready: true,
+        hostname: '',
+        nodeName: `node-${number % 500}.example.internal`,
+        pod,
+        zone: `zone-${number % 3}`,
+      });
+      pods.put(
+        namespace,
+        pod,
+        [
+          {
+            kind: 'Pod',
+            namespace,
+            name: pod,
+            ips: [ip],
+            phase: 'Running',
+            hostNetwork: false,
+            terminating: false,
+          },
+        ],
+        [],
+      );
+    }
+    const slice = {
+      kind: 'EndpointSlice',
+      namespace,
+      name: `${name}-x7k2p`,
+      service: name,
+    } as const;
+    slices.put(namespace, slice.name, [{ ...slice, ports, endpoints, triggeredAt: 0 }], []);
+  }
+  const bytes = services.bytes + slices.bytes + pods.bytes;
+  assert.ok(bytes < 12 * 1024 * 1024, `${bytes} bytes`);
+  assert.equal(pods.size, 100_000);
+});

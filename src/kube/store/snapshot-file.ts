@@ -1,0 +1,131 @@
+import { builtins } from '../../base/builtins.ts';
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { open, rename, rm } from 'node:fs/promises';
+import type { KubeObject } from './objects.ts';
+import { LineSplitter } from '../api/split.ts';
+
+/**
+ * A source's state on disk, for a restart while the API server is away. One JSON document a line: a head, the
+ * objects, and a tail with the checksum of all before it. Written beside the old file and put in its place.
+ */
+export interface SnapshotHead {
+  readonly format: 'ndots-snapshot-1';
+  /** Milliseconds since 1970. */
+  readonly writtenAt: number;
+  /** The API server it came from, `host:port`. */
+  readonly server: string;
+  /** What was wanted then, as JSON: a file of other wishes is of no use. */
+  readonly wanted: string;
+}
+
+interface SnapshotTail {
+  readonly objects: number;
+  readonly sha256: string;
+}
+
+const pieceBytes = 256 * 1024;
+/** A tail is far shorter. */
+const tailBytes = 512;
+
+/** Writes the file; `objects` is read on while other work goes on in between. Rejects with the system's error. */
+export async function writeSnapshot(
+  file: string,
+  head: SnapshotHead,
+  objects: Iterable<KubeObject>,
+): Promise<void> {
+  const draft = `${file}.${process.pid}.tmp`;
+  const hash = builtins.crypto().createHash('sha256');
+  // Endpoints tell who talks to whom: nobody else's business.
+  const handle = await open(draft, 'w', 0o600);
+  try {
+    let piece = `${JSON.stringify(head)}\n`;
+    let count = 0;
+    const flush = async (): Promise<void> => {
+      hash.update(piece);
+      await handle.writeFile(piece);
+      piece = '';
+    };
+    for (const object of objects) {
+      piece += `${JSON.stringify(object)}\n`;
+      count++;
+      if (piece.length >= pieceBytes) await flush();
+    }
+    await flush();
+    const tail: SnapshotTail = { objects: count, sha256: hash.digest('hex') };
+    await handle.writeFile(`${JSON.stringify(tail)}\n`);
+    await handle.sync();
+    await handle.close();
+    await rename(draft, file);
+  } catch (error) {
+    await handle.close().catch(() => {});
+    await rm(draft, { force: true });
+    throw error;
+  }
+}
+
+/**
+ * Checks the file, then hands out head and objects. Returns null if there is none; throws an `Error` that says what
+ * is wrong with it before anything was handed out.
+ */
+export function readSnapshot(
+  file: string,
+  head: (head: SnapshotHead) => boolean,
+  object: (object: KubeObject) => void,
+): { readonly objects: number } | null {
+  let handle: number;
+  try {
+    handle = openSync(file, 'r');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw error;
+  }
+  try {
+    const { end, tail } = readTail(handle);
+    const hash = builtins.crypto().createHash('sha256');
+    eachPiece(handle, end, (piece) => hash.update(piece));
+    if (hash.digest('hex') !== tail.sha256) throw new Error('its checksum is wrong');
+    let first = true;
+    let wanted = true;
+    let count = 0;
+    const lines = new LineSplitter((line) => {
+      if (first) {
+        first = false;
+        const found = line as SnapshotHead;
+        if (found.format !== 'ndots-snapshot-1') throw new Error('it is of another format');
+        wanted = head(found);
+      } else if (wanted) {
+        count++;
+        object(line as KubeObject);
+      }
+    });
+    eachPiece(handle, end, (piece) => lines.push(piece));
+    return wanted ? { objects: count } : null;
+  } finally {
+    closeSync(handle);
+  }
+}
+
+function readTail(handle: number): { end: number; tail: SnapshotTail } {
+  const { size } = fstatSync(handle);
+  const start = Math.max(0, size - tailBytes);
+  const bytes = Buffer.alloc(size - start);
+  readSync(handle, bytes, 0, bytes.length, start);
+  const newline = bytes.lastIndexOf(0x0a, bytes.length - 2);
+  try {
+    const tail = JSON.parse(bytes.toString('utf8', newline + 1)) as SnapshotTail;
+    if (newline >= 0 && typeof tail.sha256 === 'string') return { end: start + newline + 1, tail };
+  } catch {
+    // Falls through to the one message for all of these.
+  }
+  throw new Error('it is cut off');
+}
+
+function eachPiece(handle: number, end: number, take: (piece: Buffer) => void): void {
+  const buffer = Buffer.allocUnsafeSlow(pieceBytes);
+  for (let at = 0; at < end;) {
+    const length = readSync(handle, buffer, 0, Math.min(buffer.length, end - at), at);
+    if (length === 0) throw new Error('it is cut off');
+    take(buffer.subarray(0, length));
+    at += length;
+  }
+}

@@ -1,0 +1,190 @@
+import type {
+  Endpoint,
+  EndpointSlice,
+  KubeObject,
+  Namespace,
+  Pod,
+  Service,
+  ServiceImport,
+  ServicePort,
+  ServiceType,
+} from './objects.ts';
+import { asRaw, child, children, list, text, textMap, texts, type Raw } from '../api/raw.ts';
+
+/**
+ * Turns an object as the API spells it into trimmed ones. Most give one; core Endpoints one per subset; an object
+ * that DNS has no use for gives none. What is oddly shaped is read as missing: a server's answer is never an error.
+ */
+export type Trim = (raw: Raw) => readonly KubeObject[];
+
+/** What of the optional parts to keep. */
+export interface Keep {
+  readonly zones: boolean;
+  readonly podLabels: boolean;
+}
+
+export const serviceNameLabel = 'kubernetes.io/service-name';
+export const importedServiceLabel = 'multicluster.kubernetes.io/service-name';
+export const sourceClusterLabel = 'multicluster.kubernetes.io/source-cluster';
+export const triggerTimeAnnotation = 'endpoints.kubernetes.io/last-change-trigger-time';
+
+export function trimService(raw: Raw): [Service] {
+  const { namespace, name } = names(raw);
+  const spec = child(raw, 'spec');
+  const type = serviceType(text(spec, 'type'));
+  const one = text(spec, 'clusterIP');
+  const many = texts(spec, 'clusterIPs');
+  const external = type === 'ExternalName';
+  return [
+    {
+      kind: 'Service',
+      namespace,
+      name,
+      type,
+      clusterIPs: external ? [] : many.length > 0 ? many : one === '' ? [] : [one],
+      externalName: external ? text(spec, 'externalName').replace(/\.$/, '') : '',
+      externalIPs: texts(spec, 'externalIPs'),
+      loadBalancer: children(child(child(raw, 'status'), 'loadBalancer'), 'ingress')
+        .map((ingress) => text(ingress, 'ip') || text(ingress, 'hostname'))
+        .filter((address) => address !== ''),
+      ports: ports(spec, 'ports'),
+    },
+  ];
+}
+
+function serviceType(word: string): ServiceType {
+  return word === 'NodePort' || word === 'LoadBalancer' || word === 'ExternalName'
+    ? word
+    : 'ClusterIP';
+}
+
+/** Slices of discovery.k8s.io, v1 and v1beta1. */
+export function trimSlice(raw: Raw, keep: Keep): EndpointSlice[] {
+  const { namespace, name } = names(raw);
+  const metadata = child(raw, 'metadata');
+  const labels = child(metadata, 'labels');
+  const service = text(labels, serviceNameLabel);
+  const importedService = text(labels, importedServiceLabel);
+  if (service === '' && importedService === '') return [];
+  const cluster = text(labels, sourceClusterLabel);
+  return [
+    {
+      kind: 'EndpointSlice',
+      namespace,
+      name,
+      service,
+      ports: ports(raw, 'ports'),
+      endpoints: children(raw, 'endpoints').map((endpoint) => trimEndpoint(endpoint, keep)),
+      triggeredAt: triggerTime(metadata),
+      ...(importedService === '' ? {} : { importedService }),
+      ...(cluster === '' ? {} : { cluster }),
+    },
+  ];
+}
+
+function trimEndpoint(raw: Raw, keep: Keep): Endpoint {
+  const target = child(raw, 'targetRef');
+  // v1beta1 told node and zone through a map of topology labels.
+  const topology = child(raw, 'topology');
+  return {
+    addresses: texts(raw, 'addresses'),
+    ready: child(raw, 'conditions')['ready'] !== false,
+    hostname: text(raw, 'hostname'),
+    nodeName: text(raw, 'nodeName') || text(topology, 'kubernetes.io/hostname'),
+    pod: text(target, 'kind') === 'Pod' ? text(target, 'name') : '',
+    zone: keep.zones ? text(raw, 'zone') || text(topology, 'topology.kubernetes.io/zone') : '',
+  };
+}
+
+/** Core Endpoints, for servers without slices: one slice per subset, `NAME`, `NAME#1`, `NAME#2`, … */
+export function trimEndpoints(raw: Raw): EndpointSlice[] {
+  const { namespace, name } = names(raw);
+  const metadata = child(raw, 'metadata');
+  return children(raw, 'subsets').map((subset, index) => ({
+    kind: 'EndpointSlice',
+    namespace,
+    // '#' can stand in no name, so a slice made here never meets another object's name.
+    name: index === 0 ? name : `${name}#${index}`,
+    service: name,
+    ports: ports(subset, 'ports'),
+    endpoints: [
+      ...children(subset, 'addresses').map((address) => trimAddress(address, true)),
+      ...children(subset, 'notReadyAddresses').map((address) => trimAddress(address, false)),
+    ],
+    triggeredAt: triggerTime(metadata),
+  }));
+}
+
+function trimAddress(raw: Raw, ready: boolean): Endpoint {
+  const target = child(raw, 'targetRef');
+  return {
+    addresses: text(raw, 'ip') === '' ? [] : [text(raw, 'ip')],
+    ready,
+    hostname: text(raw, 'hostname'),
+    nodeName: text(raw, 'nodeName'),
+    pod: text(target, 'kind') === 'Pod' ? text(target, 'name') : '',
+    zone: '',
+  };
+}
+
+export function trimPod(raw: Raw, keep: Keep): [Pod] {
+  const { namespace, name } = names(raw);
+  const status = child(raw, 'status');
+  const many = children(status, 'podIPs')
+    .map((entry) => text(entry, 'ip'))
+    .filter((ip) => ip !== '');
+  const one = text(status, 'podIP');
+  return [
+    {
+      kind: 'Pod',
+      namespace,
+      name,
+      ips: many.length > 0 ? many : one === '' ? [] : [one],
+      phase: text(status, 'phase'),
+      hostNetwork: child(raw, 'spec')['hostNetwork'] === true,
+      terminating: text(child(raw, 'metadata'), 'deletionTimestamp') !== '',
+      ...(keep.podLabels ? { labels: textMap(child(raw, 'metadata'), 'labels') } : {}),
+    },
+  ];
+}
+
+export function trimNamespace(raw: Raw): [Namespace] {
+  return [{ kind: 'Namespace', name: names(raw).name }];
+}
+
+export function trimServiceImport(raw: Raw): [ServiceImport] {
+  const { namespace, name } = names(raw);
+  const spec = child(raw, 'spec');
+  return [
+    {
+      kind: 'ServiceImport',
+      namespace,
+      name,
+      type: text(spec, 'type') === 'Headless' ? 'Headless' : 'ClusterSetIP',
+      ips: texts(spec, 'ips'),
+      ports: ports(spec, 'ports'),
+    },
+  ];
+}
+
+function names(raw: Raw): { namespace: string; name: string } {
+  const metadata = child(raw, 'metadata');
+  return { namespace: text(metadata, 'namespace'), name: text(metadata, 'name') };
+}
+
+function ports(raw: Raw, key: string): ServicePort[] {
+  return list(raw, key).map((entry) => {
+    const port = asRaw(entry)['port'];
+    return {
+      name: text(asRaw(entry), 'name'),
+      protocol: text(asRaw(entry), 'protocol') || 'TCP',
+      port: typeof port === 'number' ? port : -1,
+    };
+  });
+}
+
+function triggerTime(metadata: Raw): number {
+  const stamp = text(child(metadata, 'annotations'), triggerTimeAnnotation);
+  const time = stamp === '' ? 0 : Date.parse(stamp);
+  return Number.isNaN(time) ? 0 : time;
+}

@@ -1,0 +1,103 @@
+import { Problem } from '../../base/problem.ts';
+import { bindDirective } from '../../corefile/syntax.ts';
+import type { Corefile, Directive, ServerBlock } from '../../corefile/tree.ts';
+import { makePlan, type BlockPlan } from './plan.ts';
+import type { Plugin } from './plugin.ts';
+
+/** One use of a plugin in a server block. */
+export interface Instance {
+  readonly plugin: Plugin;
+  readonly options: never;
+  /** Unique within the configuration, the same on all threads, e.g. `0/forward/1`. */
+  readonly id: string;
+}
+
+/** A server block whose directives have been understood. */
+export interface BoundBlock {
+  readonly block: ServerBlock;
+  readonly zones: readonly string[];
+  /** In chain order. */
+  readonly instances: readonly Instance[];
+  readonly plan: BlockPlan;
+  /** Name of the block's view, or empty. */
+  readonly view: string;
+}
+
+export interface Configuration {
+  readonly blocks: readonly BoundBlock[];
+  readonly problems: readonly Problem[];
+  readonly warnings: readonly Problem[];
+}
+
+/**
+ * Understands every directive of a Corefile. All problems are found in one go, in CoreDNS's order: chain order outside,
+ * blocks inside. Pure: main thread and workers come to the same result from the same tree.
+ * @param plugins in chain order
+ */
+export function bindConfiguration(corefile: Corefile, plugins: readonly Plugin[]): Configuration {
+  const problems: Problem[] = [];
+  const warnings: Problem[] = [];
+  const drafts = corefile.blocks.map((block) => {
+    const zones = [...new Set(block.keys.map(({ zone }) => zone))];
+    return { block, zones, instances: [] as Instance[], plan: makePlan(zones) };
+  });
+  for (const plugin of plugins) {
+    drafts.forEach(({ block, zones, instances, plan }, index) => {
+      const uses = usesOf(plugin, block.directives);
+      if (uses.length === 0) return;
+      const bound = bindDirective(plugin.syntax, uses, { zones });
+      problems.push(...bound.problems);
+      warnings.push(...bound.warnings);
+      if (bound.problems.length > 0) return;
+      bound.options.forEach((options, nth) => {
+        instances.push({ plugin, options: options as never, id: `${index}/${plugin.name}/${nth}` });
+        const problem = planned(plugin, options as never, plan, uses[nth] ?? uses[0]!);
+        if (problem !== null) problems.push(problem);
+      });
+    });
+  }
+  return {
+    blocks: drafts.map((draft) => ({ ...draft, view: draft.plan.view })),
+    problems,
+    warnings,
+  };
+}
+
+/**
+ * Threads that answer when nobody says how many: one, two from four processors on; what `multisocket` asks for, but not more
+ * than there are processors.
+ */
+export function workersWanted({ blocks }: Configuration, processors: number): number {
+  const asked = Math.max(0, ...blocks.map(({ plan }) => plan.sockets));
+  return asked > 0 ? Math.min(asked, processors) : processors >= 4 ? 2 : 1;
+}
+
+/** Names of all directives in use. */
+export function namesIn({ blocks }: Corefile): ReadonlySet<string> {
+  return new Set(blocks.flatMap(({ directives }) => directives.map(({ name }) => name)));
+}
+
+function usesOf(plugin: Plugin, directives: readonly Directive[]): readonly Directive[] {
+  return directives.filter(
+    ({ name }) => name === plugin.name || Object.hasOwn(plugin.syntax.formerly, name),
+  );
+}
+
+/** A problem that only shows when the plan is made (an interface that is not there, say). */
+function planned(plugin: Plugin, options: never, plan: BlockPlan, at: Directive): Problem | null {
+  try {
+    plugin.plan?.(options, plan);
+    return null;
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    if (error.place !== null) return error;
+    const { code, hint, remedy } = error;
+    return new Problem({
+      code,
+      text: `plugin/${plugin.name}: ${error.message}`,
+      place: at.at.place,
+      hint: hint ?? undefined,
+      remedy: remedy ?? undefined,
+    });
+  }
+}

@@ -1,0 +1,76 @@
+import type { Clock } from '../../base/clock.ts';
+import type { Log } from '../../base/log.ts';
+import type { Maybe } from '../../base/maybe.ts';
+import type { Random } from '../../base/random.ts';
+import type { Registry } from '../../metrics/registry.ts';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+
+export interface ControlChannel {
+  /** Sends a message (structured clone) to this channel's end in every worker. */
+  publish(message: unknown, transfer?: readonly ArrayBuffer[]): void;
+  /** What a worker is sent first, before anything published later: the present state. Asked whenever a worker joins. */
+  onJoin(state: () => Iterable<unknown>): void;
+  /** Messages from this channel's ends in workers. */
+  onMessage(handler: (message: unknown, worker: number) => void): void;
+}
+
+/** What a plugin's control plane part gets: its place on the main thread, and the channel of its instance. */
+export interface ControlSite extends ControlChannel {
+  readonly zones: readonly string[];
+  readonly servers: readonly string[];
+  readonly view: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly metrics: Registry;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** An absolute path for a file named in the Corefile (`root` applies). */
+  path(file: string): string;
+  has(plugin: string): boolean;
+
+  /** Starts before queries are served; the server waits for all of them. A rejection with a Problem stops the start. */
+  onStart(run: () => Maybe<void>): void;
+  /** Runs when the configuration has been replaced or the server has stopped answering. */
+  onStop(run: () => Maybe<void>): void;
+  /** Runs at the final shutdown only, while DNS is still served (lameduck), one after the other in chain order. */
+  onShutdown(run: () => Maybe<void>): void;
+
+  /**
+   * A thing that outlives reloads: made by `make` unless the configuration before had one of the same key. It is closed
+   * when a configuration no longer asks for it.
+   */
+  keep<T extends Kept>(key: string, make: () => T): T;
+  /**
+   * The same with a channel of its own that outlives reloads too; its other ends are what workers get from
+   * `Site.shared` under the same key. For state that is too large to be built again on each reload.
+   */
+  shared<T extends Kept>(key: string, make: (channel: ControlChannel) => T): T;
+
+  /** Adds a path to the HTTP server at `address` (`:8080`, `localhost:9153`); plugins of one address share it. */
+  http(address: string, path: string, handler: HttpHandler): void;
+  /** Takes part in readiness under the plugin's name. */
+  readiness(ready: () => boolean): void;
+  /** Everyone who takes part in readiness, over all blocks that use `ready`: name → ready. */
+  readonly ready: () => ReadonlyMap<string, boolean>;
+  /** Prints all metrics of all threads. */
+  readonly scrape: (accept: string | undefined) => { readonly type: string; readonly body: string };
+  /** The configuration as it runs: for `reload`. */
+  readonly configuration: RunningConfiguration;
+  /** Ends the process with a message, as `loop` does. */
+  fatal(text: string): void;
+}
+
+export interface Kept {
+  close(): Maybe<void>;
+}
+
+export type HttpHandler = (request: IncomingMessage, response: ServerResponse) => void;
+
+export interface RunningConfiguration {
+  /** SHA-512 over the tokens of the Corefile and all it imports. */
+  readonly fingerprint: string;
+  /** Reads the Corefile again: its fingerprint, or the problem that keeps it from being read. */
+  reread(): { readonly fingerprint: string } | { readonly problem: Error };
+  /** Loads the configuration anew; resolves to false if the new one was not taken. */
+  reload(): Promise<boolean>;
+}

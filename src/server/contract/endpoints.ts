@@ -1,0 +1,133 @@
+import { isIP } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import { resolve } from 'node:path';
+import { Problem } from '../../base/problem.ts';
+import { overlapProblems } from '../../corefile/overlap.ts';
+import type { Key, Scheme } from '../../corefile/tree.ts';
+import type { BoundBlock } from './configuration.ts';
+import type { TlsPlan } from './plan.ts';
+
+/** Where to listen and what answers there; plain data, the same for all workers. */
+export interface EndpointPlan {
+  /** Listen address with scheme, e.g. `dns://:53` or `dns://127.0.0.1:53`: identity, and the `server` label of metrics. */
+  readonly server: string;
+  readonly scheme: Scheme;
+  /** An IP address, or empty for all. */
+  readonly address: string;
+  readonly port: number;
+  readonly readTimeoutMs: number;
+  readonly writeTimeoutMs: number;
+  readonly idleTimeoutMs: number;
+  readonly maxTcpQueries: number;
+  readonly tls: TlsPlan | null;
+  readonly zones: readonly { readonly block: number; readonly zone: string }[];
+}
+
+const served: ReadonlySet<Scheme> = new Set<Scheme>(['dns', 'tls', 'https']);
+
+/**
+ * All listen addresses of a configuration, or the problems that keep it from being opened.
+ * @param folder base of relative file paths
+ */
+export function planEndpoints(
+  blocks: readonly BoundBlock[],
+  folder: string,
+): {
+  readonly endpoints: readonly EndpointPlan[];
+  readonly problems: readonly Problem[];
+} {
+  const problems: Problem[] = [];
+  const binds = blocks.map(({ plan, block }) => {
+    try {
+      return addressesOf(plan.binds, plan.bindExcept);
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      const { code, hint, remedy } = error;
+      problems.push(
+        new Problem({
+          code,
+          text: error.message,
+          place: block.place,
+          hint: hint ?? undefined,
+          remedy: remedy ?? undefined,
+        }),
+      );
+      return [];
+    }
+  });
+  problems.push(
+    ...overlapProblems(
+      blocks.map(({ block, view }, index) => ({
+        keys: block.keys,
+        binds: binds[index]!,
+        hasView: view !== '',
+      })),
+    ),
+  );
+  const endpoints = new Map<string, EndpointPlan & { zones: { block: number; zone: string }[] }>();
+  blocks.forEach(({ block, plan }, index) => {
+    for (const key of block.keys) {
+      if (!served.has(key.scheme)) {
+        problems.push(notServed(key));
+        continue;
+      }
+      for (const address of binds[index]!.length === 0 ? [''] : binds[index]!) {
+        const server = `${key.scheme}://${isIP(address) === 6 ? `[${address}]` : address}:${key.port}`;
+        const known = endpoints.get(server);
+        const zone = { block: index, zone: key.zone };
+        if (known !== undefined) known.zones.push(zone);
+        else {
+          const { readTimeoutMs, writeTimeoutMs, idleTimeoutMs, maxTcpQueries } = plan;
+          const tls = plan.tls === null ? null : absolute(plan.tls, folder);
+          const limits = { readTimeoutMs, writeTimeoutMs, idleTimeoutMs, maxTcpQueries, tls };
+          const where = { server, scheme: key.scheme, address, port: key.port };
+          endpoints.set(server, { ...where, ...limits, zones: [zone] });
+        }
+      }
+    }
+  });
+  return { endpoints: [...endpoints.values()], problems };
+}
+
+/** The files of `tls` with the Corefile's folder as their base. */
+function absolute(tls: TlsPlan, folder: string): TlsPlan {
+  const path = (file: string): string => (file === '' ? '' : resolve(folder, file));
+  return {
+    ...tls,
+    certificate: path(tls.certificate),
+    key: path(tls.key),
+    authority: path(tls.authority),
+  };
+}
+
+function notServed({ scheme, text, place }: Key): Problem {
+  return new Problem({
+    code: 'scheme-not-served',
+    text: `cannot serve ${text}: the transport '${scheme}' is not available`,
+    place,
+    hint: 'Served are dns, tls and https.',
+    remedy: 'Remove the address, or use one of these schemes.',
+  });
+}
+
+/** IP addresses behind the words of `bind`: addresses themselves, and those of the interfaces named. */
+function addressesOf(words: readonly string[], except: readonly string[]): readonly string[] {
+  const interfaces = networkInterfaces();
+  const expand = (word: string): readonly string[] => {
+    if (isIP(word.replace(/%.*$/, '')) !== 0) return [word];
+    const found = interfaces[word];
+    if (found === undefined) {
+      throw new Problem({
+        code: 'bind-unknown-interface',
+        text: `plugin/bind: not a valid IP address or interface name: '${word}'`,
+        hint: `Interfaces of this machine: ${Object.keys(interfaces).join(', ')}.`,
+      });
+    }
+    return found.map(({ address, scopeid }) =>
+      address.startsWith('fe80:') && scopeid ? `${address}%${word}` : address,
+    );
+  };
+  const left = new Set(words.flatMap(expand));
+  for (const address of except.flatMap(expand)) left.delete(address);
+  return [...left];
+}

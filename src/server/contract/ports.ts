@@ -1,0 +1,28 @@
+import type { Query } from '../../wire/query.ts';
+import { definePort } from './plugin.ts';
+
+/** Writes what a plugin knows about a query before it is answered: label (`kubernetes/client-namespace`) → value. */
+export type MetadataProvider = (query: Query, notes: Map<string, string>) => void;
+
+/** Offered by plugins that know something; asked by `metadata`, in the order of the chain backwards. */
+export const metadataProviders = definePort<MetadataProvider>('metadata providers');
+
+/** Offered by `metadata` to `view`, which needs the notes before the chain begins: collects them into `query.notes`. */
+export const metadataCollector = definePort<(query: Query) => void>('metadata collector');
+
+/**
+ * Where the search path of a cluster's clients can be read off: offered by `kubernetes`, asked by `autopath`. Both methods
+ * give the offset in `query.folded` at which the client's first search domain (`NS.svc.ZONE`) begins, with at least one
+ * label before it; -1 if the query is to be answered as it stands.
+ */
+export interface SearchDomains {
+  readonly plugin: string;
+  /** Whether clients are known by their address at all. */
+  readonly knowsClients: boolean;
+  /** The domain of the pod that asks, by its address. */
+  byClient(query: Query): number;
+  /** The domain that the name itself carries, unless the name may stand for something of the zone. */
+  byName(query: Query): number;
+}
+
+export const searchDomains = definePort<SearchDomains>('search domains');

@@ -1,0 +1,41 @@
+import type { Corefile } from '../../corefile/tree.ts';
+import type { Registration } from '../../metrics/registration.ts';
+import type { EndpointPlan } from './endpoints.ts';
+
+/** What a configuration is for a worker: the tree to bind again, and where to listen. */
+export interface Program {
+  readonly generation: number;
+  readonly corefile: Corefile;
+  readonly folder: string;
+  readonly endpoints: readonly EndpointPlan[];
+}
+
+/** A problem as it crosses threads. */
+export interface PlainProblem {
+  readonly code: string;
+  readonly text: string;
+  readonly hint: string | null;
+  readonly remedy: string | null;
+}
+
+/** From the main thread to a worker. `prepare`, `open` and `close` are answered by `done` with the same `seq`. */
+export type ToWorker =
+  | { readonly kind: 'prepare'; readonly seq: number; readonly program: Program }
+  | { readonly kind: 'open'; readonly seq: number; readonly generation: number }
+  | { readonly kind: 'commit'; readonly seq: number; readonly generation: number }
+  | { readonly kind: 'discard'; readonly seq: number; readonly generation: number }
+  | { readonly kind: 'deliver'; readonly channel: string; readonly message: unknown }
+  | { readonly kind: 'close'; readonly seq: number; readonly graceMs: number };
+
+/** From a worker to the main thread. */
+export type FromWorker =
+  | {
+      readonly kind: 'done';
+      readonly seq: number;
+      readonly problem: PlainProblem | null;
+      readonly ports: Readonly<Record<string, number>>;
+    }
+  | { readonly kind: 'join'; readonly channel: string }
+  | { readonly kind: 'leave'; readonly channel: string }
+  | { readonly kind: 'post'; readonly channel: string; readonly message: unknown }
+  | { readonly kind: 'register'; readonly registration: Registration };

@@ -1,0 +1,48 @@
+import { foldName, parseName, type WireName } from '../../wire/name.ts';
+import type { Query } from '../../wire/query.ts';
+
+interface Zone {
+  readonly text: string;
+  readonly wire: WireName;
+}
+
+/** A few zones, and which of them a query's name lies in. Looking allocates nothing. */
+export class ZoneMatch {
+  readonly #zones: readonly Zone[];
+
+  /** @param zones absolute names, e.g. `cluster.local.` */
+  constructor(zones: readonly string[]) {
+    this.#zones = zones
+      .map((text) => ({ text, wire: foldName(parseName(text)) }))
+      .toSorted((a, b) => b.wire.length - a.wire.length);
+  }
+
+  /** The longest zone that holds the question's name, or null. */
+  find(query: Query): string | null {
+    for (const { text, wire } of this.#zones) if (isInZone(query, wire)) return text;
+    return null;
+  }
+
+  holds(query: Query): boolean {
+    return this.find(query) !== null;
+  }
+
+  /** The same for a name that is no query's: wire form, lower case. */
+  holdsName(name: WireName): boolean {
+    return this.#zones.some(({ wire }) => endsWith(name, name.length, wire));
+  }
+}
+
+/** Whether the question's name is `zone` (wire form, lower case) or below it. */
+export function isInZone(query: Query, zone: WireName): boolean {
+  return zone.length === 1 || endsWith(query.folded, query.nameLength, zone);
+}
+
+function endsWith(folded: Uint8Array, length: number, zone: WireName): boolean {
+  const from = length - zone.length;
+  let at = 0;
+  while (at < from) at += folded[at]! + 1;
+  if (at !== from) return false;
+  for (let i = 0; i < zone.length; i++) if (folded[at + i] !== zone[i]) return false;
+  return true;
+}

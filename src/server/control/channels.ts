@@ -1,0 +1,65 @@
+import type { ControlChannel } from '../contract/control-context.ts';
+import type { WorkerLink } from './worker-link.ts';
+
+interface Channel {
+  readonly members: Map<number, WorkerLink>;
+  state: (() => Iterable<unknown>) | null;
+  handler: ((message: unknown, worker: number) => void) | null;
+}
+
+/** The main thread's ends of all channels: who listens, what a newcomer is told first. */
+export class Channels {
+  readonly #channels = new Map<string, Channel>();
+
+  #get(id: string): Channel {
+    let channel = this.#channels.get(id);
+    if (channel === undefined) {
+      channel = { members: new Map(), state: null, handler: null };
+      this.#channels.set(id, channel);
+    }
+    return channel;
+  }
+
+  /** The control end of a channel. */
+  control(id: string): ControlChannel {
+    const channel = this.#get(id);
+    return {
+      publish(message, transfer) {
+        for (const worker of channel.members.values()) {
+          worker.deliver(id, message, channel.members.size === 1 ? transfer : undefined);
+        }
+      },
+      onJoin: (state) => {
+        channel.state = state;
+      },
+      onMessage: (handler) => {
+        channel.handler = handler;
+      },
+    };
+  }
+
+  /** A worker's end is in place: it is told the present state, then everything published. */
+  join(worker: WorkerLink, id: string): void {
+    const channel = this.#get(id);
+    for (const message of channel.state?.() ?? []) worker.deliver(id, message);
+    channel.members.set(worker.id, worker);
+  }
+
+  leave(worker: WorkerLink, id: string): void {
+    this.#channels.get(id)?.members.delete(worker.id);
+  }
+
+  post(worker: WorkerLink, id: string, message: unknown): void {
+    this.#channels.get(id)?.handler?.(message, worker.id);
+  }
+
+  /** A worker is gone with all its ends. */
+  forget(worker: WorkerLink): void {
+    for (const channel of this.#channels.values()) channel.members.delete(worker.id);
+  }
+
+  /** Channels of a configuration that is over. */
+  drop(accepts: (id: string) => boolean): void {
+    for (const id of this.#channels.keys()) if (accepts(id)) this.#channels.delete(id);
+  }
+}

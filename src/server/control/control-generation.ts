@@ -1,0 +1,142 @@
+import { resolve } from 'node:path';
+import type { Clock } from '../../base/clock.ts';
+import { pluginLog, type Log } from '../../base/log.ts';
+import type { Maybe } from '../../base/maybe.ts';
+import { Problem } from '../../base/problem.ts';
+import type { Random } from '../../base/random.ts';
+import type { Registry } from '../../metrics/registry.ts';
+import type { Channels } from './channels.ts';
+import type { Configuration } from '../contract/configuration.ts';
+import type { ControlSite, HttpHandler, Kept, RunningConfiguration } from '../contract/control-context.ts';
+import type { EndpointPlan } from '../contract/endpoints.ts';
+
+/** What the main thread brings to every configuration. */
+export interface Office {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly metrics: Registry;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly channels: Channels;
+  /** Things that outlive reloads, by key. */
+  readonly kept: Map<string, Kept>;
+  readonly scrape: ControlSite['scrape'];
+  readonly reread: RunningConfiguration['reread'];
+  readonly reload: () => Promise<boolean>;
+  readonly fatal: (text: string) => void;
+}
+
+type Hook = () => Maybe<void>;
+
+/** One configuration's control parts. */
+export interface ControlGeneration {
+  readonly number: number;
+  readonly starts: readonly Hook[];
+  readonly stops: readonly Hook[];
+  /** In chain order: the order in which a final shutdown runs them. */
+  readonly shutdowns: readonly Hook[];
+  readonly http: ReadonlyMap<string, ReadonlyMap<string, HttpHandler>>;
+  /** Keys of kept things that this configuration asked for. */
+  readonly keys: ReadonlySet<string>;
+}
+
+/** Runs the control part of every plugin. @throws Problem of the first one that cannot work */
+export async function buildControl(
+  number: number,
+  configuration: Configuration,
+  endpoints: readonly EndpointPlan[],
+  folder: string,
+  fingerprint: string,
+  office: Office,
+): Promise<ControlGeneration> {
+  const starts: Hook[] = [];
+  const stops: Hook[] = [];
+  const shutdowns: { order: number; run: Hook }[] = [];
+  const http = new Map<string, Map<string, HttpHandler>>();
+  const keys = new Set<string>();
+  const readiness = new Map<string, (() => boolean)[]>();
+  const generation = { number, starts, stops, http, keys };
+  for (const [index, { zones, instances, plan, view, block }] of configuration.blocks.entries()) {
+    const servers = endpoints
+      .filter((endpoint) => endpoint.zones.some((zone) => zone.block === index))
+      .map(({ server }) => server);
+    const names = new Set(instances.map(({ plugin }) => plugin.name));
+    for (const [order, { plugin, options, id }] of instances.entries()) {
+      if (plugin.control === undefined) continue;
+      const { clock, random, metrics, env, scrape, channels, fatal } = office;
+      const site: ControlSite = {
+        zones,
+        servers,
+        view,
+        clock,
+        random,
+        metrics,
+        env,
+        scrape,
+        fatal,
+        log: pluginLog(office.log, plugin.name),
+        path: (file) => resolve(folder, plan.root, file),
+        has: (name) => names.has(name),
+        ...channels.control(`${number}/${id}`),
+        onStart: (run) => starts.push(run),
+        onStop: (run) => stops.push(run),
+        onShutdown: (run) => shutdowns.push({ order, run }),
+        keep: (key, make) => keep(office.kept, keys, key, make),
+        shared: (key, make) =>
+          keep(office.kept, keys, `shared/${key}`, () => make(channels.control(`shared/${key}`))),
+        http: (address, path, handler) => {
+          const paths = http.get(address) ?? new Map<string, HttpHandler>();
+          http.set(address, paths);
+          paths.set(path, handler);
+        },
+        readiness: (ready) => {
+          if (!names.has('ready')) return;
+          readiness.set(plugin.name, [...(readiness.get(plugin.name) ?? []), ready]);
+        },
+        ready: () =>
+          new Map([...readiness].map(([name, all]) => [name, all.every((ready) => ready())])),
+        configuration: { fingerprint, reread: office.reread, reload: office.reload },
+      };
+      try {
+        await plugin.control(options, site);
+      } catch (error) {
+        await undo({ ...generation, shutdowns: [] });
+        throw placed(
+          error,
+          plugin.name,
+          block.directives.find(({ name }) => name === plugin.name)?.at.place,
+        );
+      }
+    }
+  }
+  shutdowns.sort((a, b) => a.order - b.order);
+  return { ...generation, shutdowns: shutdowns.map(({ run }) => run) };
+}
+
+function keep<T extends Kept>(
+  kept: Map<string, Kept>,
+  keys: Set<string>,
+  key: string,
+  make: () => T,
+): T {
+  keys.add(key);
+  const known = kept.get(key);
+  if (known !== undefined) return known as T;
+  const made = make();
+  kept.set(key, made);
+  return made;
+}
+
+/** Ends a configuration's control parts. */
+export async function undo(
+  generation: Pick<ControlGeneration, 'stops'> & { shutdowns: readonly Hook[] },
+): Promise<void> {
+  for (const stop of generation.stops) await stop();
+}
+
+function placed(error: unknown, plugin: string, place: Problem['place'] | undefined): unknown {
+  if (!(error instanceof Problem) || error.place !== null || !place) return error;
+  const { code, hint, remedy, message } = error;
+  const text = message.startsWith('plugin/') ? message : `plugin/${plugin}: ${message}`;
+  return new Problem({ code, text, place, hint: hint ?? undefined, remedy: remedy ?? undefined });
+}

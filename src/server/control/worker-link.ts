@@ -1,0 +1,102 @@
+import { Problem } from '../../base/problem.ts';
+import type { Registration } from '../../metrics/registration.ts';
+import type { FromWorker, Program, ToWorker } from '../contract/protocol.ts';
+
+/** The way to one worker: a thread, or the same thread in tests. */
+export interface WorkerPort {
+  send(message: ToWorker, transfer?: readonly ArrayBuffer[]): void;
+  onMessage(handler: (message: FromWorker) => void): void;
+  /** The worker died; what is sent from now on is lost. */
+  onExit(handler: (error: Error) => void): void;
+  end(): Promise<void>;
+}
+
+export interface WorkerEvents {
+  join(worker: WorkerLink, channel: string): void;
+  leave(worker: WorkerLink, channel: string): void;
+  post(worker: WorkerLink, channel: string, message: unknown): void;
+  register(worker: WorkerLink, registration: Registration): void;
+  exit(worker: WorkerLink, error: Error): void;
+}
+
+type Order =
+  | { readonly kind: 'prepare'; readonly program: Program }
+  | { readonly kind: 'open' | 'commit' | 'discard'; readonly generation: number }
+  | { readonly kind: 'close'; readonly graceMs: number };
+
+interface Pending {
+  resolve(): void;
+  reject(error: Error): void;
+}
+
+/** The main thread's view of one worker: orders that are answered, messages that are not. */
+export class WorkerLink {
+  readonly id: number;
+  /** Ports in use by listen address, as last heard. */
+  ports: Readonly<Record<string, number>> = {};
+  readonly #port: WorkerPort;
+  readonly #pending = new Map<number, Pending>();
+  #seq = 0;
+  #gone: Error | null = null;
+
+  constructor(id: number, port: WorkerPort, events: WorkerEvents) {
+    this.id = id;
+    this.#port = port;
+    port.onMessage((message) => this.#take(message, events));
+    port.onExit((error) => {
+      this.#gone = error;
+      for (const { reject } of this.#pending.values()) reject(error);
+      this.#pending.clear();
+      events.exit(this, error);
+    });
+  }
+
+  /** Whether the worker has died: another takes its place. */
+  get gone(): boolean {
+    return this.#gone !== null;
+  }
+
+  /** Resolves when the worker has carried the order out. @throws Problem as the worker met it */
+  order(order: Order): Promise<void> {
+    if (this.#gone !== null) return Promise.reject(this.#gone);
+    const seq = this.#seq++;
+    return new Promise((resolve, reject) => {
+      this.#pending.set(seq, { resolve, reject });
+      this.#port.send({ ...order, seq } as ToWorker);
+    });
+  }
+
+  deliver(channel: string, message: unknown, transfer?: readonly ArrayBuffer[]): void {
+    this.#port.send({ kind: 'deliver', channel, message }, transfer);
+  }
+
+  end(): Promise<void> {
+    return this.#port.end();
+  }
+
+  #take(message: FromWorker, events: WorkerEvents): void {
+    switch (message.kind) {
+      case 'done': {
+        this.ports = message.ports;
+        const pending = this.#pending.get(message.seq);
+        this.#pending.delete(message.seq);
+        if (message.problem === null) pending?.resolve();
+        else {
+          const { code, text, hint, remedy } = message.problem;
+          pending?.reject(
+            new Problem({ code, text, hint: hint ?? undefined, remedy: remedy ?? undefined }),
+          );
+        }
+        return;
+      }
+      case 'join':
+        return events.join(this, message.channel);
+      case 'leave':
+        return events.leave(this, message.channel);
+      case 'post':
+        return events.post(this, message.channel, message.message);
+      case 'register':
+        return events.register(this, message.registration);
+    }
+  }
+}

@@ -1,0 +1,73 @@
+import { Worker } from 'node:worker_threads';
+import { makeSocketTable, type SocketTable } from '../../linux/socket-table.ts';
+import type { DataPlane } from '../worker/data-plane.ts';
+import type { FromWorker, ToWorker } from '../contract/protocol.ts';
+import type { WorkerPort } from './worker-link.ts';
+import type { WorkerStart } from '../worker/worker-thread.ts';
+
+/** Workers may hold no more than this on their heap: an index of 100 000 pods and a full cache take a small part of it. */
+const HEAP_MB = 256;
+/**
+ * Answers leave no garbage and forwarded queries little: a nursery this small costs a forwarded query nothing (half of it
+ * costs 40 %), and stays small.
+ */
+const YOUNG_MB = 4;
+
+/** By worker: the sockets of a thread that died, with which the one that takes its place goes on. */
+const leftBehind = new Map<number, SocketTable>();
+
+/** A worker in a thread of its own. */
+export function threadPort(start: Omit<WorkerStart, 'sockets'>): WorkerPort {
+  const sockets = leftBehind.get(start.id) ?? makeSocketTable();
+  leftBehind.delete(start.id);
+  const own = import.meta.url;
+  const entry = new URL(own.endsWith('.ts') ? 'worker-thread.ts' : 'worker-thread.js', own);
+  const worker = new Worker(entry, {
+    workerData: { ...start, sockets } satisfies WorkerStart,
+    name: `ndots-worker-${start.id}`,
+    resourceLimits: { maxOldGenerationSizeMb: HEAP_MB, maxYoungGenerationSizeMb: YOUNG_MB },
+  });
+  let failure: Error | null = null;
+  let ending = false;
+  worker.on('error', (error: Error) => {
+    failure = error;
+  });
+  return {
+    send: (message, transfer) => worker.postMessage(message, [...(transfer ?? [])]),
+    onMessage: (handler) => worker.on('message', handler),
+    onExit: (handler) =>
+      worker.on('exit', (code) => {
+        if (ending) return;
+        leftBehind.set(start.id, sockets);
+        handler(failure ?? new Error(`the thread ended with code ${code}`));
+      }),
+    async end() {
+      ending = true;
+      await worker.terminate();
+    },
+  };
+}
+
+/**
+ * A worker on this thread, for tests: the same messages, cloned as threads would, each handled in a turn of its own.
+ * @param make is given the way back to the main side
+ */
+export function inlinePort(make: (send: (message: FromWorker) => void) => DataPlane): WorkerPort {
+  const handlers: ((message: FromWorker) => void)[] = [];
+  const plane = make((message) => {
+    // Registrations hold shared memory and must come at once; the rest waits its turn, as between threads.
+    if (message.kind === 'register') for (const handler of handlers) handler(message);
+    else queueMicrotask(() => handlers.forEach((handler) => handler(structuredClone(message))));
+  });
+  return {
+    send: (message: ToWorker) => {
+      const copy = structuredClone(message);
+      queueMicrotask(() => void plane.handle(copy));
+    },
+    onMessage: (handler) => {
+      handlers.push(handler);
+    },
+    onExit: () => undefined,
+    end: () => Promise.resolve(),
+  };
+}

@@ -1,0 +1,253 @@
+import type { Clock } from '../../base/clock.ts';
+import type { Log } from '../../base/log.ts';
+import { Problem } from '../../base/problem.ts';
+import type { Random } from '../../base/random.ts';
+import type { Registry } from '../../metrics/registry.ts';
+import type { Listener, Serve } from '../../net/listener.ts';
+import type { Network } from '../../net/network.ts';
+import type { Query, Route } from '../../wire/query.ts';
+import { silence, type Reply } from '../../wire/reply.ts';
+import { MessageWriter } from '../../wire/writer.ts';
+import { bindConfiguration, namesIn } from '../contract/configuration.ts';
+import type { EndpointPlan } from '../contract/endpoints.ts';
+import { answer, type Door } from './endpoint.ts';
+import { buildGeneration, type Generation, type Workshop } from './generation.ts';
+import type { Plugin, WorkerChannel } from '../contract/plugin.ts';
+import type { FromWorker, PlainProblem, Program, ToWorker } from '../contract/protocol.ts';
+
+export interface DataPlaneParts {
+  /** The plugins of these directives, in chain order. */
+  readonly plugins: (names: ReadonlySet<string>) => Promise<readonly Plugin[]>;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly metrics: Registry;
+  readonly network: Network;
+  /** Opens the transports of an endpoint; in tests there are none. */
+  readonly listen: (endpoint: EndpointPlan, serve: Serve) => Listener;
+  readonly send: (message: FromWorker) => void;
+  /** Runs last, when everything has been closed for good. */
+  readonly onClosed?: () => void;
+  /** Runs once, when the first configuration serves. */
+  readonly onServing?: () => void;
+}
+
+interface Open {
+  readonly listener: Listener;
+  door: Door | null;
+  /** Queries that came before there was a door; see `#whenServing`. */
+  readonly early: (() => void)[];
+}
+
+/**
+ * One worker: owns sockets, answers queries. It is told what to serve by messages (protocol.ts) and keeps listeners over
+ * reloads: a new configuration takes over a listener by one assignment, so no query is lost and none sees half of each.
+ */
+export class DataPlane {
+  readonly #parts: DataPlaneParts;
+  readonly #writer = new MessageWriter();
+  readonly #open = new Map<string, Open>();
+  readonly #prepared = new Map<
+    number,
+    { program: Program; built: Generation; used: Set<string> }
+  >();
+  #serving: number | null = null;
+  readonly #handlers = new Map<string, (message: unknown) => void>();
+  /** Messages that came before their handler. */
+  readonly #early = new Map<string, unknown[]>();
+  readonly #shared = new Map<string, unknown>();
+  readonly #routes = new Map<string, Route>();
+
+  constructor(parts: DataPlaneParts) {
+    this.#parts = parts;
+  }
+
+  /** Takes one message of the main thread. */
+  async handle(message: ToWorker): Promise<void> {
+    if (message.kind === 'deliver') return this.#deliver(message.channel, message.message);
+    let problem: PlainProblem | null = null;
+    try {
+      await this.#carryOut(message);
+    } catch (error) {
+      problem = plain(error);
+    }
+    const ports = Object.fromEntries(
+      [...this.#open].map(([server, { listener }]) => [server, listener.port]),
+    );
+    this.#parts.send({ kind: 'done', seq: message.seq, problem, ports });
+  }
+
+  async #carryOut(message: Exclude<ToWorker, { kind: 'deliver' }>): Promise<void> {
+    switch (message.kind) {
+      case 'prepare':
+        return this.#prepare(message.program);
+      case 'open':
+        return this.#openListeners(message.generation);
+      case 'commit':
+        return this.#commit(message.generation);
+      case 'discard':
+        return this.#discard(message.generation);
+      case 'close':
+        return this.#close(message.graceMs);
+    }
+  }
+
+  async #prepare(program: Program): Promise<void> {
+    const plugins = await this.#parts.plugins(namesIn(program.corefile));
+    const configuration = bindConfiguration(program.corefile, plugins);
+    const [problem] = configuration.problems;
+    if (problem !== undefined) throw problem;
+    const used = new Set<string>();
+    const built = buildGeneration(
+      configuration,
+      program.endpoints,
+      program.generation,
+      this.#workshop(program.folder, used),
+    );
+    this.#prepared.set(program.generation, { program, built, used });
+    // Joined only now: the state that the main thread sends meets handlers that are in place.
+    for (const channel of used) if (!this.#joined.has(channel)) this.#join(channel);
+  }
+
+  readonly #joined = new Set<string>();
+
+  #join(channel: string): void {
+    this.#joined.add(channel);
+    this.#parts.send({ kind: 'join', channel });
+  }
+
+  #workshop(folder: string, used: Set<string>): Workshop {
+    const { clock, random, log, metrics, network } = this.#parts;
+    const channel = (id: string): WorkerChannel => {
+      used.add(id);
+      return {
+        onMessage: (handler) => {
+          this.#handlers.set(id, handler);
+          for (const message of this.#early.get(id) ?? []) handler(message);
+          this.#early.delete(id);
+        },
+        post: (message) => this.#parts.send({ kind: 'post', channel: id, message }),
+      };
+    };
+    return {
+      clock,
+      random,
+      log,
+      metrics,
+      network,
+      folder,
+      writer: this.#writer,
+      channel,
+      shared: <T>(key: string, make: (channel: WorkerChannel) => T): T => {
+        const id = `shared/${key}`;
+        used.add(id);
+        if (!this.#shared.has(id)) this.#shared.set(id, make(channel(id)));
+        return this.#shared.get(id) as T;
+      },
+      route: (server, zone, view) => {
+        const key = `${server} ${zone} ${view}`;
+        let route = this.#routes.get(key);
+        if (route === undefined) {
+          route = { index: this.#routes.size, server, zone, view };
+          this.#routes.set(key, route);
+        }
+        return route;
+      },
+    };
+  }
+
+  #deliver(channel: string, message: unknown): void {
+    const handler = this.#handlers.get(channel);
+    if (handler !== undefined) handler(message);
+    else this.#early.set(channel, [...(this.#early.get(channel) ?? []), message]);
+  }
+
+  async #openListeners(generation: number): Promise<void> {
+    const { program } = this.#prepared.get(generation)!;
+    const fresh: string[] = [];
+    try {
+      for (const endpoint of program.endpoints) {
+        if (this.#open.has(endpoint.server)) continue;
+        const open: Open = {
+          door: null,
+          early: [],
+          listener: this.#parts.listen(endpoint, (query) =>
+            open.door === null ? this.#whenServing(open, query) : answer(open.door, query),
+          ),
+        };
+        await open.listener.open();
+        this.#open.set(endpoint.server, open);
+        fresh.push(endpoint.server);
+      }
+    } catch (error) {
+      for (const server of fresh) await this.#shut(server, 0);
+      throw error;
+    }
+  }
+
+  /** A query that came between opening a socket and serving at it: a moment, while the other sockets are opened. */
+  async #whenServing(open: Open, query: Query): Promise<Reply> {
+    const kept = query.keep();
+    await new Promise<void>((resolve) => open.early.push(resolve));
+    return open.door === null ? silence : answer(open.door, kept);
+  }
+
+  /** From here on every query is answered by the new configuration; listeners it does not name are closed. */
+  async #commit(generation: number): Promise<void> {
+    const { built, program } = this.#prepared.get(generation)!;
+    const before = this.#serving;
+    this.#serving = generation;
+    for (const [server, door] of built.doors) this.#open.get(server)!.door = door;
+    built.start();
+    for (const { early } of this.#open.values()) for (const begin of early.splice(0)) begin();
+    const wanted = new Set(program.endpoints.map(({ server }) => server));
+    const gone = [...this.#open.keys()].filter((server) => !wanted.has(server));
+    await Promise.all(gone.map((server) => this.#shut(server, 5000)));
+    if (before === null) this.#parts.onServing?.();
+    else this.#discard(before);
+  }
+
+  /** Forgets a configuration that was replaced, or never served. */
+  #discard(generation: number): void {
+    const prepared = this.#prepared.get(generation);
+    if (prepared === undefined) return;
+    this.#prepared.delete(generation);
+    prepared.built.stop();
+    const inUse = new Set([...this.#prepared.values()].flatMap(({ used }) => [...used]));
+    for (const channel of prepared.used) {
+      if (inUse.has(channel)) continue;
+      this.#handlers.delete(channel);
+      this.#early.delete(channel);
+      this.#shared.delete(channel);
+      this.#joined.delete(channel);
+      this.#parts.send({ kind: 'leave', channel });
+    }
+  }
+
+  async #shut(server: string, graceMs: number): Promise<void> {
+    const open = this.#open.get(server);
+    if (open === undefined) return;
+    this.#open.delete(server);
+    for (const giveUp of open.early.splice(0)) giveUp();
+    await open.listener.close(graceMs);
+  }
+
+  async #close(graceMs: number): Promise<void> {
+    await Promise.all([...this.#open.keys()].map((server) => this.#shut(server, graceMs)));
+    for (const generation of [...this.#prepared.keys()]) this.#discard(generation);
+    this.#parts.onClosed?.();
+  }
+
+  /** Whether a block with `debug` is served here. */
+  get debugging(): boolean {
+    return [...this.#open.values()].some(({ door }) => door?.debug === true);
+  }
+}
+
+function plain(error: unknown): PlainProblem {
+  if (error instanceof Problem) {
+    return { code: error.code, text: error.message, hint: error.hint, remedy: error.remedy };
+  }
+  const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return { code: 'worker-failed', text, hint: null, remedy: null };
+}

@@ -1,0 +1,63 @@
+import type { Maybe } from '../../base/maybe.ts';
+import { CLASS, RCODE } from '../../wire/iana.ts';
+import type { Query, Route } from '../../wire/query.ts';
+import { failure, type Reply } from '../../wire/reply.ts';
+import type { ZoneTable } from './router.ts';
+
+/** One listen address as queries see it: what is served there, and what is let in. */
+export interface Door {
+  /** Listen address with scheme, e.g. `dns://:53`. */
+  readonly server: string;
+  readonly table: ZoneTable;
+  /** Whether classes other than IN pass (some block here has `chaos` or `forward`). */
+  readonly anyClass: boolean;
+  /** Told of queries that no block took; their route is `nowhere`. */
+  readonly dropped: readonly ((query: Query, reply: Reply) => void)[];
+  readonly nowhere: Route;
+  /** A plugin threw: counts, logs. */
+  panic(query: Query, error: unknown): void;
+  /** `debug`: errors pass instead of becoming SERVFAIL. */
+  readonly debug: boolean;
+}
+
+/** Internal look-ups (CNAME targets) may lead to each other only so often. */
+const DEPTH_MAX = 20;
+
+/**
+ * Answers one query: filters that come before any plugin (CoreDNS: `ServeDNS`), choice of the server block, its chain.
+ * Never throws, never rejects.
+ */
+export function answer(door: Door, query: Query): Maybe<Reply> {
+  if (query.nameLength === 0) return drop(door, query, RCODE.SERVFAIL);
+  if (query.class !== CLASS.IN && !door.anyClass) return drop(door, query, RCODE.REFUSED);
+  if (query.edns && query.ednsVersion !== 0) {
+    query.udpSize = 0;
+    return failure(RCODE.BADVERS, '');
+  }
+  const served = door.table.match(query);
+  if (served === null) return drop(door, query, RCODE.REFUSED);
+  query.route = served.route;
+  if (served.chain === null) return drop(door, query, RCODE.REFUSED);
+  if (query.depth > DEPTH_MAX) {
+    return failure(RCODE.SERVFAIL, '', new Error(`more than ${DEPTH_MAX} look-ups for one query`));
+  }
+  try {
+    const reply = served.chain(query);
+    return reply instanceof Promise ? reply.catch((error) => broken(door, query, error)) : reply;
+  } catch (error) {
+    return broken(door, query, error);
+  }
+}
+
+function drop(door: Door, query: Query, rcode: number): Reply {
+  const reply = failure(rcode, '');
+  query.route = door.nowhere;
+  for (const tell of door.dropped) tell(query, reply);
+  return reply;
+}
+
+function broken(door: Door, query: Query, error: unknown): Reply {
+  if (door.debug) throw error;
+  door.panic(query, error);
+  return failure(RCODE.SERVFAIL, '');
+}

@@ -1,0 +1,173 @@
+import { resolve } from 'node:path';
+import type { Clock } from '../../base/clock.ts';
+import { pluginLog, type Log } from '../../base/log.ts';
+import type { Random } from '../../base/random.ts';
+import type { Registry } from '../../metrics/registry.ts';
+import type { Network } from '../../net/network.ts';
+import { RCODE } from '../../wire/iana.ts';
+import { parseName } from '../../wire/name.ts';
+import type { Query, Route } from '../../wire/query.ts';
+import { failure, type Reply } from '../../wire/reply.ts';
+import type { MessageWriter } from '../../wire/writer.ts';
+import type { BoundBlock, Configuration } from '../contract/configuration.ts';
+import type { EndpointPlan } from '../contract/endpoints.ts';
+import { answer, type Door } from './endpoint.ts';
+import type { Next, Port, Site, WorkerChannel } from '../contract/plugin.ts';
+import { ZoneTable } from './router.ts';
+
+/** What a worker brings to every configuration it serves. */
+export interface Workshop {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly metrics: Registry;
+  readonly network: Network;
+  readonly writer: MessageWriter;
+  /** The folder of the Corefile: base of relative paths. */
+  readonly folder: string;
+  /** The end of a channel in this worker, joined once the configuration has been built. */
+  channel(id: string): WorkerChannel;
+  shared<T>(key: string, make: (channel: WorkerChannel) => T): T;
+  /** Small dense numbers for routes, the same for the same labels over the life of the worker. */
+  route(server: string, zone: string, view: string): Route;
+}
+
+/** One configuration as a worker serves it: a door for each listen address. */
+export interface Generation {
+  readonly doors: ReadonlyMap<string, Door>;
+  start(): void;
+  stop(): void;
+}
+
+/** Builds the chains of all server blocks, last plugin first, and the doors that lead to them. */
+export function buildGeneration(
+  configuration: Configuration,
+  endpoints: readonly EndpointPlan[],
+  generation: number,
+  workshop: Workshop,
+): Generation {
+  const starts: (() => void)[] = [];
+  const stops: (() => void)[] = [];
+  const built = configuration.blocks.map((bound, index) => {
+    const servers = endpoints
+      .filter(({ zones }) => zones.some(({ block }) => block === index))
+      .map(({ server }) => server);
+    return buildBlock(bound, servers, generation, workshop, starts, stops, (query) => ask(query));
+  });
+  const doors = new Map(
+    endpoints.map((endpoint) => [
+      endpoint.server,
+      makeDoor(endpoint, configuration.blocks, built, workshop),
+    ]),
+  );
+  const byServer = (query: Query): Door | undefined =>
+    doors.get(query.route.server) ?? doors.values().next().value;
+  const ask: Next = (query) => {
+    const door = byServer(query);
+    if (door === undefined) return failure(RCODE.SERVFAIL, '');
+    query.depth++;
+    return answer(door, query);
+  };
+  return {
+    doors,
+    start: () => starts.forEach((run) => run()),
+    stop: () => stops.forEach((run) => run()),
+  };
+}
+
+interface BuiltBlock {
+  readonly chain: Next | null;
+  readonly filters: readonly ((query: Query) => boolean)[];
+  readonly dropped: readonly ((query: Query, reply: Reply) => void)[];
+}
+
+function buildBlock(
+  { zones, instances, plan, view }: BoundBlock,
+  servers: readonly string[],
+  generation: number,
+  workshop: Workshop,
+  starts: (() => void)[],
+  stops: (() => void)[],
+  ask: Next,
+): BuiltBlock {
+  const offers = new Map<Port<unknown>, unknown[]>();
+  const filters: ((query: Query) => boolean)[] = [];
+  const dropped: ((query: Query, reply: Reply) => void)[] = [];
+  const names = new Set(instances.map(({ plugin }) => plugin.name));
+  const last = instances.findLast(({ plugin }) => plugin.setup !== undefined);
+  if (instances.length === 0) return { chain: null, filters, dropped };
+  const lastName = last?.plugin.name ?? instances.at(-1)!.plugin.name;
+  let next: Next = () =>
+    failure(RCODE.SERVFAIL, lastName, new Error(`plugin/${lastName}: no next plugin found`));
+  for (const { plugin, options, id } of instances.toReversed()) {
+    if (plugin.setup === undefined) continue;
+    const { clock, random, metrics, network, writer, shared } = workshop;
+    let channel: WorkerChannel | null = null;
+    const ownChannel = (): WorkerChannel => (channel ??= workshop.channel(`${generation}/${id}`));
+    const site: Site = {
+      zones,
+      servers,
+      view,
+      clock,
+      random,
+      log: pluginLog(workshop.log, plugin.name),
+      metrics,
+      network,
+      writer,
+      ask,
+      shared,
+      offer: (port, value) => {
+        const offered = offers.get(port) ?? [];
+        offered.push(value);
+        offers.set(port, offered);
+      },
+      find: <T>(port: Port<T>) => (offers.get(port) ?? []) as readonly T[],
+      has: (name) => names.has(name),
+      path: (file) => resolve(workshop.folder, plan.root, file),
+      onDropped: (run) => dropped.push(run),
+      filter: (accepts) => filters.push(accepts),
+      onStart: (run) => starts.push(run),
+      onStop: (run) => stops.push(run),
+      onMessage: (handler) => ownChannel().onMessage(handler),
+      post: (message) => ownChannel().post(message),
+    };
+    next = plugin.setup(options, site, next);
+  }
+  return { chain: next, filters, dropped };
+}
+
+function makeDoor(
+  endpoint: EndpointPlan,
+  blocks: readonly BoundBlock[],
+  built: readonly BuiltBlock[],
+  workshop: Workshop,
+): Door {
+  const { server, zones } = endpoint;
+  const here = [...new Set(zones.map(({ block }) => block))];
+  const panics = workshop.metrics
+    .counter('coredns_panics_total', 'A metrics that counts the number of panics.', [])
+    .with();
+  const stacktrace = here.some((block) => blocks[block]!.plan.stacktrace);
+  return {
+    server,
+    anyClass: here.some((block) => blocks[block]!.plan.anyClass),
+    debug: here.some((block) => blocks[block]!.plan.debug),
+    // Several blocks may count; a query that none of them took is counted once.
+    nowhere: workshop.route(server, 'dropped', ''),
+    dropped: here.flatMap((block) => built[block]!.dropped).slice(0, 1),
+    panic(query, error) {
+      panics.add(1);
+      const text =
+        error instanceof Error ? (stacktrace ? error.stack : error.message) : String(error);
+      workshop.log.error(`Recovered from panic in server: "${server}" ${query.name} ${text}`);
+    },
+    table: new ZoneTable(
+      zones.map(({ block, zone }) => ({
+        zone: parseName(zone),
+        route: workshop.route(server, zone, blocks[block]!.view),
+        chain: built[block]!.chain,
+        filters: built[block]!.filters,
+      })),
+    ),
+  };
+}

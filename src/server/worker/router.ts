@@ -1,0 +1,101 @@
+import { TYPE } from '../../wire/iana.ts';
+import { foldName, type WireName } from '../../wire/name.ts';
+import type { Query, Route } from '../../wire/query.ts';
+import type { Next } from '../contract/plugin.ts';
+
+/** One server block as it answers for one of its zones on one listen address. */
+export interface Served {
+  readonly zone: WireName;
+  readonly route: Route;
+  /** null: a block without plugins. */
+  readonly chain: Next | null;
+  /** All must hold for the block to take a query. */
+  readonly filters: readonly ((query: Query) => boolean)[];
+}
+
+interface Bucket {
+  readonly zone: WireName;
+  /** Top to bottom as in the Corefile; more than one only with views. */
+  readonly served: Served[];
+}
+
+/** Finds the server block with the longest zone that a name lies in; blocks with views are tried top to bottom. */
+export class ZoneTable {
+  readonly #buckets = new Map<number, Bucket[]>();
+  readonly #root: Served[] = [];
+  #onlyRoot = true;
+  readonly #starts = new Uint8Array(128);
+  readonly #hashes = new Int32Array(128);
+
+  constructor(all: readonly Served[]) {
+    for (const served of all) this.#insert({ ...served, zone: foldName(served.zone) });
+  }
+
+  #insert(served: Served): void {
+    if (served.zone.length === 1) {
+      this.#root.push(served);
+      return;
+    }
+    this.#onlyRoot = false;
+    const hash = this.#hash(served.zone, served.zone.length);
+    const bucket = this.#buckets.get(hash) ?? [];
+    this.#buckets.set(hash, bucket);
+    const same = bucket.find(({ zone }) => equalBytes(zone, 0, served.zone));
+    if (same === undefined) bucket.push({ zone: served.zone, served: [served] });
+    else same.served.push(served);
+  }
+
+  /** The block for this query, or null: REFUSED. */
+  match(query: Query): Served | null {
+    if (this.#onlyRoot) return pick(this.#root, query);
+    const { folded, nameLength } = query;
+    this.#hash(folded, nameLength);
+    const { length } = this;
+    // A DS question is the parent's to answer, if the parent is served too.
+    let found: Served | null = null;
+    for (let label = 0; label < length; label++) {
+      const bucket = this.#buckets.get(this.#hashes[label]!);
+      if (bucket === undefined) continue;
+      const start = this.#starts[label]!;
+      for (const { zone, served } of bucket) {
+        if (nameLength - start !== zone.length || !equalBytes(folded, start, zone)) continue;
+        const picked = pick(served, query);
+        if (picked === null) continue;
+        if (query.type !== TYPE.DS || start > 0) return picked;
+        found = picked;
+      }
+    }
+    return pick(this.#root, query) ?? found;
+  }
+
+  /** Labels of the name hashed last. */
+  length = 0;
+
+  /** Hashes every suffix of a folded name, from the right; returns the hash of the whole. */
+  #hash(name: Uint8Array, length: number): number {
+    const starts = this.#starts;
+    let labels = 0;
+    for (let at = 0; at < length - 1; at += name[at]! + 1) starts[labels++] = at;
+    this.length = labels;
+    let hash = 0;
+    let end = length - 1;
+    for (let label = labels - 1; label >= 0; label--) {
+      for (const start = starts[label]!; end > start; end--) {
+        hash = (Math.imul(hash, 31) + name[end - 1]!) | 0;
+      }
+      hash = (Math.imul(hash, 31) + 7) | 0;
+      this.#hashes[label] = hash;
+    }
+    return hash;
+  }
+}
+
+function pick(served: readonly Served[], query: Query): Served | null {
+  for (const one of served) if (one.filters.every((accepts) => accepts(query))) return one;
+  return null;
+}
+
+function equalBytes(bytes: Uint8Array, at: number, other: Uint8Array): boolean {
+  for (let i = 0; i < other.length; i++) if (bytes[at + i] !== other[i]) return false;
+  return true;
+}
