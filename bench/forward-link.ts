@@ -12,7 +12,7 @@ import { SharedRegistry } from '../src/metrics/registry.ts';
 import type { Network } from '../src/net/network.ts';
 import { cache } from '../src/plugins/cache/cache.ts';
 import { forward } from '../src/plugins/forward/forward.ts';
-import type { Next, Plugin, Site } from '../src/server/contract/plugin.ts';
+import type { Next, Plugin, WorkerContext } from '../src/server/contract/plugin.ts';
 import { parseName } from '../src/wire/name.ts';
 import { makeQuery, Query } from '../src/wire/query.ts';
 import { failure } from '../src/wire/reply.ts';
@@ -48,7 +48,7 @@ function link(plugin: Plugin, lines: string, next: Next): Next {
     zones: ['.'],
   });
   const upstream = { scheme: 'dns', host: '192.0.2.53', port: 53, serverName: '' };
-  const site: Partial<Site> = {
+  const context: Partial<WorkerContext> = {
     zones: ['.'],
     view: '',
     clock: systemClock,
@@ -62,7 +62,7 @@ function link(plugin: Plugin, lines: string, next: Next): Next {
     onMessage: (handler) => handler({ lists: [[upstream]], workers: 1 }),
     path: (file) => file,
   };
-  return plugin.setup!(options[0] as never, site as Site, next);
+  return plugin.setup!(options[0] as never, context as WorkerContext, next);
 }
 
 const names = Array.from({ length: 200_000 }, (_, i) => {

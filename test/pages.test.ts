@@ -139,7 +139,10 @@ const indoors: readonly Plugin[] = plugins.map((plugin) => {
     return { ...plugin, control: () => undefined };
   }
   const http = (_address: string, _path: string, _handler: HttpHandler): void => undefined;
-  return { ...plugin, control: (options, site) => plugin.control!(options, { ...site, http }) };
+  return {
+    ...plugin,
+    control: (options, context) => plugin.control!(options, { ...context, http }),
+  };
 });
 
 /** Upstreams that never answer. */

@@ -41,6 +41,6 @@ const listener = openListeners(parts, { batched: mode === 'plain' ? 'off' : 'on'
 await listener.open();
 console.log('ready');
 process.on('SIGTERM', () => {
-  console.log(JSON.stringify(listener.tally));
+  console.log(JSON.stringify(listener.counters));
   process.exit(0);
 });

@@ -11,7 +11,7 @@ import type { VirtualClock } from '../base/virtual-clock.ts';
 import { parseCorefile } from '../corefile/parse.ts';
 import type { Syntax } from '../corefile/syntax.ts';
 import { SharedRegistry } from '../metrics/registry.ts';
-import { makeTally, type Listener, type Serve } from '../net/listener.ts';
+import { makeCounters, type Listener, type Serve } from '../net/listener.ts';
 import {
   ExchangeError,
   type ExchangeReply,
@@ -75,7 +75,7 @@ export async function startCorefile(
   const listen = (endpoint: EndpointPlan, serve: Serve): Listener => ({
     endpoint,
     port: endpoint.port,
-    tally: makeTally(),
+    counters: makeCounters(),
     open: () => {
       if (endpoint.scheme === 'dns') serves.set(endpoint.server, serve);
       return Promise.resolve();

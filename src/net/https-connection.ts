@@ -1,12 +1,12 @@
 import type { HeldBytes, Holder } from './held-bytes.ts';
-import type { ListenerTally, StreamLimits } from './listener.ts';
+import type { ListenerCounters, StreamLimits } from './listener.ts';
 import { Timed, type TimerWheel } from './timer-wheel.ts';
 
 /** What connections of one listener share. */
 export interface HttpsHost {
   readonly wheel: TimerWheel;
   readonly heldBytes: HeldBytes<HttpsConnection>;
-  readonly tally: ListenerTally;
+  readonly counters: ListenerCounters;
   readonly limits: StreamLimits;
 }
 
@@ -50,7 +50,7 @@ export class HttpsConnection extends Timed implements Holder {
   }
 
   override expire(): void {
-    this.#host.tally.timedOut++;
+    this.#host.counters.timedOut++;
     if (this.#finishing) return this.#peer.destroy();
     this.#finishing = true;
     this.#host.wheel.set(this, this.#host.limits.writeTimeoutMs);

@@ -12,7 +12,7 @@ import { isReplyTo, takeReply, writeQuery } from './match-reply.ts';
 import {
   ExchangeError,
   type ExchangeReply,
-  type NetworkTally,
+  type NetworkCounters,
   type Upstream,
   type UpstreamParts,
 } from './network.ts';
@@ -29,7 +29,7 @@ export interface HttpsUpstreamParts {
   readonly upstream: UpstreamParts;
   readonly wheel: TimerWheel;
   readonly now: () => number;
-  readonly tally: NetworkTally;
+  readonly counters: NetworkCounters;
 }
 
 interface Connected {
@@ -64,9 +64,9 @@ export class HttpsUpstream implements Upstream {
 
   async exchange(query: Query, timeoutMs: number): Promise<ExchangeReply> {
     const kept = query.keep();
-    const { now, tally } = this.#parts;
+    const { now, counters } = this.#parts;
     const deadline = now() + timeoutMs;
-    tally.exchanges++;
+    counters.exchanges++;
     if (this.#inFlight >= MAX_IN_FLIGHT) {
       throw new ExchangeError('local', `${this.#where}: too many queries in flight`);
     }
@@ -84,7 +84,7 @@ export class HttpsUpstream implements Upstream {
         }
       }
     } catch (error) {
-      if (error instanceof ExchangeError && error.failure === 'timeout') tally.timeouts++;
+      if (error instanceof ExchangeError && error.failure === 'timeout') counters.timeouts++;
       throw error;
     } finally {
       this.#inFlight--;
@@ -168,13 +168,13 @@ export class HttpsUpstream implements Upstream {
       createConnection: () => socket,
       settings: { enablePush: false },
     });
-    const { tally } = this.#parts;
-    tally.connections++;
+    const { counters } = this.#parts;
+    counters.connections++;
     session.setTimeout(expireMs, () => session.close());
     session.on('error', () => session.destroy());
     session.on('goaway', () => session.close());
     session.on('close', () => {
-      tally.connections--;
+      counters.connections--;
       if (this.#session === session) this.#session = null;
     });
     this.#session = session;

@@ -195,7 +195,7 @@ describe('DNS over HTTPS', () => {
     stream.on('error', () => {});
     stream.write(query.subarray(0, 5));
     await once(stream, 'close');
-    assert.equal(listener.tally.timedOut, 1);
+    assert.equal(listener.counters.timedOut, 1);
   });
 
   test('what came of a body that is given up is no query', async (t) => {
@@ -205,7 +205,7 @@ describe('DNS over HTTPS', () => {
     stream.write(query);
     await once(stream, 'close');
     await new Promise((resolve) => setTimeout(resolve, 20));
-    assert.equal(listener.tally.received, 0);
+    assert.equal(listener.counters.received, 0);
   });
 
   test('a client that takes no reply and only says PING is disconnected', async (t) => {
@@ -227,7 +227,7 @@ describe('DNS over HTTPS', () => {
     }, 20);
     t.after(() => clearInterval(ping));
     await closed;
-    assert.ok(listener.tally.timedOut > 0);
+    assert.ok(listener.counters.timedOut > 0);
   });
 
   test('bodies that never end are bounded over all connections', async (t) => {
@@ -241,7 +241,7 @@ describe('DNS over HTTPS', () => {
         stream.write(Buffer.alloc(60_000));
       }
     }
-    while (listener.tally.evicted === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+    while (listener.counters.evicted === 0) await new Promise((resolve) => setTimeout(resolve, 10));
     assert.equal((await overHttp2(session(t, listener.port), { body: query })).status, 200);
   });
 
@@ -261,7 +261,7 @@ describe('DNS over HTTPS', () => {
         stream.end(query);
       }
     }
-    while (listener.tally.evicted === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+    while (listener.counters.evicted === 0) await new Promise((resolve) => setTimeout(resolve, 10));
     assert.equal((await overHttp2(session(t, listener.port), { body: query })).status, 200);
   });
 
@@ -286,7 +286,7 @@ describe('DNS over HTTPS', () => {
       return new Promise((resolve) => setTimeout(() => resolve(replyWith(kept)), 50));
     });
     const got = overHttp2(session(t, listener.port), { body: query });
-    while (listener.tally.received === 0) await new Promise((resolve) => setTimeout(resolve, 2));
+    while (listener.counters.received === 0) await new Promise((resolve) => setTimeout(resolve, 2));
     const closed = listener.close(2000);
     assert.equal((await got).status, 200);
     await closed;

@@ -11,11 +11,11 @@ import { HeldBytes } from './held-bytes.ts';
 import { HttpsConnection, type HttpsHost, type HttpsPeer } from './https-connection.ts';
 import { leastTtl } from './least-ttl.ts';
 import {
-  makeTally,
+  makeCounters,
   type Endpoint,
   type Listener,
   type ListenerParts,
-  type ListenerTally,
+  type ListenerCounters,
   type StreamLimits,
 } from './listener.ts';
 import { plainAddress } from './stream-connection.ts';
@@ -54,7 +54,7 @@ export function httpsListener(parts: ListenerParts): Listener {
 
 class HttpsListener implements Listener {
   readonly endpoint: Endpoint;
-  readonly tally: ListenerTally;
+  readonly counters: ListenerCounters;
   readonly #parts: ListenerParts;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
@@ -72,18 +72,18 @@ class HttpsListener implements Listener {
     this.#parts = parts;
     this.endpoint = parts.endpoint;
     this.#port = parts.endpoint.port;
-    this.tally = parts.tally ?? makeTally();
-    const { tally } = this;
+    this.counters = parts.counters ?? makeCounters();
+    const { counters } = this;
     this.#host = {
-      tally,
+      counters,
       limits: parts.limits,
       wheel: new TimerWheel(parts.clock, TICK_MS),
-      heldBytes: new HeldBytes(HELD_MAX, () => tally.evicted++),
+      heldBytes: new HeldBytes(HELD_MAX, () => counters.evicted++),
     };
     this.#server = parts.tls === null ? this.#plain() : this.#secure();
     this.#server.maxConnections = parts.limits.maxConnections;
     this.#server.on('connection', this.#onConnection);
-    this.#server.on('drop', () => this.tally.evicted++);
+    this.#server.on('drop', () => this.counters.evicted++);
   }
 
   get port(): number {
@@ -172,11 +172,11 @@ class HttpsListener implements Listener {
   }
 
   #onConnection = (socket: Socket): void => {
-    this.tally.accepted++;
-    this.tally.connections++;
+    this.counters.accepted++;
+    this.counters.connections++;
     this.#sockets.add(socket);
     socket.on('close', () => {
-      this.tally.connections--;
+      this.counters.connections--;
       this.#sockets.delete(socket);
     });
     socket.on('error', () => socket.destroy());
@@ -210,7 +210,7 @@ class HttpsListener implements Listener {
     let held = 0;
     let over = false;
     const timer = this.#parts.clock.after(this.#parts.limits.readTimeoutMs, () => {
-      this.tally.timedOut++;
+      this.counters.timedOut++;
       finish();
       if ('stream' in request) request.stream.close(builtins.http2().constants.NGHTTP2_CANCEL);
       else request.destroy();
@@ -251,10 +251,10 @@ class HttpsListener implements Listener {
   #serve(message: Buffer, exchange: Exchange): void {
     const { request, response } = exchange;
     const { serve, clock, log } = this.#parts;
-    this.tally.received++;
+    this.counters.received++;
     const query = this.#query;
     if (query.read(message, 0, message.length) !== 'serve') {
-      this.tally.rejected++;
+      this.counters.rejected++;
       return refuse(response, 400);
     }
     const { socket } = request;
@@ -291,7 +291,7 @@ class HttpsListener implements Listener {
 
   #reply(query: Query, reply: Reply | null, { response, connection }: Exchange): void {
     if (response.destroyed || response.writableEnded) {
-      this.tally.dropped++;
+      this.counters.dropped++;
       return;
     }
     if (reply === silence) return refuse(response, 500);
@@ -303,7 +303,7 @@ class HttpsListener implements Listener {
     response.setHeader('content-length', length);
     response.setHeader('cache-control', `max-age=${leastTtl(body)}`);
     response.end(body);
-    this.tally.sent++;
+    this.counters.sent++;
     connection.hold(length);
     response.on('close', () => connection.hold(-length));
   }

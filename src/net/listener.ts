@@ -4,7 +4,7 @@ import type { Maybe } from '../base/maybe.ts';
 import type { Query } from '../wire/query.ts';
 import type { Reply } from '../wire/reply.ts';
 
-/** What answers: the server's front door. It never throws and its promises never reject. */
+/** What answers a query: the server. It never throws and its promises never reject. */
 export type Serve = (query: Query) => Maybe<Reply>;
 
 export type Scheme = 'dns' | 'tls' | 'https' | 'grpc' | 'quic' | 'https3';
@@ -39,7 +39,7 @@ export interface ListenerTls {
 }
 
 /** What a listener counts: plain numbers that only grow, except `connections`. Free to read at any time. */
-export interface ListenerTally {
+export interface ListenerCounters {
   /** Datagrams, and messages of streams. */
   received: number;
   sent: number;
@@ -62,7 +62,7 @@ export interface ListenerTally {
   timedOut: number;
 }
 
-export function makeTally(): ListenerTally {
+export function makeCounters(): ListenerCounters {
   return {
     received: 0,
     sent: 0,
@@ -87,16 +87,16 @@ export interface ListenerParts {
   readonly tls: ListenerTls | null;
   /** UDP sockets of this thread per address; 1 unless `multisocket` asks for more. */
   readonly sockets?: number;
-  /** Counted here instead of in a tally of the listener's own. */
-  readonly tally?: ListenerTally;
+  /** Counted here instead of in a counters of the listener's own. */
+  readonly counters?: ListenerCounters;
 }
 
-/** A transport's door at one endpoint. */
+/** One transport at one endpoint. */
 export interface Listener {
   readonly endpoint: Endpoint;
   /** The port in use, once open. */
   readonly port: number;
-  readonly tally: ListenerTally;
+  readonly counters: ListenerCounters;
   /** @throws Problem (`address-in-use`, `permission-denied`, `address-not-available`, `listen-failed`) */
   open(): Promise<void>;
   /** Takes no new queries, lets those in flight finish for at most `graceMs`, then closes. */

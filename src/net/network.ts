@@ -73,7 +73,7 @@ export interface Upstream {
 }
 
 /** What a network counts; numbers that only grow, except the two of what is open now. */
-export interface NetworkTally {
+export interface NetworkCounters {
   exchanges: number;
   timeouts: number;
   /** Datagrams that fitted no query that waits: late, or forged. */

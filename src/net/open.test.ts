@@ -70,7 +70,7 @@ describe('listeners of an endpoint', () => {
     const first = await start(t, {}, 'auto', 3);
     const second = await start(t, { port: first.port });
     for (let i = 0; i < 10; i++) await answers(first.port, '127.0.0.1');
-    assert.equal(first.tally.received + second.tally.received, 20);
+    assert.equal(first.counters.received + second.counters.received, 20);
   });
 
   test('a taken TCP port leaves nothing open, and says who may hold it', async (t) => {

@@ -2,11 +2,11 @@ import { Problem } from '../base/problem.ts';
 import { bindProblem, isFamilyMissing } from './bind-problem.ts';
 import { httpsListener } from './https.ts';
 import {
-  makeTally,
+  makeCounters,
   type Endpoint,
   type Listener,
   type ListenerParts,
-  type ListenerTally,
+  type ListenerCounters,
 } from './listener.ts';
 import { concreteAddresses, isWildcard } from './places.ts';
 import { pickPort } from './probe.ts';
@@ -73,7 +73,7 @@ function udp(batched: Batched): Transport {
 
 class ListenerGroup implements Listener {
   readonly endpoint: Endpoint;
-  readonly tally: ListenerTally;
+  readonly counters: ListenerCounters;
   readonly #parts: ListenerParts;
   readonly #transports: readonly Transport[];
   #open: Listener[] = [];
@@ -81,8 +81,8 @@ class ListenerGroup implements Listener {
 
   constructor(parts: ListenerParts, transports: readonly Transport[]) {
     this.endpoint = parts.endpoint;
-    this.tally = parts.tally ?? makeTally();
-    this.#parts = { ...parts, tally: this.tally };
+    this.counters = parts.counters ?? makeCounters();
+    this.#parts = { ...parts, counters: this.counters };
     this.#transports = transports;
     this.#port = parts.endpoint.port;
   }

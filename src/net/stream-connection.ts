@@ -6,7 +6,7 @@ import { Query, type Proto } from '../wire/query.ts';
 import { silence, type Reply } from '../wire/reply.ts';
 import { stamp } from '../wire/stamp.ts';
 import type { HeldBytes, Holder } from './held-bytes.ts';
-import type { ListenerParts, ListenerTally } from './listener.ts';
+import type { ListenerParts, ListenerCounters } from './listener.ts';
 import { Timed, type TimerWheel } from './timer-wheel.ts';
 import { REPLY_ROOM, roomFor, writeFailure, writeRejection } from './write-reply.ts';
 
@@ -25,7 +25,7 @@ const PATIENCE_MS = 60_000;
 export interface StreamHost {
   readonly parts: ListenerParts;
   readonly proto: Proto;
-  readonly tally: ListenerTally;
+  readonly counters: ListenerCounters;
   readonly wheel: TimerWheel;
   readonly heldBytes: HeldBytes<StreamConnection>;
   /** A connection did something: it is the youngest again. */
@@ -111,7 +111,7 @@ export class StreamConnection extends Timed implements Holder {
   }
 
   override expire(): void {
-    this.#host.tally.timedOut++;
+    this.#host.counters.timedOut++;
     // A client that reads gets a proper end; one that does not is cut off.
     if (this.#closing || this.busy) this.#socket.destroy();
     else this.finish();
@@ -224,17 +224,17 @@ export class StreamConnection extends Timed implements Holder {
   }
 
   #serve(bytes: Buffer, start: number, end: number, now: number): void {
-    const { tally, parts, proto } = this.#host;
-    tally.received++;
+    const { counters, parts, proto } = this.#host;
+    counters.received++;
     this.#served++;
     const query = reused;
     const triage = query.read(bytes, start, end);
     if (triage !== 'serve') {
       this.#reserve(REJECTION_ROOM);
       const length = writeRejection(triage, query, arena, this.#arenaUsed + 2);
-      if (length === 0) tally.ignored++;
+      if (length === 0) counters.ignored++;
       else {
-        tally.rejected++;
+        counters.rejected++;
         this.#fresh = true;
       }
       this.#frame(length);
@@ -275,7 +275,7 @@ export class StreamConnection extends Timed implements Holder {
   #arrive(query: Query, reply: Reply | null): void {
     this.#inFlight--;
     if (this.#closing) {
-      this.#host.tally.dropped++;
+      this.#host.counters.dropped++;
       return;
     }
     this.#late.push({ query, reply });
@@ -312,7 +312,7 @@ export class StreamConnection extends Timed implements Holder {
     arena[this.#arenaUsed] = length >> 8;
     arena[this.#arenaUsed + 1] = length & 0xff;
     this.#arenaUsed += 2 + length;
-    this.#host.tally.sent++;
+    this.#host.counters.sent++;
     // One tiny query may ask for a big reply: the unread bytes are bounded, not the queries.
     if (this.#arenaUsed + this.#socket.writableLength > MAX_UNREAD >> 1) this.#flush();
   }

@@ -4,11 +4,11 @@ import type { Proto } from '../wire/query.ts';
 import { bindProblem } from './bind-problem.ts';
 import { HeldBytes } from './held-bytes.ts';
 import {
-  makeTally,
+  makeCounters,
   type Endpoint,
   type Listener,
   type ListenerParts,
-  type ListenerTally,
+  type ListenerCounters,
 } from './listener.ts';
 import { StreamConnection, type StreamHost } from './stream-connection.ts';
 import { TimerWheel } from './timer-wheel.ts';
@@ -29,7 +29,7 @@ export class StreamListener implements Listener, StreamHost {
   readonly endpoint: Endpoint;
   readonly parts: ListenerParts;
   readonly proto: Proto;
-  readonly tally: ListenerTally;
+  readonly counters: ListenerCounters;
   readonly wheel: TimerWheel;
   readonly heldBytes: HeldBytes<StreamConnection>;
   readonly #server: Server;
@@ -46,10 +46,10 @@ export class StreamListener implements Listener, StreamHost {
     this.proto = proto;
     this.endpoint = parts.endpoint;
     this.#port = parts.endpoint.port;
-    this.tally = parts.tally ?? makeTally();
+    this.counters = parts.counters ?? makeCounters();
     this.wheel = new TimerWheel(parts.clock, TICK_MS);
-    this.heldBytes = new HeldBytes(HELD_MAX, () => this.tally.evicted++);
-    this.#server = makeServer({ ...parts, tally: this.tally }, this.#accept);
+    this.heldBytes = new HeldBytes(HELD_MAX, () => this.counters.evicted++);
+    this.#server = makeServer({ ...parts, counters: this.counters }, this.#accept);
     this.#server.on('connection', (socket: Socket) => {
       this.#sockets.add(socket);
       socket.once('close', () => this.#sockets.delete(socket));
@@ -84,7 +84,7 @@ export class StreamListener implements Listener, StreamHost {
   }
 
   forget(connection: StreamConnection): void {
-    if (this.#connections.delete(connection)) this.tally.connections--;
+    if (this.#connections.delete(connection)) this.counters.connections--;
     if (this.#connections.size === 0) this.#onEmpty?.();
   }
 
@@ -95,12 +95,12 @@ export class StreamListener implements Listener, StreamHost {
       return;
     }
     if (this.#connections.size >= this.parts.limits.maxConnections && !this.#makeRoom()) {
-      this.tally.evicted++;
+      this.counters.evicted++;
       socket.destroy();
       return;
     }
-    this.tally.accepted++;
-    this.tally.connections++;
+    this.counters.accepted++;
+    this.counters.connections++;
     this.#connections.add(new StreamConnection(this, socket));
   };
 
@@ -109,7 +109,7 @@ export class StreamListener implements Listener, StreamHost {
     let looks = EVICTION_LOOK;
     for (const connection of this.#connections) {
       if (!connection.busy) {
-        this.tally.evicted++;
+        this.counters.evicted++;
         this.forget(connection);
         connection.destroy();
         return true;

@@ -96,8 +96,8 @@ describe('TCP upstream', () => {
     assert.equal((first.bytes[0]! << 8) | first.bytes[1]!, 77);
     assert.equal(first.reused, false);
     assert.equal(second.reused, true);
-    assert.equal(listener.tally.accepted, 1);
-    assert.equal(network.tally.connections, 1);
+    assert.equal(listener.counters.accepted, 1);
+    assert.equal(network.counters.connections, 1);
   });
 
   test('queries at the same time have connections of their own', async (t) => {
@@ -106,11 +106,11 @@ describe('TCP upstream', () => {
     t.after(() => listener.close(0));
     const { up } = upstream(t, 'tcp', listener.port, { maxIdle: 3 });
     await Promise.all(Array.from({ length: 20 }, (_, i) => up.exchange(ask(`n${i}.`), 2000)));
-    assert.equal(listener.tally.accepted, 20);
-    for (let i = 0; i < 100 && listener.tally.connections > 3; i++) {
+    assert.equal(listener.counters.accepted, 20);
+    for (let i = 0; i < 100 && listener.counters.connections > 3; i++) {
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
-    assert.equal(listener.tally.connections, 3, 'no more are kept than maxIdle');
+    assert.equal(listener.counters.connections, 3, 'no more are kept than maxIdle');
   });
 
   test('a kept connection that the upstream closed is replaced silently', async (t) => {
@@ -180,10 +180,10 @@ describe('TCP upstream', () => {
     assert.equal((await young.exchange(ask('a.'), 2000)).reused, false);
     const { up, network } = upstream(t, 'tcp', listener.port, { expireMs: 40 });
     await up.exchange(ask('a.'), 2000);
-    for (let i = 0; i < 100 && network.tally.connections > 0; i++) {
+    for (let i = 0; i < 100 && network.counters.connections > 0; i++) {
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
-    assert.equal(network.tally.connections, 0);
+    assert.equal(network.counters.connections, 0);
   });
 
   test('close fails what waits', async (t) => {
@@ -212,7 +212,7 @@ describe('TLS upstream', () => {
     const { up } = upstream(t, 'tls', listener.port);
     assert.equal((await up.exchange(ask('a.example.', 9), 2000)).bytes[1], 9);
     assert.equal((await up.exchange(ask('a.example.', 10), 2000)).reused, true);
-    assert.equal(listener.tally.accepted, 1);
+    assert.equal(listener.counters.accepted, 1);
   });
 
   test('a certificate for another name is refused', async (t) => {
@@ -285,7 +285,7 @@ describe('HTTPS upstream', () => {
         got.map((_, i) => i),
       );
       assert.deepEqual([...ids], [0]);
-      assert.equal(listener.tally.accepted, 1);
+      assert.equal(listener.counters.accepted, 1);
       assert.equal((await up.exchange(ask('again.'), 2000)).reused, true);
     });
   }

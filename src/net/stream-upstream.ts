@@ -11,7 +11,7 @@ import { isReplyTo, takeReply, writeQuery } from './match-reply.ts';
 import {
   ExchangeError,
   type ExchangeReply,
-  type NetworkTally,
+  type NetworkCounters,
   type Upstream,
   type UpstreamParts,
 } from './network.ts';
@@ -26,7 +26,7 @@ export interface StreamUpstreamParts {
   readonly wheel: TimerWheel;
   readonly random: Random;
   readonly now: () => number;
-  readonly tally: NetworkTally;
+  readonly counters: NetworkCounters;
 }
 
 /**
@@ -50,9 +50,9 @@ export class StreamUpstream implements Upstream {
 
   async exchange(query: Query, timeoutMs: number): Promise<ExchangeReply> {
     const kept = query.keep();
-    const { now, tally } = this.#parts;
+    const { now, counters } = this.#parts;
     const deadline = now() + timeoutMs;
-    tally.exchanges++;
+    counters.exchanges++;
     for (;;) {
       if (this.#closed) throw new ExchangeError('local', `${this.where}: closed`);
       const reused = this.#takeIdle();
@@ -63,7 +63,7 @@ export class StreamUpstream implements Upstream {
         return { bytes: reply, truncated: false, reused: reused !== null };
       } catch (error) {
         connection.destroy();
-        if (error instanceof ExchangeError && error.failure === 'timeout') tally.timeouts++;
+        if (error instanceof ExchangeError && error.failure === 'timeout') counters.timeouts++;
         // Only a connection from the past may turn out to be closed without that being news.
         if (reused === null || !(error instanceof ExchangeError) || error.failure !== 'closed') {
           throw error;
@@ -106,7 +106,7 @@ export class StreamUpstream implements Upstream {
     if (this.#all.size >= MAX_CONNECTIONS) {
       throw new ExchangeError('local', `dial ${this.where}: too many connections`);
     }
-    const { now, tally, wheel, random, upstream } = this.#parts;
+    const { now, counters, wheel, random, upstream } = this.#parts;
     const began = now();
     const limitMs = Math.max(0, Math.min(this.#dialTime.limitMs, deadline - began));
     const socket = this.#connect(upstream);
@@ -117,18 +117,18 @@ export class StreamUpstream implements Upstream {
       wheel,
       random,
       forget: (gone) => {
-        if (this.#all.delete(gone)) tally.connections--;
+        if (this.#all.delete(gone)) counters.connections--;
         const at = this.#idle.indexOf(gone);
         if (at >= 0) this.#idle.splice(at, 1);
       },
     });
     this.#all.add(connection);
-    tally.connections++;
+    counters.connections++;
     try {
       await connection.connected(upstream.proto === 'tls' ? 'secureConnect' : 'connect', limitMs);
     } catch (error) {
       connection.destroy();
-      if (error instanceof ExchangeError && error.failure === 'timeout') tally.timeouts++;
+      if (error instanceof ExchangeError && error.failure === 'timeout') counters.timeouts++;
       throw error;
     } finally {
       this.#dialTime.learn(now() - began);

@@ -2,7 +2,7 @@ import type { Clock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';
 import { batchedUdp } from '../linux/packet-loop.ts';
 import { HttpsUpstream } from './https-upstream.ts';
-import type { Network, NetworkTally, Upstream, UpstreamParts } from './network.ts';
+import type { Network, NetworkCounters, Upstream, UpstreamParts } from './network.ts';
 import { StreamUpstream } from './stream-upstream.ts';
 import { TimerWheel } from './timer-wheel.ts';
 import { batchedUdpPort, plainUdpPort } from './udp-port.ts';
@@ -19,12 +19,12 @@ export interface SystemNetworkParts {
 }
 
 export interface SystemNetwork extends Network {
-  readonly tally: NetworkTally;
+  readonly counters: NetworkCounters;
 }
 
 /** Upstreams over the machine's sockets. One per thread; all its timeouts hang on one alarm of the clock. */
 export function systemNetwork({ clock, random, transport }: SystemNetworkParts): SystemNetwork {
-  const tally: NetworkTally = {
+  const counters: NetworkCounters = {
     exchanges: 0,
     timeouts: 0,
     strays: 0,
@@ -36,16 +36,16 @@ export function systemNetwork({ clock, random, transport }: SystemNetworkParts):
   const batched = transport !== 'plain' && batchedUdp().available;
   const openPort = batched ? batchedUdpPort : plainUdpPort;
   return {
-    tally,
+    counters,
     upstream(upstream: UpstreamParts): Upstream {
       switch (upstream.proto) {
         case 'udp':
-          return new UdpUpstream({ upstream, wheel, random, now, openPort, tally });
+          return new UdpUpstream({ upstream, wheel, random, now, openPort, counters });
         case 'tcp':
         case 'tls':
-          return new StreamUpstream({ upstream, wheel, random, now, tally });
+          return new StreamUpstream({ upstream, wheel, random, now, counters });
         case 'https':
-          return new HttpsUpstream({ upstream, wheel, now, tally });
+          return new HttpsUpstream({ upstream, wheel, now, counters });
       }
     },
   };

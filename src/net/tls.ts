@@ -10,7 +10,7 @@ const HANDSHAKES_MAX = 256;
 
 /** DNS over TLS (RFC 7858) at one address. */
 export function tlsListener(parts: ListenerParts): Listener {
-  return new StreamListener(parts, 'tls', ({ tally }, accept) => {
+  return new StreamListener(parts, 'tls', ({ counters }, accept) => {
     const server = withCertificate(parts, (options) =>
       builtins.tls().createServer({
         ...options,
@@ -23,7 +23,7 @@ export function tlsListener(parts: ListenerParts): Listener {
     server.maxConnections = parts.limits.maxConnections + HANDSHAKES_MAX;
     server.on('secureConnection', accept);
     server.on('tlsClientError', () => {
-      if (tally !== undefined) tally.ignored++;
+      if (counters !== undefined) counters.ignored++;
     });
     return server;
   });

@@ -9,11 +9,11 @@ import { silence, type Reply } from '../wire/reply.ts';
 import { stamp } from '../wire/stamp.ts';
 import { bindProblem } from './bind-problem.ts';
 import {
-  makeTally,
+  makeCounters,
   type Endpoint,
   type Listener,
   type ListenerParts,
-  type ListenerTally,
+  type ListenerCounters,
 } from './listener.ts';
 import { plainAddress } from './stream-connection.ts';
 import { MAX_WAITING, SOCKET_BUFFER } from './udp-limits.ts';
@@ -47,7 +47,7 @@ export function batchedUdpListener(parts: ListenerParts): Listener {
  */
 class BatchedUdpListener implements Listener {
   readonly endpoint: Endpoint;
-  readonly tally: ListenerTally;
+  readonly counters: ListenerCounters;
   readonly #parts: ListenerParts;
   readonly #family: 4 | 6;
   readonly #query = new Query();
@@ -67,7 +67,7 @@ class BatchedUdpListener implements Listener {
     this.#port = parts.endpoint.port;
     this.#family = parts.endpoint.address.includes(':') ? 6 : 4;
     this.#locals = new LocalNames(this.#family, plainAddress(parts.endpoint.address));
-    this.tally = parts.tally ?? makeTally();
+    this.counters = parts.counters ?? makeCounters();
   }
 
   get port(): number {
@@ -134,7 +134,7 @@ class BatchedUdpListener implements Listener {
       const count = loop.receiving.receive(socket.fd);
       if (count <= 0) return;
       const now = this.#parts.clock.now();
-      this.tally.received += count;
+      this.counters.received += count;
       for (let i = 0; i < count; i++) this.#take(loop, i, now);
       this.#flush(loop, socket.fd);
       if (count < BATCH) return;
@@ -147,16 +147,16 @@ class BatchedUdpListener implements Listener {
     const start = i * receiving.slot;
     let triage = query.read(receiving.slab, start, start + receiving.length(i));
     if (receiving.isCut(i)) {
-      this.tally.cut++;
+      this.counters.cut++;
       if (triage === 'serve') triage = 'formerr';
     }
     receiving.forReply(i, this.#family);
     if (triage !== 'serve') {
       if (!sending.hasRoom(REJECTION_ROOM)) this.#flush(loop, this.#socket!.fd);
       const length = writeRejection(triage, query, sending.slab, sending.at);
-      if (length === 0) this.tally.ignored++;
+      if (length === 0) this.counters.ignored++;
       else {
-        this.tally.rejected++;
+        this.counters.rejected++;
         sending.addReply(length, receiving, i);
       }
       return;
@@ -177,7 +177,7 @@ class BatchedUdpListener implements Listener {
   #serve(loop: PacketLoop, i: number, query: Query): void {
     const { receiving, sending } = loop;
     if (this.#waiting >= MAX_WAITING) {
-      this.tally.shed++;
+      this.counters.shed++;
       return;
     }
     let reply;
@@ -200,8 +200,8 @@ class BatchedUdpListener implements Listener {
   #flush(loop: PacketLoop, fd: number): void {
     const { sending } = loop;
     if (sending.count === 0) return;
-    this.tally.sent += sending.flush(fd);
-    this.tally.dropped += sending.failed;
+    this.counters.sent += sending.flush(fd);
+    this.counters.dropped += sending.failed;
   }
 
   #wait(loop: PacketLoop, i: number, query: Query, promise: Promise<Reply>): void {
@@ -237,7 +237,7 @@ class BatchedUdpListener implements Listener {
     const loop = this.#loop;
     const socket = this.#socket;
     if (loop === null || socket === null) {
-      this.tally.dropped += late.length;
+      this.counters.dropped += late.length;
       return;
     }
     const { sending } = loop;

@@ -7,11 +7,11 @@ import { silence, type Reply } from '../wire/reply.ts';
 import { stamp } from '../wire/stamp.ts';
 import { bindProblem } from './bind-problem.ts';
 import {
-  makeTally,
+  makeCounters,
   type Endpoint,
   type Listener,
   type ListenerParts,
-  type ListenerTally,
+  type ListenerCounters,
 } from './listener.ts';
 import { plainAddress } from './stream-connection.ts';
 import { canReusePort } from './stream-listener.ts';
@@ -33,7 +33,7 @@ const arena = Buffer.allocUnsafeSlow(REPLY_ROOM);
 
 class PlainUdpListener implements Listener {
   readonly endpoint: Endpoint;
-  readonly tally: ListenerTally;
+  readonly counters: ListenerCounters;
   readonly #parts: ListenerParts;
   readonly #family: 4 | 6;
   readonly #query = new Query();
@@ -49,7 +49,7 @@ class PlainUdpListener implements Listener {
     this.endpoint = parts.endpoint;
     this.#port = parts.endpoint.port;
     this.#family = parts.endpoint.address.includes(':') ? 6 : 4;
-    this.tally = parts.tally ?? makeTally();
+    this.counters = parts.counters ?? makeCounters();
   }
 
   get port(): number {
@@ -96,18 +96,18 @@ class PlainUdpListener implements Listener {
 
   #onMessage = (bytes: Buffer, from: RemoteInfo): void => {
     const { serve, clock, log } = this.#parts;
-    const { tally } = this;
-    tally.received++;
+    const { counters } = this;
+    counters.received++;
     const query = this.#query;
     let triage = query.read(bytes, 0, bytes.length);
     if (bytes.length > MAX_QUERY) {
-      tally.cut++;
+      counters.cut++;
       if (triage === 'serve') triage = 'formerr';
     }
     if (triage !== 'serve') {
       const length = writeRejection(triage, query, arena, 0);
-      if (length === 0) tally.ignored++;
-      else tally.rejected++;
+      if (length === 0) counters.ignored++;
+      else counters.rejected++;
       this.#send(length, from);
       return;
     }
@@ -120,7 +120,7 @@ class PlainUdpListener implements Listener {
     query.localPort = this.#port;
     query.arrived = clock.now();
     if (this.#waiting >= MAX_WAITING) {
-      tally.shed++;
+      counters.shed++;
       return;
     }
     let reply;
@@ -157,7 +157,7 @@ class PlainUdpListener implements Listener {
   #send(length: number, to: RemoteInfo): void {
     if (length === 0) return;
     if (this.#socket === null) {
-      this.tally.dropped++;
+      this.counters.dropped++;
       return;
     }
     const out = Buffer.allocUnsafe(length);
@@ -166,8 +166,8 @@ class PlainUdpListener implements Listener {
   }
 
   #onSent = (error: Error | null): void => {
-    if (error === null) this.tally.sent++;
-    else this.tally.dropped++;
+    if (error === null) this.counters.sent++;
+    else this.counters.dropped++;
   };
 
   #peer(text: string): Uint8Array {

@@ -101,7 +101,7 @@ for (const transport of ['batched', 'plain'] as const) {
         assert.equal(read.read(copy, 0, copy.length), 'serve');
         assert.equal(read.name, names[i]);
       });
-      assert.ok(network.tally.udpSockets <= 32);
+      assert.ok(network.counters.udpSockets <= 32);
     });
 
     test('forged replies (id, question, type, no reply at all) are ignored and counted', async (t) => {
@@ -126,7 +126,7 @@ for (const transport of ['batched', 'plain'] as const) {
       );
       const got = await up.exchange(ask('real.example.'), 2000);
       assert.equal(got.bytes[13], 'r'.charCodeAt(0));
-      assert.equal(network.tally.strays, 6);
+      assert.equal(network.counters.strays, 6);
     });
 
     test('a reply from another address does not count', async (t) => {
@@ -139,8 +139,8 @@ for (const transport of ['batched', 'plain'] as const) {
       await assert.rejects(up.exchange(ask('a.example.'), 100), {
         failure: 'timeout',
       });
-      assert.equal(network.tally.strays, 0, 'the system does not even let it through');
-      assert.equal(network.tally.timeouts, 1);
+      assert.equal(network.counters.strays, 0, 'the system does not even let it through');
+      assert.equal(network.counters.timeouts, 1);
     });
 
     test('the question may come back in another spelling', async (t) => {
@@ -180,7 +180,7 @@ for (const transport of ['batched', 'plain'] as const) {
         assert.match(error.message, /^read udp 127\.0\.0\.1:\d+: i\/o timeout$/);
         return true;
       });
-      assert.equal(network.tally.timeouts, 1);
+      assert.equal(network.counters.timeouts, 1);
     });
 
     test('a closed port is refused, without waiting for the timeout', async (t) => {
@@ -216,11 +216,11 @@ for (const transport of ['batched', 'plain'] as const) {
     test('sockets nobody uses are closed after the expiry', async (t) => {
       const { up, network } = upstream(t, await server(t, echo), { expireMs: 50 });
       await up.exchange(ask('a.example.'), 2000);
-      assert.equal(network.tally.udpSockets, 1);
-      for (let i = 0; i < 100 && network.tally.udpSockets > 0; i++) {
+      assert.equal(network.counters.udpSockets, 1);
+      for (let i = 0; i < 100 && network.counters.udpSockets > 0; i++) {
         await new Promise((resolve) => setTimeout(resolve, 10));
       }
-      assert.equal(network.tally.udpSockets, 0);
+      assert.equal(network.counters.udpSockets, 0);
       await up.exchange(ask('a.example.'), 2000);
     });
 
@@ -230,7 +230,7 @@ for (const transport of ['batched', 'plain'] as const) {
       setTimeout(() => up.close(), 20);
       await assert.rejects(waiting, { failure: 'local' });
       await assert.rejects(up.exchange(ask('a.example.'), 5000), { failure: 'local' });
-      assert.equal(network.tally.udpSockets, 0);
+      assert.equal(network.counters.udpSockets, 0);
     });
 
     test('the source address is the one asked for', async (t) => {

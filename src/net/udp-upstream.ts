@@ -7,7 +7,7 @@ import { isReplyTo, takeReply } from './match-reply.ts';
 import {
   ExchangeError,
   type ExchangeReply,
-  type NetworkTally,
+  type NetworkCounters,
   type Upstream,
   type UpstreamParts,
 } from './network.ts';
@@ -28,7 +28,7 @@ export interface UdpUpstreamParts {
   readonly random: Random;
   readonly now: () => number;
   readonly openPort: OpenUdpPort;
-  readonly tally: NetworkTally;
+  readonly counters: NetworkCounters;
 }
 
 /**
@@ -62,7 +62,7 @@ export class UdpUpstream implements Upstream {
       } catch (error) {
         return reject(exchangeError(error, `dial ${this.#where}`));
       }
-      this.#parts.tally.exchanges++;
+      this.#parts.counters.exchanges++;
       port.start(new Exchange(port, kept, resolve, reject), timeoutMs);
     });
   }
@@ -143,7 +143,7 @@ class Port extends Timed {
       onDatagram: this.#onDatagram,
       onError: (error) => this.fail(exchangeError(error, `read ${where}`)),
     });
-    parts.tally.udpSockets++;
+    parts.counters.udpSockets++;
     parts.wheel.set(this, parts.upstream.expireMs);
   }
 
@@ -174,7 +174,7 @@ class Port extends Timed {
     const id = end - start >= 2 ? (bytes[start]! << 8) | bytes[start + 1]! : -1;
     const exchange = this.#waiting.get(id);
     if (exchange === undefined || !isReplyTo(exchange.query, id, bytes, start, end)) {
-      this.#parts.tally.strays++;
+      this.#parts.counters.strays++;
       return;
     }
     this.end(exchange);
@@ -197,7 +197,7 @@ class Port extends Timed {
 
   timeOut(exchange: Exchange): void {
     this.end(exchange);
-    this.#parts.tally.timeouts++;
+    this.#parts.counters.timeouts++;
     exchange.reject(timeoutError(`read ${this.#where}`));
   }
 
@@ -219,7 +219,7 @@ class Port extends Timed {
     if (this.#closed) return;
     this.#closed = true;
     this.#parts.wheel.cancel(this);
-    this.#parts.tally.udpSockets--;
+    this.#parts.counters.udpSockets--;
     this.#socket.close();
     this.#forget(this);
   }

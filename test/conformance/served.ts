@@ -3,7 +3,7 @@ import { makeLog } from '../../src/base/log.ts';
 import { seededRandom } from '../../src/base/random.ts';
 import { parseCorefile } from '../../src/corefile/parse.ts';
 import { SharedRegistry } from '../../src/metrics/registry.ts';
-import { makeTally, type Serve } from '../../src/net/listener.ts';
+import { makeCounters, type Serve } from '../../src/net/listener.ts';
 import { DataPlane } from '../../src/server/worker/data-plane.ts';
 import type { Plugin } from '../../src/server/contract/plugin.ts';
 import { Server } from '../../src/server/control/server.ts';
@@ -27,7 +27,7 @@ export async function serveCorefile(
   folder: string,
 ): Promise<Served> {
   const log: string[] = [];
-  const doors = new Map<string, Serve>();
+  const endpoints = new Map<string, Serve>();
   const sink = makeLog((line) => log.push(line));
   const random = seededRandom(1);
   const server = new Server({
@@ -68,9 +68,9 @@ export async function serveCorefile(
             listen: (endpoint, serve) => ({
               endpoint,
               port: endpoint.port,
-              tally: makeTally(),
+              counters: makeCounters(),
               open: () => {
-                doors.set(endpoint.server, serve);
+                endpoints.set(endpoint.server, serve);
                 return Promise.resolve();
               },
               close: () => Promise.resolve(),
@@ -80,7 +80,7 @@ export async function serveCorefile(
     onFatal: (reason) => log.push(reason),
   });
   await server.start();
-  const [serve] = doors.values();
+  const [serve] = endpoints.values();
   return {
     log,
     async ask(name, type) {

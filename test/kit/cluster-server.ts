@@ -38,7 +38,7 @@ for (const [plural, objects] of Object.entries(settings.objects)) {
 
 // The server itself listens on loopback only: this is its address in the cluster.
 const open = new Set<Socket>();
-let door: Server | null = null;
+let listening: Server | null = null;
 
 function up(): Promise<void> {
   const made = createServer((client) => {
@@ -54,7 +54,7 @@ function up(): Promise<void> {
     }
     client.pipe(inside).pipe(client);
   });
-  door = made;
+  listening = made;
   return new Promise((resolve) => {
     made.listen(settings.port, settings.address, resolve);
   });
@@ -62,7 +62,7 @@ function up(): Promise<void> {
 
 function down(): Promise<void> {
   return new Promise((resolve) => {
-    door?.close(() => resolve());
+    listening?.close(() => resolve());
     for (const socket of open) socket.destroy();
   });
 }

@@ -4,7 +4,7 @@ import { makeLog } from '../../src/base/log.ts';
 import { bindDirective } from '../../src/corefile/syntax.ts';
 import { parseCorefile } from '../../src/corefile/parse.ts';
 import { SharedRegistry } from '../../src/metrics/registry.ts';
-import type { Next, Site } from '../../src/server/contract/plugin.ts';
+import type { Next, WorkerContext } from '../../src/server/contract/plugin.ts';
 import { parseName } from '../../src/wire/name.ts';
 import { makeQuery } from '../../src/wire/query.ts';
 import { fromUpstream } from '../../src/wire/upstream.ts';
@@ -24,7 +24,7 @@ export function cacheLink(lines: string, next: Next, clock = new VirtualClock())
     glob: () => [],
   });
   const { options } = bindDirective(cache.syntax, corefile.blocks[0]!.directives, { zones: ['.'] });
-  const site: Partial<Site> = {
+  const context: Partial<WorkerContext> = {
     zones: ['.'],
     view: '',
     clock,
@@ -34,7 +34,7 @@ export function cacheLink(lines: string, next: Next, clock = new VirtualClock())
     writer: new MessageWriter(),
     onStop: () => {},
   };
-  return cache.setup!(options[0] as never, site as Site, next);
+  return cache.setup!(options[0] as never, context as WorkerContext, next);
 }
 
 /** A cache filled with `count` names, for measuring: its link and the names. */

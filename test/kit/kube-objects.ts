@@ -1,4 +1,10 @@
-import type { Endpoint, EndpointSlice, Namespace, Pod, Service } from '../../src/kube/store/objects.ts';
+import type {
+  Endpoint,
+  EndpointSlice,
+  Namespace,
+  Pod,
+  Service,
+} from '../../src/kube/store/objects.ts';
 
 /** Trimmed Kubernetes objects for tests, by short names: `service('web.shop', '10.0.0.1')`. */
 

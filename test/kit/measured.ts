@@ -202,8 +202,13 @@ export async function runModel(
   const clock = new VirtualClock();
   const trace = new Trace(clock);
   const network = new ScriptedNetwork(clock, scriptOf(scenario), trace);
-  const site = { network, trace, random: seededRandom(7), settings: settingsOf(scenario, by.env) };
-  const session = by.client.open(site);
+  const context = {
+    network,
+    trace,
+    random: seededRandom(7),
+    settings: settingsOf(scenario, by.env),
+  };
+  const session = by.client.open(context);
   const results: { found: Found; ms: number }[] = [];
   const all = async (): Promise<void> => {
     for (let count = 0; count < repeat; count++) {

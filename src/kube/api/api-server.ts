@@ -9,7 +9,7 @@ import { Dictionary } from '../store/pack.ts';
 import { asRaw, text } from './raw.ts';
 import { Reflector } from './reflector.ts';
 import { wantedResources } from './resources.ts';
-import { Shelf } from '../store/object-store.ts';
+import { ObjectStore } from '../store/object-store.ts';
 import { readSnapshot, writeSnapshot } from '../store/snapshot-file.ts';
 import type { Source, SourceEvents, Wanted } from '../store/source.ts';
 import { roundedDuration } from './failure-report.ts';
@@ -43,7 +43,7 @@ const oldestMs = 24 * 3600 * 1000;
 class ApiServerSource implements Source {
   readonly #parts: ApiServerParts;
   readonly #client: ApiClient;
-  readonly #shelves = new Map<Kind, Shelf>();
+  readonly #stores = new Map<Kind, ObjectStore>();
   readonly #reflectors: Reflector[] = [];
   readonly #synced = new Set<Kind>();
   readonly #stopping = new AbortController();
@@ -66,13 +66,13 @@ class ApiServerSource implements Source {
     });
     const dictionary = new Dictionary();
     for (const resource of wantedResources(parts.wanted)) {
-      const shelf = new Shelf(resource.kind, dictionary);
-      this.#shelves.set(resource.kind, shelf);
+      const store = new ObjectStore(resource.kind, dictionary);
+      this.#stores.set(resource.kind, store);
       this.#reflectors.push(
         new Reflector({
           client: this.#client,
           resource,
-          shelf,
+          store,
           clock,
           random: parts.random,
           log: parts.log,
@@ -86,7 +86,7 @@ class ApiServerSource implements Source {
   }
 
   get synced(): boolean {
-    return this.#synced.size === this.#shelves.size;
+    return this.#synced.size === this.#stores.size;
   }
 
   start(events: SourceEvents): void {
@@ -106,7 +106,7 @@ class ApiServerSource implements Source {
   }
 
   *snapshot(): Iterable<KubeObject> {
-    for (const shelf of this.#shelves.values()) yield* shelf.objects();
+    for (const store of this.#stores.values()) yield* store.objects();
   }
 
   #deliver(batch: readonly Change[]): void {
@@ -166,8 +166,8 @@ class ApiServerSource implements Source {
     const { snapshotFile, clock, log, connection, wanted } = this.#parts;
     if (snapshotFile === undefined || this.#restored || this.#synced.size > 0) return;
     this.#restored = true;
-    const empty = [...this.#shelves.values()].filter((shelf) => shelf.size === 0);
-    if (empty.length < this.#shelves.size) return;
+    const empty = [...this.#stores.values()].filter((store) => store.size === 0);
+    if (empty.length < this.#stores.size) return;
     let out: Change[] = [];
     let ageMs = 0;
     // The slices that one core Endpoints object came to lie side by side, and are kept as one.
@@ -175,7 +175,7 @@ class ApiServerSource implements Source {
     const keep = (): void => {
       const first = group[0];
       if (first === undefined) return;
-      this.#shelves.get(first.kind)?.put(namespaceOf(first), keyName(first), group, out);
+      this.#stores.get(first.kind)?.put(namespaceOf(first), keyName(first), group, out);
       group = [];
     };
     try {
@@ -208,10 +208,10 @@ class ApiServerSource implements Source {
       log.warning(`${snapshotFile} is not used: ${(error as Error).message}`);
       return;
     }
-    for (const shelf of this.#shelves.values()) {
+    for (const store of this.#stores.values()) {
       // A list under way has not seen these yet.
-      shelf.beginList();
-      this.#listed(shelf.kind);
+      store.beginList();
+      this.#listed(store.kind);
     }
     this.#changed = false;
   }
@@ -232,8 +232,8 @@ class ApiServerSource implements Source {
     const { snapshotFile, clock, log, connection, wanted } = this.#parts;
     if (snapshotFile === undefined || !this.#changed || !this.synced) return;
     this.#changed = false;
-    const shelves = [...this.#shelves.values()];
-    for (const shelf of shelves) shelf.pin();
+    const stores = [...this.#stores.values()];
+    for (const store of stores) store.pin();
     this.#writing = writeSnapshot(
       snapshotFile,
       {
@@ -249,7 +249,7 @@ class ApiServerSource implements Source {
         log.warning(`cannot write ${snapshotFile}: ${(error as Error).message}`);
       })
       .finally(() => {
-        for (const shelf of shelves) shelf.unpin();
+        for (const store of stores) store.unpin();
         this.#writing = null;
       });
     await this.#writing;

@@ -7,7 +7,7 @@ import type { ApiFailure } from './failure.ts';
 const repeatMs = 60_000;
 
 /** Tells a person about failures: the first of a sort at once, then one line a minute, and when it is over. */
-export class Trouble {
+export class FailureReport {
   readonly #log: Log;
   readonly #clock: Clock;
   /** What is being done, e.g. `list and watch of services`. */

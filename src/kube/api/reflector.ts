@@ -7,14 +7,14 @@ import { ApiFailure, statusFailure } from './failure.ts';
 import type { Change } from '../store/objects.ts';
 import { asRaw, child, isRaw, text, type Raw } from './raw.ts';
 import type { Form, Resource } from './resources.ts';
-import type { Shelf } from '../store/object-store.ts';
+import type { ObjectStore } from '../store/object-store.ts';
 import { LineSplitter, ListSplitter, MalformedStream, type Splitter } from './split.ts';
-import { roundedDuration, Trouble } from './failure-report.ts';
+import { roundedDuration, FailureReport } from './failure-report.ts';
 
 export interface ReflectorParts {
   readonly client: ApiClient;
   readonly resource: Resource;
-  readonly shelf: Shelf;
+  readonly store: ObjectStore;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -28,13 +28,13 @@ export interface ReflectorParts {
 }
 
 /**
- * Keeps one shelf equal to what the API server has of one kind: list, then watch from the list's version; list again
- * only when the server no longer knows that version. Whatever goes wrong, the shelf keeps its last good state.
+ * Keeps one store equal to what the API server has of one kind: list, then watch from the list's version; list again
+ * only when the server no longer knows that version. Whatever goes wrong, the store keeps its last good state.
  */
 export class Reflector {
   readonly #parts: ReflectorParts;
   readonly #backoff: Backoff;
-  readonly #trouble: Trouble;
+  readonly #trouble: FailureReport;
   readonly #stopping = new AbortController();
   #running: Promise<void> | null = null;
   #form = 0;
@@ -55,7 +55,7 @@ export class Reflector {
   constructor(parts: ReflectorParts) {
     this.#parts = parts;
     this.#backoff = new Backoff(parts.clock, parts.random);
-    this.#trouble = new Trouble({
+    this.#trouble = new FailureReport({
       log: parts.log,
       clock: parts.clock,
       work: `list and watch of ${parts.resource.forms[0]!.name}`,
@@ -91,14 +91,14 @@ export class Reflector {
 
   /** The whole list, in pages. */
   async #list(): Promise<void> {
-    const { client, shelf } = this.#parts;
+    const { client, store } = this.#parts;
     const form = this.#currentForm();
     // The first list may come from the server's cache, which spares its database when a whole cluster restarts;
     // later ones must be current, or a lagging server would take us back in time.
     const version: Record<string, string> = this.#listedBefore ? {} : { resourceVersion: '0' };
     const pages: Record<string, string> = this.#pages ? { limit: String(pageItems) } : {};
     let next = '';
-    shelf.beginList();
+    store.beginList();
     for (;;) {
       const splitter = new ListSplitter((item) => this.#put(form, item));
       await client.stream({
@@ -128,7 +128,7 @@ export class Reflector {
 
   /** The whole list as the beginning of a watch, which then goes on. */
   async #streamList(): Promise<void> {
-    this.#parts.shelf.beginList();
+    this.#parts.store.beginList();
     await this.#follow(
       {
         sendInitialEvents: 'true',
@@ -200,7 +200,7 @@ export class Reflector {
         this.#put(form, object);
         break;
       case 'DELETED':
-        this.#parts.shelf.remove(text(metadata, 'namespace'), text(metadata, 'name'), this.#out);
+        this.#parts.store.remove(text(metadata, 'namespace'), text(metadata, 'name'), this.#out);
         break;
       case 'BOOKMARK':
         this.#bookmarks = true;
@@ -232,20 +232,20 @@ export class Reflector {
     const metadata = child(item, 'metadata');
     const name = text(metadata, 'name');
     if (name === '') throw new MalformedStream('an object without a name');
-    this.#parts.shelf.put(text(metadata, 'namespace'), name, form.trim(item), this.#out);
+    this.#parts.store.put(text(metadata, 'namespace'), name, form.trim(item), this.#out);
     if (this.#out.length >= batchChanges) this.#flush();
   }
 
   #complete(version: string): void {
-    const { shelf, log } = this.#parts;
-    shelf.endList(this.#out);
+    const { store, log } = this.#parts;
+    store.endList(this.#out);
     this.#flush();
     this.#version = version;
     this.#listedBefore = true;
     this.#pages = true;
     this.#doubted = false;
     this.#backoff.succeed();
-    log.debug(`listed ${shelf.size} ${this.#currentForm().name}, ${shelf.bytes >> 10} KiB`);
+    log.debug(`listed ${store.size} ${this.#currentForm().name}, ${store.bytes >> 10} KiB`);
     this.#good();
     this.#parts.listed();
   }

@@ -9,7 +9,7 @@ import {
   trimService,
   trimSlice,
 } from '../store/trim.ts';
-import { Allotment, apiServerPlace, dnsPlace } from './addresses.ts';
+import { AddressRange, apiServerPlace, dnsPlace } from './address-range.ts';
 import type { Manifest } from './manifest.ts';
 import { impliedNodes, impliedPods, statedPodIps, type ImpliedPod } from './pods.ts';
 import { parseSelector, type Selector } from './selector.ts';
@@ -46,20 +46,20 @@ export class ImpliedCluster {
   readonly #wanted: Wanted;
   readonly #labels: Selector;
   readonly #namespaceLabels: Selector;
-  readonly #services: Allotment;
-  readonly #servicesV6: Allotment;
-  readonly #pods: Allotment;
-  readonly #nodes: Allotment;
+  readonly #services: AddressRange;
+  readonly #servicesV6: AddressRange;
+  readonly #pods: AddressRange;
+  readonly #nodes: AddressRange;
 
   /** Throws a `Problem` for a malformed selector or range. */
   constructor(wanted: Wanted, ranges: ClusterRanges) {
     this.#wanted = wanted;
     this.#labels = selector(wanted.labels);
     this.#namespaceLabels = selector(wanted.namespaceLabels);
-    this.#services = allotment(ranges.services);
-    this.#servicesV6 = allotment(ranges.servicesV6);
-    this.#pods = allotment(ranges.pods);
-    this.#nodes = allotment(ranges.nodes);
+    this.#services = addressRange(ranges.services);
+    this.#servicesV6 = addressRange(ranges.servicesV6);
+    this.#pods = addressRange(ranges.pods);
+    this.#nodes = addressRange(ranges.nodes);
   }
 
   /** Everything of the wanted kinds. The first of two objects of one name counts; the other is a problem. */
@@ -256,9 +256,9 @@ function selector(words: string): Selector {
   });
 }
 
-function allotment(range: string): Allotment {
+function addressRange(range: string): AddressRange {
   try {
-    return new Allotment(range);
+    return new AddressRange(range);
   } catch (error) {
     throw new Problem({
       code: 'bad-range',

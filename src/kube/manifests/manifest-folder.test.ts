@@ -78,7 +78,7 @@ const service = (name: string, extra = ''): string =>
   `apiVersion: v1\nkind: Service\nmetadata: {name: ${name}}\nspec: {ports: [{port: 80}]${extra}}\n`;
 
 describe('the example cluster', () => {
-  const examples = new URL('../../examples/cluster', import.meta.url).pathname;
+  const examples = new URL('../../../examples/cluster', import.meta.url).pathname;
 
   test('is read without a complaint', (t) => {
     const { lines, heard } = bench(t, {}, { folder: examples });

@@ -5,7 +5,7 @@ import { defaultRanges, ImpliedCluster, type ClusterRanges } from './cluster.ts'
 import { ManifestFolder } from './folder.ts';
 import type { Change, Kind, KubeObject } from '../store/objects.ts';
 import { Dictionary } from '../store/pack.ts';
-import { Shelf } from '../store/object-store.ts';
+import { ObjectStore } from '../store/object-store.ts';
 import type { Source, SourceEvents, Wanted } from '../store/source.ts';
 
 export interface ManifestParts {
@@ -30,7 +30,7 @@ class ManifestSource implements Source {
   readonly #parts: ManifestParts;
   readonly #folder: ManifestFolder;
   readonly #cluster: ImpliedCluster;
-  readonly #shelves = new Map<Kind, Shelf>();
+  readonly #stores = new Map<Kind, ObjectStore>();
   #events: SourceEvents | null = null;
   #timer: Timer | null = null;
   #synced = false;
@@ -48,7 +48,7 @@ class ManifestSource implements Source {
     if (endpoints || multicluster) kinds.push('EndpointSlice');
     if (pods) kinds.push('Pod');
     if (multicluster) kinds.push('ServiceImport');
-    for (const kind of kinds) this.#shelves.set(kind, new Shelf(kind, dictionary));
+    for (const kind of kinds) this.#stores.set(kind, new ObjectStore(kind, dictionary));
     // Here and not in start, so that a wrong folder is an error of the configuration.
     this.#tell(this.#folder.look().problems);
   }
@@ -61,7 +61,7 @@ class ManifestSource implements Source {
     this.#events = events;
     this.#apply();
     this.#synced = true;
-    for (const kind of this.#shelves.keys()) events.synced(kind);
+    for (const kind of this.#stores.keys()) events.synced(kind);
     this.#timer = every(this.#parts.clock, this.#parts.pollMs ?? 1000, () => this.#poll());
   }
 
@@ -70,7 +70,7 @@ class ManifestSource implements Source {
   }
 
   *snapshot(): Iterable<KubeObject> {
-    for (const shelf of this.#shelves.values()) yield* shelf.objects();
+    for (const store of this.#stores.values()) yield* store.objects();
   }
 
   #poll(): void {
@@ -92,14 +92,14 @@ class ManifestSource implements Source {
     const { entries, problems } = this.#cluster.build(this.#folder.manifests);
     this.#tellNew(problems);
     const changes: Change[] = [];
-    for (const [kind, shelf] of this.#shelves) {
-      shelf.beginList();
+    for (const [kind, store] of this.#stores) {
+      store.beginList();
       for (const { namespace, name, objects } of entries.get(kind) ?? []) {
-        shelf.put(namespace, name, objects, changes);
+        store.put(namespace, name, objects, changes);
       }
-      shelf.endList(changes);
+      store.endList(changes);
     }
-    const counts = [...this.#shelves].map(([kind, shelf]) => count(shelf.size, kind)).join(', ');
+    const counts = [...this.#stores].map(([kind, store]) => count(store.size, kind)).join(', ');
     this.#parts.log.info(`${this.#parts.folder}: ${count(this.#folder.files, 'file')}, ${counts}`);
     if (changes.length > 0) this.#events!.changes(changes);
   }

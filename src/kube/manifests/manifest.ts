@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { nearest, Problem, type Place } from '../../base/problem.ts';
 import { child, children, isRaw, list, text, textMap, type Raw } from '../api/raw.ts';
 import { parseYaml, type YamlDocument } from './yaml-document.ts';
-import { parseSpans } from './addresses.ts';
+import { parseSpans } from './address-range.ts';
 
 /** One object of a manifest file, checked as far as DNS depends on it. */
 export interface Manifest {

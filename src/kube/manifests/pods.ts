@@ -1,5 +1,5 @@
 import { asRaw, child, children, text, textMap, texts, type Raw } from '../api/raw.ts';
-import { hashOf, parseSpans, type Allotment } from './addresses.ts';
+import { hashOf, parseSpans, type AddressRange } from './address-range.ts';
 import { podIpsAnnotation, readyAnnotation, type Manifest, type WorkloadKind } from './manifest.ts';
 
 /** A pod as the folder implies it: written down itself, or made from its workload. */
@@ -72,8 +72,8 @@ export function statedPodIps(manifests: readonly Manifest[]): string[] {
 export function impliedPods(
   manifests: readonly Manifest[],
   nodes: readonly ImpliedNode[],
-  podIps: Allotment,
-  nodeIps: Allotment,
+  podIps: AddressRange,
+  nodeIps: AddressRange,
 ): ImpliedPod[] {
   const written = manifests.filter((manifest) => manifest.kind === 'Pod');
   const pods = written.map((manifest) =>

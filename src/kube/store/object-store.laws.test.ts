@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import type { Change, EndpointSlice, KubeObject, Pod, Service } from './objects.ts';
 import { Dictionary } from './pack.ts';
-import { Shelf } from './object-store.ts';
+import { ObjectStore } from './object-store.ts';
 
 const word = fc.oneof(
   fc.constantFrom('', 'a', 'web', 'web-1', 'default', 'ndots'),
@@ -76,14 +76,14 @@ const pod: fc.Arbitrary<Pod> = fc.record(
   },
 );
 
-function shelfOf(objects: readonly Exclude<KubeObject, { kind: 'Namespace' }>[]): Shelf {
-  const shelf = new Shelf(objects[0]!.kind, new Dictionary());
+function shelfOf(objects: readonly Exclude<KubeObject, { kind: 'Namespace' }>[]): ObjectStore {
+  const store = new ObjectStore(objects[0]!.kind, new Dictionary());
   const out: Change[] = [];
-  for (const object of objects) shelf.put(object.namespace, object.name, [object], out);
-  return shelf;
+  for (const object of objects) store.put(object.namespace, object.name, [object], out);
+  return store;
 }
 
-describe('what is put on a shelf comes back equal', () => {
+describe('what is put on a store comes back equal', () => {
   for (const [name, arbitrary] of [
     ['a service', service],
     ['an endpoint slice', slice],
@@ -100,7 +100,7 @@ describe('what is put on a shelf comes back equal', () => {
   }
 
   test('a namespace and a service import', () => {
-    const namespaces = new Shelf('Namespace', new Dictionary());
+    const namespaces = new ObjectStore('Namespace', new Dictionary());
     namespaces.put('', 'default', [{ kind: 'Namespace', name: 'default' }], []);
     assert.deepEqual([...namespaces.objects()], [{ kind: 'Namespace', name: 'default' }]);
     const found = {
@@ -117,7 +117,7 @@ describe('what is put on a shelf comes back equal', () => {
   test('also when the dictionary is full', () => {
     const dictionary = new Dictionary();
     for (let i = 0; i < Dictionary.limit; i++) dictionary.id(`word-${i}`);
-    const shelf = new Shelf('Pod', dictionary);
+    const store = new ObjectStore('Pod', dictionary);
     const object: Pod = {
       kind: 'Pod',
       namespace: 'unheard-of',
@@ -127,8 +127,8 @@ describe('what is put on a shelf comes back equal', () => {
       hostNetwork: false,
       terminating: false,
     };
-    shelf.put(object.namespace, object.name, [object], []);
-    assert.deepEqual([...shelf.objects()], [object]);
+    store.put(object.namespace, object.name, [object], []);
+    assert.deepEqual([...store.objects()], [object]);
   });
 });
 
@@ -177,10 +177,10 @@ function sliceOf(number: number, size: number, ready: boolean): EndpointSlice {
   };
 }
 
-test('after any puts, removals and lists a shelf holds what a map would, and told exactly the differences', () => {
+test('after any puts, removals and lists a store holds what a map would, and told exactly the differences', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-      const shelf = new Shelf('EndpointSlice', new Dictionary());
+      const store = new ObjectStore('EndpointSlice', new Dictionary());
       const model = new Map<string, EndpointSlice>();
       const followed = new Map<string, KubeObject>();
       const nameOf = (number: number): [string, string] => [`ns-${number % 3}`, `slice-${number}`];
@@ -189,22 +189,22 @@ test('after any puts, removals and lists a shelf holds what a map would, and tol
         const out: Change[] = [];
         if (one.do === 'put') {
           const object = sliceOf(one.key, one.size, one.ready);
-          shelf.put(...nameOf(one.key), [object], out);
+          store.put(...nameOf(one.key), [object], out);
           model.set(object.name, object);
         } else if (one.do === 'remove') {
-          shelf.remove(...nameOf(one.key), out);
+          store.remove(...nameOf(one.key), out);
           model.delete(`slice-${one.key}`);
         } else {
-          shelf.beginList();
+          store.beginList();
           const listed = new Set<string>();
           for (const number of one.keys) {
             const object = model.get(`slice-${number}`) ?? sliceOf(number, 2, true);
-            shelf.put(...nameOf(number), [object], out);
+            store.put(...nameOf(number), [object], out);
             model.set(object.name, object);
             listed.add(object.name);
           }
           if (one.complete) {
-            shelf.endList(out);
+            store.endList(out);
             for (const name of model.keys()) if (!listed.has(name)) model.delete(name);
           }
         }
@@ -219,56 +219,56 @@ test('after any puts, removals and lists a shelf holds what a map would, and tol
       }
       const sorted = (objects: Iterable<KubeObject>): KubeObject[] =>
         [...objects].sort((a, b) => (a.name < b.name ? -1 : 1));
-      assert.deepEqual(sorted(shelf.objects()), sorted(model.values()));
+      assert.deepEqual(sorted(store.objects()), sorted(model.values()));
       assert.deepEqual(sorted(followed.values()), sorted(model.values()));
-      assert.equal(shelf.size, model.size);
+      assert.equal(store.size, model.size);
     }),
     { numRuns: 150 },
   );
 });
 
-test('a shelf whose objects come and go for ever does not grow', () => {
-  const shelf = new Shelf('EndpointSlice', new Dictionary());
+test('a store whose objects come and go for ever does not grow', () => {
+  const store = new ObjectStore('EndpointSlice', new Dictionary());
   for (let number = 0; number < 1000; number++) {
-    shelf.put('default', `s-${number}`, [sliceOf(number, 50, true)], []);
+    store.put('default', `s-${number}`, [sliceOf(number, 50, true)], []);
   }
-  const full = shelf.bytes;
+  const full = store.bytes;
   for (let round = 0; round < 8000; round++) {
-    shelf.remove('default', `s-${round}`, []);
-    shelf.put('default', `s-${round + 1000}`, [sliceOf(round, 50, true)], []);
+    store.remove('default', `s-${round}`, []);
+    store.put('default', `s-${round + 1000}`, [sliceOf(round, 50, true)], []);
   }
-  assert.equal(shelf.size, 1000);
-  assert.ok(shelf.bytes < 2 * full, `${shelf.bytes} bytes, ${full} at first`);
+  assert.equal(store.size, 1000);
+  assert.ok(store.bytes < 2 * full, `${store.bytes} bytes, ${full} at first`);
 });
 
-test('a slow reader of a pinned shelf misses nothing that stays', () => {
-  const shelf = new Shelf('EndpointSlice', new Dictionary());
+test('a slow reader of a pinned store misses nothing that stays', () => {
+  const store = new ObjectStore('EndpointSlice', new Dictionary());
   for (let number = 0; number < 3000; number++) {
-    shelf.put(
+    store.put(
       'default',
       `s-${number}`,
       [{ ...sliceOf(number, 20, true), name: `s-${number}` }],
       [],
     );
   }
-  shelf.pin();
+  store.pin();
   const seen = new Set<string>();
   let round = 0;
-  for (const object of shelf.objects()) {
+  for (const object of store.objects()) {
     seen.add(object.name);
     // All with an odd number go while it reads.
-    shelf.remove('default', `s-${2 * (round++ % 1500) + 1}`, []);
+    store.remove('default', `s-${2 * (round++ % 1500) + 1}`, []);
   }
-  shelf.unpin();
+  store.unpin();
   for (let number = 0; number < 3000; number += 2) assert.ok(seen.has(`s-${number}`));
-  assert.equal(shelf.size, 1500);
+  assert.equal(store.size, 1500);
 });
 
 test('10 000 services, 100 000 endpoints and 100 000 pods fit in 12 MiB', () => {
   const dictionary = new Dictionary();
-  const services = new Shelf('Service', dictionary);
-  const slices = new Shelf('EndpointSlice', dictionary);
-  const pods = new Shelf('Pod', dictionary);
+  const services = new ObjectStore('Service', dictionary);
+  const slices = new ObjectStore('EndpointSlice', dictionary);
+  const pods = new ObjectStore('Pod', dictionary);
   for (let i = 0; i < 10_000; i++) {
     const namespace = `team-${i % 100}`;
     const name = `service-${i}`;

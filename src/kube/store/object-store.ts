@@ -9,7 +9,7 @@ import { packObject, Packer, unpackObject, Unpacker, type Dictionary } from './p
  * A record: body length and flags (4 bytes), hash of its key (4), key (namespace, name), number of objects, objects;
  * padded to whole words.
  */
-export class Shelf {
+export class ObjectStore {
   readonly kind: Kind;
   readonly #dictionary: Dictionary;
   readonly #packer: Packer;

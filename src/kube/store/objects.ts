@@ -1,5 +1,5 @@
 /**
- * Kubernetes objects, trimmed at the door: what DNS needs and nothing else. All are plain data that survive a
+ * Kubernetes objects, trimmed on arrival: what DNS needs and nothing else. All are plain data that survive a
  * structured clone, so that a source on the main thread can hand them to workers.
  */
 export interface Service {

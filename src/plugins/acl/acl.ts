@@ -36,8 +36,8 @@ const filtered: readonly ExtendedError[] = [{ code: EDE.FILTERED, text: '' }];
 
 export const acl = definePlugin({
   syntax,
-  setup(options, site, next) {
-    const { writer } = site;
+  setup(options, context, next) {
+    const { writer } = context;
     const rules: readonly Rule[] = options.map((use) => ({
       zones: new ZoneMatch(use.zones),
       policies: use.policies.map(({ action, types, nets }) => ({
@@ -46,7 +46,7 @@ export const acl = definePlugin({
         nets: nets === null ? null : new Nets(nets),
       })),
     }));
-    const tally = new Tally(site.metrics);
+    const counters = new Counters(context.metrics);
     const written = (query: Query, rcode: number, errors: readonly ExtendedError[]): Reply => {
       writer.reply(query, 0);
       const reply = writer.finish(rcode, 'acl');
@@ -60,13 +60,13 @@ export const acl = definePlugin({
         const action = decide(rule, query);
         if (action === 'allow') break;
         if (action === null) continue;
-        tally.stopped(action, query.route, zone);
+        counters.stopped(action, query.route, zone);
         if (action === 'drop') return silence;
         return action === 'block'
           ? written(query, RCODE.REFUSED, blocked)
           : written(query, RCODE.NOERROR, filtered);
       }
-      tally.allowed(query.route);
+      counters.allowed(query.route);
       return next(query);
     };
   },
@@ -81,7 +81,7 @@ function decide({ policies }: Rule, { type, family, peer, peerAt }: Query): Acti
 }
 
 /** Counts with handles made once for each route. */
-class Tally {
+class Counters {
   readonly #byAction;
   readonly #allowed;
   readonly #allowedByRoute: (Counter | undefined)[] = [];

@@ -1,5 +1,5 @@
 import { Problem } from '../../base/problem.ts';
-import { definePlugin, type Site } from '../../server/contract/plugin.ts';
+import { definePlugin, type WorkerContext } from '../../server/contract/plugin.ts';
 import { searchDomains, type SearchDomains } from '../../server/contract/ports.ts';
 import { ZoneMatch } from '../../server/contract/zone-match.ts';
 import type { Counter } from '../../metrics/registry.ts';
@@ -20,10 +20,10 @@ const UNWATCHED = 'pods are not watched';
 export const autopath = definePlugin({
   syntax,
 
-  control({ from, at }, site) {
-    const { log } = site;
+  control({ from, at }, context) {
+    const { log } = context;
     let told = false;
-    site.onMessage((message) => {
+    context.onMessage((message) => {
       if (message !== UNWATCHED || told) return;
       told = true;
       log.warning(
@@ -33,11 +33,11 @@ export const autopath = definePlugin({
     });
     const place = { place: at };
     if (!from.startsWith('@')) {
-      readable(site.path(from), from, place);
+      readable(context.path(from), from, place);
       return;
     }
     const plugin = pluginOf(from);
-    if (!site.has(plugin)) {
+    if (!context.has(plugin)) {
       log.warning(
         `"${from}" needs the plugin ${plugin} in the same server block: nothing is completed`,
       );
@@ -51,30 +51,30 @@ export const autopath = definePlugin({
     }
   },
 
-  setup(options, site, next) {
+  setup(options, context, next) {
     const here = new ZoneMatch(options.zones);
-    const own = new ZoneMatch(site.zones);
+    const own = new ZoneMatch(context.zones);
     const completion = new Completion({
-      path: pathOf(options, site),
-      pairs: new PairMemory(site.clock),
+      path: pathOf(options, context),
+      pairs: new PairMemory(context.clock),
       next,
-      elsewhere: site.ask,
+      elsewhere: context.ask,
       isHere: (query) => own.holds(query),
-      succeeded: successes(site),
+      succeeded: successes(context),
     });
     return (query) => (here.holds(query) ? completion.answer(query) : next(query));
   },
 });
 
-function pathOf(options: AutopathOptions, site: Site): SearchPath {
+function pathOf(options: AutopathOptions, context: WorkerContext): SearchPath {
   const { from } = options;
-  if (!from.startsWith('@')) return fixedPath(readSearchList(site.path(from)));
+  if (!from.startsWith('@')) return fixedPath(readSearchList(context.path(from)));
   const by = from === BY_NAME ? 'byName' : 'byClient';
   const plugin = pluginOf(from);
   let offered: SearchDomains | null = null;
-  site.onStart(() => {
-    offered = site.find(searchDomains).find((one) => one.plugin === plugin) ?? null;
-    if (offered !== null && by === 'byClient' && !offered.knowsClients) site.post(UNWATCHED);
+  context.onStart(() => {
+    offered = context.find(searchDomains).find((one) => one.plugin === plugin) ?? null;
+    if (offered !== null && by === 'byClient' && !offered.knowsClients) context.post(UNWATCHED);
   });
   return offeredPath(() => offered, by, moreDomains(options));
 }
@@ -114,7 +114,7 @@ function readable(
 }
 
 /** Counts per listen address, as the label `server` has it. */
-function successes({ metrics }: Site): (query: Query) => void {
+function successes({ metrics }: WorkerContext): (query: Query) => void {
   const family = metrics.counter(
     'coredns_autopath_success_total',
     'Counter of requests that did autopath.',

@@ -1,6 +1,11 @@
 import { sleep } from '../../base/clock.ts';
 import { isLater, type Maybe } from '../../base/maybe.ts';
-import { definePlugin, type Next, type Plugin, type Site } from '../../server/contract/plugin.ts';
+import {
+  definePlugin,
+  type Next,
+  type Plugin,
+  type WorkerContext,
+} from '../../server/contract/plugin.ts';
 import { EDE, FLAG, RCODE, TYPE } from '../../wire/iana.ts';
 import type { Query } from '../../wire/query.ts';
 import { failure, type ExtendedError, type Reply } from '../../wire/reply.ts';
@@ -8,7 +13,7 @@ import { Filling } from './filling.ts';
 import { Flight, Flights } from './flights.ts';
 import { readOptions, syntax, type CacheOptions, type StaleOptions } from './options.ts';
 import { Store, SUCCESS } from './store.ts';
-import { Tallies, type Tally } from './tally.ts';
+import { Tallies, type Counters } from './counters.ts';
 import { ZoneMatch } from '../../server/contract/zone-match.ts';
 
 /** How long an NXDOMAIN waits for the other type of the same name that was asked at the same time. */
@@ -22,13 +27,13 @@ const staleNxdomain: readonly ExtendedError[] = [{ code: EDE.STALE_NXDOMAIN, tex
 /** Keeps replies and answers from memory as long as their TTL lasts (reference: section 5; see cache.md). */
 export const cache: Plugin = definePlugin({
   syntax,
-  setup: (said, site, next) => new Cache(readOptions(said), site, next).link,
+  setup: (said, context, next) => new Cache(readOptions(said), context, next).link,
 });
 
 class Cache {
   readonly link: Next;
   readonly #options: CacheOptions;
-  readonly #site: Site;
+  readonly #context: WorkerContext;
   readonly #next: Next;
   readonly #store: Store;
   readonly #filling: Filling;
@@ -36,11 +41,11 @@ class Cache {
   readonly #flights = new Flights();
   #refreshes = 0;
 
-  constructor(options: CacheOptions, site: Site, next: Next) {
+  constructor(options: CacheOptions, context: WorkerContext, next: Next) {
     const { success, denial, maxBytes, stale, preferPositive, prefetch, disable } = options;
-    const { clock, random } = site;
+    const { clock, random } = context;
     this.#options = options;
-    this.#site = site;
+    this.#context = context;
     this.#next = next;
     this.#store = new Store({
       capacities: [success.capacity, denial.capacity],
@@ -59,8 +64,8 @@ class Cache {
       clock,
       exempt: [exempt('success'), exempt('denial')],
     });
-    this.#tallies = new Tallies(site.metrics, options.zones.join(','), site.view);
-    site.onStop(() => this.#tallies.close());
+    this.#tallies = new Tallies(context.metrics, options.zones.join(','), context.view);
+    context.onStop(() => this.#tallies.close());
     this.link = this.#makeLink();
   }
 
@@ -69,21 +74,21 @@ class Cache {
     const tallies = this.#tallies;
     const { zones, keepTtl, stale, prefetch } = this.#options;
     // Only queries of the block's zones come here; zones of its own have to be looked at.
-    const all = this.#site.zones.every((zone) => zones.includes(zone));
+    const all = this.#context.zones.every((zone) => zones.includes(zone));
     const covered = new ZoneMatch(zones);
     return (query) => {
       if (!all && !covered.holds(query)) return this.#next(query);
-      const tally = tallies.of(query.route);
-      tally.requests.add(1);
+      const counters = tallies.of(query.route);
+      counters.requests.add(1);
       const slot = store.pick(query);
       if (slot < 0) {
-        tally.misses.add(1);
-        return this.#ask(query, tally);
+        counters.misses.add(1);
+        return this.#ask(query, counters);
       }
-      tally.hits[store.half(slot)].add(1);
+      counters.hits[store.half(slot)].add(1);
       const left = store.remaining(slot, query);
-      if (left <= 0 && stale !== null) return this.#serveStale(slot, query, tally, stale);
-      if (prefetch.amount > 0) this.#maybePrefetch(slot, left, query, tally);
+      if (left <= 0 && stale !== null) return this.#serveStale(slot, query, counters, stale);
+      if (prefetch.amount > 0) this.#maybePrefetch(slot, left, query, counters);
       const reply = store.reply(slot);
       reply.ttl = keepTtl ? store.ttl(slot) : left;
       return reply;
@@ -91,33 +96,36 @@ class Cache {
   }
 
   /** Hands the query on, or lets it wait for the reply to the same question of another query. */
-  #ask(query: Query, tally: Tally): Maybe<Reply> {
+  #ask(query: Query, counters: Counters): Maybe<Reply> {
     // `loop` looks for HINFO questions that come back while they are under way: they must get through to it.
-    if (this.#options.coalesce === 0 || query.type === TYPE.HINFO) return this.#lead(query, tally);
+    if (this.#options.coalesce === 0 || query.type === TYPE.HINFO)
+      return this.#lead(query, counters);
     const flight = this.#flights.find(query);
-    return flight === null ? this.#lead(query, tally) : this.#join(flight, tally);
+    return flight === null ? this.#lead(query, counters) : this.#join(flight, counters);
   }
 
-  #join(flight: Flight, tally: Tally): Maybe<Reply> {
+  #join(flight: Flight, counters: Counters): Maybe<Reply> {
     const flights = this.#flights;
     if (flights.waiting >= this.#options.coalesce) {
-      tally.shed.add(1);
+      counters.shed.add(1);
       return tooManyWait();
     }
     flights.waiting++;
     flight.waiters++;
-    tally.coalesced.add(1);
+    counters.coalesced.add(1);
     return flight.promise;
   }
 
-  #lead(query: Query, tally: Tally): Maybe<Reply> {
+  #lead(query: Query, counters: Counters): Maybe<Reply> {
     // With AD set, an upstream says whether it has validated the reply, without sending signatures (RFC 6840 section 5.7).
     query.upstreamFlags |= FLAG.AD;
     const reply = this.#next(query);
-    return isLater(reply) ? this.#fly(query.keep(), reply, tally) : this.#fill(query, reply, tally);
+    return isLater(reply)
+      ? this.#fly(query.keep(), reply, counters)
+      : this.#fill(query, reply, counters);
   }
 
-  #fly(query: Query, reply: Promise<Reply>, tally: Tally): Promise<Reply> {
+  #fly(query: Query, reply: Promise<Reply>, counters: Counters): Promise<Reply> {
     const flights = this.#flights;
     const flight = new Flight(query);
     flight.promise = reply.then(
@@ -125,8 +133,8 @@ class Cache {
         flight.landed = true;
         const other = found.rcode === RCODE.NXDOMAIN ? flights.sibling(flight) : null;
         return other === null
-          ? this.#land(flight, found, tally)
-          : this.#landPair(flight, other, found, tally);
+          ? this.#land(flight, found, counters)
+          : this.#landPair(flight, other, found, counters);
       },
       (error: unknown) => {
         flights.remove(flight);
@@ -137,64 +145,64 @@ class Cache {
     return flight.promise;
   }
 
-  #land(flight: Flight, reply: Reply, tally: Tally): Reply {
+  #land(flight: Flight, reply: Reply, counters: Counters): Reply {
     this.#flights.remove(flight);
-    return this.#fill(flight.query, reply, tally);
+    return this.#fill(flight.query, reply, counters);
   }
 
   /**
    * A and AAAA are asked in pairs. If one of them says NXDOMAIN while the other is still under way, both are judged
    * together: should the other one find the name, then this type only has no data.
    */
-  #landPair(flight: Flight, other: Flight, reply: Reply, tally: Tally): Promise<Reply> {
-    const land = (): Reply => this.#land(flight, reply, tally);
+  #landPair(flight: Flight, other: Flight, reply: Reply, counters: Counters): Promise<Reply> {
+    const land = (): Reply => this.#land(flight, reply, counters);
     const settled = other.promise.then(
       () => {},
       () => {},
     );
-    return Promise.race([settled, sleep(this.#site.clock, PAIR_WAIT_MS)]).then(land);
+    return Promise.race([settled, sleep(this.#context.clock, PAIR_WAIT_MS)]).then(land);
   }
 
-  #fill(query: Query, reply: Reply, tally: Tally): Reply {
+  #fill(query: Query, reply: Reply, counters: Counters): Reply {
     const filled = this.#filling.fill(query, reply);
-    if (filled.mismatch) tally.drops.add(1);
-    if (filled.slot >= 0) this.#tallies.show(tally, this.#store);
+    if (filled.mismatch) counters.drops.add(1);
+    if (filled.slot >= 0) this.#tallies.show(counters, this.#store);
     return filled.reply;
   }
 
-  #maybePrefetch(slot: number, left: number, query: Query, tally: Tally): void {
+  #maybePrefetch(slot: number, left: number, query: Query, counters: Counters): void {
     const { amount, gapMs, percentage } = this.#options.prefetch;
     const store = this.#store;
-    const hits = store.hits.count(slot, query, this.#site.clock, gapMs);
+    const hits = store.hits.count(slot, query, this.#context.clock, gapMs);
     if (hits < amount || left > Math.ceil((percentage / 100) * store.ttl(slot))) return;
-    this.#refresh(slot, query, tally, 0);
+    this.#refresh(slot, query, counters, 0);
   }
 
-  #serveStale(slot: number, query: Query, tally: Tally, options: StaleOptions): Maybe<Reply> {
+  #serveStale(slot: number, query: Query, counters: Counters, options: StaleOptions): Maybe<Reply> {
     const reply = this.#store.reply(slot);
     const stale = (): Reply => {
-      tally.stale.add(1);
+      counters.stale.add(1);
       reply.ttl = options.ttlSeconds;
       reply.errors = reply.rcode === RCODE.NXDOMAIN ? staleNxdomain : staleAnswer;
       return reply;
     };
     if (options.mode === 'immediate') {
-      this.#refresh(slot, query, tally, options.recheckMs);
+      this.#refresh(slot, query, counters, options.recheckMs);
       return stale();
     }
-    if (!this.#store.mayRefresh(slot, this.#site.clock.now())) return stale();
+    if (!this.#store.mayRefresh(slot, this.#context.clock.now())) return stale();
     const shields = this.#options.preferPositive && this.#store.half(slot) === SUCCESS;
     const judge = (found: Reply): Reply => {
       if (replaces(found) && !(shields && found.answers === 0)) return found;
       this.#pause(slot, reply, options.recheckMs);
       return stale();
     };
-    const found = this.#ask(query, tally);
+    const found = this.#ask(query, counters);
     if (!isLater(found)) return judge(found);
     const judged = found.then(judge, () => judge(failure(RCODE.SERVFAIL, 'cache')));
     if (options.timeoutMs === 0) return judged;
     return new Promise((resolve, reject) => {
-      const timer = this.#site.clock.after(options.timeoutMs, () => resolve(stale()));
+      const timer = this.#context.clock.after(options.timeoutMs, () => resolve(stale()));
       judged.then((result) => {
         timer.cancel();
         resolve(result);
@@ -203,23 +211,24 @@ class Cache {
   }
 
   /** Asks anew for an entry in the background, once at a time. */
-  #refresh(slot: number, query: Query, tally: Tally, recheckMs: number): void {
+  #refresh(slot: number, query: Query, counters: Counters, recheckMs: number): void {
     const store = this.#store;
     const before = store.reply(slot);
-    if (this.#refreshes >= REFRESHES_MAX || !store.mayRefresh(slot, this.#site.clock.now())) return;
+    if (this.#refreshes >= REFRESHES_MAX || !store.mayRefresh(slot, this.#context.clock.now()))
+      return;
     store.retryAt(slot, Infinity);
     this.#refreshes++;
-    tally.prefetches.add(1);
+    counters.prefetches.add(1);
     const asking = detached(query);
     const hits = store.hits.of(slot);
     const settle = (found: Reply | null): void => {
       this.#refreshes--;
       if (found !== null && !found.bare && !this.#flips(slot, before, found)) {
         const { slot: fresh, mismatch } = this.#filling.fill(asking, found);
-        if (mismatch) tally.drops.add(1);
+        if (mismatch) counters.drops.add(1);
         if (fresh >= 0) {
-          store.hits.inherit(fresh, hits, this.#site.clock.now());
-          this.#tallies.show(tally, store);
+          store.hits.inherit(fresh, hits, this.#context.clock.now());
+          this.#tallies.show(counters, store);
         }
       }
       this.#pause(slot, before, found !== null && replaces(found) ? 0 : recheckMs);
@@ -236,14 +245,14 @@ class Cache {
    */
   #flips(slot: number, before: Reply, found: Reply): boolean {
     const store = this.#store;
-    if (!store.holds(slot, before) || store.end(slot) <= this.#site.clock.now()) return false;
+    if (!store.holds(slot, before) || store.end(slot) <= this.#context.clock.now()) return false;
     return (before.rcode === RCODE.NXDOMAIN) !== (found.rcode === RCODE.NXDOMAIN);
   }
 
   /** The entry, if it is still the same, may be asked for again after `pauseMs`. */
   #pause(slot: number, before: Reply, pauseMs: number): void {
     if (this.#store.holds(slot, before))
-      this.#store.retryAt(slot, this.#site.clock.now() + pauseMs);
+      this.#store.retryAt(slot, this.#context.clock.now() + pauseMs);
   }
 }
 

@@ -22,14 +22,14 @@ export interface CacheWorld extends World {
 function behindPlugin(behind: Behind, asked: Query[]): Plugin {
   return definePlugin({
     syntax: directive({ name: 'behind', summary: 'answers from a function', repeat: 'once' }),
-    setup: (_, site) => (query) => {
+    setup: (_, context) => (query) => {
       const kept = query.owned ? query.asking(query.wireName) : query.keep();
       kept.proto = query.proto;
       asked.push(kept);
       const answer = behind(kept);
       const reply = answer === null ? failure(2, 'behind') : replyOf(kept, answer);
       const later = answer?.afterMs;
-      return later === undefined ? reply : sleep(site.clock, later).then(() => reply);
+      return later === undefined ? reply : sleep(context.clock, later).then(() => reply);
     },
   });
 }

@@ -2,7 +2,7 @@ import { optional } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { duration, value, Wrong, wrong } from '../../corefile/values.ts';
 import type { Counter } from '../../metrics/registry.ts';
-import { definePlugin, type Site } from '../../server/contract/plugin.ts';
+import { definePlugin, type WorkerContext } from '../../server/contract/plugin.ts';
 import { RCODE } from '../../wire/iana.ts';
 import { failure, type Reply } from '../../wire/reply.ts';
 
@@ -29,8 +29,8 @@ export const syntax = directive({
 /** A query that has no reply by then is answered SERVFAIL; a reply that comes later is still cached. */
 export const cancel = definePlugin({
   syntax,
-  setup({ timeoutMs }, site, next) {
-    const expired = site.metrics
+  setup({ timeoutMs }, context, next) {
+    const expired = context.metrics
       .counter(
         'ndots_cancel_expired_total',
         'Queries answered SERVFAIL because they took too long.',
@@ -39,7 +39,7 @@ export const cancel = definePlugin({
       .with();
     return (query) => {
       const reply = next(query);
-      return reply instanceof Promise ? within(reply, timeoutMs, site, expired) : reply;
+      return reply instanceof Promise ? within(reply, timeoutMs, context, expired) : reply;
     };
   },
 });
@@ -47,7 +47,7 @@ export const cancel = definePlugin({
 function within(
   reply: Promise<Reply>,
   timeoutMs: number,
-  { clock }: Site,
+  { clock }: WorkerContext,
   expired: Counter,
 ): Promise<Reply> {
   return new Promise((resolve, reject) => {

@@ -54,17 +54,17 @@ const READY_BELOW = 5;
 /** Ends the chain. Counts queries, and acts by their number. */
 export const erratic = definePlugin({
   syntax,
-  control(_options, site) {
+  control(_options, context) {
     const counts = new Map<number, number>();
-    site.onMessage((message, worker) => counts.set(worker, message as number));
-    site.readiness(() => {
+    context.onMessage((message, worker) => counts.set(worker, message as number));
+    context.readiness(() => {
       const total = [...counts.values()].reduce((sum, count) => sum + count, 0);
       return total >= READY_FROM && total < READY_BELOW;
     });
   },
 
-  setup(options, site) {
-    const { writer, clock } = site;
+  setup(options, context) {
+    const { writer, clock } = context;
     const truncate = options.truncate === null ? 0 : (options.truncate.every ?? 2);
     const delay = options.delay === null ? 0 : (options.delay.every ?? 2);
     const delayMs = options.delay?.forMs ?? 100;
@@ -73,7 +73,7 @@ export const erratic = definePlugin({
     let count = 0;
     return (query) => {
       const number = count++;
-      if (count <= READY_BELOW) site.post(count);
+      if (count <= READY_BELOW) context.post(count);
       if (drop > 0 && number % drop === 0) return silence;
       const cut = truncate > 0 && (number & truncate) === 0;
       const late = delay > 0 && number % delay === 0;

@@ -5,7 +5,7 @@ import { position, required, optional } from '../../corefile/positions.ts';
 import { each, flag } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { duration, value, wrong, type Value } from '../../corefile/values.ts';
-import { definePlugin, type Site } from '../../server/contract/plugin.ts';
+import { definePlugin, type WorkerContext } from '../../server/contract/plugin.ts';
 import { typeName } from '../../wire/iana.ts';
 import type { Query } from '../../wire/query.ts';
 import type { Reply } from '../../wire/reply.ts';
@@ -86,20 +86,20 @@ export const errors = definePlugin({
   plan(options, plan) {
     if (options.stacktrace) plan.stacktrace = true;
   },
-  setup(options, site, next) {
+  setup(options, context, next) {
     const tallies = options.consolidate.map(
       ({ periodMs, pattern: { text, expression }, how: { level, showFirst } }) =>
-        new Tally(site, expression, text, periodMs, level, showFirst),
+        new Counters(context, expression, text, periodMs, level, showFirst),
     );
-    site.onStop(() => {
-      for (const tally of tallies) tally.stop();
+    context.onStop(() => {
+      for (const counters of tallies) counters.stop();
     });
     const write = ({ name, type }: Query, { rcode }: Reply, text: string): void => {
       const line = (): string => `${rcode} ${name} ${typeName(type)}: ${text}`;
       const head = text.slice(0, TEXT_MAX);
-      const tally = tallies.find((candidate) => candidate.matches(head));
-      if (tally === undefined) site.log.error(line());
-      else tally.count(line);
+      const counters = tallies.find((candidate) => candidate.matches(head));
+      if (counters === undefined) context.log.error(line());
+      else counters.count(line);
     };
     const note: Note = (query, reply) => {
       if (reply.cause !== null) write(query, reply, reply.cause.message);
@@ -120,8 +120,8 @@ function noteLater(note: Note, query: Query, reply: Promise<Reply>): Promise<Rep
 }
 
 /** Errors of one pattern: counted from the first one on, told at the end of the period. */
-class Tally {
-  readonly #site: Site;
+class Counters {
+  readonly #context: WorkerContext;
   readonly #expression: RegExp;
   readonly #pattern: string;
   readonly #periodMs: number;
@@ -132,14 +132,14 @@ class Tally {
   #stopped = false;
 
   constructor(
-    site: Site,
+    context: WorkerContext,
     expression: RegExp,
     text: string,
     periodMs: number,
     level: Level,
     showFirst: boolean,
   ) {
-    this.#site = site;
+    this.#context = context;
     this.#expression = expression;
     this.#pattern = text;
     this.#periodMs = periodMs;
@@ -156,7 +156,7 @@ class Tally {
     this.#count++;
     if (this.#count > 1) return;
     if (this.#showFirst) this.#say(line());
-    this.#timer = this.#site.clock.after(this.#periodMs, () => this.#tell());
+    this.#timer = this.#context.clock.after(this.#periodMs, () => this.#tell());
   }
 
   /** What is pending is told at once; errors that still come are logged one by one. */
@@ -176,7 +176,7 @@ class Tally {
   }
 
   #say(text: string): void {
-    const { log }: { log: Log } = this.#site;
+    const { log }: { log: Log } = this.#context;
     log[this.#level](text);
   }
 }

@@ -2,14 +2,19 @@ import { readFileSync } from 'node:fs';
 import { every, type Timer } from '../../base/clock.ts';
 import { Problem } from '../../base/problem.ts';
 import type { UpstreamTls } from '../../net/network.ts';
-import type { ControlSite } from '../../server/contract/control-context.ts';
-import { definePlugin, type Next, type Plugin, type Site } from '../../server/contract/plugin.ts';
+import type { ControlContext } from '../../server/contract/control-context.ts';
+import {
+  definePlugin,
+  type Next,
+  type Plugin,
+  type WorkerContext,
+} from '../../server/contract/plugin.ts';
 import { printUpstream, type UpstreamSpec } from './address.ts';
 import { Forwarder } from './forwarder.ts';
 import { syntax, type ForwardSaid } from './options.ts';
 import { findUpstreams, realPlaces, type Found } from './places.ts';
 import type { Policy } from './policy.ts';
-import { ForwardMetrics } from './tally.ts';
+import { ForwardMetrics } from './counters.ts';
 import { Target } from './target.ts';
 
 /** How often files with nameservers are looked at. */
@@ -33,13 +38,13 @@ export const forward: Plugin = definePlugin({
   setup,
 });
 
-async function control(lines: readonly ForwardSaid[], site: ControlSite): Promise<void> {
-  const parts = { ...realPlaces, path: (file: string) => site.path(file) };
+async function control(lines: readonly ForwardSaid[], context: ControlContext): Promise<void> {
+  const parts = { ...realPlaces, path: (file: string) => context.path(file) };
   const find = (line: ForwardSaid): Promise<Found> =>
     findUpstreams(line.to, line.resolver, line.at, parts);
   const found: Found[] = [];
   for (const line of lines) {
-    readTls(line, (file) => site.path(file));
+    readTls(line, (file) => context.path(file));
     found.push(await find(line));
   }
   const workers = new Set<number>();
@@ -47,11 +52,11 @@ async function control(lines: readonly ForwardSaid[], site: ControlSite): Promis
     lists: found.map(({ upstreams }) => upstreams),
     workers: Math.max(1, workers.size),
   });
-  site.onJoin(() => [state()]);
-  site.onMessage((_, worker) => {
+  context.onJoin(() => [state()]);
+  context.onMessage((_, worker) => {
     if (workers.has(worker)) return;
     workers.add(worker);
-    site.publish(state());
+    context.publish(state());
   });
   if (found.every(({ files }) => files.size === 0)) return;
   const poll = async (): Promise<void> => {
@@ -64,7 +69,7 @@ async function control(lines: readonly ForwardSaid[], site: ControlSite): Promis
         // A file that is being written, or whose servers are gone: what is known is better than nothing.
         if (error instanceof Problem)
           warnOnce(
-            site,
+            context,
             `${error.message.replace('plugin/forward: ', '')}; the upstreams before stay in use`,
           );
         continue;
@@ -73,25 +78,25 @@ async function control(lines: readonly ForwardSaid[], site: ControlSite): Promis
         upstreams.map(printUpstream).join(', '),
       );
       if (was === is) continue;
-      site.log.info(
+      context.log.info(
         `upstreams of ${[...found[index].files.keys()].join(', ')} changed: ${was} → ${is}`,
       );
-      site.publish(state());
+      context.publish(state());
     }
   };
   let timer: Timer | null = null;
-  site.onStart(() => {
-    timer = every(site.clock, POLL_MS, () => void poll());
+  context.onStart(() => {
+    timer = every(context.clock, POLL_MS, () => void poll());
   });
-  site.onStop(() => timer?.cancel());
+  context.onStop(() => timer?.cancel());
 }
 
-const warned = new WeakMap<ControlSite, string>();
+const warned = new WeakMap<ControlContext, string>();
 
-function warnOnce(site: ControlSite, text: string): void {
-  if (warned.get(site) === text) return;
-  warned.set(site, text);
-  site.log.warning(text);
+function warnOnce(context: ControlContext, text: string): void {
+  if (warned.get(context) === text) return;
+  warned.set(context, text);
+  context.log.warning(text);
 }
 
 function textOf(path: string): string | null {
@@ -102,28 +107,28 @@ function textOf(path: string): string | null {
   }
 }
 
-function setup(lines: readonly ForwardSaid[], site: Site, next: Next): Next {
-  const metrics = new ForwardMetrics(site.metrics);
+function setup(lines: readonly ForwardSaid[], context: WorkerContext, next: Next): Next {
+  const metrics = new ForwardMetrics(context.metrics);
   const forwarders: Forwarder[] = [];
   let after: Next = next;
   for (const line of lines.toReversed()) {
-    const forwarder = makeForwarder(line, site, metrics, after, after !== next);
+    const forwarder = makeForwarder(line, context, metrics, after, after !== next);
     forwarders.unshift(forwarder);
     after = forwarder.link;
   }
-  const makers = lines.map((line) => targetMaker(line, site, metrics));
-  site.onMessage((message) => {
+  const makers = lines.map((line) => targetMaker(line, context, metrics));
+  context.onMessage((message) => {
     const { lists, workers } = message as Published;
     forwarders.forEach((forwarder, index) => {
-      replaceTargets(forwarder, lists[index] ?? [], makers[index]!, site);
+      replaceTargets(forwarder, lists[index] ?? [], makers[index]!, context);
       const { maxPps } = lines[index]!;
       if (maxPps !== null)
         for (const { budget } of forwarder.targets) budget!.limit = maxPps / workers;
     });
   });
-  site.onStart(() => site.post('here'));
-  site.onStop(() => {
-    site.clock.after(RETIRE_MS, () => {
+  context.onStart(() => context.post('here'));
+  context.onStop(() => {
+    context.clock.after(RETIRE_MS, () => {
       for (const { targets } of forwarders) for (const target of targets) target.close();
     });
   });
@@ -132,7 +137,7 @@ function setup(lines: readonly ForwardSaid[], site: Site, next: Next): Next {
 
 function makeForwarder(
   line: ForwardSaid,
-  site: Site,
+  context: WorkerContext,
   metrics: ForwardMetrics,
   next: Next,
   chained: boolean,
@@ -149,7 +154,7 @@ function makeForwarder(
     failfast,
     nextOnNodata,
   } = line;
-  const { clock, random, writer } = site;
+  const { clock, random, writer } = context;
   return new Forwarder({
     from,
     except: except ?? [],
@@ -184,11 +189,11 @@ function isForcedTcp({ forceTcp, protocol }: ForwardSaid): boolean {
 
 function targetMaker(
   line: ForwardSaid,
-  site: Site,
+  context: WorkerContext,
   metrics: ForwardMetrics,
 ): (upstream: UpstreamSpec) => Target {
-  const tls = readTls(line, (file) => site.path(file));
-  const { network, clock } = site;
+  const tls = readTls(line, (file) => context.path(file));
+  const { network, clock } = context;
   const { expireMs, maxAgeMs, maxIdle, dohMethod, health, maxPps } = line;
   return (upstream) =>
     new Target({
@@ -214,7 +219,7 @@ function replaceTargets(
   forwarder: Forwarder,
   list: readonly UpstreamSpec[],
   make: (upstream: UpstreamSpec) => Target,
-  site: Site,
+  context: WorkerContext,
 ): void {
   const key = ({ scheme, host, port, serverName }: UpstreamSpec): string =>
     `${scheme} ${host} ${port} ${serverName}`;
@@ -222,7 +227,8 @@ function replaceTargets(
   forwarder.targets = list.map((upstream) => before.get(key(upstream)) ?? make(upstream));
   const kept = new Set(forwarder.targets);
   const gone = [...before.values()].filter((target) => !kept.has(target));
-  if (gone.length > 0) site.clock.after(RETIRE_MS, () => gone.forEach((target) => target.close()));
+  if (gone.length > 0)
+    context.clock.after(RETIRE_MS, () => gone.forEach((target) => target.close()));
 }
 
 /** The files of `tls`. @throws Problem */

@@ -14,7 +14,7 @@ import { failure, type ExtendedError, type Reply } from '../../wire/reply.ts';
 import { answersQuery, fromUpstream } from '../../wire/upstream.ts';
 import type { MessageWriter } from '../../wire/writer.ts';
 import { makePolicy, type Policy } from './policy.ts';
-import type { ForwardMetrics } from './tally.ts';
+import type { ForwardMetrics } from './counters.ts';
 import type { Target } from './target.ts';
 
 /** A query is tried for so long; glibc's patience ends then, too. */

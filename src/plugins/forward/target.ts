@@ -15,7 +15,7 @@ import { makeQuery, type Query } from '../../wire/query.ts';
 import { printUpstream, type UpstreamSpec } from './address.ts';
 import { Budget } from './budget.ts';
 import type { HealthOptions } from './options.ts';
-import type { ForwardMetrics } from './tally.ts';
+import type { ForwardMetrics } from './counters.ts';
 
 const PROBE_TIMEOUT_MS = 1000;
 /** Outgoing packets of a new TCP connection besides the query itself: SYN, ACKs, FIN. */

@@ -40,10 +40,10 @@ export const syntax = directive({
 /** Always well: who gets no answer knows the process hangs. Asks itself each second, to measure how busy it is. */
 export const health = definePlugin({
   syntax,
-  control(options, site) {
-    const { clock, log, metrics } = site;
+  control(options, context) {
+    const { clock, log, metrics } = context;
     const at = address.print(options.address);
-    site.http(at, '/health', (_request, response) => {
+    context.http(at, '/health', (_request, response) => {
       response.writeHead(200, { 'content-type': 'text/plain; charset=utf-8' }).end('OK');
     });
     const durations = metrics
@@ -63,7 +63,7 @@ export const health = definePlugin({
       .with();
     const { host, port } = options.address;
     const url = `http://${address.print({ host: loopbackOf(host), port })}/health`;
-    site.onStart(() => {
+    context.onStart(() => {
       // Where the system chose the port, nobody but the server knows it.
       if (port === 0) return;
       const ticks = every(clock, CHECK_MS, () => {
@@ -84,9 +84,9 @@ export const health = definePlugin({
           },
         );
       });
-      site.onStop(() => ticks.cancel());
+      context.onStop(() => ticks.cancel());
     });
-    site.onShutdown(() => lameduck(options.lameduckMs, clock, log));
+    context.onShutdown(() => lameduck(options.lameduckMs, clock, log));
   },
 });
 

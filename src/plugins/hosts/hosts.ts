@@ -64,11 +64,11 @@ export const syntax = directive({
 
 export const hosts = definePlugin({
   syntax,
-  control(options, site) {
-    const file = new HostsFile(site.path(options.file), site.log);
+  control(options, context) {
+    const file = new HostsFile(context.path(options.file), context.log);
     if (options.file !== DEFAULT_FILE) file.check();
     const wanted = new ZoneMatch(options.zones);
-    const entriesMetric = site.metrics
+    const entriesMetric = context.metrics
       .gauge(
         'coredns_hosts_entries',
         'The combined number of entries in hosts and Corefile.',
@@ -76,7 +76,7 @@ export const hosts = definePlugin({
         'last',
       )
       .with(file.path);
-    const reloaded = site.metrics
+    const reloaded = context.metrics
       .gauge(
         'coredns_hosts_reload_timestamp_seconds',
         'The timestamp of the last reload of hosts file.',
@@ -93,30 +93,30 @@ export const hosts = definePlugin({
       entriesMetric.set(entries.count);
       if (file.changedAt !== null) reloaded.set(file.changedAt);
       for (const name of entries.crowded)
-        site.log.warning(`${name} has too many addresses; some are left out`);
-      site.log.debug(`Parsed hosts file into ${entries.count} entries`);
+        context.log.warning(`${name} has too many addresses; some are left out`);
+      context.log.debug(`Parsed hosts file into ${entries.count} entries`);
       return packTable(entries);
     };
     file.refresh();
     let table = build();
-    site.onJoin(() => [table]);
-    site.onStart(() => {
+    context.onJoin(() => [table]);
+    context.onStart(() => {
       if (options.reloadMs === 0) return;
-      const ticks = every(site.clock, options.reloadMs, () => {
+      const ticks = every(context.clock, options.reloadMs, () => {
         if (!file.refresh()) return;
         table = build();
-        site.publish(table);
+        context.publish(table);
       });
-      site.onStop(() => ticks.cancel());
+      context.onStop(() => ticks.cancel());
     });
   },
 
-  setup(options, site, next) {
+  setup(options, context, next) {
     const here = new ZoneMatch(options.zones);
     const through = options.fallthrough === null ? null : new ZoneMatch(options.fallthrough);
     const parts = { here, through, next, unsupported: options.fallthroughUnsupported };
-    const answer = answerer(site.writer, options.ttlSeconds, parts);
-    site.onMessage((message) => answer.use(new HostsLookup(message as HostsTable)));
+    const answer = answerer(context.writer, options.ttlSeconds, parts);
+    context.onMessage((message) => answer.use(new HostsLookup(message as HostsTable)));
     return (query) => answer.link(query);
   },
 });

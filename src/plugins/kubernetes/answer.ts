@@ -12,7 +12,7 @@ import { Lookup, type LookupParts, type Meaning, type Zone } from './lookup.ts';
 import { Memo } from './memo.ts';
 import { nameServers, writeNameServers, writeServerAddresses } from './name-server.ts';
 import { EndpointWalk } from './packed.ts';
-import { PLUGIN, Scribe } from './reply-builder.ts';
+import { PLUGIN, ReplyBuilder } from './reply-builder.ts';
 import {
   endpointLabels,
   serviceLabels,
@@ -46,7 +46,7 @@ export class Answerer {
   readonly #parts: AnswererParts;
   readonly #cluster: Cluster;
   readonly #lookup: Lookup;
-  readonly #scribe: Scribe;
+  readonly #builder: ReplyBuilder;
   readonly #memo = new Memo();
   readonly #passed: ZoneMatch | null;
   #epoch = -1;
@@ -55,7 +55,7 @@ export class Answerer {
     this.#parts = parts;
     this.#cluster = parts.cluster;
     this.#lookup = new Lookup(parts);
-    this.#scribe = new Scribe(parts.writer, parts.ttl);
+    this.#builder = new ReplyBuilder(parts.writer, parts.ttl);
     this.#passed = parts.fallthrough === null ? null : new ZoneMatch(parts.fallthrough);
   }
 
@@ -96,17 +96,17 @@ export class Answerer {
       return this.#negative(query, zone, RCODE.NXDOMAIN);
     }
     if (meaning === 'external') return this.#external(query, zone);
-    this.#scribe.begin(query, zone.wire.length);
+    this.#builder.begin(query, zone.wire.length);
     this.#write(query, zone, meaning);
-    if (this.#scribe.full) {
-      this.#scribe.again();
+    if (this.#builder.full) {
+      this.#builder.again();
       this.#write(query, zone, meaning);
     }
-    if (this.#scribe.answers === 0) {
-      this.#scribe.abandon();
+    if (this.#builder.answers === 0) {
+      this.#builder.abandon();
       return this.#negative(query, zone, RCODE.NOERROR);
     }
-    return this.#memo.offer(query, this.#scribe.finish(), this.#restsOn(meaning));
+    return this.#memo.offer(query, this.#builder.finish(), this.#restsOn(meaning));
   }
 
   /** What must stay the same for a positive answer to stay the same. */
@@ -117,7 +117,7 @@ export class Answerer {
 
   /** The records of the answer and additional sections; none: the type isn't there. */
   #write(query: Query, zone: Zone, meaning: Meaning): void {
-    const scribe = this.#scribe;
+    const builder = this.#builder;
     const lookup = this.#lookup;
     const { type } = query;
     const wantsAddress = type === TYPE.A || type === TYPE.AAAA;
@@ -127,21 +127,21 @@ export class Answerer {
         return;
       case 'service':
       case 'endpoints':
-        if (wantsAddress) writeAddresses(scribe, lookup, type);
-        else if (type === TYPE.SRV) writeServices(scribe, lookup);
+        if (wantsAddress) writeAddresses(builder, lookup, type);
+        else if (type === TYPE.SRV) writeServices(builder, lookup);
         return;
       case 'pod': {
         const { address } = lookup;
         const fits = type === (address.length === 4 ? TYPE.A : TYPE.AAAA);
-        if (fits) scribe.address(SECTION.answer, null, address, 0, address.length);
-        else if (type === TYPE.SRV) writePodService(scribe, lookup, query.folded);
+        if (fits) builder.address(SECTION.answer, null, address, 0, address.length);
+        else if (type === TYPE.SRV) writePodService(builder, lookup, query.folded);
         return;
       }
       case 'dns-version':
-        if (type === TYPE.TXT) scribe.text(VERSION, VERSION_TTL);
+        if (type === TYPE.TXT) builder.text(VERSION, VERSION_TTL);
         return;
       case 'name-server':
-        if (wantsAddress) writeServerAddresses(scribe, this.#nameServers(), type);
+        if (wantsAddress) writeServerAddresses(builder, this.#nameServers(), type);
         return;
       case 'pointer':
         if (type === TYPE.PTR) this.#writePointers();
@@ -151,8 +151,8 @@ export class Answerer {
   }
 
   #writeApex(type: number, zone: Zone): void {
-    if (type === TYPE.SOA) this.#scribe.soa(SECTION.answer, this.#serial(zone));
-    else if (type === TYPE.NS) writeNameServers(this.#scribe, this.#nameServers());
+    if (type === TYPE.SOA) this.#builder.soa(SECTION.answer, this.#serial(zone));
+    else if (type === TYPE.NS) writeNameServers(this.#builder, this.#nameServers());
   }
 
   #nameServers(): ReturnType<typeof nameServers> {
@@ -162,7 +162,7 @@ export class Answerer {
   /** The service with this address, or else every endpoint there; each name once. */
   #writePointers(): void {
     const lookup = this.#lookup;
-    const scribe = this.#scribe;
+    const builder = this.#builder;
     const service = lookup.revealedService();
     if (service !== null) return this.#point(serviceLabels(service));
     const { address, length } = lookup.reverse;
@@ -171,7 +171,7 @@ export class Answerer {
       for (const slice of behind.slices) {
         if (slice.service !== behind) continue;
         walk.over(slice.endpoints);
-        while (walk.next() && !scribe.full) {
+        while (walk.next() && !builder.full) {
           if (!isAt(walk, address, length)) continue;
           const labels = endpointLabels(behind, slice, walk.host);
           if (!seen.has(labels.join('.'))) this.#point(labels);
@@ -182,8 +182,8 @@ export class Answerer {
   }
 
   #point(labels: readonly string[]): void {
-    const target = this.#scribe.nameBelow(labels, this.#parts.primary);
-    if (target !== null) this.#scribe.alias(TYPE.PTR, target);
+    const target = this.#builder.nameBelow(labels, this.#parts.primary);
+    if (target !== null) this.#builder.alias(TYPE.PTR, target);
   }
 
   #external(query: Query, zone: Zone): Maybe<Reply> {
@@ -192,15 +192,15 @@ export class Answerer {
     if (type === TYPE.CNAME) {
       const target = externalTarget(service);
       if (target === null) return this.#negative(query, zone, RCODE.NOERROR);
-      this.#scribe.begin(query, zone.wire.length);
-      this.#scribe.alias(TYPE.CNAME, target);
-      return this.#memo.offer(query, this.#scribe.finish(), service);
+      this.#builder.begin(query, zone.wire.length);
+      this.#builder.alias(TYPE.CNAME, target);
+      return this.#memo.offer(query, this.#builder.finish(), service);
     }
     if (type !== TYPE.A && type !== TYPE.AAAA) return this.#negative(query, zone, RCODE.NOERROR);
     return answerExternal(query, service, {
       zone,
       lookup: this.#lookup,
-      scribe: this.#scribe,
+      builder: this.#builder,
       ask: this.#parts.ask,
       servers: () => this.#nameServers(),
       nothing: (asked) => this.#negative(asked, zone, RCODE.NOERROR),
@@ -208,14 +208,14 @@ export class Answerer {
   }
 
   #negative(query: Query, zone: Zone, rcode: number): Reply {
-    const reply = this.#scribe.negative(query, zone.wire.length, rcode, this.#serial(zone));
+    const reply = this.#builder.negative(query, zone.wire.length, rcode, this.#serial(zone));
     return this.#memo.offer(query, reply, this.#cluster);
   }
 
   /** A name that may exist once everything has been listed: no cache may keep an NXDOMAIN of it. */
   #notReady(query: Query, zone: Zone): Reply {
     const { length } = zone.wire;
-    const reply = this.#scribe.negative(query, length, RCODE.SERVFAIL, this.#serial(zone));
+    const reply = this.#builder.negative(query, length, RCODE.SERVFAIL, this.#serial(zone));
     reply.errors = notReadyErrors;
     return reply;
   }

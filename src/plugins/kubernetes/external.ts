@@ -11,13 +11,13 @@ import { SECTION } from '../../wire/writer.ts';
 import type { ServiceRecord } from './cluster.ts';
 import type { Lookup, Zone } from './lookup.ts';
 import { writeServerAddresses, type nameServers } from './name-server.ts';
-import { PLUGIN, type Scribe } from './reply-builder.ts';
+import { PLUGIN, type ReplyBuilder } from './reply-builder.ts';
 import { writeAddresses } from './targets.ts';
 
 export interface ExternalParts {
   readonly zone: Zone;
   readonly lookup: Lookup;
-  readonly scribe: Scribe;
+  readonly builder: ReplyBuilder;
   readonly ask: Next;
   readonly servers: () => ReturnType<typeof nameServers>;
   /** NOERROR without data. */
@@ -76,30 +76,30 @@ function answerInside(
   query: Query,
   chain: readonly WireName[],
   meaning: ReturnType<Lookup['find']>,
-  { scribe, lookup, zone, servers, nothing }: ExternalParts,
+  { builder, lookup, zone, servers, nothing }: ExternalParts,
 ): Reply {
   const { type } = query;
   const write = (): void => {
     let owner: WireName | null = null;
     for (const target of chain) {
-      scribe.alias(TYPE.CNAME, target, owner);
+      builder.alias(TYPE.CNAME, target, owner);
       owner = target;
     }
     if (meaning === 'service' || meaning === 'endpoints')
-      writeAddresses(scribe, lookup, type, owner);
-    else if (meaning === 'name-server') writeServerAddresses(scribe, servers(), type, owner);
+      writeAddresses(builder, lookup, type, owner);
+    else if (meaning === 'name-server') writeServerAddresses(builder, servers(), type, owner);
     else if (meaning === 'pod' && type === (lookup.address.length === 4 ? TYPE.A : TYPE.AAAA)) {
-      scribe.address(SECTION.answer, owner, lookup.address, 0, lookup.address.length);
+      builder.address(SECTION.answer, owner, lookup.address, 0, lookup.address.length);
     }
   };
-  scribe.begin(query, zone.wire.length);
+  builder.begin(query, zone.wire.length);
   write();
-  if (scribe.full) {
-    scribe.again();
+  if (builder.full) {
+    builder.again();
     write();
   }
-  if (scribe.answers > chain.length) return scribe.finish();
-  scribe.abandon();
+  if (builder.answers > chain.length) return builder.finish();
+  builder.abandon();
   return nothing(query);
 }
 
@@ -108,7 +108,7 @@ function askElsewhere(
   chain: readonly WireName[],
   parts: ExternalParts,
 ): Maybe<Reply> {
-  const { ttl } = parts.scribe;
+  const { ttl } = parts.builder;
   const reply = parts.ask(query.asking(chain.at(-1)!));
   if (!isLater(reply)) return joined(query, chain, ttl, reply);
   const kept = query.keep();

@@ -20,31 +20,31 @@ import { waitForListing } from './startup.ts';
 export const kubernetes = definePlugin({
   syntax,
 
-  control(options, site) {
-    const plan = planSource(options, site);
-    const { clock, log } = site;
-    const feed = site.shared(
+  control(options, context) {
+    const plan = planSource(options, context);
+    const { clock, log } = context;
+    const feed = context.shared(
       sourceKey(plan),
       (channel) =>
         new Feed({
-          source: openSource(plan, site),
+          source: openSource(plan, context),
           channel,
           clock,
-          metrics: site.metrics,
+          metrics: context.metrics,
           podNames: plan.podNames,
           clientNames: plan.clientNames,
         }),
     );
-    site.readiness(() => feed.synced);
-    site.onStart(() => {
+    context.readiness(() => feed.synced);
+    context.onStart(() => {
       feed.start();
       return waitForListing(feed, { clock, log, timeoutMs: options.startupTimeoutMs });
     });
   },
 
-  setup(options, site, next) {
-    const plan = planSource(options, site);
-    const cluster = site.shared(sourceKey(plan), followCluster);
+  setup(options, context, next) {
+    const plan = planSource(options, context);
+    const cluster = context.shared(sourceKey(plan), followCluster);
     const answerer = new Answerer({
       cluster,
       zones: zonesOf(options),
@@ -55,14 +55,14 @@ export const kubernetes = definePlugin({
       ignoreEmpty: options.ignoreEmpty,
       zonal: options.zonal,
       fallthrough: options.fallthrough,
-      writer: site.writer,
-      own: ownAddresses(site.servers),
-      ask: site.ask,
+      writer: context.writer,
+      own: ownAddresses(context.servers),
+      ask: context.ask,
     });
     const zoneOf = answerer.zoneOf.bind(answerer);
     const clients = options.pods === 'verified';
-    site.offer(metadataProviders, noteTaker({ cluster, zoneOf, zonal: options.zonal, clients }));
-    site.offer(searchDomains, searchDomainsOf({ cluster, zoneOf, clients }));
+    context.offer(metadataProviders, noteTaker({ cluster, zoneOf, zonal: options.zonal, clients }));
+    context.offer(searchDomains, searchDomainsOf({ cluster, zoneOf, clients }));
     return (query) => answerer.answer(query, next);
   },
 });

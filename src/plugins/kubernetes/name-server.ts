@@ -3,7 +3,7 @@ import type { WireName } from '../../wire/name.ts';
 import { SECTION } from '../../wire/writer.ts';
 import type { Cluster, ServiceRecord, SliceRecord } from './cluster.ts';
 import { EndpointWalk } from './packed.ts';
-import type { Scribe } from './reply-builder.ts';
+import type { ReplyBuilder } from './reply-builder.ts';
 import { eachAddress, endpointLabels, serviceLabels } from './targets.ts';
 
 interface NameServer {
@@ -62,25 +62,25 @@ function slicesWith(service: ServiceRecord, address: Uint8Array): SliceRecord[] 
 }
 
 /** NS records of the apex, with addresses. */
-export function writeNameServers(scribe: Scribe, servers: readonly NameServer[]): void {
+export function writeNameServers(builder: ReplyBuilder, servers: readonly NameServer[]): void {
   const named = servers.map(({ labels, address }) => ({
-    target: scribe.nameBelow(labels),
+    target: builder.nameBelow(labels),
     address,
   }));
   const seen = new Set<string>();
   for (const { target } of named) {
     if (target === null || seen.has(target.join())) continue;
     seen.add(target.join());
-    scribe.alias(TYPE.NS, target);
+    builder.alias(TYPE.NS, target);
   }
   for (const { target, address } of named) {
-    if (target !== null) scribe.address(SECTION.additional, target, address, 0, address.length);
+    if (target !== null) builder.address(SECTION.additional, target, address, 0, address.length);
   }
 }
 
 /** A or AAAA of `ns.dns`: the addresses of all name servers. */
 export function writeServerAddresses(
-  scribe: Scribe,
+  builder: ReplyBuilder,
   servers: readonly NameServer[],
   type: number,
   owner: WireName | null = null,
@@ -90,6 +90,6 @@ export function writeServerAddresses(
   for (const { address } of servers) {
     if (address.length !== length || seen.has(address.join())) continue;
     seen.add(address.join());
-    scribe.address(SECTION.answer, owner, address, 0, length);
+    builder.address(SECTION.answer, owner, address, 0, length);
   }
 }

@@ -14,7 +14,7 @@ const MESSAGE_MAX = 65_535;
  * Writes this plugin's replies: knows the question at hand and the zone it lies in, in the client's spelling, which shows
  * in SOA and in SRV targets (as CoreDNS). Names below the zone compress to pointers into the question.
  */
-export class Scribe {
+export class ReplyBuilder {
   /** Seconds, of all records. */
   readonly ttl: number;
   readonly #writer: MessageWriter;

@@ -15,7 +15,7 @@ import { defaultBuckets } from '../../metrics/buckets.ts';
 import type { Registry } from '../../metrics/registry.ts';
 import type { KubernetesOptions } from './options.ts';
 
-/** What a site of either plane says that matters to the source. */
+/** What a context of either plane says that matters to the source. */
 export interface Surroundings {
   path(file: string): string;
   has(plugin: string): boolean;
@@ -44,11 +44,11 @@ export interface SourcePlan {
 const BURST = 10;
 
 /** The same in the control part and in every worker, so that both find the same shared feed. */
-export function planSource(options: KubernetesOptions, site: Surroundings): SourcePlan {
+export function planSource(options: KubernetesOptions, context: Surroundings): SourcePlan {
   const { manifests, endpoints, tls, kubeconfig, snapshot } = options;
-  const path = (file: string): string => site.path(file);
+  const path = (file: string): string => context.path(file);
   const verified = options.pods === 'verified';
-  const clientNames = verified && site.has('metadata');
+  const clientNames = verified && context.has('metadata');
   return {
     manifests: manifests === null ? null : path(manifests),
     endpoint: endpoints[0] ?? null,

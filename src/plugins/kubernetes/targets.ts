@@ -5,7 +5,7 @@ import type { ServiceRecord, SliceRecord } from './cluster.ts';
 import type { Lookup } from './lookup.ts';
 import { labelBytes } from './name.ts';
 import { EndpointWalk, unpack } from './packed.ts';
-import type { Scribe } from './reply-builder.ts';
+import type { ReplyBuilder } from './reply-builder.ts';
 
 const walk = new EndpointWalk();
 const scratch = Buffer.allocUnsafeSlow(4096);
@@ -38,7 +38,7 @@ export function eachAddress(
 
 /** The A or AAAA records of what the lookup found: cluster addresses or ready endpoints, each once, in their order. `owner` null: the question's name. */
 export function writeAddresses(
-  scribe: Scribe,
+  builder: ReplyBuilder,
   lookup: Lookup,
   type: number,
   owner: WireName | null = null,
@@ -51,7 +51,7 @@ export function writeAddresses(
     const address = keyOf(bytes, at, size);
     if (written.has(address)) return;
     written.add(address);
-    scribe.address(SECTION.answer, owner, bytes, at, size);
+    builder.address(SECTION.answer, owner, bytes, at, size);
   };
   if (isByCluster(lookup)) return eachAddress(service, write);
   for (const slice of lookup.slices()) {
@@ -82,40 +82,40 @@ interface Entry {
 }
 
 /** SRV records and, in the additional section, the addresses of all targets in both families. */
-export function writeServices(scribe: Scribe, lookup: Lookup): void {
+export function writeServices(builder: ReplyBuilder, lookup: Lookup): void {
   const entries = isByCluster(lookup)
-    ? clusterEntries(scribe, lookup)
-    : endpointEntries(scribe, lookup);
-  writeEntries(scribe, entries);
+    ? clusterEntries(builder, lookup)
+    : endpointEntries(builder, lookup);
+  writeEntries(builder, entries);
 }
 
 /** SRV of a pod's name: itself, on no port (CoreDNS has it so). */
-export function writePodService(scribe: Scribe, lookup: Lookup, folded: Uint8Array): void {
+export function writePodService(builder: ReplyBuilder, lookup: Lookup, folded: Uint8Array): void {
   const { name, address } = lookup;
   const labels = [labelBytes(folded, name.object), labelBytes(folded, name.namespace), 'pod'];
-  const target = scribe.nameBelow(labels);
-  if (target !== null) writeEntries(scribe, [{ target, port: 0, address }]);
+  const target = builder.nameBelow(labels);
+  if (target !== null) writeEntries(builder, [{ target, port: 0, address }]);
 }
 
-function writeEntries(scribe: Scribe, entries: readonly Entry[]): void {
+function writeEntries(builder: ReplyBuilder, entries: readonly Entry[]): void {
   // CoreDNS's way of counting: the weight is fixed before duplicates are left out, and entries without port count.
   const weight = Math.max(1, Math.floor((100 / (100 * entries.length)) * 100));
   const seen = new Set<string>();
   const open = entries.filter(({ port }) => port >= 0);
   for (const { target, port } of open) {
-    if (isNew(seen, target, 0, target.length, port)) scribe.srv(weight, port, target);
+    if (isNew(seen, target, 0, target.length, port)) builder.srv(weight, port, target);
   }
   for (const { target, address } of open) {
     const pair = Buffer.concat([target, address]);
     if (isNew(seen, pair, 0, pair.length)) {
-      scribe.address(SECTION.additional, target, address, 0, address.length);
+      builder.address(SECTION.additional, target, address, 0, address.length);
     }
   }
 }
 
-function clusterEntries(scribe: Scribe, lookup: Lookup): Entry[] {
+function clusterEntries(builder: ReplyBuilder, lookup: Lookup): Entry[] {
   const service = lookup.service!;
-  const target = scribe.nameBelow(serviceLabels(service));
+  const target = builder.nameBelow(serviceLabels(service));
   if (target === null) return [];
   const entries: Entry[] = [];
   for (const port of service.ports) {
@@ -127,14 +127,14 @@ function clusterEntries(scribe: Scribe, lookup: Lookup): Entry[] {
   return entries;
 }
 
-function endpointEntries(scribe: Scribe, lookup: Lookup): Entry[] {
+function endpointEntries(builder: ReplyBuilder, lookup: Lookup): Entry[] {
   const entries: Entry[] = [];
   for (const slice of lookup.slices()) {
     const ports = slice.ports.filter((port) => lookup.takesPort(port));
     walk.over(slice.endpoints);
     while (walk.next()) {
       if (!lookup.takesEndpoint(walk)) continue;
-      const target = scribe.nameBelow(endpointLabels(lookup.service!, slice, walk.host));
+      const target = builder.nameBelow(endpointLabels(lookup.service!, slice, walk.host));
       if (target === null) continue;
       const address = copied(walk.bytes, walk.addressAt, walk.addressLength);
       for (const { port } of ports) entries.push({ target, port, address });

@@ -4,8 +4,13 @@ import { printDuration } from '../../base/duration.ts';
 import { isLater } from '../../base/maybe.ts';
 import { Problem } from '../../base/problem.ts';
 import { seededRandom } from '../../base/random.ts';
-import type { ControlSite } from '../../server/contract/control-context.ts';
-import { definePlugin, type Next, type Plugin, type Site } from '../../server/contract/plugin.ts';
+import type { ControlContext } from '../../server/contract/control-context.ts';
+import {
+  definePlugin,
+  type Next,
+  type Plugin,
+  type WorkerContext,
+} from '../../server/contract/plugin.ts';
 import { Arranger } from './arranger.ts';
 import { syntax, type LoadbalanceSaid } from './options.ts';
 import { readWeights, Weights, type NameWeights } from './weights.ts';
@@ -16,20 +21,20 @@ const RELOAD_MS = 30_000;
 export const loadbalance: Plugin = definePlugin({ syntax, control, setup });
 
 /** Reads the weight file, and again when it changes. */
-function control({ policy, reloadMs }: LoadbalanceSaid, site: ControlSite): void {
+function control({ policy, reloadMs }: LoadbalanceSaid, context: ControlContext): void {
   if (policy.kind !== 'weighted') return;
   const file = policy.file;
-  const path = site.path(file);
+  const path = context.path(file);
   const period = reloadMs ?? RELOAD_MS;
   let text: string | null = null;
   let weights: readonly NameWeights[] = [];
-  site.onJoin(() => [weights]);
+  context.onJoin(() => [weights]);
   /** @throws Problem for a file that cannot be read or understood */
   const load = (): boolean => {
     const found = readText(path, file);
     if (found === null) {
       if (period === 0) throw missing(file, path);
-      site.log.warning(
+      context.log.warning(
         `Failed to open weight file:${path}. Will try again in ${printDuration(period)}`,
       );
       return false;
@@ -42,21 +47,21 @@ function control({ policy, reloadMs }: LoadbalanceSaid, site: ControlSite): void
   load();
   if (period === 0) return;
   let timer: Timer | null = null;
-  site.onStart(() => {
-    timer = every(site.clock, period, () => {
+  context.onStart(() => {
+    timer = every(context.clock, period, () => {
       try {
         if (!load()) return;
-        site.log.info(`Successfully reloaded weight file ${path}`);
-        site.publish(weights);
+        context.log.info(`Successfully reloaded weight file ${path}`);
+        context.publish(weights);
       } catch (error) {
         if (!(error instanceof Problem)) throw error;
-        site.log.error(
+        context.log.error(
           `${error.message.replace('plugin/loadbalance: ', '')}; the weights before stay in use`,
         );
       }
     });
   });
-  site.onStop(() => timer?.cancel());
+  context.onStop(() => timer?.cancel());
 }
 
 function readText(path: string, file: string): string | null {
@@ -82,12 +87,12 @@ function missing(file: string, path: string): Problem {
   });
 }
 
-function setup({ policy, prefer }: LoadbalanceSaid, site: Site, next: Next): Next {
+function setup({ policy, prefer }: LoadbalanceSaid, context: WorkerContext, next: Next): Next {
   // Nobody gains by guessing an order: a fast generator, seeded well, is enough.
-  const random = seededRandom(site.random.integer(0x7fffffff) + 1);
+  const random = seededRandom(context.random.integer(0x7fffffff) + 1);
   const weights = policy.kind === 'weighted' ? new Weights(random) : null;
   if (weights !== null)
-    site.onMessage((message) => weights.replace(message as readonly NameWeights[]));
+    context.onMessage((message) => weights.replace(message as readonly NameWeights[]));
   const arranger = new Arranger({ random, prefer, weights });
   return (query) => {
     const { type } = query;

@@ -38,9 +38,9 @@ const v6 = Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1);
 
 export const local = definePlugin({
   syntax,
-  setup(options, site, next) {
-    const { writer } = site;
-    const count = site.metrics
+  setup(options, context, next) {
+    const { writer } = context;
+    const count = context.metrics
       .counter(
         'coredns_local_localhost_requests_total',
         'Counter of localhost.<domain> requests.',

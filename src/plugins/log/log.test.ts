@@ -14,9 +14,9 @@ import { printSeconds } from './format.ts';
 /** Answers by the first label, and knows something to note. */
 const oracle = definePlugin({
   syntax: directive({ name: 'oracle', summary: 'answers by the first label', repeat: 'last' }),
-  setup(_options, site) {
-    const { writer, clock } = site;
-    site.offer(metadataProviders, (_query, notes) => {
+  setup(_options, context) {
+    const { writer, clock } = context;
+    context.offer(metadataProviders, (_query, notes) => {
       notes.set('oracle/mood', 'good');
     });
     return (query) => {

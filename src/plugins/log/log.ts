@@ -57,13 +57,13 @@ interface Rule {
 /** Writes a line for each reply that leaves; the first rule whose name covers the question's decides. */
 export const log = definePlugin({
   syntax,
-  setup(options, site, next) {
+  setup(options, context, next) {
     const rules = options.flatMap(({ scope: { names, format }, classes }): Rule[] => {
       const print = compileFormat(format);
       const wanted = new Set<string>(classes.includes('all') ? [] : classes);
       return names.map((name) => ({ print, zone: foldName(parseName(name)), classes: wanted }));
     });
-    const { clock, log: lines } = site;
+    const { clock, log: lines } = context;
     const write: Write = (rule, query, reply, begun) => {
       const { classes, print } = rule;
       if (classes.size > 0 || query.notes !== null) {

@@ -1,8 +1,13 @@
 import { printAddress } from '../../base/ip.ts';
 import type { Random } from '../../base/random.ts';
 import { directive } from '../../corefile/syntax.ts';
-import type { ControlSite } from '../../server/contract/control-context.ts';
-import { definePlugin, type Next, type Plugin, type Site } from '../../server/contract/plugin.ts';
+import type { ControlContext } from '../../server/contract/control-context.ts';
+import {
+  definePlugin,
+  type Next,
+  type Plugin,
+  type WorkerContext,
+} from '../../server/contract/plugin.ts';
 import { TYPE } from '../../wire/iana.ts';
 import { parseName, type WireName } from '../../wire/name.ts';
 import { makeQuery, type Query } from '../../wire/query.ts';
@@ -26,40 +31,40 @@ const syntax = directive({
 export function makeLoop(probe: Probe): Plugin {
   return definePlugin({
     syntax,
-    control: (_, site) => control(site, probe),
-    setup: (_, site, next) => setup(site, next),
+    control: (_, context) => control(context, probe),
+    setup: (_, context, next) => setup(context, next),
   });
 }
 
 /** Ends the process when the server forwards to itself (reference: 2.1; see loop.md). */
 export const loop: Plugin = makeLoop(udpProbe);
 
-function control(site: ControlSite, probe: Probe): void {
-  const zone = site.zones[0] ?? '.';
+function control(context: ControlContext, probe: Probe): void {
+  const zone = context.zones[0] ?? '.';
   let name: string | null =
-    `${label(site.random)}.${label(site.random)}.${zone === '.' ? '' : zone}`;
-  const address = site.servers.map(reach).find((found) => found !== null) ?? null;
+    `${label(context.random)}.${label(context.random)}.${zone === '.' ? '' : zone}`;
+  const address = context.servers.map(reach).find((found) => found !== null) ?? null;
   // Only plain DNS can come round; without such an address there is nothing to ask.
   if (address === null) return;
-  const query = makeQuery(parseName(name), TYPE.HINFO, 1, site.random.integer(0x10000));
+  const query = makeQuery(parseName(name), TYPE.HINFO, 1, context.random.integer(0x10000));
   const asked = `HINFO ${name}`;
   const watch = new LoopWatch({
-    clock: site.clock,
+    clock: context.clock,
     probe: () =>
-      probe(query.bytes.subarray(query.start, query.end), address, PROBE_TIMEOUT_MS, site.clock),
-    found: (sighting) => site.fatal(explain(sighting, zone, asked)),
+      probe(query.bytes.subarray(query.start, query.end), address, PROBE_TIMEOUT_MS, context.clock),
+    found: (sighting) => context.fatal(explain(sighting, zone, asked)),
     over: () => {
       name = null;
-      site.publish({ name } satisfies Published);
+      context.publish({ name } satisfies Published);
     },
   });
-  site.onJoin(() => (name === null ? [] : [{ name } satisfies Published]));
-  site.onMessage((message) => watch.see(message as Sighting));
-  site.onStart(() => {
+  context.onJoin(() => (name === null ? [] : [{ name } satisfies Published]));
+  context.onMessage((message) => watch.see(message as Sighting));
+  context.onStart(() => {
     // The server is not to wait for this: the probe needs it to serve.
     void watch.run();
   });
-  site.onStop(() => watch.stop());
+  context.onStop(() => watch.stop());
 }
 
 /** A decimal number of up to 62 bits. */
@@ -80,15 +85,15 @@ function explain({ from, to }: Sighting, zone: string, asked: string): string {
   ].join('\n');
 }
 
-function setup(site: Site, next: Next): Next {
+function setup(context: WorkerContext, next: Next): Next {
   let wanted: WireName | null = null;
-  site.onMessage((message) => {
+  context.onMessage((message) => {
     const { name } = message as Published;
     wanted = name === null ? null : parseName(name);
   });
   return (query) => {
     if (query.type === TYPE.HINFO && wanted !== null && isFor(query, wanted))
-      site.post(sighting(query));
+      context.post(sighting(query));
     return next(query);
   };
 }

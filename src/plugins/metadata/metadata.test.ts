@@ -11,8 +11,8 @@ let asked = 0;
 /** Notes the question's type. */
 const noting = definePlugin({
   syntax: directive({ name: 'noting', summary: 'notes the type', repeat: 'last' }),
-  setup(_options, site, next) {
-    site.offer(metadataProviders, (query, notes) => {
+  setup(_options, context, next) {
+    context.offer(metadataProviders, (query, notes) => {
       asked++;
       notes.set('noting/type', String(query.type));
     });

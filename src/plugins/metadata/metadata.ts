@@ -1,7 +1,11 @@
 import { zones } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { definePlugin } from '../../server/contract/plugin.ts';
-import { metadataCollector, metadataProviders, type MetadataProvider } from '../../server/contract/ports.ts';
+import {
+  metadataCollector,
+  metadataProviders,
+  type MetadataProvider,
+} from '../../server/contract/ports.ts';
 import { ZoneMatch } from '../../server/contract/zone-match.ts';
 import type { Query } from '../../wire/query.ts';
 
@@ -15,18 +19,18 @@ export const syntax = directive({
 /** Gives every query a map of notes, and lets the plugins of the block write into it before any of them answers. */
 export const metadata = definePlugin({
   syntax,
-  setup(options, site, next) {
+  setup(options, context, next) {
     const here = new ZoneMatch(options.zones);
     let providers: readonly MetadataProvider[] | null = null;
     const collect = (query: Query): void => {
-      providers ??= site.find(metadataProviders);
+      providers ??= context.find(metadataProviders);
       const notes = new Map<string, string>();
       query.notes = notes;
       if (here.holds(query)) for (const provide of providers) provide(query, notes);
     };
-    if (site.has('view')) {
+    if (context.has('view')) {
       // The view decides by the notes whether this block takes the query: it has them collected.
-      site.offer(metadataCollector, collect);
+      context.offer(metadataCollector, collect);
       return next;
     }
     return (query) => {

@@ -41,26 +41,26 @@ export const syntax = directive({
 
 export const prometheus = definePlugin({
   syntax,
-  control(options, site) {
-    site.http(address.print(options.address), '/metrics', serveMetrics(site.scrape));
-    const enabled = site.keep('prometheus/enabled', () => new Enabled(site.metrics));
+  control(options, context) {
+    context.http(address.print(options.address), '/metrics', serveMetrics(context.scrape));
+    const enabled = context.keep('prometheus/enabled', () => new Enabled(context.metrics));
     const releases: (() => void)[] = [];
-    for (const server of site.servers) {
-      for (const zone of site.zones) {
+    for (const server of context.servers) {
+      for (const zone of context.zones) {
         for (const name of linkNames) {
-          if (site.has(name)) releases.push(enabled.hold(server, zone, site.view, name));
+          if (context.has(name)) releases.push(enabled.hold(server, zone, context.view, name));
         }
       }
     }
-    site.onStop(() => {
+    context.onStop(() => {
       for (const release of releases) release();
     });
   },
 
-  setup(_options, site, next) {
-    const { clock, metrics } = site;
+  setup(_options, context, next) {
+    const { clock, metrics } = context;
     const meters = new Meters(metrics);
-    site.onDropped((query, reply) => {
+    context.onDropped((query, reply) => {
       const size = sizeOf(reply, query.questionEnd);
       const took = clock.now() - query.arrived;
       const asked = query.end - query.start;

@@ -16,7 +16,7 @@ async function get(world: World): Promise<string> {
 function waiting(name: string, state: { ready: boolean }): Plugin {
   return definePlugin({
     syntax: directive({ name, summary: 'waits', repeat: 'last' }),
-    control: (_options, site) => site.readiness(() => state.ready),
+    control: (_options, context) => context.readiness(() => state.ready),
   });
 }
 

@@ -35,15 +35,15 @@ export const syntax = directive({
 /** 200 when every plugin that has something to wait for is ready, 503 with the names of the others. */
 export const ready = definePlugin({
   syntax,
-  control({ address: at, monitor }, site) {
+  control({ address: at, monitor }, context) {
     const latched = new Set<string>();
     let ending = false;
-    site.onShutdown(() => {
+    context.onShutdown(() => {
       ending = true;
     });
     const missing = (): readonly string[] => {
       const names: string[] = [];
-      for (const [name, isReady] of site.ready()) {
+      for (const [name, isReady] of context.ready()) {
         if (latched.has(name)) continue;
         if (!isReady) names.push(name);
         else if (monitor === 'until-ready') latched.add(name);
@@ -57,9 +57,9 @@ export const ready = definePlugin({
       if (ending) return say(503, 'Shutting down');
       const waiting = missing().join(',');
       if (waiting === '') return say(200, 'OK');
-      site.log.info(`Plugins not ready: "${waiting}"`);
+      context.log.info(`Plugins not ready: "${waiting}"`);
       say(503, waiting);
     };
-    site.http(address.print(at), '/ready', handler);
+    context.http(address.print(at), '/ready', handler);
   },
 });

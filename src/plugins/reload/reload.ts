@@ -46,8 +46,8 @@ export const syntax = directive({
 
 export const reload = definePlugin({
   syntax,
-  control({ intervalMs, jitterMs }, site) {
-    const { random, clock, configuration, log, metrics } = site;
+  control({ intervalMs, jitterMs }, context) {
+    const { random, clock, configuration, log, metrics } = context;
     // The server counts; here the family begins, so that it is there with 0 from the first scrape on.
     metrics.counter(
       'coredns_reload_failed_total',
@@ -56,9 +56,9 @@ export const reload = definePlugin({
     );
     const jitter = Math.min(jitterMs, intervalMs / 2);
     const offset = jitter > 0 ? random.integer(Math.max(1, Math.floor(jitter))) - jitter / 2 : 0;
-    const watcher = site.keep('reload/watcher', () => new Watcher(clock));
+    const watcher = context.keep('reload/watcher', () => new Watcher(clock));
     const watch: Watch = { intervalMs: intervalMs + offset, configuration, log };
-    site.onStart(() => watcher.begin(watch));
-    site.onStop(() => watcher.end(watch));
+    context.onStart(() => watcher.begin(watch));
+    context.onStop(() => watcher.end(watch));
   },
 });

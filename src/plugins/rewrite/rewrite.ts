@@ -98,7 +98,7 @@ function suspicion(
 /** Looks at every query; those that no rule fits go on as they are. */
 export const rewrite = definePlugin({
   syntax,
-  setup(uses, site, next) {
+  setup(uses, context, next) {
     const rules: readonly Rule[] = uses.map((use) => readRule(wordsOf(use)));
     const codes = new Set(rules.flatMap(({ optionCode }) => optionCode ?? []));
     const text = new NameText();
@@ -110,8 +110,8 @@ export const rewrite = definePlugin({
       changes: ChangedQuery,
     ): Maybe<Reply> => {
       if (reply === silence) return reply;
-      const { writer } = site;
-      const lookup = lookupFor(asked, site.ask);
+      const { writer } = context;
+      const lookup = lookupFor(asked, context.ask);
       const edited = editReply(reply, changes.replyRules, { query, asked, writer, lookup });
       if (!query.edns || (codes.size === 0 && !changes.optionsChanged)) return edited;
       const answer = (later: Reply): Reply =>

@@ -18,8 +18,8 @@ export const root = definePlugin({
   plan({ path }, plan) {
     plan.root = path;
   },
-  control(_options, site) {
-    const folder = site.path('.');
+  control(_options, context) {
+    const folder = context.path('.');
     try {
       statSync(folder);
     } catch (error) {
@@ -33,7 +33,7 @@ export const root = definePlugin({
         });
       }
       // It may appear later.
-      site.log.warning(`Root path does not exist: ${folder}`);
+      context.log.warning(`Root path does not exist: ${folder}`);
     }
   },
 });

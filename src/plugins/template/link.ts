@@ -1,6 +1,6 @@
 import type { Maybe } from '../../base/maybe.ts';
 import type { Options } from '../../corefile/syntax.ts';
-import type { Next, Site } from '../../server/contract/plugin.ts';
+import type { Next, WorkerContext } from '../../server/contract/plugin.ts';
 import { ZoneMatch } from '../../server/contract/zone-match.ts';
 import { CLASS, className, FLAG, RCODE, TYPE, typeName } from '../../wire/iana.ts';
 import { dataOf, readMessage, writeRecord, type DnsRecord } from '../../wire/message.ts';
@@ -19,7 +19,7 @@ import {
   type RecordTemplate,
 } from './record-template.ts';
 import type { NamePattern, syntax } from './syntax.ts';
-import { Tally } from './tally.ts';
+import { Counters } from './counters.ts';
 import type { Struct } from './values.ts';
 
 /** One `template`, ready for queries. */
@@ -54,14 +54,14 @@ interface Made {
 
 export class TemplateLink {
   readonly #templates: readonly Template[];
-  readonly #site: Site;
+  readonly #context: WorkerContext;
   readonly #next: Next;
-  readonly #tally: Tally;
+  readonly #counters: Counters;
 
-  constructor(uses: Options<typeof syntax>, site: Site, next: Next) {
-    this.#site = site;
+  constructor(uses: Options<typeof syntax>, context: WorkerContext, next: Next) {
+    this.#context = context;
     this.#next = next;
-    this.#tally = new Tally(site.metrics);
+    this.#counters = new Counters(context.metrics);
     const makers = (lines: readonly (readonly RecordTemplate[])[]): Maker[] =>
       lines.flat().map((template) => ({ template, constant: constantRecord(template) }));
     this.#templates = uses.map((use) => ({
@@ -101,7 +101,7 @@ export class TemplateLink {
   ): Maybe<Reply> {
     const qclass = query.class === CLASS.ANY ? template.class : query.class;
     const type = query.type === TYPE.ANY ? template.type : query.type;
-    this.#tally.matched(query.route, zone, qclass, type);
+    this.#counters.matched(query.route, zone, qclass, type);
     if (template.rcode === RCODE.SERVFAIL) {
       const reply = failure(RCODE.SERVFAIL, 'template');
       reply.errors = template.errors;
@@ -126,7 +126,7 @@ export class TemplateLink {
           return makeRecord(text, dataOnce()) ?? [];
         } catch (error) {
           if (error instanceof RecordFailure)
-            this.#tally.failed(query.route, zone, qclass, type, text, error);
+            this.#counters.failed(query.route, zone, qclass, type, text, error);
           throw error;
         }
       });
@@ -175,7 +175,7 @@ export class TemplateLink {
 
   #ask(query: Query, target: string): Maybe<Reply> | null {
     try {
-      return this.#site.ask(query.asking(parseName(target), query.type, CLASS.IN));
+      return this.#context.ask(query.asking(parseName(target), query.type, CLASS.IN));
     } catch (error) {
       if (error instanceof NameError) return null;
       throw error;
@@ -183,7 +183,7 @@ export class TemplateLink {
   }
 
   #write(query: Query, { rcode, errors }: Template, made: Made): Reply {
-    const { writer } = this.#site;
+    const { writer } = this.#context;
     try {
       writer.reply(query, FLAG.AA | (made.truncated ? FLAG.TC : 0));
       for (const record of made.answers) writeRecord(writer, SECTION.answer, record);

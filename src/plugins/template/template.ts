@@ -5,8 +5,8 @@ import { syntax } from './syntax.ts';
 /** Answers queries that a template fits; the first one whose zones, class, type and expressions do. */
 export const template = definePlugin({
   syntax,
-  setup(uses, site, next) {
-    const link = new TemplateLink(uses, site, next);
+  setup(uses, context, next) {
+    const link = new TemplateLink(uses, context, next);
     return (query) => link.answer(query);
   },
 });

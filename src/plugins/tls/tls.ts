@@ -6,7 +6,7 @@ import { position } from '../../corefile/positions.ts';
 import { setting } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { choice, worded } from '../../corefile/values.ts';
-import type { ControlSite } from '../../server/contract/control-context.ts';
+import type { ControlContext } from '../../server/contract/control-context.ts';
 import { definePlugin } from '../../server/contract/plugin.ts';
 
 const files = position(
@@ -59,10 +59,10 @@ export const tls = definePlugin({
       clientAuth,
     };
   },
-  control({ files: { certificate, key, authority } }, site) {
-    const cert = read(certificate, site);
-    const secret = read(key, site);
-    const ca = authority === '' ? undefined : read(authority, site);
+  control({ files: { certificate, key, authority } }, context) {
+    const cert = read(certificate, context);
+    const secret = read(key, context);
+    const ca = authority === '' ? undefined : read(authority, context);
     try {
       builtins.tls().createSecureContext({ cert, key: secret, ca });
     } catch (error) {
@@ -77,14 +77,14 @@ export const tls = definePlugin({
   },
 });
 
-function read(file: string, site: ControlSite): Buffer {
+function read(file: string, context: ControlContext): Buffer {
   try {
-    return readFileSync(site.path(file));
+    return readFileSync(context.path(file));
   } catch (error) {
     throw new Problem({
       code: 'tls-unreadable',
       text: `could not load TLS cert: ${(error as Error).message}`,
-      remedy: `Check the path and who may read it: ls -l ${site.path(file)}`,
+      remedy: `Check the path and who may read it: ls -l ${context.path(file)}`,
       cause: error,
     });
   }

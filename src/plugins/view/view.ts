@@ -59,14 +59,14 @@ export const view = definePlugin({
   plan({ name }, plan) {
     plan.view = name;
   },
-  setup({ name, conditions }, site, next) {
-    site.offer(metadataProviders, (_query, notes) => {
+  setup({ name, conditions }, context, next) {
+    context.offer(metadataProviders, (_query, notes) => {
       notes.set('view/name', name);
     });
     const runs = conditions.map(({ part }) => part.run);
     let collectors: readonly ((query: Query) => void)[] | null = null;
-    site.filter((query) => {
-      collectors ??= site.find(metadataCollector);
+    context.filter((query) => {
+      collectors ??= context.find(metadataCollector);
       for (const collect of collectors) collect(query);
       for (const run of runs) {
         try {

@@ -16,8 +16,8 @@ const tcp = parseName('_tcp.');
 /** Ends the chain: any name, any type. The answer section stays empty, all is in the additional section. */
 export const whoami = definePlugin({
   syntax,
-  setup(_options, site) {
-    const { writer } = site;
+  setup(_options, context) {
+    const { writer } = context;
     return (query) => {
       const { family, peer, peerAt, peerPort, proto } = query;
       writer.reply(query, FLAG.AA);

@@ -15,7 +15,7 @@ export interface ControlChannel {
 }
 
 /** What a plugin's control plane part gets: its place on the main thread, and the channel of its instance. */
-export interface ControlSite extends ControlChannel {
+export interface ControlContext extends ControlChannel {
   readonly zones: readonly string[];
   readonly servers: readonly string[];
   readonly view: string;
@@ -42,7 +42,7 @@ export interface ControlSite extends ControlChannel {
   keep<T extends Kept>(key: string, make: () => T): T;
   /**
    * The same with a channel of its own that outlives reloads too; its other ends are what workers get from
-   * `Site.shared` under the same key. For state that is too large to be built again on each reload.
+   * `WorkerContext.shared` under the same key. For state that is too large to be built again on each reload.
    */
   shared<T extends Kept>(key: string, make: (channel: ControlChannel) => T): T;
 

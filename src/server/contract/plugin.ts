@@ -9,7 +9,7 @@ import type { Query } from '../../wire/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 import type { MessageWriter } from '../../wire/writer.ts';
 import type { BlockPlan } from './plan.ts';
-import type { ControlSite } from './control-context.ts';
+import type { ControlContext } from './control-context.ts';
 
 /**
  * A link of the chain: answers a query, or asks the next link and perhaps changes its reply. It returns the reply itself
@@ -29,16 +29,16 @@ export interface Plugin {
   /** Main thread, before anything is opened: listeners, addresses, limits. May throw a Problem. */
   plan?(options: never, plan: BlockPlan): void;
   /** Main thread. May throw a Problem; the configuration is then not taken. */
-  control?(options: never, site: ControlSite): Maybe<void>;
+  control?(options: never, context: ControlContext): Maybe<void>;
   /** Worker: gives the link; called from the last plugin of the chain to the first. A plugin without it is no link. */
-  setup?(options: never, site: Site, next: Next): Next;
+  setup?(options: never, context: WorkerContext, next: Next): Next;
 }
 
 export interface PluginParts<S extends Syntax> {
   readonly syntax: S;
   plan?(options: Options<S>, plan: BlockPlan): void;
-  control?(options: Options<S>, site: ControlSite): Maybe<void>;
-  setup?(options: Options<S>, site: Site, next: Next): Next;
+  control?(options: Options<S>, context: ControlContext): Maybe<void>;
+  setup?(options: Options<S>, context: WorkerContext, next: Next): Next;
 }
 
 /** Makes a plugin whose options have the types that its syntax declares. The plugin's name is the directive's. */
@@ -64,7 +64,7 @@ export interface WorkerChannel {
 }
 
 /** What a plugin's data plane part gets: its place in one worker, and the channel of its instance. */
-export interface Site extends WorkerChannel {
+export interface WorkerContext extends WorkerChannel {
   /** The server block's zones: absolute, lower case. */
   readonly zones: readonly string[];
   /** Listen addresses with scheme that the block answers on, e.g. `dns://:53`. */
@@ -99,7 +99,7 @@ export interface Site extends WorkerChannel {
   /** Runs when the configuration has been replaced or the server ends. */
   onStop(run: () => void): void;
   /**
-   * State that outlives reloads and is fed by `ControlSite.shared` under the same key: made by `make` unless the
+   * State that outlives reloads and is fed by `ControlContext.shared` under the same key: made by `make` unless the
    * configuration before had it already.
    */
   shared<T>(key: string, make: (channel: WorkerChannel) => T): T;

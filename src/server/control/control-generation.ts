@@ -7,11 +7,16 @@ import type { Random } from '../../base/random.ts';
 import type { Registry } from '../../metrics/registry.ts';
 import type { Channels } from './channels.ts';
 import type { Configuration } from '../contract/configuration.ts';
-import type { ControlSite, HttpHandler, Kept, RunningConfiguration } from '../contract/control-context.ts';
+import type {
+  ControlContext,
+  HttpHandler,
+  Kept,
+  RunningConfiguration,
+} from '../contract/control-context.ts';
 import type { EndpointPlan } from '../contract/endpoints.ts';
 
 /** What the main thread brings to every configuration. */
-export interface Office {
+export interface ControlParts {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -20,7 +25,7 @@ export interface Office {
   readonly channels: Channels;
   /** Things that outlive reloads, by key. */
   readonly kept: Map<string, Kept>;
-  readonly scrape: ControlSite['scrape'];
+  readonly scrape: ControlContext['scrape'];
   readonly reread: RunningConfiguration['reread'];
   readonly reload: () => Promise<boolean>;
   readonly fatal: (text: string) => void;
@@ -47,7 +52,7 @@ export async function buildControl(
   endpoints: readonly EndpointPlan[],
   folder: string,
   fingerprint: string,
-  office: Office,
+  control: ControlParts,
 ): Promise<ControlGeneration> {
   const starts: Hook[] = [];
   const stops: Hook[] = [];
@@ -63,8 +68,8 @@ export async function buildControl(
     const names = new Set(instances.map(({ plugin }) => plugin.name));
     for (const [order, { plugin, options, id }] of instances.entries()) {
       if (plugin.control === undefined) continue;
-      const { clock, random, metrics, env, scrape, channels, fatal } = office;
-      const site: ControlSite = {
+      const { clock, random, metrics, env, scrape, channels, fatal } = control;
+      const context: ControlContext = {
         zones,
         servers,
         view,
@@ -74,16 +79,16 @@ export async function buildControl(
         env,
         scrape,
         fatal,
-        log: pluginLog(office.log, plugin.name),
+        log: pluginLog(control.log, plugin.name),
         path: (file) => resolve(folder, plan.root, file),
         has: (name) => names.has(name),
         ...channels.control(`${number}/${id}`),
         onStart: (run) => starts.push(run),
         onStop: (run) => stops.push(run),
         onShutdown: (run) => shutdowns.push({ order, run }),
-        keep: (key, make) => keep(office.kept, keys, key, make),
+        keep: (key, make) => keep(control.kept, keys, key, make),
         shared: (key, make) =>
-          keep(office.kept, keys, `shared/${key}`, () => make(channels.control(`shared/${key}`))),
+          keep(control.kept, keys, `shared/${key}`, () => make(channels.control(`shared/${key}`))),
         http: (address, path, handler) => {
           const paths = http.get(address) ?? new Map<string, HttpHandler>();
           http.set(address, paths);
@@ -95,10 +100,10 @@ export async function buildControl(
         },
         ready: () =>
           new Map([...readiness].map(([name, all]) => [name, all.every((ready) => ready())])),
-        configuration: { fingerprint, reread: office.reread, reload: office.reload },
+        configuration: { fingerprint, reread: control.reread, reload: control.reload },
       };
       try {
-        await plugin.control(options, site);
+        await plugin.control(options, context);
       } catch (error) {
         await undo({ ...generation, shutdowns: [] });
         throw placed(

@@ -5,7 +5,7 @@ import { connect, type Socket } from 'node:net';
 import { describe, test, type TestContext } from 'node:test';
 import { makeLog } from '../../base/log.ts';
 import type { HttpHandler } from '../contract/control-context.ts';
-import { HttpDoors } from './http-listeners.ts';
+import { HttpListeners } from './http-listeners.ts';
 
 const ADDRESS = '127.0.0.1:0';
 
@@ -14,14 +14,14 @@ const hello: HttpHandler = (_request, response) => void response.end('hello');
 async function open(
   t: TestContext,
   paths: Readonly<Record<string, HttpHandler>> = { '/hello': hello },
-): Promise<{ port: number; lines: string[]; doors: HttpDoors }> {
+): Promise<{ port: number; lines: string[]; listeners: HttpListeners }> {
   const lines: string[] = [];
-  const doors = new HttpDoors(makeLog((line) => lines.push(line)));
+  const listeners = new HttpListeners(makeLog((line) => lines.push(line)));
   const plan = new Map([[ADDRESS, new Map(Object.entries(paths))]]);
-  await doors.open(plan);
-  await doors.commit(plan);
-  t.after(() => doors.close());
-  return { port: doors.port(ADDRESS)!, lines, doors };
+  await listeners.open(plan);
+  await listeners.commit(plan);
+  t.after(() => listeners.close());
+  return { port: listeners.port(ADDRESS)!, lines, listeners };
 }
 
 /** Sends the bytes of a request as they stand; the whole reply. */
@@ -38,7 +38,7 @@ async function raw(port: number, text: string): Promise<string> {
 const get = (target: string): string =>
   `GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`;
 
-describe('HTTP doors', () => {
+describe('HTTP listeners', () => {
   test('a target that is no URL is not found, and harms nobody', async (t) => {
     const { port } = await open(t);
     for (const target of ['//', '///', '//[', 'http://[/', '*', '/%', '//hello:99999999']) {

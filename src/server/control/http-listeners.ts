@@ -4,7 +4,7 @@ import type { Log } from '../../base/log.ts';
 import { Problem } from '../../base/problem.ts';
 import type { HttpHandler } from '../contract/control-context.ts';
 
-interface HttpDoor {
+interface HttpListener {
   readonly server: HttpServer;
   paths: ReadonlyMap<string, HttpHandler>;
 }
@@ -24,9 +24,9 @@ const CONNECTIONS_MAX = 256;
  * The HTTP side (`health`, `ready`, `prometheus`): one server an address, shared by all plugins that name it. A reload
  * opens what is new before anything is closed, so a failed one leaves every address as it was.
  */
-export class HttpDoors {
+export class HttpListeners {
   readonly #log: Log;
-  readonly #doors = new Map<string, HttpDoor>();
+  readonly #listeners = new Map<string, HttpListener>();
 
   constructor(log: Log) {
     this.#log = log;
@@ -37,11 +37,13 @@ export class HttpDoors {
     const fresh: string[] = [];
     try {
       for (const address of wanted.keys()) {
-        if (this.#doors.has(address)) continue;
-        const door: HttpDoor = { server: makeServer(), paths: new Map() };
-        door.server.on('request', (request, response) => this.#answer(door, request, response));
-        await listen(door.server, address);
-        this.#doors.set(address, door);
+        if (this.#listeners.has(address)) continue;
+        const endpoint: HttpListener = { server: makeServer(), paths: new Map() };
+        endpoint.server.on('request', (request, response) =>
+          this.#answer(endpoint, request, response),
+        );
+        await listen(endpoint.server, address);
+        this.#listeners.set(address, endpoint);
         fresh.push(address);
       }
     } catch (error) {
@@ -52,8 +54,8 @@ export class HttpDoors {
   }
 
   /** Whatever is asked: this thread also feeds the workers, and must not end because of a request. */
-  #answer(door: HttpDoor, request: IncomingMessage, response: ServerResponse): void {
-    const handler = door.paths.get(pathOf(request.url ?? '/'));
+  #answer(endpoint: HttpListener, request: IncomingMessage, response: ServerResponse): void {
+    const handler = endpoint.paths.get(pathOf(request.url ?? '/'));
     if (handler === undefined) {
       response.writeHead(404, { 'content-type': 'text/plain' }).end('404 page not found\n');
       return;
@@ -71,19 +73,19 @@ export class HttpDoors {
 
   /** Hands every address to its new owner, and closes those that nobody wants any more. */
   async commit(wanted: HttpPlan): Promise<void> {
-    for (const [address, paths] of wanted) this.#doors.get(address)!.paths = paths;
-    await this.close([...this.#doors.keys()].filter((address) => !wanted.has(address)));
+    for (const [address, paths] of wanted) this.#listeners.get(address)!.paths = paths;
+    await this.close([...this.#listeners.keys()].filter((address) => !wanted.has(address)));
   }
 
-  async close(addresses: readonly string[] = [...this.#doors.keys()]): Promise<void> {
+  async close(addresses: readonly string[] = [...this.#listeners.keys()]): Promise<void> {
     await Promise.all(
       addresses.map((address) => {
-        const door = this.#doors.get(address);
-        this.#doors.delete(address);
-        if (door === undefined) return Promise.resolve();
+        const endpoint = this.#listeners.get(address);
+        this.#listeners.delete(address);
+        if (endpoint === undefined) return Promise.resolve();
         return new Promise<void>((resolve) => {
-          door.server.close(() => resolve());
-          door.server.closeAllConnections();
+          endpoint.server.close(() => resolve());
+          endpoint.server.closeAllConnections();
         });
       }),
     );
@@ -91,7 +93,7 @@ export class HttpDoors {
 
   /** The port in use at an address (for `:0`), or null. */
   port(address: string): number | null {
-    const bound = this.#doors.get(address)?.server.address();
+    const bound = this.#listeners.get(address)?.server.address();
     return typeof bound === 'object' && bound !== null ? bound.port : null;
   }
 }

@@ -18,17 +18,17 @@ const fixed: Plugin = definePlugin({
     args: { address: required(word('ADDRESS')) },
   }),
   setup:
-    ({ address }, site) =>
+    ({ address }, context) =>
     (query) => {
-      site.writer.reply(query, FLAG.AA);
-      site.writer.record(
+      context.writer.reply(query, FLAG.AA);
+      context.writer.record(
         SECTION.answer,
         null,
         TYPE.A,
         30,
         Uint8Array.from(address.split('.'), Number),
       );
-      return site.writer.finish(RCODE.NOERROR, 'fixed');
+      return context.writer.finish(RCODE.NOERROR, 'fixed');
     },
 });
 
@@ -55,20 +55,20 @@ const later = bare('later', {
 
 /** Counts up on the main thread and answers with the count in workers: a control part, a channel, a kept thing. */
 const counting = bare('counting', {
-  control: (_options, site) => {
-    const count = site.keep('count', () => ({ value: 0, close: () => undefined }));
+  control: (_options, context) => {
+    const count = context.keep('count', () => ({ value: 0, close: () => undefined }));
     count.value++;
-    site.onJoin(() => [count.value]);
+    context.onJoin(() => [count.value]);
   },
-  setup: (_options, site) => {
+  setup: (_options, context) => {
     let value = 0;
-    site.onMessage((message) => {
+    context.onMessage((message) => {
       value = message as number;
     });
     return (query) => {
-      site.writer.reply(query, 0);
-      site.writer.record(SECTION.answer, null, TYPE.A, 1, Uint8Array.of(0, 0, 0, value));
-      return site.writer.finish(RCODE.NOERROR, 'counting');
+      context.writer.reply(query, 0);
+      context.writer.record(SECTION.answer, null, TYPE.A, 1, Uint8Array.of(0, 0, 0, value));
+      return context.writer.finish(RCODE.NOERROR, 'counting');
     };
   },
 });

@@ -9,10 +9,15 @@ import { contentTypes, formatFor } from '../../metrics/formats.ts';
 import { SharedRegistry } from '../../metrics/registry.ts';
 import { Channels } from './channels.ts';
 import { bindConfiguration, namesIn } from '../contract/configuration.ts';
-import { buildControl, undo, type ControlGeneration, type Office } from './control-generation.ts';
+import {
+  buildControl,
+  undo,
+  type ControlGeneration,
+  type ControlParts,
+} from './control-generation.ts';
 import type { Kept } from '../contract/control-context.ts';
 import { planEndpoints, type EndpointPlan } from '../contract/endpoints.ts';
-import { HttpDoors } from './http-listeners.ts';
+import { HttpListeners } from './http-listeners.ts';
 import type { Plugin } from '../contract/plugin.ts';
 import type { Program } from '../contract/protocol.ts';
 import { WorkerLink, type WorkerEvents, type WorkerPort } from './worker-link.ts';
@@ -50,7 +55,7 @@ const GRACE_MS = 5000;
 const RESPAWN_MS = 1000;
 /** Two deaths within this time are one trouble, which a moment's pause may spare the machine. */
 const AGAIN_MS = 10_000;
-/** A worker that has not closed its doors this long after its grace hangs; nobody waits for it. */
+/** A worker that has not closed its listeners this long after its grace hangs; nobody waits for it. */
 const HANG_MS = 2000;
 
 interface Serving {
@@ -65,11 +70,11 @@ interface Serving {
 export class Server {
   readonly #parts: ServerParts;
   readonly #channels = new Channels();
-  readonly #http: HttpDoors;
+  readonly #http: HttpListeners;
   readonly #kept = new Map<string, Kept>();
   readonly #collection: Collection;
   readonly #registry: SharedRegistry;
-  readonly #office: Office;
+  readonly #control: ControlParts;
   #links: WorkerLink[] = [];
   #serving: Serving | null = null;
   /** By worker: when one died last. */
@@ -85,10 +90,10 @@ export class Server {
 
   constructor(parts: ServerParts) {
     this.#parts = parts;
-    this.#http = new HttpDoors(parts.log);
+    this.#http = new HttpListeners(parts.log);
     this.#collection = parts.collection ?? new Collection();
     this.#registry = new SharedRegistry((event) => this.#collection.add('main', event));
-    this.#office = {
+    this.#control = {
       clock: parts.clock,
       random: parts.random,
       log: parts.log,
@@ -158,7 +163,7 @@ export class Server {
   }
 
   scrape(accept?: string): { readonly type: string; readonly body: string } {
-    return this.#office.scrape(accept);
+    return this.#control.scrape(accept);
   }
 
   /**
@@ -243,7 +248,7 @@ export class Server {
       endpoints,
       folder,
       corefile.fingerprint,
-      this.#office,
+      this.#control,
     );
     let opened: readonly string[] = [];
     try {

@@ -8,7 +8,7 @@ import { queryBytes, UdpClient } from '../../../test/kit/loopback.ts';
 import { freePorts } from '../../../test/kit/serve-process.ts';
 import { batchedUdp } from '../../linux/packet-loop.ts';
 
-const program = join(import.meta.dirname, '../../bin/ndots');
+const program = join(import.meta.dirname, '../../../bin/ndots');
 
 /** Makes a worker throw, outside any query, once the file named by DIE is there. */
 const assassin = `

@@ -21,7 +21,10 @@ export function threadPort(start: Omit<WorkerStart, 'sockets'>): WorkerPort {
   const sockets = leftBehind.get(start.id) ?? makeSocketTable();
   leftBehind.delete(start.id);
   const own = import.meta.url;
-  const entry = new URL(own.endsWith('.ts') ? 'worker-thread.ts' : 'worker-thread.js', own);
+  const entry = new URL(
+    own.endsWith('.ts') ? '../worker/worker-thread.ts' : '../worker/worker-thread.js',
+    own,
+  );
   const worker = new Worker(entry, {
     workerData: { ...start, sockets } satisfies WorkerStart,
     name: `ndots-worker-${start.id}`,

@@ -10,8 +10,8 @@ import { silence, type Reply } from '../../wire/reply.ts';
 import { MessageWriter } from '../../wire/writer.ts';
 import { bindConfiguration, namesIn } from '../contract/configuration.ts';
 import type { EndpointPlan } from '../contract/endpoints.ts';
-import { answer, type Door } from './endpoint.ts';
-import { buildGeneration, type Generation, type Workshop } from './generation.ts';
+import { answer, type ServedEndpoint } from './endpoint.ts';
+import { buildGeneration, type Generation, type WorkerParts } from './generation.ts';
 import type { Plugin, WorkerChannel } from '../contract/plugin.ts';
 import type { FromWorker, PlainProblem, Program, ToWorker } from '../contract/protocol.ts';
 
@@ -34,8 +34,8 @@ export interface DataPlaneParts {
 
 interface Open {
   readonly listener: Listener;
-  door: Door | null;
-  /** Queries that came before there was a door; see `#whenServing`. */
+  endpoint: ServedEndpoint | null;
+  /** Queries that came before there was a endpoint; see `#whenServing`. */
   readonly early: (() => void)[];
 }
 
@@ -102,7 +102,7 @@ export class DataPlane {
       configuration,
       program.endpoints,
       program.generation,
-      this.#workshop(program.folder, used),
+      this.#worker(program.folder, used),
     );
     this.#prepared.set(program.generation, { program, built, used });
     // Joined only now: the state that the main thread sends meets handlers that are in place.
@@ -116,7 +116,7 @@ export class DataPlane {
     this.#parts.send({ kind: 'join', channel });
   }
 
-  #workshop(folder: string, used: Set<string>): Workshop {
+  #worker(folder: string, used: Set<string>): WorkerParts {
     const { clock, random, log, metrics, network } = this.#parts;
     const channel = (id: string): WorkerChannel => {
       used.add(id);
@@ -169,10 +169,10 @@ export class DataPlane {
       for (const endpoint of program.endpoints) {
         if (this.#open.has(endpoint.server)) continue;
         const open: Open = {
-          door: null,
+          endpoint: null,
           early: [],
           listener: this.#parts.listen(endpoint, (query) =>
-            open.door === null ? this.#whenServing(open, query) : answer(open.door, query),
+            open.endpoint === null ? this.#whenServing(open, query) : answer(open.endpoint, query),
           ),
         };
         await open.listener.open();
@@ -189,7 +189,7 @@ export class DataPlane {
   async #whenServing(open: Open, query: Query): Promise<Reply> {
     const kept = query.keep();
     await new Promise<void>((resolve) => open.early.push(resolve));
-    return open.door === null ? silence : answer(open.door, kept);
+    return open.endpoint === null ? silence : answer(open.endpoint, kept);
   }
 
   /** From here on every query is answered by the new configuration; listeners it does not name are closed. */
@@ -197,7 +197,7 @@ export class DataPlane {
     const { built, program } = this.#prepared.get(generation)!;
     const before = this.#serving;
     this.#serving = generation;
-    for (const [server, door] of built.doors) this.#open.get(server)!.door = door;
+    for (const [server, endpoint] of built.served) this.#open.get(server)!.endpoint = endpoint;
     built.start();
     for (const { early } of this.#open.values()) for (const begin of early.splice(0)) begin();
     const wanted = new Set(program.endpoints.map(({ server }) => server));
@@ -240,7 +240,7 @@ export class DataPlane {
 
   /** Whether a block with `debug` is served here. */
   get debugging(): boolean {
-    return [...this.#open.values()].some(({ door }) => door?.debug === true);
+    return [...this.#open.values()].some(({ endpoint }) => endpoint?.debug === true);
   }
 }
 

@@ -5,7 +5,7 @@ import { failure, type Reply } from '../../wire/reply.ts';
 import type { ZoneTable } from './router.ts';
 
 /** One listen address as queries see it: what is served there, and what is let in. */
-export interface Door {
+export interface ServedEndpoint {
   /** Listen address with scheme, e.g. `dns://:53`. */
   readonly server: string;
   readonly table: ZoneTable;
@@ -27,37 +27,39 @@ const DEPTH_MAX = 20;
  * Answers one query: filters that come before any plugin (CoreDNS: `ServeDNS`), choice of the server block, its chain.
  * Never throws, never rejects.
  */
-export function answer(door: Door, query: Query): Maybe<Reply> {
-  if (query.nameLength === 0) return drop(door, query, RCODE.SERVFAIL);
-  if (query.class !== CLASS.IN && !door.anyClass) return drop(door, query, RCODE.REFUSED);
+export function answer(endpoint: ServedEndpoint, query: Query): Maybe<Reply> {
+  if (query.nameLength === 0) return drop(endpoint, query, RCODE.SERVFAIL);
+  if (query.class !== CLASS.IN && !endpoint.anyClass) return drop(endpoint, query, RCODE.REFUSED);
   if (query.edns && query.ednsVersion !== 0) {
     query.udpSize = 0;
     return failure(RCODE.BADVERS, '');
   }
-  const served = door.table.match(query);
-  if (served === null) return drop(door, query, RCODE.REFUSED);
+  const served = endpoint.table.match(query);
+  if (served === null) return drop(endpoint, query, RCODE.REFUSED);
   query.route = served.route;
-  if (served.chain === null) return drop(door, query, RCODE.REFUSED);
+  if (served.chain === null) return drop(endpoint, query, RCODE.REFUSED);
   if (query.depth > DEPTH_MAX) {
     return failure(RCODE.SERVFAIL, '', new Error(`more than ${DEPTH_MAX} look-ups for one query`));
   }
   try {
     const reply = served.chain(query);
-    return reply instanceof Promise ? reply.catch((error) => broken(door, query, error)) : reply;
+    return reply instanceof Promise
+      ? reply.catch((error) => broken(endpoint, query, error))
+      : reply;
   } catch (error) {
-    return broken(door, query, error);
+    return broken(endpoint, query, error);
   }
 }
 
-function drop(door: Door, query: Query, rcode: number): Reply {
+function drop(endpoint: ServedEndpoint, query: Query, rcode: number): Reply {
   const reply = failure(rcode, '');
-  query.route = door.nowhere;
-  for (const tell of door.dropped) tell(query, reply);
+  query.route = endpoint.nowhere;
+  for (const tell of endpoint.dropped) tell(query, reply);
   return reply;
 }
 
-function broken(door: Door, query: Query, error: unknown): Reply {
-  if (door.debug) throw error;
-  door.panic(query, error);
+function broken(endpoint: ServedEndpoint, query: Query, error: unknown): Reply {
+  if (endpoint.debug) throw error;
+  endpoint.panic(query, error);
   return failure(RCODE.SERVFAIL, '');
 }

@@ -11,12 +11,12 @@ import { failure, type Reply } from '../../wire/reply.ts';
 import type { MessageWriter } from '../../wire/writer.ts';
 import type { BoundBlock, Configuration } from '../contract/configuration.ts';
 import type { EndpointPlan } from '../contract/endpoints.ts';
-import { answer, type Door } from './endpoint.ts';
-import type { Next, Port, Site, WorkerChannel } from '../contract/plugin.ts';
+import { answer, type ServedEndpoint } from './endpoint.ts';
+import type { Next, Port, WorkerContext, WorkerChannel } from '../contract/plugin.ts';
 import { ZoneTable } from './router.ts';
 
 /** What a worker brings to every configuration it serves. */
-export interface Workshop {
+export interface WorkerParts {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -32,19 +32,19 @@ export interface Workshop {
   route(server: string, zone: string, view: string): Route;
 }
 
-/** One configuration as a worker serves it: a door for each listen address. */
+/** One configuration as a worker serves it: a served for each listen address. */
 export interface Generation {
-  readonly doors: ReadonlyMap<string, Door>;
+  readonly served: ReadonlyMap<string, ServedEndpoint>;
   start(): void;
   stop(): void;
 }
 
-/** Builds the chains of all server blocks, last plugin first, and the doors that lead to them. */
+/** Builds the chains of all server blocks, last plugin first, and the served that lead to them. */
 export function buildGeneration(
   configuration: Configuration,
   endpoints: readonly EndpointPlan[],
   generation: number,
-  workshop: Workshop,
+  worker: WorkerParts,
 ): Generation {
   const starts: (() => void)[] = [];
   const stops: (() => void)[] = [];
@@ -52,24 +52,24 @@ export function buildGeneration(
     const servers = endpoints
       .filter(({ zones }) => zones.some(({ block }) => block === index))
       .map(({ server }) => server);
-    return buildBlock(bound, servers, generation, workshop, starts, stops, (query) => ask(query));
+    return buildBlock(bound, servers, generation, worker, starts, stops, (query) => ask(query));
   });
-  const doors = new Map(
+  const served = new Map(
     endpoints.map((endpoint) => [
       endpoint.server,
-      makeDoor(endpoint, configuration.blocks, built, workshop),
+      serveEndpoint(endpoint, configuration.blocks, built, worker),
     ]),
   );
-  const byServer = (query: Query): Door | undefined =>
-    doors.get(query.route.server) ?? doors.values().next().value;
+  const byServer = (query: Query): ServedEndpoint | undefined =>
+    served.get(query.route.server) ?? served.values().next().value;
   const ask: Next = (query) => {
-    const door = byServer(query);
-    if (door === undefined) return failure(RCODE.SERVFAIL, '');
+    const served = byServer(query);
+    if (served === undefined) return failure(RCODE.SERVFAIL, '');
     query.depth++;
-    return answer(door, query);
+    return answer(served, query);
   };
   return {
-    doors,
+    served,
     start: () => starts.forEach((run) => run()),
     stop: () => stops.forEach((run) => run()),
   };
@@ -85,7 +85,7 @@ function buildBlock(
   { zones, instances, plan, view }: BoundBlock,
   servers: readonly string[],
   generation: number,
-  workshop: Workshop,
+  worker: WorkerParts,
   starts: (() => void)[],
   stops: (() => void)[],
   ask: Next,
@@ -101,16 +101,16 @@ function buildBlock(
     failure(RCODE.SERVFAIL, lastName, new Error(`plugin/${lastName}: no next plugin found`));
   for (const { plugin, options, id } of instances.toReversed()) {
     if (plugin.setup === undefined) continue;
-    const { clock, random, metrics, network, writer, shared } = workshop;
+    const { clock, random, metrics, network, writer, shared } = worker;
     let channel: WorkerChannel | null = null;
-    const ownChannel = (): WorkerChannel => (channel ??= workshop.channel(`${generation}/${id}`));
-    const site: Site = {
+    const ownChannel = (): WorkerChannel => (channel ??= worker.channel(`${generation}/${id}`));
+    const context: WorkerContext = {
       zones,
       servers,
       view,
       clock,
       random,
-      log: pluginLog(workshop.log, plugin.name),
+      log: pluginLog(worker.log, plugin.name),
       metrics,
       network,
       writer,
@@ -123,7 +123,7 @@ function buildBlock(
       },
       find: <T>(port: Port<T>) => (offers.get(port) ?? []) as readonly T[],
       has: (name) => names.has(name),
-      path: (file) => resolve(workshop.folder, plan.root, file),
+      path: (file) => resolve(worker.folder, plan.root, file),
       onDropped: (run) => dropped.push(run),
       filter: (accepts) => filters.push(accepts),
       onStart: (run) => starts.push(run),
@@ -131,20 +131,20 @@ function buildBlock(
       onMessage: (handler) => ownChannel().onMessage(handler),
       post: (message) => ownChannel().post(message),
     };
-    next = plugin.setup(options, site, next);
+    next = plugin.setup(options, context, next);
   }
   return { chain: next, filters, dropped };
 }
 
-function makeDoor(
+function serveEndpoint(
   endpoint: EndpointPlan,
   blocks: readonly BoundBlock[],
   built: readonly BuiltBlock[],
-  workshop: Workshop,
-): Door {
+  worker: WorkerParts,
+): ServedEndpoint {
   const { server, zones } = endpoint;
   const here = [...new Set(zones.map(({ block }) => block))];
-  const panics = workshop.metrics
+  const panics = worker.metrics
     .counter('coredns_panics_total', 'A metrics that counts the number of panics.', [])
     .with();
   const stacktrace = here.some((block) => blocks[block]!.plan.stacktrace);
@@ -153,18 +153,18 @@ function makeDoor(
     anyClass: here.some((block) => blocks[block]!.plan.anyClass),
     debug: here.some((block) => blocks[block]!.plan.debug),
     // Several blocks may count; a query that none of them took is counted once.
-    nowhere: workshop.route(server, 'dropped', ''),
+    nowhere: worker.route(server, 'dropped', ''),
     dropped: here.flatMap((block) => built[block]!.dropped).slice(0, 1),
     panic(query, error) {
       panics.add(1);
       const text =
         error instanceof Error ? (stacktrace ? error.stack : error.message) : String(error);
-      workshop.log.error(`Recovered from panic in server: "${server}" ${query.name} ${text}`);
+      worker.log.error(`Recovered from panic in server: "${server}" ${query.name} ${text}`);
     },
     table: new ZoneTable(
       zones.map(({ block, zone }) => ({
         zone: parseName(zone),
-        route: workshop.route(server, zone, blocks[block]!.view),
+        route: worker.route(server, zone, blocks[block]!.view),
         chain: built[block]!.chain,
         filters: built[block]!.filters,
       })),

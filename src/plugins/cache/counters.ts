@@ -3,7 +3,7 @@ import type { Route } from '../../wire/query.ts';
 import type { Half, Store } from './store.ts';
 
 /** The counters of one listen address. */
-export interface Tally {
+export interface Counters {
   readonly requests: Counter;
   readonly misses: Counter;
   /** Success, denial. */
@@ -24,9 +24,9 @@ const halves: readonly Half[] = [0, 1];
 
 /** The cache's metrics, one set per listen address that queries came to. */
 export class Tallies {
-  readonly #make: (server: string) => Tally;
-  readonly #byRoute: (Tally | undefined)[] = [];
-  readonly #byServer = new Map<string, Tally>();
+  readonly #make: (server: string) => Counters;
+  readonly #byRoute: (Counters | undefined)[] = [];
+  readonly #byServer = new Map<string, Counters>();
   readonly #counted: [number, number] = [0, 0];
 
   constructor(metrics: Registry, zones: string, view: string) {
@@ -92,34 +92,34 @@ export class Tallies {
     });
   }
 
-  of(route: Route): Tally {
+  of(route: Route): Counters {
     return this.#byRoute[route.index] ?? this.#open(route);
   }
 
-  #open(route: Route): Tally {
-    let tally = this.#byServer.get(route.server);
-    if (tally === undefined) {
-      tally = this.#make(route.server);
-      this.#byServer.set(route.server, tally);
+  #open(route: Route): Counters {
+    let counters = this.#byServer.get(route.server);
+    if (counters === undefined) {
+      counters = this.#make(route.server);
+      this.#byServer.set(route.server, counters);
     }
     // No holes: a dense array is one load.
     while (this.#byRoute.length < route.index) this.#byRoute.push(undefined);
-    this.#byRoute[route.index] = tally;
-    return tally;
+    this.#byRoute[route.index] = counters;
+    return counters;
   }
 
   /** Shows how full the store is, after a reply for this address was stored. */
-  show(tally: Tally, store: Store): void {
-    const { shown } = tally;
+  show(counters: Counters, store: Store): void {
+    const { shown } = counters;
     for (const half of halves) {
       if (store.counts[half] !== shown[half]) {
-        tally.entries[half].add(store.counts[half] - shown[half]);
+        counters.entries[half].add(store.counts[half] - shown[half]);
         shown[half] = store.counts[half];
       }
-      tally.evictions[half].add(store.evictions[half] - this.#counted[half]);
+      counters.evictions[half].add(store.evictions[half] - this.#counted[half]);
       this.#counted[half] = store.evictions[half];
     }
-    tally.bytes.add(store.log.allocated - shown[2]);
+    counters.bytes.add(store.log.allocated - shown[2]);
     shown[2] = store.log.allocated;
   }
 

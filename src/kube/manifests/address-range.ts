@@ -4,7 +4,7 @@ import { parseAddress, parseNet, printAddress, type Net } from '../../base/ip.ts
  * Hands out addresses of a range by name: the same name gets the same address in every run, whatever else is there,
  * unless two names fall on the same one (then who came first keeps it while the process lives).
  */
-export class Allotment {
+export class AddressRange {
   readonly #net: Net;
   /** How many addresses to choose from; of a huge range the first 2^24. */
   readonly #size: number;

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { netHolds, parseAddress, parseNet } from '../../base/ip.ts';
-import { Allotment, parseSpans } from './addresses.ts';
+import { AddressRange, parseSpans } from './address-range.ts';
 
 function allot(range: string, names: readonly string[], fixed: readonly string[] = []): string[] {
-  const made = new Allotment(range);
+  const made = new AddressRange(range);
   made.begin(fixed);
   return names.map((name) => made.take(name)!);
 }
@@ -29,7 +29,7 @@ describe('addresses by name', () => {
   });
 
   test('stay when other names come and go, even when they collide', () => {
-    const made = new Allotment('10.0.0.0/24');
+    const made = new AddressRange('10.0.0.0/24');
     const names = Array.from({ length: 200 }, (_, i) => `name-${i}`);
     made.begin([]);
     const first = new Map(names.map((name) => [name, made.take(name)]));
@@ -49,7 +49,7 @@ describe('addresses by name', () => {
   });
 
   test('give way when somebody chooses one that was given out', () => {
-    const made = new Allotment('10.0.0.0/24');
+    const made = new AddressRange('10.0.0.0/24');
     made.begin([]);
     const before = made.take('web')!;
     made.end();
@@ -58,7 +58,7 @@ describe('addresses by name', () => {
   });
 
   test('run out, and then there are none', () => {
-    const made = new Allotment('10.0.0.0/29');
+    const made = new AddressRange('10.0.0.0/29');
     made.begin([]);
     const found = Array.from({ length: 7 }, (_, i) => made.take(`name-${i}`));
     assert.deepEqual(
@@ -69,7 +69,7 @@ describe('addresses by name', () => {
   });
 
   test('by custom leave the first and the tenth alone, and give these on demand', () => {
-    const made = new Allotment('10.0.0.0/24');
+    const made = new AddressRange('10.0.0.0/24');
     made.begin([]);
     assert.equal(made.take('kubernetes', 1), '10.0.0.1');
     assert.equal(made.take('dns', 10), '10.0.0.10');
@@ -79,7 +79,7 @@ describe('addresses by name', () => {
 
   test('need a range', () => {
     for (const range of ['', '10.0.0.0', '10.0.0.0/31', '10.0.0.0/33', 'x/8']) {
-      assert.throws(() => new Allotment(range), RangeError, range);
+      assert.throws(() => new AddressRange(range), RangeError, range);
     }
   });
 });
