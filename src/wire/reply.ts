@@ -6,15 +6,9 @@ export interface ExtendedError {
   readonly text: string;
 }
 
-/**
- * One reply, client-independent: header, question and records, but no OPT and nothing of the asking client. All that is
- * the client's own (id, RD and CD, spelling of the question, EDNS, size limit) is written by `stamp`. Owner names that
- * equal the question point at it, so the client's spelling (0x20) reaches them too.
- *
- * The bytes are immutable. A reply without bytes (`bare`) is a result code that nobody wrote a message for: `stamp`
- * writes header and question.
- */
-export class Reply {
+/** All that a reply is made of. */
+export interface ReplyFields {
+  /** The message lies in `bytes` from `start` up to `end` (exclusive); equal: a bare reply. */
   readonly bytes: Uint8Array;
   readonly start: number;
   readonly end: number;
@@ -23,22 +17,78 @@ export class Reply {
   /** Name of the plugin that made it. */
   readonly plugin: string;
   /** Ascending offsets (from `start`) of the TTL fields that `ttl` replaces; null: all stay as they stand. */
-  ttlAt: Uint16Array | null = null;
+  readonly ttlAt: Uint16Array | null;
   /** Seconds to put into every TTL field of `ttlAt`; -1: leave them. */
-  ttl = -1;
+  readonly ttl: number;
   /** EDNS options for clients that speak EDNS, wire form, perhaps empty; null: the usual echo. */
-  options: Uint8Array | null = null;
+  readonly options: Uint8Array | null;
   /** Extended errors for clients that speak EDNS. */
-  errors: readonly ExtendedError[] | null = null;
+  readonly errors: readonly ExtendedError[] | null;
   /** Why, when it is a failure: for `errors`, the log, the tracer. */
-  cause: Error | null = null;
+  readonly cause: Error | null;
+}
 
-  constructor(bytes: Uint8Array, start: number, end: number, rcode: number, plugin: string) {
+/**
+ * One reply, client-independent: header, question and records, but no OPT and nothing of the asking client. All that is
+ * the client's own (id, RD and CD, spelling of the question, EDNS, size limit) is written by `stamp`. Owner names that
+ * equal the question point at it, so the client's spelling (0x20) reaches them too.
+ *
+ * It never changes, and neither do its bytes: who needs another one asks `with`. A reply without bytes (`bare`) is a result code that nobody wrote a message for: `stamp`
+ * writes header and question.
+ */
+export class Reply implements ReplyFields {
+  readonly bytes: Uint8Array;
+  readonly start: number;
+  readonly end: number;
+  readonly rcode: number;
+  readonly plugin: string;
+  readonly ttlAt: Uint16Array | null;
+  readonly ttl: number;
+  readonly options: Uint8Array | null;
+  readonly errors: readonly ExtendedError[] | null;
+  readonly cause: Error | null;
+
+  constructor(
+    bytes: Uint8Array,
+    start: number,
+    end: number,
+    rcode: number,
+    plugin: string,
+    ttlAt: Uint16Array | null = null,
+    ttl = -1,
+    options: Uint8Array | null = null,
+    errors: readonly ExtendedError[] | null = null,
+    cause: Error | null = null,
+  ) {
     this.bytes = bytes;
     this.start = start;
     this.end = end;
     this.rcode = rcode;
     this.plugin = plugin;
+    this.ttlAt = ttlAt;
+    this.ttl = ttl;
+    this.options = options;
+    this.errors = errors;
+    this.cause = cause;
+  }
+
+  /**
+   * The same reply with some fields changed. Offsets in `ttlAt` belong to the layout of the message: who changes the
+   * layout names `ttlAt` too.
+   */
+  with(change: Partial<ReplyFields>): Reply {
+    return new Reply(
+      change.bytes ?? this.bytes,
+      change.start ?? this.start,
+      change.end ?? this.end,
+      change.rcode ?? this.rcode,
+      change.plugin ?? this.plugin,
+      change.ttlAt === undefined ? this.ttlAt : change.ttlAt,
+      change.ttl ?? this.ttl,
+      change.options === undefined ? this.options : change.options,
+      change.errors === undefined ? this.errors : change.errors,
+      change.cause === undefined ? this.cause : change.cause,
+    );
   }
 
   /** Only a result code, no message. */
@@ -85,19 +135,12 @@ export class Reply {
 
   /** The same reply on bytes of its own, for who stores it: does not hold on to the slab that it was written in. */
   own(): Reply {
-    const copy = new Reply(
-      this.bytes.slice(this.start, this.end),
-      0,
-      this.size,
-      this.rcode,
-      this.plugin,
-    );
-    copy.ttlAt = this.ttlAt;
-    copy.ttl = this.ttl;
-    copy.options = this.options === null ? null : this.options.slice();
-    copy.errors = this.errors;
-    copy.cause = this.cause;
-    return copy;
+    return this.with({
+      bytes: this.bytes.slice(this.start, this.end),
+      start: 0,
+      end: this.size,
+      options: this.options?.slice() ?? null,
+    });
   }
 }
 
@@ -107,8 +150,11 @@ const nothing = new Uint8Array(0);
 export const silence: Reply = new Reply(nothing, 0, 0, RCODE.NOERROR, '');
 
 /** A result code without a message (CoreDNS: a returned rcode with nothing written). Never cached. */
-export function failure(rcode: number, plugin: string, cause: Error | null = null): Reply {
-  const reply = new Reply(nothing, 0, 0, rcode, plugin);
-  reply.cause = cause;
-  return reply;
+export function failure(
+  rcode: number,
+  plugin: string,
+  cause: Error | null = null,
+  errors: readonly ExtendedError[] | null = null,
+): Reply {
+  return new Reply(nothing, 0, 0, rcode, plugin, null, -1, null, errors, cause);
 }

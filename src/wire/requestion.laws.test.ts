@@ -41,9 +41,9 @@ describe('laws of replies under another question', () => {
   test('a reply under another question goes out with the TTLs it would have had', () => {
     fc.assert(
       fc.property(any.reply, any.wireName, fc.nat({ max: 10_000 }), (message, name, ttl) => {
-        const reply = taken(writeMessage(message));
-        reply.ttlAt = ttlOffsets(reply.bytes, reply.start, reply.end);
-        reply.ttl = ttl;
+        const whole = taken(writeMessage(message));
+        const ttlAt = ttlOffsets(whole.bytes, whole.start, whole.end);
+        const reply = whole.with({ ttlAt, ttl });
         const { answer } = read(withQuestion(reply, makeQuery(name, 1), 'stay', 7));
         assert.deepEqual(
           answer.map((one) => one.ttl),

@@ -100,9 +100,6 @@ function sameTail(
 
 function finish(reply: Reply): Reply {
   const begin = replySlab.put(mover.out, 0, mover.length);
-  const moved = new Reply(replySlab.bytes, begin, begin + mover.length, reply.rcode, reply.plugin);
-  moved.options = reply.options;
-  moved.errors = reply.errors;
-  moved.cause = reply.cause;
-  return moved;
+  const end = begin + mover.length;
+  return reply.with({ bytes: replySlab.bytes, start: begin, end, ttlAt: null, ttl: -1 });
 }

@@ -88,20 +88,17 @@ describe('stamping', () => {
   });
 
   test('a TTL for all replaces the written ones where ttlAt points', () => {
-    const reply = answer(2);
-    reply.ttlAt = Uint16Array.of(12 + 21 + 6, 12 + 21 + 16 + 6);
+    const reply = answer(2).with({ ttlAt: Uint16Array.of(12 + 21 + 6, 12 + 21 + 16 + 6) });
     assert.deepEqual(
       stamped(reply, ask()).answer.map(({ ttl }) => ttl),
       [30, 30],
     );
-    reply.ttl = 0x01020304;
     assert.deepEqual(
-      stamped(reply, ask()).answer.map(({ ttl }) => ttl),
+      stamped(reply.with({ ttl: 0x01020304 }), ask()).answer.map(({ ttl }) => ttl),
       [0x01020304, 0x01020304],
     );
-    reply.ttl = 0;
     assert.deepEqual(
-      stamped(reply, ask()).answer.map(({ ttl }) => ttl),
+      stamped(reply.with({ ttl: 0 }), ask()).answer.map(({ ttl }) => ttl),
       [0, 0],
     );
   });
@@ -121,19 +118,17 @@ describe('stamping', () => {
     const subnet = { code: OPTION.ECS, data: Uint8Array.of(0, 1, 0, 0) };
     const query = ask({ edns: { options: [subnet, cookie] } });
     assert.deepEqual(stamped(answer(1), query).edns!.options, [cookie]);
-    const decided = answer(1);
-    decided.options = new Uint8Array(0);
+    const decided = answer(1).with({ options: new Uint8Array(0) });
     assert.deepEqual(stamped(decided, query).edns!.options, [], 'none of its own is none at all');
-    const reply = answer(1);
-    reply.options = Uint8Array.of(0, 3, 0, 1, 65);
+    const reply = answer(1).with({ options: Uint8Array.of(0, 3, 0, 1, 65) });
     assert.deepEqual(stamped(reply, query).edns!.options, [
       { code: OPTION.NSID, data: Uint8Array.of(65) },
     ]);
   });
 
-  test('extended errors are said to clients that speak EDNS', () => {
-    const reply = failure(RCODE.SERVFAIL, 'forward');
-    reply.errors = [{ code: EDE.NETWORK_ERROR, text: 'zeitüberschreitung' }];
+  test('extended errors go to clients that speak EDNS', () => {
+    const errors = [{ code: EDE.NETWORK_ERROR, text: 'zeitüberschreitung' }];
+    const reply = failure(RCODE.SERVFAIL, 'forward', null, errors);
     const text = new TextEncoder().encode('zeitüberschreitung');
     assert.deepEqual(stamped(reply, ask({ edns: {} })).edns!.options, [
       { code: OPTION.EDE, data: Uint8Array.of(0, 23, ...text) },

@@ -146,10 +146,8 @@ describe('replies from upstreams', () => {
 
 describe('owning replies', () => {
   test('an own copy has all of the reply on bytes of its own', () => {
-    const reply = take(writeMessage(message));
-    reply.ttl = 7;
-    reply.ttlAt = Uint16Array.of(45);
-    reply.options = Uint8Array.of(0, 3, 0, 0);
+    const options = Uint8Array.of(0, 3, 0, 0);
+    const reply = take(writeMessage(message)).with({ ttl: 7, ttlAt: Uint16Array.of(45), options });
     const copy = reply.own();
     assert.deepEqual(readMessage(copy.bytes), readMessage(reply.bytes, reply.start, reply.end));
     assert.equal(copy.bytes.buffer.byteLength, reply.size);

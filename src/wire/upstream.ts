@@ -71,8 +71,9 @@ function take(bytes: Uint8Array, start: number, end: number, plugin: string): Re
   const reply = seen.moves
     ? move(bytes, start, body, rcode, plugin)
     : keep(bytes, start, rcode, plugin);
-  if (reply instanceof Reply && opt !== 0) reply.options = passedOptions(bytes, opt + 11, optEnd);
-  return reply;
+  return reply instanceof Reply && opt !== 0
+    ? reply.with({ options: passedOptions(bytes, opt + 11, optEnd) })
+    : reply;
 }
 
 /** Checks all records; says where OPT is and whether anything has to move. */

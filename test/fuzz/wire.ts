@@ -182,10 +182,9 @@ function checkReply(reply: Reply): void {
   classify(reply, 1);
   hasExpiredSignature(reply, 1_700_000_000);
   lowestTtl(bytes, start, end);
-  reply.ttlAt = ttlOffsets(bytes, start, end);
-  reply.ttl = 5;
-  if (reply.ttlAt.length !== count)
-    throw new Error(`${reply.ttlAt.length} TTLs of ${count} records`);
+  const ttlAt = ttlOffsets(bytes, start, end);
+  if (ttlAt.length !== count) throw new Error(`${ttlAt.length} TTLs of ${count} records`);
+  reply = reply.with({ ttlAt, ttl: 5 });
   const asked = queryFor(reply);
   asked.proto = count % 2 === 0 ? 'udp' : 'tcp';
   checkStamped(reply, asked);

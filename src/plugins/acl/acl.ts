@@ -49,9 +49,7 @@ export const acl = definePlugin({
     const counters = new Counters(context.metrics);
     const written = (query: Query, rcode: number, errors: readonly ExtendedError[]): Reply => {
       writer.reply(query, 0);
-      const reply = writer.finish(rcode, 'acl');
-      reply.errors = errors;
-      return reply;
+      return writer.finish(rcode, 'acl').with({ errors });
     };
     return (query) => {
       for (const rule of rules) {

@@ -4,7 +4,7 @@ import { RCODE } from '../../wire/iana.ts';
 import type { Query } from '../../wire/query.ts';
 import { Records } from '../../wire/records.ts';
 import { withQuestion } from '../../wire/requestion.ts';
-import { Reply, silence } from '../../wire/reply.ts';
+import { type Reply, silence } from '../../wire/reply.ts';
 import { Candidate } from './candidate.ts';
 import { MISSING, type PairMemory } from './pair-memory.ts';
 import type { SearchPath, Suffix } from './search-path.ts';
@@ -154,10 +154,5 @@ function withoutData(reply: Reply): Reply {
   if (reply.bare) return reply;
   const bytes = reply.bytes.slice(reply.start, reply.end);
   bytes[3] = bytes[3]! & 0xf0;
-  const copy = new Reply(bytes, 0, bytes.length, RCODE.NOERROR, reply.plugin);
-  copy.ttlAt = reply.ttlAt;
-  copy.ttl = reply.ttl;
-  copy.options = reply.options;
-  copy.errors = reply.errors;
-  return copy;
+  return reply.with({ bytes, start: 0, end: bytes.length, rcode: RCODE.NOERROR });
 }

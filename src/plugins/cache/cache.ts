@@ -89,9 +89,7 @@ class Cache {
       const left = store.remaining(slot, query);
       if (left <= 0 && stale !== null) return this.#serveStale(slot, query, counters, stale);
       if (prefetch.amount > 0) this.#maybePrefetch(slot, left, query, counters);
-      const reply = store.reply(slot);
-      reply.ttl = keepTtl ? store.ttl(slot) : left;
-      return reply;
+      return store.hit(slot, keepTtl ? store.ttl(slot) : left);
     };
   }
 
@@ -182,9 +180,8 @@ class Cache {
     const reply = this.#store.reply(slot);
     const stale = (): Reply => {
       counters.stale.add(1);
-      reply.ttl = options.ttlSeconds;
-      reply.errors = reply.rcode === RCODE.NXDOMAIN ? staleNxdomain : staleAnswer;
-      return reply;
+      const errors = reply.rcode === RCODE.NXDOMAIN ? staleNxdomain : staleAnswer;
+      return reply.with({ ttl: options.ttlSeconds, errors });
     };
     if (options.mode === 'immediate') {
       this.#refresh(slot, query, counters, options.recheckMs);
@@ -272,9 +269,7 @@ function detached(query: Query): Query {
 }
 
 function tooManyWait(): Reply {
-  const reply = failure(RCODE.SERVFAIL, 'cache', crowded);
-  reply.errors = crowdedErrors;
-  return reply;
+  return failure(RCODE.SERVFAIL, 'cache', crowded, crowdedErrors);
 }
 
 const crowded = new Error('too many queries wait for replies to the same questions');

@@ -165,13 +165,7 @@ export class Filling {
       end -= start;
       start = 0;
     }
-    const sent = new Reply(bytes, start, end, rcode, reply.plugin);
-    sent.ttlAt = store.offsets.of(reply);
-    sent.ttl = seconds;
-    sent.options = reply.options;
-    sent.errors = reply.errors;
-    sent.cause = reply.cause;
-    return sent;
+    return reply.with({ bytes, start, end, rcode, ttlAt: store.offsets.of(reply), ttl: seconds });
   }
 }
 

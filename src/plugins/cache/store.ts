@@ -149,9 +149,16 @@ export class Store {
     return this.#replies[slot]!;
   }
 
+  /** The stored reply with `seconds` as its TTL: made once for each second in which the entry is hit. */
+  hit(slot: number, seconds: number): Reply {
+    const reply = this.#replies[slot]!;
+    return reply.ttl === seconds ? reply : (this.#replies[slot] = reply.with({ ttl: seconds }));
+  }
+
   /** Whether the slot still holds this reply: entries go and slots are used again while somebody waits. */
   holds(slot: number, reply: Reply): boolean {
-    return this.#replies[slot] === reply;
+    const held = this.#replies[slot];
+    return held?.bytes === reply.bytes && held.start === reply.start;
   }
 
   half(slot: number): Half {
@@ -268,10 +275,9 @@ export class Store {
     const slot = this.#takeSlot();
     const start = this.log.put(chunk, slot, reply.bytes, reply.start, reply.end);
     clean(chunk.bytes, start, query.nameLength, rcode);
-    const entry = new Reply(chunk.bytes, start, start + reply.size, rcode, 'cache');
-    entry.ttlAt = this.offsets.of(entry);
-    entry.errors = reply.errors;
-    this.#replies[slot] = entry;
+    const end = start + reply.size;
+    const entry = new Reply(chunk.bytes, start, end, rcode, 'cache');
+    this.#replies[slot] = entry.with({ ttlAt: this.offsets.of(entry), errors: reply.errors });
     this.#hash[slot] = hash;
     this.#kind[slot] = kind;
     this.#ttl[slot] = seconds;
@@ -315,10 +321,8 @@ export class Store {
       const reply = this.#replies[slot] ?? null;
       if (reply === null || this.#chunk[slot] !== sparse.id) continue;
       const start = this.log.put(fresh, slot, reply.bytes, reply.start, reply.end);
-      const moved = new Reply(fresh.bytes, start, start + reply.size, reply.rcode, reply.plugin);
-      moved.ttlAt = reply.ttlAt;
-      moved.errors = reply.errors;
-      this.#replies[slot] = moved;
+      const end = start + reply.size;
+      this.#replies[slot] = reply.with({ bytes: fresh.bytes, start, end });
       this.#chunk[slot] = fresh.id;
       this.log.drop(sparse.id, reply.size);
     }

@@ -246,23 +246,19 @@ function checked(reply: Reply | ReadError, query: Query): Reply {
 }
 
 function refused(text: string): Reply {
-  const reply = failure(RCODE.REFUSED, 'forward', new Error(text));
-  reply.errors = [{ code: EDE.OTHER, text }];
-  return reply;
+  return failure(RCODE.REFUSED, 'forward', new Error(text), [{ code: EDE.OTHER, text }]);
 }
 
 function overspent({ to, budget }: Target): Reply {
   const text = `packet budget of ${to} used up (max_pps ${budget!.limit})`;
-  const reply = failure(RCODE.SERVFAIL, 'forward', new Error(text));
-  reply.errors = [{ code: EDE.OTHER, text }];
-  return reply;
+  return failure(RCODE.SERVFAIL, 'forward', new Error(text), [{ code: EDE.OTHER, text }]);
 }
 
 /** SERVFAIL with the last error, and for the client which upstreams did what. */
 function gaveUp(failed: readonly Attempt[], order: readonly Target[]): Reply {
-  const reply = failure(RCODE.SERVFAIL, 'forward', failed.at(-1)?.error ?? noHealthy);
-  reply.errors = [failed.length === 0 ? unhealthy(order) : explain(failed)];
-  return reply;
+  return failure(RCODE.SERVFAIL, 'forward', failed.at(-1)?.error ?? noHealthy, [
+    failed.length === 0 ? unhealthy(order) : explain(failed),
+  ]);
 }
 
 const noHealthy = new Error('no healthy proxies');

@@ -126,8 +126,8 @@ function change(reply: Reply, set: number, clear: number): Reply {
   if (reply.bare) return reply;
   const flags = (reply.flags | set) & ~clear;
   if (flags === reply.flags) return reply;
-  const copy = reply.own();
-  copy.bytes[copy.start + 2] = flags >> 8;
-  copy.bytes[copy.start + 3] = flags & 0xff;
-  return copy;
+  const bytes = reply.bytes.slice(reply.start, reply.end);
+  bytes[2] = flags >> 8;
+  bytes[3] = flags & 0xff;
+  return reply.with({ bytes, start: 0, end: bytes.length });
 }

@@ -215,9 +215,9 @@ export class Answerer {
   /** A name that may exist once everything has been listed: no cache may keep an NXDOMAIN of it. */
   #notReady(query: Query, zone: Zone): Reply {
     const { length } = zone.wire;
-    const reply = this.#builder.negative(query, length, RCODE.SERVFAIL, this.#serial(zone));
-    reply.errors = notReadyErrors;
-    return reply;
+    return this.#builder
+      .negative(query, length, RCODE.SERVFAIL, this.#serial(zone))
+      .with({ errors: notReadyErrors });
   }
 
   #serial(zone: Zone): number {

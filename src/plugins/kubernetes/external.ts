@@ -146,9 +146,9 @@ function joined(query: Query, chain: readonly WireName[], ttl: number, reply: Re
   mover.setU16(HEADER.NSCOUNT, 0);
   mover.setU16(HEADER.ARCOUNT, 0);
   const start = replySlab.put(mover.out, 0, mover.length);
-  const whole = new Reply(replySlab.bytes, start, start + mover.length, RCODE.NOERROR, PLUGIN);
-  whole.errors = reply.errors ?? (hasFailed(reply) ? unresolved : null);
-  return whole;
+  const end = start + mover.length;
+  const errors = reply.errors ?? (hasFailed(reply) ? unresolved : null);
+  return new Reply(replySlab.bytes, start, end, RCODE.NOERROR, PLUGIN).with({ errors });
 }
 
 /** Writes `OWNER CNAME TARGET`; gives where the target stands. */

@@ -1,7 +1,7 @@
 import { HEADER } from '../../wire/iana.ts';
 import { LOWER } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
-import { Reply } from '../../wire/reply.ts';
+import type { Reply } from '../../wire/reply.ts';
 import type { Dependency } from './cluster.ts';
 
 /** Slots of one generation at first and at most; half of them are used. */
@@ -171,9 +171,7 @@ class Generation {
     this.#chunk.set(reply.bytes.subarray(reply.start, reply.end), start);
     this.#used += size;
     this.#bytes += size;
-    const copy = new Reply(this.#chunk, start, start + size, reply.rcode, reply.plugin);
-    copy.errors = reply.errors;
-    return copy;
+    return reply.with({ bytes: this.#chunk, start, end: start + size });
   }
 }
 

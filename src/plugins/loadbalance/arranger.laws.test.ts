@@ -58,12 +58,10 @@ test('whatever the message, every section keeps its records, grouped, and the by
       (answer, authority, additional, seed, levelled, prefer) => {
         const query = makeQuery(parseName('www.example.org.'), 1);
         const bytes = replyBytes(query, { answer, authority, additional });
-        const reply = fromUpstream(bytes, 0, bytes.length);
-        if (reply instanceof Error) throw reply;
-        if (levelled) {
-          reply.ttlAt = ttlOffsets(reply.bytes, reply.start, reply.end);
-          reply.ttl = 77;
-        }
+        const taken = fromUpstream(bytes, 0, bytes.length);
+        if (taken instanceof Error) throw taken;
+        const ttlAt = ttlOffsets(taken.bytes, taken.start, taken.end);
+        const reply = levelled ? taken.with({ ttlAt, ttl: 77 }) : taken;
         const before = reply.bytes.slice(reply.start, reply.end);
         const arranger = new Arranger({
           random: seededRandom(seed),

@@ -46,7 +46,7 @@ export class Arranger {
   /** The new order: which record stands where. */
   readonly #order = new Int32Array(RECORDS_MAX);
   readonly #scratch = new Uint8Array(SCRATCH_SIZE);
-  readonly #scratchReplies = new Map<string, Reply[]>();
+  readonly #scratchReplies: (Reply | undefined)[] = [];
 
   constructor(parts: ArrangerParts) {
     this.#parts = parts;
@@ -236,24 +236,30 @@ export class Arranger {
   #copy(reply: Reply, passing: boolean): Reply {
     const { bytes, start, end } = reply;
     const size = end - start;
-    let copy: Reply;
-    if (passing && size <= SCRATCH_SIZE) {
-      copy = this.#scratchReply(size, reply.plugin);
-      const scratch = this.#scratch;
-      for (let i = 0; i < size; i++) scratch[i] = bytes[start + i]!;
-    } else {
-      copy = slabReply(reply);
+    if (!passing || size > SCRATCH_SIZE) {
+      const begin = replySlab.put(bytes, start, end);
+      return reply.with({ bytes: replySlab.bytes, start: begin, end: begin + size });
     }
-    copy.ttlAt = reply.ttlAt;
-    copy.ttl = reply.ttl;
-    return rest(reply, copy);
+    const scratch = this.#scratch;
+    for (let i = 0; i < size; i++) scratch[i] = bytes[start + i]!;
+    return this.#scratchReply(reply, size);
   }
 
-  /** A reply object over the scratch: one for each size and plugin, since its bounds never change. */
-  #scratchReply(size: number, plugin: string): Reply {
-    let sizes = this.#scratchReplies.get(plugin);
-    if (sizes === undefined) this.#scratchReplies.set(plugin, (sizes = []));
-    return (sizes[size] ??= new Reply(this.#scratch, 0, size, RCODE.NOERROR, plugin));
+  /** A reply over the scratch, the one of the same size that came before if it says the same. */
+  #scratchReply(reply: Reply, size: number): Reply {
+    const last = this.#scratchReplies[size];
+    if (
+      last !== undefined &&
+      last.rcode === reply.rcode &&
+      last.plugin === reply.plugin &&
+      last.ttl === reply.ttl &&
+      last.ttlAt === reply.ttlAt &&
+      last.options === reply.options &&
+      last.errors === reply.errors &&
+      last.cause === reply.cause
+    )
+      return last;
+    return (this.#scratchReplies[size] = reply.with({ bytes: this.#scratch, start: 0, end: size }));
   }
 
   /** Writes the message anew, record by record. */
@@ -275,10 +281,8 @@ export class Arranger {
     // Names of records that changed places may need a few bytes more.
     if (mover.length > 65535) return reply;
     const begin = replySlab.put(mover.out, 0, mover.length);
-    return rest(
-      reply,
-      new Reply(replySlab.bytes, begin, begin + mover.length, reply.rcode, reply.plugin),
-    );
+    const end = begin + mover.length;
+    return reply.with({ bytes: replySlab.bytes, start: begin, end, ttlAt: null, ttl: -1 });
   }
 }
 
@@ -318,18 +322,6 @@ function swap(bytes: Uint8Array, one: number, other: number, size: number): void
     bytes[one + i] = bytes[other + i]!;
     bytes[other + i] = byte;
   }
-}
-
-function slabReply({ bytes, start, end, rcode, plugin }: Reply): Reply {
-  const begin = replySlab.put(bytes, start, end);
-  return new Reply(replySlab.bytes, begin, begin + end - start, rcode, plugin);
-}
-
-function rest(from: Reply, to: Reply): Reply {
-  to.options = from.options;
-  to.errors = from.errors;
-  to.cause = from.cause;
-  return to;
 }
 
 function groupOf(type: number): number {

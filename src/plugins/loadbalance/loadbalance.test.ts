@@ -25,12 +25,10 @@ function stored(answer: (query: Query) => Answer, levelled: number): Plugin {
       let entry = replies.get(key);
       if (entry === undefined) {
         const bytes = replyBytes(query, answer(query));
-        const reply = fromUpstream(bytes, 0, bytes.length, 'stored');
-        if (reply instanceof Error) throw reply;
-        if (levelled >= 0) {
-          reply.ttlAt = ttlOffsets(reply.bytes, reply.start, reply.end);
-          reply.ttl = levelled;
-        }
+        const taken = fromUpstream(bytes, 0, bytes.length, 'stored');
+        if (taken instanceof Error) throw taken;
+        const ttlAt = ttlOffsets(taken.bytes, taken.start, taken.end);
+        const reply = levelled >= 0 ? taken.with({ ttlAt, ttl: levelled }) : taken;
         entry = { reply, bytes: reply.bytes.slice(reply.start, reply.end) };
         replies.set(key, entry);
       }

@@ -34,9 +34,7 @@ const stock = definePlugin({
       }
       writer.close();
       writer.record(SECTION.additional, parseName('ns.example.net.'), TYPE.A, 30, address);
-      const reply = writer.finish(label === 'nowhere' ? RCODE.NXDOMAIN : RCODE.NOERROR, 'stock');
-      reply.ttlAt = null;
-      return reply;
+      return writer.finish(label === 'nowhere' ? RCODE.NXDOMAIN : RCODE.NOERROR, 'stock');
     };
     return (query) => {
       const label = query.name.split('.')[0]!;

@@ -44,13 +44,6 @@ function minimize(reply: Reply, type: number): Reply {
   if (end < 0) return reply;
   const bytes = reply.bytes.slice(reply.start, end);
   bytes.fill(0, HEADER.NSCOUNT, HEADER.SIZE);
-  const { rcode, plugin, ttl, options, errors, cause } = reply;
   const ttlAt = reply.ttlAt?.filter((at) => at < bytes.length) ?? null;
-  return Object.assign(new Reply(bytes, 0, bytes.length, rcode, plugin), {
-    ttlAt,
-    ttl,
-    options,
-    errors,
-    cause,
-  });
+  return reply.with({ bytes, start: 0, end: bytes.length, ttlAt });
 }

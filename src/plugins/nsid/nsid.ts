@@ -59,15 +59,7 @@ function withOption(reply: Reply, echo: Uint8Array, option: Uint8Array): Reply {
   if (reply === silence) return reply;
   const others =
     reply.options === null ? echo : without(reply.options, (code) => code === OPTION.NSID);
-  const { bytes, start, end, rcode, plugin, ttlAt, ttl, errors, cause } = reply;
-  const copy = new Reply(bytes, start, end, rcode, plugin);
-  return Object.assign(copy, {
-    ttlAt,
-    ttl,
-    errors,
-    cause,
-    options: Buffer.concat([others, option]),
-  });
+  return reply.with({ options: Buffer.concat([others, option]) });
 }
 
 function without(options: Uint8Array, drops: (code: number) => boolean): Uint8Array {

@@ -20,13 +20,7 @@ export function withReplyOptions(
   for (const { code, before } of undo.toReversed()) options = undone(options, code, before);
   if (reply.options === null)
     options = options.filter(({ code }) => isEchoed(code) || codes.has(code));
-  const copy = new Reply(reply.bytes, reply.start, reply.end, reply.rcode, reply.plugin);
-  copy.ttlAt = reply.ttlAt;
-  copy.ttl = reply.ttl;
-  copy.options = optionBytes(options);
-  copy.errors = reply.errors;
-  copy.cause = reply.cause;
-  return copy;
+  return reply.with({ options: optionBytes(options) });
 }
 
 function undone(

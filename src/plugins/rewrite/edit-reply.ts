@@ -154,11 +154,9 @@ function written(
       new Error(`the reply could not be rewritten: ${error.message}`),
     );
   }
+  const { options, errors, cause } = reply;
   const made = writer.finish(rcodeAfter(reply.rcode, rules), reply.plugin);
-  made.options = reply.options;
-  made.errors = reply.errors;
-  made.cause = reply.cause;
-  return made;
+  return made.with({ options, errors, cause });
 }
 
 function copyOf(
@@ -169,15 +167,8 @@ function copyOf(
   end: number,
   ttls: boolean,
 ): Reply {
-  const copy = new Reply(bytes, start, end, rcode, from.plugin);
-  if (ttls) {
-    copy.ttlAt = from.ttlAt;
-    copy.ttl = from.ttl;
-  }
-  copy.options = from.options;
-  copy.errors = from.errors;
-  copy.cause = from.cause;
-  return copy;
+  const copy = from.with({ bytes, start, end, rcode });
+  return ttls ? copy : copy.with({ ttlAt: null, ttl: -1 });
 }
 
 /** Looks a target up in place of the query; null for a name that is none, and for silence. */

@@ -103,9 +103,7 @@ export class TemplateLink {
     const type = query.type === TYPE.ANY ? template.type : query.type;
     this.#counters.matched(query.route, zone, qclass, type);
     if (template.rcode === RCODE.SERVFAIL) {
-      const reply = failure(RCODE.SERVFAIL, 'template');
-      reply.errors = template.errors;
-      return reply;
+      return failure(RCODE.SERVFAIL, 'template', null, template.errors);
     }
     let data: Struct | null = null;
     const dataOnce = (): Struct => {
@@ -193,9 +191,7 @@ export class TemplateLink {
       if (!(error instanceof MessageFull)) throw error;
       return failure(RCODE.SERVFAIL, 'template', error);
     }
-    const reply = writer.finish(rcode, 'template');
-    reply.errors = errors;
-    return reply;
+    return writer.finish(rcode, 'template').with({ errors });
   }
 }
 
