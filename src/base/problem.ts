@@ -34,6 +34,23 @@ export class Problem extends Error {
     this.remedy = parts.remedy ?? null;
   }
 
+  /** What it is made of, as plain data: crosses threads. */
+  get parts(): ProblemParts {
+    const { code, message: text, place, hint, remedy } = this;
+    return {
+      code,
+      text,
+      place: place ?? undefined,
+      hint: hint ?? undefined,
+      remedy: remedy ?? undefined,
+    };
+  }
+
+  /** The same problem with some parts changed. */
+  with(change: Partial<ProblemParts>): Problem {
+    return new Problem({ ...this.parts, cause: this.cause, ...change });
+  }
+
   /** The whole message for a terminal: what, where, why, what next; one fact a line. */
   print(): string {
     const lines = [this.message];

@@ -2,8 +2,9 @@
  * `ndots trace --corefile FILE`: the answers come from that Corefile, run in this process on the lookup's own (virtual)
  * clock, without a socket. What it forwards is answered by the answers file.
  */
-import { globSync, readFileSync } from 'node:fs';
+import { globSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { FILE_MAX, readFileText } from '../base/read-file.ts';
 import { makeLog } from '../base/log.ts';
 import { parseAddress } from '../base/ip.ts';
 import type { Random } from '../base/random.ts';
@@ -125,7 +126,7 @@ function load(file: string, syntaxes: readonly Syntax[]): ReturnType<typeof pars
     directives: directiveNames,
     absent,
     syntaxes,
-    readFile: (path) => readFileSync(path, 'utf8'),
+    readFile: (path) => readFileText(path, FILE_MAX.corefile),
     glob: (pattern) => globSync(pattern).toSorted(),
   });
 }

@@ -1,7 +1,8 @@
-import { existsSync, globSync, readFileSync, statSync, unlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, globSync, unlinkSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { FILE_MAX, readFileText } from '../base/read-file.ts';
 import { systemClock } from '../base/clock.ts';
 import { makeLog } from '../base/log.ts';
 import { Problem, problemsIn } from '../base/problem.ts';
@@ -262,16 +263,14 @@ function load(
     directives: directiveNames,
     absent,
     syntaxes,
-    readFile: (path) => readFileSync(path, 'utf8'),
+    readFile: (path) => readFileText(path, FILE_MAX.corefile),
     glob: (pattern) => globSync(pattern).toSorted(),
   });
 }
 
 function readCorefile(file: string): string {
   try {
-    if (statSync(file).isDirectory())
-      throw Object.assign(new Error('is a directory'), { code: 'EISDIR' });
-    return readFileSync(file, 'utf8');
+    return readFileText(file, FILE_MAX.corefile);
   } catch (error) {
     const { code = '', message } = error as NodeJS.ErrnoException;
     const [why, remedy] = unreadable[code] ?? [message, `Check the path: ls -l ${file}`];
@@ -291,6 +290,8 @@ const unreadable: Readonly<Record<string, readonly [string, string]>> = {
   ENOTDIR: ['not a directory', 'Check the path: a part of it is a file.'],
   EACCES: ['permission denied', 'Check the rights: namei -l FILE; id'],
   EISDIR: ['is a directory', 'Name the file in it: -conf FILE/Corefile'],
+  ENOTREG: ['is not a regular file', 'Write it to a file, or hand it over a pipe: -conf stdin'],
+  EFBIG: ['is larger than 1 MiB', 'Is this the file that was meant? head -c 300 FILE'],
 };
 
 /** CoreDNS's list of what is served: `zone:port`, with the scheme unless it is plain DNS, with the address if bound. */

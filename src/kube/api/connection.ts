@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { FILE_MAX, readFileBytes, readFileText } from '../../base/read-file.ts';
 import { systemClock, type Clock } from '../../base/clock.ts';
 import { Problem } from '../../base/problem.ts';
 import { ExecCredentials } from './exec-credential.ts';
@@ -231,7 +231,7 @@ function keepMaterial(): (next: TlsMaterial) => TlsMaterial {
 function readCredential(file: string): string {
   let content: string;
   try {
-    content = readFileSync(file, 'utf8').trim();
+    content = readFileText(file, FILE_MAX.small).trim();
   } catch (error) {
     throw new ApiFailure({
       kind: 'credentials',
@@ -246,7 +246,7 @@ function readCredential(file: string): string {
 /** Throws a `Problem` if the file cannot be read at start. */
 function requireFile(file: string, remedy: string): void {
   try {
-    readFileSync(file);
+    readFileBytes(file, FILE_MAX.small);
   } catch (error) {
     throw new Problem({
       code: 'unreadable-file',

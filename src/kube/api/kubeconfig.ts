@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { dirname, isAbsolute, resolve } from 'node:path';
+import { FILE_MAX, readFileBytes, readFileText } from '../../base/read-file.ts';
 import { nearest, Problem } from '../../base/problem.ts';
 import { asRaw, child, children, isRaw, list, text, texts, textMap, type Raw } from './raw.ts';
 import { parseYaml, type YamlDocument } from '../manifests/yaml-document.ts';
@@ -53,7 +53,7 @@ const execVersions = ['client.authentication.k8s.io/v1', 'client.authentication.
 export function readKubeconfig(file: string, context?: string): KubeconfigContext {
   let content: string;
   try {
-    content = readFileSync(file, 'utf8');
+    content = readFileText(file, FILE_MAX.small);
   } catch (error) {
     throw new Problem({
       code: 'unreadable-file',
@@ -254,7 +254,7 @@ class Reader {
     if (file === '') return null;
     const resolved = this.#resolve(file);
     try {
-      readFileSync(resolved);
+      readFileBytes(resolved, FILE_MAX.small);
     } catch (error) {
       throw this.#problem([...path, key], `cannot read ${resolved}: ${(error as Error).message}`);
     }

@@ -1,12 +1,18 @@
-import { readdirSync, readFileSync, realpathSync, statSync, type Stats } from 'node:fs';
+import { readdirSync, realpathSync, statSync, type Stats } from 'node:fs';
 import { join } from 'node:path';
+import type { Maybe } from '../../base/maybe.ts';
 import { Problem } from '../../base/problem.ts';
-import { readManifests, type Manifest } from './manifest.ts';
+import { FILE_MAX, readFileText } from '../../base/read-file.ts';
+import { readManifests, type Manifest, type ManifestFile } from './manifest.ts';
+import { readInThread, type ManifestText } from './read-thread.ts';
 
 /** Bounds of a folder, so that a wrong path (`/`) ends in a message and not in a full memory. */
 const mostFiles = 10_000;
 const mostDepth = 16;
-const mostFileBytes = 16 * 1024 * 1024;
+/** Of all files that changed between two looks. */
+const mostBytes = 64 * 1024 * 1024;
+/** As much is read at once, in a few dozen milliseconds; more than that in a thread of its own. */
+const mostBytesAtOnce = 64 * 1024;
 
 const endings = /\.(ya?ml|json)$/i;
 
@@ -31,8 +37,17 @@ export class ManifestFolder {
     return this.#files.size;
   }
 
-  /** Looks once; throws a `Problem` if the folder itself cannot be read. */
-  look(): Look {
+  /** @throws Problem if the folder itself cannot be read */
+  check(): void {
+    this.#walk(this.#folder, 0, new Set(), new Map(), []);
+  }
+
+  /**
+   * Looks once: a promise if what changed is much to read, which is then done beside this thread's other work. The next
+   * look waits for the end of this one.
+   * @throws Problem if the folder itself cannot be read
+   */
+  look(): Maybe<Look> {
     const problems: Problem[] = [];
     const found = new Map<string, Stats>();
     this.#walk(this.#folder, 0, new Set(), found, problems);
@@ -42,46 +57,44 @@ export class ManifestFolder {
       this.#files.delete(path);
       changed.push(path);
     }
+    const texts: ManifestText[] = [];
+    let bytes = 0;
     for (const [path, stats] of found) {
       const mark = [stats.ino, stats.size, stats.mtimeMs, stats.ctimeMs].join(' ');
       const known = this.#files.get(path);
       if (known?.mark === mark) continue;
       changed.push(path);
-      this.#read(path, stats, mark, known, problems);
+      this.#files.set(path, {
+        mark,
+        manifests: known?.manifests ?? [],
+        good: known?.good ?? false,
+      });
+      try {
+        const text = readFileText(path, FILE_MAX.manifest);
+        bytes += text.length;
+        if (bytes > mostBytes) throw tooMuch();
+        texts.push({ path, text });
+      } catch (error) {
+        problems.push(unreadable(path, error));
+      }
     }
-    return { changed, problems };
+    const take = ({ path }: ManifestText, file: ManifestFile): void =>
+      this.#take(path, file, problems);
+    if (bytes <= mostBytesAtOnce) {
+      for (const each of texts) take(each, readManifests(each.text, each.path));
+      return { changed, problems };
+    }
+    return readInThread(texts, take).then(() => ({ changed, problems }));
   }
 
-  #read(
-    path: string,
-    stats: Stats,
-    mark: string,
-    known: KnownFile | undefined,
-    problems: Problem[],
-  ): void {
-    const keep = (manifests: readonly Manifest[], good: boolean): void => {
-      this.#files.set(path, { mark, manifests, good });
-    };
-    let content: string;
-    try {
-      if (stats.size > mostFileBytes) {
-        throw new Error(`it is larger than ${mostFileBytes / 1024 / 1024} MiB`);
-      }
-      content = readFileSync(path, 'utf8');
-    } catch (error) {
-      problems.push(unreadable(path, error));
-      keep(known?.manifests ?? [], known?.good ?? false);
-      return;
+  /** A file that was good once stays as it was then; of a new one the good parts count. */
+  #take(path: string, read: ManifestFile, problems: Problem[]): void {
+    const known = this.#files.get(path)!;
+    const good = read.problems.length === 0;
+    for (const problem of read.problems) problems.push(withFate(problem, known.good));
+    if (good || !known.good) {
+      this.#files.set(path, { mark: known.mark, manifests: read.manifests, good });
     }
-    const read = readManifests(content, path);
-    if (read.problems.length === 0) {
-      keep(read.manifests, true);
-      return;
-    }
-    for (const problem of read.problems) problems.push(withFate(problem, known?.good === true));
-    // A file that was good once stays as it was then; of a new one the good parts count.
-    if (known?.good === true) keep(known.manifests, true);
-    else keep(read.manifests, false);
   }
 
   #walk(
@@ -148,11 +161,21 @@ function unreadable(path: string, error: unknown): Problem {
   return new Problem({
     code: 'unreadable-manifests',
     text: `cannot read ${path}: ${(error as Error).message}`,
-    remedy: isMissing(error)
-      ? 'create it, or name another folder'
-      : 'give the user that runs ndots the right to read it',
+    remedy: unreadableRemedy(error),
     cause: error,
   });
+}
+
+function unreadableRemedy(error: unknown): string {
+  if (isMissing(error)) return 'create it, or name another folder';
+  return (error as NodeJS.ErrnoException).code === 'EFBIG'
+    ? 'split it, or leave out what is not needed'
+    : 'give the user that runs ndots the right to read it';
+}
+
+function tooMuch(): Error {
+  const text = `the files that changed have more than ${mostBytes / (1024 * 1024)} MiB in all`;
+  return Object.assign(new Error(text), { code: 'EFBIG' });
 }
 
 function isMissing(error: unknown): boolean {
@@ -161,17 +184,8 @@ function isMissing(error: unknown): boolean {
 }
 
 function withFate(problem: Problem, kept: boolean): Problem {
-  return new Problem({
-    code: problem.code,
-    text: problem.message,
-    place: problem.place ?? undefined,
-    hint: problem.hint ?? undefined,
-    remedy:
-      [
-        problem.remedy,
-        kept ? 'until then the file counts as it was before' : 'until then this object is left out',
-      ]
-        .filter((part) => part !== null)
-        .join('; ') || undefined,
-  });
+  const fate = kept
+    ? 'until then the file counts as it was before'
+    : 'until then this object is left out';
+  return problem.with({ remedy: problem.remedy === null ? fate : `${problem.remedy}; ${fate}` });
 }

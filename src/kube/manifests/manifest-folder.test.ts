@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
   mkdirSync,
@@ -12,11 +13,12 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
-import { everything, Listener } from '../../../test/kit/apiserver/rig.ts';
+import { everything, Listener, until } from '../../../test/kit/apiserver/rig.ts';
 import { makeLog } from '../../base/log.ts';
 import { Problem } from '../../base/problem.ts';
 import { VirtualClock } from '../../base/virtual-clock.ts';
 import type { KubeObject } from '../store/objects.ts';
+import { parseYaml } from './yaml-document.ts';
 import { manifestSource, type ManifestParts, type Source } from '../store/source.ts';
 
 interface Bench {
@@ -447,5 +449,82 @@ describe('a bad file', () => {
   test('a malformed selector is a problem before anything starts', (t) => {
     const problem = problemOf(() => bench(t, {}, { wanted: { ...everything, labels: 'a in b' } }));
     assert.match(problem.message, /'a in b' is no label selector/);
+  });
+});
+
+describe('a hostile manifest', () => {
+  test('nested 200 000 deep is one problem, and the other files are served', async (t) => {
+    const deep = '['.repeat(200_000) + ']'.repeat(200_000);
+    const made = bench(t, { 'a.yaml': deep, 'b.yaml': service('web') });
+    await until(() => made.source.synced);
+    assert.deepEqual(made.heard.names('Service'), ['web']);
+    assert.match(made.lines.join('\n'), /a\.yaml:1:\d+: this is nested too deeply to be read/);
+  });
+
+  test('nested deeply within what is read at once is a problem, too', (t) => {
+    const made = bench(t, { 'a.yaml': '- '.repeat(20_000) + 'a', 'b.yaml': service('web') });
+    assert.deepEqual(made.heard.names('Service'), ['web']);
+    assert.match(made.lines.join('\n'), /nested too deeply/);
+  });
+
+  test('of ten times as many keys takes not a hundred times as long', (t) => {
+    const keys = (count: number): string =>
+      Array.from({ length: count }, (_, index) => `k${index}: 1`).join('\n');
+    const timed = (count: number): number => {
+      const begin = performance.now();
+      parseYaml(keys(count), 'keys.yaml');
+      return performance.now() - begin;
+    };
+    timed(2000);
+    const few = Math.min(timed(2000), timed(2000), timed(2000));
+    const many = timed(20_000);
+    assert.ok(many < 40 * few, `${few} ms for 2 000 keys, ${many} ms for 20 000`);
+    t.diagnostic(`${(many / few).toFixed(1)} times as long`);
+  });
+
+  test('that says a key twice is a problem with its place', (t) => {
+    const made = bench(t, { 'a.yaml': 'kind: Service\nmetadata: {name: a, name: b}\n' });
+    assert.match(made.lines[0]!, /a\.yaml:2:21: the key 'name' stands twice in one mapping/);
+  });
+
+  test('of many objects is read while this thread goes on with its work', async (t) => {
+    const many = Array.from({ length: 3000 }, (_, index) => service(`web-${index}`)).join('---\n');
+    let turns = 0;
+    const made = bench(t, { 'a.yaml': many });
+    assert.equal(made.source.synced, false);
+    await until(() => (turns++, made.source.synced));
+    assert.equal(made.heard.names('Service').length, 3000);
+    assert.ok(turns > 3, `${turns} turns of the event loop`);
+  });
+
+  test('that is a named pipe is passed over and holds nothing up', (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'ndots-'));
+    t.after(() => rmSync(folder, { recursive: true, force: true }));
+    execFileSync('mkfifo', [join(folder, 'a.yaml')]);
+    writeFileSync(join(folder, 'b.yaml'), service('web'));
+    const made = bench(t, {}, { folder });
+    assert.deepEqual(made.heard.names('Service'), ['web']);
+  });
+
+  test('with a slip in its kind says which kind was meant', (t) => {
+    const made = bench(t, {
+      'a.yaml': service('web').replace('Service', 'Srevice'),
+      'b.yaml': 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n',
+      'c.yaml': 'apiVersion: example.org/v1\nkind: Mode\nmetadata: {name: a}\n',
+    });
+    const told = made.lines.filter((line) => line.includes('kind'));
+    assert.equal(told.length, 1);
+    assert.match(told[0]!, /a\.yaml:2:7: there is no kind 'Srevice'; did you mean Service\?/);
+  });
+
+  test('that is a template of a Helm chart is called one', (t) => {
+    const made = bench(t, {
+      'a.yaml': '{{- if .Values.x }}\napiVersion: v1\nkind: Service\n{{- end }}\n',
+      'b.yaml': service('web').replace('web', '{{ .Release.Name }}'),
+    });
+    for (const file of ['a', 'b']) {
+      const line = made.lines.find((each) => each.includes(`${file}.yaml`))!;
+      assert.match(line, /this is a template of a Helm chart.*helm template CHART/);
+    }
   });
 });

@@ -1,8 +1,9 @@
 import { every, type Clock, type Timer } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
+import { isLater } from '../../base/maybe.ts';
 import { printPlace, type Problem } from '../../base/problem.ts';
 import { defaultRanges, ImpliedCluster, type ClusterRanges } from './cluster.ts';
-import { ManifestFolder } from './folder.ts';
+import { ManifestFolder, type Look } from './folder.ts';
 import type { Change, Kind, KubeObject } from '../store/objects.ts';
 import { Dictionary } from '../store/pack.ts';
 import { ObjectStore } from '../store/object-store.ts';
@@ -33,6 +34,9 @@ class ManifestSource implements Source {
   readonly #stores = new Map<Kind, ObjectStore>();
   #events: SourceEvents | null = null;
   #timer: Timer | null = null;
+  /** The look under way, when it takes longer than a turn. */
+  #reading: Promise<unknown> | null = null;
+  #stopped = false;
   #synced = false;
   /** What the last look failed with, so that it is told once. */
   #failure = '';
@@ -50,7 +54,7 @@ class ManifestSource implements Source {
     if (multicluster) kinds.push('ServiceImport');
     for (const kind of kinds) this.#stores.set(kind, new ObjectStore(kind, dictionary));
     // Here and not in start, so that a wrong folder is an error of the configuration.
-    this.#tell(this.#folder.look().problems);
+    this.#folder.check();
   }
 
   get synced(): boolean {
@@ -59,33 +63,49 @@ class ManifestSource implements Source {
 
   start(events: SourceEvents): void {
     this.#events = events;
-    this.#apply();
-    this.#synced = true;
-    for (const kind of this.#stores.keys()) events.synced(kind);
-    this.#timer = every(this.#parts.clock, this.#parts.pollMs ?? 1000, () => this.#poll());
+    this.#look();
+    this.#timer = every(this.#parts.clock, this.#parts.pollMs ?? 1000, () => this.#look());
   }
 
   async stop(): Promise<void> {
     this.#timer?.cancel();
+    this.#stopped = true;
+    await this.#reading;
   }
 
   *snapshot(): Iterable<KubeObject> {
     for (const store of this.#stores.values()) yield* store.objects();
   }
 
-  #poll(): void {
+  /** Looks at the folder, unless a look is still under way. */
+  #look(): void {
+    if (this.#reading !== null) return;
     try {
-      const { changed, problems } = this.#folder.look();
-      this.#tell(problems);
-      if (this.#failure !== '') this.#parts.log.info(`${this.#parts.folder} can be read again`);
-      this.#failure = '';
-      if (changed.length > 0) this.#apply();
+      const look = this.#folder.look();
+      if (!isLater(look)) return this.#looked(look);
+      this.#reading = look
+        .then((later) => this.#stopped || this.#looked(later))
+        .catch((error: unknown) => this.#failed(error as Error))
+        .finally(() => (this.#reading = null));
     } catch (error) {
-      const { message } = error as Error;
-      if (message === this.#failure) return;
-      this.#failure = message;
-      this.#parts.log.error(`${message}; the objects stay as they were`);
+      this.#failed(error as Error);
     }
+  }
+
+  #looked({ changed, problems }: Look): void {
+    this.#tell(problems);
+    if (this.#failure !== '') this.#parts.log.info(`${this.#parts.folder} can be read again`);
+    this.#failure = '';
+    if (changed.length > 0 || !this.#synced) this.#apply();
+    if (this.#synced) return;
+    this.#synced = true;
+    for (const kind of this.#stores.keys()) this.#events!.synced(kind);
+  }
+
+  #failed({ message }: Error): void {
+    if (message === this.#failure) return;
+    this.#failure = message;
+    this.#parts.log.error(`${message}; the objects stay as they were`);
   }
 
   #apply(): void {

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { nearest, Problem, type Place } from '../../base/problem.ts';
 import { child, children, isRaw, list, text, textMap, type Raw } from '../api/raw.ts';
-import { parseYaml, type YamlDocument } from './yaml-document.ts';
+import { isTemplate, parseYaml, templateAdvice, type YamlDocument } from './yaml-document.ts';
 import { parseSpans } from './address-range.ts';
 
 /** One object of a manifest file, checked as far as DNS depends on it. */
@@ -56,17 +56,24 @@ const shapes: Readonly<Record<ManifestKind, (check: Check) => void>> = {
   ReplicaSet: checkWorkload,
   ReplicationController: checkWorkload,
 };
+/** The API groups of the kinds above: a kind of another group may be called anything. */
+const groups = /^(v1|(apps|discovery\.k8s\.io|multicluster\.x-k8s\.io)\/.*)$/;
 const withoutNamespace: ReadonlySet<string> = new Set(['Namespace', 'Node']);
 
+/** What one file holds. */
+export interface ManifestFile {
+  readonly manifests: readonly Manifest[];
+  readonly problems: readonly Problem[];
+}
+
 /** The objects of one file. Kinds that say nothing about DNS are left out; faulty objects become problems. */
-export function readManifests(
-  content: string,
-  file: string,
-): { readonly manifests: readonly Manifest[]; readonly problems: readonly Problem[] } {
+export function readManifests(content: string, file: string): ManifestFile {
   const { documents, problems: found } = parseYaml(content, file);
   const problems = [...found];
   const manifests: Manifest[] = [];
   for (const document of documents) readValue(document, document.value, [], manifests, problems);
+  const [first] = problems;
+  if (first?.hint === null && isTemplate(content)) problems[0] = first.with(templateAdvice);
   return { manifests, problems };
 }
 
@@ -96,7 +103,21 @@ function readValue(
     });
     return;
   }
-  if (!Object.hasOwn(shapes, kind)) return;
+  if (!Object.hasOwn(shapes, kind)) {
+    const meant = groups.test(text(value, 'apiVersion'))
+      ? nearest(kind, Object.keys(shapes))
+      : null;
+    if (meant === null) return;
+    problems.push(
+      new Problem({
+        code: 'manifest-kind',
+        text: `there is no kind '${kind}'`,
+        place: document.place([...path, 'kind']),
+        remedy: `did you mean ${meant}?`,
+      }),
+    );
+    return;
+  }
   const check = new Check(document, value, path);
   const manifest = check.manifest(kind as ManifestKind);
   shapes[kind as ManifestKind](check);

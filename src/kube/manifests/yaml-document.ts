@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module';
+import type { Document, Scalar } from 'yaml';
 import { Problem, type Place } from '../../base/problem.ts';
 
 /** One document of a YAML (or JSON) file, and where in the file each of its parts stands. */
@@ -22,21 +23,29 @@ export function parseYaml(
   const parsed = yaml.parseAllDocuments(content, {
     lineCounter: lines,
     prettyErrors: false,
-    uniqueKeys: true,
+    logLevel: 'error',
+    // The parser's own check compares each key with each other one; `duplicateKey` looks each up.
+    uniqueKeys: false,
   });
   const documents: YamlDocument[] = [];
   const problems: Problem[] = [];
   for (const document of Array.isArray(parsed) ? parsed : []) {
     const error = document.errors[0];
     if (error !== undefined) {
-      problems.push(syntaxProblem(error.message, placeAt(error.pos[0])));
+      problems.push(syntaxProblem(error.message, placeAt(error.pos[0]), content));
+      continue;
+    }
+    const twice = duplicateKey(yaml, document);
+    if (twice !== null) {
+      const text = `the key '${String(twice.value)}' stands twice in one mapping`;
+      problems.push(new Problem({ code: 'yaml-syntax', text, place: placeAt(twice.range![0]) }));
       continue;
     }
     let value: unknown;
     try {
       value = document.toJS({ maxAliasCount: 100 });
     } catch (fault) {
-      problems.push(syntaxProblem((fault as Error).message, placeAt(document.range[0])));
+      problems.push(syntaxProblem((fault as Error).message, placeAt(document.range[0]), content));
       continue;
     }
     documents.push({
@@ -53,13 +62,48 @@ export function parseYaml(
   return { documents, problems };
 }
 
-function syntaxProblem(message: string, place: Place): Problem {
+function syntaxProblem(message: string, place: Place, content: string): Problem {
+  const deep = /call stack/i.test(message);
+  const hint = /tab/i.test(message) ? 'YAML is indented with blanks, never with tabs' : undefined;
   return new Problem({
     code: 'yaml-syntax',
-    text: `this is no YAML: ${message}`,
+    text: deep ? 'this is nested too deeply to be read' : `this is no YAML: ${message}`,
     place,
-    hint: /tab/i.test(message) ? 'YAML is indented with blanks, never with tabs' : undefined,
+    ...(isTemplate(content) && !deep ? templateAdvice : { hint }),
   });
+}
+
+/** What to say of a file of a Helm chart, before it went through Helm. */
+export const templateAdvice = {
+  hint: 'this is a template of a Helm chart: it has {{ … }} in it',
+  remedy: 'serve what it makes: helm template CHART > FILE.yaml',
+} as const;
+
+/** Whether it has the braces of Go's templates, which are no YAML or, worse, YAML that means something else. */
+export function isTemplate(content: string): boolean {
+  return /\{\{-?\s*[.$a-z(]/.test(content);
+}
+
+/** The first key that stands in its mapping a second time. Time linear in the size of the document. */
+function duplicateKey(yaml: typeof import('yaml'), document: Document): Scalar | null {
+  const keys = new Set<string>();
+  let twice: Scalar | null = null;
+  yaml.visit(document, {
+    Map(_, { items }) {
+      keys.clear();
+      for (const { key } of items) {
+        if (!yaml.isScalar(key) || key.value === '<<') continue;
+        const name = `${typeof key.value} ${String(key.value)}`;
+        if (keys.has(name)) {
+          twice = key;
+          return yaml.visit.BREAK;
+        }
+        keys.add(name);
+      }
+      return undefined;
+    },
+  });
+  return twice;
 }
 
 let loaded: typeof import('yaml') | null = null;

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { FILE_MAX, readFileText } from '../../base/read-file.ts';
 import { parseName, type WireName } from '../../wire/name.ts';
 
 /** The resolver configuration of the machine or pod that this server runs in. */
@@ -11,7 +11,7 @@ export const ownResolvConf = '/etc/resolv.conf';
  */
 export function readSearchList(file: string): WireName[] {
   let domains: readonly string[] = [];
-  for (const line of readFileSync(file, 'utf8').split('\n')) {
+  for (const line of readFileText(file, FILE_MAX.small).split('\n')) {
     const [keyword, ...words] = line.trim().split(/\s+/);
     if (keyword === 'search') domains = words;
     if (keyword === 'domain') domains = words.slice(0, 1);

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { FILE_MAX, readFileBytes } from '../../base/read-file.ts';
 import { every, type Timer } from '../../base/clock.ts';
 import { Problem } from '../../base/problem.ts';
 import type { UpstreamTls } from '../../net/network.ts';
@@ -237,7 +237,7 @@ function readTls({ tls, at }: ForwardSaid, path: (file: string) => string): Upst
   const read = (file: string): Buffer | null => {
     if (file === '') return null;
     try {
-      return readFileSync(path(file));
+      return readFileBytes(path(file), FILE_MAX.small);
     } catch (error) {
       throw new Problem({
         code: 'file-unreadable',

@@ -1,5 +1,5 @@
 import { lookup, Resolver } from 'node:dns/promises';
-import { readFileSync } from 'node:fs';
+import { FILE_MAX, readFileText } from '../../base/read-file.ts';
 import { Problem, type Place } from '../../base/problem.ts';
 import { isDomainName } from '../../corefile/zones.ts';
 import { readNameservers, type To, type UpstreamSpec } from './address.ts';
@@ -127,7 +127,7 @@ function noneLeft(files: ReadonlyMap<string, string>, at: Place): Problem {
 export const realPlaces: Omit<PlacesParts, 'path'> = {
   readFile(path) {
     try {
-      return readFileSync(path, 'utf8');
+      return readFileText(path, FILE_MAX.small);
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'EISDIR') return null;

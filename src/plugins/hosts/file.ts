@@ -1,9 +1,7 @@
-import { readFileSync, statSync, type Stats } from 'node:fs';
+import { statSync, type Stats } from 'node:fs';
 import type { Log } from '../../base/log.ts';
 import { Problem } from '../../base/problem.ts';
-
-/** A larger file is not read: it is no hosts file. */
-const SIZE_MAX = 64 * 1024 * 1024;
+import { FILE_MAX, readFileText } from '../../base/read-file.ts';
 
 /** A hosts file that is read again when its time or size has changed. A file that is not there is an empty one. */
 export class HostsFile {
@@ -47,14 +45,13 @@ export class HostsFile {
       if (stats.mtimeMs === this.#mtimeMs && stats.size === this.#size) return false;
       this.#mtimeMs = stats.mtimeMs;
       this.#size = stats.size;
-      if (stats.size > SIZE_MAX) {
-        this.#log.error(`${this.path} is not read: ${stats.size} bytes, at most ${SIZE_MAX} are`);
-        return false;
-      }
-      this.text = readFileSync(this.path, 'utf8');
+      this.text = readFileText(this.path, FILE_MAX.hosts);
       this.changedAt = stats.mtimeMs / 1000;
       return true;
-    } catch {
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException;
+      if (code === 'EFBIG' || code === 'ENOTREG')
+        this.#log.error(`${this.path} is not read: it ${message}`);
       return false;
     }
   }

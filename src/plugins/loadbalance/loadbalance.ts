@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { FILE_MAX, readFileText } from '../../base/read-file.ts';
 import { every, type Timer } from '../../base/clock.ts';
 import { printDuration } from '../../base/duration.ts';
 import { isLater } from '../../base/maybe.ts';
@@ -66,7 +66,7 @@ function control({ policy, reloadMs }: LoadbalanceSaid, context: ControlContext)
 
 function readText(path: string, file: string): string | null {
   try {
-    return readFileSync(path, 'utf8');
+    return readFileText(path, FILE_MAX.small);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
     throw new Problem({

@@ -1,5 +1,5 @@
+import { FILE_MAX, readFileBytes } from '../../base/read-file.ts';
 import { builtins } from '../../base/builtins.ts';
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Problem } from '../../base/problem.ts';
 import { position } from '../../corefile/positions.ts';
@@ -79,7 +79,7 @@ export const tls = definePlugin({
 
 function read(file: string, context: ControlContext): Buffer {
   try {
-    return readFileSync(context.path(file));
+    return readFileBytes(context.path(file), FILE_MAX.small);
   } catch (error) {
     throw new Problem({
       code: 'tls-unreadable',

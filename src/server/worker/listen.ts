@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { FILE_MAX, readFileBytes } from '../../base/read-file.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { Listener, ListenerTls, Serve } from '../../net/listener.ts';
@@ -45,9 +45,9 @@ export function listenAt(
 function readTls(plan: NonNullable<EndpointPlan['tls']>): ListenerTls {
   const { certificate, key, authority, clientAuth } = plan;
   return {
-    certificate: readFileSync(certificate),
-    key: readFileSync(key),
-    authority: authority === '' ? null : readFileSync(authority),
+    certificate: readFileBytes(certificate, FILE_MAX.small),
+    key: readFileBytes(key, FILE_MAX.small),
+    authority: authority === '' ? null : readFileBytes(authority, FILE_MAX.small),
     requestCert: clientAuth !== 'nocert',
     rejectUnauthorized: clientAuth === 'require_and_verify' || clientAuth === 'verify_if_given',
   };

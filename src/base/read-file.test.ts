@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { readFileText } from './read-file.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'ndots-read-'));
+after(() => rmSync(folder, { recursive: true }));
+const at = (name: string): string => join(folder, name);
+
+describe('reading a file', () => {
+  test('a regular file and a link to one are read whole', () => {
+    writeFileSync(at('text'), 'größe');
+    symlinkSync(at('text'), at('link'));
+    assert.equal(readFileText(at('text'), 100), 'größe');
+    assert.equal(readFileText(at('link'), 100), 'größe');
+    writeFileSync(at('empty'), '');
+    assert.equal(readFileText(at('empty'), 100), '');
+  });
+
+  test('a file that has no size before it is read is read whole', () => {
+    assert.match(readFileText('/proc/self/status', 65_536), /^Name:/);
+  });
+
+  test('a named pipe is refused at once although nobody writes to it', () => {
+    execFileSync('mkfifo', [at('pipe')]);
+    assert.throws(() => readFileText(at('pipe'), 100), { code: 'ENOTREG', message: /named pipe/ });
+  });
+
+  test('a device that never ends is refused, and so is a folder', () => {
+    assert.throws(() => readFileText('/dev/zero', 100), { code: 'ENOTREG', message: /device/ });
+    assert.throws(() => readFileText(folder, 100), { code: 'EISDIR' });
+    assert.throws(() => readFileText(at('none'), 100), { code: 'ENOENT' });
+  });
+
+  test('a file of the size allowed is read, one byte more is not', () => {
+    writeFileSync(at('full'), 'x'.repeat(5000));
+    assert.equal(readFileText(at('full'), 5000).length, 5000);
+    assert.throws(() => readFileText(at('full'), 4999), { code: 'EFBIG' });
+    assert.throws(() => readFileText('/proc/self/status', 20), { code: 'EFBIG' });
+  });
+});

@@ -1,0 +1,67 @@
+import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 'node:fs';
+
+/** The most bytes that a file of each use may have. A larger one is a wrong path, or somebody's attempt to fill memory. */
+export const FILE_MAX = {
+  /** Corefile and what it imports: five thousand server blocks fit. */
+  corefile: 1024 * 1024,
+  /** A manifest file: what `kubectl get -A -o yaml` prints for a large cluster. */
+  manifest: 16 * 1024 * 1024,
+  hosts: 64 * 1024 * 1024,
+  /** resolv.conf, kubeconfig, weights, certificates, keys, tokens. */
+  small: 1024 * 1024,
+} as const;
+
+/**
+ * Reads a whole regular file and nothing else: a named pipe would hold up the thread until somebody writes, a device may
+ * never end. Links are followed.
+ * @param maxBytes the most it may have; one that grows meanwhile is refused, too
+ * @throws Error with the system's code, or `EISDIR`, `ENOTREG` (no regular file) or `EFBIG` (too large)
+ */
+export function readFileBytes(path: string, maxBytes: number): Buffer {
+  // Without O_NONBLOCK the opening of a named pipe waits for its writer.
+  const handle = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  try {
+    const stats = fstatSync(handle);
+    const kind = kindOf(stats);
+    if (kind !== 'file') {
+      throw failed(kind === 'directory' ? 'EISDIR' : 'ENOTREG', `is a ${kind}, not a file`);
+    }
+    if (stats.size > maxBytes) throw tooLarge(maxBytes);
+    // Files below /proc and /sys have no size before they are read.
+    let bytes = Buffer.allocUnsafe(stats.size > 0 ? stats.size + 1 : 4096);
+    let length = 0;
+    for (;;) {
+      const count = readSync(handle, bytes, length, bytes.length - length, null);
+      if (count === 0) return bytes.subarray(0, length);
+      length += count;
+      if (length > maxBytes) throw tooLarge(maxBytes);
+      if (length < bytes.length) continue;
+      const wider = Buffer.allocUnsafe(Math.min(2 * bytes.length, maxBytes + 1));
+      bytes.copy(wider);
+      bytes = wider;
+    }
+  } finally {
+    closeSync(handle);
+  }
+}
+
+/** The same as text: UTF-8. */
+export function readFileText(path: string, maxBytes: number): string {
+  return readFileBytes(path, maxBytes).toString('utf8');
+}
+
+function kindOf(stats: Stats): string {
+  if (stats.isFile()) return 'file';
+  if (stats.isDirectory()) return 'directory';
+  if (stats.isFIFO()) return 'named pipe';
+  return stats.isSocket() ? 'socket' : 'device';
+}
+
+function tooLarge(maxBytes: number): Error {
+  const size = maxBytes >= 1024 * 1024 ? `${maxBytes / (1024 * 1024)} MiB` : `${maxBytes} bytes`;
+  return failed('EFBIG', `is larger than ${size}`);
+}
+
+function failed(code: string, message: string): Error {
+  return Object.assign(new Error(message), { code });
+}
