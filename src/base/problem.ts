@@ -66,11 +66,14 @@ export class Problem extends Error {
 /** Several problems at once; the message is the first one's. */
 export class Problems extends Error {
   readonly problems: readonly Problem[];
+  /** What was only odd: often the cause (a variable that is not set). */
+  readonly warnings: readonly Problem[];
 
-  constructor(problems: readonly Problem[]) {
+  constructor(problems: readonly Problem[], warnings: readonly Problem[] = []) {
     super(problems[0]?.message ?? 'no problem');
     this.name = 'Problems';
     this.problems = problems;
+    this.warnings = warnings;
   }
 }
 

@@ -19,7 +19,7 @@ import {
   type Network as UpstreamNetwork,
   type UpstreamParts,
 } from '../net/network.ts';
-import { absent, directiveNames, loadPlugins } from '../plugins/order.ts';
+import { absent, directiveNames, external, loadPlugins } from '../plugins/order.ts';
 import { answerBySpec } from '../resolver/answer-spec.ts';
 import { nextAnswer, type RuleCounts, type Script } from '../resolver/answers-file.ts';
 import type { Query } from '../resolver/network.ts';
@@ -125,6 +125,7 @@ function load(file: string, syntaxes: readonly Syntax[]): ReturnType<typeof pars
     env: process.env,
     directives: directiveNames,
     absent,
+    external,
     syntaxes,
     readFile: (path) => readFileText(path, FILE_MAX.corefile),
     glob: (pattern) => globSync(pattern).toSorted(),

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { FILE_MAX, readFileText } from '../base/read-file.ts';
 import { systemClock } from '../base/clock.ts';
 import { makeLog } from '../base/log.ts';
-import { Problem, problemsIn } from '../base/problem.ts';
+import { Problem, Problems, problemsIn } from '../base/problem.ts';
 import { secureRandom } from '../base/random.ts';
 import { settleMemory } from '../base/settle-memory.ts';
 import { stdoutLines } from '../base/stdout.ts';
@@ -13,7 +13,7 @@ import { parseCorefile, type ParseOutput } from '../corefile/parse.ts';
 import type { Syntax } from '../corefile/syntax.ts';
 import { Collection } from '../metrics/collection.ts';
 import { probeEndpoint } from '../net/probe.ts';
-import { absent, directiveNames, loadPlugins, order } from '../plugins/order.ts';
+import { absent, directiveNames, external, loadPlugins, order } from '../plugins/order.ts';
 import { bindConfiguration, workersWanted } from '../server/contract/configuration.ts';
 import { Server } from '../server/control/server.ts';
 import { threadPort } from '../server/control/worker-ports.ts';
@@ -212,6 +212,8 @@ function refuse(error: unknown, io: Io): number {
   const problems = problemsIn(error);
   if (problems === null) throw error;
   for (const each of problems) io.err(`${each.print()}\n`);
+  const warnings = error instanceof Problems ? error.warnings : [];
+  for (const each of warnings) io.err(`[WARNING] ${each.print()}\n`);
   return EXIT.no;
 }
 
@@ -262,6 +264,7 @@ function load(
     env,
     directives: directiveNames,
     absent,
+    external,
     syntaxes,
     readFile: (path) => readFileText(path, FILE_MAX.corefile),
     glob: (pattern) => globSync(pattern).toSorted(),

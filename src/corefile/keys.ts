@@ -31,7 +31,8 @@ export function parseKey(token: Token, dnsPort: number): ParsedKey {
   const address = splitAddress(rest);
   if ('wrong' in address) return refused(address.wrong, remedyFor(rest));
   const port = address.port ?? (scheme === 'dns' ? dnsPort : schemePorts[scheme]);
-  if (port < 0 || port > 65535) return refused(`invalid port in ${text}`);
+  if (port < 0 || port > 65535)
+    return refused(`invalid port in ${text}`, 'Ports go from 0 to 65535.');
   const keys = address.zones.map((zone) => ({ text, place, scheme, zone, port }));
   return { keys, problem: null, warnings: remarks(token, keys) };
 }

@@ -26,6 +26,8 @@ export class Line {
   /** The lines inside the braces that follow, if there are any. */
   readonly block: readonly TreeProperty[] | null;
   readonly #words: Token[];
+  /** What the whole line may look like: `forward FROM TO…`. */
+  readonly #form: string;
   #last: Token;
 
   constructor(
@@ -33,7 +35,9 @@ export class Line {
     args: readonly Token[],
     block: readonly TreeProperty[] | null,
     binding: Binding,
+    form: string,
   ) {
+    this.#form = form;
     this.name = name;
     this.binding = binding;
     this.block = block;
@@ -90,7 +94,8 @@ export class Line {
       this.left === 0 && this.block !== null
         ? "Unexpected token '{', expecting argument"
         : `Wrong argument count or unexpected line ending after '${this.#last.text}'`;
-    throw new Refusal(text, this.#last.place, { code: 'argument-count' });
+    const hint = `The line is written: ${this.#form}`;
+    throw new Refusal(text, this.#last.place, { code: 'argument-count', hint });
   }
 }
 

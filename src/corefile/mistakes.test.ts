@@ -166,6 +166,42 @@ describe('mistakes', () => {
     assert.equal(hintOf('a\nlog\nb.org\n'), 'This looks like an address.');
   });
 
+  const external = { fanout: 'Write `forward`.' };
+
+  test('a server block within another one is called so', () => {
+    const [problem] = read('.:53 {\n errors\n example.org:53 {\n  whoami\n }\n}').problems;
+    assert.match(problem!.hint!, /a server block within another one/);
+    assert.match(problem!.remedy!, /end the one above with }/);
+  });
+
+  test('an external plugin of CoreDNS is told from a typing mistake, with what to write instead', () => {
+    const [problem] = read('. {\n fanout . 8.8.8.8\n}', { external }).problems;
+    assert.match(problem!.hint!, /external plugin of CoreDNS/);
+    assert.equal(problem!.remedy, 'Write `forward`.');
+  });
+
+  test('a pasted ConfigMap is one problem that says what it is', () => {
+    const whole =
+      'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: coredns\ndata:\n  Corefile: |\n    .:53 {\n        errors\n    }\n';
+    for (const text of [whole, whole.slice(whole.indexOf('data:'))]) {
+      const { problems, warnings } = read(text);
+      assert.deepEqual([problems.length, warnings.length], [1, 0]);
+      assert.match(problems[0]!.hint!, /a Kubernetes manifest/);
+    }
+    assert.equal(read('. {\n hosts {\n  data: x\n }\n}').problems.length, 0);
+  });
+
+  test('a comma between words is a warning, in quotes it is none', () => {
+    const [warning] = read('. {\n forward . 1.1.1.1, 8.8.8.8\n}').warnings;
+    assert.equal(warning?.code, 'word-comma');
+    assert.deepEqual(warning?.place, { file: 'Corefile', line: 2, column: 12 });
+    assert.deepEqual(read('. {\n forward . "1.1.1.1," 8.8.8.8\n}').warnings, []);
+  });
+
+  test('a port too high: the remedy names the range', () => {
+    assert.match(read('.:99999 {\n}').problems[0]!.remedy!, /65535/);
+  });
+
   test('a port alone: the remedy names the root zone', () => {
     assert.equal(
       read(':53 {\n}').problems[0]?.remedy,

@@ -8,6 +8,7 @@ import type { Token } from './tree.ts';
 export class DirectiveNames {
   readonly #known: ReadonlySet<string>;
   readonly #absent: ReadonlySet<string>;
+  readonly #external: Readonly<Record<string, string>>;
   readonly #syntaxes: readonly Syntax[];
   readonly #formerly = new Map<string, { name: string; text: string }>();
   readonly #report: Report;
@@ -15,9 +16,11 @@ export class DirectiveNames {
   constructor(
     known: readonly string[],
     absent: readonly string[],
+    external: Readonly<Record<string, string>>,
     syntaxes: readonly Syntax[],
     report: Report,
   ) {
+    this.#external = external;
     this.#known = new Set(known);
     this.#absent = new Set(absent);
     this.#syntaxes = syntaxes;
@@ -48,6 +51,12 @@ export class DirectiveNames {
   }
 
   #advice(word: string, braces: boolean): Advice {
+    if (Object.hasOwn(this.#external, word)) {
+      return {
+        hint: `'${word}' is an external plugin of CoreDNS, one that its own builds do not have.`,
+        remedy: this.#external[word],
+      };
+    }
     if (this.#absent.has(word)) {
       return {
         hint: `'${word}' is a plugin of CoreDNS that is not available here.`,
@@ -66,11 +75,16 @@ export class DirectiveNames {
     const near = meant(word, this.#known);
     if (near !== null) return { hint: near };
     if (word === '{') return { hint: 'A { belongs at the end of the line before it.' };
-    if (/[.:]/.test(word) && !braces) {
-      return {
-        hint: 'This looks like an address.',
-        remedy: 'A file with more than one server block needs braces around each.',
-      };
+    if (/[.:]/.test(word)) {
+      return braces
+        ? {
+            hint: 'This looks like the address of a server block within another one.',
+            remedy: 'Server blocks stand side by side: end the one above with } before this line.',
+          }
+        : {
+            hint: 'This looks like an address.',
+            remedy: 'A file with more than one server block needs braces around each.',
+          };
     }
     return {};
   }

@@ -24,6 +24,8 @@ export interface ParseInput extends Files {
   readonly directives: readonly string[];
   /** Names that people may expect but that are not available: told apart from mistyped ones. */
   readonly absent?: readonly string[];
+  /** Plugins that others made for CoreDNS, and what to do instead. */
+  readonly external?: Readonly<Record<string, string>>;
   /** For better advice: older names of directives, and which directive a stray property belongs to. */
   readonly syntaxes?: readonly Syntax[];
 }
@@ -41,6 +43,11 @@ export function parseCorefile(input: ParseInput): ParseOutput {
   const report = new Report();
   const parser = new Parser(input, report);
   const blocks = parser.run();
+  if (report.found.length > 0 && isManifest(input.text)) {
+    // Every line of it is a mistake of the same sort: one is enough.
+    report.found.splice(0, Infinity, report.found[0]!.with(manifestAdvice));
+    report.remarks.length = 0;
+  }
   return {
     corefile: {
       file: input.file,
@@ -52,6 +59,19 @@ export function parseCorefile(input: ParseInput): ParseOutput {
     warnings: report.remarks,
   };
 }
+
+/** Whether this is YAML for kubectl, most likely the ConfigMap that holds a Corefile. */
+function isManifest(text: string): boolean {
+  return (
+    /^(apiVersion|kind|data):(\s|$)/m.test(text) || /^\s*['"]?Corefile['"]?:\s*[|>]/m.test(text)
+  );
+}
+
+const manifestAdvice = {
+  hint: 'This is a Kubernetes manifest, perhaps the ConfigMap that holds a Corefile, not the Corefile itself.',
+  remedy:
+    "Take its text: kubectl -n kube-system get configmap coredns -o jsonpath='{.data.Corefile}' > Corefile",
+} as const;
 
 /** Deeper braces than anybody writes. */
 const mostDepth = 64;
@@ -78,6 +98,7 @@ class Parser {
     this.#names = new DirectiveNames(
       input.directives,
       input.absent ?? [],
+      input.external ?? {},
       input.syntaxes ?? [],
       report,
     );
@@ -272,8 +293,18 @@ class Parser {
       const token = this.#stream.peekOnLine();
       if (token === null || token.text === '{' || token.text === '}') return args;
       this.#stream.take();
-      args.push(plain(token, this.#substitute(token)));
+      const word = plain(token, this.#substitute(token));
+      if (!word.quoted && /^[\w.:[\]-]+,$/.test(word.text)) this.#comma(word);
+      args.push(word);
     }
+  }
+
+  /** People who separate words by commas get words that end with one. */
+  #comma({ text, place }: Token): void {
+    this.#report.warning(place, `the comma is a part of the word '${text}'`, {
+      code: 'word-comma',
+      hint: 'The words of a line are separated by blanks alone.',
+    });
   }
 
   /** What stands in braces behind the words of a line; null if no brace opens. */

@@ -75,10 +75,16 @@ export function leading<T>(
   };
 }
 
-/** The line's last word, required: `autopath [ZONES…] RESOLV_CONF`. */
-export function last<T>(value: Value<T>, { help = '' }: Help = {}): Position<T> {
+/** The line's last word, required: `autopath [ZONES…] RESOLV_CONF`. `missing`: what to say of a line without any. */
+export function last<T>(
+  value: Value<T>,
+  { help = '', missing = null }: Help & { readonly missing?: string | null } = {},
+): Position<T> {
   return {
-    ...position(value.show, help, (line) => line.read(value, line.takeLast())),
+    ...position(value.show, help, (line) => {
+      if (line.left === 0 && missing !== null) line.refuse(missing);
+      return line.read(value, line.takeLast());
+    }),
     early: true,
   };
 }

@@ -163,7 +163,7 @@ function bindOccurrence(
   { at, args, block }: Directive,
   binding: Binding,
 ): Occurrence<Positions, Properties> | null {
-  const line = new Line(at, args, block, binding);
+  const line = new Line(at, args, block, binding, formOf(syntax));
   const bound = guarded(binding, () => {
     const positions = bindPositions(syntax.args, line);
     const none = Object.keys(syntax.properties).length + Object.keys(syntax.retired).length === 0;
@@ -224,7 +224,7 @@ function bindProperties<P extends Properties>(
       } else unknownProperty(name, [...byWord.keys()], binding);
       continue;
     }
-    const line = new Line(name, args, block, binding);
+    const line = new Line(name, args, block, binding, property.show);
     guarded(binding, () => {
       bound[key] = property.take(line, bound[key]);
       if (block !== null && property.nested === null) {
@@ -276,9 +276,14 @@ function guarded<T>(binding: Binding, run: () => T): T | null {
   }
 }
 
+/** The directive's own line: `forward FROM TO…`. */
+function formOf({ name, args }: Syntax): string {
+  return [name, showPositions(args)].join(' ').trimEnd();
+}
+
 /** The Syntax section of the plugin's page (Markdown): the whole shape, then every part that has something to say. */
 export function printSyntax(syntax: Syntax): string {
-  const head = [syntax.name, showPositions(syntax.args)].join(' ').trimEnd();
+  const head = formOf(syntax);
   const inner = showProperties(syntax.properties, '    ');
   const shape = inner.length === 0 ? [head] : [`${head} {`, ...inner, '}'];
   const notes = [

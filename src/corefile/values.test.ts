@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { bind } from '../../test/corefiles/syntaxes.ts';
 import { required } from './positions.ts';
 import { directive } from './syntax.ts';
-import { duration, hostPort, integer, ip, net, onOff, token } from './values.ts';
+import { duration, hostPort, integer, ip, net, onOff, token, Wrong } from './values.ts';
 
 describe('words', () => {
   const said = (value: Parameters<typeof required>[0], text: string): unknown => {
@@ -56,5 +56,17 @@ describe('words', () => {
     assert.equal(said(hostPort('A'), 'localhost'), 'address localhost: missing port in address');
     assert.equal(said(hostPort('A'), '::1'), 'address ::1: too many colons in address');
     assert.equal(said(hostPort('A'), ':65536'), 'address :65536: invalid port');
+  });
+
+  test('a unit in words: the hint says how Go writes it', () => {
+    const hint = (text: string): unknown => {
+      const place = { file: 'Corefile', line: 1, column: 1 };
+      const found = duration('D').read({ text, place, quoted: false });
+      return found instanceof Wrong ? found.hint : found;
+    };
+    assert.equal(hint('1hour'), "Did you mean '1h'?");
+    assert.equal(hint('30secs'), "Did you mean '30s'?");
+    assert.equal(hint('5minutes'), "Did you mean '5m'?");
+    assert.match(String(hint('soon')), /Durations are written/);
   });
 });

@@ -189,10 +189,22 @@ function goDurationError(text: string): string {
   return `time: invalid duration ${quoted}`;
 }
 
+/** Units as people write them, without a final s, and as Go does. */
+const unitWords: ReadonlyMap<string, string> = new Map([
+  ...['hour', 'hr'].map((word) => [word, 'h'] as const),
+  ...['minute', 'min'].map((word) => [word, 'm'] as const),
+  ...['second', 'sec'].map((word) => [word, 's'] as const),
+  ...['millisecond', 'msec', 'milli'].map((word) => [word, 'ms'] as const),
+]);
+
 function durationHint(text: string): string {
   if (/^\d+$/.test(text)) return `Did you mean '${text}s'?`;
   if (/^\d+d$/.test(text))
     return `There is no unit for days; did you mean '${24 * Number(text.slice(0, -1))}h'?`;
+  const [, amount, unit] = /^(\d+) ?([a-z]+)$/i.exec(text) ?? [];
+  const meant =
+    unit === undefined ? undefined : unitWords.get(unit.toLowerCase().replace(/s$/, ''));
+  if (meant !== undefined) return `Did you mean '${amount}${meant}'?`;
   return 'Durations are written like 10s, 1m30s or 500ms';
 }
 

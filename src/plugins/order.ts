@@ -93,6 +93,27 @@ export const absent: readonly string[] = [
   'nomad',
 ];
 
+/** Plugins that others made for CoreDNS and people use in clusters, and what serves the same end here. */
+export const external: Readonly<Record<string, string>> = {
+  alias: 'Remove it; answers with addresses in place of CNAME come from `template` or `hosts`.',
+  alternate:
+    'Write `forward` with `next NXDOMAIN SERVFAIL`: it asks the next one after such replies.',
+  fanout:
+    'Write `forward` with the same upstreams; `policy random` and `failover` spread and retry.',
+  git: 'Mount the zone or hosts files by other means.',
+  k8s_gateway: 'Serve this zone with CoreDNS and that plugin, and `forward` it there.',
+  kubernetai:
+    'Write `kubernetes` several times, each with an `endpoint` or `kubeconfig` of its own.',
+  mysql: 'Serve this zone with CoreDNS and that plugin, and `forward` it there.',
+  netbox: 'Serve this zone with CoreDNS and that plugin, and `forward` it there.',
+  pdsql: 'Serve this zone with CoreDNS and that plugin, and `forward` it there.',
+  records: 'Write the records with `hosts` (addresses) or `template` (any type).',
+  redis: 'Serve this zone with CoreDNS and that plugin, and `forward` it there.',
+  redisc: 'Remove it: `cache` keeps what it has in memory.',
+  rrl: 'Remove it, and limit the rate in front of the server.',
+  unbound: 'Write `forward` to a recursive resolver.',
+};
+
 /** The plugins of these directives in chain order; all plugins if no names are given. */
 export function loadPlugins(names?: ReadonlySet<string>): Promise<readonly Plugin[]> {
   const wanted = order.filter(

@@ -21,6 +21,7 @@ export interface World {
   readonly env?: Readonly<Record<string, string>>;
   readonly directives?: readonly string[];
   readonly syntaxes?: readonly Syntax[];
+  readonly external?: Readonly<Record<string, string>>;
   readonly dnsPort?: number;
 }
 
@@ -35,6 +36,7 @@ export function read(text: string, world: World = {}): ParseOutput {
     readFile: (path) => files.get(path) ?? missing(path),
     glob: (pattern) => [...files.keys()].filter((path) => fits(path, pattern)).toSorted(),
     directives: world.directives ?? directives,
+    external: world.external ?? {},
     ...(world.syntaxes === undefined ? {} : { syntaxes: world.syntaxes }),
   });
 }

@@ -15,6 +15,7 @@ export const syntax = directive({
   args: {
     zones: zones({ help: 'only names in these zones are completed' }),
     from: last(word('@name|@kubernetes|RESOLV_CONF'), {
+      missing: 'no resolv-conf specified',
       help:
         'where the search path is taken from: `@name`, from the name asked for; `@kubernetes`, from the namespace of the pod ' +
         'that asks; or a file in the form of resolv.conf, whose search path then is everybody’s',

@@ -40,7 +40,10 @@ describe('bind', () => {
       servers('.:53 {\n bind nosuch0\n}'),
       /not a valid IP address or interface name: .nosuch0/,
     );
-    await assert.rejects(servers('.:53 {\n bind\n}'), /Wrong argument count/);
+    await assert.rejects(
+      servers('.:53 {\n bind\n}'),
+      /at least one address or interface name is expected/,
+    );
     await assert.rejects(servers('.:53 {\n bind lo {\n except\n }\n}'), /Wrong argument count/);
   });
 });

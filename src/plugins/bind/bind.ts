@@ -1,4 +1,4 @@
-import { rest } from '../../corefile/positions.ts';
+import { position } from '../../corefile/positions.ts';
 import { list } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { word } from '../../corefile/values.ts';
@@ -9,10 +9,14 @@ export const syntax = directive({
   summary: 'says which addresses to listen on',
   repeat: 'gather',
   args: {
-    addresses: rest(word('ADDRESS|INTERFACE'), {
-      min: 1,
-      help: 'addresses, or interfaces that stand for all their addresses',
-    }),
+    addresses: position(
+      'ADDRESS|INTERFACE…',
+      'addresses, or interfaces that stand for all their addresses',
+      (line) => {
+        if (line.left === 0) line.refuse('at least one address or interface name is expected');
+        return line.takeAll().map(({ text }) => text);
+      },
+    ),
   },
   properties: {
     except: list('except', word('ADDRESS|INTERFACE'), { help: 'not these' }),

@@ -9,7 +9,12 @@ import { duration, hostPort, worded } from '../../corefile/values.ts';
 import { slimBuckets } from '../../metrics/buckets.ts';
 import { definePlugin } from '../../server/contract/plugin.ts';
 
-const address = hostPort('ADDRESS');
+const address = worded(hostPort('ADDRESS'), (text, reason) =>
+  // CoreDNS reads the address as a part of a URL.
+  /:[^:\]]*[^:\]\d][^:\]]*$/.test(text)
+    ? `parse ${JSON.stringify(`http://${text}`)}: invalid port ${JSON.stringify(text.slice(text.lastIndexOf(':')))} after host`
+    : reason,
+);
 const CHECK_MS = 1000;
 const CHECK_TIMEOUT_MS = 3000;
 /** A look at ourselves over loopback that takes longer is worth a warning. */

@@ -69,6 +69,12 @@ export function readEntries(
   return { byName, count, crowded: [...crowded] };
 }
 
+/** Whether a line says anything: an address, then names. */
+export function isEntry(line: string): boolean {
+  const [first, name] = line.split(/\s+/);
+  return name !== undefined && addressOf(first!) !== null;
+}
+
 /** A zone (`fe80::1%eth0`) is left out, an IPv4 address in IPv6 clothes is an IPv4 address. */
 function addressOf(text: string): Uint8Array | null {
   const address = parseAddress(text.replace(/%.*$/, ''));

@@ -1,13 +1,15 @@
+import type { Problem } from '../../base/problem.ts';
 import { every } from '../../base/clock.ts';
 import { optional, zones } from '../../corefile/positions.ts';
+
 import { fallthrough, flag, lines, setting } from '../../corefile/properties.ts';
-import { pluginProblem } from '../../corefile/problems.ts';
+import { pluginProblem, pluginRemark } from '../../corefile/problems.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { duration, seconds, word, worded } from '../../corefile/values.ts';
 import { definePlugin } from '../../server/contract/plugin.ts';
 import { ZoneMatch } from '../../server/contract/zone-match.ts';
 import { answerer } from './answers.ts';
-import { readEntries } from './entries.ts';
+import { isEntry, readEntries } from './entries.ts';
 import { HostsFile } from './file.ts';
 import { HostsLookup, packTable, type HostsTable } from './table.ts';
 
@@ -60,6 +62,16 @@ export const syntax = directive({
     options.fallthroughUnsupported && options.fallthrough === null
       ? [pluginProblem('hosts', at, 'fallthrough_unsupported requires fallthrough')]
       : [],
+  warn({ inline }, at): readonly Problem[] {
+    return inline
+      .filter((line) => !isEntry(line))
+      .map((line) =>
+        pluginRemark('hosts', at, `the line '${line}' is left out`, {
+          code: 'directive-warning',
+          hint: `An address and its names stand on it, ${JSON.stringify(line.split(' ')[0])} is no address or has no names.`,
+        }),
+      );
+  },
 });
 
 export const hosts = definePlugin({

@@ -71,6 +71,10 @@ export function planEndpoints(
         problems.push(notServed(key));
         continue;
       }
+      if (key.scheme !== 'dns' && plan.tls === null) {
+        problems.push(certificateMissing(key));
+        continue;
+      }
       for (const address of binds[index]!.length === 0 ? [''] : binds[index]!) {
         const server = `${key.scheme}://${isIP(address) === 6 ? `[${address}]` : address}:${key.port}`;
         const known = endpoints.get(server);
@@ -98,6 +102,16 @@ function absolute(tls: TlsPlan, folder: string): TlsPlan {
     key: path(tls.key),
     authority: path(tls.authority),
   };
+}
+
+function certificateMissing({ scheme, text, place }: Key): Problem {
+  return new Problem({
+    code: 'tls-missing',
+    text: `${text} needs a certificate: this server block has no 'tls'`,
+    place,
+    hint: `Clients of ${scheme}:// could not even begin to talk to it.`,
+    remedy: 'Add "tls CERT KEY" to the server block.',
+  });
 }
 
 function notServed({ scheme, text, place }: Key): Problem {

@@ -207,6 +207,8 @@ export class Server {
       const problems = problemsIn(error);
       if (problems === null) log.error(`Restart failed: ${(error as Error).stack}`);
       else for (const problem of problems) log.error(`Restart failed: ${problem.print()}`);
+      if (error instanceof Problems)
+        for (const warning of error.warnings) log.warning(warning.print());
       log.error('The configuration before is still in use.');
       return false;
     }
@@ -236,9 +238,9 @@ export class Server {
       this.#parts.folder,
     );
     const all = [...problems, ...configuration.problems, ...clashes];
-    if (all.length > 0) throw new Problems(all);
-    for (const warning of [...warnings, ...configuration.warnings])
-      this.#parts.log.warning(warning.print());
+    const remarks = [...warnings, ...configuration.warnings];
+    if (all.length > 0) throw new Problems(all, remarks);
+    for (const warning of remarks) this.#parts.log.warning(warning.print());
     const generation = ++this.#generation;
     const { folder } = this.#parts;
     const program: Program = { generation, corefile, folder, endpoints };
