@@ -1,7 +1,8 @@
-/** Installs the real programs that the tests use, as far as this machine allows it. What stays missing is skipped visibly. */
+/** Installs the real programs that the tests use, as far as this machine and its user allow it. */
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import { createInterface } from 'node:readline/promises';
 import { packages } from './packages.ts';
 
 function found(program: string): boolean {
@@ -16,15 +17,35 @@ export function missingPackages(): readonly string[] {
     .map(([name]) => name);
 }
 
-/** Tries to install what is missing (root on Debian only); says what it does. */
-export function installMissing(): void {
+/**
+ * Installs what is missing, on Debian as root: in CI (`CI` is set) at once, on a terminal after a yes, else not at all.
+ * What stays missing is named; the tests that need it are skipped.
+ */
+export async function installMissing(): Promise<void> {
   const missing = missingPackages();
   if (missing.length === 0) return;
-  if (process.getuid?.() !== 0 || !found('apt-get')) {
-    console.log(`Not installed, tests that need them are skipped: ${missing.join(' ')}`);
-    console.log(`  install them with: sudo apt-get install ${missing.join(' ')}`);
-    return;
-  }
+  const canInstall = process.getuid?.() === 0 && found('apt-get');
+  if (canInstall && (isSet('CI') || (await agrees(missing)))) return install(missing);
+  console.log(`Not installed, so tests that need them are skipped: ${missing.join(' ')}`);
+  console.log(`  On Debian: sudo apt-get install ${missing.join(' ')}`);
+}
+
+function isSet(name: string): boolean {
+  return !['', '0', 'false'].includes(process.env[name] ?? '');
+}
+
+/** Asks on the terminal; without one the answer is no. */
+async function agrees(missing: readonly string[]): Promise<boolean> {
+  if (!process.stdin.isTTY || !process.stdout.isTTY) return false;
+  const terminal = createInterface({ input: process.stdin, output: process.stdout });
+  const answer = await terminal.question(
+    `The tests can run these, which are not installed: ${missing.join(' ')}\nInstall them with apt-get? [y/N] `,
+  );
+  terminal.close();
+  return /^y(es)?$/i.test(answer.trim());
+}
+
+function install(missing: readonly string[]): void {
   console.log(`Installing for the tests: ${missing.join(' ')}`);
   // Services that packages bring must not start here: the tests start what they need, on ports of their own.
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' };

@@ -1,47 +1,107 @@
 /**
- * Runs the tests: `node tools/test.ts [FILE…]`. Ends with the line `N passed, N failed, N skipped`; every skipped test is
- * listed with its reason.
+ * Runs the tests: `node tools/test.ts [--long | --cluster] [FILE…]`.
+ *
+ * `npm test` runs what needs seconds (`*.test.ts`), `npm run test:long` what waits in real time (`*.long.test.ts`), and
+ * `npm run test:cluster` what needs a real API server (`*.cluster.test.ts`). Files that are named run whatever they are,
+ * and each of their tests gets a line; without names each file gets one. What was skipped follows, grouped by reason, and
+ * the last line is `N passed, N failed, N skipped`.
  */
 import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
+import { relative } from 'node:path';
 import { run } from 'node:test';
-import { spec } from 'node:test/reporters';
+import { spec, type TestEvent } from 'node:test/reporters';
+import { parseArgs } from 'node:util';
 import { installMissing } from './install.ts';
+import { TestCount } from './test-count.ts';
 
-const named = process.argv.slice(2);
-const all = ['src/**/*.test.ts', 'test/**/*.test.ts'];
-const files = (named.length > 0 ? named : all).flatMap((pattern) => globSync(pattern)).toSorted();
+interface Kind {
+  readonly script: string;
+  readonly patterns: readonly string[];
+  /** Minutes that a file may take. */
+  readonly minutes: number;
+  /** Files at a time. */
+  readonly concurrency: number;
+}
+
+const everywhere = (ending: string): readonly string[] => [`{src,test,tools}/**/*${ending}`];
+const processors = Math.max(2, availableParallelism());
+const kinds = {
+  plain: { script: 'test', patterns: everywhere('.test.ts'), minutes: 5, concurrency: processors },
+  long: {
+    script: 'test:long',
+    patterns: everywhere('.long.test.ts'),
+    minutes: 60,
+    concurrency: processors,
+  },
+  // The first run builds the API server.
+  cluster: {
+    script: 'test:cluster',
+    patterns: everywhere('.cluster.test.ts'),
+    minutes: 90,
+    concurrency: 1,
+  },
+} as const satisfies Record<string, Kind>;
+
+const filesOf = ({ patterns }: Kind): readonly string[] =>
+  patterns.flatMap((each) => globSync(each)).toSorted();
+
+const { values, positionals } = parseArgs({
+  options: { long: { type: 'boolean' }, cluster: { type: 'boolean' } },
+  allowPositionals: true,
+});
+const kind: Kind = values.long ? kinds.long : values.cluster ? kinds.cluster : kinds.plain;
+const others = Object.values(kinds).filter((other) => other !== kind && other !== kinds.plain);
+const elsewhere = new Set(others.flatMap(filesOf));
+const named = positionals.length > 0;
+const files = named
+  ? positionals.flatMap((each) => globSync(each)).toSorted()
+  : filesOf(kind).filter((file) => !elsewhere.has(file));
 if (files.length === 0) {
-  console.error(`No test file matches ${named.join(' ')}`);
+  console.error(`No test file matches ${(named ? positionals : kind.patterns).join(' ')}`);
   process.exit(3);
 }
-if (named.length === 0) installMissing();
+if (!named) await installMissing();
 
-let passed = 0;
-let failed = 0;
-const skipped: string[] = [];
-const stream = run({
-  files,
-  concurrency: Math.max(2, availableParallelism()),
-  timeout: 300_000,
+const count = new TestCount();
+/** Events that the reporter prints of a whole run: what fails, and what a test process complained of. */
+const loud: ReadonlySet<string> = new Set(['test:fail', 'test:stderr']);
+
+async function* report(events: AsyncIterable<TestEvent>): AsyncGenerator<TestEvent> {
+  for await (const event of events) {
+    count.take(event);
+    const { type, data } = event;
+    if (type === 'test:summary') {
+      const { file } = data;
+      if (file === undefined) yield event;
+      else if (!named) console.log(`${count.ofFile(file)}  ${relative('.', file)}`);
+    } else if (named ? type !== 'test:diagnostic' || data.file !== undefined : loud.has(type)) {
+      yield event;
+    }
+  }
+}
+
+const lines = run({
+  files: [...files],
+  concurrency: kind.concurrency,
+  timeout: kind.minutes * 60_000,
   argv: [],
   execArgv: ['--disable-warning=ExperimentalWarning'],
-});
-stream.on('test:pass', ({ name, skip, details, file }) => {
-  if (details.type === 'suite') return;
-  // A file that ran to its end is reported like a test; only what was declared in it counts.
-  if (file !== undefined && name === file) return;
-  if (skip === undefined) passed++;
-  else skipped.push(`${name}: ${skip === true ? 'no reason given' : String(skip)}`);
-});
-stream.on('test:fail', ({ details }) => {
-  if (details.type !== 'suite') failed++;
-});
-stream.compose(spec).pipe(process.stdout);
-stream.on('end', () => {
-  setImmediate(() => {
-    for (const line of skipped) console.log(`skipped: ${line}`);
-    console.log(`${passed} passed, ${failed} failed, ${skipped.length} skipped`);
-    process.exitCode = failed === 0 && passed > 0 ? 0 : 1;
-  });
-});
+})
+  .compose(report)
+  .compose(spec);
+for await (const line of lines) process.stdout.write(line as string);
+
+console.log();
+for (const line of count.skippedLines()) console.log(line);
+if (!named && kind === kinds.plain) {
+  for (const other of others) {
+    const { length } = filesOf(other);
+    if (length > 0)
+      console.log(
+        `not run: ${length} ${length === 1 ? 'file' : 'files'} of npm run ${other.script}`,
+      );
+  }
+}
+console.log(count.total());
+process.exitCode = count.failed === 0 && count.passed > 0 ? 0 : 1;

@@ -70,6 +70,9 @@ async function readStdin(): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
+// What `ps` shows, and what the message of a second start calls the process that holds the port.
+process.title = ['ndots', ...process.argv.slice(2)].join(' ');
+
 const interrupt = new AbortController();
 const io: Io = {
   out: (text) => void process.stdout.write(text),

@@ -1,7 +1,6 @@
 import { existsSync, globSync, unlinkSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { FILE_MAX, readFileText } from '../base/read-file.ts';
 import { systemClock } from '../base/clock.ts';
 import { makeLog } from '../base/log.ts';
@@ -18,6 +17,7 @@ import { bindConfiguration, workersWanted } from '../server/contract/configurati
 import { Server } from '../server/control/server.ts';
 import { threadPort } from '../server/control/worker-ports.ts';
 import { EXIT, type Command, type Io } from './command.ts';
+import { openExample } from './example.ts';
 import { goFlags, type FlagTable } from './go-flags.ts';
 import { processSamples } from './process-samples.ts';
 import { coreVersion, versionText } from './version.ts';
@@ -72,7 +72,7 @@ export const serve: Command = {
 const extension = import.meta.url.slice(-3);
 
 /** What an absent or empty Corefile stands for. */
-const BUILT_IN = '.:{port} {\n    whoami\n    log\n}\n';
+const builtIn = (port: number): string => `.:${port} {\n    whoami\n    log\n}\n`;
 
 async function run(words: readonly string[], io: Io): Promise<number> {
   const { values, extra, problem } = goFlags(flags, words);
@@ -107,12 +107,13 @@ async function run(words: readonly string[], io: Io): Promise<number> {
     io.err(`${wrong}\nUsage: ndots serve --help\n`);
     return EXIT.usage;
   }
-  const example =
-    values.example === true
-      ? fileURLToPath(new URL('../../examples/Corefile', import.meta.url))
-      : null;
-  const dnsPort = values.p ?? values['dns.port'] ?? 53;
-  const source = await corefileSource(example ?? values.conf, dnsPort, io);
+  const wantedPort = values.p ?? values['dns.port'];
+  const dnsPort = wantedPort ?? 53;
+  const example = values.example === true ? await openExample(wantedPort) : null;
+  const source =
+    example === null
+      ? await corefileSource(values.conf, dnsPort, io)
+      : { file: example.file, folder: dirname(example.file), read: example.read };
   const lines = stdoutLines();
   const log = makeLog(lines.write, () => server.debugging);
   const collection = new Collection();
@@ -174,7 +175,7 @@ async function run(words: readonly string[], io: Io): Promise<number> {
     }
     if (server.endpoints.length === 0)
       log.warning('Nothing is served: the Corefile holds no server block');
-    if (example !== null) lines.write(tryLines());
+    if (example !== null) lines.write(example.lines);
     lines.flush();
     settleMemory();
   }
@@ -232,8 +233,8 @@ interface CorefileSource {
   /** As named to people and in messages. */
   readonly file: string;
   readonly folder: string;
-  /** Fixed text (stdin, built-in), or null: read the file. */
-  readonly text: string | null;
+  /** The text as it stands now. */
+  read(): string;
 }
 
 async function corefileSource(
@@ -242,24 +243,26 @@ async function corefileSource(
   io: Io,
 ): Promise<CorefileSource> {
   const folder = process.cwd();
-  if (conf === 'stdin') return { file: 'stdin', folder, text: await io.stdin() };
-  const file = conf ?? 'Corefile';
-  if (conf === undefined && !existsSync(file)) {
-    return { file: 'Corefile', folder, text: BUILT_IN.replace('{port}', String(port)) };
+  if (conf === 'stdin') {
+    const text = await io.stdin();
+    return { file: 'stdin', folder, read: () => text };
   }
-  return { file, folder: dirname(resolve(file)), text: null };
+  const file = conf ?? 'Corefile';
+  if (conf === undefined && !existsSync(file))
+    return { file: 'Corefile', folder, read: () => builtIn(port) };
+  return { file, folder: dirname(resolve(file)), read: () => readCorefile(file) };
 }
 
 function load(
-  { file, text }: CorefileSource,
+  { file, read }: CorefileSource,
   dnsPort: number,
   env: Io['env'],
   syntaxes: readonly Syntax[],
 ): ParseOutput {
-  const read = text ?? readCorefile(file);
+  const text = read();
   return parseCorefile({
     file,
-    text: read.trim() === '' ? BUILT_IN.replace('{port}', String(dnsPort)) : read,
+    text: text.trim() === '' ? builtIn(dnsPort) : text,
     dnsPort,
     env,
     directives: directiveNames,
@@ -306,18 +309,6 @@ function startLines(server: Server): readonly string[] {
     }),
   );
   return [...new Set(lines)].toSorted();
-}
-
-function tryLines(): string {
-  return [
-    '',
-    'The example cluster is served on 127.0.0.1:1053, metrics on http://127.0.0.1:9153/metrics. Try:',
-    '  dig @127.0.0.1 -p 1053 backend.critical-app.svc.cluster.local',
-    '  dig @127.0.0.1 -p 1053 +noall +answer db.critical-app.svc.cluster.local SRV',
-    '  dig @127.0.0.1 -p 1053 -x 172.17.0.4 +short',
-    'The objects are in examples/cluster: change one and ask again. Ctrl-C ends.',
-    '',
-  ].join('\n');
 }
 
 /** Ends at once, yet the workers in order: one that is taken down amid a batch takes the process with it. */

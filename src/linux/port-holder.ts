@@ -1,34 +1,39 @@
 import { readFile, readdir, readlink } from 'node:fs/promises';
+import { basename } from 'node:path';
 
 export interface PortHolder {
   readonly pid: number;
-  /** The process's short name, e.g. `systemd-resolve`. */
+  /** Its command line, at most 60 characters of it, without the folder of the program: `ndots serve --example`. */
   readonly command: string;
+}
+
+/** A local address and port, as sockets are bound to it; an empty address stands for all. */
+export interface Place {
+  readonly address: string;
+  readonly port: number;
 }
 
 /** Tables larger than this are not searched: this runs once, before an error message, and must stay quick. */
 const MOST_PROCESSES = 4096;
 
 /**
- * The process that listens on a local port, by /proc: null if there is none, if it belongs to another user or process
- * namespace, or if this is not Linux.
+ * The process that keeps others from a local address and port, by /proc: null if there is none, if it belongs to another
+ * user or process namespace, or if this is not Linux. A process that listens on the same port of another address is none.
  */
 export async function findPortHolder(
   proto: 'udp' | 'tcp',
-  port: number,
+  { address, port }: Place,
 ): Promise<PortHolder | null> {
   try {
     const sockets = new Set<string>();
     for (const table of [proto, `${proto}6`]) {
-      for (const inode of await listening(table, port)) sockets.add(`socket:[${inode}]`);
+      for (const inode of await listening(table, address, port)) sockets.add(`socket:[${inode}]`);
     }
     if (sockets.size === 0) return null;
     const processes = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
     for (const pid of processes.slice(0, MOST_PROCESSES)) {
-      if (Number(pid) !== process.pid && (await holdsOne(pid, sockets))) {
-        const command = (await readFile(`/proc/${pid}/comm`, 'utf8')).trim();
-        return { pid: Number(pid), command };
-      }
+      if (Number(pid) !== process.pid && (await holdsOne(pid, sockets)))
+        return { pid: Number(pid), command: await commandOf(pid) };
     }
   } catch {
     // No /proc, or the process ended while we looked: then nobody can be named.
@@ -36,8 +41,8 @@ export async function findPortHolder(
   return null;
 }
 
-/** The inodes of sockets of /proc/net/TABLE bound to the port (tcp: in state LISTEN). */
-async function listening(table: string, port: number): Promise<string[]> {
+/** The inodes of sockets of /proc/net/TABLE bound to the port of this address or of all (tcp: in state LISTEN). */
+async function listening(table: string, address: string, port: number): Promise<string[]> {
   let text: string;
   try {
     text = await readFile(`/proc/self/net/${table}`, 'utf8');
@@ -45,15 +50,38 @@ async function listening(table: string, port: number): Promise<string[]> {
     return [];
   }
   const wanted = port.toString(16).toUpperCase().padStart(4, '0');
+  const four = kernelAddress(address);
   const inodes: string[] = [];
   for (const line of text.split('\n').slice(1)) {
     const words = line.trim().split(/\s+/);
     const [, local = '', , state = ''] = words;
     const inode = words[9];
-    if (inode === undefined || !local.endsWith(`:${wanted}`)) continue;
+    const [at = '', atPort] = local.split(':');
+    if (inode === undefined || atPort !== wanted) continue;
+    if (four !== null && at.length === four.length && at !== four && !/^0+$/.test(at)) continue;
     if (table.startsWith('udp') || state === '0A') inodes.push(inode);
   }
   return inodes;
+}
+
+/** An IPv4 address as /proc/net spells it, bytes backwards: `0100007F`. Null: any address matches. */
+function kernelAddress(address: string): string | null {
+  const bytes = address.split('.').map(Number);
+  if (bytes.length !== 4 || address === '0.0.0.0') return null;
+  return bytes
+    .toReversed()
+    .map((byte) => byte.toString(16).toUpperCase().padStart(2, '0'))
+    .join('');
+}
+
+async function commandOf(pid: string): Promise<string> {
+  const [program = '', ...words] = (await readFile(`/proc/${pid}/cmdline`, 'utf8'))
+    .split('\0')
+    .filter((word) => word.trim() !== '');
+  const line = [basename(program), ...words].join(' ').trim();
+  // A process without a command line (one that is ending) still has its short name.
+  if (line === '') return (await readFile(`/proc/${pid}/comm`, 'utf8')).trim();
+  return line.length > 60 ? `${line.slice(0, 59)}…` : line;
 }
 
 async function holdsOne(pid: string, sockets: ReadonlySet<string>): Promise<boolean> {

@@ -50,10 +50,14 @@ describe('a socket that can’t be opened', () => {
     t.after(() => child.kill());
     const [line] = (await once(child.stdout, 'data')) as [Buffer];
     const port = Number(line.toString());
-    const holder = await findPortHolder('tcp', port);
+    const place = { address: '127.0.0.1', port };
+    const holder = await findPortHolder('tcp', place);
     assert.equal(holder?.pid, child.pid);
+    assert.match(holder?.command ?? '', /^node -e /);
+    assert.equal((await findPortHolder('tcp', { address: '', port }))?.pid, child.pid);
+    assert.equal(await findPortHolder('tcp', { address: '127.0.0.2', port }), null);
     const problem = await bindProblem(failed('EADDRINUSE'), 'tcp', { ...endpoint, port });
     assert.match(problem.hint ?? '', new RegExp(`process ${child.pid}\\)`));
-    assert.equal(await findPortHolder('udp', port), null);
+    assert.equal(await findPortHolder('udp', place), null);
   });
 });

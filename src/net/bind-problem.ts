@@ -6,7 +6,7 @@ import type { Endpoint } from './listener.ts';
 export async function bindProblem(
   cause: unknown,
   proto: 'udp' | 'tcp',
-  { address, port }: Endpoint,
+  { address, port }: Pick<Endpoint, 'address' | 'port'>,
 ): Promise<Problem> {
   const code = errorCode(cause);
   const where = `listen ${proto} ${printSocket(address, port)}`;
@@ -56,17 +56,17 @@ async function inUse(
   address: string,
   port: number,
 ): Promise<Problem> {
-  const holder = await findPortHolder(proto, port);
+  const holder = await findPortHolder(proto, { address, port });
   return new Problem({
     code: 'address-in-use',
     text: `${where}: address already in use`,
     hint:
       holder !== null
-        ? `${holder.command} (process ${holder.pid}) listens there.`
+        ? `"${holder.command}" (process ${holder.pid}) listens there.`
         : port === 53
           ? `Another DNS server listens there, for example systemd-resolved (127.0.0.53), dnsmasq, or a second copy of this one.`
           : `Another process listens there, perhaps a second copy of this one.`,
-    remedy: `See who: "ss -lnp${proto === 'udp' ? 'u' : 't'} sport = :${port}". Then stop it, or choose another port${address === '' ? ' or bind to one address' : ''}.`,
+    remedy: `${holder === null ? `See who: "ss -lnp${proto === 'udp' ? 'u' : 't'} sport = :${port}". Then stop` : 'Stop'} it, or choose another port${address === '' ? ' or bind to one address' : ''}.`,
     cause,
   });
 }

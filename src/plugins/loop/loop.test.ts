@@ -112,5 +112,6 @@ describe('over sockets', () => {
     assert.deepEqual(reach('dns://10.0.0.1:53'), { host: '10.0.0.1', port: 53 });
     assert.deepEqual(reach('dns://[fd00::1]:53'), { host: 'fd00::1', port: 53 });
     assert.equal(reach('tls://:853'), null);
+    assert.equal(reach('dns://127.0.0.1:0'), null);
   });
 });

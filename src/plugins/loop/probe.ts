@@ -45,12 +45,16 @@ export const udpProbe: Probe = (message, to, timeoutMs, clock) =>
     });
   });
 
-/** The address to reach a plain DNS listen address (`dns://:53`, `dns://[::1]:5353`) at; null for other transports. */
+/**
+ * The address to reach a plain DNS listen address (`dns://:53`, `dns://[::1]:5353`) at; null for other transports, and for
+ * port 0: which one the system chose is known only to the listener.
+ */
 export function reach(server: string): Address | null {
   const match = /^dns:\/\/(?:\[([^\]]*)\]|([^:[\]]*)):(\d+)$/.exec(server);
   if (match === null) return null;
   const host = match[1] ?? match[2] ?? '';
   const port = Number(match[3]);
+  if (port === 0) return null;
   if (host === '' || host === '0.0.0.0') return { host: '127.0.0.1', port };
   return { host: host === '::' ? '::1' : host, port };
 }

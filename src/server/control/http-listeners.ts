@@ -1,7 +1,7 @@
 import { builtins } from '../../base/builtins.ts';
 import type { IncomingMessage, Server as HttpServer, ServerResponse } from 'node:http';
 import type { Log } from '../../base/log.ts';
-import { Problem } from '../../base/problem.ts';
+import { bindProblem } from '../../net/bind-problem.ts';
 import type { HttpHandler } from '../contract/control-context.ts';
 
 interface HttpListener {
@@ -122,7 +122,9 @@ export type HttpPlan = ReadonlyMap<string, ReadonlyMap<string, HttpHandler>>;
 function listen(server: HttpServer, address: string): Promise<void> {
   const { host, port } = splitAddress(address);
   return new Promise((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => reject(listenProblem(address, error)));
+    server.once('error', (error) => {
+      void bindProblem(error, 'tcp', { address: host, port }).then(reject);
+    });
     server.listen(host === '' ? { port } : { port, host }, () => {
       server.removeAllListeners('error');
       server.on('error', () => undefined);
@@ -141,20 +143,4 @@ export function splitAddress(address: string): { readonly host: string; readonly
     host: host === 'localhost' ? '127.0.0.1' : host,
     port: Number(address.slice(colon + 1)),
   };
-}
-
-function listenProblem(address: string, error: NodeJS.ErrnoException): Problem {
-  const why: Readonly<Record<string, string>> = {
-    EADDRINUSE: 'Another process holds this port.',
-    EACCES: 'This process may not open that port.',
-    EADDRNOTAVAIL: 'The address is not on this machine.',
-  };
-  const { port } = splitAddress(address);
-  return new Problem({
-    code: error.code === 'EADDRINUSE' ? 'address-in-use' : 'http-not-opened',
-    text: `listen tcp ${address}: ${error.message}`,
-    hint: why[error.code ?? ''],
-    remedy: error.code === 'EADDRINUSE' ? `See who: ss -ltnp 'sport = :${port}'` : undefined,
-    cause: error,
-  });
 }

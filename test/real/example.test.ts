@@ -1,0 +1,214 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { after, before, describe, test, type TestContext } from 'node:test';
+import { printed, start, type Child } from '../kit/child.ts';
+import { readDig } from '../kit/dig.ts';
+import { freePorts } from '../kit/serve-process.ts';
+
+/** What a newcomer is told to try: the lines that `npm start` prints, those of the README, of `examples/` and of --help. */
+
+const program = resolve('bin/ndots');
+const skip = spawnSync('dig', ['-v']).status === 0 ? false : 'dig is not installed';
+
+async function startExample(t: Pick<TestContext, 'after'>, port: number): Promise<Child> {
+  const child = start('ndots', [program, 'serve', '--example', '-dns.port', String(port)]);
+  t.after(() => child.stop());
+  await printed(child, /Ctrl-C ends/, 20_000);
+  return child;
+}
+
+/** The port that the words of a suggestion name, as the reader has it: `npm start` was given another one here. */
+const atPort = (line: string, port: number): string =>
+  line
+    .replaceAll('npx ndots', program)
+    .replace(/^ndots /, `${program} `)
+    .replaceAll(/(-p |127\.0\.0\.1:)1053\b/g, `$1${port}`);
+
+function run(line: string): { readonly code: number | null; readonly text: string } {
+  const { status, stdout, stderr } = spawnSync('sh', ['-c', line], {
+    encoding: 'utf8',
+    timeout: 20_000,
+  });
+  return { code: status, text: stdout + stderr };
+}
+
+/** The lines of a text's `sh` blocks, continued ones put together, comments taken away. */
+function shellLines(page: string): readonly string[] {
+  const text = readFileSync(page, 'utf8');
+  return [...text.matchAll(/^```sh\n([^]*?)^```$/gm)].flatMap(([, block]) =>
+    block!
+      .replaceAll(/\\\n\s*/g, '')
+      .split('\n')
+      .map((line) => line.replace(/\s+#.*$/, '').trim())
+      .filter((line) => line !== ''),
+  );
+}
+
+describe('the example cluster', { skip }, () => {
+  let port: number;
+  let child: Child;
+  const ends: (() => unknown)[] = [];
+
+  before(async () => {
+    [port] = (await freePorts(1)) as [number];
+    child = await startExample({ after: (end: unknown) => ends.push(end as () => unknown) }, port);
+  });
+  after(async () => {
+    for (const end of ends) await end();
+  });
+
+  test('each line that it prints to try has an answer', () => {
+    const lines = child
+      .output()
+      .split('\n')
+      .filter((line) => line.startsWith('  '));
+    assert.equal(lines.length, 3);
+    for (const line of lines) {
+      const { code, text } = run(line);
+      assert.equal(code, 0, line);
+      // Without the sections that dig was told to leave out nothing but records is printed.
+      const short = / \+(short|noall)\b/.test(line);
+      assert.notEqual(short ? text.trim() : readDig(text).answer.join('\n'), '', line);
+    }
+  });
+
+  test('each address that it prints answers', async () => {
+    const urls = child.output().match(/http:\S+/g) ?? [];
+    assert.equal(urls.length, 3);
+    for (const url of urls) assert.equal((await fetch(url)).status, 200, url);
+  });
+
+  test('each query in the comments of its objects has an answer, the one that stands beside it', () => {
+    const lines = globSync('examples/**/*.yaml').flatMap((file) =>
+      readFileSync(file, 'utf8')
+        .split('\n')
+        .filter((line) => line.startsWith('#   dig')),
+    );
+    assert.ok(lines.length >= 8);
+    for (const line of lines) {
+      const [asked = '', wanted] = line.slice(4).split(' → ');
+      const { answer } = readDig(run(atPort(asked, port)).text);
+      assert.ok(answer.length > 0, asked);
+      if (wanted !== undefined && /^[0-9]|\.$/.test(wanted.trim()))
+        assert.ok(
+          answer.some((record) => record.endsWith(` ${wanted.trim()}`)),
+          line,
+        );
+    }
+  });
+
+  test('each line of the README does what the README says', (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'ndots-readme-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    /** What a line prints, by how it begins; null: it is run elsewhere. */
+    const wanted: readonly (readonly [start: string, prints: RegExp | null])[] = [
+      ['npm ci && npm start', null],
+      ['npm ci && npm test', null],
+      // A Corefile of the reader's own: test/real/serve.test.ts.
+      ['npx ndots serve -conf Corefile', null],
+      // Needs a cluster: test/real/trace-from-cluster.test.ts.
+      ['npx ndots trace redis.cache --from deploy/web', null],
+      ['npx ndots trace api.twilio.com ', /^✓ found 192\.0\.2\.1\d .* 10 queries$[^]*→ 2 queries/m],
+      ['npx ndots trace backend.critical-app ', /^✓ found 10\.3\.0\.116 /m],
+      ['npx ndots query ', /^backend\.critical-app\.svc\.cluster\.local\.$/m],
+    ];
+    const lines = shellLines('README.md');
+    for (const line of lines) {
+      const row = wanted.find(([begins]) => line.startsWith(begins));
+      assert.ok(row, `no test knows what this line of the README prints: ${line}`);
+      if (row[1] === null) continue;
+      const { code, text } = run(atPort(line, port));
+      assert.match(text, row[1], line);
+      assert.equal(code, 0, line);
+    }
+    for (const [begins] of wanted)
+      assert.ok(
+        lines.some((line) => line.startsWith(begins)),
+        `not in the README: ${begins}`,
+      );
+  });
+
+  test('each line of --help can be run', () => {
+    const { text } = run(`${program} --help`);
+    const lines = [...text.matchAll(/^ {2}(ndots .*?)(?: {2,}|$)/gm)].map(([, line]) => line!);
+    assert.ok(lines.length >= 4);
+    for (const line of lines) {
+      // A server that ends by itself is one that could not start: `timeout` ends it otherwise.
+      const filled = line
+        .replace('serve --example', `serve --example -dns.port 0`)
+        .replace('-conf Corefile', '-conf examples/Corefile -version')
+        .replace('@10.96.0.10', `@127.0.0.1:${port}`)
+        .replace('NAME', 'backend.critical-app.svc.cluster.local')
+        .replace('trace redis.cache', 'trace redis.cache --plan');
+      const { code, text: printedText } = run(
+        `timeout --preserve-status 4 ${atPort(filled, port)}`,
+      );
+      assert.notEqual(code, 3, `${filled}\n${printedText}`);
+      if (filled.includes('serve') || filled.includes('query'))
+        assert.equal(code, 0, `${filled}\n${printedText}`);
+    }
+  });
+
+  test('a second start names the process that holds the port', () => {
+    const { code, text } = run(`${program} serve --example -dns.port ${port}`);
+    assert.equal(code, 1);
+    assert.match(text, /listen udp 127\.0\.0\.1:\d+: address already in use/);
+    assert.match(text, new RegExp(`"ndots serve --example [^"]*" \\(process ${child.pid}\\)`));
+  });
+});
+
+describe('the ports of the example', () => {
+  test('are others where somebody listens, and are printed', async (t) => {
+    for (const port of [8080, 8181, 9153]) {
+      const taken = createServer();
+      t.after(() => taken.close());
+      await new Promise<void>((done) => {
+        // Somebody else may hold it on this machine: taken all the same.
+        taken.once('error', () => done());
+        taken.listen(port, '127.0.0.1', done);
+      });
+    }
+    const [port] = (await freePorts(1)) as [number];
+    const child = await startExample(t, port);
+    const urls = child.output().match(/http:\S+/g) ?? [];
+    assert.equal(urls.length, 3);
+    for (const url of urls) {
+      assert.doesNotMatch(url, /:(8080|8181|9153)\//);
+      assert.equal((await fetch(url)).status, 200, url);
+    }
+  });
+});
+
+test(
+  'the address of a service that changes in the folder of the example is the next answer',
+  { skip },
+  async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'ndots-example-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    cpSync('examples', folder, { recursive: true });
+    const [port, ...http] = (await freePorts(4)) as [number, number, number, number];
+    const corefile = join(folder, 'Corefile');
+    writeFileSync(
+      corefile,
+      [8080, 8181, 9153].reduce(
+        (text, from, nth) => text.replace(`:${from}`, `:${http[nth]}`),
+        readFileSync(corefile, 'utf8').replace(':1053', `:${port}`),
+      ),
+    );
+    const child = start('ndots', [program, 'serve', '-conf', corefile]);
+    t.after(() => child.stop());
+    await printed(child, /ndots-\d/, 20_000);
+    const ask = (): string =>
+      run(`dig @127.0.0.1 -p ${port} backend.critical-app.svc.cluster.local +short`).text.trim();
+    assert.equal(ask(), '10.3.0.116');
+    const file = join(folder, 'cluster/critical-app.yaml');
+    writeFileSync(file, readFileSync(file, 'utf8').replaceAll('10.3.0.116', '10.3.0.117'));
+    const begin = performance.now();
+    while (ask() !== '10.3.0.117')
+      assert.ok(performance.now() - begin < 2000, 'the old answer is still there after 2 s');
+  },
+);

@@ -1,0 +1,94 @@
+import { relative } from 'node:path';
+import type { TestEvent } from 'node:test/reporters';
+
+interface Counts {
+  passed: number;
+  failed: number;
+  skipped: number;
+}
+
+interface Skipped {
+  readonly name: string;
+  readonly file: string;
+}
+
+/** Files of one reason that are named; of more, how many they are. */
+const FILES_NAMED = 3;
+
+/**
+ * Counts what a run of `node:test` reports, one for each test: suites and files are none, a test that failed only because
+ * of a test within it is none, and a suite that is skipped as a whole is one, since its tests never came into being.
+ */
+export class TestCount {
+  readonly #all: Counts = { passed: 0, failed: 0, skipped: 0 };
+  readonly #files = new Map<string, Counts>();
+  /** Reason → what was skipped for it. */
+  readonly #reasons = new Map<string, Skipped[]>();
+
+  get passed(): number {
+    return this.#all.passed;
+  }
+
+  get failed(): number {
+    return this.#all.failed;
+  }
+
+  take({ type, data }: TestEvent): void {
+    if (type !== 'test:pass' && type !== 'test:fail') return;
+    const { name, file = '', skip, todo, details } = data;
+    const because = skip ?? todo;
+    if (because !== undefined && because !== false) {
+      this.#count(file, 'skipped');
+      const reason = typeof because === 'string' && because !== '' ? because : 'no reason given';
+      const group = this.#reasons.get(reason) ?? [];
+      this.#reasons.set(reason, [...group, { name, file }]);
+    } else if (type === 'test:fail') {
+      if (!isOnlyWithin(data.details.error)) this.#count(file, 'failed');
+    } else if (details.type !== 'suite' && name !== file) {
+      this.#count(file, 'passed');
+    }
+  }
+
+  #count(file: string, what: keyof Counts): void {
+    this.#all[what]++;
+    const counts = this.#files.get(file) ?? { passed: 0, failed: 0, skipped: 0 };
+    counts[what]++;
+    this.#files.set(file, counts);
+  }
+
+  /** `12 passed`, and what else there is, of one file. */
+  ofFile(file: string): string {
+    const { passed, failed, skipped } = this.#files.get(file) ?? this.#none;
+    return [
+      `${passed} passed`,
+      ...(failed > 0 ? [`${failed} failed`] : []),
+      ...(skipped > 0 ? [`${skipped} skipped`] : []),
+    ].join(', ');
+  }
+
+  readonly #none: Counts = { passed: 0, failed: 0, skipped: 0 };
+
+  /** One line for each reason: what was skipped for it, and where. */
+  skippedLines(): readonly string[] {
+    return [...this.#reasons].map(([reason, skipped]) => {
+      const files = [...new Set(skipped.map(({ file }) => relative('.', file)))];
+      const where =
+        files.length > FILES_NAMED
+          ? `${files.slice(0, FILES_NAMED).join(', ')} and ${files.length - FILES_NAMED} files more`
+          : files.join(', ');
+      const [first] = skipped;
+      const what = skipped.length === 1 ? `"${first!.name}" in` : `${skipped.length} of`;
+      return `skipped: ${what} ${where}: ${reason}`;
+    });
+  }
+
+  total(): string {
+    const { passed, failed, skipped } = this.#all;
+    return `${passed} passed, ${failed} failed, ${skipped} skipped`;
+  }
+}
+
+/** Whether all that went wrong in a test or suite is a test within it, which is counted itself. */
+function isOnlyWithin(error: unknown): boolean {
+  return (error as { failureType?: string }).failureType === 'subtestsFailed';
+}
