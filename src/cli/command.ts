@@ -1,3 +1,5 @@
+import { problemsIn } from '../base/problem.ts';
+
 /** What a command may touch of the process. */
 export interface Io {
   out(text: string): void;
@@ -10,22 +12,14 @@ export interface Io {
   readonly signal: AbortSignal;
   /** Standard input, whole, as text. */
   stdin(): Promise<string>;
+  /** How ndots was called: `ndots`, or `kubectl ndots`. */
+  readonly program: string;
 }
 
-/** One verb of ndots. */
+/** One verb of ndots; what it takes stands in its `Usage`, which help and completion load without it. */
 export interface Command {
   readonly name: string;
-  /** One line for the list of commands. */
-  readonly summary: string;
-  /** What `--help` prints: three examples first, one screen. */
-  readonly help: string;
-  /** Options, for completion: `--client`, `-o` … */
-  readonly options: readonly string[];
-  /** For completion: the options that take a value, with what may stand there; nothing = a file, or anything. */
-  readonly values?: Readonly<Record<string, readonly string[]>>;
-  /** For completion: the words that may stand without an option. */
-  readonly words?: readonly string[];
-  /** @returns the exit code (see EXIT) */
+  /** @returns the exit code (see EXIT). Problems that it throws are printed by `failure`. */
   run(words: readonly string[], io: Io): Promise<number>;
 }
 
@@ -41,3 +35,25 @@ export const EXIT = {
   usage: 3,
   interrupted: 130,
 } as const;
+
+/**
+ * Prints the problems in anything that a verb has thrown, and gives the exit code: 3 for a command line that is wrong, else 2.
+ * What is no problem, so a bug, is thrown again.
+ */
+export function failure(verb: string, error: unknown, io: Io): number {
+  const problems = problemsIn(error);
+  if (problems === null) throw error;
+  for (const problem of problems) io.err(`ndots ${verb}: ${problem.print()}\n`);
+  const wrong = problems.some(({ code }) => code === 'usage');
+  if (wrong) io.err(`  ${io.program} ${verb} --help shows the options.\n`);
+  return wrong ? EXIT.usage : EXIT.failed;
+}
+
+/** `--color`, `--no-color`: whether this verb's output is in colour. */
+export function wantsColour(
+  given: { readonly color: 'auto' | 'always' | 'never' | null; readonly noColor: boolean },
+  io: Io,
+): boolean {
+  if (given.noColor || given.color === 'never') return false;
+  return given.color === 'always' || io.colour;
+}

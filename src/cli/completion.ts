@@ -1,136 +1,104 @@
+/** `ndots completion SHELL`: scripts that ask `ndots __complete` (`complete.ts`) what may stand at the cursor. */
 import { EXIT, type Command } from './command.ts';
-import { loadVerb, verbNames, verbSummaries } from './verbs.ts';
+import type { Usage } from './option.ts';
+import { parseOptions } from './option-parse.ts';
+import { usage } from './option-values.ts';
 
-const help = `ndots completion: completion script for a shell
-
-  ndots completion bash > /etc/bash_completion.d/ndots
-  ndots completion zsh > "\${fpath[1]}/_ndots"
-  ndots completion fish > ~/.config/fish/completions/ndots.fish
+const bash = `# bash completion for ndots
+_ndots() {
+  local line=\${COMP_LINE:0:COMP_POINT} head='' part directive=0 sign
+  local -a words
+  read -ra words <<< "$line"
+  case $line in *[[:blank:]]) words+=('') ;; esac
+  local word=\${words[\${#words[@]}-1]}
+  # Bash ends words at these signs: what stands before them is on the line already.
+  for sign in = : @; do
+    [[ $COMP_WORDBREAKS == *$sign* && $word == *$sign* ]] || continue
+    part=\${word%"\${word##*$sign}"}
+    if (( \${#part} > \${#head} )); then head=$part; fi
+  done
+  COMPREPLY=()
+  while IFS= read -r line; do
+    case $line in
+      :*) directive=\${line#:} ;;
+      *) line=\${line%%$'\\t'*}; COMPREPLY+=("\${line#"$head"}") ;;
+    esac
+  done < <("\${1/#\\~/$HOME}" __complete "\${words[@]:1}" 2>/dev/null)
+  if (( directive & 2 )); then compopt -o nospace; fi
+  if (( ! (directive & 4) )); then compopt -o default; fi
+}
+complete -F _ndots ndots
 `;
 
-/** What a shell can offer after one verb. */
-interface Offer {
-  readonly verb: string;
-  readonly summary: string;
-  readonly options: readonly string[];
-  readonly values: Readonly<Record<string, readonly string[]>>;
-  readonly words: readonly string[];
-}
-
-type Print = (offers: readonly Offer[]) => string;
-
-const shells: Readonly<Record<string, Print>> = { bash, zsh, fish };
-
-export const completion: Command = {
-  name: 'completion',
-  summary: 'completion script for bash, zsh or fish',
-  help,
-  options: [],
-  words: Object.keys(shells),
-  async run([shell = '', ...more], io) {
-    const print = Object.hasOwn(shells, shell) ? shells[shell] : undefined;
-    if (print === undefined || more.length > 0) {
-      io.err(`ndots completion takes a shell: ${Object.keys(shells).join(', ')}\n`);
-      return EXIT.usage;
-    }
-    io.out(print(await offers()));
-    return EXIT.ok;
-  },
-};
-
-async function offers(): Promise<Offer[]> {
-  const list: Offer[] = [];
-  for (const verb of verbNames) {
-    const { options, values = {}, words = [] } = await loadVerb(verb);
-    // One quote less to escape in three shells.
-    const summary = (verbSummaries.get(verb) ?? '').replaceAll("'", '’');
-    list.push({ verb, summary, options: [...options, '--help'], values, words });
-  }
-  const summary = 'the help of a verb';
-  list.push({ verb: 'help', summary, options: [], values: {}, words: verbNames });
-  return list;
-}
-
-/** Options with the same values share a line. */
-function grouped(values: Offer['values']): readonly (readonly [string[], readonly string[]])[] {
-  const groups = new Map<string, [string[], readonly string[]]>();
-  for (const [option, list] of Object.entries(values)) {
-    const key = list.join(' ');
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [[option], list]);
-    else group[0].push(option);
-  }
-  return [...groups.values()];
-}
-
-function bash(list: readonly Offer[]): string {
-  const cases = list.map(({ verb, options, values, words }) => {
-    const inner = grouped(values).map(
-      ([names, known]) => `        ${names.join('|')}) words='${known.join(' ')}' ;;`,
-    );
-    inner.push(`        *) words='${[...words, ...options].join(' ')}' ;;`);
-    return `    ${verb})\n      case $before in\n${inner.join('\n')}\n      esac ;;`;
-  });
-  return `# bash completion for ndots
+const zsh = `#compdef ndots
 _ndots() {
-  local word=\${COMP_WORDS[COMP_CWORD]} before=\${COMP_WORDS[COMP_CWORD-1]} words=
-  if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W '${list.map(({ verb }) => verb).join(' ')}' -- "$word"))
-    return
-  fi
-  case \${COMP_WORDS[1]} in
-${cases.join('\n')}
-  esac
-  COMPREPLY=($(compgen -W "$words" -- "$word"))
-}
-complete -o default -F _ndots ndots
-`;
-}
-
-function zsh(list: readonly Offer[]): string {
-  const verbs = list.map(({ verb, summary }) => `    '${verb}:${summary}'`);
-  const cases = list.map(({ verb, options, values, words }) => {
-    const inner = grouped(values).map(([names, known]) => {
-      const then = known.length === 0 ? '_files' : `compadd -- ${known.join(' ')}`;
-      return `        ${names.join('|')}) ${then} ;;`;
-    });
-    inner.push(`        *) compadd -- ${[...words, ...options].join(' ')} ;;`);
-    return `    ${verb})\n      case $words[CURRENT-1] in\n${inner.join('\n')}\n      esac ;;`;
-  });
-  return `#compdef ndots
-_ndots() {
-  local -a verbs=(
-${verbs.join('\n')}
-  )
-  if (( CURRENT == 2 )); then
-    _describe verb verbs
-    return
-  fi
-  case $words[2] in
-${cases.join('\n')}
-  esac
+  local -a lines found how
+  local line directive=0
+  lines=("\${(@f)$("\${(Q)words[1]}" __complete "\${(@Q)words[2,CURRENT-1]}" "$PREFIX" 2>/dev/null)}")
+  for line in "\${lines[@]}"; do
+    case $line in
+      :*) directive=\${line#:} ;;
+      *$'\\t'*) found+=("\${\${line%%$'\\t'*}//:/\\\\:}:\${line#*$'\\t'}") ;;
+      *) found+=("\${line//:/\\\\:}") ;;
+    esac
+  done
+  if (( directive & 2 )); then how=(-S ''); fi
+  if (( \${#found} )); then _describe -V ndots found "\${how[@]}"; fi
+  if (( ! (directive & 4) )); then _files; fi
 }
 if [ "$funcstack[1]" = _ndots ]; then _ndots "$@"; else compdef _ndots ndots; fi
 `;
-}
 
-function fish(list: readonly Offer[]): string {
-  const lines = list.flatMap(({ verb, summary, options, values, words }) => {
-    const here = `complete -c ndots -n '__fish_seen_subcommand_from ${verb}'`;
-    return [
-      `complete -c ndots -n __fish_use_subcommand -f -a ${verb} -d '${summary}'`,
-      ...words.map((word) => `${here} -f -a ${word}`),
-      ...options.map((option) => fishOption(here, option, values[option])),
-    ];
-  });
-  return `# fish completion for ndots\n${lines.join('\n')}\n`;
-}
+const fish = `# fish completion for ndots
+function __ndots_complete
+  set -l words (commandline -opc)
+  set -l word (commandline -ct)
+  set -l program $words[1]
+  set -e words[1]
+  for line in ($program __complete $words "$word" 2>/dev/null)
+    switch $line
+      case ':0' ':2'
+        __fish_complete_path "$word"
+      case ':*'
+      case '*'
+        printf '%s\\n' $line
+    end
+  end
+end
+complete -c ndots -f -a '(__ndots_complete)'
+`;
 
-/** fish knows `--long`, `-x` and `-old`; words with a plus are words to it. */
-function fishOption(here: string, option: string, known: readonly string[] | undefined): string {
-  const name = option.replace(/^-+/, '');
-  const kind = option.startsWith('--') ? '-l' : name.length === 1 ? '-s' : '-o';
-  if (option.startsWith('+')) return `${here} -f -a '${option}'`;
-  if (known === undefined) return `${here} ${kind} ${name}`;
-  return `${here} ${kind} ${name} ${known.length === 0 ? '-r' : `-x -a '${known.join(' ')}'`}`;
-}
+const kubectl = `#!/bin/sh
+# kubectl (1.26 and later) runs kubectl_complete-ndots, from the PATH, to complete kubectl ndots.
+exec kubectl ndots __complete "$@"
+`;
+
+const shells: Readonly<Record<string, string>> = { bash, zsh, fish, kubectl };
+
+export const completionUsage: Usage = {
+  synopsis: Object.keys(shells).join('|'),
+  examples: [
+    ['bash > /etc/bash_completion.d/ndots', ''],
+    ['zsh > "${fpath[1]}/_ndots"', ''],
+    ['fish > ~/.config/fish/completions/ndots.fish', ''],
+    ['kubectl > ~/.local/bin/kubectl_complete-ndots', 'then chmod +x'],
+  ],
+  style: 'gnu',
+  options: {},
+  notes: [
+    'The last one completes kubectl ndots. Where npm has put kubectl-ndots, kubectl_complete-ndots is beside it already.',
+  ],
+  words: { words: Object.keys(shells) },
+};
+
+export const completion: Command = {
+  name: 'completion',
+  async run(given, io) {
+    const [shell = '', ...more] = parseOptions({}, given).words;
+    const script = Object.hasOwn(shells, shell) ? shells[shell] : undefined;
+    if (script === undefined || more.length > 0)
+      throw usage(`a shell is needed: ${Object.keys(shells).join(', ')}`);
+    io.out(script);
+    return EXIT.ok;
+  },
+};

@@ -1,17 +1,17 @@
 import './signals.ts';
-import { nearest, problemsIn } from '../base/problem.ts';
-import { EXIT, type Io } from './command.ts';
-import { isVerb, loadVerb, verbNames, verbSummaries } from './verbs.ts';
+import { nearest } from '../base/problem.ts';
+import { EXIT, failure, type Io } from './command.ts';
+import { isVerb, loadUsage, loadVerb, verbNames, verbSummaries } from './verbs.ts';
 
-function help(): string {
+function help(program: string): string {
   const width = Math.max(...verbNames.map((name) => name.length));
   return [
-    'ndots: Kubernetes DNS you can see through',
+    `${program}: Kubernetes DNS you can see through`,
     '',
-    '  ndots serve --example             serve the example cluster on 127.0.0.1:1053',
-    '  ndots serve -conf Corefile        serve in place of coredns',
-    '  ndots trace redis.cache           what a program sends for this name, and why',
-    '  ndots query @10.96.0.10 NAME      one query, as dig would send it',
+    `  ${program} serve --example             serve the example cluster on 127.0.0.1:1053`,
+    `  ${program} serve -conf Corefile        serve in place of coredns`,
+    `  ${program} trace redis.cache           what a program sends for this name, and why`,
+    `  ${program} query @10.96.0.10 NAME      one query, as dig would send it`,
     '',
     'Verbs:',
     ...[...verbSummaries].map(([name, summary]) => `  ${name.padEnd(width)}  ${summary}`),
@@ -21,40 +21,54 @@ function help(): string {
   ].join('\n');
 }
 
+async function verbHelp(verb: string, { program }: Io): Promise<string> {
+  const { helpText } = await import('./option-help.ts');
+  return helpText(program, verb, verbSummaries.get(verb) ?? '', await loadUsage(verb));
+}
+
 const helpWords: ReadonlySet<string> = new Set(['--help', '-help', '-h']);
 
 /** Runs the verb that `words` name. Started with coredns's own flags (`-conf …`), it is `serve`. */
 async function main(words: readonly string[], io: Io): Promise<number> {
   const [first, ...rest] = words;
   if (first === undefined) {
-    io.err(help());
+    io.err(help(io.program));
     return EXIT.usage;
   }
   if (helpWords.has(first)) {
-    io.out(help());
+    io.out(help(io.program));
     return EXIT.ok;
   }
   if (first === 'help') {
     const [about = 'help'] = rest;
     if (about !== 'help' && !isVerb(about)) return noVerb(about, io);
-    io.out(about === 'help' ? help() : (await loadVerb(about)).help);
+    io.out(about === 'help' ? help(io.program) : await verbHelp(about, io));
+    return EXIT.ok;
+  }
+  if (first === '__complete') {
+    const { complete, printCandidates } = await import('./complete.ts');
+    io.out(printCandidates(await complete(rest, io.env)));
     return EXIT.ok;
   }
   if (first === '--version') return (await loadVerb('version')).run(rest, io);
   const serves = first.startsWith('-');
   if (!serves && !isVerb(first)) return noVerb(first, io);
-  const command = await loadVerb(serves ? 'serve' : first);
+  const verb = serves ? 'serve' : first;
   if (rest.some((word) => helpWords.has(word))) {
-    io.out(command.help);
+    io.out(await verbHelp(verb, io));
     return EXIT.ok;
   }
-  return command.run(serves ? words : rest, io);
+  try {
+    return await (await loadVerb(verb)).run(serves ? words : rest, io);
+  } catch (error) {
+    return failure(verb, error, io);
+  }
 }
 
 function noVerb(word: string, io: Io): number {
   const meant = nearest(word, verbNames);
   io.err(
-    `ndots: there is no verb '${word}'.${meant === null ? '' : ` Did you mean '${meant}'?`}\n  ndots --help lists them.\n`,
+    `ndots: there is no verb '${word}'.${meant === null ? '' : ` Did you mean '${meant}'?`}\n  ${io.program} --help lists them.\n`,
   );
   return EXIT.usage;
 }
@@ -82,6 +96,7 @@ const io: Io = {
   columns: process.stdout.columns ?? 100,
   signal: interrupt.signal,
   stdin: readStdin,
+  program: process.env['NDOTS_PROGRAM'] ?? 'ndots',
 };
 
 // Who reads through `head` has seen enough: no message, and the exit code that the shell gives a program ended by SIGPIPE.
@@ -92,18 +107,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 });
 process.stderr.on('error', () => process.exit(EXIT.failed));
 
-async function toExitCode(): Promise<number> {
-  try {
-    return await main(process.argv.slice(2), io);
-  } catch (error) {
-    const problems = problemsIn(error);
-    if (problems === null) throw error;
-    for (const problem of problems) io.err(`ndots: ${problem.print()}\n`);
-    return EXIT.failed;
-  }
-}
-
-const code = await toExitCode();
+const code = await main(process.argv.slice(2), io);
 // A slow reader gets all of it, and an error of the stream has its say; a socket or timer that a lookup which was cut
 // short left behind keeps nobody waiting.
 if (process.stdout.writableLength > 0)

@@ -1,6 +1,6 @@
 /** What one query of `ndots query` asks for, finished and while it is being read. */
-import { Problem } from '../base/problem.ts';
 import type { EdnsOption } from '../wire/edns.ts';
+import type { Option } from './option.ts';
 
 export type Transport = 'udp' | 'tcp' | 'tls' | 'https';
 
@@ -37,6 +37,21 @@ export interface QueryOptions {
   readonly show: Parts;
   /** Names outside ASCII go out in their xn-- form. */
   readonly idn: boolean;
+  /** How the search list of resolv.conf is used; null = not at all. */
+  readonly search: SearchOptions | null;
+  /** From the root down, server by server. */
+  readonly trace: boolean;
+  readonly color: 'auto' | 'always' | 'never' | null;
+  readonly noColor: boolean;
+}
+
+export interface SearchOptions {
+  /** In place of the file's; null = the file's. */
+  readonly ndots: number | null;
+  /** The one domain to search; null = those of the file. */
+  readonly domain: string | null;
+  /** Print the replies on the way, too. */
+  readonly show: boolean;
 }
 
 /** Which parts of dig's text are printed. */
@@ -97,18 +112,21 @@ export const fresh: Draft = {
   showQuery: false,
   show: everything,
   idn: true,
+  search: null,
+  trace: false,
+  color: null,
+  noColor: false,
 };
 
-export function integer(what: string, text: string, least: number, most: number): number {
-  if (/^\d{1,6}$/.test(text) && Number(text) >= least && Number(text) <= most) return Number(text);
-  throw usage(`${what} takes a whole number from ${least} to ${most}, not "${text}"`);
+/** What `+search` and its like begin with. */
+export const plainSearch: SearchOptions = { ndots: null, domain: null, show: false };
+
+/** An option of `ndots query`: what it changes in the query that is being read. */
+export interface QueryOption<T = unknown> extends Option<T> {
+  /** @param value undefined if it was given without one */
+  set(draft: Draft, value: T | undefined, on: boolean): void;
 }
 
-export function usage(text: string, hint?: string): Problem {
-  return new Problem({
-    code: 'usage',
-    text,
-    hint,
-    remedy: 'ndots query --help shows the options.',
-  });
+export function setting<T>(option: Option<T>, set: QueryOption<T>['set']): QueryOption<T> {
+  return { ...option, set };
 }

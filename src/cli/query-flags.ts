@@ -1,213 +1,201 @@
 /** dig's `+[no]word[=value]` of `ndots query`. */
 import { parseAddress } from '../base/ip.ts';
-import { nearest } from '../base/problem.ts';
 import { secureRandom } from '../base/random.ts';
 import type { EdnsOption } from '../wire/edns.ts';
 import { writeOption } from '../wire/edns-option.ts';
 import { OPCODE, OPTION } from '../wire/iana.ts';
-import { integer, usage, type Draft, type Parts } from './query-draft.ts';
+import { flag, group, maybe, one, type OptionValue } from './option.ts';
+import { integer, readInteger, text, usage } from './option-values.ts';
+import { plainSearch, setting, type Parts, type QueryOption } from './query-draft.ts';
 
-const sections = ['question', 'answer', 'authority', 'additional'] as const;
+/** A switch that sets one property. */
+function toggle(
+  names: string,
+  key: 'dnssec' | 'recursion' | 'authenticData' | 'checkingDisabled' | 'ignoreTruncation' | 'showQuery' | 'idn' | 'trace', // prettier-ignore
+  help: string,
+): QueryOption {
+  return setting(flag(names, help), (draft, _value, on) => void (draft[key] = on));
+}
 
-type Apply = (draft: Draft, on: boolean, value: string | undefined) => void;
-
-const part =
-  (key: keyof Parts): Apply =>
-  (draft, on) => {
+/** A switch for a part of the text. */
+function part(names: string, key: keyof Parts, help: string): QueryOption {
+  return setting(flag(names, help), (draft, _value, on) => {
     draft.show = { ...draft.show, [key]: on };
-  };
+  });
+}
 
-const number =
-  (
-    key: 'tries' | 'timeoutMs' | 'bufferSize',
-    word: string,
-    usual: number,
-    most: number,
-    of: (n: number) => number,
-  ): Apply =>
-  (draft, _on, value) => {
-    draft[key] = of(integer(`+${word}`, value ?? String(usual), 0, most));
-  };
+/** A switch for an EDNS option. */
+function edns<T>(
+  names: string,
+  code: number,
+  value: OptionValue<T> | null,
+  help: string,
+  write: (value: T | undefined) => EdnsOption,
+): QueryOption {
+  const option = value === null ? flag(names, help) : maybe(names, value, help);
+  return setting<never>(option as never, (draft, given, on) => {
+    const others = draft.ednsOptions.filter((each) => each.code !== code);
+    draft.ednsOptions = on ? [...others, write(given)] : others;
+  });
+}
 
-/** The flags that do something, under the first of their names. */
-const flags: Readonly<Record<string, Apply>> = {
-  short: (draft, on) => void (draft.output = on ? 'short' : 'dig'),
-  json: (draft, on) => void (draft.output = on ? 'json' : 'dig'),
-  tcp: (draft, on) => void (draft.transport = on ? 'tcp' : 'udp'),
-  tls: (draft, on) => void (draft.transport = on ? 'tls' : null),
-  https(draft, on, value) {
-    draft.transport = on ? 'https' : null;
-    if (value !== undefined) draft.path = value;
+const hex: OptionValue<Uint8Array> = {
+  placeholder: 'HEX',
+  read: (given, name) => readHex(name, given),
+};
+
+const opcode: OptionValue<number> = {
+  placeholder: 'N',
+  read(given, name) {
+    const known = (OPCODE as Readonly<Record<string, number>>)[given.toUpperCase()];
+    return known ?? readInteger(name, given, 0, 15);
   },
-  dnssec: (draft, on) => void (draft.dnssec = on),
-  recurse: (draft, on) => void (draft.recursion = on),
-  adflag: (draft, on) => void (draft.authenticData = on),
-  cdflag: (draft, on) => void (draft.checkingDisabled = on),
-  edns(draft, on, value) {
-    draft.bufferSize = on ? (draft.bufferSize ?? 1232) : null;
-    if (value !== undefined) draft.ednsVersion = integer('+edns', value, 0, 255);
-  },
-  bufsize: number('bufferSize', 'bufsize', 1232, 65_535, (size) => size),
+};
+
+/** What dig calls `+flags`. */
+export const digFlags: Readonly<Record<string, QueryOption>> = group('dig', {
+  short: setting(flag('+short', 'the data of the answer, nothing else'), (draft, _value, on) => {
+    draft.output = on ? 'short' : 'dig';
+  }),
+  json: setting(flag('+json', 'as -o json'), (draft, _value, on) => {
+    draft.output = on ? 'json' : 'dig';
+  }),
+  tcp: setting(flag('+tcp +vc', 'over TCP'), (draft, _value, on) => {
+    draft.transport = on ? 'tcp' : 'udp';
+  }),
+  tls: setting(flag('+tls', 'over TLS (RFC 7858), port 853'), (draft, _value, on) => {
+    draft.transport = on ? 'tls' : null;
+  }),
+  https: setting(
+    maybe('+https', text('/PATH'), 'over HTTPS (RFC 8484), port 443, path /dns-query'),
+    (draft, path, on) => {
+      draft.transport = on ? 'https' : null;
+      if (path !== undefined) draft.path = path;
+    },
+  ),
+  trace: toggle('+trace', 'trace', 'from the root down, server by server'),
+  search: setting(
+    flag('+search', 'with the search list of resolv.conf, as dig walks it'),
+    (draft, _value, on) => void (draft.search = on ? (draft.search ?? plainSearch) : null),
+  ),
+  showSearch: setting(
+    flag('+showsearch', 'likewise; the replies on the way are printed, too'),
+    (draft, _value, on) =>
+      void (draft.search = on ? { ...(draft.search ?? plainSearch), show: true } : null),
+  ),
+  ndots: setting(
+    one('+ndots', integer('N', 0, 1000), 'dots from which on a name is asked as it is first'),
+    (draft, ndots) =>
+      void (draft.search = { ...(draft.search ?? plainSearch), ndots: ndots ?? null }),
+  ),
+  domain: setting(
+    one('+domain', text('NAME'), 'the one domain to search'),
+    (draft, domain, on) =>
+      void (draft.search = on
+        ? { ...(draft.search ?? plainSearch), domain: domain ?? null }
+        : null),
+  ),
+  dnssec: toggle('+dnssec +do', 'dnssec', 'the DO bit: signatures, too'),
+  recurse: toggle('+recurse +rdflag', 'recursion', 'the RD bit (on)'),
+  adflag: toggle('+adflag +ad', 'authenticData', 'the AD bit (on)'),
+  cdflag: toggle('+cdflag +cd', 'checkingDisabled', 'the CD bit'),
+  ignore: toggle('+ignore', 'ignoreTruncation', 'stay with a truncated answer'),
+  edns: setting(
+    maybe('+edns', integer('N', 0, 255), 'an OPT record (on), of this version'),
+    (draft, version, on) => {
+      draft.bufferSize = on ? (draft.bufferSize ?? 1232) : null;
+      if (version !== undefined) draft.ednsVersion = version;
+    },
+  ),
+  bufsize: setting(
+    maybe('+bufsize', integer('N', 0, 65_535), 'bytes that the answer may have (1232)'),
+    (draft, size) => void (draft.bufferSize = size ?? 1232),
+  ),
   // Zero means one second, one try: as in dig.
-  timeout: number('timeoutMs', 'timeout', 5, 3600, (seconds) => Math.max(1, seconds) * 1000),
-  tries: number('tries', 'tries', 3, 100, (tries) => Math.max(1, tries)),
-  retry: number('tries', 'retry', 2, 99, (retries) => retries + 1),
-  ignore: (draft, on) => void (draft.ignoreTruncation = on),
-  nsid: (draft, on) =>
-    option(draft, OPTION.NSID, on && writeOption({ kind: 'nsid', id: new Uint8Array(0) })),
-  expire: (draft, on) =>
-    option(draft, OPTION.EXPIRE, on && writeOption({ kind: 'expire', seconds: null })),
-  keepalive: (draft, on) =>
-    option(draft, OPTION.KEEPALIVE, on && writeOption({ kind: 'keepalive', timeout: null })),
-  cookie(draft, on, value) {
-    const data = value === undefined ? randomCookie() : hex('+cookie', value);
+  timeout: setting(
+    maybe('+timeout', integer('S', 0, 3600), 'seconds to wait for an answer (5)'),
+    (draft, seconds) => void (draft.timeoutMs = Math.max(1, seconds ?? 5) * 1000),
+  ),
+  tries: setting(
+    maybe('+tries', integer('N', 0, 100), 'how often to ask over UDP (3)'),
+    (draft, tries) => void (draft.tries = Math.max(1, tries ?? 3)),
+  ),
+  retry: setting(
+    maybe('+retry', integer('N', 0, 99), 'how often to ask again (2)'),
+    (draft, retries) => void (draft.tries = (retries ?? 2) + 1),
+  ),
+  nsid: edns('+nsid', OPTION.NSID, null, "the server's NSID", () =>
+    writeOption({ kind: 'nsid', id: new Uint8Array(0) }),
+  ),
+  expire: edns('+expire', OPTION.EXPIRE, null, 'the EXPIRE option', () =>
+    writeOption({ kind: 'expire', seconds: null }),
+  ),
+  keepalive: edns('+keepalive', OPTION.KEEPALIVE, null, 'the KEEPALIVE option', () =>
+    writeOption({ kind: 'keepalive', timeout: null }),
+  ),
+  cookie: edns('+cookie', OPTION.COOKIE, hex, 'a COOKIE, of these bytes', (given) => {
+    const data = given ?? Uint8Array.from({ length: 8 }, () => secureRandom.integer(256));
     if (data.length < 8 || data.length > 40) throw usage('+cookie takes 8 to 40 bytes in hex');
-    option(draft, OPTION.COOKIE, on && { code: OPTION.COOKIE, data });
-  },
-  subnet: (draft, on, value) => option(draft, OPTION.ECS, on && subnet(value)),
-  padding: (draft, on, value) =>
-    option(
-      draft,
-      OPTION.PADDING,
-      on && writeOption({ kind: 'padding', length: integer('+padding', value ?? '128', 0, 512) }),
-    ),
-  ednsopt(draft, on, value) {
-    if (!on) {
-      draft.ednsOptions = [];
-      return;
-    }
-    const [code = '', data = ''] = (value ?? '').split(/:(.*)/s);
-    const added = { code: integer('+ednsopt', code, 0, 65_535), data: hex('+ednsopt', data) };
-    draft.ednsOptions = [...draft.ednsOptions, added];
-  },
-  opcode(draft, on, value = 'QUERY') {
-    const known = (OPCODE as Readonly<Record<string, number>>)[value.toUpperCase()];
-    draft.opcode = on ? (known ?? integer('+opcode', value, 0, 15)) : 0;
-  },
-  qr: (draft, on) => void (draft.showQuery = on),
-  all(draft, on) {
+    return { code: OPTION.COOKIE, data };
+  }),
+  subnet: edns('+subnet', OPTION.ECS, text('IP/BITS'), 'a client subnet (RFC 7871)', subnet),
+  padding: edns('+padding', OPTION.PADDING, integer('N', 0, 512), 'so many bytes more', (length) =>
+    writeOption({ kind: 'padding', length: length ?? 128 }),
+  ),
+  ednsopt: setting(
+    one('+ednsopt', text('CODE[:HEX]'), 'any EDNS option'),
+    (draft, given = '', on) => {
+      const [code = '', data = ''] = given.split(/:(.*)/s);
+      draft.ednsOptions = !on
+        ? []
+        : [
+            ...draft.ednsOptions,
+            { code: readInteger('+ednsopt', code, 0, 65_535), data: readHex('+ednsopt', data) },
+          ];
+    },
+  ),
+  opcode: setting(
+    maybe('+opcode', opcode, 'QUERY, NOTIFY … or a number'),
+    (draft, code, on) => void (draft.opcode = on ? (code ?? 0) : 0),
+  ),
+  qr: toggle('+qr', 'showQuery', 'print the query, too'),
+  all: setting(flag('+all', 'all parts of the text'), (draft, _value, on) => {
     const { ttl, class: withClass } = draft.show;
-    draft.show = {
-      question: on,
-      answer: on,
-      authority: on,
-      additional: on,
-      comments: on,
-      stats: on,
-      ttl,
-      class: withClass,
-    };
-  },
-  ...Object.fromEntries(sections.map((name) => [name, part(name)])),
-  comments: part('comments'),
-  stats: part('stats'),
-  ttlid: part('ttl'),
-  class: part('class'),
-  idnin: (draft, on) => void (draft.idn = on),
-};
-
-const otherNames: Readonly<Record<string, string>> = {
-  vc: 'tcp',
-  do: 'dnssec',
-  rec: 'recurse',
-  rdflag: 'recurse',
-  ad: 'adflag',
-  cd: 'cdflag',
-  time: 'timeout',
-  cl: 'class',
-  ttl: 'ttlid',
-};
-
-/** Said in dig for what is always, or never, so here: no search list, one reply each, plain layout. */
-const silent: ReadonlySet<string> = new Set([
-  'cmd',
-  'search',
-  'showsearch',
-  'idnout',
-  'multiline',
-  'besteffort',
-  'fail',
-  'defname',
-  'color',
-  'split',
-]);
-
-export const flagNames: readonly string[] = [
-  ...[
-    '+short',
-    '+tcp',
-    '+tls',
-    '+https',
-    '+dnssec',
-    '+norecurse',
-    '+noedns',
-    '+bufsize=',
-    '+timeout=',
-    '+tries=',
-  ],
-  ...[
-    '+ignore',
-    '+cd',
-    '+noad',
-    '+noall',
-    '+answer',
-    '+authority',
-    '+additional',
-    '+question',
-    '+nocomments',
-  ],
-  ...[
-    '+nostats',
-    '+nottlid',
-    '+qr',
-    '+nsid',
-    '+cookie',
-    '+subnet=',
-    '+ednsopt=',
-    '+opcode=',
-    '+noidnin',
-  ],
-];
-
-export function readFlag(draft: Draft, text: string): void {
-  const [word = '', value] = text.split(/=(.*)/s);
-  const whole = word.toLowerCase();
-  const on = !whole.startsWith('no');
-  const name = on ? whole : whole.slice(2);
-  const apply = flags[otherNames[name] ?? name];
-  if (apply !== undefined) apply(draft, on, value);
-  else if (!silent.has(name)) {
-    const meant = nearest(
-      `+${whole}`,
-      flagNames.map((known) => known.replace(/=$/, '')),
-    );
-    throw usage(
-      `unknown flag +${text}`,
-      meant === null ? `Known: ${flagNames.join(' ')}` : `Did you mean ${meant}?`,
-    );
-  }
-}
-
-function option(draft: Draft, code: number, added: EdnsOption | false): void {
-  const others = draft.ednsOptions.filter((one) => one.code !== code);
-  draft.ednsOptions = added === false ? others : [...others, added];
-}
+    const parts = { question: on, answer: on, authority: on, additional: on };
+    draft.show = { ...parts, comments: on, stats: on, ttl, class: withClass };
+  }),
+  question: part('+question', 'question', 'this section'),
+  answer: part('+answer', 'answer', 'this section'),
+  authority: part('+authority', 'authority', 'this section'),
+  additional: part('+additional', 'additional', 'this section'),
+  comments: part('+comments', 'comments', 'header, OPT, titles of sections'),
+  stats: part('+stats', 'stats', 'time, server, size'),
+  ttlid: part('+ttlid +ttl', 'ttl', 'the TTL of records'),
+  class: part('+class +cl', 'class', 'the class of records'),
+  idnin: toggle('+idnin', 'idn', 'names outside ASCII go out in their xn-- form (on)'),
+  color: setting(flag('+color', 'colours'), (draft, _value, on) => {
+    draft.color = on ? 'always' : 'never';
+  }),
+  always: setting(
+    flag(
+      '+cmd +idnout +multiline +besteffort +fail +defname +split +keepopen',
+      'taken, and without effect: it is always, or never, so here',
+    ),
+    () => {},
+  ),
+});
 
 /** `1.2.3.0/24`, `2001:db8::/56`, `0`. */
-function subnet(text: string | undefined): EdnsOption {
-  const [address = '', bits] = (text === '0' ? '0.0.0.0/0' : (text ?? '')).split('/');
+function subnet(given: string | undefined): EdnsOption {
+  const [address = '', bits] = (given === '0' ? '0.0.0.0/0' : (given ?? '')).split('/');
   const bytes = parseAddress(address);
-  if (bytes === null) throw usage(`+subnet takes ADDRESS/BITS, not "${text ?? ''}"`);
+  if (bytes === null) throw usage(`+subnet takes ADDRESS/BITS, not "${given ?? ''}"`);
   const most = bytes.length * 8;
-  const source = bits === undefined ? most : integer('+subnet', bits, 0, most);
+  const source = bits === undefined ? most : readInteger('+subnet', bits, 0, most);
   return writeOption({ kind: 'ecs', address, source, scope: 0 });
 }
 
-function randomCookie(): Uint8Array {
-  return Uint8Array.from({ length: 8 }, () => secureRandom.integer(256));
-}
-
-function hex(what: string, text: string): Uint8Array {
-  if (!/^([0-9a-f]{2})*$/i.test(text)) throw usage(`${what} takes bytes in hex, not "${text}"`);
-  return Uint8Array.from(Buffer.from(text, 'hex'));
+function readHex(what: string, given: string): Uint8Array {
+  if (!/^([0-9a-f]{2})*$/i.test(given)) throw usage(`${what} takes bytes in hex, not "${given}"`);
+  return Uint8Array.from(Buffer.from(given, 'hex'));
 }

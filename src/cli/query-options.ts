@@ -3,33 +3,143 @@ import { domainToASCII } from 'node:url';
 import { parseAddress } from '../base/ip.ts';
 import { nearest } from '../base/problem.ts';
 import { TYPE, classNumber, typeNumber } from '../wire/iana.ts';
+import { flag, group, one, type OptionValue, type Usage } from './option.ts';
+import { readOptions } from './option-parse.ts';
+import { choice, duration, integer, readInteger, text, usage } from './option-values.ts';
 import {
   fresh,
-  integer,
-  usage,
+  setting,
   type Draft,
+  type QueryOption,
   type QueryOptions,
   type Transport,
 } from './query-draft.ts';
-import { flagNames, readFlag } from './query-flags.ts';
+import { digFlags } from './query-flags.ts';
 
 const ports: Readonly<Record<Transport, number>> = { udp: 53, tcp: 53, tls: 853, https: 443 };
 
-export const queryOptionNames: readonly string[] = [
-  ...['-t', '-q', '-p', '-x', '-c', '-o', '-4', '-6', '-n'],
-  ...[
-    '--json',
-    '--short',
-    '--tcp',
-    '--timeout',
-    '--type',
-    '--class',
-    '--nameserver',
-    '--query',
-    '--reverse',
+const commonTypes: readonly string[] = 'A AAAA ANY AXFR CAA CNAME DNSKEY DS HTTPS IXFR MX NAPTR NS NSEC PTR RRSIG SOA SRV SSHFP SVCB TLSA TXT'.split(' '); // prettier-ignore
+
+interface TypeGiven {
+  readonly type: number;
+  readonly serial: number | null;
+}
+
+const typeValue: OptionValue<TypeGiven> = {
+  placeholder: 'TYPE',
+  offers: { words: commonTypes },
+  read(given) {
+    const found = typeOf(given);
+    if (found !== null) return found;
+    const meant = nearest(given, commonTypes);
+    const hint = meant === null ? undefined : `Did you mean ${meant}?`;
+    throw usage(`"${given}" is no record type`, hint);
+  },
+};
+
+const classValue: OptionValue<number> = {
+  placeholder: 'CLASS',
+  offers: { words: ['IN', 'CH', 'HS', 'ANY'] },
+  read(given) {
+    const number = classNumber(given.toUpperCase());
+    if (number !== null) return number;
+    throw usage(`"${given}" is no class`, 'Known: IN, CH, HS, ANY, CLASS255');
+  },
+};
+
+const outputs = ['dig', 'short', 'json', 'text'] as const;
+
+/** A name may be given by an option, too; it begins a query. */
+const names: ReadonlySet<string> = new Set(['name', 'reverse']);
+
+const nothing = (): void => {};
+
+const table: Readonly<Record<string, QueryOption>> = {
+  ...group('Query', {
+    name: setting(
+      one('-q, --query', text('NAME'), 'a name, even one that looks like a type'),
+      nothing,
+    ),
+    type: setting(
+      one('-t, --type', typeValue, 'A, MX, TYPE65280, AXFR, IXFR=SERIAL …'),
+      (draft, given) => {
+        if (given !== undefined) Object.assign(draft, given);
+      },
+    ),
+    class: setting(one('-c, --class', classValue, 'IN, CH, HS …'), (draft, given) => {
+      draft.class = given ?? 1;
+    }),
+    reverse: setting(one('-x, --reverse', text('IP'), 'the name of an address, PTR'), nothing),
+    server: setting(one('-n, --nameserver', text('SERVER'), 'as @SERVER'), (draft, given = '') => {
+      readServer(draft, given);
+    }),
+    port: setting(
+      one('-p, --port', integer('PORT', 1, 65_535), "the server's port"),
+      (draft, port) => {
+        draft.port = port ?? null;
+      },
+    ),
+    ipv4: setting(flag('-4', 'a server given by name is asked over IPv4'), (draft) => {
+      draft.family = 4;
+    }),
+    ipv6: setting(flag('-6', '… over IPv6'), (draft) => {
+      draft.family = 6;
+    }),
+    tcp: setting(flag('--tcp', 'over TCP'), (draft) => {
+      draft.transport = 'tcp';
+    }),
+    timeout: setting(
+      one('--timeout', duration(1, 3_600_000), 'how long to wait for an answer (5s)'),
+      (draft, ms) => {
+        draft.timeoutMs = ms ?? 5000;
+      },
+    ),
+  }),
+  ...group('Output', {
+    output: setting(
+      one('-o, --output', choice('FORMAT', outputs), 'dig (also text), short or json'),
+      (draft, given) => {
+        draft.output = given === undefined || given === 'text' ? 'dig' : given;
+      },
+    ),
+    json: setting(flag('-J, --json', 'as -o json'), (draft) => {
+      draft.output = 'json';
+    }),
+    short: setting(flag('--short', 'as -o short'), (draft) => {
+      draft.output = 'short';
+    }),
+    color: setting(
+      one('--color', choice('WHEN', ['auto', 'always', 'never']), 'auto, always or never'),
+      (draft, when) => {
+        draft.color = when ?? null;
+      },
+    ),
+    noColor: setting(flag('--no-color', 'as --color never'), (draft) => {
+      draft.noColor = true;
+    }),
+    time: setting(flag('--time', "doggo's; the time is always printed"), nothing),
+  }),
+  // Told apart from the letters' keys, which may be the same words.
+  ...Object.fromEntries(Object.entries(digFlags).map(([key, option]) => [`+${key}`, option])),
+};
+
+export const queryUsage: Usage = {
+  synopsis: '[@SERVER] NAME [TYPE] [CLASS] …',
+  examples: [
+    ['@10.96.0.10 kubernetes.default.svc.cluster.local', 'as dig asks'],
+    ['@10.96.0.10 -x 10.96.0.1 +short', 'the name of an address'],
+    ['MX example.com @tls://9.9.9.9 --short', 'as doggo asks'],
   ],
-  ...flagNames,
-];
+  style: 'gnu',
+  options: table,
+  brief: ['dig'],
+  notes: [
+    'Server   @IP  @IP:PORT  @NAME  @udp:// @tcp:// @tls:// @https://HOST/PATH\n         (default: the first of /etc/resolv.conf)\nWords    NAME, TYPE (A, AAAA, MX, TYPE65280, AXFR, IXFR=SERIAL …), CLASS, in any order.\n         Several names are several queries; what stands before the first holds for all.\ndig      Each + word has its +no form; the manual (man ndots-query) explains them.',
+    'The name is asked as it is, without search list (+search has it). What a program would ask: ndots trace.',
+    'Exit codes: 0 an answer came, 1 it is NXDOMAIN or an error, 2 no answer came, 3 wrong usage.',
+  ],
+  words: { words: commonTypes },
+};
 
 /** The queries of one command line. What stands before the first name holds for all of them, as in dig. */
 export function parseQueryOptions(words: readonly string[]): readonly QueryOptions[] {
@@ -45,24 +155,29 @@ export function parseQueryOptions(words: readonly string[]): readonly QueryOptio
     }
     draft.name = name;
   };
-  const list = unglued(words);
-  for (let i = 0; i < list.length; i++) {
-    const word = list[i] ?? '';
-    const value = (): string => {
-      const next = list[++i];
-      if (next === undefined) throw usage(`${word} needs a value`);
-      return next;
-    };
-    if (word.startsWith('@')) readServer(draft, word.slice(1));
-    else if (word.startsWith('+')) readFlag(draft, word.slice(1));
-    else if (word.startsWith('-') && word.length > 1) {
-      const name = readOption(draft, word, value);
-      if (name === null) continue;
-      begin(name);
-      if (word !== '-q' && !word.startsWith('--query')) draft.type = TYPE.PTR;
-    } else if (!readWord(draft, word)) begin(word);
-  }
+  const list = [...readOptions(table, words)];
+  list.forEach((given, index) => {
+    if (typeof given !== 'string') {
+      if (names.has(given.key)) {
+        const value = given.value as string;
+        begin(given.key === 'reverse' ? reverseName(value) : value);
+        if (given.key === 'reverse') draft.type = TYPE.PTR;
+      } else table[given.key]?.set(draft, given.value, given.on);
+    } else if (given.startsWith('@')) readServer(draft, given.slice(1));
+    else {
+      const named = draft.name !== null || list.slice(index + 1).some(isName);
+      if (!readWord(draft, given, named)) begin(given);
+    }
+  });
   return [...done, draft].map(finished);
+}
+
+/** Whether this can be nothing but a name. */
+function isName(
+  given: ReturnType<typeof readOptions> extends Iterable<infer G> ? G : never,
+): boolean {
+  if (typeof given !== 'string') return names.has(given.key);
+  return !given.startsWith('@') && typeOf(given) === null && !isClass(given);
 }
 
 function finished(draft: Draft): QueryOptions {
@@ -90,25 +205,19 @@ function wireName(name: string, idn: boolean): string {
   return ascii;
 }
 
-/** dig's letters may touch their value: `-p1053`, `-tMX`, `-x10.0.0.1`. */
-function unglued(words: readonly string[]): readonly string[] {
-  return words.flatMap((word) =>
-    /^-[tqpcx]./.test(word) ? [word.slice(0, 2), word.slice(2)] : [word],
-  );
-}
-
-/** A bare word is a type or a class; false if it is neither, so a name. */
-function readWord(draft: Draft, word: string): boolean {
-  const upper = word.toUpperCase();
-  const ixfr = /^IXFR=(\d{1,10})$/.exec(upper);
-  const type = ixfr === null ? typeNumber(upper) : TYPE.IXFR;
-  if (type !== null && !(draft.name === null && /^[a-z]/.test(word))) {
-    draft.type = type;
-    if (ixfr !== null) draft.serial = Number(ixfr[1]) >>> 0;
+/**
+ * A bare word is a type or a class; false if it is neither, so a name.
+ * @param named whether there is a name already, or one follows: without one, a word in lower case is the name
+ */
+function readWord(draft: Draft, word: string, named: boolean): boolean {
+  const could = named || !/^[a-z]/.test(word);
+  const type = typeOf(word);
+  if (type !== null && could) {
+    Object.assign(draft, type);
     return true;
   }
-  if (/^(IN|CH|HS|CLASS\d+)$/.test(upper) && draft.name !== null) {
-    draft.class = classOf(word);
+  if (isClass(word) && could) {
+    draft.class = classNumber(word.toUpperCase()) ?? 1;
     return true;
   }
   if (draft.name !== null && /^[A-Z]{2,10}$/.test(word)) {
@@ -121,27 +230,24 @@ function readWord(draft: Draft, word: string): boolean {
   return false;
 }
 
-const commonTypes = [
-  'A',
-  'AAAA',
-  'ANY',
-  'AXFR',
-  'CAA',
-  'CNAME',
-  'DNSKEY',
-  'DS',
-  'HTTPS',
-  'IXFR',
-  'MX',
-  'NAPTR',
-  'NS',
-].concat([...['NSEC', 'PTR', 'RRSIG', 'SOA', 'SRV', 'SSHFP', 'SVCB', 'TLSA', 'TXT']]);
+/** `MX`, `mx`, `TYPE15`, `IXFR=7`; null if it is no type. */
+function typeOf(word: string): TypeGiven | null {
+  const ixfr = /^IXFR=(\d{1,10})$/i.exec(word);
+  if (ixfr !== null) return { type: TYPE.IXFR, serial: Number(ixfr[1]) >>> 0 };
+  const type = typeNumber(word.toUpperCase());
+  return type === null ? null : { type, serial: null };
+}
 
-function readServer(draft: Draft, text: string): void {
-  const [, scheme, rest = ''] = /^(?:([a-z][a-z0-9+]*):\/\/)?(.*)$/s.exec(text) ?? [];
+/** ANY is a type, too, and that is what is meant by it. */
+function isClass(word: string): boolean {
+  return /^(IN|CH|HS|CLASS\d+)$/i.test(word) && classNumber(word.toUpperCase()) !== null;
+}
+
+function readServer(draft: Draft, given: string): void {
+  const [, scheme, rest = ''] = /^(?:([a-z][a-z0-9+]*):\/\/)?(.*)$/s.exec(given) ?? [];
   if (scheme !== undefined) {
     if (!Object.hasOwn(ports, scheme))
-      throw usage(`"@${text}": ${scheme}:// is not spoken here`, 'Known: udp, tcp, tls, https');
+      throw usage(`"@${given}": ${scheme}:// is not spoken here`, 'Known: udp, tcp, tls, https');
     draft.transport = scheme as Transport;
   }
   let where = rest;
@@ -153,106 +259,15 @@ function readServer(draft: Draft, text: string): void {
   const bracketed = /^\[([^\]]+)\](?:[:#](\d+))?$/.exec(where);
   const plain = /^([^:#]+)[:#](\d+)$/.exec(where) ?? /^([^#]+)#(\d+)$/.exec(where);
   const [host = '', port] = bracketed?.slice(1) ?? plain?.slice(1) ?? ([where, undefined] as const);
-  if (host === '') throw usage(`"@${text}" names no server`);
+  if (host === '') throw usage(`"@${given}" names no server`);
   const address = host.replace(/%.*$/, '');
   if (parseAddress(address) === null && !/^[a-z0-9]([a-z0-9._-]*[a-z0-9.])?$/i.test(host))
     throw usage(
-      `"@${text}" is neither an address nor a host name`,
+      `"@${given}" is neither an address nor a host name`,
       'As in: @10.96.0.10:53 @[fd00::a]:53 @tls://dns.example',
     );
   draft.server = host;
-  if (port !== undefined) draft.port = integer('port', port, 1, 65_535);
-}
-
-/** One option; the name that it gives, if it gives one. */
-function readOption(draft: Draft, word: string, value: () => string): string | null {
-  const [key = '', inline] = word.startsWith('--') ? word.split(/=(.*)/s) : [word];
-  const get = (): string => inline ?? value();
-  switch (key) {
-    case '-q':
-    case '--query':
-      return get();
-    case '-x':
-    case '--reverse':
-      return reverseName(get());
-    case '-t':
-    case '--type':
-      readType(draft, get());
-      break;
-    case '-c':
-    case '--class':
-      draft.class = classOf(get());
-      break;
-    case '-p':
-      draft.port = integer('-p', get(), 1, 65_535);
-      break;
-    case '-n':
-    case '--nameserver':
-      readServer(draft, get());
-      break;
-    case '-o':
-    case '--output': {
-      const output = get();
-      if (output !== 'json' && output !== 'short' && output !== 'dig' && output !== 'text')
-        throw usage(`unknown output "${output}"`, 'Known: dig, short, json');
-      draft.output = output === 'text' ? 'dig' : output;
-      break;
-    }
-    case '--json':
-    case '-J':
-      draft.output = 'json';
-      break;
-    case '--short':
-      draft.output = 'short';
-      break;
-    case '--tcp':
-      draft.transport = 'tcp';
-      break;
-    case '--timeout':
-      draft.timeoutMs = duration(get());
-      break;
-    case '-4':
-    case '-6':
-      draft.family = key === '-4' ? 4 : 6;
-      break;
-    case '--time':
-    case '--color':
-      break;
-    default: {
-      const meant = key.length > 2 ? nearest(key, queryOptionNames) : null;
-      throw usage(`unknown option ${word}`, meant === null ? undefined : `Did you mean ${meant}?`);
-    }
-  }
-  return null;
-}
-
-function readType(draft: Draft, text: string): void {
-  const ixfr = /^IXFR=(\d{1,10})$/i.exec(text);
-  if (ixfr !== null) draft.serial = Number(ixfr[1]) >>> 0;
-  const type = ixfr === null ? typeNumber(text.toUpperCase()) : TYPE.IXFR;
-  if (type === null) {
-    const meant = nearest(text, commonTypes);
-    throw usage(
-      `"${text}" is no record type`,
-      meant === null ? undefined : `Did you mean ${meant}?`,
-    );
-  }
-  draft.type = type;
-}
-
-function classOf(text: string): number {
-  const number = classNumber(text.toUpperCase());
-  if (number === null) throw usage(`"${text}" is no class`, 'Known: IN, CH, HS, ANY, CLASS255');
-  return number;
-}
-
-/** `5`, `5s`, `500ms`, `1m`: milliseconds. */
-function duration(text: string): number {
-  const [, number, unit = 's'] = /^(\d{1,6})(ms|s|m)?$/.exec(text) ?? [];
-  const ms = Number(number) * (unit === 'ms' ? 1 : unit === 's' ? 1000 : 60_000);
-  if (number === undefined || ms < 1 || ms > 3_600_000)
-    throw usage(`--timeout takes a time such as 5s or 500ms, not "${text}"`);
-  return ms;
+  if (port !== undefined) draft.port = readInteger('port', port, 1, 65_535);
 }
 
 /** The name under in-addr.arpa or ip6.arpa (RFC 1035 section 3.5, RFC 3596 section 2.5). */

@@ -7,73 +7,19 @@ import { parseAddress } from '../base/ip.ts';
 import { FLAG, TYPE, className, opcodeName, rcodeName, typeName } from '../wire/iana.ts';
 import { readMessage, writeMessage, type DnsRecord, type Message } from '../wire/message.ts';
 import { printData, printRecord } from '../wire/print.ts';
-import { EXIT, type Command, type Io } from './command.ts';
+import { EXIT, failure, type Command, type Io } from './command.ts';
 import type { QueryOptions } from './query-draft.ts';
-import { parseQueryOptions, queryOptionNames } from './query-options.ts';
+import { parseQueryOptions } from './query-options.ts';
 import { printReply } from './query-print.ts';
 import { exchange, exchangeStream } from './query-transport.ts';
 
-const help = `ndots query: one plain DNS query, in dig's or doggo's spelling
-
-  ndots query @10.96.0.10 kubernetes.default.svc.cluster.local
-  ndots query @10.96.0.10 -x 10.96.0.1 +short
-  ndots query MX example.com @tls://9.9.9.9 --short
-
-Server   @IP  @IP:PORT  @NAME  @udp:// @tcp:// @tls:// @https://HOST/PATH
-         (default: first of /etc/resolv.conf)
-Words    NAME, TYPE (A, AAAA, MX, TYPE65280, AXFR, IXFR=SERIAL …), CLASS
-         Several names are several queries; what stands before the first holds for all.
-dig      -t TYPE -q NAME -x IP -p PORT -c CLASS -4 -6
-         +short +tcp +tls +https[=/PATH] +dnssec +norecurse +cd +noad +ignore +timeout=S +tries=N
-         +noedns +edns=N +bufsize=N +nsid +cookie[=HEX] +subnet=IP/BITS +ednsopt=CODE[:HEX]
-         +padding=N +opcode=N +noidnin +qr +[no]all +[no]question +[no]answer +[no]authority
-         +[no]additional +[no]comments +[no]stats +[no]ttlid +[no]class
-doggo    -t TYPE -n SERVER --class C --reverse IP --short --json --tcp --timeout 500ms
-Output   -o dig|short|json
-
-The name is asked as it is: no search list. What a program would ask: ndots trace.
-Exit codes: 0 an answer came, 1 it is NXDOMAIN or an error, 2 no answer came, 3 wrong usage.
-`;
-
-export const query: Command = {
-  name: 'query',
-  summary: "one plain DNS query, in dig's or doggo's spelling",
-  help,
-  options: queryOptionNames,
-  values: {
-    '-o': ['dig', 'short', 'json'],
-    ...Object.fromEntries(
-      [
-        '-t',
-        '-q',
-        '-p',
-        '-x',
-        '-c',
-        '-n',
-        '--timeout',
-        '--type',
-        '--class',
-        '--nameserver',
-        '--query',
-        '--reverse',
-      ].map((name) => [name, []]),
-    ),
-  },
-  run,
-};
+export const query: Command = { name: 'query', run };
 
 async function run(words: readonly string[], io: Io): Promise<number> {
   let worst: number = EXIT.ok;
-  const tell = (error: unknown): number => {
-    if (!(error instanceof Problem)) throw error;
-    io.err(`ndots query: ${error.print()}\n`);
-    return error.code === 'usage' ? EXIT.usage : EXIT.failed;
-  };
-  try {
-    for (const options of parseQueryOptions(words))
-      worst = Math.max(worst, await ask(options, io).catch(tell));
-  } catch (error) {
-    return tell(error);
+  for (const options of parseQueryOptions(words)) {
+    const code = await ask(options, io).catch((error: unknown) => failure('query', error, io));
+    worst = Math.max(worst, code);
   }
   return worst;
 }

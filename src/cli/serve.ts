@@ -18,55 +18,11 @@ import { Server } from '../server/control/server.ts';
 import { threadPort } from '../server/control/worker-ports.ts';
 import { EXIT, type Command, type Io } from './command.ts';
 import { openExample } from './example.ts';
-import { goFlags, type FlagTable } from './go-flags.ts';
 import { processSamples } from './process-samples.ts';
+import { parseServeOptions } from './serve-options.ts';
 import { coreVersion, versionText } from './version.ts';
 
-const flags = {
-  conf: { kind: 'text', help: 'Corefile to load (default "Corefile"; stdin reads a pipe)' },
-  'dns.port': { kind: 'number', help: 'default port (default 53)' },
-  p: { kind: 'number', help: 'default port, short' },
-  pidfile: { kind: 'text', help: 'path to write the pid file' },
-  plugins: { kind: 'switch', help: 'list the plugins' },
-  quiet: { kind: 'switch', help: 'no start-up lines' },
-  version: { kind: 'switch', help: 'show the version' },
-  example: { kind: 'switch', help: 'serve the example cluster on 127.0.0.1:1053' },
-  workers: { kind: 'number', help: 'threads that answer (default: one, two from four cores on)' },
-  transport: { kind: 'text', help: 'UDP: auto, batched (recvmmsg/sendmmsg) or plain' },
-} as const satisfies FlagTable;
-
-const help = `ndots serve: cluster DNS server, in place of coredns
-
-  ndots serve --example                  the example cluster on 127.0.0.1:1053
-  ndots serve -conf /etc/coredns/Corefile
-  ndots serve -conf Corefile -dns.port 1053
-
-Flags (Go style: -flag value, -flag=value, --flag value):
-${Object.entries(flags)
-  .map(([name, { help: text }]) => `  -${name.padEnd(12)} ${text}`)
-  .join('\n')}
-
-SIGTERM and SIGINT end it (lameduck, then what is in flight), SIGQUIT at once. SIGUSR1 loads the
-Corefile anew; one that cannot be served leaves the one before in place.
-
-Exit codes: 0 it was ended, 1 it cannot serve, 3 wrong usage. More: docs/corefile.md
-`;
-
-export const serve: Command = {
-  name: 'serve',
-  summary: 'cluster DNS server; reads a Corefile, takes the flags of coredns',
-  help,
-  options: Object.keys(flags).map((name) => `-${name}`),
-  values: {
-    '-conf': [],
-    '-dns.port': [],
-    '-p': [],
-    '-pidfile': [],
-    '-workers': [],
-    '-transport': ['auto', 'batched', 'plain'],
-  },
-  run,
-};
+export const serve: Command = { name: 'serve', run };
 
 /** `.ts` in a checkout, `.js` in the package. */
 const extension = import.meta.url.slice(-3);
@@ -75,20 +31,12 @@ const extension = import.meta.url.slice(-3);
 const builtIn = (port: number): string => `.:${port} {\n    whoami\n    log\n}\n`;
 
 async function run(words: readonly string[], io: Io): Promise<number> {
-  const { values, extra, problem } = goFlags(flags, words);
-  if (problem !== null) {
-    io.err(`${problem}\nUsage: ndots serve --help\n`);
-    return EXIT.usage;
-  }
-  if (extra.length > 0) {
-    io.err(`extra command line arguments: [${extra.join(' ')}]\nUsage: ndots serve --help\n`);
-    return EXIT.usage;
-  }
-  if (values.version === true) {
+  const values = parseServeOptions(words);
+  if (values.version) {
     io.out(versionText());
     return EXIT.ok;
   }
-  if (values.plugins === true) {
+  if (values.plugins) {
     io.out(
       `Server types:\n  dns\n\nOther plugins:\n${order
         .map(({ name }) => `  dns.${name}`)
@@ -98,21 +46,11 @@ async function run(words: readonly string[], io: Io): Promise<number> {
     return EXIT.ok;
   }
   const transport = values.transport ?? 'auto';
-  if (transport !== 'auto' && transport !== 'batched' && transport !== 'plain') {
-    io.err(`-transport takes auto, batched or plain, not '${transport}'\n`);
-    return EXIT.usage;
-  }
-  const wrong = outOfRange(values);
-  if (wrong !== null) {
-    io.err(`${wrong}\nUsage: ndots serve --help\n`);
-    return EXIT.usage;
-  }
-  const wantedPort = values.p ?? values['dns.port'];
-  const dnsPort = wantedPort ?? 53;
-  const example = values.example === true ? await openExample(wantedPort) : null;
+  const dnsPort = values.dnsPort ?? 53;
+  const example = values.example ? await openExample(values.dnsPort ?? undefined) : null;
   const source =
     example === null
-      ? await corefileSource(values.conf, dnsPort, io)
+      ? await corefileSource(values.conf ?? undefined, dnsPort, io)
       : { file: example.file, folder: dirname(example.file), read: example.read };
   const lines = stdoutLines();
   const log = makeLog(lines.write, () => server.debugging);
@@ -168,8 +106,8 @@ async function run(words: readonly string[], io: Io): Promise<number> {
   }
   if (serving) {
     // Before anything is printed: who reads the first line may rely on the file.
-    if (values.pidfile !== undefined) writePid(values.pidfile, log);
-    if (values.quiet !== true) {
+    if (values.pidfile !== null) writePid(values.pidfile, log);
+    if (!values.quiet) {
       for (const line of startLines(server)) lines.write(line);
       lines.write(versionText().trimEnd());
     }
@@ -185,27 +123,10 @@ async function run(words: readonly string[], io: Io): Promise<number> {
   clearInterval(alive);
   // What is fatal (a forwarding loop) gets no lameduck: each further second makes it worse.
   await (serving && code === EXIT.ok ? server.stop() : server.quit());
-  if (values.pidfile !== undefined) unlinkQuietly(values.pidfile);
+  if (values.pidfile !== null) unlinkQuietly(values.pidfile);
   lines.flush();
   // Threads parked in the kernel would keep the process; everything is closed and written by now.
   process.exit(code);
-}
-
-/** More threads than this no machine has use for; each costs its own memory. */
-const MOST_WORKERS = 128;
-
-function outOfRange(values: Readonly<Partial<Record<string, unknown>>>): string | null {
-  const ranges = [
-    ['dns.port', 0, 65_535],
-    ['p', 0, 65_535],
-    ['workers', 1, MOST_WORKERS],
-  ] as const;
-  for (const [name, least, most] of ranges) {
-    const value = values[name];
-    if (typeof value === 'number' && (value < least || value > most))
-      return `-${name} takes a number from ${least} to ${most}, not ${value}`;
-  }
-  return null;
 }
 
 /** A configuration that cannot be served: every problem on standard error, as CoreDNS without a time stamp. */

@@ -1,7 +1,19 @@
 /** The command line of `ndots trace`. */
 import { parseAddress } from '../base/ip.ts';
-import { Problem, nearest } from '../base/problem.ts';
 import type { Family } from '../resolver/client.ts';
+import { flag, group, many, one, type OptionValue, type Usage } from './option.ts';
+import { parseOptions } from './option-parse.ts';
+import {
+  addresses,
+  choice,
+  duration,
+  file,
+  integer,
+  pair,
+  readInteger,
+  text,
+  usage,
+} from './option-values.ts';
 
 export interface TraceOptions {
   readonly name: string | null;
@@ -19,225 +31,212 @@ export interface TraceOptions {
   readonly answers: string | null;
   readonly corefile: string | null;
   readonly plan: boolean;
+  /** `deploy/web`, in kubectl's spelling; `host` = this machine, null = nothing was said. */
   readonly from: string | null;
   readonly manifests: string | null;
   readonly namespace: string | null;
-  readonly kubelet: { readonly dns: readonly string[]; readonly domain: string };
+  readonly context: string | null;
+  readonly kubeconfig: string | null;
+  /** kubelet's settings; null = what the cluster says, or what most clusters have. */
+  readonly clusterDns: readonly string[] | null;
+  readonly clusterDomain: string;
   readonly ndots: number | null;
   readonly repeat: number;
-  readonly timeoutMs: number;
-  readonly output: string;
+  /** Of the whole trace; null = as long as is usual. */
+  readonly timeoutMs: number | null;
+  readonly output: Output;
   readonly compare: boolean;
   readonly save: string | null;
   readonly replay: string | null;
   readonly port: number;
+  readonly color: 'auto' | 'always' | 'never' | null;
+  readonly noColor: boolean;
 }
 
-export const outputs = [
-  'text',
-  'wide',
-  'json',
-  'md',
-  'html',
-  'dot',
-  'dig',
-  'tcpdump',
-  'strace',
-] as const;
+const outputs = ['text', 'wide', 'json', 'md', 'html', 'dot', 'dig', 'tcpdump', 'strace'] as const;
+export type Output = (typeof outputs)[number];
 
-/** Options with a value, and those without. */
-const valued = [
-  '--client',
-  '--resolv-conf',
-  '--nsswitch',
-  '--hosts',
-  '--host-aliases',
-  '--families',
-  '--host-addresses',
-  '--hostname',
-  '--env',
-  '--answers',
-  '--corefile',
-  '--from',
-  '--manifests',
-  '--namespace',
-  '--cluster-dns',
-  '--cluster-domain',
-  '--ndots',
-  '--repeat',
-  '--timeout',
-  '--output',
-  '--save',
-  '--replay',
-  '--port',
-] as const;
-const switches = [
-  '--plan',
-  '--addrconfig',
-  '--compare',
-  '--cgo',
-  '--strace',
-  '--json',
-  '--wide',
-] as const;
+const clientValue = text('NAME[@VERSION],…', {
+  list: true,
+  words: async () => {
+    const { clients, clientLabels } = await import('../resolver/clients.ts');
+    return [...new Set([...clients.map(({ name }) => name), ...clientLabels, 'all'])];
+  },
+});
 
-export const valuedNames: readonly string[] = [...valued, '-n'];
-export const optionNames: readonly string[] = [
-  ...valued,
-  ...switches,
-  '-o',
-  '-c',
-  '-n',
-  '-4',
-  '-6',
-];
-
-const short: Readonly<Record<string, string>> = {
-  '-o': '--output',
-  '-c': '--client',
-  '-n': '--namespace',
-  '-4': '--families=4',
-  '-6': '--families=6',
+const familiesValue: OptionValue<readonly Family[]> = {
+  placeholder: '4,6',
+  offers: { words: ['4', '6', '4,6'] },
+  read(given, name) {
+    const list = given.split(',').map((word) => word.trim());
+    if (!list.every((word) => word === '4' || word === '6'))
+      throw usage(`${name} takes 4, 6 or 4,6, not "${given}"`);
+    return ([4, 6] as const).filter((family) => list.includes(family === 4 ? '4' : '6'));
+  },
 };
 
-function usage(text: string, hint?: string): Problem {
-  return new Problem({
-    code: 'usage',
-    text,
-    hint,
-    remedy: 'ndots trace --help shows the options.',
-  });
+const table = {
+  ...group('Client', {
+    client: many(
+      '-c, --client',
+      clientValue,
+      'which resolver: glibc (default), musl, go, c-ares, node, java …; all = every one',
+    ),
+    families: one('--families', familiesValue, 'families that the program asks for (default 4,6)'),
+    ipv4: flag('-4', 'IPv4 only'),
+    ipv6: flag('-6', 'IPv6 only'),
+    addrConfig: flag('--addrconfig', 'AI_ADDRCONFIG: only families that the host has'),
+    hostAddresses: one('--host-addresses', addresses, "the machine's addresses"),
+    hostname: one('--hostname', text('NAME'), "the machine's name"),
+    env: many(
+      '--env',
+      pair,
+      'LOCALDOMAIN, RES_OPTIONS, HOSTALIASES and GODEBUG count; they are inherited, too',
+    ),
+    cgo: flag('--cgo', 'a Go program built with cgo, as --env CGO_ENABLED=1'),
+    repeat: one('--repeat', integer('N', 1, 1000), 'so many lookups, one after the other'),
+  }),
+  ...group('Settings', {
+    from: one(
+      '--from',
+      text('POD', { words: ['host', 'pod/', 'deploy/', 'sts/', 'ds/', 'job/', 'svc/'] }),
+      'those of pod/NAME, deploy/NAME, svc/NAME …, as kubectl spells them; host = this machine',
+    ),
+    namespace: one('-n, --namespace', text('NAME'), 'namespace of the pod'),
+    context: one('--context', text('NAME'), 'context of the kubeconfig'),
+    kubeconfig: one('--kubeconfig', file(), 'another kubeconfig than KUBECONFIG or ~/.kube/config'),
+    manifests: one(
+      '--manifests',
+      file('DIR'),
+      'the pod of these manifests, not of the cluster; nothing is sent',
+    ),
+    clusterDns: one('--cluster-dns', addresses, "kubelet's clusterDNS (default: that of kube-dns)"),
+    clusterDomain: one(
+      '--cluster-domain',
+      text('NAME'),
+      "kubelet's clusterDomain (default cluster.local)",
+    ),
+    resolvConf: one('--resolv-conf', file(), "this file in place of the machine's"),
+    nsswitch: one('--nsswitch', file(), 'likewise'),
+    hosts: one('--hosts', file(), 'likewise'),
+    hostAliases: one('--host-aliases', file(), 'likewise'),
+    ndots: one('--ndots', integer('N', 0, 1000), "another ndots than the file's"),
+  }),
+  ...group('Answers', {
+    port: one('--port', integer('N', 1, 65_535), 'port of all servers (default 53)'),
+    plan: flag('--plan', 'nothing is sent, every name is NXDOMAIN'),
+    answers: one('--answers', file(), 'a scripted network (docs/answers-file.md); nothing is sent'),
+    corefile: one('--corefile', file(), 'a server with this Corefile answers, in this process'),
+    timeout: one(
+      '--timeout',
+      duration(1, 86_400_000),
+      'ends the whole trace (default 60s; planned 600s of the time that the lookup would take)',
+    ),
+  }),
+  ...group('Output', {
+    output: one('-o, --output', choice('FORMAT', outputs), outputs.join(', ')),
+    json: flag('--json', 'as -o json'),
+    wide: flag('--wide', 'as -o wide: with ports, ids and EDNS, and nothing cut'),
+    strace: flag('--strace', 'as -o strace'),
+    compare: flag('--compare', 'a line for each client, and in what they differ'),
+    save: one('--save', file(), 'keeps the trace, as JSON'),
+    replay: one('--replay', file(), 'prints a trace that was saved'),
+    color: one('--color', choice('WHEN', ['auto', 'always', 'never']), 'auto, always or never'),
+    noColor: flag('--no-color', 'as --color never'),
+  }),
+};
+
+export const traceUsage: Usage = {
+  synopsis: 'NAME [A|AAAA] [@SERVER[:PORT]]',
+  examples: [
+    ['redis.cache', "this machine's settings, real servers"],
+    ['api.twilio.com --from deploy/web --plan', 'in a pod, without sending anything'],
+    ['api --client all --answers net.yaml', 'where clients differ'],
+  ],
+  style: 'gnu',
+  options: table,
+  notes: [
+    'Exit codes: 0 it resolves, 1 it does not (with several clients: one of them does not), 2 could not find out, 3 wrong usage. More: docs/trace.md',
+  ],
+};
+
+/** Throws a `Problem` with the code `usage`. */
+export function parseTraceOptions(given: readonly string[]): TraceOptions {
+  const { values, words } = parseOptions(table, given);
+  const { name, server, port, type } = readWords(words);
+  const local = values.from === null || values.from === 'host';
+  const lonely = (
+    ['manifests', 'namespace', 'context', 'kubeconfig', 'clusterDns', 'clusterDomain'] as const
+  ).find((key) => local && values[key] !== null);
+  if (lonely !== undefined)
+    throw usage(
+      `${table[lonely].names.at(-1) ?? ''} means nothing without a pod`,
+      'As in: --from deploy/web --namespace shop',
+    );
+  const clients = values.client.flatMap((list) => list.split(',')).filter((word) => word !== '');
+  const env: Record<string, string> = Object.fromEntries(values.env);
+  if (values.cgo) env['CGO_ENABLED'] = '1';
+  const short = values.json ? 'json' : values.wide ? 'wide' : values.strace ? 'strace' : null;
+  return {
+    ...values,
+    name,
+    server,
+    clients: clients.length === 0 ? ['glibc'] : clients,
+    families: values.families ?? families(values.ipv4, values.ipv6, type),
+    env,
+    clusterDomain: values.clusterDomain ?? 'cluster.local',
+    repeat: values.repeat ?? 1,
+    timeoutMs: values.timeout,
+    output: short ?? values.output ?? 'text',
+    port: port ?? values.port ?? 53,
+  };
 }
 
-export function parseTraceOptions(words: readonly string[]): TraceOptions {
-  const values = new Map<string, string[]>();
-  const flags = new Set<string>();
+function families(ipv4: boolean, ipv6: boolean, type: string | null): readonly Family[] {
+  if (ipv4 !== ipv6) return ipv4 ? [4] : [6];
+  if (type === null) return [4, 6];
+  return type === 'A' ? [4] : [6];
+}
+
+interface Words {
+  readonly name: string | null;
+  readonly server: string | null;
+  readonly port: number | null;
+  readonly type: 'A' | 'AAAA' | null;
+}
+
+function readWords(words: readonly string[]): Words {
   const names: string[] = [];
+  let type: Words['type'] = null;
   let server: string | null = null;
-  for (let i = 0; i < words.length; i++) {
-    let word = words[i] ?? '';
-    if (short[word] !== undefined) word = short[word] ?? word;
-    if (word.startsWith('@')) {
-      const given = readServer(word.slice(1));
-      server = given.host;
-      if (given.port !== undefined) values.set('--port', [given.port]);
-    } else if (word.startsWith('--')) {
-      const [key = '', inline] = word.split(/=(.*)/s);
-      if ((switches as readonly string[]).includes(key)) flags.add(key);
-      else if ((valued as readonly string[]).includes(key)) {
-        const value = inline ?? words[++i];
-        if (value === undefined) throw usage(`${key} needs a value`);
-        values.set(key, [...(values.get(key) ?? []), value]);
-      } else {
-        const meant = nearest(key, [...valued, ...switches]);
-        throw usage(`unknown option ${key}`, meant === null ? undefined : `Did you mean ${meant}?`);
-      }
-    } else if (word.startsWith('-') && word.length > 1) throw usage(`unknown option ${word}`);
-    else if (/^(A|AAAA)$/.test(word) && names.length === 1)
-      values.set('--families', [word === 'A' ? '4' : '6']);
+  let port: number | null = null;
+  for (const word of words) {
+    const upper = word.toUpperCase();
+    if (word.startsWith('@')) ({ server, port } = readServer(word.slice(1)));
+    else if (names.length === 1 && (upper === 'A' || upper === 'AAAA')) type = upper;
+    else if (names.length === 1 && /^(MX|SRV|TXT|NS|PTR|SOA|CNAME|HTTPS|SVCB|CAA|ANY)$/.test(word))
+      throw usage(
+        `a lookup of a program asks for addresses, not for ${word}`,
+        `One query of any type: ndots query ${names[0] ?? ''} ${word}`,
+      );
     else names.push(word);
   }
   if (names.length > 1)
     throw usage(`one name, please: "${names[0] ?? ''}" or "${names[1] ?? ''}"?`);
-  const one = (key: string): string | null => values.get(key)?.at(-1) ?? null;
-  const from = one('--from');
-  const lonely = ['--manifests', '--namespace', '--cluster-dns', '--cluster-domain'].find(
-    (key) => values.has(key) && (from === null || from === 'host'),
-  );
-  if (lonely !== undefined)
-    throw usage(
-      `${lonely} means nothing without a pod`,
-      'As in: --from deploy/web --namespace shop',
-    );
-  const clients = (values.get('--client') ?? [])
-    .flatMap((value) => value.split(','))
-    .filter((value) => value !== '');
-  const output = flags.has('--json')
-    ? 'json'
-    : flags.has('--wide')
-      ? 'wide'
-      : flags.has('--strace')
-        ? 'strace'
-        : (one('--output') ?? 'text');
-  if (!(outputs as readonly string[]).includes(output)) {
-    throw usage(`unknown output "${output}"`, `Known: ${outputs.join(', ')}`);
-  }
-  const env = Object.fromEntries(
-    (values.get('--env') ?? []).map((pair) => {
-      const equals = pair.indexOf('=');
-      if (equals < 1) throw usage(`--env takes NAME=VALUE, not "${pair}"`);
-      return [pair.slice(0, equals), pair.slice(equals + 1)];
-    }),
-  );
-  if (flags.has('--cgo')) env['CGO_ENABLED'] = '1';
-  return {
-    name: names[0] ?? null,
-    clients: clients.length === 0 ? ['glibc'] : clients,
-    server,
-    resolvConf: one('--resolv-conf'),
-    nsswitch: one('--nsswitch'),
-    hosts: one('--hosts'),
-    hostAliases: one('--host-aliases'),
-    families: families(one('--families')),
-    hostAddresses:
-      one('--host-addresses') === null
-        ? null
-        : addresses('--host-addresses', one('--host-addresses')),
-    hostname: one('--hostname'),
-    addrConfig: flags.has('--addrconfig'),
-    env,
-    answers: one('--answers'),
-    corefile: one('--corefile'),
-    plan: flags.has('--plan'),
-    from,
-    manifests: one('--manifests'),
-    namespace: one('--namespace'),
-    kubelet: {
-      dns: addresses('--cluster-dns', one('--cluster-dns') ?? '10.96.0.10'),
-      domain: one('--cluster-domain') ?? 'cluster.local',
-    },
-    ndots: one('--ndots') === null ? null : integer('--ndots', one('--ndots'), 0, 1000),
-    repeat: integer('--repeat', one('--repeat') ?? '1', 1, 1000),
-    timeoutMs: 1000 * integer('--timeout', one('--timeout') ?? '0', 0, 86_400),
-    output,
-    compare: flags.has('--compare'),
-    save: one('--save'),
-    replay: one('--replay'),
-    port: integer('--port', one('--port') ?? '53', 1, 65_535),
-  };
+  return { name: names[0] ?? null, server, port, type };
 }
 
 /** `10.96.0.10`, `10.96.0.10:1053`, `[fd00::a]:53`. */
-function readServer(text: string): { readonly host: string; readonly port: string | undefined } {
-  const [, host = text, port] =
-    /^\[([^\]]+)\](?:[:#](\d+))?$/.exec(text) ?? /^([^:#]+)[:#](\d+)$/.exec(text) ?? [];
+function readServer(given: string): { readonly server: string; readonly port: number | null } {
+  const [, host = given, port] =
+    /^\[([^\]]+)\](?:[:#](\d+))?$/.exec(given) ?? /^([^:#]+)[:#](\d+)$/.exec(given) ?? [];
   if (parseAddress(host.replace(/%.*$/, '')) === null)
     throw usage(
-      `"@${text}" is no IP address`,
+      `"@${given}" is no IP address`,
       'As in: @10.96.0.10, @10.96.0.10:1053, @[fd00::a]:53',
     );
-  return { host, port };
-}
-
-function addresses(key: string, text: string | null): readonly string[] {
-  const list = (text ?? '').split(',').filter((word) => word !== '');
-  const wrong = list.find((word) => parseAddress(word) === null);
-  if (wrong !== undefined || list.length === 0)
-    throw usage(`${key} takes IP addresses, not "${wrong ?? ''}"`);
-  return list;
-}
-
-function families(text: string | null): Family[] {
-  const list = (text ?? '4,6').split(',').map((word) => word.trim());
-  if (list.length === 0 || !list.every((word) => word === '4' || word === '6')) {
-    throw usage(`--families takes 4, 6 or 4,6, not "${text ?? ''}"`);
-  }
-  const both = new Set(list);
-  return ([4, 6] as const).filter((family) => both.has(family === 4 ? '4' : '6'));
-}
-
-function integer(key: string, text: string | null, least: number, most: number): number {
-  if (text !== null && /^\d{1,6}$/.test(text) && Number(text) >= least && Number(text) <= most)
-    return Number(text);
-  throw usage(`${key} takes a whole number from ${least} to ${most}, not "${text ?? ''}"`);
+  return {
+    server: host,
+    port: port === undefined ? null : readInteger(`@${given}: a port`, port, 1, 65_535),
+  };
 }

@@ -57,8 +57,8 @@ export async function resolvConfOfPod(options: TraceOptions): Promise<PodResolvC
     }
   })();
   return podResolvConf(podDnsOf(object, options.namespace), {
-    clusterDns: options.kubelet.dns,
-    clusterDomain: options.kubelet.domain,
+    clusterDns: options.clusterDns ?? ['10.96.0.10'],
+    clusterDomain: options.clusterDomain,
     nodeResolvConf: options.plan ? '' : (nodeResolvConf ?? ''),
   });
 }

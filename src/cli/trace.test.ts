@@ -132,6 +132,7 @@ describe('ndots trace for people', () => {
         columns,
         signal: new AbortController().signal,
         stdin: () => Promise.resolve(''),
+        program: 'ndots',
       };
       await trace.run(['www.example.com', ...planned], io);
       const widest = Math.max(...out.split('\n').map((line) => Array.from(line).length));

@@ -1,7 +1,7 @@
 /** `ndots trace NAME`: every query that a client would send for a name, why, and what the application gets. */
 import { writeFileSync } from 'node:fs';
 import { systemClock } from '../base/clock.ts';
-import { Problem, nearest, problemsIn } from '../base/problem.ts';
+import { Problem, nearest } from '../base/problem.ts';
 import { secureRandom, seededRandom } from '../base/random.ts';
 import { emptyScript, parseAnswers, type Script } from '../resolver/answers-file.ts';
 import { findCheaper } from '../resolver/cheaper.ts';
@@ -19,69 +19,18 @@ import { byteLength } from '../resolver/search-list.ts';
 import { EXIT, type Command, type Io } from './command.ts';
 import { LiveNetwork } from './live-network.ts';
 import { printAs } from './trace-formats.ts';
-import {
-  optionNames,
-  outputs,
-  parseTraceOptions,
-  valuedNames,
-  type TraceOptions,
-} from './trace-options.ts';
+import { parseTraceOptions, type TraceOptions } from './trace-options.ts';
 import { gatherSettings, readText } from './trace-settings.ts';
 import { printComparison } from './trace-comparison.ts';
 import { printTrace } from './trace-text.ts';
 
-const help = `ndots trace: every query a client would send for a name, why, and what the application gets
-
-  ndots trace redis.cache                                  this machine's settings, real servers
-  ndots trace api.twilio.com --from deploy/web --plan      in a pod, without sending anything
-  ndots trace api --client all --resolv-conf pod.conf --answers net.yaml
-
-Client     -c, --client NAME[@VERSION][,…] | all  (glibc musl go c-ares node java …; default glibc)
-           --families 4,6|4|6   --addrconfig   --host-addresses IP,…   --hostname NAME
-           --env NAME=VALUE   --cgo (a Go program built with cgo)   --repeat N
-Settings   --from host | pod/NAME | deploy/NAME (of the cluster, or of --manifests DIR; --namespace,
-           --cluster-dns, --cluster-domain)   --resolv-conf F   --nsswitch F   --hosts F
-           --host-aliases F   --ndots N
-Answers    real servers (default; @SERVER[:PORT] instead of those of resolv.conf, --port N)
-           --plan: nothing is sent; --answers FILE scripts what servers say (docs/answers-file.md);
-           --corefile FILE: the Corefile's own answers, in this process
-Output     -o text|wide|json|md|html|dot|dig|tcpdump|strace   --compare   --save F   --replay F
-           --timeout SECONDS: ends the whole trace (default 60, planned 600)
-
-Exit codes: 0 it resolves, 1 it does not, 2 could not find out, 3 wrong usage. More: docs/trace.md
-`;
-
-const clientWords = [...new Set([...clients.map(({ name }) => name), ...clientLabels, 'all'])];
-
-export const trace: Command = {
-  name: 'trace',
-  summary: 'every query a given client would send for a name, and why',
-  help,
-  options: optionNames,
-  values: {
-    ...Object.fromEntries(valuedNames.map((name) => [name, []])),
-    '--client': clientWords,
-    '-c': clientWords,
-    '--families': ['4', '6', '4,6'],
-    '--from': ['host', 'pod/', 'deploy/'],
-    '--output': outputs,
-    '-o': outputs,
-  },
-  run,
-};
+export const trace: Command = { name: 'trace', run };
 
 const liveLimitMs = 60_000;
 const plannedLimitMs = 600_000;
 
 async function run(words: readonly string[], io: Io): Promise<number> {
-  try {
-    return await traceName(parseTraceOptions(words), io);
-  } catch (error) {
-    const problems = problemsIn(error);
-    if (problems === null) throw error;
-    for (const problem of problems) io.err(`ndots trace: ${problem.print()}\n`);
-    return problems.some((problem) => problem.code === 'usage') ? EXIT.usage : EXIT.failed;
-  }
+  return traceName(parseTraceOptions(words), io);
 }
 
 async function traceName(options: TraceOptions, io: Io): Promise<number> {
@@ -100,8 +49,7 @@ async function traceName(options: TraceOptions, io: Io): Promise<number> {
       remedy: 'Name a server (@10.96.0.10), give --resolv-conf FILE, or plan with --plan.',
     });
   }
-  const limitMs =
-    options.timeoutMs > 0 ? options.timeoutMs : planned ? plannedLimitMs : liveLimitMs;
+  const limitMs = options.timeoutMs ?? (planned ? plannedLimitMs : liveLimitMs);
   const documents: TraceDocument[] = [];
   for (const client of chosen) {
     const plan = planFor(client, name, options, settings, limitMs);

@@ -1,30 +1,58 @@
+/** The verbs of ndots. What a verb takes is loaded apart from what it does: help and completion need only the former. */
 import type { Command } from './command.ts';
+import type { Usage } from './option.ts';
 
-/** Verbs by name; each is loaded only when it is used. */
-const loaders: Readonly<Record<string, () => Promise<Command>>> = {
-  serve: async () => (await import('./serve.ts')).serve,
-  trace: async () => (await import('./trace.ts')).trace,
-  query: async () => (await import('./query.ts')).query,
-  completion: async () => (await import('./completion.ts')).completion,
-  version: async () => (await import('./version.ts')).version,
+interface Verb {
+  /** One line, here so that the list of verbs loads none of them. */
+  readonly summary: string;
+  usage(): Promise<Usage>;
+  command(): Promise<Command>;
+}
+
+const verbs: Readonly<Record<string, Verb>> = {
+  serve: {
+    summary: 'cluster DNS server; reads a Corefile, takes the flags of coredns',
+    usage: async () => (await import('./serve-options.ts')).serveUsage,
+    command: async () => (await import('./serve.ts')).serve,
+  },
+  trace: {
+    summary: 'every query a given client would send for a name, and why',
+    usage: async () => (await import('./trace-options.ts')).traceUsage,
+    command: async () => (await import('./trace.ts')).trace,
+  },
+  query: {
+    summary: 'one plain DNS query, in dig’s or doggo’s spelling',
+    usage: async () => (await import('./query-options.ts')).queryUsage,
+    command: async () => (await import('./query.ts')).query,
+  },
+  completion: {
+    summary: 'completion script for bash, zsh, fish or kubectl',
+    usage: async () => (await import('./completion.ts')).completionUsage,
+    command: async () => (await import('./completion.ts')).completion,
+  },
+  version: {
+    summary: 'version, runtime, and which transports this machine gives',
+    usage: async () => (await import('./version.ts')).versionUsage,
+    command: async () => (await import('./version.ts')).version,
+  },
 };
 
-/** One line each, here so that the list of verbs loads none of them. */
-export const verbSummaries: ReadonlyMap<string, string> = new Map([
-  ['serve', 'cluster DNS server; reads a Corefile, takes the flags of coredns'],
-  ['trace', 'every query a given client would send for a name, and why'],
-  ['query', 'one plain DNS query, in dig’s or doggo’s spelling'],
-  ['completion', 'completion script for bash, zsh or fish'],
-  ['version', 'version, runtime, and which transports this machine gives'],
-]);
+export const verbNames: readonly string[] = Object.keys(verbs);
 
-export const verbNames: readonly string[] = Object.keys(loaders);
+export const verbSummaries: ReadonlyMap<string, string> = new Map(
+  Object.entries(verbs).map(([name, { summary }]) => [name, summary]),
+);
 
 export function isVerb(name: string): boolean {
-  return Object.hasOwn(loaders, name);
+  return Object.hasOwn(verbs, name);
 }
 
 /** @param name one of `verbNames` */
 export function loadVerb(name: string): Promise<Command> {
-  return loaders[name]!();
+  return verbs[name]!.command();
+}
+
+/** @param name one of `verbNames` */
+export function loadUsage(name: string): Promise<Usage> {
+  return verbs[name]!.usage();
 }

@@ -1,5 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { EXIT, type Command } from './command.ts';
+import type { Usage } from './option.ts';
+import { parseOptions } from './option-parse.ts';
+import { usage } from './option-values.ts';
 
 const manifest = JSON.parse(
   readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
@@ -13,16 +16,19 @@ export function versionText(): string {
   return `ndots-${coreVersion}\n${process.platform}/${process.arch}, node${process.version}\n`;
 }
 
+export const versionUsage: Usage = {
+  synopsis: '',
+  examples: [],
+  style: 'gnu',
+  options: {},
+  notes: [],
+};
+
 export const version: Command = {
   name: 'version',
-  summary: 'version, runtime, and which transports this machine gives',
-  help: 'ndots version: version, runtime, and which transports this machine gives\n',
-  options: [],
   async run(words, io) {
-    if (words.length > 0) {
-      io.err(`ndots version takes no words, not '${words.join(' ')}'\n`);
-      return EXIT.usage;
-    }
+    const extra = parseOptions({}, words).words;
+    if (extra.length > 0) throw usage(`no words are taken, and not "${extra.join(' ')}"`);
     const { batchedUdp } = await import('../linux/packet-loop.ts');
     io.out(versionText());
     const found = batchedUdp();

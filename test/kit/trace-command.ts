@@ -1,5 +1,5 @@
 /** Runs `ndots trace` in this process, as the command line would, and gives back what it printed. */
-import type { Command, Io } from '../../src/cli/command.ts';
+import { failure, type Command, type Io } from '../../src/cli/command.ts';
 import { trace } from '../../src/cli/trace.ts';
 import type { TraceDocument } from '../../src/resolver/report.ts';
 
@@ -34,8 +34,11 @@ export async function runCommand(
     columns: 100,
     signal: new AbortController().signal,
     stdin: () => Promise.resolve(''),
+    program: 'ndots',
   };
-  const code = await command.run(words, io);
+  const code = await command
+    .run(words, io)
+    .catch((error: unknown) => failure(command.name, error, io));
   return { code, out, err };
 }
 

@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { complete, DIRECTIVE, printCandidates } from './complete.ts';
+
+async function offered(line: string): Promise<string[]> {
+  const { list } = await complete(line.split(' '), {});
+  return list.map(([word]) => word);
+}
+
+describe('completion offers', () => {
+  const cases: [line: string, words: string[]][] = [
+    ['tr', ['trace']],
+    ['help q', ['query']],
+    ['completion f', ['fish']],
+    ['serve -tr', ['-transport']],
+    ['serve -transport b', ['batched']],
+    ['-transport p', ['plain']],
+    ['trace --res', ['--resolv-conf']],
+    ['trace --output=js', ['--output=json']],
+    ['trace -o js', ['json']],
+    ['trace --client c-ares,mus', ['c-ares,musl']],
+    ['trace --from dep', ['deploy/']],
+    ['query +norec', ['+norecurse']],
+    ['query +tc', ['+tcp']],
+    ['query example.com SR', ['SRV']],
+    ['nonsense ', []],
+  ];
+  for (const [line, words] of cases) {
+    test(`"${line}": ${words.join(' ') || 'nothing'}`, async () => {
+      const found = await offered(line);
+      for (const word of words) assert.ok(found.includes(word), found.join(' '));
+      if (words.length === 0) assert.deepEqual(found, []);
+    });
+  }
+
+  test('files where a file is wanted, and no blank where a list goes on', async () => {
+    assert.equal((await complete(['trace', '--hosts', ''], {})).directive, DIRECTIVE.files);
+    assert.equal(
+      (await complete(['trace', '--client', 'mu'], {})).directive,
+      DIRECTIVE.noFiles | DIRECTIVE.noBlank,
+    );
+  });
+
+  test('candidates are printed as kubectl reads them', () => {
+    assert.equal(
+      printCandidates({
+        list: [
+          ['a', ''],
+          ['b', 'the second'],
+        ],
+        directive: 4,
+      }),
+      'a\nb\tthe second\n:4\n',
+    );
+  });
+});

@@ -1,0 +1,152 @@
+/** `--help` of a verb and its page of the manual, from its usage. */
+import type { Option, Usage } from './option.ts';
+
+const columns = 100;
+
+/** @param program how ndots was called: `ndots`, or `kubectl ndots` */
+export function helpText(program: string, verb: string, summary: string, usage: Usage): string {
+  const call = `${program} ${verb}`;
+  const lines = [`${program} ${verb}: ${summary}`, ''];
+  const examples = usage.examples.map(([words, what]) => [`${call} ${words}`.trimEnd(), what]);
+  const room = Math.max(0, ...examples.map(([words = '']) => words.length));
+  for (const [words = '', what = ''] of examples)
+    lines.push(`  ${words.padEnd(room)}   ${what}`.trimEnd());
+  if (examples.length > 0) lines.push('');
+  lines.push(`Usage: ${synopsis(call, usage)}`);
+  const brief = (title: string): boolean => usage.brief?.includes(title) === true;
+  const width = Math.max(
+    0,
+    ...[...groups(usage)]
+      .filter(([title]) => !brief(title))
+      .flatMap(([, options]) => options.map((option) => left(option).length)),
+  );
+  for (const [title, options] of groups(usage)) {
+    lines.push('', title);
+    if (brief(title)) {
+      const names = options.flatMap((option) => spelled(option).slice(0, 1));
+      lines.push(...filled(names.join(' '), '  '));
+    } else lines.push(...listed(options, width));
+  }
+  for (const note of usage.notes) lines.push('', ...paragraph(note));
+  return `${lines.join('\n')}\n`;
+}
+
+function synopsis(call: string, { synopsis: words, options }: Usage): string {
+  const parts = [call, words, Object.keys(options).length > 0 ? '[options]' : ''];
+  return parts.filter((part) => part !== '').join(' ');
+}
+
+/** The options by their headings, in the order of the table. */
+function groups({ options }: Usage): ReadonlyMap<string, readonly Option[]> {
+  const found = new Map<string, Option[]>();
+  for (const option of Object.values(options)) {
+    const title = option.group === '' ? 'Options' : option.group;
+    const list = found.get(title);
+    if (list === undefined) found.set(title, [option]);
+    else list.push(option);
+  }
+  return found;
+}
+
+/** All spellings, short ones first; the value behind the last. */
+function spelled({ names, value, kind }: Option): readonly string[] {
+  if (value === null) return names;
+  const last = names.length - 1;
+  return names.map((name, index) => {
+    const dig = name.startsWith('+');
+    if (!dig && index < last) return name;
+    const shown = `${dig ? '=' : ' '}${value.placeholder}`;
+    return `${name}${kind === 'maybe' ? `[${shown}]` : shown}`;
+  });
+}
+
+/** Names and value of an option; long names stand below each other. */
+function left(option: Option): string {
+  const text = spelled(option).join(', ');
+  return text.startsWith('--') ? `      ${text}` : `  ${text}`;
+}
+
+function listed(options: readonly Option[], width: number): string[] {
+  return options.flatMap((option) => {
+    const [first = '', ...more] = filled(option.help, ' '.repeat(width + 2));
+    return [`${left(option).padEnd(width)}${first.slice(width)}`, ...more];
+  });
+}
+
+/** A paragraph whose lines begin with blanks is set already. */
+function paragraph(text: string): string[] {
+  return /^ /m.test(text) ? text.split('\n') : filled(text, '');
+}
+
+function filled(text: string, indent: string): string[] {
+  const lines: string[] = [];
+  let line = indent;
+  for (const word of text.split(/\s+/)) {
+    const next = line === indent ? `${indent}${word}` : `${line} ${word}`;
+    if (next.length > columns && line !== indent) {
+      lines.push(line);
+      line = `${indent}${word}`;
+    } else line = next;
+  }
+  lines.push(line);
+  return lines;
+}
+
+/** A page of the manual, section 1, in the language of man(7). */
+export function manualPage(parts: {
+  readonly verb: string;
+  readonly summary: string;
+  readonly usage: Usage;
+  readonly version: string;
+  /** Of the release: 2026-11-21. */
+  readonly date: string;
+}): string {
+  const { verb, summary, usage, version, date } = parts;
+  const lines = [
+    `.TH NDOTS-${verb.toUpperCase()} 1 ${date} "ndots ${version}" "ndots"`,
+    '.SH NAME',
+    `ndots-${verb} \\- ${roff(summary)}`,
+    '.SH SYNOPSIS',
+    `.B ndots ${verb}`,
+    roff(synopsis('', usage).trim()),
+  ];
+  if (usage.examples.length > 0) lines.push('.SH EXAMPLES');
+  for (const [words, what] of usage.examples)
+    lines.push('.TP', `.B ${roff(`ndots ${verb} ${words}`.trimEnd())}`, roff(what));
+  if (Object.keys(usage.options).length > 0) lines.push('.SH OPTIONS');
+  for (const [title, options] of groups(usage)) {
+    if (title !== 'Options') lines.push(`.SS ${roff(title)}`);
+    for (const option of options) lines.push('.TP', roffNames(option), roff(option.help));
+  }
+  if (usage.notes.length > 0) lines.push('.SH NOTES');
+  usage.notes.forEach((note, index) => {
+    if (index > 0) lines.push('.PP');
+    if (/^ /m.test(note)) lines.push('.nf', roff(note), '.fi');
+    else lines.push(roff(note));
+  });
+  lines.push('.SH SEE ALSO', '.BR ndots (1)');
+  return `${lines.join('\n')}\n`;
+}
+
+function roffNames({ names, value, kind }: Option): string {
+  const bold = names.map((name) => `\\fB${roff(name)}\\fR`).join(', ');
+  if (value === null) return bold;
+  const dig = names[0]?.startsWith('+') === true;
+  const shown = `${dig ? '=' : ' '}\\fI${roff(value.placeholder)}\\fR`;
+  return `${bold}${kind === 'maybe' ? `[${shown}]` : shown}`;
+}
+
+/** Text as roff takes it: backslashes and leading dots are no commands, and what is not ASCII has a name. */
+export function roff(text: string): string {
+  return text
+    .replaceAll('\\', '\\e')
+    .replaceAll('-', '\\-')
+    .replaceAll('…', '...')
+    .replace(/^([.'])/gm, '\\&$1')
+    .replace(
+      // eslint-disable-next-line no-control-regex -- everything outside ASCII
+      /[^\u0000-\u007f]/gu,
+      (letter) =>
+        `\\[u${(letter.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}]`,
+    );
+}
