@@ -438,6 +438,14 @@ describe('the directive', () => {
     return 'it started';
   };
 
+  test('modes and policies of serve_stale may be written in any case', async () => {
+    for (const words of ['1h VERIFY 1s', '1h Immediate 4294967295s'])
+      assert.equal(
+        await refusal(`cache { serve_stale ${words}; serve_stale_policy PREFER_Positive }`),
+        'it started',
+      );
+  });
+
   test('mistakes are told', async () => {
     assert.match(await refusal('cache 0'), /cache TTL can not be zero or negative: 0/);
     assert.match(await refusal('cache -1'), /cache TTL can not be zero or negative: -1/);
@@ -474,9 +482,33 @@ describe('the directive', () => {
       await refusal('cache { serve_stale 1h later }'),
       /invalid value for serve_stale refresh mode: later/,
     );
+    for (const [words, told] of [
+      ['1h verify 1s 1s 6m', /serve_stale failure recheck cannot exceed 5 minutes/],
+      ['20', /time: missing unit in duration "20"/],
+      ['1h verify x', /invalid serve_stale verify timeout: time: invalid duration "x"/],
+      ['1h verify -1s', /invalid negative timeout for serve_stale verify '-1s'/],
+      ['1h immediate 1500ms', /serve_stale response TTL must be a whole number of seconds/],
+      ['1h immediate 4294967296s', /serve_stale response TTL exceeds the DNS TTL range/],
+      ['1h immediate 1s 1s 1s', /Wrong argument count/],
+    ] as const)
+      assert.match(await refusal(`cache { serve_stale ${words} }`), told);
     assert.match(
-      await refusal('cache { serve_stale 1h verify 1s 1s 6m }'),
-      /RECHECK must be at most 5m/,
+      await refusal('cache { serve_stale_policy prefer_positive }'),
+      /serve_stale_policy requires serve_stale/,
+    );
+    assert.match(
+      await refusal(
+        'cache { serve_stale; serve_stale_policy prefer_positive; serve_stale_policy prefer_positive }',
+      ),
+      /serve_stale_policy can only be specified once/,
+    );
+    assert.match(
+      await refusal('cache { serve_stale; serve_stale_policy always }'),
+      /invalid serve_stale_policy: always/,
+    );
+    assert.match(
+      await refusal('cache { success 100 60 4294967296 }'),
+      /cache min TTL can not exceed 2147483647/,
     );
     assert.match(await refusal('cache { disable all }'), /unknown value 'all'/);
     assert.match(await refusal('cache { max_bytes 1kB }'), /not a size|SIZE must be/);
