@@ -266,7 +266,86 @@ describe('prefetch', () => {
   });
 });
 
+describe('replies that are not kept', () => {
+  const aliased = ['@ 3600 CNAME x.example.org.', 'x.example.org. 3600 CNAME @'];
+  const data = ['@ 3600 A 192.0.2.1', 'x.example.org. 3600 A 192.0.2.2'];
+  const expired = '@ 3600 RRSIG A 13 2 3600 20210101000000 20200101000000 1 example.org. AAAA';
+  const rows: readonly (readonly [what: string, answer: Answer, ttl: number])[] = [
+    ['an alias that leads nowhere', { answer: ['@ 3600 CNAME x.example.org.'] }, 3600],
+    [
+      'NXDOMAIN without SOA',
+      { rcode: 'NXDOMAIN', authority: ['example.org. 3600 NS ns.example.org.'] },
+      1800,
+    ],
+    ['an expired signature', { answer: ['@ 3600 A 192.0.2.1', expired] }, 3600],
+    ['a reply that was cut', { answer: ['@ 3600 A 192.0.2.1'], flags: FLAG.TC }, 3600],
+    ['two aliases', { answer: ['@ 3600 CNAME y.example.org.', aliased[0]!, ...data] }, 3600],
+    ['aliases in a circle, beside data', { answer: [...aliased, ...data] }, 3600],
+    [
+      'NXDOMAIN behind an alias',
+      { rcode: 'NXDOMAIN', answer: ['@ 3600 CNAME x.example.org.'], authority: [soa] },
+      5,
+    ],
+    ['REFUSED', { rcode: 'REFUSED', authority: [soa] }, 5],
+  ];
+  for (const [what, answer, ttl] of rows)
+    test(`${what}: asked again, and out with TTL ${ttl}, as from CoreDNS`, async () => {
+      const world = await cacheWorld('cache', () => answer);
+      for (let i = 1; i <= 2; i++) {
+        const reply = await world.ask('www.example.org. A', { dnssecOk: true });
+        const records = [...reply.answer, ...reply.authority];
+        assert.deepEqual([...new Set(records.map((record) => record.ttl))], [ttl]);
+        assert.equal(world.asked.length, i);
+      }
+    });
+
+  test('bounds of the directive hold for them, too', async () => {
+    const world = await cacheWorld('cache 30', () => ({ answer: ['@ 3600 CNAME x.example.'] }));
+    assert.equal((await world.ask('www.example.org. A')).answer[0]!.ttl, 30);
+  });
+});
+
+test('the reserved bit of a reply is not kept', async () => {
+  const z = 0x40;
+  const world = await cacheWorld('cache', () => ({ ...a(60), flags: z | FLAG.AD }));
+  await world.ask('www.example.org. A');
+  const hit = await world.ask('www.example.org. A', { dnssecOk: false, flags: 0x0120 });
+  assert.equal(world.asked.length, 1);
+  assert.equal(hit.flags & z, 0);
+  assert.equal(hit.flags & FLAG.AD, FLAG.AD);
+});
+
 describe('serve_stale', () => {
+  test('verify: a refresh whose signature has expired does not take the place of the stale reply', async () => {
+    const signed = (until: string): string[] => [
+      '@ 10 A 192.0.2.1',
+      `@ 10 RRSIG A 13 2 10 ${until} 20200101000000 1 example.org. AAAA`,
+    ];
+    let answer = signed('20300101000000');
+    const world = await cacheWorld('cache { serve_stale 1h verify }', () => ({ answer }));
+    await world.ask('www.example.org. A', { dnssecOk: true });
+    await world.clock.advance(20_000);
+    answer = signed('20210101000000');
+    const reply = await world.ask('www.example.org. A', { dnssecOk: true });
+    assert.equal(errorCode(reply), 3);
+    assert.deepEqual(
+      reply.answer.map(({ ttl }) => ttl),
+      [0, 0],
+    );
+  });
+
+  test('verify: with prefer_positive, an alias that leads nowhere does not take the place of stale data', async () => {
+    let answer: Answer = a(10);
+    const world = await cacheWorld(
+      'cache { serve_stale 1h verify; serve_stale_policy prefer_positive }',
+      () => answer,
+    );
+    await world.ask('www.example.org. A');
+    await world.clock.advance(20_000);
+    answer = { answer: ['@ 60 CNAME x.example.org.'] };
+    assert.equal(brief(await world.ask('www.example.org. A')), 'NOERROR 192.0.2.1 0');
+  });
+
   test('immediate: the stale reply at once with TTL 0 and an extended error, refreshed in the background', async () => {
     let address = '192.0.2.1';
     const world = await cacheWorld('cache { serve_stale }', () => ({
