@@ -62,6 +62,55 @@ const rows: readonly (readonly [what: string, said: Said, kind: ReplyKind])[] = 
     { answer: ['a.example. CNAME b.example.', 'b.example. CNAME a.example.'] },
     'unfinished',
   ],
+  [
+    'two CNAMEs for one owner, with addresses and SOA',
+    {
+      answer: [
+        'a.example. CNAME b.example.',
+        'a.example. CNAME c.example.',
+        'b.example. A 10.0.0.1',
+        'c.example. A 10.0.0.2',
+      ],
+      authority: [soa],
+    },
+    'unfinished',
+  ],
+  [
+    'the same CNAME twice, in two spellings',
+    {
+      answer: [
+        'a.example. CNAME b.example.',
+        'A.example. CNAME B.example.',
+        'b.example. A 10.0.0.1',
+      ],
+    },
+    'answer',
+  ],
+  [
+    'a loop of CNAMEs beside addresses, with SOA',
+    {
+      answer: [
+        'a.example. CNAME b.example.',
+        'b.example. CNAME a.example.',
+        'a.example. A 10.0.0.1',
+        'b.example. A 10.0.0.2',
+      ],
+      authority: [soa],
+    },
+    'unfinished',
+  ],
+  [
+    'a CNAME beside an address: the address of its target counts',
+    {
+      answer: ['a.example. CNAME b.example.', 'a.example. A 10.0.0.1', 'b.example. A 10.0.0.2'],
+    },
+    'answer',
+  ],
+  [
+    'a CNAME beside an address, without its target',
+    { answer: ['a.example. CNAME b.example.', 'a.example. A 10.0.0.1'] },
+    'unfinished',
+  ],
   ['another type of the name', { answer: ['a.example. AAAA ::1'] }, 'unfinished'],
   ['nothing, with SOA', { authority: [soa] }, 'nodata'],
   ['nothing, with SOA and NS', { authority: [ns, soa] }, 'nodata'],

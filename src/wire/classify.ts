@@ -9,7 +9,8 @@ import { SECTION } from './writer.ts';
  *
  * - `answer`: NOERROR; following the CNAMEs from the question leads to a record of the asked type
  * - `nodata`: NOERROR with SOA; the asked type is not there (perhaps after a CNAME)
- * - `unfinished`: NOERROR; a CNAME chain, or unrelated records, without the asked type and without SOA
+ * - `unfinished`: NOERROR; a CNAME chain, or unrelated records, without the asked type and without SOA; also, whatever else
+ *   there is, CNAMEs that contradict each other: two targets for one owner (RFC 2181 section 10.1), or a loop
  * - `referral`: NOERROR, no answer, NS but no SOA
  * - `empty`: NOERROR, no answer, neither SOA nor NS
  * - `nxdomain`: NXDOMAIN with SOA and no answers
@@ -49,7 +50,9 @@ export function classify(reply: Reply, qtype: number): ReplyKind {
 const records = new Records();
 
 function classifySuccess(reply: Reply, qtype: number): ReplyKind {
-  if (reply.answers > 0 && reachesType(reply, qtype)) return 'answer';
+  const found = reply.answers > 0 ? follow(reply, qtype) : 'nothing';
+  if (found === 'type') return 'answer';
+  if (found === 'contradiction') return 'unfinished';
   if (authorityHas(reply, TYPE.SOA)) return 'nodata';
   if (reply.answers > 0) return 'unfinished';
   return authorityHas(reply, TYPE.NS) ? 'referral' : 'empty';
@@ -64,27 +67,35 @@ function authorityHas(reply: Reply, type: number): boolean {
   return false;
 }
 
-/** Longer chains of CNAMEs count as unfinished: nobody follows them. */
+/** Longer chains of CNAMEs count as loops: nobody follows them. */
 const CHAIN_MAX = 64;
 
-/** Follows CNAMEs from the question, in whatever order they stand. */
-function reachesType(reply: Reply, qtype: number): boolean {
+/**
+ * Follows CNAMEs from the question, in whatever order they stand, to the name that has none, and says what is there: a record
+ * of the asked type, or nothing of it. A name with a CNAME has no other data (RFC 1034 section 3.6.2): such records are not
+ * looked at.
+ */
+function follow(reply: Reply, qtype: number): 'type' | 'nothing' | 'contradiction' {
   const { bytes, start } = reply;
   let name = start + HEADER.SIZE;
-  for (let steps = Math.min(reply.answers, CHAIN_MAX); steps > 0;) {
-    let moved = false;
+  for (let steps = Math.min(reply.answers, CHAIN_MAX); steps >= 0; steps--) {
+    let target = 0;
+    let found = false;
     for (records.of(reply); records.next() && records.section === SECTION.answer;) {
       const wanted = records.type === qtype || qtype === TYPE.ANY;
       if (!wanted && records.type !== TYPE.CNAME) continue;
       if (!sameInMessage(bytes, start, records.ownerAt, name)) continue;
-      if (wanted) return true;
-      if (records.dataLength === 0 || steps-- === 0) return false;
-      name = records.dataAt;
-      moved = true;
+      if (wanted) found = true;
+      if (records.type !== TYPE.CNAME || qtype === TYPE.ANY) continue;
+      if (records.dataLength === 0) return 'contradiction';
+      if (target !== 0 && !sameInMessage(bytes, start, records.dataAt, target))
+        return 'contradiction';
+      target = records.dataAt;
     }
-    if (!moved) return false;
+    if (target === 0 || qtype === TYPE.CNAME) return found ? 'type' : 'nothing';
+    name = target;
   }
-  return false;
+  return 'contradiction';
 }
 
 /** Whether any RRSIG of the reply has run out at `now` (seconds since 1970; RFC 4034 section 3.1.5). */

@@ -266,7 +266,86 @@ describe('prefetch', () => {
   });
 });
 
+describe('replies that are not kept', () => {
+  const aliased = ['@ 3600 CNAME x.example.org.', 'x.example.org. 3600 CNAME @'];
+  const data = ['@ 3600 A 192.0.2.1', 'x.example.org. 3600 A 192.0.2.2'];
+  const expired = '@ 3600 RRSIG A 13 2 3600 20210101000000 20200101000000 1 example.org. AAAA';
+  const rows: readonly (readonly [what: string, answer: Answer, ttl: number])[] = [
+    ['an alias that leads nowhere', { answer: ['@ 3600 CNAME x.example.org.'] }, 3600],
+    [
+      'NXDOMAIN without SOA',
+      { rcode: 'NXDOMAIN', authority: ['example.org. 3600 NS ns.example.org.'] },
+      1800,
+    ],
+    ['an expired signature', { answer: ['@ 3600 A 192.0.2.1', expired] }, 3600],
+    ['a reply that was cut', { answer: ['@ 3600 A 192.0.2.1'], flags: FLAG.TC }, 3600],
+    ['two aliases', { answer: ['@ 3600 CNAME y.example.org.', aliased[0]!, ...data] }, 3600],
+    ['aliases in a circle, beside data', { answer: [...aliased, ...data] }, 3600],
+    [
+      'NXDOMAIN behind an alias',
+      { rcode: 'NXDOMAIN', answer: ['@ 3600 CNAME x.example.org.'], authority: [soa] },
+      5,
+    ],
+    ['REFUSED', { rcode: 'REFUSED', authority: [soa] }, 5],
+  ];
+  for (const [what, answer, ttl] of rows)
+    test(`${what}: asked again, and out with TTL ${ttl}, as from CoreDNS`, async () => {
+      const world = await cacheWorld('cache', () => answer);
+      for (let i = 1; i <= 2; i++) {
+        const reply = await world.ask('www.example.org. A', { dnssecOk: true });
+        const records = [...reply.answer, ...reply.authority];
+        assert.deepEqual([...new Set(records.map((record) => record.ttl))], [ttl]);
+        assert.equal(world.asked.length, i);
+      }
+    });
+
+  test('bounds of the directive hold for them, too', async () => {
+    const world = await cacheWorld('cache 30', () => ({ answer: ['@ 3600 CNAME x.example.'] }));
+    assert.equal((await world.ask('www.example.org. A')).answer[0]!.ttl, 30);
+  });
+});
+
+test('the reserved bit of a reply is not kept', async () => {
+  const z = 0x40;
+  const world = await cacheWorld('cache', () => ({ ...a(60), flags: z | FLAG.AD }));
+  await world.ask('www.example.org. A');
+  const hit = await world.ask('www.example.org. A', { dnssecOk: false, flags: 0x0120 });
+  assert.equal(world.asked.length, 1);
+  assert.equal(hit.flags & z, 0);
+  assert.equal(hit.flags & FLAG.AD, FLAG.AD);
+});
+
 describe('serve_stale', () => {
+  test('verify: a refresh whose signature has expired does not take the place of the stale reply', async () => {
+    const signed = (until: string): string[] => [
+      '@ 10 A 192.0.2.1',
+      `@ 10 RRSIG A 13 2 10 ${until} 20200101000000 1 example.org. AAAA`,
+    ];
+    let answer = signed('20300101000000');
+    const world = await cacheWorld('cache { serve_stale 1h verify }', () => ({ answer }));
+    await world.ask('www.example.org. A', { dnssecOk: true });
+    await world.clock.advance(20_000);
+    answer = signed('20210101000000');
+    const reply = await world.ask('www.example.org. A', { dnssecOk: true });
+    assert.equal(errorCode(reply), 3);
+    assert.deepEqual(
+      reply.answer.map(({ ttl }) => ttl),
+      [0, 0],
+    );
+  });
+
+  test('verify: with prefer_positive, an alias that leads nowhere does not take the place of stale data', async () => {
+    let answer: Answer = a(10);
+    const world = await cacheWorld(
+      'cache { serve_stale 1h verify; serve_stale_policy prefer_positive }',
+      () => answer,
+    );
+    await world.ask('www.example.org. A');
+    await world.clock.advance(20_000);
+    answer = { answer: ['@ 60 CNAME x.example.org.'] };
+    assert.equal(brief(await world.ask('www.example.org. A')), 'NOERROR 192.0.2.1 0');
+  });
+
   test('immediate: the stale reply at once with TTL 0 and an extended error, refreshed in the background', async () => {
     let address = '192.0.2.1';
     const world = await cacheWorld('cache { serve_stale }', () => ({
@@ -438,6 +517,14 @@ describe('the directive', () => {
     return 'it started';
   };
 
+  test('modes and policies of serve_stale may be written in any case', async () => {
+    for (const words of ['1h VERIFY 1s', '1h Immediate 4294967295s'])
+      assert.equal(
+        await refusal(`cache { serve_stale ${words}; serve_stale_policy PREFER_Positive }`),
+        'it started',
+      );
+  });
+
   test('mistakes are told', async () => {
     assert.match(await refusal('cache 0'), /cache TTL can not be zero or negative: 0/);
     assert.match(await refusal('cache -1'), /cache TTL can not be zero or negative: -1/);
@@ -474,9 +561,33 @@ describe('the directive', () => {
       await refusal('cache { serve_stale 1h later }'),
       /invalid value for serve_stale refresh mode: later/,
     );
+    for (const [words, told] of [
+      ['1h verify 1s 1s 6m', /serve_stale failure recheck cannot exceed 5 minutes/],
+      ['20', /time: missing unit in duration "20"/],
+      ['1h verify x', /invalid serve_stale verify timeout: time: invalid duration "x"/],
+      ['1h verify -1s', /invalid negative timeout for serve_stale verify '-1s'/],
+      ['1h immediate 1500ms', /serve_stale response TTL must be a whole number of seconds/],
+      ['1h immediate 4294967296s', /serve_stale response TTL exceeds the DNS TTL range/],
+      ['1h immediate 1s 1s 1s', /Wrong argument count/],
+    ] as const)
+      assert.match(await refusal(`cache { serve_stale ${words} }`), told);
     assert.match(
-      await refusal('cache { serve_stale 1h verify 1s 1s 6m }'),
-      /RECHECK must be at most 5m/,
+      await refusal('cache { serve_stale_policy prefer_positive }'),
+      /serve_stale_policy requires serve_stale/,
+    );
+    assert.match(
+      await refusal(
+        'cache { serve_stale; serve_stale_policy prefer_positive; serve_stale_policy prefer_positive }',
+      ),
+      /serve_stale_policy can only be specified once/,
+    );
+    assert.match(
+      await refusal('cache { serve_stale; serve_stale_policy always }'),
+      /invalid serve_stale_policy: always/,
+    );
+    assert.match(
+      await refusal('cache { success 100 60 4294967296 }'),
+      /cache min TTL can not exceed 2147483647/,
     );
     assert.match(await refusal('cache { disable all }'), /unknown value 'all'/);
     assert.match(await refusal('cache { max_bytes 1kB }'), /not a size|SIZE must be/);

@@ -188,14 +188,17 @@ class Cache {
       return stale();
     }
     if (!this.#store.mayRefresh(slot, this.#context.clock.now())) return stale();
+    let asked = query;
     const shields = this.#options.preferPositive && this.#store.half(slot) === SUCCESS;
+    const filling = this.#filling;
     const judge = (found: Reply): Reply => {
-      if (replaces(found) && !(shields && found.answers === 0)) return found;
+      if (shields ? filling.answers(asked, found) : filling.refreshes(asked, found)) return found;
       this.#pause(slot, reply, options.recheckMs);
       return stale();
     };
     const found = this.#ask(query, counters);
     if (!isLater(found)) return judge(found);
+    asked = query.keep();
     const judged = found.then(judge, () => judge(failure(RCODE.SERVFAIL, 'cache')));
     if (options.timeoutMs === 0) return judged;
     return new Promise((resolve, reject) => {
@@ -228,7 +231,11 @@ class Cache {
           this.#tallies.show(counters, store);
         }
       }
-      this.#pause(slot, before, found !== null && replaces(found) ? 0 : recheckMs);
+      this.#pause(
+        slot,
+        before,
+        found !== null && this.#filling.refreshes(asking, found) ? 0 : recheckMs,
+      );
     };
     // Not within the query that caused it: that one has its reply already.
     Promise.resolve()
@@ -251,12 +258,6 @@ class Cache {
     if (this.#store.holds(slot, before))
       this.#store.retryAt(slot, this.#context.clock.now() + pauseMs);
   }
-}
-
-/** Whether a reply is good enough to take the place of a stale entry. */
-function replaces(reply: Reply): boolean {
-  if (reply.bare || reply.truncated) return false;
-  return reply.rcode === RCODE.NOERROR || reply.rcode === RCODE.NXDOMAIN;
 }
 
 /** A copy that asks for the cache rather than for the client; over TCP, so that nothing comes back cut. */

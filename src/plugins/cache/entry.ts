@@ -15,12 +15,15 @@ export function hashOf(query: Query, variant: number): number {
   return query.hash ^ SALTS[variant]!;
 }
 
-/** AA on, TC, RD and CD off, the result code as given, no id, the question in lower case. */
+/** Of the reserved bits (RFC 6895 section 2.1), the one that nobody has given a meaning. */
+const Z = 0x40;
+
+/** AA on, TC, RD, Z and CD off, the result code as given, no id, the question in lower case. */
 export function clean(bytes: Uint8Array, start: number, nameLength: number, rcode: number): void {
   bytes[start] = 0;
   bytes[start + 1] = 0;
   bytes[start + 2] = (bytes[start + 2]! & ~((FLAG.TC | FLAG.RD) >> 8)) | (FLAG.AA >> 8);
-  bytes[start + 3] = (bytes[start + 3]! & ~(FLAG.CD | FLAG.RCODE)) | (rcode & FLAG.RCODE);
+  bytes[start + 3] = (bytes[start + 3]! & ~(Z | FLAG.CD | FLAG.RCODE)) | (rcode & FLAG.RCODE);
   const end = start + HEADER.SIZE + nameLength;
   for (let at = start + HEADER.SIZE; at < end; at++) bytes[at] = LOWER[bytes[at]!]!;
 }

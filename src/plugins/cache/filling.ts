@@ -9,7 +9,7 @@ import type { CacheOptions } from './options.ts';
 import { DENIAL, SUCCESS, Store, type Half } from './store.ts';
 import type { ZoneMatch } from '../../server/contract/zone-match.ts';
 
-/** What a reply without records is worth, seconds, and what one that nobody stores leaves with. */
+/** What is worth so many seconds, as in CoreDNS: referrals, result codes that nobody stores, replies without records. */
 const PLAIN_SECONDS = 5;
 /** How long a name without data goes on existing after its first NXDOMAIN, at most: see `#settle`. */
 const HOLD_MS = 5000;
@@ -48,9 +48,10 @@ export class Filling {
       // A message under another question cannot be sent: its names point into what is not there.
       return { reply: failure(RCODE.SERVFAIL, 'cache', strange), slot: -1, mismatch: true };
     }
-    const kind = this.#kind(query, reply);
+    const said = classify(reply, query.type);
+    let seconds = this.#seconds(said, reply);
+    const kind = this.#isExpired(query, reply) ? 'other' : said;
     const half = halfOf(kind);
-    let seconds = this.#seconds(kind, reply);
     let rcode = reply.rcode;
     let everyType = kind === 'nxdomain';
     const now = this.#parts.clock.now();
@@ -76,26 +77,31 @@ export class Filling {
     return { reply: this.#levelled(reply, rcode, seconds), slot, mismatch: false };
   }
 
-  #kind(query: Query, reply: Reply): ReplyKind {
-    const kind = classify(reply, query.type);
-    if (kind === 'other' || !query.dnssecOk) return kind;
-    return hasExpiredSignature(reply, Math.floor(this.#parts.clock.wall() / 1000)) ? 'other' : kind;
+  /** Whether a reply is good enough to take the place of an entry that is past its time (RFC 8767 section 4). */
+  refreshes(query: Query, reply: Reply): boolean {
+    if (reply.bare || reply.truncated || this.#isExpired(query, reply)) return false;
+    return reply.rcode === RCODE.NOERROR || (reply.rcode === RCODE.NXDOMAIN && reply.answers === 0);
   }
 
+  /** Whether a reply has the asked data, whole and with signatures that hold. */
+  answers(query: Query, reply: Reply): boolean {
+    return classify(reply, query.type) === 'answer' && !this.#isExpired(query, reply);
+  }
+
+  /** Whether a client that looks at signatures would find one that has run out. */
+  #isExpired(query: Query, reply: Reply): boolean {
+    if (!query.dnssecOk) return false;
+    return hasExpiredSignature(reply, Math.floor(this.#parts.clock.wall() / 1000));
+  }
+
+  /** How long the reply is kept if it is, and the TTL that it goes out with in any case. */
   #seconds(kind: ReplyKind, reply: Reply): number {
     const { success, denial, servfailMs } = this.#parts.options;
-    switch (kind) {
-      case 'failure':
-        return Math.floor(servfailMs / 1000);
-      case 'nxdomain':
-      case 'nodata':
-        return within(lowest(reply), denial.minSeconds, denial.maxSeconds);
-      case 'answer':
-      case 'empty':
-        return within(lowest(reply), success.minSeconds, success.maxSeconds);
-      default:
-        return within(PLAIN_SECONDS, success.minSeconds, success.maxSeconds);
-    }
+    if (kind === 'failure') return Math.floor(servfailMs / 1000);
+    const denies = reply.rcode === RCODE.NXDOMAIN ? reply.answers === 0 : kind === 'nodata';
+    const { minSeconds, maxSeconds } = denies ? denial : success;
+    const plain = kind === 'referral' || (reply.rcode !== RCODE.NOERROR && !denies);
+    return within(plain ? PLAIN_SECONDS : lowest(reply), minSeconds, maxSeconds);
   }
 
   /**

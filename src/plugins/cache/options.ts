@@ -1,6 +1,6 @@
 import { limit } from '../../base/limits.ts';
 import type { Problem } from '../../base/problem.ts';
-import { pluginRemark } from '../../corefile/problems.ts';
+import { pluginProblem, pluginRemark } from '../../corefile/problems.ts';
 import { leading, optional, required, zones } from '../../corefile/positions.ts';
 import { custom, each, fields, flag, setting } from '../../corefile/properties.ts';
 import { directive, type Options } from '../../corefile/syntax.ts';
@@ -12,10 +12,11 @@ import {
   value,
   worded,
   wrong,
+  Wrong,
   wrongForm,
 } from '../../corefile/values.ts';
 import type { Value } from '../../corefile/values.ts';
-import { parseDuration, printDuration } from '../../base/duration.ts';
+import { parseDuration } from '../../base/duration.ts';
 
 /** Memory for stored messages: 20 000 ordinary ones take 4 MB; the limit keeps large ones from taking over. */
 const bytesLimit = limit({ default: 32 << 20, min: 1 << 20, max: 4 << 30 });
@@ -34,9 +35,14 @@ const isNumber = (text: string): boolean => /^[+-]?\d+$/.test(text);
 const positiveTtl = worded(integer('TTL', { min: 1 }), (text, reason) =>
   isNumber(text) ? `cache TTL can not be zero or negative: ${text}` : reason,
 );
-const minTtl = worded(integer('MINTTL', { min: 0 }), (text, reason) =>
-  isNumber(text) ? `cache min TTL can not be negative: ${text}` : reason,
-);
+/** The longest TTL that resolvers believe, seconds: a set top bit counts as 0 (RFC 2181 section 8). */
+const MIN_TTL_MAX = 0x7fff_ffff;
+const minTtl = worded(integer('MINTTL', { min: 0, max: MIN_TTL_MAX }), (text, reason) => {
+  if (!isNumber(text)) return reason;
+  return text.startsWith('-')
+    ? `cache min TTL can not be negative: ${text}`
+    : `cache min TTL can not exceed ${MIN_TTL_MAX}: ${text}`;
+});
 const capacity = integer('CAPACITY');
 const amount = worded(integer('AMOUNT', { min: 0 }), (text, reason) =>
   isNumber(text) ? `prefetch amount should be positive: ${text}` : reason,
@@ -94,36 +100,54 @@ export interface StaleOptions {
   readonly recheckMs: number;
 }
 
+const span = duration('DURATION');
+/** A TTL is 32 bits wide (RFC 1035 section 3.2.1). */
+const TTL_MAX_SECONDS = 0xffff_ffff;
+
 const serveStale = custom<StaleOptions>(
   'serve_stale',
   '[DURATION [immediate [RESP_TTL [RECHECK]] | verify [TIMEOUT [RESP_TTL [RECHECK]]]]]',
   (words, refuse) => {
-    const left = words.map(({ text, place }) => ({ text, place }));
-    const time = (what: string, fallback: number, maxMs = Infinity): number => {
+    const left = [...words];
+    const time = (fallback: number, what: string, negative: string): number => {
       const word = left.shift();
       if (word === undefined) return fallback;
-      const ms = parseDuration(word.text);
-      if (ms === null)
-        return refuse(`time: invalid duration ${JSON.stringify(word.text)}`, word.place);
-      if (ms < 0)
-        return refuse(`invalid negative duration for serve_stale '${word.text}'`, word.place);
-      if (ms > maxMs)
-        return refuse(`${what} must be at most ${printDuration(maxMs)}: ${word.text}`, word.place);
+      const ms = span.read(word);
+      if (ms instanceof Wrong)
+        return refuse(`${what}${ms.text}`, word.place, { hint: ms.hint ?? undefined });
+      if (ms < 0) return refuse(`invalid negative ${negative} '${word.text}'`, word.place);
       return ms;
     };
-    const forMs = time('DURATION', 3_600_000);
-    const mode = left.shift() ?? { text: 'immediate', place: undefined };
-    if (mode.text !== 'immediate' && mode.text !== 'verify') {
-      return refuse(`invalid value for serve_stale refresh mode: ${mode.text}`, mode.place, {
+    const forMs = time(3_600_000, '', 'duration for serve_stale');
+    const word = left.shift();
+    const mode = word?.text.toLowerCase() ?? 'immediate';
+    if (mode !== 'immediate' && mode !== 'verify') {
+      return refuse(`invalid value for serve_stale refresh mode: ${mode}`, word?.place, {
         hint: 'The refresh mode is immediate or verify.',
       });
     }
-    const timeoutMs = mode.text === 'verify' ? time('TIMEOUT', 0) : 0;
-    const ttlSeconds = Math.floor(time('RESP_TTL', 0) / 1000);
-    const recheckMs = time('RECHECK', 0, FIVE_MINUTES_MS);
+    const timeoutMs =
+      mode === 'verify'
+        ? time(0, 'invalid serve_stale verify timeout: ', 'timeout for serve_stale verify')
+        : 0;
+    const ttlAt = left[0]?.place;
+    const ttlSeconds =
+      time(0, 'invalid serve_stale response TTL: ', 'response TTL for serve_stale') / 1000;
+    if (!Number.isInteger(ttlSeconds))
+      return refuse('serve_stale response TTL must be a whole number of seconds', ttlAt);
+    if (ttlSeconds > TTL_MAX_SECONDS)
+      return refuse('serve_stale response TTL exceeds the DNS TTL range', ttlAt);
+    const recheckAt = left[0]?.place;
+    const recheckMs = time(
+      0,
+      'invalid serve_stale failure recheck: ',
+      'failure recheck for serve_stale',
+    );
+    if (recheckMs > FIVE_MINUTES_MS)
+      return refuse('serve_stale failure recheck cannot exceed 5 minutes', recheckAt);
     if (left.length > 0)
       return refuse(`Wrong argument count or unexpected line ending after '${left.at(-1)!.text}'`);
-    return { forMs, mode: mode.text, timeoutMs, ttlSeconds, recheckMs };
+    return { forMs, mode, timeoutMs, ttlSeconds, recheckMs };
   },
   {
     help:
@@ -131,6 +155,12 @@ const serveStale = custom<StaleOptions>(
       'if asking brings nothing (within TIMEOUT); RESP_TTL is the TTL sent, RECHECK a pause after a failed refresh',
     defaultText: 'off; 1h immediate 0s 0s',
   },
+);
+
+const policy: Value<'prefer_positive'> = value('prefer_positive', ({ text }) =>
+  text.toLowerCase() === 'prefer_positive'
+    ? 'prefer_positive'
+    : wrong(`invalid serve_stale_policy: ${text}`, 'There is one policy: prefer_positive.'),
 );
 
 export const syntax = directive({
@@ -176,9 +206,13 @@ export const syntax = directive({
       },
     ),
     serveStale,
-    stalePolicy: setting('serve_stale_policy', choice('prefer_positive'), {
-      help: 'with serve_stale: data that may be served stale goes before fresh denials',
-    }),
+    stalePolicies: each(
+      'serve_stale_policy',
+      { policy: required(policy) },
+      {
+        help: 'with serve_stale: data that may be served stale goes before fresh denials',
+      },
+    ),
     servfailMs: setting('servfail', servfail, {
       default: 5000,
       help: 'how long SERVFAIL and NOTIMP are kept; 0: not at all',
@@ -202,15 +236,21 @@ export const syntax = directive({
       },
     ),
   },
+  check({ stalePolicies, serveStale: stale }, at) {
+    const refuse = (text: string, remedy: string): readonly Problem[] => [
+      pluginProblem('cache', at, text, { remedy }),
+    ];
+    if (stalePolicies.length > 1)
+      return refuse('serve_stale_policy can only be specified once', 'Take the second line away.');
+    if (stalePolicies.length > 0 && stale === null)
+      return refuse(
+        'serve_stale_policy requires serve_stale',
+        'Add serve_stale, or take the line away.',
+      );
+    return [];
+  },
   warn(options, at) {
     const remarks: Problem[] = [];
-    if (options.stalePolicy !== null && options.serveStale === null) {
-      remarks.push(
-        pluginRemark('cache', at, 'serve_stale_policy does nothing without serve_stale', {
-          remedy: 'Add serve_stale, or take the line away.',
-        }),
-      );
-    }
     for (const kind of ['success', 'denial'] as const) {
       const said = options[kind]?.capacity ?? CAPACITY;
       if (said >= 1) continue;
@@ -268,7 +308,7 @@ export function readOptions(said: Options<typeof syntax>): CacheOptions {
     denial: half(said.denial, DENIAL_SECONDS),
     prefetch: said.prefetch ?? { amount: 0, gapMs: 60_000, percentage: 10 },
     stale,
-    preferPositive: stale !== null && said.stalePolicy === 'prefer_positive',
+    preferPositive: stale !== null && said.stalePolicies.length > 0,
     servfailMs: said.servfailMs,
     disable: said.disable,
     keepTtl: said.keepttl,

@@ -34,6 +34,17 @@ describe('TO', () => {
     assert.equal(brief('https://10.0.0.1'), 'https 10.0.0.1:443');
   });
 
+  test("the port stands behind the server's name, as in CoreDNS's examples, or behind the address", () => {
+    assert.equal(brief('tls://10.0.0.1%dns.example:8853'), 'tls 10.0.0.1:8853 dns.example');
+    assert.equal(brief('tls://10.0.0.1%dns.example'), 'tls 10.0.0.1:853 dns.example');
+    const six = 'tls [2001:db8::1]:8853 dns.example';
+    assert.equal(brief('tls://[2001:db8::1%dns.example]:8853'), six);
+    assert.equal(brief('tls://2001:db8::1%dns.example:8853'), six);
+    assert.equal(brief('tls://[2001:db8::1%dns.example]'), 'tls [2001:db8::1]:853 dns.example');
+    assert.equal(brief('https://10.0.0.1%dns.example:8443'), 'https 10.0.0.1:8443 dns.example');
+    assert.equal(brief('tls://ns.example%dns.example:8853'), 'tls ns.example:8853?');
+  });
+
   test('everything else is a file or a host name', () => {
     assert.equal(brief('/etc/resolv.conf'), 'dns /etc/resolv.conf:53?');
     assert.equal(brief('dns.example'), 'dns dns.example:53?');
@@ -47,6 +58,8 @@ describe('TO', () => {
     assert.match(brief('10.0.0.1:0'), /invalid port/);
     assert.match(brief('10.0.0.1:65536'), /invalid port/);
     assert.match(brief('dns://'), /not an IP address or file/);
+    assert.match(brief('tls://10.0.0.1%dns.example:0'), /invalid port/);
+    assert.match(brief('tls://10.0.0.1%'), /invalid server name/);
   });
 });
 
@@ -85,6 +98,21 @@ describe('places', () => {
       'dns 10.0.0.1:53, dns 10.0.0.7:53, tls 10.0.0.9:853 dns.example, tls [2001:db8::9]:853 dns.example',
     );
     assert.equal(await find(['dns.example'], ['10.0.0.53']), 'dns 10.0.0.8:53');
+  });
+
+  test('a server name of its own goes with all addresses of a host, or of a file', async () => {
+    assert.equal(
+      await find(['tls://dns.example%all.example:8853'], ['10.0.0.53']),
+      'tls 10.0.0.8:8853 all.example',
+    );
+    assert.equal(await find(['tls://list%all.example']), 'tls 10.0.0.7:853 all.example');
+  });
+
+  test('an address and port counts once, whoever names it again', async () => {
+    assert.equal(
+      await find(['list', '10.0.0.7', '10.0.0.7:5353', 'tls://10.0.0.7:53']),
+      'dns 10.0.0.7:53, dns 10.0.0.7:5353',
+    );
   });
 
   test('a host name without address is a problem with place and remedy', async () => {

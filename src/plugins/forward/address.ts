@@ -22,12 +22,17 @@ export type To =
       readonly text: string;
       readonly scheme: UpstreamScheme;
       readonly port: number;
+      /** Name that the certificate must have (`tls://HOST%NAME`); empty: that of the host. */
+      readonly serverName: string;
     }
   | { readonly kind: 'wrong'; readonly text: string; readonly hint: string | null };
 
 const ports: Readonly<Record<UpstreamScheme, number>> = { dns: 53, tls: 853, https: 443 };
 
-/** Understands one TO: `IP`, `IP:PORT`, `[v6]:PORT`, `tls://IP%NAME`, `https://HOST`, a file, a host name. */
+/**
+ * Understands one TO: `IP`, `IP:PORT`, `[v6]:PORT`, `https://HOST`, a file, a host name; over TLS also with the server's name,
+ * `tls://IP%NAME`, with the port behind either of the two: `IP%NAME:PORT`, `[v6%NAME]:PORT`, `IP:PORT%NAME`.
+ */
 export function readTo(text: string): To {
   const parts = /^([a-z0-9]+):\/\/(.*)$/.exec(text);
   const scheme = parts === null ? 'dns' : parts[1]!;
@@ -49,8 +54,15 @@ export function readTo(text: string): To {
   let serverName = '';
   const percent = rest.lastIndexOf('%');
   if (scheme !== 'dns' && percent >= 0) {
-    serverName = rest.slice(percent + 1);
-    rest = rest.slice(0, percent);
+    const named = /^([^\]:]+)(\]?)((?::.*)?)$/.exec(rest.slice(percent + 1));
+    if (named === null)
+      return { kind: 'wrong', text: `invalid server name in '${text}'`, hint: null };
+    const [, name = '', bracket = '', port = ''] = named;
+    rest = rest.slice(0, percent) + bracket;
+    // `2001:db8::1%NAME:PORT`: the name told the port from the address.
+    if (port !== '' && isIP(rest) === 6) rest = `[${rest}]`;
+    rest += port;
+    serverName = name;
   }
   const { host, port } = splitPort(rest);
   if (port === null) return { kind: 'wrong', text: `invalid port in '${text}'`, hint: null };
@@ -63,7 +75,7 @@ export function readTo(text: string): To {
       text: `not an IP address or file: ${JSON.stringify(text)}`,
       hint: null,
     };
-  return { kind: 'place', text: host, scheme, port: known };
+  return { kind: 'place', text: host, scheme, port: known, serverName };
 }
 
 function isScheme(text: string): text is UpstreamScheme {
@@ -82,6 +94,12 @@ function splitPort(text: string): { readonly host: string; readonly port: number
 /** `10.0.0.1:53`, `[2001:db8::1]:53`: the `to` label of the metrics. */
 export function printUpstream({ host, port }: UpstreamSpec): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
+/** `tls://10.0.0.1:853`: scheme, address or host name, port. */
+export function printTo(to: Exclude<To, { kind: 'wrong' }>): string {
+  const { scheme, host, port } = to.kind === 'address' ? to.upstream : { ...to, host: to.text };
+  return `${scheme}://${printUpstream({ scheme, host, port, serverName: '' })}`;
 }
 
 /** The addresses of `nameserver` lines, in file order, repeated ones once (resolv.conf(5)). */

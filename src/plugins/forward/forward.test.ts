@@ -139,7 +139,7 @@ describe('transports', () => {
 
   test('tls:// and https:// upstreams are given name, port and connection limits', async () => {
     const here = await world(
-      '. { forward . tls://10.0.0.1%dns.example tls://10.0.0.2 https://10.0.0.3:8443 {\n policy sequential\n tls_servername all.example\n expire 20s\n max_age 30s\n max_idle_conns 7\n doh_method GET\n source_address 10.9.9.9\n failover SERVFAIL\n} }',
+      '. { forward . tls://10.0.0.1%dns.example:8853 tls://10.0.0.2%two.example https://10.0.0.3:8443 {\n policy sequential\n expire 20s\n max_age 30s\n max_idle_conns 7\n doh_method GET\n source_address 10.9.9.9\n failover SERVFAIL\n} }',
       () => ({ rcode: 'SERVFAIL' }),
     );
     await here.ask('www.example.org. A');
@@ -147,11 +147,7 @@ describe('transports', () => {
       here.network.made.map(
         ({ address, proto }) => `${proto} ${address.host} ${address.port} ${address.serverName}`,
       ),
-      [
-        'tls 10.0.0.1 853 dns.example',
-        'tls 10.0.0.2 853 all.example',
-        'https 10.0.0.3 8443 all.example',
-      ],
+      ['tls 10.0.0.1 8853 dns.example', 'tls 10.0.0.2 853 two.example', 'https 10.0.0.3 8443 '],
     );
     const { expireMs, maxAgeMs, maxIdle, source, httpMethod } = here.network.made[0]!;
     assert.deepEqual(
@@ -516,6 +512,11 @@ describe('where upstreams come from', () => {
     return 'it started';
   };
 
+  test('a resolver may have a port', async () => {
+    const line = 'resolver 10.0.0.53 10.0.0.53:5353 [2001:db8::53]:5353 2001:db8::53';
+    assert.equal(await refusal(`. { forward . 10.0.0.1 { ${line} } }`), 'it started');
+  });
+
   test('mistakes are told with their place', async () => {
     assert.match(
       await refusal('. { forward . nofile.conf/x }'),
@@ -537,7 +538,18 @@ describe('where upstreams come from', () => {
     assert.match(await refusal('. { forward . }'), /Wrong argument count/);
     assert.match(
       await refusal('. { forward . 10.0.0.1 { max_fails -1 } }'),
-      /max_fails can't be negative: 1/,
+      /max_fails can't be negative: -1/,
+    );
+    for (const [line, told] of [
+      ['max_concurrent -1', /max_concurrent can't be negative: -1/],
+      ['read_timeout 0s', /read_timeout must be positive: 0s/],
+      ['resolver dns.example', /resolver must be an IP address or IP:port: "dns.example"/],
+      ['resolver 10.0.0.53:99999', /resolver must be an IP address or IP:port/],
+    ] as const)
+      assert.match(await refusal(`. { forward . 10.0.0.1 { ${line} } }`), told);
+    assert.match(
+      await refusal('. { forward . tls://10.0.0.1%a.example { tls_servername b.example } }'),
+      /both forward \('b.example'\) and proxy level \('a.example'\) TLS servernames are set for upstream proxy 'tls:\/\/10.0.0.1:853'/,
     );
     assert.match(
       await refusal('. { forward . 10.0.0.1 { max_age 5s } }'),

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { limit } from '../../base/limits.ts';
 import { parseDuration } from '../../base/duration.ts';
 import type { Place, Problem } from '../../base/problem.ts';
@@ -14,11 +15,12 @@ import {
   value,
   word,
   worded,
+  wrong,
   wrongForm,
 } from '../../corefile/values.ts';
 import { absoluteName } from '../../corefile/zones.ts';
 import { rcodeNumber } from '../../wire/iana.ts';
-import { readTo, type To } from './address.ts';
+import { printTo, readTo, type To } from './address.ts';
 
 /** CoreDNS's number; more would only mean that a query is tried longer than any client waits. */
 export const upstreamsLimit = limit({ default: 15, min: 1, max: 15 });
@@ -34,13 +36,29 @@ const to = value<To>(
 
 const count = (name: string, show = 'N') =>
   worded(integer(show, { min: 0 }), (text, reason) =>
-    /^-\d+$/.test(text) ? `${name} can't be negative: ${text.slice(1)}` : reason,
+    /^-\d+$/.test(text) ? `${name} can't be negative: ${text}` : reason,
   );
 
 const time = (name: string) =>
   worded(duration('DURATION', { minMs: 0 }), (text, reason) =>
     (parseDuration(text) ?? 0) < 0 ? `${name} can't be negative: ${text}` : reason,
   );
+
+const patience = worded(duration('DURATION', { minMs: 1 }), (text, reason) =>
+  (parseDuration(text) ?? 1) <= 0 ? `read_timeout must be positive: ${text}` : reason,
+);
+
+/** `10.0.0.1`, `10.0.0.1:5353`, `[2001:db8::1]:53`: as `Resolver.setServers` takes them. */
+const resolver = value<string>('IP[:PORT]', ({ text }) => {
+  const read = isIP(text) === 0 ? readTo(text) : null;
+  const address = read?.kind === 'address' && !text.includes('://');
+  return isIP(text) !== 0 || address
+    ? text
+    : wrong(
+        `resolver must be an IP address or IP:port: ${JSON.stringify(text)}`,
+        'A resolver is written like 10.0.0.10, 10.0.0.10:5353 or [2001:db8::10]:53.',
+      );
+});
 
 const rcode = value<number>(
   'RCODE',
@@ -178,7 +196,7 @@ const properties = {
   maxAttempts: setting('max_connect_attempts', count('max_connect_attempts'), {
     help: 'failed tries per query; 0: as many as fit into 5 s. Twice the number of upstreams if not said',
   }),
-  readTimeoutMs: setting('read_timeout', duration('DURATION', { minMs: 1 }), {
+  readTimeoutMs: setting('read_timeout', patience, {
     default: 2000,
     help: 'time for one try',
   }),
@@ -207,7 +225,7 @@ const properties = {
   failfast: flag('failfast_all_unhealthy_upstreams', {
     help: 'SERVFAIL at once when all upstreams are down',
   }),
-  resolver: list('resolver', ip('IP'), {
+  resolver: list('resolver', resolver, {
     help: 'servers that look up host names among TO when the configuration is loaded',
   }),
   source: setting('source_address', ip('IP'), { help: 'local address to send from' }),
@@ -248,6 +266,7 @@ function findProblems({
   maxAgeMs,
   expireMs,
   failover,
+  tlsServerName,
   at,
 }: ForwardSaid): readonly Problem[] {
   const problems: Problem[] = [];
@@ -264,6 +283,15 @@ function findProblems({
     complain(
       `max_age (${maxAgeMs / 1000}s) must not be less than expire (${expireMs / 1000}s)`,
       'Lower expire too.',
+    );
+  }
+  for (const place of places) {
+    if (place.kind === 'wrong' || tlsServerName === null) continue;
+    const { scheme, serverName } = place.kind === 'address' ? place.upstream : place;
+    if (scheme !== 'tls' || serverName === '') continue;
+    complain(
+      `both forward ('${tlsServerName}') and proxy level ('${serverName}') TLS servernames are set for upstream proxy '${printTo(place)}'`,
+      'Take one of the two away: tls_servername holds for all TOs, %NAME for its own.',
     );
   }
   if (failover.includes(0))

@@ -2,7 +2,7 @@ import { lookup, Resolver } from 'node:dns/promises';
 import { FILE_MAX, readFileText } from '../../base/read-file.ts';
 import { Problem, type Place } from '../../base/problem.ts';
 import { isDomainName } from '../../corefile/zones.ts';
-import { readNameservers, type To, type UpstreamSpec } from './address.ts';
+import { printUpstream, readNameservers, type To, type UpstreamSpec } from './address.ts';
 import { upstreamsLimit } from './options.ts';
 
 /** What finding upstreams needs of the world. */
@@ -28,25 +28,25 @@ export async function findUpstreams(
   at: Place,
   parts: PlacesParts,
 ): Promise<Found> {
-  const upstreams: UpstreamSpec[] = [];
+  const all: UpstreamSpec[] = [];
   const files = new Map<string, string>();
   for (const place of places) {
-    if (place.kind === 'address') upstreams.push(place.upstream);
+    if (place.kind === 'address') all.push(place.upstream);
     if (place.kind !== 'place') continue;
-    const { text, scheme, port } = place;
+    const { text, scheme, port, serverName } = place;
     const path = parts.path(text);
     const content = readPlace(path, text, at, parts);
     if (content !== null) {
       files.set(path, content);
-      for (const host of readNameservers(content))
-        upstreams.push({ scheme, host, port, serverName: '' });
+      for (const host of readNameservers(content)) all.push({ scheme, host, port, serverName });
       continue;
     }
     if (!looksLikeHost(text)) throw notFound(text, at);
-    const serverName = scheme === 'dns' ? '' : text.replace(/\.$/, '');
+    const own = scheme === 'dns' ? '' : text.replace(/\.$/, '');
     for (const host of await addresses(text, resolvers, at, parts))
-      upstreams.push({ scheme, host, port, serverName });
+      all.push({ scheme, host, port, serverName: serverName || own });
   }
+  const upstreams = once(all);
   if (upstreams.length === 0) throw noneLeft(files, at);
   if (upstreams.length > upstreamsLimit.max) {
     throw new Problem({
@@ -57,6 +57,12 @@ export async function findUpstreams(
     });
   }
   return { upstreams, files };
+}
+
+/** Each address and port once: the first counts, as in CoreDNS. */
+function once(upstreams: readonly UpstreamSpec[]): readonly UpstreamSpec[] {
+  const seen = new Map(upstreams.toReversed().map((each) => [printUpstream(each), each]));
+  return upstreams.filter((each) => seen.get(printUpstream(each)) === each);
 }
 
 function readPlace(path: string, text: string, at: Place, parts: PlacesParts): string | null {
