@@ -1,5 +1,5 @@
 import { copyBytes } from '../base/copy-bytes.ts';
-import { FLAG, HEADER, OPCODE, OPTION, TYPE } from './iana.ts';
+import { CLASS, FLAG, HEADER, OPCODE, OPTION, TYPE } from './iana.ts';
 import { readMessage } from './message.ts';
 import { LOWER, NAME_MAX, printName, type WireName } from './name.ts';
 import { ReadError } from './reader.ts';
@@ -208,6 +208,14 @@ export class Query {
 
   get opcode(): number {
     return (this.flags & FLAG.OPCODE) >> 11;
+  }
+
+  /**
+   * A standard query (opcode QUERY, RFC 1035 section 4.1.1) of class IN, which is all that clients send as a rule. Whoever
+   * remembers replies by name and type remembers those of standard queries only.
+   */
+  get isStandard(): boolean {
+    return (this.flags & FLAG.OPCODE) === 0 && this.class === CLASS.IN;
   }
 
   get recursionDesired(): boolean {

@@ -220,6 +220,30 @@ for (const [form, corefile] of [
   });
 }
 
+describe('a query of another class or opcode', () => {
+  test('is answered as it stands, without an error and a log line', async () => {
+    const world = await serve(byName);
+    for (const options of [{ qclass: 3 }, { qclass: 255 }, { flags: 0x2100 }]) {
+      assert.equal(
+        say(await world.ask(`www.example.org.${suffix} A`, options)),
+        'NXDOMAIN | SOA',
+        JSON.stringify(options),
+      );
+    }
+    assert.equal(world.asked.length, 0);
+    assert.deepEqual(
+      world.log.filter((line) => line.includes('ERROR')),
+      [],
+    );
+  });
+
+  test('is no half of a pair', async () => {
+    const world = await serve(byName);
+    await world.ask(`www.example.org.${suffix} AAAA`, { qclass: 3 });
+    assert.match(say(await world.ask(`www.example.org.${suffix} A`)), /^NOERROR.*198\.51\.100\.7$/);
+  });
+});
+
 describe('by name', () => {
   test('every client is completed, whoever it is', async () => {
     const world = await serve(byName, 'pods insecure');

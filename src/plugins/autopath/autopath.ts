@@ -62,7 +62,9 @@ export const autopath = definePlugin({
       isHere: (query) => own.holds(query),
       succeeded: successes(context),
     });
-    return (query) => (here.holds(query) ? completion.answer(query) : next(query));
+    // Resolvers walk their search path with standard queries only.
+    return (query) =>
+      query.isStandard && here.holds(query) ? completion.answer(query) : next(query);
   },
 });
 

@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.ts';
-import { TYPE } from '../../wire/iana.ts';
+import { FLAG, TYPE } from '../../wire/iana.ts';
 import type { Query } from '../../wire/query.ts';
 
 /** A resolver sends the queries of one lookup at the same moment and repeats them for five seconds at most. */
@@ -68,9 +68,12 @@ function typeBit(type: number): number {
   return type === TYPE.HTTPS ? 4 : 0;
 }
 
-/** Client address and name in 30 bits; without the port, since some resolvers use a socket for each type. */
+/**
+ * Client address, name and what is asked of DNSSEC in 30 bits; without the port, since some resolvers use a socket for each
+ * type.
+ */
 function keyOf(query: Query): number {
-  let hash = query.hash;
+  let hash = query.hash ^ (query.flags & FLAG.CD) ^ (query.dnssecOk ? 1 : 0);
   const end = query.peerAt + (query.family === 4 ? 4 : 16);
   for (let at = query.peerAt; at < end; at++) hash = Math.imul(hash ^ query.peer[at]!, 0x01000193);
   return (hash ^ (hash >>> 15)) & 0x3fffffff;

@@ -6,7 +6,7 @@ import {
   type Plugin,
   type WorkerContext,
 } from '../../server/contract/plugin.ts';
-import { EDE, FLAG, RCODE, TYPE } from '../../wire/iana.ts';
+import { EDE, FLAG, OPCODE, RCODE, TYPE } from '../../wire/iana.ts';
 import type { Query } from '../../wire/query.ts';
 import { failure, type ExtendedError, type Reply } from '../../wire/reply.ts';
 import { Filling } from './filling.ts';
@@ -77,18 +77,25 @@ class Cache {
     const all = this.#context.zones.every((zone) => zones.includes(zone));
     const covered = new ZoneMatch(zones);
     return (query) => {
+      if (query.opcode !== OPCODE.QUERY) return this.#next(query);
       if (!all && !covered.holds(query)) return this.#next(query);
       const counters = tallies.of(query.route);
       counters.requests.add(1);
       const slot = store.pick(query);
       if (slot < 0) {
         counters.misses.add(1);
-        return this.#ask(query, counters);
+        // What an upstream says without recursion is no answer for clients that want it.
+        return query.recursionDesired ? this.#ask(query, counters) : this.#next(query);
       }
       counters.hits[store.half(slot)].add(1);
       const left = store.remaining(slot, query);
-      if (left <= 0 && stale !== null) return this.#serveStale(slot, query, counters, stale);
-      if (prefetch.amount > 0) this.#maybePrefetch(slot, left, query, counters);
+      if (left <= 0 && stale !== null) {
+        return query.recursionDesired
+          ? this.#serveStale(slot, query, counters, stale)
+          : this.#next(query);
+      }
+      if (prefetch.amount > 0 && query.recursionDesired)
+        this.#maybePrefetch(slot, left, query, counters);
       return store.hit(slot, keepTtl ? store.ttl(slot) : left);
     };
   }

@@ -1,7 +1,7 @@
 import type { Maybe } from '../../base/maybe.ts';
 import type { Next } from '../../server/contract/plugin.ts';
 import type { ZoneMatch } from '../../server/contract/zone-match.ts';
-import { CLASS, FLAG, RCODE, TYPE } from '../../wire/iana.ts';
+import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';
 import { nameLength } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
 import { failure, type Reply } from '../../wire/reply.ts';
@@ -63,8 +63,9 @@ export function answerer(
     return writer.finish(RCODE.NOERROR, 'hosts');
   };
 
-  const slotOf = ({ type, class: qclass }: Query): number => {
-    if (table.wild || qclass !== CLASS.IN) return -1;
+  const slotOf = (query: Query): number => {
+    const { type } = query;
+    if (table.wild || !query.isStandard) return -1;
     if (type === TYPE.A) return 0;
     if (type === TYPE.AAAA) return 1;
     return type === TYPE.PTR ? 2 : -1;

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { makeWorld, type World } from '../../../test/kit/world.ts';
-import { FLAG, RCODE, rcodeName } from '../../wire/iana.ts';
+import { FLAG, OPCODE, RCODE, rcodeName } from '../../wire/iana.ts';
 import type { Message } from '../../wire/message.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'ndots-hosts-'));
@@ -71,6 +71,14 @@ describe('hosts', () => {
       ),
       ['10.0.0.2', '2001:db8::2', '10.0.0.9', 'fe80::1', '::1'],
     );
+    await world.close();
+  });
+
+  test('a NOTIFY does not keep the answer to queries of the same name out of the cache', async () => {
+    const world = await makeWorld(`.:53 {\n cache\n prometheus\n hosts ${hostsFile(sample)}\n}`);
+    for (const opcode of [OPCODE.NOTIFY, OPCODE.QUERY, OPCODE.QUERY])
+      await world.ask('example.org. A', { flags: FLAG.RD | (opcode << 11) });
+    assert.match(world.metrics(), /^coredns_cache_hits_total\{.*type="success".*\} 1$/m);
     await world.close();
   });
 

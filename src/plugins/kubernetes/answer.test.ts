@@ -1,7 +1,17 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { parseAddress } from '../../base/ip.ts';
-import { EDE, RCODE, rcodeName, typeName, typeNumber } from '../../wire/iana.ts';
+import {
+  CLASS,
+  EDE,
+  FLAG,
+  OPCODE,
+  RCODE,
+  rcodeName,
+  TYPE,
+  typeName,
+  typeNumber,
+} from '../../wire/iana.ts';
 import { readMessage, type Message } from '../../wire/message.ts';
 import { parseName } from '../../wire/name.ts';
 import { printData } from '../../wire/print.ts';
@@ -111,6 +121,29 @@ describe('a repeated question', () => {
     source.put(namespace('shop'));
     assert.equal(say(answerer, web), 'NOERROR A 10.0.0.1');
   });
+});
+
+describe('a query of another class or opcode', () => {
+  const { CH, ANY } = CLASS;
+  const others: readonly [title: string, qclass: number, opcode: number][] = [
+    ['class CH', CH, OPCODE.QUERY],
+    ['class ANY', ANY, OPCODE.QUERY],
+    ['class 0', 0, OPCODE.QUERY],
+    ['NOTIFY', CLASS.IN, OPCODE.NOTIFY],
+  ];
+  for (const [title, qclass, opcode] of others) {
+    test(`(${title}) leaves the IN answer of the same name alone`, () => {
+      const answerer = answererOf(fedCluster(shop).cluster);
+      const query = makeQuery(parseName(web), TYPE.A, qclass);
+      query.flags |= opcode << 11;
+      for (let i = 0; i < 3; i++) void answerer.answer(query, () => next);
+      const { bytes, start, flags } = ask(answerer, web);
+      const classAt = start + 12 + web.length + 1 + 2;
+      assert.deepEqual([bytes[classAt], bytes[classAt + 1]], [0, CLASS.IN]);
+      assert.equal(flags & FLAG.OPCODE, 0);
+      assert.equal(say(answerer, web), 'NOERROR A 10.0.0.1');
+    });
+  }
 });
 
 describe('the SOA serial', () => {

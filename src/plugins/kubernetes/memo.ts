@@ -17,7 +17,7 @@ const SEEN_BITS = 1 << 17;
 const SEEN_MAX = 40_000;
 
 /**
- * Finished replies by name and type, so that a repeated question costs one look into a table and no memory. A reply
+ * Finished replies to standard queries by name and type (others are rare and are answered anew each time), so that a repeated question costs one look into a table and no memory. A reply
  * counts as long as what it was made of has the same version. Bounded: when one generation is full, the one before it is
  * dropped whole, and what is still asked for moves over.
  */
@@ -30,6 +30,7 @@ export class Memo {
 
   /** The remembered reply to this query, or null. */
   get(query: Query): Reply | null {
+    if (!query.isStandard) return null;
     const key = keyOf(query);
     const slot = this.#young.find(query, key);
     if (slot >= 0) return this.#young.reply(slot);
@@ -47,7 +48,7 @@ export class Memo {
    * @returns the reply as it is remembered, or the same one
    */
   offer(query: Query, reply: Reply, dependency: Dependency): Reply {
-    if (reply.size > REPLY_MAX) return reply;
+    if (reply.size > REPLY_MAX || !query.isStandard) return reply;
     const key = keyOf(query);
     if (!this.#wasSeen(key)) return reply;
     return this.#store(query, key, reply, dependency);
