@@ -22,6 +22,17 @@ export interface Route {
   readonly view: string;
 }
 
+/** Where the hash of a name begins: FNV-1a's own start until a server draws another. */
+let hashSeed = 0x811c9dc5 | 0;
+
+/**
+ * Begins the hashes of all names read from now on with another number. A server draws it at random before its first query:
+ * clients must not know which names meet in one place of a table, or they could make every look into it long.
+ */
+export function seedNameHash(seed: number): void {
+  hashSeed = seed | 0;
+}
+
 /**
  * One query: a view over the bytes it came in. A listener reuses one object for many queries; who needs a query after
  * the chain has returned (because a promise is pending) works on the copy that `keep()` gives.
@@ -127,7 +138,7 @@ export class Query {
   #readQuestion(records: number, additional: number): Triage {
     const { bytes, end, folded } = this;
     let at = this.start + HEADER.SIZE;
-    let hash = 0x811c9dc5 | 0;
+    let hash = hashSeed;
     let length = 0;
     for (;;) {
       if (at >= end) return 'formerr';

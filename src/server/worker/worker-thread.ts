@@ -11,6 +11,7 @@ import { useSocketTable, type SocketTable } from '../../linux/socket-table.ts';
 import { closeLeftSockets } from '../../linux/udp-socket.ts';
 import { listenAt } from './listen.ts';
 import { systemNetwork } from '../../net/system-network.ts';
+import { seedNameHash } from '../../wire/query.ts';
 import { DataPlane } from './data-plane.ts';
 import type { Plugin } from '../contract/plugin.ts';
 import type { FromWorker, ToWorker } from '../contract/protocol.ts';
@@ -25,6 +26,7 @@ export interface WorkerStart {
   readonly sockets: SocketTable;
 }
 
+seedNameHash(secureRandom.integer(2 ** 32));
 const { id, pluginsModule, transport, sockets } = workerData as WorkerStart;
 useSocketTable(sockets);
 const port = parentPort!;
