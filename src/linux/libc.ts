@@ -4,6 +4,8 @@ import { getSystemErrorName } from 'node:util';
 
 import type * as Koffi from 'koffi';
 
+import { wakeups, type Wakeup } from './wakeup.ts';
+
 /** The system calls that the transports use. Pointers are numbers: addresses fit into 47 bits. Failures are negative. */
 export interface Libc {
   socket(domain: number, type: number, protocol: number): number;
@@ -14,6 +16,9 @@ export interface Libc {
   recvmmsg(fd: number, heads: number, count: number, flags: number, timeout: number): number;
   sendmmsg(fd: number, heads: number, count: number, flags: number): number;
   close(fd: number): number;
+  epoll_create1(flags: number): number;
+  epoll_ctl(epoll: number, operation: number, fd: number, event: number): number;
+  epoll_wait(epoll: number, events: number, count: number, timeoutMs: number): number;
   /** 0 if there is no such interface. */
   interfaceIndex(name: string): number;
   /** Number of the last failure on this thread; ask at once. */
@@ -21,15 +26,8 @@ export interface Libc {
   /** Memory of this many bytes that never moves, and a view of it. */
   allocate(size: number): { readonly address: number; readonly buffer: ArrayBuffer };
   free(address: number): void;
-  /** Runs `onReadable` from the event loop while the descriptor has something to read or an error (level-triggered). */
-  poll(fd: number, onReadable: () => void): PollHandle;
-}
-
-/** Keeps the event loop alive while referenced. Must be closed before its descriptor is. */
-export interface PollHandle {
-  ref(): void;
-  unref(): void;
-  close(): void;
+  /** Ends this thread's event loop's sleep whenever the descriptor is readable (level-triggered). */
+  wakeOn(fd: number): Wakeup;
 }
 
 /** Why there is no foreign function interface here. */
@@ -79,6 +77,9 @@ function load(): Libc {
     recvmmsg: declare('recvmmsg', ['int', 'uintptr_t', 'uint32', 'int', 'uintptr_t']),
     sendmmsg: declare('sendmmsg', ['int', 'uintptr_t', 'uint32', 'int']),
     close: declare('close', ['int']),
+    epoll_create1: declare('epoll_create1', ['int']),
+    epoll_ctl: declare('epoll_ctl', ['int', 'int', 'int', 'uintptr_t']),
+    epoll_wait: declare('epoll_wait', ['int', 'uintptr_t', 'int', 'int']),
     interfaceIndex: declare('if_nametoindex', ['str']),
     errno: () => koffi.errno(),
     allocate(size) {
@@ -86,23 +87,7 @@ function load(): Libc {
       return { address: Number(pointer), buffer: koffi.view(pointer, size) };
     },
     free: (address) => koffi.free(BigInt(address)),
-    poll(fd, onReadable) {
-      let open = true;
-      const ready = (status: number): void => {
-        onReadable();
-        // A pending error (an ICMP message came) ends the watch; reading has taken the error away.
-        if (status !== 0 && open) handle.start(ready as never);
-      };
-      const handle = koffi.node.poll(fd, ready as never);
-      return {
-        ref: () => handle.ref(),
-        unref: () => handle.unref(),
-        close: () => {
-          open = false;
-          handle.close();
-        },
-      };
-    },
+    wakeOn: wakeups(koffi, lib),
   };
 }
 

@@ -1,3 +1,4 @@
+import { forgetMemory, noteMemory } from './held-by-thread.ts';
 import { libc } from './libc.ts';
 
 /**
@@ -17,6 +18,7 @@ export class Memory {
     const rounded = (size + 15) & ~15;
     const { address, buffer } = libc().allocate(rounded);
     this.address = address;
+    noteMemory(address);
     this.#buffer = buffer;
     this.bytes = new Uint8Array(buffer);
     this.words = new Uint32Array(buffer);
@@ -35,6 +37,7 @@ export class Memory {
     if (buffer === null) return;
     this.#buffer = null;
     buffer.transfer(0);
+    forgetMemory(this.address);
     libc().free(this.address);
   }
 }

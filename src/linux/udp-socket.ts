@@ -1,7 +1,13 @@
 import { ERRNO, libc, SystemError } from './libc.ts';
 import { Memory } from './memory.ts';
 import { AF_INET, AF_INET6, readPort, writeSocketAddress } from './socket-address.ts';
-import { forgetSocket, noteSocket, takeOrphan, takeOrphans } from './socket-table.ts';
+import {
+  forgetDescriptor,
+  forgetMemory,
+  noteDescriptor,
+  takeOrphan,
+  takeOrphans,
+} from './held-by-thread.ts';
 
 const SOCK_DGRAM = 2;
 const SOCK_NONBLOCK = 0o4000;
@@ -48,7 +54,7 @@ export class UdpSocket {
     const domain = options.family === 4 ? AF_INET : AF_INET6;
     this.fd = libc().socket(domain, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (this.fd < 0) throw new SystemError('socket', libc().errno());
-    noteSocket(this.fd);
+    noteDescriptor(this.fd);
     try {
       this.#setUp(options);
     } catch (error) {
@@ -81,7 +87,7 @@ export class UdpSocket {
   close(): void {
     if (!this.#open) return;
     this.#open = false;
-    forgetSocket(this.fd);
+    forgetDescriptor(this.fd);
     libc().close(this.fd);
   }
 
@@ -137,11 +143,16 @@ export function inheritSocket(
   return left === null ? null : new UdpSocket(options, left);
 }
 
-/** Closes what threads before this one left behind and what is not used any more. */
-export function closeLeftSockets(): void {
-  for (const fd of takeOrphans()) {
-    forgetSocket(fd);
+/** Gives back what threads before this one left behind and what is not used any more. */
+export function giveBackOrphans(): void {
+  const { descriptors, memory } = takeOrphans();
+  for (const fd of descriptors) {
+    forgetDescriptor(fd);
     libc().close(fd);
+  }
+  for (const address of memory) {
+    forgetMemory(address);
+    libc().free(address);
   }
 }
 

@@ -210,7 +210,6 @@ class BatchedUdpListener implements Listener {
     loop.receiving.copyWayBack(i, waiting.name, waiting.control);
     waiting.controlLength = loop.receiving.controlLength(i);
     this.#waiting++;
-    loop.settle();
     promise.then(
       (reply) => {
         waiting.reply = reply;

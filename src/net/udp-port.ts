@@ -69,7 +69,6 @@ export function batchedUdpPort({ upstream, onDatagram, onError }: UdpPortParts):
   };
   const drain = (): void => {
     const { receiving } = loop;
-    loop.settle();
     for (let round = 0; open && round < ROUNDS; round++) {
       const count = receiving.receive(socket.fd);
       if (count < 0) {

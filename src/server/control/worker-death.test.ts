@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
@@ -10,20 +10,30 @@ import { batchedUdp } from '../../linux/packet-loop.ts';
 
 const program = join(import.meta.dirname, '../../../bin/ndots');
 
-/** Makes a worker throw, outside any query, once the file named by DIE is there. */
+/** Makes a worker fail, outside any query, in the way that the file named by DIE says, once it is there. */
 const assassin = `
   import { isMainThread } from 'node:worker_threads';
-  import { unlinkSync } from 'node:fs';
+  import { readFileSync, unlinkSync } from 'node:fs';
+  const ways = {
+    throw() { throw new Error('killed by a test'); },
+    'fill its heap'() { for (const kept = [];;) kept.push({ at: kept.length, more: [1, 2, 3] }); },
+  };
   if (!isMainThread) setInterval(() => {
-    try { unlinkSync(process.env.DIE); } catch { return; }
-    throw new Error('killed by a test');
+    let way;
+    try {
+      way = readFileSync(process.env.DIE, 'utf8');
+      unlinkSync(process.env.DIE);
+    } catch { return; }
+    ways[way]?.();
   }, 10).unref();
 `;
+
+type Way = 'throw' | 'fill its heap';
 
 interface Victim {
   readonly child: Child;
   readonly port: number;
-  die(): void;
+  die(way?: Way): void;
 }
 
 async function victim(t: TestContext, workers: number): Promise<Victim> {
@@ -42,7 +52,15 @@ async function victim(t: TestContext, workers: number): Promise<Victim> {
     rmSync(folder, { recursive: true, force: true });
   });
   await printed(child, /ndots-\d/, 20_000);
-  return { child, port, die: () => writeFileSync(die, '') };
+  return {
+    child,
+    port,
+    die: (way = 'throw') => {
+      // In one step: a worker must not read half of it.
+      writeFileSync(`${die}.new`, way);
+      renameSync(`${die}.new`, die);
+    },
+  };
 }
 
 /** How many UDP sockets are bound to the port. */
@@ -103,6 +121,25 @@ describe('a worker that dies', { skip: available ? false : 'needs batched UDP' }
     }
     assert.doesNotMatch(child.output(), /Restart failed|could not be started/);
     assert.equal(bound(port), 2);
+  });
+
+  test('of lack of memory dies alone, while queries come', async (t) => {
+    const { child, port, die } = await victim(t, 1);
+    const clients = await Promise.all(Array.from({ length: 8 }, () => UdpClient.open()));
+    t.after(() => clients.forEach((client) => client.close()));
+    const flood = setInterval(() => {
+      for (const client of clients) client.send(queryBytes('any.example.', 1), port);
+    }, 1);
+    t.after(() => clearInterval(flood));
+    for (let death = 1; death <= 2; death++) {
+      die('fill its heap');
+      await printed(child, new RegExp(`(serves again[^]*){${death}}`), 60_000);
+    }
+    clearInterval(flood);
+    const client = await UdpClient.open();
+    t.after(() => client.close());
+    assert.ok(await answers([client], port, 4711));
+    assert.match(child.output(), /worker 0 ended unexpectedly .*heap out of memory/);
   });
 
   test('does not keep the process from ending in order', async (t) => {

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { makeSocketTable, type SocketTable } from '../../linux/socket-table.ts';
+import { makeNotes, type HeldByThread } from '../../linux/held-by-thread.ts';
 import type { DataPlane } from '../worker/data-plane.ts';
 import type { FromWorker, ToWorker } from '../contract/protocol.ts';
 import type { WorkerPort } from './worker-link.ts';
@@ -13,12 +13,12 @@ const HEAP_MB = 256;
  */
 const YOUNG_MB = 4;
 
-/** By worker: the sockets of a thread that died, with which the one that takes its place goes on. */
-const leftBehind = new Map<number, SocketTable>();
+/** By worker: what a thread that died has left behind; the one that takes its place goes on with the sockets among it. */
+const leftBehind = new Map<number, HeldByThread>();
 
 /** A worker in a thread of its own. */
-export function threadPort(start: Omit<WorkerStart, 'sockets'>): WorkerPort {
-  const sockets = leftBehind.get(start.id) ?? makeSocketTable();
+export function threadPort(start: Omit<WorkerStart, 'held'>): WorkerPort {
+  const held = leftBehind.get(start.id) ?? makeNotes();
   leftBehind.delete(start.id);
   const own = import.meta.url;
   const entry = new URL(
@@ -26,7 +26,7 @@ export function threadPort(start: Omit<WorkerStart, 'sockets'>): WorkerPort {
     own,
   );
   const worker = new Worker(entry, {
-    workerData: { ...start, sockets } satisfies WorkerStart,
+    workerData: { ...start, held } satisfies WorkerStart,
     name: `ndots-worker-${start.id}`,
     resourceLimits: { maxOldGenerationSizeMb: HEAP_MB, maxYoungGenerationSizeMb: YOUNG_MB },
   });
@@ -41,7 +41,7 @@ export function threadPort(start: Omit<WorkerStart, 'sockets'>): WorkerPort {
     onExit: (handler) =>
       worker.on('exit', (code) => {
         if (ending) return;
-        leftBehind.set(start.id, sockets);
+        leftBehind.set(start.id, held);
         handler(failure ?? new Error(`the thread ended with code ${code}`));
       }),
     async end() {

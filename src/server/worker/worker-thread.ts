@@ -7,8 +7,8 @@ import { stdoutLines } from '../../base/stdout.ts';
 import { secureRandom } from '../../base/random.ts';
 import { SharedRegistry } from '../../metrics/registry.ts';
 import { stopPackets } from '../../linux/packet-loop.ts';
-import { useSocketTable, type SocketTable } from '../../linux/socket-table.ts';
-import { closeLeftSockets } from '../../linux/udp-socket.ts';
+import { useNotes, type HeldByThread } from '../../linux/held-by-thread.ts';
+import { giveBackOrphans } from '../../linux/udp-socket.ts';
 import { listenAt } from './listen.ts';
 import { systemNetwork } from '../../net/system-network.ts';
 import { seedNameHash } from '../../wire/query.ts';
@@ -22,13 +22,13 @@ export interface WorkerStart {
   /** Module that exports `loadPlugins`: the server itself knows none. */
   readonly pluginsModule: string;
   readonly transport: 'auto' | 'batched' | 'plain';
-  /** Where this thread notes its sockets, and finds those of the thread whose place it takes. */
-  readonly sockets: SocketTable;
+  /** Where this thread notes what it holds, and finds what the thread whose place it takes has left. */
+  readonly held: HeldByThread;
 }
 
 seedNameHash(secureRandom.integer(2 ** 32));
-const { id, pluginsModule, transport, sockets } = workerData as WorkerStart;
-useSocketTable(sockets);
+const { id, pluginsModule, transport, held } = workerData as WorkerStart;
+useNotes(held);
 const port = parentPort!;
 const send = (message: FromWorker): void => port.postMessage(message);
 
@@ -42,7 +42,7 @@ const plane: DataPlane = new DataPlane({
   log,
   send,
   onServing() {
-    closeLeftSockets();
+    giveBackOrphans();
     settleMemory();
   },
   onClosed: stopPackets,

@@ -1,0 +1,59 @@
+import { libc, SystemError } from './libc.ts';
+import { Memory } from './memory.ts';
+import { noteDescriptor, forgetDescriptor } from './held-by-thread.ts';
+
+const EPOLL_CLOEXEC = 0o2000000;
+const EPOLLIN = 1;
+const CTL_ADD = 1;
+const CTL_DEL = 2;
+/** Ready descriptors of one look; those that did not fit are found by the next one. */
+const EVENTS = 64;
+/** Bytes of a struct epoll_event, and where its data begin: packed on x86-64 only. */
+const EVENT = process.arch === 'x64' ? { SIZE: 12, DATA: 4 } : { SIZE: 16, DATA: 8 };
+
+/** Descriptors of which the system says which are readable. It is itself readable while one of them is. */
+export class Epoll {
+  readonly fd: number;
+  readonly #events = new Memory(EVENTS * EVENT.SIZE);
+  #open = true;
+
+  /** @throws SystemError */
+  constructor() {
+    this.fd = libc().epoll_create1(EPOLL_CLOEXEC);
+    if (this.fd < 0) throw new SystemError('epoll_create1', libc().errno());
+    noteDescriptor(this.fd);
+  }
+
+  /** Reports the descriptor for as long as it is readable, or has an error. @throws SystemError */
+  add(fd: number): void {
+    const { words, address } = this.#events;
+    words[0] = EPOLLIN;
+    words[EVENT.DATA / 4] = fd;
+    words[EVENT.DATA / 4 + 1] = 0;
+    if (libc().epoll_ctl(this.fd, CTL_ADD, fd, address) < 0) {
+      throw new SystemError('epoll_ctl', libc().errno());
+    }
+  }
+
+  /** Must come before the descriptor is closed. */
+  remove(fd: number): void {
+    libc().epoll_ctl(this.fd, CTL_DEL, fd, this.#events.address);
+  }
+
+  /** Looks without waiting. @returns how many are readable; `ready` names them, until the next look */
+  look(): number {
+    return libc().epoll_wait(this.fd, this.#events.address, EVENTS, 0);
+  }
+
+  ready(i: number): number {
+    return this.#events.words[(i * EVENT.SIZE + EVENT.DATA) / 4]!;
+  }
+
+  close(): void {
+    if (!this.#open) return;
+    this.#open = false;
+    forgetDescriptor(this.fd);
+    libc().close(this.fd);
+    this.#events.free();
+  }
+}

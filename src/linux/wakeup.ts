@@ -1,0 +1,75 @@
+import type * as Koffi from 'koffi';
+
+/**
+ * A descriptor that wakes the event loop without calling JavaScript: whoever wants to know looks, in the turn that follows.
+ * Keeps the event loop alive while referenced. Must be closed before its descriptor is; a thread that ends without a chance
+ * to do so (out of memory, terminated) has it closed by the runtime.
+ */
+export interface Wakeup {
+  /** Whether the descriptor was found readable since this was asked last. */
+  take(): boolean;
+  ref(): void;
+  unref(): void;
+  close(): void;
+}
+
+/** `uv_handle_get_type` of a poll handle. */
+const UV_POLL = 8;
+const UV_READABLE = 1;
+/** Nothing libuv writes there: what it writes is a status, 0 or a negative error number. */
+const NOT_YET = 1;
+
+/**
+ * koffi's poll handles call JavaScript from outside of the runtime's own scope. A thread that runs out of memory, or is
+ * terminated, cannot run JavaScript any more while its event loop still turns a few times: a datagram that came then would end
+ * the whole process (Node-API: `FATAL ERROR: napi_throw`). So of koffi's handle only the ownership is used (it is closed with
+ * the thread, whatever ends that), and its callback is replaced by libuv's own `uv_handle_set_data`, which writes the status of
+ * the poll into the first word of the handle, where JavaScript finds it.
+ */
+export function wakeups(koffi: typeof Koffi, lib: Koffi.LibraryHandle): (fd: number) => Wakeup {
+  const slot = koffi.alloc('uint64_t', 1) as bigint;
+  const cell = new BigUint64Array(koffi.view(slot, 8));
+  const loopOf = lib.func('napi_get_uv_event_loop', 'int', ['uintptr_t', 'uintptr_t']);
+  const visit = koffi.pointer(koffi.proto('void', ['uintptr_t', 'uintptr_t']));
+  const walk = lib.func('uv_walk', 'void', ['uintptr_t', visit, 'uintptr_t']);
+  const typeOf = lib.func('uv_handle_get_type', 'int', ['uintptr_t']);
+  const fileOf = lib.func('uv_fileno', 'int', ['uintptr_t', 'uintptr_t']);
+  const start = lib.func('uv_poll_start', 'int', ['uintptr_t', 'int', 'uintptr_t']);
+  const setData = lib.symbol('uv_handle_set_data') as bigint;
+  loopOf(koffi.node.env, slot);
+  const loop = cell[0]!;
+  const pollHandle = (fd: number): bigint => {
+    let found = 0n;
+    walk(
+      loop,
+      (handle: number | bigint) => {
+        if (typeOf(handle) !== UV_POLL || fileOf(handle, slot) !== 0) return;
+        if (Number(cell[0]! & 0xffff_ffffn) === fd) found = BigInt(handle);
+      },
+      0,
+    );
+    return found;
+  };
+  return (fd) => {
+    const owned = koffi.node.poll(fd, () => undefined);
+    const handle = pollHandle(fd);
+    let status: Int32Array | null = new Int32Array(koffi.view(handle, 4));
+    status[0] = NOT_YET;
+    start(handle, UV_READABLE, setData);
+    return {
+      take() {
+        if (status === null || status[0] === NOT_YET) return false;
+        // An error ends the watch.
+        if (status[0] !== 0) start(handle, UV_READABLE, setData);
+        status[0] = NOT_YET;
+        return true;
+      },
+      ref: () => owned.ref(),
+      unref: () => owned.unref(),
+      close() {
+        status = null;
+        owned.close();
+      },
+    };
+  };
+}
