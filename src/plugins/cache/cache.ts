@@ -113,7 +113,7 @@ class Cache {
   /** Whether the query looks for its own way round: waiting for itself, it would never find out. */
   #mustPass(query: Query): boolean {
     const seekers = (this.#roundTrips ??= this.#context.find(roundTrips));
-    return seekers.length > 0 && seekers.some((seeks) => seeks(query));
+    return seekers.some((seeks) => seeks(query));
   }
 
   #join(flight: Flight, counters: Counters): Maybe<Reply> {
