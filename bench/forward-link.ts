@@ -59,6 +59,7 @@ function link(plugin: Plugin, lines: string, next: Next): Next {
     network,
     onStart: () => {},
     onStop: () => {},
+    find: () => [],
     onMessage: (handler) => handler({ lists: [[upstream]], workers: 1 }),
     path: (file) => file,
   };

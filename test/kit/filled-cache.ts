@@ -33,6 +33,7 @@ export function cacheLink(lines: string, next: Next, clock = new VirtualClock())
     metrics: new SharedRegistry(() => {}),
     writer: new MessageWriter(),
     onStop: () => {},
+    find: () => [],
   };
   return cache.setup!(options[0] as never, context as WorkerContext, next);
 }

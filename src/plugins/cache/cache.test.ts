@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';
 import type { Answer } from '../../../test/kit/upstream.ts';
+import { Query } from '../../wire/query.ts';
+import { makeLoop } from '../loop/loop.ts';
 import { brief, cacheWorld, errorCode, soa } from './fixture.test.ts';
 
 const a = (ttl: number, address = '192.0.2.1'): Answer => ({ answer: [`@ ${ttl} A ${address}`] });
@@ -486,10 +488,19 @@ describe('coalescing', () => {
     assert.equal(alone.asked.length, 3);
   });
 
-  test('HINFO is never held back, for loop has to see it come round', async () => {
-    const world = await cacheWorld('cache', () => ({ authority: [soa], afterMs: 100 }));
-    await Promise.all([1, 2, 3].map(() => world.ask('1.2.example.org. HINFO')));
+  test('the probe of loop is never held back, since loop has to see it come round; any other HINFO is', async () => {
+    let probe = '';
+    const loop = makeLoop((message) => {
+      const query = new Query();
+      query.read(message, 0, message.length);
+      probe = query.name;
+      return new Promise(() => {});
+    });
+    const world = await cacheWorld('cache', () => ({ ...a(60), afterMs: 50 }), '.', loop);
+    await Promise.all([1, 2, 3].map(() => world.ask(`${probe} HINFO`)));
     assert.equal(world.asked.length, 3);
+    await Promise.all([1, 2, 3].map(() => world.ask('1.2.example.org. HINFO')));
+    assert.equal(world.asked.length, 4);
   });
 
   test('all who wait hear of a failure, and the next one asks again', async () => {

@@ -6,14 +6,15 @@ import {
   type Plugin,
   type WorkerContext,
 } from '../../server/contract/plugin.ts';
-import { EDE, FLAG, OPCODE, RCODE, TYPE } from '../../wire/iana.ts';
+import { EDE, FLAG, OPCODE, RCODE } from '../../wire/iana.ts';
 import type { Query } from '../../wire/query.ts';
 import { failure, type ExtendedError, type Reply } from '../../wire/reply.ts';
+import { roundTrips } from '../../server/contract/ports.ts';
 import { Filling } from './filling.ts';
 import { Flight, Flights } from './flights.ts';
 import { readOptions, syntax, type CacheOptions, type StaleOptions } from './options.ts';
 import { Store, SUCCESS } from './store.ts';
-import { Tallies, type Counters } from './counters.ts';
+import { CacheMetrics, type Counters } from './counters.ts';
 import { ZoneMatch } from '../../server/contract/zone-match.ts';
 
 /** How long an NXDOMAIN waits for the other type of the same name that was asked at the same time. */
@@ -37,8 +38,10 @@ class Cache {
   readonly #next: Next;
   readonly #store: Store;
   readonly #filling: Filling;
-  readonly #tallies: Tallies;
+  readonly #metrics: CacheMetrics;
   readonly #flights = new Flights();
+  /** Asked for with the first query: after setup, when all plugins have offered what they have. */
+  #roundTrips: readonly ((query: Query) => boolean)[] | null = null;
   #refreshes = 0;
 
   constructor(options: CacheOptions, context: WorkerContext, next: Next) {
@@ -64,14 +67,14 @@ class Cache {
       clock,
       exempt: [exempt('success'), exempt('denial')],
     });
-    this.#tallies = new Tallies(context.metrics, options.zones.join(','), context.view);
-    context.onStop(() => this.#tallies.close());
+    this.#metrics = new CacheMetrics(context.metrics, options.zones.join(','), context.view);
+    context.onStop(() => this.#metrics.close());
     this.link = this.#makeLink();
   }
 
   #makeLink(): Next {
     const store = this.#store;
-    const tallies = this.#tallies;
+    const metrics = this.#metrics;
     const { zones, keepTtl, stale, prefetch } = this.#options;
     // Only queries of the block's zones come here; zones of its own have to be looked at.
     const all = this.#context.zones.every((zone) => zones.includes(zone));
@@ -79,7 +82,7 @@ class Cache {
     return (query) => {
       if (query.opcode !== OPCODE.QUERY) return this.#next(query);
       if (!all && !covered.holds(query)) return this.#next(query);
-      const counters = tallies.of(query.route);
+      const counters = metrics.of(query.route);
       counters.requests.add(1);
       const slot = store.pick(query);
       if (slot < 0) {
@@ -102,11 +105,15 @@ class Cache {
 
   /** Hands the query on, or lets it wait for the reply to the same question of another query. */
   #ask(query: Query, counters: Counters): Maybe<Reply> {
-    // `loop` looks for HINFO questions that come back while they are under way: they must get through to it.
-    if (this.#options.coalesce === 0 || query.type === TYPE.HINFO)
-      return this.#lead(query, counters);
+    if (this.#options.coalesce === 0 || this.#mustPass(query)) return this.#lead(query, counters);
     const flight = this.#flights.find(query);
     return flight === null ? this.#lead(query, counters) : this.#join(flight, counters);
+  }
+
+  /** Whether the query looks for its own way round: waiting for itself, it would never find out. */
+  #mustPass(query: Query): boolean {
+    const seekers = (this.#roundTrips ??= this.#context.find(roundTrips));
+    return seekers.some((seeks) => seeks(query));
   }
 
   #join(flight: Flight, counters: Counters): Maybe<Reply> {
@@ -171,7 +178,7 @@ class Cache {
   #fill(query: Query, reply: Reply, counters: Counters): Reply {
     const filled = this.#filling.fill(query, reply);
     if (filled.mismatch) counters.drops.add(1);
-    if (filled.slot >= 0) this.#tallies.show(counters, this.#store);
+    if (filled.slot >= 0) this.#metrics.show(counters, this.#store);
     return filled.reply;
   }
 
@@ -235,7 +242,7 @@ class Cache {
         if (mismatch) counters.drops.add(1);
         if (fresh >= 0) {
           store.hits.inherit(fresh, hits, this.#context.clock.now());
-          this.#tallies.show(counters, store);
+          this.#metrics.show(counters, store);
         }
       }
       this.#pause(

@@ -23,9 +23,8 @@ export interface Counters {
 const halves: readonly Half[] = [0, 1];
 
 /** The cache's metrics, one set per listen address that queries came to. */
-export class Tallies {
+export class CacheMetrics {
   readonly #make: (server: string) => Counters;
-  readonly #byRoute: (Counters | undefined)[] = [];
   readonly #byServer = new Map<string, Counters>();
   readonly #counted: [number, number] = [0, 0];
 
@@ -92,21 +91,12 @@ export class Tallies {
     });
   }
 
-  of(route: Route): Counters {
-    return this.#byRoute[route.index] ?? this.#open(route);
-  }
-
-  #open(route: Route): Counters {
-    let counters = this.#byServer.get(route.server);
-    if (counters === undefined) {
-      counters = this.#make(route.server);
-      this.#byServer.set(route.server, counters);
-    }
-    // No holes: a dense array is one load.
-    while (this.#byRoute.length < route.index) this.#byRoute.push(undefined);
-    this.#byRoute[route.index] = counters;
+  /** The counters of the listen address that a query came to. */
+  readonly of: (route: Route) => Counters = perRoute(({ server }) => {
+    let counters = this.#byServer.get(server);
+    if (counters === undefined) this.#byServer.set(server, (counters = this.#make(server)));
     return counters;
-  }
+  });
 
   /** Shows how full the store is, after a reply for this address was stored. */
   show(counters: Counters, store: Store): void {
@@ -131,4 +121,16 @@ export class Tallies {
       shown.fill(0);
     }
   }
+}
+
+/** What belongs to a route, made at its first query: afterwards a look-up is one load. */
+function perRoute<T>(make: (route: Route) => T): (route: Route) => T {
+  const made: (T | undefined)[] = [];
+  return (route) => {
+    const known = made[route.index];
+    if (known !== undefined) return known;
+    // No holes: they would make every load a dictionary's.
+    while (made.length < route.index) made.push(undefined);
+    return (made[route.index] = make(route));
+  };
 }

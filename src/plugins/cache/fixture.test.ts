@@ -41,11 +41,20 @@ function replyOf(query: Query, answer: Answer): Reply {
   return reply;
 }
 
-export async function cacheWorld(lines: string, behind: Behind, zone = '.'): Promise<CacheWorld> {
+/** @param others plugins that stand between the cache and what answers, each with a line of its own */
+export async function cacheWorld(
+  lines: string,
+  behind: Behind,
+  zone = '.',
+  ...others: readonly Plugin[]
+): Promise<CacheWorld> {
   const asked: Query[] = [];
   const clock = new VirtualClock();
-  const text = `${zone} {\n ${lines.replaceAll('{', '{\n').replaceAll(';', '\n').replaceAll('}', '\n}\n')}\n behind\n}`;
-  const world = await makeWorld(text, { clock, plugins: [cache, behindPlugin(behind, asked)] });
+  const text = `${zone} {\n ${lines.replaceAll('{', '{\n').replaceAll(';', '\n').replaceAll('}', '\n}\n')}\n${others.map(({ name }) => ` ${name}\n`).join('')} behind\n}`;
+  const world = await makeWorld(text, {
+    clock,
+    plugins: [cache, ...others, behindPlugin(behind, asked)],
+  });
   // Time 0 is "not said" in a query.
   await clock.advance(1000);
   return Object.assign(world, { asked });

@@ -8,6 +8,7 @@ import {
   type Plugin,
   type WorkerContext,
 } from '../../server/contract/plugin.ts';
+import { roundTrips } from '../../server/contract/ports.ts';
 import { TYPE } from '../../wire/iana.ts';
 import { parseName, type WireName } from '../../wire/name.ts';
 import { makeQuery, type Query } from '../../wire/query.ts';
@@ -91,9 +92,11 @@ function setup(context: WorkerContext, next: Next): Next {
     const { name } = message as Published;
     wanted = name === null ? null : parseName(name);
   });
+  const isProbe = (query: Query): boolean =>
+    query.type === TYPE.HINFO && wanted !== null && isFor(query, wanted);
+  context.offer(roundTrips, isProbe);
   return (query) => {
-    if (query.type === TYPE.HINFO && wanted !== null && isFor(query, wanted))
-      context.post(sighting(query));
+    if (isProbe(query)) context.post(sighting(query));
     return next(query);
   };
 }

@@ -26,3 +26,9 @@ export interface SearchDomains {
 }
 
 export const searchDomains = definePort<SearchDomains>('search domains');
+
+/**
+ * Which queries are the server's own and look for their way round: such a query must come to every plugin as often as it comes
+ * to the server. Offered by `loop`, asked by whoever would have it wait for another one's reply.
+ */
+export const roundTrips = definePort<(query: Query) => boolean>('round trips');
