@@ -8,6 +8,26 @@ export function parseAddress(text: string): Uint8Array | null {
   return null;
 }
 
+/**
+ * The usual text form of an address as the Kubernetes API may hold it, where objects of old clusters are written in ways that
+ * other readers refuse or understand differently: `010.009.000.006` is decimal (10.9.0.6), `::ffff:10.9.0.6` is IPv4. Other
+ * texts stay as they are, whether or not they are addresses.
+ */
+export function plainAddress(text: string): string {
+  if (!text.includes(':')) return ODD_QUAD.test(text) ? text.replaceAll(ZEROS, '') : text;
+  if (!MAPPED.test(text)) return text;
+  const bytes = parseAddress(text);
+  const printed = bytes === null ? text : printAddress(bytes);
+  return printed.startsWith(MAPPED_PREFIX) && printed.includes('.')
+    ? printed.slice(MAPPED_PREFIX.length)
+    : text;
+}
+
+const ODD_QUAD = /(?:^|\.)0\d[\d.]*$/;
+const ZEROS = /\b0+(?=\d)/g;
+const MAPPED = /^[0:]+:ffff:/i;
+const MAPPED_PREFIX = '::ffff:';
+
 function parseIPv4(text: string): Uint8Array {
   return Uint8Array.from(text.split('.'), Number);
 }

@@ -212,12 +212,12 @@ describe('stamping', () => {
 describe('rejections', () => {
   test('are a header, or a header with the question', () => {
     const out = new Uint8Array(600);
-    const query = ask({ flags: FLAG.RD | FLAG.CD });
+    const query = ask({ flags: FLAG.RD | FLAG.AD | FLAG.CD });
     assert.equal(stampRejection(query, RCODE.NOTIMP, false, out, 0), 12);
     const bare = readMessage(out, 0, 12);
     assert.deepEqual(
       [bare.id, bare.flags, bare.rcode],
-      [0xbeef, FLAG.QR | FLAG.RD | FLAG.CD, RCODE.NOTIMP],
+      [0xbeef, FLAG.QR | FLAG.RD | FLAG.AD | FLAG.CD, RCODE.NOTIMP],
     );
     const length = stampRejection(query, RCODE.FORMERR, true, out, 3);
     assert.equal(readMessage(out, 3, 3 + length).question[0]!.name, 'www.Example.org.');

@@ -229,7 +229,7 @@ export function stampRejection(
   out[at] = query.id >> 8;
   out[at + 1] = query.id & 0xff;
   out[at + 2] = (FLAG.QR >> 8) | ((query.flags & (FLAG.OPCODE | FLAG.RD)) >> 8);
-  out[at + 3] = (query.flags & FLAG.CD) | rcode;
+  out[at + 3] = (query.flags & (FLAG.AD | FLAG.CD)) | rcode;
   for (let i = HEADER.QDCOUNT; i < HEADER.SIZE; i++) out[at + i] = 0;
   if (!withQuestion || query.nameLength === 0) return HEADER.SIZE;
   out[at + HEADER.QDCOUNT + 1] = 1;

@@ -53,9 +53,12 @@ function external(place: string, externalName: string): KubeJson {
 }
 
 interface EndpointSpec {
+  /** Or a domain name. */
   readonly ip: string;
   readonly hostname?: string;
   readonly pod?: string;
+  /** What `pod` is, unless a pod. */
+  readonly kind?: string;
   readonly zone?: string;
   /** Condition `ready`; undefined: the API leaves it out. */
   readonly ready?: boolean;
@@ -69,21 +72,22 @@ function slice(
   labels = {},
 ): KubeJson {
   const [of, where] = place.split('.');
-  const six = endpoints[0]?.ip.includes(':') ?? false;
+  const first = endpoints[0]?.ip ?? '';
+  const addressType = first.includes(':') ? 'IPv6' : /^[\d.]*$/.test(first) ? 'IPv4' : 'FQDN';
   return object(
     'EndpointSlice',
     'discovery.k8s.io/v1',
     where!,
     `${of}-${nth}`,
     {
-      addressType: six ? 'IPv6' : 'IPv4',
+      addressType,
       ports: ports.map((port) => ({ protocol: 'TCP', name: '', ...port })),
-      endpoints: endpoints.map(({ ip, hostname, pod, zone, ready }) => ({
+      endpoints: endpoints.map(({ ip, hostname, pod, zone, ready, kind = 'Pod' }) => ({
         addresses: [ip],
         conditions: ready === undefined ? {} : { ready },
         ...(hostname === undefined ? {} : { hostname }),
         ...(zone === undefined ? {} : { zone }),
-        ...(pod === undefined ? {} : { targetRef: { kind: 'Pod', name: pod, namespace: where } }),
+        ...(pod === undefined ? {} : { targetRef: { kind, name: pod, namespace: where } }),
       })),
     },
     { 'kubernetes.io/service-name': of, ...labels },
@@ -189,6 +193,40 @@ export const objects: readonly KubeJson[] = [
     [1, 2, 3, 4, 5, 6].map((n) => ({ ip: `172.20.6.${n}` })),
   ),
 
+  headless('named.testns'),
+  slice('named.testns', [http], [{ ip: 'ext.example.org', hostname: 'db' }]),
+  headless('namedin.testns'),
+  slice('namedin.testns', [http], [{ ip: 'svc1.testns.svc.cluster.local' }]),
+  headless('namedtwice.testns'),
+  slice('namedtwice.testns', [http], [{ ip: 'ext.example.org' }, { ip: 'dead.example.org' }]),
+  headless('namedmixed.testns'),
+  slice('namedmixed.testns', [http], [{ ip: 'ext.example.org' }]),
+  slice('namedmixed.testns', [http], [{ ip: '172.20.7.1' }], 2),
+  headless('namedself.testns'),
+  slice('namedself.testns', [http], [{ ip: 'namedself.testns.svc.cluster.local' }]),
+  headless('namedunready.testns'),
+  slice('namedunready.testns', [http], [{ ip: 'ext.example.org', ready: false }]),
+  external('extnamed.testns', 'named.testns.svc.cluster.local'),
+
+  // Written as old clusters have it: zeros in front say nothing, and IPv4 in IPv6 is IPv4.
+  clusterIP('zeros.testns', ['010.000.008.001'], [http]),
+  headless('hdlszeros.testns'),
+  slice('hdlszeros.testns', [http], [{ ip: '010.009.000.006' }]),
+  headless('hdlsmapped.testns'),
+  slice('hdlsmapped.testns', [http], [{ ip: '::ffff:172.20.8.2' }]),
+
+  headless('targets.testns'),
+  slice(
+    'targets.testns',
+    [http],
+    [
+      { ip: '172.20.9.1', pod: 'vm-1', kind: 'VirtualMachineInstance' },
+      { ip: '172.20.9.2', pod: 'web.2' },
+      { ip: '172.20.9.3', pod: 'same-a' },
+      { ip: '172.20.9.3', pod: 'same-b' },
+    ],
+  ),
+
   external('ext.testns', 'ext.example.org'),
   external('extdot.testns', 'dead.example.org.'),
   external('extfails.testns', 'fails.example.org'),
@@ -211,6 +249,9 @@ export const objects: readonly KubeJson[] = [
   pod('finished.testns', ['172.30.0.2'], { phase: 'Succeeded' }),
   pod('failed.testns', ['172.30.0.3'], { phase: 'Failed' }),
   pod('six.testns', ['fd00:30::6']),
+  pod('same-a.testns', ['172.30.0.7']),
+  pod('same-b.testns', ['172.30.0.7']),
+  pod('zeros.testns', ['172.030.000.008']),
 
   imported('mc.testns', { type: 'ClusterSetIP', ips: ['10.9.0.1'], ports: [http] }),
   imported('mchdls.testns', { type: 'Headless', ports: [http] }),

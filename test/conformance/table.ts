@@ -133,6 +133,55 @@ export const configurations: readonly Configuration[] = [
     `,
   },
   {
+    title: 'endpoints that are domain names',
+    zones: kubeadm,
+    properties: [],
+    rows: `
+      named.testns~ A NOERROR @ CNAME ext.example.org. | ext.example.org. 303 A 198.51.100.1
+      named.testns~ AAAA NOERROR @ CNAME ext.example.org.
+      named.testns~ CNAME NOERROR @ CNAME ext.example.org.
+      named.testns~ SRV NOERROR @ SRV 0 100 80 ext.example.org.
+      named.testns~ TXT NODATA
+      _http._tcp.named.testns~ SRV NOERROR @ SRV 0 100 80 ext.example.org.
+      _http._udp.named.testns~ SRV NXDOMAIN
+      db.named.testns~ A NOERROR @ CNAME ext.example.org. | ext.example.org. 303 A 198.51.100.1
+      ext-example-org.named.testns~ A NXDOMAIN
+      namedin.testns~ A NOERROR @ CNAME svc1.testns~ | svc1.testns~ A 10.0.0.1
+      namedin.testns~ AAAA NODATA
+      namedin.testns~ CNAME NOERROR @ CNAME svc1.testns~
+      svc1-testns-svc-cluster-local.namedin.testns~ A NOERROR @ CNAME svc1.testns~ | svc1.testns~ A 10.0.0.1
+      namedtwice.testns~ A NOERROR @ CNAME ext.example.org. | ext.example.org. 303 A 198.51.100.1
+      namedtwice.testns~ SRV NOERROR @ SRV 0 50 80 ext.example.org. | @ SRV 0 50 80 dead.example.org.
+      dead-example-org.namedtwice.testns~ A NOERROR @ CNAME dead.example.org.
+      namedmixed.testns~ A NOERROR @ A 172.20.7.1
+      namedmixed.testns~ AAAA NODATA
+      namedmixed.testns~ CNAME NODATA
+      namedmixed.testns~ SRV NOERROR @ SRV 0 50 80 ext.example.org. | @ SRV 0 50 80 172-20-7-1.namedmixed.testns~ | + 172-20-7-1.namedmixed.testns~ A 172.20.7.1
+      namedself.testns~ A NODATA
+      namedself.testns~ CNAME NOERROR @ CNAME @
+      namedunready.testns~ A NXDOMAIN
+      extnamed.testns~ A NOERROR @ CNAME named.testns~ | named.testns~ CNAME ext.example.org. | ext.example.org. 303 A 198.51.100.1
+    `,
+  },
+  {
+    title: 'addresses in unusual spellings',
+    zones: kubeadm,
+    properties: ['pods verified'],
+    rows: `
+      zeros.testns~ A NOERROR @ A 10.0.8.1
+      zeros.testns~ AAAA NODATA
+      1.8.0.10.in-addr.arpa. PTR NOERROR @ PTR zeros.testns~
+      hdlszeros.testns~ A NOERROR @ A 10.9.0.6
+      10-9-0-6.hdlszeros.testns~ A NOERROR @ A 10.9.0.6
+      6.0.9.10.in-addr.arpa. PTR NOERROR @ PTR 10-9-0-6.hdlszeros.testns~
+      hdlsmapped.testns~ A NOERROR @ A 172.20.8.2
+      hdlsmapped.testns~ AAAA NODATA
+      172-20-8-2.hdlsmapped.testns~ A NOERROR @ A 172.20.8.2
+      172-30-0-8.testns.pod.cluster.local. A NOERROR @ A 172.30.0.8
+      172-030-000-008.testns.pod.cluster.local. A NXDOMAIN
+    `,
+  },
+  {
     title: 'names that only have others below them',
     zones: kubeadm,
     properties: ['pods insecure'],
@@ -265,6 +314,8 @@ export const configurations: readonly Configuration[] = [
       fd00-30--6.testns.pod.cluster.local. AAAA NOERROR @ AAAA fd00:30::6
       fd00-30-0-0-0-0-0-6.testns.pod.cluster.local. AAAA NXDOMAIN
       fd00-30--1.testns.pod.cluster.local. AAAA NXDOMAIN
+      172-30-0-7.testns.pod.cluster.local. A NOERROR @ A 172.30.0.7
+      172-30-0-7.testns.pod.cluster.local. SRV NOERROR @ SRV 0 50 0 @ | + @ A 172.30.0.7
     `,
   },
   {
@@ -276,6 +327,12 @@ export const configurations: readonly Configuration[] = [
       172-20-0-2.hdls.testns~ A NXDOMAIN
       dup-name.hdls.testns~ A NOERROR @ A 172.20.0.1 | @ A 172.20.0.4
       2.0.20.172.in-addr.arpa. PTR NOERROR @ PTR hdls-pod-2.hdls.testns~
+      vm-1.targets.testns~ A NOERROR @ A 172.20.9.1
+      1.9.20.172.in-addr.arpa. PTR NOERROR @ PTR vm-1.targets.testns~
+      172-20-9-2.targets.testns~ A NOERROR @ A 172.20.9.2
+      2.9.20.172.in-addr.arpa. PTR NOERROR @ PTR 172-20-9-2.targets.testns~
+      same-a.targets.testns~ A NOERROR @ A 172.20.9.3
+      targets.testns~ SRV NOERROR @ SRV 0 25 80 vm-1.targets.testns~ | @ SRV 0 25 80 172-20-9-2.targets.testns~ | @ SRV 0 25 80 same-a.targets.testns~ | @ SRV 0 25 80 same-b.targets.testns~ | + vm-1.targets.testns~ A 172.20.9.1 | + 172-20-9-2.targets.testns~ A 172.20.9.2 | + same-a.targets.testns~ A 172.20.9.3 | + same-b.targets.testns~ A 172.20.9.3
     `,
   },
   {

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { plainAddress } from '../../base/ip.ts';
 import { nearest, Problem, type Place } from '../../base/problem.ts';
 import { child, children, isRaw, list, text, textMap, type Raw } from '../api/raw.ts';
 import { isTemplate, parseYaml, templateAdvice, type YamlDocument } from './yaml-document.ts';
@@ -200,7 +201,8 @@ class Check {
 
   address(value: unknown, path: Path, others: readonly string[]): void {
     if (value === undefined || value === null || value === '') return;
-    if (typeof value === 'string' && (isIP(value) !== 0 || others.includes(value))) return;
+    if (typeof value === 'string' && (isIP(plainAddress(value)) !== 0 || others.includes(value)))
+      return;
     this.fault(path, `'${show(value)}' is no address`);
   }
 

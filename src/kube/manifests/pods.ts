@@ -1,3 +1,4 @@
+import { plainAddress } from '../../base/ip.ts';
 import { asRaw, child, children, text, textMap, texts, type Raw } from '../api/raw.ts';
 import { hashOf, parseSpans, type AddressRange } from './address-range.ts';
 import { podIpsAnnotation, readyAnnotation, type Manifest, type WorkloadKind } from './manifest.ts';
@@ -221,7 +222,7 @@ function statusIps(raw: Raw): string[] {
   const status = child(raw, 'status');
   const many = children(status, 'podIPs').flatMap((entry) => texts({ ip: [entry['ip']] }, 'ip'));
   const one = text(status, 'podIP');
-  return many.length > 0 ? many : one === '' ? [] : [one];
+  return (many.length > 0 ? many : one === '' ? [] : [one]).map(plainAddress);
 }
 
 function annotationsOf(template: Raw): Record<string, string> {

@@ -49,13 +49,14 @@ export interface EndpointSlice {
 }
 
 export interface Endpoint {
+  /** IP addresses; in a slice of the address type FQDN, domain names. */
   readonly addresses: readonly string[];
   /** Condition `ready`; true where the API leaves it out. */
   readonly ready: boolean;
   /** `''` if it has none. */
   readonly hostname: string;
   readonly nodeName: string;
-  /** Name of the pod behind it; `''` if it is no pod. */
+  /** Name of what is behind it: a pod as a rule, for KubeVirt a virtual machine; `''` if it does not say. */
   readonly pod: string;
   /** Topology zone; `''` unless zones are wanted. */
   readonly zone: string;

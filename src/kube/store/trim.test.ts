@@ -117,7 +117,7 @@ describe('an endpoint slice', () => {
       found!.endpoints.map(({ nodeName, zone, pod }) => [nodeName, zone, pod]),
       [
         ['n1', 'a', 'web-1'],
-        ['', 'b', ''],
+        ['', 'b', 'n2'],
       ],
     );
   });
@@ -129,6 +129,37 @@ describe('an endpoint slice', () => {
     };
     const [found] = trimSlice(raw, { zones: false, podLabels: false });
     assert.equal(found!.endpoints[0]!.zone, '');
+  });
+
+  test('names what is behind an endpoint whatever its kind', () => {
+    const [found] = trimSlice(
+      {
+        metadata: { ...metadata, labels: { 'kubernetes.io/service-name': 'web' } },
+        endpoints: [
+          {
+            addresses: ['10.0.0.1'],
+            targetRef: { kind: 'VirtualMachineInstance', name: 'vm-1' },
+          },
+        ],
+      },
+      keep,
+    );
+    assert.equal(found!.endpoints[0]!.pod, 'vm-1');
+  });
+
+  test('has domain names only where its address type says so', () => {
+    const addresses = (addressType: string | undefined): readonly string[] =>
+      trimSlice(
+        {
+          metadata: { ...metadata, labels: { 'kubernetes.io/service-name': 'web' } },
+          ...(addressType === undefined ? {} : { addressType }),
+          endpoints: [{ addresses: ['db.example.org', '010.009.000.006', '::ffff:10.0.0.1'] }],
+        },
+        keep,
+      )[0]!.endpoints[0]!.addresses;
+    assert.deepEqual(addresses('FQDN'), ['db.example.org', '010.009.000.006', '::ffff:10.0.0.1']);
+    assert.deepEqual(addresses('IPv4'), ['10.9.0.6', '10.0.0.1']);
+    assert.deepEqual(addresses(undefined), ['10.9.0.6', '10.0.0.1']);
   });
 
   test('of no service is of no use', () => {

@@ -1,3 +1,5 @@
+import { isIP } from 'node:net';
+import { plainAddress } from '../../base/ip.ts';
 import type {
   Endpoint,
   EndpointSlice,
@@ -41,7 +43,9 @@ export function trimService(raw: Raw): [Service] {
       namespace,
       name,
       type,
-      clusterIPs: external ? [] : many.length > 0 ? many : one === '' ? [] : [one],
+      clusterIPs: external
+        ? []
+        : (many.length > 0 ? many : one === '' ? [] : [one]).map(plainAddress),
       externalName: external ? text(spec, 'externalName').replace(/\.$/, '') : '',
       externalIPs: texts(spec, 'externalIPs'),
       loadBalancer: children(child(child(raw, 'status'), 'loadBalancer'), 'ingress')
@@ -67,6 +71,7 @@ export function trimSlice(raw: Raw, keep: Keep): EndpointSlice[] {
   const importedService = text(labels, importedServiceLabel);
   if (service === '' && importedService === '') return [];
   const cluster = text(labels, sourceClusterLabel);
+  const named = text(raw, 'addressType') === 'FQDN';
   return [
     {
       kind: 'EndpointSlice',
@@ -74,7 +79,7 @@ export function trimSlice(raw: Raw, keep: Keep): EndpointSlice[] {
       name,
       service,
       ports: ports(raw, 'ports'),
-      endpoints: children(raw, 'endpoints').map((endpoint) => trimEndpoint(endpoint, keep)),
+      endpoints: children(raw, 'endpoints').map((endpoint) => trimEndpoint(endpoint, named, keep)),
       triggeredAt: triggerTime(metadata),
       ...(importedService === '' ? {} : { importedService }),
       ...(cluster === '' ? {} : { cluster }),
@@ -82,16 +87,16 @@ export function trimSlice(raw: Raw, keep: Keep): EndpointSlice[] {
   ];
 }
 
-function trimEndpoint(raw: Raw, keep: Keep): Endpoint {
+function trimEndpoint(raw: Raw, named: boolean, keep: Keep): Endpoint {
   const target = child(raw, 'targetRef');
   // v1beta1 told node and zone through a map of topology labels.
   const topology = child(raw, 'topology');
   return {
-    addresses: texts(raw, 'addresses'),
+    addresses: named ? texts(raw, 'addresses') : addresses(texts(raw, 'addresses')),
     ready: child(raw, 'conditions')['ready'] !== false,
     hostname: text(raw, 'hostname'),
     nodeName: text(raw, 'nodeName') || text(topology, 'kubernetes.io/hostname'),
-    pod: text(target, 'kind') === 'Pod' ? text(target, 'name') : '',
+    pod: text(target, 'name'),
     zone: keep.zones ? text(raw, 'zone') || text(topology, 'topology.kubernetes.io/zone') : '',
   };
 }
@@ -118,11 +123,11 @@ export function trimEndpoints(raw: Raw): EndpointSlice[] {
 function trimAddress(raw: Raw, ready: boolean): Endpoint {
   const target = child(raw, 'targetRef');
   return {
-    addresses: text(raw, 'ip') === '' ? [] : [text(raw, 'ip')],
+    addresses: addresses([text(raw, 'ip')]),
     ready,
     hostname: text(raw, 'hostname'),
     nodeName: text(raw, 'nodeName'),
-    pod: text(target, 'kind') === 'Pod' ? text(target, 'name') : '',
+    pod: text(target, 'name'),
     zone: '',
   };
 }
@@ -131,9 +136,9 @@ export function trimPod(raw: Raw, keep: Keep): [Pod] {
   const { namespace, name } = names(raw);
   const status = child(raw, 'status');
   const many = children(status, 'podIPs')
-    .map((entry) => text(entry, 'ip'))
+    .map((entry) => plainAddress(text(entry, 'ip')))
     .filter((ip) => ip !== '');
-  const one = text(status, 'podIP');
+  const one = plainAddress(text(status, 'podIP'));
   return [
     {
       kind: 'Pod',
@@ -161,10 +166,15 @@ export function trimServiceImport(raw: Raw): [ServiceImport] {
       namespace,
       name,
       type: text(spec, 'type') === 'Headless' ? 'Headless' : 'ClusterSetIP',
-      ips: texts(spec, 'ips'),
+      ips: addresses(texts(spec, 'ips')),
       ports: ports(spec, 'ports'),
     },
   ];
+}
+
+/** What is no IP address is left out. */
+function addresses(written: readonly string[]): string[] {
+  return written.map(plainAddress).filter((address) => isIP(address) !== 0);
 }
 
 function names(raw: Raw): { namespace: string; name: string } {

@@ -6,8 +6,8 @@ import type { WireName } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
 import { failure, type Reply } from '../../wire/reply.ts';
 import { SECTION, type MessageWriter } from '../../wire/writer.ts';
-import type { Cluster, ServiceRecord } from './cluster.ts';
-import { answerExternal, externalTarget } from './external.ts';
+import { answerAlias, endpointAlias, externalTarget } from './alias.ts';
+import type { Cluster } from './cluster.ts';
 import { Lookup, type LookupParts, type Meaning, type Zone } from './lookup.ts';
 import { Memo } from './memo.ts';
 import { nameServers, writeNameServers, writeServerAddresses } from './name-server.ts';
@@ -95,7 +95,8 @@ export class Answerer {
       if (!this.#cluster.synced) return this.#notReady(query, zone);
       return this.#negative(query, zone, RCODE.NXDOMAIN);
     }
-    if (meaning === 'external') return this.#external(query, zone);
+    if (meaning === 'external')
+      return this.#alias(query, zone, externalTarget(lookup.service!.external));
     this.#builder.begin(query, zone.wire.length);
     this.#write(query, zone, meaning);
     if (this.#builder.full) {
@@ -104,6 +105,8 @@ export class Answerer {
     }
     if (this.#builder.answers === 0) {
       this.#builder.abandon();
+      const alias = meaning === 'endpoints' ? endpointAlias(lookup) : null;
+      if (alias !== null) return this.#alias(query, zone, alias);
       return this.#negative(query, zone, RCODE.NOERROR);
     }
     return this.#memo.offer(query, this.#builder.finish(), this.#restsOn(meaning));
@@ -186,18 +189,17 @@ export class Answerer {
     if (target !== null) this.#builder.alias(TYPE.PTR, target);
   }
 
-  #external(query: Query, zone: Zone): Maybe<Reply> {
-    const service: ServiceRecord = this.#lookup.service!;
+  /** The name stands for another one: null if what is given as that is no domain name. */
+  #alias(query: Query, zone: Zone, target: WireName | null): Maybe<Reply> {
     const { type } = query;
+    const asked = type === TYPE.CNAME || type === TYPE.A || type === TYPE.AAAA;
+    if (target === null || !asked) return this.#negative(query, zone, RCODE.NOERROR);
     if (type === TYPE.CNAME) {
-      const target = externalTarget(service);
-      if (target === null) return this.#negative(query, zone, RCODE.NOERROR);
       this.#builder.begin(query, zone.wire.length);
       this.#builder.alias(TYPE.CNAME, target);
-      return this.#memo.offer(query, this.#builder.finish(), service);
+      return this.#memo.offer(query, this.#builder.finish(), this.#lookup.dependency);
     }
-    if (type !== TYPE.A && type !== TYPE.AAAA) return this.#negative(query, zone, RCODE.NOERROR);
-    return answerExternal(query, service, {
+    return answerAlias(query, target, {
       zone,
       lookup: this.#lookup,
       builder: this.#builder,
@@ -230,11 +232,11 @@ const notReadyErrors = [
 ] as const;
 
 function isAt(
-  { bytes, addressAt, addressLength }: EndpointWalk,
+  { bytes, addressAt, addressLength, named }: EndpointWalk,
   address: Uint8Array,
   length: number,
 ): boolean {
-  if (addressLength !== length) return false;
+  if (named || addressLength !== length) return false;
   for (let i = 0; i < length; i++) if (bytes[addressAt + i] !== address[i]) return false;
   return true;
 }

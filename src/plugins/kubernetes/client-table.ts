@@ -5,6 +5,7 @@ import { WordTable } from './word-table.ts';
 
 /** What is known of an address beyond "one namespace", which is what nearly all are. */
 interface Special {
+  /** One for each pod. */
   readonly namespaces: readonly number[];
   /** 0: cannot be told. */
   readonly client: number;
@@ -65,12 +66,14 @@ export class ClientTable {
     return (value & SPECIAL) === 0 ? value >> 2 : this.#special[value >> 2]!.client;
   }
 
-  /** Whether a live pod in this namespace has this as its first address. */
-  has(address: Uint8Array, at: number, length: number, namespace: number): boolean {
+  /** How many live pods in this namespace have this as their first address. */
+  pods(address: Uint8Array, at: number, length: number, namespace: number): number {
     const value = this.#find(address, at, length);
-    if (value < 0) return false;
-    if ((value & SPECIAL) === 0) return value === ((namespace << 2) | FIRST);
-    return this.#special[value >> 2]!.namespaces.includes(namespace);
+    if (value < 0) return 0;
+    if ((value & SPECIAL) === 0) return value === ((namespace << 2) | FIRST) ? 1 : 0;
+    let count = 0;
+    for (const one of this.#special[value >> 2]!.namespaces) if (one === namespace) count++;
+    return count;
   }
 
   /** Name and labels of the pod that sends from this address; null if they are not known. */

@@ -341,6 +341,7 @@ export class Cluster implements Dependency {
     const { id } = slice.service;
     const walk = this.#walk.over(slice.endpoints);
     while (walk.next()) {
+      if (walk.named) continue;
       const length = walk.addressLength;
       const key = addressKey(walk.bytes, walk.addressAt, length, this.#key);
       const table = length === 4 ? this.#endpointV4 : this.#endpointV6;

@@ -60,7 +60,7 @@ export interface AddressFact {
   readonly about: 'address';
   /** 4 or 16 bytes. */
   readonly address: string;
-  /** Namespaces with a live pod whose first address this is. */
+  /** The namespace of each live pod whose first address this is. */
   readonly namespaces: readonly string[];
   /** The namespace of whoever sends from this address, or empty when that cannot be told. */
   readonly client: string;

@@ -58,6 +58,8 @@ export class Lookup {
   service: ServiceRecord | null = null;
   /** For `pod`: 4 or 16 bytes. */
   address: Uint8Array = this.reverse.address;
+  /** For `pod`: how many have this address, 1 where that is not looked at. */
+  pods = 1;
   /** What the decision, and every positive answer made of it, rests on. */
   dependency: Dependency;
   readonly #parts: LookupParts;
@@ -215,10 +217,10 @@ export class Lookup {
   }
 
   #isHost(walk: EndpointWalk): boolean {
-    const { bytes, hostAt, hostLength, addressAt, addressLength } = walk;
+    const { bytes, hostAt, hostLength, addressAt, addressLength, named } = walk;
     if (hostLength === 0) {
       const wanted = this.#hostAddress;
-      if (wanted === null || wanted.length !== addressLength) return false;
+      if (named || wanted === null || wanted.length !== addressLength) return false;
       for (let i = 0; i < addressLength; i++) if (wanted[i] !== bytes[addressAt + i]) return false;
       return true;
     }
@@ -250,13 +252,14 @@ export class Lookup {
     if (address === null) return 'nothing';
     if (pods === 'insecure') {
       this.address = unmapped(address);
+      this.pods = 1;
       this.dependency = always;
       return 'pod';
     }
     this.address = address;
     // CoreDNS compares texts, and the API server's are in the usual form.
-    const known = cluster.clients.has(address, 0, address.length, namespace.id);
-    return known && printAddress(address) === text ? 'pod' : 'nothing';
+    this.pods = cluster.clients.pods(address, 0, address.length, namespace.id);
+    return this.pods > 0 && printAddress(address) === text ? 'pod' : 'nothing';
   }
 
   #pointsSomewhere(): boolean {

@@ -44,7 +44,13 @@ function addService(service: ServiceRecord, slice: SliceRecord, add: Add): void 
   if (service.form !== 'headless') return;
   walk.over(slice.endpoints);
   while (walk.next()) {
-    add(endpointLabels(service, slice, walk.host), walk.bytes, walk.addressAt, walk.addressLength);
+    if (!walk.named)
+      add(
+        endpointLabels(service, slice, walk.host),
+        walk.bytes,
+        walk.addressAt,
+        walk.addressLength,
+      );
   }
 }
 
@@ -52,7 +58,7 @@ function slicesWith(service: ServiceRecord, address: Uint8Array): SliceRecord[] 
   return service.slices.filter((slice) => {
     walk.over(slice.endpoints);
     while (walk.next()) {
-      if (walk.addressLength !== address.length) continue;
+      if (walk.named || walk.addressLength !== address.length) continue;
       let same = 0;
       while (same < address.length && walk.bytes[walk.addressAt + same] === address[same]) same++;
       if (same === address.length) return true;

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { parseAddress, printAddress } from '../../base/ip.ts';
 import type { Endpoint } from '../../kube/store/objects.ts';
+import { printName } from '../../wire/name.ts';
 import { dashed, EndpointWalk, packEndpoints, parsePorts, printPorts, undash } from './packed.ts';
 
 const address = fc.oneof(
@@ -12,13 +13,18 @@ const address = fc.oneof(
     .map((text) => printAddress(parseAddress(text)!))
     .filter((text) => !text.includes('.')),
 );
+/** A domain name, with a label that stands for it. */
+const domain = fc.constantFrom('db.example.org', 'a-b.c', 'x.example.com.');
 const label = fc.stringMatching(/^[a-z0-9]([a-z0-9-]{0,20}[a-z0-9])?$/);
 const endpoint: fc.Arbitrary<Endpoint> = fc.record({
-  addresses: fc.array(address, { minLength: 1, maxLength: 2 }),
+  addresses: fc.array(fc.oneof({ weight: 5, arbitrary: address }, domain), {
+    minLength: 1,
+    maxLength: 2,
+  }),
   ready: fc.boolean(),
   hostname: fc.oneof(fc.constant(''), label),
   nodeName: label,
-  pod: fc.oneof(fc.constant(''), label, fc.constant('p'.repeat(64))),
+  pod: fc.oneof(fc.constant(''), label, fc.constant('p'.repeat(64)), fc.constant('web.1')),
   zone: fc.oneof(fc.constant(''), label, fc.constant('zone.example.com')),
 });
 
@@ -29,14 +35,18 @@ test('packed endpoints are the ready addresses, each with its host name and zone
         .filter(({ ready }) => ready)
         .flatMap(({ addresses, hostname, pod, zone }) =>
           addresses.map((text) => {
-            const byPod = podNames && pod.length < 64 ? pod : '';
-            return { text, host: hostname || byPod || dashed(text), zone };
+            const byPod = podNames && pod.length < 64 && !pod.includes('.') ? pod : '';
+            const bare = text.replace(/\.$/, '');
+            return { text: bare, host: hostname || byPod || dashed(bare), zone };
           }),
         );
       const walk = new EndpointWalk().over(packEndpoints(endpoints, podNames));
       const found = [];
       while (walk.next()) {
-        const text = printAddress(walk.bytes, walk.addressAt, walk.addressLength);
+        const { bytes, addressAt, addressLength } = walk;
+        const text = walk.named
+          ? printName(bytes.subarray(addressAt, addressAt + addressLength)).slice(0, -1)
+          : printAddress(bytes, addressAt, addressLength);
         const zone = Buffer.from(
           walk.bytes.subarray(walk.zoneAt, walk.zoneAt + walk.zoneLength),
         ).toString();

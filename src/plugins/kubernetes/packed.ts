@@ -1,20 +1,22 @@
 import { parseAddress, printAddress } from '../../base/ip.ts';
 import type { Endpoint, ServicePort } from '../../kube/store/objects.ts';
+import { NameError, parseName, type WireName } from '../../wire/name.ts';
 
 /**
  * Endpoints and addresses as strings whose characters are bytes. On V8's heap such a string costs 16 bytes more than
  * what it holds, a typed array of that size 200 and more; and equality of two states of a slice is string equality.
  *
- * One endpoint address: flags, 4 or 16 address bytes, then if flagged a host name and a zone, each with its length before.
+ * One endpoint address: flags; 4 or 16 address bytes, or a domain name in wire form with its length before; then if flagged a
+ * host name and a zone, each with its length before.
  */
 const V6 = 1;
 const HOST = 2;
 const ZONE = 4;
-/** A zone or host name has one length byte. */
+const NAME = 8;
+/** A zone has one length byte. */
 const TEXT_MAX = 255;
-const LABEL_MAX = 63;
 
-/** The ready addresses of a slice's endpoints, in their order; what is no IP address is left out. */
+/** The ready addresses of a slice's endpoints, in their order; what is neither IP address nor domain name is left out. */
 export function packEndpoints(endpoints: readonly Endpoint[], podNames: boolean): string {
   let packed = '';
   for (const endpoint of endpoints) {
@@ -22,12 +24,19 @@ export function packEndpoints(endpoints: readonly Endpoint[], podNames: boolean)
     const host = hostOf(endpoint, podNames);
     const zone = latin(endpoint.zone.toLowerCase());
     for (const text of endpoint.addresses) {
-      const address = parseAddress(text);
+      const ip = parseAddress(text);
+      const address = ip ?? domainName(text);
       if (address === null) continue;
-      const flags =
-        (address.length === 16 ? V6 : 0) | (host === '' ? 0 : HOST) | (zone === '' ? 0 : ZONE);
-      packed += String.fromCharCode(flags, ...address);
-      if (host !== '') packed += String.fromCharCode(host.length) + host;
+      const named = ip === null;
+      // An address in dashes can be read back; a name in dashes has to be there to be found.
+      const label = host === '' && named ? hostLabel(dashed(text.replace(/\.$/, ''))) : host;
+      const form = named ? NAME : address.length === 16 ? V6 : 0;
+      packed += String.fromCharCode(
+        form | (label === '' ? 0 : HOST) | (zone === '' ? 0 : ZONE),
+        ...(named ? [address.length] : []),
+        ...address,
+      );
+      if (label !== '') packed += String.fromCharCode(label.length) + label;
       if (zone !== '') packed += String.fromCharCode(zone.length) + zone;
     }
   }
@@ -36,8 +45,28 @@ export function packEndpoints(endpoints: readonly Endpoint[], podNames: boolean)
 
 /** The host name an endpoint has of its own; empty: it goes by its address. */
 function hostOf({ hostname, pod }: Endpoint, podNames: boolean): string {
-  if (hostname !== '') return hostname.length <= LABEL_MAX ? latin(hostname) : '';
-  return podNames && pod.length <= LABEL_MAX ? latin(pod) : '';
+  return hostLabel(hostname) || (podNames ? hostLabel(pod) : '');
+}
+
+/**
+ * The label that a name makes in a host name; empty if it makes none that clients accept. A dot within a label has to be
+ * escaped, and resolvers refuse such names in PTR and SRV records (glibc's res_hnok, Go's dnsmessage).
+ */
+function hostLabel(name: string): string {
+  return HOST_LABEL.test(name) ? name : '';
+}
+
+const HOST_LABEL = /^[a-z\d](?:[a-z\d_-]{0,61}[a-z\d])?$/i;
+
+/** A domain name in wire form; null if the text is none. */
+function domainName(text: string): WireName | null {
+  try {
+    const name = parseName(text);
+    return name.length > 1 ? name : null;
+  } catch (error) {
+    if (error instanceof NameError) return null;
+    throw error;
+  }
 }
 
 /** A text whose characters are bytes; empty if it has others or is too long: no label or zone of the API is like that. */
@@ -81,8 +110,10 @@ export class EndpointWalk {
   get bytes(): Uint8Array {
     return this.#bytes;
   }
+  /** The address is a domain name in wire form. */
+  named = false;
   addressAt = 0;
-  /** 4 or 16. */
+  /** 4 or 16; of a domain name up to 255. */
   addressLength = 0;
   hostAt = 0;
   /** 0: it goes by its address. */
@@ -101,8 +132,9 @@ export class EndpointWalk {
     if (this.#at >= this.#end) return false;
     const bytes = this.#bytes;
     const flags = bytes[this.#at]!;
-    this.addressAt = this.#at + 1;
-    this.addressLength = (flags & V6) !== 0 ? 16 : 4;
+    this.named = (flags & NAME) !== 0;
+    this.addressAt = this.#at + (this.named ? 2 : 1);
+    this.addressLength = this.named ? bytes[this.#at + 1]! : (flags & V6) !== 0 ? 16 : 4;
     let at = this.addressAt + this.addressLength;
     this.hostLength = 0;
     this.zoneLength = 0;
@@ -120,11 +152,12 @@ export class EndpointWalk {
     return true;
   }
 
-  /** The label that stands for this endpoint in DNS. */
+  /** The label that stands for this endpoint in DNS; empty if it has none (a domain name too long for a label). */
   get host(): string {
     const { addressAt, hostAt } = this;
     if (this.hostLength > 0)
       return this.#bytes.toString('latin1', hostAt, hostAt + this.hostLength);
+    if (this.named) return '';
     return dashed(printAddress(this.#bytes, addressAt, this.addressLength));
   }
 }

@@ -52,7 +52,7 @@ class Watcher {
 
   has(text: string, namespace: string): boolean {
     const address = parseAddress(text)!;
-    return this.clients.has(address, 0, address.length, this.#numbers.get(namespace) ?? -1);
+    return this.clients.pods(address, 0, address.length, this.#numbers.get(namespace) ?? -1) > 0;
   }
 
   name(text: string): string | null {

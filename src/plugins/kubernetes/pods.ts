@@ -127,9 +127,7 @@ export class PodTable {
     const fact: AddressFact = {
       about: 'address',
       address: packAddress(address),
-      namespaces: [
-        ...new Set(first.map((entry) => this.#namespaceNames[this.#namespaces[entry]!]!)),
-      ],
+      namespaces: first.map((entry) => this.#namespaceNames[this.#namespaces[entry]!]!),
       client,
     };
     const named = senders.length === 1 ? this.#names[senders[0]!] : null;

@@ -60,12 +60,12 @@ export class ReplyBuilder {
     this.begin(this.#query!, this.#zone.length, FLAG.TC);
   }
 
-  /** A name below the zone, in the client's spelling of it; null if it would be too long. An own copy. */
+  /** A name below the zone, in the client's spelling of it; null if it would be too long or a label is none. An own copy. */
   nameBelow(labels: readonly string[], zone: WireName = this.#zone): WireName | null {
     const name = this.#name;
     let at = 0;
     for (const label of labels) {
-      if (at + 1 + label.length + zone.length > NAME_MAX) return null;
+      if (at + 1 + label.length + zone.length > NAME_MAX || !LABEL.test(label)) return null;
       name[at++] = label.length;
       for (let i = 0; i < label.length; i++) name[at++] = label.charCodeAt(i);
     }
@@ -165,6 +165,8 @@ export class ReplyBuilder {
   }
 }
 
+/** Something else would be torn apart by whoever reads the name as text. */
+const LABEL = /^[^.\\]{1,63}$/;
 const SOA_TTL_MAX = 300;
 /** Labels without an end: the zone's name follows. */
 const NS_DNS = Uint8Array.from([2, ...Buffer.from('ns'), 3, ...Buffer.from('dns')]);

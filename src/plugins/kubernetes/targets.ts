@@ -57,7 +57,8 @@ export function writeAddresses(
   for (const slice of lookup.slices()) {
     walk.over(slice.endpoints);
     while (walk.next()) {
-      if (lookup.takesEndpoint(walk)) write(walk.bytes, walk.addressAt, walk.addressLength);
+      if (!walk.named && lookup.takesEndpoint(walk))
+        write(walk.bytes, walk.addressAt, walk.addressLength);
     }
   }
 }
@@ -77,8 +78,8 @@ function keyOf(bytes: Uint8Array, at: number, length: number): number | string {
 interface Entry {
   readonly target: WireName;
   readonly port: number;
-  /** 4 or 16 bytes. */
-  readonly address: Uint8Array;
+  /** 4 or 16 bytes; null: the target is a name of elsewhere. */
+  readonly address: Uint8Array | null;
 }
 
 /** SRV records and, in the additional section, the addresses of all targets in both families. */
@@ -91,10 +92,10 @@ export function writeServices(builder: ReplyBuilder, lookup: Lookup): void {
 
 /** SRV of a pod's name: itself, on no port (CoreDNS has it so). */
 export function writePodService(builder: ReplyBuilder, lookup: Lookup, folded: Uint8Array): void {
-  const { name, address } = lookup;
+  const { name, address, pods } = lookup;
   const labels = [labelBytes(folded, name.object), labelBytes(folded, name.namespace), 'pod'];
   const target = builder.nameBelow(labels);
-  if (target !== null) writeEntries(builder, [{ target, port: 0, address }]);
+  if (target !== null) writeEntries(builder, Array<Entry>(pods).fill({ target, port: 0, address }));
 }
 
 function writeEntries(builder: ReplyBuilder, entries: readonly Entry[]): void {
@@ -106,6 +107,7 @@ function writeEntries(builder: ReplyBuilder, entries: readonly Entry[]): void {
     if (isNew(seen, target, 0, target.length, port)) builder.srv(weight, port, target);
   }
   for (const { target, address } of open) {
+    if (address === null) continue;
     const pair = Buffer.concat([target, address]);
     if (isNew(seen, pair, 0, pair.length)) {
       builder.address(SECTION.additional, target, address, 0, address.length);
@@ -134,9 +136,12 @@ function endpointEntries(builder: ReplyBuilder, lookup: Lookup): Entry[] {
     walk.over(slice.endpoints);
     while (walk.next()) {
       if (!lookup.takesEndpoint(walk)) continue;
-      const target = builder.nameBelow(endpointLabels(lookup.service!, slice, walk.host));
+      const bytes = copied(walk.bytes, walk.addressAt, walk.addressLength);
+      const target = walk.named
+        ? bytes
+        : builder.nameBelow(endpointLabels(lookup.service!, slice, walk.host));
       if (target === null) continue;
-      const address = copied(walk.bytes, walk.addressAt, walk.addressLength);
+      const address = walk.named ? null : bytes;
       for (const { port } of ports) entries.push({ target, port, address });
     }
   }

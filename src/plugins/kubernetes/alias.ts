@@ -8,13 +8,13 @@ import { Records } from '../../wire/records.ts';
 import { Reply } from '../../wire/reply.ts';
 import { replySlab } from '../../wire/slab.ts';
 import { SECTION } from '../../wire/writer.ts';
-import type { ServiceRecord } from './cluster.ts';
 import type { Lookup, Zone } from './lookup.ts';
 import { writeServerAddresses, type nameServers } from './name-server.ts';
+import { EndpointWalk } from './packed.ts';
 import { PLUGIN, type ReplyBuilder } from './reply-builder.ts';
 import { writeAddresses } from './targets.ts';
 
-export interface ExternalParts {
+export interface AliasParts {
   readonly zone: Zone;
   readonly lookup: Lookup;
   readonly builder: ReplyBuilder;
@@ -28,46 +28,63 @@ export interface ExternalParts {
 const CHAIN_MAX = 10;
 
 /** The name an ExternalName service stands for; null if what it holds is no domain name. */
-export function externalTarget(service: ServiceRecord): WireName | null {
+export function externalTarget(text: string): WireName | null {
   try {
-    const name = parseName(service.external);
+    const name = parseName(text);
     return name.length === 1 ? null : name;
   } catch {
     return null;
   }
 }
 
+const walk = new EndpointWalk();
+
 /**
- * A or AAAA of an ExternalName service: CNAME and what its target has. A target inside the zone is looked up here, any other
- * one by asking the whole server; a chain of ExternalNames within the zone is followed a few steps.
+ * The domain name that all endpoints the lookup found come down to; null if any of them has an IP address, since a name with
+ * addresses can be no alias. Of several names it is the first by its bytes: one owner has one CNAME (RFC 2181 section 10.1),
+ * the same one from every server.
+ */
+export function endpointAlias(lookup: Lookup): WireName | null {
+  let first: WireName | null = null;
+  for (const slice of lookup.slices()) {
+    walk.over(slice.endpoints);
+    while (walk.next()) {
+      if (!lookup.takesEndpoint(walk)) continue;
+      if (!walk.named) return null;
+      const name = walk.bytes.subarray(walk.addressAt, walk.addressAt + walk.addressLength);
+      if (first === null || Buffer.compare(name, first) < 0) first = new Uint8Array(name);
+    }
+  }
+  return first;
+}
+
+/**
+ * A or AAAA of a name that is an alias of `target`: an ExternalName service, or a headless one whose endpoints are domain names.
+ * The answer is the CNAME and what its target has. A target inside the zone is looked up here, any other one by asking the whole
+ * server; a chain of aliases within the zone is followed a few steps.
  *
  * A target that does not exist (or whose lookup fails) leaves the CNAME alone. One inside the zone that has no such address
- * leaves nothing. So does a target below the service's own name, and a circle.
+ * leaves nothing. So does a target below the alias's own name, and a circle.
  */
-export function answerExternal(
-  query: Query,
-  first: ServiceRecord,
-  parts: ExternalParts,
-): Maybe<Reply> {
+export function answerAlias(query: Query, target: WireName, parts: AliasParts): Maybe<Reply> {
   const { zone, lookup } = parts;
   const chain: WireName[] = [];
   let owner: WireName = query.folded.slice(0, query.nameLength);
-  let service = first;
-  for (;;) {
-    const target = externalTarget(service);
-    if (target === null || chain.length > CHAIN_MAX) return parts.nothing(query);
-    const folded = foldName(target);
+  for (let next: WireName | null = target; ;) {
+    if (next === null || chain.length > CHAIN_MAX) return parts.nothing(query);
+    const folded = foldName(next);
     if (
       suffixAt(folded, owner) >= 0 ||
       chain.some((one) => suffixAt(foldName(one), folded) === 0)
     ) {
       return parts.nothing(query);
     }
-    chain.push(target);
+    chain.push(next);
     if (suffixAt(folded, zone.wire) < 0) return askElsewhere(query, chain, parts);
     const meaning = lookup.find(folded, folded.length, zone);
-    if (meaning !== 'external') return answerInside(query, chain, meaning, parts);
-    service = lookup.service!;
+    next = meaning === 'endpoints' ? endpointAlias(lookup) : null;
+    if (meaning === 'external') next = externalTarget(lookup.service!.external);
+    else if (next === null) return answerInside(query, chain, meaning, parts);
     owner = folded;
   }
 }
@@ -76,7 +93,7 @@ function answerInside(
   query: Query,
   chain: readonly WireName[],
   meaning: ReturnType<Lookup['find']>,
-  { builder, lookup, zone, servers, nothing }: ExternalParts,
+  { builder, lookup, zone, servers, nothing }: AliasParts,
 ): Reply {
   const { type } = query;
   const write = (): void => {
@@ -103,11 +120,7 @@ function answerInside(
   return nothing(query);
 }
 
-function askElsewhere(
-  query: Query,
-  chain: readonly WireName[],
-  parts: ExternalParts,
-): Maybe<Reply> {
+function askElsewhere(query: Query, chain: readonly WireName[], parts: AliasParts): Maybe<Reply> {
   const { ttl } = parts.builder;
   const reply = parts.ask(query.asking(chain.at(-1)!));
   if (!isLater(reply)) return joined(query, chain, ttl, reply);
@@ -170,7 +183,7 @@ function hasFailed({ rcode }: Reply): boolean {
 const unresolved = [
   {
     code: EDE.NO_REACHABLE_AUTHORITY,
-    text: 'the target of the ExternalName service could not be resolved',
+    text: 'the name that the service stands for could not be resolved',
   },
 ] as const;
 const noMessage = new Reply(new Uint8Array(HEADER.SIZE), 0, HEADER.SIZE, RCODE.NOERROR, PLUGIN);
