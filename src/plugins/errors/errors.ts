@@ -1,6 +1,7 @@
 import type { Timer } from '../../base/clock.ts';
 import { printDuration } from '../../base/duration.ts';
 import type { Log } from '../../base/log.ts';
+import { compilePattern, PatternError, type Pattern } from '../../base/pattern.ts';
 import { position, required, optional } from '../../corefile/positions.ts';
 import { each, flag } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
@@ -9,13 +10,9 @@ import { definePlugin, type WorkerContext } from '../../server/contract/plugin.t
 import { typeName } from '../../wire/iana.ts';
 import type { Query } from '../../wire/query.ts';
 import type { Reply } from '../../wire/reply.ts';
-import { compileRe2, PatternError } from '../../base/re2.ts';
 
 type Level = 'error' | 'warning' | 'info' | 'debug';
 const levels: readonly string[] = ['error', 'warning', 'info', 'debug'] satisfies Level[];
-const PATTERN_MAX = 10_000;
-/** Patterns look at no more of an error than this: matching takes more than linear time in the worst case. */
-const TEXT_MAX = 2000;
 
 const stdout: Value<'stdout'> = value('stdout', ({ text }) =>
   text === 'stdout'
@@ -23,27 +20,17 @@ const stdout: Value<'stdout'> = value('stdout', ({ text }) =>
     : wrong(`invalid log file: ${text}`, 'Errors always go to the standard output.'),
 );
 
-interface Pattern {
-  readonly text: string;
-  readonly expression: RegExp;
-}
-
 const pattern: Value<Pattern> = value(
   'REGEXP',
   ({ text }) => {
-    const size = Buffer.byteLength(text);
-    if (size > PATTERN_MAX) return wrong(`regex pattern too long: ${size} > ${PATTERN_MAX}`);
     try {
-      return { text, expression: compileRe2(text) };
+      return compilePattern(text);
     } catch (error) {
       if (!(error instanceof PatternError)) throw error;
-      return wrong(
-        error.message,
-        'Patterns are written in RE2 syntax: no back references, no look-around.',
-      );
+      return wrong(error.message, error.hint);
     }
   },
-  ({ text }) => text,
+  ({ source }) => source,
 );
 
 const how = position('[warning|error|info|debug] [show_first]', '', (line) => {
@@ -88,16 +75,15 @@ export const errors = definePlugin({
   },
   setup(options, context, next) {
     const tallies = options.consolidate.map(
-      ({ periodMs, pattern: { text, expression }, how: { level, showFirst } }) =>
-        new Counters(context, expression, text, periodMs, level, showFirst),
+      ({ periodMs, pattern: wanted, how: { level, showFirst } }) =>
+        new Counters(context, wanted, periodMs, level, showFirst),
     );
     context.onStop(() => {
       for (const counters of tallies) counters.stop();
     });
     const write = ({ name, type }: Query, { rcode }: Reply, text: string): void => {
       const line = (): string => `${rcode} ${name} ${typeName(type)}: ${text}`;
-      const head = text.slice(0, TEXT_MAX);
-      const counters = tallies.find((candidate) => candidate.matches(head));
+      const counters = tallies.find((candidate) => candidate.matches(text));
       if (counters === undefined) context.log.error(line());
       else counters.count(line);
     };
@@ -122,8 +108,7 @@ function noteLater(note: Note, query: Query, reply: Promise<Reply>): Promise<Rep
 /** Errors of one pattern: counted from the first one on, told at the end of the period. */
 class Counters {
   readonly #context: WorkerContext;
-  readonly #expression: RegExp;
-  readonly #pattern: string;
+  readonly #pattern: Pattern;
   readonly #periodMs: number;
   readonly #level: Level;
   readonly #showFirst: boolean;
@@ -133,22 +118,20 @@ class Counters {
 
   constructor(
     context: WorkerContext,
-    expression: RegExp,
-    text: string,
+    wanted: Pattern,
     periodMs: number,
     level: Level,
     showFirst: boolean,
   ) {
     this.#context = context;
-    this.#expression = expression;
-    this.#pattern = text;
+    this.#pattern = wanted;
     this.#periodMs = periodMs;
     this.#level = level;
     this.#showFirst = showFirst;
   }
 
   matches(text: string): boolean {
-    return this.#expression.test(text);
+    return this.#pattern.test(text);
   }
 
   count(line: () => string): void {
@@ -171,7 +154,7 @@ class Counters {
     this.#count = 0;
     if (count === 0 || (count === 1 && this.#showFirst)) return;
     this.#say(
-      `${count} errors like '${this.#pattern}' occurred in last ${printDuration(this.#periodMs)}`,
+      `${count} errors like '${this.#pattern.source}' occurred in last ${printDuration(this.#periodMs)}`,
     );
   }
 

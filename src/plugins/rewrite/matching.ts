@@ -1,5 +1,9 @@
-import { compilePattern, type Pattern, type PatternMatch } from '../../base/linear-pattern.ts';
-import { PatternError } from '../../base/re2.ts';
+import {
+  compilePattern,
+  PatternError,
+  type Pattern,
+  type PatternMatch,
+} from '../../base/pattern.ts';
 import { NameError, parseName } from '../../wire/name.ts';
 import { makeQuery, type Query } from '../../wire/query.ts';
 import type { NameText } from './name-text.ts';
@@ -35,8 +39,8 @@ export function nameMatch(kind: Exclude<MatchKind, 'regex'>, from: string): Name
   }
 }
 
-export function regexMatch(expression: Pattern): NameMatch {
-  return (query) => expression.test(query.name);
+export function regexMatch(pattern: Pattern): NameMatch {
+  return (query) => pattern.test(query.name);
 }
 
 function exactly(from: string): NameMatch {
@@ -65,16 +69,22 @@ export function renaming(kind: Exclude<MatchKind, 'regex'>, from: string, to: st
   }
 }
 
-/** `{0}` is the whole match, `{1}` … the groups; a name that does not match stays as it is. */
-export function regexRenaming(expression: Pattern, to: string): Renaming {
+/** `{0}` is the whole match, `{1}` … the groups; null for a name that does not match. */
+export function regexReplacing(pattern: Pattern, to: string): (name: string) => string | null {
   return (name) => {
-    const found = expression.exec(name);
-    return found === null ? name : fill(to, found);
+    const found = pattern.exec(name);
+    return found === null ? null : fill(to, found);
   };
 }
 
+/** The same, but a name that does not match stays as it is. */
+export function regexRenaming(pattern: Pattern, to: string): Renaming {
+  const replacing = regexReplacing(pattern, to);
+  return (name) => replacing(name) ?? name;
+}
+
 function fill(to: string, { groups }: PatternMatch): string {
-  return to.replace(/\{(\d{1,3})\}/g, (whole, digits: string) =>
+  return to.replace(/\{(0|[1-9]\d{0,2})\}/g, (whole, digits: string) =>
     Number(digits) < groups.length ? (groups[Number(digits)] ?? '') : whole,
   );
 }
@@ -89,29 +99,41 @@ export function remapping(from: string, to: string): Renaming {
   };
 }
 
-const PATTERN_MAX = 10_000;
-
 /**
  * A pattern, and that its replacement names no more groups than it has (CoreDNS counts the kinds of `{n}`, `{0}` too).
  * @throws RuleError
  */
-export function readPattern(from: string, to = ''): Pattern {
-  const size = Buffer.byteLength(from);
-  if (size > PATTERN_MAX) throw new RuleError(`regex pattern too long: ${size} > ${PATTERN_MAX}`);
-  let expression: Pattern;
-  try {
-    expression = compilePattern(from);
-  } catch (error) {
-    if (!(error instanceof PatternError)) throw error;
-    throw new RuleError(`invalid regex matching pattern: ${from}`, error.message);
-  }
+export function readRenaming(from: string, to: string): Pattern {
+  const pattern = readPattern(from, 'name');
   const used = new Set(to.match(/\{(?:0|[1-9]\d?|100)\}/g)).size;
-  if (used > expression.groupCount) {
+  if (used > pattern.groupCount) {
     throw new RuleError(
       `the rewrite regex pattern (${to}) uses more subexpressions than its corresponding matching regex pattern (${from})`,
     );
   }
-  return expression;
+  return pattern;
+}
+
+/** @throws RuleError in CoreDNS's words, which differ with the field of the rule */
+export function readPattern(source: string, field: 'name' | 'ttl' | 'rcode' | 'cname'): Pattern {
+  try {
+    return compilePattern(source);
+  } catch (error) {
+    if (!(error instanceof PatternError)) throw error;
+    const { kind, message, hint } = error;
+    if (kind === 'length') {
+      const where = field === 'name' ? 'too long' : `too long in a ${field} rule`;
+      throw new RuleError(message.replace('too long', where), hint);
+    }
+    if (field === 'cname') {
+      throw new RuleError(`invalid cname rewrite regex pattern: ${message}`, hint);
+    }
+    const what =
+      field === 'name'
+        ? 'invalid regex matching pattern'
+        : `invalid regex pattern in a ${field} rule`;
+    throw new RuleError(`${what}: ${source}`, kind === 'size' ? hint : message);
+  }
 }
 
 /** Lower case, with a dot at the end: how CoreDNS reads every name here, parts of names included. */

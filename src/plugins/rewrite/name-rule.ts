@@ -2,7 +2,7 @@ import {
   absoluteText,
   isMatchKind,
   nameMatch,
-  readPattern,
+  readRenaming,
   regexMatch,
   regexRenaming,
   remapping,
@@ -54,8 +54,8 @@ interface QuestionRule {
 
 function questionRule(kind: MatchKind, from: string, to: string): QuestionRule {
   if (kind === 'regex') {
-    const expression = readPattern(from, to);
-    return { fits: regexMatch(expression), rename: regexRenaming(expression, absoluteText(to)) };
+    const pattern = readRenaming(from, to);
+    return { fits: regexMatch(pattern), rename: regexRenaming(pattern, absoluteText(to)) };
   }
   const [left, right] = [absoluteText(from), absoluteText(to)];
   return { fits: nameMatch(kind, left), rename: renaming(kind, left, right) };
@@ -114,7 +114,7 @@ function answerRules(
 
 function answerRule(kind: string, what: 'name' | 'value', from: string, to: string): ReplyRule {
   try {
-    const map = regexRenaming(readPattern(from, to), absoluteText(to));
+    const map = regexRenaming(readRenaming(from, to), absoluteText(to));
     return { kind: what === 'name' ? 'owner' : 'value', map };
   } catch (error) {
     if (!(error instanceof RuleError)) throw error;

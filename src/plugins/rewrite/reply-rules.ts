@@ -5,7 +5,7 @@ import {
   nameMatch,
   readPattern,
   regexMatch,
-  regexRenaming,
+  regexReplacing,
   renaming,
   type MatchKind,
   type NameMatch,
@@ -57,7 +57,7 @@ function rcodeOf(text: string): number | null {
 /** A rule that leaves the query as it is. `where` is `[KIND] NAME`. */
 function onReply(
   continues: boolean,
-  field: string,
+  field: 'ttl' | 'rcode',
   where: readonly string[],
   rule: ReplyRule,
 ): Rule {
@@ -75,7 +75,7 @@ function onReply(
   };
 }
 
-function matchOf(field: string, word: string, name: string): NameMatch {
+function matchOf(field: 'ttl' | 'rcode', word: string, name: string): NameMatch {
   const kind = word.toLowerCase();
   if (!isMatchKind(kind)) {
     throw new RuleError(
@@ -83,12 +83,7 @@ function matchOf(field: string, word: string, name: string): NameMatch {
     );
   }
   if (kind !== 'regex') return nameMatch(kind, absoluteText(name));
-  try {
-    return regexMatch(readPattern(name));
-  } catch (error) {
-    if (!(error instanceof RuleError)) throw error;
-    throw new RuleError(`invalid regex pattern in a ${field} rule: ${name}`, error.hint);
-  }
+  return regexMatch(readPattern(name, field));
 }
 
 /** `cname [KIND] FROM TO`: a CNAME's other target, which is looked up. @throws RuleError */
@@ -112,11 +107,7 @@ export function cnameRule(continues: boolean, words: readonly string[]): Rule {
 
 /** Only `exact` completes names with a dot here. */
 function targetMap(kind: MatchKind, from: string, to: string): (name: string) => string | null {
-  if (kind === 'regex') {
-    const expression = readPattern(from);
-    const rename = regexRenaming(expression, to);
-    return (name) => (expression.test(name) ? rename(name) : null);
-  }
+  if (kind === 'regex') return regexReplacing(readPattern(from, 'cname'), to);
   if (kind === 'exact') {
     const [left, right] = [absoluteText(from), absoluteText(to)];
     return (name) => (name === left ? right : null);

@@ -105,6 +105,12 @@ describe('rewrite name', () => {
     assert.deepEqual(seen, ['web.default.svc.cluster.local. A']);
   });
 
+  test('only a number without zeroes before it stands for a group', async () => {
+    const { ask, seen } = await rig('rewrite name regex ^(a)[.]$ {1}.{01}.{001}');
+    await ask('a. A');
+    assert.deepEqual(seen, ['a.{01}.{001}. A']);
+  });
+
   test('a regex fills its groups in, and its answers keep the rewritten owner', async () => {
     const { ask, seen } = await rig(
       String.raw`rewrite name regex (.*)-(us-west-1)\.example\.org {1}.service.{2}.consul`,
@@ -482,6 +488,7 @@ describe('rewrite edns0', () => {
 });
 
 describe('what rewrite refuses', () => {
+  const long = 'a'.repeat(10_001);
   const cases: readonly (readonly [string, string])[] = [
     ['rewrite', 'no rule type specified for rewrite'],
     ['rewrite continue', 'continue rule must begin with a rule type'],
@@ -493,6 +500,19 @@ describe('what rewrite refuses', () => {
       'name rule supports only exact, prefix, suffix, substring, and regex name matching, received: fuzzy',
     ],
     ['rewrite name regex ( b', 'invalid regex matching pattern: ('],
+    ['rewrite ttl regex ( 5', 'invalid regex pattern in a ttl rule: ('],
+    ['rewrite rcode regex ( NXDOMAIN NOERROR', 'invalid regex pattern in a rcode rule: ('],
+    [
+      'rewrite cname regex ( b.',
+      'invalid cname rewrite regex pattern: error parsing regexp: missing closing ): `(`',
+    ],
+    [`rewrite name regex ${long} b`, 'regex pattern too long: 10001 > 10000'],
+    [`rewrite ttl regex ${long} 5`, 'regex pattern too long in a ttl rule: 10001 > 10000'],
+    [
+      `rewrite rcode regex ${long} NXDOMAIN NOERROR`,
+      'regex pattern too long in a rcode rule: 10001 > 10000',
+    ],
+    [`rewrite cname regex ${long} b.`, 'regex pattern too long in a cname rule: 10001 > 10000'],
     [
       'rewrite name regex (a) {1}{2}',
       'the rewrite regex pattern ({1}{2}) uses more subexpressions than its corresponding matching regex pattern ((a))',

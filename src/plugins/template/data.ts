@@ -1,5 +1,5 @@
 import { printAddress } from '../../base/ip.ts';
-import type { PatternMatch } from '../../base/linear-pattern.ts';
+import type { PatternMatch } from '../../base/pattern.ts';
 import { FLAG } from '../../wire/iana.ts';
 import { printName } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';

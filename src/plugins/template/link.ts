@@ -1,4 +1,5 @@
 import type { Maybe } from '../../base/maybe.ts';
+import type { Pattern } from '../../base/pattern.ts';
 import type { Options } from '../../corefile/syntax.ts';
 import type { Next, WorkerContext } from '../../server/contract/plugin.ts';
 import { ZoneMatch } from '../../server/contract/zone-match.ts';
@@ -18,7 +19,7 @@ import {
   RecordFailure,
   type RecordTemplate,
 } from './record-template.ts';
-import type { NamePattern, syntax } from './syntax.ts';
+import type { syntax } from './syntax.ts';
 import { Counters } from './counters.ts';
 import type { Struct } from './values.ts';
 
@@ -28,7 +29,7 @@ interface Template {
   readonly class: number;
   readonly type: number;
   /** Empty: every name matches. */
-  readonly patterns: readonly NamePattern[];
+  readonly patterns: readonly Pattern[];
   readonly answers: readonly Maker[];
   readonly additionals: readonly Maker[];
   readonly authorities: readonly Maker[];
@@ -85,7 +86,7 @@ export class TemplateLink {
       if (qclass !== query.class && qclass !== CLASS.ANY && query.class !== CLASS.ANY) continue;
       const zone = template.zones.find(query);
       if (zone === null) continue;
-      const pattern = patterns.find(({ expression }) => expression.test(query.name));
+      const pattern = patterns.find((candidate) => candidate.test(query.name));
       if (pattern !== undefined || patterns.length === 0)
         return this.#matched(query, template, zone, pattern ?? null);
       if (through === null || !through.holds(query)) return failure(RCODE.SERVFAIL, 'template');
@@ -93,12 +94,7 @@ export class TemplateLink {
     return this.#next(query);
   }
 
-  #matched(
-    query: Query,
-    template: Template,
-    zone: string,
-    pattern: NamePattern | null,
-  ): Maybe<Reply> {
+  #matched(query: Query, template: Template, zone: string, pattern: Pattern | null): Maybe<Reply> {
     const qclass = query.class === CLASS.ANY ? template.class : query.class;
     const type = query.type === TYPE.ANY ? template.type : query.type;
     this.#counters.matched(query.route, zone, qclass, type);
@@ -107,12 +103,12 @@ export class TemplateLink {
     }
     let data: Struct | null = null;
     const dataOnce = (): Struct => {
-      const match = pattern?.expression.exec(query.name) ?? { groups: [query.name], named: {} };
+      const match = pattern?.exec(query.name) ?? { groups: [query.name], named: {} };
       const matched: Matched = {
         zone,
         class: className(qclass),
         type: typeName(type),
-        pattern: pattern?.text ?? '.*',
+        pattern: pattern?.source ?? '.*',
         match,
       };
       return (data ??= templateData(query, matched));

@@ -1,5 +1,4 @@
-import { compilePattern, type Pattern } from '../../base/linear-pattern.ts';
-import { PatternError } from '../../base/re2.ts';
+import { compilePattern, PatternError, type Pattern } from '../../base/pattern.ts';
 import { required, zones } from '../../corefile/positions.ts';
 import { pluginRemark } from '../../corefile/problems.ts';
 import { custom, fallthrough, lines, setting, type Refuse } from '../../corefile/properties.ts';
@@ -43,30 +42,16 @@ const rcode = value(
   rcodeName,
 );
 
-export interface NamePattern {
-  readonly text: string;
-  readonly expression: Pattern;
-}
-
-const PATTERN_MAX = 10_000;
-
-function readPatterns(
-  name: Token,
-  words: readonly Token[],
-  refuse: Refuse,
-): readonly NamePattern[] {
+function readPatterns(name: Token, words: readonly Token[], refuse: Refuse): readonly Pattern[] {
   needWords(name, words, refuse);
   return words.map(({ text, place }) => {
-    const size = Buffer.byteLength(text);
-    if (size > PATTERN_MAX)
-      return refuse(`regex pattern too long: ${size} > ${PATTERN_MAX}`, place);
     try {
-      return { text, expression: compilePattern(text) };
+      return compilePattern(text);
     } catch (error) {
       if (!(error instanceof PatternError)) throw error;
-      return refuse(`could not parse regex: ${text}, ${error.message}`, place, {
-        hint: 'Patterns are written in RE2 syntax: no back references, no look-around.',
-      });
+      const { kind, message, hint } = error;
+      const reason = kind === 'length' ? message : `could not parse regex: ${text}, ${message}`;
+      return refuse(reason, place, { hint });
     }
   });
 }

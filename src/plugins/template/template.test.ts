@@ -340,6 +340,10 @@ describe('what goes wrong in a template', () => {
       '4:8 plugin/template: Corefile:4 - Error during parsing: could not parse regex: (, error parsing regexp: missing closing ): `(`',
     ],
     [
+      `template IN A {\n match ${'a'.repeat(10_001)}\n}`,
+      '4:8 plugin/template: Corefile:4 - Error during parsing: regex pattern too long: 10001 > 10000',
+    ],
+    [
       'template IN A {\n match\n}',
       "4:2 plugin/template: Corefile:4 - Error during parsing: Wrong argument count or unexpected line ending after 'match'",
     ],

@@ -1,4 +1,4 @@
-import { compileRe2, PatternError } from '../../base/re2.ts';
+import { compilePattern, PatternError, type Pattern } from '../../base/pattern.ts';
 import { isIn } from './functions.ts';
 import {
   asArray,
@@ -137,9 +137,9 @@ const matches: Operator = {
   },
 };
 
-function compiled(pattern: string, at: number): RegExp {
+function compiled(pattern: string, at: number): Pattern {
   try {
-    return compileRe2(pattern);
+    return compilePattern(pattern);
   } catch (error) {
     if (!(error instanceof PatternError)) throw error;
     throw new ExpressionError(error.message, at);

@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { compilePattern, PatternError, type Pattern } from '../../src/base/pattern.ts';
+import { seededRandom } from '../../src/base/random.ts';
+import { hasProgram } from '../kit/real-resolver.ts';
+import { askGo, readRecorded, type Recorded } from './ask-go.ts';
+import { randomCases } from './cases.ts';
+
+/** Taken by Go only: names of Unicode groups in other spellings, and two groups of one name. */
+const onlyGo: readonly RegExp[] = [/^\\p\{(lu|Letter)\}$/, /\(\?P?<(\w+)>.*\(\?P?<\1>/s];
+
+/** The pattern, or the words of its refusal. */
+function compile(pattern: string): Pattern | string {
+  try {
+    return compilePattern(pattern);
+  } catch (error) {
+    assert.ok(error instanceof PatternError, String(error));
+    return error.message;
+  }
+}
+
+/** What was matched, group by group, from the places that Go gives. */
+function groupsAt(places: readonly number[] | null, text: string): (string | undefined)[] | null {
+  if (places === null) return null;
+  return Array.from({ length: places.length / 2 }, (_, group) =>
+    places[2 * group]! < 0 ? undefined : text.slice(places[2 * group], places[2 * group + 1]),
+  );
+}
+
+/** Where a pattern and its matches differ from Go's, in words. */
+function differences({
+  pattern,
+  texts,
+  error,
+  groups,
+  names = [],
+  matches = [],
+}: Recorded): string[] {
+  if (onlyGo.some((one) => one.test(pattern))) return [];
+  const compiled = compile(pattern);
+  if (typeof compiled === 'string' || error !== undefined) {
+    return (typeof compiled === 'string') === (error !== undefined)
+      ? []
+      : [
+          `${pattern}: ${typeof compiled === 'string' ? compiled : 'taken'}; Go: ${error ?? 'taken'}`,
+        ];
+  }
+  const found: string[] = [];
+  if (compiled.groupCount !== groups) found.push(`${pattern} has ${compiled.groupCount} groups`);
+  texts.forEach((text, index) => {
+    const match = compiled.exec(text);
+    const wanted = groupsAt(matches[index] ?? null, text);
+    const [is, be] = [match?.groups ?? null, wanted].map((one) => JSON.stringify(one));
+    if (is !== be) found.push(`${pattern} on ${JSON.stringify(text)}: ${is}; Go: ${be}`);
+    if (compiled.test(text) !== (wanted !== null)) found.push(`${pattern} tests ${text} wrongly`);
+    names.forEach((name, group) => {
+      if (name !== '' && match !== null && match.named[name] !== match.groups[group])
+        found.push(`${pattern} on ${text}: group ${name} is not group ${group}`);
+    });
+  });
+  return found;
+}
+
+describe("patterns mean what they mean to Go's regexp, which CoreDNS uses", () => {
+  const { cases } = readRecorded();
+
+  test('they match the same texts and groups, and the same ones are refused', () => {
+    assert.ok(cases.length > 500);
+    assert.deepEqual(cases.flatMap(differences), []);
+  });
+
+  test('they are refused in the same words', () => {
+    const others = cases
+      .filter(({ pattern, error }) => error !== undefined && compile(pattern) !== error)
+      .map(({ pattern }) => pattern);
+    // It has two mistakes, of which Go names the other one.
+    assert.deepEqual(others, ['(?P<']);
+  });
+
+  const skip = hasProgram('go') ? false : 'needs Go';
+  test('so it is with patterns and texts that nobody has seen', { skip }, () => {
+    const seed = Math.floor(Math.random() * 2 ** 31);
+    const found = askGo(randomCases(seededRandom(seed), 5000)).flatMap(differences);
+    assert.deepEqual(found, [], `seed ${seed}`);
+  });
+});

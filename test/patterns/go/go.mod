@@ -1,0 +1,3 @@
+module patterns
+
+go 1.21

@@ -1,0 +1,145 @@
+/**
+ * Names that clients and upstreams choose meet the patterns of a Corefile: through a whole server, for every directive
+ * that takes a pattern. What is measured is the time of a query beside that of a query that meets a harmless pattern. Names grow step by step, so that an engine that tries every combination fails before it stops the tests.
+ */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { problemsIn } from '../../src/base/problem.ts';
+import { seededRandom } from '../../src/base/random.ts';
+import { makeWorld, type World } from '../kit/world.ts';
+
+interface Directive {
+  /** Directives of a server block; P stands for the pattern, which sees the name of the query. */
+  readonly text: string;
+  readonly type?: string;
+  /** Whether backslashes are doubled where the pattern stands. */
+  readonly escaped?: boolean;
+}
+
+const answering = (record: string): string =>
+  `template ANY ANY . {\n answer "{{ .Name }} 1 IN ${record}"\n }`;
+
+/** Every place where a Corefile takes a pattern. */
+const directives: Readonly<Record<string, Directive>> = {
+  'view matches': { text: "view v {\n expr name() matches 'P'\n }\n whoami", escaped: true },
+  'errors consolidate': {
+    text: 'errors {\n consolidate 1h "P"\n }\n rewrite name suffix . ..x.\n whoami',
+  },
+  'rewrite name regex': { text: 'rewrite name regex "P" a.test\n whoami' },
+  'rewrite answer name': {
+    text: `rewrite stop {\n name suffix . .\n answer name "P" a.test\n }\n ${answering('A 192.0.2.1')}`,
+  },
+  'rewrite answer value': {
+    text: `rewrite stop {\n name suffix . .\n answer value "P" a.test\n }\n ${answering('MX 1 {{ .Name }}')}`,
+    type: 'MX',
+  },
+  'rewrite ttl regex': { text: 'rewrite ttl regex "P" 5\n whoami' },
+  'rewrite rcode regex': { text: 'rewrite rcode regex "P" NOERROR NXDOMAIN\n whoami' },
+  'rewrite cname regex': {
+    text: `rewrite cname regex "P" a.test.\n ${answering('CNAME {{ .Name }}')}`,
+    type: 'CNAME',
+  },
+  'template match': {
+    text: 'template ANY ANY . {\n match "P"\n rcode NXDOMAIN\n fallthrough\n }\n whoami',
+  },
+};
+
+/** What an attacker looks for in a Corefile; none of them matches a name of letters a and b that ends in `.x!.`. */
+const hostile: readonly string[] = [
+  '^([a-z]+)+\\.y\\.$',
+  '^([a-z.]+)+Y$',
+  '([a-b.]*)*Y',
+  '^(a|aa|b|\\.)+$',
+  '^(a|b|ab|ba|\\.)*Y',
+  '(.*)(.*)(.*)(.*)(.*)(.*)(.*)(.*)Y$',
+  '^(([ab]+)+([.]+)+)+$',
+  '^(?:[ab.]+[ab.]+)+Y',
+  '(?i)^(?:(?:[A-Z]|[^0-9])+)+Y$',
+  '^(\\w+\\.?)+$',
+  '(?:[ab]?.?){200}Y',
+  '([ab.]{1,300}){3}Y',
+  '(?:[ab]|.)*a(?:[ab]|.){12}Y',
+];
+
+/** At most what a pattern may cost more than a harmless one: the largest has some hundred steps for each letter. */
+const RATIO_MAX = 100;
+
+/** Letters a and b, in labels of 60; another name for each seed. */
+function nameOf(length: number, seed = 1): string {
+  const random = seededRandom(1000 * length + seed);
+  const letters = Array.from({ length }, (_, at) =>
+    at % 61 === 60 ? '.' : 'ab'[random.integer(2)]!,
+  );
+  return `${letters.join('')}.x!.`;
+}
+
+function serving(directive: string, pattern: string): Promise<World> {
+  const { text, escaped } = directives[directive]!;
+  const written = escaped === true ? pattern.replaceAll('\\', '\\\\') : pattern;
+  return makeWorld(`.:53 {\n ${text.replace('P', () => written)}\n}`);
+}
+
+/** What a client and an operator see of a query. */
+async function outcome(world: World, question: string): Promise<string> {
+  const text = await world.dig(question);
+  return `${text}\n${world.log.join('\n')}`;
+}
+
+/** Microseconds for a query about a name of that length: the least of some, each another name, since others may be at work. */
+async function cost(world: World, length: number, type: string): Promise<number> {
+  let least = Infinity;
+  for (let round = 0; round < 5; round++) {
+    const question = `${nameOf(length, round)} ${type}`;
+    const began = process.hrtime.bigint();
+    await world.ask(question);
+    least = Math.min(least, Math.round(Number(process.hrtime.bigint() - began) / 1000));
+  }
+  return least;
+}
+
+describe('names made for the patterns of a Corefile', () => {
+  for (const [directive, { type = 'A' }] of Object.entries(directives)) {
+    test(`${directive}: the pattern sees the name`, async () => {
+      const seen: string[] = [];
+      for (const pattern of ['[ab]+\\.x!\\.', '[ab]+\\.y!\\.']) {
+        const world = await serving(directive, pattern);
+        seen.push(await outcome(world, `${nameOf(120)} ${type}`));
+        await world.close();
+      }
+      assert.notEqual(seen[0], seen[1]);
+    });
+
+    test(`${directive}: no name takes long`, async () => {
+      const harmless = await serving(directive, '^www\\.example\\.org\\.$');
+      await cost(harmless, 240, type);
+      const usual = Math.max(200, await cost(harmless, 240, type));
+      await harmless.close();
+      for (const pattern of hostile) {
+        const world = await serving(directive, pattern);
+        for (const length of [10, 16, 20, 22, 24, 26, 28, 40, 60, 120, 240]) {
+          const spent = await cost(world, length, type);
+          const text = `${pattern}, ${length} letters: ${spent} µs, a harmless pattern ${usual} µs`;
+          assert.ok(spent < RATIO_MAX * usual, text);
+        }
+        await world.close();
+      }
+    });
+
+    test(`${directive}: a pattern that unfolds to a million steps is refused`, async () => {
+      for (const pattern of [
+        '(x{1000}){1000}',
+        '[ab]{1000}'.repeat(20),
+        `(?:${'x'.repeat(99)}){999}`,
+      ])
+        await assert.rejects(serving(directive, pattern), (error) => {
+          const [problem] = problemsIn(error) ?? [];
+          assert.match(
+            `${problem?.message} ${problem?.hint}`,
+            /expression too large|invalid repeat count|unfold to some \d+ instructions/,
+          );
+          assert.equal(problem?.place?.file, 'Corefile');
+          return true;
+        });
+    });
+  }
+});
