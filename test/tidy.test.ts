@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
+import { stripTypeScriptTypes } from 'node:module';
 import { dirname, join, normalize } from 'node:path';
 import { describe, test } from 'node:test';
+import { parse, type Token } from 'acorn';
+import { analyse } from 'scslre';
 
 const sources = globSync('src/**/*.ts').toSorted();
 const texts = new Map(sources.map((file) => [file, readFileSync(file, 'utf8')]));
@@ -27,6 +30,37 @@ function imports(file: string): readonly string[] {
     ...text.matchAll(/\n\} from '([^']+)'/g),
   ];
   return found.map(([, path]) => path!);
+}
+
+/** Expressions that could try many ways through one text, or that are made while the program runs. */
+function slowExpressions(file: string, text: string): string[] {
+  if (file.endsWith('.test.ts')) return [];
+  const tokens: (Token & { readonly value?: unknown })[] = [];
+  parse(stripTypeScriptTypes(text), {
+    ecmaVersion: 'latest',
+    sourceType: 'module',
+    locations: true,
+    onToken: tokens,
+  });
+  return tokens.flatMap((token, index) => {
+    const [before, next, argument] = [-1, 1, 2].map((step) => tokens[index + step]?.type.label);
+    const where = `${file}:${token.loc?.start.line}`;
+    if (token.type.label === 'regexp') {
+      const { pattern, flags } = token.value as {
+        readonly pattern: string;
+        readonly flags: string;
+      };
+      const { reports } = analyse(new RegExp(pattern, flags));
+      return reports.length === 0 ? [] : [`${where}: /${pattern}/${flags} is not linear`];
+    }
+    const word = String(token.value);
+    if (word === 'RegExp' && next === '(') return [`${where}: an expression made of texts`];
+    const isImplied =
+      before === '.' && next === '(' && ['match', 'matchAll', 'search'].includes(word);
+    return isImplied && argument !== 'regexp' && argument !== 'name'
+      ? [`${where}: ${word} makes an expression of a text`]
+      : [];
+  });
 }
 
 describe('the house', () => {
@@ -76,6 +110,14 @@ describe('the house', () => {
       const found = imports(file).filter((path) => path.startsWith('node:'));
       assert.deepEqual(found, [], file);
     }
+  });
+
+  // Clients, upstreams and files choose the texts. The pattern of a Corefile is base/pattern.ts's, which is linear.
+  test('no expression of the runtime can take more than linear time', () => {
+    assert.deepEqual(
+      [...texts].flatMap(([file, text]) => slowExpressions(file, text)),
+      [],
+    );
   });
 
   test('no file is named for being a drawer', () => {

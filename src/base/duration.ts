@@ -17,7 +17,7 @@ export function parseDuration(text: string): number | null {
   if (body === '0') return 0;
   let total = 0;
   let at = 0;
-  const part = /(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)/y;
+  const part = /(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)/y;
   while (at < body!.length) {
     part.lastIndex = at;
     const found = part.exec(body!);

@@ -260,7 +260,7 @@ function readServer(draft: Draft, given: string): void {
   const plain = /^([^:#]+)[:#](\d+)$/.exec(where) ?? /^([^#]+)#(\d+)$/.exec(where);
   const [host = '', port] = bracketed?.slice(1) ?? plain?.slice(1) ?? ([where, undefined] as const);
   if (host === '') throw usage(`"@${given}" names no server`);
-  const address = host.replace(/%.*$/, '');
+  const address = host.replace(/%.*/s, '');
   if (parseAddress(address) === null && !/^[a-z0-9]([a-z0-9._-]*[a-z0-9.])?$/i.test(host))
     throw usage(
       `"@${given}" is neither an address nor a host name`,

@@ -131,7 +131,7 @@ interface Address {
 async function serverFor(options: QueryOptions): Promise<Address> {
   const name = options.server ?? firstServer();
   const { family } = options;
-  const bytes = parseAddress(name.replace(/%.*$/, ''));
+  const bytes = parseAddress(name.replace(/%.*/s, ''));
   if (bytes !== null) {
     const own = bytes.length === 4 ? 4 : 6;
     if (family !== null && family !== own)

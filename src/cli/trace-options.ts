@@ -230,7 +230,7 @@ function readWords(words: readonly string[]): Words {
 function readServer(given: string): { readonly server: string; readonly port: number | null } {
   const [, host = given, port] =
     /^\[([^\]]+)\](?:[:#](\d+))?$/.exec(given) ?? /^([^:#]+)[:#](\d+)$/.exec(given) ?? [];
-  if (parseAddress(host.replace(/%.*$/, '')) === null)
+  if (parseAddress(host.replace(/%.*/s, '')) === null)
     throw usage(
       `"@${given}" is no IP address`,
       'As in: @10.96.0.10, @10.96.0.10:1053, @[fd00::a]:53',

@@ -63,7 +63,7 @@ export function parseCorefile(input: ParseInput): ParseOutput {
 /** Whether this is YAML for kubectl, most likely the ConfigMap that holds a Corefile. */
 function isManifest(text: string): boolean {
   return (
-    /^(apiVersion|kind|data):(\s|$)/m.test(text) || /^\s*['"]?Corefile['"]?:\s*[|>]/m.test(text)
+    /^(apiVersion|kind|data):(\s|$)/m.test(text) || /^[ \t]*['"]?Corefile['"]?:\s*[|>]/m.test(text)
   );
 }
 

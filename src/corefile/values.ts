@@ -109,7 +109,7 @@ export const seconds = integer;
 /** A number with a fraction. */
 export function decimal(show: string, options: Range = {}): Value<number> {
   return value(show, ({ text }) => {
-    if (!/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text) || !Number.isFinite(Number(text))) {
+    if (!/^[+-]?(\d+(?:\.\d*)?|\.\d+)(e[+-]?\d+)?$/i.test(text) || !Number.isFinite(Number(text))) {
       return wrongForm(
         `strconv.ParseFloat: parsing ${JSON.stringify(text)}: invalid syntax`,
         `${show} is a number${within(options)}`,
@@ -182,9 +182,11 @@ export function duration(
 /** What Go says of a text that is no duration. */
 function goDurationError(text: string): string {
   const quoted = JSON.stringify(text);
-  if (/^[+-]?(\d+\.?\d*|\.\d+)$/.test(text)) return `time: missing unit in duration ${quoted}`;
+  if (/^[+-]?(\d+(?:\.\d*)?|\.\d+)$/.test(text)) return `time: missing unit in duration ${quoted}`;
   const unit =
-    /^[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))*(?:\d+\.?\d*|\.\d+)([^\d.]+)/.exec(text);
+    /^[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h)(?=[\d.]))*(?:\d+(?:\.\d*)?|\.\d+)([^\d.]+)/.exec(
+      text,
+    );
   if (unit !== null) return `time: unknown unit ${JSON.stringify(unit[1])} in duration ${quoted}`;
   return `time: invalid duration ${quoted}`;
 }

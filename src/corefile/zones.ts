@@ -87,7 +87,7 @@ function isDigits(bytes: Uint8Array, at: number): boolean {
 /** The name with a final dot; one that is escaped (`a\.`) ends no name. */
 export function absoluteName(text: string): string {
   if (!text.endsWith('.')) return `${text}.`;
-  const slashes = /\\*$/.exec(text.slice(0, -1))![0].length;
+  const slashes = /(?<!\\)\\*$/.exec(text.slice(0, -1))![0].length;
   return slashes % 2 === 1 ? `${text}.` : text;
 }
 

@@ -111,7 +111,10 @@ const RTLD_NODELETE = 0x1000;
  * handles afterwards and would jump into nothing.
  */
 function pin(lib: Koffi.LibraryHandle): void {
-  const path = /\/.*koffi[^/\n]*\.node$/m.exec(readFileSync('/proc/self/maps', 'utf8'))?.[0];
+  const line = readFileSync('/proc/self/maps', 'utf8')
+    .split('\n')
+    .find((text) => text.endsWith('.node') && text.slice(text.lastIndexOf('/')).includes('koffi'));
+  const path = line?.slice(line.indexOf('/'));
   const dlopen = lib.func('dlopen', 'uintptr_t', ['str', 'int']) as (
     path: string,
     flags: number,

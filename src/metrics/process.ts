@@ -77,7 +77,8 @@ function ofLimits(files: ProcFiles): readonly Sample[] {
   if (limits === null) return [];
   const samples: Sample[] = [];
   const add = (title: string, name: string, help: string): void => {
-    const soft = limits.match(new RegExp(`^${title}\\s+(\\d+|unlimited)\\s`, 'm'))?.[1];
+    const line = limits.split('\n').find((text) => text.startsWith(`${title} `));
+    const soft = /^\s+(\d+|unlimited)\s/.exec(line?.slice(title.length) ?? '')?.[1];
     if (soft === undefined) return;
     samples.push(sample('gauge', name, help, soft === 'unlimited' ? 2 ** 64 : Number(soft)));
   };

@@ -94,9 +94,9 @@ function readEnvironment(state: Reading, settings: Settings): boolean {
 }
 
 function readLine(state: Reading, raw: string, number: number): void {
-  const line = state.old ? raw.replace(/[#;].*$/s, '').trim() : raw.trim();
+  const line = state.old ? raw.replace(/[#;].*/s, '').trim() : raw.trim();
   if (line === '' || line.startsWith('#') || line.startsWith(';')) return;
-  const [, keyword = '', rest = ''] = /^(\S+)\s*(.*)$/s.exec(line) ?? [];
+  const [, keyword = '', rest = ''] = /^(\S+)(\s.*)?$/s.exec(line) ?? [];
   const value = rest.trim();
   if (value === '') return;
   const { conf } = state;
@@ -222,7 +222,7 @@ function readLookups(nsswitch: string | null, old: boolean): string | null {
   let found: string | null = null;
   for (const line of linesOf(nsswitch)) {
     const match = old
-      ? /^\s*hosts:(.*)$/s.exec(line.replace(/#.*$/s, ''))
+      ? /^\s*hosts:(.*)$/s.exec(line.replace(/#.*/s, ''))
       : /^\s*hosts\s*:(.*)$/s.exec(line);
     if (match === null) continue;
     const words = (match[1] ?? '').split(old ? /[\s,]+/ : /[ \t]+/).filter((word) => word !== '');

@@ -466,5 +466,5 @@ function isHostName(name: string): boolean {
 export function literalAddress(name: string): string | null {
   const address = /^[\da-fx.]+$/i.test(name) ? shortIPv4(name) : null;
   if (address !== null) return address;
-  return name.includes(':') && parseAddress(name.replace(/%.*$/, '')) !== null ? name : null;
+  return name.includes(':') && parseAddress(name.replace(/%.*/s, '')) !== null ? name : null;
 }

@@ -210,7 +210,7 @@ interface Source {
 function readSources(text: string | null): readonly Source[] | 'bad' {
   const sources: Source[] = [];
   for (const line of linesOf(text)) {
-    const bare = line.replace(/#.*$/s, '').trim();
+    const bare = line.replace(/#.*/s, '').trim();
     if (bare === '') continue;
     const colon = bare.indexOf(':');
     if (colon < 0) return 'bad';

@@ -13,11 +13,11 @@ export interface HostsEntry {
 }
 
 /** @param comment what is no part of a line */
-export function readHosts(text: string | null, comment = /#.*$/s): HostsEntry[] {
+export function readHosts(text: string | null, comment = /#.*/s): HostsEntry[] {
   const entries: HostsEntry[] = [];
   linesOf(text).forEach((line, index) => {
     const [address, ...names] = wordsOf(line.replace(comment, ''));
-    const bytes = address === undefined ? null : parseAddress(address.replace(/%.*$/, ''));
+    const bytes = address === undefined ? null : parseAddress(address.replace(/%.*/s, ''));
     if (address === undefined || bytes === null || names.length === 0) return;
     entries.push({ line: index + 1, address, family: bytes.length === 4 ? 4 : 6, names });
   });

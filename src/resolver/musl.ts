@@ -76,7 +76,7 @@ class MuslSession implements Session {
     }
     if (name === '' || name.length > 254) return this.#errors.NONAME;
     const literal = shortIPv4(name) ?? name;
-    if (parseAddress(literal.replace(/%.*$/, '')) !== null) {
+    if (parseAddress(literal.replace(/%.*/s, '')) !== null) {
       return families.includes(familyOf(literal))
         ? found([withoutZone(literal)])
         : this.#errors.NODATA;

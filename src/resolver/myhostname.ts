@@ -33,7 +33,7 @@ export function myHostname(name: string, host: Host, families: readonly Family[]
 
 /** The address as programs print it: without the interface behind `%`. */
 export function withoutZone(address: string): string {
-  return address.replace(/%.*$/, '');
+  return address.replace(/%.*/s, '');
 }
 
 export function familyOf(address: string): Family {

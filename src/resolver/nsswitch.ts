@@ -42,7 +42,7 @@ const fallback: HostsLine = {
 export function readHostsLine(text: string | null): HostsLine {
   let result = fallback;
   for (const [index, line] of linesOf(text).entries()) {
-    const match = /^\s*([^\s:]+)[\s:]+(.*)$/s.exec(line);
+    const match = /^\s*([^\s:]+)[\s:]+([^\s:].*)?$/s.exec(line);
     if (match?.[1] !== 'hosts') continue;
     const services = readServices(match[2] ?? '');
     if (services === null) {

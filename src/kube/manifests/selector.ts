@@ -26,7 +26,17 @@ export function matchesPairs(
 
 /** At commas that stand outside parentheses. */
 function splitTerms(text: string): string[] {
-  return text.trim() === '' ? [] : text.split(/,(?![^(]*\))/);
+  if (text.trim() === '') return [];
+  const terms: string[] = [];
+  let begin = 0;
+  let inside = false;
+  for (let at = 0; at < text.length; at++) {
+    if (text[at] === '(' || text[at] === ')') inside = text[at] === '(';
+    if (text[at] !== ',' || inside) continue;
+    terms.push(text.slice(begin, at));
+    begin = at + 1;
+  }
+  return [...terms, text.slice(begin)];
 }
 
 function parseTerm(term: string): Selector | null {

@@ -11,7 +11,7 @@ import { definePlugin } from '../../server/contract/plugin.ts';
 
 const address = worded(hostPort('ADDRESS'), (text, reason) =>
   // CoreDNS reads the address as a part of a URL.
-  /:[^:\]]*[^:\]\d][^:\]]*$/.test(text)
+  /:\d*[^:\]\d][^:\]]*$/.test(text)
     ? `parse ${JSON.stringify(`http://${text}`)}: invalid port ${JSON.stringify(text.slice(text.lastIndexOf(':')))} after host`
     : reason,
 );

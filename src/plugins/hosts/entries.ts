@@ -77,7 +77,7 @@ export function isEntry(line: string): boolean {
 
 /** A zone (`fe80::1%eth0`) is left out, an IPv4 address in IPv6 clothes is an IPv4 address. */
 function addressOf(text: string): Uint8Array | null {
-  const address = parseAddress(text.replace(/%.*$/, ''));
+  const address = parseAddress(text.replace(/%.*/s, ''));
   if (address === null || address.length === 4) return address;
   const mapped =
     address[10] === 0xff &&

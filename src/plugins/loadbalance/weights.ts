@@ -19,7 +19,7 @@ export interface NameWeights {
 export function readWeights(text: string, file: string): readonly NameWeights[] {
   const found: { name: string; weights: { address: string; weight: number }[] }[] = [];
   text.split('\n').forEach((line, index) => {
-    const words = line.replace(/#.*$/, '').trim().split(/\s+/).filter(Boolean);
+    const words = line.replace(/#.*/, '').trim().split(/\s+/).filter(Boolean);
     const fail = (what: string, remedy: string): never => {
       throw new Problem({
         code: 'weight-file',

@@ -87,7 +87,9 @@ export function printSeconds(elapsedMs: number): string {
   const whole = Math.floor(nanoseconds / 1e9);
   const rest = nanoseconds % 1e9;
   if (rest === 0) return `${whole}s`;
-  return `${whole}.${String(rest).padStart(9, '0').replace(/0+$/, '')}s`;
+  return `${whole}.${String(rest)
+    .padStart(9, '0')
+    .replace(/(?<!0)0+$/, '')}s`;
 }
 
 const flagNames: readonly (readonly [number, string])[] = [

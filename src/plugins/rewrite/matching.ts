@@ -139,7 +139,7 @@ export function readPattern(source: string, field: 'name' | 'ttl' | 'rcode' | 'c
 /** Lower case, with a dot at the end: how CoreDNS reads every name here, parts of names included. */
 export function absoluteText(text: string): string {
   const lower = text.toLowerCase();
-  const backslashes = /(\\*)\.$/.exec(lower)?.[1];
+  const backslashes = /(?<!\\)(\\*)\.$/.exec(lower)?.[1];
   return backslashes !== undefined && backslashes.length % 2 === 0 ? lower : `${lower}.`;
 }
 

@@ -51,7 +51,7 @@ export function lex(source: string): readonly Lexeme[] {
     const trimmed = open >= 0 && /^\{\{-\s/.test(source.slice(open, open + 4));
     let text = source.slice(at, end);
     if (trimNext) text = text.replace(/^[ \t\r\n]+/, '');
-    if (trimmed) text = text.replace(/[ \t\r\n]+$/, '');
+    if (trimmed) text = text.replace(/(?<![ \t\r\n])[ \t\r\n]+$/, '');
     if (text !== '') found.push({ kind: 'text', text, at, spaced: false });
     if (open < 0) break;
     const inner = open + (trimmed ? 3 : 2);

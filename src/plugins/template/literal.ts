@@ -18,7 +18,7 @@ function numberValue(text: string, at: number): GoValue {
   const octal = /^0o?([0-7]+)$/i.exec(plain);
   if (octal !== null) return signed(sign!, BigInt(`0o${octal[1]}`));
   if (/^(?:0x[\da-f]+|0b[01]+|[1-9]\d*|0)$/i.test(plain)) return signed(sign!, BigInt(plain));
-  if (/^(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i.test(plain)) {
+  if (/^(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i.test(plain)) {
     const value = Number(plain);
     // Go takes 1e3 for an integer, too: whatever is whole fits where a whole number is wanted.
     return Number.isSafeInteger(value)

@@ -181,10 +181,12 @@ function general(value: number, digits: number): string {
   const exponent = value === 0 ? 0 : Number(value.toExponential(digits - 1).split('e')[1]);
   if (exponent < -4 || exponent >= digits) {
     const [head, tail] = value.toExponential(digits - 1).split('e') as [string, string];
-    return twoDigits(`${head.includes('.') ? head.replace(/\.?0+$/, '') : head}e${tail}`);
+    return twoDigits(
+      `${head.includes('.') ? head.replace(/(?:\.|(?<![.0]))0+$/, '') : head}e${tail}`,
+    );
   }
   const text = value.toFixed(digits - 1 - exponent);
-  return text.includes('.') ? text.replace(/\.?0+$/, '') : text;
+  return text.includes('.') ? text.replace(/(?:\.|(?<![.0]))0+$/, '') : text;
 }
 
 /** @param zeros whether the flag `0` fills with zeros */

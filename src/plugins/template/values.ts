@@ -116,7 +116,7 @@ export function printFloat(value: number): string {
   const exponent = value === 0 ? 0 : Math.floor(Math.log10(Math.abs(value)));
   if (exponent >= -4 && exponent < 21) {
     const text = String(value);
-    return text.includes('e') ? value.toFixed(20).replace(/0+$/, '') : text;
+    return text.includes('e') ? value.toFixed(20).replace(/(?<!0)0+$/, '') : text;
   }
   return twoDigits(value.toExponential());
 }

@@ -128,7 +128,7 @@ function notServed({ scheme, text, place }: Key): Problem {
 function addressesOf(words: readonly string[], except: readonly string[]): readonly string[] {
   const interfaces = networkInterfaces();
   const expand = (word: string): readonly string[] => {
-    if (isIP(word.replace(/%.*$/, '')) !== 0) return [word];
+    if (isIP(word.replace(/%.*/s, '')) !== 0) return [word];
     const found = interfaces[word];
     if (found === undefined) {
       throw new Problem({

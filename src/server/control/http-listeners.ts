@@ -112,7 +112,7 @@ function makeServer(): HttpServer {
 
 /** The path of a request's target, which may be anything (`//`, `*`, a whole URL): no URL parser is asked. */
 function pathOf(target: string): string {
-  const path = target.replace(/^https?:\/\/[^/?#]*/i, '').replace(/[?#].*$/s, '');
+  const path = target.replace(/^https?:\/\/[^/?#]*/i, '').replace(/[?#].*/s, '');
   return path === '' ? '/' : path;
 }
 

@@ -138,7 +138,10 @@ export const restString: Field<string> = {
 };
 
 function splitWord(text: string, split: number): string {
-  return split === 0 ? text : (text.match(new RegExp(`.{1,${split}}`, 'g')) ?? []).join(' ');
+  if (split === 0) return text;
+  const words: string[] = [];
+  for (let at = 0; at < text.length; at += split) words.push(text.slice(at, at + split));
+  return words.join(' ');
 }
 
 /** The rest of the data, in hex over any number of words. */
@@ -197,9 +200,8 @@ export function dashedHex(count: number): Field<Uint8Array> {
     print: (value) => Array.from(value, (byte) => printHex(Uint8Array.of(byte))).join('-'),
     parse(from, what) {
       const word = from.next(what);
-      const bytes = new RegExp(`^([0-9a-fA-F]{2}-){${count - 1}}[0-9a-fA-F]{2}$`).test(word)
-        ? parseHex(word.replaceAll('-', ''))
-        : null;
+      const isWhole = word.length === 3 * count - 1 && /^(?:[\da-f]{2}-)*[\da-f]{2}$/i.test(word);
+      const bytes = isWhole ? parseHex(word.replaceAll('-', '')) : null;
       return bytes ?? from.fail(`${what} must be ${count} bytes of hex with dashes between them`);
     },
   };
