@@ -47,7 +47,8 @@ export class LiveNetwork implements Network {
 
 function faultOf(error: Error): Fault {
   const { code } = error as NodeJS.ErrnoException;
-  if (code === 'ECONNREFUSED' || code === 'ECONNRESET') return 'refused';
+  if (code === 'ECONNREFUSED') return 'refused';
+  if (code === 'ECONNRESET') return 'reset';
   if (code === 'ENETUNREACH' || code === 'EADDRNOTAVAIL') return 'no-route';
   return code === 'EHOSTUNREACH' ? 'unreachable' : 'closed';
 }
@@ -222,7 +223,13 @@ class LiveTcp extends LiveSocket {
     this.#stream = stream;
     this.#server = server;
     stream.on('data', (chunk: Buffer) => this.#read(chunk));
-    stream.on('error', (error) => this.arrive({ kind: 'fault', fault: faultOf(error), server }));
+    stream.on('error', (error) => {
+      const fault = faultOf(error);
+      for (const exchange of this.sent) {
+        if (fault === 'reset' && exchange.answeredAtMs === null) exchange.answer = 'RST';
+      }
+      this.arrive({ kind: 'fault', fault, server });
+    });
     stream.on('end', () => this.arrive({ kind: 'fault', fault: 'closed', server }));
   }
 

@@ -39,6 +39,12 @@ export interface AnswerSpec {
   /** Owner names in lower case, not compressed. */
   readonly lowerOwners: boolean;
   readonly ttl: number;
+  /** Over TCP the connection is reset in place of an answer. */
+  readonly reset: boolean;
+  /** The question that the reply carries; null = the client's own. */
+  readonly question: string | null;
+  /** The server whose address the reply comes from; null = the one that was asked. */
+  readonly from: string | null;
 }
 
 const plain: AnswerSpec = {
@@ -61,6 +67,9 @@ const plain: AnswerSpec = {
   lowerQuestion: false,
   lowerOwners: false,
   ttl: 30,
+  reset: false,
+  question: null,
+  from: null,
 };
 
 /** What is answered where no rule matches. */
@@ -91,6 +100,7 @@ const words: Readonly<Record<string, Partial<AnswerSpec>>> = {
   nosoa: { soa: false },
   noopt: { opt: false },
   lc: { lowerQuestion: true },
+  RST: { reset: true },
 };
 
 /** Reads the words of one answer; `where` names the rule in errors. Throws a `Problem`. */
@@ -105,12 +115,16 @@ export function parseAnswerSpec(text: string, where: string): AnswerSpec {
     else if (key === 'ttl') spec = { ...spec, ttl: integer(value, 0x7fffffff, word, where) };
     else if (key === 'CNAME' && value !== undefined && value !== '') {
       spec = { ...spec, cname: value.endsWith('.') ? value : `${value}.` };
+    } else if (key === 'q' && value !== undefined && value !== '') {
+      spec = { ...spec, question: value.endsWith('.') ? value : `${value}.` };
+    } else if (key === 'from' && value !== undefined && parseAddress(value) !== null) {
+      spec = { ...spec, from: value };
     } else if (parseAddress(word) !== null) addresses.push(word);
     else {
       throw new Problem({
         code: 'bad-answer',
         text: `${where}: "${word}" is neither an address nor a word that an answer can hold`,
-        hint: `Known words: ${Object.keys(words).join(' ')} n=COUNT d=MS ttl=SECONDS CNAME=TARGET`,
+        hint: `Known words: ${Object.keys(words).join(' ')} n=COUNT d=MS ttl=SECONDS CNAME=TARGET q=NAME from=SERVER`,
         remedy: 'docs/answers-file.md explains each.',
       });
     }
@@ -128,8 +142,9 @@ function integer(value: string | undefined, most: number, word: string, where: s
 }
 
 /** The reply of a server that follows the spec; null = it stays silent. */
-export function answerBySpec(spec: AnswerSpec, query: Query, protocol: Protocol): Reply | null {
+export function answerBySpec(spec: AnswerSpec, asked: Query, protocol: Protocol): Reply | null {
   if (spec.drop) return null;
+  const query = spec.question === null ? asked : { ...asked, name: spec.question };
   const name = spec.lowerQuestion ? query.name.toLowerCase() : query.name;
   const head = {
     id: query.id,

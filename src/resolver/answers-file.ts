@@ -4,6 +4,7 @@
  */
 import { parseAddress } from '../base/ip.ts';
 import { Problem } from '../base/problem.ts';
+import { absolute } from './client.ts';
 import { nxdomain, parseAnswerSpec, type AnswerSpec } from './answer-spec.ts';
 import { sameName } from './reply.ts';
 
@@ -87,7 +88,7 @@ function parseRule(rule: unknown, where: string): AnswerRule {
   if (list.length === 0) throw wrong(where, '"answer" is an empty list');
   return {
     server,
-    name: name === '*' || name.endsWith('.') ? name : `${name}.`,
+    name: name === '*' ? name : absolute(name),
     type: type.toUpperCase(),
     answers: list.map((text: unknown) => {
       if (typeof text !== 'string') throw wrong(where, '"answer" must be words, or a list of them');

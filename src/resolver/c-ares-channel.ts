@@ -1,20 +1,25 @@
 /**
- * How c-ares 1.34 sends (ares_process.c): the servers sorted by their recent failures, time-outs that follow the
- * measured latency and grow with jitter, EDNS with a cookie, and a cache of answers, negative ones too. What is left
- * out: the probes of failed servers (one query in ten, after 5 s), because they are drawn by chance.
+ * How c-ares sends since 1.22 (ares_process.c): the servers sorted by their recent failures, time-outs that grow with
+ * jitter, and, release by release, time-outs that follow the measured latency, EDNS with a cookie, and a cache of
+ * answers, negative ones too. What is left out: the probes of failed servers (since 1.29, one query in ten, after
+ * 5 s), because they are drawn by chance.
  */
 import type { Timer } from '../base/clock.ts';
 import { newId, type Site } from './client.ts';
 import {
+  noticedMs,
+  plainSetup,
   statusOf,
   type CaresChannel,
   type CaresStatus,
+  type ChannelSetup,
   type Ended,
   type Pending,
 } from './c-ares-status.ts';
 import type { CaresConf } from './c-ares-conf.ts';
+import type { CaresTraits } from './c-ares-releases.ts';
 import type { Arrival, Query, Socket } from './network.ts';
-import type { Reply } from './reply.ts';
+import { sameName, type Reply } from './reply.ts';
 import { cite } from './rules.ts';
 import { note } from './trace.ts';
 
@@ -22,6 +27,8 @@ interface Server {
   readonly address: string;
   readonly index: number;
   failures: number;
+  /** When the last failure was noted. */
+  failedAt: number;
   readonly connections: Connection[];
   /** null = the server has shown that it knows no cookies. */
   cookies: boolean;
@@ -36,6 +43,8 @@ interface Connection {
   socket: Socket | null;
   readonly questions: Set<Question>;
   readonly waiting: Question[];
+  /** No further question goes out through it; those under way stay. */
+  retired: boolean;
 }
 
 interface Question {
@@ -53,56 +62,35 @@ interface Question {
   readonly end: (ended: Ended) => void;
 }
 
-/** How a program sets c-ares up. */
-export interface ChannelSetup {
-  readonly edns: boolean;
-  readonly caching: boolean;
-  /** SERVFAIL, REFUSED and NOTIMP go to the caller at once (ARES_FLAG_NOCHECKRESP). */
-  readonly finalErrors: boolean;
-  /** Time-outs are noticed only at multiples of this; 0 = exactly. */
-  readonly tickMs: number;
-  /** Whether `use-vc` counts: with c-ares' own defaults it is read, then forgotten. */
-  readonly useVc: boolean;
-  /** Every repetition after a time-out comes from a new socket. */
-  readonly freshSockets: boolean;
-}
-
-const plainSetup: ChannelSetup = {
-  edns: true,
-  caching: true,
-  finalErrors: false,
-  tickMs: 0,
-  useVc: false,
-  freshSockets: false,
-};
-
 /** Bounds of the adaptive time-out, and how it follows the average latency. */
 const shortestMs = 250;
 const longestMs = 5000;
 const latencyFactor = 5;
 const enoughAnswers = 3;
-const ednsSize = 1232;
 /** Seconds that an answer is kept at most. */
 const longestTtl = 3600;
 
 export class Channel implements CaresChannel {
   readonly #site: Site;
   readonly #conf: CaresConf;
+  readonly #traits: CaresTraits;
   readonly #servers: Server[];
   readonly #open = new Set<Question>();
   readonly #cache = new Map<string, { readonly reply: Reply; readonly until: number }>();
   readonly #setup: ChannelSetup;
 
-  constructor(site: Site, conf: CaresConf, setup: ChannelSetup = plainSetup) {
+  constructor(site: Site, conf: CaresConf, traits: CaresTraits, setup: ChannelSetup = plainSetup) {
     this.#site = site;
     this.#conf = conf;
+    this.#traits = traits;
     this.#setup = setup;
     this.#servers = conf.servers.map((address, index) => ({
       address,
       index,
       failures: 0,
+      failedAt: 0,
       connections: [],
-      cookies: true,
+      cookies: traits.cookies,
       totalMs: 0,
       answers: 0,
     }));
@@ -134,7 +122,7 @@ export class Channel implements CaresChannel {
         connection: null,
         tries: 0,
         tcp: this.#setup.useVc && this.#conf.useVc,
-        edns: this.#setup.edns,
+        edns: this.#setup.edns && this.#traits.ednsSize > 0,
         cookieSent: false,
         noRetries: false,
         sentAt: 0,
@@ -154,10 +142,14 @@ export class Channel implements CaresChannel {
     };
   }
 
-  /** The server with the fewest failures in a row, the first of the file among equals. */
+  /** The server with the fewest failures in a row; among equals the one that failed longest ago, or the first. */
   #best(): Server | undefined {
+    const { oldestFailureFirst } = this.#traits;
     const sorted = [...this.#servers].sort(
-      (one, other) => one.failures - other.failures || one.index - other.index,
+      (one, other) =>
+        one.failures - other.failures ||
+        (oldestFailureFirst ? one.failedAt - other.failedAt : 0) ||
+        one.index - other.index,
     );
     if (!this.#conf.rotate) return sorted[0];
     const equal = sorted.filter((server) => server.failures === sorted[0]?.failures);
@@ -170,7 +162,7 @@ export class Channel implements CaresChannel {
       return this.#finish(question, { status: 'ECONNREFUSED', reply: null });
     const connection = this.#connectionFor(server, question.tcp);
     if (connection === null) {
-      server.failures++;
+      this.#blame(server);
       return this.#retry(question, 'ECONNREFUSED', null);
     }
     this.#dress(question, server);
@@ -184,22 +176,23 @@ export class Channel implements CaresChannel {
     connection.questions.add(question);
     question.sentAt = clock.now();
     question.timer?.cancel();
-    const { tickMs } = this.#setup;
-    const exactMs = this.#timeoutMs(question, server);
-    const waitMs = tickMs === 0 ? exactMs : Math.ceil(exactMs / tickMs) * tickMs;
-    question.timer = clock.after(waitMs, () => {
-      // Idle connections are closed before the time-outs are looked at: this one waits for the next round.
-      this.rest();
-      server.failures++;
-      if (this.#setup.freshSockets) this.#retire(connection);
+    const waitMs = this.#timeoutMs(question, server);
+    question.timer = clock.after(noticedMs(waitMs, this.#setup), () => {
+      // Closed before, this one waits for the next round.
+      if (!this.#traits.closesLast) this.rest();
+      if (this.#traits.countsSilence) this.#blame(server);
+      if (this.#traits.newSocket === 'timeout') connection.retired = true;
       this.#retry(question, 'ETIMEOUT', null);
+      if (this.#traits.closesLast) this.#sweepLater();
     });
   }
 
   /** OPT with a cookie, as long as the server has not answered without one; no cookie over TCP. */
   #dress(question: Question, server: Server): void {
     question.cookieSent = question.edns && server.cookies && !question.tcp;
-    const edns = question.edns ? { size: ednsSize, cookie: question.cookieSent } : null;
+    const edns = question.edns
+      ? { size: this.#traits.ednsSize, cookie: question.cookieSent }
+      : null;
     const again = question.tries > 0 ? ' Again: the attempt before failed.' : '';
     question.query = { ...question.query, edns, why: `${question.why}${again}` };
   }
@@ -207,13 +200,11 @@ export class Channel implements CaresChannel {
   /** Five times the average latency once it is known; doubled each time round the servers, less up to half of that. */
   #timeoutMs(question: Question, server: Server): number {
     const measured =
-      server.answers >= enoughAnswers
+      this.#traits.adapts && server.answers >= enoughAnswers
         ? Math.trunc(server.totalMs / server.answers) * latencyFactor
         : 0;
-    const base = Math.min(
-      longestMs,
-      Math.max(shortestMs, measured === 0 ? this.#conf.timeoutMs : measured),
-    );
+    const hintMs = measured === 0 ? this.#conf.timeoutMs : measured;
+    const base = this.#traits.adapts ? Math.min(longestMs, Math.max(shortestMs, hintMs)) : hintMs;
     const rounds = Math.trunc(question.tries / this.#servers.length);
     if (rounds === 0) return base;
     const grown = base * 2 ** rounds;
@@ -222,16 +213,16 @@ export class Channel implements CaresChannel {
   }
 
   #connectionFor(server: Server, tcp: boolean): Connection | null {
-    const known = tcp
-      ? server.connections.find((connection) => connection.tcp)
-      : server.connections.find((connection) => !connection.tcp);
-    if (known !== undefined) return known;
+    const known = server.connections.find((connection) => connection.tcp === tcp);
+    const spoilt = this.#traits.newSocket === 'failure' && server.failures > 0;
+    if (known !== undefined && (tcp || !(known.retired || spoilt))) return known;
     const connection: Connection = {
       server,
       tcp,
       socket: null,
       questions: new Set(),
       waiting: [],
+      retired: false,
     };
     if (!tcp) {
       const socket = this.#site.network.udp();
@@ -274,12 +265,14 @@ export class Channel implements CaresChannel {
     const { reply, exchange } = arrival;
     const { server } = connection;
     const question = [...this.#open].find(
-      (one) => one.query.id === reply.id && one.query.type === reply.type,
+      ({ query }) =>
+        query.id === reply.id && query.type === reply.type && sameName(query.name, reply.name),
     );
     if (question === undefined) return;
     if (question.cookieSent) server.cookies = false;
     this.#detach(question);
-    if (reply.rcode === 'FORMERR' && question.edns && (!reply.opt || question.cookieSent)) {
+    const doubtful = !reply.opt || (this.#traits.doubtsEdns && question.cookieSent);
+    if (reply.rcode === 'FORMERR' && question.edns && doubtful) {
       note(exchange, 'FORMERR: c-ares asks again without EDNS.');
       question.edns = false;
       return this.#send(question, server);
@@ -292,7 +285,7 @@ export class Channel implements CaresChannel {
     const refused =
       reply.rcode === 'SERVFAIL' || reply.rcode === 'NOTIMP' || reply.rcode === 'REFUSED';
     if (refused && !this.#setup.finalErrors) {
-      server.failures++;
+      this.#blame(server);
       note(
         exchange,
         `${reply.rcode}: c-ares remembers the failure and tries the best server again. ${cite('cares-retry')}`,
@@ -301,6 +294,7 @@ export class Channel implements CaresChannel {
       return this.#retry(question, status, reply);
     }
     server.failures = 0;
+    server.failedAt = 0;
     const tookMs = Math.max(1, Math.trunc(this.#site.network.clock.now() - question.sentAt));
     if (reply.rcode === 'NOERROR' || reply.rcode === 'NXDOMAIN') {
       server.totalMs += tookMs;
@@ -311,7 +305,7 @@ export class Channel implements CaresChannel {
   }
 
   #keep(reply: Reply): void {
-    if (!this.#setup.caching || reply.truncated) return;
+    if (!this.#setup.caching || !this.#traits.caches || reply.truncated) return;
     const ttls = reply.answer.map((record) => record.ttl);
     if (reply.negativeTtl !== null) ttls.push(reply.negativeTtl);
     const ttl =
@@ -342,16 +336,14 @@ export class Channel implements CaresChannel {
     question.connection = null;
   }
 
-  /** No further question goes out through this connection; those under way stay. */
-  #retire(connection: Connection): void {
-    const { connections } = connection.server;
-    const at = connections.indexOf(connection);
-    if (at >= 0) connections.splice(at, 1);
+  #blame(server: Server): void {
+    server.failures++;
+    server.failedAt = this.#site.network.clock.now();
   }
 
   /** A broken connection: its questions are sent again elsewhere. */
   #break(connection: Connection, status: CaresStatus): void {
-    connection.server.failures++;
+    this.#blame(connection.server);
     const questions = [...connection.questions];
     this.#close(connection);
     for (const question of questions) this.#retry(question, status, null);
@@ -360,7 +352,8 @@ export class Channel implements CaresChannel {
   #finish(question: Question, ended: Ended): void {
     this.#detach(question);
     if (!this.#open.delete(question)) return;
-    question.end(ended);
+    if (this.#traits.defersEnds) this.#site.network.clock.after(0, () => question.end(ended));
+    else question.end(ended);
     this.#sweepLater();
   }
 

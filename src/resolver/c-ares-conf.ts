@@ -4,6 +4,7 @@
  */
 import { parseAddress } from '../base/ip.ts';
 import type { Settings } from './client.ts';
+import type { CaresTraits } from './c-ares-releases.ts';
 import { isLinkLocal } from './glibc-conf.ts';
 import { withoutZone } from './myhostname.ts';
 import {
@@ -25,15 +26,15 @@ export interface CaresConf extends ResolvConf {
 /** 1.34 reads the value of a line into 512 bytes. */
 const longestValue = 511;
 
-export function readCaresConf(settings: Settings, version: string): CaresConf {
-  const old = version === '1.18';
-  const state = newReading(old);
+export function readCaresConf(settings: Settings, traits: CaresTraits): CaresConf {
+  const old = !traits.newReader;
+  const state = newReading(traits);
   if (old) readEnvironment(state, settings);
   linesOf(settings.resolvConf).forEach((line, index) => readLine(state, line, index + 1));
   const lookups = readLookups(settings.nsswitch, old);
   if (!old && !readEnvironment(state, settings)) {
     // 1.34 drops all that it has read, the file included.
-    const empty = newReading(old);
+    const empty = newReading(traits);
     empty.conf.remarks.push({
       line: 0,
       text: 'LOCALDOMAIN or RES_OPTIONS cannot be read: c-ares falls back to 127.0.0.1 and no search list',
@@ -67,10 +68,11 @@ interface Reading {
   searchFixed: boolean;
 }
 
-function newReading(old: boolean): Reading {
+function newReading(traits: CaresTraits): Reading {
   const conf = newConf();
-  conf.timeoutMs = old ? 5000 : 2000;
-  conf.attempts = old ? 4 : 3;
+  const old = !traits.newReader;
+  conf.timeoutMs = traits.timeoutMs;
+  conf.attempts = traits.attempts;
   return { conf, old, search: null, known: new Set(), lookups: null, searchFixed: false };
 }
 
@@ -168,7 +170,7 @@ function readOptions(state: Reading, text: string, number: number): void {
     if (!known) {
       state.conf.remarks.push({
         line: number,
-        text: `c-ares ${state.old ? '1.18' : '1.34'} ignores option "${word}"`,
+        text: `c-ares ignores option "${word}"`,
       });
     }
   }

@@ -1,18 +1,23 @@
 /**
- * How c-ares 1.18 sends (ares_process.c of that version): one UDP socket a server, 5 s that double each time round the
- * servers, four rounds; an error reply moves to the next server at once; nothing is remembered.
+ * How c-ares sends up to 1.21 (ares_process.c): one UDP socket a server, a time-out that doubles each time round the
+ * servers; an error reply moves to the next server at once; nothing is remembered.
  */
 import type { Timer } from '../base/clock.ts';
 import { newId, type Site } from './client.ts';
 import {
+  noticedMs,
+  plainSetup,
   statusOf,
   type CaresChannel,
   type CaresStatus,
+  type ChannelSetup,
   type Ended,
   type Pending,
 } from './c-ares-status.ts';
 import type { CaresConf } from './c-ares-conf.ts';
+import type { CaresTraits } from './c-ares-releases.ts';
 import type { Arrival, Query, Socket } from './network.ts';
+import { sameName } from './reply.ts';
 import { cite } from './rules.ts';
 import { note } from './trace.ts';
 
@@ -33,6 +38,7 @@ interface Question {
   server: number;
   tries: number;
   tcp: boolean;
+  noRetries: boolean;
   failure: CaresStatus;
   timer: Timer | null;
   readonly end: (ended: Ended) => void;
@@ -44,13 +50,17 @@ const packetBytes = 512;
 export class OldChannel implements CaresChannel {
   readonly #site: Site;
   readonly #conf: CaresConf;
+  readonly #traits: CaresTraits;
+  readonly #setup: ChannelSetup;
   readonly #servers: readonly Server[];
   readonly #open = new Set<Question>();
   #turn = 0;
 
-  constructor(site: Site, conf: CaresConf) {
+  constructor(site: Site, conf: CaresConf, traits: CaresTraits, setup: ChannelSetup = plainSetup) {
     this.#site = site;
+    this.#traits = traits;
     this.#conf = conf;
+    this.#setup = setup;
     this.#servers = conf.servers.map((address) => ({
       address,
       udp: null,
@@ -63,6 +73,7 @@ export class OldChannel implements CaresChannel {
   query(name: string, type: string, why: string): Pending {
     const taken = new Set([...this.#open].map((question) => question.query.id));
     const query = { id: newId(this.#site.random, taken), name, type, edns: null, ad: false, why };
+    let made: Question | null = null;
     const done = new Promise<Ended>((resolve) => {
       const question: Question = {
         query,
@@ -70,16 +81,23 @@ export class OldChannel implements CaresChannel {
         sentOn: new Map(),
         server: this.#turn,
         tries: 0,
-        tcp: false,
+        tcp: this.#setup.useVc && this.#conf.useVc,
+        noRetries: false,
         failure: 'ECONNREFUSED',
         timer: null,
         end: resolve,
       };
       if (this.#conf.rotate) this.#turn = (this.#turn + 1) % this.#servers.length;
+      made = question;
       this.#open.add(question);
       this.#send(question);
     });
-    return { done, stopRetrying: () => {} };
+    return {
+      done,
+      stopRetrying: () => {
+        if (made !== null) made.noRetries = true;
+      },
+    };
   }
 
   #send(question: Question): void {
@@ -93,7 +111,8 @@ export class OldChannel implements CaresChannel {
     }
     const rounds = Math.trunc(question.tries / this.#servers.length);
     question.timer?.cancel();
-    question.timer = this.#site.network.clock.after(this.#conf.timeoutMs * 2 ** rounds, () => {
+    const waitMs = noticedMs(this.#conf.timeoutMs * 2 ** rounds, this.#setup);
+    question.timer = this.#site.network.clock.after(waitMs, () => {
       question.failure = 'ETIMEOUT';
       this.#next(question);
     });
@@ -149,7 +168,8 @@ export class OldChannel implements CaresChannel {
   #answer(server: Server, socket: Socket, arrival: Arrival & { kind: 'reply' }): void {
     const { reply, exchange } = arrival;
     const question = [...this.#open].find(
-      (one) => one.query.id === reply.id && one.query.type === reply.type,
+      ({ query: sent }) =>
+        sent.id === reply.id && sent.type === reply.type && sameName(sent.name, reply.name),
     );
     if (question === undefined) return;
     if (socket.protocol === 'udp' && (reply.truncated || reply.size > packetBytes)) {
@@ -164,11 +184,14 @@ export class OldChannel implements CaresChannel {
       this.#send(question);
       return;
     }
-    if (reply.rcode === 'SERVFAIL' || reply.rcode === 'NOTIMP' || reply.rcode === 'REFUSED') {
+    const refused =
+      reply.rcode === 'SERVFAIL' || reply.rcode === 'NOTIMP' || reply.rcode === 'REFUSED';
+    if (refused && !this.#setup.finalErrors) {
       note(
         exchange,
         `${reply.rcode}: c-ares tries the next server, or again. ${cite('cares-retry')}`,
       );
+      if (this.#traits.tellsErrors) question.failure = statusOf(reply);
       const index = this.#servers.indexOf(server);
       if (this.#servers.length > 1) question.skip.add(index);
       if (question.server === index) this.#next(question);
@@ -193,7 +216,7 @@ export class OldChannel implements CaresChannel {
   #next(question: Question): void {
     const count = this.#servers.length;
     question.timer?.cancel();
-    while (++question.tries < count * this.#conf.attempts) {
+    while (++question.tries < count * this.#conf.attempts && !question.noRetries) {
       question.server = (question.server + 1) % count;
       const generation = this.#servers[question.server]?.generation;
       const repeated = question.tcp && question.sentOn.get(question.server) === generation;

@@ -44,6 +44,32 @@ export interface Pending {
   stopRetrying(): void;
 }
 
+/** How a program sets c-ares up. */
+export interface ChannelSetup {
+  readonly edns: boolean;
+  readonly caching: boolean;
+  /** SERVFAIL, REFUSED and NOTIMP go to the caller at once (ARES_FLAG_NOCHECKRESP). */
+  readonly finalErrors: boolean;
+  /** Time-outs are noticed only at multiples of this; 0 = exactly. */
+  readonly tickMs: number;
+  /** Whether `use-vc` counts: with c-ares' own defaults it is read, then forgotten. */
+  readonly useVc: boolean;
+}
+
+/** What c-ares does by itself. */
+export const plainSetup: ChannelSetup = {
+  edns: true,
+  caching: true,
+  finalErrors: false,
+  tickMs: 0,
+  useVc: false,
+};
+
+/** Milliseconds until a time-out of that many is noticed. */
+export function noticedMs(timeoutMs: number, { tickMs }: ChannelSetup): number {
+  return tickMs === 0 ? timeoutMs : Math.ceil(timeoutMs / tickMs) * tickMs;
+}
+
 /** The part of c-ares that sends. */
 export interface CaresChannel {
   query(name: string, type: string, why: string): Pending;

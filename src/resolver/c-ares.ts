@@ -1,14 +1,14 @@
 /**
  * ares_getaddrinfo: one socket per server kept for the whole walk, A and AAAA together; NXDOMAIN and NODATA go on, any
  * other failure of a name ends the lookup. curl built with c-ares, Envoy and gRPC use it. How queries are repeated
- * differs: `c-ares-old.ts` (1.18) and `c-ares-channel.ts` (1.34).
+ * differs: `c-ares-old.ts` and, from 1.22 on, `c-ares-channel.ts`.
  */
 import { parseAddress } from '../base/ip.ts';
 import {
   absolute,
   countDots,
   found,
-  type Client,
+  clientLine,
   type Family,
   type Found,
   type Request,
@@ -18,6 +18,7 @@ import {
 import { OldChannel } from './c-ares-old.ts';
 import { Channel } from './c-ares-channel.ts';
 import { readCaresConf, type CaresConf } from './c-ares-conf.ts';
+import { caresReleases, type CaresTraits } from './c-ares-releases.ts';
 import { dottedQuad } from './glibc-conf.ts';
 import { readHosts, entriesFor, hostAlias, mergedAddresses } from './hosts.ts';
 import { familyOf } from './myhostname.ts';
@@ -26,30 +27,26 @@ import { isSendable } from './search-list.ts';
 import { sameName, type Reply } from './reply.ts';
 import { caresError, type CaresChannel, type CaresStatus } from './c-ares-status.ts';
 
-export function cares(version: string): Client {
-  return {
-    name: 'c-ares',
-    version,
-    summary: `ares_getaddrinfo of c-ares ${version}: Envoy, gRPC, curl built with it`,
-    anyOrder: version !== '1.18',
-    open: (site) => new CaresSession(site, version),
-  };
-}
+export const cares = clientLine('c-ares', caresReleases, (version, traits) => ({
+  summary: `ares_getaddrinfo of c-ares ${version}: Envoy, gRPC, curl built with it`,
+  anyOrder: traits.tellsErrors,
+  conf: (settings) => readCaresConf(settings, traits),
+  open: (site) => new CaresSession(site, traits),
+}));
 
 class CaresSession implements Session {
   readonly #site: Site;
-  readonly #version: string;
+  readonly #traits: CaresTraits;
   readonly #conf: CaresConf;
   readonly #channel: CaresChannel;
-  /** Until the first replies are in: the program is slow the first time, and reads two of them at once. */
-  #cold = true;
 
-  constructor(site: Site, version: string) {
+  constructor(site: Site, traits: CaresTraits) {
     this.#site = site;
-    this.#version = version;
-    this.#conf = readCaresConf(site.settings, version);
-    this.#channel =
-      version === '1.18' ? new OldChannel(site, this.#conf) : new Channel(site, this.#conf);
+    this.#traits = traits;
+    this.#conf = readCaresConf(site.settings, traits);
+    this.#channel = traits.sortsServers
+      ? new Channel(site, this.#conf, traits)
+      : new OldChannel(site, this.#conf, traits);
   }
 
   async lookup(request: Request): Promise<Found> {
@@ -60,12 +57,12 @@ class CaresSession implements Session {
 
   async #lookup({ name, families }: Request): Promise<Found> {
     if (/\.onion\.?$/i.test(name)) return caresError('ENOTFOUND');
-    const typed = (this.#version === '1.18' ? null : dottedQuad(name)) ?? name;
+    const typed = (this.#traits.asksForLiterals ? null : dottedQuad(name)) ?? name;
     const literal = parseAddress(typed);
     if (literal !== null && families.includes(literal.length === 4 ? 4 : 6)) return found([typed]);
-    // An IPv4 address is given whatever family is asked for; 1.18 asks for the other one all the same.
+    // An IPv4 address is given whatever family is asked for.
     if (literal?.length === 4) {
-      const more = this.#version === '1.18' ? await this.#walk(name, families) : null;
+      const more = this.#traits.asksForLiterals ? await this.#walk(name, families) : null;
       return found([typed, ...(more?.addresses ?? [])]);
     }
     let status: CaresStatus = 'ECONNREFUSED';
@@ -83,17 +80,18 @@ class CaresSession implements Session {
     return caresError(status);
   }
 
-  /** 1.18 knows `localhost` itself, 1.34 everything below it too; neither with a final dot. */
+  /** A name that needs no server; never one with a final dot. */
   #isLocal(name: string): boolean {
-    if (this.#version === '1.18') return name === 'localhost';
-    const lower = name.toLowerCase();
-    return lower === 'localhost' || lower.endsWith('.localhost');
+    const { localhost, newReader } = this.#traits;
+    const folded = newReader ? name.toLowerCase() : name;
+    if (localhost === 'none') return false;
+    return folded === 'localhost' || (localhost === 'below' && folded.endsWith('.localhost'));
   }
 
   #files(name: string, families: readonly Family[]): Found | null {
     const { trace, settings } = this.#site;
-    // Addresses with a zone are not understood, and 1.34 leaves out names that are no host names.
-    const old = this.#version === '1.18';
+    // Addresses with a zone are not understood, and later releases leave out names that are no host names.
+    const old = !this.#traits.mergesHosts;
     const entries = readHosts(settings.hosts, old ? undefined : /(^|\s)#.*$/s)
       .filter((entry) => !entry.address.includes('%'))
       .map((entry) => (old ? entry : { ...entry, names: entry.names.filter(isHostName) }));
@@ -101,7 +99,7 @@ class CaresSession implements Session {
       ? entriesFor(entries, name).map((entry) => entry.address)
       : mergedAddresses(entries, name);
     const listed = all.filter((address) => families.includes(familyOf(address)));
-    const local = this.#isLocal(name) && (listed.length === 0 || this.#version !== '1.18');
+    const local = this.#isLocal(name) && (listed.length === 0 || !old);
     // Its own address of a family stands in where the file has none.
     const missing = families.filter((family) => !listed.some((one) => familyOf(one) === family));
     const loopback = missing.map((family) => (family === 4 ? '127.0.0.1' : '::1'));
@@ -124,7 +122,10 @@ class CaresSession implements Session {
     let sawNoData = false;
     let status: CaresStatus = 'ENOTFOUND';
     for (const { name, why } of this.#names(typed)) {
-      if (!isSendable(name) || (this.#version !== '1.18' && !isHostName(name))) {
+      if (
+        !isSendable(name, this.#traits.longestName) ||
+        (this.#traits.hostNames && !isHostName(name))
+      ) {
         this.#site.trace.step(
           `"${absolute(name)}" is too long, or no host name: c-ares fails the whole lookup`,
         );
@@ -146,22 +147,18 @@ class CaresSession implements Session {
             ended.status === 'SUCCESS' && ended.reply !== null ? this.#usable(ended.reply) : [];
           addresses.push(...usable);
           last = ended.status === 'SUCCESS' && usable.length === 0 ? 'ENODATA' : ended.status;
-          // With an IPv4 address in hand, 1.34 no longer repeats the other family.
-          const four = usable.some((address) => parseAddress(address)?.length === 4);
-          const other = pending[1 - index]?.query;
-          if (!four || other === undefined || pending[index]?.query.cached === true) return;
-          if (this.#cold) this.#site.network.clock.after(0, () => other.stopRetrying());
-          else other.stopRetrying();
+          if (pending[index]?.query.cached !== true && this.#isEnough(usable))
+            pending[1 - index]?.query.stopRetrying();
         }),
       );
-      this.#cold = false;
       if (addresses.length > 0) {
         trace.conclude(since, `An address: the walk ends here. ${cite('cares-stop')}`);
         return { addresses, status: 'SUCCESS', final: true };
       }
       const lastStatus = last as CaresStatus;
       if (lastStatus === 'ENODATA') sawNoData = true;
-      if (lastStatus === 'ENODATA' || lastStatus === 'ENOTFOUND') {
+      const goesOn = lastStatus === 'ENODATA' && !this.#traits.nodataEnds;
+      if (goesOn || lastStatus === 'ENOTFOUND') {
         status = sawNoData ? 'ENODATA' : 'ENOTFOUND';
         trace.conclude(
           since,
@@ -169,8 +166,8 @@ class CaresSession implements Session {
         );
         continue;
       }
-      // A lone label may be refused by a stub that serves only full names: 1.34 goes on.
-      const single = this.#version !== '1.18' && countDots(name) === 0;
+      // A lone label may be refused by a stub that serves only full names.
+      const single = this.#traits.singleLabelGoesOn && countDots(name) === 0;
       if (single && (lastStatus === 'ESERVFAIL' || lastStatus === 'EREFUSED')) {
         status = sawNoData ? 'ENODATA' : lastStatus;
         continue;
@@ -185,12 +182,13 @@ class CaresSession implements Session {
   }
 
   #names(name: string): { readonly name: string; readonly why: string }[] {
-    const alias = hostAlias(this.#site.settings.hostAliases, name);
-    if (alias !== null && this.#version !== '1.18') {
+    const { aliases, dotIsFinal, rootDomain } = this.#traits;
+    const alias = aliases === 'none' ? null : hostAlias(this.#site.settings.hostAliases, name);
+    if (alias !== null && aliases === 'alone') {
       return [{ name: alias, why: 'HOSTALIASES names it.' }];
     }
     const typed = alias ?? name;
-    if (typed.endsWith('.')) {
+    if (typed.endsWith('.') && dotIsFinal) {
       return [
         { name: typed, why: 'The name ends in a dot: it is asked as it is, and nothing else.' },
       ];
@@ -199,7 +197,7 @@ class CaresSession implements Session {
     const dots = countDots(typed);
     const enough = dots >= ndots;
     const list = search.map((domain, index) => ({
-      name: domain === '.' && this.#version !== '1.18' ? `${typed}.` : `${typed}.${domain}`,
+      name: domain === '.' && rootDomain ? `${typed}.` : `${typed}.${domain}`,
       why: enough
         ? `As it is it was not found: search domain ${index + 1} of ${search.length}.`
         : `${dots} dots, fewer than ndots (${ndots}): search domain ${index + 1} of ${search.length} first. ${cite('search')}`,
@@ -215,14 +213,21 @@ class CaresSession implements Session {
     return enough ? [asIs, ...list] : [...list, asIs];
   }
 
-  /** 1.18 wants each address to belong to the name that the CNAMEs so far have led to, 1.34 does not mind. */
+  /** Whether these addresses make further attempts at the other family needless. */
+  #isEnough(addresses: readonly string[]): boolean {
+    const { enough } = this.#traits;
+    if (enough === 'ipv4') return addresses.some((address) => familyOf(address) === 4);
+    return enough === 'any' && addresses.length > 0;
+  }
+
+  /** The addresses of a reply that count. */
   #usable(reply: Reply): string[] {
     let expected = reply.name;
     const addresses: string[] = [];
     for (const record of reply.answer) {
       if (record.type === 'CNAME') expected = record.data;
       else if (record.type === 'A' || record.type === 'AAAA') {
-        if (this.#version !== '1.18' || sameName(record.name, expected))
+        if (!this.#traits.ordersCnames || sameName(record.name, expected))
           addresses.push(record.data);
       }
     }
@@ -230,7 +235,7 @@ class CaresSession implements Session {
   }
 }
 
-/** 1.34 refuses other letters in host names. */
+/** Since 1.22 other letters are refused in host names. */
 function isHostName(name: string): boolean {
   return /^[A-Za-z0-9._/*-]+$/.test(name);
 }

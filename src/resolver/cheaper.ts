@@ -1,6 +1,6 @@
 /** What would make a lookup cheaper: the same lookup planned again with one change each, and what it then costs. */
 import { countDots, type Settings } from './client.ts';
-import { confFor, totalsOf, type CheaperDocument } from './report.ts';
+import { totalsOf, type CheaperDocument } from './report.ts';
 import type { LookupPlan, LookupRun } from './run.ts';
 
 /** The alternatives that need fewer queries and find the same; best first. */
@@ -43,7 +43,7 @@ export async function findCheaper(
       'Some programs do not accept a final dot in a host name (TLS, HTTP virtual hosts).',
     );
   }
-  const conf = confFor(plan.client.name, plan.client.version, plan.settings);
+  const conf = plan.client.conf(plan.settings);
   const dots = countDots(plan.name);
   if (dots > 0 && dots < conf.ndots) {
     const caution =

@@ -3,6 +3,9 @@
  */
 import type { Random } from '../base/random.ts';
 import type { Network } from './network.ts';
+import type { Releases } from './releases.ts';
+import type { ResolvConf } from './resolv-conf.ts';
+import { presented } from './search-list.ts';
 import type { Trace } from './trace.ts';
 
 export type Family = 4 | 6;
@@ -63,16 +66,72 @@ export interface Session {
   lookup(request: Request): Promise<Found>;
 }
 
-export interface Client {
-  /** `glibc`, `c-ares`, … */
-  readonly name: string;
-  /** Empty where the model has no versions. */
-  readonly version: string;
+/** What a model says and does; the rest of a `Client` is its label. */
+export interface Model {
   /** One line: which function of which program this is. */
   readonly summary: string;
   /** Whether the order of A and AAAA is left to chance by the real client. */
   readonly anyOrder: boolean;
+  /** resolv.conf as this client reads it. */
+  conf(settings: Settings): ResolvConf;
   open(site: Site): Session;
+}
+
+/** One release of a client. */
+export interface Client extends Model {
+  /** `glibc`, `c-ares`, … */
+  readonly name: string;
+  /** Empty where the model has no versions. */
+  readonly version: string;
+}
+
+/** A client with all its releases. */
+export interface ClientLine {
+  readonly name: string;
+  /** The releases that are known, oldest first; empty where the model has none. */
+  readonly versions: readonly string[];
+  /** The release of that version, or the nearest one, whose trace then says so; null = the newest. */
+  at(version: string | null): Client;
+}
+
+/** A client whose releases differ by the traits of a table. */
+export function clientLine<Traits extends object>(
+  name: string,
+  releases: Releases<Traits>,
+  make: (version: string, traits: Traits) => Model,
+): ClientLine {
+  return {
+    name,
+    versions: releases.versions,
+    at(asked) {
+      const { version, traits, note } = releases.pick(asked);
+      return noted({ ...make(version, traits), name, version }, note);
+    },
+  };
+}
+
+/** A client that is modelled in one version only. */
+export function soleClient(name: string, model: Model): ClientLine {
+  return {
+    name,
+    versions: [],
+    at(asked) {
+      const note = asked === null ? null : `${name} is modelled without versions: ${asked} is not.`;
+      return noted({ ...model, name, version: '' }, note);
+    },
+  };
+}
+
+/** The same client, which begins its trace with the note. */
+function noted(client: Client, note: string | null): Client {
+  if (note === null) return client;
+  return {
+    ...client,
+    open(site) {
+      site.trace.step(note);
+      return client.open(site);
+    },
+  };
 }
 
 export function found(addresses: readonly string[]): Found {
@@ -91,9 +150,9 @@ export function newId(random: Random, taken: ReadonlySet<number> = new Set()): n
   }
 }
 
-/** The name with its final dot. */
+/** The name as it is shown: with its final dot, bytes beyond ASCII escaped. */
 export function absolute(name: string): string {
-  return name.endsWith('.') ? name : `${name}.`;
+  return presented(name.endsWith('.') ? name : `${name}.`);
 }
 
 export function countDots(name: string): number {

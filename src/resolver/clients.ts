@@ -1,24 +1,21 @@
 /** The table of models: `NAME[@VERSION]`, the newest version if none is given. */
 import { cares } from './c-ares.ts';
-import type { Client } from './client.ts';
-import { glibc } from './glibc.ts';
-import { go } from './go.ts';
+import type { Client, ClientLine } from './client.ts';
 import { busybox, nslookup } from './debug-tools.ts';
 import { evdns } from './evdns.ts';
+import { glibc } from './glibc.ts';
+import { go } from './go.ts';
 import { cgo, curl, getentAhosts, getentHosts, java, node, python } from './libc-clients.ts';
+import { musl } from './musl.ts';
 import { nodeResolve } from './node-resolve.ts';
 import { resolved } from './resolved-stub.ts';
-import { musl } from './musl.ts';
 
-export const clients: readonly Client[] = [
-  glibc('2.41'),
-  glibc('2.36'),
-  musl('1.2.5'),
-  musl('1.2.3'),
-  go('1.24'),
-  go('1.19'),
-  cares('1.34'),
-  cares('1.18'),
+/** Every client, with all releases that are known of it. */
+export const clientLines: readonly ClientLine[] = [
+  glibc,
+  musl,
+  go,
+  cares,
   cgo,
   node,
   nodeResolve,
@@ -33,19 +30,34 @@ export const clients: readonly Client[] = [
   resolved,
 ];
 
-/** Every label that `findClient` knows, for messages and completion. */
+/** Older releases that differ so much from the newest that a comparison of all clients shows them too. */
+const alsoShown: Readonly<Record<string, readonly string[]>> = {
+  glibc: ['2.36'],
+  musl: ['1.2.3'],
+  go: ['1.19'],
+  'c-ares': ['1.18.1'],
+};
+
+/** What `--client all` compares: the newest release of each, and a few older ones. */
+export const clients: readonly Client[] = clientLines.flatMap((line) => [
+  line.at(null),
+  ...(alsoShown[line.name] ?? []).map((version) => line.at(version)),
+]);
+
+/** The labels of `clients`, for messages and completion. */
 export const clientLabels: readonly string[] = clients.map(labelOf);
 
-function labelOf(client: Client): string {
+/** `glibc@2.36`, or the name alone where there are no versions. */
+export function labelOf(client: Client): string {
   return client.version === '' ? client.name : `${client.name}@${client.version}`;
 }
 
-/** The model of that label; null = there is none. */
+/**
+ * The model of that label; null = there is no such client. A version that is not known is stood in for by the nearest
+ * one, and its traces begin with a step that says so.
+ */
 export function findClient(label: string): Client | null {
-  const [name, version] = label.split('@');
-  return (
-    clients.find(
-      (client) => client.name === name && (version === undefined || client.version === version),
-    ) ?? null
-  );
+  const [name, version = null] = label.split('@');
+  if (version !== null && !/^\d+(\.\d+)*$/.test(version)) return null;
+  return clientLines.find((line) => line.name === name)?.at(version) ?? null;
 }

@@ -5,25 +5,25 @@ import {
   failed,
   found,
   newId,
-  type Client,
+  soleClient,
   type Found,
   type Request,
   type Session,
   type Site,
 } from './client.ts';
 import { readGlibcConf } from './glibc-conf.ts';
+import { usualGlibc } from './glibc-releases.ts';
 import type { Query } from './network.ts';
 import { addressesIn, type Reply } from './reply.ts';
 import type { ResolvConf } from './resolv-conf.ts';
 import { note, type Exchange } from './trace.ts';
 
-export const nslookup: Client = {
-  name: 'nslookup',
-  version: '',
+export const nslookup = soleClient('nslookup', {
   summary: 'nslookup of BIND 9.18: A along the search list, AAAA only for the name that answered',
   anyOrder: false,
+  conf: (settings) => readGlibcConf(settings, usualGlibc),
   open: (site) => new NslookupSession(site),
-};
+});
 
 /** nslookup has times of its own: 5 s, three attempts. */
 const nslookupTimeoutMs = 5000;
@@ -37,7 +37,7 @@ class NslookupSession implements Session {
 
   constructor(site: Site) {
     this.#site = site;
-    this.#conf = readGlibcConf(site.settings, '2.36');
+    this.#conf = readGlibcConf(site.settings, usualGlibc);
   }
 
   async lookup({ name, families }: Request): Promise<Found> {
@@ -127,14 +127,13 @@ class NslookupSession implements Session {
   }
 }
 
-export const busybox: Client = {
-  name: 'busybox',
-  version: '',
+export const busybox = soleClient('busybox', {
   summary:
     "busybox's nslookup: a name with a dot as it is, a single label with all search domains at once",
   anyOrder: false,
+  conf: (settings) => readGlibcConf(settings, usualGlibc),
   open: (site) => new BusyboxSession(site),
-};
+});
 
 class BusyboxSession implements Session {
   readonly #site: Site;
@@ -142,7 +141,7 @@ class BusyboxSession implements Session {
 
   constructor(site: Site) {
     this.#site = site;
-    this.#conf = readGlibcConf(site.settings, '2.36');
+    this.#conf = readGlibcConf(site.settings, usualGlibc);
   }
 
   async lookup({ name, families }: Request): Promise<Found> {

@@ -11,7 +11,7 @@ import {
   failed,
   found,
   newId,
-  type Client,
+  soleClient,
   type Found,
   type Request,
   type Session,
@@ -27,13 +27,12 @@ import type { ResolvConf } from './resolv-conf.ts';
 import { isSendable } from './search-list.ts';
 import { note } from './trace.ts';
 
-export const evdns: Client = {
-  name: 'evdns',
-  version: '',
+export const evdns = soleClient('evdns', {
   summary: 'evdns_getaddrinfo of libevent 2.1.12: Tor, memcached tools, many event-driven servers',
   anyOrder: false,
+  conf: readEvdnsConf,
   open: (site) => new EvdnsSession(site),
-};
+});
 
 /** How long the second family may take after the first. */
 const skewMs = 3000;
@@ -274,7 +273,8 @@ class EvdnsSession implements Session {
 
   #read(server: Server, socket: Socket): void {
     for (let arrival = socket.take(); arrival !== null; arrival = socket.take()) {
-      if (arrival.kind === 'reply') this.#answer(server, arrival);
+      const foreign = arrival.server !== server.address;
+      if (arrival.kind === 'reply' && !foreign) this.#answer(server, arrival);
     }
   }
 

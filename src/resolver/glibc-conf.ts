@@ -4,6 +4,7 @@
  */
 import { parseAddress } from '../base/ip.ts';
 import type { Settings } from './client.ts';
+import type { GlibcTraits } from './glibc-releases.ts';
 import {
   domainOf,
   leadingInteger,
@@ -33,7 +34,7 @@ const switches: readonly (readonly [string, keyof MutableConf | null])[] = [
   ['strict-error', 'strictError'],
 ];
 
-export function readGlibcConf(settings: Settings, version: string): ResolvConf {
+export function readGlibcConf(settings: Settings, traits: GlibcTraits): ResolvConf {
   const conf = newConf();
   const localDomain = settings.env['LOCALDOMAIN'];
   if (localDomain !== undefined) {
@@ -43,7 +44,7 @@ export function readGlibcConf(settings: Settings, version: string): ResolvConf {
     conf.remarks.push({ line: 0, text: 'LOCALDOMAIN replaces the search list of the file' });
   }
   linesOf(settings.resolvConf).forEach((line, index) => {
-    readLine(conf, line, index + 1, localDomain !== undefined, version);
+    readLine(conf, line, index + 1, localDomain !== undefined, traits);
   });
   if (conf.servers.length > mostServers) {
     conf.remarks.push({ line: 0, text: `only the first ${mostServers} name servers are used` });
@@ -58,7 +59,7 @@ export function readGlibcConf(settings: Settings, version: string): ResolvConf {
     if (domain !== null) conf.search = [domain];
   }
   const options = settings.env['RES_OPTIONS'];
-  if (options !== undefined) readOptions(conf, options, 0, version);
+  if (options !== undefined) readOptions(conf, options, 0, traits);
   return conf;
 }
 
@@ -67,7 +68,7 @@ function readLine(
   line: string,
   number: number,
   searchFixed: boolean,
-  version: string,
+  traits: GlibcTraits,
 ): void {
   if (line.startsWith(';') || line.startsWith('#') || line.trim() === '') return;
   const match = /^(domain|search|nameserver|sortlist|options)[ \t](.*)$/s.exec(line);
@@ -78,7 +79,7 @@ function readLine(
   }
   const [, keyword, rest = ''] = match;
   const words = rest.split(/[ \t]+/).filter((word) => word !== '');
-  if (keyword === 'options') return readOptions(conf, rest, number, version);
+  if (keyword === 'options') return readOptions(conf, rest, number, traits);
   if (keyword === 'sortlist' || words.length === 0) return;
   if (keyword === 'nameserver') return readServer(conf, words[0] ?? '', number);
   if (searchFixed) return;
@@ -137,7 +138,7 @@ export function dottedQuad(text: string): string | null {
   return plain && parts.every((part) => Number(part) <= 255) ? parts.map(Number).join('.') : null;
 }
 
-function readOptions(conf: MutableConf, text: string, number: number, version: string): void {
+function readOptions(conf: MutableConf, text: string, number: number, traits: GlibcTraits): void {
   for (const match of text.matchAll(/[^ \t\r\f\v\n]+/g)) {
     const [word] = match;
     // The number is read from the text, not from the word: in `ndots: 3` it is found behind the blank.
@@ -156,15 +157,18 @@ function readOptions(conf: MutableConf, text: string, number: number, version: s
       if (value > mostAttempts) {
         conf.remarks.push({ line: number, text: `attempts is capped at ${mostAttempts}` });
       }
-    } else readSwitch(conf, word, number, version);
+    } else readSwitch(conf, word, number, traits);
   }
 }
 
-function readSwitch(conf: MutableConf, word: string, number: number, version: string): void {
-  const clearing = word.startsWith('-') && version !== '2.36';
+function readSwitch(conf: MutableConf, word: string, number: number, traits: GlibcTraits): void {
+  const clearing = word.startsWith('-') && traits.strictError;
   const wanted = clearing ? word.slice(1) : word;
   const option = switches.find(([name]) => wanted.startsWith(name));
-  if (option === undefined || (option[0] === 'strict-error' && version === '2.36')) {
+  const unknown =
+    (option?.[0] === 'strict-error' && !traits.strictError) ||
+    (option?.[0] === 'no-aaaa' && !traits.noAaaa);
+  if (option === undefined || unknown) {
     conf.unknown ??= word;
     conf.remarks.push({ line: number, text: `option "${word}" is unknown and ignored` });
     return;

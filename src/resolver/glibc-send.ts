@@ -4,10 +4,11 @@
  * process then keeps; TCP, for both, as soon as one reply is truncated.
  */
 import type { Fault, Query, Socket } from './network.ts';
-import type { Reply } from './reply.ts';
+import { sameName, type Reply } from './reply.ts';
 import { cite } from './rules.ts';
 import { note, type Exchange } from './trace.ts';
 import type { Site } from './client.ts';
+import type { GlibcTraits } from './glibc-releases.ts';
 import type { ResolvConf } from './resolv-conf.ts';
 
 /** Replies in the order in which they came; errno of the failure. */
@@ -42,6 +43,7 @@ const nothing: Attempt = { kind: 'next', fault: null };
 export class GlibcTransport {
   readonly #site: Site;
   readonly #conf: ResolvConf;
+  readonly #traits: GlibcTraits;
   /** Set once half an answer was lost: later lookups of the process stay in that mode. */
   #serial: boolean;
   #reopen: boolean;
@@ -52,9 +54,10 @@ export class GlibcTransport {
   #firstRcode = 'NOERROR';
   #heard = false;
 
-  constructor(site: Site, conf: ResolvConf) {
+  constructor(site: Site, conf: ResolvConf, traits: GlibcTraits) {
     this.#site = site;
     this.#conf = conf;
+    this.#traits = traits;
     this.#reopen = conf.singleRequestReopen;
     this.#serial = conf.singleRequest || conf.singleRequestReopen;
     this.#turn =
@@ -170,7 +173,7 @@ export class GlibcTransport {
             if (round.first === null) return nothing;
             return { kind: 'answers', first: round.first, second: null, late: false };
           }
-          if (round.size === 2 && !this.#serial) {
+          if (round.size === 2 && (!this.#serial || this.#traits.waitsForUnsent)) {
             round.close(reply, null, exchange);
             continue;
           }
@@ -198,7 +201,7 @@ export class GlibcTransport {
     }
   }
 
-  async #tcp(queries: readonly Query[], index: number): Promise<Attempt> {
+  async #tcp(queries: readonly Query[], index: number, again = false): Promise<Attempt> {
     const server = this.#conf.servers[index] ?? '';
     const connection = await this.#site.network.tcp(server, Infinity);
     if (typeof connection === 'string') return { kind: 'next', fault: connection };
@@ -211,7 +214,11 @@ export class GlibcTransport {
       while (replies.length < queries.length) {
         const arrival = await connection.wait(Infinity);
         if (arrival === null) return nothing;
-        if (arrival.kind === 'fault') return { kind: 'next', fault: arrival.fault };
+        if (arrival.kind === 'fault') {
+          // A server that was started anew may have reset the connection: once it is asked again.
+          if (arrival.fault === 'reset' && !again) return await this.#tcp(queries, index, true);
+          return { kind: 'next', fault: arrival.fault };
+        }
         if (replies.length === 0) this.#firstRcode = arrival.reply.rcode;
         replies.push(arrival.reply);
       }
@@ -300,7 +307,10 @@ class Round {
   }
 
   #find(reply: Reply): Query | undefined {
-    return this.#queries.find((query) => query.id === reply.id && query.type === reply.type);
+    return this.#queries.find(
+      (query) =>
+        query.id === reply.id && query.type === reply.type && sameName(query.name, reply.name),
+    );
   }
 }
 

@@ -9,7 +9,7 @@ import {
   failed,
   found,
   newId,
-  type Client,
+  clientLine,
   type Family,
   type Found,
   type Request,
@@ -17,12 +17,13 @@ import {
   type Site,
 } from './client.ts';
 import { readGlibcConf, shortIPv4 } from './glibc-conf.ts';
+import { glibcReleases, type GlibcTraits } from './glibc-releases.ts';
 import { GlibcTransport, type Sent } from './glibc-send.ts';
 import { entriesFor, hostAlias, readHosts, type HostsEntry } from './hosts.ts';
 import { familyOf, myHostname, withoutZone } from './myhostname.ts';
 import type { Query } from './network.ts';
 import { readHostsLine, type Service, type Status } from './nsswitch.ts';
-import { hasCname, sameName, type Reply } from './reply.ts';
+import { addressesIn, hasCname, sameName, type Reply } from './reply.ts';
 import type { ResolvConf } from './resolv-conf.ts';
 import { cite } from './rules.ts';
 import { isSendable } from './search-list.ts';
@@ -49,15 +50,12 @@ export const errors = {
   ADDRFAMILY: failed('EAI_ADDRFAMILY', -9, 'Address family for hostname not supported'),
 } as const;
 
-export function glibc(version: string): Client {
-  return {
-    name: 'glibc',
-    version,
-    summary: `getaddrinfo of glibc ${version}: Debian, Ubuntu, Fedora and all that runs on them`,
-    anyOrder: false,
-    open: (site) => new GlibcSession(site, version),
-  };
-}
+export const glibc = clientLine('glibc', glibcReleases, (version, traits) => ({
+  summary: `getaddrinfo of glibc ${version}: Debian, Ubuntu, Fedora and all that runs on them`,
+  anyOrder: false,
+  conf: (settings) => readGlibcConf(settings, traits),
+  open: (site) => new GlibcSession(site, traits),
+}));
 
 export class GlibcSession implements Session {
   readonly #site: Site;
@@ -67,16 +65,18 @@ export class GlibcSession implements Session {
   readonly #unreadable: string | null;
   readonly #hosts: readonly HostsEntry[];
   readonly #transport: GlibcTransport;
+  readonly #traits: GlibcTraits;
 
-  constructor(site: Site, version: string) {
+  constructor(site: Site, traits: GlibcTraits) {
     this.#site = site;
-    this.#conf = readGlibcConf(site.settings, version);
-    const { services, problem } = readHostsLine(site.settings.nsswitch);
+    this.#traits = traits;
+    this.#conf = readGlibcConf(site.settings, traits);
+    const { services, problem } = readHostsLine(site.settings.nsswitch, traits);
     this.#services = services;
     this.#unreadable = problem;
     // An address with an interface behind `%` is not understood.
     this.#hosts = readHosts(site.settings.hosts).filter((entry) => !entry.address.includes('%'));
-    this.#transport = new GlibcTransport(site, this.#conf);
+    this.#transport = new GlibcTransport(site, this.#conf, traits);
   }
 
   get conf(): ResolvConf {
@@ -118,6 +118,7 @@ export class GlibcSession implements Session {
       return errors.NONAME;
     }
     let verdict = unavailable;
+    const all: string[] = [];
     for (const service of this.#services) {
       verdict =
         mapped && families.length === 1 && families[0] === 6
@@ -127,14 +128,16 @@ export class GlibcSession implements Session {
             )
           : await this.#ask(service, name, families, mapped);
       const action = service.actions[verdict.status];
+      if (this.#traits.addsServices) all.push(...verdict.addresses);
       if (action === 'return') break;
-      if (action === 'merge') {
+      if (action === 'merge' && !this.#traits.addsServices) {
         this.#site.trace.step('[…=merge] is not possible for hosts: glibc gives up');
         return errors.NONAME;
       }
     }
+    if (all.length > 0) return found(all);
     if (verdict.status === 'success') return found(verdict.addresses);
-    return simple ? simpleError(verdict) : verdictError(verdict);
+    return simple ? simpleError(verdict, this.#traits.newAnswers) : verdictError(verdict);
   }
 
   /** gethostbyname2: one family by the same nsswitch walk, as `getent hosts` calls it. */
@@ -221,7 +224,8 @@ export class GlibcSession implements Session {
         const status = unavailable ? 'unavail' : 'notfound';
         return { status, herrno: walked.herrno, addresses: [] };
       }
-      const verdict = both ? mergePair(walked) : judgeSingle(walked);
+      const { newAnswers } = this.#traits;
+      const verdict = both ? mergePair(walked, newAnswers) : judgeSingle(walked, newAnswers);
       if (verdict.status !== 'success') return verdict;
       const bytes = both
         ? pairBytes(verdict.addresses.length, typed, walked)
@@ -398,22 +402,24 @@ function usableAddresses(reply: Reply): string[] {
   const addresses: string[] = [];
   for (const record of reply.answer) {
     if (record.type === 'CNAME') expected = record.data;
-    else if (record.type === reply.type && sameName(record.name, expected))
-      addresses.push(record.data);
+    else if (record.type !== reply.type || !sameName(record.name, expected)) continue;
+    // A search domain beyond ASCII is sent, but what is found under it is no valid host name.
+    else if (isHostName(record.name)) addresses.push(record.data);
   }
   return addresses;
 }
 
-function mergePair(walked: Walked & { ok: true }): Verdict {
-  const addresses = walked.replies.flatMap(usableAddresses);
+function mergePair(walked: Walked & { ok: true }, newAnswers: boolean): Verdict {
+  const addresses = walked.replies.flatMap(newAnswers ? usableAddresses : addressesIn);
   if (addresses.length > 0) return success(addresses);
   // The missing half counts as an unreadable message: the lookup is "unavailable" rather than "not found".
   return walked.late ? { status: 'unavail', herrno: 'NO_RECOVERY', addresses: [] } : notFound;
 }
 
-function judgeSingle(walked: Walked & { ok: true }): Verdict {
+function judgeSingle(walked: Walked & { ok: true }, newAnswers: boolean): Verdict {
   const addresses = walked.replies.flatMap(usableAddresses);
   if (addresses.length > 0) return success(addresses);
+  if (!newAnswers) return { status: 'notfound', herrno: 'NO_RECOVERY', addresses: [] };
   return { status: 'tryagain', herrno: 'NO_RECOVERY', addresses: [] };
 }
 
@@ -450,9 +456,10 @@ function verdictError(verdict: Verdict): Found {
 }
 
 /** IPv4 alone goes through gethostbyname2, which sorts its errors differently. */
-function simpleError({ status, herrno }: Verdict): Found {
+function simpleError({ status, herrno }: Verdict, newAnswers: boolean): Found {
   if (status === 'tryagain') return herrno === 'TRY_AGAIN' ? errors.AGAIN : errors.NODATA;
   if (status === 'unavail' && herrno === 'TRY_AGAIN') return errors.AGAIN;
+  if (status === 'unavail' && herrno === 'HOST_NOT_FOUND' && !newAnswers) return errors.NODATA;
   return herrno === 'NO_DATA' ? errors.NODATA : errors.NONAME;
 }
 

@@ -4,6 +4,7 @@
  */
 import { parseAddress } from '../base/ip.ts';
 import type { Settings } from './client.ts';
+import type { GoTraits } from './go-releases.ts';
 import { isLinkLocal } from './glibc-conf.ts';
 import { withoutZone } from './myhostname.ts';
 import {
@@ -17,9 +18,9 @@ import {
 
 const mostServers = 3;
 
-export function readGoConf(settings: Settings, version: string): ResolvConf {
+export function readGoConf(settings: Settings, traits: GoTraits): ResolvConf {
   const conf = newConf();
-  linesOf(settings.resolvConf).forEach((line, index) => readLine(conf, line, index + 1, version));
+  linesOf(settings.resolvConf).forEach((line, index) => readLine(conf, line, index + 1, traits));
   if (conf.servers.length === 0) {
     conf.servers = ['127.0.0.1', '::1'];
     conf.remarks.push({ line: 0, text: 'no usable name server: 127.0.0.1 and ::1 are asked' });
@@ -31,7 +32,7 @@ export function readGoConf(settings: Settings, version: string): ResolvConf {
   return conf;
 }
 
-function readLine(conf: MutableConf, line: string, number: number, version: string): void {
+function readLine(conf: MutableConf, line: string, number: number, traits: GoTraits): void {
   if (line.startsWith(';') || line.startsWith('#')) return;
   const [keyword, ...words] = wordsOf(line);
   switch (keyword) {
@@ -44,10 +45,10 @@ function readLine(conf: MutableConf, line: string, number: number, version: stri
       if (words[0] !== undefined) conf.search = [rooted(words[0])];
       return;
     case 'search':
-      conf.search = words.map(rooted).filter((name) => version === '1.19' || name !== '.');
+      conf.search = words.map(rooted).filter((name) => !traits.skipsRootDomain || name !== '.');
       return;
     case 'options':
-      for (const word of words) readOption(conf, word, number, version);
+      for (const word of words) readOption(conf, word, number, traits);
       return;
     default:
       conf.unknown ??= keyword;
@@ -64,18 +65,18 @@ function readServer(conf: MutableConf, word: string | undefined, number: number)
   } else conf.remarks.push({ line: number, text: `ignored: "${word}" is no IP address` });
 }
 
-function readOption(conf: MutableConf, word: string, number: number, version: string): void {
+function readOption(conf: MutableConf, word: string, number: number, traits: GoTraits): void {
   if (word.startsWith('ndots:')) conf.ndots = Math.min(15, digits(word.slice(6)));
   else if (word.startsWith('timeout:')) conf.timeoutMs = Math.max(1, digits(word.slice(8))) * 1000;
   else if (word.startsWith('attempts:')) conf.attempts = Math.max(1, digits(word.slice(9)));
   else if (word === 'rotate') conf.rotate = true;
   else if (word === 'single-request' || word === 'single-request-reopen') conf.singleRequest = true;
   else if (word === 'use-vc' || word === 'usevc' || word === 'tcp') conf.useVc = true;
-  else if (version !== '1.19' && word === 'trust-ad') conf.trustAd = true;
-  else if (version !== '1.19' && (word === 'edns0' || word === 'no-reload')) return;
+  else if (traits.newOptions && word === 'trust-ad') conf.trustAd = true;
+  else if (traits.newOptions && (word === 'edns0' || word === 'no-reload')) return;
   else {
     conf.unknown ??= word;
-    conf.remarks.push({ line: number, text: `option "${word}" is unknown to Go ${version}` });
+    conf.remarks.push({ line: number, text: `option "${word}" is unknown to this Go` });
   }
 }
 

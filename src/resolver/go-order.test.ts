@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import type { Settings } from './client.ts';
 import { readGoConf } from './go-conf.ts';
 import { chooseGoResolver } from './go-order.ts';
+import { goReleases } from './go-releases.ts';
 
 interface Facts {
   readonly name?: string;
@@ -28,7 +29,8 @@ function choice({
     env: { CGO_ENABLED: '1', ...env },
     host: { hostname: 'mypod', addresses: [], loopback: [4, 6] },
   };
-  return chooseGoResolver(name, settings, readGoConf(settings, version), version);
+  const traits = goReleases.traitsOf(version);
+  return chooseGoResolver(name, settings, readGoConf(settings, traits), traits);
 }
 
 describe('which resolver a Go program with cgo takes', () => {

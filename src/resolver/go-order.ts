@@ -4,6 +4,7 @@
  * nsswitch.conf and the name, and takes libc's getaddrinfo when it sees anything it cannot do itself.
  */
 import type { Settings } from './client.ts';
+import type { GoTraits } from './go-releases.ts';
 import { isLocalhostName } from './myhostname.ts';
 import { linesOf, type ResolvConf } from './resolv-conf.ts';
 
@@ -43,19 +44,18 @@ export function chooseGoResolver(
   name: string,
   settings: Settings,
   conf: ResolvConf,
-  version: string,
+  traits: GoTraits,
 ): GoChoice {
   const { mode, level } = readGoDebug(settings.env['GODEBUG']);
   const cgo = builtWithCgo(settings);
-  const old = version === '1.19';
   const preference = environmentPreference(settings);
-  const [order, reason] = decide(name, settings, conf, { cgo, old, mode, preference });
+  const [order, reason] = decide(name, settings, conf, { cgo, traits, mode, preference });
   const debug: string[] = [];
   if (level > 0) {
-    const netGo = mode === 'go' || (old && !cgo);
+    const netGo = mode === 'go' || (!traits.ownOrder && !cgo);
     if (level > 1)
       debug.push(`go package net: confVal.netCgo = ${mode === 'cgo'}  netGo = ${netGo}`);
-    debug.push(...announce({ cgo, old, mode, preference }));
+    debug.push(...announce({ cgo, traits, mode, preference }));
   }
   if (level > 1) debug.push(`go package net: hostLookupOrder(${name}) = ${order}`);
   return { order, reason, debug };
@@ -63,17 +63,19 @@ export function chooseGoResolver(
 
 interface Facts {
   readonly cgo: boolean;
-  readonly old: boolean;
+  readonly traits: GoTraits;
   readonly mode: string;
   /** Why the environment asks for libc; null = it does not. */
   readonly preference: string | null;
 }
 
-function announce({ cgo, old, mode, preference }: Facts): string[] {
+function announce({ cgo, traits, mode, preference }: Facts): string[] {
   const say = (text: string): string => `go package net: ${text}`;
-  if (old) {
-    if (!cgo) return [say("built with netgo build tag; using Go's DNS resolver")];
+  if (traits.wording < 3) {
+    if (traits.wording === 1 && !cgo)
+      return [say("built with netgo build tag; using Go's DNS resolver")];
     if (mode === 'go') return [say("GODEBUG setting forcing use of Go's resolver")];
+    if (!cgo) return [say("cgo resolver not supported; using Go's DNS resolver")];
     if (mode === 'cgo' || preference !== null) return [say('using cgo DNS resolver')];
     return [say('dynamic selection of DNS resolver')];
   }
@@ -107,12 +109,13 @@ function environmentPreference(settings: Settings): string | null {
 type Decision = readonly [GoOrder, string];
 
 function decide(name: string, settings: Settings, conf: ResolvConf, facts: Facts): Decision {
-  const { cgo, old, mode, preference } = facts;
+  const { cgo, traits, mode, preference } = facts;
+  const old = !traits.ownOrder;
   const forcedGo = !cgo || mode === 'go';
   const forced = cgo ? 'GODEBUG=netdns=go' : 'the program is built without cgo';
   if (!forcedGo && mode === 'cgo') return ['cgo', 'GODEBUG=netdns=cgo'];
   if (!forcedGo && preference !== null) return ['cgo', preference];
-  // 1.19 then looks at nothing else, even where it cannot take libc.
+  // It then looks at nothing else, even where it cannot take libc.
   if (old && preference !== null) return ['files,dns', `${forced} (else libc: ${preference})`];
   const fallback: GoOrder = forcedGo ? 'files,dns' : 'cgo';
   const give = (why: string): Decision => [
@@ -124,15 +127,16 @@ function decide(name: string, settings: Settings, conf: ResolvConf, facts: Facts
     return give(`resolv.conf has "${conf.unknown}", which Go does not know`);
   }
   const bare = name.replace(/\.$/, '').toLowerCase();
-  if (old && bare.endsWith('.local'))
+  const local = traits.local === 'always' || (traits.local === 'cgo' && !forcedGo);
+  if (local && bare.endsWith('.local'))
     return give('the name ends in .local, which may be multicast DNS');
   const sources = readSources(settings.nsswitch);
   if (sources === 'bad') return give('nsswitch.conf cannot be read');
   if (sources.length === 0)
     return ['files,dns', forcedGo ? forced : 'no hosts line in nsswitch.conf: Go does it itself'];
   return old
-    ? decideOld(bare, sources, settings, give)
-    : decideNew(bare, sources, settings, forcedGo, give);
+    ? decideOld(bare, sources, settings, traits, give)
+    : decideNew(bare, sources, settings, traits, forcedGo, give);
 }
 
 function order(seen: readonly string[]): GoOrder | null {
@@ -149,12 +153,13 @@ function decideOld(
   bare: string,
   sources: readonly Source[],
   settings: Settings,
+  traits: GoTraits,
   give: (why: string) => Decision,
 ): Decision {
   const seen: string[] = [];
   for (const source of sources) {
     if (source.name === 'myhostname') {
-      if (isLocalhostName(bare) || bare === 'gateway')
+      if (isLocalhostName(bare) || traits.ownNames.includes(bare))
         return give(`nsswitch has myhostname and "${bare}" is its business`);
       if (bare === settings.host.hostname.toLowerCase())
         return give("nsswitch has myhostname and this is the machine's own name");
@@ -173,6 +178,7 @@ function decideNew(
   bare: string,
   sources: readonly Source[],
   settings: Settings,
+  traits: GoTraits,
   forcedGo: boolean,
   give: (why: string) => Decision,
 ): Decision {
@@ -186,7 +192,7 @@ function decideNew(
       // What it does not know stands for DNS, if DNS is not named.
       if (!sources.some((other) => other.name === 'dns')) seen.push('dns');
     } else if (bare !== '' && source.name === 'myhostname') {
-      if (isLocalhostName(bare) || bare === '_gateway' || bare === '_outbound') {
+      if (isLocalhostName(bare) || traits.ownNames.includes(bare)) {
         return give(`nsswitch has myhostname and "${bare}" is its business`);
       }
       if (bare === settings.host.hostname.toLowerCase())

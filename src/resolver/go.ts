@@ -9,7 +9,7 @@ import {
   failed,
   found,
   newId,
-  type Client,
+  clientLine,
   type Family,
   type Found,
   type Request,
@@ -18,11 +18,13 @@ import {
 } from './client.ts';
 import { builtWithCgo, chooseGoResolver, type GoOrder } from './go-order.ts';
 import { readGoConf } from './go-conf.ts';
+import { goReleases, type GoTraits } from './go-releases.ts';
 import { GlibcSession } from './glibc.ts';
+import { usualGlibc } from './glibc-releases.ts';
 import { readHosts } from './hosts.ts';
 import { familyOf, withoutZone } from './myhostname.ts';
-import type { Fault, Query } from './network.ts';
-import { hasCname, questionBytes, recordBytes, type Reply } from './reply.ts';
+import type { Arrival, Fault, Query, Socket } from './network.ts';
+import { hasCname, questionBytes, recordBytes, sameName, type Reply } from './reply.ts';
 import type { ResolvConf } from './resolv-conf.ts';
 import { cite } from './rules.ts';
 import { isSendable } from './search-list.ts';
@@ -50,27 +52,26 @@ const noSuchHost: GoError = {
   temporary: false,
 };
 
-export function go(version: string): Client {
-  return {
-    name: 'go',
-    version,
-    summary: `net.Resolver of Go ${version}: its own resolver, or libc's where a cgo build prefers that`,
-    anyOrder: true,
-    open: (site) => new GoSession(site, version),
-  };
-}
+export const go = clientLine('go', goReleases, (version, traits) => ({
+  summary: `net.Resolver of Go ${version}: its own resolver, or libc's where a cgo build prefers that`,
+  anyOrder: true,
+  conf: (settings) => readGoConf(settings, traits),
+  open: (site) => new GoSession(site, version, traits),
+}));
 
 class GoSession implements Session {
   readonly #site: Site;
   readonly #version: string;
+  readonly #traits: GoTraits;
   readonly #conf: ResolvConf;
   #turn = 0;
   #libc: GlibcSession | null = null;
 
-  constructor(site: Site, version: string) {
+  constructor(site: Site, version: string, traits: GoTraits) {
     this.#site = site;
     this.#version = version;
-    this.#conf = readGoConf(site.settings, version);
+    this.#traits = traits;
+    this.#conf = readGoConf(site.settings, traits);
   }
 
   async lookup(request: Request): Promise<Found> {
@@ -81,7 +82,7 @@ class GoSession implements Session {
       return families.includes(familyOf(literal)) ? found([literal]) : unsuitable(name);
     }
     if (name === '') return failure(noSuchHost);
-    const choice = chooseGoResolver(name, settings, this.#conf, this.#version);
+    const choice = chooseGoResolver(name, settings, this.#conf, this.#traits);
     for (const line of choice.debug) trace.debug(line);
     if (builtWithCgo(settings) || choice.order === 'cgo') {
       trace.step(
@@ -89,9 +90,9 @@ class GoSession implements Session {
       );
     }
     if (choice.order !== 'cgo') return this.#own(name, families, choice.order);
-    this.#libc ??= new GlibcSession(this.#site, this.#version === '1.19' ? '2.36' : '2.41');
+    this.#libc ??= new GlibcSession(this.#site, usualGlibc);
     const result = await this.#libc.lookupMapped({ name, families, addrConfig: false });
-    if (result.failure !== null) return fromLibc(result, this.#version);
+    if (result.failure !== null) return fromLibc(result, this.#traits);
     return result.addresses.length === 0 ? unsuitable(name) : found(result.addresses.map(unmapped));
   }
 
@@ -100,7 +101,7 @@ class GoSession implements Session {
       const listed = this.#files(name, families);
       if (listed !== null) return listed;
       if (order === 'files')
-        return this.#version === '1.19' ? unsuitable(name) : failure(noSuchHost);
+        return this.#traits.filesNotFound ? failure(noSuchHost) : unsuitable(name);
     }
     if (!isDomainName(name)) {
       this.#site.trace.step(`"${name}" is no domain name: Go sends nothing`);
@@ -163,11 +164,14 @@ class GoSession implements Session {
   }
 
   #names(typed: string): { readonly name: string; readonly why: string }[] {
-    // 1.19 gives up on a typed .onion name, later versions leave out the candidates that end so.
+    // Either a typed .onion name is given up on, or the candidates that end so are left out.
     const onion = (name: string): boolean => /\.onion\.?$/i.test(name);
-    if (onion(typed) && (this.#version === '1.19' || typed.endsWith('.'))) return [];
+    const { onionByCandidate } = this.#traits;
+    if (onion(typed) && (!onionByCandidate || typed.endsWith('.'))) return [];
     const { ndots, search } = this.#conf;
     if (typed.endsWith('.')) {
+      // A full name of 254 letters: 1.19 takes it for too long.
+      if (typed.length === 254 && !this.#traits.longNeedsDot) return [];
       return [
         { name: typed, why: 'The name ends in a dot: it is asked as it is, and nothing else.' },
       ];
@@ -183,7 +187,7 @@ class GoSession implements Session {
           : `${dots} dots, fewer than ndots (${ndots}): search domain ${index + 1} of ${search.length} first. ${cite('search')}`,
       }))
       .filter(({ name }) => {
-        if (onion(name) && this.#version !== '1.19') return false;
+        if (onion(name) && onionByCandidate) return false;
         if (name.length <= 254) return true;
         this.#site.trace.step(`"${name}" is too long: Go skips this search domain`);
         return false;
@@ -254,8 +258,7 @@ class GoSession implements Session {
       !reply.authoritative &&
       !reply.recursionAvailable &&
       reply.answer.length === 0 &&
-      // Since 1.23 an OPT record in the reply is taken as a sign that the server means it.
-      (this.#version === '1.19' || !reply.opt);
+      !(this.#traits.additionalCounts && reply.opt);
     if (lame) return { text: 'lame referral', notFound: false, timeout: false, temporary: false };
     if (reply.rcode === 'NOERROR') return null;
     return {
@@ -270,10 +273,10 @@ class GoSession implements Session {
   async #exchange(server: string, name: string, type: string, why: string): Promise<Tried> {
     const { network, random, settings } = this.#site;
     const noEdns =
-      /(^|,)netedns0=0(,|$)/.test(settings.env['GODEBUG'] ?? '') && this.#version !== '1.19';
+      this.#traits.ednsSetting && /(^|,)netedns0=0(,|$)/.test(settings.env['GODEBUG'] ?? '');
     const query: Query = {
       id: newId(random),
-      name,
+      name: absolute(name),
       type,
       edns: noEdns ? null : { size: maxPacket, cookie: false },
       ad: this.#conf.trustAd,
@@ -287,7 +290,7 @@ class GoSession implements Session {
         if (fault !== null) return { error: socketError('dial', server, fault, 'udp') };
         const sent = socket.send(query, server);
         if (typeof sent === 'string') return { error: socketError('write', server, sent, 'udp') };
-        const arrival = await socket.wait(until);
+        const arrival = await waitFor(socket, query, until);
         if (arrival === null) return { error: timeoutError(server, 'udp') };
         if (arrival.kind === 'fault')
           return { error: socketError('read', server, arrival.fault, 'udp') };
@@ -307,7 +310,7 @@ class GoSession implements Session {
       if (arrival === null) return { error: timeoutError(server, 'tcp') };
       if (arrival.kind === 'fault')
         return { error: socketError('read', server, arrival.fault, 'tcp') };
-      if (arrival.reply.truncated && this.#version === '1.19') {
+      if (arrival.reply.truncated && !this.#traits.truncatedTcp) {
         return {
           error: {
             text: 'no answer from DNS server',
@@ -321,6 +324,14 @@ class GoSession implements Session {
     } finally {
       connection.close();
     }
+  }
+}
+
+/** The next arrival that is no reply to another question. */
+async function waitFor(socket: Socket, query: Query, until: number): Promise<Arrival | null> {
+  for (;;) {
+    const arrival = await socket.wait(until);
+    if (arrival?.kind !== 'reply' || sameName(arrival.reply.name, query.name)) return arrival;
   }
 }
 
@@ -356,6 +367,7 @@ const faultTexts: Readonly<Record<Fault, string>> = {
   refused: 'connection refused',
   unreachable: 'no route to host',
   'no-route': 'network is unreachable',
+  reset: 'connection reset by peer',
   closed: 'EOF',
   timeout: 'i/o timeout',
 };
@@ -405,11 +417,11 @@ function failure(error: GoError): Found {
 }
 
 /** How Go shows what getaddrinfo said. */
-export function fromLibc(result: Found, version: string): Found {
+export function fromLibc(result: Found, traits: GoTraits): Found {
   const code = result.failure?.code;
   if (code === undefined) return result;
   if (code === 'EAI_NONAME') return failure(noSuchHost);
-  if (code === 'EAI_NODATA' && version !== '1.19') return failure(noSuchHost);
+  if (code === 'EAI_NODATA' && traits.nodataNotFound) return failure(noSuchHost);
   if (code === 'EAI_AGAIN') {
     return failure({
       text: result.failure?.text ?? '',

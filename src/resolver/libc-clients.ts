@@ -1,32 +1,42 @@
 /** Programs that leave the lookup to glibc and only change its hints, its errors or remember its answers. */
 import {
+  clientLine,
   failed,
   found,
-  type Client,
+  soleClient,
   type Found,
+  type Model,
   type Request,
   type Session,
   type Site,
 } from './client.ts';
 import { GlibcSession } from './glibc.ts';
+import { readGlibcConf } from './glibc-conf.ts';
+import { usualGlibc } from './glibc-releases.ts';
 import { fromLibc } from './go.ts';
+import { goReleases } from './go-releases.ts';
+import {
+  asciiName,
+  isAscii,
+  isUtf8Locale,
+  libidnName,
+  pythonName,
+  type LabelProblem,
+} from './idn.ts';
 import { isLocalhostName } from './myhostname.ts';
+import { nodeReleases } from './node-releases.ts';
+import { Releases } from './releases.ts';
 
-/** The glibc that the measured programs stood on. */
-const underneath = '2.36';
+type Look = (session: GlibcSession, request: Request, site: Site) => Promise<Found>;
 
-function wrap(
-  name: string,
-  summary: string,
-  look: (session: GlibcSession, request: Request, site: Site) => Promise<Found>,
-): Client {
+/** A program on glibc: `look` is what it makes of a lookup. */
+function onGlibc(summary: string, look: Look): Model {
   return {
-    name,
-    version: '',
     summary,
     anyOrder: false,
+    conf: (settings) => readGlibcConf(settings, usualGlibc),
     open(site): Session {
-      const session = new GlibcSession(site, underneath);
+      const session = new GlibcSession(site, usualGlibc);
       return { lookup: (request) => look(session, request, site) };
     },
   };
@@ -41,89 +51,184 @@ function shown(
   return failure === null ? result : show(failure.code, failure.text, failure.number);
 }
 
-export const cgo: Client = wrap(
-  'cgo',
-  "a Go program built with cgo that takes libc's getaddrinfo (GODEBUG=netdns=cgo)",
-  async (session, request) => fromLibc(await session.lookup(request), '1.19'),
+export const cgo = clientLine('cgo', goReleases, (version, traits) =>
+  onGlibc(
+    `a program of Go ${version} built with cgo that takes libc's getaddrinfo (GODEBUG=netdns=cgo)`,
+    async (session, request) => fromLibc(await session.lookup(request), traits),
+  ),
 );
 
-export const python: Client = wrap(
+/** Releases that look names up alike: the version is a label. */
+function alike(name: string, versions: readonly string[]): Releases<object> {
+  return new Releases(
+    name,
+    {},
+    versions.map((version) => [version]),
+  );
+}
+
+interface PythonTraits {
+  /** The UnicodeError of a label that the idna codec refuses. */
+  refusal(problem: LabelProblem): string;
+}
+
+const refusals = {
+  empty: 'label empty',
+  long: 'label too long',
+  prefix: 'Label starts with ACE prefix',
+};
+
+function oldRefusal({ kind }: LabelProblem): string {
+  return kind === 'prefix' ? refusals.prefix : 'label empty or too long';
+}
+
+const pythonReleases = new Releases<PythonTraits>(
   'python',
-  'socket.getaddrinfo of Python',
-  async (session, request) =>
-    shown(await session.lookup(request), (code, text, number) =>
+  {
+    refusal: (problem) =>
+      `encoding with 'idna' codec failed (UnicodeError: ${oldRefusal(problem)})`,
+  },
+  [
+    ['3.6'],
+    ['3.7'],
+    ['3.8'],
+    ['3.9'],
+    ['3.10'],
+    ['3.11'],
+    ['3.12', { refusal: oldRefusal }],
+    [
+      '3.13',
+      {
+        refusal({ kind, from, length }) {
+          const where =
+            kind === 'empty'
+              ? `character '\\x2e' in position ${from}`
+              : `characters in position ${from}-${from + length - 1}`;
+          return `'idna' codec can't encode ${where}: ${refusals[kind]}`;
+        },
+      },
+    ],
+    ['3.14'],
+  ],
+);
+const javaReleases = alike('java', ['8', '11', '17', '21', '25']);
+
+export const python = clientLine('python', pythonReleases, (version, { refusal }) =>
+  onGlibc(`socket.getaddrinfo of Python ${version}`, async (session, request, site) => {
+    const name = request.name === '' ? '' : pythonName(request.name);
+    if (typeof name !== 'string') {
+      site.trace.step(`Python's idna codec refuses "${request.name}": nobody is asked`);
+      return failed('UnicodeError', null, refusal(name));
+    }
+    tellAscii(site, 'Python', request.name, name);
+    return shown(await session.lookup({ ...request, name }), (code, text, number) =>
       failed(code, null, `[Errno ${number ?? 0}] ${text}`),
-    ),
-);
-
-export const node: Client = wrap(
-  'node',
-  'dns.lookup of Node.js, and all of its http and net: getaddrinfo in a pool of four threads',
-  async (session, request, site) => {
-    const result = await session.lookup(request);
-    const waited = site.network.clock.now();
-    if (waited > 1000) {
-      site.trace.step(
-        'Node has four threads for this and for files: four such lookups at a time and everything else waits',
-      );
-    }
-    return shown(result, (code) => {
-      const shownCode = code === 'EAI_NONAME' || code === 'EAI_NODATA' ? 'ENOTFOUND' : code;
-      return failed(shownCode, null, shownCode);
-    });
-  },
-);
-
-export const curl: Client = wrap(
-  'curl',
-  'curl on glibc: getaddrinfo, but localhost is known',
-  async (session, request, site) => {
-    if (
-      isLocalhostName(request.name) &&
-      !request.name.endsWith('.') &&
-      !request.name.includes('localdomain')
-    ) {
-      site.trace.step(`curl knows "${request.name}" itself. No query is sent.`);
-      return found(request.families.map((family) => (family === 4 ? '127.0.0.1' : '::1')));
-    }
-    return shown(await session.lookup(request), () =>
-      failed('CURLE_COULDNT_RESOLVE_HOST', 6, `Could not resolve host: ${request.name}`),
     );
-  },
+  }),
 );
 
-export const getentAhosts: Client = wrap(
-  'getent-ahosts',
-  'getent ahosts NAME: getaddrinfo with AI_ADDRCONFIG',
-  async (session, request) =>
-    shown(await session.lookup({ ...request, addrConfig: true }), () =>
-      failed('2', null, 'getent exit 2'),
-    ),
+/** A lookup that keeps one of Node's four threads this long is worth a word. */
+const slowMs = 1000;
+
+export const node = clientLine('node', nodeReleases, (version) =>
+  onGlibc(
+    `dns.lookup of Node.js ${version}, and all of its http and net: getaddrinfo in a pool of four threads`,
+    async (session, request, site) => {
+      const { clock } = site.network;
+      const start = clock.now();
+      const name = asciiName(request.name) ?? request.name;
+      tellAscii(site, 'Node', request.name, name);
+      const result = await session.lookup({ ...request, name });
+      if (clock.now() - start > slowMs) {
+        site.trace.step(
+          'Node has four threads for this and for files: four such lookups at a time and everything else waits',
+        );
+      }
+      return shown(result, (code) => {
+        const shownCode = code === 'EAI_NONAME' || code === 'EAI_NODATA' ? 'ENOTFOUND' : code;
+        return failed(shownCode, null, shownCode);
+      });
+    },
+  ),
 );
 
-export const getentHosts: Client = wrap(
-  'getent-hosts',
-  'getent hosts NAME: gethostbyname2, the whole walk for IPv6, then for IPv4',
-  async (session, request) => {
-    for (const family of [6, 4] as const) {
-      const result = await session.lookupOne(request.name, family);
-      if (result.failure === null) return result;
+const badUrl = failed('CURLE_URL_MALFORMAT', 3, 'URL using bad/illegal format or missing URL');
+
+/** The name in ASCII as libidn2 writes it, which reads it in the locale's encoding; null if it cannot. */
+function localeName(name: string, { settings, trace }: Site, lettersOnly: boolean): string | null {
+  if (isAscii(name)) return name;
+  if (!isUtf8Locale(settings.env)) {
+    trace.step(
+      `"${name}" cannot be read in a locale that is not UTF-8 (LANG, LC_ALL): nobody is asked`,
+    );
+    return null;
+  }
+  return libidnName(name, lettersOnly);
+}
+
+function tellAscii(site: Site, who: string, typed: string, name: string): void {
+  if (typed !== name) site.trace.step(`${who} makes "${name}" of "${typed}"`);
+}
+
+export const curl = soleClient(
+  'curl',
+  onGlibc('curl on glibc: getaddrinfo, but localhost is known', async (session, request, site) => {
+    const { families } = request;
+    const name = localeName(request.name, site, false);
+    if (name === null) return badUrl;
+    tellAscii(site, 'curl', request.name, name);
+    if (isLocalhostName(name) && !name.endsWith('.') && !name.includes('localdomain')) {
+      site.trace.step(`curl knows "${name}" itself. No query is sent.`);
+      return found(families.map((family) => (family === 4 ? '127.0.0.1' : '::1')));
     }
-    return failed('2', null, 'getent exit 2');
-  },
+    return shown(await session.lookup({ ...request, name }), () =>
+      failed('CURLE_COULDNT_RESOLVE_HOST', 6, `Could not resolve host: ${name}`),
+    );
+  }),
+);
+
+const getentFailed = failed('2', null, 'getent exit 2');
+
+export const getentAhosts = soleClient(
+  'getent-ahosts',
+  onGlibc(
+    'getent ahosts NAME: getaddrinfo with AI_ADDRCONFIG and AI_IDN',
+    async (session, request, site) => {
+      const name = localeName(request.name, site, true);
+      if (name === null) return getentFailed;
+      tellAscii(site, 'AI_IDN', request.name, name);
+      return shown(
+        await session.lookup({ ...request, name, addrConfig: true }),
+        () => getentFailed,
+      );
+    },
+  ),
+);
+
+export const getentHosts = soleClient(
+  'getent-hosts',
+  onGlibc(
+    'getent hosts NAME: gethostbyname2, the whole walk for IPv6, then for IPv4',
+    async (session, request) => {
+      for (const family of [6, 4] as const) {
+        const result = await session.lookupOne(request.name, family);
+        if (result.failure === null) return result;
+      }
+      return getentFailed;
+    },
+  ),
 );
 
 /** What the JVM keeps, without a security manager. */
 const keepGoodMs = 30_000;
 const keepBadMs = 10_000;
 
-export const java: Client = {
-  name: 'java',
-  version: '',
-  summary: 'InetAddress.getAllByName of Java 17: getaddrinfo, with a cache in the process',
+export const java = clientLine('java', javaReleases, (version) => ({
+  summary: `InetAddress.getAllByName of Java ${version}: getaddrinfo, with a cache in the process`,
   anyOrder: false,
+  conf: (settings) => readGlibcConf(settings, usualGlibc),
   open(site): Session {
-    const session = new GlibcSession(site, underneath);
+    const session = new GlibcSession(site, usualGlibc);
     const cache = new Map<string, { readonly result: Found; readonly until: number }>();
     return {
       async lookup(request) {
@@ -152,4 +257,4 @@ export const java: Client = {
       },
     };
   },
-};
+}));

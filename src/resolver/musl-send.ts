@@ -7,6 +7,7 @@ import { parseAddress, printAddress } from '../base/ip.ts';
 import { recordBytes, questionBytes, type Reply } from './reply.ts';
 import { waitForAny, type Query, type Socket } from './network.ts';
 import type { Site } from './client.ts';
+import type { MuslTraits } from './musl-releases.ts';
 import type { ResolvConf } from './resolv-conf.ts';
 import { cite } from './rules.ts';
 import { note, type Exchange } from './trace.ts';
@@ -16,15 +17,11 @@ export interface MuslAnswer {
   readonly exchange: Exchange | null;
 }
 
-/** Receive buffers, bytes. */
-const oldBuffer = 512;
-const newBuffer = 4800;
-
 export class MuslExchange {
   readonly #site: Site;
   readonly #conf: ResolvConf;
   readonly #queries: readonly Query[];
-  readonly #tcpAllowed: boolean;
+  readonly #traits: MuslTraits;
   readonly #answers: (MuslAnswer | null)[];
   /** Connections of truncated answers, by question. */
   readonly #streams = new Map<number, Socket>();
@@ -32,11 +29,11 @@ export class MuslExchange {
   #failed = false;
   #resends = 0;
 
-  constructor(site: Site, conf: ResolvConf, queries: readonly Query[], tcp: boolean) {
+  constructor(site: Site, conf: ResolvConf, queries: readonly Query[], traits: MuslTraits) {
     this.#site = site;
     this.#conf = conf;
     this.#queries = queries;
-    this.#tcpAllowed = tcp;
+    this.#traits = traits;
     this.#answers = queries.map(() => null);
   }
 
@@ -90,6 +87,8 @@ export class MuslExchange {
       // ICMP errors are not noticed: the socket is not connected.
       if (arrival.kind === 'fault') continue;
       const { reply, exchange, server } = arrival;
+      // Any server of the file may answer, and only the id is looked at, not the question.
+      if (!this.#conf.servers.includes(server)) continue;
       const index = this.#queries.findIndex((query) => query.id === reply.id);
       const query = this.#queries[index];
       if (query === undefined || this.#answers[index] !== null) continue;
@@ -113,18 +112,15 @@ export class MuslExchange {
         );
         continue;
       }
-      const cutOff = reply.size > (this.#tcpAllowed ? newBuffer : oldBuffer);
-      if ((reply.truncated || cutOff) && this.#tcpAllowed) {
+      const cutOff = reply.size > this.#traits.buffer;
+      if ((reply.truncated || cutOff) && this.#traits.tcp) {
         note(exchange, `Truncated: musl asks this question again over TCP. ${cite('musl-tcp')}`);
         truncated.set(index, { query, server });
         continue;
       }
       if (reply.truncated)
         note(exchange, `Truncated: this musl has no TCP and uses what it has. ${cite('musl-tcp')}`);
-      this.#answers[index] = {
-        reply: cutOff ? cut(reply, this.#neighbour(index)) : reply,
-        exchange,
-      };
+      this.#answers[index] = { reply: this.#received(reply, index), exchange };
     }
     for (const [index, { query, server }] of truncated) {
       await this.#startTcp(index, query, server);
@@ -156,10 +152,21 @@ export class MuslExchange {
         this.#failed = true;
         return;
       }
-      this.#answers[index] = { reply: arrival.reply, exchange: arrival.exchange };
+      const { reply, exchange } = arrival;
+      this.#answers[index] = { reply: this.#received(reply, index), exchange };
       stream.close();
       this.#streams.delete(index);
     }
+  }
+
+  /** What is read of a reply: the records that lie in the buffer, if there are not too many. */
+  #received(reply: Reply, index: number): Reply {
+    const { buffer, mostRecords, tcp } = this.#traits;
+    // Its way over the question stops at the first byte beyond ASCII, and so the records are not found.
+    if (/\\(1[3-9]|12[89]|2)/.test(reply.name)) return { ...reply, answer: [] };
+    if (reply.answer.length + 1 > mostRecords) return { ...reply, answer: [] };
+    if (reply.size <= buffer) return reply;
+    return tcp ? whole(reply, buffer) : cut(reply, buffer, this.#neighbour(index));
   }
 
   /** The bytes that follow the receive buffer: behind the first one the id and the flags of the other answer. */
@@ -169,20 +176,28 @@ export class MuslExchange {
   }
 }
 
+/** The records that lie wholly in the buffer. */
+function whole(reply: Reply, buffer: number): Reply {
+  let at = questionBytes(reply.name);
+  const answer = reply.answer.filter((record) => {
+    at += recordBytes(record, true);
+    return at <= buffer;
+  });
+  return { ...reply, answer };
+}
+
 /**
- * What musl 1.2.3 reads of a reply that is longer than its 512-byte buffer: the records that begin inside it. It looks
+ * What a musl without TCP reads of a reply that is longer than its buffer: the records that begin inside it. It looks
  * at the length of a record too loosely, so the last address may end with bytes that are not its own.
  */
-function cut(reply: Reply, neighbour: readonly number[]): Reply {
-  // More than 64 records are refused as a whole.
-  if (reply.answer.length + 1 > 64) return { ...reply, answer: [] };
+function cut(reply: Reply, buffer: number, neighbour: readonly number[]): Reply {
   let at = questionBytes(reply.name);
   const kept = [];
   for (const record of reply.answer) {
     const bytes = recordBytes(record, true);
     const dataAt = at + bytes - (record.type === 'A' ? 4 : record.type === 'AAAA' ? 16 : 0);
-    if (at + 2 + (bytes - 12) > oldBuffer || dataAt > oldBuffer) break;
-    const missing = at + bytes - oldBuffer;
+    if (at + 2 + (bytes - 12) > buffer || dataAt > buffer) break;
+    const missing = at + bytes - buffer;
     if (missing <= 0) kept.push(record);
     else if (record.type === 'A' || record.type === 'AAAA') {
       const data = [...(parseAddress(record.data) ?? [])].map((byte, i, all) => {

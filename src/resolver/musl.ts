@@ -10,7 +10,7 @@ import {
   failed,
   found,
   newId,
-  type Client,
+  clientLine,
   type Family,
   type Found,
   type Request,
@@ -20,6 +20,7 @@ import {
 import { shortIPv4 } from './glibc-conf.ts';
 import { readMuslHosts } from './hosts.ts';
 import { readMuslConf } from './musl-conf.ts';
+import { muslReleases, type MuslTraits } from './musl-releases.ts';
 import { familyOf, withoutZone } from './myhostname.ts';
 import { MuslExchange } from './musl-send.ts';
 import type { Query } from './network.ts';
@@ -31,35 +32,30 @@ import { isSendable } from './search-list.ts';
 /** Most addresses that one lookup returns. */
 const mostAddresses = 48;
 
-export function musl(version: string): Client {
-  return {
-    name: 'musl',
-    version,
-    summary: `getaddrinfo of musl ${version}: Alpine`,
-    anyOrder: false,
-    open: (site) => new MuslSession(site, version),
-  };
-}
+export const musl = clientLine('musl', muslReleases, (version, traits) => ({
+  summary: `getaddrinfo of musl ${version}: Alpine`,
+  anyOrder: false,
+  conf: readMuslConf,
+  open: (site) => new MuslSession(site, traits),
+}));
 
 /** One name's outcome: addresses, a failure, or `null` = missing, try the next name. */
 type Outcome = Found | null;
 
 class MuslSession implements Session {
   readonly #site: Site;
-  readonly #version: string;
+  readonly #traits: MuslTraits;
   readonly #errors: { readonly NONAME: Found; readonly AGAIN: Found; readonly NODATA: Found };
 
-  constructor(site: Site, version: string) {
+  constructor(site: Site, traits: MuslTraits) {
     this.#site = site;
-    this.#version = version;
+    this.#traits = traits;
     this.#errors = {
       NONAME: failed('EAI_NONAME', -2, 'Name does not resolve'),
       AGAIN: failed('EAI_AGAIN', -3, 'Try again'),
-      // Since 1.2.4 a name without addresses has a code of its own.
-      NODATA:
-        version === '1.2.3'
-          ? failed('EAI_NONAME', -2, 'Name does not resolve')
-          : failed('EAI_NODATA', -5, 'Name has no usable address'),
+      NODATA: traits.nodata
+        ? failed('EAI_NODATA', -5, 'Name has no usable address')
+        : failed('EAI_NONAME', -2, 'Name does not resolve'),
     };
   }
 
@@ -81,7 +77,7 @@ class MuslSession implements Session {
         ? found([withoutZone(literal)])
         : this.#errors.NODATA;
     }
-    if (noFamily && this.#version === '1.2.3') return this.#errors.NONAME;
+    if (noFamily && !this.#traits.nodata) return this.#errors.NONAME;
     const listed = this.#hosts(name, families);
     const result = listed ?? (await this.#search(name, families));
     return noFamily ? this.#errors.NODATA : result;
@@ -133,10 +129,10 @@ class MuslSession implements Session {
     conf: ResolvConf,
     why: string,
   ): Promise<Outcome> {
-    if (name.endsWith('..') && this.#version === '1.2.3') {
+    if (name.endsWith('..') && !this.#traits.nodata) {
       // `search .` makes "name..", which this version turns into a malformed message that no server answers.
       this.#site.trace.step(
-        `musl 1.2.3 makes a malformed query of "${name}" (search domain "."), which gets no answer: EAI_AGAIN`,
+        `musl makes a malformed query of "${name}" (search domain "."), which gets no answer: EAI_AGAIN`,
       );
       const { clock } = this.#site.network;
       await new Promise<void>((resolve) => clock.after(conf.timeoutMs, resolve));
@@ -144,14 +140,23 @@ class MuslSession implements Session {
     }
     if (!isSendable(name)) {
       this.#site.trace.step(`"${absolute(name)}" cannot be sent: too long, or an empty label`);
-      return this.#version === '1.2.3' ? this.#errors.NONAME : null;
+      return this.#traits.nodata ? null : this.#errors.NONAME;
     }
     const queries = this.#queries(name, families, why);
-    const exchange = new MuslExchange(this.#site, conf, queries, this.#version !== '1.2.3');
+    const exchange = new MuslExchange(this.#site, conf, queries, this.#traits);
     const { trace } = this.#site;
     const since = trace.exchanges.length;
     const answers = await exchange.run();
-    for (const [index, query] of queries.entries()) {
+    if (this.#traits.halfIsEnough) {
+      const half = this.#addresses(answers.flatMap((answer) => answer?.reply ?? []));
+      if (half.length > 0) {
+        trace.conclude(since, `An address: the walk ends here. ${cite('musl-stop')}`);
+        return found(half);
+      }
+    }
+    // Before 1.2.1 only the first reply says why there is no address.
+    const judged = this.#traits.halfIsEnough ? queries.slice(0, 1) : queries;
+    for (const [index, query] of judged.entries()) {
       const answer = answers[index];
       if (answer === null || answer === undefined) {
         trace.conclude(
@@ -197,15 +202,13 @@ class MuslSession implements Session {
   }
 
   #addresses(replies: readonly Reply[]): string[] {
-    // 1.2.3 takes addresses of any type from each reply, in order; later versions AAAA first, of the asked type.
-    const ordered = this.#version === '1.2.3' ? replies : [...replies].reverse();
+    const { anyType } = this.#traits;
+    const ordered = anyType ? replies : [...replies].reverse();
     return ordered
       .flatMap((reply) =>
         reply.answer
           .filter((record) =>
-            this.#version === '1.2.3'
-              ? record.type === 'A' || record.type === 'AAAA'
-              : record.type === reply.type,
+            anyType ? record.type === 'A' || record.type === 'AAAA' : record.type === reply.type,
           )
           .map((record) => record.data),
       )

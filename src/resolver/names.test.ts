@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { glibcReleases } from './glibc-releases.ts';
 import { entriesFor, hostAlias, readHosts } from './hosts.ts';
 import { myHostname } from './myhostname.ts';
 import { readHostsLine } from './nsswitch.ts';
@@ -35,8 +36,9 @@ describe('the hosts file', () => {
 });
 
 describe('the hosts line of nsswitch.conf', () => {
+  const traits = glibcReleases.traitsOf('2.41');
   const names = (text: string | null): string =>
-    readHostsLine(text)
+    readHostsLine(text, traits)
       .services.map((service) => service.name)
       .join(' ');
 
@@ -59,19 +61,22 @@ describe('the hosts line of nsswitch.conf', () => {
   });
 
   test('[criteria] change what follows an outcome', () => {
-    const { services } = readHostsLine('hosts: files mdns4_minimal [NOTFOUND=return] dns\n');
+    const { services } = readHostsLine(
+      'hosts: files mdns4_minimal [NOTFOUND=return] dns\n',
+      traits,
+    );
     assert.deepEqual(
       services.map(({ actions }) => actions.notfound),
       ['continue', 'return', 'continue'],
     );
-    const negated = readHostsLine('hosts: dns [!SUCCESS=return] files\n').services[0];
+    const negated = readHostsLine('hosts: dns [!SUCCESS=return] files\n', traits).services[0];
     assert.equal(negated?.actions.unavail, 'return');
     assert.equal(negated?.actions.success, 'return');
   });
 
   test('a line that cannot be read leaves no service', () => {
     for (const text of ['hosts: dns [NOTFOUND=return\n', 'hosts: files [FOO=bar] dns\n']) {
-      assert.match(readHostsLine(text).problem ?? '', /line 1/);
+      assert.match(readHostsLine(text, traits).problem ?? '', /line 1/);
       assert.equal(names(text), '');
     }
   });

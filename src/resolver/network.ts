@@ -30,10 +30,11 @@ export interface Query {
 }
 
 /**
- * refused: ICMP port unreachable or TCP reset; unreachable: the kernel gave up finding the host; no-route: the kernel
- * has no route; closed: the peer ended a TCP connection; timeout: nothing came in time (TCP connect only).
+ * refused: ICMP port unreachable, or TCP connection refused; unreachable: the kernel gave up finding the host; no-route:
+ * the kernel has no route; reset, closed: the peer reset or ended a TCP connection; timeout: nothing came in time (TCP
+ * connect only).
  */
-export type Fault = 'refused' | 'unreachable' | 'no-route' | 'closed' | 'timeout';
+export type Fault = 'refused' | 'reset' | 'unreachable' | 'no-route' | 'closed' | 'timeout';
 
 export type Arrival =
   | {

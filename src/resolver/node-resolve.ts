@@ -1,55 +1,64 @@
 /**
  * dns.resolve4 and dns.resolve6 of Node.js at once: c-ares with settings of its own. Never the search list, the hosts
- * file or nsswitch; any error reply is final; lost packets are tried four times, with timers of whole seconds.
+ * file or nsswitch; any error reply is final; lost packets are tried four times, and a timer that ticks once a second
+ * notices them.
  */
 import {
   absolute,
+  clientLine,
   failed,
   found,
-  type Client,
   type Found,
   type Request,
   type Session,
+  type Settings,
   type Site,
 } from './client.ts';
 import { Channel } from './c-ares-channel.ts';
-import { readCaresConf } from './c-ares-conf.ts';
-import type { Ended } from './c-ares-status.ts';
+import { readCaresConf, type CaresConf } from './c-ares-conf.ts';
+import { OldChannel } from './c-ares-old.ts';
+import { caresReleases, type CaresTraits } from './c-ares-releases.ts';
+import type { CaresChannel, Ended } from './c-ares-status.ts';
+import { asciiName } from './idn.ts';
+import { nodeReleases } from './node-releases.ts';
 import { addressesIn } from './reply.ts';
 import { isSendable } from './search-list.ts';
 
-export const nodeResolve: Client = {
-  name: 'node-resolve',
-  version: '',
-  summary:
-    'dns.resolve4 and dns.resolve6 of Node.js (c-ares inside Node): not what http and net use',
+/** What Node sets, whatever resolv.conf says. */
+const attempts = 4;
+/** How often Node looks for time-outs. */
+const tickMs = 1000;
+
+export const nodeResolve = clientLine('node-resolve', nodeReleases, (version, { cares }) => ({
+  summary: `dns.resolve4 and dns.resolve6 of Node.js ${version} (c-ares ${cares}): not what http and net use`,
   anyOrder: true,
-  open: (site) => new NodeResolveSession(site),
-};
+  conf: (settings) => readConf(settings, caresReleases.traitsOf(cares)),
+  open: (site) => new NodeResolveSession(site, caresReleases.traitsOf(cares)),
+}));
+
+function readConf(settings: Settings, traits: CaresTraits): CaresConf {
+  return { ...readCaresConf(settings, traits), attempts };
+}
 
 class NodeResolveSession implements Session {
   readonly #site: Site;
-  readonly #channel: Channel;
+  readonly #channel: CaresChannel;
+  readonly #longestName: number;
 
-  constructor(site: Site) {
+  constructor(site: Site, traits: CaresTraits) {
     this.#site = site;
-    const conf = readCaresConf(site.settings, '1.34');
-    this.#channel = new Channel(
-      site,
-      { ...conf, timeoutMs: 2000, attempts: 4 },
-      {
-        edns: false,
-        caching: false,
-        finalErrors: true,
-        tickMs: 1000,
-        useVc: true,
-        freshSockets: true,
-      },
-    );
+    this.#longestName = traits.longestName;
+    const conf = readConf(site.settings, traits);
+    const setup = { edns: false, caching: false, finalErrors: true, tickMs, useVc: true };
+    this.#channel = traits.sortsServers
+      ? new Channel(site, conf, traits, setup)
+      : new OldChannel(site, conf, traits, setup);
   }
 
-  async lookup({ name, families }: Request): Promise<Found> {
-    if (!isSendable(name)) return failed('EBADNAME', null, 'EBADNAME');
+  async lookup({ name: typed, families }: Request): Promise<Found> {
+    const name = asciiName(typed);
+    if (name === null || !isSendable(name, this.#longestName))
+      return failed('EBADNAME', null, 'EBADNAME');
     const why = 'dns.resolve asks the name as it is: no search list, no hosts file.';
     const results = await Promise.all(
       families.map(async (family) => {

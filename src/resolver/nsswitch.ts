@@ -1,7 +1,8 @@
 /**
  * The `hosts:` line of nsswitch.conf: which services answer a host lookup, in which order, and what each outcome
- * leads to. Without the file or the line glibc uses `files dns` (since 2.34).
+ * leads to.
  */
+import type { GlibcTraits } from './glibc-releases.ts';
 import { linesOf } from './resolv-conf.ts';
 
 export type Status = 'success' | 'notfound' | 'unavail' | 'tryagain';
@@ -29,23 +30,27 @@ export interface HostsLine {
   readonly problem: string | null;
 }
 
-const fallback: HostsLine = {
-  services: ['files', 'dns'].map((name) => ({ name, actions: defaultActions, criteria: '' })),
-  line: 0,
-  problem: null,
-};
-
 /**
  * Reads the services as glibc does: the last `hosts:` line wins, and what follows a `#` in it is taken for services.
- * A line that cannot be read spoils the whole file: no service is left.
+ * A line that cannot be read spoils the whole file: no service is left. Before 2.33 a comment was one, an error ended
+ * the line, and a line without services left the default.
  */
-export function readHostsLine(text: string | null): HostsLine {
-  let result = fallback;
+export function readHostsLine(
+  text: string | null,
+  { defaultServices, oldNsswitch }: GlibcTraits,
+): HostsLine {
+  const fallback = { services: readServices(defaultServices).services, problem: null };
+  let result: HostsLine = { ...fallback, line: 0 };
   for (const [index, line] of linesOf(text).entries()) {
-    const match = /^\s*([^\s:]+)[\s:]+([^\s:].*)?$/s.exec(line);
+    const bare = oldNsswitch ? line.replace(/#.*$/s, '') : line;
+    const match = /^\s*([^\s:]+)[\s:]+([^\s:].*)?$/s.exec(bare);
     if (match?.[1] !== 'hosts') continue;
-    const services = readServices(match[2] ?? '');
-    if (services === null) {
+    const { services, broken } = readServices(match[2] ?? '');
+    if (oldNsswitch && services.length === 0) {
+      result = { ...fallback, line: index + 1 };
+      continue;
+    }
+    if (broken && !oldNsswitch) {
       const problem = `line ${index + 1}: unclosed or malformed [criteria]`;
       return { services: [], line: index + 1, problem };
     }
@@ -54,27 +59,28 @@ export function readHostsLine(text: string | null): HostsLine {
   return result;
 }
 
-function readServices(text: string): Service[] | null {
+/** The services up to the first error. */
+function readServices(text: string): { readonly services: Service[]; readonly broken: boolean } {
   const services: Service[] = [];
   let rest = text.trim();
   while (rest !== '') {
     const name = /^[^\s[]+/.exec(rest)?.[0];
-    if (name === undefined) return null;
+    if (name === undefined) return { services, broken: true };
     rest = rest.slice(name.length).trimStart();
     let actions = defaultActions;
     let criteria = '';
     if (rest.startsWith('[')) {
       const close = rest.indexOf(']');
-      if (close < 0) return null;
+      if (close < 0) return { services, broken: true };
       criteria = rest.slice(1, close).trim();
       const read = readCriteria(criteria);
-      if (read === null) return null;
+      if (read === null) return { services, broken: true };
       actions = read;
       rest = rest.slice(close + 1).trimStart();
     }
     services.push({ name, actions, criteria });
   }
-  return services;
+  return { services, broken: false };
 }
 
 function readCriteria(text: string): Readonly<Record<Status, Action>> | null {

@@ -83,10 +83,11 @@ function fold(name: string): string {
   return lower.endsWith('.') ? lower : `${lower}.`;
 }
 
-/** Bytes of a name on the wire, uncompressed (RFC 1035 section 3.1). */
+/** Bytes of a name in presentation form on the wire, uncompressed (RFC 1035 section 3.1). */
 export function nameBytes(name: string): number {
   if (name === '.' || name === '') return 1;
-  return (name.endsWith('.') ? name.length : name.length + 1) + 1;
+  const { length } = name.replace(/\\(\d{3}|.)/g, 'x');
+  return (name.endsWith('.') ? length : length + 1) + 1;
 }
 
 const dataBytes: Readonly<Record<string, number>> = { A: 4, AAAA: 16 };

@@ -2,12 +2,6 @@
  * A trace as a document: `apiVersion: ndots.dev/v1, kind: Trace` (docs/trace.md describes every field, and
  * docs/trace.schema.json is its schema). Fields are added, never changed or removed.
  */
-import { readCaresConf } from './c-ares-conf.ts';
-import type { Settings } from './client.ts';
-import { readGlibcConf } from './glibc-conf.ts';
-import { readGoConf } from './go-conf.ts';
-import { readMuslConf } from './musl-conf.ts';
-import type { ResolvConf } from './resolv-conf.ts';
 import type { LookupRun } from './run.ts';
 import type { Exchange } from './trace.ts';
 
@@ -111,7 +105,7 @@ export function makeReport(
 ): TraceDocument {
   const { plan, trace } = run;
   const { client } = plan;
-  const conf = confFor(client.name, client.version, plan.settings);
+  const conf = client.conf(plan.settings);
   const results = run.results.map(({ found, elapsedMs }) => ({
     ok: found.failure === null,
     error: found.failure?.text ?? null,
@@ -195,20 +189,4 @@ function queryDocument(exchange: Exchange): QueryDocument {
 
 function round(ms: number): number {
   return Math.round(ms * 10) / 10;
-}
-
-/** resolv.conf as this client reads it. */
-export function confFor(name: string, version: string, settings: Settings): ResolvConf {
-  switch (name) {
-    case 'musl':
-      return readMuslConf(settings);
-    case 'go':
-      return readGoConf(settings, version);
-    case 'c-ares':
-      return readCaresConf(settings, version);
-    case 'node-resolve':
-      return readCaresConf(settings, '1.34');
-    default:
-      return readGlibcConf(settings, version === '2.36' ? '2.36' : '2.41');
-  }
 }

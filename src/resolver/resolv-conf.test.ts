@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { readCaresConf } from './c-ares-conf.ts';
+import { caresReleases } from './c-ares-releases.ts';
 import type { Settings } from './client.ts';
 import { readEvdnsConf } from './evdns-conf.ts';
 import { readGlibcConf } from './glibc-conf.ts';
+import { glibcReleases } from './glibc-releases.ts';
 import { readGoConf } from './go-conf.ts';
+import { goReleases } from './go-releases.ts';
 import { readMuslConf } from './musl-conf.ts';
 import type { ResolvConf } from './resolv-conf.ts';
 
@@ -29,11 +32,11 @@ function readAll(
 ): Readers {
   const given = settings(text, env, hostname);
   return {
-    glibc: readGlibcConf(given, '2.41'),
+    glibc: readGlibcConf(given, glibcReleases.traitsOf('2.41')),
     musl: readMuslConf(given),
-    go: readGoConf(given, '1.24'),
-    cares18: readCaresConf(given, '1.18'),
-    cares34: readCaresConf(given, '1.34'),
+    go: readGoConf(given, goReleases.traitsOf('1.24')),
+    cares18: readCaresConf(given, caresReleases.traitsOf('1.18.1')),
+    cares34: readCaresConf(given, caresReleases.traitsOf('1.34.5')),
     evdns: readEvdnsConf(given),
   };
 }
@@ -184,33 +187,60 @@ describe('the same resolv.conf, read by each library', () => {
 
 describe('single peculiarities', () => {
   test('glibc takes a comment sign behind a search domain for a domain', () => {
-    const conf = readGlibcConf(settings('search a.example # note\n'), '2.36');
+    const conf = readGlibcConf(
+      settings('search a.example # note\n'),
+      glibcReleases.traitsOf('2.36'),
+    );
     assert.deepEqual(conf.search, ['a.example', '#', 'note']);
     assert.match(conf.remarks[0]?.text ?? '', /not a comment/);
   });
 
   test('glibc keeps an option whose word only begins like it, and unsets with "-" from 2.41', () => {
-    assert.equal(readGlibcConf(settings('options rotatesomething\n'), '2.36').rotate, true);
-    assert.equal(readGlibcConf(settings('options rotate -rotate\n'), '2.41').rotate, false);
-    assert.equal(readGlibcConf(settings('options rotate -rotate\n'), '2.36').rotate, true);
+    assert.equal(
+      readGlibcConf(settings('options rotatesomething\n'), glibcReleases.traitsOf('2.36')).rotate,
+      true,
+    );
+    assert.equal(
+      readGlibcConf(settings('options rotate -rotate\n'), glibcReleases.traitsOf('2.41')).rotate,
+      false,
+    );
+    assert.equal(
+      readGlibcConf(settings('options rotate -rotate\n'), glibcReleases.traitsOf('2.36')).rotate,
+      true,
+    );
   });
 
   test('the libcs take short IPv4 notations for servers', () => {
-    assert.deepEqual(readGlibcConf(settings('nameserver 127.1\n'), '2.36').servers, ['127.0.0.1']);
+    assert.deepEqual(
+      readGlibcConf(settings('nameserver 127.1\n'), glibcReleases.traitsOf('2.36')).servers,
+      ['127.0.0.1'],
+    );
     assert.deepEqual(readMuslConf(settings('nameserver 0x7f000001\n')).servers, ['127.0.0.1']);
   });
 
   test('Go remembers the first thing it does not know', () => {
-    assert.equal(readGoConf(settings('options foo bar\n'), '1.24').unknown, 'foo');
-    assert.equal(readGoConf(settings('sortlist 10.0.0.0\n'), '1.24').unknown, 'sortlist');
-    assert.equal(readGoConf(settings('options edns0\n'), '1.24').unknown, null);
-    assert.equal(readGoConf(settings('options edns0\n'), '1.19').unknown, 'edns0');
+    assert.equal(
+      readGoConf(settings('options foo bar\n'), goReleases.traitsOf('1.24')).unknown,
+      'foo',
+    );
+    assert.equal(
+      readGoConf(settings('sortlist 10.0.0.0\n'), goReleases.traitsOf('1.24')).unknown,
+      'sortlist',
+    );
+    assert.equal(
+      readGoConf(settings('options edns0\n'), goReleases.traitsOf('1.24')).unknown,
+      null,
+    );
+    assert.equal(
+      readGoConf(settings('options edns0\n'), goReleases.traitsOf('1.19')).unknown,
+      'edns0',
+    );
   });
 
   test('c-ares takes lookups from nsswitch.conf', () => {
     const given = { ...settings(''), nsswitch: 'hosts: dns files\n' };
-    assert.equal(readCaresConf(given, '1.34').lookups, 'bf');
-    assert.equal(readCaresConf(given, '1.18').lookups, 'bf');
+    assert.equal(readCaresConf(given, caresReleases.traitsOf('1.34.5')).lookups, 'bf');
+    assert.equal(readCaresConf(given, caresReleases.traitsOf('1.18.1')).lookups, 'bf');
   });
 
   test('no reader fails on bytes that are no text', () => {

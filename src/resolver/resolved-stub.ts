@@ -5,37 +5,38 @@
  * measured; its step down to plain DNS after failures is left out.
  */
 import type { Clock } from '../base/clock.ts';
-import { newId, type Client, type Session, type Site } from './client.ts';
+import { newId, soleClient, type Session, type Site } from './client.ts';
 import { GlibcSession } from './glibc.ts';
 import { readGlibcConf } from './glibc-conf.ts';
+import { glibcReleases } from './glibc-releases.ts';
 import { entriesFor, readHosts } from './hosts.ts';
 import { familyOf, myHostname } from './myhostname.ts';
 import type { Arrival, Fault, Network, Query, Socket } from './network.ts';
 import { optBytes, questionBytes, recordBytes, type Reply, type ReplyRecord } from './reply.ts';
 import type { Exchange } from './trace.ts';
 
+const newestGlibc = glibcReleases.pick(null).traits;
 const stubAddress = '127.0.0.53';
 const upstreamTimeoutMs = 5000;
 const upstreamAttempts = 4;
 /** Seconds that negative and positive answers are kept at most. */
 const longestTtl = 7200;
 
-export const resolved: Client = {
-  name: 'resolved',
-  version: '',
+export const resolved = soleClient('resolved', {
   summary: 'getaddrinfo of glibc behind the stub of systemd-resolved (127.0.0.53)',
   anyOrder: false,
+  conf: (settings) => readGlibcConf(settings, newestGlibc),
   open(site): Session {
-    const { search, ndots } = readGlibcConf(site.settings, '2.41');
+    const { search, ndots } = readGlibcConf(site.settings, newestGlibc);
     const lines = [`nameserver ${stubAddress}`, `options edns0 trust-ad ndots:${ndots}`];
     if (search.length > 0) lines.push(`search ${search.join(' ')}`);
     const settings = { ...site.settings, resolvConf: `${lines.join('\n')}\n` };
     site.trace.step(
       'the program sees only 127.0.0.53 in its resolv.conf; systemd-resolved asks the servers',
     );
-    return new GlibcSession({ ...site, settings, network: new StubNetwork(site) }, '2.41');
+    return new GlibcSession({ ...site, settings, network: new StubNetwork(site) }, newestGlibc);
   },
-};
+});
 
 class StubNetwork implements Network {
   readonly clock: Clock;
@@ -47,7 +48,7 @@ class StubNetwork implements Network {
   constructor(site: Site) {
     this.clock = site.network.clock;
     this.#site = site;
-    this.#servers = readGlibcConf(site.settings, '2.41').servers;
+    this.#servers = readGlibcConf(site.settings, newestGlibc).servers;
   }
 
   udp(): Socket {

@@ -95,14 +95,20 @@ export class ScriptedNetwork implements Network {
       return exchange;
     }
     const spec = nextAnswer(this.#script, this.#counts, server, query.name, query.type);
+    const delayMs = spec.delayMs ?? this.#script.delayMs;
+    if (spec.reset && socket.protocol === 'tcp') {
+      exchange.answer = 'RST';
+      socket.later(delayMs, () => socket.fault({ kind: 'fault', fault: 'reset', server }));
+      return exchange;
+    }
     const raced = spec.race && socket.asked(query, this.clock.now());
     const reply = raced ? null : answerBySpec(spec, query, socket.protocol);
     if (reply !== null) {
       // Said at once: a reply that comes after the client has closed its socket was still sent.
       exchange.answer = labelOf(reply);
-      socket.later(spec.delayMs ?? this.#script.delayMs, () => {
+      socket.later(delayMs, () => {
         this.#trace.answered(exchange, reply);
-        socket.arrive({ kind: 'reply', reply, server, exchange });
+        socket.arrive({ kind: 'reply', reply, server: spec.from ?? server, exchange });
       });
     }
     return exchange;
@@ -220,7 +226,8 @@ class ScriptedSocket implements Socket {
   }
 
   arrive(arrival: Arrival): void {
-    if (this.#closed) return;
+    // A connected socket drops what comes from elsewhere.
+    if (this.#closed || (this.#peer !== null && this.#peer !== arrival.server)) return;
     this.#queue.push(arrival);
     // Not at once: an error that comes while a program sends is found by its next system call, not by a callback.
     for (const run of [...this.#watchers]) queueMicrotask(run);

@@ -2,11 +2,27 @@
 import { nameBytes } from './reply.ts';
 
 /** Whether the name fits into a DNS message: labels of 1 to 63 bytes, 255 in all (RFC 1035 section 2.3.4). */
-export function isSendable(name: string): boolean {
+export function isSendable(name: string, longest = 255): boolean {
   if (name === '.') return true;
-  if (nameBytes(name) > 255) return false;
+  if (nameBytes(presented(name)) > longest) return false;
   const bare = name.endsWith('.') ? name.slice(0, -1) : name;
   return bare.split('.').every((label) => label.length > 0 && byteLength(label) <= 63);
+}
+
+/**
+ * The name as a message shows it (RFC 1035 section 5.1): bytes that are no printable ASCII letters as `\\DDD`. A backslash
+ * stays, so that what is escaped already is left alone.
+ */
+export function presented(name: string): string {
+  return name.replace(/[^!#-&*-:<-?A-~]/gu, (letter) =>
+    '"\'();@$'.includes(letter)
+      ? letter === "'"
+        ? letter
+        : `\\${letter}`
+      : [...new TextEncoder().encode(letter)]
+          .map((byte) => `\\${String(byte).padStart(3, '0')}`)
+          .join(''),
+  );
 }
 
 /** UTF-8 bytes. */

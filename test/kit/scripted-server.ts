@@ -2,7 +2,7 @@
  * A DNS server that answers from an answers file, on real sockets: `node scripted-server.ts SCRIPT.json LOG IP…`.
  * Started inside a network namespace by the tests of test/real; every query becomes one line of JSON in the log.
  */
-import { createSocket } from 'node:dgram';
+import { createSocket, type Socket } from 'node:dgram';
 import { appendFileSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { answerBySpec } from '../../src/resolver/answer-spec.ts';
@@ -23,7 +23,8 @@ function serve(
   server: string,
   port: number,
   protocol: Protocol,
-  send: (reply: Buffer) => void,
+  send: (reply: Buffer, from: string) => void,
+  reset: () => void,
 ): void {
   let message: Message;
   try {
@@ -58,6 +59,7 @@ function serve(
   const reply = raced ? null : answerBySpec(spec, query, protocol);
   const edns =
     query.edns === null ? '' : `edns ${query.edns.size}${query.edns.cookie ? ' opt10' : ''}`;
+  const resets = spec.reset && protocol === 'tcp';
   const row = [
     now,
     protocol,
@@ -68,18 +70,26 @@ function serve(
     query.type,
     edns,
     query.ad ? 'ad' : '',
-    reply === null ? 'DROP' : labelOf(reply),
+    resets ? 'RST' : reply === null ? 'DROP' : labelOf(reply),
   ];
   appendFileSync(log, `${JSON.stringify(row)}\n`);
-  if (reply === null) return;
+  const delayMs = spec.delayMs ?? script.delayMs;
+  if (resets) setTimeout(reset, delayMs);
+  if (resets || reply === null) return;
   const out = Buffer.from(replyBytes(reply));
-  setTimeout(() => send(out), spec.delayMs ?? script.delayMs);
+  setTimeout(() => send(out, spec.from ?? server), delayMs);
 }
+
+const sockets = new Map<string, Socket>();
 
 for (const server of listen) {
   const socket = createSocket(server.includes(':') ? 'udp6' : 'udp4');
-  socket.on('message', (bytes, from) => {
-    serve(bytes, server, from.port, 'udp', (reply) => socket.send(reply, from.port, from.address));
+  sockets.set(server, socket);
+  socket.on('message', (bytes, peer) => {
+    const send = (reply: Buffer, from: string): void => {
+      (sockets.get(from) ?? socket).send(reply, peer.port, peer.address);
+    };
+    serve(bytes, server, peer.port, 'udp', send, () => {});
   });
   await new Promise<void>((resolve) => socket.bind(53, server, resolve));
   if (script.noTcp.has(server)) continue;
@@ -93,12 +103,16 @@ for (const server of listen) {
         const length = pending.readUInt16BE(0);
         const bytes = pending.subarray(2, 2 + length);
         pending = pending.subarray(2 + length);
-        serve(bytes, server, connection.remotePort ?? 0, 'tcp', (reply) => {
+        const send = (reply: Buffer): void => {
           const framed = Buffer.alloc(2 + reply.length);
           framed.writeUInt16BE(reply.length, 0);
           reply.copy(framed, 2);
           connection.write(framed);
-        });
+        };
+        const reset = (): void => {
+          connection.resetAndDestroy();
+        };
+        serve(bytes, server, connection.remotePort ?? 0, 'tcp', send, reset);
       }
     });
   });

@@ -1,0 +1,167 @@
+/**
+ * What the releases of c-ares do differently. 1.20 to 1.22 rewrote most of it: up to 1.21 `c-ares-old.ts` sends, from
+ * 1.22 on `c-ares-channel.ts`.
+ */
+import { Releases } from './releases.ts';
+
+export interface CaresTraits {
+  // What is asked.
+  /** NODATA ends the walk. */
+  readonly nodataEnds: boolean;
+  /** A final dot keeps the search list out; without, the search domain follows the dot. */
+  readonly dotIsFinal: boolean;
+  /** HOSTALIASES: not read, an alias that is searched like the name, or one that is asked alone. */
+  readonly aliases: 'none' | 'searched' | 'alone';
+  /** What is answered without a server: nothing, `localhost`, or all below it too. */
+  readonly localhost: 'none' | 'alone' | 'below';
+  /** An IPv4 address as the name is asked for in IPv6 all the same. */
+  readonly asksForLiterals: boolean;
+  /** Names with other letters than those of host names are refused. */
+  readonly hostNames: boolean;
+  /** Most bytes that a name may have on the wire. */
+  readonly longestName: number;
+  /** `search .` makes the name as it is, not one with two dots. */
+  readonly rootDomain: boolean;
+  /** SERVFAIL and REFUSED for a single label go on, too. */
+  readonly singleLabelGoesOn: boolean;
+  // What is made of replies.
+  /** An address counts only behind the CNAMEs that lead to its owner. */
+  readonly ordersCnames: boolean;
+  /** A CNAME without an address is a success without one. */
+  readonly cnameIsSuccess: boolean;
+  /** An answer to one family ends the repetitions of the other: never, with any address, with an IPv4 address. */
+  readonly enough: 'never' | 'any' | 'ipv4';
+  // resolv.conf, nsswitch.conf, the environment, the hosts file.
+  /** Reads them as c-ares 1.28 does. */
+  readonly newReader: boolean;
+  /** Knows `timeout:` and `attempts:`. */
+  readonly timeoutOption: boolean;
+  /** `ndots:0` counts. */
+  readonly ndotsZero: boolean;
+  /** Milliseconds of the first attempt. */
+  readonly timeoutMs: number;
+  readonly attempts: number;
+  /** Lines of the hosts file that share an address or a name are one entry. */
+  readonly mergesHosts: boolean;
+  // How it is sent.
+  /** Servers are sorted by their failures. */
+  readonly sortsServers: boolean;
+  /** Among servers that failed equally often, the one whose failure is longest ago comes first. */
+  readonly oldestFailureFirst: boolean;
+  /** Bytes that are offered by EDNS; 0 = no OPT. */
+  readonly ednsSize: number;
+  readonly cookies: boolean;
+  /** FORMERR with an OPT is taken for a server that knows no EDNS, too. */
+  readonly doubtsEdns: boolean;
+  readonly caches: boolean;
+  /** Time-outs follow the measured latency. */
+  readonly adapts: boolean;
+  /** Silence counts as a failure of the server. */
+  readonly countsSilence: boolean;
+  /** A query ends only after all that was read together with its reply: an error beside it is repeated still. */
+  readonly defersEnds: boolean;
+  /** Idle connections are closed after the time-outs are looked at, not before. */
+  readonly closesLast: boolean;
+  /** SERVFAIL, REFUSED and NOTIMP are what a query is said to have failed with. */
+  readonly tellsErrors: boolean;
+  /** When the next query leaves from a new socket: never early, once the server has failed, after a time-out. */
+  readonly newSocket: 'never' | 'failure' | 'timeout';
+}
+
+export const caresReleases = new Releases<CaresTraits>(
+  'c-ares',
+  {
+    nodataEnds: true,
+    dotIsFinal: false,
+    aliases: 'none',
+    localhost: 'none',
+    asksForLiterals: false,
+    hostNames: false,
+    longestName: 255,
+    rootDomain: false,
+    singleLabelGoesOn: false,
+    ordersCnames: true,
+    cnameIsSuccess: true,
+    enough: 'never',
+    newReader: false,
+    timeoutOption: false,
+    ndotsZero: true,
+    timeoutMs: 5000,
+    attempts: 4,
+    mergesHosts: false,
+    sortsServers: false,
+    oldestFailureFirst: false,
+    ednsSize: 0,
+    cookies: false,
+    doubtsEdns: false,
+    caches: false,
+    adapts: false,
+    countsSilence: true,
+    defersEnds: false,
+    closesLast: true,
+    tellsErrors: false,
+    newSocket: 'never',
+  },
+  [
+    ['1.17.1'],
+    ['1.17.2'],
+    [
+      '1.18.0',
+      {
+        nodataEnds: false,
+        dotIsFinal: true,
+        aliases: 'searched',
+        asksForLiterals: true,
+        localhost: 'alone',
+        cnameIsSuccess: false,
+      },
+    ],
+    ['1.18.1'],
+    ['1.19.0', { localhost: 'below', asksForLiterals: false }],
+    ['1.19.1'],
+    [
+      '1.20.0',
+      { timeoutMs: 2000, attempts: 3, enough: 'any', rootDomain: true, tellsErrors: true },
+    ],
+    ['1.20.1'],
+    ['1.21.0'],
+    [
+      '1.22.0',
+      {
+        hostNames: true,
+        sortsServers: true,
+        ednsSize: 1280,
+        mergesHosts: true,
+        countsSilence: false,
+      },
+    ],
+    ['1.22.1'],
+    ['1.23.0', { timeoutOption: true, newReader: true }],
+    ['1.24.0', { countsSilence: true }],
+    ['1.25.0'],
+    ['1.26.0', { ordersCnames: false }],
+    ['1.27.0', { ednsSize: 1232, longestName: 256, ndotsZero: false }],
+    ['1.28.0', { aliases: 'alone' }],
+    ['1.28.1'],
+    ['1.29.0'],
+    ['1.30.0'],
+    ['1.31.0', { caches: true, ndotsZero: true }],
+    ['1.32.0', { adapts: true }],
+    ['1.32.1'],
+    ['1.32.2'],
+    ['1.32.3'],
+    ['1.33.0', { cookies: true }],
+    ['1.33.1', { singleLabelGoesOn: true }],
+    ['1.34.0', { enough: 'ipv4', doubtsEdns: true, closesLast: false }],
+    ['1.34.1'],
+    ['1.34.2'],
+    ['1.34.3'],
+    ['1.34.4'],
+    // As Debian ships it, with the security fix of 1.34.6.
+    ['1.34.5', { defersEnds: true }],
+    ['1.34.6', { newSocket: 'failure', closesLast: true }],
+    ['1.34.7', { newSocket: 'timeout', oldestFailureFirst: true }],
+    ['1.34.8'],
+    ['1.34.9'],
+  ],
+);

@@ -1,0 +1,75 @@
+/**
+ * The releases of a client and what each does differently. A client's table begins with the traits of its oldest
+ * release; every further row names a release and only what changed with it. A model reads traits and never compares
+ * versions.
+ */
+
+/** One row: a release, and what it does otherwise than the one before. */
+export type Row<Traits> = readonly [version: string, changes?: Partial<Traits>];
+
+/** A release as it was picked for what a person asked for. */
+export interface Picked<Traits> {
+  readonly version: string;
+  readonly traits: Traits;
+  /** One sentence if another release stands in for the one that was asked for; null = it is that one. */
+  readonly note: string | null;
+}
+
+export class Releases<Traits extends object> {
+  readonly #name: string;
+  readonly #traits = new Map<string, Traits>();
+
+  /** @param rows oldest first; the first row's traits are `oldest` */
+  constructor(name: string, oldest: Traits, rows: readonly Row<Traits>[]) {
+    this.#name = name;
+    let traits = oldest;
+    for (const [version, changes] of rows) {
+      traits = { ...traits, ...changes };
+      this.#traits.set(version, traits);
+    }
+  }
+
+  /** All of them, oldest first. */
+  get versions(): readonly string[] {
+    return [...this.#traits.keys()];
+  }
+
+  /** The traits of one release. Throws a RangeError if the table has no such row. */
+  traitsOf(version: string): Traits {
+    const traits = this.#traits.get(version);
+    if (traits === undefined) throw new RangeError(`no release ${version} of ${this.#name}`);
+    return traits;
+  }
+
+  /**
+   * The release that is meant: the newest without a wish; of `1.34` the newest 1.34.x; of `1.24.4` the row 1.24. A
+   * release that the table lacks is stood in for by the last one before it, or by the oldest.
+   */
+  pick(asked: string | null): Picked<Traits> {
+    const { versions } = this;
+    const newest = versions.at(-1) ?? '';
+    const wanted = asked ?? newest;
+    const same = versions.findLast((version) => isPart(wanted, version) || isPart(version, wanted));
+    if (same !== undefined) return { version: same, traits: this.traitsOf(same), note: null };
+    const older = versions.findLast((version) => compareVersions(version, wanted) < 0);
+    const version = older ?? versions[0] ?? '';
+    const note = `${this.#name} ${wanted} is not known here: this is ${version}, the nearest release that is.`;
+    return { version, traits: this.traitsOf(version), note };
+  }
+}
+
+/** Whether all parts of `short` begin `long`: `1.34` and `1.34.8`. */
+function isPart(short: string, long: string): boolean {
+  return long === short || long.startsWith(`${short}.`);
+}
+
+/** Below 0 if the first is older; parts are compared as numbers. */
+export function compareVersions(one: string, other: string): number {
+  const left = one.split('.').map((part) => Number.parseInt(part, 10) || 0);
+  const right = other.split('.').map((part) => Number.parseInt(part, 10) || 0);
+  for (let i = 0; i < Math.max(left.length, right.length); i++) {
+    const difference = (left[i] ?? 0) - (right[i] ?? 0);
+    if (difference !== 0) return difference;
+  }
+  return 0;
+}
