@@ -36,6 +36,18 @@ function shell(script: string, env: Readonly<Record<string, string>> = {}): Ran 
   return { code: status, out: stdout, err: stderr };
 }
 
+test('a runtime that is too old is told of in one line', () => {
+  const older = `Object.defineProperty(process.versions, 'node', { value: '22.1.0' })`;
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    ['--import', `data:text/javascript,${encodeURIComponent(older)}`, ...program, 'version'],
+    { encoding: 'utf8' },
+  );
+  assert.equal(status, 2);
+  assert.equal(stdout, '');
+  assert.match(stderr, /^ndots needs Node 24 or later, and .*\n$/);
+});
+
 describe('the first word', () => {
   test('without one, the verbs are listed on standard error, as wrong usage', () => {
     const { code, out, err } = ndots();

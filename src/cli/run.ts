@@ -1,0 +1,115 @@
+import { nearest } from '../base/problem.ts';
+import { EXIT, failure, type Io } from './command.ts';
+import { isVerb, loadUsage, loadVerb, verbNames, verbSummaries } from './verbs.ts';
+
+function help(program: string): string {
+  const width = Math.max(...verbNames.map((name) => name.length));
+  return [
+    `${program}: Kubernetes DNS you can see through`,
+    '',
+    `  ${program} serve --example             serve the example cluster on 127.0.0.1:1053`,
+    `  ${program} serve -conf Corefile        serve in place of coredns`,
+    `  ${program} trace redis.cache           what a program sends for this name, and why`,
+    `  ${program} query @10.96.0.10 NAME      one query, as dig would send it`,
+    '',
+    'Verbs:',
+    ...[...verbSummaries].map(([name, summary]) => `  ${name.padEnd(width)}  ${summary}`),
+    '',
+    'Each verb has its own --help. Exit codes: 0 yes, 1 no, 2 could not find out, 3 wrong usage.',
+    '',
+  ].join('\n');
+}
+
+async function verbHelp(verb: string, { program }: Io): Promise<string> {
+  const { helpText } = await import('./option-help.ts');
+  return helpText(program, verb, verbSummaries.get(verb) ?? '', await loadUsage(verb));
+}
+
+const helpWords: ReadonlySet<string> = new Set(['--help', '-help', '-h']);
+
+/** Runs the verb that `words` name. Started with coredns's own flags (`-conf …`), it is `serve`. */
+async function main(words: readonly string[], io: Io): Promise<number> {
+  const [first, ...rest] = words;
+  if (first === undefined) {
+    io.err(help(io.program));
+    return EXIT.usage;
+  }
+  if (helpWords.has(first)) {
+    io.out(help(io.program));
+    return EXIT.ok;
+  }
+  if (first === 'help') {
+    const [about = 'help'] = rest;
+    if (about !== 'help' && !isVerb(about)) return noVerb(about, io);
+    io.out(about === 'help' ? help(io.program) : await verbHelp(about, io));
+    return EXIT.ok;
+  }
+  if (first === '__complete') {
+    const { complete, printCandidates } = await import('./complete.ts');
+    io.out(printCandidates(await complete(rest, io.env)));
+    return EXIT.ok;
+  }
+  if (first === '--version') return (await loadVerb('version')).run(rest, io);
+  const serves = first.startsWith('-');
+  if (!serves && !isVerb(first)) return noVerb(first, io);
+  const verb = serves ? 'serve' : first;
+  if (rest.some((word) => helpWords.has(word))) {
+    io.out(await verbHelp(verb, io));
+    return EXIT.ok;
+  }
+  try {
+    return await (await loadVerb(verb)).run(serves ? words : rest, io);
+  } catch (error) {
+    return failure(verb, error, io);
+  }
+}
+
+function noVerb(word: string, io: Io): number {
+  const meant = nearest(word, verbNames);
+  io.err(
+    `ndots: there is no verb '${word}'.${meant === null ? '' : ` Did you mean '${meant}'?`}\n  ${io.program} --help lists them.\n`,
+  );
+  return EXIT.usage;
+}
+
+function wantsColour(stream: NodeJS.WriteStream, env: Io['env']): boolean {
+  if (env['FORCE_COLOR']) return true;
+  return stream.isTTY === true && !env['NO_COLOR'] && env['TERM'] !== 'dumb';
+}
+
+async function readStdin(): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of process.stdin) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+// What `ps` shows, and what the message of a second start calls the process that holds the port.
+process.title = ['ndots', ...process.argv.slice(2)].join(' ');
+
+const interrupt = new AbortController();
+const io: Io = {
+  out: (text) => void process.stdout.write(text),
+  err: (text) => void process.stderr.write(text),
+  env: process.env,
+  colour: wantsColour(process.stdout, process.env),
+  columns: process.stdout.columns ?? 100,
+  signal: interrupt.signal,
+  stdin: readStdin,
+  program: process.env['NDOTS_PROGRAM'] ?? 'ndots',
+};
+
+// Who reads through `head` has seen enough: no message, and the exit code that the shell gives a program ended by SIGPIPE.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit(141);
+  process.stderr.write(`ndots: cannot write to standard output: ${error.message}\n`);
+  process.exit(EXIT.failed);
+});
+process.stderr.on('error', () => process.exit(EXIT.failed));
+
+const code = await main(process.argv.slice(2), io);
+// A slow reader gets all of it, and an error of the stream has its say; a socket or timer that a lookup which was cut
+// short left behind keeps nobody waiting.
+if (process.stdout.writableLength > 0)
+  await new Promise((resolve) => process.stdout.write('', resolve));
+await new Promise(setImmediate);
+process.exit(code);
