@@ -35,8 +35,8 @@ import { printName } from '../wire/name.ts';
 import { Query as WireQuery } from '../wire/query.ts';
 import { silence } from '../wire/reply.ts';
 import { stamp, stampRejection } from '../wire/stamp.ts';
-import { queryBytes, readReply } from './query-bytes.ts';
-import { replyBytes } from './reply-bytes.ts';
+import { queryBytes, readReply } from '../resolver/query-bytes.ts';
+import { replyBytes } from '../resolver/reply-bytes.ts';
 import { readText } from './trace-settings.ts';
 
 /** Directives that open ports or watch files: of no use to one lookup. */

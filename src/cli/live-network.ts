@@ -2,10 +2,12 @@
 import { createSocket, type Socket as Dgram } from 'node:dgram';
 import { connect, type Socket as Stream } from 'node:net';
 import { systemClock, type Clock } from '../base/clock.ts';
+import type { Random } from '../base/random.ts';
 import type { Arrival, Fault, Network, Protocol, Query, Socket } from '../resolver/network.ts';
 import type { Reply } from '../resolver/reply.ts';
+import { runLookup, type LookupPlan } from '../resolver/run.ts';
 import type { Exchange, Trace } from '../resolver/trace.ts';
-import { queryBytes, readReply } from './query-bytes.ts';
+import { queryBytes, readReply } from '../resolver/query-bytes.ts';
 
 export class LiveNetwork implements Network {
   readonly clock: Clock = systemClock;
@@ -35,7 +37,7 @@ export class LiveNetwork implements Network {
       stream.once('connect', () => {
         timer?.cancel();
         stream.removeAllListeners('error');
-        resolve(new LiveTcp(this.#trace, stream, server));
+        resolve(new LiveTcp(this.#trace, stream, server, this.#port));
       });
       stream.once('error', (error) => {
         timer?.cancel();
@@ -99,9 +101,14 @@ abstract class LiveSocket implements Socket {
     return () => this.#watchers.delete(run);
   }
 
-  protected begin(query: Query, server: string): Exchange {
+  /** @param real the ports that are really used */
+  protected begin(
+    query: Query,
+    server: string,
+    real: { readonly serverPort: number; readonly sourcePort: number | null },
+  ): Exchange {
     if (this.port === 0) this.port = this.trace.nextPort();
-    const exchange = this.trace.begin(query, server, this.protocol, this.port);
+    const exchange = this.trace.begin(query, server, this.protocol, this.port, real);
     this.sent.push(exchange);
     return exchange;
   }
@@ -137,8 +144,6 @@ class LiveUdp extends LiveSocket {
   readonly #port: number;
   #socket: Dgram | null = null;
   #peer: string | null = null;
-  #ready = false;
-  #waiting: { readonly bytes: Uint8Array; readonly server: string }[] = [];
 
   constructor(trace: Trace, port: number) {
     super(trace);
@@ -147,29 +152,36 @@ class LiveUdp extends LiveSocket {
 
   connect(server: string): Fault | null {
     this.#peer = server;
-    const socket = this.#open(server);
     // Without a route it is the connecting that fails, and the listener for errors does not hear of it.
-    socket.connect(this.#port, server, (error?: Error | null) => {
-      if (error === undefined || error === null) this.#flush();
-      else this.#failed(error, server);
+    this.#open(server).connect(this.#port, server, (error?: Error | null) => {
+      if (error !== undefined && error !== null) this.#failed(error, server);
     });
     return null;
   }
 
   send(query: Query, server: string): Exchange | Fault {
-    const exchange = this.begin(query, server);
-    if (this.#socket === null) {
-      this.#open(server).bind(0, () => this.#flush());
+    const bytes = queryBytes(query);
+    const socket = this.#socket ?? this.#open(server);
+    const real = { serverPort: this.#port, sourcePort: portOf(socket) };
+    const exchange = this.begin(query, server, real);
+    const failed = (error: Error | null): void => {
+      if (error !== null) this.#failed(error, server);
+    };
+    try {
+      if (this.#peer === null) socket.send(bytes, this.#port, server, failed);
+      else socket.send(bytes, failed);
+    } catch {
+      // The connecting has failed, and is told of.
     }
-    this.#waiting.push({ bytes: queryBytes(query), server });
-    if (this.#ready) this.#flush();
     return exchange;
   }
 
   #open(server: string): Dgram {
-    const socket = createSocket(server.includes(':') ? 'udp6' : 'udp4');
+    const type = server.includes(':') ? 'udp6' : 'udp4';
+    const socket = createSocket({ type, lookup: atOnce });
     socket.on('message', (bytes, from) => this.message(bytes, from.address));
     socket.on('error', (error) => this.#failed(error, this.#peer ?? server));
+    socket.bind({ port: 0, exclusive: true });
     this.#socket = socket;
     return socket;
   }
@@ -183,32 +195,34 @@ class LiveUdp extends LiveSocket {
     const text = `no way from this machine to ${server}: what goes there never leaves it`;
     if (fault === 'no-route' && this.trace.steps.every((step) => step.text !== text))
       this.trace.step(text);
-    // A socket whose connecting failed has nothing to wait for.
-    this.#ready = true;
     this.arrive({ kind: 'fault', fault, server });
-  }
-
-  #flush(): void {
-    this.#ready = true;
-    for (const { bytes, server } of this.#waiting.splice(0)) {
-      const failed = (error: Error | null): void => {
-        if (error !== null) this.#failed(error, server);
-      };
-      if (this.#peer === null) this.#socket?.send(bytes, this.#port, server, failed);
-      else this.#socket?.send(bytes, failed);
-    }
   }
 
   close(): void {
     const socket = this.#socket;
     this.#socket = null;
-    this.#waiting = [];
     if (socket === null) return;
     socket.removeAllListeners();
     socket.on('error', () => {});
-    // A socket that is still connecting cannot be closed at once.
-    if (this.#ready || this.#peer === null) socket.close();
-    else socket.once('connect', () => socket.close());
+    socket.close();
+  }
+}
+
+/** Servers are addresses: nothing is looked up, so that a socket is bound, and a query sent, in the turn that asks for it. */
+function atOnce(
+  address: string,
+  _options: unknown,
+  done: (error: null, address: string, family: number) => void,
+): void {
+  done(null, address, address.includes(':') ? 6 : 4);
+}
+
+/** The source port; null if the socket could not be bound. */
+function portOf(socket: Dgram): number | null {
+  try {
+    return socket.address().port;
+  } catch {
+    return null;
   }
 }
 
@@ -216,12 +230,14 @@ class LiveTcp extends LiveSocket {
   readonly protocol = 'tcp';
   readonly #stream: Stream;
   readonly #server: string;
+  readonly #port: number;
   #pending = Buffer.alloc(0);
 
-  constructor(trace: Trace, stream: Stream, server: string) {
+  constructor(trace: Trace, stream: Stream, server: string, port: number) {
     super(trace);
     this.#stream = stream;
     this.#server = server;
+    this.#port = port;
     stream.on('data', (chunk: Buffer) => this.#read(chunk));
     stream.on('error', (error) => {
       const fault = faultOf(error);
@@ -238,8 +254,9 @@ class LiveTcp extends LiveSocket {
   }
 
   send(query: Query, server: string): Exchange | Fault {
-    const exchange = this.begin(query, server);
     const bytes = queryBytes(query);
+    const sourcePort = this.#stream.localPort ?? null;
+    const exchange = this.begin(query, server, { serverPort: this.#port, sourcePort });
     const framed = Buffer.alloc(2 + bytes.length);
     framed.writeUInt16BE(bytes.length, 0);
     framed.set(bytes, 2);
@@ -262,4 +279,36 @@ class LiveTcp extends LiveSocket {
     this.#stream.on('error', () => {});
     this.#stream.destroy();
   }
+}
+
+/** The rehearsal of a lookup is over after this time, milliseconds. */
+const rehearsalMs = 250;
+
+/**
+ * Runs a lookup like `plan` against a server in this process that knows no name. The runtime compiles what it runs for the
+ * first time, which takes milliseconds: they would stand in the trace as if the client, or the server, had taken them.
+ */
+export async function rehearse(plan: LookupPlan, random: Random): Promise<void> {
+  const server = createSocket({ type: 'udp4', lookup: atOnce });
+  server.on('error', () => {});
+  server.on('message', (query, { port, address }) => {
+    // A reply of the same question: NXDOMAIN, recursion available.
+    const reply = Uint8Array.from(query);
+    reply.set([0x81, 0x83], 2);
+    server.send(reply, port, address);
+  });
+  server.bind({ port: 0, address: '127.0.0.1', exclusive: true });
+  const port = portOf(server);
+  if (port !== null) {
+    const settings = { ...plan.settings, resolvConf: 'nameserver 127.0.0.1\n' };
+    const short = {
+      ...plan,
+      settings,
+      name: 'rehearsal.invalid.',
+      repeat: 1,
+      limitMs: rehearsalMs,
+    };
+    await runLookup(short, (made) => new LiveNetwork(made, port), systemClock, random, true);
+  }
+  server.close();
 }

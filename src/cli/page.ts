@@ -6,6 +6,8 @@ export interface Page {
   /** Nothing goes beyond, but in wide rows. */
   readonly columns: number;
   readonly wide: boolean;
+  /** Too narrow for columns side by side: a phone, a split window. */
+  readonly narrow: boolean;
 }
 
 export interface TextOptions {
@@ -15,29 +17,27 @@ export interface TextOptions {
   readonly columns: number;
 }
 
-/** Narrower than this no table can be, and wider than this nobody likes to read. */
+/** Narrower than this words do not fit, and wider than this nobody likes to read. */
 export function pageFor({ colour, wide, columns }: TextOptions): Page {
-  return { paint: paintFor(colour), columns: Math.min(120, Math.max(72, columns)), wide };
+  const width = Math.min(120, Math.max(40, columns));
+  return { paint: paintFor(colour), columns: width, wide, narrow: width < 72 };
 }
 
+/** What a text means, as colour; words say it, too. */
 export interface Paint {
   good(text: string): string;
   bad(text: string): string;
+  warn(text: string): string;
   dim(text: string): string;
   strong(text: string): string;
 }
 
-const plain: Paint = { good: (t) => t, bad: (t) => t, dim: (t) => t, strong: (t) => t };
-
-const coloured: Paint = {
-  good: (text) => `\u001b[32m${text}\u001b[0m`,
-  bad: (text) => `\u001b[31m${text}\u001b[0m`,
-  dim: (text) => `\u001b[2m${text}\u001b[0m`,
-  strong: (text) => `\u001b[1m${text}\u001b[0m`,
-};
-
-function paintFor(colour: boolean): Paint {
-  return colour ? coloured : plain;
+export function paintFor(colour: boolean): Paint {
+  const paint =
+    (code: number) =>
+    (text: string): string =>
+      colour && text !== '' ? `\u001b[${code}m${text}\u001b[0m` : text;
+  return { good: paint(32), bad: paint(31), warn: paint(33), dim: paint(2), strong: paint(1) };
 }
 
 /** Breaks text between words so that each line, with its indent, fits the page. */
@@ -45,11 +45,11 @@ export function wrap(text: string, indent: string, { columns }: Pick<Page, 'colu
   const lines: string[] = [];
   let line = indent;
   let empty = true;
-  const words = text.split(' ').flatMap((word) => pieces(word, columns - indent.length));
+  const words = text.split(' ').flatMap((word) => pieces(word, columns - visible(indent)));
   for (const word of words) {
     if (!empty && visible(line) + 1 + visible(word) > columns) {
       lines.push(line);
-      line = ' '.repeat(indent.length);
+      line = ' '.repeat(visible(indent));
       empty = true;
     }
     line += empty ? word : ` ${word}`;
@@ -78,7 +78,7 @@ export function clip(text: string, width: number): string {
 
 export function ms(value: number): string {
   if (value >= 9995) return `${(value / 1000).toFixed(1)} s`;
-  if (value >= 1000) return `${(value / 1000).toFixed(2)} s`;
+  if (value >= 999.5) return `${(value / 1000).toFixed(2)} s`;
   return `${value < 10 ? value.toFixed(1).replace(/\.0$/, '') : value.toFixed(0)} ms`;
 }
 

@@ -1,32 +1,66 @@
-/** A trace for other programs and for bug reports: Markdown, Graphviz, dig's spelling; the larger ones have their own files. */
+/** Traces for other programs and for bug reports: Markdown and Graphviz here, the larger formats in files of their own. */
+import { printHostPort } from '../net/address.ts';
 import type { TraceDocument } from '../resolver/report.ts';
 import { ms } from './page.ts';
+import { compare, labelOf } from './trace-comparison.ts';
+import { dig } from './trace-dig.ts';
 import { html } from './trace-html.ts';
+import type { Output } from './trace-options.ts';
 import { strace, tcpdump } from './trace-packets.ts';
 import { answer, label, outcome, settings } from './trace-words.ts';
 
-export function printAs(format: string, document: TraceDocument): string {
+/** One or more traces in a format that is not for terminals. */
+export function printAs(
+  format: Exclude<Output, 'text' | 'wide' | 'json'>,
+  documents: readonly TraceDocument[],
+): string {
+  const each = (print: (document: TraceDocument) => string, between = '\n'): string =>
+    documents.map(print).join(between);
   switch (format) {
     case 'md':
-      return markdown(document);
+      return `${documents.length > 1 ? `${comparison(documents)}\n` : ''}${each(markdown)}`;
     case 'html':
-      return html(document);
+      return html(documents);
     case 'dot':
-      return dot(document);
+      return each(dot);
     case 'dig':
-      return dig(document);
+      return each(dig);
     case 'tcpdump':
-      return tcpdump(document);
-    default:
-      return strace(document);
+      return each(tcpdump);
+    case 'strace':
+      return each(strace);
   }
 }
 
+function comparison(documents: readonly TraceDocument[]): string {
+  const { differences, verdict } = compare(documents);
+  const rows = documents.map(
+    (document) =>
+      `| ${document.result.ok ? '✓' : '✗'} | ${labelOf(document)} | ${document.totals.queries} | ${document.totals.ports} | ${ms(document.result.elapsedMs)} | ${cell(outcome(document))} |`,
+  );
+  return [
+    `### \`${documents[0]?.name ?? ''}\` with ${documents.length} clients`,
+    '',
+    verdict,
+    ...differences.map(
+      ({ clients, text }) => `\n- ${clients === '' ? '' : `**${clients}**: `}${text}`,
+    ),
+    '',
+    '| | client | queries | ports | time | result |',
+    '|---|---|---|---|---|---|',
+    ...rows,
+    '',
+  ].join('\n');
+}
+
+function cell(text: string): string {
+  return text.replaceAll('|', '\\|');
+}
+
 function markdown(document: TraceDocument): string {
-  const cell = (text: string): string => text.replaceAll('|', '\\|');
   const rows = document.queries.map(
     (query, index) =>
-      `| ${index + 1} | ${query.atMs} | ${query.server} | ${query.protocol} | ${query.port} | \`${query.name}\` | ${query.type} | ${cell(answer(query))} | ${cell(query.why)} ${cell(query.outcome)} |`,
+      `| ${index + 1} | ${query.atMs} | ${printHostPort(query.server, query.serverPort)} | ${query.protocol} | ${query.sourcePort ?? query.port} | \`${query.name}\` | ${query.type} | ${cell(answer(query))} | ${cell(query.why)} ${cell(query.outcome)} |`,
   );
   return [
     `### \`${document.name}\` with ${label(document)}`,
@@ -34,6 +68,10 @@ function markdown(document: TraceDocument): string {
     `${document.live ? 'Live' : 'Planned: nothing was sent'}. Settings: \`${settings(document)}\`.`,
     '',
     `Result: ${outcome(document)}; ${ms(document.result.elapsedMs)}, ${document.totals.queries} queries.`,
+    ...document.cheaper.map(
+      (one) =>
+        `\n- Cheaper: ${one.change}: \`${one.name}\`, ${one.queries} queries, ${ms(one.elapsedMs)}. ${one.caution}`,
+    ),
     ...document.remarks.map(
       ({ line, text }) => `\n- resolv.conf${line === 0 ? '' : `, line ${line}`}: ${text}`,
     ),
@@ -44,46 +82,6 @@ function markdown(document: TraceDocument): string {
     ...rows,
     '',
   ].join('\n');
-}
-
-function dig(document: TraceDocument): string {
-  const parts = document.queries.map((query) => {
-    const status =
-      query.answer === 'DROP'
-        ? 'no reply'
-        : /^[A-Z]{5,}$/.test(query.answer) && query.answer !== 'NODATA'
-          ? query.answer
-          : 'NOERROR';
-    const lines = [`; <<>> ${query.server}, at ${query.atMs} ms <<>> ${query.name} ${query.type}`];
-    if (status === 'no reply') lines.push(';; connection timed out; no servers could be reached');
-    else {
-      lines.push(
-        `;; ->>HEADER<<- opcode: QUERY, status: ${status}, id: ${query.id}`,
-        '',
-        ';; QUESTION SECTION:',
-        `;${query.name}\t\tIN\t${query.type}`,
-        '',
-      );
-      if (query.data.length > 0) {
-        lines.push(';; ANSWER SECTION:');
-        let owner = query.name;
-        for (const data of query.data) {
-          const alias = /^CNAME (.*)$/.exec(data);
-          lines.push(
-            `${owner}\t\tIN\t${alias === null ? query.type : 'CNAME'}\t${alias?.[1] ?? data}`,
-          );
-          owner = alias?.[1] ?? owner;
-        }
-        lines.push('');
-      }
-      lines.push(
-        `;; Query time: ${Math.round(query.tookMs ?? 0)} msec`,
-        `;; SERVER: ${query.server}#53(${query.server}) (${query.protocol.toUpperCase()})`,
-      );
-    }
-    return lines.join('\n');
-  });
-  return `${parts.join('\n\n')}\n`;
 }
 
 function dot(document: TraceDocument): string {
@@ -100,7 +98,7 @@ function dot(document: TraceDocument): string {
     const node = `q${index + 1}`;
     lines.push(
       `  ${node} [label=${quote(`${query.name} ${query.type}`)}];`,
-      `  ${last} -> ${node} [label=${quote(`${ms(query.atMs)} @${query.server} ${answer(query)}`)}];`,
+      `  ${last} -> ${node} [label=${quote(`${ms(query.atMs)} @${printHostPort(query.server, query.serverPort)} ${answer(query)}`)}];`,
     );
     const next = document.queries[index + 1];
     if (next === undefined || next.name !== query.name) last = node;

@@ -1,86 +1,197 @@
-/** A trace as a page of its own: a ladder, client on the left, servers on the right, time downwards; no script. */
+/** Traces as one page without script, for a wide screen, a phone and paper: bars to scale, reasons in words, and a table where clients are compared. */
 import type { QueryDocument, TraceDocument } from '../resolver/report.ts';
-import { ms } from './page.ts';
-import { answer, label, outcome, settings } from './trace-words.ts';
+import { count, ms } from './page.ts';
+import { compare, labelOf } from './trace-comparison.ts';
+import { lastedMs, outcomeOf, rowsOf, type Row } from './trace-rows.ts';
+import { answer, glossaryOf, hint, label, outcome, settings } from './trace-words.ts';
+import { traceStyle } from './trace-style.ts';
 
-/** Pixels. A letter is that wide in the ladder's type, or less. */
-const letter = 7.4;
-const rowHeight = 30;
-const top = 50;
-const timeWidth = 80;
-const between = 190;
-
-const style = `
-:root{color-scheme:light dark;--line:#8888;--query:#06c;--reply:#283;--bad:#c22;--dim:#777}
-@media(prefers-color-scheme:dark){:root{--query:#6bf;--reply:#7c7;--bad:#f77;--dim:#999}}
-body{font:15px/1.5 system-ui,sans-serif;margin:1.5rem}h1{font-size:1.4rem;margin:0}p{margin:.3rem 0}
-svg{font:12px ui-monospace,monospace;fill:currentColor;display:block;margin:1rem 0}
-.pole{stroke:var(--line)}.query{stroke:var(--query)}.reply{stroke:var(--reply);stroke-dasharray:4 2}
-.time,.settings{fill:var(--dim);color:var(--dim)}.bad{fill:var(--bad);color:var(--bad)}.good{color:var(--reply)}
-.ladder{overflow-x:auto}table{border-collapse:collapse}td,th{padding:.1rem .8rem .1rem 0;text-align:left;vertical-align:top}
-td:first-child{color:var(--dim)}`;
-
-export function html(document: TraceDocument): string {
-  const { queries, result } = document;
-  const title = `${document.name} with ${label(document)}`;
-  const how = document.live ? 'live' : 'planned: nothing was sent';
+export function html(documents: readonly TraceDocument[]): string {
+  const [first] = documents;
+  if (first === undefined) return '';
+  const many = documents.length > 1;
+  const title = `${first.name} ${many ? `with ${documents.length} clients` : `with ${label(first)}`}`;
+  const sections = documents.map((document) => section(document, many));
   return `<!doctype html>
-<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${escape(title)}</title>
-<style>${style}</style>
-<h1>${escape(title)}</h1>
-<p class="settings">${escape(`${settings(document)} (${how})`)}</p>
-<p class="${result.ok ? 'good' : 'bad'}">${escape(`${result.ok ? '✓' : '✗'} ${outcome(document)}`)}</p>
-<p>${escape(`${ms(result.elapsedMs)}, ${queries.length} ${queries.length === 1 ? 'query' : 'queries'}`)}</p>
-${queries.length === 0 ? '' : ladder(document)}
-${steps(document)}${reasons(queries)}</html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${escape(title)}</title>
+<style>${traceStyle}</style>
+</head>
+<body>
+<h1>${escape(first.name)}</h1>
+<p class="dim">${escape(how(first))}</p>
+${many ? comparison(documents) : ''}
+${sections.join('\n')}
+</body>
+</html>
 `;
 }
 
-function ladder({ queries }: TraceDocument): string {
-  const servers = [...new Set(queries.map((query) => query.server))];
-  const widest = (texts: readonly string[]): number =>
-    Math.ceil(Math.max(...texts.map((text) => text.length)) * letter);
-  const names = queries.map((query) => `${query.name} ${query.type}`);
-  const client = timeWidth + widest(names) + 15;
-  const x = (server: string): number => client + between * (1 + servers.indexOf(server));
-  const end = x(servers.at(-1) ?? '') + 10;
-  const width = end + widest(queries.map(answer)) + 20;
-  const height = top + queries.length * rowHeight + 10;
-  const poles = [{ at: client, text: 'client' }, ...servers.map((text) => ({ at: x(text), text }))];
-  const arrows = queries.map((query, index) => {
-    const y = top + 10 + index * rowHeight;
-    const to = x(query.server);
-    const lost = query.answer === 'DROP' || query.answer === 'CLOSED';
-    const why = escape(`${query.why} ${query.outcome}`.trim());
-    return `<g><title>${why}</title><text class="time" x="0" y="${y + 4}">${escape(ms(query.atMs))}</text><text x="${timeWidth}" y="${y + 4}">${escape(names[index] ?? '')}</text><line class="query" x1="${client}" y1="${y}" x2="${lost ? to - between / 3 : to}" y2="${lost ? y + 4 : y + 6}"/>${lost ? '' : `<line class="reply" x1="${to}" y1="${y + 6}" x2="${client}" y2="${y + 14}"/>`}<text${lost ? ' class="bad"' : ''} x="${end}" y="${y + 8}">${escape(lost ? lostText(query) : answer(query))}</text></g>`;
-  });
-  return `<div class="ladder"><svg width="${width}" height="${height}" role="img" aria-label="queries over time">
-${poles.map(({ at, text }) => `<line class="pole" x1="${at}" y1="${top - 20}" x2="${at}" y2="${height}"/><text text-anchor="middle" x="${at}" y="${top - 28}">${escape(text)}</text>`).join('\n')}
-${arrows.join('\n')}
-</svg></div>`;
+function how({ live, startedAt, from }: TraceDocument): string {
+  const when = startedAt === null ? '' : `, ${startedAt.slice(0, 19).replace('T', ' ')} UTC`;
+  const whose = from === null ? '' : `; settings of ${from}`;
+  return `${live ? 'Live' : 'Planned: nothing was sent'}${when}${whose}`;
 }
 
-function lostText(query: QueryDocument): string {
-  return query.answer === 'DROP' ? 'no answer' : 'port closed';
-}
-
-function steps({ steps: list, remarks }: TraceDocument): string {
-  const texts = [
+function section(document: TraceDocument, many: boolean): string {
+  const { result, totals, queries, steps, remarks, cheaper } = document;
+  const kinds = document.families.map((family) => `IPv${family}`).join(' and ');
+  const found = result.ok ? `✓ found ${outcome(document)}` : `✗ ${outcome(document)}`;
+  const cost = `after ${ms(result.elapsedMs)}, ${count(totals.queries, 'query', 'queries')} from ${count(totals.ports, 'source port', 'source ports')}`;
+  const notes = [
     ...remarks.map(({ line, text }) => `resolv.conf${line === 0 ? '' : `, line ${line}`}: ${text}`),
-    ...list.map(({ text }) => text),
+    ...steps.map(({ text }) => text),
   ];
-  if (texts.length === 0) return '';
-  return `<ul>${texts.map((text) => `<li>${escape(text)}</li>`).join('')}</ul>\n`;
+  const advice = hint(document);
+  return [
+    `<section id="${anchor(document)}">`,
+    `<h2>${escape(label(document))} <small>${escape(kinds)}</small></h2>`,
+    `<p class="dim">${escape(settings(document))}</p>`,
+    `<p class="${result.ok ? 'good' : 'bad'}"><strong>${escape(found)}</strong> ${escape(cost)}</p>`,
+    advice === null ? '' : `<p class="warn">${escape(advice)}</p>`,
+    notes.length === 0
+      ? ''
+      : `<ul>${notes.map((text) => `<li>${escape(text)}</li>`).join('')}</ul>`,
+    queries.length === 0 ? '' : waterfall(document),
+    cheaper.length === 0 ? '' : cheaperTable(document),
+    glossary(document),
+    many ? '<p class="dim"><a href="#top">↑ all clients</a></p>' : '',
+    '</section>',
+  ]
+    .filter((part) => part !== '')
+    .join('\n');
 }
 
-/** Why each name was asked, and what came of it: what a tool tip shows, for paper and screen readers. */
-function reasons(queries: readonly QueryDocument[]): string {
-  if (queries.length === 0) return '';
-  const rows = queries.map(
-    (query, index) =>
-      `<tr><td>${index + 1}</td><td>${escape(query.name)} ${escape(query.type)}</td><td>${escape(query.why)}</td><td>${escape(query.outcome)}</td></tr>`,
+/** Rows with bars on one scale of time. */
+function waterfall(document: TraceDocument): string {
+  const rows = rowsOf(document);
+  const ends = rows.map((row) => row.first.atMs + lastedMs(row));
+  const totalMs = Math.max(0.1, document.totals.elapsedMs, ...ends);
+  const stepMs = tick(totalMs);
+  const ticks = Array.from(
+    { length: Math.floor(totalMs / stepMs) + 1 },
+    (_, index) => index * stepMs,
   );
-  return `<table><tr><th></th><th>query</th><th>why</th><th>then</th></tr>\n${rows.join('\n')}\n</table>\n`;
+  const axis = ticks
+    .map((at) => `<span style="left:${percent(at, totalMs)}">${escape(mark(at))}</span>`)
+    .join('');
+  const items = rows.map((row, index) => item(row, index + 1, document, totalMs));
+  return `<div class="rows" style="--tick:${percent(stepMs, totalMs)}">
+<div class="row head" aria-hidden="true"><div></div><div class="axis">${axis}</div><div></div></div>
+<ol>
+${items.join('\n')}
+</ol>
+</div>`;
+}
+
+function item(row: Row, number: number, document: TraceDocument, totalMs: number): string {
+  const { first, queries } = row;
+  const bars = queries.map((query) => bar(query, totalMs)).join('');
+  const several = document.conf.servers.length > 1 || first.serverPort !== 53;
+  const where = [
+    several ? `@${first.server}${first.serverPort === 53 ? '' : `:${first.serverPort}`}` : '',
+    first.protocol === 'tcp' ? 'TCP' : '',
+  ].filter((part) => part !== '');
+  const answers = queries.map(
+    (query) =>
+      `<span class="${kindOf(query)}">${escape(`${query.type} ${answerText(query)}`)}</span>`,
+  );
+  const then = outcomeOf(row);
+  return `<li class="row"><div class="name"><span class="dim">${number}</span> <code>${breakable(first.name)}</code> <small class="dim">${escape([`at ${ms(first.atMs)}`, ...where].join(' '))}</small></div><div class="lane">${bars}</div><div class="answers">${answers.join(' ')}</div><div class="text"><p><b>why</b> ${escape(first.why)}</p>${then === '' ? '' : `<p><b>then</b> ${escape(then)}</p>`}</div></li>`;
+}
+
+function bar(query: QueryDocument, totalMs: number): string {
+  const lasted = query.tookMs ?? query.waitedMs ?? 0;
+  return `<span class="bar ${kindOf(query)}" style="left:${percent(query.atMs, totalMs)};width:${percent(lasted, totalMs)}"></span>`;
+}
+
+/** What an answer is worth: colour and pattern; the words beside say it, too. */
+function kindOf(query: QueryDocument): 'good' | 'none' | 'bad' {
+  if (query.tookMs === null) return 'bad';
+  if (query.data.some((data) => !data.startsWith('CNAME '))) return 'good';
+  return /^(NXDOMAIN|NODATA)/.test(query.answer) ? 'none' : 'bad';
+}
+
+function answerText(query: QueryDocument): string {
+  const { tookMs, waitedMs } = query;
+  if (tookMs !== null) return `${answer(query)}, ${ms(tookMs)}`;
+  const waited = waitedMs === null ? '' : ms(waitedMs);
+  if (query.answer === 'DROP') return `no answer in ${waited}`;
+  return query.answer === 'CLOSED' ? 'port closed' : `${query.answer}, too late; waited ${waited}`;
+}
+
+function cheaperTable({ cheaper, name }: TraceDocument): string {
+  const rows = cheaper.map((one) => {
+    const better = one.ok ? (one.same ? '' : ' (finds other addresses!)') : ' (fails!)';
+    const what = one.name === name ? '' : ` <code>${breakable(one.name)}</code>`;
+    return `<tr><td>${escape(one.change)}${what}</td><td>${one.queries}</td><td class="time">${escape(ms(one.elapsedMs))}${escape(better)}</td><td>${escape(one.caution)}</td></tr>`;
+  });
+  return `<h3>Cheaper</h3>
+<div class="scroll"><table class="cards">
+<tr><th>change</th><th>queries</th><th>time</th><th>but</th></tr>
+${rows.join('\n')}
+</table></div>`;
+}
+
+function glossary(document: TraceDocument): string {
+  const words = glossaryOf(document);
+  if (words.length === 0) return '';
+  const items = words.map(([word, meaning]) => `<b>${escape(word)}</b> ${escape(meaning)}.`);
+  return `<p class="dim">${items.join(' ')}</p>`;
+}
+
+function comparison(documents: readonly TraceDocument[]): string {
+  const { differences, verdict } = compare(documents);
+  const longest = Math.max(0.1, ...documents.map(({ result }) => result.elapsedMs));
+  const worst = differences[0]?.matters ?? (documents[0]?.result.ok === true ? 'no' : 'yes');
+  const rows = documents.map((document) => {
+    const { result, totals } = document;
+    return `<tr><td class="${result.ok ? 'good' : 'bad'}">${result.ok ? '✓' : '✗'}</td><td class="client"><a href="#${anchor(document)}">${escape(labelOf(document))}</a></td><td>${totals.queries}</td><td class="wide">${totals.ports}</td><td class="time">${escape(ms(result.elapsedMs))}<span class="meter" style="width:${percent(result.elapsedMs, longest)}"></span></td><td>${escape(outcome(document))}</td></tr>`;
+  });
+  const items = differences.map(({ matters, clients, text }) => {
+    const kind = matters === 'yes' ? 'bad' : matters === 'maybe' ? 'warn' : 'dim';
+    return `<li class="${kind}">${clients === '' ? '' : `<b>${escape(clients)}</b>: `}${escape(text)}</li>`;
+  });
+  return `<section id="top">
+<h2>${documents.length} clients</h2>
+<p class="${worst === 'yes' ? 'bad' : worst === 'maybe' ? 'warn' : 'good'}"><strong>${escape(verdict)}</strong></p>
+${items.length === 0 ? '' : `<ul>${items.join('')}</ul>`}
+<div class="scroll"><table>
+<tr><th></th><th>client</th><th>queries</th><th class="wide">ports</th><th>time</th><th>result</th></tr>
+${rows.join('\n')}
+</table></div>
+</section>`;
+}
+
+function anchor(document: TraceDocument): string {
+  return labelOf(document).replaceAll(/[^a-z0-9.]+/gi, '-');
+}
+
+/** Distance of the marks on the scale: 1, 2 or 5 and noughts, three to six of them. */
+function tick(totalMs: number): number {
+  const rough = totalMs / 5;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].find((factor) => factor * power >= rough) ?? 10;
+  return step * power;
+}
+
+/** `0`, `50 ms`, `2 s`. */
+function mark(value: number): string {
+  if (value === 0) return '0';
+  const [number, unit] = value >= 1000 ? [value / 1000, 's'] : [value, 'ms'];
+  return `${Number(number.toFixed(2))} ${unit}`;
+}
+
+function percent(part: number, whole: number): string {
+  return `${Math.round((10_000 * part) / whole) / 100}%`;
+}
+
+/** A long name may go on in the next line after a dot. */
+function breakable(name: string): string {
+  return escape(name).replaceAll('.', '.<wbr>');
 }
 
 function escape(text: string): string {

@@ -18,10 +18,13 @@ export interface Gathered {
   readonly settings: Settings;
   /** Where resolv.conf came from, and what is to be said about it. */
   readonly notes: readonly string[];
+  /** Whose they are, where they are a pod's. */
+  readonly from: string | null;
 }
 
 export async function gatherSettings(options: TraceOptions, io: Io): Promise<Gathered> {
   const notes: string[] = [];
+  let from: string | null = null;
   const own = options.from === 'host' || (options.from === null && options.resolvConf === null);
   let resolvConf: string | null;
   if (options.resolvConf !== null) resolvConf = readText(options.resolvConf, 'resolv.conf');
@@ -29,6 +32,7 @@ export async function gatherSettings(options: TraceOptions, io: Io): Promise<Gat
     const pod = await resolvConfOfPod(options);
     resolvConf = pod.text;
     notes.push(...pod.warnings);
+    from = options.from;
   } else resolvConf = readIfThere('/etc/resolv.conf');
   if (options.server !== null) resolvConf = withServer(resolvConf, options.server);
   if (options.ndots !== null) resolvConf = withNdots(resolvConf, options.ndots);
@@ -56,6 +60,7 @@ export async function gatherSettings(options: TraceOptions, io: Io): Promise<Gat
       host: hostOf(options, own),
     },
     notes,
+    from,
   };
 }
 

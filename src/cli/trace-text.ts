@@ -1,21 +1,13 @@
 /** A trace for people, as wide as the terminal (100 columns without one): one row for what is sent together, the reason under it. */
 import type { QueryDocument, TraceDocument } from '../resolver/report.ts';
 import { clip, count, ms, packed, pageFor, wrap, type Page, type TextOptions } from './page.ts';
-import { failure } from './trace-comparison.ts';
-
-/** Queries of one name that left together, to one server, by one protocol. */
-interface Row {
-  readonly first: QueryDocument;
-  readonly queries: QueryDocument[];
-}
-
-/** Queries within this time count as sent together. */
-const togetherMs = 1;
+import { outcomeOf, rowsOf, type Row } from './trace-rows.ts';
+import { failure, glossaryOf, hint, serversOf } from './trace-words.ts';
 
 export function printTrace(document: TraceDocument, options: TextOptions): string {
   const page = pageFor(options);
   const lines = [...header(document, page), ''];
-  const rows = rowsOf(document.queries);
+  const rows = rowsOf(document);
   const width = nameWidth(rows, page);
   let printed = 0;
   rows.forEach((row, index) => {
@@ -39,11 +31,15 @@ function header(document: TraceDocument, page: Page): string[] {
   const search = conf.search.length === 0 ? 'no search list' : `search ${conf.search.join(' ')}`;
   lines.push(
     ...wrap(
-      `nameserver ${conf.servers.join(' ')} · ${search} · ndots:${conf.ndots}`,
+      `nameserver ${serversOf(document)} · ${search} · ndots:${conf.ndots}`,
       'resolv.conf  ',
       page,
     ).map((line) => paint.dim(line)),
   );
+  if (document.from !== null)
+    lines.push(
+      ...wrap(`of ${document.from}`, '             ', page).map((line) => paint.dim(line)),
+    );
   for (const remark of document.remarks) {
     const place = remark.line === 0 ? '' : `line ${remark.line}: `;
     lines.push(...wrap(`${place}${remark.text}`, '          !  ', page));
@@ -64,57 +60,55 @@ function header(document: TraceDocument, page: Page): string[] {
   return lines;
 }
 
-function rowsOf(queries: readonly QueryDocument[]): Row[] {
-  const rows: Row[] = [];
-  for (const query of queries) {
-    const last = rows.at(-1);
-    const joins =
-      last !== undefined &&
-      last.first.name.toLowerCase() === query.name.toLowerCase() &&
-      last.first.server === query.server &&
-      last.first.protocol === query.protocol &&
-      last.queries.every((one) => one.type !== query.type) &&
-      query.atMs - last.first.atMs <= togetherMs;
-    if (joins) last.queries.push(query);
-    else rows.push({ first: query, queries: [query] });
-  }
-  return rows;
-}
-
 /** Columns before the name: number, time. */
 const lead = 15;
 /** Room that answers get behind the name, at least: `A NXDOMAIN  AAAA NXDOMAIN  20 ms`. */
 const answerRoom = 34;
 
-/** The name's column: as wide as the names, as far as answers find room behind it. */
+/** The name's column: as wide as the names, as far as answers find room behind it. A narrow page has none. */
 function nameWidth(rows: readonly Row[], page: Page): number {
   const longest = Math.max(20, ...rows.map((row) => row.first.name.length));
-  return page.wide ? longest : Math.min(longest, page.columns - lead - 1 - answerRoom);
+  if (page.wide) return longest;
+  return page.narrow ? 0 : Math.min(longest, page.columns - lead - 1 - answerRoom);
 }
 
 /** What stands behind the name: an answer for each query, the server where there are several, the time. */
 function rowTail(row: Row, document: TraceDocument, room: number, page: Page): string[] {
   const { first, queries } = row;
-  const parts = queries.map(
-    (query) => `${query.type} ${answerText(query, room - query.type.length - 1, page)}`,
-  );
+  const parts = answers(row, room, page);
   const where: string[] = [];
   const several =
     document.conf.servers.length > 1 ||
     document.queries.some((query) => query.server !== first.server);
-  if (page.wide || several) where.push(`@${first.server}`);
+  if (page.wide || several)
+    where.push(page.wide ? `@${first.server}:${first.serverPort}` : `@${first.server}`);
   if (first.protocol === 'tcp') where.push('TCP');
   if (page.wide) {
+    const list = (of: (query: QueryDocument) => number): string =>
+      [...new Set(queries.map(of))].join('/');
     where.push(
-      `port ${queries.map((query) => query.port).join('/')}`,
-      `id ${queries.map((query) => query.id).join('/')}`,
+      `port ${list((query) => query.sourcePort ?? query.port)}`,
+      `id ${list((query) => (document.live ? query.wireId : query.id))}`,
     );
     if (first.edns !== '') where.push(first.edns);
   }
-  const took = Math.max(...queries.map((query) => query.tookMs ?? 0));
-  if (queries.some((query) => query.tookMs !== null)) where.push(ms(took));
+  const took = queries.map((query) => query.tookMs);
+  if (took.every((one) => one !== null)) where.push(ms(Math.max(...took)));
   if (where.length > 0) parts.push(page.paint.dim(where.join(' ')));
   return parts;
+}
+
+/** An answer for each query; silence that is the same for all is told once. */
+function answers({ queries }: Row, room: number, page: Page): string[] {
+  const texts = queries.map((query) => answerText(query, room - query.type.length - 1, page));
+  const lost = queries.every((query) => query.tookMs === null);
+  if (lost && queries.length > 1 && new Set(texts).size === 1)
+    return [`${queries.map(({ type }) => type).join(', ')} ${texts[0] ?? ''}`];
+  return queries.map(({ type, tookMs }, index) => {
+    // Where one of a pair is lost, the time of the other is its own.
+    const took = lost || tookMs === null || queries.every((query) => query.tookMs !== null);
+    return `${type} ${texts[index] ?? ''}${took ? '' : ` ${page.paint.dim(ms(tookMs))}`}`;
+  });
 }
 
 function printRow(
@@ -126,27 +120,37 @@ function printRow(
   page: Page,
 ): string[] {
   const { first } = row;
-  const name = page.wide ? first.name : clip(first.name, page.columns - lead);
   const start = `${String(number).padStart(3)} ${ms(first.atMs).padStart(9)}  `;
-  const room = page.wide ? Infinity : page.columns - lead - width - 1;
+  const margin = page.narrow ? '    ' : ' '.repeat(lead + width + 1);
+  const room = page.wide ? Infinity : page.columns - margin.length;
   const tails = packed(rowTail(row, document, room, page), room);
-  const margin = ' '.repeat(lead + width + 1);
   const lines =
-    name.length > width
-      ? [`${start}${page.paint.strong(name)}`, `${margin}${tails.shift() ?? ''}`]
-      : [`${start}${page.paint.strong(name.padEnd(width))} ${tails.shift() ?? ''}`];
+    first.name.length > width
+      ? nameLines(first.name, page).map(
+          (part, index) => `${index === 0 ? start : ' '.repeat(lead)}${page.paint.strong(part)}`,
+        )
+      : [`${start}${page.paint.strong(first.name.padEnd(width))} ${tails.shift() ?? ''}`];
   lines.push(...tails.map((tail) => `${margin}${tail}`));
-  lines.push(...wrap(first.why, '               why   ', page).map((line) => page.paint.dim(line)));
+  const indent = page.narrow ? '    ' : ' '.repeat(lead);
+  lines.push(...wrap(first.why, `${indent}why   `, page).map((line) => page.paint.dim(line)));
   const then = outcomeOf(row);
   if (then === '') return lines;
   const again = before !== undefined && outcomeOf(before) === then;
-  return [...lines, ...wrap(again ? likewise(then) : then, '               then  ', page)];
+  return [...lines, ...wrap(again ? likewise(then) : then, `${indent}then  `, page)];
 }
 
-function outcomeOf(row: Row): string {
-  return [...new Set(row.queries.map((query) => query.outcome).filter((text) => text !== ''))].join(
-    ' ',
-  );
+/** A name that is longer than a line goes on in the next, from a dot on if it can. */
+function nameLines(name: string, page: Page): string[] {
+  const room = page.wide ? Infinity : page.columns - lead;
+  const lines: string[] = [];
+  let rest = name;
+  while (rest.length > room) {
+    const dot = rest.lastIndexOf('.', room - 1);
+    const cut = dot > 0 ? dot + 1 : room;
+    lines.push(rest.slice(0, cut));
+    rest = rest.slice(cut);
+  }
+  return [...lines, rest];
 }
 
 /** What was said one row above is not said again, but for its rules. */
@@ -157,8 +161,13 @@ function likewise(then: string): string {
 
 /** @param room columns that it may take */
 function answerText(query: QueryDocument, room: number, { paint, wide }: Page): string {
-  if (query.answer === 'DROP') return paint.bad('no answer');
-  if (query.answer === 'CLOSED') return paint.bad('port closed');
+  if (query.answer === 'DROP') return paint.bad(`no answer${waited(query, ' in ')}`);
+  if (query.answer === 'CLOSED') {
+    const patient = (query.waitedMs ?? 0) >= patienceMs;
+    return paint.bad(`port closed${patient ? waited(query, ', waited ') : ''}`);
+  }
+  if (query.tookMs === null)
+    return `${query.answer} ${paint.bad(`too late${waited(query, ', waited ')}`)}`;
   if (query.data.length > 0) {
     // The address is what counts; an alias on the way is shown where there is room, or nothing else.
     const addresses = query.data.filter((data) => !data.startsWith('CNAME '));
@@ -171,8 +180,14 @@ function answerText(query: QueryDocument, room: number, { paint, wide }: Page): 
     const text = `${prefix}${clip(shown.join(' '), Math.max(8, room - prefix.length - suffix.length))}${suffix}`;
     return found ? paint.good(text) : paint.bad(text);
   }
-  const late = query.tookMs === null ? ' (too late)' : '';
-  return `${query.answer}${late}`;
+  return query.answer;
+}
+
+/** A client that hears at once of a closed port does not wait; one that does not hear of it waits as for a lost packet. */
+const patienceMs = 100;
+
+function waited({ waitedMs }: QueryDocument, before: string): string {
+  return waitedMs === null ? '' : `${before}${ms(waitedMs)}`;
 }
 
 function stepsBefore(document: TraceDocument, from: number, to: number, page: Page): string[] {
@@ -181,26 +196,16 @@ function stepsBefore(document: TraceDocument, from: number, to: number, page: Pa
     .flatMap((step) => wrap(step.text, '  · ', page).map((line) => page.paint.dim(line)));
 }
 
-/** Words of the answers that appear, in one line each, for those who do not meet them every day. */
-const glossary: Readonly<Record<string, string>> = {
-  NXDOMAIN: 'the server says that the name does not exist',
-  NODATA: 'the name exists, but has no address of that kind',
-  SERVFAIL: 'the server could not find out',
-  REFUSED: 'the server does not want to answer this client',
-  DROP: '“no answer”: nothing came back before the client gave up waiting',
-  TC: 'the answer did not fit into one packet',
-};
-
 function footer(document: TraceDocument, page: Page): string[] {
   const { totals, cheaper, results, queries } = document;
   const { paint } = page;
   const lines: string[] = [];
   const asked = count(totals.queries, 'query', 'queries');
-  lines.push(
+  const sum =
     totals.queries === 0
-      ? `TOTAL     no query was sent, ${ms(totals.elapsedMs)}`
-      : `TOTAL     ${asked} for ${count(totals.names, 'name', 'different names')}, from ${count(totals.ports, 'source port', 'source ports')}, ${ms(totals.elapsedMs)}`,
-  );
+      ? `no query was sent, ${ms(totals.elapsedMs)}`
+      : `${asked} for ${count(totals.names, 'name', 'different names')}, from ${count(totals.ports, 'source port', 'source ports')}, ${ms(totals.elapsedMs)}`;
+  lines.push(...wrap(sum, 'TOTAL     ', page));
   if (results.length > 1) {
     const each = results
       .map((result) => `${result.ok ? '✓' : '✗'} ${ms(result.elapsedMs)}`)
@@ -228,16 +233,13 @@ function footer(document: TraceDocument, page: Page): string[] {
         page,
       ),
     );
-  const seen = new Set(
-    queries
-      .filter((query) => query.data.length === 0)
-      .flatMap((query) => query.answer.split(/[ (]/).slice(0, 1)),
-  );
-  const words = Object.entries(glossary).filter(([word]) => seen.has(word));
+  const advice = hint(document);
+  if (advice !== null)
+    lines.push(...wrap(advice, 'HINT      ', page).map((line) => paint.warn(line)));
+  const words = glossaryOf(document);
   words.forEach(([word, meaning], index) => {
-    const shown = word === 'DROP' ? meaning : `${word}: ${meaning}`;
     lines.push(
-      ...wrap(shown, index === 0 ? 'WORDS     ' : '          ', page).map((line) =>
+      ...wrap(`${word}: ${meaning}`, index === 0 ? 'WORDS     ' : '          ', page).map((line) =>
         paint.dim(line),
       ),
     );

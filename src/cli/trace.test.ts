@@ -6,7 +6,6 @@ import { after, before, describe, test } from 'node:test';
 import { serveAnswers, type LocalAnswers } from '../../test/kit/local-answers.ts';
 import { runTrace, traceJson } from '../../test/kit/trace-command.ts';
 import { clientLabels } from '../resolver/clients.ts';
-import { trace } from './trace.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'ndots-trace-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
@@ -120,21 +119,14 @@ describe('ndots trace for people', () => {
   test('the text is set for the terminal that it is printed on', async () => {
     for (const [columns, most] of [
       [80, 80],
-      [40, 72],
+      [60, 60],
+      [20, 40],
       [200, 120],
     ] as const) {
-      let out = '';
-      const io = {
-        out: (text: string) => void (out += text),
-        err: () => {},
-        env: {},
-        colour: false,
-        columns,
-        signal: new AbortController().signal,
-        stdin: () => Promise.resolve(''),
-        program: 'ndots',
-      };
-      await trace.run(['www.example.com', ...planned], io);
+      const words = ['www.example.com', ...planned];
+      const one = (await runTrace(words, {}, { columns })).out;
+      const all = (await runTrace([...words, '--client', 'all'], {}, { columns })).out;
+      const out = `${one}${all}`;
       const widest = Math.max(...out.split('\n').map((line) => Array.from(line).length));
       assert.ok(widest <= most, `${widest} of ${most} columns`);
     }
@@ -157,6 +149,7 @@ describe('ndots trace for people', () => {
         (await runTrace([...words, '--compare', '--client', client])).out,
       )?.[1] ?? '';
     assert.match(await verdict('glibc,musl'), /^All find the same\. All send 8 queries\.$/);
+    assert.match(await verdict('go,go@1.19'), /^All find the same\./);
     // getent hosts stops at the first family that has something.
     assert.match(
       await verdict('glibc,getent-hosts'),
@@ -164,6 +157,47 @@ describe('ndots trace for people', () => {
     );
     const missing = await runTrace(['nope', '--client', 'all', ...planned]);
     assert.match(missing.out, /^VERDICT +No client resolves this name\./m);
+  });
+
+  test('a comparison names who fails and why, before the exit code is 1', async () => {
+    const lone = file(
+      'lone.yaml',
+      "rules:\n  - { name: www.example.com.ns1.svc.cluster.local, type: AAAA, answer: 'CNAME=lb.example.' }\n  - { name: www.example.com, answer: '203.0.113.80' }\n",
+    );
+    const words = ['www.example.com', '--resolv-conf', pod, '--hosts', hosts, '--answers', lone];
+    const { code, out } = await runTrace([...words, '--client', 'glibc,curl,musl,go', '--compare']);
+    assert.equal(code, 1);
+    assert.match(
+      out,
+      /✗ glibc@\d\S+, curl: cannot resolve it: [^]*A\s+CNAME without an\s+address[^]*\[glibc-cname\]/,
+    );
+    assert.match(out, /VERDICT +2 of 4 clients cannot resolve this name, hence exit code 1\./);
+  });
+
+  test('several clients without --compare: each with its trace, the comparison at the end', async () => {
+    const { out } = await runTrace(['www.example.com', '--client', 'glibc,go', ...planned]);
+    assert.match(out, /as glibc[^]*as Go|as glibc[^]*as go/i);
+    assert.match(out, /VERDICT {3}All find the same\.[^]*$/);
+  });
+
+  test('a comparison tells who waits', async () => {
+    const slow = file(
+      'slow.yaml',
+      "rules:\n  - { name: www.example.com, type: AAAA, answer: [DROP, NODATA] }\n  - { name: www.example.com, answer: '203.0.113.80' }\n",
+    );
+    const { out } = await runTrace([
+      'www.example.com',
+      '--resolv-conf',
+      pod,
+      '--hosts',
+      hosts,
+      '--answers',
+      slow,
+      '--client',
+      'glibc,c-ares',
+      '--compare',
+    ]);
+    assert.match(out, /! wait: glibc@\S+ 5\.\d+ s; the fastest has its result after/);
   });
 
   test('a word is explained only where it is printed', async () => {
@@ -186,7 +220,7 @@ describe('ndots trace for people', () => {
   test('colour is there only if it is wanted', async () => {
     const words = ['www.example.com', ...planned];
     assert.ok(!(await runTrace(words)).out.includes('\u001b'));
-    assert.ok((await runTrace(words, {}, true)).out.includes('\u001b[32m'));
+    assert.ok((await runTrace(words, {}, { colour: true })).out.includes('\u001b[32m'));
   });
 
   test('--client all compares', async () => {
@@ -335,6 +369,7 @@ interface Schema {
   readonly enum?: readonly unknown[];
   readonly const?: unknown;
   readonly items?: Schema;
+  readonly oneOf?: readonly Schema[];
   readonly properties?: Readonly<Record<string, Schema>>;
 }
 
@@ -342,6 +377,10 @@ interface Schema {
 function misfits(value: unknown, schema: Schema, root: Schema, path: string): string[] {
   if (schema.$ref !== undefined) {
     return misfits(value, root.$defs?.[schema.$ref.slice(8)] ?? {}, root, path);
+  }
+  if (schema.oneOf !== undefined) {
+    const each = schema.oneOf.map((one) => misfits(value, one, root, path));
+    return each.some((list) => list.length === 0) ? [] : (each[0] ?? []);
   }
   if (schema.const !== undefined) return value === schema.const ? [] : [path];
   if (schema.enum !== undefined) return schema.enum.includes(value) ? [] : [path];

@@ -16,8 +16,8 @@ import {
   type StartServer,
 } from '../resolver/run.ts';
 import { byteLength } from '../resolver/search-list.ts';
-import { EXIT, type Command, type Io } from './command.ts';
-import { LiveNetwork } from './live-network.ts';
+import { EXIT, wantsColour, type Command, type Io } from './command.ts';
+import { LiveNetwork, rehearse } from './live-network.ts';
 import { printAs } from './trace-formats.ts';
 import { parseTraceOptions, type TraceOptions } from './trace-options.ts';
 import { gatherSettings, readText } from './trace-settings.ts';
@@ -37,7 +37,7 @@ async function traceName(options: TraceOptions, io: Io): Promise<number> {
   if (options.replay !== null) return show(readSaved(options.replay), options, io);
   const name = checkedName(options.name);
   const chosen = chooseClients(options);
-  const { settings, notes } = await gatherSettings(options, io);
+  const { settings, notes, from } = await gatherSettings(options, io);
   for (const note of notes) io.err(`ndots trace: ${note}\n`);
   const script = await readScript(options);
   const planned = options.plan || options.answers !== null || options.corefile !== null;
@@ -52,12 +52,13 @@ async function traceName(options: TraceOptions, io: Io): Promise<number> {
   const limitMs = options.timeoutMs ?? (planned ? plannedLimitMs : liveLimitMs);
   const documents: TraceDocument[] = [];
   for (const client of chosen) {
+    const startedAt = planned ? null : new Date(systemClock.wall()).toISOString();
     const plan = planFor(client, name, options, settings, limitMs);
     const again = (other: LookupPlan): Promise<LookupRun> =>
       planLookup(other, script, seededRandom(1), start);
     const done = planned ? await again(plan) : await lookLive(plan, options);
     const cheaper = planned && !done.cut ? await findCheaper(done, again) : [];
-    documents.push(makeReport(done, cheaper));
+    documents.push(makeReport(done, cheaper, { startedAt, from }));
   }
   return show(documents, options, io);
 }
@@ -90,6 +91,7 @@ async function lookLive(plan: LookupPlan, options: TraceOptions): Promise<Lookup
   // Timers of the clock do not hold the process; this one does, until the lookup is over.
   const hold = setTimeout(() => {}, plan.limitMs + 1000);
   try {
+    await rehearse(plan, secureRandom);
     return await runLookup(
       plan,
       (made) => new LiveNetwork(made, options.port),
@@ -172,6 +174,9 @@ async function readScript(options: TraceOptions): Promise<Script> {
   return parseAnswers(value, options.answers);
 }
 
+/** What traces that were saved by earlier versions do not have. */
+const later = { serverPort: 53, sourcePort: null, waitedMs: null, reply: null } as const;
+
 function readSaved(file: string): TraceDocument[] {
   let value: unknown;
   try {
@@ -193,7 +198,10 @@ function readSaved(file: string): TraceDocument[] {
       });
     }
   }
-  return list as TraceDocument[];
+  return (list as TraceDocument[]).map((document) => ({
+    ...Object.assign({ startedAt: null, from: null }, document),
+    queries: document.queries.map((query) => Object.assign({ ...later, wireId: query.id }, query)),
+  }));
 }
 
 function show(documents: readonly TraceDocument[], options: TraceOptions, io: Io): number {
@@ -211,13 +219,18 @@ function show(documents: readonly TraceDocument[], options: TraceOptions, io: Io
   }
   const many = documents.length > 1;
   const { output } = options;
-  const text = { colour: io.colour, wide: output === 'wide', columns: io.columns };
-  const comparing = many && (options.compare || options.clients.includes('all'));
+  const text = {
+    colour: wantsColour(options, io),
+    wide: output === 'wide',
+    columns: io.columns,
+  };
   if (output === 'json') io.out(json);
-  else if (comparing && output === 'text') io.out(printComparison(documents, text));
   else if (output === 'text' || output === 'wide') {
-    io.out(documents.map((document) => printTrace(document, text)).join('\n'));
-    if (comparing) io.out(`\n${printComparison(documents, text)}`);
-  } else io.out(documents.map((document) => printAs(output, document)).join('\n'));
+    // With many clients their differences are what is asked for, and each one's trace is a page of its own.
+    const brief = many && output === 'text' && (options.compare || options.clients.includes('all'));
+    const parts = brief ? [] : documents.map((document) => printTrace(document, text));
+    if (many) parts.push(printComparison(documents, text));
+    io.out(parts.join('\n'));
+  } else io.out(printAs(output, documents));
   return documents.every((document) => document.result.ok) ? EXIT.ok : EXIT.no;
 }

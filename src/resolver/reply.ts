@@ -49,6 +49,8 @@ export interface Reply {
   readonly opt: boolean;
   /** Bytes of the whole message. */
   readonly size: number;
+  /** The message, if it came as one. */
+  readonly bytes?: Uint8Array;
   /** What a reader of the trace is told, when it differs from what the fields say (`TC(size)`). */
   readonly label?: string;
 }

@@ -3,7 +3,8 @@
  * docs/trace.schema.json is its schema). Fields are added, never changed or removed.
  */
 import type { LookupRun } from './run.ts';
-import type { Exchange } from './trace.ts';
+import { lookupsOf, originOf, type TracedExchange } from './lookups.ts';
+import { messageDocument, type MessageDocument } from '../wire/exchange.ts';
 
 export interface ResultDocument {
   readonly ok: boolean;
@@ -17,13 +18,19 @@ export interface ResultDocument {
 }
 
 export interface QueryDocument {
+  /** Of a live trace: since the first query; of a plan: since the lookup began. */
   readonly atMs: number;
   readonly server: string;
+  readonly serverPort: number;
   readonly protocol: 'udp' | 'tcp';
   /** Source ports, numbered in order of first use. */
   readonly port: number;
+  /** The source port itself; null where nothing was sent. */
+  readonly sourcePort: number | null;
   /** Query ids, numbered in order of first use. */
   readonly id: number;
+  /** The id itself. */
+  readonly wireId: number;
   readonly name: string;
   readonly type: string;
   /** `edns 1232`, with ` opt10` if it carries a cookie; empty without an OPT record. */
@@ -35,6 +42,10 @@ export interface QueryDocument {
   readonly data: readonly string[];
   /** Milliseconds until the answer reached the client; null if it never did. */
   readonly tookMs: number | null;
+  /** Milliseconds that the client waited in vain before it went on; null if an answer reached it. */
+  readonly waitedMs: number | null;
+  /** The reply as it came, or would come; null if none reached the client. */
+  readonly reply: MessageDocument | null;
   /** Why the client sent it. */
   readonly why: string;
   /** What the client did with the answer. */
@@ -72,6 +83,10 @@ export interface TraceDocument {
   readonly name: string;
   readonly families: readonly number[];
   readonly live: boolean;
+  /** When a live trace began (ISO 8601); null for a plan. */
+  readonly startedAt: string | null;
+  /** Whose settings these are, where they are not this machine's: `pod shop/web-0 (context prod)`; null = nobody is named. */
+  readonly from: string | null;
   readonly conf: {
     readonly servers: readonly string[];
     readonly search: readonly string[];
@@ -102,6 +117,7 @@ export interface TraceDocument {
 export function makeReport(
   run: LookupRun,
   cheaper: readonly CheaperDocument[] = [],
+  about: Pick<TraceDocument, 'startedAt' | 'from'> = { startedAt: null, from: null },
 ): TraceDocument {
   const { plan, trace } = run;
   const { client } = plan;
@@ -121,6 +137,7 @@ export function makeReport(
     name: plan.name,
     families: plan.families,
     live: run.live,
+    ...about,
     conf: {
       servers: conf.servers,
       search: conf.search.map((domain) => domain.replace(/(.)\.$/, '$1')),
@@ -138,9 +155,9 @@ export function makeReport(
       elapsedMs: 0,
     },
     results,
-    queries: trace.exchanges.map(queryDocument),
+    queries: lookupsOf(run).flatMap(({ exchanges }) => exchanges.map(queryDocument)),
     steps: trace.steps.map((step) => ({
-      atMs: round(step.atMs),
+      atMs: round(Math.max(0, step.atMs - originOf(run))),
       text: step.text,
       afterQuery: step.after,
     })),
@@ -161,29 +178,34 @@ export function totalsOf(run: LookupRun): TotalsDocument {
   };
 }
 
-function queryDocument(exchange: Exchange): QueryDocument {
-  const { edns, reply } = exchange;
+function queryDocument({ sent, server, client, ...exchange }: TracedExchange): QueryDocument {
+  const { edns, reply } = sent;
   return {
-    atMs: round(exchange.atMs),
-    server: exchange.server,
-    protocol: exchange.protocol,
-    port: exchange.port,
-    id: exchange.id,
-    name: exchange.name,
-    type: exchange.type,
+    atMs: round(exchange.sentMs),
+    server: server.address,
+    serverPort: server.port,
+    protocol: exchange.transport,
+    port: sent.port,
+    sourcePort: client.port === 0 ? null : client.port,
+    id: sent.id,
+    wireId: sent.wireId,
+    name: sent.name,
+    type: sent.type,
     edns: edns === null ? '' : `edns ${edns.size}${edns.cookie ? ' opt10' : ''}`,
-    ad: exchange.ad,
-    answer: exchange.answer,
+    ad: sent.ad,
+    answer: sent.answer,
     data:
       reply === null
         ? []
         : reply.answer.map((record) =>
             record.type === 'CNAME' ? `CNAME ${record.data}` : record.data,
           ),
-    tookMs: exchange.answeredAtMs === null ? null : round(exchange.answeredAtMs - exchange.atMs),
-    why: exchange.why,
-    outcome: exchange.outcome,
-    lookup: exchange.lookup + 1,
+    tookMs: exchange.repliedMs === null ? null : round(exchange.repliedMs - exchange.sentMs),
+    waitedMs: exchange.waitedMs === null ? null : round(exchange.waitedMs),
+    reply: exchange.reply === null ? null : messageDocument(exchange.reply),
+    why: sent.why,
+    outcome: sent.outcome,
+    lookup: sent.lookup + 1,
   };
 }
 

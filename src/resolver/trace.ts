@@ -11,9 +11,12 @@ export interface Exchange {
   /** Milliseconds since the trace began. */
   readonly atMs: number;
   readonly server: string;
+  readonly serverPort: number;
   readonly protocol: Protocol;
   /** Source port, numbered in order of first use. */
   readonly port: number;
+  /** The source port itself; null where nothing was sent. */
+  readonly sourcePort: number | null;
   /** Query id as sent. */
   readonly wireId: number;
   /** The same id gets the same number; numbered in order of first use. */
@@ -47,6 +50,8 @@ export interface Step {
 /** Queries within this time were sent together. */
 const togetherMs = 1;
 
+const planned = { serverPort: 53, sourcePort: null } as const;
+
 export class Trace {
   readonly exchanges: Exchange[] = [];
   readonly steps: Step[] = [];
@@ -71,7 +76,14 @@ export class Trace {
     return ++this.#ports;
   }
 
-  begin(query: Query, server: string, protocol: Protocol, port: number): Exchange {
+  /** @param real the ports that are really used, where something is sent */
+  begin(
+    query: Query,
+    server: string,
+    protocol: Protocol,
+    port: number,
+    real: { readonly serverPort: number; readonly sourcePort: number | null } = planned,
+  ): Exchange {
     let id = this.#ids.get(query.id);
     if (id === undefined) {
       id = this.#ids.size + 1;
@@ -80,6 +92,7 @@ export class Trace {
     const exchange: Exchange = {
       atMs: this.nowMs,
       server,
+      ...real,
       protocol,
       port,
       wireId: query.id,

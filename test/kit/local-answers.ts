@@ -2,7 +2,7 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
-import { replyBytes } from '../../src/cli/reply-bytes.ts';
+import { replyBytes } from '../../src/resolver/reply-bytes.ts';
 import { answerBySpec } from '../../src/resolver/answer-spec.ts';
 import { nextAnswer, parseAnswers, type RuleCounts } from '../../src/resolver/answers-file.ts';
 import type { Protocol } from '../../src/resolver/network.ts';

@@ -6,7 +6,7 @@ import { createSocket, type Socket } from 'node:dgram';
 import { appendFileSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { answerBySpec } from '../../src/resolver/answer-spec.ts';
-import { replyBytes } from '../../src/cli/reply-bytes.ts';
+import { replyBytes } from '../../src/resolver/reply-bytes.ts';
 import { nextAnswer, parseAnswers, type RuleCounts } from '../../src/resolver/answers-file.ts';
 import type { Protocol, Query } from '../../src/resolver/network.ts';
 import { labelOf } from '../../src/resolver/reply.ts';

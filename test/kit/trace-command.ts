@@ -9,12 +9,18 @@ export interface Ran {
   readonly err: string;
 }
 
+/** What standard output is; without it no terminal. */
+export interface Terminal {
+  readonly colour?: boolean;
+  readonly columns?: number;
+}
+
 export function runTrace(
   words: readonly string[],
   env: Readonly<Record<string, string>> = {},
-  colour = false,
+  terminal: Terminal = {},
 ): Promise<Ran> {
-  return runCommand(trace, words, env, colour);
+  return runCommand(trace, words, env, terminal);
 }
 
 /** Runs any command in this process. */
@@ -22,7 +28,7 @@ export async function runCommand(
   command: Command,
   words: readonly string[],
   env: Readonly<Record<string, string>> = {},
-  colour = false,
+  { colour = false, columns = 100 }: Terminal = {},
 ): Promise<Ran> {
   let out = '';
   let err = '';
@@ -31,7 +37,7 @@ export async function runCommand(
     err: (text) => void (err += text),
     env,
     colour,
-    columns: 100,
+    columns,
     signal: new AbortController().signal,
     stdin: () => Promise.resolve(''),
     program: 'ndots',

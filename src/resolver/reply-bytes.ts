@@ -1,5 +1,5 @@
 /** A scripted reply as bytes. */
-import type { Reply } from '../resolver/reply.ts';
+import type { Reply } from './reply.ts';
 import { FLAG, TYPE, rcodeNumber, typeNumber } from '../wire/iana.ts';
 import { writeMessage } from '../wire/message.ts';
 

@@ -1,6 +1,6 @@
 /** A resolver model's query as bytes, and a server's bytes as the reply that models understand. */
-import type { Query } from '../resolver/network.ts';
-import type { Rcode, Reply, ReplyRecord } from '../resolver/reply.ts';
+import type { Query } from './network.ts';
+import type { Rcode, Reply, ReplyRecord } from './reply.ts';
 import { FLAG, OPTION, rcodeName, typeName, typeNumber } from '../wire/iana.ts';
 import { readMessage, writeMessage, type DnsRecord } from '../wire/message.ts';
 import { printData } from '../wire/print.ts';
@@ -49,6 +49,7 @@ export function readReply(bytes: Uint8Array): Reply {
     negativeTtl: soa === undefined ? null : Math.min(soa.ttl, minimum ?? soa.ttl),
     opt: message.edns !== null,
     size: bytes.length,
+    bytes,
   };
 }
 

@@ -1,0 +1,51 @@
+/** Queries of a trace as rows: what was sent together stands together. */
+import type { QueryDocument, TraceDocument } from '../resolver/report.ts';
+
+/** Queries of one name that left together, to one server, by one protocol. */
+export interface Row {
+  readonly first: QueryDocument;
+  readonly queries: readonly QueryDocument[];
+}
+
+/** Queries of a plan within this time count as sent together, milliseconds. */
+const plannedMs = 1;
+/** The same of a live trace, whose sockets take their time. */
+const liveMs = 50;
+
+export function rowsOf({ queries, live }: TraceDocument): readonly Row[] {
+  const rows: { first: QueryDocument; queries: QueryDocument[] }[] = [];
+  for (const query of queries) {
+    const row = rows.at(-1);
+    if (row !== undefined && joins(query, row, live ? liveMs : plannedMs)) row.queries.push(query);
+    else rows.push({ first: query, queries: [query] });
+  }
+  return rows;
+}
+
+/** What leaves after an answer has come is a consequence of it, and no part of the row. */
+function joins(query: QueryDocument, { first, queries }: Row, withinMs: number): boolean {
+  return (
+    first.name.toLowerCase() === query.name.toLowerCase() &&
+    first.server === query.server &&
+    first.protocol === query.protocol &&
+    first.lookup === query.lookup &&
+    query.atMs - first.atMs <= withinMs &&
+    queries.every(
+      (one) =>
+        one.type !== query.type && (one.tookMs === null || one.atMs + one.tookMs > query.atMs),
+    )
+  );
+}
+
+/** What the client made of the row's answers. */
+export function outcomeOf({ queries }: Row): string {
+  return [...new Set(queries.map(({ outcome }) => outcome).filter((text) => text !== ''))].join(
+    ' ',
+  );
+}
+
+/** When the row's last answer came, or was no longer waited for; milliseconds after it was sent. */
+export function lastedMs({ first, queries }: Row): number {
+  const ends = queries.map(({ atMs, tookMs, waitedMs }) => atMs + (tookMs ?? waitedMs ?? 0));
+  return Math.max(...ends) - first.atMs;
+}

@@ -1,0 +1,68 @@
+/** A run of a model as lookups and their exchanges, the form that dnstap and captures have, too. */
+import type { Exchange as WireExchange, Lookup } from '../wire/exchange.ts';
+import { queryBytes } from './query-bytes.ts';
+import { replyBytes } from './reply-bytes.ts';
+import type { LookupRun } from './run.ts';
+import type { Exchange } from './trace.ts';
+
+/** An exchange, and what the model knows of it besides. Its times count from the first query of the run. */
+export interface TracedExchange extends WireExchange {
+  readonly transport: 'udp' | 'tcp';
+  readonly sent: Exchange;
+  /** How long the client waited for a reply that it never got, until it went on; null if it got one. */
+  readonly waitedMs: number | null;
+}
+
+/** The lookups of a run, one after the other. */
+export function lookupsOf(run: LookupRun): readonly Lookup<TracedExchange>[] {
+  const origin = originOf(run);
+  return run.results.map(({ startMs, elapsedMs }, index) => {
+    const sent = run.trace.exchanges.filter((exchange) => exchange.lookup === index);
+    const endMs = startMs + elapsedMs;
+    return {
+      name: run.plan.name,
+      startMs: startMs - origin,
+      endMs: endMs - origin,
+      exchanges: sent.map((exchange) => traced(exchange, sent, endMs, origin)),
+    };
+  });
+}
+
+/**
+ * When the times of a run begin: real ones with the first query, as what this program did before is not the client's doing;
+ * those of a plan with the lookup, which is the client's alone.
+ */
+export function originOf({ live, trace }: LookupRun): number {
+  return live ? (trace.exchanges[0]?.atMs ?? 0) : 0;
+}
+
+function traced(
+  exchange: Exchange,
+  all: readonly Exchange[],
+  endMs: number,
+  origin: number,
+): TracedExchange {
+  const { wireId, name, type, edns, ad, why, reply, answeredAtMs } = exchange;
+  return {
+    transport: exchange.protocol,
+    client: { address: '', port: exchange.sourcePort ?? 0 },
+    server: { address: exchange.server, port: exchange.serverPort },
+    sentMs: exchange.atMs - origin,
+    query: queryBytes({ id: wireId, name, type, edns, ad, why }),
+    repliedMs: answeredAtMs === null ? null : answeredAtMs - origin,
+    reply: reply === null ? null : (reply.bytes ?? replyBytes(reply)),
+    sent: exchange,
+    waitedMs: answeredAtMs === null ? goneOnAt(exchange, all, endMs) - exchange.atMs : null,
+  };
+}
+
+/** Queries that leave within this time of each other are not a consequence of each other's silence. */
+const togetherMs = 50;
+
+/** When the client gave up on a query: at the next try of the same question, else at what it sent next, else in the end. */
+function goneOnAt(lost: Exchange, all: readonly Exchange[], endMs: number): number {
+  const later = all.slice(all.indexOf(lost) + 1);
+  const again = later.find(({ name, type }) => name === lost.name && type === lost.type);
+  const next = again ?? later.find(({ atMs }) => atMs - lost.atMs > togetherMs);
+  return next?.atMs ?? endMs;
+}

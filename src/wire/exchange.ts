@@ -1,0 +1,132 @@
+/**
+ * One query and the reply to it, and the lookup that it belongs to: what a trace makes, and what dnstap and captures show.
+ * Bytes and times are the facts; whatever can be read from them is read where it is needed.
+ */
+import { printBase64 } from './encoding.ts';
+import { printOption } from './edns-print.ts';
+import { className, FLAG, opcodeName, optionName, rcodeName, typeName } from './iana.ts';
+import { readMessage, type DnsRecord, type Message } from './message.ts';
+import { printData } from './print.ts';
+
+export type Transport = 'udp' | 'tcp' | 'tls' | 'https';
+
+/** One end of a conversation. */
+export interface Peer {
+  /** `''` where it is not known. */
+  readonly address: string;
+  /** 0 where it is not known. */
+  readonly port: number;
+}
+
+/** A query and what came back. */
+export interface Exchange {
+  readonly transport: Transport;
+  readonly client: Peer;
+  readonly server: Peer;
+  /** When the query left, or was seen; milliseconds on the clock of the lookup or the capture. */
+  readonly sentMs: number;
+  /** The whole message, without the length that precedes it on a stream. */
+  readonly query: Uint8Array;
+  /** On the same clock; null if no reply came. */
+  readonly repliedMs: number | null;
+  readonly reply: Uint8Array | null;
+}
+
+/** One call of an application and all that its resolver sent for it, in the order of sending. */
+export interface Lookup<E extends Exchange = Exchange> {
+  /** As the application spelled it. */
+  readonly name: string;
+  /** Milliseconds on the clock of the exchanges. */
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly exchanges: readonly E[];
+}
+
+export interface RecordDocument {
+  readonly name: string;
+  readonly type: string;
+  readonly class: string;
+  readonly ttl: number;
+  /** As zone files have it. */
+  readonly data: string;
+}
+
+/** A message as JSON has it, in the field's mnemonics. */
+export interface MessageDocument {
+  readonly id: number;
+  readonly opcode: string;
+  readonly rcode: string;
+  /** `qr`, `aa`, `tc`, `rd`, `ra`, `ad`, `cd`: those that are set. */
+  readonly flags: readonly string[];
+  readonly edns: {
+    readonly udpSize: number;
+    readonly version: number;
+    readonly dnssecOk: boolean;
+    readonly options: readonly { readonly name: string; readonly text: string }[];
+  } | null;
+  readonly question: readonly {
+    readonly name: string;
+    readonly type: string;
+    readonly class: string;
+  }[];
+  readonly answer: readonly RecordDocument[];
+  readonly authority: readonly RecordDocument[];
+  readonly additional: readonly RecordDocument[];
+  /** Bytes. */
+  readonly size: number;
+  /** The message itself in base64. */
+  readonly wire: string;
+}
+
+/** @throws ReadError */
+export function messageDocument(bytes: Uint8Array): MessageDocument {
+  const message = readMessage(bytes);
+  return {
+    id: message.id,
+    opcode: opcodeName((message.flags & FLAG.OPCODE) >> 11),
+    rcode: rcodeName(message.rcode),
+    flags: flagNames(message.flags),
+    edns: ednsDocument(message),
+    question: message.question.map((question) => ({
+      name: question.name,
+      type: typeName(question.type),
+      class: className(question.class),
+    })),
+    answer: message.answer.map(recordDocument),
+    authority: message.authority.map(recordDocument),
+    additional: message.additional.map(recordDocument),
+    size: bytes.length,
+    wire: printBase64(bytes),
+  };
+}
+
+function flagNames(flags: number): string[] {
+  return (['QR', 'AA', 'TC', 'RD', 'RA', 'AD', 'CD'] as const)
+    .filter((name) => (flags & FLAG[name]) !== 0)
+    .map((name) => name.toLowerCase());
+}
+
+function ednsDocument({ edns }: Message): MessageDocument['edns'] {
+  if (edns === null) return null;
+  const { udpSize, version, dnssecOk } = edns;
+  const options = edns.options.map((option) => {
+    const name = optionName(option.code);
+    return {
+      name,
+      text: printOption(option)
+        .slice(name.length + 1)
+        .trim(),
+    };
+  });
+  return { udpSize, version, dnssecOk, options };
+}
+
+function recordDocument(record: DnsRecord): RecordDocument {
+  return {
+    name: record.name,
+    type: typeName(record.type),
+    class: className(record.class),
+    ttl: record.ttl,
+    data: printData(record.type, record.data),
+  };
+}
