@@ -42,7 +42,7 @@ export function readHostsLine(
   const fallback = { services: readServices(defaultServices).services, problem: null };
   let result: HostsLine = { ...fallback, line: 0 };
   for (const [index, line] of linesOf(text).entries()) {
-    const bare = oldNsswitch ? line.replace(/#.*$/s, '') : line;
+    const bare = oldNsswitch ? line.split('#', 1)[0]! : line;
     const match = /^\s*([^\s:]+)[\s:]+([^\s:].*)?$/s.exec(bare);
     if (match?.[1] !== 'hosts') continue;
     const { services, broken } = readServices(match[2] ?? '');
