@@ -23,7 +23,7 @@ export function plainAddress(text: string): string {
     : text;
 }
 
-const ODD_QUAD = /(?:^|\.)0\d[\d.]*$/;
+const ODD_QUAD = /^(?=[\d.]+$)(?:.*\.)?0\d/;
 const ZEROS = /\b0+(?=\d)/g;
 const MAPPED = /^[0:]+:ffff:/i;
 const MAPPED_PREFIX = '::ffff:';

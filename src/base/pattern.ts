@@ -126,10 +126,10 @@ function unfoldedSize(source: string): number {
   return size;
 }
 
-/** The engine's table of states may be used up to this program size … */
-const TABLE_PROGRAM_MAX = 500;
-/** … and up to so many states: some 500 KiB. */
-const TABLE_STATES_MAX = 500;
+/** The engine's table of states is used up to this program size … */
+const TABLE_PROGRAM_MAX = 250;
+/** … and up to so many states, which take at most 1 MiB. */
+const TABLE_STATES_MAX = 250;
 
 class LinearPattern implements Pattern {
   readonly source: string;
