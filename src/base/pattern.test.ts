@@ -41,6 +41,7 @@ describe('patterns', () => {
     assert.equal(message, 'error parsing regexp: invalid escape sequence: `\\1`');
     assert.match(hint, /no back references, no look-around/);
     assert.match(refusal('(?P<a>x)(?P<a>y)').hint, /name of its own/);
+    assert.match(refusal('(x{100}){11}').hint, /at most 1000/);
   });
 });
 

@@ -76,8 +76,9 @@ function parse(source: string): RE2JS {
 }
 
 function syntaxHint(reason: string): string {
-  return reason.startsWith('duplicate')
-    ? 'Give each group a name of its own.'
+  if (reason.startsWith('duplicate')) return 'Give each group a name of its own.';
+  return reason === 'invalid repeat count'
+    ? `Repeats are at most ${REPEATS_MAX}, and so are repeats of repeats taken together.`
     : 'Patterns are written in RE2 syntax: no back references, no look-around.';
 }
 
