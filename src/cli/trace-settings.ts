@@ -65,18 +65,15 @@ export async function gatherSettings(options: TraceOptions, io: Io): Promise<Gat
 }
 
 function hostOf(options: TraceOptions, own: boolean): Host {
-  const addresses = own
-    ? Object.values(networkInterfaces())
-        .flatMap((list) => list ?? [])
-        .filter((one) => !one.internal)
-        .map((one) => one.address)
-    : ['10.244.0.10', 'fe80::1'];
-  const loopback: Family[] = [4, 6];
-  return {
-    hostname: options.hostname ?? (own ? hostname() : 'pod'),
-    addresses: options.hostAddresses ?? addresses,
-    loopback,
-  };
+  const interfaces = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
+  const internal = interfaces.filter((one) => one.internal).map((one) => one.address);
+  const external = interfaces.filter((one) => !one.internal).map((one) => one.address);
+  const addresses = options.hostAddresses ?? (own ? external : ['10.244.0.10', 'fe80::1']);
+  // A machine whose addresses a person lists without any of IPv6 has IPv6 switched off: else it had a link-local one.
+  const known = options.hostAddresses ?? (own ? internal : ['127.0.0.1', '::1']);
+  const without6 = known.length > 0 && known.every((address) => !address.includes(':'));
+  const loopback: Family[] = without6 ? [4] : [4, 6];
+  return { hostname: options.hostname ?? (own ? hostname() : 'pod'), addresses, loopback };
 }
 
 /** The text of a file that a person named; it must be readable. Bytes that are no UTF-8 become U+FFFD. */

@@ -7,7 +7,6 @@
 import type { Timer } from '../base/clock.ts';
 import { newId, type Site } from './client.ts';
 import {
-  noticedMs,
   plainSetup,
   statusOf,
   type CaresChannel,
@@ -18,6 +17,7 @@ import {
 } from './c-ares-status.ts';
 import type { CaresConf } from './c-ares-conf.ts';
 import type { CaresTraits } from './c-ares-releases.ts';
+import { TimeoutTimer } from './c-ares-timer.ts';
 import type { Arrival, Query, Socket } from './network.ts';
 import { sameName, type Reply } from './reply.ts';
 import { cite } from './rules.ts';
@@ -67,6 +67,11 @@ const shortestMs = 250;
 const longestMs = 5000;
 const latencyFactor = 5;
 const enoughAnswers = 3;
+/** The part of a repeated time-out that jitter takes off at most, and how finely it is drawn. */
+const mostJitter = 0.5;
+export const jitterSteps = 65_537;
+/** One in so many times, replies that come in the same moment are read one after the other. */
+const readingSteps = 4;
 /** Seconds that an answer is kept at most. */
 const longestTtl = 3600;
 
@@ -76,6 +81,10 @@ export class Channel implements CaresChannel {
   readonly #traits: CaresTraits;
   readonly #servers: Server[];
   readonly #open = new Set<Question>();
+  /** When something was read last, and whether all that came in this moment was read together. */
+  #readAt = -Infinity;
+  #together = true;
+  readonly #timeouts: TimeoutTimer;
   readonly #cache = new Map<string, { readonly reply: Reply; readonly until: number }>();
   readonly #setup: ChannelSetup;
 
@@ -84,6 +93,7 @@ export class Channel implements CaresChannel {
     this.#conf = conf;
     this.#traits = traits;
     this.#setup = setup;
+    this.#timeouts = new TimeoutTimer(site.network.clock, setup.tickMs);
     this.#servers = conf.servers.map((address, index) => ({
       address,
       index,
@@ -177,7 +187,7 @@ export class Channel implements CaresChannel {
     question.sentAt = clock.now();
     question.timer?.cancel();
     const waitMs = this.#timeoutMs(question, server);
-    question.timer = clock.after(noticedMs(waitMs, this.#setup), () => {
+    question.timer = this.#timeouts.after(waitMs, () => {
       // Closed before, this one waits for the next round.
       if (!this.#traits.closesLast) this.rest();
       if (this.#traits.countsSilence) this.#blame(server);
@@ -208,7 +218,7 @@ export class Channel implements CaresChannel {
     const rounds = Math.trunc(question.tries / this.#servers.length);
     if (rounds === 0) return base;
     const grown = base * 2 ** rounds;
-    const jitter = (this.#site.random.integer(65536) / 65535) * 0.5;
+    const jitter = (this.#site.random.integer(jitterSteps) / (jitterSteps - 1)) * mostJitter;
     return Math.max(base, Math.trunc(grown - grown * jitter));
   }
 
@@ -249,6 +259,11 @@ export class Channel implements CaresChannel {
   #read(connection: Connection): void {
     const { socket } = connection;
     if (socket === null) return;
+    this.#timeouts.received();
+    const { random, network } = this.#site;
+    const now = network.clock.now();
+    if (now !== this.#readAt) this.#together = random.integer(readingSteps) > 0;
+    this.#readAt = now;
     for (let arrival = socket.take(); arrival !== null; arrival = socket.take()) {
       if (arrival.kind === 'fault') {
         // Noticed in the next round of the program's loop: connections that were idle have been closed by then.
@@ -269,18 +284,19 @@ export class Channel implements CaresChannel {
         query.id === reply.id && query.type === reply.type && sameName(query.name, reply.name),
     );
     if (question === undefined) return;
+    const { defersRetries } = this.#traits;
     if (question.cookieSent) server.cookies = false;
     this.#detach(question);
     const doubtful = !reply.opt || (this.#traits.doubtsEdns && question.cookieSent);
     if (reply.rcode === 'FORMERR' && question.edns && doubtful) {
       note(exchange, 'FORMERR: c-ares asks again without EDNS.');
       question.edns = false;
-      return this.#send(question, server);
+      return this.#later(defersRetries, () => this.#send(question, server));
     }
     if (reply.truncated && !connection.tcp) {
       note(exchange, 'Truncated: asked again over TCP.');
       question.tcp = true;
-      return this.#send(question, null);
+      return this.#later(defersRetries, () => this.#send(question, null));
     }
     const refused =
       reply.rcode === 'SERVFAIL' || reply.rcode === 'NOTIMP' || reply.rcode === 'REFUSED';
@@ -317,17 +333,26 @@ export class Channel implements CaresChannel {
 
   #retry(question: Question, status: CaresStatus, reply: Reply | null): void {
     this.#detach(question);
-    question.failure = status;
+    // A closed port is one more silence to some releases.
+    const known = status !== 'ECONNREFUSED' || this.#traits.tellsRefusal;
+    question.failure = known ? status : (question.failure ?? 'ETIMEOUT');
     question.tries++;
     if (question.tries < this.#servers.length * this.#conf.attempts && !question.noRetries) {
-      return this.#send(question, null);
+      const deferred = reply !== null && this.#traits.defersRetries;
+      return this.#later(deferred, () => this.#send(question, null));
     }
     if (question.noRetries) {
       this.#site.trace.step(
         `No further attempt for ${question.query.type}: the IPv4 address is there already`,
       );
     }
-    this.#finish(question, { status, reply });
+    this.#finish(question, { status: question.failure, reply });
+  }
+
+  /** Runs something that may have to wait for the rest of what was read together. */
+  #later(deferred: boolean, run: () => void): void {
+    if (deferred && this.#together) this.#site.network.clock.after(0, run);
+    else run();
   }
 
   #detach(question: Question): void {
@@ -352,8 +377,7 @@ export class Channel implements CaresChannel {
   #finish(question: Question, ended: Ended): void {
     this.#detach(question);
     if (!this.#open.delete(question)) return;
-    if (this.#traits.defersEnds) this.#site.network.clock.after(0, () => question.end(ended));
-    else question.end(ended);
+    this.#later(this.#traits.defersEnds, () => question.end(ended));
     this.#sweepLater();
   }
 

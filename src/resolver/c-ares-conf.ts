@@ -1,6 +1,7 @@
 /**
- * resolv.conf, nsswitch.conf and the environment as c-ares reads them. 1.18 knows `ndots:`, `retrans:` (milliseconds),
- * `retry:` and `rotate`, not `timeout:` or `attempts:`; 1.34 knows those too, and drops lines of 512 bytes and more.
+ * resolv.conf, nsswitch.conf and the environment as c-ares reads them. It has done so in three ways: up to 1.21 the
+ * environment first and the first value kept; from 1.22 on the environment last; from 1.28 on with a parser that drops
+ * a whole line for what it does not like.
  */
 import { parseAddress } from '../base/ip.ts';
 import type { Settings } from './client.ts';
@@ -23,115 +24,111 @@ export interface CaresConf extends ResolvConf {
   readonly lookups: string;
 }
 
-/** 1.34 reads the value of a line into 512 bytes. */
+/** The third reader takes the value of a line into 512 bytes. */
 const longestValue = 511;
 
 export function readCaresConf(settings: Settings, traits: CaresTraits): CaresConf {
-  const old = !traits.newReader;
   const state = newReading(traits);
-  if (old) readEnvironment(state, settings);
+  const first = traits.reader === 1;
+  if (first) readEnvironment(state, settings);
   linesOf(settings.resolvConf).forEach((line, index) => readLine(state, line, index + 1));
-  const lookups = readLookups(settings.nsswitch, old);
-  if (!old && !readEnvironment(state, settings)) {
-    // 1.34 drops all that it has read, the file included.
-    const empty = newReading(traits);
-    empty.conf.remarks.push({
-      line: 0,
-      text: 'LOCALDOMAIN or RES_OPTIONS cannot be read: c-ares falls back to 127.0.0.1 and no search list',
-    });
-    return finish(empty, settings, null);
-  }
-  return finish(state, settings, lookups);
+  const lookups = readServices(settings.nsswitch, traits);
+  if (first || readEnvironment(state, settings)) return finish(state, settings, lookups);
+  // All that was read is dropped, the file included.
+  const empty = newReading(traits);
+  empty.conf.remarks.push({
+    line: 0,
+    text: 'LOCALDOMAIN or RES_OPTIONS cannot be read: c-ares falls back to 127.0.0.1 and no search list',
+  });
+  return finish(empty, settings, null);
 }
 
-function finish(state: Reading, settings: Settings, fromNsswitch: string | null): CaresConf {
-  const { conf, old } = state;
+function finish(state: Reading, settings: Settings, services: string | null): CaresConf {
+  const { conf, traits } = state;
   if (state.search !== null) conf.search = dedupe(state.search);
   else {
     const domain = domainOf(settings.host.hostname);
     if (domain !== null) conf.search = [domain];
   }
   if (conf.servers.length === 0) conf.servers = ['127.0.0.1'];
-  // In 1.18 a `lookup` line of resolv.conf keeps nsswitch.conf out, in 1.34 nsswitch.conf wins.
-  const lookups = old ? (state.lookups ?? fromNsswitch) : (fromNsswitch ?? state.lookups);
+  // At first a `lookup` line of resolv.conf kept nsswitch.conf out, since then nsswitch.conf wins.
+  const lookups = traits.reader === 1 ? (state.lookups ?? services) : (services ?? state.lookups);
   return { ...conf, lookups: lookups ?? 'fb' };
 }
 
 interface Reading {
   readonly conf: MutableConf;
-  readonly old: boolean;
+  readonly traits: CaresTraits;
   search: string[] | null;
-  /** Options that 1.18 has set already: the first value counts. */
+  /** Options that are set already: the first reader keeps the first value. */
   readonly known: Set<string>;
   lookups: string | null;
-  /** The environment has set the search list, and the file may not (1.18). */
+  /** The environment has set the search list, and the file may not (first reader). */
   searchFixed: boolean;
 }
 
 function newReading(traits: CaresTraits): Reading {
   const conf = newConf();
-  const old = !traits.newReader;
   conf.timeoutMs = traits.timeoutMs;
   conf.attempts = traits.attempts;
-  return { conf, old, search: null, known: new Set(), lookups: null, searchFixed: false };
+  conf.ndots = traits.ndots;
+  return { conf, traits, search: null, known: new Set(), lookups: null, searchFixed: false };
 }
 
-/** False: 1.34 cannot make sense of a variable. */
+/** False: a variable cannot be made sense of. */
 function readEnvironment(state: Reading, settings: Settings): boolean {
-  const domain = settings.env['LOCALDOMAIN'];
-  if (domain !== undefined) {
-    const words = splitDomains(domain);
-    if (!state.old && (words.length === 0 || !isPrintable(domain))) return false;
-    if (words.length > 0) {
-      state.search = state.old ? words : words.slice(0, 1);
+  const { reader, printableOnly } = state.traits;
+  const text = settings.env['LOCALDOMAIN'];
+  if (text !== undefined) {
+    // The second reader takes what stands before the first white space.
+    const domains = splitDomains(reader === 2 ? text.replace(/\s.*/s, '') : text);
+    const readable = domains.length > 0 && !(printableOnly && !isPrintable(text));
+    if (!readable && reader > 1) return false;
+    if (readable) {
+      state.search = reader === 1 ? domains : domains.slice(0, 1);
       state.searchFixed = true;
     }
   }
   const options = settings.env['RES_OPTIONS'];
-  if (options !== undefined) {
-    if (!state.old && options === '') return false;
-    readOptions(state, options, 0);
-  }
+  if (options === '' && reader === 3) return false;
+  if (options !== undefined) readOptions(state, options, 0);
   return true;
 }
 
 function readLine(state: Reading, raw: string, number: number): void {
-  const line = state.old ? raw.replace(/[#;].*/s, '').trim() : raw.trim();
+  const { conf, traits } = state;
+  const line = traits.cutsComments ? raw.replace(/[#;].*/s, '').trim() : raw.trim();
   if (line === '' || line.startsWith('#') || line.startsWith(';')) return;
   const [, keyword = '', rest = ''] = /^(\S+)(\s.*)?$/s.exec(line) ?? [];
   const value = rest.trim();
   if (value === '') return;
-  const { conf } = state;
-  if (!state.old && byteLength(value) > longestValue) {
-    conf.remarks.push({ line: number, text: 'longer than 511 bytes: c-ares drops the whole line' });
-    return;
-  }
-  if (!state.old && !isPrintable(value)) {
-    conf.remarks.push({
-      line: number,
-      text: 'a tab between values, or a letter beyond ASCII: c-ares drops the whole line',
-    });
-    return;
+  if (traits.reader === 3) {
+    const problem =
+      byteLength(value) > longestValue
+        ? 'longer than 511 bytes'
+        : isPrintable(value)
+          ? null
+          : 'a tab between values, or a letter beyond ASCII';
+    if (problem !== null) {
+      conf.remarks.push({ line: number, text: `${problem}: c-ares drops the whole line` });
+      return;
+    }
   }
   switch (keyword) {
     case 'nameserver':
       return readServers(state, value, number);
     case 'search':
-      if (fromFile(state)) state.search = splitDomains(value);
+      if (!fixed(state)) state.search = splitDomains(value);
       return;
     case 'domain':
-      // 1.34 takes `domain` only where no `search` came before.
-      if (state.old ? fromFile(state) : state.search === null)
+      // The third reader takes `domain` only where no `search` came before.
+      if (traits.reader === 3 ? state.search === null : !fixed(state))
         state.search = splitDomains(wordsOf(value)[0] ?? '').slice(0, 1);
       return;
     case 'options':
       return readOptions(state, value, number);
     case 'lookup':
-      state.lookups ??= lookupLetters(
-        wordsOf(value),
-        ['bind', 'dns', 'resolve'],
-        ['file', 'files'],
-      );
+      readLookup(state, value);
       return;
     case 'sortlist':
       return;
@@ -140,68 +137,90 @@ function readLine(state: Reading, raw: string, number: number): void {
   }
 }
 
-/** In 1.18 LOCALDOMAIN, read first, keeps the file's search list out. */
-function fromFile(state: Reading): boolean {
-  return !state.searchFixed;
+/** Whether LOCALDOMAIN, read first, keeps the file's search list out. */
+function fixed({ searchFixed, traits }: Reading): boolean {
+  return searchFixed && traits.reader === 1;
+}
+
+function readLookup(state: Reading, value: string): void {
+  if (state.traits.reader === 2) {
+    state.lookups = firstLetters(wordsOf(value), /^b/) ?? state.lookups;
+    return;
+  }
+  const dns = ['bind', 'dns', 'resolve'];
+  state.lookups ??= lookupLetters(wordsOf(value), dns, ['file', 'files']);
 }
 
 function isPrintable(text: string): boolean {
   return /^[\x20-\x7e]*$/.test(text);
 }
 
-function readServers(state: Reading, value: string, number: number): void {
+function readServers({ conf, traits }: Reading, value: string, number: number): void {
   for (const word of value.split(/[\s,]+/).filter((part) => part !== '')) {
     const plain = word.replace(/^\[(.*)\](:53)?$/, '$1').replace(/^([\d.]+):53$/, '$1');
-    const address = state.old ? word : isLinkLocal(plain) ? plain : withoutZone(plain);
-    if (parseAddress(state.old ? address : withoutZone(address)) === null) {
-      state.conf.remarks.push({ line: number, text: `ignored: "${word}" is no IP address` });
-    } else if (!state.conf.servers.includes(address) || state.old) {
-      state.conf.servers.push(address);
-    }
+    const zoned = isLinkLocal(plain) ? plain : withoutZone(plain);
+    const address = traits.zonedServers ? zoned : word;
+    if (parseAddress(traits.zonedServers ? withoutZone(address) : address) === null) {
+      conf.remarks.push({ line: number, text: `ignored: "${word}" is no IP address` });
+    } else if (traits.reader === 1 || !conf.servers.includes(address)) conf.servers.push(address);
   }
 }
 
 function readOptions(state: Reading, text: string, number: number): void {
   for (const match of text.matchAll(/\S+/g)) {
     const [word] = match;
-    const known = state.old
-      ? readOldOption(state, text.slice(match.index), word)
-      : readNewOption(state.conf, word);
-    if (!known) {
-      state.conf.remarks.push({
-        line: number,
-        text: `c-ares ignores option "${word}"`,
-      });
-    }
+    const known =
+      state.traits.reader === 3
+        ? readWord(state.conf, word)
+        : readText(state, text.slice(match.index), word);
+    if (known) continue;
+    state.conf.remarks.push({ line: number, text: `c-ares ignores option "${word}"` });
   }
 }
 
-/** The number is read from the text, not from the word, so that `ndots: 3` works; -1 means: as if not set. */
-function readOldOption(state: Reading, text: string, word: string): boolean {
-  const key = ['ndots:', 'retrans:', 'retry:', 'rotate'].find((name) => word.startsWith(name));
+/** The number is read from the text, not from the word, so that `ndots: 3` works. */
+function readText(state: Reading, text: string, word: string): boolean {
+  const { conf, traits, known } = state;
+  const keys = ['ndots:', 'retrans:', 'retry:', 'rotate'];
+  if (traits.timeoutOption) keys.push('timeout:', 'attempts:');
+  const key = keys.find((name) => word.startsWith(name));
   if (key === undefined) return false;
-  if (state.known.has(key)) return true;
   const value = leadingInteger(text.slice(key.length));
-  if ((key === 'retrans:' || key === 'retry:') && value === -1) return true;
-  state.known.add(key);
+  if (traits.reader === 1) {
+    // -1 means: as if not set.
+    const unset = (key === 'retrans:' || key === 'retry:') && value === -1;
+    if (known.has(key) || unset) return true;
+    known.add(key);
+  }
   // Compared without sign: a negative number is very large.
-  if (key === 'ndots:') state.conf.ndots = value < 0 ? 2 ** 32 + value : value;
-  else if (key === 'retrans:') state.conf.timeoutMs = Math.max(0, value);
-  else if (key === 'retry:') state.conf.attempts = value;
-  else state.conf.rotate = true;
+  if (key === 'ndots:') setDots(conf, value, traits);
+  else if (key === 'retrans:') {
+    if (traits.reader === 1) conf.timeoutMs = Math.max(0, value);
+    else if (value !== 0) conf.timeoutMs = unsigned(value);
+  } else if (key === 'timeout:') {
+    if (value !== 0) conf.timeoutMs = unsigned(value) * 1000;
+  } else if (key === 'rotate') conf.rotate = true;
+  else if (traits.reader === 1 || value !== 0) conf.attempts = value;
   return true;
 }
 
-function readNewOption(conf: MutableConf, word: string): boolean {
+function setDots(conf: MutableConf, value: number, { ndotsZero }: CaresTraits): void {
+  if (value !== 0 || ndotsZero) conf.ndots = unsigned(value);
+}
+
+/** Numbers are unsigned: a negative one is very large. */
+function unsigned(value: number): number {
+  return value < 0 ? 2 ** 32 + value : value;
+}
+
+function readWord(conf: MutableConf, word: string): boolean {
   const [key = '', value = ''] = word.split(/:(.*)/s);
   const number = leadingInteger(value);
-  // Numbers are unsigned: a negative one is very large.
-  const wrapped = number < 0 ? 2 ** 32 + number : number;
-  if (key === 'ndots') conf.ndots = wrapped;
+  if (key === 'ndots') conf.ndots = unsigned(number);
   else if (key === 'timeout' || key === 'retrans') {
-    if (number !== 0) conf.timeoutMs = (wrapped * 1000) % 2 ** 32;
+    if (number !== 0) conf.timeoutMs = (unsigned(number) * 1000) % 2 ** 32;
   } else if (key === 'attempts' || key === 'retry') {
-    if (number !== 0) conf.attempts = wrapped;
+    if (number !== 0) conf.attempts = unsigned(number);
   } else if (key === 'rotate') conf.rotate = true;
   else if (key === 'use-vc' || key === 'usevc') conf.useVc = true;
   else return false;
@@ -220,28 +239,33 @@ function dedupe(domains: readonly string[]): string[] {
   );
 }
 
-function readLookups(nsswitch: string | null, old: boolean): string | null {
+/** The `hosts:` line of nsswitch.conf: of the first reader the first, else the last. */
+function readServices(nsswitch: string | null, { reader }: CaresTraits): string | null {
   let found: string | null = null;
   for (const line of linesOf(nsswitch)) {
-    const match = old
-      ? /^\s*hosts:(.*)$/s.exec(line.replace(/#.*/s, ''))
-      : /^\s*hosts\s*:(.*)$/s.exec(line);
-    if (match === null) continue;
-    const words = (match[1] ?? '').split(old ? /[\s,]+/ : /[ \t]+/).filter((word) => word !== '');
-    if (!old) {
-      // The last line counts.
-      found =
-        lookupLetters(words, ['dns', 'bind', 'resolv', 'resolve'], ['files', 'file', 'local']) ??
-        found;
+    if (reader === 3) {
+      const [, rest] = /^\s*hosts\s*:(.*)$/s.exec(line) ?? [];
+      if (rest === undefined) continue;
+      const words = rest.split(/[ \t]+/).filter((word) => word !== '');
+      const dns = ['dns', 'bind', 'resolv', 'resolve'];
+      found = lookupLetters(words, dns, ['files', 'file', 'local']) ?? found;
       continue;
     }
-    // 1.18 takes the first line, and of each word the first letter.
-    const letters = words
-      .map((word) => (/^[dr]/.test(word) ? 'b' : word.startsWith('f') ? 'f' : ''))
-      .join('');
-    if (letters !== '') return letters.slice(0, 2);
+    const [, rest] = /^\s*hosts:(.*)$/s.exec(line.replace(/#.*/s, '')) ?? [];
+    if (rest === undefined) continue;
+    const words = rest.split(/[\s,]+/).filter((word) => word !== '');
+    found = firstLetters(words, /^[dr]/) ?? found;
+    if (found !== null && reader === 1) return found;
   }
   return found;
+}
+
+/** Of each word the first letter, and two words at most. */
+function firstLetters(words: readonly string[], dns: RegExp): string | null {
+  const letters = words
+    .map((word) => (dns.test(word) ? 'b' : word.startsWith('f') ? 'f' : ''))
+    .join('');
+  return letters === '' ? null : letters.slice(0, 2);
 }
 
 function lookupLetters(

@@ -5,7 +5,6 @@
 import type { Timer } from '../base/clock.ts';
 import { newId, type Site } from './client.ts';
 import {
-  noticedMs,
   plainSetup,
   statusOf,
   type CaresChannel,
@@ -16,6 +15,7 @@ import {
 } from './c-ares-status.ts';
 import type { CaresConf } from './c-ares-conf.ts';
 import type { CaresTraits } from './c-ares-releases.ts';
+import { TimeoutTimer } from './c-ares-timer.ts';
 import type { Arrival, Query, Socket } from './network.ts';
 import { sameName } from './reply.ts';
 import { cite } from './rules.ts';
@@ -54,6 +54,7 @@ export class OldChannel implements CaresChannel {
   readonly #setup: ChannelSetup;
   readonly #servers: readonly Server[];
   readonly #open = new Set<Question>();
+  readonly #timeouts: TimeoutTimer;
   #turn = 0;
 
   constructor(site: Site, conf: CaresConf, traits: CaresTraits, setup: ChannelSetup = plainSetup) {
@@ -61,6 +62,7 @@ export class OldChannel implements CaresChannel {
     this.#traits = traits;
     this.#conf = conf;
     this.#setup = setup;
+    this.#timeouts = new TimeoutTimer(site.network.clock, setup.tickMs);
     this.#servers = conf.servers.map((address) => ({
       address,
       udp: null,
@@ -111,8 +113,7 @@ export class OldChannel implements CaresChannel {
     }
     const rounds = Math.trunc(question.tries / this.#servers.length);
     question.timer?.cancel();
-    const waitMs = noticedMs(this.#conf.timeoutMs * 2 ** rounds, this.#setup);
-    question.timer = this.#site.network.clock.after(waitMs, () => {
+    question.timer = this.#timeouts.after(this.#conf.timeoutMs * 2 ** rounds, () => {
       question.failure = 'ETIMEOUT';
       this.#next(question);
     });
@@ -154,6 +155,7 @@ export class OldChannel implements CaresChannel {
   }
 
   #read(server: Server, socket: Socket): void {
+    this.#timeouts.received();
     for (let arrival = socket.take(); arrival !== null; arrival = socket.take()) {
       if (arrival.kind === 'reply') this.#answer(server, socket, arrival);
       else {

@@ -14,6 +14,8 @@ export interface CaresTraits {
   readonly aliases: 'none' | 'searched' | 'alone';
   /** What is answered without a server: nothing, `localhost`, or all below it too. */
   readonly localhost: 'none' | 'alone' | 'below';
+  /** In any case of its letters. */
+  readonly foldsLocalhost: boolean;
   /** An IPv4 address as the name is asked for in IPv6 all the same. */
   readonly asksForLiterals: boolean;
   /** Names with other letters than those of host names are refused. */
@@ -22,6 +24,8 @@ export interface CaresTraits {
   readonly longestName: number;
   /** `search .` makes the name as it is, not one with two dots. */
   readonly rootDomain: boolean;
+  /** Without a search list nothing is looked up. */
+  readonly needsSearchList: boolean;
   /** SERVFAIL and REFUSED for a single label go on, too. */
   readonly singleLabelGoesOn: boolean;
   // What is made of replies.
@@ -32,17 +36,26 @@ export interface CaresTraits {
   /** An answer to one family ends the repetitions of the other: never, with any address, with an IPv4 address. */
   readonly enough: 'never' | 'any' | 'ipv4';
   // resolv.conf, nsswitch.conf, the environment, the hosts file.
-  /** Reads them as c-ares 1.28 does. */
-  readonly newReader: boolean;
+  /** Which of its three ways of reading (`c-ares-conf.ts`). */
+  readonly reader: 1 | 2 | 3;
+  /** `#` and `;` begin a comment anywhere in a line. */
+  readonly cutsComments: boolean;
+  /** A LOCALDOMAIN with other than printable letters cannot be read. */
+  readonly printableOnly: boolean;
+  /** Servers may have a port and an interface. */
+  readonly zonedServers: boolean;
   /** Knows `timeout:` and `attempts:`. */
   readonly timeoutOption: boolean;
-  /** `ndots:0` counts. */
+  /** ndots where no option sets it, and whether `ndots:0` counts. */
+  readonly ndots: 0 | 1;
   readonly ndotsZero: boolean;
   /** Milliseconds of the first attempt. */
   readonly timeoutMs: number;
   readonly attempts: number;
   /** Lines of the hosts file that share an address or a name are one entry. */
   readonly mergesHosts: boolean;
+  /** A name in the hosts file is found there, though it lacks the family; else DNS is asked, and `localhost` added to. */
+  readonly hostsFinal: boolean;
   // How it is sent.
   /** Servers are sorted by their failures. */
   readonly sortsServers: boolean;
@@ -58,12 +71,16 @@ export interface CaresTraits {
   readonly adapts: boolean;
   /** Silence counts as a failure of the server. */
   readonly countsSilence: boolean;
-  /** A query ends only after all that was read together with its reply: an error beside it is repeated still. */
+  /** A query is repeated only after all that was read together with its reply has been looked at. */
+  readonly defersRetries: boolean;
+  /** And it ends only then: an error beside an address is repeated still. */
   readonly defersEnds: boolean;
   /** Idle connections are closed after the time-outs are looked at, not before. */
   readonly closesLast: boolean;
   /** SERVFAIL, REFUSED and NOTIMP are what a query is said to have failed with. */
   readonly tellsErrors: boolean;
+  /** A closed port is told from silence. */
+  readonly tellsRefusal: boolean;
   /** When the next query leaves from a new socket: never early, once the server has failed, after a time-out. */
   readonly newSocket: 'never' | 'failure' | 'timeout';
 }
@@ -75,20 +92,27 @@ export const caresReleases = new Releases<CaresTraits>(
     dotIsFinal: false,
     aliases: 'none',
     localhost: 'none',
+    foldsLocalhost: false,
     asksForLiterals: false,
     hostNames: false,
     longestName: 255,
     rootDomain: false,
+    needsSearchList: false,
     singleLabelGoesOn: false,
     ordersCnames: true,
     cnameIsSuccess: true,
     enough: 'never',
-    newReader: false,
+    reader: 1,
+    cutsComments: true,
+    printableOnly: false,
+    zonedServers: false,
     timeoutOption: false,
+    ndots: 1,
     ndotsZero: true,
     timeoutMs: 5000,
     attempts: 4,
     mergesHosts: false,
+    hostsFinal: false,
     sortsServers: false,
     oldestFailureFirst: false,
     ednsSize: 0,
@@ -97,9 +121,11 @@ export const caresReleases = new Releases<CaresTraits>(
     caches: false,
     adapts: false,
     countsSilence: true,
+    defersRetries: false,
     defersEnds: false,
     closesLast: true,
     tellsErrors: false,
+    tellsRefusal: true,
     newSocket: 'never',
   },
   [
@@ -132,29 +158,42 @@ export const caresReleases = new Releases<CaresTraits>(
         sortsServers: true,
         ednsSize: 1280,
         mergesHosts: true,
+        hostsFinal: true,
         countsSilence: false,
+        reader: 2,
+        ndotsZero: false,
+        tellsRefusal: false,
       },
     ],
     ['1.22.1'],
-    ['1.23.0', { timeoutOption: true, newReader: true }],
+    ['1.23.0', { timeoutOption: true }],
     ['1.24.0', { countsSilence: true }],
-    ['1.25.0'],
+    ['1.25.0', { zonedServers: true }],
     ['1.26.0', { ordersCnames: false }],
-    ['1.27.0', { ednsSize: 1232, longestName: 256, ndotsZero: false }],
-    ['1.28.0', { aliases: 'alone' }],
-    ['1.28.1'],
+    ['1.27.0', { ednsSize: 1232, longestName: 256 }],
+    [
+      '1.28.0',
+      {
+        aliases: 'alone',
+        foldsLocalhost: true,
+        reader: 3,
+        cutsComments: false,
+        needsSearchList: true,
+      },
+    ],
+    ['1.28.1', { needsSearchList: false }],
     ['1.29.0'],
     ['1.30.0'],
-    ['1.31.0', { caches: true, ndotsZero: true }],
+    ['1.31.0', { caches: true, ndots: 0, ndotsZero: true }],
     ['1.32.0', { adapts: true }],
     ['1.32.1'],
     ['1.32.2'],
-    ['1.32.3'],
+    ['1.32.3', { tellsRefusal: true, defersRetries: true }],
     ['1.33.0', { cookies: true }],
-    ['1.33.1', { singleLabelGoesOn: true }],
-    ['1.34.0', { enough: 'ipv4', doubtsEdns: true, closesLast: false }],
+    ['1.33.1', { singleLabelGoesOn: true, ndots: 1 }],
+    ['1.34.0', { printableOnly: true, enough: 'ipv4', doubtsEdns: true, closesLast: false }],
     ['1.34.1'],
-    ['1.34.2'],
+    ['1.34.2', { hostsFinal: false }],
     ['1.34.3'],
     ['1.34.4'],
     // As Debian ships it, with the security fix of 1.34.6.
@@ -162,6 +201,6 @@ export const caresReleases = new Releases<CaresTraits>(
     ['1.34.6', { newSocket: 'failure', closesLast: true }],
     ['1.34.7', { newSocket: 'timeout', oldestFailureFirst: true }],
     ['1.34.8'],
-    ['1.34.9'],
+    ['1.34.9', { cutsComments: true }],
   ],
 );

@@ -50,7 +50,7 @@ export interface ChannelSetup {
   readonly caching: boolean;
   /** SERVFAIL, REFUSED and NOTIMP go to the caller at once (ARES_FLAG_NOCHECKRESP). */
   readonly finalErrors: boolean;
-  /** Time-outs are noticed only at multiples of this; 0 = exactly. */
+  /** Milliseconds between two looks for time-outs; 0 = they are noticed at once. */
   readonly tickMs: number;
   /** Whether `use-vc` counts: with c-ares' own defaults it is read, then forgotten. */
   readonly useVc: boolean;
@@ -64,11 +64,6 @@ export const plainSetup: ChannelSetup = {
   tickMs: 0,
   useVc: false,
 };
-
-/** Milliseconds until a time-out of that many is noticed. */
-export function noticedMs(timeoutMs: number, { tickMs }: ChannelSetup): number {
-  return tickMs === 0 ? timeoutMs : Math.ceil(timeoutMs / tickMs) * tickMs;
-}
 
 /** The part of c-ares that sends. */
 export interface CaresChannel {

@@ -65,6 +65,10 @@ class CaresSession implements Session {
       const more = this.#traits.asksForLiterals ? await this.#walk(name, families) : null;
       return found([typed, ...(more?.addresses ?? [])]);
     }
+    if (this.#traits.needsSearchList && this.#conf.search.length === 0) {
+      this.#site.trace.step('Without a search list this release finds nothing (a fault of 1.28.0)');
+      return caresError('ENOTFOUND');
+    }
     let status: CaresStatus = 'ECONNREFUSED';
     for (const letter of this.#conf.lookups) {
       if (letter === 'f') {
@@ -82,8 +86,8 @@ class CaresSession implements Session {
 
   /** A name that needs no server; never one with a final dot. */
   #isLocal(name: string): boolean {
-    const { localhost, newReader } = this.#traits;
-    const folded = newReader ? name.toLowerCase() : name;
+    const { localhost, foldsLocalhost } = this.#traits;
+    const folded = foldsLocalhost ? name.toLowerCase() : name;
     if (localhost === 'none') return false;
     return folded === 'localhost' || (localhost === 'below' && folded.endsWith('.localhost'));
   }
@@ -99,7 +103,12 @@ class CaresSession implements Session {
       ? entriesFor(entries, name).map((entry) => entry.address)
       : mergedAddresses(entries, name);
     const listed = all.filter((address) => families.includes(familyOf(address)));
-    const local = this.#isLocal(name) && (listed.length === 0 || !old);
+    const { hostsFinal } = this.#traits;
+    if (hostsFinal && all.length > 0 && listed.length === 0) {
+      trace.step(`hosts file: "${name}" is listed, without an address of the family: that is all`);
+      return found([]);
+    }
+    const local = this.#isLocal(name) && (listed.length === 0 || !(old || hostsFinal));
     // Its own address of a family stands in where the file has none.
     const missing = families.filter((family) => !listed.some((one) => familyOf(one) === family));
     const loopback = missing.map((family) => (family === 4 ? '127.0.0.1' : '::1'));

@@ -39,6 +39,9 @@ export const musl = clientLine('musl', muslReleases, (version, traits) => ({
   open: (site) => new MuslSession(site, traits),
 }));
 
+/** The end of the whole process. */
+const died = failed('SIGFPE', null, 'Floating point exception');
+
 /** One name's outcome: addresses, a failure, or `null` = missing, try the next name. */
 type Outcome = Found | null;
 
@@ -141,6 +144,12 @@ class MuslSession implements Session {
     if (!isSendable(name)) {
       this.#site.trace.step(`"${absolute(name)}" cannot be sent: too long, or an empty label`);
       return this.#traits.nodata ? null : this.#errors.NONAME;
+    }
+    if (conf.attempts === 0) {
+      this.#site.trace.step(
+        'musl divides the timeout by the attempts of resolv.conf: with attempts:0 the process dies (SIGFPE)',
+      );
+      return died;
     }
     const queries = this.#queries(name, families, why);
     const exchange = new MuslExchange(this.#site, conf, queries, this.#traits);

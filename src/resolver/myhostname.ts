@@ -28,7 +28,9 @@ export function myHostname(name: string, host: Host, families: readonly Family[]
   const own = host.addresses.filter((address) => families.includes(familyOf(address)));
   if (own.length > 0) return own;
   // A machine without addresses still knows itself: systemd answers 127.0.0.2 and ::1.
-  return families.map((family) => (family === 4 ? '127.0.0.2' : '::1'));
+  return host.loopback
+    .filter((family) => families.includes(family))
+    .map((family) => (family === 4 ? '127.0.0.2' : '::1'));
 }
 
 /** The address as programs print it: without the interface behind `%`. */

@@ -3,6 +3,8 @@
  * source ports, shared ids, EDNS, AD, what was answered), the pauses between them, and the result.
  */
 import { parseAddress, printAddress } from '../../src/base/ip.ts';
+import { seededRandom, type Random } from '../../src/base/random.ts';
+import { jitterSteps } from '../../src/resolver/c-ares-channel.ts';
 import type { Exchange } from '../../src/resolver/trace.ts';
 import type { Labelled, MeasuredQuery, MeasuredResult, ModelRun, Run } from './measured.ts';
 
@@ -33,7 +35,7 @@ const sureQueries = 4;
 export interface Tolerance {
   /** The order of queries that were sent together is left to chance. */
   readonly anyOrder: boolean;
-  /** Retries wait a time that is drawn by chance: pauses are not compared, nor the order of retries. */
+  /** Retries wait a time that is drawn by chance: a run must lie between those with the least and the most of it. */
   readonly jitter: boolean;
   /** The letters' case is drawn by chance. */
   readonly anyCase: boolean;
@@ -92,6 +94,68 @@ export function rowsOfModel(exchanges: readonly Exchange[]): Row[] {
     flags: exchange.ad ? 'ad' : '',
     answer: exchange.answer,
   }));
+}
+
+/** The seeds that are tried where chance plays. */
+const seeds = 16;
+const plainSeed = 7;
+
+/**
+ * Compares with the model; `runs` runs it with the given randomness. Where the real client leaves something to chance,
+ * one of the model's runs must be the real one, and no wait of the real one may be shorter than with the most jitter or
+ * longer than without.
+ */
+export async function compareRuns(
+  run: Run,
+  by: Labelled,
+  runs: (random: Random) => Promise<ModelRun>,
+  more: Partial<Tolerance> = {},
+): Promise<string[]> {
+  const first = differences(run, await runs(seededRandom(plainSeed)), by, more);
+  const tolerance = { ...toleranceFor(by), ...more };
+  if (!tolerance.jitter) return first;
+  let found = first;
+  for (let seed = 1; found.length > 0 && seed <= seeds; seed++) {
+    found = differences(run, await runs(seededRandom(seed)), by, more);
+  }
+  if (found.length > 0) return first;
+  const shortest = await runs(withJitter(jitterSteps - 1));
+  const longest = await runs(withJitter(0));
+  return outside(run, shortest, longest, tolerance);
+}
+
+/** Chance that always draws the same jitter. */
+function withJitter(drawn: number): Random {
+  const random = seededRandom(plainSeed);
+  return { integer: (below) => (below === jitterSteps ? drawn : random.integer(below)) };
+}
+
+/** Queries and results that come before they can, or later than they may. */
+function outside(
+  run: Run,
+  shortest: ModelRun,
+  longest: ModelRun,
+  { slackMs }: Tolerance,
+): string[] {
+  const found: string[] = [];
+  const check = (what: string, ms: number, from: number, to: number): void => {
+    const slack = Math.max(slackMs, 0.1 * to);
+    if (ms < from - slack || ms > to + slack)
+      found.push(
+        `${what}: real ${ms.toFixed(0)} ms, model ${from.toFixed(0)} to ${to.toFixed(0)} ms`,
+      );
+  };
+  const real = rowsOfMeasured(run.queries);
+  const early = rowsOfModel(shortest.exchanges);
+  const late = rowsOfModel(longest.exchanges);
+  // With another number of queries chance has led elsewhere, and times say nothing.
+  if (real.length !== early.length || real.length !== late.length) return [];
+  real.forEach((row, i) => check(`query ${i + 1}`, row.ms, early[i]?.ms ?? 0, late[i]?.ms ?? 0));
+  run.result.forEach(({ ms }, i) => {
+    const [one, other] = [shortest.results[i]?.ms ?? 0, longest.results[i]?.ms ?? 0];
+    check(`result ${i + 1}`, ms, Math.min(one, other), Math.max(one, other));
+  });
+  return found;
 }
 
 /** What differs, in words; empty = they agree. */

@@ -4,7 +4,7 @@
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { VirtualClock } from '../../src/base/virtual-clock.ts';
-import { seededRandom } from '../../src/base/random.ts';
+import { seededRandom, type Random } from '../../src/base/random.ts';
 import { parseAnswers, type Script } from '../../src/resolver/answers-file.ts';
 import type { Client, Family, Found, Settings } from '../../src/resolver/client.ts';
 import { findClient } from '../../src/resolver/clients.ts';
@@ -181,6 +181,19 @@ export function settingsOf(scenario: Scenario, env: Readonly<Record<string, stri
   };
 }
 
+/** Runs until it is over or that much virtual time has passed. */
+export async function runFor(
+  clock: VirtualClock,
+  work: Promise<void>,
+  limitMs: number,
+): Promise<void> {
+  try {
+    await clock.run(work, limitMs);
+  } catch (error) {
+    if (!(error instanceof Error && error.message.startsWith('still waiting'))) throw error;
+  }
+}
+
 const oneShot = new Set(['getent-ahosts', 'getent-hosts', 'curl', 'nslookup', 'busybox']);
 
 export interface ModelRun {
@@ -195,6 +208,7 @@ export interface ModelRun {
 export async function runModel(
   scenario: Scenario,
   by: Labelled,
+  random: Random = seededRandom(7),
   limitMs = 115_000,
 ): Promise<ModelRun> {
   // A tool of the command line looks up once.
@@ -202,6 +216,7 @@ export async function runModel(
   const clock = new VirtualClock();
   const trace = new Trace(clock);
   const network = new ScriptedNetwork(clock, scriptOf(scenario), trace);
+<<<<<<< HEAD
   const context = {
     network,
     trace,
@@ -209,6 +224,10 @@ export async function runModel(
     settings: settingsOf(scenario, by.env),
   };
   const session = by.client.open(context);
+=======
+  const site = { network, trace, random, settings: settingsOf(scenario, by.env) };
+  const session = by.client.open(site);
+>>>>>>> 6ee9118 (Resolver models: c-ares read in its three ways, waits compared within the bounds of chance, long real runs apart)
   const results: { found: Found; ms: number }[] = [];
   const all = async (): Promise<void> => {
     for (let count = 0; count < repeat; count++) {
@@ -221,11 +240,7 @@ export async function runModel(
       results.push({ found, ms: clock.now() - start });
     }
   };
-  try {
-    await clock.run(all(), limitMs);
-  } catch (error) {
-    if (!(error instanceof Error && error.message.startsWith('still waiting'))) throw error;
-  }
+  await runFor(clock, all(), limitMs);
   return {
     planned: repeat,
     results,

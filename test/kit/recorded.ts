@@ -4,15 +4,21 @@
  * that call ares_getaddrinfo and evdns_getaddrinfo.
  */
 import { readFileSync } from 'node:fs';
-import { seededRandom } from '../../src/base/random.ts';
+import { seededRandom, type Random } from '../../src/base/random.ts';
 import { VirtualClock } from '../../src/base/virtual-clock.ts';
 import { parseAnswers } from '../../src/resolver/answers-file.ts';
-import type { Family, Found } from '../../src/resolver/client.ts';
+import type { Client, Family, Found } from '../../src/resolver/client.ts';
 import { findClient } from '../../src/resolver/clients.ts';
 import { ScriptedNetwork } from '../../src/resolver/scripted.ts';
 import { Trace } from '../../src/resolver/trace.ts';
-import { differences } from './compare-runs.ts';
-import type { Labelled, MeasuredQuery, MeasuredResult } from './measured.ts';
+import { compareRuns } from './compare-runs.ts';
+import {
+  runFor,
+  type Labelled,
+  type MeasuredQuery,
+  type MeasuredResult,
+  type ModelRun,
+} from './measured.ts';
 
 export interface RecordedRun {
   /** As `--client` takes it. */
@@ -20,6 +26,8 @@ export interface RecordedRun {
   /** What was run. */
   readonly program: string;
   readonly result: readonly MeasuredResult[];
+  /** The signal that ended the program before it could say anything. */
+  readonly signal?: string;
   readonly queries: readonly MeasuredQuery[];
 }
 
@@ -44,17 +52,38 @@ export function readRecorded(): Recorded[] {
   return JSON.parse(readFileSync(file, 'utf8')) as Recorded[];
 }
 
+/** A run that was not waited for longer. */
+const limitMs = 115_000;
+
 /** Runs the model in virtual time; what differs from the recording, in words. */
 export async function differencesFrom(recorded: Recorded, run: RecordedRun): Promise<string[]> {
   const client = findClient(run.client);
   if (client === null) return [`no model for ${run.client}`];
+  const { families, listen } = recorded;
+  const by: Labelled = { client, families, addrConfig: false, env: {} };
+  const runs = (random: Random): Promise<ModelRun> => runModel(recorded, client, random);
+  if (run.signal !== undefined) {
+    const { results } = await runs(seededRandom(1));
+    const code = results[0]?.found.failure?.code;
+    return code === run.signal ? [] : [`the program died of ${run.signal}, the model: ${code}`];
+  }
+  // Two sockets of the server log in any order, and the machine was busy.
+  const more = {
+    anyOrder: client.anyOrder || listen.length > 1,
+    togetherMs: 18,
+    slackMs: 150,
+  };
+  return compareRuns({ ...run, seq: '' }, by, runs, more);
+}
+
+async function runModel(recorded: Recorded, client: Client, random: Random): Promise<ModelRun> {
   const clock = new VirtualClock();
   const trace = new Trace(clock);
   const script = parseAnswers(recorded.answers, recorded.id);
   const session = client.open({
     network: new ScriptedNetwork(clock, script, trace),
     trace,
-    random: seededRandom(7),
+    random,
     settings: {
       resolvConf: recorded.resolv,
       nsswitch: recorded.nsswitch,
@@ -68,7 +97,7 @@ export async function differencesFrom(recorded: Recorded, run: RecordedRun): Pro
       },
     },
   });
-  const { name, families, repeat } = recorded;
+  const { name, families, repeat, listen } = recorded;
   const results: { found: Found; ms: number }[] = [];
   const lookups = async (): Promise<void> => {
     for (let count = 0; count < repeat; count++) {
@@ -77,15 +106,7 @@ export async function differencesFrom(recorded: Recorded, run: RecordedRun): Pro
       results.push({ found, ms: clock.now() - start });
     }
   };
-  await clock.run(lookups(), 115_000);
-  const by: Labelled = { client, families, addrConfig: false, env: {} };
-  const seen = trace.exchanges.filter((exchange) => recorded.listen.includes(exchange.server));
-  const model = { planned: repeat, results, exchanges: seen, steps: [] };
-  // Two sockets of the server log in any order, and the machine was busy.
-  const more = {
-    anyOrder: client.anyOrder || recorded.listen.length > 1,
-    togetherMs: 18,
-    slackMs: 150,
-  };
-  return differences({ ...run, seq: '' }, model, by, more);
+  await runFor(clock, lookups(), limitMs);
+  const exchanges = trace.exchanges.filter((exchange) => listen.includes(exchange.server));
+  return { planned: repeat, results, exchanges, steps: [] };
 }

@@ -1,0 +1,6 @@
+/** The scenarios that wait for time-outs, with the real clients: minutes. In virtual time every run has them. */
+import { compareWithReal } from '../kit/real-comparison.ts';
+import { realGlibc, realGo, realMusl, realNode } from '../kit/real-programs.ts';
+
+for (const program of [realGlibc(), realMusl(), realGo(), realNode()])
+  compareWithReal(program, 'long');
