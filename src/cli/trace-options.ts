@@ -1,7 +1,15 @@
 /** The command line of `ndots trace`. */
 import { parseAddress } from '../base/ip.ts';
 import type { Family } from '../resolver/client.ts';
-import { flag, group, many, one, type OptionValue, type Usage } from './option.ts';
+import {
+  flag,
+  group,
+  many,
+  one,
+  type OfferContext,
+  type OptionValue,
+  type Usage,
+} from './option.ts';
 import { parseOptions } from './option-parse.ts';
 import {
   addresses,
@@ -99,7 +107,7 @@ const table = {
   ...group('Settings', {
     from: one(
       '--from',
-      text('POD', { words: ['host', 'pod/', 'deploy/', 'sts/', 'ds/', 'job/', 'svc/'] }),
+      text('POD', { words: offerPods }),
       'those of pod/NAME, deploy/NAME, svc/NAME …, as kubectl spells them; host = this machine',
     ),
     namespace: one('-n, --namespace', text('NAME'), 'namespace of the pod'),
@@ -145,6 +153,24 @@ const table = {
     noColor: flag('--no-color', 'as --color never'),
   }),
 };
+
+/** Kinds, then, behind a slash, the names that the cluster or the manifests have. */
+async function offerPods({ word, before, env }: OfferContext): Promise<readonly string[]> {
+  const kinds = ['host', 'pod/', 'deploy/', 'sts/', 'ds/', 'job/', 'cronjob/', 'svc/'];
+  if (!word.includes('/')) return kinds;
+  try {
+    const options = parseTraceOptions([
+      ...before.filter((each) => each !== '--from'),
+      '--from',
+      word,
+    ]);
+    const { podNames } = await import('./trace-pod.ts');
+    return await podNames(options, { env, signal: AbortSignal.timeout(2000) });
+  } catch {
+    // Nothing can be offered: there is no cluster, or it is not to be had.
+    return [];
+  }
+}
 
 export const traceUsage: Usage = {
   synopsis: 'NAME [A|AAAA] [@SERVER[:PORT]]',

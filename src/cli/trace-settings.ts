@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { hostname, networkInterfaces } from 'node:os';
 import { Problem } from '../base/problem.ts';
+import { readFileText } from '../base/read-file.ts';
 import type { Family, Host, Settings } from '../resolver/client.ts';
 import type { Io } from './command.ts';
 import { resolvConfOfPod } from './trace-pod.ts';
@@ -29,10 +30,12 @@ export async function gatherSettings(options: TraceOptions, io: Io): Promise<Gat
   let resolvConf: string | null;
   if (options.resolvConf !== null) resolvConf = readText(options.resolvConf, 'resolv.conf');
   else if (options.from !== null && options.from !== 'host') {
-    const pod = await resolvConfOfPod(options);
+    // Without sending, the node's settings are those of no machine in particular.
+    const node = sendsNothing(options) ? '' : (readIfThere('/etc/resolv.conf') ?? '');
+    const pod = await resolvConfOfPod(options, node, io);
     resolvConf = pod.text;
     notes.push(...pod.warnings);
-    from = options.from;
+    from = pod.from;
   } else resolvConf = readIfThere('/etc/resolv.conf');
   if (options.server !== null) resolvConf = withServer(resolvConf, options.server);
   if (options.ndots !== null) resolvConf = withNdots(resolvConf, options.ndots);
@@ -64,6 +67,11 @@ export async function gatherSettings(options: TraceOptions, io: Io): Promise<Gat
   };
 }
 
+/** Whether the lookup is planned, and no server is asked. */
+export function sendsNothing({ plan, answers, corefile, manifests }: TraceOptions): boolean {
+  return plan || answers !== null || corefile !== null || manifests !== null;
+}
+
 function hostOf(options: TraceOptions, own: boolean): Host {
   const interfaces = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
   const internal = interfaces.filter((one) => one.internal).map((one) => one.address);
@@ -79,38 +87,34 @@ function hostOf(options: TraceOptions, own: boolean): Host {
 /** The text of a file that a person named; it must be readable. Bytes that are no UTF-8 become U+FFFD. */
 export function readText(path: string, what: string): string {
   try {
-    const bytes = path === '-' ? readFileSync(0) : readFileSync(path);
-    if (bytes.length > largestFile) {
+    return path === '-' ? readFileSync(0, 'utf8') : readFileText(path, largestFile);
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException;
+    if (code === 'EFBIG') {
       throw new Problem({
         code: 'file-too-large',
         text: `${path}: more than ${largestFile >> 20} MiB is no ${what}`,
       });
     }
-    return bytes.toString('utf8');
-  } catch (error) {
-    if (error instanceof Problem) throw error;
-    const { code } = error as NodeJS.ErrnoException;
-    const why =
-      code === 'ENOENT'
-        ? 'there is no such file'
-        : code === 'EACCES'
-          ? 'it may not be read'
-          : code === 'EISDIR'
-            ? 'it is a folder'
-            : code === 'ENOTDIR'
-              ? 'a part of its path is no folder'
-              : (error as Error).message;
     throw new Problem({
       code: 'unreadable-file',
-      text: `${path}: cannot read the ${what}: ${why}`,
+      text: `${path}: cannot read the ${what}: ${reasons[code] ?? (error as Error).message}`,
       cause: error,
     });
   }
 }
 
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  EACCES: 'it may not be read',
+  EISDIR: 'it is a folder',
+  ENOTDIR: 'a part of its path is no folder',
+  ENOTREG: 'it is no file',
+};
+
 function readIfThere(path: string): string | null {
   try {
-    return readFileSync(path, 'utf8');
+    return readFileText(path, largestFile);
   } catch {
     return null;
   }

@@ -20,7 +20,7 @@ import { EXIT, wantsColour, type Command, type Io } from './command.ts';
 import { LiveNetwork, rehearse } from './live-network.ts';
 import { printAs } from './trace-formats.ts';
 import { parseTraceOptions, type TraceOptions } from './trace-options.ts';
-import { gatherSettings, readText } from './trace-settings.ts';
+import { gatherSettings, readText, sendsNothing } from './trace-settings.ts';
 import { printComparison } from './trace-comparison.ts';
 import { printTrace } from './trace-text.ts';
 
@@ -40,7 +40,7 @@ async function traceName(options: TraceOptions, io: Io): Promise<number> {
   const { settings, notes, from } = await gatherSettings(options, io);
   for (const note of notes) io.err(`ndots trace: ${note}\n`);
   const script = await readScript(options);
-  const planned = options.plan || options.answers !== null || options.corefile !== null;
+  const planned = sendsNothing(options);
   const start = await corefileStarter(options, script, settings);
   if (!planned && settings.resolvConf === null) {
     throw new Problem({

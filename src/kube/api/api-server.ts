@@ -4,6 +4,7 @@ import type { Random } from '../../base/random.ts';
 import { apiClient, type ApiClient, type RequestLimits, type RestHooks } from './client.ts';
 import type { Connection } from './connection.ts';
 import { ApiFailure } from './failure.ts';
+import { getJson } from './get-json.ts';
 import { namespaceOf, type Change, type Kind, type KubeObject } from '../store/objects.ts';
 import { Dictionary } from '../store/pack.ts';
 import { asRaw, text } from './raw.ts';
@@ -139,23 +140,12 @@ class ApiServerSource implements Source {
   }
 
   async #askVersion(): Promise<{ major: number; minor: number }> {
-    const pieces: Buffer[] = [];
-    await this.#client.stream({
+    const version = await getJson(this.#client, {
       path: '/version',
-      query: {},
-      into: { push: (chunk) => pieces.push(Buffer.from(chunk)) },
       task: 'get version',
-      answerMs: 10_000,
-      silenceMs: () => 10_000,
-      watch: false,
+      waitMs: 10_000,
       signal: this.#stopping.signal,
     });
-    let version: unknown = null;
-    try {
-      version = JSON.parse(Buffer.concat(pieces).toString('utf8'));
-    } catch {
-      // Not a version: an ancient or foreign server, for which the plainest requests have to do.
-    }
     // Providers append a plus sign to the minor version.
     const part = (key: string): number => Number.parseInt(text(asRaw(version), key), 10) || 0;
     return { major: part('major'), minor: part('minor') };

@@ -4,7 +4,12 @@ import { systemClock, type Clock } from '../../base/clock.ts';
 import { Problem } from '../../base/problem.ts';
 import { ExecCredentials } from './exec-credential.ts';
 import { ApiFailure } from './failure.ts';
-import { readKubeconfig, type KubeconfigUser, type Pem } from './kubeconfig.ts';
+import {
+  readKubeconfig,
+  type KubeconfigContext,
+  type KubeconfigUser,
+  type Pem,
+} from './kubeconfig.ts';
 import { OidcToken } from './oidc-token.ts';
 
 /** How to reach one API server, and as whom. Credentials are fetched anew for each request, so rotation needs no care. */
@@ -32,7 +37,8 @@ export interface TlsMaterial {
   readonly rejectUnauthorized?: boolean;
 }
 
-const serviceAccountFolder = '/var/run/secrets/kubernetes.io/serviceaccount';
+/** Where kubelet puts a pod's token, CA and namespace. */
+export const serviceAccountFolder = '/var/run/secrets/kubernetes.io/serviceaccount';
 
 /**
  * As the pod's service account. Token and CA are read for every request (kubelet replaces the token about hourly).
@@ -117,7 +123,11 @@ export function kubeconfigConnection(
   context?: string,
   clock: Clock = systemClock,
 ): Connection {
-  const found = readKubeconfig(file, context);
+  return contextConnection(readKubeconfig(file, context), clock);
+}
+
+/** As a context says that has been read. Throws a `Problem` if its server is no URL. */
+export function contextConnection(found: KubeconfigContext, clock: Clock): Connection {
   const url = parseUrl(found.server, 'https');
   const keep = keepMaterial();
   const identity = identityOf(found.user, clock);

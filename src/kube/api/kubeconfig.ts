@@ -1,12 +1,14 @@
 import { dirname, isAbsolute, resolve } from 'node:path';
 import { FILE_MAX, readFileBytes, readFileText } from '../../base/read-file.ts';
 import { nearest, Problem } from '../../base/problem.ts';
-import { asRaw, child, children, isRaw, list, text, texts, textMap, type Raw } from './raw.ts';
+import { asRaw, child, children, isRaw, list, text, texts, type Raw } from './raw.ts';
 import { parseYaml, type YamlDocument } from '../manifests/yaml-document.ts';
 
 /** One context of a kubeconfig file: where to go, and as whom. Paths are absolute. */
 export interface KubeconfigContext {
   readonly name: string;
+  /** `''` if it names none. */
+  readonly namespace: string;
   readonly server: string;
   readonly tlsServerName: string;
   readonly insecure: boolean;
@@ -49,44 +51,68 @@ export interface OidcSettings {
 
 const execVersions = ['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1'];
 
-/** Reads one context of a kubeconfig file, by default its current one. Throws a `Problem` that says where and why not. */
-export function readKubeconfig(file: string, context?: string): KubeconfigContext {
+/**
+ * Reads one context, by default the current one, of a kubeconfig file, or of several that are taken as one: of two entries of
+ * the same name the first counts, as in kubectl. Throws a `Problem` that says where and why not.
+ */
+export function readKubeconfig(
+  files: string | readonly string[],
+  context?: string,
+): KubeconfigContext {
+  return new Reader([files].flat().map(readFile)).context(context);
+}
+
+interface ConfigFile {
+  readonly path: string;
+  readonly document: YamlDocument;
+  readonly raw: Raw;
+}
+
+/** A value, and where it stands. */
+interface Entry {
+  readonly file: ConfigFile;
+  readonly raw: Raw;
+  readonly path: Path;
+}
+
+type Path = readonly (string | number)[];
+
+function readFile(path: string): ConfigFile {
   let content: string;
   try {
-    content = readFileText(file, FILE_MAX.small);
+    content = readFileText(path, FILE_MAX.small);
   } catch (error) {
     throw new Problem({
       code: 'unreadable-file',
-      text: `cannot read the kubeconfig ${file}: ${(error as Error).message}`,
+      text: `cannot read the kubeconfig ${path}: ${(error as Error).message}`,
       cause: error,
     });
   }
-  const { documents, problems } = parseYaml(content, file);
+  const { documents, problems } = parseYaml(content, path);
   const fault = problems[0];
   if (fault !== undefined) throw fault;
   const document = documents[0];
   if (document === undefined || !isRaw(document.value)) {
-    throw new Problem({ code: 'kubeconfig', text: `${file} is no kubeconfig: it is empty` });
+    throw new Problem({ code: 'kubeconfig', text: `${path} is no kubeconfig: it is empty` });
   }
-  return new Reader(file, document, document.value).context(context);
+  return { path, document, raw: document.value };
 }
 
 class Reader {
-  readonly #file: string;
-  readonly #document: YamlDocument;
-  readonly #raw: Raw;
+  readonly #files: readonly ConfigFile[];
 
-  constructor(file: string, document: YamlDocument, raw: Raw) {
-    this.#file = file;
-    this.#document = document;
-    this.#raw = raw;
+  constructor(files: readonly ConfigFile[]) {
+    this.#files = files;
   }
 
   context(wanted: string | undefined): KubeconfigContext {
-    const name = wanted ?? text(this.#raw, 'current-context');
+    const name =
+      wanted ??
+      this.#files.map(({ raw }) => text(raw, 'current-context')).find((each) => each !== '') ??
+      '';
     if (name === '') {
       throw this.#problem(
-        ['current-context'],
+        this.#place(['current-context']),
         'the kubeconfig has no current-context',
         this.#known('contexts'),
         'name one after the file: kubeconfig FILE CONTEXT, or run kubectl config use-context',
@@ -97,20 +123,21 @@ class Reader {
     const cluster = this.#entry('clusters', 'cluster', clusterName);
     const server = text(cluster.raw, 'server');
     if (server === '') {
-      throw this.#problem(cluster.path, `cluster '${clusterName}' has no server`);
+      throw this.#problem(cluster, `cluster '${clusterName}' has no server`);
     }
     if (text(cluster.raw, 'proxy-url') !== '') {
       throw this.#problem(
-        [...cluster.path, 'proxy-url'],
+        below(cluster, 'proxy-url'),
         'connections through a proxy (proxy-url) are not supported',
         null,
         'reach the API server directly, or through kubectl proxy and endpoint',
       );
     }
     const userName = text(context.raw, 'user');
-    const ca = this.#pem(cluster.raw, cluster.path, 'certificate-authority');
+    const ca = this.#pem(cluster, 'certificate-authority');
     return {
       name,
+      namespace: text(context.raw, 'namespace'),
       server,
       tlsServerName: text(cluster.raw, 'tls-server-name'),
       insecure: cluster.raw['insecure-skip-tls-verify'] === true,
@@ -120,47 +147,50 @@ class Reader {
   }
 
   #user(name: string, cluster: Raw): KubeconfigUser {
-    const { raw, path } = this.#entry('users', 'user', name);
+    const user = this.#entry('users', 'user', name);
+    const { raw } = user;
     for (const key of ['as', 'as-groups', 'as-uid']) {
       if (raw[key] === undefined) continue;
-      throw this.#problem([...path, key], `acting as another user (${key}) is not supported`);
+      throw this.#problem(below(user, key), `acting as another user (${key}) is not supported`);
     }
     if (isRaw(raw['exec'])) {
-      return { how: 'exec', exec: this.#exec(child(raw, 'exec'), [...path, 'exec'], cluster) };
+      return { how: 'exec', exec: this.#exec(below(user, 'exec'), cluster) };
     }
     if (isRaw(raw['auth-provider'])) {
       const provider = child(raw, 'auth-provider');
       if (text(provider, 'name') !== 'oidc') {
         throw this.#problem(
-          [...path, 'auth-provider'],
+          below(user, 'auth-provider'),
           `the auth-provider '${text(provider, 'name')}' is no longer part of Kubernetes`,
           null,
           "use your provider's exec plugin (e.g. gke-gcloud-auth-plugin, kubelogin)",
         );
       }
-      return { how: 'oidc', oidc: this.#oidc(provider, [...path, 'auth-provider', 'config']) };
+      return { how: 'oidc', oidc: this.#oidc(below(below(user, 'auth-provider'), 'config')) };
     }
     // client-go's order: a token's file before the token, either before a certificate.
     const tokenFile = text(raw, 'tokenFile');
-    if (tokenFile !== '') return { how: 'token-file', path: this.#resolve(tokenFile) };
+    if (tokenFile !== '') return { how: 'token-file', path: resolved(user.file, tokenFile) };
     const token = text(raw, 'token');
     if (token !== '') return { how: 'token', token };
-    const cert = this.#pem(raw, path, 'client-certificate');
-    const key = this.#pem(raw, path, 'client-key');
+    const cert = this.#pem(user, 'client-certificate');
+    const key = this.#pem(user, 'client-key');
     if (cert !== null && key !== null) return { how: 'certificate', cert, key };
     if (cert !== null || key !== null) {
-      throw this.#problem(path, `user '${name}' has only one of client-certificate and client-key`);
+      throw this.#problem(user, `user '${name}' has only one of client-certificate and client-key`);
     }
-    const user = text(raw, 'username');
-    if (user !== '') return { how: 'password', name: user, password: text(raw, 'password') };
+    const userName = text(raw, 'username');
+    if (userName !== '')
+      return { how: 'password', name: userName, password: text(raw, 'password') };
     return { how: 'nobody' };
   }
 
-  #exec(raw: Raw, path: readonly (string | number)[], cluster: Raw): ExecSettings {
+  #exec(entry: Entry, cluster: Raw): ExecSettings {
+    const { raw } = entry;
     const apiVersion = text(raw, 'apiVersion');
     if (!execVersions.includes(apiVersion)) {
       throw this.#problem(
-        [...path, 'apiVersion'],
+        below(entry, 'apiVersion'),
         `exec plugins of version '${apiVersion}' are not supported`,
         null,
         `one of ${execVersions.join(', ')}: update the plugin, then its kubeconfig entry`,
@@ -168,19 +198,19 @@ class Reader {
     }
     if (text(raw, 'interactiveMode') === 'Always') {
       throw this.#problem(
-        [...path, 'interactiveMode'],
+        below(entry, 'interactiveMode'),
         `the exec plugin '${text(raw, 'command')}' wants to ask at a terminal, and a server has none`,
       );
     }
     const command = text(raw, 'command');
-    if (command === '') throw this.#problem(path, 'the exec plugin has no command');
+    if (command === '') throw this.#problem(entry, 'the exec plugin has no command');
     const environment: Record<string, string> = {};
-    for (const entry of children(raw, 'env'))
-      environment[text(entry, 'name')] = text(entry, 'value');
+    for (const variable of children(raw, 'env'))
+      environment[text(variable, 'name')] = text(variable, 'value');
     return {
       apiVersion,
       // A bare name is looked up in PATH; anything with a slash is relative to the file.
-      command: command.includes('/') ? this.#resolve(command) : command,
+      command: command.includes('/') ? resolved(entry.file, command) : command,
       args: texts(raw, 'args'),
       environment,
       installHint: text(raw, 'installHint').trim(),
@@ -198,75 +228,83 @@ class Reader {
     };
   }
 
-  #oidc(provider: Raw, path: readonly (string | number)[]): OidcSettings {
-    const config = textMap(provider, 'config');
-    const issuer = config['idp-issuer-url'] ?? '';
-    const idToken = config['id-token'] ?? '';
-    const refreshToken = config['refresh-token'] ?? '';
+  #oidc(entry: Entry): OidcSettings {
+    const { raw: config } = entry;
+    const issuer = text(config, 'idp-issuer-url');
+    const idToken = text(config, 'id-token');
+    const refreshToken = text(config, 'refresh-token');
     if (idToken === '' && refreshToken === '') {
-      throw this.#problem(path, 'the oidc user has neither id-token nor refresh-token');
+      throw this.#problem(entry, 'the oidc user has neither id-token nor refresh-token');
     }
     return {
       issuer,
-      clientId: config['client-id'] ?? '',
-      clientSecret: config['client-secret'] ?? '',
+      clientId: text(config, 'client-id'),
+      clientSecret: text(config, 'client-secret'),
       idToken,
       refreshToken,
-      ca: this.#pem(asRaw(config), path, 'idp-certificate-authority'),
+      ca: this.#pem(entry, 'idp-certificate-authority'),
     };
   }
 
-  /** The named entry of one of the file's three lists. */
-  #entry(
-    where: 'contexts' | 'clusters' | 'users',
-    key: string,
-    name: string,
-  ): { readonly raw: Raw; readonly path: readonly (string | number)[] } {
-    const index = list(this.#raw, where).findIndex((entry) => text(asRaw(entry), 'name') === name);
-    if (index < 0) {
-      const known = children(this.#raw, where).map((entry) => text(entry, 'name'));
-      const meant = nearest(name, known);
-      throw this.#problem(
-        [where],
-        `the kubeconfig has no ${key} named '${name}'`,
-        meant === null ? this.#known(where) : `did you mean '${meant}'?`,
-      );
+  /** The named entry of one of the three lists; the first file that has one counts. */
+  #entry(where: 'contexts' | 'clusters' | 'users', key: string, name: string): Entry {
+    for (const file of this.#files) {
+      const index = list(file.raw, where).findIndex((each) => text(asRaw(each), 'name') === name);
+      if (index < 0) continue;
+      return {
+        file,
+        raw: child(asRaw(list(file.raw, where)[index]), key),
+        path: [where, index, key],
+      };
     }
-    return { raw: child(asRaw(list(this.#raw, where)[index]), key), path: [where, index, key] };
+    const meant = nearest(name, this.#names(where));
+    throw this.#problem(
+      this.#place([where]),
+      `the kubeconfig has no ${key} named '${name}'`,
+      meant === null ? this.#known(where) : `did you mean '${meant}'?`,
+    );
+  }
+
+  #names(where: string): string[] {
+    return this.#files.flatMap(({ raw }) => children(raw, where).map((each) => text(each, 'name')));
   }
 
   #known(where: string): string {
-    const names = children(this.#raw, where).map((entry) => text(entry, 'name'));
+    const names = this.#names(where);
     return names.length === 0 ? `its ${where} are empty` : `it has: ${names.join(', ')}`;
   }
 
   /** `key-data` (base64) before `key` (a file), as client-go has it. */
-  #pem(raw: Raw, path: readonly (string | number)[], key: string): Pem | null {
-    const data = text(raw, `${key}-data`);
+  #pem(entry: Entry, key: string): Pem | null {
+    const data = text(entry.raw, `${key}-data`);
     if (data !== '') {
       const decoded = Buffer.from(data, 'base64').toString('utf8');
       if (!decoded.includes('-----BEGIN')) {
-        throw this.#problem([...path, `${key}-data`], `${key}-data is no PEM text in base64`);
+        throw this.#problem(below(entry, `${key}-data`), `${key}-data is no PEM text in base64`);
       }
       return { from: 'data', text: decoded };
     }
-    const file = text(raw, key);
+    const file = text(entry.raw, key);
     if (file === '') return null;
-    const resolved = this.#resolve(file);
+    const path = resolved(entry.file, file);
     try {
-      readFileBytes(resolved, FILE_MAX.small);
+      readFileBytes(path, FILE_MAX.small);
     } catch (error) {
-      throw this.#problem([...path, key], `cannot read ${resolved}: ${(error as Error).message}`);
+      throw this.#problem(below(entry, key), `cannot read ${path}: ${(error as Error).message}`);
     }
-    return { from: 'file', path: resolved };
+    return { from: 'file', path };
   }
 
-  #resolve(path: string): string {
-    return isAbsolute(path) ? path : resolve(dirname(this.#file), path);
+  /** A place in the first file: where something is that no file has. */
+  #place(path: Path): Entry {
+    const [file] = this.#files;
+    if (file === undefined)
+      throw new Problem({ code: 'kubeconfig', text: 'no kubeconfig is named' });
+    return { file, raw: file.raw, path };
   }
 
   #problem(
-    path: readonly (string | number)[],
+    { file, path }: Entry,
     what: string,
     hint: string | null = null,
     remedy: string | null = null,
@@ -274,11 +312,20 @@ class Reader {
     return new Problem({
       code: 'kubeconfig',
       text: what,
-      place: this.#document.place(path),
+      place: file.document.place(path),
       hint: hint ?? undefined,
       remedy: remedy ?? undefined,
     });
   }
+}
+
+function below({ file, raw, path }: Entry, key: string): Entry {
+  return { file, raw: child(raw, key), path: [...path, key] };
+}
+
+/** Paths in a kubeconfig are relative to it. */
+function resolved(file: ConfigFile, path: string): string {
+  return isAbsolute(path) ? path : resolve(dirname(file.path), path);
 }
 
 /** What a cluster's entry holds for the plugin alone. */

@@ -25,6 +25,8 @@ export type ManifestKind =
   | 'Namespace'
   | 'Node'
   | 'ServiceImport'
+  | 'Job'
+  | 'CronJob'
   | WorkloadKind;
 export type WorkloadKind =
   | 'Deployment'
@@ -51,6 +53,9 @@ const shapes: Readonly<Record<ManifestKind, (check: Check) => void>> = {
   Namespace: () => {},
   Node: () => {},
   ServiceImport: (check) => check.addresses(['spec', 'ips'], []),
+  // Their pods come and go: only who asks for one by name looks at them.
+  Job: () => {},
+  CronJob: () => {},
   Deployment: checkWorkload,
   StatefulSet: checkWorkload,
   DaemonSet: checkWorkload,

@@ -19,6 +19,8 @@ export const servedResources: readonly ServedResource[] = [
   served('apps', 'v1', 'deployments', 'Deployment', true, ['deploy']),
   served('apps', 'v1', 'statefulsets', 'StatefulSet', true, ['sts']),
   served('apps', 'v1', 'daemonsets', 'DaemonSet', true, ['ds']),
+  served('batch', 'v1', 'jobs', 'Job', true, []),
+  served('batch', 'v1', 'cronjobs', 'CronJob', true, ['cj']),
   served('discovery.k8s.io', 'v1', 'endpointslices', 'EndpointSlice', true, []),
   served('discovery.k8s.io', 'v1beta1', 'endpointslices', 'EndpointSlice', true, []),
   served('multicluster.x-k8s.io', 'v1alpha1', 'serviceimports', 'ServiceImport', true, []),

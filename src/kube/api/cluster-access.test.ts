@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { Problem } from '../../base/problem.ts';
+import { clusterAccess, type ClusterChoice } from './cluster-access.ts';
+
+const home = mkdtempSync(join(tmpdir(), 'ndots-access-'));
+after(() => rmSync(home, { recursive: true }));
+
+/** A kubeconfig with one cluster, one user and one context of the same name. */
+function config(name: string, current: boolean, namespace = ''): string {
+  return JSON.stringify({
+    'current-context': current ? name : '',
+    clusters: [{ name, cluster: { server: `http://${name}.example:8080` } }],
+    users: [{ name, user: { tokenFile: `${name}.token` } }],
+    contexts: [{ name, context: { cluster: name, user: name, namespace } }],
+  });
+}
+
+function write(path: string, text: string): string {
+  const file = join(home, path);
+  writeFileSync(file, text);
+  return file;
+}
+
+mkdirSync(join(home, '.kube'));
+mkdirSync(join(home, 'other'));
+write('.kube/config', config('usual', true, 'team'));
+const a = write('a', config('a', false));
+const b = write('other/b', config('b', true, 'shop'));
+write('a.token', 'token of a');
+write('other/b.token', 'token of b');
+
+function access(choice: Partial<ClusterChoice>): string {
+  const { connection, namespace, name } = clusterAccess({
+    kubeconfig: null,
+    context: null,
+    env: { HOME: home },
+    ...choice,
+  });
+  return `${connection.url.host} ${namespace} ${name}`;
+}
+
+const several = { HOME: home, KUBECONFIG: `${a}:${join(home, 'missing')}:${b}` };
+
+describe('the cluster of a command is the one that kubectl would talk to', () => {
+  test('the usual file, its current context, its namespace', () => {
+    assert.equal(access({}), 'usual.example:8080 team context usual');
+  });
+
+  test('KUBECONFIG names several files, which are one; those that are not there do not count', () => {
+    assert.equal(access({ env: several }), 'b.example:8080 shop context b');
+    assert.equal(access({ env: several, context: 'a' }), 'a.example:8080 default context a');
+  });
+
+  test('paths in a file are relative to that file', async () => {
+    for (const [context, token] of [
+      ['a', 'Bearer token of a'],
+      ['b', 'Bearer token of b'],
+    ] as const) {
+      const found = clusterAccess({ kubeconfig: null, context, env: several });
+      assert.equal((await found.connection.access()).headers['authorization'], token);
+    }
+  });
+
+  test('of two entries of one name the first counts', () => {
+    const again = write('again', config('b', false).replace('b.example', 'again.example'));
+    const env = { KUBECONFIG: `${again}:${b}` };
+    assert.equal(access({ env }), 'again.example:8080 default context b');
+  });
+
+  test('--kubeconfig is before all others', () => {
+    assert.equal(access({ kubeconfig: b, env: several }), 'b.example:8080 shop context b');
+  });
+
+  test('a context that is not there is told with those that are, of all files', () => {
+    assert.throws(() => access({ env: several, context: 'prod' }), /no context named 'prod'/);
+    assert.throws(
+      () => access({ env: several, context: 'prod' }),
+      (error: unknown) => error instanceof Problem && error.print().includes('it has: a, b'),
+    );
+  });
+
+  test('a file that is named and not there is told', () => {
+    assert.throws(
+      () => access({ kubeconfig: join(home, 'missing') }),
+      /cannot read the kubeconfig/,
+    );
+  });
+
+  test('without any, it is a problem with a remedy', () => {
+    for (const env of [{}, { HOME: join(home, 'other') }])
+      assert.throws(
+        () => access({ env }),
+        (error: unknown) => error instanceof Problem && error.code === 'no-cluster',
+      );
+  });
+});

@@ -1,0 +1,70 @@
+import { existsSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { systemClock, type Clock } from '../../base/clock.ts';
+import { Problem } from '../../base/problem.ts';
+import { FILE_MAX, readFileText } from '../../base/read-file.ts';
+import {
+  contextConnection,
+  inClusterConnection,
+  serviceAccountFolder,
+  type Connection,
+} from './connection.ts';
+import { readKubeconfig } from './kubeconfig.ts';
+
+/** What a person's command says of the cluster that it means, as kubectl takes it. */
+export interface ClusterChoice {
+  /** `--kubeconfig`; null = KUBECONFIG, else `~/.kube/config`, else the cluster that this process runs in. */
+  readonly kubeconfig: string | null;
+  /** `--context`; null = the current one. */
+  readonly context: string | null;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+export interface ClusterAccess {
+  readonly connection: Connection;
+  /** Where objects are looked for that no namespace is named of. */
+  readonly namespace: string;
+  /** For people: `context prod`, or `the cluster of this pod`. */
+  readonly name: string;
+}
+
+/** The cluster that kubectl would talk to. Throws a `Problem`. */
+export function clusterAccess(choice: ClusterChoice, clock: Clock = systemClock): ClusterAccess {
+  const files = kubeconfigFiles(choice);
+  if (files.length > 0) {
+    const context = readKubeconfig(files, choice.context ?? undefined);
+    return {
+      connection: contextConnection(context, clock),
+      namespace: context.namespace || 'default',
+      name: `context ${context.name}`,
+    };
+  }
+  if (choice.context !== null || (choice.env['KUBERNETES_SERVICE_HOST'] ?? '') === '') {
+    throw new Problem({
+      code: 'no-cluster',
+      text: 'which cluster? there is no kubeconfig, and this process does not run in a pod',
+      remedy: 'Name one: --kubeconfig FILE, or the variable KUBECONFIG.',
+    });
+  }
+  return {
+    connection: inClusterConnection({ environment: choice.env }),
+    namespace: ownNamespace(),
+    name: 'the cluster of this pod',
+  };
+}
+
+/** Files that are named must be there; of those in KUBECONFIG, and of the usual one, what is there counts. */
+function kubeconfigFiles({ kubeconfig, env }: ClusterChoice): readonly string[] {
+  if (kubeconfig !== null) return [kubeconfig];
+  const listed = (env['KUBECONFIG'] ?? '').split(delimiter).filter((file) => file !== '');
+  const usual = join(env['HOME'] ?? '', '.kube', 'config');
+  return (listed.length > 0 ? listed : [usual]).filter((file) => existsSync(file));
+}
+
+function ownNamespace(): string {
+  try {
+    return readFileText(join(serviceAccountFolder, 'namespace'), FILE_MAX.small).trim();
+  } catch {
+    return 'default';
+  }
+}

@@ -1,0 +1,46 @@
+import type { ApiClient } from './client.ts';
+import { ApiFailure } from './failure.ts';
+
+/** One object, or a list of them, fits; more is somebody's mistake. */
+const mostBytes = 64 * 1024 * 1024;
+
+/** One GET whose reply is wanted whole. Rejects with an `ApiFailure`, or when aborted. */
+export async function getJson(
+  client: ApiClient,
+  request: {
+    readonly path: string;
+    readonly query?: Readonly<Record<string, string>>;
+    /** What this is for: `get pods`; stands in messages. */
+    readonly task: string;
+    /** Longest wait for the first byte, and longest silence after it, milliseconds. */
+    readonly waitMs: number;
+    readonly signal: AbortSignal;
+  },
+): Promise<unknown> {
+  const { path, query = {}, task, waitMs, signal } = request;
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  const malformed = (what: string, cause?: unknown): ApiFailure =>
+    new ApiFailure({ kind: 'malformed', text: `${client.host}: "${task}" gave ${what}`, cause });
+  await client.stream({
+    path,
+    query,
+    into: {
+      push(chunk) {
+        bytes += chunk.length;
+        if (bytes > mostBytes) throw malformed(`more than ${mostBytes >> 20} MiB`);
+        pieces.push(Buffer.from(chunk));
+      },
+    },
+    task,
+    answerMs: waitMs,
+    silenceMs: () => waitMs,
+    watch: false,
+    signal,
+  });
+  try {
+    return JSON.parse(Buffer.concat(pieces).toString('utf8'));
+  } catch (error) {
+    throw malformed('no JSON', error);
+  }
+}

@@ -1,0 +1,98 @@
+/** Pods and what has pods, from the cluster that kubectl would talk to. */
+import { systemClock } from '../../base/clock.ts';
+import { Problem } from '../../base/problem.ts';
+import { apiClient } from '../api/client.ts';
+import type { ClusterAccess } from '../api/cluster-access.ts';
+import { ApiFailure } from '../api/failure.ts';
+import { getJson } from '../api/get-json.ts';
+import { asRaw, child, children, text, texts, type Raw } from '../api/raw.ts';
+import type { PodSource } from './pod-source.ts';
+import type { ResourceKind } from './resource-name.ts';
+
+/** A cluster that takes longer is not there, milliseconds. */
+const waitMs = 8000;
+/** So many pods are looked at in search of a running one. */
+const mostPods = '50';
+
+/** A source that asks once for each thing; call `close` at the end. */
+export function clusterPods(
+  access: ClusterAccess,
+  parts: { readonly version: string; readonly signal: AbortSignal; readonly waitMs?: number },
+): PodSource & { close(): void } {
+  const userAgent = `ndots/${parts.version} (${process.platform}/${process.arch})`;
+  const client = apiClient({ connection: access.connection, clock: systemClock, userAgent });
+  const get = async (
+    task: string,
+    path: string,
+    query: Readonly<Record<string, string>> = {},
+  ): Promise<Raw> => {
+    const request = { path, query, task, waitMs: parts.waitMs ?? waitMs, signal: parts.signal };
+    return asRaw(await getJson(client, request));
+  };
+  const pathOf = ({ group, version, plural }: ResourceKind, namespace: string): string =>
+    `${group === '' ? '/api' : `/apis/${group}`}/${version}/namespaces/${namespace}/${plural}`;
+  return {
+    name: access.name,
+    namespace: access.namespace,
+    close: () => client.close(),
+    async get(of, namespace, name) {
+      const where = namespace ?? access.namespace;
+      try {
+        return await get(`get ${of.plural}`, `${pathOf(of, where)}/${name}`);
+      } catch (error) {
+        if (error instanceof ApiFailure && error.kind === 'missing') return null;
+        throw told(error, `get ${of.plural} ${name}`, where);
+      }
+    },
+    async pods(namespace, labelSelector) {
+      const query = { labelSelector, limit: mostPods };
+      try {
+        const found = await get('list pods', `/api/v1/namespaces/${namespace}/pods`, query);
+        return children(found, 'items');
+      } catch (error) {
+        // Who may not list pods still sees the template.
+        if (error instanceof ApiFailure && error.kind === 'forbidden') return [];
+        throw told(error, 'get pods', namespace);
+      }
+    },
+    async names(of, namespace) {
+      const path = pathOf(of, namespace ?? access.namespace);
+      const found = await get(`list ${of.plural}`, path, { limit: '500' });
+      return children(found, 'items').map((item) => text(child(item, 'metadata'), 'name'));
+    },
+    async dnsAddresses() {
+      const query = { labelSelector: 'k8s-app=kube-dns' };
+      const path = '/api/v1/namespaces/kube-system/services';
+      const found = await get('list services', path, query).catch((error: unknown) => {
+        if (error instanceof ApiFailure) return asRaw(null);
+        throw error;
+      });
+      return children(found, 'items').flatMap(serviceAddresses).slice(0, 3);
+    },
+  };
+}
+
+/** Addresses of a service; none if it is headless. */
+export function serviceAddresses(service: Raw): readonly string[] {
+  const spec = child(service, 'spec');
+  const all = texts(spec, 'clusterIPs');
+  return (all.length > 0 ? all : [text(spec, 'clusterIP')]).filter(
+    (address) => address !== '' && address !== 'None',
+  );
+}
+
+/** What went wrong, for a person at a command line. */
+function told(error: unknown, command: string, namespace: string): unknown {
+  if (!(error instanceof ApiFailure)) return error;
+  const hint =
+    error.kind === 'forbidden'
+      ? `May you? kubectl auth can-i ${command} -n ${namespace}`
+      : error.advice || undefined;
+  return new Problem({
+    code: 'cluster-not-asked',
+    text: error.message,
+    hint,
+    remedy: `Does this work: kubectl ${command} -n ${namespace}? Without a cluster: --manifests DIR`,
+    cause: error,
+  });
+}

@@ -1,0 +1,81 @@
+/** Pods and what has pods, from a folder of manifests, or one file. */
+import { statSync } from 'node:fs';
+import { Problem } from '../../base/problem.ts';
+import { FILE_MAX, readFileText } from '../../base/read-file.ts';
+import { child, type Raw } from '../api/raw.ts';
+import { ManifestFolder } from '../manifests/folder.ts';
+import { readManifests, type Manifest } from '../manifests/manifest.ts';
+import { parseSelector } from '../manifests/selector.ts';
+import { serviceAddresses } from './cluster-pods.ts';
+import { templateLabels } from './pod-behind.ts';
+import { templatePaths, type PodSource } from './pod-source.ts';
+import { resourceKinds } from './resource-name.ts';
+
+/** Throws a `Problem` if the path cannot be read; what is wrong in a file is given to `problem`. */
+export async function manifestPods(
+  path: string,
+  problem: (problem: Problem) => void,
+): Promise<PodSource> {
+  const manifests = await read(path, problem);
+  const inside = (manifest: Manifest, namespace: string | null): boolean =>
+    namespace === null || manifest.namespace === namespace;
+  return {
+    name: path,
+    namespace: null,
+    get: ({ kind }, namespace, name) => {
+      const found = manifests.find(
+        (one) => one.kind === kind && one.name === name && inside(one, namespace),
+      );
+      return Promise.resolve(found?.raw ?? null);
+    },
+    // Pods that are written down, and those that a workload would make.
+    pods: (namespace, selector) => {
+      const selects = parseSelector(selector);
+      if (selects === null) return Promise.resolve([]);
+      const here = manifests.filter((one) => one.namespace === namespace);
+      const written = here.filter((one) => one.kind === 'Pod' && selects(one.labels));
+      const made = here.flatMap((one) => podsOf(one).filter((pod) => selects(templateLabels(pod))));
+      return Promise.resolve([...written.map(({ raw }) => raw), ...made]);
+    },
+    names: ({ kind }, namespace) =>
+      Promise.resolve(
+        manifests
+          .filter((one) => one.kind === kind && inside(one, namespace))
+          .map((one) => one.name),
+      ),
+    dnsAddresses: () => {
+      const dns = manifests.find(
+        ({ kind, namespace, name }) =>
+          kind === 'Service' && namespace === 'kube-system' && name === 'kube-dns',
+      );
+      return Promise.resolve(dns === undefined ? [] : serviceAddresses(dns.raw));
+    },
+  };
+}
+
+/** One pod of a workload, as its template has it, under the workload's name. */
+function podsOf({ kind, name, namespace, raw }: Manifest): readonly Raw[] {
+  const path = resourceKinds.some((known) => known.kind === kind)
+    ? templatePaths[kind as keyof typeof templatePaths]
+    : undefined;
+  if (path === undefined) return [];
+  const template = path.reduce<Raw>((part, key) => child(part, key), raw);
+  const metadata = { ...child(template, 'metadata'), name: `${name}-…`, namespace };
+  return [{ ...template, metadata }];
+}
+
+async function read(
+  path: string,
+  problem: (problem: Problem) => void,
+): Promise<readonly Manifest[]> {
+  const file = statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+  if (!file) {
+    const folder = new ManifestFolder(path);
+    const { problems } = await folder.look();
+    for (const each of problems) problem(each);
+    return folder.manifests;
+  }
+  const found = readManifests(readFileText(path, FILE_MAX.manifest), path);
+  for (const each of found.problems) problem(each);
+  return found.manifests;
+}

@@ -1,0 +1,96 @@
+/** The pod that a person means by `deploy/web` or `svc/web`: a running one if there is one, else what it would be made from. */
+import { Problem } from '../../base/problem.ts';
+import { asRaw, child, children, list, text, textMap, type Raw } from '../api/raw.ts';
+import { templatePaths, type PodSource } from './pod-source.ts';
+import type { ResourceName } from './resource-name.ts';
+
+export interface FoundPod {
+  readonly namespace: string;
+  /** The pod's `spec`. */
+  readonly spec: Raw;
+  /** For people: `pod shop/web-7d4b9c-x2x1z`, or `the template of Deployment shop/web`. */
+  readonly name: string;
+}
+
+/** Throws a `Problem` if there is no such object, or no pod behind it. */
+export async function podBehind(source: PodSource, wanted: ResourceName): Promise<FoundPod> {
+  const { of, name } = wanted;
+  const asked = wanted.namespace ?? source.namespace;
+  const object = await source.get(of, asked, name);
+  if (object === null) throw notFound(source, wanted, asked);
+  const namespace = text(child(object, 'metadata'), 'namespace') || asked || 'default';
+  const whole = `${of.kind} ${namespace}/${name}`;
+  if (of.kind === 'Pod')
+    return { namespace, spec: child(object, 'spec'), name: `pod ${namespace}/${name}` };
+  const selector = selectorOf(object);
+  const pods = selector === null ? [] : await source.pods(namespace, selector);
+  const pod = best(pods);
+  if (pod !== null) {
+    const own = text(child(pod, 'metadata'), 'name');
+    return { namespace, spec: child(pod, 'spec'), name: `pod ${namespace}/${own} of ${whole}` };
+  }
+  const path = templatePaths[of.kind];
+  if (path !== undefined) {
+    const template = path.reduce<Raw>((raw, key) => child(raw, key), object);
+    return { namespace, spec: child(template, 'spec'), name: `the template of ${whole}` };
+  }
+  throw new Problem({
+    code: 'no-pod',
+    text: `no pod is behind ${whole} in ${source.name}`,
+    hint:
+      selector === null
+        ? 'It has no selector: its endpoints are not found by labels.'
+        : `No pod has the labels ${selector}.`,
+    remedy: 'Name a pod, or what makes them: --from deploy/NAME',
+  });
+}
+
+/** A running pod that is not on its way out, else any. */
+function best(pods: readonly Raw[]): Raw | null {
+  const leaving = (pod: Raw): boolean => text(child(pod, 'metadata'), 'deletionTimestamp') !== '';
+  const running = (pod: Raw): boolean => text(child(pod, 'status'), 'phase') === 'Running';
+  return (
+    pods.find((pod) => running(pod) && !leaving(pod)) ??
+    pods.find((pod) => !leaving(pod)) ??
+    pods[0] ??
+    null
+  );
+}
+
+/** `spec.selector` in the API's syntax: pairs in services, matchLabels and matchExpressions elsewhere; null if it selects nothing. */
+export function selectorOf(object: Raw): string | null {
+  const selector = child(child(object, 'spec'), 'selector');
+  const modern = 'matchLabels' in selector || 'matchExpressions' in selector;
+  const pairs = modern
+    ? textMap(selector, 'matchLabels')
+    : textMap(child(object, 'spec'), 'selector');
+  const terms = Object.entries(pairs).map(([key, value]) => `${key}=${value}`);
+  for (const expression of children(selector, 'matchExpressions')) {
+    const key = text(expression, 'key');
+    const values = list(expression, 'values').join(',');
+    const operator = text(expression, 'operator');
+    if (operator === 'In' || operator === 'NotIn')
+      terms.push(`${key} ${operator.toLowerCase()} (${values})`);
+    else terms.push(operator === 'DoesNotExist' ? `!${key}` : key);
+  }
+  return terms.length === 0 ? null : terms.join(',');
+}
+
+function notFound(
+  source: PodSource,
+  { of, name }: ResourceName,
+  namespace: string | null,
+): Problem {
+  const where = namespace === null ? '' : ` in namespace ${namespace}`;
+  return new Problem({
+    code: 'not-found',
+    text: `no ${of.kind} "${name}"${where} in ${source.name}`,
+    hint: namespace === null ? undefined : 'Another namespace? --namespace NAME',
+    remedy: `kubectl get ${of.plural} -A lists them all.`,
+  });
+}
+
+/** The labels of the pods that a template makes. */
+export function templateLabels(template: Raw): Record<string, string> {
+  return textMap(asRaw(template['metadata']), 'labels');
+}

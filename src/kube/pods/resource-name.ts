@@ -1,0 +1,106 @@
+/** Names of objects as kubectl spells them: `deploy/web`, `deployments.apps/web`, `po/web-0`, `web-0`. */
+import { nearest, Problem } from '../../base/problem.ts';
+
+/** Kinds that a pod can be found behind. */
+export type PodOwnerKind =
+  | 'Pod'
+  | 'Service'
+  | 'Deployment'
+  | 'StatefulSet'
+  | 'DaemonSet'
+  | 'ReplicaSet'
+  | 'ReplicationController'
+  | 'Job'
+  | 'CronJob';
+
+export interface ResourceKind {
+  readonly kind: PodOwnerKind;
+  readonly plural: string;
+  readonly shortNames: readonly string[];
+  /** `''` is the core group. */
+  readonly group: string;
+  readonly version: string;
+}
+
+/** One object. */
+export interface ResourceName {
+  readonly of: ResourceKind;
+  readonly name: string;
+  /** Null if it is not said. */
+  readonly namespace: string | null;
+}
+
+export const resourceKinds: readonly ResourceKind[] = [
+  { kind: 'Pod', plural: 'pods', shortNames: ['po'], group: '', version: 'v1' },
+  {
+    kind: 'Deployment',
+    plural: 'deployments',
+    shortNames: ['deploy'],
+    group: 'apps',
+    version: 'v1',
+  },
+  {
+    kind: 'StatefulSet',
+    plural: 'statefulsets',
+    shortNames: ['sts'],
+    group: 'apps',
+    version: 'v1',
+  },
+  { kind: 'DaemonSet', plural: 'daemonsets', shortNames: ['ds'], group: 'apps', version: 'v1' },
+  { kind: 'ReplicaSet', plural: 'replicasets', shortNames: ['rs'], group: 'apps', version: 'v1' },
+  {
+    kind: 'ReplicationController',
+    plural: 'replicationcontrollers',
+    shortNames: ['rc'],
+    group: '',
+    version: 'v1',
+  },
+  { kind: 'Job', plural: 'jobs', shortNames: [], group: 'batch', version: 'v1' },
+  { kind: 'CronJob', plural: 'cronjobs', shortNames: ['cj'], group: 'batch', version: 'v1' },
+  { kind: 'Service', plural: 'services', shortNames: ['svc'], group: '', version: 'v1' },
+];
+
+/** `TYPE/NAME`, `TYPE.GROUP/NAME`, `TYPE.VERSION.GROUP/NAME`, `TYPE/NAMESPACE/NAME`, or the name of a pod. Throws a `Problem`. */
+export function parseResourceName(given: string): ResourceName {
+  const parts = given.split('/');
+  const [type = '', ...path] = parts.length === 1 ? ['pod', ...parts] : parts;
+  const name = path.at(-1) ?? '';
+  const namespace = path.length === 2 ? (path[0] ?? '') : null;
+  const of = kindOf(type);
+  if (
+    of === null ||
+    path.length > 2 ||
+    !isName(name) ||
+    (namespace !== null && !isName(namespace))
+  ) {
+    const words = resourceKinds.flatMap(({ kind, shortNames }) => [
+      kind.toLowerCase(),
+      ...shortNames,
+    ]);
+    const meant = of === null ? nearest(type, words) : null;
+    throw new Problem({
+      code: 'usage',
+      text: `"${given}" names no pod, and nothing that has pods`,
+      hint:
+        meant === null
+          ? `Known: ${words.join(', ')}; as in deploy/web`
+          : `Did you mean ${meant}/${name}?`,
+    });
+  }
+  return { of, name, namespace };
+}
+
+/** `deploy`, `Deployment`, `deployments.apps`, `deployment.v1.apps`; null if it is no kind with pods. */
+function kindOf(type: string): ResourceKind | null {
+  const [word = '', ...rest] = type.toLowerCase().split('.');
+  const group = /^v\d/.test(rest[0] ?? '') ? rest.slice(1).join('.') : rest.join('.');
+  const found = resourceKinds.find(
+    ({ kind, plural, shortNames }) =>
+      word === kind.toLowerCase() || word === plural || shortNames.includes(word),
+  );
+  return found === undefined || (rest.length > 0 && group !== found.group) ? null : found;
+}
+
+function isName(text: string): boolean {
+  return text.length <= 253 && /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(text);
+}
