@@ -216,18 +216,8 @@ export async function runModel(
   const clock = new VirtualClock();
   const trace = new Trace(clock);
   const network = new ScriptedNetwork(clock, scriptOf(scenario), trace);
-<<<<<<< HEAD
-  const context = {
-    network,
-    trace,
-    random: seededRandom(7),
-    settings: settingsOf(scenario, by.env),
-  };
+  const context = { network, trace, random, settings: settingsOf(scenario, by.env) };
   const session = by.client.open(context);
-=======
-  const site = { network, trace, random, settings: settingsOf(scenario, by.env) };
-  const session = by.client.open(site);
->>>>>>> 6ee9118 (Resolver models: c-ares read in its three ways, waits compared within the bounds of chance, long real runs apart)
   const results: { found: Found; ms: number }[] = [];
   const all = async (): Promise<void> => {
     for (let count = 0; count < repeat; count++) {

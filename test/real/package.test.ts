@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join, normalize } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -150,10 +158,18 @@ test('a checkout in which nothing is installed says so in one line', () => {
   assert.match(err, /^ndots: nothing is installed in \S+ yet: run npm ci there\.\n$/);
 });
 
-test('called as coredns it serves', () => {
-  const link = join(folder, 'coredns');
-  run(['ln', '-s', realpathSync('bin/ndots'), link]);
-  assert.match(run([link, '-version']).out, /^ndots-/);
-  assert.match(run([link, '-conf', '/absent']).err, /open \/absent: no such file or directory/);
-  assert.match(run([link, '-plugins']).out, /dns\.kubernetes/);
+test('NODE_OPTIONS gives the heap another limit', () => {
+  const limit = (options: string): number => {
+    const script =
+      'process.on("exit", () => console.error(v8.getHeapStatistics().heap_size_limit))';
+    const file = join(folder, 'limit.cjs');
+    writeFileSync(file, `const v8 = require('node:v8'); ${script}`);
+    const { err } = run(['bin/ndots', '--version'], {
+      ...process.env,
+      NODE_OPTIONS: `--require ${file} ${options}`,
+    });
+    return Number(err) / 1024 / 1024;
+  };
+  assert.ok(limit('') < 256);
+  assert.ok(limit('--max-old-space-size=512') >= 512);
 });

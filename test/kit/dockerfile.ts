@@ -1,0 +1,70 @@
+import { dirname } from 'node:path';
+
+/** One instruction of a Dockerfile. */
+export interface Instruction {
+  readonly line: number;
+  /** In capitals: `COPY`. */
+  readonly name: string;
+  /** `--from=build` → `{ from: 'build' }`. */
+  readonly flags: Readonly<Record<string, string>>;
+  /** The rest of the line, continued lines joined. */
+  readonly text: string;
+  /** Its words, or the elements of its JSON form. */
+  readonly words: readonly string[];
+}
+
+/** One stage: what stands between one FROM and the next. */
+export interface Stage {
+  readonly base: string;
+  readonly name: string;
+  readonly steps: readonly Instruction[];
+}
+
+/** The stages of a Dockerfile; enough of the language for one without variables, heredocs and escapes. */
+export function parseDockerfile(text: string): readonly Stage[] {
+  const stages: { base: string; name: string; steps: Instruction[] }[] = [];
+  const lines = text.split('\n');
+  for (let at = 0; at < lines.length; at++) {
+    const line = at + 1;
+    let whole = lines[at]!.trim();
+    if (whole === '' || whole.startsWith('#')) continue;
+    while (whole.endsWith('\\')) whole = `${whole.slice(0, -1)}${lines[++at]!.trim()}`;
+    const [name = '', ...rest] = whole.split(/\s+/);
+    const flags = rest.filter((word) => word.startsWith('--'));
+    const plain = rest.filter((word) => !word.startsWith('--'));
+    const json = plain.join(' ').startsWith('[');
+    const step: Instruction = {
+      line,
+      name: name.toUpperCase(),
+      flags: Object.fromEntries(flags.map((flag) => flag.slice(2).split('='))) as Record<
+        string,
+        string
+      >,
+      text: whole.slice(name.length).trim(),
+      words: json ? (JSON.parse(plain.join(' ')) as string[]) : plain,
+    };
+    if (step.name === 'FROM') {
+      const [base = '', , as = String(stages.length)] = step.words;
+      stages.push({ base, name: as, steps: [] });
+    } else stages.at(-1)!.steps.push(step);
+  }
+  return stages;
+}
+
+/** Where COPY puts what: into the folder `to` under its own name, or as `to` itself. */
+export interface Copied {
+  readonly from: readonly string[];
+  readonly to: string;
+  readonly intoFolder: boolean;
+}
+
+/** Reads the words of COPY as Docker does: a folder's content goes to the target, a file into a target that ends with `/`. */
+export function copied({ words }: Instruction, workdir: string): Copied {
+  const from = words.slice(0, -1);
+  const target = words.at(-1)!;
+  const to = target.startsWith('/') ? target : `${workdir}/${target}`.replace(/\/\.?\/?$/, '/');
+  return { from, to, intoFolder: from.length > 1 || target.endsWith('/') };
+}
+
+/** The parent of a target, which Docker makes if it is not there. */
+export const parentOf = ({ to, intoFolder }: Copied): string => (intoFolder ? to : dirname(to));

@@ -1,0 +1,316 @@
+import { spawn, spawnSync, type ChildProcess, type SpawnSyncReturns } from 'node:child_process';
+import { cpSync, existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join, matchesGlob, relative, resolve } from 'node:path';
+import { copied, parentOf, parseDockerfile, type Instruction, type Stage } from './dockerfile.ts';
+
+/** Why a Dockerfile cannot be played here; null: it can. */
+export function noImages(): string | null {
+  if (process.platform !== 'linux') return 'needs Linux';
+  if (process.getuid?.() !== 0) return 'needs root, for mounts and chroot';
+  const tried = spawnSync('unshare', ['-m', '-n', 'chroot', '/', 'setpriv', '--version']);
+  return tried.status === 0 ? null : 'needs unshare, chroot and setpriv';
+}
+
+/** Nothing can be fetched here: no fault of the Dockerfile. */
+export class NoNetwork extends Error {}
+
+/** What package managers say then. */
+const unreachable =
+  /ENOTFOUND|EAI_AGAIN|ENETUNREACH|ECONNREFUSED|Temporary failure resolving|Could not resolve/;
+
+/** Settings of this machine that a step needs to reach its registries as this machine does. */
+const passedOn =
+  /^(npm_config_(registry|cafile|userconfig|cache|https?_proxy|proxy)|NODE_EXTRA_CA_CERTS|SSL_CERT_FILE|https?_proxy|no_proxy)$/i;
+
+const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+
+/** The image as its last stage left it. */
+interface Built {
+  readonly root: string;
+  readonly user: string;
+  readonly workdir: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly entrypoint: readonly string[];
+  readonly command: readonly string[];
+}
+
+/**
+ * An image made without a container engine. Each stage is a copy-on-write view of this machine's files, in which the steps
+ * of the Dockerfile really run; the runtime in `/usr/local/bin` is this one, the checkout cannot be seen. Mounts and
+ * network live in namespaces of a process that `close` ends, and are gone with it.
+ */
+export class Image {
+  readonly #folder = mkdtempSync(join(tmpdir(), 'ndots-image-'));
+  readonly #holder: ChildProcess;
+  readonly #stages = new Map<string, string>();
+  #built: Built | null = null;
+
+  private constructor() {
+    this.#holder = spawn(
+      'unshare',
+      ['--mount', '--net', '--propagation', 'private', 'sleep', '3600'],
+      { stdio: 'ignore' },
+    );
+  }
+
+  /** @throws NoNetwork if a step cannot fetch what it needs */
+  static async build(dockerfile: string): Promise<Image> {
+    const image = new Image();
+    try {
+      await image.#build(dockerfile);
+      return image;
+    } catch (error) {
+      await image.close();
+      throw error;
+    }
+  }
+
+  async #build(dockerfile: string): Promise<void> {
+    const holder = `/proc/${this.#holder.pid}/ns/net`;
+    const own = realpathOf('/proc/self/ns/net');
+    while (realpathOf(holder) === own) await new Promise((done) => setTimeout(done, 10));
+    this.#must(['ip', 'link', 'set', 'lo', 'up'], { network: 'own' });
+    // Changes are kept in memory: the folder for temporary files may be a copy-on-write view itself.
+    this.#must(['mount', '-t', 'tmpfs', '-o', 'size=4g', 'tmpfs', this.#folder]);
+    const context = join(this.#folder, 'context');
+    // Made in the namespace: what lies under a mount cannot be reached from outside.
+    this.#must(['mkdir', context]);
+    const outside = mkdtempSync(join(tmpdir(), 'ndots-context-'));
+    try {
+      copyContext(`${dockerfile}.dockerignore`, outside);
+      this.#must(['cp', '-a', `${outside}/.`, context]);
+    } finally {
+      rmSync(outside, { recursive: true });
+    }
+    for (const stage of parseDockerfile(readFileSync(dockerfile, 'utf8')))
+      this.#play(stage, context);
+  }
+
+  #play({ base, name, steps }: Stage, context: string): void {
+    const root = this.#base(base, name);
+    this.#stages.set(name, root);
+    let built: Built = {
+      root,
+      user: '0:0',
+      workdir: '/',
+      env: { PATH },
+      entrypoint: [],
+      command: [],
+    };
+    for (const step of steps) built = this.#step(step, built, context);
+    this.#built = built;
+  }
+
+  /** A stand-in for `node:N-slim`: this machine's files, with this runtime where that image has it. */
+  #base(base: string, name: string): string {
+    const major = process.versions.node.split('.')[0];
+    if (base !== `node:${major}-slim`)
+      throw new Error(`the runtime here is ${process.version}; ${base} cannot be played`);
+    const at = join(this.#folder, name);
+    const root = join(at, 'root');
+    this.#must(['mkdir', '-p', root, `${at}/changes`, `${at}/work`]);
+    const layers = `lowerdir=/,upperdir=${at}/changes,workdir=${at}/work`;
+    this.#must(['mount', '-t', 'overlay', 'overlay', '-o', layers, root]);
+    this.#must(['mount', '-t', 'proc', 'proc', `${root}/proc`]);
+    this.#must(['mount', '--rbind', '/dev', `${root}/dev`]);
+    this.#must(['mount', '-t', 'tmpfs', 'tmpfs', `${root}/tmp`]);
+    this.#must(['mount', '-t', 'tmpfs', 'tmpfs', join(root, resolve('.'))]);
+    this.#must(['cp', process.execPath, `${root}/usr/local/bin/node`]);
+    const npm = (process.env['PATH'] ?? '')
+      .split(delimiter)
+      .filter((place) => !place.includes('node_modules'))
+      .map((place) => join(place, 'npm'))
+      .find((file) => existsSync(file));
+    if (npm === undefined) throw new Error('npm is not on this machine');
+    this.#must(['ln', '-sf', realpathSync(npm), `${root}/usr/local/bin/npm`]);
+    return root;
+  }
+
+  #step(step: Instruction, built: Built, context: string): Built {
+    const { root, workdir } = built;
+    switch (step.name) {
+      case 'WORKDIR':
+        this.#must(['mkdir', '-p', join(root, step.text)]);
+        return { ...built, workdir: step.text };
+      case 'USER':
+        return { ...built, user: step.text };
+      case 'ENV': {
+        const [, name = '', value = ''] = /^(\w+)="?(.*?)"?$/.exec(step.text) ?? [];
+        return { ...built, env: { ...built.env, [name]: value } };
+      }
+      case 'ENTRYPOINT':
+        return { ...built, entrypoint: step.words };
+      case 'CMD':
+        return { ...built, command: step.words };
+      case 'EXPOSE':
+        return built;
+      case 'COPY':
+        this.#copy(step, built, context);
+        return built;
+      case 'RUN': {
+        const env = {
+          ...built.env,
+          HOME: '/root',
+          DEBIAN_FRONTEND: 'noninteractive',
+          ...registries(),
+        };
+        this.#must(
+          ['chroot', root, ...envWords(env), 'sh', '-c', `cd ${workdir} && ${step.text}`],
+          {
+            step,
+          },
+        );
+        return built;
+      }
+      default:
+        throw new Error(`line ${step.line}: ${step.name} cannot be played`);
+    }
+  }
+
+  #copy(step: Instruction, { root, workdir }: Built, context: string): void {
+    const { from: stage } = step.flags;
+    const source = stage === undefined ? context : this.#stages.get(stage);
+    if (source === undefined) throw new Error(`line ${step.line}: there is no stage ${stage}`);
+    const what = copied(step, workdir);
+    this.#must(['mkdir', '-p', join(root, parentOf(what))]);
+    // The content of a folder goes to the target itself, a file under its own name into a folder.
+    const script = `for from; do if [ -d "$from" ]; then mkdir -p "$to" && cp -a "$from/." "$to"; else cp -a "$from" "$to"; fi || exit 1; done`;
+    this.#must(
+      [
+        'env',
+        `to=${join(root, what.to)}`,
+        'sh',
+        '-c',
+        script,
+        'sh',
+        ...what.from.map((each) => join(source, each)),
+      ],
+      { step },
+    );
+  }
+
+  /** Puts a file into the image before it runs, as a mounted ConfigMap does. */
+  put(file: string, text: string): void {
+    const to = join(this.#current.root, file);
+    this.#must(
+      [
+        'sh',
+        '-c',
+        'mkdir -p "$(dirname "$1")" && cat > "$1" && chmod a+rX "$(dirname "$1")" "$1"',
+        'sh',
+        to,
+      ],
+      {
+        input: text,
+      },
+    );
+  }
+
+  get #current(): Built {
+    if (this.#built === null) throw new Error('the Dockerfile has no stage');
+    return this.#built;
+  }
+
+  /**
+   * The words that start a container of it, as the kubelet does with CoreDNS's manifests: numeric user, read-only files, no
+   * capability but NET_BIND_SERVICE, no new privileges, a network of its own.
+   * @param args in place of CMD
+   * @param command in place of ENTRYPOINT
+   */
+  container(args: readonly string[] | null, command: readonly string[] | null = null): string[] {
+    const { root, user, workdir, env, entrypoint, command: standard } = this.#current;
+    this.#must(['mount', '-o', 'remount,ro', root]);
+    const [uid = '0', gid = uid] = user.split(':');
+    return [
+      ...this.#inside('own'),
+      ...['chroot', root, ...envWords(env), 'sh', '-c', `cd ${workdir} && exec "$@"`, 'sh'],
+      ...['setpriv', '--reuid', uid, '--regid', gid, '--clear-groups'],
+      // As container runtimes do, the capability is held when the program is started, and not a program later.
+      ...['--no-new-privs', '--securebits=+no_setuid_fixup'],
+      ...['--bounding-set=-all,+net_bind_service', '--inh-caps=-all'],
+      ...(command ?? entrypoint),
+      ...(args ?? (command === null ? standard : [])),
+    ];
+  }
+
+  /** The words that run a program of this machine in the network of the container. */
+  beside(...words: string[]): string[] {
+    return ['nsenter', '-t', String(this.#holder.pid), '--net', ...words];
+  }
+
+  #inside(network: 'own' | 'host'): string[] {
+    const spaces = network === 'own' ? ['--mount', '--net'] : ['--mount'];
+    return ['nsenter', '-t', String(this.#holder.pid), ...spaces];
+  }
+
+  #must(
+    words: readonly string[],
+    {
+      step,
+      input,
+      network = 'host',
+    }: { step?: Instruction; input?: string; network?: 'own' | 'host' } = {},
+  ): void {
+    const [program = '', ...rest] = [...this.#inside(network), ...words];
+    const ran: SpawnSyncReturns<string> = spawnSync(program, rest, {
+      encoding: 'utf8',
+      maxBuffer: 1 << 26,
+      ...(input === undefined ? {} : { input }),
+    });
+    if (ran.status === 0) return;
+    const text = `${ran.stdout}${ran.stderr}`;
+    if (unreachable.test(text)) throw new NoNetwork(text);
+    const where =
+      step === undefined ? words.join(' ') : `line ${step.line}: ${step.name} ${step.text}`;
+    throw new Error(`${where}\nended with ${ran.status ?? ran.signal}:\n${text}`);
+  }
+
+  async close(): Promise<void> {
+    const ended = new Promise((done) => this.#holder.once('exit', done));
+    this.#holder.kill('SIGKILL');
+    if (this.#holder.exitCode === null && this.#holder.signalCode === null) await ended;
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
+
+const realpathOf = (link: string): string => {
+  const { stdout } = spawnSync('readlink', [link], { encoding: 'utf8' });
+  return stdout.trim();
+};
+
+const envWords = (env: Readonly<Record<string, string>>): string[] => [
+  'env',
+  '-i',
+  ...Object.entries(env).map(([name, value]) => `${name}=${value}`),
+];
+
+function registries(): Record<string, string> {
+  const found = Object.entries(process.env).filter(([name]) => passedOn.test(name));
+  return {
+    ...(Object.fromEntries(found) as Record<string, string>),
+    npm_config_prefer_offline: 'true',
+    npm_config_fetch_retries: '1',
+  };
+}
+
+/** What Docker would send to the builder: all but what the ignore file names; of its lines the last one that fits counts. */
+function copyContext(ignoreFile: string, to: string): void {
+  const rules = readFileSync(ignoreFile, 'utf8')
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('#'))
+    .map((line) => ({ keeps: line.startsWith('!'), pattern: line.replace(/^!/, '') }));
+  const fits = (file: string, pattern: string): boolean =>
+    file === pattern || file.startsWith(`${pattern}/`) || matchesGlob(file, pattern);
+  const isSent = (file: string): boolean =>
+    (rules.findLast(({ pattern }) => fits(file, pattern))?.keeps ?? true) ||
+    // A folder of which something is sent.
+    rules.some(({ keeps, pattern }) => keeps && pattern.startsWith(`${file}/`));
+  cpSync('.', to, {
+    recursive: true,
+    filter: (source) => {
+      const file = relative('.', source);
+      return file === '' || isSent(file);
+    },
+  });
+}

@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { after, before, describe, test, type TestContext } from 'node:test';
+import { printed, start } from '../kit/child.ts';
+import { Image, noImages, NoNetwork } from '../kit/image.ts';
+
+/** The steps of deploy/Dockerfile, really run, and what comes of them, started as the kubelet starts CoreDNS. */
+
+const corefile = `
+.:53 {
+    errors
+    health
+    ready
+    kubernetes cluster.local in-addr.arpa ip6.arpa {
+        manifests /etc/coredns/objects
+    }
+    prometheus :9153
+    cache 30
+}
+`;
+
+const service = `
+apiVersion: v1
+kind: Service
+metadata: {name: backend, namespace: shop}
+spec: {clusterIP: 10.3.0.116, ports: [{port: 80}]}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop}
+`;
+
+describe('the image', { skip: noImages() ?? false }, () => {
+  let image: Image | null = null;
+  let offline = false;
+
+  before(async () => {
+    try {
+      image = await Image.build('deploy/Dockerfile');
+    } catch (error) {
+      if (!(error instanceof NoNetwork)) throw error;
+      offline = true;
+    }
+    image?.put('/etc/coredns/Corefile', corefile);
+    image?.put('/etc/coredns/objects/shop.yaml', service);
+  });
+  after(() => image?.close());
+
+  const built = (t: TestContext): Image | null => {
+    if (offline) t.skip('the registries cannot be reached');
+    return image;
+  };
+
+  const run = (words: readonly string[]): { code: number | null; text: string } => {
+    const [program = '', ...rest] = words;
+    const { status, stdout, stderr } = spawnSync(program, rest, {
+      encoding: 'utf8',
+      timeout: 20_000,
+    });
+    return { code: status, text: stdout + stderr };
+  };
+
+  test('holds what is needed to run and nothing to build with, and batched UDP works', (t) => {
+    const of = built(t);
+    if (of === null) return;
+    const { text } = run(of.container(['find /ndots -type f'], ['sh', '-c']));
+    const modules = text.matchAll(/^\/ndots\/node_modules\/(@[^/\n]+\/)?([^/\n]+)\//gm);
+    const names = new Set([...modules].map(([, scope = '', name]) => `${scope}${name}`));
+    assert.ok(names.delete('koffi') && names.delete('yaml'));
+    for (const name of names) assert.match(name, /^@koromix\/koffi-linux-/);
+    assert.doesNotMatch(text, /^\/ndots\/(src|tools|test)\/|^\/ndots\/dist\/.*\.ts$/m);
+    assert.match(run(of.container(['version'])).text, /^ndots-\S+\n.*\nUDP: batched /);
+    const heap = ['-p', 'v8.getHeapStatistics().heap_size_limit / 1024 / 1024'];
+    assert.equal(Math.round(Number(run(of.container(heap, ['node'])).text)), 198);
+  });
+
+  test('ndots and coredns are on PATH, and /coredns is where the manifests of CoreDNS look', (t) => {
+    const of = built(t);
+    if (of === null) return;
+    for (const program of ['ndots', 'coredns', '/coredns']) {
+      const { code, text } = run(of.container(['-version'], [program]));
+      assert.match(text, /^ndots-\S+\n/, program);
+      assert.equal(code, 0, program);
+    }
+  });
+
+  for (const [what, command] of [
+    ['with the arguments of CoreDNS', null],
+    ['with the command and arguments of CoreDNS', ['/coredns']],
+  ] as const) {
+    test(`${what} it answers on port 53 without root, and SIGTERM ends it`, async (t) => {
+      const of = built(t);
+      if (of === null) return;
+      const words = of.container(['-conf', '/etc/coredns/Corefile'], command);
+      const child = start('ndots', words);
+      t.after(() => child.stop());
+      await printed(child, /^ndots-\d/m, 20_000);
+      const asked = ['backend.shop.svc.cluster.local', '+short', '+time=2', '+tries=1'];
+      for (const way of ['+notcp', '+tcp']) {
+        const { text } = run(of.beside('dig', '@127.0.0.1', ...asked, way));
+        assert.equal(text.trim(), '10.3.0.116', child.output());
+      }
+      for (const [port, path] of [
+        [8080, 'health'],
+        [8181, 'ready'],
+        [9153, 'metrics'],
+      ] as const) {
+        const script = `process.stdout.write(String((await fetch('http://127.0.0.1:${port}/${path}')).status))`;
+        const { text } = run(of.beside(process.execPath, '--input-type=module', '-e', script));
+        assert.equal(text, '200', path);
+      }
+      assert.doesNotMatch(child.output(), /WARNING|ERROR/);
+      child.signal('SIGTERM');
+      assert.equal(await child.exitCode, 0);
+    });
+  }
+});
