@@ -112,7 +112,7 @@ export async function startCorefile(
   await clock.run(server.start());
   return {
     answer: (query, protocol) => ask(serves, clock, query, protocol, client),
-    stop: () => clock.run(server.stop()),
+    stop: async () => void (await clock.run(server.stop())),
   };
 }
 

@@ -25,6 +25,11 @@ const table = {
     choice('HOW', ['auto', 'batched', 'plain']),
     'UDP: auto, batched (recvmmsg/sendmmsg) or plain',
   ),
+  hang: one(
+    '-hang',
+    integer('SECONDS', 0, 3600),
+    'replace a worker thread that hangs for so long (default 2; 0: never)',
+  ),
 };
 
 export type ServeOptions = OptionValues<typeof table>;

@@ -10,6 +10,7 @@ import { settleMemory } from '../base/settle-memory.ts';
 import { stdoutLines } from '../base/stdout.ts';
 import { parseCorefile, type ParseOutput } from '../corefile/parse.ts';
 import type { Syntax } from '../corefile/syntax.ts';
+import { endProcessNow, makeTermination } from '../linux/termination.ts';
 import { Collection } from '../metrics/collection.ts';
 import { probeEndpoint } from '../net/probe.ts';
 import { absent, directiveNames, external, loadPlugins, order } from '../plugins/order.ts';
@@ -60,6 +61,7 @@ async function run(words: readonly string[], io: Io): Promise<number> {
   const ended = new Promise<number>((resolve) => {
     end = resolve;
   });
+  const termination = makeTermination();
   let workers: number;
   try {
     workers = values.workers ?? (await workersFor(source, dnsPort, io.env));
@@ -75,12 +77,15 @@ async function run(words: readonly string[], io: Io): Promise<number> {
     env: io.env,
     folder: source.folder,
     workers,
+    termination,
+    ...(values.hang !== null && { hangMs: values.hang * 1000 }),
     probe: probeEndpoint,
     load: (syntaxes) => load(source, dnsPort, io.env, syntaxes),
     spawn: (id) =>
       threadPort({
         id,
         transport,
+        termination,
         pluginsModule: new URL(`../plugins/order${extension}`, import.meta.url).href,
       }),
     onFatal: (text) => {
@@ -122,11 +127,10 @@ async function run(words: readonly string[], io: Io): Promise<number> {
   const code = await ended;
   clearInterval(alive);
   // What is fatal (a forwarding loop) gets no lameduck: each further second makes it worse.
-  await (serving && code === EXIT.ok ? server.stop() : server.quit());
+  const inOrder = await (serving && code === EXIT.ok ? server.stop() : server.quit());
   if (values.pidfile !== null) unlinkQuietly(values.pidfile);
   lines.flush();
-  // Threads parked in the kernel would keep the process; everything is closed and written by now.
-  process.exit(code);
+  leave(code, inOrder);
 }
 
 /** A configuration that cannot be served: every problem on standard error, as CoreDNS without a time stamp. */
@@ -232,9 +236,15 @@ function startLines(server: Server): readonly string[] {
   return [...new Set(lines)].toSorted();
 }
 
-/** Ends at once, yet the workers in order: one that is taken down amid a batch takes the process with it. */
+/** Ends without lameduck, yet the workers in order. */
 function quit(server: Server, code: number): void {
-  void server.quit().finally(() => process.exit(code));
+  void server.quit().then((inOrder) => leave(code, inOrder));
+}
+
+/** @param inOrder false: a thread hangs, for which `process.exit` would wait */
+function leave(code: number, inOrder: boolean): never {
+  if (!inOrder) endProcessNow(code === EXIT.ok ? EXIT.no : code);
+  process.exit(code);
 }
 
 function onSignals(

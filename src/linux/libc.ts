@@ -4,7 +4,7 @@ import { getSystemErrorName } from 'node:util';
 
 import type * as Koffi from 'koffi';
 
-import { wakeups, type Wakeup } from './wakeup.ts';
+import { signalDescriptor, wakeups, type Wakeup } from './event-loop.ts';
 
 /** The system calls that the transports use. Pointers are numbers: addresses fit into 47 bits. Failures are negative. */
 export interface Libc {
@@ -19,6 +19,13 @@ export interface Libc {
   epoll_create1(flags: number): number;
   epoll_ctl(epoll: number, operation: number, fd: number, event: number): number;
   epoll_wait(epoll: number, events: number, count: number, timeoutMs: number): number;
+  poll(descriptors: number, count: number, timeoutMs: number): number;
+  setitimer(which: number, value: number, before: number): number;
+  /** From now on SIGALRM ends the process, with its number as exit code, even as process 1 of a container. */
+  exitOnAlarm(): void;
+  _exit(code: number): void;
+  /** A new descriptor that is readable from when the signal has come; nobody ever reads it. -1: there is none. */
+  signalDescriptor(signal: number): number;
   /** 0 if there is no such interface. */
   interfaceIndex(name: string): number;
   /** Number of the last failure on this thread; ask at once. */
@@ -68,6 +75,8 @@ function load(): Libc {
   pin(lib);
   const declare = (name: string, args: readonly string[]): never =>
     lib.func(name, 'int', [...args]) as never;
+  const setHandler = lib.func('signal', 'uintptr_t', ['int', 'uintptr_t']);
+  const exit = lib.symbol('_exit') as bigint;
   return {
     socket: declare('socket', ['int', 'int', 'int']),
     bind: declare('bind', ['int', 'uintptr_t', 'uint32']),
@@ -80,6 +89,11 @@ function load(): Libc {
     epoll_create1: declare('epoll_create1', ['int']),
     epoll_ctl: declare('epoll_ctl', ['int', 'int', 'int', 'uintptr_t']),
     epoll_wait: declare('epoll_wait', ['int', 'uintptr_t', 'int', 'int']),
+    poll: declare('poll', ['uintptr_t', 'uint64', 'int']),
+    setitimer: declare('setitimer', ['int', 'uintptr_t', 'uintptr_t']),
+    exitOnAlarm: () => void setHandler(SIGALRM, exit),
+    _exit: declare('_exit', ['int']),
+    signalDescriptor: (signal) => signalDescriptor(koffi, lib, signal),
     interfaceIndex: declare('if_nametoindex', ['str']),
     errno: () => koffi.errno(),
     allocate(size) {
@@ -102,6 +116,7 @@ function loadKoffi(): typeof Koffi {
   }
 }
 
+const SIGALRM = 14;
 const RTLD_NOW = 2;
 const RTLD_NOLOAD = 4;
 const RTLD_NODELETE = 0x1000;

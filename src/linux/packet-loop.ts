@@ -2,7 +2,7 @@ import { Epoll } from './epoll.ts';
 import { libc, LibcMissing } from './libc.ts';
 import { ReceiveBatch } from './receive-batch.ts';
 import { SendBatch } from './send-batch.ts';
-import type { Wakeup } from './wakeup.ts';
+import type { Wakeup } from './event-loop.ts';
 
 /** The longest datagram that is taken whole. */
 export const DATAGRAM_MAX = 4096;

@@ -90,6 +90,6 @@ export async function serveCorefile(
       const out = new Uint8Array(70_000);
       return readMessage(out, 0, stamp(reply, query, out, 0));
     },
-    [Symbol.asyncDispose]: () => server.stop(),
+    [Symbol.asyncDispose]: async () => void (await server.stop()),
   };
 }

@@ -164,7 +164,7 @@ export async function makeWorld(corefile: string, parts: WorldParts = {}): Promi
     setCorefile: (changed) => {
       text = changed;
     },
-    close: () => clock.run(server.stop()),
+    close: async () => void (await clock.run(server.stop())),
   };
 }
 

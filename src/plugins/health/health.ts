@@ -7,6 +7,7 @@ import { setting } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { duration, hostPort, worded } from '../../corefile/values.ts';
 import { slimBuckets } from '../../metrics/buckets.ts';
+import { answerText } from '../../server/contract/http.ts';
 import { definePlugin } from '../../server/contract/plugin.ts';
 
 const address = worded(hostPort('ADDRESS'), (text, reason) =>
@@ -42,14 +43,15 @@ export const syntax = directive({
   },
 });
 
-/** Always well: who gets no answer knows the process hangs. Asks itself each second, to measure how busy it is. */
+/** Well while a worker answers; who gets no reply knows that the process hangs. Asks itself each second, to measure how busy it is. */
 export const health = definePlugin({
   syntax,
   control(options, context) {
     const { clock, log, metrics } = context;
     const at = address.print(options.address);
     context.http(at, '/health', (_request, response) => {
-      response.writeHead(200, { 'content-type': 'text/plain; charset=utf-8' }).end('OK');
+      if (context.answering()) answerText(response, 200, 'OK');
+      else answerText(response, 503, 'no worker answers');
     });
     const durations = metrics
       .histogram(
@@ -91,7 +93,7 @@ export const health = definePlugin({
       });
       context.onStop(() => ticks.cancel());
     });
-    context.onShutdown(() => lameduck(options.lameduckMs, clock, log));
+    context.onShutdown(() => lameduck(options.lameduckMs, clock, log), options.lameduckMs);
   },
 });
 

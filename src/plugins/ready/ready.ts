@@ -3,6 +3,7 @@ import { setting } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { choice, hostPort, worded } from '../../corefile/values.ts';
 import type { HttpHandler } from '../../server/contract/control-context.ts';
+import { answerText } from '../../server/contract/http.ts';
 import { definePlugin } from '../../server/contract/plugin.ts';
 
 const address = hostPort('ADDRESS');
@@ -51,14 +52,11 @@ export const ready = definePlugin({
       return names.toSorted();
     };
     const handler: HttpHandler = (_request, response) => {
-      const say = (status: number, text: string): void => {
-        response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8' }).end(text);
-      };
-      if (ending) return say(503, 'Shutting down');
+      if (ending) return answerText(response, 503, 'Shutting down');
       const waiting = missing().join(',');
-      if (waiting === '') return say(200, 'OK');
+      if (waiting === '') return answerText(response, 200, 'OK');
       context.log.info(`Plugins not ready: "${waiting}"`);
-      say(503, waiting);
+      answerText(response, 503, waiting);
     };
     context.http(address.print(at), '/ready', handler);
   },

@@ -32,8 +32,11 @@ export interface ControlContext extends ControlChannel {
   onStart(run: () => Maybe<void>): void;
   /** Runs when the configuration has been replaced or the server has stopped answering. */
   onStop(run: () => Maybe<void>): void;
-  /** Runs at the final shutdown only, while DNS is still served (lameduck), one after the other in chain order. */
-  onShutdown(run: () => Maybe<void>): void;
+  /**
+   * Runs at the final shutdown only, while DNS is still served (lameduck), one after the other in chain order.
+   * @param lastsMs how long it takes by its nature (default 0): one that takes much longer is not waited for
+   */
+  onShutdown(run: () => Maybe<void>, lastsMs?: number): void;
 
   /**
    * A thing that outlives reloads: made by `make` unless the configuration before had one of the same key. It is closed
@@ -56,6 +59,8 @@ export interface ControlContext extends ControlChannel {
   readonly scrape: (accept: string | undefined) => { readonly type: string; readonly body: string };
   /** The configuration as it runs: for `reload`. */
   readonly configuration: RunningConfiguration;
+  /** Whether a worker answers: false while all of them hang or have died and none has taken their place yet. */
+  readonly answering: () => boolean;
   /** Ends the process with a message, as `loop` does. */
   fatal(text: string): void;
 }

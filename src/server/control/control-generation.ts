@@ -29,9 +29,17 @@ export interface ControlParts {
   readonly reread: RunningConfiguration['reread'];
   readonly reload: () => Promise<boolean>;
   readonly fatal: (text: string) => void;
+  readonly answering: () => boolean;
 }
 
 type Hook = () => Maybe<void>;
+
+/** What a plugin does while the process ends. */
+export interface Shutdown {
+  readonly run: Hook;
+  /** How long it takes by its nature, milliseconds: who takes much longer hangs. */
+  readonly lastsMs: number;
+}
 
 /** One configuration's control parts. */
 export interface ControlGeneration {
@@ -39,7 +47,7 @@ export interface ControlGeneration {
   readonly starts: readonly Hook[];
   readonly stops: readonly Hook[];
   /** In chain order: the order in which a final shutdown runs them. */
-  readonly shutdowns: readonly Hook[];
+  readonly shutdowns: readonly Shutdown[];
   readonly http: ReadonlyMap<string, ReadonlyMap<string, HttpHandler>>;
   /** Keys of kept things that this configuration asked for. */
   readonly keys: ReadonlySet<string>;
@@ -56,7 +64,7 @@ export async function buildControl(
 ): Promise<ControlGeneration> {
   const starts: Hook[] = [];
   const stops: Hook[] = [];
-  const shutdowns: { order: number; run: Hook }[] = [];
+  const shutdowns: (Shutdown & { readonly order: number })[] = [];
   const http = new Map<string, Map<string, HttpHandler>>();
   const keys = new Set<string>();
   const readiness = new Map<string, (() => boolean)[]>();
@@ -68,7 +76,7 @@ export async function buildControl(
     const names = new Set(instances.map(({ plugin }) => plugin.name));
     for (const [order, { plugin, options, id }] of instances.entries()) {
       if (plugin.control === undefined) continue;
-      const { clock, random, metrics, env, scrape, channels, fatal } = control;
+      const { clock, random, metrics, env, scrape, channels, fatal, answering } = control;
       const context: ControlContext = {
         zones,
         servers,
@@ -79,13 +87,14 @@ export async function buildControl(
         env,
         scrape,
         fatal,
+        answering,
         log: pluginLog(control.log, plugin.name),
         path: (file) => resolve(folder, plan.root, file),
         has: (name) => names.has(name),
         ...channels.control(`${number}/${id}`),
         onStart: (run) => starts.push(run),
         onStop: (run) => stops.push(run),
-        onShutdown: (run) => shutdowns.push({ order, run }),
+        onShutdown: (run, lastsMs = 0) => shutdowns.push({ order, run, lastsMs }),
         keep: (key, make) => keep(control.kept, keys, key, make),
         shared: (key, make) =>
           keep(control.kept, keys, `shared/${key}`, () => make(channels.control(`shared/${key}`))),
@@ -105,7 +114,7 @@ export async function buildControl(
       try {
         await plugin.control(options, context);
       } catch (error) {
-        await undo({ ...generation, shutdowns: [] });
+        await undo(generation);
         throw placed(
           error,
           plugin.name,
@@ -115,7 +124,7 @@ export async function buildControl(
     }
   }
   shutdowns.sort((a, b) => a.order - b.order);
-  return { ...generation, shutdowns: shutdowns.map(({ run }) => run) };
+  return { ...generation, shutdowns };
 }
 
 function keep<T extends Kept>(
@@ -133,10 +142,8 @@ function keep<T extends Kept>(
 }
 
 /** Ends a configuration's control parts. */
-export async function undo(
-  generation: Pick<ControlGeneration, 'stops'> & { shutdowns: readonly Hook[] },
-): Promise<void> {
-  for (const stop of generation.stops) await stop();
+export async function undo({ stops }: Pick<ControlGeneration, 'stops'>): Promise<void> {
+  for (const stop of stops) await stop();
 }
 
 function placed(error: unknown, plugin: string, place: Problem['place'] | undefined): unknown {

@@ -79,7 +79,23 @@ const unable = bare('unable', {
   },
 });
 
-const plugins = [later, throwing, rejecting, counting, unable, fixed];
+/** Hangs where it is told to; nothing it promises comes. */
+const hanging: Plugin = definePlugin({
+  syntax: directive({
+    name: 'hanging',
+    summary: 'for tests',
+    repeat: 'once',
+    args: { where: required(word('WHERE')) },
+  }),
+  control: ({ where }, context) => {
+    const never = (): Promise<void> => new Promise(() => undefined);
+    if (where === 'stop') context.onStop(never);
+    else if (where === 'shutdown') context.onShutdown(never, 2000);
+    else context.onShutdown(() => assert.fail('a bug'));
+  },
+});
+
+const plugins = [hanging, later, throwing, rejecting, counting, unable, fixed];
 const address = (reply: { answer: readonly { data: unknown }[] }): string =>
   JSON.stringify(reply.answer[0]?.data ?? null);
 
@@ -151,6 +167,33 @@ describe('the server', () => {
     const reply = Uint8Array.from([0, 1, 0x81, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1]);
     assert.equal(await world.send(reply), null);
     assert.equal(await world.send(new Uint8Array(11)), null);
+    await world.close();
+  });
+});
+
+describe('the end', () => {
+  for (const [where, inOrder, limitMs] of [
+    ['stop', false, 4300],
+    ['shutdown', false, 2000 + 4300],
+    ['nowhere', true, 4300],
+  ] as const) {
+    test(`a control part that hangs (${where}) does not keep the process`, async () => {
+      const world = await makeWorld(`. {\n hanging ${where}\n fixed 10.0.0.1\n}\n`, { plugins });
+      const { clock, server } = world;
+      const begun = clock.now();
+      assert.equal(await clock.run(server.stop()), inOrder);
+      assert.ok(clock.now() - begun <= limitMs, `${clock.now() - begun} ms`);
+      await assert.rejects(world.ask('x.'), /nothing listens/);
+    });
+  }
+
+  test('a control part that hangs does not keep the next Corefile from being taken', async () => {
+    const world = await makeWorld('. {\n hanging stop\n fixed 10.0.0.1\n}\n', { plugins });
+    for (const last of [2, 3]) {
+      world.setCorefile(`. {\n fixed 10.0.0.${last}\n}\n`);
+      assert.equal(await world.clock.run(world.server.reload()), true);
+      assert.match(address(await world.ask('x. A')), new RegExp(`10\\.0\\.0\\.${last}`));
+    }
     await world.close();
   });
 });

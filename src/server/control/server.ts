@@ -1,9 +1,15 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
+import type { Maybe } from '../../base/maybe.ts';
 import { Problems, problemsIn } from '../../base/problem.ts';
 import type { Random } from '../../base/random.ts';
 import type { ParseOutput } from '../../corefile/parse.ts';
 import type { Syntax } from '../../corefile/syntax.ts';
+import {
+  allowForTermination,
+  endProcessWithin,
+  type Termination,
+} from '../../linux/termination.ts';
 import { Collection } from '../../metrics/collection.ts';
 import { contentTypes, formatFor } from '../../metrics/formats.ts';
 import { SharedRegistry } from '../../metrics/registry.ts';
@@ -20,7 +26,9 @@ import { planEndpoints, type EndpointPlan } from '../contract/endpoints.ts';
 import { HttpListeners } from './http-listeners.ts';
 import type { Plugin } from '../contract/plugin.ts';
 import type { Program } from '../contract/protocol.ts';
-import { WorkerLink, type WorkerEvents, type WorkerPort } from './worker-link.ts';
+import { within } from './time-limit.ts';
+import type { WorkerPort } from './worker-link.ts';
+import { Workers } from './workers.ts';
 
 export interface ServerParts {
   /** The plugins of these directives, in chain order; all there are if no names are given. */
@@ -44,19 +52,25 @@ export interface ServerParts {
   /** How many workers answer. */
   readonly workers: number;
   readonly spawn: (id: number) => WorkerPort;
+  /** A worker that does not turn for so long is replaced, milliseconds; 0: never. */
+  readonly hangMs?: number;
   /** Something that ends the process (`loop`): the text is logged already. */
   readonly onFatal: (text: string) => void;
   readonly collection?: Collection;
+  /** Where the end of the process is arranged for, in case that threads hang; not given: `stop` can hang with them. */
+  readonly termination?: Termination;
 }
 
-/** In-flight queries get this long when a server ends. */
-const GRACE_MS = 5000;
-/** A worker that dies again and again is not started more often than this; the first time another takes its place at once. */
-const RESPAWN_MS = 1000;
-/** Two deaths within this time are one trouble, which a moment's pause may spare the machine. */
-const AGAIN_MS = 10_000;
-/** A worker that has not closed its listeners this long after its grace hangs; nobody waits for it. */
+/** Without an event loop that turns for so long, a worker hangs. */
 const HANG_MS = 2000;
+/** An ordered end takes no longer than this beyond lameduck, whatever hangs; nor does an immediate one. */
+const END_MS = 4300;
+/** After this much more the kernel ends the process. */
+const MARGIN_MS = 400;
+/** Of `END_MS`, for queries in flight. */
+const GRACE_MS = 3500;
+/** Of it, for a start or a reload that is under way. */
+const TAKING_MS = 500;
 
 interface Serving {
   readonly program: Program;
@@ -75,12 +89,9 @@ export class Server {
   readonly #collection: Collection;
   readonly #registry: SharedRegistry;
   readonly #control: ControlParts;
-  #links: WorkerLink[] = [];
+  readonly #workers: Workers;
   #serving: Serving | null = null;
-  /** By worker: when one died last. */
-  readonly #lostAt = new Map<number, number>();
   #generation = 0;
-  #starting = true;
   #ending = false;
   #debugging = false;
   /** The start or the reload under way. */
@@ -93,6 +104,18 @@ export class Server {
     this.#http = new HttpListeners(parts.log);
     this.#collection = parts.collection ?? new Collection();
     this.#registry = new SharedRegistry((event) => this.#collection.add('main', event));
+    this.#workers = new Workers({
+      count: parts.workers,
+      spawn: parts.spawn,
+      hangMs: parts.hangMs ?? HANG_MS,
+      clock: parts.clock,
+      log: parts.log,
+      metrics: this.#registry,
+      collection: this.#collection,
+      channels: this.#channels,
+      program: () => this.#serving?.program ?? null,
+      alone: (take) => this.#afterTaking(take),
+    });
     this.#control = {
       clock: parts.clock,
       random: parts.random,
@@ -117,6 +140,7 @@ export class Server {
       },
       reload: () => this.reload(),
       fatal: (text) => parts.onFatal(text),
+      answering: () => this.#workers.answering,
     };
   }
 
@@ -126,17 +150,15 @@ export class Server {
   }
 
   async #startNow(): Promise<void> {
-    for (let id = 0; id < this.#parts.workers; id++) this.#links.push(this.#spawn(id));
+    this.#workers.start();
     try {
       await this.#take();
     } catch (error) {
-      await this.#end(0);
+      await this.quit();
       throw error;
     }
-    this.#starting = false;
     this.#showVersion(null);
-    // Who died between serving and here was nobody's to replace.
-    for (const link of this.#links) if (link.gone) this.#replace(link, 0);
+    this.#workers.serving();
   }
 
   /** What listens where, e.g. for the start-up lines. */
@@ -146,7 +168,7 @@ export class Server {
 
   /** The port in use at a listen address (`dns://:0`), or 0. */
   port(server: string): number {
-    return this.#links[0]?.ports[server] ?? 0;
+    return this.#workers.port(server);
   }
 
   httpPort(address: string): number | null {
@@ -186,6 +208,12 @@ export class Server {
     });
     this.#taking = taking;
     return taking;
+  }
+
+  /** Waits for the Corefile that is being taken, if one is, then keeps others out. */
+  async #afterTaking(take: () => Promise<void>): Promise<void> {
+    while (this.#taking !== null) await this.#taking.catch(() => undefined);
+    await this.#alone(take);
   }
 
   async #reloadNow(): Promise<boolean> {
@@ -254,15 +282,13 @@ export class Server {
     );
     let opened: readonly string[] = [];
     try {
-      await this.#orderAll({ kind: 'prepare', program });
+      await this.#workers.orderAll({ kind: 'prepare', program });
       opened = await this.#http.open(control.http);
       await Promise.all(control.starts.map(async (start) => start()));
       for (const endpoint of this.#newIn(endpoints)) await this.#parts.probe?.(endpoint);
-      await this.#orderAll({ kind: 'open', generation });
+      await this.#workers.orderAll({ kind: 'open', generation });
     } catch (error) {
-      await Promise.allSettled(
-        this.#links.map((link) => link.order({ kind: 'discard', generation })),
-      );
+      await this.#workers.tellAll({ kind: 'discard', generation });
       await this.#http.close(opened);
       await undo(control);
       await this.#release(this.#serving?.control ?? null);
@@ -272,8 +298,9 @@ export class Server {
     this.#serving = { program, control };
     this.#debugging = configuration.blocks.some(({ plan }) => plan.debug);
     await this.#http.commit(control.http);
-    await this.#orderAll({ kind: 'commit', generation });
-    if (before !== null) await undo(before.control);
+    await this.#workers.orderAll({ kind: 'commit', generation });
+    this.#allowForEnd();
+    if (before !== null) await this.#undone(before.control);
     this.#channels.drop((id) => id.startsWith(`${before?.program.generation}/`));
     await this.#release(control);
   }
@@ -305,116 +332,68 @@ export class Server {
     }
   }
 
-  /** A worker that dies meanwhile does not count, unless this is the start: who takes its place is told what serves then. */
-  async #orderAll(order: Parameters<WorkerLink['order']>[0]): Promise<void> {
-    await Promise.all(
-      this.#links.map((link) =>
-        link.order(order).catch((error: unknown) => {
-          if (!link.gone || this.#starting) throw error;
-        }),
-      ),
-    );
+  /**
+   * At once, also in the middle of `stop`: no lameduck, nothing in flight is waited for.
+   * @returns see `stop`
+   */
+  quit(): Promise<boolean> {
+    if (this.#parts.termination !== undefined) endProcessWithin(END_MS + MARGIN_MS);
+    return this.#end(0, END_MS);
   }
 
-  /** At once, also in the middle of `stop`: no lameduck, nothing in flight is waited for. */
-  async quit(): Promise<void> {
-    await this.#end(0);
-  }
-
-  /** Lameduck, then the listeners, then everything else. */
-  async stop(): Promise<void> {
-    if (this.#ending) return;
+  /**
+   * Lameduck, then the listeners, then everything else: within `END_MS` beyond lameduck, whatever hangs.
+   * @returns whether all of it ended; false: something hangs, and the process has to be ended by force
+   */
+  async stop(): Promise<boolean> {
+    if (this.#ending) return true;
     this.#ending = true;
-    await this.#taking;
-    for (const shutdown of this.#serving?.control.shutdowns ?? []) await shutdown();
-    await this.#end(GRACE_MS);
+    const { clock, termination } = this.#parts;
+    if (termination !== undefined) endProcessWithin(this.#endsWithinMs);
+    if (this.#taking !== null) await within(clock, TAKING_MS, this.#taking);
+    let inTime = true;
+    for (const { run, lastsMs } of this.#serving?.control.shutdowns ?? []) {
+      const done = await within(clock, lastsMs + TAKING_MS, attempt(run));
+      inTime &&= done;
+    }
+    return (await this.#end(GRACE_MS, END_MS - TAKING_MS)) && inTime;
   }
 
-  async #end(graceMs: number): Promise<void> {
+  /** How long an ordered end may take, milliseconds. */
+  get #endsWithinMs(): number {
+    const shutdowns = this.#serving?.control.shutdowns ?? [];
+    return shutdowns.reduce((sum, { lastsMs }) => sum + lastsMs, END_MS + MARGIN_MS);
+  }
+
+  #allowForEnd(): void {
+    const { termination } = this.#parts;
+    if (termination !== undefined) allowForTermination(termination, this.#endsWithinMs);
+  }
+
+  /** A control part that does not come to an end keeps nobody from reloading again. */
+  async #undone(control: ControlGeneration): Promise<void> {
+    if (await within(this.#parts.clock, END_MS, undo(control))) return;
+    this.#parts.log.error('a control part of the configuration before does not end');
+  }
+
+  async #end(graceMs: number, limitMs: number): Promise<boolean> {
     this.#ending = true;
-    const closed = Promise.allSettled(
-      this.#links.map((link) => link.order({ kind: 'close', graceMs })),
-    );
-    await this.#within(graceMs + HANG_MS, closed);
-    if (this.#serving !== null) await undo(this.#serving.control);
-    this.#serving = null;
-    await this.#release(null);
-    await this.#http.close();
-    await Promise.all(this.#links.map((link) => link.end()));
-    this.#links = [];
-  }
-
-  #spawn(id: number): WorkerLink {
-    const events: WorkerEvents = {
-      join: (worker, channel) => this.#channels.join(worker, channel),
-      leave: (worker, channel) => this.#channels.leave(worker, channel),
-      post: (worker, channel, message) => this.#channels.post(worker, channel, message),
-      register: (worker, registration) => this.#collection.add(`worker-${worker.id}`, registration),
-      exit: (worker, error) => this.#lost(worker, error),
+    const { clock, log } = this.#parts;
+    const until = clock.now() + limitMs;
+    const workersEnded = await this.#workers.end(graceMs);
+    const rest = async (): Promise<void> => {
+      if (this.#serving !== null) await undo(this.#serving.control);
+      this.#serving = null;
+      await this.#release(null);
+      await this.#http.close();
     };
-    return new WorkerLink(id, this.#parts.spawn(id), events);
+    const ended = await within(clock, Math.max(500, until - clock.now()), rest());
+    if (!ended) log.error('a control part does not end: the process is ended all the same');
+    return workersEnded && ended;
   }
+}
 
-  /** A worker died: another takes its place and its share of the listeners. */
-  #lost(worker: WorkerLink, error: Error): void {
-    this.#channels.forget(worker);
-    this.#collection.retire(`worker-${worker.id}`);
-    // A worker that does not even start is the start's failure, not something to try again.
-    if (this.#ending || this.#starting) return;
-    this.#parts.log.error(
-      `worker ${worker.id} ended unexpectedly and is started again: ${error.message}`,
-    );
-    const now = this.#parts.clock.now();
-    const again = now - (this.#lostAt.get(worker.id) ?? -Infinity) < AGAIN_MS;
-    this.#lostAt.set(worker.id, now);
-    this.#replace(worker, again ? RESPAWN_MS : 0);
-  }
-
-  #replace(worker: WorkerLink, waitMs: number): void {
-    this.#parts.clock.after(waitMs, () => void this.#respawn(worker));
-  }
-
-  async #respawn(worker: WorkerLink): Promise<void> {
-    // A Corefile that is being taken is awaited: the newcomer begins with what serves after it.
-    while (this.#taking !== null) await this.#taking.catch(() => undefined);
-    if (this.#ending) return;
-    await this.#alone(async () => {
-      const link = this.#spawn(worker.id);
-      this.#links = this.#links.map((other) => (other === worker ? link : other));
-      try {
-        await this.#revive(link);
-        this.#parts.log.info(`worker ${link.id} serves again`);
-      } catch (error) {
-        // Dead once more: then it is on its way to be replaced already.
-        if (link.gone) return;
-        this.#parts.log.error(
-          `worker ${link.id} could not be started again, the next try follows: ${problemsIn(error)?.[0]?.print() ?? String(error)}`,
-        );
-        await link.end();
-        this.#channels.forget(link);
-        this.#collection.retire(`worker-${link.id}`);
-        this.#replace(link, RESPAWN_MS);
-      }
-    });
-  }
-
-  async #revive(link: WorkerLink): Promise<void> {
-    if (this.#serving === null) return;
-    const { program } = this.#serving;
-    const { generation } = program;
-    await link.order({ kind: 'prepare', program });
-    await link.order({ kind: 'open', generation });
-    await link.order({ kind: 'commit', generation });
-  }
-
-  /** Waits for what may never come. */
-  async #within(limitMs: number, awaited: Promise<unknown>): Promise<void> {
-    await new Promise<void>((resolve) => {
-      const timer = this.#parts.clock.after(limitMs, resolve);
-      void awaited.finally(() => {
-        timer.cancel();
-        resolve();
-      });
-    });
-  }
+/** What throws at once fails like what rejects. */
+async function attempt(run: () => Maybe<void>): Promise<void> {
+  await run();
 }

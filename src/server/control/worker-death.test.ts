@@ -1,51 +1,77 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
-import { printed, start, type Child } from '../../../test/kit/child.ts';
+import { answered, printed, start, type Child } from '../../../test/kit/child.ts';
 import { queryBytes, UdpClient } from '../../../test/kit/loopback.ts';
 import { freePorts } from '../../../test/kit/serve-process.ts';
 import { batchedUdp } from '../../linux/packet-loop.ts';
+import { EXIT_TIMED_OUT } from '../../linux/termination.ts';
 
 const program = join(import.meta.dirname, '../../../bin/ndots');
 
-/** Makes a worker fail, outside any query, in the way that the file named by DIE says, once it is there. */
+/** Makes a thread fail, outside any query, in the way that the file named by DIE says, once it is there. */
 const assassin = `
   import { isMainThread } from 'node:worker_threads';
-  import { readFileSync, unlinkSync } from 'node:fs';
+  import { openSync, readFileSync, unlinkSync } from 'node:fs';
   const ways = {
-    throw() { throw new Error('killed by a test'); },
-    'fill its heap'() { for (const kept = [];;) kept.push({ at: kept.length, more: [1, 2, 3] }); },
+    'a worker throws': () => { throw new Error('killed by a test'); },
+    'a worker fills its heap': () => {
+      const text = '[' + '[1],'.repeat(20000) + '0]';
+      for (const kept = [];;) kept.push(JSON.parse(text));
+    },
+    'a worker loops': () => { for (;;); },
+    'a worker waits in the kernel': () => openSync(process.env.FIFO),
+    'the main thread loops': () => { for (;;); },
   };
-  if (!isMainThread) setInterval(() => {
+  const mine = isMainThread ? /^the main/ : /^a worker/;
+  setInterval(() => {
     let way;
     try {
       way = readFileSync(process.env.DIE, 'utf8');
+      if (!mine.test(way)) return;
       unlinkSync(process.env.DIE);
     } catch { return; }
-    ways[way]?.();
+    ways[way]();
   }, 10).unref();
 `;
 
-type Way = 'throw' | 'fill its heap';
+type Way =
+  | 'a worker throws'
+  | 'a worker fills its heap'
+  | 'a worker loops'
+  | 'a worker waits in the kernel'
+  | 'the main thread loops';
 
 interface Victim {
   readonly child: Child;
   readonly port: number;
-  die(way?: Way): void;
+  fail(way: Way): void;
+  /** Status of `/health`. */
+  health(): Promise<number>;
+  metrics(): Promise<string>;
 }
 
-async function victim(t: TestContext, workers: number): Promise<Victim> {
+async function victim(t: TestContext, workers: number, lameduck = ''): Promise<Victim> {
   const folder = mkdtempSync(join(tmpdir(), 'ndots-death-'));
-  const [port] = (await freePorts(1)) as [number];
+  const [port, health, metrics] = (await freePorts(3)) as [number, number, number];
   const corefile = join(folder, 'Corefile');
   const die = join(folder, 'die');
+  const fifo = join(folder, 'fifo');
   const preload = join(folder, 'assassin.mjs');
-  writeFileSync(corefile, `.:${port} {\n  bind 127.0.0.1\n  whoami\n}\n`);
+  const directives = [
+    'bind 127.0.0.1',
+    `health 127.0.0.1:${health} {\n${lameduck}\n}`,
+    `prometheus 127.0.0.1:${metrics}`,
+    'whoami',
+  ];
+  writeFileSync(corefile, `.:${port} {\n${directives.join('\n')}\n}\n`);
   writeFileSync(preload, assassin);
+  spawnSync('mkfifo', [fifo]);
   const child = start('ndots', [program, 'serve', '-conf', corefile, '-workers', String(workers)], {
-    env: { ...process.env, DIE: die, NODE_OPTIONS: `--import ${preload}` },
+    env: { ...process.env, DIE: die, FIFO: fifo, NODE_OPTIONS: `--import ${preload}` },
   });
   t.after(async () => {
     await child.stop();
@@ -55,11 +81,13 @@ async function victim(t: TestContext, workers: number): Promise<Victim> {
   return {
     child,
     port,
-    die: (way = 'throw') => {
-      // In one step: a worker must not read half of it.
+    fail: (way) => {
+      // In one step: nobody must read half of it.
       writeFileSync(`${die}.new`, way);
       renameSync(`${die}.new`, die);
     },
+    health: async () => (await fetch(`http://127.0.0.1:${health}/health`)).status,
+    metrics: async () => (await fetch(`http://127.0.0.1:${metrics}/metrics`)).text(),
   };
 }
 
@@ -83,12 +111,12 @@ const { available } = batchedUdp();
 describe('a worker that dies', { skip: available ? false : 'needs batched UDP' }, () => {
   for (const workers of [1, 2]) {
     test(`of ${workers} loses no query, and leaves no socket that nobody reads`, async (t) => {
-      const { child, port, die } = await victim(t, workers);
+      const { child, port, fail } = await victim(t, workers);
       const clients = await Promise.all(Array.from({ length: 8 }, () => UdpClient.open()));
       t.after(() => clients.forEach((client) => client.close()));
       assert.equal(bound(port), workers);
       for (let death = 1; death <= 2; death++) {
-        die();
+        fail('a worker throws');
         let id = 1000 * death;
         const served = (): number => child.output().split('serves again').length - 1;
         // Each client has one query under way: whichever socket it falls to, it is answered.
@@ -107,11 +135,11 @@ describe('a worker that dies', { skip: available ? false : 'needs batched UDP' }
   }
 
   test('amid a reload makes neither fail: who takes its place serves the new Corefile', async (t) => {
-    const { child, port, die } = await victim(t, 2);
+    const { child, port, fail } = await victim(t, 2);
     const client = await UdpClient.open();
     t.after(() => client.close());
     for (let turn = 1; turn <= 4; turn++) {
-      die();
+      fail('a worker throws');
       // At a different moment of dying and coming back each time.
       await new Promise((resolve) => setTimeout(resolve, 25 * turn));
       child.signal('SIGUSR1');
@@ -124,7 +152,7 @@ describe('a worker that dies', { skip: available ? false : 'needs batched UDP' }
   });
 
   test('of lack of memory dies alone, while queries come', async (t) => {
-    const { child, port, die } = await victim(t, 1);
+    const { child, port, fail } = await victim(t, 1);
     const clients = await Promise.all(Array.from({ length: 8 }, () => UdpClient.open()));
     t.after(() => clients.forEach((client) => client.close()));
     const flood = setInterval(() => {
@@ -132,21 +160,79 @@ describe('a worker that dies', { skip: available ? false : 'needs batched UDP' }
     }, 1);
     t.after(() => clearInterval(flood));
     for (let death = 1; death <= 2; death++) {
-      die('fill its heap');
+      fail('a worker fills its heap');
       await printed(child, new RegExp(`(serves again[^]*){${death}}`), 60_000);
     }
     clearInterval(flood);
-    const client = await UdpClient.open();
-    t.after(() => client.close());
-    assert.ok(await answers([client], port, 4711));
-    assert.match(child.output(), /worker 0 ended unexpectedly .*heap out of memory/);
+    // What had queued up meanwhile comes first.
+    await answered(port, 'any.example.', 20_000, () => true);
+    assert.match(child.output(), /worker 0 (ended unexpectedly .*heap out of memory|hangs)/);
   });
 
   test('does not keep the process from ending in order', async (t) => {
-    const { child, die } = await victim(t, 1);
-    die();
+    const { child, fail } = await victim(t, 1);
+    fail('a worker throws');
     await printed(child, /ended unexpectedly/);
     child.signal('SIGTERM');
     assert.equal(await child.exitCode, 0);
+  });
+});
+
+describe('a worker that hangs', { skip: available ? false : 'needs batched UDP' }, () => {
+  for (const way of ['a worker loops', 'a worker waits in the kernel'] as const) {
+    test(`is replaced within moments, and no query is lost (${way})`, async (t) => {
+      const { child, port, fail, health, metrics } = await victim(t, 1);
+      const client = await UdpClient.open();
+      t.after(() => client.close());
+      assert.equal(await health(), 200);
+      const begun = performance.now();
+      fail(way);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      // It waits in the socket of the worker that hangs, which the next one inherits.
+      client.send(queryBytes('early.example.', 7), port);
+      await printed(child, /\[ERROR\] worker 0 hangs/);
+      const seenMs = performance.now() - begun;
+      assert.equal(await health(), 503);
+      const reply = await client.next(10_000);
+      assert.equal(reply?.bytes.readUInt16BE(0), 7);
+      await printed(child, /worker 0 serves again/);
+      assert.equal(await health(), 200);
+      // 2 s and the test's own delays.
+      assert.ok(seenMs < 3000, `${seenMs} ms`);
+      const text = await metrics();
+      assert.match(text, /^ndots_worker_restarts_total\{reason="hung"\} 1$/m);
+      assert.match(text, /^ndots_workers\{state="answering"\} 1$/m);
+      const stuck = way === 'a worker loops' ? 0 : 1;
+      assert.match(text, new RegExp(`^ndots_workers\\{state="stuck"\\} ${stuck}$`, 'm'));
+      child.signal('SIGTERM');
+      // What cannot be ended in order is ended by force, and says so.
+      assert.equal(await child.exitCode, stuck);
+    });
+
+    test(`does not keep the process from ending (${way})`, async (t) => {
+      const { child, fail } = await victim(t, 2, 'lameduck 1s');
+      fail(way);
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      const begun = performance.now();
+      child.signal('SIGTERM');
+      await child.exitCode;
+      assert.ok(performance.now() - begun < 6500);
+    });
+  }
+});
+
+describe('a main thread that hangs', { skip: available ? false : 'needs batched UDP' }, () => {
+  test('leaves queries answered, and SIGTERM ends the process within lameduck and 5 s', async (t) => {
+    const { child, port, fail } = await victim(t, 1, 'lameduck 1s');
+    fail('the main thread loops');
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    const client = await UdpClient.open();
+    t.after(() => client.close());
+    assert.ok(await answers([client], port, 1));
+    const begun = performance.now();
+    child.signal('SIGTERM');
+    assert.equal(await child.exitCode, EXIT_TIMED_OUT);
+    // Lameduck, 5 s, and the test's own delays.
+    assert.ok(performance.now() - begun < 6500);
   });
 });

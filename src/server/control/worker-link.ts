@@ -1,14 +1,21 @@
 import { Problem } from '../../base/problem.ts';
 import type { Registration } from '../../metrics/registration.ts';
 import type { FromWorker, Program, ToWorker } from '../contract/protocol.ts';
+import type { Pulse } from '../contract/pulse.ts';
 
 /** The way to one worker: a thread, or the same thread in tests. */
 export interface WorkerPort {
+  /** Its sign of life; null: it runs on this thread. */
+  readonly pulse: Pulse | null;
   send(message: ToWorker, transfer?: readonly ArrayBuffer[]): void;
   onMessage(handler: (message: FromWorker) => void): void;
   /** The worker died; what is sent from now on is lost. */
   onExit(handler: (error: Error) => void): void;
-  end(): Promise<void>;
+  /**
+   * Ends the worker, whatever it does; `onExit` hears nothing then.
+   * @returns whether it ended: nothing in the runtime ends a call outside JavaScript
+   */
+  end(): Promise<boolean>;
 }
 
 export interface WorkerEvents {
@@ -19,12 +26,14 @@ export interface WorkerEvents {
   exit(worker: WorkerLink, error: Error): void;
 }
 
-type Order =
+/** What a worker is told to do; it answers when it has. */
+export type Order =
   | { readonly kind: 'prepare'; readonly program: Program }
   | { readonly kind: 'open' | 'commit' | 'discard'; readonly generation: number }
   | { readonly kind: 'close'; readonly graceMs: number };
 
 interface Pending {
+  readonly kind: Order['kind'];
   resolve(): void;
   reject(error: Error): void;
 }
@@ -38,22 +47,45 @@ export class WorkerLink {
   readonly #pending = new Map<number, Pending>();
   #seq = 0;
   #gone: Error | null = null;
+  #serving = false;
+  #ended: Promise<boolean> | null = null;
 
   constructor(id: number, port: WorkerPort, events: WorkerEvents) {
     this.id = id;
     this.#port = port;
     port.onMessage((message) => this.#take(message, events));
     port.onExit((error) => {
-      this.#gone = error;
-      for (const { reject } of this.#pending.values()) reject(error);
-      this.#pending.clear();
+      this.giveUp(error);
       events.exit(this, error);
     });
   }
 
-  /** Whether the worker has died: another takes its place. */
+  /** Whether the worker has died or was given up: another takes its place. */
   get gone(): boolean {
     return this.#gone !== null;
+  }
+
+  /** Whether it has a configuration to answer by. */
+  get serving(): boolean {
+    return this.#serving && this.#gone === null;
+  }
+
+  get pulse(): Pulse | null {
+    return this.#port.pulse;
+  }
+
+  /** Whether it is building a configuration. */
+  get building(): boolean {
+    for (const { kind } of this.#pending.values()) if (kind === 'prepare') return true;
+    return false;
+  }
+
+  /** Nothing is expected of the worker any more: orders under way fail with `error`, what it says is not heard. */
+  giveUp(error: Error): void {
+    if (this.#gone !== null) return;
+    this.#gone = error;
+    for (const { reject } of this.#pending.values()) reject(error);
+    this.#pending.clear();
   }
 
   /** Resolves when the worker has carried the order out. @throws Problem as the worker met it */
@@ -61,7 +93,7 @@ export class WorkerLink {
     if (this.#gone !== null) return Promise.reject(this.#gone);
     const seq = this.#seq++;
     return new Promise((resolve, reject) => {
-      this.#pending.set(seq, { resolve, reject });
+      this.#pending.set(seq, { kind: order.kind, resolve, reject });
       this.#port.send({ ...order, seq } as ToWorker);
     });
   }
@@ -70,18 +102,22 @@ export class WorkerLink {
     this.#port.send({ kind: 'deliver', channel, message }, transfer);
   }
 
-  end(): Promise<void> {
-    return this.#port.end();
+  /** See `WorkerPort.end`. */
+  end(): Promise<boolean> {
+    return (this.#ended ??= this.#port.end());
   }
 
   #take(message: FromWorker, events: WorkerEvents): void {
+    if (this.#gone !== null) return;
     switch (message.kind) {
       case 'done': {
         this.ports = message.ports;
         const pending = this.#pending.get(message.seq);
         this.#pending.delete(message.seq);
-        if (message.problem === null) pending?.resolve();
-        else {
+        if (message.problem === null) {
+          if (pending?.kind === 'commit') this.#serving = true;
+          pending?.resolve();
+        } else {
           const { code, text, hint, remedy } = message.problem;
           pending?.reject(
             new Problem({ code, text, hint: hint ?? undefined, remedy: remedy ?? undefined }),

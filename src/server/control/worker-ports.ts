@@ -1,7 +1,10 @@
 import { Worker } from 'node:worker_threads';
-import { makeNotes, type HeldByThread } from '../../linux/held-by-thread.ts';
+import { makeNotes, withoutMemory, type HeldByThread } from '../../linux/held-by-thread.ts';
 import type { DataPlane } from '../worker/data-plane.ts';
 import type { FromWorker, ToWorker } from '../contract/protocol.ts';
+import { makePulse } from '../contract/pulse.ts';
+import { systemClock } from '../../base/clock.ts';
+import { within } from './time-limit.ts';
 import type { WorkerPort } from './worker-link.ts';
 import type { WorkerStart } from '../worker/worker-thread.ts';
 
@@ -12,21 +15,24 @@ const HEAP_MB = 256;
  * costs 40 %), and stays small.
  */
 const YOUNG_MB = 4;
+/** A thread in JavaScript ends within a turn; one that is not there after so long is in a call that does not return. */
+const END_MS = 1000;
 
 /** By worker: what a thread that died has left behind; the one that takes its place goes on with the sockets among it. */
 const leftBehind = new Map<number, HeldByThread>();
 
 /** A worker in a thread of its own. */
-export function threadPort(start: Omit<WorkerStart, 'held'>): WorkerPort {
+export function threadPort(start: Omit<WorkerStart, 'held' | 'pulse'>): WorkerPort {
   const held = leftBehind.get(start.id) ?? makeNotes();
   leftBehind.delete(start.id);
+  const pulse = makePulse();
   const own = import.meta.url;
   const entry = new URL(
     own.endsWith('.ts') ? '../worker/worker-thread.ts' : '../worker/worker-thread.js',
     own,
   );
   const worker = new Worker(entry, {
-    workerData: { ...start, held } satisfies WorkerStart,
+    workerData: { ...start, held, pulse } satisfies WorkerStart,
     name: `ndots-worker-${start.id}`,
     resourceLimits: { maxOldGenerationSizeMb: HEAP_MB, maxYoungGenerationSizeMb: YOUNG_MB },
   });
@@ -36,6 +42,7 @@ export function threadPort(start: Omit<WorkerStart, 'held'>): WorkerPort {
     failure = error;
   });
   return {
+    pulse,
     send: (message, transfer) => worker.postMessage(message, [...(transfer ?? [])]),
     onMessage: (handler) => worker.on('message', handler),
     onExit: (handler) =>
@@ -46,7 +53,9 @@ export function threadPort(start: Omit<WorkerStart, 'held'>): WorkerPort {
       }),
     async end() {
       ending = true;
-      await worker.terminate();
+      const ended = await within(systemClock, END_MS, worker.terminate());
+      leftBehind.set(start.id, ended ? held : withoutMemory(held));
+      return ended;
     },
   };
 }
@@ -63,6 +72,7 @@ export function inlinePort(make: (send: (message: FromWorker) => void) => DataPl
     else queueMicrotask(() => handlers.forEach((handler) => handler(structuredClone(message))));
   });
   return {
+    pulse: null,
     send: (message: ToWorker) => {
       const copy = structuredClone(message);
       queueMicrotask(() => void plane.handle(copy));
@@ -71,6 +81,6 @@ export function inlinePort(make: (send: (message: FromWorker) => void) => DataPl
       handlers.push(handler);
     },
     onExit: () => undefined,
-    end: () => Promise.resolve(),
+    end: () => Promise.resolve(true),
   };
 }

@@ -1,13 +1,14 @@
 /** Entry of a worker thread: a data plane behind the thread's message port. */
 import { parentPort, workerData } from 'node:worker_threads';
-import { systemClock } from '../../base/clock.ts';
+import { every, systemClock } from '../../base/clock.ts';
 import { makeLog } from '../../base/log.ts';
 import { settleMemory } from '../../base/settle-memory.ts';
 import { stdoutLines } from '../../base/stdout.ts';
 import { secureRandom } from '../../base/random.ts';
 import { SharedRegistry } from '../../metrics/registry.ts';
-import { stopPackets } from '../../linux/packet-loop.ts';
+import { batchedUdp, stopPackets } from '../../linux/packet-loop.ts';
 import { useNotes, type HeldByThread } from '../../linux/held-by-thread.ts';
+import { TerminationWatch, type Termination } from '../../linux/termination.ts';
 import { giveBackOrphans } from '../../linux/udp-socket.ts';
 import { listenAt } from './listen.ts';
 import { systemNetwork } from '../../net/system-network.ts';
@@ -15,6 +16,10 @@ import { seedNameHash } from '../../wire/query.ts';
 import { DataPlane } from './data-plane.ts';
 import type { Plugin } from '../contract/plugin.ts';
 import type { FromWorker, ToWorker } from '../contract/protocol.ts';
+import { beat, type Pulse } from '../contract/pulse.ts';
+
+/** How often a worker looks whether the process is to end, milliseconds. */
+const LOOK_MS = 250;
 
 /** What a thread is started with. */
 export interface WorkerStart {
@@ -24,11 +29,16 @@ export interface WorkerStart {
   readonly transport: 'auto' | 'batched' | 'plain';
   /** Where this thread notes what it holds, and finds what the thread whose place it takes has left. */
   readonly held: HeldByThread;
+  /** Where this thread shows that it turns. */
+  readonly pulse: Pulse;
+  /** For the end of the process while the main thread hangs. */
+  readonly termination?: Termination;
 }
 
 seedNameHash(secureRandom.integer(2 ** 32));
-const { id, pluginsModule, transport, held } = workerData as WorkerStart;
+const { id, pluginsModule, transport, held, pulse, termination } = workerData as WorkerStart;
 useNotes(held);
+beat(pulse, systemClock);
 const port = parentPort!;
 const send = (message: FromWorker): void => port.postMessage(message);
 
@@ -60,4 +70,8 @@ process.on('uncaughtException', (error) => {
   lines.flush();
   process.exit(1);
 });
+if (termination !== undefined && batchedUdp().available) {
+  const watch = new TerminationWatch(termination);
+  every(systemClock, LOOK_MS, () => watch.look());
+}
 port.on('message', (message: ToWorker) => void plane.handle(message));

@@ -73,3 +73,37 @@ export function wakeups(koffi: typeof Koffi, lib: Koffi.LibraryHandle): (fd: num
     };
   };
 }
+
+/** `uv_handle_size` of a signal handle. */
+const UV_SIGNAL = 16;
+const UV_RUN_NOWAIT = 2;
+
+/**
+ * A loop of its own that runs only once, to arm its descriptor, with a handle for the signal: libuv's signal handler writes to it as to all others.
+ * @returns its descriptor, or -1
+ */
+export function signalDescriptor(
+  koffi: typeof Koffi,
+  lib: Koffi.LibraryHandle,
+  signal: number,
+): number {
+  const size = (name: string, ...of: number[]): number =>
+    lib.func(
+      name,
+      'int',
+      of.map(() => 'int'),
+    )(...of) as number;
+  const call = (name: string, ...words: (number | bigint)[]): number =>
+    lib.func(
+      name,
+      'int',
+      words.map((word) => (typeof word === 'bigint' ? 'uintptr_t' : 'int')),
+    )(...words) as number;
+  const loop = koffi.alloc('uint8_t', size('uv_loop_size')) as bigint;
+  const handle = koffi.alloc('uint8_t', size('uv_handle_size', UV_SIGNAL)) as bigint;
+  if (call('uv_loop_init', loop) < 0 || call('uv_signal_init', loop, handle) < 0) return -1;
+  const ignored = lib.symbol('uv_handle_set_data') as bigint;
+  if (call('uv_signal_start', handle, ignored, signal) < 0) return -1;
+  call('uv_run', loop, UV_RUN_NOWAIT);
+  return call('uv_backend_fd', loop);
+}

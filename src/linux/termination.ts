@@ -1,0 +1,104 @@
+/**
+ * The end of the process when its threads do not come to it: an event loop that hangs hears no signal, runs no timer, and
+ * `process.exit` waits for every worker. Here the kernel does it. Where there is no foreign function interface nothing of this
+ * is there, and who waits for the process has to kill it.
+ */
+import { libc, LibcMissing } from './libc.ts';
+import { Memory } from './memory.ts';
+
+/** Exit code of a process that was ended by the kernel's timer: the number of its signal. */
+export const EXIT_TIMED_OUT = 14;
+
+const ITIMER_REAL = 0;
+/** Bytes of a struct itimerval, and where its value is, in 32-bit words; the interval before it is 0: once. */
+const TIMER_SIZE = 32;
+const TIMER = { SECONDS: 4, MICROSECONDS: 6 } as const;
+const SIGTERM = 15;
+const POLLIN = 1;
+
+/**
+ * The process ends after so long, whatever its threads do then. A shorter time that was set before stays.
+ * @returns false: not available here
+ */
+export function endProcessWithin(limitMs: number): boolean {
+  try {
+    libc().exitOnAlarm();
+    const beforeMs = setTimer(limitMs);
+    if (beforeMs > 0 && beforeMs < limitMs) setTimer(beforeMs);
+    return true;
+  } catch (error) {
+    if (error instanceof LibcMissing) return false;
+    throw error;
+  }
+}
+
+/** @returns what was left of the time that was set before; 0: none was */
+function setTimer(ms: number): number {
+  const memory = new Memory(2 * TIMER_SIZE);
+  const { address, words } = memory;
+  words[TIMER.SECONDS] = Math.floor(ms / 1000);
+  words[TIMER.MICROSECONDS] = Math.floor(ms % 1000) * 1000;
+  libc().setitimer(ITIMER_REAL, address, address + TIMER_SIZE);
+  const before = TIMER_SIZE / 4;
+  const beforeMs =
+    words[before + TIMER.SECONDS]! * 1000 + words[before + TIMER.MICROSECONDS]! / 1000;
+  memory.free();
+  return beforeMs;
+}
+
+/** Ends the process at once. Nothing is run, flushed or waited for. */
+export function endProcessNow(code: number): never {
+  try {
+    libc()._exit(code);
+  } catch {
+    // Without a foreign function interface this is what ends it though a thread hangs, even as process 1 of a container.
+  }
+  process.abort();
+}
+
+/** Words of memory that all threads share: where SIGTERM can be heard, and how long an ordered end may take. */
+export type Termination = Int32Array<SharedArrayBuffer>;
+
+/** Descriptor that is readable once SIGTERM has come, plus one; 0: nobody has asked for it; -1: it is being made. */
+const DESCRIPTOR = 0;
+const LIMIT_MS = 1;
+
+export function makeTermination(): Termination {
+  return new Int32Array(new SharedArrayBuffer(8));
+}
+
+/** How long an ordered end may take. */
+export function allowForTermination(termination: Termination, limitMs: number): void {
+  Atomics.store(termination, LIMIT_MS, Math.min(limitMs, 0x7fff_ffff));
+}
+
+/**
+ * Hears SIGTERM on a thread other than the main one, which may hang: from then on the process ends within its time. To be
+ * called now and then.
+ *
+ * libuv tells a signal to every loop that asks for it. So one that nobody runs asks for SIGTERM, and its descriptor, readable
+ * for good from then on, says that the signal has come. It is made once, and outlives the thread that made it.
+ */
+export class TerminationWatch {
+  readonly #termination: Termination;
+  readonly #poll = new Memory(8);
+  #heard = false;
+
+  /** @throws LibcMissing */
+  constructor(termination: Termination) {
+    this.#termination = termination;
+    if (Atomics.compareExchange(termination, DESCRIPTOR, 0, -1) !== 0) return;
+    Atomics.store(termination, DESCRIPTOR, libc().signalDescriptor(SIGTERM) + 1);
+  }
+
+  look(): void {
+    const fd = Atomics.load(this.#termination, DESCRIPTOR) - 1;
+    if (this.#heard || fd < 0) return;
+    const { words, address } = this.#poll;
+    words[0] = fd;
+    words[1] = POLLIN;
+    if (libc().poll(address, 1, 0) <= 0) return;
+    this.#heard = true;
+    endProcessWithin(Atomics.load(this.#termination, LIMIT_MS));
+  }
+}

@@ -1,0 +1,28 @@
+import { readFileSync } from 'node:fs';
+
+/** What a thread of this process does, as the system sees it. */
+export interface ThreadState {
+  /** Processor time it has used, user and kernel, in milliseconds (steps of 10). */
+  readonly cpuMs: number;
+  /** It runs or would if a processor were free; false: it waits in the kernel. */
+  readonly runnable: boolean;
+}
+
+/** The unit of times in /proc; the same on all of Node's architectures, whatever the kernel's own tick. */
+const TICK_MS = 10;
+
+/** @param thread the system's id. Null where there is no /proc, and if there is no such thread (any more) */
+export function threadState(thread: number): ThreadState | null {
+  if (thread <= 0) return null;
+  try {
+    const stat = readFileSync(`/proc/self/task/${thread}/stat`, 'latin1');
+    // The second field is the thread's name in parentheses and may hold anything; the third begins after the last one.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return {
+      cpuMs: (Number(fields[11]) + Number(fields[12])) * TICK_MS,
+      runnable: fields[0] === 'R',
+    };
+  } catch {
+    return null;
+  }
+}

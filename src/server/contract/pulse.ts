@@ -1,0 +1,45 @@
+import { readlinkSync } from 'node:fs';
+import { every, type Clock } from '../../base/clock.ts';
+
+/**
+ * A worker's sign of life: two words of memory that it shares with the control thread. Nothing is sent and nobody is asked, so
+ * that it can be read of a worker that does not answer.
+ */
+export type Pulse = Int32Array<SharedArrayBuffer>;
+
+/** Counts up while the worker's event loop turns; 0: it has not begun to. */
+const BEATS = 0;
+/** The system's id of the worker's thread; 0: unknown. */
+const THREAD = 1;
+
+/** How often a worker says that it turns, milliseconds. */
+const BEAT_MS = 200;
+
+export function makePulse(): Pulse {
+  return new Int32Array(new SharedArrayBuffer(8));
+}
+
+/** To be called on the worker's thread, once: from now on the pulse beats for as long as the event loop turns. */
+export function beat(pulse: Pulse, clock: Clock): void {
+  Atomics.store(pulse, THREAD, ownThread());
+  Atomics.add(pulse, BEATS, 1);
+  every(clock, BEAT_MS, () => Atomics.add(pulse, BEATS, 1));
+}
+
+/** Changes while the worker turns; 0: it has not begun to. */
+export function beatsOf(pulse: Pulse): number {
+  return Atomics.load(pulse, BEATS);
+}
+
+/** The system's id of the worker's thread; 0: unknown. */
+export function threadOf(pulse: Pulse): number {
+  return Atomics.load(pulse, THREAD);
+}
+
+function ownThread(): number {
+  try {
+    return Number(readlinkSync('/proc/thread-self').split('/').at(-1));
+  } catch {
+    return 0;
+  }
+}

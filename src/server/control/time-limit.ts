@@ -1,0 +1,20 @@
+import type { Clock } from '../../base/clock.ts';
+
+/**
+ * Waits for what may never come, at most `limitMs`. A rejection counts as having come: who cares listens himself.
+ * @returns whether it came in time
+ */
+export function within(
+  clock: Clock,
+  limitMs: number,
+  awaited: PromiseLike<unknown>,
+): Promise<boolean> {
+  return new Promise((resolve) => {
+    const timer = clock.after(limitMs, () => resolve(false));
+    const came = (): void => {
+      timer.cancel();
+      resolve(true);
+    };
+    awaited.then(came, came);
+  });
+}

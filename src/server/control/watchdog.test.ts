@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { VirtualClock } from '../../base/virtual-clock.ts';
+import type { ThreadState } from '../../linux/thread-state.ts';
+import { beat, makePulse } from '../contract/pulse.ts';
+import { Watchdog, type Watched } from './watchdog.ts';
+
+/** A worker whose pulse beats by a clock of its own, so that it can stop while the watchdog's goes on. */
+interface Fake extends Watched {
+  readonly own: VirtualClock;
+  building: boolean;
+}
+
+function fake(): Fake {
+  const own = new VirtualClock();
+  const pulse = makePulse();
+  beat(pulse, own);
+  return { own, pulse, building: false };
+}
+
+/** What the system says of a thread that gets this part of the processor's time. */
+function thread(clock: VirtualClock, share: number, runnable = true): () => ThreadState {
+  return () => ({ cpuMs: clock.now() * share, runnable });
+}
+
+async function watched(
+  stateOf: (clock: VirtualClock) => (thread: number) => ThreadState | null,
+): Promise<{ clock: VirtualClock; worker: Fake; hung: Fake[] }> {
+  const clock = new VirtualClock();
+  const hung: Fake[] = [];
+  const dog = new Watchdog<Fake>({
+    clock,
+    hangMs: 2000,
+    onHang: (worker) => hung.push(worker),
+    stateOf: stateOf(clock),
+  });
+  const worker = fake();
+  dog.watch(worker);
+  for (let i = 0; i < 100; i++) {
+    await worker.own.advance(50);
+    await clock.advance(50);
+  }
+  return { clock, worker, hung };
+}
+
+describe('watchdog', () => {
+  test('a worker that turns is left alone', async () => {
+    const { hung } = await watched((clock) => thread(clock, 1));
+    assert.deepEqual(hung, []);
+  });
+
+  for (const [what, stateOf] of [
+    ['in a loop', (clock: VirtualClock) => thread(clock, 1)],
+    ['in the kernel', (clock: VirtualClock) => thread(clock, 0, false)],
+    ['where the system tells nothing of threads', () => () => null],
+  ] as const) {
+    test(`one that stands still for 2 s hangs, and is told of once (${what})`, async () => {
+      const { clock, hung, worker } = await watched(stateOf);
+      await clock.advance(1300);
+      assert.deepEqual(hung, []);
+      await clock.advance(700);
+      assert.deepEqual(hung, [worker]);
+      await clock.advance(60_000);
+      assert.deepEqual(hung, [worker]);
+      assert.equal(clock.pending, 0);
+    });
+  }
+
+  test('one that the machine gives no time to is waited for', async () => {
+    const { clock, hung, worker } = await watched((now) => thread(now, 0.1));
+    await clock.advance(4000);
+    assert.deepEqual(hung, []);
+    // Until it has had enough.
+    await clock.advance(3000);
+    assert.deepEqual(hung, [worker]);
+  });
+
+  test('time in which the watchdog itself did not turn does not count', async () => {
+    const clock = new VirtualClock();
+    const hung: Fake[] = [];
+    const dog = new Watchdog<Fake>({
+      // A machine that is suspended for minutes between two looks.
+      clock: {
+        now: () => clock.now() * 1000,
+        wall: () => 0,
+        after: (delayMs, run) => clock.after(delayMs, run),
+      },
+      hangMs: 2000,
+      onHang: (worker) => hung.push(worker),
+      stateOf: () => null,
+    });
+    dog.watch(fake());
+    await clock.advance(800);
+    assert.deepEqual(hung, []);
+  });
+
+  test('one that builds a configuration is given ten times as long', async () => {
+    const { clock, hung, worker } = await watched((now) => thread(now, 1));
+    worker.building = true;
+    await clock.advance(18_000);
+    assert.deepEqual(hung, []);
+    await clock.advance(2000);
+    assert.deepEqual(hung, [worker]);
+  });
+});

@@ -1,0 +1,102 @@
+import { every, type Clock, type Timer } from '../../base/clock.ts';
+import { threadState, type ThreadState } from '../../linux/thread-state.ts';
+import { beatsOf, threadOf, type Pulse } from '../contract/pulse.ts';
+
+/** A worker as the watchdog sees it. */
+export interface Watched {
+  /** null: it runs on this thread, and turns whenever the watchdog does. */
+  readonly pulse: Pulse | null;
+  /** It builds a configuration, during which it does not answer: a long one is given more time. */
+  readonly building: boolean;
+}
+
+export interface WatchdogParts<T extends Watched> {
+  readonly clock: Clock;
+  /** A worker whose event loop does not turn for so long hangs, milliseconds; 0: nobody is watched. */
+  readonly hangMs: number;
+  /** Told once of each worker that hangs; it is not watched any more. */
+  readonly onHang: (worker: T) => void;
+  /** What the system says of a thread; for tests. */
+  readonly stateOf?: (thread: number) => ThreadState | null;
+}
+
+const CHECK_MS = 200;
+/** Building a configuration, or starting at all, may take so many times as long. */
+const BUILDING = 10;
+/** Of the time that a worker does not turn it must have had the processor for this part, or else wait in the kernel. */
+const BUSY = 0.4;
+
+interface Found {
+  beats: number;
+  /** For how long the beats have not changed, as far as this thread had the time to look; -1: they have. */
+  stillMs: number;
+  /** Processor time when they were first found unchanged. */
+  cpuMs: number;
+}
+
+/**
+ * Finds workers that hang: in a loop that does not end, or in a call that does not return.
+ *
+ * A machine that has no time for a worker is no fault of the worker. So time during which the watchdog itself did not turn
+ * (a suspended machine, a stopped process, a processor limit) does not count, and a worker that could not use the processor is
+ * given the time it was not given: only one that ran all the while, or that waits for something in the kernel, hangs.
+ */
+export class Watchdog<T extends Watched> {
+  readonly #parts: WatchdogParts<T>;
+  readonly #found = new Map<T, Found>();
+  #timer: Timer | null = null;
+  #checkedAt = 0;
+
+  constructor(parts: WatchdogParts<T>) {
+    this.#parts = parts;
+  }
+
+  watch(worker: T): void {
+    const { clock, hangMs } = this.#parts;
+    if (worker.pulse === null || hangMs === 0) return;
+    this.#found.set(worker, { beats: 0, stillMs: -1, cpuMs: 0 });
+    this.#checkedAt = clock.now();
+    this.#timer ??= every(clock, CHECK_MS, () => this.#check());
+  }
+
+  forget(worker: T): void {
+    this.#found.delete(worker);
+    if (this.#found.size > 0) return;
+    this.#timer?.cancel();
+    this.#timer = null;
+  }
+
+  #check(): void {
+    const now = this.#parts.clock.now();
+    const passedMs = Math.min(now - this.#checkedAt, 2 * CHECK_MS);
+    this.#checkedAt = now;
+    for (const [worker, found] of [...this.#found]) {
+      if (!this.#hangs(worker, found, passedMs)) continue;
+      this.forget(worker);
+      this.#parts.onHang(worker);
+    }
+  }
+
+  #hangs(worker: T, found: Found, passedMs: number): boolean {
+    const beats = beatsOf(worker.pulse!);
+    if (beats !== found.beats) {
+      found.beats = beats;
+      found.stillMs = -1;
+      return false;
+    }
+    const { stateOf = threadState, hangMs } = this.#parts;
+    const state = stateOf(threadOf(worker.pulse!));
+    if (found.stillMs < 0) {
+      found.stillMs = 0;
+      found.cpuMs = state?.cpuMs ?? 0;
+      return false;
+    }
+    found.stillMs += passedMs;
+    const patience = beats === 0 || worker.building ? BUILDING : 1;
+    // The last beat was up to two checks old when it was found unchanged, and this look may be late by one.
+    const limitMs = hangMs * patience - 3 * CHECK_MS;
+    if (found.stillMs < limitMs) return false;
+    if (state === null || !state.runnable) return true;
+    return state.cpuMs - found.cpuMs >= BUSY * limitMs;
+  }
+}

@@ -1,0 +1,242 @@
+import type { Clock } from '../../base/clock.ts';
+import type { Log } from '../../base/log.ts';
+import { problemsIn } from '../../base/problem.ts';
+import type { Collection } from '../../metrics/collection.ts';
+import type { Counter, Family, Gauge, Registry } from '../../metrics/registry.ts';
+import type { Program } from '../contract/protocol.ts';
+import type { Channels } from './channels.ts';
+import { within } from './time-limit.ts';
+import { Watchdog } from './watchdog.ts';
+import { WorkerLink, type Order, type WorkerEvents, type WorkerPort } from './worker-link.ts';
+
+export interface WorkersParts {
+  readonly count: number;
+  readonly spawn: (id: number) => WorkerPort;
+  /** See `WatchdogParts`. */
+  readonly hangMs: number;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Registry;
+  readonly collection: Collection;
+  readonly channels: Channels;
+  /** What serves now, which a worker that takes another's place begins with; null: nothing yet. */
+  readonly program: () => Program | null;
+  /** Runs `take` once no configuration is being taken, and keeps others from being taken meanwhile. */
+  readonly alone: (take: () => Promise<void>) => Promise<void>;
+}
+
+/** A worker that dies again and again is not started more often than this; the first time another takes its place at once. */
+const RESPAWN_MS = 1000;
+/** Two losses within this time have one cause, which a moment's pause may spare the machine. */
+const AGAIN_MS = 10_000;
+/** A worker that has not closed its listeners this long after its grace hangs; nobody waits for it. */
+const SLACK_MS = 500;
+
+/** Why a worker was lost; label of a metric. */
+type Loss = 'died' | 'hung';
+
+/** A worker did not come back from building a configuration. */
+export class WorkerHung extends Error {
+  override readonly name = 'WorkerHung';
+}
+
+/** The workers of a server: gives them orders, and puts another in the place of each that dies or hangs. */
+export class Workers {
+  readonly #parts: WorkersParts;
+  readonly #watchdog: Watchdog<WorkerLink>;
+  readonly #restarts: Family<readonly ['reason'], Counter>;
+  readonly #states: Family<readonly ['state'], Gauge>;
+  #links: WorkerLink[] = [];
+  /** By worker: when one was lost last. */
+  readonly #lostAt = new Map<number, number>();
+  /** Threads that could not be ended. */
+  readonly #stuck = new Set<WorkerLink>();
+  #starting = true;
+  #ending = false;
+
+  constructor(parts: WorkersParts) {
+    this.#parts = parts;
+    const { clock, hangMs, metrics } = parts;
+    this.#watchdog = new Watchdog({ clock, hangMs, onHang: (worker) => this.#hung(worker) });
+    this.#restarts = metrics.counter(
+      'ndots_worker_restarts_total',
+      'Workers that were replaced, by reason: they died (a bug, no memory left) or hung (their event loop did not turn).',
+      ['reason'],
+    );
+    this.#states = metrics.gauge(
+      'ndots_workers',
+      'Worker threads by state: those that answer, and those that hang and could not be ended.',
+      ['state'],
+    );
+    for (const reason of ['died', 'hung']) this.#restarts.with(reason);
+    this.#count();
+  }
+
+  /** Starts the threads; none has anything to serve. */
+  start(): void {
+    for (let id = 0; id < this.#parts.count; id++) this.#links.push(this.#spawn(id));
+  }
+
+  /** The first configuration serves: from now on a worker that is lost is replaced. */
+  serving(): void {
+    this.#starting = false;
+    // One that was lost while the others began to serve could not be replaced before there was anything to serve.
+    for (const link of this.#links) if (link.gone) this.#replace(link, 0);
+    this.#count();
+  }
+
+  /** Whether a worker answers; true during the start, too, when there is nothing to answer yet. */
+  get answering(): boolean {
+    return this.#starting || this.#links.some(({ serving }) => serving);
+  }
+
+  /** The port in use at a listen address (`dns://:0`), or 0. */
+  port(server: string): number {
+    return this.#links[0]?.ports[server] ?? 0;
+  }
+
+  /**
+   * A worker that dies meanwhile does not count, unless this is the start: who takes its place is told what serves then. But
+   * a configuration that makes a worker hang is none that can serve.
+   * @throws Problem as a worker met it, WorkerHung
+   */
+  async orderAll(order: Order): Promise<void> {
+    await Promise.all(
+      this.#links.map((link) =>
+        link.order(order).catch((error: unknown) => {
+          const hung = error instanceof WorkerHung && order.kind === 'prepare';
+          if (!link.gone || hung || this.#starting) throw error;
+        }),
+      ),
+    );
+  }
+
+  /** Orders whose outcome changes nothing any more. */
+  async tellAll(order: Order): Promise<void> {
+    await Promise.allSettled(this.#links.map((link) => link.order(order)));
+  }
+
+  /**
+   * Ends them; queries in flight get `graceMs`.
+   * @returns whether all have ended: a thread that hangs outside JavaScript cannot be ended
+   */
+  async end(graceMs: number): Promise<boolean> {
+    this.#ending = true;
+    await within(
+      this.#parts.clock,
+      graceMs + SLACK_MS,
+      this.tellAll({ kind: 'close', graceMs: Math.max(0, graceMs) }),
+    );
+    const ended = await Promise.all(this.#links.map((link) => this.#end(link)));
+    this.#links = [];
+    this.#count();
+    return ended.every(Boolean) && this.#stuck.size === 0;
+  }
+
+  #spawn(id: number): WorkerLink {
+    const { channels, collection, spawn } = this.#parts;
+    const events: WorkerEvents = {
+      join: (worker, channel) => channels.join(worker, channel),
+      leave: (worker, channel) => channels.leave(worker, channel),
+      post: (worker, channel, message) => channels.post(worker, channel, message),
+      register: (worker, registration) => collection.add(`worker-${worker.id}`, registration),
+      exit: (worker, error) => this.#died(worker, error),
+    };
+    const link = new WorkerLink(id, spawn(id), events);
+    this.#watchdog.watch(link);
+    return link;
+  }
+
+  async #end(link: WorkerLink): Promise<boolean> {
+    const ended = await link.end();
+    link.giveUp(new Error('the worker was ended'));
+    this.#watchdog.forget(link);
+    if (!ended) this.#stuck.add(link);
+    return ended;
+  }
+
+  #died(worker: WorkerLink, error: Error): void {
+    this.#watchdog.forget(worker);
+    this.#forget(worker);
+    // A worker that does not even start is the start's failure, not something to try again.
+    if (this.#ending || this.#starting) return;
+    this.#parts.log.error(
+      `worker ${worker.id} ended unexpectedly and is started again: ${error.message}`,
+    );
+    this.#lost(worker, 'died');
+  }
+
+  /** Another takes its place even if it cannot be ended: then only a processor is lost, until the process ends. */
+  #hung(worker: WorkerLink): void {
+    const { log, hangMs } = this.#parts;
+    const text = `worker ${worker.id} hangs: its event loop has not turned for ${hangMs / 1000}s`;
+    if (this.#ending || this.#starting) log.error(text);
+    else log.error(`${text}; another takes its place`);
+    worker.giveUp(new WorkerHung(text));
+    this.#forget(worker);
+    void this.#end(worker).then((ended) => {
+      if (!ended) {
+        log.error(
+          `worker ${worker.id} could not be ended and keeps a processor busy until the process is restarted`,
+        );
+      }
+      this.#count();
+      if (!this.#ending && !this.#starting) this.#lost(worker, 'hung');
+    });
+  }
+
+  /** Nothing that it still says is for anybody. */
+  #forget(worker: WorkerLink): void {
+    this.#parts.channels.forget(worker);
+    this.#parts.collection.retire(`worker-${worker.id}`);
+    this.#count();
+  }
+
+  #lost(worker: WorkerLink, loss: Loss): void {
+    this.#restarts.with(loss).add(1);
+    const now = this.#parts.clock.now();
+    const again = now - (this.#lostAt.get(worker.id) ?? -Infinity) < AGAIN_MS;
+    this.#lostAt.set(worker.id, now);
+    this.#replace(worker, again ? RESPAWN_MS : 0);
+  }
+
+  /** A configuration that is being taken is awaited: the newcomer begins with what serves after it. */
+  #replace(worker: WorkerLink, waitMs: number): void {
+    const { alone, clock } = this.#parts;
+    clock.after(waitMs, () => void alone(() => this.#respawn(worker)));
+  }
+
+  async #respawn(worker: WorkerLink): Promise<void> {
+    if (this.#ending) return;
+    const link = this.#spawn(worker.id);
+    this.#links = this.#links.map((other) => (other === worker ? link : other));
+    const { log } = this.#parts;
+    try {
+      await this.#revive(link);
+      this.#count();
+      log.info(`worker ${link.id} serves again`);
+    } catch (error) {
+      // Lost once more: then it is on its way to be replaced already, unless all end.
+      if (link.gone || this.#ending) return;
+      const why = problemsIn(error)?.[0]?.print() ?? String(error);
+      log.error(`worker ${link.id} could not be started again, the next try follows: ${why}`);
+      await this.#end(link);
+      this.#forget(link);
+      this.#replace(link, RESPAWN_MS);
+    }
+  }
+
+  async #revive(link: WorkerLink): Promise<void> {
+    const program = this.#parts.program();
+    if (program === null) return;
+    const { generation } = program;
+    await link.order({ kind: 'prepare', program });
+    await link.order({ kind: 'open', generation });
+    await link.order({ kind: 'commit', generation });
+  }
+
+  #count(): void {
+    this.#states.with('answering').set(this.#links.filter(({ serving }) => serving).length);
+    this.#states.with('stuck').set(this.#stuck.size);
+  }
+}
