@@ -149,7 +149,7 @@ const indoors: readonly Plugin[] = plugins.map((plugin) => {
 const quiet: Network = {
   upstream: (parts) => ({
     parts,
-    exchange: () => new Promise(() => undefined),
+    start: () => undefined,
     close: () => undefined,
   }),
 };

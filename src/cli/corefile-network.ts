@@ -15,6 +15,7 @@ import { SharedRegistry } from '../metrics/registry.ts';
 import { makeCounters, type Listener, type Serve } from '../net/listener.ts';
 import {
   ExchangeError,
+  promisedUpstream,
   type ExchangeReply,
   type Network as UpstreamNetwork,
   type UpstreamParts,
@@ -169,10 +170,8 @@ async function ask(
 function scriptedUpstreams(script: Script, clock: VirtualClock): UpstreamNetwork {
   const counts: RuleCounts = new Map();
   return {
-    upstream: (parts: UpstreamParts) => ({
-      parts,
-      close: () => {},
-      exchange(query: WireQuery, timeoutMs: number): Promise<ExchangeReply> {
+    upstream(parts: UpstreamParts) {
+      const exchange = (query: WireQuery, timeoutMs: number): Promise<ExchangeReply> => {
         const name = printName(query.folded);
         const type = typeName(query.type);
         const spec = nextAnswer(script, counts, parts.address.host, name, type);
@@ -185,7 +184,8 @@ function scriptedUpstreams(script: Script, clock: VirtualClock): UpstreamNetwork
             else resolve({ bytes: replyBytes(reply), truncated: reply.truncated, reused: false });
           });
         });
-      },
-    }),
+      };
+      return promisedUpstream(parts, exchange, () => clock.now());
+    },
   };
 }

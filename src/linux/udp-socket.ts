@@ -1,6 +1,7 @@
+import { printAddress } from '../base/ip.ts';
 import { ERRNO, libc, SystemError } from './libc.ts';
 import { Memory } from './memory.ts';
-import { AF_INET, AF_INET6, readPort, writeSocketAddress } from './socket-address.ts';
+import { ADDRESS_AT, AF_INET, AF_INET6, readPort, writeSocketAddress } from './socket-address.ts';
 import {
   forgetDescriptor,
   forgetMemory,
@@ -77,11 +78,22 @@ export class UdpSocket {
 
   /** The local port. @throws SystemError */
   get port(): number {
+    return readPort(this.#localName(), 0);
+  }
+
+  /** The local address and port: `10.0.0.1:40000`, `[2001:db8::1]:40000`. @throws SystemError */
+  get local(): string {
+    const name = this.#localName();
+    const text = printAddress(name, ADDRESS_AT[this.family], this.family === 4 ? 4 : 16);
+    return `${this.family === 4 ? text : `[${text}]`}:${readPort(name, 0)}`;
+  }
+
+  #localName(): Uint8Array {
     const memory = scratch();
     memory.words[LENGTH_AT / 4] = SCRATCH_NAME;
     const { address } = memory;
     this.#check('getsockname', libc().getsockname(this.fd, address, address + LENGTH_AT));
-    return readPort(memory.bytes, 0);
+    return memory.bytes;
   }
 
   close(): void {

@@ -1,34 +1,102 @@
 import { errorCode } from './bind-problem.ts';
+import type { Exchange } from './exchange.ts';
 import { ExchangeError, type ExchangeFailure } from './network.ts';
 
-/** What a socket's error means for an exchange. `action` is what was going on, e.g. `dial tcp 10.0.0.1:53`. */
-export function exchangeError(cause: unknown, action: string): ExchangeError {
+/** What was going on, in the words of Go's net package. */
+export type Operation = 'dial' | 'read' | 'write';
+
+/**
+ * What a socket's error means for an exchange, told as Go tells it, since alerts and `consolidate` patterns match on that:
+ * `dial tcp 10.0.0.1:53: connect: connection refused`, `read udp 10.0.0.9:40000->10.0.0.1:53: read: connection refused`.
+ *
+ * @param where network and addresses: `tcp 10.0.0.1:53` before there is a connection, `udp 10.0.0.9:40000->10.0.0.1:53` after
+ */
+export function exchangeError(cause: unknown, operation: Operation, where: string): ExchangeError {
   if (cause instanceof ExchangeError) return cause;
   const code = errorCode(cause);
   const failure = failureOf(code);
-  const error = new ExchangeError(failure, `${action}: ${TEXT[code] ?? messageOf(cause)}`);
+  const error = new ExchangeError(failure, textOf(cause, code, operation, where));
   error.cause = cause;
   return error;
 }
 
-export function timeoutError(action: string): ExchangeError {
-  return new ExchangeError('timeout', `${action}: i/o timeout`);
+/** @param where as in `exchangeError` */
+export function timeoutError(operation: Operation, where: string): ExchangeError {
+  return new ExchangeError('timeout', `${operation} ${where}: i/o timeout`);
 }
 
-/** As CoreDNS words them, since people search for these. */
-const TEXT: Readonly<Record<string, string>> = {
+/** The peer closed the connection: Go says no more. */
+export function endError(): ExchangeError {
+  return new ExchangeError('closed', 'EOF');
+}
+
+/** Has the exchange fail once whoever started it has returned. */
+export function failLater(exchange: Exchange, error: ExchangeError, now: () => number): void {
+  setImmediate(() => exchange.failed(error, now()));
+}
+
+function textOf(cause: unknown, code: string, operation: Operation, where: string): string {
+  const known = SYSTEM[code];
+  if (known !== undefined) return `${operation} ${where}: ${callOf(cause, operation)}: ${known}`;
+  const tls = TLS[code];
+  if (tls !== undefined) return `tls: ${tls}`;
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
+    return `tls: failed to verify certificate: x509: ${wrongName(cause)}`;
+  return `${operation} ${where}: ${cause instanceof Error ? cause.message : String(cause)}`;
+}
+
+/** The system call that failed; connecting covers several. */
+function callOf(cause: unknown, operation: Operation): string {
+  if (operation !== 'dial') return operation;
+  const call = cause instanceof Error && 'syscall' in cause ? String(cause.syscall) : '';
+  return call === 'bind' || call === 'socket' ? call : 'connect';
+}
+
+/** Which name the certificate lacks. */
+function wrongName(cause: unknown): string {
+  const { host, cert } = cause as { host?: string; cert?: { subjectaltname?: string } };
+  const names = (cert?.subjectaltname ?? '')
+    .split(', ')
+    .map((name) => name.replace(/^(DNS|IP Address):/, ''))
+    .filter((name) => name !== '');
+  if (names.length === 0) return 'certificate relies on legacy Common Name field, use SANs instead';
+  return `certificate is valid for ${names.join(', ')}, not ${host ?? 'the server'}`;
+}
+
+const SYSTEM: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'connection refused',
   ECONNRESET: 'connection reset by peer',
   EPIPE: 'broken pipe',
   EHOSTUNREACH: 'no route to host',
   EHOSTDOWN: 'host is down',
   ENETUNREACH: 'network is unreachable',
-  ETIMEDOUT: 'i/o timeout',
+  ENETDOWN: 'network is down',
+  ETIMEDOUT: 'connection timed out',
   EMFILE: 'too many open files',
   ENFILE: 'too many open files in system',
   EPERM: 'operation not permitted',
   EACCES: 'permission denied',
   EADDRNOTAVAIL: 'cannot assign requested address',
+  EMSGSIZE: 'message too long',
+  ENOBUFS: 'no buffer space available',
+  EINVAL: 'invalid argument',
+};
+
+const UNKNOWN_AUTHORITY =
+  'failed to verify certificate: x509: certificate signed by unknown authority';
+
+const TLS: Readonly<Record<string, string>> = {
+  SELF_SIGNED_CERT_IN_CHAIN: UNKNOWN_AUTHORITY,
+  DEPTH_ZERO_SELF_SIGNED_CERT: UNKNOWN_AUTHORITY,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNKNOWN_AUTHORITY,
+  UNABLE_TO_GET_ISSUER_CERT: UNKNOWN_AUTHORITY,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNKNOWN_AUTHORITY,
+  CERT_HAS_EXPIRED:
+    'failed to verify certificate: x509: certificate has expired or is not yet valid',
+  CERT_NOT_YET_VALID:
+    'failed to verify certificate: x509: certificate has expired or is not yet valid',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'first record does not look like a TLS handshake',
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: 'first record does not look like a TLS handshake',
 };
 
 const FAILURE: Readonly<Record<string, ExchangeFailure>> = {
@@ -52,8 +120,4 @@ function failureOf(code: string): ExchangeFailure {
     return 'tls';
   }
   return 'local';
-}
-
-function messageOf(cause: unknown): string {
-  return cause instanceof Error ? cause.message : String(cause);
 }

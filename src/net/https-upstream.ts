@@ -7,21 +7,18 @@ import type { TLSSocket } from 'node:tls';
 import type { Query } from '../wire/query.ts';
 import { printHostPort } from './address.ts';
 import { DialTime } from './dial-time.ts';
-import { exchangeError, timeoutError } from './exchange-failure.ts';
-import { isReplyTo, takeReply, writeQuery } from './match-reply.ts';
-import {
-  ExchangeError,
-  type ExchangeReply,
-  type NetworkCounters,
-  type Upstream,
-  type UpstreamParts,
-} from './network.ts';
+import { exchangeError, failLater, timeoutError } from './exchange-failure.ts';
+import type { Exchange } from './exchange.ts';
+import { matchReply, writeQuery } from './match-reply.ts';
+import { ExchangeError, type Upstream, type UpstreamParts } from './network.ts';
 import { Timed, type TimerWheel } from './timer-wheel.ts';
 import { tlsOptions } from './upstream-tls.ts';
 
 const PATH = '/dns-query';
 const MEDIA_TYPE = 'application/dns-message';
 const MESSAGE_MAX = 65_535;
+/** How Go's HTTP client says that the time is up. */
+const LATE = 'context deadline exceeded (Client.Timeout exceeded while awaiting headers)';
 /** Requests that may wait at a time. */
 const MAX_IN_FLIGHT = 4096;
 
@@ -29,7 +26,6 @@ export interface HttpsUpstreamParts {
   readonly upstream: UpstreamParts;
   readonly wheel: TimerWheel;
   readonly now: () => number;
-  readonly counters: NetworkCounters;
 }
 
 interface Connected {
@@ -62,21 +58,30 @@ export class HttpsUpstream implements Upstream {
     this.#authority = port === 443 && !name.includes(':') ? name : printHostPort(name, port);
   }
 
-  async exchange(query: Query, timeoutMs: number): Promise<ExchangeReply> {
-    const kept = query.keep();
-    const { now, counters } = this.#parts;
-    const deadline = now() + timeoutMs;
-    counters.exchanges++;
+  start(exchange: Exchange, timeoutMs: number, now: number): void {
     if (this.#inFlight >= MAX_IN_FLIGHT) {
-      throw new ExchangeError('local', `${this.#where}: too many queries in flight`);
+      const error = new ExchangeError('local', `${this.#action}: too many queries in flight`);
+      return failLater(exchange, error, this.#parts.now);
     }
+    this.#exchange(exchange.query, now + timeoutMs).then(
+      ({ bytes, reused }) =>
+        exchange.replied(bytes, 0, bytes.length, false, reused, this.#parts.now()),
+      (error: ExchangeError) => exchange.failed(error, this.#parts.now()),
+    );
+  }
+
+  /** Rejects with ExchangeError. */
+  async #exchange(
+    query: Query,
+    deadline: number,
+  ): Promise<{ readonly bytes: Buffer; readonly reused: boolean }> {
+    const { now } = this.#parts;
     this.#inFlight++;
     try {
       for (;;) {
         const { session, reused } = await this.#connected(deadline);
         try {
-          const bytes = await this.#ask(session, kept, Math.max(0, deadline - now()));
-          return { bytes, truncated: false, reused };
+          return { bytes: await this.#ask(session, query, Math.max(0, deadline - now())), reused };
         } catch (error) {
           const closed = error instanceof ExchangeError && error.failure === 'closed';
           if (!closed || !reused || session === null) throw error;
@@ -84,8 +89,9 @@ export class HttpsUpstream implements Upstream {
         }
       }
     } catch (error) {
-      if (error instanceof ExchangeError && error.failure === 'timeout') counters.timeouts++;
-      throw error;
+      const known = exchangeError(error, 'read', this.#where);
+      if (known.failure === 'timeout') this.parts.counters.timeouts.add(1);
+      throw known;
     } finally {
       this.#inFlight--;
       if (this.#inFlight === 0) this.#session?.unref();
@@ -100,7 +106,20 @@ export class HttpsUpstream implements Upstream {
 
   get #where(): string {
     const { host, port } = this.parts.address;
-    return `https ${printHostPort(host, port)}`;
+    return `tcp ${printHostPort(host, port)}`;
+  }
+
+  /** What Go's HTTP client begins its errors with. */
+  get #action(): string {
+    return `${this.parts.httpMethod === 'POST' ? 'Post' : 'Get'} "https://${this.#authority}${PATH}"`;
+  }
+
+  /** The error of a connection that could not be made. */
+  #undialled(cause: unknown): ExchangeError {
+    const { failure, message } = exchangeError(cause, 'dial', this.#where);
+    const error = new ExchangeError(failure, `${this.#action}: ${message}`);
+    error.cause = cause;
+    return error;
   }
 
   #drop(): void {
@@ -109,7 +128,7 @@ export class HttpsUpstream implements Upstream {
   }
 
   async #connected(deadline: number): Promise<Connected> {
-    if (this.#closed) throw new ExchangeError('local', `${this.#where}: closed`);
+    if (this.#closed) throw new ExchangeError('local', `${this.#action}: closed`);
     if (this.#agent !== null) return { session: null, reused: true };
     const { maxAgeMs } = this.parts;
     if (maxAgeMs > 0 && this.#parts.now() - this.#sessionBornAt >= maxAgeMs) this.#drop();
@@ -124,7 +143,7 @@ export class HttpsUpstream implements Upstream {
     const dialling = this.#dialling;
     const session = await new Deadline(this.#parts.wheel, deadline - this.#parts.now()).limit(
       dialling,
-      () => timeoutError(`dial ${this.#where}`),
+      () => this.#undialled(timeoutError('dial', this.#where)),
     );
     return { session, reused: false };
   }
@@ -143,17 +162,17 @@ export class HttpsUpstream implements Upstream {
     });
     try {
       await new Deadline(wheel, this.#dialTime.limitMs).limit(secured(socket), () =>
-        timeoutError(`dial ${this.#where}`),
+        timeoutError('dial', this.#where),
       );
     } catch (error) {
       socket.destroy();
-      throw exchangeError(error, `dial ${this.#where}`);
+      throw this.#undialled(error);
     } finally {
       this.#dialTime.learn(now() - began);
     }
     if (this.#closed) {
       socket.destroy();
-      throw new ExchangeError('local', `${this.#where}: closed`);
+      throw new ExchangeError('local', `${this.#action}: closed`);
     }
     if (socket.alpnProtocol !== 'h2') {
       socket.destroy();
@@ -168,13 +187,13 @@ export class HttpsUpstream implements Upstream {
       createConnection: () => socket,
       settings: { enablePush: false },
     });
-    const { counters } = this.#parts;
-    counters.connections++;
+    const { sockets } = this.parts.counters;
+    sockets.add(1);
     session.setTimeout(expireMs, () => session.close());
     session.on('error', () => session.destroy());
     session.on('goaway', () => session.close());
     session.on('close', () => {
-      counters.connections--;
+      sockets.add(-1);
       if (this.#session === session) this.#session = null;
     });
     this.#session = session;
@@ -182,30 +201,26 @@ export class HttpsUpstream implements Upstream {
     return session;
   }
 
-  async #ask(
-    session: ClientHttp2Session | null,
-    query: Query,
-    timeoutMs: number,
-  ): Promise<Uint8Array<ArrayBuffer>> {
+  async #ask(session: ClientHttp2Session | null, query: Query, timeoutMs: number): Promise<Buffer> {
     const message = Buffer.allocUnsafe(query.end - query.start);
     writeQuery(query, 0, message, 0);
     const post = this.parts.httpMethod === 'POST';
     const path = post ? PATH : `${PATH}?dns=${message.toString('base64url')}`;
-    const action = `${post ? 'Post' : 'Get'} "https://${this.#authority}${PATH}"`;
+    const action = this.#action;
     const deadline = new Deadline(this.#parts.wheel, timeoutMs);
     const body = post ? message : null;
     const bytes = await deadline.limit(
       session === null
         ? this.#overHttp1(path, body, action, deadline)
         : overHttp2(session, this.#authority, path, body, action, deadline),
-      () => timeoutError(action),
+      () => new ExchangeError('timeout', `${action}: ${LATE}`),
     );
     // Some servers do not send 0 back; what counts here is TLS.
     const id = bytes.length >= 2 ? bytes.readUInt16BE(0) : 0;
-    if (!isReplyTo(query, id, bytes, 0, bytes.length)) {
+    if (matchReply(query, id, bytes, 0, bytes.length) !== 'reply') {
       throw new ExchangeError('http', `${action}: the body is no reply to the query`);
     }
-    return takeReply(query, bytes, 0, bytes.length);
+    return bytes;
   }
 
   #overHttp1(
@@ -240,7 +255,7 @@ export class HttpsUpstream implements Upstream {
           collect(response, action).then(resolve, reject);
         },
       );
-      asked.on('error', (error) => reject(exchangeError(error, action)));
+      asked.on('error', (error) => reject(brokenError(error, action)));
       deadline.onLate = () => asked.destroy();
       asked.end(body ?? undefined);
     });
@@ -287,7 +302,16 @@ function overHttp2(
 function closedError(error: Error, action: string): ExchangeError {
   const code = 'code' in error ? error.code : '';
   const gone = typeof code === 'string' && code.startsWith('ERR_HTTP2');
-  return gone ? new ExchangeError('closed', `${action}: EOF`) : exchangeError(error, action);
+  return gone ? new ExchangeError('closed', `${action}: EOF`) : brokenError(error, action);
+}
+
+/** The connection failed during a request. */
+function brokenError(cause: unknown, action: string): ExchangeError {
+  if (cause instanceof ExchangeError) return cause;
+  const { failure, message } = exchangeError(cause, 'read', 'tcp');
+  const error = new ExchangeError(failure, `${action}: ${message}`);
+  error.cause = cause;
+  return error;
 }
 
 function statusError(action: string, status: number | undefined): ExchangeError {
@@ -305,7 +329,7 @@ async function collect(body: AsyncIterable<Buffer>, action: string): Promise<Buf
       chunks.push(chunk);
     }
   } catch (error) {
-    throw exchangeError(error, action);
+    throw brokenError(error, action);
   }
   return Buffer.concat(chunks);
 }

@@ -2,26 +2,34 @@ import { copyBytes } from '../base/copy-bytes.ts';
 import { FLAG, HEADER, RCODE } from '../wire/iana.ts';
 import { LOWER } from '../wire/name.ts';
 import type { Query } from '../wire/query.ts';
-import { Slab } from '../wire/slab.ts';
 
 /**
- * Whether `bytes[start, end)` is a reply to `query` as it was sent with `id`: that id, QR set, the same question (letter case
- * does not matter). A bare header that says why there is nothing (FORMERR, SERVFAIL, NOTIMP, REFUSED) passes too: servers
- * that could not read the question send it.
+ * What a message is to a query:
+ *
+ * - `reply`: that id and opcode, QR set, the same question (letter case does not matter); or a bare header that says why there
+ *   is nothing (FORMERR, SERVFAIL, NOTIMP, REFUSED), as servers send it that could not read the question
+ * - `garbled`: that id, but no question that could be read: who knows the id has nothing better to say
+ * - `stray`: anything else, late or forged
  */
-export function isReplyTo(
+export type Match = 'reply' | 'garbled' | 'stray';
+
+/** What `bytes[start, end)` is to `query` as it was sent with `id`. */
+export function matchReply(
   query: Query,
   id: number,
   bytes: Uint8Array,
   start: number,
   end: number,
-): boolean {
-  if (end - start < HEADER.SIZE) return false;
-  if (((bytes[start]! << 8) | bytes[start + 1]!) !== id) return false;
-  if ((bytes[start + 2]! & (FLAG.QR >> 8)) === 0) return false;
+): Match {
+  if (end - start < HEADER.SIZE) return 'stray';
+  if (((bytes[start]! << 8) | bytes[start + 1]!) !== id) return 'stray';
+  const wanted = (FLAG.QR | (query.flags & FLAG.OPCODE)) >> 8;
+  const fits = (bytes[start + 2]! & ((FLAG.QR | FLAG.OPCODE) >> 8)) === wanted;
   const questions = (bytes[start + 4]! << 8) | bytes[start + 5]!;
-  if (questions === 0) return isRefusal(bytes, start);
-  return questions === 1 && isSameQuestion(query, bytes, start + HEADER.SIZE, end);
+  const at = start + HEADER.SIZE;
+  if (questions === 1 && fits && isSameQuestion(query, bytes, at, end)) return 'reply';
+  if (questions === 0) return !fits ? 'stray' : isRefusal(bytes, start) ? 'reply' : 'garbled';
+  return questions === 1 && isQuestion(bytes, at, end) ? 'stray' : 'garbled';
 }
 
 function isRefusal(bytes: Uint8Array, start: number): boolean {
@@ -47,6 +55,15 @@ function isSameQuestion(query: Query, bytes: Uint8Array, at: number, end: number
   );
 }
 
+/** Whether a whole question stands there: the first name of a message has nothing to point at. */
+function isQuestion(bytes: Uint8Array, at: number, end: number): boolean {
+  while (at < end && bytes[at]! !== 0) {
+    if (bytes[at]! > 63) return false;
+    at += bytes[at]! + 1;
+  }
+  return at + 5 <= end;
+}
+
 /** Writes the query as it goes upstream: its bytes, its present flags and those for upstreams, another id. @returns the length */
 export function writeQuery(query: Query, id: number, out: Uint8Array, at: number): number {
   const size = query.end - query.start;
@@ -57,21 +74,4 @@ export function writeQuery(query: Query, id: number, out: Uint8Array, at: number
   out[at + 2] = flags >> 8;
   out[at + 3] = flags & 0xff;
   return size;
-}
-
-/** Memory of its own for each would cost more than all the rest of an exchange. */
-const taken = new Slab();
-
-/** A copy of the reply under the query's own id; a view of memory that is shared, so not for keeping. */
-export function takeReply(
-  query: Query,
-  bytes: Uint8Array,
-  start: number,
-  end: number,
-): Uint8Array<ArrayBuffer> {
-  const begin = taken.put(bytes, start, end);
-  const copy = taken.bytes.subarray(begin, begin + end - start);
-  copy[0] = query.id >> 8;
-  copy[1] = query.id & 0xff;
-  return copy;
 }

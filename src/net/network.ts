@@ -1,4 +1,5 @@
 import type { Query } from '../wire/query.ts';
+import { Exchange } from './exchange.ts';
 
 /** How an upstream is reached. */
 export type UpstreamProto = 'udp' | 'tcp' | 'tls' | 'https';
@@ -17,6 +18,22 @@ export interface UpstreamTls {
   readonly authority: Buffer | null;
 }
 
+/** Something that counts, or a gauge that rises and falls. */
+export interface Tally {
+  add(amount: number): void;
+}
+
+/** What an upstream counts, whatever its transports. */
+export interface UpstreamCounters {
+  readonly timeouts: Tally;
+  /** Messages that fitted no query that waits: late, or forged. */
+  readonly strays: Tally;
+  /** Queries that were held back until earlier ones had been answered, so that no burst overruns the upstream's socket. */
+  readonly paced: Tally;
+  /** UDP sockets and connections open now. */
+  readonly sockets: Tally;
+}
+
 export interface UpstreamParts {
   readonly address: UpstreamAddress;
   readonly proto: UpstreamProto;
@@ -27,9 +44,16 @@ export interface UpstreamParts {
   readonly maxAgeMs: number;
   /** Idle connections kept; 0: no limit. */
   readonly maxIdle: number;
+  /** UDP sockets, hence source ports, that queries are spread over. */
+  readonly sourcePorts: number;
+  /** Connections open at a time. */
+  readonly maxConnections: number;
+  /** Queries that may lie unread at the upstream (udp). */
+  readonly burst: number;
   /** Local address to send from, or empty. */
   readonly source: string;
   readonly httpMethod: 'POST' | 'GET';
+  readonly counters: UpstreamCounters;
 }
 
 /** Why an exchange brought no reply. */
@@ -40,6 +64,7 @@ export type ExchangeFailure =
   | 'closed'
   | 'tls'
   | 'http'
+  | 'garbled'
   | 'local';
 
 export class ExchangeError extends Error {
@@ -51,7 +76,7 @@ export class ExchangeError extends Error {
   }
 }
 
-/** What came back: a whole message whose id and question fit the query; `bytes` is owned by the receiver. */
+/** What came back: a whole message whose question fits the query; `bytes` is owned by the receiver. */
 export interface ExchangeReply {
   readonly bytes: Uint8Array;
   /** UDP only: the upstream set TC, or the datagram was too big to be whole. */
@@ -64,25 +89,77 @@ export interface ExchangeReply {
 export interface Upstream {
   readonly parts: UpstreamParts;
   /**
-   * Sends the query (its bytes, with the flags of `query.flags` and a fresh random id) and waits for the reply with that id, from that
-   * address, to that question (case-insensitive; what fits not is ignored until the timeout: spoofing).
-   * Rejects with ExchangeError.
+   * Sends the exchange's query (its bytes, with the flags of `query.flags` and a fresh random id) and waits for the reply with
+   * that id, from that address, to that question (in any spelling). What fits not is ignored until the time is up: spoofing.
+   * @param now the clock's time
    */
-  exchange(query: Query, timeoutMs: number): Promise<ExchangeReply>;
+  start(exchange: Exchange, timeoutMs: number, now: number): void;
   close(): void;
-}
-
-/** What a network counts; numbers that only grow, except the two of what is open now. */
-export interface NetworkCounters {
-  exchanges: number;
-  timeouts: number;
-  /** Datagrams that fitted no query that waits: late, or forged. */
-  strays: number;
-  udpSockets: number;
-  connections: number;
 }
 
 /** Makes upstreams; in tests, a scripted one. */
 export interface Network {
   upstream(parts: UpstreamParts): Upstream;
+}
+
+/** One exchange as a promise, which rejects with ExchangeError. For what is rare: probes, tests. */
+export function ask(
+  upstream: Upstream,
+  query: Query,
+  timeoutMs: number,
+  now: number,
+): Promise<ExchangeReply> {
+  return new Promise((resolve, reject) => {
+    upstream.start(new PromisedExchange(query, resolve, reject), timeoutMs, now);
+  });
+}
+
+class PromisedExchange extends Exchange {
+  readonly #resolve: (reply: ExchangeReply) => void;
+  readonly #reject: (error: ExchangeError) => void;
+
+  constructor(
+    query: Query,
+    resolve: (reply: ExchangeReply) => void,
+    reject: (error: ExchangeError) => void,
+  ) {
+    super();
+    this.query = query.keep();
+    this.#resolve = resolve;
+    this.#reject = reject;
+  }
+
+  override replied(
+    bytes: Uint8Array,
+    start: number,
+    end: number,
+    truncated: boolean,
+    reused: boolean,
+  ): void {
+    this.#resolve({ bytes: bytes.slice(start, end), truncated, reused });
+  }
+
+  override failed(error: ExchangeError): void {
+    this.#reject(error);
+  }
+}
+
+/** An upstream whose exchanges are promises; a rejection must be an ExchangeError. */
+export function promisedUpstream(
+  parts: UpstreamParts,
+  exchange: (query: Query, timeoutMs: number) => Promise<ExchangeReply>,
+  now: () => number,
+  close: () => void = () => {},
+): Upstream {
+  return {
+    parts,
+    start(waiting, timeoutMs) {
+      exchange(waiting.query, timeoutMs).then(
+        ({ bytes, truncated, reused }) =>
+          waiting.replied(bytes, 0, bytes.length, truncated, reused, now()),
+        (error: ExchangeError) => waiting.failed(error, now()),
+      );
+    },
+    close,
+  };
 }

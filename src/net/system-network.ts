@@ -2,7 +2,7 @@ import type { Clock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';
 import { batchedUdp } from '../linux/packet-loop.ts';
 import { HttpsUpstream } from './https-upstream.ts';
-import type { Network, NetworkCounters, Upstream, UpstreamParts } from './network.ts';
+import type { Network, Upstream, UpstreamParts } from './network.ts';
 import { StreamUpstream } from './stream-upstream.ts';
 import { TimerWheel } from './timer-wheel.ts';
 import { batchedUdpPort, plainUdpPort } from './udp-port.ts';
@@ -18,34 +18,22 @@ export interface SystemNetworkParts {
   readonly transport: 'auto' | 'batched' | 'plain';
 }
 
-export interface SystemNetwork extends Network {
-  readonly counters: NetworkCounters;
-}
-
 /** Upstreams over the machine's sockets. One per thread; all its timeouts hang on one alarm of the clock. */
-export function systemNetwork({ clock, random, transport }: SystemNetworkParts): SystemNetwork {
-  const counters: NetworkCounters = {
-    exchanges: 0,
-    timeouts: 0,
-    strays: 0,
-    udpSockets: 0,
-    connections: 0,
-  };
+export function systemNetwork({ clock, random, transport }: SystemNetworkParts): Network {
   const wheel = new TimerWheel(clock, TICK_MS);
   const now = (): number => clock.now();
   const batched = transport !== 'plain' && batchedUdp().available;
   const openPort = batched ? batchedUdpPort : plainUdpPort;
   return {
-    counters,
     upstream(upstream: UpstreamParts): Upstream {
       switch (upstream.proto) {
         case 'udp':
-          return new UdpUpstream({ upstream, wheel, random, now, openPort, counters });
+          return new UdpUpstream({ upstream, clock, wheel, random, openPort });
         case 'tcp':
         case 'tls':
-          return new StreamUpstream({ upstream, wheel, random, now, counters });
+          return new StreamUpstream({ upstream, wheel, random, now });
         case 'https':
-          return new HttpsUpstream({ upstream, wheel, now, counters });
+          return new HttpsUpstream({ upstream, wheel, now });
       }
     },
   };

@@ -48,9 +48,8 @@ export class TimerWheel {
     return this.#count;
   }
 
-  /** Sets or moves the deadline. */
-  set(item: Timed, delayMs: number): void {
-    const now = this.#clock.now();
+  /** Sets or moves the deadline. @param now the clock's time, for those who have asked for it anyway */
+  set(item: Timed, delayMs: number, now: number = this.#clock.now()): void {
     const tick = Math.ceil((now + delayMs) / this.#tickMs);
     if (item.nextTimed !== null) unlink(item);
     else if (this.#count++ === 0) this.#done = Math.floor(now / this.#tickMs);

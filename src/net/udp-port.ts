@@ -1,146 +1,96 @@
 import { createSocket } from 'node:dgram';
 
-import { packetLoop } from '../linux/packet-loop.ts';
+import { connectedSockets, type ConnectedSocket } from '../linux/connected-sockets.ts';
 import { SystemError } from '../linux/libc.ts';
-import { BATCH } from '../linux/receive-batch.ts';
-import { UdpSocket } from '../linux/udp-socket.ts';
 import type { Query } from '../wire/query.ts';
+import { printHostPort } from './address.ts';
 import { writeQuery } from './match-reply.ts';
 import type { UpstreamParts } from './network.ts';
 
 /** A UDP socket towards one upstream, from a port that the system chose at random. */
 export interface UdpPort {
-  /** Errors come through `onError`, later. */
-  send(query: Query, id: number): void;
-  /** Whether more can be given now that will leave with what was given before, at hardly any cost. */
-  readonly gathering: boolean;
+  /** @returns the error that the system reports at once; what comes later goes to the owner */
+  send(query: Query, id: number): Error | null;
+  /** `10.0.0.1:40000`; empty while the system has not chosen yet. */
+  readonly local: string;
   /** While held it keeps the event loop alive. */
   hold(): void;
   release(): void;
   close(): void;
 }
 
-export interface UdpPortParts {
-  readonly upstream: UpstreamParts;
-  /** Bytes are valid during the call only. `cut`: the datagram was longer. */
-  readonly onDatagram: (bytes: Uint8Array, start: number, end: number, cut: boolean) => void;
+export interface UdpPortOwner {
+  /** The datagram is `bytes[0, length)`, valid during the call only. `cut`: it was longer. */
+  onDatagram(bytes: Uint8Array, length: number, cut: boolean): void;
   /** The system says that what was sent did not arrive, or could not be sent. */
-  readonly onError: (error: Error) => void;
+  onError(error: Error): void;
 }
 
-export type OpenUdpPort = (parts: UdpPortParts) => UdpPort;
-
-/** Batches that one port may take before others have their turn. */
-const ROUNDS = 4;
+export type OpenUdpPort = (upstream: UpstreamParts, owner: UdpPortOwner) => UdpPort;
 
 /** A port on the packet loop. @throws SystemError (no more files, no route) */
-export function batchedUdpPort({ upstream, onDatagram, onError }: UdpPortParts): UdpPort {
-  const loop = packetLoop();
-  const { host, port } = upstream.address;
-  const socket = new UdpSocket({ family: host.includes(':') ? 6 : 4 });
-  try {
-    if (upstream.source !== '') socket.bind(upstream.source, 0);
-    socket.connect(host, port);
-  } catch (error) {
-    socket.close();
-    throw error;
-  }
-  let open = true;
-  const queries: Query[] = [];
-  const ids: number[] = [];
-  const flush = (): void => {
-    const { sending } = loop;
-    sending.flush(socket.fd);
-    if (sending.errno !== 0) onError(new SystemError('write', sending.errno));
-  };
-  /** What was gathered leaves. An error of the socket may be one that an earlier query met (an ICMP message). */
-  const depart = (): void => {
-    const { sending } = loop;
-    for (let i = 0; i < queries.length; i++) {
-      const query = queries[i]!;
-      if (!sending.hasRoom(query.end - query.start)) flush();
-      // An error may close the port.
-      if (!open) break;
-      sending.addToPeer(writeQuery(query, ids[i]!, sending.slab, sending.at));
-    }
-    queries.length = 0;
-    ids.length = 0;
-    if (open && sending.count > 0) flush();
-  };
-  const drain = (): void => {
-    const { receiving } = loop;
-    for (let round = 0; open && round < ROUNDS; round++) {
-      const count = receiving.receive(socket.fd);
-      if (count < 0) {
-        if (!receiving.isEmpty(count)) onError(new SystemError('read', -count));
-        return;
-      }
-      for (let i = 0; i < count; i++) {
-        const start = i * receiving.slot;
-        onDatagram(receiving.slab, start, start + receiving.length(i), receiving.isCut(i));
-      }
-      if (!receiving.isFull(count)) return;
-    }
-  };
-  const watch = loop.watch(socket.fd, drain);
-  watch.unref();
+export const batchedUdpPort: OpenUdpPort = ({ address, source }, owner) => {
+  const sockets = connectedSockets();
+  const family = address.host.includes(':') ? 6 : 4;
+  const socket: ConnectedSocket = sockets.open(
+    { family },
+    source,
+    address.host,
+    address.port,
+    owner,
+  );
   return {
     send(query, id) {
-      ids.push(id);
-      if (queries.push(query) === 1) loop.whenTurnEnds(depart);
+      const errno = socket.send(writeQuery(query, id, socket.out, 0));
+      return errno === 0 ? null : new SystemError('write', errno);
     },
-    get gathering() {
-      return queries.length > 0 && queries.length < BATCH;
+    get local() {
+      return socket.local;
     },
-    hold: () => watch.ref(),
-    release: () => {
-      if (open) watch.unref();
-    },
-    close() {
-      if (!open) return;
-      open = false;
-      watch.close();
-      socket.close();
-    },
+    hold: () => sockets.hold(),
+    release: () => sockets.release(),
+    close: () => socket.close(),
   };
-}
+};
 
 /** A port through `node:dgram`. What is sent before it is connected waits. */
-export function plainUdpPort({ upstream, onDatagram, onError }: UdpPortParts): UdpPort {
-  const { host, port } = upstream.address;
+export const plainUdpPort: OpenUdpPort = ({ address, source }, owner) => {
+  const { host, port } = address;
   const socket = createSocket(host.includes(':') ? 'udp6' : 'udp4');
   let waiting: Uint8Array[] | null = [];
   let open = true;
   socket.unref();
   const sent = (error: Error | null): void => {
-    if (error !== null && open) onError(error);
+    if (error !== null && open) owner.onError(error);
   };
   socket.on('error', (error) => {
-    if (open) onError(error);
+    if (open) owner.onError(error);
   });
   socket.on('message', (bytes) => {
-    if (open) onDatagram(bytes, 0, bytes.length, false);
+    if (open) owner.onDatagram(bytes, bytes.length, false);
   });
-  socket.bind(
-    { port: 0, exclusive: true, ...(upstream.source !== '' && { address: upstream.source }) },
-    () => {
+  socket.bind({ port: 0, exclusive: true, ...(source !== '' && { address: source }) }, () => {
+    if (!open) return;
+    socket.connect(port, host, (error?: Error) => {
       if (!open) return;
-      socket.connect(port, host, (error?: Error) => {
-        if (!open) return;
-        if (error !== undefined && error !== null) return onError(error);
-        const early = waiting ?? [];
-        waiting = null;
-        for (const bytes of early) socket.send(bytes, sent);
-      });
-    },
-  );
+      if (error !== undefined && error !== null) return owner.onError(error);
+      const early = waiting ?? [];
+      waiting = null;
+      for (const bytes of early) socket.send(bytes, sent);
+    });
+  });
   return {
-    gathering: false,
     send(query, id) {
       const bytes = new Uint8Array(query.end - query.start);
       writeQuery(query, id, bytes, 0);
       if (waiting !== null) waiting.push(bytes);
       else socket.send(bytes, sent);
+      return null;
+    },
+    get local() {
+      if (waiting !== null) return '';
+      const { address: from, port: at } = socket.address();
+      return printHostPort(from, at);
     },
     hold: () => {
       socket.ref();
@@ -155,4 +105,4 @@ export function plainUdpPort({ upstream, onDatagram, onError }: UdpPortParts): U
       socket.close();
     },
   };
-}
+};

@@ -4,12 +4,19 @@ import { once } from 'node:events';
 import { describe, test, type TestContext } from 'node:test';
 
 import { queryBytes } from '../../test/kit/loopback.ts';
+import { tallied, upstreamParts, type Tallied } from '../../test/kit/upstream.ts';
 import { systemClock } from '../base/clock.ts';
 import { secureRandom } from '../base/random.ts';
 import { batchedUdp } from '../linux/packet-loop.ts';
 import { Query } from '../wire/query.ts';
-import { ExchangeError, type Upstream, type UpstreamParts } from './network.ts';
-import { systemNetwork, type SystemNetwork } from './system-network.ts';
+import {
+  ask as askUpstream,
+  ExchangeError,
+  type ExchangeReply,
+  type Upstream,
+  type UpstreamParts,
+} from './network.ts';
+import { systemNetwork } from './system-network.ts';
 
 type Script = (query: Buffer, from: RemoteInfo, socket: Socket) => void;
 
@@ -39,6 +46,9 @@ function ask(name: string, id = 1): Query {
   return query;
 }
 
+const exchange = (up: Upstream, query: Query, timeoutMs: number): Promise<ExchangeReply> =>
+  askUpstream(up, query, timeoutMs, systemClock.now());
+
 for (const transport of ['batched', 'plain'] as const) {
   const found = batchedUdp();
   const skip = transport === 'batched' && !found.available ? found.reason : false;
@@ -48,52 +58,110 @@ for (const transport of ['batched', 'plain'] as const) {
       t: TestContext,
       port: number,
       parts: Partial<UpstreamParts> = {},
-    ): { up: Upstream; network: SystemNetwork } {
+    ): { readonly up: Upstream; readonly counts: Tallied['counts'] } {
       const network = systemNetwork({ clock: systemClock, random: secureRandom, transport });
-      const up = network.upstream({
-        address: { host: '127.0.0.1', port, serverName: '' },
-        proto: 'udp',
-        tls: null,
-        expireMs: 10_000,
-        maxAgeMs: 0,
-        maxIdle: 0,
-        source: '',
-        httpMethod: 'POST',
-        ...parts,
-      });
+      const counters = tallied();
+      const up = network.upstream(upstreamParts('udp', port, { ...parts, counters }));
       t.after(() => up.close());
-      return { up, network };
+      return { up, counts: counters.counts };
     }
 
-    test('a reply comes back under the id of the query', async (t) => {
+    test('a reply to the query comes back', async (t) => {
       const { up } = upstream(t, await server(t, echo));
-      const got = await up.exchange(ask('a.example.', 4711), 2000);
-      assert.equal((got.bytes[0]! << 8) | got.bytes[1]!, 4711);
+      const got = await exchange(up, ask('a.example.', 4711), 2000);
+      assert.equal(got.bytes[13], 'a'.charCodeAt(0));
       assert.equal(got.truncated, false);
       assert.equal(got.reused, false);
     });
 
-    test('ids and source ports are drawn afresh', async (t) => {
+    test('each query leaves from a port of its own choice, never that of the one before, and with an id of its own', async (t) => {
       const ids = new Set<number>();
-      const ports = new Set<number>();
-      const { up } = upstream(
+      const ports: number[] = [];
+      const { up, counts } = upstream(
         t,
         await server(t, (query, from, socket) => {
           ids.add(query.readUInt16BE(0));
-          ports.add(from.port);
+          ports.push(from.port);
           echo(query, from, socket);
         }),
       );
-      for (let i = 0; i < 200; i++) await up.exchange(ask('a.example.', 7), 2000);
-      assert.ok(ids.size > 190, `${ids.size} ids`);
-      assert.ok(ports.size > 20, `${ports.size} ports`);
+      for (let i = 0; i < 1000; i++) await exchange(up, ask('a.example.', 7), 2000);
+      assert.ok(ids.size > 950, `${ids.size} ids`);
+      assert.equal(new Set(ports).size, 64);
+      assert.equal(counts.sockets, 64);
+      assert.equal(ports.filter((port, i) => port === ports[i - 1]).length, 0);
+    });
+
+    test('queries at once leave from ports of their own as far as there are any', async (t) => {
+      const waiting = new Map<number, number>();
+      const { up } = upstream(
+        t,
+        await server(t, (query, from, socket) => {
+          waiting.set(from.port, (waiting.get(from.port) ?? 0) + 1);
+          setTimeout(() => echo(query, from, socket), 20);
+        }),
+      );
+      await Promise.all(Array.from({ length: 32 }, () => exchange(up, ask('a.example.'), 2000)));
+      assert.ok(waiting.size > 24, `${waiting.size} ports for 32 queries`);
+      assert.ok(Math.max(...waiting.values()) <= 3);
+    });
+
+    test('ports are given up after a while, and others opened', async (t) => {
+      const ports = new Set<number>();
+      const { up, counts } = upstream(
+        t,
+        await server(t, (query, from, socket) => {
+          ports.add(from.port);
+          echo(query, from, socket);
+        }),
+        { sourcePorts: 2 },
+      );
+      for (let i = 0; i < 1100; i++) await exchange(up, ask('a.example.'), 2000);
+      assert.ok(ports.size >= 4, `${ports.size} ports`);
+      assert.ok(counts.sockets <= 2);
+    });
+
+    test('one port is enough where no more are wanted', async (t) => {
+      const { up, counts } = upstream(t, await server(t, echo), { sourcePorts: 1 });
+      await Promise.all(Array.from({ length: 50 }, () => exchange(up, ask('a.example.'), 2000)));
+      assert.equal(counts.sockets, 1);
+    });
+
+    test('a burst beyond the limit waits for replies to its beginning, and all get theirs', async (t) => {
+      let unanswered = 0;
+      let most = 0;
+      const { up, counts } = upstream(
+        t,
+        await server(t, (query, from, socket) => {
+          most = Math.max(most, ++unanswered);
+          setImmediate(() => {
+            unanswered--;
+            echo(query, from, socket);
+          });
+        }),
+        { burst: 10 },
+      );
+      await Promise.all(Array.from({ length: 300 }, () => exchange(up, ask('a.example.'), 2000)));
+      assert.ok(counts.paced >= 280, `${counts.paced} paced`);
+      assert.equal(counts.timeouts, 0);
+      assert.ok(most <= 20, `${most} at a time`);
+    });
+
+    test('a silent upstream does not hold up what is paced', async (t) => {
+      let asked = 0;
+      const { up } = upstream(t, await server(t, () => asked++), { burst: 4 });
+      const all = Array.from({ length: 40 }, () =>
+        exchange(up, ask('a.example.'), 1000).catch(() => null),
+      );
+      await Promise.all(all);
+      assert.equal(asked, 40);
     });
 
     test('queries at once all get their own reply', async (t) => {
-      const { up, network } = upstream(t, await server(t, echo));
+      const { up, counts } = upstream(t, await server(t, echo));
       // As many as a socket's default buffer holds.
       const names = Array.from({ length: 200 }, (_, i) => `n${i}.example.`);
-      const got = await Promise.all(names.map((name) => up.exchange(ask(name), 5000)));
+      const got = await Promise.all(names.map((name) => exchange(up, ask(name), 5000)));
       got.forEach(({ bytes }, i) => {
         const read = new Query();
         const copy = bytes.slice();
@@ -101,11 +169,11 @@ for (const transport of ['batched', 'plain'] as const) {
         assert.equal(read.read(copy, 0, copy.length), 'serve');
         assert.equal(read.name, names[i]);
       });
-      assert.ok(network.counters.udpSockets <= 32);
+      assert.ok(counts.sockets <= 64);
     });
 
-    test('forged replies (id, question, type, no reply at all) are ignored and counted', async (t) => {
-      const { up, network } = upstream(
+    test('forged replies (id, question, type, opcode, no reply at all) are ignored and counted', async (t) => {
+      const { up, counts } = upstream(
         t,
         await server(t, (query, from, socket) => {
           const send = (bytes: Buffer): void => socket.send(bytes, from.port, from.address);
@@ -118,29 +186,32 @@ for (const transport of ['batched', 'plain'] as const) {
           const wrongType = reply(query);
           wrongType[query.length - 3]! ^= 1;
           send(wrongType);
+          const notify = reply(query);
+          notify[2]! |= 0x20;
+          send(notify);
           send(query);
           send(Buffer.from('short'));
           send(Buffer.alloc(0));
           setTimeout(() => send(reply(query)), 20);
         }),
       );
-      const got = await up.exchange(ask('real.example.'), 2000);
+      const got = await exchange(up, ask('real.example.'), 2000);
       assert.equal(got.bytes[13], 'r'.charCodeAt(0));
-      assert.equal(network.counters.strays, 6);
+      assert.equal(counts.strays, 7);
     });
 
     test('a reply from another address does not count', async (t) => {
       const stranger = createSocket('udp4');
       t.after(() => stranger.close());
-      const { up, network } = upstream(
+      const { up, counts } = upstream(
         t,
         await server(t, (query, from) => stranger.send(reply(query), from.port, from.address)),
       );
-      await assert.rejects(up.exchange(ask('a.example.'), 100), {
+      await assert.rejects(exchange(up, ask('a.example.'), 100), {
         failure: 'timeout',
       });
-      assert.equal(network.counters.strays, 0, 'the system does not even let it through');
-      assert.equal(network.counters.timeouts, 1);
+      assert.equal(counts.strays, 0, 'the system does not even let it through');
+      assert.equal(counts.timeouts, 1);
     });
 
     test('the question may come back in another spelling', async (t) => {
@@ -152,7 +223,7 @@ for (const transport of ['batched', 'plain'] as const) {
           socket.send(bytes, from.port, from.address);
         }),
       );
-      await up.exchange(ask('abc.example.'), 2000);
+      await exchange(up, ask('abc.example.'), 2000);
     });
 
     test('TC is told; a bare SERVFAIL header is a reply', async (t) => {
@@ -167,20 +238,36 @@ for (const transport of ['batched', 'plain'] as const) {
           socket.send(whole, from.port, from.address);
         }),
       );
-      assert.equal((await up.exchange(ask('t.example.'), 2000)).truncated, true);
-      const bare = await up.exchange(ask('bare.example.'), 2000);
+      assert.equal((await exchange(up, ask('t.example.'), 2000)).truncated, true);
+      const bare = await exchange(up, ask('bare.example.'), 2000);
       assert.equal(bare.bytes.length, 12);
     });
 
+    test('a reply whose question cannot be read ends the wait at once', async (t) => {
+      const { up, counts } = upstream(
+        t,
+        await server(t, (query, from, socket) => {
+          const bytes = reply(query);
+          if (query[13] === 'p'.charCodeAt(0)) bytes.writeUInt16BE(0xc00c, 12);
+          else if (query[13] === 'n'.charCodeAt(0)) bytes[5] = 0;
+          else bytes.fill(0xa7, query[13] === 'a'.charCodeAt(0) ? 2 : 12);
+          socket.send(bytes, from.port, from.address);
+        }),
+      );
+      for (const name of ['pointer.', 'no-question.', 'garbage.', 'all-garbage.'])
+        await assert.rejects(exchange(up, ask(name), 2000), { failure: 'garbled' }, name);
+      assert.deepEqual([counts.timeouts, counts.strays], [0, 0]);
+    });
+
     test('silence is a timeout in CoreDNS’s words, and the id is free again', async (t) => {
-      const { up, network } = upstream(t, await server(t, () => {}));
-      await assert.rejects(up.exchange(ask('a.example.'), 60), (error: unknown) => {
+      const { up, counts } = upstream(t, await server(t, () => {}));
+      await assert.rejects(exchange(up, ask('a.example.'), 60), (error: unknown) => {
         assert.ok(error instanceof ExchangeError);
         assert.equal(error.failure, 'timeout');
-        assert.match(error.message, /^read udp 127\.0\.0\.1:\d+: i\/o timeout$/);
+        assert.match(error.message, /^read udp 127\.0\.0\.1:\d+->127\.0\.0\.1:\d+: i\/o timeout$/);
         return true;
       });
-      assert.equal(network.counters.timeouts, 1);
+      assert.equal(counts.timeouts, 1);
     });
 
     test('a closed port is refused, without waiting for the timeout', async (t) => {
@@ -191,7 +278,10 @@ for (const transport of ['batched', 'plain'] as const) {
       await new Promise<void>((resolve) => gone.close(resolve));
       const { up } = upstream(t, port);
       for (let i = 0; i < 3; i++) {
-        await assert.rejects(up.exchange(ask('a.example.'), 5000), { failure: 'refused' });
+        await assert.rejects(exchange(up, ask('a.example.'), 5000), {
+          failure: 'refused',
+          message: /^(read|write) udp 127\.0\.0\.1:\d+->127\.0\.0\.1:\d+: \1: connection refused$/,
+        });
       }
     });
 
@@ -203,34 +293,34 @@ for (const transport of ['batched', 'plain'] as const) {
       await new Promise<void>((resolve) => first.close(resolve));
       const { up } = upstream(t, port);
       for (let i = 0; i < 60; i++) {
-        await up.exchange(ask('a.example.'), 2000).catch(() => {});
+        await exchange(up, ask('a.example.'), 2000).catch(() => {});
       }
       const again = createSocket('udp4');
       again.on('message', (bytes, from) => echo(bytes, from, again));
       again.bind(port, '127.0.0.1');
       await once(again, 'listening');
       t.after(() => again.close());
-      for (let i = 0; i < 60; i++) await up.exchange(ask('a.example.'), 2000);
+      for (let i = 0; i < 60; i++) await exchange(up, ask('a.example.'), 2000);
     });
 
     test('sockets nobody uses are closed after the expiry', async (t) => {
-      const { up, network } = upstream(t, await server(t, echo), { expireMs: 50 });
-      await up.exchange(ask('a.example.'), 2000);
-      assert.equal(network.counters.udpSockets, 1);
-      for (let i = 0; i < 100 && network.counters.udpSockets > 0; i++) {
+      const { up, counts } = upstream(t, await server(t, echo), { expireMs: 50 });
+      await exchange(up, ask('a.example.'), 2000);
+      assert.equal(counts.sockets, 1);
+      for (let i = 0; i < 100 && counts.sockets > 0; i++) {
         await new Promise((resolve) => setTimeout(resolve, 10));
       }
-      assert.equal(network.counters.udpSockets, 0);
-      await up.exchange(ask('a.example.'), 2000);
+      assert.equal(counts.sockets, 0);
+      await exchange(up, ask('a.example.'), 2000);
     });
 
     test('close fails what waits', async (t) => {
-      const { up, network } = upstream(t, await server(t, () => {}));
-      const waiting = up.exchange(ask('a.example.'), 5000);
+      const { up, counts } = upstream(t, await server(t, () => {}));
+      const waiting = exchange(up, ask('a.example.'), 5000);
       setTimeout(() => up.close(), 20);
       await assert.rejects(waiting, { failure: 'local' });
-      await assert.rejects(up.exchange(ask('a.example.'), 5000), { failure: 'local' });
-      assert.equal(network.counters.udpSockets, 0);
+      await assert.rejects(exchange(up, ask('a.example.'), 5000), { failure: 'local' });
+      assert.equal(counts.sockets, 0);
     });
 
     test('the source address is the one asked for', async (t) => {
@@ -243,13 +333,13 @@ for (const transport of ['batched', 'plain'] as const) {
         }),
         { source: '127.0.0.3' },
       );
-      await up.exchange(ask('a.example.'), 2000);
+      await exchange(up, ask('a.example.'), 2000);
       assert.equal(from, '127.0.0.3');
     });
 
     test('a source address that is not ours fails at once', async (t) => {
       const { up } = upstream(t, await server(t, echo), { source: '192.0.2.77' });
-      await assert.rejects(up.exchange(ask('a.example.'), 2000), { failure: 'local' });
+      await assert.rejects(exchange(up, ask('a.example.'), 2000), { failure: 'local' });
     });
 
     test('IPv6 upstreams are asked too', async (t) => {
@@ -260,7 +350,7 @@ for (const transport of ['batched', 'plain'] as const) {
         return t.skip('no IPv6 loopback here');
       }
       const { up } = upstream(t, port, { address: { host: '::1', port, serverName: '' } });
-      await up.exchange(ask('six.example.'), 2000);
+      await exchange(up, ask('six.example.'), 2000);
     });
   });
 }

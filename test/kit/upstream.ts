@@ -1,10 +1,12 @@
 import type { Clock } from '../../src/base/clock.ts';
 import {
   ExchangeError,
+  promisedUpstream,
   type ExchangeFailure,
   type ExchangeReply,
   type Network,
   type Upstream,
+  type UpstreamCounters,
   type UpstreamParts,
   type UpstreamProto,
 } from '../../src/net/network.ts';
@@ -62,6 +64,50 @@ export interface ScriptedNetwork extends Network {
   readonly closed: readonly UpstreamParts[];
 }
 
+/** Counters that can be read. */
+export interface Tallied extends UpstreamCounters {
+  readonly counts: { timeouts: number; strays: number; paced: number; sockets: number };
+}
+
+export function tallied(): Tallied {
+  const counts = { timeouts: 0, strays: 0, paced: 0, sockets: 0 };
+  const tally = (name: keyof typeof counts) => ({
+    add(amount: number) {
+      counts[name] += amount;
+    },
+  });
+  return {
+    counts,
+    timeouts: tally('timeouts'),
+    strays: tally('strays'),
+    paced: tally('paced'),
+    sockets: tally('sockets'),
+  };
+}
+
+/** What an upstream on 127.0.0.1 is made with, but for what a test is about. */
+export function upstreamParts(
+  proto: UpstreamProto,
+  port: number,
+  parts: Partial<UpstreamParts> = {},
+): UpstreamParts {
+  return {
+    address: { host: '127.0.0.1', port, serverName: '' },
+    proto,
+    tls: null,
+    expireMs: 10_000,
+    maxAgeMs: 0,
+    maxIdle: 0,
+    sourcePorts: 64,
+    maxConnections: 256,
+    burst: 128,
+    source: '',
+    httpMethod: 'POST',
+    counters: tallied(),
+    ...parts,
+  };
+}
+
 /** Upstreams that answer from a function, in the clock's time. */
 export function scriptedNetwork(clock: Clock, script: (asked: Asked) => Answer): ScriptedNetwork {
   const asked: Asked[] = [];
@@ -110,11 +156,12 @@ export function scriptedNetwork(clock: Clock, script: (asked: Asked) => Answer):
     closed,
     upstream(parts): Upstream {
       made.push(parts);
-      return {
+      return promisedUpstream(
         parts,
-        exchange: (query, timeoutMs) => exchange(parts, query, timeoutMs),
-        close: () => closed.push(parts),
-      };
+        (query, timeoutMs) => exchange(parts, query, timeoutMs),
+        () => clock.now(),
+        () => closed.push(parts),
+      );
     },
   };
 }

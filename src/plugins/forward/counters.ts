@@ -1,4 +1,5 @@
 import { timeBuckets } from '../../metrics/buckets.ts';
+import type { UpstreamCounters } from '../../net/network.ts';
 import type { Counter, Family, Gauge, Histogram, Registry } from '../../metrics/registry.ts';
 
 const NAME = 'forward';
@@ -7,6 +8,12 @@ const NAME = 'forward';
 export class ForwardMetrics {
   readonly broken: Counter;
   readonly rejects: Counter;
+  /** Queries under way. */
+  readonly waiting: Gauge;
+  readonly #timeouts: Family<readonly ['to'], Counter>;
+  readonly #strays: Family<readonly ['to'], Counter>;
+  readonly #paced: Family<readonly ['to'], Counter>;
+  readonly #sockets: Family<readonly ['to'], Gauge>;
   readonly #durations: Family<readonly ['proxy_name', 'to', 'rcode'], Histogram>;
   readonly #healthFailures: Family<readonly ['proxy_name', 'to'], Counter>;
   readonly #connHits: Family<readonly ['proxy_name', 'to', 'proto'], Counter>;
@@ -31,6 +38,33 @@ export class ForwardMetrics {
         [],
       )
       .with();
+    this.waiting = metrics
+      .gauge(
+        'ndots_forward_waiting_queries',
+        'Queries under way to upstreams (max_concurrent is their limit).',
+        [],
+      )
+      .with();
+    this.#timeouts = metrics.counter(
+      'ndots_forward_timeouts_total',
+      'Tries that ended without an answer within the time.',
+      ['to'],
+    );
+    this.#strays = metrics.counter(
+      'ndots_forward_strays_total',
+      'Messages from the upstream that fitted no waiting query: late, or forged.',
+      ['to'],
+    );
+    this.#paced = metrics.counter(
+      'ndots_forward_paced_total',
+      'Queries that were held back for moments until the upstream had answered earlier ones (max_burst).',
+      ['to'],
+    );
+    this.#sockets = metrics.gauge(
+      'ndots_forward_sockets',
+      'UDP sockets and connections open to the upstream.',
+      ['to'],
+    );
     this.#durations = metrics.histogram(
       'coredns_proxy_request_duration_seconds',
       'Histogram of the time each request took.',
@@ -86,6 +120,15 @@ export class ForwardMetrics {
     return {
       hits: this.#connHits.with(NAME, to, proto),
       misses: this.#connMisses.with(NAME, to, proto),
+    };
+  }
+
+  upstream(to: string): UpstreamCounters {
+    return {
+      timeouts: this.#timeouts.with(to),
+      strays: this.#strays.with(to),
+      paced: this.#paced.with(to),
+      sockets: this.#sockets.with(to),
     };
   }
 

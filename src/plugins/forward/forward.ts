@@ -11,7 +11,7 @@ import {
 } from '../../server/contract/plugin.ts';
 import { printUpstream, type UpstreamSpec } from './address.ts';
 import { Forwarder } from './forwarder.ts';
-import { syntax, type ForwardSaid } from './options.ts';
+import { syntax, waitingLimit, type ForwardSaid } from './options.ts';
 import { findUpstreams, realPlaces, type Found } from './places.ts';
 import type { Policy } from './policy.ts';
 import { ForwardMetrics } from './counters.ts';
@@ -164,7 +164,7 @@ function makeForwarder(
     maxAttempts,
     readTimeoutMs,
     policy: policyOf(line.policy),
-    maxConcurrent,
+    maxConcurrent: maxConcurrent === 0 ? waitingLimit.default : maxConcurrent,
     nextOn: line.next,
     nextOnNodata,
     failover,
@@ -194,7 +194,8 @@ function targetMaker(
 ): (upstream: UpstreamSpec) => Target {
   const tls = readTls(line, (file) => context.path(file));
   const { network, clock } = context;
-  const { expireMs, maxAgeMs, maxIdle, dohMethod, health, maxPps } = line;
+  const { expireMs, maxAgeMs, maxIdle, sourcePorts, maxConnections, burst } = line;
+  const { dohMethod, health, maxPps } = line;
   return (upstream) =>
     new Target({
       upstream,
@@ -206,6 +207,9 @@ function targetMaker(
       expireMs,
       maxAgeMs,
       maxIdle,
+      sourcePorts,
+      maxConnections,
+      burst,
       source: line.source ?? '',
       dohMethod,
       health,

@@ -25,6 +25,14 @@ import { printTo, readTo, type To } from './address.ts';
 /** CoreDNS's number; more would only mean that a query is tried longer than any client waits. */
 export const upstreamsLimit = limit({ default: 15, min: 1, max: 15 });
 
+/** Queries under way at a time per worker where `max_concurrent` says nothing: each holds about 1 KB. */
+export const waitingLimit = limit({ default: 32_768, min: 1, max: 1_000_000 });
+/** UDP sockets per upstream and worker; a busy upstream has all of them. */
+const sourcePortsLimit = limit({ default: 256, min: 1, max: 4096 });
+const connectionsLimit = limit({ default: 256, min: 1, max: 10_000 });
+/** A socket's buffer holds 160 to 270 queries where the system's default stands. */
+const burstLimit = limit({ default: 128, min: 1, max: 65_536 });
+
 const to = value<To>(
   'TO',
   ({ text }) => {
@@ -211,7 +219,19 @@ const properties = {
   health: healthCheck,
   maxConcurrent: setting('max_concurrent', count('max_concurrent', 'MAX'), {
     default: 0,
-    help: 'queries under way at a time, in each worker; further ones are REFUSED; 0: no limit',
+    help: `queries under way at a time, in each worker; further ones are REFUSED; 0: ${waitingLimit.default}`,
+  }),
+  sourcePorts: setting('source_ports', integer('PORTS', sourcePortsLimit), {
+    default: sourcePortsLimit.default,
+    help: 'UDP ports per upstream and worker among which each query draws its own; they are replaced all the time',
+  }),
+  maxConnections: setting('max_connections', integer('N', connectionsLimit), {
+    default: connectionsLimit.default,
+    help: 'TCP and TLS connections per upstream and worker; each carries up to 16 queries at a time',
+  }),
+  burst: setting('max_burst', integer('QUERIES', burstLimit), {
+    default: burstLimit.default,
+    help: 'queries that leave for an upstream over UDP before it answers; further ones wait for some milliseconds at most, so that no burst overruns its socket',
   }),
   next: list('next', rcode, {
     help: 'with these result codes the next forward of the block is asked',

@@ -1,17 +1,18 @@
 import type { Clock, Timer } from '../../base/clock.ts';
 import { every } from '../../base/clock.ts';
 import type { Counter, Histogram } from '../../metrics/registry.ts';
+import type { Exchange } from '../../net/exchange.ts';
 import {
-  ExchangeError,
-  type ExchangeReply,
+  ask,
   type Network,
   type Upstream,
+  type UpstreamCounters,
   type UpstreamProto,
   type UpstreamTls,
 } from '../../net/network.ts';
 import { FLAG, rcodeName, TYPE } from '../../wire/iana.ts';
 import { parseName } from '../../wire/name.ts';
-import { makeQuery, type Query } from '../../wire/query.ts';
+import { makeQuery } from '../../wire/query.ts';
 import { printUpstream, type UpstreamSpec } from './address.ts';
 import { Budget } from './budget.ts';
 import type { HealthOptions } from './options.ts';
@@ -33,6 +34,9 @@ export interface TargetParts {
   readonly expireMs: number;
   readonly maxAgeMs: number;
   readonly maxIdle: number;
+  readonly sourcePorts: number;
+  readonly maxConnections: number;
+  readonly burst: number;
   readonly source: string;
   readonly dohMethod: 'POST' | 'GET';
   readonly health: HealthOptions;
@@ -53,7 +57,9 @@ export class Target {
   latencyMs = 0;
   readonly #parts: TargetParts;
   readonly #open = new Map<UpstreamProto, Upstream>();
-  readonly #durations = new Map<number, Histogram>();
+  /** By result code, the four bits of the header. */
+  readonly #durations: (Histogram | undefined)[] = Array<Histogram | undefined>(16).fill(undefined);
+  readonly #counters: UpstreamCounters;
   readonly #connections = new Map<
     UpstreamProto,
     { readonly hits: Counter; readonly misses: Counter }
@@ -69,6 +75,7 @@ export class Target {
     this.#parts = parts;
     this.to = printUpstream(upstream);
     this.#tcpRetries = metrics.tcpRetries(this.to);
+    this.#counters = metrics.upstream(this.to);
     metrics.healthFailures(this.to);
     this.budget = maxPps === null ? null : new Budget(maxPps);
     this.#spending = maxPps === null ? null : metrics.budget(this.to);
@@ -87,68 +94,39 @@ export class Target {
     return maxFails > 0 && this.fails > maxFails;
   }
 
-  /**
-   * Asks over a stream (TCP, or what the upstream speaks) or a datagram; the packet has been taken out of the budget.
-   * Rejects with ExchangeError.
-   */
-  exchange(query: Query, stream: boolean, timeoutMs: number): Promise<ExchangeReply> {
-    const { clock } = this.#parts;
+  /** Asks over a stream (TCP, or what the upstream speaks) or a datagram; the packet has been taken out of the budget. */
+  start(exchange: Exchange, stream: boolean, timeoutMs: number, now: number): void {
     const proto = this.#proto(stream);
-    const began = clock.now();
-    return this.#transport(proto)
-      .exchange(query, timeoutMs)
-      .then(
-        (reply) => this.#took(reply, proto, began),
-        (error: unknown) => {
-          const left = timeoutMs - (clock.now() - began);
-          const idle =
-            error instanceof ExchangeError && error.failure === 'closed' && proto !== 'udp';
-          // The peer may close an idle connection just when it is used again: that is no failure, a fresh one is tried.
-          return idle && left > 0
-            ? this.#again(query, proto, left, began)
-            : this.#failed(error, timeoutMs);
-        },
-      );
+    exchange.startedAt = now;
+    exchange.proto = proto;
+    this.#transport(proto).start(exchange, timeoutMs, now);
   }
 
-  #again(
-    query: Query,
-    proto: UpstreamProto,
-    leftMs: number,
-    began: number,
-  ): Promise<ExchangeReply> {
-    return this.#transport(proto)
-      .exchange(query, leftMs)
-      .then(
-        (reply) => this.#took(reply, proto, began),
-        (error: unknown) => this.#failed(error, leftMs),
-      );
-  }
-
-  #failed(error: unknown, timeoutMs: number): never {
-    this.#learn(timeoutMs);
-    throw error;
-  }
-
-  #took(reply: ExchangeReply, proto: UpstreamProto, began: number): ExchangeReply {
-    const { clock, metrics } = this.#parts;
-    const now = clock.now();
-    this.#learn(now - began);
-    if (proto !== 'udp' && !reply.reused) this.budget?.spend(TCP_PACKETS, now);
+  /** Counts a reply to the exchange; its message begins at `start`. */
+  took(exchange: Exchange, bytes: Uint8Array, start: number, reused: boolean, now: number): void {
+    const { metrics } = this.#parts;
+    const { proto } = exchange;
+    const tookMs = now - exchange.startedAt;
+    this.#learn(tookMs);
+    if (proto !== 'udp' && !reused) this.budget?.spend(TCP_PACKETS, now);
     let connections = this.#connections.get(proto);
     if (connections === undefined) {
       connections = metrics.connections(this.to, protoLabels[proto]);
       this.#connections.set(proto, connections);
     }
-    (reply.reused ? connections.hits : connections.misses).add(1);
-    const rcode = reply.bytes.length > 3 ? reply.bytes[3]! & FLAG.RCODE : 0;
-    let duration = this.#durations.get(rcode);
+    (reused ? connections.hits : connections.misses).add(1);
+    const rcode = bytes[start + 3]! & FLAG.RCODE;
+    let duration = this.#durations[rcode];
     if (duration === undefined) {
       duration = metrics.duration(this.to, rcodeName(rcode));
-      this.#durations.set(rcode, duration);
+      this.#durations[rcode] = duration;
     }
-    duration.observe((now - began) / 1000);
-    return reply;
+    duration.observe(tookMs / 1000);
+  }
+
+  /** The exchange failed: for the running average it took all the time that it had. */
+  missed({ timeoutMs }: Exchange): void {
+    this.#learn(timeoutMs);
   }
 
   countTcpRetry(): void {
@@ -184,6 +162,7 @@ export class Target {
     if (known !== undefined) return known;
     const { upstream, network, tls, expireMs, maxAgeMs, maxIdle, source, dohMethod, serverName } =
       this.#parts;
+    const { sourcePorts, maxConnections, burst } = this.#parts;
     const made = network.upstream({
       address: {
         host: upstream.host,
@@ -195,8 +174,12 @@ export class Target {
       expireMs,
       maxAgeMs,
       maxIdle,
+      sourcePorts,
+      maxConnections,
+      burst,
       source,
       httpMethod: dohMethod,
+      counters: this.#counters,
     });
     this.#open.set(proto, made);
     return made;
@@ -216,7 +199,8 @@ export class Target {
     for (;;) {
       this.budget?.spend(1, clock.now());
       try {
-        await this.#transport(this.#proto(forceTcp)).exchange(query, PROBE_TIMEOUT_MS);
+        const transport = this.#transport(this.#proto(forceTcp));
+        await ask(transport, query, PROBE_TIMEOUT_MS, clock.now());
         this.fails = 0;
         break;
       } catch {

@@ -1,0 +1,268 @@
+import type { Random } from '../base/random.ts';
+import { exchangeError, failLater, timeoutError } from './exchange-failure.ts';
+import type { Carrier, Exchange } from './exchange.ts';
+import { matchReply } from './match-reply.ts';
+import { ExchangeError, type UpstreamParts } from './network.ts';
+import { Timed, type TimerWheel } from './timer-wheel.ts';
+import type { OpenUdpPort, UdpPort, UdpPortOwner } from './udp-port.ts';
+import { FLAG } from '../wire/iana.ts';
+
+/** A port is given up after so many queries or milliseconds: who has found it out gains little. */
+const PORT_QUERIES = 256;
+const PORT_AGE_MS = 10_000;
+/** A port on which nobody waits is looked for so often, before one with company is taken. */
+const DRAWS = 3;
+
+export interface SourcePortsParts {
+  readonly upstream: UpstreamParts;
+  readonly wheel: TimerWheel;
+  readonly random: Random;
+  readonly now: () => number;
+  readonly openPort: OpenUdpPort;
+  /** Where the queries go to, for errors: `10.0.0.1:53`. */
+  readonly remote: string;
+  /** An exchange is over, by a reply, an error, or (true) because its time was. */
+  readonly ended: (exchange: Exchange, timedOut: boolean) => void;
+}
+
+/**
+ * The source ports of the queries to one upstream (RFC 5452 section 9.2). Each query leaves from one that is drawn at random,
+ * never the one of the query before, and with an id that is drawn at random. They are opened as they are drawn, and given up
+ * after a while.
+ */
+export class SourcePorts {
+  readonly #parts: SourcePortsParts;
+  readonly #ports: (SourcePort | null)[];
+  /** The one drawn last. */
+  #last = -1;
+
+  constructor(parts: SourcePortsParts) {
+    this.#parts = parts;
+    this.#ports = Array<SourcePort | null>(parts.upstream.sourcePorts).fill(null);
+  }
+
+  /** Sends the query, or has the exchange fail later. */
+  send(exchange: Exchange, now: number): void {
+    let port;
+    try {
+      port = this.#draw(now);
+    } catch (error) {
+      const { remote } = this.#parts;
+      return failLater(exchange, exchangeError(error, 'dial', `udp ${remote}`), this.#parts.now);
+    }
+    port.send(exchange, now);
+  }
+
+  /** All that waits fails, all ports are closed. */
+  close(error: ExchangeError): void {
+    for (const port of this.#ports) port?.close(error);
+    this.#ports.fill(null);
+  }
+
+  /** @throws SystemError if there is no port, and none can be opened */
+  #draw(now: number): SourcePort {
+    const ports = this.#ports;
+    const count = ports.length;
+    let at = 0;
+    for (let draws = 0; draws < DRAWS; draws++) {
+      // Among all but the last one, each as likely as any other.
+      at =
+        this.#last < 0 || count === 1
+          ? this.#parts.random.integer(count)
+          : (this.#last + 1 + this.#parts.random.integer(count - 1)) % count;
+      if ((ports[at] ?? null)?.busy !== true) break;
+    }
+    this.#last = at;
+    const present = ports[at] ?? null;
+    if (present?.isFit(now) === true) return present;
+    try {
+      const made = new SourcePort(this.#parts, now, this.#forget);
+      present?.retire();
+      return (ports[at] = made);
+    } catch (error) {
+      // No more descriptors: those that there are have to do.
+      for (const port of ports) if (port?.open === true) return port;
+      throw error;
+    }
+  }
+
+  /** A port has closed itself. */
+  #forget = (port: SourcePort): void => {
+    const at = this.#ports.indexOf(port);
+    if (at >= 0) this.#ports[at] = null;
+  };
+}
+
+/** One socket and the queries that wait on it. As a deadline: closes itself when nobody has used it for a while. */
+class SourcePort extends Timed implements Carrier, UdpPortOwner {
+  readonly #parts: SourcePortsParts;
+  readonly #port: UdpPort;
+  readonly #forget: (port: SourcePort) => void;
+  readonly #bornAt: number;
+  #usedAt: number;
+  #queries = 0;
+  /** The queries that wait, the newest first; mostly there is one, or none. */
+  #first: Exchange | null = null;
+  #retired = false;
+  #open = true;
+
+  /** @throws SystemError */
+  constructor(parts: SourcePortsParts, now: number, forget: (port: SourcePort) => void) {
+    super();
+    this.#parts = parts;
+    this.#forget = forget;
+    this.#bornAt = now;
+    this.#usedAt = now;
+    this.#port = parts.openPort(parts.upstream, this);
+    parts.upstream.counters.sockets.add(1);
+    parts.wheel.set(this, parts.upstream.expireMs, now);
+  }
+
+  get open(): boolean {
+    return this.#open;
+  }
+
+  get busy(): boolean {
+    return this.#first !== null;
+  }
+
+  isFit(now: number): boolean {
+    return this.#open && this.#queries < PORT_QUERIES && now - this.#bornAt < PORT_AGE_MS;
+  }
+
+  send(exchange: Exchange, now: number): void {
+    const { random, wheel } = this.#parts;
+    let id = random.integer(65536);
+    while (this.#find(id) !== null) id = random.integer(65536);
+    let error = this.#port.send(exchange.query, id);
+    if (error !== null && this.#first !== null) {
+      // It may be news of what was sent before.
+      this.onError(error);
+      error = this.#port.send(exchange.query, id);
+    }
+    this.#usedAt = now;
+    exchange.reused = this.#queries++ > 0;
+    if (error !== null) {
+      return failLater(exchange, exchangeError(error, 'write', this.#where), this.#parts.now);
+    }
+    if (this.#first === null) this.#port.hold();
+    exchange.id = id;
+    exchange.carrier = this;
+    exchange.next = this.#first;
+    this.#first = exchange;
+    wheel.set(exchange, exchange.timeoutMs, now);
+  }
+
+  onDatagram(bytes: Uint8Array, length: number, cut: boolean): void {
+    const id = length >= 2 ? (bytes[0]! << 8) | bytes[1]! : -1;
+    const exchange = this.#find(id);
+    const match = exchange === null ? 'stray' : matchReply(exchange.query, id, bytes, 0, length);
+    if (exchange === null || match === 'stray') {
+      this.#parts.upstream.counters.strays.add(1);
+      return;
+    }
+    const where = match === 'garbled' ? this.#where : '';
+    this.#remove(exchange);
+    this.#parts.ended(exchange, false);
+    const now = this.#parts.now();
+    if (match === 'garbled') {
+      const text = `read ${where}: the question of the reply cannot be read`;
+      return exchange.failed(new ExchangeError('garbled', text), now);
+    }
+    const truncated = cut || (bytes[2]! & (FLAG.TC >> 8)) !== 0;
+    exchange.replied(bytes, 0, length, truncated, exchange.reused, now);
+  }
+
+  onError(error: Error): void {
+    this.#fail(exchangeError(error, 'read', this.#where));
+  }
+
+  timeOut(exchange: Exchange): void {
+    const where = this.#where;
+    this.#remove(exchange);
+    this.#parts.upstream.counters.timeouts.add(1);
+    this.#parts.ended(exchange, true);
+    exchange.failed(timeoutError('read', where), this.#parts.now());
+  }
+
+  /** Takes no more queries; closes when the last one has ended. */
+  retire(): void {
+    this.#retired = true;
+    if (this.#first === null) this.#shut();
+  }
+
+  close(error: ExchangeError): void {
+    this.#retired = true;
+    this.#fail(error);
+    this.#shut();
+  }
+
+  override expire(): void {
+    const { wheel, upstream, now } = this.#parts;
+    const left = this.#usedAt + upstream.expireMs - now();
+    if (left > 0 && !this.#retired) return wheel.set(this, left);
+    this.#forget(this);
+    this.retire();
+  }
+
+  get #where(): string {
+    let local = '';
+    try {
+      local = this.#port.local;
+    } catch {
+      // The socket is gone: the error is told without it.
+    }
+    return `udp ${local}->${this.#parts.remote}`;
+  }
+
+  #find(id: number): Exchange | null {
+    let exchange = this.#first;
+    while (exchange !== null && exchange.id !== id) exchange = exchange.next;
+    return exchange;
+  }
+
+  /** All that wait now fail. Who is told may send again, from here too. */
+  #fail(error: ExchangeError): void {
+    let exchange = this.#first;
+    if (exchange === null) return;
+    this.#first = null;
+    this.#port.release();
+    while (exchange !== null) {
+      const next: Exchange | null = exchange.next;
+      this.#leave(exchange);
+      this.#parts.ended(exchange, false);
+      exchange.failed(error, this.#parts.now());
+      exchange = next;
+    }
+    if (this.#retired && this.#first === null) this.#shut();
+  }
+
+  /** The exchange no longer waits here: its id is free again. */
+  #remove(exchange: Exchange): void {
+    if (this.#first === exchange) this.#first = exchange.next;
+    else {
+      let before = this.#first!;
+      while (before.next !== exchange) before = before.next!;
+      before.next = exchange.next;
+    }
+    this.#leave(exchange);
+    if (this.#first !== null) return;
+    this.#port.release();
+    if (this.#retired) this.#shut();
+  }
+
+  #leave(exchange: Exchange): void {
+    exchange.next = null;
+    exchange.carrier = null;
+    this.#parts.wheel.cancel(exchange);
+  }
+
+  #shut(): void {
+    if (!this.#open) return;
+    this.#open = false;
+    this.#parts.wheel.cancel(this);
+    this.#parts.upstream.counters.sockets.add(-1);
+    this.#port.close();
+    this.#forget(this);
+  }
+}

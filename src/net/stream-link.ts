@@ -1,0 +1,248 @@
+import type { Socket } from 'node:net';
+
+import type { Random } from '../base/random.ts';
+import { printHostPort } from './address.ts';
+import { endError, exchangeError, timeoutError } from './exchange-failure.ts';
+import type { Carrier, Exchange } from './exchange.ts';
+import { matchReply, writeQuery } from './match-reply.ts';
+import { ExchangeError, type UpstreamParts } from './network.ts';
+import { Timed, type TimerWheel } from './timer-wheel.ts';
+
+/** Queries that one connection carries at a time. */
+const PIPELINE = 16;
+
+/** The upstream that a connection belongs to. */
+export interface StreamLinkHost {
+  readonly parts: UpstreamParts;
+  /** `10.0.0.1:853`. */
+  readonly remote: string;
+  readonly wheel: TimerWheel;
+  readonly random: Random;
+  readonly now: () => number;
+  dialled(tookMs: number): void;
+  keeps(link: StreamLink): boolean;
+  /** @param left the exchanges that waited on it, their deadlines still set */
+  gone(link: StreamLink, left: readonly Exchange[], error: ExchangeError): void;
+}
+
+/**
+ * One connection to an upstream. Queries of one turn leave in one write; replies come in any order. As a deadline: the end of
+ * dialling, and later of being idle.
+ */
+export class StreamLink extends Timed implements Carrier {
+  /** Queries that wait for their replies. */
+  waiting = 0;
+  /** Replies that it has brought. */
+  answered = 0;
+  readonly #host: StreamLinkHost;
+  readonly #socket: Socket;
+  readonly #bornAt: number;
+  #first: Exchange | null = null;
+  #connected = false;
+  /** A query was not answered in time: it takes no others, and goes with the last one. */
+  #stuck = false;
+  #closed = false;
+  /** Queries to be written when the turn ends, or the connection is there. */
+  #unsent: Exchange[] = [];
+  #local = '';
+  /** The beginning of a reply whose rest has not come. */
+  #part: Buffer | null = null;
+  #filled = 0;
+
+  constructor(host: StreamLinkHost, socket: Socket, now: number, dialMs: number) {
+    super();
+    this.#host = host;
+    this.#socket = socket;
+    this.#bornAt = now;
+    host.wheel.set(this, dialMs, now);
+    socket.once(host.parts.proto === 'tls' ? 'secureConnect' : 'connect', this.#onConnected);
+    socket.on('data', this.#onData);
+    socket.on('error', (error) => {
+      this.destroy(
+        this.#connected
+          ? exchangeError(error, 'read', this.#where)
+          : exchangeError(error, 'dial', `tcp ${host.remote}`),
+      );
+    });
+    socket.on('end', () => this.destroy(endError()));
+    socket.on('close', () => this.destroy(endError()));
+  }
+
+  /** Whether another query may be sent over it. */
+  takes(now: number): boolean {
+    const { maxAgeMs } = this.#host.parts;
+    if (this.#closed || this.#stuck || this.waiting >= PIPELINE) return false;
+    return maxAgeMs === 0 || now - this.#bornAt < maxAgeMs;
+  }
+
+  /** Sends the exchange's query; its deadline is set. */
+  send(exchange: Exchange): void {
+    const { wheel, random } = this.#host;
+    let id = random.integer(65536);
+    while (this.#find(id) !== null) id = random.integer(65536);
+    exchange.id = id;
+    exchange.carrier = this;
+    exchange.reused = this.answered > 0;
+    exchange.next = this.#first;
+    this.#first = exchange;
+    if (this.waiting++ === 0 && this.#connected) {
+      wheel.cancel(this);
+      this.#socket.ref();
+    }
+    if (this.#unsent.push(exchange) === 1 && this.#connected) process.nextTick(this.#flush);
+  }
+
+  timeOut(exchange: Exchange): void {
+    const { parts, now, remote } = this.#host;
+    const error = this.#connected
+      ? timeoutError('read', this.#where)
+      : timeoutError('dial', `tcp ${remote}`);
+    parts.counters.timeouts.add(1);
+    this.#stuck = this.#connected;
+    this.#remove(exchange);
+    exchange.failed(error, now());
+  }
+
+  override expire(): void {
+    if (this.#connected) return this.destroy(endError());
+    const { parts, remote, now, dialled } = this.#host;
+    parts.counters.timeouts.add(1);
+    dialled.call(this.#host, now() - this.#bornAt);
+    this.destroy(timeoutError('dial', `tcp ${remote}`));
+  }
+
+  destroy(error: ExchangeError): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#host.wheel.cancel(this);
+    this.#socket.destroy();
+    const left: Exchange[] = [];
+    for (let exchange = this.#first; exchange !== null;) {
+      const { next }: Exchange = exchange;
+      exchange.next = null;
+      exchange.carrier = null;
+      left.push(exchange);
+      exchange = next;
+    }
+    this.#first = null;
+    this.waiting = 0;
+    this.#unsent = [];
+    this.#host.gone(this, left.toReversed(), error);
+  }
+
+  get #where(): string {
+    return `tcp ${this.#local}->${this.#host.remote}`;
+  }
+
+  #onConnected = (): void => {
+    const { wheel, now, parts } = this.#host;
+    const { localAddress = '', localPort = 0 } = this.#socket;
+    this.#local = printHostPort(localAddress, localPort);
+    this.#connected = true;
+    this.#host.dialled(now() - this.#bornAt);
+    wheel.cancel(this);
+    if (this.waiting === 0) {
+      // At rest a connection does not keep the process alive.
+      this.#socket.unref();
+      wheel.set(this, parts.expireMs);
+    }
+    this.#flush();
+  };
+
+  #flush = (): void => {
+    const unsent = this.#unsent;
+    if (unsent.length === 0 || this.#closed) return;
+    this.#unsent = [];
+    let size = 0;
+    for (const { query } of unsent) size += 2 + query.end - query.start;
+    const out = Buffer.allocUnsafe(size);
+    let at = 0;
+    for (const { query, id } of unsent) {
+      const length = writeQuery(query, id, out, at + 2);
+      out[at] = length >> 8;
+      out[at + 1] = length & 0xff;
+      at += 2 + length;
+    }
+    this.#socket.write(out);
+  };
+
+  #onData = (chunk: Buffer): void => {
+    let at = 0;
+    while (at < chunk.length && !this.#closed) {
+      if (this.#part === null && at + 2 <= chunk.length) {
+        const end = at + 2 + ((chunk[at]! << 8) | chunk[at + 1]!);
+        if (end <= chunk.length) {
+          this.#onMessage(chunk, at + 2, end);
+          at = end;
+          continue;
+        }
+      }
+      at = this.#collect(chunk, at);
+    }
+  };
+
+  /** Takes up a reply that comes in pieces: two bytes of length, then as many. @returns where the next one begins */
+  #collect(chunk: Buffer, at: number): number {
+    this.#part ??= Buffer.allocUnsafe(2);
+    if (this.#filled < 2) {
+      this.#part[this.#filled++] = chunk[at++]!;
+      if (this.#filled < 2) return at;
+      const whole = Buffer.allocUnsafe(2 + this.#part.readUInt16BE(0));
+      this.#part.copy(whole, 0, 0, 2);
+      this.#part = whole;
+    }
+    const part = this.#part;
+    const take = Math.min(part.length - this.#filled, chunk.length - at);
+    chunk.copy(part, this.#filled, at, at + take);
+    this.#filled += take;
+    if (this.#filled === part.length) {
+      this.#part = null;
+      this.#filled = 0;
+      this.#onMessage(part, 2, part.length);
+    }
+    return at + take;
+  }
+
+  #onMessage(bytes: Buffer, start: number, end: number): void {
+    const { parts, now, wheel } = this.#host;
+    const id = end - start >= 2 ? (bytes[start]! << 8) | bytes[start + 1]! : -1;
+    const exchange = this.#find(id);
+    const match = exchange === null ? 'stray' : matchReply(exchange.query, id, bytes, start, end);
+    if (exchange === null || match === 'stray') {
+      parts.counters.strays.add(1);
+      return;
+    }
+    wheel.cancel(exchange);
+    this.answered++;
+    this.#remove(exchange);
+    if (match === 'garbled') {
+      const text = `read ${this.#where}: the question of the reply cannot be read`;
+      return exchange.failed(new ExchangeError('garbled', text), now());
+    }
+    exchange.replied(bytes, start, end, false, exchange.reused, now());
+  }
+
+  #find(id: number): Exchange | null {
+    let exchange = this.#first;
+    while (exchange !== null && exchange.id !== id) exchange = exchange.next;
+    return exchange;
+  }
+
+  /** The exchange no longer waits here. */
+  #remove(exchange: Exchange): void {
+    if (this.#first === exchange) this.#first = exchange.next;
+    else {
+      let before = this.#first!;
+      while (before.next !== exchange) before = before.next!;
+      before.next = exchange.next;
+    }
+    exchange.next = null;
+    exchange.carrier = null;
+    const unsent = this.#unsent.indexOf(exchange);
+    if (unsent >= 0) this.#unsent.splice(unsent, 1);
+    if (--this.waiting > 0 || !this.#connected) return;
+    if (this.#stuck || !this.#host.keeps(this)) return this.destroy(endError());
+    this.#socket.unref();
+    this.#host.wheel.set(this, this.#host.parts.expireMs);
+  }
+}

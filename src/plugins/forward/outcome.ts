@@ -1,0 +1,66 @@
+import { ExchangeError } from '../../net/network.ts';
+import { EDE, RCODE } from '../../wire/iana.ts';
+import { failure, type ExtendedError, type Reply } from '../../wire/reply.ts';
+import type { Target } from './target.ts';
+
+/** One try that failed, for the error that the client and the log get. */
+export interface Attempt {
+  readonly to: string;
+  readonly error: Error;
+}
+
+/** REFUSED: too many queries are under way. */
+export function refused(text: string): Reply {
+  return failure(RCODE.REFUSED, 'forward', new Error(text), [{ code: EDE.OTHER, text }]);
+}
+
+/** SERVFAIL: the upstream may not be sent another packet for so long that the client would be gone. */
+export function overspent({ to, budget }: Target): Reply {
+  const text = `packet budget of ${to} used up (max_pps ${budget!.limit})`;
+  return failure(RCODE.SERVFAIL, 'forward', new Error(text), [{ code: EDE.OTHER, text }]);
+}
+
+/** SERVFAIL with the last error, and for the client which upstreams did what. */
+export function gaveUp(failed: readonly Attempt[], order: readonly Target[]): Reply {
+  return failure(RCODE.SERVFAIL, 'forward', failed.at(-1)?.error ?? noHealthy, [
+    failed.length === 0 ? unhealthy(order) : explain(failed),
+  ]);
+}
+
+const noHealthy = new Error('no healthy proxies');
+
+function unhealthy(order: readonly Target[]): ExtendedError {
+  const all = order.map(({ to }) => to).join(', ');
+  return {
+    code: EDE.NO_REACHABLE_AUTHORITY,
+    text: all === '' ? 'no upstream is known' : `upstreams are down: ${all}`,
+  };
+}
+
+/** At most a few words per upstream: the text travels in a datagram. */
+const EXPLAINED_MAX = 4;
+
+function explain(failed: readonly Attempt[]): ExtendedError {
+  const byTarget = new Map<string, string>();
+  for (const { to, error } of failed) byTarget.set(to, wordsFor(error));
+  const texts = [...byTarget].slice(0, EXPLAINED_MAX).map(([to, what]) => `${to} ${what}`);
+  const silent = failed.every(
+    ({ error }) => error instanceof ExchangeError && error.failure === 'timeout',
+  );
+  return { code: silent ? EDE.NO_REACHABLE_AUTHORITY : EDE.NETWORK_ERROR, text: texts.join(', ') };
+}
+
+function wordsFor(error: Error): string {
+  return error instanceof ExchangeError ? words[error.failure] : words.garbled;
+}
+
+const words: Readonly<Record<ExchangeError['failure'], string>> = {
+  timeout: 'did not answer',
+  refused: 'refused the connection',
+  unreachable: 'is unreachable',
+  closed: 'closed the connection',
+  tls: 'failed in TLS',
+  http: 'failed in HTTP',
+  garbled: 'sent no valid DNS',
+  local: 'could not be asked: no socket',
+};
