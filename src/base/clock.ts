@@ -14,6 +14,9 @@ export interface Timer {
   cancel(): void;
 }
 
+/** Looked up once: the global is a getter. */
+const { performance } = globalThis;
+
 /** The machine's clock. */
 export const systemClock: Clock = {
   now: () => performance.now(),

@@ -1,6 +1,10 @@
 import { createSocket } from 'node:dgram';
 
-import { connectedSockets, type ConnectedSocket } from '../linux/connected-sockets.ts';
+import {
+  connectedSockets,
+  type ConnectedSocket,
+  type ConnectedSockets,
+} from '../linux/connected-sockets.ts';
 import { SystemError } from '../linux/libc.ts';
 import type { Query } from '../wire/query.ts';
 import { printHostPort } from './address.ts';
@@ -28,30 +32,43 @@ export interface UdpPortOwner {
 
 export type OpenUdpPort = (upstream: UpstreamParts, owner: UdpPortOwner) => UdpPort;
 
-/** A port on the packet loop. @throws SystemError (no more files, no route) */
-export const batchedUdpPort: OpenUdpPort = ({ address, source }, owner) => {
-  const sockets = connectedSockets();
-  const family = address.host.includes(':') ? 6 : 4;
-  const socket: ConnectedSocket = sockets.open(
-    { family },
-    source,
-    address.host,
-    address.port,
-    owner,
-  );
-  return {
-    send(query, id) {
-      const errno = socket.send(writeQuery(query, id, socket.out, 0));
-      return errno === 0 ? null : new SystemError('write', errno);
-    },
-    get local() {
-      return socket.local;
-    },
-    hold: () => sockets.hold(),
-    release: () => sockets.release(),
-    close: () => socket.close(),
-  };
-};
+/** A port on the packet loop. A class: of object literals with getters each would be a kind of its own to the compiler. */
+class BatchedUdpPort implements UdpPort {
+  readonly #sockets: ConnectedSockets;
+  readonly #socket: ConnectedSocket;
+
+  constructor({ address, source }: UpstreamParts, owner: UdpPortOwner) {
+    const { host, port } = address;
+    this.#sockets = connectedSockets();
+    const family = host.includes(':') ? 6 : 4;
+    this.#socket = this.#sockets.open({ family }, source, host, port, owner);
+  }
+
+  send(query: Query, id: number): Error | null {
+    const socket = this.#socket;
+    const errno = socket.send(writeQuery(query, id, socket.out, 0));
+    return errno === 0 ? null : new SystemError('write', errno);
+  }
+
+  get local(): string {
+    return this.#socket.local;
+  }
+
+  hold(): void {
+    this.#sockets.hold();
+  }
+
+  release(): void {
+    this.#sockets.release();
+  }
+
+  close(): void {
+    this.#socket.close();
+  }
+}
+
+/** @throws SystemError (no more files, no route) */
+export const batchedUdpPort: OpenUdpPort = (upstream, owner) => new BatchedUdpPort(upstream, owner);
 
 /** A port through `node:dgram`. What is sent before it is connected waits. */
 export const plainUdpPort: OpenUdpPort = ({ address, source }, owner) => {

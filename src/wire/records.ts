@@ -104,7 +104,7 @@ export class Records {
 
   /** Seconds as written; a set top bit counts as 0 (RFC 2181 section 8). */
   get writtenTtl(): number {
-    return ttlOf(this.bytes, this.ttlAt);
+    return readTtl(this.bytes, this.ttlAt);
   }
 
   /** Whether this record belongs to the question's name (of a message with one question). */
@@ -134,7 +134,8 @@ export class Records {
   }
 }
 
-function ttlOf(bytes: Uint8Array, at: number): number {
+/** The TTL written at `at`, seconds; a set top bit counts as 0 (RFC 2181 section 8). */
+export function readTtl(bytes: Uint8Array, at: number): number {
   const high = bytes[at]!;
   return high >= 0x80
     ? 0

@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts';
 import { classify, hasExpiredSignature, type ReplyKind } from '../../wire/classify.ts';
 import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';
-import { lowestTtl, Records } from '../../wire/records.ts';
+import { readTtl, Records } from '../../wire/records.ts';
 import type { Query } from '../../wire/query.ts';
 import { failure, Reply } from '../../wire/reply.ts';
 import { answersQuery } from '../../wire/upstream.ts';
@@ -49,7 +49,8 @@ export class Filling {
       return { reply: failure(RCODE.SERVFAIL, 'cache', strange), slot: -1, mismatch: true };
     }
     const said = classify(reply, query.type);
-    let seconds = this.#seconds(said, reply);
+    const ttlAt = this.#parts.store.offsets.of(reply);
+    let seconds = this.#seconds(said, reply, ttlAt);
     const kind = this.#isExpired(query, reply) ? 'other' : said;
     const half = halfOf(kind);
     let rcode = reply.rcode;
@@ -73,8 +74,8 @@ export class Filling {
         this.#parts.store.admit(query);
       }
     }
-    const slot = this.#put(query, reply, kind, half, rcode, everyType, seconds, born);
-    return { reply: this.#levelled(reply, rcode, seconds), slot, mismatch: false };
+    const slot = this.#put(query, reply, ttlAt, kind, half, rcode, everyType, seconds, born);
+    return { reply: levelled(reply, ttlAt, rcode, seconds), slot, mismatch: false };
   }
 
   /** Whether a reply is good enough to take the place of an entry that is past its time (RFC 8767 section 4). */
@@ -95,13 +96,13 @@ export class Filling {
   }
 
   /** How long the reply is kept if it is, and the TTL that it goes out with in any case. */
-  #seconds(kind: ReplyKind, reply: Reply): number {
+  #seconds(kind: ReplyKind, reply: Reply, ttlAt: Uint16Array): number {
     const { success, denial, servfailMs } = this.#parts.options;
     if (kind === 'failure') return Math.floor(servfailMs / 1000);
     const denies = reply.rcode === RCODE.NXDOMAIN ? reply.answers === 0 : kind === 'nodata';
     const { minSeconds, maxSeconds } = denies ? denial : success;
     const plain = kind === 'referral' || (reply.rcode !== RCODE.NOERROR && !denies);
-    return within(plain ? PLAIN_SECONDS : lowest(reply), minSeconds, maxSeconds);
+    return within(plain ? PLAIN_SECONDS : lowest(reply, ttlAt), minSeconds, maxSeconds);
   }
 
   /**
@@ -134,6 +135,7 @@ export class Filling {
   #put(
     query: Query,
     reply: Reply,
+    ttlAt: Uint16Array,
     kind: ReplyKind,
     half: Half | null,
     rcode: number,
@@ -147,7 +149,7 @@ export class Filling {
     store.look(query);
     const { denial, success } = store;
     // A failure must not push out a denial that may still be served stale.
-    if (kind === 'failure' && denial >= 0 && store.reply(denial).rcode !== reply.rcode) {
+    if (kind === 'failure' && denial >= 0 && store.rcode(denial) !== reply.rcode) {
       if (store.usable(denial, query)) return -1;
     }
     if (half === SUCCESS && denial >= 0) store.remove(denial);
@@ -158,21 +160,16 @@ export class Filling {
       !store.shielded(success, query)
     )
       store.remove(success);
-    return store.put(query, reply, half, rcode, everyType, seconds, born);
+    return store.put(query, reply, ttlAt, half, rcode, everyType, seconds, born);
   }
+}
 
-  /** The reply with one TTL for all records, as hits will have it. */
-  #levelled(reply: Reply, rcode: number, seconds: number): Reply {
-    const { store } = this.#parts;
-    let { bytes, start, end } = reply;
-    if (rcode !== reply.rcode) {
-      bytes = bytes.slice(start, end);
-      bytes[3] = (bytes[3]! & ~FLAG.RCODE) | rcode;
-      end -= start;
-      start = 0;
-    }
-    return reply.with({ bytes, start, end, rcode, ttlAt: store.offsets.of(reply), ttl: seconds });
-  }
+/** The reply with one TTL for all records, as hits will have it. */
+function levelled(reply: Reply, ttlAt: Uint16Array, rcode: number, ttl: number): Reply {
+  if (rcode === reply.rcode) return reply.with({ ttlAt, ttl });
+  const bytes = reply.bytes.slice(reply.start, reply.end);
+  bytes[3] = (bytes[3]! & ~FLAG.RCODE) | rcode;
+  return reply.with({ bytes, start: 0, end: bytes.length, rcode, ttlAt, ttl });
 }
 
 const strange = new Error('the reply is to another question');
@@ -198,11 +195,15 @@ function within(seconds: number, min: number, max: number): number {
 
 const records = new Records();
 
-/** The lowest TTL that a record leaves with; a reply without records counts as 5 s. */
-function lowest(reply: Reply): number {
+/** The lowest TTL that a record leaves with; a reply without records counts as 5 s. `ttlAt`: where they are written. */
+function lowest(reply: Reply, ttlAt: Uint16Array): number {
   let seconds = -1;
   if (reply.ttlAt === null || reply.ttl < 0) {
-    seconds = lowestTtl(reply.bytes, reply.start, reply.end);
+    const { bytes, start } = reply;
+    for (let i = 0; i < ttlAt.length; i++) {
+      const ttl = readTtl(bytes, start + ttlAt[i]!);
+      if (seconds < 0 || ttl < seconds) seconds = ttl;
+    }
   } else {
     for (records.of(reply); records.next();) {
       const { ttl } = records;

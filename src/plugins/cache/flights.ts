@@ -10,7 +10,7 @@ export class Flight {
   waiters = 0;
   /** Whether the reply has come, though perhaps not been looked at. */
   landed = false;
-  /** Another one whose name has the same hash; the table's own. */
+  /** Another one in the same place of the table; the table's own. */
   next: Flight | null = null;
 
   constructor(query: Query) {
@@ -20,12 +20,15 @@ export class Flight {
 
 const never = new Promise<never>(() => {});
 
+/** As many as there may be questions under way before looking for one takes longer. */
+const BUCKETS = 4096;
+
 /** The questions that are under way, so that the same question is asked only once at a time. */
 export class Flights {
   /** How many queries wait for a question that another one has asked. */
   waiting = 0;
-  /** The first of those that have this hash. */
-  readonly #byHash = new Map<number, Flight>();
+  /** The first of those whose hashes end alike. */
+  readonly #buckets: (Flight | null)[] = Array<Flight | null>(BUCKETS).fill(null);
 
   /** The flight that asks just what this query asks, or null. */
   find(query: Query): Flight | null {
@@ -46,16 +49,13 @@ export class Flights {
 
   add(flight: Flight): void {
     flight.next = this.#first(flight.query);
-    this.#byHash.set(flight.query.hash, flight);
+    this.#buckets[flight.query.hash & (BUCKETS - 1)] = flight;
   }
 
   remove(flight: Flight): void {
-    const { hash } = flight.query;
     const first = this.#first(flight.query);
-    if (first === flight) {
-      if (flight.next === null) this.#byHash.delete(hash);
-      else this.#byHash.set(hash, flight.next);
-    } else {
+    if (first === flight) this.#buckets[flight.query.hash & (BUCKETS - 1)] = flight.next;
+    else {
       for (let before = first; before !== null; before = before.next) {
         if (before.next === flight) before.next = flight.next;
       }
@@ -66,13 +66,18 @@ export class Flights {
   }
 
   #first(query: Query): Flight | null {
-    return this.#byHash.get(query.hash) ?? null;
+    return this.#buckets[query.hash & (BUCKETS - 1)]!;
   }
 }
 
 /** Same name, class, DO, CD, and kind of transport: a client on a stream must not get what was cut for a datagram. */
 function alike(a: Query, b: Query): boolean {
-  if (a.class !== b.class || a.dnssecOk !== b.dnssecOk || ((a.flags ^ b.flags) & FLAG.CD) !== 0)
+  if (
+    a.hash !== b.hash ||
+    a.class !== b.class ||
+    a.dnssecOk !== b.dnssecOk ||
+    ((a.flags ^ b.flags) & FLAG.CD) !== 0
+  )
     return false;
   if ((a.proto === 'udp') !== (b.proto === 'udp') || a.nameLength !== b.nameLength) return false;
   for (let i = 0; i < a.nameLength; i++) if (a.folded[i] !== b.folded[i]) return false;

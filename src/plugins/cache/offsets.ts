@@ -19,7 +19,8 @@ export class OffsetTable {
     let hash = found.length;
     for (let i = 0; i < found.length; i++) hash = (Math.imul(hash, 31) + found[i]!) & 0x3fffffff;
     const alike = this.#lists.get(hash);
-    if (alike !== undefined) for (const list of alike) if (same(list, found)) return list;
+    const count = alike === undefined ? 0 : alike.length;
+    for (let i = 0; i < count; i++) if (same(alike![i]!, found)) return alike![i]!;
     if (this.#size++ === TABLE_MAX) {
       this.#lists.clear();
       this.#size = 1;

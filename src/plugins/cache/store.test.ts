@@ -31,7 +31,8 @@ function put(store: Store, query: Query, half: Half = SUCCESS, texts = 1): numbe
     texts === 1 ? '@ 60 A 192.0.2.1' : `@ 60 TXT ${'x'.repeat(200)}${i}`,
   );
   const bytes = replyBytes(query, { answer });
-  return store.put(query, new Reply(bytes, 0, bytes.length, 0, 'test'), half, 0, false, 60, 0);
+  const reply = new Reply(bytes, 0, bytes.length, 0, 'test');
+  return store.put(query, reply, store.offsets.of(reply), half, 0, false, 60, 0);
 }
 
 const total = ({ counts }: Store): number => counts[SUCCESS] + counts[DENIAL];

@@ -2,7 +2,7 @@ import type { Clock } from '../../base/clock.ts';
 import type { Random } from '../../base/random.ts';
 import { HEADER } from '../../wire/iana.ts';
 import type { Query } from '../../wire/query.ts';
-import { Reply } from '../../wire/reply.ts';
+import { Reply, type ExtendedError } from '../../wire/reply.ts';
 import { ChunkLog, type Chunk } from './chunks.ts';
 import { clean, hashOf, variantOf } from './entry.ts';
 import { HitCounts, larger } from './hits.ts';
@@ -35,8 +35,8 @@ export interface StoreParts {
 }
 
 /**
- * The entries of the cache. Everything known about an entry stands in typed arrays under its slot; only its `Reply` is an
- * object, made when it is stored and handed out as it is. A look-up allocates nothing.
+ * The entries of the cache. Everything known about an entry stands in arrays under its slot: an entry that is never hit makes
+ * no object, and one that is makes one `Reply` in each second in which it is.
  *
  * All entries of a name lie in one chain, so that one walk sees what is known about the name, whatever the type.
  */
@@ -56,7 +56,15 @@ export class Store {
   readonly #perShard: number;
   readonly #buckets: Int32Array;
   readonly #shardCounts = new Int32Array(SHARDS * 2);
-  #replies: (Reply | null)[] = [];
+  /** The chunk that holds the message, null: the slot is free; and what of it. */
+  readonly #bytes: (Uint8Array | null)[] = [];
+  #start = new Int32Array(0);
+  #size = new Uint16Array(0);
+  #rcode = new Uint16Array(0);
+  readonly #ttlAt: (Uint16Array | null)[] = [];
+  readonly #errors: (readonly ExtendedError[] | null)[] = [];
+  /** As it was handed out last. */
+  readonly #replies: (Reply | null)[] = [];
   #free = -1;
   #slots = 0;
   #hash = new Int32Array(0);
@@ -134,7 +142,7 @@ export class Store {
   }
 
   #fails(slot: number): boolean {
-    const rcode = this.#replies[slot]!.rcode;
+    const rcode = this.#rcode[slot]!;
     return rcode !== 0 && rcode !== 3;
   }
 
@@ -145,20 +153,36 @@ export class Store {
     return age > 0 ? this.#ttl[slot]! - ((age / 1000) | 0) : this.#ttl[slot]!;
   }
 
+  /** The entry as a reply, with the TTL that it was handed out with last. */
   reply(slot: number): Reply {
-    return this.#replies[slot]!;
+    return this.#replies[slot] ?? this.hit(slot, this.#ttl[slot]!);
   }
 
   /** The stored reply with `seconds` as its TTL: made once for each second in which the entry is hit. */
   hit(slot: number, seconds: number): Reply {
-    const reply = this.#replies[slot]!;
-    return reply.ttl === seconds ? reply : (this.#replies[slot] = reply.with({ ttl: seconds }));
+    const known = this.#replies[slot]!;
+    if (known !== null && known.ttl === seconds) return known;
+    const start = this.#start[slot]!;
+    return (this.#replies[slot] = new Reply(
+      this.#bytes[slot]!,
+      start,
+      start + this.#size[slot]!,
+      this.#rcode[slot]!,
+      'cache',
+      this.#ttlAt[slot]!,
+      seconds,
+      null,
+      this.#errors[slot]!,
+    ));
+  }
+
+  rcode(slot: number): number {
+    return this.#rcode[slot]!;
   }
 
   /** Whether the slot still holds this reply: entries go and slots are used again while somebody waits. */
   holds(slot: number, reply: Reply): boolean {
-    const held = this.#replies[slot];
-    return held?.bytes === reply.bytes && held.start === reply.start;
+    return this.#bytes[slot] === reply.bytes && this.#start[slot] === reply.start;
   }
 
   half(slot: number): Half {
@@ -212,9 +236,15 @@ export class Store {
 
   /** Forgets the entry that says the name does not exist. */
   admit(query: Query): void {
-    this.#family(query, (slot, type) => {
-      if (type === EVERY_TYPE) this.#drop(slot);
-    });
+    const variant = variantOf(query);
+    const hash = hashOf(query, variant);
+    const every = (variant << 29) | (query.class << 16) | EVERY_TYPE;
+    for (let slot = this.#buckets[this.#bucket(hash)]!; slot >= 0;) {
+      const following = this.#next[slot]!;
+      if (this.#hash[slot] === hash && this.#kind[slot] === every && this.#named(slot, query))
+        this.#drop(slot);
+      slot = following;
+    }
   }
 
   /** Forgets what says that the name exists. Data that is served stale in preference to denials stays. */
@@ -250,6 +280,7 @@ export class Store {
 
   /**
    * Stores a reply: a copy of its message with AA set, without what belongs to one client.
+   * @param ttlAt where the TTLs of the message stand
    * @param rcode the result code to store (NXDOMAIN may have become NOERROR)
    * @param everyType for the whole name rather than the query's type
    * @param born when its time began, clock's ms
@@ -258,6 +289,7 @@ export class Store {
   put(
     query: Query,
     reply: Reply,
+    ttlAt: Uint16Array,
     half: Half,
     rcode: number,
     everyType: boolean,
@@ -275,9 +307,13 @@ export class Store {
     const slot = this.#takeSlot();
     const start = this.log.put(chunk, slot, reply.bytes, reply.start, reply.end);
     clean(chunk.bytes, start, query.nameLength, rcode);
-    const end = start + reply.size;
-    const entry = new Reply(chunk.bytes, start, end, rcode, 'cache');
-    this.#replies[slot] = entry.with({ ttlAt: this.offsets.of(entry), errors: reply.errors });
+    this.#bytes[slot] = chunk.bytes;
+    this.#start[slot] = start;
+    this.#size[slot] = reply.size;
+    this.#rcode[slot] = rcode;
+    this.#ttlAt[slot] = ttlAt;
+    this.#errors[slot] = reply.errors;
+    this.#replies[slot] = null;
     this.#hash[slot] = hash;
     this.#kind[slot] = kind;
     this.#ttl[slot] = seconds;
@@ -305,7 +341,7 @@ export class Store {
       const victim = log.victim();
       if (victim === null) return null;
       for (const slot of victim.slots) {
-        if (this.#replies[slot] === null || this.#chunk[slot] !== victim.id) continue;
+        if (this.#bytes[slot] === null || this.#chunk[slot] !== victim.id) continue;
         this.evictions[this.#half[slot] as Half]++;
         this.#drop(slot);
       }
@@ -318,13 +354,15 @@ export class Store {
     const { sparse } = this.log;
     if (sparse === null) return false;
     for (const slot of sparse.slots) {
-      const reply = this.#replies[slot] ?? null;
-      if (reply === null || this.#chunk[slot] !== sparse.id) continue;
-      const start = this.log.put(fresh, slot, reply.bytes, reply.start, reply.end);
-      const end = start + reply.size;
-      this.#replies[slot] = reply.with({ bytes: fresh.bytes, start, end });
+      const bytes = this.#bytes[slot] ?? null;
+      if (bytes === null || this.#chunk[slot] !== sparse.id) continue;
+      const start = this.#start[slot]!;
+      const size = this.#size[slot]!;
+      this.#start[slot] = this.log.put(fresh, slot, bytes, start, start + size);
+      this.#bytes[slot] = fresh.bytes;
+      this.#replies[slot] = null;
       this.#chunk[slot] = fresh.id;
-      this.log.drop(sparse.id, reply.size);
+      this.log.drop(sparse.id, size);
     }
     return true;
   }
@@ -377,7 +415,8 @@ export class Store {
     const half = this.#half[slot] as Half;
     this.#shardCounts[(hash & (SHARDS - 1)) * 2 + half]!--;
     this.counts[half]--;
-    this.log.drop(this.#chunk[slot]!, this.#replies[slot]!.size);
+    this.log.drop(this.#chunk[slot]!, this.#size[slot]!);
+    this.#bytes[slot] = null;
     this.#replies[slot] = null;
     this.#next[slot] = this.#free;
     this.#free = slot;
@@ -388,7 +427,8 @@ export class Store {
   }
 
   #named(slot: number, query: Query): boolean {
-    const { bytes, start } = this.#replies[slot]!;
+    const bytes = this.#bytes[slot]!;
+    const start = this.#start[slot]!;
     const { folded, nameLength } = query;
     for (let i = 0, at = start + HEADER.SIZE; i < nameLength; i++, at++) {
       if (bytes[at] !== folded[i]) return false;
@@ -408,6 +448,9 @@ export class Store {
 
   #grow(): void {
     const size = Math.max(256, this.#hash.length * 2);
+    this.#start = larger(this.#start, new Int32Array(size));
+    this.#size = larger(this.#size, new Uint16Array(size));
+    this.#rcode = larger(this.#rcode, new Uint16Array(size));
     this.#hash = larger(this.#hash, new Int32Array(size));
     this.#kind = larger(this.#kind, new Int32Array(size));
     this.#next = larger(this.#next, new Int32Array(size));
