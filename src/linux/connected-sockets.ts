@@ -129,7 +129,6 @@ export class ConnectedSockets {
   }
 
   #drain = (): void => {
-    packetLoop().settle();
     const { words, address } = this.#events;
     for (let round = 0; round < ROUNDS; round++) {
       const count = libc().epollWait(this.#epoll, address, EVENTS, 0);

@@ -19,7 +19,7 @@ export class Epoll {
 
   /** @throws SystemError */
   constructor() {
-    this.fd = libc().epoll_create1(EPOLL_CLOEXEC);
+    this.fd = libc().epollCreate(EPOLL_CLOEXEC);
     if (this.fd < 0) throw new SystemError('epoll_create1', libc().errno());
     noteDescriptor(this.fd);
   }
@@ -30,19 +30,19 @@ export class Epoll {
     words[0] = EPOLLIN;
     words[EVENT.DATA / 4] = fd;
     words[EVENT.DATA / 4 + 1] = 0;
-    if (libc().epoll_ctl(this.fd, CTL_ADD, fd, address) < 0) {
+    if (libc().epollControl(this.fd, CTL_ADD, fd, address) < 0) {
       throw new SystemError('epoll_ctl', libc().errno());
     }
   }
 
   /** Must come before the descriptor is closed. */
   remove(fd: number): void {
-    libc().epoll_ctl(this.fd, CTL_DEL, fd, this.#events.address);
+    libc().epollControl(this.fd, CTL_DEL, fd, this.#events.address);
   }
 
   /** Looks without waiting. @returns how many are readable; `ready` names them, until the next look */
   look(): number {
-    return libc().epoll_wait(this.fd, this.#events.address, EVENTS, 0);
+    return libc().epollWait(this.fd, this.#events.address, EVENTS, 0);
   }
 
   ready(i: number): number {

@@ -21,9 +21,6 @@ export interface Libc {
   epollControl(epoll: number, operation: number, fd: number, event: number): number;
   epollWait(epoll: number, events: number, count: number, timeoutMs: number): number;
   close(fd: number): number;
-  epoll_create1(flags: number): number;
-  epoll_ctl(epoll: number, operation: number, fd: number, event: number): number;
-  epoll_wait(epoll: number, events: number, count: number, timeoutMs: number): number;
   poll(descriptors: number, count: number, timeoutMs: number): number;
   setitimer(which: number, value: number, before: number): number;
   /** From now on SIGALRM ends the process, with its number as exit code, even as process 1 of a container. */
@@ -96,9 +93,6 @@ function load(): Libc {
     epollControl: declare('epoll_ctl', ['int', 'int', 'int', 'uintptr_t']),
     epollWait: declare('epoll_wait', ['int', 'uintptr_t', 'int', 'int']),
     close: declare('close', ['int']),
-    epoll_create1: declare('epoll_create1', ['int']),
-    epoll_ctl: declare('epoll_ctl', ['int', 'int', 'int', 'uintptr_t']),
-    epoll_wait: declare('epoll_wait', ['int', 'uintptr_t', 'int', 'int']),
     poll: declare('poll', ['uintptr_t', 'uint64', 'int']),
     setitimer: declare('setitimer', ['int', 'uintptr_t', 'uintptr_t']),
     exitOnAlarm: () => void setHandler(SIGALRM, exit),
