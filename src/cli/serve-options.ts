@@ -25,6 +25,11 @@ const table = {
     choice('HOW', ['auto', 'batched', 'plain']),
     'UDP: auto, batched (recvmmsg/sendmmsg) or plain',
   ),
+  httpConnections: one(
+    '-http-connections',
+    integer('N', 2, 65_536),
+    'connections at a time to each of health, ready and metrics (default 256)',
+  ),
   hang: one(
     '-hang',
     integer('SECONDS', 0, 3600),

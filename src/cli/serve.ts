@@ -79,6 +79,7 @@ async function run(words: readonly string[], io: Io): Promise<number> {
     workers,
     termination,
     ...(values.hang !== null && { hangMs: values.hang * 1000 }),
+    ...(values.httpConnections !== null && { httpConnections: values.httpConnections }),
     probe: probeEndpoint,
     load: (syntaxes) => load(source, dnsPort, io.env, syntaxes),
     spawn: (id) =>

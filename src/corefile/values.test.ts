@@ -53,6 +53,7 @@ describe('words', () => {
   test('addresses with a port', () => {
     assert.deepEqual(said(hostPort('A'), ':53'), { host: '', port: 53 });
     assert.deepEqual(said(hostPort('A'), '[::1]:53'), { host: '::1', port: 53 });
+    assert.deepEqual(said(hostPort('A'), 'localhost:'), { host: 'localhost', port: 0 });
     assert.equal(said(hostPort('A'), 'localhost'), 'address localhost: missing port in address');
     assert.equal(said(hostPort('A'), '::1'), 'address ::1: too many colons in address');
     assert.equal(said(hostPort('A'), ':65536'), 'address :65536: invalid port');

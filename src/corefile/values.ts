@@ -285,12 +285,11 @@ export function hostPort(show: string, options: { readonly port?: number } = {})
         );
       }
       const host = parts[1] ?? parts[2] ?? '';
-      if (parts[3] === undefined || parts[3] === '') {
-        return options.port === undefined
-          ? refuse('missing port in address')
-          : { host, port: options.port };
+      if (parts[3] === undefined && options.port === undefined) {
+        return refuse('missing port in address');
       }
-      const port = Number(parts[3]);
+      // `localhost:` is a port, too: the one that is left out, or any that the system chooses.
+      const port = Number(parts[3] || (options.port ?? 0));
       return port > 65535 ? refuse('invalid port') : { host, port };
     },
     ({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`,

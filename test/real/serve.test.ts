@@ -6,7 +6,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test, type TestContext } from 'node:test';
-import { answered, printed, start, type Child } from '../kit/child.ts';
+import { answered, printed, question, start, type Child } from '../kit/child.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'ndots-serve-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
@@ -77,6 +77,25 @@ describe('ndots serve, as a process', () => {
       assert.match(dig(port, 'A.tEsT'), /^A\.tEsT\.\s+\d+\s+IN\s+A\s+10\.1\.2\.3$/m);
     },
   );
+
+  test('0.0.0.0 is all addresses of both families, for DNS as for HTTP', async (t) => {
+    const [port, health, ready, metrics] = await freePorts();
+    await serve(
+      t,
+      `.:${port} {\n  bind 0.0.0.0\n  health 0.0.0.0:${health}\n  ready 0.0.0.0:${ready}\n  prometheus 0.0.0.0:${metrics}\n  whoami\n}\n`,
+    );
+    for (const host of ['127.0.0.1', '[::1]']) {
+      assert.equal(await (await fetch(`http://${host}:${health}/health`)).text(), 'OK');
+      assert.equal(await (await fetch(`http://${host}:${ready}/ready`)).text(), 'OK');
+      assert.equal((await fetch(`http://${host}:${metrics}/metrics`)).status, 200);
+    }
+    const socket = createSocket('udp6');
+    t.after(() => socket.close());
+    const reply = new Promise((resolve) => socket.once('message', resolve));
+    socket.send(question('x.test', 1), port, '::1');
+    await reply;
+    await answered(port, 'x.test', 5000, () => true);
+  });
 
   test('health, readiness and metrics answer over HTTP', async (t) => {
     const [port, health, ready, metrics] = await freePorts();

@@ -12,7 +12,7 @@ import type { Query } from '../../wire/query.ts';
 export const syntax = directive({
   name: 'metadata',
   summary: 'collects what plugins know about a query, for log, view, rewrite and dnstap',
-  repeat: 'last',
+  repeat: 'once',
   args: { zones: zones({ help: 'only queries for names in these zones are looked at' }) },
 });
 

@@ -4,6 +4,7 @@ import { makeWorld, type World } from '../../../test/kit/world.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import { plugins } from '../../../test/kit/plugins.ts';
+import { freePorts } from '../../../test/kit/serve-process.ts';
 
 const address = '127.0.0.1:0';
 
@@ -79,6 +80,33 @@ describe('ready', () => {
       states.map((state) => state.slice(0, 3)),
       ['503', '503', '503', '200', '200', '503'],
     );
+    await world.close();
+  });
+
+  test('while the first objects are listed /health is OK and /ready names who waits', async () => {
+    const [port] = (await freePorts(1)) as [number];
+    const asked = async (path: string): Promise<string> => {
+      const reply = await fetch(`http://127.0.0.1:${port}${path}`);
+      return `${reply.status} ${reply.headers.get('content-length')} ${await reply.text()}`;
+    };
+    const told: string[] = [];
+    const lister = definePlugin({
+      syntax: directive({ name: 'lister', summary: 'lists at first', repeat: 'last' }),
+      control: (_options, context) => {
+        let ready = false;
+        context.readiness(() => ready);
+        context.onStart(async () => {
+          told.push(await asked('/health'), await asked('/ready'));
+          ready = true;
+        });
+      },
+    });
+    const world = await makeWorld(
+      `.:53 {\n ready 127.0.0.1:${port}\n health 127.0.0.1:${port}\n lister\n}`,
+      { plugins: [...plugins, lister] },
+    );
+    assert.deepEqual(told, ['200 2 OK', '503 6 lister']);
+    assert.equal(await asked('/ready'), '200 2 OK');
     await world.close();
   });
 

@@ -12,8 +12,10 @@ export interface EndpointPlan {
   /** Listen address with scheme, e.g. `dns://:53` or `dns://127.0.0.1:53`: identity, and the `server` label of metrics. */
   readonly server: string;
   readonly scheme: Scheme;
-  /** An IP address, or empty for all. */
+  /** The address as `bind` names it; empty: there is no `bind`. */
   readonly address: string;
+  /** What is opened: an IP address, or empty for all of both families, which `0.0.0.0` means, too, as in Go. */
+  readonly listen: string;
   readonly port: number;
   readonly readTimeoutMs: number;
   readonly writeTimeoutMs: number;
@@ -84,7 +86,8 @@ export function planEndpoints(
           const { readTimeoutMs, writeTimeoutMs, idleTimeoutMs, maxTcpQueries } = plan;
           const tls = plan.tls === null ? null : absolute(plan.tls, folder);
           const limits = { readTimeoutMs, writeTimeoutMs, idleTimeoutMs, maxTcpQueries, tls };
-          const where = { server, scheme: key.scheme, address, port: key.port };
+          const listen = address === '0.0.0.0' ? '' : address;
+          const where = { server, scheme: key.scheme, address, listen, port: key.port };
           endpoints.set(server, { ...where, ...limits, zones: [zone] });
         }
       }

@@ -14,6 +14,7 @@ import type {
   RunningConfiguration,
 } from '../contract/control-context.ts';
 import type { EndpointPlan } from '../contract/endpoints.ts';
+import { httpAddress } from './http-listeners.ts';
 
 /** What the main thread brings to every configuration. */
 export interface ControlParts {
@@ -99,8 +100,9 @@ export async function buildControl(
         shared: (key, make) =>
           keep(control.kept, keys, `shared/${key}`, () => make(channels.control(`shared/${key}`))),
         http: (address, path, handler) => {
-          const paths = http.get(address) ?? new Map<string, HttpHandler>();
-          http.set(address, paths);
+          const at = httpAddress(address);
+          const paths = http.get(at) ?? new Map<string, HttpHandler>();
+          http.set(at, paths);
           paths.set(path, handler);
         },
         readiness: (ready) => {

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { request as httpRequest } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { describe, test, type TestContext } from 'node:test';
 import { makeLog } from '../../base/log.ts';
+import { Collection } from '../../metrics/collection.ts';
+import { SharedRegistry } from '../../metrics/registry.ts';
 import type { HttpHandler } from '../contract/control-context.ts';
-import { HttpListeners } from './http-listeners.ts';
+import { httpAddress, HttpListeners } from './http-listeners.ts';
 
 const ADDRESS = '127.0.0.1:0';
 
@@ -14,19 +15,25 @@ const hello: HttpHandler = (_request, response) => void response.end('hello');
 async function open(
   t: TestContext,
   paths: Readonly<Record<string, HttpHandler>> = { '/hello': hello },
-): Promise<{ port: number; lines: string[]; listeners: HttpListeners }> {
+  address = ADDRESS,
+): Promise<{ port: number; lines: string[]; metrics: () => string }> {
   const lines: string[] = [];
-  const listeners = new HttpListeners(makeLog((line) => lines.push(line)));
-  const plan = new Map([[ADDRESS, new Map(Object.entries(paths))]]);
+  const collection = new Collection();
+  const registry = new SharedRegistry((event) => collection.add('main', event));
+  const listeners = new HttpListeners(
+    makeLog((line) => lines.push(line)),
+    registry,
+  );
+  const plan = new Map([[httpAddress(address), new Map(Object.entries(paths))]]);
   await listeners.open(plan);
   await listeners.commit(plan);
   t.after(() => listeners.close());
-  return { port: listeners.port(ADDRESS)!, lines, listeners };
+  return { port: listeners.port(address)!, lines, metrics: () => collection.print('text') };
 }
 
 /** Sends the bytes of a request as they stand; the whole reply. */
-async function raw(port: number, text: string): Promise<string> {
-  const socket = connect(port, '127.0.0.1');
+async function raw(port: number, text: string, host = '127.0.0.1'): Promise<string> {
+  const socket = connect(port, host);
   let reply = '';
   socket.on('data', (chunk: Buffer) => (reply += chunk.toString('latin1')));
   socket.on('error', () => undefined);
@@ -76,13 +83,41 @@ describe('HTTP listeners', () => {
     assert.match(await raw(port, get('/hello')), /^HTTP\/1\.1 200 /);
   });
 
-  test('connections are bounded, and those that were there stay usable', async (t) => {
+  test('what is not there is told as Go tells it, with its length', async (t) => {
     const { port } = await open(t);
+    const reply = (await raw(port, get('/other'))).toLowerCase();
+    assert.match(reply, /^http\/1\.1 404 not found\r\n/);
+    assert.match(reply, /\r\ncontent-type: text\/plain; charset=utf-8\r\n/);
+    assert.match(reply, /\r\nx-content-type-options: nosniff\r\n/);
+    assert.match(reply, /\r\ncontent-length: 19\r\n[^]*\r\n\r\n404 page not found\n$/);
+  });
+
+  for (const [address, served] of [
+    ['0.0.0.0:0', ['127.0.0.1', '::1']],
+    [':0', ['127.0.0.1', '::1']],
+    ['localhost:0', ['127.0.0.1']],
+  ] as const) {
+    test(`${address} is served on ${served.join(' and ')}`, async (t) => {
+      const { port } = await open(t, undefined, address);
+      for (const host of ['127.0.0.1', '::1']) {
+        const reply = raw(port, get('/hello'), host);
+        if ((served as readonly string[]).includes(host)) assert.match(await reply, /hello$/);
+        else assert.equal(await reply, '');
+      }
+    });
+  }
+
+  test('two spellings of one address are one', () => {
+    assert.equal(httpAddress('0.0.0.0:9153'), httpAddress(':9153'));
+    assert.equal(httpAddress('[::]:9153'), httpAddress(':9153'));
+    assert.equal(httpAddress('localhost:9153'), httpAddress('127.0.0.1:9153'));
+    assert.notEqual(httpAddress('[::1]:9153'), httpAddress(':9153'));
+  });
+
+  test('idle connections are bounded, and a newcomer is always served', async (t) => {
+    const { port, metrics } = await open(t);
     const sockets: Socket[] = [];
     t.after(() => sockets.forEach((socket) => socket.destroy()));
-    const first = connect(port, '127.0.0.1');
-    sockets.push(first);
-    await once(first, 'connect');
     let closed = 0;
     for (let i = 0; i < 300; i++) {
       const socket = connect(port, '127.0.0.1');
@@ -90,16 +125,40 @@ describe('HTTP listeners', () => {
       socket.on('close', () => closed++);
       socket.resume();
       sockets.push(socket);
+      if (i % 50 === 0) await once(socket, 'connect');
     }
-    while (closed < 300 + 1 - 256) await new Promise((resolve) => setTimeout(resolve, 5));
-    const asked = httpRequest({
-      port,
-      host: '127.0.0.1',
-      path: '/hello',
-      createConnection: () => first,
-    });
-    asked.end();
-    const [response] = (await once(asked, 'response')) as [{ statusCode: number }];
-    assert.equal(response.statusCode, 200);
+    for (let probe = 0; probe < 10; probe++) {
+      assert.match(await raw(port, get('/hello')), /^HTTP\/1\.1 200 [^]*hello$/);
+    }
+    // The oldest made room.
+    assert.ok(closed >= 300 + 1 - 256, `${closed}`);
+    assert.ok(sockets[0]!.destroyed);
+    assert.ok(!sockets[299]!.destroyed);
+    assert.match(metrics(), /^ndots_http_evicted_total\{address="127\.0\.0\.1:0"\} [1-9]/m);
+    assert.match(metrics(), /^ndots_http_connections\{address="127\.0\.0\.1:0"\} 25[0-6]$/m);
+  });
+
+  test('a connection that was used again goes later than one that was not', async (t) => {
+    const { port } = await open(t);
+    const sockets: Socket[] = [];
+    t.after(() => sockets.forEach((socket) => socket.destroy()));
+    const used = connect(port, '127.0.0.1');
+    sockets.push(used);
+    await once(used, 'connect');
+    for (let i = 0; i < 255; i++) {
+      const socket = connect(port, '127.0.0.1');
+      socket.on('error', () => undefined);
+      socket.resume();
+      sockets.push(socket);
+      if (i === 254) await once(socket, 'connect');
+    }
+    const ask = async (): Promise<void> => {
+      used.write('GET /hello HTTP/1.1\r\nHost: x\r\n\r\n');
+      const [chunk] = (await once(used, 'data')) as [Buffer];
+      assert.match(chunk.toString(), /^HTTP\/1\.1 200 /);
+    };
+    await ask();
+    for (let i = 0; i < 10; i++) await raw(port, get('/hello'));
+    await ask();
   });
 });

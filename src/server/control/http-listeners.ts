@@ -1,14 +1,15 @@
 import { builtins } from '../../base/builtins.ts';
 import type { IncomingMessage, Server as HttpServer, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Log } from '../../base/log.ts';
+import { clamp, limit } from '../../base/limits.ts';
 import { bindProblem } from '../../net/bind-problem.ts';
+import type { Counter, Family, Gauge, Registry } from '../../metrics/registry.ts';
+import { answerText } from '../contract/http.ts';
 import type { HttpHandler } from '../contract/control-context.ts';
 
-interface HttpListener {
-  readonly server: HttpServer;
-  paths: ReadonlyMap<string, HttpHandler>;
-}
-
+/** Connections at a time per address. More are probes gone wild, and would eat the descriptors that DNS needs. */
+export const httpConnectionLimit = limit({ default: 256, min: 2, max: 65_536 });
 /** Requests are small and local: slow ones are cut off as CoreDNS does. */
 const TIMEOUT_MS = 5000;
 /** How often slow ones are looked for, milliseconds. */
@@ -17,8 +18,14 @@ const CHECK_MS = 1000;
 const IDLE_MS = 60_000;
 /** A client that takes nothing of what it asked for is cut off after so long. */
 const UNREAD_MS = 30_000;
-/** Connections at a time per address; more are probes gone wild, and would eat the descriptors that DNS needs. */
-const CONNECTIONS_MAX = 256;
+
+interface HttpListener {
+  readonly server: HttpServer;
+  paths: ReadonlyMap<string, HttpHandler>;
+}
+
+/** Address → path → handler. Addresses are as `httpAddress` writes them. */
+export type HttpPlan = ReadonlyMap<string, ReadonlyMap<string, HttpHandler>>;
 
 /**
  * The HTTP side (`health`, `ready`, `prometheus`): one server an address, shared by all plugins that name it. A reload
@@ -26,24 +33,42 @@ const CONNECTIONS_MAX = 256;
  */
 export class HttpListeners {
   readonly #log: Log;
+  readonly #connections: number;
+  readonly #evicted: Family<readonly ['address'], Counter>;
+  readonly #open: Family<readonly ['address'], Gauge>;
   readonly #listeners = new Map<string, HttpListener>();
 
-  constructor(log: Log) {
+  /** @param connections at a time per address */
+  constructor(log: Log, metrics: Registry, connections: number = httpConnectionLimit.default) {
     this.#log = log;
+    this.#connections = clamp(connections, httpConnectionLimit);
+    this.#evicted = metrics.counter(
+      'ndots_http_evicted_total',
+      'HTTP connections that were closed, the longest idle one first, to make room for new ones.',
+      ['address'],
+    );
+    this.#open = metrics.gauge('ndots_http_connections', 'HTTP connections that are open.', [
+      'address',
+    ]);
   }
 
-  /** Opens the addresses that are not open yet; nothing changes for the others until `commit`. */
+  /**
+   * Opens the addresses that are not open yet. They answer at once, since nobody answered there before; nothing changes for
+   * the others until `commit`.
+   * @throws Problem
+   */
   async open(wanted: HttpPlan): Promise<readonly string[]> {
     const fresh: string[] = [];
     try {
-      for (const address of wanted.keys()) {
+      for (const [address, paths] of wanted) {
         if (this.#listeners.has(address)) continue;
-        const endpoint: HttpListener = { server: makeServer(), paths: new Map() };
-        endpoint.server.on('request', (request, response) =>
-          this.#answer(endpoint, request, response),
+        const listener: HttpListener = { server: makeServer(), paths };
+        listener.server.on('request', (request, response) =>
+          this.#answer(listener, request, response),
         );
-        await listen(endpoint.server, address);
-        this.#listeners.set(address, endpoint);
+        this.#bound(listener.server, address);
+        await listen(listener.server, address);
+        this.#listeners.set(address, listener);
         fresh.push(address);
       }
     } catch (error) {
@@ -53,11 +78,42 @@ export class HttpListeners {
     return fresh;
   }
 
+  /** At the limit the connection goes that has been idle for longest, or began its request first: never the newcomer. */
+  #bound(server: HttpServer, address: string): void {
+    const open = this.#open.with(address);
+    const evicted = this.#evicted.with(address);
+    const idle = new Set<Socket>();
+    const busy = new Set<Socket>();
+    server.on('connection', (socket: Socket) => {
+      if (idle.size + busy.size >= this.#connections) {
+        const [oldest] = idle.size > 0 ? idle : busy;
+        oldest!.destroy();
+        idle.delete(oldest!);
+        busy.delete(oldest!);
+        evicted.add(1);
+      }
+      idle.add(socket);
+      open.set(idle.size + busy.size);
+      socket.once('close', () => {
+        idle.delete(socket);
+        busy.delete(socket);
+        open.set(idle.size + busy.size);
+      });
+    });
+    server.on('request', ({ socket }, response) => {
+      if (idle.delete(socket)) busy.add(socket);
+      response.once('close', () => {
+        if (busy.delete(socket)) idle.add(socket);
+      });
+    });
+  }
+
   /** Whatever is asked: this thread also feeds the workers, and must not end because of a request. */
-  #answer(endpoint: HttpListener, request: IncomingMessage, response: ServerResponse): void {
-    const handler = endpoint.paths.get(pathOf(request.url ?? '/'));
+  #answer(listener: HttpListener, request: IncomingMessage, response: ServerResponse): void {
+    const handler = listener.paths.get(pathOf(request.url ?? '/'));
     if (handler === undefined) {
-      response.writeHead(404, { 'content-type': 'text/plain' }).end('404 page not found\n');
+      response.setHeader('x-content-type-options', 'nosniff');
+      answerText(response, 404, '404 page not found\n');
       return;
     }
     try {
@@ -67,7 +123,7 @@ export class HttpListeners {
         `${request.method} ${request.url}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`,
       );
       if (response.headersSent) response.destroy();
-      else response.writeHead(500, { 'content-type': 'text/plain' }).end('500 internal error\n');
+      else answerText(response, 500, '500 internal error\n');
     }
   }
 
@@ -93,7 +149,7 @@ export class HttpListeners {
 
   /** The port in use at an address (for `:0`), or null. */
   port(address: string): number | null {
-    const bound = this.#listeners.get(address)?.server.address();
+    const bound = this.#listeners.get(httpAddress(address))?.server.address();
     return typeof bound === 'object' && bound !== null ? bound.port : null;
   }
 }
@@ -106,7 +162,6 @@ function makeServer(): HttpServer {
     connectionsCheckingInterval: CHECK_MS,
   });
   server.setTimeout(UNREAD_MS);
-  server.maxConnections = CONNECTIONS_MAX;
   return server;
 }
 
@@ -115,9 +170,6 @@ function pathOf(target: string): string {
   const path = target.replace(/^https?:\/\/[^/?#]*/i, '').replace(/[?#].*/s, '');
   return path === '' ? '/' : path;
 }
-
-/** Address → path → handler. */
-export type HttpPlan = ReadonlyMap<string, ReadonlyMap<string, HttpHandler>>;
 
 function listen(server: HttpServer, address: string): Promise<void> {
   const { host, port } = splitAddress(address);
@@ -135,12 +187,18 @@ function listen(server: HttpServer, address: string): Promise<void> {
 }
 
 /** `:8080`, `localhost:9153`, `[::1]:8080`. */
-export function splitAddress(address: string): { readonly host: string; readonly port: number } {
+function splitAddress(address: string): { readonly host: string; readonly port: number } {
   const colon = address.lastIndexOf(':');
   const host = address.slice(0, colon).replace(/^\[(.*)\]$/, '$1');
-  // Scrapers and probes that say localhost mean IPv4 first, whatever the machine's resolver answers.
-  return {
-    host: host === 'localhost' ? '127.0.0.1' : host,
-    port: Number(address.slice(colon + 1)),
-  };
+  return { host, port: Number(address.slice(colon + 1)) };
+}
+
+/**
+ * One spelling for one address, under which plugins share it. `0.0.0.0` and `::` are all addresses of both families, as in Go.
+ * Scrapers and probes that say localhost mean IPv4 first, whatever the machine's resolver answers.
+ */
+export function httpAddress(address: string): string {
+  const { host, port } = splitAddress(address);
+  if (host === 'localhost') return `127.0.0.1:${port}`;
+  return host === '0.0.0.0' || host === '::' ? `:${port}` : address;
 }

@@ -13,6 +13,7 @@ import {
 import { Collection } from '../../metrics/collection.ts';
 import { contentTypes, formatFor } from '../../metrics/formats.ts';
 import { SharedRegistry } from '../../metrics/registry.ts';
+import type { Endpoint } from '../../net/listener.ts';
 import { Channels } from './channels.ts';
 import { bindConfiguration, namesIn } from '../contract/configuration.ts';
 import {
@@ -48,12 +49,14 @@ export interface ServerParts {
    * Finds out whether somebody else holds an address, which opening it would not show (SO_REUSEPORT).
    * @throws Problem
    */
-  readonly probe?: (endpoint: EndpointPlan) => Promise<void>;
+  readonly probe?: (endpoint: Endpoint) => Promise<void>;
   /** How many workers answer. */
   readonly workers: number;
   readonly spawn: (id: number) => WorkerPort;
   /** A worker that does not turn for so long is replaced, milliseconds; 0: never. */
   readonly hangMs?: number;
+  /** HTTP connections at a time per address (`httpConnectionLimit`). */
+  readonly httpConnections?: number;
   /** Something that ends the process (`loop`): the text is logged already. */
   readonly onFatal: (text: string) => void;
   readonly collection?: Collection;
@@ -101,9 +104,9 @@ export class Server {
 
   constructor(parts: ServerParts) {
     this.#parts = parts;
-    this.#http = new HttpListeners(parts.log);
     this.#collection = parts.collection ?? new Collection();
     this.#registry = new SharedRegistry((event) => this.#collection.add('main', event));
+    this.#http = new HttpListeners(parts.log, this.#registry, parts.httpConnections);
     this.#workers = new Workers({
       count: parts.workers,
       spawn: parts.spawn,
@@ -285,7 +288,8 @@ export class Server {
       await this.#workers.orderAll({ kind: 'prepare', program });
       opened = await this.#http.open(control.http);
       await Promise.all(control.starts.map(async (start) => start()));
-      for (const endpoint of this.#newIn(endpoints)) await this.#parts.probe?.(endpoint);
+      for (const { scheme, listen, port } of this.#newIn(endpoints))
+        await this.#parts.probe?.({ scheme, address: listen, port });
       await this.#workers.orderAll({ kind: 'open', generation });
     } catch (error) {
       await this.#workers.tellAll({ kind: 'discard', generation });

@@ -21,7 +21,7 @@ export function listenAt(
     readonly transport: 'auto' | 'batched' | 'plain';
   },
 ): Listener {
-  const { scheme, address, port } = endpoint;
+  const { scheme, listen: address, port } = endpoint;
   const batched = ({ auto: 'auto', batched: 'on', plain: 'off' } as const)[parts.transport];
   return openListeners(
     {
