@@ -1,10 +1,6 @@
 import { createSocket } from 'node:dgram';
 
-import {
-  connectedSockets,
-  type ConnectedSocket,
-  type ConnectedSockets,
-} from '../linux/connected-sockets.ts';
+import { ConnectedSocket } from '../linux/connected-socket.ts';
 import { SystemError } from '../linux/libc.ts';
 import type { Query } from '../wire/query.ts';
 import { printHostPort } from './address.ts';
@@ -34,19 +30,14 @@ export type OpenUdpPort = (upstream: UpstreamParts, owner: UdpPortOwner) => UdpP
 
 /** A port on the packet loop. A class: of object literals with getters each would be a kind of its own to the compiler. */
 class BatchedUdpPort implements UdpPort {
-  readonly #sockets: ConnectedSockets;
   readonly #socket: ConnectedSocket;
 
   constructor({ address, source }: UpstreamParts, owner: UdpPortOwner) {
-    const { host, port } = address;
-    this.#sockets = connectedSockets();
-    const family = host.includes(':') ? 6 : 4;
-    this.#socket = this.#sockets.open({ family }, source, host, port, owner);
+    this.#socket = new ConnectedSocket(source, address.host, address.port, owner);
   }
 
   send(query: Query, id: number): Error | null {
-    const socket = this.#socket;
-    const errno = socket.send(writeQuery(query, id, socket.out, 0));
+    const errno = this.#socket.send(writeQuery(query, id, this.#socket.out, 0));
     return errno === 0 ? null : new SystemError('write', errno);
   }
 
@@ -55,11 +46,11 @@ class BatchedUdpPort implements UdpPort {
   }
 
   hold(): void {
-    this.#sockets.hold();
+    this.#socket.ref();
   }
 
   release(): void {
-    this.#sockets.release();
+    this.#socket.unref();
   }
 
   close(): void {
