@@ -17,6 +17,9 @@ export interface Libc {
   sendmmsg(fd: number, heads: number, count: number, flags: number): number;
   recv(fd: number, bytes: number, size: number, flags: number): number;
   send(fd: number, bytes: number, size: number, flags: number): number;
+  epollCreate(flags: number): number;
+  epollControl(epoll: number, operation: number, fd: number, event: number): number;
+  epollWait(epoll: number, events: number, count: number, timeoutMs: number): number;
   close(fd: number): number;
   poll(descriptors: number, count: number, timeoutMs: number): number;
   setitimer(which: number, value: number, before: number): number;
@@ -86,6 +89,9 @@ function load(): Libc {
     sendmmsg: declare('sendmmsg', ['int', 'uintptr_t', 'uint32', 'int']),
     recv: declare('recv', ['int', 'uintptr_t', 'uintptr_t', 'int']),
     send: declare('send', ['int', 'uintptr_t', 'uintptr_t', 'int']),
+    epollCreate: declare('epoll_create1', ['int']),
+    epollControl: declare('epoll_ctl', ['int', 'int', 'int', 'uintptr_t']),
+    epollWait: declare('epoll_wait', ['int', 'uintptr_t', 'int', 'int']),
     close: declare('close', ['int']),
     poll: declare('poll', ['uintptr_t', 'uint64', 'int']),
     setitimer: declare('setitimer', ['int', 'uintptr_t', 'uintptr_t']),
