@@ -3,6 +3,7 @@
  * 10 000 services with 10 endpoints each. Queries are read from bytes and answered by the link; sockets and stamping are
  * measured elsewhere. Garbage is the growth of the heap per query.
  */
+import { isLater } from '../src/base/maybe.ts';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { Answerer } from '../src/plugins/kubernetes/answer.ts';
@@ -54,7 +55,7 @@ function measure(answerer: Answerer, names: readonly string[], type: string, rou
     for (let i = 0; i < count; i++) {
       const bytes = messages[i % messages.length]!;
       query.read(bytes, 0, bytes.length);
-      if (answerer.answer(query, end) instanceof Promise) throw new Error('had to wait');
+      if (isLater(answerer.answer(query, end))) throw new Error('had to wait');
     }
   };
   ask(Math.max(rounds, 3 * messages.length));

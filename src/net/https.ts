@@ -1,3 +1,4 @@
+import { isLater } from '../base/maybe.ts';
 import { builtins } from '../base/builtins.ts';
 import type { IncomingMessage, ServerOptions, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Session } from 'node:http2';
@@ -273,11 +274,11 @@ class HttpsListener implements Listener {
       log.error(`https listener: ${String(error)}`);
       return this.#reply(query, null, exchange);
     }
-    if (!(reply instanceof Promise)) return this.#reply(query, reply, exchange);
+    if (!isLater(reply)) return this.#reply(query, reply, exchange);
     void this.#later(query.keep(), reply, exchange);
   }
 
-  async #later(query: Query, promise: Promise<Reply>, exchange: Exchange): Promise<void> {
+  async #later(query: Query, promise: PromiseLike<Reply>, exchange: Exchange): Promise<void> {
     this.#inFlight++;
     let reply: Reply | null = null;
     try {

@@ -261,7 +261,7 @@ export class StreamConnection extends Timed implements Holder {
     else this.#reply(query, reply);
   }
 
-  #wait(query: Query, promise: Promise<Reply>): void {
+  #wait(query: Query, promise: PromiseLike<Reply>): void {
     this.#inFlight++;
     promise.then(
       (reply) => this.#arrive(query, reply),

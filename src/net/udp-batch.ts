@@ -1,5 +1,6 @@
 import { printAddress } from '../base/ip.ts';
-import { isLater } from '../base/maybe.ts';
+import type { Later } from '../base/later.ts';
+import { isLater, whenSettled } from '../base/maybe.ts';
 import { batchedUdp, packetLoop, type PacketLoop, type Watch } from '../linux/packet-loop.ts';
 import { BATCH, CONTROL_SLOT } from '../linux/receive-batch.ts';
 import { ADDRESS_AT, NAME_SIZE, NAME_SLOT, readPort } from '../linux/socket-address.ts';
@@ -204,23 +205,24 @@ class BatchedUdpListener implements Listener {
     this.counters.dropped += sending.failed;
   }
 
-  #wait(loop: PacketLoop, i: number, query: Query, promise: Promise<Reply>): void {
+  #wait(loop: PacketLoop, i: number, query: Query, reply: Promise<Reply> | Later<Reply>): void {
     const waiting = this.#idle.pop() ?? new Waiting();
     waiting.query = query;
     loop.receiving.copyWayBack(i, waiting.name, waiting.control);
     waiting.controlLength = loop.receiving.controlLength(i);
     this.#waiting++;
-    promise.then(
-      (reply) => {
-        waiting.reply = reply;
-        this.#arrive(waiting);
-      },
-      (error: unknown) => {
-        this.#parts.log.error(`udp listener: ${String(error)}`);
-        this.#arrive(waiting);
-      },
-    );
+    whenSettled(reply, this.#onReply, this.#onError, waiting);
   }
+
+  #onReply = (reply: Reply, waiting: Waiting): void => {
+    waiting.reply = reply;
+    this.#arrive(waiting);
+  };
+
+  #onError = (error: unknown, waiting: Waiting): void => {
+    this.#parts.log.error(`udp listener: ${String(error)}`);
+    this.#arrive(waiting);
+  };
 
   /** What arrives in one turn leaves together, once all promises of the turn have settled. */
   #arrive(waiting: Waiting): void {

@@ -135,7 +135,7 @@ class PlainUdpListener implements Listener {
     else if (reply !== silence) this.#send(stamp(reply, query, arena, 0), from);
   };
 
-  #wait(query: Query, promise: Promise<Reply>, from: RemoteInfo): void {
+  #wait(query: Query, promise: PromiseLike<Reply>, from: RemoteInfo): void {
     this.#waiting++;
     promise.then(
       (reply) => {

@@ -1,3 +1,4 @@
+import { isLater } from '../../src/base/maybe.ts';
 import { VirtualClock } from '../../src/base/virtual-clock.ts';
 import { makeLog } from '../../src/base/log.ts';
 import { printAddress, parseAddress } from '../../src/base/ip.ts';
@@ -194,7 +195,7 @@ async function sendBytes(
   query.localPort = 53;
   query.arrived = clock.now();
   const answered = serve(query);
-  const kept = answered instanceof Promise ? query.keep() : query;
+  const kept = isLater(answered) ? query.keep() : query;
   // A listener would read the next query into the same slot now: whoever forgot to keep this one shows it.
   if (kept !== query) query.read(poison, 0, poison.length);
   const reply = await answered;

@@ -1,5 +1,5 @@
-import { sleep } from '../../base/clock.ts';
-import { isLater, type Maybe } from '../../base/maybe.ts';
+import { Later } from '../../base/later.ts';
+import { andThen, isLater, orElse, type Maybe } from '../../base/maybe.ts';
 import {
   definePlugin,
   type Next,
@@ -123,9 +123,8 @@ class Cache {
       return tooManyWait();
     }
     flights.waiting++;
-    flight.waiters++;
     counters.coalesced.add(1);
-    return flight.promise;
+    return flight.join();
   }
 
   #lead(query: Query, counters: Counters): Maybe<Reply> {
@@ -137,42 +136,47 @@ class Cache {
       : this.#fill(query, reply, counters);
   }
 
-  #fly(query: Query, reply: Promise<Reply>, counters: Counters): Promise<Reply> {
-    const flights = this.#flights;
-    const flight = new Flight(query);
-    flight.promise = reply.then(
-      (found) => {
-        flight.landed = true;
-        const other = found.rcode === RCODE.NXDOMAIN ? flights.sibling(flight) : null;
-        return other === null
-          ? this.#land(flight, found, counters)
-          : this.#landPair(flight, other, found, counters);
-      },
-      (error: unknown) => {
-        flights.remove(flight);
-        throw error;
-      },
-    );
-    flights.add(flight);
-    return flight.promise;
+  #fly(query: Query, reply: Promise<Reply> | Later<Reply>, counters: Counters): Maybe<Reply> {
+    const flight = new Flight(query, counters);
+    this.#flights.add(flight);
+    return orElse(andThen(reply, this.#arrived, flight) as typeof reply, this.#crashed, flight);
   }
 
-  #land(flight: Flight, reply: Reply, counters: Counters): Reply {
+  readonly #arrived = (found: Reply, flight: Flight): Maybe<Reply> => {
+    flight.landed = true;
+    const other = found.rcode === RCODE.NXDOMAIN ? this.#flights.sibling(flight) : null;
+    return other === null ? this.#land(found, flight) : this.#landPair(found, flight, other);
+  };
+
+  readonly #land = (found: Reply, flight: Flight): Reply => {
     this.#flights.remove(flight);
-    return this.#fill(flight.query, reply, counters);
-  }
+    const reply = this.#fill(flight.query, found, flight.counters);
+    flight.over(reply);
+    return reply;
+  };
+
+  readonly #crashed = (error: unknown, flight: Flight): never => {
+    this.#flights.remove(flight);
+    flight.failed(error);
+    throw error;
+  };
 
   /**
    * A and AAAA are asked in pairs. If one of them says NXDOMAIN while the other is still under way, both are judged
    * together: should the other one find the name, then this type only has no data.
    */
-  #landPair(flight: Flight, other: Flight, reply: Reply, counters: Counters): Promise<Reply> {
-    const land = (): Reply => this.#land(flight, reply, counters);
-    const settled = other.promise.then(
-      () => {},
-      () => {},
-    );
-    return Promise.race([settled, sleep(this.#context.clock, PAIR_WAIT_MS)]).then(land);
+  #landPair(found: Reply, flight: Flight, other: Flight): Later<Reply> {
+    const later = new Later<Reply>();
+    let over = false;
+    const land = (): void => {
+      if (over) return;
+      over = true;
+      timer.cancel();
+      later.resolve(this.#land(found, flight));
+    };
+    const timer = this.#context.clock.after(PAIR_WAIT_MS, land);
+    other.afterwards(land);
+    return later;
   }
 
   #fill(query: Query, reply: Reply, counters: Counters): Reply {

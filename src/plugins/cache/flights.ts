@@ -1,24 +1,52 @@
 import type { Query } from '../../wire/query.ts';
 import type { Reply } from '../../wire/reply.ts';
+import { Later } from '../../base/later.ts';
+import type { Counters } from './counters.ts';
 import { FLAG } from '../../wire/iana.ts';
 
 /** One question that is being asked further down, and everybody who waits for its reply. */
 export class Flight {
   readonly query: Query;
-  /** The reply as it goes out to all who wait; set at once by who makes the flight. */
-  promise: Promise<Reply> = never;
-  waiters = 0;
+  readonly counters: Counters;
+  /** Other queries with the same question. */
+  readonly #joined: Later<Reply>[] = [];
+  /** What is to be done when it is over, however it ends. */
+  readonly #afterwards: (() => void)[] = [];
   /** Whether the reply has come, though perhaps not been looked at. */
   landed = false;
   /** Another one in the same place of the table; the table's own. */
   next: Flight | null = null;
 
-  constructor(query: Query) {
+  constructor(query: Query, counters: Counters) {
     this.query = query;
+    this.counters = counters;
+  }
+
+  get waiters(): number {
+    return this.#joined.length;
+  }
+
+  /** The reply as it goes out to one more who waits. */
+  join(): Later<Reply> {
+    const later = new Later<Reply>();
+    this.#joined.push(later);
+    return later;
+  }
+
+  afterwards(run: () => void): void {
+    this.#afterwards.push(run);
+  }
+
+  over(reply: Reply): void {
+    for (const later of this.#joined) later.resolve(reply);
+    for (const run of this.#afterwards) run();
+  }
+
+  failed(error: unknown): void {
+    for (const later of this.#joined) later.reject(error);
+    for (const run of this.#afterwards) run();
   }
 }
-
-const never = new Promise<never>(() => {});
 
 /** As many as there may be questions under way before looking for one takes longer. */
 const BUCKETS = 4096;
@@ -62,7 +90,6 @@ export class Flights {
     }
     flight.next = null;
     this.waiting -= flight.waiters;
-    flight.waiters = 0;
   }
 
   #first(query: Query): Flight | null {

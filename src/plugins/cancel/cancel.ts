@@ -1,3 +1,4 @@
+import { isLater } from '../../base/maybe.ts';
 import { optional } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { duration, value, Wrong, wrong } from '../../corefile/values.ts';
@@ -39,13 +40,13 @@ export const cancel = definePlugin({
       .with();
     return (query) => {
       const reply = next(query);
-      return reply instanceof Promise ? within(reply, timeoutMs, context, expired) : reply;
+      return isLater(reply) ? within(reply, timeoutMs, context, expired) : reply;
     };
   },
 });
 
 function within(
-  reply: Promise<Reply>,
+  reply: PromiseLike<Reply>,
   timeoutMs: number,
   { clock }: WorkerContext,
   expired: Counter,
@@ -55,6 +56,7 @@ function within(
       expired.add(1);
       resolve(failure(RCODE.SERVFAIL, 'cancel', new Error('context deadline exceeded')));
     });
-    reply.then(resolve, reject).finally(() => timer.cancel());
+    const over = (): void => timer.cancel();
+    reply.then(resolve, reject).then(over, over);
   });
 }

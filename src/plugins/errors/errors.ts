@@ -1,3 +1,4 @@
+import { andThen, isLater } from '../../base/maybe.ts';
 import type { Timer } from '../../base/clock.ts';
 import { printDuration } from '../../base/duration.ts';
 import type { Log } from '../../base/log.ts';
@@ -87,23 +88,16 @@ export const errors = definePlugin({
       if (counters === undefined) context.log.error(line());
       else counters.count(line);
     };
-    const note: Note = (query, reply) => {
+    const note = (reply: Reply, query: Query): Reply => {
       if (reply.cause !== null) write(query, reply, reply.cause.message);
       return reply;
     };
     return (query) => {
       const reply = next(query);
-      return reply instanceof Promise ? noteLater(note, query.keep(), reply) : note(query, reply);
+      return isLater(reply) ? andThen(reply, note, query.keep()) : note(reply, query);
     };
   },
 });
-
-type Note = (query: Query, reply: Reply) => Reply;
-
-/** A function of its own: a closure inside the link would cost every query its context. */
-function noteLater(note: Note, query: Query, reply: Promise<Reply>): Promise<Reply> {
-  return reply.then((later) => note(query, later));
-}
 
 /** Errors of one pattern: counted from the first one on, told at the end of the period. */
 class Counters {

@@ -1,3 +1,4 @@
+import { Later } from '../../base/later.ts';
 import type { Maybe } from '../../base/maybe.ts';
 import { Exchange } from '../../net/exchange.ts';
 import { ExchangeError } from '../../net/network.ts';
@@ -26,7 +27,7 @@ export interface ForwardingHost {
 
 /**
  * One query on its way from upstream to upstream until there is a reply (reference: 6.2). It is used again for another query
- * when it is over: forwarding leaves no garbage but the reply and one promise.
+ * when it is over: forwarding leaves hardly any garbage but the reply.
  */
 export class Forwarding extends Exchange {
   readonly #host: ForwardingHost;
@@ -45,8 +46,7 @@ export class Forwarding extends Exchange {
   #stream = false;
   /** What there is if the whole reply cannot be had over TCP; undefined: nothing has been cut. */
   #cut: Reply | ReadError | undefined;
-  #resolve: (reply: Maybe<Reply>) => void = ignore;
-  #reject: (error: unknown) => void = ignore;
+  #reply: Later<Reply> | null = null;
 
   constructor(host: ForwardingHost) {
     super();
@@ -66,18 +66,10 @@ export class Forwarding extends Exchange {
     this.#deadline = now + DEADLINE_MS;
     this.#roundBegan = now;
     const reply = this.#proceed(now);
-    if (reply === null) return new Promise<Reply>(this.#promised);
+    if (reply === null) return (this.#reply = new Later());
     this.#end();
     return reply;
   }
-
-  readonly #promised = (
-    resolve: (reply: Maybe<Reply>) => void,
-    reject: (error: unknown) => void,
-  ): void => {
-    this.#resolve = resolve;
-    this.#reject = reject;
-  };
 
   override replied(
     bytes: Uint8Array,
@@ -253,21 +245,20 @@ export class Forwarding extends Exchange {
   }
 
   #finish(reply: Maybe<Reply>): void {
-    const resolve = this.#resolve;
+    const later = this.#reply!;
     this.#end();
-    resolve(reply);
+    later.resolve(reply);
   }
 
   /** A bug: whoever waits hears of it. */
   #break(error: unknown): void {
-    const reject = this.#reject;
+    const later = this.#reply;
     this.#end();
-    reject(error);
+    later?.reject(error);
   }
 
   #end(): void {
-    this.#resolve = ignore;
-    this.#reject = ignore;
+    this.#reply = null;
     this.#failed = none;
     this.#cut = undefined;
     this.#host.over(this);
@@ -276,8 +267,6 @@ export class Forwarding extends Exchange {
 
 /** Of most queries no try fails. Never written to. */
 const none: Attempt[] = [];
-
-function ignore(): void {}
 
 function isStream({ proto }: Query): boolean {
   return proto !== 'udp' && proto !== 'internal';

@@ -1,3 +1,4 @@
+import { andThen } from '../../base/maybe.ts';
 import { lines, type Refuse } from '../../corefile/properties.ts';
 import { pluginProblem } from '../../corefile/problems.ts';
 import { directive } from '../../corefile/syntax.ts';
@@ -95,15 +96,12 @@ export const header = definePlugin({
     const rules = options.flatMap((use) => use.rules);
     const onQuery = maskOf(rules.filter(({ on }) => on === 'query'));
     const onReply = maskOf(rules.filter(({ on }) => on === 'response'));
-    const setAny = onReply.set & ~FLAG.RD;
-    const clearAny = onReply.clear & ~FLAG.RD;
+    const mask: Mask = { set: onReply.set & ~FLAG.RD, clear: onReply.clear & ~FLAG.RD };
     return (query) => {
       query.flags = (query.flags | onQuery.set) & ~onQuery.clear;
       const reply = next(query);
       repeatRd(query, onReply);
-      return reply instanceof Promise
-        ? changeLater(reply, setAny, clearAny)
-        : change(reply, setAny, clearAny);
+      return andThen(reply, change, mask);
     };
   },
 });
@@ -117,12 +115,8 @@ function repeatRd(query: Query, { set, clear }: Mask): void {
     query.flags = (query.flags | (set & FLAG.RD)) & ~(clear & FLAG.RD);
 }
 
-function changeLater(reply: Promise<Reply>, set: number, clear: number): Promise<Reply> {
-  return reply.then((later) => change(later, set, clear));
-}
-
 /** Bytes may be shared with a cache: a reply is copied before it is changed. */
-function change(reply: Reply, set: number, clear: number): Reply {
+function change(reply: Reply, { set, clear }: Mask): Reply {
   if (reply.bare) return reply;
   const flags = (reply.flags | set) & ~clear;
   if (flags === reply.flags) return reply;

@@ -1,7 +1,8 @@
+import type { Reply } from '../../wire/reply.ts';
 import { FILE_MAX, readFileText } from '../../base/read-file.ts';
 import { every, type Timer } from '../../base/clock.ts';
 import { printDuration } from '../../base/duration.ts';
-import { isLater } from '../../base/maybe.ts';
+import { andThen, isLater } from '../../base/maybe.ts';
 import { Problem } from '../../base/problem.ts';
 import { seededRandom } from '../../base/random.ts';
 import type { ControlContext } from '../../server/contract/control-context.ts';
@@ -94,11 +95,12 @@ function setup({ policy, prefer }: LoadbalanceSaid, context: WorkerContext, next
   if (weights !== null)
     context.onMessage((message) => weights.replace(message as readonly NameWeights[]));
   const arranger = new Arranger({ random, prefer, weights });
+  const arrangeLater = (reply: Reply, type: number): Reply => arranger.arrange(reply, type, false);
   return (query) => {
     const { type } = query;
     // A listener's own query is answered before it reads the next one; whoever owns a query may keep the reply for long.
     const reply = next(query);
-    if (isLater(reply)) return reply.then((found) => arranger.arrange(found, type, false));
+    if (isLater(reply)) return andThen(reply, arrangeLater, type);
     return arranger.arrange(reply, type, !query.owned);
   };
 }

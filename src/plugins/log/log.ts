@@ -1,3 +1,4 @@
+import { andThen, isLater } from '../../base/maybe.ts';
 import { position } from '../../corefile/positions.ts';
 import { list } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
@@ -64,7 +65,7 @@ export const log = definePlugin({
       return names.map((name) => ({ print, zone: foldName(parseName(name)), classes: wanted }));
     });
     const { clock, log: lines } = context;
-    const write: Write = (rule, query, reply, begun) => {
+    const write = (rule: Rule, query: Query, reply: Reply, begun: number): Reply => {
       const { classes, print } = rule;
       if (classes.size > 0 || query.notes !== null) {
         const type = typeOf(query, reply, clock.wall());
@@ -83,22 +84,9 @@ export const log = definePlugin({
       if (rule === null) return next(query);
       const begun = query.depth > 0 || query.proto === 'internal' ? clock.now() : query.arrived;
       const reply = next(query);
-      return reply instanceof Promise
-        ? writeLater(write, rule, query.keep(), reply, begun)
-        : write(rule, query, reply, begun);
+      if (!isLater(reply)) return write(rule, query, reply, begun);
+      const kept = query.keep();
+      return andThen(reply, (later) => write(rule, kept, later, begun));
     };
   },
 });
-
-type Write = (rule: Rule, query: Query, reply: Reply, begun: number) => Reply;
-
-/** A function of its own: a closure inside the link would cost every query its context. */
-function writeLater(
-  write: Write,
-  rule: Rule,
-  query: Query,
-  reply: Promise<Reply>,
-  begun: number,
-): Promise<Reply> {
-  return reply.then((later) => write(rule, query, later, begun));
-}

@@ -1,3 +1,4 @@
+import { andThen } from '../../base/maybe.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { definePlugin } from '../../server/contract/plugin.ts';
 import { classify } from '../../wire/classify.ts';
@@ -18,15 +19,10 @@ export const minimal = definePlugin({
   setup(_options, _site, next) {
     return (query) => {
       const { type } = query;
-      const reply = next(query);
-      return reply instanceof Promise ? minimizeLater(reply, type) : minimize(reply, type);
+      return andThen(next(query), minimize, type);
     };
   },
 });
-
-function minimizeLater(reply: Promise<Reply>, type: number): Promise<Reply> {
-  return reply.then((later) => minimize(later, type));
-}
 
 const records = new Records();
 

@@ -1,3 +1,4 @@
+import { andThen } from '../../base/maybe.ts';
 import { hostname } from 'node:os';
 import { rest } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';
@@ -34,10 +35,7 @@ export const nsid = definePlugin({
         return next(query);
       }
       const echo = echoed(query);
-      const reply = next(query);
-      return reply instanceof Promise
-        ? reply.then((later) => withOption(later, echo, option))
-        : withOption(reply, echo, option);
+      return andThen(next(query), (reply) => withOption(reply, echo, option));
     };
   },
 });

@@ -1,3 +1,4 @@
+import { andThen, isLater } from '../../base/maybe.ts';
 import { builtins } from '../../base/builtins.ts';
 import { optional } from '../../corefile/positions.ts';
 import { custom, flag } from '../../corefile/properties.ts';
@@ -66,47 +67,58 @@ export const prometheus = definePlugin({
       const asked = query.end - query.start;
       meters.of(query.route).count(slotOf(query), asked, query.dnssecOk, reply, size, took);
     });
-    const count: Count = (counts, slot, size, dnssecOk, questionEnd, begun, reply) => {
-      counts.count(slot, size, dnssecOk, reply, sizeOf(reply, questionEnd), clock.now() - begun);
+    const count = (reply: Reply, asked: Asked): Reply => {
+      const size = sizeOf(reply, asked.questionEnd);
+      const tookMs = clock.now() - asked.begun;
+      asked.counts.count(asked.slot, asked.size, asked.dnssecOk, reply, size, tookMs);
       return reply;
     };
+    const now = new Asked();
     return (query) => {
       const counts = meters.of(query.route);
-      const slot = slotOf(query);
-      const { dnssecOk, questionEnd } = query;
-      const size = query.end - query.start;
       // Internal look-ups did not arrive: their time begins here.
       const begun = query.depth > 0 || query.proto === 'internal' ? clock.now() : query.arrived;
+      // What is behind may be asked for other names, or change the flags, before there is a reply.
+      const { questionEnd, dnssecOk } = query;
+      const slot = slotOf(query);
+      const size = query.end - query.start;
       const reply = next(query);
-      return reply instanceof Promise
-        ? countLater(count, counts, slot, size, dnssecOk, questionEnd, begun, reply)
-        : count(counts, slot, size, dnssecOk, questionEnd, begun, reply);
+      if (isLater(reply))
+        return andThen(
+          reply,
+          count,
+          new Asked().of(counts, slot, size, dnssecOk, questionEnd, begun),
+        );
+      return count(reply, now.of(counts, slot, size, dnssecOk, questionEnd, begun));
     };
   },
 });
 
-type Count = (
-  counts: RouteMeters,
-  slot: number,
-  size: number,
-  dnssecOk: boolean,
-  questionEnd: number,
-  begun: number,
-  reply: Reply,
-) => Reply;
+/** What is counted of a query besides its reply. */
+class Asked {
+  counts!: RouteMeters;
+  slot = 0;
+  size = 0;
+  dnssecOk = false;
+  questionEnd = 0;
+  begun = 0;
 
-/** A function of its own: a closure inside the link would cost every query its context. */
-function countLater(
-  count: Count,
-  counts: RouteMeters,
-  slot: number,
-  size: number,
-  dnssecOk: boolean,
-  questionEnd: number,
-  begun: number,
-  reply: Promise<Reply>,
-): Promise<Reply> {
-  return reply.then((later) => count(counts, slot, size, dnssecOk, questionEnd, begun, later));
+  of(
+    counts: RouteMeters,
+    slot: number,
+    size: number,
+    dnssecOk: boolean,
+    questionEnd: number,
+    begun: number,
+  ): this {
+    this.counts = counts;
+    this.slot = slot;
+    this.size = size;
+    this.dnssecOk = dnssecOk;
+    this.questionEnd = questionEnd;
+    this.begun = begun;
+    return this;
+  }
 }
 
 /** In the form the scraper asks for, compressed if it can take that. */

@@ -1,4 +1,4 @@
-import type { Maybe } from '../../base/maybe.ts';
+import { andThen, type Maybe } from '../../base/maybe.ts';
 import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';
 import { NameError, parseName } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
@@ -95,7 +95,7 @@ function rewritten(reply: Reply, rules: readonly ReplyRule[], parts: EditParts):
     return written(reply, chainTo(cut, loose, found), rules, parts, found.truncated);
   };
   const found = parts.lookup(target);
-  return found instanceof Promise ? found.then(goOn) : goOn(found);
+  return andThen(found, goOn);
 }
 
 /** Carries one rule out on one record. @returns the target to look up, if the record is a CNAME that gets a new one */
@@ -176,7 +176,7 @@ export function lookupFor(asked: Query, ask: (query: Query) => Maybe<Reply>): Ed
   return (name) => {
     try {
       const reply = ask(asked.asking(parseName(name)));
-      return reply instanceof Promise ? reply.then(orNull) : orNull(reply);
+      return andThen(reply, orNull);
     } catch (error) {
       if (error instanceof NameError) return null;
       throw error;

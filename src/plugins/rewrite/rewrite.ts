@@ -1,4 +1,4 @@
-import type { Maybe } from '../../base/maybe.ts';
+import { andThen, isLater, type Maybe } from '../../base/maybe.ts';
 import { position } from '../../corefile/positions.ts';
 import { pluginRemark } from '../../corefile/problems.ts';
 import { lines } from '../../corefile/properties.ts';
@@ -116,7 +116,7 @@ export const rewrite = definePlugin({
       if (!query.edns || (codes.size === 0 && !changes.optionsChanged)) return edited;
       const answer = (later: Reply): Reply =>
         withReplyOptions(later, asked, changes.replyRules, codes);
-      return edited instanceof Promise ? edited.then(answer) : answer(edited);
+      return andThen(edited, answer);
     };
 
     const carryOut = (query: Query, first: number): Maybe<Reply> => {
@@ -129,11 +129,11 @@ export const rewrite = definePlugin({
       }
       const asked = changes.finished();
       const reply = next(asked);
-      if (!(reply instanceof Promise)) return finish(reply, query, asked, changes);
+      if (!isLater(reply)) return finish(reply, query, asked, changes);
       const kept = query.keep();
       // A query that only its reply is changed of is the client's own, and the listener's to use again.
       const keptAsked = asked === query ? kept : asked;
-      return reply.then((later) => finish(later, kept, keptAsked, changes));
+      return andThen(reply, (later) => finish(later, kept, keptAsked, changes));
     };
 
     return (query) => {

@@ -1,4 +1,4 @@
-import type { Maybe } from '../../base/maybe.ts';
+import { andThen, isLater, type Maybe } from '../../base/maybe.ts';
 import type { Pattern } from '../../base/pattern.ts';
 import type { Options } from '../../corefile/syntax.ts';
 import type { Next, WorkerContext } from '../../server/contract/plugin.ts';
@@ -152,9 +152,9 @@ export class TemplateLink {
         const target = targets[at];
         if (target === null || target === undefined) continue;
         const found = this.#ask(asker, target);
-        if (found instanceof Promise) {
+        if (found !== null && isLater(found)) {
           const kept = asker.keep();
-          return found.then((later) => {
+          return andThen(found, (later) => {
             made.truncated = take(later, all);
             return step(at + 1, kept);
           });

@@ -1,4 +1,4 @@
-import type { Maybe } from '../../base/maybe.ts';
+import { isLater, orElse, type Maybe } from '../../base/maybe.ts';
 import { CLASS, RCODE } from '../../wire/iana.ts';
 import type { Query, Route } from '../../wire/query.ts';
 import { failure, type Reply } from '../../wire/reply.ts';
@@ -43,9 +43,7 @@ export function answer(endpoint: ServedEndpoint, query: Query): Maybe<Reply> {
   }
   try {
     const reply = served.chain(query);
-    return reply instanceof Promise
-      ? reply.catch((error) => broken(endpoint, query, error))
-      : reply;
+    return isLater(reply) ? orElse(reply, brokenLater, { endpoint, query: query.keep() }) : reply;
   } catch (error) {
     return broken(endpoint, query, error);
   }
@@ -56,6 +54,15 @@ function drop(endpoint: ServedEndpoint, query: Query, rcode: number): Reply {
   query.route = endpoint.nowhere;
   for (const tell of endpoint.dropped) tell(query, reply);
   return reply;
+}
+
+interface Asked {
+  readonly endpoint: ServedEndpoint;
+  readonly query: Query;
+}
+
+function brokenLater(error: unknown, { endpoint, query }: Asked): Reply {
+  return broken(endpoint, query, error);
 }
 
 function broken(endpoint: ServedEndpoint, query: Query, error: unknown): Reply {
