@@ -259,7 +259,7 @@ describe('a server that', () => {
       await until(() => rig.lines.length > 0);
       assert.match(rig.lines.join('\n'), /services.*version \d+, behind \d+.*listing again/);
       // And what happens from here on is followed.
-      await until(() => rig.server.watches.size === 4);
+      await elapse(rig.clock, 5000, () => rig.server.watches.size === 4);
       rig.server.put('services', service(30));
       await until(() => rig.heard.names('Service').includes('service-30'));
     }
