@@ -17,7 +17,7 @@ import type { Answerer } from '../../src/plugins/kubernetes/answer.ts';
 import type { Fault, Verb } from '../kit/apiserver/faults.ts';
 import { everything, quiet } from '../kit/apiserver/rig.ts';
 import { ApiServer, namespace, type ApiServerOptions } from '../kit/apiserver/server.ts';
-import { Store, type KubeJson } from '../kit/apiserver/store.ts';
+import { Store, type Backup, type KubeJson } from '../kit/apiserver/store.ts';
 import {
   answersOf,
   freshAnswers,
@@ -86,6 +86,7 @@ class Storm {
   #token = tokens[0]!;
   #stop: () => Promise<void>;
   #answerer: Answerer;
+  #backup: Backup | null = null;
 
   private constructor(
     seed: number,
@@ -239,7 +240,7 @@ class Storm {
     this.#report.faults++;
     const { random } = this;
     const server = this.#server;
-    switch (random.integer(13)) {
+    switch (random.integer(15)) {
       case 0:
         this.#say('drop watches');
         return server.dropWatches(random.integer(2) === 0 ? undefined : pick(random, plurals));
@@ -282,6 +283,8 @@ class Storm {
       case 7:
       case 8:
         return this.#restart();
+      case 9:
+        return this.#restore();
       default: {
         const rule = {
           fault: this.#fault(),
@@ -294,6 +297,20 @@ class Storm {
         this.#say(`fault ${JSON.stringify(rule)}`);
         server.faults.add(rule);
       }
+    }
+  }
+
+  /** A backup is taken, or the database put back to the one that was: far back, as versions of a cluster run on by themselves. */
+  #restore(): void {
+    const { store } = this.#server;
+    if (this.#backup === null) {
+      this.#say('backup');
+      this.#backup = store.backup();
+      store.skip(100_000);
+    } else {
+      this.#say(`restore from ${store.revision} to ${this.#backup.revision}`);
+      this.#server.restore(this.#backup);
+      this.#backup = null;
     }
   }
 

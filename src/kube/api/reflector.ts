@@ -41,6 +41,8 @@ export class Reflector {
   /** From where to watch on; null = a list is due. */
   #version: string | null = null;
   #listedBefore = false;
+  /** The last watch broke off before its time. */
+  #interrupted = false;
   #lastGoodAt: number | null = null;
   /** Bookmarks have come, so a quiet connection is a dead one. */
   #bookmarks = false;
@@ -141,7 +143,47 @@ export class Reflector {
   }
 
   async #watch(version: string): Promise<void> {
+    if (this.#interrupted) await this.#compareVersions(version);
     await this.#follow({ resourceVersion: version }, false);
+  }
+
+  /**
+   * A database that was restored from a backup has gone back in time, and its server says nothing of it: a watch of a version
+   * that is yet to come is silent until it comes, while what is known here may never have happened. So a watch that broke off
+   * goes on only from a version that the server has reached: a list of one object tells, from the database itself.
+   * @throws ApiFailure if the server has gone back, or is away
+   */
+  async #compareVersions(version: string): Promise<void> {
+    const { client } = this.#parts;
+    const form = this.#currentForm();
+    const head = new ListSplitter(() => {});
+    let present: string;
+    try {
+      await client.stream({
+        path: form.path,
+        query: { limit: '1' },
+        into: head,
+        task: this.#task('list'),
+        answerMs: probeAnswerMs,
+        silenceMs: () => probeAnswerMs,
+        watch: false,
+        signal: this.#stopping.signal,
+      });
+      present = head.end().version;
+    } catch (error) {
+      // Whatever else goes wrong with this one request, the watch may still work.
+      if (error instanceof MalformedStream) return;
+      if (error instanceof ApiFailure && error.kind !== 'network') return;
+      throw error;
+    }
+    if (isBehind(present, version)) throw this.#wentBack(present, version);
+  }
+
+  #wentBack(present: string, version: string): ApiFailure {
+    const { client, log } = this.#parts;
+    const text = `the API server at ${client.host} is at version ${present}, behind ${version} of before, as after a restore from a backup; listing again`;
+    log.warning(`${this.#currentForm().name}: ${text}`);
+    return new ApiFailure({ kind: 'gone', text });
   }
 
   async #follow(query: Record<string, string>, initial: boolean): Promise<void> {
@@ -181,7 +223,9 @@ export class Reflector {
         if (!initial) this.#good();
       },
     });
-    if (events === 0 && clock.now() - started < shortWatchMs) {
+    const lastedMs = clock.now() - started;
+    this.#interrupted = lastedMs < seconds * 1000;
+    if (events === 0 && lastedMs < shortWatchMs) {
       throw new ApiFailure({
         kind: 'network',
         text: `the API server at ${client.host} ended the watch of ${form.name} at once`,
@@ -222,6 +266,8 @@ export class Reflector {
         throw new MalformedStream(`an event of type '${type}'`);
     }
     const version = text(metadata, 'resourceVersion');
+    if (!filling && type === 'BOOKMARK' && isBehind(version, this.#version ?? ''))
+      throw this.#wentBack(version, this.#version!);
     // Within the initial events versions come in no order: nothing to continue from yet.
     if (!filling && version !== '') this.#version = version;
     return false;
@@ -242,6 +288,7 @@ export class Reflector {
     this.#flush();
     this.#version = version;
     this.#listedBefore = true;
+    this.#interrupted = false;
     this.#pages = true;
     this.#doubted = false;
     this.#backoff.succeed();
@@ -294,6 +341,7 @@ export class Reflector {
   #afterFailure(failure: ApiFailure): number {
     const { clock } = this.#parts;
     const watching = this.#version !== null;
+    this.#interrupted ||= watching;
     if (!watching && this.#tryOtherwise(failure)) return 0;
     const first = this.#backoff.failures === 0;
     const backoffMs = this.#backoff.fail();
@@ -395,9 +443,16 @@ const shortWatchMs = 1000;
 /** An API server gives a list up after 60 s. */
 const listAnswerMs = 70_000;
 const listSilenceMs = 60_000;
+const probeAnswerMs = 10_000;
 /** Bookmarks come about once a minute. */
 const bookmarkSilenceMs = 150_000;
 const initialEventsEnd = 'k8s.io/initial-events-end';
+
+/** Whether a version is before another one. Versions are decimal numbers (KEP-5504); of any other form nothing can be said. */
+function isBehind(version: string, other: string): boolean {
+  if (!/^\d+$/.test(version) || !/^\d+$/.test(other)) return false;
+  return BigInt(version) < BigInt(other);
+}
 
 function garbled(failure: ApiFailure): boolean {
   return failure.kind === 'malformed' || failure.kind === 'silent';

@@ -318,6 +318,24 @@ describe('a search path from a file', () => {
     );
   });
 
+  test('leads past plugins that know nothing of a name and hand it to nobody', async () => {
+    const world = await makeWorld(
+      '.:53 {\n errors\n autopath resolv.conf\n hosts {\n 192.0.2.9 printer.example.net\n 192.0.2.8 bare\n }\n}',
+      { folder },
+    );
+    assert.equal(
+      say(await world.ask('printer.corp.example. A')),
+      'NOERROR | printer.corp.example. 3600 CNAME printer.example.net. | printer.example.net. 3600 A 192.0.2.9',
+    );
+    assert.match(say(await world.ask('bare.corp.example. A')), /bare\. 3600 A 192\.0\.2\.8$/);
+    assert.equal(say(await world.ask('nothing.corp.example. A')), 'SERVFAIL');
+    assert.equal(say(await world.ask('nothing.elsewhere. A')), 'SERVFAIL');
+    assert.deepEqual(
+      world.log.filter((line) => line.includes('ERROR')),
+      [],
+    );
+  });
+
   test('is walked again for the target of an ExternalName, without losing the way', async () => {
     const world = await serve('autopath resolv.conf');
     assert.equal(

@@ -24,7 +24,7 @@ export interface CompletionParts {
 interface Walk {
   query: Query;
   readonly begin: number;
-  /** The reply to the name itself: NXDOMAIN. */
+  /** The reply to the name itself: NXDOMAIN, or that nobody serves it. */
   readonly first: Reply;
   /** The candidate to be asked next. */
   index: number;
@@ -59,9 +59,11 @@ export class Completion {
 
   #begin(query: Query, first: Reply): Maybe<Reply> {
     const { path, pairs, succeeded } = this.#parts;
-    if (first === silence || (first.rcode !== RCODE.NXDOMAIN && first.rcode !== RCODE.NOERROR))
-      return first;
+    const unserved = isUnserved(first);
+    const decided = first.rcode === RCODE.NXDOMAIN || first.rcode === RCODE.NOERROR;
+    if (first === silence || !(decided || unserved)) return first;
     const begin = path.begin(query);
+    if (unserved && begin < 0) return first;
     if (first.rcode === RCODE.NOERROR) {
       if (begin >= 0) {
         succeeded(query);
@@ -119,6 +121,7 @@ export class Completion {
       return this.#parts.pairs.outcome(walk.query) === walk.index ? this.#missing(walk) : null;
     }
     if (reply.rcode === RCODE.NOERROR && !reply.bare) return this.#exists(walk, reply);
+    if (isUnserved(reply)) return null;
     // This server does not serve such names to anybody: the client has to go on by itself.
     if (reply.bare && reply.rcode === RCODE.REFUSED) return this.#missing(walk);
     // A look-up that failed for want of an upstream would fail for the next name too, after as long a wait.
@@ -147,6 +150,14 @@ export class Completion {
     pairs.note(query, MISSING);
     return other >= 0 ? withoutData(first) : first;
   }
+}
+
+/**
+ * A plugin knows nothing of the name, and hands it to nobody else: what `hosts` and `template` say without `fallthrough`. No
+ * error is behind it (CoreDNS: a returned result code with neither message nor error).
+ */
+function isUnserved({ bare, rcode, cause, plugin }: Reply): boolean {
+  return bare && rcode === RCODE.SERVFAIL && cause === null && plugin !== '';
 }
 
 /** The same reply, saying that the name exists but has nothing of this type. */

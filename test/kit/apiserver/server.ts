@@ -16,7 +16,7 @@ import {
 } from './resources.ts';
 import { failureStatus, Refusal } from './status.ts';
 import { readSelection, readVersion } from './query.ts';
-import { serve, Store, type KubeJson } from './store.ts';
+import { serve, Store, type Backup, type KubeJson } from './store.ts';
 import { Watch } from './watches.ts';
 import { create, existing, patch, remove, update } from './writes.ts';
 
@@ -141,6 +141,13 @@ export class ApiServer {
   /** Sends an ERROR event down the open watches. */
   failWatches(code: number, message: string, plural?: string): void {
     for (const watch of this.#open(plural)) watch.error(failureStatus(code, message));
+  }
+
+  /** The database is put back to a backup while the server is away for a moment. */
+  restore(backup: Backup): void {
+    this.store.restore(backup);
+    this.#lists.forget();
+    this.dropWatches();
   }
 
   /** Forgets all history, so that no watch can be taken up from where it was. */
@@ -285,12 +292,8 @@ export class ApiServer {
       watch.initial(store.all(storageName(resource)), mark);
       return;
     }
-    if (from !== null && from > store.revision) {
-      watch.error(
-        failureStatus(504, `Too large resource version: ${from}, current: ${store.revision}`),
-      );
-      return;
-    }
+    // A version of the future is no error: the watch is silent, without bookmarks too, until the store has come past it.
+    if (from !== null && from > store.revision) return;
     const missed = store.since(storageName(resource), from ?? store.revision);
     if (missed === null) {
       watch.error(failureStatus(410, `too old resource version: ${from} (${store.compacted})`));

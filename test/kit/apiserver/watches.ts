@@ -69,9 +69,10 @@ export class Watch {
   }
 
   bookmark(annotations?: Readonly<Record<string, string>>): void {
-    if (this.#frozen) return;
+    const { revision } = this.#parts.store;
+    if (this.#frozen || revision < this.#sent) return;
     const { version, kind } = this.#form();
-    this.#sent = Math.max(this.#sent, this.#parts.store.revision);
+    this.#sent = revision;
     this.#send(
       'BOOKMARK',
       JSON.stringify({
