@@ -3,6 +3,7 @@ import { domainToASCII } from 'node:url';
 import { parseAddress } from '../base/ip.ts';
 import { nearest } from '../base/problem.ts';
 import { TYPE, classNumber, typeNumber } from '../wire/iana.ts';
+import { transports } from '../wire/transports.ts';
 import {
   fresh,
   integer,
@@ -13,7 +14,12 @@ import {
 } from './query-draft.ts';
 import { flagNames, readFlag } from './query-flags.ts';
 
-const ports: Readonly<Record<Transport, number>> = { udp: 53, tcp: 53, tls: 853, https: 443 };
+const ports: Readonly<Record<Transport, number>> = {
+  udp: transports.dns.port,
+  tcp: transports.dns.port,
+  tls: transports.tls.port,
+  https: transports.https.port,
+};
 
 export const queryOptionNames: readonly string[] = [
   ...['-t', '-q', '-p', '-x', '-c', '-o', '-4', '-6', '-n'],

@@ -9,11 +9,10 @@ import { systemClock } from '../base/clock.ts';
 import { secureRandom } from '../base/random.ts';
 import { Query } from '../wire/query.ts';
 import { httpsListener } from './https.ts';
-import type { Listener } from './listener.ts';
+import type { StreamListener } from './stream-listener.ts';
 import type { Upstream, UpstreamParts, UpstreamProto } from './network.ts';
 import { systemNetwork, type SystemNetwork } from './system-network.ts';
-import { tcpListener } from './tcp.ts';
-import { tlsListener } from './tls.ts';
+import { tcpListener, tlsListener } from './tcp.ts';
 
 const certificate = {
   certificate: testCertificate,
@@ -96,7 +95,7 @@ describe('TCP upstream', () => {
     assert.equal((first.bytes[0]! << 8) | first.bytes[1]!, 77);
     assert.equal(first.reused, false);
     assert.equal(second.reused, true);
-    assert.equal(listener.counters.accepted, 1);
+    assert.equal(listener.counters.accepted.value, 1);
     assert.equal(network.counters.connections, 1);
   });
 
@@ -106,11 +105,11 @@ describe('TCP upstream', () => {
     t.after(() => listener.close(0));
     const { up } = upstream(t, 'tcp', listener.port, { maxIdle: 3 });
     await Promise.all(Array.from({ length: 20 }, (_, i) => up.exchange(ask(`n${i}.`), 2000)));
-    assert.equal(listener.counters.accepted, 20);
-    for (let i = 0; i < 100 && listener.counters.connections > 3; i++) {
+    assert.equal(listener.counters.accepted.value, 20);
+    for (let i = 0; i < 100 && listener.counters.connections.value > 3; i++) {
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
-    assert.equal(listener.counters.connections, 3, 'no more are kept than maxIdle');
+    assert.equal(listener.counters.connections.value, 3, 'no more are kept than maxIdle');
   });
 
   test('a kept connection that the upstream closed is replaced silently', async (t) => {
@@ -197,11 +196,8 @@ describe('TCP upstream', () => {
 });
 
 describe('TLS upstream', () => {
-  async function listening(t: TestContext): Promise<Listener> {
-    const listener = tlsListener({
-      ...listenerParts(answerOne, { scheme: 'tls' }),
-      tls: certificate,
-    });
+  async function listening(t: TestContext): Promise<StreamListener> {
+    const listener = tlsListener(listenerParts(answerOne, { scheme: 'tls' }, {}, certificate));
     await listener.open();
     t.after(() => listener.close(0));
     return listener;
@@ -212,7 +208,7 @@ describe('TLS upstream', () => {
     const { up } = upstream(t, 'tls', listener.port);
     assert.equal((await up.exchange(ask('a.example.', 9), 2000)).bytes[1], 9);
     assert.equal((await up.exchange(ask('a.example.', 10), 2000)).reused, true);
-    assert.equal(listener.counters.accepted, 1);
+    assert.equal(listener.counters.accepted.value, 1);
   });
 
   test('a certificate for another name is refused', async (t) => {
@@ -238,8 +234,8 @@ describe('TLS upstream', () => {
   });
 
   test('who does not finish the handshake is disconnected, and does not hold up a close', async (t) => {
-    const parts = listenerParts(answerOne, { scheme: 'tls' }, { readTimeoutMs: 60_000 });
-    const listener = tlsListener({ ...parts, tls: certificate });
+    const slow = { readTimeoutMs: 60_000 };
+    const listener = tlsListener(listenerParts(answerOne, { scheme: 'tls' }, slow, certificate));
     await listener.open();
     const { connect } = await import('node:net');
     const socket = connect(listener.port, '127.0.0.1');
@@ -251,12 +247,16 @@ describe('TLS upstream', () => {
   });
 
   test('a key that is not the certificate’s is a Problem', () => {
-    const parts = {
-      ...listenerParts(answerOne, { scheme: 'tls' }),
-      tls: { ...certificate, key: 'nonsense' },
-    };
+    const parts = listenerParts(
+      answerOne,
+      { scheme: 'tls' },
+      {},
+      { ...certificate, key: 'nonsense' },
+    );
     assert.throws(() => tlsListener(parts), { code: 'tls-certificate' });
-    assert.throws(() => tlsListener({ ...parts, tls: null }), { code: 'tls-missing' });
+    assert.throws(() => tlsListener(listenerParts(answerOne, { scheme: 'tls' })), {
+      code: 'tls-missing',
+    });
   });
 });
 
@@ -264,16 +264,17 @@ describe('HTTPS upstream', () => {
   for (const httpMethod of ['POST', 'GET'] as const) {
     test(`queries go out as ${httpMethod} with id 0, many on one connection`, async (t) => {
       const ids = new Set<number>();
-      const listener = httpsListener({
-        ...listenerParts(
+      const listener = httpsListener(
+        listenerParts(
           (query) => {
             ids.add(query.id);
             return answerOne(query);
           },
           { scheme: 'https' },
+          {},
+          certificate,
         ),
-        tls: certificate,
-      });
+      );
       await listener.open();
       t.after(() => listener.close(0));
       const { up } = upstream(t, 'https', listener.port, { httpMethod });
@@ -285,7 +286,7 @@ describe('HTTPS upstream', () => {
         got.map((_, i) => i),
       );
       assert.deepEqual([...ids], [0]);
-      assert.equal(listener.counters.accepted, 1);
+      assert.equal(listener.counters.accepted.value, 1);
       assert.equal((await up.exchange(ask('again.'), 2000)).reused, true);
     });
   }
@@ -316,10 +317,9 @@ describe('HTTPS upstream', () => {
   });
 
   test('an HTTP error, and a server that goes away, are failures with a reason', async (t) => {
-    const listener = httpsListener({
-      ...listenerParts(() => new Promise(() => {}), { scheme: 'https' }),
-      tls: certificate,
-    });
+    const listener = httpsListener(
+      listenerParts(() => new Promise(() => {}), { scheme: 'https' }, {}, certificate),
+    );
     await listener.open();
     const { up } = upstream(t, 'https', listener.port);
     const bad = ask('x.');
