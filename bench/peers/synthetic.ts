@@ -5,6 +5,8 @@
  */
 import { systemClock } from '../../src/base/clock.ts';
 import { makeLog } from '../../src/base/log.ts';
+import { usualLimits } from '../../src/net/limits.ts';
+import { listenerCounters } from '../../src/net/listener-counters.ts';
 import type { ListenerParts } from '../../src/net/listener.ts';
 import { openListeners } from '../../src/net/open.ts';
 import { HEADER } from '../../src/wire/iana.ts';
@@ -28,19 +30,15 @@ const parts: ListenerParts = {
   serve: (query: Query) => replies[query.nameLength]!,
   clock: systemClock,
   log: makeLog((line) => console.log(line)),
-  limits: {
-    readTimeoutMs: 3000,
-    writeTimeoutMs: 5000,
-    idleTimeoutMs: 10_000,
-    maxQueries: -1,
-    maxConnections: 1000,
-  },
-  tls: null,
+  terms: { limits: { ...usualLimits, connections: 1000 }, tls: null },
+  counters: listenerCounters(null, ''),
 };
-const listener = openListeners(parts, { batched: mode === 'plain' ? 'off' : 'on' });
+const listener = openListeners(parts, mode === 'plain' ? 'plain' : 'batched');
 await listener.open();
 console.log('ready');
 process.on('SIGTERM', () => {
-  console.log(JSON.stringify(listener.counters));
+  const { received, sent, dropped } = parts.counters('udp');
+  const counts = { received: received.value, sent: sent.value, dropped: dropped.value };
+  console.log(JSON.stringify(counts));
   process.exit(0);
 });

@@ -12,7 +12,7 @@ import type { VirtualClock } from '../base/virtual-clock.ts';
 import { parseCorefile } from '../corefile/parse.ts';
 import type { Syntax } from '../corefile/syntax.ts';
 import { SharedRegistry } from '../metrics/registry.ts';
-import { makeCounters, type Listener, type Serve } from '../net/listener.ts';
+import type { Listener, Serve } from '../net/listener.ts';
 import {
   ExchangeError,
   promisedUpstream,
@@ -77,7 +77,7 @@ export async function startCorefile(
   const listen = (endpoint: EndpointPlan, serve: Serve): Listener => ({
     endpoint,
     port: endpoint.port,
-    counters: makeCounters(),
+    adopt: () => undefined,
     open: () => {
       if (endpoint.scheme === 'dns') serves.set(endpoint.server, serve);
       return Promise.resolve();

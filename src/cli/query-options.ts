@@ -6,6 +6,7 @@ import { TYPE, classNumber, typeNumber } from '../wire/iana.ts';
 import { flag, group, one, type OptionValue, type Usage } from './option.ts';
 import { readOptions } from './option-parse.ts';
 import { choice, duration, integer, readInteger, text, usage } from './option-values.ts';
+import { transports } from '../wire/transports.ts';
 import {
   fresh,
   setting,
@@ -16,7 +17,12 @@ import {
 } from './query-draft.ts';
 import { digFlags } from './query-flags.ts';
 
-const ports: Readonly<Record<Transport, number>> = { udp: 53, tcp: 53, tls: 853, https: 443 };
+const ports: Readonly<Record<Transport, number>> = {
+  udp: transports.dns.port,
+  tcp: transports.dns.port,
+  tls: transports.tls.port,
+  https: transports.https.port,
+};
 
 const commonTypes: readonly string[] = 'A AAAA ANY AXFR CAA CNAME DNSKEY DS HTTPS IXFR MX NAPTR NS NSEC PTR RRSIG SOA SRV SSHFP SVCB TLSA TXT'.split(' '); // prettier-ignore
 

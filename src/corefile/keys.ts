@@ -1,15 +1,8 @@
 import type { Problem } from '../base/problem.ts';
+import { transports } from '../wire/transports.ts';
 import { blockProblem, meant, warning } from './problems.ts';
-import type { Key, Scheme, Token } from './tree.ts';
+import type { Key, Token } from './tree.ts';
 import { followsPreferredSyntax, schemes, splitAddress, splitScheme } from './zones.ts';
-
-const schemePorts: Readonly<Record<Exclude<Scheme, 'dns'>, number>> = {
-  tls: 853,
-  quic: 853,
-  grpc: 443,
-  https: 443,
-  https3: 443,
-};
 
 export interface ParsedKey {
   /** Several for a CIDR between two label boundaries; none if there is a problem. */
@@ -30,7 +23,7 @@ export function parseKey(token: Token, dnsPort: number): ParsedKey {
   if (scheme === 'unix') return refused(`unix:// is no transport to serve on: ${text}`);
   const address = splitAddress(rest);
   if ('wrong' in address) return refused(address.wrong, remedyFor(rest));
-  const port = address.port ?? (scheme === 'dns' ? dnsPort : schemePorts[scheme]);
+  const port = address.port ?? (scheme === 'dns' ? dnsPort : transports[scheme].port);
   if (port < 0 || port > 65535)
     return refused(`invalid port in ${text}`, 'Ports go from 0 to 65535.');
   const keys = address.zones.map((zone) => ({ text, place, scheme, zone, port }));

@@ -1,4 +1,5 @@
 import type { Place } from '../base/problem.ts';
+import type { Scheme } from '../wire/transports.ts';
 
 /**
  * What a Corefile says, as plain data: every node survives `structuredClone`, so the tree travels to worker threads, which
@@ -20,8 +21,6 @@ export interface ServerBlock {
   readonly directives: readonly Directive[];
   readonly place: Place;
 }
-
-export type Scheme = 'dns' | 'tls' | 'https' | 'grpc' | 'quic' | 'https3';
 
 /** One address of a server block. A CIDR that is not on a label boundary makes several keys with the same `text`. */
 export interface Key {

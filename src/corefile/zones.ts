@@ -1,5 +1,6 @@
 import { parseNet, printAddress } from '../base/ip.ts';
 import type { Net } from '../base/ip.ts';
+import { transports, type Scheme } from '../wire/transports.ts';
 
 /**
  * The absolute lower-case zones that a name or a CIDR stands for; null if it is neither. A scheme and a port are left out.
@@ -11,10 +12,14 @@ export function expandZone(text: string): readonly string[] | null {
   return 'wrong' in address ? null : address.zones;
 }
 
-export const schemes = ['tls', 'dns', 'quic', 'grpc', 'https3', 'https', 'unix'] as const;
+/** What may stand before `://`. */
+export const schemes: readonly (Scheme | 'unix')[] = [
+  ...(Object.keys(transports) as Scheme[]),
+  'unix',
+];
 
 /** The transport before `://`, `dns` when there is none that is known. */
-export function splitScheme(text: string): { scheme: (typeof schemes)[number]; rest: string } {
+export function splitScheme(text: string): { scheme: Scheme | 'unix'; rest: string } {
   for (const scheme of schemes) {
     const prefix = `${scheme}://`;
     if (text.startsWith(prefix)) return { scheme, rest: text.slice(prefix.length) };

@@ -1,11 +1,12 @@
 import { Problem } from '../base/problem.ts';
 import { findPortHolder } from '../linux/port-holder.ts';
+import type { SocketKind } from '../wire/transports.ts';
 import type { Endpoint } from './listener.ts';
 
 /** What a failed `bind` means to a person. */
 export async function bindProblem(
   cause: unknown,
-  proto: 'udp' | 'tcp',
+  proto: SocketKind,
   { address, port }: Pick<Endpoint, 'address' | 'port'>,
 ): Promise<Problem> {
   const code = errorCode(cause);
@@ -52,7 +53,7 @@ export async function bindProblem(
 async function inUse(
   cause: unknown,
   where: string,
-  proto: 'udp' | 'tcp',
+  proto: SocketKind,
   address: string,
   port: number,
 ): Promise<Problem> {

@@ -12,15 +12,15 @@ export interface Holder {
  * loses its connection.
  */
 export class HeldBytes<T extends Holder> {
-  readonly #budget: number;
+  /** Bytes, in all. */
+  budget: number;
   readonly #evicted: () => void;
   /** As last told, the longest holding first. */
   readonly #holders = new Map<T, number>();
   #total = 0;
 
-  /** @param budget bytes, in all */
   constructor(budget: number, evicted: () => void) {
-    this.#budget = budget;
+    this.budget = budget;
     this.#evicted = evicted;
   }
 
@@ -32,10 +32,10 @@ export class HeldBytes<T extends Holder> {
   /** Tells what `holder` holds now. May destroy holders, this one included. */
   tell(holder: T, bytes: number): void {
     this.#set(holder, bytes);
-    if (this.#total <= this.#budget) return;
+    if (this.#total <= this.budget) return;
     for (const each of [...this.#holders.keys()]) this.#set(each, each.held);
     for (const each of [...this.#holders.keys()]) {
-      if (this.#total <= this.#budget) return;
+      if (this.#total <= this.budget) return;
       this.#set(each, 0);
       this.#evicted();
       each.destroy();

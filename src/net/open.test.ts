@@ -15,8 +15,9 @@ import {
 } from '../../test/kit/loopback.ts';
 import { Problem } from '../base/problem.ts';
 import type { Endpoint, Listener } from './listener.ts';
-import { openListeners, type Batched } from './open.ts';
+import { openListeners } from './open.ts';
 import { probeEndpoint } from './probe.ts';
+import type { UdpMode } from './transports.ts';
 
 const hasIPv6 = Object.values(networkInterfaces()).some((list) =>
   list?.some(({ address }) => address === '::1'),
@@ -25,10 +26,9 @@ const hasIPv6 = Object.values(networkInterfaces()).some((list) =>
 async function start(
   t: TestContext,
   endpoint: Partial<Endpoint>,
-  batched: Batched = 'auto',
-  sockets = 1,
+  udp: UdpMode = 'auto',
 ): Promise<Listener> {
-  const listener = openListeners({ ...listenerParts(answerOne, endpoint), sockets }, { batched });
+  const listener = openListeners(listenerParts(answerOne, endpoint), udp);
   await listener.open();
   t.after(() => listener.close(0));
   return listener;
@@ -52,25 +52,38 @@ async function answers(port: number, address: string): Promise<void> {
 }
 
 describe('listeners of an endpoint', () => {
-  for (const batched of ['auto', 'off'] as const) {
-    test(`port 0 gives UDP and TCP the same port (batched ${batched})`, async (t) => {
-      const { port } = await start(t, {}, batched);
+  for (const udp of ['auto', 'plain'] as const) {
+    test(`port 0 gives UDP and TCP the same port (UDP ${udp})`, async (t) => {
+      const { port } = await start(t, {}, udp);
       assert.ok(port > 0);
       await answers(port, '127.0.0.1');
     });
 
-    test(`the wildcard address serves both families (batched ${batched})`, async (t) => {
-      const { port } = await start(t, { address: '' }, batched);
+    test(`the wildcard address serves both families (UDP ${udp})`, async (t) => {
+      const { port } = await start(t, { address: '' }, udp);
       await answers(port, '127.0.0.1');
       if (hasIPv6) await answers(port, '::1');
     });
   }
 
-  test('several sockets and several threads’ listeners share an endpoint', async (t) => {
-    const first = await start(t, {}, 'auto', 3);
-    const second = await start(t, { port: first.port });
+  test('listeners of several threads share an endpoint', async (t) => {
+    const all = [listenerParts(answerOne)];
+    const first = openListeners(all[0]!, 'auto');
+    t.after(() => first.close(0));
+    await first.open();
+    for (let i = 0; i < 3; i++) {
+      const parts = listenerParts(answerOne, { port: first.port });
+      const listener = openListeners(parts, 'auto');
+      t.after(() => listener.close(0));
+      await listener.open();
+      all.push(parts);
+    }
     for (let i = 0; i < 10; i++) await answers(first.port, '127.0.0.1');
-    assert.equal(first.counters.received + second.counters.received, 20);
+    const received = all.map(({ counts }) => counts.received.value);
+    assert.equal(
+      received.reduce((sum, count) => sum + count),
+      20,
+    );
   });
 
   test('a taken TCP port leaves nothing open, and says who may hold it', async (t) => {
@@ -81,7 +94,7 @@ describe('listeners of an endpoint', () => {
     const bound = holder.address();
     assert.ok(bound !== null && typeof bound === 'object');
     const { port } = bound;
-    const listener = openListeners(listenerParts(answerOne, { port }), { batched: 'auto' });
+    const listener = openListeners(listenerParts(answerOne, { port }), 'auto');
     await assert.rejects(listener.open(), (error: unknown) => {
       assert.ok(error instanceof Problem);
       assert.equal(error.code, 'address-in-use');
@@ -121,20 +134,14 @@ describe('listeners of an endpoint', () => {
       rejectUnauthorized: false,
     };
     for (const scheme of ['tls', 'https'] as const) {
-      const listener = openListeners(
-        { ...listenerParts(answerOne, { scheme }), tls },
-        { batched: 'auto' },
-      );
+      const listener = openListeners(listenerParts(answerOne, { scheme }, {}, tls), 'auto');
       await listener.open();
       assert.ok(listener.port > 0);
       await listener.close(0);
     }
-    assert.throws(
-      () => openListeners(listenerParts(answerOne, { scheme: 'quic' }), { batched: 'auto' }),
-      {
-        code: 'transport-not-supported',
-      },
-    );
+    assert.throws(() => openListeners(listenerParts(answerOne, { scheme: 'quic' }), 'auto'), {
+      code: 'transport-not-supported',
+    });
   });
 
   test('closing twice is harmless; an open listener can be opened again after that', async (t) => {

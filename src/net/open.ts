@@ -1,89 +1,37 @@
 import { Problem } from '../base/problem.ts';
 import { bindProblem, isFamilyMissing } from './bind-problem.ts';
-import { httpsListener } from './https.ts';
-import {
-  makeCounters,
-  type Endpoint,
-  type Listener,
-  type ListenerParts,
-  type ListenerCounters,
-} from './listener.ts';
-import { concreteAddresses, isWildcard } from './places.ts';
+import type { Endpoint, Listener, ListenerParts, ListenerTerms, MakeListener } from './listener.ts';
 import { pickPort } from './probe.ts';
-import { tcpListener } from './tcp.ts';
-import { tlsListener } from './tls.ts';
-import { batchedUdp, batchedUdpListener } from './udp-batch.ts';
-import { plainUdpListener } from './udp-plain.ts';
-
-/** Whether UDP goes through batched system calls: `auto` where they work, `on` insists. */
-export type Batched = 'auto' | 'on' | 'off';
-
-export interface OpenOptions {
-  readonly batched: Batched;
-}
-
-export { batchedUdp };
-
-/** Makes a listener of one concrete address. */
-export type Transport = (parts: ListenerParts) => Listener;
+import { served, type UdpMode } from './transports.ts';
+import { concreteAddresses, isWildcard } from './wildcard.ts';
 
 /** With port 0 a port is picked and let go for a moment: somebody may take it, then all try again. */
 const PORT_TRIES = 20;
 
 /**
- * The listener for an endpoint: all sockets that its scheme needs (`dns`: UDP and TCP on one port), for the wildcard address
+ * The listener for an endpoint: all sockets that its transport has (`dns`: UDP and TCP on one port), for a wildcard address
  * one set per address family. Several threads and processes may open the same endpoint (SO_REUSEPORT).
  * `open` throws a Problem and leaves nothing open.
+ * @throws Problem (`transport-not-supported`)
  */
-export function openListeners(parts: ListenerParts, options: OpenOptions): Listener {
-  return new ListenerGroup(parts, transportsOf(parts, options));
-}
-
-function transportsOf(parts: ListenerParts, { batched }: OpenOptions): Transport[] {
-  const { scheme } = parts.endpoint;
-  const sockets = Math.max(1, parts.sockets ?? 1);
-  switch (scheme) {
-    case 'dns':
-      return [...Array<Transport>(sockets).fill(udp(batched)), tcpListener];
-    case 'tls':
-      return [tlsListener];
-    case 'https':
-      return [httpsListener];
-    default:
-      throw new Problem({
-        code: 'transport-not-supported',
-        text: `transport ${scheme}:// is not supported`,
-        remedy: 'Use dns://, tls:// or https://.',
-      });
-  }
-}
-
-/** The UDP transport to use here. @throws Problem (`batched-udp-not-available`) if it is insisted on in vain */
-function udp(batched: Batched): Transport {
-  if (batched === 'off') return plainUdpListener;
-  const found = batchedUdp();
-  if (found.available) return batchedUdpListener;
-  if (batched === 'auto') return plainUdpListener;
-  throw new Problem({
-    code: 'batched-udp-not-available',
-    text: `batched UDP is not available here: ${found.reason}`,
-    remedy: 'Install the optional dependency koffi, or let the transport be chosen automatically.',
-  });
+export function openListeners(parts: ListenerParts, udp: UdpMode): Listener {
+  const { listeners } = served(parts.endpoint.scheme);
+  return new ListenerGroup(parts, () => listeners(udp));
 }
 
 class ListenerGroup implements Listener {
   readonly endpoint: Endpoint;
-  readonly counters: ListenerCounters;
   readonly #parts: ListenerParts;
-  readonly #transports: readonly Transport[];
+  readonly #makers: () => Promise<readonly MakeListener[]>;
+  #terms: ListenerTerms;
   #open: Listener[] = [];
   #port: number;
 
-  constructor(parts: ListenerParts, transports: readonly Transport[]) {
+  constructor(parts: ListenerParts, makers: () => Promise<readonly MakeListener[]>) {
     this.endpoint = parts.endpoint;
-    this.counters = parts.counters ?? makeCounters();
-    this.#parts = { ...parts, counters: this.counters };
-    this.#transports = transports;
+    this.#parts = parts;
+    this.#makers = makers;
+    this.#terms = parts.terms;
     this.#port = parts.endpoint.port;
   }
 
@@ -104,6 +52,11 @@ class ListenerGroup implements Listener {
     }
   }
 
+  adopt(terms: ListenerTerms): void {
+    this.#terms = terms;
+    for (const listener of this.#open) listener.adopt(terms);
+  }
+
   async close(graceMs: number): Promise<void> {
     const open = this.#open;
     this.#open = [];
@@ -112,15 +65,16 @@ class ListenerGroup implements Listener {
 
   /** Opens every socket or none. */
   async #openAll(): Promise<number> {
+    const makers = await this.#makers();
     const opened: Listener[] = [];
     let port = this.endpoint.port === 0 ? await this.#pickPort() : this.endpoint.port;
     let missing: unknown = null;
     try {
       for (const address of concreteAddresses(this.endpoint.address)) {
         try {
-          for (const transport of this.#transports) {
+          for (const make of makers) {
             const endpoint = { ...this.endpoint, address, port };
-            const listener = transport({ ...this.#parts, endpoint });
+            const listener = make({ ...this.#parts, terms: this.#terms, endpoint });
             await listener.open();
             opened.push(listener);
             port = listener.port;

@@ -3,7 +3,8 @@ import { createServer } from 'node:net';
 
 import { bindProblem, errorCode, isFamilyMissing } from './bind-problem.ts';
 import type { Endpoint } from './listener.ts';
-import { concreteAddresses, isWildcard, type Proto } from './places.ts';
+import { transports, type SocketKind } from '../wire/transports.ts';
+import { concreteAddresses, isWildcard } from './wildcard.ts';
 
 /**
  * Checks that nobody else listens at the endpoint, by binding to it without SO_REUSEPORT for a moment. Listeners share their
@@ -15,7 +16,7 @@ export async function probeEndpoint(endpoint: Endpoint): Promise<void> {
   let missing: unknown = null;
   let found = 0;
   for (const address of concreteAddresses(endpoint.address)) {
-    for (const proto of protosOf(endpoint)) {
+    for (const proto of transports[endpoint.scheme].sockets) {
       try {
         await bindOnce(proto, address, endpoint.port);
         found++;
@@ -41,13 +42,8 @@ export async function pickPort(address: string): Promise<number> {
   }
 }
 
-function protosOf({ scheme }: Endpoint): Proto[] {
-  if (scheme === 'dns') return ['udp', 'tcp'];
-  return scheme === 'quic' || scheme === 'https3' ? ['udp'] : ['tcp'];
-}
-
 /** Binds and lets go. @returns the port it had */
-async function bindOnce(proto: Proto, address: string, port: number): Promise<number> {
+async function bindOnce(proto: SocketKind, address: string, port: number): Promise<number> {
   const six = address.includes(':');
   return new Promise((resolve, reject) => {
     if (proto === 'udp') {

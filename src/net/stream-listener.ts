@@ -1,133 +1,163 @@
-import type { Server, Socket } from 'node:net';
+import { createServer, type Server, type Socket } from 'node:net';
 
+import type { Clock } from '../base/clock.ts';
+import type { Log } from '../base/log.ts';
 import type { Proto } from '../wire/query.ts';
+import { transports } from '../wire/transports.ts';
 import { bindProblem } from './bind-problem.ts';
-import { HeldBytes } from './held-bytes.ts';
-import {
-  makeCounters,
-  type Endpoint,
-  type Listener,
-  type ListenerParts,
-  type ListenerCounters,
-} from './listener.ts';
-import { StreamConnection, type StreamHost } from './stream-connection.ts';
+import { ConnectionTable, type Connection } from './connection-table.ts';
+import { Handshakes } from './handshakes.ts';
+import { HeldBytes, type Holder } from './held-bytes.ts';
+import { Intake } from './intake.ts';
+import type { ListenerLimits } from './limits.ts';
+import type { ListenerCounters } from './listener-counters.ts';
+import type { Endpoint, Listener, ListenerParts, ListenerTerms } from './listener.ts';
 import { TimerWheel } from './timer-wheel.ts';
 
 /** How late a connection's time limit may be met. */
 const TICK_MS = 100;
-/** How many of the oldest connections are looked at for one to close. */
-const EVICTION_LOOK = 64;
 const BACKLOG = 1024;
-/** Bytes that all connections together may hold for clients that do not read on or do not finish what they say. */
-export const HELD_MAX = 16 * 1024 * 1024;
 
-/** Makes the server; `accept` takes each connection that is ready for messages. */
-export type MakeServer = (parts: ListenerParts, accept: (socket: Socket) => void) => Server;
+/** A client's connection: bounded in number, in time and in what it makes us hold. */
+export interface StreamConnection extends Connection, Holder {}
 
-/** A listener for connections that carry length-prefixed messages: TCP and TLS. */
-export class StreamListener implements Listener, StreamHost {
-  readonly endpoint: Endpoint;
-  readonly parts: ListenerParts;
+/** What is spoken on the connections of a listener. */
+export interface StreamProtocol {
   readonly proto: Proto;
+  /** What clients may choose from in the TLS handshake (RFC 7301); none: whatever they say is ignored. */
+  readonly alpn: readonly string[];
+  /** Takes over a connection that is ready for bytes. */
+  connect(socket: Socket, host: StreamHost): StreamConnection;
+}
+
+/** What the connections of one listener share. */
+export interface StreamHost {
+  readonly intake: Intake;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly limits: ListenerLimits;
   readonly counters: ListenerCounters;
   readonly wheel: TimerWheel;
-  readonly heldBytes: HeldBytes<StreamConnection>;
+  readonly held: HeldBytes<Holder>;
+  /** A client has said something. */
+  touch(connection: StreamConnection): void;
+  /** It is closed. */
+  forget(connection: StreamConnection): void;
+}
+
+/**
+ * A listener for connections, whatever is spoken on them, with or without TLS. It lets them in, bounds them, and hands them to
+ * the protocol; what must come before (TLS, and whatever a proxy says about its client) belongs between the two.
+ */
+export class StreamListener implements Listener, StreamHost {
+  readonly endpoint: Endpoint;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly intake: Intake;
+  readonly counters: ListenerCounters;
+  readonly wheel: TimerWheel;
+  readonly held: HeldBytes<Holder>;
+  readonly #protocol: StreamProtocol;
   readonly #server: Server;
-  /** The longest idle first. */
-  readonly #connections = new Set<StreamConnection>();
-  /** All sockets, also those that are still shaking hands. */
-  readonly #sockets = new Set<Socket>();
+  readonly #connections: ConnectionTable<StreamConnection>;
+  /** null: connections are not encrypted. */
+  #handshakes: Handshakes | null = null;
+  #limits: ListenerLimits;
   #port: number;
   #closing = false;
-  #onEmpty: (() => void) | null = null;
 
-  constructor(parts: ListenerParts, proto: Proto, makeServer: MakeServer) {
-    this.parts = parts;
-    this.proto = proto;
-    this.endpoint = parts.endpoint;
-    this.#port = parts.endpoint.port;
-    this.counters = parts.counters ?? makeCounters();
-    this.wheel = new TimerWheel(parts.clock, TICK_MS);
-    this.heldBytes = new HeldBytes(HELD_MAX, () => this.counters.evicted++);
-    this.#server = makeServer({ ...parts, counters: this.counters }, this.#accept);
-    this.#server.on('connection', (socket: Socket) => {
-      this.#sockets.add(socket);
-      socket.once('close', () => this.#sockets.delete(socket));
+  /** @throws Problem (`tls-missing`, `tls-certificate`) */
+  constructor(parts: ListenerParts, protocol: StreamProtocol) {
+    const { endpoint, terms, clock, log } = parts;
+    this.endpoint = endpoint;
+    this.clock = clock;
+    this.log = log;
+    this.counters = parts.counters(protocol.proto);
+    this.wheel = new TimerWheel(clock, TICK_MS);
+    this.held = new HeldBytes(terms.limits.heldBytes, () => this.counters.evicted.add(1));
+    this.#connections = new ConnectionTable(() => this.counters.evicted.add(1));
+    this.#protocol = protocol;
+    this.#port = endpoint.port;
+    this.#limits = terms.limits;
+    this.intake = new Intake({
+      ...parts,
+      proto: protocol.proto,
+      counters: this.counters,
+      limits: terms.limits,
     });
+    this.adopt(terms);
+    this.#server = createServer({ noDelay: true }, this.#onSocket);
   }
 
   get port(): number {
     return this.#port;
   }
 
+  get limits(): ListenerLimits {
+    return this.#limits;
+  }
+
   async open(): Promise<void> {
+    this.#closing = false;
     this.#port = await listen(this.#server, this.endpoint);
     this.#server.on('error', (error) =>
-      this.parts.log.error(`${this.proto} listener: ${error.message}`),
+      this.log.error(`${this.#protocol.proto} listener: ${error.message}`),
     );
+  }
+
+  adopt({ limits, tls }: ListenerTerms): void {
+    const { tls: encrypted } = transports[this.endpoint.scheme];
+    if (encrypted === 'always' || (encrypted === 'optional' && tls !== null)) {
+      if (this.#handshakes === null)
+        this.#handshakes = new Handshakes(this, tls, this.#protocol.alpn, this.#accept);
+      else this.#handshakes.adopt(tls);
+    } else {
+      this.#handshakes?.destroy();
+      this.#handshakes = null;
+    }
+    this.#limits = limits;
+    this.held.budget = limits.heldBytes;
+    this.intake.adopt(limits);
   }
 
   async close(graceMs: number): Promise<void> {
     this.#closing = true;
     const closed = closeServer(this.#server);
-    for (const connection of this.#connections) connection.finish();
-    if (this.#connections.size > 0) await this.#emptied(graceMs);
-    for (const connection of this.#connections) connection.destroy();
-    for (const socket of this.#sockets) socket.destroy();
+    this.#handshakes?.destroy();
+    await this.#connections.close(this.clock, graceMs);
     await closed;
     this.wheel.stop();
   }
 
   touch(connection: StreamConnection): void {
-    this.#connections.delete(connection);
-    this.#connections.add(connection);
+    this.#connections.touch(connection);
   }
 
   forget(connection: StreamConnection): void {
-    if (this.#connections.delete(connection)) this.counters.connections--;
-    if (this.#connections.size === 0) this.#onEmpty?.();
+    this.held.forget(connection);
+    this.#connections.delete(connection);
+    this.counters.connections.add(-1);
   }
 
-  #accept = (socket: Socket): void => {
+  #onSocket = (socket: Socket): void => {
+    socket.on('error', () => socket.destroy());
     // A client may be gone before we get to see it; then it has no address any more.
-    if (this.#closing || socket.destroyed || socket.remoteAddress === undefined) {
-      socket.destroy();
-      return;
-    }
-    if (this.#connections.size >= this.parts.limits.maxConnections && !this.#makeRoom()) {
-      this.counters.evicted++;
-      socket.destroy();
-      return;
-    }
-    this.counters.accepted++;
-    this.counters.connections++;
-    this.#connections.add(new StreamConnection(this, socket));
+    if (this.#closing || socket.remoteAddress === undefined) socket.destroy();
+    else if (this.#handshakes === null) this.#accept(socket);
+    else this.#handshakes.begin(socket);
   };
 
-  /** Closes the longest idle connection. @returns false if none is idle */
-  #makeRoom(): boolean {
-    let looks = EVICTION_LOOK;
-    for (const connection of this.#connections) {
-      if (!connection.busy) {
-        this.counters.evicted++;
-        this.forget(connection);
-        connection.destroy();
-        return true;
-      }
-      if (--looks === 0) break;
+  #accept = (socket: Socket): void => {
+    if (this.#closing || socket.destroyed) {
+      socket.destroy();
+      return;
     }
-    return false;
-  }
-
-  #emptied(graceMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = this.parts.clock.after(graceMs, resolve);
-      this.#onEmpty = () => {
-        timer.cancel();
-        resolve();
-      };
-    });
-  }
+    // A client may end its side and still wait for replies; before the first query that would be of no use to it.
+    socket.allowHalfOpen = true;
+    this.counters.accepted.add(1);
+    this.counters.connections.add(1);
+    this.#connections.add(this.#protocol.connect(socket, this), this.#limits.connections);
+  };
 }
 
 /**
@@ -135,7 +165,7 @@ export class StreamListener implements Listener, StreamHost {
  * @returns the port in use
  * @throws Problem
  */
-export async function listen(server: Server, endpoint: Endpoint): Promise<number> {
+async function listen(server: Server, endpoint: Endpoint): Promise<number> {
   const { address, port } = endpoint;
   try {
     await new Promise<void>((resolve, reject) => {
@@ -163,9 +193,9 @@ export async function listen(server: Server, endpoint: Endpoint): Promise<number
 }
 
 /** Systems whose SO_REUSEPORT spreads the load; elsewhere one thread listens. */
-export const canReusePort = process.platform === 'linux' || process.platform === 'freebsd';
+export const canReusePort: boolean = process.platform === 'linux' || process.platform === 'freebsd';
 
-export function closeServer(server: Server): Promise<void> {
+function closeServer(server: Server): Promise<void> {
   return new Promise((resolve) => {
     if (!server.listening) return resolve();
     server.close(() => resolve());

@@ -10,7 +10,7 @@ import { systemClock } from '../base/clock.ts';
 import { secureRandom } from '../base/random.ts';
 import { Query } from '../wire/query.ts';
 import { httpsListener } from './https.ts';
-import type { Listener } from './listener.ts';
+import type { StreamListener } from './stream-listener.ts';
 import {
   ask as askUpstream,
   type ExchangeReply,
@@ -19,8 +19,7 @@ import {
   type UpstreamProto,
 } from './network.ts';
 import { systemNetwork } from './system-network.ts';
-import { tcpListener } from './tcp.ts';
-import { tlsListener } from './tls.ts';
+import { tcpListener, tlsListener } from './tcp.ts';
 
 const certificate = {
   certificate: testCertificate,
@@ -112,7 +111,7 @@ describe('TCP upstream', () => {
     assert.equal(nameOf(first), 'a.example.');
     assert.equal(first.reused, false);
     assert.equal(second.reused, true);
-    assert.equal(listener.counters.accepted, 1);
+    assert.equal(listener.counters.accepted.value, 1);
     assert.equal(counts.sockets, 1);
   });
 
@@ -122,11 +121,11 @@ describe('TCP upstream', () => {
     t.after(() => listener.close(0));
     const { up } = upstream(t, 'tcp', listener.port, { maxIdle: 3 });
     await Promise.all(Array.from({ length: 20 }, (_, i) => exchange(up, ask(`n${i}.`), 2000)));
-    assert.equal(listener.counters.accepted, 8);
+    assert.equal(listener.counters.accepted.value, 8);
     for (let i = 0; i < 100 && listener.counters.connections > 3; i++) {
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
-    assert.equal(listener.counters.connections, 3, 'no more are kept than maxIdle');
+    assert.equal(listener.counters.connections.value, 3, 'no more are kept than maxIdle');
   });
 
   test('a kept connection that the upstream closed is replaced silently', async (t) => {
@@ -213,11 +212,8 @@ describe('TCP upstream', () => {
 });
 
 describe('TLS upstream', () => {
-  async function listening(t: TestContext): Promise<Listener> {
-    const listener = tlsListener({
-      ...listenerParts(answerOne, { scheme: 'tls' }),
-      tls: certificate,
-    });
+  async function listening(t: TestContext): Promise<StreamListener> {
+    const listener = tlsListener(listenerParts(answerOne, { scheme: 'tls' }, {}, certificate));
     await listener.open();
     t.after(() => listener.close(0));
     return listener;
@@ -228,7 +224,7 @@ describe('TLS upstream', () => {
     const { up } = upstream(t, 'tls', listener.port);
     assert.equal(nameOf(await exchange(up, ask('a.example.', 9), 2000)), 'a.example.');
     assert.equal((await exchange(up, ask('a.example.', 10), 2000)).reused, true);
-    assert.equal(listener.counters.accepted, 1);
+    assert.equal(listener.counters.accepted.value, 1);
   });
 
   test('a certificate for another name is refused', async (t) => {
@@ -254,8 +250,8 @@ describe('TLS upstream', () => {
   });
 
   test('who does not finish the handshake is disconnected, and does not hold up a close', async (t) => {
-    const parts = listenerParts(answerOne, { scheme: 'tls' }, { readTimeoutMs: 60_000 });
-    const listener = tlsListener({ ...parts, tls: certificate });
+    const slow = { readTimeoutMs: 60_000 };
+    const listener = tlsListener(listenerParts(answerOne, { scheme: 'tls' }, slow, certificate));
     await listener.open();
     const { connect } = await import('node:net');
     const socket = connect(listener.port, '127.0.0.1');
@@ -267,12 +263,16 @@ describe('TLS upstream', () => {
   });
 
   test('a key that is not the certificate’s is a Problem', () => {
-    const parts = {
-      ...listenerParts(answerOne, { scheme: 'tls' }),
-      tls: { ...certificate, key: 'nonsense' },
-    };
+    const parts = listenerParts(
+      answerOne,
+      { scheme: 'tls' },
+      {},
+      { ...certificate, key: 'nonsense' },
+    );
     assert.throws(() => tlsListener(parts), { code: 'tls-certificate' });
-    assert.throws(() => tlsListener({ ...parts, tls: null }), { code: 'tls-missing' });
+    assert.throws(() => tlsListener(listenerParts(answerOne, { scheme: 'tls' })), {
+      code: 'tls-missing',
+    });
   });
 });
 
@@ -280,16 +280,17 @@ describe('HTTPS upstream', () => {
   for (const httpMethod of ['POST', 'GET'] as const) {
     test(`queries go out as ${httpMethod} with id 0, many on one connection`, async (t) => {
       const ids = new Set<number>();
-      const listener = httpsListener({
-        ...listenerParts(
+      const listener = httpsListener(
+        listenerParts(
           (query) => {
             ids.add(query.id);
             return answerOne(query);
           },
           { scheme: 'https' },
+          {},
+          certificate,
         ),
-        tls: certificate,
-      });
+      );
       await listener.open();
       t.after(() => listener.close(0));
       const { up } = upstream(t, 'https', listener.port, { httpMethod });
@@ -301,7 +302,7 @@ describe('HTTPS upstream', () => {
         got.map((_, i) => `n${i}.`),
       );
       assert.deepEqual([...ids], [0]);
-      assert.equal(listener.counters.accepted, 1);
+      assert.equal(listener.counters.accepted.value, 1);
       assert.equal((await exchange(up, ask('again.'), 2000)).reused, true);
     });
   }
@@ -332,10 +333,9 @@ describe('HTTPS upstream', () => {
   });
 
   test('an HTTP error, and a server that goes away, are failures with a reason', async (t) => {
-    const listener = httpsListener({
-      ...listenerParts(() => new Promise(() => {}), { scheme: 'https' }),
-      tls: certificate,
-    });
+    const listener = httpsListener(
+      listenerParts(() => new Promise(() => {}), { scheme: 'https' }, {}, certificate),
+    );
     await listener.open();
     const { up } = upstream(t, 'https', listener.port);
     const bad = ask('x.');

@@ -45,9 +45,9 @@ describe('laws of the listeners', () => {
     await listener.close(0);
   });
 
-  for (const batched of ['auto', 'off'] as const) {
-    test(`whatever bytes come, the listener goes on serving (batched ${batched})`, async () => {
-      const listener = openListeners(listenerParts(answerOne), { batched });
+  for (const udpMode of ['auto', 'plain'] as const) {
+    test(`whatever bytes come, the listener goes on serving (UDP ${udpMode})`, async () => {
+      const listener = openListeners(listenerParts(answerOne), udpMode);
       await listener.open();
       const udp = await UdpClient.open();
       const noise = fc.oneof(

@@ -12,21 +12,23 @@ import {
   replyWith,
 } from '../../test/kit/loopback.ts';
 import { silence, type Reply } from '../wire/reply.ts';
-import type { Listener, Serve, StreamLimits } from './listener.ts';
+import type { ListenerLimits } from './limits.ts';
+import type { Serve } from './listener.ts';
+import type { StreamListener } from './stream-listener.ts';
 import { tcpListener } from './tcp.ts';
 
 async function start(
   t: TestContext,
   serve: Serve,
-  limits: Partial<StreamLimits> = {},
-): Promise<Listener> {
+  limits: Partial<ListenerLimits> = {},
+): Promise<StreamListener> {
   const listener = tcpListener(listenerParts(serve, {}, limits));
   await listener.open();
   t.after(() => listener.close(0));
   return listener;
 }
 
-async function client(t: TestContext, listener: Listener): Promise<StreamClient> {
+async function client(t: TestContext, listener: StreamListener): Promise<StreamClient> {
   const stream = await StreamClient.open(listener.port);
   t.after(() => stream.close());
   return stream;
@@ -139,7 +141,7 @@ describe('TCP', () => {
     let last = await stream.next();
     while (id(last) !== 3 && last !== null) last = await stream.next();
     assert.equal(id(last), 3);
-    assert.equal(listener.counters.ignored, 3);
+    assert.equal(listener.counters.ignored.value, 3);
   });
 
   test('an unknown opcode is NOTIMP, header only', async (t) => {
@@ -182,7 +184,7 @@ describe('TCP', () => {
     const listener = await start(t, answerOne, { readTimeoutMs: 50 });
     const stream = await client(t, listener);
     assert.ok(await stream.ended());
-    assert.equal(listener.counters.timedOut, 1);
+    assert.equal(listener.counters.timedOut.value, 1);
   });
 
   test('slow loris: bytes that never make a query do not buy time', async (t) => {
@@ -233,13 +235,13 @@ describe('TCP', () => {
       assert.equal(id(await stream.next()), 1, `query ${n}`);
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
-    assert.equal(listener.counters.timedOut, 0);
+    assert.equal(listener.counters.timedOut.value, 0);
   });
 
   test('what clients that do not read keep from the server is bounded over all connections', async (t) => {
     const listener = await start(t, (query) => replyWith(query, 4000), {
       writeTimeoutMs: 20_000,
-      maxConnections: 1000,
+      connections: 1000,
     });
     const sockets: Socket[] = [];
     t.after(() => sockets.forEach((socket) => socket.destroy()));
@@ -253,14 +255,15 @@ describe('TCP', () => {
       socket.write(queries);
       sockets.push(socket);
     }
-    while (listener.counters.accepted < 200) await new Promise((resolve) => setTimeout(resolve, 5));
+    while (listener.counters.accepted.value < 200)
+      await new Promise((resolve) => setTimeout(resolve, 5));
     const polite = await client(t, listener);
     polite.send(queryBytes('polite.example.', 7));
     assert.equal(id(await polite.next()), 7);
-    for (let i = 0; i < 100 && listener.counters.evicted === 0; i++) {
+    for (let i = 0; i < 100 && listener.counters.evicted.value === 0; i++) {
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
-    assert.ok(listener.counters.evicted > 0);
+    assert.ok(listener.counters.evicted.value > 0);
     polite.send(queryBytes('polite.example.', 8));
     assert.equal(id(await polite.next()), 8);
   });
@@ -281,10 +284,10 @@ describe('TCP', () => {
       Array.from({ length: 20_000 }, (_, n) => framed(queryBytes('greedy.example.', n & 0xffff))),
     );
     socket.write(queries);
-    for (let i = 0; i < 100 && listener.counters.timedOut === 0; i++) {
+    for (let i = 0; i < 100 && listener.counters.timedOut.value === 0; i++) {
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
-    assert.equal(listener.counters.timedOut, 1);
+    assert.equal(listener.counters.timedOut.value, 1);
     assert.ok(served < 2000, `served ${served} of 20000: 64 kB each must not pile up`);
   });
 
@@ -311,7 +314,7 @@ describe('TCP', () => {
   });
 
   test('the longest idle connection makes room for a new one', async (t) => {
-    const listener = await start(t, answerOne, { maxConnections: 2 });
+    const listener = await start(t, answerOne, { connections: 2 });
     const first = await client(t, listener);
     first.send(queryBytes('a.', 1));
     await first.next();
@@ -326,7 +329,7 @@ describe('TCP', () => {
     assert.ok(await second.ended());
     first.send(queryBytes('a.', 4));
     assert.equal(id(await first.next()), 4);
-    assert.equal(listener.counters.connections, 2);
+    assert.equal(listener.counters.connections.value, 2);
   });
 
   test('maxQueries ends a connection after that many', async (t) => {
@@ -347,21 +350,23 @@ describe('TCP', () => {
     const busy = await client(t, listener);
     const idle = await client(t, listener);
     busy.send(queryBytes('a.', 6));
-    while (listener.counters.received === 0) await new Promise((resolve) => setTimeout(resolve, 2));
+    while (listener.counters.received.value === 0)
+      await new Promise((resolve) => setTimeout(resolve, 2));
     const closed = listener.close(2000);
     assert.equal(id(await busy.next()), 6);
     assert.ok(await idle.ended());
     busy.socket.end();
     idle.socket.end();
     await closed;
-    assert.equal(listener.counters.connections, 0);
+    assert.equal(listener.counters.connections.value, 0);
   });
 
   test('close does not wait longer than the grace for a reply that never comes', async (t) => {
     const listener = await start(t, () => new Promise(() => {}));
     const stream = await client(t, listener);
     stream.send(queryBytes('a.', 6));
-    while (listener.counters.received === 0) await new Promise((resolve) => setTimeout(resolve, 2));
+    while (listener.counters.received.value === 0)
+      await new Promise((resolve) => setTimeout(resolve, 2));
     await listener.close(30);
     assert.ok(await stream.ended());
   });

@@ -1,74 +1,74 @@
 import { printAddress } from '../base/ip.ts';
-import type { Later } from '../base/later.ts';
-import { isLater, whenSettled } from '../base/maybe.ts';
-import { batchedUdp, packetLoop, type PacketLoop, type Watch } from '../linux/packet-loop.ts';
-import { BATCH, CONTROL_SLOT } from '../linux/receive-batch.ts';
+import { packetLoop, type PacketLoop, type Watch } from '../linux/packet-loop.ts';
+import { BATCH, CONTROL_SLOT, type ReceiveBatch } from '../linux/receive-batch.ts';
+import type { SendBatch } from '../linux/send-batch.ts';
 import { ADDRESS_AT, NAME_SIZE, NAME_SLOT, readPort } from '../linux/socket-address.ts';
 import { inheritSocket, UdpSocket } from '../linux/udp-socket.ts';
-import { Query } from '../wire/query.ts';
-import { silence, type Reply } from '../wire/reply.ts';
-import { stamp } from '../wire/stamp.ts';
+import type { Query } from '../wire/query.ts';
 import { bindProblem } from './bind-problem.ts';
-import {
-  makeCounters,
-  type Endpoint,
-  type Listener,
-  type ListenerParts,
-  type ListenerCounters,
-} from './listener.ts';
-import { plainAddress } from './stream-connection.ts';
-import { MAX_WAITING, SOCKET_BUFFER } from './udp-limits.ts';
-import { roomFor, writeFailure, writeRejection } from './write-reply.ts';
+import { Intake } from './intake.ts';
+import { SOCKET_BUFFER } from './limits.ts';
+import type { ListenerCounters } from './listener-counters.ts';
+import type { Endpoint, Listener, ListenerParts, ListenerTerms } from './listener.ts';
+import { Pending, type Outlet } from './outlet.ts';
+import { plainAddress } from './ends.ts';
 
-export { batchedUdp };
+export { batchedUdp } from '../linux/packet-loop.ts';
 
 /** Batches that one socket may take before the event loop has its turn: at most about 3 ms of work. */
 const ROUNDS = 8;
-const REJECTION_ROOM = 512;
-/** Places for waiting queries that are kept for later ones. */
-const IDLE_MAX = 256;
+/** Ways back that are kept for later queries. */
+const SPARE_MAX = 256;
 
-/** A query whose reply is awaited, and the way back to its client. Used again when that has gone. */
-class Waiting {
-  query: Query | null = null;
-  reply: Reply | null = null;
+/** The client of a query that waits: its sockaddr, and the packet info that makes the reply leave from the address asked. */
+class WayBack {
   readonly name = new Uint8Array(NAME_SLOT);
   readonly control = new Uint8Array(CONTROL_SLOT);
   controlLength = 0;
 }
 
 /** DNS over UDP at one address, many datagrams per system call. Only where `batchedUdp` says so. */
-export function batchedUdpListener(parts: ListenerParts): Listener {
+export function batchedUdpListener(parts: ListenerParts): BatchedUdpListener {
   return new BatchedUdpListener(parts);
 }
 
 /**
- * Per query nothing is allocated: one `Query` is a view of the receive slab, its client's address stays there as bytes, and
- * the reply is stamped into the send slab. Only a query that has to wait is copied.
+ * Per query nothing is allocated: its client's address stays in the receive slab as bytes, and the reply is written into the
+ * send slab.
  */
-class BatchedUdpListener implements Listener {
+class BatchedUdpListener implements Listener, Outlet<WayBack> {
   readonly endpoint: Endpoint;
   readonly counters: ListenerCounters;
+  readonly pending = new Pending();
+  readonly full = false;
   readonly #parts: ListenerParts;
+  readonly #intake: Intake;
   readonly #family: 4 | 6;
-  readonly #query = new Query();
   readonly #locals: LocalNames;
   #loop: PacketLoop | null = null;
+  #receiving!: ReceiveBatch;
+  #sending!: SendBatch;
   #socket: UdpSocket | null = null;
   #watch: Watch | null = null;
   #port: number;
-  #waiting = 0;
-  readonly #idle: Waiting[] = [];
-  #late: Waiting[] = [];
-  #onQuiet: (() => void) | null = null;
+  /** The datagram that is being taken: its place in the batch. */
+  #present = 0;
+  readonly #spare: WayBack[] = [];
 
   constructor(parts: ListenerParts) {
+    const { endpoint, terms } = parts;
     this.#parts = parts;
-    this.endpoint = parts.endpoint;
-    this.#port = parts.endpoint.port;
-    this.#family = parts.endpoint.address.includes(':') ? 6 : 4;
-    this.#locals = new LocalNames(this.#family, plainAddress(parts.endpoint.address));
-    this.counters = parts.counters ?? makeCounters();
+    this.endpoint = endpoint;
+    this.#port = endpoint.port;
+    this.#family = endpoint.address.includes(':') ? 6 : 4;
+    this.#locals = new LocalNames(this.#family, plainAddress(endpoint.address));
+    this.counters = parts.counters('udp');
+    this.#intake = new Intake({
+      ...parts,
+      proto: 'udp',
+      counters: this.counters,
+      limits: terms.limits,
+    });
   }
 
   get port(): number {
@@ -97,7 +97,14 @@ class BatchedUdpListener implements Listener {
     }
     this.#socket = socket;
     this.#loop = packetLoop();
+    this.#receiving = this.#loop.receiving;
+    this.#sending = this.#loop.sending;
     this.#watch = this.#loop.watch(socket.fd, this.#drain);
+    this.pending.closed = false;
+  }
+
+  adopt({ limits }: ListenerTerms): void {
+    this.#intake.adopt(limits);
   }
 
   async close(graceMs: number): Promise<void> {
@@ -105,11 +112,12 @@ class BatchedUdpListener implements Listener {
     if (socket === null) return;
     this.#refuseNew(socket);
     this.#drain();
-    if (this.#waiting > 0) await this.#quiet(graceMs);
-    this.#sendLate();
+    await this.#intake.quiet(graceMs);
+    this.#intake.drop(this);
     this.#watch?.close();
     this.#watch = null;
     this.#socket = null;
+    this.#loop = null;
     socket.close();
   }
 
@@ -128,145 +136,84 @@ class BatchedUdpListener implements Listener {
   }
 
   #drain = (): void => {
-    const loop = this.#loop;
     const socket = this.#socket;
-    if (loop === null || socket === null) return;
+    if (socket === null) return;
+    const receiving = this.#receiving;
+    const intake = this.#intake;
     for (let round = 0; round < ROUNDS; round++) {
-      const count = loop.receiving.receive(socket.fd);
+      const count = receiving.receive(socket.fd);
       if (count <= 0) return;
       const now = this.#parts.clock.now();
-      this.counters.received += count;
-      for (let i = 0; i < count; i++) this.#take(loop, i, now);
-      this.#flush(loop, socket.fd);
+      for (let i = 0; i < count; i++) {
+        const start = i * receiving.slot;
+        receiving.forReply(i, this.#family);
+        this.#present = i;
+        const end = start + receiving.length(i);
+        intake.take(this, receiving.slab, start, end, now, !receiving.isCut(i));
+      }
+      this.flush();
       if (count < BATCH) return;
     }
   };
 
-  #take(loop: PacketLoop, i: number, now: number): void {
-    const { receiving, sending } = loop;
-    const query = this.#query;
-    const start = i * receiving.slot;
-    let triage = query.read(receiving.slab, start, start + receiving.length(i));
-    if (receiving.isCut(i)) {
-      this.counters.cut++;
-      if (triage === 'serve') triage = 'formerr';
-    }
-    receiving.forReply(i, this.#family);
-    if (triage !== 'serve') {
-      if (!sending.hasRoom(REJECTION_ROOM)) this.#flush(loop, this.#socket!.fd);
-      const length = writeRejection(triage, query, sending.slab, sending.at);
-      if (length === 0) this.counters.ignored++;
-      else {
-        this.counters.rejected++;
-        sending.addReply(length, receiving, i);
-      }
-      return;
-    }
+  identify(query: Query): void {
+    const receiving = this.#receiving;
     const family = this.#family;
-    const nameAt = i * NAME_SLOT;
+    const nameAt = this.#present * NAME_SLOT;
     query.proto = 'udp';
     query.family = family;
     query.peer = receiving.names;
     query.peerAt = nameAt + ADDRESS_AT[family];
     query.peerPort = readPort(receiving.names, nameAt);
-    query.local = this.#locals.print(receiving.controls, receiving.localAt(i, family));
+    const localAt = receiving.localAt(this.#present, family);
+    query.local = this.#locals.print(receiving.controls, localAt);
     query.localPort = this.#port;
-    query.arrived = now;
-    this.#serve(loop, i, query);
   }
 
-  #serve(loop: PacketLoop, i: number, query: Query): void {
-    const { receiving, sending } = loop;
-    if (this.#waiting >= MAX_WAITING) {
-      this.counters.shed++;
-      return;
-    }
-    let reply;
-    try {
-      reply = this.#parts.serve(query);
-    } catch (error) {
-      this.#parts.log.error(`udp listener: ${String(error)}`);
-      if (!sending.hasRoom(REJECTION_ROOM)) this.#flush(loop, this.#socket!.fd);
-      sending.addReply(writeFailure(query, sending.slab, sending.at), receiving, i);
-      return;
-    }
-    if (isLater(reply)) {
-      this.#wait(loop, i, query.keep(), reply);
-    } else if (reply !== silence) {
-      if (!sending.hasRoom(roomFor(reply))) this.#flush(loop, this.#socket!.fd);
-      sending.addReply(stamp(reply, query, sending.slab, sending.at), receiving, i);
+  get out(): Uint8Array {
+    return this.#sending.slab;
+  }
+
+  get at(): number {
+    return this.#sending.at;
+  }
+
+  reserve(size: number): void {
+    if (!this.#sending.hasRoom(size)) this.flush();
+  }
+
+  send(length: number, way: WayBack | null): void {
+    if (way === null) {
+      this.#sending.addReply(length, this.#receiving, this.#present);
+    } else {
+      const size = NAME_SIZE[this.#family];
+      this.#sending.addTo(length, way.name, size, way.control, way.controlLength);
+      this.keepSilent(way);
     }
   }
 
-  #flush(loop: PacketLoop, fd: number): void {
-    const { sending } = loop;
-    if (sending.count === 0) return;
-    this.counters.sent += sending.flush(fd);
-    this.counters.dropped += sending.failed;
+  keepSilent(way: WayBack | null): void {
+    if (way !== null && this.#spare.length < SPARE_MAX) this.#spare.push(way);
   }
 
-  #wait(loop: PacketLoop, i: number, query: Query, reply: Promise<Reply> | Later<Reply>): void {
-    const waiting = this.#idle.pop() ?? new Waiting();
-    waiting.query = query;
-    loop.receiving.copyWayBack(i, waiting.name, waiting.control);
-    waiting.controlLength = loop.receiving.controlLength(i);
-    this.#waiting++;
-    whenSettled(reply, this.#onReply, this.#onError, waiting);
+  wayBack(): WayBack {
+    const way = this.#spare.pop() ?? new WayBack();
+    const receiving = this.#receiving;
+    receiving.copyWayBack(this.#present, way.name, way.control);
+    way.controlLength = receiving.controlLength(this.#present);
+    return way;
   }
 
-  #onReply = (reply: Reply, waiting: Waiting): void => {
-    waiting.reply = reply;
-    this.#arrive(waiting);
-  };
-
-  #onError = (error: unknown, waiting: Waiting): void => {
-    this.#parts.log.error(`udp listener: ${String(error)}`);
-    this.#arrive(waiting);
-  };
-
-  /** What arrives in one turn leaves together, once all promises of the turn have settled. */
-  #arrive(waiting: Waiting): void {
-    this.#late.push(waiting);
-    if (this.#late.length === 1) process.nextTick(this.#sendLate);
+  hold(): void {
+    // How much all queries that wait may take is the intake's to bound.
   }
 
-  #sendLate = (): void => {
-    const late = this.#late;
-    if (late.length === 0) return;
-    this.#late = [];
-    this.#waiting -= late.length;
-    const loop = this.#loop;
+  flush(): void {
+    const sending = this.#sending;
     const socket = this.#socket;
-    if (loop === null || socket === null) {
-      this.counters.dropped += late.length;
-      return;
-    }
-    const { sending } = loop;
-    for (const waiting of late) {
-      const { reply, name, control, controlLength } = waiting;
-      const query = waiting.query!;
-      waiting.query = null;
-      waiting.reply = null;
-      if (this.#idle.length < IDLE_MAX) this.#idle.push(waiting);
-      if (reply === silence) continue;
-      const room = reply === null ? REJECTION_ROOM : roomFor(reply);
-      if (!sending.hasRoom(room)) this.#flush(loop, socket.fd);
-      const { slab, at } = sending;
-      const length = reply === null ? writeFailure(query, slab, at) : stamp(reply, query, slab, at);
-      sending.addTo(length, name, NAME_SIZE[this.#family], control, controlLength);
-    }
-    this.#flush(loop, socket.fd);
-    if (this.#waiting === 0) this.#onQuiet?.();
-  };
-
-  #quiet(graceMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = this.#parts.clock.after(graceMs, resolve);
-      this.#onQuiet = () => {
-        timer.cancel();
-        resolve();
-      };
-    });
+    if (socket === null || sending.count === 0) return;
+    this.counters.sent.add(sending.flush(socket.fd));
+    if (sending.failed > 0) this.counters.dropped.add(sending.failed);
   }
 }
 

@@ -1,55 +1,58 @@
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 
 import { parseAddress } from '../base/ip.ts';
-import { isLater } from '../base/maybe.ts';
-import { Query } from '../wire/query.ts';
-import { silence, type Reply } from '../wire/reply.ts';
-import { stamp } from '../wire/stamp.ts';
+import type { Query } from '../wire/query.ts';
 import { bindProblem } from './bind-problem.ts';
-import {
-  makeCounters,
-  type Endpoint,
-  type Listener,
-  type ListenerParts,
-  type ListenerCounters,
-} from './listener.ts';
-import { plainAddress } from './stream-connection.ts';
+import { Intake } from './intake.ts';
+import { DATAGRAM_MAX } from './limits.ts';
+import type { ListenerCounters } from './listener-counters.ts';
+import type { Endpoint, Listener, ListenerParts, ListenerTerms } from './listener.ts';
+import { Pending, type Outlet } from './outlet.ts';
+import { plainAddress } from './ends.ts';
 import { canReusePort } from './stream-listener.ts';
-import { MAX_QUERY, MAX_WAITING } from './udp-limits.ts';
-import { REPLY_ROOM, writeFailure, writeRejection } from './write-reply.ts';
+import { arena } from './write-reply.ts';
 
 /** Client addresses whose bytes are remembered. */
-const MAX_PEERS = 4096;
+const PEERS_MAX = 4096;
 
 /**
  * DNS over UDP at one address through `node:dgram`: works everywhere. On a wildcard address it can't choose the address that
  * a reply leaves from; the batched listener does.
  */
-export function plainUdpListener(parts: ListenerParts): Listener {
+export function plainUdpListener(parts: ListenerParts): PlainUdpListener {
   return new PlainUdpListener(parts);
 }
 
-const arena = Buffer.allocUnsafeSlow(REPLY_ROOM);
-
-class PlainUdpListener implements Listener {
+class PlainUdpListener implements Listener, Outlet<RemoteInfo> {
   readonly endpoint: Endpoint;
   readonly counters: ListenerCounters;
+  readonly pending = new Pending();
+  readonly full = false;
+  readonly out: Uint8Array = arena;
+  readonly at = 0;
   readonly #parts: ListenerParts;
+  readonly #intake: Intake;
   readonly #family: 4 | 6;
-  readonly #query = new Query();
   readonly #peers = new Map<string, Uint8Array>();
   #socket: Socket | null = null;
   #port: number;
   #local = '';
-  #waiting = 0;
-  #onQuiet: (() => void) | null = null;
+  /** Who sent the datagram that is being taken. */
+  #present: RemoteInfo | null = null;
 
   constructor(parts: ListenerParts) {
+    const { endpoint, terms } = parts;
     this.#parts = parts;
-    this.endpoint = parts.endpoint;
-    this.#port = parts.endpoint.port;
-    this.#family = parts.endpoint.address.includes(':') ? 6 : 4;
-    this.counters = parts.counters ?? makeCounters();
+    this.endpoint = endpoint;
+    this.#port = endpoint.port;
+    this.#family = endpoint.address.includes(':') ? 6 : 4;
+    this.counters = parts.counters('udp');
+    this.#intake = new Intake({
+      ...parts,
+      proto: 'udp',
+      counters: this.counters,
+      limits: terms.limits,
+    });
   }
 
   get port(): number {
@@ -82,112 +85,81 @@ class PlainUdpListener implements Listener {
     socket.on('error', (error) => this.#parts.log.error(`udp listener: ${error.message}`));
     socket.on('message', this.#onMessage);
     this.#socket = socket;
+    this.pending.closed = false;
+  }
+
+  adopt({ limits }: ListenerTerms): void {
+    this.#intake.adopt(limits);
   }
 
   async close(graceMs: number): Promise<void> {
     const socket = this.#socket;
     if (socket === null) return;
-    // One more turn for what the system has already handed over.
+    // One more turn for what the system has already handed over, and one for what the last reply's handlers have sent.
     await new Promise((resolve) => setImmediate(resolve));
-    if (this.#waiting > 0) await this.#quiet(graceMs);
+    await this.#intake.quiet(graceMs);
+    await new Promise((resolve) => setImmediate(resolve));
+    this.#intake.drop(this);
     this.#socket = null;
     await new Promise<void>((resolve) => socket.close(resolve));
   }
 
   #onMessage = (bytes: Buffer, from: RemoteInfo): void => {
-    const { serve, clock, log } = this.#parts;
-    const { counters } = this;
-    counters.received++;
-    const query = this.#query;
-    let triage = query.read(bytes, 0, bytes.length);
-    if (bytes.length > MAX_QUERY) {
-      counters.cut++;
-      if (triage === 'serve') triage = 'formerr';
-    }
-    if (triage !== 'serve') {
-      const length = writeRejection(triage, query, arena, 0);
-      if (length === 0) counters.ignored++;
-      else counters.rejected++;
-      this.#send(length, from);
-      return;
-    }
-    query.proto = 'udp';
-    query.family = this.#family;
-    query.peer = this.#peer(from.address);
-    query.peerAt = 0;
-    query.peerPort = from.port;
-    query.local = this.#local;
-    query.localPort = this.#port;
-    query.arrived = clock.now();
-    if (this.#waiting >= MAX_WAITING) {
-      counters.shed++;
-      return;
-    }
-    let reply;
-    try {
-      reply = serve(query);
-    } catch (error) {
-      log.error(`udp listener: ${String(error)}`);
-      this.#send(writeFailure(query, arena, 0), from);
-      return;
-    }
-    if (isLater(reply)) this.#wait(query.keep(), reply, from);
-    else if (reply !== silence) this.#send(stamp(reply, query, arena, 0), from);
+    this.#present = from;
+    const whole = bytes.length <= DATAGRAM_MAX;
+    this.#intake.take(this, bytes, 0, bytes.length, this.#parts.clock.now(), whole);
   };
 
-  #wait(query: Query, promise: PromiseLike<Reply>, from: RemoteInfo): void {
-    this.#waiting++;
-    promise.then(
-      (reply) => {
-        this.#settled();
-        if (reply !== silence) this.#send(stamp(reply, query, arena, 0), from);
-      },
-      (error: unknown) => {
-        this.#settled();
-        this.#parts.log.error(`udp listener: ${String(error)}`);
-        this.#send(writeFailure(query, arena, 0), from);
-      },
-    );
+  identify(query: Query): void {
+    const { address, port } = this.#present!;
+    query.proto = 'udp';
+    query.family = this.#family;
+    query.peer = this.#peer(address);
+    query.peerAt = 0;
+    query.peerPort = port;
+    query.local = this.#local;
+    query.localPort = this.#port;
   }
 
-  #settled(): void {
-    if (--this.#waiting === 0) this.#onQuiet?.();
+  wayBack(): RemoteInfo {
+    return this.#present!;
   }
 
-  #send(length: number, to: RemoteInfo): void {
-    if (length === 0) return;
-    if (this.#socket === null) {
-      this.counters.dropped++;
-      return;
-    }
-    const out = Buffer.allocUnsafe(length);
-    arena.copy(out, 0, 0, length);
-    this.#socket.send(out, 0, length, to.port, to.address, this.#onSent);
+  reserve(): void {
+    // Each reply leaves at once: the arena is always empty.
+  }
+
+  send(length: number, way: RemoteInfo | null): void {
+    const { port, address } = way ?? this.#present!;
+    const bytes = Buffer.allocUnsafe(length);
+    arena.copy(bytes, 0, 0, length);
+    this.#socket?.send(bytes, 0, length, port, address, this.#onSent);
+  }
+
+  keepSilent(): void {
+    // A datagram needs no answer.
+  }
+
+  hold(): void {
+    // How much all queries that wait may take is the intake's to bound.
+  }
+
+  flush(): void {
+    // Nothing is ever left to send.
   }
 
   #onSent = (error: Error | null): void => {
-    if (error === null) this.counters.sent++;
-    else this.counters.dropped++;
+    if (error === null) this.counters.sent.add(1);
+    else this.counters.dropped.add(1);
   };
 
   #peer(text: string): Uint8Array {
     let bytes = this.#peers.get(text);
     if (bytes === undefined) {
-      if (this.#peers.size >= MAX_PEERS) this.#peers.clear();
+      if (this.#peers.size >= PEERS_MAX) this.#peers.clear();
       bytes = parseAddress(plainAddress(text)) ?? new Uint8Array(16);
       this.#peers.set(text, bytes);
     }
     return bytes;
-  }
-
-  #quiet(graceMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = this.#parts.clock.after(graceMs, resolve);
-      this.#onQuiet = () => {
-        timer.cancel();
-        // The last reply's promise has settled, but its bytes leave after the handlers have run.
-        setImmediate(resolve);
-      };
-    });
   }
 }

@@ -1,27 +1,29 @@
 import { RCODE } from '../wire/iana.ts';
 import type { Query, Triage } from '../wire/query.ts';
-import type { Reply } from '../wire/reply.ts';
-import { STAMP_ROOM, stampRejection } from '../wire/stamp.ts';
+import { stampRejection } from '../wire/stamp.ts';
 
-/** The room that `stamp` may use for this reply, in bytes. */
-export function roomFor(reply: Reply): number {
-  return reply.end - reply.start + STAMP_ROOM;
-}
-
-/** Bytes of a buffer in which any reply fits, several times. */
-export const REPLY_ROOM = 256 * 1024;
+/** A header and the longest question, with room to spare. */
+export const REJECTION_ROOM = 512;
 
 /**
- * Writes what a message gets that no plugin is to see (reference: filters before any plugin).
- * @returns the length written; 0: nothing is sent.
+ * Where replies of streams are written before they leave. All connections of a thread share it: nothing in it outlives a
+ * turn. Any reply fits, several times.
  */
-export function writeRejection(triage: Triage, query: Query, out: Uint8Array, at: number): number {
-  if (triage === 'formerr') return stampRejection(query, RCODE.FORMERR, true, out, at);
-  if (triage === 'notimp') return stampRejection(query, RCODE.NOTIMP, false, out, at);
-  return 0;
+export const arena: Buffer = Buffer.allocUnsafeSlow(256 * 1024);
+
+/** What a message gets that no plugin is to see (reference: filters before any plugin). @returns the length written */
+export function writeRejection(
+  triage: Exclude<Triage, 'serve' | 'ignore'>,
+  query: Query,
+  out: Uint8Array,
+  at: number,
+): number {
+  return triage === 'formerr'
+    ? stampRejection(query, RCODE.FORMERR, true, out, at)
+    : stampRejection(query, RCODE.NOTIMP, false, out, at);
 }
 
-/** Writes SERVFAIL: the last resort when `serve` breaks its promise not to throw. */
+/** Writes SERVFAIL: the last resort when `serve` breaks its promise not to throw. @returns the length written */
 export function writeFailure(query: Query, out: Uint8Array, at: number): number {
   return stampRejection(query, RCODE.SERVFAIL, true, out, at);
 }

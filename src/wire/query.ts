@@ -84,6 +84,8 @@ export class Query {
   route: Route = noRoute;
   /** What `metadata` collected, by label; null without the plugin. */
   notes: Map<string, string> | null = null;
+  /** Whether there is room for one more query that waits; a link that would have to wait gives `overloaded` otherwise. */
+  mayWait = true;
   /** How many internal look-ups led here (CNAME targets): bounds loops. */
   depth = 0;
 
@@ -119,6 +121,7 @@ export class Query {
     this.type = 0;
     this.class = 0;
     this.notes = null;
+    this.mayWait = true;
     this.depth = 0;
     if (end - start < HEADER.SIZE) return 'ignore';
     this.id = (bytes[start]! << 8) | bytes[start + 1]!;
@@ -315,6 +318,7 @@ export class Query {
     this.localPort = from.localPort;
     this.arrived = from.arrived;
     this.route = from.route;
+    this.mayWait = from.mayWait;
     this.depth = from.depth;
   }
 

@@ -1,4 +1,4 @@
-import { FLAG, HEADER, RCODE } from './iana.ts';
+import { EDE, FLAG, HEADER, RCODE } from './iana.ts';
 
 /** An Extended DNS Error (RFC 8914) that tells a client why. */
 export interface ExtendedError {
@@ -158,3 +158,8 @@ export function failure(
 ): Reply {
   return new Reply(nothing, 0, 0, rcode, plugin, null, -1, null, errors, cause);
 }
+
+/** The query would have to wait while too many others do (`Query.mayWait`): the client may ask elsewhere, or later. */
+export const overloaded: Reply = failure(RCODE.REFUSED, '', null, [
+  { code: EDE.OTHER, text: 'too many queries wait for their replies' },
+]);

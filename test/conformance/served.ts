@@ -3,7 +3,7 @@ import { makeLog } from '../../src/base/log.ts';
 import { seededRandom } from '../../src/base/random.ts';
 import { parseCorefile } from '../../src/corefile/parse.ts';
 import { SharedRegistry } from '../../src/metrics/registry.ts';
-import { makeCounters, type Serve } from '../../src/net/listener.ts';
+import type { Serve } from '../../src/net/listener.ts';
 import { DataPlane } from '../../src/server/worker/data-plane.ts';
 import type { Plugin } from '../../src/server/contract/plugin.ts';
 import { Server } from '../../src/server/control/server.ts';
@@ -68,7 +68,7 @@ export async function serveCorefile(
             listen: (endpoint, serve) => ({
               endpoint,
               port: endpoint.port,
-              counters: makeCounters(),
+              adopt: () => undefined,
               open: () => {
                 endpoints.set(endpoint.server, serve);
                 return Promise.resolve();

@@ -4,7 +4,9 @@ import { connect, type Socket } from 'node:net';
 
 import { systemClock } from '../../src/base/clock.ts';
 import { makeLog } from '../../src/base/log.ts';
-import type { Endpoint, ListenerParts, Serve, StreamLimits } from '../../src/net/listener.ts';
+import { limits as allLimits, usualLimits, type ListenerLimits } from '../../src/net/limits.ts';
+import { listenerCounters, type ListenerCounters } from '../../src/net/listener-counters.ts';
+import type { Endpoint, ListenerParts, ListenerTls, Serve } from '../../src/net/listener.ts';
 import { FLAG, HEADER, TYPE } from '../../src/wire/iana.ts';
 import { parseName } from '../../src/wire/name.ts';
 import { makeQuery, type Query } from '../../src/wire/query.ts';
@@ -41,32 +43,32 @@ export function replyWith(query: Query, count = 1, flags: number = FLAG.AA): Rep
 
 export const answerOne: Serve = (query) => replyWith(query);
 
-export const quickLimits: StreamLimits = {
-  readTimeoutMs: 3000,
-  writeTimeoutMs: 5000,
-  idleTimeoutMs: 10_000,
-  maxQueries: -1,
-  maxConnections: 100,
-};
-
 export interface TestParts extends ListenerParts {
   readonly lines: string[];
+  /** Of all protocols together. */
+  readonly counts: ListenerCounters;
 }
 
 /** What a listener on 127.0.0.1, port chosen by the system, needs. */
 export function listenerParts(
   serve: Serve,
   endpoint: Partial<Endpoint> = {},
-  limits: Partial<StreamLimits> = {},
+  limits: Partial<ListenerLimits> = {},
+  tls: ListenerTls | null = null,
 ): TestParts {
   const lines: string[] = [];
+  const counts = listenerCounters(null, '')('udp');
   return {
     endpoint: { scheme: 'dns', address: '127.0.0.1', port: 0, ...endpoint },
     serve,
     clock: systemClock,
     log: makeLog((line) => lines.push(line)),
-    limits: { ...quickLimits, ...limits },
-    tls: null,
+    terms: {
+      limits: { ...usualLimits, connections: allLimits.connections.default, ...limits },
+      tls,
+    },
+    counters: () => counts,
+    counts,
     lines,
   };
 }

@@ -5,7 +5,7 @@ import { printAddress, parseAddress } from '../../src/base/ip.ts';
 import { seededRandom } from '../../src/base/random.ts';
 import { parseCorefile } from '../../src/corefile/parse.ts';
 import { SharedRegistry } from '../../src/metrics/registry.ts';
-import { makeCounters, type Listener, type Serve } from '../../src/net/listener.ts';
+import type { Listener, Serve } from '../../src/net/listener.ts';
 import type { Network } from '../../src/net/network.ts';
 import { plugins as allPlugins } from './plugins.ts';
 import { DataPlane } from '../../src/server/worker/data-plane.ts';
@@ -91,7 +91,7 @@ export async function makeWorld(corefile: string, parts: WorldParts = {}): Promi
   const listen = (endpoint: EndpointPlan, serve: Serve): Listener => ({
     endpoint,
     port: endpoint.port,
-    counters: makeCounters(),
+    adopt: () => undefined,
     open: () => {
       serves.set(endpoint.server, serve);
       return Promise.resolve();

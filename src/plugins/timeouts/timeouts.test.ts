@@ -4,10 +4,10 @@ import { makeWorld } from '../../../test/kit/world.ts';
 
 const limits = async (directives: string): Promise<readonly number[]> => {
   const world = await makeWorld(`.:53 {\n${directives}\n}`);
-  const { readTimeoutMs, writeTimeoutMs, idleTimeoutMs, maxTcpQueries } =
-    world.server.endpoints[0]!;
+  const { readTimeoutMs, writeTimeoutMs, idleTimeoutMs, maxQueries } =
+    world.server.endpoints[0]!.limits;
   await world.close();
-  return [readTimeoutMs, writeTimeoutMs, idleTimeoutMs, maxTcpQueries];
+  return [readTimeoutMs, writeTimeoutMs, idleTimeoutMs, maxQueries];
 };
 
 describe('timeouts', () => {

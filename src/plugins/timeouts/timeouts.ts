@@ -63,10 +63,11 @@ export const timeouts = definePlugin({
   syntax,
   plan(options, plan) {
     for (const { readMs, writeMs, idleMs, maxTcpQueries } of options) {
-      plan.readTimeoutMs = readMs ?? plan.readTimeoutMs;
-      plan.writeTimeoutMs = writeMs ?? plan.writeTimeoutMs;
-      plan.idleTimeoutMs = idleMs ?? plan.idleTimeoutMs;
-      plan.maxTcpQueries = maxTcpQueries ?? plan.maxTcpQueries;
+      const { limits } = plan;
+      if (readMs !== null) limits.readTimeoutMs = readMs;
+      if (writeMs !== null) limits.writeTimeoutMs = writeMs;
+      if (idleMs !== null) limits.idleTimeoutMs = idleMs;
+      if (maxTcpQueries !== null) limits.maxQueries = maxTcpQueries;
     }
   },
 });

@@ -3,9 +3,12 @@ import { networkInterfaces } from 'node:os';
 import { resolve } from 'node:path';
 import { Problem } from '../../base/problem.ts';
 import { overlapProblems } from '../../corefile/overlap.ts';
-import type { Key, Scheme } from '../../corefile/tree.ts';
+import type { Key } from '../../corefile/tree.ts';
+import { usualLimits, type ListenerLimits } from '../../net/limits.ts';
+import { served, servedSchemes } from '../../net/transports.ts';
+import type { Scheme } from '../../wire/transports.ts';
 import type { BoundBlock } from './configuration.ts';
-import type { TlsPlan } from './plan.ts';
+import type { PlannedLimits, TlsPlan } from './plan.ts';
 
 /** Where to listen and what answers there; plain data, the same for all workers. */
 export interface EndpointPlan {
@@ -17,15 +20,10 @@ export interface EndpointPlan {
   /** What is opened: an IP address, or empty for all of both families, which `0.0.0.0` means, too, as in Go. */
   readonly listen: string;
   readonly port: number;
-  readonly readTimeoutMs: number;
-  readonly writeTimeoutMs: number;
-  readonly idleTimeoutMs: number;
-  readonly maxTcpQueries: number;
+  readonly limits: ListenerLimits;
   readonly tls: TlsPlan | null;
   readonly zones: readonly { readonly block: number; readonly zone: string }[];
 }
-
-const served: ReadonlySet<Scheme> = new Set<Scheme>(['dns', 'tls', 'https']);
 
 /**
  * All listen addresses of a configuration, or the problems that keep it from being opened.
@@ -69,7 +67,7 @@ export function planEndpoints(
   const endpoints = new Map<string, EndpointPlan & { zones: { block: number; zone: string }[] }>();
   blocks.forEach(({ block, plan }, index) => {
     for (const key of block.keys) {
-      if (!served.has(key.scheme)) {
+      if (!servedSchemes.includes(key.scheme)) {
         problems.push(notServed(key));
         continue;
       }
@@ -83,17 +81,23 @@ export function planEndpoints(
         const zone = { block: index, zone: key.zone };
         if (known !== undefined) known.zones.push(zone);
         else {
-          const { readTimeoutMs, writeTimeoutMs, idleTimeoutMs, maxTcpQueries } = plan;
           const tls = plan.tls === null ? null : absolute(plan.tls, folder);
-          const limits = { readTimeoutMs, writeTimeoutMs, idleTimeoutMs, maxTcpQueries, tls };
+          const limits = limitsOf(plan.limits, key.scheme);
           const listen = address === '0.0.0.0' ? '' : address;
           const where = { server, scheme: key.scheme, address, listen, port: key.port };
-          endpoints.set(server, { ...where, ...limits, zones: [zone] });
+          endpoints.set(server, { ...where, limits, tls, zones: [zone] });
         }
       }
     }
   });
   return { endpoints: [...endpoints.values()], problems };
+}
+
+/** What a block says about a transport's limits, and what is usual for the rest. */
+function limitsOf({ connectionsOf, ...said }: PlannedLimits, scheme: Scheme): ListenerLimits {
+  const connections = served(scheme).connections.default;
+  const own = connectionsOf[scheme];
+  return { ...usualLimits, connections, ...said, ...(own !== undefined && { connections: own }) };
 }
 
 /** The files of `tls` with the Corefile's folder as their base. */
@@ -122,7 +126,7 @@ function notServed({ scheme, text, place }: Key): Problem {
     code: 'scheme-not-served',
     text: `cannot serve ${text}: the transport '${scheme}' is not available`,
     place,
-    hint: 'Served are dns, tls and https.',
+    hint: `Served are ${servedSchemes.join(', ')}.`,
     remedy: 'Remove the address, or use one of these schemes.',
   });
 }

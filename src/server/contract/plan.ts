@@ -1,3 +1,6 @@
+import type { ListenerLimits } from '../../net/limits.ts';
+import type { Scheme } from '../../wire/transports.ts';
+
 /** What configuring plugins (`bind`, `tls`, `timeouts`, `multisocket` …) say of their server block before it is opened. */
 export interface BlockPlan {
   readonly zones: readonly string[];
@@ -9,12 +12,8 @@ export interface BlockPlan {
   /** Base for relative file paths. */
   root: string;
   tls: TlsPlan | null;
-  /** Milliseconds. */
-  readTimeoutMs: number;
-  writeTimeoutMs: number;
-  idleTimeoutMs: number;
-  /** Queries per TCP connection; -1: no limit. */
-  maxTcpQueries: number;
+  /** What is said about the limits of listeners; the rest is as usual. */
+  readonly limits: PlannedLimits;
   /** Whether queries of classes other than IN pass (`chaos`, `forward`). */
   anyClass: boolean;
   /** Name of the block's view, or empty. */
@@ -24,6 +23,14 @@ export interface BlockPlan {
   /** Panics are logged with their stack (`errors { stacktrace }`). */
   stacktrace: boolean;
 }
+
+/** Limits that a block sets. */
+export interface PlannedLimits extends Partial<Changeable<ListenerLimits>> {
+  /** Connections of the listeners of one transport, before `connections` of all. */
+  readonly connectionsOf: Partial<Record<Scheme, number>>;
+}
+
+type Changeable<T> = { -readonly [K in keyof T]: T[K] };
 
 export interface TlsPlan {
   readonly certificate: string;
@@ -40,10 +47,7 @@ export function makePlan(zones: readonly string[]): BlockPlan {
     sockets: 0,
     root: '',
     tls: null,
-    readTimeoutMs: 3000,
-    writeTimeoutMs: 5000,
-    idleTimeoutMs: 10_000,
-    maxTcpQueries: -1,
+    limits: { connectionsOf: {} },
     anyClass: false,
     view: '',
     debug: false,

@@ -1,53 +1,52 @@
-import { FILE_MAX, readFileBytes } from '../../base/read-file.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
-import type { Listener, ListenerTls, Serve } from '../../net/listener.ts';
+import { FILE_MAX, readFileBytes } from '../../base/read-file.ts';
+import type { Registry } from '../../metrics/registry.ts';
+import { listenerCounters } from '../../net/listener-counters.ts';
+import type { Listener, ListenerTerms, ListenerTls, Serve } from '../../net/listener.ts';
 import { openListeners } from '../../net/open.ts';
+import type { UdpMode } from '../../net/transports.ts';
 import type { EndpointPlan } from '../contract/endpoints.ts';
 
-/**
- * Connections at a time per listener: as many as fit comfortably in the memory limit of a cluster DNS server. Measured: 8 kB
- * each for TCP, 52 kB for TLS.
- */
-const CONNECTIONS_MAX = { dns: 4096, tls: 1024, https: 1024 } as const;
+export interface ListenParts {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Registry;
+  readonly transport: UdpMode;
+}
 
-/** The transports of one planned endpoint. */
+/** The listener of one planned endpoint. */
 export function listenAt(
   endpoint: EndpointPlan,
   serve: Serve,
-  parts: {
-    readonly clock: Clock;
-    readonly log: Log;
-    readonly transport: 'auto' | 'batched' | 'plain';
-  },
+  { clock, log, metrics, transport }: ListenParts,
 ): Listener {
-  const { scheme, listen: address, port } = endpoint;
-  const batched = ({ auto: 'auto', batched: 'on', plain: 'off' } as const)[parts.transport];
+  const { server, scheme, listen: address, port } = endpoint;
   return openListeners(
     {
       endpoint: { scheme, address, port },
+      terms: termsOf(endpoint),
       serve,
-      clock: parts.clock,
-      log: parts.log,
-      limits: {
-        readTimeoutMs: endpoint.readTimeoutMs,
-        writeTimeoutMs: endpoint.writeTimeoutMs,
-        idleTimeoutMs: endpoint.idleTimeoutMs,
-        maxQueries: endpoint.maxTcpQueries,
-        maxConnections: CONNECTIONS_MAX[scheme === 'dns' || scheme === 'tls' ? scheme : 'https'],
-      },
-      tls: endpoint.tls === null ? null : readTls(endpoint.tls),
+      clock,
+      log,
+      counters: listenerCounters(metrics, server),
     },
-    { batched },
+    transport,
   );
+}
+
+/** The limits and the certificate, read from its files, that a plan means. */
+export function termsOf({ limits, tls }: EndpointPlan): ListenerTerms {
+  return { limits, tls: tls === null ? null : readTls(tls) };
 }
 
 function readTls(plan: NonNullable<EndpointPlan['tls']>): ListenerTls {
   const { certificate, key, authority, clientAuth } = plan;
+  const read = (file: string): Buffer => readFileBytes(file, FILE_MAX.small);
   return {
-    certificate: readFileBytes(certificate, FILE_MAX.small),
-    key: readFileBytes(key, FILE_MAX.small),
-    authority: authority === '' ? null : readFileBytes(authority, FILE_MAX.small),
+    certificate: read(certificate),
+    key: read(key),
+    authority: authority === '' ? null : read(authority),
     requestCert: clientAuth !== 'nocert',
     rejectUnauthorized: clientAuth === 'require_and_verify' || clientAuth === 'verify_if_given',
   };

@@ -47,6 +47,7 @@ const log = makeLog(lines.write, () => plane.debugging);
 const { loadPlugins } = (await import(pluginsModule)) as {
   loadPlugins(names: ReadonlySet<string>): Promise<readonly Plugin[]>;
 };
+const metrics = new SharedRegistry((registration) => send({ kind: 'register', registration }));
 const plane: DataPlane = new DataPlane({
   plugins: loadPlugins,
   log,
@@ -58,9 +59,10 @@ const plane: DataPlane = new DataPlane({
   onClosed: stopPackets,
   clock: systemClock,
   random: secureRandom,
-  metrics: new SharedRegistry((registration) => send({ kind: 'register', registration })),
+  metrics,
   network: systemNetwork({ clock: systemClock, random: secureRandom, transport }),
-  listen: (endpoint, serve) => listenAt(endpoint, serve, { clock: systemClock, log, transport }),
+  listen: (endpoint, serve) =>
+    listenAt(endpoint, serve, { clock: systemClock, log, metrics, transport }),
 });
 // However this thread ends: whoever takes its place finds its sockets open, and nothing is told to JavaScript any more.
 process.on('exit', stopPackets);

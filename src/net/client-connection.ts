@@ -1,0 +1,278 @@
+import type { Socket } from 'node:net';
+
+import type { Query } from '../wire/query.ts';
+import { Ends } from './ends.ts';
+import { Pending, type Outlet } from './outlet.ts';
+import type { StreamConnection, StreamHost } from './stream-listener.ts';
+import { Timed } from './timer-wheel.ts';
+import { arena } from './write-reply.ts';
+
+/** Nothing is waited for longer than this, milliseconds: the server's own deadlines are shorter. */
+const PATIENCE_MS = 60_000;
+/** Queries of one connection that are served before all others have had their turn: under a millisecond. */
+const TURN = 128;
+
+/**
+ * One client's connection: takes its bytes while there is room for what they ask, sends what is written for it, and ends in
+ * order when its time or its use is over. What the bytes mean is up to the classes that extend it.
+ */
+export abstract class ClientConnection extends Timed implements StreamConnection, Outlet {
+  readonly pending = new Pending();
+  readonly out: Uint8Array = arena;
+  protected readonly host: StreamHost;
+  protected readonly socket: Socket;
+  /** Bytes in the arena; 0 whenever a turn is over. */
+  protected written = 0;
+  /** A query has come since the deadline was set last: what is ignored buys no time. */
+  protected fresh = false;
+  /** The client has taken something of what it keeps waiting. */
+  protected moved = false;
+  /** No more queries are taken: the client ended, a limit is reached, or the listener closes. */
+  protected ended = false;
+  /** All is over but the goodbye. */
+  protected closing = false;
+  readonly #ends: Ends;
+  /** Bytes that came but wait until there is room again. */
+  #rest: Buffer | null = null;
+  /** The client does not read; what is written for it waits. */
+  #blocked = false;
+  /** Queries left of this turn. */
+  #turn = TURN;
+  /** The turn is used up, the next one is to come. */
+  #queued = false;
+  /** What the deadline that is set is for. */
+  #waitsFor: 'query' | 'reply' | 'client' = 'query';
+  /** What the host was told last. */
+  #toldHeld = 0;
+
+  constructor(socket: Socket, host: StreamHost) {
+    super();
+    this.host = host;
+    this.socket = socket;
+    this.#ends = new Ends(socket);
+    socket.on('data', this.#onData);
+    socket.on('end', this.#onEnd);
+    socket.on('drain', () => this.unblock());
+    socket.on('error', () => socket.destroy());
+    socket.on('close', this.#onClose);
+    host.wheel.set(this, host.limits.readTimeoutMs);
+  }
+
+  /**
+   * Serves what is whole in `chunk`, as long as `stopped` is false, and keeps what is not whole.
+   * @returns bytes that need not come again
+   */
+  protected abstract consume(chunk: Buffer, now: number): number;
+  /** Bytes kept besides those that this class knows of: a message that is not finished, replies that may not leave yet. */
+  protected abstract get heldBeside(): number;
+  /** Whether the client lets replies not leave that could be sent. */
+  protected abstract get stuck(): boolean;
+  /** No more queries are to be taken: `abrupt` if the client can send none, else it may be told. */
+  protected abstract stopInput(abrupt: boolean): void;
+  abstract readonly at: number;
+  abstract send(length: number, way: unknown): void;
+  abstract keepSilent(way: unknown): void;
+  abstract wayBack(): unknown;
+  abstract reserve(size: number): void;
+
+  /** Whether replies are awaited or not yet taken by the client. */
+  get busy(): boolean {
+    return this.pending.size > 0 || this.stuck || this.unsent > 0;
+  }
+
+  /**
+   * Bytes kept for the client: its queries that wait and their replies, replies it has not read, a message it has not
+   * finished, queries that wait for room.
+   */
+  get held(): number {
+    return this.pending.bytes + this.unsent + (this.#rest?.length ?? 0) + this.heldBeside;
+  }
+
+  /** Bytes that have been written and that the system has not taken yet. */
+  protected get unsent(): number {
+    return this.socket.writableLength;
+  }
+
+  get full(): boolean {
+    return this.#blocked;
+  }
+
+  identify(query: Query): void {
+    this.#ends.identify(query, this.host.intake.proto);
+  }
+
+  /** Takes no more queries; ends once the replies in flight have left. */
+  finish(): void {
+    if (this.closing) return;
+    this.ended = true;
+    this.#rest = null;
+    this.stopInput(false);
+    this.write();
+    this.settle();
+  }
+
+  destroy(): void {
+    this.closing = true;
+    this.host.intake.drop(this);
+    this.socket.destroy();
+  }
+
+  override expire(): void {
+    this.host.counters.timedOut.add(1);
+    // A client that reads gets a proper end; one that does not is cut off.
+    if (this.closing || this.busy) this.destroy();
+    else this.finish();
+  }
+
+  hold(): void {
+    this.#tellHeld();
+  }
+
+  /** Replies have been written, and perhaps there is room again for what had to wait. */
+  flush(): void {
+    this.write();
+    this.#goOn();
+  }
+
+  /** One query of this turn is taken. */
+  protected count(): void {
+    this.#turn--;
+  }
+
+  /** No more is to be consumed now. */
+  protected stopped(): boolean {
+    return this.closing || this.#turn <= 0 || this.#crowded();
+  }
+
+  /** What stands in the arena leaves. */
+  protected write(): void {
+    const size = this.written;
+    if (size === 0) return;
+    this.written = 0;
+    if (this.closing || !this.socket.writable) return;
+    const bytes = Buffer.allocUnsafe(size);
+    arena.copy(bytes, 0, 0, size);
+    if (!this.leave(bytes) && this.unsent > this.host.limits.unreadBytes) this.#blocked = true;
+    this.#tellHeld();
+  }
+
+  /** Sends bytes. @returns false: `unblock` follows once they have left */
+  protected leave(bytes: Buffer): boolean {
+    return this.socket.write(bytes);
+  }
+
+  /** The client has read on. */
+  protected unblock(): void {
+    if (!this.#blocked) return;
+    this.#blocked = false;
+    this.host.intake.resume(this);
+  }
+
+  /** Sets the deadline that fits what the connection is doing now; ends it when all is done. */
+  protected settle(): void {
+    if (this.closing) return;
+    const { wheel, limits } = this.host;
+    if (this.#blocked || this.stuck) {
+      // What the client says meanwhile buys it no time, only what it takes does.
+      if (this.#waitsFor !== 'client' || this.moved) wheel.set(this, limits.writeTimeoutMs);
+      this.#waitsFor = 'client';
+      this.moved = false;
+    } else if (this.pending.size > 0) {
+      wheel.set(this, PATIENCE_MS);
+      this.#waitsFor = 'reply';
+    } else if (this.ended && this.#rest === null) {
+      this.end();
+    } else if (this.fresh || this.#waitsFor !== 'query') {
+      // A message that comes in pieces does not get more time with every piece.
+      wheel.set(this, limits.idleTimeoutMs);
+      this.#waitsFor = 'query';
+      this.fresh = false;
+    }
+    this.#tellHeld();
+  }
+
+  /** Says goodbye once what has been written has left. */
+  protected end(): void {
+    this.closing = true;
+    this.socket.end();
+    // What the client still sends is thrown away, so that it sees our end rather than a reset.
+    this.socket.resume();
+    this.host.wheel.set(this, this.host.limits.writeTimeoutMs);
+  }
+
+  #onData = (chunk: Buffer): void => {
+    if (this.closing) return;
+    this.host.touch(this);
+    this.#turn = TURN;
+    this.#take(chunk);
+  };
+
+  #onEnd = (): void => {
+    // A client may close its side and still wait for replies (half-close).
+    this.ended = true;
+    this.stopInput(true);
+    if (this.#rest === null) this.settle();
+  };
+
+  #onClose = (): void => {
+    this.host.wheel.cancel(this);
+    this.host.intake.drop(this);
+    this.stopInput(true);
+    this.#rest = null;
+    this.ended = true;
+    this.closing = true;
+    this.host.forget(this);
+  };
+
+  #take(chunk: Buffer): void {
+    const used = this.consume(chunk, this.host.clock.now());
+    if (used < chunk.length && !this.closing) {
+      this.#rest = used === 0 ? chunk : chunk.subarray(used);
+      this.socket.pause();
+      if (!this.#crowded()) this.#waitTurn();
+    }
+    this.write();
+    this.settle();
+  }
+
+  #waitTurn(): void {
+    if (this.#queued) return;
+    this.#queued = true;
+    setImmediate(this.#nextTurn);
+  }
+
+  #nextTurn = (): void => {
+    this.#queued = false;
+    this.#turn = TURN;
+    this.#goOn();
+  };
+
+  /** Takes up what had to wait. */
+  #goOn(): void {
+    const rest = this.#rest;
+    if (this.closing || this.#crowded()) {
+      this.settle();
+    } else if (rest === null) {
+      if (!this.ended) this.socket.resume();
+      this.settle();
+    } else if (this.#turn <= 0) {
+      this.#waitTurn();
+    } else {
+      this.#rest = null;
+      this.#take(rest);
+      if (this.#rest === null && !this.ended) this.socket.resume();
+    }
+  }
+
+  /** Replies have to leave before more queries are taken. */
+  #crowded(): boolean {
+    return this.full || this.pending.size >= this.host.limits.pipelined;
+  }
+
+  #tellHeld(): void {
+    const { held } = this;
+    if (held === this.#toldHeld) return;
+    this.#toldHeld = held;
+    this.host.held.tell(this, held);
+  }
+}

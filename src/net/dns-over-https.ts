@@ -1,0 +1,79 @@
+import { leastTtl } from './least-ttl.ts';
+import { MESSAGE_MAX } from './limits.ts';
+
+export const MEDIA_TYPE = 'application/dns-message';
+
+/** `message`: the query is in the request's target; `body`: it is the request's body; a number: the status that refuses it. */
+export type Verdict = 'message' | 'body' | number;
+
+const PATH = Buffer.from('/dns-query');
+const PARAMETER = Buffer.from('dns=');
+const QUESTION_MARK = 0x3f;
+
+/** What DNS over HTTPS (RFC 8484) makes of requests, whatever the version of HTTP. One object for all of a listener. */
+export class DnsOverHttps {
+  /** The query of a GET, `message[0, length)`; valid until the next one is judged. */
+  readonly message: Uint8Array = new Uint8Array(MESSAGE_MAX + 3);
+  length = 0;
+
+  /**
+   * Judges a request by its method and its target, `path[0, pathLength)`: there is one resource; GET has exactly one parameter
+   * `dns`, POST a body.
+   */
+  judge(method: string, path: Uint8Array, pathLength: number): Verdict {
+    const { length } = PATH;
+    if (pathLength < length || (pathLength > length && path[length] !== QUESTION_MARK)) return 404;
+    for (let i = 0; i < length; i++) if (path[i] !== PATH[i]) return 404;
+    if (method === 'POST') return 'body';
+    if (method !== 'GET') return 400;
+    let at = length + 1;
+    for (let i = 0; i < PARAMETER.length; i++, at++) {
+      if (path[at] !== PARAMETER[i]) return this.#judgeSearch(path, length + 1, pathLength);
+    }
+    return this.#decode(path, at, pathLength)
+      ? 'message'
+      : this.#judgeSearch(path, length + 1, pathLength);
+  }
+
+  /** `cache-control` of the reply `bytes[start, end)`. */
+  cacheControl(bytes: Uint8Array, start: number, end: number): string {
+    return `max-age=${leastTtl(bytes, start, end)}`;
+  }
+
+  /** Parameters in any order, percent-encoded or not. */
+  #judgeSearch(path: Uint8Array, start: number, end: number): Verdict {
+    if (start > end) return 400;
+    const search = Buffer.from(path.subarray(start, end)).toString('latin1');
+    const values = new URLSearchParams(search).getAll('dns');
+    if (values.length !== 1) return 400;
+    const bytes = Buffer.from(values[0]!, 'latin1');
+    return this.#decode(bytes, 0, bytes.length) ? 'message' : 400;
+  }
+
+  /** Base64url without padding (RFC 4648 section 5) into `message`. @returns false: it is something else */
+  #decode(bytes: Uint8Array, start: number, end: number): boolean {
+    const count = end - start;
+    if (count <= 0 || count % 4 === 1 || (count * 3) >> 2 > MESSAGE_MAX) return false;
+    const { message } = this;
+    let length = 0;
+    let bits = 0;
+    let value = 0;
+    for (let i = start; i < end; i++) {
+      const six = sixBits[bytes[i]!]!;
+      if (six < 0) return false;
+      value = ((value << 6) | six) & 0xffff;
+      bits += 6;
+      if (bits >= 8) {
+        bits -= 8;
+        message[length++] = value >> bits;
+      }
+    }
+    this.length = length;
+    return true;
+  }
+}
+
+const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+/** By byte: what it stands for; -1: nothing. */
+const sixBits = new Int8Array(256).fill(-1);
+for (const [value, letter] of Buffer.from(alphabet).entries()) sixBits[letter] = value;

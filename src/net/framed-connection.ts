@@ -1,0 +1,112 @@
+import { ClientConnection } from './client-connection.ts';
+import { arena } from './write-reply.ts';
+
+/** The first size of the buffer for a message that comes in pieces; it grows with what really came. */
+const FIRST_PIECE = 512;
+
+/**
+ * One connection that carries messages with two length bytes before each (RFC 1035 section 4.2.2, RFC 7766). Queries are
+ * answered as they come; a reply that must wait does not hold up the others. A turn's replies leave in one write.
+ */
+export class FramedConnection extends ClientConnection {
+  /** A message that has come in part, length bytes included. */
+  #piece: Buffer | null = null;
+  #pieceFilled = 0;
+  #served = 0;
+
+  protected get heldBeside(): number {
+    return this.#piece?.length ?? 0;
+  }
+
+  protected get stuck(): boolean {
+    return false;
+  }
+
+  protected stopInput(abrupt: boolean): void {
+    this.#piece = null;
+    if (!abrupt) this.socket.pause();
+  }
+
+  protected consume(chunk: Buffer, now: number): number {
+    const { maxQueries } = this.host.limits;
+    let at = 0;
+    while (at < chunk.length && !this.stopped()) {
+      if (maxQueries >= 0 && this.#served >= maxQueries) {
+        this.ended = true;
+        this.socket.pause();
+        return chunk.length;
+      }
+      const size = chunk.length - at >= 2 ? (chunk[at]! << 8) | chunk[at + 1]! : -1;
+      if (this.#piece === null && size >= 0 && chunk.length - at - 2 >= size) {
+        this.#serve(chunk, at + 2, at + 2 + size, now);
+        at += 2 + size;
+      } else {
+        at += this.#gather(chunk, at, now);
+      }
+    }
+    return at;
+  }
+
+  /** Adds bytes to the message that comes in pieces and serves it once whole. @returns how many were taken */
+  #gather(chunk: Buffer, at: number, now: number): number {
+    this.#piece ??= Buffer.allocUnsafeSlow(FIRST_PIECE);
+    const begin = at;
+    while (at < chunk.length) {
+      const wanted = this.#pieceFilled < 2 ? 2 : 2 + ((this.#piece[0]! << 8) | this.#piece[1]!);
+      const take = Math.min(wanted - this.#pieceFilled, chunk.length - at);
+      if (this.#pieceFilled + take > this.#piece.length)
+        this.#grow(this.#pieceFilled + take, wanted);
+      chunk.copy(this.#piece, this.#pieceFilled, at, at + take);
+      this.#pieceFilled += take;
+      at += take;
+      if (this.#pieceFilled < wanted || wanted === 2) continue;
+      break;
+    }
+    if (this.#pieceFilled < 2) return at - begin;
+    const whole = 2 + ((this.#piece[0]! << 8) | this.#piece[1]!);
+    if (this.#pieceFilled === whole) {
+      const piece = this.#piece;
+      this.#piece = null;
+      this.#pieceFilled = 0;
+      this.#serve(piece, 2, whole, now);
+    }
+    return at - begin;
+  }
+
+  #grow(least: number, most: number): void {
+    const bigger = Buffer.allocUnsafeSlow(Math.min(most, Math.max(least, this.#piece!.length * 4)));
+    this.#piece!.copy(bigger, 0, 0, this.#pieceFilled);
+    this.#piece = bigger;
+  }
+
+  #serve(bytes: Buffer, start: number, end: number, now: number): void {
+    this.#served++;
+    this.count();
+    if (this.host.intake.take(this, bytes, start, end, now)) this.fresh = true;
+  }
+
+  get at(): number {
+    return this.written + 2;
+  }
+
+  reserve(size: number): void {
+    if (this.written + 2 + size > arena.length) this.write();
+  }
+
+  send(length: number): void {
+    arena[this.written] = length >> 8;
+    arena[this.written + 1] = length & 0xff;
+    this.written += 2 + length;
+    this.host.counters.sent.add(1);
+    // One tiny query may ask for a big reply: the unread bytes are bounded, not the queries.
+    if (this.written + this.unsent > this.host.limits.unreadBytes) this.write();
+  }
+
+  keepSilent(): void {
+    // The others may still be answered.
+  }
+
+  wayBack(): null {
+    return null;
+  }
+}

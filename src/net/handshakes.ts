@@ -1,0 +1,175 @@
+import type { Socket } from 'node:net';
+import type { Server as TlsServer, TlsOptions, TLSSocket } from 'node:tls';
+
+import { builtins } from '../base/builtins.ts';
+import { Problem } from '../base/problem.ts';
+import { ConnectionTable, type Connection } from './connection-table.ts';
+import type { ListenerLimits } from './limits.ts';
+import type { ListenerCounters } from './listener-counters.ts';
+import type { ListenerTls } from './listener.ts';
+import { Timed, type TimerWheel } from './timer-wheel.ts';
+
+/** What handshakes need of their listener. */
+export interface HandshakeHost {
+  readonly limits: ListenerLimits;
+  readonly counters: ListenerCounters;
+  readonly wheel: TimerWheel;
+}
+
+/**
+ * Leads connections through the TLS handshake. They are bounded apart from those that have it behind them, in number and in
+ * time: half-open ones never cost a client that speaks TLS its connection.
+ */
+export class Handshakes {
+  readonly #host: HandshakeHost;
+  readonly #alpn: readonly string[];
+  readonly #ready: (socket: TLSSocket) => void;
+  readonly #table: ConnectionTable<Handshake>;
+  /** By the ends of the connection: the runtime gives no other way from the encrypted socket to the one below. */
+  readonly #byEnds = new Map<string, Handshake>();
+  #server: TlsServer;
+
+  /**
+   * @param tls null: there is none, which is a problem
+   * @param alpn what clients may choose from; none: whatever they say is ignored
+   * @param ready takes the socket of each handshake that succeeds
+   * @throws Problem (`tls-missing`, `tls-certificate`)
+   */
+  constructor(
+    host: HandshakeHost,
+    tls: ListenerTls | null,
+    alpn: readonly string[],
+    ready: (socket: TLSSocket) => void,
+  ) {
+    this.#host = host;
+    this.#alpn = alpn;
+    this.#ready = ready;
+    this.#table = new ConnectionTable(() => host.counters.evicted.add(1));
+    this.#server = this.#makeServer(tls);
+  }
+
+  /** From the next handshake on. @throws Problem (`tls-missing`, `tls-certificate`) */
+  adopt(tls: ListenerTls | null): void {
+    this.#server = this.#makeServer(tls);
+  }
+
+  begin(socket: Socket): void {
+    const key = ends(socket);
+    const { counters, wheel, limits } = this.#host;
+    const handshake = new Handshake(socket, (state) => {
+      wheel.cancel(handshake);
+      this.#byEnds.delete(key);
+      this.#table.delete(handshake);
+      counters.handshakes.add(-1);
+      if (state !== 'done') counters.failedHandshakes.add(1);
+      if (state === 'late') counters.timedOut.add(1);
+    });
+    this.#table.add(handshake, limits.handshakes);
+    this.#byEnds.set(key, handshake);
+    counters.handshakes.add(1);
+    wheel.set(handshake, limits.readTimeoutMs);
+    this.#server.emit('connection', socket);
+  }
+
+  /** Ends all that are under way. */
+  destroy(): void {
+    for (const handshake of this.#table) handshake.destroy();
+  }
+
+  /** It never listens: connections are given to it. Their time is measured here, so its own limit is out of reach. */
+  #makeServer(tls: ListenerTls | null): TlsServer {
+    const options = {
+      ...contextOf(tls),
+      ...(this.#alpn.length > 0 && { ALPNProtocols: [...this.#alpn] }),
+      handshakeTimeout: 0x7fffffff,
+    };
+    const server = usable(() => builtins.tls().createServer(options));
+    server.on('secureConnection', (socket) => {
+      this.#byEnds.get(ends(socket))?.succeeded();
+      this.#ready(socket);
+    });
+    // The runtime leaves the socket of a handshake that failed to us.
+    server.on('tlsClientError', (_, socket) => socket.destroy());
+    return server;
+  }
+}
+
+/** One connection that has not shown yet that it speaks TLS. */
+class Handshake extends Timed implements Connection {
+  readonly busy = false;
+  readonly #socket: Socket;
+  #over: ((state: 'done' | 'failed' | 'late') => void) | null;
+
+  constructor(socket: Socket, over: (state: 'done' | 'failed' | 'late') => void) {
+    super();
+    this.#socket = socket;
+    this.#over = over;
+    socket.once('close', this.#failed);
+  }
+
+  succeeded(): void {
+    this.#socket.off('close', this.#failed);
+    this.#end('done');
+  }
+
+  override expire(): void {
+    this.#end('late');
+    this.#socket.destroy();
+  }
+
+  finish(): void {
+    this.destroy();
+  }
+
+  destroy(): void {
+    this.#end('failed');
+    this.#socket.destroy();
+  }
+
+  #failed = (): void => this.#end('failed');
+
+  #end(state: 'done' | 'failed' | 'late'): void {
+    const over = this.#over;
+    this.#over = null;
+    over?.(state);
+  }
+}
+
+function ends({ remoteAddress, remotePort, localAddress }: Socket): string {
+  return `${remoteAddress} ${remotePort} ${localAddress}`;
+}
+
+/** TLS 1.2 and later, with the listener's certificate. */
+function contextOf(tls: ListenerTls | null): TlsOptions {
+  if (tls === null) {
+    throw new Problem({
+      code: 'tls-missing',
+      text: 'this listener needs a certificate',
+      remedy: 'Add "tls CERT KEY" to the server block.',
+    });
+  }
+  return {
+    minVersion: 'TLSv1.2',
+    cert: tls.certificate,
+    key: tls.key,
+    requestCert: tls.requestCert,
+    rejectUnauthorized: tls.rejectUnauthorized,
+    ...(tls.authority !== null && { ca: tls.authority }),
+  };
+}
+
+/** @throws Problem (`tls-certificate`) if certificate and key do not fit */
+function usable<T>(make: () => T): T {
+  try {
+    return make();
+  } catch (error) {
+    if (error instanceof Problem) throw error;
+    throw new Problem({
+      code: 'tls-certificate',
+      text: `the TLS certificate can't be used: ${error instanceof Error ? error.message : String(error)}`,
+      hint: 'The key does not belong to the certificate, or one of the files is not PEM.',
+      remedy: 'Compare "openssl x509 -noout -pubkey -in CERT" with "openssl pkey -pubout -in KEY".',
+      cause: error,
+    });
+  }
+}

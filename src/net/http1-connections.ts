@@ -1,0 +1,229 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+
+import { builtins } from '../base/builtins.ts';
+import type { Query } from '../wire/query.ts';
+import { MEDIA_TYPE, type DnsOverHttps } from './dns-over-https.ts';
+import { Ends } from './ends.ts';
+import { MESSAGE_MAX } from './limits.ts';
+import { Pending, type Outlet } from './outlet.ts';
+import type { StreamConnection, StreamHost } from './stream-listener.ts';
+import { Timed } from './timer-wheel.ts';
+import { arena } from './write-reply.ts';
+
+/** Time is measured by the connections themselves: what says nothing costs no timer of its own. */
+const OPTIONS = {
+  headersTimeout: 0,
+  requestTimeout: 0,
+  keepAliveTimeout: 0,
+  connectionsCheckingInterval: 0x7fffffff,
+};
+
+/** The HTTP/1.1 connections of one listener: the runtime reads the requests. Made when the first one comes. */
+export class Http1Connections {
+  readonly #service: DnsOverHttps;
+  readonly #server: Server;
+  readonly #bySocket = new WeakMap<Socket, Http1Connection>();
+
+  constructor(service: DnsOverHttps) {
+    this.#service = service;
+    this.#server = builtins.http().createServer(OPTIONS, (request, response) => {
+      this.#bySocket.get(request.socket)?.take(request, response);
+    });
+    this.#server.setTimeout(0);
+  }
+
+  connect(socket: Socket, host: StreamHost): StreamConnection {
+    const connection = new Http1Connection(socket, host, this.#service);
+    this.#bySocket.set(socket, connection);
+    this.#server.emit('connection', socket);
+    return connection;
+  }
+}
+
+/** One request, and what it makes us hold: its body while it comes, its reply while it leaves. */
+class Exchange {
+  readonly response: ServerResponse;
+  held = 0;
+
+  constructor(response: ServerResponse) {
+    this.response = response;
+  }
+}
+
+class Http1Connection extends Timed implements StreamConnection, Outlet<Exchange> {
+  readonly pending = new Pending();
+  readonly out: Uint8Array = arena;
+  readonly at = 0;
+  readonly full = false;
+  readonly #socket: Socket;
+  readonly #host: StreamHost;
+  readonly #service: DnsOverHttps;
+  readonly #ends: Ends;
+  readonly #exchanges = new Set<Exchange>();
+  /** The request that is being taken. */
+  #present: Exchange | null = null;
+  #held = 0;
+  #ended = false;
+
+  constructor(socket: Socket, host: StreamHost, service: DnsOverHttps) {
+    super();
+    this.#socket = socket;
+    this.#host = host;
+    this.#service = service;
+    this.#ends = new Ends(socket);
+    socket.on('error', () => socket.destroy());
+    socket.on('close', this.#onClose);
+    host.wheel.set(this, host.limits.readTimeoutMs);
+  }
+
+  get busy(): boolean {
+    return this.#exchanges.size > 0;
+  }
+
+  get held(): number {
+    return this.#held + this.pending.bytes;
+  }
+
+  finish(): void {
+    this.#ended = true;
+    this.#host.wheel.set(this, this.#host.limits.writeTimeoutMs);
+    if (this.#exchanges.size === 0) this.#socket.destroySoon();
+  }
+
+  destroy(): void {
+    this.#host.intake.drop(this);
+    this.#socket.destroy();
+  }
+
+  override expire(): void {
+    this.#host.counters.timedOut.add(1);
+    if (this.#ended || this.busy) this.destroy();
+    else this.finish();
+  }
+
+  #onClose = (): void => {
+    this.#ended = true;
+    this.#host.wheel.cancel(this);
+    this.#host.intake.drop(this);
+    this.#host.forget(this);
+  };
+
+  take(request: IncomingMessage, response: ServerResponse): void {
+    this.#host.touch(this);
+    const exchange = new Exchange(response);
+    this.#exchanges.add(exchange);
+    request.on('error', () => {});
+    response.on('error', () => {});
+    response.on('close', () => this.#over(exchange));
+    const target = Buffer.from(request.url ?? '', 'latin1');
+    const verdict = this.#ended
+      ? 503
+      : this.#service.judge(request.method ?? '', target, target.length);
+    if (typeof verdict === 'number') {
+      this.#answer(exchange, verdict);
+    } else if (verdict === 'message') {
+      this.#serve(exchange, this.#service.message, this.#service.length);
+    } else {
+      this.#readBody(exchange, request);
+    }
+  }
+
+  #readBody(exchange: Exchange, request: IncomingMessage): void {
+    let chunks: Buffer[] = [];
+    let size = 0;
+    request.on('data', (chunk: Buffer) => {
+      const fitted = size <= MESSAGE_MAX;
+      size += chunk.length;
+      if (size <= MESSAGE_MAX) {
+        chunks.push(chunk);
+        this.#hold(exchange, chunk.length);
+      } else if (fitted) {
+        // The rest is passed over, for as long as the connection may take without asking anything.
+        chunks = [];
+        this.#hold(exchange, -exchange.held);
+        this.#answer(exchange, 400);
+      }
+    });
+    request.on('end', () => {
+      if (size > MESSAGE_MAX) return;
+      this.#hold(exchange, -exchange.held);
+      this.#serve(exchange, chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks), size);
+    });
+  }
+
+  #serve(exchange: Exchange, bytes: Uint8Array, length: number): void {
+    const { wheel, limits, intake, clock } = this.#host;
+    if (!this.#ended) wheel.set(this, limits.idleTimeoutMs);
+    this.#present = exchange;
+    intake.take(this, bytes, 0, length, clock.now());
+    this.#present = null;
+    if (this.pending.size >= limits.pipelined) this.#socket.pause();
+  }
+
+  identify(query: Query): void {
+    this.#ends.identify(query, this.#host.intake.proto);
+  }
+
+  reserve(): void {
+    // Each reply leaves at once: the arena is always empty.
+  }
+
+  send(length: number, way: Exchange | null): void {
+    const exchange = way ?? this.#present!;
+    const { response } = exchange;
+    const { counters } = this.#host;
+    if (response.destroyed || response.writableEnded) {
+      counters.dropped.add(1);
+      return;
+    }
+    counters.sent.add(1);
+    response.setHeader('content-type', MEDIA_TYPE);
+    response.setHeader('cache-control', this.#service.cacheControl(arena, 0, length));
+    this.#answer(exchange, 200, Buffer.from(arena.subarray(0, length)));
+  }
+
+  keepSilent(way: Exchange | null): void {
+    this.#answer(way ?? this.#present!, 500);
+  }
+
+  refuse(): void {
+    this.#answer(this.#present!, 400);
+  }
+
+  wayBack(): Exchange {
+    return this.#present!;
+  }
+
+  hold(): void {
+    this.#host.held.tell(this, this.held);
+  }
+
+  flush(): void {
+    this.hold();
+    if (this.pending.size < this.#host.limits.pipelined) this.#socket.resume();
+  }
+
+  #answer(exchange: Exchange, status: number, body: Buffer | null = null): void {
+    const { response } = exchange;
+    if (response.destroyed || response.writableEnded) return;
+    response.statusCode = status;
+    response.setHeader('content-length', body?.length ?? 0);
+    if (this.#ended) response.setHeader('connection', 'close');
+    this.#hold(exchange, body?.length ?? 0);
+    response.end(body ?? undefined);
+  }
+
+  #over(exchange: Exchange): void {
+    this.#hold(exchange, -exchange.held);
+    this.#exchanges.delete(exchange);
+    if (this.#ended && this.#exchanges.size === 0) this.#socket.destroySoon();
+  }
+
+  #hold(exchange: Exchange, bytes: number): void {
+    if (bytes === 0) return;
+    exchange.held += bytes;
+    this.#held += bytes;
+    this.#host.held.tell(this, this.held);
+  }
+}

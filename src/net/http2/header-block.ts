@@ -1,0 +1,79 @@
+import { ERROR, FLAG, readWord } from './frames.ts';
+import type { FrameReader } from './frame-reader.ts';
+import { BLOCK_MAX } from './header-decoder.ts';
+
+/** Bytes of the priority that may stand before a header block. */
+const PRIORITY_SIZE = 5;
+
+/** Puts the header block of a request together: a HEADERS frame, and the CONTINUATION frames behind it (RFC 9113 section 6.2). */
+export class HeaderBlock {
+  /** The stream whose block is not whole; 0: there is none. */
+  open = 0;
+  /** The block, `bytes[start, end)`, when `begin` or `goOn` has returned true. */
+  bytes: Buffer = nothing;
+  start = 0;
+  end = 0;
+  /** Whether nothing but the block belongs to the request. */
+  endsStream = false;
+  /** What the client did wrong: the connection is of no use any more. */
+  error: number | null = null;
+
+  /** Memory kept for what is not whole. */
+  get held(): number {
+    return this.open === 0 ? 0 : this.bytes.length;
+  }
+
+  /** Takes a HEADERS frame. @returns whether the block is whole */
+  begin({ bytes, start, end, flags, id }: FrameReader): boolean {
+    this.endsStream = (flags & FLAG.END_STREAM) !== 0;
+    let padding = 0;
+    if ((flags & FLAG.PADDED) !== 0) padding = start < end ? bytes[start++]! : PADDING_MISSING;
+    if ((flags & FLAG.PRIORITY) !== 0) {
+      if (end - start < PRIORITY_SIZE) return this.#fail(ERROR.FRAME_SIZE_ERROR);
+      if (readWord(bytes, start) === id) return this.#fail(ERROR.PROTOCOL_ERROR);
+      start += PRIORITY_SIZE;
+    }
+    if (padding > end - start) return this.#fail(ERROR.PROTOCOL_ERROR);
+    this.bytes = bytes;
+    this.start = start;
+    this.end = end - padding;
+    if ((flags & FLAG.END_HEADERS) !== 0) return true;
+    // A copy that it can grow in: the chunk it came in may be much larger.
+    this.bytes = Buffer.allocUnsafeSlow(Math.max(512, this.end - start));
+    this.end = bytes.copy(this.bytes, 0, start, this.end);
+    this.start = 0;
+    this.open = id;
+    return false;
+  }
+
+  /** Takes a CONTINUATION frame. @returns whether the block is whole */
+  goOn({ bytes, start, end, flags }: FrameReader): boolean {
+    const size = this.end + end - start;
+    if (size > BLOCK_MAX) return this.#fail(ERROR.ENHANCE_YOUR_CALM);
+    if (size > this.bytes.length) {
+      const bigger = Buffer.allocUnsafeSlow(Math.max(size, 2 * this.bytes.length));
+      this.bytes.copy(bigger, 0, 0, this.end);
+      this.bytes = bigger;
+    }
+    bytes.copy(this.bytes, this.end, start, end);
+    this.end = size;
+    if ((flags & FLAG.END_HEADERS) === 0) return false;
+    this.open = 0;
+    return true;
+  }
+
+  /** Gives up what is not whole. */
+  stop(): void {
+    this.open = 0;
+    this.bytes = nothing;
+  }
+
+  #fail(error: number): false {
+    this.error = error;
+    return false;
+  }
+}
+
+const nothing = Buffer.alloc(0);
+/** More than any frame has. */
+const PADDING_MISSING = 1 << 24;

@@ -1,0 +1,259 @@
+import { decodeHuffman } from './huffman.ts';
+
+/** Fields of the static table (RFC 7541 appendix A), from index 1 on. */
+const staticFields: readonly (readonly [name: string, value: string])[] = [
+  [':authority', ''],
+  [':method', 'GET'],
+  [':method', 'POST'],
+  [':path', '/'],
+  [':path', '/index.html'],
+  [':scheme', 'http'],
+  [':scheme', 'https'],
+  [':status', '200'],
+  [':status', '204'],
+  [':status', '206'],
+  [':status', '304'],
+  [':status', '400'],
+  [':status', '404'],
+  [':status', '500'],
+  ['accept-charset', ''],
+  ['accept-encoding', 'gzip, deflate'],
+  ['accept-language', ''],
+  ['accept-ranges', ''],
+  ['accept', ''],
+  ['access-control-allow-origin', ''],
+  ['age', ''],
+  ['allow', ''],
+  ['authorization', ''],
+  ['cache-control', ''],
+  ['content-disposition', ''],
+  ['content-encoding', ''],
+  ['content-language', ''],
+  ['content-length', ''],
+  ['content-location', ''],
+  ['content-range', ''],
+  ['content-type', ''],
+  ['cookie', ''],
+  ['date', ''],
+  ['etag', ''],
+  ['expect', ''],
+  ['expires', ''],
+  ['from', ''],
+  ['host', ''],
+  ['if-match', ''],
+  ['if-modified-since', ''],
+  ['if-none-match', ''],
+  ['if-range', ''],
+  ['if-unmodified-since', ''],
+  ['last-modified', ''],
+  ['link', ''],
+  ['location', ''],
+  ['max-forwards', ''],
+  ['proxy-authenticate', ''],
+  ['proxy-authorization', ''],
+  ['range', ''],
+  ['referer', ''],
+  ['refresh', ''],
+  ['retry-after', ''],
+  ['server', ''],
+  ['set-cookie', ''],
+  ['strict-transport-security', ''],
+  ['transfer-encoding', ''],
+  ['user-agent', ''],
+  ['vary', ''],
+  ['via', ''],
+  ['www-authenticate', ''],
+];
+
+interface Field {
+  readonly name: Uint8Array;
+  readonly value: Uint8Array;
+}
+
+/** Index 0 stands for nothing. */
+const fixed: readonly Field[] = [['', ''], ...staticFields].map(([name = '', value = '']) => ({
+  name: Buffer.from(name),
+  value: Buffer.from(value),
+}));
+
+/** Bytes of the dynamic table: what RFC 9113 has both sides begin with. Nothing else is ever announced. */
+const TABLE_SIZE = 4096;
+/** What an entry costs besides its bytes (RFC 7541 section 4.1). */
+const ENTRY_COST = 32;
+/** The longest header block that is decoded, bytes. A question of 255 bytes in a GET takes 400. */
+export const BLOCK_MAX = 16_384;
+/** No integer in a block can mean more. */
+const INTEGER_MAX = 1 << 24;
+
+/** Where Huffman strings are decoded to: a name and a value. Nothing in it outlives a field. */
+const scratch = new Uint8Array(2 * BLOCK_MAX);
+
+/**
+ * Decodes the header blocks of one connection (HPACK, RFC 7541). Fields are ranges of bytes: no text is built of what nobody
+ * looks at.
+ *
+ * ```
+ * decoder.begin(block, 0, block.length);
+ * while (decoder.next()) …decoder.name[nameStart, nameEnd)…
+ * if (decoder.broken) …the connection is of no use any more…
+ * ```
+ */
+export class HeaderDecoder {
+  /** The present field: valid until `next`. */
+  name: Uint8Array = scratch;
+  nameStart = 0;
+  nameEnd = 0;
+  value: Uint8Array = scratch;
+  valueStart = 0;
+  valueEnd = 0;
+  /** The block was no HPACK; the table is lost. */
+  broken = false;
+
+  #bytes: Uint8Array = scratch;
+  #at = 0;
+  #end = 0;
+  /** Bytes of `scratch` that the present field uses. */
+  #decoded = 0;
+  /** Whether a change of the table's size may still come: only before the first field. */
+  #beginning = true;
+  /** The oldest first. */
+  readonly #table: Field[] = [];
+  #size = 0;
+  #sizeMax = TABLE_SIZE;
+
+  /** @param end at most BLOCK_MAX bytes after `start` */
+  begin(bytes: Uint8Array, start: number, end: number): void {
+    this.#bytes = bytes;
+    this.#at = start;
+    this.#end = end;
+    this.#beginning = true;
+  }
+
+  /** Goes on to the next field. @returns false at the end, and when the block is broken */
+  next(): boolean {
+    while (this.#at < this.#end && !this.broken) {
+      const first = this.#bytes[this.#at]!;
+      this.#decoded = 0;
+      if ((first & 0x80) !== 0) return this.#indexed(this.#integer(0x7f));
+      if ((first & 0xc0) === 0x40) return this.#literal(this.#integer(0x3f), true);
+      if ((first & 0xe0) !== 0x20) return this.#literal(this.#integer(0x0f), false);
+      const size = this.#integer(0x1f);
+      if (size > TABLE_SIZE || !this.#beginning) this.broken = true;
+      this.#sizeMax = size;
+      this.#shrink(0);
+    }
+    return false;
+  }
+
+  #indexed(index: number): boolean {
+    const field = this.#entry(index);
+    if (field === null) return false;
+    this.#beginning = false;
+    this.name = field.name;
+    this.nameStart = 0;
+    this.nameEnd = field.name.length;
+    this.value = field.value;
+    this.valueStart = 0;
+    this.valueEnd = field.value.length;
+    return true;
+  }
+
+  #literal(index: number, remember: boolean): boolean {
+    this.#beginning = false;
+    if (index > 0) {
+      const field = this.#entry(index);
+      if (field === null) return false;
+      this.name = field.name;
+      this.nameStart = 0;
+      this.nameEnd = field.name.length;
+    } else {
+      const end = this.#string();
+      if (end < 0) return false;
+      this.name = this.#from;
+      this.nameStart = this.#start;
+      this.nameEnd = end;
+    }
+    const end = this.#string();
+    if (end < 0) return false;
+    this.value = this.#from;
+    this.valueStart = this.#start;
+    this.valueEnd = end;
+    if (remember) this.#remember();
+    return true;
+  }
+
+  /** Where the string read last lies. */
+  #from: Uint8Array = scratch;
+  #start = 0;
+
+  /** Reads a string. @returns its end in `#from`; -1: it is broken */
+  #string(): number {
+    if (this.#at >= this.#end) return this.#fail();
+    const huffman = (this.#bytes[this.#at]! & 0x80) !== 0;
+    const length = this.#integer(0x7f);
+    const start = this.#at;
+    if (length > this.#end - start) return this.#fail();
+    this.#at = start + length;
+    if (!huffman) {
+      this.#from = this.#bytes;
+      this.#start = start;
+      return start + length;
+    }
+    if ((length * 8) / 5 > scratch.length - this.#decoded) return this.#fail();
+    this.#from = scratch;
+    this.#start = this.#decoded;
+    const end = decodeHuffman(this.#bytes, start, start + length, scratch, this.#decoded);
+    if (end < 0) return this.#fail();
+    this.#decoded = end;
+    return end;
+  }
+
+  /** Reads an integer whose first bits are those of `mask` (RFC 7541 section 5.1). */
+  #integer(mask: number): number {
+    let value = this.#bytes[this.#at++]! & mask;
+    if (value < mask) return value;
+    for (let shift = 0; ; shift += 7) {
+      if (this.#at >= this.#end || value > INTEGER_MAX) {
+        this.broken = true;
+        return INTEGER_MAX;
+      }
+      const byte = this.#bytes[this.#at++]!;
+      value += (byte & 0x7f) * 2 ** shift;
+      if ((byte & 0x80) === 0) return value;
+    }
+  }
+
+  #entry(index: number): Field | null {
+    const found =
+      index < fixed.length
+        ? fixed[index]
+        : this.#table[this.#table.length - 1 - (index - fixed.length)];
+    if (index > 0 && found !== undefined && !this.broken) return found;
+    this.broken = true;
+    return null;
+  }
+
+  #remember(): void {
+    const name = new Uint8Array(this.name.subarray(this.nameStart, this.nameEnd));
+    const value = new Uint8Array(this.value.subarray(this.valueStart, this.valueEnd));
+    const cost = name.length + value.length + ENTRY_COST;
+    this.#shrink(cost);
+    // An entry larger than the table empties it, and is not kept.
+    if (cost > this.#sizeMax) return;
+    this.#table.push({ name, value });
+    this.#size += cost;
+  }
+
+  /** Makes room for `cost` bytes. */
+  #shrink(cost: number): void {
+    while (this.#table.length > 0 && this.#size + cost > this.#sizeMax) {
+      const { name, value } = this.#table.shift()!;
+      this.#size -= name.length + value.length + ENTRY_COST;
+    }
+  }
+
+  #fail(): number {
+    this.broken = true;
+    return -1;
+  }
+}

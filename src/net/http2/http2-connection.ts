@@ -1,0 +1,490 @@
+import type { Socket } from 'node:net';
+
+import { ClientConnection } from '../client-connection.ts';
+import type { DnsOverHttps } from '../dns-over-https.ts';
+import { MESSAGE_MAX } from '../limits.ts';
+import type { StreamHost } from '../stream-listener.ts';
+import { arena } from '../write-reply.ts';
+import { FrameReader } from './frame-reader.ts';
+import {
+  ERROR,
+  FLAG,
+  FRAME,
+  FRAME_HEADER,
+  PAYLOAD_MAX,
+  readWord,
+  SETTING,
+  WINDOW,
+  writeFrameHeader,
+  writeWord,
+} from './frames.ts';
+import { HeaderBlock } from './header-block.ts';
+import { BLOCK_MAX } from './header-decoder.ts';
+import { Http2Stream } from './http2-stream.ts';
+import { ParkedReplies } from './parked-replies.ts';
+import { PacedWriter } from './paced-writer.ts';
+import { FIELDS_MAX, writeReplyFields, writeStatus } from './reply-fields.ts';
+import { RequestBodies, type BodyVerdict } from './request-bodies.ts';
+import { RequestHeader } from './request-header.ts';
+
+/** Before a reply's body there is room for all that comes before it: HEADERS, and the header of DATA. */
+const HEADERS_ROOM = FRAME_HEADER + FIELDS_MAX + FRAME_HEADER;
+/** No other frame that is written here is longer. */
+const CONTROL_ROOM = 64;
+/** Streams that were refused before their body had come: what still comes of it is passed over. */
+const REFUSED_MAX = 64;
+
+/**
+ * One HTTP/2 connection (RFC 9113) whose requests are DNS queries (RFC 8484): the few frames that this takes, written straight
+ * into the bytes that leave. docs/decisions/http2.md has the figures that speak for it.
+ *
+ * A GET that need not wait makes no object. Replies leave as clients ask: who sends several requests in one TLS record gets
+ * several replies in one; who sends one at a time gets one at a time, since some (dnsperf) take no more than one from each.
+ */
+export class Http2Connection extends ClientConnection {
+  readonly #service: DnsOverHttps;
+  readonly #header = new RequestHeader();
+  readonly #streams = new Map<number, Http2Stream>();
+  readonly #reader = new FrameReader();
+  readonly #block = new HeaderBlock();
+  readonly #parked = new ParkedReplies();
+  readonly #bodies: RequestBodies;
+  readonly #writer: PacedWriter;
+  readonly #refused: number[] = [];
+  /** The highest stream that the client has opened. */
+  #last = 0;
+  /** The request that is being taken. */
+  #present = 0;
+  #presentStream: Http2Stream | null = null;
+  #now = 0;
+  /** The client's settings have come. */
+  #introduced = false;
+  /** Requests in the present chunk. */
+  #requests = 0;
+
+  constructor(socket: Socket, host: StreamHost, service: DnsOverHttps) {
+    super(socket, host);
+    this.#service = service;
+    this.#writer = new PacedWriter(socket, this.#left);
+    const settings = [
+      [SETTING.MAX_CONCURRENT_STREAMS, host.limits.streams],
+      [SETTING.MAX_HEADER_LIST_SIZE, BLOCK_MAX],
+    ] as const;
+    let at = this.#begin(6 * settings.length, FRAME.SETTINGS, 0, 0);
+    for (const [name, value] of settings) {
+      arena[at] = 0;
+      arena[at + 1] = name;
+      at = writeWord(arena, at + 2, value);
+    }
+    this.#bodies = new RequestBodies((id, bytes) => {
+      writeWord(arena, this.#begin(4, FRAME.WINDOW_UPDATE, 0, id), bytes);
+    });
+    this.write();
+  }
+
+  protected get heldBeside(): number {
+    return this.#reader.held + this.#block.held + this.#bodies.held + this.#parked.bytes;
+  }
+
+  protected get stuck(): boolean {
+    return this.#parked.size > 0 || (this.ended && this.#streams.size > 0);
+  }
+
+  protected override get unsent(): number {
+    return super.unsent + this.#writer.bytes;
+  }
+
+  protected stopInput(abrupt: boolean): void {
+    if (!abrupt) {
+      this.#goAway(ERROR.NO_ERROR);
+      return;
+    }
+    // Nothing comes from the client any more, neither bodies nor leave to send.
+    for (const stream of this.#streams.values()) {
+      if (!stream.asked || stream.reply !== null) this.#forget(stream);
+    }
+    this.#reader.stop();
+    this.#block.stop();
+  }
+
+  protected override end(): void {
+    this.#writer.finish();
+    super.end();
+  }
+
+  // What comes
+
+  protected consume(chunk: Buffer, now: number): number {
+    const reader = this.#reader;
+    this.#now = now;
+    this.#requests = 0;
+    let at = 0;
+    while (at < chunk.length && !this.stopped()) {
+      at += reader.read(chunk, at);
+      if (reader.error !== null) this.#fail(reader.error);
+      else if (reader.whole) this.#take(reader);
+    }
+    return at;
+  }
+
+  #take(frame: FrameReader): void {
+    this.count();
+    const { type, id } = frame;
+    if (!this.#introduced) {
+      if (type !== FRAME.SETTINGS || (frame.flags & FLAG.ACK) !== 0) {
+        return this.#fail(ERROR.PROTOCOL_ERROR);
+      }
+      this.#introduced = true;
+    }
+    const { open } = this.#block;
+    if (open === 0 ? type === FRAME.CONTINUATION : type !== FRAME.CONTINUATION || id !== open) {
+      return this.#fail(ERROR.PROTOCOL_ERROR);
+    }
+    switch (type) {
+      case FRAME.DATA:
+        return this.#takeData(frame);
+      case FRAME.HEADERS:
+        if ((id & 1) === 0) return this.#fail(ERROR.PROTOCOL_ERROR);
+        return this.#takeBlock(this.#block.begin(frame), id);
+      case FRAME.CONTINUATION:
+        return this.#takeBlock(this.#block.goOn(frame), id);
+      case FRAME.SETTINGS:
+        return this.#takeSettings(frame);
+      case FRAME.WINDOW_UPDATE:
+        return this.#takeWindow(frame);
+      case FRAME.PING:
+        return this.#takePing(frame);
+      case FRAME.RST_STREAM:
+        return this.#takeReset(frame);
+      case FRAME.PRIORITY:
+        return this.#takePriority(frame);
+      case FRAME.GOAWAY:
+        // The client opens no more streams; it will end the connection itself.
+        return id === 0 ? undefined : this.#fail(ERROR.PROTOCOL_ERROR);
+      case FRAME.PUSH_PROMISE:
+        return this.#fail(ERROR.PROTOCOL_ERROR);
+      default:
+      // Frames that nobody knows here mean nothing (section 4.1).
+    }
+  }
+
+  /** A header block has come in part or whole. It is read in any case: the ones that follow build on it. */
+  #takeBlock(whole: boolean, id: number): void {
+    const { bytes, start, end, endsStream, error } = this.#block;
+    if (error !== null) return this.#fail(error);
+    if (!whole) return;
+    const trailing = id <= this.#last;
+    const verdict = this.#header.read(bytes, start, end, trailing);
+    if (verdict === 'broken') return this.#fail(ERROR.COMPRESSION_ERROR);
+    if (trailing) return this.#takeTrailers(verdict === 'trailers' && endsStream, id);
+    this.#last = id;
+    if (verdict === 'malformed') return this.#reset(id, ERROR.PROTOCOL_ERROR);
+    if (this.ended || this.#streams.size >= this.host.limits.streams) {
+      return this.#reset(id, ERROR.REFUSED_STREAM);
+    }
+    if (++this.#requests > 1) this.#writer.grouped = true;
+    this.#request(id, endsStream);
+  }
+
+  #takeTrailers(proper: boolean, id: number): void {
+    const stream = this.#streams.get(id);
+    if (stream === undefined) {
+      if (!this.#refused.includes(id)) this.#fail(ERROR.STREAM_CLOSED);
+    } else if (stream.asked) {
+      this.#fail(ERROR.STREAM_CLOSED);
+    } else if (proper) {
+      this.#takeBody(stream, this.#bodies.finish(stream));
+    } else {
+      this.#reset(id, ERROR.PROTOCOL_ERROR);
+    }
+  }
+
+  #request(id: number, whole: boolean): void {
+    const { path, pathLength, method, contentLength } = this.#header;
+    const verdict = this.#service.judge(method, path, pathLength);
+    if (typeof verdict === 'number') {
+      this.#refuse(id, verdict, whole);
+    } else if (verdict === 'message') {
+      const { message, length } = this.#service;
+      if (whole) this.#serve(id, null, message, 0, length);
+      else this.#awaitBody(id, message.slice(0, length));
+    } else if (whole || contentLength > MESSAGE_MAX) {
+      this.#refuse(id, 400, whole);
+    } else {
+      this.#awaitBody(id, null);
+    }
+  }
+
+  /** @param question what a GET asks, whose body means nothing but has to end */
+  #awaitBody(id: number, question: Uint8Array | null): void {
+    const stream = this.#open(id, this.#header.contentLength);
+    stream.question = question;
+    this.host.wheel.set(stream, this.host.limits.readTimeoutMs);
+  }
+
+  #takeData(frame: FrameReader): void {
+    const { start, end, id } = frame;
+    if (id === 0 || id > this.#last) return this.#fail(ERROR.PROTOCOL_ERROR);
+    if (!this.#bodies.count(end - start)) return this.#fail(ERROR.FLOW_CONTROL_ERROR);
+    const stream = this.#streams.get(id);
+    if (stream !== undefined && !stream.asked) {
+      this.#takeBody(stream, this.#bodies.take(stream, frame));
+    } else if (!this.#refused.includes(id)) {
+      this.#fail(ERROR.STREAM_CLOSED);
+    }
+  }
+
+  #takeBody(stream: Http2Stream, verdict: BodyVerdict): void {
+    const { bytes, start, end, error } = this.#bodies;
+    switch (verdict) {
+      case 'more':
+        return;
+      case 'whole':
+        this.host.wheel.cancel(stream);
+        stream.asked = true;
+        return this.#serve(stream.id, stream, bytes, start, end);
+      case 'too-long':
+        return this.#refuse(stream.id, 400, false);
+      case 'reset':
+        return this.#reset(stream.id, error);
+      case 'fail':
+        return this.#fail(error);
+    }
+  }
+
+  #serve(
+    id: number,
+    stream: Http2Stream | null,
+    bytes: Uint8Array,
+    start: number,
+    end: number,
+  ): void {
+    this.#present = id;
+    this.#presentStream = stream;
+    this.fresh = true;
+    this.host.intake.take(this, bytes, start, end, this.#now);
+  }
+
+  #takeSettings({ bytes, start, end, flags, id }: FrameReader): void {
+    if (id !== 0) return this.#fail(ERROR.PROTOCOL_ERROR);
+    const size = end - start;
+    if ((flags & FLAG.ACK) !== 0 ? size !== 0 : size % 6 !== 0) {
+      return this.#fail(ERROR.FRAME_SIZE_ERROR);
+    }
+    if ((flags & FLAG.ACK) !== 0) return;
+    for (let at = start; at < end; at += 6) {
+      const name = (bytes[at]! << 8) | bytes[at + 1]!;
+      const value = bytes.readUInt32BE(at + 2);
+      const wrong = this.#set(name, value);
+      if (wrong !== null) return this.#fail(wrong);
+    }
+    this.#begin(0, FRAME.SETTINGS, FLAG.ACK, 0);
+    this.#sendParked();
+  }
+
+  /** @returns what is wrong with the value */
+  #set(name: number, value: number): number | null {
+    switch (name) {
+      case SETTING.ENABLE_PUSH:
+        return value > 1 ? ERROR.PROTOCOL_ERROR : null;
+      case SETTING.MAX_FRAME_SIZE:
+        // More than the least is never used.
+        return value < PAYLOAD_MAX || value > 0xffffff ? ERROR.PROTOCOL_ERROR : null;
+      case SETTING.INITIAL_WINDOW_SIZE:
+        return this.#parked.restart(value, this.#streams.values())
+          ? null
+          : ERROR.FLOW_CONTROL_ERROR;
+      default:
+        return null;
+    }
+  }
+
+  #takeWindow({ bytes, start, end, id }: FrameReader): void {
+    if (end - start !== 4) return this.#fail(ERROR.FRAME_SIZE_ERROR);
+    if (id > this.#last) return this.#fail(ERROR.PROTOCOL_ERROR);
+    const stream = this.#streams.get(id) ?? null;
+    if (id !== 0 && stream === null) return;
+    const more = readWord(bytes, start);
+    const error = more === 0 ? ERROR.PROTOCOL_ERROR : ERROR.FLOW_CONTROL_ERROR;
+    if (more > 0 && this.#parked.grant(stream, more)) this.#sendParked();
+    else if (stream === null) this.#fail(error);
+    else this.#reset(id, error);
+  }
+
+  #takePing({ bytes, start, end, flags, id }: FrameReader): void {
+    if (id !== 0) return this.#fail(ERROR.PROTOCOL_ERROR);
+    if (end - start !== 8) return this.#fail(ERROR.FRAME_SIZE_ERROR);
+    if ((flags & FLAG.ACK) !== 0) return;
+    bytes.copy(arena, this.#begin(8, FRAME.PING, FLAG.ACK, 0), start, end);
+  }
+
+  #takeReset({ start, end, id }: FrameReader): void {
+    if (end - start !== 4) return this.#fail(ERROR.FRAME_SIZE_ERROR);
+    if (id === 0 || id > this.#last) return this.#fail(ERROR.PROTOCOL_ERROR);
+    // A reply that is awaited goes on counting until it comes: resetting streams buys no room for more of them.
+    const stream = this.#streams.get(id);
+    if (stream !== undefined) this.#forget(stream);
+  }
+
+  #takePriority({ bytes, start, end, id }: FrameReader): void {
+    if (id === 0) return this.#fail(ERROR.PROTOCOL_ERROR);
+    if (end - start !== 5) return this.#sendReset(id, ERROR.FRAME_SIZE_ERROR);
+    if (readWord(bytes, start) === id) this.#sendReset(id, ERROR.PROTOCOL_ERROR);
+  }
+
+  // What leaves
+
+  get at(): number {
+    return this.written + HEADERS_ROOM;
+  }
+
+  reserve(size: number): void {
+    if (this.written + HEADERS_ROOM + size > arena.length) this.write();
+  }
+
+  send(length: number, way: Http2Stream | null): void {
+    const stream = way ?? this.#presentStream;
+    const id = stream?.id ?? this.#present;
+    if (stream !== null && stream.closed) {
+      this.host.counters.dropped.add(1);
+      return;
+    }
+    const from = this.at;
+    const begin = this.written;
+    let at = writeReplyFields(arena, begin + FRAME_HEADER, arena, from, from + length);
+    writeFrameHeader(arena, begin, at - begin - FRAME_HEADER, FRAME.HEADERS, FLAG.END_HEADERS, id);
+    this.host.counters.sent.add(1);
+    if (this.#parked.fits(length, stream)) {
+      at = writeFrameHeader(arena, at, length, FRAME.DATA, FLAG.END_STREAM, id);
+      arena.copyWithin(at, from, from + length);
+      this.written = at + length;
+      this.#parked.window -= length;
+      if (stream !== null) this.#streams.delete(id);
+    } else {
+      const body = new Uint8Array(arena.subarray(from, from + length));
+      this.written = at;
+      const parked = stream ?? this.#open(id, -1);
+      parked.asked = true;
+      this.#parked.add(parked, body);
+      this.#sendParked();
+    }
+    this.#leaveInTime();
+  }
+
+  keepSilent(way: Http2Stream | null): void {
+    if (way === null || !way.closed) this.#refuse(way?.id ?? this.#present, 500, true);
+  }
+
+  refuse(): void {
+    this.#refuse(this.#present, 400, true);
+  }
+
+  wayBack(): Http2Stream {
+    const stream = this.#presentStream ?? this.#open(this.#present, -1);
+    stream.asked = true;
+    return stream;
+  }
+
+  protected override leave(bytes: Buffer): boolean {
+    return this.#writer.write(bytes);
+  }
+
+  #left = (): void => {
+    if (this.unsent <= this.host.limits.unreadBytes) this.unblock();
+  };
+
+  #leaveInTime(): void {
+    if (!this.#writer.grouped || this.written + this.unsent > this.host.limits.unreadBytes)
+      this.write();
+  }
+
+  /** A reply without a body. @param whole whether the request has come to its end */
+  #refuse(id: number, status: number, whole: boolean): void {
+    const stream = this.#streams.get(id);
+    if (stream !== undefined) this.#forget(stream);
+    this.reserve(CONTROL_ROOM);
+    const begin = this.written;
+    const at = writeStatus(arena, begin + FRAME_HEADER, status);
+    const flags = FLAG.END_HEADERS | FLAG.END_STREAM;
+    writeFrameHeader(arena, begin, at - begin - FRAME_HEADER, FRAME.HEADERS, flags, id);
+    this.written = at;
+    if (!whole) {
+      this.#passOver(id);
+      this.#sendReset(id, ERROR.NO_ERROR);
+    }
+    this.#leaveInTime();
+  }
+
+  /** What still comes of this stream is of no use any more, and no mistake. */
+  #passOver(id: number): void {
+    this.#refused.push(id);
+    if (this.#refused.length > REFUSED_MAX) this.#refused.shift();
+  }
+
+  #open(id: number, contentLength: number): Http2Stream {
+    const stream = new Http2Stream(
+      id,
+      this.#parked.streamWindow,
+      WINDOW,
+      contentLength,
+      this.#late,
+    );
+    this.#streams.set(id, stream);
+    return stream;
+  }
+
+  /** A body has not come in time. */
+  #late = (stream: Http2Stream): void => {
+    this.host.counters.timedOut.add(1);
+    this.#reset(stream.id, ERROR.CANCEL);
+    this.flush();
+  };
+
+  #forget(stream: Http2Stream): void {
+    this.host.wheel.cancel(stream);
+    stream.closed = true;
+    this.#streams.delete(stream.id);
+    this.#bodies.drop(stream);
+    this.#parked.delete(stream);
+  }
+
+  #sendParked(): void {
+    const begin = (length: number, flags: number, id: number): number =>
+      this.#begin(length, FRAME.DATA, flags, id);
+    const ended = ({ id }: Http2Stream): void => void this.#streams.delete(id);
+    if (this.#parked.send(arena, begin, ended)) this.moved = true;
+  }
+
+  /** Ends one stream. */
+  #reset(id: number, error: number): void {
+    const stream = this.#streams.get(id);
+    if (stream !== undefined) this.#forget(stream);
+    this.#passOver(id);
+    this.#sendReset(id, error);
+  }
+
+  #sendReset(id: number, error: number): void {
+    writeWord(arena, this.#begin(4, FRAME.RST_STREAM, 0, id), error);
+  }
+
+  #goAway(error: number): void {
+    writeWord(arena, writeWord(arena, this.#begin(8, FRAME.GOAWAY, 0, 0), this.#last), error);
+  }
+
+  /** The client does not keep to the protocol: that is the end of the connection. */
+  #fail(error: number): void {
+    this.#goAway(error);
+    this.write();
+    this.host.intake.drop(this);
+    this.stopInput(true);
+    this.end();
+  }
+
+  /** Begins a frame. @returns where its payload is to be written */
+  #begin(length: number, type: number, flags: number, id: number): number {
+    this.reserve(length + FRAME_HEADER);
+    const at = writeFrameHeader(arena, this.written, length, type, flags, id);
+    this.written = at + length;
+    return at;
+  }
+}

@@ -1,0 +1,128 @@
+import { BLOCK_MAX, HeaderDecoder } from './header-decoder.ts';
+
+/** What a header block is: a request's, the trailers of one, against the rules of HTTP, or no header block at all. */
+export type HeaderVerdict = 'request' | 'trailers' | 'malformed' | 'broken';
+
+const names = {
+  method: Buffer.from(':method'),
+  scheme: Buffer.from(':scheme'),
+  path: Buffer.from(':path'),
+  authority: Buffer.from(':authority'),
+  contentLength: Buffer.from('content-length'),
+  te: Buffer.from('te'),
+};
+const GET = Buffer.from('GET');
+const POST = Buffer.from('POST');
+const TRAILERS = Buffer.from('trailers');
+/** Fields that speak of the connection, which HTTP/2 does itself (RFC 9113 section 8.2.2). */
+const ofConnection = [
+  'connection',
+  'proxy-connection',
+  'keep-alive',
+  'transfer-encoding',
+  'upgrade',
+].map((name) => Buffer.from(name));
+
+const COLON = 0x3a;
+
+/**
+ * Reads the header blocks of a connection's requests: what a service has to know, checked against the rules of HTTP
+ * (RFC 9113 section 8.3). One object for all requests; the fields are those of the last block.
+ */
+export class RequestHeader {
+  /** Empty: any other. */
+  method: 'GET' | 'POST' | '' = '';
+  /** The request's target, `path[0, pathLength)`. */
+  readonly path: Uint8Array = new Uint8Array(2 * BLOCK_MAX);
+  pathLength = 0;
+  /** -1: not said. */
+  contentLength = -1;
+  readonly #decoder = new HeaderDecoder();
+
+  /** @param trailing whether the stream has had its request's header already */
+  read(bytes: Uint8Array, start: number, end: number, trailing: boolean): HeaderVerdict {
+    const decoder = this.#decoder;
+    this.method = '';
+    this.pathLength = 0;
+    this.contentLength = -1;
+    let wrong = false;
+    let regular = false;
+    let seen = 0;
+    decoder.begin(bytes, start, end);
+    // A malformed request is read to its end all the same: the blocks that follow build on it.
+    while (decoder.next()) {
+      const { name, nameStart, nameEnd } = decoder;
+      if (name[nameStart] !== COLON) {
+        regular = true;
+        if (!this.#readRegular(trailing)) wrong = true;
+        continue;
+      }
+      const which = this.#readPseudo(name, nameStart, nameEnd);
+      if (which === 0 || (seen & which) !== 0 || regular || trailing) wrong = true;
+      seen |= which;
+    }
+    if (decoder.broken) return 'broken';
+    if (wrong) return 'malformed';
+    if (trailing) return 'trailers';
+    return (seen & REQUIRED) === REQUIRED && this.pathLength > 0 ? 'request' : 'malformed';
+  }
+
+  /** @returns which one; 0: there is no such field */
+  #readPseudo(name: Uint8Array, start: number, end: number): number {
+    const { value, valueStart, valueEnd } = this.#decoder;
+    if (isSame(name, start, end, names.method)) {
+      if (isSame(value, valueStart, valueEnd, GET)) this.method = 'GET';
+      else if (isSame(value, valueStart, valueEnd, POST)) this.method = 'POST';
+      return SEEN.METHOD;
+    }
+    if (isSame(name, start, end, names.path)) {
+      const { path } = this;
+      let length = 0;
+      for (let i = valueStart; i < valueEnd; i++) path[length++] = value[i]!;
+      this.pathLength = length;
+      return SEEN.PATH;
+    }
+    if (isSame(name, start, end, names.scheme)) return SEEN.SCHEME;
+    return isSame(name, start, end, names.authority) ? SEEN.AUTHORITY : 0;
+  }
+
+  /** @returns false: it must not be there */
+  #readRegular(trailing: boolean): boolean {
+    const { name, nameStart, nameEnd, value, valueStart, valueEnd } = this.#decoder;
+    if (nameStart === nameEnd) return false;
+    for (let i = nameStart; i < nameEnd; i++) {
+      const byte = name[i]!;
+      if (byte <= 0x20 || byte >= 0x7f || (byte >= 0x41 && byte <= 0x5a) || byte === COLON)
+        return false;
+    }
+    if (isSame(name, nameStart, nameEnd, names.te))
+      return isSame(value, valueStart, valueEnd, TRAILERS);
+    if (!trailing && isSame(name, nameStart, nameEnd, names.contentLength))
+      return this.#readLength();
+    for (const other of ofConnection) if (isSame(name, nameStart, nameEnd, other)) return false;
+    return true;
+  }
+
+  #readLength(): boolean {
+    const { value, valueStart, valueEnd } = this.#decoder;
+    if (valueStart === valueEnd || valueEnd - valueStart > 10) return false;
+    let length = 0;
+    for (let i = valueStart; i < valueEnd; i++) {
+      const digit = value[i]! - 0x30;
+      if (digit < 0 || digit > 9) return false;
+      length = length * 10 + digit;
+    }
+    if (this.contentLength >= 0 && this.contentLength !== length) return false;
+    this.contentLength = length;
+    return true;
+  }
+}
+
+const SEEN = { METHOD: 1, SCHEME: 2, PATH: 4, AUTHORITY: 8 };
+const REQUIRED = SEEN.METHOD | SEEN.SCHEME | SEEN.PATH;
+
+function isSame(bytes: Uint8Array, start: number, end: number, other: Uint8Array): boolean {
+  if (end - start !== other.length) return false;
+  for (let i = 0; i < other.length; i++) if (bytes[start + i] !== other[i]) return false;
+  return true;
+}

@@ -1,0 +1,237 @@
+import type { Log } from '../base/log.ts';
+import type { Later } from '../base/later.ts';
+import { isLater, whenSettled, type Maybe } from '../base/maybe.ts';
+import type { Clock } from '../base/clock.ts';
+import { Query, type Proto, type Triage } from '../wire/query.ts';
+import { overloaded, silence, type Reply } from '../wire/reply.ts';
+import { stamp, STAMP_ROOM } from '../wire/stamp.ts';
+import type { ListenerCounters } from './listener-counters.ts';
+import type { Serve } from './listener.ts';
+import { Waiting, type Outlet } from './outlet.ts';
+import { REJECTION_ROOM, writeFailure, writeRejection } from './write-reply.ts';
+
+export interface IntakeParts {
+  readonly proto: Proto;
+  readonly serve: Serve;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly counters: ListenerCounters;
+  readonly limits: IntakeLimits;
+}
+
+/** Of all clients of one listener together. */
+export interface IntakeLimits {
+  /** Queries that may wait for their replies. */
+  readonly waiting: number;
+  /** Bytes that these queries may take. */
+  readonly heldBytes: number;
+}
+
+/** Places of waiting queries that are kept for later ones. */
+const SPARE_MAX = 256;
+
+/**
+ * The way of a query from bytes to bytes, the same for every transport: read, judge, say who asks, serve, write the reply now
+ * or when it comes, count. Listeners move bytes: they call `take` for each message, and lend an `Outlet` for its reply.
+ *
+ * A query that need not wait leaves no garbage here. One that must wait is copied, and shed when too many wait already: the
+ * newest, and no other.
+ */
+export class Intake {
+  readonly counters: ListenerCounters;
+  readonly proto: Proto;
+  readonly #serve: Serve;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #query = new Query();
+  #limits: IntakeLimits;
+  #waiting = 0;
+  #waitingBytes = 0;
+  readonly #spare: Waiting[] = [];
+  /** Outlets for which replies came in this turn. */
+  #due: Outlet[] = [];
+  #onQuiet: (() => void) | null = null;
+
+  constructor({ proto, serve, clock, log, counters, limits }: IntakeParts) {
+    this.proto = proto;
+    this.counters = counters;
+    this.#serve = serve;
+    this.#clock = clock;
+    this.#log = log;
+    this.#limits = limits;
+  }
+
+  adopt(limits: IntakeLimits): void {
+    this.#limits = limits;
+  }
+
+  /**
+   * Takes the message `bytes[start, end)`, which is not needed any more when this returns.
+   * @param now when it came, monotonic milliseconds
+   * @param whole false: it was longer than what could be received
+   * @returns whether it was a query, even a wrong one; what is none buys a connection no time
+   */
+  take(
+    outlet: Outlet,
+    bytes: Uint8Array,
+    start: number,
+    end: number,
+    now: number,
+    whole = true,
+  ): boolean {
+    const query = this.#query;
+    this.counters.received.add(1);
+    let triage = query.read(bytes, start, end);
+    if (!whole) {
+      this.counters.cut.add(1);
+      if (triage === 'serve') triage = 'formerr';
+    }
+    if (triage !== 'serve') return this.#reject(outlet, triage);
+    outlet.identify(query);
+    query.arrived = now;
+    query.mayWait =
+      this.#waiting < this.#limits.waiting && this.#waitingBytes < this.#limits.heldBytes;
+    let reply: Maybe<Reply> | null;
+    try {
+      reply = this.#serve(query);
+    } catch (error) {
+      this.#log.error(`${this.proto} listener: ${String(error)}`);
+      reply = null;
+    }
+    if (reply === null || !isLater(reply)) {
+      if (reply !== null && reply.errors === overloaded.errors) this.counters.shed.add(1);
+      this.#write(outlet, query, reply, null);
+    } else if (query.mayWait) {
+      this.#wait(outlet, query.keep(), reply);
+    } else {
+      this.counters.shed.add(1);
+      whenSettled(reply, ignore, ignore, null);
+      this.#write(outlet, query, overloaded, null);
+    }
+    return true;
+  }
+
+  /** Writes the replies that wait for this outlet, as far as it takes them. */
+  resume(outlet: Outlet): void {
+    while (!outlet.full) {
+      const waiting = outlet.pending.next();
+      if (waiting === null) break;
+      this.#write(outlet, waiting.query!, waiting.reply, waiting.way);
+      this.#release(waiting);
+    }
+    outlet.flush();
+  }
+
+  /** The outlet is gone: what still comes for it is dropped. */
+  drop(outlet: Outlet): void {
+    const { pending } = outlet;
+    pending.closed = true;
+    for (let left = pending.next(); left !== null; left = pending.next()) {
+      this.counters.dropped.add(1);
+      this.#release(left);
+    }
+  }
+
+  /** Resolves when no query waits any more, at the latest after `graceMs`. */
+  quiet(graceMs: number): Promise<void> {
+    if (this.#waiting === 0 && this.#due.length === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      const timer = this.#clock.after(graceMs, resolve);
+      this.#onQuiet = () => {
+        timer.cancel();
+        resolve();
+      };
+    });
+  }
+
+  /** What no plugin is to see (reference: filters before any plugin). */
+  #reject(outlet: Outlet, triage: Exclude<Triage, 'serve'>): boolean {
+    if (outlet.refuse !== undefined) {
+      this.counters.rejected.add(1);
+      outlet.refuse();
+      return true;
+    }
+    if (triage === 'ignore') {
+      this.counters.ignored.add(1);
+      return false;
+    }
+    this.counters.rejected.add(1);
+    outlet.reserve(REJECTION_ROOM);
+    outlet.send(writeRejection(triage, this.#query, outlet.out, outlet.at), null);
+    return true;
+  }
+
+  /** @param reply null: the server broke its promise not to throw, SERVFAIL is the last resort */
+  #write(outlet: Outlet, query: Query, reply: Reply | null, way: unknown): void {
+    if (reply === silence) {
+      outlet.keepSilent(way);
+      return;
+    }
+    outlet.reserve(reply === null ? REJECTION_ROOM : reply.end - reply.start + STAMP_ROOM);
+    const { out, at } = outlet;
+    const length = reply === null ? writeFailure(query, out, at) : stamp(reply, query, out, at);
+    outlet.send(length, way);
+  }
+
+  #wait(outlet: Outlet, query: Query, reply: Promise<Reply> | Later<Reply>): void {
+    const waiting = this.#spare.pop() ?? new Waiting();
+    waiting.query = query;
+    waiting.outlet = outlet;
+    waiting.way = outlet.wayBack();
+    this.#waiting++;
+    this.counters.waiting.add(1);
+    this.#waitingBytes += outlet.pending.begin(query);
+    whenSettled(reply, this.#onReply, this.#onError, waiting);
+  }
+
+  #onReply = (reply: Reply, waiting: Waiting): void => {
+    waiting.reply = reply;
+    this.#arrive(waiting);
+  };
+
+  #onError = (error: unknown, waiting: Waiting): void => {
+    this.#log.error(`${this.proto} listener: ${String(error)}`);
+    this.#arrive(waiting);
+  };
+
+  /** What arrives in one turn leaves together, once all promises of the turn have settled. */
+  #arrive(waiting: Waiting): void {
+    const outlet = waiting.outlet!;
+    const { pending } = outlet;
+    this.#waiting--;
+    this.counters.waiting.add(-1);
+    this.#waitingBytes -= pending.arrive(waiting);
+    if (pending.closed) {
+      this.counters.dropped.add(1);
+      this.#release(waiting);
+      if (this.#waiting === 0) this.#onQuiet?.();
+    } else if (!pending.due) {
+      pending.due = true;
+      if (this.#due.push(outlet) === 1) process.nextTick(this.#sendDue);
+    }
+  }
+
+  #sendDue = (): void => {
+    const due = this.#due;
+    this.#due = [];
+    // What all of them hold is known before the first byte is written for one of them.
+    for (const outlet of due) {
+      outlet.pending.due = false;
+      outlet.hold();
+    }
+    for (const outlet of due) this.resume(outlet);
+    if (this.#waiting === 0) this.#onQuiet?.();
+  };
+
+  #release(waiting: Waiting): void {
+    waiting.query = null;
+    waiting.reply = null;
+    waiting.outlet = null;
+    waiting.way = null;
+    if (this.#spare.length < SPARE_MAX) this.#spare.push(waiting);
+  }
+}
+
+function ignore(): void {
+  // Shed: nobody waits for it any more.
+}

@@ -1,0 +1,94 @@
+import type { Registry } from '../metrics/registry.ts';
+import type { Proto } from '../wire/query.ts';
+
+/** A number that is read here and exported as a metric. */
+export class Count {
+  value = 0;
+  readonly #metric: { add(amount: number): void } | null;
+
+  constructor(metric: { add(amount: number): void } | null = null) {
+    this.#metric = metric;
+  }
+
+  add(amount: number): void {
+    this.value += amount;
+    this.#metric?.add(amount);
+  }
+}
+
+/** What a listener counts: numbers that only grow, except `connections`, `handshakes` and `waiting`. */
+export type ListenerCounters = Readonly<Record<keyof typeof families, Count>>;
+
+/** The counters of each protocol that an endpoint is served with. */
+export type CountersOf = (proto: Proto) => ListenerCounters;
+
+const families = {
+  received: ['counter', 'ndots_listener_received_total', 'Datagrams, messages and requests.'],
+  sent: ['counter', 'ndots_listener_sent_total', 'Replies that the system took over.'],
+  ignored: [
+    'counter',
+    'ndots_listener_ignored_total',
+    'Messages that get no reply: too short, or replies themselves.',
+  ],
+  rejected: [
+    'counter',
+    'ndots_listener_rejected_total',
+    'Messages answered FORMERR or NOTIMP (HTTPS: status 400) before any plugin.',
+  ],
+  cut: [
+    'counter',
+    'ndots_listener_cut_total',
+    'Datagrams longer than the receive buffer, answered FORMERR.',
+  ],
+  dropped: [
+    'counter',
+    'ndots_listener_dropped_total',
+    'Replies that could not be sent: buffer full, client unreachable, connection gone.',
+  ],
+  shed: [
+    'counter',
+    'ndots_listener_shed_total',
+    'Queries refused because they would have had to wait while too many waited already.',
+  ],
+  waiting: ['gauge', 'ndots_listener_waiting', 'Queries that wait for their replies.'],
+  connections: ['gauge', 'ndots_listener_connections', 'Connections that are open.'],
+  handshakes: ['gauge', 'ndots_listener_handshakes', 'Connections that are shaking hands.'],
+  accepted: [
+    'counter',
+    'ndots_listener_accepted_total',
+    'Connections that were ready for queries.',
+  ],
+  evicted: [
+    'counter',
+    'ndots_listener_evicted_total',
+    'Connections closed because too many were open, or held too much memory.',
+  ],
+  timedOut: [
+    'counter',
+    'ndots_listener_timed_out_total',
+    'Connections closed because a time limit passed.',
+  ],
+  failedHandshakes: [
+    'counter',
+    'ndots_listener_failed_handshakes_total',
+    'Connections that ended before their TLS handshake was done.',
+  ],
+} as const;
+
+/** Counters of one endpoint, exported under its name; without a registry they are only counted. */
+export function listenerCounters(metrics: Registry | null, server: string): CountersOf {
+  const known = new Map<Proto, ListenerCounters>();
+  return (proto) => {
+    let counters = known.get(proto);
+    if (counters === undefined) known.set(proto, (counters = countersOf(metrics, server, proto)));
+    return counters;
+  };
+}
+
+function countersOf(metrics: Registry | null, server: string, proto: Proto): ListenerCounters {
+  const entries = Object.entries(families).map(([key, [kind, name, help]]) => [
+    key,
+    new Count(metrics?.[kind](name, help, ['server', 'proto']).with(server, proto) ?? null),
+  ]);
+  return Object.fromEntries(entries) as ListenerCounters;
+}
