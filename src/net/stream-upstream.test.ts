@@ -122,7 +122,7 @@ describe('TCP upstream', () => {
     const { up } = upstream(t, 'tcp', listener.port, { maxIdle: 3 });
     await Promise.all(Array.from({ length: 20 }, (_, i) => exchange(up, ask(`n${i}.`), 2000)));
     assert.equal(listener.counters.accepted.value, 8);
-    for (let i = 0; i < 100 && listener.counters.connections > 3; i++) {
+    for (let i = 0; i < 100 && listener.counters.connections.value > 3; i++) {
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
     assert.equal(listener.counters.connections.value, 3, 'no more are kept than maxIdle');
