@@ -24,26 +24,44 @@ export function printReply(message: Message, show: Parts, paint: Paint): string 
 
 /** The reply code is what counts of the header. */
 function printComment(line: string, paint: Paint): string {
-  const status = /^(;; ->>HEADER<<-.* status: )([A-Z0-9]+)(.*)$/.exec(line);
-  if (status === null) return paint.dim(line);
-  const [, before = '', rcode = '', after = ''] = status;
+  const mark = ', status: ';
+  const from = line.startsWith(';; ->>HEADER<<-') ? line.indexOf(mark) : -1;
+  if (from < 0) return paint.dim(line);
+  const at = from + mark.length;
+  const end = line.indexOf(',', at);
+  const rcode = line.slice(at, end);
   const shown = rcode === 'NOERROR' ? paint.good(rcode) : paint.bad(rcode);
-  return `${paint.dim(before)}${shown}${paint.dim(after)}`;
+  return `${paint.dim(line.slice(0, at))}${shown}${paint.dim(line.slice(end))}`;
 }
 
-/** A record's line without the columns that nobody wants. A question has no TTL. */
+/** A record's line without the columns that nobody wants. */
 function printLine(line: string, show: Parts, paint: Paint): string {
-  if (line.startsWith(';')) return paint.dim(columns(line, show)?.join('') ?? line);
-  const found = columns(line, show);
-  if (found === null) return line;
-  const [owner, ttl, kind, type, rest] = found;
-  return `${owner}${paint.dim(ttl)}${paint.dim(kind)}${paint.strong(type)}${paint.good(rest)}`;
+  const { owner, ttl, kind, type, data } = columns(line);
+  const shown = [owner, show.ttl ? ttl : '', show.class ? kind : '', type, data];
+  if (line.startsWith(';')) return paint.dim(shown.join(''));
+  const [, shownTtl = '', shownKind = ''] = shown;
+  const meta = paint.dim(`${shownTtl}${shownKind}`);
+  return `${owner}${meta}${paint.strong(type)}${paint.good(data)}`;
 }
 
-/** Owner, TTL, class, type, data; each with the blanks behind it. */
-function columns(line: string, show: Parts): [string, string, string, string, string] | null {
-  const found = /^(\S+\s+)(\d+\s+)?(\S+\s+)(\S+\s*)(.*)$/s.exec(line);
-  if (found === null) return null;
-  const [, owner = '', ttl = '', kind = '', type = '', rest = ''] = found;
-  return [owner, show.ttl ? ttl : '', show.class ? kind : '', type, rest];
+interface Columns {
+  readonly owner: string;
+  readonly ttl: string;
+  readonly kind: string;
+  readonly type: string;
+  readonly data: string;
+}
+
+/** Each column with the blanks behind it. A question has no TTL and no data. */
+function columns(line: string): Columns {
+  const words = line.match(/\S+\s*/g) ?? [];
+  const counts = /^\d/.test(words[1] ?? '') ? 1 : 0;
+  const [kind = '', type = ''] = words.slice(1 + counts);
+  return {
+    owner: words[0] ?? '',
+    ttl: counts === 1 ? (words[1] ?? '') : '',
+    kind,
+    type,
+    data: words.slice(3 + counts).join(''),
+  };
 }

@@ -17,7 +17,7 @@ export interface Server {
 export async function serverFor(options: QueryOptions): Promise<Server> {
   const name = options.server ?? firstServer(options.resolvConf);
   const { family } = options;
-  const bytes = parseAddress(name.replace(/%.*$/, ''));
+  const bytes = parseAddress(name.replace(/%.*/s, ''));
   if (bytes !== null) {
     const own = bytes.length === 4 ? 4 : 6;
     if (family !== null && family !== own)
