@@ -68,9 +68,10 @@ export type Output = (typeof outputs)[number];
 
 const clientValue = text('NAME[@VERSION],…', {
   list: true,
-  words: async () => {
-    const { clients, clientLabels } = await import('../resolver/clients.ts');
-    return [...new Set([...clients.map(({ name }) => name), ...clientLabels, 'all'])];
+  words: async ({ word }) => {
+    const { clientLines } = await import('../resolver/clients.ts');
+    if (!word.includes('@')) return [...clientLines.map(({ name }) => name), 'all'];
+    return clientLines.flatMap(({ name, versions }) => versions.map((one) => `${name}@${one}`));
   },
 });
 
