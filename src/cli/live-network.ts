@@ -6,13 +6,14 @@ import type { Random } from '../base/random.ts';
 import type { Arrival, Fault, Network, Protocol, Query, Socket } from '../resolver/network.ts';
 import type { Reply } from '../resolver/reply.ts';
 import { runLookup, type LookupPlan } from '../resolver/run.ts';
-import type { Exchange, Trace } from '../resolver/trace.ts';
+import type { SentQuery, Trace } from '../resolver/trace.ts';
 import { queryBytes, readReply } from '../resolver/query-bytes.ts';
 
 export class LiveNetwork implements Network {
   readonly clock: Clock = systemClock;
   readonly #trace: Trace;
   readonly #port: number;
+  readonly #turns = new Turns();
 
   /** @param port of every server; 53 but for tests */
   constructor(trace: Trace, port = 53) {
@@ -21,7 +22,7 @@ export class LiveNetwork implements Network {
   }
 
   udp(): Socket {
-    return new LiveUdp(this.#trace, this.#port);
+    return new LiveUdp(this.#trace, this.#port, this.#turns);
   }
 
   tcp(server: string, until: number): Promise<Socket | Fault> {
@@ -37,7 +38,7 @@ export class LiveNetwork implements Network {
       stream.once('connect', () => {
         timer?.cancel();
         stream.removeAllListeners('error');
-        resolve(new LiveTcp(this.#trace, stream, server, this.#port));
+        resolve(new LiveTcp(this.#trace, stream, server, this.#port, this.#turns));
       });
       stream.once('error', (error) => {
         timer?.cancel();
@@ -55,21 +56,42 @@ function faultOf(error: Error): Fault {
   return code === 'EHOSTUNREACH' ? 'unreachable' : 'closed';
 }
 
+/** Counts the rounds of the event loop in which something is sent: what leaves in one round leaves in one go. */
+class Turns {
+  #count = 0;
+  #open = false;
+
+  get current(): number {
+    if (!this.#open) {
+      this.#open = true;
+      this.#count++;
+      setImmediate(() => {
+        this.#open = false;
+      });
+    }
+    return this.#count;
+  }
+}
+
 /** What both kinds of socket share: the queue of arrivals and those who wait for it. */
 abstract class LiveSocket implements Socket {
   abstract readonly protocol: Protocol;
   port = 0;
   protected readonly trace: Trace;
-  protected readonly sent: Exchange[] = [];
+  protected readonly serverPort: number;
+  readonly #turns: Turns;
+  protected readonly sent: SentQuery[] = [];
   #queue: Arrival[] = [];
   readonly #watchers = new Set<() => void>();
 
-  constructor(trace: Trace) {
+  constructor(trace: Trace, serverPort: number, turns: Turns) {
     this.trace = trace;
+    this.serverPort = serverPort;
+    this.#turns = turns;
   }
 
   abstract connect(server: string): Fault | null;
-  abstract send(query: Query, server: string): Exchange | Fault;
+  abstract send(query: Query, server: string): SentQuery | Fault;
   abstract close(): void;
 
   take(): Arrival | null {
@@ -101,13 +123,10 @@ abstract class LiveSocket implements Socket {
     return () => this.#watchers.delete(run);
   }
 
-  /** @param real the ports that are really used */
-  protected begin(
-    query: Query,
-    server: string,
-    real: { readonly serverPort: number; readonly sourcePort: number | null },
-  ): Exchange {
+  /** @param sourcePort null if the socket could not be bound */
+  protected begin(query: Query, server: string, sourcePort: number | null): SentQuery {
     if (this.port === 0) this.port = this.trace.nextPort();
+    const real = { serverPort: this.serverPort, sourcePort, turn: this.#turns.current };
     const exchange = this.trace.begin(query, server, this.protocol, this.port, real);
     this.sent.push(exchange);
     return exchange;
@@ -141,38 +160,32 @@ abstract class LiveSocket implements Socket {
 
 class LiveUdp extends LiveSocket {
   readonly protocol = 'udp';
-  readonly #port: number;
   #socket: Dgram | null = null;
   #peer: string | null = null;
 
-  constructor(trace: Trace, port: number) {
-    super(trace);
-    this.#port = port;
-  }
-
   connect(server: string): Fault | null {
     this.#peer = server;
-    // Without a route it is the connecting that fails, and the listener for errors does not hear of it.
-    this.#open(server).connect(this.#port, server, (error?: Error | null) => {
-      if (error !== undefined && error !== null) this.#failed(error, server);
-    });
-    return null;
+    const socket = this.#open(server);
+    // A failure is told again, later: it is known by then.
+    socket.connect(this.serverPort, server, () => {});
+    try {
+      socket.remoteAddress();
+      return null;
+    } catch {
+      noWay(this.trace, server);
+      return 'no-route';
+    }
   }
 
-  send(query: Query, server: string): Exchange | Fault {
+  send(query: Query, server: string): SentQuery | Fault {
     const bytes = queryBytes(query);
     const socket = this.#socket ?? this.#open(server);
-    const real = { serverPort: this.#port, sourcePort: portOf(socket) };
-    const exchange = this.begin(query, server, real);
+    const exchange = this.begin(query, server, portOf(socket));
     const failed = (error: Error | null): void => {
       if (error !== null) this.#failed(error, server);
     };
-    try {
-      if (this.#peer === null) socket.send(bytes, this.#port, server, failed);
-      else socket.send(bytes, failed);
-    } catch {
-      // The connecting has failed, and is told of.
-    }
+    if (this.#peer === null) socket.send(bytes, this.serverPort, server, failed);
+    else socket.send(bytes, failed);
     return exchange;
   }
 
@@ -192,9 +205,7 @@ class LiveUdp extends LiveSocket {
       const open = exchange.server === server && exchange.answeredAtMs === null;
       if (open && fault === 'refused') exchange.answer = 'CLOSED';
     }
-    const text = `no way from this machine to ${server}: what goes there never leaves it`;
-    if (fault === 'no-route' && this.trace.steps.every((step) => step.text !== text))
-      this.trace.step(text);
+    if (fault === 'no-route') noWay(this.trace, server);
     this.arrive({ kind: 'fault', fault, server });
   }
 
@@ -206,6 +217,12 @@ class LiveUdp extends LiveSocket {
     socket.on('error', () => {});
     socket.close();
   }
+}
+
+/** Says once that a server cannot be reached. */
+function noWay(trace: Trace, server: string): void {
+  const text = `no way from this machine to ${server}: what goes there never leaves it`;
+  if (trace.steps.every((step) => step.text !== text)) trace.step(text);
 }
 
 /** Servers are addresses: nothing is looked up, so that a socket is bound, and a query sent, in the turn that asks for it. */
@@ -230,14 +247,12 @@ class LiveTcp extends LiveSocket {
   readonly protocol = 'tcp';
   readonly #stream: Stream;
   readonly #server: string;
-  readonly #port: number;
   #pending = Buffer.alloc(0);
 
-  constructor(trace: Trace, stream: Stream, server: string, port: number) {
-    super(trace);
+  constructor(trace: Trace, stream: Stream, server: string, port: number, turns: Turns) {
+    super(trace, port, turns);
     this.#stream = stream;
     this.#server = server;
-    this.#port = port;
     stream.on('data', (chunk: Buffer) => this.#read(chunk));
     stream.on('error', (error) => {
       const fault = faultOf(error);
@@ -253,10 +268,9 @@ class LiveTcp extends LiveSocket {
     return null;
   }
 
-  send(query: Query, server: string): Exchange | Fault {
+  send(query: Query, server: string): SentQuery | Fault {
     const bytes = queryBytes(query);
-    const sourcePort = this.#stream.localPort ?? null;
-    const exchange = this.begin(query, server, { serverPort: this.#port, sourcePort });
+    const exchange = this.begin(query, server, this.#stream.localPort ?? null);
     const framed = Buffer.alloc(2 + bytes.length);
     framed.writeUInt16BE(bytes.length, 0);
     framed.set(bytes, 2);

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { Problem } from '../base/problem.ts';
 import { helpText, manualPage } from './option-help.ts';
@@ -173,6 +174,12 @@ describe('help and manual', () => {
       assert.deepEqual(names, [...new Set(names)]);
     });
   }
+
+  test("docs/trace.md names trace's options", async () => {
+    const page = readFileSync('docs/trace.md', 'utf8');
+    for (const { names } of Object.values((await loadUsage('trace')).options))
+      for (const name of names) assert.match(page, new RegExp(`\`${name}\\b`), name);
+  });
 
   test('as a plug-in of kubectl it is called so', async () => {
     const help = helpText('kubectl ndots', 'trace', '', await loadUsage('trace'));

@@ -1,8 +1,7 @@
 /** What one query of `ndots query` asks for, finished and while it is being read. */
 import type { EdnsOption } from '../wire/edns.ts';
+import type { Transport } from '../wire/exchange.ts';
 import type { Option } from './option.ts';
-
-export type Transport = 'udp' | 'tcp' | 'tls' | 'https';
 
 export interface QueryOptions {
   readonly name: string;
@@ -37,21 +36,20 @@ export interface QueryOptions {
   readonly show: Parts;
   /** Names outside ASCII go out in their xn-- form. */
   readonly idn: boolean;
-  /** How the search list of resolv.conf is used; null = not at all. */
-  readonly search: SearchOptions | null;
-  /** From the root down, server by server. */
-  readonly trace: boolean;
-  readonly color: 'auto' | 'always' | 'never' | null;
-  readonly noColor: boolean;
-}
-
-export interface SearchOptions {
+  /** Walk the search list of resolv.conf. */
+  readonly search: boolean;
+  /** Print the replies on the way, too. */
+  readonly showSearch: boolean;
   /** In place of the file's; null = the file's. */
   readonly ndots: number | null;
   /** The one domain to search; null = those of the file. */
   readonly domain: string | null;
-  /** Print the replies on the way, too. */
-  readonly show: boolean;
+  /** Servers, search list and ndots are those of this file. */
+  readonly resolvConf: string;
+  /** From the root down, server by server. */
+  readonly trace: boolean;
+  readonly color: 'auto' | 'always' | 'never' | null;
+  readonly noColor: boolean;
 }
 
 /** Which parts of dig's text are printed. */
@@ -112,14 +110,15 @@ export const fresh: Draft = {
   showQuery: false,
   show: everything,
   idn: true,
-  search: null,
+  search: false,
+  showSearch: false,
+  ndots: null,
+  domain: null,
+  resolvConf: '/etc/resolv.conf',
   trace: false,
   color: null,
   noColor: false,
 };
-
-/** What `+search` and its like begin with. */
-export const plainSearch: SearchOptions = { ndots: null, domain: null, show: false };
 
 /** An option of `ndots query`: what it changes in the query that is being read. */
 export interface QueryOption<T = unknown> extends Option<T> {

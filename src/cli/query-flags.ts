@@ -6,14 +6,15 @@ import { writeOption } from '../wire/edns-option.ts';
 import { OPCODE, OPTION } from '../wire/iana.ts';
 import { flag, group, maybe, one, type OptionValue } from './option.ts';
 import { integer, readInteger, text, usage } from './option-values.ts';
-import { plainSearch, setting, type Parts, type QueryOption } from './query-draft.ts';
+import { setting, type Draft, type Parts, type QueryOption } from './query-draft.ts';
+
+/** Properties of a query that a switch turns on and off. */
+type Toggle = {
+  [K in keyof Draft]: Draft[K] extends boolean ? K : never;
+}[keyof Draft];
 
 /** A switch that sets one property. */
-function toggle(
-  names: string,
-  key: 'dnssec' | 'recursion' | 'authenticData' | 'checkingDisabled' | 'ignoreTruncation' | 'showQuery' | 'idn' | 'trace', // prettier-ignore
-  help: string,
-): QueryOption {
+function toggle(names: string, key: Toggle, help: string): QueryOption {
   return setting(flag(names, help), (draft, _value, on) => void (draft[key] = on));
 }
 
@@ -74,26 +75,21 @@ export const digFlags: Readonly<Record<string, QueryOption>> = group('dig', {
     },
   ),
   trace: toggle('+trace', 'trace', 'from the root down, server by server'),
-  search: setting(
-    flag('+search', 'with the search list of resolv.conf, as dig walks it'),
-    (draft, _value, on) => void (draft.search = on ? (draft.search ?? plainSearch) : null),
-  ),
+  search: toggle('+search', 'search', 'with the search list of resolv.conf, as dig walks it'),
   showSearch: setting(
     flag('+showsearch', 'likewise; the replies on the way are printed, too'),
-    (draft, _value, on) =>
-      void (draft.search = on ? { ...(draft.search ?? plainSearch), show: true } : null),
+    (draft, _value, on) => void (draft.search = draft.showSearch = on),
   ),
   ndots: setting(
-    one('+ndots', integer('N', 0, 1000), 'dots from which on a name is asked as it is first'),
-    (draft, ndots) =>
-      void (draft.search = { ...(draft.search ?? plainSearch), ndots: ndots ?? null }),
+    one('+ndots', integer('N', 0, 1000), 'from so many dots on +search leaves a name as it is'),
+    (draft, ndots) => void (draft.ndots = ndots ?? null),
   ),
   domain: setting(
-    one('+domain', text('NAME'), 'the one domain to search'),
-    (draft, domain, on) =>
-      void (draft.search = on
-        ? { ...(draft.search ?? plainSearch), domain: domain ?? null }
-        : null),
+    one('+domain', text('NAME'), 'likewise, with this domain alone'),
+    (draft, domain, on) => {
+      draft.search = on;
+      draft.domain = domain ?? null;
+    },
   ),
   dnssec: toggle('+dnssec +do', 'dnssec', 'the DO bit: signatures, too'),
   recurse: toggle('+recurse +rdflag', 'recursion', 'the RD bit (on)'),

@@ -2,19 +2,13 @@
 import { domainToASCII } from 'node:url';
 import { parseAddress } from '../base/ip.ts';
 import { nearest } from '../base/problem.ts';
+import type { Transport } from '../wire/exchange.ts';
 import { TYPE, classNumber, typeNumber } from '../wire/iana.ts';
 import { flag, group, one, type OptionValue, type Usage } from './option.ts';
 import { readOptions } from './option-parse.ts';
-import { choice, duration, integer, readInteger, text, usage } from './option-values.ts';
 import { transports } from '../wire/transports.ts';
-import {
-  fresh,
-  setting,
-  type Draft,
-  type QueryOption,
-  type QueryOptions,
-  type Transport,
-} from './query-draft.ts';
+import { choice, duration, file, integer, readInteger, text, usage } from './option-values.ts';
+import { fresh, setting, type Draft, type QueryOption, type QueryOptions } from './query-draft.ts';
 import { digFlags } from './query-flags.ts';
 
 const ports: Readonly<Record<Transport, number>> = {
@@ -94,6 +88,12 @@ const table: Readonly<Record<string, QueryOption>> = {
     tcp: setting(flag('--tcp', 'over TCP'), (draft) => {
       draft.transport = 'tcp';
     }),
+    resolvConf: setting(
+      one('--resolv-conf', file(), 'server, and search list of +search, from this file'),
+      (draft, path = '') => {
+        draft.resolvConf = path;
+      },
+    ),
     timeout: setting(
       one('--timeout', duration(1, 3_600_000), 'how long to wait for an answer (5s)'),
       (draft, ms) => {

@@ -1,13 +1,14 @@
 /** The text of `ndots query`: dig's, whole or in the parts that were asked for. */
 import type { Message } from '../wire/message.ts';
 import { printMessage } from '../wire/print.ts';
+import type { Paint } from './page.ts';
 import type { Parts } from './query-draft.ts';
 
 type Part = 'comments' | 'question' | 'answer' | 'authority' | 'additional';
 
 const title = /^;; (QUESTION|ANSWER|AUTHORITY|ADDITIONAL) SECTION:$/;
 
-export function printReply(message: Message, show: Parts): string {
+export function printReply(message: Message, show: Parts, paint: Paint): string {
   let part: Part = 'comments';
   let text = '';
   for (const line of printMessage(message).split('\n').slice(0, -1)) {
@@ -15,15 +16,52 @@ export function printReply(message: Message, show: Parts): string {
     if (section !== undefined) part = section.toLowerCase() as Part;
     const comment = section !== undefined || line === '';
     if (!show[part] || (comment && !show.comments)) continue;
-    text += `${part === 'comments' || comment ? line : printLine(line, show)}\n`;
+    const plain = part === 'comments' || comment;
+    text += `${plain ? printComment(line, paint) : printLine(line, show, paint)}\n`;
   }
   return text;
 }
 
-/** A record's line without the columns that nobody wants. A question has no TTL. */
-function printLine(line: string, show: Parts): string {
-  const found = /^(\S+\s+)(\d+\s+)?(\S+\s+)(\S.*)$/s.exec(line);
-  if (found === null) return line;
-  const [, owner = '', ttl = '', kind = '', rest = ''] = found;
-  return `${owner}${show.ttl ? ttl : ''}${show.class ? kind : ''}${rest}`;
+/** The reply code is what counts of the header. */
+function printComment(line: string, paint: Paint): string {
+  const mark = ', status: ';
+  const from = line.startsWith(';; ->>HEADER<<-') ? line.indexOf(mark) : -1;
+  if (from < 0) return paint.dim(line);
+  const at = from + mark.length;
+  const end = line.indexOf(',', at);
+  const rcode = line.slice(at, end);
+  const shown = rcode === 'NOERROR' ? paint.good(rcode) : paint.bad(rcode);
+  return `${paint.dim(line.slice(0, at))}${shown}${paint.dim(line.slice(end))}`;
+}
+
+/** A record's line without the columns that nobody wants. */
+function printLine(line: string, show: Parts, paint: Paint): string {
+  const { owner, ttl, kind, type, data } = columns(line);
+  const shown = [owner, show.ttl ? ttl : '', show.class ? kind : '', type, data];
+  if (line.startsWith(';')) return paint.dim(shown.join(''));
+  const [, shownTtl = '', shownKind = ''] = shown;
+  const meta = paint.dim(`${shownTtl}${shownKind}`);
+  return `${owner}${meta}${paint.strong(type)}${paint.good(data)}`;
+}
+
+interface Columns {
+  readonly owner: string;
+  readonly ttl: string;
+  readonly kind: string;
+  readonly type: string;
+  readonly data: string;
+}
+
+/** Each column with the blanks behind it. A question has no TTL and no data. */
+function columns(line: string): Columns {
+  const words = line.match(/\S+\s*/g) ?? [];
+  const counts = /^\d/.test(words[1] ?? '') ? 1 : 0;
+  const [kind = '', type = ''] = words.slice(1 + counts);
+  return {
+    owner: words[0] ?? '',
+    ttl: counts === 1 ? (words[1] ?? '') : '',
+    kind,
+    type,
+    data: words.slice(3 + counts).join(''),
+  };
 }

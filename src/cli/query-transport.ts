@@ -4,58 +4,68 @@ import { request } from 'node:https';
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { Problem } from '../base/problem.ts';
+import type { Exchange, Peer } from '../wire/exchange.ts';
 import type { QueryOptions } from './query-draft.ts';
 
 /** Largest answer taken from an HTTPS server. */
 const largestBody = 65_535;
 
-/** The reply's bytes. Throws a `Problem` when none came. */
-export async function exchange(
-  message: Uint8Array,
-  options: QueryOptions,
-  server: string,
-): Promise<Uint8Array> {
-  if (options.transport === 'udp') return overUdp(message, options, server);
-  if (options.transport === 'https') return overHttps(message, options, server);
-  return overStream(message, options, server);
+/** An exchange that has its reply. */
+export interface Answered extends Exchange {
+  readonly repliedMs: number;
+  readonly reply: Uint8Array;
 }
 
-function overUdp(message: Uint8Array, options: QueryOptions, server: string): Promise<Uint8Array> {
+/** What a transport makes of a query: the reply, and when which of the two left and came. */
+type Sent = Pick<Answered, 'client' | 'sentMs' | 'repliedMs' | 'reply'>;
+
+/** Times are those of `performance.now()`. Throws a `Problem` when no reply came. */
+export async function exchange(
+  query: Uint8Array,
+  options: QueryOptions,
+  server: string,
+): Promise<Answered> {
+  const { transport, port } = options;
+  const over = { udp: overUdp, tcp: overStream, tls: overStream, https: overHttps }[transport];
+  const sent = await over(query, options, server);
+  return { transport, server: { address: server, port }, query, ...sent };
+}
+
+const unknownPeer: Peer = { address: '', port: 0 };
+
+function overUdp(message: Uint8Array, options: QueryOptions, server: string): Promise<Sent> {
   return new Promise((resolve, reject) => {
     const socket = createSocket(isIP(server) === 6 ? 'udp6' : 'udp4');
     let left = options.tries;
+    let sentMs = 0;
     let timer: NodeJS.Timeout | undefined;
     const finish = (run: () => void): void => {
       clearTimeout(timer);
       socket.close();
       run();
     };
+    const fail = (why: string): void => finish(() => reject(noAnswer(server, options, why)));
     const send = (): void => {
       if (left-- === 0) {
-        finish(() =>
-          reject(
-            noAnswer(
-              server,
-              options,
-              `nothing came back in ${options.tries} tries of ${options.timeoutMs / 1000} s`,
-            ),
-          ),
-        );
+        fail(`nothing came back in ${options.tries} tries of ${options.timeoutMs / 1000} s`);
         return;
       }
+      sentMs = performance.now();
       socket.send(message);
       timer = setTimeout(send, options.timeoutMs);
     };
-    socket.on('error', (error) => finish(() => reject(noAnswer(server, options, reason(error)))));
-    socket.on('message', (bytes) => {
+    socket.on('error', (error) => fail(reason(error)));
+    socket.on('message', (reply) => {
+      const repliedMs = performance.now();
       // Someone else's message: the id does not fit.
-      if (bytes[0] !== message[0] || bytes[1] !== message[1]) return;
-      finish(() => resolve(bytes));
+      if (reply[0] !== message[0] || reply[1] !== message[1]) return;
+      const { address, port } = socket.address();
+      finish(() => resolve({ client: { address, port }, sentMs, repliedMs, reply }));
     });
     // Without a way to the server it is the connecting that fails.
     socket.connect(options.port, server, (error?: Error) => {
       if (error === undefined || error === null) send();
-      else finish(() => reject(noAnswer(server, options, reason(error))));
+      else fail(reason(error));
     });
   });
 }
@@ -64,13 +74,13 @@ async function overStream(
   message: Uint8Array,
   options: QueryOptions,
   server: string,
-): Promise<Uint8Array> {
+): Promise<Sent> {
   let reply = new Uint8Array(0);
-  await exchangeStream(message, options, server, (bytes) => {
+  const ends = await exchangeStream(message, options, server, (bytes) => {
     reply = bytes;
     return true;
   });
-  return reply;
+  return { ...ends, reply };
 }
 
 /** One message out, over TCP or TLS, and those that come back, until `take` says that it was the last. */
@@ -79,7 +89,7 @@ export function exchangeStream(
   options: QueryOptions,
   server: string,
   take: (reply: Uint8Array<ArrayBuffer>) => boolean,
-): Promise<void> {
+): Promise<Omit<Sent, 'reply'>> {
   return new Promise((resolve, reject) => {
     const where = { host: server, port: options.port, family: options.family ?? 0 };
     const secure = options.transport === 'tls';
@@ -91,6 +101,7 @@ export function exchangeStream(
         })
       : connectTcp(where);
     let pending = Buffer.alloc(0);
+    let sentMs = 0;
     const leave = (): void => {
       stream.removeAllListeners();
       stream.on('error', () => {});
@@ -107,6 +118,7 @@ export function exchangeStream(
       const framed = Buffer.alloc(2 + message.length);
       framed.writeUInt16BE(message.length, 0);
       framed.set(message, 2);
+      sentMs = performance.now();
       stream.write(framed);
     });
     stream.on('error', (error) => fail(reason(error)));
@@ -125,20 +137,18 @@ export function exchangeStream(
           reject(error as Error);
           return;
         }
+        const client = { address: stream.localAddress ?? '', port: stream.localPort ?? 0 };
         leave();
-        resolve();
+        resolve({ client, sentMs, repliedMs: performance.now() });
         return;
       }
     });
   });
 }
 
-function overHttps(
-  message: Uint8Array,
-  options: QueryOptions,
-  server: string,
-): Promise<Uint8Array> {
+function overHttps(message: Uint8Array, options: QueryOptions, server: string): Promise<Sent> {
   return new Promise((resolve, reject) => {
+    const sentMs = performance.now();
     const outgoing = request(
       {
         host: server,
@@ -164,8 +174,11 @@ function overHttps(
         });
         response.on('error', (error) => reject(noAnswer(server, options, reason(error))));
         response.on('end', () => {
-          if (response.statusCode === 200) resolve(Buffer.concat(chunks));
-          else reject(noAnswer(server, options, `HTTP status ${response.statusCode ?? 'unknown'}`));
+          if (response.statusCode === 200) {
+            const repliedMs = performance.now();
+            resolve({ client: unknownPeer, sentMs, repliedMs, reply: Buffer.concat(chunks) });
+          } else
+            reject(noAnswer(server, options, `HTTP status ${response.statusCode ?? 'unknown'}`));
         });
       },
     );

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { serveDelegatedZones, type DelegatedZones } from '../../test/kit/delegated-zones.ts';
 import { serveAnswers, type LocalAnswers } from '../../test/kit/local-answers.ts';
 import { runCommand } from '../../test/kit/trace-command.ts';
 import { FLAG } from '../wire/iana.ts';
@@ -128,6 +132,36 @@ describe("dig's habits", () => {
   });
 });
 
+describe('words in any order', () => {
+  const read = (line: string) => parseQueryOptions(line.split(' '));
+  const asked = (line: string): string[] =>
+    read(line).map((each) => `${each.name} ${each.type} ${each.class}`);
+
+  for (const line of [
+    'CH TXT version.bind',
+    'version.bind CH TXT',
+    'version.bind TXT CH',
+    'TXT CH version.bind',
+    'ch txt version.bind',
+    '-c CH -t TXT version.bind',
+    '-c ch -q version.bind txt',
+  ]) {
+    test(line, () => assert.deepEqual(asked(line), ['version.bind 16 3']));
+  }
+
+  test('a type in lower case may stand before the name', () => {
+    assert.deepEqual(asked('mx example.com'), ['example.com 15 1']);
+    assert.deepEqual(asked('a.example mx b.example'), ['a.example 15 1', 'b.example 1 1']);
+  });
+
+  test('a word that could be a type, and stands alone, is a name', () => {
+    assert.deepEqual(asked('mx'), ['mx 1 1']);
+    assert.deepEqual(asked('ch'), ['ch 1 1']);
+    assert.deepEqual(asked('MX'), ['. 15 1']);
+    assert.deepEqual(asked('-q mx mx'), ['mx 15 1']);
+  });
+});
+
 describe('ndots query against a server', () => {
   let server: LocalAnswers;
   before(async () => {
@@ -148,6 +182,42 @@ describe('ndots query against a server', () => {
     assert.equal(code, 0);
     assert.match(out, /status: NOERROR/);
     assert.match(out, /www\.example\.com\.\s+30\s+IN\s+A\s+203\.0\.113\.80/);
+  });
+
+  test('on a terminal what counts has colours; the text is the same', async () => {
+    const words = [`@127.0.0.1:${server.port}`, 'www.example.com', '+nostats', '+qr'];
+    const plain = (await runCommand(query, words)).out.replaceAll(/id: \d+/g, 'id');
+    const coloured = (await runCommand(query, words, {}, { colour: true })).out;
+    // eslint-disable-next-line no-control-regex -- the escapes of colours
+    assert.equal(coloured.replaceAll(/\u001b\[\d+m/g, '').replaceAll(/id: \d+/g, 'id'), plain);
+    assert.ok(coloured.includes('\u001b[32mNOERROR\u001b[0m'));
+    assert.ok(coloured.includes('\u001b[32m203.0.113.80\u001b[0m'));
+    for (const [word, terminal, want] of [
+      ['--no-color', true, false],
+      ['--color=never', true, false],
+      ['+nocolor', true, false],
+      ['--color=always', false, true],
+      ['+color', false, true],
+      ['--color=auto', false, false],
+    ] as const) {
+      const { out } = await runCommand(query, [...words, word], {}, { colour: terminal });
+      assert.equal(out.includes('\u001b['), want, word);
+    }
+    const bad = await runCommand(query, [words[0]!, 'bad.example.com', '+color']);
+    assert.ok(bad.out.includes('\u001b[31mSERVFAIL\u001b[0m'));
+  });
+
+  test('JSON has the whole message, flags and TTL and size and the bytes themselves', async () => {
+    const { out } = await ask('www.example.com', '--json');
+    const document = JSON.parse(out) as Record<string, unknown>;
+    assert.equal(document['kind'], 'Reply');
+    assert.deepEqual(document['flags'], ['qr', 'aa', 'rd', 'ra']);
+    assert.deepEqual(document['answer'], [
+      { name: 'www.example.com.', type: 'A', class: 'IN', ttl: 30, data: '203.0.113.80' },
+    ]);
+    const bytes = Buffer.from(String(document['wire']), 'base64');
+    assert.equal(bytes.length, document['size']);
+    assert.equal(readMessage(bytes).answer.length, 1);
   });
 
   test('+short prints the data alone', async () => {
@@ -216,6 +286,130 @@ describe('ndots query against a server', () => {
     const silent = await ask('silent.example.com', '+timeout=1', '+tries=1');
     assert.equal(silent.code, 2);
     assert.match(silent.err, /^ndots query: /);
+  });
+});
+
+describe('+search', () => {
+  let server: LocalAnswers;
+  const folder = mkdtempSync(join(tmpdir(), 'ndots-query-'));
+  const conf = join(folder, 'resolv.conf');
+  before(async () => {
+    writeFileSync(conf, 'search a.test b.test\noptions ndots:2\n');
+    server = await serveAnswers({
+      rules: [
+        { name: 'web.b.test', answer: '203.0.113.80' },
+        { name: 'empty.a.test', answer: 'NODATA' },
+        { name: 'empty.b.test', answer: '203.0.113.81' },
+        { name: 'one.dot', answer: '203.0.113.82' },
+      ],
+    });
+  });
+  after(() => {
+    rmSync(folder, { recursive: true });
+    return server.close();
+  });
+
+  const asked = async (
+    ...words: string[]
+  ): Promise<{ names: string[]; out: string; code: number }> => {
+    const count = server.asked.length;
+    const { out, code } = await runCommand(query, [
+      `@127.0.0.1:${server.port}`,
+      '--resolv-conf',
+      conf,
+      ...words,
+    ]);
+    return { names: server.asked.slice(count).map((each) => each.split(' ')[1]!), out, code };
+  };
+
+  const cases: [words: string[], names: string[]][] = [
+    [
+      ['web', '+search'],
+      ['web.a.test.', 'web.b.test.'],
+    ],
+    [['web'], ['web.']],
+    [['web', '+search', '+nosearch'], ['web.']],
+    [['web.', '+search'], ['web.']],
+    [
+      ['none', '+search'],
+      ['none.a.test.', 'none.b.test.', 'none.'],
+    ],
+    [
+      ['one.dot', '+search'],
+      ['one.dot.a.test.', 'one.dot.b.test.', 'one.dot.'],
+    ],
+    [['one.dot', '+search', '+ndots=1'], ['one.dot.']],
+    [['a.b.c', '+showsearch'], ['a.b.c.']],
+    [['web.b', '+search', '+ndots=1'], ['web.b.']],
+    [['web', '+domain=b.test'], ['web.b.test.']],
+    [
+      ['web', '+showsearch'],
+      ['web.a.test.', 'web.b.test.'],
+    ],
+    // Only what does not exist leads on: dig, unlike glibc, stops at an empty answer.
+    [['empty', '+search'], ['empty.a.test.']],
+    [['web', '+ndots=1'], ['web.']],
+  ];
+  for (const [words, names] of cases) {
+    test(`${words.join(' ')}: ${names.join(' ')}`, async () => {
+      assert.deepEqual((await asked(...words)).names, names);
+    });
+  }
+
+  test('only the reply that counts is printed, with +showsearch all', async () => {
+    assert.equal((await asked('web', '+search', '+short')).out, '203.0.113.80\n');
+    assert.equal((await asked('web', '+search')).out.match(/->>HEADER<<-/g)?.length, 1);
+    assert.equal((await asked('web', '+showsearch')).out.match(/->>HEADER<<-/g)?.length, 2);
+    assert.equal((await asked('none', '+search')).code, 1);
+  });
+});
+
+describe('+trace', () => {
+  let zones: DelegatedZones;
+  before(async () => {
+    zones = await serveDelegatedZones();
+  });
+  after(() => zones.close());
+  const trace = (...words: string[]) =>
+    runCommand(query, [`@127.0.0.1`, '-p', String(zones.port), '+trace', ...words]);
+
+  test('goes from the root to the zone of the name, by glue and without', async () => {
+    const { code, out, err } = await trace('www.example.test');
+    assert.equal(code, 0, err);
+    const from = [...out.matchAll(/^;; Received \d+ bytes from (\S+)#\d+\((\S+)\) in \d+ ms$/gm)];
+    assert.deepEqual(
+      from.map(([, address, name]) => `${address} ${name}`),
+      ['127.0.0.1 127.0.0.1', '127.0.0.1 a.root', '127.0.0.2 ns.test', '127.0.0.3 ns.elsewhere'],
+    );
+    assert.match(out, /^test\.\t+60\tIN\tNS\tns\.test\.$/m);
+    assert.match(out, /^www\.example\.test\.\t60\tIN\tA\t203\.0\.113\.80$/m);
+    assert.match(out, /ndots trace NAME/);
+  });
+
+  test('+short prints the answer alone, JSON all replies', async () => {
+    assert.equal((await trace('www.example.test', '+short')).out, '203.0.113.80\n');
+    const list = JSON.parse((await trace('www.example.test', '--json')).out) as unknown[];
+    assert.equal(list.length, 4);
+  });
+
+  test('a name that does not exist, or has nothing of the type, ends it', async () => {
+    const gone = await trace('gone.example.test');
+    assert.equal(gone.code, 1);
+    assert.match(gone.out, /status: NXDOMAIN/);
+    assert.equal((await trace('www.example.test', 'AAAA')).code, 0);
+    assert.equal((await trace('nothing.invalid')).code, 1);
+  });
+
+  test('a zone that leads nowhere new ends it', async () => {
+    const { code, out } = await trace('x.loop.test');
+    assert.equal(code, 1);
+    assert.match(out, /leads to test\., which is no step further than test\./);
+  });
+
+  test('where nobody answers it says so', async () => {
+    const { code, err } = await runCommand(query, ['@127.0.0.1', '-p', '1', '+trace', 'a.test']);
+    assert.equal(code, 2);
+    assert.match(err, /no answer from 127\.0\.0\.1#1/);
   });
 });
 

@@ -25,16 +25,22 @@ const leastResult = 14;
 function table(documents: readonly TraceDocument[], page: Page): string[] {
   const { paint, narrow } = page;
   const widest = Math.max(6, ...documents.map((document) => labelOf(document).length));
-  const before = 4 + widest + 9 + (narrow ? 0 : 7) + 10 + 2;
-  const head = `    ${'client'.padEnd(widest)}  queries${narrow ? '' : '  ports'}      time${page.columns - before < leastResult ? '' : '  result'}`;
+  const [queries, ports, time] = narrow ? [8, 0, 9] : [9, 7, 10];
+  const before = 4 + widest + queries + ports + time + 2;
+  const head = [
+    `    ${'client'.padEnd(widest)}${'queries'.padStart(queries)}`,
+    narrow ? '' : 'ports'.padStart(ports),
+    'time'.padStart(time),
+    page.columns - before < leastResult ? '' : '  result',
+  ].join('');
   const rows = documents.map((document) => {
     const { totals, result } = document;
     const text = result.ok ? result.addresses.join(' ') || 'no address' : failure(result);
     const cells = [
       `  ${result.ok ? paint.good('✓') : paint.bad('✗')} ${labelOf(document).padEnd(widest)}`,
-      String(totals.queries).padStart(9),
-      narrow ? '' : String(totals.ports).padStart(7),
-      ms(result.elapsedMs).padStart(10),
+      String(totals.queries).padStart(queries),
+      narrow ? '' : String(totals.ports).padStart(ports),
+      ms(result.elapsedMs).padStart(time),
     ].join('');
     const room = page.columns - before;
     // Where nothing fits behind the columns, the result stands below them.

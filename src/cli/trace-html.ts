@@ -3,7 +3,7 @@ import type { QueryDocument, TraceDocument } from '../resolver/report.ts';
 import { count, ms } from './page.ts';
 import { compare, labelOf } from './trace-comparison.ts';
 import { lastedMs, outcomeOf, rowsOf, type Row } from './trace-rows.ts';
-import { answer, glossaryOf, hint, label, outcome, settings } from './trace-words.ts';
+import { answer, glossaryOf, hint, label, outcome, serverOf, settings } from './trace-words.ts';
 import { traceStyle } from './trace-style.ts';
 
 export function html(documents: readonly TraceDocument[]): string {
@@ -92,7 +92,7 @@ function item(row: Row, number: number, document: TraceDocument, totalMs: number
   const bars = queries.map((query) => bar(query, totalMs)).join('');
   const several = document.conf.servers.length > 1 || first.serverPort !== 53;
   const where = [
-    several ? `@${first.server}${first.serverPort === 53 ? '' : `:${first.serverPort}`}` : '',
+    several ? `@${serverOf(first)}` : '',
     first.protocol === 'tcp' ? 'TCP' : '',
   ].filter((part) => part !== '');
   const answers = queries.map(

@@ -115,6 +115,23 @@ describe('a live trace', () => {
     assert.match(out, /^HINT +Nothing came back from 127\.0\.0\.1\./m);
   });
 
+  test('a server to which there is no way is asked nothing', async () => {
+    // The documentation prefix: a machine with a default route has a way, and hears nothing.
+    const { out } = await runTrace([
+      'web',
+      '@2001:db8::1',
+      '--resolv-conf',
+      conf,
+      '--hosts',
+      hosts,
+      '--timeout',
+      '1s',
+    ]);
+    if (out.includes('no way from this machine to 2001:db8::1'))
+      assert.match(out, /no query was sent/);
+    else assert.match(out, /no answer in/);
+  });
+
   test('all formats name the ports that were really used', async () => {
     const { document, as } = await look('web');
     const [{ sourcePort, wireId, serverPort } = {}] = document.queries;

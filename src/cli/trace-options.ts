@@ -45,6 +45,8 @@ export interface TraceOptions {
   readonly namespace: string | null;
   readonly context: string | null;
   readonly kubeconfig: string | null;
+  readonly as: string | null;
+  readonly asGroup: readonly string[];
   /** kubelet's settings; null = what the cluster says, or what most clusters have. */
   readonly clusterDns: readonly string[] | null;
   readonly clusterDomain: string;
@@ -66,9 +68,10 @@ export type Output = (typeof outputs)[number];
 
 const clientValue = text('NAME[@VERSION],…', {
   list: true,
-  words: async () => {
-    const { clients, clientLabels } = await import('../resolver/clients.ts');
-    return [...new Set([...clients.map(({ name }) => name), ...clientLabels, 'all'])];
+  words: async ({ word }) => {
+    const { clientLines } = await import('../resolver/clients.ts');
+    if (!word.includes('@')) return [...clientLines.map(({ name }) => name), 'all'];
+    return clientLines.flatMap(({ name, versions }) => versions.map((one) => `${name}@${one}`));
   },
 });
 
@@ -113,6 +116,8 @@ const table = {
     namespace: one('-n, --namespace', text('NAME'), 'namespace of the pod'),
     context: one('--context', text('NAME'), 'context of the kubeconfig'),
     kubeconfig: one('--kubeconfig', file(), 'another kubeconfig than KUBECONFIG or ~/.kube/config'),
+    as: one('--as', text('USER'), 'ask the cluster as this user'),
+    asGroup: many('--as-group', text('GROUP'), '… of this group'),
     manifests: one(
       '--manifests',
       file('DIR'),
@@ -192,7 +197,15 @@ export function parseTraceOptions(given: readonly string[]): TraceOptions {
   const { name, server, port, type } = readWords(words);
   const local = values.from === null || values.from === 'host';
   const lonely = (
-    ['manifests', 'namespace', 'context', 'kubeconfig', 'clusterDns', 'clusterDomain'] as const
+    [
+      'manifests',
+      'namespace',
+      'context',
+      'kubeconfig',
+      'as',
+      'clusterDns',
+      'clusterDomain',
+    ] as const
   ).find((key) => local && values[key] !== null);
   if (lonely !== undefined)
     throw usage(

@@ -23,9 +23,10 @@ export function tcpdump(document: TraceDocument): string {
     const client = `client.${sourcePort ?? `p${port}`}`;
     const proto = query.protocol === 'tcp' ? ' TCP' : '';
     const opt = query.edns === '' ? '' : ' [1au]';
-    const sent = `IP ${client} > ${server}.${serverPort}: ${id}+${opt} ${type}? ${name} (${sizeOf(query)})${proto}`;
+    const ip = server.includes(':') ? 'IP6' : 'IP';
+    const sent = `${ip} ${client} > ${server}.${serverPort}: ${id}+${opt} ${type}? ${name} (${sizeOf(query)})${proto}`;
     if (tookMs === null || reply === null) return [{ atMs, text: sent }];
-    const came = `IP ${server}.${serverPort} > ${client}: ${id}${repliedWith(reply)}${proto}`;
+    const came = `${ip} ${server}.${serverPort} > ${client}: ${id}${repliedWith(reply)}${proto}`;
     return [
       { atMs, text: sent },
       { atMs: atMs + tookMs, text: came },

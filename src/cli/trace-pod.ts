@@ -73,12 +73,12 @@ export async function podNames(
 }
 
 async function podSource(
-  { manifests, kubeconfig, context }: TraceOptions,
+  { manifests, kubeconfig, context, as, asGroup }: TraceOptions,
   { env, signal }: Pick<Io, 'env' | 'signal'>,
   problem: (problem: Problem) => void,
 ): Promise<PodSource & { close(): void }> {
   if (manifests !== null) return { ...(await manifestPods(manifests, problem)), close: () => {} };
-  const access = clusterAccess({ kubeconfig, context, env });
+  const access = clusterAccess({ kubeconfig, context, as, asGroups: asGroup, env });
   return clusterPods(access, { version: coreVersion, signal });
 }
 

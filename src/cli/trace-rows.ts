@@ -7,33 +7,23 @@ export interface Row {
   readonly queries: readonly QueryDocument[];
 }
 
-/** Queries of a plan within this time count as sent together, milliseconds. */
-const plannedMs = 1;
-/** The same of a live trace, whose sockets take their time. */
-const liveMs = 50;
-
-export function rowsOf({ queries, live }: TraceDocument): readonly Row[] {
+export function rowsOf({ queries }: TraceDocument): readonly Row[] {
   const rows: { first: QueryDocument; queries: QueryDocument[] }[] = [];
   for (const query of queries) {
     const row = rows.at(-1);
-    if (row !== undefined && joins(query, row, live ? liveMs : plannedMs)) row.queries.push(query);
+    if (row !== undefined && joins(query, row)) row.queries.push(query);
     else rows.push({ first: query, queries: [query] });
   }
   return rows;
 }
 
-/** What leaves after an answer has come is a consequence of it, and no part of the row. */
-function joins(query: QueryDocument, { first, queries }: Row, withinMs: number): boolean {
+function joins(query: QueryDocument, { first, queries }: Row): boolean {
   return (
+    first.batch === query.batch &&
     first.name.toLowerCase() === query.name.toLowerCase() &&
     first.server === query.server &&
     first.protocol === query.protocol &&
-    first.lookup === query.lookup &&
-    query.atMs - first.atMs <= withinMs &&
-    queries.every(
-      (one) =>
-        one.type !== query.type && (one.tookMs === null || one.atMs + one.tookMs > query.atMs),
-    )
+    queries.every((one) => one.type !== query.type)
   );
 }
 

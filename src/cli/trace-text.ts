@@ -1,4 +1,5 @@
 /** A trace for people, as wide as the terminal (100 columns without one): one row for what is sent together, the reason under it. */
+import { printHostPort } from '../net/address.ts';
 import type { QueryDocument, TraceDocument } from '../resolver/report.ts';
 import { clip, count, ms, packed, pageFor, wrap, type Page, type TextOptions } from './page.ts';
 import { outcomeOf, rowsOf, type Row } from './trace-rows.ts';
@@ -81,7 +82,7 @@ function rowTail(row: Row, document: TraceDocument, room: number, page: Page): s
     document.conf.servers.length > 1 ||
     document.queries.some((query) => query.server !== first.server);
   if (page.wide || several)
-    where.push(page.wide ? `@${first.server}:${first.serverPort}` : `@${first.server}`);
+    where.push(`@${page.wide ? printHostPort(first.server, first.serverPort) : first.server}`);
   if (first.protocol === 'tcp') where.push('TCP');
   if (page.wide) {
     const list = (of: (query: QueryDocument) => number): string =>
@@ -100,14 +101,17 @@ function rowTail(row: Row, document: TraceDocument, room: number, page: Page): s
 
 /** An answer for each query; silence that is the same for all is told once. */
 function answers({ queries }: Row, room: number, page: Page): string[] {
-  const texts = queries.map((query) => answerText(query, room - query.type.length - 1, page));
-  const lost = queries.every((query) => query.tookMs === null);
-  if (lost && queries.length > 1 && new Set(texts).size === 1)
-    return [`${queries.map(({ type }) => type).join(', ')} ${texts[0] ?? ''}`];
-  return queries.map(({ type, tookMs }, index) => {
-    // Where one of a pair is lost, the time of the other is its own.
-    const took = lost || tookMs === null || queries.every((query) => query.tookMs !== null);
-    return `${type} ${texts[index] ?? ''}${took ? '' : ` ${page.paint.dim(ms(tookMs))}`}`;
+  const text = (query: QueryDocument): string =>
+    answerText(query, room - query.type.length - 1, page);
+  const [longest] = queries.toSorted((one, other) => (other.waitedMs ?? 0) - (one.waitedMs ?? 0));
+  const lost = queries.every(({ tookMs, answer }) => tookMs === null && answer === longest?.answer);
+  if (lost && longest !== undefined && queries.length > 1)
+    return [`${queries.map(({ type }) => type).join(', ')} ${text(longest)}`];
+  // Where one of a pair is lost, the time of the other is its own.
+  const mixed = queries.some(({ tookMs }) => tookMs === null);
+  return queries.map((query) => {
+    const took = mixed && query.tookMs !== null ? ` ${page.paint.dim(ms(query.tookMs))}` : '';
+    return `${query.type} ${text(query)}${took}`;
   });
 }
 

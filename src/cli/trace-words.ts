@@ -26,10 +26,15 @@ export function settings(document: TraceDocument): string {
 
 /** The name servers, with the port where it is another than 53. */
 export function serversOf({ conf, queries }: TraceDocument): string {
-  const port = queries[0]?.serverPort ?? 53;
-  return conf.servers
-    .map((server) => (port === 53 ? server : printHostPort(server, port)))
-    .join(' ');
+  const serverPort = queries[0]?.serverPort ?? 53;
+  return conf.servers.map((server) => serverOf({ server, serverPort })).join(' ');
+}
+
+export function serverOf({
+  server,
+  serverPort,
+}: Pick<QueryDocument, 'server' | 'serverPort'>): string {
+  return serverPort === 53 ? server : printHostPort(server, serverPort);
 }
 
 /** What the program prints, and the symbol behind it; a bare exit code says nothing twice. */

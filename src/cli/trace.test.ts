@@ -254,6 +254,12 @@ describe('exit codes and errors', () => {
       2,
       /rule 1: "X"/,
     ],
+    [
+      'an alias that no message can hold',
+      ['a', '--answers', file('alias', "rules: [{answer: 'CNAME=a..b.'}]")],
+      2,
+      /rule 1: "CNAME=a\.\.b\." names nothing that DNS can hold/,
+    ],
     ['a replay of something else', ['--replay', file('r', '{}')], 2, /no trace saved by ndots/],
   ];
   for (const [what, words, code, text] of cases) {

@@ -14,6 +14,7 @@ import {
   type Reply,
   type ReplyRecord,
 } from './reply.ts';
+import { isSendable } from './search-list.ts';
 
 export interface AnswerSpec {
   readonly rcode: Rcode;
@@ -114,7 +115,15 @@ export function parseAnswerSpec(text: string, where: string): AnswerSpec {
     else if (key === 'd') spec = { ...spec, delayMs: integer(value, longestDelayMs, word, where) };
     else if (key === 'ttl') spec = { ...spec, ttl: integer(value, 0x7fffffff, word, where) };
     else if (key === 'CNAME' && value !== undefined && value !== '') {
-      spec = { ...spec, cname: value.endsWith('.') ? value : `${value}.` };
+      const cname = value.endsWith('.') ? value : `${value}.`;
+      if (!isSendable(cname)) {
+        throw new Problem({
+          code: 'bad-answer',
+          text: `${where}: "${word}" names nothing that DNS can hold`,
+          hint: 'Labels have 1 to 63 bytes, names 255 at most.',
+        });
+      }
+      spec = { ...spec, cname };
     } else if (key === 'q' && value !== undefined && value !== '') {
       spec = { ...spec, question: value.endsWith('.') ? value : `${value}.` };
     } else if (key === 'from' && value !== undefined && parseAddress(value) !== null) {

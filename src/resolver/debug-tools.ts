@@ -16,7 +16,7 @@ import { usualGlibc } from './glibc-releases.ts';
 import type { Query } from './network.ts';
 import { addressesIn, type Reply } from './reply.ts';
 import type { ResolvConf } from './resolv-conf.ts';
-import { note, type Exchange } from './trace.ts';
+import { note, type SentQuery } from './trace.ts';
 
 export const nslookup = soleClient('nslookup', {
   summary: 'nslookup of BIND 9.18: A along the search list, AAAA only for the name that answered',
@@ -29,7 +29,7 @@ export const nslookup = soleClient('nslookup', {
 const nslookupTimeoutMs = 5000;
 const nslookupAttempts = 3;
 
-type Answered = { readonly reply: Reply; readonly exchange: Exchange | null };
+type Answered = { readonly reply: Reply; readonly exchange: SentQuery | null };
 
 class NslookupSession implements Session {
   readonly #site: Site;

@@ -6,7 +6,7 @@
 import type { Fault, Query, Socket } from './network.ts';
 import { sameName, type Reply } from './reply.ts';
 import { cite } from './rules.ts';
-import { note, type Exchange } from './trace.ts';
+import { note, type SentQuery } from './trace.ts';
 import type { Site } from './client.ts';
 import type { GlibcTraits } from './glibc-releases.ts';
 import type { ResolvConf } from './resolv-conf.ts';
@@ -266,7 +266,7 @@ class Round {
   first: Reply | null = null;
   /** The same of the second. */
   second: Reply | null = null;
-  firstFrom: Exchange | null = null;
+  firstFrom: SentQuery | null = null;
 
   constructor(queries: readonly Query[]) {
     this.#queries = queries;
@@ -296,7 +296,7 @@ class Round {
   }
 
   /** Settles a question; `usable` = null if the reply was an error. */
-  close(reply: Reply, usable: Reply | null, exchange: Exchange | null): void {
+  close(reply: Reply, usable: Reply | null, exchange: SentQuery | null): void {
     const query = this.#find(reply);
     if (query === undefined) return;
     if (this.#settled.size === 0) {

@@ -28,7 +28,7 @@ import { hasCname, questionBytes, recordBytes, sameName, type Reply } from './re
 import type { ResolvConf } from './resolv-conf.ts';
 import { cite } from './rules.ts';
 import { isSendable } from './search-list.ts';
-import { note, type Exchange } from './trace.ts';
+import { note, type SentQuery } from './trace.ts';
 
 /** Go's receive buffer, and what it offers by EDNS. */
 const maxPacket = 1232;
@@ -42,7 +42,7 @@ interface GoError {
 }
 
 type Tried =
-  | { readonly reply: Reply; readonly exchange: Exchange | null }
+  | { readonly reply: Reply; readonly exchange: SentQuery | null }
   | { readonly error: GoError };
 
 const noSuchHost: GoError = {

@@ -1,14 +1,16 @@
 /** A run of a model as lookups and their exchanges, the form that dnstap and captures have, too. */
-import type { Exchange as WireExchange, Lookup } from '../wire/exchange.ts';
+import type { Exchange, Lookup } from '../wire/exchange.ts';
 import { queryBytes } from './query-bytes.ts';
 import { replyBytes } from './reply-bytes.ts';
 import type { LookupRun } from './run.ts';
-import type { Exchange } from './trace.ts';
+import { leftTogether, type SentQuery } from './trace.ts';
 
 /** An exchange, and what the model knows of it besides. Its times count from the first query of the run. */
-export interface TracedExchange extends WireExchange {
+export interface TracedExchange extends Exchange {
   readonly transport: 'udp' | 'tcp';
-  readonly sent: Exchange;
+  readonly sent: SentQuery;
+  /** Equal numbers: sent together. Counts up from 1. */
+  readonly batch: number;
   /** How long the client waited for a reply that it never got, until it went on; null if it got one. */
   readonly waitedMs: number | null;
 }
@@ -16,6 +18,7 @@ export interface TracedExchange extends WireExchange {
 /** The lookups of a run, one after the other. */
 export function lookupsOf(run: LookupRun): readonly Lookup<TracedExchange>[] {
   const origin = originOf(run);
+  const batches = batchesOf(run.trace.exchanges);
   return run.results.map(({ startMs, elapsedMs }, index) => {
     const sent = run.trace.exchanges.filter((exchange) => exchange.lookup === index);
     const endMs = startMs + elapsedMs;
@@ -23,7 +26,10 @@ export function lookupsOf(run: LookupRun): readonly Lookup<TracedExchange>[] {
       name: run.plan.name,
       startMs: startMs - origin,
       endMs: endMs - origin,
-      exchanges: sent.map((exchange) => traced(exchange, sent, endMs, origin)),
+      exchanges: sent.map((exchange) => ({
+        ...traced(exchange, sent, endMs, origin),
+        batch: batches.get(exchange) ?? 0,
+      })),
     };
   });
 }
@@ -37,11 +43,11 @@ export function originOf({ live, trace }: LookupRun): number {
 }
 
 function traced(
-  exchange: Exchange,
-  all: readonly Exchange[],
+  exchange: SentQuery,
+  all: readonly SentQuery[],
   endMs: number,
   origin: number,
-): TracedExchange {
+): Omit<TracedExchange, 'batch'> {
   const { wireId, name, type, edns, ad, why, reply, answeredAtMs } = exchange;
   return {
     transport: exchange.protocol,
@@ -56,13 +62,26 @@ function traced(
   };
 }
 
-/** Queries that leave within this time of each other are not a consequence of each other's silence. */
-const togetherMs = 50;
+/** What was really sent in one go is one batch, and what a plan sends at one time. */
+function batchesOf(all: readonly SentQuery[]): ReadonlyMap<SentQuery, number> {
+  const batches = new Map<SentQuery, number>();
+  let first: SentQuery | null = null;
+  let batch = 0;
+  for (const sent of all) {
+    if (first === null || first.lookup !== sent.lookup || !leftTogether(sent, first)) {
+      first = sent;
+      batch++;
+    }
+    batches.set(sent, batch);
+  }
+  return batches;
+}
 
 /** When the client gave up on a query: at the next try of the same question, else at what it sent next, else in the end. */
-function goneOnAt(lost: Exchange, all: readonly Exchange[], endMs: number): number {
+function goneOnAt(lost: SentQuery, all: readonly SentQuery[], endMs: number): number {
   const later = all.slice(all.indexOf(lost) + 1);
   const again = later.find(({ name, type }) => name === lost.name && type === lost.type);
-  const next = again ?? later.find(({ atMs }) => atMs - lost.atMs > togetherMs);
+  // What left with it is no consequence of its loss.
+  const next = again ?? later.find((other) => !leftTogether(other, lost));
   return next?.atMs ?? endMs;
 }

@@ -10,11 +10,11 @@ import type { Site } from './client.ts';
 import type { MuslTraits } from './musl-releases.ts';
 import type { ResolvConf } from './resolv-conf.ts';
 import { cite } from './rules.ts';
-import { note, type Exchange } from './trace.ts';
+import { note, type SentQuery } from './trace.ts';
 
 export interface MuslAnswer {
   readonly reply: Reply;
-  readonly exchange: Exchange | null;
+  readonly exchange: SentQuery | null;
 }
 
 export class MuslExchange {

@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../base/clock.ts';
 import type { Reply } from './reply.ts';
-import type { Exchange } from './trace.ts';
+import type { SentQuery } from './trace.ts';
 
 export type Protocol = 'udp' | 'tcp';
 
@@ -41,7 +41,7 @@ export type Arrival =
       readonly kind: 'reply';
       readonly reply: Reply;
       readonly server: string;
-      readonly exchange: Exchange | null;
+      readonly exchange: SentQuery | null;
     }
   | { readonly kind: 'fault'; readonly fault: Fault; readonly server: string };
 
@@ -57,7 +57,7 @@ export interface Socket {
    */
   connect(server: string, allErrors?: boolean): Fault | null;
   /** Sends; a string is a fault that the kernel had pending or found at once, and then nothing has left. */
-  send(query: Query, server: string): Exchange | Fault;
+  send(query: Query, server: string): SentQuery | Fault;
   /** What has arrived already, oldest first; null = nothing. */
   take(): Arrival | null;
   /** The next arrival, or null at the time `until` (of the network's clock, ms; Infinity = no end). */

@@ -20,6 +20,8 @@ export interface ResultDocument {
 export interface QueryDocument {
   /** Of a live trace: since the first query; of a plan: since the lookup began. */
   readonly atMs: number;
+  /** Equal numbers: sent together. Counts up from 1. */
+  readonly batch: number;
   readonly server: string;
   readonly serverPort: number;
   readonly protocol: 'udp' | 'tcp';
@@ -182,6 +184,7 @@ function queryDocument({ sent, server, client, ...exchange }: TracedExchange): Q
   const { edns, reply } = sent;
   return {
     atMs: round(exchange.sentMs),
+    batch: exchange.batch,
     server: server.address,
     serverPort: server.port,
     protocol: exchange.transport,

@@ -13,7 +13,7 @@ import { entriesFor, readHosts } from './hosts.ts';
 import { familyOf, myHostname } from './myhostname.ts';
 import type { Arrival, Fault, Network, Query, Socket } from './network.ts';
 import { optBytes, questionBytes, recordBytes, type Reply, type ReplyRecord } from './reply.ts';
-import type { Exchange } from './trace.ts';
+import type { SentQuery } from './trace.ts';
 
 const newestGlibc = glibcReleases.pick(null).traits;
 const stubAddress = '127.0.0.53';
@@ -178,7 +178,7 @@ class StubSocket implements Socket {
     return null;
   }
 
-  send(query: Query, server: string): Exchange {
+  send(query: Query, server: string): SentQuery {
     const { trace } = this.#site;
     if (this.port === 0) this.port = trace.nextPort();
     const exchange = trace.begin(query, server, this.protocol, this.port);

@@ -7,7 +7,7 @@ import { answerBySpec } from './answer-spec.ts';
 import { nextAnswer, type RuleCounts, type Script } from './answers-file.ts';
 import type { Arrival, Fault, Network, Protocol, Query, Socket } from './network.ts';
 import { labelOf, type Reply } from './reply.ts';
-import type { Exchange, Trace } from './trace.ts';
+import type { SentQuery, Trace } from './trace.ts';
 
 /** How long Linux looks for a neighbour before it gives up (three probes, one second apart). */
 const neighbourMs = 3000;
@@ -77,7 +77,7 @@ export class ScriptedNetwork implements Network {
   }
 
   /** Puts a query on the wire and arranges for what comes back. */
-  deliver(socket: ScriptedSocket, query: Query, server: string): Exchange {
+  deliver(socket: ScriptedSocket, query: Query, server: string): SentQuery {
     const exchange = this.#trace.begin(query, server, socket.protocol, socket.port);
     if (socket.protocol === 'udp' && this.#script.closed.has(server)) {
       exchange.answer = 'CLOSED';
@@ -119,7 +119,7 @@ export class ScriptedNetwork implements Network {
     socket: ScriptedSocket,
     query: Query,
     server: string,
-    exchange: Exchange,
+    exchange: SentQuery,
   ): Promise<void> {
     const reply = await by.answer(query, socket.protocol);
     if (reply === null) return;
@@ -157,7 +157,7 @@ class ScriptedSocket implements Socket {
     return fault;
   }
 
-  send(query: Query, server: string): Exchange | Fault {
+  send(query: Query, server: string): SentQuery | Fault {
     if (this.#pending !== null) {
       const fault = this.#pending;
       this.#pending = null;

@@ -6,8 +6,8 @@ import type { Clock } from '../base/clock.ts';
 import type { Edns, Protocol, Query } from './network.ts';
 import { labelOf, type Reply } from './reply.ts';
 
-/** One query and what became of it. */
-export interface Exchange {
+/** One query as a model sent it, and what became of it there; `lookups.ts` makes an exchange of it. */
+export interface SentQuery {
   /** Milliseconds since the trace began. */
   readonly atMs: number;
   readonly server: string;
@@ -17,6 +17,8 @@ export interface Exchange {
   readonly port: number;
   /** The source port itself; null where nothing was sent. */
   readonly sourcePort: number | null;
+  /** The same for all that was really sent in one go; null where nothing was sent. */
+  readonly turn: number | null;
   /** Query id as sent. */
   readonly wireId: number;
   /** The same id gets the same number; numbered in order of first use. */
@@ -47,13 +49,20 @@ export interface Step {
   readonly lookup: number;
 }
 
-/** Queries within this time were sent together. */
+/** Queries of a plan within this time were sent together. */
 const togetherMs = 1;
 
-const planned = { serverPort: 53, sourcePort: null } as const;
+/** Whether the one query left with the other: at one time of a plan, or really in one go. */
+export function leftTogether(one: SentQuery, other: SentQuery): boolean {
+  return one.turn === null
+    ? Math.abs(one.atMs - other.atMs) <= togetherMs
+    : one.turn === other.turn;
+}
+
+const planned = { serverPort: 53, sourcePort: null, turn: null } as const;
 
 export class Trace {
-  readonly exchanges: Exchange[] = [];
+  readonly exchanges: SentQuery[] = [];
   readonly steps: Step[] = [];
   readonly debugLines: string[] = [];
   lookup = 0;
@@ -76,20 +85,20 @@ export class Trace {
     return ++this.#ports;
   }
 
-  /** @param real the ports that are really used, where something is sent */
+  /** @param real ports and turn, where something is really sent */
   begin(
     query: Query,
     server: string,
     protocol: Protocol,
     port: number,
-    real: { readonly serverPort: number; readonly sourcePort: number | null } = planned,
-  ): Exchange {
+    real: Pick<SentQuery, 'serverPort' | 'sourcePort' | 'turn'> = planned,
+  ): SentQuery {
     let id = this.#ids.get(query.id);
     if (id === undefined) {
       id = this.#ids.size + 1;
       this.#ids.set(query.id, id);
     }
-    const exchange: Exchange = {
+    const exchange: SentQuery = {
       atMs: this.nowMs,
       server,
       ...real,
@@ -113,7 +122,7 @@ export class Trace {
     return exchange;
   }
 
-  answered(exchange: Exchange, reply: Reply): void {
+  answered(exchange: SentQuery, reply: Reply): void {
     exchange.answer = labelOf(reply);
     exchange.answeredAtMs = this.nowMs;
     exchange.reply = reply;
@@ -127,7 +136,7 @@ export class Trace {
     const own = this.exchanges.slice(since).filter((exchange) => !exchange.relayed);
     const last = own.at(-1);
     if (last === undefined) return;
-    for (const exchange of own) if (last.atMs - exchange.atMs <= togetherMs) note(exchange, text);
+    for (const exchange of own) if (leftTogether(exchange, last)) note(exchange, text);
   }
 
   /** A line that the program itself would print (GODEBUG). */
@@ -147,7 +156,7 @@ export class Trace {
 }
 
 /** Says what the client does with the answer; a second sentence is appended. */
-export function note(exchange: Exchange | null, text: string): void {
+export function note(exchange: SentQuery | null, text: string): void {
   if (exchange === null) return;
   exchange.outcome = exchange.outcome === '' ? text : `${exchange.outcome} ${text}`;
 }

@@ -5,7 +5,7 @@
 import { parseAddress, printAddress } from '../../src/base/ip.ts';
 import { seededRandom, type Random } from '../../src/base/random.ts';
 import { jitterSteps } from '../../src/resolver/c-ares-channel.ts';
-import type { Exchange } from '../../src/resolver/trace.ts';
+import type { SentQuery } from '../../src/resolver/trace.ts';
 import type { Labelled, MeasuredQuery, MeasuredResult, ModelRun, Run } from './measured.ts';
 
 /** What is compared of a query, the same for both sides. */
@@ -77,7 +77,7 @@ export function rowsOfMeasured(queries: readonly MeasuredQuery[]): Row[] {
   }));
 }
 
-export function rowsOfModel(exchanges: readonly Exchange[]): Row[] {
+export function rowsOfModel(exchanges: readonly SentQuery[]): Row[] {
   const first = exchanges[0]?.atMs ?? 0;
   return exchanges.map((exchange) => ({
     ms: exchange.atMs - first,

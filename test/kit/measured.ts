@@ -9,7 +9,7 @@ import { parseAnswers, type Script } from '../../src/resolver/answers-file.ts';
 import type { Client, Family, Found, Settings } from '../../src/resolver/client.ts';
 import { findClient } from '../../src/resolver/clients.ts';
 import { ScriptedNetwork } from '../../src/resolver/scripted.ts';
-import { Trace, type Exchange } from '../../src/resolver/trace.ts';
+import { Trace, type SentQuery } from '../../src/resolver/trace.ts';
 
 export interface Scenario {
   readonly id: string;
@@ -200,7 +200,7 @@ export interface ModelRun {
   /** How many lookups were asked for. */
   readonly planned: number;
   readonly results: readonly { readonly found: Found; readonly ms: number }[];
-  readonly exchanges: readonly Exchange[];
+  readonly exchanges: readonly SentQuery[];
   readonly steps: readonly string[];
 }
 

@@ -110,7 +110,7 @@ describe('the example cluster', { skip }, () => {
       ['npm ci && npm test', null],
       // A Corefile of the reader's own: test/real/serve.test.ts.
       ['npx ndots serve -conf Corefile', null],
-      // Needs a cluster: test/real/trace-from-cluster.test.ts.
+      // Needs a cluster: src/cli/trace-pod.test.ts.
       ['npx ndots trace redis.cache --from deploy/web', null],
       ['npx ndots trace api.twilio.com ', /^✓ found 192\.0\.2\.1\d .* 10 queries$[^]*→ 2 queries/m],
       ['npx ndots trace backend.critical-app ', /^✓ found 10\.3\.0\.116 /m],

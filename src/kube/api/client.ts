@@ -300,9 +300,15 @@ class Exchange {
   }
 }
 
-function requestHead(target: string, fields: Readonly<Record<string, string>>): string {
+function requestHead(
+  target: string,
+  fields: Readonly<Record<string, string | readonly string[]>>,
+): string {
   const lines = [`GET ${target} HTTP/1.1`];
-  for (const [name, value] of Object.entries(fields)) {
+  const all = Object.entries(fields).flatMap(([name, values]) =>
+    [values].flat().map((value) => [name, value] as const),
+  );
+  for (const [name, value] of all) {
     // A token with a line end in it would be a request of its own.
     if (/[\r\n\0]/.test(value)) {
       throw new ApiFailure({ kind: 'credentials', text: `the ${name} holds a line end` });

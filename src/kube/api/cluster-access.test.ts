@@ -75,6 +75,33 @@ describe('the cluster of a command is the one that kubectl would talk to', () =>
     assert.equal(access({ kubeconfig: b, env: several }), 'b.example:8080 shop context b');
   });
 
+  test('another user that is acted as stands in the kubeconfig, or on the command line', async () => {
+    const user = { token: 't', as: 'jane', 'as-groups': ['dev', 'ops'], 'as-uid': '7' };
+    const file = write(
+      'as',
+      JSON.stringify({ ...JSON.parse(config('as', true)), users: [{ name: 'as', user }] }),
+    );
+    const headers = async (more: Partial<ClusterChoice>): Promise<unknown> =>
+      (
+        await clusterAccess({
+          kubeconfig: file,
+          context: null,
+          env: {},
+          ...more,
+        }).connection.access()
+      ).headers;
+    assert.deepEqual(await headers({}), {
+      authorization: 'Bearer t',
+      'impersonate-user': 'jane',
+      'impersonate-uid': '7',
+      'impersonate-group': ['dev', 'ops'],
+    });
+    assert.deepEqual(await headers({ as: 'joe' }), {
+      authorization: 'Bearer t',
+      'impersonate-user': 'joe',
+    });
+  });
+
   test('a context that is not there is told with those that are, of all files', () => {
     assert.throws(() => access({ env: several, context: 'prod' }), /no context named 'prod'/);
     assert.throws(

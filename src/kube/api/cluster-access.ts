@@ -17,6 +17,9 @@ export interface ClusterChoice {
   readonly kubeconfig: string | null;
   /** `--context`; null = the current one. */
   readonly context: string | null;
+  /** `--as`: another user that the server is asked to take this one for; null = as the kubeconfig says. */
+  readonly as?: string | null;
+  readonly asGroups?: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
@@ -33,8 +36,10 @@ export function clusterAccess(choice: ClusterChoice, clock: Clock = systemClock)
   const files = kubeconfigFiles(choice);
   if (files.length > 0) {
     const context = readKubeconfig(files, choice.context ?? undefined);
+    const { as = null, asGroups = [] } = choice;
+    const actingAs = as === null ? context.actingAs : { user: as, uid: '', groups: asGroups };
     return {
-      connection: contextConnection(context, clock),
+      connection: contextConnection({ ...context, actingAs }, clock),
       namespace: context.namespace || 'default',
       name: `context ${context.name}`,
     };

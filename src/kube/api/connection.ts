@@ -6,6 +6,7 @@ import { ExecCredentials } from './exec-credential.ts';
 import { ApiFailure } from './failure.ts';
 import {
   readKubeconfig,
+  type ActingAs,
   type KubeconfigContext,
   type KubeconfigUser,
   type Pem,
@@ -23,7 +24,8 @@ export interface Connection {
 }
 
 export interface Access {
-  readonly headers: Readonly<Record<string, string>>;
+  /** A list is a line for each. */
+  readonly headers: Readonly<Record<string, string | readonly string[]>>;
   /** Null for plain HTTP. The same object as long as nothing changed, so that connections can be kept. */
   readonly tls: TlsMaterial | null;
 }
@@ -131,10 +133,12 @@ export function contextConnection(found: KubeconfigContext, clock: Clock): Conne
   const url = parseUrl(found.server, 'https');
   const keep = keepMaterial();
   const identity = identityOf(found.user, clock);
+  const impersonation = found.actingAs === null ? {} : impersonating(found.actingAs);
   return {
     url,
     async access() {
-      const { headers, cert, key } = await identity.get();
+      const { headers: own, cert, key } = await identity.get();
+      const headers = { ...own, ...impersonation };
       if (url.protocol === 'http:') return { headers, tls: null };
       return {
         headers,
@@ -148,6 +152,14 @@ export function contextConnection(found: KubeconfigContext, clock: Clock): Conne
       };
     },
     refused: () => identity.forget(),
+  };
+}
+
+function impersonating({ user, uid, groups }: ActingAs): Access['headers'] {
+  return {
+    'impersonate-user': user,
+    ...(uid === '' ? {} : { 'impersonate-uid': uid }),
+    ...(groups.length === 0 ? {} : { 'impersonate-group': groups }),
   };
 }
 

@@ -15,6 +15,16 @@ export interface KubeconfigContext {
   /** PEM text or the file that holds it; null = the system's CAs. */
   readonly ca: Pem | null;
   readonly user: KubeconfigUser;
+  /** Another user that the server is asked to take this one for; null = none. */
+  readonly actingAs: ActingAs | null;
+}
+
+/** Impersonation: what the server checks instead of the user's own rights. */
+export interface ActingAs {
+  readonly user: string;
+  /** `''` if it is not said. */
+  readonly uid: string;
+  readonly groups: readonly string[];
 }
 
 export type Pem =
@@ -143,16 +153,13 @@ class Reader {
       insecure: cluster.raw['insecure-skip-tls-verify'] === true,
       ca,
       user: userName === '' ? { how: 'nobody' } : this.#user(userName, cluster.raw),
+      actingAs: userName === '' ? null : actingAs(this.#entry('users', 'user', userName).raw),
     };
   }
 
   #user(name: string, cluster: Raw): KubeconfigUser {
     const user = this.#entry('users', 'user', name);
     const { raw } = user;
-    for (const key of ['as', 'as-groups', 'as-uid']) {
-      if (raw[key] === undefined) continue;
-      throw this.#problem(below(user, key), `acting as another user (${key}) is not supported`);
-    }
     if (isRaw(raw['exec'])) {
       return { how: 'exec', exec: this.#exec(below(user, 'exec'), cluster) };
     }
@@ -317,6 +324,12 @@ class Reader {
       remedy: remedy ?? undefined,
     });
   }
+}
+
+function actingAs(user: Raw): ActingAs | null {
+  const name = text(user, 'as');
+  if (name === '') return null;
+  return { user: name, uid: text(user, 'as-uid'), groups: texts(user, 'as-groups') };
 }
 
 function below({ file, raw, path }: Entry, key: string): Entry {

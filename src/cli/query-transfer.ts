@@ -1,0 +1,57 @@
+/** A zone, record by record as it comes (RFC 5936, RFC 1995). */
+import { TYPE, rcodeName } from '../wire/iana.ts';
+import type { DnsRecord } from '../wire/message.ts';
+import { printData, printRecord } from '../wire/print.ts';
+import { EXIT, type Io } from './command.ts';
+import type { QueryOptions } from './query-draft.ts';
+import { readReply } from './query-message.ts';
+import type { Server } from './query-server.ts';
+import { exchangeStream } from './query-transport.ts';
+import { replyDocument, serverLines } from './query-words.ts';
+
+/** @returns the exit code */
+export async function transfer(
+  message: Uint8Array,
+  options: QueryOptions,
+  server: Server,
+  io: Io,
+): Promise<number> {
+  const start = performance.now();
+  const document: object[] = [];
+  let end: string | null = null;
+  let serial: number | null = null;
+  let records = 0;
+  let size = 0;
+  let messages = 0;
+  const tookMs = (): number => performance.now() - start;
+  await exchangeStream(message, options, server.address, (bytes) => {
+    const reply = readReply(bytes, server.name);
+    messages++;
+    size += bytes.length;
+    const serialOf = (record: DnsRecord | undefined): number | null =>
+      record?.type === TYPE.SOA ? (record.data as { serial: number }).serial : null;
+    if (reply.rcode !== 0) end = rcodeName(reply.rcode);
+    else if (messages === 1 && serialOf(reply.answer[0]) === null) end = 'no SOA record';
+    serial ??= serialOf(reply.answer[0]);
+    records += reply.answer.length;
+    if (options.output === 'json')
+      document.push(replyDocument(bytes, options, server, options.transport, tookMs()));
+    else
+      for (const record of reply.answer)
+        io.out(
+          options.output === 'short'
+            ? `${printData(record.type, record.data)}\n`
+            : `${printRecord(record)}\n`,
+        );
+    const last = serialOf(reply.answer.at(-1)) === serial;
+    // An IXFR of one SOA record says that nothing changed.
+    return end !== null || (last && (records > 1 || options.type === TYPE.IXFR));
+  });
+  if (options.output === 'json') io.out(`${JSON.stringify(document, null, 2)}\n`);
+  else if (end !== null) io.out(`; Transfer failed: ${String(end)}.\n`);
+  if (options.output === 'dig' && options.show.stats)
+    io.out(
+      `${serverLines(options, server, options.transport, tookMs())};; XFR size: ${records} records (messages ${messages}, bytes ${size})\n`,
+    );
+  return end === null ? EXIT.ok : EXIT.no;
+}

@@ -1,0 +1,32 @@
+/** What `ndots query` says about a reply besides the reply: server, time, size; as lines of dig and as JSON. */
+import { messageDocument, type Transport } from '../wire/exchange.ts';
+import type { QueryOptions } from './query-draft.ts';
+import type { Server } from './query-server.ts';
+
+export function serverLines(
+  { port }: Pick<QueryOptions, 'port'>,
+  { address, name }: Server,
+  via: Transport,
+  tookMs: number,
+): string {
+  return `;; Query time: ${Math.round(tookMs)} msec\n;; SERVER: ${address}#${port}(${name}) (${via.toUpperCase()})\n`;
+}
+
+/** A document of `kind: Reply`. */
+export function replyDocument(
+  bytes: Uint8Array,
+  { port }: Pick<QueryOptions, 'port'>,
+  { name }: Server,
+  via: Transport,
+  tookMs: number,
+): object {
+  return {
+    apiVersion: 'ndots.dev/v1',
+    kind: 'Reply',
+    server: name,
+    port,
+    transport: via,
+    tookMs: Math.round(tookMs * 10) / 10,
+    ...messageDocument(bytes),
+  };
+}
