@@ -15,11 +15,22 @@ import {
   type PodResolvConf,
 } from '../resolver/dns-policy.ts';
 import type { Io } from './command.ts';
-import type { TraceOptions } from './trace-options.ts';
 import { coreVersion } from './version.ts';
 
 /** What kubeadm and most others have for the cluster's DNS. */
 const usualDns = '10.96.0.10';
+
+/** Which pod, and where it is looked for; the names are those of the options of `trace`. */
+export interface PodChoice {
+  /** `pod/NAME`, `deploy/NAME` …; null: nobody said. */
+  readonly from: string | null;
+  readonly namespace: string | null;
+  readonly manifests: string | null;
+  readonly kubeconfig: string | null;
+  readonly context: string | null;
+  readonly clusterDns: readonly string[] | null;
+  readonly clusterDomain: string;
+}
 
 export interface PodSettings extends PodResolvConf {
   /** For people: `pod shop/web-0, context prod`. */
@@ -28,7 +39,7 @@ export interface PodSettings extends PodResolvConf {
 
 /** @param nodeResolvConf that of the node, as far as this machine can know it */
 export async function resolvConfOfPod(
-  options: TraceOptions,
+  options: PodChoice,
   nodeResolvConf: string,
   io: Pick<Io, 'env' | 'signal'>,
 ): Promise<PodSettings> {
@@ -58,7 +69,7 @@ export async function resolvConfOfPod(
 
 /** Names that `--from TYPE/` can go on with; none if nobody can be asked. */
 export async function podNames(
-  options: TraceOptions,
+  options: PodChoice,
   io: Pick<Io, 'env' | 'signal'>,
 ): Promise<readonly string[]> {
   const [type = ''] = (options.from ?? '').split('/');
@@ -73,7 +84,7 @@ export async function podNames(
 }
 
 async function podSource(
-  { manifests, kubeconfig, context }: TraceOptions,
+  { manifests, kubeconfig, context }: PodChoice,
   { env, signal }: Pick<Io, 'env' | 'signal'>,
   problem: (problem: Problem) => void,
 ): Promise<PodSource & { close(): void }> {

@@ -11,12 +11,12 @@ import { secureRandom } from '../base/random.ts';
 import { Query } from '../wire/query.ts';
 import { httpsListener } from './https.ts';
 import type { Listener } from './listener.ts';
+import type { UpstreamProto } from './exchange.ts';
 import {
   ask as askUpstream,
   type ExchangeReply,
   type Upstream,
   type UpstreamParts,
-  type UpstreamProto,
 } from './network.ts';
 import { systemNetwork } from './system-network.ts';
 import { tcpListener } from './tcp.ts';

@@ -3,7 +3,7 @@ import type { Exchange as WireExchange, Lookup } from '../wire/exchange.ts';
 import { queryBytes } from './query-bytes.ts';
 import { replyBytes } from './reply-bytes.ts';
 import type { LookupRun } from './run.ts';
-import type { Exchange } from './trace.ts';
+import type { Exchange } from './network.ts';
 
 /** An exchange, and what the model knows of it besides. Its times count from the first query of the run. */
 export interface TracedExchange extends WireExchange {
