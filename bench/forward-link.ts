@@ -8,7 +8,7 @@ import { systemClock } from '../src/base/clock.ts';
 import { makeLog } from '../src/base/log.ts';
 import { parseCorefile } from '../src/corefile/parse.ts';
 import { bindDirective } from '../src/corefile/syntax.ts';
-import { SharedRegistry } from '../src/metrics/registry.ts';
+import { SharedRegistry } from '../src/metrics/shared-registry.ts';
 import type { Network } from '../src/net/network.ts';
 import { cache } from '../src/plugins/cache/cache.ts';
 import { forward } from '../src/plugins/forward/forward.ts';

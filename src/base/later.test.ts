@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Later } from './later.ts';
-import { andThen, isLater, orElse, whenSettled, type Maybe } from './maybe.ts';
+import { andThen, isLater, Later, type Maybe, orElse, whenSettled } from './maybe.ts';
 
 const plus = (value: number, amount: number): number => value + amount;
 

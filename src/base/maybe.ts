@@ -1,5 +1,3 @@
-import { Later } from './later.ts';
-
 /** A value now, or one to come: what a link of the chain returns (see ARCHITECTURE.md, "Synchronous until it must wait"). */
 export type Maybe<T> = T | Promise<T> | Later<T>;
 
@@ -44,4 +42,126 @@ export function whenSettled<T, C>(
     (found) => onValue(found, context),
     (error: unknown) => onError(error, context),
   );
+}
+
+/** What is done with the value, or with the error, once there is one. */
+interface Step {
+  readonly onValue: ((value: never, context: never) => Maybe<unknown>) | null;
+  readonly onError: ((error: unknown, context: never) => Maybe<unknown>) | null;
+  readonly context: unknown;
+  next: Step | null;
+}
+
+/**
+ * A value to come, lighter than a promise: what is to be done with it is kept in one list, and done within the call that
+ * settles it. So the reply to a forwarded query passes through all links of the chain, in order, within the turn in which its
+ * datagram was read.
+ *
+ * `map` and `rescue` change the value that this very object brings, and give the object back: it has one line of users, each of
+ * which takes it over from the one before. Who wants a value of its own to share uses `then`, which makes a promise.
+ */
+export class Later<T> implements PromiseLike<T> {
+  #state: 'pending' | 'value' | 'error' = 'pending';
+  #value: unknown;
+  #first: Step | null = null;
+  #last: Step | null = null;
+  #running = false;
+
+  /** Settles it. A value that has itself to be waited for is waited for. */
+  resolve(value: Maybe<T>): void {
+    this.#take(value);
+    this.#run();
+  }
+
+  reject(error: unknown): void {
+    this.#state = 'error';
+    this.#value = error;
+    this.#run();
+  }
+
+  /** Puts what `step` makes of the value in its place. */
+  map<B, C>(step: (value: T, context: C) => Maybe<B>, context: C): Later<B> {
+    this.#add({ onValue: step as Step['onValue'], onError: null, context, next: null });
+    return this as unknown as Later<B>;
+  }
+
+  /** Puts what `step` makes of an error in its place. */
+  rescue<C>(step: (error: unknown, context: C) => Maybe<T>, context: C): this {
+    this.#add({ onValue: null, onError: step as Step['onError'], context, next: null });
+    return this;
+  }
+
+  /** Both at once; the end of the line. */
+  settle<C>(
+    onValue: (value: T, context: C) => void,
+    onError: (error: unknown, context: C) => void,
+    context: C,
+  ): void {
+    this.#add({ onValue: onValue as Step['onValue'], onError, context, next: null });
+  }
+
+  /** A promise of the value as it is at this place of the line. */
+  // oxlint-disable-next-line unicorn/no-thenable -- for `await`
+  then<A = T, B = never>(
+    onValue?: ((value: T) => A | PromiseLike<A>) | null,
+    onError?: ((error: unknown) => B | PromiseLike<B>) | null,
+  ): Promise<A | B> {
+    const promise = new Promise<T>((resolve, reject) => {
+      this.#add({
+        onValue: ((value: T) => {
+          resolve(value);
+          return value;
+        }) as Step['onValue'],
+        onError: (error) => {
+          reject(error as Error);
+          return undefined;
+        },
+        context: undefined,
+        next: null,
+      });
+    });
+    return promise.then(onValue, onError);
+  }
+
+  #add(step: Step): void {
+    if (this.#last === null) this.#first = step;
+    else this.#last.next = step;
+    this.#last = step;
+    if (this.#state !== 'pending') this.#run();
+  }
+
+  #take(value: Maybe<unknown>): void {
+    if (value instanceof Later || value instanceof Promise) {
+      this.#state = 'pending';
+      value.then(
+        (found: unknown) => this.resolve(found as T),
+        (error: unknown) => this.reject(error),
+      );
+    } else {
+      this.#state = 'value';
+      this.#value = value;
+    }
+  }
+
+  #run(): void {
+    // A step may add another one, or settle what this one waits for.
+    if (this.#running) return;
+    this.#running = true;
+    while (this.#first !== null && this.#state !== 'pending') {
+      const step = this.#first;
+      this.#first = step.next;
+      if (step.next === null) this.#last = null;
+      const run = (this.#state === 'value' ? step.onValue : step.onError) as
+        | ((value: unknown, context: unknown) => Maybe<unknown>)
+        | null;
+      if (run === null) continue;
+      try {
+        this.#take(run(this.#value, step.context));
+      } catch (error) {
+        this.#state = 'error';
+        this.#value = error;
+      }
+    }
+    this.#running = false;
+  }
 }

@@ -11,10 +11,10 @@ import type { Random } from '../base/random.ts';
 import type { VirtualClock } from '../base/virtual-clock.ts';
 import { parseCorefile } from '../corefile/parse.ts';
 import type { Syntax } from '../corefile/syntax.ts';
-import { SharedRegistry } from '../metrics/registry.ts';
+import { SharedRegistry } from '../metrics/shared-registry.ts';
 import type { Listener, Serve } from '../net/listener.ts';
+import { ExchangeError } from '../net/exchange.ts';
 import {
-  ExchangeError,
   promisedUpstream,
   type ExchangeReply,
   type Network as UpstreamNetwork,

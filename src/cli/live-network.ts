@@ -3,10 +3,18 @@ import { createSocket, type Socket as Dgram } from 'node:dgram';
 import { connect, type Socket as Stream } from 'node:net';
 import { systemClock, type Clock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';
-import type { Arrival, Fault, Network, Protocol, Query, Socket } from '../resolver/network.ts';
+import type {
+  Arrival,
+  Fault,
+  Network,
+  Protocol,
+  Query,
+  Socket,
+  SentQuery,
+} from '../resolver/network.ts';
 import type { Reply } from '../resolver/reply.ts';
 import { runLookup, type LookupPlan } from '../resolver/run.ts';
-import type { SentQuery, Trace } from '../resolver/trace.ts';
+import type { Trace } from '../resolver/trace.ts';
 import { queryBytes, readReply } from '../resolver/query-bytes.ts';
 
 export class LiveNetwork implements Network {

@@ -1,7 +1,6 @@
 import type { Place } from '../base/problem.ts';
 import type { Advice } from './problems.ts';
-import type { BoundProperties, Properties } from './properties.ts';
-import type { Property as TreeProperty, Token } from './tree.ts';
+import type { Property, Token } from './tree.ts';
 import { Wrong } from './values.ts';
 import type { Value } from './values.ts';
 
@@ -11,8 +10,6 @@ export interface Binding {
   readonly zones: readonly string[];
   problem(place: Place, text: string, advice?: Advice): void;
   warning(place: Place, text: string, advice?: Advice): void;
-  /** Binds the lines inside braces. */
-  properties<P extends Properties>(shape: P, lines: readonly TreeProperty[]): BoundProperties<P>;
 }
 
 /**
@@ -24,7 +21,7 @@ export class Line {
   readonly name: Token;
   readonly binding: Binding;
   /** The lines inside the braces that follow, if there are any. */
-  readonly block: readonly TreeProperty[] | null;
+  readonly block: readonly Property[] | null;
   readonly #words: Token[];
   /** What the whole line may look like: `forward FROM TO…`. */
   readonly #form: string;
@@ -33,7 +30,7 @@ export class Line {
   constructor(
     name: Token,
     args: readonly Token[],
-    block: readonly TreeProperty[] | null,
+    block: readonly Property[] | null,
     binding: Binding,
     form: string,
   ) {

@@ -7,8 +7,14 @@ import type { Advice } from './problems.ts';
 import type { Line } from './line.ts';
 import { bindPositions, showPositions, takeZones } from './positions.ts';
 import type { BoundPositions, Help, Positions } from './positions.ts';
-import type { Token } from './tree.ts';
+import type { Property as TreeProperty, Token } from './tree.ts';
 import type { Value } from './values.ts';
+
+/** Binds the lines inside a property's own braces. */
+export type BindLines = <P extends Properties>(
+  shape: P,
+  lines: readonly TreeProperty[],
+) => BoundProperties<P>;
 
 export interface Property<T> {
   /** The words that begin the line; `*` stands for any word that no other property has. */
@@ -24,7 +30,7 @@ export interface Property<T> {
   readonly above: string | null;
   initial(): T;
   /** `before` is what the lines above gave, `initial()` at first. */
-  take(line: Line, before: T): T;
+  take(line: Line, before: T, bind: BindLines): T;
 }
 
 export type Properties = Readonly<Record<string, Property<unknown>>>;
@@ -218,9 +224,9 @@ export function section<A extends Positions, P extends Properties>(
       showPositions(shape.args),
       shape.help ?? '',
       null,
-      (line) => ({
+      (line, _before, bind) => ({
         ...bindPositions(shape.args, line),
-        ...line.binding.properties(shape.properties, line.block ?? []),
+        ...bind(shape.properties, line.block ?? []),
       }),
     ),
     nested: shape.properties,
@@ -236,7 +242,7 @@ export function sections<A extends Positions, P extends Properties>(
   return {
     ...one,
     initial: () => [],
-    take: (line, before) => [...before, one.take(line, null)!],
+    take: (line, before, bind) => [...before, one.take(line, null, bind)!],
   };
 }
 
@@ -245,7 +251,7 @@ function property<T>(
   args: string,
   help: string,
   initial: T,
-  take: (line: Line, before: T) => T,
+  take: Property<T>['take'],
 ): Property<T> {
   return {
     words: [word],

@@ -170,7 +170,7 @@ function bindOccurrence(
     if (none && block !== null) line.refuseCount();
     return positions;
   });
-  const properties = binding.properties(syntax.properties, block ?? []);
+  const properties = bindProperties(syntax, syntax.properties, block ?? [], binding);
   exclude(syntax, block ?? [], binding);
   return bound === null ? null : { ...bound, ...properties, at: at.place };
 }
@@ -181,7 +181,7 @@ function bindingFor(
   problems: Problem[],
   warnings: Problem[],
 ): Binding {
-  const binding: Binding = {
+  return {
     zones,
     problem: (place, text, advice) => {
       problems.push(pluginProblem(syntax.name, place, text, advice));
@@ -191,9 +191,7 @@ function bindingFor(
         pluginRemark(syntax.name, place, text, { code: 'directive-warning', ...advice }),
       );
     },
-    properties: (shape, lines) => bindProperties(syntax, shape, lines, binding),
   };
-  return binding;
 }
 
 function bindProperties<P extends Properties>(
@@ -226,7 +224,9 @@ function bindProperties<P extends Properties>(
     }
     const line = new Line(name, args, block, binding, property.show);
     guarded(binding, () => {
-      bound[key] = property.take(line, bound[key]);
+      bound[key] = property.take(line, bound[key], (inner, held) =>
+        bindProperties(syntax, inner, held, binding),
+      );
       if (block !== null && property.nested === null) {
         line.refuse("unknown property '{'", name.place, {
           code: 'property-unknown',

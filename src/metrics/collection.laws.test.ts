@@ -3,7 +3,8 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { Collection } from './collection.ts';
 import type { Format } from './formats.ts';
-import { type Family, type Histogram, SharedRegistry } from './registry.ts';
+import type { Family, Histogram } from './registry.ts';
+import { SharedRegistry } from './shared-registry.ts';
 
 const format: fc.Arbitrary<Format> = fc.constantFrom('text', 'openmetrics');
 

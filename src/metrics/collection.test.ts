@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { VirtualClock } from '../base/virtual-clock.ts';
 import { Collection } from './collection.ts';
-import { SharedRegistry } from './registry.ts';
+import { SharedRegistry } from './shared-registry.ts';
 import type { Sample } from './sample.ts';
 
 describe('merging threads', () => {

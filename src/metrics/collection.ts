@@ -6,13 +6,8 @@ import { overflowValue } from './family.ts';
 import type { Format } from './formats.ts';
 import { MergedFamily, type MergedSeries, type Part } from './merged.ts';
 import { difference, NameClaims, type Registration, type SeriesEvent } from './registration.ts';
-import {
-  type Counter,
-  type Family,
-  overflowHelp,
-  overflowName,
-  SharedRegistry,
-} from './registry.ts';
+import type { Counter, Family } from './registry.ts';
+import { overflowHelp, overflowName, SharedRegistry } from './shared-registry.ts';
 import { groupSamples, type Sample } from './sample.ts';
 
 /** Label sets of one family over all threads, those of gone threads included. */

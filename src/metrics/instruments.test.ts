@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { getHeapStatistics } from 'node:v8';
 import { timeBuckets } from './buckets.ts';
-import { SharedRegistry } from './registry.ts';
+import { SharedRegistry } from './shared-registry.ts';
 
 const registry = new SharedRegistry(() => {});
 const counter = registry.counter('a_total', 'A.', []).with();

@@ -7,7 +7,7 @@ import { test, type TestContext } from 'node:test';
 import { sizeBuckets, timeBuckets } from './buckets.ts';
 import { Collection } from './collection.ts';
 import { processSamples } from './process.ts';
-import { SharedRegistry } from './registry.ts';
+import { SharedRegistry } from './shared-registry.ts';
 import { runtimeSamples } from './runtime.ts';
 
 test('promtool finds no fault in a whole scrape', (t) => {

@@ -5,7 +5,7 @@ import { isMainThread, parentPort, Worker, workerData } from 'node:worker_thread
 import { timeBuckets } from './buckets.ts';
 import { Collection } from './collection.ts';
 import type { Registration } from './registration.ts';
-import { SharedRegistry } from './registry.ts';
+import { SharedRegistry } from './shared-registry.ts';
 
 // This file is both: the test on the main thread, and the worker that the test starts.
 if (isMainThread) {

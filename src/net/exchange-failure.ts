@@ -1,6 +1,5 @@
 import { errorCode } from './bind-problem.ts';
-import type { Exchange } from './exchange.ts';
-import { ExchangeError, type ExchangeFailure } from './network.ts';
+import { type Exchange, ExchangeError, type ExchangeFailure } from './exchange.ts';
 
 /** What was going on, in the words of Go's net package. */
 export type Operation = 'dial' | 'read' | 'write';

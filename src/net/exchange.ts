@@ -1,6 +1,28 @@
 import type { Query } from '../wire/query.ts';
-import type { ExchangeError, UpstreamProto } from './network.ts';
 import { Timed } from './timer-wheel.ts';
+
+/** How an upstream is reached. */
+export type UpstreamProto = 'udp' | 'tcp' | 'tls' | 'https';
+
+/** Why an exchange brought no reply. */
+export type ExchangeFailure =
+  | 'timeout'
+  | 'refused'
+  | 'unreachable'
+  | 'closed'
+  | 'tls'
+  | 'http'
+  | 'garbled'
+  | 'local';
+
+export class ExchangeError extends Error {
+  readonly failure: ExchangeFailure;
+  constructor(failure: ExchangeFailure, text: string) {
+    super(text);
+    this.name = 'ExchangeError';
+    this.failure = failure;
+  }
+}
 
 /** What an exchange waits on: a socket, a connection. */
 export interface Carrier {

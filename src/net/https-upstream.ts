@@ -8,9 +8,9 @@ import type { Query } from '../wire/query.ts';
 import { printHostPort } from './address.ts';
 import { DialTime } from './dial-time.ts';
 import { exchangeError, failLater, timeoutError } from './exchange-failure.ts';
-import type { Exchange } from './exchange.ts';
+import { type Exchange, ExchangeError } from './exchange.ts';
 import { matchReply, writeQuery } from './match-reply.ts';
-import { ExchangeError, type Upstream, type UpstreamParts } from './network.ts';
+import { type Upstream, type UpstreamParts } from './network.ts';
 import { Timed, type TimerWheel } from './timer-wheel.ts';
 import { tlsOptions } from './upstream-tls.ts';
 

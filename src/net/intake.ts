@@ -1,6 +1,5 @@
 import type { Log } from '../base/log.ts';
-import type { Later } from '../base/later.ts';
-import { isLater, whenSettled, type Maybe } from '../base/maybe.ts';
+import { isLater, type Later, type Maybe, whenSettled } from '../base/maybe.ts';
 import type { Clock } from '../base/clock.ts';
 import { Query, type Proto, type Triage } from '../wire/query.ts';
 import { overloaded, silence, type Reply } from '../wire/reply.ts';

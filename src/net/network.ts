@@ -1,8 +1,5 @@
 import type { Query } from '../wire/query.ts';
-import { Exchange } from './exchange.ts';
-
-/** How an upstream is reached. */
-export type UpstreamProto = 'udp' | 'tcp' | 'tls' | 'https';
+import { Exchange, type ExchangeError, type UpstreamProto } from './exchange.ts';
 
 export interface UpstreamAddress {
   /** IP address. */
@@ -54,26 +51,6 @@ export interface UpstreamParts {
   readonly source: string;
   readonly httpMethod: 'POST' | 'GET';
   readonly counters: UpstreamCounters;
-}
-
-/** Why an exchange brought no reply. */
-export type ExchangeFailure =
-  | 'timeout'
-  | 'refused'
-  | 'unreachable'
-  | 'closed'
-  | 'tls'
-  | 'http'
-  | 'garbled'
-  | 'local';
-
-export class ExchangeError extends Error {
-  readonly failure: ExchangeFailure;
-  constructor(failure: ExchangeFailure, text: string) {
-    super(text);
-    this.name = 'ExchangeError';
-    this.failure = failure;
-  }
 }
 
 /** What came back: a whole message whose question fits the query; `bytes` is owned by the receiver. */

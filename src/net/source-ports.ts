@@ -1,8 +1,8 @@
 import type { Random } from '../base/random.ts';
 import { exchangeError, failLater, timeoutError } from './exchange-failure.ts';
-import type { Carrier, Exchange } from './exchange.ts';
+import { type Carrier, type Exchange, ExchangeError } from './exchange.ts';
 import { matchReply } from './match-reply.ts';
-import { ExchangeError, type UpstreamParts } from './network.ts';
+import { type UpstreamParts } from './network.ts';
 import { Timed, type TimerWheel } from './timer-wheel.ts';
 import type { OpenUdpPort, UdpPort, UdpPortOwner } from './udp-port.ts';
 import { FLAG } from '../wire/iana.ts';

@@ -3,9 +3,9 @@ import type { Socket } from 'node:net';
 import type { Random } from '../base/random.ts';
 import { printHostPort } from './address.ts';
 import { endError, exchangeError, timeoutError } from './exchange-failure.ts';
-import type { Carrier, Exchange } from './exchange.ts';
+import { type Carrier, type Exchange, ExchangeError } from './exchange.ts';
 import { matchReply, writeQuery } from './match-reply.ts';
-import { ExchangeError, type UpstreamParts } from './network.ts';
+import { type UpstreamParts } from './network.ts';
 import { Timed, type TimerWheel } from './timer-wheel.ts';
 
 /** Queries that one connection carries at a time. */

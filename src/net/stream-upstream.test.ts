@@ -16,8 +16,8 @@ import {
   type ExchangeReply,
   type Upstream,
   type UpstreamParts,
-  type UpstreamProto,
 } from './network.ts';
+import type { UpstreamProto } from './exchange.ts';
 import { systemNetwork } from './system-network.ts';
 import { tcpListener, tlsListener } from './tcp.ts';
 

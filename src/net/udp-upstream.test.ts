@@ -9,9 +9,9 @@ import { systemClock } from '../base/clock.ts';
 import { secureRandom } from '../base/random.ts';
 import { batchedUdp } from '../linux/packet-loop.ts';
 import { Query } from '../wire/query.ts';
+import { ExchangeError } from './exchange.ts';
 import {
   ask as askUpstream,
-  ExchangeError,
   type ExchangeReply,
   type Upstream,
   type UpstreamParts,

@@ -13,10 +13,10 @@ import {
 } from './client.ts';
 import { readGlibcConf } from './glibc-conf.ts';
 import { usualGlibc } from './glibc-releases.ts';
-import type { Query } from './network.ts';
+import type { Query, SentQuery } from './network.ts';
 import { addressesIn, type Reply } from './reply.ts';
 import type { ResolvConf } from './resolv-conf.ts';
-import { note, type SentQuery } from './trace.ts';
+import { note } from './trace.ts';
 
 export const nslookup = soleClient('nslookup', {
   summary: 'nslookup of BIND 9.18: A along the search list, AAAA only for the name that answered',

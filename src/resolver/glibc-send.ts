@@ -3,10 +3,10 @@
  * connected socket; a second attempt at every server; after half an answer the slower, serial modes, which the
  * process then keeps; TCP, for both, as soon as one reply is truncated.
  */
-import type { Fault, Query, Socket } from './network.ts';
+import type { Fault, Query, Socket, SentQuery } from './network.ts';
 import { sameName, type Reply } from './reply.ts';
 import { cite } from './rules.ts';
-import { note, type SentQuery } from './trace.ts';
+import { note } from './trace.ts';
 import type { Site } from './client.ts';
 import type { GlibcTraits } from './glibc-releases.ts';
 import type { ResolvConf } from './resolv-conf.ts';

@@ -23,12 +23,12 @@ import { GlibcSession } from './glibc.ts';
 import { usualGlibc } from './glibc-releases.ts';
 import { readHosts } from './hosts.ts';
 import { familyOf, withoutZone } from './myhostname.ts';
-import type { Arrival, Fault, Query, Socket } from './network.ts';
+import type { Arrival, Fault, Query, Socket, SentQuery } from './network.ts';
 import { hasCname, questionBytes, recordBytes, sameName, type Reply } from './reply.ts';
 import type { ResolvConf } from './resolv-conf.ts';
 import { cite } from './rules.ts';
 import { isSendable } from './search-list.ts';
-import { note, type SentQuery } from './trace.ts';
+import { note } from './trace.ts';
 
 /** Go's receive buffer, and what it offers by EDNS. */
 const maxPacket = 1232;

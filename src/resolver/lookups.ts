@@ -3,7 +3,8 @@ import type { Exchange, Lookup } from '../wire/exchange.ts';
 import { queryBytes } from './query-bytes.ts';
 import { replyBytes } from './reply-bytes.ts';
 import type { LookupRun } from './run.ts';
-import { leftTogether, type SentQuery } from './trace.ts';
+import type { SentQuery } from './network.ts';
+import { leftTogether } from './trace.ts';
 
 /** An exchange, and what the model knows of it besides. Its times count from the first query of the run. */
 export interface TracedExchange extends Exchange {

@@ -5,12 +5,12 @@
  */
 import { parseAddress, printAddress } from '../base/ip.ts';
 import { recordBytes, questionBytes, type Reply } from './reply.ts';
-import { waitForAny, type Query, type Socket } from './network.ts';
+import { waitForAny, type Query, type Socket, type SentQuery } from './network.ts';
 import type { Site } from './client.ts';
 import type { MuslTraits } from './musl-releases.ts';
 import type { ResolvConf } from './resolv-conf.ts';
 import { cite } from './rules.ts';
-import { note, type SentQuery } from './trace.ts';
+import { note } from './trace.ts';
 
 export interface MuslAnswer {
   readonly reply: Reply;

@@ -4,7 +4,6 @@
  */
 import type { Clock } from '../base/clock.ts';
 import type { Reply } from './reply.ts';
-import type { SentQuery } from './trace.ts';
 
 export type Protocol = 'udp' | 'tcp';
 
@@ -27,6 +26,40 @@ export interface Query {
   readonly why: string;
   /** Sent on the client's behalf by something between it and the server. */
   readonly relayed?: boolean;
+}
+
+/** One query as a model sent it, and what became of it there; `lookups.ts` makes an exchange of it. */
+export interface SentQuery {
+  /** Milliseconds since the trace began. */
+  readonly atMs: number;
+  readonly server: string;
+  readonly serverPort: number;
+  readonly protocol: Protocol;
+  /** Source port, numbered in order of first use. */
+  readonly port: number;
+  /** The source port itself; null where nothing was sent. */
+  readonly sourcePort: number | null;
+  /** The same for all that was really sent in one go; null where nothing was sent. */
+  readonly turn: number | null;
+  /** Query id as sent. */
+  readonly wireId: number;
+  /** The same id gets the same number; numbered in order of first use. */
+  readonly id: number;
+  readonly name: string;
+  readonly type: string;
+  readonly edns: Edns | null;
+  readonly ad: boolean;
+  readonly why: string;
+  /** `DROP` = no answer ever came, `CLOSED` = nobody listens on the port. */
+  answer: string;
+  answeredAtMs: number | null;
+  reply: Reply | null;
+  /** What the client did with the answer: sentences. */
+  outcome: string;
+  /** Which lookup of the run it belongs to, from 0. */
+  readonly lookup: number;
+  /** Sent by something between client and server: what the client concludes is not said of it. */
+  readonly relayed: boolean;
 }
 
 /**

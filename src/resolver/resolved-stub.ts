@@ -11,9 +11,8 @@ import { readGlibcConf } from './glibc-conf.ts';
 import { glibcReleases } from './glibc-releases.ts';
 import { entriesFor, readHosts } from './hosts.ts';
 import { familyOf, myHostname } from './myhostname.ts';
-import type { Arrival, Fault, Network, Query, Socket } from './network.ts';
+import type { Arrival, Fault, Network, Query, Socket, SentQuery } from './network.ts';
 import { optBytes, questionBytes, recordBytes, type Reply, type ReplyRecord } from './reply.ts';
-import type { SentQuery } from './trace.ts';
 
 const newestGlibc = glibcReleases.pick(null).traits;
 const stubAddress = '127.0.0.53';

@@ -5,9 +5,9 @@
 import type { Clock, Timer } from '../base/clock.ts';
 import { answerBySpec } from './answer-spec.ts';
 import { nextAnswer, type RuleCounts, type Script } from './answers-file.ts';
-import type { Arrival, Fault, Network, Protocol, Query, Socket } from './network.ts';
+import type { Arrival, Fault, Network, Protocol, Query, Socket, SentQuery } from './network.ts';
 import { labelOf, type Reply } from './reply.ts';
-import type { SentQuery, Trace } from './trace.ts';
+import type { Trace } from './trace.ts';
 
 /** How long Linux looks for a neighbour before it gives up (three probes, one second apart). */
 const neighbourMs = 3000;

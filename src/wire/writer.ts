@@ -1,6 +1,5 @@
 import { FLAG, HEADER } from './iana.ts';
 import { LOWER, type WireName } from './name.ts';
-import type { Query } from './query.ts';
 import { Reply } from './reply.ts';
 
 const MESSAGE_MAX = 65535;
@@ -22,6 +21,15 @@ export const SECTION = {
   additional: HEADER.ARCOUNT,
 } as const;
 export type Section = (typeof SECTION)[keyof typeof SECTION];
+
+/** What a reply takes over from its query: the opcode and the question. */
+export interface Asked {
+  readonly flags: number;
+  /** The message is `bytes` from `start` on; its question's name takes `nameLength` bytes, 0: it has none. */
+  readonly bytes: Uint8Array;
+  readonly start: number;
+  readonly nameLength: number;
+}
 
 /**
  * Writes messages one after the other into shared slabs, compressing names (RFC 1035 section 4.1.4). Reusable: one
@@ -48,7 +56,7 @@ export class MessageWriter {
   }
 
   /** Begins a reply to `query`: QR, the query's opcode, `flags` (AA, RA …), its question. */
-  reply(query: Query, flags: number): void {
+  reply(query: Asked, flags: number): void {
     this.begin(0, FLAG.QR | (query.flags & FLAG.OPCODE) | flags);
     if (query.nameLength === 0) return;
     this.bytes(query.bytes, query.start + HEADER.SIZE, query.nameLength + 4);

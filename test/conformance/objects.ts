@@ -41,7 +41,8 @@ function clusterIP(
   ports: readonly PortSpec[],
   labels = {},
 ): KubeJson {
-  return service(place, { clusterIP: ips[0], clusterIPs: ips, ports }, labels);
+  const families = ips.length > 1 ? { ipFamilyPolicy: 'RequireDualStack' } : {};
+  return service(place, { clusterIP: ips[0], clusterIPs: ips, ports, ...families }, labels);
 }
 
 function headless(place: string, ports: readonly PortSpec[] = [http]): KubeJson {
@@ -102,7 +103,7 @@ function pod(
   const [name, of] = place.split('.');
   const { phase = 'Running', hostNetwork } = more;
   return object('Pod', 'v1', of!, name!, {
-    spec: { containers: [], ...(hostNetwork ? { hostNetwork } : {}) },
+    spec: { containers: [{ name: 'app', image: 'app' }], ...(hostNetwork ? { hostNetwork } : {}) },
     status: { phase, podIP: ips[0], podIPs: ips.map((ip) => ({ ip })) },
   });
 }

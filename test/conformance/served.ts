@@ -2,7 +2,7 @@ import { systemClock } from '../../src/base/clock.ts';
 import { makeLog } from '../../src/base/log.ts';
 import { seededRandom } from '../../src/base/random.ts';
 import { parseCorefile } from '../../src/corefile/parse.ts';
-import { SharedRegistry } from '../../src/metrics/registry.ts';
+import { SharedRegistry } from '../../src/metrics/shared-registry.ts';
 import type { Serve } from '../../src/net/listener.ts';
 import { DataPlane } from '../../src/server/worker/data-plane.ts';
 import type { Plugin } from '../../src/server/contract/plugin.ts';

@@ -10,7 +10,7 @@ import { parseArgs } from 'node:util';
 import { makeLog } from '../../src/base/log.ts';
 import { seededRandom, type Random } from '../../src/base/random.ts';
 import { VirtualClock } from '../../src/base/virtual-clock.ts';
-import { apiServerSource } from '../../src/kube/store/source.ts';
+import { apiServerSource } from '../../src/kube/api/api-server.ts';
 import type { Access, Connection } from '../../src/kube/api/connection.ts';
 import { wantedResources, type Resource } from '../../src/kube/api/resources.ts';
 import type { Answerer } from '../../src/plugins/kubernetes/answer.ts';

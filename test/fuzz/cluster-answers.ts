@@ -3,7 +3,7 @@ import type { KubeObject } from '../../src/kube/store/objects.ts';
 import { asRaw } from '../../src/kube/api/raw.ts';
 import type { Resource } from '../../src/kube/api/resources.ts';
 import type { Source } from '../../src/kube/store/source.ts';
-import { SharedRegistry } from '../../src/metrics/registry.ts';
+import { SharedRegistry } from '../../src/metrics/shared-registry.ts';
 import type { Answerer } from '../../src/plugins/kubernetes/answer.ts';
 import { Feed } from '../../src/plugins/kubernetes/feed.ts';
 import { followCluster } from '../../src/plugins/kubernetes/follower.ts';

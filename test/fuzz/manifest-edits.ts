@@ -20,7 +20,7 @@ import { parseArgs } from 'node:util';
 import { makeLog } from '../../src/base/log.ts';
 import { seededRandom, type Random } from '../../src/base/random.ts';
 import { VirtualClock } from '../../src/base/virtual-clock.ts';
-import { manifestSource } from '../../src/kube/store/source.ts';
+import { manifestSource } from '../../src/kube/manifests/manifest-folder.ts';
 import type { Answerer } from '../../src/plugins/kubernetes/answer.ts';
 import { everything } from '../kit/apiserver/rig.ts';
 import { answersOf, tell } from './cluster-answers.ts';

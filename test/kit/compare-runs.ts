@@ -5,7 +5,7 @@
 import { parseAddress, printAddress } from '../../src/base/ip.ts';
 import { seededRandom, type Random } from '../../src/base/random.ts';
 import { jitterSteps } from '../../src/resolver/c-ares-channel.ts';
-import type { SentQuery } from '../../src/resolver/trace.ts';
+import type { SentQuery } from '../../src/resolver/network.ts';
 import type { Labelled, MeasuredQuery, MeasuredResult, ModelRun, Run } from './measured.ts';
 
 /** What is compared of a query, the same for both sides. */

@@ -1,7 +1,7 @@
 import { VirtualClock } from '../../src/base/virtual-clock.ts';
 import type { Change, KubeObject } from '../../src/kube/store/objects.ts';
 import type { Source, SourceEvents } from '../../src/kube/store/source.ts';
-import { SharedRegistry } from '../../src/metrics/registry.ts';
+import { SharedRegistry } from '../../src/metrics/shared-registry.ts';
 import { Answerer, type AnswererParts } from '../../src/plugins/kubernetes/answer.ts';
 import type { Cluster } from '../../src/plugins/kubernetes/cluster.ts';
 import { Feed } from '../../src/plugins/kubernetes/feed.ts';

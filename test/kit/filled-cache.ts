@@ -3,7 +3,7 @@ import { VirtualClock } from '../../src/base/virtual-clock.ts';
 import { makeLog } from '../../src/base/log.ts';
 import { bindDirective } from '../../src/corefile/syntax.ts';
 import { parseCorefile } from '../../src/corefile/parse.ts';
-import { SharedRegistry } from '../../src/metrics/registry.ts';
+import { SharedRegistry } from '../../src/metrics/shared-registry.ts';
 import type { Next, WorkerContext } from '../../src/server/contract/plugin.ts';
 import { parseName } from '../../src/wire/name.ts';
 import { makeQuery } from '../../src/wire/query.ts';

@@ -9,7 +9,8 @@ import { parseAnswers, type Script } from '../../src/resolver/answers-file.ts';
 import type { Client, Family, Found, Settings } from '../../src/resolver/client.ts';
 import { findClient } from '../../src/resolver/clients.ts';
 import { ScriptedNetwork } from '../../src/resolver/scripted.ts';
-import { Trace, type SentQuery } from '../../src/resolver/trace.ts';
+import type { SentQuery } from '../../src/resolver/network.ts';
+import { Trace } from '../../src/resolver/trace.ts';
 
 export interface Scenario {
   readonly id: string;

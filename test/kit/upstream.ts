@@ -1,14 +1,12 @@
 import type { Clock } from '../../src/base/clock.ts';
+import { ExchangeError, type ExchangeFailure, type UpstreamProto } from '../../src/net/exchange.ts';
 import {
-  ExchangeError,
   promisedUpstream,
-  type ExchangeFailure,
   type ExchangeReply,
   type Network,
   type Upstream,
   type UpstreamCounters,
   type UpstreamParts,
-  type UpstreamProto,
 } from '../../src/net/network.ts';
 import { FLAG, rcodeNumber, typeNumber } from '../../src/wire/iana.ts';
 import { writeMessage, type DnsRecord } from '../../src/wire/message.ts';

@@ -4,7 +4,7 @@ import { makeLog } from '../../src/base/log.ts';
 import { printAddress, parseAddress } from '../../src/base/ip.ts';
 import { seededRandom } from '../../src/base/random.ts';
 import { parseCorefile } from '../../src/corefile/parse.ts';
-import { SharedRegistry } from '../../src/metrics/registry.ts';
+import { SharedRegistry } from '../../src/metrics/shared-registry.ts';
 import type { Listener, Serve } from '../../src/net/listener.ts';
 import type { Network } from '../../src/net/network.ts';
 import { plugins as allPlugins } from './plugins.ts';

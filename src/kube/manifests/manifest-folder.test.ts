@@ -19,7 +19,8 @@ import { Problem } from '../../base/problem.ts';
 import { VirtualClock } from '../../base/virtual-clock.ts';
 import type { KubeObject } from '../store/objects.ts';
 import { parseYaml } from './yaml-document.ts';
-import { manifestSource, type ManifestParts, type Source } from '../store/source.ts';
+import type { Source } from '../store/source.ts';
+import { manifestSource, type ManifestParts } from './manifest-folder.ts';
 
 interface Bench {
   readonly folder: string;

@@ -31,6 +31,3 @@ export interface Wanted {
   /** Keep the labels of pods (for the metadata `kubernetes/client-label/KEY`). */
   readonly podLabels?: boolean;
 }
-
-export { apiServerSource, type ApiServerParts } from '../api/api-server.ts';
-export { manifestSource, type ManifestParts } from '../manifests/manifest-folder.ts';

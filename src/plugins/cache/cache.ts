@@ -1,5 +1,4 @@
-import { Later } from '../../base/later.ts';
-import { andThen, isLater, orElse, type Maybe } from '../../base/maybe.ts';
+import { andThen, isLater, Later, type Maybe, orElse } from '../../base/maybe.ts';
 import {
   definePlugin,
   type Next,

@@ -1,6 +1,6 @@
 import type { Query } from '../../wire/query.ts';
 import type { Reply } from '../../wire/reply.ts';
-import { Later } from '../../base/later.ts';
+import { Later } from '../../base/maybe.ts';
 import type { Counters } from './counters.ts';
 import { FLAG } from '../../wire/iana.ts';
 

@@ -1,47 +1,17 @@
-import type { Clock } from '../../base/clock.ts';
 import type { Maybe } from '../../base/maybe.ts';
-import type { Random } from '../../base/random.ts';
 import type { Next } from '../../server/contract/plugin.ts';
 import { isInZone } from '../../server/contract/zone-match.ts';
 import { foldName, parseName, type WireName } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
 import type { Reply } from '../../wire/reply.ts';
-import type { MessageWriter } from '../../wire/writer.ts';
-import type { ForwardMetrics } from './counters.ts';
 import { Forwarding, type ForwardingHost } from './forwarding.ts';
 import { refused } from './outcome.ts';
-import { makePolicy, type Policy } from './policy.ts';
+import type { ForwarderParts } from './parts.ts';
+import { makePolicy } from './policy.ts';
 import type { Target } from './target.ts';
 
 /** Forwardings that are kept for later queries. */
 const IDLE_MAX = 1024;
-
-export interface ForwarderParts {
-  /** Absolute name: queries below it are taken. */
-  readonly from: string;
-  readonly except: readonly string[];
-  readonly forceTcp: boolean;
-  readonly preferUdp: boolean;
-  readonly maxFails: number;
-  /** Failed tries per query; null: twice the number of upstreams, 0: no limit. */
-  readonly maxAttempts: number | null;
-  readonly readTimeoutMs: number;
-  readonly policy: Policy;
-  /** Queries under way at a time. */
-  readonly maxConcurrent: number;
-  readonly nextOn: readonly number[];
-  readonly nextOnNodata: boolean;
-  readonly failover: readonly number[];
-  readonly failfast: boolean;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly metrics: ForwardMetrics;
-  readonly writer: MessageWriter;
-  /** The next forward of the block, or what comes after all of them. */
-  readonly next: Next;
-  /** Whether `next` is a forward. */
-  readonly chained: boolean;
-}
 
 /** One forward line at work: which queries it takes, how many at a time, and which upstream is asked first. */
 export class Forwarder implements ForwardingHost {

@@ -1,15 +1,13 @@
-import { Later } from '../../base/later.ts';
-import type { Maybe } from '../../base/maybe.ts';
-import { Exchange } from '../../net/exchange.ts';
-import { ExchangeError } from '../../net/network.ts';
+import { Later, type Maybe } from '../../base/maybe.ts';
+import { Exchange, ExchangeError } from '../../net/exchange.ts';
 import { classify } from '../../wire/classify.ts';
 import { FLAG, RCODE } from '../../wire/iana.ts';
 import type { Query } from '../../wire/query.ts';
 import { ReadError } from '../../wire/reader.ts';
 import type { Reply } from '../../wire/reply.ts';
 import { fromUpstream } from '../../wire/upstream.ts';
-import type { ForwarderParts } from './forwarder.ts';
 import { gaveUp, overspent, type Attempt } from './outcome.ts';
+import type { ForwarderParts } from './parts.ts';
 import type { Target } from './target.ts';
 
 /** A query is tried for so long; glibc's patience ends then, too. */

@@ -1,13 +1,12 @@
 import type { Clock, Timer } from '../../base/clock.ts';
 import { every } from '../../base/clock.ts';
 import type { Counter, Histogram } from '../../metrics/registry.ts';
-import type { Exchange } from '../../net/exchange.ts';
+import type { Exchange, UpstreamProto } from '../../net/exchange.ts';
 import {
   ask,
   type Network,
   type Upstream,
   type UpstreamCounters,
-  type UpstreamProto,
   type UpstreamTls,
 } from '../../net/network.ts';
 import { FLAG, rcodeName, TYPE } from '../../wire/iana.ts';

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import type { KubeObject } from '../../kube/store/objects.ts';
 import { VirtualClock } from '../../base/virtual-clock.ts';
 import { Collection } from '../../metrics/collection.ts';
-import { SharedRegistry } from '../../metrics/registry.ts';
+import { SharedRegistry } from '../../metrics/shared-registry.ts';
 import { manyObjects, StaticSource } from '../../../test/kit/fed-cluster.ts';
 import { namespace, service, slice } from '../../../test/kit/kube-objects.ts';
 import type { Ack, FeedMessage } from './facts.ts';

@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net';
 import { describe, test, type TestContext } from 'node:test';
 import { makeLog } from '../../base/log.ts';
 import { Collection } from '../../metrics/collection.ts';
-import { SharedRegistry } from '../../metrics/registry.ts';
+import { SharedRegistry } from '../../metrics/shared-registry.ts';
 import type { HttpHandler } from '../contract/control-context.ts';
 import { httpAddress, HttpListeners } from './http-listeners.ts';
 

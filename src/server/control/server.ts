@@ -12,7 +12,7 @@ import {
 } from '../../linux/termination.ts';
 import { Collection } from '../../metrics/collection.ts';
 import { contentTypes, formatFor } from '../../metrics/formats.ts';
-import { SharedRegistry } from '../../metrics/registry.ts';
+import { SharedRegistry } from '../../metrics/shared-registry.ts';
 import type { Endpoint } from '../../net/listener.ts';
 import { Channels } from './channels.ts';
 import { bindConfiguration, namesIn } from '../contract/configuration.ts';

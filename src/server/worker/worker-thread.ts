@@ -5,7 +5,7 @@ import { makeLog } from '../../base/log.ts';
 import { settleMemory } from '../../base/settle-memory.ts';
 import { stdoutLines } from '../../base/stdout.ts';
 import { secureRandom } from '../../base/random.ts';
-import { SharedRegistry } from '../../metrics/registry.ts';
+import { SharedRegistry } from '../../metrics/shared-registry.ts';
 import { batchedUdp, stopPackets } from '../../linux/packet-loop.ts';
 import { useNotes, type HeldByThread } from '../../linux/held-by-thread.ts';
 import { TerminationWatch, type Termination } from '../../linux/termination.ts';

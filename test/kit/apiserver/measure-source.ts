@@ -13,7 +13,7 @@ import { systemClock } from '../../../src/base/clock.ts';
 import { makeLog } from '../../../src/base/log.ts';
 import { secureRandom } from '../../../src/base/random.ts';
 import { endpointConnection } from '../../../src/kube/api/connection.ts';
-import { apiServerSource } from '../../../src/kube/store/source.ts';
+import { apiServerSource } from '../../../src/kube/api/api-server.ts';
 
 const { values } = parseArgs({
   options: {

@@ -1,15 +1,10 @@
 import { makeLog } from '../../../src/base/log.ts';
 import { seededRandom } from '../../../src/base/random.ts';
 import { VirtualClock } from '../../../src/base/virtual-clock.ts';
+import { apiServerSource, type ApiServerParts } from '../../../src/kube/api/api-server.ts';
 import { endpointConnection, type Connection } from '../../../src/kube/api/connection.ts';
 import type { Change, Kind, KubeObject } from '../../../src/kube/store/objects.ts';
-import {
-  apiServerSource,
-  type ApiServerParts,
-  type Source,
-  type SourceEvents,
-  type Wanted,
-} from '../../../src/kube/store/source.ts';
+import type { Source, SourceEvents, Wanted } from '../../../src/kube/store/source.ts';
 import { ApiServer, type ApiServerOptions } from './server.ts';
 
 /** What most tests want: everything but the rare parts. */

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { blockCells } from './cells.ts';
 import { Collection } from './collection.ts';
 import type { Registration } from './registration.ts';
-import { overflowName, type RegistryOptions, SharedRegistry } from './registry.ts';
+import { overflowName, type RegistryOptions, SharedRegistry } from './shared-registry.ts';
 
 describe('registering', () => {
   test('the same family twice is one family', () => {

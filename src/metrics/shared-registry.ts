@@ -1,0 +1,147 @@
+import { type Clock, systemClock } from '../base/clock.ts';
+import { clamp, limit } from '../base/limits.ts';
+import { CellMemory } from './cells.ts';
+import { type MakeInstrument, SharedFamily } from './family.ts';
+import {
+  CounterCell,
+  DatedGaugeCell,
+  GaugeCell,
+  HistogramCell,
+  type Instrument,
+} from './instruments.ts';
+import {
+  checkShape,
+  difference,
+  type Kind,
+  type Merge,
+  NameClaims,
+  type Registration,
+  type Shape,
+} from './registration.ts';
+import type { Counter, Family, Gauge, Histogram, Registry } from './registry.ts';
+
+/** Label sets of one family in one thread: beyond it, all further ones share a cell. 288 KB for a time histogram. */
+export const seriesLimit = limit({ default: 2000, min: 1, max: 100_000 });
+
+export interface RegistryOptions {
+  /** Tells when a `max` or `last` gauge was set. */
+  readonly clock?: Clock;
+  /** Label sets per family, `seriesLimit.default` if not said. */
+  readonly series?: number;
+  /** The same for single families, by name. */
+  readonly seriesOf?: Readonly<Record<string, number>>;
+}
+
+/** Counts the `with` calls that were given the shared cell because a family was full. */
+export const overflowName = 'ndots_metrics_overflow_total';
+export const overflowHelp =
+  'Uses of label sets that were counted under "other", because their family had reached its limit of label sets.';
+
+/**
+ * A registry that keeps its counts in memory shared with the main thread. Each thread has its own. Whatever comes or
+ * goes (blocks, families, label sets) is told through `onRegister`: a worker posts the event, the main thread hands it
+ * to its `Collection` (to one: it is the collection that says when forgotten cells may be reused). Counting itself tells
+ * nobody anything.
+ *
+ * A family without labels exists, with value 0, from its registration on; one with labels from the first `with`.
+ * Registering a name again gives the same family; with another shape it throws, for that is a bug.
+ */
+export class SharedRegistry implements Registry {
+  readonly #emit: (event: Registration) => void;
+  readonly #wall: () => number;
+  readonly #options: RegistryOptions;
+  readonly #memory: CellMemory;
+  readonly #claims = new NameClaims();
+  // The key decides the type behind it: a family is only handed out again to a caller of the same shape.
+  readonly #families = new Map<string, { readonly shape: Shape; readonly family: unknown }>();
+  #seriesNumbered = 0;
+
+  constructor(onRegister: (event: Registration) => void, options: RegistryOptions = {}) {
+    const clock = options.clock ?? systemClock;
+    this.#emit = onRegister;
+    this.#wall = () => clock.wall();
+    this.#options = options;
+    this.#memory = new CellMemory((block, memory) => onRegister({ event: 'block', block, memory }));
+  }
+
+  counter<const L extends readonly string[]>(
+    name: string,
+    help: string,
+    labels: L,
+  ): Family<L, Counter> {
+    return this.#family(
+      shapeOf('counter', name, help, labels),
+      (cells, at) => new CounterCell(cells, at),
+    );
+  }
+
+  gauge<const L extends readonly string[]>(
+    name: string,
+    help: string,
+    labels: L,
+    merge: Merge = 'sum',
+  ): Family<L, Gauge> {
+    return this.#family(
+      { ...shapeOf('gauge', name, help, labels), merge },
+      (cells, at): GaugeCell | DatedGaugeCell =>
+        merge === 'sum' ? new GaugeCell(cells, at) : new DatedGaugeCell(cells, at, this.#wall),
+    );
+  }
+
+  histogram<const L extends readonly string[]>(
+    name: string,
+    help: string,
+    labels: L,
+    bounds: readonly number[],
+  ): Family<L, Histogram> {
+    const sought = Float64Array.from(bounds);
+    return this.#family(
+      { ...shapeOf('histogram', name, help, labels), bounds: [...bounds] },
+      (cells, at) => new HistogramCell(cells, at, sought),
+    );
+  }
+
+  #family<L extends readonly string[], M extends Instrument>(
+    shape: Shape,
+    make: MakeInstrument<M>,
+  ): SharedFamily<L, M> {
+    const known = this.#families.get(shape.name);
+    if (known !== undefined) {
+      const field = difference(known.shape, shape);
+      if (field === null) return known.family as SharedFamily<L, M>;
+      throw new Error(`metric ${shape.name}: registered before with a different ${field}`);
+    }
+    checkShape(shape);
+    this.#claims.claim(shape);
+    const number = this.#families.size;
+    const family = new SharedFamily<L, M>(shape, make, {
+      memory: this.#memory,
+      limit: this.#limitOf(shape.name),
+      added: (values, slot) => {
+        const series = this.#seriesNumbered++;
+        const { at } = slot;
+        const block = slot.block.index;
+        this.#emit({ event: 'series', family: number, series, values, block, at });
+        return series;
+      },
+      removed: (series, last) => this.#emit({ event: 'removal', series, last }),
+      overflowed: () =>
+        this.counter(overflowName, overflowHelp, ['family']).with(shape.name).add(1),
+    });
+    this.#families.set(shape.name, { shape, family });
+    this.#emit({ event: 'family', family: number, shape });
+    family.begin();
+    return family;
+  }
+
+  #limitOf(name: string): number {
+    // Has one label set per family, of which code has a fixed number; were it ever full, it would count itself for ever.
+    if (name === overflowName) return seriesLimit.max;
+    const { series, seriesOf } = this.#options;
+    return clamp(seriesOf?.[name] ?? series ?? seriesLimit.default, seriesLimit);
+  }
+}
+
+function shapeOf(kind: Kind, name: string, help: string, labels: readonly string[]): Shape {
+  return { name, help, kind, labels: [...labels], merge: 'sum', bounds: [] };
+}

@@ -1,0 +1,248 @@
+import { execFile } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Authority } from '../apiserver/certificates.ts';
+import type { KubeJson } from '../apiserver/store.ts';
+import { start, type Child } from '../child.ts';
+import { freePorts } from '../serve-process.ts';
+import { clusterPrograms, type ClusterPrograms } from './programs.ts';
+
+/** Who may be asked as: everything is allowed, or what `rbac.authorization.k8s.io` objects allow the DNS server. */
+export type User = 'admin' | 'dns';
+
+/** User → the name under which RBAC objects know it. */
+const userNames = {
+  admin: 'admin,admin,system:masters',
+  dns: 'system:serviceaccount:kube-system:coredns,dns',
+} as const;
+
+/** What the API server did not take, and its reason. */
+export interface Refused {
+  readonly kind: string;
+  readonly name: string;
+  readonly reason: string;
+}
+
+const START_MS = 120_000;
+
+/**
+ * A real control plane on loopback: etcd and kube-apiserver, without controllers, so that only what a test puts there is
+ * there. Service addresses are 10.0.0.0/16 and fd00:10::/108, the API's own service has one of the latter.
+ *
+ *     await using cluster = await Cluster.start();
+ *     await cluster.put(objects);
+ *     await cluster.kubectl('delete', 'service', 'backend', '-n', 'shop');
+ */
+export class Cluster implements AsyncDisposable {
+  /** `https://127.0.0.1:PORT`. */
+  readonly url: string;
+  readonly #programs: ClusterPrograms;
+  readonly #folder: string;
+  readonly #ports: { readonly api: number; readonly etcd: number; readonly peers: number };
+  readonly #authority = new Authority();
+  #etcd: Child | null = null;
+  #api: Child | null = null;
+
+  private constructor(
+    programs: ClusterPrograms,
+    [api, etcd, peers]: readonly [number, number, number],
+  ) {
+    this.#programs = programs;
+    this.#folder = mkdtempSync(join(tmpdir(), 'ndots-cluster-'));
+    this.#ports = { api, etcd, peers };
+    this.url = `https://127.0.0.1:${api}`;
+    this.#writeIdentity();
+  }
+
+  static async start(): Promise<Cluster> {
+    const ports = (await freePorts(3)) as [number, number, number];
+    const cluster = new Cluster(await clusterPrograms(), ports);
+    try {
+      await cluster.startApiServer();
+      return cluster;
+    } catch (error) {
+      await cluster[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  #file(name: string): string {
+    return join(this.#folder, name);
+  }
+
+  #writeIdentity(): void {
+    const server = this.#authority.issue('kube-apiserver', ['127.0.0.1', 'localhost']);
+    const accounts = this.#authority.issue('service-accounts');
+    const users = Object.entries(userNames).map(([user, names]) => {
+      const [name, id, ...groups] = names.split(',');
+      return [`token-of-${user}`, name, id, ...groups].join(',');
+    });
+    for (const [name, text] of Object.entries({
+      'ca.crt': this.#authority.cert,
+      'tls.crt': server.cert,
+      'tls.key': server.key,
+      'accounts.crt': accounts.cert,
+      'accounts.key': accounts.key,
+      'tokens.csv': `${users.join('\n')}\n`,
+    }))
+      writeFileSync(this.#file(name), text);
+    for (const user of Object.keys(userNames) as User[])
+      writeFileSync(this.kubeconfig(user), JSON.stringify(this.#config(user)));
+  }
+
+  /** The kubeconfig file of a user. */
+  kubeconfig(user: User): string {
+    return this.#file(`${user}.kubeconfig`);
+  }
+
+  #config(user: User): object {
+    const cluster = { server: this.url, 'certificate-authority': this.#file('ca.crt') };
+    return {
+      apiVersion: 'v1',
+      kind: 'Config',
+      'current-context': user,
+      contexts: [{ name: user, context: { cluster: 'real', user } }],
+      clusters: [{ name: 'real', cluster }],
+      users: [{ name: user, user: { token: `token-of-${user}` } }],
+    };
+  }
+
+  /** Starts the API server, and etcd if it does not run; waits until it is ready. */
+  async startApiServer(): Promise<void> {
+    const { api, etcd, peers } = this.#ports;
+    const store = `http://127.0.0.1:${etcd}`;
+    this.#etcd ??= start('etcd', [
+      this.#programs.etcd,
+      `--data-dir=${this.#file('etcd')}`,
+      `--listen-client-urls=${store}`,
+      `--advertise-client-urls=${store}`,
+      `--listen-peer-urls=http://127.0.0.1:${peers}`,
+      '--unsafe-no-fsync',
+      '--log-level=error',
+    ]);
+    this.#api = start('kube-apiserver', [
+      this.#programs['kube-apiserver'],
+      `--etcd-servers=${store}`,
+      '--bind-address=127.0.0.1',
+      `--secure-port=${api}`,
+      `--tls-cert-file=${this.#file('tls.crt')}`,
+      `--tls-private-key-file=${this.#file('tls.key')}`,
+      `--token-auth-file=${this.#file('tokens.csv')}`,
+      '--authorization-mode=RBAC',
+      '--service-account-issuer=https://kubernetes.default.svc',
+      `--service-account-key-file=${this.#file('accounts.crt')}`,
+      `--service-account-signing-key-file=${this.#file('accounts.key')}`,
+      // IPv6 first: the API's own service takes the first address of the first range, and tests want 10.0.0.1.
+      '--service-cluster-ip-range=fd00:10::/108,10.0.0.0/16',
+      '--advertise-address=fd00::1',
+      '--endpoint-reconciler-type=none',
+      // Pods are written by tests, not by a controller that made an account for them.
+      '--disable-admission-plugins=ServiceAccount',
+    ]);
+    const begin = performance.now();
+    for (;;) {
+      const ready = await this.kubectl('get', '--raw', '/readyz').catch(() => '');
+      if (ready === 'ok') return;
+      const ended = await Promise.race([this.#api.exitCode, pause(250).then(() => 'runs')]);
+      if (ended !== 'runs' || performance.now() - begin > START_MS) {
+        const said = `${this.#api.output()}${this.#etcd.output()}`;
+        throw new Error(`kube-apiserver is not ready:\n${said.slice(-4000)}`);
+      }
+    }
+  }
+
+  /** Ends the API server at once, as a node that fails does; etcd goes on. */
+  async killApiServer(): Promise<void> {
+    this.#api?.signal('SIGKILL');
+    await this.#api?.exitCode;
+    this.#api = null;
+  }
+
+  async #killEtcd(): Promise<void> {
+    this.#etcd?.signal('SIGKILL');
+    await this.#etcd?.exitCode;
+    this.#etcd = null;
+  }
+
+  /** A copy of all objects as they are now. The API server is away while it is made. */
+  async backUp(): Promise<string> {
+    const copy = mkdtempSync(this.#file('backup-'));
+    await this.killApiServer();
+    await this.#killEtcd();
+    cpSync(this.#file('etcd'), copy, { recursive: true });
+    await this.startApiServer();
+    return copy;
+  }
+
+  /** All objects as they were: resource versions, too, go back. The API server is away meanwhile. */
+  async restore(copy: string): Promise<void> {
+    await this.killApiServer();
+    await this.#killEtcd();
+    rmSync(this.#file('etcd'), { recursive: true });
+    cpSync(copy, this.#file('etcd'), { recursive: true });
+    await this.startApiServer();
+  }
+
+  /** Runs kubectl as the administrator and gives what it prints. @throws with what it complains of */
+  kubectl(...words: string[]): Promise<string> {
+    return this.#run(words, null);
+  }
+
+  #run(words: readonly string[], input: string | null): Promise<string> {
+    const home = this.#file('home');
+    mkdirSync(home, { recursive: true });
+    const env = { HOME: home, KUBECONFIG: this.kubeconfig('admin') };
+    return new Promise((resolve, reject) => {
+      const child = execFile(
+        this.#programs.kubectl,
+        words,
+        { env, timeout: 60_000, maxBuffer: 1 << 26 },
+        (error, out, complaints) => {
+          if (error === null) resolve(out);
+          else reject(new Error(complaints === '' ? error.message : complaints, { cause: out }));
+        },
+      );
+      child.stdin?.on('error', () => undefined);
+      child.stdin?.end(input ?? '');
+    });
+  }
+
+  /**
+   * Creates or changes objects as `kubectl apply` does; the status of pods, too, which the API takes apart from the rest.
+   * @returns those that the API server does not take
+   */
+  async put(objects: readonly KubeJson[]): Promise<readonly Refused[]> {
+    const list = { apiVersion: 'v1', kind: 'List', items: objects };
+    const words = ['apply', '--server-side', '--force-conflicts', '-f', '-'];
+    const complaints = await this.#run(words, JSON.stringify(list)).then(
+      () => '',
+      (error: Error) => error.message,
+    );
+    const refused = complaints
+      .split('\n')
+      .filter((line) => line.trim() !== '')
+      .map((line): Refused => {
+        const found = /(\w+) "([^"]+)" is invalid: (.*)$/.exec(line);
+        if (found === null) throw new Error(complaints);
+        const [, kind = '', name = '', reason = ''] = found;
+        return { kind, name, reason };
+      });
+    for (const { kind, metadata, status } of objects) {
+      if (kind !== 'Pod' || status === undefined) continue;
+      const { name, namespace = 'default' } = metadata;
+      const patch = JSON.stringify({ status });
+      const what = ['patch', 'pod', name, '-n', namespace, '--subresource=status'];
+      await this.#run([...what, '--type=merge', '-p', patch], null);
+    }
+    return refused;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.killApiServer();
+    await this.#killEtcd();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
+
+const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));
