@@ -178,7 +178,8 @@ export class Channel implements CaresChannel {
     this.#dress(question, server);
     if (connection.socket === null) connection.waiting.push(question);
     else if (typeof connection.socket.send(question.query, server.address) === 'string') {
-      this.#break(connection, 'ECONNREFUSED');
+      if (this.#traits.breaksOnSend) this.#break(connection, 'ECONNREFUSED');
+      else this.#blame(server);
       return this.#retry(question, 'ECONNREFUSED', null);
     }
     const { clock } = this.#site.network;

@@ -8,7 +8,7 @@ export interface CaresTraits {
   // What is asked.
   /** NODATA ends the walk. */
   readonly nodataEnds: boolean;
-  /** A final dot keeps the search list out; without, the search domain follows the dot. */
+  /** A final dot keeps the search list out; else the domains follow the dot once the name as it is has failed. */
   readonly dotIsFinal: boolean;
   /** HOSTALIASES: not read, an alias that is searched like the name, or one that is asked alone. */
   readonly aliases: 'none' | 'searched' | 'alone';
@@ -71,6 +71,8 @@ export interface CaresTraits {
   readonly adapts: boolean;
   /** Silence counts as a failure of the server. */
   readonly countsSilence: boolean;
+  /** A packet that cannot be sent breaks the connection, and so everything that waits on it. */
+  readonly breaksOnSend: boolean;
   /** A query is repeated only after all that was read together with its reply has been looked at. */
   readonly defersRetries: boolean;
   /** And it ends only then: an error beside an address is repeated still. */
@@ -121,6 +123,7 @@ export const caresReleases = new Releases<CaresTraits>(
     caches: false,
     adapts: false,
     countsSilence: true,
+    breaksOnSend: false,
     defersRetries: false,
     defersEnds: false,
     closesLast: true,
@@ -188,7 +191,7 @@ export const caresReleases = new Releases<CaresTraits>(
     ['1.32.0', { adapts: true }],
     ['1.32.1'],
     ['1.32.2'],
-    ['1.32.3', { tellsRefusal: true, defersRetries: true }],
+    ['1.32.3', { tellsRefusal: true, breaksOnSend: true, defersRetries: true }],
     ['1.33.0', { cookies: true }],
     ['1.33.1', { singleLabelGoesOn: true, ndots: 1 }],
     ['1.34.0', { printableOnly: true, enough: 'ipv4', doubtsEdns: true, closesLast: false }],

@@ -1,6 +1,7 @@
 /** How a query of c-ares ends, and what its two ways of sending have in common. */
 import { failed, found, type Found } from './client.ts';
-import { hasCname, type Reply } from './reply.ts';
+import type { CaresTraits } from './c-ares-releases.ts';
+import { hasCname, sameName, type Reply } from './reply.ts';
 
 /** Why a query ended. */
 export type CaresStatus =
@@ -76,6 +77,19 @@ export function caresError(status: CaresStatus): Found {
   if (status === 'SUCCESS') return found([]);
   const [number, text] = errors[status];
   return failed(`ARES_${status}`, number, text);
+}
+
+/** The addresses of a reply that count. */
+export function usableAddresses(reply: Reply, { ordersCnames }: CaresTraits): string[] {
+  let expected = reply.name;
+  const addresses: string[] = [];
+  for (const record of reply.answer) {
+    if (record.type === 'CNAME') expected = record.data;
+    else if (record.type === 'A' || record.type === 'AAAA') {
+      if (!ordersCnames || sameName(record.name, expected)) addresses.push(record.data);
+    }
+  }
+  return addresses;
 }
 
 /** What a reply means to a query. */

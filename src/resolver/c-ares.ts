@@ -24,8 +24,12 @@ import { readHosts, entriesFor, hostAlias, mergedAddresses } from './hosts.ts';
 import { familyOf } from './myhostname.ts';
 import { cite } from './rules.ts';
 import { isSendable } from './search-list.ts';
-import { sameName, type Reply } from './reply.ts';
-import { caresError, type CaresChannel, type CaresStatus } from './c-ares-status.ts';
+import {
+  caresError,
+  usableAddresses,
+  type CaresChannel,
+  type CaresStatus,
+} from './c-ares-status.ts';
 
 export const cares = clientLine('c-ares', caresReleases, (version, traits) => ({
   summary: `ares_getaddrinfo of c-ares ${version}: Envoy, gRPC, curl built with it`,
@@ -153,7 +157,9 @@ class CaresSession implements Session {
         pending.map(async ({ query }, index) => {
           const ended = await query.done;
           const usable =
-            ended.status === 'SUCCESS' && ended.reply !== null ? this.#usable(ended.reply) : [];
+            ended.status === 'SUCCESS' && ended.reply !== null
+              ? usableAddresses(ended.reply, this.#traits)
+              : [];
           addresses.push(...usable);
           last = ended.status === 'SUCCESS' && usable.length === 0 ? 'ENODATA' : ended.status;
           if (pending[index]?.query.cached !== true && this.#isEnough(usable))
@@ -204,7 +210,7 @@ class CaresSession implements Session {
     }
     const { ndots, search } = this.#conf;
     const dots = countDots(typed);
-    const enough = dots >= ndots;
+    const enough = dots >= ndots || typed.endsWith('.');
     const list = search.map((domain, index) => ({
       name: domain === '.' && rootDomain ? `${typed}.` : `${typed}.${domain}`,
       why: enough
@@ -227,20 +233,6 @@ class CaresSession implements Session {
     const { enough } = this.#traits;
     if (enough === 'ipv4') return addresses.some((address) => familyOf(address) === 4);
     return enough === 'any' && addresses.length > 0;
-  }
-
-  /** The addresses of a reply that count. */
-  #usable(reply: Reply): string[] {
-    let expected = reply.name;
-    const addresses: string[] = [];
-    for (const record of reply.answer) {
-      if (record.type === 'CNAME') expected = record.data;
-      else if (record.type === 'A' || record.type === 'AAAA') {
-        if (!this.#traits.ordersCnames || sameName(record.name, expected))
-          addresses.push(record.data);
-      }
-    }
-    return addresses;
   }
 }
 

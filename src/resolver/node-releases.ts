@@ -17,5 +17,5 @@ export const nodeReleases = new Releases<NodeTraits>('node', { cares: '1.19.1' }
   ['22.0', { cares: '1.28.1' }],
   ['22.23', { cares: '1.34.8' }],
   ['24.21', { cares: '1.34.8' }],
-  ['26.10', { cares: '1.34.8' }],
+  ['26', { cares: '1.34.8' }],
 ]);
