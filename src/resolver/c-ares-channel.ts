@@ -369,10 +369,12 @@ export class Channel implements CaresChannel {
 
   /** A broken connection: its questions are sent again elsewhere. */
   #break(connection: Connection, status: CaresStatus): void {
-    this.#blame(connection.server);
+    const { blamesFirst } = this.#traits;
+    if (blamesFirst) this.#blame(connection.server);
     const questions = [...connection.questions];
     this.#close(connection);
     for (const question of questions) this.#retry(question, status, null);
+    if (!blamesFirst) this.#blame(connection.server);
   }
 
   #finish(question: Question, ended: Ended): void {

@@ -15,9 +15,14 @@ export type CaresStatus =
   | 'EBADNAME'
   | 'EBADRESP'
   | 'ECONNREFUSED'
-  | 'ETIMEOUT';
+  | 'ETIMEOUT'
+  | 'ENOMEM'
+  /** The process died. */
+  | 'SIGSEGV';
 
-const errors: Readonly<Record<Exclude<CaresStatus, 'SUCCESS'>, readonly [number, string]>> = {
+const errors: Readonly<
+  Record<Exclude<CaresStatus, 'SUCCESS' | 'SIGSEGV'>, readonly [number, string]>
+> = {
   ENODATA: [1, 'DNS server returned answer with no data'],
   EFORMERR: [2, 'DNS server claims query was misformatted'],
   ESERVFAIL: [3, 'DNS server returned general failure'],
@@ -28,6 +33,7 @@ const errors: Readonly<Record<Exclude<CaresStatus, 'SUCCESS'>, readonly [number,
   EBADRESP: [10, 'Misformatted DNS reply'],
   ECONNREFUSED: [11, 'Could not contact DNS servers'],
   ETIMEOUT: [12, 'Timeout while contacting DNS servers'],
+  ENOMEM: [15, 'Out of memory'],
 };
 
 /** What ends a query: its status, and the reply if there is one. */
@@ -75,6 +81,7 @@ export interface CaresChannel {
 
 export function caresError(status: CaresStatus): Found {
   if (status === 'SUCCESS') return found([]);
+  if (status === 'SIGSEGV') return failed(status, null, 'Segmentation fault');
   const [number, text] = errors[status];
   return failed(`ARES_${status}`, number, text);
 }

@@ -22,6 +22,7 @@ import { caresReleases, type CaresTraits } from './c-ares-releases.ts';
 import { dottedQuad } from './glibc-conf.ts';
 import { readHosts, entriesFor, hostAlias, mergedAddresses } from './hosts.ts';
 import { familyOf } from './myhostname.ts';
+import { hasCname } from './reply.ts';
 import { cite } from './rules.ts';
 import { isSendable } from './search-list.ts';
 import {
@@ -69,7 +70,8 @@ class CaresSession implements Session {
       const more = this.#traits.asksForLiterals ? await this.#walk(name, families) : null;
       return found([typed, ...(more?.addresses ?? [])]);
     }
-    if (this.#traits.needsSearchList && this.#conf.search.length === 0) {
+    const { search } = this.#conf;
+    if (this.#traits.needsSearchList && search.length === 0 && !name.endsWith('.')) {
       this.#site.trace.step('Without a search list this release finds nothing (a fault of 1.28.0)');
       return caresError('ENOTFOUND');
     }
@@ -142,7 +144,8 @@ class CaresSession implements Session {
         this.#site.trace.step(
           `"${absolute(name)}" is too long, or no host name: c-ares fails the whole lookup`,
         );
-        return { addresses: [], status: 'EBADNAME', final: true };
+        const status = this.#traits.tellsBadName ? 'EBADNAME' : 'ENOMEM';
+        return { addresses: [], status, final: true };
       }
       const { trace } = this.#site;
       const since = trace.exchanges.length;
@@ -161,7 +164,9 @@ class CaresSession implements Session {
               ? usableAddresses(ended.reply, this.#traits)
               : [];
           addresses.push(...usable);
-          last = ended.status === 'SUCCESS' && usable.length === 0 ? 'ENODATA' : ended.status;
+          const empty = ended.status === 'SUCCESS' && usable.length === 0;
+          const alias = ended.reply !== null && hasCname(ended.reply);
+          last = !empty ? ended.status : alias && this.#traits.diesOfCname ? 'SIGSEGV' : 'ENODATA';
           if (pending[index]?.query.cached !== true && this.#isEnough(usable))
             pending[1 - index]?.query.stopRetrying();
         }),

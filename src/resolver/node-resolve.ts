@@ -19,7 +19,7 @@ import { readCaresConf, type CaresConf } from './c-ares-conf.ts';
 import { OldChannel } from './c-ares-old.ts';
 import { caresReleases, type CaresTraits } from './c-ares-releases.ts';
 import { usableAddresses, type CaresChannel, type Ended } from './c-ares-status.ts';
-import { asciiName } from './idn.ts';
+import { nodeName } from './idn.ts';
 import { nodeReleases } from './node-releases.ts';
 import { isSendable } from './search-list.ts';
 
@@ -55,17 +55,13 @@ class NodeResolveSession implements Session {
   }
 
   async lookup({ name: typed, families }: Request): Promise<Found> {
-    const name = asciiName(typed);
+    const name = nodeName(typed);
     if (name === null || !isSendable(name, this.#traits.longestName))
       return failed('EBADNAME', null, 'EBADNAME');
     const why = 'dns.resolve asks the name as it is: no search list, no hosts file.';
     const results = await Promise.all(
       families.map(async (family) => {
-        const query = this.#channel.query(
-          absolute(name.toLowerCase()),
-          family === 4 ? 'A' : 'AAAA',
-          why,
-        );
+        const query = this.#channel.query(absolute(name), family === 4 ? 'A' : 'AAAA', why);
         return query.done;
       }),
     );
