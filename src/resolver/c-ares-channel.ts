@@ -178,7 +178,8 @@ export class Channel implements CaresChannel {
     this.#dress(question, server);
     if (connection.socket === null) connection.waiting.push(question);
     else if (typeof connection.socket.send(question.query, server.address) === 'string') {
-      this.#break(connection, 'ECONNREFUSED');
+      if (this.#traits.breaksOnSend) this.#break(connection, 'ECONNREFUSED');
+      else this.#blame(server);
       return this.#retry(question, 'ECONNREFUSED', null);
     }
     const { clock } = this.#site.network;
@@ -368,10 +369,12 @@ export class Channel implements CaresChannel {
 
   /** A broken connection: its questions are sent again elsewhere. */
   #break(connection: Connection, status: CaresStatus): void {
-    this.#blame(connection.server);
+    const { blamesFirst } = this.#traits;
+    if (blamesFirst) this.#blame(connection.server);
     const questions = [...connection.questions];
     this.#close(connection);
     for (const question of questions) this.#retry(question, status, null);
+    if (!blamesFirst) this.#blame(connection.server);
   }
 
   #finish(question: Question, ended: Ended): void {

@@ -8,7 +8,7 @@ export interface CaresTraits {
   // What is asked.
   /** NODATA ends the walk. */
   readonly nodataEnds: boolean;
-  /** A final dot keeps the search list out; without, the search domain follows the dot. */
+  /** A final dot keeps the search list out; else the domains follow the dot once the name as it is has failed. */
   readonly dotIsFinal: boolean;
   /** HOSTALIASES: not read, an alias that is searched like the name, or one that is asked alone. */
   readonly aliases: 'none' | 'searched' | 'alone';
@@ -31,8 +31,8 @@ export interface CaresTraits {
   // What is made of replies.
   /** An address counts only behind the CNAMEs that lead to its owner. */
   readonly ordersCnames: boolean;
-  /** A CNAME without an address is a success without one. */
-  readonly cnameIsSuccess: boolean;
+  /** A CNAME without an address, as the last reply to a name, ends the process. */
+  readonly diesOfCname: boolean;
   /** An answer to one family ends the repetitions of the other: never, with any address, with an IPv4 address. */
   readonly enough: 'never' | 'any' | 'ipv4';
   // resolv.conf, nsswitch.conf, the environment, the hosts file.
@@ -71,6 +71,10 @@ export interface CaresTraits {
   readonly adapts: boolean;
   /** Silence counts as a failure of the server. */
   readonly countsSilence: boolean;
+  /** A broken connection counts as a failure of its server before its queries go elsewhere. */
+  readonly blamesFirst: boolean;
+  /** A packet that cannot be sent breaks the connection, and so everything that waits on it. */
+  readonly breaksOnSend: boolean;
   /** A query is repeated only after all that was read together with its reply has been looked at. */
   readonly defersRetries: boolean;
   /** And it ends only then: an error beside an address is repeated still. */
@@ -79,6 +83,8 @@ export interface CaresTraits {
   readonly closesLast: boolean;
   /** SERVFAIL, REFUSED and NOTIMP are what a query is said to have failed with. */
   readonly tellsErrors: boolean;
+  /** A name that cannot be sent is called that, not a lack of memory. */
+  readonly tellsBadName: boolean;
   /** A closed port is told from silence. */
   readonly tellsRefusal: boolean;
   /** When the next query leaves from a new socket: never early, once the server has failed, after a time-out. */
@@ -100,7 +106,7 @@ export const caresReleases = new Releases<CaresTraits>(
     needsSearchList: false,
     singleLabelGoesOn: false,
     ordersCnames: true,
-    cnameIsSuccess: true,
+    diesOfCname: true,
     enough: 'never',
     reader: 1,
     cutsComments: true,
@@ -121,10 +127,13 @@ export const caresReleases = new Releases<CaresTraits>(
     caches: false,
     adapts: false,
     countsSilence: true,
+    blamesFirst: false,
+    breaksOnSend: false,
     defersRetries: false,
     defersEnds: false,
     closesLast: true,
     tellsErrors: false,
+    tellsBadName: true,
     tellsRefusal: true,
     newSocket: 'never',
   },
@@ -139,7 +148,7 @@ export const caresReleases = new Releases<CaresTraits>(
         aliases: 'searched',
         asksForLiterals: true,
         localhost: 'alone',
-        cnameIsSuccess: false,
+        diesOfCname: false,
       },
     ],
     ['1.18.1'],
@@ -167,15 +176,14 @@ export const caresReleases = new Releases<CaresTraits>(
     ],
     ['1.22.1'],
     ['1.23.0', { timeoutOption: true }],
-    ['1.24.0', { countsSilence: true }],
-    ['1.25.0', { zonedServers: true }],
+    ['1.24.0', { countsSilence: true, zonedServers: true }],
+    ['1.25.0', { blamesFirst: true }],
     ['1.26.0', { ordersCnames: false }],
     ['1.27.0', { ednsSize: 1232, longestName: 256 }],
     [
       '1.28.0',
       {
         aliases: 'alone',
-        foldsLocalhost: true,
         reader: 3,
         cutsComments: false,
         needsSearchList: true,
@@ -185,19 +193,26 @@ export const caresReleases = new Releases<CaresTraits>(
     ['1.29.0'],
     ['1.30.0'],
     ['1.31.0', { caches: true, ndots: 0, ndotsZero: true }],
-    ['1.32.0', { adapts: true }],
+    ['1.32.0', { adapts: true, tellsBadName: false }],
     ['1.32.1'],
     ['1.32.2'],
-    ['1.32.3', { tellsRefusal: true, defersRetries: true }],
+    ['1.32.3', { tellsBadName: true, tellsRefusal: true, breaksOnSend: true, defersRetries: true }],
     ['1.33.0', { cookies: true }],
     ['1.33.1', { singleLabelGoesOn: true, ndots: 1 }],
-    ['1.34.0', { printableOnly: true, enough: 'ipv4', doubtsEdns: true, closesLast: false }],
+    [
+      '1.34.0',
+      {
+        foldsLocalhost: true,
+        printableOnly: true,
+        closesLast: false,
+      },
+    ],
     ['1.34.1'],
-    ['1.34.2', { hostsFinal: false }],
-    ['1.34.3'],
+    ['1.34.2'],
+    ['1.34.3', { enough: 'ipv4', doubtsEdns: true }],
     ['1.34.4'],
     // As Debian ships it, with the security fix of 1.34.6.
-    ['1.34.5', { defersEnds: true }],
+    ['1.34.5', { hostsFinal: false, defersEnds: true }],
     ['1.34.6', { newSocket: 'failure', closesLast: true }],
     ['1.34.7', { newSocket: 'timeout', oldestFailureFirst: true }],
     ['1.34.8'],

@@ -1,6 +1,7 @@
 /** How a query of c-ares ends, and what its two ways of sending have in common. */
 import { failed, found, type Found } from './client.ts';
-import { hasCname, type Reply } from './reply.ts';
+import type { CaresTraits } from './c-ares-releases.ts';
+import { hasCname, sameName, type Reply } from './reply.ts';
 
 /** Why a query ended. */
 export type CaresStatus =
@@ -14,9 +15,14 @@ export type CaresStatus =
   | 'EBADNAME'
   | 'EBADRESP'
   | 'ECONNREFUSED'
-  | 'ETIMEOUT';
+  | 'ETIMEOUT'
+  | 'ENOMEM'
+  /** The process died. */
+  | 'SIGSEGV';
 
-const errors: Readonly<Record<Exclude<CaresStatus, 'SUCCESS'>, readonly [number, string]>> = {
+const errors: Readonly<
+  Record<Exclude<CaresStatus, 'SUCCESS' | 'SIGSEGV'>, readonly [number, string]>
+> = {
   ENODATA: [1, 'DNS server returned answer with no data'],
   EFORMERR: [2, 'DNS server claims query was misformatted'],
   ESERVFAIL: [3, 'DNS server returned general failure'],
@@ -27,6 +33,7 @@ const errors: Readonly<Record<Exclude<CaresStatus, 'SUCCESS'>, readonly [number,
   EBADRESP: [10, 'Misformatted DNS reply'],
   ECONNREFUSED: [11, 'Could not contact DNS servers'],
   ETIMEOUT: [12, 'Timeout while contacting DNS servers'],
+  ENOMEM: [15, 'Out of memory'],
 };
 
 /** What ends a query: its status, and the reply if there is one. */
@@ -74,8 +81,22 @@ export interface CaresChannel {
 
 export function caresError(status: CaresStatus): Found {
   if (status === 'SUCCESS') return found([]);
+  if (status === 'SIGSEGV') return failed(status, null, 'Segmentation fault');
   const [number, text] = errors[status];
   return failed(`ARES_${status}`, number, text);
+}
+
+/** The addresses of a reply that count. */
+export function usableAddresses(reply: Reply, { ordersCnames }: CaresTraits): string[] {
+  let expected = reply.name;
+  const addresses: string[] = [];
+  for (const record of reply.answer) {
+    if (record.type === 'CNAME') expected = record.data;
+    else if (record.type === 'A' || record.type === 'AAAA') {
+      if (!ordersCnames || sameName(record.name, expected)) addresses.push(record.data);
+    }
+  }
+  return addresses;
 }
 
 /** What a reply means to a query. */

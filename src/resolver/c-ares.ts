@@ -22,10 +22,15 @@ import { caresReleases, type CaresTraits } from './c-ares-releases.ts';
 import { dottedQuad } from './glibc-conf.ts';
 import { readHosts, entriesFor, hostAlias, mergedAddresses } from './hosts.ts';
 import { familyOf } from './myhostname.ts';
+import { hasCname } from './reply.ts';
 import { cite } from './rules.ts';
 import { isSendable } from './search-list.ts';
-import { sameName, type Reply } from './reply.ts';
-import { caresError, type CaresChannel, type CaresStatus } from './c-ares-status.ts';
+import {
+  caresError,
+  usableAddresses,
+  type CaresChannel,
+  type CaresStatus,
+} from './c-ares-status.ts';
 
 export const cares = clientLine('c-ares', caresReleases, (version, traits) => ({
   summary: `ares_getaddrinfo of c-ares ${version}: Envoy, gRPC, curl built with it`,
@@ -65,7 +70,8 @@ class CaresSession implements Session {
       const more = this.#traits.asksForLiterals ? await this.#walk(name, families) : null;
       return found([typed, ...(more?.addresses ?? [])]);
     }
-    if (this.#traits.needsSearchList && this.#conf.search.length === 0) {
+    const { search } = this.#conf;
+    if (this.#traits.needsSearchList && search.length === 0 && !name.endsWith('.')) {
       this.#site.trace.step('Without a search list this release finds nothing (a fault of 1.28.0)');
       return caresError('ENOTFOUND');
     }
@@ -138,7 +144,8 @@ class CaresSession implements Session {
         this.#site.trace.step(
           `"${absolute(name)}" is too long, or no host name: c-ares fails the whole lookup`,
         );
-        return { addresses: [], status: 'EBADNAME', final: true };
+        const status = this.#traits.tellsBadName ? 'EBADNAME' : 'ENOMEM';
+        return { addresses: [], status, final: true };
       }
       const { trace } = this.#site;
       const since = trace.exchanges.length;
@@ -153,9 +160,13 @@ class CaresSession implements Session {
         pending.map(async ({ query }, index) => {
           const ended = await query.done;
           const usable =
-            ended.status === 'SUCCESS' && ended.reply !== null ? this.#usable(ended.reply) : [];
+            ended.status === 'SUCCESS' && ended.reply !== null
+              ? usableAddresses(ended.reply, this.#traits)
+              : [];
           addresses.push(...usable);
-          last = ended.status === 'SUCCESS' && usable.length === 0 ? 'ENODATA' : ended.status;
+          const empty = ended.status === 'SUCCESS' && usable.length === 0;
+          const alias = ended.reply !== null && hasCname(ended.reply);
+          last = !empty ? ended.status : alias && this.#traits.diesOfCname ? 'SIGSEGV' : 'ENODATA';
           if (pending[index]?.query.cached !== true && this.#isEnough(usable))
             pending[1 - index]?.query.stopRetrying();
         }),
@@ -204,7 +215,7 @@ class CaresSession implements Session {
     }
     const { ndots, search } = this.#conf;
     const dots = countDots(typed);
-    const enough = dots >= ndots;
+    const enough = dots >= ndots || typed.endsWith('.');
     const list = search.map((domain, index) => ({
       name: domain === '.' && rootDomain ? `${typed}.` : `${typed}.${domain}`,
       why: enough
@@ -227,20 +238,6 @@ class CaresSession implements Session {
     const { enough } = this.#traits;
     if (enough === 'ipv4') return addresses.some((address) => familyOf(address) === 4);
     return enough === 'any' && addresses.length > 0;
-  }
-
-  /** The addresses of a reply that count. */
-  #usable(reply: Reply): string[] {
-    let expected = reply.name;
-    const addresses: string[] = [];
-    for (const record of reply.answer) {
-      if (record.type === 'CNAME') expected = record.data;
-      else if (record.type === 'A' || record.type === 'AAAA') {
-        if (!this.#traits.ordersCnames || sameName(record.name, expected))
-          addresses.push(record.data);
-      }
-    }
-    return addresses;
   }
 }
 

@@ -5,9 +5,14 @@
  */
 import { asciiHost } from '../base/ascii-host.ts';
 
-/** The name in ASCII by UTS 46, as Node.js does it; null if it cannot be written. ASCII names stay as they are. */
+/** The name in ASCII by UTS 46; null if it cannot be written. ASCII names stay as they are. */
 export function asciiName(name: string): string | null {
   return isAscii(name) ? name : asciiHost(name);
+}
+
+/** The name as Node.js hands it on, to libc and to c-ares: in ASCII and in lower case. */
+export function nodeName(name: string): string | null {
+  return asciiName(name)?.toLowerCase() ?? null;
 }
 
 /**

@@ -16,10 +16,10 @@ import { usualGlibc } from './glibc-releases.ts';
 import { fromLibc } from './go.ts';
 import { goReleases } from './go-releases.ts';
 import {
-  asciiName,
   isAscii,
   isUtf8Locale,
   libidnName,
+  nodeName,
   pythonName,
   type LabelProblem,
 } from './idn.ts';
@@ -136,7 +136,7 @@ export const node = clientLine('node', nodeReleases, (version) =>
     async (session, request, site) => {
       const { clock } = site.network;
       const start = clock.now();
-      const name = asciiName(request.name) ?? request.name;
+      const name = nodeName(request.name) ?? request.name;
       tellAscii(site, 'Node', request.name, name);
       const result = await session.lookup({ ...request, name });
       if (clock.now() - start > slowMs) {
@@ -244,7 +244,10 @@ export const java = clientLine('java', javaReleases, (version) => ({
         const families = site.settings.host.loopback.includes(6)
           ? request.families
           : request.families.filter((family) => family === 4);
-        const result = shown(await session.lookup({ ...request, families }), (code, text) =>
+        const asked = await session.lookup({ ...request, families });
+        // Java itself has an address for one name, if nobody else has.
+        const own = asked.failure !== null && request.name.toLowerCase() === 'localhost';
+        const result = shown(own ? found(['127.0.0.1']) : asked, (code, text) =>
           failed(code, null, `${request.name}: ${text}`),
         );
         const good = result.failure === null;

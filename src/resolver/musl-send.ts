@@ -59,6 +59,8 @@ export class MuslExchange {
           [...(this.#udpDone ? [] : [socket]), ...this.#streams.values()],
           sentAt + wakeMs,
         );
+        // What comes in the same moment is read together.
+        await new Promise<void>((resolve) => clock.after(0, resolve));
         await this.#readUdp(socket);
         this.#readStreams();
       }

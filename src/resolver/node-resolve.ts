@@ -18,10 +18,9 @@ import { Channel } from './c-ares-channel.ts';
 import { readCaresConf, type CaresConf } from './c-ares-conf.ts';
 import { OldChannel } from './c-ares-old.ts';
 import { caresReleases, type CaresTraits } from './c-ares-releases.ts';
-import type { CaresChannel, Ended } from './c-ares-status.ts';
-import { asciiName } from './idn.ts';
+import { usableAddresses, type CaresChannel, type Ended } from './c-ares-status.ts';
+import { nodeName } from './idn.ts';
 import { nodeReleases } from './node-releases.ts';
-import { addressesIn } from './reply.ts';
 import { isSendable } from './search-list.ts';
 
 /** What Node sets, whatever resolv.conf says. */
@@ -43,11 +42,11 @@ function readConf(settings: Settings, traits: CaresTraits): CaresConf {
 class NodeResolveSession implements Session {
   readonly #site: Site;
   readonly #channel: CaresChannel;
-  readonly #longestName: number;
+  readonly #traits: CaresTraits;
 
   constructor(site: Site, traits: CaresTraits) {
     this.#site = site;
-    this.#longestName = traits.longestName;
+    this.#traits = traits;
     const conf = readConf(site.settings, traits);
     const setup = { edns: false, caching: false, finalErrors: true, tickMs, useVc: true };
     this.#channel = traits.sortsServers
@@ -56,23 +55,21 @@ class NodeResolveSession implements Session {
   }
 
   async lookup({ name: typed, families }: Request): Promise<Found> {
-    const name = asciiName(typed);
-    if (name === null || !isSendable(name, this.#longestName))
+    const name = nodeName(typed);
+    if (name === null || !isSendable(name, this.#traits.longestName))
       return failed('EBADNAME', null, 'EBADNAME');
     const why = 'dns.resolve asks the name as it is: no search list, no hosts file.';
     const results = await Promise.all(
       families.map(async (family) => {
-        const query = this.#channel.query(
-          absolute(name.toLowerCase()),
-          family === 4 ? 'A' : 'AAAA',
-          why,
-        );
+        const query = this.#channel.query(absolute(name), family === 4 ? 'A' : 'AAAA', why);
         return query.done;
       }),
     );
     this.#channel.rest();
     const addresses = results.flatMap((result) =>
-      result.status === 'SUCCESS' && result.reply !== null ? addressesIn(result.reply) : [],
+      result.status === 'SUCCESS' && result.reply !== null
+        ? usableAddresses(result.reply, this.#traits)
+        : [],
     );
     if (addresses.length > 0 || results.some(isEmptySuccess)) return found(addresses);
     const status = results[0]?.status ?? 'ENODATA';

@@ -5,8 +5,12 @@ import { differencesFrom, readRecorded } from '../../test/kit/recorded.ts';
 describe('the models do what programs of each version were seen to do', () => {
   for (const recorded of readRecorded()) {
     for (const run of recorded.runs) {
-      test(`${recorded.id}: ${run.client}`, async () => {
-        assert.deepEqual(await differencesFrom(recorded, run), []);
+      const { client, same = [] } = run;
+      const label = same.length === 0 ? client : `${client} and ${same.join(', ')}`;
+      test(`${recorded.id}: ${label}`, async () => {
+        for (const one of [client, ...same]) {
+          assert.deepEqual(await differencesFrom(recorded, { ...run, client: one }), [], one);
+        }
       });
     }
   }

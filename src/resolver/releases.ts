@@ -49,7 +49,9 @@ export class Releases<Traits extends object> {
     const { versions } = this;
     const newest = versions.at(-1) ?? '';
     const wanted = asked ?? newest;
-    const same = versions.findLast((version) => isPart(wanted, version) || isPart(version, wanted));
+    const same =
+      versions.find((version) => version === wanted) ??
+      versions.findLast((version) => isPart(wanted, version) || isPart(version, wanted));
     if (same !== undefined) return { version: same, traits: this.traitsOf(same), note: null };
     const older = versions.findLast((version) => compareVersions(version, wanted) < 0);
     const version = older ?? versions[0] ?? '';

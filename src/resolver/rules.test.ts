@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
+import { labelled, readMeasured } from '../../test/kit/measured.ts';
+import { readRecorded } from '../../test/kit/recorded.ts';
+import { clientLines, findClient, labelOf } from './clients.ts';
 import { rules } from './rules.ts';
 
 const page = readFileSync('docs/resolvers.md', 'utf8');
@@ -40,4 +43,35 @@ describe('the rules by name', () => {
       [],
     );
   });
+});
+
+describe('the releases of the clients', () => {
+  const listed = new Map(
+    [...page.matchAll(/^\| ([a-z-]+) \| ([\d. ]*) \| ([\d. ]*) \|$/gm)].map(
+      ([, name = '', measured = '', read = '']) => [
+        name,
+        { measured: measured.split(' '), read: read.split(' ') },
+      ],
+    ),
+  );
+  const labels = readMeasured().flatMap(({ runs }) => runs.map(({ client }) => labelled(client)));
+  const recorded = readRecorded().flatMap(({ runs }) =>
+    runs.flatMap(({ client, same = [] }) => [client, ...same].map(findClient)),
+  );
+  const run = new Set(
+    [...labels.map((one) => one?.client), ...recorded].map((client) => client && labelOf(client)),
+  );
+
+  for (const { name, versions } of clientLines) {
+    if (versions.length === 0) continue;
+    test(`docs/resolvers.md says of each release of ${name} whether it was measured`, () => {
+      const measured = versions.filter((version) => run.has(`${name}@${version}`));
+      assert.deepEqual(listed.get(name)?.measured, measured);
+      const read = versions.filter((version) => !measured.includes(version));
+      assert.deepEqual(
+        listed.get(name)?.read.filter((version) => version !== ''),
+        read,
+      );
+    });
+  }
 });

@@ -25,6 +25,8 @@ export interface RecordedRun {
   readonly client: string;
   /** What was run. */
   readonly program: string;
+  /** Other releases that were run too and did the same. */
+  readonly same?: readonly string[];
   readonly result: readonly MeasuredResult[];
   /** The signal that ended the program before it could say anything. */
   readonly signal?: string;
