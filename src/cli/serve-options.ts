@@ -30,6 +30,11 @@ const table = {
     integer('N', 2, 65_536),
     'connections at a time to each of health, ready and metrics (default 256)',
   ),
+  logBuffer: one(
+    '-log-buffer',
+    integer('KIB', 4, 262_144),
+    'lines of the log that may wait to be read, for each thread (default 1024)',
+  ),
   hang: one(
     '-hang',
     integer('SECONDS', 0, 3600),

@@ -7,11 +7,12 @@ import { makeLog } from '../base/log.ts';
 import { Problem, Problems, problemsIn } from '../base/problem.ts';
 import { secureRandom } from '../base/random.ts';
 import { settleMemory } from '../base/settle-memory.ts';
-import { stdoutLines } from '../base/stdout.ts';
+import { lineOutput, type LineOutput } from '../base/line-output.ts';
 import { parseCorefile, type ParseOutput } from '../corefile/parse.ts';
 import type { Syntax } from '../corefile/syntax.ts';
 import { endProcessNow, makeTermination } from '../linux/termination.ts';
 import { Collection } from '../metrics/collection.ts';
+import type { Sample } from '../metrics/sample.ts';
 import { probeEndpoint } from '../net/probe.ts';
 import { absent, directiveNames, external, loadPlugins, order } from '../plugins/order.ts';
 import { bindConfiguration, workersWanted } from '../server/contract/configuration.ts';
@@ -53,10 +54,11 @@ async function run(words: readonly string[], io: Io): Promise<number> {
     example === null
       ? await corefileSource(values.conf ?? undefined, dnsPort, io)
       : { file: example.file, folder: dirname(example.file), read: example.read };
-  const lines = stdoutLines();
+  const lines = lineOutput(1, (values.logBuffer ?? 1024) * 1024);
   const log = makeLog(lines.write, () => server.debugging);
   const collection = new Collection();
   collection.sample(processSamples(coreVersion));
+  collection.sample(() => [lostLines(lines)]);
   let end = (_code: number): void => undefined;
   const ended = new Promise<number>((resolve) => {
     end = resolve;
@@ -87,27 +89,30 @@ async function run(words: readonly string[], io: Io): Promise<number> {
         id,
         transport,
         termination,
+        ring: lines.ringOf(id),
         pluginsModule: new URL(`../plugins/order${extension}`, import.meta.url).href,
       }),
     onFatal: (text) => {
       lines.write(`[FATAL] ${text}`);
-      lines.flush();
       end(EXIT.no);
     },
   });
   // From the first moment: process 1 of a container has no other way to end, and a signal may come while objects are read.
-  onSignals(server, log, end);
+  onSignals(log, {
+    end,
+    quit: (code) => void server.quit().then((inOrder) => leave(code, inOrder, lines)),
+    reload: () => void server.reload(),
+  });
   process.once('uncaughtException', (error: Error) => {
     lines.write(`[FATAL] a bug: ${error.stack ?? error.message}`);
-    lines.flush();
-    quit(server, EXIT.no);
+    void server.quit().then((inOrder) => leave(EXIT.no, inOrder, lines));
   });
   let serving: boolean;
   try {
     // A start that waits for objects does not keep who ends it waiting.
     serving = await Promise.race([server.start().then(() => true), ended.then(() => false)]);
   } catch (error) {
-    lines.flush();
+    await lines.flushed(FLUSH_MS);
     return refuse(error, io);
   }
   if (serving) {
@@ -120,7 +125,6 @@ async function run(words: readonly string[], io: Io): Promise<number> {
     if (server.endpoints.length === 0)
       log.warning('Nothing is served: the Corefile holds no server block');
     if (example !== null) lines.write(example.lines);
-    lines.flush();
     settleMemory();
   }
   // Workers and HTTP servers do not keep the process alive by themselves: this timer does, until the end.
@@ -130,8 +134,30 @@ async function run(words: readonly string[], io: Io): Promise<number> {
   // What is fatal (a forwarding loop) gets no lameduck: each further second makes it worse.
   const inOrder = await (serving && code === EXIT.ok ? server.stop() : server.quit());
   if (values.pidfile !== null) unlinkQuietly(values.pidfile);
-  lines.flush();
-  leave(code, inOrder);
+  await leave(code, inOrder, lines);
+  return code;
+}
+
+/** Who does not read the log keeps the end waiting for no longer than this. */
+const FLUSH_MS = 2000;
+
+/** @param inOrder false: a thread hangs, for which `process.exit` would wait */
+async function leave(code: number, inOrder: boolean, lines: LineOutput): Promise<void> {
+  const read = await lines.flushed(FLUSH_MS);
+  // A line that nobody takes holds a thread of the pool, for which it would wait, too.
+  if (!inOrder || !read) endProcessNow(inOrder || code !== EXIT.ok ? code : EXIT.no);
+  process.exit(code);
+}
+
+/** Lines of the log that were lost, for a scrape. */
+function lostLines({ lost }: LineOutput): Sample {
+  return {
+    name: 'ndots_log_lost_lines_total',
+    kind: 'counter',
+    help: 'Lines of the log that were lost because standard output was not read, or not as fast as they came.',
+    labels: {},
+    value: lost,
+  };
 }
 
 /** A configuration that cannot be served: every problem on standard error, as CoreDNS without a time stamp. */
@@ -237,26 +263,20 @@ function startLines(server: Server): readonly string[] {
   return [...new Set(lines)].toSorted();
 }
 
-/** Ends without lameduck, yet the workers in order. */
-function quit(server: Server, code: number): void {
-  void server.quit().then((inOrder) => leave(code, inOrder));
+/** What signals bring about. */
+interface Handles {
+  /** Ends in order, lameduck first. */
+  readonly end: (code: number) => void;
+  /** Ends without lameduck. */
+  readonly quit: (code: number) => void;
+  readonly reload: () => void;
 }
 
-/** @param inOrder false: a thread hangs, for which `process.exit` would wait */
-function leave(code: number, inOrder: boolean): never {
-  if (!inOrder) endProcessNow(code === EXIT.ok ? EXIT.no : code);
-  process.exit(code);
-}
-
-function onSignals(
-  server: Server,
-  log: ReturnType<typeof makeLog>,
-  end: (code: number) => void,
-): void {
+function onSignals(log: ReturnType<typeof makeLog>, { end, quit, reload }: Handles): void {
   let interrupted = false;
   const handlers: Readonly<Record<string, () => void>> = {
     SIGINT: () => {
-      if (interrupted) return quit(server, 2);
+      if (interrupted) return quit(2);
       interrupted = true;
       log.info('SIGINT: Shutting down');
       end(EXIT.ok);
@@ -265,11 +285,11 @@ function onSignals(
       log.info('SIGTERM: Shutting down servers then terminating');
       end(EXIT.ok);
     },
-    SIGQUIT: () => quit(server, 0),
+    SIGQUIT: () => quit(0),
     SIGHUP: () => log.info('SIGHUP: Ignored'),
     SIGUSR1: () => {
       log.info('SIGUSR1: Reloading');
-      void server.reload();
+      reload();
     },
     SIGUSR2: () => log.info('SIGUSR2: Ignored (replace the process instead)'),
   };

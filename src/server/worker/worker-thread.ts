@@ -3,7 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { every, systemClock } from '../../base/clock.ts';
 import { makeLog } from '../../base/log.ts';
 import { settleMemory } from '../../base/settle-memory.ts';
-import { stdoutLines } from '../../base/stdout.ts';
+import { LineWriter, type LineRingMemory } from '../../base/line-ring.ts';
 import { secureRandom } from '../../base/random.ts';
 import { SharedRegistry } from '../../metrics/shared-registry.ts';
 import { batchedUdp, stopPackets } from '../../linux/packet-loop.ts';
@@ -29,6 +29,8 @@ export interface WorkerStart {
   readonly transport: 'auto' | 'batched' | 'plain';
   /** Where this thread notes what it holds, and finds what the thread whose place it takes has left. */
   readonly held: HeldByThread;
+  /** Where this thread puts its log lines. */
+  readonly ring: LineRingMemory;
   /** Where this thread shows that it turns. */
   readonly pulse: Pulse;
   /** For the end of the process while the main thread hangs. */
@@ -36,14 +38,17 @@ export interface WorkerStart {
 }
 
 seedNameHash(secureRandom.integer(2 ** 32));
-const { id, pluginsModule, transport, held, pulse, termination } = workerData as WorkerStart;
+const { id, pluginsModule, transport, held, ring, pulse, termination } = workerData as WorkerStart;
 useNotes(held);
 beat(pulse, systemClock);
 const port = parentPort!;
 const send = (message: FromWorker): void => port.postMessage(message);
 
-const lines = stdoutLines();
-const log = makeLog(lines.write, () => plane.debugging);
+const lines = new LineWriter(ring);
+const log = makeLog(
+  (line) => lines.write(line),
+  () => plane.debugging,
+);
 const { loadPlugins } = (await import(pluginsModule)) as {
   loadPlugins(names: ReadonlySet<string>): Promise<readonly Plugin[]>;
 };
@@ -69,7 +74,6 @@ process.on('exit', stopPackets);
 // A bug outside any query ends it, in order; the main thread starts another.
 process.on('uncaughtException', (error) => {
   log.error(`worker ${id} ends because of a bug: ${error.stack ?? error.message}`);
-  lines.flush();
   process.exit(1);
 });
 if (termination !== undefined && batchedUdp().available) {

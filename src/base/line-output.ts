@@ -1,0 +1,136 @@
+import { write, writev } from 'node:fs';
+import { sleep, systemClock } from './clock.ts';
+import {
+  LineReader,
+  lineRingLimit,
+  LineWriter,
+  makeLineRing,
+  type LineRingMemory,
+} from './line-ring.ts';
+
+/** Lines are gathered for so long before they are written, milliseconds. */
+const GATHER_MS = 25;
+
+/** What becomes of lines. */
+export interface LineOutput {
+  /** A line of this thread, without its end. */
+  write(line: string): void;
+  /** Where another thread puts its lines (`LineWriter`); the same for the same number. */
+  ringOf(thread: number): LineRingMemory;
+  /** Resolves when all lines so far are written: true, or to false after `limitMs`. */
+  flushed(limitMs: number): Promise<boolean>;
+  /** Lines that are lost because they were read too slowly, or not at all. */
+  readonly lost: number;
+}
+
+/**
+ * The lines of all threads, written to one descriptor from one place, so that nobody else waits for who reads them. Each
+ * thread has a ring of shared memory; a line that finds it full is lost and counted, and the loss is told in a line of its own
+ * once there is room again.
+ *
+ * Writing may block, and mostly does when a pipe is full: a descriptor that is made non-blocking is so for every process that
+ * has it, a terminal's shell among them. So it is written from the runtime's thread pool, one call at a time: who does not
+ * read his pipe holds one thread of the pool, and nothing else.
+ *
+ * Where the process is killed, what has not been written is lost: the last 25 ms, and what the reader has not taken yet.
+ * What a thread has logged before it ended, however it ended, is not.
+ */
+export function lineOutput(fd: number, ringSize: number = lineRingLimit.default): LineOutput {
+  const bell = new Int32Array(new SharedArrayBuffer(4));
+  const rings = new Map<number | null, { memory: LineRingMemory; reader: LineReader }>();
+  const ring = (thread: number | null): LineRingMemory => {
+    let known = rings.get(thread);
+    if (known === undefined) {
+      const memory = makeLineRing(ringSize, bell);
+      known = { memory, reader: new LineReader(memory) };
+      rings.set(thread, known);
+    }
+    return known.memory;
+  };
+  const own = new LineWriter(ring(null));
+  /** Lost because writing failed. */
+  let failed = 0;
+  let told = 0;
+  const lost = (): number =>
+    [...rings.values()].reduce((sum, { reader }) => sum + reader.lost, failed);
+
+  /** Writes what a ring holds. */
+  const drain = async (reader: LineReader): Promise<void> => {
+    for (let pieces = reader.pieces(); pieces.length > 0; pieces = reader.pieces()) {
+      reader.release(await writeSome(fd, pieces));
+    }
+  };
+  const round = async (): Promise<void> => {
+    for (const { reader } of rings.values()) {
+      try {
+        await drain(reader);
+      } catch {
+        // Nobody reads any more (EPIPE), or there is no room on the disk: the next lines may fare better.
+        for (const piece of reader.pieces()) {
+          failed += countLines(piece);
+          reader.release(piece.length);
+        }
+      }
+    }
+    const missing = lost() - told;
+    if (missing === 0) return;
+    told += missing;
+    own.write(
+      `[WARNING] ${missing} lines of the log are lost: they were not read as fast as they were written`,
+    );
+  };
+  let busy = false;
+  const waiting = (): boolean =>
+    [...rings.values()].some(({ reader }) => reader.pieces().length > 0);
+  const run = async (): Promise<void> => {
+    for (;;) {
+      const { async, value } = Atomics.waitAsync(bell, 0, 0);
+      if (async) await value;
+      busy = true;
+      await sleep(systemClock, GATHER_MS);
+      Atomics.store(bell, 0, 0);
+      await round();
+      busy = false;
+    }
+  };
+  void run();
+  return {
+    write: (line) => own.write(line),
+    ringOf: (thread) => ring(thread),
+    get lost() {
+      return lost();
+    },
+    async flushed(limitMs) {
+      const end = performance.now() + limitMs;
+      while (busy || waiting()) {
+        if (performance.now() > end) return false;
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+      return true;
+    },
+  };
+}
+
+/** @returns how many bytes were written, at least one */
+async function writeSome(fd: number, pieces: Uint8Array[]): Promise<number> {
+  for (;;) {
+    try {
+      return await new Promise<number>((resolve, reject) => {
+        const done = (error: Error | null, written: number): void =>
+          error === null ? resolve(written) : reject(error);
+        if (pieces.length === 1) write(fd, pieces[0]!, done);
+        else writev(fd, pieces, done);
+      });
+    } catch (error) {
+      // Somebody else made the descriptor non-blocking, and it is full.
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error;
+      await new Promise((resolve) => setTimeout(resolve, GATHER_MS));
+    }
+  }
+}
+
+function countLines(bytes: Uint8Array): number {
+  let lines = 0;
+  for (const byte of bytes) if (byte === 10) lines++;
+  return lines;
+}

@@ -1,0 +1,122 @@
+import { limit } from './limits.ts';
+
+/** Bytes of lines that may wait for one thread: what is logged at 20 000 queries a second in more than a third of a second. */
+export const lineRingLimit = limit({ default: 1 << 20, min: 1 << 12, max: 1 << 28 });
+
+/** Memory through which one thread hands lines to another. */
+export interface LineRingMemory {
+  readonly bytes: SharedArrayBuffer;
+  /** Positions: see `HEAD`, `TAIL`, `LOST`. */
+  readonly words: Int32Array<SharedArrayBuffer>;
+  /** One word, shared by all rings with one reader: 1 while it has been rung and not been heard. */
+  readonly bell: Int32Array<SharedArrayBuffer>;
+}
+
+/** Bytes written, and bytes read, since the beginning; both wrap at 2^32, and are taken modulo the size for a place. */
+const HEAD = 0;
+const TAIL = 1;
+/** Lines that found no room. */
+const LOST = 2;
+
+/** @param size bytes, made a power of two within `lineRingLimit` */
+export function makeLineRing(size: number, bell: Int32Array<SharedArrayBuffer>): LineRingMemory {
+  const { min, max } = lineRingLimit;
+  const power = 2 ** Math.ceil(Math.log2(Math.min(max, Math.max(min, size))));
+  return {
+    bytes: new SharedArrayBuffer(power),
+    words: new Int32Array(new SharedArrayBuffer(12)),
+    bell,
+  };
+}
+
+const encoder = new TextEncoder();
+const NEWLINE = 10;
+
+/**
+ * The writing end, for one thread at a time. A line is encoded once, into the shared memory, and is there for the reader from
+ * then on, whatever becomes of this thread. It never waits: a line that finds no room is lost, and counted.
+ */
+export class LineWriter {
+  readonly #bytes: Uint8Array;
+  readonly #words: Int32Array<SharedArrayBuffer>;
+  readonly #bell: Int32Array<SharedArrayBuffer>;
+  readonly #mask: number;
+
+  constructor({ bytes, words, bell }: LineRingMemory) {
+    this.#bytes = new Uint8Array(bytes);
+    this.#words = words;
+    this.#bell = bell;
+    this.#mask = bytes.byteLength - 1;
+  }
+
+  /** @param line without its end */
+  write(line: string): void {
+    const words = this.#words;
+    const head = Atomics.load(words, HEAD);
+    const room = this.#bytes.length - (((head - Atomics.load(words, TAIL)) | 0) >>> 0);
+    const written = this.#put(line, head & this.#mask, room);
+    if (written === 0) {
+      Atomics.add(words, LOST, 1);
+      return;
+    }
+    Atomics.store(words, HEAD, (head + written) | 0);
+    if (Atomics.load(this.#bell, 0) === 0 && Atomics.exchange(this.#bell, 0, 1) === 0) {
+      Atomics.notify(this.#bell, 0);
+    }
+  }
+
+  /** @returns bytes of the line with its end; 0: it does not fit */
+  #put(line: string, at: number, room: number): number {
+    const bytes = this.#bytes;
+    const straight = Math.min(room, bytes.length - at);
+    // A character takes one to three bytes.
+    if (line.length < straight) {
+      const { read, written } = encoder.encodeInto(line, bytes.subarray(at, at + straight - 1));
+      if (read === line.length) {
+        bytes[at + written] = NEWLINE;
+        return written + 1;
+      }
+    }
+    if (line.length >= room) return 0;
+    // It crosses the end, where it is cut in two.
+    const encoded = encoder.encode(`${line}\n`);
+    if (encoded.length > room) return 0;
+    const first = Math.min(encoded.length, bytes.length - at);
+    bytes.set(encoded.subarray(0, first), at);
+    bytes.set(encoded.subarray(first), 0);
+    return encoded.length;
+  }
+}
+
+/** The reading end, for one thread. */
+export class LineReader {
+  readonly #memory: LineRingMemory;
+
+  constructor(memory: LineRingMemory) {
+    this.#memory = memory;
+  }
+
+  /** What waits, in one or two pieces, whole lines unless a part of one was released before. Valid until released. */
+  pieces(): Uint8Array<SharedArrayBuffer>[] {
+    const { bytes, words } = this.#memory;
+    const tail = Atomics.load(words, TAIL);
+    const length = ((Atomics.load(words, HEAD) - tail) | 0) >>> 0;
+    if (length === 0) return [];
+    const at = tail & (bytes.byteLength - 1);
+    const first = Math.min(length, bytes.byteLength - at);
+    const pieces = [new Uint8Array(bytes, at, first)];
+    if (first < length) pieces.push(new Uint8Array(bytes, 0, length - first));
+    return pieces;
+  }
+
+  /** Makes room: so many bytes of what waits are not needed any more. */
+  release(count: number): void {
+    const { words } = this.#memory;
+    Atomics.store(words, TAIL, (Atomics.load(words, TAIL) + count) | 0);
+  }
+
+  /** Lines lost so far for want of room. */
+  get lost(): number {
+    return Atomics.load(this.#memory.words, LOST) >>> 0;
+  }
+}
