@@ -1,16 +1,17 @@
 /**
- * Forwarded misses: every query has a name of its own, the upstream is a local Unbound that answers anything. Beside dnsdist
- * and BIND (forward only), each with one thread on the same processor.
+ * Forwarded misses: every query has a name of its own, the upstream is a local Unbound that answers anything. ndots without and
+ * with cache, beside dnsdist, BIND (forward only) and CoreDNS, each with one thread on the same processor.
  */
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { answered } from '../test/kit/child.ts';
-import { load, median, type Load } from './kit/dnsperf.ts';
+import { freshNames, loadInTurn } from './kit/dnsperf.ts';
 import {
   bindForwarder,
+  coredns,
+  corednsProgram,
   dnsdist,
   ndots,
   need,
+  printLoads,
   ratio,
   rounds,
   runSeconds,
@@ -22,67 +23,57 @@ import {
 
 need('dnsperf', 'unbound', 'dnsdist', 'named', 'taskset');
 const folder = workFolder();
-const files = Array.from({ length: (rounds + 1) * 3 }, (_, nth) => {
-  const file = join(folder, `misses-${nth}.txt`);
-  writeFileSync(
-    file,
-    Array.from(
-      { length: smoke ? 20_000 : 400_000 },
-      (_unused, i) => `n${nth}-${i}.bench. A\n`,
-    ).join(''),
-  );
-  return file;
-});
 const upstream = wildcardUpstream(folder, 5400, 1);
 await answered(5400, 'probe.bench.');
+const corefile = (port: number, more: string): string =>
+  `.:${port} {\n    bind 127.0.0.1\n    errors\n    prometheus 127.0.0.1:${port + 1}\n    forward . 127.0.0.1:5400\n${more}}\n`;
+const program = corednsProgram();
 const servers = {
-  ndots: {
-    port: 5410,
-    child: ndots(
-      '.:5410 {\n    bind 127.0.0.1\n    errors\n    prometheus 127.0.0.1:5413\n    forward . 127.0.0.1:5400\n    cache 30\n}\n',
-      folder,
-      { cpu: 0 },
-    ),
+  ndots: { port: 5410, child: ndots(corefile(5410, ''), folder, { cpu: 0 }) },
+  'ndots, cache': {
+    port: 5412,
+    child: ndots(corefile(5412, '    cache 30\n'), folder, { cpu: 0 }),
   },
   dnsdist: { port: 5420, child: dnsdist(folder, 5420, 5400, 0) },
   bind: { port: 5430, child: bindForwarder(folder, 5430, 5400, 0) },
+  ...(program !== null && {
+    coredns: { port: 5440, child: coredns(program, corefile(5440, ''), folder, 0) },
+    'coredns, cache': {
+      port: 5442,
+      child: coredns(program, corefile(5442, '    cache 30\n'), folder, 0),
+    },
+  }),
 };
 for (const { port, child } of Object.values(servers)) {
   await answered(port, 'probe.bench.').catch((error: Error) => {
     throw new Error(`${child.name}: ${error.message}\n${child.output()}`);
   });
 }
-const runs: Record<string, Load[]> = {};
-let file = 0;
-for (let round = 0; round < rounds; round++) {
-  for (const [name, { port, child }] of Object.entries(servers)) {
-    (runs[name] ??= []).push(
-      load(child, {
-        port,
-        file: files[file++ % files.length]!,
-        seconds: runSeconds,
-        outstanding: 200,
-      }),
-    );
-  }
-}
+const middle = loadInTurn(servers, {
+  rounds,
+  seconds: runSeconds,
+  outstanding: 200,
+  names: freshNames(folder, smoke ? 40_000 : 400_000),
+});
 console.log(
-  `peers: dnsdist ${versionOf('dnsdist', '--version')}; ${versionOf('named', '-v')}; upstream ${versionOf('unbound', '-V')}`,
+  `peers: dnsdist ${versionOf('dnsdist', '--version')}; ${versionOf('named', '-v')}; upstream ${versionOf('unbound', '-V')}${program === null ? '' : `; ${versionOf(program, '-version')}`}`,
 );
-const middle = Object.fromEntries(
-  Object.entries(runs).map(([name, list]) => [name, median(list, ({ perSecond }) => perSecond)]),
+printLoads(middle);
+const cpu = (name: string): number => middle[name]?.cpuMicros ?? NaN;
+console.log(
+  `CPU per query, ndots : dnsdist            ${ratio(cpu('ndots'), cpu('dnsdist'))}   (goal ≤ 1.1)`,
 );
-for (const [name, { perSecond, cpuMicros, lost, rcodes }] of Object.entries(middle)) {
+console.log(
+  `CPU per query, ndots with cache : without ${ratio(cpu('ndots, cache'), cpu('ndots'))}   (goal ≤ 1.25)`,
+);
+console.log(`CPU per query, ndots : bind               ${ratio(cpu('ndots'), cpu('bind'))}`);
+if (program !== null) {
   console.log(
-    `${name.padEnd(8)} ${perSecond.toFixed(0).padStart(8)} replies/s  ${cpuMicros.toFixed(2).padStart(6)} µs CPU each  lost ${lost}  ${rcodes}`,
+    `CPU per query, coredns : ndots            ${ratio(cpu('coredns'), cpu('ndots'))}   (goal ≥ 2.2)`,
+  );
+  console.log(
+    `the same, both with cache                 ${ratio(cpu('coredns, cache'), cpu('ndots, cache'))}`,
   );
 }
-const { ndots: ours, dnsdist: dist, bind } = middle as Record<string, Load>;
-console.log(
-  `replies/s,     ndots : bind        ${ratio(ours!.perSecond, bind!.perSecond)}   (goal ≥ 1.0 against one of the two)`,
-);
-console.log(`replies/s,     ndots : dnsdist     ${ratio(ours!.perSecond, dist!.perSecond)}`);
-console.log(`CPU per query, ndots : bind        ${ratio(ours!.cpuMicros, bind!.cpuMicros)}`);
-console.log(`CPU per query, ndots : dnsdist     ${ratio(ours!.cpuMicros, dist!.cpuMicros)}`);
 await Promise.all([upstream.stop(), ...Object.values(servers).map(({ child }) => child.stop())]);
 process.exit(0);

@@ -1,4 +1,6 @@
 import { spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Child } from '../../test/kit/child.ts';
 
 /** What one run of dnsperf saw. */
@@ -80,4 +82,44 @@ export function load(server: Child, options: LoadOptions): Load {
 /** The middle one of several runs, by `figure`. */
 export function median<T>(runs: readonly T[], figure: (run: T) => number): T {
   return runs.toSorted((a, b) => figure(a) - figure(b))[Math.floor(runs.length / 2)]!;
+}
+
+/**
+ * Loads several servers in turn, `rounds` times, each time with names that nobody has asked for before, and gives the middle of
+ * each server's rounds by CPU. What disturbs the machine disturbs all.
+ */
+export function loadInTurn(
+  servers: Readonly<Record<string, { readonly port: number; readonly child: Child }>>,
+  options: {
+    readonly rounds: number;
+    readonly seconds: number;
+    readonly outstanding: number;
+    /** A file of names that it has not given before. */
+    readonly names: () => string;
+  },
+): Record<string, Load> {
+  const runs: Record<string, Load[]> = {};
+  for (let round = 0; round < options.rounds; round++) {
+    for (const [name, { port, child }] of Object.entries(servers)) {
+      const { seconds, outstanding } = options;
+      (runs[name] ??= []).push(load(child, { port, file: options.names(), seconds, outstanding }));
+    }
+  }
+  return Object.fromEntries(
+    Object.entries(runs).map(([name, list]) => [name, median(list, ({ cpuMicros }) => cpuMicros)]),
+  );
+}
+
+/** Makes files of names below `bench.`, each with names of its own. */
+export function freshNames(folder: string, count: number): () => string {
+  let nth = 0;
+  return () => {
+    const file = join(folder, 'names.txt');
+    const mark = `${process.pid}-${nth++}`;
+    writeFileSync(
+      file,
+      Array.from({ length: count }, (_, i) => `n${mark}-${i}.bench. A\n`).join(''),
+    );
+    return file;
+  };
 }

@@ -3,6 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { Load } from './dnsperf.ts';
+import { testCertificate, testKey } from '../../test/kit/certificate.ts';
 import { printed, start, type Child } from '../../test/kit/child.ts';
 
 export const smoke: boolean = process.env['BENCH_SMOKE'] === '1';
@@ -97,12 +99,38 @@ export function unbound(
   return start('unbound', ['/usr/sbin/unbound', '-d', '-c', file], options);
 }
 
-/** An Unbound that answers every name below `bench.` with one address: an upstream that costs little. */
-export function wildcardUpstream(folder: string, port: number, cpu: number): Child {
+/** Ports of an upstream, besides the plain one: over TLS, over HTTPS. */
+export interface EncryptedPorts {
+  readonly tls: number;
+  readonly https: number;
+}
+
+/**
+ * An Unbound that answers every name below `bench.` with one address: an upstream that costs little. Over TLS and HTTPS it has
+ * the tests' certificate, for dns.example and 127.0.0.1.
+ */
+export function wildcardUpstream(
+  folder: string,
+  port: number,
+  cpu: number,
+  encrypted: EncryptedPorts | null = null,
+): Child {
   const file = join(folder, `upstream-${port}.conf`);
   const lines = [
     'server:',
     `  interface: 127.0.0.1@${port}`,
+    ...(encrypted === null
+      ? []
+      : [
+          `  interface: 127.0.0.1@${encrypted.tls}`,
+          `  interface: 127.0.0.1@${encrypted.https}`,
+          `  tls-port: ${encrypted.tls}`,
+          `  https-port: ${encrypted.https}`,
+          `  tls-service-pem: "${certificateIn(folder)}.crt"`,
+          `  tls-service-key: "${certificateIn(folder)}.key"`,
+          '  incoming-num-tcp: 1000',
+          '  http-max-streams: 1000',
+        ]),
     '  num-threads: 1',
     '  do-daemonize: no',
     '  username: ""',
@@ -122,6 +150,30 @@ export function wildcardUpstream(folder: string, port: number, cpu: number): Chi
   return start('upstream', ['/usr/sbin/unbound', '-d', '-c', file], { cpu });
 }
 
+/** Writes the tests' certificate and key. @returns their path without `.crt` and `.key` */
+export function certificateIn(folder: string): string {
+  writeFileSync(join(folder, 'bench.crt'), testCertificate);
+  writeFileSync(join(folder, 'bench.key'), testKey);
+  return join(folder, 'bench');
+}
+
+/** Where CoreDNS is: COREDNS in the environment, or on the path; null: nowhere. */
+export function corednsProgram(): string | null {
+  const named = process.env['COREDNS'];
+  if (named !== undefined && named !== '') return named;
+  return has('coredns') ? 'coredns' : null;
+}
+
+/** CoreDNS with one processor. */
+export function coredns(program: string, corefile: string, folder: string, cpu: number): Child {
+  const file = join(folder, `Corefile-coredns-${Math.round(performance.now() * 1000)}`);
+  writeFileSync(file, corefile);
+  return start('coredns', [program, '-conf', file], {
+    cpu,
+    env: { ...process.env, GOMAXPROCS: '1' },
+  });
+}
+
 /** BIND with one thread that forwards everything. */
 export function bindForwarder(folder: string, port: number, upstream: number, cpu: number): Child {
   const file = join(folder, `named-${port}.conf`);
@@ -132,12 +184,18 @@ export function bindForwarder(folder: string, port: number, upstream: number, cp
   return start('bind', ['/usr/sbin/named', '-g', '-n', '1', '-c', file], { cpu });
 }
 
-/** dnsdist as it comes: one UDP thread, no cache. */
-export function dnsdist(folder: string, port: number, upstream: number, cpu: number): Child {
+/** dnsdist as it comes: one UDP thread, no cache. `server`: how the upstream is spoken to, in Lua. */
+export function dnsdist(
+  folder: string,
+  port: number,
+  upstream: number,
+  cpu: number,
+  server = '',
+): Child {
   const file = join(folder, `dnsdist-${port}.conf`);
   writeFileSync(
     file,
-    `setLocal("127.0.0.1:${port}")\nnewServer({address="127.0.0.1:${upstream}", checkName="probe.bench.", order=1})\nsetMaxUDPOutstanding(65535)\nsetSecurityPollSuffix("")\n`,
+    `setLocal("127.0.0.1:${port}")\nnewServer({address="127.0.0.1:${upstream}", checkName="probe.bench.", order=1${server}})\nsetMaxUDPOutstanding(65535)\nsetSecurityPollSuffix("")\n`,
   );
   return start('dnsdist', ['dnsdist', '--supervised', '--disable-syslog', '-C', file], { cpu });
 }
@@ -277,6 +335,15 @@ export function pace(
       },
     );
   });
+}
+
+/** The rows of one benchmark: replies per second and CPU per reply of each server, the middle of its rounds. */
+export function printLoads(middle: Readonly<Record<string, Load>>): void {
+  for (const [name, { perSecond, cpuMicros, lost, latencyMs, rcodes }] of Object.entries(middle)) {
+    console.log(
+      `${name.padEnd(16)} ${perSecond.toFixed(0).padStart(8)} replies/s  ${cpuMicros.toFixed(2).padStart(6)} µs CPU each  ${latencyMs.toFixed(2)} ms  lost ${lost}  ${rcodes}`,
+    );
+  }
 }
 
 export function ratio(a: number, b: number): string {

@@ -47,7 +47,7 @@ export abstract class Exchange extends Timed {
   carrier: Carrier | null = null;
   next: Exchange | null = null;
   timeoutMs = 0;
-  sentIn = 0;
+  mark = 0;
   reused = false;
 
   /**

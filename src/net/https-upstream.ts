@@ -1,24 +1,17 @@
-import { builtins } from '../base/builtins.ts';
-import type { ClientHttp2Session } from 'node:http2';
-import type { Agent } from 'node:https';
-import type { IncomingMessage } from 'node:http';
 import type { TLSSocket } from 'node:tls';
 
-import type { Query } from '../wire/query.ts';
+import { builtins } from '../base/builtins.ts';
 import { printHostPort } from './address.ts';
 import { DialTime } from './dial-time.ts';
-import { exchangeError, failLater, timeoutError } from './exchange-failure.ts';
-import { type Exchange, ExchangeError } from './exchange.ts';
-import { matchReply, writeQuery } from './match-reply.ts';
-import { type Upstream, type UpstreamParts } from './network.ts';
+import { endError, exchangeError, failLater, timeoutError } from './exchange-failure.ts';
+import { ExchangeError, type Carrier, type Exchange } from './exchange.ts';
+import { Http1Requests } from './http1-requests.ts';
+import { Http2Link, type Http2Host } from './http2-link.ts';
+import type { Upstream, UpstreamParts } from './network.ts';
 import { Timed, type TimerWheel } from './timer-wheel.ts';
 import { tlsOptions } from './upstream-tls.ts';
 
 const PATH = '/dns-query';
-const MEDIA_TYPE = 'application/dns-message';
-const MESSAGE_MAX = 65_535;
-/** How Go's HTTP client says that the time is up. */
-const LATE = 'context deadline exceeded (Client.Timeout exceeded while awaiting headers)';
 /** Requests that may wait at a time. */
 const MAX_IN_FLIGHT = 4096;
 
@@ -28,80 +21,84 @@ export interface HttpsUpstreamParts {
   readonly now: () => number;
 }
 
-interface Connected {
-  readonly session: ClientHttp2Session | null;
-  readonly reused: boolean;
-}
-
 /**
  * One upstream over HTTPS (RFC 8484): one HTTP/2 connection that carries all queries, or HTTP/1.1 connections with a server
  * that chooses that. Queries go out with id 0, so that HTTP caches can do their work.
  */
-export class HttpsUpstream implements Upstream {
+export class HttpsUpstream implements Upstream, Http2Host, Carrier {
   readonly parts: UpstreamParts;
-  readonly #parts: HttpsUpstreamParts;
-  readonly #authority: string;
+  readonly wheel: TimerWheel;
+  readonly now: () => number;
+  readonly authority: string;
+  readonly path = PATH;
+  readonly action: string;
   readonly #dialTime = new DialTime();
-  #session: ClientHttp2Session | null = null;
-  #sessionBornAt = 0;
-  #dialling: Promise<ClientHttp2Session | null> | null = null;
+  #link: Http2Link | null = null;
+  #linkBornAt = 0;
+  /** The connection that is being made, and who waits for it. */
+  #dialling: Dialling | null = null;
+  #waiting: Exchange[] = [];
   /** Set once the server has chosen HTTP/1.1. */
-  #agent: Agent | null = null;
-  #inFlight = 0;
+  #http1: Http1Requests | null = null;
+  #session: Buffer | null = null;
   #closed = false;
 
-  constructor(parts: HttpsUpstreamParts) {
-    this.parts = parts.upstream;
-    this.#parts = parts;
-    const { host, port, serverName } = this.parts.address;
+  constructor({ upstream, wheel, now }: HttpsUpstreamParts) {
+    this.parts = upstream;
+    this.wheel = wheel;
+    this.now = now;
+    const { host, port, serverName } = upstream.address;
     const name = serverName === '' ? host : serverName;
-    this.#authority = port === 443 && !name.includes(':') ? name : printHostPort(name, port);
+    this.authority = port === 443 && !name.includes(':') ? name : printHostPort(name, port);
+    const method = upstream.httpMethod === 'POST' ? 'Post' : 'Get';
+    this.action = `${method} "https://${this.authority}${PATH}"`;
   }
 
   start(exchange: Exchange, timeoutMs: number, now: number): void {
-    if (this.#inFlight >= MAX_IN_FLIGHT) {
-      const error = new ExchangeError('local', `${this.#action}: too many queries in flight`);
-      return failLater(exchange, error, this.#parts.now);
+    exchange.timeoutMs = timeoutMs;
+    const crowded = this.#waiting.length + (this.#link?.waiting ?? 0) >= MAX_IN_FLIGHT;
+    if (this.#closed || crowded) {
+      const why = crowded ? 'too many queries in flight' : 'closed';
+      const error = new ExchangeError('local', `${this.action}: ${why}`);
+      return failLater(exchange, error, this.now);
     }
-    this.#exchange(exchange.query, now + timeoutMs).then(
-      ({ bytes, reused }) =>
-        exchange.replied(bytes, 0, bytes.length, false, reused, this.#parts.now()),
-      (error: ExchangeError) => exchange.failed(error, this.#parts.now()),
-    );
-  }
-
-  /** Rejects with ExchangeError. */
-  async #exchange(
-    query: Query,
-    deadline: number,
-  ): Promise<{ readonly bytes: Buffer; readonly reused: boolean }> {
-    const { now } = this.#parts;
-    this.#inFlight++;
-    try {
-      for (;;) {
-        const { session, reused } = await this.#connected(deadline);
-        try {
-          return { bytes: await this.#ask(session, query, Math.max(0, deadline - now())), reused };
-        } catch (error) {
-          const closed = error instanceof ExchangeError && error.failure === 'closed';
-          if (!closed || !reused || session === null) throw error;
-          if (this.#session === session) this.#drop();
-        }
-      }
-    } catch (error) {
-      const known = exchangeError(error, 'read', this.#where);
-      if (known.failure === 'timeout') this.parts.counters.timeouts.add(1);
-      throw known;
-    } finally {
-      this.#inFlight--;
-      if (this.#inFlight === 0) this.#session?.unref();
-    }
+    this.wheel.set(exchange, timeoutMs, now);
+    this.#place(exchange, now);
   }
 
   close(): void {
     this.#closed = true;
-    this.#drop();
-    this.#agent?.destroy();
+    this.#link?.destroy(endError());
+    this.#dialling?.give(endError());
+    this.#http1?.close();
+  }
+
+  /** It waited for the connection. */
+  timeOut(exchange: Exchange): void {
+    this.parts.counters.timeouts.add(1);
+    exchange.carrier = null;
+    this.#waiting.splice(this.#waiting.indexOf(exchange), 1);
+    exchange.failed(this.#undialled(timeoutError('dial', this.#where)), this.now());
+  }
+
+  /**
+   * A connection is gone, or takes no more. Who waited on one that had brought replies before asks again, over a fresh one: an
+   * upstream may close a connection just when it is used. Otherwise it is news.
+   */
+  gone(link: Http2Link, left: readonly Exchange[], error: ExchangeError): void {
+    if (this.#link === link) {
+      this.#link = null;
+      this.parts.counters.sockets.add(-1);
+    }
+    const now = this.now();
+    const again = error.failure === 'closed' && link.answered > 0 && !this.#closed;
+    for (const exchange of left) {
+      if (again) this.#place(exchange, now);
+      else {
+        this.wheel.cancel(exchange);
+        exchange.failed(error, now);
+      }
+    }
   }
 
   get #where(): string {
@@ -109,270 +106,108 @@ export class HttpsUpstream implements Upstream {
     return `tcp ${printHostPort(host, port)}`;
   }
 
-  /** What Go's HTTP client begins its errors with. */
-  get #action(): string {
-    return `${this.parts.httpMethod === 'POST' ? 'Post' : 'Get'} "https://${this.#authority}${PATH}"`;
-  }
-
   /** The error of a connection that could not be made. */
   #undialled(cause: unknown): ExchangeError {
     const { failure, message } = exchangeError(cause, 'dial', this.#where);
-    const error = new ExchangeError(failure, `${this.#action}: ${message}`);
+    const error = new ExchangeError(failure, `${this.action}: ${message}`);
     error.cause = cause;
     return error;
   }
 
-  #drop(): void {
-    this.#session?.close();
-    this.#session = null;
-  }
-
-  async #connected(deadline: number): Promise<Connected> {
-    if (this.#closed) throw new ExchangeError('local', `${this.#action}: closed`);
-    if (this.#agent !== null) return { session: null, reused: true };
+  #place(exchange: Exchange, now: number): void {
+    if (this.#http1 !== null) return this.#http1.send(exchange);
     const { maxAgeMs } = this.parts;
-    if (maxAgeMs > 0 && this.#parts.now() - this.#sessionBornAt >= maxAgeMs) this.#drop();
-    if (this.#session !== null && !this.#session.closed && !this.#session.destroyed) {
-      this.#session.ref();
-      return { session: this.#session, reused: true };
+    const link = this.#link;
+    if (link !== null && link.open) {
+      if (maxAgeMs === 0 || now - this.#linkBornAt < maxAgeMs) return link.send(exchange);
+      this.#link = null;
+      this.parts.counters.sockets.add(-1);
+      link.retire();
     }
     // Queries that come while the connection is being made share it.
-    this.#dialling ??= this.#dial().finally(() => {
-      this.#dialling = null;
-    });
-    const dialling = this.#dialling;
-    const session = await new Deadline(this.#parts.wheel, deadline - this.#parts.now()).limit(
-      dialling,
-      () => this.#undialled(timeoutError('dial', this.#where)),
-    );
-    return { session, reused: false };
+    exchange.carrier = this;
+    this.#waiting.push(exchange);
+    this.#dialling ??= this.#dial(now);
   }
 
-  /** @returns the session; null if the server speaks HTTP/1.1 only */
-  async #dial(): Promise<ClientHttp2Session | null> {
-    const { now, wheel } = this.#parts;
-    const { address, source, expireMs } = this.parts;
-    const began = now();
-    const socket = builtins.tls().connect({
-      host: address.host,
-      port: address.port,
-      ...tlsOptions(this.parts),
-      ALPNProtocols: ['h2', 'http/1.1'],
-      ...(source !== '' && { localAddress: source }),
-    });
-    try {
-      await new Deadline(wheel, this.#dialTime.limitMs).limit(secured(socket), () =>
-        timeoutError('dial', this.#where),
-      );
-    } catch (error) {
-      socket.destroy();
-      throw this.#undialled(error);
-    } finally {
-      this.#dialTime.learn(now() - began);
-    }
-    if (this.#closed) {
-      socket.destroy();
-      throw new ExchangeError('local', `${this.#action}: closed`);
-    }
-    if (socket.alpnProtocol !== 'h2') {
-      socket.destroy();
-      this.#agent = new (builtins.https().Agent)({
-        keepAlive: true,
-        timeout: expireMs,
-        maxFreeSockets: this.parts.maxIdle > 0 ? this.parts.maxIdle : 64,
-      });
-      return null;
-    }
-    const session = builtins.http2().connect(`https://${this.#authority}`, {
-      createConnection: () => socket,
-      settings: { enablePush: false },
-    });
-    const { sockets } = this.parts.counters;
-    sockets.add(1);
-    session.setTimeout(expireMs, () => session.close());
-    session.on('error', () => session.destroy());
-    session.on('goaway', () => session.close());
-    session.on('close', () => {
-      sockets.add(-1);
-      if (this.#session === session) this.#session = null;
-    });
-    this.#session = session;
-    this.#sessionBornAt = began;
-    return session;
-  }
-
-  async #ask(session: ClientHttp2Session | null, query: Query, timeoutMs: number): Promise<Buffer> {
-    const message = Buffer.allocUnsafe(query.end - query.start);
-    writeQuery(query, 0, message, 0);
-    const post = this.parts.httpMethod === 'POST';
-    const path = post ? PATH : `${PATH}?dns=${message.toString('base64url')}`;
-    const action = this.#action;
-    const deadline = new Deadline(this.#parts.wheel, timeoutMs);
-    const body = post ? message : null;
-    const bytes = await deadline.limit(
-      session === null
-        ? this.#overHttp1(path, body, action, deadline)
-        : overHttp2(session, this.#authority, path, body, action, deadline),
-      () => new ExchangeError('timeout', `${action}: ${LATE}`),
-    );
-    // Some servers do not send 0 back; what counts here is TLS.
-    const id = bytes.length >= 2 ? bytes.readUInt16BE(0) : 0;
-    if (matchReply(query, id, bytes, 0, bytes.length) !== 'reply') {
-      throw new ExchangeError('http', `${action}: the body is no reply to the query`);
-    }
-    return bytes;
-  }
-
-  #overHttp1(
-    path: string,
-    body: Buffer | null,
-    action: string,
-    deadline: Deadline,
-  ): Promise<Buffer> {
+  #dial(now: number): Dialling {
     const { address, source } = this.parts;
-    return new Promise((resolve, reject) => {
-      const asked = builtins.https().request(
-        {
-          agent: this.#agent!,
-          host: address.host,
-          port: address.port,
-          path,
-          method: body === null ? 'GET' : 'POST',
-          ...tlsOptions(this.parts),
-          ...(source !== '' && { localAddress: source }),
-          headers: {
-            host: this.#authority,
-            accept: MEDIA_TYPE,
-            ...(body !== null && { 'content-type': MEDIA_TYPE, 'content-length': body.length }),
-          },
-        },
-        (response: IncomingMessage) => {
-          if (response.statusCode !== 200) {
-            response.resume();
-            reject(statusError(action, response.statusCode));
-            return;
-          }
-          collect(response, action).then(resolve, reject);
-        },
-      );
-      asked.on('error', (error) => reject(brokenError(error, action)));
-      deadline.onLate = () => asked.destroy();
-      asked.end(body ?? undefined);
+    const session = this.#session === null ? {} : { session: this.#session };
+    const local = source === '' ? {} : { localAddress: source };
+    const to = { host: address.host, port: address.port, noDelay: true, ...local };
+    const ALPNProtocols = ['h2', 'http/1.1'];
+    const socket = builtins.tls().connect({
+      ...to,
+      ...tlsOptions(this.parts),
+      ...session,
+      ALPNProtocols,
     });
+    socket.on('session', (ticket) => {
+      this.#session = ticket;
+    });
+    const dialling = new Dialling(socket, this.#where, (error) =>
+      this.#dialled(socket, now, error),
+    );
+    this.wheel.set(dialling, this.#dialTime.limitMs, now);
+    return dialling;
   }
-}
 
-function overHttp2(
-  session: ClientHttp2Session,
-  authority: string,
-  path: string,
-  body: Buffer | null,
-  action: string,
-  deadline: Deadline,
-): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    if (session.closed || session.destroyed) {
-      reject(new ExchangeError('closed', `${action}: EOF`));
+  #dialled(socket: TLSSocket, began: number, error: unknown): void {
+    const now = this.now();
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    this.wheel.cancel(this.#dialling!);
+    this.#dialling = null;
+    this.#dialTime.learn(now - began);
+    if (error !== null) {
+      socket.destroy();
+      const failure = this.#undialled(error);
+      if (failure.failure === 'timeout') this.parts.counters.timeouts.add(1);
+      for (const exchange of waiting) {
+        exchange.carrier = null;
+        this.wheel.cancel(exchange);
+        exchange.failed(failure, now);
+      }
       return;
     }
-    const stream = session.request({
-      ':method': body === null ? 'GET' : 'POST',
-      ':authority': authority,
-      ':path': path,
-      accept: MEDIA_TYPE,
-      ...(body !== null && { 'content-type': MEDIA_TYPE, 'content-length': body.length }),
-    });
-    deadline.onLate = () => stream.close(builtins.http2().constants.NGHTTP2_CANCEL);
-    stream.on('error', (error) => reject(closedError(error, action)));
-    stream.on('close', () => reject(new ExchangeError('closed', `${action}: EOF`)));
-    stream.on('response', (headers) => {
-      const status = headers[':status'];
-      if (status === 200) {
-        collect(stream, action).then(resolve, reject);
-        return;
-      }
-      stream.resume();
-      reject(statusError(action, status));
-    });
-    stream.end(body ?? undefined);
-  });
-}
-
-/** A stream that ends because its connection does is a closed connection, whatever HTTP/2 calls it. */
-function closedError(error: Error, action: string): ExchangeError {
-  const code = 'code' in error ? error.code : '';
-  const gone = typeof code === 'string' && code.startsWith('ERR_HTTP2');
-  return gone ? new ExchangeError('closed', `${action}: EOF`) : brokenError(error, action);
-}
-
-/** The connection failed during a request. */
-function brokenError(cause: unknown, action: string): ExchangeError {
-  if (cause instanceof ExchangeError) return cause;
-  const { failure, message } = exchangeError(cause, 'read', 'tcp');
-  const error = new ExchangeError(failure, `${action}: ${message}`);
-  error.cause = cause;
-  return error;
-}
-
-function statusError(action: string, status: number | undefined): ExchangeError {
-  return new ExchangeError('http', `${action}: HTTP status ${status ?? 'missing'}`);
-}
-
-/** The whole body; fails if it is longer than a DNS message can be. */
-async function collect(body: AsyncIterable<Buffer>, action: string): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  try {
-    for await (const chunk of body) {
-      size += chunk.length;
-      if (size > MESSAGE_MAX) throw new ExchangeError('http', `${action}: the body is too long`);
-      chunks.push(chunk);
+    if (socket.alpnProtocol === 'h2') {
+      this.#link = new Http2Link(this, socket);
+      this.#linkBornAt = began;
+      this.parts.counters.sockets.add(1);
+    } else {
+      socket.destroy();
+      this.#http1 = new Http1Requests(this);
     }
-  } catch (error) {
-    throw brokenError(error, action);
+    for (const exchange of waiting) this.#place(exchange, now);
   }
-  return Buffer.concat(chunks);
 }
 
-function secured(socket: TLSSocket): Promise<void> {
-  return new Promise((resolve, reject) => {
-    socket.once('secureConnect', () => {
-      socket.off('error', reject);
-      resolve();
-    });
-    socket.once('error', reject);
-    socket.once('end', () => reject(new ExchangeError('closed', 'EOF')));
-  });
-}
+/** A connection that is being made: one of three things ends it, as a deadline the third. */
+class Dialling extends Timed {
+  readonly #where: string;
+  readonly #done: (error: unknown) => void;
+  #over = false;
 
-/** An end to waiting for a promise. */
-class Deadline extends Timed {
-  readonly #wheel: TimerWheel;
-  readonly #delayMs: number;
-  #late: (() => void) | null = null;
-  /** What to give up when the time has passed. */
-  onLate: (() => void) | null = null;
-
-  constructor(wheel: TimerWheel, delayMs: number) {
+  /** @param done told null when the connection is there */
+  constructor(socket: TLSSocket, where: string, done: (error: unknown) => void) {
     super();
-    this.#wheel = wheel;
-    this.#delayMs = Math.max(0, delayMs);
+    this.#where = where;
+    this.#done = done;
+    socket.once('secureConnect', () => {
+      socket.off('error', this.give);
+      this.give(null);
+    });
+    socket.on('error', this.give);
+    socket.once('close', () => this.give(endError()));
   }
 
-  async limit<T>(promise: Promise<T>, late: () => ExchangeError): Promise<T> {
-    const timeout = new Promise<never>((_, reject) => {
-      this.#late = () => reject(late());
-    });
-    this.#wheel.set(this, this.#delayMs);
-    try {
-      return await Promise.race([promise, timeout]);
-    } finally {
-      this.#wheel.cancel(this);
-    }
-  }
+  readonly give = (error: unknown): void => {
+    if (this.#over) return;
+    this.#over = true;
+    this.#done(error);
+  };
 
   override expire(): void {
-    this.#late?.();
-    this.onLate?.();
+    this.give(timeoutError('dial', this.#where));
   }
 }

@@ -1,5 +1,11 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import type {
+  IncomingHttpHeaders,
+  ServerHttp2Session,
+  ServerHttp2Stream,
+  Settings,
+} from 'node:http2';
 import { createServer, type Server, type Socket } from 'node:net';
 import { describe, test, type TestContext } from 'node:test';
 
@@ -306,6 +312,143 @@ describe('HTTPS upstream', () => {
       assert.equal((await exchange(up, ask('again.'), 2000)).reused, true);
     });
   }
+
+  /** A server of the runtime's own HTTP/2, whose streams the script handles. */
+  async function http2Server(
+    t: TestContext,
+    onStream: (stream: ServerHttp2Stream, query: Buffer) => void,
+    settings: Settings = {},
+  ): Promise<number> {
+    const { createSecureServer } = await import('node:http2');
+    const made = createSecureServer({ cert: testCertificate, key: testKey, settings });
+    const sessions = new Set<ServerHttp2Session>();
+    made.on('session', (session) => sessions.add(session));
+    made.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => {
+      const chunks: Buffer[] = [];
+      const path = String(headers[':path']);
+      stream.on('error', () => {});
+      stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+      stream.on('end', () =>
+        onStream(
+          stream,
+          headers[':method'] === 'GET'
+            ? Buffer.from(path.slice(path.indexOf('=') + 1), 'base64url')
+            : Buffer.concat(chunks),
+        ),
+      );
+    });
+    made.listen(0, '127.0.0.1');
+    await once(made, 'listening');
+    t.after(() => {
+      for (const session of sessions) session.destroy();
+      made.close();
+    });
+    const address = made.address();
+    assert.ok(address !== null && typeof address === 'object');
+    return address.port;
+  }
+
+  const asReply = (query: Buffer): Buffer => {
+    const bytes = Buffer.from(query);
+    bytes[2]! |= 0x80;
+    return bytes;
+  };
+
+  test('more queries than the server takes streams wait for their turn', async (t) => {
+    let open = 0;
+    let most = 0;
+    const port = await http2Server(
+      t,
+      (stream, query) => {
+        most = Math.max(most, ++open);
+        setTimeout(() => {
+          open--;
+          stream.respond({ ':status': 200, 'content-type': 'application/dns-message' });
+          stream.end(asReply(query));
+        }, 5);
+      },
+      { maxConcurrentStreams: 4 },
+    );
+    const { up } = upstream(t, 'https', port);
+    await exchange(up, ask('first.'), 2000);
+    const names = Array.from({ length: 60 }, (_, i) => `n${i}.example.`);
+    const got = await Promise.all(names.map((name) => exchange(up, ask(name), 4000)));
+    assert.deepEqual(got.map(nameOf), names);
+    assert.ok(most <= 4, `${most} streams`);
+  });
+
+  test('bodies in many pieces are put together; what is too long is refused', async (t) => {
+    const port = await http2Server(t, (stream, query) => {
+      stream.respond({ ':status': 200 });
+      if (query[13] === 'l'.charCodeAt(0)) {
+        for (let i = 0; i < 20; i++) stream.write(Buffer.alloc(5000));
+        return void stream.end();
+      }
+      const bytes = asReply(query);
+      for (let at = 0; at < bytes.length; at += 3) stream.write(bytes.subarray(at, at + 3));
+      stream.end();
+    });
+    for (const httpMethod of ['POST', 'GET'] as const) {
+      const { up } = upstream(t, 'https', port, { httpMethod });
+      assert.equal(nameOf(await exchange(up, ask('pieces.'), 2000)), 'pieces.');
+      await assert.rejects(exchange(up, ask('long.'), 2000), { message: /the body is too long$/ });
+      assert.equal(nameOf(await exchange(up, ask('after.'), 2000)), 'after.');
+    }
+  });
+
+  test('an error status, a reset stream and silence concern one query only', async (t) => {
+    const port = await http2Server(t, (stream, query) => {
+      switch (String.fromCharCode(query[13]!)) {
+        case 'e':
+          stream.respond({ ':status': 503 });
+          return void stream.end('no');
+        case 'n':
+          return stream.respond({ ':status': 429 }, { endStream: true });
+        case 'r':
+          return stream.close(2);
+        case 's':
+          return;
+        default:
+          stream.respond({ ':status': 200 });
+          stream.end(asReply(query));
+      }
+    });
+    const { up, counts } = upstream(t, 'https', port);
+    const good = (): Promise<ExchangeReply> => exchange(up, ask('good.'), 2000);
+    const url = `Post "https://dns.example:${port}/dns-query"`;
+    await good();
+    const silent = exchange(up, ask('silent.'), 200);
+    const late = assert.rejects(silent, {
+      failure: 'timeout',
+      message: new RegExp(`^${url}: context deadline exceeded`),
+    });
+    await assert.rejects(exchange(up, ask('error.'), 2000), {
+      failure: 'http',
+      message: `${url}: HTTP status 503`,
+    });
+    await assert.rejects(exchange(up, ask('nothing.'), 2000), {
+      message: `${url}: HTTP status 429`,
+    });
+    await assert.rejects(exchange(up, ask('reset.'), 2000), {
+      message: /stream error: stream ID \d+; code 2$/,
+    });
+    await good();
+    await late;
+    assert.equal((await good()).reused, true);
+    assert.deepEqual([counts.timeouts, counts.sockets], [1, 1]);
+  });
+
+  test('a server that closes the connection in order loses no query', async (t) => {
+    let asked = 0;
+    const port = await http2Server(t, (stream, query) => {
+      if (++asked === 5) stream.session?.close();
+      stream.respond({ ':status': 200 });
+      stream.end(asReply(query));
+    });
+    const { up } = upstream(t, 'https', port);
+    for (let i = 0; i < 12; i++) await exchange(up, ask(`n${i}.`), 2000);
+    await Promise.all(Array.from({ length: 20 }, (_, i) => exchange(up, ask(`m${i}.`), 2000)));
+  });
 
   test('a server that speaks HTTP/1.1 only is served that', async (t) => {
     const { createServer: createHttps } = await import('node:https');

@@ -75,12 +75,12 @@ export class UdpUpstream implements Upstream {
   }
 
   #send(exchange: Exchange, now: number): void {
-    exchange.sentIn = this.#pacing.sent();
+    exchange.mark = this.#pacing.sent();
     this.#ports.send(exchange, now);
   }
 
   #ended = (exchange: Exchange, timedOut: boolean): void => {
-    this.#pacing.ended(exchange.sentIn);
+    this.#pacing.ended(exchange.mark);
     if (timedOut) this.#pacing.lost();
     if (this.#queue.length > 0) this.#drain();
   };

@@ -1,0 +1,76 @@
+/**
+ * Forwarding over TLS and HTTPS: the upstream is a local Unbound that answers anything, the clients ask over UDP. Beside dnsdist
+ * and CoreDNS, each with one thread on the same processor.
+ */
+import { answered } from '../test/kit/child.ts';
+import { freshNames, loadInTurn } from './kit/dnsperf.ts';
+import {
+  certificateIn,
+  coredns,
+  corednsProgram,
+  dnsdist,
+  ndots,
+  need,
+  printLoads,
+  ratio,
+  rounds,
+  runSeconds,
+  smoke,
+  wildcardUpstream,
+  workFolder,
+} from './kit/peers.ts';
+
+need('dnsperf', 'unbound', 'dnsdist', 'taskset');
+const folder = workFolder();
+const certificate = `${certificateIn(folder)}.crt`;
+const upstream = wildcardUpstream(folder, 5400, 1, { tls: 5453, https: 5443 });
+await answered(5400, 'probe.bench.');
+const corefile = (port: number, to: string): string =>
+  `.:${port} {\n    bind 127.0.0.1\n    errors\n    prometheus 127.0.0.1:${port + 1}\n    forward . ${to} {\n        tls ${certificate}\n        tls_servername dns.example\n    }\n}\n`;
+const overTls = 'tls://127.0.0.1:5453';
+const overHttps = 'https://127.0.0.1:5443';
+const tls = `, tls="openssl", caStore="${certificate}", subjectName="dns.example"`;
+const program = corednsProgram();
+const servers = {
+  'ndots, tls': { port: 5410, child: ndots(corefile(5410, overTls), folder, { cpu: 0 }) },
+  'dnsdist, tls': { port: 5420, child: dnsdist(folder, 5420, 5453, 0, tls) },
+  'ndots, https': { port: 5412, child: ndots(corefile(5412, overHttps), folder, { cpu: 0 }) },
+  'dnsdist, https': {
+    port: 5422,
+    child: dnsdist(folder, 5422, 5443, 0, `${tls}, dohPath="/dns-query"`),
+  },
+  ...(program !== null && {
+    'coredns, tls': {
+      port: 5440,
+      child: coredns(program, corefile(5440, overTls), folder, 0),
+    },
+    'coredns, https': {
+      port: 5442,
+      child: coredns(program, corefile(5442, overHttps), folder, 0),
+    },
+  }),
+};
+for (const { port, child } of Object.values(servers)) {
+  await answered(port, 'probe.bench.').catch((error: Error) => {
+    throw new Error(`${child.name}: ${error.message}\n${child.output()}`);
+  });
+}
+const middle = loadInTurn(servers, {
+  rounds,
+  seconds: runSeconds,
+  outstanding: 200,
+  names: freshNames(folder, smoke ? 40_000 : 400_000),
+});
+printLoads(middle);
+for (const over of ['tls', 'https']) {
+  const cpu = (name: string): number => middle[`${name}, ${over}`]?.cpuMicros ?? NaN;
+  console.log(
+    `CPU per query over ${over}, ndots : dnsdist   ${ratio(cpu('ndots'), cpu('dnsdist'))}`,
+  );
+  if (program !== null)
+    console.log(
+      `CPU per query over ${over}, coredns : ndots   ${ratio(cpu('coredns'), cpu('ndots'))}   (goal ≥ 2)`,
+    );
+}
+await Promise.all([upstream.stop(), ...Object.values(servers).map(({ child }) => child.stop())]);
+process.exit(0);

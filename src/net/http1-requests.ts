@@ -1,0 +1,109 @@
+import type { IncomingMessage } from 'node:http';
+import type { Agent } from 'node:https';
+
+import { builtins } from '../base/builtins.ts';
+import { exchangeError } from './exchange-failure.ts';
+import type { Exchange } from './exchange.ts';
+import { LATE, MEDIA_TYPE, type Http2Host } from './http2-link.ts';
+import { matchReply, writeQuery } from './match-reply.ts';
+import { ExchangeError } from './exchange.ts';
+import { tlsOptions } from './upstream-tls.ts';
+
+/** The longest DNS message, and hence body. */
+const MESSAGE_MAX = 65_535;
+
+/** Queries to an upstream that speaks HTTP/1.1 only: a connection carries one at a time. */
+export class Http1Requests {
+  readonly #host: Http2Host;
+  readonly #agent: Agent;
+
+  constructor(host: Http2Host) {
+    const { expireMs, maxIdle } = host.parts;
+    this.#host = host;
+    this.#agent = new (builtins.https().Agent)({
+      keepAlive: true,
+      timeout: expireMs,
+      maxFreeSockets: maxIdle > 0 ? maxIdle : 64,
+    });
+  }
+
+  /** Sends the exchange's query; its deadline is set. */
+  send(exchange: Exchange): void {
+    const { parts, now, wheel, action, path } = this.#host;
+    const { query } = exchange;
+    const message = Buffer.allocUnsafe(query.end - query.start);
+    writeQuery(query, 0, message, 0);
+    const body = parts.httpMethod === 'POST' ? message : null;
+    const target = body === null ? `${path}?dns=${message.toString('base64url')}` : path;
+    const fail = (error: ExchangeError): void => {
+      if (exchange.carrier !== carrier) return;
+      exchange.carrier = null;
+      wheel.cancel(exchange);
+      asked.destroy();
+      exchange.failed(error, now());
+    };
+    const broken = (cause: unknown): void => {
+      const { failure, message: text } = exchangeError(cause, 'read', 'tcp');
+      fail(new ExchangeError(failure, `${action}: ${text}`));
+    };
+    const asked = builtins.https().request(this.#options(target, body), (response) => {
+      if (response.statusCode !== 200) {
+        const status = response.statusCode ?? 'missing';
+        return fail(new ExchangeError('http', `${action}: HTTP status ${status}`));
+      }
+      collect(response).then((bytes) => {
+        if (exchange.carrier !== carrier) return;
+        const id = bytes.length >= 2 ? bytes.readUInt16BE(0) : 0;
+        if (matchReply(query, id, bytes, 0, bytes.length) !== 'reply')
+          return fail(new ExchangeError('http', `${action}: the body is no reply to the query`));
+        exchange.carrier = null;
+        wheel.cancel(exchange);
+        exchange.replied(bytes, 0, bytes.length, false, asked.reusedSocket, now());
+      }, broken);
+    });
+    const carrier = {
+      timeOut: (): void => {
+        parts.counters.timeouts.add(1);
+        fail(new ExchangeError('timeout', `${action}: ${LATE}`));
+      },
+    };
+    exchange.carrier = carrier;
+    asked.on('error', broken);
+    asked.end(body ?? undefined);
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+
+  #options(path: string, body: Buffer | null) {
+    const { parts, authority } = this.#host;
+    const { address, source } = parts;
+    return {
+      agent: this.#agent,
+      host: address.host,
+      port: address.port,
+      path,
+      method: body === null ? 'GET' : 'POST',
+      ...tlsOptions(parts),
+      ...(source !== '' && { localAddress: source }),
+      headers: {
+        host: authority,
+        accept: MEDIA_TYPE,
+        ...(body !== null && { 'content-type': MEDIA_TYPE, 'content-length': body.length }),
+      },
+    };
+  }
+}
+
+/** The whole body; fails if it is longer than a DNS message can be. */
+async function collect(body: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > MESSAGE_MAX) throw new Error('the body is too long');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
