@@ -1,0 +1,198 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { describe, test, type TestContext } from 'node:test';
+import { connect as connectTls, type ConnectionOptions } from 'node:tls';
+
+import { testCertificate, testKey } from '../../test/kit/certificate.ts';
+import {
+  StreamClient,
+  answerOne,
+  framed,
+  listenerParts,
+  queryBytes,
+  replyWith,
+} from '../../test/kit/loopback.ts';
+import type { ListenerLimits } from './limits.ts';
+import type { ListenerTls, Serve } from './listener.ts';
+import type { StreamListener } from './stream-listener.ts';
+import { tlsListener } from './tcp.ts';
+
+const certificate: ListenerTls = {
+  certificate: testCertificate,
+  key: testKey,
+  authority: null,
+  requestCert: false,
+  rejectUnauthorized: false,
+};
+
+async function start(
+  t: TestContext,
+  serve: Serve = answerOne,
+  limits: Partial<ListenerLimits> = {},
+  tls: ListenerTls = certificate,
+): Promise<StreamListener> {
+  const listener = tlsListener(listenerParts(serve, { scheme: 'tls' }, limits, tls));
+  await listener.open();
+  t.after(() => listener.close(0));
+  return listener;
+}
+
+async function client(
+  t: TestContext,
+  { port }: StreamListener,
+  options: ConnectionOptions = {},
+): Promise<StreamClient> {
+  const wanted: ConnectionOptions & { allowHalfOpen: boolean } = {
+    port,
+    host: '127.0.0.1',
+    ca: testCertificate,
+    checkServerIdentity: () => undefined,
+    allowHalfOpen: true,
+    ...options,
+  };
+  const socket = connectTls(wanted);
+  t.after(() => socket.destroy());
+  await once(socket, 'secureConnect');
+  return new StreamClient(socket);
+}
+
+function raw(t: TestContext, { port }: StreamListener): Socket {
+  const socket = connect(port, '127.0.0.1');
+  socket.on('error', () => {});
+  t.after(() => socket.destroy());
+  return socket.resume();
+}
+
+const id = (message: Buffer | null): number => message?.readUInt16BE(0) ?? -1;
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Sockets of our side on the port that wait for somebody to close them. */
+function inCloseWait(port: number): number {
+  const CLOSE_WAIT = '08';
+  const ours = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+  return readFileSync('/proc/self/net/tcp', 'utf8')
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/))
+    .filter(([, local, , state]) => local?.endsWith(ours) && state === CLOSE_WAIT).length;
+}
+
+describe('DNS over TLS', () => {
+  test('queries are answered, whatever protocol the client names in the handshake', async (t) => {
+    const listener = await start(t);
+    for (const options of [{}, { ALPNProtocols: ['dot'] }, { ALPNProtocols: ['h2'] }]) {
+      const stream = await client(t, listener, options);
+      stream.send(queryBytes('a.', 5));
+      assert.equal(id(await stream.next()), 5);
+    }
+  });
+
+  test('connections that end before their handshake is done leave nothing behind', async (t) => {
+    if (process.platform !== 'linux') return t.skip('needs /proc');
+    const listener = await start(t, answerOne, { connections: 16, handshakes: 16 });
+    const { counters } = listener;
+    for (let round = 0; round < 5; round++) {
+      const sockets = Array.from({ length: 100 }, () => raw(t, listener));
+      for (const socket of sockets) socket.end();
+      await Promise.all(sockets.map((socket) => once(socket, 'close')));
+    }
+    for (let i = 0; i < 100 && counters.failedHandshakes.value < 500; i++) await pause(10);
+    assert.equal(counters.failedHandshakes.value, 500);
+    assert.equal(counters.handshakes.value, 0);
+    assert.equal(inCloseWait(listener.port), 0);
+    const stream = await client(t, listener);
+    stream.send(queryBytes('after.', 6));
+    assert.equal(id(await stream.next()), 6);
+  });
+
+  test('so does garbage in place of a handshake', async (t) => {
+    const listener = await start(t);
+    for (const bytes of ['GET / HTTP/1.1\r\n\r\n', '\x16\x03\x01\x00\x05\x00\x00\x00\x00\x00']) {
+      const socket = raw(t, listener);
+      socket.write(Buffer.from(bytes, 'latin1'));
+      await once(socket, 'close');
+    }
+    assert.equal(listener.counters.handshakes.value, 0);
+    assert.equal(listener.counters.failedHandshakes.value, 2);
+  });
+
+  test('a handshake has a time limit', async (t) => {
+    const listener = await start(t, answerOne, { readTimeoutMs: 200 });
+    const begun = performance.now();
+    await once(raw(t, listener), 'close');
+    assert.ok(performance.now() - begun < 2000);
+    assert.equal(listener.counters.timedOut.value, 1);
+  });
+
+  test('who only connects makes room for who shakes hands, and costs nobody else a connection', async (t) => {
+    const listener = await start(t, answerOne, { handshakes: 8, connections: 4 });
+    const before = await client(t, listener);
+    before.send(queryBytes('a.', 1));
+    assert.equal(id(await before.next()), 1);
+    for (let i = 0; i < 100; i++) raw(t, listener);
+    while (listener.counters.evicted.value < 92) await pause(5);
+    const newcomer = await client(t, listener);
+    newcomer.send(queryBytes('b.', 2));
+    assert.equal(id(await newcomer.next()), 2);
+    before.send(queryBytes('a.', 3));
+    assert.equal(id(await before.next()), 3);
+  });
+
+  test('at the limit the longest idle connection goes, and the newcomer is served', async (t) => {
+    const listener = await start(t, answerOne, { connections: 3 });
+    const all: StreamClient[] = [];
+    for (let i = 0; i < 6; i++) {
+      const stream = await client(t, listener);
+      stream.send(queryBytes('a.', i));
+      assert.equal(id(await stream.next()), i);
+      all.push(stream);
+    }
+    for (const gone of all.slice(0, 3)) assert.ok(await gone.ended());
+    assert.equal(listener.counters.evicted.value, 3);
+    assert.equal(listener.counters.connections.value, 3);
+  });
+
+  test('a client that ends its side gets the reply that it waits for', async (t) => {
+    const listener = await start(t, (query) => {
+      const kept = query.keep();
+      return new Promise((resolve) => setTimeout(() => resolve(replyWith(kept)), 50));
+    });
+    const stream = await client(t, listener);
+    stream.socket.end(framed(queryBytes('late.', 9)));
+    assert.equal(id(await stream.next()), 9);
+    assert.ok(await stream.ended());
+  });
+
+  test('a certificate that is adopted counts from the next handshake on, for open connections nothing changes', async (t) => {
+    const listener = await start(t);
+    const before = await client(t, listener);
+    listener.adopt({
+      limits: listener.limits,
+      tls: { ...certificate, requestCert: true, rejectUnauthorized: true },
+    });
+    before.send(queryBytes('a.', 1));
+    assert.equal(id(await before.next()), 1);
+    const stranger = await client(t, listener, { maxVersion: 'TLSv1.2' }).catch(() => null);
+    assert.ok(stranger === null || (await stranger.ended()));
+    const known = await client(t, listener, { cert: testCertificate, key: testKey }).catch(
+      () => null,
+    );
+    assert.ok(known === null || (await known.ended()), 'signed by nobody that we know');
+    listener.adopt({ limits: listener.limits, tls: certificate });
+    const after = await client(t, listener);
+    after.send(queryBytes('a.', 2));
+    assert.equal(id(await after.next()), 2);
+  });
+
+  test('a client must show a certificate if one is demanded, signed by the authority that is named', async (t) => {
+    const demanding = { requestCert: true, rejectUnauthorized: true, authority: testCertificate };
+    const listener = await start(t, answerOne, {}, { ...certificate, ...demanding });
+    const known = await client(t, listener, { cert: testCertificate, key: testKey });
+    known.send(queryBytes('a.', 1));
+    assert.equal(id(await known.next()), 1);
+    const stranger = await client(t, listener);
+    stranger.send(queryBytes('a.', 2));
+    assert.equal(await stranger.next(), null);
+  });
+});
