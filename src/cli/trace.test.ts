@@ -221,6 +221,9 @@ describe('ndots trace for people', () => {
     const words = ['www.example.com', ...planned];
     assert.ok(!(await runTrace(words)).out.includes('\u001b'));
     assert.ok((await runTrace(words, {}, { colour: true })).out.includes('\u001b[32m'));
+    assert.ok((await runTrace([...words, '--color=always'])).out.includes('\u001b[32m'));
+    const none = await runTrace([...words, '--no-color'], {}, { colour: true });
+    assert.ok(!none.out.includes('\u001b'));
   });
 
   test('--client all compares', async () => {
