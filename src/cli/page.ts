@@ -32,7 +32,7 @@ export interface Paint {
   strong(text: string): string;
 }
 
-export function paintFor(colour: boolean): Paint {
+function paintFor(colour: boolean): Paint {
   const paint =
     (code: number) =>
     (text: string): string =>
@@ -67,7 +67,7 @@ function pieces(word: string, width: number): string[] {
   return parts;
 }
 
-export function visible(text: string): number {
+function visible(text: string): number {
   // eslint-disable-next-line no-control-regex -- the escapes are ours
   return text.replace(/\u001b\[\d+m/g, '').length;
 }

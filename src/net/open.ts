@@ -22,8 +22,6 @@ export interface OpenOptions {
   readonly batched: Batched;
 }
 
-export { batchedUdp };
-
 /** Makes a listener of one concrete address. */
 export type Transport = (parts: ListenerParts) => Listener;
 

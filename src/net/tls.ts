@@ -30,7 +30,7 @@ export function tlsListener(parts: ListenerParts): Listener {
 }
 
 /** What a TLS server needs of the listener's certificate. */
-export function serverTls({ tls }: ListenerParts): TlsOptions {
+function serverTls({ tls }: ListenerParts): TlsOptions {
   if (tls === null) {
     throw new Problem({
       code: 'tls-missing',

@@ -47,7 +47,7 @@ export interface Tolerance {
   readonly slackMs: number;
 }
 
-export function toleranceFor(by: Labelled): Tolerance {
+function toleranceFor(by: Labelled): Tolerance {
   const { name, anyOrder } = by.client;
   return {
     anyOrder,
@@ -62,7 +62,7 @@ export function toleranceFor(by: Labelled): Tolerance {
   };
 }
 
-export function rowsOfMeasured(queries: readonly MeasuredQuery[]): Row[] {
+function rowsOfMeasured(queries: readonly MeasuredQuery[]): Row[] {
   return queries.map(([ms, protocol, server, port, id, name, type, edns, flags, answer]) => ({
     ms,
     protocol,
@@ -77,7 +77,7 @@ export function rowsOfMeasured(queries: readonly MeasuredQuery[]): Row[] {
   }));
 }
 
-export function rowsOfModel(exchanges: readonly Exchange[]): Row[] {
+function rowsOfModel(exchanges: readonly Exchange[]): Row[] {
   const first = exchanges[0]?.atMs ?? 0;
   return exchanges.map((exchange) => ({
     ms: exchange.atMs - first,
@@ -159,7 +159,7 @@ function outside(
 }
 
 /** What differs, in words; empty = they agree. */
-export function differences(
+function differences(
   run: Run,
   model: ModelRun,
   by: Labelled,

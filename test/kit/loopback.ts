@@ -41,7 +41,7 @@ export function replyWith(query: Query, count = 1, flags: number = FLAG.AA): Rep
 
 export const answerOne: Serve = (query) => replyWith(query);
 
-export const quickLimits: StreamLimits = {
+const quickLimits: StreamLimits = {
   readTimeoutMs: 3000,
   writeTimeoutMs: 5000,
   idleTimeoutMs: 10_000,

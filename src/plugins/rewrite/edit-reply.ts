@@ -1,4 +1,4 @@
-import type { Maybe } from '../../base/maybe.ts';
+import { andThen, type Maybe } from '../../base/maybe.ts';
 import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';
 import { NameError, parseName } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
@@ -94,8 +94,7 @@ function rewritten(reply: Reply, rules: readonly ReplyRule[], parts: EditParts):
       return editReply(reply, rules.filter(({ kind }) => kind !== 'target').toReversed(), parts);
     return written(reply, chainTo(cut, loose, found), rules, parts, found.truncated);
   };
-  const found = parts.lookup(target);
-  return found instanceof Promise ? found.then(goOn) : goOn(found);
+  return andThen(parts.lookup(target), goOn);
 }
 
 /** Carries one rule out on one record. @returns the target to look up, if the record is a CNAME that gets a new one */
@@ -175,8 +174,7 @@ function copyOf(
 export function lookupFor(asked: Query, ask: (query: Query) => Maybe<Reply>): EditParts['lookup'] {
   return (name) => {
     try {
-      const reply = ask(asked.asking(parseName(name)));
-      return reply instanceof Promise ? reply.then(orNull) : orNull(reply);
+      return andThen(ask(asked.asking(parseName(name))), orNull);
     } catch (error) {
       if (error instanceof NameError) return null;
       throw error;

@@ -1,4 +1,4 @@
-import type { Maybe } from '../../base/maybe.ts';
+import { andThen, type Maybe } from '../../base/maybe.ts';
 import { position } from '../../corefile/positions.ts';
 import { pluginRemark } from '../../corefile/problems.ts';
 import { lines } from '../../corefile/properties.ts';
@@ -116,7 +116,7 @@ export const rewrite = definePlugin({
       if (!query.edns || (codes.size === 0 && !changes.optionsChanged)) return edited;
       const answer = (later: Reply): Reply =>
         withReplyOptions(later, asked, changes.replyRules, codes);
-      return edited instanceof Promise ? edited.then(answer) : answer(edited);
+      return andThen(edited, answer);
     };
 
     const carryOut = (query: Query, first: number): Maybe<Reply> => {

@@ -135,7 +135,7 @@ function listen(server: HttpServer, address: string): Promise<void> {
 }
 
 /** `:8080`, `localhost:9153`, `[::1]:8080`. */
-export function splitAddress(address: string): { readonly host: string; readonly port: number } {
+function splitAddress(address: string): { readonly host: string; readonly port: number } {
   const colon = address.lastIndexOf(':');
   const host = address.slice(0, colon).replace(/^\[(.*)\]$/, '$1');
   // Scrapers and probes that say localhost mean IPv4 first, whatever the machine's resolver answers.
