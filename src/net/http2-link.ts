@@ -20,7 +20,8 @@ import {
   type FrameHeader,
 } from './http2-frames.ts';
 import { matchReply, writeQuery } from './match-reply.ts';
-import { ExchangeError, type UpstreamParts } from './exchange.ts';
+import { ExchangeError } from './exchange.ts';
+import type { UpstreamParts } from './network.ts';
 import { Timed, type TimerWheel } from './timer-wheel.ts';
 
 export const MEDIA_TYPE = 'application/dns-message';
