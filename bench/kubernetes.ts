@@ -10,7 +10,7 @@ import type { Answerer } from '../src/plugins/kubernetes/answer.ts';
 import { typeNumber } from '../src/wire/iana.ts';
 import { parseName } from '../src/wire/name.ts';
 import { makeQuery, Query } from '../src/wire/query.ts';
-import { answererOf, fedCluster, manyObjects } from '../test/kit/fed-cluster.ts';
+import { answererOf, replicatedCluster, manyObjects } from '../test/kit/replicated-cluster.ts';
 
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
@@ -25,15 +25,15 @@ function mebibytes(): number {
 }
 
 function weigh(pods: boolean): void {
-  // The feed's own tables (of pods) are the main thread's; two pictures tell the worker's share.
-  const first = fedCluster(manyObjects(services, endpoints, pods));
+  // The publisher's own tables (of pods) are the main thread's; two copies tell the worker's share.
+  const first = replicatedCluster(manyObjects(services, endpoints, pods));
   const before = mebibytes();
-  const second = fedCluster(first.source.snapshot());
+  const second = replicatedCluster(first.source.snapshot());
   const after = mebibytes();
   const total = services * (1 + endpoints) + (pods ? services * endpoints : 0);
   const size = (after - before) * 2 ** 20;
   console.log(
-    `${pods ? 'with   ' : 'without'} pods: feed and picture ${(after - before).toFixed(1)} MiB, ` +
+    `${pods ? 'with   ' : 'without'} pods: publisher and copy ${(after - before).toFixed(1)} MiB, ` +
       `${(size / total).toFixed(0)} bytes per service, endpoint and pod (${second.cluster.sizes.services} services)`,
   );
 }
@@ -85,7 +85,7 @@ function report(what: string, { ns, bytes }: Cost): void {
 weigh(false);
 weigh(true);
 
-const { cluster } = fedCluster(manyObjects(services, endpoints, false));
+const { cluster } = replicatedCluster(manyObjects(services, endpoints, false));
 const all = Array.from(
   { length: services },
   (_, i) => `service-${i}.team-${i % 50}.svc.cluster.local.`,

@@ -5,8 +5,8 @@ import type { Resource } from '../../src/kube/api/resources.ts';
 import type { Source } from '../../src/kube/store/source.ts';
 import { SharedRegistry } from '../../src/metrics/shared-registry.ts';
 import type { Answerer } from '../../src/plugins/kubernetes/answer.ts';
-import { Feed } from '../../src/plugins/kubernetes/feed.ts';
-import { followCluster } from '../../src/plugins/kubernetes/follower.ts';
+import { ClusterPublisher } from '../../src/plugins/kubernetes/publisher.ts';
+import { ClusterReplica } from '../../src/plugins/kubernetes/replica.ts';
 import { rcodeName, typeNumber } from '../../src/wire/iana.ts';
 import { readMessage, type DnsRecord } from '../../src/wire/message.ts';
 import { parseName } from '../../src/wire/name.ts';
@@ -15,7 +15,7 @@ import { makeQuery } from '../../src/wire/query.ts';
 import { failure, type Reply } from '../../src/wire/reply.ts';
 import { stamp } from '../../src/wire/stamp.ts';
 import type { Store, Stored } from '../kit/apiserver/store.ts';
-import { answererOf, fedCluster, joinedChannel } from '../kit/fed-cluster.ts';
+import { answererOf, replicatedCluster, replicateHere } from '../kit/replicated-cluster.ts';
 import { hostNames, serviceNames, spaces } from './odd-objects.ts';
 
 /** What a person would ask about the odd objects: names that are there, may be there, and never are. */
@@ -62,7 +62,7 @@ export function tellAll(answerer: Answerer): Map<string, string> {
 
 /** The answers of a server that has listed these objects just now and seen nothing else. */
 export function freshAnswers(objects: Iterable<KubeObject>): Map<string, string> {
-  return tellAll(answererOf(fedCluster(objects).cluster, { pods: 'verified' }));
+  return tellAll(answererOf(replicatedCluster(objects).cluster, { pods: 'verified' }));
 }
 
 /** The objects of a store, read the way the source reads a list of them. */
@@ -82,19 +82,19 @@ export function* objectsIn(
 
 /** A worker's answers to what a source says, through feed and messages as in production, on this thread. */
 export function answersOf(source: Source, clock = new VirtualClock()): Answerer {
-  const channel = joinedChannel();
-  const feed = new Feed({
+  const replica = new ClusterReplica();
+  const { open, join } = replicateHere(replica, clock);
+  const publisher = new ClusterPublisher({
     source,
     clock,
-    channel: channel.control,
+    open,
     metrics: new SharedRegistry(() => undefined),
     podNames: false,
     clientNames: false,
   });
-  const cluster = followCluster(channel.worker);
-  channel.join();
-  feed.start();
-  return answererOf(cluster, { pods: 'verified' });
+  join();
+  publisher.start();
+  return answererOf(replica.cluster, { pods: 'verified' });
 }
 
 const plainAddress = /^10\.0\.0\.\d$/;

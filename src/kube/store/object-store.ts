@@ -100,9 +100,32 @@ export class ObjectStore {
     this.unpin();
   }
 
-  /** All objects, in no particular order. While someone reads on across event-loop turns it must be pinned. */
+  /**
+   * All objects, in no particular order, each as it is when it is read: one may read on over many event-loop turns while
+   * changes go on. What is there all the while comes once or more often.
+   */
   *objects(): Generator<KubeObject> {
-    for (const address of this.#addresses()) yield* this.#objectsAt(address);
+    this.pin();
+    try {
+      for (const address of this.#addresses()) yield* this.#living(address);
+    } finally {
+      this.unpin();
+    }
+  }
+
+  /** The objects of a record, for as long as it is there. */
+  *#living(address: number): Generator<KubeObject> {
+    const [first, ...others] = this.#objectsAt(address);
+    if (first !== undefined) yield first;
+    // Of several, each is looked up again: somebody may have changed them meanwhile.
+    for (let index = 1; index <= others.length && !this.#isDead(address); index++) {
+      const object = this.#objectsAt(address)[index];
+      if (object !== undefined) yield object;
+    }
+  }
+
+  #isDead(address: number): boolean {
+    return (this.#chunkAt(address).words[unitOf(address)]! & deadFlag) !== 0;
   }
 
   /** Holds records in their places, so that a slow reader of `objects` misses none that stays. */

@@ -17,7 +17,11 @@ import { parseName } from '../../wire/name.ts';
 import { printData } from '../../wire/print.ts';
 import { makeQuery } from '../../wire/query.ts';
 import { failure, Reply } from '../../wire/reply.ts';
-import { answererOf, fedCluster, manyObjects } from '../../../test/kit/fed-cluster.ts';
+import {
+  answererOf,
+  replicatedCluster,
+  manyObjects,
+} from '../../../test/kit/replicated-cluster.ts';
 import { endpoint, external, namespace, service, slice } from '../../../test/kit/kube-objects.ts';
 import type { Answerer } from './answer.ts';
 
@@ -48,12 +52,12 @@ const web = 'web.shop.svc.cluster.local.';
 
 describe('before everything is listed', () => {
   test('what is known is answered', () => {
-    const { cluster } = fedCluster(shop, { synced: false });
+    const { cluster } = replicatedCluster(shop, { synced: false });
     assert.equal(say(answererOf(cluster), web), 'NOERROR A 10.0.0.1');
   });
 
   test('a name that is not known is SERVFAIL with SOA and the reason, for every type', () => {
-    const { cluster } = fedCluster(shop, { synced: false });
+    const { cluster } = replicatedCluster(shop, { synced: false });
     for (const type of ['A', 'AAAA', 'TXT', 'SOA']) {
       const reply = ask(answererOf(cluster), 'api.shop.svc.cluster.local.', type);
       assert.equal(reply.rcode, RCODE.SERVFAIL);
@@ -64,14 +68,14 @@ describe('before everything is listed', () => {
   });
 
   test('fallthrough goes first', () => {
-    const { cluster } = fedCluster(shop, { synced: false });
+    const { cluster } = replicatedCluster(shop, { synced: false });
     const answerer = answererOf(cluster, { fallthrough: ['in-addr.arpa.'] });
     assert.equal(ask(answerer, '9.9.9.9.in-addr.arpa.', 'PTR'), next);
     assert.equal(ask(answerer, 'api.shop.svc.cluster.local.').rcode, RCODE.SERVFAIL);
   });
 
   test('afterwards the same name is NXDOMAIN', () => {
-    const { cluster, source } = fedCluster(shop, { synced: false });
+    const { cluster, source } = replicatedCluster(shop, { synced: false });
     const answerer = answererOf(cluster);
     ask(answerer, 'api.shop.svc.cluster.local.');
     ask(answerer, 'api.shop.svc.cluster.local.');
@@ -82,7 +86,7 @@ describe('before everything is listed', () => {
 
 describe('a repeated question', () => {
   test('is answered with the very same reply until something changes', () => {
-    const { cluster, source } = fedCluster(shop);
+    const { cluster, source } = replicatedCluster(shop);
     const answerer = answererOf(cluster);
     for (const [name, type] of [
       [web, 'A'],
@@ -100,7 +104,7 @@ describe('a repeated question', () => {
   });
 
   test('keeps its answer while other services change, but not its SOA serial', async () => {
-    const { cluster, source, clock } = fedCluster(shop);
+    const { cluster, source, clock } = replicatedCluster(shop);
     const answerer = answererOf(cluster);
     ask(answerer, web);
     ask(answerer, web, 'AAAA');
@@ -113,7 +117,7 @@ describe('a repeated question', () => {
   });
 
   test('of a namespace that goes is NXDOMAIN at once, and comes back with it', () => {
-    const { cluster, source } = fedCluster(shop);
+    const { cluster, source } = replicatedCluster(shop);
     const answerer = answererOf(cluster);
     for (let i = 0; i < 3; i++) assert.equal(say(answerer, web), 'NOERROR A 10.0.0.1');
     source.remove(namespace('shop'));
@@ -133,7 +137,7 @@ describe('a query of another class or opcode', () => {
   ];
   for (const [title, qclass, opcode] of others) {
     test(`(${title}) leaves the IN answer of the same name alone`, () => {
-      const answerer = answererOf(fedCluster(shop).cluster);
+      const answerer = answererOf(replicatedCluster(shop).cluster);
       const query = makeQuery(parseName(web), TYPE.A, qclass);
       query.flags |= opcode << 11;
       for (let i = 0; i < 3; i++) void answerer.answer(query, () => next);
@@ -151,7 +155,7 @@ describe('the SOA serial', () => {
     say(answerer, 'cluster.local.', 'SOA').split(' ')[4]!;
 
   test('is 0 before anything is known, and then the time of the last change that shows', async () => {
-    const { cluster, source, clock } = fedCluster([]);
+    const { cluster, source, clock } = replicatedCluster([]);
     const answerer = answererOf(cluster);
     assert.equal(serial(answerer), '0');
     await clock.advance(5000);
@@ -172,7 +176,7 @@ describe('the name servers of a zone', () => {
   const own = [parseAddress('10.1.0.53')!, parseAddress('fd00::53')!];
 
   test('are ns.dns with the own addresses if no service leads here', () => {
-    const answerer = answererOf(fedCluster(shop).cluster, { own });
+    const answerer = answererOf(replicatedCluster(shop).cluster, { own });
     assert.equal(say(answerer, 'cluster.local.', 'NS'), 'NOERROR NS ns.dns.cluster.local.');
     assert.equal(say(answerer, 'ns.dns.cluster.local.'), 'NOERROR A 10.1.0.53');
     assert.equal(say(answerer, 'ns.dns.cluster.local.', 'AAAA'), 'NOERROR AAAA fd00::53');
@@ -184,7 +188,7 @@ describe('the name servers of a zone', () => {
   });
 
   test('are the services with an endpoint at an own address, headless ones by endpoint', () => {
-    const { cluster } = fedCluster([
+    const { cluster } = replicatedCluster([
       namespace('kube-system'),
       service('kube-dns.kube-system', ['10.96.0.10', 'fd00:96::10']),
       slice('kube-dns.kube-system', ['10.1.0.53', '10.1.0.54']),
@@ -211,7 +215,7 @@ describe('a service with very many endpoints', () => {
   const objects = [namespace('shop'), service('all.shop', 'None'), slice('all.shop', many)];
 
   test('is answered with as many as fit into a message, and TC', () => {
-    const answerer = answererOf(fedCluster(objects).cluster);
+    const answerer = answererOf(replicatedCluster(objects).cluster);
     const reply = ask(answerer, 'all.shop.svc.cluster.local.');
     assert.equal(reply.truncated, true);
     assert.ok(reply.answers > 3900 && reply.answers < 5000);
@@ -221,7 +225,7 @@ describe('a service with very many endpoints', () => {
   });
 
   test('of 1 000 is answered whole', () => {
-    const { cluster } = fedCluster([
+    const { cluster } = replicatedCluster([
       namespace('shop'),
       service('all.shop', 'None'),
       slice('all.shop', many.slice(0, 500)),
@@ -233,7 +237,7 @@ describe('a service with very many endpoints', () => {
 
 describe('the target of an ExternalName', () => {
   test('is waited for, and the question kept meanwhile', async () => {
-    const { cluster } = fedCluster([namespace('shop'), external('ext.shop', 'example.org')]);
+    const { cluster } = replicatedCluster([namespace('shop'), external('ext.shop', 'example.org')]);
     const answerer = answererOf(cluster, {
       ask: async (asked) => {
         await Promise.resolve();
@@ -250,7 +254,7 @@ describe('the target of an ExternalName', () => {
   });
 
   test('that is no domain name leaves NODATA', () => {
-    const { cluster } = fedCluster([
+    const { cluster } = replicatedCluster([
       namespace('shop'),
       external('ext.shop', `${'x'.repeat(64)}.org`),
     ]);
@@ -260,14 +264,14 @@ describe('the target of an ExternalName', () => {
 });
 
 test('names outside of the zones are handed on', () => {
-  const answerer = answererOf(fedCluster(shop).cluster);
+  const answerer = answererOf(replicatedCluster(shop).cluster);
   for (const name of ['example.org.', 'local.', 'notcluster.local.', 'xcluster.local.']) {
     assert.equal(ask(answerer, name), next, name);
   }
 });
 
 test('the first service found at an address answers PTR for all its endpoints once', () => {
-  const { cluster } = fedCluster([
+  const { cluster } = replicatedCluster([
     namespace('shop'),
     service('a.shop', '10.0.0.1'),
     service('b.shop', '10.0.0.2'),
@@ -285,7 +289,7 @@ test('the first service found at an address answers PTR for all its endpoints on
 });
 
 test('thousands of services are all found', () => {
-  const answerer = answererOf(fedCluster(manyObjects(3000, 2, false)).cluster);
+  const answerer = answererOf(replicatedCluster(manyObjects(3000, 2, false)).cluster);
   for (let i = 0; i < 3000; i += 7) {
     const name = `service-${i}.team-${i % 50}.svc.cluster.local.`;
     assert.equal(say(answerer, name), `NOERROR A 172.20.${i >> 8}.${i & 255}`);

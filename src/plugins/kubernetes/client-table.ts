@@ -13,6 +13,8 @@ interface Special {
   readonly labels: Readonly<Record<string, string>> | null;
 }
 
+type NumberOf = (namespace: string) => number;
+
 /**
  * Which namespaces have a pod at an address: two numbers per address, and an object only where pods share one or where
  * names of pods are wanted.
@@ -24,19 +26,17 @@ export class ClientTable {
   readonly #free: number[] = [];
   readonly #key = new Int32Array(4);
   readonly #bytes = Buffer.allocUnsafeSlow(16);
-  readonly #number: (namespace: string) => number;
-
-  /** @param number gives a namespace's number, never 0 */
-  constructor(number: (namespace: string) => number) {
-    this.#number = number;
-  }
 
   get size(): number {
     return this.#v4.size + this.#v6.size;
   }
 
-  /** Takes a fact in; whether it differs from what was known. */
-  apply(fact: AddressFact): boolean {
+  /**
+   * Takes a fact in.
+   * @param numberOf gives a namespace's number, never 0
+   * @returns whether it differs from what was known
+   */
+  apply(fact: AddressFact, numberOf: NumberOf): boolean {
     const length = unpack(fact.address, this.#bytes);
     const table = length === 4 ? this.#v4 : this.#v6;
     const key = addressKey(this.#bytes, 0, length, this.#key);
@@ -48,9 +48,9 @@ export class ClientTable {
       table.remove(key, 0, before);
       return true;
     }
-    const plain = this.#plain(fact);
+    const plain = plainValue(fact, numberOf);
     if (plain >= 0 && plain === before) return false;
-    const value = plain >= 0 ? plain : this.#keep(fact);
+    const value = plain >= 0 ? plain : this.#keep(fact, numberOf);
     if (before < 0) table.add(key, 0, value);
     else {
       this.#release(before);
@@ -94,17 +94,10 @@ export class ClientTable {
     return slot < 0 ? -1 : table.value(slot);
   }
 
-  /** The value of an address of which only one namespace is known; -1 for others. */
-  #plain({ namespaces, client, pod }: AddressFact): number {
-    if (pod !== undefined || client === '' || namespaces.length > 1) return -1;
-    if (namespaces.length === 1 && namespaces[0] !== client) return -1;
-    return (this.#number(client) << 2) | (namespaces.length === 1 ? FIRST : 0);
-  }
-
-  #keep({ namespaces, client, pod, labels }: AddressFact): number {
+  #keep({ namespaces, client, pod, labels }: AddressFact, numberOf: NumberOf): number {
     const special: Special = {
-      namespaces: namespaces.map(this.#number),
-      client: client === '' ? 0 : this.#number(client),
+      namespaces: namespaces.map(numberOf),
+      client: client === '' ? 0 : numberOf(client),
       pod: pod ?? '',
       labels: labels ?? null,
     };
@@ -123,3 +116,10 @@ export class ClientTable {
 /** Lowest bits of a value: the rest is the number of a namespace, or the place among the special ones. */
 const FIRST = 1;
 const SPECIAL = 2;
+
+/** The value of an address of which only one namespace is known; -1 for others. */
+function plainValue({ namespaces, client, pod }: AddressFact, numberOf: NumberOf): number {
+  if (pod !== undefined || client === '' || namespaces.length > 1) return -1;
+  if (namespaces.length === 1 && namespaces[0] !== client) return -1;
+  return (numberOf(client) << 2) | (namespaces.length === 1 ? FIRST : 0);
+}

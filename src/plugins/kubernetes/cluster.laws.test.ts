@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import type { KubeObject } from '../../kube/store/objects.ts';
 import { tell } from '../../../test/fuzz/cluster-answers.ts';
-import { answererOf, fedCluster } from '../../../test/kit/fed-cluster.ts';
+import { answererOf, replicatedCluster } from '../../../test/kit/replicated-cluster.ts';
 import { external, namespace, pod, service, slice } from '../../../test/kit/kube-objects.ts';
 import type { Answerer } from './answer.ts';
 
@@ -55,7 +55,7 @@ function answers(answerer: Answerer): string[] {
 test('after any changes, answers are those of a cluster that is listed anew', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
-      const { source, cluster } = fedCluster([]);
+      const { source, cluster } = replicatedCluster([]);
       const lasting = answererOf(cluster, { pods: 'verified' });
       for (const { object: one, remove } of steps) {
         if (remove) source.remove(one);
@@ -64,7 +64,7 @@ test('after any changes, answers are those of a cluster that is listed anew', ()
         answers(lasting);
         answers(lasting);
       }
-      const fresh = fedCluster(source.snapshot());
+      const fresh = replicatedCluster(source.snapshot());
       assert.deepEqual(answers(lasting), answers(answererOf(fresh.cluster, { pods: 'verified' })));
     }),
     { numRuns: 60 },
@@ -74,7 +74,7 @@ test('after any changes, answers are those of a cluster that is listed anew', ()
 test('what has come and gone again leaves nothing behind', () => {
   fc.assert(
     fc.property(fc.array(object, { maxLength: 40 }), (objects) => {
-      const { source, cluster } = fedCluster([]);
+      const { source, cluster } = replicatedCluster([]);
       for (const one of objects) source.put(one);
       for (const one of objects) source.remove(one);
       const { services, slices } = cluster.sizes;

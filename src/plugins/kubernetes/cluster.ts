@@ -62,19 +62,21 @@ export class Cluster implements Dependency {
   /** Everything listed at first is known. */
   synced = false;
 
-  readonly clients = new ClientTable((name) => this.#namespace(name).id);
-  readonly #namespaces = new NameTable<NamespaceRecord>();
-  readonly #namespaceById: NamespaceRecord[] = [];
-  readonly #services = new NameTable<ServiceRecord>();
-  readonly #imports = new NameTable<ServiceRecord>();
-  readonly #slices = new Map<string, SliceRecord>();
+  /** When the facts that are applied now were made, Unix time. */
+  #at = 0;
+  #clients = new ClientTable();
+  #namespaces = new NameTable<NamespaceRecord>();
+  #namespaceById: NamespaceRecord[] = [];
+  #services = new NameTable<ServiceRecord>();
+  #imports = new NameTable<ServiceRecord>();
+  #slices = new Map<string, SliceRecord>();
   /** By number, for the tables of addresses. */
-  readonly #byId: (ServiceRecord | null)[] = [];
-  readonly #freeIds: number[] = [];
-  readonly #clusterV4 = new WordTable(1);
-  readonly #clusterV6 = new WordTable(4);
-  readonly #endpointV4 = new WordTable(1);
-  readonly #endpointV6 = new WordTable(4);
+  #byId: (ServiceRecord | null)[] = [];
+  #freeIds: number[] = [];
+  #clusterV4 = new WordTable(1);
+  #clusterV6 = new WordTable(4);
+  #endpointV4 = new WordTable(1);
+  #endpointV6 = new WordTable(4);
   readonly #walk = new EndpointWalk();
   readonly #key = new Int32Array(4);
   readonly #scratch = Buffer.allocUnsafeSlow(4096);
@@ -86,6 +88,11 @@ export class Cluster implements Dependency {
       services: this.#services.size,
       slices: this.#slices.size,
     };
+  }
+
+  /** Whose pods are at which address. */
+  get clients(): ClientTable {
+    return this.#clients;
   }
 
   /** The namespace of a folded label, if it exists. */
@@ -149,12 +156,8 @@ export class Cluster implements Dependency {
     return found;
   }
 
-  /**
-   * Takes one fact in.
-   * @param at Unix time for the serials, seconds
-   * @returns whether anything that DNS shows is different now
-   */
-  apply(fact: Fact, at: number): boolean {
+  /** Takes one fact in. @returns whether anything that DNS shows is different now */
+  apply(fact: Fact): boolean {
     let changed: boolean;
     let imported = false;
     switch (fact.about) {
@@ -173,21 +176,55 @@ export class Cluster implements Dependency {
         imported = fact.imported !== '' && fact.service === '';
         break;
       case 'address':
-        changed = this.clients.apply(fact);
+        changed = this.#clients.apply(fact, this.#numberOf);
         break;
+      case 'time':
+        this.#at = fact.at;
+        return false;
+      case 'serials':
+        this.serial = fact.own;
+        this.importedSerial = fact.imported;
+        return false;
+      case 'listed':
+        this.#complete();
+        return false;
     }
     if (!changed) return false;
     // Wraps around, since it is kept in 32 bits where it is compared.
     this.version = (this.version + 1) | 0;
     // Namespaces alone do not move the serial (CoreDNS counts services, slices and pods).
     if (fact.about === 'namespace') return true;
-    if (imported) this.importedSerial = at;
-    else this.serial = at;
+    if (imported) this.importedSerial = this.#at;
+    else this.serial = this.#at;
     return true;
   }
 
+  /** Becomes what the other one is, which nobody may use any more. */
+  replaceBy(other: Cluster): void {
+    this.#clients = other.#clients;
+    this.#namespaces = other.#namespaces;
+    this.#namespaceById = other.#namespaceById;
+    this.#services = other.#services;
+    this.#imports = other.#imports;
+    this.#slices = other.#slices;
+    this.#byId = other.#byId;
+    this.#freeIds = other.#freeIds;
+    this.#clusterV4 = other.#clusterV4;
+    this.#clusterV6 = other.#clusterV6;
+    this.#endpointV4 = other.#endpointV4;
+    this.#endpointV6 = other.#endpointV6;
+    this.#at = other.#at;
+    this.serial = other.serial;
+    this.importedSerial = other.importedSerial;
+    this.synced = other.synced;
+    this.version = (this.version + 1) | 0;
+    this.epoch++;
+  }
+
+  readonly #numberOf = (namespace: string): number => this.#namespace(namespace).id;
+
   /** The first listing is complete, or was completed before this worker joined. */
-  complete(): void {
+  #complete(): void {
     if (this.synced) return;
     this.synced = true;
     this.epoch++;

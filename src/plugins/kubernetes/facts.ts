@@ -4,7 +4,15 @@
  * such a string survives a structured clone as one copy, so that a worker takes in thousands of endpoints in the time of
  * one query.
  */
-export type Fact = NamespaceFact | ServiceFact | SliceFact | ImportFact | AddressFact;
+export type Fact =
+  | NamespaceFact
+  | ServiceFact
+  | SliceFact
+  | ImportFact
+  | AddressFact
+  | TimeFact
+  | SerialsFact
+  | ListedFact;
 
 export interface NamespaceFact {
   readonly about: 'namespace';
@@ -69,25 +77,28 @@ export interface AddressFact {
   readonly labels?: Readonly<Record<string, string>>;
 }
 
-/** From the control part to the workers. */
-export type FeedMessage =
-  | {
-      readonly kind: 'facts';
-      /** Answered by an `Ack` of the same number. */
-      readonly seq: number;
-      readonly facts: readonly Fact[];
-      /** Unix time, seconds: the zone's serial once a fact changes anything. */
-      readonly at: number;
-    }
-  /** The state of a newcomer is complete up to here: these are the serials. */
-  | { readonly kind: 'serials'; readonly own: number; readonly imported: number }
-  /** Everything that was listed at first has been told. */
-  | { readonly kind: 'synced' };
-
-/** From a worker: the facts of that message are being answered. */
-export interface Ack {
-  readonly seq: number;
-  /** Start times of the changes it brought in, by kind of service: for the programming latency. */
-  readonly cluster: readonly number[];
-  readonly headless: readonly number[];
+/** When the facts that follow were made: the zone's serial once one of them changes anything. Unix time, seconds. */
+export interface TimeFact {
+  readonly about: 'time';
+  readonly at: number;
 }
+
+/** The serials as they are: for a worker that was given everything at once. */
+export interface SerialsFact {
+  readonly about: 'serials';
+  readonly own: number;
+  readonly imported: number;
+}
+
+/** Everything that was listed at first has been told. */
+export interface ListedFact {
+  readonly about: 'listed';
+}
+
+/**
+ * What a worker says of a batch: when the changes that it brought in happened, by kind of service, milliseconds since 1970; for
+ * the programming latency. Undefined: there is nothing to be measured.
+ */
+export type TriggerTimes =
+  | { readonly cluster: readonly number[]; readonly headless: readonly number[] }
+  | undefined;

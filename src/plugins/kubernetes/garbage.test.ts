@@ -4,7 +4,11 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { parseName } from '../../wire/name.ts';
 import { makeQuery, Query } from '../../wire/query.ts';
-import { answererOf, fedCluster, manyObjects } from '../../../test/kit/fed-cluster.ts';
+import {
+  answererOf,
+  replicatedCluster,
+  manyObjects,
+} from '../../../test/kit/replicated-cluster.ts';
 
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
@@ -19,7 +23,7 @@ function bytesOf(name: string, type: number): Uint8Array {
 }
 
 test('a repeated question costs no memory, whether it is answered, has no data or is NXDOMAIN', () => {
-  const answerer = answererOf(fedCluster(manyObjects(500, 2, false)).cluster);
+  const answerer = answererOf(replicatedCluster(manyObjects(500, 2, false)).cluster);
   const services = Array.from(
     { length: 500 },
     (_, i) => `service-${i}.team-${i % 50}.svc.cluster.local.`,
@@ -50,7 +54,7 @@ test('a repeated question costs no memory, whether it is answered, has no data o
 });
 
 test('a flood of names that are asked once is not remembered beyond the bounds', () => {
-  const answerer = answererOf(fedCluster(manyObjects(10, 1, false)).cluster);
+  const answerer = answererOf(replicatedCluster(manyObjects(10, 1, false)).cluster);
   const query = new Query();
   const flood = (from: number, to: number): void => {
     for (let i = from; i < to; i++) {

@@ -2,20 +2,20 @@ import { definePlugin } from '../../server/contract/plugin.ts';
 import { metadataProviders, searchDomains } from '../../server/contract/ports.ts';
 import { foldName, parseName } from '../../wire/name.ts';
 import { Answerer } from './answer.ts';
-import { Feed } from './feed.ts';
-import { followCluster } from './follower.ts';
 import type { Zone } from './lookup.ts';
 import { noteTaker } from './notes.ts';
 import { primaryZone, syntax, type KubernetesOptions } from './options.ts';
 import { ownAddresses } from './own-addresses.ts';
 import { searchDomainsOf } from './search-domains.ts';
+import { ClusterPublisher } from './publisher.ts';
+import { ClusterReplica } from './replica.ts';
 import { openSource, planSource, sourceKey } from './source.ts';
 import { waitForListing } from './startup.ts';
 
 /**
  * Cluster DNS. The control part watches objects (`source.ts`), cuts them down to facts and carries these to all workers
- * (`feed.ts`); a worker keeps them in a form made for answering (`cluster.ts`), decides what a name stands for
- * (`lookup.ts`) and writes the reply (`answer.ts`). Feed and cluster outlive reloads that do not change the source.
+ * (`publisher.ts`); a worker keeps them in a form made for answering (`cluster.ts`), decides what a name stands for
+ * (`lookup.ts`) and writes the reply (`answer.ts`). Both outlive reloads that do not change the source.
  */
 export const kubernetes = definePlugin({
   syntax,
@@ -23,28 +23,28 @@ export const kubernetes = definePlugin({
   control(options, context) {
     const plan = planSource(options, context);
     const { clock, log } = context;
-    const feed = context.shared(
+    const publisher = context.replicated(
       sourceKey(plan),
-      (channel) =>
-        new Feed({
+      (open) =>
+        new ClusterPublisher({
           source: openSource(plan, context),
-          channel,
+          open,
           clock,
           metrics: context.metrics,
           podNames: plan.podNames,
           clientNames: plan.clientNames,
         }),
     );
-    context.readiness(() => feed.synced);
+    context.readiness(() => publisher.synced);
     context.onStart(() => {
-      feed.start();
-      return waitForListing(feed, { clock, log, timeoutMs: options.startupTimeoutMs });
+      publisher.start();
+      return waitForListing(publisher, { clock, log, timeoutMs: options.startupTimeoutMs });
     });
   },
 
   setup(options, context, next) {
     const plan = planSource(options, context);
-    const cluster = context.shared(sourceKey(plan), followCluster);
+    const { cluster } = context.replica(sourceKey(plan), () => new ClusterReplica());
     const answerer = new Answerer({
       cluster,
       zones: zonesOf(options),

@@ -23,23 +23,26 @@ const pod = (place: string, ip: string | string[], more: Partial<Pod> = {}): Pod
 class Watcher {
   readonly pods: PodTable;
   readonly #numbers = new Map<string, number>();
-  readonly clients = new ClientTable((name) => {
+  readonly clients = new ClientTable();
+  readonly #numberOf = (name: string): number => {
     if (!this.#numbers.has(name)) this.#numbers.set(name, this.#numbers.size + 1);
     return this.#numbers.get(name)!;
-  });
+  };
 
   constructor(named = false) {
     this.pods = new PodTable(named);
   }
 
   put(...pods: Pod[]): this {
-    for (const one of pods) for (const fact of this.pods.put(one)) this.clients.apply(fact);
+    for (const one of pods)
+      for (const fact of this.pods.put(one)) this.clients.apply(fact, this.#numberOf);
     return this;
   }
 
   remove(place: string): this {
     const [name, namespace] = place.split('.');
-    for (const fact of this.pods.remove(namespace!, name!)) this.clients.apply(fact);
+    for (const fact of this.pods.remove(namespace!, name!))
+      this.clients.apply(fact, this.#numberOf);
     return this;
   }
 

@@ -21,7 +21,7 @@ export interface Surroundings {
   has(plugin: string): boolean;
 }
 
-/** Everything that makes two instances of the plugin see the same objects in the same form: they share one feed. */
+/** Everything that makes two instances of the plugin see the same objects in the same form: they share one data set. */
 export interface SourcePlan {
   readonly manifests: string | null;
   readonly endpoint: string | null;
@@ -43,7 +43,7 @@ export interface SourcePlan {
 /** client-go's number, where a rate is set but no burst. */
 const BURST = 10;
 
-/** The same in the control part and in every worker, so that both find the same shared feed. */
+/** The same in the control part and in every worker, so that both find the same data set. */
 export function planSource(options: KubernetesOptions, context: Surroundings): SourcePlan {
   const { manifests, endpoints, tls, kubeconfig, snapshot } = options;
   const path = (file: string): string => context.path(file);
@@ -75,7 +75,7 @@ export function planSource(options: KubernetesOptions, context: Surroundings): S
   };
 }
 
-/** What the shared feed of this plan is called. */
+/** The key of this plan's data set. */
 export function sourceKey(plan: SourcePlan): string {
   return `kubernetes/${JSON.stringify(plan)}`;
 }

@@ -1,12 +1,12 @@
 import { every, type Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
-import type { Feed } from './feed.ts';
+import type { ClusterPublisher } from './publisher.ts';
 
 const LOG_EVERY_MS = 500;
 
 /** Waits until everything has been listed once, at most `timeoutMs`, and says in the log what it waits for (as CoreDNS). */
 export function waitForListing(
-  feed: Feed,
+  publisher: ClusterPublisher,
   {
     clock,
     log,
@@ -26,6 +26,6 @@ export function waitForListing(
       log.warning('starting server with unsynced Kubernetes API');
       done();
     });
-    feed.whenSynced(done);
+    publisher.whenSynced(done);
   });
 }

@@ -3,6 +3,7 @@ import type { Log } from '../../base/log.ts';
 import type { Maybe } from '../../base/maybe.ts';
 import type { Random } from '../../base/random.ts';
 import type { Registry } from '../../metrics/registry.ts';
+import type { OpenDataSet } from './data-set.ts';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
 export interface ControlChannel {
@@ -44,10 +45,10 @@ export interface ControlContext extends ControlChannel {
    */
   keep<T extends Kept>(key: string, make: () => T): T;
   /**
-   * The same with a channel of its own that outlives reloads too; its other ends are what workers get from
-   * `WorkerContext.shared` under the same key. For state that is too large to be built again on each reload.
+   * The same for the owner of a data set that every worker holds a copy of: what workers get from `WorkerContext.replica` under
+   * the same key. `make` opens the set, once. The key begins with the plugin's name and a slash.
    */
-  shared<T extends Kept>(key: string, make: (channel: ControlChannel) => T): T;
+  replicated<T extends Kept>(key: string, make: (open: OpenDataSet) => T): T;
 
   /** Adds a path to the HTTP server at `address` (`:8080`, `localhost:9153`); plugins of one address share it. */
   http(address: string, path: string, handler: HttpHandler): void;

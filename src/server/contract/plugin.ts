@@ -9,6 +9,7 @@ import type { Query } from '../../wire/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 import type { MessageWriter } from '../../wire/writer.ts';
 import type { BlockPlan } from './plan.ts';
+import type { Replica } from './data-set.ts';
 import type { ControlContext } from './control-context.ts';
 
 /**
@@ -99,8 +100,8 @@ export interface WorkerContext extends WorkerChannel {
   /** Runs when the configuration has been replaced or the server ends. */
   onStop(run: () => void): void;
   /**
-   * State that outlives reloads and is fed by `ControlContext.shared` under the same key: made by `make` unless the
-   * configuration before had it already.
+   * This worker's copy of the data set that `ControlContext.replicated` has under the same key: made by `make` unless the
+   * configuration before had it already. It is complete when the first query comes.
    */
-  shared<T>(key: string, make: (channel: WorkerChannel) => T): T;
+  replica<T extends Replica<never, unknown>>(key: string, make: () => T): T;
 }

@@ -1,10 +1,14 @@
 import type { ControlChannel } from '../contract/control-context.ts';
+import type { ReplicaAck } from '../contract/data-set.ts';
+import type { ReplicaLinks } from './replicated-set.ts';
 import type { WorkerLink } from './worker-link.ts';
 
 interface Channel {
   readonly members: Map<number, WorkerLink>;
   state: (() => Iterable<unknown>) | null;
   handler: ((message: unknown, worker: number) => void) | null;
+  joined: ((worker: number) => void) | null;
+  left: ((worker: number) => void) | null;
 }
 
 /** The main thread's ends of all channels: who listens, what a newcomer is told first. */
@@ -14,7 +18,7 @@ export class Channels {
   #get(id: string): Channel {
     let channel = this.#channels.get(id);
     if (channel === undefined) {
-      channel = { members: new Map(), state: null, handler: null };
+      channel = { members: new Map(), state: null, handler: null, joined: null, left: null };
       this.#channels.set(id, channel);
     }
     return channel;
@@ -38,15 +42,34 @@ export class Channels {
     };
   }
 
+  /** The control end of a channel that carries a data set: every worker is told something else. */
+  replicas(id: string): ReplicaLinks {
+    const channel = this.#get(id);
+    return {
+      send: (worker, batch) => channel.members.get(worker)?.deliver(id, batch),
+      onJoin: (handler) => {
+        channel.joined = handler;
+      },
+      onLeave: (handler) => {
+        channel.left = handler;
+      },
+      onAck: (handler) => {
+        channel.handler = (message, worker) => handler(worker, message as ReplicaAck);
+      },
+    };
+  }
+
   /** A worker's end is in place: it is told the present state, then everything published. */
   join(worker: WorkerLink, id: string): void {
     const channel = this.#get(id);
     for (const message of channel.state?.() ?? []) worker.deliver(id, message);
     channel.members.set(worker.id, worker);
+    channel.joined?.(worker.id);
   }
 
   leave(worker: WorkerLink, id: string): void {
-    this.#channels.get(id)?.members.delete(worker.id);
+    const channel = this.#channels.get(id);
+    if (channel !== undefined) remove(channel, worker);
   }
 
   post(worker: WorkerLink, id: string, message: unknown): void {
@@ -55,11 +78,18 @@ export class Channels {
 
   /** A worker is gone with all its ends. */
   forget(worker: WorkerLink): void {
-    for (const channel of this.#channels.values()) channel.members.delete(worker.id);
+    for (const channel of this.#channels.values()) remove(channel, worker);
   }
 
   /** Channels of a configuration that is over. */
   drop(accepts: (id: string) => boolean): void {
     for (const id of this.#channels.keys()) if (accepts(id)) this.#channels.delete(id);
   }
+}
+
+/** Unless another worker of that number has taken its place. */
+function remove({ members, left }: Channel, worker: WorkerLink): void {
+  if (members.get(worker.id) !== worker) return;
+  members.delete(worker.id);
+  left?.(worker.id);
 }

@@ -6,6 +6,7 @@ import { Problem } from '../../base/problem.ts';
 import type { Random } from '../../base/random.ts';
 import type { Registry } from '../../metrics/registry.ts';
 import type { Channels } from './channels.ts';
+import { ReplicatedSet } from './replicated-set.ts';
 import type { Configuration } from '../contract/configuration.ts';
 import type {
   ControlContext,
@@ -97,8 +98,14 @@ export async function buildControl(
         onStop: (run) => stops.push(run),
         onShutdown: (run, lastsMs = 0) => shutdowns.push({ order, run, lastsMs }),
         keep: (key, make) => keep(control.kept, keys, key, make),
-        shared: (key, make) =>
-          keep(control.kept, keys, `shared/${key}`, () => make(channels.control(`shared/${key}`))),
+        replicated: (key, make) =>
+          keep(control.kept, keys, `data/${key}`, () =>
+            make((set) => {
+              const links = channels.replicas(`data/${key}`);
+              const name = key.slice(0, key.indexOf('/'));
+              return new ReplicatedSet({ name, links, clock, metrics }, set);
+            }),
+          ),
         http: (address, path, handler) => {
           const at = httpAddress(address);
           const paths = http.get(at) ?? new Map<string, HttpHandler>();

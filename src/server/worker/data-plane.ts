@@ -11,6 +11,7 @@ import { MessageWriter } from '../../wire/writer.ts';
 import { bindConfiguration, namesIn } from '../contract/configuration.ts';
 import type { EndpointPlan } from '../contract/endpoints.ts';
 import { answer, type ServedEndpoint } from './endpoint.ts';
+import { followDataSet, type AnyReplica, type FollowedReplica } from './follow-data-set.ts';
 import { buildGeneration, type Generation, type WorkerParts } from './generation.ts';
 import type { Plugin, WorkerChannel } from '../contract/plugin.ts';
 import type { FromWorker, PlainProblem, Program, ToWorker } from '../contract/protocol.ts';
@@ -55,7 +56,7 @@ export class DataPlane {
   readonly #handlers = new Map<string, (message: unknown) => void>();
   /** Messages that came before their handler. */
   readonly #early = new Map<string, unknown[]>();
-  readonly #shared = new Map<string, unknown>();
+  readonly #replicas = new Map<string, FollowedReplica>();
   readonly #routes = new Map<string, Route>();
 
   constructor(parts: DataPlaneParts) {
@@ -138,11 +139,15 @@ export class DataPlane {
       folder,
       writer: this.#writer,
       channel,
-      shared: <T>(key: string, make: (channel: WorkerChannel) => T): T => {
-        const id = `shared/${key}`;
+      replica: <T extends AnyReplica>(key: string, make: () => T): T => {
+        const id = `data/${key}`;
         used.add(id);
-        if (!this.#shared.has(id)) this.#shared.set(id, make(channel(id)));
-        return this.#shared.get(id) as T;
+        let followed = this.#replicas.get(id);
+        if (followed === undefined) {
+          followed = followDataSet(make(), channel(id));
+          this.#replicas.set(id, followed);
+        }
+        return followed.replica as T;
       },
       route: (server, zone, view) => {
         const key = `${server} ${zone} ${view}`;
@@ -163,7 +168,9 @@ export class DataPlane {
   }
 
   async #openListeners(generation: number): Promise<void> {
-    const { program } = this.#prepared.get(generation)!;
+    const { program, used } = this.#prepared.get(generation)!;
+    // Who answers before its copies are complete would deny what is there.
+    for (const id of used) await this.#replicas.get(id)?.complete;
     const fresh: string[] = [];
     try {
       for (const endpoint of program.endpoints) {
@@ -218,7 +225,7 @@ export class DataPlane {
       if (inUse.has(channel)) continue;
       this.#handlers.delete(channel);
       this.#early.delete(channel);
-      this.#shared.delete(channel);
+      this.#replicas.delete(channel);
       this.#joined.delete(channel);
       this.#parts.send({ kind: 'leave', channel });
     }

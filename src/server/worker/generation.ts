@@ -27,7 +27,7 @@ export interface WorkerParts {
   readonly folder: string;
   /** The end of a channel in this worker, joined once the configuration has been built. */
   channel(id: string): WorkerChannel;
-  shared<T>(key: string, make: (channel: WorkerChannel) => T): T;
+  replica: WorkerContext['replica'];
   /** Small dense numbers for routes, the same for the same labels over the life of the worker. */
   route(server: string, zone: string, view: string): Route;
 }
@@ -101,7 +101,7 @@ function buildBlock(
     failure(RCODE.SERVFAIL, lastName, new Error(`plugin/${lastName}: no next plugin found`));
   for (const { plugin, options, id } of instances.toReversed()) {
     if (plugin.setup === undefined) continue;
-    const { clock, random, metrics, network, writer, shared } = worker;
+    const { clock, random, metrics, network, writer, replica } = worker;
     let channel: WorkerChannel | null = null;
     const ownChannel = (): WorkerChannel => (channel ??= worker.channel(`${generation}/${id}`));
     const context: WorkerContext = {
@@ -115,7 +115,7 @@ function buildBlock(
       network,
       writer,
       ask,
-      shared,
+      replica,
       offer: (port, value) => {
         const offered = offers.get(port) ?? [];
         offered.push(value);

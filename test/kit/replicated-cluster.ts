@@ -1,13 +1,15 @@
+import type { Clock } from '../../src/base/clock.ts';
 import { VirtualClock } from '../../src/base/virtual-clock.ts';
 import type { Change, KubeObject } from '../../src/kube/store/objects.ts';
 import type { Source, SourceEvents } from '../../src/kube/store/source.ts';
 import { SharedRegistry } from '../../src/metrics/shared-registry.ts';
 import { Answerer, type AnswererParts } from '../../src/plugins/kubernetes/answer.ts';
 import type { Cluster } from '../../src/plugins/kubernetes/cluster.ts';
-import { Feed } from '../../src/plugins/kubernetes/feed.ts';
-import { followCluster } from '../../src/plugins/kubernetes/follower.ts';
-import type { ControlChannel } from '../../src/server/contract/control-context.ts';
-import type { WorkerChannel } from '../../src/server/contract/plugin.ts';
+import { ClusterPublisher } from '../../src/plugins/kubernetes/publisher.ts';
+import { ClusterReplica } from '../../src/plugins/kubernetes/replica.ts';
+import type { OpenDataSet, ReplicaAck } from '../../src/server/contract/data-set.ts';
+import { ReplicatedSet, type ReplicaLinks } from '../../src/server/control/replicated-set.ts';
+import { followDataSet, type AnyReplica } from '../../src/server/worker/follow-data-set.ts';
 import { RCODE } from '../../src/wire/iana.ts';
 import { parseName } from '../../src/wire/name.ts';
 import { failure } from '../../src/wire/reply.ts';
@@ -59,69 +61,69 @@ function keyOf(object: KubeObject): string {
   return `${object.kind}/${object.kind === 'Namespace' ? '' : object.namespace}/${object.name}`;
 }
 
-/** One worker's end and the control end of a channel, joined on this thread: messages are cloned and arrive at once. */
-export function joinedChannel(): { control: ControlChannel; worker: WorkerChannel; join(): void } {
-  let toWorker: ((message: unknown) => void) | null = null;
-  let toControl: ((message: unknown, worker: number) => void) | null = null;
-  let state: (() => Iterable<unknown>) | null = null;
-  let joined = false;
+/** A worker's copy of a data set on this thread: batches are cloned, and arrive and are acknowledged at once. */
+export function replicateHere(
+  replica: AnyReplica,
+  clock: Clock,
+): { readonly open: OpenDataSet; join(): void } {
+  let take: ((message: unknown) => void) | null = null;
+  let acknowledged: ((worker: number, ack: ReplicaAck) => void) | null = null;
+  let joined: ((worker: number) => void) | null = null;
+  followDataSet(replica, {
+    onMessage: (handler) => {
+      take = handler;
+    },
+    post: (message) => acknowledged?.(0, structuredClone(message) as ReplicaAck),
+  });
+  const links: ReplicaLinks = {
+    send: (_worker, batch) => take?.(structuredClone(batch)),
+    onJoin: (handler) => {
+      joined = handler;
+    },
+    onLeave: () => undefined,
+    onAck: (handler) => {
+      acknowledged = handler;
+    },
+  };
+  const metrics = new SharedRegistry(() => undefined);
   return {
-    control: {
-      publish: (message) => {
-        if (joined) toWorker?.(structuredClone(message));
-      },
-      onJoin: (make) => {
-        state = make;
-      },
-      onMessage: (handler) => {
-        toControl = handler;
-      },
-    },
-    worker: {
-      onMessage: (handler) => {
-        toWorker = handler;
-      },
-      post: (message) => toControl?.(structuredClone(message), 0),
-    },
-    join() {
-      for (const message of state?.() ?? []) toWorker?.(structuredClone(message));
-      joined = true;
-    },
+    open: (set) => new ReplicatedSet({ name: 'test', links, clock, metrics }, set),
+    join: () => joined?.(0),
   };
 }
 
-export interface FedCluster {
+export interface ReplicatedCluster {
   readonly source: StaticSource;
-  readonly feed: Feed;
+  readonly publisher: ClusterPublisher;
   readonly cluster: Cluster;
   readonly clock: VirtualClock;
 }
 
-/** A worker's picture of these objects, come there the usual way: source, feed, messages. */
-export function fedCluster(
+/** What a worker knows of these objects, come there the usual way: source, publisher, replica. */
+export function replicatedCluster(
   objects: Iterable<KubeObject>,
   options: {
     readonly podNames?: boolean;
     readonly clientNames?: boolean;
     readonly synced?: boolean;
   } = {},
-): FedCluster {
+): ReplicatedCluster {
   const source = new StaticSource(objects);
   const clock = new VirtualClock();
-  const channel = joinedChannel();
-  const feed = new Feed({
+  const replica = new ClusterReplica();
+  const { open, join } = replicateHere(replica, clock);
+  const publisher = new ClusterPublisher({
     source,
-    channel: channel.control,
+    open,
     clock,
     metrics: new SharedRegistry(() => undefined),
     podNames: options.podNames ?? false,
     clientNames: options.clientNames ?? false,
   });
-  const cluster = followCluster(channel.worker);
-  channel.join();
-  feed.start();
+  join();
+  publisher.start();
   if (options.synced ?? true) source.complete();
-  return { source, feed, cluster, clock };
+  return { source, publisher, cluster: replica.cluster, clock };
 }
 
 /** The plugin's answering part with the options of `kubernetes cluster.local in-addr.arpa ip6.arpa`. */

@@ -1,0 +1,228 @@
+import type { Clock } from '../../base/clock.ts';
+import type {
+  Change,
+  EndpointSlice,
+  KubeObject,
+  Service,
+  ServiceImport,
+} from '../../kube/store/objects.ts';
+import type { Source } from '../../kube/store/source.ts';
+import { programmingBuckets } from '../../metrics/buckets.ts';
+import type { Histogram, Registry } from '../../metrics/registry.ts';
+import type { Kept } from '../../server/contract/control-context.ts';
+import type { DataSet, OpenDataSet } from '../../server/contract/data-set.ts';
+import type { Fact, Form, TriggerTimes } from './facts.ts';
+import { packAddresses, packEndpoints, printPorts } from './packed.ts';
+import { PodTable } from './pods.ts';
+
+export interface PublisherParts {
+  readonly source: Source;
+  readonly open: OpenDataSet;
+  readonly clock: Clock;
+  readonly metrics: Registry;
+  /** Endpoints without a host name go by the name of their pod. */
+  readonly podNames: boolean;
+  /** Workers are told names and labels of client pods (metadata). */
+  readonly clientNames: boolean;
+}
+
+/** What a fact without endpoints takes on its way, bytes. */
+const FACT_BYTES = 64;
+
+/**
+ * The control thread's end of what workers know of a cluster: turns a source's objects into facts, cut down to what DNS shows,
+ * and publishes them. Outlives reloads that do not change the source.
+ */
+export class ClusterPublisher implements Kept {
+  readonly #parts: PublisherParts;
+  readonly #pods: PodTable;
+  readonly #facts: DataSet<Fact>;
+  #started = false;
+  #listed = false;
+  #synced = false;
+  /** The time of the facts that were published last, Unix seconds. */
+  #at = 0;
+  #serial = 0;
+  #importedSerial = 0;
+  #waiting: (() => void)[] = [];
+  readonly #cluster: Histogram;
+  readonly #headless: Histogram;
+
+  constructor(parts: PublisherParts) {
+    this.#parts = parts;
+    this.#pods = new PodTable(parts.clientNames);
+    const latency = parts.metrics.histogram(
+      'coredns_kubernetes_dns_programming_duration_seconds',
+      'Histogram of the time (in seconds) it took to program a dns instance.',
+      ['service_kind'],
+      programmingBuckets,
+    );
+    this.#cluster = latency.with('cluster_ip');
+    this.#headless = latency.with('headless_with_selector');
+    this.#facts = parts.open<Fact, TriggerTimes>({
+      snapshot: () => this.#snapshot(),
+      size: (fact) => FACT_BYTES + (fact.about === 'slice' ? (fact.endpoints?.length ?? 0) : 0),
+      applied: (times) => this.#observe(times),
+    });
+  }
+
+  /** Everything listed at first has been told to the workers there are. */
+  get synced(): boolean {
+    return this.#synced;
+  }
+
+  /** Starts the source, once. */
+  start(): void {
+    if (this.#started) return;
+    this.#started = true;
+    this.#parts.source.start({
+      changes: (batch) => this.#publish(batch),
+      synced: () => this.#check(),
+    });
+    this.#check();
+  }
+
+  /** Calls `run` when the workers know everything that was listed at first; at once if they do. */
+  whenSynced(run: () => void): void {
+    if (this.#synced) run();
+    else this.#waiting.push(run);
+  }
+
+  async close(): Promise<void> {
+    this.#facts.close();
+    await this.#parts.source.stop();
+  }
+
+  #publish(batch: readonly Change[]): void {
+    const facts: Fact[] = [];
+    const at = Math.floor(this.#parts.clock.wall() / 1000);
+    if (at !== this.#at) facts.push({ about: 'time', at });
+    this.#at = at;
+    for (const change of batch) facts.push(...this.#factsOf(change));
+    for (const fact of facts) {
+      if (fact.about === 'import' || (fact.about === 'slice' && fact.imported !== ''))
+        this.#importedSerial = at;
+      else if (fact.about !== 'namespace' && fact.about !== 'time') this.#serial = at;
+    }
+    this.#facts.publish(facts);
+  }
+
+  #factsOf(change: Change): readonly Fact[] {
+    if (change.verb === 'put') {
+      if (change.object.kind === 'Pod') return this.#pods.put(change.object);
+      return [this.#factOf(change.object, this.#listed)];
+    }
+    const { namespace, name } = change;
+    switch (change.kind) {
+      case 'Namespace':
+        return [{ about: 'namespace', name, there: false }];
+      case 'Service':
+        return [
+          { about: 'service', namespace, name, form: null, addresses: '', ports: '', external: '' },
+        ];
+      case 'ServiceImport':
+        return [{ about: 'import', namespace, name, form: null, addresses: '', ports: '' }];
+      case 'EndpointSlice':
+        return [goneSlice(namespace, name)];
+      case 'Pod':
+        return this.#pods.remove(namespace, name);
+    }
+  }
+
+  #factOf(object: Exclude<KubeObject, { kind: 'Pod' }>, timed: boolean): Fact {
+    switch (object.kind) {
+      case 'Namespace':
+        return { about: 'namespace', name: object.name, there: true };
+      case 'Service':
+        return serviceFact(object);
+      case 'ServiceImport':
+        return importFact(object);
+      case 'EndpointSlice':
+        return sliceFact(object, this.#parts.podNames, timed);
+    }
+  }
+
+  /** The change is answered by every worker now: how long did that take since it happened? */
+  #observe(times: TriggerTimes): void {
+    if (times === undefined) return;
+    const now = this.#parts.clock.wall();
+    for (const time of times.cluster) this.#cluster.observe(Math.max(0, now - time) / 1000);
+    for (const time of times.headless) this.#headless.observe(Math.max(0, now - time) / 1000);
+  }
+
+  /** Is the first listing complete? Then workers are told, and when they know it everybody else is. */
+  #check(): void {
+    if (this.#listed || !this.#parts.source.synced) return;
+    this.#listed = true;
+    this.#facts.publish([{ about: 'listed' }]);
+    this.#facts.whenApplied(() => {
+      this.#synced = true;
+      for (const run of this.#waiting.splice(0)) run();
+    });
+  }
+
+  *#snapshot(): Generator<Fact> {
+    yield { about: 'time', at: this.#at };
+    if (this.#started) {
+      for (const object of this.#parts.source.snapshot()) {
+        if (object.kind !== 'Pod') yield this.#factOf(object, false);
+      }
+      yield* this.#pods.facts();
+    }
+    yield { about: 'serials', own: this.#serial, imported: this.#importedSerial };
+    if (this.#listed) yield { about: 'listed' };
+  }
+}
+
+function serviceFact({ namespace, name, type, clusterIPs, externalName, ports }: Service): Fact {
+  const form: Form =
+    type === 'ExternalName' ? 'external' : clusterIPs[0] === 'None' ? 'headless' : 'cluster';
+  return {
+    about: 'service',
+    namespace,
+    name,
+    form,
+    addresses: form === 'cluster' ? packAddresses(clusterIPs) : '',
+    ports: printPorts(ports),
+    external: externalName,
+  };
+}
+
+function importFact({ namespace, name, type, ips, ports }: ServiceImport): Fact {
+  return {
+    about: 'import',
+    namespace,
+    name,
+    form: type === 'Headless' ? 'headless' : 'cluster',
+    addresses: type === 'Headless' ? '' : packAddresses(ips),
+    ports: printPorts(ports),
+  };
+}
+
+function sliceFact(slice: EndpointSlice, podNames: boolean, timed: boolean): Fact {
+  return {
+    about: 'slice',
+    namespace: slice.namespace,
+    name: slice.name,
+    service: slice.service,
+    imported: slice.importedService ?? '',
+    cluster: slice.cluster ?? '',
+    ports: printPorts(slice.ports),
+    endpoints: packEndpoints(slice.endpoints, podNames),
+    triggeredAt: timed ? slice.triggeredAt : 0,
+  };
+}
+
+function goneSlice(namespace: string, name: string): Fact {
+  return {
+    about: 'slice',
+    namespace,
+    name,
+    service: '',
+    imported: '',
+    cluster: '',
+    ports: '',
+    endpoints: null,
+    triggeredAt: 0,
+  };
+}

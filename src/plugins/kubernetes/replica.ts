@@ -1,0 +1,32 @@
+import type { Replica } from '../../server/contract/data-set.ts';
+import { Cluster } from './cluster.ts';
+import type { Fact, TriggerTimes } from './facts.ts';
+
+/** A worker's copy of what the control part knows of the cluster. */
+export class ClusterReplica implements Replica<Fact, TriggerTimes> {
+  /** What is answered from; always the same object. */
+  readonly cluster = new Cluster();
+  /** Built from a snapshot that is still coming in; null: none is. */
+  #next: Cluster | null = null;
+
+  begin(): void {
+    this.#next = new Cluster();
+  }
+
+  apply(facts: readonly Fact[]): TriggerTimes {
+    const cluster = this.#next ?? this.cluster;
+    const times: Record<'cluster' | 'headless', number[]> = { cluster: [], headless: [] };
+    for (const fact of facts) {
+      cluster.apply(fact);
+      if (fact.about !== 'slice' || fact.triggeredAt === 0) continue;
+      const form = cluster.serviceNamed(fact.namespace, fact.service)?.form;
+      if (form === 'cluster' || form === 'headless') times[form].push(fact.triggeredAt);
+    }
+    return times.cluster.length + times.headless.length > 0 ? times : undefined;
+  }
+
+  complete(): void {
+    if (this.#next !== null) this.cluster.replaceBy(this.#next);
+    this.#next = null;
+  }
+}

@@ -1,0 +1,28 @@
+import type { Replica, ReplicaAck, ReplicaBatch } from '../contract/data-set.ts';
+import type { WorkerChannel } from '../contract/plugin.ts';
+
+/** A replica of anything. */
+export type AnyReplica = Replica<never, unknown>;
+
+/** A worker's copy of a data set, and when it is good for answering. */
+export interface FollowedReplica {
+  readonly replica: AnyReplica;
+  /** Resolves when the first snapshot has been applied. */
+  readonly complete: Promise<void>;
+}
+
+/** Applies what comes over the channel to the replica, and acknowledges it. */
+export function followDataSet(replica: AnyReplica, channel: WorkerChannel): FollowedReplica {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  channel.onMessage((message) => {
+    const { id, changes, begins, completes } = message as ReplicaBatch;
+    if (begins) replica.begin();
+    const result = replica.apply(changes as readonly never[]);
+    if (completes) {
+      replica.complete();
+      resolve();
+    }
+    channel.post({ id, result } satisfies ReplicaAck);
+  });
+  return { replica, complete: promise };
+}
