@@ -1,19 +1,32 @@
+import { availableParallelism } from 'node:os';
 import { performance } from 'node:perf_hooks';
-import { processSamples as procSamples } from '../metrics/process.ts';
-import { runtimeSamples } from '../metrics/runtime.ts';
+import { observeGc, type GcPauses } from '../metrics/gc-pauses.ts';
+import { processSamples as procSamples, threadCount } from '../metrics/process.ts';
+import { runtimeSamples, type Runtime } from '../metrics/runtime.ts';
 import type { Sample } from '../metrics/sample.ts';
 
-/** Values computed at each scrape: the process, the runtime, and what is running. */
-export function processSamples(version: string): () => Iterable<Sample> {
+/**
+ * Values computed at each scrape: the process, the runtime, and what is running.
+ * @param workers the other threads that run JavaScript
+ */
+export function processSamples(
+  version: string,
+  workers: () => ReturnType<Runtime['threads']>,
+): () => Iterable<Sample> {
+  let gc: (() => GcPauses) | null = null;
   return () => [
     ...procSamples(),
     ...runtimeSamples({
       version: process.version,
       memory: () => process.memoryUsage(),
+      allocated: () => heap().total_allocated_bytes ?? 0,
+      gc: () => (gc ??= observeGc())(),
+      systemThreads: threadCount,
+      processors: availableParallelism(),
       running: () => process.getActiveResourcesInfo().length,
       threads: () => {
         const { active, idle } = performance.eventLoopUtilization();
-        return [{ name: 'main', active, idle }];
+        return [{ name: 'main', active, idle }, ...workers()];
       },
     }),
     {
@@ -24,4 +37,9 @@ export function processSamples(version: string): () => Iterable<Sample> {
       value: 1,
     },
   ];
+}
+
+/** Newer runtimes also say how much was ever allocated. */
+function heap(): { readonly total_allocated_bytes?: number } {
+  return process.getBuiltinModule('node:v8').getHeapStatistics();
 }

@@ -57,7 +57,7 @@ async function run(words: readonly string[], io: Io): Promise<number> {
   const lines = lineOutput(1, (values.logBuffer ?? 1024) * 1024);
   const log = makeLog(lines.write, () => server.debugging);
   const collection = new Collection();
-  collection.sample(processSamples(coreVersion));
+  collection.sample(processSamples(coreVersion, () => server.threads()));
   collection.sample(() => [lostLines(lines)]);
   let end = (_code: number): void => undefined;
   const ended = new Promise<number>((resolve) => {

@@ -6,7 +6,8 @@ import { type Kind, openMetricsName } from './registration.ts';
 export interface Exposed {
   readonly name: string;
   readonly help: string;
-  readonly kind: Kind;
+  readonly kind: Kind | 'summary';
+  /** Of a histogram its buckets' upper bounds, of a summary its quantiles. */
   readonly bounds: readonly number[];
   /** In the order to print; at least one. */
   readonly series: readonly ExposedSeries[];
@@ -15,7 +16,10 @@ export interface Exposed {
 export interface ExposedSeries {
   /** As `printLabels` gives it. */
   readonly labels: string;
-  /** One value; of a histogram the count of each bucket by itself, +Inf last, then the sum. */
+  /**
+   * One value; of a histogram the count of each bucket by itself, +Inf last, then the sum; of a summary the value at each
+   * quantile, then sum and count.
+   */
   readonly values: ArrayLike<number>;
 }
 
@@ -24,8 +28,9 @@ export function printExposition(families: Iterable<Exposed>, format: Format): st
   let out = '';
   for (const family of families) {
     out += printHead(family, format);
-    out +=
-      family.kind === 'histogram' ? printHistogram(family, format) : printPlain(family, format);
+    if (family.kind === 'histogram') out += printHistogram(family, format);
+    else
+      out += family.kind === 'summary' ? printSummary(family, format) : printPlain(family, format);
   }
   return format === 'openmetrics' ? `${out}# EOF\n` : out;
 }
@@ -74,6 +79,22 @@ function printHistogram({ name, bounds, series }: Exposed, format: Format): stri
     }
     out += `${name}_sum${set} ${printSum(values[marks.length]!)}\n`;
     out += `${name}_count${set} ${printHits(hits)}\n`;
+  }
+  return out;
+}
+
+function printSummary({ name, bounds, series }: Exposed, format: Format): string {
+  const print = format === 'text' ? printNumber : printFloat;
+  const printHits = format === 'text' ? printNumber : printCount;
+  let out = '';
+  for (const { labels, values } of series) {
+    const open = `${name}{${labels === '' ? '' : `${labels},`}`;
+    const set = labels === '' ? '' : `{${labels}}`;
+    bounds.forEach((bound, index) => {
+      out += `${open}quantile="${print(bound)}"} ${print(values[index]!)}\n`;
+    });
+    out += `${name}_sum${set} ${print(values[bounds.length]!)}\n`;
+    out += `${name}_count${set} ${printHits(values[bounds.length + 1]!)}\n`;
   }
   return out;
 }

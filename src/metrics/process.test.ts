@@ -10,6 +10,9 @@ const linux: Readonly<Record<string, string>> = {
     '16384 18446744073709551615 1 1 0 0 0 0 0 4096 16384 0 0 0 17 1 0 0 0 0 0 0 0 0 0 0 0 0 0\n',
   '/proc/stat': 'cpu  1 2 3\ncpu0 1 2 3\nbtime 1763700000\nprocesses 9\n',
   '/proc/self/status': 'Name:\tndots\nVmPeak:\t 9 kB\nVmRSS:\t   61440 kB\nThreads:\t9\n',
+  '/proc/self/net/netstat':
+    'TcpExt: SyncookiesSent TCPOFOQueue\nTcpExt: 0 1\n' +
+    'IpExt: InNoRoutes InOctets OutOctets InMcastOctets\nIpExt: 0 5000 7000 3\n',
   '/proc/self/limits':
     'Limit                     Soft Limit           Hard Limit           Units     \n' +
     'Max open files            1024                 524288               files     \n' +
@@ -25,14 +28,20 @@ test('process values are read from /proc, in seconds and bytes', () => {
     process_max_fds: 1024,
     process_virtual_memory_max_bytes: 2 ** 64,
     process_open_fds: 21,
+    process_network_receive_bytes_total: 5000,
+    process_network_transmit_bytes_total: 7000,
   });
 });
 
-test('CPU time is a counter, all else are gauges', () => {
+test('CPU time and traffic are counters, all else are gauges', () => {
   const counters = processSamples(files(linux, {})).filter(({ kind }) => kind === 'counter');
   assert.deepEqual(
     counters.map(({ name }) => name),
-    ['process_cpu_seconds_total'],
+    [
+      'process_cpu_seconds_total',
+      'process_network_receive_bytes_total',
+      'process_network_transmit_bytes_total',
+    ],
   );
 });
 
@@ -42,6 +51,8 @@ test('what cannot be read is left out, the rest stays', () => {
     'process_resident_memory_bytes',
     'process_max_fds',
     'process_virtual_memory_max_bytes',
+    'process_network_receive_bytes_total',
+    'process_network_transmit_bytes_total',
   ]);
 });
 
@@ -54,7 +65,7 @@ test('the real /proc tells of this very process', (t) => {
   const values = valuesOf(processSamples());
   const now = Date.now() / 1000;
   const start = values['process_start_time_seconds']!;
-  assert.equal(Object.keys(values).length, 7);
+  assert.equal(Object.keys(values).length, 9);
   assert.ok(start > now - 3600 && start < now + 60, `started at ${start}, now it is ${now}`);
   assert.ok(values['process_resident_memory_bytes']! > 1e7);
   assert.ok(values['process_open_fds']! > 2);

@@ -18,7 +18,13 @@ const procFiles: ProcFiles = {
  * the whole process, all threads together. What can't be read is left out: on another system all of them.
  */
 export function processSamples(files: ProcFiles = procFiles): readonly Sample[] {
-  return [...ofStat(files), ...ofStatus(files), ...ofLimits(files), ...ofDescriptors(files)];
+  return [
+    ...ofStat(files),
+    ...ofStatus(files),
+    ...ofLimits(files),
+    ...ofDescriptors(files),
+    ...ofNetwork(files),
+  ];
 }
 
 function ofStat(files: ProcFiles): readonly Sample[] {
@@ -100,6 +106,37 @@ function ofDescriptors(files: ProcFiles): readonly Sample[] {
   if (open === null) return [];
   const help = 'File descriptors (sockets included) the process has open.';
   return [sample('gauge', 'process_open_fds', help, open)];
+}
+
+/** What came and went through all interfaces of the network namespace: a pod has one of its own. */
+function ofNetwork(files: ProcFiles): readonly Sample[] {
+  const text = attempt(() => files.readText('/proc/self/net/netstat'));
+  const [names, values] = (text ?? '')
+    .split('\n')
+    .filter((line) => line.startsWith('IpExt:'))
+    .map((line) => line.split(' '));
+  if (names === undefined || values === undefined) return [];
+  const octets = (name: string): number => Number(values[names.indexOf(name)]);
+  return [
+    sample(
+      'counter',
+      'process_network_receive_bytes_total',
+      'Bytes of IP packets that came, in the network namespace of the process.',
+      octets('InOctets'),
+    ),
+    sample(
+      'counter',
+      'process_network_transmit_bytes_total',
+      'Bytes of IP packets that went, in the network namespace of the process.',
+      octets('OutOctets'),
+    ),
+  ];
+}
+
+/** Threads of the process, those of the runtime included; 0: unknown. */
+export function threadCount(files: ProcFiles = procFiles): number {
+  const status = attempt(() => files.readText('/proc/self/status'));
+  return Number(/^Threads:\s+(\d+)$/m.exec(status ?? '')?.[1] ?? 0);
 }
 
 function sample(kind: Sample['kind'], name: string, help: string, value: number): Sample {

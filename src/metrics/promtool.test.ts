@@ -85,6 +85,18 @@ function makeScrape(): Collection {
     runtimeSamples({
       version: process.version,
       memory: () => process.memoryUsage(),
+      allocated: () => 1e9,
+      gc: () => ({
+        quantiles: new Map([
+          [0, 0.001],
+          [1, 0.5],
+        ]),
+        sum: 2,
+        count: 7,
+        last: 1.7e9,
+      }),
+      systemThreads: () => 9,
+      processors: 2,
       running: () => 3,
       threads: () => [{ name: 'main', active: 12, idle: 30 }],
     }),

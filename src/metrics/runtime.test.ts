@@ -6,6 +6,18 @@ import { goSamples, nodeSamples, type Runtime, runtimeSamples } from './runtime.
 const runtime: Runtime = {
   version: 'v26.10.0',
   memory: () => ({ rss: 9e7, heapTotal: 3e7, heapUsed: 1e7, external: 5e6 }),
+  allocated: () => 5e8,
+  gc: () => ({
+    quantiles: new Map([
+      [0, 0.001],
+      [1, 0.02],
+    ]),
+    sum: 0.5,
+    count: 40,
+    last: 1.7e9,
+  }),
+  systemThreads: () => 12,
+  processors: 4,
   running: () => 42,
   threads: () => [
     { name: 'main', active: 1500, idle: 500 },
@@ -39,6 +51,10 @@ test('all runtime values together make a scrape without an error', () => {
   const text = collection.print('text');
   assert.deepEqual(errors, []);
   assert.match(text, /^go_info\{version="v26.10.0"\} 1$/m);
-  assert.match(text, /^go_threads 2$/m);
+  assert.match(text, /^go_threads 12$/m);
+  assert.match(
+    text,
+    /^# TYPE go_gc_duration_seconds summary\ngo_gc_duration_seconds\{quantile="0"\} 0.001\ngo_gc_duration_seconds\{quantile="1"\} 0.02\ngo_gc_duration_seconds_sum 0.5\ngo_gc_duration_seconds_count 40$/m,
+  );
   assert.match(text, /^nodejs_heap_size_used_bytes 1e\+07$/m);
 });

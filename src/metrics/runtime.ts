@@ -1,3 +1,4 @@
+import type { GcPauses } from './gc-pauses.ts';
 import type { Sample } from './sample.ts';
 
 /** What the JavaScript runtime tells about itself. Byte counts as in `process.memoryUsage()`. */
@@ -5,6 +6,14 @@ export interface Runtime {
   /** `process.version`: `v26.1.0`. */
   readonly version: string;
   memory(): { rss: number; heapTotal: number; heapUsed: number; external: number };
+  /** Bytes that the main thread's heap has handed out since the start, those given back included. */
+  allocated(): number;
+  /** Garbage collections of the main thread. */
+  gc(): GcPauses;
+  /** Threads of the process, the runtime's own included. */
+  systemThreads(): number;
+  /** Threads that may run at the same time. */
+  readonly processors: number;
   /** Queries in flight plus timers set: what would be goroutines if this were Go. */
   running(): number;
   /** Each thread with its event loop's times (`performance.eventLoopUtilization()`), in milliseconds since its start. */
@@ -53,19 +62,41 @@ export function nodeSamples(runtime: Runtime): readonly Sample[] {
 }
 
 /**
- * Stand-ins, so that panels made for a Go program are not empty; each help says what it really is. Panels about garbage
- * collection and the scheduler stay empty: there is nothing to be compared.
+ * Stand-ins, so that panels made for a Go program are not empty; each help says what it really is. What has no equivalent
+ * (objects on the heap, spans and caches of the allocator) is not there.
  */
 export function goSamples(runtime: Runtime): readonly Sample[] {
   const memory = runtime.memory();
+  const gc = runtime.gc();
+  const honest = (meaning: string): string => `${meaning} Stand-in: this is not a Go program.`;
   const standIn = (name: string, meaning: string, value: number): Sample =>
-    gauge(name, `${meaning} Stand-in: this is not a Go program.`, value);
+    gauge(name, honest(meaning), value);
   return [
-    gauge('go_info', 'Version of Node.js. Stand-in: this is not a Go program.', 1, {
-      version: runtime.version,
-    }),
+    gauge('go_info', honest('Version of Node.js.'), 1, { version: runtime.version }),
+    {
+      name: 'go_gc_duration_seconds',
+      kind: 'summary',
+      help: honest('Garbage collections of the main thread, since the first scrape.'),
+      labels: {},
+      value: gc.sum,
+      count: gc.count,
+      quantiles: gc.quantiles,
+    },
+    {
+      name: 'go_memstats_alloc_bytes_total',
+      kind: 'counter',
+      help: honest('Bytes allocated on the heap so far, main thread.'),
+      labels: {},
+      value: runtime.allocated(),
+    },
+    standIn(
+      'go_memstats_last_gc_time_seconds',
+      'End of the last garbage collection, main thread, since 1970.',
+      gc.last,
+    ),
+    standIn('go_sched_gomaxprocs_threads', 'Processors at hand.', runtime.processors),
     standIn('go_goroutines', 'Queries in flight plus timers set.', runtime.running()),
-    standIn('go_threads', 'Threads that run JavaScript.', runtime.threads().length),
+    standIn('go_threads', 'Threads of the process.', runtime.systemThreads()),
     standIn('go_memstats_alloc_bytes', 'Heap in use, main thread.', memory.heapUsed),
     standIn('go_memstats_heap_alloc_bytes', 'Heap in use, main thread.', memory.heapUsed),
     standIn('go_memstats_heap_inuse_bytes', 'Heap in use, main thread.', memory.heapUsed),
@@ -75,6 +106,11 @@ export function goSamples(runtime: Runtime): readonly Sample[] {
       memory.heapTotal - memory.heapUsed,
     ),
     standIn('go_memstats_heap_sys_bytes', 'Heap size, main thread.', memory.heapTotal),
+    standIn(
+      'go_memstats_other_sys_bytes',
+      'Bytes outside the heap that its objects hold, main thread.',
+      memory.external,
+    ),
     standIn('go_memstats_sys_bytes', 'Resident memory of the process.', memory.rss),
   ];
 }

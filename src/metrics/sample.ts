@@ -5,10 +5,15 @@ import { checkShape } from './registration.ts';
 export interface Sample {
   readonly name: string;
   readonly help: string;
-  readonly kind: 'counter' | 'gauge';
+  readonly kind: 'counter' | 'gauge' | 'summary';
   /** Values by label name. */
   readonly labels: Readonly<Record<string, string>>;
+  /** Of a summary the sum of all observations. */
   readonly value: number;
+  /** Summaries only: share of the observations → the value that they do not exceed. */
+  readonly quantiles?: ReadonlyMap<number, number>;
+  /** Summaries only: how many observations there were. */
+  readonly count?: number;
 }
 
 /**
@@ -22,7 +27,8 @@ export function groupSamples(samples: Iterable<Sample>): Map<string, Exposed> {
     let group = groups.get(sample.name);
     if (group === undefined) {
       const { name, help, kind } = sample;
-      checkShape({ name, help, kind, labels: names, merge: 'sum', bounds: [] });
+      const shape = kind === 'summary' ? 'gauge' : kind;
+      checkShape({ name, help, kind: shape, labels: names, merge: 'sum', bounds: [] });
       groups.set(name, (group = { first: sample, byLabels: new Map() }));
     }
     const { first, byLabels } = group;
@@ -36,12 +42,15 @@ export function groupSamples(samples: Iterable<Sample>): Map<string, Exposed> {
     if (byLabels.has(labels)) {
       throw new Error(`metric ${sample.name}: sampled twice with the labels {${labels}}`);
     }
-    byLabels.set(labels, { labels, values: [sample.value] });
+    const { quantiles, value, count } = sample;
+    const values = quantiles === undefined ? [value] : [...quantiles.values(), value, count ?? 0];
+    byLabels.set(labels, { labels, values });
   }
   return new Map(
     Array.from(groups, ([name, { first, byLabels }]) => {
       const series = [...byLabels.values()].toSorted((a, b) => (a.labels < b.labels ? -1 : 1));
-      return [name, { name, help: first.help, kind: first.kind, bounds: [], series }];
+      const { help, kind, quantiles } = first;
+      return [name, { name, help, kind, bounds: [...(quantiles?.keys() ?? [])], series }];
     }),
   );
 }

@@ -29,7 +29,7 @@ import type { Plugin } from '../contract/plugin.ts';
 import type { Program } from '../contract/protocol.ts';
 import { within } from './time-limit.ts';
 import type { WorkerPort } from './worker-link.ts';
-import { Workers } from './workers.ts';
+import { Workers, type ThreadTimes } from './workers.ts';
 
 export interface ServerParts {
   /** The plugins of these directives, in chain order; all there are if no names are given. */
@@ -176,6 +176,11 @@ export class Server {
 
   httpPort(address: string): number | null {
     return this.#http.port(address);
+  }
+
+  /** The workers' threads, with the time that their event loops were working and waiting, in milliseconds. */
+  threads(): readonly ThreadTimes[] {
+    return this.#workers.threads();
   }
 
   /** Whether a block with `debug` is served: debug lines are logged then. */

@@ -7,6 +7,8 @@ import type { Pulse } from '../contract/pulse.ts';
 export interface WorkerPort {
   /** Its sign of life; null: it runs on this thread. */
   readonly pulse: Pulse | null;
+  /** How long its event loop was working and waiting so far, milliseconds; null: unknown. */
+  times(): { readonly active: number; readonly idle: number } | null;
   send(message: ToWorker, transfer?: readonly ArrayBuffer[]): void;
   onMessage(handler: (message: FromWorker) => void): void;
   /** The worker died; what is sent from now on is lost. */
@@ -68,6 +70,11 @@ export class WorkerLink {
   /** Whether it has a configuration to answer by. */
   get serving(): boolean {
     return this.#serving && this.#gone === null;
+  }
+
+  /** See `WorkerPort.times`; null also of one that is gone. */
+  get times(): { readonly active: number; readonly idle: number } | null {
+    return this.#gone === null ? this.#port.times() : null;
   }
 
   get pulse(): Pulse | null {

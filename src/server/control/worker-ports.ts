@@ -43,6 +43,10 @@ export function threadPort(start: Omit<WorkerStart, 'held' | 'pulse'>): WorkerPo
   });
   return {
     pulse,
+    times: () => {
+      const { active, idle } = worker.performance.eventLoopUtilization();
+      return { active, idle };
+    },
     send: (message, transfer) => worker.postMessage(message, [...(transfer ?? [])]),
     onMessage: (handler) => worker.on('message', handler),
     onExit: (handler) =>
@@ -73,6 +77,7 @@ export function inlinePort(make: (send: (message: FromWorker) => void) => DataPl
   });
   return {
     pulse: null,
+    times: () => null,
     send: (message: ToWorker) => {
       const copy = structuredClone(message);
       queueMicrotask(() => void plane.handle(copy));

@@ -40,6 +40,13 @@ class WorkerHung extends Error {
   override readonly name = 'WorkerHung';
 }
 
+/** How an event loop has spent its time so far, milliseconds. */
+export interface ThreadTimes {
+  readonly name: string;
+  readonly active: number;
+  readonly idle: number;
+}
+
 /** The workers of a server: gives them orders, and puts another in the place of each that dies or hangs. */
 export class Workers {
   readonly #parts: WorkersParts;
@@ -88,6 +95,12 @@ export class Workers {
   /** Whether a worker answers; true during the start, too, when there is nothing to answer yet. */
   get answering(): boolean {
     return this.#starting || this.#links.some(({ serving }) => serving);
+  }
+
+  threads(): readonly ThreadTimes[] {
+    return this.#links.flatMap(({ id, times }) =>
+      times === null ? [] : [{ name: `worker-${id}`, ...times }],
+    );
   }
 
   /** The port in use at a listen address (`dns://:0`), or 0. */

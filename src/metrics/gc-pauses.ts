@@ -1,0 +1,45 @@
+/** How long garbage collections took, in seconds. */
+export interface GcPauses {
+  /** Share of collections → the time that so many took at most; of those last seen. */
+  readonly quantiles: ReadonlyMap<number, number>;
+  readonly sum: number;
+  readonly count: number;
+  /** When the last one ended, seconds since 1970; 0: there was none. */
+  readonly last: number;
+}
+
+/** Collections whose times are remembered for the quantiles. */
+const WINDOW = 256;
+/** Those that Go's client tells. */
+const QUANTILES = [0, 0.25, 0.5, 0.75, 1];
+
+/**
+ * Watches the garbage collections of this thread from now on. The runtime's observer costs a megabyte, so it is begun when
+ * somebody wants to know.
+ * @returns what is known so far
+ */
+export function observeGc(): () => GcPauses {
+  const recent: number[] = [];
+  let sum = 0;
+  let count = 0;
+  let last = 0;
+  const { PerformanceObserver, performance } = process.getBuiltinModule('node:perf_hooks');
+  const observer = new PerformanceObserver((list) => {
+    for (const { startTime, duration } of list.getEntries()) {
+      recent[count % WINDOW] = duration / 1000;
+      sum += duration / 1000;
+      count++;
+      last = (performance.timeOrigin + startTime + duration) / 1000;
+    }
+  });
+  observer.observe({ entryTypes: ['gc'] });
+  return () => ({ quantiles: quantilesOf(recent), sum, count, last });
+}
+
+/** Of no times all are 0. */
+function quantilesOf(times: readonly number[]): ReadonlyMap<number, number> {
+  const sorted = times.toSorted((a, b) => a - b);
+  return new Map(
+    QUANTILES.map((share) => [share, sorted[Math.round(share * (sorted.length - 1))] ?? 0]),
+  );
+}
