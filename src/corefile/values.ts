@@ -156,6 +156,45 @@ function within({ min, max }: Range): string {
   return max === undefined ? '' : ` at most ${max}`;
 }
 
+/** An amount of memory, in bytes: `32MiB`, `64MB`, `1048576`. Name the option `…Bytes`. */
+export function byteSize(
+  show: string,
+  { min, max }: { readonly min: number; readonly max: number },
+): Value<number> {
+  return value(
+    show,
+    ({ text }) => {
+      const match = /^(\d+)(B|KB|MB|GB|KiB|MiB|GiB)?$/.exec(text);
+      if (match === null) {
+        return wrongForm(
+          `not a size: ${JSON.stringify(text)}`,
+          'Sizes are written like 32MiB or 64MB',
+        );
+      }
+      const bytes = Number(match[1]) * unitBytes[match[2] ?? 'B']!;
+      if (bytes >= min && bytes <= max) return bytes;
+      return wrong(`${show} must be in range [${printSize(min)}, ${printSize(max)}]: ${text}`);
+    },
+    printSize,
+  );
+}
+
+const unitBytes: Readonly<Record<string, number>> = {
+  B: 1,
+  KB: 1e3,
+  MB: 1e6,
+  GB: 1e9,
+  KiB: 2 ** 10,
+  MiB: 2 ** 20,
+  GiB: 2 ** 30,
+};
+
+/** In the largest unit that divides it. */
+function printSize(bytes: number): string {
+  const unit = ['GiB', 'MiB', 'KiB'].find((name) => bytes % unitBytes[name]! === 0);
+  return unit === undefined || bytes === 0 ? String(bytes) : `${bytes / unitBytes[unit]!}${unit}`;
+}
+
 /** A duration in Go's syntax (`10s`, `1m30s`, `500ms`, `0`), in milliseconds. Name the option `…Ms`. */
 export function duration(
   show: string,

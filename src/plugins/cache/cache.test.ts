@@ -602,6 +602,10 @@ describe('the directive', () => {
     );
     assert.match(await refusal('cache { disable all }'), /unknown value 'all'/);
     assert.match(await refusal('cache { max_bytes 1kB }'), /not a size|SIZE must be/);
+    assert.match(await refusal('cache { max_bytes 5GiB }'), /SIZE must be in range \[1MiB, 4GiB\]/);
+    for (const fits of ['1MiB', '64MB', '4GiB']) {
+      assert.equal(await refusal(`cache { max_bytes ${fits} }`), 'it started');
+    }
     assert.match(await refusal('cache { sucess 100 }'), /unknown property 'sucess'/);
     assert.match(
       await refusal('cache; cache'),

@@ -5,6 +5,7 @@ import { leading, optional, required, zones } from '../../corefile/positions.ts'
 import { custom, each, fields, flag, setting } from '../../corefile/properties.ts';
 import { directive, type Options } from '../../corefile/syntax.ts';
 import {
+  byteSize,
   choice,
   duration,
   integer,
@@ -13,13 +14,12 @@ import {
   worded,
   wrong,
   Wrong,
-  wrongForm,
 } from '../../corefile/values.ts';
 import type { Value } from '../../corefile/values.ts';
 import { parseDuration } from '../../base/duration.ts';
 
 /** Memory for stored messages: 20 000 ordinary ones take 4 MB; the limit keeps large ones from taking over. */
-const bytesLimit = limit({ default: 32 << 20, min: 1 << 20, max: 4 << 30 });
+const bytesLimit = limit({ default: 2 ** 25, min: 2 ** 20, max: 2 ** 32 });
 /** Queries that wait for the same question of somebody else: each holds about 1 KB. */
 const waitingLimit = limit({ default: 10_000, min: 0, max: 1_000_000 });
 const CAPACITY = 10_000;
@@ -60,33 +60,6 @@ const servfail = worded(
       : `caching SERVFAIL responses over 5 minutes is not permitted: ${text}`;
   },
 );
-
-/** `32MiB`, `64MB`, `1048576`. */
-const size: Value<number> = value(
-  'SIZE',
-  ({ text }) => {
-    const match = /^(\d+)(B|KB|MB|GB|KiB|MiB|GiB)?$/.exec(text);
-    if (match === null)
-      return wrongForm(
-        `not a size: ${JSON.stringify(text)}`,
-        'Sizes are written like 32MiB or 64MB',
-      );
-    const bytes = Number(match[1]) * unitBytes[match[2] ?? 'B']!;
-    if (bytes >= bytesLimit.min && bytes <= bytesLimit.max) return bytes;
-    return wrong(`SIZE must be in range [1MiB, 4GiB]: ${text}`);
-  },
-  (bytes) => `${bytes / (1 << 20)}MiB`,
-);
-
-const unitBytes: Readonly<Record<string, number>> = {
-  B: 1,
-  KB: 1e3,
-  MB: 1e6,
-  GB: 1e9,
-  KiB: 1 << 10,
-  MiB: 1 << 20,
-  GiB: 1 << 30,
-};
 
 /** How entries past their time are used. */
 export interface StaleOptions {
@@ -223,7 +196,7 @@ export const syntax = directive({
       { help: 'store nothing of this kind for ZONES' },
     ),
     keepttl: flag('keepttl', { help: 'replies from memory keep the TTL they were stored with' }),
-    maxBytes: setting('max_bytes', size, {
+    maxBytes: setting('max_bytes', byteSize('SIZE', bytesLimit), {
       default: bytesLimit.default,
       help: 'memory for stored messages',
     }),

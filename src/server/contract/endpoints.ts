@@ -6,7 +6,7 @@ import { overlapProblems } from '../../corefile/overlap.ts';
 import type { Key } from '../../corefile/tree.ts';
 import { usualLimits, type ListenerLimits } from '../../net/limits.ts';
 import { served, servedSchemes } from '../../net/transports.ts';
-import type { Scheme } from '../../wire/transports.ts';
+import { transports, type Scheme } from '../../wire/transports.ts';
 import type { BoundBlock } from './configuration.ts';
 import type { PlannedLimits, TlsPlan } from './plan.ts';
 
@@ -15,10 +15,8 @@ export interface EndpointPlan {
   /** Listen address with scheme, e.g. `dns://:53` or `dns://127.0.0.1:53`: identity, and the `server` label of metrics. */
   readonly server: string;
   readonly scheme: Scheme;
-  /** The address as `bind` names it; empty: there is no `bind`. */
+  /** An IP address as `bind` names it; empty: there is no `bind`. Empty, `0.0.0.0` and `::` are all addresses of both families. */
   readonly address: string;
-  /** What is opened: an IP address, or empty for all of both families, which `0.0.0.0` means, too, as in Go. */
-  readonly listen: string;
   readonly port: number;
   readonly limits: ListenerLimits;
   readonly tls: TlsPlan | null;
@@ -71,7 +69,7 @@ export function planEndpoints(
         problems.push(notServed(key));
         continue;
       }
-      if (key.scheme !== 'dns' && plan.tls === null) {
+      if (transports[key.scheme].tls === 'always' && plan.tls === null) {
         problems.push(certificateMissing(key));
         continue;
       }
@@ -83,8 +81,7 @@ export function planEndpoints(
         else {
           const tls = plan.tls === null ? null : absolute(plan.tls, folder);
           const limits = limitsOf(plan.limits, key.scheme);
-          const listen = address === '0.0.0.0' ? '' : address;
-          const where = { server, scheme: key.scheme, address, listen, port: key.port };
+          const where = { server, scheme: key.scheme, address, port: key.port };
           endpoints.set(server, { ...where, limits, tls, zones: [zone] });
         }
       }

@@ -293,8 +293,7 @@ export class Server {
       await this.#workers.orderAll({ kind: 'prepare', program });
       opened = await this.#http.open(control.http);
       await Promise.all(control.starts.map(async (start) => start()));
-      for (const { scheme, listen, port } of this.#newIn(endpoints))
-        await this.#parts.probe?.({ scheme, address: listen, port });
+      for (const endpoint of this.#newIn(endpoints)) await this.#parts.probe?.(endpoint);
       await this.#workers.orderAll({ kind: 'open', generation });
     } catch (error) {
       await this.#workers.tellAll({ kind: 'discard', generation });

@@ -21,7 +21,7 @@ export function listenAt(
   serve: Serve,
   { clock, log, metrics, transport }: ListenParts,
 ): Listener {
-  const { server, scheme, listen: address, port } = endpoint;
+  const { server, scheme, address, port } = endpoint;
   return openListeners(
     {
       endpoint: { scheme, address, port },

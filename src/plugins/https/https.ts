@@ -1,0 +1,35 @@
+import { setting } from '../../corefile/properties.ts';
+import { directive } from '../../corefile/syntax.ts';
+import { integer, value, Wrong, wrong } from '../../corefile/values.ts';
+import { definePlugin } from '../../server/contract/plugin.ts';
+
+const whole = integer('COUNT');
+
+const connections = value('COUNT', (word) => {
+  const count = whole.read(word);
+  if (count instanceof Wrong) {
+    const { text, hint, form } = count;
+    return new Wrong(`invalid max_connections value '${word.text}': ${text}`, hint, form);
+  }
+  return count < 0 ? wrong(`max_connections must be a non-negative integer: ${count}`) : count;
+});
+
+export const syntax = directive({
+  name: 'https',
+  summary: 'limits the connections of HTTPS listeners',
+  repeat: 'once',
+  properties: {
+    maxConnections: setting('max_connections', connections, {
+      help: 'connections at a time, 0: no limit (default 1024)',
+    }),
+  },
+});
+
+/** Configures only. */
+export const https = definePlugin({
+  syntax,
+  plan({ maxConnections }, plan) {
+    if (maxConnections === null) return;
+    plan.limits.connectionsOf.https = maxConnections === 0 ? Infinity : maxConnections;
+  },
+});
