@@ -79,10 +79,6 @@ export class GlibcSession implements Session {
     this.#transport = new GlibcTransport(site, this.#conf, traits);
   }
 
-  get conf(): ResolvConf {
-    return this.#conf;
-  }
-
   lookup(request: Request): Promise<Found> {
     return this.#lookup(request, false);
   }
