@@ -39,6 +39,10 @@ async function traceName(options: TraceOptions, io: Io): Promise<number> {
   const chosen = chooseClients(options);
   const { settings, notes, from } = await gatherSettings(options, io);
   for (const note of notes) io.err(`ndots trace: ${note}\n`);
+  if (from !== null && !sendsNothing(options))
+    io.err(
+      `ndots trace: the settings are those of ${from}; the queries leave from this machine (--plan sends none)\n`,
+    );
   const script = await readScript(options);
   const planned = sendsNothing(options);
   const start = await corefileStarter(options, script, settings);
