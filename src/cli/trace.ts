@@ -179,7 +179,7 @@ async function readScript(options: TraceOptions): Promise<Script> {
 }
 
 /** What traces that were saved by earlier versions do not have. */
-const later = { serverPort: 53, sourcePort: null, waitedMs: null, reply: null } as const;
+const later = { batch: 0, serverPort: 53, sourcePort: null, waitedMs: null, reply: null } as const;
 
 function readSaved(file: string): TraceDocument[] {
   let value: unknown;
