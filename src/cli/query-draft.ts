@@ -1,13 +1,13 @@
 /** What one query of `ndots query` asks for, finished and while it is being read. */
 import type { EdnsOption } from '../wire/edns.ts';
-import type { Transport } from '../wire/exchange.ts';
+import type { Protocol } from '../wire/exchange.ts';
 import type { Option } from './option.ts';
 
 export interface QueryOptions {
   readonly name: string;
   readonly type: number;
   readonly class: number;
-  readonly transport: Transport;
+  readonly transport: Protocol;
   /** Host or address; null = the first server of /etc/resolv.conf. */
   readonly server: string | null;
   readonly port: number;

@@ -2,7 +2,7 @@
 import { domainToASCII } from 'node:url';
 import { parseAddress } from '../base/ip.ts';
 import { nearest } from '../base/problem.ts';
-import type { Transport } from '../wire/exchange.ts';
+import type { Protocol } from '../wire/exchange.ts';
 import { TYPE, classNumber, typeNumber } from '../wire/iana.ts';
 import { flag, group, one, type OptionValue, type Usage } from './option.ts';
 import { readOptions } from './option-parse.ts';
@@ -11,14 +11,17 @@ import { choice, duration, file, integer, readInteger, text, usage } from './opt
 import { fresh, setting, type Draft, type QueryOption, type QueryOptions } from './query-draft.ts';
 import { digFlags } from './query-flags.ts';
 
-const ports: Readonly<Record<Transport, number>> = {
+const ports: Readonly<Record<Protocol, number>> = {
   udp: transports.dns.port,
   tcp: transports.dns.port,
   tls: transports.tls.port,
   https: transports.https.port,
 };
 
-const commonTypes: readonly string[] = 'A AAAA ANY AXFR CAA CNAME DNSKEY DS HTTPS IXFR MX NAPTR NS NSEC PTR RRSIG SOA SRV SSHFP SVCB TLSA TXT'.split(' '); // prettier-ignore
+const commonTypes: readonly string[] = [
+  'A AAAA ANY AXFR CAA CNAME DNSKEY DS HTTPS IXFR MX NAPTR NS',
+  'NSEC PTR RRSIG SOA SRV SSHFP SVCB TLSA TXT',
+].flatMap((line) => line.split(' '));
 
 interface TypeGiven {
   readonly type: number;
@@ -254,7 +257,7 @@ function readServer(draft: Draft, given: string): void {
   if (scheme !== undefined) {
     if (!Object.hasOwn(ports, scheme))
       throw usage(`"@${given}": ${scheme}:// is not spoken here`, 'Known: udp, tcp, tls, https');
-    draft.transport = scheme as Transport;
+    draft.transport = scheme as Protocol;
   }
   let where = rest;
   const slash = where.indexOf('/');

@@ -62,7 +62,7 @@ export async function traceFromRoot(
   }
   if (options.output === 'json') {
     const items = steps.map(({ done, server }) =>
-      replyDocument(done.reply, options, server, done.transport, done.repliedMs - done.sentMs),
+      replyDocument(done.reply, options, server, done.protocol, done.repliedMs - done.sentMs),
     );
     io.out(`${JSON.stringify(items, null, 2)}\n`);
   } else if (options.output === 'short') {

@@ -25,10 +25,10 @@ export async function exchange(
   options: QueryOptions,
   server: string,
 ): Promise<Answered> {
-  const { transport, port } = options;
-  const over = { udp: overUdp, tcp: overStream, tls: overStream, https: overHttps }[transport];
+  const { transport: protocol, port } = options;
+  const over = { udp: overUdp, tcp: overStream, tls: overStream, https: overHttps }[protocol];
   const sent = await over(query, options, server);
-  return { transport, server: { address: server, port }, query, ...sent };
+  return { protocol, server: { address: server, port }, query, ...sent };
 }
 
 const unknownPeer: Peer = { address: '', port: 0 };

@@ -1,12 +1,12 @@
 /** What `ndots query` says about a reply besides the reply: server, time, size; as lines of dig and as JSON. */
-import { messageDocument, type Transport } from '../wire/exchange.ts';
+import { messageDocument, type Protocol } from '../wire/exchange.ts';
 import type { QueryOptions } from './query-draft.ts';
 import type { Server } from './query-server.ts';
 
 export function serverLines(
   { port }: Pick<QueryOptions, 'port'>,
   { address, name }: Server,
-  via: Transport,
+  via: Protocol,
   tookMs: number,
 ): string {
   return `;; Query time: ${Math.round(tookMs)} msec\n;; SERVER: ${address}#${port}(${name}) (${via.toUpperCase()})\n`;
@@ -17,7 +17,7 @@ export function replyDocument(
   bytes: Uint8Array,
   { port }: Pick<QueryOptions, 'port'>,
   { name }: Server,
-  via: Transport,
+  via: Protocol,
   tookMs: number,
 ): object {
   return {

@@ -68,7 +68,7 @@ async function askServer(
 
 function print(
   reply: Message,
-  { reply: bytes, transport, sentMs, repliedMs }: Answered,
+  { reply: bytes, protocol, sentMs, repliedMs }: Answered,
   options: QueryOptions,
   server: Server,
   io: Io,
@@ -76,13 +76,13 @@ function print(
 ): void {
   const tookMs = repliedMs - sentMs;
   if (options.output === 'json') {
-    const document = replyDocument(bytes, options, server, transport, tookMs);
+    const document = replyDocument(bytes, options, server, protocol, tookMs);
     io.out(`${JSON.stringify(document, null, 2)}\n`);
   } else if (options.output === 'short') {
     for (const record of reply.answer) io.out(`${printData(record.type, record.data)}\n`);
   } else {
     io.out(printReply(reply, options.show, paint));
-    const stats = `${serverLines(options, server, transport, tookMs)};; MSG SIZE  rcvd: ${bytes.length}\n`;
+    const stats = `${serverLines(options, server, protocol, tookMs)};; MSG SIZE  rcvd: ${bytes.length}\n`;
     if (options.show.stats) io.out(stats.replace(/^.+$/gm, (line) => paint.dim(line)));
   }
 }

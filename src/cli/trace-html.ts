@@ -76,7 +76,11 @@ function waterfall(document: TraceDocument): string {
     (_, index) => index * stepMs,
   );
   const axis = ticks
-    .map((at) => `<span style="left:${percent(at, totalMs)}">${escape(mark(at))}</span>`)
+    .map((at) => {
+      // The last label would go beyond the edge.
+      const kind = at > 0.9 * totalMs ? ' class="end"' : '';
+      return `<span${kind} style="left:${percent(at, totalMs)}">${escape(mark(at))}</span>`;
+    })
     .join('');
   const items = rows.map((row, index) => item(row, index + 1, document, totalMs));
   return `<div class="rows" style="--tick:${percent(stepMs, totalMs)}">

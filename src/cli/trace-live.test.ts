@@ -72,7 +72,12 @@ describe('a live trace', () => {
     const second = document.queries.find(({ lookup }) => lookup === 2);
     assert.ok((second?.atMs ?? 0) > 0);
     assert.equal(document.results.length, 2);
-    for (const { elapsedMs } of document.results) assert.ok(elapsedMs < 500, `${elapsedMs}`);
+    const [one, two] = document.results.map(({ elapsedMs }) => elapsedMs);
+    const last = document.queries.at(-1);
+    // Together they take no longer than from the first query to the last answer, but for what lies between them.
+    const end = (last?.atMs ?? 0) + (last?.tookMs ?? 0);
+    assert.ok((one ?? 0) <= (second?.atMs ?? 0) + 0.2);
+    assert.ok((two ?? 0) >= end - (second?.atMs ?? 0) - 0.2);
   });
 
   test('a pair is one row, however long its sockets took', async () => {
@@ -96,17 +101,17 @@ describe('a live trace', () => {
   test('the row of a lost packet says how long it was waited for', async () => {
     const { document, as } = await look('lost');
     const lost = document.queries.find(({ answer }) => answer === 'DROP');
-    assert.ok((lost?.waitedMs ?? 0) >= 950 && (lost?.waitedMs ?? 0) < 3000, `${lost?.waitedMs}`);
+    assert.ok((lost?.waitedMs ?? 0) >= 950 && (lost?.waitedMs ?? 0) < 9000, `${lost?.waitedMs}`);
     assert.equal(document.queries.find(({ type }) => type === 'A')?.waitedMs, null);
     assert.match(
       await as('text'),
-      /A 203\.0\.113\.81 [\d.]+ ms {2}AAAA no answer in [1-3]\.\d\d s/,
+      /A 203\.0\.113\.81 [\d.]+ ms {2}AAAA no answer in (99\d ms|[1-9]\.\d\d s)/,
     );
     assert.match(
       await as('dig'),
-      /communications error to 127\.0\.0\.1#\d+: timed out\n;; waited for: [1-3]\.\d\d s/,
+      /communications error to 127\.0\.0\.1#\d+: timed out\n;; waited for: (99\d ms|[1-9]\.\d\d s)/,
     );
-    assert.match(await as('html'), /AAAA no answer in [1-3]\.\d\d s/);
+    assert.match(await as('html'), /AAAA no answer in (99\d ms|[1-9]\.\d\d s)/);
   });
 
   test('where nothing comes from any server, it says what to try', async () => {

@@ -9,7 +9,7 @@ small{font-size:.85rem}h2 small{font-weight:400;color:var(--dim)}p{margin:.3rem 
 a{color:inherit}code{font:.9em ui-monospace,monospace;overflow-wrap:anywhere}.dim,.dim a{color:var(--dim)}.good{color:var(--good)}.bad{color:var(--bad)}.warn{color:var(--warn)}.none{color:var(--none)}
 .rows{margin:1rem 0}.row{display:grid;grid-template-columns:1fr;gap:.1rem 1rem;padding:.5rem 0;border-top:1px solid var(--line)}
 .head{border:0;padding:0}.axis{position:relative;height:1.4rem;font-size:.75rem;color:var(--dim)}.axis span{position:absolute;white-space:nowrap}
-.axis span:not(:first-child){transform:translateX(-50%)}.axis span:last-child:not(:first-child){transform:translateX(-100%)}
+.axis span:not(:first-child){transform:translateX(-50%)}.axis span.end:not(:first-child){transform:translateX(-100%)}
 .lane{display:grid;gap:2px;align-content:center;min-height:1.2rem;padding:3px 0;background:linear-gradient(to right,var(--line) 1px,transparent 1px) 0 0/var(--tick) 100%,var(--lane)}
 .bar{position:relative;height:8px;min-width:3px;border-radius:2px;background:currentColor}
 .bar.bad{background:repeating-linear-gradient(135deg,currentColor 0 4px,transparent 4px 7px);outline:1px solid currentColor;outline-offset:-1px}

@@ -290,6 +290,21 @@ test('--save and --replay give the same trace again', async () => {
   assert.equal(again.code, 0);
 });
 
+test('a trace that an earlier version saved is printed, too', async () => {
+  const saved = join(folder, 'earlier.json');
+  const document = await traceJson(['www.example.com', ...planned]);
+  const fields = ['batch', 'serverPort', 'sourcePort', 'wireId', 'waitedMs', 'reply'] as const;
+  const { startedAt: _, from: __, ...rest } = document;
+  const queries = document.queries.map((query) =>
+    Object.fromEntries(Object.entries(query).filter(([key]) => !fields.some((one) => one === key))),
+  );
+  writeFileSync(saved, JSON.stringify({ ...rest, queries }));
+  const now = await runTrace(['www.example.com', ...planned]);
+  assert.equal((await runTrace(['--replay', saved])).out, now.out);
+  for (const output of ['wide', 'md', 'html', 'dig', 'dot', 'tcpdump', 'strace'])
+    assert.equal((await runTrace(['--replay', saved, '-o', output])).code, 0, output);
+});
+
 test('settings come from a Deployment in manifests', async () => {
   const manifest = {
     apiVersion: 'apps/v1',

@@ -39,6 +39,10 @@ async function traceName(options: TraceOptions, io: Io): Promise<number> {
   const chosen = chooseClients(options);
   const { settings, notes, from } = await gatherSettings(options, io);
   for (const note of notes) io.err(`ndots trace: ${note}\n`);
+  if (from !== null && !sendsNothing(options))
+    io.err(
+      `ndots trace: the settings are those of ${from}; the queries leave from this machine (--plan sends none)\n`,
+    );
   const script = await readScript(options);
   const planned = sendsNothing(options);
   const start = await corefileStarter(options, script, settings);
@@ -175,7 +179,7 @@ async function readScript(options: TraceOptions): Promise<Script> {
 }
 
 /** What traces that were saved by earlier versions do not have. */
-const later = { serverPort: 53, sourcePort: null, waitedMs: null, reply: null } as const;
+const later = { batch: 0, serverPort: 53, sourcePort: null, waitedMs: null, reply: null } as const;
 
 function readSaved(file: string): TraceDocument[] {
   let value: unknown;

@@ -8,7 +8,7 @@ import { leftTogether } from './trace.ts';
 
 /** An exchange, and what the model knows of it besides. Its times count from the first query of the run. */
 export interface TracedExchange extends Exchange {
-  readonly transport: 'udp' | 'tcp';
+  readonly protocol: 'udp' | 'tcp';
   readonly sent: SentQuery;
   /** Equal numbers: sent together. Counts up from 1. */
   readonly batch: number;
@@ -51,7 +51,7 @@ function traced(
 ): Omit<TracedExchange, 'batch'> {
   const { wireId, name, type, edns, ad, why, reply, answeredAtMs } = exchange;
   return {
-    transport: exchange.protocol,
+    protocol: exchange.protocol,
     client: { address: '', port: exchange.sourcePort ?? 0 },
     server: { address: exchange.server, port: exchange.serverPort },
     sentMs: exchange.atMs - origin,

@@ -187,7 +187,7 @@ function queryDocument({ sent, server, client, ...exchange }: TracedExchange): Q
     batch: exchange.batch,
     server: server.address,
     serverPort: server.port,
-    protocol: exchange.transport,
+    protocol: exchange.protocol,
     port: sent.port,
     sourcePort: client.port === 0 ? null : client.port,
     id: sent.id,

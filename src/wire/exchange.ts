@@ -8,7 +8,8 @@ import { className, FLAG, opcodeName, optionName, rcodeName, typeName } from './
 import { readMessage, type DnsRecord, type Message } from './message.ts';
 import { printData } from './print.ts';
 
-export type Transport = 'udp' | 'tcp' | 'tls' | 'https';
+/** By what a message travels; dnstap calls it so, too. */
+export type Protocol = 'udp' | 'tcp' | 'tls' | 'https';
 
 /** One end of a conversation. */
 export interface Peer {
@@ -20,7 +21,7 @@ export interface Peer {
 
 /** A query and what came back. */
 export interface Exchange {
-  readonly transport: Transport;
+  readonly protocol: Protocol;
   readonly client: Peer;
   readonly server: Peer;
   /** When the query left, or was seen; milliseconds on the clock of the lookup or the capture. */
