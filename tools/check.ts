@@ -5,6 +5,8 @@ const steps: readonly (readonly [string, readonly string[]])[] = [
   ['format', ['oxfmt', '--check']],
   ['lint', ['oxlint', '--type-aware', '--quiet']],
   ['types', ['tsc', '-p', '.']],
+  ['unused', ['knip', '-c', 'tools/knip.ts', '--treat-config-hints-as-errors']],
+  ['unused but by tests', ['knip', '-c', 'tools/knip.ts', '--production']],
   ['man page', ['node', '--disable-warning=ExperimentalWarning', 'tools/man.ts', '--check']],
   ['house', ['node', '--test', '--test-reporter=dot', 'test/tidy.test.ts']],
 ];

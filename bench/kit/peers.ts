@@ -19,7 +19,7 @@ export function workFolder(): string {
   return folder;
 }
 
-export function has(program: string): boolean {
+function has(program: string): boolean {
   return (
     spawnSync('sh', ['-c', `command -v ${program} || ls /usr/sbin/${program}`], { stdio: 'ignore' })
       .status === 0

@@ -1,5 +1,3 @@
-export type Level = 'DEBUG' | 'INFO' | 'WARNING' | 'ERROR' | 'FATAL';
-
 /** One line per call, in CoreDNS's shape: `[LEVEL] text`. */
 export interface Log {
   debug(text: string): void;

@@ -67,7 +67,7 @@ function pieces(word: string, width: number): string[] {
   return parts;
 }
 
-export function visible(text: string): number {
+function visible(text: string): number {
   // eslint-disable-next-line no-control-regex -- the escapes are ours
   return text.replace(/\u001b\[\d+m/g, '').length;
 }

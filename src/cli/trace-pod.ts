@@ -93,7 +93,7 @@ async function dnsOf(source: PodSource, warnings: string[]): Promise<readonly st
 }
 
 /** What a pod's `spec` says about DNS. Throws a `Problem` for a policy that does not exist. */
-export function podDnsOf(spec: Raw, namespace: string): PodDns {
+function podDnsOf(spec: Raw, namespace: string): PodDns {
   const policy = text(spec, 'dnsPolicy') || 'ClusterFirst';
   if (!['ClusterFirst', 'ClusterFirstWithHostNet', 'Default', 'None'].includes(policy)) {
     throw new Problem({

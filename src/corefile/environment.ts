@@ -22,7 +22,7 @@ const mostCharacters = 1 << 20;
  * Replaces `{%NAME%}`, then `{$NAME}`. A name of no letters (`{$}`) ends the replacing and stays. A value is searched for
  * references again.
  */
-export function substitute(text: string, env: Environment): Substituted {
+function substitute(text: string, env: Environment): Substituted {
   const unset: string[] = [];
   let result = text;
   let template = false;

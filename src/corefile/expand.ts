@@ -17,7 +17,7 @@ export interface Files {
 
 /** CoreDNS's caps, which end imports that go round in a circle; the last one bounds what imports in imports can multiply to. */
 export const mostSnippetImports = 10_000;
-export const mostFileImports = 100_000;
+const mostFileImports = 100_000;
 export const mostTokens = 1_000_000;
 
 interface Frame {

@@ -132,7 +132,10 @@ export function oneZone(show: string, { help = '' }: Help = {}): Position<string
   });
 }
 
-/** Whether `word` comes next, or (`anywhere`) stands anywhere among the words that are left. */
+/**
+ * Whether `word` comes next, or (`anywhere`) stands anywhere among the words that are left.
+ * @public
+ */
 export function keyword(
   word: string,
   options: Help & { readonly anywhere?: boolean } = {},
@@ -149,7 +152,10 @@ export function keyword(
   };
 }
 
-/** A word and the value behind it, anywhere on the line: `[domain FQDN]`. */
+/**
+ * A word and the value behind it, anywhere on the line: `[domain FQDN]`.
+ * @public
+ */
 export function keyed<T>(word: string, value: Value<T>, options?: Help): Position<T | null>;
 export function keyed<T>(
   word: string,

@@ -11,7 +11,7 @@ export function printCorefile({ blocks }: Pick<Corefile, 'blocks'>): string {
   return blocks.map(printBlock).join('\n');
 }
 
-export function printBlock({ keys, directives }: ServerBlock): string {
+function printBlock({ keys, directives }: ServerBlock): string {
   const lines: string[] = [];
   for (const directive of directives) addLine(lines, directive.at, directive, 1);
   return [`${printKeys(keys)} {`, ...lines, '}', ''].join('\n');

@@ -233,7 +233,10 @@ export function section<A extends Positions, P extends Properties>(
   };
 }
 
-/** As `section`, one object for each. */
+/**
+ * As `section`, one object for each.
+ * @public
+ */
 export function sections<A extends Positions, P extends Properties>(
   word: string,
   shape: Help & { readonly args: A; readonly properties: P },

@@ -281,7 +281,10 @@ function formOf({ name, args }: Syntax): string {
   return [name, showPositions(args)].join(' ').trimEnd();
 }
 
-/** The Syntax section of the plugin's page (Markdown): the whole shape, then every part that has something to say. */
+/**
+ * The Syntax section of the plugin's page (Markdown): the whole shape, then every part that has something to say.
+ * @public
+ */
 export function printSyntax(syntax: Syntax): string {
   const head = formOf(syntax);
   const inner = showProperties(syntax.properties, '    ');

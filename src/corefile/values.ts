@@ -69,7 +69,10 @@ export function word(show: string): Value<string> {
   return value(show, (token) => token.text);
 }
 
-/** The word with its place, for plugins that look further into it and want to report where. */
+/**
+ * The word with its place, for plugins that look further into it and want to report where.
+ * @public
+ */
 export function token(show: string): Value<Token> {
   return value(
     show,

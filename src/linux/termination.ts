@@ -6,7 +6,10 @@
 import { libc, LibcMissing } from './libc.ts';
 import { Memory } from './memory.ts';
 
-/** Exit code of a process that was ended by the kernel's timer: the number of its signal. */
+/**
+ * Exit code of a process that was ended by the kernel's timer: the number of its signal.
+ * @public
+ */
 export const EXIT_TIMED_OUT = 14;
 
 const ITIMER_REAL = 0;

@@ -26,7 +26,7 @@ export const programmingBuckets: readonly number[] = exponential(0.001, 2, 20);
  * `count` bounds, each `factor` times the one before. Multiplied step by step, as Go's client does it: the bounds are
  * printed as `le` labels, and another order of rounding would make other label values.
  */
-export function exponential(start: number, factor: number, count: number): readonly number[] {
+function exponential(start: number, factor: number, count: number): readonly number[] {
   const bounds: number[] = [];
   for (let bound = start; bounds.length < count; bound *= factor) bounds.push(bound);
   return bounds;

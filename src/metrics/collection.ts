@@ -11,7 +11,7 @@ import { overflowHelp, overflowName, SharedRegistry } from './shared-registry.ts
 import { groupSamples, type Sample } from './sample.ts';
 
 /** Label sets of one family over all threads, those of gone threads included. */
-export const mergedSeriesLimit = limit({ default: 5000, min: 1, max: 200_000 });
+const mergedSeriesLimit = limit({ default: 5000, min: 1, max: 200_000 });
 
 export interface CollectionOptions {
   /** Label sets per family, `mergedSeriesLimit.default` if not said. */

@@ -22,7 +22,7 @@ export type MakeInstrument<M> = (cells: Cells, at: number) => M;
 export const overflowValue = 'other';
 
 /** Characters of one label value; a set with a longer one is counted under "other". A domain name, escaped, fits. */
-export const valueLengthLimit = 1024;
+const valueLengthLimit = 1024;
 
 /**
  * One family in one thread: a tree of maps from label value to label value, with the label sets as leaves, so that a

@@ -8,7 +8,7 @@ export interface ProcFiles {
 }
 
 /** The kernel's own, at /proc. */
-export const procFiles: ProcFiles = {
+const procFiles: ProcFiles = {
   readText: (path) => readFileSync(path, 'latin1'),
   countEntries: (path) => readdirSync(path).length,
 };

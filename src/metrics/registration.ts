@@ -59,7 +59,7 @@ export interface Shape {
 }
 
 /** Buckets of one histogram: each costs a cell per label set and thread, and a line per scrape. */
-export const bucketLimit = limit({ default: 16, min: 1, max: 256 });
+const bucketLimit = limit({ default: 16, min: 1, max: 256 });
 
 /**
  * Cells of one label set. Counter: the count. Gauge: the value, and for `max` and `last` when it was set. Histogram: the

@@ -21,7 +21,7 @@ import {
 import type { Counter, Family, Gauge, Histogram, Registry } from './registry.ts';
 
 /** Label sets of one family in one thread: beyond it, all further ones share a cell. 288 KB for a time histogram. */
-export const seriesLimit = limit({ default: 2000, min: 1, max: 100_000 });
+const seriesLimit = limit({ default: 2000, min: 1, max: 100_000 });
 
 export interface RegistryOptions {
   /** Tells when a `max` or `last` gauge was set. */

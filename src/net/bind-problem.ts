@@ -85,6 +85,6 @@ export function isFamilyMissing(error: unknown): boolean {
   return code === 'EAFNOSUPPORT' || code === 'EADDRNOTAVAIL';
 }
 
-export function printSocket(address: string, port: number): string {
+function printSocket(address: string, port: number): string {
   return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
 }

@@ -42,7 +42,7 @@ type Walked =
   | { readonly ok: true; readonly replies: readonly Reply[]; readonly late: boolean }
   | { readonly ok: false; readonly herrno: HErrno; readonly errno: string };
 
-export const errors = {
+const errors = {
   NONAME: failed('EAI_NONAME', -2, 'Name or service not known'),
   AGAIN: failed('EAI_AGAIN', -3, 'Temporary failure in name resolution'),
   NODATA: failed('EAI_NODATA', -5, 'No address associated with hostname'),
@@ -470,7 +470,7 @@ function isHostName(name: string): boolean {
 }
 
 /** An IP address in the notations that getaddrinfo takes. */
-export function literalAddress(name: string): string | null {
+function literalAddress(name: string): string | null {
   const address = /^[\da-fx.]+$/i.test(name) ? shortIPv4(name) : null;
   if (address !== null) return address;
   return name.includes(':') && parseAddress(name.replace(/%.*/s, '')) !== null ? name : null;

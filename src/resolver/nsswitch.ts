@@ -15,7 +15,7 @@ export interface Service {
   readonly criteria: string;
 }
 
-export const defaultActions: Readonly<Record<Status, Action>> = {
+const defaultActions: Readonly<Record<Status, Action>> = {
   success: 'return',
   notfound: 'continue',
   unavail: 'continue',

@@ -13,16 +13,6 @@ export type Rcode =
   | 'REFUSED'
   | `RCODE${number}`;
 
-/** Mnemonics in the order of their numbers. */
-export const rcodes: readonly Rcode[] = [
-  'NOERROR',
-  'FORMERR',
-  'SERVFAIL',
-  'NXDOMAIN',
-  'NOTIMP',
-  'REFUSED',
-];
-
 export interface ReplyRecord {
   /** Owner name. */
   readonly name: string;

@@ -37,7 +37,7 @@ export function readEdns(from: Reader): Edns {
 }
 
 /** Reads options up to the reader's end. @throws ReadError */
-export function readOptions(from: Reader): EdnsOption[] {
+function readOptions(from: Reader): EdnsOption[] {
   const options: EdnsOption[] = [];
   while (from.left > 0) {
     const code = from.u16();
@@ -56,7 +56,7 @@ export function writeEdns(to: MessageWriter, edns: Edns, rcode: number): void {
   to.close();
 }
 
-export function writeOptions(to: MessageWriter, options: readonly EdnsOption[]): void {
+function writeOptions(to: MessageWriter, options: readonly EdnsOption[]): void {
   for (const { code, data } of options) {
     to.u16(code);
     to.u16(data.length);

@@ -92,7 +92,7 @@ function atOpt(from: Reader): boolean {
 }
 
 /** Reads one record. @throws ReadError; also for OPT, which only stands in the additional section, once, at the root */
-export function readRecord(from: Reader): DnsRecord {
+function readRecord(from: Reader): DnsRecord {
   const begin = from.at;
   const name = from.name();
   const type = from.u16();

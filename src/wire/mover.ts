@@ -14,7 +14,7 @@ const SCRATCH_SIZE = 2 * MESSAGE_MAX + 1024;
  *
  * One per thread; `out[0, length)` is the new message until the next `begin`.
  */
-export class RecordMover {
+class RecordMover {
   readonly out = new Uint8Array(SCRATCH_SIZE);
   length = 0;
   #from: Uint8Array = this.out;

@@ -7,7 +7,7 @@
 export type WireName = Uint8Array;
 
 export const NAME_MAX = 255;
-export const LABEL_MAX = 63;
+const LABEL_MAX = 63;
 export const ROOT: WireName = Uint8Array.of(0);
 
 /** Why a text is no domain name, for the person who wrote it. */
@@ -94,15 +94,6 @@ export function nameLength(wire: Uint8Array, at = 0): number {
   return end + 1 - at;
 }
 
-export function countLabels(wire: Uint8Array, at = 0): number {
-  let count = 0;
-  for (let length = wire[at]!; length > 0; length = wire[at]!) {
-    count++;
-    at += length + 1;
-  }
-  return count;
-}
-
 /** The name in lower case. */
 export function foldName(wire: WireName): WireName {
   return wire.map((byte) => LOWER[byte]!);
@@ -130,11 +121,6 @@ export function sameName(a: Uint8Array, b: Uint8Array, aAt = 0, bAt = 0): boolea
   }
 }
 
-/** Whether `name` is `zone` or below it, ASCII case aside. */
-export function isBelow(name: WireName, zone: WireName): boolean {
-  return suffixAt(name, zone) >= 0;
-}
-
 /** Where in `name` its suffix `zone` begins (0 if they are the same), or -1. */
 export function suffixAt(name: WireName, zone: WireName): number {
   const from = name.length - zone.length;
@@ -142,11 +128,6 @@ export function suffixAt(name: WireName, zone: WireName): number {
   let at = 0;
   while (at < from) at += name[at]! + 1;
   return at === from && sameName(name, zone, at) ? at : -1;
-}
-
-/** The absolute text of a name written by a person, lower case. @throws NameError */
-export function normalName(text: string): string {
-  return printName(foldName(parseName(text)));
 }
 
 const encoder = new TextEncoder();

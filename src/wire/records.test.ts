@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { ttlOffsets } from '../../test/kit/ttl-offsets.ts';
 import { TYPE } from './iana.ts';
 import { writeMessage, type DnsRecord, type Message } from './message.ts';
 import { printName } from './name.ts';
-import { lowestTtl, Records, ttlOffsets } from './records.ts';
+import { Records } from './records.ts';
 import { Reply } from './reply.ts';
 import { SECTION } from './writer.ts';
 
@@ -77,12 +78,6 @@ describe('going over records', () => {
       [...offsets.subarray(0, 2)].map((at) => bytes[3 + at + 3]),
       [30, 20],
     );
-  });
-
-  test('the lowest TTL: a set top bit counts as 0, OPT does not count, -1 for no records', () => {
-    assert.equal(lowestTtl(writeMessage(message)), 0);
-    assert.equal(lowestTtl(writeMessage({ ...message, additional: [] })), 20);
-    assert.equal(lowestTtl(writeMessage({ ...message, answer: [], additional: [] })), -1);
   });
 
   test('counts that promise more than there is end the walk', () => {

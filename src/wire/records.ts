@@ -144,30 +144,15 @@ export function readTtl(bytes: Uint8Array, at: number): number {
 
 const walker = new Records();
 
-/** Where the TTLs of all records but OPT stand, from the message's start: what `Reply.ttlAt` wants. */
-export function ttlOffsets(bytes: Uint8Array, start = 0, end: number = bytes.length): Uint16Array {
-  const found: number[] = [];
-  findTtls(found, bytes, start, end);
-  return Uint16Array.from(found);
-}
-
-/** Puts into `found`, in place of what it holds, what `ttlOffsets` gives. */
+/**
+ * Puts into `found`, in place of what it holds, where the TTLs of all records but OPT stand, from the message's start: what
+ * `Reply.ttlAt` wants.
+ */
 export function findTtls(found: number[], bytes: Uint8Array, start: number, end: number): void {
   found.length = 0;
   for (walker.over(bytes, start, end); walker.next();) {
     if (walker.type !== TYPE.OPT) found.push(walker.ttlAt - start);
   }
-}
-
-/** The lowest TTL of all records but OPT, in seconds; -1 if there are none. */
-export function lowestTtl(bytes: Uint8Array, start = 0, end: number = bytes.length): number {
-  let lowest = -1;
-  for (walker.over(bytes, start, end); walker.next();) {
-    if (walker.type === TYPE.OPT) continue;
-    const ttl = walker.writtenTtl;
-    if (lowest < 0 || ttl < lowest) lowest = ttl;
-  }
-  return lowest;
 }
 
 /** The name at `at` of a message in wire form, decompressed: an own copy. @throws ReadError */

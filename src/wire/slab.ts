@@ -6,7 +6,7 @@ const SLAB_SIZE = 65536;
  * Memory for finished messages: handed out from front to back, never written again. A slab lives as long as any reply
  * in it, so who stores a reply for long takes `reply.own()`.
  */
-export class Slab {
+class Slab {
   bytes = new Uint8Array(SLAB_SIZE);
   #used = 0;
 

@@ -179,7 +179,7 @@ function move(
 }
 
 /** @throws ReadError */
-export function checkOptions(bytes: Uint8Array, start: number, at: number, end: number): void {
+function checkOptions(bytes: Uint8Array, start: number, at: number, end: number): void {
   while (at < end) {
     const next = at + 4 > end ? end + 1 : at + 4 + u16(bytes, at + 2);
     if (next > end) throw new ReadError('an EDNS option runs over the end of OPT', at - start);

@@ -59,7 +59,10 @@ export function parseRecord(text: string, origin = '.', file = 'record'): DnsRec
   return rest;
 }
 
-/** Zone file text of records, a line each; owners relative to `origin`, and left out where they repeat. */
+/**
+ * Zone file text of records, a line each; owners relative to `origin`, and left out where they repeat.
+ * @public
+ */
 export function* printZone(records: Iterable<DnsRecord>, origin = '.'): Generator<string> {
   const top = parseName(origin);
   yield `$ORIGIN ${printName(top)}`;

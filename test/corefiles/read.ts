@@ -8,7 +8,7 @@ import type { Syntax } from '../../src/corefile/syntax.ts';
 export const folder = import.meta.dirname;
 
 /** CoreDNS's directives, in chain order. */
-export const directives: readonly string[] = (
+const directives: readonly string[] = (
   'root metadata geoip cancel proxyproto quic grpc_server https https3 timeouts multisocket reload nsid bufsize bind ' +
   'debug trace ready health pprof shed prometheus errors log dnstap local dns64 any chaos loadbalance tsig rewrite ' +
   'autopath acl cache header dnssec tls minimal template transfer hosts route53 azure clouddns k8s_external kubernetes ' +

@@ -40,7 +40,7 @@ export const wireName: fc.Arbitrary<WireName> = fc.array(label, { maxLength: 10 
   return Uint8Array.from([...out, 0]);
 });
 
-export const name: fc.Arbitrary<string> = wireName.map((wire) => printName(wire));
+const name: fc.Arbitrary<string> = wireName.map((wire) => printName(wire));
 
 const text: fc.Arbitrary<string> = bytes(0, 40).map(printString);
 

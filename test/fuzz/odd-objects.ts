@@ -19,7 +19,7 @@ export function pick<T>(random: Random, of: readonly T[]): T {
 }
 
 /** Addresses for endpoints: 10.1.0.0–7 and a few of IPv6. */
-export function endpointAddress(random: Random): string {
+function endpointAddress(random: Random): string {
   return random.integer(4) === 0 ? `fd00::${random.integer(4)}` : `10.1.0.${random.integer(8)}`;
 }
 

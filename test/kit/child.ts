@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createSocket } from 'node:dgram';
-import { readFileSync, readdirSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 
 /** A program under measurement, started here and ended here, by its own process id. */
 export interface Child {
@@ -84,19 +84,6 @@ function cpuSeconds(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
-}
-
-/** Names of the threads of a process with their CPU seconds, for finding out which plane works. */
-export function threadSeconds(pid: number): ReadonlyMap<string, number> {
-  const seconds = new Map<string, number>();
-  for (const task of readdirSync(`/proc/${pid}/task`)) {
-    const stat = readFileSync(`/proc/${pid}/task/${task}/stat`, 'utf8');
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    const name = stat.slice(stat.indexOf('(') + 1, stat.lastIndexOf(')'));
-    const used = (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
-    seconds.set(name, (seconds.get(name) ?? 0) + used);
-  }
-  return seconds;
 }
 
 /** A DNS question on the wire: RD, no EDNS. */

@@ -51,7 +51,7 @@ export interface Tolerance {
   readonly tickMs: number;
 }
 
-export function toleranceFor(by: Labelled): Tolerance {
+function toleranceFor(by: Labelled): Tolerance {
   const { name, anyOrder } = by.client;
   return {
     anyOrder,
@@ -67,7 +67,7 @@ export function toleranceFor(by: Labelled): Tolerance {
   };
 }
 
-export function rowsOfMeasured(queries: readonly MeasuredQuery[]): Row[] {
+function rowsOfMeasured(queries: readonly MeasuredQuery[]): Row[] {
   return queries.map(([ms, protocol, server, port, id, name, type, edns, flags, answer]) => ({
     ms,
     protocol,
@@ -82,7 +82,7 @@ export function rowsOfMeasured(queries: readonly MeasuredQuery[]): Row[] {
   }));
 }
 
-export function rowsOfModel(exchanges: readonly SentQuery[]): Row[] {
+function rowsOfModel(exchanges: readonly SentQuery[]): Row[] {
   const first = exchanges[0]?.atMs ?? 0;
   return exchanges.map((exchange) => ({
     ms: exchange.atMs - first,
@@ -165,7 +165,7 @@ function outside(
 }
 
 /** What differs, in words; empty = they agree. */
-export function differences(
+function differences(
   run: Run,
   model: ModelRun,
   by: Labelled,

@@ -130,7 +130,7 @@ export function labelled(label: string): Labelled | null {
   };
 }
 
-export function scriptOf(scenario: Scenario): Script {
+function scriptOf(scenario: Scenario): Script {
   const rules = Object.entries(scenario.zone).map(([key, answer]) => {
     const [, server = null, name, type] = /^(?:@(\S+) )?(\S+) (\S+)$/.exec(key) ?? [];
     return server === null || server === undefined
@@ -167,7 +167,7 @@ const addressesOf: Readonly<Record<string, readonly string[]>> = {
   lo: [],
 };
 
-export function settingsOf(scenario: Scenario, env: Readonly<Record<string, string>>): Settings {
+function settingsOf(scenario: Scenario, env: Readonly<Record<string, string>>): Settings {
   return {
     resolvConf: scenario.resolv,
     nsswitch: scenario.nss === '' ? '' : `hosts: ${scenario.nss}\n`,

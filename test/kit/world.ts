@@ -1,7 +1,7 @@
 import { isLater } from '../../src/base/maybe.ts';
 import { VirtualClock } from '../../src/base/virtual-clock.ts';
 import { makeLog } from '../../src/base/log.ts';
-import { printAddress, parseAddress } from '../../src/base/ip.ts';
+import { parseAddress } from '../../src/base/ip.ts';
 import { seededRandom } from '../../src/base/random.ts';
 import { parseCorefile } from '../../src/corefile/parse.ts';
 import { SharedRegistry } from '../../src/metrics/shared-registry.ts';
@@ -239,9 +239,4 @@ function globMatches(pattern: string, path: string): boolean {
     .replaceAll('*', '[^/]*')
     .replaceAll('?', '[^/]');
   return new RegExp(`(^|/)${source.replace(/^.*\//, '')}$`).test(path);
-}
-
-/** The text of the address in a query, for tests of plugins that look at it. */
-export function peerText(query: Query): string {
-  return printAddress(query.peer, query.peerAt, query.family === 4 ? 4 : 16);
 }

@@ -17,7 +17,7 @@ export interface ListHead {
 }
 
 /** One object larger than this is no object (etcd stores none above a few MiB). */
-export const itemLimitBytes = 32 * 1024 * 1024;
+const itemLimitBytes = 32 * 1024 * 1024;
 /** What surrounds the items of a list is a few hundred bytes. */
 const frameLimitBytes = 1024 * 1024;
 

@@ -58,7 +58,7 @@ function best(pods: readonly Raw[]): Raw | null {
 }
 
 /** `spec.selector` in the API's syntax: pairs in services, matchLabels and matchExpressions elsewhere; null if it selects nothing. */
-export function selectorOf(object: Raw): string | null {
+function selectorOf(object: Raw): string | null {
   const selector = child(child(object, 'spec'), 'selector');
   const modern = 'matchLabels' in selector || 'matchExpressions' in selector;
   const pairs = modern

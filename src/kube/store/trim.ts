@@ -27,8 +27,8 @@ export interface Keep {
 
 export const serviceNameLabel = 'kubernetes.io/service-name';
 export const importedServiceLabel = 'multicluster.kubernetes.io/service-name';
-export const sourceClusterLabel = 'multicluster.kubernetes.io/source-cluster';
-export const triggerTimeAnnotation = 'endpoints.kubernetes.io/last-change-trigger-time';
+const sourceClusterLabel = 'multicluster.kubernetes.io/source-cluster';
+const triggerTimeAnnotation = 'endpoints.kubernetes.io/last-change-trigger-time';
 
 export function trimService(raw: Raw): [Service] {
   const { namespace, name } = names(raw);

@@ -4,7 +4,7 @@ import { ERROR, FLAG, WINDOW } from './frames.ts';
 import type { Http2Stream } from './http2-stream.ts';
 
 /** Bytes of bodies that all streams of a connection may have on the way to us. */
-export const CONNECTION_WINDOW: number = 1024 * 1024;
+const CONNECTION_WINDOW: number = 1024 * 1024;
 
 /**
  * What a DATA frame leads to: the body goes on, is whole (`bytes[start, end)`), is longer than any message; its stream or the

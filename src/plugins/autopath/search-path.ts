@@ -23,10 +23,7 @@ export interface SearchPath {
 }
 
 /** `NS.svc.ZONE`, `svc.ZONE` and `ZONE`, all read off the name, then `more`, then the root. */
-export function clusterPath(
-  begin: (query: Query) => number,
-  more: readonly WireName[],
-): SearchPath {
+function clusterPath(begin: (query: Query) => number, more: readonly WireName[]): SearchPath {
   const rest = [...more, ROOT];
   return {
     begin,

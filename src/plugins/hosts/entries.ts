@@ -95,7 +95,7 @@ function nameOf(text: string): WireName | null {
   }
 }
 
-export function isWildcard(name: Uint8Array): boolean {
+function isWildcard(name: Uint8Array): boolean {
   return name[0] === 1 && name[1] === 0x2a;
 }
 

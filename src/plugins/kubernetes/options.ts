@@ -17,7 +17,7 @@ import { parseSelector } from '../../kube/manifests/selector.ts';
 import type { PodMode } from './lookup.ts';
 
 /** Longer would make a change invisible for an hour; CoreDNS has the same bounds. */
-export const ttlLimit = limit({ default: 5, min: 0, max: 3600 });
+const ttlLimit = limit({ default: 5, min: 0, max: 3600 });
 
 const podModes: readonly PodMode[] = ['disabled', 'verified', 'insecure'];
 

@@ -7,8 +7,8 @@ import { readMessage, type DnsRecord } from '../../wire/message.ts';
 import { parseName } from '../../wire/name.ts';
 import { printRecord } from '../../wire/print.ts';
 import { makeQuery } from '../../wire/query.ts';
-import { ttlOffsets } from '../../wire/records.ts';
 import { fromUpstream } from '../../wire/upstream.ts';
+import { ttlOffsets } from '../../../test/kit/ttl-offsets.ts';
 import { replyBytes } from '../../../test/kit/upstream.ts';
 import { Arranger } from './arranger.ts';
 

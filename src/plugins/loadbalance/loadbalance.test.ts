@@ -10,7 +10,7 @@ import type { DnsRecord, Message } from '../../wire/message.ts';
 import type { Query } from '../../wire/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 import { fromUpstream } from '../../wire/upstream.ts';
-import { ttlOffsets } from '../../wire/records.ts';
+import { ttlOffsets } from '../../../test/kit/ttl-offsets.ts';
 import { replyBytes, type Answer } from '../../../test/kit/upstream.ts';
 import { makeWorld, type World } from '../../../test/kit/world.ts';
 import { loadbalance } from './loadbalance.ts';

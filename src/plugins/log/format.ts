@@ -8,7 +8,7 @@ type Print = (query: Query, reply: Reply, elapsedMs: number) => string;
 
 export const commonFormat =
   '{remote}:{port} - {>id} "{type} {class} {name} {proto} {size} {>do} {>bufsize}" {rcode} {>rflags} {rsize} {duration}';
-export const combinedFormat = `${commonFormat} "{>opcode}"`;
+const combinedFormat = `${commonFormat} "{>opcode}"`;
 
 /**
  * Compiles a format: placeholders in braces, everything else as it stands. What is in braces but no placeholder stays as

@@ -49,7 +49,7 @@ export function readTemplate(
 }
 
 /** Where a character of a token's text stands in its file. */
-export function placeIn({ text, place, quoted }: Token, at: number): Place {
+function placeIn({ text, place, quoted }: Token, at: number): Place {
   const before = text.slice(0, at);
   const line = lineOf(text, at) - 1;
   // Between quotes every quote is written with a backslash before it.

@@ -88,7 +88,7 @@ function printNode(node: Node): string {
   }
 }
 
-export function printPipe({ variables, declares, commands }: Pipe): string {
+function printPipe({ variables, declares, commands }: Pipe): string {
   const left = variables.length === 0 ? '' : `${variables.join(', ')} ${declares ? ':=' : '='} `;
   return left + commands.map((command) => command.operands.map(printOperand).join(' ')).join(' | ');
 }

@@ -24,7 +24,7 @@ export class ValueError extends Error {
   override readonly name = 'ValueError';
 }
 
-export function typeOf(value: Value): Type {
+function typeOf(value: Value): Type {
   if (value === null) return 'nil';
   if (Array.isArray(value)) return 'array';
   return typeof value === 'boolean' ? 'bool' : (typeof value as 'string' | 'number');

@@ -9,7 +9,7 @@ import { answerText } from '../contract/http.ts';
 import type { HttpHandler } from '../contract/control-context.ts';
 
 /** Connections at a time per address. More are probes gone wild, and would eat the descriptors that DNS needs. */
-export const httpConnectionLimit = limit({ default: 256, min: 2, max: 65_536 });
+const httpConnectionLimit = limit({ default: 256, min: 2, max: 65_536 });
 /** Requests are small and local: slow ones are cut off as CoreDNS does. */
 const TIMEOUT_MS = 5000;
 /** How often slow ones are looked for, milliseconds. */

@@ -36,7 +36,7 @@ const SLACK_MS = 500;
 type Loss = 'died' | 'hung';
 
 /** A worker did not come back from building a configuration. */
-export class WorkerHung extends Error {
+class WorkerHung extends Error {
   override readonly name = 'WorkerHung';
 }
 

@@ -36,7 +36,7 @@ export function listenAt(
 }
 
 /** The limits and the certificate, read from its files, that a plan means. */
-export function termsOf({ limits, tls }: EndpointPlan): ListenerTerms {
+function termsOf({ limits, tls }: EndpointPlan): ListenerTerms {
   return { limits, tls: tls === null ? null : readTls(tls) };
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { parseName, printName, foldName, isBelow, joinNames } from '../../wire/name.ts';
+import { parseName, printName, foldName, joinNames, suffixAt } from '../../wire/name.ts';
 import { makeQuery, type Query } from '../../wire/query.ts';
 import { failure } from '../../wire/reply.ts';
 import { ZoneTable, type Served } from './router.ts';
@@ -30,7 +30,7 @@ describe('choice of the server block', () => {
           const table = new ZoneTable(zones.map((zone, index) => served(zone, index)));
           const query = makeQuery(parseName(asked), 1);
           const fits = zones
-            .filter((zone) => isBelow(parseName(asked), parseName(zone)))
+            .filter((zone) => suffixAt(parseName(asked), parseName(zone)) >= 0)
             .toSorted((a, b) => parseName(b).length - parseName(a).length);
           assert.equal(table.match(query)?.route.zone, fits[0]);
         },

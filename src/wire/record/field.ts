@@ -89,7 +89,7 @@ function addressBytes(text: string, length: number): Uint8Array {
 }
 
 /** The bytes of a character string's text. */
-export function stringBytes(text: string): Uint8Array {
+function stringBytes(text: string): Uint8Array {
   const bytes = parseString(text);
   if (bytes === null) throw new RangeError(`${JSON.stringify(text)} has a bad escape`);
   return bytes;

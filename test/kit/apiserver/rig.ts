@@ -52,7 +52,7 @@ export class Listener implements SourceEvents {
   }
 }
 
-export function keyOf(object: KubeObject): string {
+function keyOf(object: KubeObject): string {
   return `${object.kind} ${object.kind === 'Namespace' ? '' : object.namespace}/${object.name}`;
 }
 

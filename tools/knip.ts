@@ -1,0 +1,30 @@
+/**
+ * What `knip` looks at: files and exports that nobody uses. With `--production` it looks at `src/` alone, and what only tests use
+ * counts as unused, unless its own file uses it, too, or its docstring says `@public`: made for plugins and verbs to come.
+ */
+import type { KnipConfig } from 'knip';
+
+const production = process.argv.includes('--production');
+
+const config: KnipConfig = {
+  entry: [
+    'src/cli/main.ts!',
+    // Threads begin there.
+    'src/server/worker/worker-thread.ts!',
+    'src/kube/manifests/read-thread-entry.ts!',
+    // The canonical text of a Corefile: what tests hold the parser against.
+    'src/corefile/print.ts!',
+    '{src,test,tools}/**/*.test.ts',
+    '{bench,tools}/*.ts!',
+    // Programs that tests and people start.
+    'test/fuzz/make-corpus.ts',
+    'test/kit/scripted-server.ts',
+    'test/kit/apiserver/{main,measure-source}.ts',
+  ],
+  project: ['{src,bench,tools}/**/*.ts!', '!{src,tools}/**/*.test.ts!', 'test/**/*.ts'],
+  ignoreExportsUsedInFile: production || { interface: true, type: true },
+  // A constant may have two names where the field has: `integer` and `seconds` read alike.
+  exclude: ['binaries', 'unresolved', 'duplicates'],
+};
+
+export default config;
