@@ -48,7 +48,7 @@ export const clients: readonly Client[] = clientLines.flatMap((line) => [
 export const clientLabels: readonly string[] = clients.map(labelOf);
 
 /** `glibc@2.36`, or the name alone where there are no versions. */
-function labelOf(client: Client): string {
+export function labelOf(client: Client): string {
   return client.version === '' ? client.name : `${client.name}@${client.version}`;
 }
 

@@ -66,7 +66,7 @@ function isPart(short: string, long: string): boolean {
 }
 
 /** Below 0 if the first is older; parts are compared as numbers. */
-function compareVersions(one: string, other: string): number {
+export function compareVersions(one: string, other: string): number {
   const left = one.split('.').map((part) => Number.parseInt(part, 10) || 0);
   const right = other.split('.').map((part) => Number.parseInt(part, 10) || 0);
   for (let i = 0; i < Math.max(left.length, right.length); i++) {

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { VirtualClock } from '../../base/virtual-clock.ts';
 import type { KubeObject } from '../../kube/store/objects.ts';
 import { Collection } from '../../metrics/collection.ts';
-import { SharedRegistry } from '../../metrics/registry.ts';
+import { SharedRegistry } from '../../metrics/shared-registry.ts';
 import type { DataSetParts } from '../../server/contract/data-set.ts';
 import { StaticSource } from '../../../test/kit/replicated-cluster.ts';
 import { namespace, service, slice } from '../../../test/kit/kube-objects.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { VirtualClock } from '../../base/virtual-clock.ts';
-import { SharedRegistry } from '../../metrics/registry.ts';
+import { SharedRegistry } from '../../metrics/shared-registry.ts';
 import type { Replica, ReplicaAck, ReplicaBatch } from '../contract/data-set.ts';
 import { followDataSet } from '../worker/follow-data-set.ts';
 import { ReplicatedSet, type ReplicaLinks } from './replicated-set.ts';
