@@ -130,20 +130,22 @@ export function labelled(label: string): Labelled | null {
   };
 }
 
-function scriptOf(scenario: Scenario): Script {
-  const rules = Object.entries(scenario.zone).map(([key, answer]) => {
-    const [, server = null, name, type] = /^(?:@(\S+) )?(\S+) (\S+)$/.exec(key) ?? [];
-    return server === null || server === undefined
-      ? { name, type, answer }
-      : { server, name, type, answer };
+/** The zone as the rules of an answers file. */
+export function rulesOf({ zone }: Scenario): object[] {
+  return Object.entries(zone).map(([key, answer]) => {
+    const [, server, name, type] = /^(?:@(\S+) )?(\S+) (\S+)$/.exec(key) ?? [];
+    return server === undefined ? { name, type, answer } : { server, name, type, answer };
   });
+}
+
+export function scriptOf(scenario: Scenario): Script {
   const routed =
     scenario.net === 'nodef'
       ? serversIn(scenario.resolv).filter((one) => !scenario.listen.includes(one))
       : [];
   return parseAnswers(
     {
-      rules,
+      rules: rulesOf(scenario),
       closed: scenario.closed ?? [],
       unrouted: scenario.unrouted ?? [],
       noroute: routed,
@@ -167,7 +169,7 @@ const addressesOf: Readonly<Record<string, readonly string[]>> = {
   lo: [],
 };
 
-function settingsOf(scenario: Scenario, env: Readonly<Record<string, string>>): Settings {
+export function settingsOf(scenario: Scenario, env: Readonly<Record<string, string>>): Settings {
   return {
     resolvConf: scenario.resolv,
     nsswitch: scenario.nss === '' ? '' : `hosts: ${scenario.nss}\n`,

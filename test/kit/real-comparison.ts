@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { compareRuns } from './compare-runs.ts';
 import { runModel, type Labelled, type Scenario } from './measured.ts';
 import type { RealProgram } from './real-programs.ts';
-import { readScenarios, runReal } from './real-resolver.ts';
+import { readScenarios, runReal, surroundingsOf } from './real-resolver.ts';
 
 /** Scenarios that take longer are the long ones. */
 const quickMs = 700;
@@ -38,7 +38,7 @@ async function compare(
   const more = { anyOrder: true, startMs: 150, togetherMs: 18, slackMs: 150 };
   let found: string[] = [];
   for (let attempt = 0; attempt < attempts; attempt++) {
-    const run = await runReal(scenario, label, command);
+    const run = await runReal(surroundingsOf(scenario), label, command);
     found = await compareRuns(
       run,
       by,

@@ -6,7 +6,14 @@ import { execFileSync, spawn, spawnSync, type ChildProcess } from 'node:child_pr
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { MeasuredQuery, MeasuredResult, Run, Scenario } from './measured.ts';
+import type { Family } from '../../src/resolver/client.ts';
+import {
+  rulesOf,
+  type MeasuredQuery,
+  type MeasuredResult,
+  type Run,
+  type Scenario,
+} from './measured.ts';
 
 const kit = new URL('.', import.meta.url).pathname;
 
@@ -43,42 +50,78 @@ export function buildFolder(): { readonly path: string; remove(): void } {
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
 }
 
-let count = 0;
+/** The pod in which a program is run, the servers it sees and what it is asked. */
+export interface Surroundings {
+  readonly name: string;
+  readonly families: readonly Family[];
+  readonly repeat: number;
+  readonly resolv: string;
+  readonly nsswitch: string;
+  readonly hosts: string;
+  /** The text of the file that HOSTALIASES names. */
+  readonly hostAliases: string | null;
+  readonly env: Readonly<Record<string, string>>;
+  /** Servers that answer, and addresses at which nobody listens. */
+  readonly listen: readonly string[];
+  readonly closed: readonly string[];
+  /** The answers file. */
+  readonly answers: object;
+}
 
+export function surroundingsOf(scenario: Scenario): Surroundings {
+  return {
+    name: scenario.name,
+    families: [4, 6],
+    repeat: scenario.repeat ?? 1,
+    resolv: scenario.resolv,
+    nsswitch: scenario.nss === '' ? '' : `hosts: ${scenario.nss}\n`,
+    hosts: scenario.hosts,
+    hostAliases: null,
+    env: scenario.env ?? {},
+    listen: scenario.listen,
+    closed: scenario.closed ?? [],
+    answers: { rules: rulesOf(scenario), notcp: scenario.notcp ?? [] },
+  };
+}
+
+let count = 0;
+/** The pod has a name of its own. */
+const named = 'hostname mypod && exec "$@"';
+
+/** Runs `command NAME FAMILY COUNT`, which prints a line of JSON for each lookup. */
 export async function runReal(
-  scenario: Scenario,
+  pod: Surroundings,
   client: string,
   command: readonly string[],
-): Promise<Run> {
+): Promise<Run & { readonly signal: string | null }> {
   const name = `ndots${process.pid % 10000}-${count++}`;
   const etc = join('/etc/netns', name);
   const work = mkdtempSync(join(tmpdir(), 'ndots-run-'));
   let server: ChildProcess | null = null;
   try {
     mkdirSync(etc, { recursive: true });
-    writeFileSync(join(etc, 'resolv.conf'), scenario.resolv);
-    writeFileSync(
-      join(etc, 'nsswitch.conf'),
-      scenario.nss === '' ? '' : `hosts: ${scenario.nss}\n`,
-    );
-    writeFileSync(join(etc, 'hosts'), scenario.hosts);
-    makeNamespace(name, scenario);
+    writeFileSync(join(etc, 'resolv.conf'), pod.resolv);
+    writeFileSync(join(etc, 'nsswitch.conf'), pod.nsswitch);
+    writeFileSync(join(etc, 'hosts'), pod.hosts);
+    const aliases = join(work, 'aliases');
+    if (pod.hostAliases !== null) writeFileSync(aliases, pod.hostAliases);
+    makeNamespace(name, pod);
     const script = join(work, 'script.json');
     const log = join(work, 'log');
-    writeFileSync(
-      script,
-      JSON.stringify({ rules: rulesOf(scenario), notcp: scenario.notcp ?? [] }),
-    );
-    server = await startServer(name, script, log, scenario.listen);
-    const words = [...command, scenario.name, '0', String(scenario.repeat ?? 1)];
-    const { stdout } = await run('ip', ['netns', 'exec', name, ...words], scenario.env ?? {});
+    writeFileSync(script, JSON.stringify(pod.answers));
+    server = await startServer(name, script, log, pod.listen);
+    const family = pod.families.length === 2 ? '0' : String(pod.families[0]);
+    const words = [...command, pod.name, family, String(pod.repeat)];
+    const env = { ...pod.env, ...(pod.hostAliases === null ? {} : { HOSTALIASES: aliases }) };
+    const inside = ['netns', 'exec', name, 'unshare', '--uts', 'sh', '-c', named, 'sh', ...words];
+    const { stdout, signal } = await run('ip', inside, env);
     // The answer to the last query may still be on its way into the log.
     await new Promise((resolve) => setTimeout(resolve, 30));
     const result = stdout
       .split('\n')
       .filter((line) => line.startsWith('{'))
       .map((line) => JSON.parse(line) as MeasuredResult);
-    return { client, result, seq: '', queries: existsSync(log) ? readLog(log) : [] };
+    return { client, result, seq: '', queries: existsSync(log) ? readLog(log) : [], signal };
   } finally {
     server?.kill();
     spawnSync('ip', ['netns', 'del', name]);
@@ -87,7 +130,7 @@ export async function runReal(
   }
 }
 
-function makeNamespace(name: string, scenario: Scenario): void {
+function makeNamespace(name: string, { listen, closed }: Surroundings): void {
   execFileSync('ip', ['netns', 'add', name]);
   const inside = (...words: string[]): void => {
     execFileSync('ip', ['-n', name, ...words]);
@@ -98,15 +141,15 @@ function makeNamespace(name: string, scenario: Scenario): void {
   inside('link', 'set', 'eth0', 'up');
   inside('link', 'set', 'eth1', 'up');
   inside('route', 'add', 'default', 'via', '10.244.0.1');
-  const servers = [...scenario.listen, ...(scenario.closed ?? [])];
-  for (const server of servers) inside('addr', 'add', `${server}/32`, 'dev', 'lo');
+  const servers = new Set([...listen, ...closed].filter((one) => !isLoopback(one)));
+  for (const server of servers) {
+    const length = server.includes(':') ? 128 : 32;
+    inside('addr', 'add', `${server}/${length}`, 'dev', 'lo', ...(length === 128 ? ['nodad'] : []));
+  }
 }
 
-function rulesOf(scenario: Scenario): object[] {
-  return Object.entries(scenario.zone).map(([key, answer]) => {
-    const [, server, name, type] = /^(?:@(\S+) )?(\S+) (\S+)$/.exec(key) ?? [];
-    return server === undefined ? { name, type, answer } : { server, name, type, answer };
-  });
+function isLoopback(address: string): boolean {
+  return address === '::1' || address.startsWith('127.');
 }
 
 function startServer(
@@ -131,7 +174,7 @@ function run(
   program: string,
   words: readonly string[],
   env: Readonly<Record<string, string>>,
-): Promise<{ readonly stdout: string }> {
+): Promise<{ readonly stdout: string; readonly signal: string | null }> {
   const child = spawn(program, words, {
     env: { ...process.env, GODEBUG: '', ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -142,7 +185,7 @@ function run(
   child.stdout.on('data', (text: string) => (stdout += text));
   return new Promise((resolve, reject) => {
     child.once('error', reject);
-    child.once('close', () => resolve({ stdout }));
+    child.once('close', (_, signal) => resolve({ stdout, signal }));
   });
 }
 
