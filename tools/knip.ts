@@ -18,6 +18,7 @@ const config: KnipConfig = {
     '{bench,tools}/*.ts!',
     // Programs that tests and people start.
     'test/fuzz/make-corpus.ts',
+    'test/kit/record.ts',
     'test/kit/scripted-server.ts',
     'test/kit/apiserver/{main,measure-source}.ts',
   ],

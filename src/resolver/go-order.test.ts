@@ -90,4 +90,16 @@ describe('which resolver a Go program with cgo takes', () => {
       /hostLookupOrder\(www\.example\.com\) = files,dns/,
     );
   });
+
+  test('netdns=2 shows a final dot from 1.21 on, before that only when something else decided', () => {
+    const shown = (version: string, env: Record<string, string>): string =>
+      /hostLookupOrder\(.*?\)/.exec(
+        choice({ name: 'example.com.', version, env }).debug.join('\n'),
+      )?.[0] ?? '';
+    const dot = 'hostLookupOrder(example.com.)';
+    assert.equal(shown('1.20', { GODEBUG: 'netdns=2' }), 'hostLookupOrder(example.com)');
+    assert.equal(shown('1.20', { GODEBUG: 'netdns=cgo+2' }), dot);
+    assert.equal(shown('1.20', { GODEBUG: 'netdns=2', LOCALDOMAIN: '' }), dot);
+    assert.equal(shown('1.21', { GODEBUG: 'netdns=2' }), dot);
+  });
 });

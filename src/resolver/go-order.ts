@@ -57,7 +57,13 @@ export function chooseGoResolver(
       debug.push(`go package net: confVal.netCgo = ${mode === 'cgo'}  netGo = ${netGo}`);
     debug.push(...announce({ cgo, traits, mode, preference }));
   }
-  if (level > 1) debug.push(`go package net: hostLookupOrder(${name}) = ${order}`);
+  if (level > 1) {
+    // Up to 1.20 the name is shown as it was when the choice fell, and a final dot goes away on the way.
+    const early =
+      preference !== null || mode === 'cgo' || conf.unknown !== null || /[\\%]/.test(name);
+    const shown = traits.wording === 1 && !early ? name.replace(/\.$/, '') : name;
+    debug.push(`go package net: hostLookupOrder(${shown}) = ${order}`);
+  }
   return { order, reason, debug };
 }
 

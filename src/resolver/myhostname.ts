@@ -1,6 +1,7 @@
 /**
- * nss-myhostname (systemd): names that need no server. `localhost`, everything below it, `_gateway`, `_outbound`
- * and the machine's own name. Listed before `dns` it answers first, listed after it only when DNS failed.
+ * nss-myhostname (systemd): names that need no server. `localhost`, everything below it and the machine's own name;
+ * `_gateway` and `_outbound`, which take the routing table, are left out. Listed before `dns` it answers first, listed
+ * after it only when DNS failed.
  */
 import { parseAddress } from '../base/ip.ts';
 import type { Family, Host } from './client.ts';

@@ -138,7 +138,7 @@ export function rulesOf({ zone }: Scenario): object[] {
   });
 }
 
-export function scriptOf(scenario: Scenario): Script {
+function scriptOf(scenario: Scenario): Script {
   const routed =
     scenario.net === 'nodef'
       ? serversIn(scenario.resolv).filter((one) => !scenario.listen.includes(one))
@@ -169,7 +169,7 @@ const addressesOf: Readonly<Record<string, readonly string[]>> = {
   lo: [],
 };
 
-export function settingsOf(scenario: Scenario, env: Readonly<Record<string, string>>): Settings {
+function settingsOf(scenario: Scenario, env: Readonly<Record<string, string>>): Settings {
   return {
     resolvConf: scenario.resolv,
     nsswitch: scenario.nss === '' ? '' : `hosts: ${scenario.nss}\n`,
