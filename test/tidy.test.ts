@@ -146,6 +146,25 @@ describe('the house', () => {
     }
   });
 
+  test('the lock file holds every package that one of its packages names, for all platforms', () => {
+    const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8')) as {
+      packages: Record<
+        string,
+        Partial<Record<'dependencies' | 'optionalDependencies', Record<string, string>>>
+      >;
+    };
+    const missing = Object.entries(packages).flatMap(
+      ([at, { dependencies, optionalDependencies }]) =>
+        Object.keys({ ...dependencies, ...optionalDependencies })
+          .filter(
+            (name) =>
+              !(`node_modules/${name}` in packages) && !(`${at}/node_modules/${name}` in packages),
+          )
+          .map((name) => `${at} names ${name}`),
+    );
+    assert.deepEqual(missing, []);
+  });
+
   test('the lock file names no registry', () => {
     assert.doesNotMatch(readFileSync('package-lock.json', 'utf8'), /"resolved"/);
   });
