@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
+import { isIP } from 'node:net';
 import { dirname, join, normalize } from 'node:path';
 import { describe, test } from 'node:test';
 import { parse, type Token } from 'acorn';
 import { analyse } from 'scslre';
+import { sourceFacts, type SourceFacts } from './kit/source.ts';
 
 const sources = globSync('src/**/*.ts').toSorted();
 const texts = new Map(sources.map((file) => [file, readFileSync(file, 'utf8')]));
@@ -22,19 +25,74 @@ function importTable(): ReadonlyMap<string, ReadonlySet<string>> {
   );
 }
 
+/** Modules that a file names, also those of which it takes only types. */
 function imports(file: string): readonly string[] {
   const text = texts.get(file)!;
-  const found = [
-    ...text.matchAll(/(?:^|\n)\s*(?:import|export)[^'"\n;]*?from\s+'([^']+)'/g),
-    ...text.matchAll(/import\('([^']+)'\)/g),
-    ...text.matchAll(/\n\} from '([^']+)'/g),
+  return [
+    /^(?:import|export)\s[^;'"]*?\bfrom\s+'([^']+)'/gm,
+    /^import\s+'([^']+)'/gm,
+    /\bimport\(\s*'([^']+)'/g,
+  ].flatMap((pattern) => [...text.matchAll(pattern)].map(([, path]) => path!));
+}
+
+const isTest = (file: string): boolean => file.endsWith('.test.ts');
+const running = sources.filter((file) => !isTest(file));
+const facts = new Map(running.map((file) => [file, sourceFacts(texts.get(file)!)]));
+
+/** Functions of `process` that load native code. */
+const native = /^(?:dlopen|binding|_linkedBinding)$/;
+
+/** The ways in which a file loads native code, or code of which only the running program knows what it is. */
+function foreignLoads({ loads }: SourceFacts): string[] {
+  return loads
+    .filter(
+      ({ module, how }) =>
+        native.test(how) ||
+        (module === null && how !== 'getBuiltinModule') ||
+        /^(?:koffi|(?:node:)?ffi\b.*|.*\.node)$/.test(module ?? ''),
+    )
+    .map(({ module, how, line }) => `${line}: ${how}${module === null ? '' : ` of ${module}`}`);
+}
+
+/** What the language itself gives: no time, no chance, no world. */
+const language =
+  /^(?:undefined|NaN|Infinity|Date\.(?:parse|UTC)|new Date|Math\.(?!random$)\w+|(?:new )?(?:Object|Array|String|Number|BigInt|Boolean|Symbol|Map|Set|WeakMap|WeakSet|Promise|JSON|Reflect|RegExp|Iterator|Buffer|DataView|ArrayBuffer|SharedArrayBuffer|(?:Ui|I)nt(?:8|16|32)Array|Big(?:Ui|I)nt64Array|Float64Array|TextEncoder|TextDecoder|\w*Error)(?:\.\w+)?|parseInt|parseFloat|isNaN|structuredClone|queueMicrotask|(?:en|de)codeURIComponent)$/;
+/** What has a clock, or reaches out of the process. */
+const world =
+  /^(?:new )?(?:Date(?:\.now)?$|performance|set(?:Timeout|Interval)|process|console|fetch|crypto|Math\.random|Worker|WebSocket|EventSource|navigator|Atomics\.wait)/;
+/** Functions without effect that the runtime has under the name of something that has. */
+const pureModules: ReadonlySet<string> = new Set(['node:path', 'node:url', 'node:net']);
+
+/** Uses of a clock, of chance, and of the world outside. */
+function impurities(
+  { loads, globals }: SourceFacts,
+  isPure: (name: string) => boolean,
+  modules: ReadonlySet<string>,
+): string[] {
+  return [
+    ...globals.filter(({ name }) => !isPure(name)).map(({ name, line }) => `${line}: ${name}`),
+    ...loads
+      .filter(({ module }) => module === null || (!module.startsWith('.') && !modules.has(module)))
+      .map(({ module, how, line }) => `${line}: ${how} of ${module}`),
   ];
-  return found.map(([, path]) => path!);
+}
+
+/** Files whose values these files use, through others too. */
+function reached(from: readonly string[]): ReadonlySet<string> {
+  const found = new Set<string>();
+  const visit = (file: string): void => {
+    if (found.has(file)) return;
+    found.add(file);
+    for (const { module } of facts.get(file)?.loads ?? [])
+      if (module?.startsWith('.')) visit(normalize(join(dirname(file), module)));
+  };
+  for (const file of from) visit(file);
+  return found;
 }
 
 /** Expressions that could try many ways through one text, or that are made while the program runs. */
 function slowExpressions(file: string, text: string): string[] {
-  if (file.endsWith('.test.ts')) return [];
+  if (isTest(file)) return [];
   const tokens: (Token & { readonly value?: unknown })[] = [];
   parse(stripTypeScriptTypes(text), {
     ecmaVersion: 'latest',
@@ -84,7 +142,7 @@ describe('the house', () => {
           from === 'plugins' &&
           to === 'plugins' &&
           file !== 'src/plugins/order.ts' &&
-          !file.endsWith('.test.ts')
+          !isTest(file)
         ) {
           const [a, b] = [file.split('/')[2], target.split('/')[2]];
           if (a !== b) broken.push(`${file} imports the plugin ${b}: plugins meet through ports`);
@@ -94,22 +152,48 @@ describe('the house', () => {
     assert.deepEqual(broken, []);
   });
 
-  test('only linux speaks FFI, only base and the outer rooms touch the process', () => {
-    for (const [file, text] of texts) {
-      if (room(file) !== 'linux') assert.doesNotMatch(text, /from 'koffi'/, file);
-    }
+  test('only linux loads native code, by whatever way', () => {
+    const exempt = ['src/linux/libc.ts', 'src/server/worker/worker-thread.ts'];
+    const found = [...facts]
+      .filter(([file]) => !exempt.includes(file))
+      .flatMap(([file, each]) => foreignLoads(each).map((load) => `${file}:${load}`));
+    assert.deepEqual(found, []);
+    // The one module that a worker is told of when it starts: the table of plugins.
+    assert.equal(foreignLoads(facts.get('src/server/worker/worker-thread.ts')!).length, 1);
   });
 
-  test('wire, corefile and resolver do no input or output', () => {
-    for (const file of sources.filter(
-      (name) =>
-        ['wire', 'resolver'].includes(room(name)) &&
-        !name.endsWith('.test.ts') &&
-        !name.includes('.laws.'),
-    )) {
-      const found = imports(file).filter((path) => path.startsWith('node:'));
-      assert.deepEqual(found, [], file);
+  test('wire, corefile and resolver have no clock, no chance, no input and no output', () => {
+    const pure = running.filter((file) => ['wire', 'corefile', 'resolver'].includes(room(file)));
+    const found = pure.flatMap((file) =>
+      impurities(facts.get(file)!, (name) => language.test(name), new Set(['node:path'])).map(
+        (use) => `${file}:${use}`,
+      ),
+    );
+    // Nor do they get at any by way of base. What builtins.ts has is loaded where it is called.
+    for (const file of reached(pure)) {
+      if (pure.includes(file) || file === 'src/base/builtins.ts') continue;
+      const uses = impurities(facts.get(file)!, (name) => !world.test(name), pureModules);
+      found.push(...uses.map((use) => `${file}:${use}`));
     }
+    for (const file of pure) {
+      for (const [whole, part] of texts.get(file)!.matchAll(/\bbuiltins\.(\w+)\(/g))
+        if (part !== 'crypto') found.push(`${file}: ${whole}`);
+    }
+    assert.deepEqual(found, []);
+  });
+
+  test('the arguments, the environment and the streams of the process belong to the command line', () => {
+    const found = [...facts].flatMap(([file, { globals }]) =>
+      globals
+        .filter(({ name }) => /^process\.(?:argv|env|std\w+|chdir|kill|exitCode)$/.test(name))
+        .map(({ name, line }) => `${file}:${line}: ${name}`)
+        .filter(() => room(file) !== 'cli'),
+    );
+    // In a pod, the address of the API server comes from there.
+    assert.deepEqual(
+      found.filter((use) => !use.startsWith('src/kube/api/connection.ts:')),
+      [],
+    );
   });
 
   // Clients, upstreams and files choose the texts. The pattern of a Corefile is base/pattern.ts's, which is linear.
@@ -120,6 +204,15 @@ describe('the house', () => {
     );
   });
 
+  test('a source that is named by its path, as threads are, is there', () => {
+    for (const file of running) {
+      for (const [, path] of texts.get(file)!.matchAll(/'(\.{1,2}\/[\w./-]+\.[jt]s)'/g)) {
+        const target = normalize(join(dirname(file), path!.replace(/js$/, 'ts')));
+        assert.ok(texts.has(target), `${file} names ${path}`);
+      }
+    }
+  });
+
   test('no file is named for being a drawer', () => {
     for (const file of sources)
       assert.doesNotMatch(file, /\/(utils?|common|helpers?|types|index)\.ts$/);
@@ -127,7 +220,7 @@ describe('the house', () => {
 
   test('no source file is longer than 600 lines', () => {
     for (const [file, text] of texts) {
-      if (file.endsWith('.test.ts')) continue;
+      if (isTest(file)) continue;
       const lines = text.split('\n').length;
       assert.ok(lines <= 600, `${file}: ${lines} lines`);
     }
@@ -146,7 +239,127 @@ describe('the house', () => {
     }
   });
 
+  test('the lock file holds every package that one of its packages names, for all platforms', () => {
+    const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8')) as {
+      packages: Record<
+        string,
+        Partial<Record<'dependencies' | 'optionalDependencies', Record<string, string>>>
+      >;
+    };
+    const missing = Object.entries(packages).flatMap(
+      ([at, { dependencies, optionalDependencies }]) =>
+        Object.keys({ ...dependencies, ...optionalDependencies })
+          .filter(
+            (name) =>
+              !(`node_modules/${name}` in packages) && !(`${at}/node_modules/${name}` in packages),
+          )
+          .map((name) => `${at} names ${name}`),
+    );
+    assert.deepEqual(missing, []);
+  });
+
+  test('no file names a registry, an unknown host, or a folder of a machine', (t) => {
+    const listed = spawnSync('git', ['ls-files', '-z'], { encoding: 'utf8' });
+    if (listed.status !== 0) return t.skip('not a checkout of git');
+    const found: string[] = [];
+    for (const file of listed.stdout.split('\0')) {
+      if (file === '' || /\.(?:bin|sum)$/.test(file)) continue;
+      const text = readFileSync(file, 'utf8');
+      for (const [, host = ''] of text.matchAll(/\bhttps?:\/\/\[?([\w.-]+)/g))
+        if (!isKnownHost(host, file)) found.push(`${file}: ${host}`);
+      for (const [path] of text.matchAll(/(?<![\w.~$}/-])\/(?:work|root|home|Users)\/[\w.-]+/g))
+        found.push(`${file}: ${path}`);
+    }
+    assert.deepEqual(found, []);
+    assert.doesNotMatch(readFileSync('.npmrc', 'utf8'), /registry *=/);
+  });
+
   test('the lock file names no registry', () => {
     assert.doesNotMatch(readFileSync('package-lock.json', 'utf8'), /"resolved"/);
   });
+});
+
+/** Where documentation is, and what standards call examples. */
+const knownHosts: ReadonlySet<string> = new Set([
+  'coredns.io',
+  'github.com',
+  'json-schema.org',
+  'keepachangelog.com',
+  'ndots.dev',
+  'pkg.go.dev',
+  'www.apache.org',
+  // The name that a story is about.
+  'api.twilio.com',
+]);
+
+function isKnownHost(host: string, file: string): boolean {
+  if (file === 'package-lock.json')
+    return ['liberapay.com', 'opencollective.com', 'github.com'].includes(host);
+  const name = host.replace(/\.$/, '');
+  return (
+    isIP(name) !== 0 ||
+    knownHosts.has(name) ||
+    !name.includes('.') ||
+    /(?:^|\.)(?:example(?:\.com)?|invalid|test|host|svc)$/.test(name)
+  );
+}
+
+describe('the rules of the house see', () => {
+  const loads = (text: string): string[] => foreignLoads(sourceFacts(text));
+
+  for (const text of [
+    `import koffi from 'koffi';`,
+    `import * as koffi from 'koffi';`,
+    `export { load } from 'koffi';`,
+    `const koffi = await import('koffi');`,
+    'const koffi = await import(`koffi`);',
+    `const koffi = await import('kof' + 'fi');`,
+    `import { createRequire } from 'node:module'; createRequire(import.meta.url)('koffi');`,
+    `import { createRequire } from 'node:module'; const require = createRequire(import.meta.url); require('koffi');`,
+    `require('./build/addon.node');`,
+    `import ffi from 'node:ffi';`,
+    `process.getBuiltinModule('node:ffi');`,
+    `process.dlopen(module, 'x');`,
+    `process['dlopen'](module, 'x');`,
+    `const { dlopen } = process;`,
+    `process.binding('tcp_wrap');`,
+    `process._linkedBinding('x');`,
+  ])
+    test(`native code in ${text}`, () => assert.equal(loads(text).length, 1));
+
+  for (const text of [
+    `import type * as Koffi from 'koffi';`,
+    `line.binding.warning('x');`,
+    `const hint = 'install koffi';`,
+  ])
+    test(`none in ${text}`, () => assert.deepEqual(loads(text), []));
+
+  const uses = (text: string): string[] =>
+    impurities(sourceFacts(text), (name) => language.test(name), new Set());
+
+  for (const text of [
+    'const now = Date.now();',
+    'const now = new Date();',
+    'const D = Date;',
+    'performance.now();',
+    'setTimeout(() => {}, 1);',
+    'setInterval(() => {}, 1);',
+    'globalThis.setTimeout(() => {}, 1);',
+    'Math.random();',
+    'process.hrtime();',
+    'console.log(1);',
+    `await fetch('x');`,
+    `import 'node:fs';`,
+    `import { connect } from 'node:net';`,
+    `const fs = await import('node:fs');`,
+  ])
+    test(`the world in ${text}`, () => assert.notDeepEqual(uses(text), []));
+
+  for (const text of [
+    'const then = new Date(0);',
+    'function f(clock) { return clock.setTimeout; }',
+    'const performance = 1; performance.toFixed();',
+    `import type { Socket } from 'node:net';`,
+  ])
+    test(`none in ${text}`, () => assert.deepEqual(uses(text), []));
 });

@@ -69,8 +69,14 @@ const serviceImports = {
   },
 } as unknown as KubeJson;
 
-/** Objects of the table that a real API server does not take, so that no cluster has them. */
-const impossible = ['Service portless'];
+/** Objects of the table that this API server does not take, and what rows about them name; older ones took some. */
+const impossible: Readonly<Record<string, RegExp>> = {
+  'Service portless': /^portless\./,
+  'Service zeros': /^zeros\.|^1\.8\.0\.10\./,
+  'EndpointSlice hdlszeros-1': /hdlszeros\.|^6\.0\.9\.10\./,
+  'EndpointSlice hdlsmapped-1': /hdlsmapped\.|^2\.8\.20\.172\./,
+  'Pod zeros': /^172-30-0-8\./,
+};
 
 /** The rest of the world of the table: test/conformance/elsewhere.ts, as a server block. */
 const elsewhere = (port: number): string => `.:${port} {
@@ -136,7 +142,7 @@ describe('a real API server', { skip: noApiServer() ?? false }, () => {
     const refused = await cluster.put(objects);
     assert.deepEqual(
       refused.map(({ kind, name }) => `${kind} ${name}`),
-      impossible,
+      Object.keys(impossible),
     );
     ports = await freePorts(configurations.length + 1);
     const beyond = ports.at(-1)!;
@@ -166,8 +172,8 @@ describe('a real API server', { skip: noApiServer() ?? false }, () => {
   for (const [nth, configuration] of configurations.entries()) {
     describe(configuration.title, () => {
       for (const row of readRows(configuration)) {
-        const absent = impossible.find((each) => row.name.includes(`${each.split(' ')[1]}.`));
-        const skip = absent === undefined ? false : `a real API server takes no ${absent}`;
+        const absent = Object.keys(impossible).find((each) => impossible[each]!.test(row.name));
+        const skip = absent === undefined ? false : `the API server does not take ${absent}`;
         test(`${row.name} ${row.type} is ${row.result}`, { skip }, async () => {
           check(row, await ask(ports[nth]!, row.name, row.type));
         });
@@ -205,13 +211,5 @@ describe('a real API server', { skip: noApiServer() ?? false }, () => {
     await soon(port, name, ({ answer }) => answer.length === 1);
     await cluster.kubectl('delete', 'service', 'late', '-n', 'testns');
     await soon(port, name, (reply) => resultOf(reply) === 'NXDOMAIN');
-  });
-
-  test('a restored cluster has the objects of its backup', async () => {
-    const backup = await cluster.backUp();
-    await cluster.kubectl('delete', 'service', 'svc1', '-n', 'testns');
-    await assert.rejects(cluster.kubectl('get', 'service', 'svc1', '-n', 'testns'), /NotFound/);
-    await cluster.restore(backup);
-    assert.match(await cluster.kubectl('get', 'service', 'svc1', '-n', 'testns'), /10\.0\.0\.1/);
   });
 });

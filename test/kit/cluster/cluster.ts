@@ -142,8 +142,11 @@ export class Cluster implements AsyncDisposable {
     ]);
     const begin = performance.now();
     for (;;) {
-      const ready = await this.kubectl('get', '--raw', '/readyz').catch(() => '');
-      if (ready === 'ok') return;
+      // The API makes the namespaces that every cluster has a moment after it calls itself ready.
+      const ready = await this.kubectl('get', '--raw', '/readyz')
+        .then(() => this.kubectl('get', 'namespaces', 'default', 'kube-system', '-o', 'name'))
+        .catch(() => null);
+      if (ready !== null) return;
       const ended = await Promise.race([this.#api.exitCode, pause(250).then(() => 'runs')]);
       if (ended !== 'runs' || performance.now() - begin > START_MS) {
         const said = `${this.#api.output()}${this.#etcd.output()}`;
@@ -219,23 +222,24 @@ export class Cluster implements AsyncDisposable {
       () => '',
       (error: Error) => error.message,
     );
-    const refused = complaints
-      .split('\n')
-      .filter((line) => line.trim() !== '')
-      .map((line): Refused => {
-        const found = /(\w+) "([^"]+)" is invalid: (.*)$/.exec(line);
-        if (found === null) throw new Error(complaints);
-        const [, kind = '', name = '', reason = ''] = found;
-        return { kind, name, reason };
-      });
+    const lines = complaints.split('\n');
     for (const { kind, metadata, status } of objects) {
       if (kind !== 'Pod' || status === undefined) continue;
       const { name, namespace = 'default' } = metadata;
       const patch = JSON.stringify({ status });
       const what = ['patch', 'pod', name, '-n', namespace, '--subresource=status'];
-      await this.#run([...what, '--type=merge', '-p', patch], null);
+      await this.#run([...what, '--type=merge', '-p', patch], null).catch((error: Error) =>
+        lines.push(...error.message.split('\n')),
+      );
     }
-    return refused;
+    return lines
+      .filter((line) => line.trim() !== '' && !line.startsWith('Warning: '))
+      .map((line): Refused => {
+        const found = /(\w+)(?:\.\S+)? "([^"]+)" is invalid: (.*)$/.exec(line);
+        if (found === null) throw new Error(lines.join('\n'));
+        const [, kind = '', name = '', reason = ''] = found;
+        return { kind, name, reason };
+      });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,28 +1,35 @@
 import assert from 'node:assert/strict';
 import { Resolver } from 'node:dns/promises';
 import { after, before, describe, test } from 'node:test';
-import { noRealApiServer, RealApiServer } from '../kit/real-api-server.ts';
+import type { KubeJson } from '../kit/apiserver/store.ts';
+import { Cluster } from '../kit/cluster/cluster.ts';
+import { noApiServer } from '../kit/cluster/programs.ts';
 import { serveProcess, type ServeProcess } from '../kit/serve-process.ts';
+
+const service = (name: string, clusterIP: string): KubeJson => ({
+  apiVersion: 'v1',
+  kind: 'Service',
+  metadata: { name, namespace: 'default' },
+  spec: { clusterIP, ports: [{ name: 'http', port: 80 }] },
+});
 
 describe(
   'a real API server whose database was restored from an older backup',
-  {
-    skip: noRealApiServer(),
-  },
+  { skip: noApiServer() ?? false },
   () => {
-    let api: RealApiServer;
+    let cluster: Cluster;
     let server: ServeProcess;
 
     before(async () => {
-      api = await RealApiServer.start();
+      cluster = await Cluster.start();
       server = await serveProcess(
-        `errors\nkubernetes cluster.local {\n kubeconfig ${api.kubeconfig}\n}`,
+        `errors\nkubernetes cluster.local {\n kubeconfig ${cluster.kubeconfig('admin')}\n}`,
       );
     });
 
     after(async () => {
       await server?.stop();
-      await api?.end();
+      await cluster?.[Symbol.asyncDispose]();
     });
 
     /** The address of a service, or the error's code. */
@@ -44,30 +51,26 @@ describe(
     };
 
     test('is followed back: what was made since is gone, what was deleted since is there again', async (t) => {
-      await api.createService('kept', '10.96.0.11');
-      await api.createService('deleted', '10.96.0.12');
-      await becomes('deleted', '10.96.0.12');
-      await api.down();
-      api.backup();
-      await api.up();
-      await api.deleteService('deleted');
-      await api.createService('made', '10.96.0.13');
-      for (let i = 0; i < 300; i++)
-        await api.createService(`other-${i}`, `10.96.${1 + (i >> 7)}.${1 + (i & 127)}`);
-      await becomes('made', '10.96.0.13');
+      await cluster.put([service('kept', '10.0.0.11'), service('deleted', '10.0.0.12')]);
+      await becomes('deleted', '10.0.0.12');
+      const backup = await cluster.backUp();
+      await cluster.kubectl('delete', 'service', 'deleted');
+      const others = Array.from({ length: 300 }, (_, nth) =>
+        service(`other-${nth}`, `10.0.${1 + (nth >> 7)}.${1 + (nth & 127)}`),
+      );
+      await cluster.put([service('made', '10.0.0.13'), ...others]);
+      await becomes('made', '10.0.0.13');
       await becomes('deleted', 'ENOTFOUND');
-      await becomes('other-299', '10.96.3.44');
-      await api.down();
-      api.restore();
-      await api.up();
+      await becomes('other-299', '10.0.3.44');
+      await cluster.restore(backup);
       const began = Date.now();
       await becomes('made', 'ENOTFOUND');
-      await becomes('deleted', '10.96.0.12');
+      await becomes('deleted', '10.0.0.12');
       t.diagnostic(`right ${Date.now() - began} ms after the server was ready again`);
-      assert.equal(await lookUp('kept'), '10.96.0.11');
+      assert.equal(await lookUp('kept'), '10.0.0.11');
       assert.match(server.child.output(), /behind \d+ of before, as after a restore from a backup/);
-      await api.createService('later', '10.96.0.14');
-      await becomes('later', '10.96.0.14');
+      await cluster.put([service('later', '10.0.0.14')]);
+      await becomes('later', '10.0.0.14');
     });
   },
 );
