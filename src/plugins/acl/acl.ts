@@ -9,6 +9,7 @@ import type { Query, Route } from '../../wire/query.ts';
 import { silence, type ExtendedError, type Reply } from '../../wire/reply.ts';
 import { Nets } from './nets.ts';
 import { readPolicy, type Action, type Policy } from './policy.ts';
+import { perRoute } from '../../server/contract/per-route.ts';
 
 export const syntax = directive({
   name: 'acl',
@@ -81,9 +82,8 @@ function decide({ policies }: Rule, { type, family, peer, peerAt }: Query): Acti
 /** Counts with handles made once for each route. */
 class Counters {
   readonly #byAction;
-  readonly #allowed;
-  readonly #allowedByRoute: (Counter | undefined)[] = [];
-  readonly #stoppedByRoute: (Map<string, Counter> | undefined)[] = [];
+  readonly #allowed: (route: Route) => Counter;
+  readonly #stopped = perRoute(() => new Map<string, Counter>());
 
   constructor(metrics: Registry) {
     const labels = ['server', 'zone', 'view'] as const;
@@ -104,19 +104,21 @@ class Counters {
         labels,
       ),
     };
-    this.#allowed = metrics.counter(
+    const allowed = metrics.counter(
       'coredns_acl_allowed_requests_total',
       'Counter of DNS requests being allowed.',
       ['server', 'view'],
     );
+    this.#allowed = perRoute(({ server, view }) => allowed.with(server, view));
   }
 
-  allowed({ index, server, view }: Route): void {
-    (this.#allowedByRoute[index] ??= this.#allowed.with(server, view)).add(1);
+  allowed(route: Route): void {
+    this.#allowed(route).add(1);
   }
 
-  stopped(action: Exclude<Action, 'allow'>, { index, server, view }: Route, zone: string): void {
-    const known = (this.#stoppedByRoute[index] ??= new Map());
+  stopped(action: Exclude<Action, 'allow'>, route: Route, zone: string): void {
+    const { server, view } = route;
+    const known = this.#stopped(route);
     const key = `${action} ${zone}`;
     let counter = known.get(key);
     if (counter === undefined) {

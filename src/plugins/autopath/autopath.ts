@@ -2,7 +2,6 @@ import { Problem } from '../../base/problem.ts';
 import { definePlugin, type WorkerContext } from '../../server/contract/plugin.ts';
 import { searchDomains, type SearchDomains } from '../../server/contract/ports.ts';
 import { ZoneMatch } from '../../server/contract/zone-match.ts';
-import type { Counter } from '../../metrics/registry.ts';
 import type { WireName } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
 import { Completion } from './completion.ts';
@@ -10,6 +9,7 @@ import { BY_NAME, syntax, type AutopathOptions } from './options.ts';
 import { PairMemory } from './pair-memory.ts';
 import { ownResolvConf, readSearchList, wireNames } from './resolv-conf.ts';
 import { fixedPath, offeredPath, type SearchPath } from './search-path.ts';
+import { perRoute } from '../../server/contract/per-route.ts';
 
 const UNWATCHED = 'pods are not watched';
 
@@ -122,9 +122,6 @@ function successes({ metrics }: WorkerContext): (query: Query) => void {
     'Counter of requests that did autopath.',
     ['server'],
   );
-  const byRoute: Counter[] = [];
-  return (query) => {
-    const { index, server } = query.route;
-    (byRoute[index] ??= family.with(server)).add(1);
-  };
+  const counterOf = perRoute(({ server }) => family.with(server));
+  return (query) => counterOf(query.route).add(1);
 }

@@ -1,6 +1,7 @@
 import type { Counter, Gauge, Registry } from '../../metrics/registry.ts';
 import type { Route } from '../../wire/query.ts';
 import type { Half, Store } from './store.ts';
+import { perRoute } from '../../server/contract/per-route.ts';
 
 /** The counters of one listen address. */
 export interface Counters {
@@ -121,16 +122,4 @@ export class CacheMetrics {
       shown.fill(0);
     }
   }
-}
-
-/** What belongs to a route, made at its first query: afterwards a look-up is one load. */
-function perRoute<T>(make: (route: Route) => T): (route: Route) => T {
-  const made: (T | undefined)[] = [];
-  return (route) => {
-    const known = made[route.index];
-    if (known !== undefined) return known;
-    // No holes: they would make every load a dictionary's.
-    while (made.length < route.index) made.push(undefined);
-    return (made[route.index] = make(route));
-  };
 }

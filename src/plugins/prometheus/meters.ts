@@ -3,6 +3,7 @@ import type { Counter, Family, Histogram, Registry } from '../../metrics/registr
 import { rcodeName, TYPE, typeName } from '../../wire/iana.ts';
 import type { Proto, Query, Route } from '../../wire/query.ts';
 import { silence, type Reply } from '../../wire/reply.ts';
+import { perRoute } from '../../server/contract/per-route.ts';
 
 /** Types with a label value of their own; the others are counted as `other`. */
 const types: readonly number[] = [
@@ -50,7 +51,6 @@ export class Meters {
   readonly responseSizes;
   readonly dnssecOk;
   readonly responses;
-  readonly #byRoute: (RouteMeters | undefined)[] = [];
 
   constructor(metrics: Registry) {
     this.requests = metrics.counter(
@@ -88,9 +88,7 @@ export class Meters {
     );
   }
 
-  of(route: Route): RouteMeters {
-    return (this.#byRoute[route.index] ??= new RouteMeters(this, route));
-  }
+  readonly of: (route: Route) => RouteMeters = perRoute((route) => new RouteMeters(this, route));
 }
 
 /** Where a query counts: proto, family and type in one number. */
@@ -119,7 +117,7 @@ export class RouteMeters {
   /** By rcode; few plugins answer with the same one. */
   readonly #responses: PluginCounter[][] = [];
 
-  constructor(meters: Meters, { server, zone, view }: Omit<Route, 'index'>) {
+  constructor(meters: Meters, { server, zone, view }: Route) {
     this.#meters = meters;
     this.#labels = [server, zone, view];
     this.#duration = meters.durations.with(...this.#labels);

@@ -2,6 +2,7 @@ import type { Counter, Registry } from '../../metrics/registry.ts';
 import { className, typeName } from '../../wire/iana.ts';
 import type { Route } from '../../wire/query.ts';
 import type { RecordFailure, RecordTemplate } from './record-template.ts';
+import { perRoute } from '../../server/contract/per-route.ts';
 
 const queryLabels = ['server', 'zone', 'view', 'class', 'type'] as const;
 const failureLabels = [...queryLabels, 'section', 'template'] as const;
@@ -12,7 +13,7 @@ export class Counters {
   readonly #templateFailures;
   readonly #recordFailures;
   /** By route, then zone, class and type in one key. */
-  readonly #counters: (Map<string, Map<number, Counter>> | undefined)[] = [];
+  readonly #counters = perRoute(() => new Map<string, Map<number, Counter>>());
 
   constructor(metrics: Registry) {
     this.#matches = metrics.counter(
@@ -33,7 +34,7 @@ export class Counters {
   }
 
   matched(route: Route, zone: string, qclass: number, type: number): void {
-    const byZone = (this.#counters[route.index] ??= new Map<string, Map<number, Counter>>());
+    const byZone = this.#counters(route);
     let byKind = byZone.get(zone);
     if (byKind === undefined) byZone.set(zone, (byKind = new Map()));
     const key = qclass * 0x10000 + type;

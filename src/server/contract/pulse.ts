@@ -19,11 +19,17 @@ export function makePulse(): Pulse {
   return new Int32Array(new SharedArrayBuffer(8));
 }
 
-/** To be called on the worker's thread, once: from now on the pulse beats for as long as the event loop turns. */
-export function beat(pulse: Pulse, clock: Clock): void {
+/**
+ * To be called on the worker's thread, once: from now on the pulse beats for as long as the event loop turns.
+ * @param also what else is done as often, without a timer of its own
+ */
+export function beat(pulse: Pulse, clock: Clock, also: () => void = () => undefined): void {
   Atomics.store(pulse, THREAD, ownThread());
   Atomics.add(pulse, BEATS, 1);
-  every(clock, BEAT_MS, () => Atomics.add(pulse, BEATS, 1));
+  every(clock, BEAT_MS, () => {
+    Atomics.add(pulse, BEATS, 1);
+    also();
+  });
 }
 
 /** Changes while the worker turns; 0: it has not begun to. */

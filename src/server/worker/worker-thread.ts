@@ -1,6 +1,6 @@
 /** Entry of a worker thread: a data plane behind the thread's message port. */
 import { parentPort, workerData } from 'node:worker_threads';
-import { every, systemClock } from '../../base/clock.ts';
+import { systemClock } from '../../base/clock.ts';
 import { makeLog } from '../../base/log.ts';
 import { settleMemory } from '../../base/settle-memory.ts';
 import { LineWriter, type LineRingMemory } from '../../base/line-ring.ts';
@@ -17,9 +17,6 @@ import { DataPlane } from './data-plane.ts';
 import type { Plugin } from '../contract/plugin.ts';
 import type { FromWorker, ToWorker } from '../contract/protocol.ts';
 import { beat, type Pulse } from '../contract/pulse.ts';
-
-/** How often a worker looks whether the process is to end, milliseconds. */
-const LOOK_MS = 250;
 
 /** What a thread is started with. */
 export interface WorkerStart {
@@ -40,7 +37,8 @@ export interface WorkerStart {
 seedNameHash(secureRandom.integer(2 ** 32));
 const { id, pluginsModule, transport, held, ring, pulse, termination } = workerData as WorkerStart;
 useNotes(held);
-beat(pulse, systemClock);
+let mayEnd: TerminationWatch | null = null;
+beat(pulse, systemClock, () => mayEnd?.look());
 const port = parentPort!;
 const send = (message: FromWorker): void => port.postMessage(message);
 
@@ -76,8 +74,5 @@ process.on('uncaughtException', (error) => {
   log.error(`worker ${id} ends because of a bug: ${error.stack ?? error.message}`);
   process.exit(1);
 });
-if (termination !== undefined && batchedUdp().available) {
-  const watch = new TerminationWatch(termination);
-  every(systemClock, LOOK_MS, () => watch.look());
-}
+if (termination !== undefined && batchedUdp().available) mayEnd = new TerminationWatch(termination);
 port.on('message', (message: ToWorker) => void plane.handle(message));
