@@ -63,3 +63,15 @@ export interface ReplicaAck {
   readonly id: number;
   readonly result: unknown;
 }
+
+const PREFIX = 'data/';
+
+/** The channel that a data set of this key travels on. */
+export function dataSetChannel(key: string): string {
+  return `${PREFIX}${key}`;
+}
+
+/** Whether a channel carries a data set. */
+export function carriesDataSet(channel: string): boolean {
+  return channel.startsWith(PREFIX);
+}

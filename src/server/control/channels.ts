@@ -1,5 +1,5 @@
 import type { ControlChannel } from '../contract/control-context.ts';
-import type { ReplicaAck } from '../contract/data-set.ts';
+import { carriesDataSet, type ReplicaAck, type ReplicaBatch } from '../contract/data-set.ts';
 import type { ReplicaLinks } from './replicated-set.ts';
 import type { WorkerLink } from './worker-link.ts';
 
@@ -64,7 +64,8 @@ export class Channels {
     const channel = this.#get(id);
     for (const message of channel.state?.() ?? []) worker.deliver(id, message);
     channel.members.set(worker.id, worker);
-    channel.joined?.(worker.id);
+    if (channel.joined !== null) channel.joined(worker.id);
+    else if (carriesDataSet(id)) worker.deliver(id, emptySet);
   }
 
   leave(worker: WorkerLink, id: string): void {
@@ -86,6 +87,9 @@ export class Channels {
     for (const id of this.#channels.keys()) if (accepts(id)) this.#channels.delete(id);
   }
 }
+
+/** What a worker is told of a data set that nobody has opened: it must not wait for a snapshot. */
+const emptySet: ReplicaBatch = { id: -1, changes: [], begins: true, completes: true };
 
 /** Unless another worker of that number has taken its place. */
 function remove({ members, left }: Channel, worker: WorkerLink): void {

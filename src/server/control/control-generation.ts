@@ -14,6 +14,7 @@ import type {
   Kept,
   RunningConfiguration,
 } from '../contract/control-context.ts';
+import { dataSetChannel } from '../contract/data-set.ts';
 import type { EndpointPlan } from '../contract/endpoints.ts';
 import { httpAddress } from './http-listeners.ts';
 
@@ -99,9 +100,9 @@ export async function buildControl(
         onShutdown: (run, lastsMs = 0) => shutdowns.push({ order, run, lastsMs }),
         keep: (key, make) => keep(control.kept, keys, key, make),
         replicated: (key, make) =>
-          keep(control.kept, keys, `data/${key}`, () =>
+          keep(control.kept, keys, dataSetChannel(key), () =>
             make((set) => {
-              const links = channels.replicas(`data/${key}`);
+              const links = channels.replicas(dataSetChannel(key));
               const name = key.slice(0, key.indexOf('/'));
               return new ReplicatedSet({ name, links, clock, metrics }, set);
             }),

@@ -9,6 +9,7 @@ import type { Query, Route } from '../../wire/query.ts';
 import { silence, type Reply } from '../../wire/reply.ts';
 import { MessageWriter } from '../../wire/writer.ts';
 import { bindConfiguration, namesIn } from '../contract/configuration.ts';
+import { dataSetChannel } from '../contract/data-set.ts';
 import type { EndpointPlan } from '../contract/endpoints.ts';
 import { answer, type ServedEndpoint } from './endpoint.ts';
 import { followDataSet, type AnyReplica, type FollowedReplica } from './follow-data-set.ts';
@@ -140,7 +141,7 @@ export class DataPlane {
       writer: this.#writer,
       channel,
       replica: <T extends AnyReplica>(key: string, make: () => T): T => {
-        const id = `data/${key}`;
+        const id = dataSetChannel(key);
         used.add(id);
         let followed = this.#replicas.get(id);
         if (followed === undefined) {
