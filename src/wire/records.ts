@@ -147,16 +147,10 @@ const walker = new Records();
 /** Where the TTLs of all records but OPT stand, from the message's start: what `Reply.ttlAt` wants. */
 export function ttlOffsets(bytes: Uint8Array, start = 0, end: number = bytes.length): Uint16Array {
   const found: number[] = [];
-  findTtls(found, bytes, start, end);
-  return Uint16Array.from(found);
-}
-
-/** Puts into `found`, in place of what it holds, what `ttlOffsets` gives. */
-export function findTtls(found: number[], bytes: Uint8Array, start: number, end: number): void {
-  found.length = 0;
   for (walker.over(bytes, start, end); walker.next();) {
     if (walker.type !== TYPE.OPT) found.push(walker.ttlAt - start);
   }
+  return Uint16Array.from(found);
 }
 
 /** The lowest TTL of all records but OPT, in seconds; -1 if there are none. */
