@@ -46,6 +46,7 @@ export abstract class Exchange extends Timed {
   id = 0;
   carrier: Carrier | null = null;
   next: Exchange | null = null;
+  previous: Exchange | null = null;
   timeoutMs = 0;
   mark = 0;
   reused = false;

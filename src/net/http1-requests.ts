@@ -4,7 +4,7 @@ import type { Agent } from 'node:https';
 import { builtins } from '../base/builtins.ts';
 import { exchangeError } from './exchange-failure.ts';
 import type { Exchange } from './exchange.ts';
-import { LATE, MEDIA_TYPE, type Http2Host } from './http2-link.ts';
+import { LATE, MEDIA_TYPE, type Http2Host } from './http2/http2-link.ts';
 import { matchReply, writeQuery } from './match-reply.ts';
 import { ExchangeError } from './exchange.ts';
 import { tlsOptions } from './upstream-tls.ts';

@@ -6,7 +6,7 @@ import { DialTime } from './dial-time.ts';
 import { endError, exchangeError, failLater, timeoutError } from './exchange-failure.ts';
 import { ExchangeError, type Carrier, type Exchange } from './exchange.ts';
 import { Http1Requests } from './http1-requests.ts';
-import { Http2Link, type Http2Host } from './http2-link.ts';
+import { Http2Link, type Http2Host } from './http2/http2-link.ts';
 import type { Upstream, UpstreamParts } from './network.ts';
 import { Timed, type TimerWheel } from './timer-wheel.ts';
 import { tlsOptions } from './upstream-tls.ts';

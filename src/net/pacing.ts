@@ -1,45 +1,40 @@
-/** Queries count as perhaps unread for one to two of these, milliseconds: as long as a busy machine lets a server wait. */
+/** Queries are young for one to two of these, milliseconds. */
 const EPOCH_MS = 5;
-/** After a timeout the limit is halved, at most once in so many epochs. */
-const CALM_EPOCHS = 200;
-const LIMIT_MAX = 1 << 16;
+/** After so many epochs without any reply it is not the upstream's being busy that keeps it silent. */
+const SILENT_EPOCHS = 40;
 
 /**
  * How many queries may leave for one upstream before it answers. What a server has not read yet lies in its socket's buffer
  * (by default some 160 to 270 queries on Linux) and is lost when that is full, which costs a client seconds; so a burst waits
- * for the replies to its beginning. Only queries sent within the last few milliseconds count: older ones have been read, or
- * lost, and a name that takes seconds to find holds up nobody.
+ * for the replies to its beginning.
  *
- * An upstream so far away that most replies take longer than that is no reason to wait: while there is more that became old
- * than was answered, the limit doubles. A query that is lost halves it again.
+ * Only young queries count: while the upstream answers anything, older ones have been read, and a name that takes seconds to find
+ * holds up nobody. When it falls silent (other programs have its processor, say) all count that were sent since, for 200 ms.
  */
 export class Pacing {
-  readonly #least: number;
-  #limit: number;
+  readonly #limit: number;
   #epoch = 0;
   /** Sent in this epoch and in the one before, and not answered. */
   #young = 0;
   #older = 0;
-  /** Answered in this epoch. */
-  #answered = 0;
-  #wanted = false;
-  #calmUntil = 0;
+  /** Sent earlier in a silence that lasts, and not answered. */
+  #old = 0;
+  /** When there was a reply last, or the silence was given up. */
+  #heardIn = 0;
 
   constructor(limit: number) {
-    this.#least = limit;
     this.#limit = limit;
   }
 
-  get limit(): number {
-    return this.#limit;
+  /** Milliseconds until what is young now has grown older. */
+  get epochMs(): number {
+    return EPOCH_MS;
   }
 
   /** Whether another query may leave. */
   admits(now: number): boolean {
     this.#advance(Math.floor(now / EPOCH_MS));
-    if (this.#young + this.#older < this.#limit) return true;
-    this.#wanted = true;
-    return false;
+    return this.#young + this.#older + (this.#silent ? this.#old : 0) < this.#limit;
   }
 
   /** A query leaves. @returns its epoch, for `ended` */
@@ -48,33 +43,30 @@ export class Pacing {
     return this.#epoch;
   }
 
-  /** A query that was sent in `epoch` has its reply, or failed. */
-  ended(epoch: number): void {
-    this.#answered++;
+  /** A query that was sent in `epoch` is over. @param heard whether by something that came from there */
+  ended(epoch: number, heard: boolean): void {
+    if (heard) this.#heardIn = this.#epoch;
     if (epoch === this.#epoch) this.#young--;
     else if (epoch === this.#epoch - 1) this.#older--;
+    else if (this.#old > 0) this.#old--;
   }
 
-  lost(): void {
-    if (this.#epoch < this.#calmUntil) return;
-    this.#calmUntil = this.#epoch + CALM_EPOCHS;
-    this.#limit = Math.max(this.#least, this.#limit >> 1);
-  }
-
-  /** Milliseconds until what is young now grows old. */
-  get epochMs(): number {
-    return EPOCH_MS;
+  get #silent(): boolean {
+    return this.#heardIn < this.#epoch - 1;
   }
 
   #advance(epoch: number): void {
     if (epoch === this.#epoch) return;
     const next = epoch === this.#epoch + 1;
-    if (this.#wanted && this.#older > this.#answered)
-      this.#limit = Math.min(LIMIT_MAX, this.#limit * 2);
+    const aged = this.#older + (next ? 0 : this.#young);
     this.#older = next ? this.#young : 0;
     this.#young = 0;
-    this.#answered = 0;
-    this.#wanted = false;
     this.#epoch = epoch;
+    if (epoch - this.#heardIn > SILENT_EPOCHS) this.#heardIn = epoch - 2;
+    else if (this.#silent) {
+      this.#old += aged;
+      return;
+    }
+    this.#old = 0;
   }
 }

@@ -41,13 +41,14 @@ export class SourcePorts {
     this.#ports = Array<SourcePort | null>(parts.upstream.sourcePorts).fill(null);
   }
 
-  /** Sends the query, or has the exchange fail later. */
+  /** Sends the query, or has the exchange fail later; its deadline is set. */
   send(exchange: Exchange, now: number): void {
     let port;
     try {
       port = this.#draw(now);
     } catch (error) {
       const { remote } = this.#parts;
+      this.#parts.wheel.cancel(exchange);
       return failLater(exchange, exchangeError(error, 'dial', `udp ${remote}`), this.#parts.now);
     }
     port.send(exchange, now);
@@ -143,6 +144,7 @@ class SourcePort extends Timed implements Carrier, UdpPortOwner {
     this.#usedAt = now;
     exchange.reused = this.#queries++ > 0;
     if (error !== null) {
+      wheel.cancel(exchange);
       return failLater(exchange, exchangeError(error, 'write', this.#where), this.#parts.now);
     }
     if (this.#first === null) this.#port.hold();
@@ -150,7 +152,6 @@ class SourcePort extends Timed implements Carrier, UdpPortOwner {
     exchange.carrier = this;
     exchange.next = this.#first;
     this.#first = exchange;
-    wheel.set(exchange, exchange.timeoutMs, now);
   }
 
   onDatagram(bytes: Uint8Array, length: number, cut: boolean): void {

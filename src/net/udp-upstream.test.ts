@@ -149,7 +149,7 @@ for (const transport of ['batched', 'plain'] as const) {
 
     test('a silent upstream does not hold up what is paced', async (t) => {
       let asked = 0;
-      const { up } = upstream(t, await server(t, () => asked++), { burst: 4 });
+      const { up } = upstream(t, await server(t, () => asked++), { burst: 16 });
       const all = Array.from({ length: 40 }, () =>
         exchange(up, ask('a.example.'), 1000).catch(() => null),
       );

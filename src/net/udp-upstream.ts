@@ -1,16 +1,13 @@
 import type { Clock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';
 import { printHostPort } from './address.ts';
-import { failLater } from './exchange-failure.ts';
-import { type Exchange, ExchangeError } from './exchange.ts';
-import { type Upstream, type UpstreamParts } from './network.ts';
+import { failLater, timeoutError } from './exchange-failure.ts';
+import { type Carrier, type Exchange, ExchangeError } from './exchange.ts';
+import type { Upstream, UpstreamParts } from './network.ts';
 import { Pacing } from './pacing.ts';
 import { SourcePorts } from './source-ports.ts';
 import type { TimerWheel } from './timer-wheel.ts';
 import type { OpenUdpPort } from './udp-port.ts';
-
-/** Places of a queue that have been left, before they are taken away. */
-const QUEUE_SLACK = 1024;
 
 export interface UdpUpstreamParts {
   readonly upstream: UpstreamParts;
@@ -24,20 +21,22 @@ export interface UdpUpstreamParts {
  * One upstream over UDP. Every query leaves from a port and with an id drawn at random; only a datagram from the upstream's
  * address (the sockets are connected) to that port with that id and that question ends the wait (RFC 5452).
  */
-export class UdpUpstream implements Upstream {
+export class UdpUpstream implements Upstream, Carrier {
   readonly parts: UpstreamParts;
   readonly #clock: Clock;
+  readonly #wheel: TimerWheel;
   readonly #ports: SourcePorts;
   readonly #pacing: Pacing;
-  /** Those that pacing holds back, the first one at `#head`. */
-  #queue: Exchange[] = [];
-  #head = 0;
+  /** Those that pacing holds back, the first and the last; each knows its neighbours. */
+  #first: Exchange | null = null;
+  #last: Exchange | null = null;
   #alarmed = false;
   #closed = false;
 
   constructor({ upstream, clock, wheel, random, openPort }: UdpUpstreamParts) {
     this.parts = upstream;
     this.#clock = clock;
+    this.#wheel = wheel;
     this.#pacing = new Pacing(upstream.burst);
     this.#ports = new SourcePorts({
       upstream,
@@ -53,8 +52,9 @@ export class UdpUpstream implements Upstream {
   start(exchange: Exchange, timeoutMs: number, now: number): void {
     exchange.timeoutMs = timeoutMs;
     if (this.#closed) return failLater(exchange, this.#gone(), () => this.#clock.now());
-    if (this.#queue.length === 0 && this.#pacing.admits(now)) return this.#send(exchange, now);
-    this.#queue.push(exchange);
+    this.#wheel.set(exchange, timeoutMs, now);
+    if (this.#first === null && this.#pacing.admits(now)) return this.#send(exchange, now);
+    this.#hold(exchange);
     this.parts.counters.paced.add(1);
     this.#drainLater();
   }
@@ -63,10 +63,39 @@ export class UdpUpstream implements Upstream {
     this.#closed = true;
     const error = this.#gone();
     this.#ports.close(error);
-    const held = this.#queue.slice(this.#head);
-    this.#queue = [];
-    this.#head = 0;
-    for (const exchange of held) exchange.failed(error, this.#clock.now());
+    for (let held = this.#first; held !== null; held = this.#first) {
+      this.#release(held);
+      this.#wheel.cancel(held);
+      held.failed(error, this.#clock.now());
+    }
+  }
+
+  /** Its time was up while it was held back: the upstream has been silent all the while. */
+  timeOut(exchange: Exchange): void {
+    const { host, port } = this.parts.address;
+    this.#release(exchange);
+    this.parts.counters.timeouts.add(1);
+    exchange.failed(timeoutError('read', `udp ->${printHostPort(host, port)}`), this.#clock.now());
+  }
+
+  #hold(exchange: Exchange): void {
+    exchange.carrier = this;
+    exchange.next = null;
+    exchange.previous = this.#last;
+    if (this.#last === null) this.#first = exchange;
+    else this.#last.next = exchange;
+    this.#last = exchange;
+  }
+
+  #release(exchange: Exchange): void {
+    const { previous, next } = exchange;
+    if (previous === null) this.#first = next;
+    else previous.next = next;
+    if (next === null) this.#last = previous;
+    else next.previous = previous;
+    exchange.previous = null;
+    exchange.next = null;
+    exchange.carrier = null;
   }
 
   #gone(): ExchangeError {
@@ -80,22 +109,17 @@ export class UdpUpstream implements Upstream {
   }
 
   #ended = (exchange: Exchange, timedOut: boolean): void => {
-    this.#pacing.ended(exchange.mark);
-    if (timedOut) this.#pacing.lost();
-    if (this.#queue.length > 0) this.#drain();
+    this.#pacing.ended(exchange.mark, !timedOut);
+    if (this.#first !== null) this.#drain();
   };
 
   /** Lets go of what pacing held back, as far as it may leave now. */
   #drain(): void {
     const now = this.#clock.now();
-    const queue = this.#queue;
-    while (this.#head < queue.length && this.#pacing.admits(now)) {
-      const exchange = queue[this.#head++]!;
-      this.#send(exchange, now);
+    for (let held = this.#first; held !== null && this.#pacing.admits(now); held = this.#first) {
+      this.#release(held);
+      this.#send(held, now);
     }
-    if (this.#head < queue.length && this.#head < QUEUE_SLACK) return;
-    queue.splice(0, this.#head);
-    this.#head = 0;
   }
 
   /** Replies let go of what is held back; without any, time does. */
@@ -105,7 +129,7 @@ export class UdpUpstream implements Upstream {
     this.#clock.after(this.#pacing.epochMs, () => {
       this.#alarmed = false;
       this.#drain();
-      if (this.#queue.length > 0) this.#drainLater();
+      if (this.#first !== null) this.#drainLater();
     });
   }
 }

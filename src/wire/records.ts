@@ -142,19 +142,6 @@ export function readTtl(bytes: Uint8Array, at: number): number {
     : (high << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!;
 }
 
-const walker = new Records();
-
-/**
- * Puts into `found`, in place of what it holds, where the TTLs of all records but OPT stand, from the message's start: what
- * `Reply.ttlAt` wants.
- */
-export function findTtls(found: number[], bytes: Uint8Array, start: number, end: number): void {
-  found.length = 0;
-  for (walker.over(bytes, start, end); walker.next();) {
-    if (walker.type !== TYPE.OPT) found.push(walker.ttlAt - start);
-  }
-}
-
 /** The name at `at` of a message in wire form, decompressed: an own copy. @throws ReadError */
 export function expandName(bytes: Uint8Array, start: number, at: number): WireName {
   const reader = new Reader(bytes, start, bytes.length);

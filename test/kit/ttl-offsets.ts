@@ -1,8 +1,13 @@
-import { findTtls } from '../../src/wire/records.ts';
+import { TYPE } from '../../src/wire/iana.ts';
+import { Records } from '../../src/wire/records.ts';
+
+const records = new Records();
 
 /** Where the TTLs of all records of a message but OPT stand, from its start: `Reply.ttlAt`. */
 export function ttlOffsets(bytes: Uint8Array, start = 0, end: number = bytes.length): Uint16Array {
   const found: number[] = [];
-  findTtls(found, bytes, start, end);
+  for (records.over(bytes, start, end); records.next();) {
+    if (records.type !== TYPE.OPT) found.push(records.ttlAt - start);
+  }
   return Uint16Array.from(found);
 }

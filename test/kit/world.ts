@@ -44,6 +44,8 @@ export interface AskOptions {
   readonly flags?: number;
   readonly qclass?: number;
   readonly id?: number;
+  /** Whether there is room for one more query that waits; default true. */
+  readonly mayWait?: boolean;
   /** Listen address, default the first. */
   readonly server?: string;
 }
@@ -194,6 +196,7 @@ async function sendBytes(
   query.local = '10.96.0.10';
   query.localPort = 53;
   query.arrived = clock.now();
+  query.mayWait = options.mayWait ?? true;
   const answered = serve(query);
   const kept = isLater(answered) ? query.keep() : query;
   // A listener would read the next query into the same slot now: whoever forgot to keep this one shows it.

@@ -1,7 +1,7 @@
 import { ERROR, FRAME_HEADER, PAYLOAD_MAX, PREFACE, readWord } from './frames.ts';
 
 /**
- * Cuts what a client sends into frames, and checks the preface that comes before the first. A frame that is whole in a chunk
+ * Cuts what comes into frames, and checks the preface that comes before a client's first. A frame that is whole in a chunk
  * is not copied.
  *
  * ```
@@ -22,10 +22,15 @@ export class FrameReader {
   /** What the client did wrong (RFC 9113 section 7); nothing more can be read. */
   error: number | null = null;
   /** Bytes of the preface that have come. */
-  #greeted = 0;
+  #greeted: number;
   /** A frame that has come in part. */
   #piece: Buffer | null = null;
   #filled = 0;
+
+  /** @param greeted whether a preface comes first: only clients send one */
+  constructor(greeted = true) {
+    this.#greeted = greeted ? 0 : PREFACE.length;
+  }
 
   /** Memory kept for what is not whole. */
   get held(): number {

@@ -488,6 +488,23 @@ describe('coalescing', () => {
     assert.equal(alone.asked.length, 3);
   });
 
+  test('where there is no room to wait, what is kept is answered, the question of another is not waited for', async () => {
+    const world = await cacheWorld('cache { serve_stale 1h verify }', (query) => ({
+      ...a(10),
+      ...(query.name.startsWith('slow') && { afterMs: 100 }),
+    }));
+    const none = { mayWait: false };
+    await world.ask('kept.example.org. A');
+    assert.equal(brief(await world.ask('kept.example.org. A', none)), 'NOERROR 192.0.2.1 10');
+    const [first, second] = await Promise.all([
+      world.ask('slow.example.org. A'),
+      world.ask('slow.example.org. A', none),
+    ]);
+    assert.deepEqual([first!.rcode, second!.rcode], [RCODE.NOERROR, RCODE.REFUSED]);
+    await world.clock.advance(20_000);
+    assert.equal(brief(await world.ask('slow.example.org. A', none)), 'NOERROR 192.0.2.1 0');
+  });
+
   test('the probe of loop is never held back, since loop has to see it come round; any other HINFO is', async () => {
     let probe = '';
     const loop = makeLoop((message) => {

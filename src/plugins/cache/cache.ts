@@ -7,7 +7,7 @@ import {
 } from '../../server/contract/plugin.ts';
 import { EDE, FLAG, OPCODE, RCODE } from '../../wire/iana.ts';
 import type { Query } from '../../wire/query.ts';
-import { failure, type ExtendedError, type Reply } from '../../wire/reply.ts';
+import { failure, overloaded, type ExtendedError, type Reply } from '../../wire/reply.ts';
 import { roundTrips } from '../../server/contract/ports.ts';
 import { Filling } from './filling.ts';
 import { Flight, Flights } from './flights.ts';
@@ -106,7 +106,7 @@ class Cache {
   #ask(query: Query, counters: Counters): Maybe<Reply> {
     if (this.#options.coalesce === 0 || this.#mustPass(query)) return this.#lead(query, counters);
     const flight = this.#flights.find(query);
-    return flight === null ? this.#lead(query, counters) : this.#join(flight, counters);
+    return flight === null ? this.#lead(query, counters) : this.#join(flight, query, counters);
   }
 
   /** Whether the query looks for its own way round: waiting for itself, it would never find out. */
@@ -115,8 +115,9 @@ class Cache {
     return seekers.some((seeks) => seeks(query));
   }
 
-  #join(flight: Flight, counters: Counters): Maybe<Reply> {
+  #join(flight: Flight, query: Query, counters: Counters): Maybe<Reply> {
     const flights = this.#flights;
+    if (!query.mayWait) return overloaded;
     if (flights.waiting >= this.#options.coalesce) {
       counters.shed.add(1);
       return tooManyWait();
@@ -204,7 +205,7 @@ class Cache {
       this.#refresh(slot, query, counters, options.recheckMs);
       return stale();
     }
-    if (!this.#store.mayRefresh(slot, this.#context.clock.now())) return stale();
+    if (!query.mayWait || !this.#store.mayRefresh(slot, this.#context.clock.now())) return stale();
     let asked = query;
     const shields = this.#options.preferPositive && this.#store.half(slot) === SUCCESS;
     const filling = this.#filling;
@@ -283,6 +284,8 @@ function detached(query: Query): Query {
   copy.proto = 'tcp';
   copy.upstreamFlags |= FLAG.AD;
   copy.notes = null;
+  // Nobody waits for it.
+  copy.mayWait = true;
   return copy;
 }
 

@@ -9,9 +9,9 @@ export class Flight {
   readonly query: Query;
   readonly counters: Counters;
   /** Other queries with the same question. */
-  readonly #joined: Later<Reply>[] = [];
+  #joined: Later<Reply>[] = none;
   /** What is to be done when it is over, however it ends. */
-  readonly #afterwards: (() => void)[] = [];
+  #afterwards: (() => void)[] = none;
   /** Whether the reply has come, though perhaps not been looked at. */
   landed = false;
   /** Another one in the same place of the table; the table's own. */
@@ -29,11 +29,13 @@ export class Flight {
   /** The reply as it goes out to one more who waits. */
   join(): Later<Reply> {
     const later = new Later<Reply>();
+    if (this.#joined === none) this.#joined = [];
     this.#joined.push(later);
     return later;
   }
 
   afterwards(run: () => void): void {
+    if (this.#afterwards === none) this.#afterwards = [];
     this.#afterwards.push(run);
   }
 
@@ -47,6 +49,9 @@ export class Flight {
     for (const run of this.#afterwards) run();
   }
 }
+
+/** Most queries are alone. Never written to. */
+const none: never[] = [];
 
 /** As many as there may be questions under way before looking for one takes longer. */
 const BUCKETS = 4096;

@@ -1,4 +1,5 @@
-import { findTtls } from '../../wire/records.ts';
+import { TYPE } from '../../wire/iana.ts';
+import { Records } from '../../wire/records.ts';
 import type { Reply } from '../../wire/reply.ts';
 
 /** Different lists of offsets that are shared; beyond it the table begins anew. */
@@ -10,30 +11,48 @@ const TABLE_MAX = 4096;
  */
 export class OffsetTable {
   readonly #lists = new Map<number, Uint16Array[]>();
-  readonly #found: number[] = [];
+  readonly #records = new Records();
+  /** The offsets of the present reply: kept, since an array that is emptied gives its memory back. */
+  #found = new Uint16Array(64);
   #size = 0;
 
   of(reply: Reply): Uint16Array {
+    const count = this.#find(reply);
     const found = this.#found;
-    findTtls(found, reply.bytes, reply.start, reply.end);
-    let hash = found.length;
-    for (let i = 0; i < found.length; i++) hash = (Math.imul(hash, 31) + found[i]!) & 0x3fffffff;
+    let hash = count;
+    for (let i = 0; i < count; i++) hash = (Math.imul(hash, 31) + found[i]!) & 0x3fffffff;
     const alike = this.#lists.get(hash);
-    const count = alike === undefined ? 0 : alike.length;
-    for (let i = 0; i < count; i++) if (same(alike![i]!, found)) return alike![i]!;
+    const lists = alike === undefined ? 0 : alike.length;
+    for (let i = 0; i < lists; i++) if (same(alike![i]!, found, count)) return alike![i]!;
     if (this.#size++ === TABLE_MAX) {
       this.#lists.clear();
       this.#size = 1;
     }
-    const offsets = Uint16Array.from(found);
+    const offsets = found.slice(0, count);
     if (alike === undefined || this.#size === 1) this.#lists.set(hash, [offsets]);
     else alike.push(offsets);
     return offsets;
   }
+
+  /** @returns how many there are in `#found` */
+  #find({ bytes, start, end }: Reply): number {
+    const records = this.#records;
+    let count = 0;
+    for (records.over(bytes, start, end); records.next();) {
+      if (records.type === TYPE.OPT) continue;
+      if (count === this.#found.length) {
+        const larger = new Uint16Array(2 * count);
+        larger.set(this.#found);
+        this.#found = larger;
+      }
+      this.#found[count++] = records.ttlAt - start;
+    }
+    return count;
+  }
 }
 
-function same(a: Uint16Array, b: readonly number[]): boolean {
-  if (a.length !== b.length) return false;
-  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+function same(a: Uint16Array, b: Uint16Array, count: number): boolean {
+  if (a.length !== count) return false;
+  for (let i = 0; i < count; i++) if (a[i] !== b[i]) return false;
   return true;
 }

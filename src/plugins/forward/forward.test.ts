@@ -289,6 +289,14 @@ describe('failures', () => {
   });
 });
 
+test('a query for which there is no room to wait is REFUSED before an upstream is asked', async () => {
+  const here = await world('. { forward . 10.0.0.1 }');
+  const reply = await here.ask('a.example.org. A', { edns: true, mayWait: false });
+  assert.equal(reply.rcode, RCODE.REFUSED);
+  assert.notEqual(extendedError(reply), null);
+  assert.equal(here.network.asked.length, 0);
+});
+
 describe('health', () => {
   test('nobody is probed while all is well', async () => {
     const here = await world('. { forward . 10.0.0.1 }');

@@ -30,8 +30,8 @@ export const waitingLimit = limit({ default: 32_768, min: 1, max: 1_000_000 });
 /** UDP sockets per upstream and worker; a busy upstream has all of them. */
 const sourcePortsLimit = limit({ default: 256, min: 1, max: 4096 });
 const connectionsLimit = limit({ default: 256, min: 1, max: 10_000 });
-/** A socket's buffer holds 160 to 270 queries where the system's default stands. */
-const burstLimit = limit({ default: 128, min: 1, max: 65_536 });
+/** A socket's buffer holds 160 to 270 queries where the system's default stands; up to twice as many may lie there. */
+const burstLimit = limit({ default: 100, min: 1, max: 65_536 });
 
 const to = value<To>(
   'TO',
@@ -231,7 +231,7 @@ const properties = {
   }),
   burst: setting('max_burst', integer('QUERIES', burstLimit), {
     default: burstLimit.default,
-    help: 'queries that leave for an upstream over UDP before it answers; further ones wait for some milliseconds at most, so that no burst overruns its socket',
+    help: 'queries that leave for an upstream over UDP before it answers; further ones follow as it answers, so that no burst overruns its socket',
   }),
   next: list('next', rcode, {
     help: 'with these result codes the next forward of the block is asked',

@@ -1,28 +1,27 @@
 import type { TLSSocket } from 'node:tls';
 
-import { exchangeError } from './exchange-failure.ts';
-import type { Carrier, Exchange } from './exchange.ts';
+import { exchangeError, failLater } from '../exchange-failure.ts';
+import { ExchangeError, type Carrier, type Exchange } from '../exchange.ts';
+import { matchReply, writeQuery } from '../match-reply.ts';
+import type { UpstreamParts } from '../network.ts';
+import { Timed, type TimerWheel } from '../timer-wheel.ts';
+import { FrameReader } from './frame-reader.ts';
 import {
-  CODE,
-  contentLength,
-  FLAGS,
+  ERROR,
+  FLAG,
   FRAME,
   FRAME_HEADER,
-  FRAME_MAX,
-  greeting,
-  numbersFrame,
-  pathAndAccept,
-  readFrameHeader,
-  readStatus,
-  requestBlock,
+  PAYLOAD_MAX,
+  PREFACE,
+  readWord,
   SETTING,
+  WINDOW,
   writeFrameHeader,
-  type FrameHeader,
-} from './http2-frames.ts';
-import { matchReply, writeQuery } from './match-reply.ts';
-import { ExchangeError } from './exchange.ts';
-import type { UpstreamParts } from './network.ts';
-import { Timed, type TimerWheel } from './timer-wheel.ts';
+  writeWord,
+} from './frames.ts';
+import { HeaderBlock } from './header-block.ts';
+import { HeaderDecoder } from './header-decoder.ts';
+import { contentLength, pathAndAccept, requestFields } from './request-fields.ts';
 
 export const MEDIA_TYPE = 'application/dns-message';
 /** How Go's HTTP client says that the time is up. */
@@ -32,7 +31,9 @@ export const LATE = 'context deadline exceeded (Client.Timeout exceeded while aw
 const MESSAGE_MAX = 65_535;
 /** Bytes of bodies that the upstream may send unasked, per stream and in all; renewed when half is used up. */
 const STREAM_WINDOW = 1 << 17;
-const WINDOW = 1 << 24;
+const CONNECTION_WINDOW = 1 << 24;
+/** An upstream that takes less per stream takes no DNS message of ordinary size. */
+const QUERY_ROOM = 4096;
 /** The last stream: then a connection has had its time. */
 const STREAM_LAST = 0x3fff_ffff;
 
@@ -68,12 +69,13 @@ export class Http2Link extends Timed implements Carrier {
   #stream = 1;
   #maxStreams = 100;
   /** Bytes of bodies that the upstream takes: in all, and per stream. */
-  #window = 65_535;
-  #streamWindow = 65_535;
+  #window = WINDOW;
+  #streamWindow = WINDOW;
+  /** Bytes of bodies that came since more were allowed. */
   #received = 0;
-  #part: Buffer | null = null;
-  /** The block of a header that goes on in the next frame. */
-  #headers: Buffer | null = null;
+  readonly #reader = new FrameReader(false);
+  readonly #header = new HeaderBlock();
+  readonly #decoder = new HeaderDecoder();
   #closing = false;
   #closed = false;
 
@@ -83,12 +85,12 @@ export class Http2Link extends Timed implements Carrier {
     this.#host = host;
     this.#socket = socket;
     const { httpMethod } = host.parts;
-    this.#block = requestBlock(httpMethod, host.authority, host.path, MEDIA_TYPE);
+    this.#block = requestFields(httpMethod, host.authority, host.path, MEDIA_TYPE);
     socket.on('data', this.#onData);
     socket.on('error', (error) => this.destroy(this.#broken(error)));
     socket.on('end', () => this.destroy(this.#ended()));
     socket.on('close', () => this.destroy(this.#ended()));
-    socket.write(greeting(STREAM_WINDOW, WINDOW));
+    socket.write(greeting());
     this.#rest();
   }
 
@@ -103,6 +105,12 @@ export class Http2Link extends Timed implements Carrier {
 
   /** Sends the exchange's query; its deadline is set. */
   send(exchange: Exchange): void {
+    const { query } = exchange;
+    if (query.end - query.start > Math.min(PAYLOAD_MAX / 2, this.#streamWindow)) {
+      const error = new ExchangeError('local', `${this.#host.action}: the query is too long`);
+      this.#host.wheel.cancel(exchange);
+      return failLater(exchange, error, this.#host.now);
+    }
     if (this.waiting === 0) {
       this.#host.wheel.cancel(this);
       this.#socket.ref();
@@ -196,22 +204,17 @@ export class Http2Link extends Timed implements Carrier {
       const message = Buffer.allocUnsafe(size);
       writeQuery(query, 0, message, 0);
       const end = pathAndAccept(`${path}?dns=${message.toString('base64url')}`, MEDIA_TYPE);
-      return this.#headersFrame(end, 0, FLAGS.END_HEADERS | FLAGS.END_STREAM, stream);
+      return this.#headersFrame(end, 0, FLAG.END_HEADERS | FLAG.END_STREAM, stream);
     }
     this.#window -= size;
     const out = this.#headersFrame(
       contentLength(size),
       FRAME_HEADER + size,
-      FLAGS.END_HEADERS,
+      FLAG.END_HEADERS,
       stream,
     );
     const at = out.length - size - FRAME_HEADER;
-    writeQuery(
-      query,
-      0,
-      out,
-      writeFrameHeader(out, at, size, FRAME.DATA, FLAGS.END_STREAM, stream),
-    );
+    writeQuery(query, 0, out, writeFrameHeader(out, at, size, FRAME.DATA, FLAG.END_STREAM, stream));
     return out;
   }
 
@@ -227,100 +230,114 @@ export class Http2Link extends Timed implements Carrier {
   }
 
   #cancel(stream: number): void {
-    this.#socket.write(numbersFrame(FRAME.RST_STREAM, 0, stream, CODE.CANCEL));
+    this.#socket.write(wordsFrame(FRAME.RST_STREAM, 0, stream, ERROR.CANCEL));
   }
 
   #onData = (chunk: Buffer): void => {
-    let bytes = this.#part === null ? chunk : Buffer.concat([this.#part, chunk]);
-    this.#part = null;
-    while (!this.#closed && bytes.length >= FRAME_HEADER) {
-      const header = readFrameHeader(bytes, 0);
-      if (header.length > FRAME_MAX) return this.#violated('a frame is too long');
-      const end = FRAME_HEADER + header.length;
-      if (bytes.length < end) break;
-      this.#onFrame(header, bytes.subarray(FRAME_HEADER, end));
-      bytes = bytes.subarray(end);
+    const reader = this.#reader;
+    for (let at = 0; at < chunk.length && !this.#closed;) {
+      at += reader.read(chunk, at);
+      if (reader.error !== null) return this.#violated('a frame is too long');
+      if (reader.whole) this.#onFrame(reader);
     }
-    if (bytes.length > 0 && !this.#closed) this.#part = bytes;
   };
 
-  #onFrame(header: FrameHeader, payload: Buffer): void {
-    if (this.#headers !== null && header.type !== FRAME.CONTINUATION)
+  #onFrame(frame: FrameReader): void {
+    const { type, flags, id, bytes, start, end } = frame;
+    if (this.#header.open !== 0 && (type !== FRAME.CONTINUATION || id !== this.#header.open))
       return this.#violated('a header block is cut off');
-    switch (header.type) {
+    switch (type) {
       case FRAME.DATA:
-        return this.#onBody(header, unpadded(header, payload));
-      case FRAME.HEADERS: {
-        const block = unpadded(header, payload);
-        return this.#onHeaders(
-          header,
-          (header.flags & FLAGS.PRIORITY) === 0 ? block : block.subarray(5),
-        );
-      }
+        return this.#onBody(frame);
+      case FRAME.HEADERS:
+        if (this.#header.begin(frame)) this.#onHeader(id);
+        break;
       case FRAME.CONTINUATION:
-        return this.#onHeaders(header, payload);
+        if (this.#header.open !== 0 && this.#header.goOn(frame)) this.#onHeader(id);
+        break;
       case FRAME.RST_STREAM:
-        return this.#onReset(header.stream, payload);
+        if (end - start === 4) this.#onReset(id, readWord(bytes, start));
+        return;
       case FRAME.SETTINGS:
-        return this.#onSettings(header, payload);
+        if ((flags & FLAG.ACK) === 0) this.#onSettings(bytes.subarray(start, end));
+        return;
       case FRAME.PING:
-        if ((header.flags & FLAGS.ACK) === 0 && payload.length === 8) {
-          const numbers = [payload.readUInt32BE(0), payload.readUInt32BE(4)];
-          this.#socket.write(numbersFrame(FRAME.PING, FLAGS.ACK, 0, ...numbers));
-        }
-        return undefined;
+        if ((flags & FLAG.ACK) === 0 && end - start === 8)
+          this.#socket.write(wordsFrame(FRAME.PING, FLAG.ACK, 0, ...wordsOf(bytes, start, end)));
+        return;
       case FRAME.GOAWAY:
-        return this.#onGoAway(payload);
+        if (end - start >= 8) this.#onGoAway(readWord(bytes, start));
+        return;
       case FRAME.WINDOW_UPDATE:
-        if (header.stream === 0 && payload.length === 4) {
-          this.#window += payload.readUInt32BE(0) & 0x7fff_ffff;
-          if (this.#unsent.length > 0) this.#flushLater();
-        }
-        return undefined;
+        if (id !== 0 || end - start !== 4) return;
+        this.#window += readWord(bytes, start);
+        if (this.#unsent.length > 0) this.#flushLater();
+        return;
       case FRAME.PUSH_PROMISE:
         return this.#violated('it pushes what nobody asked for');
-      default:
-        // Frames of other kinds are to be passed over.
-        return undefined;
     }
+    // Frames of other kinds are to be passed over.
+    if (this.#header.error !== null) this.#violated('a header block is broken');
   }
 
-  #onHeaders({ flags, stream, type }: FrameHeader, block: Buffer): void {
-    const exchange = this.#streams.get(stream);
-    if (type === FRAME.HEADERS && exchange !== undefined && exchange.mark < 200) {
-      exchange.mark = readStatus(block);
-      // What ends in the header has no body, whichever frame ends the header.
-      if ((flags & FLAGS.END_STREAM) !== 0) this.#bodies.set(stream, nothing);
-    }
-    this.#headers = (flags & FLAGS.END_HEADERS) === 0 ? block : null;
-    if (this.#headers !== null || exchange === undefined) return;
-    const { mark: status } = exchange;
-    if (status >= 100 && status < 200) return;
-    if (status !== 200) {
-      if (!this.#bodies.has(stream)) this.#cancel(stream);
-      const what = status === 0 ? 'HTTP status missing' : `HTTP status ${status}`;
+  /** A response's header is whole; trailers, and what informs only, say nothing. */
+  #onHeader(id: number): void {
+    const status = this.#status();
+    if (this.#decoder.broken) return this.#violated('a header block is broken');
+    const exchange = this.#streams.get(id);
+    if (exchange === undefined) return;
+    const { endsStream } = this.#header;
+    if (exchange.mark < 200) exchange.mark = status;
+    if (exchange.mark >= 100 && exchange.mark < 200 && !endsStream) return;
+    if (exchange.mark !== 200) {
+      if (!endsStream) this.#cancel(id);
+      const what = exchange.mark === 0 ? 'HTTP status missing' : `HTTP status ${exchange.mark}`;
       return this.#fail(exchange, new ExchangeError('http', `${this.#host.action}: ${what}`));
     }
-    if (type === FRAME.HEADERS && (flags & FLAGS.END_STREAM) !== 0) this.#finish(exchange, nothing);
+    if (endsStream) this.#finish(exchange, this.#bodies.get(id) ?? nothing);
   }
 
-  #onBody({ flags, stream, length }: FrameHeader, payload: Buffer): void {
-    this.#received += length;
-    if (this.#received >= WINDOW / 2) {
-      this.#socket.write(numbersFrame(FRAME.WINDOW_UPDATE, 0, 0, this.#received));
+  /** Reads the whole block, since those that follow build on it. @returns the status; 0: there is none */
+  #status(): number {
+    const decoder = this.#decoder;
+    const { bytes, start, end } = this.#header;
+    let status = 0;
+    decoder.begin(bytes, start, end);
+    while (decoder.next()) {
+      const { name, nameStart, nameEnd, value, valueStart, valueEnd } = decoder;
+      // The other names of seven bytes do not begin with a colon.
+      if (name[nameStart] !== COLON || nameEnd - nameStart !== 7) continue;
+      status = 0;
+      for (let i = valueStart; i < valueEnd; i++) status = status * 10 + (value[i]! - 0x30);
+      if (valueEnd - valueStart !== 3 || !(status >= 100 && status < 600)) status = 0;
+    }
+    return status;
+  }
+
+  #onBody({ bytes, start, end, flags, id }: FrameReader): void {
+    this.#received += end - start;
+    if (this.#received >= CONNECTION_WINDOW / 2) {
+      this.#socket.write(wordsFrame(FRAME.WINDOW_UPDATE, 0, 0, this.#received));
       this.#received = 0;
     }
-    const exchange = this.#streams.get(stream);
+    const exchange = this.#streams.get(id);
     if (exchange === undefined) return;
-    const before = this.#bodies.get(stream);
-    const body = before === undefined ? payload : Buffer.concat([before, payload]);
+    let from = start;
+    let to = end;
+    if ((flags & FLAG.PADDED) !== 0) {
+      from++;
+      to = Math.max(from, end - (bytes[start] ?? 0));
+    }
+    const before = this.#bodies.get(id);
+    const piece = bytes.subarray(from, to);
+    const body = before === undefined ? piece : Buffer.concat([before, piece]);
     if (body.length > MESSAGE_MAX) {
-      this.#cancel(stream);
+      this.#cancel(id);
       const text = `${this.#host.action}: the body is too long`;
       return this.#fail(exchange, new ExchangeError('http', text));
     }
-    if ((flags & FLAGS.END_STREAM) !== 0) this.#finish(exchange, body);
-    else this.#bodies.set(stream, body);
+    if ((flags & FLAG.END_STREAM) !== 0) this.#finish(exchange, body);
+    else this.#bodies.set(id, body);
   }
 
   #finish(exchange: Exchange, body: Buffer): void {
@@ -337,17 +354,15 @@ export class Http2Link extends Timed implements Carrier {
     exchange.replied(body, 0, body.length, false, exchange.reused, now());
   }
 
-  #onReset(stream: number, payload: Buffer): void {
-    const exchange = this.#streams.get(stream);
+  #onReset(id: number, code: number): void {
+    const exchange = this.#streams.get(id);
     if (exchange === undefined) return;
-    const code = payload.length === 4 ? payload.readUInt32BE(0) : CODE.NO_ERROR;
-    const failure = code === CODE.REFUSED_STREAM ? 'closed' : 'http';
-    const text = `${this.#host.action}: stream error: stream ID ${stream}; code ${code}`;
+    const failure = code === ERROR.REFUSED_STREAM ? 'closed' : 'http';
+    const text = `${this.#host.action}: stream error: stream ID ${id}; code ${code}`;
     this.#fail(exchange, new ExchangeError(failure, text));
   }
 
-  #onSettings({ flags }: FrameHeader, payload: Buffer): void {
-    if ((flags & FLAGS.ACK) !== 0) return;
+  #onSettings(payload: Buffer): void {
     for (let at = 0; at + 6 <= payload.length; at += 6) {
       const value = payload.readUInt32BE(at + 2);
       switch (payload.readUInt16BE(at)) {
@@ -359,20 +374,18 @@ export class Http2Link extends Timed implements Carrier {
           break;
       }
     }
-    this.#socket.write(numbersFrame(FRAME.SETTINGS, FLAGS.ACK, 0));
-    if (this.#streamWindow < MESSAGE_MAX / 4) return this.#violated('it takes no messages');
+    this.#socket.write(wordsFrame(FRAME.SETTINGS, FLAG.ACK, 0));
+    if (this.#streamWindow < QUERY_ROOM) return this.#violated('it takes no messages');
     if (this.#unsent.length > 0) this.#flushLater();
   }
 
   /** The upstream takes no more: what it has not begun is asked elsewhere. */
-  #onGoAway(payload: Buffer): void {
+  #onGoAway(last: number): void {
     this.#closing = true;
-    const last = payload.length >= 4 ? payload.readUInt32BE(0) & 0x7fff_ffff : 0;
     const refused = [...this.#streams.values()].filter(({ id }) => id > last);
-    const unsent = this.#unsent;
+    const left = [...refused, ...this.#unsent];
     this.#unsent = [];
     for (const exchange of refused) this.#streams.delete(exchange.id);
-    const left = [...refused, ...unsent];
     for (const exchange of left) exchange.carrier = null;
     if (this.waiting === 0) {
       this.#closed = true;
@@ -409,8 +422,31 @@ export class Http2Link extends Timed implements Carrier {
 }
 
 const nothing = Buffer.alloc(0);
+const COLON = 0x3a;
 
-function unpadded({ flags }: FrameHeader, payload: Buffer): Buffer {
-  if ((flags & FLAGS.PADDED) === 0) return payload;
-  return payload.subarray(1, Math.max(1, payload.length - (payload[0] ?? 0)));
+/** A frame whose payload is some 32-bit words. */
+function wordsFrame(type: number, flags: number, id: number, ...words: readonly number[]): Buffer {
+  const out = Buffer.allocUnsafe(FRAME_HEADER + 4 * words.length);
+  let at = writeFrameHeader(out, 0, 4 * words.length, type, flags, id);
+  for (const word of words) at = writeWord(out, at, word);
+  return out;
+}
+
+function wordsOf(bytes: Buffer, start: number, end: number): number[] {
+  const words: number[] = [];
+  for (let at = start; at < end; at += 4) words.push(bytes.readUInt32BE(at));
+  return words;
+}
+
+/** What a client says first: no pushes, and how much it takes without being asked, per stream and in all. */
+function greeting(): Buffer {
+  const settings = [
+    [SETTING.ENABLE_PUSH, 0],
+    [SETTING.INITIAL_WINDOW_SIZE, STREAM_WINDOW],
+  ] as const;
+  const out = Buffer.alloc(FRAME_HEADER + 6 * settings.length);
+  let at = writeFrameHeader(out, 0, 6 * settings.length, FRAME.SETTINGS, 0, 0);
+  for (const [name, value] of settings) at = writeWord(out, out.writeUInt16BE(name, at), value);
+  const more = wordsFrame(FRAME.WINDOW_UPDATE, 0, 0, CONNECTION_WINDOW - WINDOW);
+  return Buffer.concat([PREFACE, out, more]);
 }

@@ -1,0 +1,53 @@
+/**
+ * The header blocks of a DNS client's requests (HPACK, RFC 7541): names are entries of the static table, values are written out,
+ * and nobody is to remember them. The same for all requests of an upstream, but for the end.
+ */
+
+const NAME = {
+  AUTHORITY: 1,
+  GET: 2,
+  POST: 3,
+  PATH: 4,
+  HTTPS: 7,
+  ACCEPT: 19,
+  CONTENT_LENGTH: 28,
+  CONTENT_TYPE: 31,
+} as const;
+
+/** The block's beginning. It ends with `contentLength` (POST), or with `pathAndAccept` (GET): pseudo-headers come first. */
+export function requestFields(
+  method: 'GET' | 'POST',
+  authority: string,
+  path: string,
+  mediaType: string,
+): Buffer {
+  const post = method === 'POST';
+  return Buffer.concat([
+    Buffer.of(0x80 | (post ? NAME.POST : NAME.GET), 0x80 | NAME.HTTPS),
+    field(NAME.AUTHORITY, authority),
+    ...(post ? [field(NAME.PATH, path)] : []),
+    ...(post ? [field(NAME.ACCEPT, mediaType), field(NAME.CONTENT_TYPE, mediaType)] : []),
+  ]);
+}
+
+export function contentLength(length: number): Buffer {
+  return field(NAME.CONTENT_LENGTH, String(length));
+}
+
+export function pathAndAccept(path: string, mediaType: string): Buffer {
+  return Buffer.concat([field(NAME.PATH, path), field(NAME.ACCEPT, mediaType)]);
+}
+
+/** A literal field without indexing (RFC 7541 section 6.2.2). */
+function field(name: number, value: string): Buffer {
+  const bytes = Buffer.from(value, 'latin1');
+  return Buffer.concat([integer(name, 0x0f), integer(bytes.length, 0x7f), bytes]);
+}
+
+/** An integer whose first bits are those of `mask` (RFC 7541 section 5.1). */
+function integer(value: number, mask: number): Buffer {
+  if (value < mask) return Buffer.of(value);
+  const out = [mask];
+  for (value -= mask; value >= 0x80; value >>= 7) out.push(0x80 | (value & 0x7f));
+  return Buffer.from([...out, value]);
+}
