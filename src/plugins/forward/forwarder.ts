@@ -3,7 +3,7 @@ import type { Next } from '../../server/contract/plugin.ts';
 import { isInZone } from '../../server/contract/zone-match.ts';
 import { foldName, parseName, type WireName } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
-import type { Reply } from '../../wire/reply.ts';
+import { overloaded, type Reply } from '../../wire/reply.ts';
 import { Forwarding, type ForwardingHost } from './forwarding.ts';
 import { refused } from './outcome.ts';
 import type { ForwarderParts } from './parts.ts';
@@ -34,6 +34,7 @@ export class Forwarder implements ForwardingHost {
 
   readonly link: Next = (query: Query): Maybe<Reply> => {
     if (!this.#matches(query)) return this.parts.next(query);
+    if (!query.mayWait) return overloaded;
     const { maxConcurrent, metrics } = this.parts;
     if (this.#underWay >= maxConcurrent) {
       metrics.rejects.add(1);
