@@ -1,4 +1,5 @@
 import { Problem } from '../base/problem.ts';
+import { interfaceAddresses } from '../linux/interfaces.ts';
 import { findPortHolder } from '../linux/port-holder.ts';
 import type { SocketKind } from '../wire/transports.ts';
 import type { Endpoint } from './listener.ts';
@@ -29,8 +30,7 @@ export async function bindProblem(
       return new Problem({
         code: 'address-not-available',
         text: `${where}: address not available`,
-        hint: `No interface of this machine (or network namespace) has the address ${address}.`,
-        remedy: `Compare with "ip address"; an address on a dummy interface must exist before the server starts.`,
+        ...unavailable(address),
         cause,
       });
     case 'EAFNOSUPPORT':
@@ -48,6 +48,34 @@ export async function bindProblem(
         cause,
       });
   }
+}
+
+/** Nobody has the address, or who has it may not use it yet. */
+function unavailable(address: string): { readonly hint: string; readonly remedy: string } {
+  const owner = ownerOf(address);
+  if (owner === null) {
+    return {
+      hint: `No interface of this machine (or network namespace) has the address ${address}.`,
+      remedy: `Compare with "ip address"; an address on a dummy interface must exist before the server starts.`,
+    };
+  }
+  return {
+    hint: `The interface ${owner} has the address, but it can't be used yet: an IPv6 address is tentative until nobody else was found to have it, which takes a carrier.`,
+    remedy: `See "ip address show ${owner}". Set the interface up, or add the address with "nodad".`,
+  };
+}
+
+/** The interface that has the address; null if there is none, or if it can't be found out. */
+function ownerOf(address: string): string | null {
+  try {
+    for (const [name, addresses] of interfaceAddresses()) {
+      if (addresses.some((one) => one.replace(/%.*/s, '') === address.replace(/%.*/s, '')))
+        return name;
+    }
+  } catch {
+    // Only the hint would have been better.
+  }
+  return null;
 }
 
 async function inUse(

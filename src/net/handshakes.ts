@@ -6,7 +6,7 @@ import { Problem } from '../base/problem.ts';
 import { ConnectionTable, type Connection } from './connection-table.ts';
 import type { ListenerLimits } from './limits.ts';
 import type { ListenerCounters } from './listener-counters.ts';
-import type { ListenerTls } from './listener.ts';
+import type { ClientAuth, ListenerTls } from './listener.ts';
 import { Timed, type TimerWheel } from './timer-wheel.ts';
 
 /** What handshakes need of their listener. */
@@ -85,8 +85,13 @@ export class Handshakes {
     };
     const server = usable(() => builtins.tls().createServer(options));
     server.on('secureConnection', (socket) => {
-      this.#byEnds.get(ends(socket))?.succeeded();
-      this.#ready(socket);
+      const handshake = this.#byEnds.get(ends(socket));
+      if (isWelcome(socket, tls!.clientAuth)) {
+        handshake?.succeeded();
+        this.#ready(socket);
+      } else {
+        socket.destroy();
+      }
     });
     // The runtime leaves the socket of a handshake that failed to us.
     server.on('tlsClientError', (_, socket) => socket.destroy());
@@ -135,6 +140,21 @@ class Handshake extends Timed implements Connection {
   }
 }
 
+/** Whether the client has shown what it must. */
+function isWelcome(socket: TLSSocket, clientAuth: ClientAuth): boolean {
+  switch (clientAuth) {
+    case 'nocert':
+    case 'request':
+      return true;
+    case 'require':
+      return socket.getPeerX509Certificate() !== undefined;
+    case 'verify_if_given':
+      return socket.authorized || socket.getPeerX509Certificate() === undefined;
+    case 'require_and_verify':
+      return socket.authorized;
+  }
+}
+
 function ends({ remoteAddress, remotePort, localAddress }: Socket): string {
   return `${remoteAddress} ${remotePort} ${localAddress}`;
 }
@@ -152,8 +172,9 @@ function contextOf(tls: ListenerTls | null): TlsOptions {
     minVersion: 'TLSv1.2',
     cert: tls.certificate,
     key: tls.key,
-    requestCert: tls.requestCert,
-    rejectUnauthorized: tls.rejectUnauthorized,
+    requestCert: tls.clientAuth !== 'nocert',
+    // Who is welcome is decided when the handshake is done.
+    rejectUnauthorized: false,
     ...(tls.authority !== null && { ca: tls.authority }),
   };
 }

@@ -7,21 +7,13 @@ import { connect } from 'node:net';
 import { describe, test, type TestContext } from 'node:test';
 import { connect as connectTls } from 'node:tls';
 
-import { testCertificate, testKey } from '../../test/kit/certificate.ts';
+import { testCertificate, testTls } from '../../test/kit/certificate.ts';
 import { answerOne, listenerParts, queryBytes, replyWith } from '../../test/kit/loopback.ts';
 import { failure, silence } from '../wire/reply.ts';
 import { httpsListener } from './https.ts';
 import type { ListenerLimits } from './limits.ts';
 import type { Serve } from './listener.ts';
 import type { StreamListener } from './stream-listener.ts';
-
-const tls = {
-  certificate: testCertificate,
-  key: testKey,
-  authority: null,
-  requestCert: false,
-  rejectUnauthorized: false,
-};
 
 async function start(
   t: TestContext,
@@ -30,7 +22,7 @@ async function start(
   limits: Partial<ListenerLimits> = {},
 ): Promise<StreamListener> {
   const listener = httpsListener(
-    listenerParts(serve, { scheme: 'https' }, limits, secure ? tls : null),
+    listenerParts(serve, { scheme: 'https' }, limits, secure ? testTls : null),
   );
   await listener.open();
   t.after(() => listener.close(0));

@@ -19,13 +19,20 @@ export interface Endpoint {
   readonly port: number;
 }
 
-/** PEM texts, and whether clients have to show a certificate. */
+/** Whether clients are asked for a certificate, must show one, and whether it must be signed by the authority. */
+export type ClientAuth =
+  | 'nocert'
+  | 'request'
+  | 'require'
+  | 'verify_if_given'
+  | 'require_and_verify';
+
+/** PEM texts, and what is asked of clients. */
 export interface ListenerTls {
   readonly certificate: string | Buffer;
   readonly key: string | Buffer;
   readonly authority: string | Buffer | null;
-  readonly requestCert: boolean;
-  readonly rejectUnauthorized: boolean;
+  readonly clientAuth: ClientAuth;
 }
 
 /** What a reload may change while sockets and connections stay. */

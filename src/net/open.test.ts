@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { describe, test, type TestContext } from 'node:test';
 
-import { testCertificate, testKey } from '../../test/kit/certificate.ts';
+import { testTls } from '../../test/kit/certificate.ts';
 import {
   StreamClient,
   UdpClient,
@@ -126,15 +126,8 @@ describe('listeners of an endpoint', () => {
   });
 
   test('tls and https endpoints listen with their certificate; others are a Problem', async () => {
-    const tls = {
-      certificate: testCertificate,
-      key: testKey,
-      authority: null,
-      requestCert: false,
-      rejectUnauthorized: false,
-    };
     for (const scheme of ['tls', 'https'] as const) {
-      const listener = openListeners(listenerParts(answerOne, { scheme }, {}, tls), 'auto');
+      const listener = openListeners(listenerParts(answerOne, { scheme }, {}, testTls), 'auto');
       await listener.open();
       assert.ok(listener.port > 0);
       await listener.close(0);

@@ -9,7 +9,7 @@ import type {
 import { createServer, type Server, type Socket } from 'node:net';
 import { describe, test, type TestContext } from 'node:test';
 
-import { testCertificate, testKey } from '../../test/kit/certificate.ts';
+import { testCertificate, testKey, testTls } from '../../test/kit/certificate.ts';
 import { answerOne, framed, listenerParts, queryBytes } from '../../test/kit/loopback.ts';
 import { tallied, upstreamParts, type Tallied } from '../../test/kit/upstream.ts';
 import { systemClock } from '../base/clock.ts';
@@ -26,14 +26,6 @@ import {
 import type { UpstreamProto } from './exchange.ts';
 import { systemNetwork } from './system-network.ts';
 import { tcpListener, tlsListener } from './tcp.ts';
-
-const certificate = {
-  certificate: testCertificate,
-  key: testKey,
-  authority: null,
-  requestCert: false,
-  rejectUnauthorized: false,
-};
 
 function ask(name: string, id = 1): Query {
   const query = new Query();
@@ -219,7 +211,7 @@ describe('TCP upstream', () => {
 
 describe('TLS upstream', () => {
   async function listening(t: TestContext): Promise<StreamListener> {
-    const listener = tlsListener(listenerParts(answerOne, { scheme: 'tls' }, {}, certificate));
+    const listener = tlsListener(listenerParts(answerOne, { scheme: 'tls' }, {}, testTls));
     await listener.open();
     t.after(() => listener.close(0));
     return listener;
@@ -257,7 +249,7 @@ describe('TLS upstream', () => {
 
   test('who does not finish the handshake is disconnected, and does not hold up a close', async (t) => {
     const slow = { readTimeoutMs: 60_000 };
-    const listener = tlsListener(listenerParts(answerOne, { scheme: 'tls' }, slow, certificate));
+    const listener = tlsListener(listenerParts(answerOne, { scheme: 'tls' }, slow, testTls));
     await listener.open();
     const { connect } = await import('node:net');
     const socket = connect(listener.port, '127.0.0.1');
@@ -269,12 +261,7 @@ describe('TLS upstream', () => {
   });
 
   test('a key that is not the certificate’s is a Problem', () => {
-    const parts = listenerParts(
-      answerOne,
-      { scheme: 'tls' },
-      {},
-      { ...certificate, key: 'nonsense' },
-    );
+    const parts = listenerParts(answerOne, { scheme: 'tls' }, {}, { ...testTls, key: 'nonsense' });
     assert.throws(() => tlsListener(parts), { code: 'tls-certificate' });
     assert.throws(() => tlsListener(listenerParts(answerOne, { scheme: 'tls' })), {
       code: 'tls-missing',
@@ -294,7 +281,7 @@ describe('HTTPS upstream', () => {
           },
           { scheme: 'https' },
           {},
-          certificate,
+          testTls,
         ),
       );
       await listener.open();
@@ -477,7 +464,7 @@ describe('HTTPS upstream', () => {
 
   test('an HTTP error, and a server that goes away, are failures with a reason', async (t) => {
     const listener = httpsListener(
-      listenerParts(() => new Promise(() => {}), { scheme: 'https' }, {}, certificate),
+      listenerParts(() => new Promise(() => {}), { scheme: 'https' }, {}, testTls),
     );
     await listener.open();
     const { up } = upstream(t, 'https', listener.port);

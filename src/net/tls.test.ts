@@ -5,7 +5,12 @@ import { connect, type Socket } from 'node:net';
 import { describe, test, type TestContext } from 'node:test';
 import { connect as connectTls, type ConnectionOptions } from 'node:tls';
 
-import { testCertificate, testKey } from '../../test/kit/certificate.ts';
+import {
+  strangerCertificate,
+  testCertificate,
+  testKey,
+  testTls,
+} from '../../test/kit/certificate.ts';
 import {
   StreamClient,
   answerOne,
@@ -19,19 +24,11 @@ import type { ListenerTls, Serve } from './listener.ts';
 import type { StreamListener } from './stream-listener.ts';
 import { tlsListener } from './tcp.ts';
 
-const certificate: ListenerTls = {
-  certificate: testCertificate,
-  key: testKey,
-  authority: null,
-  requestCert: false,
-  rejectUnauthorized: false,
-};
-
 async function start(
   t: TestContext,
   serve: Serve = answerOne,
   limits: Partial<ListenerLimits> = {},
-  tls: ListenerTls = certificate,
+  tls: ListenerTls = testTls,
 ): Promise<StreamListener> {
   const listener = tlsListener(listenerParts(serve, { scheme: 'tls' }, limits, tls));
   await listener.open();
@@ -169,7 +166,7 @@ describe('DNS over TLS', () => {
     const before = await client(t, listener);
     listener.adopt({
       limits: listener.limits,
-      tls: { ...certificate, requestCert: true, rejectUnauthorized: true },
+      tls: { ...testTls, clientAuth: 'require_and_verify' },
     });
     before.send(queryBytes('a.', 1));
     assert.equal(id(await before.next()), 1);
@@ -179,20 +176,33 @@ describe('DNS over TLS', () => {
       () => null,
     );
     assert.ok(known === null || (await known.ended()), 'signed by nobody that we know');
-    listener.adopt({ limits: listener.limits, tls: certificate });
+    listener.adopt({ limits: listener.limits, tls: testTls });
     const after = await client(t, listener);
     after.send(queryBytes('a.', 2));
     assert.equal(id(await after.next()), 2);
   });
 
-  test('a client must show a certificate if one is demanded, signed by the authority that is named', async (t) => {
-    const demanding = { requestCert: true, rejectUnauthorized: true, authority: testCertificate };
-    const listener = await start(t, answerOne, {}, { ...certificate, ...demanding });
-    const known = await client(t, listener, { cert: testCertificate, key: testKey });
-    known.send(queryBytes('a.', 1));
-    assert.equal(id(await known.next()), 1);
-    const stranger = await client(t, listener);
-    stranger.send(queryBytes('a.', 2));
-    assert.equal(await stranger.next(), null);
-  });
+  // By what the client shows: nothing, a certificate of the authority, one of somebody else.
+  for (const [clientAuth, nothing, ours, foreign] of [
+    ['nocert', true, true, true],
+    ['request', true, true, true],
+    ['require', false, true, true],
+    ['verify_if_given', true, true, false],
+    ['require_and_verify', false, true, false],
+  ] as const) {
+    test(`client_auth ${clientAuth} lets in whom it should`, async (t) => {
+      const authorities = [testCertificate, strangerCertificate];
+      for (const [authority, shown, welcome] of [
+        [authorities[0]!, {}, nothing],
+        [authorities[0]!, { cert: testCertificate, key: testKey }, ours],
+        [authorities[1]!, { cert: testCertificate, key: testKey }, foreign],
+      ] as const) {
+        const listener = await start(t, answerOne, {}, { ...testTls, authority, clientAuth });
+        const stream = await client(t, listener, shown);
+        stream.send(queryBytes('a.', 1));
+        assert.equal((await stream.next()) !== null, welcome, JSON.stringify(Object.keys(shown)));
+        assert.equal(listener.counters.failedHandshakes.value, welcome ? 0 : 1);
+      }
+    });
+  }
 });

@@ -1,5 +1,5 @@
 import { sameInMessage } from './compressed.ts';
-import { HEADER, TYPE } from './iana.ts';
+import { HEADER } from './iana.ts';
 import type { WireName } from './name.ts';
 import { Reader } from './reader.ts';
 import type { Reply } from './reply.ts';

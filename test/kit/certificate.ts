@@ -1,3 +1,5 @@
+import type { ListenerTls } from '../../src/net/listener.ts';
+
 /**
  * A self-signed certificate for tests: dns.example, 127.0.0.1, ::1; valid for a hundred years. The key protects nothing.
  * Made with: openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 36500 -subj /CN=dns.example
@@ -22,4 +24,26 @@ MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgbXXmQ/lb4naW4GPW
 IBkRCaD2ecDOUOlotNSbWl6j7cqhRANCAATpFSgH7Vd3x8HBBuY4LVYsKD7DYn5T
 b0Yu2wTlWhb/XidwCcS9sNF6S2B2fs48i3Wc0Wg3KS+34rCBqIIJJTNM
 -----END PRIVATE KEY-----
+`;
+
+/** The certificate as a listener takes it; clients need none. */
+export const testTls: ListenerTls = {
+  certificate: testCertificate,
+  key: testKey,
+  authority: null,
+  clientAuth: 'nocert',
+};
+
+/** Another authority, that nothing here is signed by; made the same way, for stranger.example. */
+export const strangerCertificate = `-----BEGIN CERTIFICATE-----
+MIIBjTCCATOgAwIBAgIUALo/TgzjIRP3yIq02GZdYiUO1WowCgYIKoZIzj0EAwIw
+GzEZMBcGA1UEAwwQc3RyYW5nZXIuZXhhbXBsZTAgFw0yNjExMjIwNDU4NTNaGA8y
+MTI2MTAyOTA0NTg1M1owGzEZMBcGA1UEAwwQc3RyYW5nZXIuZXhhbXBsZTBZMBMG
+ByqGSM49AgEGCCqGSM49AwEHA0IABEdcm7naFdCAzvWsWcdG+SSG+VEYd3kJjZDA
+tlveY/5ISZVrfhMEOtzC2qdkd6Z+ZwTSPnvtU/MHcEjWblCnI+2jUzBRMB0GA1Ud
+DgQWBBRmmN6NrFODAcHWxXGF6c8E+E7RGjAfBgNVHSMEGDAWgBRmmN6NrFODAcHW
+xXGF6c8E+E7RGjAPBgNVHRMBAf8EBTADAQH/MAoGCCqGSM49BAMCA0gAMEUCIGPx
+CnBa+VvOawx3HlVVVQi2u70WGH5MA/TcJMv8IvM8AiEA+hB4bpV5db4+cExwVjJO
+D94eUmnrSqzb8fOOUlG+erc=
+-----END CERTIFICATE-----
 `;

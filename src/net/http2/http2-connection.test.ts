@@ -3,7 +3,7 @@ import { describe, test, type TestContext } from 'node:test';
 
 import fc from 'fast-check';
 
-import { testCertificate, testKey } from '../../../test/kit/certificate.ts';
+import { testTls } from '../../../test/kit/certificate.ts';
 import {
   frame,
   Http2Client,
@@ -18,20 +18,12 @@ import type { Serve } from '../listener.ts';
 import type { StreamListener } from '../stream-listener.ts';
 import { ERROR, FLAG, FRAME, SETTING } from './frames.ts';
 
-const tls = {
-  certificate: testCertificate,
-  key: testKey,
-  authority: null,
-  requestCert: false,
-  rejectUnauthorized: false,
-};
-
 async function start(
   t: TestContext,
   serve: Serve = answerOne,
   limits: Partial<ListenerLimits> = {},
 ): Promise<StreamListener> {
-  const listener = httpsListener(listenerParts(serve, { scheme: 'https' }, limits, tls));
+  const listener = httpsListener(listenerParts(serve, { scheme: 'https' }, limits, testTls));
   await listener.open();
   t.after(() => listener.close(0));
   return listener;

@@ -152,6 +152,14 @@ describe('view', () => {
     await world.close();
   });
 
+  test('a mistake in a view is the only problem: its block does not clash with the one it stands before', async () => {
+    await assert.rejects(worldWith("name( == 'a'"), (error: unknown) => {
+      const { problems } = error as { problems: readonly Error[] };
+      assert.equal(problems.length, 1);
+      return true;
+    });
+  });
+
   test('what is no expression is refused, with its place and what was meant', async () => {
     const cases: readonly (readonly [string, RegExp])[] = [
       ["name( == 'a'", /unexpected token "==" \(1:7\)/],

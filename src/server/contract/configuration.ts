@@ -21,6 +21,8 @@ export interface BoundBlock {
   readonly plan: BlockPlan;
   /** Name of the block's view, or empty. */
   readonly view: string;
+  /** Whether all its directives have been understood. */
+  readonly sound: boolean;
 }
 
 export interface Configuration {
@@ -39,20 +41,26 @@ export function bindConfiguration(corefile: Corefile, plugins: readonly Plugin[]
   const warnings: Problem[] = [];
   const drafts = corefile.blocks.map((block) => {
     const zones = [...new Set(block.keys.map(({ zone }) => zone))];
-    return { block, zones, instances: [] as Instance[], plan: makePlan(zones) };
+    return { block, zones, instances: [] as Instance[], plan: makePlan(zones), sound: true };
   });
   for (const plugin of plugins) {
-    drafts.forEach(({ block, zones, instances, plan }, index) => {
+    drafts.forEach((draft, index) => {
+      const { block, zones, instances, plan } = draft;
       const uses = usesOf(plugin, block.directives);
       if (uses.length === 0) return;
       const bound = bindDirective(plugin.syntax, uses, { zones });
       problems.push(...bound.problems);
       warnings.push(...bound.warnings);
-      if (bound.problems.length > 0) return;
+      if (bound.problems.length > 0) {
+        draft.sound = false;
+        return;
+      }
       bound.options.forEach((options, nth) => {
         instances.push({ plugin, options: options as never, id: `${index}/${plugin.name}/${nth}` });
         const problem = planned(plugin, options as never, plan, uses[nth] ?? uses[0]!);
-        if (problem !== null) problems.push(problem);
+        if (problem === null) return;
+        problems.push(problem);
+        draft.sound = false;
       });
     });
   }

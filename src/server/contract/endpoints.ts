@@ -1,5 +1,4 @@
 import { isIP } from 'node:net';
-import { networkInterfaces } from 'node:os';
 import { resolve } from 'node:path';
 import { Problem } from '../../base/problem.ts';
 import { overlapProblems } from '../../corefile/overlap.ts';
@@ -7,6 +6,7 @@ import type { Key } from '../../corefile/tree.ts';
 import { usualLimits, type ListenerLimits } from '../../net/limits.ts';
 import { served, servedSchemes } from '../../net/transports.ts';
 import { transports, type Scheme } from '../../wire/transports.ts';
+import { bindAddresses } from './bind-addresses.ts';
 import type { BoundBlock } from './configuration.ts';
 import type { PlannedLimits, TlsPlan } from './plan.ts';
 
@@ -35,33 +35,23 @@ export function planEndpoints(
   readonly problems: readonly Problem[];
 } {
   const problems: Problem[] = [];
+  /** null: they could not be found out. */
   const binds = blocks.map(({ plan, block }) => {
     try {
-      return addressesOf(plan.binds, plan.bindExcept);
+      return bindAddresses(plan.binds, plan.bindExcept);
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
-      const { code, hint, remedy } = error;
-      problems.push(
-        new Problem({
-          code,
-          text: error.message,
-          place: block.place,
-          hint: hint ?? undefined,
-          remedy: remedy ?? undefined,
-        }),
-      );
-      return [];
+      problems.push(error.with({ place: block.place }));
+      return null;
     }
   });
-  problems.push(
-    ...overlapProblems(
-      blocks.map(({ block, view }, index) => ({
-        keys: block.keys,
-        binds: binds[index]!,
-        hasView: view !== '',
-      })),
-    ),
-  );
+  // What a block with a mistake claims is not known.
+  const claims = blocks.flatMap(({ block, view, sound }, index) => {
+    const addresses = binds[index]!;
+    if (!sound || addresses === null) return [];
+    return [{ keys: block.keys, binds: addresses, hasView: view !== '' }];
+  });
+  problems.push(...overlapProblems(claims));
   const endpoints = new Map<string, EndpointPlan & { zones: { block: number; zone: string }[] }>();
   blocks.forEach(({ block, plan }, index) => {
     for (const key of block.keys) {
@@ -73,7 +63,8 @@ export function planEndpoints(
         problems.push(certificateMissing(key));
         continue;
       }
-      for (const address of binds[index]!.length === 0 ? [''] : binds[index]!) {
+      const addresses = binds[index] ?? [];
+      for (const address of addresses.length === 0 ? [''] : addresses) {
         const server = `${key.scheme}://${isIP(address) === 6 ? `[${address}]` : address}:${key.port}`;
         const known = endpoints.get(server);
         const zone = { block: index, zone: key.zone };
@@ -126,26 +117,4 @@ function notServed({ scheme, text, place }: Key): Problem {
     hint: `Served are ${servedSchemes.join(', ')}.`,
     remedy: 'Remove the address, or use one of these schemes.',
   });
-}
-
-/** IP addresses behind the words of `bind`: addresses themselves, and those of the interfaces named. */
-function addressesOf(words: readonly string[], except: readonly string[]): readonly string[] {
-  const interfaces = networkInterfaces();
-  const expand = (word: string): readonly string[] => {
-    if (isIP(word.replace(/%.*/s, '')) !== 0) return [word];
-    const found = interfaces[word];
-    if (found === undefined) {
-      throw new Problem({
-        code: 'bind-unknown-interface',
-        text: `plugin/bind: not a valid IP address or interface name: '${word}'`,
-        hint: `Interfaces of this machine: ${Object.keys(interfaces).join(', ')}.`,
-      });
-    }
-    return found.map(({ address, scopeid }) =>
-      address.startsWith('fe80:') && scopeid ? `${address}%${word}` : address,
-    );
-  };
-  const left = new Set(words.flatMap(expand));
-  for (const address of except.flatMap(expand)) left.delete(address);
-  return [...left];
 }

@@ -1,4 +1,5 @@
 import type { ListenerLimits } from '../../net/limits.ts';
+import type { ClientAuth } from '../../net/listener.ts';
 import type { Scheme } from '../../wire/transports.ts';
 
 /** What configuring plugins (`bind`, `tls`, `timeouts`, `multisocket` …) say of their server block before it is opened. */
@@ -36,7 +37,7 @@ export interface TlsPlan {
   readonly certificate: string;
   readonly key: string;
   readonly authority: string;
-  readonly clientAuth: 'nocert' | 'request' | 'require' | 'verify_if_given' | 'require_and_verify';
+  readonly clientAuth: ClientAuth;
 }
 
 export function makePlan(zones: readonly string[]): BlockPlan {

@@ -3,7 +3,7 @@ import type { Log } from '../../base/log.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Random } from '../../base/random.ts';
 import type { Registry } from '../../metrics/registry.ts';
-import type { Listener, Serve } from '../../net/listener.ts';
+import type { Listener, ListenerTerms, Serve } from '../../net/listener.ts';
 import type { Network } from '../../net/network.ts';
 import type { Query, Route } from '../../wire/query.ts';
 import { silence, type Reply } from '../../wire/reply.ts';
@@ -27,6 +27,8 @@ export interface DataPlaneParts {
   readonly network: Network;
   /** Opens the transports of an endpoint; in tests there are none. */
   readonly listen: (endpoint: EndpointPlan, serve: Serve) => Listener;
+  /** The limits and the certificate that a plan means; may throw a Problem. Nothing, where there are no transports. */
+  readonly terms?: (endpoint: EndpointPlan) => ListenerTerms;
   readonly send: (message: FromWorker) => void;
   /** Runs last, when everything has been closed for good. */
   readonly onClosed?: () => void;
@@ -41,6 +43,16 @@ interface Open {
   readonly early: (() => void)[];
 }
 
+/** A configuration that serves or is about to. */
+interface Prepared {
+  readonly program: Program;
+  readonly built: Generation;
+  /** Channels in use. */
+  readonly used: Set<string>;
+  /** What listeners that stay open have to learn when it begins to serve. */
+  readonly adoptions: (() => void)[];
+}
+
 /**
  * One worker: owns sockets, answers queries. It is told what to serve by messages (protocol.ts) and keeps listeners over
  * reloads: a new configuration takes over a listener by one assignment, so no query is lost and none sees half of each.
@@ -49,10 +61,7 @@ export class DataPlane {
   readonly #parts: DataPlaneParts;
   readonly #writer = new MessageWriter();
   readonly #open = new Map<string, Open>();
-  readonly #prepared = new Map<
-    number,
-    { program: Program; built: Generation; used: Set<string> }
-  >();
+  readonly #prepared = new Map<number, Prepared>();
   #serving: number | null = null;
   readonly #handlers = new Map<string, (message: unknown) => void>();
   /** Messages that came before their handler. */
@@ -106,7 +115,7 @@ export class DataPlane {
       program.generation,
       this.#worker(program.folder, used),
     );
-    this.#prepared.set(program.generation, { program, built, used });
+    this.#prepared.set(program.generation, { program, built, used, adoptions: [] });
     // Joined only now: the state that the main thread sends meets handlers that are in place.
     for (const channel of used) if (!this.#joined.has(channel)) this.#join(channel);
   }
@@ -169,13 +178,18 @@ export class DataPlane {
   }
 
   async #openListeners(generation: number): Promise<void> {
-    const { program, used } = this.#prepared.get(generation)!;
+    const { program, used, adoptions } = this.#prepared.get(generation)!;
     // Who answers before its copies are complete would deny what is there.
     for (const id of used) await this.#replicas.get(id)?.complete;
     const fresh: string[] = [];
     try {
       for (const endpoint of program.endpoints) {
-        if (this.#open.has(endpoint.server)) continue;
+        const kept = this.#open.get(endpoint.server);
+        if (kept !== undefined) {
+          const terms = this.#parts.terms?.(endpoint);
+          if (terms !== undefined) adoptions.push(() => kept.listener.adopt(terms));
+          continue;
+        }
         const open: Open = {
           endpoint: null,
           early: [],
@@ -202,10 +216,11 @@ export class DataPlane {
 
   /** From here on every query is answered by the new configuration; listeners it does not name are closed. */
   async #commit(generation: number): Promise<void> {
-    const { built, program } = this.#prepared.get(generation)!;
+    const { built, program, adoptions } = this.#prepared.get(generation)!;
     const before = this.#serving;
     this.#serving = generation;
     for (const [server, endpoint] of built.served) this.#open.get(server)!.endpoint = endpoint;
+    for (const adopt of adoptions.splice(0)) this.#adopt(adopt);
     built.start();
     for (const { early } of this.#open.values()) for (const begin of early.splice(0)) begin();
     const wanted = new Set(program.endpoints.map(({ server }) => server));
@@ -213,6 +228,15 @@ export class DataPlane {
     await Promise.all(gone.map((server) => this.#shut(server, 5000)));
     if (before === null) this.#parts.onServing?.();
     else this.#discard(before);
+  }
+
+  /** A certificate was looked at when the configuration was; one that has changed since may be none. */
+  #adopt(adopt: () => void): void {
+    try {
+      adopt();
+    } catch (error) {
+      this.#parts.log.error(`the listener goes on as before: ${String(error)}`);
+    }
   }
 
   /** Forgets a configuration that was replaced, or never served. */

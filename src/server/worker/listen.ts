@@ -36,7 +36,7 @@ export function listenAt(
 }
 
 /** The limits and the certificate, read from its files, that a plan means. */
-function termsOf({ limits, tls }: EndpointPlan): ListenerTerms {
+export function termsOf({ limits, tls }: EndpointPlan): ListenerTerms {
   return { limits, tls: tls === null ? null : readTls(tls) };
 }
 
@@ -47,7 +47,6 @@ function readTls(plan: NonNullable<EndpointPlan['tls']>): ListenerTls {
     certificate: read(certificate),
     key: read(key),
     authority: authority === '' ? null : read(authority),
-    requestCert: clientAuth !== 'nocert',
-    rejectUnauthorized: clientAuth === 'require_and_verify' || clientAuth === 'verify_if_given',
+    clientAuth,
   };
 }

@@ -10,7 +10,7 @@ import { batchedUdp, stopPackets } from '../../linux/packet-loop.ts';
 import { useNotes, type HeldByThread } from '../../linux/held-by-thread.ts';
 import { TerminationWatch, type Termination } from '../../linux/termination.ts';
 import { giveBackOrphans } from '../../linux/udp-socket.ts';
-import { listenAt } from './listen.ts';
+import { listenAt, termsOf } from './listen.ts';
 import { systemNetwork } from '../../net/system-network.ts';
 import { seedNameHash } from '../../wire/query.ts';
 import { DataPlane } from './data-plane.ts';
@@ -66,6 +66,7 @@ const plane: DataPlane = new DataPlane({
   network: systemNetwork({ clock: systemClock, random: secureRandom, transport }),
   listen: (endpoint, serve) =>
     listenAt(endpoint, serve, { clock: systemClock, log, metrics, transport }),
+  terms: termsOf,
 });
 // However this thread ends: whoever takes its place finds its sockets open, and nothing is told to JavaScript any more.
 process.on('exit', stopPackets);
