@@ -1,6 +1,6 @@
+import { printHostPort } from '../base/ip.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';
-import { printHostPort } from './address.ts';
 import { failLater } from './exchange-failure.ts';
 import { type Exchange, ExchangeError } from './exchange.ts';
 import { type Upstream, type UpstreamParts } from './network.ts';

@@ -1,3 +1,4 @@
+import { printHostPort } from '../../base/ip.ts';
 import { isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { resolve } from 'node:path';
@@ -74,7 +75,7 @@ export function planEndpoints(
         continue;
       }
       for (const address of binds[index]!.length === 0 ? [''] : binds[index]!) {
-        const server = `${key.scheme}://${isIP(address) === 6 ? `[${address}]` : address}:${key.port}`;
+        const server = `${key.scheme}://${printHostPort(address, key.port)}`;
         const known = endpoints.get(server);
         const zone = { block: index, zone: key.zone };
         if (known !== undefined) known.zones.push(zone);
