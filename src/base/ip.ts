@@ -107,3 +107,13 @@ export function netHolds(net: Net, bytes: Uint8Array, at = 0, length = bytes.len
   if (rest === 0) return true;
   return (net.bytes[whole]! ^ bytes[at + whole]!) >> (8 - rest) === 0;
 }
+
+/** An address as it stands before a port and in a URL: `192.0.2.1`, `[2001:db8::1]`. */
+export function bracketed(address: string): string {
+  return address.includes(':') ? `[${address}]` : address;
+}
+
+/** An address and port as people write them: `192.0.2.1:53`, `[2001:db8::1]:53`. */
+export function printHostPort(host: string, port: number): string {
+  return `${bracketed(host)}:${port}`;
+}

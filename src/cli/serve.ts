@@ -12,6 +12,8 @@ import { parseCorefile, type ParseOutput } from '../corefile/parse.ts';
 import type { Syntax } from '../corefile/syntax.ts';
 import { endProcessNow, makeTermination } from '../linux/termination.ts';
 import { Collection } from '../metrics/collection.ts';
+import { SharedRegistry } from '../metrics/shared-registry.ts';
+import { showUnused } from '../plugins/unused-series.ts';
 import type { Sample } from '../metrics/sample.ts';
 import { probeEndpoint } from '../net/probe.ts';
 import { absent, directiveNames, external, loadPlugins, order } from '../plugins/order.ts';
@@ -59,6 +61,7 @@ async function run(words: readonly string[], io: Io): Promise<number> {
   const collection = new Collection();
   collection.sample(processSamples(coreVersion, () => server.threads()));
   collection.sample(() => [lostLines(lines)]);
+  showUnused(new SharedRegistry((event) => collection.add('unused', event)));
   let end = (_code: number): void => undefined;
   const ended = new Promise<number>((resolve) => {
     end = resolve;

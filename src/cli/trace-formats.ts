@@ -1,5 +1,5 @@
 /** Traces for other programs and for bug reports: Markdown and Graphviz here, the larger formats in files of their own. */
-import { printHostPort } from '../net/address.ts';
+import { printHostPort } from '../base/ip.ts';
 import type { TraceDocument } from '../resolver/report.ts';
 import { ms } from './page.ts';
 import { compare, labelOf } from './trace-comparison.ts';

@@ -1,5 +1,5 @@
 /** A trace for people, as wide as the terminal (100 columns without one): one row for what is sent together, the reason under it. */
-import { printHostPort } from '../net/address.ts';
+import { printHostPort } from '../base/ip.ts';
 import type { QueryDocument, TraceDocument } from '../resolver/report.ts';
 import { clip, count, ms, packed, pageFor, wrap, type Page, type TextOptions } from './page.ts';
 import { outcomeOf, rowsOf, type Row } from './trace-rows.ts';

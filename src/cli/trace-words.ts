@@ -1,5 +1,5 @@
 /** What all forms of a trace say in the same words. */
-import { printHostPort } from '../net/address.ts';
+import { printHostPort } from '../base/ip.ts';
 import type { QueryDocument, ResultDocument, TraceDocument } from '../resolver/report.ts';
 
 export function label(document: TraceDocument): string {

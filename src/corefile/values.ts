@@ -3,7 +3,7 @@
  * properties are made of values.
  */
 import { parseDuration, printDuration } from '../base/duration.ts';
-import { parseAddress, parseNet, printAddress } from '../base/ip.ts';
+import { parseAddress, parseNet, printAddress, printHostPort } from '../base/ip.ts';
 import type { Net } from '../base/ip.ts';
 import { nearest } from '../base/problem.ts';
 import type { Token } from './tree.ts';
@@ -334,6 +334,6 @@ export function hostPort(show: string, options: { readonly port?: number } = {})
       const port = Number(parts[3] || (options.port ?? 0));
       return port > 65535 ? refuse('invalid port') : { host, port };
     },
-    ({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`,
+    ({ host, port }) => printHostPort(host, port),
   );
 }

@@ -1,3 +1,4 @@
+import { printHostPort } from '../base/ip.ts';
 import { Problem } from '../base/problem.ts';
 import { interfaceAddresses } from '../linux/interfaces.ts';
 import { findPortHolder } from '../linux/port-holder.ts';
@@ -11,7 +12,7 @@ export async function bindProblem(
   { address, port }: Pick<Endpoint, 'address' | 'port'>,
 ): Promise<Problem> {
   const code = errorCode(cause);
-  const where = `listen ${proto} ${printSocket(address, port)}`;
+  const where = `listen ${proto} ${printHostPort(address, port)}`;
   switch (code) {
     case 'EADDRINUSE':
       return inUse(cause, where, proto, address, port);
@@ -111,8 +112,4 @@ export function errorCode(error: unknown): string {
 export function isFamilyMissing(error: unknown): boolean {
   const code = errorCode(error);
   return code === 'EAFNOSUPPORT' || code === 'EADDRNOTAVAIL';
-}
-
-function printSocket(address: string, port: number): string {
-  return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
 }

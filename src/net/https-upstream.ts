@@ -1,7 +1,7 @@
+import { printHostPort } from '../base/ip.ts';
 import type { TLSSocket } from 'node:tls';
 
 import { builtins } from '../base/builtins.ts';
-import { printHostPort } from './address.ts';
 import { DialTime } from './dial-time.ts';
 import { endError, exchangeError, failLater, timeoutError } from './exchange-failure.ts';
 import { ExchangeError, type Carrier, type Exchange } from './exchange.ts';

@@ -1,7 +1,7 @@
+import { printHostPort } from '../base/ip.ts';
 import type { Socket } from 'node:net';
 
 import type { Random } from '../base/random.ts';
-import { printHostPort } from './address.ts';
 import { endError, exchangeError, timeoutError } from './exchange-failure.ts';
 import { type Carrier, type Exchange, ExchangeError } from './exchange.ts';
 import { matchReply, writeQuery } from './match-reply.ts';

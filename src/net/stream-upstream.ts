@@ -1,8 +1,8 @@
+import { printHostPort } from '../base/ip.ts';
 import { connect as connectTcp, type Socket } from 'node:net';
 
 import { builtins } from '../base/builtins.ts';
 import type { Random } from '../base/random.ts';
-import { printHostPort } from './address.ts';
 import { DialTime } from './dial-time.ts';
 import { endError, failLater } from './exchange-failure.ts';
 import { type Exchange, ExchangeError } from './exchange.ts';

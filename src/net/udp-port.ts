@@ -1,9 +1,9 @@
+import { printHostPort } from '../base/ip.ts';
 import { createSocket } from 'node:dgram';
 
 import { ConnectedSocket } from '../linux/connected-socket.ts';
 import { SystemError } from '../linux/libc.ts';
 import type { Query } from '../wire/query.ts';
-import { printHostPort } from './address.ts';
 import { writeQuery } from './match-reply.ts';
 import type { UpstreamParts } from './network.ts';
 

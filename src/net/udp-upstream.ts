@@ -1,6 +1,6 @@
+import { printHostPort } from '../base/ip.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';
-import { printHostPort } from './address.ts';
 import { failLater, timeoutError } from './exchange-failure.ts';
 import { type Carrier, type Exchange, ExchangeError } from './exchange.ts';
 import type { Upstream, UpstreamParts } from './network.ts';

@@ -2,7 +2,7 @@
  * Go's own resolver (net/dnsclient_unix.go): A and AAAA at the same time, each from a socket of its own, a new one for
  * every attempt; it walks the whole list of names whatever happens, and one family with addresses is enough.
  */
-import { parseAddress } from '../base/ip.ts';
+import { parseAddress, printHostPort } from '../base/ip.ts';
 import {
   absolute,
   countDots,
@@ -372,16 +372,12 @@ const faultTexts: Readonly<Record<Fault, string>> = {
   timeout: 'i/o timeout',
 };
 
-function endpoint(server: string): string {
-  return server.includes(':') ? `[${server}]:53` : `${server}:53`;
-}
-
 function socketError(what: string, server: string, fault: Fault, protocol: string): GoError {
   const call = what === 'dial' ? 'dial' : what;
   const system = what === 'dial' ? 'connect' : what;
   const timeout = fault === 'timeout';
   return {
-    text: `${call} ${protocol} ${endpoint(server)}: ${timeout ? '' : `${system}: `}${faultTexts[fault]}`,
+    text: `${call} ${protocol} ${printHostPort(server, 53)}: ${timeout ? '' : `${system}: `}${faultTexts[fault]}`,
     notFound: false,
     timeout,
     temporary: true,
@@ -390,7 +386,7 @@ function socketError(what: string, server: string, fault: Fault, protocol: strin
 
 function timeoutError(server: string, protocol: string): GoError {
   return {
-    text: `read ${protocol} ${endpoint(server)}: i/o timeout`,
+    text: `read ${protocol} ${printHostPort(server, 53)}: i/o timeout`,
     notFound: false,
     timeout: true,
     temporary: true,

@@ -10,7 +10,6 @@ import {
   parseName,
   printName,
   ROOT,
-  sameName,
   suffixAt,
 } from './name.ts';
 
@@ -45,10 +44,10 @@ describe('laws of names', () => {
     );
   });
 
-  test('folding changes only case, and folded names are the same name', () => {
+  test('folding changes only case, and folding twice changes nothing more', () => {
     fc.assert(
       fc.property(any.wireName, (name) => {
-        assert.ok(sameName(name, foldName(name)));
+        assert.equal(foldName(name).length, name.length);
         assert.deepEqual(foldName(foldName(name)), foldName(name));
         assert.equal(printName(foldName(name)), printName(name).toLowerCase());
       }),

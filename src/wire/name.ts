@@ -109,25 +109,18 @@ export function joinNames(prefix: WireName, suffix: WireName): WireName | null {
   return out;
 }
 
-/** Whether two uncompressed names are the same but for ASCII case. */
-export function sameName(a: Uint8Array, b: Uint8Array, aAt = 0, bAt = 0): boolean {
-  for (;;) {
-    const length = a[aAt]!;
-    if (length !== b[bAt]) return false;
-    if (length === 0) return true;
-    for (let i = 1; i <= length; i++) if (LOWER[a[aAt + i]!] !== LOWER[b[bAt + i]!]) return false;
-    aAt += length + 1;
-    bAt += length + 1;
-  }
-}
-
-/** Where in `name` its suffix `zone` begins (0 if they are the same), or -1. */
-export function suffixAt(name: WireName, zone: WireName): number {
-  const from = name.length - zone.length;
-  if (from < 0) return -1;
+/**
+ * Where in `name` its suffix `zone` begins (0 if they are the same), or -1: whether the name lies in the zone. Both are in
+ * lower case.
+ * @param length of the name, for one that stands at the head of a longer buffer
+ */
+export function suffixAt(name: Uint8Array, zone: WireName, length: number = name.length): number {
+  const from = length - zone.length;
   let at = 0;
   while (at < from) at += name[at]! + 1;
-  return at === from && sameName(name, zone, at) ? at : -1;
+  if (at !== from) return -1;
+  for (let i = 0; i < zone.length; i++) if (name[at + i] !== zone[i]) return -1;
+  return at;
 }
 
 const encoder = new TextEncoder();

@@ -77,8 +77,7 @@ export function* printZone(records: Iterable<DnsRecord>, origin = '.'): Generato
 /** Only a suffix in the origin's own spelling is left out, so that spelling survives. */
 function relativeName(name: WireName, origin: WireName): string {
   const from = suffixAt(name, origin);
-  const same = from >= 0 && origin.every((byte, index) => byte === name[from + index]);
-  if (!same || (from > 0 && origin.length === 1)) return printName(name);
+  if (from < 0 || (from > 0 && origin.length === 1)) return printName(name);
   if (from === 0) return '@';
   return printName(Uint8Array.of(...name.subarray(0, from), 0)).slice(0, -1);
 }

@@ -1,3 +1,4 @@
+import { printHostPort } from '../../src/base/ip.ts';
 import type { Clock } from '../../src/base/clock.ts';
 import { ExchangeError, type ExchangeFailure, type UpstreamProto } from '../../src/net/exchange.ts';
 import {
@@ -118,7 +119,7 @@ export function scriptedNetwork(clock: Clock, script: (asked: Asked) => Answer):
   ): Promise<ExchangeReply> => {
     const { host, port } = parts.address;
     const sent: Asked = {
-      to: host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`,
+      to: printHostPort(host, port),
       proto: parts.proto,
       name: query.name,
       type: query.type,

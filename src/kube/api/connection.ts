@@ -1,3 +1,4 @@
+import { bracketed } from '../../base/ip.ts';
 import { join } from 'node:path';
 import { FILE_MAX, readFileBytes, readFileText } from '../../base/read-file.ts';
 import { systemClock, type Clock } from '../../base/clock.ts';
@@ -74,7 +75,7 @@ export function inClusterConnection(
   }
   const keep = keepMaterial();
   return {
-    url: new URL(`https://${host.includes(':') ? `[${host}]` : host}:${port}`),
+    url: new URL(`https://${bracketed(host)}:${port}`),
     access: () => ({
       headers: bearer(readCredential(tokenFile)),
       tls: keep({ ca: readCredential(caFile) }),

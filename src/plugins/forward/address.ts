@@ -1,3 +1,4 @@
+import { printHostPort } from '../../base/ip.ts';
 import { isIP } from 'node:net';
 
 /** How the words of a TO say an upstream is spoken to. */
@@ -93,7 +94,7 @@ function splitPort(text: string): { readonly host: string; readonly port: number
 
 /** `10.0.0.1:53`, `[2001:db8::1]:53`: the `to` label of the metrics. */
 export function printUpstream({ host, port }: UpstreamSpec): string {
-  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+  return printHostPort(host, port);
 }
 
 /** `tls://10.0.0.1:853`: scheme, address or host name, port. */

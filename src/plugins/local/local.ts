@@ -3,7 +3,7 @@ import { directive } from '../../corefile/syntax.ts';
 import { onOff, worded } from '../../corefile/values.ts';
 import { definePlugin } from '../../server/contract/plugin.ts';
 import { RCODE, TYPE } from '../../wire/iana.ts';
-import { parseName, type WireName } from '../../wire/name.ts';
+import { parseName, suffixAt, type WireName } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 import { SECTION, type MessageWriter, type Section } from '../../wire/writer.ts';
@@ -49,7 +49,7 @@ export const local = definePlugin({
       .with();
     return (query) => {
       const { folded, nameLength } = query;
-      const below = suffixAt(folded, nameLength, localhost);
+      const below = suffixAt(folded, localhost, nameLength);
       const prefixed = options.prefix && nameLength > localhost.length && startsWith(folded, label);
       if (below > 0 || prefixed) {
         count.add(1);
@@ -57,7 +57,7 @@ export const local = definePlugin({
       }
       if (below === 0) return answerHost(writer, query, true);
       for (const zone of reverseZones) {
-        const at = suffixAt(folded, nameLength, zone);
+        const at = suffixAt(folded, zone, nameLength);
         if (at >= 0) return answerReverse(writer, query, at);
       }
       return next(query);
@@ -115,16 +115,6 @@ function writeSoa(writer: MessageWriter, section: Section, owner: WireName | nul
   for (const _timer of ['refresh', 'retry', 'expire']) writer.u32(0);
   writer.u32(TTL_SECONDS);
   writer.close();
-}
-
-/** Where `zone` begins in the folded name, or -1. */
-function suffixAt(folded: Uint8Array, length: number, zone: WireName): number {
-  const from = length - zone.length;
-  let at = 0;
-  while (at < from) at += folded[at]! + 1;
-  if (at !== from) return -1;
-  for (let i = 0; i < zone.length; i++) if (folded[at + i] !== zone[i]) return -1;
-  return at;
 }
 
 function startsWith(folded: Uint8Array, bytes: Uint8Array): boolean {

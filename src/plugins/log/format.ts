@@ -1,4 +1,4 @@
-import { printAddress } from '../../base/ip.ts';
+import { printAddress, bracketed } from '../../base/ip.ts';
 import { CLASS, className, FLAG, rcodeName, typeName } from '../../wire/iana.ts';
 import type { Query } from '../../wire/query.ts';
 import { silence, type Reply } from '../../wire/reply.ts';
@@ -70,10 +70,6 @@ function printProto({ proto }: Query): string {
 /** `ANY` is a type's name: CoreDNS keeps it for that. */
 function printClass(number: number): string {
   return number === CLASS.ANY ? `CLASS${number}` : className(number);
-}
-
-function bracketed(address: string): string {
-  return address.includes(':') ? `[${address}]` : address;
 }
 
 function printRcode(rcode: number): string {

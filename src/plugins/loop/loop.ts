@@ -1,4 +1,4 @@
-import { printAddress } from '../../base/ip.ts';
+import { printAddress, printHostPort } from '../../base/ip.ts';
 import type { Random } from '../../base/random.ts';
 import { directive } from '../../corefile/syntax.ts';
 import type { ControlContext } from '../../server/contract/control-context.ts';
@@ -109,11 +109,7 @@ function isFor({ folded, nameLength }: Query, name: WireName): boolean {
 
 function sighting({ peer, peerAt, peerPort, family, local, localPort }: Query): Sighting {
   return {
-    from: endpoint(printAddress(peer, peerAt, family === 4 ? 4 : 16), peerPort),
-    to: endpoint(local, localPort),
+    from: printHostPort(printAddress(peer, peerAt, family === 4 ? 4 : 16), peerPort),
+    to: printHostPort(local, localPort),
   };
-}
-
-function endpoint(host: string, port: number): string {
-  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }

@@ -1,4 +1,4 @@
-import { isIP } from 'node:net';
+import { printHostPort } from '../../base/ip.ts';
 import { resolve } from 'node:path';
 import { Problem } from '../../base/problem.ts';
 import { overlapProblems } from '../../corefile/overlap.ts';
@@ -65,7 +65,7 @@ export function planEndpoints(
       }
       const addresses = binds[index] ?? [];
       for (const address of addresses.length === 0 ? [''] : addresses) {
-        const server = `${key.scheme}://${isIP(address) === 6 ? `[${address}]` : address}:${key.port}`;
+        const server = `${key.scheme}://${printHostPort(address, key.port)}`;
         const known = endpoints.get(server);
         const zone = { block: index, zone: key.zone };
         if (known !== undefined) known.zones.push(zone);

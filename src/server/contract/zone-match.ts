@@ -1,4 +1,4 @@
-import { foldName, parseName, type WireName } from '../../wire/name.ts';
+import { foldName, parseName, suffixAt, type WireName } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
 
 interface Zone {
@@ -29,20 +29,11 @@ export class ZoneMatch {
 
   /** The same for a name that is no query's: wire form, lower case. */
   holdsName(name: WireName): boolean {
-    return this.#zones.some(({ wire }) => endsWith(name, name.length, wire));
+    return this.#zones.some(({ wire }) => suffixAt(name, wire) >= 0);
   }
 }
 
 /** Whether the question's name is `zone` (wire form, lower case) or below it. */
 export function isInZone(query: Query, zone: WireName): boolean {
-  return zone.length === 1 || endsWith(query.folded, query.nameLength, zone);
-}
-
-function endsWith(folded: Uint8Array, length: number, zone: WireName): boolean {
-  const from = length - zone.length;
-  let at = 0;
-  while (at < from) at += folded[at]! + 1;
-  if (at !== from) return false;
-  for (let i = 0; i < zone.length; i++) if (folded[at + i] !== zone[i]) return false;
-  return true;
+  return zone.length === 1 || suffixAt(query.folded, zone, query.nameLength) >= 0;
 }
