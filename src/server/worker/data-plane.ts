@@ -28,6 +28,8 @@ export interface DataPlaneParts {
   /** Opens the transports of an endpoint; in tests there are none. */
   readonly listen: (endpoint: EndpointPlan, serve: Serve) => Listener;
   readonly send: (message: FromWorker) => void;
+  /** A plugin threw, and nobody is to catch it (`debug`): ends the worker. */
+  readonly crash: (error: unknown) => void;
   /** Runs last, when everything has been closed for good. */
   readonly onClosed?: () => void;
   /** Runs once, when the first configuration serves. */
@@ -119,7 +121,7 @@ export class DataPlane {
   }
 
   #worker(folder: string, used: Set<string>): WorkerParts {
-    const { clock, random, log, metrics, network } = this.#parts;
+    const { clock, random, log, metrics, network, crash } = this.#parts;
     const channel = (id: string): WorkerChannel => {
       used.add(id);
       return {
@@ -137,6 +139,7 @@ export class DataPlane {
       log,
       metrics,
       network,
+      crash,
       folder,
       writer: this.#writer,
       channel,
