@@ -152,6 +152,26 @@ describe('the house', () => {
     assert.deepEqual(broken, []);
   });
 
+  test('the server names no plugin', () => {
+    // Words of their own: a part of the server, a scheme of addresses.
+    const words = new Set(['log', 'tls']);
+    const plugins = globSync('src/plugins/*/').map((folder) => folder.split('/')[2]!);
+    const names = new Set(plugins.filter((name) => !words.has(name)));
+    const found = running
+      .filter((file) => room(file) === 'server')
+      .flatMap((file) =>
+        [
+          ...texts
+            .get(file)!
+            .replace(/\/\*[^]*?\*\/|\/\/.*/g, '')
+            .matchAll(/'(\w+)'/g),
+        ]
+          .filter(([, word]) => names.has(word!))
+          .map(([literal]) => `${file}: ${literal}`),
+      );
+    assert.deepEqual(found, []);
+  });
+
   test('only linux loads native code, by whatever way', () => {
     const exempt = ['src/linux/libc.ts', 'src/server/worker/worker-thread.ts'];
     const found = [...facts]

@@ -11,8 +11,6 @@ import type { Random } from '../base/random.ts';
 import type { VirtualClock } from '../base/virtual-clock.ts';
 import { parseCorefile } from '../corefile/parse.ts';
 import type { Syntax } from '../corefile/syntax.ts';
-import { SharedRegistry } from '../metrics/shared-registry.ts';
-import type { Listener, Serve } from '../net/listener.ts';
 import { ExchangeError } from '../net/exchange.ts';
 import {
   promisedUpstream,
@@ -25,41 +23,15 @@ import { answerBySpec } from '../resolver/answer-spec.ts';
 import { nextAnswer, type RuleCounts, type Script } from '../resolver/answers-file.ts';
 import type { Query } from '../resolver/network.ts';
 import type { Answering } from '../resolver/scripted.ts';
-import type { Reply } from '../resolver/reply.ts';
-import { DataPlane } from '../server/worker/data-plane.ts';
-import type { EndpointPlan } from '../server/contract/endpoints.ts';
-import type { Plugin } from '../server/contract/plugin.ts';
-import { Server } from '../server/control/server.ts';
-import { inlinePort } from '../server/control/worker-ports.ts';
+import { EmbeddedServer } from '../server/embedded.ts';
 import { typeName } from '../wire/iana.ts';
 import { printName } from '../wire/name.ts';
-import { Query as WireQuery } from '../wire/query.ts';
-import { silence } from '../wire/reply.ts';
-import { stamp, stampRejection } from '../wire/stamp.ts';
+import type { Query as WireQuery } from '../wire/query.ts';
 import { queryBytes, readReply } from '../resolver/query-bytes.ts';
 import { replyBytes } from '../resolver/reply-bytes.ts';
 import { readText } from './trace-settings.ts';
 
-/** Directives that open ports or watch files: of no use to one lookup. */
-const left = new Set([
-  'health',
-  'ready',
-  'prometheus',
-  'pprof',
-  'reload',
-  'loop',
-  'debug',
-  'dnstap',
-  'trace',
-]);
-
-async function plugins(names?: ReadonlySet<string>): Promise<readonly Plugin[]> {
-  const loaded = await loadPlugins(names);
-  return loaded.map(({ name, syntax, ...parts }) =>
-    left.has(name) ? { name, syntax } : { name, syntax, ...parts },
-  );
-}
-
+/** The server that a lookup asks. */
 export interface CorefileServer extends Answering {
   stop(): Promise<void>;
 }
@@ -72,48 +44,30 @@ export async function startCorefile(
   random: Random,
   client: string,
 ): Promise<CorefileServer> {
-  const serves = new Map<string, Serve>();
-  const log = makeLog(() => {});
-  const listen = (endpoint: EndpointPlan, serve: Serve): Listener => ({
-    endpoint,
-    port: endpoint.port,
-    adopt: () => undefined,
-    open: () => {
-      if (endpoint.scheme === 'dns') serves.set(endpoint.server, serve);
-      return Promise.resolve();
-    },
-    close: () => Promise.resolve(),
-  });
-  const network = scriptedUpstreams(script, clock);
-  const server = new Server({
-    plugins,
+  const embedded = new EmbeddedServer({
+    plugins: loadPlugins,
     clock,
     random,
-    log,
+    log: makeLog(() => {}),
     env: process.env,
     folder: dirname(resolve(file)),
-    workers: 1,
     load: (syntaxes) => load(file, syntaxes),
-    spawn: () =>
-      inlinePort(
-        (send) =>
-          new DataPlane({
-            plugins,
-            clock,
-            random,
-            listen,
-            send,
-            log,
-            metrics: new SharedRegistry((registration) => send({ kind: 'register', registration })),
-            network,
-          }),
-      ),
+    network: scriptedUpstreams(script, clock),
+    operational: false,
     onFatal: () => {},
   });
-  await clock.run(server.start());
+  await clock.run(embedded.start());
+  const address = parseAddress(client) ?? Uint8Array.of(10, 244, 0, 10);
+  const way = { address, port: 40_000, local: '10.96.0.10', localPort: 53 };
+  // Every name server of the resolv.conf is this server: the first endpoint that speaks plain DNS.
+  const plain = embedded.open.find(({ scheme }) => scheme === 'dns');
   return {
-    answer: (query, protocol) => ask(serves, clock, query, protocol, client),
-    stop: async () => void (await clock.run(server.stop())),
+    async answer(query, proto) {
+      if (plain === undefined) return null;
+      const reply = await embedded.exchange(queryBytes(query), { ...way, proto }, plain.server);
+      return reply === null ? null : readReply(reply);
+    },
+    stop: () => clock.run(embedded.stop()),
   };
 }
 
@@ -131,39 +85,6 @@ function load(file: string, syntaxes: readonly Syntax[]): ReturnType<typeof pars
     readFile: (path) => readFileText(path, FILE_MAX.corefile),
     glob: (pattern) => globSync(pattern).toSorted(),
   });
-}
-
-async function ask(
-  serves: ReadonlyMap<string, Serve>,
-  clock: VirtualClock,
-  asked: Query,
-  protocol: 'udp' | 'tcp',
-  client: string,
-): Promise<Reply | null> {
-  // Every name server of the resolv.conf is this server: the first endpoint that speaks plain DNS.
-  const serve = [...serves.values()][0];
-  if (serve === undefined) return null;
-  const bytes = queryBytes(asked);
-  const query = new WireQuery();
-  const out = new Uint8Array(70_000);
-  const triage = query.read(bytes, 0, bytes.length);
-  if (triage === 'ignore') return null;
-  if (triage !== 'serve') {
-    return readReply(
-      out.slice(0, stampRejection(query, triage === 'formerr' ? 1 : 4, true, out, 0)),
-    );
-  }
-  const peer = parseAddress(client) ?? Uint8Array.of(10, 244, 0, 10);
-  query.proto = protocol;
-  query.family = peer.length === 4 ? 4 : 6;
-  query.peer = peer;
-  query.peerAt = 0;
-  query.peerPort = 40_000;
-  query.local = '10.96.0.10';
-  query.localPort = 53;
-  query.arrived = clock.now();
-  const reply = await serve(query);
-  return reply === silence ? null : readReply(out.slice(0, stamp(reply, query, out, 0)));
 }
 
 /** What `forward` reaches: the script, whatever the upstream's address. */

@@ -2,17 +2,12 @@ import { systemClock } from '../../src/base/clock.ts';
 import { makeLog } from '../../src/base/log.ts';
 import { seededRandom } from '../../src/base/random.ts';
 import { parseCorefile } from '../../src/corefile/parse.ts';
-import { SharedRegistry } from '../../src/metrics/shared-registry.ts';
-import type { Serve } from '../../src/net/listener.ts';
-import { DataPlane } from '../../src/server/worker/data-plane.ts';
 import type { Plugin } from '../../src/server/contract/plugin.ts';
-import { Server } from '../../src/server/control/server.ts';
-import { inlinePort } from '../../src/server/control/worker-ports.ts';
+import { EmbeddedServer, type Sender } from '../../src/server/embedded.ts';
 import { typeNumber } from '../../src/wire/iana.ts';
 import { readMessage, type Message } from '../../src/wire/message.ts';
 import { parseName } from '../../src/wire/name.ts';
 import { makeQuery } from '../../src/wire/query.ts';
-import { stamp } from '../../src/wire/stamp.ts';
 
 /** A server in real time, since its source is reached over real sockets; questions are asked without any. */
 export interface Served {
@@ -27,17 +22,20 @@ export async function serveCorefile(
   folder: string,
 ): Promise<Served> {
   const log: string[] = [];
-  const endpoints = new Map<string, Serve>();
-  const sink = makeLog((line) => log.push(line));
-  const random = seededRandom(1);
-  const server = new Server({
+  const embedded = new EmbeddedServer({
     plugins: () => Promise.resolve(plugins),
     clock: systemClock,
-    random,
+    random: seededRandom(1),
     folder,
-    log: sink,
+    log: makeLog((line) => log.push(line)),
     env: {},
-    workers: 1,
+    network: {
+      upstream: () => {
+        throw new Error('there is no network here');
+      },
+    },
+    operational: true,
+    onFatal: (reason) => log.push(reason),
     load: () =>
       parseCorefile({
         file: 'Corefile',
@@ -50,46 +48,24 @@ export async function serveCorefile(
         },
         glob: () => [],
       }),
-    spawn: () =>
-      inlinePort(
-        (send) =>
-          new DataPlane({
-            plugins: () => Promise.resolve(plugins),
-            clock: systemClock,
-            random,
-            send,
-            log: sink,
-            metrics: new SharedRegistry((registration) => send({ kind: 'register', registration })),
-            network: {
-              upstream: () => {
-                throw new Error('there is no network here');
-              },
-            },
-            listen: (endpoint, serve) => ({
-              endpoint,
-              port: endpoint.port,
-              adopt: () => undefined,
-              open: () => {
-                endpoints.set(endpoint.server, serve);
-                return Promise.resolve();
-              },
-              close: () => Promise.resolve(),
-            }),
-          }),
-      ),
-    onFatal: (reason) => log.push(reason),
   });
-  await server.start();
-  const [serve] = endpoints.values();
+  await embedded.start();
+  const server = embedded.open[0]!.server;
   return {
     log,
     async ask(name, type) {
-      const query = makeQuery(parseName(name), typeNumber(type)!);
-      query.proto = 'tcp';
-      const reply = await serve!(query);
-      const out = new Uint8Array(70_000);
-      return readMessage(out, 0, stamp(reply, query, out, 0));
+      const { bytes, start, end } = makeQuery(parseName(name), typeNumber(type)!);
+      const reply = await embedded.exchange(bytes.subarray(start, end), sender, server);
+      return readMessage(reply!);
     },
-    [Symbol.asyncDispose]: async () => void (await server.stop()),
+    [Symbol.asyncDispose]: () => embedded.stop(),
   };
 }
+
+const sender: Sender = {
+  proto: 'tcp',
+  address: Uint8Array.of(10, 244, 0, 9),
+  port: 40_000,
+  local: '10.96.0.10',
+  localPort: 53,
+};

@@ -1,25 +1,18 @@
-import { isLater } from '../../src/base/maybe.ts';
 import { VirtualClock } from '../../src/base/virtual-clock.ts';
 import { makeLog } from '../../src/base/log.ts';
 import { parseAddress } from '../../src/base/ip.ts';
 import { seededRandom } from '../../src/base/random.ts';
 import { parseCorefile } from '../../src/corefile/parse.ts';
-import { SharedRegistry } from '../../src/metrics/shared-registry.ts';
-import type { Listener, Serve } from '../../src/net/listener.ts';
 import type { Network } from '../../src/net/network.ts';
 import { plugins as allPlugins } from './plugins.ts';
-import { DataPlane } from '../../src/server/worker/data-plane.ts';
-import type { EndpointPlan } from '../../src/server/contract/endpoints.ts';
 import type { Plugin } from '../../src/server/contract/plugin.ts';
-import { Server } from '../../src/server/control/server.ts';
-import { inlinePort } from '../../src/server/control/worker-ports.ts';
+import type { Server } from '../../src/server/control/server.ts';
+import { EmbeddedServer, type Sender } from '../../src/server/embedded.ts';
 import { typeNumber } from '../../src/wire/iana.ts';
 import { readMessage, writeMessage, type Message } from '../../src/wire/message.ts';
 import { parseName } from '../../src/wire/name.ts';
 import { printMessage } from '../../src/wire/print.ts';
-import { Query, type Proto } from '../../src/wire/query.ts';
-import { silence } from '../../src/wire/reply.ts';
-import { stamp, stampRejection } from '../../src/wire/stamp.ts';
+import type { Proto } from '../../src/wire/query.ts';
 
 export interface WorldParts {
   /** Files that the Corefile may import, by path. Plugins that read files get them from `folder`. */
@@ -84,33 +77,21 @@ export async function makeWorld(corefile: string, parts: WorldParts = {}): Promi
   const clock = parts.clock ?? new VirtualClock();
   const random = seededRandom(parts.seed ?? 1);
   const log: string[] = [];
-  const serves = new Map<string, Serve>();
   const plugins = parts.plugins ?? allPlugins;
   const files = parts.files ?? {};
   const folder = parts.folder ?? '/world';
   let text = corefile;
   const sink = makeLog((line) => log.push(line));
-  const listen = (endpoint: EndpointPlan, serve: Serve): Listener => ({
-    endpoint,
-    port: endpoint.port,
-    adopt: () => undefined,
-    open: () => {
-      serves.set(endpoint.server, serve);
-      return Promise.resolve();
-    },
-    close: () => {
-      serves.delete(endpoint.server);
-      return Promise.resolve();
-    },
-  });
-  const server = new Server({
+  const embedded = new EmbeddedServer({
     plugins: () => Promise.resolve(plugins),
     clock,
     random,
     folder,
     log: sink,
     env: parts.env ?? {},
-    workers: 1,
+    network: parts.network ?? noNetwork,
+    operational: true,
+    onFatal: (reason) => log.push(`[FATAL] ${reason}`),
     load: () =>
       parseCorefile({
         file: 'Corefile',
@@ -127,25 +108,14 @@ export async function makeWorld(corefile: string, parts: WorldParts = {}): Promi
         },
         glob: (pattern) => Object.keys(files).filter((path) => globMatches(pattern, path)),
       }),
-    spawn: () =>
-      inlinePort(
-        (send) =>
-          new DataPlane({
-            plugins: () => Promise.resolve(plugins),
-            clock,
-            random,
-            listen,
-            send,
-            log: sink,
-            metrics: new SharedRegistry((registration) => send({ kind: 'register', registration })),
-            network: parts.network ?? noNetwork,
-          }),
-      ),
-    onFatal: (reason) => log.push(`[FATAL] ${reason}`),
   });
-  await clock.run(server.start());
-  const send = (bytes: Uint8Array, options: AskOptions = {}): Promise<Uint8Array | null> =>
-    clock.run(sendBytes(serves, clock, bytes, options));
+  const { server } = embedded;
+  await clock.run(embedded.start());
+  const send = async (bytes: Uint8Array, options: AskOptions = {}): Promise<Uint8Array | null> => {
+    const at = options.server ?? embedded.open[0]?.server;
+    if (at === undefined) throw new Error('nothing listens');
+    return clock.run(embedded.exchange(bytes, senderOf(options), at));
+  };
   const tryAsk = async (question: string, options: AskOptions = {}): Promise<Message | null> => {
     const reply = await send(questionBytes(question, options), options);
     return reply === null ? null : readMessage(reply);
@@ -167,43 +137,19 @@ export async function makeWorld(corefile: string, parts: WorldParts = {}): Promi
     setCorefile: (changed) => {
       text = changed;
     },
-    close: async () => void (await clock.run(server.stop())),
+    close: () => clock.run(embedded.stop()),
   };
 }
 
-const poison = questionBytes('poisoned.invalid. HINFO', { id: 1 });
-
-async function sendBytes(
-  serves: ReadonlyMap<string, Serve>,
-  clock: VirtualClock,
-  bytes: Uint8Array,
-  options: AskOptions,
-): Promise<Uint8Array | null> {
-  const serve = options.server === undefined ? [...serves.values()][0] : serves.get(options.server);
-  if (serve === undefined) throw new Error('nothing listens');
-  const query = new Query();
-  const triage = query.read(bytes, 0, bytes.length);
-  const out = new Uint8Array(70_000);
-  if (triage === 'ignore') return null;
-  if (triage !== 'serve')
-    return out.slice(0, stampRejection(query, triage === 'formerr' ? 1 : 4, false, out, 0));
-  const peer = parseAddress(options.client ?? '10.244.0.9')!;
-  query.proto = options.proto ?? 'udp';
-  query.family = peer.length === 4 ? 4 : 6;
-  query.peer = peer;
-  query.peerAt = 0;
-  query.peerPort = 40_000;
-  query.local = '10.96.0.10';
-  query.localPort = 53;
-  query.arrived = clock.now();
-  query.mayWait = options.mayWait ?? true;
-  const answered = serve(query);
-  const kept = isLater(answered) ? query.keep() : query;
-  // A listener would read the next query into the same slot now: whoever forgot to keep this one shows it.
-  if (kept !== query) query.read(poison, 0, poison.length);
-  const reply = await answered;
-  if (reply === silence) return null;
-  return out.slice(0, stamp(reply, kept, out, 0));
+function senderOf({ client = '10.244.0.9', proto = 'udp', mayWait = true }: AskOptions): Sender {
+  return {
+    proto,
+    address: parseAddress(client)!,
+    port: 40_000,
+    local: '10.96.0.10',
+    localPort: 53,
+    crowded: !mayWait,
+  };
 }
 
 function questionBytes(question: string, options: AskOptions): Uint8Array {

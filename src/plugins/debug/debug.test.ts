@@ -22,9 +22,11 @@ describe('debug', () => {
     await world.close();
   });
 
-  test('with it a bug passes through', async () => {
+  test('with it a bug ends the worker', async () => {
     const world = await makeWorld('.:53 {\n debug\n broken\n}', { plugins: [...plugins, broken] });
-    await assert.rejects(world.ask('example.org.'), /a bug/);
+    assert.equal((await world.ask('example.org.')).rcode, RCODE.SERVFAIL);
+    assert.deepEqual(world.log, ['[FATAL] Error: a bug']);
+    assert.match(world.metrics(), /^coredns_panics_total 1$/m);
     await world.close();
   });
 

@@ -3,13 +3,14 @@ import { definePlugin } from '../../server/contract/plugin.ts';
 
 export const syntax = directive({
   name: 'debug',
-  summary: 'lets the process end on a bug instead of answering SERVFAIL',
+  summary: 'lets a worker end on a bug instead of going on',
   repeat: 'last',
 });
 
 /** Configures only. */
 export const debug = definePlugin({
   syntax,
+  operational: true,
   plan(_options, plan) {
     plan.debug = true;
   },

@@ -46,6 +46,7 @@ export const syntax = directive({
 /** Well while a worker answers; who gets no reply knows that the process hangs. Asks itself each second, to measure how busy it is. */
 export const health = definePlugin({
   syntax,
+  operational: true,
   control(options, context) {
     const { clock, log, metrics } = context;
     const at = address.print(options.address);

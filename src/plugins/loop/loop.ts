@@ -32,6 +32,7 @@ const syntax = directive({
 export function makeLoop(probe: Probe): Plugin {
   return definePlugin({
     syntax,
+    operational: true,
     control: (_, context) => control(context, probe),
     setup: (_, context, next) => setup(context, next),
   });

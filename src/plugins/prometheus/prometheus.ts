@@ -42,6 +42,7 @@ export const syntax = directive({
 
 export const prometheus = definePlugin({
   syntax,
+  operational: true,
   control(options, context) {
     context.http(address.print(options.address), '/metrics', serveMetrics(context.scrape));
     const enabled = context.keep('prometheus/enabled', () => new Enabled(context.metrics));

@@ -36,7 +36,9 @@ export const syntax = directive({
 /** 200 when every plugin that has something to wait for is ready, 503 with the names of the others. */
 export const ready = definePlugin({
   syntax,
+  operational: true,
   control({ address: at, monitor }, context) {
+    const readiness = context.observeReadiness();
     const latched = new Set<string>();
     let ending = false;
     context.onShutdown(() => {
@@ -44,7 +46,7 @@ export const ready = definePlugin({
     });
     const missing = (): readonly string[] => {
       const names: string[] = [];
-      for (const [name, isReady] of context.ready()) {
+      for (const [name, isReady] of readiness()) {
         if (latched.has(name)) continue;
         if (!isReady) names.push(name);
         else if (monitor === 'until-ready') latched.add(name);

@@ -46,6 +46,7 @@ export const syntax = directive({
 
 export const reload = definePlugin({
   syntax,
+  operational: true,
   control({ intervalMs, jitterMs }, context) {
     const { random, clock, configuration, log, metrics } = context;
     // The server counts; here the family begins, so that it is there with 0 from the first scrape on.

@@ -52,10 +52,13 @@ export interface ControlContext extends ControlChannel {
 
   /** Adds a path to the HTTP server at `address` (`:8080`, `localhost:9153`); plugins of one address share it. */
   http(address: string, path: string, handler: HttpHandler): void;
-  /** Takes part in readiness under the plugin's name. */
+  /** Takes part in readiness under the plugin's name, where somebody observes it. */
   readiness(ready: () => boolean): void;
-  /** Everyone who takes part in readiness, over all blocks that use `ready`: name → ready. */
-  readonly ready: () => ReadonlyMap<string, boolean>;
+  /**
+   * Observes the readiness of this block's plugins.
+   * @returns the present readiness of those of all blocks that are observed, by name: all instances of a plugin together
+   */
+  observeReadiness(): () => ReadonlyMap<string, boolean>;
   /** Prints all metrics of all threads. */
   readonly scrape: (accept: string | undefined) => { readonly type: string; readonly body: string };
   /** The configuration as it runs: for `reload`. */

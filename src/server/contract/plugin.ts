@@ -27,6 +27,11 @@ export type Next = (query: Query) => Maybe<Reply>;
 export interface Plugin {
   readonly name: string;
   readonly syntax: Syntax;
+  /**
+   * It looks after the running server or tells of it (probes, metrics, reloads) and has no part in answers. A server that is
+   * only asked what it would answer does without.
+   */
+  readonly operational?: boolean;
   /** Main thread, before anything is opened: listeners, addresses, limits. May throw a Problem. */
   plan?(options: never, plan: BlockPlan): void;
   /** Main thread. May throw a Problem; the configuration is then not taken. */
@@ -37,6 +42,7 @@ export interface Plugin {
 
 export interface PluginParts<S extends Syntax> {
   readonly syntax: S;
+  readonly operational?: boolean;
   plan?(options: Options<S>, plan: BlockPlan): void;
   control?(options: Options<S>, context: ControlContext): Maybe<void>;
   setup?(options: Options<S>, context: WorkerContext, next: Next): Next;

@@ -70,7 +70,9 @@ export async function buildControl(
   const shutdowns: (Shutdown & { readonly order: number })[] = [];
   const http = new Map<string, Map<string, HttpHandler>>();
   const keys = new Set<string>();
-  const readiness = new Map<string, (() => boolean)[]>();
+  const readiness: { block: number; name: string; ready: () => boolean }[] = [];
+  /** Blocks whose plugins' readiness somebody observes. */
+  const observed = new Set<number>();
   const generation = { number, starts, stops, http, keys };
   for (const [index, { zones, instances, plan, view, block }] of configuration.blocks.entries()) {
     const servers = endpoints
@@ -113,12 +115,17 @@ export async function buildControl(
           http.set(at, paths);
           paths.set(path, handler);
         },
-        readiness: (ready) => {
-          if (!names.has('ready')) return;
-          readiness.set(plugin.name, [...(readiness.get(plugin.name) ?? []), ready]);
+        readiness: (ready) => readiness.push({ block: index, name: plugin.name, ready }),
+        observeReadiness: () => {
+          observed.add(index);
+          return () => {
+            const found = new Map<string, boolean>();
+            for (const { block: at, name, ready } of readiness) {
+              if (observed.has(at)) found.set(name, ready() && found.get(name) !== false);
+            }
+            return found;
+          };
         },
-        ready: () =>
-          new Map([...readiness].map(([name, all]) => [name, all.every((ready) => ready())])),
         configuration: { fingerprint, reread: control.reread, reload: control.reload },
       };
       try {

@@ -30,6 +30,8 @@ export interface DataPlaneParts {
   /** The limits and the certificate that a plan means; may throw a Problem. Nothing, where there are no transports. */
   readonly terms?: (endpoint: EndpointPlan) => ListenerTerms;
   readonly send: (message: FromWorker) => void;
+  /** A plugin threw, and nobody is to catch it (`debug`): ends the worker. */
+  readonly crash: (error: unknown) => void;
   /** Runs last, when everything has been closed for good. */
   readonly onClosed?: () => void;
   /** Runs once, when the first configuration serves. */
@@ -128,7 +130,7 @@ export class DataPlane {
   }
 
   #worker(folder: string, used: Set<string>): WorkerParts {
-    const { clock, random, log, metrics, network } = this.#parts;
+    const { clock, random, log, metrics, network, crash } = this.#parts;
     const channel = (id: string): WorkerChannel => {
       used.add(id);
       return {
@@ -146,6 +148,7 @@ export class DataPlane {
       log,
       metrics,
       network,
+      crash,
       folder,
       writer: this.#writer,
       channel,

@@ -14,9 +14,9 @@ export interface ServedEndpoint {
   /** Told of queries that no block took; their route is `nowhere`. */
   readonly dropped: readonly ((query: Query, reply: Reply) => void)[];
   readonly nowhere: Route;
-  /** A plugin threw: counts, logs. */
+  /** A plugin threw: counts and logs, or with `debug` ends this worker. */
   panic(query: Query, error: unknown): void;
-  /** `debug`: errors pass instead of becoming SERVFAIL. */
+  /** Whether `debug` holds here. */
   readonly debug: boolean;
 }
 
@@ -66,7 +66,6 @@ function brokenLater(error: unknown, { endpoint, query }: Asked): Reply {
 }
 
 function broken(endpoint: ServedEndpoint, query: Query, error: unknown): Reply {
-  if (endpoint.debug) throw error;
   endpoint.panic(query, error);
   return failure(RCODE.SERVFAIL, '');
 }

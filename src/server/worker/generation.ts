@@ -28,6 +28,8 @@ export interface WorkerParts {
   /** The end of a channel in this worker, joined once the configuration has been built. */
   channel(id: string): WorkerChannel;
   replica: WorkerContext['replica'];
+  /** A plugin threw, and nobody is to catch it (`debug`). */
+  crash(error: unknown): void;
   /** Small dense numbers for routes, the same for the same labels over the life of the worker. */
   route(server: string, zone: string, view: string): Route;
 }
@@ -148,15 +150,17 @@ function serveEndpoint(
     .counter('coredns_panics_total', 'A metrics that counts the number of panics.', [])
     .with();
   const stacktrace = here.some((block) => blocks[block]!.plan.stacktrace);
+  const debug = here.some((block) => blocks[block]!.plan.debug);
   return {
     server,
     anyClass: here.some((block) => blocks[block]!.plan.anyClass),
-    debug: here.some((block) => blocks[block]!.plan.debug),
+    debug,
     // Several blocks may count; a query that none of them took is counted once.
     nowhere: worker.route(server, 'dropped', ''),
     dropped: here.flatMap((block) => built[block]!.dropped).slice(0, 1),
     panic(query, error) {
       panics.add(1);
+      if (debug) return worker.crash(error);
       const text =
         error instanceof Error ? (stacktrace ? error.stack : error.message) : String(error);
       worker.log.error(`Recovered from panic in server: "${server}" ${query.name} ${text}`);

@@ -60,6 +60,11 @@ const plane: DataPlane = new DataPlane({
     settleMemory();
   },
   onClosed: stopPackets,
+  crash(error) {
+    setImmediate(() => {
+      throw error;
+    });
+  },
   clock: systemClock,
   random: secureRandom,
   metrics,

@@ -1,0 +1,216 @@
+import type { Maybe } from '../base/maybe.ts';
+import { SharedRegistry } from '../metrics/shared-registry.ts';
+import { Intake } from '../net/intake.ts';
+import { usualLimits } from '../net/limits.ts';
+import { listenerCounters } from '../net/listener-counters.ts';
+import type { Listener, Serve } from '../net/listener.ts';
+import type { Network } from '../net/network.ts';
+import { Pending, type Outlet } from '../net/outlet.ts';
+import type { Proto, Query } from '../wire/query.ts';
+import type { EndpointPlan } from './contract/endpoints.ts';
+import type { Plugin } from './contract/plugin.ts';
+import { Server, type ServerParts } from './control/server.ts';
+import { inlinePort } from './control/worker-ports.ts';
+import { DataPlane } from './worker/data-plane.ts';
+
+type Given = 'plugins' | 'clock' | 'random' | 'log' | 'env' | 'load' | 'folder';
+
+export interface EmbeddedParts extends Pick<ServerParts, Given> {
+  /** What upstreams are. */
+  readonly network: Network;
+  /** Whether plugins that look after a running server take part (`Plugin.operational`): probes, metrics, reloads. */
+  readonly operational: boolean;
+  /** Something that would end the process. */
+  readonly onFatal: (text: string) => void;
+}
+
+/** Who sends a message, by what, and to where. */
+export interface Sender {
+  readonly proto: Proto;
+  /** 4 or 16 bytes. */
+  readonly address: Uint8Array;
+  readonly port: number;
+  /** The address of the server, as text, and its port. */
+  readonly local: string;
+  readonly localPort: number;
+  /** Whether as many queries wait already as may; default false. */
+  readonly crowded?: boolean;
+}
+
+/** A listen address (`dns://:53`) in memory: each protocol has its way in. */
+interface Opened {
+  readonly endpoint: EndpointPlan;
+  readonly intakes: Map<Proto, Intake>;
+  readonly serve: Serve;
+}
+
+/**
+ * A whole server in memory: control plane and one worker on this thread, with the clock, the chance and the upstreams that it
+ * is given. It opens no DNS socket; messages come and go as bytes, read and written as those of a listener are.
+ *
+ * Nothing happens by itself when its clock is virtual: who waits for a promise from here has to let time pass.
+ */
+export class EmbeddedServer {
+  /** For reloads, metrics, and what listens where. */
+  readonly server: Server;
+  readonly #parts: EmbeddedParts;
+  readonly #opened = new Map<string, Opened>();
+
+  constructor(parts: EmbeddedParts) {
+    this.#parts = parts;
+    const { network, operational, ...given } = parts;
+    const plugins = operational
+      ? parts.plugins
+      : async (names?: ReadonlySet<string>) => (await parts.plugins(names)).map(idle);
+    this.server = new Server({
+      ...given,
+      plugins,
+      workers: 1,
+      spawn: () =>
+        inlinePort(
+          (send) =>
+            new DataPlane({
+              plugins,
+              clock: parts.clock,
+              random: parts.random,
+              log: parts.log,
+              network,
+              send,
+              crash: (error) => parts.onFatal(String(error)),
+              listen: (endpoint, serve) => this.#listen(endpoint, serve),
+              metrics: new SharedRegistry((registration) =>
+                send({ kind: 'register', registration }),
+              ),
+            }),
+        ),
+    });
+  }
+
+  /** @throws Problems */
+  start(): Promise<void> {
+    return this.server.start();
+  }
+
+  async stop(): Promise<void> {
+    await this.server.stop();
+  }
+
+  /** Listen addresses with scheme that are open, in the order of the Corefile. */
+  get open(): readonly EndpointPlan[] {
+    return [...this.#opened.values()].map(({ endpoint }) => endpoint);
+  }
+
+  /**
+   * Sends a message to a listen address.
+   * @returns the reply; null: the server keeps silent
+   */
+  async exchange(message: Uint8Array, from: Sender, server: string): Promise<Uint8Array | null> {
+    const opened = this.#opened.get(server);
+    if (opened === undefined) throw new Error(`nothing listens at ${server}`);
+    const intake = this.#intakeOf(opened, from);
+    const bytes = message.slice();
+    return new Promise((resolve) => {
+      const asked = intake.take(
+        new Mailbox(from, resolve),
+        bytes,
+        0,
+        bytes.length,
+        this.#parts.clock.now(),
+      );
+      if (!asked) resolve(null);
+      // A listener reads the next message into the same place now: who did not keep the query that waits shows it.
+      bytes.fill(0xff);
+      intake.take(nobody, bytes, 0, 0, 0);
+    });
+  }
+
+  #listen(endpoint: EndpointPlan, serve: Serve): Listener {
+    const { server, port } = endpoint;
+    return {
+      endpoint,
+      port,
+      adopt: () => undefined,
+      open: () => {
+        this.#opened.set(server, { endpoint, serve, intakes: new Map() });
+        return Promise.resolve();
+      },
+      close: () => {
+        this.#opened.delete(server);
+        return Promise.resolve();
+      },
+    };
+  }
+
+  #intakeOf({ intakes, endpoint, serve }: Opened, { proto, crowded = false }: Sender): Intake {
+    let intake = intakes.get(proto);
+    if (intake === undefined) {
+      const { clock, log } = this.#parts;
+      const counters = listenerCounters(null, endpoint.server)(proto);
+      intake = new Intake({ proto, serve, clock, log, counters, limits: usualLimits });
+      intakes.set(proto, intake);
+    }
+    intake.adopt(crowded ? { ...usualLimits, waiting: 0 } : usualLimits);
+    return intake;
+  }
+}
+
+/** The plugin's directive is understood, and nothing is done. */
+function idle(plugin: Plugin): Plugin {
+  return plugin.operational === true ? { name: plugin.name, syntax: plugin.syntax } : plugin;
+}
+
+/** The largest message, and what a client's options add. */
+const MESSAGE_ROOM = 70_000;
+
+/** Where the reply to one message goes. */
+class Mailbox implements Outlet<null> {
+  readonly pending = new Pending();
+  readonly out = new Uint8Array(MESSAGE_ROOM);
+  readonly at = 0;
+  readonly full = false;
+  readonly #from: Sender | null;
+  readonly #deliver: (reply: Uint8Array | null) => Maybe<void>;
+
+  constructor(from: Sender | null, deliver: (reply: Uint8Array | null) => Maybe<void>) {
+    this.#from = from;
+    this.#deliver = deliver;
+  }
+
+  identify(query: Query): void {
+    if (this.#from === null) return;
+    const { proto, address, port, local, localPort } = this.#from;
+    query.proto = proto;
+    query.family = address.length === 4 ? 4 : 6;
+    query.peer = address;
+    query.peerAt = 0;
+    query.peerPort = port;
+    query.local = local;
+    query.localPort = localPort;
+  }
+
+  reserve(): void {
+    // There is room for any.
+  }
+
+  send(length: number): void {
+    void this.#deliver(this.out.slice(0, length));
+  }
+
+  keepSilent(): void {
+    void this.#deliver(null);
+  }
+
+  wayBack(): null {
+    return null;
+  }
+
+  hold(): void {
+    // Nobody reads slowly here.
+  }
+
+  flush(): void {
+    // It has been delivered.
+  }
+}
+
+const nobody = new Mailbox(null, () => undefined);
