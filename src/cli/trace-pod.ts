@@ -1,7 +1,14 @@
 /** `--from pod/NAME`, `deploy/NAME`, `svc/NAME` …: the resolv.conf that kubelet writes for that pod. */
 import { Problem } from '../base/problem.ts';
 import { clusterAccess } from '../kube/api/cluster-access.ts';
-import { asRaw, child, children, text, texts, type Raw } from '../kube/api/raw.ts';
+import {
+  asObject,
+  child,
+  children,
+  text,
+  texts,
+  type JsonObject,
+} from '../kube/api/json-object.ts';
 import { clusterPods } from '../kube/pods/cluster-pods.ts';
 import { manifestPods } from '../kube/pods/manifest-pods.ts';
 import { podBehind } from '../kube/pods/pod-behind.ts';
@@ -93,7 +100,7 @@ async function dnsOf(source: PodSource, warnings: string[]): Promise<readonly st
 }
 
 /** What a pod's `spec` says about DNS. Throws a `Problem` for a policy that does not exist. */
-function podDnsOf(spec: Raw, namespace: string): PodDns {
+function podDnsOf(spec: JsonObject, namespace: string): PodDns {
   const policy = text(spec, 'dnsPolicy') || 'ClusterFirst';
   if (!['ClusterFirst', 'ClusterFirstWithHostNet', 'Default', 'None'].includes(policy)) {
     throw new Problem({
@@ -109,13 +116,13 @@ function podDnsOf(spec: Raw, namespace: string): PodDns {
   };
 }
 
-function dnsConfigOf(config: Raw): DnsConfig {
+function dnsConfigOf(config: JsonObject): DnsConfig {
   return {
     nameservers: texts(config, 'nameservers'),
     searches: texts(config, 'searches'),
     options: children(config, 'options').map((option) => ({
       name: text(option, 'name'),
-      value: optionValue(asRaw(option)['value']),
+      value: optionValue(asObject(option)['value']),
     })),
   };
 }

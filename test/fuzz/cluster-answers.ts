@@ -1,6 +1,6 @@
 import { VirtualClock } from '../../src/base/virtual-clock.ts';
 import type { KubeObject } from '../../src/kube/store/objects.ts';
-import { asRaw } from '../../src/kube/api/raw.ts';
+import { asObject } from '../../src/kube/api/json-object.ts';
 import type { Resource } from '../../src/kube/api/resources.ts';
 import type { Source } from '../../src/kube/store/source.ts';
 import { SharedRegistry } from '../../src/metrics/shared-registry.ts';
@@ -75,7 +75,7 @@ export function* objectsIn(
     for (const { object } of stored(resource)) {
       // What travels is JSON, so what is undefined is absent.
       const plain: unknown = JSON.parse(JSON.stringify(object));
-      yield* resource.forms[form(resource)]!.trim(asRaw(plain));
+      yield* resource.forms[form(resource)]!.transform(asObject(plain));
     }
   }
 }

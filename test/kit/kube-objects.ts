@@ -6,7 +6,7 @@ import type {
   Service,
 } from '../../src/kube/store/objects.ts';
 
-/** Trimmed Kubernetes objects for tests, by short names: `service('web.shop', '10.0.0.1')`. */
+/** Kubernetes objects as a source gives them, for tests, by short names: `service('web.shop', '10.0.0.1')`. */
 
 export const namespace = (name: string): Namespace => ({ kind: 'Namespace', name });
 

@@ -6,8 +6,8 @@ import type { Connection } from './connection.ts';
 import { ApiFailure } from './failure.ts';
 import { getJson } from './get-json.ts';
 import { namespaceOf, type Change, type Kind, type KubeObject } from '../store/objects.ts';
-import { Dictionary } from '../store/pack.ts';
-import { asRaw, text } from './raw.ts';
+import { StringTable } from '../store/object-encoding.ts';
+import { asObject, text } from './json-object.ts';
 import { Reflector } from './reflector.ts';
 import { wantedResources } from './resources.ts';
 import { ObjectStore } from '../store/object-store.ts';
@@ -15,6 +15,7 @@ import { readSnapshot, writeSnapshot } from '../store/snapshot-file.ts';
 import type { Source, SourceEvents, Wanted } from '../store/source.ts';
 import { roundedDuration } from './failure-report.ts';
 
+/** Which API server, what of it, and how to go about it. */
 export interface ApiServerParts {
   readonly connection: Connection;
   readonly wanted: Wanted;
@@ -65,9 +66,9 @@ class ApiServerSource implements Source {
       ...(hooks === undefined ? {} : { hooks }),
       ...(limits === undefined ? {} : { limits }),
     });
-    const dictionary = new Dictionary();
+    const strings = new StringTable();
     for (const resource of wantedResources(parts.wanted)) {
-      const store = new ObjectStore(resource.kind, dictionary);
+      const store = new ObjectStore(resource.kind, strings);
       this.#stores.set(resource.kind, store);
       this.#reflectors.push(
         new Reflector({
@@ -147,7 +148,7 @@ class ApiServerSource implements Source {
       signal: this.#stopping.signal,
     });
     // Providers append a plus sign to the minor version.
-    const part = (key: string): number => Number.parseInt(text(asRaw(version), key), 10) || 0;
+    const part = (key: string): number => Number.parseInt(text(asObject(version), key), 10) || 0;
     return { major: part('major'), minor: part('minor') };
   }
 
@@ -246,7 +247,7 @@ class ApiServerSource implements Source {
   }
 }
 
-/** The name of the API object a trimmed one came from. */
+/** The name of the API object that an object of the store came from. */
 function keyName(object: KubeObject): string {
   return object.name.split('#', 1)[0]!;
 }

@@ -5,7 +5,7 @@ import type { Connection } from './connection.ts';
 import { ApiFailure, connectionFailure, statusFailure, type FailureKind } from './failure.ts';
 import { ReplyReader, type ReplyHead } from './http1.ts';
 import { Sockets, type Wire } from './sockets.ts';
-import { MalformedStream, type Splitter } from './split.ts';
+import { MalformedStream, type JsonStream } from './json-stream.ts';
 
 /** GET requests to one API server, whose replies are consumed as they stream in. */
 export interface ApiClient {
@@ -16,10 +16,11 @@ export interface ApiClient {
   close(): void;
 }
 
+/** One GET request. */
 export interface ApiRequest {
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
-  readonly into: Splitter;
+  readonly into: JsonStream;
   /** What this is for, e.g. `list services`; stands in log lines. */
   readonly task: string;
   /** Longest wait for the first byte of the reply, milliseconds. */
@@ -52,6 +53,7 @@ export interface RequestLimits {
   readonly inFlight: number;
 }
 
+/** What a client is made of. */
 export interface ClientParts {
   readonly connection: Connection;
   readonly clock: Clock;
@@ -63,6 +65,7 @@ export interface ClientParts {
 /** An error's body is a Status of a few hundred bytes. */
 const errorBodyBytes = 64 * 1024;
 
+/** A client that keeps connections open between requests. */
 export function apiClient(parts: ClientParts): ApiClient {
   const { connection, clock } = parts;
   const { url } = connection;

@@ -24,6 +24,7 @@ export interface Connection {
   refused(): void;
 }
 
+/** What a request carries to be let in. */
 export interface Access {
   /** A list is a line for each. */
   readonly headers: Readonly<Record<string, string | readonly string[]>>;

@@ -2,7 +2,7 @@ import { builtins } from '../../base/builtins.ts';
 import type { Clock } from '../../base/clock.ts';
 import { ApiFailure } from './failure.ts';
 import type { ExecSettings } from './kubeconfig.ts';
-import { asRaw, child, text } from './raw.ts';
+import { asObject, child, text } from './json-object.ts';
 
 /** What an exec plugin printed (client.authentication.k8s.io, `ExecCredential.status`). */
 export interface ExecCredential {
@@ -58,7 +58,7 @@ export class ExecCredentials {
     } catch {
       throw this.#failure(`printed no ExecCredential but: ${output.slice(0, 80).trim()}`);
     }
-    const raw = asRaw(printed);
+    const raw = asObject(printed);
     const version = text(raw, 'apiVersion');
     if (text(raw, 'kind') !== 'ExecCredential' || version !== this.#settings.apiVersion) {
       throw this.#failure(

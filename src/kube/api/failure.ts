@@ -1,4 +1,4 @@
-import { asRaw, child, children, text, type Raw } from './raw.ts';
+import { asObject, child, children, text, type JsonObject } from './json-object.ts';
 
 /** Why the API server gave no answer, or not the one asked for; decides what is done next. */
 export type FailureKind =
@@ -56,7 +56,7 @@ export class ApiFailure extends Error {
 
 /** A failure below HTTP: name look-up, connection, TLS. */
 export function connectionFailure(error: unknown, host: string): ApiFailure {
-  const code = text(asRaw(error), 'code');
+  const code = text(asObject(error), 'code');
   const detail = error instanceof Error ? error.message : String(error);
   const tls = tlsAdvice(code, detail);
   if (tls !== null) {
@@ -127,7 +127,7 @@ export function statusFailure(parts: {
   retryAfterMs: number | null;
 }): ApiFailure {
   const { status, task } = parts;
-  const body = asRaw(parts.body);
+  const body = asObject(parts.body);
   const reason = text(body, 'reason');
   const said = text(body, 'message');
   const seconds = child(body, 'details')['retryAfterSeconds'];
@@ -143,7 +143,7 @@ export function statusFailure(parts: {
 }
 
 /** The API server says so by a cause of its Status, and in versions before 1.17 by its message alone. */
-function isTooLarge(said: string, body: Raw): boolean {
+function isTooLarge(said: string, body: JsonObject): boolean {
   const causes = children(child(body, 'details'), 'causes');
   return (
     causes.some((cause) => text(cause, 'reason') === 'ResourceVersionTooLarge') ||

@@ -1,4 +1,4 @@
-import { MalformedStream } from './split.ts';
+import { MalformedStream } from './json-stream.ts';
 
 /** Status and header fields of a reply; names in lower case, repeated fields joined with commas. */
 export interface ReplyHead {
@@ -6,6 +6,7 @@ export interface ReplyHead {
   readonly fields: ReadonlyMap<string, string>;
 }
 
+/** What a reader tells as a reply comes in. */
 export interface ReplyEvents {
   head(head: ReplyHead): void;
   /** A piece of the body, without framing; its bytes are only lent until the call returns. */

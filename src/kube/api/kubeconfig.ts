@@ -1,7 +1,16 @@
 import { dirname, isAbsolute, resolve } from 'node:path';
 import { FILE_MAX, readFileBytes, readFileText } from '../../base/read-file.ts';
 import { nearest, Problem } from '../../base/problem.ts';
-import { asRaw, child, children, isRaw, list, text, texts, type Raw } from './raw.ts';
+import {
+  asObject,
+  child,
+  children,
+  isObject,
+  list,
+  text,
+  texts,
+  type JsonObject,
+} from './json-object.ts';
 import { parseYaml, type YamlDocument } from '../manifests/yaml-document.ts';
 
 /** One context of a kubeconfig file: where to go, and as whom. Paths are absolute. */
@@ -27,10 +36,12 @@ export interface ActingAs {
   readonly groups: readonly string[];
 }
 
+/** Certificates or a key: in the file itself, or in another one. */
 export type Pem =
   | { readonly from: 'file'; readonly path: string }
   | { readonly from: 'data'; readonly text: string };
 
+/** How a user of a kubeconfig file proves who it is. */
 export type KubeconfigUser =
   | { readonly how: 'nobody' }
   | { readonly how: 'token'; readonly token: string }
@@ -40,6 +51,7 @@ export type KubeconfigUser =
   | { readonly how: 'exec'; readonly exec: ExecSettings }
   | { readonly how: 'oidc'; readonly oidc: OidcSettings };
 
+/** A program that gives credentials (client.authentication.k8s.io). */
 export interface ExecSettings {
   readonly apiVersion: string;
   readonly command: string;
@@ -47,9 +59,10 @@ export interface ExecSettings {
   readonly environment: Readonly<Record<string, string>>;
   readonly installHint: string;
   /** Goes to the command if it asks for it (`provideClusterInfo`); else null. */
-  readonly cluster: Raw | null;
+  readonly cluster: JsonObject | null;
 }
 
+/** An OpenID Connect provider that renews tokens. */
 export interface OidcSettings {
   readonly issuer: string;
   readonly clientId: string;
@@ -75,13 +88,13 @@ export function readKubeconfig(
 interface ConfigFile {
   readonly path: string;
   readonly document: YamlDocument;
-  readonly raw: Raw;
+  readonly raw: JsonObject;
 }
 
 /** A value, and where it stands. */
 interface Entry {
   readonly file: ConfigFile;
-  readonly raw: Raw;
+  readonly raw: JsonObject;
   readonly path: Path;
 }
 
@@ -102,7 +115,7 @@ function readFile(path: string): ConfigFile {
   const fault = problems[0];
   if (fault !== undefined) throw fault;
   const document = documents[0];
-  if (document === undefined || !isRaw(document.value)) {
+  if (document === undefined || !isObject(document.value)) {
     throw new Problem({ code: 'kubeconfig', text: `${path} is no kubeconfig: it is empty` });
   }
   return { path, document, raw: document.value };
@@ -157,13 +170,13 @@ class Reader {
     };
   }
 
-  #user(name: string, cluster: Raw): KubeconfigUser {
+  #user(name: string, cluster: JsonObject): KubeconfigUser {
     const user = this.#entry('users', 'user', name);
     const { raw } = user;
-    if (isRaw(raw['exec'])) {
+    if (isObject(raw['exec'])) {
       return { how: 'exec', exec: this.#exec(below(user, 'exec'), cluster) };
     }
-    if (isRaw(raw['auth-provider'])) {
+    if (isObject(raw['auth-provider'])) {
       const provider = child(raw, 'auth-provider');
       if (text(provider, 'name') !== 'oidc') {
         throw this.#problem(
@@ -192,7 +205,7 @@ class Reader {
     return { how: 'nobody' };
   }
 
-  #exec(entry: Entry, cluster: Raw): ExecSettings {
+  #exec(entry: Entry, cluster: JsonObject): ExecSettings {
     const { raw } = entry;
     const apiVersion = text(raw, 'apiVersion');
     if (!execVersions.includes(apiVersion)) {
@@ -256,11 +269,13 @@ class Reader {
   /** The named entry of one of the three lists; the first file that has one counts. */
   #entry(where: 'contexts' | 'clusters' | 'users', key: string, name: string): Entry {
     for (const file of this.#files) {
-      const index = list(file.raw, where).findIndex((each) => text(asRaw(each), 'name') === name);
+      const index = list(file.raw, where).findIndex(
+        (each) => text(asObject(each), 'name') === name,
+      );
       if (index < 0) continue;
       return {
         file,
-        raw: child(asRaw(list(file.raw, where)[index]), key),
+        raw: child(asObject(list(file.raw, where)[index]), key),
         path: [where, index, key],
       };
     }
@@ -326,7 +341,7 @@ class Reader {
   }
 }
 
-function actingAs(user: Raw): ActingAs | null {
+function actingAs(user: JsonObject): ActingAs | null {
   const name = text(user, 'as');
   if (name === '') return null;
   return { user: name, uid: text(user, 'as-uid'), groups: texts(user, 'as-groups') };
@@ -342,7 +357,7 @@ function resolved(file: ConfigFile, path: string): string {
 }
 
 /** What a cluster's entry holds for the plugin alone. */
-function execConfig(cluster: Raw): unknown {
+function execConfig(cluster: JsonObject): unknown {
   const extension = children(cluster, 'extensions').find(
     (entry) => text(entry, 'name') === 'client.authentication.k8s.io/exec',
   );

@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts';
 import { ApiFailure } from './failure.ts';
 import type { OidcSettings } from './kubeconfig.ts';
-import { asRaw, text, type Raw } from './raw.ts';
+import { asObject, text, type JsonObject } from './json-object.ts';
 
 const leewayMs = 10_000;
 const longestMs = 30_000;
@@ -77,7 +77,7 @@ export class OidcToken {
   }
 
   /** GETs, or POSTs the form; the JSON object of the answer, whatever its status. */
-  #ask(url: string, form: string | null): Promise<Raw> {
+  #ask(url: string, form: string | null): Promise<JsonObject> {
     const ca = this.#readCa();
     return new Promise((resolve, reject) => {
       const fail = (error: Error): void => {
@@ -112,7 +112,7 @@ export class OidcToken {
           reply.on('error', fail);
           reply.on('end', () => {
             try {
-              resolve(asRaw(JSON.parse(Buffer.concat(pieces).toString('utf8'))));
+              resolve(asObject(JSON.parse(Buffer.concat(pieces).toString('utf8'))));
             } catch {
               fail(new Error(`it answered ${reply.statusCode} without JSON`));
             }
@@ -132,7 +132,7 @@ export class OidcToken {
 /** The claim `exp` of a JSON web token, milliseconds since 1970; it is not verified, only read. */
 function expiryOf(token: string): number {
   try {
-    const claims = asRaw(
+    const claims = asObject(
       JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8')),
     );
     const seconds = claims['exp'];

@@ -5,12 +5,14 @@ import { Backoff } from './backoff.ts';
 import type { ApiClient } from './client.ts';
 import { ApiFailure, statusFailure } from './failure.ts';
 import type { Change } from '../store/objects.ts';
-import { asRaw, child, isRaw, text, type Raw } from './raw.ts';
+import { asObject, child, isObject, text, type JsonObject } from './json-object.ts';
 import type { Form, Resource } from './resources.ts';
+import { isBehind, presentVersion } from './resource-version.ts';
 import type { ObjectStore } from '../store/object-store.ts';
-import { LineSplitter, ListSplitter, MalformedStream, type Splitter } from './split.ts';
+import { LineReader, ListReader, MalformedStream, type JsonStream } from './json-stream.ts';
 import { roundedDuration, FailureReport } from './failure-report.ts';
 
+/** What is watched, into what store, and who is told. */
 export interface ReflectorParts {
   readonly client: ApiClient;
   readonly resource: Resource;
@@ -34,7 +36,7 @@ export interface ReflectorParts {
 export class Reflector {
   readonly #parts: ReflectorParts;
   readonly #backoff: Backoff;
-  readonly #trouble: FailureReport;
+  readonly #failures: FailureReport;
   readonly #stopping = new AbortController();
   #running: Promise<void> | null = null;
   #form = 0;
@@ -57,7 +59,7 @@ export class Reflector {
   constructor(parts: ReflectorParts) {
     this.#parts = parts;
     this.#backoff = new Backoff(parts.clock, parts.random);
-    this.#trouble = new FailureReport({
+    this.#failures = new FailureReport({
       log: parts.log,
       clock: parts.clock,
       work: `list and watch of ${parts.resource.forms[0]!.name}`,
@@ -102,7 +104,7 @@ export class Reflector {
     let next = '';
     store.beginList();
     for (;;) {
-      const splitter = new ListSplitter((item) => this.#put(form, item));
+      const splitter = new ListReader((item) => this.#put(form, item));
       await client.stream({
         path: form.path,
         query: {
@@ -150,33 +152,15 @@ export class Reflector {
   /**
    * A database that was restored from a backup has gone back in time, and its server says nothing of it: a watch of a version
    * that is yet to come is silent until it comes, while what is known here may never have happened. So a watch that broke off
-   * goes on only from a version that the server has reached: a list of one object tells, from the database itself.
+   * goes on only from a version that the database has reached.
    * @throws ApiFailure if the server has gone back, or is away
    */
   async #compareVersions(version: string): Promise<void> {
     const { client } = this.#parts;
-    const form = this.#currentForm();
-    const head = new ListSplitter(() => {});
-    let present: string;
-    try {
-      await client.stream({
-        path: form.path,
-        query: { limit: '1' },
-        into: head,
-        task: this.#task('list'),
-        answerMs: probeAnswerMs,
-        silenceMs: () => probeAnswerMs,
-        watch: false,
-        signal: this.#stopping.signal,
-      });
-      present = head.end().version;
-    } catch (error) {
-      // Whatever else goes wrong with this one request, the watch may still work.
-      if (error instanceof MalformedStream) return;
-      if (error instanceof ApiFailure && error.kind !== 'network') return;
-      throw error;
-    }
-    if (isBehind(present, version)) throw this.#wentBack(present, version);
+    const { path } = this.#currentForm();
+    const task = this.#task('list');
+    const present = await presentVersion(client, { path, task, signal: this.#stopping.signal });
+    if (present !== null && isBehind(present, version)) throw this.#wentBack(present, version);
   }
 
   #wentBack(present: string, version: string): ApiFailure {
@@ -193,9 +177,9 @@ export class Reflector {
     const started = clock.now();
     let events = 0;
     let filling = initial;
-    const lines = new LineSplitter((line) => {
+    const lines = new LineReader((line) => {
       events++;
-      const done = this.#event(form, asRaw(line), filling);
+      const done = this.#event(form, asObject(line), filling);
       this.#backoff.succeed();
       this.#watchFailures = 0;
       if (this.#listedBefore) this.#lastGoodAt = clock.now();
@@ -234,7 +218,7 @@ export class Reflector {
   }
 
   /** Takes one watch event in; true if it ended the initial ones. */
-  #event(form: Form, event: Raw, filling: boolean): boolean {
+  #event(form: Form, event: JsonObject, filling: boolean): boolean {
     const object = child(event, 'object');
     const metadata = child(object, 'metadata');
     const type = text(event, 'type');
@@ -274,11 +258,11 @@ export class Reflector {
   }
 
   #put(form: Form, item: unknown): void {
-    if (!isRaw(item)) throw new MalformedStream('an item that is no object');
+    if (!isObject(item)) throw new MalformedStream('an item that is no object');
     const metadata = child(item, 'metadata');
     const name = text(metadata, 'name');
     if (name === '') throw new MalformedStream('an object without a name');
-    this.#parts.store.put(text(metadata, 'namespace'), name, form.trim(item), this.#out);
+    this.#parts.store.put(text(metadata, 'namespace'), name, form.transform(item), this.#out);
     if (this.#out.length >= batchChanges) this.#flush();
   }
 
@@ -299,7 +283,7 @@ export class Reflector {
 
   #good(): void {
     this.#lastGoodAt = this.#parts.clock.now();
-    this.#trouble.over();
+    this.#failures.over();
   }
 
   #asFailure(error: unknown): ApiFailure {
@@ -389,14 +373,14 @@ export class Reflector {
     if (watching && first && failure.kind === 'network') {
       this.#parts.log.debug(`${this.#task('watch')}: ${failure.message}`);
     } else {
-      this.#trouble.failed(failure, waitMs, keptText(this.#lastGoodAt, clock.now()));
+      this.#failures.failed(failure, waitMs, keptText(this.#lastGoodAt, clock.now()));
     }
     this.#parts.failed(failure);
     return waitMs;
   }
 
   /** Delivers after each chunk: no event waits for the next one. */
-  #flushing(inner: Splitter): Splitter {
+  #flushing(inner: JsonStream): JsonStream {
     return {
       push: (chunk) => {
         try {
@@ -443,16 +427,9 @@ const shortWatchMs = 1000;
 /** An API server gives a list up after 60 s. */
 const listAnswerMs = 70_000;
 const listSilenceMs = 60_000;
-const probeAnswerMs = 10_000;
 /** Bookmarks come about once a minute. */
 const bookmarkSilenceMs = 150_000;
 const initialEventsEnd = 'k8s.io/initial-events-end';
-
-/** Whether a version is before another one. Versions are decimal numbers (KEP-5504); of any other form nothing can be said. */
-function isBehind(version: string, other: string): boolean {
-  if (!/^\d+$/.test(version) || !/^\d+$/.test(other)) return false;
-  return BigInt(version) < BigInt(other);
-}
 
 function garbled(failure: ApiFailure): boolean {
   return failure.kind === 'malformed' || failure.kind === 'silent';

@@ -2,15 +2,15 @@ import type { Kind } from '../store/objects.ts';
 import type { Wanted } from '../store/source.ts';
 import {
   importedServiceLabel,
-  trimEndpoints,
-  trimNamespace,
-  trimPod,
-  trimService,
-  trimServiceImport,
-  trimSlice,
-  type Keep,
-  type Trim,
-} from '../store/trim.ts';
+  transformEndpoints,
+  transformNamespace,
+  transformPod,
+  transformService,
+  transformServiceImport,
+  transformSlice,
+  type TransformOptions,
+  type Transform,
+} from '../store/transform.ts';
 
 /** What to list and watch for one kind. */
 export interface Resource {
@@ -21,11 +21,12 @@ export interface Resource {
   readonly forms: readonly Form[];
 }
 
+/** One version of an API resource. */
 export interface Form {
   /** As a role names it, e.g. `endpointslices.discovery.k8s.io`. */
   readonly name: string;
   readonly path: string;
-  readonly trim: Trim;
+  readonly transform: Transform;
 }
 
 /** Finished pods hold no address; the server leaves them out, and tells of a pod that finishes as if it were deleted. */
@@ -33,19 +34,19 @@ const livePods = 'status.phase!=Succeeded,status.phase!=Failed,status.phase!=Unk
 
 /** The kinds a source brings in from an API server, over all namespaces. */
 export function wantedResources(wanted: Wanted): Resource[] {
-  const keep: Keep = { zones: wanted.zones, podLabels: wanted.podLabels ?? false };
+  const options: TransformOptions = { zones: wanted.zones, podLabels: wanted.podLabels ?? false };
   const resources: Resource[] = [
     {
       kind: 'Namespace',
       labelSelector: wanted.namespaceLabels,
       fieldSelector: '',
-      forms: [{ name: 'namespaces', path: '/api/v1/namespaces', trim: trimNamespace }],
+      forms: [{ name: 'namespaces', path: '/api/v1/namespaces', transform: transformNamespace }],
     },
     {
       kind: 'Service',
       labelSelector: wanted.labels,
       fieldSelector: '',
-      forms: [{ name: 'services', path: '/api/v1/services', trim: trimService }],
+      forms: [{ name: 'services', path: '/api/v1/services', transform: transformService }],
     },
   ];
   if (wanted.endpoints || wanted.multicluster) {
@@ -58,9 +59,17 @@ export function wantedResources(wanted: Wanted): Resource[] {
         : [wanted.labels, importedServiceLabel].filter(Boolean).join(','),
       fieldSelector: '',
       forms: [
-        { name, path: `${group}/v1/endpointslices`, trim: (raw) => trimSlice(raw, keep) },
-        { name, path: `${group}/v1beta1/endpointslices`, trim: (raw) => trimSlice(raw, keep) },
-        { name: 'endpoints', path: '/api/v1/endpoints', trim: trimEndpoints },
+        {
+          name,
+          path: `${group}/v1/endpointslices`,
+          transform: (raw) => transformSlice(raw, options),
+        },
+        {
+          name,
+          path: `${group}/v1beta1/endpointslices`,
+          transform: (raw) => transformSlice(raw, options),
+        },
+        { name: 'endpoints', path: '/api/v1/endpoints', transform: transformEndpoints },
       ],
     });
   }
@@ -69,7 +78,9 @@ export function wantedResources(wanted: Wanted): Resource[] {
       kind: 'Pod',
       labelSelector: wanted.labels,
       fieldSelector: livePods,
-      forms: [{ name: 'pods', path: '/api/v1/pods', trim: (raw) => trimPod(raw, keep) }],
+      forms: [
+        { name: 'pods', path: '/api/v1/pods', transform: (raw) => transformPod(raw, options) },
+      ],
     });
   }
   if (wanted.multicluster) {
@@ -81,7 +92,7 @@ export function wantedResources(wanted: Wanted): Resource[] {
         {
           name: 'serviceimports.multicluster.x-k8s.io',
           path: '/apis/multicluster.x-k8s.io/v1alpha1/serviceimports',
-          trim: trimServiceImport,
+          transform: transformServiceImport,
         },
       ],
     });

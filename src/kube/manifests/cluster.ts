@@ -1,14 +1,14 @@
 import { Problem } from '../../base/problem.ts';
 import type { EndpointSlice, Kind, KubeObject, Pod, Service } from '../store/objects.ts';
-import { child } from '../api/raw.ts';
+import { child } from '../api/json-object.ts';
 import type { Wanted } from '../store/source.ts';
 import {
   serviceNameLabel,
-  trimEndpoints,
-  trimServiceImport,
-  trimService,
-  trimSlice,
-} from '../store/trim.ts';
+  transformEndpoints,
+  transformServiceImport,
+  transformService,
+  transformSlice,
+} from '../store/transform.ts';
 import { AddressRange, apiServerPlace, dnsPlace } from './address-range.ts';
 import type { Manifest } from './manifest.ts';
 import { impliedNodes, impliedPods, statedPodIps, type ImpliedPod } from './pods.ts';
@@ -80,7 +80,9 @@ export class ImpliedCluster {
     if (multicluster) {
       entries.set(
         'ServiceImport',
-        ofKind(manifests, 'ServiceImport').map((one) => entry(one, trimServiceImport(one.raw))),
+        ofKind(manifests, 'ServiceImport').map((one) =>
+          entry(one, transformServiceImport(one.raw)),
+        ),
       );
     }
     return { entries, problems };
@@ -112,7 +114,7 @@ export class ImpliedCluster {
     const services = ofKind(manifests, 'Service');
     const owners = new Map<string, Manifest>();
     for (const service of services) {
-      for (const ip of trimService(service.raw)[0].clusterIPs) {
+      for (const ip of transformService(service.raw)[0].clusterIPs) {
         const owner = owners.get(ip);
         if (ip === 'None') continue;
         if (owner === undefined) owners.set(ip, service);
@@ -123,8 +125,8 @@ export class ImpliedCluster {
     this.#servicesV6.begin(owners.keys());
     const entries: Entry[] = [];
     for (const service of services) {
-      const trimmed = this.#withAddresses(service, trimService(service.raw)[0]);
-      if (this.#labels(service.labels)) entries.push(entry(service, [trimmed]));
+      const own = this.#withAddresses(service, transformService(service.raw)[0]);
+      if (this.#labels(service.labels)) entries.push(entry(service, [own]));
     }
     this.#services.end();
     this.#servicesV6.end();
@@ -155,14 +157,14 @@ export class ImpliedCluster {
     };
     for (const manifest of ofKind(manifests, 'EndpointSlice')) {
       served.add(`${manifest.namespace}/${manifest.labels[serviceNameLabel] ?? ''}`);
-      add(manifest, trimSlice(manifest.raw, keep));
+      add(manifest, transformSlice(manifest.raw, keep));
     }
     // An export of a live cluster holds both forms of the same endpoints.
     for (const manifest of ofKind(manifests, 'Endpoints')) {
       const key = `${manifest.namespace}/${manifest.name}`;
       if (served.has(key)) continue;
       served.add(key);
-      add(manifest, trimEndpoints(manifest.raw));
+      add(manifest, transformEndpoints(manifest.raw));
     }
     const nodes = impliedNodes(manifests);
     for (const service of ofKind(manifests, 'Service')) {

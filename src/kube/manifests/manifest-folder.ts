@@ -5,7 +5,7 @@ import { printPlace, type Problem } from '../../base/problem.ts';
 import { defaultRanges, ImpliedCluster, type ClusterRanges } from './cluster.ts';
 import { ManifestFolder, type Look } from './folder.ts';
 import type { Change, Kind, KubeObject } from '../store/objects.ts';
-import { Dictionary } from '../store/pack.ts';
+import { StringTable } from '../store/object-encoding.ts';
 import { ObjectStore } from '../store/object-store.ts';
 import type { Source, SourceEvents, Wanted } from '../store/source.ts';
 
@@ -46,13 +46,13 @@ class ManifestSource implements Source {
     this.#parts = parts;
     this.#folder = new ManifestFolder(parts.folder);
     this.#cluster = new ImpliedCluster(parts.wanted, { ...defaultRanges, ...parts.ranges });
-    const dictionary = new Dictionary();
+    const strings = new StringTable();
     const { endpoints, pods, multicluster } = parts.wanted;
     const kinds: Kind[] = ['Namespace', 'Service'];
     if (endpoints || multicluster) kinds.push('EndpointSlice');
     if (pods) kinds.push('Pod');
     if (multicluster) kinds.push('ServiceImport');
-    for (const kind of kinds) this.#stores.set(kind, new ObjectStore(kind, dictionary));
+    for (const kind of kinds) this.#stores.set(kind, new ObjectStore(kind, strings));
     // Here and not in start, so that a wrong folder is an error of the configuration.
     this.#folder.check();
   }

@@ -1,7 +1,15 @@
 import { isIP } from 'node:net';
 import { plainAddress } from '../../base/ip.ts';
 import { nearest, Problem, type Place } from '../../base/problem.ts';
-import { child, children, isRaw, list, text, textMap, type Raw } from '../api/raw.ts';
+import {
+  child,
+  children,
+  isObject,
+  list,
+  text,
+  textMap,
+  type JsonObject,
+} from '../api/json-object.ts';
 import { isTemplate, parseYaml, templateAdvice, type YamlDocument } from './yaml-document.ts';
 import { parseSpans } from './address-range.ts';
 
@@ -13,7 +21,7 @@ export interface Manifest {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
-  readonly raw: Raw;
+  readonly raw: JsonObject;
   readonly place: Place;
 }
 
@@ -91,7 +99,7 @@ function readValue(
   problems: Problem[],
 ): void {
   if (value === null || value === undefined) return;
-  if (!isRaw(value)) {
+  if (!isObject(value)) {
     problems.push(
       new Problem({
         code: 'manifest-shape',
@@ -134,11 +142,11 @@ function readValue(
 /** Looks at one object and remembers what is wrong, each with its place. */
 class Check {
   readonly problems: Problem[] = [];
-  readonly raw: Raw;
+  readonly raw: JsonObject;
   readonly #document: YamlDocument;
   readonly #path: Path;
 
-  constructor(document: YamlDocument, raw: Raw, path: Path) {
+  constructor(document: YamlDocument, raw: JsonObject, path: Path) {
     this.#document = document;
     this.raw = raw;
     this.#path = path;
@@ -211,7 +219,7 @@ class Check {
     this.fault(path, `'${show(value)}' is no address`);
   }
 
-  ports(path: Path, holder: Raw): void {
+  ports(path: Path, holder: JsonObject): void {
     const value = holder['ports'];
     if (value === undefined || value === null) return;
     if (!Array.isArray(value)) {
@@ -219,7 +227,7 @@ class Check {
       return;
     }
     value.forEach((entry: unknown, index) => {
-      if (!isRaw(entry)) {
+      if (!isObject(entry)) {
         this.fault([...path, index], `a port must be an object, this is ${describe(entry)}`);
         return;
       }
@@ -309,10 +317,10 @@ function checkWorkload(check: Check): void {
       `a whole number from 0 to ${mostReplicas}`,
     );
   }
-  if (!isRaw(spec['template'])) check.fault(['spec'], 'spec.template is missing');
+  if (!isObject(spec['template'])) check.fault(['spec'], 'spec.template is missing');
 }
 
-function descend(raw: Raw, path: Path): Raw {
+function descend(raw: JsonObject, path: Path): JsonObject {
   let at = raw;
   for (const key of path) at = child(at, String(key));
   return at;
@@ -329,7 +337,7 @@ function isName(value: string): boolean {
 
 function describe(value: unknown): string {
   if (Array.isArray(value)) return 'a list';
-  return isRaw(value) ? 'an object' : `the value '${show(value)}'`;
+  return isObject(value) ? 'an object' : `the value '${show(value)}'`;
 }
 
 function show(value: unknown): string {

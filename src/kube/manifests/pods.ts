@@ -1,5 +1,13 @@
 import { plainAddress } from '../../base/ip.ts';
-import { asRaw, child, children, text, textMap, texts, type Raw } from '../api/raw.ts';
+import {
+  asObject,
+  child,
+  children,
+  text,
+  textMap,
+  texts,
+  type JsonObject,
+} from '../api/json-object.ts';
 import { hashOf, parseSpans, type AddressRange } from './address-range.ts';
 import { podIpsAnnotation, readyAnnotation, type Manifest, type WorkloadKind } from './manifest.ts';
 
@@ -123,8 +131,8 @@ export function impliedPods(
     name: string;
     labels: Readonly<Record<string, string>>;
     annotations: Readonly<Record<string, string>>;
-    spec: Raw;
-    raw: Raw;
+    spec: JsonObject;
+    raw: JsonObject;
     stated: readonly string[];
   }): ImpliedPod {
     const { namespace, name, spec, raw } = parts;
@@ -159,7 +167,7 @@ export function impliedPods(
 }
 
 /** As a controller would name them, but the same in every run. */
-function podNames(workload: Manifest, spec: Raw): string[] {
+function podNames(workload: Manifest, spec: JsonObject): string[] {
   const { kind, name, namespace } = workload;
   const stated = spec['replicas'];
   const count = kind === 'DaemonSet' ? 1 : typeof stated === 'number' ? stated : 1;
@@ -196,36 +204,36 @@ function hasOwnChildren(workload: Manifest, manifests: readonly Manifest[]): boo
   );
 }
 
-function containerPorts(spec: Raw): ContainerPort[] {
+function containerPorts(spec: JsonObject): ContainerPort[] {
   return [...children(spec, 'containers'), ...sidecars(spec)].flatMap((container) =>
     children(container, 'ports').map((port) => ({
       name: text(port, 'name'),
-      port: Number(asRaw(port)['containerPort']) || 0,
+      port: Number(asObject(port)['containerPort']) || 0,
       protocol: text(port, 'protocol') || 'TCP',
     })),
   );
 }
 
 /** Init containers that keep running. */
-function sidecars(spec: Raw): Raw[] {
+function sidecars(spec: JsonObject): JsonObject[] {
   return children(spec, 'initContainers').filter(
     (container) => text(container, 'restartPolicy') === 'Always',
   );
 }
 
-function isReady(status: Raw): boolean {
+function isReady(status: JsonObject): boolean {
   const condition = children(status, 'conditions').find((entry) => text(entry, 'type') === 'Ready');
   return condition === undefined || text(condition, 'status') === 'True';
 }
 
-function statusIps(raw: Raw): string[] {
+function statusIps(raw: JsonObject): string[] {
   const status = child(raw, 'status');
   const many = children(status, 'podIPs').flatMap((entry) => texts({ ip: [entry['ip']] }, 'ip'));
   const one = text(status, 'podIP');
   return (many.length > 0 ? many : one === '' ? [] : [one]).map(plainAddress);
 }
 
-function annotationsOf(template: Raw): Record<string, string> {
+function annotationsOf(template: JsonObject): Record<string, string> {
   return textMap(child(template, 'metadata'), 'annotations');
 }
 

@@ -1,5 +1,5 @@
 import type { Endpoint, EndpointSlice, ServicePort } from '../store/objects.ts';
-import { child, children, text, textMap, texts, type Raw } from '../api/raw.ts';
+import { child, children, text, textMap, texts, type JsonObject } from '../api/json-object.ts';
 import type { Manifest } from './manifest.ts';
 import { suffix, type ImpliedNode, type ImpliedPod } from './pods.ts';
 import { matchesPairs } from './selector.ts';
@@ -65,7 +65,7 @@ export function impliedSlices(
 export type Family = 'IPv4' | 'IPv6';
 
 /** The address families a service asks for, first one first; null if it leaves the choice open. */
-export function statedFamilies(spec: Raw): Family[] | null {
+export function statedFamilies(spec: JsonObject): Family[] | null {
   const stated = texts(spec, 'ipFamilies').filter((word) => word === 'IPv4' || word === 'IPv6');
   if (stated.length > 0) return stated;
   const ips = [...texts(spec, 'clusterIPs'), text(spec, 'clusterIP')].filter(
@@ -76,7 +76,7 @@ export function statedFamilies(spec: Raw): Family[] | null {
 }
 
 /** The service's ports as this pod has them; a port name that no container has is left out. */
-function targetPorts(spec: Raw, pod: ImpliedPod): ServicePort[] {
+function targetPorts(spec: JsonObject, pod: ImpliedPod): ServicePort[] {
   const found: ServicePort[] = [];
   for (const entry of children(spec, 'ports')) {
     const protocol = text(entry, 'protocol') || 'TCP';

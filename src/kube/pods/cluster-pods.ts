@@ -5,7 +5,7 @@ import { apiClient } from '../api/client.ts';
 import type { ClusterAccess } from '../api/cluster-access.ts';
 import { ApiFailure } from '../api/failure.ts';
 import { getJson } from '../api/get-json.ts';
-import { asRaw, child, children, text, texts, type Raw } from '../api/raw.ts';
+import { asObject, child, children, text, texts, type JsonObject } from '../api/json-object.ts';
 import type { PodSource } from './pod-source.ts';
 import type { ResourceKind } from './resource-name.ts';
 
@@ -25,9 +25,9 @@ export function clusterPods(
     task: string,
     path: string,
     query: Readonly<Record<string, string>> = {},
-  ): Promise<Raw> => {
+  ): Promise<JsonObject> => {
     const request = { path, query, task, waitMs: parts.waitMs ?? waitMs, signal: parts.signal };
-    return asRaw(await getJson(client, request));
+    return asObject(await getJson(client, request));
   };
   const pathOf = ({ group, version, plural }: ResourceKind, namespace: string): string =>
     `${group === '' ? '/api' : `/apis/${group}`}/${version}/namespaces/${namespace}/${plural}`;
@@ -64,7 +64,7 @@ export function clusterPods(
       const query = { labelSelector: 'k8s-app=kube-dns' };
       const path = '/api/v1/namespaces/kube-system/services';
       const found = await get('list services', path, query).catch((error: unknown) => {
-        if (error instanceof ApiFailure) return asRaw(null);
+        if (error instanceof ApiFailure) return asObject(null);
         throw error;
       });
       return children(found, 'items').flatMap(serviceAddresses).slice(0, 3);
@@ -73,7 +73,7 @@ export function clusterPods(
 }
 
 /** Addresses of a service; none if it is headless. */
-export function serviceAddresses(service: Raw): readonly string[] {
+export function serviceAddresses(service: JsonObject): readonly string[] {
   const spec = child(service, 'spec');
   const all = texts(spec, 'clusterIPs');
   return (all.length > 0 ? all : [text(spec, 'clusterIP')]).filter(

@@ -2,7 +2,7 @@
 import { statSync } from 'node:fs';
 import { Problem } from '../../base/problem.ts';
 import { FILE_MAX, readFileText } from '../../base/read-file.ts';
-import { child, type Raw } from '../api/raw.ts';
+import { child, type JsonObject } from '../api/json-object.ts';
 import { ManifestFolder } from '../manifests/folder.ts';
 import { readManifests, type Manifest } from '../manifests/manifest.ts';
 import { parseSelector } from '../manifests/selector.ts';
@@ -54,12 +54,12 @@ export async function manifestPods(
 }
 
 /** One pod of a workload, as its template has it, under the workload's name. */
-function podsOf({ kind, name, namespace, raw }: Manifest): readonly Raw[] {
+function podsOf({ kind, name, namespace, raw }: Manifest): readonly JsonObject[] {
   const path = resourceKinds.some((known) => known.kind === kind)
     ? templatePaths[kind as keyof typeof templatePaths]
     : undefined;
   if (path === undefined) return [];
-  const template = path.reduce<Raw>((part, key) => child(part, key), raw);
+  const template = path.reduce<JsonObject>((part, key) => child(part, key), raw);
   const metadata = { ...child(template, 'metadata'), name: `${name}-…`, namespace };
   return [{ ...template, metadata }];
 }

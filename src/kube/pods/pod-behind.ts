@@ -1,13 +1,21 @@
 /** The pod that a person means by `deploy/web` or `svc/web`: a running one if there is one, else what it would be made from. */
 import { Problem } from '../../base/problem.ts';
-import { asRaw, child, children, list, text, textMap, type Raw } from '../api/raw.ts';
+import {
+  asObject,
+  child,
+  children,
+  list,
+  text,
+  textMap,
+  type JsonObject,
+} from '../api/json-object.ts';
 import { templatePaths, type PodSource } from './pod-source.ts';
 import type { ResourceName } from './resource-name.ts';
 
 export interface FoundPod {
   readonly namespace: string;
   /** The pod's `spec`. */
-  readonly spec: Raw;
+  readonly spec: JsonObject;
   /** For people: `pod shop/web-7d4b9c-x2x1z`, or `the template of Deployment shop/web`. */
   readonly name: string;
 }
@@ -31,7 +39,7 @@ export async function podBehind(source: PodSource, wanted: ResourceName): Promis
   }
   const path = templatePaths[of.kind];
   if (path !== undefined) {
-    const template = path.reduce<Raw>((raw, key) => child(raw, key), object);
+    const template = path.reduce<JsonObject>((raw, key) => child(raw, key), object);
     return { namespace, spec: child(template, 'spec'), name: `the template of ${whole}` };
   }
   throw new Problem({
@@ -46,9 +54,10 @@ export async function podBehind(source: PodSource, wanted: ResourceName): Promis
 }
 
 /** A running pod that is not on its way out, else any. */
-function best(pods: readonly Raw[]): Raw | null {
-  const leaving = (pod: Raw): boolean => text(child(pod, 'metadata'), 'deletionTimestamp') !== '';
-  const running = (pod: Raw): boolean => text(child(pod, 'status'), 'phase') === 'Running';
+function best(pods: readonly JsonObject[]): JsonObject | null {
+  const leaving = (pod: JsonObject): boolean =>
+    text(child(pod, 'metadata'), 'deletionTimestamp') !== '';
+  const running = (pod: JsonObject): boolean => text(child(pod, 'status'), 'phase') === 'Running';
   return (
     pods.find((pod) => running(pod) && !leaving(pod)) ??
     pods.find((pod) => !leaving(pod)) ??
@@ -58,7 +67,7 @@ function best(pods: readonly Raw[]): Raw | null {
 }
 
 /** `spec.selector` in the API's syntax: pairs in services, matchLabels and matchExpressions elsewhere; null if it selects nothing. */
-function selectorOf(object: Raw): string | null {
+function selectorOf(object: JsonObject): string | null {
   const selector = child(child(object, 'spec'), 'selector');
   const modern = 'matchLabels' in selector || 'matchExpressions' in selector;
   const pairs = modern
@@ -91,6 +100,6 @@ function notFound(
 }
 
 /** The labels of the pods that a template makes. */
-export function templateLabels(template: Raw): Record<string, string> {
-  return textMap(asRaw(template['metadata']), 'labels');
+export function templateLabels(template: JsonObject): Record<string, string> {
+  return textMap(asObject(template['metadata']), 'labels');
 }

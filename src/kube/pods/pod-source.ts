@@ -1,5 +1,5 @@
 /** Where pods and what has pods are read from: a cluster, or a folder of manifests. */
-import type { Raw } from '../api/raw.ts';
+import type { JsonObject } from '../api/json-object.ts';
 import type { PodOwnerKind, ResourceKind } from './resource-name.ts';
 
 export interface PodSource {
@@ -8,9 +8,9 @@ export interface PodSource {
   /** The namespace that is meant where none is said; null = any. */
   readonly namespace: string | null;
   /** Null if there is none of that name. */
-  get(of: ResourceKind, namespace: string | null, name: string): Promise<Raw | null>;
+  get(of: ResourceKind, namespace: string | null, name: string): Promise<JsonObject | null>;
   /** The pods that a selector (in the API's syntax) selects. */
-  pods(namespace: string, selector: string): Promise<readonly Raw[]>;
+  pods(namespace: string, selector: string): Promise<readonly JsonObject[]>;
   /** Names of all objects of a kind, for completion. */
   names(of: ResourceKind, namespace: string | null): Promise<readonly string[]>;
   /** Addresses of the cluster's DNS service; empty if there is none to be found. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import type { Change, EndpointSlice, KubeObject, Pod, Service } from './objects.ts';
-import { Dictionary } from './pack.ts';
+import { StringTable } from './object-encoding.ts';
 import { ObjectStore } from './object-store.ts';
 
 const word = fc.oneof(
@@ -77,7 +77,7 @@ const pod: fc.Arbitrary<Pod> = fc.record(
 );
 
 function shelfOf(objects: readonly Exclude<KubeObject, { kind: 'Namespace' }>[]): ObjectStore {
-  const store = new ObjectStore(objects[0]!.kind, new Dictionary());
+  const store = new ObjectStore(objects[0]!.kind, new StringTable());
   const out: Change[] = [];
   for (const object of objects) store.put(object.namespace, object.name, [object], out);
   return store;
@@ -100,7 +100,7 @@ describe('what is put on a store comes back equal', () => {
   }
 
   test('a namespace and a service import', () => {
-    const namespaces = new ObjectStore('Namespace', new Dictionary());
+    const namespaces = new ObjectStore('Namespace', new StringTable());
     namespaces.put('', 'default', [{ kind: 'Namespace', name: 'default' }], []);
     assert.deepEqual([...namespaces.objects()], [{ kind: 'Namespace', name: 'default' }]);
     const found = {
@@ -114,10 +114,10 @@ describe('what is put on a store comes back equal', () => {
     assert.deepEqual([...shelfOf([found]).objects()], [found]);
   });
 
-  test('also when the dictionary is full', () => {
-    const dictionary = new Dictionary();
-    for (let i = 0; i < Dictionary.limit; i++) dictionary.id(`word-${i}`);
-    const store = new ObjectStore('Pod', dictionary);
+  test('also when the strings is full', () => {
+    const strings = new StringTable();
+    for (let i = 0; i < StringTable.limit; i++) strings.id(`word-${i}`);
+    const store = new ObjectStore('Pod', strings);
     const object: Pod = {
       kind: 'Pod',
       namespace: 'unheard-of',
@@ -180,7 +180,7 @@ function sliceOf(number: number, size: number, ready: boolean): EndpointSlice {
 test('after any puts, removals and lists a store holds what a map would, and told exactly the differences', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-      const store = new ObjectStore('EndpointSlice', new Dictionary());
+      const store = new ObjectStore('EndpointSlice', new StringTable());
       const model = new Map<string, EndpointSlice>();
       const followed = new Map<string, KubeObject>();
       const nameOf = (number: number): [string, string] => [`ns-${number % 3}`, `slice-${number}`];
@@ -228,7 +228,7 @@ test('after any puts, removals and lists a store holds what a map would, and tol
 });
 
 test('a store whose objects come and go for ever does not grow', () => {
-  const store = new ObjectStore('EndpointSlice', new Dictionary());
+  const store = new ObjectStore('EndpointSlice', new StringTable());
   for (let number = 0; number < 1000; number++) {
     store.put('default', `s-${number}`, [sliceOf(number, 50, true)], []);
   }
@@ -242,7 +242,7 @@ test('a store whose objects come and go for ever does not grow', () => {
 });
 
 test('a slow reader of a pinned store misses nothing that stays', () => {
-  const store = new ObjectStore('EndpointSlice', new Dictionary());
+  const store = new ObjectStore('EndpointSlice', new StringTable());
   for (let number = 0; number < 3000; number++) {
     store.put(
       'default',
@@ -265,10 +265,10 @@ test('a slow reader of a pinned store misses nothing that stays', () => {
 });
 
 test('10 000 services, 100 000 endpoints and 100 000 pods fit in 12 MiB', () => {
-  const dictionary = new Dictionary();
-  const services = new ObjectStore('Service', dictionary);
-  const slices = new ObjectStore('EndpointSlice', dictionary);
-  const pods = new ObjectStore('Pod', dictionary);
+  const strings = new StringTable();
+  const services = new ObjectStore('Service', strings);
+  const slices = new ObjectStore('EndpointSlice', strings);
+  const pods = new ObjectStore('Pod', strings);
   for (let i = 0; i < 10_000; i++) {
     const namespace = `team-${i % 100}`;
     const name = `service-${i}`;

@@ -1,8 +1,14 @@
 import { namespaceOf, type Change, type Kind, type KubeObject } from './objects.ts';
-import { packObject, Packer, unpackObject, Unpacker, type Dictionary } from './pack.ts';
+import {
+  encodeObject,
+  Encoder,
+  decodeObject,
+  Decoder,
+  type StringTable,
+} from './object-encoding.ts';
 
 /**
- * The present state of one kind, packed: records lie end to end in chunks outside the garbage collector's sight, and
+ * The present state of one kind, encoded: records lie end to end in chunks outside the garbage collector's sight, and
  * a hash table of one word per record finds them by namespace and name. Everything that changes the state says which
  * changes came of it, so the same code serves first lists, relists and watch events.
  *
@@ -11,18 +17,18 @@ import { packObject, Packer, unpackObject, Unpacker, type Dictionary } from './p
  */
 export class ObjectStore {
   readonly kind: Kind;
-  readonly #dictionary: Dictionary;
-  readonly #packer: Packer;
+  readonly #strings: StringTable;
+  readonly #encoder: Encoder;
   readonly #chunks: (Chunk | null)[] = [];
   #current = -1;
   #slots = new Uint32Array(64);
   #size = 0;
   #pins = 0;
 
-  constructor(kind: Kind, dictionary: Dictionary) {
+  constructor(kind: Kind, strings: StringTable) {
     this.kind = kind;
-    this.#dictionary = dictionary;
-    this.#packer = new Packer(dictionary);
+    this.#strings = strings;
+    this.#encoder = new Encoder(strings);
   }
 
   /** How many API objects it holds. */
@@ -40,16 +46,16 @@ export class ObjectStore {
   /** Keeps what one API object came to (`objects`, mostly one), and appends the real changes to `out`. */
   put(namespace: string, name: string, objects: readonly KubeObject[], out: Change[]): void {
     if (objects.length === 0) return this.remove(namespace, name, out);
-    const keySize = this.#packKey(namespace, name);
-    const packer = this.#packer;
-    const hash = hashOf(packer.bytes, keySize);
-    packer.number(objects.length);
-    for (const object of objects) packObject(packer, object, name);
-    const slot = this.#find(hash, packer.bytes, keySize);
+    const keySize = this.#encodeKey(namespace, name);
+    const encoder = this.#encoder;
+    const hash = hashOf(encoder.bytes, keySize);
+    encoder.number(objects.length);
+    for (const object of objects) encodeObject(encoder, object, name);
+    const slot = this.#find(hash, encoder.bytes, keySize);
     const address = this.#slots[slot]!;
     if (address === 0) {
       for (const object of objects) out.push({ verb: 'put', object });
-      this.#slots[slot] = this.#append(hash, packer.bytes, packer.length);
+      this.#slots[slot] = this.#append(hash, encoder.bytes, encoder.length);
       this.#size++;
       if (4 * this.#size > 3 * this.#slots.length) this.#grow();
       return;
@@ -59,27 +65,27 @@ export class ObjectStore {
     const length = chunk.words[at / unit]! & lengthMask;
     const start = at + headerBytes;
     if (
-      length === packer.length &&
-      packer.bytes.compare(chunk.bytes, start, start + length, 0, length) === 0
+      length === encoder.length &&
+      encoder.bytes.compare(chunk.bytes, start, start + length, 0, length) === 0
     ) {
       chunk.words[at / unit]! |= markFlag;
       return;
     }
     this.#compare(this.#objectsAt(address), objects, out);
-    if (unitsFor(length) === unitsFor(packer.length)) {
-      chunk.words[at / unit] = packer.length | markFlag;
-      packer.bytes.copy(chunk.bytes, start, 0, packer.length);
+    if (unitsFor(length) === unitsFor(encoder.length)) {
+      chunk.words[at / unit] = encoder.length | markFlag;
+      encoder.bytes.copy(chunk.bytes, start, 0, encoder.length);
       return;
     }
     // The old record dies first: the new one may be put where the tidying leaves room.
-    this.#slots[slot] = this.#append(hash, packer.bytes, packer.length);
+    this.#slots[slot] = this.#append(hash, encoder.bytes, encoder.length);
     this.#bury(address);
   }
 
   remove(namespace: string, name: string, out: Change[]): void {
-    const keySize = this.#packKey(namespace, name);
-    const hash = hashOf(this.#packer.bytes, keySize);
-    const slot = this.#find(hash, this.#packer.bytes, keySize);
+    const keySize = this.#encodeKey(namespace, name);
+    const hash = hashOf(this.#encoder.bytes, keySize);
+    const slot = this.#find(hash, this.#encoder.bytes, keySize);
     if (this.#slots[slot] !== 0) this.#drop(slot, out);
   }
 
@@ -141,11 +147,11 @@ export class ObjectStore {
     }
   }
 
-  #packKey(namespace: string, name: string): number {
-    this.#packer.begin();
-    this.#packer.shared(namespace);
-    this.#packer.text(name);
-    return this.#packer.length;
+  #encodeKey(namespace: string, name: string): number {
+    this.#encoder.begin();
+    this.#encoder.shared(namespace);
+    this.#encoder.text(name);
+    return this.#encoder.length;
   }
 
   /** What differs between two states of one API object. */
@@ -162,12 +168,12 @@ export class ObjectStore {
   }
 
   #same(one: KubeObject, other: KubeObject): boolean {
-    const pack = (object: KubeObject): Buffer => {
-      const packer = new Packer(this.#dictionary);
-      packObject(packer, object, '');
-      return packer.bytes.subarray(0, packer.length);
+    const encode = (object: KubeObject): Buffer => {
+      const encoder = new Encoder(this.#strings);
+      encodeObject(encoder, object, '');
+      return encoder.bytes.subarray(0, encoder.length);
     };
-    return pack(one).equals(pack(other));
+    return encode(one).equals(encode(other));
   }
 
   /** The slot of the key in `bytes`, or the empty one where it belongs. */
@@ -275,16 +281,12 @@ export class ObjectStore {
 
   #objectsAt(address: number): KubeObject[] {
     const chunk = this.#chunkAt(address);
-    const unpacker = new Unpacker(
-      chunk.bytes,
-      unitOf(address) * unit + headerBytes,
-      this.#dictionary,
-    );
-    const namespace = unpacker.text();
-    const name = unpacker.text();
+    const decoder = new Decoder(chunk.bytes, unitOf(address) * unit + headerBytes, this.#strings);
+    const namespace = decoder.text();
+    const name = decoder.text();
     const objects: KubeObject[] = [];
-    for (let rest = unpacker.number(); rest > 0; rest--) {
-      objects.push(unpackObject(unpacker, this.kind, namespace, name));
+    for (let rest = decoder.number(); rest > 0; rest--) {
+      objects.push(decodeObject(decoder, this.kind, namespace, name));
     }
     return objects;
   }

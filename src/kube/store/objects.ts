@@ -1,5 +1,5 @@
 /**
- * Kubernetes objects, trimmed on arrival: what DNS needs and nothing else. All are plain data that survive a
+ * Kubernetes objects with what DNS needs of them and nothing else (transform.ts). All are plain data that survive a
  * structured clone, so that a source on the main thread can hand them to workers.
  */
 export interface Service {
@@ -17,8 +17,10 @@ export interface Service {
   readonly ports: readonly ServicePort[];
 }
 
+/** `spec.type`. */
 export type ServiceType = 'ClusterIP' | 'NodePort' | 'LoadBalancer' | 'ExternalName';
 
+/** One port of a service or an endpoint slice. */
 export interface ServicePort {
   /** `''` if unnamed. */
   readonly name: string;
@@ -48,6 +50,7 @@ export interface EndpointSlice {
   readonly cluster?: string;
 }
 
+/** One endpoint of a slice. */
 export interface Endpoint {
   /** IP addresses; in a slice of the address type FQDN, domain names. */
   readonly addresses: readonly string[];
@@ -62,6 +65,7 @@ export interface Endpoint {
   readonly zone: string;
 }
 
+/** A pod, as far as its addresses go. */
 export interface Pod {
   readonly kind: 'Pod';
   readonly namespace: string;
@@ -77,6 +81,7 @@ export interface Pod {
   readonly labels?: Readonly<Record<string, string>>;
 }
 
+/** A namespace. */
 export interface Namespace {
   readonly kind: 'Namespace';
   readonly name: string;
@@ -92,7 +97,9 @@ export interface ServiceImport {
   readonly ports: readonly ServicePort[];
 }
 
+/** All that a source brings in. */
 export type KubeObject = Service | EndpointSlice | Pod | Namespace | ServiceImport;
+/** What kind of object it is, as the API calls it. */
 export type Kind = KubeObject['kind'];
 
 /** One step from a state of the cluster to the next. The namespace of a Namespace is `''`. */

@@ -2,7 +2,7 @@ import { builtins } from '../../base/builtins.ts';
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import type { KubeObject } from './objects.ts';
-import { LineSplitter } from '../api/split.ts';
+import { LineReader } from '../api/json-stream.ts';
 
 /**
  * A source's state on disk, for a restart while the API server is away. One JSON document a line: a head, the
@@ -87,7 +87,7 @@ export function readSnapshot(
     let first = true;
     let wanted = true;
     let count = 0;
-    const lines = new LineSplitter((line) => {
+    const lines = new LineReader((line) => {
       if (first) {
         first = false;
         const found = line as SnapshotHead;

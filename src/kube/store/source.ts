@@ -10,6 +10,7 @@ export interface Source {
   snapshot(): Iterable<KubeObject>;
 }
 
+/** What a source tells. */
 export interface SourceEvents {
   /** Never empty; in the order they happened; only what really differs from before. */
   changes(batch: readonly Change[]): void;

@@ -9,6 +9,7 @@ import { Candidate } from './candidate.ts';
 import { MISSING, type PairMemory } from './pair-memory.ts';
 import type { SearchPath, Suffix } from './search-path.ts';
 
+/** Where names are asked for, and what is told of the outcome. */
 export interface CompletionParts {
   readonly path: SearchPath;
   readonly pairs: PairMemory;

@@ -8,6 +8,7 @@ import { pluginRemark } from '../../corefile/problems.ts';
 /** Stands for the form that reads the search path off the name. */
 export const BY_NAME = '@name';
 
+/** The directive `autopath`. */
 export const syntax = directive({
   name: 'autopath',
   summary: "completes names along the client's search path, in one exchange instead of four",
@@ -37,4 +38,5 @@ export const syntax = directive({
   },
 });
 
+/** What an `autopath` directive says. */
 export type AutopathOptions = Options<typeof syntax>;

@@ -10,10 +10,11 @@ import { replySlab } from '../../wire/slab.ts';
 import { SECTION } from '../../wire/writer.ts';
 import type { Lookup, Zone } from './lookup.ts';
 import { writeServerAddresses, type nameServers } from './name-server.ts';
-import { EndpointWalk } from './packed.ts';
+import { EndpointReader } from './endpoint-encoding.ts';
 import { PLUGIN, type ReplyBuilder } from './reply-builder.ts';
 import { writeAddresses } from './targets.ts';
 
+/** What answering an alias takes: the question's zone, and where else to ask. */
 export interface AliasParts {
   readonly zone: Zone;
   readonly lookup: Lookup;
@@ -37,7 +38,7 @@ export function externalTarget(text: string): WireName | null {
   }
 }
 
-const walk = new EndpointWalk();
+const reader = new EndpointReader();
 
 /**
  * The domain name that all endpoints the lookup found come down to; null if any of them has an IP address, since a name with
@@ -47,11 +48,11 @@ const walk = new EndpointWalk();
 export function endpointAlias(lookup: Lookup): WireName | null {
   let first: WireName | null = null;
   for (const slice of lookup.slices()) {
-    walk.over(slice.endpoints);
-    while (walk.next()) {
-      if (!lookup.takesEndpoint(walk)) continue;
-      if (!walk.named) return null;
-      const name = walk.bytes.subarray(walk.addressAt, walk.addressAt + walk.addressLength);
+    reader.over(slice.endpoints);
+    while (reader.next()) {
+      if (!lookup.takesEndpoint(reader)) continue;
+      if (!reader.named) return null;
+      const name = reader.bytes.subarray(reader.addressAt, reader.addressAt + reader.addressLength);
       if (first === null || Buffer.compare(name, first) < 0) first = new Uint8Array(name);
     }
   }

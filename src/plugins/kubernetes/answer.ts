@@ -9,9 +9,9 @@ import { SECTION, type MessageWriter } from '../../wire/writer.ts';
 import { answerAlias, endpointAlias, externalTarget } from './alias.ts';
 import type { Cluster } from './cluster.ts';
 import { Lookup, type LookupParts, type Meaning, type Zone } from './lookup.ts';
-import { Memo } from './memo.ts';
+import { ReplyCache } from './reply-cache.ts';
 import { nameServers, writeNameServers, writeServerAddresses } from './name-server.ts';
-import { EndpointWalk } from './packed.ts';
+import { EndpointReader } from './endpoint-encoding.ts';
 import { PLUGIN, ReplyBuilder } from './reply-builder.ts';
 import {
   endpointLabels,
@@ -21,6 +21,7 @@ import {
   writeServices,
 } from './targets.ts';
 
+/** What a worker answers from, and how: the directive's options as far as they show in replies. */
 export interface AnswererParts extends LookupParts {
   /** Longest first. */
   readonly zones: readonly Zone[];
@@ -36,18 +37,18 @@ export interface AnswererParts extends LookupParts {
 
 const VERSION = '1.1.0';
 const VERSION_TTL = 28_800;
-const walk = new EndpointWalk();
+const reader = new EndpointReader();
 
 /**
- * Answers queries from a worker's picture of the cluster. The decision whether a name exists is the lookup's, once for all
- * types; here only records are written. Repeated questions are answered from the memo.
+ * Answers queries from what a worker knows of the cluster. The decision whether a name exists is the lookup's, once for all
+ * types; here only records are written. Repeated questions are answered with the replies that were made before.
  */
 export class Answerer {
   readonly #parts: AnswererParts;
   readonly #cluster: Cluster;
   readonly #lookup: Lookup;
   readonly #builder: ReplyBuilder;
-  readonly #memo = new Memo();
+  readonly #replies = new ReplyCache();
   readonly #passed: ZoneMatch | null;
   #epoch = -1;
 
@@ -72,9 +73,9 @@ export class Answerer {
     const cluster = this.#cluster;
     if (cluster.epoch !== this.#epoch) {
       this.#epoch = cluster.epoch;
-      this.#memo.clear();
+      this.#replies.clear();
     }
-    return this.#memo.get(query) ?? this.#make(query, zone, next);
+    return this.#replies.get(query) ?? this.#make(query, zone, next);
   }
 
   /** Decides what the question's name stands for; the decision's parts are good until the next question. */
@@ -109,7 +110,7 @@ export class Answerer {
       if (alias !== null) return this.#alias(query, zone, alias);
       return this.#negative(query, zone, RCODE.NOERROR);
     }
-    return this.#memo.offer(query, this.#builder.finish(), this.#restsOn(meaning));
+    return this.#replies.offer(query, this.#builder.finish(), this.#restsOn(meaning));
   }
 
   /** What must stay the same for a positive answer to stay the same. */
@@ -173,10 +174,10 @@ export class Answerer {
     for (const behind of lookup.revealedBehind()) {
       for (const slice of behind.slices) {
         if (slice.service !== behind) continue;
-        walk.over(slice.endpoints);
-        while (walk.next() && !builder.full) {
-          if (!isAt(walk, address, length)) continue;
-          const labels = endpointLabels(behind, slice, walk.host);
+        reader.over(slice.endpoints);
+        while (reader.next() && !builder.full) {
+          if (!isAt(reader, address, length)) continue;
+          const labels = endpointLabels(behind, slice, reader.host);
           if (!seen.has(labels.join('.'))) this.#point(labels);
           seen.add(labels.join('.'));
         }
@@ -197,7 +198,7 @@ export class Answerer {
     if (type === TYPE.CNAME) {
       this.#builder.begin(query, zone.wire.length);
       this.#builder.alias(TYPE.CNAME, target);
-      return this.#memo.offer(query, this.#builder.finish(), this.#lookup.dependency);
+      return this.#replies.offer(query, this.#builder.finish(), this.#lookup.dependency);
     }
     return answerAlias(query, target, {
       zone,
@@ -211,7 +212,7 @@ export class Answerer {
 
   #negative(query: Query, zone: Zone, rcode: number): Reply {
     const reply = this.#builder.negative(query, zone.wire.length, rcode, this.#serial(zone));
-    return this.#memo.offer(query, reply, this.#cluster);
+    return this.#replies.offer(query, reply, this.#cluster);
   }
 
   /** A name that may exist once everything has been listed: no cache may keep an NXDOMAIN of it. */
@@ -232,7 +233,7 @@ const notReadyErrors = [
 ] as const;
 
 function isAt(
-  { bytes, addressAt, addressLength, named }: EndpointWalk,
+  { bytes, addressAt, addressLength, named }: EndpointReader,
   address: Uint8Array,
   length: number,
 ): boolean {

@@ -1,7 +1,7 @@
 import { addressKey } from './address-key.ts';
 import type { AddressFact } from './facts.ts';
-import { unpack } from './packed.ts';
-import { WordTable } from './word-table.ts';
+import { copyEncoded } from './endpoint-encoding.ts';
+import { Multimap } from './multimap.ts';
 
 /** What is known of an address beyond "one namespace", which is what nearly all are. */
 interface Special {
@@ -20,8 +20,8 @@ type NumberOf = (namespace: string) => number;
  * names of pods are wanted.
  */
 export class ClientTable {
-  readonly #v4 = new WordTable(1);
-  readonly #v6 = new WordTable(4);
+  readonly #v4 = new Multimap(1);
+  readonly #v6 = new Multimap(4);
   readonly #special: (Special | null)[] = [];
   readonly #free: number[] = [];
   readonly #key = new Int32Array(4);
@@ -37,7 +37,7 @@ export class ClientTable {
    * @returns whether it differs from what was known
    */
   apply(fact: AddressFact, numberOf: NumberOf): boolean {
-    const length = unpack(fact.address, this.#bytes);
+    const length = copyEncoded(fact.address, this.#bytes);
     const table = length === 4 ? this.#v4 : this.#v6;
     const key = addressKey(this.#bytes, 0, length, this.#key);
     const slot = table.find(key, 0);

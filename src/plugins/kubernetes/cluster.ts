@@ -2,20 +2,22 @@ import { addressKey } from './address-key.ts';
 import { ClientTable } from './client-table.ts';
 import type { Fact, Form, ImportFact, ServiceFact, SliceFact } from './facts.ts';
 import { NameTable, type Named } from './name-table.ts';
-import { EndpointWalk, parsePorts, unpack, type Port } from './packed.ts';
-import { WordTable } from './word-table.ts';
+import { EndpointReader, parsePorts, copyEncoded, type Port } from './endpoint-encoding.ts';
+import { Multimap } from './multimap.ts';
 
 /** What answers depend on: `version` rises whenever an answer made of it could be another one. */
 export interface Dependency {
   readonly version: number;
 }
 
+/** A namespace, or what only lends its number to services whose namespace is not known. */
 export interface NamespaceRecord extends Named {
   readonly id: number;
   /** Names are remembered for their number's sake while services lie in a namespace that is gone. */
   there: boolean;
 }
 
+/** One endpoint slice, as its services hold it. Never changed, only replaced. */
 export interface SliceRecord {
   readonly key: string;
   /** The service that `endpoints` count for; null: none. */
@@ -26,13 +28,14 @@ export interface SliceRecord {
   readonly endpoints: string;
 }
 
+/** A service or an imported one, with the slices that belong to it. */
 export interface ServiceRecord extends Named, Dependency {
   readonly id: number;
   readonly namespace: NamespaceRecord;
   version: number;
   /** null: there are slices but no service. */
   form: Form | null;
-  /** Packed cluster addresses. */
+  /** Encoded cluster addresses. */
   addresses: string;
   ports: readonly Port[];
   external: string;
@@ -47,7 +50,7 @@ function precedes(one: ServiceRecord, other: ServiceRecord): boolean {
 }
 
 /**
- * One worker's picture of the cluster, built for answering: facts go in one by one, each touching only what it is about.
+ * What one worker knows of the cluster, built for answering: facts go in one by one, each touching only what it is about.
  * A service is found by the bytes of its labels, its slices hang on it, and addresses lead back to services.
  */
 export class Cluster implements Dependency {
@@ -73,11 +76,11 @@ export class Cluster implements Dependency {
   /** By number, for the tables of addresses. */
   #byId: (ServiceRecord | null)[] = [];
   #freeIds: number[] = [];
-  #clusterV4 = new WordTable(1);
-  #clusterV6 = new WordTable(4);
-  #endpointV4 = new WordTable(1);
-  #endpointV6 = new WordTable(4);
-  readonly #walk = new EndpointWalk();
+  #clusterV4 = new Multimap(1);
+  #clusterV6 = new Multimap(4);
+  #endpointV4 = new Multimap(1);
+  #endpointV6 = new Multimap(4);
+  readonly #reader = new EndpointReader();
   readonly #key = new Int32Array(4);
   readonly #scratch = Buffer.allocUnsafeSlow(4096);
 
@@ -376,11 +379,11 @@ export class Cluster implements Dependency {
   #indexEndpoints(slice: SliceRecord, add: boolean): void {
     if (slice.service === null) return;
     const { id } = slice.service;
-    const walk = this.#walk.over(slice.endpoints);
-    while (walk.next()) {
-      if (walk.named) continue;
-      const length = walk.addressLength;
-      const key = addressKey(walk.bytes, walk.addressAt, length, this.#key);
+    const reader = this.#reader.over(slice.endpoints);
+    while (reader.next()) {
+      if (reader.named) continue;
+      const length = reader.addressLength;
+      const key = addressKey(reader.bytes, reader.addressAt, length, this.#key);
       const table = length === 4 ? this.#endpointV4 : this.#endpointV6;
       if (add) table.add(key, 0, id);
       else table.remove(key, 0, id);
@@ -389,7 +392,7 @@ export class Cluster implements Dependency {
 
   #indexAddresses(service: ServiceRecord, add: boolean): void {
     const scratch = this.#scratch;
-    const end = unpack(service.addresses, scratch);
+    const end = copyEncoded(service.addresses, scratch);
     for (let at = 0; at < end;) {
       const length = scratch[at]!;
       const key = addressKey(scratch, at + 1, length, this.#key);

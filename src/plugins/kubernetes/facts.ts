@@ -1,6 +1,6 @@
 /**
  * What the control part tells the workers about the cluster: one fact per object that came, changed or went, cut down
- * to what an answer needs. Addresses, host names and zones of endpoints are packed into strings of bytes (packed.ts):
+ * to what an answer needs. Addresses, host names and zones of endpoints are encoded as strings of bytes (endpoint-encoding.ts):
  * such a string survives a structured clone as one copy, so that a worker takes in thousands of endpoints in the time of
  * one query.
  */
@@ -14,6 +14,7 @@ export type Fact =
   | SerialsFact
   | ListedFact;
 
+/** A namespace came or went. */
 export interface NamespaceFact {
   readonly about: 'namespace';
   readonly name: string;
@@ -23,19 +24,21 @@ export interface NamespaceFact {
 /** How a service is answered. */
 export type Form = 'cluster' | 'headless' | 'external';
 
+/** A service as it is now. */
 export interface ServiceFact {
   readonly about: 'service';
   readonly namespace: string;
   readonly name: string;
   /** null: the service is gone. */
   readonly form: Form | null;
-  /** Packed addresses (`packAddresses`). */
+  /** Encoded addresses (`encodeAddresses`). */
   readonly addresses: string;
   readonly ports: string;
   /** Target of an ExternalName, as the API has it. */
   readonly external: string;
 }
 
+/** An endpoint slice as it is now. */
 export interface SliceFact {
   readonly about: 'slice';
   readonly namespace: string;
@@ -47,7 +50,7 @@ export interface SliceFact {
   readonly cluster: string;
   /** `NAME/PROTOCOL/PORT` separated by commas (`printPorts`). */
   readonly ports: string;
-  /** Packed ready endpoints (`packEndpoints`); null: the slice is gone. */
+  /** Encoded ready endpoints (`encodeEndpoints`); null: the slice is gone. */
   readonly endpoints: string | null;
   /** When the change happened, milliseconds since 1970; 0 if that is not to be measured. */
   readonly triggeredAt: number;

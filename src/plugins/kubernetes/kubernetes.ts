@@ -3,7 +3,7 @@ import { metadataProviders, searchDomains } from '../../server/contract/ports.ts
 import { foldName, parseName } from '../../wire/name.ts';
 import { Answerer } from './answer.ts';
 import type { Zone } from './lookup.ts';
-import { noteTaker } from './notes.ts';
+import { metadataProvider } from './metadata.ts';
 import { primaryZone, syntax, type KubernetesOptions } from './options.ts';
 import { ownAddresses } from './own-addresses.ts';
 import { searchDomainsOf } from './search-domains.ts';
@@ -61,7 +61,10 @@ export const kubernetes = definePlugin({
     });
     const zoneOf = answerer.zoneOf.bind(answerer);
     const clients = options.pods === 'verified';
-    context.offer(metadataProviders, noteTaker({ cluster, zoneOf, zonal: options.zonal, clients }));
+    context.offer(
+      metadataProviders,
+      metadataProvider({ cluster, zoneOf, zonal: options.zonal, clients }),
+    );
     context.offer(searchDomains, searchDomainsOf({ cluster, zoneOf, clients }));
     return (query) => answerer.answer(query, next);
   },

@@ -8,7 +8,7 @@ import type {
   SliceRecord,
 } from './cluster.ts';
 import { fits, labelBytes, ParsedName } from './name.ts';
-import { EndpointWalk, undash, type Port } from './packed.ts';
+import { EndpointReader, labelledAddress, type Port } from './endpoint-encoding.ts';
 import { ReverseReader } from './reverse-name.ts';
 
 /** One zone that the plugin answers for. */
@@ -19,8 +19,10 @@ export interface Zone {
   readonly multicluster: boolean;
 }
 
+/** The option `pods`: for which addresses names in `pod` exist. */
 export type PodMode = 'disabled' | 'insecure' | 'verified';
 
+/** What the decision whether a name exists depends on. */
 export interface LookupParts {
   readonly cluster: Cluster;
   readonly pods: PodMode;
@@ -63,7 +65,7 @@ export class Lookup {
   /** What the decision, and every positive answer made of it, rests on. */
   dependency: Dependency;
   readonly #parts: LookupParts;
-  readonly #walk = new EndpointWalk();
+  readonly #reader = new EndpointReader();
   #folded: Uint8Array = new Uint8Array(0);
   /** The host label asked for is an address in dashes; null: it is not. */
   #hostAddress: Uint8Array | null = null;
@@ -146,10 +148,10 @@ export class Lookup {
     }
   }
 
-  /** Whether the endpoint the walk is at is one that the name asks for. */
-  takesEndpoint(walk: EndpointWalk): boolean {
-    if (this.name.topology >= 0 && !this.#anyZone && !zoneIs(walk, this.#topology)) return false;
-    return this.name.endpoint < 0 || this.#isHost(walk);
+  /** Whether the endpoint the reader is at is one that the name asks for. */
+  takesEndpoint(reader: EndpointReader): boolean {
+    if (this.name.topology >= 0 && !this.#anyZone && !zoneIs(reader, this.#topology)) return false;
+    return this.name.endpoint < 0 || this.#isHost(reader);
   }
 
   #namespaceOnly(): Meaning {
@@ -200,7 +202,8 @@ export class Lookup {
     if (name.topology >= 0 && !headless) return 'nothing';
     this.#anyZone = false;
     this.#topology = name.topology < 0 ? '' : this.#topologyText();
-    if (name.endpoint >= 0) this.#hostAddress = undash(labelBytes(this.#folded, name.endpoint));
+    if (name.endpoint >= 0)
+      this.#hostAddress = labelledAddress(labelBytes(this.#folded, name.endpoint));
     if (this.#hasEndpoint()) return 'endpoints';
     if (name.topology < 0) return 'nothing';
     if (!name.prefer) return 'empty';
@@ -210,14 +213,14 @@ export class Lookup {
 
   #hasEndpoint(): boolean {
     for (const slice of this.slices()) {
-      const walk = this.#walk.over(slice.endpoints);
-      while (walk.next()) if (this.takesEndpoint(walk)) return true;
+      const reader = this.#reader.over(slice.endpoints);
+      while (reader.next()) if (this.takesEndpoint(reader)) return true;
     }
     return false;
   }
 
-  #isHost(walk: EndpointWalk): boolean {
-    const { bytes, hostAt, hostLength, addressAt, addressLength, named } = walk;
+  #isHost(reader: EndpointReader): boolean {
+    const { bytes, hostAt, hostLength, addressAt, addressLength, named } = reader;
     if (hostLength === 0) {
       const wanted = this.#hostAddress;
       if (named || wanted === null || wanted.length !== addressLength) return false;
@@ -283,10 +286,10 @@ function unmapped(address: Uint8Array): Uint8Array {
   return address.subarray(0, 10).every((byte) => byte === 0) ? address.subarray(12) : address;
 }
 
-function zoneIs(walk: EndpointWalk, zone: string): boolean {
-  if (walk.zoneLength !== zone.length) return false;
+function zoneIs(reader: EndpointReader, zone: string): boolean {
+  if (reader.zoneLength !== zone.length) return false;
   for (let i = 0; i < zone.length; i++)
-    if (walk.bytes[walk.zoneAt + i] !== zone.charCodeAt(i)) return false;
+    if (reader.bytes[reader.zoneAt + i] !== zone.charCodeAt(i)) return false;
   return true;
 }
 

@@ -2,7 +2,7 @@ import { TYPE } from '../../wire/iana.ts';
 import type { WireName } from '../../wire/name.ts';
 import { SECTION } from '../../wire/writer.ts';
 import type { Cluster, ServiceRecord, SliceRecord } from './cluster.ts';
-import { EndpointWalk } from './packed.ts';
+import { EndpointReader } from './endpoint-encoding.ts';
 import type { ReplyBuilder } from './reply-builder.ts';
 import { eachAddress, endpointLabels, serviceLabels } from './targets.ts';
 
@@ -12,7 +12,7 @@ interface NameServer {
   readonly address: Uint8Array;
 }
 
-const walk = new EndpointWalk();
+const reader = new EndpointReader();
 const fallback = ['ns', 'dns'];
 
 /**
@@ -42,25 +42,26 @@ function addService(service: ServiceRecord, slice: SliceRecord, add: Add): void 
     eachAddress(service, (bytes, at, length) => add(serviceLabels(service), bytes, at, length));
   }
   if (service.form !== 'headless') return;
-  walk.over(slice.endpoints);
-  while (walk.next()) {
-    if (!walk.named)
+  reader.over(slice.endpoints);
+  while (reader.next()) {
+    if (!reader.named)
       add(
-        endpointLabels(service, slice, walk.host),
-        walk.bytes,
-        walk.addressAt,
-        walk.addressLength,
+        endpointLabels(service, slice, reader.host),
+        reader.bytes,
+        reader.addressAt,
+        reader.addressLength,
       );
   }
 }
 
 function slicesWith(service: ServiceRecord, address: Uint8Array): SliceRecord[] {
   return service.slices.filter((slice) => {
-    walk.over(slice.endpoints);
-    while (walk.next()) {
-      if (walk.named || walk.addressLength !== address.length) continue;
+    reader.over(slice.endpoints);
+    while (reader.next()) {
+      if (reader.named || reader.addressLength !== address.length) continue;
       let same = 0;
-      while (same < address.length && walk.bytes[walk.addressAt + same] === address[same]) same++;
+      while (same < address.length && reader.bytes[reader.addressAt + same] === address[same])
+        same++;
       if (same === address.length) return true;
     }
     return false;

@@ -17,6 +17,7 @@ export type Shape =
   | 'dns'
   | 'other';
 
+/** Which of the optional forms of names are there. */
 export interface Grammar {
   readonly multicluster: boolean;
   readonly zonal: boolean;
@@ -145,6 +146,7 @@ export function fits(folded: Uint8Array, label: number, text: string): boolean {
   return true;
 }
 
+/** `_`, with which the labels of ports and protocols begin. */
 export const UNDERSCORE = 0x5f;
 
 function special(folded: Uint8Array, labels: Uint8Array, count: number): Shape {

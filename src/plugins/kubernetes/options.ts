@@ -53,6 +53,7 @@ const selector = (word: string, what: string, help: string) =>
     { default: '', help },
   );
 
+/** The directive `kubernetes`. */
 export const syntax = directive({
   name: 'kubernetes',
   summary: 'cluster DNS from Kubernetes objects: an API server, or a folder of manifests',
@@ -186,6 +187,7 @@ export const syntax = directive({
   },
 });
 
+/** What a `kubernetes` directive says. */
 export type KubernetesOptions = Options<typeof syntax>;
 
 interface ZoneOptions {

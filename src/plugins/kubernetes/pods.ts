@@ -2,8 +2,8 @@ import { parseAddress } from '../../base/ip.ts';
 import type { Pod } from '../../kube/store/objects.ts';
 import { addressKey } from './address-key.ts';
 import type { AddressFact } from './facts.ts';
-import { packAddress } from './packed.ts';
-import { WordTable } from './word-table.ts';
+import { encodeAddress } from './endpoint-encoding.ts';
+import { Multimap } from './multimap.ts';
 
 /** One pod at one address. */
 const FIRST = 1; // it is the pod's first address (`status.podIP`)
@@ -27,9 +27,9 @@ interface PodName {
  */
 export class PodTable {
   readonly #named: boolean;
-  readonly #byPod = new WordTable(2);
-  readonly #byV4 = new WordTable(1);
-  readonly #byV6 = new WordTable(4);
+  readonly #byPod = new Multimap(2);
+  readonly #byV4 = new Multimap(1);
+  readonly #byV6 = new Multimap(4);
   #words = new Int32Array(4 * 64);
   #namespaces = new Int32Array(64);
   /** Flags; the address is IPv4 if the sign bit is set. */
@@ -65,7 +65,7 @@ export class PodTable {
           (pod.hostNetwork ? HOST_NETWORK : 0) |
           (pod.terminating ? TERMINATING : 0);
         this.#add(pod, address, flags);
-        touched.set(packAddress(address), address);
+        touched.set(encodeAddress(address), address);
       });
     }
     return [...touched.values()].map((address) => this.#fact(address));
@@ -93,7 +93,7 @@ export class PodTable {
     for (let slot = this.#byPod.find(hash, 0); slot >= 0; slot = this.#byPod.find(hash, 0)) {
       const entry = this.#byPod.value(slot);
       const address = this.#address(entry);
-      touched.set(packAddress(address), address);
+      touched.set(encodeAddress(address), address);
       this.#byPod.remove(hash, 0, entry);
       this.#tableOf(address).remove(this.#keyOf(address), 0, entry);
       this.#namespaces[entry] = -1;
@@ -126,7 +126,7 @@ export class PodTable {
     const client = from.size === 1 ? this.#namespaceNames[[...from][0]!]! : '';
     const fact: AddressFact = {
       about: 'address',
-      address: packAddress(address),
+      address: encodeAddress(address),
       namespaces: first.map((entry) => this.#namespaceNames[this.#namespaces[entry]!]!),
       client,
     };
@@ -158,7 +158,7 @@ export class PodTable {
     return address;
   }
 
-  #tableOf(address: Uint8Array): WordTable {
+  #tableOf(address: Uint8Array): Multimap {
     return address.length === 4 ? this.#byV4 : this.#byV6;
   }
 

@@ -12,9 +12,10 @@ import type { Histogram, Registry } from '../../metrics/registry.ts';
 import type { Kept } from '../../server/contract/control-context.ts';
 import type { DataSet, OpenDataSet } from '../../server/contract/data-set.ts';
 import type { Fact, Form, TriggerTimes } from './facts.ts';
-import { packAddresses, packEndpoints, printPorts } from './packed.ts';
+import { encodeAddresses, encodeEndpoints, printPorts } from './endpoint-encoding.ts';
 import { PodTable } from './pods.ts';
 
+/** Where objects come from, and what of them workers are told. */
 export interface PublisherParts {
   readonly source: Source;
   readonly open: OpenDataSet;
@@ -182,7 +183,7 @@ function serviceFact({ namespace, name, type, clusterIPs, externalName, ports }:
     namespace,
     name,
     form,
-    addresses: form === 'cluster' ? packAddresses(clusterIPs) : '',
+    addresses: form === 'cluster' ? encodeAddresses(clusterIPs) : '',
     ports: printPorts(ports),
     external: externalName,
   };
@@ -194,7 +195,7 @@ function importFact({ namespace, name, type, ips, ports }: ServiceImport): Fact 
     namespace,
     name,
     form: type === 'Headless' ? 'headless' : 'cluster',
-    addresses: type === 'Headless' ? '' : packAddresses(ips),
+    addresses: type === 'Headless' ? '' : encodeAddresses(ips),
     ports: printPorts(ports),
   };
 }
@@ -208,7 +209,7 @@ function sliceFact(slice: EndpointSlice, podNames: boolean, timed: boolean): Fac
     imported: slice.importedService ?? '',
     cluster: slice.cluster ?? '',
     ports: printPorts(slice.ports),
-    endpoints: packEndpoints(slice.endpoints, podNames),
+    endpoints: encodeEndpoints(slice.endpoints, podNames),
     triggeredAt: timed ? slice.triggeredAt : 0,
   };
 }

@@ -4,6 +4,7 @@ import type { Query } from '../../wire/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 import { SECTION, type MessageWriter, type Section } from '../../wire/writer.ts';
 
+/** The plugin's name, as replies carry it. */
 export const PLUGIN = 'kubernetes';
 
 /** Bytes that one more record may need: three names and its fixed parts. */

@@ -5,6 +5,7 @@ import type { Zone } from './lookup.ts';
 import { labelBytes, ParsedName, UNDERSCORE } from './name.ts';
 import { PLUGIN } from './reply-builder.ts';
 
+/** What search domains are read off by. */
 export interface SearchParts {
   readonly cluster: Cluster;
   readonly zoneOf: (query: Query) => Zone | null;

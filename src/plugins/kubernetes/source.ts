@@ -80,6 +80,7 @@ export function sourceKey(plan: SourcePlan): string {
   return `kubernetes/${JSON.stringify(plan)}`;
 }
 
+/** What opening a source takes. */
 export interface SourceParts {
   readonly clock: Clock;
   readonly random: Random;

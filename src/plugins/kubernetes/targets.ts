@@ -4,10 +4,10 @@ import { SECTION } from '../../wire/writer.ts';
 import type { ServiceRecord, SliceRecord } from './cluster.ts';
 import type { Lookup } from './lookup.ts';
 import { labelBytes } from './name.ts';
-import { EndpointWalk, unpack } from './packed.ts';
+import { EndpointReader, copyEncoded } from './endpoint-encoding.ts';
 import type { ReplyBuilder } from './reply-builder.ts';
 
-const walk = new EndpointWalk();
+const reader = new EndpointReader();
 const scratch = Buffer.allocUnsafeSlow(4096);
 
 /** The labels of a service's name below its zone. */
@@ -32,7 +32,7 @@ export function eachAddress(
   service: ServiceRecord,
   take: (bytes: Uint8Array, at: number, length: number) => void,
 ): void {
-  const end = unpack(service.addresses, scratch);
+  const end = copyEncoded(service.addresses, scratch);
   for (let at = 0; at < end; at += 1 + scratch[at]!) take(scratch, at + 1, scratch[at]!);
 }
 
@@ -55,10 +55,10 @@ export function writeAddresses(
   };
   if (isByCluster(lookup)) return eachAddress(service, write);
   for (const slice of lookup.slices()) {
-    walk.over(slice.endpoints);
-    while (walk.next()) {
-      if (!walk.named && lookup.takesEndpoint(walk))
-        write(walk.bytes, walk.addressAt, walk.addressLength);
+    reader.over(slice.endpoints);
+    while (reader.next()) {
+      if (!reader.named && lookup.takesEndpoint(reader))
+        write(reader.bytes, reader.addressAt, reader.addressLength);
     }
   }
 }
@@ -133,15 +133,15 @@ function endpointEntries(builder: ReplyBuilder, lookup: Lookup): Entry[] {
   const entries: Entry[] = [];
   for (const slice of lookup.slices()) {
     const ports = slice.ports.filter((port) => lookup.takesPort(port));
-    walk.over(slice.endpoints);
-    while (walk.next()) {
-      if (!lookup.takesEndpoint(walk)) continue;
-      const bytes = copied(walk.bytes, walk.addressAt, walk.addressLength);
-      const target = walk.named
+    reader.over(slice.endpoints);
+    while (reader.next()) {
+      if (!lookup.takesEndpoint(reader)) continue;
+      const bytes = copied(reader.bytes, reader.addressAt, reader.addressLength);
+      const target = reader.named
         ? bytes
-        : builder.nameBelow(endpointLabels(lookup.service!, slice, walk.host));
+        : builder.nameBelow(endpointLabels(lookup.service!, slice, reader.host));
       if (target === null) continue;
-      const address = walk.named ? null : bytes;
+      const address = reader.named ? null : bytes;
       for (const { port } of ports) entries.push({ target, port, address });
     }
   }

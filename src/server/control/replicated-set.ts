@@ -10,6 +10,7 @@ export interface ReplicaLinks {
   onAck(handler: (worker: number, ack: ReplicaAck) => void): void;
 }
 
+/** What a replicated set is made of. */
 export interface ReplicatedSetParts {
   /** For metrics: what kind of set it is, e.g. `kubernetes`. */
   readonly name: string;

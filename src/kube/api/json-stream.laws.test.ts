@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { LineSplitter, ListSplitter, MalformedStream } from './split.ts';
+import { LineReader, ListReader, MalformedStream } from './json-stream.ts';
 
 /** Feeds `text` in pieces cut at the given places. */
 function feed(
@@ -39,7 +39,7 @@ describe('a list cut into pieces anywhere', () => {
             ? { kind: 'items', metadata, other: { items: [{ no: 1 }] }, items }
             : { items, apiVersion: 'v1', other: [[{ items: [1] }]], metadata };
           const found: unknown[] = [];
-          const splitter = new ListSplitter((value) => found.push(value));
+          const splitter = new ListReader((value) => found.push(value));
           feed(splitter, JSON.stringify(list, null, indent), places);
           assert.deepEqual(splitter.end(), { version: '42', next: 'next' });
           assert.deepEqual(found, JSON.parse(JSON.stringify(items)));
@@ -53,7 +53,7 @@ describe('a list cut into pieces anywhere', () => {
     fc.assert(
       fc.property(fc.array(item, { minLength: 1 }), fc.nat(), (items, place) => {
         const text = JSON.stringify({ metadata: { resourceVersion: '1' }, items });
-        const splitter = new ListSplitter(() => {});
+        const splitter = new ListReader(() => {});
         const short = Buffer.from(text).subarray(0, place % Buffer.byteLength(text));
         assert.throws(() => {
           splitter.push(short);
@@ -64,14 +64,14 @@ describe('a list cut into pieces anywhere', () => {
   });
 
   test('holds for a list without items, which Go prints as null', () => {
-    const splitter = new ListSplitter(() => assert.fail());
+    const splitter = new ListReader(() => assert.fail());
     splitter.push(Buffer.from('{"metadata":{"resourceVersion":"7"},"items":null}\n'));
     assert.deepEqual(splitter.end(), { version: '7', next: '' });
   });
 
   test('ends in an error for what is no JSON, and for a bracket too many', () => {
     for (const text of ['<html></html>', '}', '{"items":[{]}', '{"items":[{}]}}', '']) {
-      const splitter = new ListSplitter(() => {});
+      const splitter = new ListReader(() => {});
       assert.throws(() => {
         splitter.push(Buffer.from(text));
         splitter.end();
@@ -85,7 +85,7 @@ test('lines cut into pieces anywhere come out whole, and a last half line does n
     fc.property(fc.array(item), cuts, (items, places) => {
       const text = items.map((value) => `${JSON.stringify(value)}\n`).join('\n');
       const found: unknown[] = [];
-      const splitter = new LineSplitter((value) => found.push(value));
+      const splitter = new LineReader((value) => found.push(value));
       feed(splitter, `${text}{"half":`, places);
       assert.deepEqual(found, JSON.parse(JSON.stringify(items)));
     }),

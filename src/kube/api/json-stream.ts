@@ -1,14 +1,15 @@
 /**
- * Cuts JSON out of a byte stream without ever holding the whole: the items of a list one by one, the lines of a
- * watch one by one. Pure; a chunk's bytes are not kept after `push` returns.
+ * Reads JSON from a byte stream without ever holding the whole: the items of a list one by one, the events of a watch line by
+ * line. Pure; a chunk's bytes are not kept after `push` returns.
  */
-export interface Splitter {
+export interface JsonStream {
   push(chunk: Buffer): void;
 }
 
 /** The stream was not what it should be; `message` says how, in words for a log line. */
 export class MalformedStream extends Error {}
 
+/** What a list says of itself. */
 export interface ListHead {
   /** `metadata.resourceVersion` of the list. */
   readonly version: string;
@@ -34,7 +35,7 @@ const itemsKey = Buffer.from('items');
  * Hands out each element of the top-level array `items` as it completes. What surrounds them is kept apart and read
  * at the end, since `metadata` may come before or after. `end` throws `MalformedStream` if the list is not complete.
  */
-export class ListSplitter implements Splitter {
+export class ListReader implements JsonStream {
   readonly #item: (value: unknown) => void;
   /** The list without its items. */
   readonly #frame = new Gather(frameLimitBytes);
@@ -146,7 +147,7 @@ export class ListSplitter implements Splitter {
 }
 
 /** Hands out each line of a stream, parsed. A last line without its end is not handed out. */
-export class LineSplitter implements Splitter {
+export class LineReader implements JsonStream {
   readonly #line: (value: unknown) => void;
   readonly #partial = new Gather(itemLimitBytes);
 

@@ -1,21 +1,21 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
-  trimEndpoints,
-  trimNamespace,
-  trimPod,
-  trimService,
-  trimServiceImport,
-  trimSlice,
-} from './trim.ts';
+  transformEndpoints,
+  transformNamespace,
+  transformPod,
+  transformService,
+  transformServiceImport,
+  transformSlice,
+} from './transform.ts';
 
-const keep = { zones: true, podLabels: false };
+const options = { zones: true, podLabels: false };
 const metadata = { namespace: 'default', name: 'web', managedFields: [{ manager: 'x' }] };
 
 describe('a service', () => {
   test('keeps its addresses, ports and what points to it from outside', () => {
     assert.deepEqual(
-      trimService({
+      transformService({
         metadata,
         spec: {
           type: 'LoadBalancer',
@@ -51,17 +51,18 @@ describe('a service', () => {
   });
 
   test('of an old server has its one address', () => {
-    assert.deepEqual(trimService({ metadata, spec: { clusterIP: '10.0.0.1' } })[0].clusterIPs, [
-      '10.0.0.1',
-    ]);
-    assert.deepEqual(trimService({ metadata, spec: { clusterIP: 'None' } })[0].clusterIPs, [
+    assert.deepEqual(
+      transformService({ metadata, spec: { clusterIP: '10.0.0.1' } })[0].clusterIPs,
+      ['10.0.0.1'],
+    );
+    assert.deepEqual(transformService({ metadata, spec: { clusterIP: 'None' } })[0].clusterIPs, [
       'None',
     ]);
-    assert.deepEqual(trimService({ metadata, spec: {} })[0].clusterIPs, []);
+    assert.deepEqual(transformService({ metadata, spec: {} })[0].clusterIPs, []);
   });
 
   test('of type ExternalName has a target and no address', () => {
-    const [found] = trimService({
+    const [found] = transformService({
       metadata,
       spec: { type: 'ExternalName', externalName: 'example.com.', clusterIP: '10.0.0.1' },
     });
@@ -70,7 +71,7 @@ describe('a service', () => {
   });
 
   test('that was ExternalName once keeps no target', () => {
-    const [found] = trimService({
+    const [found] = transformService({
       metadata,
       spec: { type: 'ClusterIP', externalName: 'old.example' },
     });
@@ -80,7 +81,7 @@ describe('a service', () => {
 
 describe('an endpoint slice', () => {
   test('is ready where it does not say otherwise, whatever serving and terminating say', () => {
-    const [found] = trimSlice(
+    const [found] = transformSlice(
       {
         metadata: { ...metadata, labels: { 'kubernetes.io/service-name': 'web' } },
         endpoints: [
@@ -90,7 +91,7 @@ describe('an endpoint slice', () => {
           { addresses: ['10.0.0.4'], conditions: { ready: true, terminating: true } },
         ],
       },
-      keep,
+      options,
     );
     assert.deepEqual(
       found!.endpoints.map((endpoint) => endpoint.ready),
@@ -99,7 +100,7 @@ describe('an endpoint slice', () => {
   });
 
   test('of v1beta1 knows node and zone by its topology', () => {
-    const [found] = trimSlice(
+    const [found] = transformSlice(
       {
         metadata: { ...metadata, labels: { 'kubernetes.io/service-name': 'web' } },
         endpoints: [
@@ -111,7 +112,7 @@ describe('an endpoint slice', () => {
           { addresses: ['10.0.0.2'], targetRef: { kind: 'Node', name: 'n2' }, zone: 'b' },
         ],
       },
-      keep,
+      options,
     );
     assert.deepEqual(
       found!.endpoints.map(({ nodeName, zone, pod }) => [nodeName, zone, pod]),
@@ -127,12 +128,12 @@ describe('an endpoint slice', () => {
       metadata: { ...metadata, labels: { 'kubernetes.io/service-name': 'web' } },
       endpoints: [{ addresses: ['10.0.0.1'], zone: 'a' }],
     };
-    const [found] = trimSlice(raw, { zones: false, podLabels: false });
+    const [found] = transformSlice(raw, { zones: false, podLabels: false });
     assert.equal(found!.endpoints[0]!.zone, '');
   });
 
   test('names what is behind an endpoint whatever its kind', () => {
-    const [found] = trimSlice(
+    const [found] = transformSlice(
       {
         metadata: { ...metadata, labels: { 'kubernetes.io/service-name': 'web' } },
         endpoints: [
@@ -142,20 +143,20 @@ describe('an endpoint slice', () => {
           },
         ],
       },
-      keep,
+      options,
     );
     assert.equal(found!.endpoints[0]!.pod, 'vm-1');
   });
 
   test('has domain names only where its address type says so', () => {
     const addresses = (addressType: string | undefined): readonly string[] =>
-      trimSlice(
+      transformSlice(
         {
           metadata: { ...metadata, labels: { 'kubernetes.io/service-name': 'web' } },
           ...(addressType === undefined ? {} : { addressType }),
           endpoints: [{ addresses: ['db.example.org', '010.009.000.006', '::ffff:10.0.0.1'] }],
         },
-        keep,
+        options,
       )[0]!.endpoints[0]!.addresses;
     assert.deepEqual(addresses('FQDN'), ['db.example.org', '010.009.000.006', '::ffff:10.0.0.1']);
     assert.deepEqual(addresses('IPv4'), ['10.9.0.6', '10.0.0.1']);
@@ -163,23 +164,23 @@ describe('an endpoint slice', () => {
   });
 
   test('of no service is of no use', () => {
-    assert.deepEqual(trimSlice({ metadata, endpoints: [] }, keep), []);
+    assert.deepEqual(transformSlice({ metadata, endpoints: [] }, options), []);
   });
 
   test('leaves a port open where it has no number', () => {
-    const [found] = trimSlice(
+    const [found] = transformSlice(
       {
         metadata: { ...metadata, labels: { 'kubernetes.io/service-name': 'web' } },
         ports: [{ name: 'any', port: null }],
       },
-      keep,
+      options,
     );
     assert.deepEqual(found!.ports, [{ name: 'any', protocol: 'TCP', port: -1 }]);
   });
 
   test('tells when its change happened, to the millisecond, and 0 if it says nonsense', () => {
     const stamp = (text: string): number =>
-      trimSlice(
+      transformSlice(
         {
           metadata: {
             ...metadata,
@@ -187,7 +188,7 @@ describe('an endpoint slice', () => {
             annotations: { 'endpoints.kubernetes.io/last-change-trigger-time': text },
           },
         },
-        keep,
+        options,
       )[0]!.triggeredAt;
     assert.equal(stamp('2026-01-01T00:00:01.234567891Z'), Date.UTC(2026, 0, 1) + 1234);
     assert.equal(stamp('yesterday'), 0);
@@ -195,7 +196,7 @@ describe('an endpoint slice', () => {
 });
 
 test('core Endpoints are one slice per subset, unready addresses included', () => {
-  const found = trimEndpoints({
+  const found = transformEndpoints({
     metadata,
     subsets: [
       {
@@ -224,7 +225,7 @@ test('core Endpoints are one slice per subset, unready addresses included', () =
       ['web#1', 'web', [['10.0.0.3', true, '']]],
     ],
   );
-  assert.deepEqual(trimEndpoints({ metadata, subsets: null }), []);
+  assert.deepEqual(transformEndpoints({ metadata, subsets: null }), []);
 });
 
 test('a pod keeps its addresses and what tells whether they are still its own', () => {
@@ -237,7 +238,7 @@ test('a pod keeps its addresses and what tells whether they are still its own', 
       podIPs: [{ ip: '10.0.0.1' }, { ip: 'fd00::1' }],
     },
   };
-  const [found] = trimPod(raw, keep);
+  const [found] = transformPod(raw, options);
   assert.deepEqual(found, {
     kind: 'Pod',
     namespace: 'default',
@@ -247,15 +248,17 @@ test('a pod keeps its addresses and what tells whether they are still its own', 
     hostNetwork: true,
     terminating: true,
   });
-  assert.deepEqual(trimPod(raw, { zones: false, podLabels: true })[0].labels, { app: 'web' });
-  assert.deepEqual(trimPod({ metadata, status: { podIP: '10.0.0.9' } }, keep)[0].ips, ['10.0.0.9']);
+  assert.deepEqual(transformPod(raw, { zones: false, podLabels: true })[0].labels, { app: 'web' });
+  assert.deepEqual(transformPod({ metadata, status: { podIP: '10.0.0.9' } }, options)[0].ips, [
+    '10.0.0.9',
+  ]);
 });
 
 test('a namespace is its name, a service import its addresses', () => {
-  assert.deepEqual(trimNamespace({ metadata: { name: 'default' } }), [
+  assert.deepEqual(transformNamespace({ metadata: { name: 'default' } }), [
     { kind: 'Namespace', name: 'default' },
   ]);
-  const [found] = trimServiceImport({
+  const [found] = transformServiceImport({
     metadata,
     spec: { type: 'Headless', ips: null, ports: [{ name: 'sql', port: 5432 }] },
   });
@@ -268,11 +271,11 @@ test('what is oddly shaped is read as missing and never throws', () => {
     {},
     { metadata: 7, spec: [], status: 'x', endpoints: {}, subsets: [1, null] },
   ]) {
-    trimService(odd);
-    trimPod(odd, keep);
-    trimSlice(odd, keep);
-    trimEndpoints(odd);
-    trimServiceImport(odd);
-    assert.equal(trimNamespace(odd)[0].name, '');
+    transformService(odd);
+    transformPod(odd, options);
+    transformSlice(odd, options);
+    transformEndpoints(odd);
+    transformServiceImport(odd);
+    assert.equal(transformNamespace(odd)[0].name, '');
   }
 });

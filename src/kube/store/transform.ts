@@ -11,26 +11,38 @@ import type {
   ServicePort,
   ServiceType,
 } from './objects.ts';
-import { asRaw, child, children, list, text, textMap, texts, type Raw } from '../api/raw.ts';
+import {
+  asObject,
+  child,
+  children,
+  list,
+  text,
+  textMap,
+  texts,
+  type JsonObject,
+} from '../api/json-object.ts';
 
 /**
- * Turns an object as the API spells it into trimmed ones. Most give one; core Endpoints one per subset; an object
+ * Makes of an object as the API spells it what DNS needs of it (client-go's word is transform). Most give one; core Endpoints one per subset; an object
  * that DNS has no use for gives none. What is oddly shaped is read as missing: a server's answer is never an error.
  */
-export type Trim = (raw: Raw) => readonly KubeObject[];
+export type Transform = (raw: JsonObject) => readonly KubeObject[];
 
-/** What of the optional parts to keep. */
-export interface Keep {
+/** Which of the optional parts to keep. */
+export interface TransformOptions {
   readonly zones: boolean;
   readonly podLabels: boolean;
 }
 
+/** On an endpoint slice: the service it belongs to. */
 export const serviceNameLabel = 'kubernetes.io/service-name';
+/** On an endpoint slice: the imported service it belongs to (multicluster.x-k8s.io). */
 export const importedServiceLabel = 'multicluster.kubernetes.io/service-name';
 const sourceClusterLabel = 'multicluster.kubernetes.io/source-cluster';
 const triggerTimeAnnotation = 'endpoints.kubernetes.io/last-change-trigger-time';
 
-export function trimService(raw: Raw): [Service] {
+/** A service: core/v1. */
+export function transformService(raw: JsonObject): [Service] {
   const { namespace, name } = names(raw);
   const spec = child(raw, 'spec');
   const type = serviceType(text(spec, 'type'));
@@ -63,7 +75,7 @@ function serviceType(word: string): ServiceType {
 }
 
 /** Slices of discovery.k8s.io, v1 and v1beta1. */
-export function trimSlice(raw: Raw, keep: Keep): EndpointSlice[] {
+export function transformSlice(raw: JsonObject, options: TransformOptions): EndpointSlice[] {
   const { namespace, name } = names(raw);
   const metadata = child(raw, 'metadata');
   const labels = child(metadata, 'labels');
@@ -79,7 +91,9 @@ export function trimSlice(raw: Raw, keep: Keep): EndpointSlice[] {
       name,
       service,
       ports: ports(raw, 'ports'),
-      endpoints: children(raw, 'endpoints').map((endpoint) => trimEndpoint(endpoint, named, keep)),
+      endpoints: children(raw, 'endpoints').map((endpoint) =>
+        transformEndpoint(endpoint, named, options),
+      ),
       triggeredAt: triggerTime(metadata),
       ...(importedService === '' ? {} : { importedService }),
       ...(cluster === '' ? {} : { cluster }),
@@ -87,7 +101,7 @@ export function trimSlice(raw: Raw, keep: Keep): EndpointSlice[] {
   ];
 }
 
-function trimEndpoint(raw: Raw, named: boolean, keep: Keep): Endpoint {
+function transformEndpoint(raw: JsonObject, named: boolean, options: TransformOptions): Endpoint {
   const target = child(raw, 'targetRef');
   // v1beta1 told node and zone through a map of topology labels.
   const topology = child(raw, 'topology');
@@ -97,12 +111,12 @@ function trimEndpoint(raw: Raw, named: boolean, keep: Keep): Endpoint {
     hostname: text(raw, 'hostname'),
     nodeName: text(raw, 'nodeName') || text(topology, 'kubernetes.io/hostname'),
     pod: text(target, 'name'),
-    zone: keep.zones ? text(raw, 'zone') || text(topology, 'topology.kubernetes.io/zone') : '',
+    zone: options.zones ? text(raw, 'zone') || text(topology, 'topology.kubernetes.io/zone') : '',
   };
 }
 
 /** Core Endpoints, for servers without slices: one slice per subset, `NAME`, `NAME#1`, `NAME#2`, … */
-export function trimEndpoints(raw: Raw): EndpointSlice[] {
+export function transformEndpoints(raw: JsonObject): EndpointSlice[] {
   const { namespace, name } = names(raw);
   const metadata = child(raw, 'metadata');
   return children(raw, 'subsets').map((subset, index) => ({
@@ -113,14 +127,14 @@ export function trimEndpoints(raw: Raw): EndpointSlice[] {
     service: name,
     ports: ports(subset, 'ports'),
     endpoints: [
-      ...children(subset, 'addresses').map((address) => trimAddress(address, true)),
-      ...children(subset, 'notReadyAddresses').map((address) => trimAddress(address, false)),
+      ...children(subset, 'addresses').map((address) => transformAddress(address, true)),
+      ...children(subset, 'notReadyAddresses').map((address) => transformAddress(address, false)),
     ],
     triggeredAt: triggerTime(metadata),
   }));
 }
 
-function trimAddress(raw: Raw, ready: boolean): Endpoint {
+function transformAddress(raw: JsonObject, ready: boolean): Endpoint {
   const target = child(raw, 'targetRef');
   return {
     addresses: addresses([text(raw, 'ip')]),
@@ -132,7 +146,8 @@ function trimAddress(raw: Raw, ready: boolean): Endpoint {
   };
 }
 
-export function trimPod(raw: Raw, keep: Keep): [Pod] {
+/** A pod: core/v1. */
+export function transformPod(raw: JsonObject, options: TransformOptions): [Pod] {
   const { namespace, name } = names(raw);
   const status = child(raw, 'status');
   const many = children(status, 'podIPs')
@@ -148,16 +163,18 @@ export function trimPod(raw: Raw, keep: Keep): [Pod] {
       phase: text(status, 'phase'),
       hostNetwork: child(raw, 'spec')['hostNetwork'] === true,
       terminating: text(child(raw, 'metadata'), 'deletionTimestamp') !== '',
-      ...(keep.podLabels ? { labels: textMap(child(raw, 'metadata'), 'labels') } : {}),
+      ...(options.podLabels ? { labels: textMap(child(raw, 'metadata'), 'labels') } : {}),
     },
   ];
 }
 
-export function trimNamespace(raw: Raw): [Namespace] {
+/** A namespace: core/v1. */
+export function transformNamespace(raw: JsonObject): [Namespace] {
   return [{ kind: 'Namespace', name: names(raw).name }];
 }
 
-export function trimServiceImport(raw: Raw): [ServiceImport] {
+/** A service of the cluster set: multicluster.x-k8s.io/v1alpha1. */
+export function transformServiceImport(raw: JsonObject): [ServiceImport] {
   const { namespace, name } = names(raw);
   const spec = child(raw, 'spec');
   return [
@@ -177,23 +194,23 @@ function addresses(written: readonly string[]): string[] {
   return written.map(plainAddress).filter((address) => isIP(address) !== 0);
 }
 
-function names(raw: Raw): { namespace: string; name: string } {
+function names(raw: JsonObject): { namespace: string; name: string } {
   const metadata = child(raw, 'metadata');
   return { namespace: text(metadata, 'namespace'), name: text(metadata, 'name') };
 }
 
-function ports(raw: Raw, key: string): ServicePort[] {
+function ports(raw: JsonObject, key: string): ServicePort[] {
   return list(raw, key).map((entry) => {
-    const port = asRaw(entry)['port'];
+    const port = asObject(entry)['port'];
     return {
-      name: text(asRaw(entry), 'name'),
-      protocol: text(asRaw(entry), 'protocol') || 'TCP',
+      name: text(asObject(entry), 'name'),
+      protocol: text(asObject(entry), 'protocol') || 'TCP',
       port: typeof port === 'number' ? port : -1,
     };
   });
 }
 
-function triggerTime(metadata: Raw): number {
+function triggerTime(metadata: JsonObject): number {
   const stamp = text(child(metadata, 'annotations'), triggerTimeAnnotation);
   const time = stamp === '' ? 0 : Date.parse(stamp);
   return Number.isNaN(time) ? 0 : time;

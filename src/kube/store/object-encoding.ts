@@ -12,8 +12,8 @@ import type {
 } from './objects.ts';
 
 /**
- * Trimmed objects as a few dozen bytes, from which they can be rebuilt and against which a newer version is
- * compared byte by byte. The same object always packs to the same bytes as long as the dictionary lives. What tells
+ * Objects as a few dozen bytes, from which they can be rebuilt and against which a newer version is
+ * compared byte by byte. The same object always has the same encoding as long as the string table lives. What tells
  * nothing about the object's state (`triggeredAt`) is left out.
  */
 const serviceTypes: readonly ServiceType[] = [
@@ -24,17 +24,17 @@ const serviceTypes: readonly ServiceType[] = [
 ];
 
 /** Strings that many objects share (nodes, zones, port names, namespaces), each kept once. */
-export class Dictionary {
+export class StringTable {
   /** Beyond this many different words, further ones are spelled out in place. */
   static readonly limit = 65_536;
   readonly #ids = new Map<string, number>();
   readonly #words: string[] = [];
 
-  /** The word's number; -1 if the dictionary is full and does not hold it. */
+  /** The word's number; -1 if the strings is full and does not hold it. */
   id(word: string): number {
     const known = this.#ids.get(word);
     if (known !== undefined) return known;
-    if (this.#words.length >= Dictionary.limit) return -1;
+    if (this.#words.length >= StringTable.limit) return -1;
     const id = this.#words.length;
     this.#ids.set(word, id);
     this.#words.push(word);
@@ -46,14 +46,14 @@ export class Dictionary {
   }
 }
 
-/** Appends packed values to one buffer that is used over and over. */
-export class Packer {
+/** Appends values to one buffer that is used over and over. */
+export class Encoder {
   bytes = Buffer.allocUnsafeSlow(4096);
   length = 0;
-  readonly #dictionary: Dictionary;
+  readonly #strings: StringTable;
 
-  constructor(dictionary: Dictionary) {
-    this.#dictionary = dictionary;
+  constructor(strings: StringTable) {
+    this.#strings = strings;
   }
 
   begin(): void {
@@ -85,9 +85,9 @@ export class Packer {
     this.length += size;
   }
 
-  /** A text that many objects share: odd header, which is its number in the dictionary. */
+  /** A text that many objects share: odd header, which is its number in the strings. */
   shared(value: string): void {
-    const id = value === '' ? -1 : this.#dictionary.id(value);
+    const id = value === '' ? -1 : this.#strings.id(value);
     if (id < 0) this.text(value);
     else this.number((id << 1) | 1);
   }
@@ -129,16 +129,16 @@ export class Packer {
   }
 }
 
-/** Reads what a `Packer` wrote, from `at` on. */
-export class Unpacker {
+/** Reads what a `Encoder` wrote, from `at` on. */
+export class Decoder {
   readonly #bytes: Buffer;
-  readonly #dictionary: Dictionary;
+  readonly #strings: StringTable;
   at: number;
 
-  constructor(bytes: Buffer, at: number, dictionary: Dictionary) {
+  constructor(bytes: Buffer, at: number, strings: StringTable) {
     this.#bytes = bytes;
     this.at = at;
-    this.#dictionary = dictionary;
+    this.#strings = strings;
   }
 
   byte(): number {
@@ -157,7 +157,7 @@ export class Unpacker {
   /** Reads what `text` or `shared` wrote. */
   text(): string {
     const header = this.number();
-    if ((header & 1) === 1) return this.#dictionary.word(header >>> 1);
+    if ((header & 1) === 1) return this.#strings.word(header >>> 1);
     const size = header >>> 1;
     if (size === 0) return '';
     this.at += size;
@@ -178,58 +178,59 @@ export class Unpacker {
   }
 }
 
-/** Packs all but kind and namespace; `key` is the name the object is kept under, mostly its own. */
-export function packObject(packer: Packer, object: KubeObject, key: string): void {
-  packer.similar(object.name, key);
+/** Encodes all but kind and namespace; `key` is the name the object is kept under, mostly its own. */
+export function encodeObject(encoder: Encoder, object: KubeObject, key: string): void {
+  encoder.similar(object.name, key);
   switch (object.kind) {
     case 'Service':
-      packer.byte(serviceTypes.indexOf(object.type));
-      packMany(packer, object.clusterIPs, packAddress);
-      packer.text(object.externalName);
-      packMany(packer, object.externalIPs, packAddress);
-      packMany(packer, object.loadBalancer, packAddress);
-      packMany(packer, object.ports, packPort);
+      encoder.byte(serviceTypes.indexOf(object.type));
+      encodeMany(encoder, object.clusterIPs, encodeAddress);
+      encoder.text(object.externalName);
+      encodeMany(encoder, object.externalIPs, encodeAddress);
+      encodeMany(encoder, object.loadBalancer, encodeAddress);
+      encodeMany(encoder, object.ports, encodePort);
       break;
     case 'EndpointSlice':
-      packSlice(packer, object);
+      encodeSlice(encoder, object);
       break;
     case 'Pod':
-      packPod(packer, object);
+      encodePod(encoder, object);
       break;
     case 'Namespace':
       break;
     case 'ServiceImport':
-      packer.byte(object.type === 'Headless' ? 1 : 0);
-      packMany(packer, object.ips, packAddress);
-      packMany(packer, object.ports, packPort);
+      encoder.byte(object.type === 'Headless' ? 1 : 0);
+      encodeMany(encoder, object.ips, encodeAddress);
+      encodeMany(encoder, object.ports, encodePort);
       break;
   }
 }
 
-export function unpackObject(
-  unpacker: Unpacker,
+/** The object that `encodeObject` wrote, of this kind and namespace. */
+export function decodeObject(
+  decoder: Decoder,
   kind: Kind,
   namespace: string,
   key: string,
 ): KubeObject {
-  const name = unpacker.similar(key);
+  const name = decoder.similar(key);
   switch (kind) {
     case 'Service':
       return {
         kind,
         namespace,
         name,
-        type: serviceTypes[unpacker.byte()]!,
-        clusterIPs: unpackMany(unpacker, unpackAddress),
-        externalName: unpacker.text(),
-        externalIPs: unpackMany(unpacker, unpackAddress),
-        loadBalancer: unpackMany(unpacker, unpackAddress),
-        ports: unpackMany(unpacker, unpackPort),
+        type: serviceTypes[decoder.byte()]!,
+        clusterIPs: decodeMany(decoder, decodeAddress),
+        externalName: decoder.text(),
+        externalIPs: decodeMany(decoder, decodeAddress),
+        loadBalancer: decodeMany(decoder, decodeAddress),
+        ports: decodeMany(decoder, decodePort),
       } satisfies Service;
     case 'EndpointSlice':
-      return unpackSlice(unpacker, namespace, name);
+      return decodeSlice(decoder, namespace, name);
     case 'Pod':
-      return unpackPod(unpacker, namespace, name);
+      return decodePod(decoder, namespace, name);
     case 'Namespace':
       return { kind, name };
     case 'ServiceImport':
@@ -237,47 +238,47 @@ export function unpackObject(
         kind,
         namespace,
         name,
-        type: unpacker.byte() === 1 ? 'Headless' : 'ClusterSetIP',
-        ips: unpackMany(unpacker, unpackAddress),
-        ports: unpackMany(unpacker, unpackPort),
+        type: decoder.byte() === 1 ? 'Headless' : 'ClusterSetIP',
+        ips: decodeMany(decoder, decodeAddress),
+        ports: decodeMany(decoder, decodePort),
       } satisfies ServiceImport;
   }
 }
 
-function packSlice(packer: Packer, slice: EndpointSlice): void {
-  packer.similar(slice.service, slice.name);
-  packer.text(slice.importedService ?? '');
-  packer.shared(slice.cluster ?? '');
-  packMany(packer, slice.ports, packPort);
-  packer.number(slice.endpoints.length);
+function encodeSlice(encoder: Encoder, slice: EndpointSlice): void {
+  encoder.similar(slice.service, slice.name);
+  encoder.text(slice.importedService ?? '');
+  encoder.shared(slice.cluster ?? '');
+  encodeMany(encoder, slice.ports, encodePort);
+  encoder.number(slice.endpoints.length);
   let before: Endpoint | null = null;
   for (const endpoint of slice.endpoints) {
-    packer.byte(endpoint.ready ? 1 : 0);
-    packMany(packer, endpoint.addresses, packAddress);
+    encoder.byte(endpoint.ready ? 1 : 0);
+    encodeMany(encoder, endpoint.addresses, encodeAddress);
     // Neighbours' names differ in their last few characters only.
-    packer.similar(endpoint.hostname, before?.hostname ?? '');
-    packer.shared(endpoint.nodeName);
-    packer.similar(endpoint.pod, before?.pod ?? slice.name);
-    packer.shared(endpoint.zone);
+    encoder.similar(endpoint.hostname, before?.hostname ?? '');
+    encoder.shared(endpoint.nodeName);
+    encoder.similar(endpoint.pod, before?.pod ?? slice.name);
+    encoder.shared(endpoint.zone);
     before = endpoint;
   }
 }
 
-function unpackSlice(unpacker: Unpacker, namespace: string, name: string): EndpointSlice {
-  const service = unpacker.similar(name);
-  const importedService = unpacker.text();
-  const cluster = unpacker.text();
-  const ports = unpackMany(unpacker, unpackPort);
+function decodeSlice(decoder: Decoder, namespace: string, name: string): EndpointSlice {
+  const service = decoder.similar(name);
+  const importedService = decoder.text();
+  const cluster = decoder.text();
+  const ports = decodeMany(decoder, decodePort);
   const endpoints: Endpoint[] = [];
   let hostname = '';
   let pod = name;
-  for (let rest = unpacker.number(); rest > 0; rest--) {
-    const ready = unpacker.byte() === 1;
-    const addresses = unpackMany(unpacker, unpackAddress);
-    hostname = unpacker.similar(hostname);
-    const nodeName = unpacker.text();
-    pod = unpacker.similar(pod);
-    const zone = unpacker.text();
+  for (let rest = decoder.number(); rest > 0; rest--) {
+    const ready = decoder.byte() === 1;
+    const addresses = decodeMany(decoder, decodeAddress);
+    hostname = decoder.similar(hostname);
+    const nodeName = decoder.text();
+    pod = decoder.similar(pod);
+    const zone = decoder.text();
     endpoints.push({ addresses, ready, hostname, nodeName, pod, zone });
   }
   return {
@@ -293,68 +294,68 @@ function unpackSlice(unpacker: Unpacker, namespace: string, name: string): Endpo
   };
 }
 
-function packPod(packer: Packer, pod: Pod): void {
+function encodePod(encoder: Encoder, pod: Pod): void {
   const labels = pod.labels === undefined ? null : Object.entries(pod.labels);
-  packer.byte((pod.hostNetwork ? 1 : 0) | (pod.terminating ? 2 : 0) | (labels === null ? 0 : 4));
-  packMany(packer, pod.ips, packAddress);
-  packer.shared(pod.phase);
+  encoder.byte((pod.hostNetwork ? 1 : 0) | (pod.terminating ? 2 : 0) | (labels === null ? 0 : 4));
+  encodeMany(encoder, pod.ips, encodeAddress);
+  encoder.shared(pod.phase);
   if (labels === null) return;
-  packer.number(labels.length);
+  encoder.number(labels.length);
   for (const [key, value] of labels) {
-    packer.shared(key);
-    packer.shared(value);
+    encoder.shared(key);
+    encoder.shared(value);
   }
 }
 
-function unpackPod(unpacker: Unpacker, namespace: string, name: string): Pod {
-  const flags = unpacker.byte();
+function decodePod(decoder: Decoder, namespace: string, name: string): Pod {
+  const flags = decoder.byte();
   const pod = {
     kind: 'Pod',
     namespace,
     name,
-    ips: unpackMany(unpacker, unpackAddress),
-    phase: unpacker.text(),
+    ips: decodeMany(decoder, decodeAddress),
+    phase: decoder.text(),
     hostNetwork: (flags & 1) !== 0,
     terminating: (flags & 2) !== 0,
   } as const;
   if ((flags & 4) === 0) return pod;
   const labels: Record<string, string> = {};
-  for (let rest = unpacker.number(); rest > 0; rest--) {
-    const key = unpacker.text();
-    labels[key] = unpacker.text();
+  for (let rest = decoder.number(); rest > 0; rest--) {
+    const key = decoder.text();
+    labels[key] = decoder.text();
   }
   return { ...pod, labels };
 }
 
-function packMany<T>(
-  packer: Packer,
+function encodeMany<T>(
+  encoder: Encoder,
   values: readonly T[],
-  pack: (packer: Packer, value: T) => void,
+  encode: (encoder: Encoder, value: T) => void,
 ): void {
-  packer.number(values.length);
-  for (const value of values) pack(packer, value);
+  encoder.number(values.length);
+  for (const value of values) encode(encoder, value);
 }
 
-function unpackMany<T>(unpacker: Unpacker, unpack: (unpacker: Unpacker) => T): T[] {
+function decodeMany<T>(decoder: Decoder, decode: (decoder: Decoder) => T): T[] {
   const values: T[] = [];
-  for (let rest = unpacker.number(); rest > 0; rest--) values.push(unpack(unpacker));
+  for (let rest = decoder.number(); rest > 0; rest--) values.push(decode(decoder));
   return values;
 }
 
-function packAddress(packer: Packer, address: string): void {
-  packer.address(address);
+function encodeAddress(encoder: Encoder, address: string): void {
+  encoder.address(address);
 }
 
-function unpackAddress(unpacker: Unpacker): string {
-  return unpacker.address();
+function decodeAddress(decoder: Decoder): string {
+  return decoder.address();
 }
 
-function packPort(packer: Packer, port: ServicePort): void {
-  packer.shared(port.name);
-  packer.shared(port.protocol);
-  packer.number(port.port + 1);
+function encodePort(encoder: Encoder, port: ServicePort): void {
+  encoder.shared(port.name);
+  encoder.shared(port.protocol);
+  encoder.number(port.port + 1);
 }
 
-function unpackPort(unpacker: Unpacker): ServicePort {
-  return { name: unpacker.text(), protocol: unpacker.text(), port: unpacker.number() - 1 };
+function decodePort(decoder: Decoder): ServicePort {
+  return { name: decoder.text(), protocol: decoder.text(), port: decoder.number() - 1 };
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { WordTable } from './word-table.ts';
+import { Multimap } from './multimap.ts';
 
 const step = fc.record({
   add: fc.boolean(),
@@ -15,7 +15,7 @@ describe('a word table', () => {
     test(`of ${width} words holds what a list of pairs would`, () => {
       fc.assert(
         fc.property(fc.array(step, { maxLength: 400 }), (steps) => {
-          const table = new WordTable(width);
+          const table = new Multimap(width);
           const pairs: [number, number][] = [];
           const words = (key: number): Int32Array =>
             Int32Array.from({ length: width }, (_, i) => key * (i + 1));

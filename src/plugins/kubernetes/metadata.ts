@@ -4,7 +4,8 @@ import type { Cluster } from './cluster.ts';
 import type { Zone } from './lookup.ts';
 import { labelText, ParsedName } from './name.ts';
 
-export interface NotesParts {
+/** What metadata is drawn from. */
+export interface MetadataParts {
   readonly cluster: Cluster;
   readonly zoneOf: (query: Query) => Zone | null;
   readonly zonal: boolean;
@@ -13,7 +14,12 @@ export interface NotesParts {
 }
 
 /** Says what a query is about and which pod asks, for `metadata`: labels `kubernetes/…`. */
-export function noteTaker({ cluster, zoneOf, zonal, clients }: NotesParts): MetadataProvider {
+export function metadataProvider({
+  cluster,
+  zoneOf,
+  zonal,
+  clients,
+}: MetadataParts): MetadataProvider {
   const name = new ParsedName();
   return (query, notes) => {
     if (clients) noteClient(cluster, query, notes);

@@ -17,8 +17,8 @@ const NAME = 8;
 const TEXT_MAX = 255;
 
 /** The ready addresses of a slice's endpoints, in their order; what is neither IP address nor domain name is left out. */
-export function packEndpoints(endpoints: readonly Endpoint[], podNames: boolean): string {
-  let packed = '';
+export function encodeEndpoints(endpoints: readonly Endpoint[], podNames: boolean): string {
+  let encoded = '';
   for (const endpoint of endpoints) {
     if (!endpoint.ready) continue;
     const host = hostOf(endpoint, podNames);
@@ -29,18 +29,18 @@ export function packEndpoints(endpoints: readonly Endpoint[], podNames: boolean)
       if (address === null) continue;
       const named = ip === null;
       // An address in dashes can be read back; a name in dashes has to be there to be found.
-      const label = host === '' && named ? hostLabel(dashed(text.replace(/\.$/, ''))) : host;
+      const label = host === '' && named ? hostLabel(addressLabel(text.replace(/\.$/, ''))) : host;
       const form = named ? NAME : address.length === 16 ? V6 : 0;
-      packed += String.fromCharCode(
+      encoded += String.fromCharCode(
         form | (label === '' ? 0 : HOST) | (zone === '' ? 0 : ZONE),
         ...(named ? [address.length] : []),
         ...address,
       );
-      if (label !== '') packed += String.fromCharCode(label.length) + label;
-      if (zone !== '') packed += String.fromCharCode(zone.length) + zone;
+      if (label !== '') encoded += String.fromCharCode(label.length) + label;
+      if (zone !== '') encoded += String.fromCharCode(zone.length) + zone;
     }
   }
-  return flat(packed);
+  return flat(encoded);
 }
 
 /** The host name an endpoint has of its own; empty: it goes by its address. */
@@ -77,32 +77,32 @@ function latin(text: string): string {
 }
 
 /** IP addresses, each with its length before; what is none is left out. */
-export function packAddresses(addresses: readonly string[]): string {
-  let packed = '';
+export function encodeAddresses(addresses: readonly string[]): string {
+  let encoded = '';
   for (const text of addresses) {
     const address = parseAddress(text);
-    if (address !== null) packed += String.fromCharCode(address.length, ...address);
+    if (address !== null) encoded += String.fromCharCode(address.length, ...address);
   }
-  return flat(packed);
+  return flat(encoded);
 }
 
 /** The bytes of an address as a string. */
-export function packAddress(address: Uint8Array): string {
+export function encodeAddress(address: Uint8Array): string {
   return String.fromCharCode(...address);
 }
 
 /** Concatenations are trees inside; this makes one string of bytes of it. */
-function flat(packed: string): string {
-  return Buffer.from(packed, 'latin1').toString('latin1');
+function flat(encoded: string): string {
+  return Buffer.from(encoded, 'latin1').toString('latin1');
 }
 
-/** Copies a packed string's bytes; faster than asking for characters one by one where all are needed. */
-export function unpack(packed: string, into: Buffer): number {
-  return into.write(packed, 0, 'latin1');
+/** Copies the bytes of an encoded string; faster than asking for characters one by one where all are needed. */
+export function copyEncoded(encoded: string, into: Buffer): number {
+  return into.write(encoded, 0, 'latin1');
 }
 
-/** Goes over packed endpoints without making objects: `over` begins, `next` steps, the fields tell. */
-export class EndpointWalk {
+/** Reads encoded endpoints without making objects: `over` begins, `next` steps, the fields tell. */
+export class EndpointReader {
   #bytes = Buffer.allocUnsafeSlow(4096);
   #at = 0;
   #end = 0;
@@ -121,10 +121,11 @@ export class EndpointWalk {
   zoneAt = 0;
   zoneLength = 0;
 
-  over(packed: string): this {
-    if (packed.length > this.#bytes.length) this.#bytes = Buffer.allocUnsafeSlow(2 * packed.length);
+  over(encoded: string): this {
+    if (encoded.length > this.#bytes.length)
+      this.#bytes = Buffer.allocUnsafeSlow(2 * encoded.length);
     this.#at = 0;
-    this.#end = unpack(packed, this.#bytes);
+    this.#end = copyEncoded(encoded, this.#bytes);
     return this;
   }
 
@@ -158,25 +159,25 @@ export class EndpointWalk {
     if (this.hostLength > 0)
       return this.#bytes.toString('latin1', hostAt, hostAt + this.hostLength);
     if (this.named) return '';
-    return dashed(printAddress(this.#bytes, addressAt, this.addressLength));
+    return addressLabel(printAddress(this.#bytes, addressAt, this.addressLength));
   }
 }
 
 /** An address as a label: dots and colons become dashes; a label must not end in one, so a `0` follows. */
-export function dashed(address: string): string {
+export function addressLabel(address: string): string {
   const label = address.replaceAll(/[.:]/g, '-');
   return label.endsWith('-') ? `${label}0` : label;
 }
 
-/** The address that `dashed` made this label of; null if it made none. */
-export function undash(label: string): Uint8Array | null {
+/** The address that `addressLabel` made this label of; null if it made none. */
+export function labelledAddress(label: string): Uint8Array | null {
   const dashes = label.length - label.replaceAll('-', '').length;
   if (dashes < 2) return null;
   const address =
     dashes === 3 && !label.includes('--')
       ? parseAddress(label.replaceAll('-', '.'))
       : parseAddress(label.replaceAll('-', ':'));
-  return address !== null && dashed(printAddress(address)) === label ? address : null;
+  return address !== null && addressLabel(printAddress(address)) === label ? address : null;
 }
 
 /** Ports as one short text, of which thousands of services share a few. */
@@ -186,6 +187,7 @@ export function printPorts(ports: readonly ServicePort[]): string {
     .join(',');
 }
 
+/** One port of a service or slice. */
 export interface Port {
   /** Lower case; empty if it has none. */
   readonly name: string;

@@ -17,11 +17,12 @@ const SEEN_BITS = 1 << 17;
 const SEEN_MAX = 40_000;
 
 /**
- * Finished replies to standard queries by name and type (others are rare and are answered anew each time), so that a repeated question costs one look into a table and no memory. A reply
- * counts as long as what it was made of has the same version. Bounded: when one generation is full, the one before it is
- * dropped whole, and what is still asked for moves over.
+ * This plugin's replies to standard queries by name and type, so that a repeated question costs one look into a table and no
+ * memory; other queries are rare, and are answered anew each time. A reply counts as long as what it was made of has the same
+ * version, so nothing in here is ever stale. Bounded: when one generation is full, the one before it is dropped whole, and what is
+ * still asked for moves over.
  */
-export class Memo {
+export class ReplyCache {
   #young = new Generation();
   #old: Generation | null = null;
   /** One bit per question seen lately (some share one, which only means that they are remembered at first sight). */

@@ -2,11 +2,11 @@ const GROW_AT = 0.7;
 const SIZE_MIN = 16;
 
 /**
- * A multimap from keys of a fixed number of 32-bit words (1: IPv4 address, 2: 64-bit hash, 4: IPv6 address) to
+ * A compact multimap from keys of a fixed number of 32-bit words (1: IPv4 address, 2: 64-bit hash, 4: IPv6 address) to
  * non-negative integers, in typed arrays only: 8 to 20 bytes a slot, no objects. Open addressing, linear probing; removal
  * moves later entries back, so there are no tombstones. The same pair may be stored several times.
  */
-export class WordTable {
+export class Multimap {
   readonly width: number;
   #keys: Int32Array;
   /** The value + 1; 0 is a free slot. */

@@ -4,7 +4,14 @@ import fc from 'fast-check';
 import { parseAddress, printAddress } from '../../base/ip.ts';
 import type { Endpoint } from '../../kube/store/objects.ts';
 import { printName } from '../../wire/name.ts';
-import { dashed, EndpointWalk, packEndpoints, parsePorts, printPorts, undash } from './packed.ts';
+import {
+  addressLabel,
+  EndpointReader,
+  encodeEndpoints,
+  parsePorts,
+  printPorts,
+  labelledAddress,
+} from './endpoint-encoding.ts';
 
 const address = fc.oneof(
   fc.ipV4(),
@@ -28,7 +35,7 @@ const endpoint: fc.Arbitrary<Endpoint> = fc.record({
   zone: fc.oneof(fc.constant(''), label, fc.constant('zone.example.com')),
 });
 
-test('packed endpoints are the ready addresses, each with its host name and zone', () => {
+test('encoded endpoints are the ready addresses, each with its host name and zone', () => {
   fc.assert(
     fc.property(fc.array(endpoint, { maxLength: 20 }), fc.boolean(), (endpoints, podNames) => {
       const wanted = endpoints
@@ -37,20 +44,20 @@ test('packed endpoints are the ready addresses, each with its host name and zone
           addresses.map((text) => {
             const byPod = podNames && pod.length < 64 && !pod.includes('.') ? pod : '';
             const bare = text.replace(/\.$/, '');
-            return { text: bare, host: hostname || byPod || dashed(bare), zone };
+            return { text: bare, host: hostname || byPod || addressLabel(bare), zone };
           }),
         );
-      const walk = new EndpointWalk().over(packEndpoints(endpoints, podNames));
+      const reader = new EndpointReader().over(encodeEndpoints(endpoints, podNames));
       const found = [];
-      while (walk.next()) {
-        const { bytes, addressAt, addressLength } = walk;
-        const text = walk.named
+      while (reader.next()) {
+        const { bytes, addressAt, addressLength } = reader;
+        const text = reader.named
           ? printName(bytes.subarray(addressAt, addressAt + addressLength)).slice(0, -1)
           : printAddress(bytes, addressAt, addressLength);
         const zone = Buffer.from(
-          walk.bytes.subarray(walk.zoneAt, walk.zoneAt + walk.zoneLength),
+          reader.bytes.subarray(reader.zoneAt, reader.zoneAt + reader.zoneLength),
         ).toString();
-        found.push({ text, host: walk.host, zone });
+        found.push({ text, host: reader.host, zone });
       }
       assert.deepEqual(found, wanted);
     }),
@@ -60,7 +67,7 @@ test('packed endpoints are the ready addresses, each with its host name and zone
 test('an address as a label leads back to that address', () => {
   fc.assert(
     fc.property(address, (text) => {
-      const found = undash(dashed(text));
+      const found = labelledAddress(addressLabel(text));
       assert.ok(found);
       assert.equal(printAddress(found), text);
     }),
@@ -79,7 +86,7 @@ test('a label that is no address in its usual form is none', () => {
     'fd00-0-0-0-0-0-0-1',
     '--',
   ]) {
-    assert.equal(undash(text), null, text);
+    assert.equal(labelledAddress(text), null, text);
   }
 });
 
