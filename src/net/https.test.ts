@@ -8,7 +8,13 @@ import { describe, test, type TestContext } from 'node:test';
 import { connect as connectTls } from 'node:tls';
 
 import { testCertificate, testTls } from '../../test/kit/certificate.ts';
-import { answerOne, listenerParts, queryBytes, replyWith } from '../../test/kit/loopback.ts';
+import {
+  answerOne,
+  closed,
+  listenerParts,
+  queryBytes,
+  replyWith,
+} from '../../test/kit/loopback.ts';
 import { failure, silence } from '../wire/reply.ts';
 import { httpsListener } from './https.ts';
 import type { ListenerLimits } from './limits.ts';
@@ -54,7 +60,7 @@ async function overHttp2(session: ClientHttp2Session, asked: Asked): Promise<Got
   const [headers] = (await once(stream, 'response')) as [
     Record<string, string | number | undefined>,
   ];
-  if (!stream.closed) await once(stream, 'close');
+  if (!stream.closed) await closed(stream);
   return {
     status: Number(headers[':status']),
     type: headers['content-type'] as string | undefined,
@@ -179,7 +185,7 @@ describe('DNS over HTTPS', () => {
     const socket = connect(port, '127.0.0.1');
     socket.on('error', () => {});
     t.after(() => socket.destroy());
-    await once(socket, 'close');
+    await closed(socket);
   });
 
   test('a body that never ends is given up', async (t) => {
@@ -187,7 +193,7 @@ describe('DNS over HTTPS', () => {
     const stream = session(t, listener.port).request({ ':path': '/dns-query', ':method': 'POST' });
     stream.on('error', () => {});
     stream.write(query.subarray(0, 5));
-    await once(stream, 'close');
+    await closed(stream);
     assert.ok(listener.counters.timedOut.value >= 1);
   });
 
@@ -196,7 +202,7 @@ describe('DNS over HTTPS', () => {
     const stream = session(t, listener.port).request({ ':path': '/dns-query', ':method': 'POST' });
     stream.on('error', () => {});
     stream.write(query);
-    await once(stream, 'close');
+    await closed(stream);
     await new Promise((resolve) => setTimeout(resolve, 20));
     assert.equal(listener.counters.received.value, 0);
   });
@@ -210,7 +216,7 @@ describe('DNS over HTTPS', () => {
     });
     made.on('error', () => {});
     t.after(() => made.destroy());
-    const closed = once(made, 'close');
+    const gone = closed(made);
     await once(made, 'remoteSettings');
     const stream = made.request({ ':path': '/dns-query', ':method': 'POST' });
     stream.on('error', () => {});
@@ -219,7 +225,7 @@ describe('DNS over HTTPS', () => {
       if (!made.destroyed && !made.closed) made.ping(() => {});
     }, 20);
     t.after(() => clearInterval(ping));
-    await closed;
+    await gone;
     assert.ok(listener.counters.timedOut.value > 0);
   });
 
@@ -272,7 +278,7 @@ describe('DNS over HTTPS', () => {
       const drip = setInterval(() => socket.write('X: y\r\n'), 20);
       t.after(() => clearInterval(drip));
       // A write may meet the end of the connection first: what counts is that it closes.
-      await new Promise((resolve) => socket.resume().once('close', resolve));
+      await closed(socket.resume());
     }
   });
 

@@ -12,6 +12,7 @@ import {
   testTls,
 } from '../../test/kit/certificate.ts';
 import {
+  closed,
   StreamClient,
   answerOne,
   framed,
@@ -92,7 +93,7 @@ describe('DNS over TLS', () => {
     for (let round = 0; round < 5; round++) {
       const sockets = Array.from({ length: 100 }, () => raw(t, listener));
       for (const socket of sockets) socket.end();
-      await Promise.all(sockets.map((socket) => once(socket, 'close')));
+      await Promise.all(sockets.map((socket) => closed(socket)));
     }
     for (let i = 0; i < 100 && counters.failedHandshakes.value < 500; i++) await pause(10);
     assert.equal(counters.failedHandshakes.value, 500);
@@ -108,7 +109,7 @@ describe('DNS over TLS', () => {
     for (const bytes of ['GET / HTTP/1.1\r\n\r\n', '\x16\x03\x01\x00\x05\x00\x00\x00\x00\x00']) {
       const socket = raw(t, listener);
       socket.write(Buffer.from(bytes, 'latin1'));
-      await once(socket, 'close');
+      await closed(socket);
     }
     assert.equal(listener.counters.handshakes.value, 0);
     assert.equal(listener.counters.failedHandshakes.value, 2);
@@ -117,7 +118,7 @@ describe('DNS over TLS', () => {
   test('a handshake has a time limit', async (t) => {
     const listener = await start(t, answerOne, { readTimeoutMs: 200 });
     const begun = performance.now();
-    await once(raw(t, listener), 'close');
+    await closed(raw(t, listener));
     assert.ok(performance.now() - begun < 2000);
     assert.equal(listener.counters.timedOut.value, 1);
   });

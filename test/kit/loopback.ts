@@ -1,3 +1,4 @@
+import type { EventEmitter } from 'node:events';
 import { createSocket, type Socket as UdpSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -205,4 +206,9 @@ export class StreamClient {
       };
     });
   }
+}
+
+/** Resolves when it closes, also after an error: `once` of `node:events` would reject then. */
+export function closed(emitter: EventEmitter): Promise<void> {
+  return new Promise((resolve) => emitter.once('close', () => resolve()));
 }

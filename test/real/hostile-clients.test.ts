@@ -10,7 +10,7 @@ import { testCertificate, testKey } from '../kit/certificate.ts';
 import { printed, start, type Child } from '../kit/child.ts';
 import { rcodeOf } from '../kit/hostile-packets.ts';
 import { frame, Http2Client, literals, requestFields } from '../kit/http2-client.ts';
-import { framed, queryBytes, StreamClient, UdpClient } from '../kit/loopback.ts';
+import { closed, framed, queryBytes, StreamClient, UdpClient } from '../kit/loopback.ts';
 import { freePorts } from '../kit/serve-process.ts';
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
@@ -132,9 +132,7 @@ describe('clients that attack', () => {
         socket.on('error', () => {});
         return socket.resume();
       });
-      await Promise.all(
-        sockets.map((socket) => Promise.race([once(socket, 'close'), pause(5000)])),
-      );
+      await Promise.all(sockets.map((socket) => Promise.race([closed(socket), pause(5000)])));
     }
     await pause(200);
     const local = `:${dot.toString(16).toUpperCase().padStart(4, '0')} `;
