@@ -1,3 +1,5 @@
+import { isIP } from 'node:net';
+
 import { errorCode } from './bind-problem.ts';
 import { type Exchange, ExchangeError, type ExchangeFailure } from './exchange.ts';
 
@@ -54,10 +56,12 @@ function callOf(cause: unknown, operation: Operation): string {
 /** Which name the certificate lacks. */
 function wrongName(cause: unknown): string {
   const { host, cert } = cause as { host?: string; cert?: { subjectaltname?: string } };
+  // Names are told to who wants a name, addresses to who wants an address.
+  const kind = isIP(host ?? '') === 0 ? 'DNS:' : 'IP Address:';
   const names = (cert?.subjectaltname ?? '')
     .split(', ')
-    .map((name) => name.replace(/^(DNS|IP Address):/, ''))
-    .filter((name) => name !== '');
+    .filter((name) => name.startsWith(kind))
+    .map((name) => name.slice(kind.length));
   if (names.length === 0) return 'certificate relies on legacy Common Name field, use SANs instead';
   return `certificate is valid for ${names.join(', ')}, not ${host ?? 'the server'}`;
 }

@@ -1,4 +1,5 @@
 import type { Random } from '../base/random.ts';
+import { printHostPort } from '../base/ip.ts';
 import { exchangeError, failLater, timeoutError } from './exchange-failure.ts';
 import { type Carrier, type Exchange, ExchangeError } from './exchange.ts';
 import { matchReply } from './match-reply.ts';
@@ -47,9 +48,15 @@ export class SourcePorts {
     try {
       port = this.#draw(now);
     } catch (error) {
-      const { remote } = this.#parts;
+      const { remote, upstream } = this.#parts;
+      const { source } = upstream;
+      const from = source === '' ? '' : `${printHostPort(source, 0)}->`;
       this.#parts.wheel.cancel(exchange);
-      return failLater(exchange, exchangeError(error, 'dial', `udp ${remote}`), this.#parts.now);
+      return failLater(
+        exchange,
+        exchangeError(error, 'dial', `udp ${from}${remote}`),
+        this.#parts.now,
+      );
     }
     port.send(exchange, now);
   }
