@@ -66,13 +66,16 @@ export type Termination = Int32Array<SharedArrayBuffer>;
 const DESCRIPTOR = 0;
 const LIMIT_MS = 1;
 
-export function makeTermination(): Termination {
-  return new Int32Array(new SharedArrayBuffer(8));
+/** @param limitMs how long an end may take until somebody says otherwise */
+export function makeTermination(limitMs = 5000): Termination {
+  const termination = new Int32Array(new SharedArrayBuffer(8));
+  allowForTermination(termination, limitMs);
+  return termination;
 }
 
 /** How long an ordered end may take. */
 export function allowForTermination(termination: Termination, limitMs: number): void {
-  Atomics.store(termination, LIMIT_MS, Math.min(limitMs, 0x7fff_ffff));
+  Atomics.store(termination, LIMIT_MS, Math.min(Math.max(1, limitMs), 0x7fff_ffff));
 }
 
 /**

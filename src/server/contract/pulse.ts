@@ -2,7 +2,7 @@ import { readlinkSync } from 'node:fs';
 import { every, type Clock } from '../../base/clock.ts';
 
 /**
- * A worker's sign of life: two words of memory that it shares with the control thread. Nothing is sent and nobody is asked, so
+ * A worker's sign of life: words of memory that it shares with the control thread. Nothing is sent and nobody is asked, so
  * that it can be read of a worker that does not answer.
  */
 export type Pulse = Int32Array<SharedArrayBuffer>;
@@ -11,12 +11,14 @@ export type Pulse = Int32Array<SharedArrayBuffer>;
 const BEATS = 0;
 /** The system's id of the worker's thread; 0: unknown. */
 const THREAD = 1;
+/** 1 while it builds a configuration, which may keep it from turning. */
+const BUILDING = 2;
 
 /** How often a worker says that it turns, milliseconds. */
 const BEAT_MS = 200;
 
 export function makePulse(): Pulse {
-  return new Int32Array(new SharedArrayBuffer(8));
+  return new Int32Array(new SharedArrayBuffer(12));
 }
 
 /**
@@ -40,6 +42,16 @@ export function beatsOf(pulse: Pulse): number {
 /** The system's id of the worker's thread; 0: unknown. */
 export function threadOf(pulse: Pulse): number {
   return Atomics.load(pulse, THREAD);
+}
+
+/** Told by the worker itself: one that hangs does not come to say so. */
+export function showBuilding(pulse: Pulse, building: boolean): void {
+  Atomics.store(pulse, BUILDING, building ? 1 : 0);
+}
+
+/** Whether the worker builds a configuration, which may keep it from turning. */
+export function isBuilding(pulse: Pulse): boolean {
+  return Atomics.load(pulse, BUILDING) === 1;
 }
 
 function ownThread(): number {

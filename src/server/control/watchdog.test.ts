@@ -2,20 +2,19 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { VirtualClock } from '../../base/virtual-clock.ts';
 import type { ThreadState } from '../../linux/thread-state.ts';
-import { beat, makePulse } from '../contract/pulse.ts';
+import { beat, makePulse, showBuilding } from '../contract/pulse.ts';
 import { Watchdog, type Watched } from './watchdog.ts';
 
 /** A worker whose pulse beats by a clock of its own, so that it can stop while the watchdog's goes on. */
 interface Fake extends Watched {
   readonly own: VirtualClock;
-  building: boolean;
 }
 
 function fake(): Fake {
   const own = new VirtualClock();
   const pulse = makePulse();
   beat(pulse, own);
-  return { own, pulse, building: false };
+  return { own, pulse };
 }
 
 /** What the system says of a thread that gets this part of the processor's time. */
@@ -96,7 +95,7 @@ describe('watchdog', () => {
 
   test('one that builds a configuration is given ten times as long', async () => {
     const { clock, hung, worker } = await watched((now) => thread(now, 1));
-    worker.building = true;
+    showBuilding(worker.pulse!, true);
     await clock.advance(18_000);
     assert.deepEqual(hung, []);
     await clock.advance(2000);

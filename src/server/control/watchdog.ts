@@ -1,13 +1,11 @@
 import { every, type Clock, type Timer } from '../../base/clock.ts';
 import { threadState, type ThreadState } from '../../linux/thread-state.ts';
-import { beatsOf, threadOf, type Pulse } from '../contract/pulse.ts';
+import { beatsOf, isBuilding, threadOf, type Pulse } from '../contract/pulse.ts';
 
 /** A worker as the watchdog sees it. */
 export interface Watched {
   /** null: it runs on this thread, and turns whenever the watchdog does. */
   readonly pulse: Pulse | null;
-  /** It builds a configuration, during which it does not answer: a long one is given more time. */
-  readonly building: boolean;
 }
 
 export interface WatchdogParts<T extends Watched> {
@@ -92,7 +90,7 @@ export class Watchdog<T extends Watched> {
       return false;
     }
     found.stillMs += passedMs;
-    const patience = beats === 0 || worker.building ? BUILDING : 1;
+    const patience = beats === 0 || isBuilding(worker.pulse!) ? BUILDING : 1;
     // The last beat was up to two checks old when it was found unchanged, and this look may be late by one.
     const limitMs = hangMs * patience - 3 * CHECK_MS;
     if (found.stillMs < limitMs) return false;

@@ -81,12 +81,6 @@ export class WorkerLink {
     return this.#port.pulse;
   }
 
-  /** Whether it is building a configuration. */
-  get building(): boolean {
-    for (const { kind } of this.#pending.values()) if (kind === 'prepare') return true;
-    return false;
-  }
-
   /** Nothing is expected of the worker any more: orders under way fail with `error`, what it says is not heard. */
   giveUp(error: Error): void {
     if (this.#gone !== null) return;

@@ -1,9 +1,10 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
-import { problemsIn } from '../../base/problem.ts';
+import { Problem, problemsIn } from '../../base/problem.ts';
 import type { Collection } from '../../metrics/collection.ts';
 import type { Counter, Family, Gauge, Registry } from '../../metrics/registry.ts';
 import type { Program } from '../contract/protocol.ts';
+import { isBuilding } from '../contract/pulse.ts';
 import type { Channels } from './channels.ts';
 import { within } from './time-limit.ts';
 import { Watchdog } from './watchdog.ts';
@@ -35,9 +36,17 @@ const SLACK_MS = 500;
 /** Why a worker was lost; label of a metric. */
 type Loss = 'died' | 'hung';
 
-/** A worker did not come back from building a configuration. */
-class WorkerHung extends Error {
-  override readonly name = 'WorkerHung';
+/** A worker did not come back from building a configuration: it is none that can serve. */
+class BuildHangs extends Problem {
+  constructor(worker: number) {
+    super({
+      code: 'configuration-hangs',
+      text: `worker ${worker} hangs while it builds the configuration`,
+      hint: 'A plugin reads or computes something without end, or far too much of it.',
+      remedy:
+        'Take out what was added last, or lengthen -hang (building may take ten times as long).',
+    });
+  }
 }
 
 /** How an event loop has spent its time so far, milliseconds. */
@@ -111,14 +120,13 @@ export class Workers {
   /**
    * A worker that dies meanwhile does not count, unless this is the start: who takes its place is told what serves then. But
    * a configuration that makes a worker hang is none that can serve.
-   * @throws Problem as a worker met it, WorkerHung
+   * @throws Problem as a worker met it
    */
   async orderAll(order: Order): Promise<void> {
     await Promise.all(
       this.#links.map((link) =>
         link.order(order).catch((error: unknown) => {
-          const hung = error instanceof WorkerHung && order.kind === 'prepare';
-          if (!link.gone || hung || this.#starting) throw error;
+          if (!link.gone || error instanceof BuildHangs || this.#starting) throw error;
         }),
       ),
     );
@@ -185,7 +193,8 @@ export class Workers {
     const text = `worker ${worker.id} hangs: its event loop has not turned for ${hangMs / 1000}s`;
     if (this.#ending || this.#starting) log.error(text);
     else log.error(`${text}; another takes its place`);
-    worker.giveUp(new WorkerHung(text));
+    const builds = worker.pulse !== null && isBuilding(worker.pulse);
+    worker.giveUp(builds ? new BuildHangs(worker.id) : new Error(text));
     this.#forget(worker);
     void this.#end(worker).then((ended) => {
       if (!ended) {

@@ -16,7 +16,7 @@ import { seedNameHash } from '../../wire/query.ts';
 import { DataPlane } from './data-plane.ts';
 import type { Plugin } from '../contract/plugin.ts';
 import type { FromWorker, ToWorker } from '../contract/protocol.ts';
-import { beat, type Pulse } from '../contract/pulse.ts';
+import { beat, showBuilding, type Pulse } from '../contract/pulse.ts';
 
 /** What a thread is started with. */
 export interface WorkerStart {
@@ -81,4 +81,10 @@ process.on('uncaughtException', (error) => {
   process.exit(1);
 });
 if (termination !== undefined && batchedUdp().available) mayEnd = new TerminationWatch(termination);
-port.on('message', (message: ToWorker) => void plane.handle(message));
+port.on('message', (message: ToWorker) => {
+  const builds = message.kind === 'prepare';
+  if (builds) showBuilding(pulse, true);
+  void plane.handle(message).finally(() => {
+    if (builds) showBuilding(pulse, false);
+  });
+});

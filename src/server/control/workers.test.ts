@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { makeLog } from '../../base/log.ts';
+import { seededRandom } from '../../base/random.ts';
+import { VirtualClock } from '../../base/virtual-clock.ts';
+import { parseCorefile } from '../../corefile/parse.ts';
+import { directive } from '../../corefile/syntax.ts';
+import { definePlugin } from '../contract/plugin.ts';
+import type { FromWorker, ToWorker } from '../contract/protocol.ts';
+import { beat, makePulse, showBuilding } from '../contract/pulse.ts';
+import { Server } from './server.ts';
+import type { WorkerPort } from './worker-link.ts';
+
+const nothing = definePlugin({
+  syntax: directive({ name: 'nothing', summary: 'for tests', repeat: 'once' }),
+});
+
+/** A worker that answers every order at once, until it hangs: what it is told from then on it does not hear. */
+interface Fake extends WorkerPort {
+  readonly heard: ToWorker[];
+  hang(): void;
+}
+
+function fake(clock: VirtualClock, onHear: (message: ToWorker, self: Fake) => void): Fake {
+  const pulse = makePulse();
+  const handlers: ((message: FromWorker) => void)[] = [];
+  let hangs = false;
+  // A worker that hangs has no time: its pulse stands still.
+  beat(pulse, { ...own(clock), after: (ms, run) => clock.after(ms, () => hangs || run()) });
+  // Its thread is this one, of which the system would tell; that of a fake is unknown.
+  pulse[1] = 0;
+  const self: Fake = {
+    heard: [],
+    pulse,
+    hang() {
+      hangs = true;
+    },
+    times: () => null,
+    send(message) {
+      if (hangs) return;
+      self.heard.push(message);
+      onHear(message, self);
+      if (message.kind === 'deliver' || hangs) return;
+      const done: FromWorker = { kind: 'done', seq: message.seq, problem: null, ports: {} };
+      queueMicrotask(() => handlers.forEach((handler) => handler(done)));
+    },
+    onMessage: (handler) => void handlers.push(handler),
+    onExit: () => undefined,
+    end: () => Promise.resolve(true),
+  };
+  return self;
+}
+
+function own(clock: VirtualClock): { now: () => number; wall: () => number } {
+  return { now: () => clock.now(), wall: () => clock.wall() };
+}
+
+interface Bench {
+  readonly clock: VirtualClock;
+  readonly server: Server;
+  readonly workers: Fake[];
+  readonly log: string[];
+}
+
+async function started(
+  onHear: (message: ToWorker, self: Fake) => void = () => undefined,
+): Promise<Bench> {
+  const clock = new VirtualClock();
+  const log: string[] = [];
+  const workers: Fake[] = [];
+  const server = new Server({
+    plugins: () => Promise.resolve([nothing]),
+    clock,
+    random: seededRandom(1),
+    log: makeLog((line) => log.push(line)),
+    env: {},
+    folder: '/',
+    workers: 2,
+    load: () =>
+      parseCorefile({
+        file: 'Corefile',
+        text: '.:53 {\n nothing\n}\n',
+        dnsPort: 53,
+        env: {},
+        directives: ['nothing'],
+        readFile: () => '',
+        glob: () => [],
+      }),
+    spawn: () => {
+      const worker = fake(clock, onHear);
+      workers.push(worker);
+      return worker;
+    },
+    onFatal: (text) => log.push(text),
+  });
+  await clock.run(server.start());
+  return { clock, server, workers, log };
+}
+
+const kinds = ({ heard }: Fake): string[] => heard.map(({ kind }) => kind);
+
+describe('workers', () => {
+  test('one that hangs is replaced by one that begins with what serves', async () => {
+    const { clock, server, workers, log } = await started();
+    workers[1]!.hang();
+    await clock.advance(2000);
+    assert.equal(workers.length, 3);
+    assert.deepEqual(kinds(workers[2]!), ['prepare', 'open', 'commit']);
+    assert.deepEqual(log, [
+      '[ERROR] worker 1 hangs: its event loop has not turned for 2s; another takes its place',
+      '[INFO] worker 1 serves again',
+    ]);
+    assert.equal(await clock.run(server.stop()), true);
+  });
+
+  test('one that hangs before a reload does not make it fail', async () => {
+    const { clock, server, workers, log } = await started();
+    workers[0]!.hang();
+    const reloaded = server.reload();
+    assert.equal(await clock.run(reloaded), true);
+    await clock.advance(100);
+    assert.match(log.join('\n'), /worker 0 hangs[^]*Reloading complete[^]*worker 0 serves again/);
+    await clock.run(server.stop());
+  });
+
+  test('a configuration that makes a worker hang is not taken', async () => {
+    const { clock, server, log } = await started((message, self) => {
+      if (message.kind !== 'prepare' || message.program.generation < 2) return;
+      showBuilding(self.pulse!, true);
+      self.hang();
+    });
+    const reloaded = server.reload();
+    // It is given ten times as long.
+    await clock.advance(15_000);
+    assert.doesNotMatch(log.join('\n'), /hangs/);
+    assert.equal(await clock.run(reloaded), false);
+    await clock.advance(5000);
+    assert.match(
+      log.join('\n'),
+      /Restart failed: worker \d hangs while it builds the configuration[^]*still in use/,
+    );
+    assert.equal(log.filter((line) => line.includes('serves again')).length, 2);
+    await clock.run(server.stop());
+  });
+
+  test('all of them hanging is no answer, and one of two is', async () => {
+    const { clock, server, workers } = await started();
+    const states = (): string | undefined =>
+      /^ndots_workers\{state="answering"\} \d$/m.exec(server.scrape().body)?.[0];
+    assert.match(states()!, / 2$/);
+    for (const worker of workers) worker.hang();
+    await clock.advance(1900);
+    assert.match(server.scrape().body, /^ndots_worker_restarts_total\{reason="hung"\} 2$/m);
+    await clock.advance(100);
+    assert.match(states()!, / 2$/);
+    await clock.run(server.stop());
+  });
+});
