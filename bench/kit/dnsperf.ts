@@ -24,7 +24,7 @@ export interface LoadOptions {
   readonly rate?: number;
   readonly outstanding?: number;
   readonly clients?: number;
-  readonly mode?: 'udp' | 'tcp';
+  readonly mode?: 'udp' | 'tcp' | 'dot' | 'doh';
   readonly cpu?: number;
 }
 

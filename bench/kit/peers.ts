@@ -19,7 +19,7 @@ export function workFolder(): string {
   return folder;
 }
 
-function has(program: string): boolean {
+export function has(program: string): boolean {
   return (
     spawnSync('sh', ['-c', `command -v ${program} || ls /usr/sbin/${program}`], { stdio: 'ignore' })
       .status === 0

@@ -32,6 +32,7 @@ export abstract class ClientConnection extends Timed implements StreamConnection
   /** All is over but the goodbye. */
   protected closing = false;
   readonly #ends: Ends;
+  readonly #encrypted: boolean;
   /** Bytes that came but wait until there is room again. */
   #rest: Buffer | null = null;
   /** The client does not read; what is written for it waits. */
@@ -50,6 +51,7 @@ export abstract class ClientConnection extends Timed implements StreamConnection
     this.host = host;
     this.socket = socket;
     this.#ends = new Ends(socket);
+    this.#encrypted = 'encrypted' in socket;
     socket.on('data', this.#onData);
     socket.on('end', this.#onEnd);
     socket.on('drain', () => this.unblock());
@@ -158,6 +160,8 @@ export abstract class ClientConnection extends Timed implements StreamConnection
 
   /** Sends bytes. @returns false: `unblock` follows once they have left */
   protected leave(bytes: Buffer): boolean {
+    // Each TLS record comes by itself, though many came at once: what they ask for is answered with one.
+    if (this.#encrypted) this.host.gather(this.socket);
     return this.socket.write(bytes);
   }
 

@@ -207,6 +207,7 @@ class Http1Connection extends Timed implements StreamConnection, Outlet<Exchange
   #answer(exchange: Exchange, status: number, body: Buffer | null = null): void {
     const { response } = exchange;
     if (response.destroyed || response.writableEnded) return;
+    this.#host.counters.response(status);
     response.statusCode = status;
     response.setHeader('content-length', body?.length ?? 0);
     if (this.#ended) response.setHeader('connection', 'close');

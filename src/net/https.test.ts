@@ -15,9 +15,13 @@ import {
   queryBytes,
   replyWith,
 } from '../../test/kit/loopback.ts';
+import { Collection } from '../metrics/collection.ts';
+import type { Registration } from '../metrics/registration.ts';
+import { SharedRegistry } from '../metrics/shared-registry.ts';
 import { failure, silence } from '../wire/reply.ts';
 import { httpsListener } from './https.ts';
 import type { ListenerLimits } from './limits.ts';
+import { listenerCounters } from './listener-counters.ts';
 import type { Serve } from './listener.ts';
 import type { StreamListener } from './stream-listener.ts';
 
@@ -105,6 +109,32 @@ const get = (message: Buffer): Asked => ({
 });
 
 describe('DNS over HTTPS', () => {
+  test('responses are counted by status, under the name that CoreDNS uses', async (t) => {
+    const registrations: Registration[] = [];
+    const registry = new SharedRegistry((registration) => registrations.push(registration));
+    const listener = httpsListener({
+      ...listenerParts(answerOne, { scheme: 'https' }, {}, testTls),
+      counters: listenerCounters(registry, 'https://:443'),
+    });
+    await listener.open();
+    t.after(() => listener.close(0));
+    const collection = new Collection();
+    for (const asked of [{ body: query }, { path: '/' }, { body: query }]) {
+      await overHttp2(session(t, listener.port), asked);
+      await overHttp1(listener.port, true, asked);
+    }
+    for (const registration of registrations) collection.add('test', registration);
+    const text = collection.print('text');
+    assert.match(
+      text,
+      /^coredns_dns_https_responses_total\{server="https:\/\/:443",status="200"\} 4$/m,
+    );
+    assert.match(
+      text,
+      /^coredns_dns_https_responses_total\{server="https:\/\/:443",status="404"\} 2$/m,
+    );
+  });
+
   for (const [what, ask] of [
     ['HTTP/2', (t: TestContext, port: number, asked: Asked) => overHttp2(session(t, port), asked)],
     ['HTTP/1.1', (_: TestContext, port: number, asked: Asked) => overHttp1(port, true, asked)],

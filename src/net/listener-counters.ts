@@ -1,4 +1,4 @@
-import type { Registry } from '../metrics/registry.ts';
+import type { Counter, Registry } from '../metrics/registry.ts';
 import type { Proto } from '../wire/query.ts';
 
 /** A number that is read here and exported as a metric. */
@@ -17,7 +17,10 @@ export class Count {
 }
 
 /** What a listener counts: numbers that only grow, except `connections`, `handshakes` and `waiting`. */
-export type ListenerCounters = Readonly<Record<keyof typeof families, Count>>;
+export interface ListenerCounters extends Readonly<Record<keyof typeof families, Count>> {
+  /** An HTTP response with this status has been sent. */
+  response(status: number): void;
+}
 
 /** The counters of each protocol that an endpoint is served with. */
 export type CountersOf = (proto: Proto) => ListenerCounters;
@@ -90,5 +93,26 @@ function countersOf(metrics: Registry | null, server: string, proto: Proto): Lis
     key,
     new Count(metrics?.[kind](name, help, ['server', 'proto']).with(server, proto) ?? null),
   ]);
-  return Object.fromEntries(entries) as ListenerCounters;
+  const counts = Object.fromEntries(entries) as Record<keyof typeof families, Count>;
+  return { ...counts, response: countResponses(metrics, server) };
+}
+
+/** CoreDNS's counter. There are few statuses: each keeps its handle. */
+function countResponses(metrics: Registry | null, server: string): (status: number) => void {
+  const byStatus = new Map<number, Counter>();
+  return (status) => {
+    let counter = byStatus.get(status);
+    if (counter === undefined) {
+      if (metrics === null) return;
+      counter = metrics
+        .counter(
+          'coredns_dns_https_responses_total',
+          'Counter of DoH responses per server and http status code.',
+          ['server', 'status'],
+        )
+        .with(server, String(status));
+      byStatus.set(status, counter);
+    }
+    counter.add(1);
+  };
 }

@@ -39,6 +39,8 @@ export interface StreamHost {
   readonly counters: ListenerCounters;
   readonly wheel: TimerWheel;
   readonly held: HeldBytes<Holder>;
+  /** What is written to the socket leaves when this turn of the event loop is over: one system call for all of it. */
+  gather(socket: Socket): void;
   /** A client has said something. */
   touch(connection: StreamConnection): void;
   /** It is closed. */
@@ -65,6 +67,8 @@ export class StreamListener implements Listener, StreamHost {
   #limits: ListenerLimits;
   #port: number;
   #closing = false;
+  /** Sockets whose bytes are gathered. */
+  #gathering: Socket[] = [];
 
   /** @throws Problem (`tls-missing`, `tls-certificate`) */
   constructor(parts: ListenerParts, protocol: StreamProtocol) {
@@ -128,6 +132,18 @@ export class StreamListener implements Listener, StreamHost {
     await closed;
     this.wheel.stop();
   }
+
+  gather(socket: Socket): void {
+    if (socket.writableCorked > 0) return;
+    socket.cork();
+    if (this.#gathering.push(socket) === 1) setImmediate(this.#release);
+  }
+
+  #release = (): void => {
+    const sockets = this.#gathering;
+    this.#gathering = [];
+    for (const socket of sockets) socket.uncork();
+  };
 
   touch(connection: StreamConnection): void {
     this.#connections.touch(connection);

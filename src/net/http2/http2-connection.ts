@@ -65,7 +65,7 @@ export class Http2Connection extends ClientConnection {
   constructor(socket: Socket, host: StreamHost, service: DnsOverHttps) {
     super(socket, host);
     this.#service = service;
-    this.#writer = new PacedWriter(socket, this.#left);
+    this.#writer = new PacedWriter(socket, (one) => host.gather(one), this.#left);
     const settings = [
       [SETTING.MAX_CONCURRENT_STREAMS, host.limits.streams],
       [SETTING.MAX_HEADER_LIST_SIZE, BLOCK_MAX],
@@ -354,6 +354,7 @@ export class Http2Connection extends ClientConnection {
     let at = writeReplyFields(arena, begin + FRAME_HEADER, arena, from, from + length);
     writeFrameHeader(arena, begin, at - begin - FRAME_HEADER, FRAME.HEADERS, FLAG.END_HEADERS, id);
     this.host.counters.sent.add(1);
+    this.host.counters.response(200);
     if (this.#parked.fits(length, stream)) {
       at = writeFrameHeader(arena, at, length, FRAME.DATA, FLAG.END_STREAM, id);
       arena.copyWithin(at, from, from + length);
@@ -402,6 +403,7 @@ export class Http2Connection extends ClientConnection {
   #refuse(id: number, status: number, whole: boolean): void {
     const stream = this.#streams.get(id);
     if (stream !== undefined) this.#forget(stream);
+    this.host.counters.response(status);
     this.reserve(CONTROL_ROOM);
     const begin = this.written;
     const at = writeStatus(arena, begin + FRAME_HEADER, status);

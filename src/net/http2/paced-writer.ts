@@ -10,19 +10,27 @@ export class PacedWriter {
   /** Bytes that wait here. */
   bytes = 0;
   readonly #socket: Socket;
+  readonly #gather: (socket: Socket) => void;
   readonly #left: () => void;
   readonly #queue: Buffer[] = [];
   #writing = false;
 
-  /** @param left called when a piece has left */
-  constructor(socket: Socket, left: () => void) {
+  /**
+   * @param gather makes what is written to the socket leave at the end of the event loop's turn
+   * @param left called when a piece has left
+   */
+  constructor(socket: Socket, gather: (socket: Socket) => void, left: () => void) {
     this.#socket = socket;
+    this.#gather = gather;
     this.#left = left;
   }
 
   /** @returns whether the socket has taken it without delay */
   write(piece: Buffer): boolean {
-    if (this.grouped && !this.#writing) return this.#socket.write(piece);
+    if (this.grouped && !this.#writing) {
+      this.#gather(this.#socket);
+      return this.#socket.write(piece);
+    }
     this.#queue.push(piece);
     this.bytes += piece.length;
     this.#next();

@@ -216,7 +216,7 @@ describe('a worker that hangs', { skip: available ? false : 'needs batched UDP' 
       const begun = performance.now();
       child.signal('SIGTERM');
       await child.exitCode;
-      assert.ok(performance.now() - begun < 6500);
+      assert.ok(performance.now() - begun < 15_000);
     });
   }
 });
@@ -233,6 +233,6 @@ describe('a main thread that hangs', { skip: available ? false : 'needs batched 
     child.signal('SIGTERM');
     assert.equal(await child.exitCode, EXIT_TIMED_OUT);
     // Lameduck, 5 s, and the test's own delays.
-    assert.ok(performance.now() - begun < 6500);
+    assert.ok(performance.now() - begun < 15_000);
   });
 });

@@ -1,0 +1,114 @@
+/**
+ * Answers over TLS and HTTPS: 1 000 names, all hits, each server with one thread on the same processor, beside CoreDNS (the same
+ * Corefile) and Unbound. HTTPS twice: with dnsperf, which sends GETs and takes one reply from each TLS record, and with h2load,
+ * which sends POSTs and takes what comes.
+ */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { answered, type Child } from '../test/kit/child.ts';
+import { load, median, type Load } from './kit/dnsperf.ts';
+import { loadHttps } from './kit/h2load.ts';
+import {
+  certificateIn,
+  coredns,
+  corednsProgram,
+  has,
+  ndots,
+  need,
+  printLoads,
+  ratio,
+  rounds,
+  runSeconds,
+  versionOf,
+  wildcardUpstream,
+  workFolder,
+} from './kit/peers.ts';
+
+need('dnsperf', 'unbound', 'taskset');
+const folder = workFolder();
+const certificate = certificateIn(folder);
+const names = Array.from({ length: 1000 }, (_, i) => `svc-${i}.bench`);
+const file = join(folder, 'names.txt');
+writeFileSync(file, names.map((name) => `${name}. A\n`).join(''));
+const hosts = join(folder, 'hosts');
+writeFileSync(hosts, names.map((name, i) => `10.0.${i >> 8}.${i & 0xff} ${name}\n`).join(''));
+
+interface Server {
+  readonly child: Child;
+  readonly dns: number;
+  readonly tls: number;
+  readonly https: number;
+}
+
+/** Ports from `dns` on. */
+const portsFrom = (dns: number): Omit<Server, 'child'> => ({ dns, tls: dns + 1, https: dns + 2 });
+
+const corefile = ({ dns, tls, https }: Omit<Server, 'child'>): string =>
+  `.:${dns} tls://.:${tls} https://.:${https} {
+    bind 127.0.0.1
+    tls ${certificate}.crt ${certificate}.key
+    errors
+    prometheus 127.0.0.1:${dns + 3}
+    hosts ${hosts}
+}
+`;
+
+const program = corednsProgram();
+const [ours, theirs, third] = [5900, 5910, 5920].map(portsFrom);
+const servers: Record<string, Server> = {
+  ndots: { ...ours!, child: ndots(corefile(ours!), folder, { cpu: 0 }) },
+  ...(program !== null && {
+    coredns: { ...theirs!, child: coredns(program, corefile(theirs!), folder, 0) },
+  }),
+  unbound: { ...third!, child: wildcardUpstream(folder, third!.dns, 0, third!) },
+};
+for (const { dns, child } of Object.values(servers)) {
+  await answered(dns, names[0]!).catch((error: Error) => {
+    throw new Error(`${child.name}: ${error.message}\n${child.output()}`);
+  });
+}
+
+const seconds = runSeconds;
+/** By transport and program: how a server is loaded. 100 queries are on the way at any time. */
+const loads: Record<string, (server: Server) => Load> = {
+  'tls, 4 clients': ({ child, tls: port }) =>
+    load(child, { port, file, seconds, clients: 4, mode: 'dot' }),
+  'tls, 20 clients': ({ child, tls: port }) =>
+    load(child, { port, file, seconds, clients: 20, mode: 'dot' }),
+  'https, dnsperf': ({ child, https: port }) =>
+    load(child, { port, file, seconds, clients: 20, mode: 'doh' }),
+  ...(has('h2load') && {
+    'https, h2load': ({ child, https: port }: Server) =>
+      loadHttps(child, { port, folder, name: names[1]!, seconds, clients: 20, streams: 5 }),
+  }),
+};
+
+// Once for nothing: programs that compile while they run do so now.
+for (const run of Object.values(loads)) for (const server of Object.values(servers)) run(server);
+const runs: Record<string, Load[]> = {};
+for (let round = 0; round < rounds; round++) {
+  for (const [how, run] of Object.entries(loads)) {
+    for (const [name, server] of Object.entries(servers)) {
+      (runs[`${name}, ${how}`] ??= []).push(run(server));
+    }
+  }
+}
+const middle = Object.fromEntries(
+  Object.entries(runs).map(([name, list]) => [name, median(list, ({ cpuMicros }) => cpuMicros)]),
+);
+console.log(
+  `peers: ${versionOf('unbound', '-V')}${program === null ? '' : `, ${versionOf(program, '-version')}`}`,
+);
+printLoads(middle);
+for (const how of Object.keys(loads)) {
+  const cpu = (name: string): number => middle[`${name}, ${how}`]?.cpuMicros ?? NaN;
+  console.log(
+    `CPU per query over ${how}, ndots : unbound   ${ratio(cpu('ndots'), cpu('unbound'))}`,
+  );
+  if (program !== null)
+    console.log(
+      `CPU per query over ${how}, coredns : ndots   ${ratio(cpu('coredns'), cpu('ndots'))}   (goal ≥ 2)`,
+    );
+}
+await Promise.all(Object.values(servers).map(({ child }) => child.stop()));
+process.exit(0);
