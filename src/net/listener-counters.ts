@@ -2,7 +2,7 @@ import type { Counter, Registry } from '../metrics/registry.ts';
 import type { Proto } from '../wire/query.ts';
 
 /** A number that is read here and exported as a metric. */
-export class Count {
+class Count {
   value = 0;
   readonly #metric: { add(amount: number): void } | null;
 
