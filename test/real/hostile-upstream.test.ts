@@ -187,13 +187,18 @@ describe('an upstream, or somebody who plays it, that lies', () => {
 
   test('ten thousand guesses of the id, sent to the right port, do not get in', async () => {
     const name = fresh();
+    let asked = 0;
     upstream.onQuery = (query, send) => {
       const id = query.readUInt16BE(0);
-      for (let i = 1; i <= 10_000; i++)
-        send(reply(query, { id: (id + i) & 0xffff, addresses: [lie] }));
-      // On a busy machine the guesses still fill the socket's buffer when the first one comes.
-      for (const ms of [200, 600, 1000, 1400, 1800])
-        setTimeout(() => send(reply(query, { addresses: [truth] })), ms);
+      // Tries after the first one get the truth alone: the guesses of one are enough to read.
+      let guess = asked++ === 0 ? 1 : 10_001;
+      const more = (): void => {
+        for (const end = guess + 200; guess < end && guess <= 10_000; guess++)
+          send(reply(query, { id: (id + guess) & 0xffff, addresses: [lie] }));
+        if (guess <= 10_000) setTimeout(more, 1);
+        else send(reply(query, { addresses: [truth] }));
+      };
+      more();
     };
     assert.deepEqual(await ask(name), [truth]);
   });
