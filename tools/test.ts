@@ -90,6 +90,8 @@ const lines = run({
 })
   .compose(report)
   .compose(spec);
+// Who reads through `head` has seen enough.
+process.stdout.on('error', () => process.exit(141));
 for await (const line of lines) process.stdout.write(line as string);
 
 console.log();
