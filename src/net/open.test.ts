@@ -59,11 +59,13 @@ describe('listeners of an endpoint', () => {
       await answers(port, '127.0.0.1');
     });
 
-    test(`the wildcard address serves both families (UDP ${udp})`, async (t) => {
-      const { port } = await start(t, { address: '' }, udp);
-      await answers(port, '127.0.0.1');
-      if (hasIPv6) await answers(port, '::1');
-    });
+    for (const address of ['', '0.0.0.0', '::']) {
+      test(`the wildcard address '${address}' serves both families (UDP ${udp})`, async (t) => {
+        const { port } = await start(t, { address }, udp);
+        await answers(port, '127.0.0.1');
+        if (hasIPv6) await answers(port, '::1');
+      });
+    }
   }
 
   test('listeners of several threads share an endpoint', async (t) => {

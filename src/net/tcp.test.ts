@@ -313,6 +313,36 @@ describe('TCP', () => {
     assert.ok(most <= 256, `${most} at a time`);
   });
 
+  test('a client that sends more than there is room for, and then reads, is served to the end', async (t) => {
+    const listener = await start(t, (query) => replyWith(query, 200), { unreadBytes: 70_000 });
+    const stream = await client(t, listener);
+    for (let round = 0; round < 3; round++) {
+      const ids = Array.from({ length: 1000 }, (_, i) => 1000 * round + i);
+      stream.socket.pause();
+      stream.send(...ids.map((n) => queryBytes('large.example.', n)));
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      stream.socket.resume();
+      for (const n of ids) assert.equal(id(await stream.next()), n);
+    }
+  });
+
+  test('one connection with thousands of queries does not hold up the others', async (t) => {
+    let served = 0;
+    let before = 0;
+    const listener = await start(t, (query) => {
+      if (query.name === 'honest.') before = served;
+      else served++;
+      return replyWith(query);
+    });
+    const flood = await client(t, listener);
+    const honest = await client(t, listener);
+    flood.send(...Array.from({ length: 1500 }, (_, n) => queryBytes('flood.', n)));
+    honest.send(queryBytes('honest.', 7));
+    assert.equal(id(await honest.next()), 7);
+    assert.ok(before < 1000, `${before} others came before`);
+    for (let n = 0; n < 1500; n++) assert.equal(id(await flood.next()), n);
+  });
+
   test('the longest idle connection makes room for a new one', async (t) => {
     const listener = await start(t, answerOne, { connections: 2 });
     const first = await client(t, listener);

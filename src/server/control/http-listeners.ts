@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import type { Log } from '../../base/log.ts';
 import { clamp, limit } from '../../base/limits.ts';
 import { bindProblem } from '../../net/bind-problem.ts';
+import { ConnectionTable, type Connection } from '../../net/connection-table.ts';
 import type { Counter, Family, Gauge, Registry } from '../../metrics/registry.ts';
 import { answerText } from '../contract/http.ts';
 import type { HttpHandler } from '../contract/control-context.ts';
@@ -82,28 +83,25 @@ export class HttpListeners {
   #bound(server: HttpServer, address: string): void {
     const open = this.#open.with(address);
     const evicted = this.#evicted.with(address);
-    const idle = new Set<Socket>();
-    const busy = new Set<Socket>();
+    const table = new ConnectionTable<HttpConnection>(() => evicted.add(1));
+    const bySocket = new WeakMap<Socket, HttpConnection>();
     server.on('connection', (socket: Socket) => {
-      if (idle.size + busy.size >= this.#connections) {
-        const [oldest] = idle.size > 0 ? idle : busy;
-        oldest!.destroy();
-        idle.delete(oldest!);
-        busy.delete(oldest!);
-        evicted.add(1);
-      }
-      idle.add(socket);
-      open.set(idle.size + busy.size);
+      const connection = new HttpConnection(socket);
+      bySocket.set(socket, connection);
+      table.add(connection, this.#connections);
+      open.set(table.size);
       socket.once('close', () => {
-        idle.delete(socket);
-        busy.delete(socket);
-        open.set(idle.size + busy.size);
+        table.delete(connection);
+        open.set(table.size);
       });
     });
     server.on('request', ({ socket }, response) => {
-      if (idle.delete(socket)) busy.add(socket);
+      const connection = bySocket.get(socket)!;
+      table.touch(connection);
+      connection.requests++;
       response.once('close', () => {
-        if (busy.delete(socket)) idle.add(socket);
+        connection.requests--;
+        table.touch(connection);
       });
     });
   }
@@ -151,6 +149,29 @@ export class HttpListeners {
   port(address: string): number | null {
     const bound = this.#listeners.get(httpAddress(address))?.server.address();
     return typeof bound === 'object' && bound !== null ? bound.port : null;
+  }
+}
+
+/** A connection as its table sees it. */
+class HttpConnection implements Connection {
+  /** Requests that are not answered yet. */
+  requests = 0;
+  readonly #socket: Socket;
+
+  constructor(socket: Socket) {
+    this.#socket = socket;
+  }
+
+  get busy(): boolean {
+    return this.requests > 0;
+  }
+
+  finish(): void {
+    this.#socket.end();
+  }
+
+  destroy(): void {
+    this.#socket.destroy();
   }
 }
 
