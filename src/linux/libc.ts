@@ -13,6 +13,7 @@ export interface Libc {
   connect(fd: number, name: number, length: number): number;
   getsockname(fd: number, name: number, length: number): number;
   setsockopt(fd: number, level: number, option: number, value: number, length: number): number;
+  getsockopt(fd: number, level: number, option: number, value: number, length: number): number;
   recvmmsg(fd: number, heads: number, count: number, flags: number, timeout: number): number;
   sendmmsg(fd: number, heads: number, count: number, flags: number): number;
   recv(fd: number, bytes: number, size: number, flags: number): number;
@@ -85,6 +86,7 @@ function load(): Libc {
     connect: declare('connect', ['int', 'uintptr_t', 'uint32']),
     getsockname: declare('getsockname', ['int', 'uintptr_t', 'uintptr_t']),
     setsockopt: declare('setsockopt', ['int', 'int', 'int', 'uintptr_t', 'uint32']),
+    getsockopt: declare('getsockopt', ['int', 'int', 'int', 'uintptr_t', 'uintptr_t']),
     recvmmsg: declare('recvmmsg', ['int', 'uintptr_t', 'uint32', 'int', 'uintptr_t']),
     sendmmsg: declare('sendmmsg', ['int', 'uintptr_t', 'uint32', 'int']),
     recv: declare('recv', ['int', 'uintptr_t', 'uintptr_t', 'int']),

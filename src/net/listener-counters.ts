@@ -48,6 +48,11 @@ const families = {
     'ndots_listener_dropped_total',
     'Replies that could not be sent: buffer full, client unreachable, connection gone.',
   ],
+  lost: [
+    'counter',
+    'ndots_listener_lost_total',
+    'Datagrams that found no room in the socket, so that nobody saw them (batched UDP only).',
+  ],
   shed: [
     'counter',
     'ndots_listener_shed_total',

@@ -1,3 +1,4 @@
+import type { Timer } from '../base/clock.ts';
 import { printAddress } from '../base/ip.ts';
 import { packetLoop, type PacketLoop, type Watch } from '../linux/packet-loop.ts';
 import { BATCH, CONTROL_SLOT, type ReceiveBatch } from '../linux/receive-batch.ts';
@@ -17,6 +18,8 @@ export { batchedUdp } from '../linux/packet-loop.ts';
 
 /** Batches that one socket may take before the event loop has its turn: at most about 3 ms of work. */
 const ROUNDS = 8;
+/** How soon after a full batch lost datagrams are asked for, milliseconds. */
+const LOST_MS = 1000;
 /** Ways back that are kept for later queries. */
 const SPARE_MAX = 256;
 
@@ -51,6 +54,9 @@ class BatchedUdpListener implements Listener, Outlet<WayBack> {
   #socket: UdpSocket | null = null;
   #watch: Watch | null = null;
   #port: number;
+  /** Lost datagrams that are counted already. */
+  #lost = 0;
+  #lookForLost: Timer | null = null;
   /** The datagram that is being taken: its place in the batch. */
   #present = 0;
   readonly #spare: WayBack[] = [];
@@ -91,6 +97,7 @@ class BatchedUdpListener implements Listener, Outlet<WayBack> {
         socket.bind(address, port);
       }
       this.#port = socket.port;
+      this.#lost = socket.lost;
     } catch (error) {
       socket?.close();
       throw await bindProblem(error, 'udp', this.endpoint);
@@ -114,6 +121,8 @@ class BatchedUdpListener implements Listener, Outlet<WayBack> {
     this.#drain();
     await this.#intake.quiet(graceMs);
     this.#intake.drop(this);
+    this.#lookForLost?.cancel();
+    this.#countLost();
     this.#watch?.close();
     this.#watch = null;
     this.#socket = null;
@@ -153,7 +162,18 @@ class BatchedUdpListener implements Listener, Outlet<WayBack> {
       }
       this.flush();
       if (count < BATCH) return;
+      this.#lookForLost ??= this.#parts.clock.after(LOST_MS, this.#countLost);
     }
+  };
+
+  /** Where much comes at once some may have found no room. */
+  #countLost = (): void => {
+    this.#lookForLost = null;
+    const socket = this.#socket;
+    if (socket === null) return;
+    const { lost } = socket;
+    this.counters.lost.add((lost - this.#lost) >>> 0);
+    this.#lost = lost;
   };
 
   identify(query: Query): void {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { describe, test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 
@@ -377,6 +377,30 @@ describe('UDP listener on a wildcard address (batched)', () => {
     assert.equal(id(reply), 9);
     assert.equal(reply![3]! & 0x0f, 1);
     assert.equal(listener.counters.cut.value, 1);
+  });
+
+  test('datagrams that find no room in the socket are counted', { skip }, async (t) => {
+    const listener = batchedUdpListener(listenerParts(answerOne));
+    await listener.open();
+    t.after(() => listener.close(0));
+    // Asks from another process while this thread stands still.
+    const script = `
+      const socket = require('node:dgram').createSocket('udp4');
+      const query = Buffer.from(process.argv[1], 'base64');
+      socket.connect(${listener.port}, '127.0.0.1', () => {
+        let left = 40_000;
+        const some = () => {
+          for (let i = 0; i < 500; i++) socket.send(query, () => {});
+          if ((left -= 500) > 0) setImmediate(some); else socket.close(() => console.log('sent'));
+        };
+        some();
+      });`;
+    const query = queryBytes('lost.example.').toString('base64');
+    execFileSync(process.execPath, ['-e', script, query], { timeout: 30_000 });
+    const { received, lost } = listener.counters;
+    for (let i = 0; i < 300 && lost.value === 0; i++) await later(10);
+    assert.ok(lost.value > 0, `${received.value} received`);
+    assert.ok(received.value + lost.value <= 40_000);
   });
 
   test('dig is content with it', { skip }, async (t) => {
