@@ -25,6 +25,9 @@ const ofConnection = [
 
 const COLON = 0x3a;
 
+/** Room for any target. A thread needs one: whoever reads a header looks at it at once. */
+const scratch = new Uint8Array(2 * BLOCK_MAX);
+
 /**
  * Reads the header blocks of a connection's requests: what a service has to know, checked against the rules of HTTP
  * (RFC 9113 section 8.3). One object for all requests; the fields are those of the last block.
@@ -32,8 +35,8 @@ const COLON = 0x3a;
 export class RequestHeader {
   /** Empty: any other. */
   method: 'GET' | 'POST' | '' = '';
-  /** The request's target, `path[0, pathLength)`. */
-  readonly path: Uint8Array = new Uint8Array(2 * BLOCK_MAX);
+  /** The request's target, `path[0, pathLength)`: valid until any header is read on this thread. */
+  readonly path: Uint8Array = scratch;
   pathLength = 0;
   /** -1: not said. */
   contentLength = -1;
