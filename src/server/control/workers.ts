@@ -193,7 +193,7 @@ export class Workers {
     const text = `worker ${worker.id} hangs: its event loop has not turned for ${hangMs / 1000}s`;
     if (this.#ending || this.#starting) log.error(text);
     else log.error(`${text}; another takes its place`);
-    const builds = worker.pulse !== null && isBuilding(worker.pulse);
+    const builds = this.#starting || (worker.pulse !== null && isBuilding(worker.pulse));
     worker.giveUp(builds ? new BuildHangs(worker.id) : new Error(text));
     this.#forget(worker);
     void this.#end(worker).then((ended) => {
