@@ -74,6 +74,7 @@ describe('the image', { skip: noImages() ?? false }, () => {
     const names = new Set([...modules].map(([, scope = '', name]) => `${scope}${name}`));
     for (const name of needed) assert.ok(names.delete(name), name);
     for (const name of names) assert.match(name, /^@koromix\/koffi-linux-/);
+    assert.match(text, /^\/ndots\/examples\/Corefile$/m);
     assert.doesNotMatch(text, /^\/ndots\/(src|tools|test)\/|^\/ndots\/dist\/.*\.ts$/m);
     assert.match(run(of.container(['version'])).text, /^ndots-\S+\n.*\nUDP: batched /);
     const heap = ['-p', 'v8.getHeapStatistics().heap_size_limit / 1024 / 1024'];
