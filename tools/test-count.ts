@@ -7,6 +7,9 @@ interface Counts {
   skipped: number;
 }
 
+/** The counts of a `test:summary` event. */
+type RunnerCounts = Readonly<Record<'tests' | 'passed' | 'skipped' | 'todo', number>>;
+
 interface Skipped {
   readonly name: string;
   readonly file: string;
@@ -21,7 +24,6 @@ const FILES_NAMED = 3;
  */
 export class TestCount {
   readonly #all: Counts = { passed: 0, failed: 0, skipped: 0 };
-  readonly #files = new Map<string, Counts>();
   /** Reason → what was skipped for it. */
   readonly #reasons = new Map<string, Skipped[]>();
 
@@ -38,35 +40,16 @@ export class TestCount {
     const { name, file = '', skip, todo, details } = data;
     const because = skip ?? todo;
     if (because !== undefined && because !== false) {
-      this.#count(file, 'skipped');
+      this.#all.skipped++;
       const reason = typeof because === 'string' && because !== '' ? because : 'no reason given';
       const group = this.#reasons.get(reason) ?? [];
       this.#reasons.set(reason, [...group, { name, file }]);
     } else if (type === 'test:fail') {
-      if (!isOnlyWithin(data.details.error)) this.#count(file, 'failed');
+      if (!isOnlyWithin(data.details.error)) this.#all.failed++;
     } else if (details.type !== 'suite' && name !== file) {
-      this.#count(file, 'passed');
+      this.#all.passed++;
     }
   }
-
-  #count(file: string, what: keyof Counts): void {
-    this.#all[what]++;
-    const counts = this.#files.get(file) ?? { passed: 0, failed: 0, skipped: 0 };
-    counts[what]++;
-    this.#files.set(file, counts);
-  }
-
-  /** `12 passed`, and what else there is, of one file. */
-  ofFile(file: string): string {
-    const { passed, failed, skipped } = this.#files.get(file) ?? this.#none;
-    return [
-      `${passed} passed`,
-      ...(failed > 0 ? [`${failed} failed`] : []),
-      ...(skipped > 0 ? [`${skipped} skipped`] : []),
-    ].join(', ');
-  }
-
-  readonly #none: Counts = { passed: 0, failed: 0, skipped: 0 };
 
   /** One line for each reason: what was skipped for it, and where. */
   skippedLines(): readonly string[] {
@@ -86,6 +69,16 @@ export class TestCount {
     const { passed, failed, skipped } = this.#all;
     return `${passed} passed, ${failed} failed, ${skipped} skipped`;
   }
+}
+
+/** What the runner says of one file, and of the tests that it had declared elsewhere: `12 passed, 1 failed`. */
+export function printCounts({ tests, passed, skipped, todo }: RunnerCounts): string {
+  const failed = tests - passed - skipped - todo;
+  return [
+    `${passed} passed`,
+    ...(failed > 0 ? [`${failed} failed`] : []),
+    ...(skipped + todo > 0 ? [`${skipped + todo} skipped`] : []),
+  ].join(', ');
 }
 
 /** Whether all that went wrong in a test or suite is a test within it, which is counted itself. */

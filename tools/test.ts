@@ -13,7 +13,7 @@ import { run } from 'node:test';
 import { spec, type TestEvent } from 'node:test/reporters';
 import { parseArgs } from 'node:util';
 import { installMissing } from './install.ts';
-import { TestCount } from './test-count.ts';
+import { printCounts, TestCount } from './test-count.ts';
 
 interface Kind {
   readonly script: string;
@@ -72,9 +72,9 @@ async function* report(events: AsyncIterable<TestEvent>): AsyncGenerator<TestEve
     count.take(event);
     const { type, data } = event;
     if (type === 'test:summary') {
-      const { file } = data;
+      const { file, counts } = data;
       if (file === undefined) yield event;
-      else if (!named) console.log(`${count.ofFile(file)}  ${relative('.', file)}`);
+      else if (!named) console.log(`${printCounts(counts)}  ${relative('.', file)}`);
     } else if (named ? type !== 'test:diagnostic' || data.file !== undefined : loud.has(type)) {
       yield event;
     }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { after, before, describe, test, type TestContext } from 'node:test';
 import { printed, start } from '../kit/child.ts';
 import { Image, noImages, NoNetwork } from '../kit/image.ts';
@@ -18,6 +19,11 @@ const corefile = `
     cache 30
 }
 `;
+
+const { dependencies, optionalDependencies } = JSON.parse(
+  readFileSync('package.json', 'utf8'),
+) as Record<'dependencies' | 'optionalDependencies', object>;
+const needed = Object.keys({ ...dependencies, ...optionalDependencies });
 
 const service = `
 apiVersion: v1
@@ -66,8 +72,9 @@ describe('the image', { skip: noImages() ?? false }, () => {
     const { text } = run(of.container(['find /ndots -type f'], ['sh', '-c']));
     const modules = text.matchAll(/^\/ndots\/node_modules\/(@[^/\n]+\/)?([^/\n]+)\//gm);
     const names = new Set([...modules].map(([, scope = '', name]) => `${scope}${name}`));
-    assert.ok(names.delete('koffi') && names.delete('yaml'));
+    for (const name of needed) assert.ok(names.delete(name), name);
     for (const name of names) assert.match(name, /^@koromix\/koffi-linux-/);
+    assert.match(text, /^\/ndots\/examples\/Corefile$/m);
     assert.doesNotMatch(text, /^\/ndots\/(src|tools|test)\/|^\/ndots\/dist\/.*\.ts$/m);
     assert.match(run(of.container(['version'])).text, /^ndots-\S+\n.*\nUDP: batched /);
     const heap = ['-p', 'v8.getHeapStatistics().heap_size_limit / 1024 / 1024'];

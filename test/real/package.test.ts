@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, normalize } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { pack, run } from '../kit/package.ts';
+
+/** What `npm pack` packs, and how the program begins; `package.long.test.ts` installs it. */
+
+const folder = mkdtempSync(join(tmpdir(), 'ndots-package-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+describe('the package', () => {
+  let files: readonly string[] = [];
+
+  before(() => {
+    ({ files } = pack(folder));
+  });
+
+  test('holds program, manual, pages and examples, and no tests', () => {
+    for (const file of [
+      'bin/ndots',
+      'dist/cli/main.js',
+      'man/ndots.1',
+      'README.md',
+      'LICENSE',
+      'CHANGELOG.md',
+      'docs/coredns.md',
+      'docs/problems.md',
+      'docs/trace.schema.json',
+      'src/plugins/kubernetes/kubernetes.md',
+      'examples/Corefile',
+    ])
+      assert.ok(files.includes(file), file);
+    assert.deepEqual(
+      files.filter((file) => file.includes('.test.') || /^(test|bench|tools)\//.test(file)),
+      [],
+    );
+  });
+
+  test('holds every page that one of its pages links to', () => {
+    const broken: string[] = [];
+    for (const page of files.filter((file) => file.endsWith('.md'))) {
+      const text = readFileSync(page, 'utf8').replaceAll(/^(```|~~~)[^]*?^\1/gm, '');
+      for (const [, target = ''] of text.matchAll(/\]\(([^)#]+)(?:#[^)]*)?\)/g)) {
+        if (/^[a-z]+:/.test(target)) continue;
+        const file = normalize(join(dirname(page), target));
+        if (!files.some((each) => each === file || each.startsWith(`${file}/`)))
+          broken.push(`${page} links to ${target}`);
+      }
+    }
+    assert.deepEqual(broken, []);
+  });
+});
+
+test('a checkout in which nothing is installed says so in one line', () => {
+  const checkout = join(folder, 'checkout');
+  run(['mkdir', '-p', `${checkout}/src/cli`]);
+  run(['cp', '-r', 'bin', checkout]);
+  run(['cp', 'src/cli/main.ts', `${checkout}/src/cli`]);
+  const { code, err } = run([`${checkout}/bin/ndots`, '--version']);
+  assert.equal(code, 2);
+  assert.match(err, /^ndots: nothing is installed in \S+ yet: run npm ci there\.\n$/);
+});
+
+test('NODE_OPTIONS gives the heap another limit', () => {
+  const limit = (options: string): number => {
+    const script =
+      'process.on("exit", () => console.error(v8.getHeapStatistics().heap_size_limit))';
+    const file = join(folder, 'limit.cjs');
+    writeFileSync(file, `const v8 = require('node:v8'); ${script}`);
+    const { err } = run(['bin/ndots', '--version'], {
+      ...process.env,
+      NODE_OPTIONS: `--require ${file} ${options}`,
+    });
+    return Number(err) / 1024 / 1024;
+  };
+  assert.ok(limit('') < 256);
+  assert.ok(limit('--max-old-space-size=512') >= 512);
+});
