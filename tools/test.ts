@@ -18,7 +18,7 @@ import { printCounts, TestCount } from './test-count.ts';
 interface Kind {
   readonly script: string;
   readonly patterns: readonly string[];
-  /** Minutes that a file may take. */
+  /** Minutes that a test or suite may take. */
   readonly minutes: number;
   /** Files at a time. */
   readonly concurrency: number;
@@ -27,7 +27,7 @@ interface Kind {
 const everywhere = (ending: string): readonly string[] => [`{src,test,tools}/**/*${ending}`];
 const processors = Math.max(2, availableParallelism());
 const kinds = {
-  plain: { script: 'test', patterns: everywhere('.test.ts'), minutes: 5, concurrency: processors },
+  plain: { script: 'test', patterns: everywhere('.test.ts'), minutes: 10, concurrency: processors },
   long: {
     script: 'test:long',
     patterns: everywhere('.long.test.ts'),
