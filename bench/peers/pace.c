@@ -103,7 +103,9 @@ int main(int argc, char **argv) {
     if (received == sent && sent == total) break;
     if (sent == total && now > begin + total * gap + 2000000000LL) break;
     struct pollfd wait = {.fd = fd, .events = POLLIN};
-    struct timespec until = {0, sent < total ? 20000 : 1000000};
+    // Until a reply comes or the next query is due.
+    int64_t left = sent < total ? begin + sent * gap - now_ns() : 1000000;
+    struct timespec until = {0, left < 0 ? 0 : left > 1000000 ? 1000000 : left};
     ppoll(&wait, 1, &until, NULL);
   }
   printf("{\"sent\":%lld,\"received\":%lld,\"errors\":%lld,\"p50\":%.0f,\"p99\":%.0f,\"p999\":%.0f,\"max\":%lld}\n", (long long)sent,
