@@ -56,7 +56,11 @@ function parseIPv6(text: string): Uint8Array {
 }
 
 /** The text form of the 4 or 16 bytes at `at`; IPv6 as RFC 5952 has it. */
-export function printAddress(bytes: Uint8Array, at = 0, length = bytes.length - at): string {
+export function printAddress(
+  bytes: Uint8Array,
+  at = 0,
+  length: number = bytes.length - at,
+): string {
   if (length === 4) return `${bytes[at]}.${bytes[at + 1]}.${bytes[at + 2]}.${bytes[at + 3]}`;
   const groups: number[] = [];
   for (let i = 0; i < 16; i += 2) groups.push((bytes[at + i]! << 8) | bytes[at + i + 1]!);
@@ -99,7 +103,12 @@ export function parseNet(text: string): Net | null {
 }
 
 /** Whether the net holds the address of `length` bytes at `at`. */
-export function netHolds(net: Net, bytes: Uint8Array, at = 0, length = bytes.length - at): boolean {
+export function netHolds(
+  net: Net,
+  bytes: Uint8Array,
+  at = 0,
+  length: number = bytes.length - at,
+): boolean {
   if (net.bytes.length !== length) return false;
   const whole = net.bits >> 3;
   for (let i = 0; i < whole; i++) if (net.bytes[i] !== bytes[at + i]) return false;

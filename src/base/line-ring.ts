@@ -1,7 +1,7 @@
-import { limit } from './limits.ts';
+import { limit, type Limit } from './limits.ts';
 
 /** Bytes of lines that may wait for one thread: what is logged at 20 000 queries a second in more than a third of a second. */
-export const lineRingLimit = limit({ default: 1 << 20, min: 1 << 12, max: 1 << 28 });
+export const lineRingLimit: Limit = limit({ default: 1 << 20, min: 1 << 12, max: 1 << 28 });
 
 /** Memory through which one thread hands lines to another. */
 export interface LineRingMemory {

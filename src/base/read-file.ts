@@ -1,7 +1,15 @@
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 'node:fs';
 
 /** The most bytes that a file of each use may have. A larger one is a wrong path, or somebody's attempt to fill memory. */
-export const FILE_MAX = {
+export const FILE_MAX: {
+  /** Corefile and what it imports: five thousand server blocks fit. */
+  readonly corefile: number;
+  /** A manifest file: what `kubectl get -A -o yaml` prints for a large cluster. */
+  readonly manifest: number;
+  readonly hosts: number;
+  /** resolv.conf, kubeconfig, weights, certificates, keys, tokens. */
+  readonly small: number;
+} = {
   /** Corefile and what it imports: five thousand server blocks fit. */
   corefile: 1024 * 1024,
   /** A manifest file: what `kubectl get -A -o yaml` prints for a large cluster. */

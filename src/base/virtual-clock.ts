@@ -18,7 +18,7 @@ export class VirtualClock implements Clock {
   readonly #wallStart: number;
 
   /** @param wallStart what `wall()` says at the beginning, milliseconds since 1970. */
-  constructor(wallStart = Date.UTC(2026, 0, 1)) {
+  constructor(wallStart: number = Date.UTC(2026, 0, 1)) {
     this.#wallStart = wallStart;
   }
 
@@ -65,7 +65,7 @@ export class VirtualClock implements Clock {
   }
 
   /** Lets time pass until `promise` settles, at most `limitMs`. */
-  async run<T>(promise: Promise<T>, limitMs = 24 * 3600 * 1000): Promise<T> {
+  async run<T>(promise: Promise<T>, limitMs: number = 24 * 3600 * 1000): Promise<T> {
     let settled = false;
     const mark = (): void => {
       settled = true;

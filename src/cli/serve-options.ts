@@ -1,5 +1,5 @@
 /** The command line of `ndots serve`: coredns's flags, and a few more. */
-import type { OptionValues, Usage } from './option.ts';
+import type { One, OptionValues, Switch, Usage } from './option.ts';
 import { flag, one } from './option.ts';
 import { parseOptions } from './option-parse.ts';
 import { choice, file, integer, usage } from './option-values.ts';
@@ -7,7 +7,20 @@ import { choice, file, integer, usage } from './option-values.ts';
 /** More threads than this no machine has use for; each costs its own memory. */
 const MOST_WORKERS = 128;
 
-const table = {
+const table: {
+  conf: One<string>;
+  dnsPort: One<number>;
+  pidfile: One<string>;
+  plugins: Switch;
+  quiet: Switch;
+  version: Switch;
+  example: Switch;
+  workers: One<number>;
+  transport: One<'auto' | 'batched' | 'plain'>;
+  httpConnections: One<number>;
+  logBuffer: One<number>;
+  hang: One<number>;
+} = {
   conf: one('-conf', file(), 'Corefile to load (default "Corefile"; stdin reads a pipe)'),
   dnsPort: one('-p, -dns.port', integer('PORT', 0, 65_535), 'default port (default 53)'),
   pidfile: one('-pidfile', file(), 'path to write the pid file'),

@@ -107,7 +107,7 @@ export function integer(show: string, options: Range = {}): Value<number> {
 }
 
 /** Whole seconds, written without a unit (`ttl 30`). Name the option `…Seconds`. */
-export const seconds = integer;
+export const seconds: typeof integer = integer;
 
 /** A number with a fraction. */
 export function decimal(show: string, options: Range = {}): Value<number> {

@@ -30,8 +30,8 @@ export interface Watch {
  * time per query, and no thread of the pool is taken (file reads, TLS and zlib have them to themselves).
  */
 export class PacketLoop {
-  readonly receiving = new ReceiveBatch(DATAGRAM_MAX);
-  readonly sending = new SendBatch(SEND_SLAB);
+  readonly receiving: ReceiveBatch = new ReceiveBatch(DATAGRAM_MAX);
+  readonly sending: SendBatch = new SendBatch(SEND_SLAB);
   readonly #epoll = new Epoll();
   readonly #wakeup: Wakeup;
   readonly #drains = new Map<number, Drain>();

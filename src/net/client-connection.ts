@@ -17,7 +17,7 @@ const TURN = 128;
  * order when its time or its use is over. What the bytes mean is up to the classes that extend it.
  */
 export abstract class ClientConnection extends Timed implements StreamConnection, Outlet {
-  readonly pending = new Pending();
+  readonly pending: Pending = new Pending();
   readonly out: Uint8Array = arena;
   protected readonly host: StreamHost;
   protected readonly socket: Socket;

@@ -30,7 +30,7 @@ export class HttpsUpstream implements Upstream, Http2Host, Carrier {
   readonly wheel: TimerWheel;
   readonly now: () => number;
   readonly authority: string;
-  readonly path = PATH;
+  readonly path: '/dns-query' = PATH;
   readonly action: string;
   readonly #dialTime = new DialTime();
   #link: Http2Link | null = null;

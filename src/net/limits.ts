@@ -1,4 +1,4 @@
-import { limit } from '../base/limits.ts';
+import { limit, type Limit } from '../base/limits.ts';
 
 /** What a listener allows its clients; a reload may change it while connections are open. */
 export interface ListenerLimits {
@@ -33,7 +33,18 @@ export interface ListenerLimits {
  * Connections are the default that fits comfortably into the memory of a cluster DNS server: measured, 8 kB each for TCP and
  * 52 kB for TLS.
  */
-export const limits = {
+export const limits: {
+  readonly connections: Limit;
+  readonly secureConnections: Limit;
+  /** A handshake takes a round trip or two: so many at a time are thousands a second. */
+  readonly handshakes: Limit;
+  /** CoreDNS allows 250, RFC 9113 recommends at least 100. */
+  readonly streams: Limit;
+  readonly pipelined: Limit;
+  readonly unreadBytes: Limit;
+  readonly heldBytes: Limit;
+  readonly waiting: Limit;
+} = {
   connections: limit({ default: 4096, min: 1, max: 1_000_000 }),
   secureConnections: limit({ default: 1024, min: 1, max: 1_000_000 }),
   /** A handshake takes a round trip or two: so many at a time are thousands a second. */

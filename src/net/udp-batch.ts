@@ -25,8 +25,8 @@ const SPARE_MAX = 256;
 
 /** The client of a query that waits: its sockaddr, and the packet info that makes the reply leave from the address asked. */
 class WayBack {
-  readonly name = new Uint8Array(NAME_SLOT);
-  readonly control = new Uint8Array(CONTROL_SLOT);
+  readonly name: Uint8Array<ArrayBuffer> = new Uint8Array(NAME_SLOT);
+  readonly control: Uint8Array<ArrayBuffer> = new Uint8Array(CONTROL_SLOT);
   controlLength = 0;
 }
 
@@ -42,7 +42,7 @@ export function batchedUdpListener(parts: ListenerParts): BatchedUdpListener {
 class BatchedUdpListener implements Listener, Outlet<WayBack> {
   readonly endpoint: Endpoint;
   readonly counters: ListenerCounters;
-  readonly pending = new Pending();
+  readonly pending: Pending = new Pending();
   readonly full = false;
   readonly #parts: ListenerParts;
   readonly #intake: Intake;

@@ -26,7 +26,7 @@ export function plainUdpListener(parts: ListenerParts): PlainUdpListener {
 class PlainUdpListener implements Listener, Outlet<RemoteInfo> {
   readonly endpoint: Endpoint;
   readonly counters: ListenerCounters;
-  readonly pending = new Pending();
+  readonly pending: Pending = new Pending();
   readonly full = false;
   readonly out: Uint8Array = arena;
   readonly at = 0;

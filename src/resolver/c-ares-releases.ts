@@ -91,7 +91,7 @@ export interface CaresTraits {
   readonly newSocket: 'never' | 'failure' | 'timeout';
 }
 
-export const caresReleases = new Releases<CaresTraits>(
+export const caresReleases: Releases<CaresTraits> = new Releases<CaresTraits>(
   'c-ares',
   {
     nodataEnds: true,

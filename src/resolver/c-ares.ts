@@ -14,6 +14,7 @@ import {
   type Request,
   type Session,
   type Site,
+  type ClientLine,
 } from './client.ts';
 import { OldChannel } from './c-ares-old.ts';
 import { Channel } from './c-ares-channel.ts';
@@ -32,7 +33,7 @@ import {
   type CaresStatus,
 } from './c-ares-status.ts';
 
-export const cares = clientLine('c-ares', caresReleases, (version, traits) => ({
+export const cares: ClientLine = clientLine('c-ares', caresReleases, (version, traits) => ({
   summary: `ares_getaddrinfo of c-ares ${version}: Envoy, gRPC, curl built with it`,
   anyOrder: traits.tellsErrors,
   conf: (settings) => readCaresConf(settings, traits),

@@ -6,6 +6,7 @@ import {
   found,
   newId,
   soleClient,
+  type ClientLine,
   type Found,
   type Request,
   type Session,
@@ -18,7 +19,7 @@ import { addressesIn, type Reply } from './reply.ts';
 import type { ResolvConf } from './resolv-conf.ts';
 import { note } from './trace.ts';
 
-export const nslookup = soleClient('nslookup', {
+export const nslookup: ClientLine = soleClient('nslookup', {
   summary: 'nslookup of BIND 9.18: A along the search list, AAAA only for the name that answered',
   anyOrder: false,
   conf: (settings) => readGlibcConf(settings, usualGlibc),
@@ -127,7 +128,7 @@ class NslookupSession implements Session {
   }
 }
 
-export const busybox = soleClient('busybox', {
+export const busybox: ClientLine = soleClient('busybox', {
   summary:
     "busybox's nslookup: a name with a dot as it is, a single label with all search domains at once",
   anyOrder: false,

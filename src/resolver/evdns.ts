@@ -12,6 +12,7 @@ import {
   found,
   newId,
   soleClient,
+  type ClientLine,
   type Found,
   type Request,
   type Session,
@@ -27,7 +28,7 @@ import type { ResolvConf } from './resolv-conf.ts';
 import { isSendable } from './search-list.ts';
 import { note } from './trace.ts';
 
-export const evdns = soleClient('evdns', {
+export const evdns: ClientLine = soleClient('evdns', {
   summary: 'evdns_getaddrinfo of libevent 2.1.12: Tor, memcached tools, many event-driven servers',
   anyOrder: false,
   conf: readEvdnsConf,

@@ -24,7 +24,7 @@ export interface GlibcTraits {
   readonly strictError: boolean;
 }
 
-export const glibcReleases = new Releases<GlibcTraits>(
+export const glibcReleases: Releases<GlibcTraits> = new Releases<GlibcTraits>(
   'glibc',
   {
     defaultServices: 'dns [!UNAVAIL=return] files',

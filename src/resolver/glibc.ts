@@ -15,6 +15,7 @@ import {
   type Request,
   type Session,
   type Site,
+  type ClientLine,
 } from './client.ts';
 import { readGlibcConf, shortIPv4 } from './glibc-conf.ts';
 import { glibcReleases, type GlibcTraits } from './glibc-releases.ts';
@@ -50,7 +51,7 @@ const errors = {
   ADDRFAMILY: failed('EAI_ADDRFAMILY', -9, 'Address family for hostname not supported'),
 } as const;
 
-export const glibc = clientLine('glibc', glibcReleases, (version, traits) => ({
+export const glibc: ClientLine = clientLine('glibc', glibcReleases, (version, traits) => ({
   summary: `getaddrinfo of glibc ${version}: Debian, Ubuntu, Fedora and all that runs on them`,
   anyOrder: false,
   conf: (settings) => readGlibcConf(settings, traits),

@@ -30,7 +30,7 @@ export interface GoTraits {
   readonly truncatedTcp: boolean;
 }
 
-export const goReleases = new Releases<GoTraits>(
+export const goReleases: Releases<GoTraits> = new Releases<GoTraits>(
   'go',
   {
     longNeedsDot: false,

@@ -15,6 +15,7 @@ import {
   type Request,
   type Session,
   type Site,
+  type ClientLine,
 } from './client.ts';
 import { builtWithCgo, chooseGoResolver, type GoOrder } from './go-order.ts';
 import { readGoConf } from './go-conf.ts';
@@ -52,7 +53,7 @@ const noSuchHost: GoError = {
   temporary: false,
 };
 
-export const go = clientLine('go', goReleases, (version, traits) => ({
+export const go: ClientLine = clientLine('go', goReleases, (version, traits) => ({
   summary: `net.Resolver of Go ${version}: its own resolver, or libc's where a cgo build prefers that`,
   anyOrder: true,
   conf: (settings) => readGoConf(settings, traits),

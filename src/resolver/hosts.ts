@@ -13,7 +13,7 @@ export interface HostsEntry {
 }
 
 /** @param comment what is no part of a line */
-export function readHosts(text: string | null, comment = /#.*/s): HostsEntry[] {
+export function readHosts(text: string | null, comment: RegExp = /#.*/s): HostsEntry[] {
   const entries: HostsEntry[] = [];
   linesOf(text).forEach((line, index) => {
     const [address, ...names] = wordsOf(line.replace(comment, ''));

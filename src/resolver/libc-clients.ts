@@ -4,6 +4,7 @@ import {
   failed,
   found,
   soleClient,
+  type ClientLine,
   type Found,
   type Model,
   type Request,
@@ -51,7 +52,7 @@ function shown(
   return failure === null ? result : show(failure.code, failure.text, failure.number);
 }
 
-export const cgo = clientLine('cgo', goReleases, (version, traits) =>
+export const cgo: ClientLine = clientLine('cgo', goReleases, (version, traits) =>
   onGlibc(
     `a program of Go ${version} built with cgo that takes libc's getaddrinfo (GODEBUG=netdns=cgo)`,
     async (session, request) => fromLibc(await session.lookup(request), traits),
@@ -113,7 +114,7 @@ const pythonReleases = new Releases<PythonTraits>(
 );
 const javaReleases = alike('java', ['8', '11', '17', '21', '25']);
 
-export const python = clientLine('python', pythonReleases, (version, { refusal }) =>
+export const python: ClientLine = clientLine('python', pythonReleases, (version, { refusal }) =>
   onGlibc(`socket.getaddrinfo of Python ${version}`, async (session, request, site) => {
     const name = request.name === '' ? '' : pythonName(request.name);
     if (typeof name !== 'string') {
@@ -130,7 +131,7 @@ export const python = clientLine('python', pythonReleases, (version, { refusal }
 /** A lookup that keeps one of Node's four threads this long is worth a word. */
 const slowMs = 1000;
 
-export const node = clientLine('node', nodeReleases, (version) =>
+export const node: ClientLine = clientLine('node', nodeReleases, (version) =>
   onGlibc(
     `dns.lookup of Node.js ${version}, and all of its http and net: getaddrinfo in a pool of four threads`,
     async (session, request, site) => {
@@ -170,7 +171,7 @@ function tellAscii(site: Site, who: string, typed: string, name: string): void {
   if (typed !== name) site.trace.step(`${who} makes "${name}" of "${typed}"`);
 }
 
-export const curl = soleClient(
+export const curl: ClientLine = soleClient(
   'curl',
   onGlibc('curl on glibc: getaddrinfo, but localhost is known', async (session, request, site) => {
     const { families } = request;
@@ -189,7 +190,7 @@ export const curl = soleClient(
 
 const getentFailed = failed('2', null, 'getent exit 2');
 
-export const getentAhosts = soleClient(
+export const getentAhosts: ClientLine = soleClient(
   'getent-ahosts',
   onGlibc(
     'getent ahosts NAME: getaddrinfo with AI_ADDRCONFIG and AI_IDN',
@@ -205,7 +206,7 @@ export const getentAhosts = soleClient(
   ),
 );
 
-export const getentHosts = soleClient(
+export const getentHosts: ClientLine = soleClient(
   'getent-hosts',
   onGlibc(
     'getent hosts NAME: gethostbyname2, the whole walk for IPv6, then for IPv4',
@@ -223,7 +224,7 @@ export const getentHosts = soleClient(
 const keepGoodMs = 30_000;
 const keepBadMs = 10_000;
 
-export const java = clientLine('java', javaReleases, (version) => ({
+export const java: ClientLine = clientLine('java', javaReleases, (version) => ({
   summary: `InetAddress.getAllByName of Java ${version}: getaddrinfo, with a cache in the process`,
   anyOrder: false,
   conf: (settings) => readGlibcConf(settings, usualGlibc),

@@ -16,7 +16,7 @@ export interface MuslTraits {
   readonly nodata: boolean;
 }
 
-export const muslReleases = new Releases<MuslTraits>(
+export const muslReleases: Releases<MuslTraits> = new Releases<MuslTraits>(
   'musl',
   {
     halfIsEnough: true,

@@ -16,6 +16,7 @@ import {
   type Request,
   type Session,
   type Site,
+  type ClientLine,
 } from './client.ts';
 import { shortIPv4 } from './glibc-conf.ts';
 import { readMuslHosts } from './hosts.ts';
@@ -32,7 +33,7 @@ import { isSendable } from './search-list.ts';
 /** Most addresses that one lookup returns. */
 const mostAddresses = 48;
 
-export const musl = clientLine('musl', muslReleases, (version, traits) => ({
+export const musl: ClientLine = clientLine('musl', muslReleases, (version, traits) => ({
   summary: `getaddrinfo of musl ${version}: Alpine`,
   anyOrder: false,
   conf: readMuslConf,

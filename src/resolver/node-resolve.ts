@@ -8,6 +8,7 @@ import {
   clientLine,
   failed,
   found,
+  type ClientLine,
   type Found,
   type Request,
   type Session,
@@ -28,12 +29,16 @@ const attempts = 4;
 /** How often Node looks for time-outs. */
 const tickMs = 1000;
 
-export const nodeResolve = clientLine('node-resolve', nodeReleases, (version, { cares }) => ({
-  summary: `dns.resolve4 and dns.resolve6 of Node.js ${version} (c-ares ${cares}): not what http and net use`,
-  anyOrder: true,
-  conf: (settings) => readConf(settings, caresReleases.traitsOf(cares)),
-  open: (site) => new NodeResolveSession(site, caresReleases.traitsOf(cares)),
-}));
+export const nodeResolve: ClientLine = clientLine(
+  'node-resolve',
+  nodeReleases,
+  (version, { cares }) => ({
+    summary: `dns.resolve4 and dns.resolve6 of Node.js ${version} (c-ares ${cares}): not what http and net use`,
+    anyOrder: true,
+    conf: (settings) => readConf(settings, caresReleases.traitsOf(cares)),
+    open: (site) => new NodeResolveSession(site, caresReleases.traitsOf(cares)),
+  }),
+);
 
 function readConf(settings: Settings, traits: CaresTraits): CaresConf {
   return { ...readCaresConf(settings, traits), attempts };

@@ -5,7 +5,7 @@
  * measured; its step down to plain DNS after failures is left out.
  */
 import type { Clock } from '../base/clock.ts';
-import { newId, soleClient, type Session, type Site } from './client.ts';
+import { newId, soleClient, type ClientLine, type Session, type Site } from './client.ts';
 import { GlibcSession } from './glibc.ts';
 import { readGlibcConf } from './glibc-conf.ts';
 import { glibcReleases } from './glibc-releases.ts';
@@ -21,7 +21,7 @@ const upstreamAttempts = 4;
 /** Seconds that negative and positive answers are kept at most. */
 const longestTtl = 7200;
 
-export const resolved = soleClient('resolved', {
+export const resolved: ClientLine = soleClient('resolved', {
   summary: 'getaddrinfo of glibc behind the stub of systemd-resolved (127.0.0.53)',
   anyOrder: false,
   conf: (settings) => readGlibcConf(settings, newestGlibc),

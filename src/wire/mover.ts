@@ -15,7 +15,7 @@ const SCRATCH_SIZE = 2 * MESSAGE_MAX + 1024;
  * One per thread; `out[0, length)` is the new message until the next `begin`.
  */
 class RecordMover {
-  readonly out = new Uint8Array(SCRATCH_SIZE);
+  readonly out: Uint8Array<ArrayBuffer> = new Uint8Array(SCRATCH_SIZE);
   length = 0;
   #from: Uint8Array = this.out;
   #start = 0;
@@ -143,4 +143,4 @@ function endOfName(bytes: Uint8Array, at: number): number {
 }
 
 /** This thread's mover. */
-export const mover = new RecordMover();
+export const mover: RecordMover = new RecordMover();

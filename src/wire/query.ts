@@ -326,7 +326,7 @@ export class Query {
    * A new, owned query of the same client with another question: for rewrites, search paths, CNAME targets.
    * Flags and EDNS (size, DO, options) are carried along.
    */
-  asking(name: WireName, type = this.type, qclass = this.class): Query {
+  asking(name: WireName, type: number = this.type, qclass: number = this.class): Query {
     const options = this.edns ? this.optionsEnd - this.optionsStart : 0;
     const size = HEADER.SIZE + name.length + 4 + (this.edns ? 11 + options : 0);
     const start = keptRoom(size + name.length + PEER_SIZE);

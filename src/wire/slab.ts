@@ -7,7 +7,7 @@ const SLAB_SIZE = 65536;
  * in it, so who stores a reply for long takes `reply.own()`.
  */
 class Slab {
-  bytes = new Uint8Array(SLAB_SIZE);
+  bytes: Uint8Array<ArrayBuffer> = new Uint8Array(SLAB_SIZE);
   #used = 0;
 
   /** Stores a copy of `from[at, end)`, at most 64 KiB. @returns where it begins in `bytes` */
@@ -25,4 +25,4 @@ class Slab {
 }
 
 /** This thread's slab for replies that are copied rather than built. */
-export const replySlab = new Slab();
+export const replySlab: Slab = new Slab();

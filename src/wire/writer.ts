@@ -15,7 +15,11 @@ export class MessageFull extends Error {
 }
 
 /** Sections in the order they stand in a message. */
-export const SECTION = {
+export const SECTION: {
+  readonly answer: 6;
+  readonly authority: 8;
+  readonly additional: 10;
+} = {
   answer: HEADER.ANCOUNT,
   authority: HEADER.NSCOUNT,
   additional: HEADER.ARCOUNT,
@@ -109,7 +113,7 @@ export class MessageWriter {
     ttl: number,
     data: Uint8Array,
     at = 0,
-    length = data.length,
+    length: number = data.length,
   ): void {
     this.open(section, owner, type, ttl);
     this.bytes(data, at, length);
@@ -135,7 +139,7 @@ export class MessageWriter {
     this.#slab[this.#at++] = value & 0xff;
   }
 
-  bytes(data: Uint8Array, at = 0, length = data.length - at): void {
+  bytes(data: Uint8Array, at = 0, length: number = data.length - at): void {
     this.#room(length);
     if (length > 64) {
       this.#slab.set(data.subarray(at, at + length), this.#at);

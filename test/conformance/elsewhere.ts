@@ -1,5 +1,5 @@
 import { directive } from '../../src/corefile/syntax.ts';
-import { definePlugin } from '../../src/server/contract/plugin.ts';
+import { definePlugin, type Plugin } from '../../src/server/contract/plugin.ts';
 import { FLAG, RCODE, TYPE } from '../../src/wire/iana.ts';
 import type { Query } from '../../src/wire/query.ts';
 import { failure, type Reply } from '../../src/wire/reply.ts';
@@ -13,7 +13,7 @@ const syntax = directive({
 });
 
 /** Answers for names outside of the cluster. */
-export const elsewhere = definePlugin({
+export const elsewhere: Plugin = definePlugin({
   syntax,
   setup:
     (_options, { writer }) =>

@@ -5,7 +5,7 @@ import { parseCorefile } from '../../src/corefile/parse.ts';
 import type { ParseOutput } from '../../src/corefile/parse.ts';
 import type { Syntax } from '../../src/corefile/syntax.ts';
 
-export const folder = import.meta.dirname;
+export const folder: string = import.meta.dirname;
 
 /** CoreDNS's directives, in chain order. */
 const directives: readonly string[] = (

@@ -11,6 +11,8 @@ import {
   required,
   rest,
   zones,
+  type Position,
+  type BoundPositions,
 } from '../../src/corefile/positions.ts';
 import {
   custom,
@@ -22,6 +24,7 @@ import {
   list,
   setting,
   zoneList,
+  type Property,
 } from '../../src/corefile/properties.ts';
 import { bindDirective, directive } from '../../src/corefile/syntax.ts';
 import type { BoundDirective, Options, Syntax } from '../../src/corefile/syntax.ts';
@@ -71,7 +74,35 @@ export function only<S extends Syntax>(syntax: S, body: string): Omit<Options<S>
 export const messages = (syntax: Syntax, body: string): string[] =>
   bind(syntax, body).problems.map(({ message }) => message);
 
-export const cache = directive({
+export const cache: Syntax<
+  {
+    ttlSeconds: Position<number | null>;
+    zones: Position<readonly string[]>;
+  },
+  {
+    success: Property<
+      BoundPositions<{
+        capacity: Position<number>;
+        ttlSeconds: Position<number>;
+        minTtlSeconds: Position<number>;
+      }>
+    >;
+    prefetch: Property<BoundPositions<{
+      amount: Position<number>;
+      durationMs: Position<number>;
+      percentage: Position<number>;
+    }> | null>;
+    servfailMs: Property<number>;
+    disable: Property<
+      readonly BoundPositions<{
+        type: Position<'success' | 'denial'>;
+        zones: Position<readonly string[]>;
+      }>[]
+    >;
+    keepTtl: Property<boolean>;
+  },
+  'once'
+> = directive({
   name: 'cache',
   summary: 'keep answers',
   repeat: 'once',
@@ -111,7 +142,27 @@ export const cache = directive({
   },
 });
 
-export const forward = directive({
+export const forward: Syntax<
+  {
+    from: Position<string>;
+    to: Position<readonly string[]>;
+  },
+  {
+    except: Property<readonly string[] | null>;
+    forceTcp: Property<boolean>;
+    preferUdp: Property<boolean>;
+    policy: Property<'random' | 'round_robin' | 'sequential'>;
+    healthCheck: Property<BoundPositions<{
+      intervalMs: Position<number>;
+      noRecursion: Position<boolean>;
+      domain: Position<string>;
+    }> | null>;
+    tls: Property<string[] | null>;
+    expireMs: Property<number>;
+    maxAgeMs: Property<number | null>;
+  },
+  'each'
+> = directive({
   name: 'forward',
   summary: 'ask other servers',
   repeat: 'each',
@@ -144,7 +195,18 @@ export const forward = directive({
   },
 });
 
-export const hosts = directive({
+export const hosts: Syntax<
+  {
+    file: Position<string>;
+    zones: Position<readonly string[]>;
+  },
+  {
+    inline: Property<readonly string[][]>;
+    ttlSeconds: Property<number>;
+    fallthrough: Property<readonly string[] | null>;
+  },
+  'once'
+> = directive({
   name: 'hosts',
   summary: 'answer from a hosts file',
   repeat: 'once',
@@ -163,7 +225,20 @@ export const hosts = directive({
   },
 });
 
-export const acl = directive({
+export const acl: Syntax<
+  {
+    zones: Position<readonly string[]>;
+  },
+  {
+    rules: Property<
+      readonly {
+        action: string;
+        words: string[];
+      }[]
+    >;
+  },
+  'gather'
+> = directive({
   name: 'acl',
   summary: 'rules about clients',
   repeat: 'gather',
@@ -183,7 +258,18 @@ export const acl = directive({
   },
 });
 
-export const kubernetes = directive({
+export const kubernetes: Syntax<
+  {
+    zones: Position<readonly string[]>;
+  },
+  {
+    namespaces: Property<readonly string[]>;
+    pods: Property<'disabled' | 'insecure' | 'verified'>;
+    ttlSeconds: Property<number>;
+    fallthrough: Property<readonly string[] | null>;
+  },
+  'once'
+> = directive({
   name: 'kubernetes',
   summary: 'cluster names',
   repeat: 'once',

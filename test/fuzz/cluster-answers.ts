@@ -81,7 +81,7 @@ export function* objectsIn(
 }
 
 /** A worker's answers to what a source says, through feed and messages as in production, on this thread. */
-export function answersOf(source: Source, clock = new VirtualClock()): Answerer {
+export function answersOf(source: Source, clock: VirtualClock = new VirtualClock()): Answerer {
   const replica = new ClusterReplica();
   const { open, join } = replicateHere(replica, clock);
   const publisher = new ClusterPublisher({

@@ -13,7 +13,11 @@ import { replyBytes } from './upstream.ts';
 import { cache } from '../../src/plugins/cache/cache.ts';
 
 /** The cache's link alone, in front of `next`. */
-export function cacheLink(lines: string, next: Next, clock = new VirtualClock()): Next {
+export function cacheLink(
+  lines: string,
+  next: Next,
+  clock: VirtualClock = new VirtualClock(),
+): Next {
   const { corefile } = parseCorefile({
     file: 'Corefile',
     text: `. {\n ${lines}\n}`,

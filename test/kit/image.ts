@@ -115,7 +115,10 @@ export class Image {
     this.#must(['mount', '-t', 'proc', 'proc', `${root}/proc`]);
     this.#must(['mount', '--rbind', '/dev', `${root}/dev`]);
     this.#must(['mount', '-t', 'tmpfs', 'tmpfs', `${root}/tmp`]);
-    this.#must(['mount', '-t', 'tmpfs', 'tmpfs', join(root, resolve('.'))]);
+    // The checkout is not part of the image. It may lie below /tmp, whose content has just been hidden.
+    const checkout = join(root, resolve('.'));
+    this.#must(['mkdir', '-p', checkout]);
+    this.#must(['mount', '-t', 'tmpfs', 'tmpfs', checkout]);
     this.#must(['cp', process.execPath, `${root}/usr/local/bin/node`]);
     const npm = (process.env['PATH'] ?? '')
       .split(delimiter)

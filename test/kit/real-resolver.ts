@@ -17,7 +17,11 @@ import {
 
 const kit = new URL('.', import.meta.url).pathname;
 
-export const sources = {
+export const sources: {
+  c: string;
+  go: string;
+  node: string;
+} = {
   c: join(kit, 'real-clients/lookup.c'),
   go: join(kit, 'real-clients/go'),
   node: join(kit, 'real-clients/resolve.mjs'),

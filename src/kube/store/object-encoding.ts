@@ -48,7 +48,7 @@ export class StringTable {
 
 /** Appends values to one buffer that is used over and over. */
 export class Encoder {
-  bytes = Buffer.allocUnsafeSlow(4096);
+  bytes: Buffer<ArrayBuffer> = Buffer.allocUnsafeSlow(4096);
   length = 0;
   readonly #strings: StringTable;
 

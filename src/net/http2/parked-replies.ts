@@ -7,9 +7,9 @@ export type BeginData = (length: number, flags: number, id: number) => number;
 /** How much the client lets us send (RFC 9113 section 5.2), and the replies that it does not let leave yet. */
 export class ParkedReplies {
   /** Bytes that may be sent on the connection. */
-  window = WINDOW;
+  window: number = WINDOW;
   /** Bytes that may be sent on a stream to begin with. */
-  streamWindow = WINDOW;
+  streamWindow: number = WINDOW;
   /** Bytes that wait. */
   bytes = 0;
   /** The first that is to go on first. */

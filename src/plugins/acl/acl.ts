@@ -2,7 +2,7 @@ import { zones } from '../../corefile/positions.ts';
 import { lines } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
 import type { Counter, Registry } from '../../metrics/registry.ts';
-import { definePlugin } from '../../server/contract/plugin.ts';
+import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import { ZoneMatch } from '../../server/contract/zone-match.ts';
 import { EDE, RCODE } from '../../wire/iana.ts';
 import type { Query, Route } from '../../wire/query.ts';
@@ -11,7 +11,7 @@ import { Nets } from './nets.ts';
 import { readPolicy, type Action, type Policy } from './policy.ts';
 import { perRoute } from '../../server/contract/per-route.ts';
 
-export const syntax = directive({
+const syntax = directive({
   name: 'acl',
   summary: 'decides by client address and type who is answered',
   repeat: 'gather',
@@ -35,7 +35,7 @@ interface Rule {
 const blocked: readonly ExtendedError[] = [{ code: EDE.BLOCKED, text: '' }];
 const filtered: readonly ExtendedError[] = [{ code: EDE.FILTERED, text: '' }];
 
-export const acl = definePlugin({
+export const acl: Plugin = definePlugin({
   syntax,
   setup(options, context, next) {
     const { writer } = context;

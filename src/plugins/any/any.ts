@@ -1,9 +1,9 @@
 import { directive } from '../../corefile/syntax.ts';
-import { definePlugin } from '../../server/contract/plugin.ts';
+import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import { RCODE, TYPE } from '../../wire/iana.ts';
 import { SECTION } from '../../wire/writer.ts';
 
-export const syntax = directive({
+const syntax = directive({
   name: 'any',
   summary: 'answers ANY questions with as little as possible (RFC 8482)',
   repeat: 'last',
@@ -16,7 +16,7 @@ const data = Uint8Array.from(
   ['ANY obsoleted', 'See RFC 8482'].flatMap((text) => [text.length, ...Buffer.from(text)]),
 );
 
-export const any = definePlugin({
+export const any: Plugin = definePlugin({
   syntax,
   setup(_options, { writer }, next) {
     return (query) => {

@@ -1,5 +1,5 @@
 import { Problem } from '../../base/problem.ts';
-import { definePlugin, type WorkerContext } from '../../server/contract/plugin.ts';
+import { definePlugin, type Plugin, type WorkerContext } from '../../server/contract/plugin.ts';
 import { searchDomains, type SearchDomains } from '../../server/contract/ports.ts';
 import { ZoneMatch } from '../../server/contract/zone-match.ts';
 import type { WireName } from '../../wire/name.ts';
@@ -17,7 +17,7 @@ const UNWATCHED = 'pods are not watched';
  * Completes names along the client's search path on the server's side: `api.example.com.default.svc.cluster.local` is
  * answered with what `api.example.com` has, and the client is spared its further attempts.
  */
-export const autopath = definePlugin({
+export const autopath: Plugin = definePlugin({
   syntax,
 
   control({ from, at }, context) {

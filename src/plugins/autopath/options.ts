@@ -1,7 +1,7 @@
 import type { Problem } from '../../base/problem.ts';
-import { last, zones } from '../../corefile/positions.ts';
-import { list } from '../../corefile/properties.ts';
-import { directive, type Options } from '../../corefile/syntax.ts';
+import { last, zones, type Position } from '../../corefile/positions.ts';
+import { list, type Property } from '../../corefile/properties.ts';
+import { directive, type Options, type Syntax } from '../../corefile/syntax.ts';
 import { domainName, word, worded } from '../../corefile/values.ts';
 import { pluginRemark } from '../../corefile/problems.ts';
 
@@ -9,7 +9,16 @@ import { pluginRemark } from '../../corefile/problems.ts';
 export const BY_NAME = '@name';
 
 /** The directive `autopath`. */
-export const syntax = directive({
+export const syntax: Syntax<
+  {
+    zones: Position<readonly string[]>;
+    from: Position<string>;
+  },
+  {
+    search: Property<readonly string[]>;
+  },
+  'last'
+> = directive({
   name: 'autopath',
   summary: "completes names along the client's search path, in one exchange instead of four",
   repeat: 'last',

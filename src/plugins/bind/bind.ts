@@ -2,9 +2,9 @@ import { position } from '../../corefile/positions.ts';
 import { list } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { word } from '../../corefile/values.ts';
-import { definePlugin } from '../../server/contract/plugin.ts';
+import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 
-export const syntax = directive({
+const syntax = directive({
   name: 'bind',
   summary: 'says which addresses to listen on',
   repeat: 'gather',
@@ -24,7 +24,7 @@ export const syntax = directive({
 });
 
 /** Configures only. Interfaces are looked up when the configuration is taken: a new address needs a reload. */
-export const bind = definePlugin({
+export const bind: Plugin = definePlugin({
   syntax,
   plan(options, plan) {
     for (const { addresses, except } of options) {

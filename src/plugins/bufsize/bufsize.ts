@@ -1,9 +1,9 @@
 import { optional } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { integer } from '../../corefile/values.ts';
-import { definePlugin } from '../../server/contract/plugin.ts';
+import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 
-export const syntax = directive({
+const syntax = directive({
   name: 'bufsize',
   summary: 'limits the size of UDP replies',
   repeat: 'last',
@@ -16,7 +16,7 @@ export const syntax = directive({
 });
 
 /** Lowers the size that clients say they can take, and never raises it. Clients without EDNS get 512 bytes anyway. */
-export const bufsize = definePlugin({
+export const bufsize: Plugin = definePlugin({
   syntax,
   setup({ size }, _site, next) {
     return (query) => {

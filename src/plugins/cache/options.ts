@@ -1,9 +1,16 @@
 import { limit } from '../../base/limits.ts';
 import type { Problem } from '../../base/problem.ts';
 import { pluginProblem, pluginRemark } from '../../corefile/problems.ts';
-import { leading, optional, required, zones } from '../../corefile/positions.ts';
-import { custom, each, fields, flag, setting } from '../../corefile/properties.ts';
-import { directive, type Options } from '../../corefile/syntax.ts';
+import {
+  leading,
+  optional,
+  required,
+  zones,
+  type Position,
+  type BoundPositions,
+} from '../../corefile/positions.ts';
+import { custom, each, fields, flag, setting, type Property } from '../../corefile/properties.ts';
+import { directive, type Options, type Syntax } from '../../corefile/syntax.ts';
 import {
   byteSize,
   choice,
@@ -136,7 +143,46 @@ const policy: Value<'prefer_positive'> = value('prefer_positive', ({ text }) =>
     : wrong(`invalid serve_stale_policy: ${text}`, 'There is one policy: prefer_positive.'),
 );
 
-export const syntax = directive({
+export const syntax: Syntax<
+  {
+    maxTtlSeconds: Position<number | null>;
+    zones: Position<readonly string[]>;
+  },
+  {
+    success: Property<BoundPositions<{
+      capacity: Position<number>;
+      ttlSeconds: Position<number | null>;
+      minTtlSeconds: Position<number | null>;
+    }> | null>;
+    denial: Property<BoundPositions<{
+      capacity: Position<number>;
+      ttlSeconds: Position<number | null>;
+      minTtlSeconds: Position<number | null>;
+    }> | null>;
+    prefetch: Property<BoundPositions<{
+      amount: Position<number>;
+      gapMs: Position<number>;
+      percentage: Position<number>;
+    }> | null>;
+    serveStale: Property<StaleOptions | null>;
+    stalePolicies: Property<
+      readonly BoundPositions<{
+        policy: Position<'prefer_positive'>;
+      }>[]
+    >;
+    servfailMs: Property<number>;
+    disable: Property<
+      readonly BoundPositions<{
+        half: Position<'success' | 'denial'>;
+        zones: Position<readonly string[]>;
+      }>[]
+    >;
+    keepttl: Property<boolean>;
+    maxBytes: Property<number>;
+    coalesce: Property<number>;
+  },
+  'once'
+> = directive({
   name: 'cache',
   summary: 'answers from memory what was answered before',
   repeat: 'once',

@@ -47,7 +47,7 @@ export class Store {
   readonly evictions: [number, number] = [0, 0];
   readonly counts: [number, number] = [0, 0];
   readonly log: ChunkLog;
-  readonly offsets = new OffsetTable();
+  readonly offsets: OffsetTable = new OffsetTable();
   /** Hits per slot, for prefetch. */
   readonly hits: HitCounts;
 

@@ -3,7 +3,7 @@ import { optional } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { duration, value, Wrong, wrong } from '../../corefile/values.ts';
 import type { Counter } from '../../metrics/registry.ts';
-import { definePlugin, type WorkerContext } from '../../server/contract/plugin.ts';
+import { definePlugin, type Plugin, type WorkerContext } from '../../server/contract/plugin.ts';
 import { RCODE } from '../../wire/iana.ts';
 import { failure, type Reply } from '../../wire/reply.ts';
 
@@ -20,7 +20,7 @@ const timeout = value(
   (ms) => plain.print(ms),
 );
 
-export const syntax = directive({
+const syntax = directive({
   name: 'cancel',
   summary: 'gives up on queries that take too long',
   repeat: 'last',
@@ -28,7 +28,7 @@ export const syntax = directive({
 });
 
 /** A query that has no reply by then is answered SERVFAIL; a reply that comes later is still cached. */
-export const cancel = definePlugin({
+export const cancel: Plugin = definePlugin({
   syntax,
   setup({ timeoutMs }, context, next) {
     const expired = context.metrics

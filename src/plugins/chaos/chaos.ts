@@ -4,11 +4,11 @@ import { optional, rest } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { word } from '../../corefile/values.ts';
 import type { Random } from '../../base/random.ts';
-import { definePlugin } from '../../server/contract/plugin.ts';
+import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import { CLASS, RCODE, TYPE } from '../../wire/iana.ts';
 import { SECTION } from '../../wire/writer.ts';
 
-export const syntax = directive({
+const syntax = directive({
   name: 'chaos',
   summary: 'answers who and what this server is (class CH)',
   repeat: 'last',
@@ -25,7 +25,7 @@ const manifest = new URL('../../../package.json', import.meta.url);
 const TEXT_MAX = 255;
 
 /** `version.bind`, `version.server`, `authors.bind`, `hostname.bind`, `id.server`; everything else is for the next plugin. */
-export const chaos = definePlugin({
+export const chaos: Plugin = definePlugin({
   syntax,
   plan(_options, plan) {
     plan.anyClass = true;

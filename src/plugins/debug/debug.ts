@@ -1,14 +1,14 @@
 import { directive } from '../../corefile/syntax.ts';
-import { definePlugin } from '../../server/contract/plugin.ts';
+import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 
-export const syntax = directive({
+const syntax = directive({
   name: 'debug',
   summary: 'lets a worker end on a bug instead of going on',
   repeat: 'last',
 });
 
 /** Configures only. */
-export const debug = definePlugin({
+export const debug: Plugin = definePlugin({
   syntax,
   operational: true,
   plan(_options, plan) {

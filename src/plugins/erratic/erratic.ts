@@ -3,7 +3,7 @@ import { fields, flag } from '../../corefile/properties.ts';
 import { optional } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { duration, integer, value, Wrong, wrong } from '../../corefile/values.ts';
-import { definePlugin } from '../../server/contract/plugin.ts';
+import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';
 import { joinNames, parseName, type WireName } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
@@ -18,7 +18,7 @@ const amount = value('AMOUNT', (word) => {
   return count < 0 ? wrong(`illegal amount value given ${JSON.stringify(word.text)}`) : count;
 });
 
-export const syntax = directive({
+const syntax = directive({
   name: 'erratic',
   summary: 'answers badly on purpose, to test clients',
   repeat: 'last',
@@ -52,7 +52,7 @@ const READY_FROM = 3;
 const READY_BELOW = 5;
 
 /** Ends the chain. Counts queries, and acts by their number. */
-export const erratic = definePlugin({
+export const erratic: Plugin = definePlugin({
   syntax,
   control(_options, context) {
     const counts = new Map<number, number>();

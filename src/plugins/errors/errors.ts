@@ -7,7 +7,7 @@ import { position, required, optional } from '../../corefile/positions.ts';
 import { each, flag } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { duration, value, wrong, type Value } from '../../corefile/values.ts';
-import { definePlugin, type WorkerContext } from '../../server/contract/plugin.ts';
+import { definePlugin, type Plugin, type WorkerContext } from '../../server/contract/plugin.ts';
 import { typeName } from '../../wire/iana.ts';
 import type { Query } from '../../wire/query.ts';
 import type { Reply } from '../../wire/reply.ts';
@@ -49,7 +49,7 @@ const how = position('[warning|error|info|debug] [show_first]', '', (line) => {
   return { level: level ?? ('error' as const), showFirst };
 });
 
-export const syntax = directive({
+const syntax = directive({
   name: 'errors',
   summary: 'logs why a query failed',
   repeat: 'once',
@@ -69,7 +69,7 @@ export const syntax = directive({
 /**
  * Logs replies that carry a cause, on their way out. A failure without one (somebody chose SERVFAIL) is silent.
  */
-export const errors = definePlugin({
+export const errors: Plugin = definePlugin({
   syntax,
   plan(options, plan) {
     if (options.stacktrace) plan.stacktrace = true;

@@ -1,11 +1,11 @@
 import { isIP } from 'node:net';
-import { limit } from '../../base/limits.ts';
+import { limit, type Limit } from '../../base/limits.ts';
 import { parseDuration } from '../../base/duration.ts';
 import type { Place, Problem } from '../../base/problem.ts';
-import { oneZone, rest } from '../../corefile/positions.ts';
-import { custom, flag, list, setting, zoneList } from '../../corefile/properties.ts';
+import { oneZone, rest, type Position } from '../../corefile/positions.ts';
+import { custom, flag, list, setting, zoneList, type Property } from '../../corefile/properties.ts';
 import { pluginProblem, pluginRemark } from '../../corefile/problems.ts';
-import { directive, type Occurrence } from '../../corefile/syntax.ts';
+import { directive, type Occurrence, type Syntax } from '../../corefile/syntax.ts';
 import {
   choice,
   domainName,
@@ -23,10 +23,10 @@ import { rcodeNumber } from '../../wire/iana.ts';
 import { printTo, readTo, type To } from './address.ts';
 
 /** CoreDNS's number; more would only mean that a query is tried longer than any client waits. */
-export const upstreamsLimit = limit({ default: 15, min: 1, max: 15 });
+export const upstreamsLimit: Limit = limit({ default: 15, min: 1, max: 15 });
 
 /** Queries under way at a time per worker where `max_concurrent` says nothing: each holds about 1 KB. */
-export const waitingLimit = limit({ default: 32_768, min: 1, max: 1_000_000 });
+export const waitingLimit: Limit = limit({ default: 32_768, min: 1, max: 1_000_000 });
 /** UDP sockets per upstream and worker; a busy upstream has all of them. */
 const sourcePortsLimit = limit({ default: 256, min: 1, max: 4096 });
 const connectionsLimit = limit({ default: 256, min: 1, max: 10_000 });
@@ -173,7 +173,10 @@ const protocol = custom<readonly string[]>(
 
 const policies = ['random', 'round_robin', 'sequential', 'latency', 'least_conn', 'first'] as const;
 
-const args = {
+const args: {
+  from: Position<string>;
+  to: Position<readonly To[]>;
+} = {
   from: oneZone('FROM', { help: 'names below it are forwarded' }),
   to: rest(to, {
     min: 1,
@@ -181,7 +184,34 @@ const args = {
   }),
 };
 
-const properties = {
+const properties: {
+  except: Property<readonly string[] | null>;
+  forceTcp: Property<boolean>;
+  preferUdp: Property<boolean>;
+  expireMs: Property<number>;
+  maxAgeMs: Property<number>;
+  maxIdle: Property<number>;
+  maxFails: Property<number>;
+  maxAttempts: Property<number | null>;
+  readTimeoutMs: Property<number>;
+  tls: Property<TlsFiles | null>;
+  tlsServerName: Property<string | null>;
+  policy: Property<'round_robin' | 'sequential' | 'random' | 'first' | 'latency' | 'least_conn'>;
+  health: Property<HealthOptions>;
+  maxConcurrent: Property<number>;
+  sourcePorts: Property<number>;
+  maxConnections: Property<number>;
+  burst: Property<number>;
+  next: Property<readonly number[]>;
+  nextOnNodata: Property<boolean>;
+  failover: Property<readonly number[]>;
+  failfast: Property<boolean>;
+  resolver: Property<readonly string[]>;
+  source: Property<string | null>;
+  dohMethod: Property<'GET' | 'POST'>;
+  maxPps: Property<number | null>;
+  protocol: Property<readonly string[] | null>;
+} = {
   except: zoneList('except', { show: 'NAMES', help: 'names that are not forwarded' }),
   forceTcp: flag('force_tcp', { help: 'always TCP' }),
   preferUdp: flag('prefer_udp', { help: 'UDP even for clients that came over TCP' }),
@@ -262,7 +292,41 @@ const properties = {
 /** One forward line. */
 export type ForwardSaid = Occurrence<typeof args, typeof properties>;
 
-export const syntax = directive({
+export const syntax: Syntax<
+  {
+    from: Position<string>;
+    to: Position<readonly To[]>;
+  },
+  {
+    except: Property<readonly string[] | null>;
+    forceTcp: Property<boolean>;
+    preferUdp: Property<boolean>;
+    expireMs: Property<number>;
+    maxAgeMs: Property<number>;
+    maxIdle: Property<number>;
+    maxFails: Property<number>;
+    maxAttempts: Property<number | null>;
+    readTimeoutMs: Property<number>;
+    tls: Property<TlsFiles | null>;
+    tlsServerName: Property<string | null>;
+    policy: Property<'round_robin' | 'sequential' | 'random' | 'first' | 'latency' | 'least_conn'>;
+    health: Property<HealthOptions>;
+    maxConcurrent: Property<number>;
+    sourcePorts: Property<number>;
+    maxConnections: Property<number>;
+    burst: Property<number>;
+    next: Property<readonly number[]>;
+    nextOnNodata: Property<boolean>;
+    failover: Property<readonly number[]>;
+    failfast: Property<boolean>;
+    resolver: Property<readonly string[]>;
+    source: Property<string | null>;
+    dohMethod: Property<'GET' | 'POST'>;
+    maxPps: Property<number | null>;
+    protocol: Property<readonly string[] | null>;
+  },
+  'gather'
+> = directive({
   name: 'forward',
   summary: 'sends queries to other DNS servers',
   repeat: 'gather',

@@ -3,7 +3,7 @@ import { lines, type Refuse } from '../../corefile/properties.ts';
 import { pluginProblem } from '../../corefile/problems.ts';
 import { directive } from '../../corefile/syntax.ts';
 import type { Token } from '../../corefile/tree.ts';
-import { definePlugin } from '../../server/contract/plugin.ts';
+import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import { FLAG } from '../../wire/iana.ts';
 import type { Query } from '../../wire/query.ts';
 import type { Reply } from '../../wire/reply.ts';
@@ -53,7 +53,7 @@ function readRule({ text, place }: Token, words: readonly Token[], refuse: Refus
   return { on, set: word === 'set', flags: bits };
 }
 
-export const syntax = directive({
+const syntax = directive({
   name: 'header',
   summary: 'sets and clears header flags of queries and replies',
   repeat: 'gather',
@@ -90,7 +90,7 @@ function maskOf(rules: readonly Rule[]): Mask {
   return { set, clear };
 }
 
-export const header = definePlugin({
+export const header: Plugin = definePlugin({
   syntax,
   setup(options, _site, next) {
     const rules = options.flatMap((use) => use.rules);

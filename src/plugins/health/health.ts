@@ -8,7 +8,7 @@ import { directive } from '../../corefile/syntax.ts';
 import { duration, hostPort, worded } from '../../corefile/values.ts';
 import { slimBuckets } from '../../metrics/buckets.ts';
 import { answerText } from '../../server/contract/http.ts';
-import { definePlugin } from '../../server/contract/plugin.ts';
+import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 
 const address = worded(hostPort('ADDRESS'), (text, reason) =>
   // CoreDNS reads the address as a part of a URL.
@@ -21,7 +21,7 @@ const CHECK_TIMEOUT_MS = 3000;
 /** A look at ourselves over loopback that takes longer is worth a warning. */
 const SLOW_MS = 1000;
 
-export const syntax = directive({
+const syntax = directive({
   name: 'health',
   summary: 'liveness over HTTP',
   repeat: 'last',
@@ -44,7 +44,7 @@ export const syntax = directive({
 });
 
 /** Well while a worker answers; who gets no reply knows that the process hangs. Asks itself each second, to measure how busy it is. */
-export const health = definePlugin({
+export const health: Plugin = definePlugin({
   syntax,
   operational: true,
   control(options, context) {

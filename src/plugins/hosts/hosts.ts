@@ -6,7 +6,7 @@ import { fallthrough, flag, lines, setting } from '../../corefile/properties.ts'
 import { pluginProblem, pluginRemark } from '../../corefile/problems.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { duration, seconds, word, worded } from '../../corefile/values.ts';
-import { definePlugin } from '../../server/contract/plugin.ts';
+import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import { ZoneMatch } from '../../server/contract/zone-match.ts';
 import { answerer } from './answers.ts';
 import { isEntry, readEntries } from './entries.ts';
@@ -15,7 +15,7 @@ import { HostsLookup, packTable, type HostsTable } from './table.ts';
 
 const DEFAULT_FILE = '/etc/hosts';
 
-export const syntax = directive({
+const syntax = directive({
   name: 'hosts',
   summary: 'answers from a hosts file',
   repeat: 'once',
@@ -74,7 +74,7 @@ export const syntax = directive({
   },
 });
 
-export const hosts = definePlugin({
+export const hosts: Plugin = definePlugin({
   syntax,
   control(options, context) {
     const file = new HostsFile(context.path(options.file), context.log);

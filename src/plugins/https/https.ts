@@ -1,7 +1,7 @@
 import { setting } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { integer, value, Wrong, wrong } from '../../corefile/values.ts';
-import { definePlugin } from '../../server/contract/plugin.ts';
+import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 
 const whole = integer('COUNT');
 
@@ -14,7 +14,7 @@ const connections = value('COUNT', (word) => {
   return count < 0 ? wrong(`max_connections must be a non-negative integer: ${count}`) : count;
 });
 
-export const syntax = directive({
+const syntax = directive({
   name: 'https',
   summary: 'limits the connections of HTTPS listeners',
   repeat: 'once',
@@ -26,7 +26,7 @@ export const syntax = directive({
 });
 
 /** Configures only. */
-export const https = definePlugin({
+export const https: Plugin = definePlugin({
   syntax,
   plan({ maxConnections }, plan) {
     if (maxConnections === null) return;

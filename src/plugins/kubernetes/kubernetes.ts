@@ -1,4 +1,4 @@
-import { definePlugin } from '../../server/contract/plugin.ts';
+import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import { metadataProviders, searchDomains } from '../../server/contract/ports.ts';
 import { foldName, parseName } from '../../wire/name.ts';
 import { Answerer } from './answer.ts';
@@ -17,7 +17,7 @@ import { waitForListing } from './startup.ts';
  * (`publisher.ts`); a worker keeps them in a form made for answering (`cluster.ts`), decides what a name stands for
  * (`lookup.ts`) and writes the reply (`answer.ts`). Both outlive reloads that do not change the source.
  */
-export const kubernetes = definePlugin({
+export const kubernetes: Plugin = definePlugin({
   syntax,
 
   control(options, context) {

@@ -54,8 +54,8 @@ export type Meaning =
  * hold the last decision's parts.
  */
 export class Lookup {
-  readonly name = new ParsedName();
-  readonly reverse = new ReverseReader();
+  readonly name: ParsedName = new ParsedName();
+  readonly reverse: ReverseReader = new ReverseReader();
   /** For `service`, `endpoints` and `external`. */
   service: ServiceRecord | null = null;
   /** For `pod`: 4 or 16 bytes. */

@@ -40,19 +40,19 @@ export class ParsedName {
   shape: Shape = 'other';
   /** The kind label is `pod`. */
   pod = false;
-  namespace = NONE;
+  namespace: number = NONE;
   /** The service, or the pod's address. */
-  object = NONE;
-  endpoint = NONE;
-  cluster = NONE;
-  port = NONE;
-  protocol = NONE;
+  object: number = NONE;
+  endpoint: number = NONE;
+  cluster: number = NONE;
+  port: number = NONE;
+  protocol: number = NONE;
   /** The topology zone: labels from here to `topologyEnd`. */
-  topology = NONE;
-  topologyEnd = NONE;
+  topology: number = NONE;
+  topologyEnd: number = NONE;
   prefer = false;
   /** Where each label begins, from the left, for the labels below the zone. */
-  readonly labels = new Uint8Array(LABELS_MAX);
+  readonly labels: Uint8Array<ArrayBuffer> = new Uint8Array(LABELS_MAX);
   count = 0;
 
   /** Takes `folded[0, zoneAt)` apart. */

@@ -1,6 +1,12 @@
 import { limit } from '../../base/limits.ts';
 import type { Place, Problem } from '../../base/problem.ts';
-import { required, optional, zones } from '../../corefile/positions.ts';
+import {
+  required,
+  optional,
+  zones,
+  type Position,
+  type BoundPositions,
+} from '../../corefile/positions.ts';
 import {
   custom,
   fallthrough,
@@ -9,9 +15,10 @@ import {
   list,
   setting,
   zoneList,
+  type Property,
 } from '../../corefile/properties.ts';
 import { pluginProblem, pluginRemark } from '../../corefile/problems.ts';
-import { directive, type Options } from '../../corefile/syntax.ts';
+import { directive, type Options, type Syntax } from '../../corefile/syntax.ts';
 import { decimal, duration, integer, value, word, worded, wrong } from '../../corefile/values.ts';
 import { parseSelector } from '../../kube/manifests/selector.ts';
 import type { PodMode } from './lookup.ts';
@@ -54,7 +61,41 @@ const selector = (word: string, what: string, help: string) =>
   );
 
 /** The directive `kubernetes`. */
-export const syntax = directive({
+export const syntax: Syntax<
+  {
+    zones: Position<readonly string[]>;
+  },
+  {
+    manifests: Property<string | null>;
+    endpoints: Property<readonly string[]>;
+    tls: Property<BoundPositions<{
+      cert: Position<string>;
+      key: Position<string>;
+      ca: Position<string>;
+    }> | null>;
+    kubeconfig: Property<BoundPositions<{
+      file: Position<string>;
+      context: Position<string | null>;
+    }> | null>;
+    snapshot: Property<string | null>;
+    apiserverQps: Property<number>;
+    apiserverBurst: Property<number>;
+    apiserverMaxInflight: Property<number>;
+    namespaces: Property<readonly string[]>;
+    namespaceLabels: Property<string>;
+    labels: Property<string>;
+    pods: Property<PodMode>;
+    endpointPodNames: Property<boolean>;
+    ttl: Property<number>;
+    noEndpoints: Property<boolean>;
+    fallthrough: Property<readonly string[] | null>;
+    ignoreEmpty: Property<boolean>;
+    multicluster: Property<readonly string[] | null>;
+    zonal: Property<boolean>;
+    startupTimeoutMs: Property<number>;
+  },
+  'once'
+> = directive({
   name: 'kubernetes',
   summary: 'cluster DNS from Kubernetes objects: an API server, or a folder of manifests',
   repeat: 'once',

@@ -5,7 +5,7 @@ import type { Fact, TriggerTimes } from './facts.ts';
 /** A worker's copy of what the control part knows of the cluster. */
 export class ClusterReplica implements Replica<Fact, TriggerTimes> {
   /** What is answered from; always the same object. */
-  readonly cluster = new Cluster();
+  readonly cluster: Cluster = new Cluster();
   /** Built from a snapshot that is still coming in; null: none is. */
   #next: Cluster | null = null;
 

@@ -9,7 +9,7 @@ export type ReverseName =
 
 /** Reads addresses from names such as `4.3.2.1.in-addr.arpa.` (RFC 1035 section 3.5, RFC 3596 section 2.5). Reusable. */
 export class ReverseReader {
-  readonly address = new Uint8Array(16);
+  readonly address: Uint8Array<ArrayBuffer> = new Uint8Array(16);
   /** 4 or 16. */
   length = 0;
 

@@ -3,9 +3,9 @@ import { pluginProblem } from '../../corefile/problems.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { byteSize, integer } from '../../corefile/values.ts';
 import { limits as range } from '../../net/limits.ts';
-import { definePlugin } from '../../server/contract/plugin.ts';
+import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 
-export const syntax = directive({
+const syntax = directive({
   name: 'limits',
   summary: 'bounds what clients may ask of the listeners',
   repeat: 'gather',
@@ -39,7 +39,7 @@ export const syntax = directive({
 });
 
 /** Configures only. For each listener of each worker; the first block of a shared address decides. */
-export const limits = definePlugin({
+export const limits: Plugin = definePlugin({
   syntax,
   plan(options, plan) {
     for (const { at: _place, ...said } of options) {

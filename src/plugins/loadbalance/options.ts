@@ -1,17 +1,20 @@
 import { parseDuration } from '../../base/duration.ts';
 import type { Problem } from '../../base/problem.ts';
-import { position } from '../../corefile/positions.ts';
-import { list, setting } from '../../corefile/properties.ts';
+import { position, type Position } from '../../corefile/positions.ts';
+import { list, setting, type Property } from '../../corefile/properties.ts';
 import { pluginProblem } from '../../corefile/problems.ts';
-import { directive, type Occurrence } from '../../corefile/syntax.ts';
+import { directive, type Occurrence, type Syntax } from '../../corefile/syntax.ts';
 import { duration, net, worded } from '../../corefile/values.ts';
+import type { Net } from '../../base/ip.ts';
 
 /** How addresses are ordered: at random, or one drawn by weight first. */
 export type Policy =
   | { readonly kind: 'round_robin' }
   | { readonly kind: 'weighted'; readonly file: string };
 
-const args = {
+const args: {
+  policy: Position<Policy>;
+} = {
   policy: position<Policy>(
     '[round_robin | weighted FILE]',
     'addresses and mail exchangers in random order (default), or one address first that is drawn by the weights of FILE',
@@ -34,7 +37,10 @@ const args = {
   ),
 };
 
-const properties = {
+const properties: {
+  reloadMs: Property<number | null>;
+  prefer: Property<readonly Net[]>;
+} = {
   reloadMs: setting(
     'reload',
     worded(duration('DURATION', { minMs: 0 }), (text, reason) =>
@@ -47,7 +53,16 @@ const properties = {
 
 export type LoadbalanceSaid = Occurrence<typeof args, typeof properties>;
 
-export const syntax = directive({
+export const syntax: Syntax<
+  {
+    policy: Position<Policy>;
+  },
+  {
+    reloadMs: Property<number | null>;
+    prefer: Property<readonly Net[]>;
+  },
+  'once'
+> = directive({
   name: 'loadbalance',
   summary: 'changes the order of addresses in replies',
   repeat: 'once',

@@ -1,14 +1,14 @@
 import { setting } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { onOff, worded } from '../../corefile/values.ts';
-import { definePlugin } from '../../server/contract/plugin.ts';
+import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import { RCODE, TYPE } from '../../wire/iana.ts';
 import { parseName, suffixAt, type WireName } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 import { SECTION, type MessageWriter, type Section } from '../../wire/writer.ts';
 
-export const syntax = directive({
+const syntax = directive({
   name: 'local',
   summary: 'answers for localhost and its reverse zones',
   repeat: 'last',
@@ -36,7 +36,7 @@ const loopbackPointer = parseName('1.0.0.127.in-addr.arpa.');
 const v4 = Uint8Array.of(127, 0, 0, 1);
 const v6 = Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1);
 
-export const local = definePlugin({
+export const local: Plugin = definePlugin({
   syntax,
   setup(options, context, next) {
     const { writer } = context;

@@ -4,7 +4,7 @@ import { list } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { value, wrong } from '../../corefile/values.ts';
 import { absoluteName, isDomainName } from '../../corefile/zones.ts';
-import { definePlugin } from '../../server/contract/plugin.ts';
+import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import { isInZone } from '../../server/contract/zone-match.ts';
 import { foldName, parseName, type WireName } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
@@ -38,7 +38,7 @@ const scope = position(
   },
 );
 
-export const syntax = directive({
+const syntax = directive({
   name: 'log',
   summary: 'logs every query',
   repeat: 'gather',
@@ -56,7 +56,7 @@ interface Rule {
 }
 
 /** Writes a line for each reply that leaves; the first rule whose name covers the question's decides. */
-export const log = definePlugin({
+export const log: Plugin = definePlugin({
   syntax,
   setup(options, context, next) {
     const rules = options.flatMap(({ scope: { names, format }, classes }): Rule[] => {

@@ -1,6 +1,6 @@
 import { zones } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';
-import { definePlugin } from '../../server/contract/plugin.ts';
+import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import {
   metadataCollector,
   metadataProviders,
@@ -9,7 +9,7 @@ import {
 import { ZoneMatch } from '../../server/contract/zone-match.ts';
 import type { Query } from '../../wire/query.ts';
 
-export const syntax = directive({
+const syntax = directive({
   name: 'metadata',
   summary: 'collects what plugins know about a query, for log, view, rewrite and dnstap',
   repeat: 'once',
@@ -17,7 +17,7 @@ export const syntax = directive({
 });
 
 /** Gives every query a map of notes, and lets the plugins of the block write into it before any of them answers. */
-export const metadata = definePlugin({
+export const metadata: Plugin = definePlugin({
   syntax,
   setup(options, context, next) {
     const here = new ZoneMatch(options.zones);

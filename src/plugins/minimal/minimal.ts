@@ -1,20 +1,20 @@
 import { andThen } from '../../base/maybe.ts';
 import { directive } from '../../corefile/syntax.ts';
-import { definePlugin } from '../../server/contract/plugin.ts';
+import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import { classify } from '../../wire/classify.ts';
 import { HEADER } from '../../wire/iana.ts';
 import { Records } from '../../wire/records.ts';
 import { Reply } from '../../wire/reply.ts';
 import { SECTION } from '../../wire/writer.ts';
 
-export const syntax = directive({
+const syntax = directive({
   name: 'minimal',
   summary: 'leaves out what positive answers do not need',
   repeat: 'last',
 });
 
 /** Clears authority and additional section of positive answers; denials, delegations and errors stay whole. */
-export const minimal = definePlugin({
+export const minimal: Plugin = definePlugin({
   syntax,
   setup(_options, _site, next) {
     return (query) => {

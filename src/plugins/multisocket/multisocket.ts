@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os';
 import { optional } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { integer, value, Wrong, wrong } from '../../corefile/values.ts';
-import { definePlugin } from '../../server/contract/plugin.ts';
+import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 
 const SOCKETS_MAX = 1024;
 const whole = integer('NUM_SOCKETS');
@@ -17,7 +17,7 @@ const sockets = value('NUM_SOCKETS', (word) => {
     : count;
 });
 
-export const syntax = directive({
+const syntax = directive({
   name: 'multisocket',
   summary: 'opens several sockets per address',
   repeat: 'once',
@@ -29,7 +29,7 @@ export const syntax = directive({
 });
 
 /** Configures only. The first block of a shared address decides. */
-export const multisocket = definePlugin({
+export const multisocket: Plugin = definePlugin({
   syntax,
   plan(options, plan) {
     plan.sockets = options.sockets ?? availableParallelism();

@@ -3,12 +3,12 @@ import { hostname } from 'node:os';
 import { rest } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { word } from '../../corefile/values.ts';
-import { definePlugin } from '../../server/contract/plugin.ts';
+import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import { OPTION } from '../../wire/iana.ts';
 import { findOption, isEchoed, type Query } from '../../wire/query.ts';
 import { Reply, silence } from '../../wire/reply.ts';
 
-export const syntax = directive({
+const syntax = directive({
   name: 'nsid',
   summary: 'tells clients that ask which server answered (RFC 5001)',
   repeat: 'once',
@@ -20,7 +20,7 @@ export const syntax = directive({
 });
 
 /** Adds the identifier to replies for queries with an NSID option; others pass untouched. */
-export const nsid = definePlugin({
+export const nsid: Plugin = definePlugin({
   syntax,
   setup(options, _site, next) {
     const data = Buffer.from(

@@ -45,12 +45,15 @@ function protoSlot(proto: Proto): number {
 
 /** The families of one thread. Those with labels are exposed from their first label set on. */
 export class Meters {
-  readonly requests;
-  readonly durations;
-  readonly requestSizes;
-  readonly responseSizes;
-  readonly dnssecOk;
-  readonly responses;
+  readonly requests: Family<
+    readonly ['server', 'zone', 'view', 'proto', 'family', 'type'],
+    Counter
+  >;
+  readonly durations: Family<readonly ['server', 'zone', 'view'], Histogram>;
+  readonly requestSizes: Family<readonly ['server', 'zone', 'view', 'proto'], Histogram>;
+  readonly responseSizes: Family<readonly ['server', 'zone', 'view', 'proto'], Histogram>;
+  readonly dnssecOk: Family<readonly ['server', 'zone', 'view'], Counter>;
+  readonly responses: Family<readonly ['server', 'zone', 'view', 'rcode', 'plugin'], Counter>;
 
   constructor(metrics: Registry) {
     this.requests = metrics.counter(

@@ -5,14 +5,14 @@ import { custom, flag } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { hostPort } from '../../corefile/values.ts';
 import type { HttpHandler } from '../../server/contract/control-context.ts';
-import { definePlugin } from '../../server/contract/plugin.ts';
+import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import type { Reply } from '../../wire/reply.ts';
 import { Enabled, linkNames } from './enabled.ts';
 import { Meters, RouteMeters, sizeOf, slotOf } from './meters.ts';
 
 const address = hostPort('ADDRESS');
 
-export const syntax = directive({
+const syntax = directive({
   name: 'prometheus',
   summary: 'counts queries and serves all metrics over HTTP',
   repeat: 'once',
@@ -40,7 +40,7 @@ export const syntax = directive({
   },
 });
 
-export const prometheus = definePlugin({
+export const prometheus: Plugin = definePlugin({
   syntax,
   operational: true,
   control(options, context) {

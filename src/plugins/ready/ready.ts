@@ -4,11 +4,11 @@ import { directive } from '../../corefile/syntax.ts';
 import { choice, hostPort, worded } from '../../corefile/values.ts';
 import type { HttpHandler } from '../../server/contract/control-context.ts';
 import { answerText } from '../../server/contract/http.ts';
-import { definePlugin } from '../../server/contract/plugin.ts';
+import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 
 const address = hostPort('ADDRESS');
 
-export const syntax = directive({
+const syntax = directive({
   name: 'ready',
   summary: 'readiness over HTTP',
   repeat: 'once',
@@ -34,7 +34,7 @@ export const syntax = directive({
 });
 
 /** 200 when every plugin that has something to wait for is ready, 503 with the names of the others. */
-export const ready = definePlugin({
+export const ready: Plugin = definePlugin({
   syntax,
   operational: true,
   control({ address: at, monitor }, context) {

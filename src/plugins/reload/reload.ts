@@ -1,7 +1,7 @@
 import { optional } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { duration, value, Wrong, wrong, type Value } from '../../corefile/values.ts';
-import { definePlugin } from '../../server/contract/plugin.ts';
+import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import { Watcher, type Watch } from './watcher.ts';
 
 const plain = duration('DURATION');
@@ -18,7 +18,7 @@ function limited(show: string, accepts: (ms: number) => boolean, text: string): 
   );
 }
 
-export const syntax = directive({
+const syntax = directive({
   name: 'reload',
   summary: 'takes a changed Corefile without restart',
   repeat: 'last',
@@ -44,7 +44,7 @@ export const syntax = directive({
   },
 });
 
-export const reload = definePlugin({
+export const reload: Plugin = definePlugin({
   syntax,
   operational: true,
   control({ intervalMs, jitterMs }, context) {

@@ -4,7 +4,7 @@ import { pluginRemark } from '../../corefile/problems.ts';
 import { lines } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
 import type { Token } from '../../corefile/tree.ts';
-import { definePlugin } from '../../server/contract/plugin.ts';
+import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import { RCODE } from '../../wire/iana.ts';
 import type { Query } from '../../wire/query.ts';
 import { failure, silence, type Reply } from '../../wire/reply.ts';
@@ -21,7 +21,7 @@ interface Use {
   readonly block: readonly (readonly Token[])[];
 }
 
-export const syntax = directive({
+const syntax = directive({
   name: 'rewrite',
   summary: 'changes queries on their way in, and replies on their way out',
   repeat: 'gather',
@@ -96,7 +96,7 @@ function suspicion(
 }
 
 /** Looks at every query; those that no rule fits go on as they are. */
-export const rewrite = definePlugin({
+export const rewrite: Plugin = definePlugin({
   syntax,
   setup(uses, context, next) {
     const rules: readonly Rule[] = uses.map((use) => readRule(wordsOf(use)));

@@ -3,9 +3,9 @@ import { Problem } from '../../base/problem.ts';
 import { required } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { word } from '../../corefile/values.ts';
-import { definePlugin } from '../../server/contract/plugin.ts';
+import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 
-export const syntax = directive({
+const syntax = directive({
   name: 'root',
   summary: 'says where relative files are',
   repeat: 'last',
@@ -13,7 +13,7 @@ export const syntax = directive({
 });
 
 /** Configures only: files that the block's other plugins name are looked for below. */
-export const root = definePlugin({
+export const root: Plugin = definePlugin({
   syntax,
   plan({ path }, plan) {
     plan.root = path;

@@ -1,8 +1,15 @@
 import { compilePattern, PatternError, type Pattern } from '../../base/pattern.ts';
-import { required, zones } from '../../corefile/positions.ts';
+import { required, zones, type Position } from '../../corefile/positions.ts';
 import { pluginRemark } from '../../corefile/problems.ts';
-import { custom, fallthrough, lines, setting, type Refuse } from '../../corefile/properties.ts';
-import { directive } from '../../corefile/syntax.ts';
+import {
+  custom,
+  fallthrough,
+  lines,
+  setting,
+  type Property,
+  type Refuse,
+} from '../../corefile/properties.ts';
+import { directive, type Syntax } from '../../corefile/syntax.ts';
 import type { Token } from '../../corefile/tree.ts';
 import { value, wrong } from '../../corefile/values.ts';
 import {
@@ -84,7 +91,23 @@ function readError(words: readonly Token[], refuse: Refuse): ExtendedError {
   return { code: Number(code.text), text: text?.text ?? '' };
 }
 
-export const syntax = directive({
+export const syntax: Syntax<
+  {
+    class: Position<number>;
+    type: Position<number>;
+    zones: Position<readonly string[]>;
+  },
+  {
+    patterns: Property<readonly (readonly Pattern[])[]>;
+    answers: Property<readonly (readonly RecordTemplate[])[]>;
+    additionals: Property<readonly (readonly RecordTemplate[])[]>;
+    authorities: Property<readonly (readonly RecordTemplate[])[]>;
+    rcode: Property<number>;
+    error: Property<ExtendedError | null>;
+    fallthrough: Property<readonly string[] | null>;
+  },
+  'gather'
+> = directive({
   name: 'template',
   summary: 'makes answers of the query itself',
   repeat: 'gather',

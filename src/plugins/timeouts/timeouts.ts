@@ -3,7 +3,7 @@ import { setting } from '../../corefile/properties.ts';
 import { pluginProblem } from '../../corefile/problems.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { integer, value, Wrong, wrong, wrongForm } from '../../corefile/values.ts';
-import { definePlugin } from '../../server/contract/plugin.ts';
+import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 
 const DAY_MS = 24 * 3600 * 1000;
 
@@ -38,7 +38,7 @@ const queries = value('COUNT', (word) => {
     : count;
 });
 
-export const syntax = directive({
+const syntax = directive({
   name: 'timeouts',
   summary: 'limits how long connections may wait',
   repeat: 'gather',
@@ -59,7 +59,7 @@ export const syntax = directive({
 });
 
 /** Configures only: TCP, TLS and HTTPS listeners of the block. */
-export const timeouts = definePlugin({
+export const timeouts: Plugin = definePlugin({
   syntax,
   plan(options, plan) {
     for (const { readMs, writeMs, idleMs, maxTcpQueries } of options) {

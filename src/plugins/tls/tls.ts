@@ -7,7 +7,7 @@ import { setting } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { choice, worded } from '../../corefile/values.ts';
 import type { ControlContext } from '../../server/contract/control-context.ts';
-import { definePlugin } from '../../server/contract/plugin.ts';
+import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 
 const files = position(
   'CERT KEY [CA]',
@@ -25,7 +25,7 @@ const files = position(
   },
 );
 
-export const syntax = directive({
+const syntax = directive({
   name: 'tls',
   summary: 'certificate and key of tls and https listeners',
   repeat: 'last',
@@ -47,7 +47,7 @@ export const syntax = directive({
 });
 
 /** Configures only. Files are read when the configuration is taken: a renewed certificate needs a reload. */
-export const tls = definePlugin({
+export const tls: Plugin = definePlugin({
   syntax,
   plan({ files: { certificate, key, authority }, clientAuth }, plan) {
     const below = (file: string): string =>

@@ -4,7 +4,7 @@ import { pluginRemark } from '../../corefile/problems.ts';
 import { directive } from '../../corefile/syntax.ts';
 import type { Token } from '../../corefile/tree.ts';
 import { word } from '../../corefile/values.ts';
-import { definePlugin } from '../../server/contract/plugin.ts';
+import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import { metadataCollector, metadataProviders } from '../../server/contract/ports.ts';
 import type { Query } from '../../wire/query.ts';
 import { compileExpression } from './expression.ts';
@@ -29,7 +29,7 @@ function readCondition(first: Token, words: readonly Token[], refuse: Refuse): C
   }
 }
 
-export const syntax = directive({
+const syntax = directive({
   name: 'view',
   summary: 'lets a server block take only some queries',
   repeat: 'once',
@@ -54,7 +54,7 @@ export const syntax = directive({
 });
 
 /** Chooses blocks: blocks of one zone are tried from top to bottom, and a query goes to the first whose view takes it. */
-export const view = definePlugin({
+export const view: Plugin = definePlugin({
   syntax,
   plan({ name }, plan) {
     plan.view = name;

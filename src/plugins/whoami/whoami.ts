@@ -1,10 +1,10 @@
 import { directive } from '../../corefile/syntax.ts';
-import { definePlugin } from '../../server/contract/plugin.ts';
+import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';
 import { joinNames, parseName } from '../../wire/name.ts';
 import { SECTION } from '../../wire/writer.ts';
 
-export const syntax = directive({
+const syntax = directive({
   name: 'whoami',
   summary: "answers with the client's own address, port and transport",
   repeat: 'last',
@@ -14,7 +14,7 @@ const udp = parseName('_udp.');
 const tcp = parseName('_tcp.');
 
 /** Ends the chain: any name, any type. The answer section stays empty, all is in the additional section. */
-export const whoami = definePlugin({
+export const whoami: Plugin = definePlugin({
   syntax,
   setup(_options, context) {
     const { writer } = context;

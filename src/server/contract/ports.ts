@@ -1,14 +1,16 @@
 import type { Query } from '../../wire/query.ts';
-import { definePort } from './plugin.ts';
+import { definePort, type Port } from './plugin.ts';
 
 /** Writes what a plugin knows about a query before it is answered: label (`kubernetes/client-namespace`) → value. */
 export type MetadataProvider = (query: Query, notes: Map<string, string>) => void;
 
 /** Offered by plugins that know something; asked by `metadata`, in the order of the chain backwards. */
-export const metadataProviders = definePort<MetadataProvider>('metadata providers');
+export const metadataProviders: Port<MetadataProvider> =
+  definePort<MetadataProvider>('metadata providers');
 
 /** Offered by `metadata` to `view`, which needs the notes before the chain begins: collects them into `query.notes`. */
-export const metadataCollector = definePort<(query: Query) => void>('metadata collector');
+export const metadataCollector: Port<(query: Query) => void> =
+  definePort<(query: Query) => void>('metadata collector');
 
 /**
  * Where the search path of a cluster's clients can be read off: offered by `kubernetes`, asked by `autopath`. Both methods
@@ -25,10 +27,11 @@ export interface SearchDomains {
   byName(query: Query): number;
 }
 
-export const searchDomains = definePort<SearchDomains>('search domains');
+export const searchDomains: Port<SearchDomains> = definePort<SearchDomains>('search domains');
 
 /**
  * Which queries are the server's own and look for their way round: such a query must come to every plugin as often as it comes
  * to the server. Offered by `loop`, asked by whoever would have it wait for another one's reply.
  */
-export const roundTrips = definePort<(query: Query) => boolean>('round trips');
+export const roundTrips: Port<(query: Query) => boolean> =
+  definePort<(query: Query) => boolean>('round trips');

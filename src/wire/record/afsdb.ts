@@ -1,6 +1,9 @@
 import { TYPE } from '../iana.ts';
 import { fullName, u16 } from './field.ts';
-import { recordKind } from './kind.ts';
+import { recordKind, type RecordKind } from './kind.ts';
 
 /** AFS cell database (RFC 1183 section 1). */
-export const afsdb = recordKind('AFSDB', TYPE.AFSDB, { subtype: u16, target: fullName });
+export const afsdb: RecordKind<{
+  subtype: number;
+  target: string;
+}> = recordKind('AFSDB', TYPE.AFSDB, { subtype: u16, target: fullName });

@@ -1,7 +1,7 @@
 import { parseNet, printAddress } from '../../base/ip.ts';
 import { TYPE } from '../iana.ts';
 import type { Reader } from '../reader.ts';
-import { recordKind, type Field } from './kind.ts';
+import { recordKind, type Field, type RecordKind } from './kind.ts';
 
 /** One prefix of an address list. */
 export interface AddressPrefix {
@@ -63,4 +63,6 @@ function printPrefix({ negated, address, bits }: AddressPrefix): string {
 }
 
 /** Lists of address prefixes (RFC 3123 section 4). */
-export const apl = recordKind('APL', TYPE.APL, { prefixes });
+export const apl: RecordKind<{
+  prefixes: readonly AddressPrefix[];
+}> = recordKind('APL', TYPE.APL, { prefixes });

@@ -1,6 +1,6 @@
 import { TYPE } from '../iana.ts';
 import { restString, string, u8 } from './field.ts';
-import { recordKind, type Field } from './kind.ts';
+import { recordKind, type Field, type RecordKind } from './kind.ts';
 
 /** Written without quotes where it needs none: property names are letters and digits. */
 const tag: Field<string> = {
@@ -9,4 +9,8 @@ const tag: Field<string> = {
 };
 
 /** Which authority may issue certificates (RFC 8659 section 4.1). */
-export const caa = recordKind('CAA', TYPE.CAA, { flags: u8, tag, value: restString });
+export const caa: RecordKind<{
+  flags: number;
+  tag: string;
+  value: string;
+}> = recordKind('CAA', TYPE.CAA, { flags: u8, tag, value: restString });

@@ -1,6 +1,6 @@
 import { TYPE } from '../iana.ts';
 import { restBase64, u16, u8 } from './field.ts';
-import { recordKind, type Field } from './kind.ts';
+import { recordKind, type Field, type RecordKind } from './kind.ts';
 
 /** By number (RFC 4398 section 2.1). */
 const certificateTypes = new Map([
@@ -52,7 +52,12 @@ function named(number: Field<number>, names: ReadonlyMap<number, string>): Field
 }
 
 /** A certificate or where it is (RFC 4398 section 2). */
-export const cert = recordKind('CERT', TYPE.CERT, {
+export const cert: RecordKind<{
+  certificateType: number;
+  keyTag: number;
+  algorithm: number;
+  certificate: Uint8Array;
+}> = recordKind('CERT', TYPE.CERT, {
   certificateType: named(u16, certificateTypes),
   keyTag: u16,
   algorithm: named(u8, algorithms),

@@ -1,6 +1,8 @@
 import { TYPE } from '../iana.ts';
-import { recordKind } from './kind.ts';
+import { recordKind, type RecordKind } from './kind.ts';
 import { oneName } from './shape.ts';
 
 /** Mailbox (RFC 1035 section 3.3.3); obsolete. */
-export const mb = recordKind('MB', TYPE.MB, oneName);
+export const mb: RecordKind<{
+  target: string;
+}> = recordKind('MB', TYPE.MB, oneName);

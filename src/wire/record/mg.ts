@@ -1,6 +1,8 @@
 import { TYPE } from '../iana.ts';
-import { recordKind } from './kind.ts';
+import { recordKind, type RecordKind } from './kind.ts';
 import { oneName } from './shape.ts';
 
 /** Mail group member (RFC 1035 section 3.3.6); obsolete. */
-export const mg = recordKind('MG', TYPE.MG, oneName);
+export const mg: RecordKind<{
+  target: string;
+}> = recordKind('MG', TYPE.MG, oneName);

@@ -1,6 +1,8 @@
 import { TYPE } from '../iana.ts';
-import { recordKind } from './kind.ts';
+import { recordKind, type RecordKind } from './kind.ts';
 import { oneName } from './shape.ts';
 
 /** Mail rename (RFC 1035 section 3.3.8); obsolete. */
-export const mr = recordKind('MR', TYPE.MR, oneName);
+export const mr: RecordKind<{
+  target: string;
+}> = recordKind('MR', TYPE.MR, oneName);

@@ -1,6 +1,8 @@
 import { TYPE } from '../iana.ts';
-import { recordKind } from './kind.ts';
+import { recordKind, type RecordKind } from './kind.ts';
 import { oneName } from './shape.ts';
 
 /** Pointer to another name, as in reverse zones (RFC 1035 section 3.3.12). */
-export const ptr = recordKind('PTR', TYPE.PTR, oneName);
+export const ptr: RecordKind<{
+  target: string;
+}> = recordKind('PTR', TYPE.PTR, oneName);

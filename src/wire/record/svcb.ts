@@ -1,10 +1,14 @@
 import { TYPE } from '../iana.ts';
 import { fullName, u16 } from './field.ts';
-import { recordKind } from './kind.ts';
-import { serviceParameters } from './service-parameter.ts';
+import { recordKind, type RecordKind } from './kind.ts';
+import { serviceParameters, type ServiceParameter } from './service-parameter.ts';
 
 /** How to reach a service (RFC 9460 section 2). Priority 0 is an alias. */
-export const svcb = recordKind('SVCB', TYPE.SVCB, {
+export const svcb: RecordKind<{
+  priority: number;
+  target: string;
+  parameters: readonly ServiceParameter[];
+}> = recordKind('SVCB', TYPE.SVCB, {
   priority: u16,
   target: fullName,
   parameters: serviceParameters,

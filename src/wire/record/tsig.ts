@@ -1,7 +1,7 @@
 import { printBase64, parseBase64 } from '../encoding.ts';
 import { rcodeName, rcodeNumber, TYPE } from '../iana.ts';
 import { fullName, u16 } from './field.ts';
-import { recordKind, type Field } from './kind.ts';
+import { recordKind, type Field, type RecordKind } from './kind.ts';
 
 /** Seconds since 1970, 48 bits. */
 const signedAt: Field<number> = {
@@ -44,7 +44,15 @@ export const errorCode: Field<number> = {
 };
 
 /** Signature over a message (RFC 8945 section 4.2). */
-export const tsig = recordKind('TSIG', TYPE.TSIG, {
+export const tsig: RecordKind<{
+  algorithm: string;
+  timeSigned: number;
+  fudge: number;
+  mac: Uint8Array;
+  originalId: number;
+  error: number;
+  other: Uint8Array;
+}> = recordKind('TSIG', TYPE.TSIG, {
   algorithm: fullName,
   timeSigned: signedAt,
   fudge: u16,

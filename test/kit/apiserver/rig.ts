@@ -22,7 +22,7 @@ export class Listener implements SourceEvents {
   readonly batches: (readonly Change[])[] = [];
   readonly syncedKinds: Kind[] = [];
   /** `Kind namespace/name` → object, as the changes so far have it. */
-  readonly state = new Map<string, KubeObject>();
+  readonly state: Map<string, KubeObject> = new Map<string, KubeObject>();
 
   get all(): Change[] {
     return this.batches.flat();
@@ -108,7 +108,7 @@ export async function makeRig(options: RigOptions = {}): Promise<Rig> {
 }
 
 /** Waits for real input and output (loopback) until the condition holds; virtual time stands still. */
-export async function until(holds: () => boolean, what = String(holds)): Promise<void> {
+export async function until(holds: () => boolean, what: string = String(holds)): Promise<void> {
   const end = Date.now() + 10_000;
   while (!holds()) {
     if (Date.now() > end) throw new Error(`still waiting until ${what}`);

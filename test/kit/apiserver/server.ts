@@ -56,9 +56,9 @@ const mostSeen = 10_000;
  */
 export class ApiServer {
   readonly store: Store;
-  readonly faults = new Faults();
+  readonly faults: Faults = new Faults();
   readonly seen: SeenRequest[] = [];
-  readonly watches = new Set<Watch>();
+  readonly watches: Set<Watch> = new Set<Watch>();
   /** Accepted tokens; tests may change them. */
   tokens: readonly string[] | null;
   readonly #options: ApiServerOptions;

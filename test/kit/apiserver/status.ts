@@ -29,7 +29,7 @@ const reasons: Readonly<Record<number, string>> = {
 export function failureStatus(
   code: number,
   message: string,
-  reason = reasons[code] ?? '',
+  reason: string = reasons[code] ?? '',
   details?: object,
 ): Status {
   return {
