@@ -12,6 +12,7 @@ import { Reflector } from './reflector.ts';
 import { wantedResources } from './resources.ts';
 import { ObjectStore } from '../store/object-store.ts';
 import { readSnapshot, writeSnapshot } from '../store/snapshot-file.ts';
+import type { WorkShare } from './work-share.ts';
 import type { Source, SourceEvents, Wanted } from '../store/source.ts';
 import { roundedDuration } from './failure-report.ts';
 
@@ -26,6 +27,8 @@ export interface ApiServerParts {
   readonly version?: string;
   readonly hooks?: RestHooks;
   readonly limits?: RequestLimits;
+  /** How much of the processors a list may take when one has been served before; absent = all of one. */
+  readonly share?: WorkShare;
   /** Where to keep the last state for a restart while the API server is away; absent = nowhere. */
   readonly snapshotFile?: string;
 }
@@ -58,13 +61,14 @@ class ApiServerSource implements Source {
 
   constructor(parts: ApiServerParts) {
     this.#parts = parts;
-    const { connection, clock, hooks, limits } = parts;
+    const { connection, clock, hooks, limits, share } = parts;
     this.#client = apiClient({
       connection,
       clock,
       userAgent: userAgent(parts.version ?? 'unknown'),
       ...(hooks === undefined ? {} : { hooks }),
       ...(limits === undefined ? {} : { limits }),
+      ...(share === undefined ? {} : { share }),
     });
     const strings = new StringTable();
     for (const resource of wantedResources(parts.wanted)) {

@@ -5,6 +5,7 @@ import type { Connection } from './connection.ts';
 import { ApiFailure, connectionFailure, statusFailure, type FailureKind } from './failure.ts';
 import { ReplyReader, type ReplyHead } from './http1.ts';
 import { Sockets, type Wire } from './sockets.ts';
+import type { WorkShare } from './work-share.ts';
 import { MalformedStream, type JsonStream } from './json-stream.ts';
 
 /** GET requests to one API server, whose replies are consumed as they stream in. */
@@ -29,6 +30,8 @@ export interface ApiRequest {
   silenceMs(): number;
   /** A watch: never compressed (that would hold events back), and its length says nothing about speed. */
   readonly watch: boolean;
+  /** Whether what is known is served already, so that taking this in may leave the processors to others; asked after each chunk. */
+  unhurried?(): boolean;
   readonly signal: AbortSignal;
   /** Called once when the reply began with status 200. */
   began?(): void;
@@ -60,6 +63,8 @@ export interface ClientParts {
   readonly userAgent: string;
   readonly hooks?: RestHooks;
   readonly limits?: RequestLimits;
+  /** How much of the processors unhurried work may take; absent = all of one. */
+  readonly share?: WorkShare;
 }
 
 /** An error's body is a Status of a few hundred bytes. */
@@ -91,7 +96,7 @@ export function apiClient(parts: ClientParts): ApiClient {
     });
     for (let fresh = false; ; fresh = true) {
       const wire = sockets.take(access.tls, fresh);
-      const exchange = new Exchange({ request, wire, clock, host });
+      const exchange = new Exchange({ request, wire, clock, host, share: parts.share ?? null });
       try {
         await exchange.run(head);
         if (exchange.reusable) sockets.give(wire, access.tls);
@@ -143,6 +148,7 @@ class Exchange {
   readonly #wire: Wire;
   readonly #clock: Clock;
   readonly #host: string;
+  readonly #share: WorkShare | null;
   readonly #reader: ReplyReader;
   readonly #settled: Promise<void>;
   #resolve!: () => void;
@@ -153,8 +159,15 @@ class Exchange {
   #errorBody: Buffer[] = [];
   #errorBytes = 0;
 
-  constructor(parts: { request: ApiRequest; wire: Wire; clock: Clock; host: string }) {
+  constructor(parts: {
+    request: ApiRequest;
+    wire: Wire;
+    clock: Clock;
+    host: string;
+    share: WorkShare | null;
+  }) {
     this.#request = parts.request;
+    this.#share = parts.share;
     this.#wire = parts.wire;
     this.#clock = parts.clock;
     this.#host = parts.host;
@@ -221,7 +234,17 @@ class Exchange {
     } catch (error) {
       this.#reject(error);
     }
-    return this.#gunzip === null || !this.#gunzip.writableNeedDrain;
+    if (this.#gunzip !== null) return !this.#gunzip.writableNeedDrain;
+    const { socket } = this.#wire;
+    return !this.#rests(() => socket.resume());
+  }
+
+  /** Whether it is time to rest; `goOn` is called when that is over, also if the exchange has ended by then. */
+  #rests(goOn: () => void): boolean {
+    if (this.#share === null || this.#request.unhurried?.() !== true) return false;
+    const restMs = this.#share.restMs();
+    if (restMs > 0) this.#clock.after(restMs, goOn);
+    return restMs > 0;
   }
 
   #begin(head: ReplyHead): void {
@@ -236,6 +259,7 @@ class Exchange {
     gunzip.on('data', (piece: Buffer) => {
       try {
         this.#consume(piece);
+        if (this.#rests(() => gunzip.resume())) gunzip.pause();
       } catch (error) {
         this.#reject(error);
       }

@@ -117,6 +117,7 @@ export class Reflector {
         answerMs: listAnswerMs,
         silenceMs: () => listSilenceMs,
         watch: false,
+        unhurried: () => this.#unhurried,
         signal: this.#stopping.signal,
       });
       const head = splitter.end();
@@ -202,6 +203,7 @@ export class Reflector {
         return this.#bookmarks ? bookmarkSilenceMs : (seconds + 30) * 1000;
       },
       watch: true,
+      unhurried: () => this.#unhurried,
       signal: this.#stopping.signal,
       began: () => {
         if (!initial) this.#good();
@@ -405,6 +407,11 @@ export class Reflector {
       ...(labelSelector === '' ? {} : { labelSelector }),
       ...(fieldSelector === '' ? {} : { fieldSelector }),
     };
+  }
+
+  /** What is known is served meanwhile. A server that cut the last try short may not bear a slow reader. */
+  get #unhurried(): boolean {
+    return this.#listedBefore && this.#backoff.failures === 0;
   }
 
   #currentForm(): Form {

@@ -9,6 +9,7 @@ import {
   kubeconfigConnection,
   type Connection,
 } from '../../kube/api/connection.ts';
+import { shareOfThread } from '../../kube/api/work-share.ts';
 import { manifestSource } from '../../kube/manifests/manifest-folder.ts';
 import type { Source, Wanted } from '../../kube/store/source.ts';
 import { defaultBuckets } from '../../metrics/buckets.ts';
@@ -103,6 +104,7 @@ export function openSource(plan: SourcePlan, parts: SourceParts): Source {
     log,
     hooks: restHooks(parts.metrics),
     limits: plan.limits,
+    share: shareOfThread(clock),
     ...(plan.snapshot === null ? {} : { snapshotFile: plan.snapshot }),
   });
 }

@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { after, suite, test } from 'node:test';
+import { processorLimit } from './processor-limit.ts';
+
+void suite('the limit of processor time', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'ndots-limit-'));
+  after(() => rmSync(folder, { recursive: true }));
+  let made = 0;
+
+  /** What the limit is where the system shows these files. */
+  function limitWith(own: string, groups: Readonly<Record<string, string>>): number {
+    const root = join(folder, String(made++));
+    for (const [name, text] of Object.entries({ ...groups, own })) {
+      mkdirSync(dirname(join(root, name)), { recursive: true });
+      writeFileSync(join(root, name), text);
+    }
+    return processorLimit({ root, own: join(root, 'own') });
+  }
+
+  test('is quota by period, version 2, as a container sees it at the top', () => {
+    assert.equal(limitWith('0::/\n', { 'cpu.max': '50000 100000\n' }), 0.5);
+  });
+
+  test('of nested groups is the tightest', () => {
+    const groups = { 'a/cpu.max': '150000 100000\n', 'a/b/cpu.max': '200000 100000\n' };
+    assert.equal(limitWith('0::/a/b\n', groups), 1.5);
+  });
+
+  test('is found with version 1, also where the path is that of the host', () => {
+    const groups = { 'cpu/cpu.cfs_quota_us': '25000\n', 'cpu/cpu.cfs_period_us': '100000\n' };
+    assert.equal(limitWith('4:memory:/x\n3:cpu,cpuacct:/kubepods/pod1/c1\n', groups), 0.25);
+  });
+
+  test('is none with "max" and with -1', () => {
+    assert.equal(limitWith('0::/\n', { 'cpu.max': 'max 100000\n' }), Infinity);
+    const groups = { 'cpu/cpu.cfs_quota_us': '-1\n', 'cpu/cpu.cfs_period_us': '100000\n' };
+    assert.equal(limitWith('1:cpu:/\n', groups), Infinity);
+  });
+
+  test('is none where the system has no such files or they hold something else', () => {
+    assert.equal(limitWith('', {}), Infinity);
+    assert.equal(limitWith('0::/\nnonsense\n', { 'cpu.max': '\n' }), Infinity);
+  });
+});
