@@ -292,41 +292,7 @@ const properties: {
 /** One forward line. */
 export type ForwardSaid = Occurrence<typeof args, typeof properties>;
 
-export const syntax: Syntax<
-  {
-    from: Position<string>;
-    to: Position<readonly To[]>;
-  },
-  {
-    except: Property<readonly string[] | null>;
-    forceTcp: Property<boolean>;
-    preferUdp: Property<boolean>;
-    expireMs: Property<number>;
-    maxAgeMs: Property<number>;
-    maxIdle: Property<number>;
-    maxFails: Property<number>;
-    maxAttempts: Property<number | null>;
-    readTimeoutMs: Property<number>;
-    tls: Property<TlsFiles | null>;
-    tlsServerName: Property<string | null>;
-    policy: Property<'round_robin' | 'sequential' | 'random' | 'first' | 'latency' | 'least_conn'>;
-    health: Property<HealthOptions>;
-    maxConcurrent: Property<number>;
-    sourcePorts: Property<number>;
-    maxConnections: Property<number>;
-    burst: Property<number>;
-    next: Property<readonly number[]>;
-    nextOnNodata: Property<boolean>;
-    failover: Property<readonly number[]>;
-    failfast: Property<boolean>;
-    resolver: Property<readonly string[]>;
-    source: Property<string | null>;
-    dohMethod: Property<'GET' | 'POST'>;
-    maxPps: Property<number | null>;
-    protocol: Property<readonly string[] | null>;
-  },
-  'gather'
-> = directive({
+export const syntax: Syntax<typeof args, typeof properties, 'gather'> = directive({
   name: 'forward',
   summary: 'sends queries to other DNS servers',
   repeat: 'gather',
