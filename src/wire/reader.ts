@@ -97,6 +97,17 @@ export class Reader {
     return text === '' ? '.' : text;
   }
 
+  /**
+   * The same where a type does not allow compression (RFC 3597 section 4). Data that may hold any number of names is read by
+   * this: with pointers each two bytes of it could stand for 255.
+   */
+  fullName(): string {
+    for (let at = this.at; at < this.end && this.message[at] !== 0; at += this.message[at]! + 1) {
+      if (this.message[at]! >= 0xc0) this.fail('a name is compressed that must not be', at);
+    }
+    return this.name();
+  }
+
   /** A name in wire form, decompressed. */
   wireName(): WireName {
     const out = new Uint8Array(NAME_MAX);

@@ -3,7 +3,9 @@ import { TYPE } from '../iana.ts';
 import { fullName, u8 } from './field.ts';
 import type { RecordKind } from './kind.ts';
 
+/** A host's identity, and where it can be met. */
 export interface HostIdentity {
+  /** Of the key, as in IPSECKEY: 1 DSA, 2 RSA, 3 ECDSA (RFC 8005 section 5.2). */
   readonly algorithm: number;
   /** Host identity tag. */
   readonly tag: Uint8Array;
@@ -24,7 +26,7 @@ export const hip: RecordKind<HostIdentity> = {
     const tag = from.bytes(tagLength);
     const publicKey = from.bytes(keyLength);
     const servers: string[] = [];
-    while (from.left > 0) servers.push(from.name());
+    while (from.left > 0) servers.push(from.fullName());
     return { algorithm, tag, publicKey, servers };
   },
   write(data, to) {

@@ -74,6 +74,26 @@ describe('record data', () => {
       if (layoutOf(type) !== undefined) assert.ok(kindOf(type), typeName(type));
   });
 
+  test('whatever the type, what is read of a message is not many times its size', () => {
+    const label = `3f${'61'.repeat(63)}`;
+    const name = `${label.repeat(3)}3d${'61'.repeat(61)}00`;
+    for (const { type, name: kind } of recordKinds) {
+      for (const data of ['c00c'.repeat(1000), `010100010909${'c00c'.repeat(1000)}`]) {
+        const bytes = parseHex(`${'00'.repeat(12)}${name}${data}`)!;
+        const from = new Reader(bytes);
+        from.at = 12 + 255;
+        let read: object;
+        try {
+          read = readData(from, type, from.left);
+        } catch (error) {
+          assert.ok(error instanceof ReadError);
+          continue;
+        }
+        assert.ok(printData(type, read).length < 4 * bytes.length + 2000, kind);
+      }
+    }
+  });
+
   test('an unknown type is bytes, written as RFC 3597 says', () => {
     const data = parse('TYPE65280', '\\# 4 0a00 0001');
     assert.deepEqual(data, new Opaque(Uint8Array.of(10, 0, 0, 1)));
