@@ -5,7 +5,7 @@ import { builtins } from '../base/builtins.ts';
 import type { Query } from '../wire/query.ts';
 import { MEDIA_TYPE, type DnsOverHttps } from './dns-over-https.ts';
 import { Ends } from './ends.ts';
-import { MESSAGE_MAX } from './limits.ts';
+import { GatheredMessage } from './gathered-message.ts';
 import { Pending, type Outlet } from './outlet.ts';
 import type { StreamConnection, StreamHost } from './stream-listener.ts';
 import { Timed } from './timer-wheel.ts';
@@ -130,25 +130,23 @@ class Http1Connection extends Timed implements StreamConnection, Outlet<Exchange
   }
 
   #readBody(exchange: Exchange, request: IncomingMessage): void {
-    let chunks: Buffer[] = [];
-    let size = 0;
+    let body: GatheredMessage | null = new GatheredMessage();
     request.on('data', (chunk: Buffer) => {
-      const fitted = size <= MESSAGE_MAX;
-      size += chunk.length;
-      if (size <= MESSAGE_MAX) {
-        chunks.push(chunk);
-        this.#hold(exchange, chunk.length);
-      } else if (fitted) {
+      if (body === null) return;
+      const before = body.held;
+      if (body.add(chunk, 0, chunk.length)) {
+        this.#hold(exchange, body.held - before);
+      } else {
         // The rest is passed over, for as long as the connection may take without asking anything.
-        chunks = [];
+        body = null;
         this.#hold(exchange, -exchange.held);
         this.#answer(exchange, 400);
       }
     });
     request.on('end', () => {
-      if (size > MESSAGE_MAX) return;
+      if (body === null) return;
       this.#hold(exchange, -exchange.held);
-      this.#serve(exchange, chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks), size);
+      this.#serve(exchange, body.bytes, body.length);
     });
   }
 

@@ -4,13 +4,11 @@ import type { Agent } from 'node:https';
 import { builtins } from '../base/builtins.ts';
 import { exchangeError } from './exchange-failure.ts';
 import type { Exchange } from './exchange.ts';
+import { GatheredMessage } from './gathered-message.ts';
 import { LATE, MEDIA_TYPE, type Http2Host } from './http2/http2-link.ts';
 import { matchReply, writeQuery } from './match-reply.ts';
 import { ExchangeError } from './exchange.ts';
 import { tlsOptions } from './upstream-tls.ts';
-
-/** The longest DNS message, and hence body. */
-const MESSAGE_MAX = 65_535;
 
 /** Queries to an upstream that speaks HTTP/1.1 only: a connection carries one at a time. */
 export class Http1Requests {
@@ -98,12 +96,9 @@ export class Http1Requests {
 
 /** The whole body; fails if it is longer than a DNS message can be. */
 async function collect(body: IncomingMessage): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let size = 0;
+  const message = new GatheredMessage();
   for await (const chunk of body as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > MESSAGE_MAX) throw new Error('the body is too long');
-    chunks.push(chunk);
+    if (!message.add(chunk, 0, chunk.length)) throw new Error('the body is too long');
   }
-  return Buffer.concat(chunks);
+  return message.bytes;
 }

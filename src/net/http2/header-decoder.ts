@@ -114,6 +114,9 @@ export class HeaderDecoder {
   #end = 0;
   /** Bytes of `scratch` that the present field uses. */
   #decoded = 0;
+  /** Where the string read last begins. */
+  #from: Uint8Array = scratch;
+  #start = 0;
   /** Whether a change of the table's size may still come: only before the first field. */
   #beginning = true;
   /** The oldest first. */
@@ -160,13 +163,13 @@ export class HeaderDecoder {
 
   #literal(index: number, remember: boolean): boolean {
     this.#beginning = false;
-    if (index > 0) {
-      const field = this.#entry(index);
-      if (field === null) return false;
+    const field = index > 0 ? this.#entry(index) : null;
+    if (field !== null) {
       this.name = field.name;
       this.nameStart = 0;
       this.nameEnd = field.name.length;
     } else {
+      if (this.broken) return false;
       const end = this.#string();
       if (end < 0) return false;
       this.name = this.#from;
@@ -178,13 +181,9 @@ export class HeaderDecoder {
     this.value = this.#from;
     this.valueStart = this.#start;
     this.valueEnd = end;
-    if (remember) this.#remember();
+    if (remember) this.#remember(field?.name ?? null);
     return true;
   }
-
-  /** Where the string read last lies. */
-  #from: Uint8Array = scratch;
-  #start = 0;
 
   /** Reads a string. @returns its end in `#from`; -1: it is broken */
   #string(): number {
@@ -233,8 +232,9 @@ export class HeaderDecoder {
     return null;
   }
 
-  #remember(): void {
-    const name = new Uint8Array(this.name.subarray(this.nameStart, this.nameEnd));
+  /** @param known the name, where it is one of the tables: no copy is needed */
+  #remember(known: Uint8Array | null): void {
+    const name = known ?? new Uint8Array(this.name.subarray(this.nameStart, this.nameEnd));
     const value = new Uint8Array(this.value.subarray(this.valueStart, this.valueEnd));
     const cost = name.length + value.length + ENTRY_COST;
     this.#shrink(cost);

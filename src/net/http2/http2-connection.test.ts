@@ -279,6 +279,11 @@ describe('HTTP/2', () => {
     ],
     ['a body that is no query', 400, post(1), frame(FRAME.DATA, FLAG.END_STREAM, 1, preface)],
     ['a body that says it is too long', 400, post(1, [['content-length', '70000']])],
+    [
+      'a header with more than was announced',
+      431,
+      malformed(Array.from({ length: 300 }, () => ['x-name', 'v'.repeat(20)] as const)),
+    ],
   ] as const) {
     test(`${what} is ${status}, and the next request is answered`, async (t) => {
       const made = await client(t, await start(t));

@@ -15,17 +15,17 @@ import {
   readWord,
   SETTING,
   WINDOW,
+  WINDOW_MAX,
   writeFrameHeader,
   writeWord,
 } from './frames.ts';
 import { HeaderBlock } from './header-block.ts';
-import { BLOCK_MAX } from './header-decoder.ts';
 import { Http2Stream } from './http2-stream.ts';
 import { ParkedReplies } from './parked-replies.ts';
 import { PacedWriter } from './paced-writer.ts';
 import { FIELDS_MAX, writeReplyFields, writeStatus } from './reply-fields.ts';
 import { RequestBodies, type BodyVerdict } from './request-bodies.ts';
-import { RequestHeader } from './request-header.ts';
+import { LIST_MAX, RequestHeader } from './request-header.ts';
 
 /** Before a reply's body there is room for all that comes before it: HEADERS, and the header of DATA. */
 const HEADERS_ROOM = FRAME_HEADER + FIELDS_MAX + FRAME_HEADER;
@@ -33,6 +33,8 @@ const HEADERS_ROOM = FRAME_HEADER + FIELDS_MAX + FRAME_HEADER;
 const CONTROL_ROOM = 64;
 /** Streams that were refused before their body had come: what still comes of it is passed over. */
 const REFUSED_MAX = 64;
+/** Request Header Fields Too Large (RFC 6585 section 5). */
+const TOO_LARGE = 431;
 
 /**
  * One HTTP/2 connection (RFC 9113) whose requests are DNS queries (RFC 8484): the few frames that this takes, written straight
@@ -68,7 +70,7 @@ export class Http2Connection extends ClientConnection {
     this.#writer = new PacedWriter(socket, (one) => host.gather(one), this.#left);
     const settings = [
       [SETTING.MAX_CONCURRENT_STREAMS, host.limits.streams],
-      [SETTING.MAX_HEADER_LIST_SIZE, BLOCK_MAX],
+      [SETTING.MAX_HEADER_LIST_SIZE, LIST_MAX],
     ] as const;
     let at = this.#begin(6 * settings.length, FRAME.SETTINGS, 0, 0);
     for (const [name, value] of settings) {
@@ -183,7 +185,8 @@ export class Http2Connection extends ClientConnection {
       return this.#reset(id, ERROR.REFUSED_STREAM);
     }
     if (++this.#requests > 1) this.#writer.grouped = true;
-    this.#request(id, endsStream);
+    if (verdict === 'too-large') this.#refuse(id, TOO_LARGE, endsStream);
+    else this.#request(id, endsStream);
   }
 
   #takeTrailers(proper: boolean, id: number): void {
@@ -272,31 +275,19 @@ export class Http2Connection extends ClientConnection {
       return this.#fail(ERROR.FRAME_SIZE_ERROR);
     }
     if ((flags & FLAG.ACK) !== 0) return;
+    let window = this.#parked.streamWindow;
     for (let at = start; at < end; at += 6) {
       const name = (bytes[at]! << 8) | bytes[at + 1]!;
       const value = bytes.readUInt32BE(at + 2);
-      const wrong = this.#set(name, value);
+      const wrong = faultOf(name, value);
       if (wrong !== null) return this.#fail(wrong);
+      if (name === SETTING.INITIAL_WINDOW_SIZE) window = value;
     }
+    // Once for all of a frame: it may name the window thousands of times, and each open stream has one.
+    if (!this.#parked.restart(window, this.#streams.values()))
+      return this.#fail(ERROR.FLOW_CONTROL_ERROR);
     this.#begin(0, FRAME.SETTINGS, FLAG.ACK, 0);
     this.#sendParked();
-  }
-
-  /** @returns what is wrong with the value */
-  #set(name: number, value: number): number | null {
-    switch (name) {
-      case SETTING.ENABLE_PUSH:
-        return value > 1 ? ERROR.PROTOCOL_ERROR : null;
-      case SETTING.MAX_FRAME_SIZE:
-        // More than the least is never used.
-        return value < PAYLOAD_MAX || value > 0xffffff ? ERROR.PROTOCOL_ERROR : null;
-      case SETTING.INITIAL_WINDOW_SIZE:
-        return this.#parked.restart(value, this.#streams.values())
-          ? null
-          : ERROR.FLOW_CONTROL_ERROR;
-      default:
-        return null;
-    }
   }
 
   #takeWindow({ bytes, start, end, id }: FrameReader): void {
@@ -488,5 +479,20 @@ export class Http2Connection extends ClientConnection {
     const at = writeFrameHeader(arena, this.written, length, type, flags, id);
     this.written = at + length;
     return at;
+  }
+}
+
+/** What is wrong with the value of a setting; null: nothing. */
+function faultOf(name: number, value: number): number | null {
+  switch (name) {
+    case SETTING.ENABLE_PUSH:
+      return value > 1 ? ERROR.PROTOCOL_ERROR : null;
+    case SETTING.MAX_FRAME_SIZE:
+      // More than the least is never used.
+      return value < PAYLOAD_MAX || value > 0xffffff ? ERROR.PROTOCOL_ERROR : null;
+    case SETTING.INITIAL_WINDOW_SIZE:
+      return value > WINDOW_MAX ? ERROR.FLOW_CONTROL_ERROR : null;
+    default:
+      return null;
   }
 }

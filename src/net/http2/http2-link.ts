@@ -2,6 +2,7 @@ import type { TLSSocket } from 'node:tls';
 
 import { exchangeError, failLater } from '../exchange-failure.ts';
 import { ExchangeError, type Carrier, type Exchange } from '../exchange.ts';
+import { GatheredMessage } from '../gathered-message.ts';
 import { matchReply, writeQuery } from '../match-reply.ts';
 import type { UpstreamParts } from '../network.ts';
 import { Timed, type TimerWheel } from '../timer-wheel.ts';
@@ -27,8 +28,6 @@ export const MEDIA_TYPE = 'application/dns-message';
 /** How Go's HTTP client says that the time is up. */
 export const LATE = 'context deadline exceeded (Client.Timeout exceeded while awaiting headers)';
 
-/** The longest DNS message, and hence body. */
-const MESSAGE_MAX = 65_535;
 /** Bytes of bodies that the upstream may send unasked, per stream and in all; renewed when half is used up. */
 const STREAM_WINDOW = 1 << 17;
 const CONNECTION_WINDOW = 1 << 24;
@@ -62,7 +61,7 @@ export class Http2Link extends Timed implements Carrier {
   readonly #block: Buffer;
   readonly #streams = new Map<number, Exchange>();
   /** Bodies of which there is a part. */
-  readonly #bodies = new Map<number, Buffer>();
+  readonly #bodies = new Map<number, GatheredMessage>();
   /** Requests that wait for the end of the turn, or for the upstream to take more. */
   #unsent: Exchange[] = [];
   #flushing = false;
@@ -294,7 +293,7 @@ export class Http2Link extends Timed implements Carrier {
       const what = exchange.mark === 0 ? 'HTTP status missing' : `HTTP status ${exchange.mark}`;
       return this.#fail(exchange, new ExchangeError('http', `${this.#host.action}: ${what}`));
     }
-    if (endsStream) this.#finish(exchange, this.#bodies.get(id) ?? nothing);
+    if (endsStream) this.#finish(exchange, this.#bodies.get(id)?.bytes ?? nothing);
   }
 
   /** Reads the whole block, since those that follow build on it. @returns the status; 0: there is none */
@@ -328,16 +327,16 @@ export class Http2Link extends Timed implements Carrier {
       from++;
       to = Math.max(from, end - (bytes[start] ?? 0));
     }
-    const before = this.#bodies.get(id);
-    const piece = bytes.subarray(from, to);
-    const body = before === undefined ? piece : Buffer.concat([before, piece]);
-    if (body.length > MESSAGE_MAX) {
+    const ends = (flags & FLAG.END_STREAM) !== 0;
+    let body = this.#bodies.get(id);
+    if (ends && body === undefined) return this.#finish(exchange, bytes.subarray(from, to));
+    if (body === undefined) this.#bodies.set(id, (body = new GatheredMessage()));
+    if (!body.add(bytes, from, to)) {
       this.#cancel(id);
       const text = `${this.#host.action}: the body is too long`;
       return this.#fail(exchange, new ExchangeError('http', text));
     }
-    if ((flags & FLAG.END_STREAM) !== 0) this.#finish(exchange, body);
-    else this.#bodies.set(id, body);
+    if (ends) this.#finish(exchange, body.bytes);
   }
 
   #finish(exchange: Exchange, body: Buffer): void {

@@ -1,3 +1,4 @@
+import type { GatheredMessage } from '../gathered-message.ts';
 import { Timed } from '../timer-wheel.ts';
 
 /** A request that is not over: its body is still coming, its reply is awaited, or may not leave yet. */
@@ -9,9 +10,8 @@ export class Http2Stream extends Timed {
   readonly contentLength: number;
   /** The query, if it does not come in the body. */
   question: Uint8Array | null = null;
-  /** The body, as far as it has come. */
-  readonly chunks: Uint8Array[] = [];
-  size = 0;
+  /** The body, as far as it has come in pieces. */
+  body: GatheredMessage | null = null;
   /** Bytes that the client may still send on this stream. */
   receiveWindow: number;
   /** The whole request has come. */

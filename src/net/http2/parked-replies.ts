@@ -69,11 +69,11 @@ export class ParkedReplies {
     return (stream.window += bytes) <= WINDOW_MAX;
   }
 
-  /** The client has changed what streams begin with. @returns false: more than there can be */
+  /** The client has changed what streams begin with, to at most `WINDOW_MAX`. @returns false: a stream has more than there can be */
   restart(bytes: number, open: Iterable<Http2Stream>): boolean {
     const more = bytes - this.streamWindow;
+    if (more === 0) return true;
     this.streamWindow = bytes;
-    if (bytes > WINDOW_MAX) return false;
     for (const stream of open) if (!this.grant(stream, more)) return false;
     return true;
   }

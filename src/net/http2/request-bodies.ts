@@ -1,4 +1,4 @@
-import { MESSAGE_MAX } from '../limits.ts';
+import { GatheredMessage } from '../gathered-message.ts';
 import type { FrameReader } from './frame-reader.ts';
 import { ERROR, FLAG, WINDOW } from './frames.ts';
 import type { Http2Stream } from './http2-stream.ts';
@@ -14,7 +14,7 @@ export type BodyVerdict = 'more' | 'whole' | 'too-long' | 'reset' | 'fail';
 
 /** The bodies of a connection's requests, and how much of them may come (RFC 9113 section 5.2). */
 export class RequestBodies {
-  /** Bytes kept of bodies that are not whole. */
+  /** Bytes of memory that bodies take which are not whole. */
   held = 0;
   /** The body, after `whole`. */
   bytes: Uint8Array = nothing;
@@ -55,20 +55,13 @@ export class RequestBodies {
       stream.receiveWindow += padding;
       if (!ends) this.#grant(stream.id, padding);
     }
-    if (stream.size + end - start > MESSAGE_MAX) return 'too-long';
-    if (ends && stream.chunks.length === 0) {
-      stream.size = end - start;
+    if (ends && stream.body === null) {
       this.bytes = bytes;
       this.start = start;
       this.end = end;
       return this.#whole(stream);
     }
-    if (end > start) {
-      // A copy: the chunk it came in may be much larger.
-      stream.chunks.push(new Uint8Array(bytes.subarray(start, end)));
-      stream.size += end - start;
-      this.held += end - start;
-    }
+    if (end > start && !this.#gather(stream, bytes, start, end)) return 'too-long';
     if (ends) return this.finish(stream);
     if (stream.receiveWindow === 0) {
       // One byte more than a message has, so that what is too long shows itself.
@@ -80,7 +73,7 @@ export class RequestBodies {
 
   /** The body is what has come of it. */
   finish(stream: Http2Stream): BodyVerdict {
-    this.bytes = Buffer.concat(stream.chunks);
+    this.bytes = stream.body?.bytes ?? nothing;
     this.start = 0;
     this.end = this.bytes.length;
     this.drop(stream);
@@ -89,14 +82,23 @@ export class RequestBodies {
 
   /** Forgets what has come of a body. */
   drop(stream: Http2Stream): void {
-    if (stream.chunks.length === 0) return;
-    this.held -= stream.size;
-    stream.chunks.length = 0;
+    if (stream.body === null) return;
+    this.held -= stream.body.held;
+    stream.body = null;
+  }
+
+  /** @returns false: the body is longer than any message */
+  #gather(stream: Http2Stream, bytes: Uint8Array, start: number, end: number): boolean {
+    const body = (stream.body ??= new GatheredMessage());
+    const before = body.held;
+    const fits = body.add(bytes, start, end);
+    this.held += body.held - before;
+    return fits;
   }
 
   #whole(stream: Http2Stream): BodyVerdict {
-    const { contentLength, size, question } = stream;
-    if (contentLength >= 0 && contentLength !== size) {
+    const { contentLength, question } = stream;
+    if (contentLength >= 0 && contentLength !== this.end - this.start) {
       return this.#wrong('reset', ERROR.PROTOCOL_ERROR);
     }
     if (question !== null) {

@@ -1,7 +1,18 @@
 import { BLOCK_MAX, HeaderDecoder } from './header-decoder.ts';
 
-/** What a header block is: a request's, the trailers of one, against the rules of HTTP, or no header block at all. */
-export type HeaderVerdict = 'request' | 'trailers' | 'malformed' | 'broken';
+/**
+ * What a header block is: a request's, the trailers of one, longer than was announced, against the rules of HTTP, or no header
+ * block at all.
+ */
+export type HeaderVerdict = 'request' | 'trailers' | 'too-large' | 'malformed' | 'broken';
+
+/**
+ * The most that the fields of a request may take (SETTINGS_MAX_HEADER_LIST_SIZE, RFC 9113 section 6.5.2): a few bytes of a
+ * block can stand for a long field of the table, again and again.
+ */
+export const LIST_MAX: number = BLOCK_MAX;
+/** What each field counts besides its bytes. */
+const FIELD_COST = 32;
 
 const names = {
   method: Buffer.from(':method'),
@@ -51,10 +62,13 @@ export class RequestHeader {
     let wrong = false;
     let regular = false;
     let seen = 0;
+    let size = 0;
     decoder.begin(bytes, start, end);
-    // A malformed request is read to its end all the same: the blocks that follow build on it.
+    // Whatever is wrong with a request, it is read to its end: the blocks that follow build on it.
     while (decoder.next()) {
-      const { name, nameStart, nameEnd } = decoder;
+      const { name, nameStart, nameEnd, valueStart, valueEnd } = decoder;
+      size += nameEnd - nameStart + valueEnd - valueStart + FIELD_COST;
+      if (size > LIST_MAX) continue;
       if (name[nameStart] !== COLON) {
         regular = true;
         if (!this.#readRegular(trailing)) wrong = true;
@@ -65,6 +79,7 @@ export class RequestHeader {
       seen |= which;
     }
     if (decoder.broken) return 'broken';
+    if (size > LIST_MAX) return 'too-large';
     if (wrong) return 'malformed';
     if (trailing) return 'trailers';
     return (seen & REQUIRED) === REQUIRED && this.pathLength > 0 ? 'request' : 'malformed';
