@@ -119,7 +119,7 @@ describe('the output of lines', () => {
     assert.equal(output.lost, lost);
   });
 
-  test('a descriptor that cannot be written loses its lines, and says how many', async () => {
+  test('a descriptor that cannot be written loses its lines, and is left alone until there are others', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'ndots-lines-'));
     const path = join(folder, 'log');
     closeSync(openSync(path, 'w'));
@@ -127,6 +127,10 @@ describe('the output of lines', () => {
     const output = lineOutput(readOnly);
     for (let i = 0; i < 10; i++) output.write('nowhere');
     while (output.lost < 10) await pause(5);
+    await pause(200);
+    assert.equal(output.lost, 10);
+    output.write('nowhere either');
+    while (output.lost < 11) await pause(5);
     closeSync(readOnly);
     rmSync(folder, { recursive: true });
   });

@@ -54,18 +54,23 @@ export function lineOutput(fd: number, ringSize: number = lineRingLimit.default)
   const lost = (): number =>
     [...rings.values()].reduce((sum, { reader }) => sum + reader.lost, failed);
 
-  /** Writes what a ring holds. */
+  /** Writes what a ring holds now. What comes meanwhile waits for the next round: other threads have lines, too. */
   const drain = async (reader: LineReader): Promise<void> => {
-    for (let pieces = reader.pieces(); pieces.length > 0; pieces = reader.pieces()) {
-      reader.release(await writeSome(fd, pieces));
+    let pieces = reader.pieces();
+    while (pieces.length > 0) {
+      const written = await writeSome(fd, pieces);
+      reader.release(written);
+      pieces = after(pieces, written);
     }
   };
   const round = async (): Promise<void> => {
+    let flows = true;
     for (const { reader } of rings.values()) {
       try {
         await drain(reader);
       } catch {
         // Nobody reads any more (EPIPE), or there is no room on the disk: the next lines may fare better.
+        flows = false;
         for (const piece of reader.pieces()) {
           failed += countLines(piece);
           reader.release(piece.length);
@@ -73,10 +78,11 @@ export function lineOutput(fd: number, ringSize: number = lineRingLimit.default)
       }
     }
     const missing = lost() - told;
-    if (missing === 0) return;
+    // A line about the loss would be lost, too, and be one more to tell of.
+    if (missing === 0 || !flows) return;
     told += missing;
     own.write(
-      `[WARNING] ${missing} lines of the log are lost: they were not read as fast as they were written`,
+      `[WARNING] ${missing} lines of the log are lost: they could not be written as fast as they came`,
     );
   };
   let busy = false;
@@ -127,6 +133,17 @@ async function writeSome(fd: number, pieces: Uint8Array[]): Promise<number> {
       await new Promise((resolve) => setTimeout(resolve, GATHER_MS));
     }
   }
+}
+
+/** The pieces without their first `count` bytes. */
+function after(
+  pieces: readonly Uint8Array<SharedArrayBuffer>[],
+  count: number,
+): Uint8Array<SharedArrayBuffer>[] {
+  const [first, ...others] = pieces;
+  if (first === undefined) return [];
+  if (count < first.length) return [first.subarray(count), ...others];
+  return after(others, count - first.length);
 }
 
 function countLines(bytes: Uint8Array): number {

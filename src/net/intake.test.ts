@@ -213,6 +213,27 @@ describe('the intake', () => {
     assert.equal(outlet.pending.bytes, queries + shared!.size);
   });
 
+  test('replies that lie in one slab, one behind the other, count each', async () => {
+    const { ask, answer } = bench();
+    const outlet = new Slate();
+    outlet.full = true;
+    for (let id = 1; id <= 4; id++) ask(outlet, 'outside.example.', id);
+    const queries = outlet.pending.bytes;
+    const replies: Reply[] = [];
+    const slab = new Uint8Array(65_536);
+    for (let i = 0; i < 4; i++) {
+      answer((query) => {
+        const reply = replyWith(query, 50);
+        const start = i * reply.size;
+        slab.set(reply.bytes.subarray(reply.start, reply.end), start);
+        replies.push(reply.with({ bytes: slab, start, end: start + reply.size }));
+        return replies[i]!;
+      });
+    }
+    await turn();
+    assert.equal(outlet.pending.bytes, queries + 4 * replies[0]!.size);
+  });
+
   test('what comes for an outlet that is gone is dropped and counted', async () => {
     const { intake, ask, answer, counters } = bench();
     const outlet = new Slate();

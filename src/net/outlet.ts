@@ -102,6 +102,8 @@ function queryBytes({ query }: Waiting): number {
 
 /** Bytes of a reply, unless a neighbour stands on the same ones: many queries often wait for one upstream reply. */
 function replyBytes({ reply }: Waiting, neighbour: Waiting | undefined): number {
-  if (reply === null || reply.bytes === neighbour?.reply?.bytes) return 0;
-  return reply.end - reply.start;
+  if (reply === null) return 0;
+  const other = neighbour?.reply ?? null;
+  const isShared = other !== null && reply.bytes === other.bytes && reply.start === other.start;
+  return isShared ? 0 : reply.end - reply.start;
 }
