@@ -11,6 +11,8 @@ export class AddressRange {
   readonly #held = new Map<string, string>();
   #next = new Map<string, string>();
   #taken = new Set<string>();
+  /** All are taken until the round is over. */
+  #full = false;
 
   /** @param range in CIDR form; throws a `RangeError` if it is none or holds less than 4 addresses. */
   constructor(range: string) {
@@ -27,6 +29,7 @@ export class AddressRange {
     const chosen = new Set(fixed);
     this.#taken = new Set(chosen);
     this.#next = new Map();
+    this.#full = false;
     for (const [name, address] of this.#held) {
       // Held addresses stay spoken for until the round is over, so that a newcomer does not take one.
       if (chosen.has(address)) this.#held.delete(name);
@@ -47,6 +50,7 @@ export class AddressRange {
       this.#next.set(name, held);
       return held;
     }
+    if (this.#full && place === undefined) return null;
     // First and last are the net's own.
     const usable = this.#size - 2;
     const start = place === undefined ? hashOf(name) % usable : place - 1;
@@ -59,6 +63,7 @@ export class AddressRange {
       this.#next.set(name, address);
       return address;
     }
+    if (place === undefined) this.#full = true;
     return null;
   }
 

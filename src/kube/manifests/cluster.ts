@@ -166,10 +166,11 @@ export class ImpliedCluster {
       served.add(key);
       add(manifest, transformEndpoints(manifest.raw));
     }
-    const nodes = impliedNodes(manifests);
+    const zones = new Map(impliedNodes(manifests).map(({ name, zone }) => [name, zone]));
+    const byNamespace = Map.groupBy(pods, ({ namespace }) => namespace);
     for (const service of ofKind(manifests, 'Service')) {
       if (served.has(`${service.namespace}/${service.name}`)) continue;
-      for (const slice of impliedSlices(service, pods, nodes)) {
+      for (const slice of impliedSlices(service, byNamespace.get(service.namespace) ?? [], zones)) {
         const zoned = keep.zones ? slice : withoutZones(slice);
         add({ ...service, name: slice.name }, [zoned]);
       }

@@ -27,6 +27,7 @@ export interface ImpliedPod {
   readonly ports: readonly ContainerPort[];
 }
 
+/** A port that a container of a pod names. */
 export interface ContainerPort {
   readonly name: string;
   readonly port: number;
@@ -48,6 +49,7 @@ const workloadKinds: ReadonlySet<string> = new Set<WorkloadKind>([
   'ReplicationController',
 ]);
 
+/** The nodes that the folder describes. */
 export function impliedNodes(manifests: readonly Manifest[]): ImpliedNode[] {
   return manifests
     .filter((manifest) => manifest.kind === 'Node')
@@ -84,26 +86,57 @@ export function impliedPods(
   podIps: AddressRange,
   nodeIps: AddressRange,
 ): ImpliedPod[] {
-  const written = manifests.filter((manifest) => manifest.kind === 'Pod');
-  const pods = written.map((manifest) =>
-    makePod({
-      namespace: manifest.namespace,
-      name: manifest.name,
-      labels: manifest.labels,
-      annotations: manifest.annotations,
-      spec: child(manifest.raw, 'spec'),
-      raw: manifest.raw,
-      stated: parseSpans(manifest.annotations[podIpsAnnotation] ?? '') ?? [],
-    }),
-  );
-  for (const workload of manifests) {
-    if (!workloadKinds.has(workload.kind)) continue;
-    if (hasOwnChildren(workload, manifests)) continue;
-    pods.push(...podsOf(workload));
-  }
-  return pods;
+  const maker = new PodMaker(nodes, podIps, nodeIps);
+  const owners = ownersIn(manifests);
+  const written = manifests.filter(({ kind }) => kind === 'Pod').map((pod) => maker.written(pod));
+  const made = manifests
+    .filter(({ kind }) => workloadKinds.has(kind))
+    .filter((workload) => !owners.has(ownerKey(workload.namespace, workload)))
+    .flatMap((workload) => maker.ofWorkload(workload));
+  return [...written, ...made];
+}
 
-  function podsOf(workload: Manifest): ImpliedPod[] {
+/** What a pod is made from. */
+interface PodParts {
+  readonly namespace: string;
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+  readonly spec: JsonObject;
+  /** The pod as it is written down; `{}` for one that is not. */
+  readonly raw: JsonObject;
+  /** Addresses that an annotation gives it. */
+  readonly stated: readonly string[];
+}
+
+/** Makes pods, and gives them nodes and addresses where nobody says which. */
+class PodMaker {
+  readonly #nodes: readonly ImpliedNode[];
+  readonly #podIps: AddressRange;
+  readonly #nodeIps: AddressRange;
+
+  constructor(nodes: readonly ImpliedNode[], podIps: AddressRange, nodeIps: AddressRange) {
+    this.#nodes = nodes;
+    this.#podIps = podIps;
+    this.#nodeIps = nodeIps;
+  }
+
+  written(manifest: Manifest): ImpliedPod {
+    const { namespace, name, labels, annotations, raw } = manifest;
+    const stated = parseSpans(annotations[podIpsAnnotation] ?? '') ?? [];
+    return this.#make({
+      namespace,
+      name,
+      labels,
+      annotations,
+      spec: child(raw, 'spec'),
+      raw,
+      stated,
+    });
+  }
+
+  /** The pods of a deployment and its like, as many as it has replicas. */
+  ofWorkload(workload: Manifest): ImpliedPod[] {
     const spec = child(workload.raw, 'spec');
     const template = child(spec, 'template');
     const podSpec = child(template, 'spec');
@@ -112,7 +145,7 @@ export function impliedPods(
     const byFamily = families(parseSpans(spans ?? '') ?? []);
     const stateful = workload.kind === 'StatefulSet';
     return podNames(workload, spec).map((name, index) =>
-      makePod({
+      this.#make({
         namespace: workload.namespace,
         name,
         labels: textMap(child(template, 'metadata'), 'labels'),
@@ -126,36 +159,27 @@ export function impliedPods(
     );
   }
 
-  function makePod(parts: {
-    namespace: string;
-    name: string;
-    labels: Readonly<Record<string, string>>;
-    annotations: Readonly<Record<string, string>>;
-    spec: JsonObject;
-    raw: JsonObject;
-    stated: readonly string[];
-  }): ImpliedPod {
-    const { namespace, name, spec, raw } = parts;
+  #make({ namespace, name, labels, annotations, spec, raw, stated }: PodParts): ImpliedPod {
     const status = child(raw, 'status');
     const phase = text(status, 'phase') || 'Running';
     const hostNetwork = spec['hostNetwork'] === true;
     const key = `${namespace}/${name}`;
+    const nodes = this.#nodes;
     const nodeName =
       text(spec, 'nodeName') || (nodes[hashOf(key) % nodes.length]?.name ?? 'node-1');
-    const own = (): readonly string[] => {
-      if (!hostNetwork) return [podIps.take(key)].filter((ip) => ip !== null);
-      const stated = nodes.find((node) => node.name === nodeName)?.ips ?? [];
-      return stated.length > 0 ? stated : [nodeIps.take(nodeName)].filter((ip) => ip !== null);
-    };
-    const known = parts.stated.length > 0 ? parts.stated : statusIps(raw);
+    const known = stated.length > 0 ? stated : statusIps(raw);
+    const own = (): readonly string[] =>
+      hostNetwork
+        ? this.#nodeAddresses(nodeName)
+        : [this.#podIps.take(key)].filter((ip) => ip !== null);
     return {
       namespace,
       name,
-      labels: parts.labels,
+      labels,
       // A pod that a live cluster printed as pending really has no address yet.
       ips: known.length > 0 ? known : phase === 'Running' ? own() : [],
       phase,
-      ready: parts.annotations[readyAnnotation] !== 'false' && isReady(status),
+      ready: annotations[readyAnnotation] !== 'false' && isReady(status),
       hostNetwork,
       terminating: text(child(raw, 'metadata'), 'deletionTimestamp') !== '',
       hostname: text(spec, 'hostname'),
@@ -163,6 +187,12 @@ export function impliedPods(
       nodeName,
       ports: containerPorts(spec),
     };
+  }
+
+  /** Those that the node's manifest states, else one from the range of nodes. */
+  #nodeAddresses(nodeName: string): readonly string[] {
+    const stated = this.#nodes.find((node) => node.name === nodeName)?.ips ?? [];
+    return stated.length > 0 ? stated : [this.#nodeIps.take(nodeName)].filter((ip) => ip !== null);
   }
 }
 
@@ -184,6 +214,7 @@ function podNames(workload: Manifest, spec: JsonObject): string[] {
 /** The letters Kubernetes makes suffixes of: no vowels, so no words. */
 const suffixLetters = 'bcdfghjklmnpqrstvwxz2456789';
 
+/** `length` letters that depend on nothing but `seed`. */
 export function suffix(seed: string, length: number): string {
   let letters = '';
   for (let i = 0; i < length; i++) {
@@ -192,16 +223,23 @@ export function suffix(seed: string, length: number): string {
   return letters;
 }
 
-/** Whether the folder (an export of a live cluster, say) holds the workload's pods or replica sets themselves. */
-function hasOwnChildren(workload: Manifest, manifests: readonly Manifest[]): boolean {
-  return manifests.some(
-    (manifest) =>
-      manifest.namespace === workload.namespace &&
-      (manifest.kind === 'Pod' || manifest.kind === 'ReplicaSet') &&
-      children(child(manifest.raw, 'metadata'), 'ownerReferences').some(
-        (owner) => text(owner, 'kind') === workload.kind && text(owner, 'name') === workload.name,
-      ),
-  );
+/** The workloads whose pods or replica sets the folder (an export of a live cluster, say) holds itself: keys as `ownerKey` has them. */
+function ownersIn(manifests: readonly Manifest[]): ReadonlySet<string> {
+  const owners = new Set<string>();
+  for (const { kind, namespace, raw } of manifests) {
+    if (kind !== 'Pod' && kind !== 'ReplicaSet') continue;
+    for (const owner of children(child(raw, 'metadata'), 'ownerReferences')) {
+      owners.add(ownerKey(namespace, { kind: text(owner, 'kind'), name: text(owner, 'name') }));
+    }
+  }
+  return owners;
+}
+
+function ownerKey(
+  namespace: string,
+  { kind, name }: { readonly kind: string; readonly name: string },
+): string {
+  return `${kind}/${namespace}/${name}`;
 }
 
 function containerPorts(spec: JsonObject): ContainerPort[] {

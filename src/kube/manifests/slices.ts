@@ -1,17 +1,19 @@
 import type { Endpoint, EndpointSlice, ServicePort } from '../store/objects.ts';
 import { child, children, text, textMap, texts, type JsonObject } from '../api/json-object.ts';
 import type { Manifest } from './manifest.ts';
-import { suffix, type ImpliedNode, type ImpliedPod } from './pods.ts';
+import { suffix, type ImpliedPod } from './pods.ts';
 import { matchesPairs } from './selector.ts';
 
 /**
  * What the endpoint slice controller would make of a service with a selector: one slice per address family and set
  * of port numbers (pods may give one port name different numbers).
+ * @param pods all of the service's namespace
+ * @param zones by name of the node
  */
 export function impliedSlices(
   service: Manifest,
   pods: readonly ImpliedPod[],
-  nodes: readonly ImpliedNode[],
+  zones: ReadonlyMap<string, string>,
 ): EndpointSlice[] {
   const spec = child(service.raw, 'spec');
   const selector = textMap(spec, 'selector');
@@ -19,10 +21,7 @@ export function impliedSlices(
   const unready = spec['publishNotReadyAddresses'] === true;
   const chosen = pods.filter(
     (pod) =>
-      pod.namespace === service.namespace &&
-      matchesPairs(selector, pod.labels) &&
-      pod.phase !== 'Succeeded' &&
-      pod.phase !== 'Failed',
+      matchesPairs(selector, pod.labels) && pod.phase !== 'Succeeded' && pod.phase !== 'Failed',
   );
   const families = statedFamilies(spec) ?? [
     chosen.length > 0 && chosen.every((pod) => pod.ips.every((ip) => ip.includes(':')))
@@ -47,7 +46,7 @@ export function impliedSlices(
         hostname: pod.subdomain === service.name ? pod.hostname : '',
         nodeName: pod.nodeName,
         pod: pod.name,
-        zone: nodes.find((node) => node.name === pod.nodeName)?.zone ?? '',
+        zone: zones.get(pod.nodeName) ?? '',
       });
     }
   }
@@ -62,6 +61,7 @@ export function impliedSlices(
   }));
 }
 
+/** An address family, as the API calls it. */
 export type Family = 'IPv4' | 'IPv6';
 
 /** The address families a service asks for, first one first; null if it leaves the choice open. */
