@@ -10,17 +10,20 @@ import { matchReply, writeQuery } from './match-reply.ts';
 import { ExchangeError } from './exchange.ts';
 import { tlsOptions } from './upstream-tls.ts';
 
-/** Queries to an upstream that speaks HTTP/1.1 only: a connection carries one at a time. */
+/** Queries to an upstream that speaks HTTP/1.1 only: a connection carries one at a time, the others wait for their turn. */
 export class Http1Requests {
+  /** Queries that wait for their replies. */
+  waiting = 0;
   readonly #host: Http2Host;
   readonly #agent: Agent;
 
   constructor(host: Http2Host) {
-    const { expireMs, maxIdle } = host.parts;
+    const { expireMs, maxIdle, maxConnections } = host.parts;
     this.#host = host;
     this.#agent = new (builtins.https().Agent)({
       keepAlive: true,
       timeout: expireMs,
+      maxSockets: maxConnections,
       maxFreeSockets: maxIdle > 0 ? maxIdle : 64,
     });
   }
@@ -33,10 +36,14 @@ export class Http1Requests {
     writeQuery(query, 0, message, 0);
     const body = parts.httpMethod === 'POST' ? message : null;
     const target = body === null ? `${path}?dns=${message.toString('base64url')}` : path;
-    const fail = (error: ExchangeError): void => {
-      if (exchange.carrier !== carrier) return;
+    const leave = (): void => {
+      this.waiting--;
       exchange.carrier = null;
       wheel.cancel(exchange);
+    };
+    const fail = (error: ExchangeError): void => {
+      if (exchange.carrier !== carrier) return;
+      leave();
       asked.destroy();
       exchange.failed(error, now());
     };
@@ -54,8 +61,7 @@ export class Http1Requests {
         const id = bytes.length >= 2 ? bytes.readUInt16BE(0) : 0;
         if (matchReply(query, id, bytes, 0, bytes.length) !== 'reply')
           return fail(new ExchangeError('http', `${action}: the body is no reply to the query`));
-        exchange.carrier = null;
-        wheel.cancel(exchange);
+        leave();
         exchange.replied(bytes, 0, bytes.length, false, asked.reusedSocket, now());
       }, broken);
     });
@@ -65,6 +71,7 @@ export class Http1Requests {
         fail(new ExchangeError('timeout', `${action}: ${LATE}`));
       },
     };
+    this.waiting++;
     exchange.carrier = carrier;
     asked.on('error', broken);
     asked.end(body ?? undefined);

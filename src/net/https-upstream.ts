@@ -13,7 +13,7 @@ import { tlsOptions } from './upstream-tls.ts';
 
 const PATH = '/dns-query';
 /** Requests that may wait at a time. */
-const MAX_IN_FLIGHT = 4096;
+const IN_FLIGHT_MAX = 4096;
 
 export interface HttpsUpstreamParts {
   readonly upstream: UpstreamParts;
@@ -56,7 +56,9 @@ export class HttpsUpstream implements Upstream, Http2Host, Carrier {
 
   start(exchange: Exchange, timeoutMs: number, now: number): void {
     exchange.timeoutMs = timeoutMs;
-    const crowded = this.#waiting.length + (this.#link?.waiting ?? 0) >= MAX_IN_FLIGHT;
+    const inFlight =
+      this.#waiting.length + (this.#link?.waiting ?? 0) + (this.#http1?.waiting ?? 0);
+    const crowded = inFlight >= IN_FLIGHT_MAX;
     if (this.#closed || crowded) {
       const why = crowded ? 'too many queries in flight' : 'closed';
       const error = new ExchangeError('local', `${this.action}: ${why}`);

@@ -462,6 +462,40 @@ describe('HTTPS upstream', () => {
     assert.deepEqual(seen, Array(2).fill(`1.1 POST dns.example:${port}`));
   });
 
+  test('a server that speaks HTTP/1.1 only gets no more connections than are allowed', async (t) => {
+    const { createServer: createHttps } = await import('node:https');
+    let open = 0;
+    let connections = 0;
+    const made = createHttps({ cert: testCertificate, key: testKey }, (request, response) => {
+      const chunks: Buffer[] = [];
+      request.on('data', (chunk: Buffer) => chunks.push(chunk));
+      request.on('end', () => {
+        const body = Buffer.concat(chunks);
+        body[2]! |= 0x80;
+        setTimeout(() => response.end(body), 20);
+      });
+    });
+    made.on('secureConnection', (socket) => {
+      connections = Math.max(connections, ++open);
+      socket.on('close', () => open--);
+    });
+    made.listen(0, '127.0.0.1');
+    await once(made, 'listening');
+    t.after(() => made.closeAllConnections());
+    t.after(() => made.close());
+    const { up } = upstream(t, 'https', portOf(made), { maxConnections: 3 });
+    await exchange(up, ask('a.example.'), 5000);
+    await Promise.all(Array.from({ length: 30 }, (_, i) => exchange(up, ask(`n${i}.`), 5000)));
+    // The first one only finds out which HTTP is spoken.
+    assert.ok(connections <= 4, `${connections} connections`);
+    const rest = Array.from({ length: 5000 }, (_, i) => exchange(up, ask(`m${i}.`), 20));
+    const ends = await Promise.allSettled(rest);
+    const crowded = ends.filter(
+      (end) => end.status === 'rejected' && /too many queries in flight/.test(String(end.reason)),
+    );
+    assert.equal(crowded.length, 5000 - 4096);
+  });
+
   test('an HTTP error, and a server that goes away, are failures with a reason', async (t) => {
     const listener = httpsListener(
       listenerParts(() => new Promise(() => {}), { scheme: 'https' }, {}, testTls),
