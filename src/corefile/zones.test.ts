@@ -20,6 +20,11 @@ describe('zones', () => {
     assert.deepEqual(expandZone('a\\\\.'), ['a\\\\.']);
   });
 
+  test('an escape that means no byte makes no domain name', () => {
+    assert.equal(expandZone('\\300.example'), null);
+    assert.deepEqual(expandZone('\\255.example'), ['\\255.example.']);
+  });
+
   test('what is no domain name is none', () => {
     for (const text of ['', ':53', 'a..b', '.a', `${'a'.repeat(64)}.org`, 'a\\', 'example.org:']) {
       assert.equal(expandZone(text), null, text);

@@ -1,5 +1,6 @@
 import { parseNet, printAddress } from '../base/ip.ts';
 import type { Net } from '../base/ip.ts';
+import { isAbsoluteName, NameError, parseName } from '../wire/name.ts';
 import { transports, type Scheme } from '../wire/transports.ts';
 
 /**
@@ -60,40 +61,18 @@ export function splitAddress(
 /** Whether every label has 1 to 63 bytes and the whole name at most 255, escapes (`\.`, `\065`) counted as one. */
 export function isDomainName(text: string): boolean {
   if (text === '') return false;
-  if (text === '.') return true;
-  const bytes = Buffer.from(absoluteName(text));
-  let length = 0;
-  let label = 0;
-  for (let at = 0; at < bytes.length; at++) {
-    if (bytes[at] === dot) {
-      if (label === 0 || label > 63) return false;
-      length += 1 + label;
-      label = 0;
-      continue;
-    }
-    if (bytes[at] === backslash) {
-      if (at + 1 >= bytes.length) return false;
-      at += isDigits(bytes, at + 1) ? 3 : 1;
-    }
-    label++;
+  try {
+    parseName(text);
+    return true;
+  } catch (error) {
+    if (error instanceof NameError) return false;
+    throw error;
   }
-  // A label that is still open: the final dot was escaped by a backslash at the text's end.
-  return label === 0 && length + 1 <= 255;
-}
-
-const dot = 0x2e;
-const backslash = 0x5c;
-
-function isDigits(bytes: Uint8Array, at: number): boolean {
-  if (at + 3 > bytes.length) return false;
-  return bytes.subarray(at, at + 3).every((byte) => byte >= 0x30 && byte <= 0x39);
 }
 
 /** The name with a final dot; one that is escaped (`a\.`) ends no name. */
 export function absoluteName(text: string): string {
-  if (!text.endsWith('.')) return `${text}.`;
-  const slashes = /(?<!\\)\\*$/.exec(text.slice(0, -1))![0].length;
-  return slashes % 2 === 1 ? `${text}.` : text;
+  return isAbsoluteName(text) ? text : `${text}.`;
 }
 
 function reverseZones(net: Net): readonly string[] {

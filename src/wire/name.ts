@@ -6,8 +6,10 @@
 /** A name in wire form without compression, root byte included: 1 to 255 bytes. */
 export type WireName = Uint8Array;
 
+/** Bytes of a name in wire form (RFC 1035 section 2.3.4). */
 export const NAME_MAX = 255;
 const LABEL_MAX = 63;
+/** The root: no labels. */
 export const ROOT: WireName = Uint8Array.of(0);
 
 /** Why a text is no domain name, for the person who wrote it. */
@@ -67,6 +69,14 @@ export function parseName(text: string): WireName {
     throw new NameError(`${JSON.stringify(text.slice(0, 40))}…: longer than 255 bytes`);
   out[length] = 0;
   return out.slice(0, length + 1);
+}
+
+/** Whether a name's text ends in a dot that is not escaped. */
+export function isAbsoluteName(text: string): boolean {
+  if (!text.endsWith('.')) return false;
+  let backslashes = 0;
+  for (let at = text.length - 2; text[at] === '\\'; at--) backslashes++;
+  return backslashes % 2 === 0;
 }
 
 /** The text of an uncompressed wire name at `at`. */

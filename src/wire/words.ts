@@ -1,5 +1,12 @@
 import { parseString, printString } from './encoding.ts';
-import { joinNames, NameError, parseName, printName, type WireName } from './name.ts';
+import {
+  isAbsoluteName,
+  joinNames,
+  NameError,
+  parseName,
+  printName,
+  type WireName,
+} from './name.ts';
 
 /** Why the text of a record is wrong, and at which of its words. */
 export class TextError extends Error {
@@ -91,18 +98,10 @@ export function absoluteName(
   if (word === '@') return origin;
   try {
     const name = parseName(word);
-    if (isAbsolute(word)) return name;
+    if (isAbsoluteName(word)) return name;
     return joinNames(name, origin) ?? fail(`${word} below its origin is longer than 255 bytes`);
   } catch (error) {
     if (error instanceof NameError) fail(error.message);
     throw error;
   }
-}
-
-/** Whether a name's text ends in a dot that is not escaped. */
-function isAbsolute(word: string): boolean {
-  if (!word.endsWith('.')) return false;
-  let backslashes = 0;
-  for (let at = word.length - 2; word[at] === '\\'; at--) backslashes++;
-  return backslashes % 2 === 0;
 }
