@@ -118,8 +118,11 @@ class BatchedUdpListener implements Listener, Outlet<WayBack> {
     const socket = this.#socket;
     if (socket === null) return;
     this.#refuseNew(socket);
-    this.#drain();
-    await this.#intake.quiet(graceMs);
+    const { clock } = this.#parts;
+    const end = clock.now() + graceMs;
+    while (this.#drain() && clock.now() < end)
+      await new Promise((resolve) => setImmediate(resolve));
+    await this.#intake.quiet(Math.max(0, end - clock.now()));
     this.#intake.drop(this);
     this.#lookForLost?.cancel();
     this.#countLost();
@@ -144,14 +147,15 @@ class BatchedUdpListener implements Listener, Outlet<WayBack> {
     }
   }
 
-  #drain = (): void => {
+  /** Serves what has come. @returns whether there may be more: others have their turn first */
+  #drain = (): boolean => {
     const socket = this.#socket;
-    if (socket === null) return;
+    if (socket === null) return false;
     const receiving = this.#receiving;
     const intake = this.#intake;
     for (let round = 0; round < ROUNDS; round++) {
       const count = receiving.receive(socket.fd);
-      if (count <= 0) return;
+      if (count <= 0) return false;
       const now = this.#parts.clock.now();
       for (let i = 0; i < count; i++) {
         const start = i * receiving.slot;
@@ -161,9 +165,10 @@ class BatchedUdpListener implements Listener, Outlet<WayBack> {
         intake.take(this, receiving.slab, start, end, now, !receiving.isCut(i));
       }
       this.flush();
-      if (count < BATCH) return;
+      if (count < BATCH) return false;
       this.#lookForLost ??= this.#parts.clock.after(LOST_MS, this.#countLost);
     }
+    return true;
   };
 
   /** Where much comes at once some may have found no room. */
