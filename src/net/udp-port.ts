@@ -61,19 +61,23 @@ class BatchedUdpPort implements UdpPort {
 /** @throws SystemError (no more files, no route) */
 export const batchedUdpPort: OpenUdpPort = (upstream, owner) => new BatchedUdpPort(upstream, owner);
 
-/** A port through `node:dgram`. What is sent before it is connected waits. */
+/** A port through `node:dgram`. What is sent before it is connected waits; where it cannot be, nothing is sent. */
 export const plainUdpPort: OpenUdpPort = ({ address, source }, owner) => {
   const { host, port } = address;
   const socket = createSocket(host.includes(':') ? 'udp6' : 'udp4');
   let waiting: Uint8Array[] | null = [];
+  let broken: Error | null = null;
   let open = true;
   socket.unref();
   const sent = (error: Error | null): void => {
     if (error !== null && open) owner.onError(error);
   };
-  socket.on('error', (error) => {
-    if (open) owner.onError(error);
-  });
+  const failed = (error: Error): void => {
+    if (!open) return;
+    if (waiting !== null) broken = error;
+    owner.onError(error);
+  };
+  socket.on('error', failed);
   socket.on('message', (bytes) => {
     if (open) owner.onDatagram(bytes, bytes.length, false);
   });
@@ -81,7 +85,7 @@ export const plainUdpPort: OpenUdpPort = ({ address, source }, owner) => {
     if (!open) return;
     socket.connect(port, host, (error?: Error) => {
       if (!open) return;
-      if (error !== undefined && error !== null) return owner.onError(error);
+      if (error !== undefined && error !== null) return failed(error);
       const early = waiting ?? [];
       waiting = null;
       for (const bytes of early) socket.send(bytes, sent);
@@ -89,6 +93,7 @@ export const plainUdpPort: OpenUdpPort = ({ address, source }, owner) => {
   });
   return {
     send(query, id) {
+      if (broken !== null) return broken;
       const bytes = new Uint8Array(query.end - query.start);
       writeQuery(query, id, bytes, 0);
       if (waiting !== null) waiting.push(bytes);
