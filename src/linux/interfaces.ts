@@ -61,8 +61,8 @@ function dump(
   size: number,
   take: (bytes: Uint8Array, view: DataView, attributes: Attributes) => void,
 ): void {
-  const memory = new Memory(BUFFER);
   const fd = check('socket', libc().socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
+  const memory = new Memory(BUFFER);
   try {
     const { bytes } = memory;
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
@@ -72,9 +72,10 @@ function dump(
     check('send', libc().send(fd, memory.address, HEADER.SIZE + size, 0));
     for (;;) {
       const length = check('recv', libc().recv(fd, memory.address, BUFFER, 0));
+      if (length === 0) return;
       for (let at = 0; at + HEADER.SIZE <= length; at += align(view.getUint32(at, true))) {
         const type = view.getUint16(at + HEADER.TYPE, true);
-        if (type === KIND.DONE || type === KIND.ERROR || length === 0) return;
+        if (type === KIND.DONE || type === KIND.ERROR) return;
         if (type !== wanted) continue;
         const end = at + view.getUint32(at, true);
         const body = new DataView(bytes.buffer, bytes.byteOffset + at + HEADER.SIZE, size);

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,6 +9,7 @@ import { elapse, makeRig, until, type RigOptions } from '../../../test/kit/apise
 import type { Fault } from '../../../test/kit/apiserver/faults.ts';
 import { ApiServer } from '../../../test/kit/apiserver/server.ts';
 import { endpointConnection } from '../api/connection.ts';
+import { readSnapshot } from './snapshot-file.ts';
 
 function folder(t: TestContext): string {
   const made = mkdtempSync(join(tmpdir(), 'ndots-'));
@@ -165,6 +167,20 @@ describe('a state kept on disk', () => {
       assert.deepEqual(rig.heard.all, []);
     });
   }
+
+  test('that is a named pipe is refused at once although nobody writes to it', (t) => {
+    const file = join(folder(t), 'state');
+    execFileSync('mkfifo', [file]);
+    assert.throws(
+      () =>
+        readSnapshot(
+          file,
+          () => true,
+          () => undefined,
+        ),
+      /no regular file/,
+    );
+  });
 
   test('of another server, of other wishes or too old is not used', async (t) => {
     const file = join(folder(t), 'state');

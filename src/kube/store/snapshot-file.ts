@@ -1,5 +1,5 @@
 import { builtins } from '../../base/builtins.ts';
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import type { KubeObject } from './objects.ts';
 import { LineReader } from '../api/json-stream.ts';
@@ -23,6 +23,7 @@ interface SnapshotTail {
   readonly sha256: string;
 }
 
+/** Bytes that are written, and read, at a time. */
 const pieceBytes = 256 * 1024;
 /** A tail is far shorter. */
 const tailBytes = 512;
@@ -74,7 +75,8 @@ export function readSnapshot(
 ): { readonly objects: number } | null {
   let handle: number;
   try {
-    handle = openSync(file, 'r');
+    // A named pipe would hold up the thread until somebody writes to it.
+    handle = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
     throw error;
@@ -106,7 +108,9 @@ export function readSnapshot(
 }
 
 function readTail(handle: number): { end: number; tail: SnapshotTail } {
-  const { size } = fstatSync(handle);
+  const stats = fstatSync(handle);
+  if (!stats.isFile()) throw new Error('it is no regular file');
+  const { size } = stats;
   const start = Math.max(0, size - tailBytes);
   const bytes = Buffer.alloc(size - start);
   readSync(handle, bytes, 0, bytes.length, start);
