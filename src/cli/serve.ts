@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { FILE_MAX, readFileText } from '../base/read-file.ts';
 import { systemClock } from '../base/clock.ts';
+import { seedHashes } from '../base/hash.ts';
 import { makeLog } from '../base/log.ts';
 import { Problem, Problems, problemsIn } from '../base/problem.ts';
 import { secureRandom } from '../base/random.ts';
@@ -56,6 +57,7 @@ async function run(words: readonly string[], io: Io): Promise<number> {
     example === null
       ? await corefileSource(values.conf ?? undefined, dnsPort, io)
       : { file: example.file, folder: dirname(example.file), read: example.read };
+  seedHashes(secureRandom.integer(2 ** 32));
   const lines = lineOutput(1, (values.logBuffer ?? 1024) * 1024);
   const log = makeLog(lines.write, () => server.debugging);
   const collection = new Collection();

@@ -1,4 +1,5 @@
 import { copyBytes } from '../base/copy-bytes.ts';
+import { hashSeed, mixedHash, nextHash } from '../base/hash.ts';
 import { CLASS, FLAG, HEADER, OPCODE, OPTION, TYPE } from './iana.ts';
 import { readMessage } from './message.ts';
 import { LOWER, NAME_MAX, printName, type WireName } from './name.ts';
@@ -20,17 +21,6 @@ export interface Route {
   readonly zone: string;
   /** Name of the view, or empty. */
   readonly view: string;
-}
-
-/** Where the hash of a name begins: FNV-1a's own start until a server draws another. */
-let hashSeed = 0x811c9dc5 | 0;
-
-/**
- * Begins the hashes of all names read from now on with another number. A server draws it at random before its first query:
- * clients must not know which names meet in one place of a table, or they could make every look into it long.
- */
-export function seedNameHash(seed: number): void {
-  hashSeed = seed | 0;
 }
 
 /**
@@ -141,7 +131,7 @@ export class Query {
   #readQuestion(records: number, additional: number): Triage {
     const { bytes, end, folded } = this;
     let at = this.start + HEADER.SIZE;
-    let hash = hashSeed;
+    let hash = hashSeed();
     let length = 0;
     for (;;) {
       if (at >= end) return 'formerr';
@@ -150,18 +140,18 @@ export class Query {
       if (size === 0) break;
       // The first name of a message has nothing before it to point at.
       if (size > 63 || at + size > end || length + size > NAME_MAX - 1) return 'formerr';
-      hash = Math.imul(hash ^ size, 0x01000193);
+      hash = nextHash(hash, size);
       for (const stop = at + size; at < stop; at++) {
         const byte = LOWER[bytes[at]!]!;
         folded[length++] = byte;
-        hash = Math.imul(hash ^ byte, 0x01000193);
+        hash = nextHash(hash, byte);
       }
     }
     if (at + 4 > end) return 'formerr';
     this.type = (bytes[at]! << 8) | bytes[at + 1]!;
     this.class = (bytes[at + 2]! << 8) | bytes[at + 3]!;
     this.nameLength = length;
-    this.hash = (hash ^ (hash >>> 15)) & 0x3fffffff;
+    this.hash = mixedHash(hash) & 0x3fffffff;
     return records === 0 ? 'serve' : this.#readRecords(at + 4, records, additional);
   }
 

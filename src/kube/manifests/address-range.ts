@@ -1,3 +1,4 @@
+import { HASH_START, nextHash } from '../../base/hash.ts';
 import { parseAddress, parseNet, printAddress, type Net } from '../../base/ip.ts';
 
 /**
@@ -130,12 +131,10 @@ function distance(from: Uint8Array, to: Uint8Array): number {
   return value;
 }
 
-/** FNV-1a with a final mix, so that names that differ in one digit do not lie side by side. */
+/** The same in every run, and mixed at the end, so that names that differ in one digit do not lie side by side. */
 export function hashOf(text: string): number {
-  let hash = 0x811c9dc5;
-  for (let i = 0; i < text.length; i++) {
-    hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
-  }
+  let hash = HASH_START;
+  for (let i = 0; i < text.length; i++) hash = nextHash(hash, text.charCodeAt(i));
   hash ^= hash >>> 16;
   hash = Math.imul(hash, 0x85ebca6b);
   hash ^= hash >>> 13;

@@ -1,3 +1,4 @@
+import { hashSeed, nextHash } from '../../base/hash.ts';
 import { namespaceOf, type Change, type Kind, type KubeObject } from './objects.ts';
 import {
   encodeObject,
@@ -24,6 +25,7 @@ export class ObjectStore {
   #slots = new Uint32Array(64);
   #size = 0;
   #pins = 0;
+  readonly #seed = hashSeed();
 
   constructor(kind: Kind, strings: StringTable) {
     this.kind = kind;
@@ -48,7 +50,7 @@ export class ObjectStore {
     if (objects.length === 0) return this.remove(namespace, name, out);
     const keySize = this.#encodeKey(namespace, name);
     const encoder = this.#encoder;
-    const hash = hashOf(encoder.bytes, keySize);
+    const hash = this.#hashOf(encoder.bytes, keySize);
     encoder.number(objects.length);
     for (const object of objects) encodeObject(encoder, object, name);
     const slot = this.#find(hash, encoder.bytes, keySize);
@@ -77,14 +79,14 @@ export class ObjectStore {
       encoder.bytes.copy(chunk.bytes, start, 0, encoder.length);
       return;
     }
-    // The old record dies first: the new one may be put where the tidying leaves room.
     this.#slots[slot] = this.#append(hash, encoder.bytes, encoder.length);
+    // Not before: burying may move other records, and looks them up by the table.
     this.#bury(address);
   }
 
   remove(namespace: string, name: string, out: Change[]): void {
     const keySize = this.#encodeKey(namespace, name);
-    const hash = hashOf(this.#encoder.bytes, keySize);
+    const hash = this.#hashOf(this.#encoder.bytes, keySize);
     const slot = this.#find(hash, this.#encoder.bytes, keySize);
     if (this.#slots[slot] !== 0) this.#drop(slot, out);
   }
@@ -152,6 +154,12 @@ export class ObjectStore {
     this.#encoder.shared(namespace);
     this.#encoder.text(name);
     return this.#encoder.length;
+  }
+
+  #hashOf(bytes: Buffer, length: number): number {
+    let hash = this.#seed;
+    for (let i = 0; i < length; i++) hash = nextHash(hash, bytes[i]!);
+    return hash >>> 0;
   }
 
   /** What differs between two states of one API object. */
@@ -334,13 +342,6 @@ function unitsFor(length: number): number {
 
 function unitOf(address: number): number {
   return (address - 1) % chunkUnits;
-}
-
-/** FNV-1a. */
-function hashOf(bytes: Buffer, length: number): number {
-  let hash = 0x811c9dc5;
-  for (let i = 0; i < length; i++) hash = Math.imul(hash ^ bytes[i]!, 0x01000193);
-  return hash >>> 0;
 }
 
 function deletion(object: KubeObject): Change {

@@ -1,4 +1,5 @@
 import type { Clock } from '../../base/clock.ts';
+import { mixedHash, nextHash } from '../../base/hash.ts';
 import { FLAG, TYPE } from '../../wire/iana.ts';
 import type { Query } from '../../wire/query.ts';
 
@@ -75,6 +76,6 @@ function typeBit(type: number): number {
 function keyOf(query: Query): number {
   let hash = query.hash ^ (query.flags & FLAG.CD) ^ (query.dnssecOk ? 1 : 0);
   const end = query.peerAt + (query.family === 4 ? 4 : 16);
-  for (let at = query.peerAt; at < end; at++) hash = Math.imul(hash ^ query.peer[at]!, 0x01000193);
-  return (hash ^ (hash >>> 15)) & 0x3fffffff;
+  for (let at = query.peerAt; at < end; at++) hash = nextHash(hash, query.peer[at]!);
+  return mixedHash(hash) & 0x3fffffff;
 }

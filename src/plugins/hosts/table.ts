@@ -1,3 +1,4 @@
+import { hashSeed, mixedHash, nextHash } from '../../base/hash.ts';
 import type { Query } from '../../wire/query.ts';
 import type { Entries } from './entries.ts';
 
@@ -7,12 +8,14 @@ import type { Entries } from './entries.ts';
  *
  * `data` holds, entry by entry: the name, its IPv4 addresses, its IPv6 addresses, the names that its address has.
  * `entries` holds FIELDS numbers for each: where the name begins, where the addresses begin, how many IPv4 and IPv6
- * addresses and pointers there are. `slots` is an open hash table of entry numbers + 1; its size is a power of two.
+ * addresses and pointers there are. `slots` is an open hash table of entry numbers + 1; its size is a power of two, and `seed`
+ * what its hashes begin with.
  */
 export interface HostsTable {
   readonly data: Uint8Array;
   readonly entries: Uint32Array;
   readonly slots: Uint32Array;
+  readonly seed: number;
 }
 
 const FIELDS = 5;
@@ -29,6 +32,7 @@ export function packTable({ byName }: Entries): HostsTable {
   let capacity = 16;
   while (capacity < 2 * all.length) capacity *= 2;
   const slots = new Uint32Array(new SharedArrayBuffer(4 * capacity));
+  const seed = hashSeed();
   let at = 0;
   const put = (bytes: Uint8Array): void => {
     data.set(bytes, at);
@@ -39,11 +43,11 @@ export function packTable({ byName }: Entries): HostsTable {
     put(name);
     entries.set([nameAt, at, v4.length, v6.length, pointers.length], FIELDS * number);
     for (const bytes of [...v4, ...v6, ...pointers]) put(bytes);
-    let slot = mixed(hashOf(name, 0, name.length, SEED)) & (capacity - 1);
+    let slot = mixedHash(hashOf(name, 0, name.length, seed)) & (capacity - 1);
     while (slots[slot] !== 0) slot = (slot + 1) & (capacity - 1);
     slots[slot] = number + 1;
   });
-  return { data, entries, slots };
+  return { data, entries, slots, seed };
 }
 
 /** Looks names up; the fields tell about what `find` found. Allocates nothing. */
@@ -51,6 +55,9 @@ export class HostsLookup {
   readonly data: Uint8Array;
   readonly #entries: Uint32Array;
   readonly #slots: Uint32Array;
+  readonly #seed: number;
+  /** The hash of `*.`, to go on from. */
+  readonly #starSeed: number;
   /** Number of the entry, or -1. */
   entry = -1;
   /** Whether it was found by its `*`. */
@@ -62,19 +69,21 @@ export class HostsLookup {
   pointersAt = 0;
   pointerCount = 0;
 
-  constructor({ data, entries, slots }: HostsTable) {
+  constructor({ data, entries, slots, seed }: HostsTable) {
     this.data = data;
     this.#entries = entries;
     this.#slots = slots;
+    this.#seed = seed;
+    this.#starSeed = hashOf(Uint8Array.of(1, 0x2a), 0, 2, seed);
   }
 
   /** The question's name, else the wildcard beside it. */
   find({ folded, nameLength }: Query): boolean {
     this.wild = false;
-    this.entry = this.#search(folded, 0, nameLength, SEED);
+    this.entry = this.#search(folded, 0, nameLength, this.#seed);
     if (this.entry < 0 && nameLength > 1) {
       const after = folded[0]! + 1;
-      this.entry = this.#search(folded, after, nameLength, STAR_SEED);
+      this.entry = this.#search(folded, after, nameLength, this.#starSeed);
       this.wild = this.entry >= 0;
     }
     if (this.entry < 0) return false;
@@ -89,12 +98,12 @@ export class HostsLookup {
     return true;
   }
 
-  /** A name of `bytes[from, end)`, after `*.` if the seed says so. */
+  /** A name of `bytes[from, end)`, after `*.` if it is not all of them. */
   #search(bytes: Uint8Array, from: number, end: number, seed: number): number {
     const slots = this.#slots;
     const mask = slots.length - 1;
-    const skipped = seed === SEED ? 0 : 2;
-    for (let slot = mixed(hashOf(bytes, from, end, seed)) & mask; ; slot = (slot + 1) & mask) {
+    const skipped = from === 0 ? 0 : 2;
+    for (let slot = mixedHash(hashOf(bytes, from, end, seed)) & mask; ; slot = (slot + 1) & mask) {
       const number = slots[slot]! - 1;
       if (number < 0) return -1;
       const name = this.#entries[FIELDS * number]!;
@@ -112,18 +121,8 @@ export class HostsLookup {
   }
 }
 
-const SEED = 0x811c9dc5 | 0;
-/** The hash of `*.`, to go on from. */
-const STAR_SEED = hashOf(Uint8Array.of(1, 0x2a), 0, 2, SEED);
-
-/** FNV-1a. */
 function hashOf(bytes: Uint8Array, from: number, end: number, seed: number): number {
   let hash = seed;
-  for (; from < end; from++) hash = Math.imul(hash ^ bytes[from]!, 0x01000193);
+  for (; from < end; from++) hash = nextHash(hash, bytes[from]!);
   return hash;
-}
-
-/** High bits reach the low ones, of which a table uses only a few. */
-function mixed(hash: number): number {
-  return hash ^ (hash >>> 15);
 }

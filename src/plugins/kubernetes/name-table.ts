@@ -1,3 +1,4 @@
+import { hashSeed, mixedHash, nextHash } from '../../base/hash.ts';
 import { LOWER } from '../../wire/name.ts';
 
 /** What a table finds by its label, within a parent (0: none). */
@@ -19,6 +20,7 @@ export class NameTable<T extends Named> {
   #things: (T | null)[] = Array<T | null>(SIZE_MIN).fill(null);
   #mask = SIZE_MIN - 1;
   #size = 0;
+  readonly #seed = hashSeed();
 
   get size(): number {
     return this.#size;
@@ -26,9 +28,9 @@ export class NameTable<T extends Named> {
 
   /** The thing whose name is the folded label `bytes[at, at + length)`. */
   find(bytes: Uint8Array, at: number, length: number, parent: number): T | null {
-    let hash = seed(parent);
-    for (let i = 0; i < length; i++) hash = Math.imul(hash ^ bytes[at + i]!, 0x01000193);
-    for (let slot = spread(hash) & this.#mask; ; slot = (slot + 1) & this.#mask) {
+    let hash = nextHash(this.#seed, parent);
+    for (let i = 0; i < length; i++) hash = nextHash(hash, bytes[at + i]!);
+    for (let slot = mixedHash(hash) & this.#mask; ; slot = (slot + 1) & this.#mask) {
       const thing = this.#things[slot]!;
       if (thing === null) return null;
       if (this.#hashes[slot] !== hash || thing.parent !== parent) continue;
@@ -42,8 +44,8 @@ export class NameTable<T extends Named> {
 
   /** The same by text. */
   get(name: string, parent: number): T | null {
-    const hash = hashOf(name, parent);
-    for (let slot = spread(hash) & this.#mask; ; slot = (slot + 1) & this.#mask) {
+    const hash = this.#hashOf(name, parent);
+    for (let slot = mixedHash(hash) & this.#mask; ; slot = (slot + 1) & this.#mask) {
       const thing = this.#things[slot]!;
       if (thing === null) return null;
       if (this.#hashes[slot] === hash && thing.parent === parent && thing.name === name)
@@ -54,21 +56,21 @@ export class NameTable<T extends Named> {
   /** Adds a thing that is not in the table yet. */
   add(thing: T): void {
     if (this.#size + 1 > 0.6 * (this.#mask + 1)) this.#resize(2 * (this.#mask + 1));
-    this.#insert(thing, hashOf(thing.name, thing.parent));
+    this.#insert(thing, this.#hashOf(thing.name, thing.parent));
     this.#size++;
   }
 
   remove(thing: T): void {
     const mask = this.#mask;
     const things = this.#things;
-    let hole = spread(hashOf(thing.name, thing.parent)) & mask;
+    let hole = mixedHash(this.#hashOf(thing.name, thing.parent)) & mask;
     while (things[hole] !== thing) {
       if (things[hole] === null) return;
       hole = (hole + 1) & mask;
     }
     this.#size--;
     for (let at = (hole + 1) & mask; things[at] !== null; at = (at + 1) & mask) {
-      const home = spread(this.#hashes[at]!) & mask;
+      const home = mixedHash(this.#hashes[at]!) & mask;
       if (((at - home) & mask) < ((at - hole) & mask)) continue;
       things[hole] = things[at]!;
       this.#hashes[hole] = this.#hashes[at]!;
@@ -81,8 +83,15 @@ export class NameTable<T extends Named> {
     for (const thing of this.#things) if (thing !== null) yield thing;
   }
 
+  /** Over the parent's number and the folded label. */
+  #hashOf(name: string, parent: number): number {
+    let hash = nextHash(this.#seed, parent);
+    for (let i = 0; i < name.length; i++) hash = nextHash(hash, fold(name, i));
+    return hash;
+  }
+
   #insert(thing: T, hash: number): void {
-    let slot = spread(hash) & this.#mask;
+    let slot = mixedHash(hash) & this.#mask;
     while (this.#things[slot] !== null) slot = (slot + 1) & this.#mask;
     this.#things[slot] = thing;
     this.#hashes[slot] = hash;
@@ -98,21 +107,6 @@ export class NameTable<T extends Named> {
       if (thing !== null) this.#insert(thing, hashes[slot]!);
     });
   }
-}
-
-/** FNV-1a over the parent's number and the folded label. */
-function hashOf(name: string, parent: number): number {
-  let hash = seed(parent);
-  for (let i = 0; i < name.length; i++) hash = Math.imul(hash ^ fold(name, i), 0x01000193);
-  return hash;
-}
-
-function seed(parent: number): number {
-  return Math.imul(0x811c9dc5 ^ parent, 0x01000193);
-}
-
-function spread(hash: number): number {
-  return hash ^ (hash >>> 15);
 }
 
 function fold(name: string, at: number): number {

@@ -1,3 +1,4 @@
+import { hashSeed, nextHash } from '../../base/hash.ts';
 import { parseAddress } from '../../base/ip.ts';
 import type { Pod } from '../../kube/store/objects.ts';
 import { addressKey } from './address-key.ts';
@@ -40,6 +41,7 @@ export class PodTable {
   readonly #namespaceNames: string[] = [];
   readonly #namespaceIds = new Map<string, number>();
   readonly #hash = new Int32Array(2);
+  readonly #seed = hashSeed();
   readonly #key = new Int32Array(4);
 
   /** @param named whether names and labels of pods are wanted (metadata) */
@@ -175,14 +177,14 @@ export class PodTable {
     return id;
   }
 
-  /** Two FNV-1a hashes with different beginnings. */
+  /** Two hashes that nobody can foresee together. */
   #hashOf(namespace: string, name: string): Int32Array {
-    let a = 0x811c9dc5;
-    let b = 0x01234567;
+    let a = this.#seed;
+    let b = ~this.#seed;
     const text = `${namespace}/${name}`;
     for (let i = 0; i < text.length; i++) {
       const code = text.charCodeAt(i);
-      a = Math.imul(a ^ code, 0x01000193);
+      a = nextHash(a, code);
       b = Math.imul(b ^ code, 0x5bd1e995);
       b ^= b >>> 13;
     }

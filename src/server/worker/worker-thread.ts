@@ -1,6 +1,7 @@
 /** Entry of a worker thread: a data plane behind the thread's message port. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { systemClock } from '../../base/clock.ts';
+import { seedHashes } from '../../base/hash.ts';
 import { makeLog } from '../../base/log.ts';
 import { settleMemory } from '../../base/settle-memory.ts';
 import { LineWriter, type LineRingMemory } from '../../base/line-ring.ts';
@@ -12,7 +13,6 @@ import { TerminationWatch, type Termination } from '../../linux/termination.ts';
 import { giveBackOrphans } from '../../linux/udp-socket.ts';
 import { listenAt, termsOf } from './listen.ts';
 import { systemNetwork } from '../../net/system-network.ts';
-import { seedNameHash } from '../../wire/query.ts';
 import { DataPlane } from './data-plane.ts';
 import type { Plugin } from '../contract/plugin.ts';
 import type { FromWorker, ToWorker } from '../contract/protocol.ts';
@@ -34,7 +34,7 @@ export interface WorkerStart {
   readonly termination?: Termination;
 }
 
-seedNameHash(secureRandom.integer(2 ** 32));
+seedHashes(secureRandom.integer(2 ** 32));
 const { id, pluginsModule, transport, held, ring, pulse, termination } = workerData as WorkerStart;
 useNotes(held);
 let mayEnd: TerminationWatch | null = null;
