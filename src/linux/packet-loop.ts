@@ -4,7 +4,10 @@ import { ReceiveBatch } from './receive-batch.ts';
 import { SendBatch } from './send-batch.ts';
 import type { Wakeup } from './event-loop.ts';
 
-/** The longest datagram that is taken whole. */
+/**
+ * The longest datagram that is taken whole, bytes. CoreDNS reads 512 of a query and answers FORMERR to what is longer; EDNS options
+ * (padding, cookies) can make honest queries longer. What exceeds this is answered FORMERR, too.
+ */
 export const DATAGRAM_MAX = 4096;
 /** Replies of one batch, together; the longest possible one fits with all that a client's options may add. */
 const SEND_SLAB = 256 * 1024;

@@ -1,4 +1,4 @@
-import { printAddress } from '../base/ip.ts';
+import { printAddress, printHostPort } from '../base/ip.ts';
 import { ERRNO, libc, SystemError } from './libc.ts';
 import { Memory } from './memory.ts';
 import { ADDRESS_AT, AF_INET, AF_INET6, readPort, writeSocketAddress } from './socket-address.ts';
@@ -88,7 +88,7 @@ export class UdpSocket {
   get local(): string {
     const name = this.#localName();
     const text = printAddress(name, ADDRESS_AT[this.family], this.family === 4 ? 4 : 16);
-    return `${this.family === 4 ? text : `[${text}]`}:${readPort(name, 0)}`;
+    return printHostPort(text, readPort(name, 0));
   }
 
   #localName(): Uint8Array {

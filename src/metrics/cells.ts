@@ -29,11 +29,11 @@ export class CellMemory {
   }
 
   /** `width` neighbouring cells, all zero. */
-  allot(width: number): Slot {
+  allocate(width: number): Slot {
     return this.#reuse(width) ?? this.#fresh(width);
   }
 
-  /** Gives a slot back. Its cells keep their values until it is allotted again. */
+  /** Gives a slot back. Its cells keep their values until it is allocated again. */
   free(slot: Slot): void {
     const queue = this.#freed.get(slot.width);
     if (queue === undefined) this.#freed.set(slot.width, [slot]);

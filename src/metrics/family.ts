@@ -4,7 +4,7 @@ import { type Shape, width } from './registration.ts';
 import type { Family } from './registry.ts';
 
 /** What a family needs of its registry. */
-export interface FamilyHome {
+export interface FamilyContext {
   readonly memory: CellMemory;
   /** Label sets at most, besides the one that shares. */
   readonly limit: number;
@@ -34,16 +34,16 @@ export class SharedFamily<L extends readonly string[], M extends Instrument> imp
 > {
   readonly #shape: Shape;
   readonly #make: MakeInstrument<M>;
-  readonly #home: FamilyHome;
+  readonly #context: FamilyContext;
   readonly #depth: number;
   readonly #root: Branch<M> = new Map();
   #only: Leaf<M> | null = null;
   #size = 0;
 
-  constructor(shape: Shape, make: MakeInstrument<M>, home: FamilyHome) {
+  constructor(shape: Shape, make: MakeInstrument<M>, context: FamilyContext) {
     this.#shape = shape;
     this.#make = make;
-    this.#home = home;
+    this.#context = context;
     this.#depth = shape.labels.length;
   }
 
@@ -65,8 +65,8 @@ export class SharedFamily<L extends readonly string[], M extends Instrument> imp
     const { slot } = leaf;
     const last = Array.from(slot.cells.subarray(slot.at, slot.at + slot.width));
     leaf.instrument.move(new Float64Array(new SharedArrayBuffer(slot.width * 8)), 0);
-    this.#home.removed(leaf.series, last);
-    this.#home.memory.free(slot);
+    this.#context.removed(leaf.series, last);
+    this.#context.memory.free(slot);
   }
 
   #find(values: readonly string[]): Leaf<M> | null {
@@ -84,13 +84,13 @@ export class SharedFamily<L extends readonly string[], M extends Instrument> imp
 
   #create(values: readonly string[]): Leaf<M> {
     if (values.length === 0) return (this.#only = this.#plant(values));
-    const fits = this.#size < this.#home.limit && values.every(isShort);
+    const fits = this.#size < this.#context.limit && values.every(isShort);
     if (isOverflow(values)) return this.#grow(values);
     if (fits) {
       this.#size++;
       return this.#grow(values);
     }
-    this.#home.overflowed();
+    this.#context.overflowed();
     const shared = values.map(() => overflowValue);
     return this.#find(shared) ?? this.#grow(shared);
   }
@@ -108,8 +108,8 @@ export class SharedFamily<L extends readonly string[], M extends Instrument> imp
   }
 
   #plant(values: readonly string[]): Leaf<M> {
-    const slot = this.#home.memory.allot(width(this.#shape));
-    const series = this.#home.added([...values], slot);
+    const slot = this.#context.memory.allocate(width(this.#shape));
+    const series = this.#context.added([...values], slot);
     return { series, slot, instrument: this.#make(slot.cells, slot.at) };
   }
 

@@ -1,6 +1,7 @@
 import { leastTtl } from './least-ttl.ts';
-import { MESSAGE_MAX } from './limits.ts';
+import { MESSAGE_MAX } from '../wire/iana.ts';
 
+/** What bodies of requests and replies are (RFC 8484 section 6). */
 export const MEDIA_TYPE = 'application/dns-message';
 
 /** `message`: the query is in the request's target; `body`: it is the request's body; a number: the status that refuses it. */

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 
 import { GatheredMessage } from './gathered-message.ts';
-import { MESSAGE_MAX } from './limits.ts';
+import { MESSAGE_MAX } from '../wire/iana.ts';
 
 describe('a message that comes in pieces', () => {
   test('is the pieces one after the other, in at most twice the memory and 512 bytes', () => {

@@ -1,4 +1,4 @@
-import { MESSAGE_MAX } from './limits.ts';
+import { MESSAGE_MAX } from '../wire/iana.ts';
 
 /** The first size of the buffer: most queries fit. */
 const FIRST_SIZE = 512;

@@ -2,11 +2,13 @@ import type { IncomingMessage } from 'node:http';
 import type { Agent } from 'node:https';
 
 import { builtins } from '../base/builtins.ts';
+import { MEDIA_TYPE } from './dns-over-https.ts';
 import { exchangeError } from './exchange-failure.ts';
 import type { Exchange } from './exchange.ts';
 import { GatheredMessage } from './gathered-message.ts';
-import { LATE, MEDIA_TYPE, type Http2Host } from './http2/http2-link.ts';
-import { matchReply, writeQuery } from './match-reply.ts';
+import { LATE, type Http2Host } from './http2/http2-link.ts';
+import { matchReply } from './match-reply.ts';
+import { writeQuery } from './write-query.ts';
 import { ExchangeError } from './exchange.ts';
 import { tlsOptions } from './upstream-tls.ts';
 

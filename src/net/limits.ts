@@ -71,14 +71,5 @@ export const usualLimits: Omit<ListenerLimits, 'connections'> = {
   waiting: limits.waiting.default,
 };
 
-/**
- * The longest query that is read whole over UDP, bytes. CoreDNS reads 512 and answers FORMERR to what is longer; EDNS options
- * (padding, cookies) can make honest queries longer, so we read on. What exceeds this is answered FORMERR too.
- */
-export const DATAGRAM_MAX = 4096;
-
-/** The longest DNS message that any transport carries. */
-export const MESSAGE_MAX = 65_535;
-
 /** Buffers that are asked for for UDP sockets, bytes; the system may give less (net.core.rmem_max, wmem_max). */
 export const SOCKET_BUFFER: number = 4 * 1024 * 1024;

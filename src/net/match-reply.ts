@@ -1,6 +1,4 @@
-import { copyBytes } from '../base/copy-bytes.ts';
 import { FLAG, HEADER, RCODE } from '../wire/iana.ts';
-import { LOWER } from '../wire/name.ts';
 import type { Query } from '../wire/query.ts';
 
 /**
@@ -27,7 +25,7 @@ export function matchReply(
   const fits = (bytes[start + 2]! & ((FLAG.QR | FLAG.OPCODE) >> 8)) === wanted;
   const questions = (bytes[start + 4]! << 8) | bytes[start + 5]!;
   const at = start + HEADER.SIZE;
-  if (questions === 1 && fits && isSameQuestion(query, bytes, at, end)) return 'reply';
+  if (questions === 1 && fits && query.isAskedAt(bytes, at, end)) return 'reply';
   if (questions === 0) return !fits ? 'stray' : isRefusal(bytes, start) ? 'reply' : 'garbled';
   return questions === 1 && isQuestion(bytes, at, end) ? 'stray' : 'garbled';
 }
@@ -43,18 +41,6 @@ function isRefusal(bytes: Uint8Array, start: number): boolean {
   );
 }
 
-function isSameQuestion(query: Query, bytes: Uint8Array, at: number, end: number): boolean {
-  const { folded, nameLength } = query;
-  if (at + nameLength + 4 > end) return false;
-  // Length bytes are below 64, so folding leaves them alone; a compressed name differs in its first byte.
-  for (let i = 0; i < nameLength; i++) if (LOWER[bytes[at + i]!] !== folded[i]) return false;
-  const after = at + nameLength;
-  return (
-    ((bytes[after]! << 8) | bytes[after + 1]!) === query.type &&
-    ((bytes[after + 2]! << 8) | bytes[after + 3]!) === query.class
-  );
-}
-
 /** Whether a whole question stands there: the first name of a message has nothing to point at. */
 function isQuestion(bytes: Uint8Array, at: number, end: number): boolean {
   while (at < end && bytes[at]! !== 0) {
@@ -62,16 +48,4 @@ function isQuestion(bytes: Uint8Array, at: number, end: number): boolean {
     at += bytes[at]! + 1;
   }
   return at + 5 <= end;
-}
-
-/** Writes the query as it goes upstream: its bytes, its present flags and those for upstreams, another id. @returns the length */
-export function writeQuery(query: Query, id: number, out: Uint8Array, at: number): number {
-  const size = query.end - query.start;
-  copyBytes(query.bytes, query.start, out, at, size);
-  out[at] = id >> 8;
-  out[at + 1] = id & 0xff;
-  const flags = query.flags | query.upstreamFlags;
-  out[at + 2] = flags >> 8;
-  out[at + 3] = flags & 0xff;
-  return size;
 }

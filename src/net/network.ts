@@ -1,3 +1,4 @@
+import type { Counter, Gauge } from '../metrics/registry.ts';
 import type { Query } from '../wire/query.ts';
 import { Exchange, type ExchangeError, type UpstreamProto } from './exchange.ts';
 
@@ -15,20 +16,15 @@ export interface UpstreamTls {
   readonly authority: Buffer | null;
 }
 
-/** Something that counts, or a gauge that rises and falls. */
-export interface Tally {
-  add(amount: number): void;
-}
-
 /** What an upstream counts, whatever its transports. */
 export interface UpstreamCounters {
-  readonly timeouts: Tally;
+  readonly timeouts: Counter;
   /** Messages that fitted no query that waits: late, or forged. */
-  readonly strays: Tally;
+  readonly strays: Counter;
   /** Queries that were held back until earlier ones had been answered, so that no burst overruns the upstream's socket. */
-  readonly paced: Tally;
+  readonly paced: Counter;
   /** UDP sockets and connections open now. */
-  readonly sockets: Tally;
+  readonly sockets: Pick<Gauge, 'add'>;
 }
 
 export interface UpstreamParts {

@@ -4,7 +4,8 @@ import type { Socket } from 'node:net';
 import type { Random } from '../base/random.ts';
 import { endError, exchangeError, timeoutError } from './exchange-failure.ts';
 import { type Carrier, type Exchange, ExchangeError } from './exchange.ts';
-import { matchReply, writeQuery } from './match-reply.ts';
+import { matchReply } from './match-reply.ts';
+import { writeQuery } from './write-query.ts';
 import { type UpstreamParts } from './network.ts';
 import { Timed, type TimerWheel } from './timer-wheel.ts';
 

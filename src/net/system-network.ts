@@ -5,17 +5,19 @@ import { HttpsUpstream } from './https-upstream.ts';
 import type { Network, Upstream, UpstreamParts } from './network.ts';
 import { StreamUpstream } from './stream-upstream.ts';
 import { TimerWheel } from './timer-wheel.ts';
+import type { UdpMode } from './transports.ts';
 import { batchedUdpPort, plainUdpPort } from './udp-port.ts';
 import { UdpUpstream } from './udp-upstream.ts';
 
 /** How late a timeout of an exchange may come. */
 const TICK_MS = 20;
 
+/** What upstreams of this machine are made with. */
 export interface SystemNetworkParts {
   readonly clock: Clock;
   readonly random: Random;
-  /** How UDP is spoken: `auto` is batched where that works. */
-  readonly transport: 'auto' | 'batched' | 'plain';
+  /** How UDP is spoken; batched only where that works. */
+  readonly transport: UdpMode;
 }
 
 /** Upstreams over the machine's sockets. One per thread; all its timeouts hang on one alarm of the clock. */

@@ -1,10 +1,10 @@
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 
 import { parseAddress } from '../base/ip.ts';
+import { DATAGRAM_MAX } from '../linux/packet-loop.ts';
 import type { Query } from '../wire/query.ts';
 import { bindProblem } from './bind-problem.ts';
 import { Intake } from './intake.ts';
-import { DATAGRAM_MAX } from './limits.ts';
 import type { ListenerCounters } from './listener-counters.ts';
 import type { Endpoint, Listener, ListenerParts, ListenerTerms } from './listener.ts';
 import { Pending, type Outlet } from './outlet.ts';

@@ -4,7 +4,7 @@ import { createSocket } from 'node:dgram';
 import { ConnectedSocket } from '../linux/connected-socket.ts';
 import { SystemError } from '../linux/libc.ts';
 import type { Query } from '../wire/query.ts';
-import { writeQuery } from './match-reply.ts';
+import { writeQuery } from './write-query.ts';
 import type { UpstreamParts } from './network.ts';
 
 /** A UDP socket towards one upstream, from a port that the system chose at random. */

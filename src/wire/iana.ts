@@ -213,6 +213,9 @@ export const FLAG = {
   RCODE: 0x000f,
 } as const;
 
+/** The longest message that any transport carries: streams tell its length in 16 bits (RFC 1035 section 4.2.2). */
+export const MESSAGE_MAX = 65_535;
+
 /** Where things stand in the fixed header. */
 export const HEADER = {
   ID: 0,

@@ -1,7 +1,6 @@
-import { HEADER } from './iana.ts';
+import { HEADER, MESSAGE_MAX } from './iana.ts';
 import { firstName, layoutOf } from './layout.ts';
 
-export const MESSAGE_MAX = 65535;
 /** The farthest offset that a pointer can hold. */
 const POINTER_MAX = 0x3fff;
 /** A record may exceed a full message before that is noticed: its data and three names written out. */

@@ -1,6 +1,6 @@
 import { copyBytes } from '../base/copy-bytes.ts';
 import { hashSeed, mixedHash, nextHash } from '../base/hash.ts';
-import { CLASS, FLAG, HEADER, OPCODE, OPTION, TYPE } from './iana.ts';
+import { CLASS, FLAG, HEADER, MESSAGE_MAX, OPCODE, OPTION, TYPE } from './iana.ts';
 import { readMessage } from './message.ts';
 import { LOWER, NAME_MAX, printName, type WireName } from './name.ts';
 import { ReadError } from './reader.ts';
@@ -205,6 +205,19 @@ export class Query {
     return this.bytes.subarray(at, at + this.nameLength);
   }
 
+  /** Whether this query's question stands in `bytes[at, end)`: type, class, and name but for ASCII case. */
+  isAskedAt(bytes: Uint8Array, at: number, end: number): boolean {
+    const { folded, nameLength } = this;
+    const after = at + nameLength;
+    if (after + 4 > end) return false;
+    // Length bytes are below 64, so folding leaves them alone; a compressed name differs in its first byte.
+    for (let i = 0; i < nameLength; i++) if (LOWER[bytes[at + i]!] !== folded[i]) return false;
+    return (
+      ((bytes[after]! << 8) | bytes[after + 1]!) === this.type &&
+      ((bytes[after + 2]! << 8) | bytes[after + 3]!) === this.class
+    );
+  }
+
   /** Where the question ends, relative to the message's start. */
   get questionEnd(): number {
     return HEADER.SIZE + this.nameLength + 4;
@@ -230,9 +243,9 @@ export class Query {
     return (this.flags & FLAG.CD) !== 0;
   }
 
-  /** The most bytes a reply may have: what the client said over UDP (at least 512), 65535 over streams. */
+  /** The most bytes a reply may have: what the client wrote over UDP (at least 512), any number over streams. */
   get limit(): number {
-    if (this.proto !== 'udp') return 65535;
+    if (this.proto !== 'udp') return MESSAGE_MAX;
     return this.udpLimit > 512 ? this.udpLimit : 512;
   }
 

@@ -1,6 +1,6 @@
 import { sameInMessage } from './compressed.ts';
-import { FLAG, HEADER, TYPE } from './iana.ts';
-import { MESSAGE_MAX, mover } from './mover.ts';
+import { FLAG, HEADER, MESSAGE_MAX, TYPE } from './iana.ts';
+import { mover } from './mover.ts';
 import { LOWER } from './name.ts';
 import type { Query } from './query.ts';
 import { Records } from './records.ts';

@@ -1,8 +1,7 @@
 import { sameInMessage } from './compressed.ts';
-import { FLAG, HEADER, OPTION, TYPE } from './iana.ts';
+import { FLAG, HEADER, MESSAGE_MAX, OPTION, TYPE } from './iana.ts';
 import { checkData } from './layout.ts';
-import { MESSAGE_MAX, mover } from './mover.ts';
-import { LOWER } from './name.ts';
+import { mover } from './mover.ts';
 import type { Query } from './query.ts';
 import { checkName, ReadError } from './reader.ts';
 import { Reply } from './reply.ts';
@@ -37,15 +36,7 @@ export function fromUpstream(
 
 /** Whether a reply's question is the query's: type, class, and name but for ASCII case. A bare reply has none. */
 export function answersQuery(reply: Reply, query: Query): boolean {
-  const { bytes, start } = reply;
-  const { folded, nameLength } = query;
-  if (reply.bare || reply.size < query.questionEnd) return false;
-  let at = start + HEADER.SIZE;
-  for (let i = 0; i < nameLength; i++, at++) if (LOWER[bytes[at]!] !== folded[i]) return false;
-  return (
-    ((bytes[at]! << 8) | bytes[at + 1]!) === query.type &&
-    ((bytes[at + 2]! << 8) | bytes[at + 3]!) === query.class
-  );
+  return !reply.bare && query.isAskedAt(reply.bytes, reply.start + HEADER.SIZE, reply.end);
 }
 
 /** What the walk over the records found out; one per thread. */
@@ -55,7 +46,7 @@ function take(bytes: Uint8Array, start: number, end: number, plugin: string): Re
   if (end - start < HEADER.SIZE)
     throw new ReadError('the message is shorter than a header', end - start);
   if (end - start > MESSAGE_MAX)
-    throw new ReadError('the message is longer than 65535 bytes', MESSAGE_MAX);
+    throw new ReadError(`the message is longer than ${MESSAGE_MAX} bytes`, MESSAGE_MAX);
   const flags = u16(bytes, start + HEADER.FLAGS);
   if ((flags & FLAG.QR) === 0)
     throw new ReadError('the message is a query, not a reply', HEADER.FLAGS);

@@ -1,12 +1,12 @@
-import { FLAG, HEADER } from './iana.ts';
+import { FLAG, HEADER, MESSAGE_MAX } from './iana.ts';
 import { LOWER, type WireName } from './name.ts';
 import { Reply } from './reply.ts';
 
-const MESSAGE_MAX = 65535;
 const SLAB_SIZE = 65536;
 /** Names remembered as targets for compression; beyond that a message only grows a little larger. */
 const TARGETS_MAX = 128;
 
+/** What has been written does not fit into one message. */
 export class MessageFull extends Error {
   override readonly name = 'MessageFull';
   constructor() {
@@ -24,6 +24,7 @@ export const SECTION: {
   authority: HEADER.NSCOUNT,
   additional: HEADER.ARCOUNT,
 } as const;
+/** One of the sections that hold records: where its count stands in the header. */
 export type Section = (typeof SECTION)[keyof typeof SECTION];
 
 /** What a reply takes over from its query: the opcode and the question. */
@@ -98,6 +99,7 @@ export class MessageWriter {
     this.u16(0);
   }
 
+  /** Ends the record: its data is what was written since `open`. */
   close(): void {
     const length = this.#at - this.#data - 2;
     this.#slab[this.#data] = length >> 8;

@@ -1,3 +1,4 @@
+import { builtins } from '../../base/builtins.ts';
 import type { Clock } from '../../base/clock.ts';
 import { ApiFailure } from './failure.ts';
 import type { OidcSettings } from './kubeconfig.ts';
@@ -87,10 +88,7 @@ export class OidcToken {
       if (parsed === null || !/^https?:$/.test(parsed.protocol)) {
         return fail(new Error('this is no URL'));
       }
-      // Fetched here, since few ever need it: an import of node:http costs memory in every process.
-      const { request: send } = process.getBuiltinModule(
-        parsed.protocol === 'https:' ? 'node:https' : 'node:http',
-      );
+      const { request: send } = parsed.protocol === 'https:' ? builtins.https() : builtins.http();
       const request = send(
         parsed,
         {

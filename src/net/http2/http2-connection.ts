@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 
 import { ClientConnection } from '../client-connection.ts';
 import type { DnsOverHttps } from '../dns-over-https.ts';
-import { MESSAGE_MAX } from '../limits.ts';
+import { MESSAGE_MAX } from '../../wire/iana.ts';
 import type { StreamHost } from '../stream-listener.ts';
 import { arena } from '../write-reply.ts';
 import { FrameReader } from './frame-reader.ts';

@@ -1,9 +1,11 @@
 import type { TLSSocket } from 'node:tls';
 
+import { MEDIA_TYPE } from '../dns-over-https.ts';
 import { exchangeError, failLater } from '../exchange-failure.ts';
 import { ExchangeError, type Carrier, type Exchange } from '../exchange.ts';
 import { GatheredMessage } from '../gathered-message.ts';
-import { matchReply, writeQuery } from '../match-reply.ts';
+import { matchReply } from '../match-reply.ts';
+import { writeQuery } from '../write-query.ts';
 import type { UpstreamParts } from '../network.ts';
 import { Timed, type TimerWheel } from '../timer-wheel.ts';
 import { FrameReader } from './frame-reader.ts';
@@ -24,7 +26,6 @@ import { HeaderBlock } from './header-block.ts';
 import { HeaderDecoder } from './header-decoder.ts';
 import { contentLength, pathAndAccept, requestFields } from './request-fields.ts';
 
-export const MEDIA_TYPE = 'application/dns-message';
 /** How Go's HTTP client says that the time is up. */
 export const LATE = 'context deadline exceeded (Client.Timeout exceeded while awaiting headers)';
 

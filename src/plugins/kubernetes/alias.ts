@@ -1,4 +1,4 @@
-import { CLASS, EDE, FLAG, HEADER, RCODE, TYPE } from '../../wire/iana.ts';
+import { CLASS, EDE, FLAG, HEADER, MESSAGE_MAX, RCODE, TYPE } from '../../wire/iana.ts';
 import { isLater, type Maybe } from '../../base/maybe.ts';
 import type { Next } from '../../server/contract/plugin.ts';
 import { mover } from '../../wire/mover.ts';
@@ -130,7 +130,6 @@ function askElsewhere(query: Query, chain: readonly WireName[], parts: AliasPart
 }
 
 const records = new Records();
-const MESSAGE_MAX = 65_535;
 
 /** The CNAMEs, then the answer section of the target's reply. */
 function joined(query: Query, chain: readonly WireName[], ttl: number, reply: Reply): Reply {

@@ -1,4 +1,4 @@
-import { FLAG, HEADER, RCODE, TYPE } from '../../wire/iana.ts';
+import { FLAG, HEADER, MESSAGE_MAX, RCODE, TYPE } from '../../wire/iana.ts';
 import { NAME_MAX, type WireName } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
 import type { Reply } from '../../wire/reply.ts';
@@ -9,7 +9,6 @@ export const PLUGIN = 'kubernetes';
 
 /** Bytes that one more record may need: three names and its fixed parts. */
 const RECORD_MAX = 3 * NAME_MAX + 64;
-const MESSAGE_MAX = 65_535;
 
 /**
  * Writes this plugin's replies: knows the question at hand and the zone it lies in, in the client's spelling, which shows

@@ -1,6 +1,6 @@
 import { netHolds, type Net } from '../../base/ip.ts';
 import type { Random } from '../../base/random.ts';
-import { HEADER, RCODE, TYPE } from '../../wire/iana.ts';
+import { HEADER, MESSAGE_MAX, RCODE, TYPE } from '../../wire/iana.ts';
 import { mover } from '../../wire/mover.ts';
 import { Records } from '../../wire/records.ts';
 import { Reply } from '../../wire/reply.ts';
@@ -279,7 +279,7 @@ export class Arranger {
       mover.body(this.#data[record]! - 10, level);
     }
     // Names of records that changed places may need a few bytes more.
-    if (mover.length > 65535) return reply;
+    if (mover.length > MESSAGE_MAX) return reply;
     const begin = replySlab.put(mover.out, 0, mover.length);
     const end = begin + mover.length;
     return reply.with({ bytes: replySlab.bytes, start: begin, end, ttlAt: null, ttl: -1 });

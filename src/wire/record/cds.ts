@@ -1,11 +1,6 @@
 import { TYPE } from '../iana.ts';
 import { recordKind, type RecordKind } from './kind.ts';
-import { keyDigest } from './shape.ts';
+import { keyDigest, type KeyDigest } from './shape.ts';
 
 /** Child's copy of DS (RFC 7344 section 3.1). */
-export const cds: RecordKind<{
-  keyTag: number;
-  algorithm: number;
-  digestType: number;
-  digest: Uint8Array;
-}> = recordKind('CDS', TYPE.CDS, keyDigest);
+export const cds: RecordKind<KeyDigest> = recordKind('CDS', TYPE.CDS, keyDigest);

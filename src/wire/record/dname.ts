@@ -1,8 +1,6 @@
 import { TYPE } from '../iana.ts';
 import { recordKind, type RecordKind } from './kind.ts';
-import { oneFullName } from './shape.ts';
+import { oneFullName, type Pointer } from './shape.ts';
 
 /** Redirection of the tree below a name (RFC 6672 section 2.1). */
-export const dname: RecordKind<{
-  target: string;
-}> = recordKind('DNAME', TYPE.DNAME, oneFullName);
+export const dname: RecordKind<Pointer> = recordKind('DNAME', TYPE.DNAME, oneFullName);

@@ -1,11 +1,6 @@
 import { TYPE } from '../iana.ts';
 import { recordKind, type RecordKind } from './kind.ts';
-import { publicKey } from './shape.ts';
+import { publicKey, type PublicKey } from './shape.ts';
 
 /** Public key of a zone (RFC 4034 section 2.1). */
-export const dnskey: RecordKind<{
-  flags: number;
-  protocol: number;
-  algorithm: number;
-  publicKey: Uint8Array;
-}> = recordKind('DNSKEY', TYPE.DNSKEY, publicKey);
+export const dnskey: RecordKind<PublicKey> = recordKind('DNSKEY', TYPE.DNSKEY, publicKey);

@@ -32,11 +32,14 @@ export interface Field<T> {
   parse(from: Words, what: string): T;
 }
 
+/** The fields of some data, in the order of the wire. */
+export type Shape<D extends object> = { readonly [K in keyof D]: Field<D[K]> };
+
 /** A record type whose data is its fields one after the other. */
 export function recordKind<D extends object>(
   name: string,
   type: number,
-  fields: { readonly [K in keyof D]: Field<D[K]> },
+  fields: Shape<D>,
 ): RecordKind<D> {
   const entries = Object.entries(fields) as [string, Field<unknown>][];
   return {

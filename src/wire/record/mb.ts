@@ -1,8 +1,6 @@
 import { TYPE } from '../iana.ts';
 import { recordKind, type RecordKind } from './kind.ts';
-import { oneName } from './shape.ts';
+import { oneName, type Pointer } from './shape.ts';
 
 /** Mailbox (RFC 1035 section 3.3.3); obsolete. */
-export const mb: RecordKind<{
-  target: string;
-}> = recordKind('MB', TYPE.MB, oneName);
+export const mb: RecordKind<Pointer> = recordKind('MB', TYPE.MB, oneName);

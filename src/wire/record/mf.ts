@@ -1,8 +1,6 @@
 import { TYPE } from '../iana.ts';
 import { recordKind, type RecordKind } from './kind.ts';
-import { oneName } from './shape.ts';
+import { oneName, type Pointer } from './shape.ts';
 
 /** Mail forwarder (RFC 1035 section 3.3.5); obsolete. */
-export const mf: RecordKind<{
-  target: string;
-}> = recordKind('MF', TYPE.MF, oneName);
+export const mf: RecordKind<Pointer> = recordKind('MF', TYPE.MF, oneName);

@@ -1,8 +1,6 @@
 import { TYPE } from '../iana.ts';
 import { recordKind, type RecordKind } from './kind.ts';
-import { oneName } from './shape.ts';
+import { oneName, type Pointer } from './shape.ts';
 
 /** Mail rename (RFC 1035 section 3.3.8); obsolete. */
-export const mr: RecordKind<{
-  target: string;
-}> = recordKind('MR', TYPE.MR, oneName);
+export const mr: RecordKind<Pointer> = recordKind('MR', TYPE.MR, oneName);

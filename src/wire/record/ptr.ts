@@ -1,8 +1,6 @@
 import { TYPE } from '../iana.ts';
 import { recordKind, type RecordKind } from './kind.ts';
-import { oneName } from './shape.ts';
+import { oneName, type Pointer } from './shape.ts';
 
 /** Pointer to another name, as in reverse zones (RFC 1035 section 3.3.12). */
-export const ptr: RecordKind<{
-  target: string;
-}> = recordKind('PTR', TYPE.PTR, oneName);
+export const ptr: RecordKind<Pointer> = recordKind('PTR', TYPE.PTR, oneName);

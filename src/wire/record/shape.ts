@@ -1,52 +1,70 @@
+/** Data that several types have in common, as an object and as its fields; each type stands in its own file. */
 import { fullName, name, restBase64, restHex, strings, time, u16, u32, u8 } from './field.ts';
-import type { Field } from './kind.ts';
+import type { Shape } from './kind.ts';
+import { serviceParameters, type ServiceParameter } from './service-parameter.ts';
 import { typeField } from './type-field.ts';
 
-/** Data that several types have in common; each type stands in its own file. */
+/** Another name: CNAME, NS, PTR … */
+export interface Pointer {
+  readonly target: string;
+}
 
-/** One name that may be compressed: CNAME, NS, PTR … */
-export const oneName: {
-  target: Field<string>;
-} = { target: name };
+/** A name that may be compressed: CNAME, NS, PTR … */
+export const oneName: Shape<Pointer> = { target: name };
 
-/** One name written in full: DNAME. */
-export const oneFullName: {
-  target: Field<string>;
-} = { target: fullName };
+/** A name written in full: DNAME. */
+export const oneFullName: Shape<Pointer> = { target: fullName };
 
-/** Character strings: TXT, SPF. */
-export const texts: {
-  strings: Field<readonly string[]>;
-} = { strings };
+/** Character strings, as they stand between quotes: TXT, SPF. */
+export interface Texts {
+  readonly strings: readonly string[];
+}
+export const texts: Shape<Texts> = { strings };
 
 /** Digest of a key: DS, CDS. */
-export const keyDigest: {
-  keyTag: Field<number>;
-  algorithm: Field<number>;
-  digestType: Field<number>;
-  digest: Field<Uint8Array>;
-} = { keyTag: u16, algorithm: u8, digestType: u8, digest: restHex };
+export interface KeyDigest {
+  readonly keyTag: number;
+  readonly algorithm: number;
+  readonly digestType: number;
+  readonly digest: Uint8Array;
+}
+export const keyDigest: Shape<KeyDigest> = {
+  keyTag: u16,
+  algorithm: u8,
+  digestType: u8,
+  digest: restHex,
+};
 
 /** Public key: DNSKEY, CDNSKEY, KEY. */
-export const publicKey: {
-  flags: Field<number>;
-  protocol: Field<number>;
-  algorithm: Field<number>;
-  publicKey: Field<Uint8Array>;
-} = { flags: u16, protocol: u8, algorithm: u8, publicKey: restBase64 };
+export interface PublicKey {
+  readonly flags: number;
+  readonly protocol: number;
+  readonly algorithm: number;
+  readonly publicKey: Uint8Array;
+}
+export const publicKey: Shape<PublicKey> = {
+  flags: u16,
+  protocol: u8,
+  algorithm: u8,
+  publicKey: restBase64,
+};
 
 /** Signature: RRSIG, SIG. */
-export const signature: {
-  typeCovered: Field<number>;
-  algorithm: Field<number>;
-  labels: Field<number>;
-  originalTtl: Field<number>;
-  expiration: Field<number>;
-  inception: Field<number>;
-  keyTag: Field<number>;
-  signer: Field<string>;
-  signature: Field<Uint8Array>;
-} = {
+export interface Signature {
+  /** Type of the records that it signs. */
+  readonly typeCovered: number;
+  readonly algorithm: number;
+  readonly labels: number;
+  /** Seconds. */
+  readonly originalTtl: number;
+  /** Seconds since 1970, 32 bits. */
+  readonly expiration: number;
+  readonly inception: number;
+  readonly keyTag: number;
+  readonly signer: string;
+  readonly signature: Uint8Array;
+}
+export const signature: Shape<Signature> = {
   typeCovered: typeField,
   algorithm: u8,
   labels: u8,
@@ -58,10 +76,29 @@ export const signature: {
   signature: restBase64,
 };
 
+/** How a service is reached: SVCB, HTTPS. Priority 0 is an alias. */
+export interface ServiceBinding {
+  readonly priority: number;
+  readonly target: string;
+  /** By ascending key. */
+  readonly parameters: readonly ServiceParameter[];
+}
+export const serviceBinding: Shape<ServiceBinding> = {
+  priority: u16,
+  target: fullName,
+  parameters: serviceParameters,
+};
+
 /** Certificate association: TLSA, SMIMEA. */
-export const certificate: {
-  usage: Field<number>;
-  selector: Field<number>;
-  matching: Field<number>;
-  certificate: Field<Uint8Array>;
-} = { usage: u8, selector: u8, matching: u8, certificate: restHex };
+export interface Certificate {
+  readonly usage: number;
+  readonly selector: number;
+  readonly matching: number;
+  readonly certificate: Uint8Array;
+}
+export const certificate: Shape<Certificate> = {
+  usage: u8,
+  selector: u8,
+  matching: u8,
+  certificate: restHex,
+};

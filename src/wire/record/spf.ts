@@ -1,8 +1,6 @@
 import { TYPE } from '../iana.ts';
 import { recordKind, type RecordKind } from './kind.ts';
-import { texts } from './shape.ts';
+import { texts, type Texts } from './shape.ts';
 
 /** Sender policy (RFC 4408 section 3.1.1); obsolete, TXT took over. */
-export const spf: RecordKind<{
-  strings: readonly string[];
-}> = recordKind('SPF', TYPE.SPF, texts);
+export const spf: RecordKind<Texts> = recordKind('SPF', TYPE.SPF, texts);

@@ -1,15 +1,6 @@
 import { TYPE } from '../iana.ts';
-import { fullName, u16 } from './field.ts';
 import { recordKind, type RecordKind } from './kind.ts';
-import { serviceParameters, type ServiceParameter } from './service-parameter.ts';
+import { serviceBinding, type ServiceBinding } from './shape.ts';
 
-/** How to reach a service (RFC 9460 section 2). Priority 0 is an alias. */
-export const svcb: RecordKind<{
-  priority: number;
-  target: string;
-  parameters: readonly ServiceParameter[];
-}> = recordKind('SVCB', TYPE.SVCB, {
-  priority: u16,
-  target: fullName,
-  parameters: serviceParameters,
-});
+/** How to reach a service (RFC 9460 section 2). */
+export const svcb: RecordKind<ServiceBinding> = recordKind('SVCB', TYPE.SVCB, serviceBinding);

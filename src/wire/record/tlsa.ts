@@ -1,11 +1,6 @@
 import { TYPE } from '../iana.ts';
 import { recordKind, type RecordKind } from './kind.ts';
-import { certificate } from './shape.ts';
+import { certificate, type Certificate } from './shape.ts';
 
 /** Certificate of a TLS service (RFC 6698 section 2.1). */
-export const tlsa: RecordKind<{
-  usage: number;
-  selector: number;
-  matching: number;
-  certificate: Uint8Array;
-}> = recordKind('TLSA', TYPE.TLSA, certificate);
+export const tlsa: RecordKind<Certificate> = recordKind('TLSA', TYPE.TLSA, certificate);

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { FLAG, TYPE } from '../wire/iana.ts';
 import { parseName } from '../wire/name.ts';
 import { makeQuery } from '../wire/query.ts';
-import { writeQuery } from './match-reply.ts';
+import { writeQuery } from './write-query.ts';
 
 describe('a query on its way upstream', () => {
   test('carries the flags that are meant for upstreams only, and another id', () => {
