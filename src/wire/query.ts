@@ -289,7 +289,6 @@ export class Query {
     this.end = from.end + shift;
     this.id = from.id;
     this.flags = from.flags;
-    this.upstreamFlags = from.upstreamFlags;
     this.type = from.type;
     this.class = from.class;
     this.nameLength = from.nameLength;
@@ -302,22 +301,33 @@ export class Query {
     this.optionsStart = from.optionsStart + shift;
     this.optionsEnd = from.optionsEnd + shift;
     this.#copyPeer(from, start + size + from.nameLength);
-    this.notes = from.notes;
     this.#owned = true;
   }
 
   /** Puts the address at `at` of the slab that holds this query's message. */
   #copyPeer(from: Query, at: number): void {
     copyBytes(from.peer, from.peerAt, this.bytes, at, from.family === 4 ? 4 : PEER_SIZE);
-    this.proto = from.proto;
-    this.family = from.family;
+    this.askFor(from);
     this.peer = this.bytes;
     this.peerAt = at;
+  }
+
+  /**
+   * Takes over who asks, and all that has been found out about that: for a query that is made to be asked in place of
+   * `from`. The address stays where it lies; what the client says of sizes does not come along.
+   */
+  askFor(from: Query): void {
+    this.upstreamFlags = from.upstreamFlags;
+    this.proto = from.proto;
+    this.family = from.family;
+    this.peer = from.peer;
+    this.peerAt = from.peerAt;
     this.peerPort = from.peerPort;
     this.local = from.local;
     this.localPort = from.localPort;
     this.arrived = from.arrived;
     this.route = from.route;
+    this.notes = from.notes;
     this.mayWait = from.mayWait;
     this.depth = from.depth;
   }
@@ -359,9 +369,7 @@ export class Query {
     if (triage !== 'serve') throw new Error(`a query built here did not read back: ${triage}`);
     query.#owned = true;
     query.udpLimit = this.udpLimit;
-    query.upstreamFlags = this.upstreamFlags;
     query.#copyPeer(this, start + size + name.length);
-    query.notes = this.notes;
     return query;
   }
 }

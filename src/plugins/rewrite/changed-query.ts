@@ -118,16 +118,6 @@ function withOptions(from: Query, options: readonly EdnsOption[]): Query {
   const triage = query.read(bytes, 0, bytes.length);
   if (triage !== 'serve') throw new Error(`a query built here did not read back: ${triage}`);
   if (from.edns) query.udpLimit = from.udpLimit;
-  query.proto = from.proto;
-  query.family = from.family;
-  query.peer = from.peer;
-  query.peerAt = from.peerAt;
-  query.peerPort = from.peerPort;
-  query.local = from.local;
-  query.localPort = from.localPort;
-  query.arrived = from.arrived;
-  query.route = from.route;
-  query.notes = from.notes;
-  query.depth = from.depth;
+  query.askFor(from);
   return query.keep();
 }
