@@ -240,6 +240,11 @@ export class Query {
     return (this.flags & FLAG.CD) !== 0;
   }
 
+  /** Whether it came over a stream: all that logs and metrics tell of a transport (CoreDNS calls them udp and tcp). */
+  get overStream(): boolean {
+    return this.proto !== 'udp' && this.proto !== 'internal';
+  }
+
   /** The most bytes a reply may have: what the client said over UDP (at least 512), 65535 over streams. */
   get limit(): number {
     if (this.proto !== 'udp') return 65535;
