@@ -79,6 +79,8 @@ export async function buildControl(
       .filter((endpoint) => endpoint.zones.some((zone) => zone.block === index))
       .map(({ server }) => server);
     const names = new Set(instances.map(({ plugin }) => plugin.name));
+    const answering = instances.filter(({ plugin }) => plugin.setup !== undefined);
+    const links = [...new Set(answering.map(({ plugin }) => plugin.name))];
     for (const [order, { plugin, options, id }] of instances.entries()) {
       if (plugin.control === undefined) continue;
       const { clock, random, metrics, env, scrape, channels, fatal, answering } = control;
@@ -96,6 +98,7 @@ export async function buildControl(
         log: pluginLog(control.log, plugin.name),
         path: (file) => resolve(folder, plan.root, file),
         has: (name) => names.has(name),
+        links,
         ...channels.control(`${number}/${id}`),
         onStart: (run) => starts.push(run),
         onStop: (run) => stops.push(run),
