@@ -32,3 +32,8 @@ export function pluginLog(log: Log, plugin: string): Log {
     raw: (line) => log.raw(line),
   };
 }
+
+/** What a bug has thrown, as text for the log: with its stack, where it has one. */
+export function bugText(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}

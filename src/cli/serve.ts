@@ -1,4 +1,4 @@
-import { existsSync, globSync, unlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, unlinkSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { FILE_MAX, readFileText } from '../base/read-file.ts';
@@ -9,7 +9,7 @@ import { Problem, Problems, problemsIn } from '../base/problem.ts';
 import { secureRandom } from '../base/random.ts';
 import { settleMemory } from '../base/settle-memory.ts';
 import { lineOutput, type LineOutput } from '../base/line-output.ts';
-import { parseCorefile, type ParseOutput } from '../corefile/parse.ts';
+import type { ParseOutput } from '../corefile/parse.ts';
 import type { Syntax } from '../corefile/syntax.ts';
 import { endProcessNow, makeTermination } from '../linux/termination.ts';
 import { Collection } from '../metrics/collection.ts';
@@ -17,12 +17,13 @@ import { SharedRegistry } from '../metrics/shared-registry.ts';
 import { showUnused } from '../plugins/unused-series.ts';
 import type { Sample } from '../metrics/sample.ts';
 import { probeEndpoint } from '../net/probe.ts';
-import { absent, directiveNames, external, loadPlugins, order } from '../plugins/order.ts';
+import { loadPlugins, order } from '../plugins/order.ts';
 import { bindConfiguration, workersWanted } from '../server/contract/configuration.ts';
 import { Server } from '../server/control/server.ts';
 import { threadPort } from '../server/control/worker-ports.ts';
 import { EXIT, type Command, type Io } from './command.ts';
 import { openExample } from './example.ts';
+import { parseCorefileText } from './parse-corefile.ts';
 import { processSamples } from './process-samples.ts';
 import { parseServeOptions } from './serve-options.ts';
 import { coreVersion, versionText } from './version.ts';
@@ -217,17 +218,12 @@ function load(
   syntaxes: readonly Syntax[],
 ): ParseOutput {
   const text = read();
-  return parseCorefile({
+  return parseCorefileText({
     file,
     text: text.trim() === '' ? builtIn(dnsPort) : text,
     dnsPort,
     env,
-    directives: directiveNames,
-    absent,
-    external,
     syntaxes,
-    readFile: (path) => readFileText(path, FILE_MAX.corefile),
-    glob: (pattern) => globSync(pattern).toSorted(),
   });
 }
 

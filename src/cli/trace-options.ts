@@ -121,7 +121,7 @@ const table = {
     manifests: one(
       '--manifests',
       file('DIR'),
-      'the pod of these manifests, not of the cluster; nothing is sent',
+      'the cluster of these manifests, for pods and for answers; nothing is sent',
     ),
     clusterDns: one('--cluster-dns', addresses, "kubelet's clusterDNS (default: that of kube-dns)"),
     clusterDomain: one(
@@ -196,17 +196,9 @@ export function parseTraceOptions(given: readonly string[]): TraceOptions {
   const { values, words } = parseOptions(table, given);
   const { name, server, port, type } = readWords(words);
   const local = values.from === null || values.from === 'host';
-  const lonely = (
-    [
-      'manifests',
-      'namespace',
-      'context',
-      'kubeconfig',
-      'as',
-      'clusterDns',
-      'clusterDomain',
-    ] as const
-  ).find((key) => local && values[key] !== null);
+  const ofPods = ['namespace', 'context', 'kubeconfig', 'as', 'clusterDns'] as const;
+  const ofClusters = values.manifests === null ? (['clusterDomain'] as const) : [];
+  const lonely = [...ofPods, ...ofClusters].find((key) => local && values[key] !== null);
   if (lonely !== undefined)
     throw usage(
       `${table[lonely].names.at(-1) ?? ''} means nothing without a pod`,

@@ -4,6 +4,7 @@ import { hostname, networkInterfaces } from 'node:os';
 import { Problem } from '../base/problem.ts';
 import { readFileText } from '../base/read-file.ts';
 import type { Family, Host, Settings } from '../resolver/client.ts';
+import { withNdots } from '../resolver/resolv-conf.ts';
 import type { Io } from './command.ts';
 import { resolvConfOfPod } from './trace-pod.ts';
 import type { TraceOptions } from './trace-options.ts';
@@ -124,11 +125,4 @@ function readIfThere(path: string): string | null {
 function withServer(text: string | null, server: string): string {
   const kept = (text ?? '').split('\n').filter((line) => !/^\s*nameserver\b/.test(line));
   return [`nameserver ${server}`, ...kept].join('\n');
-}
-
-function withNdots(text: string | null, ndots: number): string {
-  const conf = text ?? '';
-  return /\bndots:\d+/.test(conf)
-    ? conf.replace(/\bndots:\d+/g, `ndots:${ndots}`)
-    : `${conf.replace(/\n?$/, '\n')}options ndots:${ndots}\n`;
 }

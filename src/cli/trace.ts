@@ -45,7 +45,11 @@ async function traceName(options: TraceOptions, io: Io): Promise<number> {
     );
   const script = await readScript(options);
   const planned = sendsNothing(options);
-  const start = await corefileStarter(options, script, settings);
+  // What is odd about manifests has been told, if a pod was looked for in them.
+  const tell = (text: string): void => {
+    if (options.manifests === null || from === null) io.err(`ndots trace: ${text}\n`);
+  };
+  const start = await serverStarter(options, script, settings, io, tell);
   if (!planned && settings.resolvConf === null) {
     throw new Problem({
       code: 'no-resolv-conf',
@@ -67,17 +71,30 @@ async function traceName(options: TraceOptions, io: Io): Promise<number> {
   return show(documents, options, io);
 }
 
-/** `--corefile`: a server in this process answers. Loaded only then, it is the whole of ndots serve. */
-async function corefileStarter(
+/**
+ * `--corefile` and `--manifests`: a server in this process answers. Loaded only then, it is the whole of ndots serve.
+ * @param tell hears what is odd about Corefile and objects
+ */
+async function serverStarter(
   options: TraceOptions,
   script: Script,
   settings: Settings,
+  io: Io,
+  tell: (text: string) => void,
 ): Promise<StartServer | undefined> {
-  const { corefile } = options;
-  if (corefile === null) return undefined;
-  const { startCorefile } = await import('./corefile-network.ts');
-  const client = settings.host.addresses[0] ?? '10.244.0.10';
-  return (clock) => startCorefile(corefile, script, clock, seededRandom(1), client);
+  const { corefile, manifests, clusterDomain, plan } = options;
+  if (corefile === null && (manifests === null || plan)) return undefined;
+  const { corefileFor, corefileOf, traceServer } = await import('./trace-server.ts');
+  return traceServer({
+    corefile:
+      corefile === null
+        ? corefileFor(manifests ?? '', clusterDomain)
+        : corefileOf(corefile, readText(corefile, 'Corefile')),
+    script,
+    client: settings.host.addresses[0] ?? '10.244.0.10',
+    env: io.env,
+    tell,
+  });
 }
 
 function planFor(

@@ -26,6 +26,7 @@ import { familyOf } from './myhostname.ts';
 import { hasCname } from './reply.ts';
 import { cite } from './rules.ts';
 import { isSendable } from './search-list.ts';
+import { afterAsIs, enoughDots, fewDots, lastAsIs, rootedReason } from './search-reasons.ts';
 import {
   caresError,
   usableAddresses,
@@ -210,9 +211,7 @@ class CaresSession implements Session {
     }
     const typed = alias ?? name;
     if (typed.endsWith('.') && dotIsFinal) {
-      return [
-        { name: typed, why: 'The name ends in a dot: it is asked as it is, and nothing else.' },
-      ];
+      return [{ name: typed, why: rootedReason }];
     }
     const { ndots, search } = this.#conf;
     const dots = countDots(typed);
@@ -220,16 +219,14 @@ class CaresSession implements Session {
     const list = search.map((domain, index) => ({
       name: domain === '.' && rootDomain ? `${typed}.` : `${typed}.${domain}`,
       why: enough
-        ? `As it is it was not found: search domain ${index + 1} of ${search.length}.`
-        : `${dots} dots, fewer than ndots (${ndots}): search domain ${index + 1} of ${search.length} first. ${cite('search')}`,
+        ? afterAsIs(this.#conf, index)
+        : `${fewDots(typed, this.#conf, index)} first. ${cite('search')}`,
     }));
     const asIs = {
       name: typed,
       why: enough
-        ? `${dots} dots, ndots is ${ndots}: the name is asked as it is first. ${cite('as-is')}`
-        : search.length === 0
-          ? 'No search list: the name as it is.'
-          : 'The search list is used up: the name as it is.',
+        ? `${enoughDots(typed, this.#conf)}: the name is asked as it is first. ${cite('as-is')}`
+        : lastAsIs(this.#conf),
     };
     return enough ? [asIs, ...list] : [...list, asIs];
   }

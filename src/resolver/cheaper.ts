@@ -1,6 +1,7 @@
 /** What would make a lookup cheaper: the same lookup planned again with one change each, and what it then costs. */
-import { countDots, type Settings } from './client.ts';
+import { countDots } from './client.ts';
 import { totalsOf, type CheaperDocument } from './report.ts';
+import { withNdots } from './resolv-conf.ts';
 import type { LookupPlan, LookupRun } from './run.ts';
 
 /** The alternatives that need fewer queries and find the same; best first. */
@@ -52,7 +53,10 @@ export async function findCheaper(
         : 'Names with that many dots that exist only under a search domain cost one query pair more.';
     await add(
       `ndots:${dots} in the pod's dnsConfig`,
-      { ...single, settings: withNdots(plan.settings, dots) },
+      {
+        ...single,
+        settings: { ...plan.settings, resolvConf: withNdots(plan.settings.resolvConf, dots) },
+      },
       caution,
     );
   }
@@ -97,12 +101,4 @@ function autopath(run: LookupRun): CheaperDocument | null {
     same: true,
     caution: 'The server does the other names itself; nothing changes in the pods.',
   };
-}
-
-function withNdots(settings: Settings, ndots: number): Settings {
-  const text = settings.resolvConf ?? '';
-  const changed = /\bndots:\d+/.test(text)
-    ? text.replace(/\bndots:\d+/g, `ndots:${ndots}`)
-    : `${text}\noptions ndots:${ndots}\n`;
-  return { ...settings, resolvConf: changed };
 }

@@ -16,6 +16,7 @@ import { readGlibcConf } from './glibc-conf.ts';
 import { usualGlibc } from './glibc-releases.ts';
 import type { Query, SentQuery } from './network.ts';
 import { addressesIn, type Reply } from './reply.ts';
+import { enoughDots, fewDots, lastAsIs } from './search-reasons.ts';
 import type { ResolvConf } from './resolv-conf.ts';
 import { note } from './trace.ts';
 
@@ -50,10 +51,10 @@ class NslookupSession implements Session {
     const first = families.includes(4) ? 'A' : 'AAAA';
     for (const [index, candidate] of names.entries()) {
       const why = !searching
-        ? `${dots} dots, ndots is ${ndots}: nslookup asks the name as it is, and never the search list.`
+        ? `${enoughDots(name, this.#conf)}: nslookup asks the name as it is, and never the search list.`
         : index < search.length
-          ? `${dots} dots, fewer than ndots (${ndots}): search domain ${index + 1} of ${search.length}.`
-          : 'The search list is used up: the name as it is.';
+          ? `${fewDots(name, this.#conf, index)}.`
+          : lastAsIs(this.#conf);
       const answered = await this.#ask(candidate, first, why);
       if (answered === null) return failed('1', null, 'exit 1');
       const { reply, exchange } = answered;

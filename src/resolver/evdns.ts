@@ -26,6 +26,7 @@ import type { Arrival, Query, Socket } from './network.ts';
 import { addressesIn, sameName, type Reply } from './reply.ts';
 import type { ResolvConf } from './resolv-conf.ts';
 import { isSendable } from './search-list.ts';
+import { afterAsIs, enoughDots, fewDots, lastAsIs } from './search-reasons.ts';
 import { note } from './trace.ts';
 
 export const evdns: ClientLine = soleClient('evdns', {
@@ -186,11 +187,11 @@ class EvdnsSession implements Session {
     const name = searching ? `${joined}${search[walk.index] ?? ''}` : walk.typed;
     const why = searching
       ? dots >= ndots
-        ? `As it is it was not found: search domain ${walk.index + 1} of ${search.length}. Each family walks by itself.`
-        : `${dots} dots, fewer than ndots (${ndots}): search domain ${walk.index + 1} of ${search.length}. Each family walks by itself.`
+        ? `${afterAsIs(this.#conf, walk.index)} Each family walks by itself.`
+        : `${fewDots(walk.typed, this.#conf, walk.index)}. Each family walks by itself.`
       : walk.index < 0
-        ? `${dots} dots, ndots is ${ndots}: the name is asked as it is first.`
-        : 'The search list is used up: the name as it is.';
+        ? `${enoughDots(walk.typed, this.#conf)}: the name is asked as it is first.`
+        : lastAsIs(this.#conf);
     if (!isSendable(name)) {
       this.#site.trace.step(`"${name}" is too long for DNS: evdns gives up on ${walk.type}`);
       walk.end(error);

@@ -28,6 +28,7 @@ import { addressesIn, hasCname, sameName, type Reply } from './reply.ts';
 import type { ResolvConf } from './resolv-conf.ts';
 import { cite } from './rules.ts';
 import { isSendable } from './search-list.ts';
+import { afterAsIs, enoughDots, fewDots, lastAsIs, rootedReason } from './search-reasons.ts';
 
 /** INTERNAL = NETDB_INTERNAL: not DNS, the service itself failed. */
 type HErrno = 'HOST_NOT_FOUND' | 'NO_DATA' | 'TRY_AGAIN' | 'NO_RECOVERY' | 'INTERNAL';
@@ -244,8 +245,8 @@ export class GlibcSession implements Session {
     let saved: Walked | null = null;
     if (dots >= ndots || rooted) {
       const why = rooted
-        ? 'The name ends in a dot: it is asked as it is, and nothing else.'
-        : `${dots} dots, ndots is ${ndots}: the name is asked as it is first. ${cite('as-is')}`;
+        ? rootedReason
+        : `${enoughDots(typed, this.#conf)}: the name is asked as it is first. ${cite('as-is')}`;
       const result = await this.#query(typed, types, why);
       if (result.ok || rooted) return result;
       saved = result;
@@ -260,8 +261,8 @@ export class GlibcSession implements Session {
         if (domain === '') root = true;
         const why =
           saved === null
-            ? `${dots} dots, fewer than ndots (${ndots}): search domain ${index + 1} of ${search.length} first. ${cite('search')}`
-            : `As it is it was not found: search domain ${index + 1} of ${search.length}.`;
+            ? `${fewDots(typed, this.#conf, index)} first. ${cite('search')}`
+            : afterAsIs(this.#conf, index);
         const result = await this.#query(`${typed}.${domain}`, types, why);
         if (result.ok) return result;
         last = result;
@@ -279,11 +280,7 @@ export class GlibcSession implements Session {
       }
     }
     if (saved === null && !root && (dots > 0 || search.length === 0 || !noTldQuery)) {
-      const why =
-        search.length === 0
-          ? 'No search list: the name as it is.'
-          : 'The search list is used up: the name as it is.';
-      const result = await this.#query(typed, types, why);
+      const result = await this.#query(typed, types, lastAsIs(this.#conf));
       if (result.ok) return result;
       last = result;
     }

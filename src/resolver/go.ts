@@ -29,6 +29,7 @@ import { hasCname, questionBytes, recordBytes, sameName, type Reply } from './re
 import type { ResolvConf } from './resolv-conf.ts';
 import { cite } from './rules.ts';
 import { isSendable } from './search-list.ts';
+import { afterAsIs, enoughDots, fewDots, lastAsIs, rootedReason } from './search-reasons.ts';
 import { note } from './trace.ts';
 
 /** Go's receive buffer, and what it offers by EDNS. */
@@ -173,9 +174,7 @@ class GoSession implements Session {
     if (typed.endsWith('.')) {
       // A full name of 254 letters: 1.19 takes it for too long.
       if (typed.length === 254 && !this.#traits.longNeedsDot) return [];
-      return [
-        { name: typed, why: 'The name ends in a dot: it is asked as it is, and nothing else.' },
-      ];
+      return [{ name: typed, why: rootedReason }];
     }
     const dots = countDots(typed);
     const asIs = `${typed}.`;
@@ -184,8 +183,8 @@ class GoSession implements Session {
       .map((domain, index) => ({
         name: asIs + (domain === '.' ? '.' : domain),
         why: enough
-          ? `As it is it was not found: search domain ${index + 1} of ${search.length}.`
-          : `${dots} dots, fewer than ndots (${ndots}): search domain ${index + 1} of ${search.length} first. ${cite('search')}`,
+          ? afterAsIs(this.#conf, index)
+          : `${fewDots(typed, this.#conf, index)} first. ${cite('search')}`,
       }))
       .filter(({ name }) => {
         if (onion(name) && onionByCandidate) return false;
@@ -198,7 +197,7 @@ class GoSession implements Session {
       ? [
           {
             name: asIs,
-            why: `${dots} dots, ndots is ${ndots}: the name is asked as it is first. ${cite('as-is')}`,
+            why: `${enoughDots(typed, this.#conf)}: the name is asked as it is first. ${cite('as-is')}`,
           },
           ...list,
         ]
@@ -206,10 +205,7 @@ class GoSession implements Session {
           ...list,
           {
             name: asIs,
-            why:
-              search.length === 0
-                ? 'No search list: the name as it is.'
-                : 'The search list is used up: the name as it is.',
+            why: lastAsIs(this.#conf),
           },
         ];
   }

@@ -29,6 +29,7 @@ import type { Reply } from './reply.ts';
 import type { ResolvConf } from './resolv-conf.ts';
 import { cite } from './rules.ts';
 import { isSendable } from './search-list.ts';
+import { enoughDots, fewDots, lastAsIs, rootedReason } from './search-reasons.ts';
 
 /** Most addresses that one lookup returns. */
 const mostAddresses = 48;
@@ -115,15 +116,15 @@ class MuslSession implements Session {
         this.#site.trace.step(`"${bare}.${domain}" is too long: musl skips this search domain`);
         continue;
       }
-      const why = `${dots} dots, fewer than ndots (${conf.ndots}): search domain ${index + 1} of ${conf.search.length}. ${cite('search')}`;
+      const why = `${fewDots(typed, conf, index)}. ${cite('search')}`;
       const outcome = await this.#name(`${bare}.${domain}`, families, conf, why);
       if (outcome !== null) return outcome;
     }
     const why = searching
-      ? 'The search list is used up: the name as it is.'
+      ? lastAsIs(conf)
       : rooted
-        ? 'The name ends in a dot: it is asked as it is, and nothing else.'
-        : `${dots} dots, ndots is ${conf.ndots}: musl asks the name as it is, and never the search list. ${cite('as-is')}`;
+        ? rootedReason
+        : `${enoughDots(typed, conf)}: musl asks the name as it is, and never the search list. ${cite('as-is')}`;
     return (await this.#name(bare, families, conf, why)) ?? this.#errors.NONAME;
   }
 

@@ -83,3 +83,11 @@ export function domainOf(hostname: string): string | null {
   const dot = hostname.indexOf('.');
   return dot < 0 || dot === hostname.length - 1 ? null : hostname.slice(dot + 1);
 }
+
+/** The text of a resolv.conf with another ndots. */
+export function withNdots(text: string | null, ndots: number): string {
+  const conf = text ?? '';
+  return /\bndots:\d+/.test(conf)
+    ? conf.replace(/\bndots:\d+/g, `ndots:${ndots}`)
+    : `${conf.replace(/\n?$/, '\n')}options ndots:${ndots}\n`;
+}

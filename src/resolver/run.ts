@@ -84,8 +84,13 @@ function gaveUp(limitMs: number): Found {
   };
 }
 
+/** What answers in place of a script, until it is stopped. */
+export interface StartedServer extends Answering {
+  stop(): Promise<void>;
+}
+
 /** Starts what answers in place of the script, on the lookup's clock. */
-export type StartServer = (clock: VirtualClock) => Promise<Answering>;
+export type StartServer = (clock: VirtualClock) => Promise<StartedServer>;
 
 /** Plans a lookup in virtual time, against a script or against a server that is started for it. */
 export async function planLookup(
@@ -103,5 +108,9 @@ export async function planLookup(
     random,
     false,
   );
-  return clock.run(run, plan.limitMs + 1000);
+  try {
+    return await clock.run(run, plan.limitMs + 1000);
+  } finally {
+    await server?.stop();
+  }
 }

@@ -48,6 +48,33 @@ function readOptions(from: Reader): EdnsOption[] {
   return options;
 }
 
+/** The options in `bytes[at, end)`, which are whole (a query's, or a reply's): copies of their data. */
+export function optionsIn(bytes: Uint8Array, at: number, end: number): EdnsOption[] {
+  const options: EdnsOption[] = [];
+  while (at + 4 <= end) {
+    const code = (bytes[at]! << 8) | bytes[at + 1]!;
+    const next = at + 4 + ((bytes[at + 2]! << 8) | bytes[at + 3]!);
+    options.push({ code, data: bytes.slice(at + 4, next) });
+    at = next;
+  }
+  return options;
+}
+
+/** The wire form of options, one behind the other. */
+export function optionBytes(options: readonly EdnsOption[]): Uint8Array {
+  const bytes = new Uint8Array(options.reduce((sum, { data }) => sum + 4 + data.length, 0));
+  let at = 0;
+  for (const { code, data } of options) {
+    bytes[at] = code >> 8;
+    bytes[at + 1] = code & 0xff;
+    bytes[at + 2] = data.length >> 8;
+    bytes[at + 3] = data.length & 0xff;
+    bytes.set(data, at + 4);
+    at += 4 + data.length;
+  }
+  return bytes;
+}
+
 export function writeEdns(to: MessageWriter, edns: Edns, rcode: number): void {
   const flags = (edns.dnssecOk ? 0x8000 : 0) | (edns.z ?? 0);
   const ttl = ((rcode >> 4) << 24) | (edns.version << 16) | flags;

@@ -243,6 +243,11 @@ export class Query {
     return (this.flags & FLAG.CD) !== 0;
   }
 
+  /** Whether it came over a stream: all that logs and metrics tell of a transport (CoreDNS calls them udp and tcp). */
+  get overStream(): boolean {
+    return this.proto !== 'udp' && this.proto !== 'internal';
+  }
+
   /** The most bytes a reply may have: what the client wrote over UDP (at least 512), any number over streams. */
   get limit(): number {
     if (this.proto !== 'udp') return MESSAGE_MAX;
@@ -292,7 +297,6 @@ export class Query {
     this.end = from.end + shift;
     this.id = from.id;
     this.flags = from.flags;
-    this.upstreamFlags = from.upstreamFlags;
     this.type = from.type;
     this.class = from.class;
     this.nameLength = from.nameLength;
@@ -305,22 +309,33 @@ export class Query {
     this.optionsStart = from.optionsStart + shift;
     this.optionsEnd = from.optionsEnd + shift;
     this.#copyPeer(from, start + size + from.nameLength);
-    this.notes = from.notes;
     this.#owned = true;
   }
 
   /** Puts the address at `at` of the slab that holds this query's message. */
   #copyPeer(from: Query, at: number): void {
     copyBytes(from.peer, from.peerAt, this.bytes, at, from.family === 4 ? 4 : PEER_SIZE);
-    this.proto = from.proto;
-    this.family = from.family;
+    this.askFor(from);
     this.peer = this.bytes;
     this.peerAt = at;
+  }
+
+  /**
+   * Takes over who asks, and all that has been found out about that: for a query that is made to be asked in place of
+   * `from`. The address stays where it lies; what the client says of sizes does not come along.
+   */
+  askFor(from: Query): void {
+    this.upstreamFlags = from.upstreamFlags;
+    this.proto = from.proto;
+    this.family = from.family;
+    this.peer = from.peer;
+    this.peerAt = from.peerAt;
     this.peerPort = from.peerPort;
     this.local = from.local;
     this.localPort = from.localPort;
     this.arrived = from.arrived;
     this.route = from.route;
+    this.notes = from.notes;
     this.mayWait = from.mayWait;
     this.depth = from.depth;
   }
@@ -362,9 +377,7 @@ export class Query {
     if (triage !== 'serve') throw new Error(`a query built here did not read back: ${triage}`);
     query.#owned = true;
     query.udpLimit = this.udpLimit;
-    query.upstreamFlags = this.upstreamFlags;
     query.#copyPeer(this, start + size + name.length);
-    query.notes = this.notes;
     return query;
   }
 }

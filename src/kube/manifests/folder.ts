@@ -17,7 +17,7 @@ const mostBytesAtOnce = 64 * 1024;
 const endings = /\.(ya?ml|json)$/i;
 
 /**
- * The manifest files under one folder and their contents, by looking again and again: symbolic links are followed
+ * The manifest files under one folder (or one file) and their contents, by looking again and again: symbolic links are followed
  * with each look, so a swapped `..data` (how a mounted ConfigMap changes) is a change like any other.
  */
 export class ManifestFolder {
@@ -107,6 +107,11 @@ export class ManifestFolder {
     let names: string[];
     let real: string;
     try {
+      const stats = depth === 0 && endings.test(folder) ? statSync(folder) : null;
+      if (stats?.isFile() === true) {
+        found.set(folder, stats);
+        return;
+      }
       names = readdirSync(folder).sort();
       real = realpathSync(folder);
     } catch (error) {

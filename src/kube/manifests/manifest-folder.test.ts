@@ -236,8 +236,14 @@ describe('a folder of manifests', () => {
     const missing = problemOf(() => manifestSource({ ...parts, folder: '/no/such/folder' }));
     assert.match(missing.message, /cannot read \/no\/such\/folder: ENOENT/);
     assert.equal(missing.remedy, 'create it, or name another folder');
-    const made = bench(t, { 'a.yaml': '' });
-    problemOf(() => manifestSource({ ...parts, folder: join(made.folder, 'a.yaml') }));
+    const made = bench(t, { 'a.yaml': service('one'), notes: '' });
+    problemOf(() => manifestSource({ ...parts, folder: join(made.folder, 'notes') }));
+  });
+
+  test('may be one file', (t) => {
+    const made = bench(t, { 'a.yaml': service('one'), 'b.yaml': service('two') });
+    const { heard } = bench(t, {}, { folder: join(made.folder, 'a.yaml') });
+    assert.deepEqual(heard.names('Service'), ['one']);
   });
 
   test('that vanishes later keeps its objects, and is told once', async (t) => {

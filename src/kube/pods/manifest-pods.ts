@@ -1,10 +1,8 @@
 /** Pods and what has pods, from a folder of manifests, or one file. */
-import { statSync } from 'node:fs';
-import { Problem } from '../../base/problem.ts';
-import { FILE_MAX, readFileText } from '../../base/read-file.ts';
+import type { Problem } from '../../base/problem.ts';
 import { child, type JsonObject } from '../api/json-object.ts';
 import { ManifestFolder } from '../manifests/folder.ts';
-import { readManifests, type Manifest } from '../manifests/manifest.ts';
+import type { Manifest } from '../manifests/manifest.ts';
 import { parseSelector } from '../manifests/selector.ts';
 import { serviceAddresses } from './cluster-pods.ts';
 import { templateLabels } from './pod-behind.ts';
@@ -68,14 +66,8 @@ async function read(
   path: string,
   problem: (problem: Problem) => void,
 ): Promise<readonly Manifest[]> {
-  const file = statSync(path, { throwIfNoEntry: false })?.isFile() === true;
-  if (!file) {
-    const folder = new ManifestFolder(path);
-    const { problems } = await folder.look();
-    for (const each of problems) problem(each);
-    return folder.manifests;
-  }
-  const found = readManifests(readFileText(path, FILE_MAX.manifest), path);
-  for (const each of found.problems) problem(each);
-  return found.manifests;
+  const folder = new ManifestFolder(path);
+  const { problems } = await folder.look();
+  for (const each of problems) problem(each);
+  return folder.manifests;
 }

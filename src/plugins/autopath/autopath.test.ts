@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { VirtualClock } from '../../base/virtual-clock.ts';
-import { rcodeName, TYPE, typeName } from '../../wire/iana.ts';
+import { RCODE, rcodeName, TYPE, typeName } from '../../wire/iana.ts';
 import type { Message } from '../../wire/message.ts';
 import { printData } from '../../wire/print.ts';
 import { scriptedNetwork, type Answer, type Asked } from '../../../test/kit/upstream.ts';
@@ -78,6 +78,7 @@ function internet({ name, type }: Asked): Answer {
 async function serve(
   autopath: string,
   kubernetes = 'pods verified',
+  forward = '',
 ): Promise<World & { readonly asked: readonly Asked[] }> {
   const clock = new VirtualClock();
   const network = scriptedNetwork(clock, internet);
@@ -89,7 +90,9 @@ async function serve(
         manifests ${folder}
         ${kubernetes}
       }
-      forward . 192.0.2.53
+      forward . 192.0.2.53 {
+        ${forward}
+      }
     }`,
     { clock, network, folder },
   );
@@ -120,6 +123,23 @@ for (const [form, corefile] of [
         `NOERROR | backend.shop.${suffix} 5 CNAME backend.shop.svc.cluster.local. | backend.shop.svc.cluster.local. 5 A 10.96.1.1`,
       );
       assert.equal(world.asked.length, 0);
+    });
+
+    test('goes to no upstream when no more queries may wait', async () => {
+      const world = await serve(corefile);
+      const reply = await world.ask(`www.example.org.${suffix} A`, { mayWait: false });
+      assert.equal(reply.rcode, RCODE.REFUSED);
+      assert.equal(world.asked.length, 0);
+    });
+
+    test('is REFUSED, not NXDOMAIN, when the upstreams have as many queries as they may', async () => {
+      const world = await serve(corefile, 'pods verified', 'max_concurrent 1');
+      const names = ['www.example.org', 'alias.example.org'].map((name) => `${name}.${suffix} A`);
+      const replies = await Promise.all(names.map((name) => world.ask(name)));
+      assert.deepEqual(
+        replies.map(({ rcode }) => rcodeName(rcode)),
+        ['NOERROR', 'REFUSED'],
+      );
     });
 
     test('leads to the name as it was written, with the TTL of the first record on the alias', async () => {

@@ -30,17 +30,7 @@ export class Candidate {
     const triage = asked.read(this.#bytes, 0, size);
     if (triage !== 'serve') throw new Error(`a query built here did not read back: ${triage}`);
     asked.udpLimit = query.udpLimit;
-    asked.proto = query.proto;
-    asked.family = query.family;
-    asked.peer = query.peer;
-    asked.peerAt = query.peerAt;
-    asked.peerPort = query.peerPort;
-    asked.local = query.local;
-    asked.localPort = query.localPort;
-    asked.arrived = query.arrived;
-    asked.route = query.route;
-    asked.depth = query.depth;
-    asked.notes = query.notes;
+    asked.askFor(query);
     return asked;
   }
 

@@ -123,10 +123,11 @@ export class Completion {
     }
     if (reply.rcode === RCODE.NOERROR && !reply.bare) return this.#exists(walk, reply);
     if (isUnserved(reply)) return null;
+    // A lookup that failed for want of an upstream would fail for the next name, too, after as long a wait; one for which
+    // there is no room now is none for any name.
+    if (reply.bare && (reply.cause !== null || reply.errors !== null)) return reply;
     // This server does not serve such names to anybody: the client has to go on by itself.
     if (reply.bare && reply.rcode === RCODE.REFUSED) return this.#missing(walk);
-    // A look-up that failed for want of an upstream would fail for the next name too, after as long a wait.
-    if (reply.bare && reply.cause !== null) return reply;
     walk.failed ??= reply;
     return null;
   }

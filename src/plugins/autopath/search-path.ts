@@ -1,4 +1,4 @@
-import { LOWER, ROOT, type WireName } from '../../wire/name.ts';
+import { ROOT, suffixAt, type WireName } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
 import type { SearchDomains } from '../../server/contract/ports.ts';
 
@@ -68,10 +68,6 @@ function whole(name: WireName, into: Suffix): void {
 
 /** Where `domain` (lower case) begins in the name, if labels stand before it; otherwise -1. */
 function beginOf({ folded, nameLength }: Query, domain: WireName): number {
-  const from = nameLength - domain.length;
-  let at = 0;
-  while (at < from) at += folded[at]! + 1;
-  if (from <= 0 || at !== from) return -1;
-  for (let i = 0; i < domain.length; i++) if (folded[at + i] !== LOWER[domain[i]!]) return -1;
-  return at;
+  const at = suffixAt(folded, domain, nameLength);
+  return at > 0 ? at : -1;
 }

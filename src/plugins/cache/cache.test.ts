@@ -662,6 +662,17 @@ describe('the directive', () => {
       /coredns_cache_entries\{server="dns:\/\/:53",type="denial",view="",zones="."\} 0/,
     );
   });
+
+  test('a reply that comes after its cache was replaced counts no entries', async () => {
+    const world = await cacheWorld('cache', () => ({ ...a(60), afterMs: 50 }));
+    const [, taken] = await Promise.all([world.ask('late.example.org. A'), world.server.reload()]);
+    assert.ok(taken);
+    assert.match(
+      world.metrics(),
+      /coredns_cache_entries\{server="dns:\/\/:53",type="success",view="",zones="."\} 0/,
+    );
+    assert.match(world.metrics(), /ndots_cache_bytes\{[^}]*\} 0/);
+  });
 });
 
 describe('capacities', () => {

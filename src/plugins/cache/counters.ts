@@ -28,6 +28,7 @@ export class CacheMetrics {
   readonly #make: (server: string) => Counters;
   readonly #byServer = new Map<string, Counters>();
   readonly #counted: [number, number] = [0, 0];
+  #closed = false;
 
   constructor(metrics: Registry, zones: string, view: string) {
     const plain = ['server', 'zones', 'view'] as const;
@@ -99,8 +100,9 @@ export class CacheMetrics {
     return counters;
   });
 
-  /** Shows how full the store is, after a reply for this address was stored. */
+  /** Shows how full the store is, after a reply for this address was stored. A cache that is gone holds nothing. */
   show(counters: Counters, store: Store): void {
+    if (this.#closed) return;
     const { shown } = counters;
     for (const half of halves) {
       if (store.counts[half] !== shown[half]) {
@@ -116,6 +118,7 @@ export class CacheMetrics {
 
   /** The cache is gone: what it showed is taken back. */
   close(): void {
+    this.#closed = true;
     for (const { entries, bytes, shown } of this.#byServer.values()) {
       for (const half of halves) entries[half].add(-shown[half]);
       bytes.add(-shown[2]);

@@ -38,21 +38,31 @@ export class HostsFile {
     }
   }
 
-  /** Whether there was something new. A file that cannot be read any more leaves what was read before. */
+  /**
+   * Whether there was something new. A file that cannot be read leaves what was read before, and is tried again at the next
+   * look; one that is too large, or no file, not before it has changed.
+   */
   refresh(): boolean {
+    let stats: Stats | null = null;
     try {
-      const stats: Stats = statSync(this.path);
+      stats = statSync(this.path);
       if (stats.mtimeMs === this.#mtimeMs && stats.size === this.#size) return false;
-      this.#mtimeMs = stats.mtimeMs;
-      this.#size = stats.size;
       this.text = readFileText(this.path, FILE_MAX.hosts);
+      this.#seen(stats);
       this.changedAt = stats.mtimeMs / 1000;
       return true;
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException;
-      if (code === 'EFBIG' || code === 'ENOTREG')
+      if (stats !== null && (code === 'EFBIG' || code === 'ENOTREG')) {
+        this.#seen(stats);
         this.#log.error(`${this.path} is not read: it ${message}`);
+      }
       return false;
     }
+  }
+
+  #seen({ mtimeMs, size }: Stats): void {
+    this.#mtimeMs = mtimeMs;
+    this.#size = size;
   }
 }

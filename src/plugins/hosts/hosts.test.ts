@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
@@ -258,6 +258,22 @@ describe('hosts', () => {
     const other = await worldWith('', '.', folder);
     assert.deepEqual(other.log, [`[WARNING] plugin/hosts: Hosts file "${folder}" is a directory`]);
     await other.close();
+  });
+
+  test('a file that could not be read for a while is read as soon as it can be', async () => {
+    const file = hostsFile('10.0.0.1 a.example.org\n');
+    const world = await worldWith('', '.', file);
+    writeFileSync(file, '10.0.0.2 a.example.org\n10.0.0.3 b.example.org\n');
+    chmodSync(folder, 0o755);
+    chmodSync(file, 0);
+    const root = process.getuid?.() === 0;
+    if (root) process.seteuid!(65_534);
+    await world.clock.advance(10_000).finally(() => root && process.seteuid!(0));
+    assert.deepEqual(await answers(world, 'a.example.org. A'), ['10.0.0.1']);
+    chmodSync(file, 0o644);
+    await world.clock.advance(5000);
+    assert.deepEqual(await answers(world, 'a.example.org. A'), ['10.0.0.2']);
+    await world.close();
   });
 
   test('ten thousand names are all found', async () => {

@@ -2,7 +2,7 @@ import { EDE, RCODE, TYPE } from '../../wire/iana.ts';
 import type { Maybe } from '../../base/maybe.ts';
 import type { Next } from '../../server/contract/plugin.ts';
 import { ZoneMatch } from '../../server/contract/zone-match.ts';
-import type { WireName } from '../../wire/name.ts';
+import { suffixAt, type WireName } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
 import { failure, type Reply } from '../../wire/reply.ts';
 import { SECTION, type MessageWriter } from '../../wire/writer.ts';
@@ -63,7 +63,8 @@ export class Answerer {
   /** The zone that holds the question's name, or null. */
   zoneOf(query: Query): Zone | null {
     const { folded, nameLength } = query;
-    for (const zone of this.#parts.zones) if (endsIn(folded, nameLength, zone.wire)) return zone;
+    for (const zone of this.#parts.zones)
+      if (suffixAt(folded, zone.wire, nameLength) >= 0) return zone;
     return null;
   }
 
@@ -240,14 +241,4 @@ function isAt(
   if (named || addressLength !== length) return false;
   for (let i = 0; i < length; i++) if (bytes[addressAt + i] !== address[i]) return false;
   return true;
-}
-
-/** Whether the folded name lies in the zone; compares from the end, where other zones differ at once. */
-function endsIn(folded: Uint8Array, length: number, zone: WireName): boolean {
-  const from = length - zone.length;
-  if (from < 0) return false;
-  for (let i = zone.length - 2; i >= 0; i--) if (folded[from + i] !== zone[i]) return false;
-  let at = 0;
-  while (at < from) at += folded[at]! + 1;
-  return at === from;
 }

@@ -13,7 +13,13 @@ interface Special {
   readonly labels: Readonly<Record<string, string>> | null;
 }
 
-type NumberOf = (namespace: string) => number;
+/** The numbers of namespaces: one stays the same namespace's as long as somebody holds it. */
+export interface NamespaceNumbers {
+  /** Never 0. Whoever keeps it holds it. */
+  readonly of: (namespace: string) => number;
+  readonly hold: (id: number) => void;
+  readonly release: (id: number) => void;
+}
 
 /**
  * Which namespaces have a pod at an address: two numbers per address, and an object only where pods share one or where
@@ -22,7 +28,7 @@ type NumberOf = (namespace: string) => number;
 export class ClientTable {
   readonly #v4 = new Multimap(1);
   readonly #v6 = new Multimap(4);
-  readonly #special: (Special | null)[] = [];
+  readonly #specials: (Special | null)[] = [];
   readonly #free: number[] = [];
   readonly #key = new Int32Array(4);
   readonly #bytes = Buffer.allocUnsafeSlow(16);
@@ -31,12 +37,8 @@ export class ClientTable {
     return this.#v4.size + this.#v6.size;
   }
 
-  /**
-   * Takes a fact in.
-   * @param numberOf gives a namespace's number, never 0
-   * @returns whether it differs from what was known
-   */
-  apply(fact: AddressFact, numberOf: NumberOf): boolean {
+  /** Takes a fact in. @returns whether it differs from what was known */
+  apply(fact: AddressFact, numbers: NamespaceNumbers): boolean {
     const length = copyEncoded(fact.address, this.#bytes);
     const table = length === 4 ? this.#v4 : this.#v6;
     const key = addressKey(this.#bytes, 0, length, this.#key);
@@ -44,17 +46,18 @@ export class ClientTable {
     const before = slot < 0 ? -1 : table.value(slot);
     if (fact.namespaces.length === 0 && fact.client === '') {
       if (before < 0) return false;
-      this.#release(before);
       table.remove(key, 0, before);
+      this.#release(before, numbers);
       return true;
     }
-    const plain = plainValue(fact, numberOf);
+    const plain = plainValue(fact, numbers);
     if (plain >= 0 && plain === before) return false;
-    const value = plain >= 0 ? plain : this.#keep(fact, numberOf);
+    const value = plain >= 0 ? plain : this.#special(fact, numbers);
+    this.#each(value, numbers.hold);
     if (before < 0) table.add(key, 0, value);
     else {
-      this.#release(before);
       table.set(slot, value);
+      this.#release(before, numbers);
     }
     return true;
   }
@@ -63,7 +66,7 @@ export class ClientTable {
   client(address: Uint8Array, at: number, length: number): number {
     const value = this.#find(address, at, length);
     if (value < 0) return 0;
-    return (value & SPECIAL) === 0 ? value >> 2 : this.#special[value >> 2]!.client;
+    return (value & SPECIAL) === 0 ? value >> 2 : this.#specials[value >> 2]!.client;
   }
 
   /** How many live pods in this namespace have this as their first address. */
@@ -72,7 +75,7 @@ export class ClientTable {
     if (value < 0) return 0;
     if ((value & SPECIAL) === 0) return value === ((namespace << 2) | FIRST) ? 1 : 0;
     let count = 0;
-    for (const one of this.#special[value >> 2]!.namespaces) if (one === namespace) count++;
+    for (const one of this.#specials[value >> 2]!.namespaces) if (one === namespace) count++;
     return count;
   }
 
@@ -84,7 +87,7 @@ export class ClientTable {
   ): { readonly pod: string; readonly labels: Readonly<Record<string, string>> | null } | null {
     const value = this.#find(address, at, length);
     if (value < 0 || (value & SPECIAL) === 0) return null;
-    const special = this.#special[value >> 2]!;
+    const special = this.#specials[value >> 2]!;
     return special.pod === '' ? null : special;
   }
 
@@ -94,22 +97,32 @@ export class ClientTable {
     return slot < 0 ? -1 : table.value(slot);
   }
 
-  #keep({ namespaces, client, pod, labels }: AddressFact, numberOf: NumberOf): number {
+  /** The value of an address that takes an object. */
+  #special({ namespaces, client, pod, labels }: AddressFact, numbers: NamespaceNumbers): number {
     const special: Special = {
-      namespaces: namespaces.map(numberOf),
-      client: client === '' ? 0 : numberOf(client),
+      namespaces: namespaces.map((name) => numbers.of(name)),
+      client: client === '' ? 0 : numbers.of(client),
       pod: pod ?? '',
       labels: labels ?? null,
     };
-    const index = this.#free.pop() ?? this.#special.length;
-    this.#special[index] = special;
+    const index = this.#free.pop() ?? this.#specials.length;
+    this.#specials[index] = special;
     return (index << 2) | SPECIAL;
   }
 
-  #release(value: number): void {
+  #release(value: number, numbers: NamespaceNumbers): void {
+    this.#each(value, numbers.release);
     if ((value & SPECIAL) === 0) return;
-    this.#special[value >> 2] = null;
+    this.#specials[value >> 2] = null;
     this.#free.push(value >> 2);
+  }
+
+  /** Calls `run` for each namespace that a value names, as often as it stands there. */
+  #each(value: number, run: (id: number) => void): void {
+    if ((value & SPECIAL) === 0) return run(value >> 2);
+    const { namespaces, client } = this.#specials[value >> 2]!;
+    for (const id of namespaces) run(id);
+    if (client !== 0) run(client);
   }
 }
 
@@ -118,8 +131,8 @@ const FIRST = 1;
 const SPECIAL = 2;
 
 /** The value of an address of which only one namespace is known; -1 for others. */
-function plainValue({ namespaces, client, pod }: AddressFact, numberOf: NumberOf): number {
+function plainValue({ namespaces, client, pod }: AddressFact, numbers: NamespaceNumbers): number {
   if (pod !== undefined || client === '' || namespaces.length > 1) return -1;
   if (namespaces.length === 1 && namespaces[0] !== client) return -1;
-  return (numberOf(client) << 2) | (namespaces.length === 1 ? FIRST : 0);
+  return (numbers.of(client) << 2) | (namespaces.length === 1 ? FIRST : 0);
 }

@@ -77,8 +77,8 @@ test('what has come and gone again leaves nothing behind', () => {
       const { source, cluster } = replicatedCluster([]);
       for (const one of objects) source.put(one);
       for (const one of objects) source.remove(one);
-      const { services, slices } = cluster.sizes;
-      assert.deepEqual([services, slices, cluster.clients.size], [0, 0, 0]);
+      const { namespaces, services, slices } = cluster.sizes;
+      assert.deepEqual([namespaces, services, slices, cluster.clients.size], [0, 0, 0, 0]);
     }),
     { numRuns: 100 },
   );

@@ -1,5 +1,5 @@
 import { addressKey } from './address-key.ts';
-import { ClientTable } from './client-table.ts';
+import { ClientTable, type NamespaceNumbers } from './client-table.ts';
 import type { Fact, Form, ImportFact, ServiceFact, SliceFact } from './facts.ts';
 import { NameTable, type Named } from './name-table.ts';
 import { EndpointReader, parsePorts, copyEncoded, type Port } from './endpoint-encoding.ts';
@@ -13,8 +13,9 @@ export interface Dependency {
 /** A namespace, or what only lends its number to services whose namespace is not known. */
 export interface NamespaceRecord extends Named {
   readonly id: number;
-  /** Names are remembered for their number's sake while services lie in a namespace that is gone. */
   there: boolean;
+  /** Services in it, and addresses of its pods. One that is gone keeps its number as long as there are any. */
+  members: number;
 }
 
 /** One endpoint slice, as its services hold it. Never changed, only replaced. */
@@ -69,7 +70,8 @@ export class Cluster implements Dependency {
   #at = 0;
   #clients = new ClientTable();
   #namespaces = new NameTable<NamespaceRecord>();
-  #namespaceById: NamespaceRecord[] = [];
+  #namespaceById: (NamespaceRecord | null)[] = [];
+  #freeNamespaces: number[] = [];
   #services = new NameTable<ServiceRecord>();
   #imports = new NameTable<ServiceRecord>();
   #slices = new Map<string, SliceRecord>();
@@ -105,7 +107,7 @@ export class Cluster implements Dependency {
   }
 
   namespaceName(id: number): string {
-    return this.#namespaceById[id]!.name;
+    return this.#namespaceById[id]?.name ?? '';
   }
 
   /** The service (or imported service) of a folded label in a namespace. */
@@ -179,7 +181,7 @@ export class Cluster implements Dependency {
         imported = fact.imported !== '' && fact.service === '';
         break;
       case 'address':
-        changed = this.#clients.apply(fact, this.#numberOf);
+        changed = this.#clients.apply(fact, this.#numbers);
         break;
       case 'time':
         this.#at = fact.at;
@@ -207,6 +209,7 @@ export class Cluster implements Dependency {
     this.#clients = other.#clients;
     this.#namespaces = other.#namespaces;
     this.#namespaceById = other.#namespaceById;
+    this.#freeNamespaces = other.#freeNamespaces;
     this.#services = other.#services;
     this.#imports = other.#imports;
     this.#slices = other.#slices;
@@ -224,7 +227,12 @@ export class Cluster implements Dependency {
     this.epoch++;
   }
 
-  readonly #numberOf = (namespace: string): number => this.#namespace(namespace).id;
+  /** The numbers of namespaces, for the table of clients. */
+  readonly #numbers: NamespaceNumbers = {
+    of: (namespace) => this.#namespace(namespace).id,
+    hold: (id) => void this.#namespaceById[id]!.members++,
+    release: (id) => this.#leave(this.#namespaceById[id]!),
+  };
 
   /** The first listing is complete, or was completed before this worker joined. */
   #complete(): void {
@@ -239,15 +247,29 @@ export class Cluster implements Dependency {
     if (record.there === there) return false;
     record.there = there;
     this.epoch++;
+    this.#forgetNamespaceIfEmpty(record);
     return true;
+  }
+
+  /** One member less. */
+  #leave(namespace: NamespaceRecord): void {
+    namespace.members--;
+    this.#forgetNamespaceIfEmpty(namespace);
+  }
+
+  #forgetNamespaceIfEmpty(namespace: NamespaceRecord): void {
+    if (namespace.there || namespace.members > 0) return;
+    this.#namespaces.remove(namespace);
+    this.#namespaceById[namespace.id] = null;
+    this.#freeNamespaces.push(namespace.id);
   }
 
   #namespace(name: string): NamespaceRecord {
     const known = this.#namespaces.get(name, 0);
     if (known !== null) return known;
     // Number 0 is the parent of namespaces themselves.
-    const id = Math.max(1, this.#namespaceById.length);
-    const record: NamespaceRecord = { name, parent: 0, id, there: false };
+    const id = this.#freeNamespaces.pop() ?? Math.max(1, this.#namespaceById.length);
+    const record: NamespaceRecord = { name, parent: 0, id, there: false, members: 0 };
     this.#namespaceById[id] = record;
     this.#namespaces.add(record);
     return record;
@@ -318,6 +340,7 @@ export class Cluster implements Dependency {
     };
     this.#byId[id] = service;
     table.add(service);
+    parent.members++;
     return service;
   }
 
@@ -326,6 +349,7 @@ export class Cluster implements Dependency {
     table.remove(service);
     this.#byId[service.id] = null;
     this.#freeIds.push(service.id);
+    this.#leave(service.namespace);
   }
 
   #applySlice(fact: SliceFact): boolean {

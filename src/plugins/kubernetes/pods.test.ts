@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { parseAddress } from '../../base/ip.ts';
 import type { Pod } from '../../kube/store/objects.ts';
-import { ClientTable } from './client-table.ts';
+import { ClientTable, type NamespaceNumbers } from './client-table.ts';
 import { PodTable } from './pods.ts';
 
 const pod = (place: string, ip: string | string[], more: Partial<Pod> = {}): Pod => {
@@ -24,9 +24,13 @@ class Watcher {
   readonly pods: PodTable;
   readonly #numbers = new Map<string, number>();
   readonly clients = new ClientTable();
-  readonly #numberOf = (name: string): number => {
-    if (!this.#numbers.has(name)) this.#numbers.set(name, this.#numbers.size + 1);
-    return this.#numbers.get(name)!;
+  readonly #namespaces: NamespaceNumbers = {
+    of: (name) => {
+      if (!this.#numbers.has(name)) this.#numbers.set(name, this.#numbers.size + 1);
+      return this.#numbers.get(name)!;
+    },
+    hold: () => undefined,
+    release: () => undefined,
   };
 
   constructor(named = false) {
@@ -35,14 +39,14 @@ class Watcher {
 
   put(...pods: Pod[]): this {
     for (const one of pods)
-      for (const fact of this.pods.put(one)) this.clients.apply(fact, this.#numberOf);
+      for (const fact of this.pods.put(one)) this.clients.apply(fact, this.#namespaces);
     return this;
   }
 
   remove(place: string): this {
     const [name, namespace] = place.split('.');
     for (const fact of this.pods.remove(namespace!, name!))
-      this.clients.apply(fact, this.#numberOf);
+      this.clients.apply(fact, this.#namespaces);
     return this;
   }
 
@@ -133,6 +137,8 @@ describe('who sends from an address', () => {
     assert.equal(watcher.client('10.0.0.1'), null);
     assert.equal(watcher.client('10.0.0.2'), 'default');
     assert.equal(watcher.pods.size, 1);
+    watcher.remove('a.default');
+    assert.deepEqual([watcher.pods.size, watcher.pods.namespaces], [0, 0]);
   });
 
   test('has a name where names are wanted, and none while several pods could be meant', () => {

@@ -40,6 +40,9 @@ export class PodTable {
   #used = 0;
   readonly #namespaceNames: string[] = [];
   readonly #namespaceIds = new Map<string, number>();
+  /** Entries of each namespace: the number of one without any is free for another. */
+  readonly #namespaceEntries: number[] = [];
+  readonly #freeNamespaces: number[] = [];
   readonly #hash = new Int32Array(2);
   readonly #seed = hashSeed();
   readonly #key = new Int32Array(4);
@@ -47,6 +50,11 @@ export class PodTable {
   /** @param named whether names and labels of pods are wanted (metadata) */
   constructor(named: boolean) {
     this.#named = named;
+  }
+
+  /** Namespaces that have entries. */
+  get namespaces(): number {
+    return this.#namespaceIds.size;
   }
 
   /** Entries: pods times addresses. */
@@ -98,6 +106,7 @@ export class PodTable {
       touched.set(encodeAddress(address), address);
       this.#byPod.remove(hash, 0, entry);
       this.#tableOf(address).remove(this.#keyOf(address), 0, entry);
+      this.#leave(this.#namespaces[entry]!);
       this.#namespaces[entry] = -1;
       if (this.#named) this.#names[entry] = null;
       this.#free.push(entry);
@@ -111,7 +120,7 @@ export class PodTable {
     const key = this.#keyOf(address);
     const hash = this.#hashOf(pod.namespace, pod.name);
     for (let i = 0; i < 4; i++) this.#words[4 * entry + i] = i < address.length >> 2 ? key[i]! : 0;
-    this.#namespaces[entry] = this.#namespaceId(pod.namespace);
+    this.#namespaces[entry] = this.#join(pod.namespace);
     this.#flags[entry] = address.length === 4 ? flags | -128 : flags;
     if (this.#named) this.#names[entry] = { name: pod.name, labels: pod.labels };
     this.#byPod.add(hash, 0, entry);
@@ -168,13 +177,23 @@ export class PodTable {
     return addressKey(address, 0, address.length, this.#key);
   }
 
-  #namespaceId(name: string): number {
+  /** The number of the namespace, which has one entry more. */
+  #join(name: string): number {
     let id = this.#namespaceIds.get(name);
     if (id === undefined) {
-      id = this.#namespaceNames.push(name) - 1;
+      id = this.#freeNamespaces.pop() ?? this.#namespaceNames.length;
+      this.#namespaceNames[id] = name;
+      this.#namespaceEntries[id] = 0;
       this.#namespaceIds.set(name, id);
     }
+    this.#namespaceEntries[id]!++;
     return id;
+  }
+
+  #leave(id: number): void {
+    if (--this.#namespaceEntries[id]! > 0) return;
+    this.#namespaceIds.delete(this.#namespaceNames[id]!);
+    this.#freeNamespaces.push(id);
   }
 
   /** Two hashes that nobody can foresee together. */

@@ -1,3 +1,5 @@
+import { parseName, suffixAt } from '../../wire/name.ts';
+
 /** How a name in the reverse trees reads. */
 export type ReverseName =
   /** In neither tree. */
@@ -15,9 +17,9 @@ export class ReverseReader {
 
   /** @param folded the name in lower case, wire form; its first `end` bytes count */
   read(folded: Uint8Array, end: number): ReverseName {
-    if (endsWith(folded, end, V4_TREE))
+    if (suffixAt(folded, V4_TREE, end) >= 0)
       return this.#v4(folded, end - V4_TREE.length) ? 'address' : 'other';
-    if (endsWith(folded, end, V6_TREE))
+    if (suffixAt(folded, V6_TREE, end) >= 0)
       return this.#v6(folded, end - V6_TREE.length) ? 'address' : 'other';
     return 'none';
   }
@@ -60,19 +62,5 @@ function hex(byte: number): number {
   return byte >= 0x61 && byte <= 0x66 ? byte - 0x61 + 10 : -1;
 }
 
-/** Whether the name ends in `tree` at a label's border. */
-function endsWith(folded: Uint8Array, end: number, tree: Uint8Array): boolean {
-  const from = end - tree.length;
-  if (from < 0) return false;
-  for (let i = 0; i < tree.length; i++) if (folded[from + i] !== tree[i]) return false;
-  let at = 0;
-  while (at < from) at += folded[at]! + 1;
-  return at === from;
-}
-
-const V4_TREE = wire('in-addr', 'arpa');
-const V6_TREE = wire('ip6', 'arpa');
-
-function wire(...labels: string[]): Uint8Array {
-  return Uint8Array.from([...labels.flatMap((label) => [label.length, ...Buffer.from(label)]), 0]);
-}
+const V4_TREE = parseName('in-addr.arpa.');
+const V6_TREE = parseName('ip6.arpa.');

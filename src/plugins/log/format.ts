@@ -46,7 +46,7 @@ const placeholders: Readonly<Record<string, Print>> = {
   type: (query) => typeName(query.type),
   name: (query) => query.name,
   class: (query) => printClass(query.class),
-  proto: (query) => printProto(query),
+  proto: ({ overStream }) => (overStream ? 'tcp' : 'udp'),
   size: (query) => String(query.end - query.start),
   remote: (query) => bracketed(printAddress(query.peer, query.peerAt, query.family === 4 ? 4 : 16)),
   port: (query) => String(query.peerPort),
@@ -61,11 +61,6 @@ const placeholders: Readonly<Record<string, Print>> = {
   '>id': (query) => String(query.id),
   '>opcode': (query) => String(query.opcode),
 };
-
-/** CoreDNS knows two: what runs over a stream is tcp. */
-function printProto({ proto }: Query): string {
-  return proto === 'udp' || proto === 'internal' ? 'udp' : 'tcp';
-}
 
 /** `ANY` is a type's name: CoreDNS keeps it for that. */
 function printClass(number: number): string {

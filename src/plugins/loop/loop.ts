@@ -10,7 +10,7 @@ import {
 } from '../../server/contract/plugin.ts';
 import { roundTrips } from '../../server/contract/ports.ts';
 import { TYPE } from '../../wire/iana.ts';
-import { parseName, type WireName } from '../../wire/name.ts';
+import { parseName, suffixAt, type WireName } from '../../wire/name.ts';
 import { makeQuery, type Query } from '../../wire/query.ts';
 import { reach, udpProbe, type Probe } from './probe.ts';
 import { LoopWatch, type Sighting } from './watch.ts';
@@ -94,18 +94,14 @@ function setup(context: WorkerContext, next: Next): Next {
     wanted = name === null ? null : parseName(name);
   });
   const isProbe = (query: Query): boolean =>
-    query.type === TYPE.HINFO && wanted !== null && isFor(query, wanted);
+    query.type === TYPE.HINFO &&
+    wanted !== null &&
+    suffixAt(query.folded, wanted, query.nameLength) === 0;
   context.offer(roundTrips, isProbe);
   return (query) => {
     if (isProbe(query)) context.post(sighting(query));
     return next(query);
   };
-}
-
-function isFor({ folded, nameLength }: Query, name: WireName): boolean {
-  if (nameLength !== name.length) return false;
-  for (let i = 0; i < nameLength; i++) if (folded[i] !== name[i]) return false;
-  return true;
 }
 
 function sighting({ peer, peerAt, peerPort, family, local, localPort }: Query): Sighting {

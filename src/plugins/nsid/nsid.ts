@@ -4,9 +4,10 @@ import { rest } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { word } from '../../corefile/values.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
+import { optionBytes, optionsIn, type EdnsOption } from '../../wire/edns.ts';
 import { OPTION } from '../../wire/iana.ts';
 import { findOption, isEchoed, type Query } from '../../wire/query.ts';
-import { Reply, silence } from '../../wire/reply.ts';
+import { silence, type Reply } from '../../wire/reply.ts';
 
 const syntax = directive({
   name: 'nsid',
@@ -26,7 +27,7 @@ export const nsid: Plugin = definePlugin({
     const data = Buffer.from(
       options.data.length === 0 ? hostname() || 'localhost' : options.data.join(' '),
     );
-    const option = optionBytes(OPTION.NSID, data);
+    const option: EdnsOption = { code: OPTION.NSID, data };
     return (query) => {
       if (
         !query.edns ||
@@ -40,33 +41,16 @@ export const nsid: Plugin = definePlugin({
   },
 });
 
-function optionBytes(code: number, data: Uint8Array): Uint8Array {
-  return Uint8Array.of(code >> 8, code & 0xff, data.length >> 8, data.length & 0xff, ...data);
-}
-
 /** What the client would have got back had nobody written options: copied now, since the query may not live on. */
-function echoed({ bytes, optionsStart, optionsEnd }: Query): Uint8Array {
-  return without(
-    bytes.slice(optionsStart, optionsEnd),
-    (code) => !isEchoed(code) || code === OPTION.NSID,
-  );
+function echoed({ bytes, optionsStart, optionsEnd }: Query): readonly EdnsOption[] {
+  return optionsIn(bytes, optionsStart, optionsEnd).filter(({ code }) => isEchoed(code));
 }
 
 /** A reply may be shared: the option goes into a new one on the same bytes. */
-function withOption(reply: Reply, echo: Uint8Array, option: Uint8Array): Reply {
+function withOption(reply: Reply, echo: readonly EdnsOption[], option: EdnsOption): Reply {
   if (reply === silence) return reply;
-  const others =
-    reply.options === null ? echo : without(reply.options, (code) => code === OPTION.NSID);
-  return reply.with({ options: Buffer.concat([others, option]) });
-}
-
-function without(options: Uint8Array, drops: (code: number) => boolean): Uint8Array {
-  const kept: Uint8Array[] = [];
-  for (let at = 0; at + 4 <= options.length;) {
-    const code = (options[at]! << 8) | options[at + 1]!;
-    const next = at + 4 + ((options[at + 2]! << 8) | options[at + 3]!);
-    if (!drops(code)) kept.push(options.subarray(at, next));
-    at = next;
-  }
-  return Buffer.concat(kept);
+  const { options } = reply;
+  const all = options === null ? echo : optionsIn(options, 0, options.length);
+  const others = all.filter(({ code }) => code !== option.code);
+  return reply.with({ options: optionBytes([...others, option]) });
 }

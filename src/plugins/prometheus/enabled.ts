@@ -1,52 +1,6 @@
 import type { Kept } from '../../server/contract/control-context.ts';
 import type { Family, Gauge, Registry } from '../../metrics/registry.ts';
 
-/**
- * Plugins that CoreDNS counts as links of the chain, those of ours included; what only configures (`bind`, `reload`,
- * `health` …) is not told about.
- */
-export const linkNames: readonly string[] = [
-  'metadata',
-  'geoip',
-  'cancel',
-  'nsid',
-  'bufsize',
-  'trace',
-  'shed',
-  'prometheus',
-  'errors',
-  'log',
-  'dnstap',
-  'local',
-  'dns64',
-  'any',
-  'chaos',
-  'loadbalance',
-  'tsig',
-  'rewrite',
-  'autopath',
-  'acl',
-  'cache',
-  'header',
-  'dnssec',
-  'minimal',
-  'template',
-  'transfer',
-  'hosts',
-  'k8s_external',
-  'kubernetes',
-  'file',
-  'auto',
-  'secondary',
-  'etcd',
-  'loop',
-  'forward',
-  'grpc',
-  'erratic',
-  'whoami',
-  'view',
-];
-
 type Labels = readonly ['server', 'zone', 'view', 'name'];
 
 /**

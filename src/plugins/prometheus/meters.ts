@@ -1,7 +1,7 @@
 import { sizeBuckets, timeBuckets } from '../../metrics/buckets.ts';
 import type { Counter, Family, Histogram, Registry } from '../../metrics/registry.ts';
 import { rcodeName, TYPE, typeName } from '../../wire/iana.ts';
-import type { Proto, Query, Route } from '../../wire/query.ts';
+import type { Query, Route } from '../../wire/query.ts';
 import { silence, type Reply } from '../../wire/reply.ts';
 import { perRoute } from '../../server/contract/per-route.ts';
 
@@ -37,11 +37,6 @@ types.forEach((type, slot) => {
 });
 
 const protoLabels = ['udp', 'tcp'] as const;
-
-/** CoreDNS knows two: what runs over a stream is tcp. */
-function protoSlot(proto: Proto): number {
-  return proto === 'udp' || proto === 'internal' ? 0 : 1;
-}
 
 /** The families of one thread. Those with labels are exposed from their first label set on. */
 export class Meters {
@@ -95,9 +90,9 @@ export class Meters {
 }
 
 /** Where a query counts: proto, family and type in one number. */
-export function slotOf({ proto, family, type }: Query): number {
+export function slotOf({ overStream, family, type }: Query): number {
   const known = type < slots.length ? slots[type]! : OTHER;
-  return (protoSlot(proto) * 2 + (family === 4 ? 0 : 1)) * typeLabels.length + known;
+  return ((overStream ? 2 : 0) + (family === 4 ? 0 : 1)) * typeLabels.length + known;
 }
 
 interface PluginCounter {

@@ -7,7 +7,7 @@ import { hostPort } from '../../corefile/values.ts';
 import type { HttpHandler } from '../../server/contract/control-context.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import type { Reply } from '../../wire/reply.ts';
-import { Enabled, linkNames } from './enabled.ts';
+import { Enabled } from './enabled.ts';
 import { Meters, RouteMeters, sizeOf, slotOf } from './meters.ts';
 
 const address = hostPort('ADDRESS');
@@ -49,9 +49,8 @@ export const prometheus: Plugin = definePlugin({
     const releases: (() => void)[] = [];
     for (const server of context.servers) {
       for (const zone of context.zones) {
-        for (const name of linkNames) {
-          if (context.has(name)) releases.push(enabled.hold(server, zone, context.view, name));
-        }
+        for (const name of context.links)
+          releases.push(enabled.hold(server, zone, context.view, name));
       }
     }
     context.onStop(() => {

@@ -1,4 +1,4 @@
-import type { EdnsOption } from '../../wire/edns.ts';
+import { optionBytes, optionsIn, type EdnsOption } from '../../wire/edns.ts';
 import { HEADER, TYPE } from '../../wire/iana.ts';
 import { NameError, parseName } from '../../wire/name.ts';
 import { Query } from '../../wire/query.ts';
@@ -70,30 +70,9 @@ export class ChangedQuery implements Turn {
   }
 }
 
+/** The EDNS options of a query, in their order. */
 export function optionsOf({ bytes, optionsStart, optionsEnd }: Query): EdnsOption[] {
-  const options: EdnsOption[] = [];
-  for (let at = optionsStart; at + 4 <= optionsEnd;) {
-    const code = (bytes[at]! << 8) | bytes[at + 1]!;
-    const length = (bytes[at + 2]! << 8) | bytes[at + 3]!;
-    options.push({ code, data: bytes.slice(at + 4, at + 4 + length) });
-    at += 4 + length;
-  }
-  return options;
-}
-
-/** The wire form of options. */
-export function optionBytes(options: readonly EdnsOption[]): Uint8Array {
-  const bytes = new Uint8Array(options.reduce((sum, { data }) => sum + 4 + data.length, 0));
-  let at = 0;
-  for (const { code, data } of options) {
-    bytes[at] = code >> 8;
-    bytes[at + 1] = code & 0xff;
-    bytes[at + 2] = data.length >> 8;
-    bytes[at + 3] = data.length & 0xff;
-    bytes.set(data, at + 4);
-    at += 4 + data.length;
-  }
-  return bytes;
+  return optionsIn(bytes, optionsStart, optionsEnd);
 }
 
 /** The same question of the same client with other EDNS options; a query without EDNS gets an OPT record. */
@@ -118,16 +97,6 @@ function withOptions(from: Query, options: readonly EdnsOption[]): Query {
   const triage = query.read(bytes, 0, bytes.length);
   if (triage !== 'serve') throw new Error(`a query built here did not read back: ${triage}`);
   if (from.edns) query.udpLimit = from.udpLimit;
-  query.proto = from.proto;
-  query.family = from.family;
-  query.peer = from.peer;
-  query.peerAt = from.peerAt;
-  query.peerPort = from.peerPort;
-  query.local = from.local;
-  query.localPort = from.localPort;
-  query.arrived = from.arrived;
-  query.route = from.route;
-  query.notes = from.notes;
-  query.depth = from.depth;
+  query.askFor(from);
   return query.keep();
 }

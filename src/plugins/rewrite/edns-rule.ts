@@ -68,7 +68,7 @@ const variables: Readonly<Record<string, Content>> = {
   client_ip: (query) =>
     query.peer.slice(query.peerAt, query.peerAt + (query.family === 4 ? 4 : 16)),
   client_port: (query) => pair(query.peerPort),
-  protocol: ({ proto }) => utf8.encode(proto === 'udp' || proto === 'internal' ? 'udp' : 'tcp'),
+  protocol: ({ overStream }) => utf8.encode(overStream ? 'tcp' : 'udp'),
   server_ip: (query) => parseAddress(query.local),
   server_port: (query) => pair(query.localPort),
 };

@@ -4,7 +4,7 @@ import {
   type Pattern,
   type PatternMatch,
 } from '../../base/pattern.ts';
-import { NameError, parseName } from '../../wire/name.ts';
+import { NameError, parseName, suffixAt } from '../../wire/name.ts';
 import { makeQuery, type Query } from '../../wire/query.ts';
 import type { NameText } from './name-text.ts';
 import { RuleError } from './rule.ts';
@@ -46,11 +46,8 @@ export function regexMatch(pattern: Pattern): NameMatch {
 function exactly(from: string): NameMatch {
   if (!isName(from)) return () => false;
   const { folded, nameLength, hash } = makeQuery(parseName(from), 1);
-  return (query) => {
-    if (query.hash !== hash || query.nameLength !== nameLength) return false;
-    for (let i = 0; i < nameLength; i++) if (query.folded[i] !== folded[i]) return false;
-    return true;
-  };
+  const name = folded.slice(0, nameLength);
+  return (query) => query.hash === hash && suffixAt(query.folded, name, query.nameLength) === 0;
 }
 
 /** What a name becomes; only called for names that match. All in lower case and absolute. */

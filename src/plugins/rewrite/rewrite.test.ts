@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { scriptedNetwork } from '../../../test/kit/upstream.ts';
 import { makeWorld, type AskOptions, type World } from '../../../test/kit/world.ts';
 import { problemsIn } from '../../base/problem.ts';
+import { VirtualClock } from '../../base/virtual-clock.ts';
 import { RCODE } from '../../wire/iana.ts';
 import type { Message } from '../../wire/message.ts';
 import { errors } from '../errors/errors.ts';
@@ -410,6 +412,17 @@ describe('rewrite edns0', () => {
       ['a.x. A 65518=6162'],
       ['65518=6162'],
     ]);
+  });
+
+  test('a query that is changed waits no more than it may by itself', async () => {
+    const clock = new VirtualClock();
+    const network = scriptedNetwork(clock, () => ({ answer: ['@ 60 A 192.0.2.1'] }));
+    const world = await makeWorld(
+      '. {\n rewrite edns0 local set 0xffee abcd\n forward . 192.0.2.53\n}',
+      { clock, network },
+    );
+    assert.equal((await world.ask('a.x. A', { mayWait: false })).rcode, RCODE.REFUSED);
+    assert.equal(network.asked.length, 0);
   });
 
   test('with revert it does not come back', async () => {

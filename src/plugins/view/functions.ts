@@ -26,10 +26,7 @@ export const ofQuery: Readonly<Record<string, { readonly type: Type; read(query:
     name: { type: 'string', read: (query) => query.name },
     opcode: { type: 'number', read: (query) => query.opcode },
     port: { type: 'string', read: (query) => String(query.peerPort) },
-    proto: {
-      type: 'string',
-      read: ({ proto }) => (proto === 'udp' || proto === 'internal' ? 'udp' : 'tcp'),
-    },
+    proto: { type: 'string', read: ({ overStream }) => (overStream ? 'tcp' : 'udp') },
     server_ip: { type: 'string', read: (query) => query.local },
     server_port: { type: 'string', read: (query) => String(query.localPort) },
     size: { type: 'number', read: (query) => query.end - query.start },

@@ -19,12 +19,12 @@ export const whoami: Plugin = definePlugin({
   setup(_options, context) {
     const { writer } = context;
     return (query) => {
-      const { family, peer, peerAt, peerPort, proto } = query;
+      const { family, peer, peerAt, peerPort } = query;
       writer.reply(query, FLAG.AA);
       writer.open(SECTION.additional, null, family === 4 ? TYPE.A : TYPE.AAAA, 0, query.class);
       writer.bytes(peer, peerAt, family === 4 ? 4 : 16);
       writer.close();
-      const label = proto === 'udp' || proto === 'internal' ? udp : tcp;
+      const label = query.overStream ? tcp : udp;
       const owner = joinNames(label, query.wireName);
       if (owner !== null) {
         writer.open(SECTION.additional, owner, TYPE.SRV, 0, query.class);

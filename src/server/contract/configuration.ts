@@ -98,14 +98,18 @@ function planned(plugin: Plugin, options: never, plan: BlockPlan, at: Directive)
     return null;
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
-    if (error.place !== null) return error;
-    const { code, hint, remedy } = error;
-    return new Problem({
-      code,
-      text: `plugin/${plugin.name}: ${error.message}`,
-      place: at.at.place,
-      hint: hint ?? undefined,
-      remedy: remedy ?? undefined,
-    });
+    return placed(error, plugin.name, at);
   }
+}
+
+/** The problem of a plugin, with the place of its directive and its name before the text, unless it has them. */
+export function placed(
+  problem: Problem,
+  plugin: string,
+  directive: Directive | undefined,
+): Problem {
+  if (problem.place !== null || directive === undefined) return problem;
+  const { message } = problem;
+  const text = message.startsWith('plugin/') ? message : `plugin/${plugin}: ${message}`;
+  return problem.with({ text, place: directive.at.place });
 }

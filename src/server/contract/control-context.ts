@@ -27,7 +27,10 @@ export interface ControlContext extends ControlChannel {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** An absolute path for a file named in the Corefile (`root` applies). */
   path(file: string): string;
+  /** Whether a plugin stands in this block. */
   has(plugin: string): boolean;
+  /** The block's plugins that have a part in answers, in chain order; what only configures or looks after the server is none. */
+  readonly links: readonly string[];
 
   /** Starts before queries are served; the server waits for all of them. A rejection with a Problem stops the start. */
   onStart(run: () => Maybe<void>): void;

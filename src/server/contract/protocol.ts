@@ -1,3 +1,4 @@
+import type { ProblemParts } from '../../base/problem.ts';
 import type { Corefile } from '../../corefile/tree.ts';
 import type { Registration } from '../../metrics/registration.ts';
 import type { EndpointPlan } from './endpoints.ts';
@@ -8,14 +9,6 @@ export interface Program {
   readonly corefile: Corefile;
   readonly folder: string;
   readonly endpoints: readonly EndpointPlan[];
-}
-
-/** A problem as it crosses threads. */
-export interface PlainProblem {
-  readonly code: string;
-  readonly text: string;
-  readonly hint: string | null;
-  readonly remedy: string | null;
 }
 
 /** From the main thread to a worker. `prepare`, `open` and `close` are answered by `done` with the same `seq`. */
@@ -32,7 +25,7 @@ export type FromWorker =
   | {
       readonly kind: 'done';
       readonly seq: number;
-      readonly problem: PlainProblem | null;
+      readonly problem: ProblemParts | null;
       readonly ports: Readonly<Record<string, number>>;
     }
   | { readonly kind: 'join'; readonly channel: string }

@@ -1,13 +1,13 @@
 import { resolve } from 'node:path';
 import type { Clock } from '../../base/clock.ts';
-import { pluginLog, type Log } from '../../base/log.ts';
+import { bugText, pluginLog, type Log } from '../../base/log.ts';
 import type { Maybe } from '../../base/maybe.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Random } from '../../base/random.ts';
 import type { Registry } from '../../metrics/registry.ts';
 import type { Channels } from './channels.ts';
 import { ReplicatedSet } from './replicated-set.ts';
-import type { Configuration } from '../contract/configuration.ts';
+import { placed, type Configuration } from '../contract/configuration.ts';
 import type {
   ControlContext,
   HttpHandler,
@@ -79,6 +79,8 @@ export async function buildControl(
       .filter((endpoint) => endpoint.zones.some((zone) => zone.block === index))
       .map(({ server }) => server);
     const names = new Set(instances.map(({ plugin }) => plugin.name));
+    const answering = instances.filter(({ plugin }) => plugin.setup !== undefined);
+    const links = [...new Set(answering.map(({ plugin }) => plugin.name))];
     for (const [order, { plugin, options, id }] of instances.entries()) {
       if (plugin.control === undefined) continue;
       const { clock, random, metrics, env, scrape, channels, fatal, answering } = control;
@@ -96,6 +98,7 @@ export async function buildControl(
         log: pluginLog(control.log, plugin.name),
         path: (file) => resolve(folder, plan.root, file),
         has: (name) => names.has(name),
+        links,
         ...channels.control(`${number}/${id}`),
         onStart: (run) => starts.push(run),
         onStop: (run) => stops.push(run),
@@ -131,12 +134,10 @@ export async function buildControl(
       try {
         await plugin.control(options, context);
       } catch (error) {
-        await undo(generation);
-        throw placed(
-          error,
-          plugin.name,
-          block.directives.find(({ name }) => name === plugin.name)?.at.place,
-        );
+        await undo(generation, control.log);
+        if (!(error instanceof Problem)) throw error;
+        const directive = block.directives.find(({ name }) => name === plugin.name);
+        throw placed(error, plugin.name, directive);
       }
     }
   }
@@ -158,14 +159,13 @@ function keep<T extends Kept>(
   return made;
 }
 
-/** Ends a configuration's control parts. */
-export async function undo({ stops }: Pick<ControlGeneration, 'stops'>): Promise<void> {
-  for (const stop of stops) await stop();
-}
-
-function placed(error: unknown, plugin: string, place: Problem['place'] | undefined): unknown {
-  if (!(error instanceof Problem) || error.place !== null || !place) return error;
-  const { code, hint, remedy, message } = error;
-  const text = message.startsWith('plugin/') ? message : `plugin/${plugin}: ${message}`;
-  return new Problem({ code, text, place, hint: hint ?? undefined, remedy: remedy ?? undefined });
+/** Ends a configuration's control parts. One that throws keeps none of the others from ending: it is logged. */
+export async function undo({ stops }: Pick<ControlGeneration, 'stops'>, log: Log): Promise<void> {
+  for (const stop of stops) {
+    try {
+      await stop();
+    } catch (error) {
+      log.error(`a control part ends with a bug: ${bugText(error)}`);
+    }
+  }
 }

@@ -1,7 +1,7 @@
 import { builtins } from '../../base/builtins.ts';
 import type { IncomingMessage, Server as HttpServer, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Log } from '../../base/log.ts';
+import { bugText, type Log } from '../../base/log.ts';
 import { clamp, limit } from '../../base/limits.ts';
 import { bindProblem } from '../../net/bind-problem.ts';
 import { ConnectionTable, type Connection } from '../../net/connection-table.ts';
@@ -117,9 +117,7 @@ export class HttpListeners {
     try {
       handler(request, response);
     } catch (error) {
-      this.#log.error(
-        `${request.method} ${request.url}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`,
-      );
+      this.#log.error(`${request.method} ${request.url}: ${bugText(error)}`);
       if (response.headersSent) response.destroy();
       else answerText(response, 500, '500 internal error\n');
     }

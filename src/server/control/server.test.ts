@@ -95,7 +95,36 @@ const hanging: Plugin = definePlugin({
   },
 });
 
-const plugins = [hanging, later, throwing, rejecting, counting, unable, fixed];
+/** What `keeping` has open now. */
+let keptOpen = 0;
+
+/** Keeps a thing of its own for each ADDRESS. */
+const keeping: Plugin = definePlugin({
+  syntax: directive({
+    name: 'keeping',
+    summary: 'for tests',
+    repeat: 'once',
+    args: { address: required(word('ADDRESS')) },
+  }),
+  control: ({ address: name }, context) => {
+    context.keep(`keeping/${name}`, () => {
+      keptOpen++;
+      return { close: () => void keptOpen-- };
+    });
+  },
+});
+
+/** Its worker part throws when it begins to serve. */
+const stumbling = bare('stumbling', {
+  setup: (_options, context, next) => {
+    context.onStart(() => {
+      throw new Error('a bug at the start');
+    });
+    return next;
+  },
+});
+
+const plugins = [keeping, stumbling, hanging, later, throwing, rejecting, counting, unable, fixed];
 const address = (reply: { answer: readonly { data: unknown }[] }): string =>
   JSON.stringify(reply.answer[0]?.data ?? null);
 
@@ -227,6 +256,26 @@ describe('reload', () => {
       await world.close();
     });
   }
+
+  test('what a Corefile that is not taken has opened is closed again', async () => {
+    const world = await makeWorld('. {\n keeping one\n fixed 10.0.0.1\n}\n', { plugins });
+    assert.equal(keptOpen, 1);
+    world.setCorefile('. {\n keeping two\n unable\n}\n');
+    assert.equal(await world.clock.run(world.server.reload()), false);
+    assert.equal(keptOpen, 1);
+    await world.close();
+    assert.equal(keptOpen, 0);
+  });
+
+  test('a bug in a worker when it begins to serve is logged; the new Corefile is served all the same', async () => {
+    const world = await makeWorld('. {\n fixed 10.0.0.1\n}\n', { plugins });
+    world.setCorefile('. {\n stumbling\n fixed 10.0.0.2\n}\n');
+    assert.equal(await world.clock.run(world.server.reload()), true);
+    assert.match(address(await world.ask('x. A')), /10\.0\.0\.2/);
+    assert.match(world.log.join('\n'), /\[ERROR\] .*a bug at the start/);
+    assert.doesNotMatch(world.log.join('\n'), /still in use/);
+    await world.close();
+  });
 
   test('a reload asked for while one is under way takes the file once more', async () => {
     const world = await makeWorld('. {\n fixed 10.0.0.1\n}\n', { plugins });

@@ -280,26 +280,24 @@ export class Server {
     const generation = ++this.#generation;
     const { folder } = this.#parts;
     const program: Program = { generation, corefile, folder, endpoints };
-    const control = await buildControl(
-      generation,
-      configuration,
-      endpoints,
-      folder,
-      corefile.fingerprint,
-      this.#control,
-    );
+    let control: ControlGeneration | null = null;
     let opened: readonly string[] = [];
     try {
+      control = await buildControl(
+        generation,
+        configuration,
+        endpoints,
+        folder,
+        corefile.fingerprint,
+        this.#control,
+      );
       await this.#workers.orderAll({ kind: 'prepare', program });
       opened = await this.#http.open(control.http);
       await Promise.all(control.starts.map(async (start) => start()));
       for (const endpoint of this.#newIn(endpoints)) await this.#parts.probe?.(endpoint);
       await this.#workers.orderAll({ kind: 'open', generation });
     } catch (error) {
-      await this.#workers.tellAll({ kind: 'discard', generation });
-      await this.#http.close(opened);
-      await undo(control);
-      await this.#release(this.#serving?.control ?? null);
+      await this.#abandon(generation, control, opened);
       throw error;
     }
     const before = this.#serving;
@@ -309,8 +307,29 @@ export class Server {
     await this.#workers.orderAll({ kind: 'commit', generation });
     this.#allowForEnd();
     if (before !== null) await this.#undone(before.control);
-    this.#channels.drop((id) => id.startsWith(`${before?.program.generation}/`));
+    if (before !== null) this.#dropChannels(before.program.generation);
     await this.#release(control);
+  }
+
+  /**
+   * Takes back what has been built of a configuration that cannot serve.
+   * @param control null: its control parts could not even be built, and have been undone
+   * @param opened HTTP addresses that were opened for it
+   */
+  async #abandon(
+    generation: number,
+    control: ControlGeneration | null,
+    opened: readonly string[],
+  ): Promise<void> {
+    await this.#workers.tellAll({ kind: 'discard', generation });
+    await this.#http.close(opened);
+    if (control !== null) await undo(control, this.#parts.log);
+    await this.#release(this.#serving?.control ?? null);
+    this.#dropChannels(generation);
+  }
+
+  #dropChannels(generation: number): void {
+    this.#channels.drop((id) => id.startsWith(`${generation}/`));
   }
 
   /** Addresses that are not open here already. */
@@ -380,8 +399,9 @@ export class Server {
 
   /** A control part that does not come to an end keeps nobody from reloading again. */
   async #undone(control: ControlGeneration): Promise<void> {
-    if (await within(this.#parts.clock, END_MS, undo(control))) return;
-    this.#parts.log.error('a control part of the configuration before does not end');
+    const { clock, log } = this.#parts;
+    if (await within(clock, END_MS, undo(control, log))) return;
+    log.error('a control part of the configuration before does not end');
   }
 
   async #end(graceMs: number, limitMs: number): Promise<boolean> {
@@ -390,7 +410,7 @@ export class Server {
     const until = clock.now() + limitMs;
     const workersEnded = await this.#workers.end(graceMs);
     const rest = async (): Promise<void> => {
-      if (this.#serving !== null) await undo(this.#serving.control);
+      if (this.#serving !== null) await undo(this.#serving.control, log);
       this.#serving = null;
       await this.#release(null);
       await this.#http.close();

@@ -119,10 +119,7 @@ export class WorkerLink {
           if (pending?.kind === 'commit') this.#serving = true;
           pending?.resolve();
         } else {
-          const { code, text, hint, remedy } = message.problem;
-          pending?.reject(
-            new Problem({ code, text, hint: hint ?? undefined, remedy: remedy ?? undefined }),
-          );
+          pending?.reject(new Problem(message.problem));
         }
         return;
       }

@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
-import type { Log } from '../../base/log.ts';
-import { Problem } from '../../base/problem.ts';
+import { bugText, type Log } from '../../base/log.ts';
+import { Problem, type ProblemParts } from '../../base/problem.ts';
 import type { Random } from '../../base/random.ts';
 import type { Registry } from '../../metrics/registry.ts';
 import type { Listener, ListenerTerms, Serve } from '../../net/listener.ts';
@@ -15,7 +15,7 @@ import { answer, type ServedEndpoint } from './endpoint.ts';
 import { followDataSet, type AnyReplica, type FollowedReplica } from './follow-data-set.ts';
 import { buildGeneration, type Generation, type WorkerParts } from './generation.ts';
 import type { Plugin, WorkerChannel } from '../contract/plugin.ts';
-import type { FromWorker, PlainProblem, Program, ToWorker } from '../contract/protocol.ts';
+import type { FromWorker, Program, ToWorker } from '../contract/protocol.ts';
 
 export interface DataPlaneParts {
   /** The plugins of these directives, in chain order. */
@@ -41,7 +41,7 @@ export interface DataPlaneParts {
 interface Open {
   readonly listener: Listener;
   endpoint: ServedEndpoint | null;
-  /** Queries that came before there was a endpoint; see `#whenServing`. */
+  /** Queries that came before there was an endpoint; see `#whenServing`. */
   readonly early: (() => void)[];
 }
 
@@ -65,6 +65,8 @@ export class DataPlane {
   readonly #open = new Map<string, Open>();
   readonly #prepared = new Map<number, Prepared>();
   #serving: number | null = null;
+  /** Channels that the control thread knows to be listened to here. */
+  readonly #joined = new Set<string>();
   readonly #handlers = new Map<string, (message: unknown) => void>();
   /** Messages that came before their handler. */
   readonly #early = new Map<string, unknown[]>();
@@ -78,11 +80,12 @@ export class DataPlane {
   /** Takes one message of the main thread. */
   async handle(message: ToWorker): Promise<void> {
     if (message.kind === 'deliver') return this.#deliver(message.channel, message.message);
-    let problem: PlainProblem | null = null;
+    let problem: ProblemParts | null = null;
     try {
       await this.#carryOut(message);
     } catch (error) {
-      problem = plain(error);
+      problem =
+        error instanceof Problem ? error.parts : { code: 'worker-failed', text: bugText(error) };
     }
     const ports = Object.fromEntries(
       [...this.#open].map(([server, { listener }]) => [server, listener.port]),
@@ -111,18 +114,18 @@ export class DataPlane {
     const [problem] = configuration.problems;
     if (problem !== undefined) throw problem;
     const used = new Set<string>();
-    const built = buildGeneration(
-      configuration,
-      program.endpoints,
-      program.generation,
-      this.#worker(program.folder, used),
-    );
+    let built: Generation;
+    try {
+      const parts = this.#worker(program.folder, used);
+      built = buildGeneration(configuration, program.endpoints, program.generation, parts);
+    } catch (error) {
+      this.#forgetChannels(used);
+      throw error;
+    }
     this.#prepared.set(program.generation, { program, built, used, adoptions: [] });
     // Joined only now: the state that the main thread sends meets handlers that are in place.
     for (const channel of used) if (!this.#joined.has(channel)) this.#join(channel);
   }
-
-  readonly #joined = new Set<string>();
 
   #join(channel: string): void {
     this.#joined.add(channel);
@@ -176,8 +179,10 @@ export class DataPlane {
 
   #deliver(channel: string, message: unknown): void {
     const handler = this.#handlers.get(channel);
-    if (handler !== undefined) handler(message);
-    else this.#early.set(channel, [...(this.#early.get(channel) ?? []), message]);
+    if (handler !== undefined) return handler(message);
+    // What was on its way when its channel was left is for nobody.
+    if (!this.#joined.has(channel)) return;
+    this.#early.set(channel, [...(this.#early.get(channel) ?? []), message]);
   }
 
   async #openListeners(generation: number): Promise<void> {
@@ -248,14 +253,18 @@ export class DataPlane {
     if (prepared === undefined) return;
     this.#prepared.delete(generation);
     prepared.built.stop();
-    const inUse = new Set([...this.#prepared.values()].flatMap(({ used }) => [...used]));
-    for (const channel of prepared.used) {
+    this.#forgetChannels(prepared.used);
+  }
+
+  /** Forgets the channels among these that no configuration uses any more. */
+  #forgetChannels(used: ReadonlySet<string>): void {
+    const inUse = new Set([...this.#prepared.values()].flatMap((other) => [...other.used]));
+    for (const channel of used) {
       if (inUse.has(channel)) continue;
       this.#handlers.delete(channel);
       this.#early.delete(channel);
       this.#replicas.delete(channel);
-      this.#joined.delete(channel);
-      this.#parts.send({ kind: 'leave', channel });
+      if (this.#joined.delete(channel)) this.#parts.send({ kind: 'leave', channel });
     }
   }
 
@@ -277,12 +286,4 @@ export class DataPlane {
   get debugging(): boolean {
     return [...this.#open.values()].some(({ endpoint }) => endpoint?.debug === true);
   }
-}
-
-function plain(error: unknown): PlainProblem {
-  if (error instanceof Problem) {
-    return { code: error.code, text: error.message, hint: error.hint, remedy: error.remedy };
-  }
-  const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  return { code: 'worker-failed', text, hint: null, remedy: null };
 }

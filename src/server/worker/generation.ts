@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { Clock } from '../../base/clock.ts';
-import { pluginLog, type Log } from '../../base/log.ts';
+import { bugText, pluginLog, type Log } from '../../base/log.ts';
 import type { Random } from '../../base/random.ts';
 import type { Registry } from '../../metrics/registry.ts';
 import type { Network } from '../../net/network.ts';
@@ -34,14 +34,15 @@ export interface WorkerParts {
   route(server: string, zone: string, view: string): Route;
 }
 
-/** One configuration as a worker serves it: a served for each listen address. */
+/** One configuration as a worker serves it. */
 export interface Generation {
+  /** By listen address. */
   readonly served: ReadonlyMap<string, ServedEndpoint>;
   start(): void;
   stop(): void;
 }
 
-/** Builds the chains of all server blocks, last plugin first, and the served that lead to them. */
+/** Builds the chains of all server blocks, last plugin first, and the endpoints that lead to them. */
 export function buildGeneration(
   configuration: Configuration,
   endpoints: readonly EndpointPlan[],
@@ -72,9 +73,20 @@ export function buildGeneration(
   };
   return {
     served,
-    start: () => starts.forEach((run) => run()),
-    stop: () => stops.forEach((run) => run()),
+    start: () => runAll(starts, worker.log),
+    stop: () => runAll(stops, worker.log),
   };
+}
+
+/** A hook that throws keeps none of the others from running: it is logged. */
+function runAll(hooks: readonly (() => void)[], log: Log): void {
+  for (const run of hooks) {
+    try {
+      run();
+    } catch (error) {
+      log.error(`a plugin begins or ends with a bug: ${bugText(error)}`);
+    }
+  }
 }
 
 interface BuiltBlock {

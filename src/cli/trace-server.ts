@@ -1,0 +1,159 @@
+/**
+ * A whole server in this process that answers a planned lookup, without a socket and on the lookup's own (virtual) clock:
+ * with the Corefile of `--corefile`, or with kubeadm's and the objects of `--manifests`. What it forwards is answered by the
+ * answers file.
+ */
+import { dirname, resolve } from 'node:path';
+import { systemClock } from '../base/clock.ts';
+import { makeLog } from '../base/log.ts';
+import { parseAddress } from '../base/ip.ts';
+import { seededRandom } from '../base/random.ts';
+import type { VirtualClock } from '../base/virtual-clock.ts';
+import { ExchangeError } from '../net/exchange.ts';
+import {
+  promisedUpstream,
+  type ExchangeReply,
+  type Network as UpstreamNetwork,
+  type UpstreamParts,
+} from '../net/network.ts';
+import { loadPlugins } from '../plugins/order.ts';
+import { answerBySpec } from '../resolver/answer-spec.ts';
+import { nextAnswer, type RuleCounts, type Script } from '../resolver/answers-file.ts';
+import type { Query } from '../resolver/network.ts';
+import type { StartedServer, StartServer } from '../resolver/run.ts';
+import { EmbeddedServer } from '../server/embedded.ts';
+import { within } from '../server/control/time-limit.ts';
+import { typeName } from '../wire/iana.ts';
+import { printName } from '../wire/name.ts';
+import type { Query as WireQuery } from '../wire/query.ts';
+import { queryBytes, readReply } from '../resolver/query-bytes.ts';
+import { replyBytes } from '../resolver/reply-bytes.ts';
+import { parseCorefileText } from './parse-corefile.ts';
+
+/** The Corefile of a server in this process. */
+export interface NamedCorefile {
+  /** As messages name it. */
+  readonly file: string;
+  /** Base of relative paths. */
+  readonly folder: string;
+  readonly text: string;
+}
+
+/** What the server works with. */
+export interface TraceServerParts {
+  readonly corefile: NamedCorefile;
+  /** What upstreams answer. */
+  readonly script: Script;
+  /** The address that it sees queries come from. */
+  readonly client: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Told of each thing that is odd about the Corefile or the objects, once. */
+  readonly tell: (text: string) => void;
+}
+
+/** A Corefile that a person named. */
+export function corefileOf(file: string, text: string): NamedCorefile {
+  return { file, folder: dirname(resolve(file)), text };
+}
+
+/** kubeadm's Corefile, as far as answers depend on it, for the objects of a folder or file of manifests. */
+export function corefileFor(manifests: string, clusterDomain: string): NamedCorefile {
+  const path = resolve(manifests).replace(/[\\"]/g, '\\$&');
+  const text = `.:53 {
+    kubernetes ${clusterDomain} in-addr.arpa ip6.arpa {
+        manifests "${path}"
+        pods insecure
+        fallthrough in-addr.arpa ip6.arpa
+        ttl 30
+    }
+    forward . 192.0.2.53
+    cache 30
+}
+`;
+  return { file: '--manifests', folder: process.cwd(), text };
+}
+
+/** How long reading objects may take, milliseconds of real time. */
+const READING_MS = 5000;
+
+/** Gives what starts such a server for each lookup. It throws the Corefile's problems. */
+export function traceServer(parts: TraceServerParts): StartServer {
+  const told = new Set<string>();
+  const tellOnce = (text: string): void => {
+    if (told.has(text)) return;
+    told.add(text);
+    parts.tell(text);
+  };
+  let patienceMs = READING_MS;
+  return async (clock) => {
+    let starting = true;
+    const embedded = embed(parts, clock, (text) => starting && tellOnce(text));
+    const started = embedded.start();
+    // Objects are read in real time, while the lookup's clock stands still. Where that was in vain, it is not tried again.
+    if (!(await within(systemClock, patienceMs, started))) patienceMs = 0;
+    await clock.run(started);
+    starting = false;
+    return serverOf(embedded, parts.client, clock);
+  };
+}
+
+function embed(
+  { corefile: { file, folder, text }, script, env }: TraceServerParts,
+  clock: VirtualClock,
+  tell: (text: string) => void,
+): EmbeddedServer {
+  return new EmbeddedServer({
+    plugins: loadPlugins,
+    clock,
+    random: seededRandom(1),
+    log: makeLog((line) => {
+      const remark = /^\[(?:WARNING|ERROR)\] ([^]*)$/.exec(line)?.[1];
+      if (remark !== undefined) tell(remark);
+    }),
+    env,
+    folder,
+    load: (syntaxes) => parseCorefileText({ file, text, dnsPort: 53, env, syntaxes }),
+    network: scriptedUpstreams(script, clock),
+    operational: false,
+    onFatal: () => {},
+  });
+}
+
+function serverOf(embedded: EmbeddedServer, client: string, clock: VirtualClock): StartedServer {
+  const address = parseAddress(client) ?? Uint8Array.of(10, 244, 0, 10);
+  const way = { address, port: 40_000, local: '10.96.0.10', localPort: 53 };
+  // Every name server of the resolv.conf is this server: the first endpoint that speaks plain DNS.
+  const plain = embedded.open.find(({ scheme }) => scheme === 'dns');
+  return {
+    async answer(query, proto) {
+      if (plain === undefined) return null;
+      const reply = await embedded.exchange(queryBytes(query), { ...way, proto }, plain.server);
+      return reply === null ? null : readReply(reply);
+    },
+    stop: () => clock.run(embedded.stop()),
+  };
+}
+
+/** What `forward` reaches: the script, whatever the upstream's address. */
+function scriptedUpstreams(script: Script, clock: VirtualClock): UpstreamNetwork {
+  const counts: RuleCounts = new Map();
+  return {
+    upstream(parts: UpstreamParts) {
+      const exchange = (query: WireQuery, timeoutMs: number): Promise<ExchangeReply> => {
+        const name = printName(query.folded);
+        const type = typeName(query.type);
+        const spec = nextAnswer(script, counts, parts.address.host, name, type);
+        const asked: Query = { id: query.id, name, type, edns: null, ad: false, why: '' };
+        const reply = answerBySpec(spec, asked, parts.proto === 'udp' ? 'udp' : 'tcp');
+        return new Promise((resolve, reject) => {
+          const waitMs = reply === null ? timeoutMs : (spec.delayMs ?? script.delayMs);
+          clock.after(waitMs, () => {
+            if (reply === null) reject(new ExchangeError('timeout', 'i/o timeout'));
+            else resolve({ bytes: replyBytes(reply), truncated: reply.truncated, reused: false });
+          });
+        });
+      };
+      return promisedUpstream(parts, exchange, () => clock.now());
+    },
+  };
+}

@@ -1,0 +1,45 @@
+/**
+ * Why a model asks for a name of the search list: the words that all models have in common. A model puts behind them what is
+ * its own, and the rule that it follows.
+ */
+import { countDots } from './client.ts';
+import type { ResolvConf } from './resolv-conf.ts';
+
+/** A name with a final dot is the only one that is asked for. */
+export const rootedReason: string =
+  'The name ends in a dot: it is asked as it is, and nothing else.';
+
+/** A search domain of a name with too few dots: `1 dot, fewer than ndots (5): search domain 2 of 4`. */
+export function fewDots(
+  typed: string,
+  { ndots, search }: Pick<ResolvConf, 'ndots' | 'search'>,
+  index: number,
+): string {
+  return `${dotsOf(typed)}, fewer than ndots (${ndots}): ${domainOf(search, index)}`;
+}
+
+/** A name with dots enough: `2 dots, ndots is 2`. */
+export function enoughDots(typed: string, { ndots }: Pick<ResolvConf, 'ndots'>): string {
+  return `${dotsOf(typed)}, ndots is ${ndots}`;
+}
+
+/** A search domain behind the name as it is. */
+export function afterAsIs({ search }: Pick<ResolvConf, 'search'>, index: number): string {
+  return `As it is it was not found: ${domainOf(search, index)}.`;
+}
+
+/** The name as it is, after the search list. */
+export function lastAsIs({ search }: Pick<ResolvConf, 'search'>): string {
+  return search.length === 0
+    ? 'No search list: the name as it is.'
+    : 'The search list is used up: the name as it is.';
+}
+
+function dotsOf(typed: string): string {
+  const dots = countDots(typed);
+  return dots === 1 ? '1 dot' : `${dots} dots`;
+}
+
+function domainOf(search: readonly string[], index: number): string {
+  return `search domain ${index + 1} of ${search.length}`;
+}
