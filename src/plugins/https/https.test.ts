@@ -32,6 +32,10 @@ describe('https', () => {
       ['https 5', /[Ww]rong argument count/],
       ['https {\n max_connections -1\n}', /max_connections must be a non-negative integer: -1/],
       ['https {\n max_connections many\n}', /invalid max_connections value 'many': strconv\.Atoi/],
+      [
+        'https {\n max_connections 1\n max_connections 2\n}',
+        /max_connections already defined for this server block/,
+      ],
       ['https {\n max_streams 1\n}', /unknown property 'max_streams'/],
     ];
     for (const [directives, message] of cases)

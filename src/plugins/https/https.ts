@@ -1,4 +1,4 @@
-import { setting } from '../../corefile/properties.ts';
+import { setting, type Property } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { integer, value, Wrong, wrong } from '../../corefile/values.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
@@ -14,14 +14,24 @@ const connections = value('COUNT', (word) => {
   return count < 0 ? wrong(`max_connections must be a non-negative integer: ${count}`) : count;
 });
 
+const maxConnections = setting('max_connections', connections, {
+  help: 'connections at a time, 0: no limit (default 1024)',
+});
+
+const once: Property<number | null> = {
+  ...maxConnections,
+  take(line, before, bind) {
+    if (before !== null) line.refuse('max_connections already defined for this server block');
+    return maxConnections.take(line, before, bind);
+  },
+};
+
 const syntax = directive({
   name: 'https',
   summary: 'limits the connections of HTTPS listeners',
   repeat: 'once',
   properties: {
-    maxConnections: setting('max_connections', connections, {
-      help: 'connections at a time, 0: no limit (default 1024)',
-    }),
+    maxConnections: once,
   },
 });
 

@@ -25,9 +25,9 @@ export function ttlRule(continues: boolean, words: readonly string[]): Rule {
 const TTL_MAX = 0x7fff_ffff;
 
 function ttlRange(text: string): { readonly least: number; readonly most: number } | null {
-  const parts = /^(\d{0,10})(-?)(\d{0,10})$/.exec(text);
+  const parts = /^(\d{0,10})(?:(-)(\d{0,10}))?$/.exec(text);
   if (parts === null) return null;
-  const [, left, dash, right] = parts as unknown as readonly [string, string, string, string];
+  const [, left = '', dash = '', right = ''] = parts;
   if (left === '' && right === '') return null;
   const least = left === '' ? 0 : Number(left);
   const most = dash === '' ? least : right === '' ? TTL_MAX : Number(right);

@@ -546,6 +546,7 @@ describe('what rewrite refuses', () => {
     ['rewrite ttl a', 'too few (1) arguments for a ttl rule'],
     ['rewrite ttl a -', "invalid TTL '-' for a ttl rule"],
     ['rewrite ttl a 9-3', "invalid TTL '9-3' for a ttl rule"],
+    ['rewrite ttl a 12345678901234567890', "invalid TTL '12345678901234567890' for a ttl rule"],
     ['rewrite rcode a SERVFAIL OOPS', "invalid replacement RCODE 'OOPS' for a rcode rule"],
     ['rewrite cname fuzzy a b', 'unknown cname rewrite type: fuzzy'],
     ['rewrite edns0 local frob 1 2', 'invalid action: "frob"'],
