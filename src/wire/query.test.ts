@@ -254,6 +254,27 @@ describe('a kept query', () => {
     return made.bytes.slice(made.start, made.end);
   };
 
+  test('a short one that waits keeps no memory of long ones that are answered', () => {
+    const short = message('a.example.');
+    const long = new Uint8Array([...short, 0, 0, 41, 4, 208, 0, 0, 0, 0, 15, 64, 0, 12, 15, 60]);
+    const padded = new Uint8Array(long.length + 3900);
+    padded.set(long);
+    padded[11] = 1;
+    const view = new Query();
+    let alive = 0;
+    const slabs = new Set<ArrayBufferLike>();
+    for (let i = 0; i < 1000; i++) {
+      const bytes = i % 15 === 0 ? short : padded;
+      assert.equal(view.read(bytes, 0, bytes.length), 'serve');
+      const kept = view.keep();
+      if (bytes !== short) continue;
+      alive++;
+      slabs.add(kept.bytes.buffer);
+    }
+    const held = [...slabs].reduce((sum, { byteLength }) => sum + byteLength, 0);
+    assert.ok(held / alive < 1000, `${held} bytes for ${alive} queries of ${short.length}`);
+  });
+
   test('is one copy for all who keep it, and stays when the view goes on to the next', () => {
     const view = new Query();
     const first = message('a.example.');

@@ -287,7 +287,7 @@ export class Query {
   #copyFrom(from: Query): void {
     const size = from.end - from.start;
     const start = keptRoom(size + from.nameLength + PEER_SIZE);
-    const bytes = keptSlab;
+    const bytes = roomBytes;
     copyBytes(from.bytes, from.start, bytes, start, size);
     copyBytes(from.folded, 0, bytes, start + size, from.nameLength);
     const shift = start - from.start;
@@ -348,7 +348,7 @@ export class Query {
     const options = this.edns ? this.optionsEnd - this.optionsStart : 0;
     const size = HEADER.SIZE + name.length + 4 + (this.edns ? 11 + options : 0);
     const start = keptRoom(size + name.length + PEER_SIZE);
-    const bytes = keptSlab;
+    const bytes = roomBytes;
     bytes.fill(0, start, start + size);
     bytes[start] = this.id >> 8;
     bytes[start + 1] = this.id & 0xff;
@@ -385,21 +385,30 @@ export class Query {
 const PEER_SIZE = 16;
 /** Room for the longest name, and one length byte too many that is found out only after it was written. */
 const FOLDED_SIZE = NAME_MAX + 1;
-const SLAB_SIZE = 65_536;
+const SLAB_SIZE = 16_384;
+/** What is longer than this has memory of its own: few clients send such queries. */
+const SHARING_MAX = 512;
 
 /**
  * Kept queries share slabs: memory of its own for each would cost more than all the rest of keeping it. A slab lives as
- * long as the last query in it, which is seconds.
+ * long as the last query in it, which is seconds; so a short query that waits must never keep long ones that are answered.
  */
 let keptSlab = new Uint8Array(SLAB_SIZE);
 let keptAt = 0;
+/** Where the last room asked for begins: in `keptSlab`, or in memory of its own. */
+let roomBytes = keptSlab;
 
-/** Where `size` bytes are free in `keptSlab`. */
+/** Where `size` bytes are free in `roomBytes`. */
 function keptRoom(size: number): number {
-  if (keptAt + size > keptSlab.length) {
-    keptSlab = new Uint8Array(Math.max(SLAB_SIZE, size));
+  if (size > SHARING_MAX) {
+    roomBytes = new Uint8Array(size);
+    return 0;
+  }
+  if (keptAt + size > SLAB_SIZE) {
+    keptSlab = new Uint8Array(SLAB_SIZE);
     keptAt = 0;
   }
+  roomBytes = keptSlab;
   const at = keptAt;
   keptAt += size;
   return at;
