@@ -39,6 +39,7 @@ export const order: readonly PluginEntry[] = [
   entry('errors', async () => (await import('./errors/errors.ts')).errors),
   entry('log', async () => (await import('./log/log.ts')).log),
   entry('local', async () => (await import('./local/local.ts')).local),
+  entry('dns64', async () => (await import('./dns64/dns64.ts')).dns64),
   entry('any', async () => (await import('./any/any.ts')).any),
   entry('chaos', async () => (await import('./chaos/chaos.ts')).chaos),
   entry('loadbalance', async () => (await import('./loadbalance/loadbalance.ts')).loadbalance),
@@ -59,30 +60,33 @@ export const order: readonly PluginEntry[] = [
   entry('view', async () => (await import('./view/view.ts')).view),
 ];
 
+/** Directives of CoreDNS that are read, and refused with the reason and what to write instead. */
+const unserved: readonly PluginEntry[] = [
+  entry('quic', async () => (await import('./unserved/quic.ts')).quic),
+  entry('https3', async () => (await import('./unserved/quic.ts')).https3),
+  entry('route53', async () => (await import('./unserved/clouds.ts')).route53),
+  entry('azure', async () => (await import('./unserved/clouds.ts')).azure),
+  entry('clouddns', async () => (await import('./unserved/clouds.ts')).clouddns),
+  entry('nomad', async () => (await import('./unserved/clouds.ts')).nomad),
+];
+
 /** All names that a directive may have. */
-export const directiveNames: readonly string[] = order.flatMap(({ name, formerly }) => [
-  name,
-  ...formerly,
-]);
+export const directiveNames: readonly string[] = [...order, ...unserved].flatMap(
+  ({ name, formerly }) => [name, ...formerly],
+);
 
 /** Plugins of CoreDNS 1.14.7 that have no counterpart here. */
 export const absent: readonly string[] = [
   'geoip',
   'proxyproto',
-  'quic',
   'grpc_server',
-  'https3',
   'trace',
   'pprof',
   'shed',
   'dnstap',
-  'dns64',
   'tsig',
   'dnssec',
   'transfer',
-  'route53',
-  'azure',
-  'clouddns',
   'k8s_external',
   'file',
   'auto',
@@ -91,35 +95,60 @@ export const absent: readonly string[] = [
   'grpc',
   'on',
   'sign',
-  'nomad',
 ];
+
+const otherServer = 'Serve this zone with CoreDNS and that plugin, and `forward` it there.';
 
 /** Plugins that others made for CoreDNS and people use in clusters, and what serves the same end here. */
 export const external: Readonly<Record<string, string>> = {
+  ads: 'Write the names with `hosts` (address 0.0.0.0), or use `template` with `rcode NXDOMAIN`.',
   alias: 'Remove it; answers with addresses in place of CNAME come from `template` or `hosts`.',
   alternate:
     'Write `forward` with `next NXDOMAIN SERVFAIL`: it asks the next one after such replies.',
+  blocklist:
+    'Write the names with `hosts` (address 0.0.0.0), or use `template` with `rcode NXDOMAIN`.',
+  dnsredir: 'Write one `forward` for each list of zones.',
+  docker: otherServer,
+  dump: 'Write `log`: it has a line for every query.',
   fanout:
     'Write `forward` with the same upstreams; `policy random` and `failover` spread and retry.',
+  finalize: 'Remove it; answers with addresses in place of CNAME come from `template` or `hosts`.',
   git: 'Mount the zone or hosts files by other means.',
-  k8s_gateway: 'Serve this zone with CoreDNS and that plugin, and `forward` it there.',
+  gslb: otherServer,
+  ipecho:
+    'Write `template` with the address in the answer: `{{ .Group.a }}` of a name like ip-10-1-2-3.',
+  k8s_crd: otherServer,
+  k8s_event: 'Remove it: `log` and `errors` write what happens.',
+  k8s_gateway: otherServer,
+  kubenodes: otherServer,
   kubernetai:
     'Write `kubernetes` several times, each with an `endpoint` or `kubeconfig` of its own.',
-  mysql: 'Serve this zone with CoreDNS and that plugin, and `forward` it there.',
-  netbox: 'Serve this zone with CoreDNS and that plugin, and `forward` it there.',
-  pdsql: 'Serve this zone with CoreDNS and that plugin, and `forward` it there.',
+  lighthouse: otherServer,
+  localnodes: otherServer,
+  mdns: otherServer,
+  multicluster: otherServer,
+  mysql: otherServer,
+  netbox: otherServer,
+  pdsql: otherServer,
+  ratelimit: 'Remove it, and limit the rate in front of the server.',
   records: 'Write the records with `hosts` (addresses) or `template` (any type).',
-  redis: 'Serve this zone with CoreDNS and that plugin, and `forward` it there.',
+  redis: otherServer,
   redisc: 'Remove it: `cache` keeps what it has in memory.',
   rrl: 'Remove it, and limit the rate in front of the server.',
+  sinkhole:
+    'Write the names with `hosts` (address 0.0.0.0), or use `template` with `rcode NXDOMAIN`.',
+  tailscale: otherServer,
   unbound: 'Write `forward` to a recursive resolver.',
+  wgsd: otherServer,
 };
 
-/** The plugins of these directives in chain order; all plugins if no names are given. */
+/** The plugins of these directives in chain order; all that are served if no names are given. */
 export function loadPlugins(names?: ReadonlySet<string>): Promise<readonly Plugin[]> {
-  const wanted = order.filter(
-    ({ name, formerly }) =>
-      names === undefined || names.has(name) || formerly.some((former) => names.has(former)),
-  );
+  const wanted =
+    names === undefined
+      ? order
+      : [...order, ...unserved].filter(
+          ({ name, formerly }) => names.has(name) || formerly.some((former) => names.has(former)),
+        );
   return Promise.all(wanted.map(({ load }) => load()));
 }

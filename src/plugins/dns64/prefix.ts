@@ -1,0 +1,61 @@
+import type { Net } from '../../base/ip.ts';
+import { parseName, suffixAt, type WireName } from '../../wire/name.ts';
+
+/** Lengths that a prefix may have (RFC 6052 section 2.2). */
+export const lengths: readonly number[] = [32, 40, 48, 56, 64, 96];
+
+const zone = parseName('ip6.arpa.');
+const v4Zone = parseName('in-addr.arpa.');
+/** 32 nibbles, each a label of one byte. */
+const V6_NAME_LENGTH = 64 + zone.length;
+
+/** IPv4 addresses within an IPv6 prefix (RFC 6052 section 2.2): written into it, and read out of names again. */
+export class Prefix {
+  readonly #net: Net;
+  /** Where the four bytes of the IPv4 address stand among the sixteen. */
+  readonly #places: readonly number[];
+
+  constructor(net: Net) {
+    this.#net = net;
+    // Byte 8 is left out: it is zero whatever the length.
+    const first = net.bits >> 3;
+    const around = [0, 1, 2, 3, 4].map((step) => first + step).filter((at) => at !== 8);
+    this.#places = around.slice(0, 4);
+  }
+
+  /** Writes the IPv6 address that stands for the IPv4 address at `from[at]` into `out` at `to`. */
+  write(from: Uint8Array, at: number, out: Uint8Array, to: number): void {
+    const { bytes, bits } = this.#net;
+    const whole = bits >> 3;
+    for (let i = 0; i < 16; i++) out[to + i] = i < whole ? bytes[i]! : 0;
+    for (let i = 0; i < 4; i++) out[to + this.#places[i]!] = from[at + i]!;
+  }
+
+  /**
+   * The reverse name of the IPv4 address that the reverse name of an IPv6 address stands for.
+   * @param name in lower case, wire form, of `length` bytes
+   * @returns null if it is no whole address, or none of this prefix
+   */
+  reverse(name: Uint8Array, length: number): WireName | null {
+    if (length !== V6_NAME_LENGTH || suffixAt(name, zone, length) !== 64) return null;
+    const address = new Uint8Array(16);
+    for (let i = 0; i < 32; i++) {
+      const nibble = name[2 * i] === 1 ? nibbleOf(name[2 * i + 1]!) : -1;
+      if (nibble < 0) return null;
+      address[15 - (i >> 1)]! |= i % 2 === 0 ? nibble : nibble << 4;
+    }
+    const { bytes, bits } = this.#net;
+    for (let i = 0; i < bits >> 3; i++) if (address[i] !== bytes[i]) return null;
+    const labels = this.#places.toReversed().map((at) => String(address[at]));
+    return Buffer.concat([...labels.map(labelOf), v4Zone]);
+  }
+}
+
+function nibbleOf(byte: number): number {
+  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
+  return byte >= 0x61 && byte <= 0x66 ? byte - 0x57 : -1;
+}
+
+function labelOf(text: string): Uint8Array {
+  return Uint8Array.of(text.length, ...Buffer.from(text));
+}

@@ -1,0 +1,134 @@
+import { netHolds, type Net } from '../../base/ip.ts';
+import { CLASS, FLAG, HEADER, TYPE } from '../../wire/iana.ts';
+import { MESSAGE_MAX, mover } from '../../wire/mover.ts';
+import type { Query } from '../../wire/query.ts';
+import { Records } from '../../wire/records.ts';
+import type { Reply } from '../../wire/reply.ts';
+import { replySlab } from '../../wire/slab.ts';
+import { SECTION } from '../../wire/writer.ts';
+import type { Prefix } from './prefix.ts';
+
+/** The most that a synthesised record is kept for where the denial has no SOA, seconds (RFC 6147 section 5.1.7). */
+const TTL_WITHOUT_SOA = 600;
+
+const records = new Records();
+
+/** AAAA records that count, and those that do not, of an answer section. */
+export interface Addresses {
+  readonly counted: number;
+  readonly excluded: number;
+}
+
+/** Counts the addresses of `type` (A or AAAA) in the answer, apart those in a net of `excluded`. */
+export function countAddresses(reply: Reply, type: number, excluded: readonly Net[]): Addresses {
+  const size = type === TYPE.A ? 4 : 16;
+  const found = { counted: 0, excluded: 0 };
+  for (records.of(reply); records.next() && records.section === SECTION.answer;) {
+    if (records.type !== type || records.dataLength !== size) continue;
+    if (isExcluded(excluded, size)) found.excluded++;
+    else found.counted++;
+  }
+  return found;
+}
+
+/** Whether the present record's address lies in one of the nets. */
+function isExcluded(nets: readonly Net[], size: number): boolean {
+  const { bytes, dataAt } = records;
+  for (const net of nets) if (netHolds(net, bytes, dataAt, size)) return true;
+  return false;
+}
+
+/** The most that a synthesised record is kept for: the TTL of the SOA that comes with the denial of AAAA, seconds. */
+export function mostTtl(denial: Reply): number {
+  let ttl = TTL_WITHOUT_SOA;
+  for (records.of(denial); records.next();) {
+    if (records.section === SECTION.authority && records.type === TYPE.SOA) ttl = records.ttl;
+  }
+  return ttl;
+}
+
+/** The same reply without AAAA records in `excluded`, and without their signatures. */
+export function withoutExcluded(reply: Reply, query: Query, excluded: readonly Net[]): Reply {
+  return rewritten(reply, query, (section) => {
+    if (section !== SECTION.answer) return 'move';
+    if (records.type === TYPE.AAAA && isExcluded(excluded, 16)) return 'leave';
+    return signs(TYPE.AAAA) ? 'leave' : 'move';
+  });
+}
+
+/**
+ * The reply to `query` (AAAA) that is made of `found`, the reply to the same name's A: each address within the prefix, all
+ * else as it is (RFC 6147 section 5.3). Nobody has signed the addresses: signatures over the A records stay away, and so does AD.
+ * @param most seconds that an address is kept for at most
+ */
+export function synthesise(
+  found: Reply,
+  query: Query,
+  prefix: Prefix,
+  most: number,
+  excluded: readonly Net[],
+): Reply {
+  return rewritten(found, query, (section) => {
+    if (section !== SECTION.answer) return 'move';
+    if (signs(TYPE.A)) return 'leave';
+    if (records.type !== TYPE.A || records.class !== CLASS.IN || records.dataLength !== 4)
+      return 'move';
+    if (isExcluded(excluded, 4)) return 'leave';
+    mover.name(records.ownerAt);
+    mover.u16(TYPE.AAAA);
+    mover.u16(CLASS.IN);
+    mover.u32(Math.min(records.ttl, most));
+    mover.u16(16);
+    prefix.write(records.bytes, records.dataAt, mover.out, mover.length);
+    mover.length += 16;
+    return 'done';
+  });
+}
+
+/** Whether the present record is a signature over records of `type`. */
+function signs(type: number): boolean {
+  const { bytes, dataAt, dataLength } = records;
+  if (records.type !== TYPE.RRSIG || dataLength < 2) return false;
+  return ((bytes[dataAt]! << 8) | bytes[dataAt + 1]!) === type;
+}
+
+/** A copy of `reply` under the question of `query` (of the same name). `each` says what becomes of the present record. */
+function rewritten(
+  reply: Reply,
+  query: Query,
+  each: (section: number) => 'move' | 'leave' | 'done',
+): Reply {
+  const { bytes, start } = reply;
+  mover.begin(bytes, start);
+  const from = query.start + HEADER.SIZE;
+  mover.raw(query.bytes, from, from + query.nameLength + 4);
+  for (let at = 0; query.folded[at] !== 0; at += query.folded[at]! + 1)
+    mover.map(HEADER.SIZE + at, HEADER.SIZE + at);
+  let section: number = SECTION.answer;
+  let kept = 0;
+  let full = false;
+  for (records.of(reply); records.next() && !full;) {
+    for (; section < records.section; section += 2, kept = 0) mover.setU16(section, kept);
+    const before = mover.length;
+    const fate = each(section);
+    if (fate === 'move') {
+      mover.name(records.ownerAt);
+      mover.body(records.ttlAt - 4, records.replacedTtl);
+    }
+    full = mover.length > MESSAGE_MAX;
+    if (full) mover.length = before;
+    else if (fate !== 'leave') kept++;
+  }
+  for (; section <= SECTION.additional; section += 2, kept = 0) mover.setU16(section, kept);
+  if (full) mover.out[2] = mover.out[2]! | (FLAG.TC >> 8);
+  mover.out[3] = mover.out[3]! & ~FLAG.AD;
+  const begin = replySlab.put(mover.out, 0, mover.length);
+  return reply.with({
+    bytes: replySlab.bytes,
+    start: begin,
+    end: begin + mover.length,
+    ttlAt: null,
+    ttl: -1,
+    plugin: 'dns64',
+  });
+}
