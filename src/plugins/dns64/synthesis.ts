@@ -1,6 +1,6 @@
 import { netHolds, type Net } from '../../base/ip.ts';
-import { CLASS, FLAG, HEADER, TYPE } from '../../wire/iana.ts';
-import { MESSAGE_MAX, mover } from '../../wire/mover.ts';
+import { CLASS, FLAG, HEADER, MESSAGE_MAX, TYPE } from '../../wire/iana.ts';
+import { mover } from '../../wire/mover.ts';
 import type { Query } from '../../wire/query.ts';
 import { Records } from '../../wire/records.ts';
 import type { Reply } from '../../wire/reply.ts';
