@@ -1,6 +1,6 @@
 /** What one query of `ndots query` asks for, finished and while it is being read. */
 import type { EdnsOption } from '../wire/edns.ts';
-import type { Protocol } from '../wire/exchange.ts';
+import type { Protocol } from '../wire/transports.ts';
 import type { Option } from './option.ts';
 
 export interface QueryOptions {

@@ -2,7 +2,7 @@
 import { domainToASCII } from 'node:url';
 import { parseAddress } from '../base/ip.ts';
 import { nearest } from '../base/problem.ts';
-import type { Protocol } from '../wire/exchange.ts';
+import type { Protocol } from '../wire/transports.ts';
 import { TYPE, classNumber, typeNumber } from '../wire/iana.ts';
 import { flag, group, one, type OptionValue, type Usage } from './option.ts';
 import { readOptions } from './option-parse.ts';

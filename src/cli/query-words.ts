@@ -1,5 +1,6 @@
 /** What `ndots query` says about a reply besides the reply: server, time, size; as lines of dig and as JSON. */
-import { messageDocument, type Protocol } from '../wire/exchange.ts';
+import { messageDocument } from '../wire/exchange.ts';
+import type { Protocol } from '../wire/transports.ts';
 import type { QueryOptions } from './query-draft.ts';
 import type { Server } from './query-server.ts';
 

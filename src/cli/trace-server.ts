@@ -9,7 +9,7 @@ import { makeLog } from '../base/log.ts';
 import { parseAddress } from '../base/ip.ts';
 import { seededRandom } from '../base/random.ts';
 import type { VirtualClock } from '../base/virtual-clock.ts';
-import { ExchangeError } from '../net/exchange.ts';
+import { ExchangeError } from '../net/upstream-exchange.ts';
 import {
   promisedUpstream,
   type ExchangeReply,

@@ -11,9 +11,9 @@ export class Ends {
   readonly #localPort: number;
 
   constructor(socket: Socket) {
-    this.#peer = parseAddress(plainAddress(socket.remoteAddress)) ?? new Uint8Array(4);
+    this.#peer = parseAddress(bareAddress(socket.remoteAddress)) ?? new Uint8Array(4);
     this.#peerPort = socket.remotePort ?? 0;
-    this.#local = plainAddress(socket.localAddress);
+    this.#local = bareAddress(socket.localAddress);
     this.#localPort = socket.localPort ?? 0;
   }
 
@@ -28,8 +28,8 @@ export class Ends {
   }
 }
 
-/** Without the zone, and IPv4 in its own form. */
-export function plainAddress(text: string | undefined): string {
+/** An address as sockets tell it, without its zone, and IPv4 in its own form; `''` for none. */
+export function bareAddress(text: string | undefined): string {
   if (text === undefined) return '';
   const zone = text.indexOf('%');
   const address = zone < 0 ? text : text.slice(0, zone);

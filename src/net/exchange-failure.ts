@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 
 import { errorCode } from './bind-problem.ts';
-import { type Exchange, ExchangeError, type ExchangeFailure } from './exchange.ts';
+import { type UpstreamExchange, ExchangeError, type ExchangeFailure } from './upstream-exchange.ts';
 
 /** What was going on, in the words of Go's net package. */
 export type Operation = 'dial' | 'read' | 'write';
@@ -32,7 +32,11 @@ export function endError(): ExchangeError {
 }
 
 /** Has the exchange fail once whoever started it has returned. */
-export function failLater(exchange: Exchange, error: ExchangeError, now: () => number): void {
+export function failLater(
+  exchange: UpstreamExchange,
+  error: ExchangeError,
+  now: () => number,
+): void {
   setImmediate(() => exchange.failed(error, now()));
 }
 

@@ -42,7 +42,7 @@ export class Http1Connections {
 }
 
 /** One request, and what it makes us hold: its body while it comes, its reply while it leaves. */
-class Exchange {
+class Http1Request {
   readonly response: ServerResponse;
   held = 0;
 
@@ -51,7 +51,7 @@ class Exchange {
   }
 }
 
-class Http1Connection extends Timed implements StreamConnection, Outlet<Exchange> {
+class Http1Connection extends Timed implements StreamConnection, Outlet<Http1Request> {
   readonly pending = new Pending();
   readonly out: Uint8Array = arena;
   readonly at = 0;
@@ -60,9 +60,9 @@ class Http1Connection extends Timed implements StreamConnection, Outlet<Exchange
   readonly #host: StreamHost;
   readonly #service: DnsOverHttps;
   readonly #ends: Ends;
-  readonly #exchanges = new Set<Exchange>();
+  readonly #requests = new Set<Http1Request>();
   /** The request that is being taken. */
-  #present: Exchange | null = null;
+  #present: Http1Request | null = null;
   #held = 0;
   #ended = false;
 
@@ -78,7 +78,7 @@ class Http1Connection extends Timed implements StreamConnection, Outlet<Exchange
   }
 
   get busy(): boolean {
-    return this.#exchanges.size > 0;
+    return this.#requests.size > 0;
   }
 
   get held(): number {
@@ -88,7 +88,7 @@ class Http1Connection extends Timed implements StreamConnection, Outlet<Exchange
   finish(): void {
     this.#ended = true;
     this.#host.wheel.set(this, this.#host.limits.writeTimeoutMs);
-    if (this.#exchanges.size === 0) this.#socket.destroySoon();
+    if (this.#requests.size === 0) this.#socket.destroySoon();
   }
 
   destroy(): void {
@@ -109,51 +109,51 @@ class Http1Connection extends Timed implements StreamConnection, Outlet<Exchange
     this.#host.forget(this);
   };
 
-  take(request: IncomingMessage, response: ServerResponse): void {
+  take(incoming: IncomingMessage, response: ServerResponse): void {
     this.#host.touch(this);
-    const exchange = new Exchange(response);
-    this.#exchanges.add(exchange);
-    request.on('error', () => {});
+    const request = new Http1Request(response);
+    this.#requests.add(request);
+    incoming.on('error', () => {});
     response.on('error', () => {});
-    response.on('close', () => this.#over(exchange));
-    const target = Buffer.from(request.url ?? '', 'latin1');
+    response.on('close', () => this.#over(request));
+    const target = Buffer.from(incoming.url ?? '', 'latin1');
     const verdict = this.#ended
       ? 503
-      : this.#service.judge(request.method ?? '', target, target.length);
+      : this.#service.judge(incoming.method ?? '', target, target.length);
     if (typeof verdict === 'number') {
-      this.#answer(exchange, verdict);
+      this.#answer(request, verdict);
     } else if (verdict === 'message') {
-      this.#serve(exchange, this.#service.message, this.#service.length);
+      this.#serve(request, this.#service.message, this.#service.length);
     } else {
-      this.#readBody(exchange, request);
+      this.#readBody(request, incoming);
     }
   }
 
-  #readBody(exchange: Exchange, request: IncomingMessage): void {
+  #readBody(request: Http1Request, incoming: IncomingMessage): void {
     let body: GatheredMessage | null = new GatheredMessage();
-    request.on('data', (chunk: Buffer) => {
+    incoming.on('data', (chunk: Buffer) => {
       if (body === null) return;
       const before = body.held;
       if (body.add(chunk, 0, chunk.length)) {
-        this.#hold(exchange, body.held - before);
+        this.#hold(request, body.held - before);
       } else {
         // The rest is passed over, for as long as the connection may take without asking anything.
         body = null;
-        this.#hold(exchange, -exchange.held);
-        this.#answer(exchange, 400);
+        this.#hold(request, -request.held);
+        this.#answer(request, 400);
       }
     });
-    request.on('end', () => {
+    incoming.on('end', () => {
       if (body === null) return;
-      this.#hold(exchange, -exchange.held);
-      this.#serve(exchange, body.bytes, body.length);
+      this.#hold(request, -request.held);
+      this.#serve(request, body.bytes, body.length);
     });
   }
 
-  #serve(exchange: Exchange, bytes: Uint8Array, length: number): void {
+  #serve(request: Http1Request, bytes: Uint8Array, length: number): void {
     const { wheel, limits, intake, clock } = this.#host;
     if (!this.#ended) wheel.set(this, limits.idleTimeoutMs);
-    this.#present = exchange;
+    this.#present = request;
     intake.take(this, bytes, 0, length, clock.now());
     this.#present = null;
     if (this.pending.size >= limits.pipelined) this.#socket.pause();
@@ -167,9 +167,9 @@ class Http1Connection extends Timed implements StreamConnection, Outlet<Exchange
     // Each reply leaves at once: the arena is always empty.
   }
 
-  send(length: number, way: Exchange | null): void {
-    const exchange = way ?? this.#present!;
-    const { response } = exchange;
+  send(length: number, way: Http1Request | null): void {
+    const request = way ?? this.#present!;
+    const { response } = request;
     const { counters } = this.#host;
     if (response.destroyed || response.writableEnded) {
       counters.dropped.add(1);
@@ -178,10 +178,10 @@ class Http1Connection extends Timed implements StreamConnection, Outlet<Exchange
     counters.sent.add(1);
     response.setHeader('content-type', MEDIA_TYPE);
     response.setHeader('cache-control', this.#service.cacheControl(arena, 0, length));
-    this.#answer(exchange, 200, Buffer.from(arena.subarray(0, length)));
+    this.#answer(request, 200, Buffer.from(arena.subarray(0, length)));
   }
 
-  keepSilent(way: Exchange | null): void {
+  keepSilent(way: Http1Request | null): void {
     this.#answer(way ?? this.#present!, 500);
   }
 
@@ -189,7 +189,7 @@ class Http1Connection extends Timed implements StreamConnection, Outlet<Exchange
     this.#answer(this.#present!, 400);
   }
 
-  wayBack(): Exchange {
+  wayBack(): Http1Request {
     return this.#present!;
   }
 
@@ -202,26 +202,26 @@ class Http1Connection extends Timed implements StreamConnection, Outlet<Exchange
     if (this.pending.size < this.#host.limits.pipelined) this.#socket.resume();
   }
 
-  #answer(exchange: Exchange, status: number, body: Buffer | null = null): void {
-    const { response } = exchange;
+  #answer(request: Http1Request, status: number, body: Buffer | null = null): void {
+    const { response } = request;
     if (response.destroyed || response.writableEnded) return;
     this.#host.counters.response(status);
     response.statusCode = status;
     response.setHeader('content-length', body?.length ?? 0);
     if (this.#ended) response.setHeader('connection', 'close');
-    this.#hold(exchange, body?.length ?? 0);
+    this.#hold(request, body?.length ?? 0);
     response.end(body ?? undefined);
   }
 
-  #over(exchange: Exchange): void {
-    this.#hold(exchange, -exchange.held);
-    this.#exchanges.delete(exchange);
-    if (this.#ended && this.#exchanges.size === 0) this.#socket.destroySoon();
+  #over(request: Http1Request): void {
+    this.#hold(request, -request.held);
+    this.#requests.delete(request);
+    if (this.#ended && this.#requests.size === 0) this.#socket.destroySoon();
   }
 
-  #hold(exchange: Exchange, bytes: number): void {
+  #hold(request: Http1Request, bytes: number): void {
     if (bytes === 0) return;
-    exchange.held += bytes;
+    request.held += bytes;
     this.#held += bytes;
     this.#host.held.tell(this, this.held);
   }

@@ -4,12 +4,12 @@ import type { Agent } from 'node:https';
 import { builtins } from '../base/builtins.ts';
 import { MEDIA_TYPE } from './dns-over-https.ts';
 import { exchangeError } from './exchange-failure.ts';
-import type { Exchange } from './exchange.ts';
+import type { UpstreamExchange } from './upstream-exchange.ts';
 import { GatheredMessage } from './gathered-message.ts';
 import { LATE, type Http2Host } from './http2/http2-link.ts';
 import { matchReply } from './match-reply.ts';
 import { writeQuery } from './write-query.ts';
-import { ExchangeError } from './exchange.ts';
+import { ExchangeError } from './upstream-exchange.ts';
 import { tlsOptions } from './upstream-tls.ts';
 
 /** Queries to an upstream that speaks HTTP/1.1 only: a connection carries one at a time, the others wait for their turn. */
@@ -31,7 +31,7 @@ export class Http1Requests {
   }
 
   /** Sends the exchange's query; its deadline is set. */
-  send(exchange: Exchange): void {
+  send(exchange: UpstreamExchange): void {
     const { parts, now, wheel, action, path } = this.#host;
     const { query } = exchange;
     const message = Buffer.allocUnsafe(query.end - query.start);

@@ -4,7 +4,7 @@ import type { TLSSocket } from 'node:tls';
 import { builtins } from '../base/builtins.ts';
 import { DialTime } from './dial-time.ts';
 import { endError, exchangeError, failLater, timeoutError } from './exchange-failure.ts';
-import { ExchangeError, type Carrier, type Exchange } from './exchange.ts';
+import { ExchangeError, type Carrier, type UpstreamExchange } from './upstream-exchange.ts';
 import { Http1Requests } from './http1-requests.ts';
 import { Http2Link, type Http2Host } from './http2/http2-link.ts';
 import type { Upstream, UpstreamParts } from './network.ts';
@@ -37,7 +37,7 @@ export class HttpsUpstream implements Upstream, Http2Host, Carrier {
   #linkBornAt = 0;
   /** The connection that is being made, and who waits for it. */
   #dialling: Dialling | null = null;
-  #waiting: Exchange[] = [];
+  #waiting: UpstreamExchange[] = [];
   /** Set once the server has chosen HTTP/1.1. */
   #http1: Http1Requests | null = null;
   #session: Buffer | null = null;
@@ -54,7 +54,7 @@ export class HttpsUpstream implements Upstream, Http2Host, Carrier {
     this.action = `${method} "https://${this.authority}${PATH}"`;
   }
 
-  start(exchange: Exchange, timeoutMs: number, now: number): void {
+  start(exchange: UpstreamExchange, timeoutMs: number, now: number): void {
     exchange.timeoutMs = timeoutMs;
     const inFlight =
       this.#waiting.length + (this.#link?.waiting ?? 0) + (this.#http1?.waiting ?? 0);
@@ -76,7 +76,7 @@ export class HttpsUpstream implements Upstream, Http2Host, Carrier {
   }
 
   /** It waited for the connection. */
-  timeOut(exchange: Exchange): void {
+  timeOut(exchange: UpstreamExchange): void {
     this.parts.counters.timeouts.add(1);
     exchange.carrier = null;
     this.#waiting.splice(this.#waiting.indexOf(exchange), 1);
@@ -87,7 +87,7 @@ export class HttpsUpstream implements Upstream, Http2Host, Carrier {
    * A connection is gone, or takes no more. Who waited on one that had brought replies before asks again, over a fresh one: an
    * upstream may close a connection just when it is used. Otherwise it is news.
    */
-  gone(link: Http2Link, left: readonly Exchange[], error: ExchangeError): void {
+  gone(link: Http2Link, left: readonly UpstreamExchange[], error: ExchangeError): void {
     if (this.#link === link) {
       this.#link = null;
       this.parts.counters.sockets.add(-1);
@@ -116,7 +116,7 @@ export class HttpsUpstream implements Upstream, Http2Host, Carrier {
     return error;
   }
 
-  #place(exchange: Exchange, now: number): void {
+  #place(exchange: UpstreamExchange, now: number): void {
     if (this.#http1 !== null) return this.#http1.send(exchange);
     const { maxAgeMs } = this.parts;
     const link = this.#link;

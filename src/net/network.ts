@@ -1,15 +1,18 @@
 import type { Counter, Gauge } from '../metrics/registry.ts';
 import type { Query } from '../wire/query.ts';
-import { Exchange, type ExchangeError, type UpstreamProto } from './exchange.ts';
+import type { Protocol } from '../wire/transports.ts';
+import { UpstreamExchange, type ExchangeError } from './upstream-exchange.ts';
 
+/** Where an upstream is. */
 export interface UpstreamAddress {
   /** IP address. */
   readonly host: string;
   readonly port: number;
-  /** For tls and https. */
+  /** Name that the certificate must have (tls, https); empty: the address must stand in it. */
   readonly serverName: string;
 }
 
+/** How to show who we are and to tell who they are: PEM; null: no certificate, and the authorities that the runtime knows. */
 export interface UpstreamTls {
   readonly certificate: Buffer | null;
   readonly key: Buffer | null;
@@ -27,9 +30,10 @@ export interface UpstreamCounters {
   readonly sockets: Pick<Gauge, 'add'>;
 }
 
+/** What one upstream over one protocol is made of. */
 export interface UpstreamParts {
   readonly address: UpstreamAddress;
-  readonly proto: UpstreamProto;
+  readonly proto: Protocol;
   readonly tls: UpstreamTls | null;
   /** Idle connections are closed after this, milliseconds. */
   readonly expireMs: number;
@@ -63,10 +67,10 @@ export interface Upstream {
   readonly parts: UpstreamParts;
   /**
    * Sends the exchange's query (its bytes, with the flags of `query.flags` and a fresh random id) and waits for the reply with
-   * that id, from that address, to that question (in any spelling). What fits not is ignored until the time is up: spoofing.
+   * that id, from that address, to that question (in any spelling). Whatever else comes is passed over until the time is up: it may be forged.
    * @param now the clock's time
    */
-  start(exchange: Exchange, timeoutMs: number, now: number): void;
+  start(exchange: UpstreamExchange, timeoutMs: number, now: number): void;
   close(): void;
 }
 
@@ -87,7 +91,7 @@ export function ask(
   });
 }
 
-class PromisedExchange extends Exchange {
+class PromisedExchange extends UpstreamExchange {
   readonly #resolve: (reply: ExchangeReply) => void;
   readonly #reject: (error: ExchangeError) => void;
 

@@ -1,7 +1,7 @@
 import type { Random } from '../base/random.ts';
 import { printHostPort } from '../base/ip.ts';
 import { exchangeError, failLater, timeoutError } from './exchange-failure.ts';
-import { type Carrier, type Exchange, ExchangeError } from './exchange.ts';
+import { type Carrier, type UpstreamExchange, ExchangeError } from './upstream-exchange.ts';
 import { matchReply } from './match-reply.ts';
 import { type UpstreamParts } from './network.ts';
 import { Timed, type TimerWheel } from './timer-wheel.ts';
@@ -23,7 +23,7 @@ export interface SourcePortsParts {
   /** Where the queries go to, for errors: `10.0.0.1:53`. */
   readonly remote: string;
   /** An exchange is over, by a reply, an error, or (true) because its time was. */
-  readonly ended: (exchange: Exchange, timedOut: boolean) => void;
+  readonly ended: (exchange: UpstreamExchange, timedOut: boolean) => void;
 }
 
 /**
@@ -43,7 +43,7 @@ export class SourcePorts {
   }
 
   /** Sends the query, or has the exchange fail later; its deadline is set. */
-  send(exchange: Exchange, now: number): void {
+  send(exchange: UpstreamExchange, now: number): void {
     let port;
     try {
       port = this.#draw(now);
@@ -110,7 +110,7 @@ class SourcePort extends Timed implements Carrier, UdpPortOwner {
   #usedAt: number;
   #queries = 0;
   /** The queries that wait, the newest first; mostly there is one, or none. */
-  #first: Exchange | null = null;
+  #first: UpstreamExchange | null = null;
   #retired = false;
   #open = true;
 
@@ -138,7 +138,7 @@ class SourcePort extends Timed implements Carrier, UdpPortOwner {
     return this.#open && this.#queries < PORT_QUERIES && now - this.#bornAt < PORT_AGE_MS;
   }
 
-  send(exchange: Exchange, now: number): void {
+  send(exchange: UpstreamExchange, now: number): void {
     const { random, wheel } = this.#parts;
     let id = random.integer(65536);
     while (this.#find(id) !== null) id = random.integer(65536);
@@ -185,7 +185,7 @@ class SourcePort extends Timed implements Carrier, UdpPortOwner {
     this.#fail(exchangeError(error, 'read', this.#where));
   }
 
-  timeOut(exchange: Exchange): void {
+  timeOut(exchange: UpstreamExchange): void {
     const where = this.#where;
     this.#remove(exchange);
     this.#parts.upstream.counters.timeouts.add(1);
@@ -223,7 +223,7 @@ class SourcePort extends Timed implements Carrier, UdpPortOwner {
     return `udp ${local}->${this.#parts.remote}`;
   }
 
-  #find(id: number): Exchange | null {
+  #find(id: number): UpstreamExchange | null {
     let exchange = this.#first;
     while (exchange !== null && exchange.id !== id) exchange = exchange.next;
     return exchange;
@@ -236,7 +236,7 @@ class SourcePort extends Timed implements Carrier, UdpPortOwner {
     this.#first = null;
     this.#port.release();
     while (exchange !== null) {
-      const next: Exchange | null = exchange.next;
+      const next: UpstreamExchange | null = exchange.next;
       this.#leave(exchange);
       this.#parts.ended(exchange, false);
       exchange.failed(error, this.#parts.now());
@@ -246,7 +246,7 @@ class SourcePort extends Timed implements Carrier, UdpPortOwner {
   }
 
   /** The exchange no longer waits here: its id is free again. */
-  #remove(exchange: Exchange): void {
+  #remove(exchange: UpstreamExchange): void {
     if (this.#first === exchange) this.#first = exchange.next;
     else {
       let before = this.#first!;
@@ -259,7 +259,7 @@ class SourcePort extends Timed implements Carrier, UdpPortOwner {
     if (this.#retired) this.#shut();
   }
 
-  #leave(exchange: Exchange): void {
+  #leave(exchange: UpstreamExchange): void {
     exchange.next = null;
     exchange.carrier = null;
     this.#parts.wheel.cancel(exchange);

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 
 import type { Random } from '../base/random.ts';
 import { endError, exchangeError, timeoutError } from './exchange-failure.ts';
-import { type Carrier, type Exchange, ExchangeError } from './exchange.ts';
+import { type Carrier, type UpstreamExchange, ExchangeError } from './upstream-exchange.ts';
 import { matchReply } from './match-reply.ts';
 import { writeQuery } from './write-query.ts';
 import { type UpstreamParts } from './network.ts';
@@ -23,7 +23,7 @@ export interface StreamLinkHost {
   dialled(tookMs: number): void;
   keeps(link: StreamLink): boolean;
   /** @param left the exchanges that waited on it, their deadlines still set */
-  gone(link: StreamLink, left: readonly Exchange[], error: ExchangeError): void;
+  gone(link: StreamLink, left: readonly UpstreamExchange[], error: ExchangeError): void;
 }
 
 /**
@@ -38,13 +38,13 @@ export class StreamLink extends Timed implements Carrier {
   readonly #host: StreamLinkHost;
   readonly #socket: Socket;
   readonly #bornAt: number;
-  #first: Exchange | null = null;
+  #first: UpstreamExchange | null = null;
   #connected = false;
   /** A query was not answered in time: it takes no others, and goes with the last one. */
   #stuck = false;
   #closed = false;
   /** Queries to be written when the turn ends, or the connection is there. */
-  #unsent: Exchange[] = [];
+  #unsent: UpstreamExchange[] = [];
   #local = '';
   /** The beginning of a reply whose rest has not come. */
   #part: Buffer | null = null;
@@ -77,7 +77,7 @@ export class StreamLink extends Timed implements Carrier {
   }
 
   /** Sends the exchange's query; its deadline is set. */
-  send(exchange: Exchange): void {
+  send(exchange: UpstreamExchange): void {
     const { wheel, random } = this.#host;
     let id = random.integer(65536);
     while (this.#find(id) !== null) id = random.integer(65536);
@@ -93,7 +93,7 @@ export class StreamLink extends Timed implements Carrier {
     if (this.#unsent.push(exchange) === 1 && this.#connected) process.nextTick(this.#flush);
   }
 
-  timeOut(exchange: Exchange): void {
+  timeOut(exchange: UpstreamExchange): void {
     const { parts, now, remote } = this.#host;
     const error = this.#connected
       ? timeoutError('read', this.#where)
@@ -117,9 +117,9 @@ export class StreamLink extends Timed implements Carrier {
     this.#closed = true;
     this.#host.wheel.cancel(this);
     this.#socket.destroy();
-    const left: Exchange[] = [];
+    const left: UpstreamExchange[] = [];
     for (let exchange = this.#first; exchange !== null;) {
-      const { next }: Exchange = exchange;
+      const { next }: UpstreamExchange = exchange;
       exchange.next = null;
       exchange.carrier = null;
       left.push(exchange);
@@ -223,14 +223,14 @@ export class StreamLink extends Timed implements Carrier {
     exchange.replied(bytes, start, end, false, exchange.reused, now());
   }
 
-  #find(id: number): Exchange | null {
+  #find(id: number): UpstreamExchange | null {
     let exchange = this.#first;
     while (exchange !== null && exchange.id !== id) exchange = exchange.next;
     return exchange;
   }
 
   /** The exchange no longer waits here. */
-  #remove(exchange: Exchange): void {
+  #remove(exchange: UpstreamExchange): void {
     if (this.#first === exchange) this.#first = exchange.next;
     else {
       let before = this.#first!;

@@ -23,7 +23,7 @@ import {
   type Upstream,
   type UpstreamParts,
 } from './network.ts';
-import type { UpstreamProto } from './exchange.ts';
+import type { Protocol } from '../wire/transports.ts';
 import { systemNetwork } from './system-network.ts';
 import { tcpListener, tlsListener } from './tcp.ts';
 
@@ -36,7 +36,7 @@ function ask(name: string, id = 1): Query {
 
 function upstream(
   t: TestContext,
-  proto: UpstreamProto,
+  proto: Protocol,
   port: number,
   parts: Partial<UpstreamParts> = {},
 ): { readonly up: Upstream; readonly counts: Tallied['counts'] } {

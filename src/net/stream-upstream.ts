@@ -5,7 +5,7 @@ import { builtins } from '../base/builtins.ts';
 import type { Random } from '../base/random.ts';
 import { DialTime } from './dial-time.ts';
 import { endError, failLater } from './exchange-failure.ts';
-import { type Exchange, ExchangeError } from './exchange.ts';
+import { type UpstreamExchange, ExchangeError } from './upstream-exchange.ts';
 import { type Upstream, type UpstreamParts } from './network.ts';
 import { StreamLink, type StreamLinkHost } from './stream-link.ts';
 import type { TimerWheel } from './timer-wheel.ts';
@@ -44,7 +44,7 @@ export class StreamUpstream implements Upstream, StreamLinkHost {
     this.now = now;
   }
 
-  start(exchange: Exchange, timeoutMs: number, now: number): void {
+  start(exchange: UpstreamExchange, timeoutMs: number, now: number): void {
     exchange.timeoutMs = timeoutMs;
     if (this.#closed) {
       const error = new ExchangeError('local', `tcp ${this.remote}: closed`);
@@ -65,7 +65,7 @@ export class StreamUpstream implements Upstream, StreamLinkHost {
   }
 
   /** @param fresh only a connection that has not been used before will do */
-  #place(exchange: Exchange, now: number, fresh: boolean): void {
+  #place(exchange: UpstreamExchange, now: number, fresh: boolean): void {
     let best: StreamLink | null = null;
     // The one used last is the least likely to have been closed by the upstream.
     for (let i = this.#links.length - 1; i >= 0; i--) {
@@ -119,7 +119,7 @@ export class StreamUpstream implements Upstream, StreamLinkHost {
    * The connection is gone. Who waited on one that had brought replies before asks again, over a fresh one: an upstream may
    * close a connection just when it is used. Otherwise it is news.
    */
-  gone(link: StreamLink, left: readonly Exchange[], error: ExchangeError): void {
+  gone(link: StreamLink, left: readonly UpstreamExchange[], error: ExchangeError): void {
     const at = this.#links.indexOf(link);
     if (at >= 0) {
       this.#links.splice(at, 1);

@@ -12,7 +12,7 @@ import { SOCKET_BUFFER } from './limits.ts';
 import type { ListenerCounters } from './listener-counters.ts';
 import type { Endpoint, Listener, ListenerParts, ListenerTerms } from './listener.ts';
 import { Pending, type Outlet } from './outlet.ts';
-import { plainAddress } from './ends.ts';
+import { bareAddress } from './ends.ts';
 
 export { batchedUdp } from '../linux/packet-loop.ts';
 
@@ -67,7 +67,7 @@ class BatchedUdpListener implements Listener, Outlet<WayBack> {
     this.endpoint = endpoint;
     this.#port = endpoint.port;
     this.#family = endpoint.address.includes(':') ? 6 : 4;
-    this.#locals = new LocalNames(this.#family, plainAddress(endpoint.address));
+    this.#locals = new LocalNames(this.#family, bareAddress(endpoint.address));
     this.counters = parts.counters('udp');
     this.#intake = new Intake({
       ...parts,

@@ -8,7 +8,7 @@ import { Intake } from './intake.ts';
 import type { ListenerCounters } from './listener-counters.ts';
 import type { Endpoint, Listener, ListenerParts, ListenerTerms } from './listener.ts';
 import { Pending, type Outlet } from './outlet.ts';
-import { plainAddress } from './ends.ts';
+import { bareAddress } from './ends.ts';
 import { canReusePort } from './stream-listener.ts';
 import { arena } from './write-reply.ts';
 
@@ -81,7 +81,7 @@ class PlainUdpListener implements Listener, Outlet<RemoteInfo> {
       throw await bindProblem(error, 'udp', this.endpoint);
     }
     this.#port = socket.address().port;
-    this.#local = plainAddress(socket.address().address);
+    this.#local = bareAddress(socket.address().address);
     socket.on('error', (error) => this.#parts.log.error(`udp listener: ${error.message}`));
     socket.on('message', this.#onMessage);
     this.#socket = socket;
@@ -157,7 +157,7 @@ class PlainUdpListener implements Listener, Outlet<RemoteInfo> {
     let bytes = this.#peers.get(text);
     if (bytes === undefined) {
       if (this.#peers.size >= PEERS_MAX) this.#peers.clear();
-      bytes = parseAddress(plainAddress(text)) ?? new Uint8Array(16);
+      bytes = parseAddress(bareAddress(text)) ?? new Uint8Array(16);
       this.#peers.set(text, bytes);
     }
     return bytes;

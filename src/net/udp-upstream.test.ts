@@ -9,7 +9,7 @@ import { systemClock } from '../base/clock.ts';
 import { secureRandom } from '../base/random.ts';
 import { batchedUdp } from '../linux/packet-loop.ts';
 import { Query } from '../wire/query.ts';
-import { ExchangeError } from './exchange.ts';
+import { ExchangeError } from './upstream-exchange.ts';
 import {
   ask as askUpstream,
   type ExchangeReply,

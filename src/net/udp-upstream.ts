@@ -2,7 +2,7 @@ import { printHostPort } from '../base/ip.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';
 import { failLater, timeoutError } from './exchange-failure.ts';
-import { type Carrier, type Exchange, ExchangeError } from './exchange.ts';
+import { type Carrier, type UpstreamExchange, ExchangeError } from './upstream-exchange.ts';
 import type { Upstream, UpstreamParts } from './network.ts';
 import { Pacing } from './pacing.ts';
 import { SourcePorts } from './source-ports.ts';
@@ -28,8 +28,8 @@ export class UdpUpstream implements Upstream, Carrier {
   readonly #ports: SourcePorts;
   readonly #pacing: Pacing;
   /** Those that pacing holds back, the first and the last; each knows its neighbours. */
-  #first: Exchange | null = null;
-  #last: Exchange | null = null;
+  #first: UpstreamExchange | null = null;
+  #last: UpstreamExchange | null = null;
   #alarmed = false;
   #closed = false;
 
@@ -49,7 +49,7 @@ export class UdpUpstream implements Upstream, Carrier {
     });
   }
 
-  start(exchange: Exchange, timeoutMs: number, now: number): void {
+  start(exchange: UpstreamExchange, timeoutMs: number, now: number): void {
     exchange.timeoutMs = timeoutMs;
     if (this.#closed) return failLater(exchange, this.#gone(), () => this.#clock.now());
     this.#wheel.set(exchange, timeoutMs, now);
@@ -71,14 +71,14 @@ export class UdpUpstream implements Upstream, Carrier {
   }
 
   /** Its time was up while it was held back: the upstream has been silent all the while. */
-  timeOut(exchange: Exchange): void {
+  timeOut(exchange: UpstreamExchange): void {
     const { host, port } = this.parts.address;
     this.#release(exchange);
     this.parts.counters.timeouts.add(1);
     exchange.failed(timeoutError('read', `udp ->${printHostPort(host, port)}`), this.#clock.now());
   }
 
-  #hold(exchange: Exchange): void {
+  #hold(exchange: UpstreamExchange): void {
     exchange.carrier = this;
     exchange.next = null;
     exchange.previous = this.#last;
@@ -87,7 +87,7 @@ export class UdpUpstream implements Upstream, Carrier {
     this.#last = exchange;
   }
 
-  #release(exchange: Exchange): void {
+  #release(exchange: UpstreamExchange): void {
     const { previous, next } = exchange;
     if (previous === null) this.#first = next;
     else previous.next = next;
@@ -103,12 +103,12 @@ export class UdpUpstream implements Upstream, Carrier {
     return new ExchangeError('local', `udp ${printHostPort(host, port)}: closed`);
   }
 
-  #send(exchange: Exchange, now: number): void {
+  #send(exchange: UpstreamExchange, now: number): void {
     exchange.mark = this.#pacing.sent();
     this.#ports.send(exchange, now);
   }
 
-  #ended = (exchange: Exchange, timedOut: boolean): void => {
+  #ended = (exchange: UpstreamExchange, timedOut: boolean): void => {
     this.#pacing.ended(exchange.mark, !timedOut);
     if (this.#first !== null) this.#drain();
   };

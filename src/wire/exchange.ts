@@ -6,10 +6,8 @@ import { printBase64 } from './encoding.ts';
 import { printOption } from './edns-print.ts';
 import { className, FLAG, opcodeName, optionName, rcodeName, typeName } from './iana.ts';
 import { readMessage, type DnsRecord, type Message } from './message.ts';
-import { printData } from './print.ts';
-
-/** By what a message travels; dnstap calls it so, too. */
-export type Protocol = 'udp' | 'tcp' | 'tls' | 'https';
+import { flagNames, printData } from './print.ts';
+import type { Protocol } from './transports.ts';
 
 /** One end of a conversation. */
 export interface Peer {
@@ -43,10 +41,12 @@ export interface Lookup<E extends Exchange = Exchange> {
   readonly exchanges: readonly E[];
 }
 
+/** A record as JSON has it. */
 export interface RecordDocument {
   readonly name: string;
   readonly type: string;
   readonly class: string;
+  /** Seconds. */
   readonly ttl: number;
   /** As zone files have it. */
   readonly data: string;
@@ -79,7 +79,7 @@ export interface MessageDocument {
   readonly wire: string;
 }
 
-/** @throws ReadError */
+/** The message that these bytes are. @throws ReadError */
 export function messageDocument(bytes: Uint8Array): MessageDocument {
   const message = readMessage(bytes);
   return {
@@ -99,12 +99,6 @@ export function messageDocument(bytes: Uint8Array): MessageDocument {
     size: bytes.length,
     wire: printBase64(bytes),
   };
-}
-
-function flagNames(flags: number): string[] {
-  return (['QR', 'AA', 'TC', 'RD', 'RA', 'AD', 'CD'] as const)
-    .filter((name) => (flags & FLAG[name]) !== 0)
-    .map((name) => name.toLowerCase());
 }
 
 function ednsDocument({ edns }: Message): MessageDocument['edns'] {

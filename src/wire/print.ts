@@ -58,17 +58,15 @@ function printQuestion(question: Question): string {
 }
 
 function printFlags(flags: number): string {
-  const names = [
-    [FLAG.QR, 'qr'],
-    [FLAG.AA, 'aa'],
-    [FLAG.TC, 'tc'],
-    [FLAG.RD, 'rd'],
-    [FLAG.RA, 'ra'],
-    [FLAG.AD, 'ad'],
-    [FLAG.CD, 'cd'],
-  ] as const;
-  const set = names.filter(([bit]) => (flags & bit) !== 0).map(([, name]) => ` ${name}`);
+  const set = flagNames(flags).map((name) => ` ${name}`);
   return set.join('') + ((flags & FLAG.Z) === 0 ? '' : '; MBZ: 0x4');
+}
+
+/** The header's flags that are set, in the order of their bits: `qr`, `aa`, `tc`, `rd`, `ra`, `ad`, `cd`. */
+export function flagNames(flags: number): string[] {
+  return (['QR', 'AA', 'TC', 'RD', 'RA', 'AD', 'CD'] as const)
+    .filter((name) => (flags & FLAG[name]) !== 0)
+    .map((name) => name.toLowerCase());
 }
 
 /** A line whose words begin at tab columns, or after one blank where the word before is too long. */

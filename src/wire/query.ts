@@ -5,8 +5,10 @@ import { readMessage } from './message.ts';
 import { LOWER, NAME_MAX, printName, type WireName } from './name.ts';
 import { ReadError } from './reader.ts';
 import { skipRecord } from './skip.ts';
+import type { Protocol } from './transports.ts';
 
-export type Proto = 'udp' | 'tcp' | 'tls' | 'https' | 'grpc' | 'internal';
+/** By what a query came; `internal`: it was made here. */
+export type Proto = Protocol | 'grpc' | 'internal';
 
 /** What is to become of a datagram, judged before any plugin sees it (CoreDNS: header filters of its DNS library). */
 export type Triage = 'serve' | 'ignore' | 'formerr' | 'notimp';

@@ -11,11 +11,16 @@ export interface Transport {
   readonly tls: 'never' | 'optional' | 'always';
 }
 
+/** What can be bound at a port. */
 export type SocketKind = 'udp' | 'tcp';
+
+/** By what one message travels, between whomever; dnstap calls it so, too. */
+export type Protocol = SocketKind | 'tls' | 'https';
 
 /** What stands before `://`. */
 export type Scheme = 'dns' | 'tls' | 'https' | 'grpc' | 'quic' | 'https3';
 
+/** All of them, those included that are not served. */
 export const transports: Readonly<Record<Scheme, Transport>> = {
   /** RFC 1035, RFC 7766. */
   dns: { port: 53, sockets: ['udp', 'tcp'], tls: 'never' },

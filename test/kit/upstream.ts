@@ -1,6 +1,7 @@
 import { printHostPort } from '../../src/base/ip.ts';
 import type { Clock } from '../../src/base/clock.ts';
-import { ExchangeError, type ExchangeFailure, type UpstreamProto } from '../../src/net/exchange.ts';
+import { ExchangeError, type ExchangeFailure } from '../../src/net/upstream-exchange.ts';
+import type { Protocol } from '../../src/wire/transports.ts';
 import {
   promisedUpstream,
   type ExchangeReply,
@@ -21,7 +22,7 @@ import { Words } from '../../src/wire/words.ts';
 export interface Asked {
   /** `IP:port`. */
   readonly to: string;
-  readonly proto: UpstreamProto;
+  readonly proto: Protocol;
   /** Absolute, lower case. */
   readonly name: string;
   readonly type: number;
@@ -86,7 +87,7 @@ export function tallied(): Tallied {
 
 /** What an upstream on 127.0.0.1 is made with, but for what a test is about. */
 export function upstreamParts(
-  proto: UpstreamProto,
+  proto: Protocol,
   port: number,
   parts: Partial<UpstreamParts> = {},
 ): UpstreamParts {

@@ -96,20 +96,20 @@ export function apiClient(parts: ClientParts): ApiClient {
     });
     for (let fresh = false; ; fresh = true) {
       const wire = sockets.take(access.tls, fresh);
-      const exchange = new Exchange({ request, wire, clock, host, share: parts.share ?? null });
+      const reply = new StreamedReply({ request, wire, clock, host, share: parts.share ?? null });
       try {
-        await exchange.run(head);
-        if (exchange.reusable) sockets.give(wire, access.tls);
+        await reply.run(head);
+        if (reply.reusable) sockets.give(wire, access.tls);
         else wire.socket.destroy();
         return;
       } catch (error) {
         wire.socket.destroy();
         // The server may close an idle connection at any moment, also this one.
         const broke = error instanceof ApiFailure && error.kind === 'network';
-        if (broke && exchange.unanswered && wire.used && !fresh) continue;
+        if (broke && reply.unanswered && wire.used && !fresh) continue;
         throw error;
       } finally {
-        if (exchange.status !== 0) count(String(exchange.status));
+        if (reply.status !== 0) count(String(reply.status));
       }
     }
   };
@@ -142,8 +142,8 @@ export function apiClient(parts: ClientParts): ApiClient {
 
 const withoutStatus: readonly FailureKind[] = ['network', 'tls', 'silent'];
 
-/** One request and its reply over one connection. */
-class Exchange {
+/** One request over one connection, whose reply is consumed as it comes. */
+class StreamedReply {
   readonly #request: ApiRequest;
   readonly #wire: Wire;
   readonly #clock: Clock;

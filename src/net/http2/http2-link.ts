@@ -2,7 +2,7 @@ import type { TLSSocket } from 'node:tls';
 
 import { MEDIA_TYPE } from '../dns-over-https.ts';
 import { exchangeError, failLater } from '../exchange-failure.ts';
-import { ExchangeError, type Carrier, type Exchange } from '../exchange.ts';
+import { ExchangeError, type Carrier, type UpstreamExchange } from '../upstream-exchange.ts';
 import { GatheredMessage } from '../gathered-message.ts';
 import { matchReply } from '../match-reply.ts';
 import { writeQuery } from '../write-query.ts';
@@ -47,7 +47,7 @@ export interface Http2Host {
   /** What errors begin with: `Post "https://dns.example/dns-query"`. */
   readonly action: string;
   /** @param left the exchanges that waited on it, their deadlines still set */
-  gone(link: Http2Link, left: readonly Exchange[], error: ExchangeError): void;
+  gone(link: Http2Link, left: readonly UpstreamExchange[], error: ExchangeError): void;
 }
 
 /**
@@ -60,11 +60,11 @@ export class Http2Link extends Timed implements Carrier {
   readonly #host: Http2Host;
   readonly #socket: TLSSocket;
   readonly #block: Buffer;
-  readonly #streams = new Map<number, Exchange>();
+  readonly #streams = new Map<number, UpstreamExchange>();
   /** Bodies of which there is a part. */
   readonly #bodies = new Map<number, GatheredMessage>();
   /** Requests that wait for the end of the turn, or for the upstream to take more. */
-  #unsent: Exchange[] = [];
+  #unsent: UpstreamExchange[] = [];
   #flushing = false;
   #stream = 1;
   #maxStreams = 100;
@@ -104,7 +104,7 @@ export class Http2Link extends Timed implements Carrier {
   }
 
   /** Sends the exchange's query; its deadline is set. */
-  send(exchange: Exchange): void {
+  send(exchange: UpstreamExchange): void {
     const { query } = exchange;
     if (query.end - query.start > Math.min(PAYLOAD_MAX / 2, this.#streamWindow)) {
       const error = new ExchangeError('local', `${this.#host.action}: the query is too long`);
@@ -122,7 +122,7 @@ export class Http2Link extends Timed implements Carrier {
     this.#flushLater();
   }
 
-  timeOut(exchange: Exchange): void {
+  timeOut(exchange: UpstreamExchange): void {
     const { parts, action, now } = this.#host;
     parts.counters.timeouts.add(1);
     if (exchange.id !== 0) this.#cancel(exchange.id);
@@ -189,7 +189,7 @@ export class Http2Link extends Timed implements Carrier {
   };
 
   /** The frames of one request; null: the upstream does not take that much at present. */
-  #request(exchange: Exchange): Buffer | null {
+  #request(exchange: UpstreamExchange): Buffer | null {
     const { query } = exchange;
     const { path, parts } = this.#host;
     const size = query.end - query.start;
@@ -340,7 +340,7 @@ export class Http2Link extends Timed implements Carrier {
     if (ends) this.#finish(exchange, body.bytes);
   }
 
-  #finish(exchange: Exchange, body: Buffer): void {
+  #finish(exchange: UpstreamExchange, body: Buffer): void {
     const { action, now, wheel } = this.#host;
     // Some servers do not send 0 back; what counts here is TLS.
     const id = body.length >= 2 ? body.readUInt16BE(0) : 0;
@@ -395,14 +395,14 @@ export class Http2Link extends Timed implements Carrier {
     this.#host.gone(this, left, this.#ended());
   }
 
-  #fail(exchange: Exchange, error: ExchangeError): void {
+  #fail(exchange: UpstreamExchange, error: ExchangeError): void {
     this.#host.wheel.cancel(exchange);
     this.#remove(exchange);
     exchange.failed(error, this.#host.now());
   }
 
   /** The exchange no longer waits here. */
-  #remove(exchange: Exchange): void {
+  #remove(exchange: UpstreamExchange): void {
     exchange.carrier = null;
     if (exchange.id === 0) this.#unsent.splice(this.#unsent.indexOf(exchange), 1);
     else {

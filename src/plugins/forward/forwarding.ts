@@ -1,5 +1,5 @@
 import { Later, type Maybe } from '../../base/maybe.ts';
-import { Exchange, ExchangeError } from '../../net/exchange.ts';
+import { UpstreamExchange, ExchangeError } from '../../net/upstream-exchange.ts';
 import { classify } from '../../wire/classify.ts';
 import { FLAG, RCODE } from '../../wire/iana.ts';
 import type { Query } from '../../wire/query.ts';
@@ -27,7 +27,7 @@ export interface ForwardingHost {
  * One query on its way from upstream to upstream until there is a reply (reference: 6.2). It is used again for another query
  * when it is over: forwarding leaves hardly any garbage but the reply.
  */
-export class Forwarding extends Exchange {
+export class Forwarding extends UpstreamExchange {
   readonly #host: ForwardingHost;
   /** The upstreams in the order in which this query tries them. */
   #order: readonly Target[] = [];

@@ -1,4 +1,4 @@
-import { ExchangeError } from '../../net/exchange.ts';
+import { ExchangeError } from '../../net/upstream-exchange.ts';
 import { EDE, RCODE } from '../../wire/iana.ts';
 import { failure, type ExtendedError, type Reply } from '../../wire/reply.ts';
 import type { Target } from './target.ts';

@@ -1,7 +1,8 @@
 import type { Clock, Timer } from '../../base/clock.ts';
 import { every } from '../../base/clock.ts';
 import type { Counter, Histogram } from '../../metrics/registry.ts';
-import type { Exchange, UpstreamProto } from '../../net/exchange.ts';
+import type { UpstreamExchange } from '../../net/upstream-exchange.ts';
+import type { Protocol } from '../../wire/transports.ts';
 import {
   ask,
   type Network,
@@ -55,14 +56,11 @@ export class Target {
   /** Running average of the response time, ms; 0: nothing known yet. */
   latencyMs = 0;
   readonly #parts: TargetParts;
-  readonly #open = new Map<UpstreamProto, Upstream>();
+  readonly #open = new Map<Protocol, Upstream>();
   /** By result code, the four bits of the header. */
   readonly #durations: (Histogram | undefined)[] = Array<Histogram | undefined>(16).fill(undefined);
   readonly #counters: UpstreamCounters;
-  readonly #connections = new Map<
-    UpstreamProto,
-    { readonly hits: Counter; readonly misses: Counter }
-  >();
+  readonly #connections = new Map<Protocol, { readonly hits: Counter; readonly misses: Counter }>();
   readonly #tcpRetries: Counter;
   readonly #spending: ReturnType<ForwardMetrics['budget']> | null;
   readonly #meter: Timer | null;
@@ -94,7 +92,7 @@ export class Target {
   }
 
   /** Asks over a stream (TCP, or what the upstream speaks) or a datagram; the packet has been taken out of the budget. */
-  start(exchange: Exchange, stream: boolean, timeoutMs: number, now: number): void {
+  start(exchange: UpstreamExchange, stream: boolean, timeoutMs: number, now: number): void {
     const proto = this.#proto(stream);
     exchange.startedAt = now;
     exchange.proto = proto;
@@ -102,7 +100,13 @@ export class Target {
   }
 
   /** Counts a reply to the exchange; its message begins at `start`. */
-  took(exchange: Exchange, bytes: Uint8Array, start: number, reused: boolean, now: number): void {
+  took(
+    exchange: UpstreamExchange,
+    bytes: Uint8Array,
+    start: number,
+    reused: boolean,
+    now: number,
+  ): void {
     const { metrics } = this.#parts;
     const { proto } = exchange;
     const tookMs = now - exchange.startedAt;
@@ -124,7 +128,7 @@ export class Target {
   }
 
   /** The exchange failed: for the running average it took all the time that it had. */
-  missed({ timeoutMs }: Exchange): void {
+  missed({ timeoutMs }: UpstreamExchange): void {
     this.#learn(timeoutMs);
   }
 
@@ -150,13 +154,13 @@ export class Target {
       this.latencyMs === 0 ? tookMs : this.latencyMs + LATENCY_WEIGHT * (tookMs - this.latencyMs);
   }
 
-  #proto(stream: boolean): UpstreamProto {
+  #proto(stream: boolean): Protocol {
     const { scheme } = this.#parts.upstream;
     if (scheme !== 'dns') return scheme;
     return stream ? 'tcp' : 'udp';
   }
 
-  #transport(proto: UpstreamProto): Upstream {
+  #transport(proto: Protocol): Upstream {
     const known = this.#open.get(proto);
     if (known !== undefined) return known;
     const { upstream, network, tls, expireMs, maxAgeMs, maxIdle, source, dohMethod, serverName } =
@@ -223,7 +227,7 @@ export class Target {
   }
 }
 
-const protoLabels: Readonly<Record<UpstreamProto, string>> = {
+const protoLabels: Readonly<Record<Protocol, string>> = {
   udp: 'udp',
   tcp: 'tcp',
   tls: 'tcp-tls',

@@ -1,8 +1,6 @@
 import type { Query } from '../wire/query.ts';
+import type { Protocol } from '../wire/transports.ts';
 import { Timed } from './timer-wheel.ts';
-
-/** How an upstream is reached. */
-export type UpstreamProto = 'udp' | 'tcp' | 'tls' | 'https';
 
 /** Why an exchange brought no reply. */
 export type ExchangeFailure =
@@ -15,6 +13,7 @@ export type ExchangeFailure =
   | 'garbled'
   | 'local';
 
+/** An exchange that brought no reply; the message is as Go has it. */
 export class ExchangeError extends Error {
   readonly failure: ExchangeFailure;
   constructor(failure: ExchangeFailure, text: string) {
@@ -26,7 +25,7 @@ export class ExchangeError extends Error {
 
 /** What an exchange waits on: a socket, a connection. */
 export interface Carrier {
-  timeOut(exchange: Exchange): void;
+  timeOut(exchange: UpstreamExchange): void;
 }
 
 /**
@@ -34,19 +33,19 @@ export interface Carrier {
  * never before `Upstream.start` has returned. Within that call the same object may be started again. It is an object for the
  * waiting to be without closures and promises: whoever forwards much uses the same ones again and again.
  */
-export abstract class Exchange extends Timed {
+export abstract class UpstreamExchange extends Timed {
   /** To be set before the start; it owns its bytes. */
   query!: Query;
 
   /** When it was started and over what, for who measures. */
   startedAt = 0;
-  proto: UpstreamProto = 'udp';
+  proto: Protocol = 'udp';
 
   /** The transport's own: the id that the query was sent with, where it waits, and who else waits there. */
   id = 0;
   carrier: Carrier | null = null;
-  next: Exchange | null = null;
-  previous: Exchange | null = null;
+  next: UpstreamExchange | null = null;
+  previous: UpstreamExchange | null = null;
   timeoutMs = 0;
   mark = 0;
   reused = false;
