@@ -1,5 +1,6 @@
 import { write, writev } from 'node:fs';
 import { sleep, systemClock } from './clock.ts';
+import { errorCode } from './error-code.ts';
 import {
   LineReader,
   lineRingLimit,
@@ -129,7 +130,7 @@ async function writeSome(fd: number, pieces: Uint8Array[]): Promise<number> {
       });
     } catch (error) {
       // Somebody else made the descriptor non-blocking, and it is full.
-      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error;
+      if (errorCode(error) !== 'EAGAIN') throw error;
       await new Promise((resolve) => setTimeout(resolve, GATHER_MS));
     }
   }

@@ -1,5 +1,6 @@
 import { dirname, isAbsolute, join } from 'node:path';
 
+import { errorCode } from '../base/error-code.ts';
 import type { Place } from '../base/problem.ts';
 import { lex } from './lex.ts';
 import type { Lexed, RawToken } from './lex.ts';
@@ -200,7 +201,7 @@ export class TokenStream {
   }
 
   #unreadable(path: string, name: string | null, place: Place, error: unknown): void {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    const code = errorCode(error);
     if (code === 'ENOENT' && name !== null) {
       this.#refuse(place, `File to import not found: ${name}`, {
         code: 'import-not-found',

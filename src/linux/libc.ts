@@ -4,6 +4,7 @@ import { getSystemErrorName } from 'node:util';
 
 import type * as Koffi from 'koffi';
 
+import { errorCode } from '../base/error-code.ts';
 import { signalDescriptor, wakeups, type Wakeup } from './event-loop.ts';
 
 /** The system calls that the transports use. Pointers are numbers: addresses fit into 47 bits. Failures are negative. */
@@ -115,7 +116,7 @@ function loadKoffi(): typeof Koffi {
   try {
     return createRequire(import.meta.url)('koffi') as typeof Koffi;
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'MODULE_NOT_FOUND') {
+    if (errorCode(error) === 'MODULE_NOT_FOUND') {
       throw new LibcMissing('the optional package koffi is not installed');
     }
     throw error;

@@ -1,3 +1,4 @@
+import { errorCode } from '../base/error-code.ts';
 import { printHostPort } from '../base/ip.ts';
 import { Problem } from '../base/problem.ts';
 import { interfaceAddresses } from '../linux/interfaces.ts';
@@ -99,13 +100,6 @@ async function inUse(
     remedy: `${holder === null ? `See who: "ss -lnp${proto === 'udp' ? 'u' : 't'} sport = :${port}". Then stop` : 'Stop'} it, or choose another port${address === '' ? ' or bind to one address' : ''}.`,
     cause,
   });
-}
-
-/** The system's name of the error, e.g. `EADDRINUSE`; empty if it has none. */
-export function errorCode(error: unknown): string {
-  if (error instanceof Error && 'code' in error && typeof error.code === 'string')
-    return error.code;
-  return '';
 }
 
 /** Whether the error says that this address family does not exist here. */

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 
-import { errorCode } from './bind-problem.ts';
+import { errorCode } from '../base/error-code.ts';
 import { type UpstreamExchange, ExchangeError, type ExchangeFailure } from './upstream-exchange.ts';
 
 /** What was going on, in the words of Go's net package. */

@@ -1,7 +1,13 @@
 import type { Counter, Gauge } from '../metrics/registry.ts';
 import type { Query } from '../wire/query.ts';
-import type { Protocol } from '../wire/transports.ts';
+import type { Protocol, Scheme } from '../wire/transports.ts';
 import { UpstreamExchange, type ExchangeError } from './upstream-exchange.ts';
+
+/** A transport by which upstreams are reached, as addresses name it; `dns` is UDP, and TCP where that must be. */
+export type UpstreamScheme = Extract<Scheme, 'dns' | 'tls' | 'https'>;
+
+/** All of them. */
+export const upstreamSchemes: readonly UpstreamScheme[] = ['dns', 'tls', 'https'];
 
 /** Where an upstream is. */
 export interface UpstreamAddress {

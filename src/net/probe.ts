@@ -1,7 +1,8 @@
 import { createSocket } from 'node:dgram';
 import { createServer } from 'node:net';
 
-import { bindProblem, errorCode, isFamilyMissing } from './bind-problem.ts';
+import { errorCode } from '../base/error-code.ts';
+import { bindProblem, isFamilyMissing } from './bind-problem.ts';
 import type { Endpoint } from './listener.ts';
 import { transports, type SocketKind } from '../wire/transports.ts';
 import { concreteAddresses, isWildcard } from './wildcard.ts';

@@ -1,5 +1,6 @@
 import { readdirSync, realpathSync, statSync, type Stats } from 'node:fs';
 import { join } from 'node:path';
+import { errorCode } from '../../base/error-code.ts';
 import type { Maybe } from '../../base/maybe.ts';
 import { Problem } from '../../base/problem.ts';
 import { FILE_MAX, readFileText } from '../../base/read-file.ts';
@@ -173,7 +174,7 @@ function unreadable(path: string, error: unknown): Problem {
 
 function unreadableRemedy(error: unknown): string {
   if (isMissing(error)) return 'create it, or name another folder';
-  return (error as NodeJS.ErrnoException).code === 'EFBIG'
+  return errorCode(error) === 'EFBIG'
     ? 'split it, or leave out what is not needed'
     : 'give the user that runs ndots the right to read it';
 }
@@ -184,7 +185,7 @@ function tooMuch(): Error {
 }
 
 function isMissing(error: unknown): boolean {
-  const { code } = error as NodeJS.ErrnoException;
+  const code = errorCode(error);
   return code === 'ENOENT' || code === 'ENOTDIR';
 }
 

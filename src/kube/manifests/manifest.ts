@@ -10,6 +10,7 @@ import {
   textMap,
   type JsonObject,
 } from '../api/json-object.ts';
+import { isObjectName } from '../store/object-name.ts';
 import { isTemplate, parseYaml, templateAdvice, type YamlDocument } from './yaml-document.ts';
 import { parseSpans } from './address-range.ts';
 
@@ -163,8 +164,9 @@ class Check {
       );
       return null;
     }
-    if (!isName(name)) this.fault(['metadata', 'name'], `'${name}' can be no name of an object`);
-    if (typeof namespace !== 'string' || !isName(namespace)) {
+    if (!isObjectName(name))
+      this.fault(['metadata', 'name'], `'${name}' can be no name of an object`);
+    if (typeof namespace !== 'string' || !isObjectName(namespace)) {
       this.fault(['metadata', 'namespace'], `'${show(namespace)}' can be no namespace`);
       return null;
     }
@@ -328,11 +330,6 @@ function descend(raw: JsonObject, path: Path): JsonObject {
 
 function isPort(value: unknown): boolean {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 65_535;
-}
-
-/** A DNS subdomain, as the API demands of names (RFC 1123). */
-function isName(value: string): boolean {
-  return value.length <= 253 && /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(value);
 }
 
 function describe(value: unknown): string {

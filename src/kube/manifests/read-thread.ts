@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads';
+import { errorCode } from '../../base/error-code.ts';
 import { Problem, type ProblemParts } from '../../base/problem.ts';
 import type { Manifest, ManifestFile } from './manifest.ts';
 
@@ -82,7 +83,7 @@ class Reader {
 }
 
 function tooHard({ path }: ManifestText, error: Error): Problem {
-  const memory = (error as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY';
+  const memory = errorCode(error) === 'ERR_WORKER_OUT_OF_MEMORY';
   return new Problem({
     code: 'manifest-too-large',
     text: memory

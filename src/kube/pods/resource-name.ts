@@ -1,5 +1,6 @@
 /** Names of objects as kubectl spells them: `deploy/web`, `deployments.apps/web`, `po/web-0`, `web-0`. */
 import { nearest, Problem } from '../../base/problem.ts';
+import { isObjectName } from '../store/object-name.ts';
 
 /** Kinds that a pod can be found behind. */
 export type PodOwnerKind =
@@ -13,6 +14,7 @@ export type PodOwnerKind =
   | 'Job'
   | 'CronJob';
 
+/** A kind of object as the API has it, and as people type it. */
 export interface ResourceKind {
   readonly kind: PodOwnerKind;
   readonly plural: string;
@@ -30,6 +32,7 @@ export interface ResourceName {
   readonly namespace: string | null;
 }
 
+/** All kinds that a pod can be found behind. */
 export const resourceKinds: readonly ResourceKind[] = [
   { kind: 'Pod', plural: 'pods', shortNames: ['po'], group: '', version: 'v1' },
   {
@@ -70,8 +73,8 @@ export function parseResourceName(given: string): ResourceName {
   if (
     of === null ||
     path.length > 2 ||
-    !isName(name) ||
-    (namespace !== null && !isName(namespace))
+    !isObjectName(name) ||
+    (namespace !== null && !isObjectName(namespace))
   ) {
     const words = resourceKinds.flatMap(({ kind, shortNames }) => [
       kind.toLowerCase(),
@@ -99,8 +102,4 @@ function kindOf(type: string): ResourceKind | null {
       word === kind.toLowerCase() || word === plural || shortNames.includes(word),
   );
   return found === undefined || (rest.length > 0 && group !== found.group) ? null : found;
-}
-
-function isName(text: string): boolean {
-  return text.length <= 253 && /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(text);
 }

@@ -1,4 +1,5 @@
 import { builtins } from '../../base/builtins.ts';
+import { errorCode } from '../../base/error-code.ts';
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import type { KubeObject } from './objects.ts';
@@ -78,7 +79,7 @@ export function readSnapshot(
     // A named pipe would hold up the thread until somebody writes to it.
     handle = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    if (errorCode(error) === 'ENOENT') return null;
     throw error;
   }
   try {

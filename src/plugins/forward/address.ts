@@ -1,8 +1,7 @@
 import { printHostPort } from '../../base/ip.ts';
 import { isIP } from 'node:net';
-
-/** How the words of a TO say an upstream is spoken to. */
-export type UpstreamScheme = 'dns' | 'tls' | 'https';
+import { upstreamSchemes, type UpstreamScheme } from '../../net/network.ts';
+import { transports } from '../../wire/transports.ts';
 
 /** One upstream whose address is known. Plain data: it travels from the control plane to the workers. */
 export interface UpstreamSpec {
@@ -28,20 +27,20 @@ export type To =
     }
   | { readonly kind: 'wrong'; readonly text: string; readonly hint: string | null };
 
-const ports: Readonly<Record<UpstreamScheme, number>> = { dns: 53, tls: 853, https: 443 };
-
 /**
  * Understands one TO: `IP`, `IP:PORT`, `[v6]:PORT`, `https://HOST`, a file, a host name; over TLS also with the server's name,
  * `tls://IP%NAME`, with the port behind either of the two: `IP%NAME:PORT`, `[v6%NAME]:PORT`, `IP:PORT%NAME`.
  */
 export function readTo(text: string): To {
   const parts = /^([a-z0-9]+):\/\/(.*)$/.exec(text);
-  const scheme = parts === null ? 'dns' : parts[1]!;
-  if (!isScheme(scheme)) {
+  const scheme =
+    parts === null ? 'dns' : upstreamSchemes.find((candidate) => candidate === parts[1]);
+  if (scheme === undefined) {
+    const known = upstreamSchemes.map((candidate) => `${candidate}://`);
     return {
       kind: 'wrong',
       text: `unsupported transport in '${text}'`,
-      hint: 'Upstreams are reached by dns://, tls:// or https://.',
+      hint: `Upstreams are reached by ${known.slice(0, -1).join(', ')} or ${known.at(-1)}.`,
     };
   }
   let rest = parts === null ? text : parts[2]!;
@@ -67,7 +66,7 @@ export function readTo(text: string): To {
   }
   const { host, port } = splitPort(rest);
   if (port === null) return { kind: 'wrong', text: `invalid port in '${text}'`, hint: null };
-  const known = port === 0 ? ports[scheme] : port;
+  const known = port === 0 ? transports[scheme].port : port;
   if (isIP(host) !== 0)
     return { kind: 'address', upstream: { scheme, host, port: known, serverName } };
   if (host === '')
@@ -77,10 +76,6 @@ export function readTo(text: string): To {
       hint: null,
     };
   return { kind: 'place', text: host, scheme, port: known, serverName };
-}
-
-function isScheme(text: string): text is UpstreamScheme {
-  return Object.hasOwn(ports, text);
 }
 
 /** Host and port; port 0: none is said, null: what stands there is none. */
