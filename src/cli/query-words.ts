@@ -3,6 +3,7 @@ import { messageDocument, type Protocol } from '../wire/exchange.ts';
 import type { QueryOptions } from './query-draft.ts';
 import type { Server } from './query-server.ts';
 
+/** dig's lines about time and server, for below a reply. */
 export function serverLines(
   { port }: Pick<QueryOptions, 'port'>,
   { address, name }: Server,

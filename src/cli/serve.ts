@@ -28,6 +28,7 @@ import { processSamples } from './process-samples.ts';
 import { parseServeOptions } from './serve-options.ts';
 import { coreVersion, versionText } from './version.ts';
 
+/** The verb `serve`: runs until a signal ends it, or something fatal does. */
 export const serve: Command = { name: 'serve', run };
 
 /** `.ts` in a checkout, `.js` in the package. */

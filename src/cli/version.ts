@@ -16,6 +16,7 @@ export function versionText(): string {
   return `ndots-${coreVersion}\n${process.platform}/${process.arch}, node${process.version}\n`;
 }
 
+/** What `ndots version` takes: nothing. */
 export const versionUsage: Usage = {
   synopsis: '',
   examples: [],
@@ -24,6 +25,7 @@ export const versionUsage: Usage = {
   notes: [],
 };
 
+/** The verb `version`. */
 export const version: Command = {
   name: 'version',
   async run(words, io) {

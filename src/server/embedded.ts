@@ -15,6 +15,7 @@ import { DataPlane } from './worker/data-plane.ts';
 
 type Given = 'plugins' | 'clock' | 'random' | 'log' | 'env' | 'load' | 'folder';
 
+/** What an embedded server is made of. */
 export interface EmbeddedParts extends Pick<ServerParts, Given> {
   /** What upstreams are. */
   readonly network: Network;

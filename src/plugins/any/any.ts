@@ -16,6 +16,7 @@ const data = Uint8Array.from(
   ['ANY obsoleted', 'See RFC 8482'].flatMap((text) => [text.length, ...Buffer.from(text)]),
 );
 
+/** Answers questions for ANY with a HINFO record that names the RFC; other types pass untouched. */
 export const any: Plugin = definePlugin({
   syntax,
   setup(_options, { writer }, next) {

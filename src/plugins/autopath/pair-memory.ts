@@ -9,6 +9,7 @@ const SLOTS = 4096;
 
 /** How the first query of a pair ended: nothing remembered, NXDOMAIN, or the number of the candidate that answered. */
 export const UNKNOWN = -2;
+/** The outcome of a query that was answered NXDOMAIN. */
 export const MISSING = -1;
 
 /**

@@ -27,7 +27,7 @@ const staleNxdomain: readonly ExtendedError[] = [{ code: EDE.STALE_NXDOMAIN, tex
 /** Keeps replies and answers from memory as long as their TTL lasts (reference: section 5; see cache.md). */
 export const cache: Plugin = definePlugin({
   syntax,
-  setup: (said, context, next) => new Cache(readOptions(said), context, next).link,
+  setup: (options, context, next) => new Cache(readOptions(options), context, next).link,
 });
 
 class Cache {

@@ -90,9 +90,10 @@ function maskOf(rules: readonly Rule[]): Mask {
   return { set, clear };
 }
 
+/** Sets and clears flags of queries on their way in and of replies on their way out. */
 export const header: Plugin = definePlugin({
   syntax,
-  setup(options, _site, next) {
+  setup(options, _context, next) {
     const rules = options.flatMap((use) => use.rules);
     const onQuery = maskOf(rules.filter(({ on }) => on === 'query'));
     const onReply = maskOf(rules.filter(({ on }) => on === 'response'));

@@ -8,6 +8,7 @@ import { failure, type Reply } from '../../wire/reply.ts';
 import { SECTION, type MessageWriter } from '../../wire/writer.ts';
 import { HostsLookup, packTable } from './table.ts';
 
+/** Which names are answered, and what becomes of the others. */
 export interface AnswerParts {
   readonly here: ZoneMatch;
   readonly through: ZoneMatch | null;
@@ -16,6 +17,7 @@ export interface AnswerParts {
   readonly unsupported: boolean;
 }
 
+/** Answers from a table that can be exchanged. */
 export interface Answerer {
   readonly link: Next;
   /** Answers from this table from now on. */

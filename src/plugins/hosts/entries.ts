@@ -10,6 +10,7 @@ export interface Entry {
   readonly pointers: WireName[];
 }
 
+/** What several hosts files say together. */
 export interface Entries {
   readonly byName: ReadonlyMap<string, Entry>;
   /** As CoreDNS counts them: every address of every name, and every name of every address. */

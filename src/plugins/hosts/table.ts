@@ -20,6 +20,7 @@ export interface HostsTable {
 
 const FIELDS = 5;
 
+/** Lays entries out in shared memory. */
 export function packTable({ byName }: Entries): HostsTable {
   const all = [...byName.values()];
   let size = 0;

@@ -13,7 +13,7 @@ import {
   type WorkerContext,
 } from '../../server/contract/plugin.ts';
 import { Arranger } from './arranger.ts';
-import { syntax, type LoadbalanceSaid } from './options.ts';
+import { syntax, type LoadbalanceOptions } from './options.ts';
 import { readWeights, Weights, type NameWeights } from './weights.ts';
 
 const RELOAD_MS = 30_000;
@@ -22,7 +22,7 @@ const RELOAD_MS = 30_000;
 export const loadbalance: Plugin = definePlugin({ syntax, control, setup });
 
 /** Reads the weight file, and again when it changes. */
-function control({ policy, reloadMs }: LoadbalanceSaid, context: ControlContext): void {
+function control({ policy, reloadMs }: LoadbalanceOptions, context: ControlContext): void {
   if (policy.kind !== 'weighted') return;
   const file = policy.file;
   const path = context.path(file);
@@ -88,7 +88,7 @@ function missing(file: string, path: string): Problem {
   });
 }
 
-function setup({ policy, prefer }: LoadbalanceSaid, context: WorkerContext, next: Next): Next {
+function setup({ policy, prefer }: LoadbalanceOptions, context: WorkerContext, next: Next): Next {
   // Nobody gains by guessing an order: a fast generator, seeded well, is enough.
   const random = seededRandom(context.random.integer(0x7fffffff) + 1);
   const weights = policy.kind === 'weighted' ? new Weights(random) : null;

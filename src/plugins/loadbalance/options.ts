@@ -51,8 +51,10 @@ const properties: {
   prefer: list('prefer', net('CIDR'), { help: 'addresses of these nets come first' }),
 };
 
-export type LoadbalanceSaid = Occurrence<typeof args, typeof properties>;
+/** What a `loadbalance` directive says. */
+export type LoadbalanceOptions = Occurrence<typeof args, typeof properties>;
 
+/** The directive `loadbalance`. */
 export const syntax: Syntax<
   {
     policy: Position<Policy>;

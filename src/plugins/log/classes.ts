@@ -18,6 +18,7 @@ export type ReplyType =
 /** The words of the property `class` and of the metadata `log/class`. */
 export type ReplyClass = 'success' | 'denial' | 'error';
 
+/** The class of each type of reply. */
 export const classOf: Readonly<Record<ReplyType, ReplyClass>> = {
   NOERROR: 'success',
   DELEGATION: 'success',

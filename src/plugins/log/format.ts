@@ -6,6 +6,7 @@ import { silence, type Reply } from '../../wire/reply.ts';
 /** A reply as the log sees it, and how long it took. */
 type Print = (query: Query, reply: Reply, elapsedMs: number) => string;
 
+/** How a line looks where nothing else is said: CoreDNS's `{common}`. */
 export const commonFormat =
   '{remote}:{port} - {>id} "{type} {class} {name} {proto} {size} {>do} {>bufsize}" {rcode} {>rflags} {rsize} {duration}';
 const combinedFormat = `${commonFormat} "{>opcode}"`;

@@ -17,6 +17,7 @@ export type Probe = (
   clock: Clock,
 ) => Promise<boolean>;
 
+/** Sends the probe from a socket of its own. */
 export const udpProbe: Probe = (message, to, timeoutMs, clock) =>
   new Promise((resolve) => {
     const type: SocketType = isIP(to.host) === 6 ? 'udp6' : 'udp4';

@@ -13,6 +13,7 @@ export interface Sighting {
   readonly to: string;
 }
 
+/** What looking for a loop takes, and who is told of it. */
 export interface LoopWatchParts {
   readonly clock: Clock;
   /** Sends the probe; true: it was answered. */

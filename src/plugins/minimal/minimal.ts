@@ -16,7 +16,7 @@ const syntax = directive({
 /** Clears authority and additional section of positive answers; denials, delegations and errors stay whole. */
 export const minimal: Plugin = definePlugin({
   syntax,
-  setup(_options, _site, next) {
+  setup(_options, _context, next) {
     return (query) => {
       const { type } = query;
       return andThen(next(query), minimize, type);

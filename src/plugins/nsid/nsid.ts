@@ -23,7 +23,7 @@ const syntax = directive({
 /** Adds the identifier to replies for queries with an NSID option; others pass untouched. */
 export const nsid: Plugin = definePlugin({
   syntax,
-  setup(options, _site, next) {
+  setup(options, _context, next) {
     const data = Buffer.from(
       options.data.length === 0 ? hostname() || 'localhost' : options.data.join(' '),
     );

@@ -40,6 +40,7 @@ const syntax = directive({
   },
 });
 
+/** Counts every query of its block in the worker, and serves the metrics of all threads on the control thread. */
 export const prometheus: Plugin = definePlugin({
   syntax,
   operational: true,

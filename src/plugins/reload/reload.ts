@@ -44,6 +44,7 @@ const syntax = directive({
   },
 });
 
+/** Has the server take the Corefile anew when it has changed. The server itself knows how. */
 export const reload: Plugin = definePlugin({
   syntax,
   operational: true,

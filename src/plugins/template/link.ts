@@ -53,6 +53,7 @@ interface Made {
   truncated: boolean;
 }
 
+/** All templates of one server block: the first one that fits a query answers it. */
 export class TemplateLink {
   readonly #templates: readonly Template[];
   readonly #context: WorkerContext;

@@ -10,6 +10,7 @@ import { parseTemplate } from './parse.ts';
 import { printNodes, type Node, type Operand, type Pipe } from './tree.ts';
 import type { Struct } from './values.ts';
 
+/** The section that a record goes to, as the Corefile has it. */
 export type SectionName = 'answer' | 'additional' | 'authority';
 
 /** The template of one record. */
@@ -32,6 +33,7 @@ export class RecordFailure extends Error {
   }
 }
 
+/** Reads the template of one record; what is wrong with it is refused with its place in the Corefile. */
 export function readTemplate(
   section: SectionName,
   words: readonly Token[],

@@ -91,6 +91,7 @@ function readError(words: readonly Token[], refuse: Refuse): ExtendedError {
   return { code: Number(code.text), text: text?.text ?? '' };
 }
 
+/** The directive `template`. */
 export const syntax: Syntax<
   {
     class: Position<number>;

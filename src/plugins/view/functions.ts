@@ -33,6 +33,7 @@ export const ofQuery: Readonly<Record<string, { readonly type: Type; read(query:
     type: { type: 'string', read: (query) => typeName(query.type) },
   };
 
+/** A function that expressions may call. */
 export interface Builtin {
   readonly type: Type;
   /** Least and most arguments. */
@@ -121,6 +122,7 @@ export const overItems: Readonly<
   map: { type: 'array', run: (items, test) => items.map((item) => test(item)) },
 };
 
+/** Whether the value is among the items. @throws ValueError if these are no array */
 export function isIn(value: Value, items: Value): boolean {
   return asArray(items).some((item) => isSame(item, value));
 }

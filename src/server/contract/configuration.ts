@@ -25,6 +25,7 @@ export interface BoundBlock {
   readonly sound: boolean;
 }
 
+/** A whole Corefile as far as it was understood, and what is to be said about it. */
 export interface Configuration {
   readonly blocks: readonly BoundBlock[];
   readonly problems: readonly Problem[];

@@ -82,10 +82,10 @@ export function planEndpoints(
 }
 
 /** What a block says about a transport's limits, and what is usual for the rest. */
-function limitsOf({ connectionsOf, ...said }: PlannedLimits, scheme: Scheme): ListenerLimits {
+function limitsOf({ connectionsOf, ...given }: PlannedLimits, scheme: Scheme): ListenerLimits {
   const connections = served(scheme).connections.default;
   const own = connectionsOf[scheme];
-  return { ...usualLimits, connections, ...said, ...(own !== undefined && { connections: own }) };
+  return { ...usualLimits, connections, ...given, ...(own !== undefined && { connections: own }) };
 }
 
 /** The files of `tls` with the Corefile's folder as their base. */

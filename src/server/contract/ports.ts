@@ -27,6 +27,7 @@ export interface SearchDomains {
   byName(query: Query): number;
 }
 
+/** Offered by `kubernetes`, asked by `autopath`. */
 export const searchDomains: Port<SearchDomains> = definePort<SearchDomains>('search domains');
 
 /**

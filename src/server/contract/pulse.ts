@@ -17,6 +17,7 @@ const BUILDING = 2;
 /** How often a worker says that it turns, milliseconds. */
 const BEAT_MS = 200;
 
+/** The pulse of a worker that has not begun to turn. */
 export function makePulse(): Pulse {
   return new Int32Array(new SharedArrayBuffer(12));
 }

@@ -31,6 +31,7 @@ import { within } from './time-limit.ts';
 import type { WorkerPort } from './worker-link.ts';
 import { Workers, type ThreadTimes } from './workers.ts';
 
+/** What a server is made of. */
 export interface ServerParts {
   /** The plugins of these directives, in chain order; all there are if no names are given. */
   readonly plugins: (names?: ReadonlySet<string>) => Promise<readonly Plugin[]>;

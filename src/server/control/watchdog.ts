@@ -8,6 +8,7 @@ export interface Watched {
   readonly pulse: Pulse | null;
 }
 
+/** How long a worker may stand still, and who is told of one that does. */
 export interface WatchdogParts<T extends Watched> {
   readonly clock: Clock;
   /** A worker whose event loop does not turn for so long hangs, milliseconds; 0: nobody is watched. */

@@ -20,6 +20,7 @@ export interface WorkerPort {
   end(): Promise<boolean>;
 }
 
+/** What a worker tells the control thread besides answers to orders. */
 export interface WorkerEvents {
   join(worker: WorkerLink, channel: string): void;
   leave(worker: WorkerLink, channel: string): void;

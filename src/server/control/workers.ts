@@ -10,6 +10,7 @@ import { within } from './time-limit.ts';
 import { Watchdog } from './watchdog.ts';
 import { WorkerLink, type Order, type WorkerEvents, type WorkerPort } from './worker-link.ts';
 
+/** What keeping workers takes. */
 export interface WorkersParts {
   readonly count: number;
   readonly spawn: (id: number) => WorkerPort;

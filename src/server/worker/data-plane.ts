@@ -17,6 +17,7 @@ import { buildGeneration, type Generation, type WorkerParts } from './generation
 import type { Plugin, WorkerChannel } from '../contract/plugin.ts';
 import type { FromWorker, Program, ToWorker } from '../contract/protocol.ts';
 
+/** What a worker is made of. */
 export interface DataPlaneParts {
   /** The plugins of these directives, in chain order. */
   readonly plugins: (names: ReadonlySet<string>) => Promise<readonly Plugin[]>;

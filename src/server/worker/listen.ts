@@ -8,6 +8,7 @@ import { openListeners } from '../../net/open.ts';
 import type { UdpMode } from '../../net/transports.ts';
 import type { EndpointPlan } from '../contract/endpoints.ts';
 
+/** What opening a listener takes. */
 export interface ListenParts {
   readonly clock: Clock;
   readonly log: Log;
