@@ -1,3 +1,4 @@
+/** From the words of a command line to a verb, and to the exit code of the process. */
 import { nearest } from '../base/problem.ts';
 import { EXIT, failure, type Io } from './command.ts';
 import { isVerb, loadUsage, loadVerb, verbNames, verbSummaries } from './verbs.ts';

@@ -1,3 +1,4 @@
+/** `ndots serve`: reads a Corefile, serves, and ends in order. */
 import { existsSync, unlinkSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, resolve } from 'node:path';

@@ -1,3 +1,4 @@
+/** `ndots version`, and what the version is. */
 import { readFileSync } from 'node:fs';
 import { EXIT, type Command } from './command.ts';
 import type { Usage } from './option.ts';

@@ -1,3 +1,4 @@
+/** A whole server in memory. */
 import type { Maybe } from '../base/maybe.ts';
 import { SharedRegistry } from '../metrics/shared-registry.ts';
 import { Intake } from '../net/intake.ts';

@@ -1,3 +1,4 @@
+/** Upstreams that answer from a function. */
 import { printHostPort } from '../../src/base/ip.ts';
 import type { Clock } from '../../src/base/clock.ts';
 import { ExchangeError, type ExchangeFailure, type UpstreamProto } from '../../src/net/exchange.ts';

@@ -1,3 +1,4 @@
+/** How a line of `acl` reads. */
 import { parseNet, type Net } from '../../base/ip.ts';
 import type { Refuse } from '../../corefile/properties.ts';
 import type { Token } from '../../corefile/tree.ts';

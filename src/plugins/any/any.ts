@@ -1,3 +1,4 @@
+/** `any`: a short answer to questions for ANY (RFC 8482). */
 import { directive } from '../../corefile/syntax.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import { RCODE, TYPE } from '../../wire/iana.ts';

@@ -1,3 +1,4 @@
+/** Why A and AAAA of one lookup end alike: how the first of them ended is remembered for a moment. */
 import type { Clock } from '../../base/clock.ts';
 import { mixedHash, nextHash } from '../../base/hash.ts';
 import { FLAG, TYPE } from '../../wire/iana.ts';

@@ -1,3 +1,4 @@
+/** `bufsize`: the largest reply over UDP. */
 import { optional } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { integer } from '../../corefile/values.ts';

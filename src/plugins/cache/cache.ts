@@ -1,3 +1,4 @@
+/** `cache`: which query is answered from memory, which waits for another one, and which is asked for anew. */
 import { andThen, isLater, Later, type Maybe, orElse } from '../../base/maybe.ts';
 import {
   definePlugin,

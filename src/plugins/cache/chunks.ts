@@ -1,3 +1,4 @@
+/** The memory that stored messages lie in. */
 import { copyBytes } from '../../base/copy-bytes.ts';
 
 /**

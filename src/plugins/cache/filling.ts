@@ -1,3 +1,4 @@
+/** Whether a reply is stored, for how long, and as what. */
 import type { Clock } from '../../base/clock.ts';
 import { classify, hasExpiredSignature, type ReplyKind } from '../../wire/classify.ts';
 import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';

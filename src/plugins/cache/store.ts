@@ -1,3 +1,4 @@
+/** The entries of a cache: finding, storing and forgetting them. */
 import type { Clock } from '../../base/clock.ts';
 import type { Random } from '../../base/random.ts';
 import { HEADER } from '../../wire/iana.ts';

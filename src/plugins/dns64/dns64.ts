@@ -1,3 +1,4 @@
+/** `dns64`: AAAA records made of A records, for clients that have IPv6 alone (RFC 6147). */
 import { andThen, isLater, type Maybe } from '../../base/maybe.ts';
 import { parseNet, type Net } from '../../base/ip.ts';
 import { optional } from '../../corefile/positions.ts';

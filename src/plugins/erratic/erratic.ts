@@ -1,3 +1,4 @@
+/** `erratic`: bad answers on purpose. */
 import { sleep } from '../../base/clock.ts';
 import { fields, flag } from '../../corefile/properties.ts';
 import { optional } from '../../corefile/positions.ts';

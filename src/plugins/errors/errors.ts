@@ -1,3 +1,4 @@
+/** `errors`: why queries failed, in the log. */
 import { andThen, isLater } from '../../base/maybe.ts';
 import type { Timer } from '../../base/clock.ts';
 import { printDuration } from '../../base/duration.ts';

@@ -1,3 +1,4 @@
+/** `header`: flags of queries and replies. */
 import { andThen } from '../../base/maybe.ts';
 import { lines, type Refuse } from '../../corefile/properties.ts';
 import { pluginProblem } from '../../corefile/problems.ts';

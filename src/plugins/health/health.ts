@@ -1,3 +1,4 @@
+/** `health`: liveness over HTTP, and lameduck at the end. */
 import { builtins } from '../../base/builtins.ts';
 import { every, sleep, type Clock } from '../../base/clock.ts';
 import { printDuration } from '../../base/duration.ts';

@@ -1,3 +1,4 @@
+/** Answering from a table of hosts. */
 import type { Maybe } from '../../base/maybe.ts';
 import type { Next } from '../../server/contract/plugin.ts';
 import type { ZoneMatch } from '../../server/contract/zone-match.ts';

@@ -1,3 +1,4 @@
+/** Reading the lines of hosts files. */
 import { parseAddress } from '../../base/ip.ts';
 import { foldName, NameError, parseName, printName, type WireName } from '../../wire/name.ts';
 

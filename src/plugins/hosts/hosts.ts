@@ -1,3 +1,4 @@
+/** `hosts`: the directive, and how it is put together in both planes. */
 import type { Problem } from '../../base/problem.ts';
 import { every } from '../../base/clock.ts';
 import { optional, zones } from '../../corefile/positions.ts';

@@ -1,3 +1,4 @@
+/** The table of hosts that all threads share. */
 import { hashSeed, mixedHash, nextHash } from '../../base/hash.ts';
 import type { Query } from '../../wire/query.ts';
 import type { Entries } from './entries.ts';

@@ -1,3 +1,4 @@
+/** Writing this plugin's replies. */
 import { FLAG, HEADER, MESSAGE_MAX, RCODE, TYPE } from '../../wire/iana.ts';
 import { NAME_MAX, type WireName } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';

@@ -1,3 +1,4 @@
+/** `limits`: how much clients may ask of listeners. */
 import { setting } from '../../corefile/properties.ts';
 import { pluginProblem } from '../../corefile/problems.ts';
 import { directive } from '../../corefile/syntax.ts';

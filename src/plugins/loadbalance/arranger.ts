@@ -1,3 +1,4 @@
+/** The order of the records of a reply. */
 import { netHolds, type Net } from '../../base/ip.ts';
 import type { Random } from '../../base/random.ts';
 import { HEADER, MESSAGE_MAX, RCODE, TYPE } from '../../wire/iana.ts';

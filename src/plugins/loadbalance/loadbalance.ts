@@ -1,3 +1,4 @@
+/** `loadbalance`: how the plugin is put together in both planes. */
 import type { Reply } from '../../wire/reply.ts';
 import { FILE_MAX, readFileText } from '../../base/read-file.ts';
 import { every, type Timer } from '../../base/clock.ts';

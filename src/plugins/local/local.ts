@@ -1,3 +1,4 @@
+/** `local`: localhost and its reverse zones. */
 import { setting } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { onOff, worded } from '../../corefile/values.ts';

@@ -1,3 +1,4 @@
+/** The class of a reply, as `log` and `metadata` have it. */
 import { OPCODE, RCODE, TYPE } from '../../wire/iana.ts';
 import type { Query } from '../../wire/query.ts';
 import { hasExpiredSignature } from '../../wire/classify.ts';

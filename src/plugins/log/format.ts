@@ -1,3 +1,4 @@
+/** Formats of log lines. */
 import { printAddress, bracketed } from '../../base/ip.ts';
 import { CLASS, className, FLAG, rcodeName, typeName } from '../../wire/iana.ts';
 import type { Query } from '../../wire/query.ts';

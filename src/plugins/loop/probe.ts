@@ -1,3 +1,4 @@
+/** The query that looks for a loop, on its way out. */
 import { createSocket, type SocketType } from 'node:dgram';
 import { isIP } from 'node:net';
 import type { Clock } from '../../base/clock.ts';

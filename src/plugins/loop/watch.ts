@@ -1,3 +1,4 @@
+/** When there is a loop, and when there is none. */
 import { sleep, type Clock } from '../../base/clock.ts';
 
 /** Sightings that prove a loop: the probe itself is one, a retried probe may be another. */

@@ -1,3 +1,4 @@
+/** `minimal`: replies without what their question does not need. */
 import { andThen } from '../../base/maybe.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';

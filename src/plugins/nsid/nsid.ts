@@ -1,3 +1,4 @@
+/** `nsid`: which server has answered (RFC 5001). */
 import { andThen } from '../../base/maybe.ts';
 import { hostname } from 'node:os';
 import { rest } from '../../corefile/positions.ts';

@@ -1,3 +1,4 @@
+/** `prometheus`: metrics of queries, and the page that shows all metrics. */
 import { andThen, isLater } from '../../base/maybe.ts';
 import { builtins } from '../../base/builtins.ts';
 import { optional } from '../../corefile/positions.ts';

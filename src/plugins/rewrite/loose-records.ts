@@ -1,3 +1,4 @@
+/** Records with their names as text, to be changed and written again. */
 import { TYPE } from '../../wire/iana.ts';
 import { firstName, layoutOf } from '../../wire/layout.ts';
 import { parseName, printName, type WireName } from '../../wire/name.ts';

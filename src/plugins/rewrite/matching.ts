@@ -1,3 +1,4 @@
+/** How rules compare and change names. */
 import {
   compilePattern,
   PatternError,

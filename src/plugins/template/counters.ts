@@ -1,3 +1,4 @@
+/** The metrics of `template`. */
 import type { Counter, Registry } from '../../metrics/registry.ts';
 import { className, typeName } from '../../wire/iana.ts';
 import type { Route } from '../../wire/query.ts';

@@ -1,3 +1,4 @@
+/** `template` in the chain: which template fits a query, and the reply that it makes. */
 import { andThen, isLater, type Maybe } from '../../base/maybe.ts';
 import type { Pattern } from '../../base/pattern.ts';
 import type { Options } from '../../corefile/syntax.ts';

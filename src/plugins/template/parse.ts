@@ -1,3 +1,4 @@
+/** From the pieces of a template to its tree. */
 import { functions } from './functions.ts';
 import { lex, TemplateError, type Lexeme } from './lex.ts';
 import { literalValue } from './literal.ts';

@@ -1,3 +1,4 @@
+/** The template of one record: reading it, and making the record. */
 import { nearest, Problem, type Place } from '../../base/problem.ts';
 import type { Refuse } from '../../corefile/properties.ts';
 import type { Token } from '../../corefile/tree.ts';

@@ -1,3 +1,4 @@
+/** The tree of a template, and its text as Go writes it. */
 import type { GoValue } from './values.ts';
 
 /** A template, read: texts to copy and actions to carry out. Positions count characters from the template's start. */

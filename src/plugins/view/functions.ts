@@ -1,3 +1,4 @@
+/** What expressions can ask of a query, and the functions that they may call. */
 import { netHolds, parseAddress, parseNet, printAddress, type Net } from '../../base/ip.ts';
 import { className, typeName } from '../../wire/iana.ts';
 import type { Query } from '../../wire/query.ts';

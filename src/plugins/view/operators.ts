@@ -1,3 +1,4 @@
+/** The operators of expressions. */
 import { compilePattern, PatternError, type Pattern } from '../../base/pattern.ts';
 import { isIn } from './functions.ts';
 import {

@@ -1,3 +1,4 @@
+/** The values of expressions, and their types. */
 import type { Query } from '../../wire/query.ts';
 
 /** What an expression works with. */

@@ -1,3 +1,4 @@
+/** The addresses that `bind` means. */
 import { isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { nearest, Problem } from '../../base/problem.ts';

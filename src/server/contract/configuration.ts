@@ -1,3 +1,4 @@
+/** From the tree of a Corefile to a configuration: every directive understood by its plugin. */
 import { Problem } from '../../base/problem.ts';
 import { bindDirective } from '../../corefile/syntax.ts';
 import type { Corefile, Directive, ServerBlock } from '../../corefile/tree.ts';

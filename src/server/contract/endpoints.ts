@@ -1,3 +1,4 @@
+/** Where a configuration listens. */
 import { printHostPort } from '../../base/ip.ts';
 import { resolve } from 'node:path';
 import { Problem } from '../../base/problem.ts';

@@ -1,3 +1,4 @@
+/** What is planned for a server block before it is opened. */
 import type { ListenerLimits } from '../../net/limits.ts';
 import type { ClientAuth } from '../../net/listener.ts';
 import type { Scheme } from '../../wire/transports.ts';

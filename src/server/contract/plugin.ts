@@ -1,3 +1,4 @@
+/** What a plugin is, and what it sees of the data plane. */
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { Maybe } from '../../base/maybe.ts';

@@ -1,3 +1,4 @@
+/** Where plugins of one server block meet without knowing each other. */
 import type { Query } from '../../wire/query.ts';
 import { definePort, type Port } from './plugin.ts';
 

@@ -1,3 +1,4 @@
+/** How a worker shows that it turns. */
 import { readlinkSync } from 'node:fs';
 import { every, type Clock } from '../../base/clock.ts';
 

@@ -1,3 +1,4 @@
+/** Channels between the control parts of plugins and their parts in workers. */
 import type { ControlChannel } from '../contract/control-context.ts';
 import { carriesDataSet, type ReplicaAck, type ReplicaBatch } from '../contract/data-set.ts';
 import type { ReplicaLinks } from './replicated-set.ts';

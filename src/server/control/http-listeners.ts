@@ -1,3 +1,4 @@
+/** HTTP for plugins: one server an address, kept over reloads. */
 import { builtins } from '../../base/builtins.ts';
 import type { IncomingMessage, Server as HttpServer, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';

@@ -1,3 +1,4 @@
+/** A whole server as its control thread sees it: starting, taking Corefiles, ending. */
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { Maybe } from '../../base/maybe.ts';

@@ -1,3 +1,4 @@
+/** Waiting with a limit. */
 import type { Clock } from '../../base/clock.ts';
 
 /**

@@ -1,3 +1,4 @@
+/** Which workers hang. */
 import { every, type Clock, type Timer } from '../../base/clock.ts';
 import { threadState, type ThreadState } from '../../linux/thread-state.ts';
 import { beatsOf, isBuilding, threadOf, type Pulse } from '../contract/pulse.ts';

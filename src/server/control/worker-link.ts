@@ -1,3 +1,4 @@
+/** One worker as the control thread sees it. */
 import { Problem } from '../../base/problem.ts';
 import type { Registration } from '../../metrics/registration.ts';
 import type { FromWorker, Program, ToWorker } from '../contract/protocol.ts';

@@ -1,3 +1,4 @@
+/** The two kinds of workers: in a thread, and on the thread that asks for one. */
 import { Worker } from 'node:worker_threads';
 import { makeNotes, withoutMemory, type HeldByThread } from '../../linux/held-by-thread.ts';
 import type { DataPlane } from '../worker/data-plane.ts';

@@ -1,3 +1,4 @@
+/** All workers: orders for them, and others in the place of those that are lost. */
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import { Problem, problemsIn } from '../../base/problem.ts';

@@ -1,3 +1,4 @@
+/** One worker: its listeners, and the configurations that it serves one after the other. */
 import type { Clock } from '../../base/clock.ts';
 import { bugText, type Log } from '../../base/log.ts';
 import { Problem, type ProblemParts } from '../../base/problem.ts';

@@ -1,3 +1,4 @@
+/** From planned endpoints to listeners. */
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import { FILE_MAX, readFileBytes } from '../../base/read-file.ts';
