@@ -146,7 +146,7 @@ async function run(words: readonly string[], io: Io): Promise<number> {
   return code;
 }
 
-/** Who does not read the log keeps the end waiting for no longer than this. */
+/** The end waits no longer than this for the log to be read, milliseconds. */
 const FLUSH_MS = 2000;
 
 /** @param inOrder false: a thread hangs, for which `process.exit` would wait */

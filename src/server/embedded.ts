@@ -22,7 +22,7 @@ export interface EmbeddedParts extends Pick<ServerParts, Given> {
   readonly network: Network;
   /** Whether plugins that look after a running server take part (`Plugin.operational`): probes, metrics, reloads. */
   readonly operational: boolean;
-  /** Something that would end the process. */
+  /** Told of something that would end the process. */
   readonly onFatal: (text: string) => void;
 }
 
@@ -120,7 +120,7 @@ export class EmbeddedServer {
         this.#parts.clock.now(),
       );
       if (!asked) resolve(null);
-      // A listener reads the next message into the same place now: who did not keep the query that waits shows it.
+      // As in a listener, the next message is read into the same place now: a plugin that did not keep a query is found out.
       bytes.fill(0xff);
       intake.take(nobody, bytes, 0, 0, 0);
     });
@@ -156,7 +156,7 @@ export class EmbeddedServer {
   }
 }
 
-/** The plugin's directive is understood, and nothing is done. */
+/** A plugin whose directive is understood, and that does nothing. */
 function idle(plugin: Plugin): Plugin {
   return plugin.operational === true ? { name: plugin.name, syntax: plugin.syntax } : plugin;
 }

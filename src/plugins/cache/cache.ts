@@ -256,7 +256,7 @@ class Cache {
         found !== null && this.#filling.refreshes(asking, found) ? 0 : recheckMs,
       );
     };
-    // Not within the query that caused it: that one has its reply already.
+    // It begins when the query that caused it has its reply.
     Promise.resolve()
       .then(() => this.#next(asking))
       .then(settle, () => settle(null));

@@ -51,7 +51,7 @@ export class Flight {
   }
 }
 
-/** Most queries are alone. Never written to. */
+/** What most flights have joined and to do afterwards: nothing. It is never written to. */
 const none: never[] = [];
 
 /** As many as there may be questions under way before looking for one takes longer. */

@@ -21,7 +21,7 @@ const EVERY_TYPE = 0;
 const CLASS_MAX = 0x1fff;
 const SHARDS = 256;
 const SHARD_MIN = 4;
-/** Names whose hashes collide share a bucket; longer chains lose their oldest entry (somebody is forging collisions). */
+/** Entries of one bucket; a longer chain, which chance does not make, loses its oldest entry. */
 const CHAIN_MAX = 48;
 
 /** Bounds of a store, and what it works with. */

@@ -31,8 +31,8 @@ const REPLIES_MAX = 4096;
 const unknown = failure(RCODE.SERVFAIL, 'hosts');
 
 /**
- * Answers A, AAAA and PTR from a table. Whether a name exists is one decision for all types: who has an address has no
- * other records, rather than no existence.
+ * Answers A, AAAA and PTR from a table. Whether a name exists is one decision for all types: a name that has an address
+ * has no records of other types, but it exists.
  */
 export function answerer(
   writer: MessageWriter,

@@ -99,7 +99,7 @@ function setup({ policy, prefer }: LoadbalanceOptions, context: WorkerContext, n
   const arrangeLater = (reply: Reply, type: number): Reply => arranger.arrange(reply, type, false);
   return (query) => {
     const { type } = query;
-    // A listener's own query is answered before it reads the next one; whoever owns a query may keep the reply for long.
+    // A query that still belongs to its listener is answered before the next one is read; any other one's reply may be kept.
     const reply = next(query);
     if (isLater(reply)) return andThen(reply, arrangeLater, type);
     return arranger.arrange(reply, type, !query.owned);

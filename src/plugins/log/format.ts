@@ -64,7 +64,7 @@ const placeholders: Readonly<Record<string, Print>> = {
   '>opcode': (query) => String(query.opcode),
 };
 
-/** `ANY` is a type's name: CoreDNS keeps it for that. */
+/** Class 255 is printed as a number: to CoreDNS, `ANY` is the name of a type. */
 function printClass(number: number): string {
   return number === CLASS.ANY ? `CLASS${number}` : className(number);
 }

@@ -36,7 +36,7 @@ export function planEndpoints(
   readonly problems: readonly Problem[];
 } {
   const problems: Problem[] = [];
-  /** null: they could not be found out. */
+  // By block; null: the addresses could not be found out.
   const binds = blocks.map(({ plan, block }) => {
     try {
       return bindAddresses(plan.binds, plan.bindExcept);
@@ -46,7 +46,7 @@ export function planEndpoints(
       return null;
     }
   });
-  // What a block with a mistake claims is not known.
+  // Which addresses a block with a mistake would have is not known.
   const claims = blocks.flatMap(({ block, view, sound }, index) => {
     const addresses = binds[index]!;
     if (!sound || addresses === null) return [];

@@ -46,7 +46,7 @@ export function threadOf(pulse: Pulse): number {
   return Atomics.load(pulse, THREAD);
 }
 
-/** Told by the worker itself: one that hangs does not come to say so. */
+/** Shows that the worker begins or has ended building a configuration, during which it may not turn for a while. */
 export function showBuilding(pulse: Pulse, building: boolean): void {
   Atomics.store(pulse, BUILDING, building ? 1 : 0);
 }

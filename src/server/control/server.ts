@@ -66,15 +66,15 @@ export interface ServerParts {
   readonly termination?: Termination;
 }
 
-/** Without an event loop that turns for so long, a worker hangs. */
+/** A worker hangs when its event loop has not turned for so long. */
 const HANG_MS = 2000;
-/** An ordered end takes no longer than this beyond lameduck, whatever hangs; nor does an immediate one. */
+/** An ordered end takes no longer than this beyond lameduck, whatever hangs, and an immediate one no longer than this. */
 const END_MS = 4300;
 /** After this much more the kernel ends the process. */
 const MARGIN_MS = 400;
-/** Of `END_MS`, for queries in flight. */
+/** The part of `END_MS` that queries in flight are given. */
 const GRACE_MS = 3500;
-/** Of it, for a start or a reload that is under way. */
+/** The part of `END_MS` that a start or a reload under way is given. */
 const TAKING_MS = 500;
 
 interface Serving {

@@ -189,7 +189,7 @@ export class DataPlane {
 
   async #openListeners(generation: number): Promise<void> {
     const { program, used, adoptions } = this.#prepared.get(generation)!;
-    // Who answers before its copies are complete would deny what is there.
+    // A worker that answered before its copies are complete would deny names that exist.
     for (const id of used) await this.#replicas.get(id)?.complete;
     const fresh: string[] = [];
     try {
@@ -240,7 +240,7 @@ export class DataPlane {
     else this.#discard(before);
   }
 
-  /** A certificate was looked at when the configuration was; one that has changed since may be none. */
+  /** A certificate was checked with its configuration; a file that has changed since then may hold none. */
   #adopt(adopt: () => void): void {
     try {
       adopt();
