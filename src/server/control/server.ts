@@ -286,11 +286,13 @@ export class Server {
     let opened: readonly string[] = [];
     try {
       control = await buildControl(
-        generation,
-        configuration,
-        endpoints,
-        folder,
-        corefile.fingerprint,
+        {
+          number: generation,
+          configuration,
+          endpoints,
+          folder,
+          fingerprint: corefile.fingerprint,
+        },
         this.#control,
       );
       await this.#workers.orderAll({ kind: 'prepare', program });
