@@ -13,10 +13,10 @@ function reported(): Map<string, string[]> {
     if (file.endsWith('.test.ts')) continue;
     const text = readFileSync(file, 'utf8');
     // `code: 'x'`, `code: a ? 'x' : 'y'`, and the Corefile's own `problem('x', …)`.
-    for (const [said] of text.matchAll(
+    for (const [mention] of text.matchAll(
       /\bcode: (?:[^,\n]* \? )?'[a-z][^,\n]*|\bproblem\('[a-z-]+'/g,
     ))
-      for (const [, code] of said.matchAll(/'([a-z]+(?:-[a-z]+)*)'/g))
+      for (const [, code] of mention.matchAll(/'([a-z]+(?:-[a-z]+)*)'/g))
         codes.set(code!, [...(codes.get(code!) ?? []), file]);
   }
   return codes;

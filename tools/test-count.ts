@@ -1,3 +1,4 @@
+/** One total for a run of tests. */
 import { relative } from 'node:path';
 import type { TestEvent } from 'node:test/reporters';
 

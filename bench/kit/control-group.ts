@@ -1,3 +1,4 @@
+/** Processes with a limit of processor time. */
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 

@@ -1,3 +1,4 @@
+/** Load by dnsperf. */
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

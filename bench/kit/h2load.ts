@@ -1,3 +1,4 @@
+/** Load by h2load. */
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

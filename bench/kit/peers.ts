@@ -1,3 +1,4 @@
+/** Servers under load: ndots and those that it is compared with. */
 import { execFile, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,3 +1,4 @@
+/** What a verb is, what it may touch of the process, and how it ends. */
 import { problemsIn } from '../base/problem.ts';
 
 /** What a command may touch of the process. */

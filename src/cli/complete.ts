@@ -9,6 +9,7 @@ import { loadUsage, verbNames, verbSummaries } from './verbs.ts';
 /** How the shell has to take the candidates (numbers are cobra's). */
 export const DIRECTIVE = { files: 0, noBlank: 2, noFiles: 4 } as const;
 
+/** What may stand in place of a word, and how the shell has to take it. */
 export interface Candidates {
   readonly list: readonly (readonly [word: string, meaning: string])[];
   readonly directive: number;

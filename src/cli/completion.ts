@@ -75,6 +75,7 @@ exec kubectl ndots __complete "$@"
 
 const shells: Readonly<Record<string, string>> = { bash, zsh, fish, kubectl };
 
+/** What `ndots completion` takes. */
 export const completionUsage: Usage = {
   synopsis: Object.keys(shells).join('|'),
   examples: [
@@ -91,6 +92,7 @@ export const completionUsage: Usage = {
   words: { words: Object.keys(shells) },
 };
 
+/** The verb `completion`: prints the script of one shell. */
 export const completion: Command = {
   name: 'completion',
   async run(given, io) {

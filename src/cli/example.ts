@@ -1,3 +1,4 @@
+/** The example cluster of `ndots serve --example`. */
 import { readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -17,6 +17,7 @@ import { runLookup, type LookupPlan } from '../resolver/run.ts';
 import type { Trace } from '../resolver/trace.ts';
 import { queryBytes, readReply } from '../resolver/query-bytes.ts';
 
+/** The network of a live trace: the machine's own sockets, whose queries and replies go into the trace. */
 export class LiveNetwork implements Network {
   readonly clock: Clock = systemClock;
   readonly #trace: Trace;

@@ -44,18 +44,22 @@ export interface Option<T = unknown> {
   readonly group: string;
 }
 
+/** The options of a verb by their keys, in the order in which help lists them. */
 export type OptionTable = Readonly<Record<string, Option>>;
 
+/** An option without a value: it is there or not. */
 export interface Switch extends Option<never> {
   readonly kind: 'switch';
   readonly value: null;
 }
 
+/** An option with a value; given twice, the last one counts. */
 export interface One<T> extends Option<T> {
   readonly kind: 'one';
   readonly value: OptionValue<T>;
 }
 
+/** An option with a value that may be given several times; all of them count. */
 export interface Many<T> extends Option<T> {
   readonly kind: 'many';
   readonly value: OptionValue<T>;
@@ -94,10 +98,12 @@ export function flag(names: string, help: string): Switch {
   return { names: split(names), value: null, kind: 'switch', help, group: '' };
 }
 
+/** An option with a value, of which the last one counts. `names` as for `flag`. */
 export function one<T>(names: string, value: OptionValue<T>, help: string): One<T> {
   return { names: split(names), value, kind: 'one', help, group: '' };
 }
 
+/** An option with a value that may be given several times. `names` as for `flag`. */
 export function many<T>(names: string, value: OptionValue<T>, help: string): Many<T> {
   return { names: split(names), value, kind: 'many', help, group: '' };
 }

@@ -10,6 +10,7 @@ export interface Page {
   readonly narrow: boolean;
 }
 
+/** What a text has to be fitted to. */
 export interface TextOptions {
   readonly colour: boolean;
   readonly wide: boolean;
@@ -32,6 +33,7 @@ export interface Paint {
   strong(text: string): string;
 }
 
+/** Colours by the escape sequences of terminals; without `colour` texts stay as they are. */
 export function paintFor(colour: boolean): Paint {
   const paint =
     (code: number) =>
@@ -72,10 +74,12 @@ function visible(text: string): number {
   return text.replace(/\u001b\[\d+m/g, '').length;
 }
 
+/** The text, cut to `width` characters: what is left out shows as `…`. */
 export function clip(text: string, width: number): string {
   return text.length <= width ? text : `${text.slice(0, width - 1)}…`;
 }
 
+/** A time in milliseconds for people: `0.4 ms`, `20 ms`, `2.50 s`, `12.3 s`. */
 export function ms(value: number): string {
   if (value >= 9995) return `${(value / 1000).toFixed(1)} s`;
   if (value >= 999.5) return `${(value / 1000).toFixed(2)} s`;
@@ -94,6 +98,7 @@ export function packed(parts: readonly string[], room: number): string[] {
   return lines;
 }
 
+/** A number with its noun: `1 query`, `2 queries`. */
 export function count(number: number, one: string, many: string): string {
   return `${number} ${number === 1 ? one : many}`;
 }

@@ -1,3 +1,4 @@
+/** Parsing a Corefile as `ndots serve` does. */
 import { globSync } from 'node:fs';
 import { FILE_MAX, readFileText } from '../base/read-file.ts';
 import { parseCorefile, type ParseInput, type ParseOutput } from '../corefile/parse.ts';

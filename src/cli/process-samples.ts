@@ -1,3 +1,4 @@
+/** Metrics of the process and its runtime. */
 import { availableParallelism } from 'node:os';
 import { performance } from 'node:perf_hooks';
 import { observeGc, type GcPauses } from '../metrics/gc-pauses.ts';

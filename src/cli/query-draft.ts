@@ -3,6 +3,7 @@ import type { EdnsOption } from '../wire/edns.ts';
 import type { Protocol } from '../wire/transports.ts';
 import type { Option } from './option.ts';
 
+/** One query, complete: everything that the command line and the defaults say of it. */
 export interface QueryOptions {
   readonly name: string;
   readonly type: number;
@@ -85,6 +86,7 @@ const everything: Parts = {
   class: true,
 };
 
+/** A query of which nothing has been read yet: the defaults. */
 export const fresh: Draft = {
   name: null,
   type: null,
@@ -126,6 +128,7 @@ export interface QueryOption<T = unknown> extends Option<T> {
   set(draft: Draft, value: T | undefined, on: boolean): void;
 }
 
+/** Makes an option of `ndots query` from an option and what it changes. */
 export function setting<T>(option: Option<T>, set: QueryOption<T>['set']): QueryOption<T> {
   return { ...option, set };
 }

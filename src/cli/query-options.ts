@@ -132,6 +132,7 @@ const table: Readonly<Record<string, QueryOption>> = {
   ...Object.fromEntries(Object.entries(digFlags).map(([key, option]) => [`+${key}`, option])),
 };
 
+/** What `ndots query` takes. */
 export const queryUsage: Usage = {
   synopsis: '[@SERVER] NAME [TYPE] [CLASS] …',
   examples: [

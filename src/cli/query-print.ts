@@ -8,6 +8,7 @@ type Part = 'comments' | 'question' | 'answer' | 'authority' | 'additional';
 
 const title = /^;; (QUESTION|ANSWER|AUTHORITY|ADDITIONAL) SECTION:$/;
 
+/** A reply as dig prints it, without the parts that are not wanted. */
 export function printReply(message: Message, show: Parts, paint: Paint): string {
   let part: Part = 'comments';
   let text = '';

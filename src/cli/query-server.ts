@@ -6,6 +6,7 @@ import { FILE_MAX, readFileText } from '../base/read-file.ts';
 import { linesOf, wordsOf } from '../resolver/resolv-conf.ts';
 import type { QueryOptions } from './query-draft.ts';
 
+/** A server to ask. */
 export interface Server {
   /** Where the query goes: an address, or for TLS and HTTPS a name. */
   readonly address: string;

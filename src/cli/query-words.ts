@@ -4,6 +4,7 @@ import type { Protocol } from '../wire/transports.ts';
 import type { QueryOptions } from './query-draft.ts';
 import type { Server } from './query-server.ts';
 
+/** dig's lines about time and server, for below a reply. */
 export function serverLines(
   { port }: Pick<QueryOptions, 'port'>,
   { address, name }: Server,

@@ -14,6 +14,7 @@ import { transfer } from './query-transfer.ts';
 import { exchange, type Answered } from './query-transport.ts';
 import { replyDocument, serverLines } from './query-words.ts';
 
+/** The verb `query`. */
 export const query: Command = { name: 'query', run };
 
 async function run(words: readonly string[], io: Io): Promise<number> {

@@ -1,3 +1,4 @@
+/** From the words of a command line to a verb, and to the exit code of the process. */
 import { nearest } from '../base/problem.ts';
 import { EXIT, failure, type Io } from './command.ts';
 import { isVerb, loadUsage, loadVerb, verbNames, verbSummaries } from './verbs.ts';
@@ -98,7 +99,7 @@ const io: Io = {
   program: process.env['NDOTS_PROGRAM'] ?? 'ndots',
 };
 
-// Who reads through `head` has seen enough: no message, and the exit code that the shell gives a program ended by SIGPIPE.
+// A reader that has seen enough (`head`) gets no message, and the exit code that the shell gives a program ended by SIGPIPE.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(141);
   process.stderr.write(`ndots: cannot write to standard output: ${error.message}\n`);

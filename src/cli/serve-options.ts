@@ -55,8 +55,10 @@ const table: {
   ),
 };
 
+/** What the command line of `ndots serve` says; null: nothing was given. */
 export type ServeOptions = OptionValues<typeof table>;
 
+/** What `ndots serve` takes. */
 export const serveUsage: Usage = {
   synopsis: '',
   examples: [

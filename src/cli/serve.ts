@@ -1,10 +1,11 @@
+/** `ndots serve`: reads a Corefile, serves, and ends in order. */
 import { existsSync, unlinkSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { FILE_MAX, readFileText } from '../base/read-file.ts';
 import { systemClock } from '../base/clock.ts';
 import { seedHashes } from '../base/hash.ts';
-import { makeLog } from '../base/log.ts';
+import { bugText, makeLog, type Log } from '../base/log.ts';
 import { Problem, Problems, problemsIn } from '../base/problem.ts';
 import { secureRandom } from '../base/random.ts';
 import { settleMemory } from '../base/settle-memory.ts';
@@ -25,9 +26,10 @@ import { EXIT, type Command, type Io } from './command.ts';
 import { openExample } from './example.ts';
 import { parseCorefileText } from './parse-corefile.ts';
 import { processSamples } from './process-samples.ts';
-import { parseServeOptions } from './serve-options.ts';
+import { parseServeOptions, type ServeOptions } from './serve-options.ts';
 import { coreVersion, versionText } from './version.ts';
 
+/** The verb `serve`: runs until a signal ends it, or something fatal does. */
 export const serve: Command = { name: 'serve', run };
 
 /** `.ts` in a checkout, `.js` in the package. */
@@ -37,97 +39,52 @@ const extension = import.meta.url.slice(-3);
 const builtIn = (port: number): string => `.:${port} {\n    whoami\n    log\n}\n`;
 
 async function run(words: readonly string[], io: Io): Promise<number> {
-  const values = parseServeOptions(words);
-  if (values.version) {
-    io.out(versionText());
+  const options = parseServeOptions(words);
+  if (options.version || options.plugins) {
+    io.out(options.version ? versionText() : pluginList());
     return EXIT.ok;
   }
-  if (values.plugins) {
-    io.out(
-      `Server types:\n  dns\n\nOther plugins:\n${order
-        .map(({ name }) => `  dns.${name}`)
-        .toSorted()
-        .join('\n')}\n`,
-    );
-    return EXIT.ok;
-  }
-  const transport = values.transport ?? 'auto';
-  const dnsPort = values.dnsPort ?? 53;
-  const example = values.example ? await openExample(values.dnsPort ?? undefined) : null;
+  const dnsPort = options.dnsPort ?? 53;
+  const example = options.example ? await openExample(options.dnsPort ?? undefined) : null;
   const source =
     example === null
-      ? await corefileSource(values.conf ?? undefined, dnsPort, io)
+      ? await corefileSource(options.conf ?? undefined, dnsPort, io)
       : { file: example.file, folder: dirname(example.file), read: example.read };
   seedHashes(secureRandom.integer(2 ** 32));
-  const lines = lineOutput(1, (values.logBuffer ?? 1024) * 1024);
+  const lines = lineOutput(1, (options.logBuffer ?? 1024) * 1024);
   const log = makeLog(lines.write, () => server.debugging);
-  const collection = new Collection();
-  collection.sample(processSamples(coreVersion, () => server.threads()));
-  collection.sample(() => [lostLines(lines)]);
-  showUnused(new SharedRegistry((event) => collection.add('unused', event)));
-  let end = (_code: number): void => undefined;
-  const ended = new Promise<number>((resolve) => {
-    end = resolve;
-  });
-  const termination = makeTermination();
   let workers: number;
   try {
-    workers = values.workers ?? (await workersFor(source, dnsPort, io.env));
+    workers = options.workers ?? (await workersFor(source, dnsPort, io.env));
   } catch (error) {
     return refuse(error, io);
   }
-  const server: Server = new Server({
-    plugins: loadPlugins,
-    collection,
-    log,
-    clock: systemClock,
-    random: secureRandom,
-    env: io.env,
-    folder: source.folder,
-    workers,
-    termination,
-    ...(values.hang !== null && { hangMs: values.hang * 1000 }),
-    ...(values.httpConnections !== null && { httpConnections: values.httpConnections }),
-    probe: probeEndpoint,
-    load: (syntaxes) => load(source, dnsPort, io.env, syntaxes),
-    spawn: (id) =>
-      threadPort({
-        id,
-        transport,
-        termination,
-        ring: lines.ringOf(id),
-        pluginsModule: new URL(`../plugins/order${extension}`, import.meta.url).href,
-      }),
-    onFatal: (text) => {
-      lines.write(`[FATAL] ${text}`);
-      end(EXIT.no);
-    },
-  });
+  const { promise: ended, resolve: end } = Promise.withResolvers<number>();
+  const onFatal = (text: string): void => {
+    lines.write(`[FATAL] ${text}`);
+    end(EXIT.no);
+  };
+  const server: Server = makeServer({ options, source, workers, lines, log, env: io.env, onFatal });
+  const quit = (code: number): void =>
+    void server.quit().then((inOrder) => leave(code, inOrder, lines));
   // From the first moment: process 1 of a container has no other way to end, and a signal may come while objects are read.
-  onSignals(log, {
-    end,
-    quit: (code) => void server.quit().then((inOrder) => leave(code, inOrder, lines)),
-    reload: () => void server.reload(),
-  });
+  onSignals(log, { end, quit, reload: () => void server.reload() });
   process.once('uncaughtException', (error: Error) => {
-    lines.write(`[FATAL] a bug: ${error.stack ?? error.message}`);
-    void server.quit().then((inOrder) => leave(EXIT.no, inOrder, lines));
+    lines.write(`[FATAL] a bug: ${bugText(error)}`);
+    quit(EXIT.no);
   });
   let serving: boolean;
   try {
-    // A start that waits for objects does not keep who ends it waiting.
+    // A start that waits for objects does not hold up an end that is asked for meanwhile.
     serving = await Promise.race([server.start().then(() => true), ended.then(() => false)]);
   } catch (error) {
     await lines.flushed(FLUSH_MS);
     return refuse(error, io);
   }
   if (serving) {
-    // Before anything is printed: who reads the first line may rely on the file.
-    if (values.pidfile !== null) writePid(values.pidfile, log);
-    if (!values.quiet) {
-      for (const line of startLines(server)) lines.write(line);
-      lines.write(versionText().trimEnd());
-    }
+    // Before anything is printed: a program that has read the first line may rely on the file.
+    if (options.pidfile !== null) writePid(options.pidfile, log);
+    if (!options.quiet) for (const line of startLines(server)) lines.write(line);
     if (server.endpoints.length === 0)
       log.warning('Nothing is served: the Corefile holds no server block');
     if (example !== null) lines.write(example.lines);
@@ -139,12 +96,63 @@ async function run(words: readonly string[], io: Io): Promise<number> {
   clearInterval(alive);
   // What is fatal (a forwarding loop) gets no lameduck: each further second makes it worse.
   const inOrder = await (serving && code === EXIT.ok ? server.stop() : server.quit());
-  if (values.pidfile !== null) unlinkQuietly(values.pidfile);
+  if (options.pidfile !== null) unlinkQuietly(options.pidfile);
   await leave(code, inOrder, lines);
   return code;
 }
 
-/** Who does not read the log keeps the end waiting for no longer than this. */
+/** What the server of this process is made of. */
+interface ServeParts {
+  readonly options: ServeOptions;
+  readonly source: CorefileSource;
+  readonly workers: number;
+  readonly lines: LineOutput;
+  readonly log: Log;
+  readonly env: Io['env'];
+  readonly onFatal: (text: string) => void;
+}
+
+function makeServer({ options, source, workers, lines, log, env, onFatal }: ServeParts): Server {
+  const { transport, hang, httpConnections, dnsPort } = options;
+  const termination = makeTermination();
+  const collection = new Collection();
+  const server = new Server({
+    plugins: loadPlugins,
+    collection,
+    log,
+    clock: systemClock,
+    random: secureRandom,
+    env,
+    folder: source.folder,
+    workers,
+    termination,
+    ...(hang !== null && { hangMs: hang * 1000 }),
+    ...(httpConnections !== null && { httpConnections }),
+    probe: probeEndpoint,
+    load: (syntaxes) => load(source, dnsPort ?? 53, env, syntaxes),
+    spawn: (id) =>
+      threadPort({
+        id,
+        transport: transport ?? 'auto',
+        termination,
+        ring: lines.ringOf(id),
+        pluginsModule: new URL(`../plugins/order${extension}`, import.meta.url).href,
+      }),
+    onFatal,
+  });
+  collection.sample(processSamples(coreVersion, () => server.threads()));
+  collection.sample(() => [lostLines(lines)]);
+  showUnused(new SharedRegistry((event) => collection.add('unused', event)));
+  return server;
+}
+
+/** What `-plugins` prints, in coredns's form. */
+function pluginList(): string {
+  const names = order.map(({ name }) => `  dns.${name}`).toSorted();
+  return `Server types:\n  dns\n\nOther plugins:\n${names.join('\n')}\n`;
+}
+
+/** The end waits no longer than this for the log to be read, milliseconds. */
 const FLUSH_MS = 2000;
 
 /** @param inOrder false: a thread hangs, for which `process.exit` would wait */
@@ -253,7 +261,10 @@ const unreadable: Readonly<Record<string, readonly [string, string]>> = {
   EFBIG: ['is larger than 1 MiB', 'Is this the file that was meant? head -c 300 FILE'],
 };
 
-/** CoreDNS's list of what is served: `zone:port`, with the scheme unless it is plain DNS, with the address if bound. */
+/**
+ * CoreDNS's list of what is served (`zone:port`, with the scheme unless it is plain DNS, with the address if bound), and the
+ * version.
+ */
 function startLines(server: Server): readonly string[] {
   const lines = server.endpoints.flatMap(({ scheme, address, port, zones }) =>
     zones.map(({ zone }) => {
@@ -261,7 +272,7 @@ function startLines(server: Server): readonly string[] {
       return `${where}${zone}:${port}${address === '' ? '' : ` on ${address}`}`;
     }),
   );
-  return [...new Set(lines)].toSorted();
+  return [...new Set(lines)].toSorted().concat(versionText().trimEnd());
 }
 
 /** What signals bring about. */
@@ -273,7 +284,7 @@ interface Handles {
   readonly reload: () => void;
 }
 
-function onSignals(log: ReturnType<typeof makeLog>, { end, quit, reload }: Handles): void {
+function onSignals(log: Log, { end, quit, reload }: Handles): void {
   let interrupted = false;
   const handlers: Readonly<Record<string, () => void>> = {
     SIGINT: () => {
@@ -299,7 +310,7 @@ function onSignals(log: ReturnType<typeof makeLog>, { end, quit, reload }: Handl
 }
 
 /** Without its pid file the server still serves, as CoreDNS does: the error is a line, not an end. */
-function writePid(file: string, log: ReturnType<typeof makeLog>): void {
+function writePid(file: string, log: Log): void {
   try {
     writeFileSync(file, `${process.pid}\n`);
   } catch (error) {

@@ -3,6 +3,7 @@ import type { TraceDocument } from '../resolver/report.ts';
 import { clip, count, ms, pageFor, wrap, type Page, type TextOptions } from './page.ts';
 import { failure } from './trace-words.ts';
 
+/** Several clients for a terminal: a table, what differs, and the verdict. */
 export function printComparison(documents: readonly TraceDocument[], options: TextOptions): string {
   const page = pageFor(options);
   const { paint } = page;
@@ -50,6 +51,7 @@ function table(documents: readonly TraceDocument[], page: Page): string[] {
   return [head, ...rows];
 }
 
+/** One thing in which clients differ. */
 export interface Difference {
   /** Yes: a program fails. Maybe: it depends on the program. No: it only costs more. */
   readonly matters: 'yes' | 'maybe' | 'no';
@@ -148,6 +150,7 @@ function labels(documents: readonly TraceDocument[], most = 20): string {
   return `${all.slice(0, most).join(', ')}${more}`;
 }
 
+/** `glibc@2.36`, or the name alone where the client has no versions. */
 export function labelOf({ client }: TraceDocument): string {
   return client.version === '' ? client.name : `${client.name}@${client.version}`;
 }

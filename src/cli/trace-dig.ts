@@ -6,6 +6,7 @@ import { printMessage } from '../wire/print.ts';
 import { ms } from './page.ts';
 import { label, outcome } from './trace-words.ts';
 
+/** A trace as dig's outputs, one after the other. */
 export function dig(document: TraceDocument): string {
   const { queries } = document;
   const parts = queries.map((query, index) => {

@@ -6,6 +6,7 @@ import { lastedMs, outcomeOf, rowsOf, type Row } from './trace-rows.ts';
 import { answer, glossaryOf, hint, label, outcome, serverOf, settings } from './trace-words.ts';
 import { traceStyle } from './trace-style.ts';
 
+/** One or more traces of a name as an HTML page; empty without any. */
 export function html(documents: readonly TraceDocument[]): string {
   const [first] = documents;
   if (first === undefined) return '';

@@ -23,6 +23,7 @@ import {
   usage,
 } from './option-values.ts';
 
+/** What the command line of `ndots trace` says; null: nothing was given. */
 export interface TraceOptions {
   readonly name: string | null;
   readonly clients: readonly string[];
@@ -64,6 +65,7 @@ export interface TraceOptions {
 }
 
 const outputs = ['text', 'wide', 'json', 'md', 'html', 'dot', 'dig', 'tcpdump', 'strace'] as const;
+/** How a trace is printed. */
 export type Output = (typeof outputs)[number];
 
 const clientValue = text('NAME[@VERSION],…', {
@@ -177,6 +179,7 @@ async function offerPods({ word, before, env }: OfferContext): Promise<readonly 
   }
 }
 
+/** What `ndots trace` takes. */
 export const traceUsage: Usage = {
   synopsis: 'NAME [A|AAAA] [@SERVER[:PORT]]',
   examples: [

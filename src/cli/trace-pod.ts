@@ -28,6 +28,7 @@ import { coreVersion } from './version.ts';
 /** What kubeadm and most others have for the cluster's DNS. */
 const usualDns = '10.96.0.10';
 
+/** A pod's resolv.conf, and whose it is. */
 export interface PodSettings extends PodResolvConf {
   /** For people: `pod shop/web-0, context prod`. */
   readonly from: string;

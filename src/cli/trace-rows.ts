@@ -7,6 +7,7 @@ export interface Row {
   readonly queries: readonly QueryDocument[];
 }
 
+/** The queries of a trace as rows, in the order in which they were sent. */
 export function rowsOf({ queries }: TraceDocument): readonly Row[] {
   const rows: { first: QueryDocument; queries: QueryDocument[] }[] = [];
   for (const query of queries) {

@@ -16,6 +16,7 @@ const largestFile = 4 << 20;
 /** Variables that resolvers obey and that are taken over from the environment of ndots. */
 const inherited = ['LOCALDOMAIN', 'RES_OPTIONS', 'HOSTALIASES', 'GODEBUG'];
 
+/** The settings of a lookup, and where they come from. */
 export interface Gathered {
   readonly settings: Settings;
   /** Where resolv.conf came from, and what is to be said about it. */
@@ -24,6 +25,7 @@ export interface Gathered {
   readonly from: string | null;
 }
 
+/** Reads the files that decide a lookup. Throws a `Problem` for one that a person named and that cannot be read. */
 export async function gatherSettings(options: TraceOptions, io: Io): Promise<Gathered> {
   const notes: string[] = [];
   let from: string | null = null;

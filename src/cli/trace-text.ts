@@ -5,6 +5,7 @@ import { clip, count, ms, packed, pageFor, wrap, type Page, type TextOptions } f
 import { outcomeOf, rowsOf, type Row } from './trace-rows.ts';
 import { failure, glossaryOf, hint, serversOf } from './trace-words.ts';
 
+/** One trace for a terminal. */
 export function printTrace(document: TraceDocument, options: TextOptions): string {
   const page = pageFor(options);
   const lines = [...header(document, page), ''];

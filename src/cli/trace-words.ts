@@ -2,17 +2,20 @@
 import { printHostPort } from '../base/ip.ts';
 import type { QueryDocument, ResultDocument, TraceDocument } from '../resolver/report.ts';
 
+/** `glibc 2.36`, or the name alone where the client has no versions. */
 export function label(document: TraceDocument): string {
   const { name, version } = document.client;
   return version === '' ? name : `${name} ${version}`;
 }
 
+/** What the first lookup came to: addresses, or why it fails. */
 export function outcome(document: TraceDocument): string {
   const { result } = document;
   if (result.ok) return result.addresses.join(' ') || 'no address';
   return `fails: ${failure(result)}`;
 }
 
+/** A reply's addresses and aliases, or the word that stands for there being none (`NXDOMAIN`, `DROP` …). */
 export function answer(query: QueryDocument): string {
   return query.data.length > 0 ? query.data.join(' ') : query.answer;
 }
@@ -30,6 +33,7 @@ export function serversOf({ conf, queries }: TraceDocument): string {
   return conf.servers.map((server) => serverOf({ server, serverPort })).join(' ');
 }
 
+/** A name server, with its port where that is another than 53. */
 export function serverOf({
   server,
   serverPort,

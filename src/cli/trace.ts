@@ -24,6 +24,7 @@ import { gatherSettings, readText, sendsNothing } from './trace-settings.ts';
 import { printComparison } from './trace-comparison.ts';
 import { printTrace } from './trace-text.ts';
 
+/** The verb `trace`. */
 export const trace: Command = { name: 'trace', run };
 
 const liveLimitMs = 60_000;

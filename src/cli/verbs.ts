@@ -37,12 +37,15 @@ const verbs: Readonly<Record<string, Verb>> = {
   },
 };
 
+/** The verbs in the order in which help lists them. */
 export const verbNames: readonly string[] = Object.keys(verbs);
 
+/** Verb → what it is for, in one line. */
 export const verbSummaries: ReadonlyMap<string, string> = new Map(
   Object.entries(verbs).map(([name, { summary }]) => [name, summary]),
 );
 
+/** Whether there is a verb of this name. */
 export function isVerb(name: string): boolean {
   return Object.hasOwn(verbs, name);
 }

@@ -1,3 +1,4 @@
+/** `ndots version`, and what the version is. */
 import { readFileSync } from 'node:fs';
 import { EXIT, type Command } from './command.ts';
 import type { Usage } from './option.ts';
@@ -16,6 +17,7 @@ export function versionText(): string {
   return `ndots-${coreVersion}\n${process.platform}/${process.arch}, node${process.version}\n`;
 }
 
+/** What `ndots version` takes: nothing. */
 export const versionUsage: Usage = {
   synopsis: '',
   examples: [],
@@ -24,6 +26,7 @@ export const versionUsage: Usage = {
   notes: [],
 };
 
+/** The verb `version`. */
 export const version: Command = {
   name: 'version',
   async run(words, io) {

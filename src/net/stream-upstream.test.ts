@@ -11,7 +11,7 @@ import { describe, test, type TestContext } from 'node:test';
 
 import { testCertificate, testKey, testTls } from '../../test/kit/certificate.ts';
 import { answerOne, framed, listenerParts, queryBytes } from '../../test/kit/loopback.ts';
-import { tallied, upstreamParts, type Tallied } from '../../test/kit/upstream.ts';
+import { readableCounters, upstreamParts, type ReadableCounters } from '../../test/kit/upstream.ts';
 import { systemClock } from '../base/clock.ts';
 import { secureRandom } from '../base/random.ts';
 import { Query } from '../wire/query.ts';
@@ -39,11 +39,11 @@ function upstream(
   proto: Protocol,
   port: number,
   parts: Partial<UpstreamParts> = {},
-): { readonly up: Upstream; readonly counts: Tallied['counts'] } {
+): { readonly up: Upstream; readonly counts: ReadableCounters['counts'] } {
   const network = systemNetwork({ clock: systemClock, random: secureRandom, transport: 'auto' });
   const serverName = proto === 'tcp' ? '' : 'dns.example';
   const authority = Buffer.from(testCertificate);
-  const counters = tallied();
+  const counters = readableCounters();
   const up = network.upstream(
     upstreamParts(proto, port, {
       address: { host: '127.0.0.1', port, serverName },

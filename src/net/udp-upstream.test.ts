@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { describe, test, type TestContext } from 'node:test';
 
 import { queryBytes } from '../../test/kit/loopback.ts';
-import { tallied, upstreamParts, type Tallied } from '../../test/kit/upstream.ts';
+import { readableCounters, upstreamParts, type ReadableCounters } from '../../test/kit/upstream.ts';
 import { systemClock } from '../base/clock.ts';
 import { secureRandom } from '../base/random.ts';
 import { batchedUdp } from '../linux/packet-loop.ts';
@@ -58,9 +58,9 @@ for (const transport of ['batched', 'plain'] as const) {
       t: TestContext,
       port: number,
       parts: Partial<UpstreamParts> = {},
-    ): { readonly up: Upstream; readonly counts: Tallied['counts'] } {
+    ): { readonly up: Upstream; readonly counts: ReadableCounters['counts'] } {
       const network = systemNetwork({ clock: systemClock, random: secureRandom, transport });
-      const counters = tallied();
+      const counters = readableCounters();
       const up = network.upstream(upstreamParts('udp', port, { ...parts, counters }));
       t.after(() => up.close());
       return { up, counts: counters.counts };

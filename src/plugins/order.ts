@@ -1,3 +1,4 @@
+/** All plugins: the table that says which there are and in which order queries meet them. */
 import type { Plugin } from '../server/contract/plugin.ts';
 
 /** A plugin that is loaded when a Corefile names it: most use a dozen of them. */

@@ -1,3 +1,4 @@
+/** Metrics of plugins that are not in use. */
 import { slimBuckets } from '../metrics/buckets.ts';
 import type { Registry } from '../metrics/registry.ts';
 

@@ -16,6 +16,7 @@ import {
 } from './reply.ts';
 import { isSendable } from './search-list.ts';
 
+/** One answer of a scripted server: what it says, and how it misbehaves. */
 export interface AnswerSpec {
   readonly rcode: Rcode;
   readonly addresses: readonly string[];

@@ -8,6 +8,7 @@ import { absolute } from './client.ts';
 import { nxdomain, parseAnswerSpec, type AnswerSpec } from './answer-spec.ts';
 import { sameName } from './reply.ts';
 
+/** One rule: which questions it is for, and what is answered. */
 export interface AnswerRule {
   /** The server it is for; null = any. */
   readonly server: string | null;
@@ -19,6 +20,7 @@ export interface AnswerRule {
   readonly answers: readonly AnswerSpec[];
 }
 
+/** A scripted network: what its servers answer, and which of them cannot be reached. */
 export interface Script {
   readonly rules: readonly AnswerRule[];
   /** Milliseconds from query to answer. */

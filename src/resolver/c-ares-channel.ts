@@ -5,7 +5,7 @@
  * 5 s), because they are drawn by chance.
  */
 import type { Timer } from '../base/clock.ts';
-import { newId, type Site } from './client.ts';
+import { newId, type ModelContext } from './client.ts';
 import {
   plainSetup,
   statusOf,
@@ -69,14 +69,16 @@ const latencyFactor = 5;
 const enoughAnswers = 3;
 /** The part of a repeated time-out that jitter takes off at most, and how finely it is drawn. */
 const mostJitter = 0.5;
+/** How finely jitter is drawn. */
 export const jitterSteps = 65_537;
 /** One in so many times, replies that come in the same moment are read one after the other. */
 const readingSteps = 4;
 /** Seconds that an answer is kept at most. */
 const longestTtl = 3600;
 
+/** How c-ares sends from 1.22 on: see the head of this file. */
 export class Channel implements CaresChannel {
-  readonly #site: Site;
+  readonly #context: ModelContext;
   readonly #conf: CaresConf;
   readonly #traits: CaresTraits;
   readonly #servers: Server[];
@@ -88,12 +90,17 @@ export class Channel implements CaresChannel {
   readonly #cache = new Map<string, { readonly reply: Reply; readonly until: number }>();
   readonly #setup: ChannelSetup;
 
-  constructor(site: Site, conf: CaresConf, traits: CaresTraits, setup: ChannelSetup = plainSetup) {
-    this.#site = site;
+  constructor(
+    context: ModelContext,
+    conf: CaresConf,
+    traits: CaresTraits,
+    setup: ChannelSetup = plainSetup,
+  ) {
+    this.#context = context;
     this.#conf = conf;
     this.#traits = traits;
     this.#setup = setup;
-    this.#timeouts = new TimeoutTimer(site.network.clock, setup.tickMs);
+    this.#timeouts = new TimeoutTimer(context.network.clock, setup.tickMs);
     this.#servers = conf.servers.map((address, index) => ({
       address,
       index,
@@ -108,8 +115,8 @@ export class Channel implements CaresChannel {
 
   query(name: string, type: string, why: string): Pending {
     const cached = this.#cache.get(`${name.toLowerCase()} ${type}`);
-    if (cached !== undefined && cached.until > this.#site.network.clock.now()) {
-      this.#site.trace.step(
+    if (cached !== undefined && cached.until > this.#context.network.clock.now()) {
+      this.#context.trace.step(
         `c-ares has the answer for ${name} ${type} in its cache: no query is sent`,
       );
       const { reply } = cached;
@@ -118,7 +125,7 @@ export class Channel implements CaresChannel {
     }
     const taken = new Set([...this.#open].map((question) => question.query.id));
     const query: Query = {
-      id: newId(this.#site.random, taken),
+      id: newId(this.#context.random, taken),
       name,
       type,
       edns: null,
@@ -163,7 +170,7 @@ export class Channel implements CaresChannel {
     );
     if (!this.#conf.rotate) return sorted[0];
     const equal = sorted.filter((server) => server.failures === sorted[0]?.failures);
-    return equal[this.#site.random.integer(equal.length)];
+    return equal[this.#context.random.integer(equal.length)];
   }
 
   #send(question: Question, wanted: Server | null): void {
@@ -182,7 +189,7 @@ export class Channel implements CaresChannel {
       else this.#blame(server);
       return this.#retry(question, 'ECONNREFUSED', null);
     }
-    const { clock } = this.#site.network;
+    const { clock } = this.#context.network;
     question.connection = connection;
     connection.questions.add(question);
     question.sentAt = clock.now();
@@ -219,7 +226,7 @@ export class Channel implements CaresChannel {
     const rounds = Math.trunc(question.tries / this.#servers.length);
     if (rounds === 0) return base;
     const grown = base * 2 ** rounds;
-    const jitter = (this.#site.random.integer(jitterSteps) / (jitterSteps - 1)) * mostJitter;
+    const jitter = (this.#context.random.integer(jitterSteps) / (jitterSteps - 1)) * mostJitter;
     return Math.max(base, Math.trunc(grown - grown * jitter));
   }
 
@@ -236,7 +243,7 @@ export class Channel implements CaresChannel {
       retired: false,
     };
     if (!tcp) {
-      const socket = this.#site.network.udp();
+      const socket = this.#context.network.udp();
       if (socket.connect(server.address) !== null) return null;
       connection.socket = socket;
       socket.watch(() => this.#read(connection));
@@ -247,7 +254,7 @@ export class Channel implements CaresChannel {
 
   #connect(connection: Connection): void {
     const { server } = connection;
-    void this.#site.network.tcp(server.address, Infinity).then((socket) => {
+    void this.#context.network.tcp(server.address, Infinity).then((socket) => {
       if (typeof socket === 'string') return this.#break(connection, 'ECONNREFUSED');
       connection.socket = socket;
       socket.watch(() => this.#read(connection));
@@ -261,7 +268,7 @@ export class Channel implements CaresChannel {
     const { socket } = connection;
     if (socket === null) return;
     this.#timeouts.received();
-    const { random, network } = this.#site;
+    const { random, network } = this.#context;
     const now = network.clock.now();
     if (now !== this.#readAt) this.#together = random.integer(readingSteps) > 0;
     this.#readAt = now;
@@ -312,7 +319,7 @@ export class Channel implements CaresChannel {
     }
     server.failures = 0;
     server.failedAt = 0;
-    const tookMs = Math.max(1, Math.trunc(this.#site.network.clock.now() - question.sentAt));
+    const tookMs = Math.max(1, Math.trunc(this.#context.network.clock.now() - question.sentAt));
     if (reply.rcode === 'NOERROR' || reply.rcode === 'NXDOMAIN') {
       server.totalMs += tookMs;
       server.answers++;
@@ -328,7 +335,7 @@ export class Channel implements CaresChannel {
     const ttl =
       reply.rcode === 'NXDOMAIN' ? (reply.negativeTtl ?? 0) : Math.min(longestTtl, ...ttls);
     if (ttl <= 0) return;
-    const until = this.#site.network.clock.now() + ttl * 1000;
+    const until = this.#context.network.clock.now() + ttl * 1000;
     this.#cache.set(`${reply.name.toLowerCase()} ${reply.type}`, { reply, until });
   }
 
@@ -343,7 +350,7 @@ export class Channel implements CaresChannel {
       return this.#later(deferred, () => this.#send(question, null));
     }
     if (question.noRetries) {
-      this.#site.trace.step(
+      this.#context.trace.step(
         `No further attempt for ${question.query.type}: the IPv4 address is there already`,
       );
     }
@@ -352,7 +359,7 @@ export class Channel implements CaresChannel {
 
   /** Runs something that may have to wait for the rest of what was read together. */
   #later(deferred: boolean, run: () => void): void {
-    if (deferred && this.#together) this.#site.network.clock.after(0, run);
+    if (deferred && this.#together) this.#context.network.clock.after(0, run);
     else run();
   }
 
@@ -364,7 +371,7 @@ export class Channel implements CaresChannel {
 
   #blame(server: Server): void {
     server.failures++;
-    server.failedAt = this.#site.network.clock.now();
+    server.failedAt = this.#context.network.clock.now();
   }
 
   /** A broken connection: its questions are sent again elsewhere. */
@@ -386,7 +393,7 @@ export class Channel implements CaresChannel {
 
   /** Connections without questions are closed, but only after the caller had time to ask the next ones. */
   #sweepLater(): void {
-    this.#site.network.clock.after(0, () => this.rest());
+    this.#context.network.clock.after(0, () => this.rest());
   }
 
   rest(): void {

@@ -19,6 +19,7 @@ import {
 } from './resolv-conf.ts';
 import { byteLength } from './search-list.ts';
 
+/** What c-ares takes from resolv.conf and nsswitch.conf. */
 export interface CaresConf extends ResolvConf {
   /** `f` = hosts file, `b` = DNS, in order. */
   readonly lookups: string;
@@ -27,6 +28,7 @@ export interface CaresConf extends ResolvConf {
 /** The third reader takes the value of a line into 512 bytes. */
 const longestValue = 511;
 
+/** Reads the settings as the release with these traits does. */
 export function readCaresConf(settings: Settings, traits: CaresTraits): CaresConf {
   const state = newReading(traits);
   const first = traits.reader === 1;

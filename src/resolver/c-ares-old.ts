@@ -3,7 +3,7 @@
  * servers; an error reply moves to the next server at once; nothing is remembered.
  */
 import type { Timer } from '../base/clock.ts';
-import { newId, type Site } from './client.ts';
+import { newId, type ModelContext } from './client.ts';
 import {
   plainSetup,
   statusOf,
@@ -47,8 +47,9 @@ interface Question {
 /** Without EDNS more than this goes to TCP, truncated or not. */
 const packetBytes = 512;
 
+/** How c-ares sends up to 1.21: see the head of this file. */
 export class OldChannel implements CaresChannel {
-  readonly #site: Site;
+  readonly #context: ModelContext;
   readonly #conf: CaresConf;
   readonly #traits: CaresTraits;
   readonly #setup: ChannelSetup;
@@ -57,12 +58,17 @@ export class OldChannel implements CaresChannel {
   readonly #timeouts: TimeoutTimer;
   #turn = 0;
 
-  constructor(site: Site, conf: CaresConf, traits: CaresTraits, setup: ChannelSetup = plainSetup) {
-    this.#site = site;
+  constructor(
+    context: ModelContext,
+    conf: CaresConf,
+    traits: CaresTraits,
+    setup: ChannelSetup = plainSetup,
+  ) {
+    this.#context = context;
     this.#traits = traits;
     this.#conf = conf;
     this.#setup = setup;
-    this.#timeouts = new TimeoutTimer(site.network.clock, setup.tickMs);
+    this.#timeouts = new TimeoutTimer(context.network.clock, setup.tickMs);
     this.#servers = conf.servers.map((address) => ({
       address,
       udp: null,
@@ -74,7 +80,14 @@ export class OldChannel implements CaresChannel {
 
   query(name: string, type: string, why: string): Pending {
     const taken = new Set([...this.#open].map((question) => question.query.id));
-    const query = { id: newId(this.#site.random, taken), name, type, edns: null, ad: false, why };
+    const query = {
+      id: newId(this.#context.random, taken),
+      name,
+      type,
+      edns: null,
+      ad: false,
+      why,
+    };
     let made: Question | null = null;
     const done = new Promise<Ended>((resolve) => {
       const question: Question = {
@@ -122,7 +135,7 @@ export class OldChannel implements CaresChannel {
   /** False: the kernel reported an error, perhaps that of an earlier packet. */
   #sendUdp(question: Question, server: Server): boolean {
     if (server.udp === null) {
-      const socket = this.#site.network.udp();
+      const socket = this.#context.network.udp();
       if (socket.connect(server.address) !== null) return false;
       server.udp = socket;
       socket.watch(() => this.#read(server, socket));
@@ -141,7 +154,7 @@ export class OldChannel implements CaresChannel {
       return;
     }
     server.opening = [question];
-    void this.#site.network.tcp(server.address, Infinity).then((socket) => {
+    void this.#context.network.tcp(server.address, Infinity).then((socket) => {
       const waiting = server.opening ?? [];
       server.opening = null;
       if (typeof socket === 'string') {

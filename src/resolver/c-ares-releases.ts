@@ -4,6 +4,7 @@
  */
 import { Releases } from './releases.ts';
 
+/** What one release of c-ares does differently from others. */
 export interface CaresTraits {
   // What is asked.
   /** NODATA ends the walk. */
@@ -91,6 +92,7 @@ export interface CaresTraits {
   readonly newSocket: 'never' | 'failure' | 'timeout';
 }
 
+/** The releases of c-ares, oldest first. */
 export const caresReleases: Releases<CaresTraits> = new Releases<CaresTraits>(
   'c-ares',
   {

@@ -79,6 +79,7 @@ export interface CaresChannel {
   rest(): void;
 }
 
+/** The end of a lookup with this status, as ares_strerror words it. */
 export function caresError(status: CaresStatus): Found {
   if (status === 'SUCCESS') return found([]);
   if (status === 'SIGSEGV') return failed(status, null, 'Segmentation fault');

@@ -12,6 +12,7 @@ interface Waiting {
   readonly run: () => void;
 }
 
+/** Tells a program of its time-outs when it looks for them. */
 export class TimeoutTimer {
   readonly #clock: Clock;
   readonly #tickMs: number;

@@ -13,7 +13,7 @@ import {
   type Found,
   type Request,
   type Session,
-  type Site,
+  type ModelContext,
   type ClientLine,
 } from './client.ts';
 import { OldChannel } from './c-ares-old.ts';
@@ -34,26 +34,27 @@ import {
   type CaresStatus,
 } from './c-ares-status.ts';
 
+/** The model of ares_getaddrinfo. */
 export const cares: ClientLine = clientLine('c-ares', caresReleases, (version, traits) => ({
   summary: `ares_getaddrinfo of c-ares ${version}: Envoy, gRPC, curl built with it`,
   anyOrder: traits.tellsErrors,
   conf: (settings) => readCaresConf(settings, traits),
-  open: (site) => new CaresSession(site, traits),
+  open: (context) => new CaresSession(context, traits),
 }));
 
 class CaresSession implements Session {
-  readonly #site: Site;
+  readonly #context: ModelContext;
   readonly #traits: CaresTraits;
   readonly #conf: CaresConf;
   readonly #channel: CaresChannel;
 
-  constructor(site: Site, traits: CaresTraits) {
-    this.#site = site;
+  constructor(context: ModelContext, traits: CaresTraits) {
+    this.#context = context;
     this.#traits = traits;
-    this.#conf = readCaresConf(site.settings, traits);
+    this.#conf = readCaresConf(context.settings, traits);
     this.#channel = traits.sortsServers
-      ? new Channel(site, this.#conf, traits)
-      : new OldChannel(site, this.#conf, traits);
+      ? new Channel(context, this.#conf, traits)
+      : new OldChannel(context, this.#conf, traits);
   }
 
   async lookup(request: Request): Promise<Found> {
@@ -74,7 +75,9 @@ class CaresSession implements Session {
     }
     const { search } = this.#conf;
     if (this.#traits.needsSearchList && search.length === 0 && !name.endsWith('.')) {
-      this.#site.trace.step('Without a search list this release finds nothing (a fault of 1.28.0)');
+      this.#context.trace.step(
+        'Without a search list this release finds nothing (a fault of 1.28.0)',
+      );
       return caresError('ENOTFOUND');
     }
     let status: CaresStatus = 'ECONNREFUSED';
@@ -101,7 +104,7 @@ class CaresSession implements Session {
   }
 
   #files(name: string, families: readonly Family[]): Found | null {
-    const { trace, settings } = this.#site;
+    const { trace, settings } = this.#context;
     // Addresses with a zone are not understood, and later releases leave out names that are no host names.
     const old = !this.#traits.mergesHosts;
     const entries = readHosts(settings.hosts, old ? undefined : /(^|\s)#.*$/s)
@@ -143,13 +146,13 @@ class CaresSession implements Session {
         !isSendable(name, this.#traits.longestName) ||
         (this.#traits.hostNames && !isHostName(name))
       ) {
-        this.#site.trace.step(
+        this.#context.trace.step(
           `"${absolute(name)}" is too long, or no host name: c-ares fails the whole lookup`,
         );
         const status = this.#traits.tellsBadName ? 'EBADNAME' : 'ENOMEM';
         return { addresses: [], status, final: true };
       }
-      const { trace } = this.#site;
+      const { trace } = this.#context;
       const since = trace.exchanges.length;
       const pending = families.map((family) => ({
         family,
@@ -205,7 +208,7 @@ class CaresSession implements Session {
 
   #names(name: string): { readonly name: string; readonly why: string }[] {
     const { aliases, dotIsFinal, rootDomain } = this.#traits;
-    const alias = aliases === 'none' ? null : hostAlias(this.#site.settings.hostAliases, name);
+    const alias = aliases === 'none' ? null : hostAlias(this.#context.settings.hostAliases, name);
     if (alias !== null && aliases === 'alone') {
       return [{ name: alias, why: 'HOSTALIASES names it.' }];
     }

@@ -8,6 +8,7 @@ import type { ResolvConf } from './resolv-conf.ts';
 import { presented } from './search-list.ts';
 import type { Trace } from './trace.ts';
 
+/** IPv4 or IPv6. */
 export type Family = 4 | 6;
 
 /** Addresses and names of the machine or pod that asks. */
@@ -30,8 +31,8 @@ export interface Settings {
   readonly host: Host;
 }
 
-/** Everything a model gets. */
-export interface Site {
+/** What a model works with. */
+export interface ModelContext {
   readonly network: Network;
   readonly random: Random;
   readonly trace: Trace;
@@ -47,6 +48,7 @@ export interface Request {
   readonly addrConfig: boolean;
 }
 
+/** Why a lookup failed, in the words of the interface that the application calls. */
 export interface Failure {
   /** Symbol of the interface: `EAI_NONAME`, `ENOTFOUND`, `ARES_ETIMEOUT`, … */
   readonly code: string;
@@ -56,6 +58,7 @@ export interface Failure {
   readonly text: string;
 }
 
+/** What a lookup gives to the application. Some clients give addresses beside a failure. */
 export interface Found {
   readonly addresses: readonly string[];
   readonly failure: Failure | null;
@@ -74,7 +77,7 @@ export interface Model {
   readonly anyOrder: boolean;
   /** resolv.conf as this client reads it. */
   conf(settings: Settings): ResolvConf;
-  open(site: Site): Session;
+  open(context: ModelContext): Session;
 }
 
 /** One release of a client. */
@@ -127,17 +130,19 @@ function noted(client: Client, note: string | null): Client {
   if (note === null) return client;
   return {
     ...client,
-    open(site) {
-      site.trace.step(note);
-      return client.open(site);
+    open(context) {
+      context.trace.step(note);
+      return client.open(context);
     },
   };
 }
 
+/** The end of a lookup that succeeded. */
 export function found(addresses: readonly string[]): Found {
   return { addresses, failure: null };
 }
 
+/** The end of a lookup that failed; the arguments are the fields of `Failure`. */
 export function failed(code: string, number: number | null, text: string): Found {
   return { addresses: [], failure: { code, number, text } };
 }
@@ -155,6 +160,7 @@ export function absolute(name: string): string {
   return presented(name.endsWith('.') ? name : `${name}.`);
 }
 
+/** Dots of a name: what ndots is compared with. */
 export function countDots(name: string): number {
   let dots = 0;
   for (const letter of name) if (letter === '.') dots++;

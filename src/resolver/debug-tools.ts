@@ -10,7 +10,7 @@ import {
   type Found,
   type Request,
   type Session,
-  type Site,
+  type ModelContext,
 } from './client.ts';
 import { readGlibcConf } from './glibc-conf.ts';
 import { usualGlibc } from './glibc-releases.ts';
@@ -20,11 +20,12 @@ import { enoughDots, fewDots, lastAsIs } from './search-reasons.ts';
 import type { ResolvConf } from './resolv-conf.ts';
 import { note } from './trace.ts';
 
+/** The model of BIND's nslookup. */
 export const nslookup: ClientLine = soleClient('nslookup', {
   summary: 'nslookup of BIND 9.18: A along the search list, AAAA only for the name that answered',
   anyOrder: false,
   conf: (settings) => readGlibcConf(settings, usualGlibc),
-  open: (site) => new NslookupSession(site),
+  open: (context) => new NslookupSession(context),
 });
 
 /** nslookup has times of its own: 5 s, three attempts. */
@@ -34,12 +35,12 @@ const nslookupAttempts = 3;
 type Answered = { readonly reply: Reply; readonly exchange: SentQuery | null };
 
 class NslookupSession implements Session {
-  readonly #site: Site;
+  readonly #context: ModelContext;
   readonly #conf: ResolvConf;
 
-  constructor(site: Site) {
-    this.#site = site;
-    this.#conf = readGlibcConf(site.settings, usualGlibc);
+  constructor(context: ModelContext) {
+    this.#context = context;
+    this.#conf = readGlibcConf(context.settings, usualGlibc);
   }
 
   async lookup({ name, families }: Request): Promise<Found> {
@@ -47,7 +48,7 @@ class NslookupSession implements Session {
     const { ndots, search } = this.#conf;
     const searching = !name.endsWith('.') && dots < ndots;
     const names = searching ? [...search.map((domain) => `${name}.${domain}`), name] : [name];
-    this.#site.trace.step('nslookup does not read the hosts file or nsswitch.conf');
+    this.#context.trace.step('nslookup does not read the hosts file or nsswitch.conf');
     const first = families.includes(4) ? 'A' : 'AAAA';
     for (const [index, candidate] of names.entries()) {
       const why = !searching
@@ -86,7 +87,7 @@ class NslookupSession implements Session {
   #stream = false;
 
   async #ask(name: string, type: string, why: string): Promise<Answered | null> {
-    const { network, random } = this.#site;
+    const { network, random } = this.#context;
     const query: Query = {
       id: newId(random),
       name: absolute(name),
@@ -117,38 +118,39 @@ class NslookupSession implements Session {
   }
 
   async #tcp(server: string, query: Query): Promise<Answered | null> {
-    const { network } = this.#site;
+    const { network } = this.#context;
     this.#stream = true;
     const until = network.clock.now() + nslookupTimeoutMs;
     const connection = await network.tcp(server, until);
     if (typeof connection === 'string') return null;
-    connection.send({ ...query, id: newId(this.#site.random) }, server);
+    connection.send({ ...query, id: newId(this.#context.random) }, server);
     const arrival = await connection.wait(until);
     connection.close();
     return arrival?.kind === 'reply' ? arrival : null;
   }
 }
 
+/** The model of busybox's nslookup. */
 export const busybox: ClientLine = soleClient('busybox', {
   summary:
     "busybox's nslookup: a name with a dot as it is, a single label with all search domains at once",
   anyOrder: false,
   conf: (settings) => readGlibcConf(settings, usualGlibc),
-  open: (site) => new BusyboxSession(site),
+  open: (context) => new BusyboxSession(context),
 });
 
 class BusyboxSession implements Session {
-  readonly #site: Site;
+  readonly #context: ModelContext;
   readonly #conf: ResolvConf;
 
-  constructor(site: Site) {
-    this.#site = site;
-    this.#conf = readGlibcConf(site.settings, usualGlibc);
+  constructor(context: ModelContext) {
+    this.#context = context;
+    this.#conf = readGlibcConf(context.settings, usualGlibc);
   }
 
   async lookup({ name, families }: Request): Promise<Found> {
-    this.#site.trace.step("busybox's nslookup does not read the hosts file or nsswitch.conf");
-    const { random, network } = this.#site;
+    this.#context.trace.step("busybox's nslookup does not read the hosts file or nsswitch.conf");
+    const { random, network } = this.#context;
     const { search, servers, timeoutMs, attempts } = this.#conf;
     const single = !name.includes('.') && search.length > 0;
     const names = single ? search.map((domain) => `${name}.${domain}`) : [name];

@@ -4,14 +4,17 @@
  */
 import { linesOf, wordsOf } from './resolv-conf.ts';
 
+/** The `dnsPolicy` of a pod. */
 export type DnsPolicy = 'ClusterFirst' | 'ClusterFirstWithHostNet' | 'Default' | 'None';
 
+/** The `dnsConfig` of a pod. */
 export interface DnsConfig {
   readonly nameservers: readonly string[];
   readonly searches: readonly string[];
   readonly options: readonly { readonly name: string; readonly value?: string | undefined }[];
 }
 
+/** What a pod says about its DNS. */
 export interface PodDns {
   readonly namespace: string;
   readonly policy: DnsPolicy;
@@ -19,6 +22,7 @@ export interface PodDns {
   readonly hostNetwork: boolean;
 }
 
+/** What the kubelet of its node says. */
 export interface KubeletDns {
   readonly clusterDns: readonly string[];
   readonly clusterDomain: string;
@@ -26,6 +30,7 @@ export interface KubeletDns {
   readonly nodeResolvConf: string | null;
 }
 
+/** The file that kubelet writes, and what is to be said about it. */
 export interface PodResolvConf {
   readonly text: string;
   /** What kubelet would warn about, and what surprises people. */
@@ -43,6 +48,7 @@ interface Parts {
   options: string[];
 }
 
+/** The resolv.conf of a pod, as kubelet writes it. */
 export function podResolvConf(pod: PodDns, kubelet: KubeletDns): PodResolvConf {
   const warnings: string[] = [];
   const host = readHost(kubelet.nodeResolvConf);

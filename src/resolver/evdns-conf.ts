@@ -10,6 +10,7 @@ function serverIn(word: string): string | null {
   return parseAddress(bare) === null ? null : bare;
 }
 
+/** Reads resolv.conf as libevent does. */
 export function readEvdnsConf(settings: Settings): ResolvConf {
   const conf = newConf();
   conf.attempts = 3;

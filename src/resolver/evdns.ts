@@ -16,7 +16,7 @@ import {
   type Found,
   type Request,
   type Session,
-  type Site,
+  type ModelContext,
 } from './client.ts';
 import { readEvdnsConf } from './evdns-conf.ts';
 import { dottedQuad } from './glibc-conf.ts';
@@ -29,11 +29,12 @@ import { isSendable } from './search-list.ts';
 import { afterAsIs, enoughDots, fewDots, lastAsIs } from './search-reasons.ts';
 import { note } from './trace.ts';
 
+/** The model of evdns_getaddrinfo. */
 export const evdns: ClientLine = soleClient('evdns', {
   summary: 'evdns_getaddrinfo of libevent 2.1.12: Tor, memcached tools, many event-driven servers',
   anyOrder: false,
   conf: readEvdnsConf,
-  open: (site) => new EvdnsSession(site),
+  open: (context) => new EvdnsSession(context),
 });
 
 /** How long the second family may take after the first. */
@@ -81,15 +82,15 @@ interface Running {
 }
 
 class EvdnsSession implements Session {
-  readonly #site: Site;
+  readonly #context: ModelContext;
   readonly #conf: ResolvConf;
   readonly #servers: readonly Server[];
   readonly #running = new Set<Running>();
   #head = 0;
 
-  constructor(site: Site) {
-    this.#site = site;
-    this.#conf = readEvdnsConf(site.settings);
+  constructor(context: ModelContext) {
+    this.#context = context;
+    this.#conf = readEvdnsConf(context.settings);
     // Each new server is put behind the first one of the ring: 1, last, …, 3, 2.
     const [first, ...others] = this.#conf.servers;
     const ring = first === undefined ? [] : [first, ...others.reverse()];
@@ -104,16 +105,16 @@ class EvdnsSession implements Session {
 
   async lookup({ name, families }: Request): Promise<Found> {
     if (this.#servers.length === 0) {
-      this.#site.trace.step('no name server in resolv.conf: evdns cannot be set up');
+      this.#context.trace.step('no name server in resolv.conf: evdns cannot be set up');
       return failure('TIMEOUT');
     }
     const literal = dottedQuad(name) ?? withoutZone(name);
     if (parseAddress(literal) !== null && families.includes(familyOf(literal))) {
       return found([literal]);
     }
-    const listed = entriesFor(readHosts(this.#site.settings.hosts), name);
+    const listed = entriesFor(readHosts(this.#context.settings.hosts), name);
     if (listed.length > 0) {
-      this.#site.trace.step(
+      this.#context.trace.step(
         `hosts file, line ${listed[0]?.line ?? 0}: "${name}" is listed. No query is sent.`,
       );
       return found(
@@ -158,9 +159,9 @@ class EvdnsSession implements Session {
         results.set(type, result);
         if (results.size === types.length) return finish(merged());
         skew?.cancel();
-        skew = this.#site.network.clock.after(skewMs, () => {
+        skew = this.#context.network.clock.after(skewMs, () => {
           const late = types.filter((other) => !results.has(other)).join(' and ');
-          this.#site.trace.step(
+          this.#context.trace.step(
             `evdns no longer waits for ${late}: 3 s after the other family it reports what it has`,
           );
           finish(merged());
@@ -193,7 +194,7 @@ class EvdnsSession implements Session {
         ? `${enoughDots(walk.typed, this.#conf)}: the name is asked as it is first.`
         : lastAsIs(this.#conf);
     if (!isSendable(name)) {
-      this.#site.trace.step(`"${name}" is too long for DNS: evdns gives up on ${walk.type}`);
+      this.#context.trace.step(`"${name}" is too long for DNS: evdns gives up on ${walk.type}`);
       walk.end(error);
       return;
     }
@@ -201,7 +202,7 @@ class EvdnsSession implements Session {
   }
 
   #start(walk: Walk | null, name: string, type: string, why: string): Running {
-    const { random } = this.#site;
+    const { random } = this.#context;
     const query: Query = {
       id: newId(random),
       name: absolute(randomCase(name, () => random.integer(2) === 1)),
@@ -245,14 +246,14 @@ class EvdnsSession implements Session {
   #transmit(running: Running): void {
     const { server } = running;
     if (server.socket === null) {
-      const socket = this.#site.network.udp();
+      const socket = this.#context.network.udp();
       server.socket = socket;
       socket.watch(() => this.#read(server, socket));
     }
     if (typeof server.socket.send(running.query, server.address) === 'string') this.#failed(server);
     running.sent++;
     running.timer?.cancel();
-    running.timer = this.#site.network.clock.after(this.#conf.timeoutMs, () =>
+    running.timer = this.#context.network.clock.after(this.#conf.timeoutMs, () =>
       this.#timedOut(running),
     );
   }
@@ -359,7 +360,7 @@ class EvdnsSession implements Session {
 
   #probeLater(server: Server, delayMs: number): void {
     server.probe?.cancel();
-    server.probe = this.#site.network.clock.after(delayMs, () => {
+    server.probe = this.#context.network.clock.after(delayMs, () => {
       const running = this.#start(
         null,
         probeName,

@@ -34,6 +34,7 @@ const switches: readonly (readonly [string, keyof MutableConf | null])[] = [
   ['strict-error', 'strictError'],
 ];
 
+/** Reads resolv.conf and the environment as the release with these traits does. */
 export function readGlibcConf(settings: Settings, traits: GlibcTraits): ResolvConf {
   const conf = newConf();
   const localDomain = settings.env['LOCALDOMAIN'];

@@ -4,6 +4,7 @@
  */
 import { Releases } from './releases.ts';
 
+/** What one release of glibc does differently from others. */
 export interface GlibcTraits {
   /** The services of a nsswitch.conf without a `hosts:` line. */
   readonly defaultServices: string;
@@ -24,6 +25,7 @@ export interface GlibcTraits {
   readonly strictError: boolean;
 }
 
+/** The releases of glibc, oldest first. */
 export const glibcReleases: Releases<GlibcTraits> = new Releases<GlibcTraits>(
   'glibc',
   {

@@ -7,7 +7,7 @@ import type { Fault, Query, Socket, SentQuery } from './network.ts';
 import { sameName, type Reply } from './reply.ts';
 import { cite } from './rules.ts';
 import { note } from './trace.ts';
-import type { Site } from './client.ts';
+import type { ModelContext } from './client.ts';
 import type { GlibcTraits } from './glibc-releases.ts';
 import type { ResolvConf } from './resolv-conf.ts';
 
@@ -40,8 +40,9 @@ type Attempt =
 
 const nothing: Attempt = { kind: 'next', fault: null };
 
+/** One process of glibc as it sends: the modes it has fallen into last from lookup to lookup. */
 export class GlibcTransport {
-  readonly #site: Site;
+  readonly #context: ModelContext;
   readonly #conf: ResolvConf;
   readonly #traits: GlibcTraits;
   /** Set once half an answer was lost: later lookups of the process stay in that mode. */
@@ -54,14 +55,14 @@ export class GlibcTransport {
   #firstRcode = 'NOERROR';
   #heard = false;
 
-  constructor(site: Site, conf: ResolvConf, traits: GlibcTraits) {
-    this.#site = site;
+  constructor(context: ModelContext, conf: ResolvConf, traits: GlibcTraits) {
+    this.#context = context;
     this.#conf = conf;
     this.#traits = traits;
     this.#reopen = conf.singleRequestReopen;
     this.#serial = conf.singleRequest || conf.singleRequestReopen;
     this.#turn =
-      conf.rotate && conf.servers.length > 1 ? site.random.integer(conf.servers.length) : 0;
+      conf.rotate && conf.servers.length > 1 ? context.random.integer(conf.servers.length) : 0;
   }
 
   /** Asks the servers in order until one has answered; `queries` is A, AAAA or both. */
@@ -104,7 +105,7 @@ export class GlibcTransport {
   }
 
   async #udp(queries: readonly Query[], index: number): Promise<Attempt> {
-    const { clock } = this.#site.network;
+    const { clock } = this.#context.network;
     const server = this.#conf.servers[index] ?? '';
     const pair = queries.length === 2;
     for (;;) {
@@ -203,7 +204,7 @@ export class GlibcTransport {
 
   async #tcp(queries: readonly Query[], index: number, again = false): Promise<Attempt> {
     const server = this.#conf.servers[index] ?? '';
-    const connection = await this.#site.network.tcp(server, Infinity);
+    const connection = await this.#context.network.tcp(server, Infinity);
     if (typeof connection === 'string') return { kind: 'next', fault: connection };
     try {
       for (const query of queries) {
@@ -236,7 +237,7 @@ export class GlibcTransport {
   #open(index: number): Socket | null {
     const known = this.#sockets.get(index);
     if (known !== undefined) return known;
-    const socket = this.#site.network.udp();
+    const socket = this.#context.network.udp();
     if (socket.connect(this.#conf.servers[index] ?? '', true) !== null) {
       socket.close();
       return null;

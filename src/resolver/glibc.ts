@@ -14,7 +14,7 @@ import {
   type Found,
   type Request,
   type Session,
-  type Site,
+  type ModelContext,
   type ClientLine,
 } from './client.ts';
 import { readGlibcConf, shortIPv4 } from './glibc-conf.ts';
@@ -52,15 +52,17 @@ const errors = {
   ADDRFAMILY: failed('EAI_ADDRFAMILY', -9, 'Address family for hostname not supported'),
 } as const;
 
+/** The model of glibc's getaddrinfo. */
 export const glibc: ClientLine = clientLine('glibc', glibcReleases, (version, traits) => ({
   summary: `getaddrinfo of glibc ${version}: Debian, Ubuntu, Fedora and all that runs on them`,
   anyOrder: false,
   conf: (settings) => readGlibcConf(settings, traits),
-  open: (site) => new GlibcSession(site, traits),
+  open: (context) => new GlibcSession(context, traits),
 }));
 
+/** One process on glibc. Other models that leave their lookups to libc use it, too. */
 export class GlibcSession implements Session {
-  readonly #site: Site;
+  readonly #context: ModelContext;
   readonly #conf: ResolvConf;
   readonly #services: readonly Service[];
   /** Why nsswitch.conf cannot be used; null = it can. */
@@ -69,16 +71,16 @@ export class GlibcSession implements Session {
   readonly #transport: GlibcTransport;
   readonly #traits: GlibcTraits;
 
-  constructor(site: Site, traits: GlibcTraits) {
-    this.#site = site;
+  constructor(context: ModelContext, traits: GlibcTraits) {
+    this.#context = context;
     this.#traits = traits;
-    this.#conf = readGlibcConf(site.settings, traits);
-    const { services, problem } = readHostsLine(site.settings.nsswitch, traits);
+    this.#conf = readGlibcConf(context.settings, traits);
+    const { services, problem } = readHostsLine(context.settings.nsswitch, traits);
     this.#services = services;
     this.#unreadable = problem;
     // An address with an interface behind `%` is not understood.
-    this.#hosts = readHosts(site.settings.hosts).filter((entry) => !entry.address.includes('%'));
-    this.#transport = new GlibcTransport(site, this.#conf, traits);
+    this.#hosts = readHosts(context.settings.hosts).filter((entry) => !entry.address.includes('%'));
+    this.#transport = new GlibcTransport(context, this.#conf, traits);
   }
 
   lookup(request: Request): Promise<Found> {
@@ -108,11 +110,13 @@ export class GlibcSession implements Session {
     }
     const simple = families.length === 1 && families[0] === 4 && !mapped;
     if (this.#unreadable !== null) {
-      this.#site.trace.step(`nsswitch.conf, ${this.#unreadable}: glibc asks nobody`);
+      this.#context.trace.step(`nsswitch.conf, ${this.#unreadable}: glibc asks nobody`);
       return simple ? errors.SYSTEM : errors.NONAME;
     }
     if (simple && /^\d([\d.]*\d)?$/.test(name)) {
-      this.#site.trace.step(`"${name}" looks like an IPv4 address, and is none: glibc asks nobody`);
+      this.#context.trace.step(
+        `"${name}" looks like an IPv4 address, and is none: glibc asks nobody`,
+      );
       return errors.NONAME;
     }
     let verdict = unavailable;
@@ -129,7 +133,7 @@ export class GlibcSession implements Session {
       if (this.#traits.addsServices) all.push(...verdict.addresses);
       if (action === 'return') break;
       if (action === 'merge' && !this.#traits.addsServices) {
-        this.#site.trace.step('[…=merge] is not possible for hosts: glibc gives up');
+        this.#context.trace.step('[…=merge] is not possible for hosts: glibc gives up');
         return errors.NONAME;
       }
     }
@@ -145,7 +149,7 @@ export class GlibcSession implements Session {
 
   /** AI_ADDRCONFIG: an address on an interface other than loopback counts, link-local ones too. */
   #configured(families: readonly Family[]): readonly Family[] | null {
-    const { addresses } = this.#site.settings.host;
+    const { addresses } = this.#context.settings.host;
     const seen = families.filter((family) => addresses.some((own) => familyOf(own) === family));
     if (families.length === 2) return seen.length === 0 ? families : seen;
     return seen.length === 0 ? null : families;
@@ -157,7 +161,7 @@ export class GlibcSession implements Session {
     families: readonly Family[],
     mapped: boolean,
   ): Promise<Verdict> {
-    const { trace, settings } = this.#site;
+    const { trace, settings } = this.#context;
     switch (service.name) {
       case 'files':
         return this.#files(name, families);
@@ -186,7 +190,7 @@ export class GlibcSession implements Session {
       // For IPv4 alone, ::1 in the hosts file is given as 127.0.0.1.
       else if (entry.family === 6 && entry.address === '::1') addresses.push('127.0.0.1');
     }
-    this.#site.trace.step(
+    this.#context.trace.step(
       addresses.length === 0
         ? `hosts file: no entry for "${name}"`
         : `hosts file, line ${entries[0]?.line ?? 0}: ${addresses.join(' ')}. No query is sent. ${cite('hosts-file')}`,
@@ -198,20 +202,20 @@ export class GlibcSession implements Session {
     // The function with which one family is asked for with its canonical name does not look at the letters.
     const unchecked = mapped && families.length === 1;
     if (!unchecked && !isHostName(typed)) {
-      this.#site.trace.step(`glibc sends no query for "${typed}": it is no valid host name`);
+      this.#context.trace.step(`glibc sends no query for "${typed}": it is no valid host name`);
       return notFound;
     }
     let types = families.map((family) => (family === 4 ? 'A' : 'AAAA'));
     if (this.#conf.noAaaa && types.includes('AAAA')) {
-      this.#site.trace.step(
+      this.#context.trace.step(
         types.length === 2
           ? 'option no-aaaa: AAAA is not asked'
           : 'option no-aaaa: A is asked in place of AAAA, to learn whether the name exists; its addresses are left out',
       );
       types = types.length === 2 ? ['A'] : ['AAAA'];
     }
-    const alias = hostAlias(this.#site.settings.hostAliases, typed);
-    if (alias !== null) this.#site.trace.step(`HOSTALIASES: "${typed}" stands for "${alias}"`);
+    const alias = hostAlias(this.#context.settings.hostAliases, typed);
+    if (alias !== null) this.#context.trace.step(`HOSTALIASES: "${typed}" stands for "${alias}"`);
     const name = alias ?? typed;
     const both = families.length === 2;
     // The result of both families is built in a buffer of 1024 bytes; if it is too small, everything is repeated.
@@ -229,7 +233,7 @@ export class GlibcSession implements Session {
         ? pairBytes(verdict.addresses.length, typed, walked)
         : singleBytes(verdict.addresses, typed, walked);
       if (bytes <= room) return verdict;
-      this.#site.trace.step(
+      this.#context.trace.step(
         `${verdict.addresses.length} addresses need ${bytes} bytes, glibc had ${room}: it repeats the whole lookup ${cite('glibc-buffer')}`,
       );
     }
@@ -237,7 +241,7 @@ export class GlibcSession implements Session {
 
   /** res_search: which names are tried, and what each outcome does to the rest. */
   async #search(typed: string, types: readonly string[]): Promise<Walked> {
-    const alias = hostAlias(this.#site.settings.hostAliases, typed);
+    const alias = hostAlias(this.#context.settings.hostAliases, typed);
     if (alias !== null) return this.#query(alias, types, 'HOSTALIASES names it');
     const { ndots, search, noTldQuery } = this.#conf;
     const dots = countDots(typed);
@@ -272,7 +276,7 @@ export class GlibcSession implements Session {
         else if (result.herrno === 'TRY_AGAIN' && this.#lastRcode === 'SERVFAIL')
           sawServfail = true;
         else if (result.herrno !== 'HOST_NOT_FOUND') {
-          this.#site.trace.step(
+          this.#context.trace.step(
             'glibc leaves the search list here and goes straight to the name as it is',
           );
           break;
@@ -297,19 +301,19 @@ export class GlibcSession implements Session {
   async #query(name: string, types: readonly string[], why: string): Promise<Walked> {
     this.#lastRcode = 'NOERROR';
     if (!isSendable(name)) {
-      this.#site.trace.step(`"${absolute(name)}" is too long for DNS: not sent`);
+      this.#context.trace.step(`"${absolute(name)}" is too long for DNS: not sent`);
       return { ok: false, herrno: 'NO_RECOVERY', errno: '' };
     }
     const taken = new Set<number>();
     const queries: Query[] = types.map((type) => {
-      const id = newId(this.#site.random, taken);
+      const id = newId(this.#context.random, taken);
       taken.add(id);
       const stand = this.#conf.noAaaa && type === 'AAAA';
       const edns = this.#conf.edns0 && !stand ? { size: 1200, cookie: false } : null;
       const asked = stand ? 'A' : type;
       return { id, name: absolute(name), type: asked, edns, ad: this.#conf.trustAd, why };
     });
-    const { trace } = this.#site;
+    const { trace } = this.#context;
     const since = trace.exchanges.length;
     const sent = await this.#transport.send(queries);
     if (!sent.ok) {

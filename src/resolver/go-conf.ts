@@ -18,6 +18,7 @@ import {
 
 const mostServers = 3;
 
+/** Reads resolv.conf as the release with these traits does. */
 export function readGoConf(settings: Settings, traits: GoTraits): ResolvConf {
   const conf = newConf();
   linesOf(settings.resolvConf).forEach((line, index) => readLine(conf, line, index + 1, traits));

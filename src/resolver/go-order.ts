@@ -8,8 +8,10 @@ import type { GoTraits } from './go-releases.ts';
 import { isLocalhostName } from './myhostname.ts';
 import { linesOf, type ResolvConf } from './resolv-conf.ts';
 
+/** Where Go looks, and in which order; `cgo`: libc's getaddrinfo decides. */
 export type GoOrder = 'cgo' | 'files,dns' | 'dns,files' | 'files' | 'dns';
 
+/** Which resolver Go takes for a name, and why. */
 export interface GoChoice {
   readonly order: GoOrder;
   /** One sentence. */
@@ -40,6 +42,7 @@ export function builtWithCgo(settings: Settings): boolean {
   return settings.env['CGO_ENABLED'] === '1';
 }
 
+/** Decides which resolver a Go program takes for a name. */
 export function chooseGoResolver(
   name: string,
   settings: Settings,

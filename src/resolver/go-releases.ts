@@ -1,6 +1,7 @@
 /** What the releases of Go's own resolver do differently (package net). */
 import { Releases } from './releases.ts';
 
+/** What one release of Go's resolver does differently from others. */
 export interface GoTraits {
   /** Candidates of 254 bytes: refused with a final dot typed, or without one. */
   readonly longNeedsDot: boolean;
@@ -30,6 +31,7 @@ export interface GoTraits {
   readonly truncatedTcp: boolean;
 }
 
+/** The releases of Go, oldest first. */
 export const goReleases: Releases<GoTraits> = new Releases<GoTraits>(
   'go',
   {

@@ -14,7 +14,7 @@ import {
   type Found,
   type Request,
   type Session,
-  type Site,
+  type ModelContext,
   type ClientLine,
 } from './client.ts';
 import { builtWithCgo, chooseGoResolver, type GoOrder } from './go-order.ts';
@@ -54,31 +54,32 @@ const noSuchHost: GoError = {
   temporary: false,
 };
 
+/** The model of net.Resolver. */
 export const go: ClientLine = clientLine('go', goReleases, (version, traits) => ({
   summary: `net.Resolver of Go ${version}: its own resolver, or libc's where a cgo build prefers that`,
   anyOrder: true,
   conf: (settings) => readGoConf(settings, traits),
-  open: (site) => new GoSession(site, version, traits),
+  open: (context) => new GoSession(context, version, traits),
 }));
 
 class GoSession implements Session {
-  readonly #site: Site;
+  readonly #context: ModelContext;
   readonly #version: string;
   readonly #traits: GoTraits;
   readonly #conf: ResolvConf;
   #turn = 0;
   #libc: GlibcSession | null = null;
 
-  constructor(site: Site, version: string, traits: GoTraits) {
-    this.#site = site;
+  constructor(context: ModelContext, version: string, traits: GoTraits) {
+    this.#context = context;
     this.#version = version;
     this.#traits = traits;
-    this.#conf = readGoConf(site.settings, traits);
+    this.#conf = readGoConf(context.settings, traits);
   }
 
   async lookup(request: Request): Promise<Found> {
     const { name, families } = request;
-    const { trace, settings } = this.#site;
+    const { trace, settings } = this.#context;
     const literal = unmapped(name);
     if (parseAddress(literal) !== null) {
       return families.includes(familyOf(literal)) ? found([literal]) : unsuitable(name);
@@ -92,7 +93,7 @@ class GoSession implements Session {
       );
     }
     if (choice.order !== 'cgo') return this.#own(name, families, choice.order);
-    this.#libc ??= new GlibcSession(this.#site, usualGlibc);
+    this.#libc ??= new GlibcSession(this.#context, usualGlibc);
     const result = await this.#libc.lookupMapped({ name, families, addrConfig: false });
     if (result.failure !== null) return fromLibc(result, this.#traits);
     return result.addresses.length === 0 ? unsuitable(name) : found(result.addresses.map(unmapped));
@@ -106,7 +107,7 @@ class GoSession implements Session {
         return this.#traits.filesNotFound ? failure(noSuchHost) : unsuitable(name);
     }
     if (!isDomainName(name)) {
-      this.#site.trace.step(`"${name}" is no domain name: Go sends nothing`);
+      this.#context.trace.step(`"${name}" is no domain name: Go sends nothing`);
       return failure(noSuchHost);
     }
     const result = await this.#walk(name, families);
@@ -119,14 +120,14 @@ class GoSession implements Session {
     // Only names with a dot are made absolute: `localhost.` is not `localhost`.
     const key = (text: string): string =>
       (text.includes('.') ? absolute(text) : text).toLowerCase();
-    const entries = readHosts(this.#site.settings.hosts)
+    const entries = readHosts(this.#context.settings.hosts)
       .filter((entry) => entry.names.some((other) => key(other) === key(name)))
       .map((entry) => ({ ...entry, address: unmapped(entry.address) }));
     if (entries.length === 0) {
-      this.#site.trace.step(`hosts file: no entry for "${name}"`);
+      this.#context.trace.step(`hosts file: no entry for "${name}"`);
       return null;
     }
-    this.#site.trace.step(
+    this.#context.trace.step(
       `hosts file, line ${entries[0]?.line ?? 0}: "${name}" is listed. No query is sent. ${cite('hosts-file')}`,
     );
     const fitting = entries.filter((entry) => families.includes(familyOf(entry.address)));
@@ -140,7 +141,7 @@ class GoSession implements Session {
     if (names.length === 0) return unsuitable(typed);
     let lastError: GoError | null = null;
     const addresses: string[] = [];
-    const { trace } = this.#site;
+    const { trace } = this.#context;
     for (const { name, why } of names) {
       const since = trace.exchanges.length;
       const results = this.#conf.singleRequest
@@ -189,7 +190,7 @@ class GoSession implements Session {
       .filter(({ name }) => {
         if (onion(name) && onionByCandidate) return false;
         if (name.length <= 254) return true;
-        this.#site.trace.step(`"${name}" is too long: Go skips this search domain`);
+        this.#context.trace.step(`"${name}" is too long: Go skips this search domain`);
         return false;
       });
     if (onion(typed)) return list;
@@ -216,7 +217,7 @@ class GoSession implements Session {
     const offset = rotate ? this.#turn++ : 0;
     let lastError: GoError = noSuchHost;
     if (!isSendable(name)) {
-      this.#site.trace.step(`"${name}" has an empty or too long label: Go cannot send it`);
+      this.#context.trace.step(`"${name}" has an empty or too long label: Go cannot send it`);
       return { error: { ...noSuchHost, text: 'cannot marshal DNS message', notFound: false } };
     }
     let reason = why;
@@ -268,7 +269,7 @@ class GoSession implements Session {
 
   /** One question to one server: UDP, and TCP if the answer was truncated. */
   async #exchange(server: string, name: string, type: string, why: string): Promise<Tried> {
-    const { network, random, settings } = this.#site;
+    const { network, random, settings } = this.#context;
     const noEdns =
       this.#traits.ednsSetting && /(^|,)netedns0=0(,|$)/.test(settings.env['GODEBUG'] ?? '');
     const query: Query = {

@@ -5,6 +5,7 @@ import { shortIPv4 } from './glibc-conf.ts';
 import { withoutZone } from './myhostname.ts';
 import { linesOf, wordsOf } from './resolv-conf.ts';
 
+/** One line of a hosts file. Lines count from 1. */
 export interface HostsEntry {
   readonly line: number;
   readonly address: string;

@@ -72,6 +72,7 @@ export function isUtf8Locale(env: Readonly<Record<string, string | undefined>>):
   return /utf-?8/i.test(locale);
 }
 
+/** Whether a name holds nothing beyond ASCII. */
 export function isAscii(name: string): boolean {
   // eslint-disable-next-line no-control-regex -- every ASCII character counts
   return /^[\u0000-\u007f]*$/.test(name);

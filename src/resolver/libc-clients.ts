@@ -9,7 +9,7 @@ import {
   type Model,
   type Request,
   type Session,
-  type Site,
+  type ModelContext,
 } from './client.ts';
 import { GlibcSession } from './glibc.ts';
 import { readGlibcConf } from './glibc-conf.ts';
@@ -28,7 +28,7 @@ import { isLocalhostName } from './myhostname.ts';
 import { nodeReleases } from './node-releases.ts';
 import { Releases } from './releases.ts';
 
-type Look = (session: GlibcSession, request: Request, site: Site) => Promise<Found>;
+type Look = (session: GlibcSession, request: Request, context: ModelContext) => Promise<Found>;
 
 /** A program on glibc: `look` is what it makes of a lookup. */
 function onGlibc(summary: string, look: Look): Model {
@@ -36,9 +36,9 @@ function onGlibc(summary: string, look: Look): Model {
     summary,
     anyOrder: false,
     conf: (settings) => readGlibcConf(settings, usualGlibc),
-    open(site): Session {
-      const session = new GlibcSession(site, usualGlibc);
-      return { lookup: (request) => look(session, request, site) };
+    open(context): Session {
+      const session = new GlibcSession(context, usualGlibc);
+      return { lookup: (request) => look(session, request, context) };
     },
   };
 }
@@ -52,6 +52,7 @@ function shown(
   return failure === null ? result : show(failure.code, failure.text, failure.number);
 }
 
+/** The model of a Go program that takes libc's getaddrinfo. */
 export const cgo: ClientLine = clientLine('cgo', goReleases, (version, traits) =>
   onGlibc(
     `a program of Go ${version} built with cgo that takes libc's getaddrinfo (GODEBUG=netdns=cgo)`,
@@ -114,14 +115,15 @@ const pythonReleases = new Releases<PythonTraits>(
 );
 const javaReleases = alike('java', ['8', '11', '17', '21', '25']);
 
+/** The model of socket.getaddrinfo. */
 export const python: ClientLine = clientLine('python', pythonReleases, (version, { refusal }) =>
-  onGlibc(`socket.getaddrinfo of Python ${version}`, async (session, request, site) => {
+  onGlibc(`socket.getaddrinfo of Python ${version}`, async (session, request, context) => {
     const name = request.name === '' ? '' : pythonName(request.name);
     if (typeof name !== 'string') {
-      site.trace.step(`Python's idna codec refuses "${request.name}": nobody is asked`);
+      context.trace.step(`Python's idna codec refuses "${request.name}": nobody is asked`);
       return failed('UnicodeError', null, refusal(name));
     }
-    tellAscii(site, 'Python', request.name, name);
+    tellAscii(context, 'Python', request.name, name);
     return shown(await session.lookup({ ...request, name }), (code, text, number) =>
       failed(code, null, `[Errno ${number ?? 0}] ${text}`),
     );
@@ -131,17 +133,18 @@ export const python: ClientLine = clientLine('python', pythonReleases, (version,
 /** A lookup that keeps one of Node's four threads this long is worth a word. */
 const slowMs = 1000;
 
+/** The model of dns.lookup. */
 export const node: ClientLine = clientLine('node', nodeReleases, (version) =>
   onGlibc(
     `dns.lookup of Node.js ${version}, and all of its http and net: getaddrinfo in a pool of four threads`,
-    async (session, request, site) => {
-      const { clock } = site.network;
+    async (session, request, context) => {
+      const { clock } = context.network;
       const start = clock.now();
       const name = nodeName(request.name) ?? request.name;
-      tellAscii(site, 'Node', request.name, name);
+      tellAscii(context, 'Node', request.name, name);
       const result = await session.lookup({ ...request, name });
       if (clock.now() - start > slowMs) {
-        site.trace.step(
+        context.trace.step(
           'Node has four threads for this and for files: four such lookups at a time and everything else waits',
         );
       }
@@ -156,7 +159,11 @@ export const node: ClientLine = clientLine('node', nodeReleases, (version) =>
 const badUrl = failed('CURLE_URL_MALFORMAT', 3, 'URL using bad/illegal format or missing URL');
 
 /** The name in ASCII as libidn2 writes it, which reads it in the locale's encoding; null if it cannot. */
-function localeName(name: string, { settings, trace }: Site, lettersOnly: boolean): string | null {
+function localeName(
+  name: string,
+  { settings, trace }: ModelContext,
+  lettersOnly: boolean,
+): string | null {
   if (isAscii(name)) return name;
   if (!isUtf8Locale(settings.env)) {
     trace.step(
@@ -167,37 +174,42 @@ function localeName(name: string, { settings, trace }: Site, lettersOnly: boolea
   return libidnName(name, lettersOnly);
 }
 
-function tellAscii(site: Site, who: string, typed: string, name: string): void {
-  if (typed !== name) site.trace.step(`${who} makes "${name}" of "${typed}"`);
+function tellAscii(context: ModelContext, who: string, typed: string, name: string): void {
+  if (typed !== name) context.trace.step(`${who} makes "${name}" of "${typed}"`);
 }
 
+/** The model of curl built on glibc. */
 export const curl: ClientLine = soleClient(
   'curl',
-  onGlibc('curl on glibc: getaddrinfo, but localhost is known', async (session, request, site) => {
-    const { families } = request;
-    const name = localeName(request.name, site, false);
-    if (name === null) return badUrl;
-    tellAscii(site, 'curl', request.name, name);
-    if (isLocalhostName(name) && !name.endsWith('.') && !name.includes('localdomain')) {
-      site.trace.step(`curl knows "${name}" itself. No query is sent.`);
-      return found(families.map((family) => (family === 4 ? '127.0.0.1' : '::1')));
-    }
-    return shown(await session.lookup({ ...request, name }), () =>
-      failed('CURLE_COULDNT_RESOLVE_HOST', 6, `Could not resolve host: ${name}`),
-    );
-  }),
+  onGlibc(
+    'curl on glibc: getaddrinfo, but localhost is known',
+    async (session, request, context) => {
+      const { families } = request;
+      const name = localeName(request.name, context, false);
+      if (name === null) return badUrl;
+      tellAscii(context, 'curl', request.name, name);
+      if (isLocalhostName(name) && !name.endsWith('.') && !name.includes('localdomain')) {
+        context.trace.step(`curl knows "${name}" itself. No query is sent.`);
+        return found(families.map((family) => (family === 4 ? '127.0.0.1' : '::1')));
+      }
+      return shown(await session.lookup({ ...request, name }), () =>
+        failed('CURLE_COULDNT_RESOLVE_HOST', 6, `Could not resolve host: ${name}`),
+      );
+    },
+  ),
 );
 
 const getentFailed = failed('2', null, 'getent exit 2');
 
+/** The model of `getent ahosts`. */
 export const getentAhosts: ClientLine = soleClient(
   'getent-ahosts',
   onGlibc(
     'getent ahosts NAME: getaddrinfo with AI_ADDRCONFIG and AI_IDN',
-    async (session, request, site) => {
-      const name = localeName(request.name, site, true);
+    async (session, request, context) => {
+      const name = localeName(request.name, context, true);
       if (name === null) return getentFailed;
-      tellAscii(site, 'AI_IDN', request.name, name);
+      tellAscii(context, 'AI_IDN', request.name, name);
       return shown(
         await session.lookup({ ...request, name, addrConfig: true }),
         () => getentFailed,
@@ -206,6 +218,7 @@ export const getentAhosts: ClientLine = soleClient(
   ),
 );
 
+/** The model of `getent hosts`. */
 export const getentHosts: ClientLine = soleClient(
   'getent-hosts',
   onGlibc(
@@ -224,25 +237,26 @@ export const getentHosts: ClientLine = soleClient(
 const keepGoodMs = 30_000;
 const keepBadMs = 10_000;
 
+/** The model of InetAddress.getAllByName. */
 export const java: ClientLine = clientLine('java', javaReleases, (version) => ({
   summary: `InetAddress.getAllByName of Java ${version}: getaddrinfo, with a cache in the process`,
   anyOrder: false,
   conf: (settings) => readGlibcConf(settings, usualGlibc),
-  open(site): Session {
-    const session = new GlibcSession(site, usualGlibc);
+  open(context): Session {
+    const session = new GlibcSession(context, usualGlibc);
     const cache = new Map<string, { readonly result: Found; readonly until: number }>();
     return {
       async lookup(request) {
-        const { clock } = site.network;
+        const { clock } = context.network;
         const kept = cache.get(request.name);
         if (kept !== undefined && kept.until > clock.now()) {
-          site.trace.step(
+          context.trace.step(
             `Java still has its ${kept.result.failure === null ? 'answer' : 'failure'} for "${request.name}" in the process: no query is sent`,
           );
           return kept.result;
         }
         // IPv4 alone is asked for only if IPv6 is switched off in the whole kernel.
-        const families = site.settings.host.loopback.includes(6)
+        const families = context.settings.host.loopback.includes(6)
           ? request.families
           : request.families.filter((family) => family === 4);
         const asked = await session.lookup({ ...request, families });

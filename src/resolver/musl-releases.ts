@@ -1,6 +1,7 @@
 /** What musl's releases do differently. */
 import { Releases } from './releases.ts';
 
+/** What one release of musl does differently from others. */
 export interface MuslTraits {
   /** One family with an address is enough, whatever became of the other; the first reply's error is the lookup's. */
   readonly halfIsEnough: boolean;
@@ -16,6 +17,7 @@ export interface MuslTraits {
   readonly nodata: boolean;
 }
 
+/** The releases of musl, oldest first. */
 export const muslReleases: Releases<MuslTraits> = new Releases<MuslTraits>(
   'musl',
   {

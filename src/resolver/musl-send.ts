@@ -6,19 +6,21 @@
 import { parseAddress, printAddress } from '../base/ip.ts';
 import { recordBytes, questionBytes, type Reply } from './reply.ts';
 import { waitForAny, type Query, type Socket, type SentQuery } from './network.ts';
-import type { Site } from './client.ts';
+import type { ModelContext } from './client.ts';
 import type { MuslTraits } from './musl-releases.ts';
 import type { ResolvConf } from './resolv-conf.ts';
 import { cite } from './rules.ts';
 import { note } from './trace.ts';
 
+/** The answer that counts for one question. */
 export interface MuslAnswer {
   readonly reply: Reply;
   readonly exchange: SentQuery | null;
 }
 
+/** The questions of one name, sent to all servers at once until each has its answer or the time is up. */
 export class MuslExchange {
-  readonly #site: Site;
+  readonly #context: ModelContext;
   readonly #conf: ResolvConf;
   readonly #queries: readonly Query[];
   readonly #traits: MuslTraits;
@@ -29,8 +31,13 @@ export class MuslExchange {
   #failed = false;
   #resends = 0;
 
-  constructor(site: Site, conf: ResolvConf, queries: readonly Query[], traits: MuslTraits) {
-    this.#site = site;
+  constructor(
+    context: ModelContext,
+    conf: ResolvConf,
+    queries: readonly Query[],
+    traits: MuslTraits,
+  ) {
+    this.#context = context;
     this.#conf = conf;
     this.#queries = queries;
     this.#traits = traits;
@@ -39,12 +46,12 @@ export class MuslExchange {
 
   /** The answer of each question, null where none came. */
   async run(): Promise<readonly (MuslAnswer | null)[]> {
-    const { clock } = this.#site.network;
+    const { clock } = this.#context.network;
     const { timeoutMs, attempts } = this.#conf;
     const intervalMs = Math.trunc(timeoutMs / Math.max(1, attempts));
     // The kernel lets poll() end up to a thousandth late, which decides whether a last send still falls into the time.
     const wakeMs = intervalMs * 1.001 + 0.1;
-    const socket = this.#site.network.udp();
+    const socket = this.#context.network.udp();
     const start = clock.now();
     let sentAt = -Infinity;
     try {
@@ -133,9 +140,9 @@ export class MuslExchange {
   }
 
   async #startTcp(index: number, query: Query, server: string): Promise<void> {
-    const stream = await this.#site.network.tcp(server, Infinity);
+    const stream = await this.#context.network.tcp(server, Infinity);
     if (typeof stream === 'string') {
-      this.#site.trace.step(`TCP to ${server} is refused: musl stops waiting`);
+      this.#context.trace.step(`TCP to ${server} is refused: musl stops waiting`);
       this.#failed = true;
       return;
     }

@@ -15,7 +15,7 @@ import {
   type Found,
   type Request,
   type Session,
-  type Site,
+  type ModelContext,
   type ClientLine,
 } from './client.ts';
 import { shortIPv4 } from './glibc-conf.ts';
@@ -34,11 +34,12 @@ import { enoughDots, fewDots, lastAsIs, rootedReason } from './search-reasons.ts
 /** Most addresses that one lookup returns. */
 const mostAddresses = 48;
 
+/** The model of musl's getaddrinfo. */
 export const musl: ClientLine = clientLine('musl', muslReleases, (version, traits) => ({
   summary: `getaddrinfo of musl ${version}: Alpine`,
   anyOrder: false,
   conf: readMuslConf,
-  open: (site) => new MuslSession(site, traits),
+  open: (context) => new MuslSession(context, traits),
 }));
 
 /** The end of the whole process. */
@@ -48,12 +49,12 @@ const died = failed('SIGFPE', null, 'Floating point exception');
 type Outcome = Found | null;
 
 class MuslSession implements Session {
-  readonly #site: Site;
+  readonly #context: ModelContext;
   readonly #traits: MuslTraits;
   readonly #errors: { readonly NONAME: Found; readonly AGAIN: Found; readonly NODATA: Found };
 
-  constructor(site: Site, traits: MuslTraits) {
-    this.#site = site;
+  constructor(context: ModelContext, traits: MuslTraits) {
+    this.#context = context;
     this.#traits = traits;
     this.#errors = {
       NONAME: failed('EAI_NONAME', -2, 'Name does not resolve'),
@@ -66,7 +67,7 @@ class MuslSession implements Session {
 
   async lookup(request: Request): Promise<Found> {
     const { name } = request;
-    const { loopback } = this.#site.settings.host;
+    const { loopback } = this.#context.settings.host;
     let { families } = request;
     let noFamily = false;
     if (request.addrConfig) {
@@ -89,11 +90,11 @@ class MuslSession implements Session {
   }
 
   #hosts(name: string, families: readonly Family[]): Found | null {
-    const entries = readMuslHosts(this.#site.settings.hosts).filter((entry) =>
+    const entries = readMuslHosts(this.#context.settings.hosts).filter((entry) =>
       entry.names.includes(name),
     );
     const fitting = entries.filter((entry) => families.includes(entry.family));
-    const { trace } = this.#site;
+    const { trace } = this.#context;
     if (fitting.length > 0) {
       trace.step(
         `hosts file, line ${fitting[0]?.line ?? 0}: "${name}" is listed. No query is sent. ${cite('hosts-file')}`,
@@ -105,7 +106,7 @@ class MuslSession implements Session {
   }
 
   async #search(typed: string, families: readonly Family[]): Promise<Found> {
-    const conf = readMuslConf(this.#site.settings);
+    const conf = readMuslConf(this.#context.settings);
     const dots = countDots(typed);
     const rooted = typed.endsWith('.');
     const bare = rooted ? typed.slice(0, -1) : typed;
@@ -113,7 +114,7 @@ class MuslSession implements Session {
     const searching = !rooted && dots < conf.ndots;
     for (const [index, domain] of (searching ? conf.search : []).entries()) {
       if (domain.length >= 256 - bare.length - 1) {
-        this.#site.trace.step(`"${bare}.${domain}" is too long: musl skips this search domain`);
+        this.#context.trace.step(`"${bare}.${domain}" is too long: musl skips this search domain`);
         continue;
       }
       const why = `${fewDots(typed, conf, index)}. ${cite('search')}`;
@@ -136,26 +137,26 @@ class MuslSession implements Session {
   ): Promise<Outcome> {
     if (name.endsWith('..') && !this.#traits.nodata) {
       // `search .` makes "name..", which this version turns into a malformed message that no server answers.
-      this.#site.trace.step(
+      this.#context.trace.step(
         `musl makes a malformed query of "${name}" (search domain "."), which gets no answer: EAI_AGAIN`,
       );
-      const { clock } = this.#site.network;
+      const { clock } = this.#context.network;
       await new Promise<void>((resolve) => clock.after(conf.timeoutMs, resolve));
       return this.#errors.AGAIN;
     }
     if (!isSendable(name)) {
-      this.#site.trace.step(`"${absolute(name)}" cannot be sent: too long, or an empty label`);
+      this.#context.trace.step(`"${absolute(name)}" cannot be sent: too long, or an empty label`);
       return this.#traits.nodata ? null : this.#errors.NONAME;
     }
     if (conf.attempts === 0) {
-      this.#site.trace.step(
+      this.#context.trace.step(
         'musl divides the timeout by the attempts of resolv.conf: with attempts:0 the process dies (SIGFPE)',
       );
       return died;
     }
     const queries = this.#queries(name, families, why);
-    const exchange = new MuslExchange(this.#site, conf, queries, this.#traits);
-    const { trace } = this.#site;
+    const exchange = new MuslExchange(this.#context, conf, queries, this.#traits);
+    const { trace } = this.#context;
     const since = trace.exchanges.length;
     const answers = await exchange.run();
     if (this.#traits.halfIsEnough) {
@@ -200,7 +201,7 @@ class MuslSession implements Session {
   }
 
   #queries(name: string, families: readonly Family[], why: string): Query[] {
-    const first = newId(this.#site.random);
+    const first = newId(this.#context.random);
     return families.map((family, index) => ({
       // Ids come from the clock: the second is the first plus the nanoseconds in between.
       id: (first + 160 * index) & 0xffff,

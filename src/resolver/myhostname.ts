@@ -39,6 +39,7 @@ export function withoutZone(address: string): string {
   return address.replace(/%.*/s, '');
 }
 
+/** The family of an address, which may have a zone. */
 export function familyOf(address: string): Family {
   return parseAddress(withoutZone(address))?.length === 4 ? 4 : 6;
 }

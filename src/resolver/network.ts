@@ -5,6 +5,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { Reply } from './reply.ts';
 
+/** What a query travels by. */
 export type Protocol = 'udp' | 'tcp';
 
 /** RFC 6891: the size a client offers; `cookie` = with a COOKIE option (RFC 7873). */
@@ -69,6 +70,7 @@ export interface SentQuery {
  */
 export type Fault = 'refused' | 'reset' | 'unreachable' | 'no-route' | 'closed' | 'timeout';
 
+/** What reaches a socket: a reply, or a fault that the kernel reports. */
 export type Arrival =
   | {
       readonly kind: 'reply';
@@ -100,6 +102,7 @@ export interface Socket {
   close(): void;
 }
 
+/** Where a model opens its sockets. */
 export interface Network {
   readonly clock: Clock;
   udp(): Socket;

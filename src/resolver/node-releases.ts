@@ -4,11 +4,13 @@
  */
 import { Releases } from './releases.ts';
 
+/** What one release of Node.js does differently from others. */
 export interface NodeTraits {
   /** The release of c-ares behind dns.resolve. */
   readonly cares: string;
 }
 
+/** The releases of Node.js at which its c-ares changed, oldest first. */
 export const nodeReleases: Releases<NodeTraits> = new Releases<NodeTraits>(
   'node',
   { cares: '1.19.1' },

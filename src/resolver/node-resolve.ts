@@ -13,7 +13,7 @@ import {
   type Request,
   type Session,
   type Settings,
-  type Site,
+  type ModelContext,
 } from './client.ts';
 import { Channel } from './c-ares-channel.ts';
 import { readCaresConf, type CaresConf } from './c-ares-conf.ts';
@@ -29,6 +29,7 @@ const attempts = 4;
 /** How often Node looks for time-outs. */
 const tickMs = 1000;
 
+/** The model of dns.resolve4 and dns.resolve6. */
 export const nodeResolve: ClientLine = clientLine(
   'node-resolve',
   nodeReleases,
@@ -36,7 +37,7 @@ export const nodeResolve: ClientLine = clientLine(
     summary: `dns.resolve4 and dns.resolve6 of Node.js ${version} (c-ares ${cares}): not what http and net use`,
     anyOrder: true,
     conf: (settings) => readConf(settings, caresReleases.traitsOf(cares)),
-    open: (site) => new NodeResolveSession(site, caresReleases.traitsOf(cares)),
+    open: (context) => new NodeResolveSession(context, caresReleases.traitsOf(cares)),
   }),
 );
 
@@ -45,18 +46,18 @@ function readConf(settings: Settings, traits: CaresTraits): CaresConf {
 }
 
 class NodeResolveSession implements Session {
-  readonly #site: Site;
+  readonly #context: ModelContext;
   readonly #channel: CaresChannel;
   readonly #traits: CaresTraits;
 
-  constructor(site: Site, traits: CaresTraits) {
-    this.#site = site;
+  constructor(context: ModelContext, traits: CaresTraits) {
+    this.#context = context;
     this.#traits = traits;
-    const conf = readConf(site.settings, traits);
+    const conf = readConf(context.settings, traits);
     const setup = { edns: false, caching: false, finalErrors: true, tickMs, useVc: true };
     this.#channel = traits.sortsServers
-      ? new Channel(site, conf, traits, setup)
-      : new OldChannel(site, conf, traits, setup);
+      ? new Channel(context, conf, traits, setup)
+      : new OldChannel(context, conf, traits, setup);
   }
 
   async lookup({ name: typed, families }: Request): Promise<Found> {
@@ -78,7 +79,7 @@ class NodeResolveSession implements Session {
     );
     if (addresses.length > 0 || results.some(isEmptySuccess)) return found(addresses);
     const status = results[0]?.status ?? 'ENODATA';
-    this.#site.trace.step(`Both fail; shown is what dns.resolve4 says: ${status}`);
+    this.#context.trace.step(`Both fail; shown is what dns.resolve4 says: ${status}`);
     return failed(status, null, status);
   }
 }

@@ -5,9 +5,12 @@
 import type { GlibcTraits } from './glibc-releases.ts';
 import { linesOf } from './resolv-conf.ts';
 
+/** How a service of nsswitch.conf can end. */
 export type Status = 'success' | 'notfound' | 'unavail' | 'tryagain';
+/** What an outcome leads to. */
 export type Action = 'return' | 'continue' | 'merge';
 
+/** One service of the `hosts:` line. */
 export interface Service {
   readonly name: string;
   readonly actions: Readonly<Record<Status, Action>>;
@@ -22,6 +25,7 @@ const defaultActions: Readonly<Record<Status, Action>> = {
   tryagain: 'continue',
 };
 
+/** The `hosts:` line as it was understood. */
 export interface HostsLine {
   readonly services: readonly Service[];
   /** 0 = not in the file: the default. */

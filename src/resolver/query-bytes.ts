@@ -8,6 +8,7 @@ import { printData } from '../wire/print.ts';
 /** Any eight bytes will do as a client cookie: it is not checked here. */
 const clientCookie = Uint8Array.of(110, 100, 111, 116, 115, 0, 0, 1);
 
+/** The message that the client would send: RD set, one question. */
 export function queryBytes(query: Query): Uint8Array {
   const cookie = { code: OPTION.COOKIE, data: clientCookie };
   return writeMessage({

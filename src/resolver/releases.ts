@@ -15,6 +15,7 @@ export interface Picked<Traits> {
   readonly note: string | null;
 }
 
+/** The releases of one client, and which of them is meant by a version. */
 export class Releases<Traits extends object> {
   readonly #name: string;
   readonly #traits = new Map<string, Traits>();

@@ -3,6 +3,7 @@ import type { Reply } from './reply.ts';
 import { FLAG, TYPE, rcodeNumber, typeNumber } from '../wire/iana.ts';
 import { writeMessage } from '../wire/message.ts';
 
+/** The message of a reply that came from a script: what the script leaves open is made up. */
 export function replyBytes(reply: Reply): Uint8Array {
   const flags =
     FLAG.QR |

@@ -13,6 +13,7 @@ export type Rcode =
   | 'REFUSED'
   | `RCODE${number}`;
 
+/** One record of the answer section. */
 export interface ReplyRecord {
   /** Owner name. */
   readonly name: string;
@@ -24,6 +25,7 @@ export interface ReplyRecord {
   readonly data: string;
 }
 
+/** A reply, as far as clients look at it. */
 export interface Reply {
   readonly id: number;
   readonly name: string;
@@ -50,6 +52,7 @@ export function addressesIn(reply: Reply): string[] {
   return reply.answer.filter((record) => record.type === reply.type).map((record) => record.data);
 }
 
+/** Whether the answer holds an alias. */
 export function hasCname(reply: Reply): boolean {
   return reply.answer.some((record) => record.type === 'CNAME');
 }

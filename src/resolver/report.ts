@@ -6,6 +6,7 @@ import type { LookupRun } from './run.ts';
 import { lookupsOf, originOf, type TracedExchange } from './lookups.ts';
 import { messageDocument, type MessageDocument } from '../wire/exchange.ts';
 
+/** What a lookup gave to the application. */
 export interface ResultDocument {
   readonly ok: boolean;
   /** What the application prints; null on success. */
@@ -17,6 +18,7 @@ export interface ResultDocument {
   readonly elapsedMs: number;
 }
 
+/** One query: when, where to, why, and what became of it. Times are milliseconds. */
 export interface QueryDocument {
   /** Of a live trace: since the first query; of a plan: since the lookup began. */
   readonly atMs: number;
@@ -56,6 +58,7 @@ export interface QueryDocument {
   readonly lookup: number;
 }
 
+/** What all lookups of a trace cost. */
 export interface TotalsDocument {
   readonly queries: number;
   /** Different source ports. */
@@ -65,6 +68,7 @@ export interface TotalsDocument {
   readonly elapsedMs: number;
 }
 
+/** The same lookup with one change. */
 export interface CheaperDocument {
   /** What to do. */
   readonly change: string;
@@ -78,6 +82,7 @@ export interface CheaperDocument {
   readonly caution: string;
 }
 
+/** The document of one trace. */
 export interface TraceDocument {
   readonly apiVersion: 'ndots.dev/v1';
   readonly kind: 'Trace';
@@ -116,6 +121,7 @@ export interface TraceDocument {
   readonly anyOrder: boolean;
 }
 
+/** Makes the document of a run. */
 export function makeReport(
   run: LookupRun,
   cheaper: readonly CheaperDocument[] = [],
@@ -170,6 +176,7 @@ export function makeReport(
   };
 }
 
+/** Adds up what a run cost. */
 export function totalsOf(run: LookupRun): TotalsDocument {
   const { exchanges } = run.trace;
   return {

@@ -146,16 +146,16 @@ describe('the same resolv.conf, read by each library', () => {
 
   test('the domain of the host name is searched where the file names none, except in musl', () => {
     assert.deepEqual(
-      each(readAll('nameserver 10.96.0.10\n', {}, 'pod.site.example'), (conf) =>
+      each(readAll('nameserver 10.96.0.10\n', {}, 'pod.context.example'), (conf) =>
         conf.search.join(' ').replace(/\.$/, ''),
       ),
       {
-        glibc: 'site.example',
+        glibc: 'context.example',
         musl: '',
-        go: 'site.example',
-        cares18: 'site.example',
-        cares34: 'site.example',
-        evdns: 'site.example',
+        go: 'context.example',
+        cares18: 'context.example',
+        cares34: 'context.example',
+        evdns: 'context.example',
       },
     );
   });

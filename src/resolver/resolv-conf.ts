@@ -10,6 +10,7 @@ export interface ConfRemark {
   readonly text: string;
 }
 
+/** The settings that a resolver has taken from the file. */
 export interface ResolvConf {
   readonly servers: readonly string[];
   readonly search: readonly string[];
@@ -31,6 +32,7 @@ export interface ResolvConf {
   readonly remarks: readonly ConfRemark[];
 }
 
+/** The same while it is being read. */
 export type MutableConf = {
   -readonly [Key in keyof ResolvConf]: ResolvConf[Key] extends readonly (infer Item)[]
     ? Item[]

@@ -5,7 +5,7 @@
  * measured; its step down to plain DNS after failures is left out.
  */
 import type { Clock } from '../base/clock.ts';
-import { newId, soleClient, type ClientLine, type Session, type Site } from './client.ts';
+import { newId, soleClient, type ClientLine, type Session, type ModelContext } from './client.ts';
 import { GlibcSession } from './glibc.ts';
 import { readGlibcConf } from './glibc-conf.ts';
 import { glibcReleases } from './glibc-releases.ts';
@@ -21,41 +21,45 @@ const upstreamAttempts = 4;
 /** Seconds that negative and positive answers are kept at most. */
 const longestTtl = 7200;
 
+/** The model of a glibc program behind the stub of systemd-resolved. */
 export const resolved: ClientLine = soleClient('resolved', {
   summary: 'getaddrinfo of glibc behind the stub of systemd-resolved (127.0.0.53)',
   anyOrder: false,
   conf: (settings) => readGlibcConf(settings, newestGlibc),
-  open(site): Session {
-    const { search, ndots } = readGlibcConf(site.settings, newestGlibc);
+  open(context): Session {
+    const { search, ndots } = readGlibcConf(context.settings, newestGlibc);
     const lines = [`nameserver ${stubAddress}`, `options edns0 trust-ad ndots:${ndots}`];
     if (search.length > 0) lines.push(`search ${search.join(' ')}`);
-    const settings = { ...site.settings, resolvConf: `${lines.join('\n')}\n` };
-    site.trace.step(
+    const settings = { ...context.settings, resolvConf: `${lines.join('\n')}\n` };
+    context.trace.step(
       'the program sees only 127.0.0.53 in its resolv.conf; systemd-resolved asks the servers',
     );
-    return new GlibcSession({ ...site, settings, network: new StubNetwork(site) }, newestGlibc);
+    return new GlibcSession(
+      { ...context, settings, network: new StubNetwork(context) },
+      newestGlibc,
+    );
   },
 });
 
 class StubNetwork implements Network {
   readonly clock: Clock;
-  readonly #site: Site;
+  readonly #context: ModelContext;
   readonly #servers: readonly string[];
   readonly #cache = new Map<string, { readonly reply: Reply; readonly until: number }>();
   #current = 0;
 
-  constructor(site: Site) {
-    this.clock = site.network.clock;
-    this.#site = site;
-    this.#servers = readGlibcConf(site.settings, newestGlibc).servers;
+  constructor(context: ModelContext) {
+    this.clock = context.network.clock;
+    this.#context = context;
+    this.#servers = readGlibcConf(context.settings, newestGlibc).servers;
   }
 
   udp(): Socket {
-    return new StubSocket(this.#site, (query) => this.#answer(query));
+    return new StubSocket(this.#context, (query) => this.#answer(query));
   }
 
   tcp(): Promise<Socket | Fault> {
-    return Promise.resolve(new StubSocket(this.#site, (query) => this.#answer(query), 'tcp'));
+    return Promise.resolve(new StubSocket(this.#context, (query) => this.#answer(query), 'tcp'));
   }
 
   /** null = the client gets no answer, as the stub got none. */
@@ -79,7 +83,7 @@ class StubNetwork implements Network {
   }
 
   #local(query: Query): Reply | null {
-    const { settings } = this.#site;
+    const { settings } = this.#context;
     const bare = query.name.replace(/\.$/, '');
     const family = query.type === 'A' ? 4 : query.type === 'AAAA' ? 6 : null;
     const listed = entriesFor(readHosts(settings.hosts), bare).map((entry) => entry.address);
@@ -96,7 +100,7 @@ class StubNetwork implements Network {
   }
 
   async #upstream(query: Query): Promise<Reply | null> {
-    const { network, random } = this.#site;
+    const { network, random } = this.#context;
     for (let attempt = 0; attempt < upstreamAttempts; attempt++) {
       const server = this.#servers[this.#current % this.#servers.length] ?? '';
       const socket = network.udp();
@@ -157,19 +161,19 @@ function made(query: Query, addresses: readonly string[], rcode: 'NOERROR' | 'SE
 class StubSocket implements Socket {
   readonly protocol;
   port = 0;
-  readonly #site: Site;
+  readonly #context: ModelContext;
   readonly #ask: (query: Query) => Promise<Reply | null>;
   #queue: Arrival[] = [];
   #closed = false;
   readonly #watchers = new Set<() => void>();
 
   constructor(
-    site: Site,
+    context: ModelContext,
     ask: (query: Query) => Promise<Reply | null>,
     protocol: 'udp' | 'tcp' = 'udp',
   ) {
     this.protocol = protocol;
-    this.#site = site;
+    this.#context = context;
     this.#ask = ask;
   }
 
@@ -178,7 +182,7 @@ class StubSocket implements Socket {
   }
 
   send(query: Query, server: string): SentQuery {
-    const { trace } = this.#site;
+    const { trace } = this.#context;
     if (this.port === 0) this.port = trace.nextPort();
     const exchange = trace.begin(query, server, this.protocol, this.port);
     // The program's other question leaves before the stub does anything.
@@ -198,7 +202,7 @@ class StubSocket implements Socket {
 
   wait(until: number): Promise<Arrival | null> {
     const ready = this.take();
-    const { clock } = this.#site.network;
+    const { clock } = this.#context.network;
     const delay = until - clock.now();
     if (ready !== null || delay <= 0) return Promise.resolve(ready);
     return new Promise((resolve) => {

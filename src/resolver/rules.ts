@@ -41,6 +41,7 @@ export const rules = {
     'Error replies and silence are tried again: 4 rounds (1.18), 3 with growing times (1.34).',
 } as const;
 
+/** The name of a rule. */
 export type Rule = keyof typeof rules;
 
 /** The form in which a sentence cites a rule. */

@@ -11,6 +11,7 @@ import type { Network } from './network.ts';
 import { ScriptedNetwork, type Answering } from './scripted.ts';
 import { Trace } from './trace.ts';
 
+/** What is looked up, by whom and with which settings. */
 export interface LookupPlan {
   readonly client: Client;
   readonly name: string;
@@ -23,12 +24,14 @@ export interface LookupPlan {
   readonly limitMs: number;
 }
 
+/** What one lookup came to. Times are milliseconds since the run began. */
 export interface LookupResult {
   readonly found: Found;
   readonly startMs: number;
   readonly elapsedMs: number;
 }
 
+/** A run with everything that it left: what `report.ts` and `lookups.ts` read. */
 export interface LookupRun {
   readonly plan: LookupPlan;
   readonly trace: Trace;
@@ -48,8 +51,8 @@ export async function runLookup(
   live: boolean,
 ): Promise<LookupRun> {
   const trace = new Trace(clock);
-  const site = { network: network(trace), trace, random, settings: plan.settings };
-  const session = plan.client.open(site);
+  const context = { network: network(trace), trace, random, settings: plan.settings };
+  const session = plan.client.open(context);
   const results: LookupResult[] = [];
   let cut = false;
   const limit = new Promise<null>((resolve) => {

@@ -23,6 +23,7 @@ export interface Answering {
   answer(query: Query, protocol: Protocol): Promise<Reply | null>;
 }
 
+/** The network of a planned trace. */
 export class ScriptedNetwork implements Network {
   readonly clock: Clock;
   readonly #script: Script;

@@ -27,6 +27,7 @@ export function leftTogether(one: SentQuery, other: SentQuery): boolean {
 
 const planned = { serverPort: 53, sourcePort: null, turn: null } as const;
 
+/** One trace while it is being written; models tell it what they do. */
 export class Trace {
   readonly exchanges: SentQuery[] = [];
   readonly steps: Step[] = [];

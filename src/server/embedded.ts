@@ -1,3 +1,4 @@
+/** A whole server in memory. */
 import type { Maybe } from '../base/maybe.ts';
 import { SharedRegistry } from '../metrics/shared-registry.ts';
 import { Intake } from '../net/intake.ts';
@@ -15,12 +16,13 @@ import { DataPlane } from './worker/data-plane.ts';
 
 type Given = 'plugins' | 'clock' | 'random' | 'log' | 'env' | 'load' | 'folder';
 
+/** What an embedded server is made of. */
 export interface EmbeddedParts extends Pick<ServerParts, Given> {
   /** What upstreams are. */
   readonly network: Network;
   /** Whether plugins that look after a running server take part (`Plugin.operational`): probes, metrics, reloads. */
   readonly operational: boolean;
-  /** Something that would end the process. */
+  /** Told of something that would end the process. */
   readonly onFatal: (text: string) => void;
 }
 
@@ -118,7 +120,7 @@ export class EmbeddedServer {
         this.#parts.clock.now(),
       );
       if (!asked) resolve(null);
-      // A listener reads the next message into the same place now: who did not keep the query that waits shows it.
+      // As in a listener, the next message is read into the same place now: a plugin that did not keep a query is found out.
       bytes.fill(0xff);
       intake.take(nobody, bytes, 0, 0, 0);
     });
@@ -154,7 +156,7 @@ export class EmbeddedServer {
   }
 }
 
-/** The plugin's directive is understood, and nothing is done. */
+/** A plugin whose directive is understood, and that does nothing. */
 function idle(plugin: Plugin): Plugin {
   return plugin.operational === true ? { name: plugin.name, syntax: plugin.syntax } : plugin;
 }

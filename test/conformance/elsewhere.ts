@@ -1,3 +1,4 @@
+/** A plugin that stands for the rest of the world. */
 import { directive } from '../../src/corefile/syntax.ts';
 import { definePlugin, type Plugin } from '../../src/server/contract/plugin.ts';
 import { FLAG, RCODE, TYPE } from '../../src/wire/iana.ts';

@@ -1,3 +1,4 @@
+/** The shapes of objects that answers are checked for. */
 import type { KubeJson } from '../kit/apiserver/store.ts';
 
 /** The objects that the conformance table asks about, as the API spells them: every shape that DNS tells apart. */

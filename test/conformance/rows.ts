@@ -1,3 +1,4 @@
+/** The rows of the table of answers. */
 import assert from 'node:assert/strict';
 import { FLAG, rcodeName, typeName } from '../../src/wire/iana.ts';
 import type { DnsRecord, Message } from '../../src/wire/message.ts';

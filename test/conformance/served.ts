@@ -1,3 +1,4 @@
+/** A whole server in real time, to be asked without sockets. */
 import { systemClock } from '../../src/base/clock.ts';
 import { makeLog } from '../../src/base/log.ts';
 import { seededRandom } from '../../src/base/random.ts';

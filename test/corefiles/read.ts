@@ -1,3 +1,4 @@
+/** Reading the Corefiles of this folder. */
 import { readFileSync, readdirSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 

@@ -1,3 +1,4 @@
+/** Things of the wire for property tests: everything that can stand in a message, with a liking for edges. */
 import fc from 'fast-check';
 import { printAddress } from '../../src/base/ip.ts';
 import type { Edns } from '../../src/wire/edns.ts';
@@ -8,8 +9,6 @@ import { printName, type WireName } from '../../src/wire/name.ts';
 import { Reader } from '../../src/wire/reader.ts';
 import { Opaque } from '../../src/wire/record/kind.ts';
 import { recordSamples } from './record-samples.ts';
-
-/** Things of the wire for property tests: everything that can stand in a message, with a liking for edges. */
 
 export const byte: fc.Arbitrary<number> = fc.integer({ min: 0, max: 255 });
 export const word: fc.Arbitrary<number> = fc.integer({ min: 0, max: 0xffff });

@@ -1,3 +1,4 @@
+/** Answers about a cluster, as text to be compared. */
 import { VirtualClock } from '../../src/base/virtual-clock.ts';
 import type { KubeObject } from '../../src/kube/store/objects.ts';
 import { asObject } from '../../src/kube/api/json-object.ts';

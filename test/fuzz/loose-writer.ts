@@ -1,3 +1,4 @@
+/** Messages whose names are not compressed. */
 import type { WireName } from '../../src/wire/name.ts';
 import { MessageWriter } from '../../src/wire/writer.ts';
 

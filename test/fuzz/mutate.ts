@@ -1,3 +1,4 @@
+/** Changing bytes at random. */
 import type { Random } from '../../src/base/random.ts';
 
 /** Bytes that mean something in a message: ends, pointers, label lengths, types. */

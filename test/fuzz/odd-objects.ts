@@ -1,3 +1,4 @@
+/** Kubernetes objects as nobody should write them. */
 import type { Random } from '../../src/base/random.ts';
 import type { KubeJson } from '../kit/apiserver/store.ts';
 

@@ -1,3 +1,4 @@
+/** A certificate for the tests. */
 import type { ListenerTls } from '../../src/net/listener.ts';
 
 /**

@@ -1,3 +1,4 @@
+/** Programs that tests start, and what they say. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { readFileSync } from 'node:fs';

@@ -1,3 +1,4 @@
+/** Objects of a small cluster. */
 import type { KubeJson } from './apiserver/store.ts';
 
 /** Objects by their plural, as the stand-in API server takes them. */

@@ -29,7 +29,7 @@ const soa = (name: string): DnsRecord =>
     minimum: 1,
   });
 
-interface Said {
+interface Contents {
   readonly rcode?: number;
   readonly authoritative?: boolean;
   readonly answer?: readonly DnsRecord[];
@@ -37,7 +37,7 @@ interface Said {
   readonly additional?: readonly DnsRecord[];
 }
 
-type Speak = (question: Question) => Said;
+type Speak = (question: Question) => Contents;
 
 const root: Speak = ({ name, type }) => {
   if (name === '.' && type === TYPE.NS)
@@ -79,9 +79,10 @@ export async function serveDelegatedZones(): Promise<DelegatedZones> {
       const query = readMessage(bytes);
       const [question] = query.question;
       if (question === undefined) return;
-      const said = speak({ ...question, name: question.name.toLowerCase() });
-      const flags = FLAG.QR | (said.authoritative === true ? FLAG.AA : 0) | (query.flags & FLAG.RD);
-      const { rcode = 0, answer = [], authority = [], additional = [] } = said;
+      const contents = speak({ ...question, name: question.name.toLowerCase() });
+      const flags =
+        FLAG.QR | (contents.authoritative === true ? FLAG.AA : 0) | (query.flags & FLAG.RD);
+      const { rcode = 0, answer = [], authority = [], additional = [] } = contents;
       const edns = query.edns === null ? null : { ...query.edns, options: [] };
       socket.send(
         writeMessage({

@@ -1,3 +1,4 @@
+/** Asking with dig. */
 import { spawnSync } from 'node:child_process';
 
 /** A reply as dig printed it. */

@@ -1,3 +1,4 @@
+/** Reading a Dockerfile. */
 import { dirname } from 'node:path';
 
 /** One instruction of a Dockerfile. */

@@ -1,3 +1,4 @@
+/** A cache that is full of entries. */
 import { seededRandom } from '../../src/base/random.ts';
 import { VirtualClock } from '../../src/base/virtual-clock.ts';
 import { makeLog } from '../../src/base/log.ts';

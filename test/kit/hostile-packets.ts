@@ -1,3 +1,4 @@
+/** Packets that nobody sends in good faith. */
 import { queryBytes } from './loopback.ts';
 
 /** What has to come back: a result code, silence, or anything as long as the server lives. */

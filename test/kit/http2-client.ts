@@ -1,3 +1,4 @@
+/** An HTTP/2 client that can break the rules. */
 import { once } from 'node:events';
 import { connect, type TLSSocket } from 'node:tls';
 import { testCertificate } from './certificate.ts';

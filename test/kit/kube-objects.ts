@@ -1,3 +1,4 @@
+/** Kubernetes objects in one line each. */
 import type {
   Endpoint,
   EndpointSlice,

@@ -1,3 +1,4 @@
+/** Queries, replies and clients on loopback, for tests of listeners and upstreams. */
 import type { EventEmitter } from 'node:events';
 import { createSocket, type Socket as UdpSocket } from 'node:dgram';
 import { once } from 'node:events';

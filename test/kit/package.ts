@@ -1,3 +1,4 @@
+/** The package as npm would publish it. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';

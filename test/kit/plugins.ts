@@ -1,3 +1,4 @@
+/** All plugins, loaded. */
 import { loadPlugins } from '../../src/plugins/order.ts';
 import type { Plugin } from '../../src/server/contract/plugin.ts';
 

@@ -1,3 +1,4 @@
+/** What a worker knows of a cluster, from objects without an API server. */
 import type { Clock } from '../../src/base/clock.ts';
 import { VirtualClock } from '../../src/base/virtual-clock.ts';
 import type { Change, KubeObject } from '../../src/kube/store/objects.ts';

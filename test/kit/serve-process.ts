@@ -1,3 +1,4 @@
+/** `ndots serve` as a process. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';

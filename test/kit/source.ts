@@ -1,3 +1,4 @@
+/** What a source file loads and touches. */
 import { stripTypeScriptTypes } from 'node:module';
 import { parse, type AnyNode, type Program } from 'acorn';
 

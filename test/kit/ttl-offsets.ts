@@ -1,3 +1,4 @@
+/** Where the TTLs of a message stand. */
 import { TYPE } from '../../src/wire/iana.ts';
 import { Records } from '../../src/wire/records.ts';
 

@@ -1,3 +1,4 @@
+/** Upstreams that answer from a function. */
 import { printHostPort } from '../../src/base/ip.ts';
 import type { Clock } from '../../src/base/clock.ts';
 import { ExchangeError, type ExchangeFailure } from '../../src/net/upstream-exchange.ts';
@@ -65,23 +66,23 @@ export interface ScriptedNetwork extends Network {
 }
 
 /** Counters that can be read. */
-export interface Tallied extends UpstreamCounters {
+export interface ReadableCounters extends UpstreamCounters {
   readonly counts: { timeouts: number; strays: number; paced: number; sockets: number };
 }
 
-export function tallied(): Tallied {
+export function readableCounters(): ReadableCounters {
   const counts = { timeouts: 0, strays: 0, paced: 0, sockets: 0 };
-  const tally = (name: keyof typeof counts) => ({
+  const counter = (name: keyof typeof counts) => ({
     add(amount: number) {
       counts[name] += amount;
     },
   });
   return {
     counts,
-    timeouts: tally('timeouts'),
-    strays: tally('strays'),
-    paced: tally('paced'),
-    sockets: tally('sockets'),
+    timeouts: counter('timeouts'),
+    strays: counter('strays'),
+    paced: counter('paced'),
+    sockets: counter('sockets'),
   };
 }
 
@@ -103,7 +104,7 @@ export function upstreamParts(
     burst: 128,
     source: '',
     httpMethod: 'POST',
-    counters: tallied(),
+    counters: readableCounters(),
     ...parts,
   };
 }

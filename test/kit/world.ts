@@ -1,3 +1,4 @@
+/** A whole server in virtual time. */
 import { VirtualClock } from '../../src/base/virtual-clock.ts';
 import { makeLog } from '../../src/base/log.ts';
 import { parseAddress } from '../../src/base/ip.ts';

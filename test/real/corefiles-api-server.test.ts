@@ -47,10 +47,10 @@ describe('an API server that comes and goes', { skip: noCluster() }, () => {
       assert.equal(cluster.ask('gone.shop.svc.cluster.local').status, 'NXDOMAIN');
     }
     assert.equal(cluster.page(':8181/ready').status, 200);
-    const said = server.output().slice(before);
-    assert.match(said, /answers stay/);
-    assert.match(said, /trying again in/);
-    assert.ok(said.split('\n').length < 15, said);
+    const lines = server.output().slice(before);
+    assert.match(lines, /answers stay/);
+    assert.match(lines, /trying again in/);
+    assert.ok(lines.split('\n').length < 15, lines);
   });
 
   test('when it is back, what changed meanwhile arrives, and that is told', async () => {

@@ -11,7 +11,7 @@ import { serveProcess, type ServeProcess } from '../kit/serve-process.ts';
 
 const random = seededRandom(77);
 
-interface Said {
+interface Mistakes {
   readonly id?: number;
   readonly name?: string;
   readonly type?: number;
@@ -20,19 +20,19 @@ interface Said {
   readonly questions?: number;
 }
 
-/** A reply to `query`, wrong in the ways that are said. */
-function reply(query: Buffer, said: Said): Buffer {
+/** A reply to `query`, with these mistakes. */
+function reply(query: Buffer, mistakes: Mistakes): Buffer {
   const { id, question } = readMessage(query);
   const [asked] = question;
-  const name = said.name ?? asked!.name;
-  const one = { name, type: said.type ?? asked!.type, class: 1 };
+  const name = mistakes.name ?? asked!.name;
+  const one = { name, type: mistakes.type ?? asked!.type, class: 1 };
   const bytes = Buffer.from(
     writeMessage({
-      id: said.id ?? id,
-      flags: said.flags ?? FLAG.QR | FLAG.RD | FLAG.RA,
+      id: mistakes.id ?? id,
+      flags: mistakes.flags ?? FLAG.QR | FLAG.RD | FLAG.RA,
       rcode: 0,
-      question: Array.from({ length: said.questions ?? 1 }, () => one),
-      answer: (said.addresses ?? []).map((address) => ({
+      question: Array.from({ length: mistakes.questions ?? 1 }, () => one),
+      answer: (mistakes.addresses ?? []).map((address) => ({
         name,
         type: TYPE.A,
         class: 1,

@@ -1,3 +1,4 @@
+/** `acl`: who is answered, by the client's address and the type of the question. */
 import { zones } from '../../corefile/positions.ts';
 import { lines } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
@@ -35,6 +36,7 @@ interface Rule {
 const blocked: readonly ExtendedError[] = [{ code: EDE.BLOCKED, text: '' }];
 const filtered: readonly ExtendedError[] = [{ code: EDE.FILTERED, text: '' }];
 
+/** Answers, refuses or drops a query by its type and the address of the client, before anything behind is asked. */
 export const acl: Plugin = definePlugin({
   syntax,
   setup(options, context, next) {

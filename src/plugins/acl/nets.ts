@@ -1,3 +1,4 @@
+/** Whether an address lies in any of many nets. */
 import type { Net } from '../../base/ip.ts';
 
 /** Many nets as sorted ranges: finding out whether they hold an address takes a binary search and allocates nothing. */

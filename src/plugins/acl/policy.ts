@@ -1,9 +1,12 @@
+/** How a line of `acl` reads. */
 import { parseNet, type Net } from '../../base/ip.ts';
 import type { Refuse } from '../../corefile/properties.ts';
 import type { Token } from '../../corefile/tree.ts';
 import { typeNumber } from '../../wire/iana.ts';
 
+/** What may become of a query, as it is written. */
 export const actions = ['allow', 'block', 'filter', 'drop'] as const;
+/** What becomes of a query. */
 export type Action = (typeof actions)[number];
 
 /** One line of an `acl`. */

@@ -1,3 +1,4 @@
+/** `autopath`: the directive, and how it is put together in both planes. */
 import { Problem } from '../../base/problem.ts';
 import { definePlugin, type Plugin, type WorkerContext } from '../../server/contract/plugin.ts';
 import { searchDomains, type SearchDomains } from '../../server/contract/ports.ts';

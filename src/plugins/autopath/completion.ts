@@ -1,3 +1,4 @@
+/** Walking a search path in the client's stead. */
 import { isLater, type Maybe } from '../../base/maybe.ts';
 import type { Next } from '../../server/contract/plugin.ts';
 import { RCODE } from '../../wire/iana.ts';

@@ -1,3 +1,4 @@
+/** The directive `autopath`: what may be written, and what it means. */
 import type { Problem } from '../../base/problem.ts';
 import { last, zones, type Position } from '../../corefile/positions.ts';
 import { list, type Property } from '../../corefile/properties.ts';

@@ -1,3 +1,4 @@
+/** Why A and AAAA of one lookup end alike: how the first of them ended is remembered for a moment. */
 import type { Clock } from '../../base/clock.ts';
 import { mixedHash, nextHash } from '../../base/hash.ts';
 import { FLAG, TYPE } from '../../wire/iana.ts';
@@ -9,6 +10,7 @@ const SLOTS = 4096;
 
 /** How the first query of a pair ended: nothing remembered, NXDOMAIN, or the number of the candidate that answered. */
 export const UNKNOWN = -2;
+/** The outcome of a query that was answered NXDOMAIN. */
 export const MISSING = -1;
 
 /**

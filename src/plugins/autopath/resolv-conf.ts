@@ -1,3 +1,4 @@
+/** Search domains: those of a file like resolv.conf, and those of the Corefile. */
 import { FILE_MAX, readFileText } from '../../base/read-file.ts';
 import { parseName, type WireName } from '../../wire/name.ts';
 

@@ -1,3 +1,4 @@
+/** Where a query's search path comes from: its own name, the pod that asks, or a file. */
 import { ROOT, suffixAt, type WireName } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
 import type { SearchDomains } from '../../server/contract/ports.ts';

@@ -1,3 +1,4 @@
+/** `bind`: the addresses that a server block listens on. */
 import { position } from '../../corefile/positions.ts';
 import { list } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';

@@ -1,3 +1,4 @@
+/** `bufsize`: the largest reply over UDP. */
 import { optional } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { integer } from '../../corefile/values.ts';
@@ -18,7 +19,7 @@ const syntax = directive({
 /** Lowers the size that clients say they can take, and never raises it. Clients without EDNS get 512 bytes anyway. */
 export const bufsize: Plugin = definePlugin({
   syntax,
-  setup({ size }, _site, next) {
+  setup({ size }, _context, next) {
     return (query) => {
       if (query.udpLimit > size) query.udpLimit = size;
       return next(query);

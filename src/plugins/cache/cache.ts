@@ -1,3 +1,4 @@
+/** `cache`: which query is answered from memory, which waits for another one, and which is asked for anew. */
 import { andThen, isLater, Later, type Maybe, orElse } from '../../base/maybe.ts';
 import {
   definePlugin,
@@ -27,7 +28,7 @@ const staleNxdomain: readonly ExtendedError[] = [{ code: EDE.STALE_NXDOMAIN, tex
 /** Keeps replies and answers from memory as long as their TTL lasts (reference: section 5; see cache.md). */
 export const cache: Plugin = definePlugin({
   syntax,
-  setup: (said, context, next) => new Cache(readOptions(said), context, next).link,
+  setup: (options, context, next) => new Cache(readOptions(options), context, next).link,
 });
 
 class Cache {
@@ -255,7 +256,7 @@ class Cache {
         found !== null && this.#filling.refreshes(asking, found) ? 0 : recheckMs,
       );
     };
-    // Not within the query that caused it: that one has its reply already.
+    // It begins when the query that caused it has its reply.
     Promise.resolve()
       .then(() => this.#next(asking))
       .then(settle, () => settle(null));

@@ -1,3 +1,4 @@
+/** The memory that stored messages lie in. */
 import { copyBytes } from '../../base/copy-bytes.ts';
 
 /**
@@ -21,6 +22,7 @@ const CHUNK_SIZE = 65536;
 /** Messages above this get a chunk of their own: they would leave too large a gap at the end of a shared one. */
 const SHARED_MAX = 16384;
 
+/** The chunks of one cache, oldest first. It decides where a message goes and which chunk has to make room. */
 export class ChunkLog {
   /** Bytes of all chunks. */
   allocated = 0;

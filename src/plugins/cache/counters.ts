@@ -1,3 +1,4 @@
+/** The cache's metrics. */
 import type { Counter, Gauge, Registry } from '../../metrics/registry.ts';
 import type { Route } from '../../wire/query.ts';
 import type { Half, Store } from './store.ts';

@@ -1,3 +1,4 @@
+/** What tells entries apart besides name and type, and what of a reply is not stored. */
 import { FLAG, HEADER } from '../../wire/iana.ts';
 import { LOWER } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';

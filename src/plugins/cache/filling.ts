@@ -1,3 +1,4 @@
+/** Whether a reply is stored, for how long, and as what. */
 import type { Clock } from '../../base/clock.ts';
 import { classify, hasExpiredSignature, type ReplyKind } from '../../wire/classify.ts';
 import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';
@@ -14,6 +15,7 @@ const PLAIN_SECONDS = 5;
 /** How long a name without data goes on existing after its first NXDOMAIN, at most: see `#settle`. */
 const HOLD_MS = 5000;
 
+/** What deciding about a reply takes. */
 export interface FillingParts {
   readonly options: CacheOptions;
   readonly store: Store;
@@ -48,10 +50,10 @@ export class Filling {
       // A message under another question cannot be sent: its names point into what is not there.
       return { reply: failure(RCODE.SERVFAIL, 'cache', strange), slot: -1, mismatch: true };
     }
-    const said = classify(reply, query.type);
+    const claimed = classify(reply, query.type);
     const ttlAt = this.#parts.store.offsets.of(reply);
-    let seconds = this.#seconds(said, reply, ttlAt);
-    const kind = this.#isExpired(query, reply) ? 'other' : said;
+    let seconds = this.#seconds(claimed, reply, ttlAt);
+    const kind = this.#isExpired(query, reply) ? 'other' : claimed;
     const half = halfOf(kind);
     let rcode = reply.rcode;
     let everyType = kind === 'nxdomain';

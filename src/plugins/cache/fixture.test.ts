@@ -14,6 +14,7 @@ import { cache } from './cache.ts';
 /** What stands behind the cache in these tests: a function; an answer with `afterMs` comes later, others at once. */
 export type Behind = (query: Query) => Answer | null;
 
+/** A world whose cache has a function behind it. */
 export interface CacheWorld extends World {
   /** The questions that got through the cache: `NAME TYPE`. */
   readonly asked: Query[];
@@ -68,9 +69,11 @@ export function brief(message: Message): string {
   return [rcodeName(message.rcode), data, ttls].filter((part) => part !== '').join(' ');
 }
 
+/** The code of the Extended DNS Error; null: there is none. */
 export function errorCode(message: Message): number | null {
   const option = message.edns?.options.find(({ code }) => code === OPTION.EDE);
   return option === undefined ? null : (option.data[0]! << 8) | option.data[1]!;
 }
 
+/** A SOA record that ends negative answers after a minute. */
 export const soa = 'example.org. 60 SOA ns.example.org. host.example.org. 1 7200 1800 86400 60';

@@ -1,3 +1,4 @@
+/** Questions that are being asked further down, so that the same one is asked once at a time. */
 import type { Query } from '../../wire/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 import { Later } from '../../base/maybe.ts';
@@ -50,7 +51,7 @@ export class Flight {
   }
 }
 
-/** Most queries are alone. Never written to. */
+/** What most flights have joined and to do afterwards: nothing. It is never written to. */
 const none: never[] = [];
 
 /** As many as there may be questions under way before looking for one takes longer. */

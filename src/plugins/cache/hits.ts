@@ -1,3 +1,4 @@
+/** Hits of each entry, for `prefetch`. */
 import type { Clock } from '../../base/clock.ts';
 import type { Query } from '../../wire/query.ts';
 

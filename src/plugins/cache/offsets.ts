@@ -1,3 +1,4 @@
+/** Where the TTLs of stored messages stand. */
 import { TYPE } from '../../wire/iana.ts';
 import { Records } from '../../wire/records.ts';
 import type { Reply } from '../../wire/reply.ts';

@@ -1,3 +1,4 @@
+/** The directive `cache`: what may be written, and what it means. */
 import { limit } from '../../base/limits.ts';
 import type { Problem } from '../../base/problem.ts';
 import { pluginProblem, pluginRemark } from '../../corefile/problems.ts';
@@ -143,6 +144,7 @@ const policy: Value<'prefer_positive'> = value('prefer_positive', ({ text }) =>
     : wrong(`invalid serve_stale_policy: ${text}`, 'There is one policy: prefer_positive.'),
 );
 
+/** The directive `cache`. */
 export const syntax: Syntax<
   {
     maxTtlSeconds: Position<number | null>;
@@ -271,13 +273,13 @@ export const syntax: Syntax<
   warn(options, at) {
     const remarks: Problem[] = [];
     for (const kind of ['success', 'denial'] as const) {
-      const said = options[kind]?.capacity ?? CAPACITY;
-      if (said >= 1) continue;
+      const capacity = options[kind]?.capacity ?? CAPACITY;
+      if (capacity >= 1) continue;
       remarks.push(
         pluginRemark(
           'cache',
           at,
-          `${kind} ${said} keeps ${CAPACITY_MIN} entries, the smallest cache`,
+          `${kind} ${capacity} keeps ${CAPACITY_MIN} entries, the smallest cache`,
           {
             remedy: `To keep none, write: disable ${kind}`,
           },
@@ -288,6 +290,7 @@ export const syntax: Syntax<
   },
 });
 
+/** Bounds of one half of the cache: entries, and the seconds that they are kept. */
 export interface HalfOptions {
   readonly capacity: number;
   readonly maxSeconds: number;
@@ -314,24 +317,26 @@ export interface CacheOptions {
   readonly coalesce: number;
 }
 
-export function readOptions(said: Options<typeof syntax>): CacheOptions {
+/** Fills in what the directive leaves open. */
+export function readOptions(options: Options<typeof syntax>): CacheOptions {
   const half = (own: Options<typeof syntax>['success'], seconds: number): HalfOptions => ({
     capacity: own?.capacity ?? CAPACITY,
-    maxSeconds: own?.ttlSeconds ?? said.maxTtlSeconds ?? seconds,
+    maxSeconds: own?.ttlSeconds ?? options.maxTtlSeconds ?? seconds,
     minSeconds: own?.minTtlSeconds ?? MIN_SECONDS,
   });
-  const stale = said.serveStale !== null && said.serveStale.forMs > 0 ? said.serveStale : null;
+  const stale =
+    options.serveStale !== null && options.serveStale.forMs > 0 ? options.serveStale : null;
   return {
-    zones: said.zones,
-    success: half(said.success, SUCCESS_SECONDS),
-    denial: half(said.denial, DENIAL_SECONDS),
-    prefetch: said.prefetch ?? { amount: 0, gapMs: 60_000, percentage: 10 },
+    zones: options.zones,
+    success: half(options.success, SUCCESS_SECONDS),
+    denial: half(options.denial, DENIAL_SECONDS),
+    prefetch: options.prefetch ?? { amount: 0, gapMs: 60_000, percentage: 10 },
     stale,
-    preferPositive: stale !== null && said.stalePolicies.length > 0,
-    servfailMs: said.servfailMs,
-    disable: said.disable,
-    keepTtl: said.keepttl,
-    maxBytes: said.maxBytes,
-    coalesce: said.coalesce,
+    preferPositive: stale !== null && options.stalePolicies.length > 0,
+    servfailMs: options.servfailMs,
+    disable: options.disable,
+    keepTtl: options.keepttl,
+    maxBytes: options.maxBytes,
+    coalesce: options.coalesce,
   };
 }

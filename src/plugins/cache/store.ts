@@ -1,3 +1,4 @@
+/** The entries of a cache: finding, storing and forgetting them. */
 import type { Clock } from '../../base/clock.ts';
 import type { Random } from '../../base/random.ts';
 import { HEADER } from '../../wire/iana.ts';
@@ -10,7 +11,9 @@ import { OffsetTable } from './offsets.ts';
 
 /** The two halves of the cache, each with its own capacity. */
 export const SUCCESS = 0;
+/** The half of denials: NXDOMAIN, no data, failures. */
 export const DENIAL = 1;
+/** One of the two halves. */
 export type Half = typeof SUCCESS | typeof DENIAL;
 
 /** Type 0 stands for all types: the entry says that the name does not exist. */
@@ -18,9 +21,10 @@ const EVERY_TYPE = 0;
 const CLASS_MAX = 0x1fff;
 const SHARDS = 256;
 const SHARD_MIN = 4;
-/** Names whose hashes collide share a bucket; longer chains lose their oldest entry (somebody is forging collisions). */
+/** Entries of one bucket; a longer chain, which chance does not make, loses its oldest entry. */
 const CHAIN_MAX = 48;
 
+/** Bounds of a store, and what it works with. */
 export interface StoreParts {
   /** Entries: success, denial. Rounded to 256 shards of at least 4, as CoreDNS does it. */
   readonly capacities: readonly [number, number];

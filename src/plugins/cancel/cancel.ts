@@ -1,3 +1,4 @@
+/** `cancel`: a time limit for each query. */
 import { isLater } from '../../base/maybe.ts';
 import { optional } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';

@@ -1,3 +1,4 @@
+/** `chaos`: version, authors and host name in class CH. */
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { optional, rest } from '../../corefile/positions.ts';

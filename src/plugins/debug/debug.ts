@@ -1,3 +1,4 @@
+/** `debug`: bugs end the worker, and debug lines are logged. */
 import { directive } from '../../corefile/syntax.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 

@@ -1,3 +1,4 @@
+/** `dns64`: AAAA records made of A records, for clients that have IPv6 alone (RFC 6147). */
 import { andThen, isLater, type Maybe } from '../../base/maybe.ts';
 import { parseNet, type Net } from '../../base/ip.ts';
 import { optional } from '../../corefile/positions.ts';
@@ -117,7 +118,7 @@ class Dns64 {
     if (type !== TYPE.AAAA && type !== TYPE.PTR) return this.#next(query);
     if ((query.family === 4 && !this.#allowIpv4) || !query.isStandard) return this.#next(query);
     if (type === TYPE.PTR) return this.#answerPointer(query);
-    // Who validates by itself would find that nobody has signed the addresses (RFC 6147 section 5.5).
+    // A client that validates by itself would find that nobody has signed the addresses (RFC 6147 section 5.5).
     if (query.dnssecOk && query.checkingDisabled) return this.#next(query);
     const reply = this.#next(query);
     if (!isLater(reply)) return this.judge(reply, query);

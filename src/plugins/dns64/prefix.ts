@@ -1,3 +1,4 @@
+/** IPv4 addresses within an IPv6 prefix (RFC 6052). */
 import type { Net } from '../../base/ip.ts';
 import { parseName, suffixAt, type WireName } from '../../wire/name.ts';
 

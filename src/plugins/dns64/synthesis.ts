@@ -1,3 +1,4 @@
+/** Replies with AAAA records that were made of A records. */
 import { netHolds, type Net } from '../../base/ip.ts';
 import { CLASS, FLAG, HEADER, MESSAGE_MAX, TYPE } from '../../wire/iana.ts';
 import { mover } from '../../wire/mover.ts';

@@ -1,3 +1,4 @@
+/** `erratic`: bad answers on purpose. */
 import { sleep } from '../../base/clock.ts';
 import { fields, flag } from '../../corefile/properties.ts';
 import { optional } from '../../corefile/positions.ts';
@@ -68,7 +69,7 @@ export const erratic: Plugin = definePlugin({
     const truncate = options.truncate === null ? 0 : (options.truncate.every ?? 2);
     const delay = options.delay === null ? 0 : (options.delay.every ?? 2);
     const delayMs = options.delay?.forMs ?? 100;
-    // Whoever asks for something else does not want drops, unless they say so.
+    // Where something else is asked for, queries are dropped only if that is asked for, too.
     const drop = options.drop?.every ?? (delay > 0 || truncate > 0 ? 0 : 2);
     let count = 0;
     return (query) => {

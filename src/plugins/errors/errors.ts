@@ -1,3 +1,4 @@
+/** `errors`: why queries failed, in the log. */
 import { andThen, isLater } from '../../base/maybe.ts';
 import type { Timer } from '../../base/clock.ts';
 import { printDuration } from '../../base/duration.ts';
@@ -75,18 +76,18 @@ export const errors: Plugin = definePlugin({
     if (options.stacktrace) plan.stacktrace = true;
   },
   setup(options, context, next) {
-    const tallies = options.consolidate.map(
+    const consolidations = options.consolidate.map(
       ({ periodMs, pattern: wanted, how: { level, showFirst } }) =>
-        new Counters(context, wanted, periodMs, level, showFirst),
+        new Consolidation(context, wanted, periodMs, level, showFirst),
     );
     context.onStop(() => {
-      for (const counters of tallies) counters.stop();
+      for (const each of consolidations) each.stop();
     });
     const write = ({ name, type }: Query, { rcode }: Reply, text: string): void => {
       const line = (): string => `${rcode} ${name} ${typeName(type)}: ${text}`;
-      const counters = tallies.find((candidate) => candidate.matches(text));
-      if (counters === undefined) context.log.error(line());
-      else counters.count(line);
+      const consolidation = consolidations.find((each) => each.matches(text));
+      if (consolidation === undefined) context.log.error(line());
+      else consolidation.count(line);
     };
     const note = (reply: Reply, query: Query): Reply => {
       if (reply.cause !== null) write(query, reply, reply.cause.message);
@@ -100,7 +101,7 @@ export const errors: Plugin = definePlugin({
 });
 
 /** Errors of one pattern: counted from the first one on, told at the end of the period. */
-class Counters {
+class Consolidation {
   readonly #context: WorkerContext;
   readonly #pattern: Pattern;
   readonly #periodMs: number;

@@ -1,3 +1,4 @@
+/** `header`: flags of queries and replies. */
 import { andThen } from '../../base/maybe.ts';
 import { lines, type Refuse } from '../../corefile/properties.ts';
 import { pluginProblem } from '../../corefile/problems.ts';
@@ -90,9 +91,10 @@ function maskOf(rules: readonly Rule[]): Mask {
   return { set, clear };
 }
 
+/** Sets and clears flags of queries on their way in and of replies on their way out. */
 export const header: Plugin = definePlugin({
   syntax,
-  setup(options, _site, next) {
+  setup(options, _context, next) {
     const rules = options.flatMap((use) => use.rules);
     const onQuery = maskOf(rules.filter(({ on }) => on === 'query'));
     const onReply = maskOf(rules.filter(({ on }) => on === 'response'));

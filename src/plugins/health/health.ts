@@ -1,3 +1,4 @@
+/** `health`: liveness over HTTP, and lameduck at the end. */
 import { builtins } from '../../base/builtins.ts';
 import { every, sleep, type Clock } from '../../base/clock.ts';
 import { printDuration } from '../../base/duration.ts';
@@ -18,7 +19,7 @@ const address = worded(hostPort('ADDRESS'), (text, reason) =>
 );
 const CHECK_MS = 1000;
 const CHECK_TIMEOUT_MS = 3000;
-/** A look at ourselves over loopback that takes longer is worth a warning. */
+/** A request to itself that takes longer is worth a warning. */
 const SLOW_MS = 1000;
 
 const syntax = directive({
@@ -43,7 +44,7 @@ const syntax = directive({
   },
 });
 
-/** Well while a worker answers; who gets no reply knows that the process hangs. Asks itself each second, to measure how busy it is. */
+/** Replies 200 while any worker answers, else 503. Asks itself each second, to measure how busy the process is. */
 export const health: Plugin = definePlugin({
   syntax,
   operational: true,
@@ -72,7 +73,7 @@ export const health: Plugin = definePlugin({
     const { host, port } = options.address;
     const url = `http://${address.print({ host: loopbackOf(host), port })}/health`;
     context.onStart(() => {
-      // Where the system chose the port, nobody but the server knows it.
+      // A port that the system chose is known to the server alone.
       if (port === 0) return;
       const ticks = every(clock, CHECK_MS, () => {
         const begun = clock.now();

@@ -1,3 +1,4 @@
+/** Answering from a table of hosts. */
 import type { Maybe } from '../../base/maybe.ts';
 import type { Next } from '../../server/contract/plugin.ts';
 import type { ZoneMatch } from '../../server/contract/zone-match.ts';
@@ -8,6 +9,7 @@ import { failure, type Reply } from '../../wire/reply.ts';
 import { SECTION, type MessageWriter } from '../../wire/writer.ts';
 import { HostsLookup, packTable } from './table.ts';
 
+/** Which names are answered, and what becomes of the others. */
 export interface AnswerParts {
   readonly here: ZoneMatch;
   readonly through: ZoneMatch | null;
@@ -16,6 +18,7 @@ export interface AnswerParts {
   readonly unsupported: boolean;
 }
 
+/** Answers from a table that can be exchanged. */
 export interface Answerer {
   readonly link: Next;
   /** Answers from this table from now on. */
@@ -28,8 +31,8 @@ const REPLIES_MAX = 4096;
 const unknown = failure(RCODE.SERVFAIL, 'hosts');
 
 /**
- * Answers A, AAAA and PTR from a table. Whether a name exists is one decision for all types: who has an address has no
- * other records, rather than no existence.
+ * Answers A, AAAA and PTR from a table. Whether a name exists is one decision for all types: a name that has an address
+ * has no records of other types, but it exists.
  */
 export function answerer(
   writer: MessageWriter,

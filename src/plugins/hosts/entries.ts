@@ -1,3 +1,4 @@
+/** Reading the lines of hosts files. */
 import { parseAddress } from '../../base/ip.ts';
 import { foldName, NameError, parseName, printName, type WireName } from '../../wire/name.ts';
 
@@ -10,6 +11,7 @@ export interface Entry {
   readonly pointers: WireName[];
 }
 
+/** What several hosts files say together. */
 export interface Entries {
   readonly byName: ReadonlyMap<string, Entry>;
   /** As CoreDNS counts them: every address of every name, and every name of every address. */
@@ -75,7 +77,7 @@ export function isEntry(line: string): boolean {
   return name !== undefined && addressOf(first!) !== null;
 }
 
-/** A zone (`fe80::1%eth0`) is left out, an IPv4 address in IPv6 clothes is an IPv4 address. */
+/** An address without its zone (`fe80::1%eth0`); an IPv4-mapped one (`::ffff:10.0.0.1`) is the IPv4 address. */
 function addressOf(text: string): Uint8Array | null {
   const address = parseAddress(text.replace(/%.*/s, ''));
   if (address === null || address.length === 4) return address;

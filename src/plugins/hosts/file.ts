@@ -1,3 +1,4 @@
+/** A hosts file, and when it has changed. */
 import { statSync, type Stats } from 'node:fs';
 import type { Log } from '../../base/log.ts';
 import { Problem } from '../../base/problem.ts';

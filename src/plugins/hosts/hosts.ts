@@ -1,3 +1,4 @@
+/** `hosts`: the directive, and how it is put together in both planes. */
 import type { Problem } from '../../base/problem.ts';
 import { every } from '../../base/clock.ts';
 import { optional, zones } from '../../corefile/positions.ts';
@@ -74,6 +75,7 @@ const syntax = directive({
   },
 });
 
+/** Answers from a hosts file and lines of the Corefile: the control part reads, workers look names up in one shared table. */
 export const hosts: Plugin = definePlugin({
   syntax,
   control(options, context) {

@@ -1,3 +1,4 @@
+/** The table of hosts that all threads share. */
 import { hashSeed, mixedHash, nextHash } from '../../base/hash.ts';
 import type { Query } from '../../wire/query.ts';
 import type { Entries } from './entries.ts';
@@ -20,6 +21,7 @@ export interface HostsTable {
 
 const FIELDS = 5;
 
+/** Lays entries out in shared memory. */
 export function packTable({ byName }: Entries): HostsTable {
   const all = [...byName.values()];
   let size = 0;

@@ -1,3 +1,4 @@
+/** `https`: limits of HTTPS listeners. */
 import { setting, type Property } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { integer, value, Wrong, wrong } from '../../corefile/values.ts';

@@ -1,3 +1,4 @@
+/** Answers of names that are aliases: ExternalName services, and endpoints that are domain names. */
 import { CLASS, EDE, FLAG, HEADER, MESSAGE_MAX, RCODE, TYPE } from '../../wire/iana.ts';
 import { isLater, type Maybe } from '../../base/maybe.ts';
 import type { Next } from '../../server/contract/plugin.ts';

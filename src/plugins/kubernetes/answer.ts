@@ -1,3 +1,4 @@
+/** From a question to a reply: the worker's side of the plugin. */
 import { EDE, RCODE, TYPE } from '../../wire/iana.ts';
 import type { Maybe } from '../../base/maybe.ts';
 import type { Next } from '../../server/contract/plugin.ts';

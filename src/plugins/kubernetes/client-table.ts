@@ -1,3 +1,4 @@
+/** Whose pods send from an address. */
 import { addressKey } from './address-key.ts';
 import type { AddressFact } from './facts.ts';
 import { copyEncoded } from './endpoint-encoding.ts';

@@ -1,3 +1,4 @@
+/** What a worker knows of the cluster. */
 import { addressKey } from './address-key.ts';
 import { ClientTable, type NamespaceNumbers } from './client-table.ts';
 import type { Fact, Form, ImportFact, ServiceFact, SliceFact } from './facts.ts';

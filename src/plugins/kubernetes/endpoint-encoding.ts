@@ -1,3 +1,4 @@
+/** How endpoints, addresses and ports travel to workers and lie in their memory. */
 import { parseAddress, printAddress } from '../../base/ip.ts';
 import type { Endpoint, ServicePort } from '../../kube/store/objects.ts';
 import { NameError, parseName, type WireName } from '../../wire/name.ts';

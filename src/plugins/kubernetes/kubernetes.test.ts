@@ -42,7 +42,7 @@ write('a.json', namespace('shop'), service('web', '10.96.0.20'), pod('web-0', '1
 const seen: Query[] = [];
 const spy = definePlugin({
   syntax: directive({ name: 'spy', summary: 'looks on', repeat: 'once' }),
-  setup: (_options, _site, next) => (query) => {
+  setup: (_options, _context, next) => (query) => {
     seen.push(query.keep());
     return next(query);
   },

@@ -1,3 +1,4 @@
+/** `kubernetes`: how the plugin is put together in both planes. */
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import { metadataProviders, searchDomains } from '../../server/contract/ports.ts';
 import { foldName, parseName } from '../../wire/name.ts';

@@ -1,3 +1,4 @@
+/** What a name stands for. */
 import { parseAddress, printAddress } from '../../base/ip.ts';
 import type { WireName } from '../../wire/name.ts';
 import type {

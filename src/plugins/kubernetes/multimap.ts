@@ -1,3 +1,5 @@
+/** A table from addresses and hashes to numbers, without an object for each entry. */
+
 const GROW_AT = 0.7;
 const SIZE_MIN = 16;
 

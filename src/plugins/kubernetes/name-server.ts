@@ -1,3 +1,4 @@
+/** The zone's name servers: services that lead to this server. */
 import { TYPE } from '../../wire/iana.ts';
 import type { WireName } from '../../wire/name.ts';
 import { SECTION } from '../../wire/writer.ts';

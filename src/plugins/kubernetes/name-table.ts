@@ -1,3 +1,4 @@
+/** A table from labels to namespaces and services. */
 import { hashSeed, mixedHash, nextHash } from '../../base/hash.ts';
 import { LOWER } from '../../wire/name.ts';
 

@@ -1,3 +1,4 @@
+/** The labels of a name below the zone, taken apart. */
 import { printLabel } from '../../wire/name.ts';
 
 /** What the labels below a zone look like; whether such a thing exists is another question. */

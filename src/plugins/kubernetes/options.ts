@@ -1,3 +1,4 @@
+/** The directive `kubernetes`: what may be written. */
 import { limit } from '../../base/limits.ts';
 import type { Place, Problem } from '../../base/problem.ts';
 import {

@@ -1,3 +1,4 @@
+/** The addresses of this server. */
 import { networkInterfaces } from 'node:os';
 import { parseAddress } from '../../base/ip.ts';
 

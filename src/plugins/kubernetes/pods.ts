@@ -1,3 +1,4 @@
+/** Which pods have an address, as the control thread knows it. */
 import { hashSeed, nextHash } from '../../base/hash.ts';
 import { parseAddress } from '../../base/ip.ts';
 import type { Pod } from '../../kube/store/objects.ts';

@@ -1,3 +1,4 @@
+/** From objects to facts: the control thread's side of the plugin. */
 import type { Clock } from '../../base/clock.ts';
 import type {
   Change,

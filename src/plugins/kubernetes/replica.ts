@@ -1,3 +1,4 @@
+/** A worker's end of the data set. */
 import type { Replica } from '../../server/contract/data-set.ts';
 import { Cluster } from './cluster.ts';
 import type { Fact, TriggerTimes } from './facts.ts';

@@ -1,3 +1,4 @@
+/** Writing this plugin's replies. */
 import { FLAG, HEADER, MESSAGE_MAX, RCODE, TYPE } from '../../wire/iana.ts';
 import { NAME_MAX, type WireName } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
@@ -165,7 +166,7 @@ export class ReplyBuilder {
   }
 }
 
-/** Something else would be torn apart by whoever reads the name as text. */
+/** What may stand as a label: a dot or a backslash in it would change the name for programs that read it as text. */
 const LABEL = /^[^.\\]{1,63}$/;
 const SOA_TTL_MAX = 300;
 /** Labels without an end: the zone's name follows. */

@@ -1,3 +1,4 @@
+/** Replies that were made before, as long as they hold. */
 import { HEADER } from '../../wire/iana.ts';
 import { LOWER } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';

@@ -1,3 +1,4 @@
+/** Addresses in names of the reverse trees. */
 import { parseName, suffixAt } from '../../wire/name.ts';
 
 /** How a name in the reverse trees reads. */

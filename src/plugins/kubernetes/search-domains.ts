@@ -1,3 +1,4 @@
+/** Where a client's search path can be read off, for `autopath`. */
 import type { SearchDomains } from '../../server/contract/ports.ts';
 import type { Query } from '../../wire/query.ts';
 import type { Cluster } from './cluster.ts';

@@ -1,3 +1,4 @@
+/** Which source a directive names: a folder of manifests, or an API server and the way to it. */
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { Random } from '../../base/random.ts';

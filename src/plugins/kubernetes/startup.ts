@@ -1,3 +1,4 @@
+/** Waiting for the first listing. */
 import { every, type Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { ClusterPublisher } from './publisher.ts';

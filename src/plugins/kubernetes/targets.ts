@@ -1,3 +1,4 @@
+/** Writing the addresses and SRV records of services, endpoints and pods. */
 import { TYPE } from '../../wire/iana.ts';
 import type { WireName } from '../../wire/name.ts';
 import { SECTION } from '../../wire/writer.ts';

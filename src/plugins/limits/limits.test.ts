@@ -30,7 +30,7 @@ describe('limits', () => {
   });
 
   test('each can be set, lines add up, the first block of an address decides', async () => {
-    const { 'dns://:53': said } = await limitsOf(
+    const { 'dns://:53': plain } = await limitsOf(
       `a. {
         limits {
           waiting 100
@@ -50,12 +50,12 @@ describe('limits', () => {
         whoami
       }`,
     );
-    assert.equal(said!.waiting, 100);
-    assert.equal(said!.connections, 50);
-    assert.equal(said!.heldBytes, 1_048_576);
-    assert.equal(said!.unreadBytes, 4096);
-    assert.equal(said!.pipelined, 7);
-    assert.equal(said!.streams, 250);
+    assert.equal(plain!.waiting, 100);
+    assert.equal(plain!.connections, 50);
+    assert.equal(plain!.heldBytes, 1_048_576);
+    assert.equal(plain!.unreadBytes, 4096);
+    assert.equal(plain!.pipelined, 7);
+    assert.equal(plain!.streams, 250);
   });
 
   test('numbers and sizes out of range, and an empty block, are refused', async () => {

@@ -1,3 +1,4 @@
+/** `limits`: how much clients may ask of listeners. */
 import { setting } from '../../corefile/properties.ts';
 import { pluginProblem } from '../../corefile/problems.ts';
 import { directive } from '../../corefile/syntax.ts';
@@ -33,7 +34,7 @@ const syntax = directive({
     }),
   },
   check: (options, at) =>
-    options.some(({ at: _place, ...said }) => Object.values(said).some((limit) => limit !== null))
+    options.some(({ at: _place, ...given }) => Object.values(given).some((limit) => limit !== null))
       ? []
       : [pluginProblem('limits', at, 'limits block with no limits specified')],
 });
@@ -42,9 +43,9 @@ const syntax = directive({
 export const limits: Plugin = definePlugin({
   syntax,
   plan(options, plan) {
-    for (const { at: _place, ...said } of options) {
-      for (const [name, limit] of Object.entries(said)) {
-        if (limit !== null) plan.limits[name as keyof typeof said] = limit;
+    for (const { at: _place, ...given } of options) {
+      for (const [name, limit] of Object.entries(given)) {
+        if (limit !== null) plan.limits[name as keyof typeof given] = limit;
       }
     }
   },

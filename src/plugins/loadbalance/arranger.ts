@@ -1,3 +1,4 @@
+/** The order of the records of a reply. */
 import { netHolds, type Net } from '../../base/ip.ts';
 import type { Random } from '../../base/random.ts';
 import { HEADER, MESSAGE_MAX, RCODE, TYPE } from '../../wire/iana.ts';
@@ -18,6 +19,7 @@ const RECORDS_MAX = 4096;
 /** Replies up to this size may be written over a scratch that the next query uses again. */
 const SCRATCH_SIZE = 1232;
 
+/** How records are to be ordered. */
 export interface ArrangerParts {
   readonly random: Random;
   readonly prefer: readonly Net[];

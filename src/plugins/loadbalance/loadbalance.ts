@@ -1,3 +1,4 @@
+/** `loadbalance`: how the plugin is put together in both planes. */
 import type { Reply } from '../../wire/reply.ts';
 import { FILE_MAX, readFileText } from '../../base/read-file.ts';
 import { every, type Timer } from '../../base/clock.ts';
@@ -13,7 +14,7 @@ import {
   type WorkerContext,
 } from '../../server/contract/plugin.ts';
 import { Arranger } from './arranger.ts';
-import { syntax, type LoadbalanceSaid } from './options.ts';
+import { syntax, type LoadbalanceOptions } from './options.ts';
 import { readWeights, Weights, type NameWeights } from './weights.ts';
 
 const RELOAD_MS = 30_000;
@@ -22,7 +23,7 @@ const RELOAD_MS = 30_000;
 export const loadbalance: Plugin = definePlugin({ syntax, control, setup });
 
 /** Reads the weight file, and again when it changes. */
-function control({ policy, reloadMs }: LoadbalanceSaid, context: ControlContext): void {
+function control({ policy, reloadMs }: LoadbalanceOptions, context: ControlContext): void {
   if (policy.kind !== 'weighted') return;
   const file = policy.file;
   const path = context.path(file);
@@ -88,7 +89,7 @@ function missing(file: string, path: string): Problem {
   });
 }
 
-function setup({ policy, prefer }: LoadbalanceSaid, context: WorkerContext, next: Next): Next {
+function setup({ policy, prefer }: LoadbalanceOptions, context: WorkerContext, next: Next): Next {
   // Nobody gains by guessing an order: a fast generator, seeded well, is enough.
   const random = seededRandom(context.random.integer(0x7fffffff) + 1);
   const weights = policy.kind === 'weighted' ? new Weights(random) : null;
@@ -98,7 +99,7 @@ function setup({ policy, prefer }: LoadbalanceSaid, context: WorkerContext, next
   const arrangeLater = (reply: Reply, type: number): Reply => arranger.arrange(reply, type, false);
   return (query) => {
     const { type } = query;
-    // A listener's own query is answered before it reads the next one; whoever owns a query may keep the reply for long.
+    // A query that still belongs to its listener is answered before the next one is read; any other one's reply may be kept.
     const reply = next(query);
     if (isLater(reply)) return andThen(reply, arrangeLater, type);
     return arranger.arrange(reply, type, !query.owned);

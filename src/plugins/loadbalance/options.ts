@@ -1,3 +1,4 @@
+/** The directive `loadbalance`: what may be written. */
 import { parseDuration } from '../../base/duration.ts';
 import type { Problem } from '../../base/problem.ts';
 import { position, type Position } from '../../corefile/positions.ts';
@@ -51,8 +52,10 @@ const properties: {
   prefer: list('prefer', net('CIDR'), { help: 'addresses of these nets come first' }),
 };
 
-export type LoadbalanceSaid = Occurrence<typeof args, typeof properties>;
+/** What a `loadbalance` directive says. */
+export type LoadbalanceOptions = Occurrence<typeof args, typeof properties>;
 
+/** The directive `loadbalance`. */
 export const syntax: Syntax<
   {
     policy: Position<Policy>;

@@ -1,3 +1,4 @@
+/** Weights of addresses: the file that has them, and drawing by them. */
 import { parseAddress } from '../../base/ip.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Random } from '../../base/random.ts';

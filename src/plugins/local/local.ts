@@ -1,3 +1,4 @@
+/** `local`: localhost and its reverse zones. */
 import { setting } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { onOff, worded } from '../../corefile/values.ts';
@@ -36,6 +37,7 @@ const loopbackPointer = parseName('1.0.0.127.in-addr.arpa.');
 const v4 = Uint8Array.of(127, 0, 0, 1);
 const v6 = Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1);
 
+/** Answers localhost, everything below it and its reverse zones itself (RFC 6761 section 6.3), so that they never reach an upstream. */
 export const local: Plugin = definePlugin({
   syntax,
   setup(options, context, next) {

@@ -1,3 +1,4 @@
+/** The class of a reply, as `log` and `metadata` have it. */
 import { OPCODE, RCODE, TYPE } from '../../wire/iana.ts';
 import type { Query } from '../../wire/query.ts';
 import { hasExpiredSignature } from '../../wire/classify.ts';
@@ -18,6 +19,7 @@ export type ReplyType =
 /** The words of the property `class` and of the metadata `log/class`. */
 export type ReplyClass = 'success' | 'denial' | 'error';
 
+/** The class of each type of reply. */
 export const classOf: Readonly<Record<ReplyType, ReplyClass>> = {
   NOERROR: 'success',
   DELEGATION: 'success',

@@ -1,3 +1,4 @@
+/** Formats of log lines. */
 import { printAddress, bracketed } from '../../base/ip.ts';
 import { CLASS, className, FLAG, rcodeName, typeName } from '../../wire/iana.ts';
 import type { Query } from '../../wire/query.ts';
@@ -6,6 +7,7 @@ import { silence, type Reply } from '../../wire/reply.ts';
 /** A reply as the log sees it, and how long it took. */
 type Print = (query: Query, reply: Reply, elapsedMs: number) => string;
 
+/** How a line looks where nothing else is said: CoreDNS's `{common}`. */
 export const commonFormat =
   '{remote}:{port} - {>id} "{type} {class} {name} {proto} {size} {>do} {>bufsize}" {rcode} {>rflags} {rsize} {duration}';
 const combinedFormat = `${commonFormat} "{>opcode}"`;
@@ -62,7 +64,7 @@ const placeholders: Readonly<Record<string, Print>> = {
   '>opcode': (query) => String(query.opcode),
 };
 
-/** `ANY` is a type's name: CoreDNS keeps it for that. */
+/** Class 255 is printed as a number: to CoreDNS, `ANY` is the name of a type. */
 function printClass(number: number): string {
   return number === CLASS.ANY ? `CLASS${number}` : className(number);
 }

@@ -1,3 +1,4 @@
+/** `log`: a line for each query. */
 import { andThen, isLater } from '../../base/maybe.ts';
 import { position } from '../../corefile/positions.ts';
 import { list } from '../../corefile/properties.ts';

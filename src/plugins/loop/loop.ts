@@ -1,3 +1,4 @@
+/** `loop`: looks for forwarding loops when the server starts. */
 import { printAddress, printHostPort } from '../../base/ip.ts';
 import type { Random } from '../../base/random.ts';
 import { directive } from '../../corefile/syntax.ts';

@@ -1,3 +1,4 @@
+/** The query that looks for a loop, on its way out. */
 import { createSocket, type SocketType } from 'node:dgram';
 import { isIP } from 'node:net';
 import type { Clock } from '../../base/clock.ts';
@@ -17,6 +18,7 @@ export type Probe = (
   clock: Clock,
 ) => Promise<boolean>;
 
+/** Sends the probe from a socket of its own. */
 export const udpProbe: Probe = (message, to, timeoutMs, clock) =>
   new Promise((resolve) => {
     const type: SocketType = isIP(to.host) === 6 ? 'udp6' : 'udp4';

@@ -1,3 +1,4 @@
+/** When there is a loop, and when there is none. */
 import { sleep, type Clock } from '../../base/clock.ts';
 
 /** Sightings that prove a loop: the probe itself is one, a retried probe may be another. */
@@ -13,6 +14,7 @@ export interface Sighting {
   readonly to: string;
 }
 
+/** What looking for a loop takes, and who is told of it. */
 export interface LoopWatchParts {
   readonly clock: Clock;
   /** Sends the probe; true: it was answered. */

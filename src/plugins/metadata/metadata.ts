@@ -1,3 +1,4 @@
+/** `metadata`: what plugins know about a query, collected before it is answered. */
 import { zones } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';

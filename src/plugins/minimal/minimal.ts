@@ -1,3 +1,4 @@
+/** `minimal`: replies without what their question does not need. */
 import { andThen } from '../../base/maybe.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
@@ -16,7 +17,7 @@ const syntax = directive({
 /** Clears authority and additional section of positive answers; denials, delegations and errors stay whole. */
 export const minimal: Plugin = definePlugin({
   syntax,
-  setup(_options, _site, next) {
+  setup(_options, _context, next) {
     return (query) => {
       const { type } = query;
       return andThen(next(query), minimize, type);

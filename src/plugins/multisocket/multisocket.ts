@@ -1,3 +1,4 @@
+/** `multisocket`: how many sockets, and so workers, an address has. */
 import { availableParallelism } from 'node:os';
 import { optional } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';

@@ -1,3 +1,4 @@
+/** `nsid`: which server has answered (RFC 5001). */
 import { andThen } from '../../base/maybe.ts';
 import { hostname } from 'node:os';
 import { rest } from '../../corefile/positions.ts';
@@ -23,7 +24,7 @@ const syntax = directive({
 /** Adds the identifier to replies for queries with an NSID option; others pass untouched. */
 export const nsid: Plugin = definePlugin({
   syntax,
-  setup(options, _site, next) {
+  setup(options, _context, next) {
     const data = Buffer.from(
       options.data.length === 0 ? hostname() || 'localhost' : options.data.join(' '),
     );

@@ -1,3 +1,4 @@
+/** The metric that says which plugins are enabled. */
 import type { Kept } from '../../server/contract/control-context.ts';
 import type { Family, Gauge, Registry } from '../../metrics/registry.ts';
 

@@ -1,3 +1,4 @@
+/** What is counted of each query. */
 import { sizeBuckets, timeBuckets } from '../../metrics/buckets.ts';
 import type { Counter, Family, Histogram, Registry } from '../../metrics/registry.ts';
 import { rcodeName, TYPE, typeName } from '../../wire/iana.ts';

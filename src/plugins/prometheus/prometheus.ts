@@ -1,3 +1,4 @@
+/** `prometheus`: metrics of queries, and the page that shows all metrics. */
 import { andThen, isLater } from '../../base/maybe.ts';
 import { builtins } from '../../base/builtins.ts';
 import { optional } from '../../corefile/positions.ts';
@@ -40,6 +41,7 @@ const syntax = directive({
   },
 });
 
+/** Counts every query of its block in the worker, and serves the metrics of all threads on the control thread. */
 export const prometheus: Plugin = definePlugin({
   syntax,
   operational: true,

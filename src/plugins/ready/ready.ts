@@ -1,3 +1,4 @@
+/** `ready`: readiness over HTTP. */
 import { optional } from '../../corefile/positions.ts';
 import { setting } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';

@@ -1,3 +1,4 @@
+/** `reload`: has a changed Corefile taken without a restart. */
 import { optional } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { duration, value, Wrong, wrong, type Value } from '../../corefile/values.ts';
@@ -44,6 +45,7 @@ const syntax = directive({
   },
 });
 
+/** Has the server take the Corefile anew when it has changed. The server itself knows how. */
 export const reload: Plugin = definePlugin({
   syntax,
   operational: true,

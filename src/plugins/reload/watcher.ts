@@ -1,3 +1,4 @@
+/** Looking whether the Corefile has changed. */
 import { Problem } from '../../base/problem.ts';
 import { every, type Clock, type Timer } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';

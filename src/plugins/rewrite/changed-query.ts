@@ -1,3 +1,4 @@
+/** A query while rules change it. */
 import { optionBytes, optionsIn, type EdnsOption } from '../../wire/edns.ts';
 import { HEADER, TYPE } from '../../wire/iana.ts';
 import { NameError, parseName } from '../../wire/name.ts';

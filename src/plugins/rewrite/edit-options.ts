@@ -1,3 +1,4 @@
+/** EDNS options of replies to rewritten queries. */
 import { isEchoed, type Query } from '../../wire/query.ts';
 import { Reply } from '../../wire/reply.ts';
 import { optionBytes, optionsIn, type EdnsOption } from '../../wire/edns.ts';

@@ -1,3 +1,4 @@
+/** Replies to rewritten queries, under the question of the client. */
 import { andThen, type Maybe } from '../../base/maybe.ts';
 import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';
 import { NameError, parseName } from '../../wire/name.ts';

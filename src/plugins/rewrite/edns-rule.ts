@@ -1,3 +1,4 @@
+/** Rules for EDNS options. */
 import { parseHex } from '../../wire/encoding.ts';
 import { writeOption } from '../../wire/edns-option.ts';
 import type { EdnsOption } from '../../wire/edns.ts';

@@ -1,3 +1,4 @@
+/** Records with their names as text, to be changed and written again. */
 import { TYPE } from '../../wire/iana.ts';
 import { firstName, layoutOf } from '../../wire/layout.ts';
 import { parseName, printName, type WireName } from '../../wire/name.ts';
@@ -47,6 +48,7 @@ const valued: ReadonlySet<number> = new Set([
   TYPE.PTR,
 ]);
 
+/** Whether rules for `answer value` are about this record. */
 export function hasValue({ type, names }: LooseRecord): boolean {
   return names.length > 0 && valued.has(type);
 }

@@ -1,3 +1,4 @@
+/** How rules compare and change names. */
 import {
   compilePattern,
   PatternError,
@@ -9,6 +10,7 @@ import { makeQuery, type Query } from '../../wire/query.ts';
 import type { NameText } from './name-text.ts';
 import { RuleError } from './rule.ts';
 
+/** How a rule compares names. */
 export type MatchKind = 'exact' | 'prefix' | 'suffix' | 'substring' | 'regex';
 const kinds: readonly string[] = [
   'exact',
@@ -18,6 +20,7 @@ const kinds: readonly string[] = [
   'regex',
 ] satisfies MatchKind[];
 
+/** Whether a word names a way of comparing. */
 export function isMatchKind(word: string): word is MatchKind {
   return kinds.includes(word);
 }
@@ -39,6 +42,7 @@ export function nameMatch(kind: Exclude<MatchKind, 'regex'>, from: string): Name
   }
 }
 
+/** The same for `regex`. */
 export function regexMatch(pattern: Pattern): NameMatch {
   return (query) => pattern.test(query.name);
 }
@@ -53,6 +57,7 @@ function exactly(from: string): NameMatch {
 /** What a name becomes; only called for names that match. All in lower case and absolute. */
 export type Renaming = (name: string) => string;
 
+/** What a rule of this kind makes of the names that it fits. `from` and `to` are normalised (`absoluteText`). */
 export function renaming(kind: Exclude<MatchKind, 'regex'>, from: string, to: string): Renaming {
   switch (kind) {
     case 'exact':
@@ -140,6 +145,7 @@ export function absoluteText(text: string): string {
   return backslashes !== undefined && backslashes.length % 2 === 0 ? lower : `${lower}.`;
 }
 
+/** Whether a text is a domain name. */
 export function isName(text: string): boolean {
   try {
     parseName(text);

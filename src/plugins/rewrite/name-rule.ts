@@ -1,3 +1,4 @@
+/** Rules for names. */
 import {
   absoluteText,
   isMatchKind,

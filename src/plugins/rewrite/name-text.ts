@@ -1,3 +1,4 @@
+/** The text of a question's name, without making a string of it. */
 import { printLabel } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
 

@@ -1,3 +1,4 @@
+/** From the words of a line to its rule. */
 import { CLASS, classNumber, typeNumber } from '../../wire/iana.ts';
 import { ednsRule } from './edns-rule.ts';
 import { nameRule } from './name-rule.ts';

@@ -12,6 +12,7 @@ import { optionsOf } from './changed-query.ts';
 /** What the end of the chain answers: records by `NAME TYPE`; a line beginning with `+` is additional, `!` a failure. */
 export type Answers = Readonly<Record<string, readonly string[]>>;
 
+/** The end of a chain, and what it saw. */
 export interface Stub {
   readonly plugin: Plugin;
   /** Questions that came to it: `NAME CLASS TYPE` in their spelling, then `CODE=HEX` for each EDNS option. */

@@ -1,3 +1,4 @@
+/** `rewrite`: the directive, and how its rules are carried out. */
 import { andThen, isLater, type Maybe } from '../../base/maybe.ts';
 import { position } from '../../corefile/positions.ts';
 import { pluginRemark } from '../../corefile/problems.ts';

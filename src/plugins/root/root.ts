@@ -1,3 +1,4 @@
+/** `root`: the folder that relative paths of a server block begin at. */
 import { statSync } from 'node:fs';
 import { Problem } from '../../base/problem.ts';
 import { required } from '../../corefile/positions.ts';

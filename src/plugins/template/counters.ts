@@ -1,3 +1,4 @@
+/** The metrics of `template`. */
 import type { Counter, Registry } from '../../metrics/registry.ts';
 import { className, typeName } from '../../wire/iana.ts';
 import type { Route } from '../../wire/query.ts';
@@ -68,7 +69,7 @@ export class Counters {
   }
 }
 
-/** Handles kept for each route and zone: more types than these nobody asks for in earnest. */
+/** Handles that are kept for each route and zone; further types are counted without one. */
 const KINDS_MAX = 200;
 
 function classLabel(qclass: number): string {

@@ -1,3 +1,4 @@
+/** What templates can see of a query. */
 import { printAddress } from '../../base/ip.ts';
 import type { PatternMatch } from '../../base/pattern.ts';
 import { FLAG } from '../../wire/iana.ts';

@@ -1,3 +1,4 @@
+/** Carrying a template out. */
 import { functions } from './functions.ts';
 import { TemplateError } from './lex.ts';
 import {

@@ -1,3 +1,4 @@
+/** The functions that templates may call. */
 import { printFormatted } from './printf.ts';
 import {
   asInteger,

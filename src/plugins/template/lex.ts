@@ -9,6 +9,7 @@ export class TemplateError extends Error {
   }
 }
 
+/** What a piece of a template is. */
 export type LexemeKind =
   /** What stands between actions. */
   | 'text'
@@ -30,6 +31,7 @@ export type LexemeKind =
   | 'sign'
   | 'end';
 
+/** One piece of a template. */
 export interface Lexeme {
   readonly kind: LexemeKind;
   readonly text: string;

@@ -1,3 +1,4 @@
+/** `template` in the chain: which template fits a query, and the reply that it makes. */
 import { andThen, isLater, type Maybe } from '../../base/maybe.ts';
 import type { Pattern } from '../../base/pattern.ts';
 import type { Options } from '../../corefile/syntax.ts';
@@ -53,6 +54,7 @@ interface Made {
   truncated: boolean;
 }
 
+/** All templates of one server block: the first one that fits a query answers it. */
 export class TemplateLink {
   readonly #templates: readonly Template[];
   readonly #context: WorkerContext;

@@ -1,3 +1,4 @@
+/** Numbers, texts and characters in templates. */
 import { TemplateError, type Lexeme } from './lex.ts';
 import type { GoValue } from './values.ts';
 

@@ -1,3 +1,4 @@
+/** From the pieces of a template to its tree. */
 import { functions } from './functions.ts';
 import { lex, TemplateError, type Lexeme } from './lex.ts';
 import { literalValue } from './literal.ts';
@@ -8,7 +9,7 @@ export function parseTemplate(source: string): readonly Node[] {
   return new Parser(lex(source)).whole();
 }
 
-/** Actions and parentheses within each other: deeper ones are nobody's intention. */
+/** How deep actions and parentheses may lie within each other: more is a mistake, or an attack. */
 const DEPTH_MAX = 100;
 
 /** Words of the language that make no sense, or are not known, where each record is a template of its own. */

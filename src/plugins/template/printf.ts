@@ -1,3 +1,4 @@
+/** Go's `printf`, for templates. */
 import {
   isList,
   isMap,

@@ -1,3 +1,4 @@
+/** The template of one record: reading it, and making the record. */
 import { nearest, Problem, type Place } from '../../base/problem.ts';
 import type { Refuse } from '../../corefile/properties.ts';
 import type { Token } from '../../corefile/tree.ts';
@@ -10,6 +11,7 @@ import { parseTemplate } from './parse.ts';
 import { printNodes, type Node, type Operand, type Pipe } from './tree.ts';
 import type { Struct } from './values.ts';
 
+/** The section that a record goes to, as the Corefile has it. */
 export type SectionName = 'answer' | 'additional' | 'authority';
 
 /** The template of one record. */
@@ -32,6 +34,7 @@ export class RecordFailure extends Error {
   }
 }
 
+/** Reads the template of one record; what is wrong with it is refused with its place in the Corefile. */
 export function readTemplate(
   section: SectionName,
   words: readonly Token[],

@@ -1,3 +1,4 @@
+/** The directive `template`: what may be written. */
 import { compilePattern, PatternError, type Pattern } from '../../base/pattern.ts';
 import { required, zones, type Position } from '../../corefile/positions.ts';
 import { pluginRemark } from '../../corefile/problems.ts';
@@ -91,6 +92,7 @@ function readError(words: readonly Token[], refuse: Refuse): ExtendedError {
   return { code: Number(code.text), text: text?.text ?? '' };
 }
 
+/** The directive `template`. */
 export const syntax: Syntax<
   {
     class: Position<number>;

@@ -1,3 +1,4 @@
+/** `template`: answers that are made of the query. */
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import { TemplateLink } from './link.ts';
 import { syntax } from './syntax.ts';

@@ -1,18 +1,22 @@
+/** The tree of a template, and its text as Go writes it. */
 import type { GoValue } from './values.ts';
 
 /** A template, read: texts to copy and actions to carry out. Positions count characters from the template's start. */
 export type Node = TextNode | ActionNode | BranchNode | JumpNode;
 
+/** Text that is copied as it stands. */
 export interface TextNode {
   readonly kind: 'text';
   readonly text: string;
 }
 
+/** A pipeline whose value is printed, unless it sets a variable. */
 export interface ActionNode {
   readonly kind: 'action';
   readonly pipe: Pipe;
 }
 
+/** `{{if}}`, `{{with}}` or `{{range}}`, up to its `{{end}}`. */
 export interface BranchNode {
   readonly kind: 'if' | 'with' | 'range';
   readonly pipe: Pipe;
@@ -21,6 +25,7 @@ export interface BranchNode {
   readonly otherwise: readonly Node[];
 }
 
+/** `{{break}}` or `{{continue}}` of the innermost `{{range}}`. */
 export interface JumpNode {
   readonly kind: 'break' | 'continue';
 }
@@ -41,6 +46,7 @@ export interface Command {
   readonly operands: readonly Operand[];
 }
 
+/** One operand of a command. */
 export type Operand =
   | { readonly kind: 'dot'; readonly at: number }
   | { readonly kind: 'nil'; readonly at: number }
@@ -93,6 +99,7 @@ function printPipe({ variables, declares, commands }: Pipe): string {
   return left + commands.map((command) => command.operands.map(printOperand).join(' ')).join(' | ');
 }
 
+/** An operand as text, the way Go writes it. */
 export function printOperand(operand: Operand): string {
   switch (operand.kind) {
     case 'dot':

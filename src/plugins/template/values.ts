@@ -13,6 +13,7 @@ export type GoValue =
   | GoMap
   | Struct;
 
+/** A map of Go's, from strings. */
 export type GoMap = ReadonlyMap<string, GoValue>;
 
 /** Something with fields and methods by name. */
@@ -41,6 +42,7 @@ export class Struct {
   }
 }
 
+/** A method that templates may call. */
 export interface Method {
   readonly arguments: number;
   run(values: readonly GoValue[]): GoValue;
@@ -51,6 +53,7 @@ export class ValueError extends Error {
   override readonly name = 'ValueError';
 }
 
+/** Go's name of the value's type, for messages. */
 export function typeOf(value: GoValue): string {
   if (value === null || value === undefined) return 'nil';
   if (Array.isArray(value)) return '[]string';
@@ -75,6 +78,7 @@ export function isTrue(value: GoValue): boolean {
   return Boolean(value);
 }
 
+/** The value as a string. @throws ValueError if it is none */
 export function asString(value: GoValue): string {
   if (typeof value === 'string') return value;
   throw value === undefined
@@ -82,16 +86,19 @@ export function asString(value: GoValue): string {
     : new ValueError(`wrong type for value; expected string; got ${typeOf(value)}`);
 }
 
+/** The value as a whole number. @throws ValueError if it is none */
 export function asInteger(value: GoValue): bigint {
   if (typeof value === 'bigint') return value;
   if (typeof value === 'number' && Number.isInteger(value)) return BigInt(value);
   throw new ValueError(`expected integer; found ${typeOf(value)}`);
 }
 
+/** Whether the value is a map. */
 export function isMap(value: GoValue): value is GoMap {
   return value instanceof Map;
 }
 
+/** Whether the value is a slice. */
 export function isList(value: GoValue): value is readonly GoValue[] {
   return Array.isArray(value);
 }

@@ -1,3 +1,4 @@
+/** `timeouts`: how long connections may wait. */
 import { parseDuration } from '../../base/duration.ts';
 import { setting } from '../../corefile/properties.ts';
 import { pluginProblem } from '../../corefile/problems.ts';

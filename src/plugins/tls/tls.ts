@@ -1,3 +1,4 @@
+/** `tls`: the certificate of encrypted listeners. */
 import { FILE_MAX, readFileBytes } from '../../base/read-file.ts';
 import { builtins } from '../../base/builtins.ts';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+/** Directives of CoreDNS that take zones from the interfaces of clouds. */
 import { rest } from '../../corefile/positions.ts';
 import { custom, fallthrough, list, setting } from '../../corefile/properties.ts';
 import {

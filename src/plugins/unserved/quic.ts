@@ -1,3 +1,4 @@
+/** Directives of CoreDNS for transports over QUIC. */
 import { setting } from '../../corefile/properties.ts';
 import { integer, value, Wrong, wrong, type Value } from '../../corefile/values.ts';
 import type { Plugin } from '../../server/contract/plugin.ts';

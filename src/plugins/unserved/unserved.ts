@@ -1,3 +1,4 @@
+/** Directives of CoreDNS that are understood, and refused. */
 import type { Place, Problem } from '../../base/problem.ts';
 import { pluginProblem } from '../../corefile/problems.ts';
 import { directive, type Syntax } from '../../corefile/syntax.ts';

@@ -15,7 +15,7 @@ export function compileExpression(text: string): Part {
   return new Parser(readWords(text)).whole();
 }
 
-/** Parentheses in parentheses: deeper ones are nobody's intention. */
+/** How deep parentheses may lie within each other: more is a mistake, or an attack. */
 const DEPTH_MAX = 100;
 
 class Parser {
@@ -313,7 +313,7 @@ function folded(part: Part, from: readonly Part[]): Part {
   }
 }
 
-/** Constants ask nothing of a query. */
+/** Stands for the query where constants are worked out, which look at none. */
 const nobody = null as never;
 
 /** By far the most used condition works on the client's bytes, without texts in between. */

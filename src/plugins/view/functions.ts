@@ -1,3 +1,4 @@
+/** What expressions can ask of a query, and the functions that they may call. */
 import { netHolds, parseAddress, parseNet, printAddress, type Net } from '../../base/ip.ts';
 import { className, typeName } from '../../wire/iana.ts';
 import type { Query } from '../../wire/query.ts';
@@ -33,6 +34,7 @@ export const ofQuery: Readonly<Record<string, { readonly type: Type; read(query:
     type: { type: 'string', read: (query) => typeName(query.type) },
   };
 
+/** A function that expressions may call. */
 export interface Builtin {
   readonly type: Type;
   /** Least and most arguments. */
@@ -121,6 +123,7 @@ export const overItems: Readonly<
   map: { type: 'array', run: (items, test) => items.map((item) => test(item)) },
 };
 
+/** Whether the value is among the items. @throws ValueError if these are no array */
 export function isIn(value: Value, items: Value): boolean {
   return asArray(items).some((item) => isSame(item, value));
 }

@@ -1,3 +1,4 @@
+/** The operators of expressions. */
 import { compilePattern, PatternError, type Pattern } from '../../base/pattern.ts';
 import { isIn } from './functions.ts';
 import {
@@ -14,6 +15,7 @@ import {
 } from './values.ts';
 import { ExpressionError } from './words.ts';
 
+/** An operator between two operands. */
 export interface Operator {
   /** The higher, the closer it holds its operands (expr-lang's numbers). */
   readonly rank: number;
@@ -24,6 +26,7 @@ export interface Operator {
 
 /** Ranks of the prefixes `not`, `!` and `-`, `+`. */
 export const NOT_RANK = 50;
+/** The rank of the prefixes `-` and `+`. */
 export const SIGN_RANK = 90;
 
 /** More items a range may not have: an expression runs for every query. */
@@ -167,6 +170,7 @@ const power: Operator = {
   rightFirst: true,
 };
 
+/** The operators by how they are written. */
 export const operators: Readonly<Record<string, Operator>> = {
   or,
   '||': or,

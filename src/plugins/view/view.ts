@@ -1,3 +1,4 @@
+/** `view`: which queries a server block takes. */
 import { required } from '../../corefile/positions.ts';
 import { lines, type Refuse } from '../../corefile/properties.ts';
 import { pluginRemark } from '../../corefile/problems.ts';

@@ -1,3 +1,4 @@
+/** `whoami`: the address that a query came from. */
 import { directive } from '../../corefile/syntax.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';

@@ -1,3 +1,4 @@
+/** The addresses that `bind` means. */
 import { isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { nearest, Problem } from '../../base/problem.ts';
@@ -55,7 +56,7 @@ function runningAddresses(
   );
 }
 
-/** Those without carrier included; null if they can't be read here. */
+/** All interfaces, those without carrier included; null if this machine does not tell. */
 function allInterfaces(): ReadonlyMap<string, readonly string[]> | null {
   try {
     return interfaceAddresses();
@@ -65,7 +66,7 @@ function allInterfaces(): ReadonlyMap<string, readonly string[]> | null {
   }
 }
 
-/** CoreDNS serves such a block nowhere, and says nothing. */
+/** No address is left to listen on. CoreDNS serves such a block nowhere, and says nothing. */
 function nothingLeft(words: readonly string[], except: readonly string[]): Problem {
   const named = words.join(' ');
   return new Problem({

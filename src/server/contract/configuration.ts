@@ -1,3 +1,4 @@
+/** From the tree of a Corefile to a configuration: every directive understood by its plugin. */
 import { Problem } from '../../base/problem.ts';
 import { bindDirective } from '../../corefile/syntax.ts';
 import type { Corefile, Directive, ServerBlock } from '../../corefile/tree.ts';
@@ -25,6 +26,7 @@ export interface BoundBlock {
   readonly sound: boolean;
 }
 
+/** A whole Corefile as far as it was understood, and what is to be said about it. */
 export interface Configuration {
   readonly blocks: readonly BoundBlock[];
   readonly problems: readonly Problem[];

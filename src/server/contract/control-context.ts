@@ -1,3 +1,4 @@
+/** What a plugin sees of the control plane. */
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { Maybe } from '../../base/maybe.ts';
@@ -6,6 +7,7 @@ import type { Registry } from '../../metrics/registry.ts';
 import type { OpenDataSet } from './data-set.ts';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
+/** The control thread's end of a channel to the same plugin in every worker. */
 export interface ControlChannel {
   /** Sends a message (structured clone) to this channel's end in every worker. */
   publish(message: unknown, transfer?: readonly ArrayBuffer[]): void;
@@ -72,12 +74,15 @@ export interface ControlContext extends ControlChannel {
   fatal(text: string): void;
 }
 
+/** A thing that may outlive a configuration. */
 export interface Kept {
   close(): Maybe<void>;
 }
 
+/** Answers one HTTP request. It may throw: that is logged, and answered 500. */
 export type HttpHandler = (request: IncomingMessage, response: ServerResponse) => void;
 
+/** The configuration that is served, and the way to another one. */
 export interface RunningConfiguration {
   /** SHA-512 over the tokens of the Corefile and all it imports. */
   readonly fingerprint: string;

@@ -1,3 +1,4 @@
+/** Where a configuration listens. */
 import { printHostPort } from '../../base/ip.ts';
 import { resolve } from 'node:path';
 import { Problem } from '../../base/problem.ts';
@@ -35,7 +36,7 @@ export function planEndpoints(
   readonly problems: readonly Problem[];
 } {
   const problems: Problem[] = [];
-  /** null: they could not be found out. */
+  // By block; null: the addresses could not be found out.
   const binds = blocks.map(({ plan, block }) => {
     try {
       return bindAddresses(plan.binds, plan.bindExcept);
@@ -45,7 +46,7 @@ export function planEndpoints(
       return null;
     }
   });
-  // What a block with a mistake claims is not known.
+  // Which addresses a block with a mistake would have is not known.
   const claims = blocks.flatMap(({ block, view, sound }, index) => {
     const addresses = binds[index]!;
     if (!sound || addresses === null) return [];
@@ -82,10 +83,10 @@ export function planEndpoints(
 }
 
 /** What a block says about a transport's limits, and what is usual for the rest. */
-function limitsOf({ connectionsOf, ...said }: PlannedLimits, scheme: Scheme): ListenerLimits {
+function limitsOf({ connectionsOf, ...given }: PlannedLimits, scheme: Scheme): ListenerLimits {
   const connections = served(scheme).connections.default;
   const own = connectionsOf[scheme];
-  return { ...usualLimits, connections, ...said, ...(own !== undefined && { connections: own }) };
+  return { ...usualLimits, connections, ...given, ...(own !== undefined && { connections: own }) };
 }
 
 /** The files of `tls` with the Corefile's folder as their base. */

@@ -1,3 +1,4 @@
+/** Replies over HTTP, for plugins that serve some. */
 import type { ServerResponse } from 'node:http';
 
 /** A short plain reply with its length, as Go's servers send it: probes and proxies need not read chunks. */

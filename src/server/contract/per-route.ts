@@ -1,3 +1,4 @@
+/** Things that are made once for each route. */
 import type { Route } from '../../wire/query.ts';
 
 /**

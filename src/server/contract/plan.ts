@@ -1,3 +1,4 @@
+/** What is planned for a server block before it is opened. */
 import type { ListenerLimits } from '../../net/limits.ts';
 import type { ClientAuth } from '../../net/listener.ts';
 import type { Scheme } from '../../wire/transports.ts';
@@ -33,6 +34,7 @@ export interface PlannedLimits extends Partial<Changeable<ListenerLimits>> {
 
 type Changeable<T> = { -readonly [K in keyof T]: T[K] };
 
+/** The files of `tls`; relative paths are to the folder of the Corefile. Empty: there is none. */
 export interface TlsPlan {
   readonly certificate: string;
   readonly key: string;
@@ -40,6 +42,7 @@ export interface TlsPlan {
   readonly clientAuth: ClientAuth;
 }
 
+/** The plan of a block that says nothing. */
 export function makePlan(zones: readonly string[]): BlockPlan {
   return {
     zones,

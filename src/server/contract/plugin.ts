@@ -1,3 +1,4 @@
+/** What a plugin is, and what it sees of the data plane. */
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { Maybe } from '../../base/maybe.ts';
@@ -40,6 +41,7 @@ export interface Plugin {
   setup?(options: never, context: WorkerContext, next: Next): Next;
 }
 
+/** What a plugin is made of; see `Plugin`. */
 export interface PluginParts<S extends Syntax> {
   readonly syntax: S;
   readonly operational?: boolean;
@@ -59,10 +61,12 @@ export interface Port<T> {
   readonly __value?: T;
 }
 
+/** Makes a port. Two ports of one name are two ports. */
 export function definePort<T>(name: string): Port<T> {
   return { name };
 }
 
+/** A worker's end of a channel to the control part of the same plugin. */
 export interface WorkerChannel {
   /** Messages from the control part: first the state of `onJoin`, then all that is published. */
   onMessage(handler: (message: unknown) => void): void;

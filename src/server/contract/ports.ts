@@ -1,3 +1,4 @@
+/** Where plugins of one server block meet without knowing each other. */
 import type { Query } from '../../wire/query.ts';
 import { definePort, type Port } from './plugin.ts';
 
@@ -27,6 +28,7 @@ export interface SearchDomains {
   byName(query: Query): number;
 }
 
+/** Offered by `kubernetes`, asked by `autopath`. */
 export const searchDomains: Port<SearchDomains> = definePort<SearchDomains>('search domains');
 
 /**

@@ -1,3 +1,4 @@
+/** How the control thread and workers talk. */
 import type { ProblemParts } from '../../base/problem.ts';
 import type { Corefile } from '../../corefile/tree.ts';
 import type { Registration } from '../../metrics/registration.ts';

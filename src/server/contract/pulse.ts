@@ -1,3 +1,4 @@
+/** How a worker shows that it turns. */
 import { readlinkSync } from 'node:fs';
 import { every, type Clock } from '../../base/clock.ts';
 
@@ -17,6 +18,7 @@ const BUILDING = 2;
 /** How often a worker says that it turns, milliseconds. */
 const BEAT_MS = 200;
 
+/** The pulse of a worker that has not begun to turn. */
 export function makePulse(): Pulse {
   return new Int32Array(new SharedArrayBuffer(12));
 }
@@ -44,7 +46,7 @@ export function threadOf(pulse: Pulse): number {
   return Atomics.load(pulse, THREAD);
 }
 
-/** Told by the worker itself: one that hangs does not come to say so. */
+/** Shows that the worker begins or has ended building a configuration, during which it may not turn for a while. */
 export function showBuilding(pulse: Pulse, building: boolean): void {
   Atomics.store(pulse, BUILDING, building ? 1 : 0);
 }

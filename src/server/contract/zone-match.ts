@@ -1,3 +1,4 @@
+/** Whether a name lies in a zone. */
 import { foldName, parseName, suffixAt, type WireName } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
 

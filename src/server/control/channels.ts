@@ -1,3 +1,4 @@
+/** Channels between the control parts of plugins and their parts in workers. */
 import type { ControlChannel } from '../contract/control-context.ts';
 import { carriesDataSet, type ReplicaAck, type ReplicaBatch } from '../contract/data-set.ts';
 import type { ReplicaLinks } from './replicated-set.ts';
@@ -91,7 +92,7 @@ export class Channels {
 /** What a worker is told of a data set that nobody has opened: it must not wait for a snapshot. */
 const emptySet: ReplicaBatch = { id: -1, changes: [], begins: true, completes: true };
 
-/** Unless another worker of that number has taken its place. */
+/** Takes the worker out of the channel, unless another worker of the same id has taken its place there. */
 function remove({ members, left }: Channel, worker: WorkerLink): void {
   if (members.get(worker.id) !== worker) return;
   members.delete(worker.id);

@@ -1,3 +1,4 @@
+/** The control parts of one configuration. */
 import { resolve } from 'node:path';
 import type { Clock } from '../../base/clock.ts';
 import { bugText, pluginLog, type Log } from '../../base/log.ts';
@@ -7,14 +8,19 @@ import type { Random } from '../../base/random.ts';
 import type { Registry } from '../../metrics/registry.ts';
 import type { Channels } from './channels.ts';
 import { ReplicatedSet } from './replicated-set.ts';
-import { placed, type Configuration } from '../contract/configuration.ts';
+import {
+  placed,
+  type BoundBlock,
+  type Configuration,
+  type Instance,
+} from '../contract/configuration.ts';
 import type {
   ControlContext,
   HttpHandler,
   Kept,
   RunningConfiguration,
 } from '../contract/control-context.ts';
-import { dataSetChannel } from '../contract/data-set.ts';
+import { dataSetChannel, type DataSet, type DataSetParts } from '../contract/data-set.ts';
 import type { EndpointPlan } from '../contract/endpoints.ts';
 import { httpAddress } from './http-listeners.ts';
 
@@ -56,107 +62,177 @@ export interface ControlGeneration {
   readonly keys: ReadonlySet<string>;
 }
 
+/** What the control parts of one configuration are built from. */
+export interface ControlDraft {
+  /** Of the configuration: counts up from reload to reload. */
+  readonly number: number;
+  readonly configuration: Configuration;
+  readonly endpoints: readonly EndpointPlan[];
+  /** Base of relative paths. */
+  readonly folder: string;
+  readonly fingerprint: string;
+}
+
 /** Runs the control part of every plugin. @throws Problem of the first one that cannot work */
 export async function buildControl(
-  number: number,
-  configuration: Configuration,
-  endpoints: readonly EndpointPlan[],
-  folder: string,
-  fingerprint: string,
+  draft: ControlDraft,
   control: ControlParts,
 ): Promise<ControlGeneration> {
-  const starts: Hook[] = [];
-  const stops: Hook[] = [];
-  const shutdowns: (Shutdown & { readonly order: number })[] = [];
-  const http = new Map<string, Map<string, HttpHandler>>();
-  const keys = new Set<string>();
-  const readiness: { block: number; name: string; ready: () => boolean }[] = [];
-  /** Blocks whose plugins' readiness somebody observes. */
-  const observed = new Set<number>();
-  const generation = { number, starts, stops, http, keys };
-  for (const [index, { zones, instances, plan, view, block }] of configuration.blocks.entries()) {
-    const servers = endpoints
-      .filter((endpoint) => endpoint.zones.some((zone) => zone.block === index))
-      .map(({ server }) => server);
-    const names = new Set(instances.map(({ plugin }) => plugin.name));
-    const answering = instances.filter(({ plugin }) => plugin.setup !== undefined);
-    const links = [...new Set(answering.map(({ plugin }) => plugin.name))];
-    for (const [order, { plugin, options, id }] of instances.entries()) {
+  const building = new Building(draft, control);
+  for (const [index, bound] of draft.configuration.blocks.entries()) {
+    const place = placeOf(index, bound, draft.endpoints);
+    for (const [order, instance] of bound.instances.entries()) {
+      const { plugin, options } = instance;
       if (plugin.control === undefined) continue;
-      const { clock, random, metrics, env, scrape, channels, fatal, answering } = control;
-      const context: ControlContext = {
-        zones,
-        servers,
-        view,
-        clock,
-        random,
-        metrics,
-        env,
-        scrape,
-        fatal,
-        answering,
-        log: pluginLog(control.log, plugin.name),
-        path: (file) => resolve(folder, plan.root, file),
-        has: (name) => names.has(name),
-        links,
-        ...channels.control(`${number}/${id}`),
-        onStart: (run) => starts.push(run),
-        onStop: (run) => stops.push(run),
-        onShutdown: (run, lastsMs = 0) => shutdowns.push({ order, run, lastsMs }),
-        keep: (key, make) => keep(control.kept, keys, key, make),
-        replicated: (key, make) =>
-          keep(control.kept, keys, dataSetChannel(key), () =>
-            make((set) => {
-              const links = channels.replicas(dataSetChannel(key));
-              const name = key.slice(0, key.indexOf('/'));
-              return new ReplicatedSet({ name, links, clock, metrics }, set);
-            }),
-          ),
-        http: (address, path, handler) => {
-          const at = httpAddress(address);
-          const paths = http.get(at) ?? new Map<string, HttpHandler>();
-          http.set(at, paths);
-          paths.set(path, handler);
-        },
-        readiness: (ready) => readiness.push({ block: index, name: plugin.name, ready }),
-        observeReadiness: () => {
-          observed.add(index);
-          return () => {
-            const found = new Map<string, boolean>();
-            for (const { block: at, name, ready } of readiness) {
-              if (observed.has(at)) found.set(name, ready() && found.get(name) !== false);
-            }
-            return found;
-          };
-        },
-        configuration: { fingerprint, reread: control.reread, reload: control.reload },
-      };
       try {
-        await plugin.control(options, context);
+        await plugin.control(options, building.contextOf(place, instance, order));
       } catch (error) {
-        await undo(generation, control.log);
+        await undo(building, control.log);
         if (!(error instanceof Problem)) throw error;
-        const directive = block.directives.find(({ name }) => name === plugin.name);
+        const directive = bound.block.directives.find(({ name }) => name === plugin.name);
         throw placed(error, plugin.name, directive);
       }
     }
   }
-  shutdowns.sort((a, b) => a.order - b.order);
-  return { ...generation, shutdowns };
+  return building.finished();
 }
 
-function keep<T extends Kept>(
-  kept: Map<string, Kept>,
-  keys: Set<string>,
-  key: string,
-  make: () => T,
-): T {
-  keys.add(key);
-  const known = kept.get(key);
-  if (known !== undefined) return known as T;
-  const made = make();
-  kept.set(key, made);
-  return made;
+/** One server block as its plugins see it. */
+interface BlockPlace {
+  readonly index: number;
+  readonly root: string;
+  readonly zones: readonly string[];
+  readonly servers: readonly string[];
+  readonly view: string;
+  readonly links: readonly string[];
+  readonly has: (plugin: string) => boolean;
+}
+
+function placeOf(
+  index: number,
+  { zones, instances, plan, view }: BoundBlock,
+  endpoints: readonly EndpointPlan[],
+): BlockPlace {
+  const names = new Set(instances.map(({ plugin }) => plugin.name));
+  const answering = instances.filter(({ plugin }) => plugin.setup !== undefined);
+  return {
+    index,
+    zones,
+    view,
+    root: plan.root,
+    servers: endpoints
+      .filter((endpoint) => endpoint.zones.some((zone) => zone.block === index))
+      .map(({ server }) => server),
+    has: (name) => names.has(name),
+    links: [...new Set(answering.map(({ plugin }) => plugin.name))],
+  };
+}
+
+/** Whether an instance is ready. */
+interface Readiness {
+  readonly block: number;
+  readonly plugin: string;
+  readonly ready: () => boolean;
+}
+
+/** Collects what control parts ask for. */
+class Building {
+  readonly stops: Hook[] = [];
+  readonly #draft: ControlDraft;
+  readonly #control: ControlParts;
+  readonly #starts: Hook[] = [];
+  readonly #shutdowns: (Shutdown & { readonly order: number })[] = [];
+  readonly #http = new Map<string, Map<string, HttpHandler>>();
+  readonly #keys = new Set<string>();
+  readonly #readiness: Readiness[] = [];
+  /** Blocks whose plugins' readiness somebody observes. */
+  readonly #observed = new Set<number>();
+
+  constructor(draft: ControlDraft, control: ControlParts) {
+    this.#draft = draft;
+    this.#control = control;
+  }
+
+  finished(): ControlGeneration {
+    return {
+      number: this.#draft.number,
+      starts: this.#starts,
+      stops: this.stops,
+      shutdowns: this.#shutdowns.toSorted((a, b) => a.order - b.order),
+      http: this.#http,
+      keys: this.#keys,
+    };
+  }
+
+  /** @param order of the instance in its chain */
+  contextOf(
+    { index, root, ...place }: BlockPlace,
+    { plugin: { name }, id }: Instance,
+    order: number,
+  ): ControlContext {
+    const { clock, random, metrics, env, scrape, fatal, answering } = this.#control;
+    const { log, channels, reread, reload } = this.#control;
+    const { number, folder, fingerprint } = this.#draft;
+    return {
+      ...place,
+      clock,
+      random,
+      metrics,
+      env,
+      scrape,
+      fatal,
+      answering,
+      log: pluginLog(log, name),
+      path: (file) => resolve(folder, root, file),
+      configuration: { fingerprint, reread, reload },
+      ...channels.control(`${number}/${id}`),
+      onStart: (run) => this.#starts.push(run),
+      onStop: (run) => this.stops.push(run),
+      onShutdown: (run, lastsMs = 0) => this.#shutdowns.push({ order, run, lastsMs }),
+      keep: (key, make) => this.#keep(key, make),
+      replicated: (key, make) =>
+        this.#keep(dataSetChannel(key), () => make((set) => this.#openSet(key, set))),
+      http: (address, path, handler) => this.#serve(address, path, handler),
+      readiness: (ready) => this.#readiness.push({ block: index, plugin: name, ready }),
+      observeReadiness: () => {
+        this.#observed.add(index);
+        return () => this.#readinessNow();
+      },
+    };
+  }
+
+  #keep<T extends Kept>(key: string, make: () => T): T {
+    const { kept } = this.#control;
+    this.#keys.add(key);
+    const known = kept.get(key);
+    if (known !== undefined) return known as T;
+    const made = make();
+    kept.set(key, made);
+    return made;
+  }
+
+  #openSet<C, R>(key: string, set: DataSetParts<C, R>): DataSet<C> {
+    const { channels, clock, metrics } = this.#control;
+    const links = channels.replicas(dataSetChannel(key));
+    const name = key.slice(0, key.indexOf('/'));
+    return new ReplicatedSet({ name, links, clock, metrics }, set);
+  }
+
+  #serve(address: string, path: string, handler: HttpHandler): void {
+    const at = httpAddress(address);
+    const paths = this.#http.get(at) ?? new Map<string, HttpHandler>();
+    this.#http.set(at, paths);
+    paths.set(path, handler);
+  }
+
+  /** By plugin: whether all its instances in observed blocks are ready. */
+  #readinessNow(): ReadonlyMap<string, boolean> {
+    const found = new Map<string, boolean>();
+    for (const { block, plugin, ready } of this.#readiness) {
+      if (this.#observed.has(block)) found.set(plugin, ready() && found.get(plugin) !== false);
+    }
+    return found;
+  }
 }
 
 /** Ends a configuration's control parts. One that throws keeps none of the others from ending: it is logged. */

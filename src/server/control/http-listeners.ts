@@ -1,3 +1,4 @@
+/** HTTP for plugins: one server an address, kept over reloads. */
 import { builtins } from '../../base/builtins.ts';
 import type { IncomingMessage, Server as HttpServer, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -9,13 +10,13 @@ import type { Counter, Family, Gauge, Registry } from '../../metrics/registry.ts
 import { answerText } from '../contract/http.ts';
 import type { HttpHandler } from '../contract/control-context.ts';
 
-/** Connections at a time per address. More are probes gone wild, and would eat the descriptors that DNS needs. */
+/** Connections at a time per address. More than probes and scrapers need would take the descriptors that DNS needs. */
 const httpConnectionLimit = limit({ default: 256, min: 2, max: 65_536 });
 /** Requests are small and local: slow ones are cut off as CoreDNS does. */
 const TIMEOUT_MS = 5000;
 /** How often slow ones are looked for, milliseconds. */
 const CHECK_MS = 1000;
-/** Who scrapes comes again within a minute: its connection is kept so long. */
+/** Scrapers come again within a minute: their connections are kept for so long. */
 const IDLE_MS = 60_000;
 /** A client that takes nothing of what it asked for is cut off after so long. */
 const UNREAD_MS = 30_000;

@@ -1,3 +1,4 @@
+/** The control thread's end of a data set. */
 import type { Clock, Timer } from '../../base/clock.ts';
 import type { Counter, Gauge, Registry } from '../../metrics/registry.ts';
 import type { DataSet, DataSetParts, ReplicaAck, ReplicaBatch } from '../contract/data-set.ts';

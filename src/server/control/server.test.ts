@@ -47,7 +47,7 @@ const throwing = bare('throwing', {
 const rejecting = bare('rejecting', { setup: () => () => Promise.reject(new Error('a late bug')) });
 
 const later = bare('later', {
-  setup: (_options, _site, next) => (query) => {
+  setup: (_options, _context, next) => (query) => {
     const kept = query.keep();
     return Promise.resolve().then(() => next(kept));
   },

@@ -1,3 +1,4 @@
+/** A whole server as its control thread sees it: starting, taking Corefiles, ending. */
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { Maybe } from '../../base/maybe.ts';
@@ -31,6 +32,7 @@ import { within } from './time-limit.ts';
 import type { WorkerPort } from './worker-link.ts';
 import { Workers, type ThreadTimes } from './workers.ts';
 
+/** What a server is made of. */
 export interface ServerParts {
   /** The plugins of these directives, in chain order; all there are if no names are given. */
   readonly plugins: (names?: ReadonlySet<string>) => Promise<readonly Plugin[]>;
@@ -64,15 +66,15 @@ export interface ServerParts {
   readonly termination?: Termination;
 }
 
-/** Without an event loop that turns for so long, a worker hangs. */
+/** A worker hangs when its event loop has not turned for so long. */
 const HANG_MS = 2000;
-/** An ordered end takes no longer than this beyond lameduck, whatever hangs; nor does an immediate one. */
+/** An ordered end takes no longer than this beyond lameduck, whatever hangs, and an immediate one no longer than this. */
 const END_MS = 4300;
 /** After this much more the kernel ends the process. */
 const MARGIN_MS = 400;
-/** Of `END_MS`, for queries in flight. */
+/** The part of `END_MS` that queries in flight are given. */
 const GRACE_MS = 3500;
-/** Of it, for a start or a reload that is under way. */
+/** The part of `END_MS` that a start or a reload under way is given. */
 const TAKING_MS = 500;
 
 interface Serving {
@@ -284,11 +286,13 @@ export class Server {
     let opened: readonly string[] = [];
     try {
       control = await buildControl(
-        generation,
-        configuration,
-        endpoints,
-        folder,
-        corefile.fingerprint,
+        {
+          number: generation,
+          configuration,
+          endpoints,
+          folder,
+          fingerprint: corefile.fingerprint,
+        },
         this.#control,
       );
       await this.#workers.orderAll({ kind: 'prepare', program });

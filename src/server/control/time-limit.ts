@@ -1,7 +1,8 @@
+/** Waiting with a limit. */
 import type { Clock } from '../../base/clock.ts';
 
 /**
- * Waits for what may never come, at most `limitMs`. A rejection counts as having come: who cares listens himself.
+ * Waits for what may never come, at most `limitMs`. A rejection counts as having come: the caller looks at it by itself.
  * @returns whether it came in time
  */
 export function within(

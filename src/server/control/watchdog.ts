@@ -1,3 +1,4 @@
+/** Which workers hang. */
 import { every, type Clock, type Timer } from '../../base/clock.ts';
 import { threadState, type ThreadState } from '../../linux/thread-state.ts';
 import { beatsOf, isBuilding, threadOf, type Pulse } from '../contract/pulse.ts';
@@ -8,6 +9,7 @@ export interface Watched {
   readonly pulse: Pulse | null;
 }
 
+/** How long a worker may stand still, and who is told of one that does. */
 export interface WatchdogParts<T extends Watched> {
   readonly clock: Clock;
   /** A worker whose event loop does not turn for so long hangs, milliseconds; 0: nobody is watched. */
@@ -21,12 +23,12 @@ export interface WatchdogParts<T extends Watched> {
 const CHECK_MS = 200;
 /** Building a configuration, or starting at all, may take so many times as long. */
 const BUILDING = 10;
-/** Of the time that a worker does not turn it must have had the processor for this part, or else wait in the kernel. */
+/** The part of the time for which a worker that hangs must have had the processor, unless it waits in the kernel. */
 const BUSY = 0.4;
 
 interface Found {
   beats: number;
-  /** For how long the beats have not changed, as far as this thread had the time to look; -1: they have. */
+  /** For how long the beats have not changed, counting only time in which this thread looked; -1: they have changed. */
   stillMs: number;
   /** Processor time when they were first found unchanged. */
   cpuMs: number;

@@ -1,3 +1,4 @@
+/** One worker as the control thread sees it. */
 import { Problem } from '../../base/problem.ts';
 import type { Registration } from '../../metrics/registration.ts';
 import type { FromWorker, Program, ToWorker } from '../contract/protocol.ts';
@@ -20,6 +21,7 @@ export interface WorkerPort {
   end(): Promise<boolean>;
 }
 
+/** What a worker tells the control thread besides answers to orders. */
 export interface WorkerEvents {
   join(worker: WorkerLink, channel: string): void;
   leave(worker: WorkerLink, channel: string): void;

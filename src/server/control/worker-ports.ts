@@ -1,3 +1,4 @@
+/** The two kinds of workers: in a thread, and on the thread that asks for one. */
 import { Worker } from 'node:worker_threads';
 import { makeNotes, withoutMemory, type HeldByThread } from '../../linux/held-by-thread.ts';
 import type { DataPlane } from '../worker/data-plane.ts';
@@ -15,10 +16,10 @@ const HEAP_MB = 256;
  * costs 40 %), and stays small.
  */
 const YOUNG_MB = 4;
-/** A thread in JavaScript ends within a turn; one that is not there after so long is in a call that does not return. */
+/** A thread that runs JavaScript ends within a turn; one that has not ended after so long is in a call that does not return. */
 const END_MS = 1000;
 
-/** By worker: what a thread that died has left behind; the one that takes its place goes on with the sockets among it. */
+/** What the thread of a worker left behind when it died, by the worker's id: the next thread goes on with its sockets. */
 const leftBehind = new Map<number, HeldByThread>();
 
 /** A worker in a thread of its own. */
@@ -65,7 +66,7 @@ export function threadPort(start: Omit<WorkerStart, 'held' | 'pulse'>): WorkerPo
 }
 
 /**
- * A worker on this thread, for tests: the same messages, cloned as threads would, each handled in a turn of its own.
+ * A worker on this thread, for servers in memory: the same messages, cloned as between threads, each in a turn of its own.
  * @param make is given the way back to the main side
  */
 export function inlinePort(make: (send: (message: FromWorker) => void) => DataPlane): WorkerPort {

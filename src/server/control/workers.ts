@@ -1,3 +1,4 @@
+/** All workers: orders for them, and others in the place of those that are lost. */
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import { Problem, problemsIn } from '../../base/problem.ts';
@@ -10,6 +11,7 @@ import { within } from './time-limit.ts';
 import { Watchdog } from './watchdog.ts';
 import { WorkerLink, type Order, type WorkerEvents, type WorkerPort } from './worker-link.ts';
 
+/** What keeping workers takes. */
 export interface WorkersParts {
   readonly count: number;
   readonly spawn: (id: number) => WorkerPort;
@@ -28,15 +30,15 @@ export interface WorkersParts {
 
 /** A worker that dies again and again is not started more often than this; the first time another takes its place at once. */
 const RESPAWN_MS = 1000;
-/** Two losses within this time have one cause, which a moment's pause may spare the machine. */
+/** Two losses of one worker within this time probably have the same cause: the second time it is replaced after a pause. */
 const AGAIN_MS = 10_000;
-/** A worker that has not closed its listeners this long after its grace hangs; nobody waits for it. */
+/** A worker that has not closed its listeners this long after its grace hangs, and is not waited for. */
 const SLACK_MS = 500;
 
 /** Why a worker was lost; label of a metric. */
 type Loss = 'died' | 'hung';
 
-/** A worker did not come back from building a configuration: it is none that can serve. */
+/** A worker did not come back from building a configuration: such a configuration cannot be served. */
 class BuildHangs extends Problem {
   constructor(worker: number) {
     super({
@@ -207,7 +209,7 @@ export class Workers {
     });
   }
 
-  /** Nothing that it still says is for anybody. */
+  /** Whatever the worker still says is not listened to. */
   #forget(worker: WorkerLink): void {
     this.#parts.channels.forget(worker);
     this.#parts.collection.retire(`worker-${worker.id}`);
@@ -238,7 +240,7 @@ export class Workers {
       this.#count();
       log.info(`worker ${link.id} serves again`);
     } catch (error) {
-      // Lost once more: then it is on its way to be replaced already, unless all end.
+      // It was lost once more, and is about to be replaced for that, unless the whole server ends.
       if (link.gone || this.#ending) return;
       const why = problemsIn(error)?.[0]?.print() ?? String(error);
       log.error(`worker ${link.id} could not be started again, the next try follows: ${why}`);

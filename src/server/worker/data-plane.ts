@@ -1,3 +1,4 @@
+/** One worker: its listeners, and the configurations that it serves one after the other. */
 import type { Clock } from '../../base/clock.ts';
 import { bugText, type Log } from '../../base/log.ts';
 import { Problem, type ProblemParts } from '../../base/problem.ts';
@@ -17,6 +18,7 @@ import { buildGeneration, type Generation, type WorkerParts } from './generation
 import type { Plugin, WorkerChannel } from '../contract/plugin.ts';
 import type { FromWorker, Program, ToWorker } from '../contract/protocol.ts';
 
+/** What a worker is made of. */
 export interface DataPlaneParts {
   /** The plugins of these directives, in chain order. */
   readonly plugins: (names: ReadonlySet<string>) => Promise<readonly Plugin[]>;
@@ -187,7 +189,7 @@ export class DataPlane {
 
   async #openListeners(generation: number): Promise<void> {
     const { program, used, adoptions } = this.#prepared.get(generation)!;
-    // Who answers before its copies are complete would deny what is there.
+    // A worker that answered before its copies are complete would deny names that exist.
     for (const id of used) await this.#replicas.get(id)?.complete;
     const fresh: string[] = [];
     try {
@@ -238,7 +240,7 @@ export class DataPlane {
     else this.#discard(before);
   }
 
-  /** A certificate was looked at when the configuration was; one that has changed since may be none. */
+  /** A certificate was checked with its configuration; a file that has changed since then may hold none. */
   #adopt(adopt: () => void): void {
     try {
       adopt();

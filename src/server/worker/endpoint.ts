@@ -1,3 +1,4 @@
+/** What happens to a query before any plugin sees it. */
 import { isLater, orElse, type Maybe } from '../../base/maybe.ts';
 import { CLASS, RCODE } from '../../wire/iana.ts';
 import type { Query, Route } from '../../wire/query.ts';

@@ -1,3 +1,4 @@
+/** A worker's end of a data set. */
 import type { Replica, ReplicaAck, ReplicaBatch } from '../contract/data-set.ts';
 import type { WorkerChannel } from '../contract/plugin.ts';
 

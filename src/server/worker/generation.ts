@@ -1,3 +1,4 @@
+/** The chains of one configuration. */
 import { resolve } from 'node:path';
 import type { Clock } from '../../base/clock.ts';
 import { bugText, pluginLog, type Log } from '../../base/log.ts';

@@ -1,3 +1,4 @@
+/** From planned endpoints to listeners. */
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import { FILE_MAX, readFileBytes } from '../../base/read-file.ts';
@@ -8,6 +9,7 @@ import { openListeners } from '../../net/open.ts';
 import type { UdpMode } from '../../net/transports.ts';
 import type { EndpointPlan } from '../contract/endpoints.ts';
 
+/** What opening a listener takes. */
 export interface ListenParts {
   readonly clock: Clock;
   readonly log: Log;

@@ -1,3 +1,4 @@
+/** Which server block a query belongs to. */
 import { TYPE } from '../../wire/iana.ts';
 import { foldName, type WireName } from '../../wire/name.ts';
 import type { Query, Route } from '../../wire/query.ts';

@@ -1,3 +1,4 @@
+/** Certificates of the stand-in API server and its clients. */
 import {
   createPrivateKey,
   generateKeyPairSync,

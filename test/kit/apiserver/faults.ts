@@ -1,3 +1,4 @@
+/** What the stand-in API server can be made to do wrong. */
 import type { ServerResponse } from 'node:http';
 import type { Clock } from '../../../src/base/clock.ts';
 import { failureStatus } from './status.ts';

@@ -1,3 +1,4 @@
+/** Lists of the stand-in API server. */
 import { groupVersion, storageName, type ServedResource } from './resources.ts';
 import { readSelection, readVersion } from './query.ts';
 import { Refusal } from './status.ts';

@@ -1,3 +1,4 @@
+/** Filling the stand-in API server with a cluster. */
 import type { ApiServer } from './server.ts';
 import { namespace } from './server.ts';
 import type { KubeJson } from './store.ts';

@@ -1,3 +1,4 @@
+/** Parameters of requests to the stand-in API server. */
 import { Refusal } from './status.ts';
 import { selection, type KubeJson } from './store.ts';
 

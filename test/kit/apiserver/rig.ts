@@ -1,3 +1,4 @@
+/** A source that watches the stand-in API server. */
 import { makeLog } from '../../../src/base/log.ts';
 import { seededRandom } from '../../../src/base/random.ts';
 import { VirtualClock } from '../../../src/base/virtual-clock.ts';

@@ -1,3 +1,4 @@
+/** A stand-in for the Kubernetes API server. */
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import https from 'node:https';
 import type { AddressInfo } from 'node:net';

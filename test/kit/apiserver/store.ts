@@ -1,3 +1,4 @@
+/** The objects of the stand-in API server, and their history. */
 import { parseSelector, type Selector } from '../../../src/kube/manifests/selector.ts';
 
 /** An object as it travels. */

@@ -1,3 +1,4 @@
+/** Watches of the stand-in API server. */
 import type { ServerResponse } from 'node:http';
 import type { Clock, Timer } from '../../../src/base/clock.ts';
 import { groupVersion, storageName, type ServedResource } from './resources.ts';

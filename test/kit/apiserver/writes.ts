@@ -1,3 +1,4 @@
+/** Changes of objects through the stand-in API server. */
 import { groupVersion, storageName, type ServedResource } from './resources.ts';
 import { Refusal } from './status.ts';
 import type { KubeJson, Store, Stored } from './store.ts';

@@ -1,3 +1,4 @@
+/** A real API server with its etcd. */
 import { execFile } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -149,8 +150,8 @@ export class Cluster implements AsyncDisposable {
       if (ready !== null) return;
       const ended = await Promise.race([this.#api.exitCode, pause(250).then(() => 'runs')]);
       if (ended !== 'runs' || performance.now() - begin > START_MS) {
-        const said = `${this.#api.output()}${this.#etcd.output()}`;
-        throw new Error(`kube-apiserver is not ready:\n${said.slice(-4000)}`);
+        const output = `${this.#api.output()}${this.#etcd.output()}`;
+        throw new Error(`kube-apiserver is not ready:\n${output.slice(-4000)}`);
       }
     }
   }
