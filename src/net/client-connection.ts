@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 
+import { releaseBytes } from '../base/release-bytes.ts';
 import type { Query } from '../wire/query.ts';
 import { Ends } from './ends.ts';
 import { Pending, type Outlet } from './outlet.ts';
@@ -117,6 +118,9 @@ export abstract class ClientConnection extends Timed implements StreamConnection
     this.closing = true;
     this.host.intake.drop(this);
     this.socket.destroy();
+    // The system tells of the end later: until then hundreds of others may be ended for want of room, too.
+    this.stopInput(true);
+    this.#rest = null;
   }
 
   override expire(): void {
@@ -231,9 +235,11 @@ export abstract class ClientConnection extends Timed implements StreamConnection
   #take(chunk: Buffer): void {
     const used = this.consume(chunk, this.host.clock.now());
     if (used < chunk.length && !this.closing) {
-      this.#rest = used === 0 ? chunk : chunk.subarray(used);
+      this.#rest = restOf(chunk, used);
       this.socket.pause();
       if (!this.#crowded()) this.#waitTurn();
+    } else {
+      releaseBytes(chunk);
     }
     this.write();
     this.settle();
@@ -279,4 +285,14 @@ export abstract class ClientConnection extends Timed implements StreamConnection
     this.#toldHeld = held;
     this.host.held.tell(this, held);
   }
+}
+
+/** What is left of a chunk, in memory that is not much larger than that. */
+function restOf(chunk: Buffer, used: number): Buffer {
+  const left = chunk.length - used;
+  if (left > chunk.buffer.byteLength >> 1) return chunk.subarray(used);
+  const rest = Buffer.allocUnsafeSlow(left);
+  chunk.copy(rest, 0, used);
+  releaseBytes(chunk);
+  return rest;
 }

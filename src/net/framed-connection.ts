@@ -1,3 +1,4 @@
+import { releaseBytes } from '../base/release-bytes.ts';
 import { ClientConnection } from './client-connection.ts';
 import { arena } from './write-reply.ts';
 
@@ -23,7 +24,7 @@ export class FramedConnection extends ClientConnection {
   }
 
   protected stopInput(abrupt: boolean): void {
-    this.#piece = null;
+    this.#dropPiece();
     if (!abrupt) this.socket.pause();
   }
 
@@ -69,13 +70,21 @@ export class FramedConnection extends ClientConnection {
       this.#piece = null;
       this.#pieceFilled = 0;
       this.#serve(piece, 2, whole, now);
+      releaseBytes(piece);
     }
     return at - begin;
+  }
+
+  #dropPiece(): void {
+    if (this.#piece !== null) releaseBytes(this.#piece);
+    this.#piece = null;
+    this.#pieceFilled = 0;
   }
 
   #grow(least: number, most: number): void {
     const bigger = Buffer.allocUnsafeSlow(Math.min(most, Math.max(least, this.#piece!.length * 4)));
     this.#piece!.copy(bigger, 0, 0, this.#pieceFilled);
+    releaseBytes(this.#piece!);
     this.#piece = bigger;
   }
 

@@ -33,9 +33,11 @@ export class HeldBytes<T extends Holder> {
   tell(holder: T, bytes: number): void {
     this.#set(holder, bytes);
     if (this.#total <= this.budget) return;
-    for (const each of [...this.#holders.keys()]) this.#set(each, each.held);
-    for (const each of [...this.#holders.keys()]) {
+    // Only the first are looked at: all of them, for each byte that somebody sends at the limit, would be a weapon.
+    for (const each of this.#holders.keys()) {
+      this.#set(each, each.held);
       if (this.#total <= this.budget) return;
+      if (!this.#holders.has(each)) continue;
       this.#set(each, 0);
       this.#evicted();
       each.destroy();

@@ -256,6 +256,27 @@ describe('hostile streams', () => {
     );
   });
 
+  test('messages that thousands of clients begin and never finish leave the process within the memory of its pod', async () => {
+    const part = Buffer.alloc(30_000, 'a');
+    part.writeUInt16BE(65_535);
+    for (let round = 0; round < 3; round++) {
+      const sockets: Socket[] = [];
+      for (let i = 0; i < 3000; i++) {
+        const socket = connect({ port: server.port, host: '127.0.0.1' });
+        socket.on('error', () => undefined);
+        sockets.push(socket);
+        if (i % 100 === 99) await pause(10);
+      }
+      for (const socket of sockets) socket.write(part);
+      await pause(500);
+      await answers();
+      for (const socket of sockets) socket.destroy();
+      await pause(200);
+    }
+    const rss = server.child.residentMiB();
+    assert.ok(rss < 150, `${rss.toFixed(1)} MiB`);
+  });
+
   test('a thousand connections at once: the honest one is served, and all memory comes back', async () => {
     const open = async (): Promise<Socket[]> => {
       const sockets: Socket[] = [];
