@@ -129,6 +129,7 @@ const outside: ReadonlySet<string> = new Set([
   'etcd',
   'tls',
   'dnstap',
+  'geoip',
   'k8s_external',
 ]);
 

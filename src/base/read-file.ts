@@ -7,6 +7,8 @@ export const FILE_MAX: {
   /** A manifest file: what `kubectl get -A -o yaml` prints for a large cluster. */
   readonly manifest: number;
   readonly hosts: number;
+  /** A database in MaxMind's format: the largest that are sold have some 500 MiB. */
+  readonly database: number;
   /** resolv.conf, kubeconfig, weights, certificates, keys, tokens. */
   readonly small: number;
 } = {
@@ -15,6 +17,7 @@ export const FILE_MAX: {
   /** A manifest file: what `kubectl get -A -o yaml` prints for a large cluster. */
   manifest: 16 * 1024 * 1024,
   hosts: 64 * 1024 * 1024,
+  database: 1024 * 1024 * 1024,
   /** resolv.conf, kubeconfig, weights, certificates, keys, tokens. */
   small: 1024 * 1024,
 } as const;
@@ -23,9 +26,14 @@ export const FILE_MAX: {
  * Reads a whole regular file and nothing else: a named pipe would hold up the thread until somebody writes, a device may
  * never end. Links are followed.
  * @param maxBytes the most it may have; one that grows meanwhile is refused, too
+ * @param allocate gives the memory that it is read into
  * @throws Error with the system's code, or `EISDIR`, `ENOTREG` (no regular file) or `EFBIG` (too large)
  */
-export function readFileBytes(path: string, maxBytes: number): Buffer {
+export function readFileBytes(
+  path: string,
+  maxBytes: number,
+  allocate: (size: number) => Buffer = Buffer.allocUnsafe,
+): Buffer {
   // Without O_NONBLOCK the opening of a named pipe waits for its writer.
   const handle = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
@@ -36,7 +44,7 @@ export function readFileBytes(path: string, maxBytes: number): Buffer {
     }
     if (stats.size > maxBytes) throw tooLarge(maxBytes);
     // Files below /proc and /sys have no size before they are read.
-    let bytes = Buffer.allocUnsafe(stats.size > 0 ? stats.size + 1 : 4096);
+    let bytes = allocate(stats.size > 0 ? stats.size + 1 : 4096);
     let length = 0;
     for (;;) {
       const count = readSync(handle, bytes, length, bytes.length - length, null);
@@ -44,7 +52,7 @@ export function readFileBytes(path: string, maxBytes: number): Buffer {
       length += count;
       if (length > maxBytes) throw tooLarge(maxBytes);
       if (length < bytes.length) continue;
-      const wider = Buffer.allocUnsafe(Math.min(2 * bytes.length, maxBytes + 1));
+      const wider = allocate(Math.min(2 * bytes.length, maxBytes + 1));
       bytes.copy(wider);
       bytes = wider;
     }

@@ -24,6 +24,7 @@ function entry(
 export const order: readonly PluginEntry[] = [
   entry('root', async () => (await import('./root/root.ts')).root),
   entry('metadata', async () => (await import('./metadata/metadata.ts')).metadata),
+  entry('geoip', async () => (await import('./geoip/geoip.ts')).geoip),
   entry('cancel', async () => (await import('./cancel/cancel.ts')).cancel),
   entry('https', async () => (await import('./https/https.ts')).https),
   entry('timeouts', async () => (await import('./timeouts/timeouts.ts')).timeouts),
@@ -78,7 +79,6 @@ export const directiveNames: readonly string[] = [...order, ...unserved].flatMap
 
 /** Plugins of CoreDNS 1.14.7 that have no counterpart here. */
 export const absent: readonly string[] = [
-  'geoip',
   'proxyproto',
   'grpc_server',
   'trace',

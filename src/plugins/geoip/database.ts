@@ -1,0 +1,125 @@
+import { Reader } from 'mmdb-lib';
+import { FILE_MAX, readFileBytes } from '../../base/read-file.ts';
+
+/** What an address has in a database of places. Of a smaller database (countries) much is missing. */
+export interface City {
+  readonly city?: Named;
+  readonly country?: Named & {
+    readonly iso_code?: string;
+    readonly is_in_european_union?: boolean;
+  };
+  readonly continent?: Named & { readonly code?: string };
+  readonly subdivisions?: readonly { readonly iso_code?: string }[];
+  readonly location?: {
+    readonly latitude?: number;
+    readonly longitude?: number;
+    readonly time_zone?: string;
+  };
+  readonly postal?: { readonly code?: string };
+}
+
+interface Named {
+  /** By language. */
+  readonly names?: Readonly<Record<string, string>>;
+}
+
+/** What an address has in a database of networks. */
+export interface Network {
+  readonly autonomous_system_number?: number | bigint;
+  readonly autonomous_system_organization?: string;
+}
+
+/** Which of the two a database has; both is possible. */
+export interface Provides {
+  readonly city: boolean;
+  readonly asn: boolean;
+}
+
+/** The file is no database, or one that has nothing for this plugin. The message is CoreDNS's. */
+export class DatabaseError extends Error {
+  override readonly name = 'DatabaseError';
+}
+
+/**
+ * Reads a database into memory that threads can share: the largest ones would not fit more than once.
+ * @throws Error with the system's code
+ */
+export function readDatabase(path: string): Uint8Array<SharedArrayBuffer> {
+  const bytes = readFileBytes(path, FILE_MAX.database, (size) =>
+    Buffer.from(new SharedArrayBuffer(size)),
+  );
+  return new Uint8Array(bytes.buffer as unknown as SharedArrayBuffer, 0, bytes.length);
+}
+
+/** Decoded records that are kept; most clients come from few networks. */
+const CACHE_MAX = 4096;
+
+/** A database in MaxMind's format (mmdb). */
+export class Database {
+  readonly provides: Provides;
+  readonly #reader: Reader<never>;
+
+  /** @throws DatabaseError */
+  constructor(bytes: Uint8Array<SharedArrayBuffer>) {
+    this.#reader = open(bytes);
+    this.provides = providesOf(this.#reader.metadata.databaseType);
+    // Whether the records can be read shows only when one is.
+    this.lookup('127.0.0.1');
+  }
+
+  /**
+   * What the database has for an address; null: nothing.
+   * @throws DatabaseError where the file is broken
+   */
+  lookup(address: string): (City & Network) | null {
+    if (this.#reader.metadata.ipVersion === 4 && address.includes(':')) return null;
+    try {
+      return this.#reader.get(address);
+    } catch (error) {
+      throw new DatabaseError(
+        `the MaxMind DB file's data section contains bad data: ${String(error)}`,
+      );
+    }
+  }
+}
+
+function open(bytes: Uint8Array<SharedArrayBuffer>): Reader<never> {
+  const known = new Map<string | number, unknown>();
+  const cache = {
+    get: (key: string | number): unknown => known.get(key),
+    set(key: string | number, record: unknown): void {
+      if (known.size >= CACHE_MAX) known.clear();
+      known.set(key, record);
+    },
+  };
+  let reader: Reader<never>;
+  try {
+    reader = new Reader<never>(Buffer.from(bytes.buffer, 0, bytes.length), { cache });
+  } catch {
+    throw new DatabaseError('error opening database: invalid MaxMind DB file');
+  }
+  const { nodeCount, searchTreeSize, databaseType, ipVersion } = reader.metadata;
+  const sound =
+    nodeCount > 0 &&
+    searchTreeSize + 16 <= bytes.length &&
+    typeof databaseType === 'string' &&
+    (ipVersion === 4 || ipVersion === 6);
+  if (!sound) throw new DatabaseError('error opening database: invalid MaxMind DB file');
+  return reader;
+}
+
+/** Databases by their type, those of MaxMind and those that call themselves compatible. */
+const places =
+  /^(?:GeoLite2|GeoIP2)-(?:City|Country|Enterprise)(?:-|$)|^GeoIP2-Precision-City$|^GeoIP-(?:City|Enterprise)-Redacted-US$|^DBIP-(?:City-Lite|Country-Lite|Country|Location)|compat=(?:City|Enterprise)\)$/;
+const networks = /^(?:GeoLite2-ASN|GeoIP2-ISP|GeoIP2-Precision-ISP)$|compat=GeoLite2-ASN\)$/;
+const others = /^GeoIP2?-(?:Anonymous-Plus|Anonymous-IP|Connection-Type|Domain)$/;
+
+function providesOf(type: string): Provides {
+  const provides = { city: places.test(type), asn: networks.test(type) };
+  if (provides.city || provides.asn) return provides;
+  throw new DatabaseError(
+    others.test(type)
+      ? 'database does not provide any supported schema (city, asn)'
+      : `geoip2: reader does not support the ${JSON.stringify(type)} database type`,
+  );
+}
