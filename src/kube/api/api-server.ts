@@ -13,7 +13,7 @@ import { wantedResources } from './resources.ts';
 import { ObjectStore } from '../store/object-store.ts';
 import { readSnapshot, writeSnapshot } from '../store/snapshot-file.ts';
 import type { Source, SourceEvents, Wanted } from '../store/source.ts';
-import { roundedDuration } from './failure-report.ts';
+import { roundedDuration } from '../../base/failure-report.ts';
 
 /** Which API server, what of it, and how to go about it. */
 export interface ApiServerParts {
