@@ -13,6 +13,8 @@ export class Asker {
   readonly #port: number;
   readonly #waiting = new Map<number, (reply: Message) => void>();
   #id = 1;
+  /** Questions that were asked again because nothing came. */
+  repeats = 0;
 
   private constructor(socket: Socket, port: number) {
     this.#socket = socket;
@@ -38,6 +40,7 @@ export class Asker {
     for (let tries = 0; tries < TRIES; tries++) {
       const reply = await this.#once(name, type);
       if (reply !== null) return reply;
+      this.repeats++;
     }
     throw new Error(`127.0.0.1:${this.#port} does not answer ${name} ${type}`);
   }

@@ -45,6 +45,8 @@ export interface EtcdProcess {
   /** Starts it again with the data it had, or with none. */
   restart(options?: { readonly empty?: boolean }): Promise<void>;
   readonly child: Child;
+  /** Runs the stopped etcd at a port that nobody else knows, as long as `use` takes. */
+  elsewhere(use: (client: EtcdClient, endpoint: string) => Promise<void>): Promise<void>;
   put(key: string, value: object | string, lease?: bigint): Promise<void>;
   deleteAll(): Promise<void>;
   stop(): Promise<void>;
@@ -86,7 +88,7 @@ export async function startEtcd(program: string, options: EtcdOptions = {}): Pro
     ...options.access,
     clock: systemClock,
   });
-  const run = async (): Promise<Child> => {
+  const run = async (words: readonly string[], client: EtcdClient): Promise<Child> => {
     // Before 3.5 there is no way to go without waiting for the disk.
     const known = /^3\.[0-4]\./.test(versionOf(program))
       ? words.filter((word) => word !== '--unsafe-no-fsync')
@@ -103,7 +105,7 @@ export async function startEtcd(program: string, options: EtcdOptions = {}): Pro
       }
     }
   };
-  let child = await run();
+  let child = await run(words, client);
   const kill = async (): Promise<void> => {
     child.signal('SIGKILL');
     await child.exitCode;
@@ -115,7 +117,22 @@ export async function startEtcd(program: string, options: EtcdOptions = {}): Pro
     kill,
     async restart({ empty = false } = {}) {
       if (empty) rmSync(data, { recursive: true, force: true });
-      child = await run();
+      child = await run(words, client);
+    },
+    async elsewhere(use) {
+      const [other] = (await freePorts(1)) as [number];
+      const there = endpoint.replace(String(port), String(other));
+      const visitor = new EtcdClient({
+        endpoints: [parseEndpoint(there)!],
+        tls: null,
+        credentials: null,
+        clock: systemClock,
+      });
+      const moved = words.map((word) => (word === endpoint ? there : word));
+      child = await run(moved, visitor);
+      await use(visitor, there);
+      visitor.close();
+      await kill();
     },
     get child() {
       return child;
