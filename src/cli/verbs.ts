@@ -25,6 +25,11 @@ const verbs: Readonly<Record<string, Verb>> = {
     usage: async () => (await import('./query-options.ts')).queryUsage,
     command: async () => (await import('./query.ts')).query,
   },
+  etcd: {
+    summary: 'records of services in etcd (SkyDNS): put, get, list, rm',
+    usage: async () => (await import('./etcd-options.ts')).etcdUsage,
+    command: async () => (await import('./etcd.ts')).etcd,
+  },
   completion: {
     summary: 'completion script for bash, zsh, fish or kubectl',
     usage: async () => (await import('./completion.ts')).completionUsage,

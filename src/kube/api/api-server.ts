@@ -14,7 +14,7 @@ import { ObjectStore } from '../store/object-store.ts';
 import { readSnapshot, writeSnapshot } from '../store/snapshot-file.ts';
 import type { WorkShare } from './work-share.ts';
 import type { Source, SourceEvents, Wanted } from '../store/source.ts';
-import { roundedDuration } from './failure-report.ts';
+import { roundedDuration } from '../../base/failure-report.ts';
 
 /** Which API server, what of it, and how to go about it. */
 export interface ApiServerParts {

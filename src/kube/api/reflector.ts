@@ -1,7 +1,7 @@
 import { sleep, type Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { Random } from '../../base/random.ts';
-import { Backoff } from './backoff.ts';
+import { Backoff } from '../../base/backoff.ts';
 import type { ApiClient } from './client.ts';
 import { ApiFailure, statusFailure } from './failure.ts';
 import type { Change } from '../store/objects.ts';
@@ -10,7 +10,7 @@ import type { Form, Resource } from './resources.ts';
 import { isBehind, presentVersion } from './resource-version.ts';
 import type { ObjectStore } from '../store/object-store.ts';
 import { LineReader, ListReader, MalformedStream, type JsonStream } from './json-stream.ts';
-import { roundedDuration, FailureReport } from './failure-report.ts';
+import { roundedDuration, FailureReport } from '../../base/failure-report.ts';
 
 /** What is watched, into what store, and who is told. */
 export interface ReflectorParts {

@@ -38,14 +38,14 @@ export function pathAndAccept(path: string, mediaType: string): Buffer {
   return Buffer.concat([field(NAME.PATH, path), field(NAME.ACCEPT, mediaType)]);
 }
 
-/** A literal field without indexing (RFC 7541 section 6.2.2). */
-function field(name: number, value: string): Buffer {
+/** A literal field without indexing (RFC 7541 section 6.2.2); `name` is an entry of the static table. */
+export function field(name: number, value: string): Buffer {
   const bytes = Buffer.from(value, 'latin1');
   return Buffer.concat([integer(name, 0x0f), integer(bytes.length, 0x7f), bytes]);
 }
 
 /** An integer whose first bits are those of `mask` (RFC 7541 section 5.1). */
-function integer(value: number, mask: number): Buffer {
+export function integer(value: number, mask: number): Buffer {
   if (value < mask) return Buffer.of(value);
   const out = [mask];
   for (value -= mask; value >= 0x80; value >>= 7) out.push(0x80 | (value & 0x7f));

@@ -1,7 +1,15 @@
-import type { Clock } from '../../base/clock.ts';
-import { printDuration } from '../../base/duration.ts';
-import type { Log } from '../../base/log.ts';
-import type { ApiFailure } from './failure.ts';
+import type { Clock } from './clock.ts';
+import { printDuration } from './duration.ts';
+import type { Log } from './log.ts';
+
+/** What went wrong, as far as a person is told of it. */
+export interface Failure {
+  /** One word; another one is told at once. */
+  readonly kind: string;
+  readonly message: string;
+  /** What to do; empty if only waiting helps. */
+  readonly advice: string;
+}
 
 /** The same trouble is told again at most this often, milliseconds. */
 const repeatMs = 60_000;
@@ -25,7 +33,7 @@ export class FailureReport {
   }
 
   /** @param keptText what is served meanwhile, e.g. `answers stay as they were 2m ago`. */
-  failed(failure: ApiFailure, waitMs: number, keptText: string): void {
+  failed(failure: Failure, waitMs: number, keptText: string): void {
     const now = this.#clock.now();
     this.#since ??= now;
     this.#failures++;

@@ -1,17 +1,30 @@
-import type { Clock } from '../../base/clock.ts';
-import type { Random } from '../../base/random.ts';
+import type { Clock } from './clock.ts';
+import type { Random } from './random.ts';
 
 /** Waits that double from failure to failure, with jitter, and start over after a healthy while. */
 export class Backoff {
   readonly #clock: Clock;
   readonly #random: Random;
-  #nextMs = firstMs;
+  readonly #firstMs: number;
+  readonly #mostMs: number;
+  #nextMs: number;
   #failures = 0;
   #lastAt = -Infinity;
 
-  constructor(clock: Clock, random: Random) {
+  /** The first wait is nominally `firstMs`, none is longer than `mostMs`, milliseconds. */
+  constructor(
+    clock: Clock,
+    random: Random,
+    {
+      firstMs = 250,
+      mostMs = 30_000,
+    }: { readonly firstMs?: number; readonly mostMs?: number } = {},
+  ) {
     this.#clock = clock;
     this.#random = random;
+    this.#firstMs = firstMs;
+    this.#mostMs = mostMs;
+    this.#nextMs = firstMs;
   }
 
   /** Failures in a row. */
@@ -24,7 +37,7 @@ export class Backoff {
     const now = this.#clock.now();
     if (now - this.#lastAt > forgetMs) this.succeed();
     const nominal = this.#nextMs;
-    this.#nextMs = Math.min(mostMs, 2 * nominal);
+    this.#nextMs = Math.min(this.#mostMs, 2 * nominal);
     this.#failures++;
     const wait = nominal / 2 + this.#random.integer(Math.max(1, Math.round(nominal)));
     this.#lastAt = now + wait;
@@ -32,13 +45,10 @@ export class Backoff {
   }
 
   succeed(): void {
-    this.#nextMs = firstMs;
+    this.#nextMs = this.#firstMs;
     this.#failures = 0;
   }
 }
 
-/** Short, since most failures are one dropped connection and freshness is what this is for. */
-const firstMs = 250;
-const mostMs = 30_000;
 /** No failure for so long: the next one is a new story. */
 const forgetMs = 2 * 60_000;

@@ -1,0 +1,179 @@
+/** `ndots etcd`: SkyDNS's records in etcd, put, shown and removed. */
+import { sleep, systemClock } from '../base/clock.ts';
+import { parseAddress } from '../base/ip.ts';
+import { Problem } from '../base/problem.ts';
+import { EtcdClient } from '../etcd/client.ts';
+import { EtcdFailure } from '../etcd/etcd-failure.ts';
+import { prefixRange, type KeyRange, type KeyValue, type Lease } from '../etcd/messages.ts';
+import { nameOf, pathOf } from '../plugins/etcd/path.ts';
+import { packService } from '../plugins/etcd/service.ts';
+import { foldName, NameError, parseName, printName } from '../wire/name.ts';
+import { EXIT, type Command, type Io } from './command.ts';
+import { parseEtcdOptions, type EtcdOptions } from './etcd-options.ts';
+import { usage } from './option-values.ts';
+import { reverseName } from './query-options.ts';
+
+export const etcd: Command = {
+  name: 'etcd',
+  async run(words, io) {
+    const options = parseEtcdOptions(words, io.env);
+    const client = new EtcdClient({ ...options.access, clock: systemClock });
+    try {
+      switch (options.action) {
+        case 'put':
+          return await put(client, options, io);
+        case 'get':
+        case 'list':
+          return await show(client, options, io);
+        case 'rm':
+          return await remove(client, options, io);
+      }
+    } catch (error) {
+      if (!(error instanceof EtcdFailure)) throw error;
+      const { message, advice } = error;
+      const remedy =
+        advice === ''
+          ? 'Give the endpoints with --endpoints, or look at: etcdctl endpoint status'
+          : advice;
+      throw new Problem({ code: 'etcd', text: message, remedy, cause: error });
+    } finally {
+      client.close();
+    }
+  },
+};
+
+async function put(client: EtcdClient, options: EtcdOptions, io: Io): Promise<number> {
+  const key = keyOf(options.names[0]!, options);
+  const value = Buffer.from(JSON.stringify(options.fields));
+  const read = packService(value, 0n);
+  if (typeof read !== 'string') throw usage(`the record would not be answered: ${read.detail}`);
+  if (options.leaseSeconds === null) {
+    await client.put(key, value);
+    io.out(`${key.toString()} ${value.toString()}\n`);
+    return EXIT.ok;
+  }
+  const lease = await client.grantLease(options.leaseSeconds);
+  await client.put(key, value, lease.id);
+  io.out(`${key.toString()} ${value.toString()} (lease of ${lease.ttl} s)\n`);
+  if (options.keepAlive) return keepAlive(client, { key, value, lease }, io);
+  return EXIT.ok;
+}
+
+/** Keeps a record and its lease until a signal comes, and takes it away then. */
+async function keepAlive(
+  client: EtcdClient,
+  { key, value, lease }: { readonly key: Buffer; readonly value: Buffer; readonly lease: Lease },
+  io: Io,
+): Promise<number> {
+  const ended = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => ended.abort());
+  // Nothing else keeps the process while etcd is away.
+  const held = setInterval(() => undefined, 60_000);
+  let { id } = lease;
+  for (;;) {
+    // A third of its time leaves two more tries.
+    await sleep(systemClock, (lease.ttl * 1000) / 3, ended.signal);
+    if (ended.signal.aborted) break;
+    try {
+      if ((await client.keepLeaseAlive(id)).ttl > 0) continue;
+      // etcd was away for longer than the lease lasts.
+      ({ id } = await client.grantLease(lease.ttl));
+      await client.put(key, value, id);
+      io.err('ndots etcd: the lease had ended; the record is there again\n');
+    } catch (error) {
+      if (!(error instanceof EtcdFailure)) throw error;
+      io.err(`ndots etcd: ${error.message}; trying again\n`);
+    }
+  }
+  clearInterval(held);
+  await client.delete({ key, end: null });
+  return EXIT.interrupted;
+}
+
+async function show(client: EtcdClient, options: EtcdOptions, io: Io): Promise<number> {
+  const { action, names, prefix, output } = options;
+  const found: KeyValue[] = [];
+  for (const name of names.length === 0 ? ['.'] : names) {
+    const key = keyOf(name, options);
+    if (action === 'get' || key.length > prefix.length)
+      found.push(...(await all(client, { key, end: null })));
+    if (action === 'list') found.push(...(await all(client, below(key))));
+  }
+  if (output === 'json') {
+    const rows = found.map((kv) => ({
+      name: nameFor(kv, prefix),
+      key: kv.key.toString(),
+      value: parsed(kv.value),
+      ...(kv.lease === 0n ? {} : { lease: kv.lease.toString(16) }),
+    }));
+    io.out(`${JSON.stringify(rows, null, 2)}\n`);
+  } else {
+    const rows = found.map((kv) => [nameFor(kv, prefix), kv.value.toString()] as const);
+    const width = Math.max(0, ...rows.map(([name]) => name.length));
+    for (const [name, value] of rows) io.out(`${name.padEnd(width)}  ${value}\n`);
+  }
+  if (found.length > 0) return EXIT.ok;
+  io.err(`ndots etcd: there is no record ${action === 'get' ? 'with this name' : 'there'}\n`);
+  return EXIT.no;
+}
+
+async function remove(client: EtcdClient, options: EtcdOptions, io: Io): Promise<number> {
+  let removed = 0;
+  for (const name of options.names) {
+    const key = keyOf(name, options);
+    removed += await client.delete({ key, end: null });
+    if (options.below) removed += await client.delete(below(key));
+  }
+  if (removed > 0) {
+    io.out(`${removed} ${removed === 1 ? 'record' : 'records'} removed\n`);
+    return EXIT.ok;
+  }
+  const hint = options.below ? '' : ' itself; --below removes what lies below it';
+  io.err(`ndots etcd: there is no record with this name${hint}\n`);
+  return EXIT.no;
+}
+
+/** Keys of one page. */
+const PAGE = 500;
+
+async function all(client: EtcdClient, range: KeyRange): Promise<KeyValue[]> {
+  const found: KeyValue[] = [];
+  for (let { key } = range; ;) {
+    const { kvs, more } = await client.range({ key, end: range.end, limit: PAGE });
+    // Keys and values are views of what was received.
+    found.push(
+      ...kvs.map((kv) => ({ ...kv, key: Buffer.from(kv.key), value: Buffer.from(kv.value) })),
+    );
+    const last = kvs.at(-1);
+    if (!more || last === undefined) return found;
+    key = Buffer.concat([last.key, Buffer.of(0)]);
+  }
+}
+
+function below(key: Buffer): KeyRange {
+  return prefixRange(Buffer.concat([key, Buffer.from('/')]));
+}
+
+function keyOf(name: string, { prefix }: EtcdOptions): Buffer {
+  const text = parseAddress(name) === null ? name : reverseName(name);
+  try {
+    return Buffer.from(prefix + pathOf(foldName(parseName(text))).path, 'latin1');
+  } catch (error) {
+    if (!(error instanceof NameError)) throw error;
+    throw usage(error.message);
+  }
+}
+
+function nameFor({ key }: KeyValue, prefix: string): string {
+  const name = nameOf(key.toString('latin1').slice(prefix.length));
+  return name === null ? key.toString() : printName(name);
+}
+
+function parsed(value: Buffer): unknown {
+  const text = value.toString();
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}

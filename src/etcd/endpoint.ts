@@ -1,0 +1,108 @@
+import { connect as connectTcp, type Socket } from 'node:net';
+import { readFileSync } from 'node:fs';
+import { builtins } from '../base/builtins.ts';
+import { printHostPort } from '../base/ip.ts';
+import { connectionFailure, EtcdFailure } from './etcd-failure.ts';
+
+/** Where one member of a cluster takes clients. */
+export interface Endpoint {
+  /** A host name or an address without brackets; empty with a `socket`. */
+  readonly host: string;
+  readonly port: number;
+  /** Path of a Unix socket, or null. */
+  readonly socket: string | null;
+  /** null: as `tls` is given or not. */
+  readonly secure: boolean | null;
+}
+
+/** Files of a TLS client; empty ones are not given. Read for every connection, so a renewed certificate needs no reload. */
+export interface TlsFiles {
+  readonly certificate: string;
+  readonly key: string;
+  readonly authority: string;
+}
+
+const PORT = 2379;
+
+/** `http://HOST:PORT`, `https://…`, `HOST:PORT`, `unix:///PATH`; null: it is none of these. */
+export function parseEndpoint(text: string): Endpoint | null {
+  const unix = /^(unixs?):(?:\/\/)?(.+)$/.exec(text);
+  if (unix !== null) return { host: '', port: 0, socket: unix[2]!, secure: unix[1] === 'unixs' };
+  const parts = /^(?:(https?):\/\/)?(?:\[([0-9a-fA-F:.]+)\]|([^\s:/[\]]+))(?::(\d{1,5}))?\/?$/.exec(
+    text,
+  );
+  if (parts === null) return null;
+  const [, scheme, bracketed, plain, digits] = parts;
+  const port = digits === undefined ? PORT : Number(digits);
+  if (port < 1 || port > 65_535) return null;
+  const secure = scheme === undefined ? null : scheme === 'https';
+  return { host: bracketed ?? plain!, port, socket: null, secure };
+}
+
+/** For people, and for the authority of requests. */
+export function printEndpoint({ host, port, socket }: Endpoint): string {
+  return socket === null ? printHostPort(host, port) : `unix:${socket}`;
+}
+
+/** A socket that is connected, and with TLS has shaken hands. Gives up when `signal` says so. @throws EtcdFailure */
+export function dial(
+  endpoint: Endpoint,
+  tls: TlsFiles | null,
+  signal: AbortSignal,
+): Promise<Socket> {
+  const where = printEndpoint(endpoint);
+  return new Promise((resolve, reject) => {
+    const secure = isSecure(endpoint, tls);
+    let socket: Socket;
+    try {
+      socket = open(endpoint, secure ? (tls ?? noFiles) : null);
+    } catch (error) {
+      reject(tlsFailure(error, where));
+      return;
+    }
+    const done = (failure: EtcdFailure | null): void => {
+      signal.removeEventListener('abort', aborted);
+      socket.removeAllListeners();
+      // What a socket says after its end is nobody's business, but would be an exception.
+      socket.on('error', () => undefined);
+      if (failure === null) return resolve(socket);
+      socket.destroy();
+      reject(failure);
+    };
+    const aborted = (): void =>
+      done(new EtcdFailure('unavailable', `${where}: the connection could not be made in time`));
+    signal.addEventListener('abort', aborted, { once: true });
+    socket.once(secure ? 'secureConnect' : 'connect', () => done(null));
+    socket.once('error', (error) => done(connectionFailure(error, where)));
+    socket.once('close', () =>
+      done(new EtcdFailure('unavailable', `${where}: the connection was closed`)),
+    );
+  });
+}
+
+/** Whether TLS is spoken with it. */
+export function isSecure({ secure }: Endpoint, tls: TlsFiles | null): boolean {
+  return secure ?? tls !== null;
+}
+
+const noFiles: TlsFiles = { certificate: '', key: '', authority: '' };
+
+function open({ host, port, socket }: Endpoint, tls: TlsFiles | null): Socket {
+  const to = socket === null ? { host, port } : { path: socket };
+  if (tls === null) return connectTcp({ ...to, noDelay: true });
+  const { certificate, key, authority } = tls;
+  return builtins.tls().connect({
+    ...to,
+    minVersion: 'TLSv1.2',
+    ALPNProtocols: ['h2'],
+    ...(/^[\d.]+$|:/.test(host) || host === '' ? {} : { servername: host }),
+    ...(authority === '' ? {} : { ca: readFileSync(authority) }),
+    ...(certificate === '' ? {} : { cert: readFileSync(certificate), key: readFileSync(key) }),
+  });
+}
+
+function tlsFailure(error: unknown, where: string): EtcdFailure {
+  const text = error instanceof Error ? error.message : String(error);
+  const advice = 'check the files of `tls`: CERT KEY CA, each PEM, the key that of the certificate';
+  return new EtcdFailure('tls', `${where}: ${text}`, advice, error);
+}

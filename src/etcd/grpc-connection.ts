@@ -1,0 +1,310 @@
+import type { Socket } from 'node:net';
+import type { Clock, Timer } from '../base/clock.ts';
+import { FrameReader } from '../net/http2/frame-reader.ts';
+import {
+  ERROR,
+  FLAG,
+  FRAME,
+  FRAME_HEADER,
+  PAYLOAD_MAX,
+  PREFACE,
+  readWord,
+  SETTING,
+  WINDOW,
+  writeFrameHeader,
+  writeWord,
+} from '../net/http2/frames.ts';
+import { HeaderBlock } from '../net/http2/header-block.ts';
+import { HeaderDecoder } from '../net/http2/header-decoder.ts';
+import { EtcdFailure } from './etcd-failure.ts';
+import { grpcFields } from './grpc-fields.ts';
+import { GrpcStream, type GrpcCall, type StreamHost } from './grpc-stream.ts';
+
+export interface GrpcConnectionParts {
+  /** Connected; with TLS the handshake is done. */
+  readonly socket: Socket;
+  readonly secure: boolean;
+  /** For requests and for people: `etcd-0:2379`. */
+  readonly authority: string;
+  readonly clock: Clock;
+  /** Bytes of one message that comes: a larger one fails its call. */
+  readonly messageMax: number;
+}
+
+/** Bytes that the server may send unasked, per stream and in all; renewed when half is used up. */
+const STREAM_WINDOW = 1 << 20;
+const CONNECTION_WINDOW = 1 << 22;
+/**
+ * While calls are open and nothing has come for so long, the server is asked whether it is there, milliseconds. etcd takes more
+ * than one such question in 5 s for an attack.
+ */
+const QUIET_MS = 6000;
+const PING_ANSWER_MS = 3000;
+/** The last stream: then a connection has had its time. */
+const STREAM_LAST = 0x3fff_ffff;
+
+/**
+ * One HTTP/2 connection to a gRPC server, over the frames of `net/http2`. Calls go side by side; what they send respects the
+ * server's windows. A server that is silent is asked by PING, so a connection that is only half there ends within seconds.
+ */
+export class GrpcConnection implements StreamHost {
+  readonly messageMax: number;
+  readonly authority: string;
+  readonly #parts: GrpcConnectionParts;
+  readonly #socket: Socket;
+  readonly #streams = new Map<number, GrpcStream>();
+  readonly #reader = new FrameReader(false);
+  readonly #header = new HeaderBlock();
+  readonly #decoder = new HeaderDecoder();
+  #next = 1;
+  #window = WINDOW;
+  #streamWindow = WINDOW;
+  #received = 0;
+  #closed: EtcdFailure | null = null;
+  #retiring = false;
+  #heardAt: number;
+  #watchdog: Timer | null = null;
+
+  constructor(parts: GrpcConnectionParts) {
+    this.#parts = parts;
+    this.#socket = parts.socket;
+    this.messageMax = parts.messageMax;
+    this.authority = parts.authority;
+    this.#heardAt = parts.clock.now();
+    const { socket } = parts;
+    socket.on('data', this.#onData);
+    socket.on('error', (error: Error) => this.#end(error.message));
+    socket.on('end', () => this.#end('the connection was closed by the server'));
+    socket.on('close', () => this.#end('the connection was closed'));
+    socket.on('drain', () => this.#sendAll());
+    socket.write(greeting());
+  }
+
+  /** Whether it takes further calls. */
+  get open(): boolean {
+    return this.#closed === null && !this.#retiring && this.#next < STREAM_LAST;
+  }
+
+  /** Begins a call. The handlers are never called before this returns. */
+  call(path: string, metadata: Readonly<Record<string, string>>, call: GrpcCall): GrpcStream {
+    const stream = new GrpcStream(this, this.#next, this.#streamWindow, call);
+    this.#next += 2;
+    if (this.#closed !== null) {
+      const failure = this.#closed;
+      queueMicrotask(() => stream.fail(failure));
+      return stream;
+    }
+    this.#streams.set(stream.id, stream);
+    const { secure, authority } = this.#parts;
+    const block = grpcFields({ secure, authority, path, metadata });
+    this.#socket.write(frame(FRAME.HEADERS, FLAG.END_HEADERS, stream.id, block));
+    this.#watch();
+    return stream;
+  }
+
+  /** Ends it and all its calls. */
+  close(failure: EtcdFailure): void {
+    if (this.#closed !== null) return;
+    this.#closed = failure;
+    this.#watchdog?.cancel();
+    this.#socket.destroy();
+    for (const stream of [...this.#streams.values()]) stream.fail(failure);
+    this.#streams.clear();
+  }
+
+  /** Sends as much of `data` as the server takes at present. @returns bytes sent */
+  send(stream: number, data: Buffer, room: number, last: boolean): number {
+    if (this.#closed !== null) return data.length;
+    let sent = 0;
+    do {
+      const size = Math.min(data.length - sent, room - sent, this.#window, PAYLOAD_MAX);
+      if (size <= 0 && data.length > 0) break;
+      const ends = last && sent + size === data.length;
+      const piece = data.subarray(sent, sent + size);
+      this.#socket.write(frame(FRAME.DATA, ends ? FLAG.END_STREAM : 0, stream, piece));
+      this.#window -= size;
+      sent += size;
+    } while (sent < data.length);
+    return sent;
+  }
+
+  allow(stream: number, bytes: number): void {
+    if (this.#closed === null) this.#socket.write(words(FRAME.WINDOW_UPDATE, 0, stream, bytes));
+  }
+
+  reset(stream: number): void {
+    if (this.#closed === null) this.#socket.write(words(FRAME.RST_STREAM, 0, stream, ERROR.CANCEL));
+  }
+
+  forget(stream: number): void {
+    this.#streams.delete(stream);
+    if (this.#streams.size > 0) return;
+    this.#watchdog?.cancel();
+    this.#watchdog = null;
+    if (this.#retiring) this.#end('the server takes no more calls on this connection');
+  }
+
+  #end(what: string): void {
+    this.close(new EtcdFailure('unavailable', `${this.authority}: ${what}`));
+  }
+
+  #violated(what: string): void {
+    this.close(new EtcdFailure('malformed', `${this.authority}: ${what}`, notEtcd));
+  }
+
+  #sendAll(): void {
+    for (const stream of this.#streams.values()) stream.flush();
+  }
+
+  /** Asks a silent server for a sign of life, as long as there are calls. */
+  #watch(): void {
+    if (this.#watchdog !== null) return;
+    const { clock } = this.#parts;
+    this.#heardAt = clock.now();
+    const check = (): void => {
+      const quiet = clock.now() - this.#heardAt;
+      if (quiet < QUIET_MS) {
+        this.#watchdog = clock.after(QUIET_MS - quiet, check);
+        return;
+      }
+      this.#socket.write(words(FRAME.PING, 0, 0, 0, 0));
+      this.#watchdog = clock.after(PING_ANSWER_MS, () => {
+        if (clock.now() - this.#heardAt < QUIET_MS) return check();
+        const text = `${this.authority}: nothing has come for ${Math.round(quiet / 1000 + PING_ANSWER_MS / 1000)} s`;
+        this.close(new EtcdFailure('silent', text));
+      });
+    };
+    this.#watchdog = clock.after(QUIET_MS, check);
+  }
+
+  readonly #onData = (chunk: Buffer): void => {
+    this.#heardAt = this.#parts.clock.now();
+    const reader = this.#reader;
+    for (let at = 0; at < chunk.length && this.#closed === null;) {
+      at += reader.read(chunk, at);
+      if (reader.error !== null) return this.#violated('what it says is no HTTP/2');
+      if (reader.whole) this.#onFrame(reader);
+    }
+  };
+
+  #onFrame(reader: FrameReader): void {
+    const { type, flags, id, bytes, start, end } = reader;
+    const header = this.#header;
+    if (header.open !== 0 && (type !== FRAME.CONTINUATION || id !== header.open))
+      return this.#violated('a header block is cut off');
+    switch (type) {
+      case FRAME.DATA:
+        return this.#onBody(reader);
+      case FRAME.HEADERS:
+        if (header.begin(reader)) this.#onHeader(id);
+        break;
+      case FRAME.CONTINUATION:
+        if (header.open !== 0 && header.goOn(reader)) this.#onHeader(id);
+        break;
+      case FRAME.RST_STREAM:
+        if (end - start === 4) this.#streams.get(id)?.wasReset(readWord(bytes, start));
+        return;
+      case FRAME.SETTINGS:
+        if ((flags & FLAG.ACK) === 0) this.#onSettings(bytes.subarray(start, end));
+        return;
+      case FRAME.PING:
+        if ((flags & FLAG.ACK) === 0 && end - start === 8) {
+          const echo = Buffer.from(bytes.subarray(start, end));
+          this.#socket.write(frame(FRAME.PING, FLAG.ACK, 0, echo));
+        }
+        return;
+      case FRAME.GOAWAY:
+        if (end - start >= 8) this.#onGoAway(readWord(bytes, start));
+        return;
+      case FRAME.WINDOW_UPDATE:
+        if (end - start !== 4) return;
+        if (id === 0) {
+          this.#window += readWord(bytes, start);
+          this.#sendAll();
+        } else this.#streams.get(id)?.widen(readWord(bytes, start));
+        return;
+      case FRAME.PUSH_PROMISE:
+        return this.#violated('it pushes what nobody asked for');
+    }
+    if (header.error !== null) this.#violated('a header block is broken');
+  }
+
+  /** The whole block is read, whoever it is for: those that follow build on it. */
+  #onHeader(id: number): void {
+    const { bytes, start, end, endsStream } = this.#header;
+    const decoder = this.#decoder;
+    const fields = new Map<string, string>();
+    decoder.begin(bytes, start, end);
+    while (decoder.next()) {
+      const { name, nameStart, nameEnd, value, valueStart, valueEnd } = decoder;
+      fields.set(latin1(name, nameStart, nameEnd), latin1(value, valueStart, valueEnd));
+    }
+    if (decoder.broken) return this.#violated('a header block is broken');
+    this.#streams.get(id)?.headers(fields, endsStream);
+  }
+
+  #onBody({ bytes, start, end, flags, id }: FrameReader): void {
+    this.#received += end - start;
+    if (this.#received >= CONNECTION_WINDOW / 2) {
+      this.allow(0, this.#received);
+      this.#received = 0;
+    }
+    const stream = this.#streams.get(id);
+    if (stream === undefined) return;
+    let from = start;
+    let to = end;
+    if ((flags & FLAG.PADDED) !== 0) {
+      from++;
+      to = Math.max(from, end - (bytes[start] ?? 0));
+    }
+    stream.body(bytes.subarray(from, to), end - start, (flags & FLAG.END_STREAM) !== 0);
+  }
+
+  #onSettings(payload: Buffer): void {
+    for (let at = 0; at + 6 <= payload.length; at += 6) {
+      if (payload.readUInt16BE(at) !== SETTING.INITIAL_WINDOW_SIZE) continue;
+      const size = payload.readUInt32BE(at + 2);
+      for (const stream of this.#streams.values()) stream.widen(size - this.#streamWindow);
+      this.#streamWindow = size;
+    }
+    this.#socket.write(words(FRAME.SETTINGS, FLAG.ACK, 0));
+  }
+
+  /** The server takes no more calls; those it has not begun fail, the others come to their end. */
+  #onGoAway(last: number): void {
+    this.#retiring = true;
+    const failure = new EtcdFailure('unavailable', `${this.authority}: the server goes away`);
+    for (const stream of [...this.#streams.values()]) if (stream.id > last) stream.fail(failure);
+    if (this.#streams.size === 0) this.close(failure);
+  }
+}
+
+const notEtcd = 'is this the client port of an etcd (2379), and is http or https right?';
+
+function latin1(bytes: Uint8Array, start: number, end: number): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('latin1');
+}
+
+function frame(type: number, flags: number, stream: number, payload: Uint8Array): Buffer {
+  const out = Buffer.allocUnsafe(FRAME_HEADER + payload.length);
+  out.set(payload, writeFrameHeader(out, 0, payload.length, type, flags, stream));
+  return out;
+}
+
+/** A frame whose payload is some 32-bit words. */
+function words(type: number, flags: number, stream: number, ...list: readonly number[]): Buffer {
+  const out = Buffer.allocUnsafe(FRAME_HEADER + 4 * list.length);
+  let at = writeFrameHeader(out, 0, 4 * list.length, type, flags, stream);
+  for (const word of list) at = writeWord(out, at, word);
+  return out;
+}
+
+/** What a client says first: no pushes, and how much it takes without being asked. */
+function greeting(): Buffer {
+  const settings = Buffer.alloc(12);
+  settings.writeUInt16BE(SETTING.ENABLE_PUSH, 0);
+  settings.writeUInt16BE(SETTING.INITIAL_WINDOW_SIZE, 6);
+  settings.writeUInt32BE(STREAM_WINDOW, 8);
+  const more = words(FRAME.WINDOW_UPDATE, 0, 0, CONNECTION_WINDOW - WINDOW);
+  return Buffer.concat([PREFACE, frame(FRAME.SETTINGS, 0, 0, settings), more]);
+}

@@ -1,0 +1,203 @@
+import { EtcdFailure, STATUS, statusFailure } from './etcd-failure.ts';
+
+/** What becomes of a call. */
+export interface GrpcCall {
+  /** One whole message; it is lent until the call returns. */
+  onMessage(message: Buffer): void;
+  /** The last thing that is told: null is status OK. */
+  onEnd(failure: EtcdFailure | null): void;
+}
+
+/** The connection, as its streams see it. */
+export interface StreamHost {
+  readonly messageMax: number;
+  readonly authority: string;
+  send(stream: number, data: Buffer, room: number, last: boolean): number;
+  allow(stream: number, bytes: number): void;
+  reset(stream: number): void;
+  forget(stream: number): void;
+}
+
+/** Before each message: whether it is compressed (never, here), and its length. */
+const PREFIX = 5;
+const WINDOW_STEP = 1 << 19;
+
+/** One call: messages in both directions over one HTTP/2 stream, and a status at the end (gRPC over HTTP/2). */
+export class GrpcStream {
+  readonly id: number;
+  readonly #host: StreamHost;
+  readonly #call: GrpcCall;
+  /** Bytes of requests that the server takes. */
+  #room: number;
+  #unsent: Buffer = nothing;
+  #ending = false;
+  #over = false;
+  #status = 0;
+  /** A message that has come in part. */
+  #piece: Buffer = nothing;
+  #filled = 0;
+  #received = 0;
+
+  constructor(host: StreamHost, id: number, room: number, call: GrpcCall) {
+    this.#host = host;
+    this.id = id;
+    this.#room = room;
+    this.#call = call;
+  }
+
+  /** Sends a message; it waits here while the server takes no more. @param last nothing follows */
+  write(message: Uint8Array, last = false): void {
+    if (this.#over || this.#ending) return;
+    const prefix = Buffer.alloc(PREFIX);
+    prefix.writeUInt32BE(message.length, 1);
+    this.#unsent = Buffer.concat([this.#unsent, prefix, message]);
+    this.#ending = last;
+    this.flush();
+  }
+
+  /** Gives the call up: nothing is told any more. */
+  cancel(): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#host.reset(this.id);
+    this.#host.forget(this.id);
+  }
+
+  /** The server takes so many bytes more (or fewer). */
+  widen(bytes: number): void {
+    this.#room += bytes;
+    this.flush();
+  }
+
+  flush(): void {
+    if (this.#unsent.length === 0 || this.#over) return;
+    const sent = this.#host.send(this.id, this.#unsent, this.#room, this.#ending);
+    this.#room -= sent;
+    this.#unsent = this.#unsent.subarray(sent);
+  }
+
+  headers(fields: ReadonlyMap<string, string>, ends: boolean): void {
+    if (this.#over) return;
+    const http = Number(fields.get(':status') ?? this.#status);
+    if (http >= 100 && http < 200) return;
+    this.#status = http;
+    if (http !== 200) {
+      const text = `${this.#host.authority}: HTTP status ${http === 0 ? 'missing' : http}`;
+      return this.#failed(new EtcdFailure(http >= 500 ? 'unavailable' : 'malformed', text), ends);
+    }
+    if (!ends) return;
+    const code = Number(fields.get('grpc-status') ?? STATUS.CANCELLED);
+    if (code === STATUS.OK) return this.#finish(null);
+    this.#finish(
+      statusFailure(code, percentDecoded(fields.get('grpc-message') ?? ''), this.#host.authority),
+    );
+  }
+
+  /** @param counted bytes that count for the window, padding too */
+  body(bytes: Buffer, counted: number, ends: boolean): void {
+    if (this.#over) return;
+    this.#received += counted;
+    if (this.#received >= WINDOW_STEP && !ends) {
+      this.#host.allow(this.id, this.#received);
+      this.#received = 0;
+    }
+    this.#take(bytes);
+    // A server that ends without a status has gone.
+    if (ends && !this.#over)
+      this.#finish(new EtcdFailure('unavailable', `${this.#host.authority}: the call ended early`));
+  }
+
+  wasReset(code: number): void {
+    if (this.#over) return;
+    const text = `${this.#host.authority}: the server gave the call up (HTTP/2 error ${code})`;
+    this.#finish(new EtcdFailure('unavailable', text));
+  }
+
+  /** The connection is gone, or the call was never begun. */
+  fail(failure: EtcdFailure): void {
+    if (!this.#over) this.#finish(failure);
+  }
+
+  /** Cuts what comes into messages. */
+  #take(bytes: Buffer): void {
+    let at = 0;
+    while (at < bytes.length && !this.#over) {
+      if (this.#filled === 0) {
+        const whole = this.#wholeAt(bytes, at);
+        if (whole < 0) return;
+        if (whole > 0) {
+          this.#call.onMessage(bytes.subarray(at + PREFIX, at + whole));
+          at += whole;
+          continue;
+        }
+      }
+      at = this.#gather(bytes, at);
+    }
+  }
+
+  /** Bytes of the message at `at` if all of it is there; 0: it is not; -1: the call has failed. */
+  #wholeAt(bytes: Buffer, at: number): number {
+    if (bytes.length - at < PREFIX) return 0;
+    const size = this.#sizeOf(bytes, at);
+    if (size < 0) return -1;
+    return size <= bytes.length - at ? size : 0;
+  }
+
+  #gather(bytes: Buffer, at: number): number {
+    if (this.#piece.length === 0) this.#piece = Buffer.allocUnsafeSlow(PREFIX);
+    const want = this.#filled < PREFIX ? PREFIX : this.#piece.length;
+    const count = Math.min(want - this.#filled, bytes.length - at);
+    bytes.copy(this.#piece, this.#filled, at, at + count);
+    this.#filled += count;
+    if (this.#filled === PREFIX && this.#piece.length === PREFIX) {
+      const size = this.#sizeOf(this.#piece, 0);
+      if (size < 0) return bytes.length;
+      const bigger = Buffer.allocUnsafeSlow(size);
+      this.#piece.copy(bigger, 0, 0, PREFIX);
+      this.#piece = bigger;
+    }
+    if (this.#filled >= PREFIX && this.#filled === this.#piece.length) {
+      const message = this.#piece.subarray(PREFIX);
+      this.#piece = nothing;
+      this.#filled = 0;
+      this.#call.onMessage(message);
+    }
+    return at + count;
+  }
+
+  /** Bytes of a message and its prefix; -1: it is not taken. */
+  #sizeOf(bytes: Buffer, at: number): number {
+    const size = bytes.readUInt32BE(at + 1);
+    const { authority, messageMax } = this.#host;
+    if (bytes[at] !== 0) {
+      const text = `${authority}: the reply is compressed, which nobody asked for`;
+      this.#failed(new EtcdFailure('malformed', text), false);
+      return -1;
+    }
+    if (size <= messageMax) return PREFIX + size;
+    const text = `${authority}: a message of ${size} bytes, at most ${messageMax} are taken`;
+    this.#failed(new EtcdFailure('large', text), false);
+    return -1;
+  }
+
+  #failed(failure: EtcdFailure, ended: boolean): void {
+    if (!ended) this.#host.reset(this.id);
+    this.#finish(failure);
+  }
+
+  #finish(failure: EtcdFailure | null): void {
+    this.#over = true;
+    this.#host.forget(this.id);
+    this.#call.onEnd(failure);
+  }
+}
+
+const nothing = Buffer.alloc(0);
+
+function percentDecoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,263 @@
+/** The messages of etcd's API v3 (etcdserverpb, mvccpb) that this client uses, and the names of its methods. */
+import { MessageBuilder, MessageReader } from './protobuf.ts';
+
+export const METHOD = {
+  range: '/etcdserverpb.KV/Range',
+  put: '/etcdserverpb.KV/Put',
+  deleteRange: '/etcdserverpb.KV/DeleteRange',
+  watch: '/etcdserverpb.Watch/Watch',
+  leaseGrant: '/etcdserverpb.Lease/LeaseGrant',
+  leaseKeepAlive: '/etcdserverpb.Lease/LeaseKeepAlive',
+  leaseTimeToLive: '/etcdserverpb.Lease/LeaseTimeToLive',
+  authenticate: '/etcdserverpb.Auth/Authenticate',
+} as const;
+
+/** A half-open range of keys; without `end` the one key. Keys are bytes. */
+export interface KeyRange {
+  readonly key: Buffer;
+  readonly end: Buffer | null;
+}
+
+/** All keys that begin with these bytes. */
+export function prefixRange(prefix: Buffer): KeyRange {
+  const end = Buffer.from(prefix);
+  for (let at = end.length - 1; at >= 0; at--) {
+    if (end[at]! < 0xff) {
+      end[at]!++;
+      return { key: prefix, end: end.subarray(0, at + 1) };
+    }
+  }
+  // etcd's word for "to the very end".
+  return { key: prefix, end: Buffer.of(0) };
+}
+
+/** What every reply begins with. */
+export interface ResponseHeader {
+  readonly cluster: bigint;
+  /** The store's revision when the reply was made. */
+  readonly revision: number;
+}
+
+export interface KeyValue {
+  readonly key: Buffer;
+  readonly value: Buffer;
+  readonly modRevision: number;
+  /** 0: none. */
+  readonly lease: bigint;
+}
+
+export interface RangeRequest extends KeyRange {
+  /** At most so many keys; 0: all. */
+  readonly limit?: number;
+  /** As the store was at this revision; 0: as it is. */
+  readonly revision?: number;
+  readonly keysOnly?: boolean;
+}
+
+export interface RangeResponse {
+  readonly header: ResponseHeader;
+  readonly kvs: readonly KeyValue[];
+  /** There are more keys in the range. */
+  readonly more: boolean;
+}
+
+export interface WatchEvent {
+  readonly deleted: boolean;
+  readonly kv: KeyValue;
+}
+
+export interface WatchResponse {
+  readonly header: ResponseHeader;
+  readonly watch: number;
+  readonly created: boolean;
+  readonly canceled: boolean;
+  /** Not 0: the revision asked for is gone, this is the first one that is left. */
+  readonly compactRevision: number;
+  readonly cancelReason: string;
+  /** More of the same revision follows. */
+  readonly fragment: boolean;
+  readonly events: readonly WatchEvent[];
+}
+
+export interface Lease {
+  readonly id: bigint;
+  /** Seconds left (of a grant: seconds granted); below 0: it is no more. */
+  readonly ttl: number;
+  readonly granted: number;
+}
+
+export function rangeRequest({
+  key,
+  end,
+  limit = 0,
+  revision = 0,
+  keysOnly = false,
+}: RangeRequest): Buffer {
+  return new MessageBuilder()
+    .bytes(1, key)
+    .bytes(2, end ?? nothing)
+    .number(3, limit)
+    .number(4, revision)
+    .flag(8, keysOnly)
+    .build();
+}
+
+/** @throws MessageError, as all readers below */
+export function readRange(bytes: Buffer): RangeResponse {
+  const reader = new MessageReader();
+  let header = noHeader;
+  const kvs: KeyValue[] = [];
+  let more = false;
+  for (reader.over(bytes); reader.next();) {
+    if (reader.field === 1) header = readHeader(reader.bytes());
+    else if (reader.field === 2) kvs.push(readKeyValue(reader.bytes()));
+    else if (reader.field === 3) more = reader.flag();
+  }
+  return { header, kvs, more };
+}
+
+export function putRequest(key: Buffer, value: Buffer, lease: bigint): Buffer {
+  return new MessageBuilder().bytes(1, key).bytes(2, value).number(3, lease).build();
+}
+
+export function deleteRequest({ key, end }: KeyRange): Buffer {
+  return new MessageBuilder()
+    .bytes(1, key)
+    .bytes(2, end ?? nothing)
+    .build();
+}
+
+/** How many keys were deleted. */
+export function readDeleted(bytes: Buffer): number {
+  const reader = new MessageReader();
+  let deleted = 0;
+  for (reader.over(bytes); reader.next();) if (reader.field === 2) deleted = reader.number();
+  return deleted;
+}
+
+/** Watches what happens from `revision` on: in pieces where one answer would be large, and with a word from time to time when nothing does. */
+export function watchRequest(watch: number, { key, end }: KeyRange, revision: number): Buffer {
+  const create = new MessageBuilder()
+    .bytes(1, key)
+    .bytes(2, end ?? nothing)
+    .number(3, revision)
+    .flag(4, true)
+    .number(7, watch)
+    .flag(8, true)
+    .build();
+  return new MessageBuilder().message(1, create).build();
+}
+
+export function readWatch(bytes: Buffer): WatchResponse {
+  const reader = new MessageReader();
+  let header = noHeader;
+  let watch = 0;
+  let created = false;
+  let canceled = false;
+  let compactRevision = 0;
+  let cancelReason = '';
+  let fragment = false;
+  const events: WatchEvent[] = [];
+  for (reader.over(bytes); reader.next();) {
+    switch (reader.field) {
+      case 1:
+        header = readHeader(reader.bytes());
+        break;
+      case 2:
+        watch = reader.number();
+        break;
+      case 3:
+        created = reader.flag();
+        break;
+      case 4:
+        canceled = reader.flag();
+        break;
+      case 5:
+        compactRevision = reader.number();
+        break;
+      case 6:
+        cancelReason = reader.text();
+        break;
+      case 7:
+        fragment = reader.flag();
+        break;
+      case 11:
+        events.push(readEvent(reader.bytes()));
+        break;
+    }
+  }
+  return { header, watch, created, canceled, compactRevision, cancelReason, fragment, events };
+}
+
+export function leaseGrantRequest(seconds: number): Buffer {
+  return new MessageBuilder().number(1, seconds).build();
+}
+
+/** `LeaseTimeToLive` and `LeaseKeepAlive` ask with the same. */
+export function leaseRequest(id: bigint): Buffer {
+  return new MessageBuilder().number(1, id).build();
+}
+
+/** The replies to `LeaseGrant`, `LeaseKeepAlive` and `LeaseTimeToLive`. */
+export function readLease(bytes: Buffer): Lease {
+  const reader = new MessageReader();
+  const lease = { id: 0n, ttl: 0, granted: 0 };
+  for (reader.over(bytes); reader.next();) {
+    if (reader.field === 2) lease.id = reader.id();
+    else if (reader.field === 3) lease.ttl = reader.number();
+    else if (reader.field === 4 && lease.granted === 0) lease.granted = reader.number();
+  }
+  return lease;
+}
+
+export function authenticateRequest(name: string, password: string): Buffer {
+  return new MessageBuilder().bytes(1, name).bytes(2, password).build();
+}
+
+export function readToken(bytes: Buffer): string {
+  const reader = new MessageReader();
+  let token = '';
+  for (reader.over(bytes); reader.next();) if (reader.field === 2) token = reader.text();
+  return token;
+}
+
+function readHeader(bytes: Buffer): ResponseHeader {
+  const reader = new MessageReader();
+  let cluster = 0n;
+  let revision = 0;
+  for (reader.over(bytes); reader.next();) {
+    if (reader.field === 1) cluster = reader.id();
+    else if (reader.field === 3) revision = reader.number();
+  }
+  return { cluster, revision };
+}
+
+function readEvent(bytes: Buffer): WatchEvent {
+  const reader = new MessageReader();
+  let deleted = false;
+  let kv = noKeyValue;
+  for (reader.over(bytes); reader.next();) {
+    if (reader.field === 1) deleted = reader.number() === 1;
+    else if (reader.field === 2) kv = readKeyValue(reader.bytes());
+  }
+  return { deleted, kv };
+}
+
+function readKeyValue(bytes: Buffer): KeyValue {
+  const reader = new MessageReader();
+  let key = nothing;
+  let value = nothing;
+  let modRevision = 0;
+  let lease = 0n;
+  for (reader.over(bytes); reader.next();) {
+    if (reader.field === 1) key = reader.bytes();
+    else if (reader.field === 3) modRevision = reader.number();
+    else if (reader.field === 5) value = reader.bytes();
+    else if (reader.field === 6) lease = reader.id();
+  }
+  return { key, value, modRevision, lease };
+}
+
+const nothing: Buffer = Buffer.alloc(0);
+const noHeader: ResponseHeader = { cluster: 0n, revision: 0 };
+const noKeyValue: KeyValue = { key: nothing, value: nothing, modRevision: 0, lease: 0n };

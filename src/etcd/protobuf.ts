@@ -1,0 +1,173 @@
+/**
+ * The wire form of protocol buffers (proto3), as far as etcd's messages need it: varints and length-delimited fields.
+ * Nothing is generated: `messages.ts` writes and reads field by field.
+ */
+
+const VARINT = 0;
+const FIXED64 = 1;
+const BYTES = 2;
+const FIXED32 = 5;
+
+/** Bytes that are no message, or none of the kind that was expected. */
+export class MessageError extends Error {
+  override readonly name = 'MessageError';
+}
+
+/** Builds one message. Fields with their default values are left out, as proto3 has it. */
+export class MessageBuilder {
+  readonly #parts: Buffer[] = [];
+
+  /** A whole number of at least 0, or a signed 64-bit one as `bigint`. */
+  number(field: number, value: number | bigint): this {
+    if (value === 0 || value === 0n) return this;
+    this.#parts.push(varint((field << 3) | VARINT), varint(value));
+    return this;
+  }
+
+  flag(field: number, value: boolean): this {
+    return this.number(field, value ? 1 : 0);
+  }
+
+  bytes(field: number, value: Uint8Array | string): this {
+    const bytes = typeof value === 'string' ? Buffer.from(value, 'utf8') : value;
+    return bytes.length === 0 ? this : this.message(field, bytes);
+  }
+
+  /** A message within this one: it is there even if it is empty. */
+  message(field: number, bytes: Uint8Array): this {
+    this.#parts.push(varint((field << 3) | BYTES), varint(bytes.length), Buffer.from(bytes));
+    return this;
+  }
+
+  build(): Buffer {
+    return Buffer.concat(this.#parts);
+  }
+}
+
+/** Seven bits a byte, the lowest first; a negative number is written as 64 bits. */
+function varint(value: number | bigint): Buffer {
+  const out: number[] = [];
+  if (typeof value === 'bigint') {
+    let rest = BigInt.asUintN(64, value);
+    for (; rest >= 0x80n; rest >>= 7n) out.push(Number(rest & 0x7fn) | 0x80);
+    out.push(Number(rest));
+  } else {
+    let rest = value;
+    for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) out.push((rest % 0x80) | 0x80);
+    out.push(rest);
+  }
+  return Buffer.from(out);
+}
+
+/**
+ * Goes over the fields of a message. Reusable: `over` begins, `next` steps; what is not read is passed over.
+ *
+ * ```ts
+ * for (reader.over(bytes); reader.next(); ) if (reader.field === 3) more = reader.flag();
+ * ```
+ */
+export class MessageReader {
+  /** The present field's number. */
+  field = 0;
+  #bytes: Buffer = nothing;
+  #at = 0;
+  #end = 0;
+  #kind = VARINT;
+  /** The present value: where its bytes lie, or how large it is in two halves of 32 bits. */
+  #from = 0;
+  #to = 0;
+  #low = 0;
+  #high = 0;
+
+  over(bytes: Buffer, start = 0, end: number = bytes.length): this {
+    this.#bytes = bytes;
+    this.#at = start;
+    this.#end = end;
+    return this;
+  }
+
+  /** Steps to the next field; false after the last one. @throws MessageError */
+  next(): boolean {
+    if (this.#at >= this.#end) return false;
+    this.#varint();
+    const tag = this.#low;
+    this.field = tag >>> 3;
+    this.#kind = tag & 7;
+    switch (this.#kind) {
+      case VARINT:
+        this.#varint();
+        return true;
+      case BYTES:
+        this.#varint();
+        if (this.#high !== 0) throw new MessageError('a field is longer than its message');
+        this.#from = this.#at;
+        this.#to = this.#at + this.#low;
+        break;
+      case FIXED64:
+      case FIXED32:
+        this.#from = this.#at;
+        this.#to = this.#at + (this.#kind === FIXED64 ? 8 : 4);
+        break;
+      default:
+        throw new MessageError(`fields of kind ${this.#kind} do not exist`);
+    }
+    if (this.#to > this.#end) throw new MessageError('a field is longer than its message');
+    this.#at = this.#to;
+    return true;
+  }
+
+  /** The present value as a number; exact up to 2^53. Negative 64-bit values are negative. */
+  number(): number {
+    this.#expect(VARINT);
+    return (this.#high | 0) * 0x1_0000_0000 + this.#low;
+  }
+
+  /** The present value as 64 bits, unsigned. */
+  id(): bigint {
+    this.#expect(VARINT);
+    return (BigInt(this.#high) << 32n) | BigInt(this.#low);
+  }
+
+  flag(): boolean {
+    return this.number() !== 0;
+  }
+
+  /** The present value as bytes: a view. */
+  bytes(): Buffer {
+    this.#expect(BYTES);
+    return this.#bytes.subarray(this.#from, this.#to);
+  }
+
+  text(): string {
+    return this.bytes().toString('utf8');
+  }
+
+  #expect(kind: number): void {
+    if (this.#kind !== kind) throw new MessageError(`field ${this.field} is of another kind`);
+  }
+
+  #varint(): void {
+    const bytes = this.#bytes;
+    let low = 0;
+    let high = 0;
+    for (let shift = 0; shift < 70; shift += 7) {
+      if (this.#at >= this.#end) throw new MessageError('the message ends within a number');
+      const byte = bytes[this.#at++]!;
+      const bits = byte & 0x7f;
+      if (shift < 28) low |= bits << shift;
+      else if (shift === 28) {
+        low |= bits << 28;
+        high |= bits >>> 4;
+      } else if (shift < 63) high |= bits << (shift - 32);
+      else high |= (bits & 1) << 31;
+      if (byte < 0x80) {
+        this.#low = low >>> 0;
+        this.#high = high >>> 0;
+        return;
+      }
+    }
+    throw new MessageError('a number is longer than 64 bits');
+  }
+}
+
+const nothing = Buffer.alloc(0);

@@ -1,0 +1,183 @@
+import type { Maybe } from '../../base/maybe.ts';
+import type { Clock } from '../../base/clock.ts';
+import type { Counter } from '../../metrics/registry.ts';
+import type { Next } from '../../server/contract/plugin.ts';
+import { ZoneMatch } from '../../server/contract/zone-match.ts';
+import { EDE, FLAG, RCODE, TYPE } from '../../wire/iana.ts';
+import { parseName, type WireName } from '../../wire/name.ts';
+import type { Query } from '../../wire/query.ts';
+import { failure, type Reply } from '../../wire/reply.ts';
+import { SECTION, type MessageWriter } from '../../wire/writer.ts';
+import { Lookup, TooMany, type Records } from './lookup.ts';
+import { writeRecords } from './record.ts';
+import { Work, type Asked, type Worked } from './work.ts';
+
+/** The plugin's name, as replies carry it. */
+const PLUGIN = 'etcd';
+/** As CoreDNS has them. */
+const SOA = { ttl: 30, refresh: 7200, retry: 1800, expire: 86_400 } as const;
+/** How often the work on one answer is begun anew because something had to be asked for: a chain of names has a bound. */
+const TRIES_MAX = 24;
+
+/** Where an answer's records come from, for one query at a time. */
+export interface Source {
+  /** Records as they are now, or as they come for this one query. */
+  open(): RecordsOfQuery;
+  /** Everything has been listed once: a name that is not found does not exist. */
+  readonly listed: boolean;
+  /** Unix seconds. */
+  readonly serial: number;
+}
+
+export interface RecordsOfQuery extends Records {
+  /** What is being asked for; null: nothing is. Rejects when etcd does not answer. */
+  wait(): Promise<void> | null;
+}
+
+export interface AnswererParts {
+  readonly source: Source;
+  readonly zones: readonly string[];
+  /** Names below these are handed on when they are not found; null: none. */
+  readonly fallthrough: readonly string[] | null;
+  readonly minLeaseTtl: number;
+  readonly maxLeaseTtl: number;
+  readonly maxSearch: number;
+  readonly clock: Clock;
+  readonly writer: MessageWriter;
+  readonly ask: Next;
+  readonly next: Next;
+  /** Queries whose names stand for more keys than `max_search`. */
+  readonly refused: Counter;
+}
+
+/** Answers queries with SkyDNS's records. */
+export class Answerer {
+  readonly #parts: AnswererParts;
+  readonly #here: ZoneMatch;
+  readonly #passed: ZoneMatch | null;
+  readonly #zones: ReadonlyMap<string, WireName>;
+
+  constructor(parts: AnswererParts) {
+    this.#parts = parts;
+    this.#here = new ZoneMatch(parts.zones);
+    this.#passed = parts.fallthrough === null ? null : new ZoneMatch(parts.fallthrough);
+    this.#zones = new Map(parts.zones.map((zone) => [zone, parseName(zone.toLowerCase())]));
+  }
+
+  readonly link: Next = (query) => {
+    const zone = this.#here.find(query);
+    if (zone === null) return this.#parts.next(query);
+    if (query.type === TYPE.AXFR || query.type === TYPE.IXFR) return failure(RCODE.REFUSED, PLUGIN);
+    return this.#try(query, this.#zones.get(zone)!, new Map(), this.#parts.source.open(), 0);
+  };
+
+  #try(
+    query: Query,
+    zone: WireName,
+    asked: Asked,
+    records: RecordsOfQuery,
+    tries: number,
+  ): Maybe<Reply> {
+    const { ask, clock, minLeaseTtl, maxLeaseTtl, maxSearch, refused } = this.#parts;
+    const now = clock.wall();
+    const lookup = new Lookup({ records, now, minLeaseTtl, maxLeaseTtl, maxSearch });
+    const work = new Work({ query, zone, lookup, asked, ask });
+    let worked: Worked;
+    try {
+      worked = work.run();
+    } catch (error) {
+      if (!(error instanceof TooMany)) throw error;
+      refused.add(1);
+      return this.#failed(query, zone, tooManyErrors);
+    }
+    const waits = records.wait();
+    if (waits === null && work.pending.length === 0)
+      return this.#reply(query, zone, worked, work.truncated);
+    if (tries >= TRIES_MAX) return this.#failed(query, zone, tooManyErrors);
+    const kept = query.keep();
+    const all = waits === null ? work.pending : [waits, ...work.pending];
+    return Promise.all(all).then(
+      () => this.#try(kept, zone, asked, records, tries + 1),
+      (error: unknown) =>
+        this.#failed(kept, zone, awayErrors).with({
+          cause: error instanceof Error ? error : null,
+        }),
+    );
+  }
+
+  #reply(query: Query, zone: WireName, worked: Worked, truncated: boolean): Maybe<Reply> {
+    const { writer, source, next } = this.#parts;
+    if (!worked.exists) {
+      if (this.#passed?.holds(query) === true) {
+        // Whether it exists is not known yet, so the next plugin's word would not count for long.
+        return source.listed ? next(query) : this.#failed(query, zone, notReadyErrors);
+      }
+      if (!source.listed) return this.#failed(query, zone, notReadyErrors);
+    }
+    const apex = query.nameLength === zone.length;
+    if (query.type === TYPE.SOA && apex) {
+      writer.reply(query, FLAG.AA);
+      this.#writeSoa(query, zone, SECTION.answer);
+      return writer.finish(RCODE.NOERROR, PLUGIN);
+    }
+    const { answer, additional } = worked;
+    if (answer.length === 0) {
+      if (!source.listed) return this.#failed(query, zone, notReadyErrors);
+      // The zone itself always exists.
+      return this.#negative(query, zone, worked.exists || apex ? RCODE.NOERROR : RCODE.NXDOMAIN);
+    }
+    const write = (flags: number): boolean => {
+      writer.reply(query, FLAG.AA | flags);
+      return (
+        writeRecords(writer, SECTION.answer, answer) &&
+        writeRecords(writer, SECTION.additional, additional)
+      );
+    };
+    if (!write(truncated ? FLAG.TC : 0)) {
+      writer.abandon();
+      write(FLAG.TC);
+    }
+    return writer.finish(RCODE.NOERROR, PLUGIN);
+  }
+
+  /** SOA in the authority section. */
+  #negative(query: Query, zone: WireName, rcode: number): Reply {
+    this.#parts.writer.reply(query, FLAG.AA);
+    this.#writeSoa(query, zone, SECTION.authority);
+    return this.#parts.writer.finish(rcode, PLUGIN);
+  }
+
+  #failed(query: Query, zone: WireName, errors: Reply['errors']): Reply {
+    return this.#negative(query, zone, RCODE.SERVFAIL).with({ errors });
+  }
+
+  #writeSoa(
+    query: Query,
+    { length }: WireName,
+    section: typeof SECTION.answer | typeof SECTION.authority,
+  ): void {
+    const { writer, source } = this.#parts;
+    const end = query.start + 12 + query.nameLength;
+    const zone = query.bytes.subarray(end - length, end);
+    writer.open(section, zone, TYPE.SOA, SOA.ttl);
+    writer.bytes(NS_DNS);
+    writer.name(zone);
+    writer.bytes(HOSTMASTER);
+    writer.name(zone);
+    for (const word of [source.serial, SOA.refresh, SOA.retry, SOA.expire, SOA.ttl])
+      writer.u32(word);
+    writer.close();
+  }
+}
+
+/** Labels without an end: the zone's name follows. */
+const NS_DNS = parseName('ns.dns.').subarray(0, -1);
+const HOSTMASTER = parseName('hostmaster.').subarray(0, -1);
+
+const notReadyErrors = [
+  { code: EDE.NOT_READY, text: 'etcd has not been listed completely yet' },
+] as const;
+const awayErrors = [{ code: EDE.NETWORK_ERROR, text: 'etcd does not answer' }] as const;
+const tooManyErrors = [
+  { code: EDE.PROHIBITED, text: 'the name stands for more keys than one query may search' },
+] as const;

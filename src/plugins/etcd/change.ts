@@ -1,0 +1,13 @@
+/** What the workers' copies are told, one thing at a time. */
+export type Change =
+  /** A key (below `path`) says something else; null: it is gone; empty: what it holds is of no use, but it is there. */
+  | { readonly about: 'key'; readonly key: string; readonly packed: string | null }
+  /** When a lease ends, milliseconds since 1970; null: nobody needs to know any more. */
+  | { readonly about: 'lease'; readonly id: string; readonly until: number | null }
+  /** Everything has been listed once, and when something last changed, Unix seconds. */
+  | { readonly about: 'state'; readonly listed: boolean; readonly serial: number };
+
+/** What a change takes on its way, roughly, bytes. */
+export function sizeOf(change: Change): number {
+  return change.about === 'key' ? 48 + change.key.length + (change.packed?.length ?? 0) : 48;
+}

@@ -1,0 +1,79 @@
+import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
+import { Answerer, type Source } from './answer.ts';
+import { EtcdFollower } from './follower.ts';
+import { MemorySource } from './memory-source.ts';
+import { syntax } from './options.ts';
+import { EtcdReader, QuerySource } from './per-query.ts';
+import { planEtcd, planKey } from './plan.ts';
+import { EtcdReplica } from './replica.ts';
+
+/** CoreDNS takes 0 for its own default, too. */
+const MIN_LEASE_TTL = 30;
+const MAX_LEASE_TTL = 86_400;
+
+/**
+ * SkyDNS: answers from records of services that are kept in etcd. The control part follows etcd (`follower.ts`, over
+ * `src/etcd/`) and carries what it holds to all workers (`store.ts`), which answer from memory (`answer.ts`). With `per_query`
+ * the control part reads from etcd for every query instead (`per-query.ts`).
+ */
+export const etcd: Plugin = definePlugin({
+  syntax,
+
+  control(options, context) {
+    const plan = planEtcd(options, (file) => context.path(file));
+    const { clock, log, metrics, random } = context;
+    if (options.perQuery) {
+      const { maxSearch } = options;
+      const key = `${planKey(plan)} per query ${maxSearch}`;
+      context.keep(key, () => new EtcdReader({ plan, maxSearch, clock })).serve(context);
+      return;
+    }
+    const follower = context.replicated(
+      planKey(plan),
+      (open) => new EtcdFollower({ plan, open, clock, random, log, metrics }),
+    );
+    context.readiness(() => follower.synced);
+    context.onStart(() => {
+      follower.start();
+      return follower.whenSynced(options.startupTimeoutMs);
+    });
+  },
+
+  setup(options, context, next) {
+    const { clock, metrics, random, writer, ask } = context;
+    const failures = metrics
+      .counter(
+        'ndots_etcd_read_failures_total',
+        'Queries that etcd was not read for (`per_query`).',
+        [],
+      )
+      .with();
+    const source: Source = options.perQuery
+      ? new QuerySource(context, clock, random.integer(0x1_0000_0000), failures)
+      : new MemorySource(
+          context.replica(
+            planKey(planEtcd(options, (file) => context.path(file))),
+            () => new EtcdReplica(),
+          ),
+        );
+    return new Answerer({
+      source,
+      zones: options.zones,
+      fallthrough: options.fallthrough,
+      minLeaseTtl: options.minLeaseTtl === 0 ? MIN_LEASE_TTL : options.minLeaseTtl,
+      maxLeaseTtl: options.maxLeaseTtl === 0 ? MAX_LEASE_TTL : options.maxLeaseTtl,
+      maxSearch: options.maxSearch,
+      clock,
+      writer,
+      ask,
+      next,
+      refused: metrics
+        .counter(
+          'ndots_etcd_refused_total',
+          'Queries whose names stand for more keys than one may search (max_search).',
+          [],
+        )
+        .with(),
+    }).link;
+  },
+});

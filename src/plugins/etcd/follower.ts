@@ -1,0 +1,132 @@
+import { every, type Clock } from '../../base/clock.ts';
+import type { Log } from '../../base/log.ts';
+import type { Random } from '../../base/random.ts';
+import { EtcdClient } from '../../etcd/client.ts';
+import { Mirror } from '../../etcd/mirror.ts';
+import type { Registry } from '../../metrics/registry.ts';
+import type { Kept } from '../../server/contract/control-context.ts';
+import type { OpenDataSet } from '../../server/contract/data-set.ts';
+import { rangesOf, type EtcdPlan } from './plan.ts';
+import { EtcdStore } from './store.ts';
+
+export interface FollowerParts {
+  readonly plan: EtcdPlan;
+  readonly open: OpenDataSet;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly metrics: Registry;
+  /** Who speaks with etcd; tests have their own. */
+  readonly client?: Pick<EtcdClient, 'range' | 'watch' | 'moveOn' | 'lease' | 'close'>;
+}
+
+/** Follows etcd on the control thread and tells the workers. Outlives reloads that do not change the plan. */
+export class EtcdFollower implements Kept {
+  readonly #parts: FollowerParts;
+  readonly #client: NonNullable<FollowerParts['client']>;
+  readonly #store: EtcdStore;
+  readonly #mirror: Mirror;
+  #synced = false;
+  #waiting: (() => void)[] = [];
+
+  constructor(parts: FollowerParts) {
+    this.#parts = parts;
+    const { plan, clock, random, log, metrics, open } = parts;
+    const { prefix, maxKeys, maxValueBytes } = plan;
+    const client = parts.client ?? new EtcdClient({ ...plan, clock });
+    this.#client = client;
+    this.#store = new EtcdStore({
+      prefix,
+      maxKeys,
+      maxValueBytes,
+      open,
+      askLease: (id) => client.lease(id),
+      clock,
+      log,
+      metrics,
+      onListed: () => this.#listed(),
+    });
+    this.#mirror = new Mirror({
+      client,
+      ranges: rangesOf(plan),
+      target: this.#store,
+      hooks: hooksOf(metrics, prefix === '' ? '/' : prefix),
+      clock,
+      random,
+      log,
+    });
+  }
+
+  /** Every worker knows what was listed at first. */
+  get synced(): boolean {
+    return this.#synced;
+  }
+
+  start(): void {
+    this.#mirror.start();
+  }
+
+  /** Waits until the workers know what was listed at first, at most `timeoutMs`, and says in the log what it waits for. */
+  whenSynced(timeoutMs: number): Promise<void> {
+    if (this.#synced) return Promise.resolve();
+    const { clock, log } = this.#parts;
+    return new Promise((resolve) => {
+      const done = (): void => {
+        told.cancel();
+        timeout.cancel();
+        resolve();
+      };
+      const told = every(clock, 1000, () => log.info('waiting for etcd before starting server'));
+      const timeout = clock.after(timeoutMs, () => {
+        log.warning(
+          'starting server although etcd has not been listed; until then answers are SERVFAIL',
+        );
+        done();
+      });
+      this.#waiting.push(done);
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#store.close();
+    this.#client.close();
+    await this.#mirror.stop();
+  }
+
+  #listed(): void {
+    this.#store.whenApplied(() => {
+      this.#synced = true;
+      for (const run of this.#waiting.splice(0)) run();
+    });
+  }
+}
+
+function hooksOf(
+  metrics: Registry,
+  path: string,
+): ConstructorParameters<typeof Mirror>[0]['hooks'] {
+  const lists = metrics.counter(
+    'ndots_etcd_lists_total',
+    'How often all keys were listed: at first, or because the history was compacted, etcd was restored, or a message was too large.',
+    ['path', 'reason'],
+  );
+  const failures = metrics.counter('ndots_etcd_failures_total', 'Failed exchanges with etcd.', [
+    'path',
+    'kind',
+  ]);
+  const following = metrics
+    .gauge('ndots_etcd_following', 'Whether etcd is being followed: 1, or 0 while it is away.', [
+      'path',
+    ])
+    .with(path);
+  const revision = metrics
+    .gauge('ndots_etcd_revision', 'The revision of etcd that answers are made of.', ['path'])
+    .with(path);
+  following.set(0);
+  return {
+    listed: (reason) => lists.with(path, reason).add(1),
+    failed: (kind) => failures.with(path, kind).add(1),
+    following: (follows) => following.set(follows ? 1 : 0),
+    reached: (reached) => revision.set(reached),
+  };
+}

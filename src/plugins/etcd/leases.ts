@@ -1,0 +1,113 @@
+import { every, type Clock, type Timer } from '../../base/clock.ts';
+import { EtcdFailure } from '../../etcd/etcd-failure.ts';
+import type { Lease } from '../../etcd/messages.ts';
+
+export interface LeaseParts {
+  readonly clock: Clock;
+  /** How long a lease still lasts. */
+  ask(id: bigint): Promise<Lease>;
+  /** A lease ends at this time, milliseconds since 1970; null: no key has it any more. */
+  changed(id: string, until: number | null): void;
+}
+
+interface Known {
+  keys: number;
+  until: number;
+  /** When it is to be asked for again. */
+  askAt: number;
+}
+
+/** Leases that are asked for at a time, and how often one is looked for: 40 questions a second at most. */
+const AT_ONCE = 4;
+const ROUND_MS = 100;
+/** A lease is asked for again when half of its time is over, but not sooner than this. */
+const AGAIN_MIN_MS = 1000;
+
+/**
+ * When the leases of known keys end. etcd says nothing when a lease is kept alive, so each is asked for when half of what it had
+ * left is over. A lease whose end has passed although its keys are there has been kept alive in between.
+ */
+export class LeaseClock {
+  readonly #parts: LeaseParts;
+  readonly #known = new Map<string, Known>();
+  #asking = 0;
+  #timer: Timer | null = null;
+  #order: Iterator<string> | null = null;
+
+  constructor(parts: LeaseParts) {
+    this.#parts = parts;
+  }
+
+  get size(): number {
+    return this.#known.size;
+  }
+
+  /** One more key has the lease. */
+  add(id: string): void {
+    if (id === '') return;
+    const known = this.#known.get(id);
+    if (known !== undefined) known.keys++;
+    else {
+      this.#known.set(id, { keys: 1, until: 0, askAt: 0 });
+      this.#timer ??= every(this.#parts.clock, ROUND_MS, () => this.#round());
+      if (this.#asking < AT_ONCE) this.#ask(id);
+    }
+  }
+
+  /** One key less has it. */
+  remove(id: string): void {
+    const known = id === '' ? undefined : this.#known.get(id);
+    if (known === undefined || --known.keys > 0) return;
+    this.#known.delete(id);
+    if (known.until > 0) this.#parts.changed(id, null);
+    if (this.#known.size === 0) this.stop();
+  }
+
+  /** All that is known, for a worker that joins. */
+  *entries(): Generator<readonly [id: string, until: number]> {
+    for (const [id, { until }] of this.#known) if (until > 0) yield [id, until];
+  }
+
+  stop(): void {
+    this.#timer?.cancel();
+    this.#timer = null;
+  }
+
+  /** Asks for those whose time has come; a bounded number is looked at. */
+  #round(): void {
+    const now = this.#parts.clock.wall();
+    for (let looked = 0; looked < 5000 && this.#asking < AT_ONCE; looked++) {
+      this.#order ??= this.#known.keys();
+      const { done, value } = this.#order.next();
+      if (done === true) {
+        this.#order = null;
+        return;
+      }
+      if ((this.#known.get(value)?.askAt ?? Infinity) <= now) this.#ask(value);
+    }
+  }
+
+  #ask(id: string): void {
+    const { clock, ask, changed } = this.#parts;
+    const known = this.#known.get(id)!;
+    known.askAt = Infinity;
+    this.#asking++;
+    ask(Buffer.from(id, 'latin1').readBigUInt64BE())
+      .then(({ ttl }) => {
+        const now = clock.wall();
+        const until = now + Math.max(0, ttl) * 1000;
+        known.askAt = now + Math.max(AGAIN_MIN_MS, (until - now) / 2);
+        // A second more or less is what the answer is rounded to.
+        if (Math.abs(until - known.until) < 1000 || this.#known.get(id) !== known) return;
+        known.until = until;
+        changed(id, until);
+      })
+      .catch((error: unknown) => {
+        if (!(error instanceof EtcdFailure)) throw error;
+        known.askAt = clock.wall() + 10 * AGAIN_MIN_MS;
+      })
+      .finally(() => {
+        this.#asking--;
+      });
+  }
+}

@@ -1,0 +1,150 @@
+import { TYPE } from '../../wire/iana.ts';
+import { pathOf, matches } from './path.ts';
+import { HOST, unpackService, type Service } from './service.ts';
+
+/** A stretch of keys and packed services: `[from, to)` of two arrays. */
+export interface Stretch {
+  readonly keys: readonly string[];
+  readonly values: readonly string[];
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Where records are looked for. */
+export interface Records {
+  /** All keys below a path. null: it is being asked for, and the answer is to be worked out again. */
+  below(path: string): Stretch | null;
+  /** The key itself, as a stretch of one or none. */
+  at(path: string): Stretch | null;
+  /** When a lease ends, milliseconds since 1970; 0: that is not known. */
+  leaseEnd(id: string): number;
+}
+
+/** A record with the TTL that it is answered with. */
+export interface Found {
+  readonly service: Service;
+  /** Seconds. */
+  readonly ttl: number;
+}
+
+/** More keys than one query may look at. */
+export class TooMany extends Error {
+  override readonly name = 'TooMany';
+}
+
+export interface LookupParts {
+  readonly records: Records;
+  /** Milliseconds since 1970. */
+  readonly now: number;
+  /** Seconds that TTLs by leases are kept within. */
+  readonly minLeaseTtl: number;
+  readonly maxLeaseTtl: number;
+  /** Keys that one query may look at. */
+  readonly maxSearch: number;
+}
+
+/** SkyDNS's, for records that do not say. */
+const DEFAULT_TTL = 300;
+
+/** Finds the records that names stand for. One for each query: it counts what it has looked at. */
+export class Lookup {
+  readonly #parts: LookupParts;
+  #looked = 0;
+
+  constructor(parts: LookupParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * The records of a name (wire form, lower case), those of its group if it has one; null: there is no such name. What lies
+   * below a name's path is its own, at whatever depth; the key of the path itself counts if there is nothing below.
+   * @param exact only the key itself
+   * @throws TooMany
+   */
+  find(name: Uint8Array, length: number, type: number, exact = false): readonly Found[] | null {
+    const { path, base } = pathOf(name, length);
+    const wild = path !== base;
+    let stretch = exact && !wild ? this.#at(base) : this.#below(base);
+    if (stretch !== pending && isEmpty(stretch))
+      stretch = exact && !wild ? this.#below(base) : this.#at(base);
+    else if (exact && wild) return [];
+    if (isEmpty(stretch)) return null;
+    // There is something below, but nothing at the name itself.
+    if (exact && stretch.keys[stretch.from] !== path) return [];
+    this.#looked += stretch.to - stretch.from;
+    if (this.#looked > this.#parts.maxSearch) throw new TooMany();
+    const segments = wild ? path.split('/') : null;
+    const found: Found[] = [];
+    for (let i = stretch.from; i < stretch.to; i++) {
+      const packed = stretch.values[i]!;
+      const key = stretch.keys[i]!;
+      if (packed === '' || (segments !== null && !matches(key, segments))) continue;
+      const service = unpackService(key, packed);
+      if (service.kind !== HOST.none || (type === TYPE.TXT && service.text.length > 0))
+        found.push({ service, ttl: this.#ttlOf(service) });
+    }
+    return ofGroup(found);
+  }
+
+  #below(path: string): Stretch {
+    return this.#known(this.#parts.records.below(path));
+  }
+
+  #at(path: string): Stretch {
+    return this.#known(this.#parts.records.at(path));
+  }
+
+  #known(stretch: Stretch | null): Stretch {
+    return stretch ?? pending;
+  }
+
+  /** The smaller one of the record's own and its lease's, the latter within bounds. */
+  #ttlOf({ ttl, lease }: Service): number {
+    if (lease === '') return ttl === 0 ? DEFAULT_TTL : ttl;
+    const { records, now, minLeaseTtl, maxLeaseTtl } = this.#parts;
+    const left = Math.floor((records.leaseEnd(lease) - now) / 1000);
+    const bounded = Math.min(maxLeaseTtl, Math.max(minLeaseTtl, left));
+    return ttl === 0 ? bounded : Math.min(ttl, bounded);
+  }
+}
+
+/** It is being asked for: what is found without it is of no use. */
+const pending: Stretch = { keys: [], values: [], from: 0, to: 0 };
+
+function isEmpty({ from, to }: Stretch): boolean {
+  return from === to;
+}
+
+/**
+ * The records of one group: the key with the fewest segments names it. Records without a group always belong. If keys of that
+ * depth disagree there is no group, and all records count.
+ */
+function ofGroup(found: readonly Found[]): readonly Found[] {
+  const [first] = found;
+  if (first === undefined) return found;
+  let { group } = first.service;
+  let depth = depthOf(first.service.key);
+  const depths: number[] = [];
+  for (const { service } of found) {
+    const own = depthOf(service.key);
+    depths.push(own);
+    if (own >= depth) continue;
+    if (service.group === '') break;
+    depth = own;
+    ({ group } = service);
+  }
+  if (group === '') return found;
+  const members: Found[] = [];
+  for (const [index, one] of found.entries()) {
+    const own = one.service.group;
+    if (own !== '' && own !== group && depths[index] === depth) return found;
+    if (own === '' || own === group) members.push(one);
+  }
+  return members;
+}
+
+function depthOf(key: string): number {
+  let depth = 0;
+  for (let at = key.indexOf('/'); at >= 0; at = key.indexOf('/', at + 1)) depth++;
+  return depth;
+}

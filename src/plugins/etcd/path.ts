@@ -1,0 +1,94 @@
+import { NameError, parseName, type WireName } from '../../wire/name.ts';
+
+/**
+ * Where a name's records lie: labels from the right to the left, `/local/skydns/www`. Paths here are strings of bytes (latin1)
+ * and do not hold what `path` of the directive says.
+ */
+export interface NamePath {
+  /** Everything below it, or the key itself, is what the name stands for. */
+  readonly path: string;
+  /** The part in front of the first wildcard (`*` or `any`); the same as `path` if there is none. */
+  readonly base: string;
+}
+
+const scratch = Buffer.alloc(1024);
+const SLASH = 0x2f;
+
+/** The path of a name in wire form, lower case. Bytes that are special in names stand escaped in it, as CoreDNS has them. */
+export function pathOf(name: Uint8Array, length: number = name.length): NamePath {
+  const starts: number[] = [];
+  for (let at = 0; at < length && name[at] !== 0; at += name[at]! + 1) starts.push(at);
+  let end = 0;
+  let wild = -1;
+  for (let i = starts.length - 1; i >= 0; i--) {
+    const at = starts[i]!;
+    const size = name[at]!;
+    if (wild < 0 && isWildcard(name, at)) wild = end;
+    scratch[end++] = SLASH;
+    for (let from = at + 1; from <= at + size; from++) end = writeByte(name[from]!, end);
+  }
+  const path = scratch.toString('latin1', 0, end);
+  return { path, base: wild < 0 ? path : path.slice(0, wild) };
+}
+
+function isWildcard(name: Uint8Array, at: number): boolean {
+  if (name[at] === 1) return name[at + 1] === 0x2a;
+  return name[at] === 3 && name[at + 1] === 0x61 && name[at + 2] === 0x6e && name[at + 3] === 0x79;
+}
+
+function writeByte(byte: number, at: number): number {
+  const escaped = escapes[byte];
+  if (escaped === undefined) {
+    scratch[at] = byte;
+    return at + 1;
+  }
+  return at + scratch.write(escaped, at, 'latin1');
+}
+
+/** Bytes that do not stand for themselves. */
+const escapes: readonly (string | undefined)[] = Array.from({ length: 256 }, (_, byte) => {
+  if (byte < 0x20 || byte > 0x7e) return `\\${String(byte).padStart(3, '0')}`;
+  const char = String.fromCharCode(byte);
+  return '. \'@;()"\\'.includes(char) ? `\\${char}` : undefined;
+});
+
+/** Whether a key fits a name with wildcards: segment by segment, and it may go on below. */
+export function matches(key: string, segments: readonly string[]): boolean {
+  let at = 0;
+  for (let i = 1; i < segments.length; i++) {
+    if (at >= key.length) return false;
+    const next = key.indexOf('/', at + 1);
+    const end = next < 0 ? key.length : next;
+    const wanted = segments[i]!;
+    if (wanted !== '*' && wanted !== 'any') {
+      if (end - at - 1 !== wanted.length || !key.startsWith(wanted, at + 1)) return false;
+    }
+    at = end;
+  }
+  return true;
+}
+
+/** The name of a key's path, for targets of records whose host is an address; null if it is no domain name. */
+export function nameOf(path: string): WireName | null {
+  const segments = Buffer.from(path, 'latin1').toString('utf8').split('/');
+  if (segments.at(-1) === '') segments.pop();
+  try {
+    return parseName(`${segments.slice(1).toReversed().join('.')}.`);
+  } catch (error) {
+    if (error instanceof NameError) return null;
+    throw error;
+  }
+}
+
+/** Leaves out the first labels; a name that has no more of them stays as it is. */
+export function stripped(name: WireName, labels: number): WireName {
+  let at = 0;
+  for (let i = 0; i < labels && name[at] !== 0; i++) at += name[at]! + 1;
+  return name[at] === 0 ? name : name.subarray(at);
+}
+
+/** The directive's `path` in the form in which keys begin with it: `skydns` is `/skydns`, `/` is empty. */
+export function normalPrefix(path: string): string {
+  const parts = path.split('/').filter((part) => part !== '' && part !== '.');
+  return parts.map((part) => `/${part}`).join('');
+}

@@ -1,0 +1,106 @@
+import { TYPE } from '../../wire/iana.ts';
+import { writeData, type DnsRecord } from '../../wire/message.ts';
+import { parseName, type WireName } from '../../wire/name.ts';
+import type { MessageWriter, Section } from '../../wire/writer.ts';
+
+/** One record of an answer that is being put together. */
+export interface AnswerRecord {
+  /** null: the question's name, in the client's spelling. */
+  readonly owner: WireName | null;
+  readonly type: number;
+  /** Seconds. */
+  readonly ttl: number;
+  /** Of a CNAME. */
+  readonly target: WireName | null;
+  /** Bytes that it takes at most, its owner aside. */
+  readonly size: number;
+  write(writer: MessageWriter): void;
+}
+
+export function addressRecord(
+  owner: WireName | null,
+  bytes: Uint8Array,
+  ttl: number,
+): AnswerRecord {
+  const type = bytes.length === 4 ? TYPE.A : TYPE.AAAA;
+  return record(owner, type, ttl, bytes.length, (writer) => writer.bytes(bytes));
+}
+
+/** CNAME, NS or PTR. */
+export function nameRecord(
+  owner: WireName | null,
+  type: number,
+  target: WireName,
+  ttl: number,
+): AnswerRecord {
+  const made = record(owner, type, ttl, target.length, (writer) => writer.name(target));
+  return type === TYPE.CNAME ? { ...made, target } : made;
+}
+
+export function srvRecord(
+  parts: { readonly priority: number; readonly weight: number; readonly port: number },
+  target: WireName,
+  ttl: number,
+): AnswerRecord {
+  return record(null, TYPE.SRV, ttl, 6 + target.length, (writer) => {
+    writer.u16(parts.priority);
+    writer.u16(parts.weight);
+    writer.u16(parts.port);
+    writer.name(target, false);
+  });
+}
+
+export function mxRecord(preference: number, target: WireName, ttl: number): AnswerRecord {
+  return record(null, TYPE.MX, ttl, 2 + target.length, (writer) => {
+    writer.u16(preference);
+    writer.name(target);
+  });
+}
+
+/** The text in strings of 255 bytes. */
+export function textRecord(owner: WireName | null, text: Uint8Array, ttl: number): AnswerRecord {
+  const size = text.length + Math.ceil(text.length / 255);
+  return record(owner, TYPE.TXT, ttl, size, (writer) => {
+    for (let at = 0; at < text.length; at += 255) {
+      const length = Math.min(255, text.length - at);
+      writer.u8(length);
+      writer.bytes(text, at, length);
+    }
+  });
+}
+
+/** A record of another reply. @param size of its data as it stands there */
+export function foreignRecord(from: DnsRecord, ttl: number, size: number): AnswerRecord {
+  const owner = parseName(from.name);
+  const { type, data } = from;
+  return record(owner, type, ttl, 2 * size + 512, (writer) => writeData(writer, type, data));
+}
+
+function record(
+  owner: WireName | null,
+  type: number,
+  ttl: number,
+  size: number,
+  write: AnswerRecord['write'],
+): AnswerRecord {
+  return { owner, type, ttl, target: null, size, write };
+}
+
+const MESSAGE_MAX = 65_535;
+const FIXED = 12;
+
+/** Writes the records that fit. @returns whether all did */
+export function writeRecords(
+  writer: MessageWriter,
+  section: Section,
+  records: readonly AnswerRecord[],
+): boolean {
+  for (const one of records) {
+    const size = FIXED + (one.owner?.length ?? 0) + one.size;
+    if (writer.length + size > MESSAGE_MAX) return false;
+    writer.open(section, one.owner, one.type, one.ttl);
+    one.write(writer);
+    writer.close();
+  }
+  return true;
+}

@@ -1,0 +1,55 @@
+import type { Replica } from '../../server/contract/data-set.ts';
+import type { Change } from './change.ts';
+import { KeyTable } from './key-table.ts';
+
+/** What is known of etcd: keys, leases, and since when. */
+export interface Contents {
+  readonly table: KeyTable;
+  /** When leases end, milliseconds since 1970. */
+  readonly leases: Map<string, number>;
+  /** Everything has been listed once. */
+  listed: boolean;
+  /** Unix time of the last change: the zones' SOA serial. */
+  serial: number;
+}
+
+function empty(): Contents {
+  return { table: new KeyTable(), leases: new Map(), listed: false, serial: 0 };
+}
+
+/** A worker's copy of what the control thread has mirrored. */
+export class EtcdReplica implements Replica<Change> {
+  #contents = empty();
+  /** Built from a snapshot that is still coming in; null: none is. */
+  #next: Contents | null = null;
+
+  /** What is answered from; good until the next change. */
+  get contents(): Contents {
+    return this.#contents;
+  }
+
+  begin(): void {
+    this.#next = empty();
+  }
+
+  apply(changes: readonly Change[]): void {
+    const contents = this.#next ?? this.#contents;
+    for (const change of changes) {
+      if (change.about === 'key') {
+        if (change.packed === null) contents.table.delete(change.key);
+        else contents.table.set(change.key, change.packed);
+      } else if (change.about === 'lease') {
+        if (change.until === null) contents.leases.delete(change.id);
+        else contents.leases.set(change.id, change.until);
+      } else {
+        contents.listed = change.listed;
+        contents.serial = change.serial;
+      }
+    }
+  }
+
+  complete(): void {
+    if (this.#next !== null) this.#contents = this.#next;
+    this.#next = null;
+  }
+}

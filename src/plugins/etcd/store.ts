@@ -1,0 +1,281 @@
+import { every, type Clock, type Timer } from '../../base/clock.ts';
+import type { Log } from '../../base/log.ts';
+import type { ListedEntry, MirrorTarget } from '../../etcd/mirror.ts';
+import type { Lease, WatchEvent } from '../../etcd/messages.ts';
+import type { Gauge, Registry } from '../../metrics/registry.ts';
+import type { DataSet, OpenDataSet } from '../../server/contract/data-set.ts';
+import { sizeOf, type Change } from './change.ts';
+import { KeyTable } from './key-table.ts';
+import { LeaseClock } from './leases.ts';
+import { nameOf } from './path.ts';
+import { leaseOf, packService, skipReasons, type Skipped, type SkipReason } from './service.ts';
+
+export interface StoreParts {
+  /** What all keys begin with: the directive's `path`. */
+  readonly prefix: string;
+  readonly maxKeys: number;
+  readonly maxValueBytes: number;
+  readonly open: OpenDataSet;
+  askLease(id: bigint): Promise<Lease>;
+  /** Everything has been listed for the first time. */
+  onListed(): void;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Registry;
+}
+
+/** In the place of a packed service: the key is passed over, and why. No packed service begins like this. */
+const SKIPPED = '\u0004';
+/** Keys that are passed over are named one by one up to so many a minute. */
+const NAMED_PER_MINUTE = 10;
+
+/**
+ * The control thread's copy of what etcd holds, and what the workers are told of it. Values are packed when they come; a list
+ * that comes again is compared key by key, and only differences go to the workers.
+ */
+export class EtcdStore implements MirrorTarget {
+  readonly #parts: StoreParts;
+  readonly #table = new KeyTable();
+  readonly #changes: DataSet<Change>;
+  readonly #leases: LeaseClock;
+  readonly #meters: Meters;
+  readonly #skipped = new Map<SkipReason, number>(skipReasons.map((reason) => [reason, 0]));
+  #listed = false;
+  #serial = 0;
+  /** Keys of the list that is coming in; null: none is. */
+  #list: string[] | null = null;
+  /** Keys that did not fit into `maxKeys` since everything was listed. */
+  #tooMany = 0;
+  /** Named in the log within this minute, and not named any more. */
+  #named = 0;
+  #unnamed = 0;
+  readonly #minute: Timer;
+
+  constructor(parts: StoreParts) {
+    this.#parts = parts;
+    const { clock, metrics } = parts;
+    this.#changes = parts.open<Change>({ snapshot: () => this.#snapshot(), size: sizeOf });
+    this.#leases = new LeaseClock({
+      clock,
+      ask: (id) => parts.askLease(id),
+      changed: (id, until) => this.#changes.publish([{ about: 'lease', id, until }]),
+    });
+    this.#meters = meters(metrics, parts.prefix);
+    this.#minute = every(clock, 60_000, () => this.#tellUnnamed());
+  }
+
+  /** Calls `run` when every worker knows all that is known here. */
+  whenApplied(run: () => void): void {
+    this.#changes.whenApplied(run);
+  }
+
+  close(): void {
+    this.#minute.cancel();
+    this.#leases.stop();
+    this.#changes.close();
+  }
+
+  begin(): void {
+    this.#list = [];
+    this.#tooMany = 0;
+  }
+
+  listed(entries: readonly ListedEntry[]): void {
+    const changes: Change[] = [];
+    for (const { key: bytes, value, lease } of entries) {
+      const key = this.#keyOf(bytes);
+      if (key === null) continue;
+      this.#take(key, value, lease, changes);
+      this.#list?.push(this.#table.own(key));
+    }
+    this.#publish(changes);
+  }
+
+  complete(): void {
+    const changes: Change[] = [];
+    const list = this.#list ?? [];
+    this.#list = null;
+    for (const [key, packed] of this.#table.retain(list.toSorted(byBytes)))
+      this.#gone(key, packed, changes);
+    const first = !this.#listed;
+    this.#listed = true;
+    this.#publish(changes, first);
+    if (first) this.#parts.onListed();
+  }
+
+  changed(events: readonly WatchEvent[]): void {
+    const changes: Change[] = [];
+    for (const { deleted, kv } of events) {
+      const key = this.#keyOf(kv.key);
+      if (key === null) continue;
+      if (!deleted) this.#take(key, kv.value, kv.lease, changes);
+      else {
+        const before = this.#table.delete(key);
+        if (before !== null) this.#gone(key, before, changes);
+      }
+    }
+    this.#publish(changes);
+  }
+
+  /** The key below `path`; null: it is none of ours. */
+  #keyOf(bytes: Buffer): string | null {
+    const key = bytes.toString('latin1');
+    const { prefix } = this.#parts;
+    return key.startsWith(prefix) ? key.slice(prefix.length) : null;
+  }
+
+  /** A key holds this value; null: one that is too large. */
+  #take(key: string, value: Buffer | null, lease: bigint, changes: Change[]): void {
+    const { maxKeys, maxValueBytes } = this.#parts;
+    const before = this.#table.get(key);
+    if (before === null && this.#table.size >= maxKeys) return this.#full();
+    const read = readEntry(key, value, lease, maxValueBytes);
+    const packed = typeof read === 'string' ? read : SKIPPED + read.reason;
+    if (packed === before) return;
+    this.#table.set(key, packed);
+    if (before !== null) this.#forget(before);
+    this.#leases.add(leaseIn(packed));
+    if (typeof read !== 'string') this.#skip(key, read);
+    const [told, toldBefore] = [forWorkers(packed), before === null ? null : forWorkers(before)];
+    if (told !== toldBefore) changes.push({ about: 'key', key, packed: told });
+  }
+
+  #gone(key: string, before: string, changes: Change[]): void {
+    this.#forget(before);
+    if (forWorkers(before) !== null) changes.push({ about: 'key', key, packed: null });
+  }
+
+  /** What a key held counts no more. */
+  #forget(packed: string): void {
+    this.#leases.remove(leaseIn(packed));
+    const reason = reasonIn(packed);
+    if (reason !== null) this.#skipped.set(reason, this.#skipped.get(reason)! - 1);
+  }
+
+  #skip(key: string, { reason, detail }: Skipped): void {
+    const { prefix, log } = this.#parts;
+    this.#skipped.set(reason, this.#skipped.get(reason)! + 1);
+    if (this.#named++ >= NAMED_PER_MINUTE) this.#unnamed++;
+    else log.warning(`${JSON.stringify(prefix + key)} is passed over: ${detail}`);
+  }
+
+  #full(): void {
+    const { log, maxKeys } = this.#parts;
+    if (this.#tooMany++ === 0)
+      log.error(`there are more than ${maxKeys} keys: further ones are left out (max_keys)`);
+  }
+
+  #tellUnnamed(): void {
+    const count = this.#unnamed;
+    this.#named = 0;
+    this.#unnamed = 0;
+    if (count > 0) this.#parts.log.warning(`${count} more keys are passed over`);
+  }
+
+  #publish(changes: Change[], first = false): void {
+    const now = Math.floor(this.#parts.clock.wall() / 1000);
+    const changed = changes.length > 0 || first;
+    // A serial never goes back, whatever the machine's clock does.
+    if (changed && now > this.#serial) {
+      this.#serial = now;
+      changes.push(this.#state());
+    } else if (first) changes.push(this.#state());
+    if (changes.length > 0) this.#changes.publish(changes);
+    const { keys, skipped, tooMany, leases, serial } = this.#meters;
+    keys.set(this.#table.size);
+    leases.set(this.#leases.size);
+    serial.set(this.#serial);
+    tooMany.set(this.#tooMany);
+    for (const [reason, count] of this.#skipped) skipped(reason).set(count);
+  }
+
+  #state(): Change {
+    return { about: 'state', listed: this.#listed, serial: this.#serial };
+  }
+
+  /** Goes from key to key by their order, so changes in between do no harm. */
+  *#snapshot(): Generator<Change> {
+    yield this.#state();
+    for (const [id, until] of this.#leases.entries()) yield { about: 'lease', id, until };
+    const table = this.#table;
+    let last: string | null = null;
+    for (let at = 0; at < table.size; at++) {
+      // Keys that came or went before this one have moved it.
+      if (last !== null && table.keys[at - 1] !== last) at = table.after(last);
+      const key = table.keys[at];
+      if (key === undefined) break;
+      last = key;
+      const packed = forWorkers(table.values[at]!);
+      if (packed !== null) yield { about: 'key', key, packed };
+    }
+    yield this.#state();
+  }
+}
+
+/** A key and its value as they are kept. */
+function readEntry(
+  key: string,
+  value: Buffer | null,
+  lease: bigint,
+  maxValueBytes: number,
+): string | Skipped {
+  if (value === null || value.length > maxValueBytes) {
+    const size = value === null ? 'more than a message holds' : `${value.length} bytes`;
+    return { reason: 'size', detail: `its value is ${size}, at most ${maxValueBytes} are taken` };
+  }
+  if (nameOf(key) === null) return { reason: 'name', detail: 'it stands for no domain name' };
+  return packService(value, lease);
+}
+
+function reasonIn(packed: string): SkipReason | null {
+  return packed.startsWith(SKIPPED) ? (packed.slice(SKIPPED.length) as SkipReason) : null;
+}
+
+function leaseIn(packed: string): string {
+  return packed.startsWith(SKIPPED) ? '' : leaseOf(packed);
+}
+
+/** What workers know of it: a name exists even if what it holds is of no use. */
+function forWorkers(packed: string): string | null {
+  const reason = reasonIn(packed);
+  if (reason === null) return packed;
+  return reason === 'name' ? null : '';
+}
+
+function byBytes(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+interface Meters {
+  readonly keys: Gauge;
+  readonly leases: Gauge;
+  readonly serial: Gauge;
+  readonly tooMany: Gauge;
+  skipped(reason: SkipReason): Gauge;
+}
+
+function meters(metrics: Registry, prefix: string): Meters {
+  const path = prefix === '' ? '/' : prefix;
+  const skipped = metrics.gauge(
+    'ndots_etcd_skipped_keys',
+    'Keys that are passed over: what they hold is no record of SkyDNS.',
+    ['path', 'reason'],
+  );
+  return {
+    keys: metrics.gauge('ndots_etcd_keys', 'Keys below the path.', ['path']).with(path),
+    leases: metrics.gauge('ndots_etcd_leases', 'Leases that keys have.', ['path']).with(path),
+    serial: metrics
+      .gauge(
+        'ndots_etcd_changed_timestamp_seconds',
+        'When something last changed: the SOA serial.',
+        ['path'],
+      )
+      .with(path),
+    tooMany: metrics
+      .gauge('ndots_etcd_omitted_keys', 'Keys that are left out: there are more than max_keys.', [
+        'path',
+      ])
+      .with(path),
+    skipped: (reason) => skipped.with(path, reason),
+  };
+}

@@ -1,0 +1,189 @@
+/** A real etcd on loopback, and CoreDNS beside it. */
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { systemClock } from '../../src/base/clock.ts';
+import { EtcdClient, type EtcdAccess } from '../../src/etcd/client.ts';
+import { parseEndpoint } from '../../src/etcd/endpoint.ts';
+import { prefixRange } from '../../src/etcd/messages.ts';
+import { start, type Child } from './child.ts';
+import { freePorts } from './serve-process.ts';
+
+/** An etcd that is installed. */
+export interface EtcdProgram {
+  readonly path: string;
+  /** `3.6.8`. */
+  readonly version: string;
+}
+
+/** Those that there are: `etcd` on PATH, and the one that the variable `ETCD` names; each version once. */
+export function etcdPrograms(): readonly EtcdProgram[] {
+  const found = new Map<string, EtcdProgram>();
+  for (const path of ['etcd', process.env['ETCD']]) {
+    if (path === undefined) continue;
+    const { stdout } = spawnSync(path, ['--version'], { encoding: 'utf8' });
+    const [, version] = /etcd Version: (\S+)/.exec(stdout ?? '') ?? [];
+    if (version !== undefined) found.set(version, { path, version });
+  }
+  return [...found.values()];
+}
+
+/** CoreDNS: what `COREDNS` names, or `coredns` on PATH; null: there is none. */
+export function corednsPath(): string | null {
+  const path = process.env['COREDNS'] ?? 'coredns';
+  return spawnSync(path, ['-version']).status === 0 ? path : null;
+}
+
+export interface EtcdProcess {
+  /** `http://127.0.0.1:PORT`. */
+  readonly endpoint: string;
+  readonly port: number;
+  readonly client: EtcdClient;
+  /** Ends it at once, as a crash does. */
+  kill(): Promise<void>;
+  /** Starts it again with the data it had, or with none. */
+  restart(options?: { readonly empty?: boolean }): Promise<void>;
+  readonly child: Child;
+  /** Runs the stopped etcd at a port that nobody else knows, as long as `use` takes. */
+  elsewhere(use: (client: EtcdClient, endpoint: string) => Promise<void>): Promise<void>;
+  put(key: string, value: object | string, lease?: bigint): Promise<void>;
+  deleteAll(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface EtcdOptions {
+  /** Files: etcd then speaks TLS, and asks for client certificates if there is a `ca`. */
+  readonly tls?: { readonly cert: string; readonly key: string; readonly ca?: string };
+  readonly access?: Partial<EtcdAccess>;
+  readonly words?: readonly string[];
+}
+
+/** Starts an etcd of one member and waits until it answers. */
+export async function startEtcd(program: string, options: EtcdOptions = {}): Promise<EtcdProcess> {
+  const [port, peerPort] = (await freePorts(2)) as [number, number];
+  const data = mkdtempSync(join(tmpdir(), 'ndots-etcd-'));
+  const scheme = options.tls === undefined ? 'http' : 'https';
+  const endpoint = `${scheme}://127.0.0.1:${port}`;
+  const peer = `http://127.0.0.1:${peerPort}`;
+  const tls =
+    options.tls === undefined
+      ? []
+      : [
+          ...['--cert-file', options.tls.cert, '--key-file', options.tls.key],
+          ...(options.tls.ca === undefined
+            ? []
+            : ['--trusted-ca-file', options.tls.ca, '--client-cert-auth']),
+        ];
+  const words = [
+    ...[program, '--data-dir', data, '--name', 'test', '--log-level', 'error'],
+    ...['--listen-client-urls', endpoint, '--advertise-client-urls', endpoint],
+    ...['--listen-peer-urls', peer, '--initial-advertise-peer-urls', peer],
+    ...['--initial-cluster', `test=${peer}`, '--unsafe-no-fsync', ...tls, ...(options.words ?? [])],
+  ];
+  const client = new EtcdClient({
+    endpoints: [parseEndpoint(endpoint)!],
+    tls: null,
+    credentials: null,
+    ...options.access,
+    clock: systemClock,
+  });
+  const run = async (words: readonly string[], client: EtcdClient): Promise<Child> => {
+    // Before 3.5 there is no way to go without waiting for the disk.
+    const known = /^3\.[0-4]\./.test(versionOf(program))
+      ? words.filter((word) => word !== '--unsafe-no-fsync')
+      : words;
+    const child = start('etcd', known);
+    for (let tries = 0; ; tries++) {
+      try {
+        await client.range({ key: Buffer.from('x'), end: null });
+        return child;
+      } catch (error) {
+        if (tries === 300)
+          throw new Error(`etcd does not start:\n${child.output()}`, { cause: error });
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+    }
+  };
+  let child = await run(words, client);
+  const kill = async (): Promise<void> => {
+    child.signal('SIGKILL');
+    await child.exitCode;
+  };
+  return {
+    endpoint,
+    port,
+    client,
+    kill,
+    async restart({ empty = false } = {}) {
+      if (empty) rmSync(data, { recursive: true, force: true });
+      child = await run(words, client);
+    },
+    async elsewhere(use) {
+      const [other] = (await freePorts(1)) as [number];
+      const there = endpoint.replace(String(port), String(other));
+      const visitor = new EtcdClient({
+        endpoints: [parseEndpoint(there)!],
+        tls: null,
+        credentials: null,
+        clock: systemClock,
+      });
+      const moved = words.map((word) => (word === endpoint ? there : word));
+      child = await run(moved, visitor);
+      await use(visitor, there);
+      visitor.close();
+      await kill();
+    },
+    get child() {
+      return child;
+    },
+    put(key, value, lease = 0n) {
+      const text = typeof value === 'string' ? value : JSON.stringify(value);
+      return client.put(Buffer.from(key), Buffer.from(text), lease);
+    },
+    async deleteAll() {
+      await client.delete(prefixRange(Buffer.from('/')));
+    },
+    async stop() {
+      client.close();
+      await kill();
+      rmSync(data, { recursive: true, force: true });
+    },
+  };
+}
+
+const versions = new Map<string, string>();
+
+function versionOf(program: string): string {
+  let version = versions.get(program);
+  if (version === undefined) {
+    const { stdout } = spawnSync(program, ['--version'], { encoding: 'utf8' });
+    version = /etcd Version: (\S+)/.exec(stdout ?? '')?.[1] ?? '';
+    versions.set(program, version);
+  }
+  return version;
+}
+
+/** Starts CoreDNS with a Corefile that listens on 127.0.0.1:PORT. */
+export async function startCoredns(
+  program: string,
+  corefile: (port: number) => string,
+): Promise<{ readonly port: number; stop(): Promise<void> }> {
+  const [port] = (await freePorts(1)) as [number];
+  const folder = mkdtempSync(join(tmpdir(), 'ndots-coredns-'));
+  const file = join(folder, 'Corefile');
+  writeFileSync(file, corefile(port));
+  const child = start('coredns', [program, '-conf', file]);
+  for (let tries = 0; !/CoreDNS-/.test(child.output()); tries++) {
+    if (tries === 400) throw new Error(`coredns does not start:\n${child.output()}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  return {
+    port,
+    async stop() {
+      child.signal('SIGKILL');
+      await child.exitCode;
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { before, after, describe, test } from 'node:test';
+import { printed, start, type Child } from '../kit/child.ts';
+import { etcdPrograms, startEtcd, type EtcdProcess } from '../kit/etcd.ts';
+import { freePorts } from '../kit/serve-process.ts';
+
+/** The pages about SkyDNS, line by line: `examples/skydns/README.md` and `docs/etcd.md`. */
+
+const ndots = resolve('bin/ndots');
+const programs = etcdPrograms();
+const skip = programs.length === 0 ? 'etcd is not installed (etcd-server, or ETCD=FILE)' : false;
+
+describe('SkyDNS, as its pages tell it', { skip }, () => {
+  let etcd: EtcdProcess;
+  let child: Child;
+  let port: number;
+  const folder = mkdtempSync(join(tmpdir(), 'ndots-skydns-'));
+
+  const run = (line: string): { readonly code: number | null; readonly text: string } => {
+    const words = line
+      .replaceAll('127.0.0.1:2379', `127.0.0.1:${etcd.port}`)
+      .replaceAll('-p 1053', `-p ${port}`)
+      .replace(/^ndots /, `${ndots} `);
+    const env = { ...process.env, ETCDCTL_ENDPOINTS: etcd.endpoint };
+    const { status, stdout, stderr } = spawnSync('sh', ['-c', words], { encoding: 'utf8', env });
+    return { code: status, text: stdout + stderr };
+  };
+
+  before(async () => {
+    etcd = await startEtcd(programs[0]!.path);
+    [port] = (await freePorts(1)) as [number];
+    const corefile = readFileSync('examples/skydns/Corefile', 'utf8')
+      .replaceAll('2379', String(etcd.port))
+      .replaceAll('1053', String(port));
+    writeFileSync(join(folder, 'Corefile'), corefile);
+    child = start('ndots', [ndots, 'serve', '-conf', join(folder, 'Corefile')]);
+    await printed(child, /ndots-\d/, 20_000);
+  });
+
+  after(async () => {
+    await child?.stop();
+    await etcd?.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  test('what the example shows is what its lines print', async () => {
+    const page = readFileSync('examples/skydns/README.md', 'utf8');
+    const blocks = [...page.matchAll(/^```(sh)?\n([^]*?)^```$/gm)].slice(1);
+    for (let i = 0; i + 1 < blocks.length; i += 2) {
+      let printedText = '';
+      for (const line of blocks[i]![2]!.trim().split('\n')) {
+        const { code, text } = run(line);
+        assert.equal(code, 0, `${line}: ${text}`);
+        printedText += text;
+      }
+      assert.equal(printedText, blocks[i + 1]![2]);
+    }
+  });
+
+  test('its last word: etcd is stopped, and answers stay', async (t) => {
+    await etcd.kill();
+    t.after(() => etcd.restart());
+    const asked = run(
+      'ndots query @127.0.0.1 -p 1053 backend.critical-app.svc.cluster.local +short',
+    );
+    assert.deepEqual(asked, { code: 0, text: '10.3.0.116\n' });
+  });
+
+  test('the lines of docs/etcd.md run', () => {
+    const page = readFileSync('docs/etcd.md', 'utf8');
+    const lines = /^```\n([^]*?)^```$/m.exec(page)![1]!.trim().split('\n');
+    for (const line of lines) {
+      const { code, text } = run(line);
+      assert.equal(code, 0, `${line}: ${text}`);
+    }
+    assert.equal(run('ndots etcd get a1.web.shop.cluster.local').code, 1);
+  });
+
+  test('a record with a lease goes by itself, one that is kept alive when its program ends', async () => {
+    const shown = (): number | null => run('ndots etcd get a.lease.cluster.local').code;
+    const keeper = start('keeper', [
+      ...[ndots, 'etcd', 'put', 'a.lease.cluster.local', '10.3.0.9', '--keep-alive'],
+      ...['--endpoints', etcd.endpoint, '--lease', '2'],
+    ]);
+    await printed(keeper, /lease of/, 20_000);
+    await new Promise((resolve_) => setTimeout(resolve_, 4000));
+    assert.equal(shown(), 0);
+    keeper.signal('SIGTERM');
+    assert.equal(await keeper.exitCode, 130);
+    assert.equal(shown(), 1);
+  });
+
+  test('mistakes are told apart: usage, no such record, no etcd', () => {
+    for (const [line, code, text] of [
+      ['ndots etcd', 3, /what is to be done/],
+      ['ndots etcd put a.cluster.local', 3, /takes a host/],
+      ['ndots etcd put a.cluster.local a..b', 3, /neither an address nor a domain name/],
+      ['ndots etcd get a..b', 3, /empty label/],
+      ['ndots etcd set a.cluster.local 10.0.0.1', 3, /Known: put, get, list, rm/],
+      ['ndots etcd get nobody.cluster.local', 1, /no record/],
+      ['ndots etcd rm nobody.cluster.local', 1, /no record/],
+      ['ndots etcd get a.cluster.local --endpoints http://127.0.0.1:1', 2, /ECONNREFUSED/],
+    ] as const) {
+      const result = run(line);
+      assert.equal(result.code, code, `${line}: ${result.text}`);
+      assert.match(result.text, text);
+    }
+  });
+});
