@@ -54,6 +54,7 @@ export const order: readonly PluginEntry[] = [
   entry('hosts', async () => (await import('./hosts/hosts.ts')).hosts),
   entry('kubernetes', async () => (await import('./kubernetes/kubernetes.ts')).kubernetes),
   entry('file', async () => (await import('./file/file.ts')).file),
+  entry('auto', async () => (await import('./auto/auto.ts')).auto),
   entry('loop', async () => (await import('./loop/loop.ts')).loop),
   entry('forward', async () => (await import('./forward/forward.ts')).forward, ['proxy']),
   entry('erratic', async () => (await import('./erratic/erratic.ts')).erratic),

@@ -52,7 +52,7 @@ export class ZoneKeeper {
     return { problems, missing };
   }
 
-  /** Reads those zones again whose files have changed, one after the other. */
+  /** Reads those zones again whose files have changed, one after the other; those that are not known yet, too. */
   refresh(sources: readonly ZoneSource[]): Promise<void> {
     this.#busy = this.#busy.then(async () => {
       for (const source of sources) await this.#refresh(source);
@@ -73,6 +73,7 @@ export class ZoneKeeper {
     const stamp = fileStamp(path);
     if (stamp !== null && stamp === this.#stamps.get(zone)) return;
     const serial = publisher.packed(zone)?.serial ?? null;
+    const known = publisher.has(zone);
     const { problems, missing, taken } = await this.#read(
       source,
       (found) => byTime || found !== serial,
@@ -82,7 +83,7 @@ export class ZoneKeeper {
     }
     for (const problem of problems) log.error(`Parsing zone "${zone}": ${problem.print()}`);
     if (problems.length > 0) this.#metrics.failures.with(zone).add(1);
-    if (taken === null) return;
+    if (taken === null || !known) return;
     this.#metrics.reloads.with(zone).add(1);
     log.info(`Successfully reloaded zone "${zone}" in "${path}" with ${taken} SOA serial`);
   }
