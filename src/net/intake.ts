@@ -100,6 +100,7 @@ export class Intake {
     if (reply === null || !isLater(reply)) {
       if (reply !== null && reply.errors === overloaded.errors) this.counters.shed.add(1);
       this.#write(outlet, query, reply, null);
+      if (reply !== null && reply.rest !== null) this.#follow(outlet, query, reply.rest, null);
     } else if (query.mayWait) {
       this.#wait(outlet, query.keep(), reply);
     } else {
@@ -115,8 +116,10 @@ export class Intake {
     while (!outlet.full) {
       const waiting = outlet.pending.next();
       if (waiting === null) break;
-      this.#write(outlet, waiting.query!, waiting.reply, waiting.way);
+      const { query, reply, way } = waiting;
+      this.#write(outlet, query!, reply, way);
       this.#release(waiting);
+      if (reply !== null && reply.rest !== null) this.#follow(outlet, query!, reply.rest, way);
     }
     outlet.flush();
   }
@@ -173,14 +176,36 @@ export class Intake {
   }
 
   #wait(outlet: Outlet, query: Query, reply: Promise<Reply> | Later<Reply>): void {
+    const waiting = this.#enter(outlet, query, outlet.wayBack());
+    whenSettled(reply, this.#onReply, this.#onError, waiting);
+  }
+
+  #enter(outlet: Outlet, query: Query, way: unknown): Waiting {
     const waiting = this.#spare.pop() ?? new Waiting();
     waiting.query = query;
     waiting.outlet = outlet;
-    waiting.way = outlet.wayBack();
+    waiting.way = way;
     this.#waiting++;
     this.counters.waiting.add(1);
     this.#waitingBytes += outlet.pending.begin(query);
-    whenSettled(reply, this.#onReply, this.#onError, waiting);
+    return waiting;
+  }
+
+  /**
+   * The reply goes on: its next message is made in a turn of its own, after all else that is there to be done, and only once the
+   * client has taken the one before.
+   */
+  #follow(outlet: Outlet, query: Query, rest: () => Reply, way: unknown): void {
+    if (this.proto !== 'tcp' && this.proto !== 'tls') return;
+    const waiting = this.#enter(outlet, query.keep(), way);
+    setImmediate(() => {
+      if (outlet.pending.closed) return this.#arrive(waiting);
+      try {
+        this.#onReply(rest(), waiting);
+      } catch (error) {
+        this.#onError(error, waiting);
+      }
+    });
   }
 
   #onReply = (reply: Reply, waiting: Waiting): void => {

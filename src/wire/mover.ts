@@ -25,14 +25,19 @@ class RecordMover {
 
   /** Begins with the header (counts included) of the message at `from[start]`. */
   begin(from: Uint8Array, start: number): void {
+    this.over(from, start);
+    this.length = 0;
+    this.raw(from, start, start + HEADER.SIZE);
+  }
+
+  /** Goes on with records of another message: those that were moved from the one before are left behind. */
+  over(from: Uint8Array, start: number): void {
     this.#from = from;
     this.#start = start;
     if (++this.#round === 0x1_0000_0000) {
       this.#rounds.fill(0);
       this.#round = 1;
     }
-    this.length = 0;
-    this.raw(from, start, start + HEADER.SIZE);
   }
 
   u16(value: number): void {

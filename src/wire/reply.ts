@@ -26,6 +26,11 @@ export interface ReplyFields {
   readonly errors: readonly ExtendedError[] | null;
   /** Why, when it is a failure: for `errors`, the log, the tracer. */
   readonly cause: Error | null;
+  /**
+   * The message that follows this one, for answers that take several (transfers); null: none does. It is asked for once the one
+   * before has been written, in another turn, so that nothing else waits. Streams only: over other transports nothing follows.
+   */
+  readonly rest: (() => Reply) | null;
 }
 
 /**
@@ -47,6 +52,7 @@ export class Reply implements ReplyFields {
   readonly options: Uint8Array | null;
   readonly errors: readonly ExtendedError[] | null;
   readonly cause: Error | null;
+  readonly rest: (() => Reply) | null;
 
   constructor(
     bytes: Uint8Array,
@@ -59,6 +65,7 @@ export class Reply implements ReplyFields {
     options: Uint8Array | null = null,
     errors: readonly ExtendedError[] | null = null,
     cause: Error | null = null,
+    rest: (() => Reply) | null = null,
   ) {
     this.bytes = bytes;
     this.start = start;
@@ -70,6 +77,7 @@ export class Reply implements ReplyFields {
     this.options = options;
     this.errors = errors;
     this.cause = cause;
+    this.rest = rest;
   }
 
   /**
@@ -88,6 +96,7 @@ export class Reply implements ReplyFields {
       change.options === undefined ? this.options : change.options,
       change.errors === undefined ? this.errors : change.errors,
       change.cause === undefined ? this.cause : change.cause,
+      change.rest === undefined ? this.rest : change.rest,
     );
   }
 

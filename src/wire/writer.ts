@@ -1,5 +1,5 @@
 import { FLAG, HEADER, MESSAGE_MAX } from './iana.ts';
-import { LOWER, type WireName } from './name.ts';
+import { LOWER, NAME_MAX, type WireName } from './name.ts';
 import { Reply } from './reply.ts';
 
 const SLAB_SIZE = 65536;
@@ -48,6 +48,12 @@ export class MessageWriter {
   #section: Section = SECTION.answer;
   readonly #targets = new Uint16Array(TARGETS_MAX);
   #targetCount = 0;
+  readonly #compresses: boolean;
+
+  /** @param compresses false: names are written in full, for data that is to be stored */
+  constructor(compresses = true) {
+    this.#compresses = compresses;
+  }
 
   /** Begins a message: header with these flags (QR etc. as given), all counts zero. */
   begin(id: number, flags: number): void {
@@ -94,6 +100,18 @@ export class MessageWriter {
     this.#room(10);
     this.u16(type);
     this.u16(rclass);
+    this.u32(ttl);
+    this.#data = this.#at;
+    this.u16(0);
+  }
+
+  /** As `open`; the owner is the name that stands at `offset` of the message, at most 16383. */
+  openAt(section: Section, offset: number, type: number, ttl: number): void {
+    this.#section = section;
+    this.#room(12);
+    this.u16(0xc000 | offset);
+    this.u16(type);
+    this.u16(1);
     this.u32(ttl);
     this.#data = this.#at;
     this.u16(0);
@@ -154,21 +172,23 @@ export class MessageWriter {
   /**
    * A name, its longest suffix that the message already holds replaced by a pointer.
    * @param compress false for types whose data must not hold pointers (RFC 3597 section 4)
+   * @param from where it begins in `name`
    */
-  name(name: WireName, compress = true): void {
-    this.#room(name.length);
+  name(name: WireName, compress = true, from = 0): void {
+    this.#room(Math.min(name.length - from, NAME_MAX));
     const begin = this.#at;
-    for (let at = 0; name[at] !== 0; at += name[at]! + 1) {
-      const target = compress ? this.#find(name, at) : -1;
+    let at = from;
+    for (; name[at] !== 0; at += name[at]! + 1) {
+      const target = compress && this.#compresses ? this.#find(name, at) : -1;
       if (target >= 0) {
-        this.#copy(name, 0, at);
+        this.#copy(name, from, at);
         this.#slab[this.#at++] = 0xc0 | (target >> 8);
         this.#slab[this.#at++] = target & 0xff;
-        if (at > 0) this.#remember(begin, at);
+        if (at > from) this.#remember(begin, at - from);
         return;
       }
     }
-    this.#copy(name, 0, name.length);
+    this.#copy(name, from, at + 1);
     this.#remember(begin);
   }
 

@@ -31,6 +31,8 @@ export class ZoneLexer {
   #at = 0;
   #line = 1;
   #lineStart = 0;
+  /** An entry is being read. */
+  #within = false;
 
   constructor(text: string, file: string) {
     this.#text = text;
@@ -41,12 +43,21 @@ export class ZoneLexer {
   next(): Entry | null {
     while (this.#at < this.#text.length) {
       const indented = isBlank(this.#text[this.#at]!);
+      this.#within = true;
       const words = this.#words();
+      this.#within = false;
       const entry = { indented, words, line: this.#line, column: this.#column };
       this.#newline();
       if (words.length > 0) return entry;
     }
     return null;
+  }
+
+  /** After a mistake: goes on with the line behind it. */
+  recover(): void {
+    if (!this.#within) return;
+    while (this.#at < this.#text.length && this.#text[this.#at] !== '\n') this.#at++;
+    this.#newline();
   }
 
   get #column(): number {
@@ -90,8 +101,16 @@ export class ZoneLexer {
       const char = this.#text[this.#at]!;
       if (char === '"') return { text: text + this.#quoted(), quoted, line, column };
       if (isBlank(char) || '\n;()'.includes(char)) break;
-      text += char === '\\' ? this.#escape() : char;
-      this.#at++;
+      if (char === '\\') {
+        text += this.#escape();
+        this.#at++;
+      } else {
+        plain.lastIndex = this.#at;
+        plain.test(this.#text);
+        const run = this.#text.slice(this.#at, plain.lastIndex);
+        text = text === '' ? run : text + run;
+        this.#at = plain.lastIndex;
+      }
     }
     return { text, quoted, line, column };
   }
@@ -131,6 +150,9 @@ export class ZoneLexer {
     return { file: this.#file, line: this.#line, column: this.#column };
   }
 }
+
+/** Characters of a word that mean themselves, as many as there are. */
+const plain = /[^ \t\r\n;()"\\]+/y;
 
 function isBlank(char: string): boolean {
   return char === ' ' || char === '\t' || char === '\r';

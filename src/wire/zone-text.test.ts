@@ -52,6 +52,38 @@ also    A       \\# 4 0a000002
 `;
 
 describe('zone files', () => {
+  test('$GENERATE makes a record for each number, in the forms that BIND has', () => {
+    const made = (line: string): string[] => lines(line, { origin: 'example.', ttl: 1 });
+    assert.deepEqual(made('$GENERATE 1-5/2 h$ A 192.0.2.$'), [
+      'h1.example. 1 IN A 192.0.2.1',
+      'h3.example. 1 IN A 192.0.2.3',
+      'h5.example. 1 IN A 192.0.2.5',
+    ]);
+    assert.deepEqual(made('$GENERATE 30-30 h${1,4,x}-${0,0,o} 9 TXT "$$ ${-10}"'), [
+      'h001f-36.example. 9 IN TXT "$ 20"',
+    ]);
+    assert.deepEqual(made('$GENERATE 18-18 ${0,5,n} PTR h${0,3}'), [
+      '2.1.0.example. 1 IN PTR h018.example.',
+    ]);
+    assert.match(problem('$GENERATE 5-1 a A 192.0.2.$'), /:1:11: the range must be/);
+    assert.match(problem('$GENERATE 1-2 ${x} A 192.0.2.1'), /:1:15: a form of \$/);
+    assert.match(problem('$GENERATE 0-4000000 $ A 192.0.2.1'), /more than 1000000 records/);
+  });
+
+  test('with somebody to tell, reading goes on behind each mistake', () => {
+    const told: string[] = [];
+    const found = lines(
+      'a A 192.0.2\n) x\nb A 192.0.2.1\n"open\nc A 192.0.2.2 more\nd A 192.0.2.3\n',
+      {
+        origin: '.',
+        ttl: 1,
+        problem: ({ place }) => told.push(`${place!.line}:${place!.column}`),
+      },
+    );
+    assert.deepEqual(told, ['1:5', '2:1', '4:1', '5:15']);
+    assert.deepEqual(found, ['b. 1 IN A 192.0.2.1', 'd. 1 IN A 192.0.2.3']);
+  });
+
   test('owners, TTLs, classes, parentheses, quotes, comments and units are understood', () => {
     assert.deepEqual(lines(example), [
       'ISI.EDU. 5400 IN SOA VENERA.ISI.EDU. Action\\.domains.ISI.EDU. 20 7200 600 604800 60',
@@ -154,7 +186,7 @@ describe('zone files', () => {
     assert.match(problem(`${ttl}a. A \\# 3 0a0000`), /the data is no A/);
     assert.match(problem('  A 10.0.0.1'), /:1:3: the first record has no owner/);
     assert.match(problem('$TTL 3000000000'), /:1:6: the TTL must be seconds below 2147483648/);
-    assert.match(problem('$GENERATE 1-2 a A 10.0.0.$'), /:1:1: unknown directive \$GENERATE/);
+    assert.match(problem('$MAKED 1-2 a A 10.0.0.$'), /:1:1: unknown directive \$MAKE/);
     assert.match(problem('$ORIGIN a. b.'), /:1:12: a word too many/);
   });
 

@@ -1,4 +1,4 @@
-import type { Place } from '../base/problem.ts';
+import { Problem, type Place } from '../base/problem.ts';
 import { parseHex } from './encoding.ts';
 import { CLASS, classNumber, TYPE, typeName, typeNumber } from './iana.ts';
 import type { DnsRecord } from './message.ts';
@@ -27,6 +27,8 @@ export interface ZoneTextParts {
     name: string,
     from: string,
   ) => { readonly file: string; readonly text: string };
+  /** Is told of each mistake, and reading goes on behind it; without it the first mistake is thrown. */
+  readonly problem?: (problem: Problem) => void;
 }
 
 /** A record with the place where it begins. */
@@ -38,13 +40,15 @@ export interface ZoneRecord extends DnsRecord {
 const INCLUDE_DEPTH_MAX = 16;
 /** Files in all that one zone may include. */
 const INCLUDE_COUNT_MAX = 1000;
+/** Records that one `$GENERATE` may make. */
+const GENERATE_MAX = 1_000_000;
 /** RFC 2181 section 8. */
 const TTL_MAX = 0x7fff_ffff;
 
 /**
- * The records of a zone file, one at a time: RFC 1035 section 5 with `$TTL` (RFC 2308), units in TTLs, and the generic
- * forms of RFC 3597. Nothing is checked that needs more than one record.
- * @throws Problem at the first mistake, with file, line and column
+ * The records of a zone file, one at a time: RFC 1035 section 5 with `$TTL` (RFC 2308), BIND's `$GENERATE`, units in TTLs, and
+ * the generic forms of RFC 3597. Nothing is checked that needs more than one record.
+ * @throws Problem at the first mistake, with file, line and column, unless `parts.problem` takes it
  */
 export function parseZone(text: string, parts: ZoneTextParts): Generator<ZoneRecord> {
   return new ZoneParser(parts).parse(text, parts.file, 0);
@@ -99,13 +103,35 @@ class ZoneParser {
 
   *parse(text: string, file: string, depth: number): Generator<ZoneRecord> {
     const lexer = new ZoneLexer(text, file);
-    for (let entry = lexer.next(); entry !== null; entry = lexer.next()) {
-      const line = new Line(entry, file);
-      const first = entry.words[0]!;
-      if (entry.indented || first.quoted || !first.text.startsWith('$')) yield this.#record(line);
-      else if (first.text.toUpperCase() === '$INCLUDE') yield* this.#include(line, depth);
-      else this.#control(line);
+    for (;;) {
+      try {
+        const entry = lexer.next();
+        if (entry === null) return;
+        const line = new Line(entry, file);
+        const first = entry.words[0]!;
+        if (entry.indented || first.quoted || !first.text.startsWith('$')) yield this.#record(line);
+        else if (first.text.toUpperCase() === '$INCLUDE') yield* this.#include(line, depth);
+        else if (first.text.toUpperCase() === '$GENERATE') yield* this.#generate(line);
+        else this.#control(line);
+      } catch (error) {
+        const { problem } = this.#parts;
+        if (problem === undefined || !(error instanceof Problem)) throw error;
+        problem(error);
+        lexer.recover();
+      }
     }
+  }
+
+  /** `$GENERATE 1-9/2 host-$ A 10.0.0.$`: a record for each number, which stands where `$` does. */
+  *#generate(line: Line): Generator<ZoneRecord> {
+    line.next('$GENERATE');
+    const range = /^(\d{1,9})-(\d{1,9})(?:\/(\d{1,9}))?$/.exec(line.next('the range').text);
+    const [from, to, step] = [Number(range?.[1]), Number(range?.[2]), Number(range?.[3] ?? 1)];
+    if (range === null || from > to || step === 0)
+      return line.fail('the range must be FROM-TO or FROM-TO/STEP, as in 1-254');
+    if ((to - from) / step >= GENERATE_MAX)
+      line.fail(`$GENERATE makes more than ${GENERATE_MAX} records`);
+    for (let number = from; number <= to; number += step) yield this.#record(line.numbered(number));
   }
 
   #control(line: Line): void {
@@ -118,7 +144,9 @@ class ZoneParser {
         this.#defaultTtl = this.#ttl(line);
         break;
       default:
-        line.fail(`unknown directive ${word.text}; there are $ORIGIN, $TTL and $INCLUDE`);
+        line.fail(
+          `unknown directive ${word.text}; there are $ORIGIN, $TTL, $INCLUDE and $GENERATE`,
+        );
     }
     line.end();
   }
@@ -277,6 +305,25 @@ class Line {
     return word;
   }
 
+  /** What is left of the line, with `number` where `$` stands. */
+  numbered(number: number): Line {
+    const words = this.#entry.words.slice(this.index).map((word, index) => {
+      const text = word.text.replaceAll(
+        /\\.|\$\$|\$(?:\{([^}]*)\})?/g,
+        (found: string, form: string | undefined) => {
+          if (found.startsWith('\\')) return found === '\\$' ? '$' : found;
+          if (found === '$$') return '$';
+          return (
+            numberText(number, form ?? '0') ??
+            this.fail('a form of $ is ${OFFSET,WIDTH,BASE}, as in ${0,3,d}', this.index + index)
+          );
+        },
+      );
+      return { ...word, text };
+    });
+    return new Line({ ...this.#entry, indented: false, words }, this.file);
+  }
+
   rest(): string[] {
     const words = this.#entry.words.slice(this.index).map(({ text }) => text);
     this.index += words.length;
@@ -297,4 +344,22 @@ class Line {
   fail(reason: string, index: number = Math.max(0, this.index - 1)): never {
     throw zoneProblem(reason, this.place(index));
   }
+}
+
+/** A number in the form `OFFSET[,WIDTH[,BASE]]` of `$GENERATE`; null: there is no such form. */
+function numberText(number: number, form: string): string | null {
+  const parts = /^(-?\d{1,9})(?:,(\d{1,2})(?:,([doxXnN]))?)?$/.exec(form);
+  if (parts === null) return null;
+  const value = number + Number(parts[1]);
+  const width = Number(parts[2] ?? 0);
+  const base = parts[3] ?? 'd';
+  if (value < 0) return null;
+  if (base === 'd') return String(value).padStart(width, '0');
+  if (base === 'o') return value.toString(8).padStart(width, '0');
+  const hex = value.toString(16);
+  const digits = base === 'X' || base === 'N' ? hex.toUpperCase() : hex;
+  if (base !== 'n' && base !== 'N') return digits.padStart(width, '0');
+  // Nibbles, the last one first, as names below ip6.arpa have them; the width counts the dots.
+  const least = Math.max(digits.length, Math.floor((width + 1) / 2));
+  return digits.padStart(least, '0').split('').toReversed().join('.');
 }

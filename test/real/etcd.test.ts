@@ -167,7 +167,7 @@ for (const { path, version } of programs) {
               const reply = await asker.ask(`n${i}.skydns.test.`, 'A');
               asked++;
               if (data(reply)[0] !== `10.0.1.${i}` || reply.rcode !== 0)
-                wrong.push(`n${i}: ${reply.rcode} ${data(reply)}`);
+                wrong.push(`n${i}: ${reply.rcode} ${data(reply).join()}`);
             }
           }),
         );

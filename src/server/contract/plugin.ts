@@ -99,6 +99,8 @@ export interface WorkerContext extends WorkerChannel {
   find<T>(port: Port<T>): readonly T[];
   /** Whether a plugin stands in this block. */
   has(plugin: string): boolean;
+  /** No plugin stands behind this one: nobody else would answer. */
+  readonly last: boolean;
   /** An absolute path for a file named in the Corefile (`root` applies). */
   path(file: string): string;
   /** Tells of queries that no server block took (`zone` label `dropped`), whichever listener they came to. */

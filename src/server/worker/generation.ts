@@ -138,6 +138,7 @@ function buildBlock(
       },
       find: <T>(port: Port<T>) => (offers.get(port) ?? []) as readonly T[],
       has: (name) => names.has(name),
+      last: plugin === last?.plugin,
       path: (file) => resolve(worker.folder, plan.root, file),
       onDropped: (run) => dropped.push(run),
       filter: (accepts) => filters.push(accepts),

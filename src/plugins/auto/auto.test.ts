@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test, type TestContext } from 'node:test';
+import { makeWorld, type World } from '../../../test/kit/world.ts';
+
+const zone = (serial: number, address = '192.0.2.1'): string =>
+  `$TTL 60\n@ SOA ns host ${serial} 2 3 4 5\n@ NS ns\nns A 192.0.2.9\nwww A ${address}\n`;
+
+function folder(t: TestContext, files: Readonly<Record<string, string>>): string {
+  const path = mkdtempSync(join(tmpdir(), 'ndots-auto-'));
+  t.after(() => rmSync(path, { recursive: true }));
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(join(path, name, '..'), { recursive: true });
+    writeFileSync(join(path, name), text);
+  }
+  return path;
+}
+
+async function served(
+  t: TestContext,
+  path: string,
+  directory = 'zones',
+  zones = '.',
+): Promise<World> {
+  const world = await makeWorld(
+    `. {\n auto ${zones} {\n directory ${directory}\n reload 10s\n }\n whoami\n}`,
+    { folder: path },
+  );
+  t.after(() => world.close());
+  return world;
+}
+
+async function later(world: World): Promise<void> {
+  await world.clock.advance(10_001);
+  for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** The address that is answered, or what else: whoami answers what no zone holds. */
+async function www(world: World, zoneName: string): Promise<string> {
+  const { rcode, answer, additional } = await world.ask(`www.${zoneName}. A`);
+  if (additional.length > 0) return 'whoami';
+  return (answer[0]?.data as { address: string } | undefined)?.address ?? `rcode ${rcode}`;
+}
+
+describe('auto', () => {
+  test('the files of a folder and those below it are zones by their names', async (t) => {
+    const path = folder(t, {
+      'zones/db.example.org': zone(1),
+      'zones/deep/db.Example.NET': zone(1, '192.0.2.2'),
+      'zones/notes.txt': 'no zone',
+    });
+    const world = await served(t, path);
+    assert.equal(await www(world, 'example.org'), '192.0.2.1');
+    assert.equal(await www(world, 'example.net'), '192.0.2.2');
+    assert.equal(await www(world, 'example.com'), 'whoami');
+  });
+
+  test('pattern and template say which file is which zone', async (t) => {
+    const path = folder(t, {
+      'zones/org.example.zone': zone(1),
+      'zones/org.example.zone.bak': '(',
+    });
+    const world = await served(t, path, String.raw`zones ^(\w+)\.(\w+)\.zone$ {2}.{1}`);
+    assert.equal(await www(world, 'example.org'), '192.0.2.1');
+    assert.deepEqual(
+      world.log.filter((line) => line.startsWith('[ERROR]')),
+      [],
+    );
+  });
+
+  test('only names in the zones of the directive are answered', async (t) => {
+    const path = folder(t, { 'zones/db.example.org': zone(1), 'zones/db.example.net': zone(1) });
+    const world = await served(t, path, 'zones', 'org');
+    assert.equal(await www(world, 'example.org'), '192.0.2.1');
+    assert.equal(await www(world, 'example.net'), 'whoami');
+  });
+
+  test('files that come, change and go are followed; a mistake leaves things as they were', async (t) => {
+    const path = folder(t, { 'real/db.example.org': zone(1) });
+    symlinkSync(join(path, 'real'), join(path, 'zones'));
+    const world = await served(t, path);
+    writeFileSync(join(path, 'real/db.example.net'), zone(1));
+    writeFileSync(join(path, 'real/db.example.com'), `${zone(1)}x A y\n`);
+    writeFileSync(join(path, 'real/db.example.org'), zone(2, '192.0.2.3'));
+    await later(world);
+    assert.equal(await www(world, 'example.net'), '192.0.2.1');
+    assert.equal(await www(world, 'example.org'), '192.0.2.3');
+    assert.equal(await www(world, 'example.com'), 'whoami');
+    unlinkSync(join(path, 'real/db.example.net'));
+    writeFileSync(join(path, 'real/db.example.org'), `${zone(3)})\n`);
+    await later(world);
+    assert.equal(await www(world, 'example.net'), 'whoami');
+    assert.equal(await www(world, 'example.org'), '192.0.2.3');
+    assert.ok(world.log.some((line) => /Deleting zone `example\.net\.'/.test(line)));
+  });
+
+  test('a folder that is not there is warned about and may come', async (t) => {
+    const path = folder(t, {});
+    const world = await served(t, path);
+    assert.match(world.log[0]!, /Directory does not exist/);
+    mkdirSync(join(path, 'zones'));
+    writeFileSync(join(path, 'zones/db.example.org'), zone(1));
+    await later(world);
+    assert.equal(await www(world, 'example.org'), '192.0.2.1');
+  });
+
+  test('mistakes of the directive are refused', async () => {
+    await assert.rejects(makeWorld('. {\n auto\n}'), /'directory' is required/);
+    await assert.rejects(makeWorld('. {\n auto {\n directory x y\n }\n}'), /Wrong argument count/);
+    await assert.rejects(makeWorld('. {\n auto {\n directory x y {1}\n }\n}'), /sub expression/);
+    await assert.rejects(makeWorld('. {\n auto {\n directory x (y {1}\n }\n}'), /missing/);
+  });
+});

@@ -1,0 +1,109 @@
+import { statSync } from 'node:fs';
+import { every } from '../../base/clock.ts';
+import { Problem } from '../../base/problem.ts';
+import { zones } from '../../corefile/positions.ts';
+import { custom, setting } from '../../corefile/properties.ts';
+import { pluginProblem } from '../../corefile/problems.ts';
+import { directive } from '../../corefile/syntax.ts';
+import { duration } from '../../corefile/values.ts';
+import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
+import { ZoneMatch } from '../../server/contract/zone-match.ts';
+import { transferSources } from '../../zone/transfer-source.ts';
+import { ZoneKeeper } from '../../zone/zone-keeper.ts';
+import { zoneLink } from '../../zone/zone-link.ts';
+import { ZonePublisher } from '../../zone/zone-publisher.ts';
+import { zoneTransfers } from '../../zone/zone-records.ts';
+import { ZoneReplica } from '../../zone/zone-replica.ts';
+import { zoneFiles } from './folder.ts';
+import { readNaming, type Naming } from './naming.ts';
+
+const syntax = directive({
+  name: 'auto',
+  summary: 'answers from all zone files of a folder',
+  repeat: 'last',
+  args: { zones: zones({ help: 'only names in these are answered, whatever the folder holds' }) },
+  properties: {
+    naming: custom('directory', 'DIR [REGEXP ORIGIN_TEMPLATE]', readNaming, {
+      help: 'the folder; a file whose name matches REGEXP is a zone of the name that ORIGIN_TEMPLATE makes of it, where `{1}` is the first group; default `db\\.(.*)` and `{1}`',
+    }),
+    reloadMs: setting('reload', duration('DURATION', { minMs: 0 }), {
+      default: 60_000,
+      help: 'how often to look for files that have come, gone, or changed; 0 = never',
+    }),
+  },
+  retired: { upstream: 'targets of aliases are always looked up by asking the whole server' },
+  check: ({ naming }, at) =>
+    naming === null ? [pluginProblem('auto', at, "'directory' is required")] : [],
+});
+
+/** Both planes give the data set the same name. */
+function keyOf({ pattern, template }: Naming, path: string): string {
+  return `auto/${JSON.stringify([path, pattern.source, template])}`;
+}
+
+/** Answers from a folder of zone files. */
+export const auto: Plugin = definePlugin({
+  syntax,
+  async control({ naming, reloadMs }, context) {
+    const folder = context.path(naming!.directory);
+    const { clock, log, metrics } = context;
+    checkFolder(folder, (text) => log.warning(text));
+    const publisher = context.replicated(keyOf(naming!, folder), (open) => new ZonePublisher(open));
+    const keeper = new ZoneKeeper({ publisher, clock, log, metrics });
+    const look = async (): Promise<void> => {
+      const sources = zoneFiles(folder, naming!, log);
+      const there = new Set(sources.map(({ zone }) => zone));
+      for (const zone of publisher.names) {
+        if (there.has(zone)) continue;
+        keeper.forget(zone);
+        log.info(`Deleting zone \`${zone}'`);
+      }
+      const fresh = sources.filter(({ zone }) => !publisher.has(zone));
+      await keeper.refresh(sources);
+      for (const { zone, path } of fresh)
+        if (publisher.has(zone)) log.info(`Inserting zone \`${zone}' from: ${path}`);
+    };
+    await look();
+    context.onStart(() => {
+      if (reloadMs === 0) return;
+      const ticks = every(clock, reloadMs, () => void look());
+      context.onStop(() => ticks.cancel());
+    });
+  },
+
+  setup({ naming, zones: origins }, context, next) {
+    const replica = context.replica(
+      keyOf(naming!, context.path(naming!.directory)),
+      () => new ZoneReplica(),
+    );
+    context.offer(transferSources, zoneTransfers(replica));
+    const within = new ZoneMatch(origins);
+    const { writer, ask, last } = context;
+    const link = zoneLink({
+      plugin: 'auto',
+      zones: replica.zones,
+      fallthrough: null,
+      writer,
+      ask,
+      last,
+      next,
+    });
+    return (query) => (within.holds(query) ? link(query) : next(query));
+  },
+});
+
+/** A folder that is not there may come later. @throws Problem for one that cannot be looked at */
+function checkFolder(path: string, warn: (text: string) => void): void {
+  try {
+    statSync(path);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return warn(`Directory does not exist: ${path}`);
+    throw new Problem({
+      code: 'zone-folder-unreadable',
+      text: `Unable to access root path '${path}': ${message}`,
+      remedy: `Check the path and who may enter it: ls -ld ${path}`,
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,47 @@
+import { compilePattern, PatternError, type Pattern } from '../../base/pattern.ts';
+import type { Refuse } from '../../corefile/properties.ts';
+import type { Token } from '../../corefile/tree.ts';
+import { foldName, NameError, parseName, printName } from '../../wire/name.ts';
+
+/** Which files of a folder are zones, and of what name. */
+export interface Naming {
+  readonly directory: string;
+  readonly pattern: Pattern;
+  /** `{1}`, `{name}` stand for the pattern's groups. */
+  readonly template: string;
+}
+
+const PATTERN = String.raw`db\.(.*)`;
+const TEMPLATE = '{1}';
+
+/** Reads `DIR [REGEXP ORIGIN_TEMPLATE]`. */
+export function readNaming(words: readonly Token[], refuse: Refuse): Naming {
+  const [directory, source, template] = words;
+  if (directory === undefined || words.length === 2 || words.length > 3)
+    return refuse('Wrong argument count or unexpected line ending');
+  if (source === undefined)
+    return { directory: directory.text, pattern: compilePattern(PATTERN), template: TEMPLATE };
+  try {
+    const pattern = compilePattern(source.text);
+    if (pattern.groupCount === 0) refuse('Need at least one sub expression', source.place);
+    return { directory: directory.text, pattern, template: template!.text };
+  } catch (error) {
+    if (!(error instanceof PatternError)) throw error;
+    return refuse(error.message, source.place, { hint: error.hint });
+  }
+}
+
+/** The zone of a file with this name: absolute, lower case; null: it holds none. */
+export function zoneOf(file: string, { pattern, template }: Naming): string | null {
+  const match = pattern.exec(file);
+  if (match === null) return null;
+  const origin = template.replaceAll(/\{([^{}]*)\}/g, (_, group: string) =>
+    /^\d+$/.test(group) ? (match.groups[Number(group)] ?? '') : (match.named[group] ?? ''),
+  );
+  try {
+    return origin === '' ? null : printName(foldName(parseName(origin)));
+  } catch (error) {
+    if (error instanceof NameError) return null;
+    throw error;
+  }
+}

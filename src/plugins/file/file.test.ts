@@ -1,0 +1,335 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test, type TestContext } from 'node:test';
+import { makeWorld, type AskOptions, type World } from '../../../test/kit/world.ts';
+import { printRecord } from '../../wire/print.ts';
+import { rcodeName } from '../../wire/iana.ts';
+import type { DnsRecord, Message } from '../../wire/message.ts';
+
+const zone = `$TTL 300
+@ 3600 IN SOA ns1 hostmaster 1 7200 3600 1209600 60
+@ NS ns1
+@ NS ns2.example.net.
+@ MX 10 Mail
+ns1 A 192.0.2.1
+mail A 192.0.2.2
+mail AAAA 2001:db8::2
+www A 192.0.2.3
+alias CNAME www
+alias2 CNAME alias
+lost CNAME nothing
+out CNAME www.example.net.
+loop CNAME loop2
+loop2 CNAME loop
+*.wild A 192.0.2.9
+a.sub.wild TXT "here"
+*.many CNAME www
+deep.below.empty A 192.0.2.4
+cut NS ns.cut
+cut NS ns.elsewhere.
+cut DS 1 13 2 ${'ab'.repeat(32)}
+ns.cut A 192.0.2.5
+bare NS ns.elsewhere.
+old DNAME new
+x.new A 192.0.2.6
+long DNAME ${'l'.repeat(60)}.${'l'.repeat(60)}.${'l'.repeat(60)}.example.org.
+_sip._tcp SRV 1 2 5060 mail
+$GENERATE 1-3 host-\${0,2} A 192.0.2.1$
+`;
+
+function folder(t: TestContext, files: Readonly<Record<string, string>>): string {
+  const path = mkdtempSync(join(tmpdir(), 'ndots-file-'));
+  t.after(() => rmSync(path, { recursive: true }));
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(path, name), text);
+  return path;
+}
+
+async function served(t: TestContext, text = zone, more = ''): Promise<World> {
+  const path = folder(t, { 'db.example.org': text });
+  const world = await makeWorld(`.:53 {\n file db.example.org example.org {\n${more}\n}\n}`, {
+    folder: path,
+  });
+  t.after(() => world.close());
+  return world;
+}
+
+/** `NOERROR aa`, then a line for each record, with the section where it is not the answer. */
+function show(message: Message): string[] {
+  const lines = (records: readonly DnsRecord[], section: string): string[] =>
+    records.map(
+      (record) => `${section}${printRecord(record).replace(/\s+/g, ' ').replace(' IN', '')}`,
+    );
+  const code = `${rcodeName(message.rcode)}${(message.flags & 0x400) === 0 ? '' : ' aa'}`;
+  return [
+    code,
+    ...lines(message.answer, ''),
+    ...lines(message.authority, 'authority '),
+    ...lines(message.additional, 'additional '),
+  ];
+}
+
+async function ask(world: World, question: string, options?: AskOptions): Promise<string[]> {
+  return show(await world.ask(question.replace('@', 'example.org.'), options));
+}
+
+const servers = [
+  'authority example.org. 300 NS ns1.example.org.',
+  'authority example.org. 300 NS ns2.example.net.',
+];
+const soa =
+  'authority example.org. 60 SOA ns1.example.org. hostmaster.example.org. 1 7200 3600 1209600 60';
+
+describe('file', () => {
+  test('a name that is there is answered with the records of the type', async (t) => {
+    const world = await served(t);
+    assert.deepEqual(await ask(world, 'www.example.org. A'), [
+      'NOERROR aa',
+      'www.example.org. 300 A 192.0.2.3',
+      ...servers,
+    ]);
+    assert.deepEqual(await ask(world, 'host-02.example.org. A'), [
+      'NOERROR aa',
+      'host-02.example.org. 300 A 192.0.2.12',
+      ...servers,
+    ]);
+  });
+
+  test('no data and no name bring the SOA record with the lesser of TTL and minimum', async (t) => {
+    const world = await served(t);
+    assert.deepEqual(await ask(world, 'www.example.org. MX'), ['NOERROR aa', soa]);
+    assert.deepEqual(await ask(world, 'nothing.example.org. MX'), ['NXDOMAIN aa', soa]);
+  });
+
+  test('a name that only others are below is there, without data', async (t) => {
+    const world = await served(t);
+    assert.deepEqual(await ask(world, 'below.empty.example.org. A'), ['NOERROR aa', soa]);
+  });
+
+  test('aliases are followed within the zone, and their end decides the result code', async (t) => {
+    const world = await served(t);
+    assert.deepEqual(await ask(world, 'alias2.example.org. A'), [
+      'NOERROR aa',
+      'alias2.example.org. 300 CNAME alias.example.org.',
+      'alias.example.org. 300 CNAME www.example.org.',
+      'www.example.org. 300 A 192.0.2.3',
+      ...servers,
+    ]);
+    assert.deepEqual(await ask(world, 'lost.example.org. A'), [
+      'NXDOMAIN aa',
+      'lost.example.org. 300 CNAME nothing.example.org.',
+      soa,
+    ]);
+    assert.deepEqual((await ask(world, 'alias.example.org. CNAME')).slice(0, 2), [
+      'NOERROR aa',
+      'alias.example.org. 300 CNAME www.example.org.',
+    ]);
+  });
+
+  test('a circle of aliases is answered once round', async (t) => {
+    const world = await served(t);
+    assert.deepEqual((await ask(world, 'loop.example.org. A')).slice(0, 3), [
+      'NOERROR aa',
+      'loop.example.org. 300 CNAME loop2.example.org.',
+      'loop2.example.org. 300 CNAME loop.example.org.',
+    ]);
+  });
+
+  test('an alias that leads out of the zone is followed by asking the whole server', async (t) => {
+    const path = folder(t, {
+      'db.example.org': zone,
+      'db.example.net': '@ 60 IN SOA ns host 1 2 3 4 5\nwww 60 A 192.0.2.77\n',
+    });
+    const world = await makeWorld(
+      'example.org {\n file db.example.org\n}\nexample.net {\n file db.example.net\n}',
+      { folder: path },
+    );
+    t.after(() => world.close());
+    assert.deepEqual(await ask(world, 'out.example.org. A'), [
+      'NOERROR aa',
+      'out.example.org. 300 CNAME www.example.net.',
+      'www.example.net. 60 A 192.0.2.77',
+    ]);
+    const negative = await ask(world, 'out.example.org. TXT');
+    assert.deepEqual(negative, [
+      'NOERROR aa',
+      'out.example.org. 300 CNAME www.example.net.',
+      'authority example.net. 5 SOA ns.example.net. host.example.net. 1 2 3 4 5',
+    ]);
+  });
+
+  test('a wildcard stands for names that are not there, and for none that is', async (t) => {
+    const world = await served(t);
+    assert.deepEqual(
+      (await ask(world, 'a.b.wild.example.org. A'))[1],
+      'a.b.wild.example.org. 300 A 192.0.2.9',
+    );
+    assert.deepEqual(await ask(world, 'x.wild.example.org. TXT'), ['NOERROR aa', soa]);
+    assert.deepEqual(await ask(world, 'sub.wild.example.org. A'), ['NOERROR aa', soa]);
+    assert.deepEqual(await ask(world, 'b.sub.wild.example.org. A'), ['NXDOMAIN aa', soa]);
+    assert.deepEqual((await ask(world, 'any.many.example.org. A')).slice(1, 3), [
+      'any.many.example.org. 300 CNAME www.example.org.',
+      'www.example.org. 300 A 192.0.2.3',
+    ]);
+  });
+
+  test('below a cut is another zone: its name servers and their addresses', async (t) => {
+    const world = await served(t);
+    for (const name of ['cut', 'deep.cut', 'ns.cut']) {
+      assert.deepEqual(await ask(world, `${name}.example.org. A`), [
+        'NOERROR',
+        'authority cut.example.org. 300 NS ns.cut.example.org.',
+        'authority cut.example.org. 300 NS ns.elsewhere.',
+        'additional ns.cut.example.org. 300 A 192.0.2.5',
+      ]);
+    }
+    assert.match((await ask(world, 'cut.example.org. DS'))[1]!, /^cut\.example\.org\. 300 DS 1 13/);
+    assert.deepEqual(await ask(world, 'bare.example.org. DS'), ['NOERROR aa', soa]);
+  });
+
+  test('a DNAME moves what is below it, and not itself', async (t) => {
+    const world = await served(t);
+    assert.deepEqual((await ask(world, 'X.old.example.org. A')).slice(0, 4), [
+      'NOERROR aa',
+      'old.example.org. 300 DNAME new.example.org.',
+      'X.old.example.org. 300 CNAME x.new.example.org.',
+      'x.new.example.org. 300 A 192.0.2.6',
+    ]);
+    assert.deepEqual(await ask(world, 'old.example.org. A'), ['NOERROR aa', soa]);
+    const long = `${'y'.repeat(60)}.${'z'.repeat(20)}.long.example.org. A`;
+    assert.equal((await ask(world, long))[0], 'YXDOMAIN aa');
+  });
+
+  test('SRV and MX bring the addresses of what they name, which is spelled as in the file', async (t) => {
+    const world = await served(t);
+    const addresses = [
+      'additional mail.example.org. 300 A 192.0.2.2',
+      'additional mail.example.org. 300 AAAA 2001:db8::2',
+    ];
+    assert.deepEqual((await ask(world, '_sip._tcp.example.org. SRV')).slice(-2), addresses);
+    const mail = await ask(world, '@ MX');
+    assert.equal(mail[1], 'example.org. 300 MX 10 Mail.example.org.');
+    assert.deepEqual(mail.slice(-2).join().toLowerCase(), addresses.join().toLowerCase());
+  });
+
+  test('ANY is answered with all that the name owns', async (t) => {
+    const world = await served(t);
+    const types = (await world.ask('example.org. ANY')).answer.map(({ type }) => type);
+    assert.deepEqual(types, [2, 2, 6, 15]);
+  });
+
+  test('transfers and notifications are refused', async (t) => {
+    const world = await served(t);
+    assert.deepEqual(await ask(world, '@ AXFR', { proto: 'tcp' }), ['REFUSED']);
+    assert.deepEqual(await ask(world, '@ SOA', { flags: 0x2000 }), ['REFUSED']);
+    assert.deepEqual(await ask(world, 'example.net. A'), ['REFUSED']);
+  });
+
+  test('with fallthrough a name that owns nothing goes to the next plugin', async (t) => {
+    const path = folder(t, { 'db.example.org': zone });
+    const world = await makeWorld(
+      '.:53 {\n file db.example.org example.org {\n fallthrough\n }\n whoami\n}',
+      { folder: path },
+    );
+    t.after(() => world.close());
+    assert.equal((await world.ask('nothing.example.org. A')).additional.length, 2);
+    assert.equal((await world.ask('below.empty.example.org. A')).additional.length, 2);
+    assert.deepEqual(await ask(world, 'www.example.org. MX'), ['NOERROR aa', soa]);
+  });
+
+  test("DS of a zone is the parent zone's business", async (t) => {
+    const path = folder(t, {
+      'db.example.org': zone,
+      'db.cut': '@ 60 IN SOA ns host 9 2 3 4 5\n@ 60 NS ns\nwww 60 A 192.0.2.8\n',
+    });
+    const world = await makeWorld(
+      '.:53 {\n file db.cut cut.example.org\n file db.example.org example.org\n}',
+      { folder: path },
+    );
+    t.after(() => world.close());
+    assert.equal((await world.ask('cut.example.org. DS')).answer.length, 1);
+    assert.equal((await world.ask('www.cut.example.org. A')).answer.length, 1);
+  });
+
+  test('all mistakes of a file are told at the start, each with its place', async (t) => {
+    const path = folder(t, {
+      'db.bad':
+        '$TTL 60\n@ SOA ns host 1 2 3 4 5\nwww A 192.0.2\nwww AAA ::1\n( open A 192.0.2.1\n',
+    });
+    await assert.rejects(makeWorld('example.org {\n file db.bad\n}', { folder: path }), (error) => {
+      const { problems } = error as { problems: { message: string }[] };
+      assert.deepEqual(
+        problems.map(({ message }) => message.replace(/^.*db\.bad/, '')),
+        [
+          ':3:7: A address must be an IPv4 address, not "192.0.2"',
+          ':4:5: "AAA" is neither TTL nor class nor record type',
+          ':5:1: parenthesis is never closed',
+        ],
+      );
+      return true;
+    });
+  });
+
+  test('a file without an SOA record is no zone', async (t) => {
+    const path = folder(t, { db: '$TTL 60\nwww A 192.0.2.1\n' });
+    await assert.rejects(
+      makeWorld('example.org {\n file db\n}', { folder: path }),
+      /no SOA record/,
+    );
+  });
+
+  test('another serial is served after the reload time; a mistake leaves the zone as it was', async (t) => {
+    const path = folder(t, { db: zone });
+    const world = await makeWorld('example.org {\n file db {\n reload 10s\n }\n}', {
+      folder: path,
+    });
+    t.after(() => world.close());
+    const address = async (): Promise<string | undefined> =>
+      (await ask(world, 'www.example.org. A'))[1];
+    const later = async (text: string): Promise<void> => {
+      writeFileSync(join(path, 'db'), text);
+      await world.clock.advance(10_001);
+      for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve));
+    };
+    await later(zone.replace('192.0.2.3', '192.0.2.33'));
+    assert.equal(await address(), 'www.example.org. 300 A 192.0.2.3', 'the serial is the same');
+    await later(zone.replace('192.0.2.3', '192.0.2.33').replace('hostmaster 1', 'hostmaster 2'));
+    assert.equal(await address(), 'www.example.org. 300 A 192.0.2.33');
+    await later(zone.replace('hostmaster 1', 'hostmaster 3') + 'x A y\n');
+    assert.equal(await address(), 'www.example.org. 300 A 192.0.2.33');
+    assert.match(
+      world.log.at(-1)!,
+      /^\[ERROR\] plugin\/file: Parsing zone "example\.org\.": .*db:\d+:5: /,
+    );
+    unlinkSync(join(path, 'db'));
+    await world.clock.advance(10_001);
+    for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve));
+    assert.equal(await address(), 'www.example.org. 300 A 192.0.2.33');
+    assert.match(world.log.at(-1)!, /Failed to open zone "example\.org\."/);
+  });
+
+  test('a file that is not there is SERVFAIL until it comes', async (t) => {
+    const path = folder(t, {});
+    const world = await makeWorld('example.org {\n file db {\n reload 10s\n }\n}', {
+      folder: path,
+    });
+    t.after(() => world.close());
+    assert.match(
+      world.log[0]!,
+      /^\[WARNING\] plugin\/file: Failed to open ".*db": trying again in 10s/,
+    );
+    assert.equal((await ask(world, 'www.example.org. A'))[0], 'SERVFAIL');
+    writeFileSync(join(path, 'db'), zone);
+    await world.clock.advance(10_001);
+    for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve));
+    assert.equal((await ask(world, 'www.example.org. A'))[0], 'NOERROR aa');
+  });
+
+  test('records that are no part of the zone are left out, with a warning', async (t) => {
+    const world = await served(t, `${zone}www.example.net. A 192.0.2.1\nalias A 192.0.2.1\n`);
+    assert.equal(world.log.length, 2);
+    assert.match(world.log[0]!, /www\.example\.net\. A: is not in the zone example\.org\./);
+    assert.match(world.log[1]!, /a name with a CNAME record has no other records/);
+  });
+});

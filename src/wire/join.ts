@@ -1,0 +1,67 @@
+import { FLAG, HEADER, MESSAGE_MAX, RCODE } from './iana.ts';
+import { mover } from './mover.ts';
+import { Records } from './records.ts';
+import type { Reply } from './reply.ts';
+import { replySlab } from './slab.ts';
+import { SECTION, type Section } from './writer.ts';
+
+const records = new Records();
+
+/**
+ * `first`, whose answers end in an alias, and behind them what `rest` answers to the alias's target; the authority section of
+ * `first`, and that of `rest` if it denies something. Result code and TC are those of `rest`, everything else is that of `first`
+ * (RFC 6604 section 3). What does not fit is left out, with TC.
+ */
+export function joinAnswers(first: Reply, rest: Reply): Reply {
+  if (rest.bare) return withCode(first, rest);
+  let answersEnd = first.start + HEADER.SIZE;
+  const { authority } = first;
+  if (authority === 0) answersEnd = first.end;
+  else {
+    for (records.of(first); records.next() && records.section === SECTION.answer;)
+      answersEnd = records.dataAt + records.dataLength;
+  }
+  // What stays at its place keeps its pointers.
+  mover.begin(first.bytes, first.start);
+  mover.raw(first.bytes, first.start + HEADER.SIZE, answersEnd);
+  mover.over(rest.bytes, rest.start);
+  const answers = first.answers + move(rest, SECTION.answer);
+  mover.over(first.bytes, first.start);
+  let authorities = authority === 0 ? 0 : move(first, SECTION.authority);
+  if (rest.answers === 0 || rest.rcode === RCODE.NXDOMAIN) {
+    mover.over(rest.bytes, rest.start);
+    authorities += move(rest, SECTION.authority);
+  }
+  const cut = rest.truncated || authorities < authority || answers < first.answers + rest.answers;
+  const flags = (first.flags & ~FLAG.RCODE) | (cut ? FLAG.TC : 0) | (rest.rcode & FLAG.RCODE);
+  mover.setU16(HEADER.FLAGS, flags);
+  mover.setU16(HEADER.ANCOUNT, answers);
+  mover.setU16(HEADER.NSCOUNT, authorities);
+  mover.setU16(HEADER.ARCOUNT, 0);
+  const start = replySlab.put(mover.out, 0, mover.length);
+  const end = start + mover.length;
+  const { rcode, errors } = rest;
+  return first.with({ bytes: replySlab.bytes, start, end, rcode, errors });
+}
+
+/** Moves the records of one section as far as they fit. @returns how many */
+function move(reply: Reply, section: Section): number {
+  let moved = 0;
+  for (records.of(reply); records.next();) {
+    if (records.section !== section) continue;
+    const before = mover.length;
+    mover.name(records.ownerAt);
+    mover.body(records.ttlAt - 4, records.ttl);
+    if (mover.length > MESSAGE_MAX) {
+      mover.length = before;
+      break;
+    }
+    moved++;
+  }
+  return moved;
+}
+
+/** The same answers with another's result code. */
+function withCode(first: Reply, { rcode, errors }: Reply): Reply {
+  return first.with({ rcode, errors });
+}

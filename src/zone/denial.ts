@@ -1,0 +1,168 @@
+import { TYPE } from '../wire/iana.ts';
+import { NODE } from './packed-zone.ts';
+import { hashName, readHashParts, type HashParts } from './nsec3-hash.ts';
+import type { ZoneData } from './zone-data.ts';
+
+/** Proofs of one reply; a chain of wildcards could want more, and then lacks some. */
+const PROOFS_MAX = 32;
+const STAR = Uint8Array.of(1, 0x2a);
+
+/**
+ * Which NSEC or NSEC3 records prove what a reply denies (RFC 4035 section 3.1.3, RFC 5155 section 7.2): collects the nodes that own
+ * them. Nothing happens in a zone that is not signed. Names are in lower case.
+ */
+export class Denial {
+  readonly nodes: Uint32Array = new Uint32Array(PROOFS_MAX);
+  count = 0;
+  #zone: ZoneData | null = null;
+  #parts: HashParts | null = null;
+  readonly #wildcard = new Uint8Array(257);
+
+  /** The type of the records that prove things in this zone. */
+  get type(): number {
+    return this.#parts === null ? TYPE.NSEC : TYPE.NSEC3;
+  }
+
+  begin(zone: ZoneData): void {
+    this.count = 0;
+    if (zone === this.#zone) return;
+    this.#zone = zone;
+    this.#parts = zone.hashed ? readHashParts(zone) : null;
+  }
+
+  /** The name, which begins at `at`, is there: it has no such type. */
+  noType(node: number, name: Uint8Array, length: number, at: number): void {
+    const zone = this.#zone!;
+    if (this.#parts === null) {
+      // An empty non-terminal has no NSEC of its own: the one before it spans it.
+      if (zone.find(node, TYPE.NSEC)) this.#add(node);
+      else if (node > 0) this.#add(this.#signedBefore(node - 1));
+      return;
+    }
+    const own = this.#matching(name, at, length);
+    if (own >= 0) this.#add(own);
+    // Opt-out leaves delegations without a record of their own (RFC 5155 section 7.2.7).
+    else if (node > 0) this.#enclosed(zone.parent(node), name, length, at + 1 + name[at]!, at);
+  }
+
+  /** The name is not there, and no wildcard stands for it: `node` is its closest encloser. */
+  noName(node: number, name: Uint8Array, length: number, nodeAt: number, nextAt: number): void {
+    const zone = this.#zone!;
+    if (this.#parts === null) {
+      this.#add(this.#signedBefore(zone.before(node, name, nextAt)));
+      this.#add(this.#signedBefore(zone.before(node, STAR, 0)));
+      return;
+    }
+    // The wildcard is that of the encloser which was proved: with opt-out it may be farther up.
+    const proved = this.#enclosed(node, name, length, nodeAt, nextAt);
+    this.#add(this.#covering(this.#wildcard, 0, this.#starBelow(name, length, proved)));
+  }
+
+  /** The name itself is not there: what is answered comes from a wildcard. */
+  noExactName(
+    node: number,
+    name: Uint8Array,
+    length: number,
+    nodeAt: number,
+    nextAt: number,
+    encloser = false,
+  ): void {
+    const zone = this.#zone!;
+    if (this.#parts === null) this.#add(this.#signedBefore(zone.before(node, name, nextAt)));
+    else if (encloser) this.#enclosed(node, name, length, nodeAt, nextAt);
+    else this.#add(this.#covering(name, nextAt, length));
+  }
+
+  /** The wildcard below the name's closest encloser is there: it has no such type. */
+  noTypeOfWildcard(
+    wildcard: number,
+    name: Uint8Array,
+    length: number,
+    nodeAt: number,
+    nextAt: number,
+  ): void {
+    const zone = this.#zone!;
+    this.noExactName(zone.parent(wildcard), name, length, nodeAt, nextAt, true);
+    if (this.#parts === null) this.noType(wildcard, name, length, 0);
+    else this.#add(this.#matching(this.#wildcard, 0, this.#starBelow(name, length, nodeAt)));
+  }
+
+  /** Puts `*` before the part of the name from `at` on into the place for it. @returns its length */
+  #starBelow(name: Uint8Array, length: number, at: number): number {
+    this.#wildcard.set(STAR);
+    for (let i = at; i < length; i++) this.#wildcard[2 + i - at] = name[i]!;
+    return 2 + length - at;
+  }
+
+  #add(node: number): void {
+    if (node < 0 || this.count === PROOFS_MAX) return;
+    for (let i = 0; i < this.count; i++) if (this.nodes[i] === node) return;
+    this.nodes[this.count++] = node;
+  }
+
+  /** The last node up to this one that has an NSEC record, or -1. */
+  #signedBefore(node: number): number {
+    const zone = this.#zone!;
+    while (node >= 0) {
+      if ((zone.flags(node) & NODE.GLUE) === 0 && zone.find(node, TYPE.NSEC)) return node;
+      node--;
+    }
+    return -1;
+  }
+
+  /**
+   * The closest encloser that can be proved, and that nothing is there one label further (RFC 5155 section 7.2.1).
+   * @returns where its name begins
+   */
+  #enclosed(
+    node: number,
+    name: Uint8Array,
+    length: number,
+    nodeAt: number,
+    nextAt: number,
+  ): number {
+    for (;;) {
+      const own = this.#matching(name, nodeAt, length);
+      if (own >= 0) {
+        this.#add(own);
+        this.#add(this.#covering(name, nextAt, length));
+        return nodeAt;
+      }
+      if (node === 0) return nodeAt;
+      node = this.#zone!.parent(node);
+      nextAt = nodeAt;
+      nodeAt += name[nodeAt]! + 1;
+    }
+  }
+
+  /** The NSEC3 node of the name at `at`, or -1. */
+  #matching(name: Uint8Array, at: number, length: number): number {
+    const hash = hashName(name, at, length, this.#parts!);
+    const { nsec3 } = this.#zone!.packed;
+    const index = this.#lastUpTo(hash);
+    return index >= 0 && this.#zone!.compareLabel(nsec3[index]!, hash, 0) === 0
+      ? nsec3[index]!
+      : -1;
+  }
+
+  /** The NSEC3 node whose span holds the hash of the name at `at`; the last one's span goes round. */
+  #covering(name: Uint8Array, at: number, length: number): number {
+    const { nsec3 } = this.#zone!.packed;
+    const index = this.#lastUpTo(hashName(name, at, length, this.#parts!));
+    return nsec3[index < 0 ? nsec3.length - 1 : index]!;
+  }
+
+  /** Index of the last NSEC3 node whose label does not come after this one, or -1. */
+  #lastUpTo(label: Uint8Array): number {
+    const zone = this.#zone!;
+    const { nsec3 } = zone.packed;
+    let low = -1;
+    let high = nsec3.length;
+    while (high - low > 1) {
+      const middle = (low + high) >>> 1;
+      if (zone.compareLabel(nsec3[middle]!, label, 0) <= 0) low = middle;
+      else high = middle;
+    }
+    return low;
+  }
+}

@@ -1,0 +1,81 @@
+/** Numbers of 32 bits, one after the other, as many as there are. */
+export class Growing {
+  #items = new Uint32Array(256);
+  length = 0;
+
+  /** @returns its index */
+  push(item: number): number {
+    if (this.length === this.#items.length) {
+      const wider = new Uint32Array(Math.ceil(1.5 * this.length));
+      wider.set(this.#items);
+      this.#items = wider;
+    }
+    this.#items[this.length] = item;
+    return this.length++;
+  }
+
+  at(index: number): number {
+    return this.#items[index]!;
+  }
+
+  set(index: number, item: number): void {
+    this.#items[index] = item;
+  }
+}
+
+/** Bytes, one after the other, as many as there are. */
+export class GrowingBytes {
+  bytes: Uint8Array;
+  length = 0;
+
+  constructor(size = 1024) {
+    this.bytes = new Uint8Array(size);
+  }
+
+  /** @returns where they begin */
+  push(added: ArrayLike<number>): number {
+    const at = this.length;
+    this.#room(added.length);
+    this.bytes.set(added, at);
+    this.length += added.length;
+    return at;
+  }
+
+  u16(value: number): void {
+    this.#room(2);
+    this.bytes[this.length++] = value >>> 8;
+    this.bytes[this.length++] = value & 0xff;
+  }
+
+  u32(value: number): void {
+    this.u16(value >>> 16);
+    this.u16(value & 0xffff);
+  }
+
+  /** Seven bits a byte, the lowest first; the top bit says that more follow. */
+  varint(value: number): void {
+    this.#room(5);
+    for (; value >= 0x80; value >>>= 7) this.bytes[this.length++] = (value & 0x7f) | 0x80;
+    this.bytes[this.length++] = value;
+  }
+
+  readU16(at: number): number {
+    return (this.bytes[at]! << 8) | this.bytes[at + 1]!;
+  }
+
+  readU32(at: number): number {
+    return ((this.readU16(at) << 16) | this.readU16(at + 2)) >>> 0;
+  }
+
+  equals(at: number, other: Uint8Array): boolean {
+    for (let i = 0; i < other.length; i++) if (this.bytes[at + i] !== other[i]) return false;
+    return true;
+  }
+
+  #room(size: number): void {
+    if (this.length + size <= this.bytes.length) return;
+    const wider = new Uint8Array(Math.max(Math.ceil(1.5 * this.bytes.length), this.length + size));
+    wider.set(this.bytes.subarray(0, this.length));
+    this.bytes = wider;
+  }
+}

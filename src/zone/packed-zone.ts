@@ -1,0 +1,86 @@
+/**
+ * A zone as a few blocks of shared memory: the main thread packs it once, every worker answers from the same bytes, and nothing
+ * in it ever changes.
+ *
+ * The zone is a tree of names with the apex as its root. Nodes are numbered in the canonical order of DNSSEC (RFC 4034 section
+ * 6.1), which is the tree in preorder with sorted children; the apex is 0. Names between two others that own nothing are nodes,
+ * too (empty non-terminals, RFC 4592 section 2.2.2).
+ *
+ * `nodes` has two numbers for each node, where it begins in `data` and its parent, and then one node more that is the end.
+ * `data` holds, for each node: its flags (a byte), its label (a length byte and the bytes as the zone file spells them), and its
+ * RRsets by ascending type. An RRset is
+ *
+ *     type (2 bytes), TTL (4 bytes), number of records, bytes of all records, the records,
+ *     number of signatures, and if there are any: bytes of all signatures, the signatures
+ *
+ * where numbers are varints (seven bits a byte, lowest first), and a record or signature is its length (a varint) and its data in
+ * wire form without compression. `slots` is an open hash table of nodes by parent and label; see `hashChild`.
+ */
+export interface PackedZone {
+  /** The apex: wire form, lower case. */
+  readonly origin: Uint8Array;
+  readonly data: Uint8Array;
+  readonly nodes: Uint32Array;
+  readonly slots: Uint32Array;
+  /** Nodes that hold NSEC3 records, in the order of their hashes. */
+  readonly nsec3: Uint32Array;
+  /** Records, signatures included. */
+  readonly records: number;
+  readonly serial: number;
+}
+
+/** What a node is, besides its RRsets. */
+export const NODE: {
+  readonly CUT: 1;
+  readonly DNAME: 2;
+  readonly WILD: 4;
+  readonly ALIAS: 8;
+  readonly HIDDEN: 16;
+  readonly GLUE: 32;
+} = {
+  /** NS records below the apex: another zone begins here. */
+  CUT: 1,
+  DNAME: 2,
+  /** It has a child `*`. */
+  WILD: 4,
+  /** CNAME. */
+  ALIAS: 8,
+  /** Nothing but NSEC3 and its signatures: no name that anybody may ask for (RFC 5155 section 7.2.8). */
+  HIDDEN: 16,
+  /** Below a cut or a DNAME: not what this zone answers with authority. */
+  GLUE: 32,
+} as const;
+
+/** The memory that a zone takes, bytes. */
+export function bytesOf({ data, nodes, slots, nsec3 }: PackedZone): number {
+  return data.byteLength + nodes.byteLength + slots.byteLength + nsec3.byteLength;
+}
+
+/** Where the hash of a child of `parent` begins; the bytes of its label follow, in lower case. */
+export function hashSeed(parent: number): number {
+  return Math.imul(parent ^ 0x811c9dc5, 0x9e3779b1);
+}
+
+export function hashByte(hash: number, byte: number): number {
+  return Math.imul(hash ^ byte, 0x01000193);
+}
+
+/** Mixes the hash at its end, so that neighbours in a zone (`host1`, `host2`) are none in the table. */
+export function hashEnd(hash: number): number {
+  hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d);
+  hash = Math.imul(hash ^ (hash >>> 12), 0x297a2d39);
+  return (hash ^ (hash >>> 15)) >>> 0;
+}
+
+/** The slot where the search for a hash begins. */
+export function homeSlot(hash: number, slots: number): number {
+  return Math.floor((hash * slots) / 0x1_0000_0000);
+}
+
+/**
+ * How many low bits of a slot hold the node's number + 1; the others hold the low bits of its hash, so that other labels are told
+ * apart without a look at them.
+ */
+export function nodeBits(nodes: number): number {
+  return 32 - Math.clz32(nodes + 1);
+}

@@ -1,0 +1,33 @@
+import { definePort, type Port } from '../server/contract/plugin.ts';
+import type { MessageWriter } from '../wire/writer.ts';
+import type { Difference } from './difference.ts';
+
+/** Writes records one after the other, each as an answer: the first and the last is the SOA record. */
+export interface RecordStream {
+  /**
+   * Writes the next record; its place in the message is what the writer has room for.
+   * @returns false: there are no more, and nothing was written
+   */
+  write(to: MessageWriter): boolean;
+}
+
+/** One version of a zone, for transfer. It does not change, whatever happens to the zone meanwhile. */
+export interface Transferable {
+  /** As text, for the log: `example.org.` */
+  readonly zone: string;
+  readonly serial: number;
+  /** All records; the SOA record comes first and is not repeated at the end. */
+  records(): RecordStream;
+  /** Changes that lead here from older versions, oldest first. */
+  readonly history: readonly Difference[];
+}
+
+/** A plugin that has zones to transfer: offered by `file`, `auto`, `secondary`, `kubernetes`, asked by `transfer`. */
+export interface TransferSource {
+  /** The zone of this name (wire form, lower case); null: it has no such zone, or nothing to give. */
+  find(name: Uint8Array, length: number): Transferable | null;
+  /** Tells of zones that have changed, and of all that are there at first. @returns ends it */
+  watch(tell: (zone: Transferable) => void): () => void;
+}
+
+export const transferSources: Port<TransferSource> = definePort<TransferSource>('transfer sources');

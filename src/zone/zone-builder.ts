@@ -1,0 +1,362 @@
+import { TYPE } from '../wire/iana.ts';
+import { LOWER, suffixAt, type WireName } from '../wire/name.ts';
+import { Growing, GrowingBytes } from './growing.ts';
+import {
+  hashByte,
+  hashEnd,
+  hashSeed,
+  homeSlot,
+  NODE,
+  nodeBits,
+  type PackedZone,
+} from './packed-zone.ts';
+
+/** What keeps a record from being taken. */
+export type Refusal =
+  | 'outside'
+  | 'second-soa'
+  | 'soa-below-apex'
+  | 'alias-and-other'
+  | 'second-alias'
+  | 'twice';
+
+const NONE = 0xffff_ffff;
+/** Types that may stand beside a CNAME (RFC 4034 section 2.5, RFC 2535 section 2.3.5). */
+const besideAlias: ReadonlySet<number> = new Set([TYPE.RRSIG, TYPE.NSEC, TYPE.KEY, TYPE.SIG]);
+
+/** Collects the records of one zone in any order, and packs them. Records cost little more here than packed. */
+export class ZoneBuilder {
+  readonly #origin: WireName;
+  /** Per node: where its label stands, its parent, its first and its last record. Node 0 is the apex. */
+  readonly #labels = new GrowingBytes();
+  readonly #labelAt = new Growing();
+  readonly #parents = new Growing();
+  readonly #first = new Growing();
+  readonly #last = new Growing();
+  /** Per record: the next one of its node, and where it stands: type, TTL, length, data. */
+  readonly #next = new Growing();
+  readonly #recordAt = new Growing();
+  readonly #log = new GrowingBytes();
+  #slots = new Uint32Array(1024);
+  #hasAlias = new Set<number>();
+  #hasNs = false;
+  #serial = -1;
+
+  /** @param origin lower case */
+  constructor(origin: WireName) {
+    this.#origin = origin;
+    this.#node(NONE, this.#labels.push([0]));
+  }
+
+  get records(): number {
+    return this.#recordAt.length;
+  }
+
+  /** Whether there is an SOA record: what is no zone without. */
+  get hasSoa(): boolean {
+    return this.#serial >= 0;
+  }
+
+  /** The SOA's; -1 before there is one. */
+  get serial(): number {
+    return this.#serial;
+  }
+
+  /** Whether the apex has NS records. */
+  get hasNs(): boolean {
+    return this.#hasNs;
+  }
+
+  /** Takes a record. @returns null, or why it is not taken */
+  add(owner: WireName, type: number, ttl: number, data: Uint8Array): Refusal | null {
+    const depthAt = suffixAt(
+      owner.map((byte) => LOWER[byte]!),
+      this.#origin,
+    );
+    if (depthAt < 0) return 'outside';
+    const node = this.#find(owner, depthAt);
+    if (type === TYPE.SOA) {
+      if (node !== 0) return 'soa-below-apex';
+      if (this.#serial >= 0) return 'second-soa';
+      this.#serial = serialIn(data);
+    }
+    if (type === TYPE.NS && node === 0) this.#hasNs = true;
+    const refusal = this.#conflict(node, type, data);
+    if (refusal !== null) return refusal;
+    const record = this.#recordAt.push(this.#log.length);
+    this.#next.push(NONE);
+    this.#log.u16(type);
+    this.#log.u32(ttl);
+    this.#log.u16(data.length);
+    this.#log.push(data);
+    if (this.#first.at(node) === NONE) this.#first.set(node, record);
+    else this.#next.set(this.#last.at(node), record);
+    this.#last.set(node, record);
+    return null;
+  }
+
+  /** Looks through what the node has already, which is little but for large RRsets. */
+  #conflict(node: number, type: number, data: Uint8Array): Refusal | null {
+    const first = this.#first.at(node);
+    if (type === TYPE.CNAME) {
+      if (this.#hasAlias.has(node)) {
+        return this.#holds(first, type, data) ? 'twice' : 'second-alias';
+      }
+      for (let at = first; at !== NONE; at = this.#next.at(at)) {
+        if (!besideAlias.has(this.#typeOf(at))) return 'alias-and-other';
+      }
+      this.#hasAlias.add(node);
+    } else if (this.#hasAlias.has(node) && !besideAlias.has(type)) return 'alias-and-other';
+    return null;
+  }
+
+  #typeOf(record: number): number {
+    return this.#log.readU16(this.#recordAt.at(record));
+  }
+
+  #holds(first: number, type: number, data: Uint8Array): boolean {
+    for (let at = first; at !== NONE; at = this.#next.at(at)) {
+      const where = this.#recordAt.at(at);
+      if (this.#log.readU16(where) === type && this.#log.equals(where + 8, data)) return true;
+    }
+    return false;
+  }
+
+  /** The node of a name whose part before the origin ends at `end`; made if there is none. */
+  #find(owner: WireName, end: number): number {
+    let starts = 0;
+    for (let at = 0; at < end; at += owner[at]! + 1) labelStarts[starts++] = at;
+    let node = 0;
+    while (--starts >= 0) node = this.#child(node, owner, labelStarts[starts]!);
+    return node;
+  }
+
+  #child(parent: number, owner: WireName, at: number): number {
+    const length = owner[at]!;
+    let hash = hashSeed(parent);
+    for (let i = 1; i <= length; i++) hash = hashByte(hash, LOWER[owner[at + i]!]!);
+    hash = hashEnd(hash);
+    const size = this.#slots.length;
+    let slot = homeSlot(hash, size);
+    for (; this.#slots[slot] !== 0; slot = slot + 1 === size ? 0 : slot + 1) {
+      const node = this.#slots[slot]! - 1;
+      if (this.#parents.at(node) === parent && this.#sameLabel(node, owner, at)) return node;
+    }
+    const node = this.#node(parent, this.#labels.push(owner.subarray(at, at + length + 1)));
+    this.#slots[slot] = node + 1;
+    if (3 * this.#parents.length > 2 * size) this.#grow();
+    return node;
+  }
+
+  #node(parent: number, labelAt: number): number {
+    this.#labelAt.push(labelAt);
+    this.#first.push(NONE);
+    this.#last.push(NONE);
+    return this.#parents.push(parent);
+  }
+
+  #sameLabel(node: number, owner: WireName, at: number): boolean {
+    const { bytes } = this.#labels;
+    const there = this.#labelAt.at(node);
+    const length = owner[at]!;
+    if (bytes[there] !== length) return false;
+    for (let i = 1; i <= length; i++) {
+      if (LOWER[bytes[there + i]!] !== LOWER[owner[at + i]!]) return false;
+    }
+    return true;
+  }
+
+  #grow(): void {
+    this.#slots = new Uint32Array(2 * this.#slots.length);
+    for (let node = 1; node < this.#parents.length; node++) {
+      const { bytes } = this.#labels;
+      const at = this.#labelAt.at(node);
+      const hash = hashLabel(this.#parents.at(node), bytes, at);
+      putSlot(this.#slots, hash, node + 1);
+    }
+  }
+
+  /** The zone as it is answered from. The builder is not used any more. */
+  pack(): PackedZone {
+    const order = this.#preorder();
+    const count = order.length;
+    const renumbered = new Uint32Array(count);
+    for (let i = 0; i < count; i++) renumbered[order[i]!] = i;
+    const nodes = sharedWords(2 * (count + 1));
+    const data = new GrowingBytes(this.#log.length + this.#labels.length + 8 * count);
+    const bits = nodeBits(count);
+    const slots = sharedWords(Math.ceil((count * 3) / 2) + 1);
+    const nsec3: number[] = [];
+    const flags = new Uint8Array(count);
+    for (let node = 0; node < count; node++) {
+      const old = order[node]!;
+      const labelAt = this.#labelAt.at(old);
+      const { bytes } = this.#labels;
+      const parent = node === 0 ? 0 : renumbered[this.#parents.at(old)]!;
+      nodes[2 * node] = data.length;
+      nodes[2 * node + 1] = parent;
+      flags[node] = this.#flags(old, node, flags[parent]!);
+      if ((flags[node]! & NODE.HIDDEN) !== 0) nsec3.push(node);
+      data.push([flags[node]!]);
+      data.push(bytes.subarray(labelAt, labelAt + bytes[labelAt]! + 1));
+      this.#packSets(old, data);
+      if (node === 0) continue;
+      if (bytes[labelAt] === 1 && bytes[labelAt + 1] === 0x2a) {
+        const at = nodes[2 * parent]!;
+        data.bytes[at] = data.bytes[at]! | NODE.WILD;
+      }
+      const hash = hashLabel(parent, bytes, labelAt);
+      putSlot(slots, hash, (bits === 32 ? 0 : (hash << bits) >>> 0) | (node + 1));
+    }
+    nodes[2 * count] = data.length;
+    const shared = new Uint8Array(new SharedArrayBuffer(data.length));
+    shared.set(data.bytes.subarray(0, data.length));
+    const hashed = sharedWords(nsec3.length);
+    hashed.set(nsec3);
+    return {
+      origin: this.#origin.slice(),
+      data: shared,
+      nodes,
+      slots,
+      nsec3: hashed,
+      records: this.#recordAt.length,
+      serial: this.#serial,
+    };
+  }
+
+  /** All nodes in canonical order. */
+  #preorder(): Uint32Array {
+    const count = this.#parents.length;
+    const starts = new Uint32Array(count + 1);
+    for (let node = 1; node < count; node++) starts[this.#parents.at(node) + 1]!++;
+    for (let node = 0; node < count; node++) starts[node + 1]! += starts[node]!;
+    const fill = starts.slice();
+    const children = new Uint32Array(count);
+    for (let node = 1; node < count; node++) children[fill[this.#parents.at(node)]!++] = node;
+    const order = new Uint32Array(count);
+    let done = 0;
+    const stack: number[] = [0];
+    while (stack.length > 0) {
+      const node = stack.pop()!;
+      order[done++] = node;
+      const own = children.subarray(starts[node], starts[node + 1]);
+      if (own.length > 1) this.#sort(own);
+      for (let i = own.length - 1; i >= 0; i--) stack.push(own[i]!);
+    }
+    return order;
+  }
+
+  /** Sorts siblings by their labels. What their first bytes decide is decided by numbers. */
+  #sort(siblings: Uint32Array): void {
+    const { bytes } = this.#labels;
+    const compare = (a: number, b: number): number =>
+      compareLabels(bytes, this.#labelAt.at(a), bytes, this.#labelAt.at(b));
+    siblings.sort(compare);
+  }
+
+  #flags(old: number, node: number, parentFlags: number): number {
+    let flags = (parentFlags & (NODE.CUT | NODE.DNAME | NODE.GLUE)) !== 0 ? NODE.GLUE : 0;
+    let hidden = false;
+    let other = false;
+    for (let at = this.#first.at(old); at !== NONE; at = this.#next.at(at)) {
+      const type = this.#typeOf(at);
+      if (type === TYPE.NS && node !== 0) flags |= NODE.CUT;
+      else if (type === TYPE.DNAME) flags |= NODE.DNAME;
+      else if (type === TYPE.CNAME) flags |= NODE.ALIAS;
+      if (type === TYPE.NSEC3) hidden = true;
+      else if (type !== TYPE.RRSIG) other = true;
+    }
+    return hidden && !other ? flags | NODE.HIDDEN : flags;
+  }
+
+  /** Writes the RRsets of a node. */
+  #packSets(old: number, to: GrowingBytes): void {
+    const { bytes } = this.#log;
+    const all: { type: number; covered: number; at: number }[] = [];
+    for (let record = this.#first.at(old); record !== NONE; record = this.#next.at(record)) {
+      const at = this.#recordAt.at(record);
+      const type = this.#log.readU16(at);
+      const covered = type === TYPE.RRSIG ? this.#log.readU16(at + 8) : -1;
+      all.push({ type, covered, at });
+    }
+    if (all.length === 0) return;
+    if (all.length > 1) all.sort((a, b) => setOf(a) - setOf(b) || a.covered - b.covered);
+    for (let i = 0; i < all.length;) {
+      const type = setOf(all[i]!);
+      const records: Uint8Array[] = [];
+      const signatures: Uint8Array[] = [];
+      let ttl = 0xffff_ffff;
+      for (; i < all.length && setOf(all[i]!) === type; i++) {
+        const { at, covered } = all[i]!;
+        const data = bytes.subarray(at + 8, at + 8 + this.#log.readU16(at + 6));
+        const list = covered < 0 ? records : signatures;
+        if (list.length < SAME_MAX && list.some((one) => Buffer.compare(one, data) === 0)) continue;
+        list.push(data);
+        // All records of an RRset have one TTL (RFC 2181 section 5.2): the least.
+        ttl = Math.min(ttl, this.#log.readU32(at + 2));
+      }
+      to.u16(type);
+      to.u32(ttl);
+      packList(to, records);
+      packList(to, signatures);
+    }
+  }
+}
+
+/** Up to so many records of an RRset are looked at for being the same. */
+const SAME_MAX = 1000;
+const labelStarts = new Uint8Array(128);
+
+/** The type of the RRset that a record belongs to: signatures belong to what they cover. */
+function setOf({ type, covered }: { type: number; covered: number }): number {
+  return covered < 0 ? type : covered;
+}
+
+/** Number of records, bytes of all, the records; nothing but the number if there are none. */
+function packList(to: GrowingBytes, list: readonly Uint8Array[]): void {
+  to.varint(list.length);
+  if (list.length === 0) return;
+  let size = 0;
+  for (const { length } of list) size += length + (length < 0x80 ? 1 : length < 0x4000 ? 2 : 3);
+  to.varint(size);
+  for (const data of list) {
+    to.varint(data.length);
+    to.push(data);
+  }
+}
+
+function hashLabel(parent: number, bytes: Uint8Array, at: number): number {
+  let hash = hashSeed(parent);
+  for (let i = 1; i <= bytes[at]!; i++) hash = hashByte(hash, LOWER[bytes[at + i]!]!);
+  return hashEnd(hash);
+}
+
+function putSlot(slots: Uint32Array, hash: number, value: number): void {
+  let slot = homeSlot(hash, slots.length);
+  while (slots[slot] !== 0) slot = slot + 1 === slots.length ? 0 : slot + 1;
+  slots[slot] = value;
+}
+
+/** Canonical order of two labels (RFC 4034 section 6.1). */
+function compareLabels(a: Uint8Array, aAt: number, b: Uint8Array, bAt: number): number {
+  const length = Math.min(a[aAt]!, b[bAt]!);
+  for (let i = 1; i <= length; i++) {
+    const difference = LOWER[a[aAt + i]!]! - LOWER[b[bAt + i]!]!;
+    if (difference !== 0) return difference;
+  }
+  return a[aAt]! - b[bAt]!;
+}
+
+/** The serial of SOA data: behind its two names. */
+export function serialIn(data: Uint8Array): number {
+  let at = 0;
+  for (let names = 0; names < 2; names++) {
+    while (data[at]! > 0) at += data[at]! + 1;
+    at++;
+  }
+  return ((data[at]! << 24) | (data[at + 1]! << 16) | (data[at + 2]! << 8) | data[at + 3]!) >>> 0;
+}
+
+function sharedWords(length: number): Uint32Array {
+  return new Uint32Array(new SharedArrayBuffer(4 * length));
+}

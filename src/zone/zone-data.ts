@@ -1,0 +1,279 @@
+import { TYPE } from '../wire/iana.ts';
+import { LOWER, type WireName } from '../wire/name.ts';
+import {
+  hashByte,
+  hashEnd,
+  hashSeed,
+  homeSlot,
+  NODE,
+  nodeBits,
+  type PackedZone,
+} from './packed-zone.ts';
+
+/** How a walk down the tree ended. */
+export type Found = 'exact' | 'cut' | 'dname' | 'nothing';
+
+/**
+ * Looks names up in a packed zone and steps through what they own. The fields tell about the last `walk`, `first` and `next`;
+ * nothing is allocated.
+ */
+export class ZoneData {
+  readonly packed: PackedZone;
+  readonly origin: WireName;
+  readonly data: Uint8Array;
+  readonly #nodes: Uint32Array;
+  readonly #slots: Uint32Array;
+  readonly #bits: number;
+  readonly #nodeMask: number;
+  readonly #tags: number;
+
+  /** The node where the walk ended: the name's own, the cut, the DNAME, or the closest encloser. */
+  node = 0;
+  /** Where in the name that was looked for the node's own name begins. */
+  nodeAt = 0;
+  /** Where in it the name of one label more begins (`nothing`, `dname` and `cut`). */
+  nextAt = 0;
+
+  constructor(packed: PackedZone) {
+    this.packed = packed;
+    this.origin = packed.origin;
+    this.data = packed.data;
+    this.#nodes = packed.nodes;
+    this.#slots = packed.slots;
+    this.#bits = nodeBits(this.size);
+    this.#nodeMask = this.#bits === 32 ? 0xffff_ffff : (1 << this.#bits) - 1;
+    this.#tags = 0xffff_ffff >>> this.#bits;
+  }
+
+  /** Number of nodes. */
+  get size(): number {
+    return this.#nodes.length / 2 - 1;
+  }
+
+  /** Where the node begins in `data`. */
+  at(node: number): number {
+    return this.#nodes[2 * node]!;
+  }
+
+  parent(node: number): number {
+    return this.#nodes[2 * node + 1]!;
+  }
+
+  flags(node: number): number {
+    return this.data[this.#nodes[2 * node]!]!;
+  }
+
+  /**
+   * Goes from the apex down towards a name of the zone (lower case), until the name is found, the tree ends, or the zone does: at a
+   * cut, or above a name that a DNAME stands for.
+   */
+  walk(name: Uint8Array, length: number): Found {
+    let starts = 0;
+    const end = length - this.origin.length;
+    for (let at = 0; at < end; at += name[at]! + 1) labelStarts[starts++] = at;
+    let node = 0;
+    let nodeAt = end;
+    while (starts > 0) {
+      const next = labelStarts[--starts]!;
+      const flags = this.flags(node);
+      if ((flags & (NODE.CUT | NODE.DNAME)) !== 0) {
+        return this.#ends(node, nodeAt, next, (flags & NODE.CUT) !== 0 ? 'cut' : 'dname');
+      }
+      const child = this.child(node, name, next);
+      if (child < 0) return this.#ends(node, nodeAt, next, 'nothing');
+      node = child;
+      nodeAt = next;
+    }
+    const cut = (this.flags(node) & NODE.CUT) !== 0;
+    return this.#ends(node, nodeAt, nodeAt, cut ? 'cut' : 'exact');
+  }
+
+  /** The node of a name of the zone whatever cuts are on its way (glue), or -1. */
+  nodeOf(name: Uint8Array, length: number): number {
+    let starts = 0;
+    const end = length - this.origin.length;
+    for (let at = 0; at < end; at += name[at]! + 1) labelStarts[starts++] = at;
+    let node = 0;
+    while (starts > 0 && node >= 0) node = this.child(node, name, labelStarts[--starts]!);
+    return node;
+  }
+
+  /** The child of `node` with the label (lower case) at `at`, or -1. */
+  child(node: number, name: Uint8Array, at: number): number {
+    const length = name[at]!;
+    let hash = hashSeed(node);
+    for (let i = at + 1, stop = at + length; i <= stop; i++) hash = hashByte(hash, name[i]!);
+    hash = hashEnd(hash);
+    const slots = this.#slots;
+    const tag = hash & this.#tags;
+    let slot = homeSlot(hash, slots.length);
+    for (let value = slots[slot]!; value !== 0; value = slots[slot]!) {
+      if ((this.#bits === 32 ? 0 : value >>> this.#bits) === tag) {
+        const found = ((value & this.#nodeMask) >>> 0) - 1;
+        if (this.parent(found) === node && this.#hasLabel(found, name, at)) {
+          return (this.flags(found) & NODE.HIDDEN) === 0 ? found : -1;
+        }
+      }
+      if (++slot === slots.length) slot = 0;
+    }
+    return -1;
+  }
+
+  #hasLabel(node: number, name: Uint8Array, at: number): boolean {
+    const { data } = this;
+    const there = this.at(node) + 1;
+    const length = name[at]!;
+    if (data[there] !== length) return false;
+    for (let i = 1; i <= length; i++) if (LOWER[data[there + i]!] !== name[at + i]) return false;
+    return true;
+  }
+
+  #ends(node: number, nodeAt: number, nextAt: number, how: Found): Found {
+    this.node = node;
+    this.nodeAt = nodeAt;
+    this.nextAt = nextAt;
+    return how;
+  }
+
+  /** Writes the name of a node to `to`. @returns its length */
+  name(node: number, to: Uint8Array): number {
+    const { data, origin } = this;
+    let length = 0;
+    for (; node !== 0; node = this.parent(node)) {
+      let from = this.at(node) + 1;
+      for (let left = data[from]!; left >= 0; left--) to[length++] = data[from++]!;
+    }
+    for (let i = 0; i < origin.length; i++) to[length++] = origin[i]!;
+    return length;
+  }
+
+  // RRsets: `first` begins, `next` steps; the fields tell about the present one.
+
+  type = 0;
+  ttl = 0;
+  /** Records: how many, and where the first one's length stands. */
+  count = 0;
+  recordsAt = 0;
+  /** Signatures, likewise. */
+  signatures = 0;
+  signaturesAt = 0;
+  #setEnd = 0;
+  #nodeEnd = 0;
+
+  /** Begins with the RRsets of a node; `next` gives the first. */
+  sets(node: number): void {
+    const at = this.at(node);
+    this.#setEnd = at + 2 + this.data[at + 1]!;
+    this.#nodeEnd = this.at(node + 1);
+  }
+
+  /** Steps to the next RRset of the node; false: there is none. */
+  next(): boolean {
+    const { data } = this;
+    let at = this.#setEnd;
+    if (at === this.#nodeEnd) return false;
+    this.type = (data[at]! << 8) | data[at + 1]!;
+    this.ttl =
+      ((data[at + 2]! << 24) | (data[at + 3]! << 16) | (data[at + 4]! << 8) | data[at + 5]!) >>> 0;
+    at = this.#list(at + 6);
+    this.count = this.#listed;
+    this.recordsAt = this.#listAt;
+    this.#setEnd = this.#list(at);
+    this.signatures = this.#listed;
+    this.signaturesAt = this.#listAt;
+    return true;
+  }
+
+  /** Steps to the RRset of a type at a node; false: there is none (a set may have signatures and no records). */
+  find(node: number, type: number): boolean {
+    this.sets(node);
+    while (this.next()) {
+      if (this.type === type) return this.count > 0;
+      if (this.type > type) return false;
+    }
+    return false;
+  }
+
+  #listed = 0;
+  #listAt = 0;
+
+  /** Reads how many there are in the list at `at`. @returns its end */
+  #list(at: number): number {
+    const { data } = this;
+    let count = data[at++]!;
+    if (count >= 0x80) {
+      at = this.varint(at - 1);
+      count = this.value;
+    }
+    this.#listed = count;
+    if (count === 0) return at;
+    let size = data[at++]!;
+    if (size >= 0x80) {
+      at = this.varint(at - 1);
+      size = this.value;
+    }
+    this.#listAt = at;
+    return at + size;
+  }
+
+  value = 0;
+
+  /** Reads the number at `at` into `value`. @returns where it ends */
+  varint(at: number): number {
+    const { data } = this;
+    let value = 0;
+    let shift = 0;
+    for (; data[at]! >= 0x80; shift += 7) value |= (data[at++]! & 0x7f) << shift;
+    this.value = value | (data[at]! << shift);
+    return at + 1;
+  }
+
+  /** The last node in canonical order that comes before the child of `parent` with the label (lower case) at `at`. */
+  before(parent: number, name: Uint8Array, at: number): number {
+    let low = parent;
+    let high = this.size;
+    while (high - low > 1) {
+      const middle = (low + high) >>> 1;
+      if (this.#precedes(middle, parent, name, at)) low = middle;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** Whether a node behind `parent` comes before its child with that label. */
+  #precedes(node: number, parent: number, name: Uint8Array, at: number): boolean {
+    let up = this.parent(node);
+    // Parents have lower numbers than their children.
+    while (up > parent) {
+      node = up;
+      up = this.parent(node);
+    }
+    if (up !== parent) return false;
+    return this.compareLabel(node, name, at) < 0;
+  }
+
+  /** Canonical order of the node's label and the one (lower case) at `at`. */
+  compareLabel(node: number, name: Uint8Array, at: number): number {
+    const { data } = this;
+    const there = this.at(node) + 1;
+    const length = Math.min(data[there]!, name[at]!);
+    for (let i = 1; i <= length; i++) {
+      const difference = LOWER[data[there + i]!]! - name[at + i]!;
+      if (difference !== 0) return difference;
+    }
+    return data[there]! - name[at]!;
+  }
+
+  /** Whether the zone is signed with NSEC3. */
+  get hashed(): boolean {
+    return this.packed.nsec3.length > 0;
+  }
+
+  /** Where the data of the SOA record begins, and its TTL in `ttl`; a zone has one. */
+  soa(): number {
+    this.find(0, TYPE.SOA);
+    return this.varint(this.recordsAt);
+  }
+}
+
+const labelStarts = new Uint8Array(128);

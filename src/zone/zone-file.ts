@@ -1,0 +1,164 @@
+import { statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
+import type { Clock } from '../base/clock.ts';
+import { Problem, type Place } from '../base/problem.ts';
+import { readFileText } from '../base/read-file.ts';
+import { CLASS, className, typeName } from '../wire/iana.ts';
+import { writeData } from '../wire/message.ts';
+import { foldName, parseName, printName, type WireName } from '../wire/name.ts';
+import { MessageWriter } from '../wire/writer.ts';
+import { parseZone } from '../wire/zone-text.ts';
+import type { PackedZone } from './packed-zone.ts';
+import { ZoneBuilder, type Refusal } from './zone-builder.ts';
+
+/** The most bytes that a zone file may have, and each that it includes. */
+const FILE_MAX = 1024 * 1024 * 1024;
+/** Mistakes that are told of one file; more of them are most likely one mistake. */
+const PROBLEMS_MAX = 20;
+/** How long the thread reads a file before it does something else, milliseconds. */
+const SLICE_MS = 8;
+
+/** What came of reading a zone file. */
+export interface ZoneFileResult {
+  /** null: there is no zone, and `problems` say why. */
+  readonly packed: PackedZone | null;
+  readonly problems: readonly Problem[];
+  /** What is passed over, and how it is understood. */
+  readonly warnings: readonly Problem[];
+}
+
+/**
+ * Reads a zone from a file; in slices, so that the thread is never held up for long. A zone with a mistake is no zone: all its
+ * mistakes are told of at once.
+ * @param onSerial is told the serial as soon as it is read; false: the rest need not be read, and the result has neither zone nor
+ *   problems
+ * @throws Error with the system's code if the file cannot be read
+ */
+export async function readZoneFile(
+  path: string,
+  origin: WireName,
+  clock: Clock,
+  onSerial: (serial: number) => boolean = () => true,
+): Promise<ZoneFileResult> {
+  const problems: Problem[] = [];
+  const warnings: Problem[] = [];
+  const builder = new ZoneBuilder(foldName(origin));
+  const read = (file: string): string => readFileText(file, FILE_MAX);
+  const records = parseZone(read(path), {
+    file: path,
+    origin: printName(origin),
+    include: (name, from) => {
+      const file = resolve(dirname(from), name);
+      return { file, text: readIncluded(read, file, from) };
+    },
+    problem: (problem) => problems.push(problem),
+  });
+  let sliceEnd = clock.now() + SLICE_MS;
+  let told = false;
+  let count = 0;
+  for (const { name, type, class: rclass, ttl, data, place } of records) {
+    if ((++count & 63) === 0 && clock.now() > sliceEnd) {
+      await setImmediate();
+      sliceEnd = clock.now() + SLICE_MS;
+    }
+    if (problems.length >= PROBLEMS_MAX) break;
+    if (rclass !== CLASS.IN) {
+      problems.push(mistake(place, `class ${className(rclass)} in a zone of class IN`));
+      continue;
+    }
+    const refusal = builder.add(parseName(name), type, ttl, wireData(type, data));
+    if (refusal !== null) {
+      const { text, hint, harmless } = refusals[refusal];
+      const told = mistake(place, `${name} ${typeName(type)}: ${text(printName(origin))}`, hint);
+      if (!harmless) problems.push(told);
+      else if (warnings.length < PROBLEMS_MAX) warnings.push(told);
+    }
+    if (!told && builder.hasSoa) {
+      told = true;
+      if (!onSerial(builder.serial)) return { packed: null, problems: [], warnings: [] };
+    }
+  }
+  if (problems.length > 0) return { packed: null, problems, warnings };
+  if (!builder.hasSoa) {
+    problems.push(
+      new Problem({
+        code: 'bad-zone',
+        text: `file ${JSON.stringify(path)} has no SOA record for origin ${printName(origin)}`,
+        hint: `Every zone begins with one: @ IN SOA ns.${printName(origin)} hostmaster.${printName(origin)} 1 7200 3600 1209600 300`,
+        remedy: `Check the file: named-checkzone ${printName(origin)} ${path}`,
+      }),
+    );
+    return { packed: null, problems, warnings };
+  }
+  if (!builder.hasNs)
+    warnings.push(
+      mistake({ file: path, line: 1, column: 1 }, `${printName(origin)} has no NS record`),
+    );
+  return { packed: builder.pack(), problems, warnings };
+}
+
+/** Whether the file has changed since: its time and size as one text; null: it is not there. */
+export function fileStamp(path: string): string | null {
+  try {
+    const { mtimeMs, size, ino } = statSync(path);
+    return `${mtimeMs} ${size} ${ino}`;
+  } catch {
+    return null;
+  }
+}
+
+const writer = new MessageWriter(false);
+
+/** Record data in wire form, without compression. */
+function wireData(type: number, data: object): Uint8Array {
+  writer.begin(0, 0);
+  writeData(writer, type, data);
+  return writer.take().subarray(12);
+}
+
+function mistake(place: Place, text: string, hint?: string): Problem {
+  const where = `${place.file}:${place.line}:${place.column}`;
+  return new Problem({ code: 'bad-zone', text: `${where}: ${text}`, place, hint });
+}
+
+function readIncluded(read: (file: string) => string, file: string, from: string): string {
+  try {
+    return read(file);
+  } catch (error) {
+    throw new Problem({
+      code: 'bad-zone',
+      text: `${from}: $INCLUDE: cannot read ${file}: ${(error as Error).message}`,
+      cause: error,
+    });
+  }
+}
+
+const refusals: Readonly<
+  Record<
+    Refusal,
+    {
+      readonly text: (origin: string) => string;
+      readonly hint?: string;
+      readonly harmless: boolean;
+    }
+  >
+> = {
+  outside: {
+    text: (origin) => `is not in the zone ${origin} and is left out`,
+    hint: 'A name without a last dot is below the origin; with one it is as it stands.',
+    harmless: true,
+  },
+  'second-soa': { text: () => 'there is another SOA record already', harmless: false },
+  'soa-below-apex': { text: (origin) => `an SOA record stands only at ${origin}`, harmless: false },
+  'alias-and-other': {
+    text: () => 'a name with a CNAME record has no other records; this one is left out',
+    hint: 'RFC 2181 section 10.1: the alias stands for all types.',
+    harmless: true,
+  },
+  'second-alias': {
+    text: () => 'there is another CNAME record already; this one is left out',
+    harmless: true,
+  },
+  twice: { text: () => 'is said twice', harmless: true },
+};

@@ -1,0 +1,151 @@
+import type { Clock } from '../base/clock.ts';
+import type { Log } from '../base/log.ts';
+import { Problem } from '../base/problem.ts';
+import type { Counter, Gauge, Registry } from '../metrics/registry.ts';
+import { parseName } from '../wire/name.ts';
+import { fileStamp, readZoneFile } from './zone-file.ts';
+import type { ZonePublisher } from './zone-publisher.ts';
+
+/** A zone and the file that it is read from. */
+export interface ZoneSource {
+  /** Absolute, lower case. */
+  readonly zone: string;
+  readonly path: string;
+  /** It is read again whenever the file has changed, rather than when its serial has. */
+  readonly byTime: boolean;
+}
+
+export interface ZoneKeeperParts {
+  readonly publisher: ZonePublisher;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Registry;
+}
+
+/**
+ * Keeps zones as their files say: reads them, reads them again when they have changed, and publishes what it read. A file with a
+ * mistake, or one that is gone, leaves the zone as it was.
+ */
+export class ZoneKeeper {
+  readonly #parts: ZoneKeeperParts;
+  /** By zone: what the file looked like when it was read last. */
+  readonly #stamps = new Map<string, string>();
+  readonly #metrics: ZoneMetrics;
+  #busy: Promise<void> = Promise.resolve();
+
+  constructor(parts: ZoneKeeperParts) {
+    this.#parts = parts;
+    this.#metrics = zoneMetrics(parts.metrics);
+  }
+
+  /**
+   * Reads a zone for the first time. A file that is not there leaves a zone that is not loaded.
+   * @returns all mistakes of the file; `missing`: it could not be read
+   */
+  async load(source: ZoneSource): Promise<{
+    readonly problems: readonly Problem[];
+    readonly missing: Error | null;
+  }> {
+    const { publisher } = this.#parts;
+    const { problems, missing } = await this.#read(source, () => true);
+    if (!publisher.has(source.zone)) publisher.put(source.zone, null);
+    return { problems, missing };
+  }
+
+  /** Reads those zones again whose files have changed, one after the other; those that are not known yet, too. */
+  refresh(sources: readonly ZoneSource[]): Promise<void> {
+    this.#busy = this.#busy.then(async () => {
+      for (const source of sources) await this.#refresh(source);
+    });
+    return this.#busy;
+  }
+
+  /** The zone is no longer looked after. */
+  forget(zone: string): void {
+    this.#stamps.delete(zone);
+    this.#parts.publisher.remove(zone);
+    this.#metrics.records.with(zone).set(0);
+  }
+
+  async #refresh(source: ZoneSource): Promise<void> {
+    const { zone, path, byTime } = source;
+    const { log, publisher } = this.#parts;
+    const stamp = fileStamp(path);
+    if (stamp !== null && stamp === this.#stamps.get(zone)) return;
+    const serial = publisher.packed(zone)?.serial ?? null;
+    const known = publisher.has(zone);
+    const { problems, missing, taken } = await this.#read(
+      source,
+      (found) => byTime || found !== serial,
+    );
+    if (missing !== null) {
+      log.error(`Failed to open zone "${zone}" in "${path}": ${missing.message}`);
+    }
+    for (const problem of problems) log.error(`Parsing zone "${zone}": ${problem.print()}`);
+    if (problems.length > 0) this.#metrics.failures.with(zone).add(1);
+    if (taken === null || !known) return;
+    this.#metrics.reloads.with(zone).add(1);
+    log.info(`Successfully reloaded zone "${zone}" in "${path}" with ${taken} SOA serial`);
+  }
+
+  async #read(
+    { zone, path }: ZoneSource,
+    wanted: (serial: number) => boolean,
+  ): Promise<{
+    readonly problems: readonly Problem[];
+    readonly missing: Error | null;
+    /** The serial of the version that is served from now on. */
+    readonly taken: number | null;
+  }> {
+    const { clock, log, publisher } = this.#parts;
+    const stamp = fileStamp(path);
+    try {
+      const { packed, problems, warnings } = await readZoneFile(
+        path,
+        parseName(zone),
+        clock,
+        wanted,
+      );
+      if (stamp !== null) this.#stamps.set(zone, stamp);
+      for (const warning of warnings) log.warning(warning.print());
+      if (packed === null) return { problems, missing: null, taken: null };
+      publisher.put(zone, packed);
+      this.#metrics.records.with(zone).set(packed.records);
+      this.#metrics.serial.with(zone).set(packed.serial);
+      return { problems, missing: null, taken: packed.serial };
+    } catch (error) {
+      if (error instanceof Problem) return { problems: [error], missing: null, taken: null };
+      return { problems: [], missing: error as Error, taken: null };
+    }
+  }
+}
+
+export interface ZoneMetrics {
+  readonly records: { with(zone: string): Gauge };
+  readonly serial: { with(zone: string): Gauge };
+  readonly reloads: { with(zone: string): Counter };
+  readonly failures: { with(zone: string): Counter };
+}
+
+/** What is counted of zones, whichever plugin serves them. */
+export function zoneMetrics(metrics: Registry): ZoneMetrics {
+  return {
+    records: metrics.gauge('ndots_zone_records', 'Records of a zone.', ['zone'], 'last'),
+    serial: metrics.gauge(
+      'ndots_zone_serial',
+      'Serial of the zone that is served.',
+      ['zone'],
+      'last',
+    ),
+    reloads: metrics.counter(
+      'ndots_zone_reloads_total',
+      'Versions of a zone that took the place of another one.',
+      ['zone'],
+    ),
+    failures: metrics.counter(
+      'ndots_zone_reload_failures_total',
+      'Versions of a zone that could not be read: the one before stays.',
+      ['zone'],
+    ),
+  };
+}

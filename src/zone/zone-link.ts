@@ -1,0 +1,75 @@
+import { isLater, type Maybe } from '../base/maybe.ts';
+import type { Next } from '../server/contract/plugin.ts';
+import { ZoneMatch } from '../server/contract/zone-match.ts';
+import { CLASS, EDE, OPCODE, RCODE, TYPE } from '../wire/iana.ts';
+import { joinAnswers } from '../wire/join.ts';
+import type { WireName } from '../wire/name.ts';
+import type { Query } from '../wire/query.ts';
+import { failure, type Reply } from '../wire/reply.ts';
+import type { MessageWriter } from '../wire/writer.ts';
+import type { ZoneDirectory } from './zone-directory.ts';
+import { ZoneAnswers } from './zone-answer.ts';
+import type { ServedZone } from './zone-replica.ts';
+
+export interface ZoneLinkParts {
+  readonly plugin: string;
+  readonly zones: ZoneDirectory<ServedZone>;
+  /** Names below these that own nothing go to the next plugin; null: none do. */
+  readonly fallthrough: readonly string[] | null;
+  readonly writer: MessageWriter;
+  readonly ask: Next;
+  readonly next: Next;
+  /** No plugin stands behind: what lies in no zone is refused. */
+  readonly last: boolean;
+  /** Answers a NOTIFY for a zone (RFC 1996); default: it is refused, since nobody else says what the zone holds. */
+  readonly notified?: (query: Query, zone: ServedZone) => Maybe<Reply>;
+}
+
+/** The link of a plugin that answers from zones. */
+export function zoneLink(parts: ZoneLinkParts): Next {
+  const { plugin, zones, next, ask } = parts;
+  const answers = new ZoneAnswers(parts.writer, plugin);
+  const through = parts.fallthrough === null ? null : new ZoneMatch(parts.fallthrough);
+  const refused = failure(RCODE.REFUSED, plugin);
+  const failures = {
+    absent: failed(plugin, EDE.NOT_READY, 'the zone has not been loaded'),
+    expired: failed(plugin, EDE.INVALID_DATA, 'the zone has expired: no primary could be reached'),
+  };
+
+  return (query) => {
+    const { type } = query;
+    let zone = zones.find(query.folded, query.nameLength);
+    if (zone === null || (query.class !== CLASS.IN && query.class !== CLASS.ANY))
+      return parts.last ? refused : next(query);
+    if (query.opcode === OPCODE.NOTIFY) return parts.notified?.(query, zone) ?? refused;
+    // Transfers are the business of `transfer`, which comes before.
+    if (type === TYPE.AXFR || type === TYPE.IXFR) return refused;
+    // The parent knows of DS records (RFC 4035 section 3.1.4.1).
+    if (type === TYPE.DS && zone.origin.length === query.nameLength)
+      zone = zones.find(query.folded, query.nameLength, true) ?? zone;
+    if (zone.data === null) return failures.absent;
+    if (zone.expired) return failures.expired;
+    const reply = answers.answer(query, zone.data, through?.holds(query) === true);
+    if (reply === null) return next(query);
+    return answers.onward === null ? reply : goOn(query, reply, answers.onward, ask);
+  };
+}
+
+function failed(plugin: string, code: number, text: string): Reply {
+  return failure(RCODE.SERVFAIL, plugin, null, [{ code, text }]);
+}
+
+/** The alias leads to another zone: the whole server is asked for its target. */
+function goOn(query: Query, first: Reply, target: WireName, ask: Next): Maybe<Reply> {
+  const asked = query.asking(target);
+  asked.depth = query.depth + 1;
+  const rest = ask(asked);
+  return isLater(rest) ? rest.then((late) => joined(first, late)) : joined(first, rest);
+}
+
+/** Somebody who may not be asked, or cannot say, leaves the alias alone. */
+function joined(first: Reply, rest: Reply): Reply {
+  const { rcode } = rest;
+  const says = rcode === RCODE.NOERROR || rcode === RCODE.NXDOMAIN || rcode === RCODE.SERVFAIL;
+  return says ? joinAnswers(first, rest) : first;
+}

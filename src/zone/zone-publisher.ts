@@ -1,0 +1,113 @@
+import type { Kept } from '../server/contract/control-context.ts';
+import type { DataSet, OpenDataSet } from '../server/contract/data-set.ts';
+import { foldName, parseName } from '../wire/name.ts';
+import { differenceOf, type Difference } from './difference.ts';
+import { bytesOf, type PackedZone } from './packed-zone.ts';
+import { isNewer } from './serial.ts';
+import type { ZoneChange } from './zone-replica.ts';
+
+/** What telling a worker of a zone takes on its way: the zone itself is shared memory. */
+const CHANGE_BYTES = 256;
+/** The older versions of a zone are remembered as differences as long as these take no more than this part of the zone. */
+const HISTORY_PART = 0.25;
+/** Differences of one zone. */
+const HISTORY_MAX = 64;
+
+/** The control thread's end of the zones that a plugin serves: what it is given here, every worker answers from. */
+export class ZonePublisher implements Kept {
+  readonly #set: DataSet<ZoneChange>;
+  readonly #zones = new Map<string, ZoneChange>();
+
+  constructor(open: OpenDataSet) {
+    this.#set = open<ZoneChange>({
+      snapshot: () => [...this.#zones.values()],
+      size: () => CHANGE_BYTES,
+    });
+  }
+
+  /** The version of a zone that is served; null: none, or there is no such zone. */
+  packed(zone: string): PackedZone | null {
+    return this.#zones.get(zone)?.packed ?? null;
+  }
+
+  has(zone: string): boolean {
+    return this.#zones.has(zone);
+  }
+
+  /** Names of all zones. */
+  get names(): readonly string[] {
+    return [...this.#zones.keys()];
+  }
+
+  /**
+   * Serves another version of a zone, which is there from now on.
+   * @param packed null: it has not been loaded, and its names are SERVFAIL
+   * @param differences what changed since the version before, where that is known already
+   */
+  put(zone: string, packed: PackedZone | null, differences?: readonly Difference[]): void {
+    const before = this.#zones.get(zone);
+    const history = packed === null ? [] : historyOf(before, packed, differences);
+    this.#tell(zone, { ...this.#entry(zone), packed, history, expired: false });
+  }
+
+  /** The zone is no longer good, although it is known (RFC 1035 section 3.3.13, EXPIRE). */
+  expire(zone: string): void {
+    this.#tell(zone, { ...this.#entry(zone), expired: true });
+  }
+
+  remove(zone: string): void {
+    const entry = this.#zones.get(zone);
+    if (entry === undefined) return;
+    this.#zones.delete(zone);
+    this.#set.publish([{ ...entry, packed: null, history: [], gone: true }]);
+  }
+
+  /** Every worker answers from what was put. */
+  whenApplied(run: () => void): void {
+    this.#set.whenApplied(run);
+  }
+
+  close(): void {
+    this.#set.close();
+  }
+
+  #entry(zone: string): ZoneChange {
+    return (
+      this.#zones.get(zone) ?? {
+        origin: foldName(parseName(zone)),
+        packed: null,
+        history: [],
+        expired: false,
+        gone: false,
+      }
+    );
+  }
+
+  #tell(zone: string, change: ZoneChange): void {
+    this.#zones.set(zone, change);
+    this.#set.publish([change]);
+  }
+}
+
+/** The differences that lead to this version, as far as they are worth their memory. */
+function historyOf(
+  before: ZoneChange | undefined,
+  packed: PackedZone,
+  given: readonly Difference[] | undefined,
+): readonly Difference[] {
+  const old = before?.packed ?? null;
+  if (old === null || !isNewer(packed.serial, old.serial)) return [];
+  const most = HISTORY_PART * bytesOf(packed);
+  const added = given ?? differenceOf(old, packed, most);
+  if (added === null) return [];
+  const history = [...before!.history, ...added];
+  let bytes = 0;
+  let first = history.length;
+  while (first > 0 && history.length - first < HISTORY_MAX) {
+    const { removed, added: came } = history[first - 1]!;
+    bytes += removed.length + came.length;
+    if (bytes > most) break;
+    first--;
+  }
+  return history.slice(first);
+}

@@ -1,0 +1,66 @@
+import type { Replica } from '../server/contract/data-set.ts';
+import type { WireName } from '../wire/name.ts';
+import type { Difference } from './difference.ts';
+import type { PackedZone } from './packed-zone.ts';
+import { ZoneData } from './zone-data.ts';
+import { ZoneDirectory, type OfZone } from './zone-directory.ts';
+
+/** A change of the set of zones that a plugin serves. What it holds is shared memory: telling a worker costs next to nothing. */
+export interface ZoneChange {
+  readonly origin: WireName;
+  /** null: the zone has not been loaded. */
+  readonly packed: PackedZone | null;
+  /** The changes that led to it, oldest first, each from the serial of the one before: for IXFR. */
+  readonly history: readonly Difference[];
+  readonly expired: boolean;
+  /** The zone is served no more. */
+  readonly gone: boolean;
+}
+
+/** A zone that is answered from. */
+export interface ServedZone extends OfZone {
+  readonly data: ZoneData | null;
+  readonly history: readonly Difference[];
+  readonly expired: boolean;
+}
+
+/** A worker's view of the zones of a plugin. */
+export class ZoneReplica implements Replica<ZoneChange> {
+  readonly zones: ZoneDirectory<ServedZone> = new ZoneDirectory();
+  readonly #byOrigin = new Map<string, ServedZone>();
+  /** Origins that a snapshot has not named; null: none is coming in. */
+  #unnamed: Set<string> | null = null;
+  readonly #watchers = new Set<(zone: ServedZone) => void>();
+
+  begin(): void {
+    this.#unnamed = new Set(this.#byOrigin.keys());
+  }
+
+  apply(changes: readonly ZoneChange[]): void {
+    for (const { origin, packed, history, expired, gone } of changes) {
+      const key = Buffer.from(origin).toString('latin1');
+      this.#unnamed?.delete(key);
+      if (gone) this.#byOrigin.delete(key);
+      else {
+        const data = packed === null ? null : new ZoneData(packed);
+        const zone = { origin, data, history, expired };
+        this.#byOrigin.set(key, zone);
+        for (const tell of this.#watchers) tell(zone);
+      }
+    }
+    this.zones.replace([...this.#byOrigin.values()]);
+  }
+
+  complete(): void {
+    for (const key of this.#unnamed ?? []) this.#byOrigin.delete(key);
+    if (this.#unnamed !== null && this.#unnamed.size > 0)
+      this.zones.replace([...this.#byOrigin.values()]);
+    this.#unnamed = null;
+  }
+
+  /** Tells of zones that have changed. @returns ends it */
+  watch(tell: (zone: ServedZone) => void): () => void {
+    this.#watchers.add(tell);
+    return () => this.#watchers.delete(tell);
+  }
+}
