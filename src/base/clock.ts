@@ -10,6 +10,7 @@ export interface Clock {
   after(delayMs: number, run: () => void): Timer;
 }
 
+/** A deadline that has been set. */
 export interface Timer {
   cancel(): void;
 }

@@ -11,7 +11,7 @@ export interface Failure {
   readonly advice: string;
 }
 
-/** The same trouble is told again at most this often, milliseconds. */
+/** The same failure is told again at most this often, milliseconds. */
 const repeatMs = 60_000;
 
 /** Tells a person about failures: the first of a sort at once, then one line a minute, and when it is over. */
@@ -62,7 +62,7 @@ export class FailureReport {
     }
     this.#since = null;
     this.#failures = 0;
-    // When and what was told last stays: trouble that comes and goes is not told each time.
+    // When and what was told last stays: what fails now and then is not told each time.
     this.#told = false;
   }
 }

@@ -5,6 +5,7 @@ export interface Limit {
   readonly max: number;
 }
 
+/** A limit, for a constant: gives it its type. */
 export function limit(parts: Limit): Limit {
   return parts;
 }

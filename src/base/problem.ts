@@ -5,6 +5,7 @@ export interface Place {
   readonly column: number;
 }
 
+/** What a problem is made of. */
 export interface ProblemParts {
   /** Stable and lower case with dashes, e.g. `unknown-directive`; names its entry in docs/problems.md. */
   readonly code: string;
@@ -83,6 +84,7 @@ export function problemsIn(error: unknown): readonly Problem[] | null {
   return error instanceof Problem ? [error] : null;
 }
 
+/** `Corefile:3:5`, or `Corefile:3` for a whole line. */
 export function printPlace(place: Place): string {
   return place.column > 0
     ? `${place.file}:${place.line}:${place.column}`

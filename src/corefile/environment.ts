@@ -2,8 +2,10 @@ import { parseProblem } from './problems.ts';
 import type { Report } from './report.ts';
 import type { Token } from './tree.ts';
 
+/** Environment variables by name. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
+/** A text whose references to environment variables were replaced. */
 export interface Substituted {
   readonly text: string;
   /** Variables that have no value: they became nothing. */

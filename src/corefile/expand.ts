@@ -16,9 +16,11 @@ export interface Files {
   glob(pattern: string): readonly string[];
 }
 
-/** CoreDNS's caps, which end imports that go round in a circle; the last one bounds what imports in imports can multiply to. */
+/** Imports of snippets in one Corefile. CoreDNS's limit, which ends those that import each other in a circle. */
 export const mostSnippetImports = 10_000;
+/** The same of files. */
 const mostFileImports = 100_000;
+/** Words of a Corefile with all that it imports: imports within imports can multiply. */
 export const mostTokens = 1_000_000;
 
 interface Frame {

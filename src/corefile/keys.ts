@@ -4,6 +4,7 @@ import { blockProblem, meant, warning } from './problems.ts';
 import type { Key, Token } from './tree.ts';
 import { followsPreferredSyntax, schemes, splitAddress, splitScheme } from './zones.ts';
 
+/** What one address of a server block says. */
 export interface ParsedKey {
   /** Several for a CIDR between two label boundaries; none if there is a problem. */
   readonly keys: readonly Key[];

@@ -9,6 +9,7 @@ export interface RawToken extends Token {
   readonly first: boolean;
 }
 
+/** The words of a file, and what is odd about them. */
 export interface Lexed {
   readonly tokens: readonly RawToken[];
   readonly warnings: readonly Problem[];

@@ -96,6 +96,7 @@ export class Line {
   }
 }
 
+/** Thrown by `Line` for a line that cannot be bound; whoever binds lines makes a problem of it. */
 export class Refusal extends Error {
   readonly place: Place;
   readonly advice: Advice;

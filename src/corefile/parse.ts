@@ -13,6 +13,7 @@ import { Report } from './report.ts';
 import type { Syntax } from './syntax.ts';
 import type { Corefile, Directive, Key, Property, ServerBlock, Token } from './tree.ts';
 
+/** A Corefile, and what has to be known to read it. */
 export interface ParseInput extends Files {
   /** Named in every place; imports are looked up beside it. */
   readonly file: string;
@@ -30,6 +31,7 @@ export interface ParseInput extends Files {
   readonly syntaxes?: readonly Syntax[];
 }
 
+/** What a Corefile says, and what is wrong with it. */
 export interface ParseOutput {
   /** What could be read. It is whole only if there are no problems. */
   readonly corefile: Corefile;

@@ -7,6 +7,7 @@ import { Wrong } from './values.ts';
 import type { Value } from './values.ts';
 import { expandZone } from './zones.ts';
 
+/** One place on a line, and what it gives. */
 export interface Position<T> {
   readonly show: string;
   readonly help: string;
@@ -17,12 +18,15 @@ export interface Position<T> {
   take(line: Line): T;
 }
 
+/** The places of a line by the name of the option that each gives, in their order on the line. */
 export type Positions = Readonly<Record<string, Position<unknown>>>;
 
+/** The options that the places of a line give. */
 export type BoundPositions<A extends Positions> = {
   readonly [K in keyof A]: A[K] extends Position<infer T> ? T : never;
 };
 
+/** What the page of the plugin says of it: lower case, no full stop. */
 export interface Help {
   readonly help?: string;
 }
@@ -198,6 +202,7 @@ export function bindPositions<A extends Positions>(positions: A, line: Line): Bo
   return bound as BoundPositions<A>;
 }
 
+/** How the syntax shows a line: `FROM TO…`. */
 export function showPositions(positions: Positions): string {
   return Object.values(positions)
     .map(({ show }) => show)

@@ -16,6 +16,7 @@ export type BindLines = <P extends Properties>(
   lines: readonly TreeProperty[],
 ) => BoundProperties<P>;
 
+/** One kind of line inside a directive's braces, and what it gives. */
 export interface Property<T> {
   /** The words that begin the line; `*` stands for any word that no other property has. */
   readonly words: readonly string[];
@@ -33,8 +34,10 @@ export interface Property<T> {
   take(line: Line, before: T, bind: BindLines): T;
 }
 
+/** The lines that may stand inside braces, by the name of the option that each gives. */
 export type Properties = Readonly<Record<string, Property<unknown>>>;
 
+/** The options that the lines inside braces give. */
 export type BoundProperties<P extends Properties> = {
   readonly [K in keyof P]: P[K] extends Property<infer T> ? T : never;
 };

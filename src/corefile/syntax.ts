@@ -31,6 +31,7 @@ import type { Directive, Property as TreeProperty } from './tree.ts';
  */
 export type Repeat = 'once' | 'each' | 'gather' | 'last';
 
+/** The shape of one directive, as `directive` makes it. */
 export interface Syntax<
   A extends Positions = Positions,
   P extends Properties = Properties,
@@ -58,6 +59,7 @@ export interface Syntax<
 export type Occurrence<A extends Positions, P extends Properties> = BoundPositions<A> &
   BoundProperties<P> & { readonly at: Place };
 
+/** What an instance is given, by arguments, properties and repetition. */
 export type OptionsOf<
   A extends Positions,
   P extends Properties,
@@ -69,6 +71,7 @@ export type Options<S extends Syntax> = OptionsOf<S['args'], S['properties'], S[
 
 type Nothing = Readonly<Record<never, never>>;
 
+/** Declares a directive; what is left out is empty. */
 export function directive<
   A extends Positions = Nothing,
   P extends Properties = Nothing,
@@ -95,6 +98,7 @@ export function directive<
   };
 }
 
+/** What all uses of a directive in one server block say. */
 export interface BoundDirective<S extends Syntax> {
   /** One per instance. Complete only if there are no problems. */
   readonly options: readonly Options<S>[];

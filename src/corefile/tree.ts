@@ -15,6 +15,7 @@ export interface Corefile {
   readonly fingerprint: string;
 }
 
+/** One server block: the addresses it answers at, and what it does. */
 export interface ServerBlock {
   readonly keys: readonly Key[];
   /** In file order; the same name may occur more than once. */
@@ -34,6 +35,7 @@ export interface Key {
   readonly port: number;
 }
 
+/** One line of a server block, with the lines inside its braces. */
 export interface Directive {
   /** Today's name; `at.text` is what the file says. */
   readonly name: string;
@@ -50,6 +52,7 @@ export interface Property {
   readonly block: readonly Property[] | null;
 }
 
+/** One word. */
 export interface Token {
   /** After environment substitution, without quotes. */
   readonly text: string;

@@ -9,6 +9,7 @@ import { nearest } from '../base/problem.ts';
 import type { Token } from './tree.ts';
 import { absoluteName, isDomainName } from './zones.ts';
 
+/** What one word can mean. */
 export interface Value<T> {
   /** How the syntax shows it: `TTL`, `udp|tcp`. */
   readonly show: string;
@@ -81,6 +82,7 @@ export function token(show: string): Value<Token> {
   );
 }
 
+/** Bounds of a number, both included; left out: none. */
 export interface Range {
   readonly min?: number;
   readonly max?: number;
@@ -308,6 +310,7 @@ export function net(show: string): Value<Net> {
   );
 }
 
+/** An address to listen at or to ask. */
 export interface HostPort {
   /** Without brackets; empty means every address of the machine. */
   readonly host: string;

@@ -8,6 +8,7 @@
 const DESCRIPTORS = 4096;
 const PIECES = 256;
 
+/** The notes: shared memory with a fixed number of places. What finds no place is not noted, and lost with its thread. */
 export interface HeldByThread {
   /** Descriptor plus one; 0: free. */
   readonly descriptors: Int32Array<SharedArrayBuffer>;
@@ -45,6 +46,7 @@ export function useNotes(notes: HeldByThread): void {
   orphanMemory = Array.from(notes.memory).filter((address) => address > 0);
 }
 
+/** This thread holds the descriptor. */
 export function noteDescriptor(fd: number): void {
   if (present === null) return;
   const { descriptors } = present;
@@ -66,11 +68,13 @@ export function forgetDescriptor(fd: number): void {
   next = slot;
 }
 
+/** This thread holds the memory. */
 export function noteMemory(address: number): void {
   const slot = present?.memory.indexOf(0) ?? -1;
   if (slot >= 0) present!.memory[slot] = address;
 }
 
+/** To be called before the memory is freed. */
 export function forgetMemory(address: number): void {
   const slot = present?.memory.indexOf(address) ?? -1;
   if (slot >= 0) present!.memory[slot] = 0;

@@ -89,7 +89,7 @@ export class PacketLoop {
     this.#arm();
     if (!this.#wakeup.take()) return;
     const ready = this.#epoll.look();
-    // The drains themselves may look at nothing that is ready: one that closes another finds it gone from the map.
+    // A drain may close another socket of the same look: that one is no longer in the map.
     for (let i = 0; i < ready; i++) {
       const drain = this.#drains.get(this.#epoll.ready(i));
       if (drain === undefined) continue;

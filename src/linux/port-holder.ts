@@ -1,6 +1,7 @@
 import { readFile, readdir, readlink } from 'node:fs/promises';
 import { basename } from 'node:path';
 
+/** A process that listens. */
 export interface PortHolder {
   readonly pid: number;
   /** Its command line, at most 60 characters of it, without the folder of the program: `ndots serve --example`. */

@@ -18,6 +18,7 @@ export const HEAD = {
   FLAGS: 12,
   LENGTH: 14,
 } as const;
+/** 32-bit words of a struct iovec: address and length, eight bytes each. */
 export const PIECE_WORDS = 4;
 /** Room for one packet info of either family. */
 export const CONTROL_SLOT = 64;

@@ -2,11 +2,14 @@ import { parseAddress } from '../base/ip.ts';
 import { libc, SystemError } from './libc.ts';
 import type { Memory } from './memory.ts';
 
+/** Address family of IPv4. */
 export const AF_INET = 2;
+/** Address family of IPv6. */
 export const AF_INET6 = 10;
 
 /** Bytes of a slot that holds a sockaddr_in or sockaddr_in6. */
 export const NAME_SLOT = 32;
+/** Bytes of a sockaddr_in and a sockaddr_in6. */
 export const NAME_SIZE = { 4: 16, 6: 28 } as const;
 /** Where the address starts in a sockaddr. */
 export const ADDRESS_AT = { 4: 4, 6: 8 } as const;

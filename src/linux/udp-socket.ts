@@ -30,6 +30,7 @@ const IPPROTO_IPV6 = 41;
 const IPV6_V6ONLY = 26;
 const IPV6_RECVPKTINFO = 49;
 
+/** How a socket is set up. */
 export interface UdpSocketOptions {
   readonly family: 4 | 6;
   /** Other sockets of this user may bind to the same port; the system spreads what arrives. */

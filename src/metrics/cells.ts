@@ -73,6 +73,7 @@ export class CellMemory {
 /** Cells of a block: 8 KiB, room for the histograms of a few server blocks. */
 export const blockCells = 1024;
 
+/** Counts in shared memory: one 8-byte float each. */
 export type Cells = Float64Array<SharedArrayBuffer>;
 
 /** The cells `at` … `at + width - 1` of a block. */

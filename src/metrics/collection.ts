@@ -13,6 +13,7 @@ import { groupSamples, type Sample } from './sample.ts';
 /** Label sets of one family over all threads, those of gone threads included. */
 const mergedSeriesLimit = limit({ default: 5000, min: 1, max: 200_000 });
 
+/** What may be said of a collection. */
 export interface CollectionOptions {
   /** Label sets per family, `mergedSeriesLimit.default` if not said. */
   readonly series?: number;

@@ -13,6 +13,7 @@ export interface Exposed {
   readonly series: readonly ExposedSeries[];
 }
 
+/** One label set with its values. */
 export interface ExposedSeries {
   /** As `printLabels` gives it. */
   readonly labels: string;

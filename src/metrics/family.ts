@@ -16,6 +16,7 @@ export interface FamilyContext {
   overflowed(): void;
 }
 
+/** Makes the handle of a label set whose cells begin at `at`. */
 export type MakeInstrument<M> = (cells: Cells, at: number) => M;
 
 /** The value of every label of the cell that the label sets beyond the limit share. */

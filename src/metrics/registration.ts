@@ -38,6 +38,7 @@ export interface RemovalEvent {
   readonly last: readonly number[];
 }
 
+/** What a family counts, as Prometheus has it. */
 export type Kind = 'counter' | 'gauge' | 'histogram';
 
 /**

@@ -23,6 +23,7 @@ import type { Counter, Family, Gauge, Histogram, Registry } from './registry.ts'
 /** Label sets of one family in one thread: beyond it, all further ones share a cell. 288 KB for a time histogram. */
 const seriesLimit = limit({ default: 2000, min: 1, max: 100_000 });
 
+/** What may be said of a registry. */
 export interface RegistryOptions {
   /** Tells when a `max` or `last` gauge was set. */
   readonly clock?: Clock;
@@ -34,6 +35,7 @@ export interface RegistryOptions {
 
 /** Counts the `with` calls that were given the shared cell because a family was full. */
 export const overflowName = 'ndots_metrics_overflow_total';
+/** The help of that counter. */
 export const overflowHelp =
   'Uses of label sets that were counted under "other", because their family had reached its limit of label sets.';
 

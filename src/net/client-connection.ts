@@ -30,7 +30,7 @@ export abstract class ClientConnection extends Timed implements StreamConnection
   protected moved = false;
   /** No more queries are taken: the client ended, a limit is reached, or the listener closes. */
   protected ended = false;
-  /** All is over but the goodbye. */
+  /** Nothing is served any more: what has been written is leaving, then the connection ends. */
   protected closing = false;
   readonly #ends: Ends;
   readonly #encrypted: boolean;
@@ -199,7 +199,7 @@ export abstract class ClientConnection extends Timed implements StreamConnection
     this.#tellHeld();
   }
 
-  /** Says goodbye once what has been written has left. */
+  /** Ends the connection once what has been written has left. */
   protected end(): void {
     this.closing = true;
     this.socket.end();

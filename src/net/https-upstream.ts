@@ -15,6 +15,7 @@ const PATH = '/dns-query';
 /** Requests that may wait at a time. */
 const IN_FLIGHT_MAX = 4096;
 
+/** What an upstream over HTTPS is made of. */
 export interface HttpsUpstreamParts {
   readonly upstream: UpstreamParts;
   readonly wheel: TimerWheel;
@@ -85,7 +86,7 @@ export class HttpsUpstream implements Upstream, Http2Host, Carrier {
 
   /**
    * A connection is gone, or takes no more. Who waited on one that had brought replies before asks again, over a fresh one: an
-   * upstream may close a connection just when it is used. Otherwise it is news.
+   * upstream may close a connection just when it is used. On a fresh one it is a failure.
    */
   gone(link: Http2Link, left: readonly UpstreamExchange[], error: ExchangeError): void {
     if (this.#link === link) {

@@ -9,6 +9,7 @@ import type { Serve } from './listener.ts';
 import { Waiting, type Outlet } from './outlet.ts';
 import { REJECTION_ROOM, writeFailure, writeRejection } from './write-reply.ts';
 
+/** What an intake is made of. */
 export interface IntakeParts {
   readonly proto: Proto;
   readonly serve: Serve;
@@ -146,7 +147,7 @@ export class Intake {
     });
   }
 
-  /** What no plugin is to see (reference: filters before any plugin). */
+  /** What no plugin is to see; CoreDNS leaves it to its DNS library. */
   #reject(outlet: Outlet, triage: Exclude<Triage, 'serve'>): boolean {
     if (outlet.refuse !== undefined) {
       this.counters.rejected.add(1);

@@ -6,7 +6,7 @@ import type { Query } from '../wire/query.ts';
  *
  * - `reply`: that id and opcode, QR set, the same question (letter case does not matter); or a bare header that says why there
  *   is nothing (FORMERR, SERVFAIL, NOTIMP, REFUSED), as servers send it that could not read the question
- * - `garbled`: that id, but no question that could be read: who knows the id has nothing better to say
+ * - `garbled`: that id, but no question that can be read. It ends the wait: only the upstream is likely to know the id
  * - `stray`: anything else, late or forged
  */
 export type Match = 'reply' | 'garbled' | 'stray';

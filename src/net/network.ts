@@ -73,7 +73,8 @@ export interface Upstream {
   readonly parts: UpstreamParts;
   /**
    * Sends the exchange's query (its bytes, with the flags of `query.flags` and a fresh random id) and waits for the reply with
-   * that id, from that address, to that question (in any spelling). Whatever else comes is passed over until the time is up: it may be forged.
+   * that id, from that address, to that question (in any spelling). Whatever else comes is passed over until the time is up: it
+   * may be forged.
    * @param now the clock's time
    */
   start(exchange: UpstreamExchange, timeoutMs: number, now: number): void;

@@ -14,6 +14,7 @@ const PORT_AGE_MS = 10_000;
 /** A port on which nobody waits is looked for so often, before one with company is taken. */
 const DRAWS = 3;
 
+/** What the source ports of an upstream are made of. */
 export interface SourcePortsParts {
   readonly upstream: UpstreamParts;
   readonly wheel: TimerWheel;
@@ -144,7 +145,7 @@ class SourcePort extends Timed implements Carrier, UdpPortOwner {
     while (this.#find(id) !== null) id = random.integer(65536);
     let error = this.#port.send(exchange.query, id);
     if (error !== null && this.#first !== null) {
-      // It may be news of what was sent before.
+      // The error may be that of a query which was sent before: whoever waits is told, and this one is sent once more.
       this.onError(error);
       error = this.#port.send(exchange.query, id);
     }

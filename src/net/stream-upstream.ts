@@ -14,6 +14,7 @@ import { tlsOptions } from './upstream-tls.ts';
 /** Up to so many connections no query has to share one. */
 const UNSHARED = 8;
 
+/** What an upstream over TCP or TLS is made of. */
 export interface StreamUpstreamParts {
   readonly upstream: UpstreamParts;
   readonly wheel: TimerWheel;
@@ -117,7 +118,7 @@ export class StreamUpstream implements Upstream, StreamLinkHost {
 
   /**
    * The connection is gone. Who waited on one that had brought replies before asks again, over a fresh one: an upstream may
-   * close a connection just when it is used. Otherwise it is news.
+   * close a connection just when it is used. On a fresh one it is a failure.
    */
   gone(link: StreamLink, left: readonly UpstreamExchange[], error: ExchangeError): void {
     const at = this.#links.indexOf(link);

@@ -69,7 +69,7 @@ export class TimerWheel {
     this.#count--;
   }
 
-  /** Forgets all deadlines; nothing expires any more. */
+  /** Nothing expires any more, unless a deadline is set again. */
   stop(): void {
     this.#alarm?.cancel();
     this.#alarm = null;

@@ -1,5 +1,6 @@
 import type { Limit } from '../base/limits.ts';
 import { Problem } from '../base/problem.ts';
+import { batchedUdp } from '../linux/packet-loop.ts';
 import { transports, type Scheme } from '../wire/transports.ts';
 import { limits } from './limits.ts';
 import type { MakeListener } from './listener.ts';
@@ -52,9 +53,8 @@ async function udp(mode: UdpMode): Promise<MakeListener> {
   const plain = async (): Promise<MakeListener> =>
     (await import('./udp-plain.ts')).plainUdpListener;
   if (mode === 'plain') return plain();
-  const { batchedUdp, batchedUdpListener } = await import('./udp-batch.ts');
   const found = batchedUdp();
-  if (found.available) return batchedUdpListener;
+  if (found.available) return (await import('./udp-batch.ts')).batchedUdpListener;
   if (mode === 'auto') return plain();
   throw new Problem({
     code: 'batched-udp-not-available',

@@ -14,8 +14,6 @@ import type { Endpoint, Listener, ListenerParts, ListenerTerms } from './listene
 import { Pending, type Outlet } from './outlet.ts';
 import { bareAddress } from './ends.ts';
 
-export { batchedUdp } from '../linux/packet-loop.ts';
-
 /** Batches that one socket may take before the event loop has its turn: at most about 3 ms of work. */
 const ROUNDS = 8;
 /** How soon after a full batch lost datagrams are asked for, milliseconds. */

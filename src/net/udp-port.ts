@@ -19,6 +19,7 @@ export interface UdpPort {
   close(): void;
 }
 
+/** Who is told what comes through a port. */
 export interface UdpPortOwner {
   /** The datagram is `bytes[0, length)`, valid during the call only. `cut`: it was longer. */
   onDatagram(bytes: Uint8Array, length: number, cut: boolean): void;
@@ -26,6 +27,7 @@ export interface UdpPortOwner {
   onError(error: Error): void;
 }
 
+/** Opens a port towards an upstream. */
 export type OpenUdpPort = (upstream: UpstreamParts, owner: UdpPortOwner) => UdpPort;
 
 /** A port on the packet loop. A class: of object literals with getters each would be a kind of its own to the compiler. */

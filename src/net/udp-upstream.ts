@@ -9,6 +9,7 @@ import { SourcePorts } from './source-ports.ts';
 import type { TimerWheel } from './timer-wheel.ts';
 import type { OpenUdpPort } from './udp-port.ts';
 
+/** What an upstream over UDP is made of. */
 export interface UdpUpstreamParts {
   readonly upstream: UpstreamParts;
   readonly clock: Clock;

@@ -12,7 +12,8 @@ import {
 } from '../../test/kit/loopback.ts';
 import { silence, type Reply } from '../wire/reply.ts';
 import type { Endpoint, Listener, Serve } from './listener.ts';
-import { batchedUdp, batchedUdpListener } from './udp-batch.ts';
+import { batchedUdp } from '../linux/packet-loop.ts';
+import { batchedUdpListener } from './udp-batch.ts';
 import { plainUdpListener } from './udp-plain.ts';
 
 const run = promisify(execFile);

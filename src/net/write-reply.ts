@@ -11,7 +11,7 @@ export const REJECTION_ROOM = 512;
  */
 export const arena: Buffer = Buffer.allocUnsafeSlow(256 * 1024);
 
-/** What a message gets that no plugin is to see (reference: filters before any plugin). @returns the length written */
+/** What a message gets that no plugin is to see. @returns the length written */
 export function writeRejection(
   triage: Exclude<Triage, 'serve' | 'ignore'>,
   query: Query,

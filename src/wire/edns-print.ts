@@ -15,30 +15,32 @@ export function printEdns(edns: Edns): string {
 /** `COOKIE: 0123456789abcdef`, `EDE: 15 (Blocked): (text)` … */
 export function printOption(option: EdnsOption): string {
   const name = optionName(option.code);
-  const said = readOption(option);
-  switch (said.kind) {
+  const content = readOption(option);
+  switch (content.kind) {
     case 'ecs':
-      return `${name}: ${said.address}/${said.source}/${said.scope}`;
+      return `${name}: ${content.address}/${content.source}/${content.scope}`;
     case 'cookie':
       return `${name}: ${printHex(option.data)}`;
     case 'keepalive':
-      return said.timeout === null ? `${name}:` : `${name}: ${(said.timeout / 10).toFixed(1)} secs`;
+      return content.timeout === null
+        ? `${name}:`
+        : `${name}: ${(content.timeout / 10).toFixed(1)} secs`;
     case 'padding':
-      return said.length === 0 ? `${name}:` : `${name}: (${said.length} bytes)`;
+      return content.length === 0 ? `${name}:` : `${name}: (${content.length} bytes)`;
     case 'ede': {
-      const known = errorName(said.code);
-      return `${name}: ${said.code}${known === null ? '' : ` (${known})`}${said.text === '' ? '' : `: (${said.text})`}`;
+      const known = errorName(content.code);
+      return `${name}: ${content.code}${known === null ? '' : ` (${known})`}${content.text === '' ? '' : `: (${content.text})`}`;
     }
     case 'expire':
-      return said.seconds === null
+      return content.seconds === null
         ? `${name}:`
-        : `${name}: ${said.seconds} (${printSpan(said.seconds)})`;
+        : `${name}: ${content.seconds} (${printSpan(content.seconds)})`;
     case 'dau':
     case 'dhu':
     case 'n3u':
-      return `${name}: ${said.algorithms.join(' ')}`.trimEnd();
+      return `${name}: ${content.algorithms.join(' ')}`.trimEnd();
     case 'key-tag':
-      return `${name}: ${said.tags.join(', ')}`.trimEnd();
+      return `${name}: ${content.tags.join(', ')}`.trimEnd();
     case 'nsid':
     case 'other':
       return option.data.length === 0 ? `${name}:` : `${name}: ${printBytes(option.data)}`;

@@ -75,6 +75,7 @@ export function optionBytes(options: readonly EdnsOption[]): Uint8Array {
   return bytes;
 }
 
+/** Writes OPT as the next record. @param rcode of the message: its upper eight bits go here */
 export function writeEdns(to: MessageWriter, edns: Edns, rcode: number): void {
   const flags = (edns.dnssecOk ? 0x8000 : 0) | (edns.z ?? 0);
   const ttl = ((rcode >> 4) << 24) | (edns.version << 16) | flags;

@@ -1,5 +1,6 @@
 /** Numbers of the DNS, by IANA's registries "Domain Name System (DNS) Parameters". */
 
+/** Result codes: four bits in the header, eight more in OPT. */
 export const RCODE = {
   NOERROR: 0,
   FORMERR: 1,
@@ -23,6 +24,7 @@ export const RCODE = {
   BADCOOKIE: 23,
 } as const;
 
+/** Types of records and questions; those of the first decades too, whose names people and logs still know. */
 export const TYPE = {
   A: 1,
   NS: 2,
@@ -42,14 +44,21 @@ export const TYPE = {
   TXT: 16,
   RP: 17,
   AFSDB: 18,
+  X25: 19,
+  ISDN: 20,
   RT: 21,
+  'NSAP-PTR': 23,
   SIG: 24,
   KEY: 25,
   PX: 26,
+  GPOS: 27,
   AAAA: 28,
   LOC: 29,
   NXT: 30,
+  EID: 31,
+  NIMLOC: 32,
   SRV: 33,
+  ATMA: 34,
   NAPTR: 35,
   KX: 36,
   CERT: 37,
@@ -68,6 +77,9 @@ export const TYPE = {
   TLSA: 52,
   SMIMEA: 53,
   HIP: 55,
+  NINFO: 56,
+  RKEY: 57,
+  TALINK: 58,
   CDS: 59,
   CDNSKEY: 60,
   OPENPGPKEY: 61,
@@ -76,8 +88,17 @@ export const TYPE = {
   SVCB: 64,
   HTTPS: 65,
   SPF: 99,
+  UINFO: 100,
+  UID: 101,
+  GID: 102,
+  UNSPEC: 103,
+  NID: 104,
+  L32: 105,
+  L64: 106,
+  LP: 107,
   EUI48: 108,
   EUI64: 109,
+  NXNAME: 128,
   TKEY: 249,
   TSIG: 250,
   IXFR: 251,
@@ -87,10 +108,17 @@ export const TYPE = {
   ANY: 255,
   URI: 256,
   CAA: 257,
+  AVC: 258,
+  AMTRELAY: 260,
+  RESINFO: 261,
+  TA: 32768,
+  DLV: 32769,
 } as const;
 
+/** Classes of records and questions. */
 export const CLASS = { IN: 1, CH: 3, HS: 4, NONE: 254, ANY: 255 } as const;
 
+/** What a message is about: four bits in the header. */
 export const OPCODE = { QUERY: 0, IQUERY: 1, STATUS: 2, NOTIFY: 4, UPDATE: 5, DSO: 6 } as const;
 
 /** EDNS option codes. */
@@ -167,6 +195,12 @@ const errorNames = [
   'No Reachable Authority',
   'Network Error',
   'Invalid Data',
+  'Signature Expired before Valid',
+  'Too Early',
+  'Unsupported NSEC3 Iterations Value',
+  'Unable to conform to policy',
+  'Synthesized',
+  'Invalid Query Type',
 ] as const;
 
 /** `Blocked` for 15; null: not known. */
@@ -255,6 +289,7 @@ export function className(number: number): string {
   return classNames.get(number) ?? `CLASS${number}`;
 }
 
+/** The number of `IN`, `in`, `CLASS1`; null if it is none. */
 export function classNumber(name: string): number | null {
   const upper = name.toUpperCase();
   const known = (CLASS as Readonly<Record<string, number>>)[upper];
@@ -268,6 +303,7 @@ export function rcodeName(rcode: number): string {
   return rcodeNames.get(rcode) ?? `RCODE${rcode}`;
 }
 
+/** The number of `NXDOMAIN`, `RCODE3`, `3`; null if it is none. */
 export function rcodeNumber(name: string): number | null {
   const upper = name.toUpperCase();
   const known = (RCODE as Readonly<Record<string, number>>)[upper];
@@ -276,6 +312,7 @@ export function rcodeNumber(name: string): number | null {
   return match !== null && Number(match[1]) <= 0xfff ? Number(match[1]) : null;
 }
 
+/** `QUERY` …; others as `OPCODE7`. */
 export function opcodeName(opcode: number): string {
   return opcodeNames.get(opcode) ?? `OPCODE${opcode}`;
 }

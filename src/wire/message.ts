@@ -6,6 +6,7 @@ import { Opaque, type RecordKind } from './record/kind.ts';
 import { kindOf } from './record/table.ts';
 import { MessageWriter, SECTION, type Section } from './writer.ts';
 
+/** What a message asks. */
 export interface Question {
   /** Absolute text. */
   readonly name: string;

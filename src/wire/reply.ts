@@ -38,8 +38,8 @@ export interface ReplyFields {
  * the client's own (id, RD and CD, spelling of the question, EDNS, size limit) is written by `stamp`. Owner names that
  * equal the question point at it, so the client's spelling (0x20) reaches them too.
  *
- * It never changes, and neither do its bytes: who needs another one asks `with`. A reply without bytes (`bare`) is a result code that nobody wrote a message for: `stamp`
- * writes header and question.
+ * It never changes, and neither do its bytes: who needs another one asks `with`. A reply without bytes (`bare`) is a result
+ * code that nobody wrote a message for: `stamp` writes header and question.
  */
 export class Reply implements ReplyFields {
   readonly bytes: Uint8Array;

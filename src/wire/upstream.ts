@@ -27,7 +27,7 @@ export function fromUpstream(
   plugin = 'forward',
 ): Reply | ReadError {
   try {
-    return take(bytes, start, end, plugin);
+    return readReply(bytes, start, end, plugin);
   } catch (error) {
     if (error instanceof ReadError) return error;
     throw error;
@@ -42,7 +42,12 @@ export function answersQuery(reply: Reply, query: Query): boolean {
 /** What the walk over the records found out; one per thread. */
 const seen = { opt: 0, optEnd: 0, lastEnd: 0, moves: false };
 
-function take(bytes: Uint8Array, start: number, end: number, plugin: string): Reply | ReadError {
+function readReply(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  plugin: string,
+): Reply | ReadError {
   if (end - start < HEADER.SIZE)
     throw new ReadError('the message is shorter than a header', end - start);
   if (end - start > MESSAGE_MAX)
@@ -56,19 +61,25 @@ function take(bytes: Uint8Array, start: number, end: number, plugin: string): Re
   if (questions !== 1) throw new ReadError(`the reply has ${questions} questions`, HEADER.QDCOUNT);
   const body = checkName(bytes, start, start + HEADER.SIZE, end) + 4;
   if (body > end) throw new ReadError('the message ends within the question', end - start);
-  walk(bytes, start, body, end, records);
+  checkRecords(bytes, start, body, end, records);
   const { opt, optEnd } = seen;
   const rcode = (flags & FLAG.RCODE) | (opt === 0 ? 0 : bytes[opt + 5]! << 4);
   const reply = seen.moves
-    ? move(bytes, start, body, rcode, plugin)
-    : keep(bytes, start, rcode, plugin);
+    ? rewritten(bytes, start, body, rcode, plugin)
+    : copied(bytes, start, rcode, plugin);
   return reply instanceof Reply && opt !== 0
     ? reply.with({ options: passedOptions(bytes, opt + 11, optEnd) })
     : reply;
 }
 
 /** Checks all records; says where OPT is and whether anything has to move. */
-function walk(bytes: Uint8Array, start: number, at: number, end: number, records: number): void {
+function checkRecords(
+  bytes: Uint8Array,
+  start: number,
+  at: number,
+  end: number,
+  records: number,
+): void {
   const question = start + HEADER.SIZE;
   const additional = records - u16(bytes, start + HEADER.ARCOUNT);
   seen.opt = 0;
@@ -111,7 +122,7 @@ function walk(bytes: Uint8Array, start: number, at: number, end: number, records
 }
 
 /** The message as it came, but for OPT at its end. */
-function keep(bytes: Uint8Array, start: number, rcode: number, plugin: string): Reply {
+function copied(bytes: Uint8Array, start: number, rcode: number, plugin: string): Reply {
   const { opt, lastEnd } = seen;
   const end = opt === 0 ? lastEnd : opt;
   const begin = replySlab.put(bytes, start, end);
@@ -125,7 +136,7 @@ function keep(bytes: Uint8Array, start: number, rcode: number, plugin: string): 
 }
 
 /** The message with owners turned into pointers and without OPT. */
-function move(
+function rewritten(
   bytes: Uint8Array,
   start: number,
   body: number,

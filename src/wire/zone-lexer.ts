@@ -19,6 +19,7 @@ export interface Entry {
   readonly column: number;
 }
 
+/** A mistake in a zone file: `FILE:LINE:COLUMN: TEXT`. */
 export function zoneProblem(text: string, place: Place, hint?: string): Problem {
   const where = `${place.file}:${place.line}:${place.column}`;
   return new Problem({ code: 'bad-zone-text', text: `${where}: ${text}`, place, hint });

@@ -12,6 +12,7 @@ import { parseTtl } from './ttl.ts';
 import { absoluteName, TextError, Words } from './words.ts';
 import { ZoneLexer, zoneProblem, type Entry, type Word } from './zone-lexer.ts';
 
+/** What has to be known to read a zone file. */
 export interface ZoneTextParts {
   /** Name of the file, for messages. */
   readonly file: string;
@@ -264,8 +265,7 @@ function readGeneric(words: Words, type: number): object {
   const length = words.number('the length of the data', 0xffff);
   const bytes = parseHex(words.joined());
   if (bytes === null) return words.fail('the data must be hex');
-  if (bytes.length !== length)
-    words.fail(`the data has ${bytes.length} bytes, not ${length} as said`, 1);
+  if (bytes.length !== length) words.fail(`the data has ${bytes.length} bytes, not ${length}`, 1);
   try {
     return readData(new Reader(bytes), type, length);
   } catch (error) {

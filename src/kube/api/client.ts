@@ -4,7 +4,7 @@ import { sleep, type Clock, type Timer } from '../../base/clock.ts';
 import type { Connection } from './connection.ts';
 import { ApiFailure, connectionFailure, statusFailure, type FailureKind } from './failure.ts';
 import { ReplyReader, type ReplyHead } from './http1.ts';
-import { Sockets, type Wire } from './sockets.ts';
+import { Sockets, type PooledSocket } from './sockets.ts';
 import type { WorkShare } from './work-share.ts';
 import { MalformedStream, type JsonStream } from './json-stream.ts';
 
@@ -95,18 +95,18 @@ export function apiClient(parts: ClientParts): ApiClient {
       ...access.headers,
     });
     for (let fresh = false; ; fresh = true) {
-      const wire = sockets.take(access.tls, fresh);
-      const reply = new StreamedReply({ request, wire, clock, host, share: parts.share ?? null });
+      const pooled = sockets.take(access.tls, fresh);
+      const reply = new StreamedReply({ request, pooled, clock, host, share: parts.share ?? null });
       try {
         await reply.run(head);
-        if (reply.reusable) sockets.give(wire, access.tls);
-        else wire.socket.destroy();
+        if (reply.reusable) sockets.give(pooled, access.tls);
+        else pooled.socket.destroy();
         return;
       } catch (error) {
-        wire.socket.destroy();
+        pooled.socket.destroy();
         // The server may close an idle connection at any moment, also this one.
         const broke = error instanceof ApiFailure && error.kind === 'network';
-        if (broke && reply.unanswered && wire.used && !fresh) continue;
+        if (broke && reply.unanswered && pooled.used && !fresh) continue;
         throw error;
       } finally {
         if (reply.status !== 0) count(String(reply.status));
@@ -145,7 +145,7 @@ const withoutStatus: readonly FailureKind[] = ['network', 'tls', 'silent'];
 /** One request over one connection, whose reply is consumed as it comes. */
 class StreamedReply {
   readonly #request: ApiRequest;
-  readonly #wire: Wire;
+  readonly #pooled: PooledSocket;
   readonly #clock: Clock;
   readonly #host: string;
   readonly #share: WorkShare | null;
@@ -161,14 +161,14 @@ class StreamedReply {
 
   constructor(parts: {
     request: ApiRequest;
-    wire: Wire;
+    pooled: PooledSocket;
     clock: Clock;
     host: string;
     share: WorkShare | null;
   }) {
     this.#request = parts.request;
     this.#share = parts.share;
-    this.#wire = parts.wire;
+    this.#pooled = parts.pooled;
     this.#clock = parts.clock;
     this.#host = parts.host;
     this.#settled = new Promise((resolve, reject) => {
@@ -197,7 +197,7 @@ class StreamedReply {
 
   async run(head: string): Promise<void> {
     const { signal } = this.#request;
-    const { socket } = this.#wire;
+    const { socket } = this.#pooled;
     const abort = (): void => this.#reject(signal.reason);
     signal.addEventListener('abort', abort, { once: true });
     socket.ref();
@@ -205,7 +205,7 @@ class StreamedReply {
     const closed = (): void => this.#closed();
     socket.on('error', failed);
     socket.on('close', closed);
-    this.#wire.taker = (piece) => this.#take(piece);
+    this.#pooled.taker = (piece) => this.#take(piece);
     this.#expect(this.#request.answerMs);
     try {
       socket.write(head, 'latin1');
@@ -219,7 +219,7 @@ class StreamedReply {
       });
     } finally {
       this.#timer?.cancel();
-      this.#wire.taker = null;
+      this.#pooled.taker = null;
       socket.off('error', failed);
       socket.off('close', closed);
       this.#gunzip?.destroy();
@@ -235,7 +235,7 @@ class StreamedReply {
       this.#reject(error);
     }
     if (this.#gunzip !== null) return !this.#gunzip.writableNeedDrain;
-    const { socket } = this.#wire;
+    const { socket } = this.#pooled;
     return !this.#rests(() => socket.resume());
   }
 
@@ -266,7 +266,7 @@ class StreamedReply {
     });
     gunzip.on('end', () => this.#finish());
     gunzip.on('error', (error) => this.#reject(new MalformedStream(error.message)));
-    gunzip.on('drain', () => this.#wire.socket.resume());
+    gunzip.on('drain', () => this.#pooled.socket.resume());
   }
 
   #body(piece: Buffer): void {

@@ -23,6 +23,7 @@ export interface ClusterChoice {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
+/** The cluster that is meant, and how to reach it. */
 export interface ClusterAccess {
   readonly connection: Connection;
   /** Where objects are looked for that no namespace is named of. */

@@ -6,6 +6,7 @@ export type FailureKind =
   | 'network'
   /** The connection stands but nothing comes. */
   | 'silent'
+  /** The other end is not who it should be, or speaks no TLS. */
   | 'tls'
   /** No credentials could be had. */
   | 'credentials'
@@ -129,25 +130,25 @@ export function statusFailure(parts: {
   const { status, task } = parts;
   const body = asObject(parts.body);
   const reason = text(body, 'reason');
-  const said = text(body, 'message');
+  const message = text(body, 'message');
   const seconds = child(body, 'details')['retryAfterSeconds'];
   const retryAfterMs = parts.retryAfterMs ?? (typeof seconds === 'number' ? seconds * 1000 : null);
-  const kind = isTooLarge(said, body) ? 'future' : kindOf(status, reason);
+  const kind = isTooLarge(message, body) ? 'future' : kindOf(status, reason);
   return new ApiFailure({
     kind,
     status,
     retryAfterMs,
-    text: `the API server answered ${status}${reason === '' ? '' : ` ${reason}`} to "${task}"${said === '' ? '' : `: ${said}`}`,
+    text: `the API server answered ${status}${reason === '' ? '' : ` ${reason}`} to "${task}"${message === '' ? '' : `: ${message}`}`,
     advice: adviceFor(kind, task),
   });
 }
 
 /** The API server says so by a cause of its Status, and in versions before 1.17 by its message alone. */
-function isTooLarge(said: string, body: JsonObject): boolean {
+function isTooLarge(message: string, body: JsonObject): boolean {
   const causes = children(child(body, 'details'), 'causes');
   return (
     causes.some((cause) => text(cause, 'reason') === 'ResourceVersionTooLarge') ||
-    said.startsWith('Too large resource version')
+    message.startsWith('Too large resource version')
   );
 }
 

@@ -6,8 +6,8 @@ import { ListReader, MalformedStream } from './json-stream.ts';
 const ANSWER_MS = 10_000;
 
 /**
- * Whether a resource version comes before another one. They are decimal numbers (KEP-5504); of any other form nothing can be
- * said, and the answer is no.
+ * Whether a resource version comes before another one. They are decimal numbers (KEP-5504); of any other form
+ * nothing is known, and the answer is no.
  */
 export function isBehind(version: string, other: string): boolean {
   if (!/^\d+$/.test(version) || !/^\d+$/.test(other)) return false;

@@ -3,7 +3,7 @@ import net from 'node:net';
 import type { TlsMaterial } from './connection.ts';
 
 /** A connection to the API server that takes bytes out of one buffer of its own, used over and over. */
-export interface Wire {
+export interface PooledSocket {
   readonly socket: net.Socket;
   /** Who gets what comes in; `piece` is only lent until the call returns. Returns false to pause. */
   taker: ((piece: Buffer) => boolean) | null;
@@ -22,7 +22,7 @@ export class Sockets {
   readonly #host: string;
   readonly #port: number;
   #tls: TlsMaterial | null = null;
-  readonly #idle: Wire[] = [];
+  readonly #idle: PooledSocket[] = [];
 
   constructor(host: string, port: number) {
     this.#host = host;
@@ -30,34 +30,34 @@ export class Sockets {
   }
 
   /** An idle connection, or a new one that is still being made; what is written is sent when it stands. */
-  take(material: TlsMaterial | null, fresh: boolean): Wire {
+  take(material: TlsMaterial | null, fresh: boolean): PooledSocket {
     // Other credentials, other connections: the server knows a client certificate by its connection.
     if (material !== this.#tls) this.close();
     this.#tls = material;
     if (!fresh) {
-      for (let wire = this.#idle.pop(); wire !== undefined; wire = this.#idle.pop()) {
-        if (!wire.socket.destroyed) return wire;
+      for (let pooled = this.#idle.pop(); pooled !== undefined; pooled = this.#idle.pop()) {
+        if (!pooled.socket.destroyed) return pooled;
       }
     }
     return this.#connect(material);
   }
 
-  give(wire: Wire, material: TlsMaterial | null): void {
-    wire.taker = null;
-    wire.used = true;
+  give(pooled: PooledSocket, material: TlsMaterial | null): void {
+    pooled.taker = null;
+    pooled.used = true;
     if (material !== this.#tls || this.#idle.length >= mostIdle) {
-      wire.socket.destroy();
+      pooled.socket.destroy();
       return;
     }
-    wire.socket.unref();
-    this.#idle.push(wire);
+    pooled.socket.unref();
+    this.#idle.push(pooled);
   }
 
   close(): void {
-    for (const wire of this.#idle.splice(0)) wire.socket.destroy();
+    for (const pooled of this.#idle.splice(0)) pooled.socket.destroy();
   }
 
-  #connect(material: TlsMaterial | null): Wire {
+  #connect(material: TlsMaterial | null): PooledSocket {
     const buffer = Buffer.allocUnsafeSlow(readBytes);
     const options = {
       host: this.#host,
@@ -69,20 +69,22 @@ export class Sockets {
         buffer,
         callback: (length: number): boolean =>
           // Bytes that nobody asked for end an idle connection.
-          wire.taker === null ? !wire.socket.destroy() : wire.taker(buffer.subarray(0, length)),
+          pooled.taker === null
+            ? !pooled.socket.destroy()
+            : pooled.taker(buffer.subarray(0, length)),
       },
     };
     const socket =
       material === null
         ? net.connect(options)
         : builtins.tls().connect({ ...options, ...material, ALPNProtocols: ['http/1.1'] });
-    const wire: Wire = { socket, taker: null, used: false };
-    // Whoever uses the connection listens too; while idle its end is nobody's trouble.
+    const pooled: PooledSocket = { socket, taker: null, used: false };
+    // Whoever uses the connection listens, too; while it is idle nobody minds its end.
     socket.on('error', () => {});
     socket.on('close', () => {
-      const at = this.#idle.indexOf(wire);
+      const at = this.#idle.indexOf(pooled);
       if (at >= 0) this.#idle.splice(at, 1);
     });
-    return wire;
+    return pooled;
   }
 }

@@ -75,8 +75,9 @@ export class AddressRange {
   }
 }
 
-/** Where clusters by custom put the services `kubernetes` and `kube-dns`. */
+/** Where clusters by custom put the service `kubernetes`. */
 export const apiServerPlace = 1;
+/** Where they put `kube-dns`. */
 export const dnsPlace = 10;
 const reservedPlaces = [apiServerPlace, dnsPlace];
 

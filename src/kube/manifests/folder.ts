@@ -150,6 +150,7 @@ export class ManifestFolder {
   }
 }
 
+/** What one look at a folder found. */
 export interface Look {
   /** Files that came, went or changed since the last look. */
   readonly changed: readonly string[];

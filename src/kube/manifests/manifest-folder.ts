@@ -9,6 +9,7 @@ import { StringTable } from '../store/object-encoding.ts';
 import { ObjectStore } from '../store/object-store.ts';
 import type { Source, SourceEvents, Wanted } from '../store/source.ts';
 
+/** Which folder, what of it, and how to go about it. */
 export interface ManifestParts {
   readonly folder: string;
   readonly wanted: Wanted;

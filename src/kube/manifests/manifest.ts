@@ -26,6 +26,7 @@ export interface Manifest {
   readonly place: Place;
 }
 
+/** The kinds that say something about DNS. */
 export type ManifestKind =
   | 'Service'
   | 'EndpointSlice'
@@ -37,6 +38,7 @@ export type ManifestKind =
   | 'Job'
   | 'CronJob'
   | WorkloadKind;
+/** Those that make pods for as long as they are there. */
 export type WorkloadKind =
   | 'Deployment'
   | 'StatefulSet'

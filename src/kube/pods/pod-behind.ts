@@ -12,6 +12,7 @@ import {
 import { templatePaths, type PodSource } from './pod-source.ts';
 import type { ResourceName } from './resource-name.ts';
 
+/** What a client would run in. */
 export interface FoundPod {
   readonly namespace: string;
   /** The pod's `spec`. */

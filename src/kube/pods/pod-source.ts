@@ -2,6 +2,7 @@
 import type { JsonObject } from '../api/json-object.ts';
 import type { PodOwnerKind, ResourceKind } from './resource-name.ts';
 
+/** Where a pod and what makes pods can be looked up, one thing at a time. */
 export interface PodSource {
   /** For people: `context prod`, or the folder. */
   readonly name: string;

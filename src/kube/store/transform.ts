@@ -23,8 +23,9 @@ import {
 } from '../api/json-object.ts';
 
 /**
- * Makes of an object as the API spells it what DNS needs of it (client-go's word is transform). Most give one; core Endpoints one per subset; an object
- * that DNS has no use for gives none. What is oddly shaped is read as missing: a server's answer is never an error.
+ * Makes of an object as the API spells it what DNS needs of it (client-go's word is transform). Most give one; core Endpoints
+ * one per subset; an object that DNS has no use for gives none. What is oddly shaped is read as missing: a server's answer is
+ * never an error.
  */
 export type Transform = (raw: JsonObject) => readonly KubeObject[];
 

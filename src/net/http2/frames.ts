@@ -9,8 +9,10 @@ export const PAYLOAD_MAX = 16_384;
 
 /** Bytes that may be on the way before the receiver grants more, per stream and per connection, to begin with. */
 export const WINDOW = 65_535;
+/** No window may become larger (section 6.9.1). */
 export const WINDOW_MAX = 0x7fffffff;
 
+/** Types of frames (section 6). */
 export const FRAME = {
   DATA: 0,
   HEADERS: 1,
@@ -24,6 +26,7 @@ export const FRAME = {
   CONTINUATION: 9,
 } as const;
 
+/** Flags of frames; what each means depends on the type. */
 export const FLAG = {
   ACK: 0x1,
   END_STREAM: 0x1,
@@ -32,6 +35,7 @@ export const FLAG = {
   PRIORITY: 0x20,
 } as const;
 
+/** Names of settings (section 6.5.2). */
 export const SETTING = {
   ENABLE_PUSH: 2,
   MAX_CONCURRENT_STREAMS: 3,

@@ -30,10 +30,12 @@ export function requestFields(
   ]);
 }
 
+/** The end of the block of a POST. */
 export function contentLength(length: number): Buffer {
   return field(NAME.CONTENT_LENGTH, String(length));
 }
 
+/** The end of the block of a GET. */
 export function pathAndAccept(path: string, mediaType: string): Buffer {
   return Buffer.concat([field(NAME.PATH, path), field(NAME.ACCEPT, mediaType)]);
 }

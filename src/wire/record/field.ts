@@ -13,6 +13,7 @@ import { parseName } from '../name.ts';
 import { parseTtl } from '../ttl.ts';
 import type { Field } from './kind.ts';
 
+/** A number of one byte. */
 export const u8: Field<number> = {
   read: (from) => from.u8(),
   write: (value, to) => to.u8(value),
@@ -20,6 +21,7 @@ export const u8: Field<number> = {
   parse: (from, what) => from.number(what, 0xff),
 };
 
+/** A number of two bytes. */
 export const u16: Field<number> = {
   read: (from) => from.u16(),
   write: (value, to) => to.u16(value),
@@ -27,6 +29,7 @@ export const u16: Field<number> = {
   parse: (from, what) => from.number(what, 0xffff),
 };
 
+/** A number of four bytes. */
 export const u32: Field<number> = {
   read: (from) => from.u32(),
   write: (value, to) => to.u32(value),
@@ -62,7 +65,9 @@ export const name: Field<string> = domain(true);
 /** A name always written in full. */
 export const fullName: Field<string> = domain(false);
 
+/** An IPv4 address. */
 export const ipv4: Field<string> = address(4, 'an IPv4 address');
+/** An IPv6 address, in text as RFC 5952 has it. */
 export const ipv6: Field<string> = address(16, 'an IPv6 address');
 
 function address(length: number, kind: string): Field<string> {

@@ -5,6 +5,7 @@ import type { MessageWriter } from '../writer.ts';
 import { fullName, ipv4, ipv6, restBase64, u8 } from './field.ts';
 import type { Field, RecordKind } from './kind.ts';
 
+/** A key, and the gateway that speaks for the host. */
 export interface IpsecKey {
   readonly precedence: number;
   /** 0: none, 1: IPv4 address, 2: IPv6 address, 3: name. */

@@ -3,6 +3,7 @@ import type { Words } from '../words.ts';
 import { u32, u8 } from './field.ts';
 import type { Field, RecordKind } from './kind.ts';
 
+/** A place on Earth. */
 export interface Place {
   /** Always 0: other versions have another form. */
   readonly version: number;

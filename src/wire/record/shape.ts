@@ -19,6 +19,8 @@ export const oneFullName: Shape<Pointer> = { target: fullName };
 export interface Texts {
   readonly strings: readonly string[];
 }
+
+/** Its fields. */
 export const texts: Shape<Texts> = { strings };
 
 /** Digest of a key: DS, CDS. */
@@ -28,6 +30,8 @@ export interface KeyDigest {
   readonly digestType: number;
   readonly digest: Uint8Array;
 }
+
+/** Its fields. */
 export const keyDigest: Shape<KeyDigest> = {
   keyTag: u16,
   algorithm: u8,
@@ -42,6 +46,8 @@ export interface PublicKey {
   readonly algorithm: number;
   readonly publicKey: Uint8Array;
 }
+
+/** Its fields. */
 export const publicKey: Shape<PublicKey> = {
   flags: u16,
   protocol: u8,
@@ -64,6 +70,8 @@ export interface Signature {
   readonly signer: string;
   readonly signature: Uint8Array;
 }
+
+/** Its fields. */
 export const signature: Shape<Signature> = {
   typeCovered: typeField,
   algorithm: u8,
@@ -83,6 +91,8 @@ export interface ServiceBinding {
   /** By ascending key. */
   readonly parameters: readonly ServiceParameter[];
 }
+
+/** Its fields. */
 export const serviceBinding: Shape<ServiceBinding> = {
   priority: u16,
   target: fullName,
@@ -96,6 +106,8 @@ export interface Certificate {
   readonly matching: number;
   readonly certificate: Uint8Array;
 }
+
+/** Its fields. */
 export const certificate: Shape<Certificate> = {
   usage: u8,
   selector: u8,
