@@ -35,7 +35,7 @@ export class Backoff {
   /** The wait before the next try, milliseconds: between half and one and a half times the nominal one. */
   fail(): number {
     const now = this.#clock.now();
-    if (now - this.#lastAt > forgetMs) this.succeed();
+    if (now - this.#lastAt > FORGET_MS) this.succeed();
     const nominal = this.#nextMs;
     this.#nextMs = Math.min(this.#mostMs, 2 * nominal);
     this.#failures++;
@@ -51,4 +51,4 @@ export class Backoff {
 }
 
 /** No failure for so long: the next one is a new story. */
-const forgetMs = 2 * 60_000;
+const FORGET_MS = 2 * 60_000;

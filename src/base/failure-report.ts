@@ -12,7 +12,7 @@ export interface Failure {
 }
 
 /** The same failure is told again at most this often, milliseconds. */
-const repeatMs = 60_000;
+const REPEAT_MS = 60_000;
 
 /** Tells a person about failures: the first of a sort at once, then one line a minute, and when it is over. */
 export class FailureReport {
@@ -37,7 +37,7 @@ export class FailureReport {
     const now = this.#clock.now();
     this.#since ??= now;
     this.#failures++;
-    if (failure.kind === this.#toldKind && now - this.#toldAt < repeatMs) return;
+    if (failure.kind === this.#toldKind && now - this.#toldAt < REPEAT_MS) return;
     this.#toldKind = failure.kind;
     this.#toldAt = now;
     this.#told = true;

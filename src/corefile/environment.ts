@@ -17,8 +17,8 @@ export interface Substituted {
 }
 
 /** Far more references than anybody writes into one word. */
-const mostRounds = 1000;
-const mostCharacters = 1 << 20;
+const ROUNDS_MAX = 1000;
+const CHARACTERS_MAX = 1 << 20;
 
 /**
  * Replaces `{%NAME%}`, then `{$NAME}`. A name of no letters (`{$}`) ends the replacing and stays. A value is searched for
@@ -40,7 +40,7 @@ function substitute(text: string, env: Environment): Substituted {
       const value = Object.hasOwn(env, name) ? env[name] : undefined;
       const pieces = result.split(result.slice(start, end + close.length));
       const size = result.length + (pieces.length - 1) * (value ?? '').length;
-      if (round === mostRounds || size > mostCharacters) {
+      if (round === ROUNDS_MAX || size > CHARACTERS_MAX) {
         return { text, unset, template, endless: true };
       }
       if (value === undefined) unset.push(name);

@@ -17,11 +17,11 @@ export interface Files {
 }
 
 /** Imports of snippets in one Corefile. CoreDNS's limit, which ends those that import each other in a circle. */
-export const mostSnippetImports = 10_000;
+export const SNIPPET_IMPORTS_MAX = 10_000;
 /** The same of files. */
-const mostFileImports = 100_000;
+const FILE_IMPORTS_MAX = 100_000;
 /** Words of a Corefile with all that it imports: imports within imports can multiply. */
-export const mostTokens = 1_000_000;
+export const TOKENS_MAX = 1_000_000;
 
 interface Frame {
   readonly tokens: readonly RawToken[];
@@ -91,9 +91,9 @@ export class TokenStream {
     const token = this.peek()!;
     this.#stack.at(-1)!.next++;
     this.last = token;
-    if (++this.#taken === mostTokens) {
+    if (++this.#taken === TOKENS_MAX) {
       this.#full = true;
-      this.#refuse(token.place, `imports expand to more than ${mostTokens} words`, {
+      this.#refuse(token.place, `imports expand to more than ${TOKENS_MAX} words`, {
         code: 'import-too-large',
       });
     }
@@ -139,13 +139,17 @@ export class TokenStream {
   #importNamed(name: string, place: Place): void {
     const snippet = this.#snippets.get(name);
     if (snippet !== undefined) {
-      if (++this.#snippetImports > mostSnippetImports) {
-        this.#tooDeep(place, `maximum snippet import depth (${mostSnippetImports}) exceeded`, name);
+      if (++this.#snippetImports > SNIPPET_IMPORTS_MAX) {
+        this.#tooDeep(
+          place,
+          `maximum snippet import depth (${SNIPPET_IMPORTS_MAX}) exceeded`,
+          name,
+        );
       } else this.#push(snippet);
       return;
     }
-    if (++this.#fileImports > mostFileImports) {
-      this.#tooDeep(place, `maximum file import depth (${mostFileImports}) exceeded`, name);
+    if (++this.#fileImports > FILE_IMPORTS_MAX) {
+      this.#tooDeep(place, `maximum file import depth (${FILE_IMPORTS_MAX}) exceeded`, name);
       return;
     }
     const matches = this.#matches(name, place);

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 
 import { read } from '../../test/corefiles/read.ts';
 import type { World } from '../../test/corefiles/read.ts';
-import { mostTokens } from './expand.ts';
+import { TOKENS_MAX } from './expand.ts';
 import { parseCorefile } from './parse.ts';
 
 const names = (text: string, world: World = {}): string[][] => {
@@ -225,7 +225,7 @@ describe('circles end at CoreDNS’s caps', () => {
     const text = `(s13) {\n ${'log a b c d e f g\n'.repeat(100)}}\n${levels.join('\n')}\n. {\n import s0\n}`;
     assert.deepEqual(
       messages(text).map((message) => message.replace(/^Corefile:\d+ - /, '')),
-      [`Error during parsing: imports expand to more than ${mostTokens} words`],
+      [`Error during parsing: imports expand to more than ${TOKENS_MAX} words`],
     );
   });
 });

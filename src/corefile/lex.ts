@@ -49,12 +49,12 @@ class Lexer {
     const text = this.#text;
     while (this.#at < text.length) {
       const code = text.charCodeAt(this.#at);
-      if (code === newline) {
+      if (code === NEWLINE) {
         this.#at++;
         this.#newLine();
       } else if (isBlank(code)) this.#at++;
-      else if (code === hash) this.#skipLine();
-      else if (code === quote) this.#quoted();
+      else if (code === HASH) this.#skipLine();
+      else if (code === QUOTE) this.#quoted();
       else this.#bare();
     }
     return { tokens: this.#tokens, warnings: this.#warnings };
@@ -77,12 +77,12 @@ class Lexer {
     let end = start;
     while (end < text.length) {
       const code = text.charCodeAt(end);
-      if (code === hash || (code !== carriageReturn && isBlank(code))) break;
+      if (code === HASH || (code !== CARRIAGE_RETURN && isBlank(code))) break;
       end++;
     }
     this.#at = end;
     this.#add(text.slice(start, end).replaceAll('\r', ''), false, place);
-    if (text.charCodeAt(end) === hash) this.#hiddenTail(place);
+    if (text.charCodeAt(end) === HASH) this.#hiddenTail(place);
   }
 
   /** `word#tail more`: the tail is gone, `more` is a word again. */
@@ -90,16 +90,16 @@ class Lexer {
     const text = this.#text;
     while (this.#at < text.length) {
       const code = text.charCodeAt(this.#at);
-      if (code !== carriageReturn && isBlank(code)) break;
+      if (code !== CARRIAGE_RETURN && isBlank(code)) break;
       this.#at++;
     }
     let after = this.#at;
-    while (after < text.length && text.charCodeAt(after) !== newline) {
+    while (after < text.length && text.charCodeAt(after) !== NEWLINE) {
       if (!isBlank(text.charCodeAt(after))) break;
       after++;
     }
     const next = text.charCodeAt(after);
-    if (after === text.length || next === newline || next === hash) return;
+    if (after === text.length || next === NEWLINE || next === HASH) return;
     if (this.#warnings.at(-1)?.place?.line === place.line) return;
     this.#warn(place, 'the words after this # are no comment: they are read as arguments', {
       code: 'comment-in-word',
@@ -116,15 +116,15 @@ class Lexer {
     let at = from;
     for (; at < text.length; at++) {
       const code = text.charCodeAt(at);
-      if (code === quote) break;
-      if (code === backslash && at + 1 < text.length) {
+      if (code === QUOTE) break;
+      if (code === BACKSLASH && at + 1 < text.length) {
         at++;
-        if (text.charCodeAt(at) === quote) {
+        if (text.charCodeAt(at) === QUOTE) {
           parts.push(text.slice(from, at - 1));
           from = at;
         }
       }
-      if (text.charCodeAt(at) === newline) {
+      if (text.charCodeAt(at) === NEWLINE) {
         this.#at = at + 1;
         this.#newLine();
       }
@@ -152,24 +152,24 @@ class Lexer {
   }
 
   #warn(place: Place, text: string, advice: Advice): void {
-    if (this.#warnings.length < mostWarnings) this.#warnings.push(warning(place, text, advice));
+    if (this.#warnings.length < WARNINGS_MAX) this.#warnings.push(warning(place, text, advice));
   }
 }
 
-const mostWarnings = 100;
+const WARNINGS_MAX = 100;
 
 /** A backslash that ends the file escapes nothing and is lost. */
 function withoutOpenEscape(text: string): string {
   let start = text.length;
-  while (start > 0 && text.charCodeAt(start - 1) === backslash) start--;
+  while (start > 0 && text.charCodeAt(start - 1) === BACKSLASH) start--;
   return (text.length - start) % 2 === 1 ? text.slice(0, -1) : text;
 }
 
-const newline = 0x0a;
-const carriageReturn = 0x0d;
-const quote = 0x22;
-const hash = 0x23;
-const backslash = 0x5c;
+const NEWLINE = 0x0a;
+const CARRIAGE_RETURN = 0x0d;
+const QUOTE = 0x22;
+const HASH = 0x23;
+const BACKSLASH = 0x5c;
 
 /** White space as Unicode has it (a carriage return included). */
 function isBlank(code: number): boolean {
@@ -192,7 +192,7 @@ export function needsQuotes(text: string): boolean {
   if (text === '' || text.startsWith('"')) return true;
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
-    if (code === hash || isBlank(code)) return true;
+    if (code === HASH || isBlank(code)) return true;
   }
   return false;
 }

@@ -1,7 +1,7 @@
 import type { Problem } from '../base/problem.ts';
 import { textOf } from './environment.ts';
 import type { Environment } from './environment.ts';
-import { TokenStream, mostSnippetImports } from './expand.ts';
+import { TokenStream, SNIPPET_IMPORTS_MAX } from './expand.ts';
 import type { Files } from './expand.ts';
 import { fingerprint } from './fingerprint.ts';
 import { parseKey } from './keys.ts';
@@ -76,7 +76,7 @@ const manifestAdvice = {
 } as const;
 
 /** Deeper braces than anybody writes. */
-const mostDepth = 64;
+const DEPTH_MAX = 64;
 
 class Parser {
   readonly #input: ParseInput;
@@ -237,7 +237,7 @@ class Parser {
         token.text === 'import' && (at === 0 || token.first) && tokens[at + 1]?.text === word,
     );
     if (own >= 0) {
-      const text = `maximum snippet import depth (${mostSnippetImports}) exceeded`;
+      const text = `maximum snippet import depth (${SNIPPET_IMPORTS_MAX}) exceeded`;
       this.#problem(tokens[own]!, text, {
         code: 'import-circle',
         hint: `The snippet '${word}' imports itself.`,
@@ -327,8 +327,8 @@ class Parser {
   }
 
   #inside(open: RawToken, owner: Token, depth: number): readonly Property[] {
-    if (depth === mostDepth) {
-      this.#problem(open, `braces nested more than ${mostDepth} deep`, { code: 'corefile-depth' });
+    if (depth === DEPTH_MAX) {
+      this.#problem(open, `braces nested more than ${DEPTH_MAX} deep`, { code: 'corefile-depth' });
       this.#skipBraces();
       return [];
     }

@@ -4,7 +4,7 @@ import { warning } from './problems.ts';
 import type { Advice } from './problems.ts';
 
 /** Nobody reads more; a file of garbage must not make a report of megabytes. */
-const most = 100;
+const PROBLEMS_MAX = 100;
 
 /** Gathers what is found on the way, in order; a snippet that is imported twice reports its mistakes once. */
 export class Report {
@@ -14,7 +14,7 @@ export class Report {
 
   /** Whether there are problems enough: no need to make more. */
   get full(): boolean {
-    return this.found.length >= most;
+    return this.found.length >= PROBLEMS_MAX;
   }
 
   problem(problem: Problem): void {
@@ -30,7 +30,7 @@ export class Report {
   }
 
   #add(list: Problem[], problem: Problem): void {
-    if (list.length >= most) return;
+    if (list.length >= PROBLEMS_MAX) return;
     const identity = `${problem.place === null ? '' : printPlace(problem.place)} ${problem.message}`;
     if (this.#seen.has(identity)) return;
     this.#seen.add(identity);

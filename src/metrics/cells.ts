@@ -23,7 +23,7 @@ export class CellMemory {
     this.#onBlock = onBlock;
   }
 
-  /** How many blocks there are, each of `blockCells` cells. */
+  /** How many blocks there are, each of `BLOCK_CELLS` cells. */
   get blocks(): number {
     return this.#blocks;
   }
@@ -53,8 +53,8 @@ export class CellMemory {
 
   #fresh(width: number): Slot {
     let block = this.#block;
-    if (block === null || this.#used + 1 + width > blockCells) {
-      const memory = new SharedArrayBuffer(blockCells * 8);
+    if (block === null || this.#used + 1 + width > BLOCK_CELLS) {
+      const memory = new SharedArrayBuffer(BLOCK_CELLS * 8);
       block = {
         index: this.#blocks++,
         locks: new Int32Array(memory),
@@ -71,7 +71,7 @@ export class CellMemory {
 }
 
 /** Cells of a block: 8 KiB, room for the histograms of a few server blocks. */
-export const blockCells = 1024;
+export const BLOCK_CELLS = 1024;
 
 /** Counts in shared memory: one 8-byte float each. */
 export type Cells = Float64Array<SharedArrayBuffer>;

@@ -23,7 +23,7 @@ export type MakeInstrument<M> = (cells: Cells, at: number) => M;
 export const overflowValue = 'other';
 
 /** Characters of one label value; a set with a longer one is counted under "other". A domain name, escaped, fits. */
-const valueLengthLimit = 1024;
+const VALUE_LENGTH_MAX = 1024;
 
 /**
  * One family in one thread: a tree of maps from label value to label value, with the label sets as leaves, so that a
@@ -144,7 +144,7 @@ interface Leaf<M> {
 type Branch<M> = Map<string, Branch<M> | Leaf<M>>;
 
 function isShort(value: string): boolean {
-  return value.length <= valueLengthLimit;
+  return value.length <= VALUE_LENGTH_MAX;
 }
 
 function isOverflow(values: readonly string[]): boolean {

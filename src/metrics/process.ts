@@ -38,7 +38,7 @@ function ofStat(files: ProcFiles): readonly Sample[] {
       'counter',
       'process_cpu_seconds_total',
       'CPU time the process has used, in user and kernel mode, in seconds.',
-      (field(14) + field(15)) / ticksPerSecond,
+      (field(14) + field(15)) / TICKS_PER_SECOND,
     ),
     sample(
       'gauge',
@@ -54,7 +54,7 @@ function ofStat(files: ProcFiles): readonly Sample[] {
         'gauge',
         'process_start_time_seconds',
         'When the process was started, in seconds since 1970-01-01 UTC.',
-        Number(boot[1]) + field(22) / ticksPerSecond,
+        Number(boot[1]) + field(22) / TICKS_PER_SECOND,
       ),
     );
   }
@@ -62,7 +62,7 @@ function ofStat(files: ProcFiles): readonly Sample[] {
 }
 
 /** The unit of times in /proc; the same on all of Node's architectures, whatever the kernel's own tick. */
-const ticksPerSecond = 100;
+const TICKS_PER_SECOND = 100;
 
 function ofStatus(files: ProcFiles): readonly Sample[] {
   // In kilobytes, where stat counts in pages: the size of a page differs between machines.

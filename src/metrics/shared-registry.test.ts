@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { blockCells } from './cells.ts';
+import { BLOCK_CELLS } from './cells.ts';
 import { Collection } from './collection.ts';
 import type { Registration } from './registration.ts';
 import { overflowName, type RegistryOptions, SharedRegistry } from './shared-registry.ts';
@@ -98,7 +98,7 @@ describe('events', () => {
     const { registry, events, collection } = listen();
     const family = registry.counter('many_total', 'M.', ['n']);
     const first = family.with('first');
-    const count = blockCells;
+    const count = BLOCK_CELLS;
     for (let n = 0; n < count; n++) family.with(String(n)).add(n);
     first.add(7);
     assert.equal(events.filter((event) => event.event === 'block').length, 3);

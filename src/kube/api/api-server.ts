@@ -39,11 +39,11 @@ export function apiServerSource(parts: ApiServerParts): Source {
 }
 
 /** The state is written at most this often, milliseconds. */
-const writeEveryMs = 60_000;
+const WRITE_EVERY_MS = 60_000;
 /** Without any list after this long, the state on disk has to do, milliseconds. */
-const patienceMs = 3000;
+const PATIENCE_MS = 3000;
 /** A state older than this is more wrong than right, milliseconds. */
-const oldestMs = 24 * 3600 * 1000;
+const AGE_MAX_MS = 24 * 3600 * 1000;
 
 class ApiServerSource implements Source {
   readonly #parts: ApiServerParts;
@@ -99,7 +99,7 @@ class ApiServerSource implements Source {
     this.#events = events;
     for (const reflector of this.#reflectors) reflector.start();
     if (this.#parts.snapshotFile === undefined) return;
-    this.#timers.push(this.#parts.clock.after(patienceMs, () => this.#restore()));
+    this.#timers.push(this.#parts.clock.after(PATIENCE_MS, () => this.#restore()));
     this.#scheduleWrite();
   }
 
@@ -181,9 +181,9 @@ class ApiServerSource implements Source {
           const fits =
             head.server === connection.url.host && head.wanted === JSON.stringify(wanted);
           if (!fits) log.info(`${snapshotFile} is of another API server or set-up and is not used`);
-          else if (ageMs > oldestMs)
+          else if (ageMs > AGE_MAX_MS)
             log.warning(`${snapshotFile} is too old (${roundedDuration(ageMs)}) and is not used`);
-          return fits && ageMs <= oldestMs;
+          return fits && ageMs <= AGE_MAX_MS;
         },
         (object) => {
           if (object.name === keyName(object)) keep();
@@ -214,7 +214,7 @@ class ApiServerSource implements Source {
   #scheduleWrite(): void {
     this.#timers = [
       ...this.#timers.slice(0, 1),
-      this.#parts.clock.after(writeEveryMs, () => {
+      this.#parts.clock.after(WRITE_EVERY_MS, () => {
         void this.#write().then(() => {
           if (!this.#stopping.signal.aborted) this.#scheduleWrite();
         });

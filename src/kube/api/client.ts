@@ -68,7 +68,7 @@ export interface ClientParts {
 }
 
 /** An error's body is a Status of a few hundred bytes. */
-const errorBodyBytes = 64 * 1024;
+const ERROR_BODY_BYTES = 64 * 1024;
 
 /** A client that keeps connections open between requests. */
 export function apiClient(parts: ClientParts): ApiClient {
@@ -278,7 +278,7 @@ class StreamedReply {
   #consume(piece: Buffer): void {
     if (this.status === 200) {
       this.#request.into.push(piece);
-    } else if (this.#errorBytes < errorBodyBytes) {
+    } else if (this.#errorBytes < ERROR_BODY_BYTES) {
       this.#errorBytes += piece.length;
       this.#errorBody.push(Buffer.from(piece));
     }

@@ -12,10 +12,10 @@ export interface ExecCredential {
   readonly key: string;
 }
 
-const longestMs = 60_000;
+const WAIT_MAX_MS = 60_000;
 /** Fetched anew a little early, so that no request leaves with a token that ends on the way. */
-const leewayMs = 5000;
-const mostOutputBytes = 1024 * 1024;
+const LEEWAY_MS = 5000;
+const OUTPUT_BYTES_MAX = 1024 * 1024;
 
 /** Runs an exec plugin and keeps what it says until it expires or the server refuses it. */
 export class ExecCredentials {
@@ -76,7 +76,7 @@ export class ExecCredentials {
     }
     const expires = Date.parse(text(status, 'expirationTimestamp'));
     // Without an expiry it holds until the server refuses it.
-    const until = Number.isNaN(expires) ? Infinity : expires - leewayMs;
+    const until = Number.isNaN(expires) ? Infinity : expires - LEEWAY_MS;
     this.#kept = { credential, until };
     return credential;
   }
@@ -98,8 +98,8 @@ export class ExecCredentials {
             ...environment,
             KUBERNETES_EXEC_INFO: JSON.stringify(info),
           },
-          timeout: longestMs,
-          maxBuffer: mostOutputBytes,
+          timeout: WAIT_MAX_MS,
+          maxBuffer: OUTPUT_BYTES_MAX,
         },
         (error, output, complaint) => {
           if (error === null) resolve(output);
@@ -125,7 +125,7 @@ function explain(
   complaint: string,
 ): string {
   if (error.code === 'ENOENT') return 'is not installed (it is not in PATH)';
-  if (error.killed === true) return `did not end within ${longestMs / 1000}s`;
+  if (error.killed === true) return `did not end within ${WAIT_MAX_MS / 1000}s`;
   const last = complaint.trim().split('\n').at(-1) ?? '';
   return `failed (${error.code ?? 'killed'})${last === '' ? '' : `: ${last}`}`;
 }

@@ -2,7 +2,7 @@ import type { ApiClient } from './client.ts';
 import { ApiFailure } from './failure.ts';
 
 /** One object, or a list of them, fits; more is somebody's mistake. */
-const mostBytes = 64 * 1024 * 1024;
+const BYTES_MAX = 64 * 1024 * 1024;
 
 /** One GET whose reply is wanted whole. Rejects with an `ApiFailure`, or when aborted. */
 export async function getJson(
@@ -28,7 +28,7 @@ export async function getJson(
     into: {
       push(chunk) {
         bytes += chunk.length;
-        if (bytes > mostBytes) throw malformed(`more than ${mostBytes >> 20} MiB`);
+        if (bytes > BYTES_MAX) throw malformed(`more than ${BYTES_MAX >> 20} MiB`);
         pieces.push(Buffer.from(chunk));
       },
     },

@@ -15,8 +15,8 @@ export interface ReplyEvents {
 }
 
 /** A head longer than this is none. */
-const headLimitBytes = 64 * 1024;
-const sizeLineLimitBytes = 1024;
+const HEAD_BYTES_MAX = 64 * 1024;
+const SIZE_LINE_BYTES_MAX = 1024;
 
 type State =
   | 'head'
@@ -100,7 +100,7 @@ export class ReplyReader {
     this.#line = Buffer.concat([this.#line, piece.subarray(from)]);
     const end = this.#line.indexOf('\r\n\r\n');
     if (end < 0) {
-      if (this.#line.length > headLimitBytes) throw new MalformedStream('a head without end');
+      if (this.#line.length > HEAD_BYTES_MAX) throw new MalformedStream('a head without end');
       return piece.length;
     }
     const head = parseHead(this.#line.toString('latin1', 0, end));
@@ -139,7 +139,7 @@ export class ReplyReader {
   #readLine(piece: Buffer, from: number): number {
     const end = piece.indexOf(0x0a, from);
     const to = end < 0 ? piece.length : end + 1;
-    if (this.#line.length + to - from > sizeLineLimitBytes) {
+    if (this.#line.length + to - from > SIZE_LINE_BYTES_MAX) {
       throw new MalformedStream('a line of the chunked coding without end');
     }
     this.#line = Buffer.concat([this.#line, piece.subarray(from, to)]);

@@ -18,17 +18,17 @@ export interface ListHead {
 }
 
 /** One object larger than this is no object (etcd stores none above a few MiB). */
-const itemLimitBytes = 32 * 1024 * 1024;
+const ITEM_BYTES_MAX = 32 * 1024 * 1024;
 /** What surrounds the items of a list is a few hundred bytes. */
-const frameLimitBytes = 1024 * 1024;
+const FRAME_BYTES_MAX = 1024 * 1024;
 
-const quote = 0x22;
-const backslash = 0x5c;
-const openBrace = 0x7b;
-const closeBrace = 0x7d;
-const openBracket = 0x5b;
-const closeBracket = 0x5d;
-const comma = 0x2c;
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
+const COMMA = 0x2c;
 const itemsKey = Buffer.from('items');
 
 /**
@@ -38,9 +38,9 @@ const itemsKey = Buffer.from('items');
 export class ListReader implements JsonStream {
   readonly #item: (value: unknown) => void;
   /** The list without its items. */
-  readonly #frame = new Gather(frameLimitBytes);
+  readonly #frame = new Gather(FRAME_BYTES_MAX);
   /** The beginning of an item whose end is in a later chunk. */
-  readonly #partial = new Gather(itemLimitBytes);
+  readonly #partial = new Gather(ITEM_BYTES_MAX);
   #depth = 0;
   #inString = false;
   #escaped = false;
@@ -69,30 +69,30 @@ export class ListReader implements JsonStream {
       const byte = chunk[at]!;
       if (inString) {
         if (escaped) escaped = false;
-        else if (byte === backslash) escaped = true;
-        else if (byte === quote) inString = false;
+        else if (byte === BACKSLASH) escaped = true;
+        else if (byte === QUOTE) inString = false;
         else if (depth === 1) this.#key.byte(byte);
         continue;
       }
       switch (byte) {
-        case quote:
+        case QUOTE:
           inString = true;
           if (depth === 1) this.#key.clear();
           break;
-        case openBrace:
-        case openBracket:
+        case OPEN_BRACE:
+        case OPEN_BRACKET:
           if (depth === 2 && this.#inItems) {
             from = at;
             this.#itemOpen = true;
           }
           depth++;
-          if (depth === 2 && byte === openBracket && this.#key.equals(itemsKey)) {
+          if (depth === 2 && byte === OPEN_BRACKET && this.#key.equals(itemsKey)) {
             this.#frame.add(chunk, from, at + 1);
             this.#inItems = true;
           }
           break;
-        case closeBrace:
-        case closeBracket:
+        case CLOSE_BRACE:
+        case CLOSE_BRACKET:
           depth--;
           if (depth === 2 && this.#itemOpen) {
             this.#finish(chunk, from, at + 1);
@@ -103,7 +103,7 @@ export class ListReader implements JsonStream {
             throw new MalformedStream('a bracket too many');
           }
           break;
-        case comma:
+        case COMMA:
           // The value is over; what follows is a key again.
           if (depth === 1) this.#key.clear();
           break;
@@ -149,7 +149,7 @@ export class ListReader implements JsonStream {
 /** Hands out each line of a stream, parsed. A last line without its end is not handed out. */
 export class LineReader implements JsonStream {
   readonly #line: (value: unknown) => void;
-  readonly #partial = new Gather(itemLimitBytes);
+  readonly #partial = new Gather(ITEM_BYTES_MAX);
 
   constructor(line: (value: unknown) => void) {
     this.#line = line;

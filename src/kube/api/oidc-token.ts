@@ -4,9 +4,9 @@ import { ApiFailure } from './failure.ts';
 import type { OidcSettings } from './kubeconfig.ts';
 import { asObject, text, type JsonObject } from './json-object.ts';
 
-const leewayMs = 10_000;
-const longestMs = 30_000;
-const mostBytes = 1024 * 1024;
+const LEEWAY_MS = 10_000;
+const WAIT_MAX_MS = 30_000;
+const BYTES_MAX = 1024 * 1024;
 
 /**
  * The id token of a user of the `oidc` auth provider; a new one is fetched with the refresh token (OpenID Connect
@@ -30,7 +30,7 @@ export class OidcToken {
 
   /** Rejects with an `ApiFailure` of kind `credentials`. */
   async get(): Promise<string> {
-    if (this.#idToken !== '' && this.#clock.wall() < expiryOf(this.#idToken) - leewayMs) {
+    if (this.#idToken !== '' && this.#clock.wall() < expiryOf(this.#idToken) - LEEWAY_MS) {
       return this.#idToken;
     }
     this.#running ??= this.#refresh().finally(() => {
@@ -105,7 +105,7 @@ export class OidcToken {
           let size = 0;
           reply.on('data', (piece: Buffer) => {
             size += piece.length;
-            if (size <= mostBytes) pieces.push(piece);
+            if (size <= BYTES_MAX) pieces.push(piece);
           });
           reply.on('error', fail);
           reply.on('end', () => {
@@ -117,8 +117,8 @@ export class OidcToken {
           });
         },
       );
-      const timer = this.#clock.after(longestMs, () => {
-        request.destroy(new Error(`no answer within ${longestMs / 1000}s`));
+      const timer = this.#clock.after(WAIT_MAX_MS, () => {
+        request.destroy(new Error(`no answer within ${WAIT_MAX_MS / 1000}s`));
       });
       request.on('close', () => timer.cancel());
       request.on('error', fail);

@@ -100,7 +100,7 @@ export class Reflector {
     // The first list may come from the server's cache, which spares its database when a whole cluster restarts;
     // later ones must be current, or a lagging server would take us back in time.
     const version: Record<string, string> = this.#listedBefore ? {} : { resourceVersion: '0' };
-    const pages: Record<string, string> = this.#pages ? { limit: String(pageItems) } : {};
+    const pages: Record<string, string> = this.#pages ? { limit: String(PAGE_ITEMS) } : {};
     let next = '';
     store.beginList();
     for (;;) {
@@ -114,8 +114,8 @@ export class Reflector {
         },
         into: this.#flushing(splitter),
         task: this.#task('list'),
-        answerMs: listAnswerMs,
-        silenceMs: () => listSilenceMs,
+        answerMs: LIST_ANSWER_MS,
+        silenceMs: () => LIST_SILENCE_MS,
         watch: false,
         unhurried: () => this.#unhurried,
         signal: this.#stopping.signal,
@@ -174,7 +174,7 @@ export class Reflector {
   async #follow(query: Record<string, string>, initial: boolean): Promise<void> {
     const { client, clock, random } = this.#parts;
     const form = this.#currentForm();
-    const seconds = watchSeconds + random.integer(watchSeconds + 1);
+    const seconds = WATCH_SECONDS + random.integer(WATCH_SECONDS + 1);
     const started = clock.now();
     let events = 0;
     let filling = initial;
@@ -197,10 +197,10 @@ export class Reflector {
       },
       into: this.#flushing(lines),
       task: this.#task(initial ? 'list' : 'watch'),
-      answerMs: listAnswerMs,
+      answerMs: LIST_ANSWER_MS,
       silenceMs: () => {
-        if (filling) return listSilenceMs;
-        return this.#bookmarks ? bookmarkSilenceMs : (seconds + 30) * 1000;
+        if (filling) return LIST_SILENCE_MS;
+        return this.#bookmarks ? BOOKMARK_SILENCE_MS : (seconds + 30) * 1000;
       },
       watch: true,
       unhurried: () => this.#unhurried,
@@ -211,7 +211,7 @@ export class Reflector {
     });
     const lastedMs = clock.now() - started;
     this.#interrupted = lastedMs < seconds * 1000;
-    if (events === 0 && lastedMs < shortWatchMs) {
+    if (events === 0 && lastedMs < SHORT_WATCH_MS) {
       throw new ApiFailure({
         kind: 'network',
         text: `the API server at ${client.host} ended the watch of ${form.name} at once`,
@@ -265,7 +265,7 @@ export class Reflector {
     const name = text(metadata, 'name');
     if (name === '') throw new MalformedStream('an object without a name');
     this.#parts.store.put(text(metadata, 'namespace'), name, form.transform(item), this.#out);
-    if (this.#out.length >= batchChanges) this.#flush();
+    if (this.#out.length >= BATCH_CHANGES) this.#flush();
   }
 
   #complete(version: string): void {
@@ -370,7 +370,7 @@ export class Reflector {
           this.#watchFailures = 0;
         }
     }
-    const waitMs = Math.max(backoffMs, Math.min(failure.retryAfterMs ?? 0, mostRetryAfterMs));
+    const waitMs = Math.max(backoffMs, Math.min(failure.retryAfterMs ?? 0, RETRY_AFTER_MAX_MS));
     // A dropped watch that is taken up again at once is everyday life.
     if (watching && first && failure.kind === 'network') {
       this.#parts.log.debug(`${this.#task('watch')}: ${failure.message}`);
@@ -424,18 +424,18 @@ export class Reflector {
 }
 
 /** What a proxy in between says by mistake must not keep us away for hours. */
-const mostRetryAfterMs = 60_000;
+const RETRY_AFTER_MAX_MS = 60_000;
 /** client-go's page size; a page of pods is about 2 MiB on the wire. */
-const pageItems = 500;
-const batchChanges = 500;
+const PAGE_ITEMS = 500;
+const BATCH_CHANGES = 500;
 /** A watch lasts one to two times this, so that the watches of many clients end apart. */
-const watchSeconds = 300;
-const shortWatchMs = 1000;
+const WATCH_SECONDS = 300;
+const SHORT_WATCH_MS = 1000;
 /** An API server gives a list up after 60 s. */
-const listAnswerMs = 70_000;
-const listSilenceMs = 60_000;
+const LIST_ANSWER_MS = 70_000;
+const LIST_SILENCE_MS = 60_000;
 /** Bookmarks come about once a minute. */
-const bookmarkSilenceMs = 150_000;
+const BOOKMARK_SILENCE_MS = 150_000;
 const initialEventsEnd = 'k8s.io/initial-events-end';
 
 function garbled(failure: ApiFailure): boolean {

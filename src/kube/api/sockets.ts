@@ -12,10 +12,10 @@ export interface PooledSocket {
 }
 
 /** Dead peers are noticed by TCP itself after this long without traffic, milliseconds. */
-const keepAliveMs = 30_000;
-const readBytes = 64 * 1024;
+const KEEP_ALIVE_MS = 30_000;
+const READ_BYTES = 64 * 1024;
 /** More idle connections than lists run side by side are of no use. */
-const mostIdle = 4;
+const IDLE_MAX = 4;
 
 /** The connections to one server, kept for the next request when a reply has ended. */
 export class Sockets {
@@ -45,7 +45,7 @@ export class Sockets {
   give(pooled: PooledSocket, material: TlsMaterial | null): void {
     pooled.taker = null;
     pooled.used = true;
-    if (material !== this.#tls || this.#idle.length >= mostIdle) {
+    if (material !== this.#tls || this.#idle.length >= IDLE_MAX) {
       pooled.socket.destroy();
       return;
     }
@@ -58,12 +58,12 @@ export class Sockets {
   }
 
   #connect(material: TlsMaterial | null): PooledSocket {
-    const buffer = Buffer.allocUnsafeSlow(readBytes);
+    const buffer = Buffer.allocUnsafeSlow(READ_BYTES);
     const options = {
       host: this.#host,
       port: this.#port,
       keepAlive: true,
-      keepAliveInitialDelay: keepAliveMs,
+      keepAliveInitialDelay: KEEP_ALIVE_MS,
       noDelay: true,
       onread: {
         buffer,

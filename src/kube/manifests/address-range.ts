@@ -76,10 +76,10 @@ export class AddressRange {
 }
 
 /** Where clusters by custom put the service `kubernetes`. */
-export const apiServerPlace = 1;
+export const API_SERVER_PLACE = 1;
 /** Where they put `kube-dns`. */
-export const dnsPlace = 10;
-const reservedPlaces = [apiServerPlace, dnsPlace];
+export const DNS_PLACE = 10;
+const reservedPlaces = [API_SERVER_PLACE, DNS_PLACE];
 
 /**
  * The addresses of a list such as `172.17.0.4-172.17.0.6, fd00::4`: addresses, first-last spans and CIDR ranges,
@@ -102,13 +102,13 @@ export function parseSpans(text: string): string[] | null {
       first = from;
       count = distance(from, to) + 1;
     }
-    if (!(count >= 1) || found.length + count > spanLimit) return null;
+    if (!(count >= 1) || found.length + count > SPAN_MAX) return null;
     for (let i = 0; i < count; i++) found.push(printAddress(plus(first, i)));
   }
   return found;
 }
 
-const spanLimit = 65_536;
+const SPAN_MAX = 65_536;
 
 function maskHost(bytes: Uint8Array, bits: number): void {
   for (let bit = bits; bit < bytes.length * 8; bit++) bytes[bit >> 3]! &= ~(0x80 >> (bit & 7));

@@ -9,7 +9,7 @@ import {
   transformService,
   transformSlice,
 } from '../store/transform.ts';
-import { AddressRange, apiServerPlace, dnsPlace } from './address-range.ts';
+import { AddressRange, API_SERVER_PLACE, DNS_PLACE } from './address-range.ts';
 import type { Manifest } from './manifest.ts';
 import { impliedNodes, impliedPods, statedPodIps, type ImpliedPod } from './pods.ts';
 import { parseSelector, type Selector } from './selector.ts';
@@ -245,8 +245,8 @@ function withoutZones(slice: EndpointSlice): EndpointSlice {
 }
 
 function customaryPlace(key: string): number | undefined {
-  if (key === 'default/kubernetes') return apiServerPlace;
-  return key === 'kube-system/kube-dns' ? dnsPlace : undefined;
+  if (key === 'default/kubernetes') return API_SERVER_PLACE;
+  return key === 'kube-system/kube-dns' ? DNS_PLACE : undefined;
 }
 
 function selector(words: string): Selector {

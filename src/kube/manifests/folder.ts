@@ -8,12 +8,12 @@ import { readManifests, type Manifest, type ManifestFile } from './manifest.ts';
 import { readInThread, type ManifestText } from './read-thread.ts';
 
 /** Bounds of a folder, so that a wrong path (`/`) ends in a message and not in a full memory. */
-const mostFiles = 10_000;
-const mostDepth = 16;
+const FILES_MAX = 10_000;
+const DEPTH_MAX = 16;
 /** Of all files that changed between two looks. */
-const mostBytes = 64 * 1024 * 1024;
+const BYTES_MAX = 64 * 1024 * 1024;
 /** As much is read at once, in a few dozen milliseconds; more than that in a thread of its own. */
-const mostBytesAtOnce = 64 * 1024;
+const BYTES_AT_ONCE_MAX = 64 * 1024;
 
 const endings = /\.(ya?ml|json)$/i;
 
@@ -73,7 +73,7 @@ export class ManifestFolder {
       try {
         const text = readFileText(path, FILE_MAX.manifest);
         bytes += text.length;
-        if (bytes > mostBytes) throw tooMuch();
+        if (bytes > BYTES_MAX) throw tooMuch();
         texts.push({ path, text });
       } catch (error) {
         problems.push(unreadable(path, error));
@@ -81,7 +81,7 @@ export class ManifestFolder {
     }
     const take = ({ path }: ManifestText, file: ManifestFile): void =>
       this.#take(path, file, problems);
-    if (bytes <= mostBytesAtOnce) {
+    if (bytes <= BYTES_AT_ONCE_MAX) {
       for (const each of texts) take(each, readManifests(each.text, each.path));
       return { changed, problems };
     }
@@ -121,7 +121,7 @@ export class ManifestFolder {
       if (!isMissing(error)) problems.push(unreadable(folder, error));
       return;
     }
-    if (above.has(real) || depth > mostDepth) return;
+    if (above.has(real) || depth > DEPTH_MAX) return;
     const within = new Set(above).add(real);
     for (const name of names) {
       // Also leaves out `..data` and its like, which hold the same files once more.
@@ -137,10 +137,10 @@ export class ManifestFolder {
       if (stats.isDirectory()) {
         this.#walk(path, depth + 1, within, found, problems);
       } else if (stats.isFile() && endings.test(name)) {
-        if (found.size >= mostFiles) {
+        if (found.size >= FILES_MAX) {
           throw new Problem({
             code: 'folder-too-large',
-            text: `${this.#folder} holds more than ${mostFiles} manifest files`,
+            text: `${this.#folder} holds more than ${FILES_MAX} manifest files`,
             hint: 'is this the folder that was meant?',
           });
         }
@@ -181,7 +181,7 @@ function unreadableRemedy(error: unknown): string {
 }
 
 function tooMuch(): Error {
-  const text = `the files that changed have more than ${mostBytes / (1024 * 1024)} MiB in all`;
+  const text = `the files that changed have more than ${BYTES_MAX / (1024 * 1024)} MiB in all`;
   return Object.assign(new Error(text), { code: 'EFBIG' });
 }
 

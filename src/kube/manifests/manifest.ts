@@ -52,7 +52,7 @@ export const podIpsAnnotation = 'ndots.dev/pod-ips';
 export const readyAnnotation = 'ndots.dev/ready';
 
 /** More replicas than this are a slip of the finger. */
-const mostReplicas = 10_000;
+const REPLICAS_MAX = 10_000;
 
 type Path = readonly (string | number)[];
 
@@ -314,11 +314,11 @@ function checkWorkload(check: Check): void {
   const spec = child(check.raw, 'spec');
   const { replicas } = spec;
   const counts = typeof replicas === 'number' && Number.isInteger(replicas) && replicas >= 0;
-  if (replicas !== undefined && replicas !== null && !(counts && replicas <= mostReplicas)) {
+  if (replicas !== undefined && replicas !== null && !(counts && replicas <= REPLICAS_MAX)) {
     check.fault(
       ['spec', 'replicas'],
       `'${show(replicas)}' is no number of replicas`,
-      `a whole number from 0 to ${mostReplicas}`,
+      `a whole number from 0 to ${REPLICAS_MAX}`,
     );
   }
   if (!isObject(spec['template'])) check.fault(['spec'], 'spec.template is missing');

@@ -10,9 +10,9 @@ export interface ManifestText {
 }
 
 /** A file that takes longer than this was made to. Milliseconds; 16 MiB of common manifests take a third of it. */
-const mostMs = 120_000;
+const READ_MAX_MS = 120_000;
 /** Memory that one file's reading may take, MiB; about twenty times the size of its text. */
-const mostHeapMb = 768;
+const HEAP_MAX_MB = 768;
 
 /** A file's objects on their way between threads: problems as what they are made of. */
 export interface ManifestMessage {
@@ -50,15 +50,15 @@ const extension = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
 class Reader {
   readonly #worker = new Worker(new URL(`read-thread-entry${extension}`, import.meta.url), {
     name: 'ndots-manifests',
-    resourceLimits: { maxOldGenerationSizeMb: mostHeapMb },
+    resourceLimits: { maxOldGenerationSizeMb: HEAP_MAX_MB },
   });
 
   read(file: ManifestText): Promise<ManifestFile> {
     const worker = this.#worker;
     return new Promise<ManifestFile>((resolve, reject) => {
       const timer = setTimeout(
-        () => reject(new Error(`it takes longer than ${mostMs / 1000} seconds`)),
-        mostMs,
+        () => reject(new Error(`it takes longer than ${READ_MAX_MS / 1000} seconds`)),
+        READ_MAX_MS,
       );
       timer.unref();
       worker.removeAllListeners();
@@ -87,7 +87,7 @@ function tooHard({ path }: ManifestText, error: Error): Problem {
   return new Problem({
     code: 'manifest-too-large',
     text: memory
-      ? `reading ${path} takes more than ${mostHeapMb} MiB of memory`
+      ? `reading ${path} takes more than ${HEAP_MAX_MB} MiB of memory`
       : `cannot read ${path}: ${error.message}`,
     remedy: 'split it, or leave out what is not needed',
     cause: error,

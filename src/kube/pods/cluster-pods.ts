@@ -10,7 +10,7 @@ import type { PodSource } from './pod-source.ts';
 import type { ResourceKind } from './resource-name.ts';
 
 /** A cluster that takes longer is not there, milliseconds. */
-const waitMs = 8000;
+const WAIT_MS = 8000;
 /** So many pods are looked at in search of a running one. */
 const mostPods = '50';
 
@@ -26,7 +26,7 @@ export function clusterPods(
     path: string,
     query: Readonly<Record<string, string>> = {},
   ): Promise<JsonObject> => {
-    const request = { path, query, task, waitMs: parts.waitMs ?? waitMs, signal: parts.signal };
+    const request = { path, query, task, waitMs: parts.waitMs ?? WAIT_MS, signal: parts.signal };
     return asObject(await getJson(client, request));
   };
   const pathOf = ({ group, version, plural }: ResourceKind, namespace: string): string =>

@@ -63,19 +63,19 @@ export class ObjectStore {
       return;
     }
     const chunk = this.#chunkAt(address);
-    const at = unitOf(address) * unit;
-    const length = chunk.words[at / unit]! & lengthMask;
-    const start = at + headerBytes;
+    const at = unitOf(address) * WORD_BYTES;
+    const length = chunk.words[at / WORD_BYTES]! & LENGTH_MASK;
+    const start = at + HEADER_BYTES;
     if (
       length === encoder.length &&
       encoder.bytes.compare(chunk.bytes, start, start + length, 0, length) === 0
     ) {
-      chunk.words[at / unit]! |= markFlag;
+      chunk.words[at / WORD_BYTES]! |= MARK_FLAG;
       return;
     }
     this.#compare(this.#objectsAt(address), objects, out);
     if (unitsFor(length) === unitsFor(encoder.length)) {
-      chunk.words[at / unit] = encoder.length | markFlag;
+      chunk.words[at / WORD_BYTES] = encoder.length | MARK_FLAG;
       encoder.bytes.copy(chunk.bytes, start, 0, encoder.length);
       return;
     }
@@ -94,7 +94,7 @@ export class ObjectStore {
   /** A complete list begins: whatever is not put again before `endList` will be gone. */
   beginList(): void {
     for (const address of this.#addresses()) {
-      this.#chunkAt(address).words[unitOf(address)]! &= ~markFlag;
+      this.#chunkAt(address).words[unitOf(address)]! &= ~MARK_FLAG;
     }
   }
 
@@ -103,7 +103,7 @@ export class ObjectStore {
     this.#pins++;
     for (const address of this.#addresses()) {
       const word = this.#chunkAt(address).words[unitOf(address)]!;
-      if ((word & markFlag) === 0) this.#drop(this.#slotOf(address), out);
+      if ((word & MARK_FLAG) === 0) this.#drop(this.#slotOf(address), out);
     }
     this.unpin();
   }
@@ -133,7 +133,7 @@ export class ObjectStore {
   }
 
   #isDead(address: number): boolean {
-    return (this.#chunkAt(address).words[unitOf(address)]! & deadFlag) !== 0;
+    return (this.#chunkAt(address).words[unitOf(address)]! & DEAD_FLAG) !== 0;
   }
 
   /** Holds records in their places, so that a slow reader of `objects` misses none that stays. */
@@ -193,7 +193,7 @@ export class ObjectStore {
       const chunk = this.#chunkAt(address);
       const word = unitOf(address);
       if (chunk.words[word + 1] !== hash) continue;
-      const start = word * unit + headerBytes;
+      const start = word * WORD_BYTES + HEADER_BYTES;
       // Keys end themselves (each text carries its length), so an equal start is an equal key.
       if (bytes.compare(chunk.bytes, start, start + keySize, 0, keySize) === 0) return slot;
     }
@@ -239,26 +239,26 @@ export class ObjectStore {
   #append(hash: number, bytes: Buffer, length: number): number {
     const units = unitsFor(length);
     let chunk = this.#current < 0 ? null : this.#chunks[this.#current]!;
-    if (chunk === null || (chunk.used + units) * unit > chunk.bytes.length) {
-      chunk = newChunk(Math.max(chunkBytes, units * unit));
+    if (chunk === null || (chunk.used + units) * WORD_BYTES > chunk.bytes.length) {
+      chunk = newChunk(Math.max(CHUNK_BYTES, units * WORD_BYTES));
       const free = this.#chunks.indexOf(null);
       this.#current = free < 0 ? this.#chunks.length : free;
       this.#chunks[this.#current] = chunk;
     }
     const word = chunk.used;
     chunk.used += units;
-    chunk.words[word] = length | markFlag;
+    chunk.words[word] = length | MARK_FLAG;
     chunk.words[word + 1] = hash;
-    bytes.copy(chunk.bytes, word * unit + headerBytes, 0, length);
-    return this.#current * chunkUnits + word + 1;
+    bytes.copy(chunk.bytes, word * WORD_BYTES + HEADER_BYTES, 0, length);
+    return this.#current * CHUNK_UNITS + word + 1;
   }
 
   #bury(address: number): void {
-    const index = Math.floor((address - 1) / chunkUnits);
+    const index = Math.floor((address - 1) / CHUNK_UNITS);
     const chunk = this.#chunks[index]!;
     const word = unitOf(address);
-    const units = unitsFor(chunk.words[word]! & lengthMask);
-    chunk.words[word]! |= deadFlag;
+    const units = unitsFor(chunk.words[word]! & LENGTH_MASK);
+    chunk.words[word]! |= DEAD_FLAG;
     chunk.dead += units;
     if (this.#pins === 0) this.#tidy(index, chunk);
   }
@@ -267,12 +267,12 @@ export class ObjectStore {
   #tidy(index: number, chunk: Chunk): void {
     if (3 * chunk.dead <= chunk.used || index === this.#current) return;
     for (const word of livingWords(chunk)) {
-      const slot = this.#slotOf(index * chunkUnits + word + 1);
+      const slot = this.#slotOf(index * CHUNK_UNITS + word + 1);
       const head = chunk.words[word]!;
-      const start = word * unit + headerBytes;
-      const body = chunk.bytes.subarray(start, start + (head & lengthMask));
+      const start = word * WORD_BYTES + HEADER_BYTES;
+      const body = chunk.bytes.subarray(start, start + (head & LENGTH_MASK));
       const address = this.#append(chunk.words[word + 1]!, body, body.length);
-      if ((head & markFlag) === 0) this.#chunkAt(address).words[unitOf(address)]! &= ~markFlag;
+      if ((head & MARK_FLAG) === 0) this.#chunkAt(address).words[unitOf(address)]! &= ~MARK_FLAG;
       this.#slots[slot] = address;
     }
     this.#chunks[index] = null;
@@ -283,13 +283,17 @@ export class ObjectStore {
     for (let index = 0; index < this.#chunks.length; index++) {
       const chunk = this.#chunks[index];
       if (!chunk) continue;
-      for (const word of livingWords(chunk)) yield index * chunkUnits + word + 1;
+      for (const word of livingWords(chunk)) yield index * CHUNK_UNITS + word + 1;
     }
   }
 
   #objectsAt(address: number): KubeObject[] {
     const chunk = this.#chunkAt(address);
-    const decoder = new Decoder(chunk.bytes, unitOf(address) * unit + headerBytes, this.#strings);
+    const decoder = new Decoder(
+      chunk.bytes,
+      unitOf(address) * WORD_BYTES + HEADER_BYTES,
+      this.#strings,
+    );
     const namespace = decoder.text();
     const name = decoder.text();
     const objects: KubeObject[] = [];
@@ -300,7 +304,7 @@ export class ObjectStore {
   }
 
   #chunkAt(address: number): Chunk {
-    return this.#chunks[Math.floor((address - 1) / chunkUnits)]!;
+    return this.#chunks[Math.floor((address - 1) / CHUNK_UNITS)]!;
   }
 }
 
@@ -314,13 +318,13 @@ interface Chunk {
   dead: number;
 }
 
-const unit = 4;
-const headerBytes = 8;
-const chunkUnits = 65_536;
-const chunkBytes = chunkUnits * unit;
-const deadFlag = 0x8000_0000;
-const markFlag = 0x4000_0000;
-const lengthMask = 0x3fff_ffff;
+const WORD_BYTES = 4;
+const HEADER_BYTES = 8;
+const CHUNK_UNITS = 65_536;
+const CHUNK_BYTES = CHUNK_UNITS * WORD_BYTES;
+const DEAD_FLAG = 0x8000_0000;
+const MARK_FLAG = 0x4000_0000;
+const LENGTH_MASK = 0x3fff_ffff;
 
 /** Memory for `size` bytes, rounded up to whole words; a larger one than usual holds a single record. */
 function newChunk(size: number): Chunk {
@@ -331,17 +335,17 @@ function newChunk(size: number): Chunk {
 function* livingWords(chunk: Chunk): Generator<number> {
   for (let word = 0; word < chunk.used;) {
     const head = chunk.words[word]!;
-    if ((head & deadFlag) === 0) yield word;
-    word += unitsFor(chunk.words[word]! & lengthMask);
+    if ((head & DEAD_FLAG) === 0) yield word;
+    word += unitsFor(chunk.words[word]! & LENGTH_MASK);
   }
 }
 
 function unitsFor(length: number): number {
-  return (headerBytes + length + unit - 1) >>> 2;
+  return (HEADER_BYTES + length + WORD_BYTES - 1) >>> 2;
 }
 
 function unitOf(address: number): number {
-  return (address - 1) % chunkUnits;
+  return (address - 1) % CHUNK_UNITS;
 }
 
 function deletion(object: KubeObject): Change {

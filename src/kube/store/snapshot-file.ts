@@ -25,9 +25,9 @@ interface SnapshotTail {
 }
 
 /** Bytes that are written, and read, at a time. */
-const pieceBytes = 256 * 1024;
+const PIECE_BYTES = 256 * 1024;
 /** A tail is far shorter. */
-const tailBytes = 512;
+const TAIL_BYTES = 512;
 
 /** Writes the file; `objects` is read on while other work goes on in between. Rejects with the system's error. */
 export async function writeSnapshot(
@@ -50,7 +50,7 @@ export async function writeSnapshot(
     for (const object of objects) {
       piece += `${JSON.stringify(object)}\n`;
       count++;
-      if (piece.length >= pieceBytes) await flush();
+      if (piece.length >= PIECE_BYTES) await flush();
     }
     await flush();
     const tail: SnapshotTail = { objects: count, sha256: hash.digest('hex') };
@@ -112,7 +112,7 @@ function readTail(handle: number): { end: number; tail: SnapshotTail } {
   const stats = fstatSync(handle);
   if (!stats.isFile()) throw new Error('it is no regular file');
   const { size } = stats;
-  const start = Math.max(0, size - tailBytes);
+  const start = Math.max(0, size - TAIL_BYTES);
   const bytes = Buffer.alloc(size - start);
   readSync(handle, bytes, 0, bytes.length, start);
   const newline = bytes.lastIndexOf(0x0a, bytes.length - 2);
@@ -126,7 +126,7 @@ function readTail(handle: number): { end: number; tail: SnapshotTail } {
 }
 
 function eachPiece(handle: number, end: number, take: (piece: Buffer) => void): void {
-  const buffer = Buffer.allocUnsafeSlow(pieceBytes);
+  const buffer = Buffer.allocUnsafeSlow(PIECE_BYTES);
   for (let at = 0; at < end;) {
     const length = readSync(handle, buffer, 0, Math.min(buffer.length, end - at), at);
     if (length === 0) throw new Error('it is cut off');
