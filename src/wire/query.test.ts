@@ -3,7 +3,8 @@ import { describe, test } from 'node:test';
 import { parseHex } from './encoding.ts';
 import { FLAG, TYPE } from './iana.ts';
 import { writeMessage, type Message } from './message.ts';
-import { findOption, makeQuery, Query, type Triage } from './query.ts';
+import { findOption } from './options.ts';
+import { makeQuery, Query, type Triage } from './query.ts';
 import { parseName } from './name.ts';
 
 const message: Message = {

@@ -1,10 +1,12 @@
 import { copyBytes } from '../base/copy-bytes.ts';
 import { hashSeed, mixedHash, nextHash } from '../base/hash.ts';
-import { CLASS, FLAG, HEADER, MESSAGE_MAX, OPCODE, OPTION, TYPE } from './iana.ts';
+import { CLASS, FLAG, HEADER, MESSAGE_MAX, OPCODE, TYPE } from './iana.ts';
 import { readMessage } from './message.ts';
 import { LOWER, NAME_MAX, printName, type WireName } from './name.ts';
+import { areOptions } from './options.ts';
 import { ReadError } from './reader.ts';
 import { skipRecord } from './skip.ts';
+import { querySlab } from './slab.ts';
 import type { Protocol } from './transports.ts';
 
 /** By what a query came; `internal`: it was made here. */
@@ -171,7 +173,7 @@ export class Query {
     const { bytes, end } = this;
     const options = at + 11;
     const length = (bytes[at + 9]! << 8) | bytes[at + 10]!;
-    if (options + length > end || !optionsWhole(bytes, options, options + length)) return 'formerr';
+    if (options + length > end || !areOptions(bytes, options, options + length)) return 'formerr';
     this.edns = true;
     this.udpSize = (bytes[at + 3]! << 8) | bytes[at + 4]!;
     this.udpLimit = this.udpSize;
@@ -288,8 +290,8 @@ export class Query {
   /** Message, folded name and address, one after the other in the slab of kept queries. */
   #copyFrom(from: Query): void {
     const size = from.end - from.start;
-    const start = keptRoom(size + from.nameLength + PEER_SIZE);
-    const bytes = roomBytes;
+    const start = querySlab.take(size + from.nameLength + PEER_SIZE);
+    const { bytes } = querySlab;
     copyBytes(from.bytes, from.start, bytes, start, size);
     copyBytes(from.folded, 0, bytes, start + size, from.nameLength);
     const shift = start - from.start;
@@ -349,8 +351,8 @@ export class Query {
   asking(name: WireName, type: number = this.type, qclass: number = this.class): Query {
     const options = this.edns ? this.optionsEnd - this.optionsStart : 0;
     const size = HEADER.SIZE + name.length + 4 + (this.edns ? 11 + options : 0);
-    const start = keptRoom(size + name.length + PEER_SIZE);
-    const bytes = roomBytes;
+    const start = querySlab.take(size + name.length + PEER_SIZE);
+    const { bytes } = querySlab;
     bytes.fill(0, start, start + size);
     bytes[start] = this.id >> 8;
     bytes[start + 1] = this.id & 0xff;
@@ -387,69 +389,6 @@ export class Query {
 const PEER_SIZE = 16;
 /** Room for the longest name, and one length byte too many that is found out only after it was written. */
 const FOLDED_SIZE = NAME_MAX + 1;
-const SLAB_SIZE = 16_384;
-/** What is longer than this has memory of its own: few clients send such queries. */
-const SHARING_MAX = 512;
-
-/**
- * Kept queries share slabs: memory of its own for each would cost more than all the rest of keeping it. A slab lives as
- * long as the last query in it, which is seconds; so a short query that waits must never keep long ones that are answered.
- */
-let keptSlab = new Uint8Array(SLAB_SIZE);
-let keptAt = 0;
-/** Where the last room asked for begins: in `keptSlab`, or in memory of its own. */
-let roomBytes = keptSlab;
-
-/** Where `size` bytes are free in `roomBytes`. */
-function keptRoom(size: number): number {
-  if (size > SHARING_MAX) {
-    roomBytes = new Uint8Array(size);
-    return 0;
-  }
-  if (keptAt + size > SLAB_SIZE) {
-    keptSlab = new Uint8Array(SLAB_SIZE);
-    keptAt = 0;
-  }
-  roomBytes = keptSlab;
-  const at = keptAt;
-  keptAt += size;
-  return at;
-}
-
-function optionsWhole(bytes: Uint8Array, at: number, end: number): boolean {
-  while (at < end) {
-    if (at + 4 > end) return false;
-    at += 4 + ((bytes[at + 2]! << 8) | bytes[at + 3]!);
-  }
-  return at === end;
-}
-
-/** The data of the first EDNS option `code` in `bytes[at, end)`, or null. */
-export function findOption(
-  bytes: Uint8Array,
-  at: number,
-  end: number,
-  code: number,
-): Uint8Array | null {
-  while (at + 4 <= end) {
-    const found = (bytes[at]! << 8) | bytes[at + 1]!;
-    const length = (bytes[at + 2]! << 8) | bytes[at + 3]!;
-    if (found === code) return bytes.subarray(at + 4, at + 4 + length);
-    at += 4 + length;
-  }
-  return null;
-}
-
-/** Options of a query that come back in the reply unless a plugin wrote its own (CoreDNS's habit). */
-export function isEchoed(code: number): boolean {
-  return (
-    code === OPTION.NSID ||
-    code === OPTION.EXPIRE ||
-    code === OPTION.COOKIE ||
-    code === OPTION.KEEPALIVE ||
-    code === OPTION.PADDING
-  );
-}
 
 const empty = new Uint8Array(0);
 const loopback = Uint8Array.of(127, 0, 0, 1);

@@ -1,28 +1,54 @@
 import { copyBytes } from '../base/copy-bytes.ts';
 
-const SLAB_SIZE = 65536;
-
 /**
- * Memory for finished messages: handed out from front to back, never written again. A slab lives as long as any reply
- * in it, so who stores a reply for long takes `reply.own()`.
+ * Memory that is handed out from front to back and never used again: memory of its own for each message would cost more than all
+ * the rest of keeping it. A slab lives as long as anybody has a part of it.
  */
 class Slab {
-  bytes: Uint8Array<ArrayBuffer> = new Uint8Array(SLAB_SIZE);
+  /** The memory that was taken last. */
+  bytes: Uint8Array;
+  readonly #size: number;
+  readonly #sharedMax: number;
+  #shared: Uint8Array;
   #used = 0;
 
-  /** Stores a copy of `from[at, end)`, at most 64 KiB. @returns where it begins in `bytes` */
-  put(from: Uint8Array, at: number, end: number): number {
-    const length = end - at;
-    if (this.#used + length > this.bytes.length) {
-      this.bytes = new Uint8Array(SLAB_SIZE);
+  /** @param sharedMax what is longer has memory of its own */
+  constructor(size: number, sharedMax: number = size) {
+    this.#size = size;
+    this.#sharedMax = sharedMax;
+    this.#shared = new Uint8Array(size);
+    this.bytes = this.#shared;
+  }
+
+  /** Hands out `size` bytes. @returns where they begin in `bytes` */
+  take(size: number): number {
+    if (size > this.#sharedMax) {
+      this.bytes = new Uint8Array(size);
+      return 0;
+    }
+    if (this.#used + size > this.#size) {
+      this.#shared = new Uint8Array(this.#size);
       this.#used = 0;
     }
+    this.bytes = this.#shared;
     const begin = this.#used;
-    this.#used += length;
-    copyBytes(from, at, this.bytes, begin, length);
+    this.#used += size;
+    return begin;
+  }
+
+  /** Stores a copy of `from[at, end)`. @returns where it begins in `bytes` */
+  put(from: Uint8Array, at: number, end: number): number {
+    const begin = this.take(end - at);
+    copyBytes(from, at, this.bytes, begin, end - at);
     return begin;
   }
 }
 
-/** This thread's slab for replies that are copied rather than built. */
-export const replySlab: Slab = new Slab();
+/** This thread's slab for replies that are copied rather than built. Who stores a reply for long takes `reply.own()`. */
+export const replySlab: Slab = new Slab(65_536);
+
+/**
+ * This thread's slab for queries that are kept, which is for seconds. Few are longer than a name and some options: they have
+ * memory of their own, so that a short query that waits never keeps long ones that are answered.
+ */
+export const querySlab: Slab = new Slab(16_384, 512);

@@ -1,5 +1,6 @@
 import { FLAG, HEADER, OPTION, RCODE, TYPE } from './iana.ts';
-import { isEchoed, type Query } from './query.ts';
+import { isEchoed } from './options.ts';
+import type { Query } from './query.ts';
 import type { Reply } from './reply.ts';
 import { skipRecord } from './skip.ts';
 

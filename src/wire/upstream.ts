@@ -2,6 +2,7 @@ import { sameInMessage } from './compressed.ts';
 import { FLAG, HEADER, MESSAGE_MAX, OPTION, TYPE } from './iana.ts';
 import { checkData } from './layout.ts';
 import { mover } from './mover.ts';
+import { areOptions } from './options.ts';
 import type { Query } from './query.ts';
 import { checkName, ReadError } from './reader.ts';
 import { Reply } from './reply.ts';
@@ -100,7 +101,8 @@ function checkRecords(
           owner - start,
         );
       }
-      checkOptions(bytes, start, data, at);
+      if (!areOptions(bytes, data, at))
+        throw new ReadError('an EDNS option runs over the end of OPT', data - start);
       seen.opt = owner;
       seen.optEnd = at;
       // As the last record it is cut off; before others it leaves a gap.
@@ -178,15 +180,6 @@ function rewritten(
   }
   const begin = replySlab.put(mover.out, 0, mover.length);
   return new Reply(replySlab.bytes, begin, begin + mover.length, rcode, plugin);
-}
-
-/** @throws ReadError */
-function checkOptions(bytes: Uint8Array, start: number, at: number, end: number): void {
-  while (at < end) {
-    const next = at + 4 > end ? end + 1 : at + 4 + u16(bytes, at + 2);
-    if (next > end) throw new ReadError('an EDNS option runs over the end of OPT', at - start);
-    at = next;
-  }
 }
 
 /** The options that are not only between the upstream and us. */

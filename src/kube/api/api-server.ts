@@ -1,7 +1,8 @@
 import type { Clock, Timer } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { Random } from '../../base/random.ts';
-import { apiClient, type ApiClient, type RequestLimits, type RestHooks } from './client.ts';
+import { apiClient, type ApiClient, type RestHooks } from './client.ts';
+import type { RequestLimits } from './request-gate.ts';
 import type { Connection } from './connection.ts';
 import { ApiFailure } from './failure.ts';
 import { getJson } from './get-json.ts';

@@ -1,9 +1,10 @@
 import { builtins } from '../../base/builtins.ts';
 import type { Gunzip } from 'node:zlib';
-import { sleep, type Clock, type Timer } from '../../base/clock.ts';
+import { type Clock, type Timer } from '../../base/clock.ts';
 import type { Connection } from './connection.ts';
 import { ApiFailure, connectionFailure, statusFailure, type FailureKind } from './failure.ts';
 import { ReplyReader, type ReplyHead } from './http1.ts';
+import { requestGate, type RequestLimits } from './request-gate.ts';
 import { Sockets, type PooledSocket } from './sockets.ts';
 import type { WorkShare } from './work-share.ts';
 import { MalformedStream, type JsonStream } from './json-stream.ts';
@@ -47,15 +48,6 @@ export interface RestHooks {
   heldBack?(labels: { verb: string; host: string }, seconds: number): void;
 }
 
-/** Bounds a person may set on what is asked of the server; 0 = none. */
-export interface RequestLimits {
-  readonly perSecond: number;
-  /** How many may go at once after a pause; at least 1 where `perSecond` is set. */
-  readonly burst: number;
-  /** Lists under way at the same time; watches do not count. */
-  readonly inFlight: number;
-}
-
 /** What a client is made of. */
 export interface ClientParts {
   readonly connection: Connection;
@@ -75,7 +67,7 @@ export function apiClient(parts: ClientParts): ApiClient {
   const { connection, clock } = parts;
   const { url } = connection;
   const hooks = parts.hooks ?? {};
-  const gate = makeGate(clock, parts.limits ?? { perSecond: 0, burst: 0, inFlight: 0 });
+  const gate = requestGate(clock, parts.limits ?? { perSecond: 0, burst: 0, inFlight: 0 });
   const { host } = url;
   const base = url.pathname.replace(/\/$/, '');
   const sockets = new Sockets(
@@ -351,43 +343,4 @@ function retryAfter(header: string | undefined, clock: Clock): number | null {
   if (/^\d+$/.test(header)) return Number(header) * 1000;
   const date = Date.parse(header);
   return Number.isNaN(date) ? null : Math.max(0, date - clock.wall());
-}
-
-interface Gate {
-  /** Waits until a request may go; how long that took, milliseconds. */
-  enter(watch: boolean, signal: AbortSignal): Promise<number>;
-  leave(watch: boolean): void;
-}
-
-/** A token bucket for the rate, a queue for the number in flight. */
-function makeGate(clock: Clock, limits: RequestLimits): Gate {
-  const waiting: (() => void)[] = [];
-  let inFlight = 0;
-  /** When the next request may go if the bucket is empty: it fills by moving away from the past. */
-  let nextAt = -Infinity;
-  const slotMs = limits.perSecond > 0 ? 1000 / limits.perSecond : 0;
-  const depthMs = slotMs * (Math.max(1, limits.burst) - 1);
-  return {
-    async enter(watch, signal) {
-      const came = clock.now();
-      if (slotMs > 0) {
-        nextAt = Math.max(nextAt + slotMs, came - depthMs);
-        const waitMs = nextAt - came;
-        if (waitMs > 0) await sleep(clock, waitMs, signal);
-      }
-      if (!watch && limits.inFlight > 0 && inFlight >= limits.inFlight) {
-        await new Promise<void>((resolve) => waiting.push(resolve));
-      } else if (!watch) {
-        inFlight++;
-      }
-      return clock.now() - came;
-    },
-    leave(watch) {
-      if (watch) return;
-      // The place goes straight to whoever waits longest.
-      const next = waiting.shift();
-      if (next === undefined) inFlight--;
-      else next();
-    },
-  };
 }

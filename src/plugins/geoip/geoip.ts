@@ -7,7 +7,8 @@ import { word } from '../../corefile/values.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import { metadataProviders } from '../../server/contract/ports.ts';
 import { OPTION } from '../../wire/iana.ts';
-import { findOption, type Query } from '../../wire/query.ts';
+import { findOption } from '../../wire/options.ts';
+import type { Query } from '../../wire/query.ts';
 import { Database, DatabaseError, readDatabase } from './database.ts';
 import { noteCity, noteNetwork } from './notes.ts';
 

@@ -3,7 +3,8 @@ import { hostname } from 'node:os';
 import { describe, test } from 'node:test';
 import { makeWorld, type World } from '../../../test/kit/world.ts';
 import { OPTION } from '../../wire/iana.ts';
-import { findOption, Query } from '../../wire/query.ts';
+import { findOption } from '../../wire/options.ts';
+import { Query } from '../../wire/query.ts';
 
 /** `example.org. A` with these EDNS options. */
 function questionWith(...options: readonly (readonly [number, Uint8Array])[]): Uint8Array {

@@ -7,7 +7,8 @@ import { word } from '../../corefile/values.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import { optionBytes, optionsIn, type EdnsOption } from '../../wire/edns.ts';
 import { OPTION } from '../../wire/iana.ts';
-import { findOption, isEchoed, type Query } from '../../wire/query.ts';
+import { findOption, isEchoed } from '../../wire/options.ts';
+import type { Query } from '../../wire/query.ts';
 import { silence, type Reply } from '../../wire/reply.ts';
 
 const syntax = directive({

@@ -1,5 +1,6 @@
 /** EDNS options of replies to rewritten queries. */
-import { isEchoed, type Query } from '../../wire/query.ts';
+import { isEchoed } from '../../wire/options.ts';
+import type { Query } from '../../wire/query.ts';
 import { Reply } from '../../wire/reply.ts';
 import { optionBytes, optionsIn, type EdnsOption } from '../../wire/edns.ts';
 import { optionsOf } from './changed-query.ts';
