@@ -50,6 +50,12 @@ export class ZonePublisher implements Kept {
     this.#tell(zone, { ...this.#entry(zone), packed, history, expired: false });
   }
 
+  /** The zone is as its primary has it: one that was expired is good again. */
+  confirm(zone: string): void {
+    const entry = this.#zones.get(zone);
+    if (entry?.expired === true) this.#tell(zone, { ...entry, expired: false });
+  }
+
   /** The zone is no longer good, although it is known (RFC 1035 section 3.3.13, EXPIRE). */
   expire(zone: string): void {
     this.#tell(zone, { ...this.#entry(zone), expired: true });

@@ -1,0 +1,206 @@
+import type { Clock, Timer } from '../../base/clock.ts';
+import type { Log } from '../../base/log.ts';
+import { printHostPort } from '../../base/ip.ts';
+import type { Random } from '../../base/random.ts';
+import type { RemoteServer } from '../../net/one-exchange.ts';
+import { parseName, type WireName } from '../../wire/name.ts';
+import type { PackedZone } from '../../zone/packed-zone.ts';
+import { isNewer } from '../../zone/serial.ts';
+import { primarySerial, transferIn, type Transferred } from '../../zone/transfer-in.ts';
+import type { ZoneMetrics } from '../../zone/zone-keeper.ts';
+import type { ZonePublisher } from '../../zone/zone-publisher.ts';
+import { ZoneData } from '../../zone/zone-data.ts';
+
+/** Time between the first tries, doubled each time. */
+const FIRST_RETRY_MS = 250;
+const FIRST_RETRY_MAX_MS = 10_000;
+/** Chance that is added to refresh and retry, so that not all secondaries of a primary come at once. */
+const REFRESH_JITTER_MS = 5000;
+const RETRY_JITTER_MS = 2000;
+const IDLE_MS = 10_000;
+const TOTAL_MS = 10 * 60_000;
+/** The most bytes that the records of a zone may take. */
+const ZONE_MAX = 1024 * 1024 * 1024;
+
+/** How zones are fetched: over the network, or as a test says. */
+export interface Fetching {
+  serial: typeof primarySerial;
+  transfer: typeof transferIn;
+}
+
+const network: Fetching = { serial: primarySerial, transfer: transferIn };
+
+export interface FollowedZoneParts {
+  /** Absolute, lower case. */
+  readonly zone: string;
+  readonly primaries: readonly RemoteServer[];
+  readonly publisher: ZonePublisher;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly metrics: ZoneMetrics;
+  readonly fetching?: Fetching;
+}
+
+/**
+ * Keeps a zone as its primaries have it (RFC 1034 section 4.3.5): fetches it, asks for its serial every refresh interval and when a
+ * primary says that it has changed, fetches what is new, tries again every retry interval, and gives it up when nobody could be
+ * reached for the expire interval. All three are those of its SOA record.
+ */
+export class FollowedZone {
+  readonly #parts: FollowedZoneParts;
+  readonly #origin: WireName;
+  readonly #abort = new AbortController();
+  #timer: Timer | null = null;
+  #expiry: Timer | null = null;
+  #firstRetryMs = FIRST_RETRY_MS;
+  #busy = false;
+  /** A primary said that something has changed while the zone was being fetched. */
+  #again = false;
+
+  constructor(parts: FollowedZoneParts) {
+    this.#parts = parts;
+    this.#origin = parseName(parts.zone);
+  }
+
+  start(): void {
+    void this.#look();
+  }
+
+  /** A primary says that the zone has changed (RFC 1996). */
+  notified(from: string): void {
+    const { log, zone } = this.#parts;
+    log.info(`Notify from ${from} for ${zone}: checking transfer`);
+    if (this.#busy) this.#again = true;
+    else void this.#look();
+  }
+
+  stop(): void {
+    this.#abort.abort();
+    this.#timer?.cancel();
+    this.#expiry?.cancel();
+  }
+
+  get #packed(): PackedZone | null {
+    return this.#parts.publisher.packed(this.#parts.zone);
+  }
+
+  /** Looks at the primaries, one after the other until one answers, and sets the time for the next look. */
+  async #look(): Promise<void> {
+    if (this.#abort.signal.aborted) return;
+    this.#timer?.cancel();
+    this.#busy = true;
+    this.#again = false;
+    const reached = await this.#ask();
+    this.#busy = false;
+    if (this.#abort.signal.aborted) return;
+    if (reached) this.#wasGood();
+    if (this.#again) return void this.#look();
+    this.#timer = this.#parts.clock.after(this.#pause(reached), () => void this.#look());
+  }
+
+  /** @returns whether a primary was reached, and the zone is as it is there */
+  async #ask(): Promise<boolean> {
+    const { log, zone, primaries, metrics } = this.#parts;
+    let last: Error | null = null;
+    for (const server of primaries) {
+      const where = printHostPort(server.host, server.port);
+      try {
+        await this.#follow(server, where);
+        return true;
+      } catch (error) {
+        if (this.#abort.signal.aborted) return false;
+        last = error as Error;
+        log.error(`Failed to transfer \`${zone}' from "${where}": ${last.message}`);
+      }
+    }
+    metrics.failures.with(zone).add(1);
+    if (this.#packed === null)
+      log.warning(
+        `All '${zone}' masters failed to transfer, retrying in ${this.#firstRetryMs}ms: ${last?.message ?? 'there is none'}`,
+      );
+    return false;
+  }
+
+  async #follow(server: RemoteServer, where: string): Promise<void> {
+    const { log, zone, publisher, metrics, fetching = network } = this.#parts;
+    const old = this.#packed;
+    if (old !== null) {
+      const serial = await fetching.serial(this.#origin, server, this.#terms());
+      if (!isNewer(serial, old.serial)) return;
+    }
+    const found = await this.#fetch(server, old);
+    if (found.packed === null || this.#abort.signal.aborted) return;
+    publisher.put(zone, found.packed, found.differences);
+    metrics.records.with(zone).set(found.packed.records);
+    metrics.serial.with(zone).set(found.packed.serial);
+    if (old !== null) metrics.reloads.with(zone).add(1);
+    log.info(
+      `Transferred: ${zone} from ${where}, ${found.records} records${found.differences === undefined ? '' : ' of differences'}, ${found.serial} SOA serial`,
+    );
+  }
+
+  /** What has changed, or all of it where that is not to be had. */
+  async #fetch(server: RemoteServer, old: PackedZone | null): Promise<Transferred> {
+    const { fetching = network, log, zone } = this.#parts;
+    if (old !== null) {
+      try {
+        return await fetching.transfer(this.#origin, old, server, this.#terms());
+      } catch (error) {
+        if (this.#abort.signal.aborted) throw error;
+        log.debug(`IXFR of ${zone}: ${(error as Error).message}; asking for all of it`);
+      }
+    }
+    return fetching.transfer(this.#origin, null, server, this.#terms());
+  }
+
+  #terms(): Parameters<typeof transferIn>[3] {
+    const id = this.#parts.random.integer(65_536);
+    return {
+      idleMs: IDLE_MS,
+      totalMs: TOTAL_MS,
+      maxBytes: ZONE_MAX,
+      signal: this.#abort.signal,
+      id,
+    };
+  }
+
+  #wasGood(): void {
+    const { clock, log, publisher, zone } = this.#parts;
+    this.#firstRetryMs = FIRST_RETRY_MS;
+    publisher.confirm(zone);
+    this.#expiry?.cancel();
+    this.#expiry = clock.after(1000 * this.#times().expire, () => {
+      log.error(
+        `Zone ${zone} is expired: no primary could be reached for ${this.#times().expire} s`,
+      );
+      publisher.expire(zone);
+    });
+  }
+
+  #pause(reached: boolean): number {
+    const { random } = this.#parts;
+    if (this.#packed === null) {
+      const pause = this.#firstRetryMs;
+      this.#firstRetryMs = Math.min(2 * pause, FIRST_RETRY_MAX_MS);
+      return pause;
+    }
+    const { refresh, retry } = this.#times();
+    return reached
+      ? 1000 * refresh + random.integer(REFRESH_JITTER_MS)
+      : 1000 * retry + random.integer(RETRY_JITTER_MS);
+  }
+
+  /** Of the SOA record, seconds; a timer of 0 would never rest. */
+  #times(): { readonly refresh: number; readonly retry: number; readonly expire: number } {
+    const packed = this.#packed;
+    if (packed === null) return { refresh: 1, retry: 1, expire: 1 };
+    const zone = new ZoneData(packed);
+    const at = zone.soa();
+    const end = at + zone.value;
+    const view = new DataView(zone.data.buffer, zone.data.byteOffset);
+    const time = (back: number): number =>
+      Math.min(Math.max(1, view.getUint32(end - back)), 2_000_000);
+    return { refresh: time(16), retry: time(12), expire: time(8) };
+  }
+}

@@ -1,0 +1,135 @@
+import { printAddress } from '../../base/ip.ts';
+import { zones } from '../../corefile/positions.ts';
+import { custom, fallthrough } from '../../corefile/properties.ts';
+import { pluginProblem } from '../../corefile/problems.ts';
+import type { Token } from '../../corefile/tree.ts';
+import type { Refuse } from '../../corefile/properties.ts';
+import { directive } from '../../corefile/syntax.ts';
+import type { RemoteServer } from '../../net/one-exchange.ts';
+import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
+import { FLAG, RCODE } from '../../wire/iana.ts';
+import { printName } from '../../wire/name.ts';
+import { failure } from '../../wire/reply.ts';
+import { isServer, parseServer } from '../../zone/server-address.ts';
+import { transferSources } from '../../zone/transfer-source.ts';
+import { zoneMetrics } from '../../zone/zone-keeper.ts';
+import { zoneLink } from '../../zone/zone-link.ts';
+import { ZonePublisher } from '../../zone/zone-publisher.ts';
+import { zoneTransfers } from '../../zone/zone-records.ts';
+import { ZoneReplica } from '../../zone/zone-replica.ts';
+import { FollowedZone } from './followed-zone.ts';
+
+const syntax = directive({
+  name: 'secondary',
+  summary: 'answers from zones that other servers have',
+  repeat: 'gather',
+  args: { zones: zones({ help: 'the zones to fetch' }) },
+  properties: {
+    primaries: custom('transfer', 'from ADDRESS…', readPrimaries, {
+      help: 'where to fetch them, one after the other until one answers',
+    }),
+    fallthrough: fallthrough({
+      help: 'hand names that own no records to the next plugin; with zones only names in these zones',
+    }),
+  },
+  retired: { upstream: 'targets of aliases are always looked up by asking the whole server' },
+  check: (options, at) =>
+    options.some(({ primaries }) => primaries === null)
+      ? [pluginProblem('secondary', at, 'secondary zones require a transfer from property')]
+      : [],
+});
+
+function readPrimaries(words: readonly Token[], refuse: Refuse): readonly RemoteServer[] {
+  const [from, ...addresses] = words;
+  if (from?.text !== 'from' || addresses.length === 0)
+    return refuse('Wrong argument count or unexpected line ending', from?.place, {
+      hint: 'Write: transfer from ADDRESS…',
+    });
+  return addresses.map(
+    ({ text, place }) => parseServer(text) ?? refuse(`not an IP address: "${text}"`, place),
+  );
+}
+
+/** A zone and where it comes from. */
+interface Source {
+  readonly zone: string;
+  readonly primaries: readonly RemoteServer[];
+}
+
+function sourcesOf(
+  options: readonly {
+    readonly zones: readonly string[];
+    readonly primaries: readonly RemoteServer[] | null;
+  }[],
+): readonly Source[] {
+  const byZone = new Map<string, Source>();
+  for (const { zones: names, primaries } of options)
+    for (const zone of names) byZone.set(zone, { zone, primaries: primaries ?? [] });
+  return [...byZone.values()];
+}
+
+/** Both planes give the data set the same name. */
+function keyOf(sources: readonly Source[]): string {
+  return `secondary/${JSON.stringify(sources)}`;
+}
+
+/** Answers from zones that are fetched from other servers. */
+export const secondary: Plugin = definePlugin({
+  syntax,
+  control(options, context) {
+    const { clock, random, log } = context;
+    const metrics = zoneMetrics(context.metrics);
+    const sources = sourcesOf(options);
+    const publisher = context.replicated(keyOf(sources), (open) => new ZonePublisher(open));
+    const followed = new Map<string, FollowedZone>();
+    for (const { zone, primaries } of sources) {
+      if (!publisher.has(zone)) publisher.put(zone, null);
+      const parts = { zone, primaries, publisher, clock, random, log, metrics };
+      followed.set(zone, new FollowedZone(parts));
+    }
+    context.onMessage((message) => {
+      const { zone, from } = message as { zone: string; from: string };
+      followed.get(zone)?.notified(from);
+    });
+    context.onStart(() => {
+      for (const zone of followed.values()) zone.start();
+    });
+    context.onStop(() => {
+      for (const zone of followed.values()) zone.stop();
+    });
+  },
+
+  setup(options, context, next) {
+    const sources = sourcesOf(options);
+    const replica = context.replica(keyOf(sources), () => new ZoneReplica());
+    context.offer(transferSources, zoneTransfers(replica));
+    const through = options.flatMap((one) => one.fallthrough ?? []);
+    const refused = failure(RCODE.REFUSED, 'secondary');
+    const { writer, ask, last, log } = context;
+    return zoneLink({
+      plugin: 'secondary',
+      zones: replica.zones,
+      fallthrough: through.length === 0 ? null : through,
+      writer,
+      ask,
+      last,
+      next,
+      notified(query, { origin }) {
+        const zone = printName(origin);
+        const primaries = sources.find((source) => source.zone === zone)?.primaries ?? [];
+        const { peer, peerAt, family } = query;
+        const from = printAddress(peer.subarray(peerAt, peerAt + (family === 4 ? 4 : 16)));
+        if (
+          query.nameLength !== origin.length ||
+          !primaries.some((server) => isServer(server, peer, peerAt, family))
+        ) {
+          log.info(`Dropping notify from ${from} for ${zone}`);
+          return refused;
+        }
+        context.post({ zone, from });
+        writer.reply(query, FLAG.AA);
+        return writer.finish(RCODE.NOERROR, 'secondary');
+      },
+    });
+  },
+});

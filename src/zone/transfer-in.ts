@@ -1,0 +1,346 @@
+import { printHostPort } from '../base/ip.ts';
+import { askStream, type RemoteServer } from '../net/one-exchange.ts';
+import { CLASS, rcodeName, TYPE, typeName } from '../wire/iana.ts';
+import { printName, type WireName } from '../wire/name.ts';
+import {
+  dataOf,
+  readMessage,
+  writeMessage,
+  type DnsRecord,
+  type Message,
+} from '../wire/message.ts';
+import { Reader } from '../wire/reader.ts';
+import { soa } from '../wire/record/soa.ts';
+import { plainData } from './plain-data.ts';
+import { difference, type Difference } from './difference.ts';
+import { GrowingBytes } from './growing.ts';
+import type { PackedZone } from './packed-zone.ts';
+import { RecordCursor } from './record-cursor.ts';
+import { isNewer } from './serial.ts';
+import { serialIn, ZoneBuilder } from './zone-builder.ts';
+import { ZoneData } from './zone-data.ts';
+
+/** What came of asking a primary for a zone. */
+export interface Transferred {
+  /** null: the zone is as it was. */
+  readonly packed: PackedZone | null;
+  /** The primary's serial. */
+  readonly serial: number;
+  /** What changed, if the primary said it. */
+  readonly differences: readonly Difference[] | undefined;
+  /** Records that came. */
+  readonly records: number;
+}
+
+export interface TransferInTerms {
+  readonly idleMs: number;
+  readonly totalMs: number;
+  /** The most memory that the records of a zone may take. */
+  readonly maxBytes: number;
+  readonly signal: AbortSignal;
+  /** Id of the query. */
+  readonly id: number;
+}
+
+/**
+ * Fetches a zone from a primary: all of it (AXFR, RFC 5936), or what has changed since `old` (IXFR, RFC 1995), which may turn out to
+ * be all of it, too. Nothing is kept of a transfer that does not come to its end.
+ * @throws Error in words for the log
+ */
+export async function transferIn(
+  origin: WireName,
+  old: PackedZone | null,
+  server: RemoteServer,
+  terms: TransferInTerms,
+): Promise<Transferred> {
+  const incoming = new IncomingZone(origin, old, terms.maxBytes);
+  const type = old === null ? TYPE.AXFR : TYPE.IXFR;
+  const message = writeMessage({
+    ...emptyMessage,
+    id: terms.id,
+    question: [{ name: printName(origin), type, class: CLASS.IN }],
+    authority: old === null ? [] : [soaOf(origin, old)],
+  });
+  let first = true;
+  await askStream(message, server, terms, (bytes) => {
+    const begins = first;
+    first = false;
+    return takeMessage(bytes, terms.id, begins, incoming);
+  });
+  try {
+    return incoming.finish();
+  } catch (error) {
+    throw new Error(`${printHostPort(server.host, server.port)}: ${(error as Error).message}`, {
+      cause: error,
+    });
+  }
+}
+
+const emptyMessage: Message = {
+  id: 0,
+  flags: 0,
+  rcode: 0,
+  question: [],
+  answer: [],
+  authority: [],
+  additional: [],
+  edns: null,
+};
+
+/** The serial that is known, as a record with nothing else in it (RFC 1995 section 3). */
+function soaOf(origin: WireName, { serial }: PackedZone): DnsRecord {
+  const name = printName(origin);
+  const times = { refresh: 0, retry: 0, expire: 0, minimum: 0 };
+  return {
+    name,
+    type: TYPE.SOA,
+    class: CLASS.IN,
+    ttl: 0,
+    data: { mname: '.', rname: '.', serial, ...times },
+  };
+}
+
+/** Takes the records of a message. @returns whether it was the last one @throws Error */
+function takeMessage(bytes: Uint8Array, id: number, first: boolean, to: IncomingZone): boolean {
+  const from = new Reader(bytes, 0, bytes.length);
+  if (from.left < 12) throw new Error('a message is shorter than a header');
+  if (from.u16() !== id) throw new Error('a message has another id');
+  const flags = from.u16();
+  const rcode = flags & 0xf;
+  if ((flags & 0x8000) === 0) throw new Error('a message is no reply');
+  if (rcode !== 0) throw new Error(`the transfer is answered with ${rcodeName(rcode)}`);
+  const questions = from.u16();
+  let answers = from.u16();
+  from.u16();
+  from.u16();
+  for (let left = questions; left > 0; left--) {
+    from.wireName();
+    from.u16();
+    from.u16();
+  }
+  if (first && answers === 0) throw new Error('the reply has no records');
+  for (; answers > 0; answers--) {
+    const owner = from.wireName();
+    const type = from.u16();
+    const rclass = from.u16();
+    const ttl = from.u32();
+    const length = from.u16();
+    if (rclass !== CLASS.IN) throw new Error(`a record of class ${rclass}`);
+    const data = plainData(from, type, length);
+    if (to.take(owner, type, ttl, data)) return true;
+  }
+  return to.isComplete;
+}
+
+/** Where in a transfer the next record belongs. */
+type State = 'start' | 'second' | 'whole' | 'removed' | 'added' | 'end';
+
+/** Puts a zone together from the records of a transfer as they come. */
+class IncomingZone {
+  readonly #origin: WireName;
+  readonly #old: PackedZone | null;
+  readonly #maxBytes: number;
+  #builder: ZoneBuilder | null = null;
+  #state: State = 'start';
+  #serial = 0;
+  #soa: { owner: WireName; ttl: number; data: Uint8Array } | null = null;
+  #records = 0;
+  #bytes = 0;
+  #removed = new GrowingBytes();
+  #added = new GrowingBytes();
+  readonly #differences: Difference[] = [];
+
+  constructor(origin: WireName, old: PackedZone | null, maxBytes: number) {
+    this.#origin = origin;
+    this.#old = old;
+    this.#maxBytes = maxBytes;
+  }
+
+  /** One SOA record that is not newer is all: nothing has changed. */
+  get isComplete(): boolean {
+    if (this.#state === 'end') return true;
+    const old = this.#old;
+    return this.#records === 1 && old !== null && !isNewer(this.#serial, old.serial);
+  }
+
+  /** @returns whether it was the last record @throws Error */
+  take(owner: WireName, type: number, ttl: number, data: Uint8Array): boolean {
+    this.#records++;
+    this.#bytes += owner.length + 10 + data.length;
+    if (this.#bytes > this.#maxBytes)
+      throw new Error(`the zone takes more than ${this.#maxBytes} bytes`);
+    const isSoa = type === TYPE.SOA;
+    switch (this.#state) {
+      case 'start':
+        if (!isSoa) throw new Error(`the transfer begins with a record of type ${typeName(type)}`);
+        this.#serial = serialIn(data);
+        this.#soa = { owner, ttl, data };
+        this.#state = 'second';
+        return false;
+      case 'second':
+        // A second SOA record at once begins differences (RFC 1995 section 4).
+        if (isSoa && this.#old !== null && serialIn(data) !== this.#serial) {
+          this.#state = 'removed';
+          put(this.#removed, owner, type, ttl, data);
+          return false;
+        }
+        this.#builder = new ZoneBuilder(this.#origin);
+        this.#state = 'whole';
+        this.#addSoa();
+        return this.#whole(owner, type, ttl, data);
+      case 'whole':
+        return this.#whole(owner, type, ttl, data);
+      case 'removed':
+        if (isSoa) this.#state = 'added';
+        put(isSoa ? this.#added : this.#removed, owner, type, ttl, data);
+        return false;
+      case 'added':
+        if (!isSoa) {
+          put(this.#added, owner, type, ttl, data);
+          return false;
+        }
+        this.#differences.push(difference(this.#removed, this.#added));
+        this.#removed = new GrowingBytes();
+        this.#added = new GrowingBytes();
+        if (serialIn(data) === this.#serial) {
+          this.#state = 'end';
+          return true;
+        }
+        put(this.#removed, owner, type, ttl, data);
+        this.#state = 'removed';
+        return false;
+      case 'end':
+        return true;
+    }
+  }
+
+  #whole(owner: WireName, type: number, ttl: number, data: Uint8Array): boolean {
+    if (type === TYPE.SOA) {
+      if (serialIn(data) !== this.#serial) throw new Error('the zone changed during the transfer');
+      this.#state = 'end';
+      return true;
+    }
+    const refusal = this.#builder!.add(owner, type, ttl, data);
+    // Other primaries put glue of other zones beside; what they have is theirs to mend.
+    if (refusal === 'soa-below-apex') throw new Error(`${printName(owner)} has an SOA record`);
+    return false;
+  }
+
+  #addSoa(): void {
+    const { owner, ttl, data } = this.#soa!;
+    if (this.#builder!.add(owner, TYPE.SOA, ttl, data) !== null)
+      throw new Error(`the SOA record is that of ${printName(owner)}`);
+  }
+
+  finish(): Transferred {
+    const serial = this.#serial;
+    const records = this.#records;
+    if (this.#builder !== null) {
+      if (this.#state !== 'end') throw new Error('the transfer was cut short');
+      return { packed: this.#builder.pack(), serial, differences: undefined, records };
+    }
+    const differences = this.#differences;
+    if (differences.length === 0) return { packed: null, serial, differences: undefined, records };
+    return { packed: this.#changed(), serial, differences, records };
+  }
+
+  /** The old version with all differences: records by what they are, those that went last to those that came. */
+  #changed(): PackedZone {
+    const old = this.#old!;
+    if (this.#differences[0]!.from !== old.serial)
+      throw new Error(`differences begin at serial ${this.#differences[0]!.from}`);
+    /** Record without its TTL → how many times it went less how many times it came. */
+    const changes = new Map<string, { came: boolean; bytes: Uint8Array }>();
+    for (const { removed, added } of this.#differences) {
+      for (const bytes of storedRecords(removed)) changes.set(keyOf(bytes), { came: false, bytes });
+      for (const bytes of storedRecords(added)) changes.set(keyOf(bytes), { came: true, bytes });
+    }
+    const builder = new ZoneBuilder(this.#origin);
+    const zone = new ZoneData(old);
+    const cursor = new RecordCursor(zone);
+    const one = new GrowingBytes();
+    while (cursor.next()) {
+      const { owner, type, ttl, at, length } = cursor;
+      if (type === TYPE.SOA && cursor.node <= 0) continue;
+      const data = zone.data.subarray(at, at + length);
+      one.length = 0;
+      put(one, trimmed(owner), type, ttl, data);
+      if (!changes.has(keyOf(one.bytes.subarray(0, one.length))))
+        builder.add(trimmed(owner), type, ttl, data);
+    }
+    const { owner, ttl, data } = this.#soa!;
+    builder.add(owner, TYPE.SOA, ttl, data);
+    for (const { came, bytes } of changes.values()) {
+      if (!came) continue;
+      const { fields, type, ttl: own } = partsOf(bytes);
+      if (type === TYPE.SOA) continue;
+      builder.add(bytes.subarray(0, fields), type, own, bytes.subarray(fields + 10));
+    }
+    return builder.pack();
+  }
+}
+
+function put(to: GrowingBytes, owner: WireName, type: number, ttl: number, data: Uint8Array): void {
+  to.push(owner);
+  to.u16(type);
+  to.u16(CLASS.IN);
+  to.u32(ttl);
+  to.u16(data.length);
+  to.push(data);
+}
+
+function trimmed(owner: Uint8Array): WireName {
+  let end = 0;
+  while (owner[end]! > 0) end += owner[end]! + 1;
+  return owner.subarray(0, end + 1);
+}
+
+function partsOf(bytes: Uint8Array): { fields: number; type: number; ttl: number } {
+  const fields = trimmed(bytes).length;
+  const word = (at: number): number => (bytes[at]! << 8) | bytes[at + 1]!;
+  const ttl = ((word(fields + 4) << 16) | word(fields + 6)) >>> 0;
+  return { fields, type: word(fields), ttl };
+}
+
+/** Owner in lower case, type and data: what a record is. Its TTL may change with it. */
+function keyOf(bytes: Uint8Array): string {
+  const { fields, type } = partsOf(bytes);
+  const owner = Buffer.from(bytes.subarray(0, fields)).toString('latin1');
+  const folded = owner.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase());
+  return `${folded}${type} ${Buffer.from(bytes.subarray(fields + 10)).toString('latin1')}`;
+}
+
+function* storedRecords(bytes: Uint8Array): Generator<Uint8Array> {
+  for (let at = 0; at < bytes.length;) {
+    const { fields } = partsOf(bytes.subarray(at));
+    const length = (bytes[at + fields + 8]! << 8) | bytes[at + fields + 9]!;
+    const end = at + fields + 10 + length;
+    yield bytes.subarray(at, end);
+    at = end;
+  }
+}
+
+/** The serial of a zone at a primary. @throws Error */
+export async function primarySerial(
+  origin: WireName,
+  server: RemoteServer,
+  terms: TransferInTerms,
+): Promise<number> {
+  const name = printName(origin);
+  const question = [{ name, type: TYPE.SOA, class: CLASS.IN }];
+  let serial: number | null = null;
+  await askStream(
+    writeMessage({ ...emptyMessage, id: terms.id, question }),
+    server,
+    terms,
+    (bytes) => {
+      const { id, rcode, answer } = readMessage(bytes);
+      if (id !== terms.id) throw new Error('a message has another id');
+      if (rcode !== 0) throw new Error(`the SOA record is answered with ${rcodeName(rcode)}`);
+      for (const record of answer) serial ??= dataOf(record, soa)?.serial ?? null;
+      return true;
+    },
+  );
+  if (serial === null) throw new Error('there is no SOA record');
+  return serial;
+}

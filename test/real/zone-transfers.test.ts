@@ -1,0 +1,306 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test, type TestContext } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { askStream } from '../../src/net/one-exchange.ts';
+import { TYPE } from '../../src/wire/iana.ts';
+import { readMessage, writeMessage } from '../../src/wire/message.ts';
+import { printRecord } from '../../src/wire/print.ts';
+import { printed, start } from '../kit/child.ts';
+import { freePorts } from '../kit/serve-process.ts';
+import {
+  startKnot,
+  startNamed,
+  startNsd,
+  UdpClient,
+  type ZoneServer,
+} from '../kit/zone-servers.ts';
+
+/** Zones between ndots and real name servers, in both directions. */
+
+const has = (program: string): boolean =>
+  spawnSync('sh', ['-c', `command -v ${program}`]).status === 0;
+const program = join(import.meta.dirname, '../../bin/ndots');
+
+const hosts = 3000;
+const zoneText = (serial: number, more = '', first = 1): string =>
+  `$TTL 300\n@ 3600 IN SOA ns host ${serial} 60 5 3600 60\n@ NS ns\n@ NS ns2.elsewhere.\nns A 192.0.2.1\n` +
+  Array.from({ length: hosts + 1 - first }, (_, i) => `host${first + i} A 10.0.0.1\n`).join('') +
+  `mail MX 10 host1\n_s._tcp SRV 1 2 53 host2\n` +
+  `old DNAME new\ncut NS ns.cut\nns.cut A 192.0.2.2\n*.wild CNAME host1\ntext TXT "a b" c\n${more}`;
+
+function scratch(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'ndots-transfers-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+async function ndots(t: TestContext, folder: string, corefile: string): Promise<() => string> {
+  const file = join(folder, 'Corefile');
+  writeFileSync(file, corefile);
+  const child = start('ndots', [program, 'serve', '-conf', file]);
+  t.after(async () => {
+    child.signal('SIGKILL');
+    await child.exitCode;
+  });
+  await printed(child, /ndots-\d/, 30_000);
+  return () => child.output();
+}
+
+const question = (name: string, type: number, edns = true): Uint8Array =>
+  writeMessage({
+    id: 77,
+    flags: 0,
+    rcode: 0,
+    question: [{ name, type, class: 1 }],
+    answer: [],
+    authority: [],
+    additional: [],
+    edns: edns ? { udpSize: 4096, version: 0, dnssecOk: false, options: [] } : null,
+  });
+
+/** The serial that a server answers with; null: none. */
+async function serialAt(port: number): Promise<number | null> {
+  const client = new UdpClient(port);
+  try {
+    const { answer } = readMessage(await client.ask(question('example.org.', TYPE.SOA)));
+    return (answer[0]?.data as { serial: number } | undefined)?.serial ?? null;
+  } catch {
+    return null;
+  } finally {
+    client.close();
+  }
+}
+
+async function until(
+  what: string,
+  port: number,
+  serial: number,
+  output = (): string => '',
+): Promise<void> {
+  const end = Date.now() + 30_000;
+  let found: number | null = null;
+  while (Date.now() < end) {
+    found = await serialAt(port);
+    if (found === serial) return;
+    await pause(100);
+  }
+  assert.fail(`${what} answers with serial ${found}, not ${serial}\n${output()}`);
+}
+
+/** Its lines come a moment later than its answers. */
+async function says(output: () => string, what: RegExp): Promise<void> {
+  for (let tries = 0; tries < 100 && !what.test(output()); tries++) await pause(50);
+  assert.match(output(), what);
+}
+
+/** All records of a zone at a server, sorted. */
+async function transferred(port: number): Promise<string[]> {
+  const lines: string[] = [];
+  let soas = 0;
+  const terms = { idleMs: 5000, totalMs: 20_000, signal: new AbortController().signal };
+  await askStream(
+    question('example.org.', TYPE.AXFR, false),
+    { host: '127.0.0.1', port },
+    terms,
+    (bytes) => {
+      for (const record of readMessage(bytes).answer) {
+        if (record.type === TYPE.SOA && ++soas === 2) return true;
+        lines.push(printRecord(record).replace(/\s+/g, ' '));
+      }
+      return false;
+    },
+  );
+  return lines.toSorted();
+}
+
+interface Other {
+  readonly program: string;
+  /** As a secondary of the server at `primary`. */
+  secondary(folder: string, port: number, primary: number): Promise<ZoneServer>;
+  /** As a primary of the server at `secondary`, with this file. */
+  primary(folder: string, port: number, secondary: number, file: string): Promise<ZoneServer>;
+}
+
+const others: Readonly<Record<string, Other>> = {
+  BIND: {
+    program: 'named',
+    secondary: (folder, port, primary) =>
+      startNamed(
+        folder,
+        port,
+        `zone "example.org" { type secondary; file "${folder}/copy"; primaries { 127.0.0.1 port ${primary}; }; };`,
+      ),
+    primary: (folder, port, secondary, file) =>
+      startNamed(
+        folder,
+        port,
+        `zone "example.org" { type primary; check-names ignore; file "${file}"; ixfr-from-differences yes; notify explicit; also-notify { 127.0.0.1 port ${secondary}; }; notify-delay 0; };`,
+      ),
+  },
+  Knot: {
+    program: 'knotd',
+    secondary: (folder, port, primary) =>
+      startKnot(
+        folder,
+        port,
+        { 'example.org': join(folder, 'copy') },
+        '    master: primary\n    acl: told\n',
+        `remote:\n  - id: primary\n    address: 127.0.0.1@${primary}\nacl:\n  - id: told\n    address: 127.0.0.1\n    action: [notify, transfer]\n`,
+      ),
+    primary: (folder, port, secondary, file) =>
+      startKnot(
+        folder,
+        port,
+        { 'example.org': file },
+        '    notify: other\n    acl: given\n    zonefile-load: difference\n    zonefile-sync: -1\n    journal-content: changes\n',
+        `remote:\n  - id: other\n    address: 127.0.0.1@${secondary}\nacl:\n  - id: given\n    address: 127.0.0.1\n    action: transfer\n`,
+      ),
+  },
+  NSD: {
+    program: 'nsd',
+    secondary: (folder, port, primary) =>
+      startNsd(
+        folder,
+        port,
+        { 'example.org': join(folder, 'copy') },
+        `  request-xfr: 127.0.0.1@${primary} NOKEY\n  allow-notify: 127.0.0.1 NOKEY\n  provide-xfr: 127.0.0.1 NOKEY\n`,
+      ),
+    primary: (folder, port, secondary, file) =>
+      startNsd(
+        folder,
+        port,
+        { 'example.org': file },
+        `  provide-xfr: 127.0.0.1 NOKEY\n  notify: 127.0.0.1@${secondary} NOKEY\n  store-ixfr: yes\n  create-ixfr: yes\n`,
+      ),
+  },
+};
+
+describe('zone transfers', () => {
+  for (const [label, other] of Object.entries(others)) {
+    const skip = has(other.program) ? false : `needs ${other.program}`;
+
+    test(`${label} follows a zone of ours`, { skip, timeout: 120_000 }, async (t) => {
+      const folder = scratch(t);
+      const file = join(folder, 'db.example.org');
+      writeFileSync(file, zoneText(1));
+      const [port, otherPort] = (await freePorts(2)) as [number, number];
+      const output = await ndots(
+        t,
+        folder,
+        `example.org:${port} {\n bind 127.0.0.1\n file ${file} {\n reload 1s\n }\n transfer {\n to 127.0.0.1:${otherPort}\n }\n errors\n}`,
+      );
+      const server = await other.secondary(join(folder, 'other'), otherPort, port);
+      t.after(() => server.child.stop());
+      await until(label, otherPort, 1, () => output() + server.child.output());
+      assert.deepEqual(await transferred(otherPort), await transferred(port));
+      assert.ok((await transferred(port)).length > hosts);
+      writeFileSync(file, zoneText(2, 'added A 192.0.2.77\n', 2));
+      await until(label, otherPort, 2, () => output() + server.child.output());
+      await says(output, /Outgoing incremental transfer of 6 records/);
+      assert.deepEqual(await transferred(otherPort), await transferred(port));
+    });
+
+    test(`we follow a zone of ${label}`, { skip, timeout: 120_000 }, async (t) => {
+      const folder = scratch(t);
+      const file = join(folder, 'db.example.org');
+      writeFileSync(file, zoneText(1));
+      const [port, otherPort] = (await freePorts(2)) as [number, number];
+      const server = await other.primary(join(folder, 'other'), otherPort, port, file);
+      t.after(() => server.child.stop());
+      const output = await ndots(
+        t,
+        folder,
+        `example.org:${port} {\n bind 127.0.0.1\n secondary {\n transfer from 127.0.0.1:${otherPort}\n }\n transfer {\n to *\n }\n errors\n}`,
+      );
+      await until('ndots', port, 1, output);
+      assert.deepEqual(await transferred(port), await transferred(otherPort));
+      writeFileSync(file, zoneText(2, 'added A 192.0.2.77\n', 2));
+      server.child.signal('SIGHUP');
+      await until('ndots', port, 2, () => output() + server.child.output());
+      await says(
+        output,
+        /Transferred: example\.org\. from \S+, \d+ records( of differences)?, 2 SOA serial/,
+      );
+      assert.deepEqual(await transferred(port), await transferred(otherPort));
+    });
+  }
+
+  test(
+    'a transfer that is cut short, or garbled, leaves the zone as it was',
+    { timeout: 60_000 },
+    async (t) => {
+      const folder = scratch(t);
+      mkdirSync(join(folder, 'other'));
+      const [port, badPort] = (await freePorts(2)) as [number, number];
+      let serial = 1;
+      let how: 'whole' | 'cut' | 'garbled' = 'whole';
+      const soa = (): object => ({
+        mname: '.',
+        rname: '.',
+        serial,
+        refresh: 1,
+        retry: 1,
+        expire: 3600,
+        minimum: 5,
+      });
+      const record = (name: string, type: number, data: object) => ({
+        name,
+        type,
+        class: 1,
+        ttl: 60,
+        data,
+      });
+      const primary: Server = createServer((socket) => {
+        socket.on('error', () => undefined);
+        socket.on('data', (bytes: Buffer) => {
+          const { id, question: asked } = readMessage(bytes.subarray(2));
+          const answer = [record('example.org.', TYPE.SOA, soa())];
+          if (asked[0]!.type !== TYPE.SOA) {
+            answer.push(record('www.example.org.', TYPE.A, { address: `192.0.2.${serial}` }));
+            if (how === 'whole') answer.push(record('example.org.', TYPE.SOA, soa()));
+          }
+          const reply = writeMessage({
+            id,
+            flags: 0x8400,
+            rcode: 0,
+            question: asked,
+            answer,
+            authority: [],
+            additional: [],
+            edns: null,
+          });
+          if (how === 'garbled' && asked[0]!.type !== TYPE.SOA) reply.fill(0xc0, 40);
+          socket.write(Buffer.concat([Buffer.of(reply.length >> 8, reply.length & 0xff), reply]));
+          if (how === 'cut' && asked[0]!.type !== TYPE.SOA) socket.end();
+        });
+      });
+      await new Promise<void>((resolve) => void primary.listen(badPort, '127.0.0.1', resolve));
+      t.after(() => primary.close());
+      const output = await ndots(
+        t,
+        folder,
+        `example.org:${port} {\n bind 127.0.0.1\n secondary {\n transfer from 127.0.0.1:${badPort}\n }\n errors\n}`,
+      );
+      await until('ndots', port, 1, output);
+      for (const next of ['cut', 'garbled'] as const) {
+        how = next;
+        serial = 2;
+        const before = output().split('Failed to transfer').length;
+        const notify = question('example.org.', TYPE.SOA, false);
+        notify[2] = 0x24;
+        const client = new UdpClient(port);
+        assert.equal(readMessage(await client.ask(notify)).rcode, 0);
+        client.close();
+        while (output().split('Failed to transfer').length === before) await pause(50);
+        assert.equal(await serialAt(port), 1);
+      }
+      how = 'whole';
+      await until('ndots', port, 2, output);
+    },
+  );
+});
