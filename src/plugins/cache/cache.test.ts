@@ -424,6 +424,19 @@ describe('serve_stale', () => {
     assert.equal(brief(await world.ask('www.example.org. A')), 'NOERROR 192.0.2.2 10');
   });
 
+  test('verify TIMEOUT: a fresh reply in time is the entry that it has become, with AA', async () => {
+    const world = await cacheWorld('cache { serve_stale 1h verify 200ms }', () => ({
+      ...a(10),
+      afterMs: 100,
+    }));
+    const first = await world.ask('www.example.org. A');
+    assert.equal(first.flags & FLAG.AA, 0);
+    await world.clock.advance(20_000);
+    const verified = await world.ask('www.example.org. A');
+    assert.equal(brief(verified), 'NOERROR 192.0.2.1 10');
+    assert.equal(verified.flags & FLAG.AA, FLAG.AA);
+  });
+
   test('prefer_positive keeps stale data in front of fresh denials, for all types', async () => {
     let answer: Answer = a(10);
     const world = await cacheWorld(

@@ -211,7 +211,8 @@ class Cache {
     const shields = this.#options.preferPositive && this.#store.half(slot) === SUCCESS;
     const filling = this.#filling;
     const judge = (found: Reply): Reply => {
-      if (shields ? filling.answers(asked, found) : filling.refreshes(asked, found)) return found;
+      if (shields ? filling.answers(asked, found) : filling.refreshes(asked, found))
+        return options.timeoutMs === 0 ? found : this.#kept(asked, found);
       this.#pause(slot, reply, options.recheckMs);
       return stale();
     };
@@ -227,6 +228,14 @@ class Cache {
         resolve(result);
       }, reject);
     });
+  }
+
+  /** The reply as later queries will get it, if it was stored. */
+  #kept(query: Query, found: Reply): Reply {
+    const store = this.#store;
+    const slot = store.pick(query);
+    const left = slot < 0 ? 0 : store.remaining(slot, query);
+    return left <= 0 ? found : store.hit(slot, left);
   }
 
   /** Asks anew for an entry in the background, once at a time. */
