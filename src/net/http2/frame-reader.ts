@@ -1,3 +1,4 @@
+import { releaseBytes } from '../../base/release-bytes.ts';
 import { ERROR, FRAME_HEADER, PAYLOAD_MAX, PREFACE, readWord } from './frames.ts';
 
 /**
@@ -26,6 +27,8 @@ export class FrameReader {
   /** A frame that has come in part. */
   #piece: Buffer | null = null;
   #filled = 0;
+  /** The memory of a frame that came in pieces and has been read. */
+  #spent: Buffer | null = null;
 
   /** @param greeted whether a preface comes first: only clients send one */
   constructor(greeted = true) {
@@ -51,8 +54,16 @@ export class FrameReader {
 
   /** Gives up what is not whole. */
   stop(): void {
+    if (this.#piece !== null) releaseBytes(this.#piece);
     this.#piece = null;
     this.#filled = 0;
+  }
+
+  /** Lets go of all frames that have been read: nobody looks at their bytes any more. */
+  release(): void {
+    if (this.#spent !== null) releaseBytes(this.#spent);
+    this.#spent = null;
+    this.bytes = nothing;
   }
 
   #greet(chunk: Buffer, begin: number): number {
@@ -76,7 +87,9 @@ export class FrameReader {
       at += count;
       if (this.#filled >= FRAME_HEADER && this.#filled === this.#sizeOf(this.#piece, 0)) {
         this.#found(this.#piece, 0, this.#filled);
-        this.stop();
+        this.#spent = this.#piece;
+        this.#piece = null;
+        this.#filled = 0;
         break;
       }
     }
@@ -86,6 +99,7 @@ export class FrameReader {
   #grow(size: number): void {
     const bigger = Buffer.allocUnsafeSlow(size);
     this.#piece!.copy(bigger, 0, 0, this.#filled);
+    releaseBytes(this.#piece!);
     this.#piece = bigger;
   }
 

@@ -237,6 +237,26 @@ describe('HTTP/2', () => {
     assert.equal(listener.counters.dropped.value, 3);
   });
 
+  for (const [what, request, settings] of [
+    ['replies that may not leave', get, [[SETTING.INITIAL_WINDOW_SIZE, 0]]],
+    ['requests whose bodies do not come', post, []],
+  ] as const) {
+    test(`${what} are bounded over all connections, however small they are`, async (t) => {
+      const listener = await start(t, answerOne, { heldBytes: 256 * 1024 });
+      const all: Http2Client[] = [];
+      for (let n = 0; n < 4; n++) {
+        const made = await client(t, listener, settings);
+        made.send(...Array.from({ length: 100 }, (_, i) => request(2 * i + 1)));
+        all.push(made);
+        await pause(20);
+      }
+      assert.equal(listener.counters.evicted.value, 2);
+      const fresh = await client(t, listener);
+      fresh.send(get(1));
+      assert.equal(await addresses(fresh, 1), 1);
+    });
+  }
+
   test('more requests at a time than are allowed are refused, one by one', async (t) => {
     const listener = await start(t, () => new Promise(() => {}), { streams: 2 });
     const made = await client(t, listener);

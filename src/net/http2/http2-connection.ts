@@ -31,6 +31,8 @@ import { LIST_MAX, RequestHeader } from './request-header.ts';
 const HEADERS_ROOM = FRAME_HEADER + FIELDS_MAX + FRAME_HEADER;
 /** No other frame that is written here is longer. */
 const CONTROL_ROOM = 64;
+/** What a stream takes besides the bytes that came or wait for it, measured. */
+const STREAM_SIZE = 1024;
 /** Streams that were refused before their body had come: what still comes of it is passed over. */
 const REFUSED_MAX = 64;
 /** Request Header Fields Too Large (RFC 6585 section 5). */
@@ -85,7 +87,15 @@ export class Http2Connection extends ClientConnection {
   }
 
   protected get heldBeside(): number {
-    return this.#reader.held + this.#block.held + this.#bodies.held + this.#parked.bytes;
+    // Those that are awaited are bounded by the intake; the others are open because the client leaves them so.
+    const left = Math.max(0, this.#streams.size - this.pending.awaited);
+    return (
+      this.#reader.held +
+      this.#block.held +
+      this.#bodies.held +
+      this.#parked.bytes +
+      left * STREAM_SIZE
+    );
   }
 
   protected get stuck(): boolean {
@@ -126,6 +136,7 @@ export class Http2Connection extends ClientConnection {
       if (reader.error !== null) this.#fail(reader.error);
       else if (reader.whole) this.#take(reader);
     }
+    reader.release();
     return at;
   }
 

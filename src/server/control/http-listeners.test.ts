@@ -73,6 +73,39 @@ describe('HTTP listeners', () => {
     assert.match(await raw(port, get('/hello')), /^HTTP\/1\.1 200 /);
   });
 
+  test('requests that come at once are answered one after the other, as the client takes the answers', async (t) => {
+    let answered = 0;
+    const large: HttpHandler = (_request, response) => {
+      answered++;
+      response.end(Buffer.alloc(8 << 20));
+    };
+    const { port } = await open(t, { '/hello': hello, '/large': large });
+    const keep = 'GET /hello HTTP/1.1\r\nHost: x\r\n\r\n';
+    assert.equal((await raw(port, keep.repeat(7) + get('/hello'))).match(/hello/g)?.length, 8);
+    const deaf = connect(port, '127.0.0.1');
+    deaf.on('error', () => undefined);
+    t.after(() => deaf.destroy());
+    deaf.pause();
+    deaf.write('GET /large HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(16));
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    assert.equal(answered, 1, 'nobody has read the first answer yet');
+  });
+
+  test('who sends hundreds of requests at once loses the connection, and nobody else anything', async (t) => {
+    let answered = 0;
+    const { port } = await open(t, {
+      '/hello': hello,
+      '/late': (_request, response) => {
+        answered++;
+        setTimeout(() => response.end('late'), 50);
+      },
+    });
+    const many = 'GET /late HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(400);
+    assert.doesNotMatch(await raw(port, many), /HTTP/);
+    assert.equal(answered, 1);
+    assert.match(await raw(port, get('/hello')), /hello$/);
+  });
+
   test('nonsense, endless headers and a body nobody wants leave the next request unharmed', async (t) => {
     const { port } = await open(t);
     assert.match(await raw(port, '\0\x01\x02 nonsense\r\n\r\n'), /^HTTP\/1\.1 400 /);

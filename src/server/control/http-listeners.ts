@@ -14,6 +14,8 @@ import type { HttpHandler } from '../contract/control-context.ts';
 const httpConnectionLimit = limit({ default: 256, min: 2, max: 65_536 });
 /** Requests are small and local: slow ones are cut off as CoreDNS does. */
 const TIMEOUT_MS = 5000;
+/** Requests of one connection that may wait for the one before them; who sends more loses the connection. */
+const WAITING_MAX = 16;
 /** How often slow ones are looked for, milliseconds. */
 const CHECK_MS = 1000;
 /** Scrapers come again within a minute: their connections are kept for so long. */
@@ -65,10 +67,7 @@ export class HttpListeners {
       for (const [address, paths] of wanted) {
         if (this.#listeners.has(address)) continue;
         const listener: HttpListener = { server: makeServer(), paths };
-        listener.server.on('request', (request, response) =>
-          this.#answer(listener, request, response),
-        );
-        this.#bound(listener.server, address);
+        this.#bound(listener, address);
         await listen(listener.server, address);
         this.#listeners.set(address, listener);
         fresh.push(address);
@@ -81,7 +80,8 @@ export class HttpListeners {
   }
 
   /** At the limit the connection goes that has been idle for longest, or began its request first: never the newcomer. */
-  #bound(server: HttpServer, address: string): void {
+  #bound(listener: HttpListener, address: string): void {
+    const { server } = listener;
     const open = this.#open.with(address);
     const evicted = this.#evicted.with(address);
     const table = new ConnectionTable<HttpConnection>(() => evicted.add(1));
@@ -96,14 +96,14 @@ export class HttpListeners {
         open.set(table.size);
       });
     });
-    server.on('request', ({ socket }, response) => {
-      const connection = bySocket.get(socket)!;
+    server.on('request', (request, response) => {
+      const connection = bySocket.get(request.socket)!;
       table.touch(connection);
-      connection.requests++;
       response.once('close', () => {
-        connection.requests--;
+        connection.done();
         table.touch(connection);
       });
+      connection.take(() => this.#answer(listener, request, response));
     });
   }
 
@@ -151,18 +151,37 @@ export class HttpListeners {
   }
 }
 
-/** A connection as its table sees it. */
+/**
+ * A connection as its table sees it. Its requests are answered one after the other, each when the client has taken the answer
+ * before: a kilobyte of requests that are sent at once asks for megabytes.
+ */
 class HttpConnection implements Connection {
-  /** Requests that are not answered yet. */
-  requests = 0;
   readonly #socket: Socket;
+  /** Requests that are not answered yet, the present one included. */
+  #requests = 0;
+  /** Answers those after the present one. */
+  readonly #waiting: (() => void)[] = [];
 
   constructor(socket: Socket) {
     this.#socket = socket;
   }
 
   get busy(): boolean {
-    return this.requests > 0;
+    return this.#requests > 0;
+  }
+
+  take(answer: () => void): void {
+    this.#requests++;
+    if (this.#requests === 1) answer();
+    else if (this.#waiting.length < WAITING_MAX) this.#waiting.push(answer);
+    else this.destroy();
+  }
+
+  /** A request is answered, or its client is gone. */
+  done(): void {
+    this.#requests--;
+    if (this.#socket.destroyed) this.#waiting.length = 0;
+    else this.#waiting.shift()?.();
   }
 
   finish(): void {
