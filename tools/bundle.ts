@@ -49,7 +49,7 @@ export async function bundle(): Promise<void> {
   await program.close();
   for (const each of output) if (each.type === 'chunk') check(each);
   for (const name of packages) {
-    const one = await rolldown({ input: { [name]: name }, platform: 'node' });
+    const one = await rolldown({ input: { [name]: name }, platform: 'node', plugins: [asciiText] });
     await one.write({ dir: 'dist', format: 'cjs', entryFileNames: '[name].cjs', comments: false });
     await one.close();
   }
@@ -104,8 +104,16 @@ const cheapBuiltins: Plugin = {
 /** The runtime keeps the text of all files; with one letter outside Latin-1 it takes two bytes for each. */
 const asciiText: Plugin = {
   name: 'ascii-text',
-  renderChunk: (code) =>
-    code.replace(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`),
+  // Last of all: what takes the comments out writes all letters as they are.
+  generateBundle(_options, files) {
+    for (const file of Object.values(files)) {
+      if (file.type !== 'chunk') continue;
+      file.code = file.code.replace(
+        /[^\0-\x7f]/g,
+        (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+      );
+    }
+  },
 };
 
 /** @throws Error if a file would not do what its sources do */
@@ -116,4 +124,5 @@ function check({ fileName, code, isEntry, imports }: OutputChunk): void {
     throw wrong('looks for files and is not where it thinks');
   if (isEntry && fileName === 'cli/main.js' && imports.length > 0)
     throw wrong('needs other files before it knows the runtime');
+  if (/[^\0-\x7f]/.test(code)) throw wrong('holds letters that take two bytes each');
 }
