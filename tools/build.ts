@@ -1,24 +1,24 @@
 /**
- * Compiles `src/` one to one into `dist/`: what the package ships, and what `bin/ndots` runs as long as no source is newer.
- * `npm ci` runs it with `--if-possible`: an install that leaves the compiler out succeeds, since sources run as they are, too.
+ * Bundles `src/` into `dist/` (`bundle.ts`): what the package ships, and what `bin/ndots` runs as long as no source is newer.
+ * `npm ci` runs it with `--if-possible`: an install that leaves the bundler out succeeds, since sources run as they are, too.
  */
-import { spawnSync } from 'node:child_process';
 import { rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 process.chdir(fileURLToPath(new URL('..', import.meta.url)));
 rmSync('dist', { recursive: true, force: true });
-const { status, error } = spawnSync('node_modules/.bin/tsc', ['-p', 'tsconfig.build.json'], {
-  stdio: 'inherit',
-});
-if (status === 0) writeFileSync('dist/.built', '');
-else {
+try {
+  const { bundle } = await import('./bundle.ts');
+  await bundle();
+  writeFileSync('dist/.built', '');
+} catch (error) {
   rmSync('dist', { recursive: true, force: true });
-  const why = error === undefined ? 'the compiler found errors' : 'TypeScript is not installed';
+  const { code, message } = error as NodeJS.ErrnoException;
+  const why = code === 'ERR_MODULE_NOT_FOUND' ? 'the bundler is not installed' : message;
   if (process.argv.includes('--if-possible'))
     console.error(`dist/ was not built (${why}): bin/ndots runs the sources.`);
   else {
-    console.error(`dist/ was not built: ${why}.`);
+    console.error(`dist/ was not built: ${why}`);
     process.exitCode = 1;
   }
 }

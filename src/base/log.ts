@@ -1,3 +1,5 @@
+import { sourceStack } from './stack.ts';
+
 /** One line per call, in CoreDNS's shape: `[LEVEL] text`. */
 export interface Log {
   debug(text: string): void;
@@ -35,5 +37,5 @@ export function pluginLog(log: Log, plugin: string): Log {
 
 /** What a bug has thrown, as text for the log: with its stack, where it has one. */
 export function bugText(error: unknown): string {
-  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return error instanceof Error ? sourceStack(error) : String(error);
 }

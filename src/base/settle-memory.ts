@@ -1,8 +1,19 @@
+import type { Clock } from './clock.ts';
+
+/** The first queries come at once, and many of them: they are not kept waiting. */
+const AFTER_MS = 1000;
+/** By then the other threads have collected, too. */
+const THEN_MS = 500;
+
 /**
- * Gives back what starting has left behind (parsed files, compiled functions that ran once). To be called when a thread has
- * begun to serve; does nothing unless the runtime was started with `--expose-gc`.
+ * Gives back what starting has left behind (parsed files, functions that ran once), a second from now. To be called when a
+ * thread has begun to serve. Does nothing unless the runtime was started with `--expose-gc`.
+ * @param then runs when all threads that began together have done so
  */
-export function settleMemory(): void {
-  const gc = (globalThis as { gc?: (options: object) => void }).gc;
-  gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
+export function settleMemory(clock: Clock, then: () => void = () => undefined): void {
+  clock.after(AFTER_MS, () => {
+    const gc = (globalThis as { gc?: (options: object) => void }).gc;
+    gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
+    clock.after(THEN_MS, then);
+  });
 }

@@ -19,7 +19,7 @@ import { showUnused } from '../plugins/unused-series.ts';
 import type { Sample } from '../metrics/sample.ts';
 import { probeEndpoint } from '../net/probe.ts';
 import { loadPlugins, order } from '../plugins/order.ts';
-import { bindConfiguration, workersWanted } from '../server/contract/configuration.ts';
+import { workersWanted } from '../server/contract/configuration.ts';
 import { Server } from '../server/control/server.ts';
 import { threadPort } from '../server/control/worker-ports.ts';
 import { EXIT, type Command, type Io } from './command.ts';
@@ -53,18 +53,12 @@ async function run(words: readonly string[], io: Io): Promise<number> {
   seedHashes(secureRandom.integer(2 ** 32));
   const lines = lineOutput(1, (options.logBuffer ?? 1024) * 1024);
   const log = makeLog(lines.write, () => server.debugging);
-  let workers: number;
-  try {
-    workers = options.workers ?? (await workersFor(source, dnsPort, io.env));
-  } catch (error) {
-    return refuse(error, io);
-  }
   const { promise: ended, resolve: end } = Promise.withResolvers<number>();
   const onFatal = (text: string): void => {
     lines.write(`[FATAL] ${text}`);
     end(EXIT.no);
   };
-  const server: Server = makeServer({ options, source, workers, lines, log, env: io.env, onFatal });
+  const server: Server = makeServer({ options, source, lines, log, env: io.env, onFatal });
   const quit = (code: number): void =>
     void server.quit().then((inOrder) => leave(code, inOrder, lines));
   // From the first moment: process 1 of a container has no other way to end, and a signal may come while objects are read.
@@ -88,7 +82,7 @@ async function run(words: readonly string[], io: Io): Promise<number> {
     if (server.endpoints.length === 0)
       log.warning('Nothing is served: the Corefile holds no server block');
     if (example !== null) lines.write(example.lines);
-    settleMemory();
+    settleMemory(systemClock);
   }
   // Workers and HTTP servers do not keep the process alive by themselves: this timer does, until the end.
   const alive = setInterval(() => undefined, 1 << 30);
@@ -105,14 +99,13 @@ async function run(words: readonly string[], io: Io): Promise<number> {
 interface ServeParts {
   readonly options: ServeOptions;
   readonly source: CorefileSource;
-  readonly workers: number;
   readonly lines: LineOutput;
   readonly log: Log;
   readonly env: Io['env'];
   readonly onFatal: (text: string) => void;
 }
 
-function makeServer({ options, source, workers, lines, log, env, onFatal }: ServeParts): Server {
+function makeServer({ options, source, lines, log, env, onFatal }: ServeParts): Server {
   const { transport, hang, httpConnections, dnsPort } = options;
   const termination = makeTermination();
   const collection = new Collection();
@@ -124,7 +117,8 @@ function makeServer({ options, source, workers, lines, log, env, onFatal }: Serv
     random: secureRandom,
     env,
     folder: source.folder,
-    workers,
+    workers: (configuration) =>
+      options.workers ?? workersWanted(configuration, availableParallelism()),
     termination,
     ...(hang !== null && { hangMs: hang * 1000 }),
     ...(httpConnections !== null && { httpConnections }),
@@ -182,17 +176,6 @@ function refuse(error: unknown, io: Io): number {
   const warnings = error instanceof Problems ? error.warnings : [];
   for (const each of warnings) io.err(`[WARNING] ${each.print()}\n`);
   return EXIT.no;
-}
-
-/** What the Corefile's `multisocket` asks for. */
-async function workersFor(
-  source: CorefileSource,
-  dnsPort: number,
-  env: Io['env'],
-): Promise<number> {
-  const { corefile } = load(source, dnsPort, env, []);
-  const configuration = bindConfiguration(corefile, await loadPlugins(new Set(['multisocket'])));
-  return workersWanted(configuration, availableParallelism());
 }
 
 interface CorefileSource {

@@ -37,6 +37,8 @@ export interface Libc {
   /** Memory of this many bytes that never moves, and a view of it. */
   allocate(size: number): { readonly address: number; readonly buffer: ArrayBuffer };
   free(address: number): void;
+  /** Gives memory that was freed, and that the C library holds for later, back to the system. */
+  trim(): void;
   /** Ends this thread's event loop's sleep whenever the descriptor is readable (level-triggered). */
   wakeOn(fd: number): Wakeup;
 }
@@ -108,8 +110,19 @@ function load(): Libc {
       return { address: Number(pointer), buffer: koffi.view(pointer, size) };
     },
     free: (address) => koffi.free(BigInt(address)),
+    trim: trimmer(lib),
     wakeOn: wakeups(koffi, lib),
   };
+}
+
+/** glibc holds freed memory back; musl, which has no such function, does not. */
+function trimmer(lib: Koffi.LibraryHandle): () => void {
+  try {
+    const trim = lib.func('malloc_trim', 'int', ['size_t']) as (keep: number) => number;
+    return () => void trim(0);
+  } catch {
+    return () => undefined;
+  }
 }
 
 function loadKoffi(): typeof Koffi {

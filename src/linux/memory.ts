@@ -1,5 +1,5 @@
 import { forgetMemory, noteMemory } from './held-by-thread.ts';
-import { libc } from './libc.ts';
+import { libc, LibcMissing } from './libc.ts';
 
 /**
  * Memory whose address the kernel may be given: it lies outside the JavaScript heap, never moves, and stays until freed.
@@ -39,5 +39,14 @@ export class Memory {
     buffer.transfer(0);
     forgetMemory(this.address);
     libc().free(this.address);
+  }
+}
+
+/** Gives back to the system what the C library holds for later, where there is a way to tell it. */
+export function trimMemory(): void {
+  try {
+    libc().trim();
+  } catch (error) {
+    if (!(error instanceof LibcMissing)) throw error;
   }
 }

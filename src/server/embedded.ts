@@ -67,7 +67,7 @@ export class EmbeddedServer {
     this.server = new Server({
       ...given,
       plugins,
-      workers: 1,
+      workers: () => 1,
       spawn: () =>
         inlinePort(
           (send) =>

@@ -1,5 +1,5 @@
 import { sleep, type Clock } from '../../base/clock.ts';
-import type { Log } from '../../base/log.ts';
+import { bugText, type Log } from '../../base/log.ts';
 import type { Random } from '../../base/random.ts';
 import { Backoff } from '../../base/backoff.ts';
 import type { ApiClient } from './client.ts';
@@ -300,7 +300,7 @@ export class Reflector {
     }
     // A fault of our own must not end the watch: it is told in full, and a fresh list starts over.
     this.#version = null;
-    log.error(error instanceof Error ? (error.stack ?? error.message) : String(error));
+    log.error(bugText(error));
     return new ApiFailure({
       kind: 'malformed',
       text: `what the API server at ${client.host} sent could not be taken in (see above)`,

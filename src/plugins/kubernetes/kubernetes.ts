@@ -8,39 +8,21 @@ import { metadataProvider } from './metadata.ts';
 import { primaryZone, syntax, type KubernetesOptions } from './options.ts';
 import { ownAddresses } from './own-addresses.ts';
 import { searchDomainsOf } from './search-domains.ts';
-import { ClusterPublisher } from './publisher.ts';
 import { ClusterReplica } from './replica.ts';
-import { openSource, planSource, sourceKey } from './source.ts';
-import { waitForListing } from './startup.ts';
+import { planSource, sourceKey } from './source-plan.ts';
 
 /**
- * Cluster DNS. The control part watches objects (`source.ts`), cuts them down to facts and carries these to all workers
- * (`publisher.ts`); a worker keeps them in a form made for answering (`cluster.ts`), decides what a name stands for
+ * Cluster DNS. The control part (`control.ts`) watches objects (`source.ts`), cuts them down to facts and carries these to all
+ * workers (`publisher.ts`); a worker keeps them in a form made for answering (`cluster.ts`), decides what a name stands for
  * (`lookup.ts`) and writes the reply (`answer.ts`). Both outlive reloads that do not change the source.
  */
 export const kubernetes: Plugin = definePlugin({
   syntax,
 
-  control(options, context) {
-    const plan = planSource(options, context);
-    const { clock, log } = context;
-    const publisher = context.replicated(
-      sourceKey(plan),
-      (open) =>
-        new ClusterPublisher({
-          source: openSource(plan, context),
-          open,
-          clock,
-          metrics: context.metrics,
-          podNames: plan.podNames,
-          clientNames: plan.clientNames,
-        }),
-    );
-    context.readiness(() => publisher.synced);
-    context.onStart(() => {
-      publisher.start();
-      return waitForListing(publisher, { clock, log, timeoutMs: options.startupTimeoutMs });
-    });
+  // Workers never need it: it is loaded where it runs.
+  async control(options, context) {
+    const { control } = await import('./control.ts');
+    await control(options, context);
   },
 
   setup(options, context, next) {

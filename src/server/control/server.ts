@@ -1,6 +1,6 @@
 /** A whole server as its control thread sees it: starting, taking Corefiles, ending. */
 import type { Clock } from '../../base/clock.ts';
-import type { Log } from '../../base/log.ts';
+import { bugText, type Log } from '../../base/log.ts';
 import type { Maybe } from '../../base/maybe.ts';
 import { Problems, problemsIn } from '../../base/problem.ts';
 import type { Random } from '../../base/random.ts';
@@ -16,7 +16,7 @@ import { contentTypes, formatFor } from '../../metrics/formats.ts';
 import { SharedRegistry } from '../../metrics/shared-registry.ts';
 import type { Endpoint } from '../../net/listener.ts';
 import { Channels } from './channels.ts';
-import { bindConfiguration, namesIn } from '../contract/configuration.ts';
+import { bindConfiguration, namesIn, type Configuration } from '../contract/configuration.ts';
 import {
   buildControl,
   undo,
@@ -52,8 +52,8 @@ export interface ServerParts {
    * @throws Problem
    */
   readonly probe?: (endpoint: Endpoint) => Promise<void>;
-  /** How many workers answer. */
-  readonly workers: number;
+  /** How many workers answer, at least one, by the Corefile that the server starts with. */
+  readonly workers: (configuration: Configuration) => number;
   readonly spawn: (id: number) => WorkerPort;
   /** A worker that does not turn for so long is replaced, milliseconds; 0: never. */
   readonly hangMs?: number;
@@ -110,7 +110,6 @@ export class Server {
     this.#registry = new SharedRegistry((event) => this.#collection.add('main', event));
     this.#http = new HttpListeners(parts.log, this.#registry, parts.httpConnections);
     this.#workers = new Workers({
-      count: parts.workers,
       spawn: parts.spawn,
       hangMs: parts.hangMs ?? HANG_MS,
       clock: parts.clock,
@@ -155,7 +154,8 @@ export class Server {
   }
 
   async #startNow(): Promise<void> {
-    this.#workers.start();
+    // A thread takes its time to begin: this one, which there is in any case, does while the Corefile is read.
+    this.#workers.start(1);
     try {
       await this.#take();
     } catch (error) {
@@ -243,7 +243,7 @@ export class Server {
     } catch (error) {
       failed.add(1);
       const problems = problemsIn(error);
-      if (problems === null) log.error(`Restart failed: ${(error as Error).stack}`);
+      if (problems === null) log.error(`Restart failed: ${bugText(error)}`);
       else for (const problem of problems) log.error(`Restart failed: ${problem.print()}`);
       if (error instanceof Problems)
         for (const warning of error.warnings) log.warning(warning.print());
@@ -279,11 +279,13 @@ export class Server {
     const remarks = [...warnings, ...configuration.warnings];
     if (all.length > 0) throw new Problems(all, remarks);
     for (const warning of remarks) this.#parts.log.warning(warning.print());
+    if (this.#serving === null) this.#workers.start(this.#parts.workers(configuration));
     const generation = ++this.#generation;
     const { folder } = this.#parts;
     const program: Program = { generation, corefile, folder, endpoints };
     let control: ControlGeneration | null = null;
     let opened: readonly string[] = [];
+    let prepared: Promise<void> = Promise.resolve();
     try {
       control = await buildControl(
         {
@@ -295,12 +297,16 @@ export class Server {
         },
         this.#control,
       );
-      await this.#workers.orderAll({ kind: 'prepare', program });
+      // Workers build their chains while the control parts read what these answer from.
+      prepared = this.#workers.orderAll({ kind: 'prepare', program });
+      prepared.catch(() => undefined);
       opened = await this.#http.open(control.http);
-      await Promise.all(control.starts.map(async (start) => start()));
+      await Promise.all([prepared, ...control.starts.map(async (start) => start())]);
       for (const endpoint of this.#newIn(endpoints)) await this.#parts.probe?.(endpoint);
       await this.#workers.orderAll({ kind: 'open', generation });
     } catch (error) {
+      // Not before it is built: there would be nothing to discard yet.
+      await prepared.catch(() => undefined);
       await this.#abandon(generation, control, opened);
       throw error;
     }

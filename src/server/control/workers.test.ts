@@ -75,7 +75,7 @@ async function started(
     log: makeLog((line) => log.push(line)),
     env: {},
     folder: '/',
-    workers: 2,
+    workers: () => 2,
     load: () =>
       parseCorefile({
         file: 'Corefile',

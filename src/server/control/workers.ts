@@ -13,7 +13,6 @@ import { WorkerLink, type Order, type WorkerEvents, type WorkerPort } from './wo
 
 /** What keeping workers takes. */
 export interface WorkersParts {
-  readonly count: number;
   readonly spawn: (id: number) => WorkerPort;
   /** See `WatchdogParts`. */
   readonly hangMs: number;
@@ -90,9 +89,9 @@ export class Workers {
     this.#count();
   }
 
-  /** Starts the threads; none has anything to serve. */
-  start(): void {
-    for (let id = 0; id < this.#parts.count; id++) this.#links.push(this.#spawn(id));
+  /** Starts threads until there are so many; the new ones have nothing to serve. */
+  start(count: number): void {
+    while (this.#links.length < count) this.#links.push(this.#spawn(this.#links.length));
   }
 
   /** The first configuration serves: from now on a worker that is lost is replaced. */

@@ -175,8 +175,7 @@ function serveEndpoint(
     panic(query, error) {
       panics.add(1);
       if (debug) return worker.crash(error);
-      const text =
-        error instanceof Error ? (stacktrace ? error.stack : error.message) : String(error);
+      const text = stacktrace || !(error instanceof Error) ? bugText(error) : error.message;
       worker.log.error(`Recovered from panic in server: "${server}" ${query.name} ${text}`);
     },
     table: new ZoneTable(

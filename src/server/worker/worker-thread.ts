@@ -2,12 +2,13 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { systemClock } from '../../base/clock.ts';
 import { seedHashes } from '../../base/hash.ts';
-import { makeLog } from '../../base/log.ts';
+import { bugText, makeLog } from '../../base/log.ts';
 import { settleMemory } from '../../base/settle-memory.ts';
 import { LineWriter, type LineRingMemory } from '../../base/line-ring.ts';
 import { secureRandom } from '../../base/random.ts';
 import { SharedRegistry } from '../../metrics/shared-registry.ts';
 import { batchedUdp, stopPackets } from '../../linux/packet-loop.ts';
+import { trimMemory } from '../../linux/memory.ts';
 import { useNotes, type HeldByThread } from '../../linux/held-by-thread.ts';
 import { TerminationWatch, type Termination } from '../../linux/termination.ts';
 import { giveBackOrphans } from '../../linux/udp-socket.ts';
@@ -57,7 +58,7 @@ const plane: DataPlane = new DataPlane({
   send,
   onServing() {
     giveBackOrphans();
-    settleMemory();
+    settleMemory(systemClock, trimMemory);
   },
   onClosed: stopPackets,
   crash(error) {
@@ -77,7 +78,7 @@ const plane: DataPlane = new DataPlane({
 process.on('exit', stopPackets);
 // A bug outside any query ends it, in order; the main thread starts another.
 process.on('uncaughtException', (error) => {
-  log.error(`worker ${id} ends because of a bug: ${error.stack ?? error.message}`);
+  log.error(`worker ${id} ends because of a bug: ${bugText(error)}`);
   process.exit(1);
 });
 if (termination !== undefined && batchedUdp().available) mayEnd = new TerminationWatch(termination);

@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { sourceStack } from './stack.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'ndots-stack-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+/** An error of a file that holds `src/a.ts` from its second line on. */
+function errorIn(name: string): Error {
+  const error = new Error('lost');
+  const url = pathToFileURL(join(folder, name)).href;
+  error.stack = `Error: lost\n    at take (${url}:2:7)\n    at node:internal/timers:1:1`;
+  return error;
+}
+
+test('the stack of a bundled file names the source, where there is a map', () => {
+  const map = { version: 3, sources: ['../src/a.ts'], names: [], mappings: ';MAEI' };
+  writeFileSync(join(folder, 'mapped.js.map'), JSON.stringify(map));
+  const source = join(folder, '../src/a.ts');
+  assert.equal(
+    sourceStack(errorIn('mapped.js')),
+    `Error: lost\n    at take (${source}:3:5)\n    at node:internal/timers:1:1`,
+  );
+});
+
+test('without a map, or with a damaged one, it stays as it was', () => {
+  writeFileSync(join(folder, 'damaged.js.map'), '{');
+  for (const name of ['bare.js', 'damaged.js']) {
+    const error = errorIn(name);
+    assert.equal(sourceStack(error), error.stack);
+  }
+});

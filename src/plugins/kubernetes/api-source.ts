@@ -1,0 +1,65 @@
+import { apiServerSource } from '../../kube/api/api-server.ts';
+import type { RestHooks } from '../../kube/api/client.ts';
+import {
+  endpointConnection,
+  inClusterConnection,
+  kubeconfigConnection,
+  type Connection,
+} from '../../kube/api/connection.ts';
+import type { Source } from '../../kube/store/source.ts';
+import { defaultBuckets } from '../../metrics/buckets.ts';
+import type { Registry } from '../../metrics/registry.ts';
+import type { SourcePlan } from './source-plan.ts';
+import type { SourceParts } from './source.ts';
+
+/** Watches the API server that the plan names. @throws Problem (files, environment) */
+export function apiSource(plan: SourcePlan, parts: SourceParts): Source {
+  const { clock, log, random } = parts;
+  return apiServerSource({
+    connection: connect(plan, parts),
+    wanted: plan.wanted,
+    clock,
+    random,
+    log,
+    hooks: restHooks(parts.metrics),
+    limits: plan.limits,
+    ...(plan.snapshot === null ? {} : { snapshotFile: plan.snapshot }),
+  });
+}
+
+/** `kubeconfig` goes before `endpoint`, as in CoreDNS. */
+function connect(
+  { kubeconfig, endpoint, tls }: SourcePlan,
+  { clock, env }: SourceParts,
+): Connection {
+  if (kubeconfig !== null)
+    return kubeconfigConnection(kubeconfig.file, kubeconfig.context ?? undefined, clock);
+  return endpoint === null
+    ? inClusterConnection({ environment: env })
+    : endpointConnection(endpoint, tls);
+}
+
+function restHooks(metrics: Registry): RestHooks {
+  const requests = metrics.counter(
+    'coredns_kubernetes_rest_client_requests_total',
+    'Number of HTTP requests, partitioned by status code, method, and host.',
+    ['code', 'method', 'host'],
+  );
+  const duration = metrics.histogram(
+    'coredns_kubernetes_rest_client_request_duration_seconds',
+    'Request latency in seconds. Broken down by verb and host.',
+    ['verb', 'host'],
+    defaultBuckets,
+  );
+  const limited = metrics.histogram(
+    'coredns_kubernetes_rest_client_rate_limiter_duration_seconds',
+    'Client side rate limiter latency in seconds. Broken down by verb and host.',
+    ['verb', 'host'],
+    defaultBuckets,
+  );
+  return {
+    requested: ({ code, method, host }) => requests.with(code, method, host).add(1),
+    took: ({ verb, host }, seconds) => duration.with(verb, host).observe(seconds),
+    heldBack: ({ verb, host }, seconds) => limited.with(verb, host).observe(seconds),
+  };
+}

@@ -1,0 +1,128 @@
+import { relative, resolve } from 'node:path';
+import { rolldown, type OutputChunk, type Plugin } from 'rolldown';
+
+/** Files of `dist/` with the names of their sources: where the program and its threads begin, and what others load by name. */
+const entries: readonly string[] = [
+  'cli/main',
+  'server/worker/worker-thread',
+  'kube/manifests/read-thread-entry',
+  'plugins/order',
+];
+
+/** Packages that are loaded when they are first used: one file each (`yaml.cjs`) in place of up to seventy. */
+const packages: readonly string[] = ['re2js', 'yaml'];
+
+/** Rooms of what a server runs whatever its Corefile names. */
+const rooms = /^(base|wire|corefile|metrics|linux|net|server|cli)\//;
+
+/**
+ * Makes `dist/`. A thread is given little to load: each file takes it time, so what every server needs stands in one,
+ * `core.js`; and each plugin, transport and verb in files of its own, so that what is not named is not loaded. Figures:
+ * docs/decisions/dist.md.
+ */
+export async function bundle(): Promise<void> {
+  const program = await rolldown({
+    input: {
+      ...Object.fromEntries(entries.map((entry) => [entry, `src/${entry}.ts`])),
+      // Not because of its name: what it imports belongs to the core.
+      serve: 'src/cli/serve.ts',
+    },
+    platform: 'node',
+    external: [/^node:/, 'koffi', ...packages],
+    plugins: [ownPlaces, packagesAside, cheapBuiltins, asciiText],
+    transform: { target: 'node24' },
+    // Lines stay where they are; columns of a line that was changed are not told.
+    checks: { ineffectiveDynamicImport: false, sourcemapBroken: false },
+  });
+  const { output } = await program.write({
+    dir: 'dist',
+    format: 'esm',
+    entryFileNames: '[name].js',
+    chunkFileNames: '[name].js',
+    comments: false,
+    sourcemap: true,
+    sourcemapExcludeSources: true,
+    codeSplitting: {
+      groups: [{ name: 'core', tags: ['$initial'], test: (id) => isCore(nameOf(id)) }],
+    },
+  });
+  await program.close();
+  for (const each of output) if (each.type === 'chunk') check(each);
+  for (const name of packages) {
+    const one = await rolldown({ input: { [name]: name }, platform: 'node', plugins: [asciiText] });
+    await one.write({ dir: 'dist', format: 'cjs', entryFileNames: '[name].cjs', comments: false });
+    await one.close();
+  }
+}
+
+/** `net/udp-batch` of `/…/src/net/udp-batch.ts`. */
+function nameOf(id: string): string {
+  return relative(resolve('src'), id).replace(/\.ts$/, '');
+}
+
+/** Not what begins the program: it has to load on a runtime that is too old, and to say so. */
+function isCore(name: string): boolean {
+  return rooms.test(name) && !['cli/serve', 'cli/signals', ...entries].includes(name);
+}
+
+/** A file finds others by where its source stands: `dist/core.js` as `dist/net/udp-batch.js`, which it holds. */
+const ownPlaces: Plugin = {
+  name: 'own-places',
+  transform: (code, id) =>
+    code.includes('import.meta.url')
+      ? code.replaceAll('import.meta.url', `new URL('./${nameOf(id)}.js', import.meta.url).href`)
+      : null,
+};
+
+const packagesAside: Plugin = {
+  name: 'packages-aside',
+  renderChunk: (code) =>
+    code.replace(/\bcreateRequire\((.*?)\)\("([^"]+)"\)/g, (whole, _place, name: string) =>
+      packages.includes(name) ? `createRequire(import.meta.url)("./${name}.cjs")` : whole,
+    ),
+};
+
+/**
+ * `import { a } from 'node:fs'` reads every export of the module, and with them whole parts of the runtime that nobody uses
+ * (`src/base/builtins.ts`). This reads those that are named.
+ */
+const cheapBuiltins: Plugin = {
+  name: 'cheap-builtins',
+  renderChunk: (code) =>
+    code.replace(
+      /^import (\w*)(?:, )?(?:\{(.*)\})? ?from "(node:[^"]+)";$/gm,
+      (_whole, all: string, some: string | undefined, name: string) => {
+        const module = `process.getBuiltinModule("${name}")`;
+        return [
+          ...(all === '' ? [] : [`const ${all.trim()} = ${module};`]),
+          ...(some === undefined ? [] : [`const {${some.replaceAll(' as ', ': ')}} = ${module};`]),
+        ].join(' ');
+      },
+    ),
+};
+
+/** The runtime keeps the text of all files; with one letter outside Latin-1 it takes two bytes for each. */
+const asciiText: Plugin = {
+  name: 'ascii-text',
+  // Last of all: what takes the comments out writes all letters as they are.
+  generateBundle(_options, files) {
+    for (const file of Object.values(files)) {
+      if (file.type !== 'chunk') continue;
+      file.code = file.code.replace(
+        /[^\0-\x7f]/g,
+        (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+      );
+    }
+  },
+};
+
+/** @throws Error if a file would not do what its sources do */
+function check({ fileName, code, isEntry, imports }: OutputChunk): void {
+  const wrong = (what: string): Error => new Error(`dist/${fileName} ${what}`);
+  if (/^import .* from "node:/m.test(code)) throw wrong('imports a whole module of the runtime');
+  if (fileName.includes('/') && code.includes('import.meta.url'))
+    throw wrong('looks for files and is not where it thinks');
+  if (isEntry && fileName === 'cli/main.js' && imports.length > 0)
+    throw wrong('needs other files before it knows the runtime');
+  if (/[^\0-\x7f]/.test(code)) throw wrong('holds letters that take two bytes each');
+}
