@@ -7,6 +7,7 @@ import {
   type Connection,
 } from '../../kube/api/connection.ts';
 import type { Source } from '../../kube/store/source.ts';
+import { shareOfThread } from '../../kube/api/work-share.ts';
 import { defaultBuckets } from '../../metrics/buckets.ts';
 import type { Registry } from '../../metrics/registry.ts';
 import type { SourcePlan } from './source-plan.ts';
@@ -23,6 +24,7 @@ export function apiSource(plan: SourcePlan, parts: SourceParts): Source {
     log,
     hooks: restHooks(parts.metrics),
     limits: plan.limits,
+    share: shareOfThread(clock),
     ...(plan.snapshot === null ? {} : { snapshotFile: plan.snapshot }),
   });
 }
