@@ -1,11 +1,10 @@
 import { copyBytes } from '../base/copy-bytes.ts';
 import { hashSeed, mixedHash, nextHash } from '../base/hash.ts';
 import { CLASS, FLAG, HEADER, MESSAGE_MAX, OPCODE, TYPE } from './iana.ts';
-import { readMessage } from './message.ts';
+import { checkData } from './layout.ts';
 import { LOWER, NAME_MAX, printName, type WireName } from './name.ts';
 import { areOptions } from './options.ts';
-import { ReadError } from './reader.ts';
-import { skipRecord } from './skip.ts';
+import { checkName, ReadError } from './reader.ts';
 import { querySlab } from './slab.ts';
 import type { Protocol } from './transports.ts';
 
@@ -159,12 +158,13 @@ export class Query {
     return records === 0 ? 'serve' : this.#readRecords(at + 4, records, additional);
   }
 
-  /** Looks at what follows the question: nothing but OPT as a rule; anything else must be legal as a whole. */
+  /** Looks at what follows the question: nothing but OPT as a rule. */
   #readRecords(at: number, records: number, additional: number): Triage {
     const { bytes, end } = this;
     if (records !== 1 || additional !== 1 || at + 11 > end || bytes[at] !== 0)
-      return this.#readAll(at);
-    if (bytes[at + 1] !== 0 || bytes[at + 2] !== TYPE.OPT) return this.#readAll(at);
+      return this.#readAll(at, records, additional);
+    if (bytes[at + 1] !== 0 || bytes[at + 2] !== TYPE.OPT)
+      return this.#readAll(at, records, additional);
     return this.#readOpt(at);
   }
 
@@ -184,18 +184,35 @@ export class Query {
     return 'serve';
   }
 
-  /** Reads the message as objects: records besides OPT are rare (TSIG, the SOA of a NOTIFY). */
-  #readAll(at: number): Triage {
+  /**
+   * Looks at records besides OPT, which are rare (TSIG, the SOA of a NOTIFY): each has to lie within the message, with legal names
+   * where its type has any. What else is in them is left alone: to read it could take a client's few bytes very long.
+   */
+  #readAll(at: number, records: number, additional: number): Triage {
     const { bytes, start, end } = this;
+    let opt = 0;
     try {
-      if (readMessage(bytes, start, end).edns === null) return 'serve';
+      for (let left = records; left > 0; left--) {
+        const owner = at;
+        at = checkName(bytes, start, at, end);
+        const data = at + 10;
+        if (data > end) return 'formerr';
+        const type = (bytes[at]! << 8) | bytes[at + 1]!;
+        at = data + ((bytes[at + 8]! << 8) | bytes[at + 9]!);
+        if (at > end) return 'formerr';
+        if (type !== TYPE.OPT) {
+          checkData(bytes, start, data, at, type);
+          continue;
+        }
+        // There is one at most, at the root, in the additional section.
+        if (bytes[owner] !== 0 || left > additional || opt !== 0) return 'formerr';
+        opt = owner;
+      }
     } catch (error) {
       if (error instanceof ReadError) return 'formerr';
       throw error;
     }
-    while (bytes[at] !== 0 || bytes[at + 1] !== 0 || bytes[at + 2] !== TYPE.OPT)
-      at = skipRecord(bytes, at, end);
-    return this.#readOpt(at);
+    return opt === 0 ? 'serve' : this.#readOpt(opt);
   }
 
   /** The question's name as text: absolute, lower case, escaped. Built on first use. */
