@@ -8,10 +8,10 @@ import { ip } from '../../corefile/values.ts';
 import { definePlugin, type Next, type Plugin } from '../../server/contract/plugin.ts';
 import { ZoneMatch } from '../../server/contract/zone-match.ts';
 import { RCODE, TYPE } from '../../wire/iana.ts';
-import { dataOf, readMessage } from '../../wire/message.ts';
 import type { Query } from '../../wire/query.ts';
-import { soa } from '../../wire/record/soa.ts';
+import { Records } from '../../wire/records.ts';
 import { failure, type Reply } from '../../wire/reply.ts';
+import { SECTION } from '../../wire/writer.ts';
 import { isServer } from '../../zone/server-address.ts';
 import { isNewer } from '../../zone/serial.ts';
 import { changesSince, onlySoa, transferReply, wholeZone } from '../../zone/transfer-reply.ts';
@@ -153,11 +153,23 @@ function allows({ to }: TransferOptions[number], query: Query): boolean {
 
 /** The serial that the client has: that of the one SOA record in the authority section; null: there is none. */
 function askedSerial(query: Query): number | null {
-  const { authority } = readMessage(query.bytes, query.start, query.end);
-  const [record, second] = authority;
-  if (record === undefined || second !== undefined) return null;
-  return dataOf(record, soa)?.serial ?? null;
+  let found: number | null = null;
+  let count = 0;
+  for (records.over(query.bytes, query.start, query.end); records.next();) {
+    if (records.section !== SECTION.authority) continue;
+    if (++count > 1) return null;
+    const { bytes, dataAt, dataLength } = records;
+    // Behind its two names an SOA has five numbers of four bytes; the serial is the first.
+    if (records.type === TYPE.SOA && dataLength > SERIAL_BEFORE_END)
+      found = new DataView(bytes.buffer, bytes.byteOffset).getUint32(
+        dataAt + dataLength - SERIAL_BEFORE_END,
+      );
+  }
+  return found;
 }
+
+const records = new Records();
+const SERIAL_BEFORE_END = 20;
 
 /** Gives the options whose zone is the longest one that holds a name. */
 function chooser(options: TransferOptions): (zone: string) => TransferOptions[number] | null {
