@@ -2,22 +2,27 @@
 import { createSocket } from 'node:dgram';
 import { connect, isIP } from 'node:net';
 import { printHostPort } from '../base/ip.ts';
+import { Query } from '../wire/query.ts';
+import { matchReply } from './match-reply.ts';
 
+/** A name server to be asked. */
 export interface RemoteServer {
   /** IP address. */
   readonly host: string;
   readonly port: number;
 }
 
+/** How long to try over UDP. */
 export interface DatagramTerms {
   /** Local address to send from; empty: any. */
   readonly source: string;
+  /** Wait for each try. */
   readonly timeoutMs: number;
   readonly tries: number;
 }
 
 /**
- * Sends a message over UDP and waits for the reply with its id and question.
+ * Sends a query over UDP and waits for the reply with its id, opcode and question; whatever else comes is passed over.
  * @throws Error when none comes in any of the tries
  */
 export function askDatagram(
@@ -27,6 +32,8 @@ export function askDatagram(
 ): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     const socket = createSocket(isIP(host) === 6 ? 'udp6' : 'udp4');
+    const query = new Query();
+    query.read(message, 0, message.length);
     let left = tries;
     let timer: NodeJS.Timeout | undefined;
     const end = (run: () => void): void => {
@@ -46,8 +53,8 @@ export function askDatagram(
     socket.unref();
     socket.on('error', (error) => fail(error));
     socket.on('message', (reply) => {
-      const fits = reply.length >= 12 && reply[0] === message[0] && reply[1] === message[1];
-      if (fits && (reply[2]! & 0x80) !== 0) end(() => resolve(new Uint8Array(reply)));
+      if (matchReply(query, query.id, reply, 0, reply.length) === 'stray') return;
+      end(() => resolve(new Uint8Array(reply)));
     });
     const connected = (): void =>
       // Without a way to the server it is the connecting that fails.
@@ -57,6 +64,7 @@ export function askDatagram(
   });
 }
 
+/** How long to wait over TCP. */
 export interface StreamTerms {
   /** The longest time without anything new, milliseconds. */
   readonly idleMs: number;
