@@ -37,85 +37,117 @@ export interface LineOutput {
  * What a thread has logged before it ended, however it ended, is not.
  */
 export function lineOutput(fd: number, ringSize: number = lineRingLimit.default): LineOutput {
-  const bell = new Int32Array(new SharedArrayBuffer(4));
-  const rings = new Map<number | null, { memory: LineRingMemory; reader: LineReader }>();
-  const ring = (thread: number | null): LineRingMemory => {
-    let known = rings.get(thread);
+  const output = new RingOutput(fd, ringSize);
+  void output.run();
+  return output;
+}
+
+interface Ring {
+  readonly memory: LineRingMemory;
+  readonly reader: LineReader;
+}
+
+class RingOutput implements LineOutput {
+  readonly #fd: number;
+  readonly #ringSize: number;
+  readonly #bell = new Int32Array(new SharedArrayBuffer(4));
+  /** By thread; null: this one. */
+  readonly #rings = new Map<number | null, Ring>();
+  readonly #own: LineWriter;
+  /** Lines that are lost because writing failed. */
+  #failed = 0;
+  /** Lost lines of which a line has told. */
+  #told = 0;
+  /** Lines are being gathered or written. */
+  #busy = false;
+
+  constructor(fd: number, ringSize: number) {
+    this.#fd = fd;
+    this.#ringSize = ringSize;
+    this.#own = new LineWriter(this.#ring(null));
+  }
+
+  write(line: string): void {
+    this.#own.write(line);
+  }
+
+  ringOf(thread: number): LineRingMemory {
+    return this.#ring(thread);
+  }
+
+  get lost(): number {
+    return [...this.#rings.values()].reduce((sum, { reader }) => sum + reader.lost, this.#failed);
+  }
+
+  async flushed(limitMs: number): Promise<boolean> {
+    const end = performance.now() + limitMs;
+    while (this.#busy || this.#isWaiting) {
+      if (performance.now() > end) return false;
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    return true;
+  }
+
+  /** Writes lines whenever there are some, for good. */
+  async run(): Promise<never> {
+    for (;;) {
+      const { async, value } = Atomics.waitAsync(this.#bell, 0, 0);
+      if (async) await value;
+      this.#busy = true;
+      await sleep(systemClock, GATHER_MS);
+      Atomics.store(this.#bell, 0, 0);
+      await this.#round();
+      this.#busy = false;
+    }
+  }
+
+  #ring(thread: number | null): LineRingMemory {
+    let known = this.#rings.get(thread);
     if (known === undefined) {
-      const memory = makeLineRing(ringSize, bell);
+      const memory = makeLineRing(this.#ringSize, this.#bell);
       known = { memory, reader: new LineReader(memory) };
-      rings.set(thread, known);
+      this.#rings.set(thread, known);
     }
     return known.memory;
-  };
-  const own = new LineWriter(ring(null));
-  /** Lost because writing failed. */
-  let failed = 0;
-  let told = 0;
-  const lost = (): number =>
-    [...rings.values()].reduce((sum, { reader }) => sum + reader.lost, failed);
+  }
 
-  /** Writes what a ring holds now. What comes meanwhile waits for the next round: other threads have lines, too. */
-  const drain = async (reader: LineReader): Promise<void> => {
-    let pieces = reader.pieces();
-    while (pieces.length > 0) {
-      const written = await writeSome(fd, pieces);
-      reader.release(written);
-      pieces = after(pieces, written);
-    }
-  };
-  const round = async (): Promise<void> => {
+  get #isWaiting(): boolean {
+    return [...this.#rings.values()].some(({ reader }) => reader.pieces().length > 0);
+  }
+
+  /** Writes what the rings hold, and tells what is lost. */
+  async #round(): Promise<void> {
     let flows = true;
-    for (const { reader } of rings.values()) {
+    for (const { reader } of this.#rings.values()) {
       try {
-        await drain(reader);
+        await this.#drain(reader);
       } catch {
         // Nobody reads any more (EPIPE), or there is no room on the disk: the next lines may fare better.
         flows = false;
         for (const piece of reader.pieces()) {
-          failed += countLines(piece);
+          this.#failed += countLines(piece);
           reader.release(piece.length);
         }
       }
     }
-    const missing = lost() - told;
+    const missing = this.lost - this.#told;
     // A line about the loss would be lost, too, and be one more to tell of.
     if (missing === 0 || !flows) return;
-    told += missing;
-    own.write(
+    this.#told += missing;
+    this.#own.write(
       `[WARNING] ${missing} lines of the log are lost: they could not be written as fast as they came`,
     );
-  };
-  let busy = false;
-  const waiting = (): boolean =>
-    [...rings.values()].some(({ reader }) => reader.pieces().length > 0);
-  const run = async (): Promise<void> => {
-    for (;;) {
-      const { async, value } = Atomics.waitAsync(bell, 0, 0);
-      if (async) await value;
-      busy = true;
-      await sleep(systemClock, GATHER_MS);
-      Atomics.store(bell, 0, 0);
-      await round();
-      busy = false;
+  }
+
+  /** Writes what a ring holds now. What comes meanwhile waits for the next round: other threads have lines, too. */
+  async #drain(reader: LineReader): Promise<void> {
+    let pieces = reader.pieces();
+    while (pieces.length > 0) {
+      const written = await writeSome(this.#fd, pieces);
+      reader.release(written);
+      pieces = after(pieces, written);
     }
-  };
-  void run();
-  return {
-    write: (line) => own.write(line),
-    ringOf: (thread) => ring(thread),
-    get lost() {
-      return lost();
-    },
-    async flushed(limitMs) {
-      const end = performance.now() + limitMs;
-      while (busy || waiting()) {
-        if (performance.now() > end) return false;
-        await new Promise((resolve) => setTimeout(resolve, 5));
-      }
-      return true;
-    },
-  };
+  }
 }
 
 /** @returns how many bytes were written, at least one */
