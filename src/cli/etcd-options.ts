@@ -6,9 +6,12 @@ import { flag, group, one, type OptionValue, type Usage } from './option.ts';
 import { parseOptions } from './option-parse.ts';
 import { choice, file, integer, text, usage } from './option-values.ts';
 
+/** What `ndots etcd` does: its first word. */
 export const actions = ['put', 'get', 'list', 'rm'] as const;
+/** One of them. */
 export type Action = (typeof actions)[number];
 
+/** What a command line of `ndots etcd` says. */
 export interface EtcdOptions {
   readonly action: Action;
   readonly names: readonly string[];
@@ -20,6 +23,7 @@ export interface EtcdOptions {
   /** Seconds; null: no lease. */
   readonly leaseSeconds: number | null;
   readonly keepAlive: boolean;
+  /** `rm`: also everything below the names. */
   readonly below: boolean;
   readonly output: 'text' | 'json';
 }
@@ -80,6 +84,7 @@ const table = {
   }),
 };
 
+/** The help of `ndots etcd`. */
 export const etcdUsage: Usage = {
   synopsis: 'put NAME [HOST] | get NAME… | list [NAME…] | rm NAME…',
   examples: [

@@ -13,6 +13,7 @@ import { parseEtcdOptions, type EtcdOptions } from './etcd-options.ts';
 import { usage } from './option-values.ts';
 import { reverseName } from './query-options.ts';
 
+/** The verb `etcd`. */
 export const etcd: Command = {
   name: 'etcd',
   async run(words, io) {
@@ -96,8 +97,8 @@ async function show(client: EtcdClient, options: EtcdOptions, io: Io): Promise<n
   for (const name of names.length === 0 ? ['.'] : names) {
     const key = keyOf(name, options);
     if (action === 'get' || key.length > prefix.length)
-      found.push(...(await all(client, { key, end: null })));
-    if (action === 'list') found.push(...(await all(client, below(key))));
+      await readAll(client, { key, end: null }, found);
+    if (action === 'list') await readAll(client, below(key), found);
   }
   if (output === 'json') {
     const rows = found.map((kv) => ({
@@ -109,7 +110,7 @@ async function show(client: EtcdClient, options: EtcdOptions, io: Io): Promise<n
     io.out(`${JSON.stringify(rows, null, 2)}\n`);
   } else {
     const rows = found.map((kv) => [nameFor(kv, prefix), kv.value.toString()] as const);
-    const width = Math.max(0, ...rows.map(([name]) => name.length));
+    const width = rows.reduce((most, [name]) => Math.max(most, name.length), 0);
     for (const [name, value] of rows) io.out(`${name.padEnd(width)}  ${value}\n`);
   }
   if (found.length > 0) return EXIT.ok;
@@ -136,8 +137,8 @@ async function remove(client: EtcdClient, options: EtcdOptions, io: Io): Promise
 /** Keys of one page. */
 const PAGE = 500;
 
-async function all(client: EtcdClient, range: KeyRange): Promise<KeyValue[]> {
-  const found: KeyValue[] = [];
+/** Reads a range page by page. */
+async function readAll(client: EtcdClient, range: KeyRange, found: KeyValue[]): Promise<void> {
   for (let { key } = range; ;) {
     const { kvs, more } = await client.range({ key, end: range.end, limit: PAGE });
     // Keys and values are views of what was received.
@@ -145,7 +146,7 @@ async function all(client: EtcdClient, range: KeyRange): Promise<KeyValue[]> {
       ...kvs.map((kv) => ({ ...kv, key: Buffer.from(kv.key), value: Buffer.from(kv.value) })),
     );
     const last = kvs.at(-1);
-    if (!more || last === undefined) return found;
+    if (!more || last === undefined) return;
     key = Buffer.concat([last.key, Buffer.of(0)]);
   }
 }

@@ -1,5 +1,5 @@
 /** `ndots serve`: reads a Corefile, serves, and ends in order. */
-import { existsSync, unlinkSync, writeFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { FILE_MAX, readFileText } from '../base/read-file.ts';
@@ -25,6 +25,7 @@ import { threadPort } from '../server/control/worker-ports.ts';
 import { EXIT, type Command, type Io } from './command.ts';
 import { openExample } from './example.ts';
 import { parseCorefileText } from './parse-corefile.ts';
+import { removePidFile, writePidFile } from './pid-file.ts';
 import { processSamples } from './process-samples.ts';
 import { parseServeOptions, type ServeOptions } from './serve-options.ts';
 import { coreVersion, versionText } from './version.ts';
@@ -77,7 +78,7 @@ async function run(words: readonly string[], io: Io): Promise<number> {
   }
   if (serving) {
     // Before anything is printed: a program that has read the first line may rely on the file.
-    if (options.pidfile !== null) writePid(options.pidfile, log);
+    if (options.pidfile !== null) writePidFile(options.pidfile, process.pid, log);
     if (!options.quiet) for (const line of startLines(server)) lines.write(line);
     if (server.endpoints.length === 0)
       log.warning('Nothing is served: the Corefile holds no server block');
@@ -90,7 +91,7 @@ async function run(words: readonly string[], io: Io): Promise<number> {
   clearInterval(alive);
   // What is fatal (a forwarding loop) gets no lameduck: each further second makes it worse.
   const inOrder = await (serving && code === EXIT.ok ? server.stop() : server.quit());
-  if (options.pidfile !== null) unlinkQuietly(options.pidfile);
+  if (options.pidfile !== null) removePidFile(options.pidfile, process.pid);
   await leave(code, inOrder, lines);
   return code;
 }
@@ -290,23 +291,4 @@ function onSignals(log: Log, { end, quit, reload }: Handles): void {
   };
   // They stay during lameduck, too: what is ignored stays ignored, and SIGQUIT or a second SIGINT ends it at once.
   for (const [signal, handler] of Object.entries(handlers)) process.on(signal, handler);
-}
-
-/** Without its pid file the server still serves, as CoreDNS does: the error is a line, not an end. */
-function writePid(file: string, log: Log): void {
-  try {
-    writeFileSync(file, `${process.pid}\n`);
-  } catch (error) {
-    log.error(
-      `Could not write pid file: ${(error as Error).message}; check that the folder exists and may be written`,
-    );
-  }
-}
-
-function unlinkQuietly(file: string): void {
-  try {
-    unlinkSync(file);
-  } catch {
-    // Someone else removed it: that is what was wanted.
-  }
 }

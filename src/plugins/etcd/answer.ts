@@ -1,3 +1,4 @@
+/** Answers with SkyDNS's records: result codes, fallthrough, SOA, and the message itself. */
 import type { Maybe } from '../../base/maybe.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Counter } from '../../metrics/registry.ts';
@@ -29,18 +30,22 @@ export interface Source {
   readonly serial: number;
 }
 
+/** The records that one query needs, as far as they are known. */
 export interface RecordsOfQuery extends Records {
   /** What is being asked for; null: nothing is. Rejects when etcd does not answer. */
   wait(): Promise<void> | null;
 }
 
+/** What an answerer is made of. */
 export interface AnswererParts {
   readonly source: Source;
   readonly zones: readonly string[];
   /** Names below these are handed on when they are not found; null: none. */
   readonly fallthrough: readonly string[] | null;
+  /** Seconds that TTLs by leases are kept within. */
   readonly minLeaseTtl: number;
   readonly maxLeaseTtl: number;
+  /** Keys that one query may look at. */
   readonly maxSearch: number;
   readonly clock: Clock;
   readonly writer: MessageWriter;
@@ -107,18 +112,19 @@ export class Answerer {
 
   #reply(query: Query, zone: WireName, worked: Worked, truncated: boolean): Maybe<Reply> {
     const { writer, source, next } = this.#parts;
+    const apex = query.nameLength === zone.length;
+    // The zone's SOA is there whether the zone holds anything or not.
+    if (query.type === TYPE.SOA && apex && source.listed) {
+      writer.reply(query, FLAG.AA);
+      this.#writeSoa(query, zone, SECTION.answer);
+      return writer.finish(RCODE.NOERROR, PLUGIN);
+    }
     if (!worked.exists) {
       if (this.#passed?.holds(query) === true) {
         // Whether it exists is not known yet, so the next plugin's word would not count for long.
         return source.listed ? next(query) : this.#failed(query, zone, notReadyErrors);
       }
       if (!source.listed) return this.#failed(query, zone, notReadyErrors);
-    }
-    const apex = query.nameLength === zone.length;
-    if (query.type === TYPE.SOA && apex) {
-      writer.reply(query, FLAG.AA);
-      this.#writeSoa(query, zone, SECTION.answer);
-      return writer.finish(RCODE.NOERROR, PLUGIN);
     }
     const { answer, additional } = worked;
     if (answer.length === 0) {

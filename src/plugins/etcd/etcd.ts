@@ -1,3 +1,4 @@
+/** `etcd`: SkyDNS's records, kept in etcd. */
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import { Answerer, type Source } from './answer.ts';
 import { EtcdFollower } from './follower.ts';
@@ -6,10 +7,6 @@ import { syntax } from './options.ts';
 import { EtcdReader, QuerySource } from './per-query.ts';
 import { planEtcd, planKey } from './plan.ts';
 import { EtcdReplica } from './replica.ts';
-
-/** CoreDNS takes 0 for its own default, too. */
-const MIN_LEASE_TTL = 30;
-const MAX_LEASE_TTL = 86_400;
 
 /**
  * SkyDNS: answers from records of services that are kept in etcd. The control part follows etcd (`follower.ts`, over
@@ -48,20 +45,22 @@ export const etcd: Plugin = definePlugin({
         [],
       )
       .with();
-    const source: Source = options.perQuery
-      ? new QuerySource(context, clock, random.integer(0x1_0000_0000), failures)
-      : new MemorySource(
-          context.replica(
-            planKey(planEtcd(options, (file) => context.path(file))),
-            () => new EtcdReplica(),
-          ),
-        );
+    let source: Source;
+    if (options.perQuery) {
+      const reading = new QuerySource(context, clock, random.integer(0x1_0000_0000), failures);
+      context.onStop(() => reading.stop());
+      source = reading;
+    } else {
+      const key = planKey(planEtcd(options, (file) => context.path(file)));
+      const replica = context.replica(key, () => new EtcdReplica());
+      source = new MemorySource(replica, options.maxSearch);
+    }
     return new Answerer({
       source,
       zones: options.zones,
       fallthrough: options.fallthrough,
-      minLeaseTtl: options.minLeaseTtl === 0 ? MIN_LEASE_TTL : options.minLeaseTtl,
-      maxLeaseTtl: options.maxLeaseTtl === 0 ? MAX_LEASE_TTL : options.maxLeaseTtl,
+      minLeaseTtl: options.minLeaseTtl,
+      maxLeaseTtl: options.maxLeaseTtl,
       maxSearch: options.maxSearch,
       clock,
       writer,

@@ -1,4 +1,5 @@
-import { every, type Clock } from '../../base/clock.ts';
+/** The control thread's part: follows etcd and tells the workers. */
+import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { Random } from '../../base/random.ts';
 import { EtcdClient } from '../../etcd/client.ts';
@@ -6,9 +7,11 @@ import { Mirror } from '../../etcd/mirror.ts';
 import type { Registry } from '../../metrics/registry.ts';
 import type { Kept } from '../../server/contract/control-context.ts';
 import type { OpenDataSet } from '../../server/contract/data-set.ts';
+import { waitBeforeServing } from '../../server/contract/startup.ts';
 import { rangesOf, type EtcdPlan } from './plan.ts';
 import { EtcdStore } from './store.ts';
 
+/** What a follower is made of. */
 export interface FollowerParts {
   readonly plan: EtcdPlan;
   readonly open: OpenDataSet;
@@ -68,22 +71,15 @@ export class EtcdFollower implements Kept {
 
   /** Waits until the workers know what was listed at first, at most `timeoutMs`, and says in the log what it waits for. */
   whenSynced(timeoutMs: number): Promise<void> {
-    if (this.#synced) return Promise.resolve();
     const { clock, log } = this.#parts;
-    return new Promise((resolve) => {
-      const done = (): void => {
-        told.cancel();
-        timeout.cancel();
-        resolve();
-      };
-      const told = every(clock, 1000, () => log.info('waiting for etcd before starting server'));
-      const timeout = clock.after(timeoutMs, () => {
-        log.warning(
-          'starting server although etcd has not been listed; until then answers are SERVFAIL',
-        );
-        done();
-      });
-      this.#waiting.push(done);
+    return waitBeforeServing({
+      clock,
+      log,
+      timeoutMs,
+      whenReady: (run) => (this.#synced ? run() : this.#waiting.push(run)),
+      everyMs: 1000,
+      waiting: 'waiting for etcd before starting server',
+      late: 'starting server although etcd has not been listed; until then answers are SERVFAIL',
     });
   }
 

@@ -1,66 +1,81 @@
+/** Keys in the order of their bytes, so that what lies below a name is one stretch of them. */
+import type { Stretch } from './lookup.ts';
+
+/** Keys and values of one part of the table, in order; never empty. */
+interface Chunk {
+  keys: string[];
+  values: string[];
+}
+
+/** Where a key stands: `at` is the end of the chunk if the key would follow all of it. */
+interface Place {
+  readonly chunk: number;
+  readonly at: number;
+}
+
+/** Keys of a chunk. To put one in between moves so many, and no more, however large the table is. */
+const CHUNK_MAX = 1024;
+
 /**
- * Keys in the order of their bytes, each with a value: two arrays, since no map finds what begins with a prefix and none is
- * smaller. Keys are strings of bytes (latin1). Adding at the end, as a list does, costs nothing; elsewhere what lies behind moves.
+ * Keys in the order of their bytes, each with a value, in chunks of bounded size: no map finds what begins with a prefix, and
+ * one array of a million keys takes milliseconds for each new one. Keys are strings of bytes (latin1).
  */
 export class KeyTable {
-  readonly #keys: string[] = [];
-  readonly #values: string[] = [];
+  readonly #chunkMax: number;
+  #chunks: Chunk[] = [];
+  #size = 0;
 
+  /** @param chunkMax keys of a chunk, at least 2; tests have small ones */
+  constructor(chunkMax: number = CHUNK_MAX) {
+    this.#chunkMax = chunkMax;
+  }
+
+  /** How many keys there are. */
   get size(): number {
-    return this.#keys.length;
+    return this.#size;
   }
 
-  get keys(): readonly string[] {
-    return this.#keys;
-  }
-
-  get values(): readonly string[] {
-    return this.#values;
-  }
-
+  /** The value of a key, or null. */
   get(key: string): string | null {
-    const at = this.lowerBound(key);
-    return this.#keys[at] === key ? this.#values[at]! : null;
+    const { chunk, at } = this.#place(key);
+    const found = this.#chunks[chunk];
+    return found?.keys[at] === key ? found.values[at]! : null;
   }
 
   /** The key as it is kept here, so that no second copy of it need be kept elsewhere. */
   own(key: string): string {
-    const at = this.lowerBound(key);
-    return this.#keys[at] === key ? this.#keys[at]! : key;
-  }
-
-  /** Where the first key stands that is greater than this one. */
-  after(key: string): number {
-    const at = this.lowerBound(key);
-    return this.#keys[at] === key ? at + 1 : at;
+    const { chunk, at } = this.#place(key);
+    const kept = this.#chunks[chunk]?.keys[at];
+    return kept === key ? kept : key;
   }
 
   /** @returns the value before, or null */
   set(key: string, value: string): string | null {
-    const keys = this.#keys;
-    const last = keys.at(-1);
-    if (last === undefined || last < key) {
-      keys.push(key);
-      this.#values.push(value);
-      return null;
-    }
-    const at = this.lowerBound(key);
-    if (keys[at] === key) {
-      const before = this.#values[at]!;
-      this.#values[at] = value;
+    const { chunk, at } = this.#place(key);
+    const found = this.#chunks[chunk];
+    if (found?.keys[at] === key) {
+      const before = found.values[at]!;
+      found.values[at] = value;
       return before;
     }
-    keys.splice(at, 0, key);
-    this.#values.splice(at, 0, value);
+    this.#size++;
+    if (found === undefined) this.#chunks.push({ keys: [key], values: [value] });
+    else if (found.keys.length < this.#chunkMax) insert(found, at, key, value);
+    else this.#insertIntoFull(chunk, at, key, value);
     return null;
   }
 
   /** @returns the value that was there, or null */
   delete(key: string): string | null {
-    const at = this.lowerBound(key);
-    if (this.#keys[at] !== key) return null;
-    this.#keys.splice(at, 1);
-    return this.#values.splice(at, 1)[0]!;
+    const { chunk, at } = this.#place(key);
+    const found = this.#chunks[chunk];
+    if (found?.keys[at] !== key) return null;
+    this.#size--;
+    found.keys.splice(at, 1);
+    const before = found.values.splice(at, 1)[0]!;
+    if (found.keys.length === 0) this.#chunks.splice(chunk, 1);
+    else if (found.keys.length < this.#chunkMax / 4) this.#join(chunk);
+    return before;
   }
 
   /**
@@ -68,34 +83,126 @@ export class KeyTable {
    * @returns what was taken away
    */
   retain(sorted: readonly string[]): (readonly [key: string, value: string])[] {
-    const keys = this.#keys;
-    const values = this.#values;
     const removed: (readonly [string, string])[] = [];
-    let kept = 0;
     let at = 0;
-    for (let i = 0; i < keys.length; i++) {
-      const key = keys[i]!;
-      while (at < sorted.length && sorted[at]! < key) at++;
-      if (sorted[at] === key) {
-        keys[kept] = key;
-        values[kept++] = values[i]!;
-      } else removed.push([key, values[i]!]);
+    for (const { keys, values } of this.#chunks) {
+      let kept = 0;
+      for (const [i, key] of keys.entries()) {
+        while (at < sorted.length && sorted[at]! < key) at++;
+        if (sorted[at] === key) {
+          keys[kept] = key;
+          values[kept++] = values[i]!;
+        } else removed.push([key, values[i]!]);
+      }
+      keys.length = kept;
+      values.length = kept;
     }
-    keys.length = kept;
-    values.length = kept;
+    this.#chunks = this.#chunks.filter(({ keys }) => keys.length > 0);
+    this.#size -= removed.length;
     return removed;
   }
 
-  /** Where the first key stands that is not less than this one. */
-  lowerBound(key: string): number {
-    const keys = this.#keys;
+  /**
+   * The keys from `from` (inclusive) up to `to` (exclusive); good until the next change.
+   * @param most if there are more, not all come, but more than so many
+   */
+  range(from: string, to: string, most: number): Stretch {
+    const first = this.#place(from);
+    const end = this.#place(to);
+    const chunk = this.#chunks[first.chunk];
+    if (chunk === undefined) return { keys: [], values: [], from: 0, to: 0 };
+    if (first.chunk === end.chunk) return { ...chunk, from: first.at, to: end.at };
+    const keys = chunk.keys.slice(first.at);
+    const values = chunk.values.slice(first.at);
+    for (let i = first.chunk + 1; i <= end.chunk && keys.length <= most; i++) {
+      const next = this.#chunks[i]!;
+      const until = i === end.chunk ? end.at : next.keys.length;
+      keys.push(...next.keys.slice(0, until));
+      values.push(...next.values.slice(0, until));
+    }
+    return { keys, values, from: 0, to: keys.length };
+  }
+
+  /** All keys in order. Changes in between do no harm: it goes on behind the last key. */
+  *entries(): Generator<readonly [key: string, value: string]> {
+    let last: string | null = null;
+    let chunk = 0;
+    for (let at = 0; ; at++) {
+      // What has come or gone in between has moved it.
+      if (last !== null && this.#chunks[chunk]?.keys[at - 1] !== last)
+        ({ chunk, at } = this.#behind(last));
+      if (at === this.#chunks[chunk]?.keys.length) {
+        chunk++;
+        at = 0;
+      }
+      const found = this.#chunks[chunk];
+      if (found === undefined) return;
+      last = found.keys[at]!;
+      yield [last, found.values[at]!];
+    }
+  }
+
+  /** Where the first key stands that is greater than this one. */
+  #behind(key: string): Place {
+    const { chunk, at } = this.#place(key);
+    return { chunk, at: this.#chunks[chunk]?.keys[at] === key ? at + 1 : at };
+  }
+
+  /** Where the key stands, or is to be put: in the last chunk that begins with a key not greater than it. */
+  #place(key: string): Place {
+    const chunks = this.#chunks;
     let low = 0;
-    let high = keys.length;
+    let high = chunks.length;
     while (low < high) {
       const middle = (low + high) >>> 1;
-      if (keys[middle]! < key) low = middle + 1;
+      if (chunks[middle]!.keys[0]! <= key) low = middle + 1;
       else high = middle;
     }
-    return low;
+    const chunk = Math.max(0, low - 1);
+    return { chunk, at: lowerBound(chunks[chunk]?.keys ?? [], key) };
   }
+
+  /** What comes in order fills chunk after chunk; elsewhere a full chunk becomes two of half its size. */
+  #insertIntoFull(index: number, at: number, key: string, value: string): void {
+    const chunk = this.#chunks[index]!;
+    const { keys, values } = chunk;
+    if (index === this.#chunks.length - 1 && at === keys.length) {
+      this.#chunks.push({ keys: [key], values: [value] });
+      return;
+    }
+    const half = keys.length >>> 1;
+    const second = { keys: keys.slice(half), values: values.slice(half) };
+    chunk.keys = keys.slice(0, half);
+    chunk.values = values.slice(0, half);
+    this.#chunks.splice(index + 1, 0, second);
+    if (at <= half) insert(chunk, at, key, value);
+    else insert(second, at - half, key, value);
+  }
+
+  /** Joins a chunk that has become small with the one behind it, if both are. */
+  #join(index: number): void {
+    const chunk = this.#chunks[index]!;
+    const next = this.#chunks[index + 1];
+    if (next === undefined || chunk.keys.length + next.keys.length > this.#chunkMax / 2) return;
+    chunk.keys.push(...next.keys);
+    chunk.values.push(...next.values);
+    this.#chunks.splice(index + 1, 1);
+  }
+}
+
+function insert({ keys, values }: Chunk, at: number, key: string, value: string): void {
+  keys.splice(at, 0, key);
+  values.splice(at, 0, value);
+}
+
+/** Where the first key stands that is not less than this one. */
+function lowerBound(keys: readonly string[], key: string): number {
+  let low = 0;
+  let high = keys.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (keys[middle]! < key) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }

@@ -1,7 +1,9 @@
+/** When the leases of keys end. */
 import { every, type Clock, type Timer } from '../../base/clock.ts';
 import { EtcdFailure } from '../../etcd/etcd-failure.ts';
 import type { Lease } from '../../etcd/messages.ts';
 
+/** Whom a lease clock asks and tells. */
 export interface LeaseParts {
   readonly clock: Clock;
   /** How long a lease still lasts. */

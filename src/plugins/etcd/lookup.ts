@@ -1,3 +1,4 @@
+/** Finds the records that a name stands for. */
 import { TYPE } from '../../wire/iana.ts';
 import { pathOf, matches } from './path.ts';
 import { HOST, unpackService, type Service } from './service.ts';
@@ -32,6 +33,7 @@ export class TooMany extends Error {
   override readonly name = 'TooMany';
 }
 
+/** What a lookup is made of. */
 export interface LookupParts {
   readonly records: Records;
   /** Milliseconds since 1970. */

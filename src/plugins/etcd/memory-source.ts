@@ -1,3 +1,4 @@
+/** Records from this worker's copy of what etcd holds. */
 import type { RecordsOfQuery, Source } from './answer.ts';
 import type { Stretch } from './lookup.ts';
 import type { EtcdReplica } from './replica.ts';
@@ -5,9 +6,12 @@ import type { EtcdReplica } from './replica.ts';
 /** Answers from this worker's copy of what etcd holds: nothing is ever waited for. */
 export class MemorySource implements Source, RecordsOfQuery {
   readonly #replica: EtcdReplica;
+  readonly #maxSearch: number;
 
-  constructor(replica: EtcdReplica) {
+  /** @param maxSearch a query that needs more keys is not answered, so that no more than these are collected */
+  constructor(replica: EtcdReplica, maxSearch: number) {
     this.#replica = replica;
+    this.#maxSearch = maxSearch;
   }
 
   get listed(): boolean {
@@ -23,17 +27,13 @@ export class MemorySource implements Source, RecordsOfQuery {
   }
 
   below(path: string): Stretch {
-    const { table } = this.#replica.contents;
-    const { keys, values } = table;
     // `0` follows `/` in the order of bytes.
-    return { keys, values, from: table.lowerBound(`${path}/`), to: table.lowerBound(`${path}0`) };
+    return this.#replica.contents.table.range(`${path}/`, `${path}0`, this.#maxSearch);
   }
 
   at(path: string): Stretch {
-    const { table } = this.#replica.contents;
-    const { keys, values } = table;
-    const from = table.lowerBound(path);
-    return { keys, values, from, to: keys[from] === path ? from + 1 : from };
+    // Nothing lies between a text and the same text with a zero byte behind it.
+    return this.#replica.contents.table.range(path, `${path}\0`, 1);
   }
 
   leaseEnd(id: string): number {

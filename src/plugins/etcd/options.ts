@@ -1,3 +1,4 @@
+/** The directive `etcd`. */
 import { parseDuration } from '../../base/duration.ts';
 import { limit } from '../../base/limits.ts';
 import { zones, type Position } from '../../corefile/positions.ts';
@@ -29,8 +30,8 @@ const endpoint = value<Endpoint>(
     ),
 );
 
-/** Seconds, as a number or a duration of Go. Fractions are cut off. */
-const leaseTtl = (name: string) =>
+/** Seconds, as a number or a duration of Go. Fractions are cut off; 0 stands for the default, as in CoreDNS. */
+const leaseTtl = (name: string, byDefault: number) =>
   value<number>(
     'DURATION',
     ({ text }) => {
@@ -42,7 +43,7 @@ const leaseTtl = (name: string) =>
       const seconds = Math.trunc(ms / 1000);
       return seconds > SECONDS_MAX
         ? refuse(`TTL too large, maximum is ${SECONDS_MAX} seconds`)
-        : seconds;
+        : seconds || byDefault;
     },
     (seconds) => `${seconds}s`,
   );
@@ -133,11 +134,11 @@ export const syntax: Syntax<
     credentials,
     tls,
     fallthrough: fallthrough(),
-    minLeaseTtl: setting('min-lease-ttl', leaseTtl('min-lease-ttl'), {
+    minLeaseTtl: setting('min-lease-ttl', leaseTtl('min-lease-ttl', MIN_LEASE_TTL), {
       default: MIN_LEASE_TTL,
       help: 'the least TTL of a record by what is left of its lease',
     }),
-    maxLeaseTtl: setting('max-lease-ttl', leaseTtl('max-lease-ttl'), {
+    maxLeaseTtl: setting('max-lease-ttl', leaseTtl('max-lease-ttl', MAX_LEASE_TTL), {
       default: MAX_LEASE_TTL,
       help: 'the largest TTL of a record by what is left of its lease',
     }),

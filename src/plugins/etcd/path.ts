@@ -1,3 +1,4 @@
+/** Names as paths of keys, and back. */
 import { NameError, parseName, type WireName } from '../../wire/name.ts';
 
 /**

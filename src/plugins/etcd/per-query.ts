@@ -1,3 +1,4 @@
+/** Records that are read from etcd for each query (`per_query`). */
 import type { Clock } from '../../base/clock.ts';
 import { EtcdClient } from '../../etcd/client.ts';
 import { EtcdFailure } from '../../etcd/etcd-failure.ts';
@@ -111,6 +112,7 @@ export class QuerySource implements Source {
   readonly #waiting = new Map<number, Waiting>();
   readonly #failures: Counter;
   #ids = 0;
+  #stopped = false;
 
   /** @param from a number that no other worker has */
   constructor(channel: WorkerChannel, clock: Clock, from: number, failures: Counter) {
@@ -136,11 +138,20 @@ export class QuerySource implements Source {
     return Math.floor(this.#clock.wall() / 1000);
   }
 
+  /** Nothing comes any more: the configuration was replaced. Queries that still wait are answered that etcd did not. */
+  stop(): void {
+    this.#stopped = true;
+    this.#failures.add(this.#waiting.size);
+    for (const { reject } of this.#waiting.values()) reject(new Error('the configuration ended'));
+    this.#waiting.clear();
+  }
+
   open(): RecordsOfQuery {
     return new ReadRecords((path, below) => this.#read(path, below));
   }
 
   #read(path: string, below: boolean): Promise<Reply> {
+    if (this.#stopped) return Promise.reject(new Error('the configuration ended'));
     if (this.#waiting.size >= WAITING_MAX) {
       this.#failures.add(1);
       return Promise.reject(new Error('too many queries wait for etcd'));
@@ -187,12 +198,13 @@ class ReadRecords implements RecordsOfQuery {
     const known = this.#known.get(key);
     if (known !== undefined) return known;
     this.#known.set(key, null);
-    this.#pending.push(
-      this.#read(path, below).then(({ keys, values, leases }) => {
-        this.#known.set(key, { keys, values, from: 0, to: keys.length });
-        for (const [id, until] of leases) this.#leases.set(id, until);
-      }),
-    );
+    const read = this.#read(path, below).then(({ keys, values, leases }) => {
+      this.#known.set(key, { keys, values, from: 0, to: keys.length });
+      for (const [id, until] of leases) this.#leases.set(id, until);
+    });
+    // The query may be given up before it has waited for this.
+    read.catch(() => undefined);
+    this.#pending.push(read);
     return null;
   }
 }

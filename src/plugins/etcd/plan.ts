@@ -1,3 +1,4 @@
+/** Which keys a directive is about. */
 import type { Endpoint, TlsFiles } from '../../etcd/endpoint.ts';
 import { prefixRange, type KeyRange } from '../../etcd/messages.ts';
 import { foldName, parseName } from '../../wire/name.ts';

@@ -1,3 +1,4 @@
+/** Records of an answer that is being put together. */
 import { TYPE } from '../../wire/iana.ts';
 import { writeData, type DnsRecord } from '../../wire/message.ts';
 import { parseName, type WireName } from '../../wire/name.ts';
@@ -17,6 +18,7 @@ export interface AnswerRecord {
   write(writer: MessageWriter): void;
 }
 
+/** A or AAAA, by the length of the address. */
 export function addressRecord(
   owner: WireName | null,
   bytes: Uint8Array,
@@ -37,6 +39,7 @@ export function nameRecord(
   return type === TYPE.CNAME ? { ...made, target } : made;
 }
 
+/** An SRV record of the question's name. */
 export function srvRecord(
   parts: { readonly priority: number; readonly weight: number; readonly port: number },
   target: WireName,
@@ -50,6 +53,7 @@ export function srvRecord(
   });
 }
 
+/** An MX record of the question's name. */
 export function mxRecord(preference: number, target: WireName, ttl: number): AnswerRecord {
   return record(null, TYPE.MX, ttl, 2 + target.length, (writer) => {
     writer.u16(preference);

@@ -1,3 +1,4 @@
+/** A worker's copy of what etcd holds. */
 import type { Replica } from '../../server/contract/data-set.ts';
 import type { Change } from './change.ts';
 import { KeyTable } from './key-table.ts';

@@ -1,3 +1,4 @@
+/** Values of SkyDNS: read, checked and packed. */
 import { parseAddress } from '../../base/ip.ts';
 import { nameLength, NameError, parseName } from '../../wire/name.ts';
 
@@ -29,6 +30,7 @@ export interface Service {
 
 /** Why a value is passed over: the labels of `ndots_etcd_skipped_keys`. */
 export const skipReasons = ['json', 'host', 'size', 'name'] as const;
+/** One of them. */
 export type SkipReason = (typeof skipReasons)[number];
 
 /** A value that is passed over; `detail` is for the person who wrote it. */

@@ -1,3 +1,4 @@
+/** The control thread's copy of what etcd holds. */
 import { every, type Clock, type Timer } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { ListedEntry, MirrorTarget } from '../../etcd/mirror.ts';
@@ -10,6 +11,7 @@ import { LeaseClock } from './leases.ts';
 import { nameOf } from './path.ts';
 import { leaseOf, packService, skipReasons, type Skipped, type SkipReason } from './service.ts';
 
+/** What a store is made of. */
 export interface StoreParts {
   /** What all keys begin with: the directive's `path`. */
   readonly prefix: string;
@@ -193,19 +195,11 @@ export class EtcdStore implements MirrorTarget {
     return { about: 'state', listed: this.#listed, serial: this.#serial };
   }
 
-  /** Goes from key to key by their order, so changes in between do no harm. */
   *#snapshot(): Generator<Change> {
     yield this.#state();
     for (const [id, until] of this.#leases.entries()) yield { about: 'lease', id, until };
-    const table = this.#table;
-    let last: string | null = null;
-    for (let at = 0; at < table.size; at++) {
-      // Keys that came or went before this one have moved it.
-      if (last !== null && table.keys[at - 1] !== last) at = table.after(last);
-      const key = table.keys[at];
-      if (key === undefined) break;
-      last = key;
-      const packed = forWorkers(table.values[at]!);
+    for (const [key, value] of this.#table.entries()) {
+      const packed = forWorkers(value);
       if (packed !== null) yield { about: 'key', key, packed };
     }
     yield this.#state();

@@ -1,3 +1,4 @@
+/** SkyDNS's rules: which records answer a question. */
 import { isLater, type Maybe } from '../../base/maybe.ts';
 import type { Next } from '../../server/contract/plugin.ts';
 import { TYPE } from '../../wire/iana.ts';
@@ -24,6 +25,7 @@ import { HOST, type Service } from './service.ts';
 /** Names that were asked of the rest of the server, and what came: a promise while it has not come. */
 export type Asked = Map<string, Reply | null | Promise<void>>;
 
+/** What the work on one query is made of. */
 export interface WorkParts {
   readonly query: Query;
   /** In wire form, lower case. */

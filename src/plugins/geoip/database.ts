@@ -1,3 +1,4 @@
+/** Databases of addresses in MaxMind's format (mmdb). */
 import { Reader } from 'mmdb-lib';
 import { FILE_MAX, readFileBytes } from '../../base/read-file.ts';
 

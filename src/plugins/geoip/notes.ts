@@ -1,3 +1,4 @@
+/** Metadata of places and networks, with CoreDNS's labels. */
 import type { City, Network } from './database.ts';
 
 /** Notes a place. What the database does not know is noted as Go's zero value, as CoreDNS does. */

@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { VirtualClock } from '../../base/virtual-clock.ts';
+import { EDE, RCODE, rcodeName, typeName, typeNumber } from '../../wire/iana.ts';
+import { readMessage } from '../../wire/message.ts';
+import { parseName } from '../../wire/name.ts';
+import { printData } from '../../wire/print.ts';
+import { makeQuery } from '../../wire/query.ts';
+import { failure, Reply } from '../../wire/reply.ts';
+import { MessageWriter } from '../../wire/writer.ts';
+import { Answerer, type AnswererParts } from './answer.ts';
+import { MemorySource } from './memory-source.ts';
+import { EtcdReplica } from './replica.ts';
+import { packService } from './service.ts';
+
+const zone = 'shop.test.';
+const counted = { amount: 0, add: (amount: number) => void (counted.amount += amount) };
+
+/** A worker that knows these keys below `/test/shop` and their values. */
+function answerer(
+  values: Readonly<Record<string, object>>,
+  parts: Partial<AnswererParts> & { readonly listed?: boolean } = {},
+): Answerer {
+  const { listed = true, maxSearch = 100 } = parts;
+  const replica = new EtcdReplica();
+  replica.begin();
+  for (const [key, value] of Object.entries(values)) {
+    const packed = packService(Buffer.from(JSON.stringify(value)), 0n);
+    assert.equal(typeof packed, 'string');
+    replica.apply([{ about: 'key', key: `/test/shop${key}`, packed: packed as string }]);
+  }
+  replica.apply([{ about: 'state', listed, serial: 7 }]);
+  replica.complete();
+  return new Answerer({
+    source: new MemorySource(replica, maxSearch),
+    zones: [zone],
+    fallthrough: null,
+    minLeaseTtl: 30,
+    maxLeaseTtl: 86_400,
+    maxSearch,
+    clock: new VirtualClock(),
+    writer: new MessageWriter(),
+    ask: () => failure(RCODE.SERVFAIL, 'ask'),
+    next: () => failure(RCODE.NOTIMP, 'next'),
+    refused: counted,
+    ...parts,
+  });
+}
+
+function ask(from: Answerer, name: string, type: string): Reply {
+  const reply = from.link(makeQuery(parseName(name), typeNumber(type)!));
+  assert.ok(reply instanceof Reply, 'the answer is there at once');
+  return reply;
+}
+
+/** `RCODE: TYPE DATA, …` of the answer section, in order. */
+function say(from: Answerer, name: string, type = 'A'): string {
+  const reply = ask(from, name, type);
+  if (reply.bare) return `${rcodeName(reply.rcode)} of ${reply.plugin}`;
+  const { answer } = readMessage(reply.bytes, reply.start, reply.end);
+  const records = answer.map((one) => `${typeName(one.type)} ${printData(one.type, one.data)}`);
+  return [rcodeName(reply.rcode), ...records.toSorted()].join(', ');
+}
+
+const soa = 'NOERROR, SOA ns.dns.shop.test. hostmaster.shop.test. 7 7200 1800 86400 30';
+
+describe('etcd, from memory', () => {
+  const web = {
+    '/web/a': { host: '10.0.0.1', port: 80 },
+    '/web/b': { host: '10.0.0.2', port: 80 },
+    '/web-2': { host: '10.0.0.3' },
+    '/www': { host: 'web.shop.test' },
+  };
+
+  test('a name stands for all that lies below it, and for nothing beside it', () => {
+    const from = answerer(web);
+    assert.equal(say(from, 'web.shop.test.'), 'NOERROR, A 10.0.0.1, A 10.0.0.2');
+    assert.equal(say(from, 'a.web.shop.test.'), 'NOERROR, A 10.0.0.1');
+    assert.equal(say(from, '*.web.shop.test.'), 'NOERROR, A 10.0.0.1, A 10.0.0.2');
+    assert.equal(
+      say(from, 'www.shop.test.'),
+      'NOERROR, A 10.0.0.1, A 10.0.0.2, CNAME web.shop.test.',
+    );
+    assert.equal(say(from, 'we.shop.test.'), 'NXDOMAIN');
+    assert.equal(say(from, 'web.shop.test.', 'TXT'), 'NOERROR');
+  });
+
+  test('names of other zones are the next plugin’s', () => {
+    assert.equal(say(answerer(web), 'web.other.test.'), 'NOTIMP of next');
+  });
+
+  test('what is not found falls through, but never the SOA of the zone', () => {
+    const from = answerer({}, { fallthrough: ['.'] });
+    assert.equal(say(from, 'web.shop.test.'), 'NOTIMP of next');
+    assert.equal(say(from, 'shop.test.', 'A'), 'NOTIMP of next');
+    assert.equal(say(from, 'shop.test.', 'SOA'), soa);
+    assert.equal(say(answerer(web), 'shop.test.', 'SOA'), soa);
+  });
+
+  test('before everything is listed nothing is denied, and nothing falls through', () => {
+    for (const fallthrough of [null, ['.']]) {
+      const from = answerer(web, { listed: false, fallthrough });
+      assert.equal(say(from, 'web.shop.test.'), 'NOERROR, A 10.0.0.1, A 10.0.0.2');
+      for (const [name, type] of [
+        ['gone.shop.test.', 'A'],
+        ['web.shop.test.', 'TXT'],
+        ['shop.test.', 'SOA'],
+      ] as const) {
+        const { rcode, errors } = ask(from, name, type);
+        assert.equal(rcode, RCODE.SERVFAIL);
+        assert.equal(errors![0]!.code, EDE.NOT_READY);
+      }
+    }
+  });
+
+  test('a name that stands for more than max_search keys is SERVFAIL, and counted', () => {
+    const many = Object.fromEntries(
+      Array.from({ length: 5000 }, (_, i) => [`/many/${i}`, { host: '10.0.0.1' }]),
+    );
+    assert.equal(
+      say(answerer(many, { maxSearch: 5000 }), 'many.shop.test.'),
+      'NOERROR, A 10.0.0.1',
+    );
+    const before = counted.amount;
+    assert.equal(say(answerer(many, { maxSearch: 4999 }), 'many.shop.test.'), 'SERVFAIL');
+    assert.equal(counted.amount, before + 1);
+  });
+});

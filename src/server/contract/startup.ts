@@ -1,0 +1,35 @@
+/** Waiting, before the server serves, for what is to be known first. */
+import { every, type Clock } from '../../base/clock.ts';
+import type { Log } from '../../base/log.ts';
+
+/** What is waited for, and what the log says meanwhile. */
+export interface StartupWait {
+  /** Calls back, perhaps at once, when there is nothing to wait for any more. */
+  readonly whenReady: (run: () => void) => void;
+  readonly timeoutMs: number;
+  /** Logged every `everyMs` milliseconds while it waits. */
+  readonly waiting: string;
+  readonly everyMs: number;
+  /** Logged when the time is over: the server serves without it. */
+  readonly late: string;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Waits until all is ready, at most `timeoutMs`. Never rejects. */
+export function waitBeforeServing(wait: StartupWait): Promise<void> {
+  const { whenReady, timeoutMs, waiting, everyMs, late, clock, log } = wait;
+  return new Promise((resolve) => {
+    const done = (): void => {
+      told.cancel();
+      timeout.cancel();
+      resolve();
+    };
+    const told = every(clock, everyMs, () => log.info(waiting));
+    const timeout = clock.after(Math.max(0, timeoutMs), () => {
+      log.warning(late);
+      done();
+    });
+    whenReady(done);
+  });
+}
