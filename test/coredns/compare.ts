@@ -1,0 +1,89 @@
+import { FLAG, rcodeName } from '../../src/wire/iana.ts';
+import { readMessage, type DnsRecord, type Message } from '../../src/wire/message.ts';
+import { printRecord } from '../../src/wire/print.ts';
+import type { ServeEvent } from './events.ts';
+
+/** What the client of a recorded exchange would have got. */
+export interface Expected {
+  readonly silent: boolean;
+  readonly rcode: number;
+  /** null: a result code that nobody wrote a message for. */
+  readonly message: Message | null;
+}
+
+export function expectedOf(event: ServeEvent): Expected {
+  const last = event.replies?.at(-1);
+  if (last === undefined || last === null) {
+    const rcode = event.error !== undefined && event.rcode === 0 ? 2 : event.rcode;
+    return { silent: event.rcode === 0, rcode, message: null };
+  }
+  const message = readMessage(Buffer.from(last, 'base64'));
+  return { silent: false, rcode: message.rcode, message };
+}
+
+const flags = [
+  ['AA', FLAG.AA],
+  ['TC', FLAG.TC],
+  ['RA', FLAG.RA],
+  ['AD', FLAG.AD],
+] as const;
+
+/** What differs between the reply and the expected one; `null`: silence. Order, ids and OPT itself do not count. */
+export function compare(expected: Expected, reply: Message | null): string[] {
+  if (reply === null) return expected.silent ? [] : ['silence'];
+  if (expected.silent) {
+    // CoreDNS sends nothing where nobody has written anything; nobody waits for that.
+    const empty = reply.answer.length === 0 && reply.rcode === 0;
+    return empty ? [] : [`${rcodeName(reply.rcode)} instead of silence`];
+  }
+  const differences: string[] = [];
+  if (expected.rcode !== reply.rcode)
+    differences.push(`${rcodeName(reply.rcode)} instead of ${rcodeName(expected.rcode)}`);
+  const { message } = expected;
+  if (message === null) return differences;
+  for (const [name, flag] of flags)
+    if ((message.flags & flag) !== (reply.flags & flag))
+      differences.push(`${name} is ${(reply.flags & flag) === 0 ? 'clear' : 'set'}`);
+  for (const section of ['answer', 'authority', 'additional'] as const) {
+    const theirs = linesOf(message[section]);
+    const mine = linesOf(reply[section]);
+    if (theirs !== mine)
+      differences.push(`${section}: ${mine || 'nothing'} instead of ${theirs || 'nothing'}`);
+  }
+  const theirs = optionsOf(message);
+  const mine = optionsOf(reply);
+  if (theirs !== '' && theirs !== mine) differences.push(`options ${mine} instead of ${theirs}`);
+  return differences;
+}
+
+/** EDNS options, `CODE=HEX`. */
+export function optionsOf({ edns }: Message): string {
+  return (edns?.options ?? [])
+    .map(({ code, data }) => `${code}=${Buffer.from(data).toString('hex')}`)
+    .sort()
+    .join();
+}
+
+function linesOf(records: readonly DnsRecord[]): string {
+  return records
+    .map((record) =>
+      printRecord(record)
+        .replace(/\s+/g, ' ')
+        .replace(/(SOA \S+ hostmaster\.\S+) \d+/, '$1 SERIAL'),
+    )
+    .sort()
+    .join('; ');
+}
+
+/** Log lines without what differs from run to run. */
+export function plainLog(lines: readonly string[]): string {
+  return lines
+    .map((line) =>
+      line
+        .replace(/^\d+\/\d+\/\d+ [\d:]+ /, '')
+        .replace(/ - \d+ /, ' - ID ')
+        .replace(/\b(?:\d+\.\d+|0)s\b/g, 'DURATION')
+        .replace(/\d\d\/\w+\/\d{4}:[\d:]+ [+-]\d+/g, 'DATE'),
+    )
+    .join('\n');
+}

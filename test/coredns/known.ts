@@ -1,0 +1,193 @@
+/**
+ * Where ndots and CoreDNS's tests part: on purpose, with a sentence in the documents; or because a test looks at something
+ * that is no behaviour of a server.
+ */
+export interface Known {
+  readonly plugin: string;
+  /** Name of the test function. */
+  readonly test: string;
+  /** What the directive, the configuration or what differs contains; without it, all of the test's. */
+  readonly like?: RegExp;
+  /** Intended differences name where they are documented. */
+  readonly intended?: string;
+  /** Why a test has nothing to say here. */
+  readonly inapplicable?: string;
+}
+
+/** Directives that CoreDNS's tests set up. */
+export const knownSetups: readonly Known[] = [
+  {
+    plugin: 'tls',
+    test: 'TestTLSKeyLog',
+    intended: 'docs/coredns.md, what is not there: keylog is ignored with a warning',
+  },
+  {
+    plugin: 'tls',
+    test: 'TestParseACMETLS',
+    intended: 'docs/coredns.md, what is not there: certificates by ACME',
+  },
+  {
+    plugin: 'erratic',
+    test: 'TestParseErratic',
+    like: /erraric/,
+    inapplicable: 'a mistyped directive, handed to the parser all the same',
+  },
+  {
+    plugin: 'minimal',
+    test: 'TestSetup',
+    like: /minimal-response/,
+    inapplicable: 'a mistyped directive, handed to the parser all the same',
+  },
+  {
+    plugin: 'forward',
+    test: 'TestSetTapPlugin',
+    inapplicable: 'dnstap is another plugin',
+  },
+  {
+    plugin: 'forward',
+    test: 'TestSetupResolverWithProxyOptions',
+    inapplicable: 'the resolver is a server of the test',
+  },
+  {
+    plugin: 'loop',
+    test: 'TestParseServerBlockKeys',
+    inapplicable: 'the key is none of a server block',
+  },
+  {
+    plugin: 'kubernetes',
+    test: 'TestKubernetesParse',
+    like: /kubeconfig file/,
+    inapplicable: 'CoreDNS, too, ends when the file is not there, after it has read the Corefile',
+  },
+  {
+    plugin: 'loadbalance',
+    test: 'TestSetup',
+    like: /weighted wf/,
+    inapplicable: 'CoreDNS, too, ends when the file is not there, after it has read the Corefile',
+  },
+  {
+    plugin: 'health',
+    test: 'TestSetupHealth',
+    like: /bla:a/,
+    inapplicable: 'CoreDNS, too, ends on the port, after it has read the Corefile',
+  },
+];
+
+/** Queries that CoreDNS's tests hand to plugins. */
+export const knownExchanges: readonly Known[] = [
+  {
+    plugin: 'kubernetes',
+    test: 'TestPreserveCase',
+    like: /^additional: \S*sVc1\.TeStNs\.SvC/,
+    intended: 'docs/coredns.md, on the wire: owners that equal the question follow its spelling',
+  },
+  {
+    plugin: 'kubernetes',
+    test: 'TestServeDNSApex',
+    like: /127\.0\.0\.1/,
+    inapplicable: 'neither server ever names a loopback address; the test puts it there',
+  },
+  {
+    plugin: 'template',
+    test: 'TestHandler',
+    like: /^target\.example\.com\. 1 is asked for$/,
+    inapplicable: 'the test has no upstream; CoreDNS with one looks the target up, too',
+  },
+  {
+    plugin: 'acl',
+    test: 'TestACLServeDNS',
+    like: /^REFUSED instead of silence$|^options {2}instead of 15=000f$/,
+    inapplicable:
+      'a name that is not in the zones of the server block does not come to its plugins',
+  },
+  {
+    plugin: 'erratic',
+    test: 'TestAxfr',
+    like: /SOA/,
+    inapplicable: 'what the test demands holds: the first record is SOA; the zone is invented',
+  },
+  {
+    plugin: 'forward',
+    test: 'TestProxyHTTPS',
+    inapplicable: "an HTTPS server of the test's; https.test.ts has such upstreams",
+  },
+];
+
+/** Tests of whole servers. */
+export const knownServers: readonly Known[] = [
+  {
+    plugin: 'chaos',
+    test: 'TestChaos',
+    like: /Expected version to be CoreDNS/,
+    intended: 'docs/coredns.md, switching with care: versions begin with ndots-',
+  },
+  {
+    plugin: 'autopath',
+    test: 'TestLookupAutoPathErratic',
+    like: /erratic does not implement the AutoPather interface/,
+    intended: 'src/plugins/autopath/autopath.md: @erratic has no search path',
+  },
+  {
+    plugin: 'https',
+    test: 'TestHTTPSConnectionLimit',
+    like: /Connection beyond limit should have timed out/,
+    intended:
+      'docs/coredns.md, operation: at the limit the connection that has been idle for longest goes',
+  },
+  {
+    plugin: 'rewrite',
+    test: 'TestRewrite',
+    like: /Expected EDNS0 options but got none/,
+    intended: 'src/plugins/rewrite/rewrite.md: a client that sent no EDNS gets none back',
+  },
+  {
+    plugin: 'tls',
+    test: 'TestACMEDNS01CertificateManagement',
+    intended: 'docs/coredns.md, what is not there: certificates by ACME',
+  },
+  {
+    plugin: 'prometheus',
+    test: 'TestMetricsRewriteRequestSize',
+    like: /Expected all requests to go to le=100 bucket/,
+    inapplicable: 'counters of two servers are added up in one process',
+  },
+  {
+    plugin: 'multisocket',
+    test: 'TestMultisocket',
+    inapplicable: 'sockets are counted in the process of the test',
+  },
+  {
+    plugin: 'multisocket',
+    test: 'TestMultisocket_Restart',
+    inapplicable: 'sockets are counted in the process of the test',
+  },
+  {
+    plugin: 'ready',
+    test: 'TestReloadUnreadyPlugin',
+    inapplicable: 'a plugin that the test registers',
+  },
+  {
+    plugin: 'ready',
+    test: 'TestReloadTwoServerBlocksUnreadyPlugin',
+    inapplicable: 'a plugin that the test registers',
+  },
+  {
+    plugin: 'debug',
+    test: 'TestMultiZoneBlockConfigs',
+    inapplicable: 'fields of a Go structure',
+  },
+];
+
+/** What is known of a difference, if all that it says is. */
+export function knownAs(
+  known: readonly Known[],
+  plugin: string | null,
+  test: string,
+  texts: readonly string[],
+): Known | null {
+  const fits = (one: Known): boolean =>
+    one.test === test &&
+    (plugin === null || one.plugin === plugin) &&
+    (one.like === undefined || texts.some((text) => one.like!.test(text)));
+  return known.find(fits) ?? null;
+}

@@ -1,0 +1,111 @@
+import { execFile, spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { promisify } from 'node:util';
+import { absent } from '../../src/plugins/order.ts';
+
+const release = 'v1.14.7';
+const here = import.meta.dirname;
+const run = promisify(execFile);
+const huge = { maxBuffer: 1 << 28 };
+
+/** Plugins whose tests are taken: folders of the module. */
+const plugins: readonly string[] = [
+  ...['acl', 'any', 'autopath', 'bind', 'bufsize', 'cache', 'cancel', 'chaos', 'debug', 'erratic'],
+  ...['errors', 'forward', 'header', 'health', 'hosts', 'https', 'kubernetes', 'loadbalance'],
+  ...['local', 'log', 'loop', 'metadata', 'metrics', 'minimal', 'multisocket', 'nsid', 'ready'],
+  ...['reload', 'rewrite', 'root', 'template', 'timeouts', 'tls', 'view', 'whoami'],
+];
+
+/** Why CoreDNS's tests cannot be run here; null: they can. */
+export function noModule(): string | null {
+  return spawnSync('go', ['version']).status === 0 ? null : 'go is not installed';
+}
+
+/** Copies the module, which Go downloads if it has to, so that it can be changed. */
+export async function copyModule(folder: string): Promise<void> {
+  const { stdout } = await run('go', [
+    'mod',
+    'download',
+    '-json',
+    `github.com/coredns/coredns@${release}`,
+  ]);
+  const { Dir } = JSON.parse(stdout) as { readonly Dir: string };
+  cpSync(Dir, folder, { recursive: true });
+  // Modules are read-only.
+  await run('chmod', ['-R', 'u+w', folder]);
+}
+
+/** Runs the plugins' tests in the copy and has them write what they do into `events`. */
+export async function recordTests(copy: string, events: string): Promise<void> {
+  const source = join(here, 'recorder/src');
+  mkdirSync(join(copy, 'plugin/pkg/record'));
+  cpSync(join(source, 'record.go'), join(copy, 'plugin/pkg/record/record.go'));
+  for (const file of readdirSync(join(source, 'states')))
+    cpSync(
+      join(source, 'states', file),
+      join(copy, 'plugin', basename(file, '.go'), 'state_record.go'),
+    );
+  await run('go', ['run', '.', copy, ...plugins], { ...huge, cwd: join(here, 'recorder') });
+  mkdirSync(events, { recursive: true });
+  // On a busy machine some of them fail over their own time limits; what they did before counts all the same.
+  await run(
+    'go',
+    ['test', '-vet=off', '-count=1', ...plugins.map((plugin) => `./plugin/${plugin}`)],
+    { ...huge, cwd: copy, env: { ...process.env, RECORD_FOLDER: events } },
+  ).catch((error: { readonly stdout: string }) => {
+    const failed = error.stdout.split('\n').filter((line) => /^(FAIL|---)/.test(line));
+    console.error(`tests that fail with CoreDNS itself: ${failed.join('; ')}`);
+  });
+}
+
+/** How a test of whole servers ended. */
+export interface ServerTest {
+  readonly name: string;
+  readonly passed: boolean;
+  /** Whether any of its servers was ndots: the others have plugins that only CoreDNS has. */
+  readonly ours: boolean;
+  readonly output: string;
+}
+
+/** Builds the tests of whole servers in a copy; their servers are processes of `program`. */
+export async function serverTests(
+  copy: string,
+  program: string,
+): Promise<{ readonly names: readonly string[]; run(name: string): Promise<ServerTest> }> {
+  const folder = join(copy, 'test');
+  for (const file of ['server.go', 'callers.go'])
+    cpSync(join(here, 'integration', file), join(folder, file));
+  const edit = (file: string, change: (text: string) => string): void => {
+    const path = join(copy, file);
+    writeFileSync(path, change(readFileSync(path, 'utf8')));
+  };
+  edit('test/server_test.go', (text) =>
+    text.replace('*caddy.Instance', '*Instance').replace(/^.*coredns\/caddy"\n/m, ''),
+  );
+  // It is only ready for the binary form of metrics.
+  edit('plugin/test/scrape.go', (text) =>
+    text
+      .replace(
+        'var parser expfmt.TextParser',
+        'parser := expfmt.NewTextParser(model.UTF8Validation)',
+      )
+      .replace('import (', 'import (\n\t"github.com/prometheus/common/model"'),
+  );
+  const binary = join(copy, 'servers.test');
+  await run('go', ['test', '-c', '-o', binary, './test'], { ...huge, cwd: copy });
+  const env = { ...process.env, NDOTS: program, FOREIGN: absent.join(' ') };
+  const { stdout } = await run(binary, ['-test.list', '.'], { cwd: folder, env });
+  return {
+    names: stdout.split('\n').filter((line) => line.startsWith('Test')),
+    async run(name) {
+      const words = ['-test.v', '-test.timeout', '60s', '-test.run', `^${name}$`];
+      const done = await run(binary, words, { ...huge, cwd: folder, env }).then(
+        (result) => ({ passed: true, ...result }),
+        (error: { stdout: string; stderr: string }) => ({ passed: false, ...error }),
+      );
+      const output = `${done.stdout}${done.stderr}`;
+      return { name, passed: done.passed, ours: /^SERVED \S+ ndots/m.test(output), output };
+    },
+  };
+}

@@ -1,0 +1,3 @@
+module recorder
+
+go 1.25

@@ -1,0 +1,70 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { isAbsolute, join } from 'node:path';
+import type { Clock } from '../../src/base/clock.ts';
+import { makeLog } from '../../src/base/log.ts';
+import { seededRandom } from '../../src/base/random.ts';
+import { parseCorefile } from '../../src/corefile/parse.ts';
+import { plugins as all } from '../kit/plugins.ts';
+import type { Network } from '../../src/net/network.ts';
+import type { Plugin } from '../../src/server/contract/plugin.ts';
+import { EmbeddedServer } from '../../src/server/embedded.ts';
+
+export interface CorefileServer extends AsyncDisposable {
+  readonly embedded: EmbeddedServer;
+  readonly log: readonly string[];
+  readonly folder: string;
+}
+
+/**
+ * A server in memory for a Corefile, not started. `{FOLDER}` in it becomes a folder with the files.
+ * @param ends stand in the chain behind all others
+ */
+export function corefileServer(
+  corefile: string,
+  files: Readonly<Record<string, string>>,
+  clock: Clock,
+  network: Network,
+  ends: readonly Plugin[] = [],
+): CorefileServer {
+  const folder = mkdtempSync(join(tmpdir(), 'ndots-coredns-'));
+  let text = corefile.replaceAll('{FOLDER}', folder);
+  for (const [nth, [name, content]] of Object.entries(files).entries()) {
+    const path = join(folder, isAbsolute(name) ? `file-${nth}` : name);
+    writeFileSync(path, content);
+    if (isAbsolute(name)) text = text.replaceAll(name, path);
+  }
+  const plugins = [...all, ...ends];
+  const log: string[] = [];
+  const embedded = new EmbeddedServer({
+    plugins: () => Promise.resolve(plugins),
+    clock,
+    random: seededRandom(1),
+    folder,
+    log: makeLog((line) => log.push(line)),
+    env: {},
+    network,
+    operational: true,
+    onFatal: (reason) => log.push(`[FATAL] ${reason}`),
+    load: () =>
+      parseCorefile({
+        file: 'Testfile',
+        text,
+        dnsPort: 53,
+        env: {},
+        directives: plugins.map(({ name }) => name),
+        syntaxes: plugins.map(({ syntax }) => syntax),
+        readFile: (path) => readFileSync(path, 'utf8'),
+        glob: () => [],
+      }),
+  });
+  return {
+    embedded,
+    log,
+    folder,
+    async [Symbol.asyncDispose]() {
+      await embedded.stop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,36 @@
+import { VirtualClock } from '../../src/base/virtual-clock.ts';
+import { problemsIn } from '../../src/base/problem.ts';
+import { scriptedNetwork } from '../kit/upstream.ts';
+import type { SetupEvent } from './events.ts';
+import { corefileServer } from './server.ts';
+
+/** What ndots does with a directive. */
+export interface Setup {
+  readonly refused: boolean;
+  /** Why, one line for each problem. */
+  readonly problems: readonly string[];
+}
+
+/** What is only known in a pod: the plugin took its directive. */
+const inCluster = /unable to load in-cluster configuration/;
+
+export async function setUp(event: SetupEvent): Promise<Setup> {
+  const keys = event.keys ?? ['.'];
+  const corefile = `${keys.join(', ')} {\n${event.input}\n}\n`;
+  const clock = new VirtualClock();
+  const server = corefileServer(
+    corefile,
+    event.files ?? {},
+    clock,
+    scriptedNetwork(clock, () => ({})),
+  );
+  try {
+    await clock.run(server.embedded.start());
+    await clock.run(server.embedded.stop());
+    return { refused: false, problems: [] };
+  } catch (error) {
+    const problems = (problemsIn(error) ?? [error as Error]).map((problem) => problem.message);
+    const refused = problems.some((problem) => !inCluster.test(problem));
+    return { refused, problems };
+  }
+}
