@@ -98,7 +98,7 @@ describe('endpoints', () => {
   test('host and port, with a scheme or without, addresses of both families, sockets', () => {
     for (const [text, host, port, secure] of [
       ['http://localhost:2379', 'localhost', 2379, false],
-      ['https://etcd-0.etcd:4001/', 'etcd-0.etcd', 4001, true],
+      ['https://etcd-0.example:4001/', 'etcd-0.example', 4001, true],
       ['10.0.0.1:2379', '10.0.0.1', 2379, null],
       ['etcd', 'etcd', 2379, null],
       ['http://[fd00::1]:2379', 'fd00::1', 2379, false],

@@ -1,3 +1,4 @@
+import type { Dependency } from '../../server/contract/reply-cache.ts';
 import type { RecordsOfQuery, Source } from './answer.ts';
 import type { Stretch } from './lookup.ts';
 import type { EtcdReplica } from './replica.ts';
@@ -8,6 +9,10 @@ export class MemorySource implements Source, RecordsOfQuery {
 
   constructor(replica: EtcdReplica) {
     this.#replica = replica;
+  }
+
+  get lasting(): Dependency {
+    return this.#replica;
   }
 
   get listed(): boolean {
