@@ -124,17 +124,18 @@ export class EtcdClient {
     let tries = this.#parts.endpoints.length;
     let tokens = 1;
     for (;;) {
+      // All endpoints have been tried when this fails.
+      const connection = await this.#connected();
       try {
-        const connection = await this.#connected();
         const metadata = await this.#credentials(connection);
         return await this.#exchange(connection, method, metadata, request, read);
       } catch (error) {
         if (!(error instanceof EtcdFailure) || this.#closed) throw error;
         const { kind } = error;
         if (kind === 'token' && tokens-- > 0) this.#token = null;
-        else if (kind === 'unavailable' || kind === 'silent' || kind === 'tls') {
+        else if (kind === 'unavailable' || kind === 'silent') {
           this.moveOn(error);
-          if (tries-- <= 1) throw error;
+          if (--tries <= 0) throw error;
         } else throw error;
       }
     }

@@ -3,6 +3,7 @@ import type { Maybe } from '../../base/maybe.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Counter } from '../../metrics/registry.ts';
 import type { Next } from '../../server/contract/plugin.ts';
+import { ReplyCache, type Dependency } from '../../server/contract/reply-cache.ts';
 import { ZoneMatch } from '../../server/contract/zone-match.ts';
 import { EDE, FLAG, RCODE, TYPE } from '../../wire/iana.ts';
 import { parseName, type WireName } from '../../wire/name.ts';
@@ -24,6 +25,8 @@ const TRIES_MAX = 24;
 export interface Source {
   /** Records as they are now, or as they come for this one query. */
   open(): RecordsOfQuery;
+  /** What answers are made of, if they hold as long as it has the same version; null: each is good once. */
+  readonly lasting: Dependency | null;
   /** Everything has been listed once: a name that is not found does not exist. */
   readonly listed: boolean;
   /** Unix seconds. */
@@ -61,6 +64,7 @@ export class Answerer {
   readonly #here: ZoneMatch;
   readonly #passed: ZoneMatch | null;
   readonly #zones: ReadonlyMap<string, WireName>;
+  readonly #replies = new ReplyCache();
 
   constructor(parts: AnswererParts) {
     this.#parts = parts;
@@ -73,6 +77,8 @@ export class Answerer {
     const zone = this.#here.find(query);
     if (zone === null) return this.#parts.next(query);
     if (query.type === TYPE.AXFR || query.type === TYPE.IXFR) return failure(RCODE.REFUSED, PLUGIN);
+    const known = this.#replies.get(query);
+    if (known !== null) return known;
     return this.#try(query, this.#zones.get(zone)!, new Map(), this.#parts.source.open(), 0);
   };
 
@@ -96,8 +102,11 @@ export class Answerer {
       return this.#failed(query, zone, tooManyErrors);
     }
     const waits = records.wait();
-    if (waits === null && work.pending.length === 0)
-      return this.#reply(query, zone, worked, work.truncated);
+    if (waits === null && work.pending.length === 0) {
+      // What came from elsewhere has a life of its own, and TTLs of leases fall.
+      const lasting = asked.size === 0 && !lookup.leased ? this.#parts.source.lasting : null;
+      return this.#reply(query, zone, worked, work.truncated, lasting);
+    }
     if (tries >= TRIES_MAX) return this.#failed(query, zone, tooManyErrors);
     const kept = query.keep();
     const all = waits === null ? work.pending : [waits, ...work.pending];
@@ -110,14 +119,22 @@ export class Answerer {
     );
   }
 
-  #reply(query: Query, zone: WireName, worked: Worked, truncated: boolean): Maybe<Reply> {
+  #reply(
+    query: Query,
+    zone: WireName,
+    worked: Worked,
+    truncated: boolean,
+    lasting: Dependency | null,
+  ): Maybe<Reply> {
+    const offered = (reply: Reply): Reply =>
+      lasting === null ? reply : this.#replies.offer(query, reply, lasting);
     const { writer, source, next } = this.#parts;
     const apex = query.nameLength === zone.length;
     // The zone's SOA is there whether the zone holds anything or not.
     if (query.type === TYPE.SOA && apex && source.listed) {
       writer.reply(query, FLAG.AA);
       this.#writeSoa(query, zone, SECTION.answer);
-      return writer.finish(RCODE.NOERROR, PLUGIN);
+      return offered(writer.finish(RCODE.NOERROR, PLUGIN));
     }
     if (!worked.exists) {
       if (this.#passed?.holds(query) === true) {
@@ -130,7 +147,8 @@ export class Answerer {
     if (answer.length === 0) {
       if (!source.listed) return this.#failed(query, zone, notReadyErrors);
       // The zone itself always exists.
-      return this.#negative(query, zone, worked.exists || apex ? RCODE.NOERROR : RCODE.NXDOMAIN);
+      const rcode = worked.exists || apex ? RCODE.NOERROR : RCODE.NXDOMAIN;
+      return offered(this.#negative(query, zone, rcode));
     }
     const write = (flags: number): boolean => {
       writer.reply(query, FLAG.AA | flags);
@@ -143,7 +161,7 @@ export class Answerer {
       writer.abandon();
       write(FLAG.TC);
     }
-    return writer.finish(RCODE.NOERROR, PLUGIN);
+    return offered(writer.finish(RCODE.NOERROR, PLUGIN));
   }
 
   /** SOA in the authority section. */

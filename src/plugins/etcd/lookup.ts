@@ -52,6 +52,8 @@ const DEFAULT_TTL = 300;
 export class Lookup {
   readonly #parts: LookupParts;
   #looked = 0;
+  /** A TTL was found that falls as time goes by. */
+  leased = false;
 
   constructor(parts: LookupParts) {
     this.#parts = parts;
@@ -103,6 +105,7 @@ export class Lookup {
   /** The smaller one of the record's own and its lease's, the latter within bounds. */
   #ttlOf({ ttl, lease }: Service): number {
     if (lease === '') return ttl === 0 ? DEFAULT_TTL : ttl;
+    this.leased = true;
     const { records, now, minLeaseTtl, maxLeaseTtl } = this.#parts;
     const left = Math.floor((records.leaseEnd(lease) - now) / 1000);
     const bounded = Math.min(maxLeaseTtl, Math.max(minLeaseTtl, left));

@@ -1,4 +1,5 @@
 /** Records from this worker's copy of what etcd holds. */
+import type { Dependency } from '../../server/contract/reply-cache.ts';
 import type { RecordsOfQuery, Source } from './answer.ts';
 import type { Stretch } from './lookup.ts';
 import type { EtcdReplica } from './replica.ts';
@@ -12,6 +13,10 @@ export class MemorySource implements Source, RecordsOfQuery {
   constructor(replica: EtcdReplica, maxSearch: number) {
     this.#replica = replica;
     this.#maxSearch = maxSearch;
+  }
+
+  get lasting(): Dependency {
+    return this.#replica;
   }
 
   get listed(): boolean {

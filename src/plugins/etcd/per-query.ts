@@ -106,6 +106,7 @@ interface Waiting {
 /** A worker's end: each query's records are read when they are needed. */
 export class QuerySource implements Source {
   readonly listed = true;
+  readonly lasting = null;
   readonly #channel: WorkerChannel;
   readonly #clock: Clock;
   readonly #from: number;

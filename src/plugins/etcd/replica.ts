@@ -1,6 +1,7 @@
 /** A worker's copy of what etcd holds. */
 import type { Replica } from '../../server/contract/data-set.ts';
 import type { Change } from './change.ts';
+import type { Dependency } from '../../server/contract/reply-cache.ts';
 import { KeyTable } from './key-table.ts';
 
 /** What is known of etcd: keys, leases, and since when. */
@@ -19,7 +20,9 @@ function empty(): Contents {
 }
 
 /** A worker's copy of what the control thread has mirrored. */
-export class EtcdReplica implements Replica<Change> {
+export class EtcdReplica implements Replica<Change>, Dependency {
+  /** Rises with every change that an answer may show. */
+  version = 0;
   #contents = empty();
   /** Built from a snapshot that is still coming in; null: none is. */
   #next: Contents | null = null;
@@ -35,6 +38,7 @@ export class EtcdReplica implements Replica<Change> {
 
   apply(changes: readonly Change[]): void {
     const contents = this.#next ?? this.#contents;
+    this.version = (this.version + 1) | 0;
     for (const change of changes) {
       if (change.about === 'key') {
         if (change.packed === null) contents.table.delete(change.key);
@@ -52,5 +56,6 @@ export class EtcdReplica implements Replica<Change> {
   complete(): void {
     if (this.#next !== null) this.#contents = this.#next;
     this.#next = null;
+    this.version = (this.version + 1) | 0;
   }
 }

@@ -45,6 +45,8 @@ export interface Worked {
 
 /** CNAMEs that may lead on after the first one. */
 const CHAIN_MAX = 10;
+/** Names outside of the zone that one query may have looked up. */
+const ELSEWHERE_MAX = 128;
 const none: readonly AnswerRecord[] = [];
 const absent: Worked = { exists: false, answer: none, additional: none };
 const apexDns = parseName('apex.dns.');
@@ -193,6 +195,7 @@ export class Work {
     const key = `${type} ${Buffer.from(target).toString('latin1')}`;
     let reply = known.get(key);
     if (reply === undefined) {
+      if (known.size >= ELSEWHERE_MAX) return none;
       reply = settled(ask(query.asking(target, type)), known, key);
       known.set(key, reply);
     }

@@ -10,7 +10,7 @@ import { SECTION, type MessageWriter } from '../../wire/writer.ts';
 import { answerAlias, endpointAlias, externalTarget } from './alias.ts';
 import type { Cluster } from './cluster.ts';
 import { Lookup, type LookupParts, type Meaning, type Zone } from './lookup.ts';
-import { ReplyCache } from './reply-cache.ts';
+import { ReplyCache } from '../../server/contract/reply-cache.ts';
 import { nameServers, writeNameServers, writeServerAddresses } from './name-server.ts';
 import { EndpointReader } from './endpoint-encoding.ts';
 import { PLUGIN, ReplyBuilder } from './reply-builder.ts';

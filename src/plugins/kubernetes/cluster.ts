@@ -1,15 +1,11 @@
 /** What a worker knows of the cluster. */
+import type { Dependency } from '../../server/contract/reply-cache.ts';
 import { addressKey } from './address-key.ts';
 import { ClientTable, type NamespaceNumbers } from './client-table.ts';
 import type { Fact, Form, ImportFact, ServiceFact, SliceFact } from './facts.ts';
 import { NameTable, type Named } from './name-table.ts';
 import { EndpointReader, parsePorts, copyEncoded, type Port } from './endpoint-encoding.ts';
 import { Multimap } from './multimap.ts';
-
-/** What answers depend on: `version` rises whenever an answer made of it could be another one. */
-export interface Dependency {
-  readonly version: number;
-}
 
 /** A namespace, or what only lends its number to services whose namespace is not known. */
 export interface NamespaceRecord extends Named {

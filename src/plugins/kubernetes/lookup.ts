@@ -1,13 +1,8 @@
 /** What a name stands for. */
+import type { Dependency } from '../../server/contract/reply-cache.ts';
 import { parseAddress, printAddress } from '../../base/ip.ts';
 import type { WireName } from '../../wire/name.ts';
-import type {
-  Cluster,
-  Dependency,
-  NamespaceRecord,
-  ServiceRecord,
-  SliceRecord,
-} from './cluster.ts';
+import type { Cluster, NamespaceRecord, ServiceRecord, SliceRecord } from './cluster.ts';
 import { fits, labelBytes, ParsedName } from './name.ts';
 import { EndpointReader, labelledAddress, type Port } from './endpoint-encoding.ts';
 import { ReverseReader } from './reverse-name.ts';

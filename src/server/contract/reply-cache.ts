@@ -3,7 +3,11 @@ import { HEADER } from '../../wire/iana.ts';
 import { LOWER } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
 import type { Reply } from '../../wire/reply.ts';
-import type { Dependency } from './cluster.ts';
+
+/** What answers depend on: `version` rises (and wraps around at 32 bits) whenever an answer made of it could be another one. */
+export interface Dependency {
+  readonly version: number;
+}
 
 /** Slots of one generation at first and at most; half of them are used. */
 const SLOTS_MIN = 512;
@@ -18,7 +22,7 @@ const SEEN_BITS = 1 << 17;
 const SEEN_MAX = 40_000;
 
 /**
- * This plugin's replies to standard queries by name and type, so that a repeated question costs one look into a table and no
+ * A plugin's replies to standard queries by name and type, so that a repeated question costs one look into a table and no
  * memory; other queries are rare, and are answered anew each time. A reply counts as long as what it was made of has the same
  * version, so nothing in here is ever stale. Bounded: when one generation is full, the one before it is dropped whole, and what is
  * still asked for moves over.

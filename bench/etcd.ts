@@ -1,0 +1,133 @@
+/**
+ * The plugin etcd, on a real etcd: memory of 100 000 keys over a server without; CPU per query beside CoreDNS on the same etcd;
+ * how soon an event is an answer; and what clients notice when etcd is killed under 20 000 queries per second (goals: 60 MiB,
+ * nothing lost, nothing wrong, followed within 2 s).
+ */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { etcdPrograms, startEtcd } from '../test/kit/etcd.ts';
+import { answered, printed, start, type Child } from '../test/kit/child.ts';
+import { load } from './kit/dnsperf.ts';
+import {
+  coredns,
+  corednsProgram,
+  has,
+  ndots,
+  need,
+  ratio,
+  runSeconds,
+  smoke,
+  workFolder,
+} from './kit/peers.ts';
+
+const program = etcdPrograms().at(-1);
+if (program === undefined) {
+  console.log('skipped: etcd not installed (etcd-server, or ETCD=FILE)');
+  process.exit(0);
+}
+need('dnsperf');
+const folder = workFolder();
+const keys = smoke ? 2000 : 100_000;
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+const etcd = await startEtcd(program.path);
+console.log(`etcd ${program.version}, ${keys} keys`);
+
+const corefile = (port: number, directives: string): string =>
+  `.:${port} {\n  bind 127.0.0.1\n  ${directives}\n}\n`;
+const directive = `etcd bench.test {\n    endpoint ${etcd.endpoint}\n    startup_timeout 60s\n  }`;
+
+const bare = ndots(corefile(5901, 'whoami'), folder);
+await printed(bare, /ndots-\d/);
+await pause(smoke ? 200 : 3000);
+const idle = bare.residentMiB();
+await bare.stop();
+const empty = ndots(corefile(5901, directive), folder);
+await printed(empty, /ndots-\d/);
+await pause(smoke ? 200 : 3000);
+const connected = empty.residentMiB();
+await empty.stop();
+
+const nameOf = (i: number): string => `n${i}.service-${i % 1000}.bench.test`;
+const atATime = 200;
+for (let from = 0; from < keys; from += atATime) {
+  const some = Array.from({ length: Math.min(atATime, keys - from) }, (_, i) => from + i);
+  await Promise.all(
+    some.map((i) =>
+      etcd.put(`/skydns/${nameOf(i).split('.').toReversed().join('/')}`, {
+        host: `10.${(i >> 16) & 255}.${(i >> 8) & 255}.${i & 255}`,
+        port: 8080,
+        priority: 10,
+        weight: 10,
+        ttl: 30,
+      }),
+    ),
+  );
+}
+const server: Child = ndots(corefile(5901, directive), folder, { cpu: 0 });
+const listedMs = await answered(5901, nameOf(keys - 1), 60_000);
+await pause(smoke ? 500 : 5000);
+const full = server.residentMiB();
+console.log(
+  `memory  without etcd ${idle.toFixed(0)} MiB, following an empty one ${connected.toFixed(0)} MiB, with ${keys} keys ${full.toFixed(0)} MiB: ${(full - idle).toFixed(0)} MiB more   (goal ≤ 60); first answer ${(listedMs / 1000).toFixed(1)} s after start`,
+);
+
+const file = join(folder, 'names');
+const lines = Array.from({ length: Math.min(keys, 20_000) }, (_, i) => `${nameOf(i)} A`);
+writeFileSync(file, `${lines.join('\n')}\n`);
+const options = { port: 5901, file, seconds: runSeconds, rate: smoke ? 500 : 5000 };
+const own = load(server, options);
+const peerProgram = corednsProgram();
+if (peerProgram === null)
+  console.log(
+    `CPU     ${own.cpuMicros.toFixed(1)} µs per query; CoreDNS is not there (COREDNS=FILE)`,
+  );
+else {
+  const plain = `etcd bench.test {\n    endpoint ${etcd.endpoint}\n  }`;
+  const peer = coredns(peerProgram, corefile(5902, plain), folder, 0);
+  await answered(5902, nameOf(1));
+  const theirs = load(peer, { ...options, port: 5902, rate: smoke ? 200 : 2000 });
+  console.log(
+    `CPU     ${own.cpuMicros.toFixed(1)} µs per query; CoreDNS ${theirs.cpuMicros.toFixed(1)} (and etcd's besides), ratio ${ratio(own.cpuMicros, theirs.cpuMicros)}; latency ${own.latencyMs.toFixed(2)} and ${theirs.latencyMs.toFixed(2)} ms`,
+  );
+  await peer.stop();
+}
+
+const took: number[] = [];
+for (let i = 0; i < (smoke ? 3 : 50); i++) {
+  const begin = performance.now();
+  await etcd.put(`/skydns/test/bench/fresh-${i}`, { host: '10.0.0.1' });
+  await answered(5901, `fresh-${i}.bench.test`);
+  took.push(performance.now() - begin);
+}
+took.sort((a, b) => a - b);
+console.log(
+  `events  put to answered: median ${took[took.length >> 1]!.toFixed(1)} ms, longest ${took.at(-1)!.toFixed(1)} ms   (goal ≤ 50; asked every 5 ms)`,
+);
+
+if (has('dnsperf')) {
+  const rate = smoke ? 1000 : 20_000;
+  const seconds = smoke ? 3 : 12;
+  const words = ['-s', '127.0.0.1', '-p', '5901', '-d', file, '-l', `${seconds}`, '-Q', `${rate}`];
+  const perf = start('dnsperf', ['dnsperf', ...words, '-q', '1000', '-c', '4', '-T', '1'], {
+    cpu: 1,
+  });
+  await pause(1000 * (seconds / 4));
+  await etcd.kill();
+  await pause(1000 * (seconds / 4));
+  await etcd.restart();
+  const begin = performance.now();
+  await etcd.put('/skydns/test/bench/back', { host: '10.0.0.1' });
+  await answered(5901, 'back.bench.test');
+  const backMs = performance.now() - begin;
+  await perf.exitCode;
+  const text = perf.output();
+  const lost = /Queries lost:\s+(\d+)/.exec(text)?.[1];
+  const codes = /Response codes:\s+(.*)/.exec(text)?.[1];
+  const perSecond = Number(/Queries per second:\s+([\d.]+)/.exec(text)?.[1]);
+  console.log(
+    `killed  under ${perSecond.toFixed(0)} queries/s: ${lost} lost, ${codes}; followed ${backMs.toFixed(0)} ms after etcd was back   (goal: 0 lost, NOERROR only, ≤ 2000 ms)`,
+  );
+}
+await server.stop();
+await etcd.stop();
+process.exit(0);

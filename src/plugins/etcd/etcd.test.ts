@@ -1,0 +1,372 @@
+import assert from 'node:assert/strict';
+import { describe, test, type TestContext } from 'node:test';
+import { VirtualClock } from '../../base/virtual-clock.ts';
+import { bindDirective } from '../../corefile/syntax.ts';
+import { parseCorefile } from '../../corefile/parse.ts';
+import type { Plugin } from '../../server/contract/plugin.ts';
+import type { ControlContext } from '../../server/contract/control-context.ts';
+import { printData } from '../../wire/print.ts';
+import { FakeEtcd } from '../../../test/kit/fake-etcd.ts';
+import { plugins } from '../../../test/kit/plugins.ts';
+import { makeWorld, type World } from '../../../test/kit/world.ts';
+import { etcd as plugin } from './etcd.ts';
+import { EtcdFollower } from './follower.ts';
+import { syntax, type EtcdOptions } from './options.ts';
+import { planEtcd, planKey, rangesOf } from './plan.ts';
+
+/** A world whose etcd is in memory. The first server block has the plugin with these lines in its braces. */
+async function world(
+  t: TestContext,
+  entries: Readonly<Record<string, object | string>> = {},
+  lines = '',
+  away = false,
+): Promise<World & { readonly fake: FakeEtcd }> {
+  const fake = new FakeEtcd();
+  fake.away = away;
+  for (const [key, value] of Object.entries(entries))
+    fake.put(key, typeof value === 'string' ? value : JSON.stringify(value));
+  const control = (options: EtcdOptions, context: ControlContext): void => {
+    const plan = planEtcd(options, (file) => context.path(file));
+    const follower = context.replicated(
+      planKey(plan),
+      (open) => new EtcdFollower({ ...context, plan, open, client: fake.client }),
+    );
+    context.readiness(() => follower.synced);
+    context.onStart(() => {
+      follower.start();
+      return follower.whenSynced(options.startupTimeoutMs);
+    });
+  };
+  const faked: Plugin = { ...plugin, control: control as Plugin['control'] & object };
+  const made = await makeWorld(
+    `. {
+      hosts {
+        192.0.2.7 web.ext.test
+        fallthrough
+      }
+      etcd shop.test 10.in-addr.arpa {
+        ${lines}
+      }
+      whoami
+    }`,
+    {
+      plugins: plugins.map((one) => (one.name === 'etcd' ? faked : one)),
+      clock: new VirtualClock(),
+    },
+  );
+  t.after(() => made.close());
+  return { ...made, fake };
+}
+
+/** The answer as lines: `NAME TYPE DATA`, without TTLs. */
+async function answer(it: World, question: string): Promise<string[]> {
+  const text = await it.dig(question);
+  const section = /;; ANSWER SECTION:\n([^]*?)(?:\n\n|\n?$)/.exec(text)?.[1] ?? '';
+  return section
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => line.replaceAll(/\s+/g, ' ').replace(/^(\S+) \d+ IN /, '$1 '));
+}
+
+const shop = {
+  '/skydns/test/shop/web/a1': { host: '10.0.0.1', port: 80 },
+  '/skydns/test/shop/web/a2': { host: '10.0.0.2', port: 81, weight: 300 },
+  '/skydns/test/shop/www': { host: 'web.shop.test' },
+  '/skydns/test/shop/out': { host: 'web.ext.test' },
+  '/skydns/test/shop/note': { text: 'hello' },
+  '/skydns/arpa/in-addr/10/0/0/1': { host: 'web.shop.test' },
+};
+
+describe('etcd', () => {
+  test('a name stands for all that lies below it', async (t) => {
+    const it = await world(t, shop);
+    assert.deepEqual(await answer(it, 'web.shop.test A'), [
+      'web.shop.test. A 10.0.0.1',
+      'web.shop.test. A 10.0.0.2',
+    ]);
+    assert.deepEqual(await answer(it, 'a1.web.shop.test A'), ['a1.web.shop.test. A 10.0.0.1']);
+    assert.equal((await it.ask('eb.shop.test A')).rcode, 3);
+  });
+
+  test('a name as host is an alias, within the zone and beyond', async (t) => {
+    const it = await world(t, shop);
+    assert.deepEqual(await answer(it, 'www.shop.test A'), [
+      'www.shop.test. CNAME web.shop.test.',
+      'web.shop.test. A 10.0.0.1',
+      'web.shop.test. A 10.0.0.2',
+    ]);
+    assert.deepEqual(await answer(it, 'out.shop.test A'), [
+      'out.shop.test. CNAME web.ext.test.',
+      'web.ext.test. A 192.0.2.7',
+    ]);
+  });
+
+  test('weights of SRV are shares of a hundred', async (t) => {
+    const it = await world(t, shop);
+    assert.deepEqual(await answer(it, 'web.shop.test SRV'), [
+      'web.shop.test. SRV 10 25 80 a1.web.shop.test.',
+      'web.shop.test. SRV 10 75 81 a2.web.shop.test.',
+    ]);
+  });
+
+  test('the spelling of the question is that of the owners', async (t) => {
+    const it = await world(t, shop);
+    assert.deepEqual(await answer(it, 'WeB.shop.TEST TXT'), []);
+    assert.deepEqual(await answer(it, 'NoTe.shop.test TXT'), ['NoTe.shop.test. TXT "hello"']);
+  });
+
+  test('whether a name exists is the same for all types', async (t) => {
+    const it = await world(t, shop);
+    for (const type of [
+      'A',
+      'AAAA',
+      'TXT',
+      'SRV',
+      'MX',
+      'CNAME',
+      'PTR',
+      'NS',
+      'SOA',
+      'HINFO',
+      'ANY',
+    ]) {
+      for (const name of ['web.shop.test', 'shop.test', '0.10.in-addr.arpa'])
+        assert.equal((await it.ask(`${name} ${type}`)).rcode, 0, `${name} ${type}`);
+      assert.equal((await it.ask(`nobody.shop.test ${type}`)).rcode, 3, type);
+    }
+  });
+
+  test('SOA is at the apex; its serial is the time of the last change', async (t) => {
+    const it = await world(t, shop);
+    const serial = async (): Promise<number> =>
+      Number((await answer(it, 'shop.test SOA'))[0]!.split(' ')[4]);
+    const before = await serial();
+    await it.clock.advance(10_000);
+    assert.equal(await serial(), before);
+    it.fake.put('/skydns/test/shop/new', '{"host":"10.0.0.9"}');
+    await it.clock.advance(10);
+    assert.equal(await serial(), before + 10);
+  });
+
+  test('transfers are refused', async (t) => {
+    const it = await world(t, shop);
+    assert.equal((await it.ask('shop.test AXFR', { proto: 'tcp' })).rcode, 5);
+  });
+
+  test('what is not there falls through, what has no data does not', async (t) => {
+    const it = await world(t, shop, 'fallthrough');
+    // whoami answers with additional records only.
+    assert.equal((await it.ask('nobody.shop.test A')).additional.length, 2);
+    assert.equal((await it.ask('web.shop.test MX')).additional.length, 0);
+  });
+
+  test('classes other than IN do not change what IN is answered', async (t) => {
+    const it = await world(t, shop);
+    await it.tryAsk('web.shop.test A', { qclass: 3 });
+    await it.tryAsk('web.shop.test A', { qclass: 3 });
+    assert.equal((await answer(it, 'web.shop.test A')).length, 2);
+  });
+
+  test('before the first listing answers are SERVFAIL, not NXDOMAIN; afterwards they are there', async (t) => {
+    for (const lines of ['startup_timeout 1s', 'startup_timeout 1s\nfallthrough']) {
+      const it = await world(t, shop, lines, true);
+      const { rcode, edns } = await it.ask('web.shop.test A', { edns: true });
+      assert.equal(rcode, 2);
+      assert.equal(edns?.options.find(({ code }) => code === 15)?.data[1], 14);
+      it.fake.away = false;
+      await it.clock.advance(2000);
+      assert.equal((await answer(it, 'web.shop.test A')).length, 2);
+    }
+  });
+
+  test('an etcd that is away removes nothing, and what changed meanwhile is there when it is back', async (t) => {
+    const it = await world(t, shop);
+    it.fake.crash();
+    await it.clock.advance(3_600_000);
+    assert.equal((await answer(it, 'web.shop.test A')).length, 2);
+    it.fake.delete('/skydns/test/shop/web/a2');
+    it.fake.away = false;
+    await it.clock.advance(2000);
+    assert.deepEqual(await answer(it, 'web.shop.test A'), ['web.shop.test. A 10.0.0.1']);
+    assert.match(it.metrics(), /ndots_etcd_following\{path="\/skydns"\} 1/);
+    assert.match(it.metrics(), /ndots_etcd_lists_total\{path="\/skydns",reason="start"\} 1/);
+  });
+
+  test('a value that is no record is named once, counted, and forgotten when it is mended', async (t) => {
+    const it = await world(t, { '/skydns/test/shop/bad': '{"host":7}' });
+    assert.equal((await it.ask('bad.shop.test A')).rcode, 0);
+    assert.match(it.metrics(), /ndots_etcd_skipped_keys\{path="\/skydns",reason="json"\} 1/);
+    it.fake.put('/skydns/test/shop/bad', '{"host":"10.0.0.7"}');
+    await it.clock.advance(10);
+    assert.deepEqual(await answer(it, 'bad.shop.test A'), ['bad.shop.test. A 10.0.0.7']);
+    assert.match(it.metrics(), /ndots_etcd_skipped_keys\{path="\/skydns",reason="json"\} 0/);
+    assert.equal(it.log.filter((line) => line.includes('passed over')).length, 1);
+  });
+
+  test('a flood of bad values is ten lines a minute', async (t) => {
+    const many = Object.fromEntries(
+      Array.from({ length: 100 }, (_, i) => [`/skydns/test/shop/bad/${i}`, 'x']),
+    );
+    const it = await world(t, many);
+    await it.clock.advance(61_000);
+    const lines = it.log.filter((line) => line.includes('passed over'));
+    assert.equal(lines.length, 11);
+    assert.match(lines[10]!, /90 more keys are passed over/);
+  });
+
+  test('keys beyond max_keys are left out and counted', async (t) => {
+    const it = await world(t, shop, 'max_keys 2');
+    assert.match(it.metrics(), /ndots_etcd_keys\{path="\/skydns"\} 2/);
+    assert.match(it.metrics(), /ndots_etcd_omitted_keys\{path="\/skydns"\} 4/);
+    assert.equal(it.log.filter((line) => line.includes('max_keys')).length, 1);
+  });
+
+  test('a name that stands for more keys than max_search is SERVFAIL, and says why', async (t) => {
+    const it = await world(t, shop, 'max_search 3');
+    const { rcode, edns } = await it.ask('*.shop.test A', { edns: true });
+    assert.equal(rcode, 2);
+    assert.equal(edns?.options.find(({ code }) => code === 15)?.data[1], 18);
+    assert.equal((await answer(it, 'web.shop.test A')).length, 2);
+    assert.match(it.metrics(), /ndots_etcd_refused_total 1/);
+  });
+
+  test('aliases that go round in circles, and fans of aliases, end', async (t) => {
+    const entries: Record<string, object> = {};
+    for (const from of ['a', 'b', 'c', 'd', 'e'])
+      for (const to of ['a', 'b', 'c', 'd', 'e'])
+        entries[`/skydns/test/shop/${from}/${to}${from}`] = { host: `${to}.shop.test` };
+    const it = await world(t, entries);
+    const begin = performance.now();
+    const { rcode, answer: records } = await it.ask('a.shop.test A', { proto: 'tcp' });
+    assert.ok(rcode === 0 || rcode === 2);
+    assert.equal(records.length, 0);
+    assert.ok(performance.now() - begin < 2000);
+  });
+
+  test('a lease gives the TTL, and follows being kept alive', async (t) => {
+    const it = await world(t, { '/skydns/test/shop/leased': '{"host":"10.0.0.1"} lease 5' });
+    const ttl = async (): Promise<number> => (await it.ask('leased.shop.test A')).answer[0]!.ttl;
+    await it.clock.advance(100);
+    assert.equal(await ttl(), 99);
+    it.fake.leaseSeconds = 60;
+    await it.clock.advance(30_000);
+    assert.ok((await ttl()) <= 70);
+    // Asked again when half of its time was over: 60 s from then on.
+    await it.clock.advance(25_000);
+    assert.ok((await ttl()) >= 54, `${await ttl()}`);
+    it.fake.leaseSeconds = 0;
+    await it.clock.advance(60_000);
+    assert.equal(await ttl(), 30);
+  });
+
+  test('an answer larger than a message is cut and says so', async (t) => {
+    const many = Object.fromEntries(
+      Array.from({ length: 300 }, (_, i) => [
+        `/skydns/test/shop/text/${String(i).padStart(3, '0')}`,
+        { text: `${i} ${'x'.repeat(400)}` },
+      ]),
+    );
+    const it = await world(t, many);
+    const { flags, answer: records } = await it.ask('text.shop.test TXT', { proto: 'tcp' });
+    assert.ok(records.length > 100);
+    assert.equal(flags & 0x0200, 0x0200);
+  });
+
+  test('groups: the shallowest key says which records answer', async (t) => {
+    const it = await world(t, {
+      '/skydns/test/shop/dom/a': { host: '10.0.0.1', group: 'g1' },
+      '/skydns/test/shop/dom/sub/b': { host: '10.0.0.2', group: 'g1' },
+      '/skydns/test/shop/dom/sub/c': { host: '10.0.0.3', group: 'g2' },
+    });
+    const { answer: records } = await it.ask('dom.shop.test A');
+    assert.deepEqual(
+      records.map(({ type, data }) => printData(type, data)),
+      ['10.0.0.1', '10.0.0.2'],
+    );
+  });
+});
+
+/** The options of a Corefile's `etcd`, or what is said against it. */
+function optionsOf(text: string): EtcdOptions | string {
+  const { corefile } = parseCorefile({
+    file: 'Corefile',
+    text: `.:53 {\n${text}\n}`,
+    dnsPort: 53,
+    env: {},
+    directives: ['etcd'],
+    syntaxes: [syntax],
+    readFile: () => '',
+    glob: () => [],
+  });
+  const { options, problems } = bindDirective(syntax, corefile.blocks[0]!.directives, {
+    zones: ['.'],
+  });
+  return problems.length > 0 ? problems.map(({ message }) => message).join('\n') : options[0]!;
+}
+
+describe('the directive etcd', () => {
+  test('means what it means to CoreDNS', () => {
+    const read = (text: string): EtcdOptions => {
+      const found = optionsOf(text);
+      if (typeof found === 'string') throw new Error(found);
+      return found;
+    };
+    const plain = read('etcd');
+    assert.deepEqual([plain.path, plain.minLeaseTtl, plain.maxLeaseTtl], ['/skydns', 30, 86_400]);
+    assert.equal(plain.endpoints[0]!.port, 2379);
+    const full = read(`etcd skydns.local 10.0.0.0/24 {
+      path /dns
+      endpoint localhost:300 https://etcd-1:2379
+      credentials user pass
+      stubzones
+      upstream 1.1.1.1
+      debug
+      min-lease-ttl 60
+      max-lease-ttl 1h
+      fallthrough in-addr.arpa
+      tls cert.pem key.pem ca.pem
+    }`);
+    assert.deepEqual(full.zones, ['skydns.local.', '0.0.10.in-addr.arpa.']);
+    assert.deepEqual(full.credentials, { user: 'user', password: 'pass' });
+    assert.deepEqual([full.minLeaseTtl, full.maxLeaseTtl], [60, 3600]);
+    assert.deepEqual(full.tls, { certificate: 'cert.pem', key: 'key.pem', authority: 'ca.pem' });
+  });
+
+  test('mistakes are told in its words', () => {
+    for (const [text, told] of [
+      ['etcd {\nendpoints localhost:300\n}', /unknown property 'endpoints'/],
+      ['etcd {\nendpoint\n}', /Wrong argument count/],
+      ['etcd {\npath\n}', /Wrong argument count/],
+      ['etcd {\ncredentials\n}', /Wrong argument count/],
+      ['etcd {\ncredentials user\n}', /credentials requires 2 arguments, username and password/],
+      ['etcd {\nmin-lease-ttl soon\n}', /invalid min-lease-ttl value: invalid TTL format/],
+      ['etcd {\nmax-lease-ttl -5s\n}', /invalid max-lease-ttl value: TTL must be non-negative/],
+      ['etcd {\ntls a b c d\n}', /maximum of three arguments allowed for TLS config, found 4/],
+      ['etcd {\nendpoint ftp://x\n}', /not an endpoint of etcd/],
+    ] as const) {
+      const found = optionsOf(text);
+      assert.match(typeof found === 'string' ? found : 'nothing', told);
+    }
+  });
+
+  test('only the keys of the zones are read: etcd may allow no others', () => {
+    const options = optionsOf(
+      'etcd shop.test a.shop.test other.test { \npath dns/prod/\n}',
+    ) as EtcdOptions;
+    const ranges = rangesOf(planEtcd(options, (file) => file));
+    assert.deepEqual(
+      ranges.map(({ key, end }) => [key.toString(), end?.toString()]),
+      [
+        ['/dns/prod/test/other', undefined],
+        ['/dns/prod/test/other/', '/dns/prod/test/other0'],
+        ['/dns/prod/test/shop', undefined],
+        ['/dns/prod/test/shop/', '/dns/prod/test/shop0'],
+      ],
+    );
+    const all = rangesOf(planEtcd(optionsOf('etcd . {\npath /\n}') as EtcdOptions, (file) => file));
+    assert.deepEqual(
+      all.map(({ key, end }) => [key.toString(), end?.toString()]),
+      [['/', '0']],
+    );
+  });
+});
