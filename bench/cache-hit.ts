@@ -7,6 +7,7 @@ import { parseName } from '../src/wire/name.ts';
 import { makeQuery, Query } from '../src/wire/query.ts';
 import { stamp } from '../src/wire/stamp.ts';
 import { filledCache } from '../test/kit/filled-cache.ts';
+import { figure } from './kit/figures.ts';
 
 const { link, names } = filledCache(5000);
 const messages = names.map((name) => {
@@ -44,6 +45,7 @@ const whole = nsPerQuery((bytes) => {
   if (isLater(reply)) throw new Error('not a hit');
   stamp(reply, query, out, 0);
 });
-console.log(
-  `read ${read.toFixed(0)} ns, cache link ${(found - read).toFixed(0)} ns, stamp ${(whole - found).toFixed(0)} ns, all ${whole.toFixed(0)} ns per query`,
-);
+figure('query read', read, 'ns');
+figure('cache link', found - read, 'ns');
+figure('reply stamped', whole - found, 'ns');
+figure('a cache hit in all', whole, 'ns');

@@ -7,6 +7,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { answered, type Child } from '../test/kit/child.ts';
 import { load, median, type Load } from './kit/dnsperf.ts';
+import { beside, figure } from './kit/figures.ts';
 import { loadHttps } from './kit/h2load.ts';
 import {
   certificateIn,
@@ -16,7 +17,6 @@ import {
   ndots,
   need,
   printLoads,
-  ratio,
   rounds,
   runSeconds,
   versionOf,
@@ -96,19 +96,16 @@ for (let round = 0; round < rounds; round++) {
 const middle = Object.fromEntries(
   Object.entries(runs).map(([name, list]) => [name, median(list, ({ cpuMicros }) => cpuMicros)]),
 );
-console.log(
-  `peers: ${versionOf('unbound', '-V')}${program === null ? '' : `, ${versionOf(program, '-version')}`}`,
-);
+beside('unbound', versionOf('unbound', '-V'));
+if (program !== null) beside('coredns', versionOf(program, '-version'));
 printLoads(middle);
 for (const how of Object.keys(loads)) {
   const cpu = (name: string): number => middle[`${name}, ${how}`]?.cpuMicros ?? NaN;
-  console.log(
-    `CPU per query over ${how}, ndots : unbound   ${ratio(cpu('ndots'), cpu('unbound'))}`,
-  );
+  figure(`CPU per query over ${how}, ndots : unbound`, cpu('ndots') / cpu('unbound'));
   if (program !== null)
-    console.log(
-      `CPU per query over ${how}, coredns : ndots   ${ratio(cpu('coredns'), cpu('ndots'))}   (goal ≥ 2)`,
-    );
+    figure(`CPU per query over ${how}, coredns : ndots`, cpu('coredns') / cpu('ndots'), '', {
+      atLeast: 2,
+    });
 }
 await Promise.all(Object.values(servers).map(({ child }) => child.stop()));
 process.exit(0);

@@ -4,6 +4,7 @@
  */
 import { answered } from '../test/kit/child.ts';
 import { freshNames, loadInTurn } from './kit/dnsperf.ts';
+import { beside, figure } from './kit/figures.ts';
 import {
   certificateIn,
   coredns,
@@ -12,10 +13,10 @@ import {
   ndots,
   need,
   printLoads,
-  ratio,
   rounds,
   runSeconds,
   smoke,
+  versionOf,
   wildcardUpstream,
   workFolder,
 } from './kit/peers.ts';
@@ -61,16 +62,16 @@ const middle = loadInTurn(servers, {
   outstanding: 200,
   names: freshNames(folder, smoke ? 40_000 : 400_000),
 });
+beside('dnsdist', versionOf('dnsdist', '--version'));
+if (program !== null) beside('coredns', versionOf(program, '-version'));
 printLoads(middle);
 for (const over of ['tls', 'https']) {
   const cpu = (name: string): number => middle[`${name}, ${over}`]?.cpuMicros ?? NaN;
-  console.log(
-    `CPU per query over ${over}, ndots : dnsdist   ${ratio(cpu('ndots'), cpu('dnsdist'))}`,
-  );
+  figure(`CPU per query over ${over}, ndots : dnsdist`, cpu('ndots') / cpu('dnsdist'));
   if (program !== null)
-    console.log(
-      `CPU per query over ${over}, coredns : ndots   ${ratio(cpu('coredns'), cpu('ndots'))}   (goal ≥ 2)`,
-    );
+    figure(`CPU per query over ${over}, coredns : ndots`, cpu('coredns') / cpu('ndots'), '', {
+      atLeast: 2,
+    });
 }
 await Promise.all([upstream.stop(), ...Object.values(servers).map(({ child }) => child.stop())]);
 process.exit(0);

@@ -4,6 +4,7 @@
  */
 import { answered } from '../test/kit/child.ts';
 import { freshNames, loadInTurn } from './kit/dnsperf.ts';
+import { beside, figure } from './kit/figures.ts';
 import {
   bindForwarder,
   coredns,
@@ -12,7 +13,6 @@ import {
   ndots,
   need,
   printLoads,
-  ratio,
   rounds,
   runSeconds,
   smoke,
@@ -55,25 +55,20 @@ const middle = loadInTurn(servers, {
   outstanding: 200,
   names: freshNames(folder, smoke ? 40_000 : 400_000),
 });
-console.log(
-  `peers: dnsdist ${versionOf('dnsdist', '--version')}; ${versionOf('named', '-v')}; upstream ${versionOf('unbound', '-V')}${program === null ? '' : `; ${versionOf(program, '-version')}`}`,
-);
+beside('dnsdist', versionOf('dnsdist', '--version'));
+beside('bind', versionOf('named', '-v'));
+beside('unbound', versionOf('unbound', '-V'));
+if (program !== null) beside('coredns', versionOf(program, '-version'));
 printLoads(middle);
 const cpu = (name: string): number => middle[name]?.cpuMicros ?? NaN;
-console.log(
-  `CPU per query, ndots : dnsdist            ${ratio(cpu('ndots'), cpu('dnsdist'))}   (goal ≤ 1.1)`,
-);
-console.log(
-  `CPU per query, ndots with cache : without ${ratio(cpu('ndots, cache'), cpu('ndots'))}   (goal ≤ 1.25)`,
-);
-console.log(`CPU per query, ndots : bind               ${ratio(cpu('ndots'), cpu('bind'))}`);
+figure('CPU per query, ndots : dnsdist', cpu('ndots') / cpu('dnsdist'), '', { atMost: 1.1 });
+figure('CPU per query, ndots with cache : without', cpu('ndots, cache') / cpu('ndots'), '', {
+  atMost: 1.25,
+});
+figure('CPU per query, ndots : bind', cpu('ndots') / cpu('bind'));
 if (program !== null) {
-  console.log(
-    `CPU per query, coredns : ndots            ${ratio(cpu('coredns'), cpu('ndots'))}   (goal ≥ 2.2)`,
-  );
-  console.log(
-    `the same, both with cache                 ${ratio(cpu('coredns, cache'), cpu('ndots, cache'))}`,
-  );
+  figure('CPU per query, coredns : ndots', cpu('coredns') / cpu('ndots'), '', { atLeast: 2.2 });
+  figure('CPU per query, coredns : ndots, with cache', cpu('coredns, cache') / cpu('ndots, cache'));
 }
 await Promise.all([upstream.stop(), ...Object.values(servers).map(({ child }) => child.stop())]);
 process.exit(0);

@@ -5,6 +5,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { answered } from '../test/kit/child.ts';
+import { figure } from './kit/figures.ts';
 import {
   apiCorefile,
   apiServer,
@@ -12,7 +13,6 @@ import {
   ndots,
   need,
   pace,
-  ratio,
   smoke,
   workFolder,
   type Pace,
@@ -55,6 +55,6 @@ const show = (name: string, { sent, received, errors, p50, p99, p999, max }: Pac
   );
 show('undisturbed', quiet);
 show('relists and scrapes', busy);
-console.log(`p99.9, disturbed : undisturbed ${ratio(busy.p999, quiet.p999)}   (goal ≤ 3)`);
+figure('p99.9, disturbed : undisturbed', busy.p999 / quiet.p999, '', { atMost: 3 });
 await Promise.all([server.stop(), api.stop()]);
 process.exit(0);

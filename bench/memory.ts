@@ -1,13 +1,14 @@
 /**
  * Resident memory: idle on the example; and with a large cluster (10 000 Services, 100 000 endpoints, 100 000 pods) behind an
- * API server, steady and at the peak of a relist of everything. The peer is an empty program of the same runtime with one
- * worker thread.
+ * API server, steady and at the peak of a relist of everything. Peers are programs of the same runtime that do nothing, with one
+ * worker thread: an empty one; and one that has loaded what a server needs of the runtime, and the addon for batched UDP.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { answered, start, type Child } from '../test/kit/child.ts';
-import { apiCorefile, apiServer, ndots, ratio, smoke, workFolder } from './kit/peers.ts';
+import { beside, figure } from './kit/figures.ts';
+import { apiCorefile, apiServer, ndots, smoke, workFolder } from './kit/peers.ts';
 
 const home = fileURLToPath(new URL('../', import.meta.url));
 const folder = workFolder();
@@ -26,14 +27,23 @@ writeFileSync(
   `import { Worker } from 'node:worker_threads';\nnew Worker('setInterval(() => {}, 1e6)', { eval: true });\n`,
 );
 const empty = start('empty', [process.execPath, emptyFile]);
+const loadedFile = join(folder, 'loaded.mjs');
+const needs = `for (const name of ['http', 'net', 'dgram', 'crypto']) process.getBuiltinModule(name);\n`;
+const addon = `process.getBuiltinModule('module').createRequire(${JSON.stringify(import.meta.url)})('koffi').load(null);`;
+writeFileSync(
+  loadedFile,
+  `import { Worker } from 'node:worker_threads';\n${needs}new Worker(${JSON.stringify(`${needs}${addon}setInterval(() => {}, 1e6)`)}, { eval: true });\n`,
+);
+const loaded = start('loaded', [process.execPath, loadedFile]);
 const example = start('ndots', [join(home, 'bin/ndots'), 'serve', '--example']);
 await answered(1053, 'backend.critical-app.svc.cluster.local');
 await pause(smoke ? 500 : 5000);
-const [idle, bare] = [example.residentMiB(), empty.residentMiB()];
-console.log(
-  `idle, example cluster          ${idle.toFixed(0).padStart(4)} MiB   (goal ≤ 90); empty program ${bare.toFixed(0)} MiB, ratio ${ratio(idle, bare)}`,
-);
-await Promise.all([example.stop(), empty.stop()]);
+beside('node', process.version);
+figure('idle, example cluster', example.residentMiB(), 'MiB', { atMost: 75 });
+figure('empty program with a worker thread', empty.residentMiB(), 'MiB');
+figure('the same with http, net, crypto and koffi loaded', loaded.residentMiB(), 'MiB');
+figure('idle : empty program', example.residentMiB() / empty.residentMiB());
+await Promise.all([example.stop(), empty.stop(), loaded.stop()]);
 
 const [services, endpoints, pods] = smoke ? [100, 1000, 1000] : [10_000, 100_000, 100_000];
 const api = await apiServer(5701, [
@@ -56,9 +66,9 @@ for (const [what, mode, autopath, goal] of [
   api.tell('compact');
   await pause(smoke ? 1000 : 15_000);
   const peak = peakMiB(server);
-  console.log(
-    `${what.padEnd(30)} ${steady.toFixed(0).padStart(4)} MiB   (goal ≤ ${goal}); peak at a relist ${peak.toFixed(0)} MiB, ratio ${ratio(peak, steady)} (goal ≤ 1.3)`,
-  );
+  figure(`${what}, steady`, steady, 'MiB', { atMost: goal });
+  figure(`${what}, peak at a relist`, peak, 'MiB');
+  figure(`${what}, peak : steady`, peak / steady, '', { atMost: 1.3 });
   await server.stop();
 }
 await api.stop();

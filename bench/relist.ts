@@ -11,13 +11,13 @@ import { setPriority } from 'node:os';
 import { join } from 'node:path';
 import { answered } from '../test/kit/child.ts';
 import { limitedGroup } from './kit/control-group.ts';
+import { figure } from './kit/figures.ts';
 import {
   apiCorefile,
   apiServer,
   compile,
   ndots,
   need,
-  ratio,
   rounds,
   smoke,
   workFolder,
@@ -91,10 +91,8 @@ async function measure(title: string, port: number, rate: number, limit: number)
   show('undisturbed', quiet);
   show('listed anew', busy);
   const [before, after] = [quiet, busy].map((runs) => middle(runs.map(({ p999 }) => p999)));
-  const stopped = group === null ? '' : `   stopped by the limit ${throttled} times`;
-  console.log(
-    `  p99.9, listed anew : undisturbed ${ratio(after!, before!)}   (goal ≤ 2)${stopped}`,
-  );
+  if (group !== null) console.log(`  stopped by the limit ${throttled} times`);
+  figure(`p99.9, listed anew : undisturbed, ${title}`, after! / before!, '', { atMost: 2 });
 }
 
 await measure('all processors', 5830, smoke ? 1000 : 10_000, Infinity);

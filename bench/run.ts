@@ -1,36 +1,52 @@
 /**
- * Runs benchmarks: `npm run bench [-- NAME…] [--smoke]`. Each file in this folder is one; it prints ratios against a peer that
- * runs beside it. `--smoke` only shows that they run.
+ * Runs benchmarks: `npm run bench [-- NAME…] [--enforce] [--record] [--smoke]`. Each file in this folder is one; it prints ratios
+ * against a peer that runs beside it. `--enforce`: a missed goal is a failure. `--record`: figures are added to
+ * `bench/history/NAME.jsonl`. `--smoke` only shows that they run: what it prints is measured too shortly to be either.
  */
 import { spawnSync } from 'node:child_process';
-import { globSync } from 'node:fs';
-import { basename } from 'node:path';
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { FIGURES_FILE, misses, printFigure, readFigures } from './kit/figures.ts';
+import { machine, printRun, record } from './kit/history.ts';
 
 const words = process.argv.slice(2);
-const smoke = words.includes('--smoke');
+const [smoke, enforce, recording] = ['--smoke', '--enforce', '--record'].map((flag) =>
+  words.includes(flag),
+);
 const names = words.filter((word) => !word.startsWith('-'));
-const all = globSync('bench/*.ts', { exclude: ['bench/run.ts'] }).toSorted();
+const all = globSync('bench/*.ts', { exclude: ['bench/run.ts', 'bench/*.test.ts'] }).toSorted();
 const chosen = all.filter((file) => names.length === 0 || names.includes(basename(file, '.ts')));
-if (chosen.length === 0) {
+if (chosen.length === 0 || (smoke && (enforce || recording))) {
   console.error(
-    `No such benchmark. There are: ${all.map((file) => basename(file, '.ts')).join(' ')}`,
+    chosen.length === 0
+      ? `No such benchmark. There are: ${all.map((file) => basename(file, '.ts')).join(' ')}`
+      : '--smoke measures nothing that could be enforced or recorded.',
   );
   process.exit(3);
 }
+const folder = mkdtempSync(join(tmpdir(), 'ndots-figures-'));
+process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
 let failed = 0;
 for (const file of chosen) {
-  console.log(`\n== ${basename(file, '.ts')}`);
+  const name = basename(file, '.ts');
+  console.log(`\n== ${name}`);
+  const told = join(folder, name);
+  const where = machine();
   const { status } = spawnSync(
     process.execPath,
     ['--disable-warning=ExperimentalWarning', '--expose-gc', file],
     {
       stdio: 'inherit',
-      env: { ...process.env, ...(smoke ? { BENCH_SMOKE: '1' } : {}) },
+      env: { ...process.env, [FIGURES_FILE]: told, ...(smoke ? { BENCH_SMOKE: '1' } : {}) },
     },
   );
-  if (status !== 0) {
-    failed++;
-    console.error(`${file} ended with ${status}`);
-  }
+  const { figures, peers } = readFigures(existsSync(told) ? readFileSync(told, 'utf8') : '');
+  const missed = enforce ? figures.filter(misses) : [];
+  for (const figure of missed) console.error(`missed: ${printFigure(figure)}`);
+  if (status !== 0) console.error(`${file} ended with ${status}`);
+  if (status !== 0 || missed.length > 0) failed++;
+  if (recording && status === 0 && figures.length > 0)
+    console.log(`recorded in ${record(name, printRun(where, figures, peers))}`);
 }
 process.exitCode = failed === 0 ? 0 : 1;

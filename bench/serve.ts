@@ -7,12 +7,12 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { answered, start } from '../test/kit/child.ts';
 import { load, median, type Load } from './kit/dnsperf.ts';
+import { beside, figure } from './kit/figures.ts';
 import {
   compile,
   kubeadmCorefile,
   ndots,
   need,
-  ratio,
   rounds,
   runSeconds,
   services,
@@ -61,23 +61,15 @@ const middle = Object.fromEntries(
   Object.entries(runs).map(([name, list]) => [name, median(list, ({ cpuMicros }) => cpuMicros)]),
 );
 const { ndots: ours, unbound: theirs, echo: bare, mix: mixed } = middle as Record<string, Load>;
-console.log(`peers: ${versionOf('unbound', '-V')}; C echo with recvmmsg/sendmmsg`);
+beside('unbound', versionOf('unbound', '-V'));
 for (const [name, { perSecond, cpuMicros, lost, rcodes }] of Object.entries(middle)) {
   console.log(
     `${name.padEnd(8)} ${perSecond.toFixed(0).padStart(8)} replies/s  ${cpuMicros.toFixed(2).padStart(6)} µs CPU each  lost ${lost}  ${rcodes}`,
   );
 }
-console.log(
-  `CPU per query, ndots : unbound     ${ratio(ours!.cpuMicros, theirs!.cpuMicros)}   (goal ≤ 1.0)`,
-);
-console.log(
-  `CPU per query, ndots : C echo      ${ratio(ours!.cpuMicros, bare!.cpuMicros)}   (goal ≤ 1.6)`,
-);
-console.log(
-  `replies/s,     ndots : unbound     ${ratio(ours!.perSecond, theirs!.perSecond)}   (goal ≥ 1.0)`,
-);
-console.log(
-  `CPU per query, mix : all hits      ${ratio(mixed!.cpuMicros, ours!.cpuMicros)}   (goal ≤ 1.15)`,
-);
+figure('CPU per query, ndots : unbound', ours!.cpuMicros / theirs!.cpuMicros, '', { atMost: 1 });
+figure('CPU per query, ndots : C echo', ours!.cpuMicros / bare!.cpuMicros, '', { atMost: 1.6 });
+figure('replies/s, ndots : unbound', ours!.perSecond / theirs!.perSecond, '', { atLeast: 1 });
+figure('CPU per query, mix : all hits', mixed!.cpuMicros / ours!.cpuMicros, '', { atMost: 1.15 });
 await Promise.all([server.stop(), peer.stop(), echo.stop()]);
 process.exit(0);

@@ -3,11 +3,11 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { answered, start } from '../test/kit/child.ts';
 import { load, median, type Load } from './kit/dnsperf.ts';
+import { beside, figure } from './kit/figures.ts';
 import {
   kubeadmCorefile,
   ndots,
   need,
-  ratio,
   rounds,
   runSeconds,
   services,
@@ -47,7 +47,7 @@ for (let round = 0; round < rounds; round++) {
   runs.ndots.push(load(ours, { port: 5500, file, seconds: runSeconds, mode: 'tcp', clients: 20 }));
   runs.bind.push(load(bind, { port: 5510, file, seconds: runSeconds, mode: 'tcp', clients: 20 }));
 }
-console.log(`peer: ${versionOf('named', '-v')}`);
+beside('bind', versionOf('named', '-v'));
 const a = median(runs.ndots, ({ perSecond }) => perSecond);
 const b = median(runs.bind, ({ perSecond }) => perSecond);
 console.log(
@@ -56,7 +56,7 @@ console.log(
 console.log(
   `bind     ${b.perSecond.toFixed(0).padStart(8)} replies/s  ${b.cpuMicros.toFixed(2)} µs CPU each  lost ${b.lost}  ${b.rcodes}`,
 );
-console.log(`replies/s,     ndots : bind        ${ratio(a.perSecond, b.perSecond)}   (goal ≥ 1.0)`);
-console.log(`CPU per query, ndots : bind        ${ratio(a.cpuMicros, b.cpuMicros)}`);
+figure('replies/s, ndots : bind', a.perSecond / b.perSecond, '', { atLeast: 1 });
+figure('CPU per query, ndots : bind', a.cpuMicros / b.cpuMicros);
 await Promise.all([ours.stop(), bind.stop()]);
 process.exit(0);

@@ -14,7 +14,7 @@ const config: KnipConfig = {
     'src/kube/manifests/read-thread-entry.ts!',
     // The canonical text of a Corefile: what tests hold the parser against.
     'src/corefile/print.ts!',
-    '{src,test,tools}/**/*.test.ts',
+    '{src,test,tools,bench}/**/*.test.ts',
     '{bench,tools}/*.ts!',
     // Programs that tests and people start.
     'test/fuzz/make-corpus.ts',
@@ -22,7 +22,7 @@ const config: KnipConfig = {
     'test/kit/scripted-server.ts',
     'test/kit/apiserver/{main,measure-source}.ts',
   ],
-  project: ['{src,bench,tools}/**/*.ts!', '!{src,tools}/**/*.test.ts!', 'test/**/*.ts'],
+  project: ['{src,bench,tools}/**/*.ts!', '!{src,tools,bench}/**/*.test.ts!', 'test/**/*.ts'],
   ignoreExportsUsedInFile: production || { interface: true, type: true },
   // A constant may have two names where the field has: `integer` and `seconds` read alike.
   exclude: ['binaries', 'unresolved', 'duplicates'],

@@ -24,7 +24,7 @@ interface Kind {
   readonly concurrency: number;
 }
 
-const everywhere = (ending: string): readonly string[] => [`{src,test,tools}/**/*${ending}`];
+const everywhere = (ending: string): readonly string[] => [`{src,test,tools,bench}/**/*${ending}`];
 const processors = Math.max(2, availableParallelism());
 const kinds = {
   plain: { script: 'test', patterns: everywhere('.test.ts'), minutes: 10, concurrency: processors },

@@ -1,0 +1,76 @@
+/**
+ * What a benchmark measured, told to `bench/run.ts`: it compares figures with their goals and keeps them. A benchmark that runs
+ * by itself only prints them.
+ */
+import { appendFileSync } from 'node:fs';
+
+/** What a figure should be. */
+export type Goal = { readonly atMost: number } | { readonly atLeast: number };
+
+export interface Figure {
+  /** The same in every run: later ones are found by it. */
+  readonly name: string;
+  readonly value: number;
+  /** `ms`, `MiB`, `µs` …; empty: a ratio or a count. */
+  readonly unit: string;
+  readonly goal: Goal | null;
+}
+
+/** What was measured beside. */
+export interface Peer {
+  readonly peer: string;
+  readonly version: string;
+}
+
+/** Names the file that `bench/run.ts` reads when the benchmark has ended. */
+export const FIGURES_FILE: string = 'BENCH_FIGURES';
+
+/** Prints one figure with its goal, and keeps it. */
+export function figure(name: string, value: number, unit = '', goal: Goal | null = null): void {
+  const found: Figure = { name, value: rounded(value), unit, goal };
+  console.log(printFigure(found));
+  tell(found);
+}
+
+/** Names a program that was measured beside, with its version. */
+export function beside(name: string, version: string): void {
+  tell({ peer: name, version } satisfies Peer);
+}
+
+/** Figures and peers, as a benchmark wrote them. */
+export function readFigures(text: string): {
+  readonly figures: readonly Figure[];
+  readonly peers: readonly Peer[];
+} {
+  const lines = text.split('\n').filter((line) => line !== '');
+  const told = lines.map((line) => JSON.parse(line) as Figure | Peer);
+  return {
+    figures: told.filter((each): each is Figure => 'name' in each),
+    peers: told.filter((each): each is Peer => 'peer' in each),
+  };
+}
+
+/** A figure that is none (the peer gave no replies, say) misses its goal. */
+export function misses({ value, goal }: Figure): boolean {
+  if (goal === null) return false;
+  return 'atMost' in goal ? !(value <= goal.atMost) : !(value >= goal.atLeast);
+}
+
+/** `start, median 171 ms   (goal ≤ 180)`, with a word if it is missed. */
+export function printFigure(figure: Figure): string {
+  const { name, value, unit, goal } = figure;
+  const text = `${name.padEnd(56)} ${String(value).padStart(8)} ${unit}`.trimEnd();
+  if (goal === null) return text;
+  const wanted = 'atMost' in goal ? `≤ ${goal.atMost}` : `≥ ${goal.atLeast}`;
+  return `${text}   (goal ${wanted}${misses(figure) ? ': MISSED' : ''})`;
+}
+
+/** Three digits that count: what a run on a shared machine can tell. */
+function rounded(value: number): number {
+  return Number.isFinite(value) ? Number(value.toPrecision(value >= 1000 ? 4 : 3)) : value;
+}
+
+function tell(what: Figure | Peer): void {
+  const file = process.env[FIGURES_FILE];
+  if (file !== undefined) appendFileSync(file, `${JSON.stringify(what)}\n`);
+}

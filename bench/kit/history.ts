@@ -1,0 +1,63 @@
+import { spawnSync } from 'node:child_process';
+import { appendFileSync, mkdirSync } from 'node:fs';
+import { availableParallelism, cpus, loadavg, release } from 'node:os';
+import type { Figure, Peer } from './figures.ts';
+
+/** One run of a benchmark: a line of `bench/history/NAME.jsonl`. It names no host and no folder. */
+export interface Run {
+  /** Day, UTC. */
+  readonly date: string;
+  /** Of the repository, with `+` if files differed from it. */
+  readonly commit: string;
+  readonly processor: string;
+  readonly processors: number;
+  readonly kernel: string;
+  readonly node: string;
+  /** Processes that wanted a processor when it began, on average of a minute: figures of a loaded machine say little. */
+  readonly load: number;
+  /** Versions by program. */
+  readonly peers: Readonly<Record<string, string>>;
+  /** Values by name, with their unit. */
+  readonly figures: Readonly<Record<string, readonly [value: number | null, unit: string]>>;
+}
+
+/** Where it runs, as it is now. */
+export function machine(): Omit<Run, 'peers' | 'figures'> {
+  return {
+    date: new Date().toISOString().slice(0, 10),
+    commit: commit(),
+    processor: cpus()[0]?.model.trim() ?? '',
+    processors: availableParallelism(),
+    kernel: release(),
+    node: process.version,
+    load: Number(loadavg()[0]!.toFixed(1)),
+  };
+}
+
+/** One line, without its end. */
+export function printRun(
+  where: Omit<Run, 'peers' | 'figures'>,
+  figures: readonly Figure[],
+  peers: readonly Peer[],
+): string {
+  const run: Run = {
+    ...where,
+    peers: Object.fromEntries(peers.map(({ peer, version }) => [peer, version])),
+    figures: Object.fromEntries(figures.map(({ name, value, unit }) => [name, [value, unit]])),
+  };
+  return JSON.stringify(run);
+}
+
+/** @param name of the benchmark */
+export function record(name: string, line: string): string {
+  const file = `bench/history/${name}.jsonl`;
+  mkdirSync('bench/history', { recursive: true });
+  appendFileSync(file, `${line}\n`);
+  return file;
+}
+
+function commit(): string {
+  const git = (...words: readonly string[]): string =>
+    spawnSync('git', words, { encoding: 'utf8' }).stdout.trim();
+  return git('rev-parse', '--short=12', 'HEAD') + (git('status', '--porcelain') === '' ? '' : '+');
+}
