@@ -1,3 +1,4 @@
+/** `geoip`: notes where clients are. */
 import { printAddress } from '../../base/ip.ts';
 import { Problem } from '../../base/problem.ts';
 import { required } from '../../corefile/positions.ts';

@@ -1,3 +1,4 @@
+/** What is noted of a place and of a network. */
 import type { City, Network } from './database.ts';
 
 /** Notes a place. What the database does not know is noted as Go's zero value, as CoreDNS does. */
