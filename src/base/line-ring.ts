@@ -1,3 +1,4 @@
+import { copyBytes } from './copy-bytes.ts';
 import { limit, type Limit } from './limits.ts';
 
 /** Bytes of lines that may wait for one thread: what is logged at 20 000 queries a second in more than a third of a second. */
@@ -51,10 +52,29 @@ export class LineWriter {
 
   /** @param line without its end */
   write(line: string): void {
+    const head = Atomics.load(this.#words, HEAD);
+    this.#commit(head, this.#put(line, head & this.#mask, this.#room(head)));
+  }
+
+  /** `from[start, end)`, whole or not at all; for who marks by other means than a line's end where something ends. */
+  writeBytes(from: Uint8Array, start: number, end: number): void {
+    const length = end - start;
+    const head = Atomics.load(this.#words, HEAD);
+    if (length > this.#room(head)) return this.#commit(head, 0);
+    const at = head & this.#mask;
+    const first = Math.min(length, this.#bytes.length - at);
+    copyBytes(from, start, this.#bytes, at, first);
+    if (first < length) copyBytes(from, start + first, this.#bytes, 0, length - first);
+    this.#commit(head, length);
+  }
+
+  #room(head: number): number {
+    return this.#bytes.length - (((head - Atomics.load(this.#words, TAIL)) | 0) >>> 0);
+  }
+
+  /** What was written is the reader's from now on. @param written 0: it found no room */
+  #commit(head: number, written: number): void {
     const words = this.#words;
-    const head = Atomics.load(words, HEAD);
-    const room = this.#bytes.length - (((head - Atomics.load(words, TAIL)) | 0) >>> 0);
-    const written = this.#put(line, head & this.#mask, room);
     if (written === 0) {
       Atomics.add(words, LOST, 1);
       return;

@@ -1,10 +1,10 @@
 /** `chaos`: version, authors and host name in class CH. */
-import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { optional, rest } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { word } from '../../corefile/values.ts';
 import type { Random } from '../../base/random.ts';
+import { ownVersion } from '../../server/contract/own-version.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import { CLASS, RCODE, TYPE } from '../../wire/iana.ts';
 import { SECTION } from '../../wire/writer.ts';
@@ -21,7 +21,6 @@ const syntax = directive({
   },
 });
 
-const manifest = new URL('../../../package.json', import.meta.url);
 /** What one character string holds. */
 const TEXT_MAX = 255;
 
@@ -57,10 +56,6 @@ export const chaos: Plugin = definePlugin({
     };
   },
 });
-
-function ownVersion(): string {
-  return (JSON.parse(readFileSync(manifest, 'utf8')) as { readonly version: string }).version;
-}
 
 /** A text as one character string: its length, then its bytes. */
 function characters(text: string): Uint8Array {

@@ -111,7 +111,3 @@ describe('values of SkyDNS', () => {
     assert.deepEqual(read({ host: '::ffff:10.0.0.1' }).host, Buffer.from([10, 0, 0, 1]));
   });
 });
-
-function byBytes(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
-}

@@ -11,6 +11,7 @@ import {
 } from '../../server/contract/plugin.ts';
 import { printUpstream, type UpstreamSpec } from './address.ts';
 import { Forwarder } from './forwarder.ts';
+import { exchangeTaps, type ExchangeTap } from '../../server/contract/ports.ts';
 import { syntax, waitingLimit, type ForwardSaid } from './options.ts';
 import { findUpstreams, realPlaces, type Found } from './places.ts';
 import type { Policy } from './policy.ts';
@@ -110,9 +111,11 @@ function textOf(path: string): string | null {
 function setup(lines: readonly ForwardSaid[], context: WorkerContext, next: Next): Next {
   const metrics = new ForwardMetrics(context.metrics);
   const forwarders: Forwarder[] = [];
+  const taps: ExchangeTap[] = [];
+  context.onStart(() => taps.push(...context.find(exchangeTaps)));
   let after: Next = next;
   for (const line of lines.toReversed()) {
-    const forwarder = makeForwarder(line, context, metrics, after, after !== next);
+    const forwarder = makeForwarder(line, context, metrics, taps, after, after !== next);
     forwarders.unshift(forwarder);
     after = forwarder.link;
   }
@@ -139,6 +142,7 @@ function makeForwarder(
   line: ForwardSaid,
   context: WorkerContext,
   metrics: ForwardMetrics,
+  taps: readonly ExchangeTap[],
   next: Next,
   chained: boolean,
 ): Forwarder {
@@ -173,6 +177,7 @@ function makeForwarder(
     random,
     metrics,
     writer,
+    taps,
     next,
     chained,
   });

@@ -78,6 +78,7 @@ export class Forwarding extends UpstreamExchange {
     now: number,
   ): void {
     try {
+      if (this.#host.parts.taps.length > 0) this.#tap(bytes, start, end);
       this.#target.took(this, bytes, start, reused, now);
       const reply = this.#judge(fromUpstream(bytes, start, end, 'forward'), truncated, now);
       if (reply !== null) this.#finish(reply);
@@ -88,6 +89,7 @@ export class Forwarding extends UpstreamExchange {
 
   override failed(error: ExchangeError, now: number): void {
     try {
+      if (this.#host.parts.taps.length > 0) this.#tap(null, 0, 0);
       this.#target.missed(this);
       const cut = this.#cut;
       const reply = cut === undefined ? this.#missed(error, now) : this.#whatThereIs(cut, now);
@@ -95,6 +97,13 @@ export class Forwarding extends UpstreamExchange {
     } catch (failure) {
       this.#break(failure);
     }
+  }
+
+  /** Tells who listens of an exchange that is over. */
+  #tap(bytes: Uint8Array | null, start: number, end: number): void {
+    const { host, port } = this.#target.upstream;
+    for (const tap of this.#host.parts.taps)
+      tap.exchanged(this.query, host, port, this.proto, this.startedAt, bytes, start, end);
   }
 
   /** @returns the end; null: the exchange goes on */

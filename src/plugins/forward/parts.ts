@@ -1,5 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Random } from '../../base/random.ts';
+import type { ExchangeTap } from '../../server/contract/ports.ts';
 import type { Next } from '../../server/contract/plugin.ts';
 import type { MessageWriter } from '../../wire/writer.ts';
 import type { ForwardMetrics } from './counters.ts';
@@ -29,6 +30,8 @@ export interface ForwarderParts {
   readonly writer: MessageWriter;
   /** The next forward of the block, or what comes after all of them. */
   readonly next: Next;
+  /** Who is told of each exchange. */
+  readonly taps: readonly ExchangeTap[];
   /** Whether `next` is a forward. */
   readonly chained: boolean;
 }

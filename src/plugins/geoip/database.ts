@@ -1,4 +1,4 @@
-/** Databases of addresses in MaxMind's format (mmdb). */
+/** Databases of addresses in MaxMind's format, read by `mmdb-lib`. */
 import { Reader } from 'mmdb-lib';
 import { FILE_MAX, readFileBytes } from '../../base/read-file.ts';
 

@@ -1,4 +1,4 @@
-/** `geoip`: where clients are, as metadata. */
+/** `geoip`: notes where clients are. */
 import { printAddress } from '../../base/ip.ts';
 import { Problem } from '../../base/problem.ts';
 import { required } from '../../corefile/positions.ts';

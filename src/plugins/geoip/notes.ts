@@ -1,4 +1,4 @@
-/** Metadata of places and networks, with CoreDNS's labels. */
+/** What is noted of a place and of a network. */
 import type { City, Network } from './database.ts';
 
 /** Notes a place. What the database does not know is noted as Go's zero value, as CoreDNS does. */

@@ -11,7 +11,7 @@ import { foldName, parseName, type WireName } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 import { classOf, typeOf } from './classes.ts';
-import { commonFormat, compileFormat } from './format.ts';
+import { commonFormat, compileFormat } from '../../wire/placeholders.ts';
 
 const classNames = ['all', 'success', 'denial', 'error'] as const;
 

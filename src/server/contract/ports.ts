@@ -1,5 +1,6 @@
 /** Where plugins of one server block meet without knowing each other. */
 import type { Query } from '../../wire/query.ts';
+import type { Protocol } from '../../wire/transports.ts';
 import { definePort, type Port } from './plugin.ts';
 
 /** Writes what a plugin knows about a query before it is answered: label (`kubernetes/client-namespace`) → value. */
@@ -37,3 +38,24 @@ export const searchDomains: Port<SearchDomains> = definePort<SearchDomains>('sea
  */
 export const roundTrips: Port<(query: Query) => boolean> =
   definePort<(query: Query) => boolean>('round trips');
+
+/** Told of every exchange with an upstream when it is over. Offered by `dnstap`, asked by who forwards. */
+export interface ExchangeTap {
+  /**
+   * @param host address of the upstream
+   * @param sentAt when the query was sent, on the clock (milliseconds)
+   * @param reply holds the reply in `[start, end)`, valid during the call; null: none came
+   */
+  exchanged(
+    query: Query,
+    host: string,
+    port: number,
+    proto: Protocol,
+    sentAt: number,
+    reply: Uint8Array | null,
+    start: number,
+    end: number,
+  ): void;
+}
+
+export const exchangeTaps: Port<ExchangeTap> = definePort<ExchangeTap>('exchange taps');

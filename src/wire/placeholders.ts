@@ -1,8 +1,8 @@
-/** Formats of log lines. */
-import { printAddress, bracketed } from '../../base/ip.ts';
-import { CLASS, className, FLAG, rcodeName, typeName } from '../../wire/iana.ts';
-import type { Query } from '../../wire/query.ts';
-import { silence, type Reply } from '../../wire/reply.ts';
+/** Formats of log lines, and of dnstap's extra field. */
+import { printAddress, bracketed } from '../base/ip.ts';
+import { CLASS, className, FLAG, rcodeName, typeName } from './iana.ts';
+import type { Query } from './query.ts';
+import { silence, type Reply } from './reply.ts';
 
 /** A reply as the log sees it, and how long it took. */
 type Print = (query: Query, reply: Reply, elapsedMs: number) => string;

@@ -1,0 +1,309 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, afterEach, describe, test } from 'node:test';
+import { DnstapCollector, DnstapReader, until } from '../../../test/kit/dnstap-collector.ts';
+import { testCertificate, testKey } from '../../../test/kit/certificate.ts';
+import { makeWorld } from '../../../test/kit/world.ts';
+import { systemClock } from '../../base/clock.ts';
+import { LineWriter, type LineRingMemory } from '../../base/line-ring.ts';
+import { makeLog } from '../../base/log.ts';
+import { dnstapPrefix, DnstapWriter, readDnstap, TAP } from '../../wire/dnstap.ts';
+import { CONTROL } from '../../wire/frame-stream.ts';
+import { Frames } from './frames.ts';
+import { Incoming } from './incoming.ts';
+import type { Endpoint } from './options.ts';
+import { Outgoing } from './outgoing.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'ndots-dnstap-'));
+after(() => rmSync(folder, { recursive: true }));
+
+let lines: string[] = [];
+const closing: { close(): Promise<void> }[] = [];
+afterEach(async () => {
+  for (const each of closing.splice(0).toReversed()) await each.close();
+  lines = [];
+});
+const log = makeLog((line) => lines.push(line));
+
+const unix = (name: string, listen = false): Endpoint => ({
+  listen,
+  kind: 'unix',
+  path: join(folder, name),
+  host: '',
+  port: 0,
+  text: name,
+  full: false,
+  writeBuffer: 1,
+  queue: 1,
+});
+
+/** A frame whose message says `extra`. */
+function frame(extra: string): Uint8Array {
+  const writer = new DnstapWriter(dnstapPrefix('t', ''), 0);
+  writer.begin(TAP.CLIENT_QUERY, extra);
+  writer.end(4);
+  const bytes = Buffer.from(writer.bytes.subarray(writer.start, writer.at));
+  bytes.writeUInt32BE(bytes.length - 4);
+  return bytes;
+}
+
+/** Writes frames `from` … `to - 1` into a ring. */
+function fill(ring: LineRingMemory, from: number, to: number): void {
+  const writer = new LineWriter(ring);
+  for (let i = from; i < to; i++) {
+    const bytes = frame(String(i));
+    writer.writeBytes(bytes, 0, bytes.length);
+  }
+}
+
+const numbers = (from: number, to: number): string[] =>
+  Array.from({ length: to - from }, (_, at) => String(from + at));
+
+async function outgoing(endpoint: Endpoint): Promise<Outgoing> {
+  const made = new Outgoing(endpoint, false, systemClock, log);
+  closing.push(made);
+  made.start();
+  return Promise.resolve(made);
+}
+
+async function collector(name: string, reads = true): Promise<DnstapCollector> {
+  const made = await DnstapCollector.listen({ path: join(folder, name) }, reads);
+  closing.push(made);
+  return made;
+}
+
+describe('frames of workers', () => {
+  test('come out whole and in order, also where the ring ends, and what finds no room is counted', () => {
+    const frames = new Frames(systemClock);
+    const ring = frames.add(4096);
+    const found: string[] = [];
+    let written = 0;
+    for (let round = 0; round < 50; round++) {
+      fill(ring, written, written + 37);
+      written += 37;
+      for (let chunk = frames.take(); chunk !== null; chunk = frames.take()) {
+        for (let at = 0, left = chunk.frames; left > 0; left--) {
+          const end = at + 4 + chunk.bytes.readUInt32BE(at);
+          found.push(readDnstap(chunk.bytes.subarray(at + 4, end)).extra!);
+          at = end;
+        }
+      }
+    }
+    assert.deepEqual(found, numbers(0, 50 * 37));
+    fill(ring, 0, 10_000);
+    const kept = frames.take()!;
+    assert.equal(kept.frames + frames.lost, 10_000);
+  });
+
+  test('a ring that nobody writes to any more is forgotten when it has been read; its losses are not', () => {
+    const frames = new Frames(systemClock);
+    const ring = frames.add(4096);
+    fill(ring, 0, 1000);
+    const { lost } = frames;
+    assert.ok(lost > 0);
+    frames.retire(ring);
+    assert.notEqual(frames.take(), null);
+    assert.equal(frames.take(), null);
+    assert.equal(frames.lost, lost);
+  });
+});
+
+describe('a connection to a collector', () => {
+  test('handshake, messages, goodbye', async () => {
+    const there = await collector('a.sock');
+    const out = await outgoing(unix('a.sock'));
+    fill(out.frames.add(1 << 16), 0, 100);
+    await until(() => there.messages.length === 100, 'all messages');
+    assert.deepEqual(
+      there.messages.map(({ extra }) => extra),
+      numbers(0, 100),
+    );
+    await out.close();
+    await until(() => there.readers[0]!.controls.length === 3, 'the goodbye');
+    assert.deepEqual(there.readers[0]!.controls, [CONTROL.READY, CONTROL.START, CONTROL.STOP]);
+    assert.deepEqual([out.lost, out.written], [0, 100]);
+  });
+
+  test('what comes before somebody listens waits, and so does what comes while the connection is gone', async () => {
+    const out = await outgoing(unix('b.sock'));
+    const ring = out.frames.add(1 << 16);
+    fill(ring, 0, 50);
+    await until(() => lines.length > 0, 'a line');
+    assert.match(lines[0]!, /^\[ERROR\] No connection to dnstap endpoint: connect ENOENT/);
+    const first = await collector('b.sock');
+    await until(() => first.messages.length === 50, 'the first messages');
+    await first.close();
+    await until(() => out.connections === 0, 'the end of the connection');
+    fill(ring, 50, 80);
+    const second = await collector('b.sock');
+    await until(() => second.messages.length === 30, 'the second messages');
+    assert.equal(out.lost, 0);
+    assert.ok(lines.some((line) => line.includes('Connected to dnstap endpoint b.sock again')));
+  });
+
+  test('a collector that reads nothing costs frames, which are counted, and no memory beyond the buffers', async () => {
+    const there = await collector('c.sock');
+    const out = await outgoing(unix('c.sock'));
+    const ring = out.frames.add(1 << 16);
+    await until(() => out.connections === 1, 'the connection');
+    there.sockets[0]!.pause();
+    let written = 0;
+    for (let round = 0; round < 400 && out.lost === 0; round++) {
+      fill(ring, written, written + 2000);
+      written += 2000;
+      await new Promise((resolve) => setTimeout(resolve, 15));
+    }
+    assert.ok(out.lost > 0);
+    there.sockets[0]!.resume();
+    await until(() => there.messages.length === written - out.lost, 'the rest');
+  });
+
+  test('who accepts and says nothing is left again', async () => {
+    await collector('d.sock', false);
+    await outgoing(unix('d.sock'));
+    await until(() => lines.length > 0, 'a line');
+    assert.match(lines[0]!, /no answer to the handshake/);
+  });
+});
+
+describe('a listener for sinks', () => {
+  test('gives every sink all messages from when it came on', async () => {
+    const into = new Incoming(unix('e.sock', true), null, false, systemClock, log);
+    closing.push(into);
+    into.start();
+    const ring = into.frames.add(1 << 16);
+    const sinks: DnstapReader[] = [];
+    for (const round of [1, 2]) {
+      sinks.push(new DnstapReader(connect({ path: join(folder, 'e.sock') })));
+      await until(() => sinks.at(-1)!.controls.includes(CONTROL.START), `sink ${round}`);
+      fill(ring, round * 10, round * 10 + 10);
+      await until(() => sinks[0]!.messages.length === round * 10, 'messages');
+    }
+    await until(() => sinks[1]!.messages.length === 10, 'messages of the second');
+    assert.deepEqual(
+      sinks.map(({ messages }) => messages.map(({ extra }) => extra)),
+      [numbers(10, 30), numbers(20, 30)],
+    );
+  });
+
+  test('a sink that does not keep up is let go, the others stay', async () => {
+    const into = new Incoming(unix('f.sock', true), null, false, systemClock, log);
+    closing.push(into);
+    into.start();
+    const ring = into.frames.add(1 << 20);
+    const path = join(folder, 'f.sock');
+    const good = new DnstapReader(connect({ path }));
+    const lame = connect({ path });
+    const slow = new DnstapReader(lame);
+    await until(() => good.controls.length + slow.controls.length === 4, 'both');
+    lame.pause();
+    let written = 0;
+    for (let round = 0; round < 400 && into.connections === 2; round++) {
+      fill(ring, written, written + 2000);
+      written += 2000;
+      await new Promise((resolve) => setTimeout(resolve, 15));
+    }
+    assert.ok(lines.some((line) => line.includes('does not keep up')));
+    await until(() => good.messages.length === written, 'all for the other');
+    lame.destroy();
+  });
+
+  test('the file of a socket that nobody listens at is taken over', async () => {
+    const path = join(folder, 'g.sock');
+    writeFileSync(path, '');
+    rmSync(path);
+    const before = new Incoming(unix('g.sock', true), null, false, systemClock, log);
+    before.start();
+    await until(() => connectable(path), 'the first');
+    const next = new Incoming(unix('g.sock', true), null, false, systemClock, log);
+    closing.push(next);
+    next.start();
+    await until(() => lines.length > 0, 'a line');
+    assert.match(lines[0]!, /Failed to start dnstap listener: listen g\.sock: .*EADDRINUSE/);
+    await before.close();
+    await until(() => lines.some((line) => line.includes('listener started')), 'the second');
+  });
+});
+
+let asked: Promise<void> | null = null;
+let open = false;
+
+/** Whether somebody listens at the path; asks on the side. */
+function connectable(path: string): boolean {
+  asked ??= new Promise<void>((resolve) => {
+    const socket = connect({ path });
+    socket.once('connect', () => {
+      open = true;
+      socket.destroy();
+    });
+    socket.once('error', () => undefined);
+    socket.once('close', () => {
+      asked = null;
+      resolve();
+    });
+  });
+  return open;
+}
+
+describe('dnstap: the directive', () => {
+  writeFileSync(join(folder, 'cert.pem'), testCertificate);
+  writeFileSync(join(folder, 'key.pem'), testKey);
+  const problem = async (text: string): Promise<string> => {
+    try {
+      const world = await makeWorld(`.:53 {\n ${text}\n whoami\n}`, { folder });
+      await world.close();
+      return '';
+    } catch (error) {
+      return (error as Error).message;
+    }
+  };
+
+  for (const text of [
+    'dnstap dnstap.sock full',
+    'dnstap unix://dnstap.sock',
+    'dnstap tcp://127.0.0.1:6000',
+    'dnstap tcp://[::1]:6000',
+    'dnstap tcp://example.com:6000',
+    'dnstap tls://127.0.0.1:6000 {\n skipverify\n }',
+    'dnstap dnstap.sock full {\n identity NAME\n version VER\n extra EXTRA\n }',
+    'dnstap a.sock full\n dnstap tcp://127.0.0.1:6000 {\n identity NAME2\n }',
+    'dnstap dnstap.sock full 1024 2048',
+    'dnstap listen tcp://127.0.0.1:0',
+    'dnstap listen unix://listen.sock full',
+    'dnstap listen tls://127.0.0.1:0 full {\n tls cert.pem key.pem cert.pem\n skipverify\n }',
+  ]) {
+    test(`taken: ${text.replaceAll('\n', '')}`, async () => {
+      assert.equal(await problem(text), '');
+    });
+  }
+
+  for (const [text, message] of [
+    ['dnstap', /Wrong argument count/],
+    ['dnstap {\n identity NAME\n }', /Unexpected token '\{', expecting argument/],
+    ['dnstap a.sock {\n identity\n }', /Wrong argument count/],
+    ['dnstap a.sock {\n identitiy NAME\n }', /unknown property 'identitiy'/],
+    [
+      'dnstap a.sock full 1025 1',
+      /MultipleTcpWriteBuf must be between 1 and 1024 \(MiB units\): 1025/,
+    ],
+    ['dnstap a.sock full 1 4097', /MultipleQueue must be between 1 and 4096/],
+    ['dnstap a.sock full 0 10', /must be between/],
+    ['dnstap a.sock full x 10', /invalid MultipleTcpWriteBuf "x"/],
+    ['dnstap a.sock full 10 y', /invalid MultipleQueue "y"/],
+    ['dnstap a.sock fill', /unknown word "fill"/],
+    ['dnstap listen', /dnstap listen requires an endpoint argument/],
+    ['dnstap tcp://127.0.0.1', /missing port in address/],
+    ['dnstap a.sock {\n tls cert.pem key.pem\n }', /tls directive only valid for listeners/],
+    ['dnstap listen tls://:1 {\n tls cert.pem\n }', /tls requires cert and key file paths/],
+    ['dnstap listen tls://:1', /TLS listener requires cert and key files/],
+    ['dnstap listen tls://:1 {\n tls cert.pem gone.pem\n }', /could not load TLS cert/],
+    ['dnstap listen tls://:1 {\n tls key.pem key.pem\n }', /could not load TLS cert/],
+  ] as const) {
+    test(`refused: ${text.replaceAll('\n', '')}`, async () => {
+      assert.match(await problem(text), message);
+    });
+  }
+});

@@ -1,0 +1,184 @@
+/** `dnstap`: the directive and its two parts. */
+import { hostname } from 'node:os';
+import { builtins } from '../../base/builtins.ts';
+import { every } from '../../base/clock.ts';
+import { andThen, isLater } from '../../base/maybe.ts';
+import type { LineRingMemory } from '../../base/line-ring.ts';
+import { Problem } from '../../base/problem.ts';
+import { FILE_MAX, readFileBytes } from '../../base/read-file.ts';
+import { pluginProblem } from '../../corefile/problems.ts';
+import { custom, flag, setting } from '../../corefile/properties.ts';
+import { directive } from '../../corefile/syntax.ts';
+import { word } from '../../corefile/values.ts';
+import type { ControlContext } from '../../server/contract/control-context.ts';
+import { ownVersion } from '../../server/contract/own-version.ts';
+import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
+import { exchangeTaps } from '../../server/contract/ports.ts';
+import { dnstapPrefix } from '../../wire/dnstap.ts';
+import type { Query } from '../../wire/query.ts';
+import type { Reply } from '../../wire/reply.ts';
+import { Incoming, type ListenerTls } from './incoming.ts';
+import { endpoint } from './options.ts';
+import { Outgoing } from './outgoing.ts';
+import { Tap } from './tap.ts';
+
+/** Memory for ten thousand messages. */
+const QUEUE_BYTES = 2 * 1024 * 1024;
+
+const syntax = directive({
+  name: 'dnstap',
+  summary: 'tells of queries and replies as dnstap messages',
+  repeat: 'each',
+  args: { endpoint },
+  properties: {
+    identity: setting('identity', word('IDENTITY'), {
+      help: "the server's name in the messages (default the machine's host name)",
+    }),
+    version: setting('version', word('VERSION'), {
+      help: "the server's version in the messages (default `ndots-` and its version)",
+    }),
+    extra: setting('extra', word('EXTRA'), {
+      help: 'text for the field `extra`, with the placeholders of `log`, such as {/forward/upstream}',
+    }),
+    tls: custom(
+      'tls',
+      'CERT KEY [CA]',
+      (words, refuse) => {
+        const [certificate = null, key = null, authority = null] = words.map(({ text }) => text);
+        if (certificate === null || key === null)
+          return refuse('tls requires cert and key file paths');
+        return { certificate, key, authority };
+      },
+      { help: 'with `listen tls://…`: files; sinks need a certificate of `CA` if it is named' },
+    ),
+    skipVerify: flag('skipverify', {
+      help: 'the certificate of the other side is not verified',
+    }),
+  },
+  check({ endpoint: { listen, kind }, tls }, at) {
+    if (tls !== null && !listen)
+      return [pluginProblem('dnstap', at, 'tls directive only valid for listeners')];
+    if (listen && kind === 'tls' && tls === null)
+      return [pluginProblem('dnstap', at, 'TLS listener requires cert and key files')];
+    return [];
+  },
+});
+
+/** Tells of every query and reply, and of every exchange with an upstream. Workers write frames into memory; the control part sends them. */
+export const dnstap: Plugin = definePlugin({
+  syntax,
+  operational: true,
+  control(options, context) {
+    const { endpoint: to, skipVerify, tls } = options;
+    const files = tls === null ? null : readTls(tls, context);
+    const { clock, log } = context;
+    const key = `dnstap/${JSON.stringify([to, skipVerify, tls])}`;
+    const outlet = context.keep(key, () =>
+      to.listen
+        ? new Incoming(to, files, skipVerify, clock, log)
+        : new Outgoing(to, skipVerify, clock, log),
+    );
+    const rings: LineRingMemory[] = [];
+    context.onJoin(() => {
+      const ring = outlet.frames.add(to.queue * QUEUE_BYTES);
+      rings.push(ring);
+      return [ring];
+    });
+    context.onStart(() => outlet.start());
+    count(outlet, to.text, context);
+    context.onStop(() => {
+      for (const ring of rings) outlet.frames.retire(ring);
+    });
+  },
+  setup({ endpoint: { full }, identity, version, extra }, context, next) {
+    const prefix = dnstapPrefix(identity ?? hostname(), version ?? `ndots-${ownVersion()}`);
+    const tap = new Tap(prefix, full, extra ?? '', context.clock);
+    context.onMessage((message) => tap.use(message as LineRingMemory));
+    context.offer(exchangeTaps, tap);
+    return (query) => {
+      // Look-ups of our own (CNAME targets) are no client's.
+      if (query.depth > 0) return next(query);
+      tap.query(query);
+      const reply = next(query);
+      if (isLater(reply)) return andThen(reply, later, { tap, query: query.keep() });
+      tap.reply(query, reply);
+      return reply;
+    };
+  },
+});
+
+interface Waiting {
+  readonly tap: Tap;
+  readonly query: Query;
+}
+
+function later(reply: Reply, { tap, query }: Waiting): Reply {
+  tap.reply(query, reply);
+  return reply;
+}
+
+function readTls(
+  { certificate, key, authority }: { certificate: string; key: string; authority: string | null },
+  context: ControlContext,
+): ListenerTls {
+  const read = (file: string): Buffer => {
+    try {
+      return readFileBytes(context.path(file), FILE_MAX.small);
+    } catch (error) {
+      throw new Problem({
+        code: 'tls-unreadable',
+        text: `could not load TLS cert: ${(error as Error).message}`,
+        remedy: `Check the path and who may read it: ls -l ${context.path(file)}`,
+        cause: error,
+      });
+    }
+  };
+  const tls = {
+    cert: read(certificate),
+    key: read(key),
+    ca: authority === null ? null : read(authority),
+  };
+  try {
+    builtins.tls().createSecureContext({ cert: tls.cert, key: tls.key });
+  } catch (error) {
+    throw new Problem({
+      code: 'tls-unusable',
+      text: `could not load TLS cert: ${(error as Error).message}`,
+      hint: 'The files are no PEM, or the key is not that of the certificate.',
+      remedy: `Compare: openssl x509 -noout -pubkey -in ${certificate}; openssl pkey -pubout -in ${key}`,
+      cause: error,
+    });
+  }
+  return tls;
+}
+
+/** How often the counts of the connection are brought up to date. */
+const COUNT_MS = 1000;
+
+function count(outlet: Incoming | Outgoing, to: string, context: ControlContext): void {
+  const { metrics, clock } = context;
+  const labels = ['endpoint'] as const;
+  const lost = metrics
+    .counter('ndots_dnstap_lost_total', 'Counter of dnstap messages that nobody got.', labels)
+    .with(to);
+  const sent = metrics
+    .counter('ndots_dnstap_sent_total', 'Counter of dnstap messages that were sent.', labels)
+    .with(to);
+  const open = metrics
+    .gauge('ndots_dnstap_connections', 'Open connections over which dnstap messages go.', labels)
+    .with(to);
+  let before = { lost: outlet.lost, written: outlet.written };
+  const look = (): void => {
+    const { lost: lostNow, written } = outlet;
+    lost.add(lostNow - before.lost);
+    sent.add(written - before.written);
+    open.set(outlet.connections);
+    before = { lost: lostNow, written };
+  };
+  const ticks = every(clock, COUNT_MS, look);
+  context.onStop(() => {
+    ticks.cancel();
+    look();
+    open.set(0);
+  });
+}

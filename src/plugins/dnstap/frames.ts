@@ -1,0 +1,96 @@
+/** Frames on their way from the workers to the main thread. */
+import { sleep, type Clock } from '../../base/clock.ts';
+import { LineReader, makeLineRing, type LineRingMemory } from '../../base/line-ring.ts';
+
+/** Frames are gathered for so long before they are written, milliseconds. */
+const GATHER_MS = 10;
+/** What is written at once, bytes; a frame more at most. */
+const CHUNK = 65_536;
+
+/** Whole frames, one after the other. */
+export interface Chunk {
+  readonly bytes: Buffer;
+  readonly frames: number;
+}
+
+/** The frames of all workers, whatever configuration they serve, as the main thread reads them. */
+export class Frames {
+  readonly #bell = new Int32Array(new SharedArrayBuffer(4));
+  readonly #clock: Clock;
+  /** What waits to be read; `retired`: nobody writes there any more. */
+  readonly #rings = new Map<LineRingMemory, { readonly reader: LineReader; retired: boolean }>();
+  #lostBefore = 0;
+  #ended = false;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Memory for one more worker, of `size` bytes. */
+  add(size: number): LineRingMemory {
+    const memory = makeLineRing(size, this.#bell);
+    this.#rings.set(memory, { reader: new LineReader(memory), retired: false });
+    return memory;
+  }
+
+  /** Nobody writes there any more: it is forgotten when it has been read. */
+  retire(memory: LineRingMemory): void {
+    const ring = this.#rings.get(memory);
+    if (ring !== undefined) ring.retired = true;
+  }
+
+  /** Frames that found no room, since the beginning. */
+  get lost(): number {
+    let sum = this.#lostBefore;
+    for (const { reader } of this.#rings.values()) sum += reader.lost;
+    return sum;
+  }
+
+  /** Some of what waits; null: nothing does. It has made room when this returns. */
+  take(): Chunk | null {
+    for (const [memory, { reader, retired }] of this.#rings) {
+      const pieces = reader.pieces();
+      if (pieces.length > 0) {
+        const chunk = wholeFrames(pieces);
+        reader.release(chunk.bytes.length);
+        return chunk;
+      }
+      if (!retired) continue;
+      this.#lostBefore += reader.lost;
+      this.#rings.delete(memory);
+    }
+    return null;
+  }
+
+  /** Calls `run` whenever frames have come, until `end`. */
+  async listen(run: () => void): Promise<void> {
+    while (!this.#ended) {
+      const { async, value } = Atomics.waitAsync(this.#bell, 0, 0);
+      if (async) await value;
+      if (this.#ended) return;
+      await sleep(this.#clock, GATHER_MS);
+      Atomics.store(this.#bell, 0, 0);
+      run();
+    }
+  }
+
+  end(): void {
+    this.#ended = true;
+    Atomics.store(this.#bell, 0, 1);
+    Atomics.notify(this.#bell, 0);
+  }
+}
+
+/** A copy of the first frames, up to CHUNK bytes or a little more. */
+function wholeFrames(pieces: readonly Uint8Array[]): Chunk {
+  const all = Buffer.concat(pieces.map((piece) => piece.subarray(0, CHUNK + 2 * 65_536)));
+  let at = 0;
+  let frames = 0;
+  while (at < CHUNK && at + 4 <= all.length) {
+    const end = at + 4 + all.readUInt32BE(at);
+    if (end > all.length) break;
+    at = end;
+    frames++;
+  }
+  return { bytes: all.subarray(0, at), frames };
+}

@@ -1,0 +1,153 @@
+/** The connection to a collector. */
+import { connect, isIP, type Socket } from 'node:net';
+import { every, type Clock, type Timer } from '../../base/clock.ts';
+import { builtins } from '../../base/builtins.ts';
+import type { Log } from '../../base/log.ts';
+import { Frames } from './frames.ts';
+import type { Endpoint } from './options.ts';
+import { FrameStream, HANDSHAKE_MS } from './stream.ts';
+
+/** The first pause before connecting again, and the longest. */
+const PAUSE_MS = 100;
+const PAUSE_MAX_MS = 10_000;
+/** How often lost frames are told of. */
+const TELL_MS = 10_000;
+
+/** A connection to who collects messages, made again whenever it ends. What comes meanwhile waits in the rings. */
+export class Outgoing {
+  readonly frames: Frames;
+  readonly #endpoint: Endpoint;
+  readonly #skipVerify: boolean;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  #stream: FrameStream | null = null;
+  #socket: Socket | null = null;
+  #pauseMs = PAUSE_MS;
+  #telling: Timer | null = null;
+  #retry: Timer | null = null;
+  #state: 'new' | 'running' | 'closed' = 'new';
+  #written = 0;
+  /** Given to a connection that ended before they had arrived. */
+  #cut = 0;
+  #told = 0;
+  #failing = false;
+
+  constructor(endpoint: Endpoint, skipVerify: boolean, clock: Clock, log: Log) {
+    this.#endpoint = endpoint;
+    this.#skipVerify = skipVerify;
+    this.#clock = clock;
+    this.#log = log;
+    this.frames = new Frames(clock);
+  }
+
+  /** Frames that nobody got. */
+  get lost(): number {
+    return this.frames.lost + this.#cut;
+  }
+
+  /** Frames that were written to a connection. */
+  get written(): number {
+    return this.#written;
+  }
+
+  get connections(): number {
+    return this.#stream?.open === true ? 1 : 0;
+  }
+
+  /** Connects, once. */
+  start(): void {
+    if (this.#state !== 'new') return;
+    this.#state = 'running';
+    this.#telling = every(this.#clock, TELL_MS, () => this.#tell());
+    void this.frames.listen(() => this.#deliver());
+    this.#connect();
+  }
+
+  async close(): Promise<void> {
+    this.#deliver();
+    this.#state = 'closed';
+    this.frames.end();
+    this.#telling?.cancel();
+    this.#retry?.cancel();
+    if (this.#stream === null) this.#socket?.destroy();
+    await this.#stream?.close();
+    this.#tell();
+  }
+
+  #connect(): void {
+    const socket = this.#open();
+    this.#socket = socket;
+    const late = this.#clock.after(HANDSHAKE_MS, () => socket.destroy(new Error('i/o timeout')));
+    const failed = (error: Error): void => {
+      late.cancel();
+      this.#again(error);
+    };
+    socket.unref();
+    socket.once('error', failed);
+    socket.once(this.#endpoint.kind === 'tls' ? 'secureConnect' : 'connect', () => {
+      late.cancel();
+      socket.off('error', failed);
+      const most = this.#endpoint.writeBuffer * 1024 * 1024;
+      const stream: FrameStream = new FrameStream(socket, most, this.#clock, {
+        ready: () => {
+          this.#pauseMs = PAUSE_MS;
+          if (this.#failing)
+            this.#log.info(`Connected to dnstap endpoint ${this.#endpoint.text} again`);
+          this.#failing = false;
+          this.#deliver();
+        },
+        drained: () => this.#deliver(),
+        ended: (error) => {
+          this.#cut += stream.underway;
+          this.#stream = null;
+          if (this.#state === 'running') this.#again(error ?? new Error('the reader left'));
+        },
+      });
+      this.#stream = stream;
+    });
+  }
+
+  #open(): Socket {
+    const { kind, path, host, port } = this.#endpoint;
+    if (kind === 'unix') return connect({ path });
+    if (kind === 'tcp') return connect({ host, port });
+    const tls = builtins.tls();
+    return tls.connect({
+      host,
+      port,
+      ca: [...tls.getCACertificates('default'), ...tls.getCACertificates('system')],
+      rejectUnauthorized: !this.#skipVerify,
+      ...(isIP(host) === 0 && { servername: host }),
+    });
+  }
+
+  #again(error: Error): void {
+    if (this.#state !== 'running') return;
+    if (!this.#failing) this.#log.error(`No connection to dnstap endpoint: ${error.message}`);
+    this.#failing = true;
+    const pause = this.#pauseMs;
+    this.#pauseMs = Math.min(2 * pause, PAUSE_MAX_MS);
+    this.#retry = this.#clock.after(pause, () => {
+      if (this.#state === 'running') this.#connect();
+    });
+  }
+
+  /** Writes what waits, as far as the connection takes it. */
+  #deliver(): void {
+    const stream = this.#stream;
+    const most = this.#endpoint.writeBuffer * 1024 * 1024;
+    while (stream !== null && stream.open && stream.backlog < most) {
+      const chunk = this.frames.take();
+      if (chunk === null) return;
+      this.#written += chunk.frames;
+      stream.write(chunk);
+    }
+  }
+
+  #tell(): void {
+    const dropped = this.lost - this.#told;
+    if (dropped <= 0) return;
+    this.#told += dropped;
+    this.#log.warning(`Dropped dnstap messages: ${dropped}`);
+  }
+}

@@ -1,0 +1,127 @@
+/** The writing end of a Frame Streams connection. */
+import type { Socket } from 'node:net';
+import type { Clock, Timer } from '../../base/clock.ts';
+import { DNSTAP_CONTENT_TYPE } from '../../wire/dnstap.ts';
+import { accepts, CONTROL, FrameReader, writeControl } from '../../wire/frame-stream.ts';
+import { ReadError } from '../../wire/reader.ts';
+import type { Chunk } from './frames.ts';
+
+/** Handshakes, and the goodbye, take no longer than this, milliseconds. */
+export const HANDSHAKE_MS = 4000;
+const GOODBYE_MS = 1000;
+/** The other side only sends control frames. */
+const FRAME_MAX = 4096;
+
+/** What becomes of a stream. */
+export interface StreamHost {
+  /** The handshake is done: `write` may be called. */
+  ready(): void;
+  /** There is room again after a `write` that said there was none. */
+  drained(): void;
+  /** It is over. @param error null: as was wished */
+  ended(error: Error | null): void;
+}
+
+/** The writing end of Frame Streams on a socket that is open, with the handshake in both directions. */
+export class FrameStream {
+  readonly #socket: Socket;
+  readonly #host: StreamHost;
+  readonly #most: number;
+  readonly #reader = new FrameReader(FRAME_MAX);
+  #state: 'greeting' | 'open' | 'leaving' | 'over' = 'greeting';
+  #timer: Timer;
+  /** Frames that the system has not taken yet. */
+  #under = 0;
+  #gone: (() => void) | null = null;
+  readonly #clock: Clock;
+
+  /** @param most bytes that may wait for the socket */
+  constructor(socket: Socket, most: number, clock: Clock, host: StreamHost) {
+    this.#socket = socket;
+    this.#host = host;
+    this.#most = most;
+    this.#clock = clock;
+    this.#timer = clock.after(HANDSHAKE_MS, () => {
+      this.#fail(new Error('no answer to the handshake (Frame Streams, bidirectional)'));
+    });
+    socket.on('data', (bytes: Buffer) => this.#take(bytes));
+    socket.on('drain', () => {
+      if (this.#state === 'open') host.drained();
+    });
+    socket.on('error', (error) => this.#fail(error));
+    socket.on('close', () => this.#fail(new Error('the connection was closed')));
+    socket.write(writeControl(CONTROL.READY, [DNSTAP_CONTENT_TYPE]));
+  }
+
+  get open(): boolean {
+    return this.#state === 'open';
+  }
+
+  /** Bytes that wait for the socket. */
+  get backlog(): number {
+    return this.#socket.writableLength;
+  }
+
+  /** Frames that may not have arrived. */
+  get underway(): number {
+    return this.#under;
+  }
+
+  /** @returns whether there is room for more; if not, `drained` tells when there is */
+  write({ bytes, frames }: Chunk): boolean {
+    this.#under += frames;
+    this.#socket.write(bytes, (error) => {
+      if (error === null || error === undefined) this.#under -= frames;
+    });
+    return this.#socket.writableLength < this.#most;
+  }
+
+  /** Takes leave of the other side, and ends in any case. */
+  close(): Promise<void> {
+    if (this.#state === 'over') return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#gone = resolve;
+      if (this.#state !== 'open') return this.#fail(null);
+      this.#state = 'leaving';
+      // The process does not end before the goodbye has been answered, or its time is up.
+      this.#socket.ref();
+      this.#timer = this.#clock.after(GOODBYE_MS, () => this.#fail(null));
+      this.#socket.write(writeControl(CONTROL.STOP));
+    });
+  }
+
+  /** Ends at once. */
+  destroy(error: Error): void {
+    this.#fail(error);
+  }
+
+  #take(bytes: Uint8Array): void {
+    try {
+      this.#reader.push(bytes);
+      for (let frame = this.#reader.next(); frame !== null; frame = this.#reader.next()) {
+        if (frame instanceof Uint8Array) throw new ReadError('a data frame from a reader', 0);
+        if (frame.type === CONTROL.FINISH) return this.#fail(null);
+        if (frame.type !== CONTROL.ACCEPT || this.#state !== 'greeting') continue;
+        if (!accepts(frame, DNSTAP_CONTENT_TYPE))
+          throw new ReadError(`it does not take ${DNSTAP_CONTENT_TYPE}`, 0);
+        this.#timer.cancel();
+        this.#state = 'open';
+        this.#socket.write(writeControl(CONTROL.START, [DNSTAP_CONTENT_TYPE]));
+        this.#host.ready();
+      }
+    } catch (error) {
+      if (!(error instanceof ReadError)) throw error;
+      this.#fail(error);
+    }
+  }
+
+  #fail(error: Error | null): void {
+    if (this.#state === 'over') return;
+    const wished = this.#state === 'leaving';
+    this.#state = 'over';
+    this.#timer.cancel();
+    this.#socket.destroy();
+    this.#host.ended(wished ? null : error);
+    this.#gone?.();
+  }
+}

@@ -1,0 +1,341 @@
+/**
+ * dnstap messages (dnstap.proto, proto2): what a program saw of a query or a reply, and when. One list of field numbers for who
+ * writes them and who reads them.
+ */
+import type { Query } from './query.ts';
+import { ProtobufReader, Wire } from './protobuf.ts';
+
+/** What Frame Streams call these messages. */
+export const DNSTAP_CONTENT_TYPE = 'protobuf:dnstap.Dnstap';
+
+/** Who saw which message (`Message.Type`). */
+export const TAP: {
+  readonly AUTH_QUERY: 1;
+  readonly AUTH_RESPONSE: 2;
+  readonly RESOLVER_QUERY: 3;
+  readonly RESOLVER_RESPONSE: 4;
+  readonly CLIENT_QUERY: 5;
+  readonly CLIENT_RESPONSE: 6;
+  readonly FORWARDER_QUERY: 7;
+  readonly FORWARDER_RESPONSE: 8;
+  readonly STUB_QUERY: 9;
+  readonly STUB_RESPONSE: 10;
+  readonly TOOL_QUERY: 11;
+  readonly TOOL_RESPONSE: 12;
+  readonly UPDATE_QUERY: 13;
+  readonly UPDATE_RESPONSE: 14;
+} = {
+  AUTH_QUERY: 1,
+  AUTH_RESPONSE: 2,
+  RESOLVER_QUERY: 3,
+  RESOLVER_RESPONSE: 4,
+  CLIENT_QUERY: 5,
+  CLIENT_RESPONSE: 6,
+  FORWARDER_QUERY: 7,
+  FORWARDER_RESPONSE: 8,
+  STUB_QUERY: 9,
+  STUB_RESPONSE: 10,
+  TOOL_QUERY: 11,
+  TOOL_RESPONSE: 12,
+  UPDATE_QUERY: 13,
+  UPDATE_RESPONSE: 14,
+} as const;
+
+/** `SocketFamily`. */
+const FAMILY = { v4: 1, v6: 2 } as const;
+
+/** `SocketProtocol`. */
+const PROTOCOL: Readonly<Record<Query['proto'], number>> = {
+  udp: 1,
+  internal: 1,
+  tcp: 2,
+  grpc: 2,
+  tls: 3,
+  https: 4,
+};
+
+const protocolNames: readonly (string | undefined)[] = [undefined, 'udp', 'tcp', 'tls', 'https'];
+
+/** Fields of the outer message, `Dnstap`. */
+const OUTER = { identity: 1, version: 2, extra: 3, message: 14, type: 15 } as const;
+
+/** Fields of `Message`. */
+const FIELD = {
+  type: 1,
+  family: 2,
+  protocol: 3,
+  queryAddress: 4,
+  responseAddress: 5,
+  queryPort: 6,
+  responsePort: 7,
+  querySeconds: 8,
+  queryNanoseconds: 9,
+  queryMessage: 10,
+  queryZone: 11,
+  responseSeconds: 12,
+  responseNanoseconds: 13,
+  responseMessage: 14,
+} as const;
+
+const tag = (field: number, wire: number): number => (field << 3) | wire;
+
+/** What comes before the message and is the same for all of a writer: identity and version. Empty ones are left out. */
+export function dnstapPrefix(identity: string, version: string): Uint8Array {
+  return Buffer.concat([textField(OUTER.identity, identity), textField(OUTER.version, version)]);
+}
+
+function textField(field: number, text: string): Uint8Array {
+  const bytes = Buffer.from(text);
+  if (bytes.length === 0) return bytes;
+  const head = new Uint8Array(6);
+  head[0] = tag(field, Wire.bytes);
+  return Buffer.concat([head.subarray(0, putVarint(head, 1, bytes.length)), bytes]);
+}
+
+/** An IP address and port, as bytes somewhere. */
+export interface TapPeer {
+  readonly family: 4 | 6;
+  readonly peer: Uint8Array;
+  readonly peerAt: number;
+  readonly peerPort: number;
+}
+
+const MESSAGE_MAX = 65535;
+/** More than all fields but addresses, texts and messages take. */
+const ROOM = 256;
+
+/**
+ * Writes one dnstap message at a time into memory of its own: begin, then the fields in the order of their methods, then `end`.
+ * Nothing is allocated on the way.
+ */
+export class DnstapWriter {
+  /** The message is `bytes[start, end)` after `end`, until the next `begin`. */
+  readonly bytes: Uint8Array;
+  start = 0;
+  /** Where the next field of the inner message goes. */
+  at = 0;
+  readonly #prefix: Uint8Array;
+  readonly #most: number;
+  #body = 0;
+  #extra: Uint8Array = nothing;
+
+  /**
+   * @param prefix what `dnstapPrefix` gives
+   * @param room bytes that a DNS message may need besides its own (`STAMP_ROOM`)
+   */
+  constructor(prefix: Uint8Array, room: number) {
+    this.#prefix = prefix;
+    this.#most = prefix.length + EXTRA_MAX + ROOM;
+    this.bytes = new Uint8Array(this.#most + MESSAGE_MAX + room + ROOM);
+  }
+
+  /** @param extra the outer message's field of that name; what exceeds 4 KiB is left out */
+  begin(type: number, extra: string): void {
+    const text = extra === '' ? nothing : Buffer.from(extra);
+    this.#extra = text.length > EXTRA_MAX ? text.subarray(0, EXTRA_MAX) : text;
+    this.#body = this.#most;
+    this.at = this.#body;
+    this.#field(FIELD.type, Wire.varint);
+    this.#varint(type);
+  }
+
+  /** Address family and transport of the socket; then who asks (`query`), or who was asked, or both. */
+  socket(family: 4 | 6, proto: Query['proto'], from: TapPeer | null, to: TapPeer | null): void {
+    this.#field(FIELD.family, Wire.varint);
+    this.#varint(family === 4 ? FAMILY.v4 : FAMILY.v6);
+    this.#field(FIELD.protocol, Wire.varint);
+    this.#varint(PROTOCOL[proto]);
+    if (from !== null) this.#address(FIELD.queryAddress, from);
+    if (to !== null) this.#address(FIELD.responseAddress, to);
+    if (from !== null) this.#number(FIELD.queryPort, from.peerPort);
+    if (to !== null) this.#number(FIELD.responsePort, to.peerPort);
+  }
+
+  /** When the query was seen. @param ms since 1970, with fractions */
+  queryTime(ms: number): void {
+    this.#time(FIELD.querySeconds, FIELD.queryNanoseconds, ms);
+  }
+
+  queryMessage(bytes: Uint8Array, start: number, end: number): void {
+    this.#message(FIELD.queryMessage, end - start);
+    copy(bytes, start, this.bytes, this.at, end - start);
+    this.at += end - start;
+  }
+
+  /** When the reply was seen. @param ms since 1970, with fractions */
+  responseTime(ms: number): void {
+    this.#time(FIELD.responseSeconds, FIELD.responseNanoseconds, ms);
+  }
+
+  responseMessage(bytes: Uint8Array, start: number, end: number): void {
+    this.#message(FIELD.responseMessage, end - start);
+    copy(bytes, start, this.bytes, this.at, end - start);
+    this.at += end - start;
+  }
+
+  /**
+   * The reply's bytes as `write` puts them at a place of this memory.
+   * @param write gives the length
+   */
+  responseBy(write: (out: Uint8Array, at: number) => number): void {
+    // The length comes before the bytes: three of its bytes hold any, and more than needed are legal.
+    const head = this.at;
+    const length = write(this.bytes, head + 4);
+    this.bytes[head] = tag(FIELD.responseMessage, Wire.bytes);
+    const size = sizeOfVarint(length);
+    putVarint(this.bytes, head + 1, length);
+    if (size < 3) this.bytes.copyWithin(head + 1 + size, head + 4, head + 4 + length);
+    this.at = head + 1 + size + length;
+  }
+
+  /** Closes the message. @param frame bytes to leave free before it (the length of a frame) */
+  end(frame = 0): void {
+    const { bytes } = this;
+    const prefix = this.#prefix;
+    const extra = this.#extra;
+    const inner = this.at - this.#body;
+    bytes[this.at++] = tag(OUTER.type, Wire.varint);
+    bytes[this.at++] = 1;
+    let head = this.#body - 1 - sizeOfVarint(inner);
+    bytes[head] = tag(OUTER.message, Wire.bytes);
+    putVarint(bytes, head + 1, inner);
+    if (extra.length > 0) {
+      head -= extra.length;
+      copy(extra, 0, bytes, head, extra.length);
+      head -= 1 + sizeOfVarint(extra.length);
+      bytes[head] = tag(OUTER.extra, Wire.bytes);
+      putVarint(bytes, head + 1, extra.length);
+    }
+    head -= prefix.length;
+    copy(prefix, 0, bytes, head, prefix.length);
+    this.start = head - frame;
+  }
+
+  #field(field: number, wire: number): void {
+    this.bytes[this.at++] = tag(field, wire);
+  }
+
+  #varint(value: number): void {
+    this.at = putVarint(this.bytes, this.at, value);
+  }
+
+  #number(field: number, value: number): void {
+    this.#field(field, Wire.varint);
+    this.#varint(value);
+  }
+
+  #address(field: number, { peer, peerAt, family }: TapPeer): void {
+    const size = family === 4 ? 4 : 16;
+    this.#field(field, Wire.bytes);
+    this.bytes[this.at++] = size;
+    copy(peer, peerAt, this.bytes, this.at, size);
+    this.at += size;
+  }
+
+  #time(seconds: number, nanoseconds: number, ms: number): void {
+    const whole = Math.floor(ms / 1000);
+    const rest = Math.floor((ms - whole * 1000) * 1e6);
+    this.#number(seconds, whole);
+    this.#field(nanoseconds, Wire.fixed32);
+    this.bytes[this.at++] = rest & 0xff;
+    this.bytes[this.at++] = (rest >>> 8) & 0xff;
+    this.bytes[this.at++] = (rest >>> 16) & 0xff;
+    this.bytes[this.at++] = rest >>> 24;
+  }
+
+  #message(field: number, length: number): void {
+    this.#field(field, Wire.bytes);
+    this.#varint(length);
+  }
+}
+
+const nothing = new Uint8Array(0);
+const EXTRA_MAX = 4096;
+
+function copy(from: Uint8Array, at: number, to: Uint8Array, into: number, length: number): void {
+  if (length > 128) {
+    to.set(from.subarray(at, at + length), into);
+    return;
+  }
+  for (const end = at + length; at < end;) to[into++] = from[at++]!;
+}
+
+function sizeOfVarint(value: number): number {
+  let size = 1;
+  for (; value >= 0x80; value = Math.floor(value / 128)) size++;
+  return size;
+}
+
+/** @returns where it ends */
+function putVarint(bytes: Uint8Array, at: number, value: number): number {
+  for (; value >= 0x80; value = Math.floor(value / 128)) bytes[at++] = (value % 128) | 0x80;
+  bytes[at++] = value;
+  return at;
+}
+
+/** A dnstap message as an object. What it does not say is null. */
+export interface Dnstap {
+  readonly identity: string | null;
+  readonly version: string | null;
+  readonly extra: string | null;
+  /** One of `TAP`. */
+  readonly type: number;
+  readonly family: 4 | 6 | null;
+  readonly protocol: string | null;
+  /** 4 or 16 bytes. */
+  readonly queryAddress: Uint8Array | null;
+  readonly responseAddress: Uint8Array | null;
+  readonly queryPort: number | null;
+  readonly responsePort: number | null;
+  /** Milliseconds since 1970, with fractions. */
+  readonly queryMs: number | null;
+  readonly responseMs: number | null;
+  readonly queryMessage: Uint8Array | null;
+  readonly responseMessage: Uint8Array | null;
+  /** Wire form. */
+  readonly queryZone: Uint8Array | null;
+}
+
+/**
+ * Reads one dnstap message. Fields that are not known are passed over.
+ * @throws ReadError
+ * @public
+ */
+export function readDnstap(bytes: Uint8Array): Dnstap {
+  const outer = new ProtobufReader(bytes);
+  const texts: (string | null)[] = [null, null, null, null];
+  let inner: Uint8Array = nothing;
+  while (outer.next()) {
+    if (outer.wire !== Wire.bytes) continue;
+    if (outer.field === OUTER.message) inner = outer.bytes;
+    else if (outer.field <= OUTER.extra) texts[outer.field] = Buffer.from(outer.bytes).toString();
+  }
+  const numbers: (number | undefined)[] = [];
+  const parts: (Uint8Array | undefined)[] = [];
+  for (const message = new ProtobufReader(inner); message.next();) {
+    if (message.wire === Wire.bytes) parts[message.field] = message.bytes;
+    else numbers[message.field] = message.number;
+  }
+  const family = numbers[FIELD.family];
+  const time = (seconds: number, nanoseconds: number): number | null => {
+    const whole = numbers[seconds];
+    return whole === undefined ? null : whole * 1000 + (numbers[nanoseconds] ?? 0) / 1e6;
+  };
+  return {
+    identity: texts[OUTER.identity] ?? null,
+    version: texts[OUTER.version] ?? null,
+    extra: texts[OUTER.extra] ?? null,
+    type: numbers[FIELD.type] ?? 0,
+    family: family === FAMILY.v4 ? 4 : family === FAMILY.v6 ? 6 : null,
+    protocol: protocolNames[numbers[FIELD.protocol] ?? 0] ?? null,
+    queryAddress: parts[FIELD.queryAddress] ?? null,
+    responseAddress: parts[FIELD.responseAddress] ?? null,
+    queryPort: numbers[FIELD.queryPort] ?? null,
+    responsePort: numbers[FIELD.responsePort] ?? null,
+    queryMs: time(FIELD.querySeconds, FIELD.queryNanoseconds),
+    responseMs: time(FIELD.responseSeconds, FIELD.responseNanoseconds),
+    queryMessage: parts[FIELD.queryMessage] ?? null,
+    responseMessage: parts[FIELD.responseMessage] ?? null,
+    queryZone: parts[FIELD.queryZone] ?? null,
+  };
+}

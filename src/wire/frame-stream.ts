@@ -1,0 +1,94 @@
+/**
+ * Frame Streams (fstrm): a stream of frames, each behind its length, between a start and a stop; on sockets with a handshake in
+ * both directions. A length of zero begins a control frame.
+ */
+import { ReadError } from './reader.ts';
+
+export const CONTROL: {
+  readonly ACCEPT: 1;
+  readonly START: 2;
+  readonly STOP: 3;
+  readonly READY: 4;
+  readonly FINISH: 5;
+} = { ACCEPT: 1, START: 2, STOP: 3, READY: 4, FINISH: 5 } as const;
+
+const CONTENT_TYPE = 1;
+/** The longest control frame that anybody accepts. */
+const CONTROL_MAX = 512;
+
+/** A control frame: what it is, and the content types in it. */
+export interface ControlFrame {
+  readonly type: number;
+  readonly contentTypes: readonly string[];
+}
+
+/** The bytes of a control frame. */
+export function writeControl(type: number, contentTypes: readonly string[] = []): Uint8Array {
+  const fields = contentTypes.flatMap((each) => {
+    const text = Buffer.from(each);
+    return [u32(CONTENT_TYPE), u32(text.length), text];
+  });
+  const body = Buffer.concat([u32(type), ...fields]);
+  return Buffer.concat([u32(0), u32(body.length), body]);
+}
+
+/** Whether who offers these takes frames of `contentType`. Who names none takes all. */
+export function accepts({ contentTypes }: ControlFrame, contentType: string): boolean {
+  return contentTypes.length === 0 || contentTypes.includes(contentType);
+}
+
+function u32(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32BE(value);
+  return bytes;
+}
+
+/** Takes a stream apart: `push` what came, then `next` until it gives null. */
+export class FrameReader {
+  readonly #most: number;
+  #bytes: Buffer = Buffer.alloc(0);
+
+  /** @param most the longest frame that is taken, bytes */
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  push(bytes: Uint8Array): void {
+    this.#bytes =
+      this.#bytes.length === 0 ? Buffer.from(bytes) : Buffer.concat([this.#bytes, bytes]);
+  }
+
+  /** The next whole frame; null: more has to come. @throws ReadError */
+  next(): ControlFrame | Uint8Array | null {
+    const bytes = this.#bytes;
+    if (bytes.length < 4) return null;
+    const length = bytes.readUInt32BE(0);
+    if (length > 0) {
+      if (length > this.#most) throw new ReadError(`a frame of ${length} bytes`, 0);
+      if (bytes.length < 4 + length) return null;
+      this.#bytes = bytes.subarray(4 + length);
+      return bytes.subarray(4, 4 + length);
+    }
+    if (bytes.length < 8) return null;
+    const size = bytes.readUInt32BE(4);
+    if (size < 4 || size > CONTROL_MAX) throw new ReadError(`a control frame of ${size} bytes`, 4);
+    if (bytes.length < 8 + size) return null;
+    this.#bytes = bytes.subarray(8 + size);
+    return readControl(bytes.subarray(8, 8 + size));
+  }
+}
+
+function readControl(bytes: Buffer): ControlFrame {
+  const contentTypes: string[] = [];
+  let at = 4;
+  while (at + 8 <= bytes.length) {
+    const field = bytes.readUInt32BE(at);
+    const length = bytes.readUInt32BE(at + 4);
+    at += 8;
+    if (field !== CONTENT_TYPE || at + length > bytes.length) break;
+    contentTypes.push(bytes.toString('utf8', at, at + length));
+    at += length;
+  }
+  if (at !== bytes.length) throw new ReadError('a control frame that cannot be read', at);
+  return { type: bytes.readUInt32BE(0), contentTypes };
+}

@@ -1,0 +1,83 @@
+/** A collector of dnstap messages. */
+import { createServer, type Server, type Socket } from 'node:net';
+import { DNSTAP_CONTENT_TYPE, readDnstap, type Dnstap } from '../../src/wire/dnstap.ts';
+import {
+  CONTROL,
+  FrameReader,
+  writeControl,
+  type ControlFrame,
+} from '../../src/wire/frame-stream.ts';
+
+/** Reads dnstap messages from a Frame Streams socket, with the handshake in both directions. */
+export class DnstapReader {
+  readonly messages: Dnstap[] = [];
+  /** Types of the control frames so far. */
+  readonly controls: number[] = [];
+  readonly #frames = new FrameReader(1 << 20);
+
+  constructor(socket: Socket) {
+    const control = (frame: ControlFrame): void => {
+      this.controls.push(frame.type);
+      if (frame.type === CONTROL.READY)
+        socket.write(writeControl(CONTROL.ACCEPT, [DNSTAP_CONTENT_TYPE]));
+      if (frame.type === CONTROL.STOP) socket.end(writeControl(CONTROL.FINISH));
+    };
+    socket.on('error', () => undefined);
+    socket.on('data', (bytes: Buffer) => {
+      this.#frames.push(bytes);
+      for (let frame = this.#frames.next(); frame !== null; frame = this.#frames.next()) {
+        if (frame instanceof Uint8Array) this.messages.push(readDnstap(Uint8Array.from(frame)));
+        else control(frame);
+      }
+    });
+  }
+}
+
+/** Listens at a path or port of 127.0.0.1 and collects what comes. */
+export class DnstapCollector {
+  readonly sockets: Socket[] = [];
+  readonly readers: DnstapReader[] = [];
+  readonly #server: Server;
+
+  private constructor(server: Server, reads: boolean) {
+    this.#server = server;
+    server.on('connection', (socket: Socket) => {
+      this.sockets.push(socket);
+      if (reads) this.readers.push(new DnstapReader(socket));
+      else socket.on('error', () => undefined);
+    });
+  }
+
+  /** @param reads false: connections are accepted, and nothing is read or said */
+  static async listen(
+    at: { path: string } | { port: number },
+    reads = true,
+  ): Promise<DnstapCollector> {
+    const server = createServer();
+    const collector = new DnstapCollector(server, reads);
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen('path' in at ? at : { ...at, host: '127.0.0.1' }, resolve);
+    });
+    return collector;
+  }
+
+  /** All messages so far, of all connections. */
+  get messages(): Dnstap[] {
+    return this.readers.flatMap(({ messages }) => messages);
+  }
+
+  /** Closes the address and all connections, at once. */
+  async close(): Promise<void> {
+    for (const socket of this.sockets) socket.destroy();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+}
+
+/** Waits until `met` holds. @throws Error after `limitMs` */
+export async function until(met: () => boolean, what: string, limitMs = 20_000): Promise<void> {
+  for (const end = performance.now() + limitMs; !met();) {
+    if (performance.now() > end) throw new Error(`not within ${limitMs} ms: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}

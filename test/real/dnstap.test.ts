@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { readMessage } from '../../src/wire/message.ts';
+import { TAP } from '../../src/wire/dnstap.ts';
+import { printAddress } from '../../src/base/ip.ts';
+import { missing } from '../kit/dig.ts';
+import { DnstapCollector, until } from '../kit/dnstap-collector.ts';
+import { start } from '../kit/child.ts';
+import { freePorts, serveProcess, type ServeProcess } from '../kit/serve-process.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'ndots-tap-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+const skip = missing('dig');
+
+/** What dig prints of the server's reply. */
+function ask({ port }: ServeProcess, ...words: readonly string[]): string {
+  const all = ['+time=3', '+tries=1', '@127.0.0.1', '-p', String(port), ...words];
+  return execFileSync('dig', all, { encoding: 'utf8' });
+}
+
+describe('dnstap of a running server', { skip: skip ?? false }, () => {
+  test('queries, replies and exchanges with upstreams, with the messages as they went', async (t) => {
+    const path = join(folder, 'all.sock');
+    const there = await DnstapCollector.listen({ path });
+    t.after(() => there.close());
+    const upstream = await serveProcess('  whoami');
+    t.after(() => upstream.stop());
+    const server = await serveProcess(
+      `  metadata
+  dnstap unix://${path} full {
+    identity ns1
+    version v1
+    extra "{type} {/forward/upstream}"
+  }
+  forward . 127.0.0.1:${upstream.port}`,
+    );
+    t.after(() => server.stop());
+    const begun = Date.now();
+    ask(server, 'www.example.org', 'A');
+    ask(server, '+tcp', 'www.example.org', 'AAAA');
+    await until(() => there.messages.length === 8, 'eight messages');
+    const { messages } = there;
+    assert.deepEqual(
+      messages.map(({ type, protocol, extra }) => [type, protocol, extra]),
+      [
+        [TAP.CLIENT_QUERY, 'udp', 'A -'],
+        [TAP.FORWARDER_QUERY, 'udp', 'A -'],
+        [TAP.FORWARDER_RESPONSE, 'udp', 'A -'],
+        [TAP.CLIENT_RESPONSE, 'udp', `A 127.0.0.1:${upstream.port}`],
+        [TAP.CLIENT_QUERY, 'tcp', 'AAAA -'],
+        [TAP.FORWARDER_QUERY, 'tcp', 'AAAA -'],
+        [TAP.FORWARDER_RESPONSE, 'tcp', 'AAAA -'],
+        [TAP.CLIENT_RESPONSE, 'tcp', `AAAA 127.0.0.1:${upstream.port}`],
+      ],
+    );
+    for (const message of messages) {
+      assert.deepEqual([message.identity, message.version, message.family], ['ns1', 'v1', 4]);
+      assert.ok(Math.abs(message.queryMs! - begun) < 10_000);
+      const asks = message.type === TAP.CLIENT_QUERY || message.type === TAP.FORWARDER_QUERY;
+      const bytes = asks ? message.queryMessage : message.responseMessage;
+      assert.equal(readMessage(bytes!).question[0]!.name, 'www.example.org.');
+      if (!asks) assert.ok(message.responseMs! >= message.queryMs!);
+      const address = message.queryAddress ?? message.responseAddress;
+      assert.equal(printAddress(address!), '127.0.0.1');
+      if (message.responseAddress !== null) assert.equal(message.responsePort, upstream.port);
+    }
+    assert.equal(await server.sum('ndots_dnstap_lost_total'), 0);
+  });
+
+  test('a collector that reads nothing delays no answer', async (t) => {
+    const path = join(folder, 'slow.sock');
+    const there = await DnstapCollector.listen({ path }, true);
+    t.after(() => there.close());
+    const server = await serveProcess(`  dnstap ${path} full\n  whoami`);
+    t.after(() => server.stop());
+    await until(() => there.sockets.length === 1, 'the connection');
+    there.sockets[0]!.pause();
+    for (let round = 0; round < 20; round++)
+      assert.match(ask(server, 'x.example.'), /status: NOERROR/);
+  });
+
+  test('over TCP, and from a listener', async (t) => {
+    const [port, own] = (await freePorts(2)) as [number, number];
+    const there = await DnstapCollector.listen({ port });
+    t.after(() => there.close());
+    const server = await serveProcess(
+      `  dnstap tcp://127.0.0.1:${port}\n  dnstap listen tcp://127.0.0.1:${own} full\n  whoami`,
+    );
+    t.after(() => server.stop());
+    ask(server, 'a.example.');
+    await until(() => there.messages.length === 2, 'both messages');
+    assert.ok(there.messages.every(({ queryMessage }) => queryMessage === null));
+  });
+});
+
+const programs = missing('dig', 'fstrm_capture', 'dnstap-ldns');
+
+describe('dnstap beside fstrm_capture and dnstap-ldns', { skip: programs ?? false }, () => {
+  test('what fstrm_capture writes, dnstap-ldns reads', async (t) => {
+    const path = join(folder, 'capture.sock');
+    const file = join(folder, 'capture.tap');
+    const capture = start('fstrm_capture', [
+      ...['fstrm_capture', '-t', 'protobuf:dnstap.Dnstap', '-u', path, '-w', file],
+    ]);
+    t.after(() => capture.signal('SIGKILL'));
+    await until(() => existsSync(path), 'fstrm_capture');
+    const server = await serveProcess(`  dnstap ${path} full\n  whoami`);
+    t.after(() => server.stop());
+    ask(server, 'captured.example.', 'TXT');
+    // An ordered end says goodbye to the collector.
+    server.child.signal('SIGTERM');
+    assert.equal(await server.child.exitCode, 0);
+    capture.signal('SIGTERM');
+    await capture.exitCode;
+    const text = execFileSync('dnstap-ldns', ['-r', file], { encoding: 'utf8' });
+    assert.match(text, /CQ 127\.0\.0\.1 UDP \d+b "captured\.example\." IN TXT/);
+    assert.match(text, /CR 127\.0\.0\.1 UDP \d+b "captured\.example\." IN TXT/);
+  });
+});
