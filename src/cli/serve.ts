@@ -86,7 +86,7 @@ async function run(words: readonly string[], io: Io): Promise<number> {
     ...(values.hang !== null && { hangMs: values.hang * 1000 }),
     ...(values.httpConnections !== null && { httpConnections: values.httpConnections }),
     probe: probeEndpoint,
-    load: (syntaxes) => load(source, dnsPort, io.env, syntaxes),
+    load: (syntaxes) => load(source, dnsPort, io.env, syntaxes, server.fingerprint === ''),
     spawn: (id) =>
       threadPort({
         id,
@@ -213,11 +213,12 @@ function load(
   dnsPort: number,
   env: Io['env'],
   syntaxes: readonly Syntax[],
+  starting = true,
 ): ParseOutput {
   const text = read();
   return parseCorefile({
     file,
-    text: text.trim() === '' ? builtIn(dnsPort) : text,
+    text: starting && text.trim() === '' ? builtIn(dnsPort) : text,
     dnsPort,
     env,
     directives: directiveNames,
