@@ -166,6 +166,28 @@ describe('TCP upstream', () => {
     assert.equal(nameOf(got), 'pieces.example.');
   });
 
+  for (const [what, flood] of [
+    ['frames without a message', Buffer.alloc(60_000)],
+    ['replies with ids of their own', framed(queryBytes('x.', 0xbeef))],
+  ] as const) {
+    test(`a peer that sends ${what} without end loses its connection`, async (t) => {
+      let closed = 0;
+      const made = await server(t, (socket) => {
+        socket.on('error', () => undefined);
+        const more = setInterval(() => socket.write(flood), 1);
+        socket.on('close', () => {
+          clearInterval(more);
+          closed++;
+        });
+      });
+      const { port } = made.address() as { port: number };
+      const { up, counts } = upstream(t, 'tcp', port);
+      await assert.rejects(exchange(up, ask('a.'), 2000), /replies to nothing that was asked/);
+      while (closed === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+      assert.ok(counts.strays < 200, `${counts.strays} strays`);
+    });
+  }
+
   test('silence is a timeout, a closed port refused, a dead host unreachable or timed out', async (t) => {
     const made = await server(t, () => {});
     const port = portOf(made);
@@ -435,6 +457,33 @@ describe('HTTPS upstream', () => {
     const { up } = upstream(t, 'https', port);
     for (let i = 0; i < 12; i++) await exchange(up, ask(`n${i}.`), 2000);
     await Promise.all(Array.from({ length: 20 }, (_, i) => exchange(up, ask(`m${i}.`), 2000)));
+  });
+
+  test('a server that asks for answers without end and reads none loses its connection', async (t) => {
+    const { createServer: createTls } = await import('node:tls');
+    const ping = Buffer.from('0000080600000000000102030405060708', 'hex');
+    const pings = Buffer.concat(Array.from({ length: 4000 }, () => ping));
+    let closed = 0;
+    const made = createTls(
+      { cert: testCertificate, key: testKey, ALPNProtocols: ['h2'] },
+      (socket) => {
+        socket.pause();
+        socket.on('error', () => undefined);
+        socket.write(Buffer.from('000000040000000000', 'hex'));
+        const more = setInterval(() => socket.write(pings), 1);
+        socket.on('close', () => {
+          clearInterval(more);
+          closed++;
+        });
+        t.after(() => socket.destroy());
+      },
+    );
+    made.listen(0, '127.0.0.1');
+    await once(made, 'listening');
+    t.after(() => made.close());
+    const { up } = upstream(t, 'https', portOf(made));
+    await assert.rejects(exchange(up, ask('a.'), 20_000), /it does not read what it is sent/);
+    while (closed === 0) await new Promise((resolve) => setTimeout(resolve, 5));
   });
 
   test('a server that speaks HTTP/1.1 only is served that', async (t) => {
