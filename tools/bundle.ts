@@ -6,6 +6,7 @@ const entries: readonly string[] = [
   'cli/main',
   'server/worker/worker-thread',
   'kube/manifests/read-thread-entry',
+  'zone/zone-thread',
   'plugins/order',
 ];
 

@@ -11,6 +11,7 @@ const config: KnipConfig = {
     'src/cli/main.ts!',
     // Threads begin there.
     'src/server/worker/worker-thread.ts!',
+    'src/zone/zone-thread.ts!',
     'src/kube/manifests/read-thread-entry.ts!',
     // The canonical text of a Corefile: what tests hold the parser against.
     'src/corefile/print.ts!',

@@ -29,7 +29,18 @@ const MAPPED = /^[0:]+:ffff:/i;
 const MAPPED_PREFIX = '::ffff:';
 
 function parseIPv4(text: string): Uint8Array {
-  return Uint8Array.from(text.split('.'), Number);
+  const bytes = new Uint8Array(4);
+  let byte = 0;
+  let index = 0;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === 0x2e) {
+      bytes[index++] = byte;
+      byte = 0;
+    } else byte = 10 * byte + code - 0x30;
+  }
+  bytes[index] = byte;
+  return bytes;
 }
 
 function parseIPv6(text: string): Uint8Array {

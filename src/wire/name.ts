@@ -25,6 +25,37 @@ export const LOWER: Uint8Array = Uint8Array.from({ length: 256 }, (_, byte) =>
 /** The wire form of a name's text, case kept; a missing last dot is taken as meant. @throws NameError */
 export function parseName(text: string): WireName {
   if (text === '.' || text === '') return ROOT;
+  return parsePlain(text) ?? parseAny(text);
+}
+
+const plainOut = new Uint8Array(NAME_MAX + 1);
+
+/** The same for what names nearly always are: ASCII without escapes, of a fitting size. null: look closer. */
+function parsePlain(text: string): WireName | null {
+  if (text.length > NAME_MAX - 2) return null;
+  let length = 0;
+  let end = 1;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === 0x2e) {
+      const size = end - length - 1;
+      if (size === 0 || size > LABEL_MAX) return null;
+      plainOut[length] = size;
+      length = end++;
+    } else if (code === 0x5c || code >= 0x80) return null;
+    else plainOut[end++] = code;
+  }
+  if (end > length + 1) {
+    const size = end - length - 1;
+    if (size > LABEL_MAX) return null;
+    plainOut[length] = size;
+    length = end;
+  }
+  plainOut[length] = 0;
+  return plainOut.slice(0, length + 1);
+}
+
+function parseAny(text: string): WireName {
   const out = new Uint8Array(NAME_MAX);
   let length = 0; // start of the present label's length byte
   let end = 1;

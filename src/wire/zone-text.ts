@@ -37,6 +37,12 @@ export interface ZoneRecord extends DnsRecord {
   readonly place: Place;
 }
 
+/** The same with its owner in wire form, as it is spelled there. */
+export interface OwnedRecord extends Omit<DnsRecord, 'name'> {
+  readonly owner: WireName;
+  readonly place: Place;
+}
+
 /** Files within files; more is most likely a loop. */
 const INCLUDE_DEPTH_MAX = 16;
 /** Files in all that one zone may include. */
@@ -51,7 +57,13 @@ const TTL_MAX = 0x7fff_ffff;
  * the generic forms of RFC 3597. Nothing is checked that needs more than one record.
  * @throws Problem at the first mistake, with file, line and column, unless `parts.problem` takes it
  */
-export function parseZone(text: string, parts: ZoneTextParts): Generator<ZoneRecord> {
+export function* parseZone(text: string, parts: ZoneTextParts): Generator<ZoneRecord> {
+  for (const { owner, type, class: rclass, ttl, data, place } of parseOwned(text, parts))
+    yield { name: printName(owner), type, class: rclass, ttl, data, place };
+}
+
+/** The same for who keeps names in wire form: nothing is printed. @throws Problem as `parseZone` */
+export function parseOwned(text: string, parts: ZoneTextParts): Generator<OwnedRecord> {
   return new ZoneParser(parts).parse(text, parts.file, 0);
 }
 
@@ -102,7 +114,7 @@ class ZoneParser {
     this.#origin = parts.origin === undefined ? ROOT : parseName(parts.origin);
   }
 
-  *parse(text: string, file: string, depth: number): Generator<ZoneRecord> {
+  *parse(text: string, file: string, depth: number): Generator<OwnedRecord> {
     const lexer = new ZoneLexer(text, file);
     for (;;) {
       try {
@@ -124,7 +136,7 @@ class ZoneParser {
   }
 
   /** `$GENERATE 1-9/2 host-$ A 10.0.0.$`: a record for each number, which stands where `$` does. */
-  *#generate(line: Line): Generator<ZoneRecord> {
+  *#generate(line: Line): Generator<OwnedRecord> {
     line.next('$GENERATE');
     const range = /^(\d{1,9})-(\d{1,9})(?:\/(\d{1,9}))?$/.exec(line.next('the range').text);
     const [from, to, step] = [Number(range?.[1]), Number(range?.[2]), Number(range?.[3] ?? 1)];
@@ -152,7 +164,7 @@ class ZoneParser {
     line.end();
   }
 
-  *#include(line: Line, depth: number): Generator<ZoneRecord> {
+  *#include(line: Line, depth: number): Generator<OwnedRecord> {
     line.next('$INCLUDE');
     const { include } = this.#parts;
     const name = line.next('the name of a file');
@@ -173,7 +185,7 @@ class ZoneParser {
     this.#owner = owner;
   }
 
-  #record(line: Line): ZoneRecord {
+  #record(line: Line): OwnedRecord {
     const place = line.place(0);
     if (!line.indented) this.#owner = this.#name(line, 'the owner');
     const owner = this.#owner;
@@ -181,8 +193,14 @@ class ZoneParser {
     const ttl = this.#ttlAndClass(line);
     const type = this.#type(line);
     const data = this.#data(line, type);
-    const record = { name: printName(owner), type, class: this.#class, ttl: ttl ?? -1, data };
-    return { ...record, ttl: this.#ttlFor(record, ttl, line), place };
+    return {
+      owner,
+      type,
+      class: this.#class,
+      ttl: this.#ttlFor(type, data, ttl, line),
+      data,
+      place,
+    };
   }
 
   /** TTL and class, each at most once, in either order. */
@@ -217,9 +235,10 @@ class ZoneParser {
   }
 
   /** The TTL of a record: its own, `$TTL`, that of the record before, the SOA's minimum, the default. */
-  #ttlFor(record: DnsRecord, own: number | null, line: Line): number {
+  #ttlFor(type: number, data: object, own: number | null, line: Line): number {
     if (own !== null) this.#lastTtl = own;
-    else if (record.type === TYPE.SOA) this.#lastTtl ??= dataOf(record, soa)?.minimum ?? null;
+    else if (type === TYPE.SOA && this.#lastTtl === null)
+      this.#lastTtl = dataOf({ name: '', class: 0, ttl: 0, type, data }, soa)?.minimum ?? null;
     const ttl = own ?? this.#defaultTtl ?? this.#lastTtl ?? this.#parts.ttl;
     return ttl ?? line.fail('there is no TTL: write $TTL before the first record', 0);
   }

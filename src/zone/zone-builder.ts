@@ -1,5 +1,5 @@
 import { TYPE } from '../wire/iana.ts';
-import { LOWER, suffixAt, type WireName } from '../wire/name.ts';
+import { LOWER, NAME_MAX, suffixAt, type WireName } from '../wire/name.ts';
 import { Growing, GrowingBytes } from './growing.ts';
 import {
   hashByte,
@@ -69,10 +69,7 @@ export class ZoneBuilder {
 
   /** Takes a record. @returns null, or why it is not taken */
   add(owner: WireName, type: number, ttl: number, data: Uint8Array): Refusal | null {
-    const depthAt = suffixAt(
-      owner.map((byte) => LOWER[byte]!),
-      this.#origin,
-    );
+    const depthAt = this.#depthAt(owner);
     if (depthAt < 0) return 'outside';
     const node = this.#find(owner, depthAt);
     if (type === TYPE.SOA) {
@@ -93,6 +90,12 @@ export class ZoneBuilder {
     else this.#next.set(this.#last.at(node), record);
     this.#last.set(node, record);
     return null;
+  }
+
+  /** Where the origin begins in the owner, or -1. */
+  #depthAt(owner: WireName): number {
+    for (let i = 0; i < owner.length; i++) folded[i] = LOWER[owner[i]!]!;
+    return suffixAt(folded, this.#origin, owner.length);
   }
 
   /** Looks through what the node has already, which is little but for large RRsets. */
@@ -306,6 +309,7 @@ export class ZoneBuilder {
 /** Up to so many records of an RRset are looked at for being the same. */
 const SAME_MAX = 1000;
 const labelStarts = new Uint8Array(128);
+const folded = new Uint8Array(NAME_MAX);
 
 /** The type of the RRset that a record belongs to: signatures belong to what they cover. */
 function setOf({ type, covered }: { type: number; covered: number }): number {

@@ -6,9 +6,9 @@ import { Problem, type Place } from '../base/problem.ts';
 import { readFileText } from '../base/read-file.ts';
 import { CLASS, className, typeName } from '../wire/iana.ts';
 import { writeData } from '../wire/message.ts';
-import { foldName, parseName, printName, type WireName } from '../wire/name.ts';
+import { foldName, printName, type WireName } from '../wire/name.ts';
 import { MessageWriter } from '../wire/writer.ts';
-import { parseZone } from '../wire/zone-text.ts';
+import { parseOwned } from '../wire/zone-text.ts';
 import type { PackedZone } from './packed-zone.ts';
 import { ZoneBuilder, type Refusal } from './zone-builder.ts';
 
@@ -31,21 +31,20 @@ export interface ZoneFileResult {
 /**
  * Reads a zone from a file; in slices, so that the thread is never held up for long. A zone with a mistake is no zone: all its
  * mistakes are told of at once.
- * @param onSerial is told the serial as soon as it is read; false: the rest need not be read, and the result has neither zone nor
- *   problems
+ * @param unless a zone with this serial need not be read on, and the result has neither zone nor problems; null: any is read
  * @throws Error with the system's code if the file cannot be read
  */
 export async function readZoneFile(
   path: string,
   origin: WireName,
   clock: Clock,
-  onSerial: (serial: number) => boolean = () => true,
+  unless: number | null = null,
 ): Promise<ZoneFileResult> {
   const problems: Problem[] = [];
   const warnings: Problem[] = [];
   const builder = new ZoneBuilder(foldName(origin));
   const read = (file: string): string => readFileText(file, FILE_MAX);
-  const records = parseZone(read(path), {
+  const records = parseOwned(read(path), {
     file: path,
     origin: printName(origin),
     include: (name, from) => {
@@ -57,7 +56,7 @@ export async function readZoneFile(
   let sliceEnd = clock.now() + SLICE_MS;
   let told = false;
   let count = 0;
-  for (const { name, type, class: rclass, ttl, data, place } of records) {
+  for (const { owner, type, class: rclass, ttl, data, place } of records) {
     if ((++count & 63) === 0 && clock.now() > sliceEnd) {
       await setImmediate();
       sliceEnd = clock.now() + SLICE_MS;
@@ -67,16 +66,20 @@ export async function readZoneFile(
       problems.push(mistake(place, `class ${className(rclass)} in a zone of class IN`));
       continue;
     }
-    const refusal = builder.add(parseName(name), type, ttl, wireData(type, data));
+    const refusal = builder.add(owner, type, ttl, wireData(type, data));
     if (refusal !== null) {
       const { text, hint, harmless } = refusals[refusal];
-      const told = mistake(place, `${name} ${typeName(type)}: ${text(printName(origin))}`, hint);
+      const told = mistake(
+        place,
+        `${printName(owner)} ${typeName(type)}: ${text(printName(origin))}`,
+        hint,
+      );
       if (!harmless) problems.push(told);
       else if (warnings.length < PROBLEMS_MAX) warnings.push(told);
     }
     if (!told && builder.hasSoa) {
       told = true;
-      if (!onSerial(builder.serial)) return { packed: null, problems: [], warnings: [] };
+      if (builder.serial === unless) return { packed: null, problems: [], warnings: [] };
     }
   }
   if (problems.length > 0) return { packed: null, problems, warnings };

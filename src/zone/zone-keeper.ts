@@ -3,7 +3,8 @@ import type { Log } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
 import type { Counter, Gauge, Registry } from '../metrics/registry.ts';
 import { parseName } from '../wire/name.ts';
-import { fileStamp, readZoneFile } from './zone-file.ts';
+import { loadZone } from './load-zone.ts';
+import { fileStamp } from './zone-file.ts';
 import type { ZonePublisher } from './zone-publisher.ts';
 
 /** A zone and the file that it is read from. */
@@ -47,7 +48,7 @@ export class ZoneKeeper {
     readonly missing: Error | null;
   }> {
     const { publisher } = this.#parts;
-    const { problems, missing } = await this.#read(source, () => true);
+    const { problems, missing } = await this.#read(source, null);
     if (!publisher.has(source.zone)) publisher.put(source.zone, null);
     return { problems, missing };
   }
@@ -74,10 +75,7 @@ export class ZoneKeeper {
     if (stamp !== null && stamp === this.#stamps.get(zone)) return;
     const serial = publisher.packed(zone)?.serial ?? null;
     const known = publisher.has(zone);
-    const { problems, missing, taken } = await this.#read(
-      source,
-      (found) => byTime || found !== serial,
-    );
+    const { problems, missing, taken } = await this.#read(source, byTime ? null : serial);
     if (missing !== null) {
       log.error(`Failed to open zone "${zone}" in "${path}": ${missing.message}`);
     }
@@ -90,7 +88,7 @@ export class ZoneKeeper {
 
   async #read(
     { zone, path }: ZoneSource,
-    wanted: (serial: number) => boolean,
+    unless: number | null,
   ): Promise<{
     readonly problems: readonly Problem[];
     readonly missing: Error | null;
@@ -100,12 +98,7 @@ export class ZoneKeeper {
     const { clock, log, publisher } = this.#parts;
     const stamp = fileStamp(path);
     try {
-      const { packed, problems, warnings } = await readZoneFile(
-        path,
-        parseName(zone),
-        clock,
-        wanted,
-      );
+      const { packed, problems, warnings } = await loadZone(path, parseName(zone), clock, unless);
       if (stamp !== null) this.#stamps.set(zone, stamp);
       for (const warning of warnings) log.warning(warning.print());
       if (packed === null) return { problems, missing: null, taken: null };

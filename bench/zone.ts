@@ -1,0 +1,161 @@
+/**
+ * A zone file of 100 000 names: CPU per query beside NSD and Knot with one thread, memory beside the text, and how long the whole zone
+ * takes to another server, beside BIND.
+ */
+import { spawnSync } from 'node:child_process';
+import { statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { answered, type Child } from '../test/kit/child.ts';
+import { startKnot, startNamed, startNsd } from '../test/kit/zone-servers.ts';
+import { load, median, type Load } from './kit/dnsperf.ts';
+import {
+  ndots,
+  need,
+  ratio,
+  rounds,
+  runSeconds,
+  smoke,
+  versionOf,
+  workFolder,
+} from './kit/peers.ts';
+
+need('dnsperf', 'nsd', 'knotd', 'named', 'kdig', 'taskset');
+const folder = workFolder();
+const names = smoke ? 10_000 : 100_000;
+
+function writeZone(file: string, count: number): number {
+  const lines = [
+    '$TTL 300',
+    '@ SOA ns hostmaster 1 7200 3600 1209600 60',
+    '@ NS ns',
+    '@ NS ns2',
+    'ns A 192.0.2.1',
+    'ns2 A 192.0.2.2',
+  ];
+  for (let i = 0; i < count; i++) {
+    const address = `${10 + (i >> 24)}.${(i >> 16) & 255}.${(i >> 8) & 255}.${i & 255}`;
+    lines.push(`host-${i}${i % 3 === 0 ? `.rack-${i % 500}` : ''} A ${address}`);
+  }
+  writeFileSync(file, `${lines.join('\n')}\n`);
+  return statSync(file).size;
+}
+
+const zone = join(folder, 'bench.zone');
+const text = writeZone(zone, names);
+const questions = join(folder, 'names.txt');
+writeFileSync(
+  questions,
+  Array.from({ length: 50_000 }, () => {
+    const i = Math.floor(Math.random() * names);
+    const name = `host-${i}${i % 3 === 0 ? `.rack-${i % 500}` : ''}.bench.test`;
+    return Math.random() < 0.2 ? `no-${name} A\n` : `${name} A\n`;
+  }).join(''),
+);
+
+const idle = ndots('.:5500 {\n bind 127.0.0.1\n hosts {\n 192.0.2.1 a.b\n }\n}', folder);
+await answered(5500, 'a.b');
+await pause(3000);
+const idleMiB = idle.residentMiB();
+await idle.stop();
+
+const servers: Record<string, { port: number; child: Child }> = {};
+servers['ndots'] = {
+  port: 5500,
+  child: ndots(
+    `bench.test:5500 {\n bind 127.0.0.1\n file ${zone}\n transfer {\n to *\n }\n}`,
+    folder,
+    {
+      cpu: 0,
+    },
+  ),
+};
+servers['nsd'] = await startNsd(join(folder, 'nsd'), 5510, { 'bench.test': zone });
+servers['knot'] = await startKnot(join(folder, 'knot'), 5520, { 'bench.test': zone });
+for (const name of ['nsd', 'knot'])
+  spawnSync('taskset', ['-a', '-p', '-c', '0', String(servers[name]!.child.pid)]);
+for (const { port } of Object.values(servers)) await answered(port, 'ns.bench.test');
+await pause(3000);
+
+console.log(`zone of ${names} names, ${(text / 1e6).toFixed(1)} MB of text`);
+console.log(`peers: ${versionOf('nsd', '-v')}, ${versionOf('knotd', '-V')}`);
+const runs: Record<string, Load[]> = { ndots: [], nsd: [], knot: [] };
+for (let round = 0; round < rounds; round++) {
+  for (const [name, { port, child }] of Object.entries(servers)) {
+    // NSD answers in a process of its own.
+    runs[name]!.push(load(withChildren(child), { port, file: questions, seconds: runSeconds }));
+  }
+}
+const middle = Object.fromEntries(
+  Object.entries(runs).map(([name, list]) => [name, median(list, ({ cpuMicros }) => cpuMicros)]),
+);
+for (const [name, { perSecond, cpuMicros, lost, rcodes }] of Object.entries(middle))
+  console.log(
+    `${name.padEnd(8)} ${perSecond.toFixed(0).padStart(8)} replies/s  ${cpuMicros.toFixed(2)} µs CPU each  lost ${lost}  ${rcodes}`,
+  );
+for (const peer of ['nsd', 'knot'])
+  console.log(
+    `CPU per query, ndots : ${peer.padEnd(5)} ${ratio(middle['ndots']!.cpuMicros, middle[peer]!.cpuMicros)}   (goal ≤ 1.1)`,
+  );
+const zoneMiB = servers['ndots'].child.residentMiB() - idleMiB;
+console.log(
+  `memory over idle ${zoneMiB.toFixed(1)} MiB, ${ratio(zoneMiB * 1.048576e6, text)} × the text   (goal ≤ 2)`,
+);
+for (const { child } of Object.values(servers)) await child.stop();
+
+const many = smoke ? 20_000 : 1_000_000;
+const large = join(folder, 'large.zone');
+writeZone(large, many);
+const bind = await startNamed(
+  join(folder, 'named'),
+  5530,
+  `zone "bench.test" { type primary; file "${large}"; };`,
+);
+const ours = ndots(
+  `bench.test:5500 {\n bind 127.0.0.1\n file ${large}\n transfer {\n to *\n }\n}`,
+  folder,
+);
+await answered(5500, 'ns.bench.test', 120_000);
+await answered(5530, 'ns.bench.test', 120_000);
+const times: Record<string, number[]> = { ndots: [], bind: [] };
+for (let round = 0; round < rounds; round++) {
+  for (const [name, port] of [
+    ['ndots', 5500],
+    ['bind', 5530],
+  ] as const) {
+    const begin = performance.now();
+    const { stdout } = spawnSync(
+      'sh',
+      ['-c', `kdig @127.0.0.1 -p ${port} bench.test AXFR | tail -4`],
+      { encoding: 'utf8' },
+    );
+    times[name]!.push(performance.now() - begin);
+    if (round === 0)
+      console.log(`${name.padEnd(8)} ${/\(.*records\)/.exec(stdout)?.[0] ?? stdout}`);
+  }
+}
+const best = (name: string): number => Math.min(...times[name]!) / 1000;
+console.log(
+  `AXFR of ${many} records to kdig: ndots ${best('ndots').toFixed(2)} s, bind ${best('bind').toFixed(2)} s`,
+);
+console.log(`records/s,     ndots : bind  ${ratio(best('bind'), best('ndots'))}   (goal ≥ 1.0)`);
+await Promise.all([ours.stop(), bind.child.stop()]);
+process.exit(0);
+
+/** CPU seconds of a server and of the processes that it started. */
+function withChildren(child: Child): Child {
+  const family = (pid: number): number[] => {
+    const { stdout } = spawnSync('pgrep', ['-P', String(pid)], { encoding: 'utf8' });
+    return [pid, ...stdout.split('\n').filter(Boolean).map(Number).flatMap(family)];
+  };
+  const pids = family(child.pid);
+  return {
+    ...child,
+    cpuSeconds: () =>
+      pids.reduce((sum, pid) => {
+        const { stdout } = spawnSync('cat', [`/proc/${pid}/stat`], { encoding: 'utf8' });
+        const fields = stdout.slice(stdout.lastIndexOf(')') + 2).split(' ');
+        return sum + (Number(fields[11]) + Number(fields[12])) / 100;
+      }, 0),
+  };
+}

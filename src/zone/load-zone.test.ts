@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test, type TestContext } from 'node:test';
+import { systemClock } from '../base/clock.ts';
+import { foldName, parseName } from '../wire/name.ts';
+import { loadZone } from './load-zone.ts';
+import { bytesOf } from './packed-zone.ts';
+import { ZoneData } from './zone-data.ts';
+
+const names = 30_000;
+const origin = parseName('example.org.');
+const text = (more = ''): string =>
+  `$TTL 60\n@ SOA ns host 7 2 3 4 5\n@ NS ns\n${Array.from({ length: names }, (_, i) => `host-${i} A 10.0.${i >> 8}.${i & 255}\n`).join('')}${more}`;
+
+function file(t: TestContext, content: string): string {
+  const folder = mkdtempSync(join(tmpdir(), 'ndots-load-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  writeFileSync(join(folder, 'db'), content);
+  return join(folder, 'db');
+}
+
+describe('a large zone file', () => {
+  test('is read in a thread of its own to a zone that takes less than twice its text', async (t) => {
+    const content = text();
+    assert.ok(content.length > 600_000);
+    const { packed, problems } = await loadZone(file(t, content), origin, systemClock, null);
+    assert.deepEqual(problems, []);
+    assert.equal(packed!.records, names + 2);
+    assert.ok(packed!.data.buffer instanceof SharedArrayBuffer);
+    assert.ok(bytesOf(packed!) < 2 * content.length);
+    const zone = new ZoneData(packed!);
+    for (let i = 0; i < names; i += 7) {
+      const name = foldName(parseName(`host-${i}.example.org.`));
+      assert.equal(zone.walk(name, name.length), 'exact');
+      assert.ok(zone.find(zone.node, 1));
+    }
+    const other = parseName('host-x.example.org.');
+    assert.equal(zone.walk(other, other.length), 'nothing');
+  });
+
+  test('brings its mistakes along, and nothing if its serial is known', async (t) => {
+    const path = file(t, text('x A y\n'));
+    const { packed, problems } = await loadZone(path, origin, systemClock, null);
+    assert.equal(packed, null);
+    assert.match(problems[0]!.message, /db:30004:5: A address must be an IPv4 address/);
+    assert.deepEqual(await loadZone(path, origin, systemClock, 7), {
+      packed: null,
+      problems: [],
+      warnings: [],
+    });
+  });
+
+  test("that is not there is an error with the system's code", async () => {
+    await assert.rejects(
+      async () => loadZone('/no/such/zone', origin, systemClock, null),
+      (error: NodeJS.ErrnoException) => error.code === 'ENOENT',
+    );
+  });
+});

@@ -1,0 +1,64 @@
+import { statSync } from 'node:fs';
+import { Worker } from 'node:worker_threads';
+import type { Clock } from '../base/clock.ts';
+import { Problem, type ProblemParts } from '../base/problem.ts';
+import { trimMemory } from '../linux/memory.ts';
+import type { WireName } from '../wire/name.ts';
+import type { PackedZone } from './packed-zone.ts';
+import { readZoneFile, type ZoneFileResult } from './zone-file.ts';
+
+/** Files larger than this are read by a thread of their own, bytes: it takes longer to read them than to start one. */
+const THREAD_FROM = 512 * 1024;
+
+/** What the thread is to read. */
+export interface ZoneJob {
+  readonly path: string;
+  readonly origin: WireName;
+  readonly unless: number | null;
+}
+
+/** What it has to say: the zone and its problems as plain data, or why the file could not be read. */
+export type ZoneThreadResult =
+  | {
+      readonly packed: PackedZone | null;
+      readonly problems: readonly ProblemParts[];
+      readonly warnings: readonly ProblemParts[];
+    }
+  | { readonly code: string; readonly message: string };
+
+/**
+ * Reads a zone file as `readZoneFile` does. A large one is read in a thread of its own, so that neither the time nor the memory which
+ * that takes is anybody else's.
+ * @throws Error with the system's code if the file cannot be read
+ */
+export function loadZone(
+  path: string,
+  origin: WireName,
+  clock: Clock,
+  unless: number | null,
+): Promise<ZoneFileResult> {
+  return statSync(path).size < THREAD_FROM
+    ? readZoneFile(path, origin, clock, unless)
+    : inThread({ path, origin, unless });
+}
+
+async function inThread(job: ZoneJob): Promise<ZoneFileResult> {
+  const own = import.meta.url;
+  const entry = new URL(own.endsWith('.ts') ? './zone-thread.ts' : './zone-thread.js', own);
+  const worker = new Worker(entry, { workerData: job, name: 'ndots-zone' });
+  const result = await new Promise<ZoneThreadResult>((resolve, reject) => {
+    worker.once('message', resolve);
+    worker.once('error', reject);
+    worker.once('exit', () => reject(new Error('the thread that read it has ended')));
+  });
+  await worker.terminate();
+  trimMemory();
+  if ('message' in result) throw Object.assign(new Error(result.message), { code: result.code });
+  const problems = (list: readonly ProblemParts[]): Problem[] =>
+    list.map((parts) => new Problem(parts));
+  return {
+    packed: result.packed,
+    problems: problems(result.problems),
+    warnings: problems(result.warnings),
+  };
+}
