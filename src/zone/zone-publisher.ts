@@ -17,6 +17,7 @@ const HISTORY_MAX = 64;
 export class ZonePublisher implements Kept {
   readonly #set: DataSet<ZoneChange>;
   readonly #zones = new Map<string, ZoneChange>();
+  readonly #confirmed = new Map<string, number>();
 
   constructor(open: OpenDataSet) {
     this.#set = open<ZoneChange>({
@@ -50,10 +51,16 @@ export class ZonePublisher implements Kept {
     this.#tell(zone, { ...this.#entry(zone), packed, history, expired: false });
   }
 
-  /** The zone is as its primary has it: one that was expired is good again. */
-  confirm(zone: string): void {
+  /** The zone is as its primary has it at this time of the clock: one that was expired is good again. */
+  confirm(zone: string, now: number): void {
+    this.#confirmed.set(zone, now);
     const entry = this.#zones.get(zone);
     if (entry?.expired === true) this.#tell(zone, { ...entry, expired: false });
+  }
+
+  /** When a zone was confirmed last, milliseconds of the clock; null: never. It outlives reloads. */
+  confirmedAt(zone: string): number | null {
+    return this.#confirmed.get(zone) ?? null;
   }
 
   /** The zone is no longer good, although it is known (RFC 1035 section 3.3.13, EXPIRE). */
@@ -65,6 +72,7 @@ export class ZonePublisher implements Kept {
     const entry = this.#zones.get(zone);
     if (entry === undefined) return;
     this.#zones.delete(zone);
+    this.#confirmed.delete(zone);
     this.#set.publish([{ ...entry, packed: null, history: [], gone: true }]);
   }
 

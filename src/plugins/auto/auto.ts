@@ -1,3 +1,4 @@
+/** `auto`: answers from all zone files of a folder. */
 import { statSync } from 'node:fs';
 import { every } from '../../base/clock.ts';
 import { Problem } from '../../base/problem.ts';

@@ -1,3 +1,4 @@
+/** The zone files of a folder, as they come, change and go. */
 import { readdirSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Log } from '../../base/log.ts';

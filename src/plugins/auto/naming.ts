@@ -1,3 +1,4 @@
+/** Which file of a folder holds which zone. */
 import { compilePattern, PatternError, type Pattern } from '../../base/pattern.ts';
 import type { Refuse } from '../../corefile/properties.ts';
 import type { Token } from '../../corefile/tree.ts';

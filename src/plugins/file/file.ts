@@ -1,3 +1,4 @@
+/** `file`: answers from zone files. */
 import { every } from '../../base/clock.ts';
 import { Problem, Problems } from '../../base/problem.ts';
 import { required, zones } from '../../corefile/positions.ts';

@@ -1,3 +1,4 @@
+/** The API server as the source of a cluster's objects. */
 import { apiServerSource } from '../../kube/api/api-server.ts';
 import type { RestHooks } from '../../kube/api/client.ts';
 import {

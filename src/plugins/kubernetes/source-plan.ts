@@ -1,3 +1,4 @@
+/** Which source of objects a directive asks for. */
 import type { Wanted } from '../../kube/store/source.ts';
 import type { KubernetesOptions } from './options.ts';
 

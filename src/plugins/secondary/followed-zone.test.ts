@@ -9,7 +9,7 @@ import { ZoneBuilder } from '../../zone/zone-builder.ts';
 import type { PackedZone } from '../../zone/packed-zone.ts';
 import { ZonePublisher } from '../../zone/zone-publisher.ts';
 import type { ZoneChange } from '../../zone/zone-replica.ts';
-import { FollowedZone, type Fetching } from './followed-zone.ts';
+import { FollowedZone, type Fetching, type FollowedZoneParts } from './followed-zone.ts';
 
 function pack(serial: number): PackedZone {
   const builder = new ZoneBuilder(parseName('example.org.'));
@@ -31,6 +31,8 @@ function soaData(serial: number): Uint8Array {
 interface Followed {
   readonly clock: VirtualClock;
   readonly zone: FollowedZone;
+  /** The same zone after a reload. */
+  reloaded(): FollowedZone;
   readonly published: string[];
   readonly asked: string[];
   readonly log: string[];
@@ -66,7 +68,7 @@ function follow(): Followed {
   };
   const nothing = { set: () => undefined, add: () => undefined };
   const metric = { with: () => nothing };
-  const zone = new FollowedZone({
+  const parts: FollowedZoneParts = {
     zone: 'example.org.',
     primaries: [
       { host: '192.0.2.1', port: 53 },
@@ -81,8 +83,10 @@ function follow(): Followed {
     ),
     metrics: { records: metric, serial: metric, reloads: metric, failures: metric },
     fetching,
-  });
-  return Object.assign(followed, { clock, zone, published, asked, log });
+  };
+  const zone = new FollowedZone(parts);
+  const reloaded = (): FollowedZone => new FollowedZone(parts);
+  return Object.assign(followed, { clock, zone, reloaded, published, asked, log });
 }
 
 describe('a zone that another server has', () => {
@@ -145,6 +149,22 @@ describe('a zone that another server has', () => {
     await all.clock.advance(13_000);
     assert.deepEqual(all.published, ['1', 'expired', '1']);
     all.zone.stop();
+  });
+
+  test('a reload while nobody can be reached does not keep it from expiring', async () => {
+    const all = follow();
+    all.zone.start();
+    await all.clock.advance(1);
+    all.primary = null;
+    await all.clock.advance(600_000);
+    const next = all.reloaded();
+    next.start();
+    all.zone.stop();
+    await all.clock.advance(390_000);
+    assert.deepEqual(all.published, ['1']);
+    await all.clock.advance(20_000);
+    assert.deepEqual(all.published, ['1', 'expired']);
+    next.stop();
   });
 
   test('a notification looks at once', async () => {

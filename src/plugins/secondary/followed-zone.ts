@@ -1,3 +1,4 @@
+/** A zone that is kept as its primaries have it. */
 import type { Clock, Timer } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import { printHostPort } from '../../base/ip.ts';
@@ -30,6 +31,7 @@ export interface Fetching {
 
 const network: Fetching = { serial: primarySerial, transfer: transferIn };
 
+/** What a followed zone is made of. */
 export interface FollowedZoneParts {
   /** Absolute, lower case. */
   readonly zone: string;
@@ -64,6 +66,9 @@ export class FollowedZone {
   }
 
   start(): void {
+    // A zone of the configuration before expires when it would have done without a reload.
+    const confirmedAt = this.#parts.publisher.confirmedAt(this.#parts.zone);
+    if (confirmedAt !== null) this.#expireAfter(confirmedAt);
     void this.#look();
   }
 
@@ -166,11 +171,18 @@ export class FollowedZone {
   }
 
   #wasGood(): void {
-    const { clock, log, publisher, zone } = this.#parts;
+    const { clock, publisher, zone } = this.#parts;
     this.#firstRetryMs = FIRST_RETRY_MS;
-    publisher.confirm(zone);
+    publisher.confirm(zone, clock.now());
+    this.#expireAfter(clock.now());
+  }
+
+  /** The zone is good for its expire interval from this time of the clock on. */
+  #expireAfter(confirmedAt: number): void {
+    const { clock, log, publisher, zone } = this.#parts;
+    const left = confirmedAt + 1000 * this.#times().expire - clock.now();
     this.#expiry?.cancel();
-    this.#expiry = clock.after(1000 * this.#times().expire, () => {
+    this.#expiry = clock.after(Math.max(0, left), () => {
       log.error(
         `Zone ${zone} is expired: no primary could be reached for ${this.#times().expire} s`,
       );

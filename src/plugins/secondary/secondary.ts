@@ -1,3 +1,4 @@
+/** `secondary`: answers from zones that other servers have. */
 import { printAddress } from '../../base/ip.ts';
 import { zones } from '../../corefile/positions.ts';
 import { custom, fallthrough } from '../../corefile/properties.ts';

@@ -1,3 +1,4 @@
+/** Tells other servers that zones have changed (RFC 1996). */
 import type { Clock } from '../../base/clock.ts';
 import { printHostPort } from '../../base/ip.ts';
 import type { Log } from '../../base/log.ts';
@@ -15,6 +16,7 @@ const TIMEOUT_MS = 2000;
 /** Sends a message and gives its reply: UDP, or a test's. */
 export type Ask = typeof askDatagram;
 
+/** What a notifier is made of. */
 export interface NotifierParts {
   readonly clock: Clock;
   readonly random: Random;

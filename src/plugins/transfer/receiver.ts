@@ -1,3 +1,4 @@
+/** Whom a zone is given to. */
 import { value, wrongForm, type Value } from '../../corefile/values.ts';
 import type { RemoteServer } from '../../net/one-exchange.ts';
 import { parseServer } from '../../zone/server-address.ts';

@@ -1,3 +1,4 @@
+/** `transfer`: gives zones to other servers. */
 import { printAddress } from '../../base/ip.ts';
 import type { Maybe } from '../../base/maybe.ts';
 import { zones } from '../../corefile/positions.ts';

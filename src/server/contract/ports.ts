@@ -58,4 +58,5 @@ export interface ExchangeTap {
   ): void;
 }
 
+/** Where taps of exchanges with upstreams are found. */
 export const exchangeTaps: Port<ExchangeTap> = definePort<ExchangeTap>('exchange taps');
