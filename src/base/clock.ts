@@ -29,7 +29,7 @@ export const systemClock: Clock = {
   },
 };
 
-/** Repeats `run` every `periodMs`, the first time after one period, until cancelled. */
+/** Repeats `run` every `periodMs`, the first time after one period, until cancelled or until it throws. */
 export function every(clock: Clock, periodMs: number, run: () => void): Timer {
   let timer: Timer;
   let cancelled = false;

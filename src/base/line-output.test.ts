@@ -69,7 +69,8 @@ describe('the output of lines', () => {
           new Worker(script, { eval: true, workerData }).on('exit', resolve);
         }),
     );
-    output.write('main line');
+    const { write } = output;
+    write('main line');
     await Promise.all(exits);
     assert.equal(await output.flushed(5000), true);
     const lines = readFileSync(join(folder, 'log'), 'utf8').trimEnd().split('\n');

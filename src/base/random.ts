@@ -2,7 +2,7 @@ import { builtins } from './builtins.ts';
 
 /** Randomness as a parameter, so that tests can repeat a run. */
 export interface Random {
-  /** A uniformly drawn integer in [0, below); `below` at most 2^32. */
+  /** A uniformly drawn integer in [0, below); `below` from 1 to 2^32. */
   integer(below: number): number;
 }
 

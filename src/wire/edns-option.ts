@@ -1,6 +1,7 @@
 import { parseAddress, printAddress } from '../base/ip.ts';
 import type { EdnsOption } from './edns.ts';
 import { OPTION } from './iana.ts';
+import { u16At, u16Bytes, u16sIn } from './numbers.ts';
 
 /** What an option's bytes say. Options that break their own format, and unknown ones, are `other`. */
 export type OptionContent =
@@ -50,14 +51,14 @@ export function writeOption(content: OptionContent): EdnsOption {
     case 'keepalive':
       return {
         code: OPTION.KEEPALIVE,
-        data: content.timeout === null ? nothing : pairs([content.timeout]),
+        data: content.timeout === null ? nothing : u16Bytes([content.timeout]),
       };
     case 'padding':
       return { code: OPTION.PADDING, data: new Uint8Array(content.length) };
     case 'ede':
       return {
         code: OPTION.EDE,
-        data: Uint8Array.of(...pairs([content.code]), ...utf8.encode(content.text)),
+        data: Uint8Array.of(...u16Bytes([content.code]), ...utf8.encode(content.text)),
       };
     case 'expire':
       return {
@@ -71,7 +72,7 @@ export function writeOption(content: OptionContent): EdnsOption {
     case 'n3u':
       return { code: OPTION.N3U, data: Uint8Array.from(content.algorithms) };
     case 'key-tag':
-      return { code: OPTION.KEYTAG, data: pairs(content.tags) };
+      return { code: OPTION.KEYTAG, data: u16Bytes(content.tags) };
     case 'other':
       return { code: content.code, data: content.data };
   }
@@ -89,7 +90,7 @@ function readKnown(code: number, data: Uint8Array): OptionContent | null {
       return { kind: 'cookie', client: data.slice(0, 8), server: data.slice(8) };
     case OPTION.KEEPALIVE:
       if (length !== 0 && length !== 2) return null;
-      return { kind: 'keepalive', timeout: length === 0 ? null : u16(data, 0) };
+      return { kind: 'keepalive', timeout: length === 0 ? null : u16At(data, 0) };
     case OPTION.PADDING:
       return data.every((byte) => byte === 0) ? { kind: 'padding', length } : null;
     case OPTION.EDE:
@@ -98,7 +99,7 @@ function readKnown(code: number, data: Uint8Array): OptionContent | null {
       if (length !== 0 && length !== 4) return null;
       return {
         kind: 'expire',
-        seconds: length === 0 ? null : u16(data, 0) * 0x10000 + u16(data, 2),
+        seconds: length === 0 ? null : u16At(data, 0) * 0x10000 + u16At(data, 2),
       };
     case OPTION.DAU:
       return { kind: 'dau', algorithms: [...data] };
@@ -110,7 +111,7 @@ function readKnown(code: number, data: Uint8Array): OptionContent | null {
       if (length % 2 !== 0) return null;
       return {
         kind: 'key-tag',
-        tags: Array.from({ length: length / 2 }, (_, i) => u16(data, 2 * i)),
+        tags: u16sIn(data),
       };
     default:
       return null;
@@ -119,7 +120,7 @@ function readKnown(code: number, data: Uint8Array): OptionContent | null {
 
 function readSubnet(data: Uint8Array): OptionContent | null {
   if (data.length < 4) return null;
-  const family = u16(data, 0);
+  const family = u16At(data, 0);
   if (family !== 1 && family !== 2) return null;
   const size = family === 1 ? 4 : 16;
   const source = data[2]!;
@@ -145,22 +146,14 @@ function subnetBytes(address: string, source: number, scope: number): Uint8Array
 function readError(data: Uint8Array): OptionContent | null {
   if (data.length < 2) return null;
   try {
-    return { kind: 'ede', code: u16(data, 0), text: strictUtf8.decode(data.subarray(2)) };
+    return { kind: 'ede', code: u16At(data, 0), text: strictUtf8.decode(data.subarray(2)) };
   } catch {
     return null;
   }
 }
 
-function u16(data: Uint8Array, at: number): number {
-  return (data[at]! << 8) | data[at + 1]!;
-}
-
-function pairs(values: readonly number[]): Uint8Array {
-  return Uint8Array.from(values.flatMap((value) => [value >> 8, value & 0xff]));
-}
-
 function longBytes(value: number): Uint8Array {
-  return pairs([value >>> 16, value & 0xffff]);
+  return u16Bytes([value >>> 16, value & 0xffff]);
 }
 
 const nothing = new Uint8Array(0);

@@ -2,6 +2,7 @@ import { sameInMessage } from './compressed.ts';
 import { FLAG, HEADER, MESSAGE_MAX, OPTION, TYPE } from './iana.ts';
 import { checkData } from './layout.ts';
 import { mover } from './mover.ts';
+import { u16At } from './numbers.ts';
 import { areOptions } from './options.ts';
 import type { Query } from './query.ts';
 import { checkName, ReadError } from './reader.ts';
@@ -53,10 +54,10 @@ function readReply(
     throw new ReadError('the message is shorter than a header', end - start);
   if (end - start > MESSAGE_MAX)
     throw new ReadError(`the message is longer than ${MESSAGE_MAX} bytes`, MESSAGE_MAX);
-  const flags = u16(bytes, start + HEADER.FLAGS);
+  const flags = u16At(bytes, start + HEADER.FLAGS);
   if ((flags & FLAG.QR) === 0)
     throw new ReadError('the message is a query, not a reply', HEADER.FLAGS);
-  const questions = u16(bytes, start + HEADER.QDCOUNT);
+  const questions = u16At(bytes, start + HEADER.QDCOUNT);
   const records = count(bytes, start);
   if (questions === 0 && records === 0) return new Reply(nothing, 0, 0, flags & FLAG.RCODE, plugin);
   if (questions !== 1) throw new ReadError(`the reply has ${questions} questions`, HEADER.QDCOUNT);
@@ -82,16 +83,16 @@ function checkRecords(
   records: number,
 ): void {
   const question = start + HEADER.SIZE;
-  const additional = records - u16(bytes, start + HEADER.ARCOUNT);
+  const additional = records - u16At(bytes, start + HEADER.ARCOUNT);
   seen.opt = 0;
   seen.moves = false;
   for (let index = 0; index < records; index++) {
     const owner = at;
     at = checkName(bytes, start, at, end);
     if (at + 10 > end) throw new ReadError('the message ends within a record', owner - start);
-    const type = u16(bytes, at);
+    const type = u16At(bytes, at);
     const data = at + 10;
-    at = data + u16(bytes, at + 8);
+    at = data + u16At(bytes, at + 8);
     if (at > end)
       throw new ReadError('the data of a record runs over the end of the message', data - start);
     if (type === TYPE.OPT) {
@@ -130,7 +131,7 @@ function copied(bytes: Uint8Array, start: number, rcode: number, plugin: string)
   const begin = replySlab.put(bytes, start, end);
   if (opt !== 0) {
     const at = begin + HEADER.ARCOUNT;
-    const left = u16(bytes, start + HEADER.ARCOUNT) - 1;
+    const left = u16At(bytes, start + HEADER.ARCOUNT) - 1;
     replySlab.bytes[at] = left >> 8;
     replySlab.bytes[at + 1] = left & 0xff;
   }
@@ -155,7 +156,7 @@ function rewritten(
     while (bytes[at]! !== 0 && bytes[at]! < 0xc0) at += bytes[at]! + 1;
     at += bytes[at] === 0 ? 1 : 2;
     if (owner === seen.opt) {
-      mover.setU16(HEADER.ARCOUNT, u16(bytes, start + HEADER.ARCOUNT) - 1);
+      mover.setU16(HEADER.ARCOUNT, u16At(bytes, start + HEADER.ARCOUNT) - 1);
     } else {
       if (sameInMessage(bytes, start, owner, question)) {
         mover.questionName();
@@ -176,7 +177,7 @@ function rewritten(
       if (mover.length > MESSAGE_MAX)
         return new ReadError('the message without OPT is longer than 65535 bytes', owner - start);
     }
-    at += 10 + u16(bytes, at + 8);
+    at += 10 + u16At(bytes, at + 8);
   }
   const begin = replySlab.put(mover.out, 0, mover.length);
   return new Reply(replySlab.bytes, begin, begin + mover.length, rcode, plugin);
@@ -187,8 +188,8 @@ function passedOptions(bytes: Uint8Array, at: number, end: number): Uint8Array {
   let out: Uint8Array | null = null;
   let length = 0;
   for (let next = at; at < end; at = next) {
-    next = at + 4 + u16(bytes, at + 2);
-    const code = u16(bytes, at);
+    next = at + 4 + u16At(bytes, at + 2);
+    const code = u16At(bytes, at);
     if (code === OPTION.COOKIE || code === OPTION.KEEPALIVE || code === OPTION.PADDING) continue;
     out ??= new Uint8Array(end - at);
     for (; at < next; at++) out[length++] = bytes[at]!;
@@ -198,14 +199,10 @@ function passedOptions(bytes: Uint8Array, at: number, end: number): Uint8Array {
 
 function count(bytes: Uint8Array, start: number): number {
   return (
-    u16(bytes, start + HEADER.ANCOUNT) +
-    u16(bytes, start + HEADER.NSCOUNT) +
-    u16(bytes, start + HEADER.ARCOUNT)
+    u16At(bytes, start + HEADER.ANCOUNT) +
+    u16At(bytes, start + HEADER.NSCOUNT) +
+    u16At(bytes, start + HEADER.ARCOUNT)
   );
-}
-
-function u16(bytes: Uint8Array, at: number): number {
-  return (bytes[at]! << 8) | bytes[at + 1]!;
 }
 
 const nothing = new Uint8Array(0);

@@ -1,5 +1,6 @@
 import { parseAddress, printAddress } from '../../base/ip.ts';
 import { parseBase64, parseString, printBase64, printString } from '../encoding.ts';
+import { u16Bytes, u16sIn } from '../numbers.ts';
 import type { Words } from '../words.ts';
 import type { Field } from './kind.ts';
 
@@ -86,14 +87,14 @@ function printValue(key: number, value: Uint8Array): string | null {
   const { length } = value;
   switch (key) {
     case MANDATORY:
-      return length === 0 || length % 2 !== 0 ? null : pairs(value).map(keyName).join(',');
+      return length === 0 || length % 2 !== 0 ? null : u16sIn(value).map(keyName).join(',');
     case ALPN:
       return printAlpn(value);
     case NO_DEFAULT_ALPN:
     case OHTTP:
       return length === 0 ? '' : null;
     case PORT:
-      return length === 2 ? String(pairs(value)[0]) : null;
+      return length === 2 ? String(u16sIn(value)[0]) : null;
     case IPV4HINT:
       return printAddresses(value, 4);
     case IPV6HINT:
@@ -147,7 +148,7 @@ function parseValue(key: number, text: string): Uint8Array | null {
       const keys = text.split(',').map(keyNumber);
       return keys.some((one) => one === null)
         ? null
-        : unpair(keys.map((one) => one ?? 0).sort((a, b) => a - b));
+        : u16Bytes(keys.map((one) => one ?? 0).sort((a, b) => a - b));
     }
     case ALPN:
       return parseAlpn(text);
@@ -155,7 +156,7 @@ function parseValue(key: number, text: string): Uint8Array | null {
     case OHTTP:
       return text === '' ? new Uint8Array(0) : null;
     case PORT:
-      return /^\d{1,5}$/.test(text) && Number(text) <= 0xffff ? unpair([Number(text)]) : null;
+      return /^\d{1,5}$/.test(text) && Number(text) <= 0xffff ? u16Bytes([Number(text)]) : null;
     case IPV4HINT:
       return parseAddresses(text, 4);
     case IPV6HINT:
@@ -197,15 +198,4 @@ function parseAddresses(text: string, size: number): Uint8Array | null {
     all.push(...bytes);
   }
   return Uint8Array.from(all);
-}
-
-function pairs(value: Uint8Array): number[] {
-  return Array.from(
-    { length: value.length >> 1 },
-    (_, i) => (value[2 * i]! << 8) | value[2 * i + 1]!,
-  );
-}
-
-function unpair(values: readonly number[]): Uint8Array {
-  return Uint8Array.from(values.flatMap((value) => [value >> 8, value & 0xff]));
 }
