@@ -25,7 +25,7 @@ const STAR = Uint8Array.of(1, 0x2a);
  * As CoreDNS, an answer has the zone's name servers in its authority section, and addresses of the zone for what it names.
  */
 export class ZoneAnswers {
-  /** The last reply is only a beginning: it ends in an alias of this name, which lies in no part of this zone. */
+  /** The last reply is only a beginning: it ends in an alias of this name, which this zone does not have. */
   onward: WireName | null = null;
   readonly #writer: MessageWriter;
   readonly #plugin: string;
@@ -99,6 +99,8 @@ export class ZoneAnswers {
         source = (zone.flags(node) & NODE.WILD) !== 0 ? zone.child(node, STAR, 0) : -1;
         if (source < 0) {
           if (through && links === 0) return this.#pass();
+          // It may lie in a zone below that is served here, too.
+          if (links > 0) return this.#leave();
           if (this.#dnssec) this.#denial.noName(node, this.#name, this.#length, nodeAt, nextAt);
           return this.#negative(RCODE.NXDOMAIN);
         }

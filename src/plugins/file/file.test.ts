@@ -159,6 +159,30 @@ describe('file', () => {
     ]);
   });
 
+  test('an alias into a zone below, to which no name server is named, is followed', async (t) => {
+    const path = folder(t, {
+      'db.example.org':
+        '@ 60 IN SOA ns host 1 2 3 4 5\nwww 60 CNAME www.foo\nlost 60 CNAME no.foo\n',
+      'db.foo': '@ 60 IN SOA ns host 6 2 3 4 5\nwww 60 A 192.0.2.53\n',
+    });
+    const both = 'file db.example.org example.org\nfile db.foo foo.example.org';
+    const apart = 'file db.example.org\n}\nfoo.example.org {\nfile db.foo';
+    for (const block of [`. {\n${both}\n}`, `example.org {\n${apart}\n}`]) {
+      const world = await makeWorld(block, { folder: path });
+      assert.deepEqual(await ask(world, 'www.example.org. A'), [
+        'NOERROR aa',
+        'www.example.org. 60 CNAME www.foo.example.org.',
+        'www.foo.example.org. 60 A 192.0.2.53',
+      ]);
+      assert.deepEqual(await ask(world, 'lost.example.org. A'), [
+        'NXDOMAIN aa',
+        'lost.example.org. 60 CNAME no.foo.example.org.',
+        'authority foo.example.org. 5 SOA ns.foo.example.org. host.foo.example.org. 6 2 3 4 5',
+      ]);
+      await world.close();
+    }
+  });
+
   test('a wildcard stands for names that are not there, and for none that is', async (t) => {
     const world = await served(t);
     assert.deepEqual(
