@@ -45,6 +45,7 @@ async function run(words: readonly string[], io: Io): Promise<number> {
     io.out(options.version ? versionText() : pluginList());
     return EXIT.ok;
   }
+  keepCodeSmall();
   const dnsPort = options.dnsPort ?? 53;
   const example = options.example ? await openExample(options.dnsPort ?? undefined) : null;
   const source =
@@ -145,6 +146,14 @@ function makeServer({ options, source, lines, log, env, onFatal }: ServeParts): 
 function pluginList(): string {
   const names = order.map(({ name }) => `  dns.${name}`).toSorted();
   return `Server types:\n  dns\n\nOther plugins:\n${names.join('\n')}\n`;
+}
+
+/**
+ * No machine code between the interpreter's and the optimized: what is hot gets the latter, and the rest is not worth 3 MiB
+ * (docs/decisions/memory.md). The runtime does not take this from NODE_OPTIONS, which is all that an image has.
+ */
+function keepCodeSmall(): void {
+  process.getBuiltinModule('node:v8').setFlagsFromString('--no-sparkplug');
 }
 
 /** The end waits no longer than this for the log to be read, milliseconds. */
