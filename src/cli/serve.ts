@@ -110,7 +110,7 @@ function makeServer({ options, source, lines, log, env, onFatal }: ServeParts): 
   const { transport, hang, httpConnections, dnsPort } = options;
   const termination = makeTermination();
   const collection = new Collection();
-  const server = new Server({
+  const server: Server = new Server({
     plugins: loadPlugins,
     collection,
     log,
@@ -124,7 +124,7 @@ function makeServer({ options, source, lines, log, env, onFatal }: ServeParts): 
     ...(hang !== null && { hangMs: hang * 1000 }),
     ...(httpConnections !== null && { httpConnections }),
     probe: probeEndpoint,
-    load: (syntaxes) => load(source, dnsPort ?? 53, env, syntaxes),
+    load: (syntaxes) => load(source, dnsPort ?? 53, env, syntaxes, server.fingerprint === ''),
     spawn: (id) =>
       threadPort({
         id,
@@ -208,11 +208,12 @@ function load(
   dnsPort: number,
   env: Io['env'],
   syntaxes: readonly Syntax[],
+  starting: boolean,
 ): ParseOutput {
   const text = read();
   return parseCorefileText({
     file,
-    text: text.trim() === '' ? builtIn(dnsPort) : text,
+    text: starting && text.trim() === '' ? builtIn(dnsPort) : text,
     dnsPort,
     env,
     syntaxes,

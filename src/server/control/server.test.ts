@@ -242,6 +242,8 @@ describe('reload', () => {
     ['does not parse', '. {\n fixed\n'],
     ['has a directive that is not known', '. {\n fixd 10.0.0.2\n}\n'],
     ['has a plugin that cannot work', '. {\n unable\n}\n'],
+    ['is empty', ''],
+    ['is a comment', '# to be continued\n'],
     ['names a zone twice', '. {\n fixed 10.0.0.2\n}\n. {\n fixed 10.0.0.3\n}\n'],
   ] as const) {
     test(`a Corefile that ${what} changes nothing and is counted`, async () => {

@@ -2,7 +2,7 @@
 import type { Clock } from '../../base/clock.ts';
 import { bugText, type Log } from '../../base/log.ts';
 import type { Maybe } from '../../base/maybe.ts';
-import { Problems, problemsIn } from '../../base/problem.ts';
+import { Problem, Problems, problemsIn } from '../../base/problem.ts';
 import type { Random } from '../../base/random.ts';
 import type { ParseOutput } from '../../corefile/parse.ts';
 import type { Syntax } from '../../corefile/syntax.ts';
@@ -276,6 +276,7 @@ export class Server {
       this.#parts.folder,
     );
     const all = [...problems, ...configuration.problems, ...clashes];
+    if (corefile.blocks.length === 0 && this.endpoints.length > 0) all.push(nothingToServe());
     const remarks = [...warnings, ...configuration.warnings];
     if (all.length > 0) throw new Problems(all, remarks);
     for (const warning of remarks) this.#parts.log.warning(warning.print());
@@ -434,4 +435,14 @@ export class Server {
 /** What throws at once fails like what rejects. */
 async function attempt(run: () => Maybe<void>): Promise<void> {
   await run();
+}
+
+/** A file that is being written anew is empty for a moment: that is no wish to serve nothing. */
+function nothingToServe(): Problem {
+  return new Problem({
+    code: 'nothing-to-serve',
+    text: 'The Corefile holds no server block',
+    hint: 'It may have been read while it was written.',
+    remedy: 'Write it beside and rename it, then load it again; to serve nothing, end the server.',
+  });
 }
