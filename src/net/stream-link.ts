@@ -11,6 +11,8 @@ import { Timed, type TimerWheel } from './timer-wheel.ts';
 
 /** Queries that one connection carries at a time. */
 const PIPELINE = 16;
+/** Replies that nobody waits for any more, one after the other: more than came too late say that the peer makes them up. */
+const STRAYS_MAX = 64;
 
 /** The upstream that a connection belongs to. */
 export interface StreamLinkHost {
@@ -46,6 +48,8 @@ export class StreamLink extends Timed implements Carrier {
   /** Queries to be written when the turn ends, or the connection is there. */
   #unsent: UpstreamExchange[] = [];
   #local = '';
+  /** Replies for nobody since the last one for somebody. */
+  #strays = 0;
   /** The beginning of a reply whose rest has not come. */
   #part: Buffer | null = null;
   #filled = 0;
@@ -211,9 +215,14 @@ export class StreamLink extends Timed implements Carrier {
     const match = exchange === null ? 'stray' : matchReply(exchange.query, id, bytes, start, end);
     if (exchange === null || match === 'stray') {
       parts.counters.strays.add(1);
+      if (++this.#strays > STRAYS_MAX) {
+        const text = `read ${this.#where}: replies to nothing that was asked`;
+        this.destroy(new ExchangeError('garbled', text));
+      }
       return;
     }
     wheel.cancel(exchange);
+    this.#strays = 0;
     this.answered++;
     this.#remove(exchange);
     if (match === 'garbled') {

@@ -166,6 +166,28 @@ describe('TCP upstream', () => {
     assert.equal(nameOf(got), 'pieces.example.');
   });
 
+  for (const [what, flood] of [
+    ['frames without a message', Buffer.alloc(60_000)],
+    ['replies with ids of their own', framed(queryBytes('x.', 0xbeef))],
+  ] as const) {
+    test(`a peer that sends ${what} without end loses its connection`, async (t) => {
+      let closed = 0;
+      const made = await server(t, (socket) => {
+        socket.on('error', () => undefined);
+        const more = setInterval(() => socket.write(flood), 1);
+        socket.on('close', () => {
+          clearInterval(more);
+          closed++;
+        });
+      });
+      const { port } = made.address() as { port: number };
+      const { up, counts } = upstream(t, 'tcp', port);
+      await assert.rejects(exchange(up, ask('a.'), 2000), /replies to nothing that was asked/);
+      while (closed === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+      assert.ok(counts.strays < 200, `${counts.strays} strays`);
+    });
+  }
+
   test('silence is a timeout, a closed port refused, a dead host unreachable or timed out', async (t) => {
     const made = await server(t, () => {});
     const port = portOf(made);
