@@ -459,6 +459,33 @@ describe('HTTPS upstream', () => {
     await Promise.all(Array.from({ length: 20 }, (_, i) => exchange(up, ask(`m${i}.`), 2000)));
   });
 
+  test('a server that asks for answers without end and reads none loses its connection', async (t) => {
+    const { createServer: createTls } = await import('node:tls');
+    const ping = Buffer.from('0000080600000000000102030405060708', 'hex');
+    const pings = Buffer.concat(Array.from({ length: 4000 }, () => ping));
+    let closed = 0;
+    const made = createTls(
+      { cert: testCertificate, key: testKey, ALPNProtocols: ['h2'] },
+      (socket) => {
+        socket.pause();
+        socket.on('error', () => undefined);
+        socket.write(Buffer.from('000000040000000000', 'hex'));
+        const more = setInterval(() => socket.write(pings), 1);
+        socket.on('close', () => {
+          clearInterval(more);
+          closed++;
+        });
+        t.after(() => socket.destroy());
+      },
+    );
+    made.listen(0, '127.0.0.1');
+    await once(made, 'listening');
+    t.after(() => made.close());
+    const { up } = upstream(t, 'https', portOf(made));
+    await assert.rejects(exchange(up, ask('a.'), 20_000), /it does not read what it is sent/);
+    while (closed === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  });
+
   test('a server that speaks HTTP/1.1 only is served that', async (t) => {
     const { createServer: createHttps } = await import('node:https');
     const seen: string[] = [];

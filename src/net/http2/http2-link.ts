@@ -29,6 +29,8 @@ import { contentLength, pathAndAccept, requestFields } from './request-fields.ts
 /** How Go's HTTP client says that the time is up. */
 export const LATE = 'context deadline exceeded (Client.Timeout exceeded while awaiting headers)';
 
+/** Bytes that a peer which goes on sending may leave unread. */
+const UNREAD_MAX = 1024 * 1024;
 /** Bytes of bodies that the upstream may send unasked, per stream and in all; renewed when half is used up. */
 const STREAM_WINDOW = 1 << 17;
 const CONNECTION_WINDOW = 1 << 24;
@@ -246,6 +248,9 @@ export class Http2Link extends Timed implements Carrier {
     const { type, flags, id, bytes, start, end } = frame;
     if (this.#header.open !== 0 && (type !== FRAME.CONTINUATION || id !== this.#header.open))
       return this.#violated('a header block is cut off');
+    // Each PING is answered: who takes no answers must not make them pile up here.
+    if (this.#socket.writableLength > UNREAD_MAX)
+      return this.#violated('it does not read what it is sent');
     switch (type) {
       case FRAME.DATA:
         return this.#onBody(frame);
