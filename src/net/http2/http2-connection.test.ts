@@ -243,14 +243,12 @@ describe('HTTP/2', () => {
   ] as const) {
     test(`${what} are bounded over all connections, however small they are`, async (t) => {
       const listener = await start(t, answerOne, { heldBytes: 256 * 1024 });
-      const all: Http2Client[] = [];
       for (let n = 0; n < 4; n++) {
         const made = await client(t, listener, settings);
         made.send(...Array.from({ length: 100 }, (_, i) => request(2 * i + 1)));
-        all.push(made);
-        await pause(20);
       }
-      assert.equal(listener.counters.evicted.value, 2);
+      // Two of the four have room.
+      while (listener.counters.evicted.value < 2) await pause(1);
       const fresh = await client(t, listener);
       fresh.send(get(1));
       assert.equal(await addresses(fresh, 1), 1);
