@@ -130,6 +130,7 @@ const outside: ReadonlySet<string> = new Set([
   'tls',
   'dnstap',
   'geoip',
+  'on',
   'k8s_external',
   'secondary',
 ]);

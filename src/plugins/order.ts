@@ -37,6 +37,8 @@ export const order: readonly PluginEntry[] = [
   entry('debug', async () => (await import('./debug/debug.ts')).debug),
   entry('ready', async () => (await import('./ready/ready.ts')).ready),
   entry('health', async () => (await import('./health/health.ts')).health),
+  entry('pprof', async () => (await import('./pprof/pprof.ts')).pprof),
+  entry('shed', async () => (await import('./shed/shed.ts')).shed),
   entry('prometheus', async () => (await import('./prometheus/prometheus.ts')).prometheus),
   entry('errors', async () => (await import('./errors/errors.ts')).errors),
   entry('log', async () => (await import('./log/log.ts')).log),
@@ -65,6 +67,7 @@ export const order: readonly PluginEntry[] = [
   entry('forward', async () => (await import('./forward/forward.ts')).forward, ['proxy']),
   entry('erratic', async () => (await import('./erratic/erratic.ts')).erratic),
   entry('whoami', async () => (await import('./whoami/whoami.ts')).whoami),
+  entry('on', async () => (await import('./on/on.ts')).on),
   entry('view', async () => (await import('./view/view.ts')).view),
 ];
 
@@ -88,13 +91,10 @@ export const absent: readonly string[] = [
   'proxyproto',
   'grpc_server',
   'trace',
-  'pprof',
-  'shed',
   'tsig',
   'dnssec',
   'k8s_external',
   'grpc',
-  'on',
   'sign',
 ];
 

@@ -114,7 +114,7 @@ describe('dnstap beside fstrm_capture and dnstap-ldns', { skip: programs ?? fals
     ask(server, 'captured.example.', 'TXT');
     // An ordered end says goodbye to the collector.
     server.child.signal('SIGTERM');
-    assert.equal(await server.child.exitCode, 0);
+    assert.equal(await server.child.exitCode, 0, server.child.output());
     capture.signal('SIGTERM');
     await capture.exitCode;
     const text = execFileSync('dnstap-ldns', ['-r', file], { encoding: 'utf8' });

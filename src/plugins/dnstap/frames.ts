@@ -5,7 +5,9 @@ import { LineReader, makeLineRing, type LineRingMemory } from '../../base/line-r
 /** Frames are gathered for so long before they are written, milliseconds. */
 const GATHER_MS = 10;
 /** What is written at once, bytes; a frame more at most. */
-const CHUNK = 65_536;
+const CHUNK = 262_144;
+/** More than the longest frame. */
+const FRAME_MAX = 73_728;
 
 /** Whole frames, one after the other. */
 export interface Chunk {
@@ -83,7 +85,7 @@ export class Frames {
 
 /** A copy of the first frames, up to CHUNK bytes or a little more. */
 function wholeFrames(pieces: readonly Uint8Array[]): Chunk {
-  const all = Buffer.concat(pieces.map((piece) => piece.subarray(0, CHUNK + 2 * 65_536)));
+  const all = Buffer.concat(pieces.map((piece) => piece.subarray(0, CHUNK + FRAME_MAX)));
   let at = 0;
   let frames = 0;
   while (at < CHUNK && at + 4 <= all.length) {

@@ -10,8 +10,8 @@ import type { Query } from '../../wire/query.ts';
 import { silence, type Reply } from '../../wire/reply.ts';
 import { stamp, STAMP_ROOM } from '../../wire/stamp.ts';
 
-/** The machine's clock may be set: seconds on the wall are looked up anew when they are off by more than this. */
-const DRIFT_MS = 5;
+/** The machine's clock may be set: what it shows is looked up so often, milliseconds. */
+const LOOK_MS = 1000;
 
 /** Writes what a worker sees as frames into shared memory. Nothing here waits for who reads them. */
 export class Tap implements ExchangeTap {
@@ -22,6 +22,7 @@ export class Tap implements ExchangeTap {
   #ring: LineWriter | null = null;
   /** Of the clock's zero, milliseconds since 1970. */
   #epoch = 0;
+  #lookAt = -Infinity;
   readonly #upstreams = new Map<string, TapPeer>();
 
   constructor(prefix: Uint8Array, full: boolean, extra: string, clock: Clock) {
@@ -107,8 +108,10 @@ export class Tap implements ExchangeTap {
 
   /** A time of the clock in milliseconds since 1970. */
   #wall(time: number): number {
-    const epoch = this.#clock.wall() - this.#clock.now();
-    if (Math.abs(epoch - this.#epoch) > DRIFT_MS) this.#epoch = epoch;
+    if (time >= this.#lookAt) {
+      this.#lookAt = time + LOOK_MS;
+      this.#epoch = this.#clock.wall() - this.#clock.now();
+    }
     return this.#epoch + time;
   }
 
