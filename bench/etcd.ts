@@ -8,13 +8,12 @@ import { join } from 'node:path';
 import { etcdPrograms, startEtcd } from '../test/kit/etcd.ts';
 import { answered, printed, start, type Child } from '../test/kit/child.ts';
 import { load } from './kit/dnsperf.ts';
+import { beside, figure } from './kit/figures.ts';
 import {
   coredns,
   corednsProgram,
-  has,
   ndots,
   need,
-  ratio,
   runSeconds,
   smoke,
   workFolder,
@@ -30,7 +29,7 @@ const folder = workFolder();
 const keys = smoke ? 2000 : 100_000;
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 const etcd = await startEtcd(program.path);
-console.log(`etcd ${program.version}, ${keys} keys`);
+beside('etcd', program.version);
 
 const corefile = (port: number, directives: string): string =>
   `.:${port} {\n  bind 127.0.0.1\n  ${directives}\n}\n`;
@@ -67,9 +66,11 @@ const server: Child = ndots(corefile(5901, directive), folder, { cpu: 0 });
 const listedMs = await answered(5901, nameOf(keys - 1), 60_000);
 await pause(smoke ? 500 : 5000);
 const full = server.residentMiB();
-console.log(
-  `memory  without etcd ${idle.toFixed(0)} MiB, following an empty one ${connected.toFixed(0)} MiB, with ${keys} keys ${full.toFixed(0)} MiB: ${(full - idle).toFixed(0)} MiB more   (goal ≤ 60); first answer ${(listedMs / 1000).toFixed(1)} s after start`,
-);
+figure('memory without etcd', idle, 'MiB');
+figure('memory following an empty etcd', connected, 'MiB');
+figure(`memory with ${keys} keys`, full, 'MiB');
+figure(`${keys} keys over idle`, full - idle, 'MiB', { atMost: 60 });
+figure('start to first answer', listedMs, 'ms');
 
 const file = join(folder, 'names');
 const lines = Array.from({ length: Math.min(keys, 20_000) }, (_, i) => `${nameOf(i)} A`);
@@ -77,18 +78,17 @@ writeFileSync(file, `${lines.join('\n')}\n`);
 const options = { port: 5901, file, seconds: runSeconds, rate: smoke ? 500 : 5000 };
 const own = load(server, options);
 const peerProgram = corednsProgram();
-if (peerProgram === null)
-  console.log(
-    `CPU     ${own.cpuMicros.toFixed(1)} µs per query; CoreDNS is not there (COREDNS=FILE)`,
-  );
+figure('processor time per query', own.cpuMicros, 'µs');
+if (peerProgram === null) console.log('CoreDNS is not there (COREDNS=FILE)');
 else {
   const plain = `etcd bench.test {\n    endpoint ${etcd.endpoint}\n  }`;
   const peer = coredns(peerProgram, corefile(5902, plain), folder, 0);
   await answered(5902, nameOf(1));
   const theirs = load(peer, { ...options, port: 5902, rate: smoke ? 200 : 2000 });
-  console.log(
-    `CPU     ${own.cpuMicros.toFixed(1)} µs per query; CoreDNS ${theirs.cpuMicros.toFixed(1)} (and etcd's besides), ratio ${ratio(own.cpuMicros, theirs.cpuMicros)}; latency ${own.latencyMs.toFixed(2)} and ${theirs.latencyMs.toFixed(2)} ms`,
-  );
+  figure('CoreDNS, processor time per query, etcd’s besides', theirs.cpuMicros, 'µs');
+  figure('processor time per query, ndots : CoreDNS', own.cpuMicros / theirs.cpuMicros, '', {
+    atMost: 0.5,
+  });
   await peer.stop();
 }
 
@@ -100,34 +100,35 @@ for (let i = 0; i < (smoke ? 3 : 50); i++) {
   took.push(performance.now() - begin);
 }
 took.sort((a, b) => a - b);
-console.log(
-  `events  put to answered: median ${took[took.length >> 1]!.toFixed(1)} ms, longest ${took.at(-1)!.toFixed(1)} ms   (goal ≤ 50; asked every 5 ms)`,
-);
+figure('put to answered, median (asked every 5 ms)', took[took.length >> 1]!, 'ms', { atMost: 50 });
+figure('put to answered, longest', took.at(-1)!, 'ms');
 
-if (has('dnsperf')) {
-  const rate = smoke ? 1000 : 20_000;
-  const seconds = smoke ? 3 : 12;
-  const words = ['-s', '127.0.0.1', '-p', '5901', '-d', file, '-l', `${seconds}`, '-Q', `${rate}`];
-  const perf = start('dnsperf', ['dnsperf', ...words, '-q', '1000', '-c', '4', '-T', '1'], {
-    cpu: 1,
-  });
-  await pause(1000 * (seconds / 4));
-  await etcd.kill();
-  await pause(1000 * (seconds / 4));
-  await etcd.restart();
-  const begin = performance.now();
-  await etcd.put('/skydns/test/bench/back', { host: '10.0.0.1' });
-  await answered(5901, 'back.bench.test');
-  const backMs = performance.now() - begin;
-  await perf.exitCode;
-  const text = perf.output();
-  const lost = /Queries lost:\s+(\d+)/.exec(text)?.[1];
-  const codes = /Response codes:\s+(.*)/.exec(text)?.[1];
-  const perSecond = Number(/Queries per second:\s+([\d.]+)/.exec(text)?.[1]);
-  console.log(
-    `killed  under ${perSecond.toFixed(0)} queries/s: ${lost} lost, ${codes}; followed ${backMs.toFixed(0)} ms after etcd was back   (goal: 0 lost, NOERROR only, ≤ 2000 ms)`,
-  );
-}
+const rate = smoke ? 1000 : 20_000;
+const seconds = smoke ? 3 : 12;
+const words = ['-s', '127.0.0.1', '-p', '5901', '-d', file, '-l', `${seconds}`, '-Q', `${rate}`];
+const perf = start('dnsperf', ['dnsperf', ...words, '-q', '1000', '-c', '4', '-T', '1'], {
+  cpu: 1,
+});
+await pause(1000 * (seconds / 4));
+await etcd.kill();
+await pause(1000 * (seconds / 4));
+await etcd.restart();
+const begin = performance.now();
+await etcd.put('/skydns/test/bench/back', { host: '10.0.0.1' });
+await answered(5901, 'back.bench.test');
+const backMs = performance.now() - begin;
+await perf.exitCode;
+const text = perf.output();
+const lost = Number(/Queries lost:\s+(\d+)/.exec(text)?.[1]);
+const right = Number(/NOERROR \d+ \(([\d.]+)%\)/.exec(text)?.[1]);
+figure(
+  'queries while etcd was killed and came back',
+  Number(/Queries per second:\s+([\d.]+)/.exec(text)?.[1]),
+  '/s',
+);
+figure('lost of these', lost, '', { atMost: 0 });
+figure('answered right', right, '%', { atLeast: 100 });
+figure('back to followed', backMs, 'ms', { atMost: 2000 });
 await server.stop();
 await etcd.stop();
 process.exit(0);

@@ -56,8 +56,8 @@ export interface MirrorParts {
   readonly log: Log;
 }
 
-/** Keys of one reply of a list, at most. */
-const PAGE_KEYS = 1000;
+/** Keys of one reply of a list, at most. etcd counts all that follow for every page, so small ones cost it much. */
+const PAGE_KEYS = 2000;
 /** A cluster that is back is to be followed within 2 s, so no wait is longer than that. */
 const BACKOFF = { firstMs: 50, mostMs: 800 };
 /** A watch that lasted so long was a good one: the next failure is a new story. */

@@ -355,6 +355,21 @@ for (const { path, version } of programs) {
       },
     );
 
+    test('values that no message holds together: listed a few at a time, and passed over', async (t) => {
+      const etcd = await startEtcd(path);
+      t.after(() => etcd.stop());
+      const large = 'x'.repeat(1_400_000);
+      for (let i = 0; i < 8; i++) await etcd.put(`/skydns/test/skydns/large/${i}`, large);
+      await etcd.put('/skydns/test/skydns/small', { host: '10.0.0.1' });
+      const { asker, server } = await serving(t, `endpoint ${etcd.endpoint}`);
+      await until(asker, 'small.skydns.test.', ['10.0.0.1']);
+      assert.equal(await server.sum('ndots_etcd_skipped_keys', '"size"'), 8);
+      await etcd.put('/skydns/test/skydns/large/9', large);
+      await etcd.put('/skydns/test/skydns/small', { host: '10.0.0.2' });
+      await until(asker, 'small.skydns.test.', ['10.0.0.2']);
+      assert.equal(await server.sum('ndots_etcd_skipped_keys', '"size"'), 9);
+    });
+
     test('per_query: no etcd, no answer; back, and answers are there', async (t) => {
       const { etcd, asker } = await stand(t, path, 'per_query');
       await etcd.put('/skydns/test/skydns/a', { host: '10.0.0.1' });

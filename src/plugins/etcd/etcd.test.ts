@@ -227,6 +227,8 @@ describe('etcd', () => {
     assert.equal(rcode, 2);
     assert.equal(edns?.options.find(({ code }) => code === 15)?.data[1], 18);
     assert.equal((await answer(it, 'web.shop.test A')).length, 2);
+    // For types that it has no records of it is enough that the name exists.
+    assert.equal((await it.ask('*.shop.test HTTPS')).rcode, 0);
     assert.match(it.metrics(), /ndots_etcd_refused_total 1/);
   });
 

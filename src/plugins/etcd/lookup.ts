@@ -90,6 +90,13 @@ export class Lookup {
     return ofGroup(found);
   }
 
+  /** Whether there is such a name, without looking at its records. */
+  exists(name: Uint8Array): boolean {
+    const { base } = pathOf(name);
+    const below = this.#below(base);
+    return !isEmpty(below) || (below !== pending && !isEmpty(this.#at(base)));
+  }
+
   #below(path: string): Stretch {
     return this.#known(this.#parts.records.below(path));
   }

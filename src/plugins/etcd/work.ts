@@ -116,7 +116,7 @@ export class Work {
 
   /** No records of this type, whatever the name is: does it exist? */
   #nothing(): Worked {
-    return this.#findFromApex(this.#name, TYPE.A) === null ? absent : { ...absent, exists: true };
+    return this.#parts.lookup.exists(this.#name) ? { ...absent, exists: true } : absent;
   }
 
   #addresses(
