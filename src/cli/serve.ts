@@ -54,7 +54,10 @@ async function run(words: readonly string[], io: Io): Promise<number> {
       : { file: example.file, folder: dirname(example.file), read: example.read };
   seedHashes(secureRandom.integer(2 ** 32));
   const lines = lineOutput(1, (options.logBuffer ?? 1024) * 1024);
-  const log = makeLog(lines.write, () => server.debugging);
+  const log = makeLog(
+    (line) => lines.write(line),
+    () => server.debugging,
+  );
   const { promise: ended, resolve: end } = Promise.withResolvers<number>();
   const onFatal = (text: string): void => {
     lines.write(`[FATAL] ${text}`);
