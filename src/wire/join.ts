@@ -1,4 +1,4 @@
-import { FLAG, HEADER, MESSAGE_MAX, RCODE } from './iana.ts';
+import { FLAG, HEADER, MESSAGE_MAX, RCODE, TYPE } from './iana.ts';
 import { mover } from './mover.ts';
 import { Records } from './records.ts';
 import type { Reply } from './reply.ts';
@@ -9,7 +9,7 @@ const records = new Records();
 
 /**
  * `first`, whose answers end in an alias, and behind them what `rest` answers to the alias's target; the authority section of
- * `first`, and that of `rest` if it denies something. Result code and TC are those of `rest`, everything else is that of `first`
+ * `first`, and that of `rest` in place of name servers if it denies something. Result code and TC are those of `rest`, everything else is that of `first`
  * (RFC 6604 section 3). What does not fit is left out, with TC.
  */
 export function joinAnswers(first: Reply, rest: Reply): Reply {
@@ -26,13 +26,14 @@ export function joinAnswers(first: Reply, rest: Reply): Reply {
   mover.raw(first.bytes, first.start + HEADER.SIZE, answersEnd);
   mover.over(rest.bytes, rest.start);
   const answers = first.answers + move(rest, SECTION.answer);
+  const denies = rest.answers === 0 || rest.rcode === RCODE.NXDOMAIN;
   mover.over(first.bytes, first.start);
-  let authorities = authority === 0 ? 0 : move(first, SECTION.authority);
-  if (rest.answers === 0 || rest.rcode === RCODE.NXDOMAIN) {
+  let authorities = authority === 0 ? 0 : move(first, SECTION.authority, denies);
+  if (denies) {
     mover.over(rest.bytes, rest.start);
     authorities += move(rest, SECTION.authority);
   }
-  const cut = rest.truncated || authorities < authority || answers < first.answers + rest.answers;
+  const cut = rest.truncated || answers < first.answers + rest.answers;
   const flags = (first.flags & ~FLAG.RCODE) | (cut ? FLAG.TC : 0) | (rest.rcode & FLAG.RCODE);
   mover.setU16(HEADER.FLAGS, flags);
   mover.setU16(HEADER.ANCOUNT, answers);
@@ -45,10 +46,10 @@ export function joinAnswers(first: Reply, rest: Reply): Reply {
 }
 
 /** Moves the records of one section as far as they fit. @returns how many */
-function move(reply: Reply, section: Section): number {
+function move(reply: Reply, section: Section, withoutServers = false): number {
   let moved = 0;
   for (records.of(reply); records.next();) {
-    if (records.section !== section) continue;
+    if (records.section !== section || (withoutServers && isOfServers())) continue;
     const before = mover.length;
     mover.name(records.ownerAt);
     mover.body(records.ttlAt - 4, records.ttl);
@@ -59,6 +60,13 @@ function move(reply: Reply, section: Section): number {
     moved++;
   }
   return moved;
+}
+
+/** Whether the present record is NS, or a signature of such. */
+function isOfServers(): boolean {
+  const { bytes, dataAt, type } = records;
+  if (type === TYPE.NS) return true;
+  return type === TYPE.RRSIG && ((bytes[dataAt]! << 8) | bytes[dataAt + 1]!) === TYPE.NS;
 }
 
 /** The same answers with another's result code. */

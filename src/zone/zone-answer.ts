@@ -246,7 +246,7 @@ export class ZoneAnswers {
 
   #positive(servers = false): Reply {
     const zone = this.#zone;
-    if (!servers && this.onward === null && zone.find(0, TYPE.NS)) {
+    if (!servers && zone.find(0, TYPE.NS)) {
       this.#apex();
       this.#set(SECTION.authority, 0);
     }

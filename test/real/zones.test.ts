@@ -34,7 +34,19 @@ function sign(folder: string, zone: string, file: string, how: Signing): string 
     nsec3: ['-3', 'aabb', '-H', '3'],
     'opt-out': ['-3', '-', '-A'],
   };
-  const words = ['-S', '-K', folder, '-o', zone, '-O', 'full', '-f', `${file}.signed`];
+  const words = [
+    '-S',
+    '-K',
+    folder,
+    '-d',
+    folder,
+    '-o',
+    zone,
+    '-O',
+    'full',
+    '-f',
+    `${file}.signed`,
+  ];
   execFileSync('dnssec-signzone', [...words, ...hashed[how], file], { stdio: 'pipe' });
   return `${file}.signed`;
 }

@@ -150,6 +150,7 @@ describe('file', () => {
       'NOERROR aa',
       'out.example.org. 300 CNAME www.example.net.',
       'www.example.net. 60 A 192.0.2.77',
+      ...servers,
     ]);
     const negative = await ask(world, 'out.example.org. TXT');
     assert.deepEqual(negative, [
