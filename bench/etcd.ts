@@ -75,7 +75,7 @@ figure('start to first answer', listedMs, 'ms');
 const file = join(folder, 'names');
 const lines = Array.from({ length: Math.min(keys, 20_000) }, (_, i) => `${nameOf(i)} A`);
 writeFileSync(file, `${lines.join('\n')}\n`);
-const options = { port: 5901, file, seconds: runSeconds, rate: smoke ? 500 : 5000 };
+const options = { port: 5901, file, seconds: runSeconds, rate: smoke ? 200 : 2000 };
 const own = load(server, options);
 const peerProgram = corednsProgram();
 figure('processor time per query', own.cpuMicros, 'µs');
@@ -84,7 +84,7 @@ else {
   const plain = `etcd bench.test {\n    endpoint ${etcd.endpoint}\n  }`;
   const peer = coredns(peerProgram, corefile(5902, plain), folder, 0);
   await answered(5902, nameOf(1));
-  const theirs = load(peer, { ...options, port: 5902, rate: smoke ? 200 : 2000 });
+  const theirs = load(peer, { ...options, port: 5902 });
   figure('CoreDNS, processor time per query, etcd’s besides', theirs.cpuMicros, 'µs');
   figure('processor time per query, ndots : CoreDNS', own.cpuMicros / theirs.cpuMicros, '', {
     atMost: 0.5,
