@@ -62,6 +62,7 @@ const LATE_MS = 5000;
 /** Profiles of all threads: of the control thread here, and of each worker as it brings its own. */
 export const pprof: Plugin = definePlugin({
   syntax,
+  link: false,
   operational: true,
   control(options, context) {
     const at = address.print(options.address);

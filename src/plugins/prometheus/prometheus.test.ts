@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
+import { isLink } from '../../server/contract/plugin.ts';
 import { makeWorld, type World } from '../../../test/kit/world.ts';
 import { plugins } from '../../../test/kit/plugins.ts';
 
@@ -113,7 +114,7 @@ describe('prometheus', () => {
   });
 
   test('what only configures or looks after the server is no link, as in CoreDNS', () => {
-    const noLinks = plugins.filter(({ setup }) => setup === undefined).map(({ name }) => name);
+    const noLinks = plugins.filter((plugin) => !isLink(plugin)).map(({ name }) => name);
     assert.deepEqual(noLinks.toSorted(), [
       'bind',
       'debug',
@@ -121,6 +122,8 @@ describe('prometheus', () => {
       'https',
       'limits',
       'multisocket',
+      'on',
+      'pprof',
       'ready',
       'reload',
       'root',

@@ -33,6 +33,8 @@ export interface Plugin {
    * only asked what it would answer does without.
    */
   readonly operational?: boolean;
+  /** False: what it does in the worker is beside the chain, though it has `setup`; it is not told of as enabled. */
+  readonly link?: boolean;
   /** Main thread, before anything is opened: listeners, addresses, limits. May throw a Problem. */
   plan?(options: never, plan: BlockPlan): void;
   /** Main thread. May throw a Problem; the configuration is then not taken. */
@@ -45,9 +47,15 @@ export interface Plugin {
 export interface PluginParts<S extends Syntax> {
   readonly syntax: S;
   readonly operational?: boolean;
+  readonly link?: boolean;
   plan?(options: Options<S>, plan: BlockPlan): void;
   control?(options: Options<S>, context: ControlContext): Maybe<void>;
   setup?(options: Options<S>, context: WorkerContext, next: Next): Next;
+}
+
+/** Whether the plugin stands in the chain. */
+export function isLink({ setup, link }: Plugin): boolean {
+  return setup !== undefined && link !== false;
 }
 
 /** Makes a plugin whose options have the types that its syntax declares. The plugin's name is the directive's. */

@@ -1,4 +1,5 @@
 /** The control parts of one configuration. */
+import { isLink } from '../contract/plugin.ts';
 import { resolve } from 'node:path';
 import type { Clock } from '../../base/clock.ts';
 import { bugText, pluginLog, type Log } from '../../base/log.ts';
@@ -114,7 +115,7 @@ function placeOf(
   endpoints: readonly EndpointPlan[],
 ): BlockPlace {
   const names = new Set(instances.map(({ plugin }) => plugin.name));
-  const answering = instances.filter(({ plugin }) => plugin.setup !== undefined);
+  const answering = instances.filter(({ plugin }) => isLink(plugin));
   return {
     index,
     zones,

@@ -13,7 +13,13 @@ import type { MessageWriter } from '../../wire/writer.ts';
 import type { BoundBlock, Configuration } from '../contract/configuration.ts';
 import type { EndpointPlan } from '../contract/endpoints.ts';
 import { answer, type ServedEndpoint } from './endpoint.ts';
-import type { Next, Port, WorkerContext, WorkerChannel } from '../contract/plugin.ts';
+import {
+  isLink,
+  type Next,
+  type Port,
+  type WorkerContext,
+  type WorkerChannel,
+} from '../contract/plugin.ts';
 import { ZoneTable } from './router.ts';
 
 /** What a worker brings to every configuration it serves. */
@@ -109,7 +115,7 @@ function buildBlock(
   const filters: ((query: Query) => boolean)[] = [];
   const dropped: ((query: Query, reply: Reply) => void)[] = [];
   const names = new Set(instances.map(({ plugin }) => plugin.name));
-  const last = instances.findLast(({ plugin }) => plugin.setup !== undefined);
+  const last = instances.findLast(({ plugin }) => isLink(plugin));
   if (instances.length === 0) return { chain: null, filters, dropped };
   const lastName = last?.plugin.name ?? instances.at(-1)!.plugin.name;
   let next: Next = () =>
