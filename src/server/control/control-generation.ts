@@ -1,5 +1,4 @@
 /** The control parts of one configuration. */
-import { isLink } from '../contract/plugin.ts';
 import { resolve } from 'node:path';
 import type { Clock } from '../../base/clock.ts';
 import { bugText, pluginLog, type Log } from '../../base/log.ts';
@@ -23,6 +22,7 @@ import type {
 } from '../contract/control-context.ts';
 import { dataSetChannel, type DataSet, type DataSetParts } from '../contract/data-set.ts';
 import type { EndpointPlan } from '../contract/endpoints.ts';
+import { isLink } from '../contract/plugin.ts';
 import { httpAddress } from './http-listeners.ts';
 
 /** What the main thread brings to every configuration. */
