@@ -121,6 +121,34 @@ function slowExpressions(file: string, text: string): string[] {
   });
 }
 
+/** An exported item that a line begins with, and its name. */
+const declaration =
+  /^export (?:default )?(?:declare )?(?:abstract )?(?:async )?(?:function\*?|class|const|let|interface|type|enum) (\w+)/;
+
+/** Exported items without a docstring right above. A function with several signatures has it above the first one. */
+function withoutDocstring(text: string): string[] {
+  const lines = text.split('\n');
+  const seen = new Set<string>();
+  return lines.flatMap((line, index) => {
+    const name = declaration.exec(line)?.[1];
+    if (name === undefined || seen.has(name)) return [];
+    seen.add(name);
+    return lines[index - 1]?.endsWith('*/') === true ? [] : [`${index + 1}: ${name}`];
+  });
+}
+
+/**
+ * Whether a file begins with what it is about: a docstring that stands for itself, or one of what the file is there for, which is
+ * exported and no limit. Imports may come first.
+ */
+function hasHeadLine(text: string): boolean {
+  const body = text.replace(/^(?:import\b[^;]*;\s*)+/, '');
+  const next = /^\/\*\*(?:[^*]|\*(?!\/))*\*\/\n(.*)/.exec(body)?.[1];
+  return (
+    next !== undefined && /^(?:$|import |\/\*\*|export (?!const \w+(?:Limit|_[A-Z]+)\b))/.test(next)
+  );
+}
+
 describe('the house', () => {
   const table = importTable();
 
@@ -231,6 +259,20 @@ describe('the house', () => {
         assert.ok(texts.has(target), `${file} names ${path}`);
       }
     }
+  });
+
+  test('every exported item says what it is', () => {
+    const found = running.flatMap((file) =>
+      withoutDocstring(texts.get(file)!).map((item) => `${file}:${item}`),
+    );
+    assert.deepEqual(found, []);
+  });
+
+  test('every file says at its head what it is about', () => {
+    assert.deepEqual(
+      running.filter((file) => !hasHeadLine(texts.get(file)!)),
+      [],
+    );
   });
 
   test('no file is named for being a drawer', () => {

@@ -1,3 +1,5 @@
+/** Durations in Go's syntax, which Corefiles are written in. */
+
 const unitMs: Readonly<Record<string, number>> = {
   ns: 1e-6,
   us: 1e-3,

@@ -1,3 +1,4 @@
+/** Lines of all threads on one descriptor, written without holding up any thread. */
 import { write, writev } from 'node:fs';
 import { sleep, systemClock } from './clock.ts';
 import { errorCode } from './error-code.ts';

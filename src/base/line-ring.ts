@@ -1,3 +1,4 @@
+/** A ring of lines in shared memory, from one thread to another. */
 import { copyBytes } from './copy-bytes.ts';
 import { limit, type Limit } from './limits.ts';
 

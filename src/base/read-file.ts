@@ -1,3 +1,4 @@
+/** Regular files, read whole within a limit. */
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 'node:fs';
 
 /** The most bytes that a file of each use may have. A larger one is a wrong path, or somebody's attempt to fill memory. */

@@ -1,3 +1,4 @@
+/** Memory that starting has used, given back to the system. */
 import type { Clock } from './clock.ts';
 
 /** The first queries come at once, and many of them: they are not kept waiting. */

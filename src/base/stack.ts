@@ -1,3 +1,4 @@
+/** Stacks of errors with places in the sources rather than in the bundle. */
 import { existsSync, readFileSync } from 'node:fs';
 import { SourceMap } from 'node:module';
 import { dirname, resolve } from 'node:path';

@@ -1,3 +1,4 @@
+/** A clock whose time passes only when it is told to: for tests, and for lookups that are only modelled. */
 import type { Clock, Timer } from './clock.ts';
 
 interface Alarm {

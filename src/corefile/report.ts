@@ -1,3 +1,4 @@
+/** The problems and remarks of one reading of a Corefile. */
 import { printPlace } from '../base/problem.ts';
 import type { Place, Problem } from '../base/problem.ts';
 import { warning } from './problems.ts';

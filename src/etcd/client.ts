@@ -31,6 +31,7 @@ export interface EtcdAccess {
   readonly credentials: { readonly user: string; readonly password: string } | null;
 }
 
+/** What a client is made of: the cluster, and what it uses of the world. */
 export interface EtcdClientParts extends EtcdAccess {
   readonly clock: Clock;
   /** Bytes of one reply; default 8 MiB. */

@@ -1,3 +1,4 @@
+/** One HTTP/2 connection to a gRPC server, and the calls on it. */
 import type { Socket } from 'node:net';
 import type { Clock, Timer } from '../base/clock.ts';
 import { FrameReader } from '../net/http2/frame-reader.ts';
@@ -20,6 +21,7 @@ import { EtcdFailure } from './etcd-failure.ts';
 import { grpcFields } from './grpc-fields.ts';
 import { GrpcStream, type GrpcCall, type StreamHost } from './grpc-stream.ts';
 
+/** What a connection is made of. */
 export interface GrpcConnectionParts {
   /** Connected; with TLS the handshake is done. */
   readonly socket: Socket;

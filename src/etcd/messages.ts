@@ -1,6 +1,7 @@
 /** The messages of etcd's API v3 (etcdserverpb, mvccpb) that this client uses, and the names of its methods. */
 import { MessageBuilder, MessageReader } from './protobuf.ts';
 
+/** Paths of the gRPC methods, as they stand in `:path`. */
 export const METHOD = {
   range: '/etcdserverpb.KV/Range',
   put: '/etcdserverpb.KV/Put',
@@ -38,6 +39,7 @@ export interface ResponseHeader {
   readonly revision: number;
 }
 
+/** A key with what is stored under it (mvccpb.KeyValue). The buffers are views of the message that was read. */
 export interface KeyValue {
   readonly key: Buffer;
   readonly value: Buffer;
@@ -46,6 +48,7 @@ export interface KeyValue {
   readonly lease: bigint;
 }
 
+/** Which keys are asked for (etcdserverpb.RangeRequest). */
 export interface RangeRequest extends KeyRange {
   /** At most so many keys; 0: all. */
   readonly limit?: number;
@@ -54,6 +57,7 @@ export interface RangeRequest extends KeyRange {
   readonly keysOnly?: boolean;
 }
 
+/** The keys that were found, in ascending order of their bytes (etcdserverpb.RangeResponse). */
 export interface RangeResponse {
   readonly header: ResponseHeader;
   readonly kvs: readonly KeyValue[];
@@ -61,11 +65,13 @@ export interface RangeResponse {
   readonly more: boolean;
 }
 
+/** One change (mvccpb.Event): a key got a value, or was deleted. A deletion has the key and its revision, and no value. */
 export interface WatchEvent {
   readonly deleted: boolean;
   readonly kv: KeyValue;
 }
 
+/** One message of a watch stream (etcdserverpb.WatchResponse); `watch` is the id that the watch was created with. */
 export interface WatchResponse {
   readonly header: ResponseHeader;
   readonly watch: number;
@@ -79,6 +85,7 @@ export interface WatchResponse {
   readonly events: readonly WatchEvent[];
 }
 
+/** A lease and its time, seconds. */
 export interface Lease {
   readonly id: bigint;
   /** Seconds left (of a grant: seconds granted); below 0: it is no more. */
@@ -86,6 +93,7 @@ export interface Lease {
   readonly granted: number;
 }
 
+/** The message for `Range`. No sort order is asked for: etcd then gives the keys ascending. */
 export function rangeRequest({
   key,
   end,
@@ -116,10 +124,12 @@ export function readRange(bytes: Buffer): RangeResponse {
   return { header, kvs, more };
 }
 
+/** The message for `Put`. @param lease the id of the lease with which the key ends; 0n: none */
 export function putRequest(key: Buffer, value: Buffer, lease: bigint): Buffer {
   return new MessageBuilder().bytes(1, key).bytes(2, value).number(3, lease).build();
 }
 
+/** The message for `DeleteRange`. */
 export function deleteRequest({ key, end }: KeyRange): Buffer {
   return new MessageBuilder()
     .bytes(1, key)
@@ -148,6 +158,7 @@ export function watchRequest(watch: number, { key, end }: KeyRange, revision: nu
   return new MessageBuilder().message(1, create).build();
 }
 
+/** A message of a watch stream: the events, or that the watch was created or canceled. */
 export function readWatch(bytes: Buffer): WatchResponse {
   const reader = new MessageReader();
   let header = noHeader;
@@ -189,6 +200,7 @@ export function readWatch(bytes: Buffer): WatchResponse {
   return { header, watch, created, canceled, compactRevision, cancelReason, fragment, events };
 }
 
+/** The message for `LeaseGrant`: a lease of so many seconds, whose id etcd chooses. */
 export function leaseGrantRequest(seconds: number): Buffer {
   return new MessageBuilder().number(1, seconds).build();
 }
@@ -210,10 +222,12 @@ export function readLease(bytes: Buffer): Lease {
   return lease;
 }
 
+/** The message for `Authenticate`: a user's name and password. */
 export function authenticateRequest(name: string, password: string): Buffer {
   return new MessageBuilder().bytes(1, name).bytes(2, password).build();
 }
 
+/** The token in the reply to `Authenticate`; empty: there was none. */
 export function readToken(bytes: Buffer): string {
   const reader = new MessageReader();
   let token = '';

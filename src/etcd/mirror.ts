@@ -27,6 +27,7 @@ export interface MirrorTarget {
   changed(events: readonly WatchEvent[]): void;
 }
 
+/** A key of a list. `value` is null if it is too large to be taken; `lease` is 0n if the key has none. */
 export interface ListedEntry {
   readonly key: Buffer;
   readonly value: Buffer | null;
@@ -46,6 +47,7 @@ export interface MirrorHooks {
 /** Why everything was listed: at first; the history was compacted; etcd went back in time or is another cluster; a message too large. */
 export type ListReason = 'start' | 'compacted' | 'restored' | 'large';
 
+/** What a mirror is made of: what is copied (`ranges`), from where (`client`), and who holds the copy (`target`). */
 export interface MirrorParts {
   readonly client: Pick<EtcdClient, 'range' | 'watch' | 'moveOn'>;
   readonly ranges: readonly KeyRange[];

@@ -1,3 +1,4 @@
+/** UDP sockets to one peer, through the system's own calls. */
 import { ERRNO, libc, SystemError } from './libc.ts';
 import { Memory } from './memory.ts';
 import { DATAGRAM_MAX, packetLoop, type Watch } from './packet-loop.ts';

@@ -1,3 +1,4 @@
+/** epoll(7): which of many descriptors are readable. */
 import { libc, SystemError } from './libc.ts';
 import { Memory } from './memory.ts';
 import { noteDescriptor, forgetDescriptor } from './held-by-thread.ts';

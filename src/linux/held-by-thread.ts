@@ -5,6 +5,7 @@
  * they outlive the thread, in shared memory, and the next thread in its place is given the notes: it goes on with the sockets
  * and gives back the rest.
  */
+
 const DESCRIPTORS = 4096;
 const PIECES = 256;
 

@@ -1,3 +1,4 @@
+/** The machine's interfaces and their addresses, by rtnetlink(7). */
 import { printAddress } from '../base/ip.ts';
 import { libc, SystemError } from './libc.ts';
 import { Memory } from './memory.ts';

@@ -1,3 +1,4 @@
+/** Where the UDP sockets of a thread wait for datagrams. */
 import { Epoll } from './epoll.ts';
 import { libc, LibcMissing } from './libc.ts';
 import { ReceiveBatch } from './receive-batch.ts';

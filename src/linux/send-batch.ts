@@ -1,3 +1,4 @@
+/** Datagrams that leave with one sendmmsg(2). */
 import { copyBytes } from '../base/copy-bytes.ts';
 import { ERRNO, libc } from './libc.ts';
 import { Memory } from './memory.ts';

@@ -1,3 +1,4 @@
+/** sockaddr_in and sockaddr_in6 as bytes in memory. */
 import { parseAddress } from '../base/ip.ts';
 import { libc, SystemError } from './libc.ts';
 import type { Memory } from './memory.ts';

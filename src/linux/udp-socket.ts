@@ -1,3 +1,4 @@
+/** UDP sockets by the system's own calls, with the options that the runtime does not offer. */
 import { printAddress, printHostPort } from '../base/ip.ts';
 import { ERRNO, libc, SystemError } from './libc.ts';
 import { Memory } from './memory.ts';

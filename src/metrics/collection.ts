@@ -1,3 +1,4 @@
+/** The metrics of all threads, put together for a scrape. */
 import { clamp, limit } from '../base/limits.ts';
 import type { Cells } from './cells.ts';
 import { unlock } from './cells.ts';

@@ -1,3 +1,4 @@
+/** One thread's metrics, counted in memory that it shares with the main thread. */
 import { type Clock, systemClock } from '../base/clock.ts';
 import { clamp, limit } from '../base/limits.ts';
 import { CellMemory } from './cells.ts';

@@ -1,3 +1,4 @@
+/** What all connections of clients have in common: room, turns, deadlines, an orderly end. */
 import type { Socket } from 'node:net';
 
 import { releaseBytes } from '../base/release-bytes.ts';

@@ -1,3 +1,5 @@
+/** The time that connecting to an upstream takes. */
+
 /** Bounds of the time a connection may take to be made, milliseconds. */
 const LEAST_MS = 1000;
 const MOST_MS = 30_000;

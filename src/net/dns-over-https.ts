@@ -1,3 +1,4 @@
+/** Requests and replies of DNS over HTTPS (RFC 8484), for every version of HTTP. */
 import { leastTtl } from './least-ttl.ts';
 import { MESSAGE_MAX } from '../wire/iana.ts';
 

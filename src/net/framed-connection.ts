@@ -1,3 +1,4 @@
+/** A client's connection over TCP or TLS: messages behind their lengths. */
 import { releaseBytes } from '../base/release-bytes.ts';
 import { ClientConnection } from './client-connection.ts';
 import { arena } from './write-reply.ts';

@@ -1,3 +1,4 @@
+/** A message that comes in pieces. */
 import { MESSAGE_MAX } from '../wire/iana.ts';
 
 /** The first size of the buffer: most queries fit. */

@@ -1,3 +1,4 @@
+/** DNS over HTTP/1.1. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 

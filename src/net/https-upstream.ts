@@ -1,3 +1,4 @@
+/** Upstreams over HTTPS. */
 import { printHostPort } from '../base/ip.ts';
 import type { TLSSocket } from 'node:tls';
 

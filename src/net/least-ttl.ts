@@ -1,3 +1,4 @@
+/** How long a reply may be cached, from its bytes. */
 import { FLAG, RCODE, TYPE } from '../wire/iana.ts';
 import { readTtl, Records } from '../wire/records.ts';
 import { SECTION } from '../wire/writer.ts';

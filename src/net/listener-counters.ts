@@ -1,3 +1,4 @@
+/** What listeners count, for themselves and for the metrics. */
 import type { Counter, Registry } from '../metrics/registry.ts';
 import type { Proto } from '../wire/query.ts';
 

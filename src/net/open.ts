@@ -1,3 +1,4 @@
+/** From an endpoint to its open sockets. */
 import { Problem } from '../base/problem.ts';
 import { bindProblem, isFamilyMissing } from './bind-problem.ts';
 import type { Endpoint, Listener, ListenerParts, ListenerTerms, MakeListener } from './listener.ts';

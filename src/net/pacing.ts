@@ -1,3 +1,5 @@
+/** How fast queries over UDP leave for one upstream. */
+
 /** Queries are young for one to two of these, milliseconds. */
 const EPOCH_MS = 5;
 /** After so many epochs without any reply it is not the upstream's being busy that keeps it silent. */

@@ -1,3 +1,4 @@
+/** Source ports of queries over UDP, drawn at random. */
 import type { Random } from '../base/random.ts';
 import { printHostPort } from '../base/ip.ts';
 import { exchangeError, failLater, timeoutError } from './exchange-failure.ts';

@@ -1,3 +1,4 @@
+/** One connection to an upstream over TCP or TLS. */
 import { printHostPort } from '../base/ip.ts';
 import type { Socket } from 'node:net';
 

@@ -1,3 +1,4 @@
+/** Listeners for connections: letting them in, bounding them, closing them. */
 import { createServer, type Server, type Socket } from 'node:net';
 
 import type { Clock } from '../base/clock.ts';

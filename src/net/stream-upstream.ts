@@ -1,3 +1,4 @@
+/** Upstreams over TCP and TLS. */
 import { printHostPort } from '../base/ip.ts';
 import { connect as connectTcp, type Socket } from 'node:net';
 

@@ -1,3 +1,4 @@
+/** The network of this machine: upstreams over its sockets. */
 import type { Clock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';
 import { batchedUdp } from '../linux/packet-loop.ts';

@@ -1,3 +1,4 @@
+/** The UDP listener that takes and sends many datagrams per system call. */
 import type { Timer } from '../base/clock.ts';
 import { printAddress } from '../base/ip.ts';
 import { packetLoop, type PacketLoop, type Watch } from '../linux/packet-loop.ts';

@@ -1,3 +1,4 @@
+/** The UDP listener that needs nothing but the runtime. */
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 
 import { parseAddress } from '../base/ip.ts';

@@ -1,3 +1,4 @@
+/** Where replies to clients of streams are written, and those that no plugin makes. */
 import { RCODE } from '../wire/iana.ts';
 import type { Query, Triage } from '../wire/query.ts';
 import { stampRejection } from '../wire/stamp.ts';

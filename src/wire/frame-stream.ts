@@ -4,6 +4,7 @@
  */
 import { ReadError } from './reader.ts';
 
+/** Types of control frames (the Frame Streams protocol of fstrm). */
 export const CONTROL: {
   readonly ACCEPT: 1;
   readonly START: 2;

@@ -1,3 +1,4 @@
+/** Two replies put together where an alias leads from one to the other. */
 import { FLAG, HEADER, MESSAGE_MAX, RCODE, TYPE } from './iana.ts';
 import { mover } from './mover.ts';
 import { Records } from './records.ts';

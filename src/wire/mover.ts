@@ -1,3 +1,4 @@
+/** Records moved between messages without being taken apart. */
 import { HEADER, MESSAGE_MAX } from './iana.ts';
 import { firstName, layoutOf } from './layout.ts';
 

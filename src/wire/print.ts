@@ -1,3 +1,4 @@
+/** Messages and records as text, as dig and zone files have them. */
 import { className, FLAG, opcodeName, rcodeName, typeName } from './iana.ts';
 import { printEdns } from './edns-print.ts';
 import type { DnsRecord, Message, Question } from './message.ts';

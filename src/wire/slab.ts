@@ -1,3 +1,4 @@
+/** Memory for messages, handed out in parts. */
 import { copyBytes } from '../base/copy-bytes.ts';
 
 /**

@@ -1,3 +1,4 @@
+/** The last step of a reply: what depends on the client is written into a copy of it. */
 import { FLAG, HEADER, OPTION, RCODE, TYPE } from './iana.ts';
 import { isEchoed } from './options.ts';
 import type { Query } from './query.ts';

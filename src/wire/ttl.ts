@@ -1,3 +1,5 @@
+/** TTLs as zone files write them. */
+
 const unitSeconds: Readonly<Record<string, number>> = {
   s: 1,
   m: 60,

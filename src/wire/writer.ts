@@ -1,3 +1,4 @@
+/** Building messages. */
 import { FLAG, HEADER, MESSAGE_MAX } from './iana.ts';
 import { LOWER, NAME_MAX, type WireName } from './name.ts';
 import { Reply } from './reply.ts';

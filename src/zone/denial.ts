@@ -1,3 +1,4 @@
+/** Proofs that a name or type does not exist, from NSEC and NSEC3 records. */
 import { TYPE } from '../wire/iana.ts';
 import { NODE } from './packed-zone.ts';
 import { hashName, readHashParts, type HashParts } from './nsec3-hash.ts';

@@ -1,3 +1,4 @@
+/** Zone files read by this thread or, if they are large, by one of their own. */
 import { statSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import type { Clock } from '../base/clock.ts';

@@ -61,6 +61,7 @@ export function hashSeed(parent: number): number {
   return Math.imul(parent ^ 0x811c9dc5, 0x9e3779b1);
 }
 
+/** Takes one more byte into a hash (the step of FNV-1a, 32 bits). */
 export function hashByte(hash: number, byte: number): number {
   return Math.imul(hash ^ byte, 0x01000193);
 }

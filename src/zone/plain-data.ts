@@ -1,3 +1,4 @@
+/** Record data of a message without compression. */
 import { checkData, firstName, layoutOf } from '../wire/layout.ts';
 import type { Reader } from '../wire/reader.ts';
 import { GrowingBytes } from './growing.ts';

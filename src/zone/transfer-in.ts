@@ -32,6 +32,7 @@ export interface Transferred {
   readonly records: number;
 }
 
+/** The limits of one transfer: of time without a message, of time in all (milliseconds), and of memory (bytes). */
 export interface TransferInTerms {
   readonly idleMs: number;
   readonly totalMs: number;

@@ -1,3 +1,4 @@
+/** Replies to AXFR and IXFR. */
 import { FLAG, RCODE } from '../wire/iana.ts';
 import { nameLength } from '../wire/name.ts';
 import type { Query } from '../wire/query.ts';

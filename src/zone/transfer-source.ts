@@ -30,4 +30,5 @@ export interface TransferSource {
   watch(tell: (zone: Transferable) => void): () => void;
 }
 
+/** Where plugins offer their zones, and `transfer` finds them. */
 export const transferSources: Port<TransferSource> = definePort<TransferSource>('transfer sources');

@@ -1,3 +1,4 @@
+/** Answers from a zone. */
 import { FLAG, HEADER, RCODE, TYPE } from '../wire/iana.ts';
 import { LOWER, NAME_MAX, suffixAt, type WireName } from '../wire/name.ts';
 import type { Query } from '../wire/query.ts';

@@ -1,3 +1,4 @@
+/** Reading a zone file. */
 import { statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { setImmediate } from 'node:timers/promises';

@@ -16,6 +16,7 @@ export interface ZoneSource {
   readonly byTime: boolean;
 }
 
+/** What a keeper is made of: where it publishes the zones, and what it uses of the world. */
 export interface ZoneKeeperParts {
   readonly publisher: ZonePublisher;
   readonly clock: Clock;
@@ -113,6 +114,7 @@ export class ZoneKeeper {
   }
 }
 
+/** Metrics of zones, each by the name of its zone: records and serial of what is served, versions taken, versions refused. */
 export interface ZoneMetrics {
   readonly records: { with(zone: string): Gauge };
   readonly serial: { with(zone: string): Gauge };

@@ -1,3 +1,4 @@
+/** What plugins that answer from zones do with a query. */
 import { isLater, type Maybe } from '../base/maybe.ts';
 import type { Next } from '../server/contract/plugin.ts';
 import { ZoneMatch } from '../server/contract/zone-match.ts';
@@ -11,6 +12,7 @@ import type { ZoneDirectory } from './zone-directory.ts';
 import { ZoneAnswers } from './zone-answer.ts';
 import type { ServedZone } from './zone-replica.ts';
 
+/** What the link is made of. `ask` asks the whole server, for the targets of aliases; `next` is the plugin behind. */
 export interface ZoneLinkParts {
   readonly plugin: string;
   readonly zones: ZoneDirectory<ServedZone>;

@@ -1,3 +1,4 @@
+/** Zones on their way from the control thread to the workers. */
 import type { Kept } from '../server/contract/control-context.ts';
 import type { DataSet, OpenDataSet } from '../server/contract/data-set.ts';
 import { foldName, parseName } from '../wire/name.ts';

@@ -1,3 +1,4 @@
+/** One GET of the Kubernetes API, read whole. */
 import type { ApiClient } from './client.ts';
 import { ApiFailure } from './failure.ts';
 

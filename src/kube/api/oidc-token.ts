@@ -1,3 +1,4 @@
+/** Tokens of the `oidc` auth provider of a kubeconfig, renewed when they end. */
 import { builtins } from '../../base/builtins.ts';
 import type { Clock } from '../../base/clock.ts';
 import { ApiFailure } from './failure.ts';

@@ -1,3 +1,4 @@
+/** Resource versions of the Kubernetes API: their order, and the one that the server is at. */
 import type { ApiClient } from './client.ts';
 import { ApiFailure } from './failure.ts';
 import { ListReader, MalformedStream } from './json-stream.ts';

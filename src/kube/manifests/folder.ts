@@ -1,3 +1,4 @@
+/** The files of a manifest folder, and what has changed in them since the last look. */
 import { readdirSync, realpathSync, statSync, type Stats } from 'node:fs';
 import { join } from 'node:path';
 import { errorCode } from '../../base/error-code.ts';

@@ -1,3 +1,8 @@
+/**
+ * Objects as a few dozen bytes, from which they can be rebuilt and against which a newer version is
+ * compared byte by byte. The same object always has the same encoding as long as the string table lives. What tells
+ * nothing about the object's state (`triggeredAt`) is left out.
+ */
 import { parseAddress, printAddress } from '../../base/ip.ts';
 import type {
   Endpoint,
@@ -11,11 +16,6 @@ import type {
   ServiceType,
 } from './objects.ts';
 
-/**
- * Objects as a few dozen bytes, from which they can be rebuilt and against which a newer version is
- * compared byte by byte. The same object always has the same encoding as long as the string table lives. What tells
- * nothing about the object's state (`triggeredAt`) is left out.
- */
 const serviceTypes: readonly ServiceType[] = [
   'ClusterIP',
   'NodePort',

@@ -1,4 +1,6 @@
 /** Frames of HTTP/2 (RFC 9113 section 4.1): nine bytes of header, then the payload. */
+
+/** Bytes of a frame's header. */
 export const FRAME_HEADER = 9;
 
 /** What a client's bytes begin with (section 3.4). */

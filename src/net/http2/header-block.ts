@@ -1,3 +1,4 @@
+/** A header block from its frames: HEADERS and CONTINUATION. */
 import { ERROR, FLAG, readWord } from './frames.ts';
 import type { FrameReader } from './frame-reader.ts';
 import { BLOCK_MAX } from './header-decoder.ts';

@@ -1,3 +1,4 @@
+/** HPACK (RFC 7541), the reading side. */
 import { decodeHuffman } from './huffman.ts';
 
 /** Fields of the static table (RFC 7541 appendix A), from index 1 on. */

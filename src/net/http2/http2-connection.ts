@@ -1,3 +1,4 @@
+/** DNS over HTTP/2, the server's side of a connection. */
 import type { Socket } from 'node:net';
 
 import { ClientConnection } from '../client-connection.ts';

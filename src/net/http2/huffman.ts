@@ -1,3 +1,5 @@
+/** The Huffman code of HPACK (RFC 7541 section 5.2). */
+
 /**
  * The length in bits of each byte's Huffman code (RFC 7541 appendix B), and last that of the end of the string. The code is
  * canonical: shorter codes come first, equally long ones in the order of their symbols; so the lengths say all.

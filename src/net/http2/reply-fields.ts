@@ -1,10 +1,10 @@
-import { MEDIA_TYPE } from '../dns-over-https.ts';
-import { leastTtl } from '../least-ttl.ts';
-
 /**
  * Header blocks of replies (HPACK, RFC 7541). They never touch the table of the connection: each stands for itself, so writing
  * one is copying bytes. Numbers name entries of the static table.
  */
+import { MEDIA_TYPE } from '../dns-over-https.ts';
+import { leastTtl } from '../least-ttl.ts';
+
 const STATUS_200 = 0x88;
 const STATUS = 8;
 const CONTENT_TYPE = 31;

@@ -1,3 +1,4 @@
+/** Bodies of requests over HTTP/2, and the windows that bound them. */
 import { GatheredMessage } from '../gathered-message.ts';
 import type { FrameReader } from './frame-reader.ts';
 import { ERROR, FLAG, WINDOW } from './frames.ts';

@@ -1,3 +1,4 @@
+/** Metrics of `forward`. */
 import { timeBuckets } from '../../metrics/buckets.ts';
 import type { UpstreamCounters } from '../../net/network.ts';
 import type { Counter, Family, Gauge, Histogram, Registry } from '../../metrics/registry.ts';

@@ -1,3 +1,4 @@
+/** The plugin `forward`: its lines, and the upstreams that its workers are told of. */
 import { FILE_MAX, readFileBytes } from '../../base/read-file.ts';
 import { every, type Timer } from '../../base/clock.ts';
 import { Problem } from '../../base/problem.ts';

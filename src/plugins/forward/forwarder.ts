@@ -1,3 +1,4 @@
+/** One line of `forward`, in a worker. */
 import type { Maybe } from '../../base/maybe.ts';
 import type { Next } from '../../server/contract/plugin.ts';
 import { isInZone } from '../../server/contract/zone-match.ts';

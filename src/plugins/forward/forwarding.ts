@@ -1,3 +1,4 @@
+/** One query of `forward`, from its first try to its reply. */
 import { Later, type Maybe } from '../../base/maybe.ts';
 import { UpstreamExchange, ExchangeError } from '../../net/upstream-exchange.ts';
 import { classify } from '../../wire/classify.ts';

@@ -1,3 +1,4 @@
+/** What a line of `forward` may say. */
 import { isIP } from 'node:net';
 import { limit, type Limit } from '../../base/limits.ts';
 import { parseDuration } from '../../base/duration.ts';
@@ -79,6 +80,7 @@ const rcode = value<number>(
   String,
 );
 
+/** What `health_check` says: how often a failed upstream is probed, with RD or without, and for which name (absolute). */
 export interface HealthOptions {
   readonly intervalMs: number;
   readonly recursion: boolean;
@@ -126,6 +128,7 @@ const healthCheck = custom<HealthOptions>(
   },
 );
 
+/** Paths of PEM files as `tls` names them; empty: none of its own. */
 export interface TlsFiles {
   readonly certificate: string;
   readonly key: string;
@@ -292,6 +295,7 @@ const properties: {
 /** One forward line. */
 export type ForwardSaid = Occurrence<typeof args, typeof properties>;
 
+/** What a forward line may say, with CoreDNS's words, limits and defaults. */
 export const syntax: Syntax<typeof args, typeof properties, 'gather'> = directive({
   name: 'forward',
   summary: 'sends queries to other DNS servers',

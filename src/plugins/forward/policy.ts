@@ -1,6 +1,8 @@
+/** The order in which upstreams are tried. */
 import type { Random } from '../../base/random.ts';
 import type { Target } from './target.ts';
 
+/** Which upstream a query is sent to first, as `policy` names it. */
 export type Policy = 'random' | 'round_robin' | 'sequential' | 'latency';
 
 /** One query in so many starts at random under `latency`, so that a slow upstream that got fast is noticed. */

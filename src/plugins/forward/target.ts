@@ -1,3 +1,4 @@
+/** One upstream of `forward`: connections, probes, response time. */
 import type { Clock, Timer } from '../../base/clock.ts';
 import { every } from '../../base/clock.ts';
 import type { Counter, Histogram } from '../../metrics/registry.ts';
@@ -24,6 +25,7 @@ const TCP_PACKETS = 4;
 /** Weight of a new measurement in the running average of response times. */
 const LATENCY_WEIGHT = 0.2;
 
+/** What an upstream is made of: where it is, how it is spoken with, and the limits of the line (times in milliseconds). */
 export interface TargetParts {
   readonly upstream: UpstreamSpec;
   readonly network: Network;

@@ -1,3 +1,4 @@
+/** CAA records. */
 import { TYPE } from '../iana.ts';
 import { restString, string, u8 } from './field.ts';
 import { recordKind, type Field, type RecordKind } from './kind.ts';

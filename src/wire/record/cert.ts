@@ -1,3 +1,4 @@
+/** CERT records. */
 import { TYPE } from '../iana.ts';
 import { restBase64, u16, u8 } from './field.ts';
 import { recordKind, type Field, type RecordKind } from './kind.ts';

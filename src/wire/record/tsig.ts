@@ -1,3 +1,4 @@
+/** TSIG records. */
 import { printBase64, parseBase64 } from '../encoding.ts';
 import { rcodeName, rcodeNumber, TYPE } from '../iana.ts';
 import { fullName, u16 } from './field.ts';
