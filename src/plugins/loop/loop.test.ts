@@ -106,6 +106,12 @@ describe('over sockets', () => {
     assert.equal(await udpProbe(new Uint8Array(20), to, 500, systemClock), false);
   });
 
+  test('an address without a way to it is no answer', async () => {
+    // No socket for IPv4 can be connected to a broadcast address.
+    const to: Address = { host: '255.255.255.255', port: 53 };
+    assert.equal(await udpProbe(new Uint8Array(20), to, 500, systemClock), false);
+  });
+
   test('listen addresses and how they are reached', () => {
     assert.deepEqual(reach('dns://:53'), { host: '127.0.0.1', port: 53 });
     assert.deepEqual(reach('dns://[::]:5353'), { host: '::1', port: 5353 });

@@ -40,11 +40,13 @@ export const udpProbe: Probe = (message, to, timeoutMs, clock) =>
       if (reply.length >= HEADER.SIZE && reply[0] === message[0] && reply[1] === message[1])
         done(true);
     });
-    socket.connect(to.port, to.host, () => {
+    // A callback of connect would be called for a failure, too; without one that is an error event.
+    socket.once('connect', () => {
       socket.send(message, (error) => {
         if (error !== null) done(false);
       });
     });
+    socket.connect(to.port, to.host);
   });
 
 /**
