@@ -424,4 +424,26 @@ describe('the rules of the house see', () => {
     `import type { Socket } from 'node:net';`,
   ])
     test(`none in ${text}`, () => assert.deepEqual(uses(text), []));
+
+  test('exported items without a docstring, overloads once', () => {
+    const text = '/** A. */\nexport const a = 1;\nexport const b = 2;\n';
+    assert.deepEqual(withoutDocstring(text), ['3: b']);
+    const overloads = 'export function f(a: 1): 1;\nexport function f(a: 2): 2;\n';
+    assert.deepEqual(withoutDocstring(overloads), ['1: f']);
+    assert.deepEqual(withoutDocstring(`/** F. */\n${overloads}`), []);
+  });
+
+  for (const text of [
+    `import { a } from 'a';\nexport const b = a;\n`,
+    `import { a } from 'a';\n\n/** Milliseconds. */\nconst WAIT_MS = a;\n`,
+    '/** Bytes. */\nexport const BYTES_MAX = 1;\n',
+  ])
+    test(`no head line in ${JSON.stringify(text)}`, () => assert.ok(!hasHeadLine(text)));
+
+  for (const text of [
+    `/** Letters. */\nimport { a } from 'a';\n`,
+    '/** Letters. */\n\nconst a = 1;\n',
+    `import { a } from 'a';\n\n/** The letter B. */\nexport const b = a;\n`,
+  ])
+    test(`a head line in ${JSON.stringify(text)}`, () => assert.ok(hasHeadLine(text)));
 });
