@@ -2,8 +2,6 @@
  * Latency at 20 000 queries/s, counted from the moment each query was due: undisturbed, and while everything (100 000
  * endpoints) is listed again and metrics are scraped every second.
  */
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { answered } from '../test/kit/child.ts';
 import { figure } from './kit/figures.ts';
 import {
@@ -13,6 +11,7 @@ import {
   ndots,
   need,
   pace,
+  serviceQuestions,
   smoke,
   workFolder,
   type Pace,
@@ -22,14 +21,7 @@ need('gcc', 'taskset');
 const folder = workFolder();
 const program = compile('pace.c', folder);
 const [services, endpoints] = smoke ? [100, 1000] : [10_000, 100_000];
-const file = join(folder, 'names.txt');
-writeFileSync(
-  file,
-  Array.from(
-    { length: Math.min(services, 5000) },
-    (_, i) => `service-${i}.team-${i % 100}.svc.cluster.local ${i % 3 === 0 ? 28 : 1}\n`,
-  ).join(''),
-);
+const file = serviceQuestions(folder, services);
 const api = await apiServer(5801, ['--services', `${services}`, '--endpoints', `${endpoints}`], 1);
 const server = ndots(apiCorefile(5810, 5801, 'insecure', 'autopath @name'), folder, {});
 await answered(5810, 'service-0.team-0.svc.cluster.local', 90_000);

@@ -6,9 +6,7 @@
  * The client asks with real-time priority where that is allowed, so that only the server's delays are counted.
  */
 import { execFile, spawnSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
-import { join } from 'node:path';
 import { answered } from '../test/kit/child.ts';
 import { limitedGroup } from './kit/control-group.ts';
 import { figure } from './kit/figures.ts';
@@ -19,6 +17,7 @@ import {
   ndots,
   need,
   rounds,
+  serviceQuestions,
   smoke,
   workFolder,
   type Pace,
@@ -29,14 +28,7 @@ const folder = workFolder();
 const program = compile('pace.c', folder);
 const [services, pods] = smoke ? [100, 1000] : [10_000, 100_000];
 const seconds = smoke ? 1 : 8;
-const file = join(folder, 'names.txt');
-writeFileSync(
-  file,
-  Array.from(
-    { length: Math.min(services, 5000) },
-    (_, i) => `service-${i}.team-${i % 100}.svc.cluster.local ${i % 3 === 0 ? 28 : 1}\n`,
-  ).join(''),
-);
+const file = serviceQuestions(folder, services);
 const mayBeRealTime = spawnSync('chrt', ['-f', '10', 'true']).status === 0;
 
 function pace(port: number, rate: number): Promise<Pace> {

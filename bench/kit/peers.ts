@@ -350,3 +350,14 @@ export function printLoads(middle: Readonly<Record<string, Load>>): void {
 export function ratio(a: number, b: number): string {
   return (a / b).toFixed(2);
 }
+
+/** A file of questions for `pace`: at most 5000 of the synthetic API server's services, a third of them for AAAA. */
+export function serviceQuestions(folder: string, services: number): string {
+  const file = join(folder, 'names.txt');
+  const lines = Array.from(
+    { length: Math.min(services, 5000) },
+    (_, i) => `service-${i}.team-${i % 100}.svc.cluster.local ${i % 3 === 0 ? 28 : 1}\n`,
+  );
+  writeFileSync(file, lines.join(''));
+  return file;
+}
