@@ -36,8 +36,10 @@ export interface AnswererParts extends LookupParts {
   readonly ask: Next;
 }
 
-const VERSION = '1.1.0';
-const VERSION_TTL = 28_800;
+/** What `dns-version` says: the version of the specification of cluster DNS. */
+export const DNS_VERSION = '1.1.0';
+/** Seconds. */
+export const DNS_VERSION_TTL = 28_800;
 const reader = new EndpointReader();
 
 /**
@@ -144,7 +146,7 @@ export class Answerer {
         return;
       }
       case 'dns-version':
-        if (type === TYPE.TXT) builder.text(VERSION, VERSION_TTL);
+        if (type === TYPE.TXT) builder.text(DNS_VERSION, DNS_VERSION_TTL);
         return;
       case 'name-server':
         if (wantsAddress) writeServerAddresses(builder, this.#nameServers(), type);

@@ -119,6 +119,12 @@ export class Cluster implements Dependency {
     return found === null || found.form === null ? null : found;
   }
 
+  /** The services (or imported services) that are there, in namespaces that are. */
+  *all(imported: boolean): Generator<ServiceRecord> {
+    for (const service of (imported ? this.#imports : this.#services).values())
+      if (service.form !== null && service.namespace.there) yield service;
+  }
+
   /** By text, for tests and tools. */
   serviceNamed(namespace: string, name: string): ServiceRecord | null {
     const parent = this.#namespaces.get(namespace, 0);

@@ -6,10 +6,12 @@ import { after, describe, test } from 'node:test';
 import { directive } from '../../corefile/syntax.ts';
 import { definePlugin } from '../../server/contract/plugin.ts';
 import { rcodeName } from '../../wire/iana.ts';
+import { printRecord } from '../../wire/print.ts';
 import type { Query } from '../../wire/query.ts';
 import { failure } from '../../wire/reply.ts';
 import { makeWorld, type World } from '../../../test/kit/world.ts';
 import { metadata } from '../metadata/metadata.ts';
+import { transfer } from '../transfer/transfer.ts';
 import { kubernetes } from './kubernetes.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'ndots-kubernetes-'));
@@ -51,7 +53,7 @@ const end = definePlugin({
   syntax: directive({ name: 'end', summary: 'refuses', repeat: 'once' }),
   setup: () => () => failure(5, 'end'),
 });
-const plugins = [metadata, spy, kubernetes, end];
+const plugins = [metadata, transfer, spy, kubernetes, end];
 
 function serve(block: string, zones = '.:53', more = ''): Promise<World> {
   return makeWorld(
@@ -72,6 +74,32 @@ async function say(world: World, question: string): Promise<string> {
     ...answer.map(({ data }) => JSON.stringify(Object.values(data)[0])),
   ].join(' ');
 }
+
+test('the zone is transferred whole, and only its SOA record to who has it', async () => {
+  const world = await serve(manifests, '.:53', 'transfer cluster.local {\n to *\n}');
+  const { answer } = await world.ask('cluster.local. AXFR', { proto: 'tcp' });
+  const lines = answer.map(printRecord).map((line) => line.split(/\s+/));
+  assert.ok(
+    lines.every(([, , , type]) => ['SOA', 'NS', 'A', 'AAAA', 'TXT', 'SRV'].includes(type!)),
+  );
+  assert.deepEqual([lines[0]![3], lines.at(-1)![3]], ['SOA', 'SOA']);
+  assert.deepEqual(
+    lines
+      .filter(([name]) => name!.endsWith('web.shop.svc.cluster.local.'))
+      .map(([name, , , ...data]) => [name, ...data].join(' ')),
+    [
+      'web.shop.svc.cluster.local. A 10.96.0.20',
+      'web.shop.svc.cluster.local. SRV 0 100 80 web.shop.svc.cluster.local.',
+      '_http._tcp.web.shop.svc.cluster.local. A 10.96.0.20',
+      '_http._tcp.web.shop.svc.cluster.local. SRV 0 100 80 web.shop.svc.cluster.local.',
+    ],
+  );
+  assert.equal(
+    rcodeName((await world.ask('in-addr.arpa. AXFR', { proto: 'tcp' })).rcode),
+    'REFUSED',
+  );
+  await world.close();
+});
 
 describe('the source', () => {
   test('is followed: what changes in a folder is answered within seconds', async () => {

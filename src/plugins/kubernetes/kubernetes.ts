@@ -2,6 +2,7 @@
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import { metadataProviders, searchDomains } from '../../server/contract/ports.ts';
 import { foldName, parseName } from '../../wire/name.ts';
+import { transferSources } from '../../zone/transfer-source.ts';
 import { Answerer } from './answer.ts';
 import type { Zone } from './lookup.ts';
 import { metadataProvider } from './metadata.ts';
@@ -10,6 +11,7 @@ import { ownAddresses } from './own-addresses.ts';
 import { searchDomainsOf } from './search-domains.ts';
 import { ClusterReplica } from './replica.ts';
 import { planSource, sourceKey } from './source-plan.ts';
+import { clusterTransfers } from './transfer-zone.ts';
 
 /**
  * Cluster DNS. The control part (`control.ts`) watches objects (`source.ts`), cuts them down to facts and carries these to all
@@ -28,18 +30,22 @@ export const kubernetes: Plugin = definePlugin({
   setup(options, context, next) {
     const plan = planSource(options, context);
     const { cluster } = context.replica(sourceKey(plan), () => new ClusterReplica());
+    const zones = zonesOf(options);
+    const namespaces = options.namespaces.length === 0 ? null : new Set(options.namespaces);
+    const own = ownAddresses(context.servers);
+    const { ttl, ignoreEmpty } = options;
     const answerer = new Answerer({
       cluster,
-      zones: zonesOf(options),
+      zones,
       primary: parseName(primaryZone(options.zones)!),
-      ttl: options.ttl,
+      ttl,
       pods: options.pods,
-      namespaces: options.namespaces.length === 0 ? null : new Set(options.namespaces),
-      ignoreEmpty: options.ignoreEmpty,
+      namespaces,
+      ignoreEmpty,
       zonal: options.zonal,
       fallthrough: options.fallthrough,
       writer: context.writer,
-      own: ownAddresses(context.servers),
+      own,
       ask: context.ask,
     });
     const zoneOf = answerer.zoneOf.bind(answerer);
@@ -49,6 +55,8 @@ export const kubernetes: Plugin = definePlugin({
       metadataProvider({ cluster, zoneOf, zonal: options.zonal, clients }),
     );
     context.offer(searchDomains, searchDomainsOf({ cluster, zoneOf, clients }));
+    const transferred = { cluster, zones, ttl, namespaces, ignoreEmpty, own };
+    context.offer(transferSources, clusterTransfers(transferred));
     return (query) => answerer.answer(query, next);
   },
 });

@@ -268,6 +268,7 @@ export function primaryZone(zones: readonly string[]): string | null {
   return zones.find((zone) => !isReverseZone(zone)) ?? null;
 }
 
-function isReverseZone(zone: string): boolean {
+/** Whether a zone lies in the reverse trees. */
+export function isReverseZone(zone: string): boolean {
   return /(^|\.)(in-addr|ip6)\.arpa\.$/.test(zone);
 }

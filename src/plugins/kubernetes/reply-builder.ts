@@ -19,8 +19,7 @@ export class ReplyBuilder {
   /** Seconds, of all records. */
   readonly ttl: number;
   readonly #writer: MessageWriter;
-  readonly #name = new Uint8Array(NAME_MAX + 1);
-  #zone: WireName = this.#name;
+  #zone: WireName = scratch;
   #query: Query | null = null;
   #answers = 0;
   #full = false;
@@ -63,16 +62,7 @@ export class ReplyBuilder {
 
   /** A name below the zone, in the client's spelling of it; null if it would be too long or a label is none. An own copy. */
   nameBelow(labels: readonly string[], zone: WireName = this.#zone): WireName | null {
-    const name = this.#name;
-    let at = 0;
-    for (const label of labels) {
-      if (at + 1 + label.length + zone.length > NAME_MAX || !LABEL.test(label)) return null;
-      name[at++] = label.length;
-      for (let i = 0; i < label.length; i++) name[at++] = label.charCodeAt(i);
-    }
-    const whole = name.slice(0, at + zone.length);
-    whole.set(zone, at);
-    return whole;
+    return nameBelow(labels, zone);
   }
 
   /** An A or AAAA record, by the address's length. */
@@ -124,21 +114,10 @@ export class ReplyBuilder {
     writer.close();
   }
 
-  /** The zone's SOA record (reference: `ns.dns.ZONE hostmaster.ZONE SERIAL 7200 1800 86400 TTL`). */
+  /** The zone's SOA record. */
   soa(section: Section, serial: number): void {
     this.#room(section);
-    const writer = this.#writer;
-    writer.open(section, this.#zone, TYPE.SOA, Math.min(this.ttl, SOA_TTL_MAX));
-    writer.bytes(NS_DNS);
-    writer.name(this.#zone);
-    writer.bytes(HOSTMASTER);
-    writer.name(this.#zone);
-    writer.u32(serial);
-    writer.u32(7200);
-    writer.u32(1800);
-    writer.u32(86_400);
-    writer.u32(this.ttl);
-    writer.close();
+    writeSoa(this.#writer, section, this.#zone, this.ttl, serial);
   }
 
   finish(): Reply {
@@ -166,6 +145,41 @@ export class ReplyBuilder {
   }
 }
 
+/** A name below a zone; null if it would be too long or a label is none. An own copy. */
+export function nameBelow(labels: readonly string[], zone: WireName): WireName | null {
+  let at = 0;
+  for (const label of labels) {
+    if (at + 1 + label.length + zone.length > NAME_MAX || !LABEL.test(label)) return null;
+    scratch[at++] = label.length;
+    for (let i = 0; i < label.length; i++) scratch[at++] = label.charCodeAt(i);
+  }
+  const whole = scratch.slice(0, at + zone.length);
+  whole.set(zone, at);
+  return whole;
+}
+
+/** Writes a zone's SOA record: `ns.dns.ZONE hostmaster.ZONE SERIAL 7200 1800 86400 TTL`, as CoreDNS has it. */
+export function writeSoa(
+  writer: MessageWriter,
+  section: Section,
+  zone: WireName,
+  ttl: number,
+  serial: number,
+): void {
+  writer.open(section, zone, TYPE.SOA, Math.min(ttl, SOA_TTL_MAX));
+  writer.bytes(NS_DNS);
+  writer.name(zone);
+  writer.bytes(HOSTMASTER);
+  writer.name(zone);
+  writer.u32(serial);
+  writer.u32(7200);
+  writer.u32(1800);
+  writer.u32(86_400);
+  writer.u32(ttl);
+  writer.close();
+}
+
+const scratch = new Uint8Array(NAME_MAX + 1);
 /** What may stand as a label: a dot or a backslash in it would change the name for programs that read it as text. */
 const LABEL = /^[^.\\]{1,63}$/;
 const SOA_TTL_MAX = 300;

@@ -99,9 +99,13 @@ export function writePodService(builder: ReplyBuilder, lookup: Lookup, folded: U
   if (target !== null) writeEntries(builder, Array<Entry>(pods).fill({ target, port: 0, address }));
 }
 
+/** The weight of SRV records. CoreDNS's way of counting: it is fixed before duplicates are left out, and entries without port count. */
+export function weightOf(entries: number): number {
+  return Math.max(1, Math.floor((100 / (100 * entries)) * 100));
+}
+
 function writeEntries(builder: ReplyBuilder, entries: readonly Entry[]): void {
-  // CoreDNS's way of counting: the weight is fixed before duplicates are left out, and entries without port count.
-  const weight = Math.max(1, Math.floor((100 / (100 * entries.length)) * 100));
+  const weight = weightOf(entries.length);
   const seen = new Set<string>();
   const open = entries.filter(({ port }) => port >= 0);
   for (const { target, port } of open) {
