@@ -90,7 +90,6 @@ test('the zone is transferred whole, and only its SOA record to who has it', asy
     [
       'web.shop.svc.cluster.local. A 10.96.0.20',
       'web.shop.svc.cluster.local. SRV 0 100 80 web.shop.svc.cluster.local.',
-      '_http._tcp.web.shop.svc.cluster.local. A 10.96.0.20',
       '_http._tcp.web.shop.svc.cluster.local. SRV 0 100 80 web.shop.svc.cluster.local.',
     ],
   );

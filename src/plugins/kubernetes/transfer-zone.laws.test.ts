@@ -146,7 +146,9 @@ test('a transfer holds what queries for its names give, and nothing else', () =>
             const cname = answer(answerer, name, TYPE.CNAME);
             const expected = types.flatMap((type) => answer(answerer, name, type));
             // Beside an alias nothing else may stand, and its target's records are not the zone's.
-            const rest = cname.length > 0 ? cname : expected;
+            const ofPort = name.startsWith('_');
+            const services = answer(answerer, name, TYPE.SRV);
+            const rest = ofPort ? services : cname.length > 0 ? cname : expected;
             const isEndpointOfCluster =
               ofName.length === 0 &&
               cluster.serviceNamed(name.split('.')[2]!, name.split('.')[1]!)?.form === 'cluster';

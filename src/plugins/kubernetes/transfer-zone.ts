@@ -69,7 +69,8 @@ type Write = (to: MessageWriter) => void;
 type Records = Generator<Write, void, undefined>;
 
 /**
- * Each name of the transfer has all records that a query for it gives. Services are noted down when the first record after the SOA
+ * Each name of the transfer has all records that a query for it gives, names of ports SRV records only: servers take addresses at names
+ * with underscores for mistakes. Services are noted down when the first record after the SOA
  * is asked for; what they are made of is replaced when it changes, not changed, so the transfer stays at that moment. The records
  * of a service are made when it is its turn.
  */
@@ -128,7 +129,8 @@ function* clusterRecords(
     addresses.push(new Uint8Array(bytes.subarray(at, at + length))),
   );
   for (const { name, takes } of namesOf(owner, service, service.ports, zone)) {
-    for (const address of distinct(addresses)) yield addressRecord(name, ttl, address);
+    if (name === owner)
+      for (const address of distinct(addresses)) yield addressRecord(name, ttl, address);
     const ports = service.ports.filter(takes);
     const entries = ports.flatMap(({ port }) => addresses.map(() => ({ target: owner, port })));
     yield* serviceRecords(name, ttl, entries);
@@ -173,10 +175,10 @@ function* headlessRecords(
   const ports = service.slices.flatMap((slice) => slice.ports);
   for (const { name, takes } of namesOf(owner, service, ports, zone)) {
     const there = endpoints.filter(({ slice }) => slice.ports.some(takes));
-    yield* endpointRecords(name, ttl, there, takes);
+    if (name === owner) yield* endpointRecords(name, ttl, there);
+    else yield* endpointServices(name, ttl, there, takes);
   }
-  for (const group of hosts.values())
-    yield* endpointRecords(group[0]!.own!, ttl, group, () => true);
+  for (const group of hosts.values()) yield* endpointRecords(group[0]!.own!, ttl, group);
 }
 
 /** A name with addresses has no alias, and one with an alias nothing else (RFC 2181 section 10.1). */
@@ -184,7 +186,6 @@ function* endpointRecords(
   owner: WireName,
   ttl: number,
   endpoints: readonly EndpointSeen[],
-  takes: (port: Port) => boolean,
 ): Records {
   const addresses = endpoints.filter(({ named }) => !named).map(({ address }) => address);
   if (addresses.length === 0) {
@@ -193,6 +194,15 @@ function* endpointRecords(
     return;
   }
   for (const address of distinct(addresses)) yield addressRecord(owner, ttl, address);
+  yield* endpointServices(owner, ttl, endpoints, () => true);
+}
+
+function* endpointServices(
+  owner: WireName,
+  ttl: number,
+  endpoints: readonly EndpointSeen[],
+  takes: (port: Port) => boolean,
+): Records {
   const entries: Entry[] = [];
   for (const { slice, target } of endpoints) {
     if (target === null) continue;
