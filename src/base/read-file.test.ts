@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { readFileText } from './read-file.ts';
+import { readFileText, whyUnreadable } from './read-file.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'ndots-read-'));
 after(() => rmSync(folder, { recursive: true }));
@@ -40,5 +40,17 @@ describe('reading a file', () => {
     assert.equal(readFileText(at('full'), 5000).length, 5000);
     assert.throws(() => readFileText(at('full'), 4999), { code: 'EFBIG' });
     assert.throws(() => readFileText('/proc/self/status', 20), { code: 'EFBIG' });
+  });
+
+  test('the reason is told in words, without the path, which stands in the message already', () => {
+    const reason = (path: string): string => {
+      try {
+        return readFileText(path, 100);
+      } catch (error) {
+        return whyUnreadable(error);
+      }
+    };
+    assert.equal(reason(at('none')), 'no such file or directory');
+    assert.equal(reason(folder), 'is a directory, not a file');
   });
 });

@@ -1,4 +1,5 @@
 /** The command line of `ndots etcd`. */
+import { nearest } from '../base/problem.ts';
 import type { EtcdAccess } from '../etcd/client.ts';
 import { parseEndpoint, type Endpoint } from '../etcd/endpoint.ts';
 import { normalPrefix } from '../plugins/etcd/path.ts';
@@ -112,8 +113,9 @@ export function parseEtcdOptions(
   const [given = '', ...names] = rest;
   const action = actions.find((one) => one === given);
   if (action === undefined) {
-    const text = given === '' ? 'what is to be done?' : `"${given}" is nothing that it does`;
-    throw usage(text, `Known: ${actions.join(', ')}`);
+    const text = given === '' ? 'what is to be done?' : `"${given}" is not one of its actions`;
+    const meant = nearest(given, actions);
+    throw usage(text, meant === null ? `Known: ${actions.join(', ')}` : `Did you mean ${meant}?`);
   }
   if (names.length === 0 && action !== 'list') throw usage(`${action} takes a name`);
   if (action === 'put' && names.length > 2)

@@ -47,7 +47,11 @@ async function put(client: EtcdClient, options: EtcdOptions, io: Io): Promise<nu
   const key = keyOf(options.names[0]!, options);
   const value = Buffer.from(JSON.stringify(options.fields));
   const read = packService(value, 0n);
+  const host = String(options.fields['host'] ?? '');
   if (typeof read !== 'string') throw usage(`the record would not be answered: ${read.detail}`);
+  // Names of all sorts are answered, but these are mistakes: no top-level domain is a number (RFC 3696 section 2).
+  if (/\s|(^|\.)\d+\.?$/.test(host) && parseAddress(host) === null)
+    throw usage(`the host ${JSON.stringify(host)} is neither an address nor the name of a host`);
   if (options.leaseSeconds === null) {
     await client.put(key, value);
     io.out(`${key.toString()} ${value.toString()}\n`);
@@ -114,7 +118,8 @@ async function show(client: EtcdClient, options: EtcdOptions, io: Io): Promise<n
     for (const [name, value] of rows) io.out(`${name.padEnd(width)}  ${value}\n`);
   }
   if (found.length > 0) return EXIT.ok;
-  io.err(`ndots etcd: there is no record ${action === 'get' ? 'with this name' : 'there'}\n`);
+  const where = action === 'get' ? 'with this name itself; list shows what lies below it' : 'there';
+  io.err(`ndots etcd: there is no record ${where}\n`);
   return EXIT.no;
 }
 

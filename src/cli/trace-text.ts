@@ -230,14 +230,19 @@ function footer(document: TraceDocument, page: Page): string[] {
     if (one.caution !== '')
       lines.push(...wrap(one.caution, '            ', page).map((line) => paint.dim(line)));
   });
-  if (!document.live && totals.queries > 0 && queries.every((one) => one.answer === 'NXDOMAIN'))
+  if (!document.live && totals.queries > 0 && queries.every((one) => one.answer === 'NXDOMAIN')) {
+    const list =
+      document.conf.search.length > 0
+        ? ''
+        : ' There is no search list: --from POD or --resolv-conf FILE name one.';
     lines.push(
       ...wrap(
-        'Every name was taken for one that does not exist. --answers FILE or --corefile FILE say what servers know.',
+        `Every name was taken for one that does not exist. --answers FILE or --corefile FILE say what servers know.${list}`,
         'PLAN      ',
         page,
       ),
     );
+  }
   const advice = hint(document);
   if (advice !== null)
     lines.push(...wrap(advice, 'HINT      ', page).map((line) => paint.warn(line)));

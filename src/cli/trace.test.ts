@@ -135,6 +135,10 @@ describe('ndots trace for people', () => {
   test('a plan that knows no name says so', async () => {
     const { out } = await runTrace(['a', '--plan', '--resolv-conf', pod, '--hosts', hosts]);
     assert.match(out, /^PLAN {6}Every name was taken for one that does not exist\./m);
+    assert.doesNotMatch(out, /no search list: /);
+    const bare = file('bare.conf', 'nameserver 10.96.0.10\n');
+    const alone = await runTrace(['a', '--plan', '--resolv-conf', bare, '--hosts', hosts]);
+    assert.match(alone.out.replace(/\s+/g, ' '), /no search list: --from POD or --resolv-conf/);
     assert.doesNotMatch((await runTrace(['www.example.com', ...planned])).out, /^PLAN/m);
   });
 

@@ -131,7 +131,7 @@ function checkedName(name: string | null): string {
     throw new Problem({
       code: 'usage',
       text: 'which name?',
-      remedy: 'ndots trace --help shows examples.',
+      remedy: 'As in: ndots trace redis.cache',
     });
   }
   if (name.includes('\uFFFD')) {

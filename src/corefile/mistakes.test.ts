@@ -191,6 +191,21 @@ describe('mistakes', () => {
     assert.equal(read('. {\n hosts {\n  data: x\n }\n}').problems.length, 0);
   });
 
+  test("a chart's template is one problem that says what it is", () => {
+    for (const text of [
+      '{{- if .Values.dns }}\n.:53 {\n  errors\n  forward . {{ .Values.upstream }}\n}\n{{- end }}\n',
+      '.:53 {\n  errors\n  {{- range .Values.plugins }}\n  {{ .name }}\n  {{- end }}\n}\n',
+    ]) {
+      const { problems, warnings } = read(text);
+      assert.deepEqual([problems.length, warnings.length], [1, 0]);
+      assert.match(problems[0]!.hint!, /a template of a Helm chart/);
+    }
+    const [typo] = read(
+      '. {\n template IN A {\n  answer "{{ .Name }} A 192.0.2.1"\n }\n lgo\n}',
+    ).problems;
+    assert.doesNotMatch(typo!.hint!, /Helm/);
+  });
+
   test('a comma between words is a warning, in quotes it is none', () => {
     const [warning] = read('. {\n forward . 1.1.1.1, 8.8.8.8\n}').warnings;
     assert.equal(warning?.code, 'word-comma');

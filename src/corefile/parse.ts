@@ -45,9 +45,10 @@ export function parseCorefile(input: ParseInput): ParseOutput {
   const report = new Report();
   const parser = new Parser(input, report);
   const blocks = parser.run();
-  if (report.found.length > 0 && isManifest(input.text)) {
+  const advice = report.found.length > 0 ? adviceOf(input.text) : null;
+  if (advice !== null) {
     // Every line of it is a mistake of the same sort: one is enough.
-    report.found.splice(0, Infinity, report.found[0]!.with(manifestAdvice));
+    report.found.splice(0, Infinity, report.found[0]!.with(advice));
     report.remarks.length = 0;
   }
   return {
@@ -61,6 +62,25 @@ export function parseCorefile(input: ParseInput): ParseOutput {
     warnings: report.remarks,
   };
 }
+
+/** What to say of a text that is no Corefile at all; null: it may be one. */
+function adviceOf(text: string): typeof manifestAdvice | typeof chartAdvice | null {
+  if (isManifest(text)) return manifestAdvice;
+  return isChart(text) ? chartAdvice : null;
+}
+
+/** Whether this is a template of Helm. The plugin `template` has {{ }} too, but only with fields of its own, inside of a line. */
+function isChart(text: string): boolean {
+  return (
+    /^[ \t]*\{\{/m.test(text) || (text.includes('{{') && /\.(Values|Release|Chart)\b/.test(text))
+  );
+}
+
+const chartAdvice = {
+  hint: 'This is a template of a Helm chart, not the Corefile that Helm makes of it.',
+  remedy:
+    "Take what it makes: helm template RELEASE CHART, or kubectl -n kube-system get configmap coredns -o jsonpath='{.data.Corefile}' > Corefile",
+} as const;
 
 /** Whether this is YAML for kubectl, most likely the ConfigMap that holds a Corefile. */
 function isManifest(text: string): boolean {

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
 import { describe, test, type TestContext } from 'node:test';
 
 import { queryBytes } from '../../test/kit/loopback.ts';
-import { askDatagram } from './one-exchange.ts';
+import { askDatagram, askStream } from './one-exchange.ts';
 
 /** A name server that sends these for each datagram. */
 async function server(
@@ -58,3 +59,34 @@ describe('a single exchange over UDP', () => {
     assert.equal(asked, 2);
   });
 });
+
+describe('a server that cannot be reached', () => {
+  const message = queryBytes('zone.example.', 7);
+
+  test('is told of in the words of the upstreams, over TCP and UDP', async () => {
+    const port = await closedPort();
+    const { signal } = new AbortController();
+    await assert.rejects(
+      askStream(
+        message,
+        { host: '127.0.0.1', port },
+        { idleMs: 900, totalMs: 900, signal },
+        () => true,
+      ),
+      { message: `dial tcp 127.0.0.1:${port}: connect: connection refused` },
+    );
+    // No socket can be connected to a broadcast address.
+    await assert.rejects(askDatagram(message, { host: '255.255.255.255', port }, terms), {
+      message: /^dial udp 255\.255\.255\.255:\d+: connect: /,
+    });
+  });
+});
+
+/** A port that nobody listens at. */
+async function closedPort(): Promise<number> {
+  const probe = createServer();
+  await new Promise<void>((done) => probe.listen(0, '127.0.0.1', done));
+  const { port } = probe.address() as AddressInfo;
+  await new Promise((done) => probe.close(done));
+  return port;
+}

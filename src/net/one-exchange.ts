@@ -3,6 +3,7 @@ import { createSocket } from 'node:dgram';
 import { connect, isIP } from 'node:net';
 import { printHostPort } from '../base/ip.ts';
 import { Query } from '../wire/query.ts';
+import { exchangeError, type Operation } from './exchange-failure.ts';
 import { matchReply } from './match-reply.ts';
 
 /** A name server to be asked. */
@@ -43,9 +44,10 @@ export function askDatagram(
       socket.close();
       run();
     };
-    const fail = (error: Error): void => end(() => reject(error));
+    const where = printHostPort(host, port);
+    const fail = (error: Error): void => end(() => reject(told(error, 'dial', `udp ${where}`)));
     const send = (): void => {
-      if (left-- === 0) return fail(new Error(`no reply from ${printHostPort(host, port)}`));
+      if (left-- === 0) return fail(new Error(`no reply from ${where}`));
       socket.send(message);
       timer = setTimeout(send, timeoutMs);
       timer.unref();
@@ -85,6 +87,8 @@ export async function askStream(
   take: (reply: Uint8Array) => boolean | Promise<boolean>,
 ): Promise<void> {
   const socket = connect({ host, port });
+  let operation: Operation = 'dial';
+  socket.once('connect', () => (operation = 'read'));
   socket.unref();
   const where = printHostPort(host, port);
   const stop = (): void => void socket.destroy(new Error('the server ends'));
@@ -115,9 +119,17 @@ export async function askStream(
       piece = piece.subarray(at);
     }
     throw new Error(`${where} closed the connection before the end`);
+  } catch (error) {
+    throw told(error, operation, `tcp ${where}`);
   } finally {
     clearTimeout(limit);
     signal.removeEventListener('abort', stop);
     socket.destroy();
   }
+}
+
+/** Errors of the system in the words that lines of the log have for them; others as they are. */
+function told(error: unknown, operation: Operation, where: string): unknown {
+  const ofSystem = error instanceof Error && 'syscall' in error;
+  return ofSystem ? exchangeError(error, operation, where) : error;
 }

@@ -195,7 +195,10 @@ describe('zone files', () => {
     const include: ZoneTextParts['include'] = (name, from) => {
       const text = files[name];
       if (text === undefined)
-        throw new Problem({ code: 'missing-file', text: `${from} includes ${name}` });
+        throw new Problem({
+          code: 'missing-file',
+          text: `${from.file}:${from.line}:${from.column} includes ${name}`,
+        });
       return { file: name, text };
     };
     const text =
@@ -211,7 +214,7 @@ describe('zone files', () => {
       ({ place }) => `${place.file}:${place.line}`,
     );
     assert.deepEqual(places, ['db:3', 'hosts.inc:1', 'hosts.inc:3', 'db:5', 'db:6']);
-    assert.equal(problem('$INCLUDE more.inc', { include }), 'more.inc includes nowhere.inc');
+    assert.equal(problem('$INCLUDE more.inc', { include }), 'more.inc:2:1 includes nowhere.inc');
     assert.match(problem('$INCLUDE hosts.inc'), /:1:10: \$INCLUDE is not possible here/);
   });
 

@@ -21,12 +21,12 @@ export interface ZoneTextParts {
   /** Seconds for records without a TTL where neither `$TTL` nor an earlier record nor the SOA says more. */
   readonly ttl?: number;
   /**
-   * Reads a file for `$INCLUDE`; `name` is what stands there, `from` the file it stands in. What it throws is passed on.
+   * Reads a file for `$INCLUDE`; `name` is what stands there, `from` where the line begins. What it throws is passed on.
    * Without it `$INCLUDE` is a problem.
    */
   readonly include?: (
     name: string,
-    from: string,
+    from: Place,
   ) => { readonly file: string; readonly text: string };
   /** Is told of each mistake, and reading goes on behind it; without it the first mistake is thrown. */
   readonly problem?: (problem: Problem) => void;
@@ -177,7 +177,7 @@ class ZoneParser {
       line.fail(`more than ${INCLUDE_DEPTH_MAX} files within each other: is this a loop?`);
     if (++this.#includes > INCLUDE_COUNT_MAX)
       line.fail(`more than ${INCLUDE_COUNT_MAX} files are included`);
-    const { file, text } = include(name.text, line.file);
+    const { file, text } = include(name.text, line.place(0));
     this.#origin = inner;
     yield* this.parse(text, file, depth + 1);
     // What the included file set ends with it (RFC 1035 section 5.1).

@@ -4,7 +4,7 @@ import { dirname, resolve } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '../base/clock.ts';
 import { Problem, type Place } from '../base/problem.ts';
-import { readFileText } from '../base/read-file.ts';
+import { readFileText, whyUnreadable } from '../base/read-file.ts';
 import { CLASS, className, typeName } from '../wire/iana.ts';
 import { writeData } from '../wire/message.ts';
 import { foldName, printName, type WireName } from '../wire/name.ts';
@@ -49,7 +49,7 @@ export async function readZoneFile(
     file: path,
     origin: printName(origin),
     include: (name, from) => {
-      const file = resolve(dirname(from), name);
+      const file = resolve(dirname(from.file), name);
       return { file, text: readIncluded(read, file, from) };
     },
     problem: (problem) => problems.push(problem),
@@ -126,15 +126,11 @@ function mistake(place: Place, text: string, hint?: string): Problem {
   return new Problem({ code: 'bad-zone', text: `${where}: ${text}`, place, hint });
 }
 
-function readIncluded(read: (file: string) => string, file: string, from: string): string {
+function readIncluded(read: (file: string) => string, file: string, from: Place): string {
   try {
     return read(file);
   } catch (error) {
-    throw new Problem({
-      code: 'bad-zone',
-      text: `${from}: $INCLUDE: cannot read ${file}: ${(error as Error).message}`,
-      cause: error,
-    });
+    throw mistake(from, `$INCLUDE: cannot read ${file}: ${whyUnreadable(error)}`);
   }
 }
 

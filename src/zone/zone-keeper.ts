@@ -1,4 +1,5 @@
 import type { Clock } from '../base/clock.ts';
+import { whyUnreadable } from '../base/read-file.ts';
 import type { Log } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
 import type { Counter, Gauge, Registry } from '../metrics/registry.ts';
@@ -78,7 +79,7 @@ export class ZoneKeeper {
     const known = publisher.has(zone);
     const { problems, missing, taken } = await this.#read(source, byTime ? null : serial);
     if (missing !== null) {
-      log.error(`Failed to open zone "${zone}" in "${path}": ${missing.message}`);
+      log.error(`Failed to open zone "${zone}" in "${path}": ${whyUnreadable(missing)}`);
     }
     for (const problem of problems) log.error(`Parsing zone "${zone}": ${problem.print()}`);
     if (problems.length > 0) this.#metrics.failures.with(zone).add(1);

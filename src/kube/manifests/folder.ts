@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { errorCode } from '../../base/error-code.ts';
 import type { Maybe } from '../../base/maybe.ts';
 import { Problem } from '../../base/problem.ts';
-import { FILE_MAX, readFileText } from '../../base/read-file.ts';
+import { FILE_MAX, readFileText, whyUnreadable } from '../../base/read-file.ts';
 import { readManifests, type Manifest, type ManifestFile } from './manifest.ts';
 import { readInThread, type ManifestText } from './read-thread.ts';
 
@@ -168,7 +168,7 @@ interface KnownFile {
 function unreadable(path: string, error: unknown): Problem {
   return new Problem({
     code: 'unreadable-manifests',
-    text: `cannot read ${path}: ${(error as Error).message}`,
+    text: `cannot read ${path}: ${whyUnreadable(error)}`,
     remedy: unreadableRemedy(error),
     cause: error,
   });

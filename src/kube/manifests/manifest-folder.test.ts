@@ -234,7 +234,7 @@ describe('a folder of manifests', () => {
   test('that is missing or no folder is a problem before anything starts', (t) => {
     const parts = { wanted: everything, clock: new VirtualClock(), log: makeLog(() => {}) };
     const missing = problemOf(() => manifestSource({ ...parts, folder: '/no/such/folder' }));
-    assert.match(missing.message, /cannot read \/no\/such\/folder: ENOENT/);
+    assert.match(missing.message, /cannot read \/no\/such\/folder: no such file/);
     assert.equal(missing.remedy, 'create it, or name another folder');
     const made = bench(t, { 'a.yaml': service('one'), notes: '' });
     problemOf(() => manifestSource({ ...parts, folder: join(made.folder, 'notes') }));

@@ -1,5 +1,6 @@
 /** `file`: answers from zone files. */
 import { every } from '../../base/clock.ts';
+import { whyUnreadable } from '../../base/read-file.ts';
 import { Problem, Problems } from '../../base/problem.ts';
 import { required, zones } from '../../corefile/positions.ts';
 import { fallthrough, flag, setting } from '../../corefile/properties.ts';
@@ -79,7 +80,7 @@ export const file: Plugin = definePlugin({
       if (ms === 0) problems.push(unreadable(path, found.missing));
       else
         log.warning(
-          `Failed to open "${path}": trying again in ${ms / 1000}s: ${found.missing.message}`,
+          `Failed to open "${path}": trying again in ${ms / 1000}s: ${whyUnreadable(found.missing)}`,
         );
     }
     if (problems.length > 0) throw new Problems(problems);
@@ -113,7 +114,7 @@ export const file: Plugin = definePlugin({
 function unreadable(path: string, error: Error): Problem {
   return new Problem({
     code: 'zone-unreadable',
-    text: `plugin/file: open ${path}: ${error.message}`,
+    text: `plugin/file: open ${path}: ${whyUnreadable(error)}`,
     remedy: `Check the path and who may read it: ls -l ${path}`,
     cause: error,
   });

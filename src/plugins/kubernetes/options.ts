@@ -18,7 +18,7 @@ import {
   zoneList,
   type Property,
 } from '../../corefile/properties.ts';
-import { pluginProblem, pluginRemark } from '../../corefile/problems.ts';
+import { meant, pluginProblem, pluginRemark } from '../../corefile/problems.ts';
 import { directive, type Options, type Syntax } from '../../corefile/syntax.ts';
 import { decimal, duration, integer, value, word, worded, wrong } from '../../corefile/values.ts';
 import { parseSelector } from '../../kube/manifests/selector.ts';
@@ -31,7 +31,11 @@ const podModes: readonly PodMode[] = ['disabled', 'verified', 'insecure'];
 
 const podMode = value<PodMode>('disabled|insecure|verified', ({ text }) => {
   const found = podModes.find((mode) => mode === text);
-  return found ?? wrong(`wrong value for pods: ${text},  must be one of: ${podModes.join(', ')}`);
+  const known = podModes.join(', ');
+  return (
+    found ??
+    wrong(`wrong value for pods: ${text},  must be one of: ${known}`, meant(text, podModes))
+  );
 });
 
 const isNumber = (text: string): boolean => /^[+-]?\d+(\.\d+)?$/.test(text);

@@ -54,6 +54,7 @@ describe('reload', () => {
     const warnings = world.log.filter((line) => line.startsWith('[WARNING]'));
     assert.equal(warnings.length, 1);
     assert.match(warnings[0]!, /plugin\/reload: Corefile parse failed: .*Syntax error/);
+    assert.match(world.log.join('\n'), /The \{ at Corefile:1 is never closed/);
     assert.match(world.metrics(), /^coredns_reload_failed_total 0$/m);
     world.setCorefile('.:53 {\n reload 2s 0s\n any\n}');
     await world.clock.advance(2000);

@@ -69,7 +69,10 @@ export class Watcher implements Kept {
       this.#complaint = problem.message;
       // A file that can be read, but not taken: the try says so and counts, as for any other mistake in a directive.
       if (problem instanceof Problem && problem.code === 'directive-unknown') this.#take(watch);
-      else log.warning(`Corefile parse failed: ${problem.message}`);
+      else {
+        const text = problem instanceof Problem ? problem.print() : problem.message;
+        log.warning(`Corefile parse failed: ${text}`);
+      }
       return;
     }
     this.#complaint = '';
