@@ -16,6 +16,10 @@ const httpConnectionLimit = limit({ default: 256, min: 2, max: 65_536 });
 const TIMEOUT_MS = 5000;
 /** Requests of one connection that may wait for the one before them; who sends more loses the connection. */
 const WAITING_MAX = 16;
+/** Bytes of a body, which nobody here reads, that are passed over; who sends more loses the connection behind the answer. */
+const BODY_MAX = 4096;
+/** For so long a connection stays half closed: closed at once, it would take the answer away from a client that still sends. */
+const LINGER_MS = 500;
 /** How often slow ones are looked for, milliseconds. */
 const CHECK_MS = 1000;
 /** Scrapers come again within a minute: their connections are kept for so long. */
@@ -99,6 +103,7 @@ export class HttpListeners {
     server.on('request', (request, response) => {
       const connection = bySocket.get(request.socket)!;
       table.touch(connection);
+      passOver(request, response);
       response.once('close', () => {
         connection.done();
         table.touch(connection);
@@ -191,6 +196,24 @@ class HttpConnection implements Connection {
   destroy(): void {
     this.#socket.destroy();
   }
+}
+
+/** Reads the body of a request as far as it is short. */
+function passOver(request: IncomingMessage, response: ServerResponse): void {
+  const { socket } = request;
+  let left = BODY_MAX;
+  const end = (): void => {
+    socket.end();
+    setTimeout(() => socket.destroy(), LINGER_MS).unref();
+  };
+  request.on('data', (bytes: Buffer) => {
+    if (left < 0) return;
+    left -= bytes.length;
+    if (left >= 0) return;
+    request.pause();
+    if (response.writableFinished) end();
+    else response.once('finish', end);
+  });
 }
 
 function makeServer(): HttpServer {
