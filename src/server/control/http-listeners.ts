@@ -3,7 +3,7 @@ import { builtins } from '../../base/builtins.ts';
 import type { IncomingMessage, Server as HttpServer, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { bugText, type Log } from '../../base/log.ts';
-import { clamp, limit } from '../../base/limits.ts';
+import { clamp, limit, type Limit } from '../../base/limits.ts';
 import { bindProblem } from '../../net/bind-problem.ts';
 import { ConnectionTable, type Connection } from '../../net/connection-table.ts';
 import type { Counter, Family, Gauge, Registry } from '../../metrics/registry.ts';
@@ -11,7 +11,7 @@ import { answerText } from '../contract/http.ts';
 import type { HttpHandler } from '../contract/control-context.ts';
 
 /** Connections at a time per address. More than probes and scrapers need would take the descriptors that DNS needs. */
-const httpConnectionLimit = limit({ default: 256, min: 2, max: 65_536 });
+export const httpConnectionLimit: Limit = limit({ default: 256, min: 2, max: 65_536 });
 /** Requests are small and local: slow ones are cut off as CoreDNS does. */
 const TIMEOUT_MS = 5000;
 /** Requests of one connection that may wait for the one before them; who sends more loses the connection. */
