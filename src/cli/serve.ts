@@ -12,6 +12,7 @@ import { settleMemory } from '../base/settle-memory.ts';
 import { lineOutput, type LineOutput } from '../base/line-output.ts';
 import type { ParseOutput } from '../corefile/parse.ts';
 import type { Syntax } from '../corefile/syntax.ts';
+import { descriptorLimit } from '../linux/descriptor-limit.ts';
 import { endProcessNow, makeTermination } from '../linux/termination.ts';
 import { Collection } from '../metrics/collection.ts';
 import { SharedRegistry } from '../metrics/shared-registry.ts';
@@ -125,6 +126,7 @@ function makeServer({ options, source, lines, log, env, onFatal }: ServeParts): 
     workers: (configuration) =>
       options.workers ?? workersWanted(configuration, availableParallelism()),
     termination,
+    descriptors: descriptorLimit(),
     ...(hang !== null && { hangMs: hang * 1000 }),
     ...(httpConnections !== null && { httpConnections }),
     probe: probeEndpoint,

@@ -159,7 +159,7 @@ function ends({ remoteAddress, remotePort, localAddress }: Socket): string {
   return `${remoteAddress} ${remotePort} ${localAddress}`;
 }
 
-/** TLS 1.2 and later, with the listener's certificate. */
+/** TLS 1.2 and later, with the listener's certificate; no second handshake on a connection (as Go's servers, so CoreDNS's). */
 function contextOf(tls: ListenerTls | null): TlsOptions {
   if (tls === null) {
     throw new Problem({
@@ -170,6 +170,7 @@ function contextOf(tls: ListenerTls | null): TlsOptions {
   }
   return {
     minVersion: 'TLSv1.2',
+    secureOptions: builtins.crypto().constants.SSL_OP_NO_RENEGOTIATION,
     cert: tls.certificate,
     key: tls.key,
     requestCert: tls.clientAuth !== 'nocert',

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { describe, test, type TestContext } from 'node:test';
-import { connect as connectTls, type ConnectionOptions } from 'node:tls';
+import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls';
 
 import {
   strangerCertificate,
@@ -113,6 +113,18 @@ describe('DNS over TLS', () => {
     }
     assert.equal(listener.counters.handshakes.value, 0);
     assert.equal(listener.counters.failedHandshakes.value, 2);
+  });
+
+  test('a client of TLS 1.2 cannot have the handshake done again', async (t) => {
+    const listener = await start(t);
+    const stream = await client(t, listener, { maxVersion: 'TLSv1.2' });
+    stream.send(queryBytes('a.', 7));
+    assert.equal(id(await stream.next()), 7);
+    const refused = await new Promise((resolve) => {
+      stream.socket.on('error', resolve);
+      assert.ok((stream.socket as TLSSocket).renegotiate({}, resolve));
+    });
+    assert.match(String(refused), /no renegotiation/i);
   });
 
   test('a handshake has a time limit', async (t) => {

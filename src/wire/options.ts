@@ -26,13 +26,23 @@ export function findOption(
   return null;
 }
 
-/** Options of a query that come back in the reply unless a plugin wrote its own (CoreDNS's habit). */
-export function isEchoed(code: number): boolean {
-  return (
-    code === OPTION.NSID ||
-    code === OPTION.EXPIRE ||
-    code === OPTION.COOKIE ||
-    code === OPTION.KEEPALIVE ||
-    code === OPTION.PADDING
-  );
+/**
+ * Options of a query that come back in the reply unless a plugin wrote its own (CoreDNS's habit). Those whose data cannot have
+ * the `length` they claim stay away, for the reply would be malformed, too (RFC 7314, 7828, 7873).
+ */
+export function isEchoed(code: number, length: number): boolean {
+  switch (code) {
+    case OPTION.NSID:
+    case OPTION.PADDING:
+      return true;
+    case OPTION.EXPIRE:
+      return length === 0 || length === 4;
+    case OPTION.KEEPALIVE:
+      return length === 0 || length === 2;
+    case OPTION.COOKIE:
+      // The client's part alone, or with the server's of 8 to 32 bytes.
+      return length === 8 || (length >= 16 && length <= 40);
+    default:
+      return false;
+  }
 }

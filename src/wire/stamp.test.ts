@@ -178,6 +178,22 @@ describe('stamping', () => {
     }
   });
 
+  test('an option of a length that it cannot have does not come back: the reply would be malformed, too', () => {
+    const echoed = (code: number, length: number): boolean => {
+      const query = ask({ edns: { options: [{ code, data: new Uint8Array(length) }] } });
+      return stamped(answer(1), query).edns!.options.length === 1;
+    };
+    const lengths = (code: number): readonly number[] =>
+      Array.from({ length: 48 }, (_, length) => length).filter((length) => echoed(code, length));
+    const server = Array.from({ length: 25 }, (_, i) => 16 + i);
+    assert.deepEqual(lengths(OPTION.COOKIE), [8, ...server]);
+    assert.deepEqual(lengths(OPTION.EXPIRE), [0, 4]);
+    assert.deepEqual(lengths(OPTION.KEEPALIVE), [0, 2]);
+    assert.equal(lengths(OPTION.NSID).length, 48);
+    assert.equal(lengths(OPTION.PADDING).length, 48);
+    assert.deepEqual(lengths(OPTION.ECS), []);
+  });
+
   test('a bare result code becomes header and question', () => {
     const { flags, rcode, question, edns } = stamped(
       failure(RCODE.REFUSED, 'acl'),

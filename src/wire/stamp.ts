@@ -205,7 +205,7 @@ function echo(query: Query, out: Uint8Array | null, at: number): number {
   for (let from = query.optionsStart; from < optionsEnd;) {
     const code = (bytes[from]! << 8) | bytes[from + 1]!;
     const length = 4 + ((bytes[from + 2]! << 8) | bytes[from + 3]!);
-    if (isEchoed(code)) {
+    if (isEchoed(code, length - 4)) {
       if (out !== null) for (let i = 0; i < length; i++) out[at + size + i] = bytes[from + i]!;
       size += length;
     }

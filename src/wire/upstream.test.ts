@@ -105,6 +105,23 @@ describe('replies from upstreams', () => {
     assert.match(refusal(bytes.subarray(0, bytes.length - 1)), /wrong length|too short/);
   });
 
+  // RFC 1035 section 3.4.1 gives A a meaning in class IN only. dnspython, which calls such replies malformed, reads Chaosnet's
+  // addresses in class CH (a name and 16 bits); CoreDNS takes four bytes in every class, and passes them on as well.
+  test('four bytes in an A record of class CH pass as the upstream wrote them', () => {
+    const question = '03777777076578616d706c65036f726700 0001 0003';
+    const bytes = parseHex(
+      `0001 8180 0001 0001 0000 0000 ${question} c00c 0001 0003 0000001e 0004 03616263`.replaceAll(
+        ' ',
+        '',
+      ),
+    )!;
+    const reply = take(bytes);
+    assert.deepEqual(
+      Buffer.from(reply.bytes.subarray(reply.start + 12, reply.end)).toString('hex'),
+      Buffer.from(bytes.subarray(12)).toString('hex'),
+    );
+  });
+
   test('records without data are fine, as updates have them', () => {
     const bytes = writeMessage(message);
     bytes[bytes.length - 5] = 0;

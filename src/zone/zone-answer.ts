@@ -90,7 +90,9 @@ export class ZoneAnswers {
       }
       if (how === 'dname') {
         if (!this.#rename(node, nodeAt)) return this.#writer.finish(RCODE.YXDOMAIN, this.#plugin);
+        if (this.#spareIsName || links === CHAIN_MAX) return this.#endless(query);
         if (type === TYPE.CNAME || type === TYPE.ANY) return this.#positive();
+        this.#swap();
         if (!this.#inZone()) return this.#leave();
         continue;
       }
@@ -113,7 +115,7 @@ export class ZoneAnswers {
         this.#alias(source);
         if (wild && this.#dnssec)
           this.#denial.noExactName(node, this.#name, this.#length, nodeAt, nextAt);
-        if (wild && this.#aliasOfItself) break;
+        if (wild && this.#spareIsName) break;
         this.#swap();
         if (!this.#inZone()) return this.#leave();
         continue;
@@ -143,6 +145,13 @@ export class ZoneAnswers {
   #endOfLabel(node: number): number {
     const at = this.#zone.at(node);
     return at + 2 + this.#zone.data[at + 1]!;
+  }
+
+  /** DNAME records lead in a circle, or ever deeper. */
+  #endless(query: Query): Reply {
+    this.#writer.abandon();
+    const error = new Error(`the DNAME records that ${query.name} lies below lead to no end`);
+    return failure(RCODE.SERVFAIL, this.#plugin, error);
   }
 
   /** Nothing was answered. */
@@ -188,7 +197,7 @@ export class ZoneAnswers {
     this.#becomes(length, stands);
   }
 
-  /** Writes a DNAME record and the CNAME that comes of it. @returns false: the new name were too long */
+  /** Writes a DNAME record and the CNAME that comes of it, and makes its target the spare name. @returns false: the new name were too long */
   #rename(node: number, nodeAt: number): boolean {
     const zone = this.#zone;
     const writer = this.#writer;
@@ -207,15 +216,14 @@ export class ZoneAnswers {
     writer.name(spare);
     writer.close();
     this.#becomes(nodeAt + target, stands);
-    this.#swap();
     return true;
   }
 
   #spareLength = 0;
   #spareAt = 0;
 
-  /** The spare name is the one that is looked for: a wildcard alias can lead below itself. */
-  get #aliasOfItself(): boolean {
+  /** The spare name and the one that is looked for are the same: a DNAME, or a wildcard's alias, leads to itself. */
+  get #spareIsName(): boolean {
     if (this.#spareLength !== this.#length) return false;
     for (let i = 0; i < this.#length; i++) if (this.#spare[i] !== this.#name[i]) return false;
     return true;

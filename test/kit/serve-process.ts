@@ -37,11 +37,16 @@ export interface ServeProcess {
 /**
  * Starts `ndots serve` on 127.0.0.1 and waits until it serves.
  * @param directives the body of the one server block, besides `bind` and `prometheus`
+ * @param options.descriptors how many it may open at a time
  * @param options.onPort is told the port before the server is there
  */
 export async function serveProcess(
   directives: string,
-  options: { readonly words?: readonly string[]; readonly onPort?: (port: number) => void } = {},
+  options: {
+    readonly words?: readonly string[];
+    readonly descriptors?: number;
+    readonly onPort?: (port: number) => void;
+  } = {},
 ): Promise<ServeProcess> {
   const [port, metricsPort] = (await freePorts(2)) as [number, number];
   const folder = mkdtempSync(join(tmpdir(), 'ndots-process-'));
@@ -50,7 +55,12 @@ export async function serveProcess(
     corefile,
     `.:${port} {\n  bind 127.0.0.1\n  prometheus 127.0.0.1:${metricsPort}\n${directives}\n}\n`,
   );
-  const child = start('ndots', [program, 'serve', '-conf', corefile, ...(options.words ?? [])]);
+  const words = [program, 'serve', '-conf', corefile, ...(options.words ?? [])];
+  const { descriptors } = options;
+  const child =
+    descriptors === undefined
+      ? start('ndots', words)
+      : start('ndots', ['sh', '-c', `ulimit -n ${descriptors}; exec "$@"`, 'sh', ...words]);
   options.onPort?.(port);
   await printed(child, /ndots-\d/, 20_000);
   const metrics = async (): Promise<string> =>

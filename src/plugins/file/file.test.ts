@@ -226,6 +226,17 @@ describe('file', () => {
     assert.equal((await ask(world, long))[0], 'YXDOMAIN aa');
   });
 
+  test('a DNAME that leads to itself, in a circle or ever deeper is SERVFAIL', async (t) => {
+    const dnames = 'self DNAME self\nring DNAME ring2\nring2 DNAME ring\ndeep DNAME x.deep\n';
+    const world = await served(t, zone + dnames);
+    for (const name of ['x.self', 'X.Self', 'x.ring', 'x.deep']) {
+      assert.deepEqual(await ask(world, `${name}.example.org. A`), ['SERVFAIL'], name);
+    }
+    // The question is answered by the first step.
+    assert.equal((await ask(world, 'x.ring.example.org. CNAME'))[0], 'NOERROR aa');
+    assert.deepEqual(await ask(world, 'x.self.example.org. CNAME'), ['SERVFAIL']);
+  });
+
   test('SRV and MX bring the addresses of what they name, which is spelled as in the file', async (t) => {
     const world = await served(t);
     const addresses = [

@@ -45,7 +45,9 @@ export const nsid: Plugin = definePlugin({
 
 /** What the client would have got back had nobody written options: copied now, since the query may not live on. */
 function echoed({ bytes, optionsStart, optionsEnd }: Query): readonly EdnsOption[] {
-  return optionsIn(bytes, optionsStart, optionsEnd).filter(({ code }) => isEchoed(code));
+  return optionsIn(bytes, optionsStart, optionsEnd).filter(({ code, data }) =>
+    isEchoed(code, data.length),
+  );
 }
 
 /** A reply may be shared: the option goes into a new one on the same bytes. */

@@ -22,7 +22,7 @@ export function withReplyOptions(
     reply.options === null ? optionsOf(asked) : optionsIn(reply.options, 0, reply.options.length);
   for (const { code, before } of undo.toReversed()) options = undone(options, code, before);
   if (reply.options === null)
-    options = options.filter(({ code }) => isEchoed(code) || codes.has(code));
+    options = options.filter(({ code, data }) => isEchoed(code, data.length) || codes.has(code));
   return reply.with({ options: optionBytes(options) });
 }
 

@@ -116,6 +116,43 @@ describe('HTTP listeners', () => {
     assert.match(await raw(port, get('/hello')), /^HTTP\/1\.1 200 /);
   });
 
+  test('a body that nobody wants is read to a few kilobytes; then the connection ends, its request answered', async (t) => {
+    const { port } = await open(t);
+    const chunk = Buffer.alloc(64 * 1024, 'x');
+    for (const length of ['Content-Length: 500000000', 'Transfer-Encoding: chunked']) {
+      const socket = connect(port, '127.0.0.1');
+      t.after(() => socket.destroy());
+      let reply = '';
+      socket.on('data', (bytes: Buffer) => (reply += bytes.toString('latin1')));
+      socket.on('error', () => undefined);
+      const gone = new Promise((resolve) => socket.once('close', resolve));
+      socket.write(`POST /hello HTTP/1.1\r\nHost: x\r\n${length}\r\n\r\n`);
+      const body = length.startsWith('T')
+        ? Buffer.concat([Buffer.from('10000\r\n'), chunk, Buffer.from('\r\n')])
+        : chunk;
+      let sent = 0;
+      const more = (): void => {
+        while (!socket.destroyed && sent < 256 << 20) {
+          sent += body.length;
+          if (!socket.write(body)) return;
+        }
+      };
+      socket.on('drain', more);
+      await once(socket, 'data');
+      more();
+      await gone;
+      assert.match(reply, /^HTTP\/1\.1 200 [^]*hello/);
+      assert.ok(sent < 32 << 20, `${sent} bytes were taken`);
+    }
+  });
+
+  test('a short body leaves its connection to the next request', async (t) => {
+    const { port } = await open(t);
+    const post = 'POST /hello HTTP/1.1\r\nHost: x\r\nContent-Length: 2000\r\n\r\n';
+    const replies = await raw(port, post + 'x'.repeat(2000) + get('/hello'));
+    assert.equal(replies.match(/hello/g)?.length, 2);
+  });
+
   test('what is not there is told as Go tells it, with its length', async (t) => {
     const { port } = await open(t);
     const reply = (await raw(port, get('/other'))).toLowerCase();

@@ -3,7 +3,7 @@ import { builtins } from '../../base/builtins.ts';
 import type { IncomingMessage, Server as HttpServer, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { bugText, type Log } from '../../base/log.ts';
-import { clamp, limit } from '../../base/limits.ts';
+import { clamp, limit, type Limit } from '../../base/limits.ts';
 import { bindProblem } from '../../net/bind-problem.ts';
 import { ConnectionTable, type Connection } from '../../net/connection-table.ts';
 import type { Counter, Family, Gauge, Registry } from '../../metrics/registry.ts';
@@ -11,11 +11,15 @@ import { answerText } from '../contract/http.ts';
 import type { HttpHandler } from '../contract/control-context.ts';
 
 /** Connections at a time per address. More than probes and scrapers need would take the descriptors that DNS needs. */
-const httpConnectionLimit = limit({ default: 256, min: 2, max: 65_536 });
+export const httpConnectionLimit: Limit = limit({ default: 256, min: 2, max: 65_536 });
 /** Requests are small and local: slow ones are cut off as CoreDNS does. */
 const TIMEOUT_MS = 5000;
 /** Requests of one connection that may wait for the one before them; who sends more loses the connection. */
 const WAITING_MAX = 16;
+/** Bytes of a body, which nobody here reads, that are passed over; who sends more loses the connection behind the answer. */
+const BODY_MAX = 4096;
+/** For so long a connection stays half closed: closed at once, it would take the answer away from a client that still sends. */
+const LINGER_MS = 500;
 /** How often slow ones are looked for, milliseconds. */
 const CHECK_MS = 1000;
 /** Scrapers come again within a minute: their connections are kept for so long. */
@@ -99,6 +103,7 @@ export class HttpListeners {
     server.on('request', (request, response) => {
       const connection = bySocket.get(request.socket)!;
       table.touch(connection);
+      passOver(request, response);
       response.once('close', () => {
         connection.done();
         table.touch(connection);
@@ -191,6 +196,24 @@ class HttpConnection implements Connection {
   destroy(): void {
     this.#socket.destroy();
   }
+}
+
+/** Reads the body of a request as far as it is short. */
+function passOver(request: IncomingMessage, response: ServerResponse): void {
+  const { socket } = request;
+  let left = BODY_MAX;
+  const end = (): void => {
+    socket.end();
+    setTimeout(() => socket.destroy(), LINGER_MS).unref();
+  };
+  request.on('data', (bytes: Buffer) => {
+    if (left < 0) return;
+    left -= bytes.length;
+    if (left >= 0) return;
+    request.pause();
+    if (response.writableFinished) end();
+    else response.once('finish', end);
+  });
 }
 
 function makeServer(): HttpServer {

@@ -25,7 +25,8 @@ import {
 } from './control-generation.ts';
 import type { Kept } from '../contract/control-context.ts';
 import { planEndpoints, type EndpointPlan } from '../contract/endpoints.ts';
-import { HttpListeners } from './http-listeners.ts';
+import { httpShare, withinDescriptors } from './descriptor-shares.ts';
+import { httpConnectionLimit, HttpListeners } from './http-listeners.ts';
 import type { Plugin } from '../contract/plugin.ts';
 import type { Program } from '../contract/protocol.ts';
 import { within } from './time-limit.ts';
@@ -59,6 +60,8 @@ export interface ServerParts {
   readonly hangMs?: number;
   /** HTTP connections at a time per address (`httpConnectionLimit`). */
   readonly httpConnections?: number;
+  /** Descriptors that the process may open; without it no limit is known. */
+  readonly descriptors?: number;
   /** Something that ends the process (`loop`): the text is logged already. */
   readonly onFatal: (text: string) => void;
   readonly collection?: Collection;
@@ -108,7 +111,14 @@ export class Server {
     this.#parts = parts;
     this.#collection = parts.collection ?? new Collection();
     this.#registry = new SharedRegistry((event) => this.#collection.add('main', event));
-    this.#http = new HttpListeners(parts.log, this.#registry, parts.httpConnections);
+    this.#http = new HttpListeners(
+      parts.log,
+      this.#registry,
+      Math.min(
+        parts.httpConnections ?? httpConnectionLimit.default,
+        httpShare(parts.descriptors ?? Infinity),
+      ),
+    );
     this.#workers = new Workers({
       spawn: parts.spawn,
       hangMs: parts.hangMs ?? HANG_MS,
@@ -271,7 +281,7 @@ export class Server {
     const { plugins, parsed } = await this.#read();
     const { corefile, problems, warnings } = parsed;
     const configuration = bindConfiguration(corefile, plugins);
-    const { endpoints, problems: clashes } = planEndpoints(
+    const { endpoints: planned, problems: clashes } = planEndpoints(
       configuration.blocks,
       this.#parts.folder,
     );
@@ -280,7 +290,11 @@ export class Server {
     const remarks = [...warnings, ...configuration.warnings];
     if (all.length > 0) throw new Problems(all, remarks);
     for (const warning of remarks) this.#parts.log.warning(warning.print());
-    if (this.#serving === null) this.#workers.start(this.#parts.workers(configuration));
+    const workers = this.#parts.workers(configuration);
+    const { descriptors = Infinity } = this.#parts;
+    const { endpoints, warning } = withinDescriptors(planned, workers, descriptors);
+    if (warning !== null) this.#parts.log.warning(warning);
+    if (this.#serving === null) this.#workers.start(workers);
     const generation = ++this.#generation;
     const { folder } = this.#parts;
     const program: Program = { generation, corefile, folder, endpoints };
