@@ -79,7 +79,10 @@ async function run(words: readonly string[], io: Io): Promise<number> {
     serving = await Promise.race([server.start().then(() => true), ended.then(() => false)]);
   } catch (error) {
     await lines.flushed(FLUSH_MS);
-    return refuse(error, io);
+    const refused = refuse(error, io);
+    // Everything has been closed already: this says whether a thread hangs.
+    await leave(refused, await server.quit(), lines);
+    return refused;
   }
   if (serving) {
     // Before anything is printed: a program that has read the first line may rely on the file.

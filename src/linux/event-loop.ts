@@ -25,6 +25,10 @@ const NOT_YET = 1;
  * the whole process (Node-API: `FATAL ERROR: napi_throw`). So of koffi's handle only the ownership is used (it is closed with
  * the thread, whatever ends that), and its callback is replaced by libuv's own `uv_handle_set_data`, which writes the status of
  * the poll into the first word of the handle, where JavaScript finds it.
+ *
+ * The other way round is as bad: koffi's own functions (its poll handles, `alloc`, `view`, `free`, declarations) throw in a thread
+ * that is being terminated, which ends the process in the same way. Calls of C functions with numbers and strings do not. So
+ * whoever has a thread end tells it to (`server/control/worker-ports.ts`).
  */
 export function wakeups(koffi: typeof Koffi, lib: Koffi.LibraryHandle): (fd: number) => Wakeup {
   const slot = koffi.alloc('uint64_t', 1) as bigint;

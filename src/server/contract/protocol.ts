@@ -21,6 +21,11 @@ export type ToWorker =
   | { readonly kind: 'deliver'; readonly channel: string; readonly message: unknown }
   | { readonly kind: 'close'; readonly seq: number; readonly graceMs: number };
 
+/** What a worker's thread is told last: it ends itself, in a turn of its own. */
+export interface EndThread {
+  readonly kind: 'end';
+}
+
 /** From a worker to the main thread. */
 export type FromWorker =
   | {

@@ -14,13 +14,15 @@ const BEATS = 0;
 const THREAD = 1;
 /** 1 while it builds a configuration, which may keep it from turning. */
 const BUILDING = 2;
+/** 1 once its modules and libraries are loaded. */
+const LOADED = 3;
 
 /** How often a worker says that it turns, milliseconds. */
 const BEAT_MS = 200;
 
 /** The pulse of a worker that has not begun to turn. */
 export function makePulse(): Pulse {
-  return new Int32Array(new SharedArrayBuffer(12));
+  return new Int32Array(new SharedArrayBuffer(16));
 }
 
 /**
@@ -54,6 +56,16 @@ export function showBuilding(pulse: Pulse, building: boolean): void {
 /** Whether the worker builds a configuration, which may keep it from turning. */
 export function isBuilding(pulse: Pulse): boolean {
   return Atomics.load(pulse, BUILDING) === 1;
+}
+
+/** Shows that the worker has loaded all that it runs. */
+export function showLoaded(pulse: Pulse): void {
+  Atomics.store(pulse, LOADED, 1);
+}
+
+/** Whether the worker has loaded all that it runs: before that it must not be terminated (`linux/event-loop.ts`). */
+export function hasLoaded(pulse: Pulse): boolean {
+  return Atomics.load(pulse, LOADED) === 1;
 }
 
 function ownThread(): number {

@@ -15,10 +15,11 @@ export interface WorkerPort {
   /** The worker died; what is sent from now on is lost. */
   onExit(handler: (error: Error) => void): void;
   /**
-   * Ends the worker, whatever it does; `onExit` hears nothing then.
+   * Tells the worker to end, and makes it end if it has not in time; `onExit` hears nothing then.
+   * @param hangs it is known not to hear, and is not waited for
    * @returns whether it ended: nothing in the runtime ends a call outside JavaScript
    */
-  end(): Promise<boolean>;
+  end(hangs: boolean): Promise<boolean>;
 }
 
 /** What a worker tells the control thread besides answers to orders. */
@@ -106,8 +107,8 @@ export class WorkerLink {
   }
 
   /** See `WorkerPort.end`. */
-  end(): Promise<boolean> {
-    return (this.#ended ??= this.#port.end());
+  end(hangs = false): Promise<boolean> {
+    return (this.#ended ??= this.#port.end(hangs));
   }
 
   #take(message: FromWorker, events: WorkerEvents): void {

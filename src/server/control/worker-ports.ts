@@ -2,8 +2,8 @@
 import { Worker } from 'node:worker_threads';
 import { makeNotes, withoutMemory, type HeldByThread } from '../../linux/held-by-thread.ts';
 import type { DataPlane } from '../worker/data-plane.ts';
-import type { FromWorker, ToWorker } from '../contract/protocol.ts';
-import { makePulse } from '../contract/pulse.ts';
+import type { EndThread, FromWorker, ToWorker } from '../contract/protocol.ts';
+import { hasLoaded, makePulse } from '../contract/pulse.ts';
 import { systemClock } from '../../base/clock.ts';
 import { within } from './time-limit.ts';
 import type { WorkerPort } from './worker-link.ts';
@@ -16,8 +16,13 @@ const HEAP_MB = 256;
  * costs 40 %), and stays small.
  */
 const YOUNG_MB = 4;
-/** A thread that runs JavaScript ends within a turn; one that has not ended after so long is in a call that does not return. */
+/**
+ * A thread that turns ends within a turn, and one that runs JavaScript can be made to end: one that has done neither after so
+ * long is in a call that does not return.
+ */
 const END_MS = 1000;
+/** One that is still loading ends when it has loaded, which takes its time on a busy machine. */
+const LOADING_MS = 3000;
 
 /** What the thread of a worker left behind when it died, by the worker's id: the next thread goes on with its sockets. */
 const leftBehind = new Map<number, HeldByThread>();
@@ -37,8 +42,10 @@ export function threadPort(start: Omit<WorkerStart, 'held' | 'pulse'>): WorkerPo
     name: `ndots-worker-${start.id}`,
     resourceLimits: { maxOldGenerationSizeMb: HEAP_MB, maxYoungGenerationSizeMb: YOUNG_MB },
   });
+  const { promise: exited, resolve: exit } = Promise.withResolvers<void>();
   let failure: Error | null = null;
   let ending = false;
+  worker.on('exit', () => exit());
   worker.on('error', (error: Error) => {
     failure = error;
   });
@@ -56,9 +63,14 @@ export function threadPort(start: Omit<WorkerStart, 'held' | 'pulse'>): WorkerPo
         leftBehind.set(start.id, held);
         handler(failure ?? new Error(`the thread ended with code ${code}`));
       }),
-    async end() {
+    // To terminate a thread that is amid some calls of the foreign function interface ends the whole process (event-loop.ts).
+    async end(hangs) {
       ending = true;
-      const ended = await within(systemClock, END_MS, worker.terminate());
+      worker.postMessage({ kind: 'end' } satisfies EndThread);
+      const loads = !hasLoaded(pulse);
+      const waitMs = loads ? LOADING_MS : hangs ? 0 : END_MS;
+      let ended = await within(systemClock, waitMs, exited);
+      if (!ended && !loads) ended = await within(systemClock, END_MS, worker.terminate());
       leftBehind.set(start.id, ended ? held : withoutMemory(held));
       return ended;
     },

@@ -169,8 +169,8 @@ export class Workers {
     return link;
   }
 
-  async #end(link: WorkerLink): Promise<boolean> {
-    const ended = await link.end();
+  async #end(link: WorkerLink, hangs = false): Promise<boolean> {
+    const ended = await link.end(hangs);
     link.giveUp(new Error('the worker was ended'));
     this.#watchdog.forget(link);
     if (!ended) this.#stuck.add(link);
@@ -197,7 +197,7 @@ export class Workers {
     const builds = this.#starting || (worker.pulse !== null && isBuilding(worker.pulse));
     worker.giveUp(builds ? new BuildHangs(worker.id) : new Error(text));
     this.#forget(worker);
-    void this.#end(worker).then((ended) => {
+    void this.#end(worker, true).then((ended) => {
       if (!ended) {
         log.error(
           `worker ${worker.id} could not be ended and keeps a processor busy until the process is restarted`,

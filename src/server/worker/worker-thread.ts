@@ -16,8 +16,8 @@ import { listenAt, termsOf } from './listen.ts';
 import { systemNetwork } from '../../net/system-network.ts';
 import { DataPlane } from './data-plane.ts';
 import type { Plugin } from '../contract/plugin.ts';
-import type { FromWorker, ToWorker } from '../contract/protocol.ts';
-import { beat, showBuilding, type Pulse } from '../contract/pulse.ts';
+import type { EndThread, FromWorker, ToWorker } from '../contract/protocol.ts';
+import { beat, showBuilding, showLoaded, type Pulse } from '../contract/pulse.ts';
 
 /** What a thread is started with. */
 export interface WorkerStart {
@@ -82,7 +82,9 @@ process.on('uncaughtException', (error) => {
   process.exit(1);
 });
 if (termination !== undefined && batchedUdp().available) mayEnd = new TerminationWatch(termination);
-port.on('message', (message: ToWorker) => {
+showLoaded(pulse);
+port.on('message', (message: ToWorker | EndThread) => {
+  if (message.kind === 'end') process.exit(0);
   const builds = message.kind === 'prepare';
   if (builds) showBuilding(pulse, true);
   void plane.handle(message).finally(() => {

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { promisify } from 'node:util';
+import { batchedUdp } from '../../linux/packet-loop.ts';
+
+const run = promisify(execFile);
+const at = (path: string): string => JSON.stringify(new URL(path, import.meta.url).href);
+
+/** A module of plugins that takes and gives back memory and wake-ups of the event loop, 60 ms at a time, as `busy` says. */
+const plugins = (busy: string): string => `
+  import { Epoll } from ${at('../../linux/epoll.ts')};
+  import { libc } from ${at('../../linux/libc.ts')};
+  import { Memory } from ${at('../../linux/memory.ts')};
+  const wakeup = libc().wakeOn(new Epoll().fd);
+  const work = () => {
+    for (const until = Date.now() + 60; Date.now() < until;) {
+      new Memory(64).free();
+      wakeup.ref();
+      wakeup.unref();
+    }
+  };
+  ${busy}
+  export const loadPlugins = async () => [];
+`;
+
+/** Starts workers with these plugins and ends each, `rounds` times, at moments spread over 100 ms. */
+const program = (busy: string, rounds: number): string => `
+  import { lineOutput } from ${at('../../base/line-output.ts')};
+  import { hasLoaded } from ${at('../contract/pulse.ts')};
+  import { threadPort } from ${at('worker-ports.ts')};
+  const lines = lineOutput(1);
+  const pluginsModule = 'data:text/javascript,' + encodeURIComponent(${JSON.stringify(plugins(busy))});
+  const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+  const ended = [];
+  for (let round = 0; round < ${rounds}; round++) {
+    const port = threadPort({ id: 0, transport: 'auto', ring: lines.ringOf(0), pluginsModule });
+    while (port.pulse[0] === 0) await sleep(1);
+    ${busy.startsWith('setInterval') ? 'while (!hasLoaded(port.pulse)) await sleep(1);' : ''}
+    await sleep((100 * round) / ${rounds});
+    ended.push(await port.end(false));
+  }
+  console.log(ended.join(' '));
+  process.exit(0);
+`;
+
+describe('a worker that is ended', { skip: batchedUdp().available ? false : 'no FFI' }, () => {
+  const cases = [
+    ['while it loads', 'for (let turn = 0; turn < 3; turn++) work();'],
+    ['while it gives back what it holds', 'setInterval(work, 1);'],
+  ] as const;
+  for (const [when, busy] of cases) {
+    test(`${when} does not take the process with it`, async (t) => {
+      const folder = mkdtempSync(join(tmpdir(), 'ndots-end-'));
+      t.after(() => rmSync(folder, { recursive: true, force: true }));
+      // A file: threads take over the options of a program given as text, and would not start.
+      const file = join(folder, 'program.mjs');
+      writeFileSync(file, program(busy, 5));
+      const { stdout } = await run(process.execPath, [file], { timeout: 30_000 });
+      assert.equal(stdout.trim(), 'true true true true true');
+    });
+  }
+});
