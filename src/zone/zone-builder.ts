@@ -74,7 +74,9 @@ export class ZoneBuilder {
     const node = this.#find(owner, depthAt);
     if (type === TYPE.SOA) {
       if (node !== 0) return 'soa-below-apex';
-      if (this.#serial >= 0) return 'second-soa';
+      // The same one once more ends what dig prints of a transfer.
+      if (this.#serial >= 0)
+        return this.#holds(this.#first.at(node), type, data) ? 'twice' : 'second-soa';
       this.#serial = serialIn(data);
     }
     if (type === TYPE.NS && node === 0) this.#hasNs = true;

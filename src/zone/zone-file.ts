@@ -44,7 +44,11 @@ export async function readZoneFile(
   const problems: Problem[] = [];
   const warnings: Problem[] = [];
   const builder = new ZoneBuilder(foldName(origin));
-  const read = (file: string): string => readFileText(file, FILE_MAX);
+  const read = (file: string): string => {
+    const text = readFileText(file, FILE_MAX);
+    // Editors of Windows put a byte order mark in front.
+    return text.startsWith('\uFEFF') ? text.slice(1) : text;
+  };
   const records = parseOwned(read(path), {
     file: path,
     origin: printName(origin),
@@ -160,5 +164,5 @@ const refusals: Readonly<
     text: () => 'there is another CNAME record already; this one is left out',
     harmless: true,
   },
-  twice: { text: () => 'is said twice', harmless: true },
+  twice: { text: () => 'is there twice', harmless: true },
 };

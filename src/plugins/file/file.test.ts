@@ -310,6 +310,26 @@ describe('file', () => {
     });
   });
 
+  test('what dig prints of a transfer is a zone file: its SOA record stands at both ends', async (t) => {
+    const soa = 'example.org. 60 IN SOA ns.example.org. host.example.org. 1 2 3 4 5\n';
+    const whole = `${soa}example.org. 60 IN NS ns.example.org.\nns.example.org. 60 IN A 192.0.2.1\n`;
+    const path = folder(t, { db: whole + soa, two: whole + soa.replace(' 1 2', ' 2 2') });
+    const world = await makeWorld('example.org {\n file db\n}', { folder: path });
+    t.after(() => world.close());
+    assert.equal((await world.ask('example.org. SOA')).answer.length, 1);
+    await assert.rejects(
+      makeWorld('example.org {\n file two\n}', { folder: path }),
+      /another SOA record/,
+    );
+  });
+
+  test('a byte order mark before the first line is passed over', async (t) => {
+    const path = folder(t, { db: '\uFEFF$TTL 60\r\n@ SOA ns host 1 2 3 4 5\r\n@ NS ns\r\n' });
+    const world = await makeWorld('example.org {\n file db\n}', { folder: path });
+    t.after(() => world.close());
+    assert.equal((await world.ask('example.org. NS')).answer.length, 1);
+  });
+
   test('a file without an SOA record is no zone', async (t) => {
     const path = folder(t, { db: '$TTL 60\nwww A 192.0.2.1\n' });
     await assert.rejects(
