@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { VirtualClock } from '../../base/virtual-clock.ts';
 import type { ThreadState } from '../../linux/thread-state.ts';
-import { beat, makePulse, showBuilding } from '../contract/pulse.ts';
+import { beat, makePulse, showBuilding, showLoaded } from '../contract/pulse.ts';
 import { Watchdog, type Watched } from './watchdog.ts';
 
 /** A worker whose pulse beats by a clock of its own, so that it can stop while the watchdog's goes on. */
@@ -10,10 +10,11 @@ interface Fake extends Watched {
   readonly own: VirtualClock;
 }
 
-function fake(): Fake {
+function fake(loaded = true): Fake {
   const own = new VirtualClock();
   const pulse = makePulse();
   beat(pulse, own);
+  if (loaded) showLoaded(pulse);
   return { own, pulse };
 }
 
@@ -24,6 +25,7 @@ function thread(clock: VirtualClock, share: number, runnable = true): () => Thre
 
 async function watched(
   stateOf: (clock: VirtualClock) => (thread: number) => ThreadState | null,
+  worker: Fake = fake(),
 ): Promise<{ clock: VirtualClock; worker: Fake; hung: Fake[] }> {
   const clock = new VirtualClock();
   const hung: Fake[] = [];
@@ -33,7 +35,6 @@ async function watched(
     onHang: (worker) => hung.push(worker),
     stateOf: stateOf(clock),
   });
-  const worker = fake();
   dog.watch(worker);
   for (let i = 0; i < 100; i++) {
     await worker.own.advance(50);
@@ -100,5 +101,14 @@ describe('watchdog', () => {
     assert.deepEqual(hung, []);
     await clock.advance(2000);
     assert.deepEqual(hung, [worker]);
+  });
+
+  test('so is one that still loads what it runs, be it from a slow disk', async () => {
+    const loading = fake(false);
+    const { clock, hung } = await watched((now) => thread(now, 0, false), loading);
+    await clock.advance(18_000);
+    assert.deepEqual(hung, []);
+    await clock.advance(2000);
+    assert.deepEqual(hung, [loading]);
   });
 });

@@ -1,7 +1,7 @@
 /** Which workers hang. */
 import { every, type Clock, type Timer } from '../../base/clock.ts';
 import { threadState, type ThreadState } from '../../linux/thread-state.ts';
-import { beatsOf, isBuilding, threadOf, type Pulse } from '../contract/pulse.ts';
+import { beatsOf, hasLoaded, isBuilding, threadOf, type Pulse } from '../contract/pulse.ts';
 
 /** A worker as the watchdog sees it. */
 export interface Watched {
@@ -21,7 +21,7 @@ export interface WatchdogParts<T extends Watched> {
 }
 
 const CHECK_MS = 200;
-/** Building a configuration, or starting at all, may take so many times as long. */
+/** Building a configuration, or loading what a worker runs, may take so many times as long. */
 const BUILDING = 10;
 /** The part of the time for which a worker that hangs must have had the processor, unless it waits in the kernel. */
 const BUSY = 0.4;
@@ -92,7 +92,7 @@ export class Watchdog<T extends Watched> {
       return false;
     }
     found.stillMs += passedMs;
-    const patience = beats === 0 || isBuilding(worker.pulse!) ? BUILDING : 1;
+    const patience = hasLoaded(worker.pulse!) && !isBuilding(worker.pulse!) ? 1 : BUILDING;
     // The last beat was up to two checks old when it was found unchanged, and this look may be late by one.
     const limitMs = hangMs * patience - 3 * CHECK_MS;
     if (found.stillMs < limitMs) return false;

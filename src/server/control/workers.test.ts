@@ -7,7 +7,7 @@ import { parseCorefile } from '../../corefile/parse.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { definePlugin } from '../contract/plugin.ts';
 import type { FromWorker, ToWorker } from '../contract/protocol.ts';
-import { beat, makePulse, showBuilding } from '../contract/pulse.ts';
+import { beat, makePulse, showBuilding, showLoaded } from '../contract/pulse.ts';
 import { Server } from './server.ts';
 import type { WorkerPort } from './worker-link.ts';
 
@@ -27,6 +27,7 @@ function fake(clock: VirtualClock, onHear: (message: ToWorker, self: Fake) => vo
   let hangs = false;
   // A worker that hangs has no time: its pulse stands still.
   beat(pulse, { ...own(clock), after: (ms, run) => clock.after(ms, () => hangs || run()) });
+  showLoaded(pulse);
   // Its thread is this one, of which the system would tell; that of a fake is unknown.
   pulse[1] = 0;
   const self: Fake = {
