@@ -1,11 +1,8 @@
 /** `dnstap`: the directive and its two parts. */
 import { hostname } from 'node:os';
-import { builtins } from '../../base/builtins.ts';
 import { every } from '../../base/clock.ts';
 import { andThen, isLater } from '../../base/maybe.ts';
 import type { LineRingMemory } from '../../base/line-ring.ts';
-import { Problem } from '../../base/problem.ts';
-import { FILE_MAX, readFileBytes } from '../../base/read-file.ts';
 import { pluginProblem } from '../../corefile/problems.ts';
 import { custom, flag, setting } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
@@ -13,6 +10,7 @@ import { word } from '../../corefile/values.ts';
 import type { ControlContext } from '../../server/contract/control-context.ts';
 import { ownVersion } from '../../server/contract/own-version.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
+import { checkCertificate, readCertificateFile } from '../../server/contract/server-certificate.ts';
 import { exchangeTaps } from '../../server/contract/ports.ts';
 import { dnstapPrefix } from '../../wire/dnstap.ts';
 import type { Query } from '../../wire/query.ts';
@@ -121,35 +119,12 @@ function readTls(
   { certificate, key, authority }: { certificate: string; key: string; authority: string | null },
   context: ControlContext,
 ): ListenerTls {
-  const read = (file: string): Buffer => {
-    try {
-      return readFileBytes(context.path(file), FILE_MAX.small);
-    } catch (error) {
-      throw new Problem({
-        code: 'tls-unreadable',
-        text: `could not load TLS cert: ${(error as Error).message}`,
-        remedy: `Check the path and who may read it: ls -l ${context.path(file)}`,
-        cause: error,
-      });
-    }
-  };
-  const tls = {
-    cert: read(certificate),
-    key: read(key),
-    ca: authority === null ? null : read(authority),
-  };
-  try {
-    builtins.tls().createSecureContext({ cert: tls.cert, key: tls.key });
-  } catch (error) {
-    throw new Problem({
-      code: 'tls-unusable',
-      text: `could not load TLS cert: ${(error as Error).message}`,
-      hint: 'The files are no PEM, or the key is not that of the certificate.',
-      remedy: `Compare: openssl x509 -noout -pubkey -in ${certificate}; openssl pkey -pubout -in ${key}`,
-      cause: error,
-    });
-  }
-  return tls;
+  const read = (file: string): Buffer => readCertificateFile(file, context);
+  const cert = read(certificate);
+  const secret = read(key);
+  const ca = authority === null ? null : read(authority);
+  checkCertificate({ cert, key: secret }, { certificate, key });
+  return { cert, key: secret, ca };
 }
 
 /** How often the counts of the connection are brought up to date. */

@@ -1,4 +1,5 @@
 /** The directive `etcd`. */
+import { tlsFiles } from '../../corefile/tls-files.ts';
 import { parseDuration } from '../../base/duration.ts';
 import { limit } from '../../base/limits.ts';
 import { zones, type Position } from '../../corefile/positions.ts';
@@ -66,27 +67,9 @@ const endpoints = custom<readonly Endpoint[]>(
   },
 );
 
-const tls = custom<TlsFiles>(
-  'tls',
-  '[CERT KEY] [CA]',
-  (words, refuse) => {
-    const [one = '', two = '', three = ''] = words.map(({ text }) => text);
-    switch (words.length) {
-      case 0:
-        return { certificate: '', key: '', authority: '' };
-      case 1:
-        return { certificate: '', key: '', authority: one };
-      case 2:
-        return { certificate: one, key: two, authority: '' };
-      case 3:
-        return { certificate: one, key: two, authority: three };
-      default:
-        return refuse(`maximum of three arguments allowed for TLS config, found ${words.length}`);
-    }
-  },
-  {
-    help: "client certificate, and who signed etcd's; none: the system's authorities. Read anew for every connection",
-  },
+const tls = tlsFiles(
+  "client certificate, and who signed etcd's; none: the system's authorities. Read anew for every connection",
+  (words) => `maximum of three arguments allowed for TLS config, found ${words.length}`,
 );
 
 const credentials = custom<{ readonly user: string; readonly password: string }>(

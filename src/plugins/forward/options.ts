@@ -1,4 +1,5 @@
 /** What a line of `forward` may say. */
+import { tlsFiles, type TlsFiles } from '../../corefile/tls-files.ts';
 import { isIP } from 'node:net';
 import { limit, type Limit } from '../../base/limits.ts';
 import { parseDuration } from '../../base/duration.ts';
@@ -128,36 +129,9 @@ const healthCheck = custom<HealthOptions>(
   },
 );
 
-/** Paths of PEM files as `tls` names them; empty: none of its own. */
-export interface TlsFiles {
-  readonly certificate: string;
-  readonly key: string;
-  readonly authority: string;
-}
-
-const tls = custom<TlsFiles>(
-  'tls',
-  '[CERT KEY] [CA]',
-  (words, refuse) => {
-    const [one = '', two = '', three = ''] = words.map(({ text }) => text);
-    switch (words.length) {
-      case 0:
-        return { certificate: '', key: '', authority: '' };
-      case 1:
-        return { certificate: '', key: '', authority: one };
-      case 2:
-        return { certificate: one, key: two, authority: '' };
-      case 3:
-        return { certificate: one, key: two, authority: three };
-      default:
-        return refuse(
-          `Wrong argument count or unexpected line ending after '${words.at(-1)!.text}'`,
-        );
-    }
-  },
-  {
-    help: "client certificate and authorities for tls:// and https:// upstreams; none: the system's authorities",
-  },
+const tls = tlsFiles(
+  "client certificate and authorities for tls:// and https:// upstreams; none: the system's authorities",
+  (words) => `Wrong argument count or unexpected line ending after '${words.at(-1)!}'`,
 );
 
 const protocol = custom<readonly string[]>(

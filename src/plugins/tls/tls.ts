@@ -1,14 +1,11 @@
 /** `tls`: the certificate of encrypted listeners. */
-import { FILE_MAX, readFileBytes } from '../../base/read-file.ts';
-import { builtins } from '../../base/builtins.ts';
 import { join } from 'node:path';
-import { Problem } from '../../base/problem.ts';
 import { position } from '../../corefile/positions.ts';
 import { setting } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { choice, worded } from '../../corefile/values.ts';
-import type { ControlContext } from '../../server/contract/control-context.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
+import { checkCertificate, readCertificateFile } from '../../server/contract/server-certificate.ts';
 
 const files = position(
   'CERT KEY [CA]',
@@ -61,32 +58,11 @@ export const tls: Plugin = definePlugin({
     };
   },
   control({ files: { certificate, key, authority } }, context) {
-    const cert = read(certificate, context);
-    const secret = read(key, context);
-    const ca = authority === '' ? undefined : read(authority, context);
-    try {
-      builtins.tls().createSecureContext({ cert, key: secret, ca });
-    } catch (error) {
-      throw new Problem({
-        code: 'tls-unusable',
-        text: `could not load TLS cert: ${(error as Error).message}`,
-        hint: 'The files are no PEM, or the key is not that of the certificate.',
-        remedy: `Compare: openssl x509 -noout -pubkey -in ${certificate}; openssl pkey -pubout -in ${key}`,
-        cause: error,
-      });
-    }
+    const read = (file: string): Buffer => readCertificateFile(file, context);
+    const parts = { cert: read(certificate), key: read(key) };
+    checkCertificate(authority === '' ? parts : { ...parts, ca: read(authority) }, {
+      certificate,
+      key,
+    });
   },
 });
-
-function read(file: string, context: ControlContext): Buffer {
-  try {
-    return readFileBytes(context.path(file), FILE_MAX.small);
-  } catch (error) {
-    throw new Problem({
-      code: 'tls-unreadable',
-      text: `could not load TLS cert: ${(error as Error).message}`,
-      remedy: `Check the path and who may read it: ls -l ${context.path(file)}`,
-      cause: error,
-    });
-  }
-}

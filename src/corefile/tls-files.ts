@@ -1,0 +1,37 @@
+/** The property `tls [CERT KEY] [CA]` of plugins that are clients of somebody. */
+import { custom, type Property } from './properties.ts';
+
+/** Paths of PEM files as `tls` names them; empty: none of its own. */
+export interface TlsFiles {
+  readonly certificate: string;
+  readonly key: string;
+  readonly authority: string;
+}
+
+/** One word is the authority's file, two are certificate and key. @param tooMany what is told of more than three words */
+export function tlsFiles(
+  help: string,
+  tooMany: (words: readonly string[]) => string,
+): Property<TlsFiles | null> {
+  return custom<TlsFiles>(
+    'tls',
+    '[CERT KEY] [CA]',
+    (words, refuse) => {
+      const texts = words.map(({ text }) => text);
+      const [one = '', two = '', three = ''] = texts;
+      switch (words.length) {
+        case 0:
+          return { certificate: '', key: '', authority: '' };
+        case 1:
+          return { certificate: '', key: '', authority: one };
+        case 2:
+          return { certificate: one, key: two, authority: '' };
+        case 3:
+          return { certificate: one, key: two, authority: three };
+        default:
+          return refuse(tooMany(texts));
+      }
+    },
+    { help },
+  );
+}

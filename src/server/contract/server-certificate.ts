@@ -1,0 +1,41 @@
+/** Certificates of what this server listens with, looked at before a configuration is taken. */
+import { builtins } from '../../base/builtins.ts';
+import { Problem } from '../../base/problem.ts';
+import { FILE_MAX, readFileBytes } from '../../base/read-file.ts';
+import type { ControlContext } from './control-context.ts';
+
+/** Reads one of the files of a certificate. @throws Problem `tls-unreadable` */
+export function readCertificateFile(file: string, context: ControlContext): Buffer {
+  try {
+    return readFileBytes(context.path(file), FILE_MAX.small);
+  } catch (error) {
+    throw new Problem({
+      code: 'tls-unreadable',
+      text: `could not load TLS cert: ${(error as Error).message}`,
+      remedy: `Check the path and who may read it: ls -l ${context.path(file)}`,
+      cause: error,
+    });
+  }
+}
+
+/**
+ * Tells whether a server can be made with these.
+ * @param files what they are called in the Corefile, for the message
+ * @throws Problem `tls-unusable`
+ */
+export function checkCertificate(
+  parts: { readonly cert: Buffer; readonly key: Buffer; readonly ca?: Buffer },
+  files: { readonly certificate: string; readonly key: string },
+): void {
+  try {
+    builtins.tls().createSecureContext(parts);
+  } catch (error) {
+    throw new Problem({
+      code: 'tls-unusable',
+      text: `could not load TLS cert: ${(error as Error).message}`,
+      hint: 'The files are no PEM, or the key is not that of the certificate.',
+      remedy: `Compare: openssl x509 -noout -pubkey -in ${files.certificate}; openssl pkey -pubout -in ${files.key}`,
+      cause: error,
+    });
+  }
+}
