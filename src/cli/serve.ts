@@ -21,6 +21,7 @@ import type { Sample } from '../metrics/sample.ts';
 import { probeEndpoint } from '../net/probe.ts';
 import { loadPlugins, order } from '../plugins/order.ts';
 import { workersWanted } from '../server/contract/configuration.ts';
+import { sourcePortShare } from '../server/control/descriptor-shares.ts';
 import { Server } from '../server/control/server.ts';
 import { threadPort } from '../server/control/worker-ports.ts';
 import { EXIT, type Command, type Io } from './command.ts';
@@ -117,6 +118,7 @@ interface ServeParts {
 function makeServer({ options, source, lines, log, env, onFatal }: ServeParts): Server {
   const { transport, hang, httpConnections, dnsPort } = options;
   const termination = makeTermination();
+  const descriptors = descriptorLimit();
   const collection = new Collection();
   const server: Server = new Server({
     plugins: loadPlugins,
@@ -129,14 +131,15 @@ function makeServer({ options, source, lines, log, env, onFatal }: ServeParts): 
     workers: (configuration) =>
       options.workers ?? workersWanted(configuration, availableParallelism()),
     termination,
-    descriptors: descriptorLimit(),
+    descriptors,
     ...(hang !== null && { hangMs: hang * 1000 }),
     ...(httpConnections !== null && { httpConnections }),
     probe: probeEndpoint,
     load: (syntaxes) => load(source, dnsPort ?? 53, env, syntaxes, server.fingerprint === ''),
-    spawn: (id) =>
+    spawn: (id, workers) =>
       threadPort({
         id,
+        sourcePorts: sourcePortShare(descriptors, workers),
         transport: transport ?? 'auto',
         termination,
         ring: lines.ringOf(id),

@@ -5,6 +5,7 @@ import { exchangeError, failLater, timeoutError } from './exchange-failure.ts';
 import { type Carrier, type UpstreamExchange, ExchangeError } from './upstream-exchange.ts';
 import { matchReply } from './match-reply.ts';
 import { type UpstreamParts } from './network.ts';
+import type { PortAllowance } from './port-allowance.ts';
 import { Timed, type TimerWheel } from './timer-wheel.ts';
 import type { OpenUdpPort, UdpPort, UdpPortOwner } from './udp-port.ts';
 import { FLAG } from '../wire/iana.ts';
@@ -22,6 +23,7 @@ export interface SourcePortsParts {
   readonly random: Random;
   readonly now: () => number;
   readonly openPort: OpenUdpPort;
+  readonly allowance: PortAllowance;
   /** Where the queries go to, for errors: `10.0.0.1:53`. */
   readonly remote: string;
   /** An exchange is over, by a reply, an error, or (true) because its time was. */
@@ -85,15 +87,31 @@ export class SourcePorts {
     this.#last = at;
     const present = ports[at] ?? null;
     if (present?.isFit(now) === true) return present;
+    if (present === null && !this.#parts.allowance.permits) {
+      const other = this.#anyOpen();
+      if (other !== null) return other;
+    }
     try {
       const made = new SourcePort(this.#parts, now, this.#forget);
       present?.retire();
       return (ports[at] = made);
     } catch (error) {
       // No more descriptors: those that there are have to do.
-      for (const port of ports) if (port?.open === true) return port;
+      const other = this.#anyOpen();
+      if (other !== null) return other;
       throw error;
     }
+  }
+
+  /** One that is open, from a random place on: what those that there are can do is shared. */
+  #anyOpen(): SourcePort | null {
+    const ports = this.#ports;
+    const first = this.#parts.random.integer(ports.length);
+    for (let step = 0; step < ports.length; step++) {
+      const port = ports[(first + step) % ports.length] ?? null;
+      if (port?.open === true) return port;
+    }
+    return null;
   }
 
   /** A port has closed itself. */
@@ -124,6 +142,7 @@ class SourcePort extends Timed implements Carrier, UdpPortOwner {
     this.#bornAt = now;
     this.#usedAt = now;
     this.#port = parts.openPort(parts.upstream, this);
+    parts.allowance.taken();
     parts.upstream.counters.sockets.add(1);
     parts.wheel.set(this, parts.upstream.expireMs, now);
   }
@@ -271,6 +290,7 @@ class SourcePort extends Timed implements Carrier, UdpPortOwner {
     if (!this.#open) return;
     this.#open = false;
     this.#parts.wheel.cancel(this);
+    this.#parts.allowance.givenBack();
     this.#parts.upstream.counters.sockets.add(-1);
     this.#port.close();
     this.#forget(this);

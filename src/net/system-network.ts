@@ -4,6 +4,7 @@ import type { Random } from '../base/random.ts';
 import { batchedUdp } from '../linux/packet-loop.ts';
 import { HttpsUpstream } from './https-upstream.ts';
 import type { Network, Upstream, UpstreamParts } from './network.ts';
+import { PortAllowance } from './port-allowance.ts';
 import { StreamUpstream } from './stream-upstream.ts';
 import { TimerWheel } from './timer-wheel.ts';
 import type { UdpMode } from './transports.ts';
@@ -19,19 +20,30 @@ export interface SystemNetworkParts {
   readonly random: Random;
   /** How UDP is spoken; batched only where that works. */
   readonly transport: UdpMode;
+  /** UDP sockets open at a time, whatever the upstreams; Infinity: no limit. */
+  readonly sourcePorts?: number;
+  /** Called once, when an upstream has to do with fewer source ports than it wants. */
+  readonly onFewPorts?: () => void;
 }
 
 /** Upstreams over the machine's sockets. One per thread; all its timeouts hang on one alarm of the clock. */
-export function systemNetwork({ clock, random, transport }: SystemNetworkParts): Network {
+export function systemNetwork({
+  clock,
+  random,
+  transport,
+  sourcePorts = Infinity,
+  onFewPorts = () => undefined,
+}: SystemNetworkParts): Network {
   const wheel = new TimerWheel(clock, TICK_MS);
   const now = (): number => clock.now();
   const batched = transport !== 'plain' && batchedUdp().available;
+  const allowance = new PortAllowance(sourcePorts, onFewPorts);
   const openPort = batched ? batchedUdpPort : plainUdpPort;
   return {
     upstream(upstream: UpstreamParts): Upstream {
       switch (upstream.proto) {
         case 'udp':
-          return new UdpUpstream({ upstream, clock, wheel, random, openPort });
+          return new UdpUpstream({ upstream, clock, wheel, random, openPort, allowance });
         case 'tcp':
         case 'tls':
           return new StreamUpstream({ upstream, wheel, random, now });

@@ -121,6 +121,28 @@ for (const transport of ['batched', 'plain'] as const) {
       assert.ok(counts.sockets <= 2);
     });
 
+    test('upstreams that may open few sockets together share what they have, and each has one', async (t) => {
+      let told = 0;
+      const network = systemNetwork({
+        clock: systemClock,
+        random: secureRandom,
+        transport,
+        sourcePorts: 10,
+        onFewPorts: () => told++,
+      });
+      const counters = readableCounters();
+      const port = await server(t, echo);
+      const ups = [0, 1, 2].map(() => network.upstream(upstreamParts('udp', port, { counters })));
+      t.after(() => ups.forEach((up) => up.close()));
+      for (let i = 0; i < 64; i++) await exchange(ups[0]!, ask('a.example.'), 2000);
+      assert.equal(counters.counts.sockets, 10);
+      for (const up of ups) await exchange(up, ask('a.example.'), 2000);
+      assert.equal(counters.counts.sockets, 12);
+      assert.equal(told, 1);
+      for (const up of ups) up.close();
+      assert.equal(counters.counts.sockets, 0);
+    });
+
     test('one port is enough where no more are wanted', async (t) => {
       const { up, counts } = upstream(t, await server(t, echo), { sourcePorts: 1 });
       await Promise.all(Array.from({ length: 50 }, () => exchange(up, ask('a.example.'), 2000)));

@@ -5,6 +5,7 @@ import { failLater, timeoutError } from './exchange-failure.ts';
 import { type Carrier, type UpstreamExchange, ExchangeError } from './upstream-exchange.ts';
 import type { Upstream, UpstreamParts } from './network.ts';
 import { Pacing } from './pacing.ts';
+import type { PortAllowance } from './port-allowance.ts';
 import { SourcePorts } from './source-ports.ts';
 import type { TimerWheel } from './timer-wheel.ts';
 import type { OpenUdpPort } from './udp-port.ts';
@@ -16,6 +17,7 @@ export interface UdpUpstreamParts {
   readonly wheel: TimerWheel;
   readonly random: Random;
   readonly openPort: OpenUdpPort;
+  readonly allowance: PortAllowance;
 }
 
 /**
@@ -34,7 +36,7 @@ export class UdpUpstream implements Upstream, Carrier {
   #alarmed = false;
   #closed = false;
 
-  constructor({ upstream, clock, wheel, random, openPort }: UdpUpstreamParts) {
+  constructor({ upstream, clock, wheel, random, openPort, allowance }: UdpUpstreamParts) {
     this.parts = upstream;
     this.#clock = clock;
     this.#wheel = wheel;
@@ -45,6 +47,7 @@ export class UdpUpstream implements Upstream, Carrier {
       random,
       now: () => clock.now(),
       openPort,
+      allowance,
       remote: printHostPort(upstream.address.host, upstream.address.port),
       ended: this.#ended,
     });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { usualLimits } from '../../net/limits.ts';
 import type { EndpointPlan } from '../contract/endpoints.ts';
-import { httpShare, withinDescriptors } from './descriptor-shares.ts';
+import { httpShare, sourcePortShare, withinDescriptors } from './descriptor-shares.ts';
 
 const endpoint = (
   scheme: EndpointPlan['scheme'],
@@ -37,6 +37,7 @@ describe('descriptors', () => {
         assert.ok(taken <= (limit - 48) / 2, `${taken} of ${limit}`);
         assert.ok(plain!.connections > 0 && tls!.connections > 0 && tls!.handshakes > 0);
         assert.match(warning!, new RegExp(`may open ${limit} descriptors`));
+        assert.ok(workers * sourcePortShare(limit, workers) <= Math.max(4, (limit - 48) / 8));
         assert.ok(3 * httpShare(limit) <= (limit - 48) / 4);
       }
     }

@@ -18,6 +18,20 @@ export function httpShare(limit: number): number {
 }
 
 /**
+ * UDP sockets towards upstreams for each worker: half of the quarter of what is free that upstreams and files have. Connections to
+ * upstreams, and files, have the other half.
+ * @param limit descriptors that the process may open; Infinity: no limit
+ */
+export function sourcePortShare(limit: number, workers: number): number {
+  return Math.max(2, Math.floor(freeOf(limit, workers) / 8 / workers));
+}
+
+/** What may be opened beyond what the process needs for itself. */
+function freeOf(limit: number, workers: number): number {
+  return limit - OWN - OWN_PER_WORKER * (workers - 1);
+}
+
+/**
  * The endpoints, with so many connections that all listeners of all workers together have half of the free descriptors at most. A
  * quarter remains for probes and scrapers (`httpShare`), a quarter for upstreams and files.
  * @param limit descriptors that the process may open; Infinity: no limit
@@ -29,8 +43,7 @@ export function withinDescriptors(
   limit: number,
 ): { readonly endpoints: readonly EndpointPlan[]; readonly warning: string | null } {
   const listeners = endpoints.reduce((sum, { address }) => sum + (isWildcard(address) ? 2 : 1), 0);
-  const free = limit - OWN - OWN_PER_WORKER * (workers - 1);
-  const share = Math.max(2, Math.floor(free / 2 / (listeners * workers)));
+  const share = Math.max(2, Math.floor(freeOf(limit, workers) / 2 / (listeners * workers)));
   let lowered = false;
   const fitting = endpoints.map((endpoint) => {
     const { limits, scheme } = endpoint;

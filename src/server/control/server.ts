@@ -55,7 +55,7 @@ export interface ServerParts {
   readonly probe?: (endpoint: Endpoint) => Promise<void>;
   /** How many workers answer, at least one, by the Corefile that the server starts with. */
   readonly workers: (configuration: Configuration) => number;
-  readonly spawn: (id: number) => WorkerPort;
+  readonly spawn: (id: number, workers: number) => WorkerPort;
   /** A worker that does not turn for so long is replaced, milliseconds; 0: never. */
   readonly hangMs?: number;
   /** HTTP connections at a time per address (`httpConnectionLimit`). */

@@ -13,7 +13,8 @@ import { WorkerLink, type Order, type WorkerEvents, type WorkerPort } from './wo
 
 /** What keeping workers takes. */
 export interface WorkersParts {
-  readonly spawn: (id: number) => WorkerPort;
+  /** Starts a thread; `workers`: how many there are to be. */
+  readonly spawn: (id: number, workers: number) => WorkerPort;
   /** See `WatchdogParts`. */
   readonly hangMs: number;
   readonly clock: Clock;
@@ -69,6 +70,8 @@ export class Workers {
   /** Threads that could not be ended. */
   readonly #stuck = new Set<WorkerLink>();
   #starting = true;
+  /** How many workers there are to be. */
+  #wanted = 1;
   #ending = false;
 
   constructor(parts: WorkersParts) {
@@ -91,6 +94,7 @@ export class Workers {
 
   /** Starts threads until there are so many; the new ones have nothing to serve. */
   start(count: number): void {
+    this.#wanted = count;
     while (this.#links.length < count) this.#links.push(this.#spawn(this.#links.length));
   }
 
@@ -164,7 +168,7 @@ export class Workers {
       register: (worker, registration) => collection.add(`worker-${worker.id}`, registration),
       exit: (worker, error) => this.#died(worker, error),
     };
-    const link = new WorkerLink(id, spawn(id), events);
+    const link = new WorkerLink(id, spawn(id, this.#wanted), events);
     this.#watchdog.watch(link);
     return link;
   }

@@ -25,6 +25,8 @@ export interface WorkerStart {
   /** Module that exports `loadPlugins`: the server itself knows none. */
   readonly pluginsModule: string;
   readonly transport: 'auto' | 'batched' | 'plain';
+  /** UDP sockets that this thread may have open towards upstreams; Infinity: no limit. */
+  readonly sourcePorts: number;
   /** Where this thread notes what it holds, and finds what the thread whose place it takes has left. */
   readonly held: HeldByThread;
   /** Where this thread puts its log lines. */
@@ -36,7 +38,8 @@ export interface WorkerStart {
 }
 
 seedHashes(secureRandom.integer(2 ** 32));
-const { id, pluginsModule, transport, held, ring, pulse, termination } = workerData as WorkerStart;
+const { id, pluginsModule, transport, sourcePorts, held, ring, pulse, termination } =
+  workerData as WorkerStart;
 useNotes(held);
 let mayEnd: TerminationWatch | null = null;
 beat(pulse, systemClock, () => mayEnd?.look());
@@ -69,7 +72,17 @@ const plane: DataPlane = new DataPlane({
   clock: systemClock,
   random: secureRandom,
   metrics,
-  network: systemNetwork({ clock: systemClock, random: secureRandom, transport }),
+  network: systemNetwork({
+    clock: systemClock,
+    random: secureRandom,
+    transport,
+    sourcePorts,
+    onFewPorts: () =>
+      log.warning(
+        `this worker may have ${sourcePorts} UDP sockets towards upstreams (RLIMIT_NOFILE), fewer than their source_ports: ` +
+          'source ports are easier to guess; raise it ("ulimit -n", LimitNOFILE=)',
+      ),
+  }),
   listen: (endpoint, serve) =>
     listenAt(endpoint, serve, { clock: systemClock, log, metrics, transport }),
   terms: termsOf,

@@ -1,0 +1,31 @@
+/** How many UDP sockets all upstreams of a thread may have open together. */
+
+/** Shared by the upstreams of one network. Each may always have one socket: without one it is unreachable. */
+export class PortAllowance {
+  readonly #max: number;
+  #onShort: (() => void) | null;
+  #open = 0;
+
+  /** @param onShort called once, when there are too few */
+  constructor(max: number, onShort: () => void) {
+    this.#max = max;
+    this.#onShort = onShort;
+  }
+
+  /** Whether one more may be opened. */
+  get permits(): boolean {
+    if (this.#open < this.#max) return true;
+    const tell = this.#onShort;
+    this.#onShort = null;
+    tell?.();
+    return false;
+  }
+
+  taken(): void {
+    this.#open++;
+  }
+
+  givenBack(): void {
+    this.#open--;
+  }
+}
