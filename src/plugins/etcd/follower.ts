@@ -84,6 +84,7 @@ export class EtcdFollower implements Kept {
   }
 
   async close(): Promise<void> {
+    for (const run of this.#waiting.splice(0)) run();
     this.#store.close();
     this.#client.close();
     await this.#mirror.stop();

@@ -50,6 +50,17 @@ function rig(objects: readonly KubeObject[] = []) {
 
 const about = (facts: readonly Fact[]): string[] => facts.map((fact) => fact.about);
 
+test('who waits for the first listing waits no longer once the configuration is gone', async () => {
+  const { publisher } = rig([namespace('a')]);
+  let ready = false;
+  publisher.whenSynced(() => {
+    ready = true;
+  });
+  assert.equal(ready, false);
+  await publisher.close();
+  assert.equal(ready, true);
+});
+
 describe('what workers are told of a cluster', () => {
   test('is one fact for each object, and the time of the change', async () => {
     const { publisher, source, published, clock } = rig([namespace('a')]);

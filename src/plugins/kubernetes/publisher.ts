@@ -84,13 +84,14 @@ export class ClusterPublisher implements Kept {
     this.#check();
   }
 
-  /** Calls `run` when the workers know everything that was listed at first; at once if they do. */
+  /** Calls `run` when the workers know everything that was listed at first, at once if they do; also when this is closed. */
   whenSynced(run: () => void): void {
     if (this.#synced) run();
     else this.#waiting.push(run);
   }
 
   async close(): Promise<void> {
+    for (const run of this.#waiting.splice(0)) run();
     this.#facts.close();
     await this.#parts.source.stop();
   }

@@ -6,6 +6,7 @@ import type { Maybe } from '../../base/maybe.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Random } from '../../base/random.ts';
 import type { Registry } from '../../metrics/registry.ts';
+import { within } from './time-limit.ts';
 import type { Channels } from './channels.ts';
 import { ReplicatedSet } from './replicated-set.ts';
 import {
@@ -88,7 +89,7 @@ export async function buildControl(
       try {
         await plugin.control(options, building.contextOf(place, instance, order));
       } catch (error) {
-        await undo(building, control.log);
+        await undo(building, control);
         if (!(error instanceof Problem)) throw error;
         const directive = bound.block.directives.find(({ name }) => name === plugin.name);
         throw placed(error, plugin.name, directive);
@@ -236,13 +237,25 @@ class Building {
   }
 }
 
-/** Ends a configuration's control parts. One that throws keeps none of the others from ending: it is logged. */
-export async function undo({ stops }: Pick<ControlGeneration, 'stops'>, log: Log): Promise<void> {
-  for (const stop of stops) {
+/** What a control part may take to end, milliseconds. */
+const STOP_MS = 4000;
+
+/**
+ * Ends a configuration's control parts. One that throws, or does not end, keeps none of the others from ending: it is logged.
+ * @returns whether all have ended
+ */
+export async function undo(
+  { stops }: Pick<ControlGeneration, 'stops'>,
+  { clock, log }: { readonly clock: Clock; readonly log: Log },
+): Promise<boolean> {
+  const ended = stops.map(async (stop) => {
     try {
       await stop();
     } catch (error) {
       log.error(`a control part ends with a bug: ${bugText(error)}`);
     }
-  }
+  });
+  if (await within(clock, STOP_MS, Promise.all(ended))) return true;
+  log.error('a control part of a configuration that no longer serves does not end');
+  return false;
 }

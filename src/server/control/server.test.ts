@@ -90,6 +90,7 @@ const hanging: Plugin = definePlugin({
   control: ({ where }, context) => {
     const never = (): Promise<void> => new Promise(() => undefined);
     if (where === 'stop') context.onStop(never);
+    else if (where === 'close') context.keep('hanging', () => ({ close: never }));
     else if (where === 'shutdown') context.onShutdown(never, 2000);
     else context.onShutdown(() => assert.fail('a bug'));
   },
@@ -216,15 +217,26 @@ describe('the end', () => {
     });
   }
 
-  test('a control part that hangs does not keep the next Corefile from being taken', async () => {
-    const world = await makeWorld('. {\n hanging stop\n fixed 10.0.0.1\n}\n', { plugins });
-    for (const last of [2, 3]) {
-      world.setCorefile(`. {\n fixed 10.0.0.${last}\n}\n`);
+  for (const where of ['stop', 'close'] as const) {
+    test(`a control part that hangs (${where}) does not keep the next Corefile from being taken`, async () => {
+      const world = await makeWorld(`. {\n hanging ${where}\n fixed 10.0.0.1\n}\n`, { plugins });
+      for (const last of [2, 3]) {
+        world.setCorefile(`. {\n fixed 10.0.0.${last}\n}\n`);
+        assert.equal(await world.clock.run(world.server.reload()), true);
+        assert.match(address(await world.ask('x. A')), new RegExp(`10\\.0\\.0\\.${last}`));
+      }
+      await world.close();
+    });
+
+    test(`one of a Corefile that cannot be taken (${where}) does not, either`, async () => {
+      const world = await makeWorld('. {\n fixed 10.0.0.1\n}\n', { plugins });
+      world.setCorefile(`. {\n hanging ${where}\n unable\n}\n`);
+      assert.equal(await world.clock.run(world.server.reload()), false);
+      world.setCorefile('. {\n fixed 10.0.0.2\n}\n');
       assert.equal(await world.clock.run(world.server.reload()), true);
-      assert.match(address(await world.ask('x. A')), new RegExp(`10\\.0\\.0\\.${last}`));
-    }
-    await world.close();
-  });
+      await world.close();
+    });
+  }
 });
 
 describe('reload', () => {

@@ -331,7 +331,7 @@ export class Server {
     await this.#http.commit(control.http);
     await this.#workers.orderAll({ kind: 'commit', generation });
     this.#allowForEnd();
-    if (before !== null) await this.#undone(before.control);
+    if (before !== null) await undo(before.control, this.#parts);
     if (before !== null) this.#dropChannels(before.program.generation);
     await this.#release(control);
   }
@@ -348,7 +348,7 @@ export class Server {
   ): Promise<void> {
     await this.#workers.tellAll({ kind: 'discard', generation });
     await this.#http.close(opened);
-    if (control !== null) await undo(control, this.#parts.log);
+    if (control !== null) await undo(control, this.#parts);
     await this.#release(this.#serving?.control ?? null);
     this.#dropChannels(generation);
   }
@@ -376,10 +376,16 @@ export class Server {
 
   /** Closes what outlived reloads but is asked for no longer. */
   async #release(control: ControlGeneration | null): Promise<void> {
+    const { clock, log } = this.#parts;
     for (const [key, kept] of [...this.#kept]) {
       if (control?.keys.has(key)) continue;
       this.#kept.delete(key);
-      await kept.close();
+      const closed = await within(
+        clock,
+        END_MS,
+        attempt(() => kept.close()),
+      );
+      if (!closed) log.error(`${key} does not end`);
       this.#channels.drop((id) => id === key);
     }
   }
@@ -422,27 +428,21 @@ export class Server {
     if (termination !== undefined) allowForTermination(termination, this.#endsWithinMs);
   }
 
-  /** A control part that does not come to an end keeps nobody from reloading again. */
-  async #undone(control: ControlGeneration): Promise<void> {
-    const { clock, log } = this.#parts;
-    if (await within(clock, END_MS, undo(control, log))) return;
-    log.error('a control part of the configuration before does not end');
-  }
-
   async #end(graceMs: number, limitMs: number): Promise<boolean> {
     this.#ending = true;
     const { clock, log } = this.#parts;
     const until = clock.now() + limitMs;
     const workersEnded = await this.#workers.end(graceMs);
+    let undone = true;
     const rest = async (): Promise<void> => {
-      if (this.#serving !== null) await undo(this.#serving.control, log);
+      if (this.#serving !== null) undone = await undo(this.#serving.control, this.#parts);
       this.#serving = null;
       await this.#release(null);
       await this.#http.close();
     };
     const ended = await within(clock, Math.max(500, until - clock.now()), rest());
     if (!ended) log.error('a control part does not end: the process is ended all the same');
-    return workersEnded && ended;
+    return workersEnded && ended && undone;
   }
 }
 
