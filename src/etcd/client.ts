@@ -20,7 +20,7 @@ import {
   type RangeRequest,
   type RangeResponse,
 } from './messages.ts';
-import { MessageError } from './protobuf.ts';
+import { MessageError } from '../base/protobuf.ts';
 
 /** A cluster, and how it is spoken with. */
 export interface EtcdAccess {

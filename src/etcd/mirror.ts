@@ -14,7 +14,7 @@ import {
   type WatchEvent,
   type WatchResponse,
 } from './messages.ts';
-import { MessageError } from './protobuf.ts';
+import { MessageError } from '../base/protobuf.ts';
 
 /** Who keeps what is mirrored. Buffers are lent until the call returns. */
 export interface MirrorTarget {

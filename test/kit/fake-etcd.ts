@@ -2,7 +2,7 @@ import { EtcdFailure } from '../../src/etcd/etcd-failure.ts';
 import type { EtcdClient } from '../../src/etcd/client.ts';
 import type { GrpcCall, GrpcStream } from '../../src/etcd/grpc-stream.ts';
 import type { KeyValue, RangeRequest, RangeResponse } from '../../src/etcd/messages.ts';
-import { MessageBuilder, MessageReader } from '../../src/etcd/protobuf.ts';
+import { MessageBuilder, MessageReader } from '../../src/base/protobuf.ts';
 
 /** What a watch covers. */
 interface Watched {
