@@ -5,7 +5,7 @@ import type { Log } from '../base/log.ts';
 import type { Random } from '../base/random.ts';
 import type { EtcdClient } from './client.ts';
 import { EtcdFailure, type EtcdFailureKind } from './etcd-failure.ts';
-import type { GrpcStream } from './grpc-stream.ts';
+import type { GrpcStream } from '../net/grpc/grpc-stream.ts';
 import {
   readWatch,
   watchRequest,
