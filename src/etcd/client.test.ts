@@ -8,7 +8,7 @@ import { VirtualClock } from '../base/virtual-clock.ts';
 import { EtcdClient, type EtcdClientParts } from './client.ts';
 import { parseEndpoint, printEndpoint } from './endpoint.ts';
 import { EtcdFailure, type EtcdFailureKind } from './etcd-failure.ts';
-import { MessageBuilder } from './protobuf.ts';
+import { MessageBuilder } from '../base/protobuf.ts';
 
 /** The client against servers that do what an etcd does, or what none should. */
 

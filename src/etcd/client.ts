@@ -1,8 +1,9 @@
 import type { Clock } from '../base/clock.ts';
 import { dial, isSecure, printEndpoint, type Endpoint, type TlsFiles } from './endpoint.ts';
-import { EtcdFailure } from './etcd-failure.ts';
-import { GrpcConnection } from './grpc-connection.ts';
-import type { GrpcCall, GrpcStream } from './grpc-stream.ts';
+import { GrpcConnection } from '../net/grpc/grpc-connection.ts';
+import { GrpcFailure } from '../net/grpc/grpc-failure.ts';
+import type { GrpcStream } from '../net/grpc/grpc-stream.ts';
+import { callFailure, EtcdFailure } from './etcd-failure.ts';
 import {
   authenticateRequest,
   deleteRequest,
@@ -20,7 +21,7 @@ import {
   type RangeRequest,
   type RangeResponse,
 } from './messages.ts';
-import { MessageError } from './protobuf.ts';
+import { MessageError } from '../base/protobuf.ts';
 
 /** A cluster, and how it is spoken with. */
 export interface EtcdAccess {
@@ -38,6 +39,14 @@ export interface EtcdClientParts extends EtcdAccess {
   readonly messageMax?: number;
   /** How an endpoint is connected to; tests have their own. */
   readonly dial?: typeof dial;
+}
+
+/** What becomes of a watch. */
+export interface WatchCall {
+  /** One whole message; it is lent until the call returns. */
+  onMessage(message: Buffer): void;
+  /** The last thing that is told; null: etcd ended it without a failure. */
+  onEnd(failure: EtcdFailure | null): void;
 }
 
 const MESSAGE_MAX = 8 * 1024 * 1024;
@@ -95,10 +104,14 @@ export class EtcdClient {
   }
 
   /** Opens a watch stream. etcd ends it when its member has lost the leader, so that another one is asked. */
-  async watch(call: GrpcCall): Promise<GrpcStream> {
+  async watch(call: WatchCall): Promise<GrpcStream> {
     const connection = await this.#connected();
     const metadata = { ...(await this.#credentials(connection)), hasleader: 'true' };
-    return connection.call(METHOD.watch, metadata, call);
+    const { authority } = connection;
+    return connection.call(METHOD.watch, metadata, {
+      onMessage: (message) => call.onMessage(message),
+      onEnd: (failure) => call.onEnd(failure === null ? null : callFailure(failure, authority)),
+    });
   }
 
   /** The next call goes to the next endpoint: this one's answers are of no use. */
@@ -109,7 +122,7 @@ export class EtcdClient {
     this.#made = null;
     this.#index = (this.#index + 1) % this.#parts.endpoints.length;
     connection?.then(
-      (found) => found.close(failure),
+      (found) => found.close(new GrpcFailure('unavailable', failure.message)),
       () => undefined,
     );
   }
@@ -165,7 +178,7 @@ export class EtcdClient {
         },
         onEnd: (failure) => {
           timer.cancel();
-          const end = failure ?? broken;
+          const end = failure === null ? broken : callFailure(failure, authority);
           if (end !== null) reject(end);
           else if (reply !== null) resolve(reply.value);
           else reject(new EtcdFailure('malformed', `${authority}: the reply is empty`));

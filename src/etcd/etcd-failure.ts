@@ -1,3 +1,5 @@
+import { STATUS, type GrpcFailure } from '../net/grpc/grpc-failure.ts';
+
 /** Why etcd gave no answer, or not the one asked for; decides what is done next. */
 export type EtcdFailureKind =
   /** No connection, or it broke, or this member cannot serve now: another one may. */
@@ -35,23 +37,16 @@ export class EtcdFailure extends Error {
   }
 }
 
-/** Codes of gRPC (grpc/status) that etcd uses. */
-export const STATUS = {
-  OK: 0,
-  CANCELLED: 1,
-  INVALID_ARGUMENT: 3,
-  DEADLINE_EXCEEDED: 4,
-  NOT_FOUND: 5,
-  PERMISSION_DENIED: 7,
-  RESOURCE_EXHAUSTED: 8,
-  FAILED_PRECONDITION: 9,
-  OUT_OF_RANGE: 11,
-  UNAVAILABLE: 14,
-  UNAUTHENTICATED: 16,
-} as const;
+/** What a failed call means. @param where the endpoint, for people */
+export function callFailure({ kind, code, message }: GrpcFailure, where: string): EtcdFailure {
+  if (kind === 'status') return statusFailure(code, message, where);
+  return new EtcdFailure(kind, `${where}: ${message}`, kind === 'malformed' ? notEtcd : '');
+}
+
+const notEtcd = 'is this the client port of an etcd (2379), and is http or https right?';
 
 /** The failure that a status other than OK stands for. @param where the endpoint, for people */
-export function statusFailure(code: number, text: string, where: string): EtcdFailure {
+function statusFailure(code: number, text: string, where: string): EtcdFailure {
   const what = `${where}: ${text === '' ? `gRPC status ${code}` : text}`;
   switch (code) {
     case STATUS.OUT_OF_RANGE:

@@ -1,5 +1,5 @@
 /** The messages of etcd's API v3 (etcdserverpb, mvccpb) that this client uses, and the names of its methods. */
-import { MessageBuilder, MessageReader } from './protobuf.ts';
+import { MessageBuilder, MessageReader } from '../base/protobuf.ts';
 
 /** Paths of the gRPC methods, as they stand in `:path`. */
 export const METHOD = {

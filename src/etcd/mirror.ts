@@ -5,7 +5,7 @@ import type { Log } from '../base/log.ts';
 import type { Random } from '../base/random.ts';
 import type { EtcdClient } from './client.ts';
 import { EtcdFailure, type EtcdFailureKind } from './etcd-failure.ts';
-import type { GrpcStream } from './grpc-stream.ts';
+import type { GrpcStream } from '../net/grpc/grpc-stream.ts';
 import {
   readWatch,
   watchRequest,
@@ -14,7 +14,7 @@ import {
   type WatchEvent,
   type WatchResponse,
 } from './messages.ts';
-import { MessageError } from './protobuf.ts';
+import { MessageError } from '../base/protobuf.ts';
 
 /** Who keeps what is mirrored. Buffers are lent until the call returns. */
 export interface MirrorTarget {

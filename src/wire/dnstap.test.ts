@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { MessageError } from '../base/protobuf.ts';
 import { DNSTAP_CONTENT_TYPE, dnstapPrefix, DnstapWriter, readDnstap, TAP } from './dnstap.ts';
 import { accepts, CONTROL, FrameReader, writeControl } from './frame-stream.ts';
 import { ReadError } from './reader.ts';
@@ -96,7 +97,7 @@ describe('dnstap messages', () => {
       try {
         readDnstap(whole.subarray(0, size));
       } catch (error) {
-        assert.ok(error instanceof ReadError);
+        assert.ok(error instanceof MessageError);
       }
     }
   });

@@ -2,8 +2,8 @@
  * dnstap messages (dnstap.proto, proto2): what a program saw of a query or a reply, and when. One list of field numbers for who
  * writes them and who reads them.
  */
+import { MessageReader, WIRE } from '../base/protobuf.ts';
 import type { Query } from './query.ts';
-import { ProtobufReader, Wire } from './protobuf.ts';
 
 /** What Frame Streams call these messages. */
 export const DNSTAP_CONTENT_TYPE = 'protobuf:dnstap.Dnstap';
@@ -88,7 +88,7 @@ function textField(field: number, text: string): Uint8Array {
   const bytes = Buffer.from(text);
   if (bytes.length === 0) return bytes;
   const head = new Uint8Array(6);
-  head[0] = tag(field, Wire.bytes);
+  head[0] = tag(field, WIRE.bytes);
   return Buffer.concat([head.subarray(0, putVarint(head, 1, bytes.length)), bytes]);
 }
 
@@ -135,15 +135,15 @@ export class DnstapWriter {
     this.#extra = text.length > EXTRA_MAX ? text.subarray(0, EXTRA_MAX) : text;
     this.#body = this.#most;
     this.at = this.#body;
-    this.#field(FIELD.type, Wire.varint);
+    this.#field(FIELD.type, WIRE.varint);
     this.#varint(type);
   }
 
   /** Address family and transport of the socket; then who asks (`query`), or who was asked, or both. */
   socket(family: 4 | 6, proto: Query['proto'], from: TapPeer | null, to: TapPeer | null): void {
-    this.#field(FIELD.family, Wire.varint);
+    this.#field(FIELD.family, WIRE.varint);
     this.#varint(family === 4 ? FAMILY.v4 : FAMILY.v6);
-    this.#field(FIELD.protocol, Wire.varint);
+    this.#field(FIELD.protocol, WIRE.varint);
     this.#varint(PROTOCOL[proto]);
     if (from !== null) this.#address(FIELD.queryAddress, from);
     if (to !== null) this.#address(FIELD.responseAddress, to);
@@ -181,7 +181,7 @@ export class DnstapWriter {
     // The length comes before the bytes: three of its bytes hold any, and more than needed are legal.
     const head = this.at;
     const length = write(this.bytes, head + 4);
-    this.bytes[head] = tag(FIELD.responseMessage, Wire.bytes);
+    this.bytes[head] = tag(FIELD.responseMessage, WIRE.bytes);
     const size = sizeOfVarint(length);
     putVarint(this.bytes, head + 1, length);
     if (size < 3) this.bytes.copyWithin(head + 1 + size, head + 4, head + 4 + length);
@@ -194,16 +194,16 @@ export class DnstapWriter {
     const prefix = this.#prefix;
     const extra = this.#extra;
     const inner = this.at - this.#body;
-    bytes[this.at++] = tag(OUTER.type, Wire.varint);
+    bytes[this.at++] = tag(OUTER.type, WIRE.varint);
     bytes[this.at++] = 1;
     let head = this.#body - 1 - sizeOfVarint(inner);
-    bytes[head] = tag(OUTER.message, Wire.bytes);
+    bytes[head] = tag(OUTER.message, WIRE.bytes);
     putVarint(bytes, head + 1, inner);
     if (extra.length > 0) {
       head -= extra.length;
       copy(extra, 0, bytes, head, extra.length);
       head -= 1 + sizeOfVarint(extra.length);
-      bytes[head] = tag(OUTER.extra, Wire.bytes);
+      bytes[head] = tag(OUTER.extra, WIRE.bytes);
       putVarint(bytes, head + 1, extra.length);
     }
     head -= prefix.length;
@@ -220,13 +220,13 @@ export class DnstapWriter {
   }
 
   #number(field: number, value: number): void {
-    this.#field(field, Wire.varint);
+    this.#field(field, WIRE.varint);
     this.#varint(value);
   }
 
   #address(field: number, { peer, peerAt, family }: TapPeer): void {
     const size = family === 4 ? 4 : 16;
-    this.#field(field, Wire.bytes);
+    this.#field(field, WIRE.bytes);
     this.bytes[this.at++] = size;
     copy(peer, peerAt, this.bytes, this.at, size);
     this.at += size;
@@ -236,7 +236,7 @@ export class DnstapWriter {
     const whole = Math.floor(ms / 1000);
     const rest = Math.floor((ms - whole * 1000) * 1e6);
     this.#number(seconds, whole);
-    this.#field(nanoseconds, Wire.fixed32);
+    this.#field(nanoseconds, WIRE.fixed32);
     this.bytes[this.at++] = rest & 0xff;
     this.bytes[this.at++] = (rest >>> 8) & 0xff;
     this.bytes[this.at++] = (rest >>> 16) & 0xff;
@@ -244,7 +244,7 @@ export class DnstapWriter {
   }
 
   #message(field: number, length: number): void {
-    this.#field(field, Wire.bytes);
+    this.#field(field, WIRE.bytes);
     this.#varint(length);
   }
 }
@@ -298,23 +298,26 @@ export interface Dnstap {
 
 /**
  * Reads one dnstap message. Fields that are not known are passed over.
- * @throws ReadError
+ * @throws MessageError
  * @public
  */
 export function readDnstap(bytes: Uint8Array): Dnstap {
-  const outer = new ProtobufReader(bytes);
+  const reader = new MessageReader();
   const texts: (string | null)[] = [null, null, null, null];
-  let inner: Uint8Array = nothing;
-  while (outer.next()) {
-    if (outer.wire !== Wire.bytes) continue;
-    if (outer.field === OUTER.message) inner = outer.bytes;
-    else if (outer.field <= OUTER.extra) texts[outer.field] = Buffer.from(outer.bytes).toString();
+  const whole = asBuffer(bytes);
+  let start = 0;
+  let end = 0;
+  for (reader.over(whole); reader.next();) {
+    if (reader.kind !== WIRE.bytes) continue;
+    if (reader.field === OUTER.message) ({ start, end } = reader);
+    else if (reader.field <= OUTER.extra) texts[reader.field] = reader.text();
   }
   const numbers: (number | undefined)[] = [];
   const parts: (Uint8Array | undefined)[] = [];
-  for (const message = new ProtobufReader(inner); message.next();) {
-    if (message.wire === Wire.bytes) parts[message.field] = message.bytes;
-    else numbers[message.field] = message.number;
+  for (reader.over(whole, start, end); reader.next();) {
+    if (reader.field > FIELD.responseMessage) continue;
+    if (reader.kind === WIRE.bytes) parts[reader.field] = bytes.subarray(reader.start, reader.end);
+    else numbers[reader.field] = reader.number();
   }
   const family = numbers[FIELD.family];
   const time = (seconds: number, nanoseconds: number): number | null => {
@@ -338,4 +341,8 @@ export function readDnstap(bytes: Uint8Array): Dnstap {
     responseMessage: parts[FIELD.responseMessage] ?? null,
     queryZone: parts[FIELD.queryZone] ?? null,
   };
+}
+
+function asBuffer({ buffer, byteOffset, length }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, length);
 }

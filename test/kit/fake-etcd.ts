@@ -1,8 +1,8 @@
 import { EtcdFailure } from '../../src/etcd/etcd-failure.ts';
-import type { EtcdClient } from '../../src/etcd/client.ts';
-import type { GrpcCall, GrpcStream } from '../../src/etcd/grpc-stream.ts';
+import type { EtcdClient, WatchCall } from '../../src/etcd/client.ts';
+import type { GrpcStream } from '../../src/net/grpc/grpc-stream.ts';
 import type { KeyValue, RangeRequest, RangeResponse } from '../../src/etcd/messages.ts';
-import { MessageBuilder, MessageReader } from '../../src/etcd/protobuf.ts';
+import { MessageBuilder, MessageReader } from '../../src/base/protobuf.ts';
 
 /** What a watch covers. */
 interface Watched {
@@ -27,7 +27,7 @@ export class FakeEtcd {
   ranges = 0;
   /** What all leases have left, seconds. */
   leaseSeconds = 100;
-  readonly #calls = new Map<GrpcCall, Watched[]>();
+  readonly #calls = new Map<WatchCall, Watched[]>();
 
   get revision(): number {
     return this.history.length + 1;
@@ -100,7 +100,7 @@ export class FakeEtcd {
     return { header, kvs, more: all.length > most };
   }
 
-  #watch(message: Buffer, call: GrpcCall): void {
+  #watch(message: Buffer, call: WatchCall): void {
     const reader = new MessageReader();
     reader.over(message).next();
     const create = new MessageReader().over(reader.bytes());
@@ -134,7 +134,7 @@ export class FakeEtcd {
     return new MessageBuilder().message(1, header).number(2, watch);
   }
 
-  #sendEvent(call: GrpcCall, { id, from, to }: Watched, revision: number): void {
+  #sendEvent(call: WatchCall, { id, from, to }: Watched, revision: number): void {
     const { name, value, lease } = parts(this.history[revision - 2]!);
     if (name < from || name >= to) return;
     const kv = new MessageBuilder()

@@ -63,6 +63,11 @@ export class HeaderBlock {
     return true;
   }
 
+  /** Lets go of a block that has been read: nobody looks at its bytes any more. */
+  release(): void {
+    if (this.open === 0) this.bytes = nothing;
+  }
+
   /** Gives up what is not whole. */
   stop(): void {
     this.open = 0;

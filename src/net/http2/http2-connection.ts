@@ -138,6 +138,7 @@ export class Http2Connection extends ClientConnection {
       else if (reader.whole) this.#take(reader);
     }
     reader.release();
+    this.#block.release();
     return at;
   }
 

@@ -242,6 +242,8 @@ export class Http2Link extends Timed implements Carrier {
       if (reader.error !== null) return this.#violated('a frame is too long');
       if (reader.whole) this.#onFrame(reader);
     }
+    reader.release();
+    this.#header.release();
   };
 
   #onFrame(frame: FrameReader): void {

@@ -1,7 +1,7 @@
 /** One HTTP/2 connection to a gRPC server, and the calls on it. */
 import type { Socket } from 'node:net';
-import type { Clock, Timer } from '../base/clock.ts';
-import { FrameReader } from '../net/http2/frame-reader.ts';
+import type { Clock, Timer } from '../../base/clock.ts';
+import { FrameReader } from '../http2/frame-reader.ts';
 import {
   ERROR,
   FLAG,
@@ -12,12 +12,13 @@ import {
   readWord,
   SETTING,
   WINDOW,
+  WINDOW_MAX,
   writeFrameHeader,
   writeWord,
-} from '../net/http2/frames.ts';
-import { HeaderBlock } from '../net/http2/header-block.ts';
-import { HeaderDecoder } from '../net/http2/header-decoder.ts';
-import { EtcdFailure } from './etcd-failure.ts';
+} from '../http2/frames.ts';
+import { HeaderBlock } from '../http2/header-block.ts';
+import { ResponseFields } from './response-fields.ts';
+import { GrpcFailure, STATUS } from './grpc-failure.ts';
 import { grpcFields } from './grpc-fields.ts';
 import { GrpcStream, type GrpcCall, type StreamHost } from './grpc-stream.ts';
 
@@ -42,6 +43,10 @@ const CONNECTION_WINDOW = 1 << 22;
  */
 const QUIET_MS = 6000;
 const PING_ANSWER_MS = 3000;
+/** Calls at a time as long as the server has not said how many it takes (RFC 9113 section 6.5.2 recommends at least as many). */
+const STREAMS_USUAL = 100;
+/** Bytes of answers to PING and SETTINGS that a server which goes on sending may leave unread. */
+const UNREAD_MAX = 1024 * 1024;
 /** The last stream: then a connection has had its time. */
 const STREAM_LAST = 0x3fff_ffff;
 
@@ -57,12 +62,13 @@ export class GrpcConnection implements StreamHost {
   readonly #streams = new Map<number, GrpcStream>();
   readonly #reader = new FrameReader(false);
   readonly #header = new HeaderBlock();
-  readonly #decoder = new HeaderDecoder();
+  readonly #fields = new ResponseFields();
   #next = 1;
   #window = WINDOW;
   #streamWindow = WINDOW;
+  #maxStreams = STREAMS_USUAL;
   #received = 0;
-  #closed: EtcdFailure | null = null;
+  #closed: GrpcFailure | null = null;
   #retiring = false;
   #heardAt: number;
   #watchdog: Timer | null = null;
@@ -87,8 +93,24 @@ export class GrpcConnection implements StreamHost {
     return this.#closed === null && !this.#retiring && this.#next < STREAM_LAST;
   }
 
+  /** Calls that may be begun now: the server says how many it takes at a time. */
+  get room(): number {
+    return this.#maxStreams - this.#streams.size;
+  }
+
+  /** The header block of calls of one method, for `begin`. @param metadata names in lower case */
+  fields(path: string, metadata: Readonly<Record<string, string>> = {}): Buffer {
+    const { secure, authority } = this.#parts;
+    return grpcFields({ secure, authority, path, metadata });
+  }
+
   /** Begins a call. The handlers are never called before this returns. */
   call(path: string, metadata: Readonly<Record<string, string>>, call: GrpcCall): GrpcStream {
+    return this.begin(this.fields(path, metadata), call);
+  }
+
+  /** Begins a call with a header block that `fields` gave. */
+  begin(block: Buffer, call: GrpcCall): GrpcStream {
     const stream = new GrpcStream(this, this.#next, this.#streamWindow, call);
     this.#next += 2;
     if (this.#closed !== null) {
@@ -97,15 +119,14 @@ export class GrpcConnection implements StreamHost {
       return stream;
     }
     this.#streams.set(stream.id, stream);
-    const { secure, authority } = this.#parts;
-    const block = grpcFields({ secure, authority, path, metadata });
+    this.#gather();
     this.#socket.write(frame(FRAME.HEADERS, FLAG.END_HEADERS, stream.id, block));
     this.#watch();
     return stream;
   }
 
   /** Ends it and all its calls. */
-  close(failure: EtcdFailure): void {
+  close(failure: GrpcFailure): void {
     if (this.#closed !== null) return;
     this.#closed = failure;
     this.#watchdog?.cancel();
@@ -146,12 +167,21 @@ export class GrpcConnection implements StreamHost {
     if (this.#retiring) this.#end('the server takes no more calls on this connection');
   }
 
+  /** What is written in this turn leaves in one piece. */
+  #gather(): void {
+    if (this.#socket.writableCorked > 0) return;
+    this.#socket.cork();
+    process.nextTick(this.#leave);
+  }
+
+  readonly #leave = (): void => this.#socket.uncork();
+
   #end(what: string): void {
-    this.close(new EtcdFailure('unavailable', `${this.authority}: ${what}`));
+    this.close(new GrpcFailure('unavailable', what));
   }
 
   #violated(what: string): void {
-    this.close(new EtcdFailure('malformed', `${this.authority}: ${what}`, notEtcd));
+    this.close(new GrpcFailure('malformed', what, STATUS.INTERNAL));
   }
 
   #sendAll(): void {
@@ -172,8 +202,8 @@ export class GrpcConnection implements StreamHost {
       this.#socket.write(words(FRAME.PING, 0, 0, 0, 0));
       this.#watchdog = clock.after(PING_ANSWER_MS, () => {
         if (clock.now() - this.#heardAt < QUIET_MS) return check();
-        const text = `${this.authority}: nothing has come for ${Math.round(quiet / 1000 + PING_ANSWER_MS / 1000)} s`;
-        this.close(new EtcdFailure('silent', text));
+        const text = `nothing has come for ${Math.round(quiet / 1000 + PING_ANSWER_MS / 1000)} s`;
+        this.close(new GrpcFailure('silent', text));
       });
     };
     this.#watchdog = clock.after(QUIET_MS, check);
@@ -187,6 +217,8 @@ export class GrpcConnection implements StreamHost {
       if (reader.error !== null) return this.#violated('what it says is no HTTP/2');
       if (reader.whole) this.#onFrame(reader);
     }
+    reader.release();
+    this.#header.release();
   };
 
   #onFrame(reader: FrameReader): void {
@@ -194,6 +226,8 @@ export class GrpcConnection implements StreamHost {
     const header = this.#header;
     if (header.open !== 0 && (type !== FRAME.CONTINUATION || id !== header.open))
       return this.#violated('a header block is cut off');
+    if (this.#socket.writableLength > UNREAD_MAX + this.messageMax)
+      return this.#violated('it does not read what it is sent');
     switch (type) {
       case FRAME.DATA:
         return this.#onBody(reader);
@@ -234,14 +268,8 @@ export class GrpcConnection implements StreamHost {
   /** The whole block is read, whoever it is for: those that follow build on it. */
   #onHeader(id: number): void {
     const { bytes, start, end, endsStream } = this.#header;
-    const decoder = this.#decoder;
-    const fields = new Map<string, string>();
-    decoder.begin(bytes, start, end);
-    while (decoder.next()) {
-      const { name, nameStart, nameEnd, value, valueStart, valueEnd } = decoder;
-      fields.set(latin1(name, nameStart, nameEnd), latin1(value, valueStart, valueEnd));
-    }
-    if (decoder.broken) return this.#violated('a header block is broken');
+    const fields = this.#fields;
+    if (!fields.read(bytes, start, end)) return this.#violated('a header block is broken');
     this.#streams.get(id)?.headers(fields, endsStream);
   }
 
@@ -264,10 +292,16 @@ export class GrpcConnection implements StreamHost {
 
   #onSettings(payload: Buffer): void {
     for (let at = 0; at + 6 <= payload.length; at += 6) {
-      if (payload.readUInt16BE(at) !== SETTING.INITIAL_WINDOW_SIZE) continue;
-      const size = payload.readUInt32BE(at + 2);
-      for (const stream of this.#streams.values()) stream.widen(size - this.#streamWindow);
-      this.#streamWindow = size;
+      const value = payload.readUInt32BE(at + 2);
+      switch (payload.readUInt16BE(at)) {
+        case SETTING.MAX_CONCURRENT_STREAMS:
+          this.#maxStreams = value;
+          break;
+        case SETTING.INITIAL_WINDOW_SIZE:
+          if (value > WINDOW_MAX) return this.#violated('a window is too large');
+          for (const stream of this.#streams.values()) stream.widen(value - this.#streamWindow);
+          this.#streamWindow = value;
+      }
     }
     this.#socket.write(words(FRAME.SETTINGS, FLAG.ACK, 0));
   }
@@ -275,16 +309,10 @@ export class GrpcConnection implements StreamHost {
   /** The server takes no more calls; those it has not begun fail, the others come to their end. */
   #onGoAway(last: number): void {
     this.#retiring = true;
-    const failure = new EtcdFailure('unavailable', `${this.authority}: the server goes away`);
+    const failure = new GrpcFailure('unavailable', 'the server goes away');
     for (const stream of [...this.#streams.values()]) if (stream.id > last) stream.fail(failure);
     if (this.#streams.size === 0) this.close(failure);
   }
-}
-
-const notEtcd = 'is this the client port of an etcd (2379), and is http or https right?';
-
-function latin1(bytes: Uint8Array, start: number, end: number): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('latin1');
 }
 
 function frame(type: number, flags: number, stream: number, payload: Uint8Array): Buffer {

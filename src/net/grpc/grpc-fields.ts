@@ -1,5 +1,5 @@
 /** The header block with which a gRPC request begins (HPACK, RFC 7541). */
-import { field, integer } from '../net/http2/request-fields.ts';
+import { field, integer } from '../http2/request-fields.ts';
 
 /** Entries of HPACK's static table (RFC 7541 appendix A). */
 const AUTHORITY = 1;

@@ -1,40 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
+import { MessageBuilder, MessageError } from '../base/protobuf.ts';
 import { prefixRange, readLease, readRange, readWatch } from './messages.ts';
-import { MessageBuilder, MessageError, MessageReader } from './protobuf.ts';
 
-describe('protocol buffers', () => {
-  test('what is written is read: numbers up to 2^53, ids of 64 bits, bytes', () => {
-    fc.assert(
-      fc.property(
-        fc.maxSafeNat(),
-        fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }),
-        fc.uint8Array({ maxLength: 300 }),
-        fc.integer({ min: 1, max: 5000 }),
-        (number, id, bytes, field) => {
-          const built = new MessageBuilder()
-            .number(field, number)
-            .number(field + 1, id)
-            .message(field + 2, bytes)
-            .build();
-          const reader = new MessageReader().over(built);
-          if (number !== 0) {
-            assert.ok(reader.next());
-            assert.deepEqual([reader.field, reader.number()], [field, number]);
-          }
-          if (id !== 0n) {
-            assert.ok(reader.next());
-            assert.deepEqual([reader.field, reader.id()], [field + 1, id]);
-          }
-          assert.ok(reader.next());
-          assert.deepEqual([reader.field, reader.bytes()], [field + 2, Buffer.from(bytes)]);
-          assert.ok(!reader.next());
-        },
-      ),
-    );
-  });
-
+describe("etcd's messages", () => {
   test('a negative number of 64 bits is one: the TTL of a lease that is no more', () => {
     const bytes = new MessageBuilder().number(3, BigInt.asUintN(64, -1n)).build();
     assert.equal(readLease(bytes).ttl, -1);

@@ -1,12 +1,17 @@
 /**
- * The wire form of protocol buffers (proto3), as far as etcd's messages need it: varints and length-delimited fields.
- * Nothing is generated: `messages.ts` writes and reads field by field.
+ * The wire form of protocol buffers. Nothing is generated: who speaks of a message (dnstap, etcd, gRPC, spans, metrics) writes
+ * and reads it field by field.
  */
 
-const VARINT = 0;
-const FIXED64 = 1;
-const BYTES = 2;
-const FIXED32 = 5;
+/** How a field's value is written (Protocol Buffers, "Encoding"). */
+export const WIRE: {
+  readonly varint: 0;
+  readonly fixed64: 1;
+  readonly bytes: 2;
+  readonly fixed32: 5;
+} = { varint: 0, fixed64: 1, bytes: 2, fixed32: 5 } as const;
+
+const { varint: VARINT, fixed64: FIXED64, bytes: BYTES, fixed32: FIXED32 } = WIRE;
 
 /** Bytes that are no message, or none of the kind that was expected. */
 export class MessageError extends Error {
@@ -33,6 +38,33 @@ export class MessageBuilder {
     return bytes.length === 0 ? this : this.message(field, bytes);
   }
 
+  /** 64 bits, the lowest byte first: times and ids. */
+  fixed64(field: number, value: bigint): this {
+    if (value === 0n) return this;
+    const bytes = Buffer.allocUnsafe(8);
+    bytes.writeBigUInt64LE(BigInt.asUintN(64, value));
+    this.#parts.push(varint((field << 3) | FIXED64), bytes);
+    return this;
+  }
+
+  double(field: number, value: number): this {
+    if (Object.is(value, 0)) return this;
+    const bytes = Buffer.allocUnsafe(8);
+    bytes.writeDoubleLE(value);
+    this.#parts.push(varint((field << 3) | FIXED64), bytes);
+    return this;
+  }
+
+  /** A signed number of the kind `sint64`, which takes few bytes if it is near 0. Of such numbers lists are packed. */
+  signedList(field: number, values: readonly number[]): this {
+    if (values.length === 0) return this;
+    return this.message(field, Buffer.concat(values.map((value) => varint(zigzag(value)))));
+  }
+
+  signed(field: number, value: number): this {
+    return this.number(field, zigzag(value));
+  }
+
   /** A message within this one: it is there even if it is empty. */
   message(field: number, bytes: Uint8Array): this {
     this.#parts.push(varint((field << 3) | BYTES), varint(bytes.length), Buffer.from(bytes));
@@ -42,6 +74,11 @@ export class MessageBuilder {
   build(): Buffer {
     return Buffer.concat(this.#parts);
   }
+}
+
+/** Signed numbers as unsigned ones: 0, -1, 1, -2 … */
+function zigzag(value: number): number {
+  return value < 0 ? -2 * value - 1 : 2 * value;
 }
 
 /** Seven bits a byte, the lowest first; a negative number is written as 64 bits. */
@@ -72,7 +109,8 @@ export class MessageReader {
   #bytes: Buffer = nothing;
   #at = 0;
   #end = 0;
-  #kind = VARINT;
+  /** How the present field is written: one of `WIRE`. */
+  kind: number = VARINT;
   /** The present value: where its bytes lie, or how large it is in two halves of 32 bits. */
   #from = 0;
   #to = 0;
@@ -92,8 +130,9 @@ export class MessageReader {
     this.#varint();
     const tag = this.#low;
     this.field = tag >>> 3;
-    this.#kind = tag & 7;
-    switch (this.#kind) {
+    if (this.field === 0) throw new MessageError('there is no field 0');
+    this.kind = tag & 7;
+    switch (this.kind) {
       case VARINT:
         this.#varint();
         return true;
@@ -106,18 +145,20 @@ export class MessageReader {
       case FIXED64:
       case FIXED32:
         this.#from = this.#at;
-        this.#to = this.#at + (this.#kind === FIXED64 ? 8 : 4);
+        this.#to = this.#at + (this.kind === FIXED64 ? 8 : 4);
         break;
       default:
-        throw new MessageError(`fields of kind ${this.#kind} do not exist`);
+        throw new MessageError(`fields of kind ${this.kind} do not exist`);
     }
     if (this.#to > this.#end) throw new MessageError('a field is longer than its message');
     this.#at = this.#to;
     return true;
   }
 
-  /** The present value as a number; exact up to 2^53. Negative 64-bit values are negative. */
+  /** The present value as a number; exact up to 2^53. Negative 64-bit varints are negative. */
   number(): number {
+    if (this.kind === FIXED32) return this.#bytes.readUInt32LE(this.#from);
+    if (this.kind === FIXED64) return Number(this.#bytes.readBigUInt64LE(this.#from));
     this.#expect(VARINT);
     return (this.#high | 0) * 0x1_0000_0000 + this.#low;
   }
@@ -138,12 +179,22 @@ export class MessageReader {
     return this.#bytes.subarray(this.#from, this.#to);
   }
 
+  /** Where the present value's bytes begin, and end, in what is read. */
+  get start(): number {
+    this.#expect(BYTES);
+    return this.#from;
+  }
+
+  get end(): number {
+    return this.#to;
+  }
+
   text(): string {
     return this.bytes().toString('utf8');
   }
 
   #expect(kind: number): void {
-    if (this.#kind !== kind) throw new MessageError(`field ${this.field} is of another kind`);
+    if (this.kind !== kind) throw new MessageError(`field ${this.field} is of another kind`);
   }
 
   #varint(): void {

@@ -1,17 +1,17 @@
-import { EtcdFailure, STATUS, statusFailure } from './etcd-failure.ts';
+import { GrpcFailure, STATUS } from './grpc-failure.ts';
+import type { ResponseFields } from './response-fields.ts';
 
 /** What becomes of a call. */
 export interface GrpcCall {
   /** One whole message; it is lent until the call returns. */
   onMessage(message: Buffer): void;
   /** The last thing that is told: null is status OK. */
-  onEnd(failure: EtcdFailure | null): void;
+  onEnd(failure: GrpcFailure | null): void;
 }
 
 /** The connection, as its streams see it. */
 export interface StreamHost {
   readonly messageMax: number;
-  readonly authority: string;
   send(stream: number, data: Buffer, room: number, last: boolean): number;
   allow(stream: number, bytes: number): void;
   reset(stream: number): void;
@@ -76,21 +76,22 @@ export class GrpcStream {
     this.#unsent = this.#unsent.subarray(sent);
   }
 
-  headers(fields: ReadonlyMap<string, string>, ends: boolean): void {
+  headers(fields: ResponseFields, ends: boolean): void {
     if (this.#over) return;
-    const http = Number(fields.get(':status') ?? this.#status);
+    const http = fields.http === 0 ? this.#status : fields.http;
     if (http >= 100 && http < 200) return;
     this.#status = http;
     if (http !== 200) {
-      const text = `${this.#host.authority}: HTTP status ${http === 0 ? 'missing' : http}`;
-      return this.#failed(new EtcdFailure(http >= 500 ? 'unavailable' : 'malformed', text), ends);
+      const text = `HTTP status ${http === 0 ? 'missing' : http}`;
+      const kind = http >= 500 ? 'unavailable' : 'malformed';
+      return this.#failed(new GrpcFailure(kind, text, codeOf(http)), ends);
     }
     if (!ends) return;
-    const code = Number(fields.get('grpc-status') ?? STATUS.CANCELLED);
-    if (code === STATUS.OK) return this.#finish(null);
-    this.#finish(
-      statusFailure(code, percentDecoded(fields.get('grpc-message') ?? ''), this.#host.authority),
-    );
+    const { status, message } = fields;
+    if (status === STATUS.OK) return this.#finish(null);
+    if (status < 0)
+      return this.#finish(new GrpcFailure('unavailable', 'the call ended without a status'));
+    this.#finish(new GrpcFailure('status', percentDecoded(message), status));
   }
 
   /** @param counted bytes that count for the window, padding too */
@@ -103,18 +104,17 @@ export class GrpcStream {
     }
     this.#take(bytes);
     // A server that ends without a status has gone.
-    if (ends && !this.#over)
-      this.#finish(new EtcdFailure('unavailable', `${this.#host.authority}: the call ended early`));
+    if (ends && !this.#over) this.#finish(new GrpcFailure('unavailable', 'the call ended early'));
   }
 
   wasReset(code: number): void {
     if (this.#over) return;
-    const text = `${this.#host.authority}: the server gave the call up (HTTP/2 error ${code})`;
-    this.#finish(new EtcdFailure('unavailable', text));
+    const text = `the server gave the call up (HTTP/2 error ${code})`;
+    this.#finish(new GrpcFailure('unavailable', text));
   }
 
   /** The connection is gone, or the call was never begun. */
-  fail(failure: EtcdFailure): void {
+  fail(failure: GrpcFailure): void {
     if (!this.#over) this.#finish(failure);
   }
 
@@ -168,24 +168,24 @@ export class GrpcStream {
   /** Bytes of a message and its prefix; -1: it is not taken. */
   #sizeOf(bytes: Buffer, at: number): number {
     const size = bytes.readUInt32BE(at + 1);
-    const { authority, messageMax } = this.#host;
+    const { messageMax } = this.#host;
     if (bytes[at] !== 0) {
-      const text = `${authority}: the reply is compressed, which nobody asked for`;
-      this.#failed(new EtcdFailure('malformed', text), false);
+      const text = 'the reply is compressed, which nobody asked for';
+      this.#failed(new GrpcFailure('malformed', text, STATUS.INTERNAL), false);
       return -1;
     }
     if (size <= messageMax) return PREFIX + size;
-    const text = `${authority}: a message of ${size} bytes, at most ${messageMax} are taken`;
-    this.#failed(new EtcdFailure('large', text), false);
+    const text = `a message of ${size} bytes, at most ${messageMax} are taken`;
+    this.#failed(new GrpcFailure('large', text, STATUS.RESOURCE_EXHAUSTED), false);
     return -1;
   }
 
-  #failed(failure: EtcdFailure, ended: boolean): void {
+  #failed(failure: GrpcFailure, ended: boolean): void {
     if (!ended) this.#host.reset(this.id);
     this.#finish(failure);
   }
 
-  #finish(failure: EtcdFailure | null): void {
+  #finish(failure: GrpcFailure | null): void {
     this.#over = true;
     this.#host.forget(this.id);
     this.#call.onEnd(failure);
@@ -193,6 +193,27 @@ export class GrpcStream {
 }
 
 const nothing = Buffer.alloc(0);
+
+/** The status that stands for an HTTP status other than 200 (gRPC, "HTTP to gRPC Status Code Mapping"). */
+function codeOf(http: number): number {
+  switch (http) {
+    case 400:
+      return STATUS.INTERNAL;
+    case 401:
+      return STATUS.UNAUTHENTICATED;
+    case 403:
+      return STATUS.PERMISSION_DENIED;
+    case 404:
+      return STATUS.UNIMPLEMENTED;
+    case 429:
+    case 502:
+    case 503:
+    case 504:
+      return STATUS.UNAVAILABLE;
+    default:
+      return STATUS.UNKNOWN;
+  }
+}
 
 function percentDecoded(text: string): string {
   try {

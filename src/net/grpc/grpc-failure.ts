@@ -1,0 +1,47 @@
+/** Why a call over gRPC brought nothing. */
+
+/** What kind of failure it is, which decides what is done next. */
+export type GrpcFailureKind =
+  /** No connection, or it broke, or the server takes no call now: another one may. */
+  | 'unavailable'
+  /** The connection stands but nothing comes. */
+  | 'silent'
+  /** What comes is no gRPC. */
+  | 'malformed'
+  /** A message is longer than what is taken. */
+  | 'large'
+  /** The server ended the call with a status other than OK. */
+  | 'status';
+
+/** Codes of gRPC (grpc/status). */
+export const STATUS = {
+  OK: 0,
+  CANCELLED: 1,
+  UNKNOWN: 2,
+  INVALID_ARGUMENT: 3,
+  DEADLINE_EXCEEDED: 4,
+  NOT_FOUND: 5,
+  PERMISSION_DENIED: 7,
+  RESOURCE_EXHAUSTED: 8,
+  FAILED_PRECONDITION: 9,
+  OUT_OF_RANGE: 11,
+  UNIMPLEMENTED: 12,
+  INTERNAL: 13,
+  UNAVAILABLE: 14,
+  UNAUTHENTICATED: 16,
+} as const;
+
+/** One call that failed. */
+export class GrpcFailure extends Error {
+  override readonly name = 'GrpcFailure';
+  readonly kind: GrpcFailureKind;
+  /** The status, as the server said it or as it would be said. */
+  readonly code: number;
+
+  /** @param text what the server said, or what happened; without the server's address */
+  constructor(kind: GrpcFailureKind, text: string, code: number = STATUS.UNAVAILABLE) {
+    super(text);
+    this.kind = kind;
+    this.code = code;
+  }
+}

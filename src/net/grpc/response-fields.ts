@@ -1,0 +1,65 @@
+/** Header blocks of gRPC responses. */
+import { HeaderDecoder } from '../http2/header-decoder.ts';
+
+/** A message of a status that is longer is not read: nobody reads so much. */
+const TEXT_MAX = 1024;
+
+/**
+ * What a gRPC response's header blocks say that a client must know. The decoder's table is the connection's, so every block is
+ * to be read, whoever it is for; fields that mean nothing here make no object, however many a few bytes stand for.
+ */
+export class ResponseFields {
+  /** `:status`; 0: there is none, or it is none. */
+  http = 0;
+  /** `grpc-status`; -1: there is none, or it is none. */
+  status = -1;
+  /** `grpc-message`, still percent-encoded. */
+  message = '';
+  readonly #decoder = new HeaderDecoder();
+
+  /** @returns false: the block is broken, and with it the connection */
+  read(bytes: Uint8Array, start: number, end: number): boolean {
+    const decoder = this.#decoder;
+    this.http = 0;
+    this.status = -1;
+    this.message = '';
+    decoder.begin(bytes, start, end);
+    while (decoder.next()) {
+      const { name, nameStart, nameEnd, value, valueStart, valueEnd } = decoder;
+      const size = nameEnd - nameStart;
+      if (size === HTTP.length && isSame(name, nameStart, HTTP))
+        this.http = numberOf(value, valueStart, valueEnd, 3) ?? 0;
+      else if (size === STATUS.length && isSame(name, nameStart, STATUS))
+        this.status = numberOf(value, valueStart, valueEnd, 0) ?? -1;
+      else if (size === MESSAGE.length && isSame(name, nameStart, MESSAGE)) {
+        const length = Math.min(TEXT_MAX, valueEnd - valueStart);
+        this.message = Buffer.from(value.buffer, value.byteOffset + valueStart, length).toString(
+          'latin1',
+        );
+      }
+    }
+    return !decoder.broken;
+  }
+}
+
+const HTTP = Buffer.from(':status');
+const STATUS = Buffer.from('grpc-status');
+const MESSAGE = Buffer.from('grpc-message');
+
+function isSame(bytes: Uint8Array, at: number, other: Uint8Array): boolean {
+  for (let i = 0; i < other.length; i++) if (bytes[at + i] !== other[i]) return false;
+  return true;
+}
+
+/** @param size how many digits there must be; 0: one to four */
+function numberOf(bytes: Uint8Array, start: number, end: number, size: number): number | null {
+  const length = end - start;
+  if (size === 0 ? length < 1 || length > 4 : length !== size) return null;
+  let number = 0;
+  for (let i = start; i < end; i++) {
+    const digit = bytes[i]! - 0x30;
+    if (digit < 0 || digit > 9) return null;
+    number = number * 10 + digit;
+  }
+  return number;
+}
