@@ -7,6 +7,7 @@ import { areOptions } from './options.ts';
 import { checkName, ReadError } from './reader.ts';
 import { querySlab } from './slab.ts';
 import type { Protocol } from './transports.ts';
+import { QuerySignature } from './tsig.ts';
 
 /** By what a query came; `internal`: it was made here. */
 export type Proto = Protocol | 'grpc' | 'internal';
@@ -61,6 +62,8 @@ export class Query {
   /** EDNS options lie in `bytes[optionsStart, optionsEnd)`. */
   optionsStart = 0;
   optionsEnd = 0;
+  /** Its TSIG record, which says nothing before it is proved (RFC 8945); null: there is none. */
+  signature: QuerySignature | null = null;
 
   proto: Proto = 'udp';
   /** 4 or 6. */
@@ -113,6 +116,7 @@ export class Query {
     this.optionsEnd = 0;
     this.type = 0;
     this.class = 0;
+    this.signature = null;
     this.notes = null;
     this.mayWait = true;
     this.depth = 0;
@@ -191,6 +195,7 @@ export class Query {
   #readAll(at: number, records: number, additional: number): Triage {
     const { bytes, start, end } = this;
     let opt = 0;
+    let tsig = -1;
     try {
       for (let left = records; left > 0; left--) {
         const owner = at;
@@ -202,6 +207,10 @@ export class Query {
         if (at > end) return 'formerr';
         if (type !== TYPE.OPT) {
           checkData(bytes, start, data, at, type);
+          if (type !== TYPE.TSIG) continue;
+          // It is the last of all records (RFC 8945 section 5.1).
+          if (left !== 1 || additional === 0) return 'formerr';
+          tsig = owner - start;
           continue;
         }
         // There is one at most, at the root, in the additional section.
@@ -212,6 +221,7 @@ export class Query {
       if (error instanceof ReadError) return 'formerr';
       throw error;
     }
+    if (tsig >= 0) this.signature = new QuerySignature(bytes.slice(start, end), tsig);
     return opt === 0 ? 'serve' : this.#readOpt(opt);
   }
 
@@ -347,6 +357,7 @@ export class Query {
    */
   askFor(from: Query): void {
     this.upstreamFlags = from.upstreamFlags;
+    this.signature = from.signature;
     this.proto = from.proto;
     this.family = from.family;
     this.peer = from.peer;

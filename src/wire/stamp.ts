@@ -5,8 +5,13 @@ import type { Query } from './query.ts';
 import type { Reply } from './reply.ts';
 import { skipRecord } from './skip.ts';
 
+/** What OPT, and the question of a reply without bytes, may take. */
+const OPT_ROOM = 600;
+/** What a signature may take: two long names, a MAC, a time. */
+const SEAL_ROOM = 620;
+
 /** What `stamp` may add to a reply's size: the buffer must have as much more room. */
-export const STAMP_ROOM = 600;
+export const STAMP_ROOM: number = OPT_ROOM + SEAL_ROOM;
 
 /** OPT without options. */
 const OPT_SIZE = 11;
@@ -17,7 +22,7 @@ const OPT_SIZE = 11;
  *
  * @returns the length written; at most `query.limit`. What does not fit is cut at a record boundary, from the end, and
  *   TC is set (RFC 2181 section 9; like CoreDNS also when only additional records were lost). EDNS options that leave no
- *   room for the question, or not enough in STAMP_ROOM, are left out.
+ *   room for the question, or not enough in what OPT may take, are left out.
  */
 export function stamp(reply: Reply, query: Query, out: Uint8Array, at: number): number {
   const questionEnd = query.nameLength === 0 ? HEADER.SIZE : query.questionEnd;
@@ -32,10 +37,24 @@ export function stamp(reply: Reply, query: Query, out: Uint8Array, at: number): 
   }
   const ttlAt = reply.ttlAt;
   if (ttlAt !== null && reply.ttl >= 0) stampTtls(ttlAt, reply.ttl, out, at);
-  const limit = query.limit;
-  if (!query.edns) return length > limit ? truncate(out, at, length, limit, questionEnd) : length;
-  const room =
-    Math.min(limit - questionEnd, STAMP_ROOM - (reply.bare ? questionEnd : 0)) - OPT_SIZE;
+  const seal = query.signature === null ? null : query.signature.seal;
+  const limit = seal === null ? query.limit : query.limit - seal.room;
+  if (query.edns) length = stampOpt(reply, query, limit, questionEnd, out, at, length);
+  else if (length > limit) length = truncate(out, at, length, limit, questionEnd);
+  return seal === null ? length : seal.write(out, at, length);
+}
+
+/** Adds OPT, for which other records may have to go. @returns the length with it */
+function stampOpt(
+  reply: Reply,
+  query: Query,
+  limit: number,
+  questionEnd: number,
+  out: Uint8Array,
+  at: number,
+  length: number,
+): number {
+  const room = Math.min(limit - questionEnd, OPT_ROOM - (reply.bare ? questionEnd : 0)) - OPT_SIZE;
   const optSize = OPT_SIZE + optionsLength(reply, query, room);
   if (length + optSize > limit) length = truncate(out, at, length, limit - optSize, questionEnd);
   return length + writeOpt(reply, query, room, out, at + length, at);

@@ -1,5 +1,6 @@
 import { printHostPort } from '../base/ip.ts';
 import { askStream, type RemoteServer } from '../net/one-exchange.ts';
+import { SignedExchange, type SigningKey } from '../net/tsig.ts';
 import { CLASS, rcodeName, TYPE, typeName } from '../wire/iana.ts';
 import { printName, type WireName } from '../wire/name.ts';
 import {
@@ -41,6 +42,10 @@ export interface TransferInTerms {
   readonly signal: AbortSignal;
   /** Id of the query. */
   readonly id: number;
+  /** What the primary and this server sign with (RFC 8945); null: nothing is signed. */
+  readonly key: SigningKey | null;
+  /** Seconds since 1970, for signatures. */
+  readonly seconds: () => number;
 }
 
 /**
@@ -63,7 +68,7 @@ export async function transferIn(
     authority: old === null ? [] : [soaOf(origin, old)],
   });
   let first = true;
-  await askStream(message, server, terms, (bytes) => {
+  await askSigned(message, server, terms, (bytes) => {
     const begins = first;
     first = false;
     return takeMessage(bytes, terms.id, begins, incoming);
@@ -75,6 +80,24 @@ export async function transferIn(
       cause: error,
     });
   }
+}
+
+/** Asks, and hands on what is proved: signed where there is a key. The last message has to be. @throws Error */
+function askSigned(
+  message: Uint8Array,
+  server: RemoteServer,
+  terms: TransferInTerms,
+  take: (bytes: Uint8Array) => boolean,
+): Promise<void> {
+  const { key, seconds } = terms;
+  if (key === null) return askStream(message, server, terms, take);
+  const exchange = new SignedExchange(key);
+  return askStream(exchange.sign(message, seconds()), server, terms, (bytes) => {
+    const isSigned = exchange.prove(bytes, seconds());
+    const isLast = take(bytes);
+    if (isLast && !isSigned) throw new Error('the last message of the reply is not signed');
+    return isLast;
+  });
 }
 
 const emptyMessage: Message = {
@@ -330,7 +353,7 @@ export async function primarySerial(
   const name = printName(origin);
   const question = [{ name, type: TYPE.SOA, class: CLASS.IN }];
   let serial: number | null = null;
-  await askStream(
+  await askSigned(
     writeMessage({ ...emptyMessage, id: terms.id, question }),
     server,
     terms,

@@ -74,6 +74,7 @@ function follow(): Followed {
       { host: '192.0.2.1', port: 53 },
       { host: '192.0.2.2', port: 53 },
     ],
+    key: null,
     publisher,
     clock,
     random: seededRandom(1),

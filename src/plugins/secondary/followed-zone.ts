@@ -4,6 +4,7 @@ import type { Log } from '../../base/log.ts';
 import { printHostPort } from '../../base/ip.ts';
 import type { Random } from '../../base/random.ts';
 import type { RemoteServer } from '../../net/one-exchange.ts';
+import type { SigningKey } from '../../net/tsig.ts';
 import { parseName, type WireName } from '../../wire/name.ts';
 import type { PackedZone } from '../../zone/packed-zone.ts';
 import { isNewer } from '../../zone/serial.ts';
@@ -36,6 +37,8 @@ export interface FollowedZoneParts {
   /** Absolute, lower case. */
   readonly zone: string;
   readonly primaries: readonly RemoteServer[];
+  /** What queries and their replies are signed with; null: nothing. */
+  readonly key: SigningKey | null;
   readonly publisher: ZonePublisher;
   readonly clock: Clock;
   readonly random: Random;
@@ -160,13 +163,15 @@ export class FollowedZone {
   }
 
   #terms(): Parameters<typeof transferIn>[3] {
-    const id = this.#parts.random.integer(65_536);
+    const { random, clock, key } = this.#parts;
     return {
       idleMs: IDLE_MS,
       totalMs: TOTAL_MS,
       maxBytes: ZONE_MAX,
       signal: this.#abort.signal,
-      id,
+      id: random.integer(65_536),
+      key,
+      seconds: () => Math.floor(clock.wall() / 1000),
     };
   }
 

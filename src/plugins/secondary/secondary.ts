@@ -1,5 +1,6 @@
 /** `secondary`: answers from zones that other servers have. */
 import { printAddress } from '../../base/ip.ts';
+import { Problem } from '../../base/problem.ts';
 import { zones } from '../../corefile/positions.ts';
 import { custom, fallthrough } from '../../corefile/properties.ts';
 import { pluginProblem } from '../../corefile/problems.ts';
@@ -7,10 +8,12 @@ import type { Token } from '../../corefile/tree.ts';
 import type { Refuse } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
 import type { RemoteServer } from '../../net/one-exchange.ts';
+import type { SigningKey } from '../../net/tsig.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import { FLAG, RCODE } from '../../wire/iana.ts';
 import { printName } from '../../wire/name.ts';
 import { failure } from '../../wire/reply.ts';
+import { algorithmOrWhy, makeKey, readKeyFile } from '../../zone/tsig-key.ts';
 import { isServer, parseServer } from '../../zone/server-address.ts';
 import { transferSources } from '../../zone/transfer-source.ts';
 import { zoneMetrics } from '../../zone/zone-keeper.ts';
@@ -28,6 +31,9 @@ const syntax = directive({
   properties: {
     primaries: custom('transfer', 'from ADDRESS…', readPrimaries, {
       help: 'where to fetch them, one after the other until one answers',
+    }),
+    key: custom('key', 'FILE|NAME SECRET [ALGORITHM]', readKey, {
+      help: 'sign queries to primaries with this key (TSIG), and take only what is signed with it: the one key of a file as `tsig-keygen` prints it, or its name, its secret in base64, and its algorithm (default hmac-sha256)',
     }),
     fallthrough: fallthrough({
       help: 'hand names that own no records to the next plugin; with zones only names in these zones',
@@ -49,6 +55,40 @@ function readPrimaries(words: readonly Token[], refuse: Refuse): readonly Remote
   return addresses.map(
     ({ text, place }) => parseServer(text) ?? refuse(`not an IP address: "${text}"`, place),
   );
+}
+
+/** A file with a key, or a key. */
+type KeyOption = { readonly file: string } | SigningKey;
+
+function readKey(words: readonly Token[], refuse: Refuse): KeyOption {
+  const [first, secret, named] = words;
+  if (first === undefined || words.length > 3)
+    return refuse('Wrong argument count or unexpected line ending', undefined, {
+      hint: 'Write: key FILE, or key NAME SECRET [ALGORITHM]',
+    });
+  if (secret === undefined) return { file: first.text };
+  const key = makeKey(first.text, secret.text);
+  if (typeof key === 'string') return refuse(key, secret.place);
+  const algorithm = algorithmOrWhy(named?.text ?? DEFAULT_ALGORITHM);
+  if (typeof algorithm === 'string') return refuse(algorithm, named?.place);
+  return { ...key, algorithm };
+}
+
+const DEFAULT_ALGORITHM = 'hmac-sha256';
+
+/** @throws Problem */
+function signingKey(option: KeyOption | null, path: (file: string) => string): SigningKey | null {
+  if (option === null || !('file' in option)) return option;
+  const file = path(option.file);
+  const [key, ...more] = readKeyFile(file, 'secondary');
+  if (key === undefined || more.length > 0)
+    throw new Problem({
+      code: 'tsig-key',
+      text: `plugin/secondary: ${file} has ${more.length === 0 ? 'no key' : `${more.length + 1} keys`}`,
+      remedy: 'Put the one key that queries to primaries are signed with into a file of its own.',
+    });
+  const algorithm = key.algorithm ?? (algorithmOrWhy(DEFAULT_ALGORITHM) as SigningKey['algorithm']);
+  return { ...key, algorithm };
 }
 
 /** A zone and where it comes from. */
@@ -83,9 +123,15 @@ export const secondary: Plugin = definePlugin({
     const sources = sourcesOf(options);
     const publisher = context.replicated(keyOf(sources), (open) => new ZonePublisher(open));
     const followed = new Map<string, FollowedZone>();
+    const keys = new Map<string, SigningKey | null>();
+    for (const { zones: names, key } of options) {
+      const found = signingKey(key, (file) => context.path(file));
+      for (const zone of names) keys.set(zone, found);
+    }
     for (const { zone, primaries } of sources) {
       if (!publisher.has(zone)) publisher.put(zone, null);
-      const parts = { zone, primaries, publisher, clock, random, log, metrics };
+      const key = keys.get(zone) ?? null;
+      const parts = { zone, primaries, key, publisher, clock, random, log, metrics };
       followed.set(zone, new FollowedZone(parts));
     }
     context.onMessage((message) => {

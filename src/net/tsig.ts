@@ -1,0 +1,306 @@
+/** Signs messages and proves the signatures of others, for servers and for clients of servers (RFC 8945). */
+import { builtins } from '../base/builtins.ts';
+import { FLAG, RCODE, rcodeName } from '../wire/iana.ts';
+import { printName, type WireName } from '../wire/name.ts';
+import { ReadError } from '../wire/reader.ts';
+import {
+  priorMac,
+  readTsig,
+  tsigAlgorithms,
+  tsigAt,
+  tsigRoom,
+  tsigTime,
+  tsigTimers,
+  tsigVariables,
+  unsignedMessage,
+  writeTsig,
+  type QuerySignature,
+  type Seal,
+  type TsigAlgorithm,
+  type TsigFields,
+  type TsigKey,
+} from '../wire/tsig.ts';
+
+/** By how many seconds our clock and that of the other side may differ, as we say it (RFC 8945 section 10). */
+const FUDGE_SECONDS = 300;
+/** Of a MAC, at least so many bytes have to be there (RFC 8945 section 5.2.2.1). */
+const MAC_MIN = 10;
+/** Messages of a stream that may come without a signature, one after the other (RFC 8945 section 5.3.1). */
+const UNSIGNED_MAX = 99;
+
+const none = new Uint8Array(0);
+
+/** What TSIG calls a wrong signature; elsewhere the number is BADVERS. */
+const BADSIG = 16;
+
+/** What is wrong with the signature of a query, by the name that its reply has for it; `signed`: nothing is. */
+export type TsigVerdict = 'signed' | 'BADKEY' | 'BADSIG' | 'BADTIME' | 'BADTRUNC' | 'FORMERR';
+
+/** What came of proving a signature. */
+export interface TsigProof {
+  readonly verdict: TsigVerdict;
+  /** Result code of the reply if the query is not signed as it should be. */
+  readonly rcode: number;
+  /** How the reply is signed; null: there is nothing to sign it with. */
+  readonly seal: ReplySeal | null;
+  /** Name of the key, for the log; empty if it could not be read. */
+  readonly key: string;
+}
+
+/** The keys of a server. */
+export class TsigKeys {
+  readonly #byName: ReadonlyMap<string, TsigKey>;
+
+  constructor(keys: Iterable<TsigKey>) {
+    this.#byName = new Map([...keys].map((key) => [textOf(key.name), key]));
+  }
+
+  /**
+   * Proves the signature of a query: key and algorithm, then the MAC, then the time (RFC 8945 section 5.2).
+   * @param seconds now, since 1970
+   */
+  prove({ message, at }: QuerySignature, seconds: number): TsigProof {
+    const fields = readOrNull(message, at);
+    if (fields === null) return malformed('');
+    const name = printName(fields.key);
+    const key = this.#byName.get(textOf(fields.key));
+    const known = algorithmOf(fields.algorithm);
+    if (key === undefined || known === undefined) return refusedBy('BADKEY', RCODE.BADKEY, fields);
+    const given = fields.mac.length;
+    if (given > known.size || given < Math.max(MAC_MIN, known.size / 2)) return malformed(name);
+    const mac = macOf(known, key, [
+      unsignedMessage(message, at, fields.originalId),
+      tsigVariables(fields),
+    ]);
+    if (!areEqual(mac.subarray(0, given), fields.mac)) return refusedBy('BADSIG', BADSIG, fields);
+    const seal = (error: number): ReplySeal =>
+      new ReplySeal({
+        key,
+        algorithm: known,
+        prior: fields.mac,
+        isFirst: true,
+        error,
+        fields,
+        seconds,
+      });
+    // A part of a MAC is worth less than it seems; the reply says so under a whole one (RFC 8945 section 5.2.4).
+    if (given < known.size)
+      return { verdict: 'BADTRUNC', rcode: RCODE.NOTAUTH, seal: seal(RCODE.BADTRUNC), key: name };
+    if (Math.abs(seconds - fields.signedAt) > fields.fudge)
+      return { verdict: 'BADTIME', rcode: RCODE.NOTAUTH, seal: seal(RCODE.BADTIME), key: name };
+    return { verdict: 'signed', rcode: RCODE.NOERROR, seal: seal(0), key: name };
+  }
+}
+
+function malformed(key: string): TsigProof {
+  return { verdict: 'FORMERR', rcode: RCODE.FORMERR, seal: null, key };
+}
+
+/** Replies to signatures that prove nothing are not signed: they carry a TSIG record without a MAC (RFC 8945 section 5.3.2). */
+function refusedBy(verdict: TsigVerdict, error: number, fields: TsigFields): TsigProof {
+  const seconds = fields.signedAt;
+  const seal = new ReplySeal({
+    key: null,
+    algorithm: null,
+    prior: none,
+    isFirst: true,
+    error,
+    fields,
+    seconds,
+  });
+  return { verdict, rcode: RCODE.NOTAUTH, seal, key: printName(fields.key) };
+}
+
+/** What a reply is signed with. */
+interface SealParts {
+  /** null: it only carries the error. */
+  readonly key: TsigKey | null;
+  readonly algorithm: TsigAlgorithm | null;
+  /** The MAC of the query, or of the message before. */
+  readonly prior: Uint8Array;
+  readonly isFirst: boolean;
+  readonly error: number;
+  /** Of the query. */
+  readonly fields: TsigFields;
+  /** Now, since 1970. */
+  readonly seconds: number;
+}
+
+/** Signs one message of a reply. Doing it twice gives the same. */
+export class ReplySeal implements Seal {
+  readonly room: number;
+  readonly #parts: SealParts;
+  #mac: Uint8Array = none;
+
+  constructor(parts: SealParts) {
+    this.#parts = parts;
+    this.room = tsigRoom(parts.fields.key, parts.fields.algorithm, parts.algorithm?.size ?? 0);
+  }
+
+  write(out: Uint8Array, at: number, length: number): number {
+    const { key, algorithm, prior, isFirst, error, fields, seconds } = this.#parts;
+    const isLate = error === RCODE.BADTIME;
+    const record: TsigFields = {
+      ...fields,
+      // What is wrong with the client's clock it hears in the other data (RFC 8945 section 5.2.3).
+      signedAt: isLate ? fields.signedAt : seconds,
+      fudge: FUDGE_SECONDS,
+      mac: none,
+      originalId: (out[at]! << 8) | out[at + 1]!,
+      error,
+      other: isLate ? Uint8Array.from(tsigTime(seconds)) : none,
+    };
+    if (key !== null && algorithm !== null)
+      this.#mac = macOf(algorithm, key, [
+        priorMac(prior),
+        out.subarray(at, at + length),
+        isFirst ? tsigVariables(record) : tsigTimers(record),
+      ]);
+    return writeTsig({ ...record, mac: this.#mac }, out, at, length);
+  }
+
+  /** For the message that follows, once this one has been written (RFC 8945 section 5.3.1). */
+  next(seconds: number): ReplySeal {
+    return new ReplySeal({ ...this.#parts, prior: this.#mac, isFirst: false, seconds });
+  }
+}
+
+/** A key, and the algorithm that we sign queries with. */
+export interface SigningKey extends TsigKey {
+  readonly algorithm: TsigAlgorithm;
+}
+
+/** One query that is signed with a key, and the messages of its reply. */
+export class SignedExchange {
+  readonly #key: SigningKey;
+  #prior: Uint8Array = none;
+  /** What came since the last signature, and began with its MAC. */
+  #digest: ReturnType<ReturnType<typeof builtins.crypto>['createHmac']> | null = null;
+  #unsigned = 0;
+  #isFirst = true;
+
+  constructor(key: SigningKey) {
+    this.#key = key;
+  }
+
+  /** The query with its signature. @param seconds now, since 1970 */
+  sign(message: Uint8Array, seconds: number): Uint8Array {
+    const { name: key, algorithm } = this.#key;
+    const originalId = (message[0]! << 8) | message[1]!;
+    const unsigned = {
+      key,
+      algorithm: algorithm.wire,
+      signedAt: seconds,
+      fudge: FUDGE_SECONDS,
+      error: 0,
+      other: none,
+    };
+    const mac = macOf(algorithm, this.#key, [message, tsigVariables(unsigned)]);
+    this.#prior = mac;
+    const out = new Uint8Array(message.length + tsigRoom(key, algorithm.wire, algorithm.size));
+    out.set(message);
+    return out.slice(0, writeTsig({ ...unsigned, mac, originalId }, out, 0, message.length));
+  }
+
+  /**
+   * Takes the next message of the reply.
+   * @param seconds now, since 1970
+   * @returns whether it is signed: some in the middle need not be, the last one has to be
+   * @throws Error in words for the log
+   */
+  prove(message: Uint8Array, seconds: number): boolean {
+    const { algorithm, secret } = this.#key;
+    const at = tsigAt(message);
+    this.#digest ??= builtins
+      .crypto()
+      .createHmac(algorithm.hash, secret)
+      .update(priorMac(this.#prior));
+    if (at < 0) {
+      if (this.#isFirst) throw new Error(unsignedReason(message));
+      if (++this.#unsigned > UNSIGNED_MAX)
+        throw new Error(`more than ${UNSIGNED_MAX} messages in a row are not signed`);
+      this.#digest.update(message);
+      return false;
+    }
+    const fields = readTsig(message, at);
+    this.#proveFields(fields, seconds);
+    const variables = this.#isFirst ? tsigVariables(fields) : tsigTimers(fields);
+    const mac = this.#digest
+      .update(unsignedMessage(message, at, fields.originalId))
+      .update(variables)
+      .digest();
+    if (!areEqual(mac, fields.mac)) throw new Error('the signature of a message is wrong');
+    if (fields.error === RCODE.BADTIME)
+      throw new Error(
+        "the primary says BADTIME: its clock and ours differ by more than the query's fudge",
+      );
+    if (Math.abs(seconds - fields.signedAt) > fields.fudge)
+      throw new Error(`a message is signed at a time ${seconds - fields.signedAt} s before ours`);
+    this.#prior = fields.mac;
+    this.#digest = null;
+    this.#isFirst = false;
+    this.#unsigned = 0;
+    return true;
+  }
+
+  #proveFields({ key, algorithm, error, mac }: TsigFields, seconds: number): void {
+    const own = this.#key;
+    const name = printName(own.name);
+    if (error === RCODE.BADKEY)
+      throw new Error(
+        `the primary says BADKEY: it does not know the key "${name}", or not with ${own.algorithm.name}`,
+      );
+    if (error === BADSIG)
+      throw new Error(`the primary says BADSIG: its secret of the key "${name}" is another one`);
+    if (error !== 0 && mac.length === 0)
+      throw new Error(`the primary refuses the signature: ${rcodeName(error)} at ${seconds}`);
+    if (textOf(key) !== textOf(own.name) || textOf(algorithm) !== textOf(own.algorithm.wire))
+      throw new Error(`a message is signed with another key or algorithm than "${name}"`);
+  }
+}
+
+function unsignedReason(message: Uint8Array): string {
+  const rcode = message[3]! & FLAG.RCODE;
+  return rcode === 0
+    ? 'the reply is not signed'
+    : `the reply is not signed, and says ${rcodeName(rcode)}`;
+}
+
+/** The algorithm of this name, as text with or without the final dot. */
+export function algorithmNamed(text: string): TsigAlgorithm | undefined {
+  const name = text.toLowerCase().replace(/\.$/, '');
+  return tsigAlgorithms.find((one) => one.name === name);
+}
+
+function algorithmOf(name: WireName): TsigAlgorithm | undefined {
+  const text = textOf(name);
+  return tsigAlgorithms.find(({ wire }) => textOf(wire) === text);
+}
+
+function readOrNull(message: Uint8Array, at: number): TsigFields | null {
+  try {
+    return readTsig(message, at);
+  } catch (error) {
+    if (error instanceof ReadError) return null;
+    throw error;
+  }
+}
+
+function macOf(
+  { hash }: TsigAlgorithm,
+  { secret }: TsigKey,
+  parts: readonly Uint8Array[],
+): Uint8Array {
+  const hmac = builtins.crypto().createHmac(hash, secret);
+  for (const part of parts) hmac.update(part);
+  return new Uint8Array(hmac.digest());
+}
+
+/** In a time that tells nothing of where they differ. */
+function areEqual(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && builtins.crypto().timingSafeEqual(a, b);
+}
+
+function textOf(name: WireName): string {
+  return Buffer.from(name.buffer, name.byteOffset, name.length).toString('latin1');
+}

@@ -1,0 +1,193 @@
+/** Transaction signatures (RFC 8945) as bytes: what is read of a record, what its MAC is made over, how it is written. Pure. */
+import { HEADER, TYPE } from './iana.ts';
+import { foldName, parseName, type WireName } from './name.ts';
+import { Reader } from './reader.ts';
+
+/** An algorithm that both sides may use: its name on the wire, the hash, and how long a MAC is. */
+export interface TsigAlgorithm {
+  /** As text, without the final dot: `hmac-sha256`. */
+  readonly name: string;
+  readonly wire: WireName;
+  /** Name of the hash. */
+  readonly hash: string;
+  /** Bytes of a MAC. */
+  readonly size: number;
+}
+
+function algorithm(hash: string, size: number): TsigAlgorithm {
+  const name = `hmac-${hash}`;
+  return { name, wire: parseName(`${name}.`), hash, size };
+}
+
+/** Those of RFC 8945 section 6 that may be used; HMAC-MD5 must not be. */
+export const tsigAlgorithms: readonly TsigAlgorithm[] = [
+  algorithm('sha256', 32),
+  algorithm('sha512', 64),
+  algorithm('sha384', 48),
+  algorithm('sha224', 28),
+  algorithm('sha1', 20),
+];
+
+/** A secret that two sides share. */
+export interface TsigKey {
+  /** Lower case. */
+  readonly name: WireName;
+  readonly secret: Uint8Array;
+}
+
+/** What a TSIG record says. */
+export interface TsigFields {
+  /** The key's name and that of the algorithm, lower case. */
+  readonly key: WireName;
+  readonly algorithm: WireName;
+  /** Seconds since 1970. */
+  readonly signedAt: number;
+  /** Seconds by which the clocks may differ. */
+  readonly fudge: number;
+  readonly mac: Uint8Array;
+  readonly originalId: number;
+  readonly error: number;
+  readonly other: Uint8Array;
+}
+
+/** Reads the record that begins at `at`; all of it are own copies. @throws ReadError */
+export function readTsig(message: Uint8Array, at: number): TsigFields {
+  const from = new Reader(message);
+  from.at = at;
+  const key = foldName(from.wireName());
+  from.bytes(10);
+  const name = foldName(from.wireName());
+  const signedAt = from.u48();
+  const fudge = from.u16();
+  const mac = from.bytes(from.u16());
+  const originalId = from.u16();
+  const error = from.u16();
+  const other = from.bytes(from.u16());
+  return { key, algorithm: name, signedAt, fudge, mac, originalId, error, other };
+}
+
+/** Where the TSIG record of a message begins, which has to be its last one; -1: there is none. @throws ReadError */
+export function tsigAt(message: Uint8Array): number {
+  const from = new Reader(message);
+  from.at = HEADER.QDCOUNT;
+  const questions = from.u16();
+  let records = from.u16() + from.u16() + from.u16();
+  for (let left = questions; left > 0; left--) {
+    from.wireName();
+    from.bytes(4);
+  }
+  for (; records > 0; records--) {
+    const { at } = from;
+    from.wireName();
+    const type = from.u16();
+    from.bytes(6);
+    from.bytes(from.u16());
+    if (type === TYPE.TSIG)
+      return records === 1 && from.left === 0 ? at : from.fail('TSIG is not the last record');
+  }
+  return -1;
+}
+
+/** The message as it was before it was signed: without its TSIG record, under its original id. */
+export function unsignedMessage(message: Uint8Array, at: number, originalId: number): Uint8Array {
+  const bytes = message.slice(0, at);
+  bytes[0] = originalId >> 8;
+  bytes[1] = originalId & 0xff;
+  const count = ((bytes[HEADER.ARCOUNT]! << 8) | bytes[HEADER.ARCOUNT + 1]!) - 1;
+  bytes[HEADER.ARCOUNT] = count >> 8;
+  bytes[HEADER.ARCOUNT + 1] = count & 0xff;
+  return bytes;
+}
+
+/** The MAC of the message before, as one of the parts: with its length. */
+export function priorMac(mac: Uint8Array): Uint8Array {
+  return Uint8Array.of(mac.length >> 8, mac.length & 0xff, ...mac);
+}
+
+/** The variables that a MAC covers (RFC 8945 section 4.3.3). */
+export function tsigVariables(fields: Omit<TsigFields, 'mac' | 'originalId'>): Uint8Array {
+  const { key, algorithm: name, error, other } = fields;
+  return Uint8Array.of(
+    ...key,
+    ...[0, 0xff, 0, 0, 0, 0],
+    ...name,
+    ...tsigTimers(fields),
+    ...word(error),
+    ...word(other.length),
+    ...other,
+  );
+}
+
+/** What the MAC of a later message of a stream covers instead. */
+export function tsigTimers({
+  signedAt,
+  fudge,
+}: Pick<TsigFields, 'signedAt' | 'fudge'>): Uint8Array {
+  return Uint8Array.of(...tsigTime(signedAt), ...word(fudge));
+}
+
+/** A time as 48 bits. */
+export function tsigTime(seconds: number): readonly number[] {
+  const high = Math.floor(seconds / 0x1_0000_0000);
+  const low = (seconds % 0x1_0000_0000) >>> 0;
+  return [high >> 8, high & 0xff, low >>> 24, (low >> 16) & 0xff, (low >> 8) & 0xff, low & 0xff];
+}
+
+/** The most bytes that a TSIG record takes with a MAC of `macSize` bytes. */
+export function tsigRoom(key: WireName, name: WireName, macSize: number): number {
+  return key.length + 10 + name.length + 16 + macSize + OTHER_MAX;
+}
+
+/** The longest other data: a time. */
+const OTHER_MAX = 6;
+
+/** Adds a TSIG record to the message `out[at, at + length)`. @returns its length with the record */
+export function writeTsig(fields: TsigFields, out: Uint8Array, at: number, length: number): number {
+  const { key, algorithm: name, mac, originalId, error, other } = fields;
+  const data = [
+    ...name,
+    ...tsigTimers(fields),
+    ...word(mac.length),
+    ...mac,
+    ...word(originalId),
+    ...word(error),
+    ...word(other.length),
+    ...other,
+  ];
+  const record = [...key, 0, TYPE.TSIG, 0, 0xff, 0, 0, 0, 0, ...word(data.length), ...data];
+  out.set(record, at + length);
+  const count = ((out[at + HEADER.ARCOUNT]! << 8) | out[at + HEADER.ARCOUNT + 1]!) + 1;
+  out[at + HEADER.ARCOUNT] = count >> 8;
+  out[at + HEADER.ARCOUNT + 1] = count & 0xff;
+  return length + record.length;
+}
+
+function word(value: number): readonly number[] {
+  return [value >> 8, value & 0xff];
+}
+
+/** Signs a message that is whole otherwise. */
+export interface Seal {
+  /** The most bytes that it adds. */
+  readonly room: number;
+  /** Signs `out[at, at + length)`. @returns its length with the signature */
+  write(out: Uint8Array, at: number, length: number): number;
+}
+
+/**
+ * The signature of a query that has one, shared by the query and all that are asked in its place. What proves it says with `seal` how
+ * the reply to the client is signed.
+ */
+export class QuerySignature {
+  /** The whole message as it came: an own copy. */
+  readonly message: Uint8Array;
+  /** Where its TSIG record begins. */
+  readonly at: number;
+  /** null: replies are not signed. */
+  seal: Seal | null = null;
+
+  constructor(message: Uint8Array, at: number) {
+    this.message = message;
+    this.at = at;
+  }
+}

@@ -1,0 +1,126 @@
+/** Keys of transaction signatures as people write them: in a Corefile, and in files as `tsig-keygen` makes them. */
+import { Problem, type Place } from '../base/problem.ts';
+import { FILE_MAX, readFileText, whyUnreadable } from '../base/read-file.ts';
+import { algorithmNamed } from '../net/tsig.ts';
+import { parseBase64 } from '../wire/encoding.ts';
+import { foldName, NameError, parseName, type WireName } from '../wire/name.ts';
+import type { TsigAlgorithm, TsigKey } from '../wire/tsig.ts';
+
+/** A key of a file: with its algorithm, if the file names one. */
+export interface FileKey extends TsigKey {
+  readonly algorithm: TsigAlgorithm | null;
+}
+
+/** The key of this name and secret (base64), or what is wrong with them. */
+export function makeKey(name: string, secret: string): TsigKey | string {
+  const bytes = parseBase64(secret);
+  if (bytes === null || bytes.length === 0) return `the secret of key "${name}" is no base64`;
+  const wire = wireName(name);
+  return wire === null ? `"${name}" is no name of a key` : { name: wire, secret: bytes };
+}
+
+function wireName(text: string): WireName | null {
+  try {
+    return foldName(parseName(text.endsWith('.') ? text : `${text}.`));
+  } catch (error) {
+    if (error instanceof NameError) return null;
+    throw error;
+  }
+}
+
+/** The algorithm of this name, or what is wrong with it. */
+export function algorithmOrWhy(name: string): TsigAlgorithm | string {
+  const found = algorithmNamed(name);
+  if (found !== undefined) return found;
+  return name.toLowerCase().startsWith('hmac-md5')
+    ? 'hmac-md5 must not be used any more (RFC 8945 section 6): make a key with hmac-sha256'
+    : `there is no algorithm "${name}": hmac-sha256, hmac-sha512, hmac-sha384, hmac-sha224, hmac-sha1`;
+}
+
+/**
+ * Reads a file with keys in the form of `named.conf`: `key NAME { algorithm NAME; secret TEXT; };`, any number of them.
+ * @param plugin who reads it, for messages
+ * @throws Problem with the line
+ */
+export function readKeyFile(path: string, plugin: string): readonly FileKey[] {
+  let text: string;
+  try {
+    text = readFileText(path, FILE_MAX.small);
+  } catch (error) {
+    throw new Problem({
+      code: 'file-unreadable',
+      text: `plugin/${plugin}: key file ${path} cannot be read: ${whyUnreadable(error)}`,
+      remedy: `Check the path, and who may read it: ls -l ${path}`,
+      cause: error,
+    });
+  }
+  return parseKeys(text, (line, why) => {
+    const place: Place = { file: path, line, column: 0 };
+    return new Problem({
+      code: 'tsig-key',
+      text: `plugin/${plugin}: ${path}:${line}: ${why}`,
+      place,
+      remedy:
+        'Write keys as tsig-keygen does: key "NAME" { algorithm hmac-sha256; secret "BASE64"; };',
+    });
+  });
+}
+
+interface Word {
+  readonly text: string;
+  readonly line: number;
+}
+
+/** The keys of a text in the form of `named.conf`. @throws what `fail` makes */
+function parseKeys(text: string, fail: (line: number, why: string) => Error): readonly FileKey[] {
+  const words = wordsOf(text);
+  const end: Word = { text: '', line: words.at(-1)?.line ?? 1 };
+  let at = 0;
+  const take = (): Word => words[at++] ?? end;
+  const expect = (what: string): void => {
+    const { text: found, line } = take();
+    if (found !== what) throw fail(line, `expected "${what}" but found "${found}"`);
+  };
+  const keys: FileKey[] = [];
+  const names = new Set<string>();
+  while (at < words.length) {
+    const first = take();
+    if (first.text === ';') continue;
+    if (first.text !== 'key') throw fail(first.line, `unexpected token "${first.text}"`);
+    const name = take();
+    if (names.has(name.text)) throw fail(name.line, `key "${name.text}" redefined`);
+    names.add(name.text);
+    expect('{');
+    let algorithm: TsigAlgorithm | null = null;
+    let secret: Word | null = null;
+    for (let word = take(); word.text !== '}'; word = take()) {
+      const value = word.text === '' ? end : take();
+      if (word.text === 'secret') secret = value;
+      else if (word.text === 'algorithm') {
+        const found = algorithmOrWhy(value.text);
+        if (typeof found === 'string') throw fail(value.line, found);
+        algorithm = found;
+      } else throw fail(word.line, `unexpected token "${word.text}"`);
+      if (words[at]?.text === ';') at++;
+    }
+    if (secret === null) throw fail(name.line, `expected secret for key "${name.text}"`);
+    const key = makeKey(name.text, secret.text);
+    if (typeof key === 'string') throw fail(secret.line, key);
+    keys.push({ ...key, algorithm });
+  }
+  return keys;
+}
+
+/** Words, what stands between quotes, braces and semicolons; without comments. */
+function wordsOf(text: string): readonly Word[] {
+  const words: Word[] = [];
+  let line = 1;
+  const parts = /\n|\/\*(?:[^*]|\*(?!\/))*\*\/|(?:#|\/\/)[^\n]*|"([^"\n]*)"|[{};]|[^\s{};"]+/g;
+  for (const [found, quoted] of text.matchAll(parts)) {
+    if (found === '\n') line++;
+    else if (found.startsWith('/*')) line += found.split('\n').length - 1;
+    else if (!found.startsWith('#') && !found.startsWith('//'))
+      words.push({ text: quoted ?? found, line });
+  }
+  return words;
+}
