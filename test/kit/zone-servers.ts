@@ -83,7 +83,12 @@ ${lines.join('')}`,
 }
 
 /** BIND with a configuration of zones. */
-export async function startNamed(folder: string, port: number, zones: string): Promise<ZoneServer> {
+export async function startNamed(
+  folder: string,
+  port: number,
+  zones: string,
+  options = '',
+): Promise<ZoneServer> {
   mkdirSync(folder, { recursive: true });
   const config = join(folder, 'named.conf');
   writeFileSync(
@@ -99,6 +104,7 @@ export async function startNamed(folder: string, port: number, zones: string): P
   dnssec-validation no;
   minimal-responses no;
   allow-transfer { any; };
+  ${options}
 };
 controls { };
 ${zones}`,

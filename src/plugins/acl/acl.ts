@@ -8,7 +8,7 @@ import { ZoneMatch } from '../../server/contract/zone-match.ts';
 import { EDE, RCODE } from '../../wire/iana.ts';
 import type { Query, Route } from '../../wire/query.ts';
 import { silence, type ExtendedError, type Reply } from '../../wire/reply.ts';
-import { Nets } from './nets.ts';
+import { Nets } from '../../base/nets.ts';
 import { readPolicy, type Action, type Policy } from './policy.ts';
 import { perRoute } from '../../server/contract/per-route.ts';
 

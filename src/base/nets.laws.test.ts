@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { netHolds, type Net } from '../../base/ip.ts';
+import { netHolds, type Net } from './ip.ts';
 import { Nets } from './nets.ts';
 
 /** Few different bytes, so that nets and addresses meet. */

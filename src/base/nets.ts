@@ -1,5 +1,5 @@
 /** Whether an address lies in any of many nets. */
-import type { Net } from '../../base/ip.ts';
+import type { Net } from './ip.ts';
 
 /** Many nets as sorted ranges: finding out whether they hold an address takes a binary search and allocates nothing. */
 export class Nets {

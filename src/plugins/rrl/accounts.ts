@@ -1,0 +1,79 @@
+/** Balances of what was sent to whom. */
+
+/** Accounts that share a set: looking one up means looking at so many. */
+const WAYS = 8;
+
+/**
+ * A table of token buckets under a 64-bit key, of which nobody outside knows the hashes. Its size is fixed: an account that is new in a
+ * full set takes the place of the one that was used longest ago, so a flood of invented accounts costs its own time and no memory.
+ *
+ * Each account earns its rate per second, has at most one second's worth (and one reply at least), and owes at most a window's: who stops asking is free after
+ * the window at the latest.
+ */
+export class Accounts {
+  readonly #sets: number;
+  readonly #high: Int32Array;
+  readonly #low: Int32Array;
+  readonly #balance: Float64Array;
+  /** Milliseconds of the clock when it was used last; -1: free. */
+  readonly #used: Float64Array;
+  /** Limited replies since the last one that slipped. */
+  readonly #slips: Uint8Array;
+  readonly #windowSeconds: number;
+  /** The account that `spend` used last. */
+  #slot = 0;
+
+  constructor(size: number, windowSeconds: number) {
+    let sets = 1;
+    while (sets * WAYS < size) sets *= 2;
+    this.#sets = sets;
+    const slots = sets * WAYS;
+    this.#high = new Int32Array(slots);
+    this.#low = new Int32Array(slots);
+    this.#balance = new Float64Array(slots);
+    this.#used = new Float64Array(slots).fill(-1);
+    this.#slips = new Uint8Array(slots);
+    this.#windowSeconds = windowSeconds;
+  }
+
+  /** Takes one out of the account. @returns whether it was there; false: the account is overdrawn */
+  spend(high: number, low: number, perSecond: number, now: number): boolean {
+    const most = Math.max(1, perSecond);
+    const slot = this.#find(high, low);
+    const used = this.#used[slot]!;
+    let balance = this.#balance[slot]!;
+    if (used < 0 || this.#high[slot] !== high || this.#low[slot] !== low) {
+      this.#high[slot] = high;
+      this.#low[slot] = low;
+      this.#slips[slot] = 0;
+      balance = most;
+    } else if (now > used) {
+      balance = Math.min(most, balance + ((now - used) / 1000) * perSecond);
+    }
+    balance = Math.max(balance - 1, -this.#windowSeconds * perSecond);
+    this.#balance[slot] = balance;
+    this.#used[slot] = Math.max(now, used, 0);
+    this.#slot = slot;
+    return balance >= 0;
+  }
+
+  /** Whether the account that was overdrawn last has come to its `ratio`th limited reply; 0: never. */
+  slips(ratio: number): boolean {
+    if (ratio === 0) return false;
+    const limited = this.#slips[this.#slot]! + 1;
+    this.#slips[this.#slot] = limited >= ratio ? 0 : limited;
+    return limited >= ratio;
+  }
+
+  /** The account's slot, or else the free one, or the one that was used longest ago, of its set. */
+  #find(high: number, low: number): number {
+    const from = (low & (this.#sets - 1)) * WAYS;
+    let oldest = from;
+    for (let slot = from; slot < from + WAYS; slot++) {
+      const used = this.#used[slot]!;
+      if (used >= 0 && this.#high[slot] === high && this.#low[slot] === low) return slot;
+      if (used < this.#used[oldest]!) oldest = slot;
+    }
+    return oldest;
+  }
+}

@@ -1,0 +1,100 @@
+/** What kind of reply it is, and what it is counted under. */
+import { mixedHash, nextHash } from '../../base/hash.ts';
+import { classify } from '../../wire/classify.ts';
+import { RCODE, TYPE } from '../../wire/iana.ts';
+import { LOWER } from '../../wire/name.ts';
+import type { Query } from '../../wire/query.ts';
+import { Records } from '../../wire/records.ts';
+import type { Reply } from '../../wire/reply.ts';
+import { SECTION } from '../../wire/writer.ts';
+
+/** Kinds of replies with allowances of their own. */
+export const categories = ['response', 'nodata', 'nxdomain', 'referral', 'error'] as const;
+/** One of them. */
+export type Category = (typeof categories)[number];
+
+/** The kind of a reply that is going out. */
+export function categoryOf(reply: Reply, query: Query): Category {
+  if (reply.rcode === RCODE.NXDOMAIN) return 'nxdomain';
+  if (reply.rcode !== RCODE.NOERROR) return 'error';
+  const kind = classify(reply, query.type);
+  if (kind === 'referral') return 'referral';
+  return kind === 'nodata' || kind === 'empty' ? 'nodata' : 'response';
+}
+
+const records = new Records();
+const SECOND = 0x2545f491;
+
+/**
+ * Which account a reply belongs to, as two hashes: by name and type, by name, by zone, or by nothing but the category. Of NXDOMAIN and
+ * referrals it is the zone, so that invented names below it are one account (as in BIND).
+ */
+export class AccountKey {
+  high = 0;
+  low = 0;
+
+  /** @param client a hash of who is answered */
+  read(client: number, category: number, reply: Reply, query: Query): void {
+    this.#begin(client, category);
+    const name = categories[category]!;
+    if (name === 'error') return this.#end();
+    if (name === 'nxdomain' || name === 'referral') {
+      const owner = zoneOf(reply, name === 'nxdomain' ? TYPE.SOA : TYPE.NS);
+      if (owner >= 0) this.#nameAt(reply.bytes, reply.start, owner);
+      else this.#question(query);
+      return this.#end();
+    }
+    this.#question(query);
+    if (name === 'response') this.#add(query.type);
+    this.#end();
+  }
+
+  /** An account of the client alone. */
+  readAll(client: number, category: number): void {
+    this.#begin(client, category);
+    this.#end();
+  }
+
+  #begin(client: number, category: number): void {
+    this.high = nextHash(Math.imul(client, SECOND), category);
+    this.low = nextHash(client, category);
+  }
+
+  #question({ folded, nameLength }: Query): void {
+    for (let i = 0; i < nameLength; i++) this.#add(folded[i]!);
+  }
+
+  /** A name of a message that was checked: pointers lead backwards. */
+  #nameAt(bytes: Uint8Array, start: number, at: number): void {
+    for (;;) {
+      const size = bytes[at]!;
+      if (size >= 0xc0) at = start + (((size & 0x3f) << 8) | bytes[at + 1]!);
+      else {
+        this.#add(size);
+        if (size === 0) return;
+        for (let i = 1; i <= size; i++) this.#add(LOWER[bytes[at + i]!]!);
+        at += size + 1;
+      }
+    }
+  }
+
+  #add(next: number): void {
+    this.low = nextHash(this.low, next);
+    this.high = Math.imul(this.high ^ next, 0x5bd1e995);
+    this.high ^= this.high >>> 13;
+  }
+
+  #end(): void {
+    this.low = mixedHash(this.low);
+  }
+}
+
+/** Where the owner of the first record of `type` in the authority section stands, or -1. */
+function zoneOf(reply: Reply, type: number): number {
+  if (reply.authority === 0) return -1;
+  for (records.of(reply); records.next();) {
+    if (records.section === SECTION.additional) return -1;
+    if (records.section === SECTION.authority && records.type === type) return records.ownerAt;
+  }
+  return -1;
+}

@@ -1,0 +1,223 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { makeWorld, type AskOptions, type World } from '../../../test/kit/world.ts';
+import { FLAG } from '../../wire/iana.ts';
+
+const worldWith = (...lines: readonly string[]): Promise<World> =>
+  makeWorld(
+    `.:53 {
+ prometheus 127.0.0.1:0
+ rrl {
+  ${lines.join('\n  ')}
+ }
+ template IN ANY fails.example.org {
+  rcode SERVFAIL
+ }
+ template IN A www.example.org other.example.org {
+  answer "{{ .Name }} 300 IN A 192.0.2.1"
+ }
+ template IN TXT www.example.org {
+  answer "{{ .Name }} 300 IN TXT text"
+ }
+ template IN AAAA www.example.org {
+  authority "example.org. 300 IN SOA ns.example.org. host.example.org. 1 7200 3600 86400 60"
+ }
+ template IN ANY child.example.org {
+  authority "child.example.org. 300 IN NS ns.child.example.org."
+ }
+ template IN ANY example.org {
+  rcode NXDOMAIN
+  authority "example.org. 300 IN SOA ns.example.org. host.example.org. 1 7200 3600 86400 60"
+ }
+ template IN ANY example.net {
+  rcode NXDOMAIN
+  authority "example.net. 300 IN SOA ns.example.net. host.example.net. 1 7200 3600 86400 60"
+ }
+}`,
+  );
+
+/** Per reply: `-` silence, `t` cut, `.` whole. */
+async function fates(
+  world: World,
+  times: number,
+  question: string,
+  options: AskOptions = {},
+): Promise<string> {
+  let text = '';
+  for (let i = 0; i < times; i++) {
+    const reply = await world.tryAsk(question, options);
+    text += reply === null ? '-' : (reply.flags & FLAG.TC) !== 0 ? 't' : '.';
+  }
+  return text;
+}
+
+describe('rrl', () => {
+  test('beyond the allowance every second reply is cut and the others are not sent', async () => {
+    const world = await worldWith('responses-per-second 3');
+    assert.equal(await fates(world, 9, 'www.example.org. A'), '...-t-t-t');
+    await world.close();
+  });
+
+  test('slip-ratio 1 cuts all, 0 sends none, 3 every third', async () => {
+    for (const [ratio, expected] of [
+      [1, '..tttttt'],
+      [0, '..------'],
+      [3, '..--t--t'],
+    ] as const) {
+      const world = await worldWith('responses-per-second 2', `slip-ratio ${ratio}`);
+      assert.equal(await fates(world, 8, 'www.example.org. A'), expected);
+      await world.close();
+    }
+  });
+
+  test('a cut reply has no records, and says why to clients that speak EDNS', async () => {
+    const world = await worldWith('responses-per-second 1', 'slip-ratio 1');
+    await world.ask('www.example.org. A');
+    const cut = await world.ask('www.example.org. A', { edns: true });
+    assert.deepEqual([cut.rcode, cut.answer.length, cut.authority.length], [0, 0, 0]);
+    assert.match(await world.dig('www.example.org. A', { edns: true }), /EDE: 0 .*rate limited/);
+    await world.close();
+  });
+
+  test('TCP is never limited, and does not use the allowance up', async () => {
+    const world = await worldWith('responses-per-second 1');
+    assert.equal(await fates(world, 20, 'www.example.org. A', { proto: 'tcp' }), '.'.repeat(20));
+    assert.equal(await fates(world, 2, 'www.example.org. A'), '.-');
+    assert.equal(await fates(world, 3, 'www.example.org. A', { proto: 'tcp' }), '...');
+    await world.close();
+  });
+
+  test('a client is a network: 24 bits of IPv4, 56 of IPv6', async () => {
+    const world = await worldWith('responses-per-second 1', 'slip-ratio 0');
+    const ask = (client: string): Promise<string> =>
+      fates(world, 1, 'www.example.org. A', { client });
+    assert.equal(await ask('10.0.0.1'), '.');
+    assert.equal(await ask('10.0.0.200'), '-');
+    assert.equal(await ask('10.0.1.1'), '.');
+    assert.equal(await ask('2001:db8:0:1::1'), '.');
+    assert.equal(await ask('2001:db8:0:2::1'), '-');
+    assert.equal(await ask('2001:db8:0:100::1'), '.');
+    await world.close();
+  });
+
+  test('each name and type has its own account; the case of letters makes none', async () => {
+    const world = await worldWith('responses-per-second 1', 'slip-ratio 0');
+    assert.equal(await fates(world, 1, 'www.example.org. A'), '.');
+    assert.equal(await fates(world, 1, 'wWw.eXample.org. A'), '-');
+    assert.equal(await fates(world, 1, 'www.example.org. TXT'), '.');
+    assert.equal(await fates(world, 1, 'www.example.org. AAAA'), '.');
+    assert.equal(await fates(world, 1, 'other.example.org. A'), '.');
+    await world.close();
+  });
+
+  test('invented names of a zone are one account, whatever they are; so are referrals', async () => {
+    const world = await worldWith(
+      'responses-per-second 0',
+      'nxdomains-per-second 2',
+      'referrals-per-second 1',
+      'slip-ratio 0',
+    );
+    let text = '';
+    for (let i = 0; i < 6; i++) text += await fates(world, 1, `random-${i}.example.org. A`);
+    assert.equal(text, '..----');
+    assert.equal(await fates(world, 1, 'random.example.net. A'), '.');
+    text = '';
+    for (let i = 0; i < 3; i++) text += await fates(world, 1, `random-${i}.child.example.org. A`);
+    assert.equal(text, '.--');
+    assert.equal(await fates(world, 9, 'www.example.org. A'), '.'.repeat(9));
+    await world.close();
+  });
+
+  test('failures of a client are one account; there is nothing to cut, so none slips', async () => {
+    const world = await worldWith('errors-per-second 1', 'slip-ratio 1');
+    assert.equal((await world.ask('a.fails.example.org. A')).rcode, 2);
+    assert.equal(await fates(world, 3, 'b.fails.example.org. TXT'), '---');
+    assert.match(
+      world.metrics(),
+      /ndots_rrl_dropped_total\{category="error",server="dns:\/\/:53",view=""\} 3\n/,
+    );
+    await world.close();
+  });
+
+  test('a second earns the allowance back; debts last for the window and no longer', async () => {
+    const world = await worldWith('responses-per-second 2', 'window 3', 'slip-ratio 0');
+    assert.equal(await fates(world, 4, 'www.example.org. A'), '..--');
+    // Two are owed: they are earned in a second, and one more takes another half.
+    await world.clock.advance(1000);
+    assert.equal(await fates(world, 1, 'www.example.org. A'), '-');
+    await fates(world, 1000, 'www.example.org. A');
+    await world.clock.advance(2900);
+    assert.equal(await fates(world, 1, 'www.example.org. A'), '-');
+    await world.clock.advance(4000);
+    assert.equal(await fates(world, 3, 'www.example.org. A'), '..-');
+    await world.close();
+  });
+
+  test('all-per-second drops without slip; requests-per-second before anything is looked up', async () => {
+    const world = await worldWith('all-per-second 2', 'slip-ratio 1');
+    assert.equal(await fates(world, 1, 'www.example.org. A'), '.');
+    assert.equal(await fates(world, 1, 'random.example.org. A'), '.');
+    assert.equal(await fates(world, 2, 'other.example.org. A'), '--');
+    await world.close();
+    const early = await worldWith('requests-per-second 2');
+    assert.equal(await fates(early, 4, 'www.example.org. A'), '..--');
+    assert.match(
+      early.metrics(),
+      /ndots_rrl_dropped_total\{category="request",server="dns:\/\/:53",view=""\} 2\n/,
+    );
+    await early.close();
+  });
+
+  test('exempt clients are not limited, nor counted', async () => {
+    const world = await worldWith('responses-per-second 1', 'exempt-clients 10.0.0.0/8 fd00::/8');
+    assert.equal(await fates(world, 5, 'www.example.org. A', { client: '10.1.1.1' }), '.....');
+    assert.equal(await fates(world, 5, 'www.example.org. A', { client: 'fd00::1' }), '.....');
+    assert.equal(await fates(world, 3, 'www.example.org. A', { client: '11.1.1.1' }), '.-t');
+    await world.close();
+  });
+
+  test('report-only answers all, counts what would be limited, and names who', async () => {
+    const world = await worldWith('responses-per-second 1', 'report-only');
+    assert.equal(
+      await fates(world, 9, 'www.example.org. A', { client: '192.0.2.77' }),
+      '.........',
+    );
+    await world.clock.advance(60_000);
+    assert.match(
+      world.metrics(),
+      /ndots_rrl_dropped_total\{category="response",server="dns:\/\/:53",view=""\} 4\n/,
+    );
+    assert.match(world.metrics(), /ndots_rrl_top_clients\{client="192\.0\.2\.0\/24"\} 8\n/);
+    assert.ok(
+      world.log.some(
+        (line) =>
+          line.includes('8 replies or queries would have been limited') &&
+          line.includes('192.0.2.0/24'),
+      ),
+    );
+    await world.close();
+  });
+
+  test('a flood of invented clients takes no more accounts than there are, and names none beside the ten', async () => {
+    const world = await worldWith('responses-per-second 1', 'max-table-size 64', 'slip-ratio 0');
+    for (let i = 0; i < 3000; i++) {
+      const client = `10.${i >> 8}.${i & 255}.1`;
+      await world.tryAsk('www.example.org. A', { client });
+      await world.tryAsk('www.example.org. A', { client });
+    }
+    await world.clock.advance(10_000);
+    const shown = world
+      .metrics()
+      .split('\n')
+      .filter((line) => line.startsWith('ndots_rrl_top_clients{'));
+    assert.equal(shown.length, 10);
+    await world.close();
+  });
+
+  test('without an allowance nothing is limited, and a warning says so', async () => {
+    const world = await makeWorld('.:53 {\n rrl\n whoami\n}');
+    assert.ok(world.log.some((line) => line.includes('nothing is limited')));
+    assert.equal(await fates(world, 5, 'example.org. A'), '.....');
+    await world.close();
+  });
+});

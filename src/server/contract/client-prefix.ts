@@ -1,0 +1,44 @@
+/** Who asks, as a network rather than an address. */
+import { printAddress } from '../../base/ip.ts';
+import { hashSeed, nextHash } from '../../base/hash.ts';
+import type { Query } from '../../wire/query.ts';
+
+/** The client's address, cut to a prefix: `read` fills `bytes` up to `length`, and makes nothing. */
+export class ClientPrefix {
+  /** The address with all bits behind the prefix cleared; valid until the next `read`. */
+  readonly bytes: Uint8Array = new Uint8Array(16);
+  /** 4 or 16. */
+  length: 4 | 16 = 4;
+  readonly #bits4: number;
+  readonly #bits6: number;
+
+  /** @param bits4 of an IPv4 address that count, up to 32 @param bits6 the same for IPv6, up to 128 */
+  constructor(bits4: number, bits6: number) {
+    this.#bits4 = bits4;
+    this.#bits6 = bits6;
+  }
+
+  read({ family, peer, peerAt }: Query): this {
+    this.length = family === 4 ? 4 : 16;
+    const bits = family === 4 ? this.#bits4 : this.#bits6;
+    for (let i = 0; i < this.length; i++) {
+      const kept = Math.min(8, Math.max(0, bits - 8 * i));
+      this.bytes[i] = peer[peerAt + i]! & (0xff00 >> kept);
+    }
+    return this;
+  }
+
+  /** A hash of what was read. */
+  get hash(): number {
+    let hash = hashSeed();
+    for (let i = 0; i < this.length; i++) hash = nextHash(hash, this.bytes[i]!);
+    return hash;
+  }
+
+  /** `10.1.2.0/24`; a whole address stands alone. */
+  readonly print = (key: Uint8Array): string => {
+    const [bits, whole] = key.length === 4 ? [this.#bits4, 32] : [this.#bits6, 128];
+    const address = printAddress(key);
+    return bits >= whole ? address : `${address}/${bits}`;
+  };
+}

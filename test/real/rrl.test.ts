@@ -1,0 +1,107 @@
+/** Response rate limiting beside BIND's: the same burst of questions gets the same replies from both. */
+import assert from 'node:assert/strict';
+import { createSocket } from 'node:dgram';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { parseName } from '../../src/wire/name.ts';
+import { makeQuery } from '../../src/wire/query.ts';
+import { hasProgram } from '../kit/real-resolver.ts';
+import { freePorts, serveProcess } from '../kit/serve-process.ts';
+import { startNamed } from '../kit/zone-servers.ts';
+
+const zone = `$TTL 300
+@ IN SOA ns host 1 7200 3600 86400 60
+@ IN NS ns
+ns IN A 192.0.2.53
+www IN A 192.0.2.1
+child IN NS ns.child
+ns.child IN A 192.0.2.54
+`;
+
+/** Replies to one burst: whole, cut, missing. */
+interface Burst {
+  readonly whole: number;
+  readonly cut: number;
+  readonly lost: number;
+}
+
+/** Sends all questions at once, over one socket, and waits until no more replies come. */
+async function burst(
+  port: number,
+  questions: readonly (readonly [string, number])[],
+): Promise<Burst> {
+  const socket = createSocket('udp4');
+  let whole = 0;
+  let cut = 0;
+  let last = Date.now();
+  socket.on('message', (reply) => {
+    last = Date.now();
+    if ((reply[2]! & 2) !== 0) cut++;
+    else whole++;
+  });
+  await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve));
+  questions.forEach(([name, type], id) => {
+    const { bytes, start, end } = makeQuery(parseName(name), type, 1, id + 1);
+    socket.send(bytes.subarray(start, end), port, '127.0.0.1');
+  });
+  while (Date.now() - last < 700 && whole + cut < questions.length)
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  socket.close();
+  return { whole, cut, lost: questions.length - whole - cut };
+}
+
+const many = (
+  count: number,
+  name: (i: number) => string,
+  type: number,
+): (readonly [string, number])[] =>
+  Array.from({ length: count }, (_, i) => [name(i), type] as const);
+
+/** Bursts of one kind each, far enough beyond 5 a second that a slow machine changes little. */
+const bursts: Readonly<Record<string, readonly (readonly [string, number])[]>> = {
+  answers: many(45, () => 'www.example.org.', 1),
+  'no data': many(45, () => 'www.example.org.', 28),
+  'invented names': many(45, (i) => `random-${i}.example.org.`, 1),
+  referrals: many(45, (i) => `host-${i}.child.example.org.`, 1),
+  refusals: many(45, (i) => `host-${i}.example.net.`, 1),
+};
+
+describe(
+  'response rate limiting beside BIND',
+  { skip: !hasProgram('named') && 'needs named' },
+  () => {
+    for (const slip of [2, 1, 0]) {
+      test(`slip ${slip}: bursts of every kind get as many whole, cut and no replies`, async (t) => {
+        const folder = mkdtempSync(join(tmpdir(), 'ndots-rrl-'));
+        t.after(() => rmSync(folder, { recursive: true }));
+        writeFileSync(join(folder, 'db.example.org'), zone);
+        const [port] = await freePorts(1);
+        const limits = `rate-limit { responses-per-second 5; slip ${slip}; window 15; };`;
+        const bind = await startNamed(
+          folder,
+          port!,
+          `zone "example.org" { type primary; file "${join(folder, 'db.example.org')}"; };`,
+          limits,
+        );
+        t.after(() => bind.child.stop());
+        const ours = await serveProcess(
+          `rrl {\n responses-per-second 5\n slip-ratio ${slip}\n}\nfile ${join(folder, 'db.example.org')} example.org`,
+        );
+        t.after(() => ours.stop());
+        for (const [kind, questions] of Object.entries(bursts)) {
+          const theirs = await burst(bind.port, questions);
+          const found = await burst(ours.port, questions);
+          t.diagnostic(`${kind}: BIND ${JSON.stringify(theirs)}, ndots ${JSON.stringify(found)}`);
+          // A burst may lie across the border of a second: an allowance more is let through.
+          for (const key of ['whole', 'cut', 'lost'] as const)
+            assert.ok(
+              Math.abs(found[key] - theirs[key]) <= 6,
+              `${kind}: ${key} ${found[key]}, BIND ${theirs[key]}`,
+            );
+        }
+      });
+    }
+  },
+);
