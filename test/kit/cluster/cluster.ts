@@ -193,6 +193,11 @@ export class Cluster implements AsyncDisposable {
     return this.#run(words, null);
   }
 
+  /** The same with something on its standard input. @throws with what it complains of */
+  kubectlWith(input: string, ...words: string[]): Promise<string> {
+    return this.#run(words, input);
+  }
+
   #run(words: readonly string[], input: string | null): Promise<string> {
     const home = this.#file('home');
     mkdirSync(home, { recursive: true });

@@ -1,0 +1,67 @@
+{{- /* Names, labels and selectors: those of the coredns chart, so that an adopted release keeps its objects. */ -}}
+
+{{- define "ndots.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- define "ndots.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 63 | trimSuffix "-" -}}
+{{- else -}}
+{{- $name := default .Chart.Name .Values.nameOverride -}}
+{{- ternary .Release.Name (printf "%s-%s" .Release.Name $name) (contains $name .Release.Name) | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "ndots.deploymentName" -}}
+{{- default (include "ndots.fullname" .) .Values.deployment.name -}}
+{{- end -}}
+
+{{- define "ndots.serviceAccountName" -}}
+{{- default (ternary (include "ndots.fullname" .) "default" .Values.serviceAccount.create) .Values.serviceAccount.name -}}
+{{- end -}}
+
+{{- define "ndots.clusterRoleName" -}}
+{{- default (include "ndots.fullname" .) .Values.clusterRole.nameOverride -}}
+{{- end -}}
+
+{{- define "ndots.k8sApp" -}}
+{{- default (include "ndots.name" .) .Values.k8sAppLabelOverride | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- /* What selects the pods; never changed in a release, since a Deployment's selector cannot be. */ -}}
+{{- define "ndots.selector" -}}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+app.kubernetes.io/name: {{ include "ndots.name" . }}
+{{- if .Values.isClusterService }}
+k8s-app: {{ include "ndots.k8sApp" . }}
+{{- end }}
+{{- end -}}
+
+{{- define "ndots.labels" -}}
+{{ include "ndots.selector" . }}
+app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name (replace "+" "_" .Chart.Version) | quote }}
+{{- if .Values.isClusterService }}
+kubernetes.io/cluster-service: "true"
+kubernetes.io/name: CoreDNS
+{{- end }}
+{{- end -}}
+
+{{- /*
+The metadata of an object: (dict "root" $ "name" NAME "labels" EXTRA "annotations" LIST-OF-MAPS "clusterWide" BOOL).
+*/ -}}
+{{- define "ndots.metadata" -}}
+{{- $root := .root -}}
+{{- $labels := merge (deepCopy (default dict .labels)) (deepCopy (default dict $root.Values.customLabels)) (fromYaml (include "ndots.labels" $root)) -}}
+{{- $annotations := deepCopy (default dict $root.Values.customAnnotations) -}}
+{{- range .annotations }}{{ $annotations = merge $annotations (deepCopy (default dict .)) }}{{ end -}}
+name: {{ .name }}
+{{- if not .clusterWide }}
+namespace: {{ default $root.Release.Namespace .namespace }}
+{{- end }}
+labels: {{- toYaml $labels | nindent 2 }}
+{{- with $annotations }}
+annotations: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}

@@ -1,0 +1,72 @@
+/** What deploy/ holds, as far as it can be read without a cluster; `real/deploy.cluster.test.ts` applies it. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { describe, test } from 'node:test';
+import { parse, parseAllDocuments } from 'yaml';
+
+const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
+const readYaml = (path: string): Record<string, unknown> =>
+  parse(readFileSync(path, 'utf8')) as Record<string, unknown>;
+
+/** The keys that the values of coredns/helm 1.46.2 may have, `nameOverride` and the like included. */
+const corednsKeys = `
+nameOverride fullnameOverride k8sAppLabelOverride replicaCount resources rollingUpdate terminationGracePeriodSeconds podAnnotations
+podLabels serviceType isClusterService priorityClassName podSecurityContext securityContext servers extraConfig affinity
+topologySpreadConstraints nodeSelector tolerations podDisruptionBudget zoneFiles extraContainers extraVolumes extraVolumeMounts
+extraSecrets env customLabels customAnnotations initContainers automountServiceAccountToken
+image.repository image.tag image.pullPolicy image.pullSecrets prometheus.service.enabled prometheus.service.annotations
+prometheus.service.selector prometheus.monitor.enabled prometheus.monitor.additionalLabels prometheus.monitor.namespace
+prometheus.monitor.interval prometheus.monitor.scrapeTimeout prometheus.monitor.scheme prometheus.monitor.honorLabels
+prometheus.monitor.tlsConfig prometheus.monitor.relabelings prometheus.monitor.metricRelabelings prometheus.monitor.selector
+service.name service.annotations service.selector service.clusterIP service.clusterIPs service.loadBalancerIP
+service.loadBalancerClass service.externalIPs service.externalTrafficPolicy service.ipFamilyPolicy service.trafficDistribution
+serviceAccount.create serviceAccount.name serviceAccount.annotations rbac.create rbac.pspEnable rbac.multiclusterEnable
+clusterRole.nameOverride livenessProbe.enabled livenessProbe.initialDelaySeconds livenessProbe.periodSeconds
+livenessProbe.timeoutSeconds livenessProbe.failureThreshold livenessProbe.successThreshold readinessProbe.enabled
+readinessProbe.initialDelaySeconds readinessProbe.periodSeconds readinessProbe.timeoutSeconds readinessProbe.failureThreshold
+readinessProbe.successThreshold hpa.enabled hpa.minReplicas hpa.maxReplicas hpa.metrics hpa.behavior autoscaler.enabled
+autoscaler.coresPerReplica autoscaler.nodesPerReplica autoscaler.min autoscaler.max autoscaler.includeUnschedulableNodes
+autoscaler.preventSinglePointFailure autoscaler.podAnnotations autoscaler.podSecurityContext autoscaler.securityContext
+autoscaler.customFlags autoscaler.image.repository autoscaler.image.tag autoscaler.image.pullPolicy autoscaler.image.pullSecrets
+autoscaler.priorityClassName autoscaler.affinity autoscaler.nodeSelector autoscaler.tolerations autoscaler.resources
+autoscaler.configmap.annotations autoscaler.livenessProbe.enabled autoscaler.livenessProbe.initialDelaySeconds
+autoscaler.livenessProbe.periodSeconds autoscaler.livenessProbe.timeoutSeconds autoscaler.livenessProbe.failureThreshold
+autoscaler.livenessProbe.successThreshold autoscaler.extraContainers deployment.skipConfig deployment.enabled deployment.name
+deployment.annotations deployment.selector deployment.dnsPolicy deployment.dnsConfig`
+  .trim()
+  .split(/\s+/);
+
+interface Schema {
+  readonly properties?: Readonly<Record<string, Schema>>;
+}
+
+describe('the Helm chart', () => {
+  const schema = JSON.parse(readFileSync('deploy/helm/ndots/values.schema.json', 'utf8')) as Schema;
+  const at = (key: string): Schema | undefined =>
+    key.split('.').reduce<Schema | undefined>((inner, part) => inner?.properties?.[part], schema);
+
+  test('takes every value of the coredns chart', () => {
+    assert.deepEqual(
+      corednsKeys.filter((key) => at(key) === undefined),
+      [],
+    );
+  });
+
+  test('documents each value that it takes', () => {
+    const values = readYaml('deploy/helm/ndots/values.yaml');
+    assert.deepEqual(Object.keys(schema.properties!).toSorted(), Object.keys(values).toSorted());
+  });
+
+  test('is of the version of the program', () => {
+    const chart = readYaml('deploy/helm/ndots/Chart.yaml');
+    assert.deepEqual([chart['version'], chart['appVersion']], [version, version]);
+  });
+});
+
+test('the manifests name the image of this version', () => {
+  const text = readFileSync('deploy/kubeadm/ndots.yaml', 'utf8');
+  assert.equal(parseAllDocuments(text).length, 4);
+  assert.match(text, new RegExp(`image: ndots:${version.replaceAll('.', '\\.')}$`, 'm'));
+  const { images } = readYaml('deploy/kubeadm/kustomization.yaml');
+  assert.deepEqual(images, [{ name: 'ndots', newTag: version }]);
+});
