@@ -7,7 +7,7 @@ import { join } from 'node:path';
 const version = 'v3.19.0';
 
 /** Where helm is; it is built once, which takes some minutes, and kept under `XDG_CACHE_HOME`. @throws if it cannot be built */
-export function helmProgram(): string {
+function helmProgram(): string {
   const given = process.env['HELM'];
   if (given !== undefined) return given;
   const caches = process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache');
