@@ -2,7 +2,7 @@ import type { Log } from '../base/log.ts';
 import { isLater, type Later, type Maybe, whenSettled } from '../base/maybe.ts';
 import type { Clock } from '../base/clock.ts';
 import { Query, type Proto, type Triage } from '../wire/query.ts';
-import { overloaded, silence, type Reply } from '../wire/reply.ts';
+import { overloaded, silence, type Reply, type Rest } from '../wire/reply.ts';
 import { stamp, STAMP_ROOM } from '../wire/stamp.ts';
 import type { ListenerCounters } from './listener-counters.ts';
 import type { Serve } from './listener.ts';
@@ -196,17 +196,20 @@ export class Intake {
    * The reply goes on: its next message is made in a turn of its own, after all else that is there to be done, and only once the
    * client has taken the one before.
    */
-  #follow(outlet: Outlet, query: Query, rest: () => Reply, way: unknown): void {
+  #follow(outlet: Outlet, query: Query, rest: Rest, way: unknown): void {
     if (this.proto !== 'tcp' && this.proto !== 'tls') return;
     const waiting = this.#enter(outlet, query.keep(), way);
-    setImmediate(() => {
+    const next = (): void => {
       if (outlet.pending.closed) return this.#arrive(waiting);
       try {
-        this.#onReply(rest(), waiting);
+        const reply = rest();
+        if (reply === null) setImmediate(next);
+        else this.#onReply(reply, waiting);
       } catch (error) {
         this.#onError(error, waiting);
       }
-    });
+    };
+    setImmediate(next);
   }
 
   #onReply = (reply: Reply, waiting: Waiting): void => {

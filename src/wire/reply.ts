@@ -6,6 +6,9 @@ export interface ExtendedError {
   readonly text: string;
 }
 
+/** Makes the message that follows; null: not in this turn. */
+export type Rest = () => Reply | null;
+
 /** All that a reply is made of. */
 export interface ReplyFields {
   /** The message lies in `bytes` from `start` up to `end` (exclusive); equal: a bare reply. */
@@ -28,9 +31,10 @@ export interface ReplyFields {
   readonly cause: Error | null;
   /**
    * The message that follows this one, for answers that take several (transfers); null: none does. It is asked for once the one
-   * before has been written, in another turn, so that nothing else waits. Streams only: over other transports nothing follows.
+   * before has been written, in another turn, so that nothing else waits; where it gives null it is asked again, in another turn.
+   * Streams only: over other transports nothing follows.
    */
-  readonly rest: (() => Reply) | null;
+  readonly rest: Rest | null;
 }
 
 /**
@@ -52,7 +56,7 @@ export class Reply implements ReplyFields {
   readonly options: Uint8Array | null;
   readonly errors: readonly ExtendedError[] | null;
   readonly cause: Error | null;
-  readonly rest: (() => Reply) | null;
+  readonly rest: Rest | null;
 
   constructor(
     bytes: Uint8Array,
@@ -65,7 +69,7 @@ export class Reply implements ReplyFields {
     options: Uint8Array | null = null,
     errors: readonly ExtendedError[] | null = null,
     cause: Error | null = null,
-    rest: (() => Reply) | null = null,
+    rest: Rest | null = null,
   ) {
     this.bytes = bytes;
     this.start = start;

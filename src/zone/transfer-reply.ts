@@ -1,5 +1,5 @@
 /** Replies to AXFR and IXFR. */
-import { FLAG, RCODE } from '../wire/iana.ts';
+import { FLAG, MESSAGE_MAX, RCODE } from '../wire/iana.ts';
 import { nameLength } from '../wire/name.ts';
 import type { Query } from '../wire/query.ts';
 import type { Reply } from '../wire/reply.ts';
@@ -14,9 +14,13 @@ import type { RecordStream, Transferable } from './transfer-source.ts';
  */
 const MESSAGE_BYTES = 16_000;
 
+/** So many bytes of a message are left for what is added when it is sent: a signature, OPT. */
+const ADDED_BYTES = 1024;
+
 /**
  * A zone, or what leads to it from an older version, as a chain of messages (RFC 5936 section 2.2, RFC 1995 section 4). Each is
- * made when the one before has been sent.
+ * made when the one before has been sent. A record that has no room beside others gets a message of its own.
+ * @throws MessageFull if a record does not fit into any message
  */
 export function transferReply(
   query: Query,
@@ -27,34 +31,32 @@ export function transferReply(
 ): Reply {
   const asked = query.keep();
   let records = 0;
-  const message = (): Reply => {
+  let step = stream.next();
+  const write = (): Reply => {
     writer.reply(asked, FLAG.AA);
-    let more = true;
-    while (more && writer.length < MESSAGE_BYTES) {
-      more = stream.write(writer);
-      if (more) records++;
+    const begin = writer.length;
+    while (step === 'record' && writer.length < MESSAGE_BYTES) {
+      const fits = writer.length + stream.size <= MESSAGE_MAX - ADDED_BYTES;
+      if (!fits && writer.length > begin) break;
+      stream.write(writer);
+      records++;
+      step = stream.next();
     }
     const reply = writer.finish(RCODE.NOERROR, plugin);
-    if (more) return reply.with({ rest: message });
+    if (step !== 'end') return reply.with({ rest });
     onEnd(records);
     return reply;
   };
-  return message();
+  const rest = (): Reply | null => {
+    if (step === 'pause') step = stream.next();
+    return step === 'pause' ? null : write();
+  };
+  return write();
 }
 
 /** All records, with the SOA record at both ends. */
 export function wholeZone(zone: Transferable): RecordStream {
-  let stream = zone.records();
-  let ended = false;
-  return {
-    write(to) {
-      if (stream.write(to)) return true;
-      if (ended) return false;
-      ended = true;
-      stream = zone.records();
-      return stream.write(to) && ((stream = nothing), true);
-    },
-  };
+  return inTurn([zone.records(), onlySoa(zone)]);
 }
 
 /** The SOA record alone: nothing has changed, or a datagram has no room for more. */
@@ -62,11 +64,15 @@ export function onlySoa(zone: Transferable): RecordStream {
   const stream = zone.records();
   let given = false;
   return {
-    write(to) {
-      if (given) return false;
+    next() {
+      if (given) return 'end';
       given = true;
-      return stream.write(to);
+      return stream.next();
     },
+    get size() {
+      return stream.size;
+    },
+    write: (to) => stream.write(to),
   };
 }
 
@@ -76,27 +82,56 @@ export function changesSince(zone: Transferable, serial: number): RecordStream |
   if (from < 0) return null;
   const differences = zone.history.slice(from);
   if (differences.at(-1)!.to !== zone.serial) return null;
-  const parts = differences.flatMap(({ removed, added }: Difference) => [removed, added]);
-  const first = onlySoa(zone);
-  const last = onlySoa(zone);
-  let part = 0;
+  const parts = differences.flatMap(({ removed, added }: Difference) => [
+    storedRecords(removed),
+    storedRecords(added),
+  ]);
+  return inTurn([onlySoa(zone), ...parts, onlySoa(zone)]);
+}
+
+/** One stream after the other. */
+function inTurn(streams: readonly RecordStream[]): RecordStream {
   let at = 0;
   return {
-    write(to) {
-      if (first.write(to)) return true;
-      while (part < parts.length && at === parts[part]!.length) {
-        part++;
-        at = 0;
+    next() {
+      for (; at < streams.length; at++) {
+        const step = streams[at]!.next();
+        if (step !== 'end') return step;
       }
-      if (part === parts.length) return last.write(to);
-      at = writeStored(to, parts[part]!, at);
-      return true;
+      return 'end';
     },
+    get size() {
+      return streams[at]!.size;
+    },
+    write: (to) => streams[at]!.write(to),
   };
 }
 
-/** Writes the record that stands at `at` without compression. @returns where it ends */
-function writeStored(to: MessageWriter, bytes: Uint8Array, at: number): number {
+/** Records that stand one after the other without compression. */
+function storedRecords(bytes: Uint8Array): RecordStream {
+  let at = 0;
+  let end = 0;
+  return {
+    next() {
+      at = end;
+      if (at === bytes.length) return 'end';
+      end = recordEnd(bytes, at);
+      return 'record';
+    },
+    get size() {
+      return end - at;
+    },
+    write: (to) => writeStored(to, bytes, at),
+  };
+}
+
+function recordEnd(bytes: Uint8Array, at: number): number {
+  const fields = at + nameLength(bytes, at);
+  return fields + 10 + ((bytes[fields + 8]! << 8) | bytes[fields + 9]!);
+}
+
+/** Writes the record that stands at `at` without compression. */
+function writeStored(to: MessageWriter, bytes: Uint8Array, at: number): void {
   const fields = at + nameLength(bytes, at);
   const type = (bytes[fields]! << 8) | bytes[fields + 1]!;
   const ttl =
@@ -110,7 +145,4 @@ function writeStored(to: MessageWriter, bytes: Uint8Array, at: number): number {
   to.open(SECTION.answer, bytes.subarray(at, fields), type, ttl);
   writeData(to, type, bytes, data, length);
   to.close();
-  return data + length;
 }
-
-const nothing: RecordStream = { write: () => false };

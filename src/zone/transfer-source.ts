@@ -2,13 +2,17 @@ import { definePort, type Port } from '../server/contract/plugin.ts';
 import type { MessageWriter } from '../wire/writer.ts';
 import type { Difference } from './difference.ts';
 
-/** Writes records one after the other, each as an answer: the first and the last is the SOA record. */
+/** What a stream of records comes to: a record, nothing yet (it has worked long enough for one turn), or its end. */
+export type Step = 'record' | 'pause' | 'end';
+
+/** Gives records one after the other, to be written as answers. The first record comes without a pause. */
 export interface RecordStream {
-  /**
-   * Writes the next record; its place in the message is what the writer has room for.
-   * @returns false: there are no more, and nothing was written
-   */
-  write(to: MessageWriter): boolean;
+  /** Goes on to the next record, at first to the first one. */
+  next(): Step;
+  /** The most bytes that the record takes. */
+  readonly size: number;
+  /** Writes the record. */
+  write(to: MessageWriter): void;
 }
 
 /** One version of a zone, for transfer. It does not change, whatever happens to the zone meanwhile. */

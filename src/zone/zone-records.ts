@@ -1,10 +1,10 @@
-import { printName } from '../wire/name.ts';
+import { nameLength, printName } from '../wire/name.ts';
 import { SECTION, type MessageWriter } from '../wire/writer.ts';
 import type { Difference } from './difference.ts';
 import type { PackedZone } from './packed-zone.ts';
 import { writeData } from './record-data.ts';
 import { RecordCursor } from './record-cursor.ts';
-import type { RecordStream, Transferable, TransferSource } from './transfer-source.ts';
+import type { RecordStream, Step, Transferable, TransferSource } from './transfer-source.ts';
 import { ZoneData } from './zone-data.ts';
 import type { ServedZone, ZoneReplica } from './zone-replica.ts';
 
@@ -49,12 +49,19 @@ class ZoneStream implements RecordStream {
     this.#cursor = new RecordCursor(this.#zone);
   }
 
-  write(to: MessageWriter): boolean {
+  next(): Step {
+    return this.#cursor.next() ? 'record' : 'end';
+  }
+
+  get size(): number {
+    const { owner, length } = this.#cursor;
+    return nameLength(owner) + 10 + length;
+  }
+
+  write(to: MessageWriter): void {
     const cursor = this.#cursor;
-    if (!cursor.next()) return false;
     to.open(SECTION.answer, cursor.owner, cursor.type, cursor.ttl);
     writeData(to, cursor.type, this.#zone.data, cursor.at, cursor.length);
     to.close();
-    return true;
   }
 }

@@ -1,16 +1,13 @@
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, test, type TestContext } from 'node:test';
+import { describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { askStream } from '../../src/net/one-exchange.ts';
 import { TYPE } from '../../src/wire/iana.ts';
 import { readMessage, writeMessage } from '../../src/wire/message.ts';
 import { printRecord } from '../../src/wire/print.ts';
-import { printed, start } from '../kit/child.ts';
 import { freePorts } from '../kit/serve-process.ts';
 import {
   startKnot,
@@ -19,12 +16,9 @@ import {
   UdpClient,
   type ZoneServer,
 } from '../kit/zone-servers.ts';
+import { has, ndots, question, says, scratch, serialAt, until } from '../kit/zone-transfers.ts';
 
 /** Zones between ndots and real name servers, in both directions. */
-
-const has = (program: string): boolean =>
-  spawnSync('sh', ['-c', `command -v ${program}`]).status === 0;
-const program = join(import.meta.dirname, '../../bin/ndots');
 
 const hosts = 3000;
 const zoneText = (serial: number, more = '', first = 1): string =>
@@ -32,71 +26,6 @@ const zoneText = (serial: number, more = '', first = 1): string =>
   Array.from({ length: hosts + 1 - first }, (_, i) => `host${first + i} A 10.0.0.1\n`).join('') +
   `mail MX 10 host1\n_s._tcp SRV 1 2 53 host2\n` +
   `old DNAME new\ncut NS ns.cut\nns.cut A 192.0.2.2\n*.wild CNAME host1\ntext TXT "a b" c\n${more}`;
-
-function scratch(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-transfers-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
-}
-
-async function ndots(t: TestContext, folder: string, corefile: string): Promise<() => string> {
-  const file = join(folder, 'Corefile');
-  writeFileSync(file, corefile);
-  const child = start('ndots', [program, 'serve', '-conf', file]);
-  t.after(async () => {
-    child.signal('SIGKILL');
-    await child.exitCode;
-  });
-  await printed(child, /ndots-\d/, 30_000);
-  return () => child.output();
-}
-
-const question = (name: string, type: number, edns = true): Uint8Array =>
-  writeMessage({
-    id: 77,
-    flags: 0,
-    rcode: 0,
-    question: [{ name, type, class: 1 }],
-    answer: [],
-    authority: [],
-    additional: [],
-    edns: edns ? { udpSize: 4096, version: 0, dnssecOk: false, options: [] } : null,
-  });
-
-/** The serial that a server answers with; null: none. */
-async function serialAt(port: number): Promise<number | null> {
-  const client = new UdpClient(port);
-  try {
-    const { answer } = readMessage(await client.ask(question('example.org.', TYPE.SOA)));
-    return (answer[0]?.data as { serial: number } | undefined)?.serial ?? null;
-  } catch {
-    return null;
-  } finally {
-    client.close();
-  }
-}
-
-async function until(
-  what: string,
-  port: number,
-  serial: number,
-  output = (): string => '',
-): Promise<void> {
-  const end = Date.now() + 30_000;
-  let found: number | null = null;
-  while (Date.now() < end) {
-    found = await serialAt(port);
-    if (found === serial) return;
-    await pause(100);
-  }
-  assert.fail(`${what} answers with serial ${found}, not ${serial}\n${output()}`);
-}
-
-/** Its lines come a moment later than its answers. */
-async function says(output: () => string, what: RegExp): Promise<void> {
-  for (let tries = 0; tries < 100 && !what.test(output()); tries++) await pause(50);
-  assert.match(output(), what);
-}
 
 /** All records of a zone at a server, sorted. */
 async function transferred(port: number): Promise<string[]> {

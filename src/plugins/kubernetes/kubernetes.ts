@@ -7,7 +7,7 @@ import { Answerer } from './answer.ts';
 import type { Zone } from './lookup.ts';
 import { metadataProvider } from './metadata.ts';
 import { primaryZone, syntax, type KubernetesOptions } from './options.ts';
-import { ownAddresses } from './own-addresses.ts';
+import { boundAddresses, ownAddresses } from './own-addresses.ts';
 import { searchDomainsOf } from './search-domains.ts';
 import { ClusterReplica } from './replica.ts';
 import { planSource, sourceKey } from './source-plan.ts';
@@ -55,7 +55,9 @@ export const kubernetes: Plugin = definePlugin({
       metadataProvider({ cluster, zoneOf, zonal: options.zonal, clients }),
     );
     context.offer(searchDomains, searchDomainsOf({ cluster, zoneOf, clients }));
-    const transferred = { cluster, zones, ttl, namespaces, ignoreEmpty, own };
+    // A zone without name servers is none that other servers would take.
+    const named = own.length > 0 ? own : boundAddresses(context.servers);
+    const transferred = { cluster, zones, ttl, namespaces, ignoreEmpty, own: named };
     context.offer(transferSources, clusterTransfers(transferred));
     return (query) => answerer.answer(query, next);
   },

@@ -11,12 +11,17 @@ export function ownAddresses(
   servers: readonly string[],
   interfaces: () => ReturnType<typeof networkInterfaces> = networkInterfaces,
 ): Uint8Array[] {
-  const bound = servers
+  const bound = boundAddresses(servers);
+  const all = bound.length > 0 ? bound : machineAddresses(interfaces);
+  return all.filter((address) => !isLoopback(address));
+}
+
+/** The addresses that listen addresses name, loopback ones too; none: it listens at all of the machine's. */
+export function boundAddresses(servers: readonly string[]): Uint8Array[] {
+  return servers
     .map((server) => server.replace(/^[a-z0-9]+:\/\//, '').replace(/:\d+$/, ''))
     .map((host) => parseAddress(host.replace(/^\[(.*)\]$/, '$1')))
     .filter((address) => address !== null);
-  const all = bound.length > 0 ? bound : machineAddresses(interfaces);
-  return all.filter((address) => !isLoopback(address));
 }
 
 function machineAddresses(interfaces: () => ReturnType<typeof networkInterfaces>): Uint8Array[] {

@@ -30,7 +30,7 @@ export function endpointLabels(
 
 /** Calls `take` for each cluster address of a service: 4 or 16 bytes at `at`. */
 export function eachAddress(
-  service: ServiceRecord,
+  service: Pick<ServiceRecord, 'addresses'>,
   take: (bytes: Uint8Array, at: number, length: number) => void,
 ): void {
   const end = copyEncoded(service.addresses, scratch);

@@ -52,21 +52,34 @@ function transferable(zone: Zone, parts: TransferParts): Transferable {
     history: [],
     records: (): RecordStream => {
       const records = recordsOf(zone, serial, parts);
+      let write: Write = nothing;
       return {
-        write(to) {
+        next() {
           const { done, value } = records.next();
-          if (done === true) return false;
-          value(to);
-          return true;
+          if (done === true) return 'end';
+          if (value === null) return 'pause';
+          write = value;
+          return 'record';
         },
+        size: RECORD_MAX,
+        write: (to) => write(to),
       };
     },
   };
 }
 
+/** An owner and another name, with the few bytes that stand around them. */
+const RECORD_MAX = 600;
+
+const nothing: Write = () => undefined;
+
 /** Writes one record. */
 type Write = (to: MessageWriter) => void;
-type Records = Generator<Write, void, undefined>;
+/** null: enough for one turn. */
+type Records = Generator<Write | null, void, undefined>;
+
+/** After so many endpoints of one service others have their turn: some 5 ms. */
+const ENDPOINTS_A_TURN = 1000;
 
 /**
  * Each name of the transfer has all records that a query for it gives, names of ports SRV records only: servers take addresses at names
@@ -81,7 +94,7 @@ function* recordsOf(zone: Zone, serial: number, parts: TransferParts): Records {
   const services: Snapshot[] = [];
   for (const service of cluster.all(zone.multicluster)) {
     const hidden = namespaces !== null && !namespaces.has(service.namespace.name);
-    if (!hidden && !(ignoreEmpty && isEmpty(service))) services.push({ ...service, live: service });
+    if (!hidden && !(ignoreEmpty && isEmpty(service))) services.push(snapshotOf(service));
   }
   const servers = nameServers(cluster, own);
   const targets = servers.map(({ labels }) => nameBelow(labels, wire)).filter(isName);
@@ -95,7 +108,7 @@ function* recordsOf(zone: Zone, serial: number, parts: TransferParts): Records {
   const text = Uint8Array.from([DNS_VERSION.length, ...Buffer.from(DNS_VERSION)]);
   if (version !== null) yield record(version, TYPE.TXT, DNS_VERSION_TTL, (to) => to.bytes(text));
   for (const service of services) {
-    const owner = nameBelow(serviceLabels(service), wire);
+    const owner = nameBelow(serviceLabels(service.live), wire);
     if (owner === null) continue;
     if (service.form === 'external') yield* aliasRecords(owner, service, ttl);
     else if (service.form === 'cluster') yield* clusterRecords(owner, service, wire, ttl);
@@ -104,26 +117,29 @@ function* recordsOf(zone: Zone, serial: number, parts: TransferParts): Records {
 }
 
 /** A service as it was when the transfer began. */
-interface Snapshot extends ServiceRecord {
-  /** The one that goes on changing: slices name it as theirs. */
+interface Snapshot extends Pick<
+  ServiceRecord,
+  'form' | 'addresses' | 'ports' | 'external' | 'slices'
+> {
+  /** The one that goes on changing; its names do not. */
   readonly live: ServiceRecord;
 }
 
-function isEmpty({ form, slices }: ServiceRecord): boolean {
+function snapshotOf(live: ServiceRecord): Snapshot {
+  const { form, addresses, ports, external, slices } = live;
+  return { form, addresses, ports, external, slices, live };
+}
+
+function isEmpty({ form, slices }: Pick<ServiceRecord, 'form' | 'slices'>): boolean {
   return form === 'cluster' && slices.every(({ endpoints }) => endpoints === '');
 }
 
-function* aliasRecords(owner: WireName, { external }: ServiceRecord, ttl: number): Records {
+function* aliasRecords(owner: WireName, { external }: Snapshot, ttl: number): Records {
   const target = parseAddress(external) === null ? externalTarget(external) : null;
   if (target !== null) yield record(owner, TYPE.CNAME, ttl, nameData(target));
 }
 
-function* clusterRecords(
-  owner: WireName,
-  service: ServiceRecord,
-  zone: WireName,
-  ttl: number,
-): Records {
+function* clusterRecords(owner: WireName, service: Snapshot, zone: WireName, ttl: number): Records {
   const addresses: Uint8Array[] = [];
   eachAddress(service, (bytes, at, length) =>
     addresses.push(new Uint8Array(bytes.subarray(at, at + length))),
@@ -148,8 +164,6 @@ interface EndpointSeen {
   readonly own: WireName | null;
 }
 
-const reader = new EndpointReader();
-
 function* headlessRecords(
   owner: WireName,
   service: Snapshot,
@@ -158,8 +172,12 @@ function* headlessRecords(
 ): Records {
   const endpoints: EndpointSeen[] = [];
   const hosts = new Map<string, EndpointSeen[]>();
+  let turn = 0;
   for (const slice of service.slices) {
+    // Others read with it while this waits.
+    const reader = new EndpointReader();
     for (reader.over(slice.endpoints); reader.next();) {
+      if (++turn % ENDPOINTS_A_TURN === 0) yield null;
       const { named, addressAt, addressLength } = reader;
       const address = new Uint8Array(reader.bytes.subarray(addressAt, addressAt + addressLength));
       const own = nameBelow(endpointLabels(service.live, slice, reader.host), zone);
@@ -241,7 +259,7 @@ interface PortName {
 /** The service's name, and that of each port that has one. */
 function* namesOf(
   owner: WireName,
-  service: ServiceRecord,
+  service: Snapshot,
   ports: readonly Port[],
   zone: WireName,
 ): Generator<PortName> {
@@ -251,7 +269,7 @@ function* namesOf(
     const labels = [`_${port}`, `_${protocol}`];
     if (port === '' || protocol === '' || seen.has(labels.join('.'))) continue;
     seen.add(labels.join('.'));
-    const name = nameBelow([...labels, ...serviceLabels(service)], zone);
+    const name = nameBelow([...labels, ...serviceLabels(service.live)], zone);
     const takes = (one: Port): boolean => one.name === port && one.protocol === protocol;
     if (name !== null) yield { name, takes };
   }
@@ -274,8 +292,14 @@ function nameData(name: WireName): Write {
 }
 
 /** Each once, in their order. */
-function distinct(all: readonly Uint8Array[]): Iterable<Uint8Array> {
-  return new Map(all.map((one) => [keyOf(one), one])).values();
+function* distinct(all: readonly Uint8Array[]): Generator<Uint8Array> {
+  const seen = new Set<string>();
+  for (const one of all) {
+    const key = keyOf(one);
+    if (seen.has(key)) continue;
+    seen.add(key);
+    yield one;
+  }
 }
 
 function keyOf(bytes: Uint8Array): string {

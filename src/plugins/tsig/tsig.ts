@@ -1,7 +1,7 @@
 /** `tsig`: queries are signed with keys, and so are their replies (RFC 8945). */
 import { andThen, isLater } from '../../base/maybe.ts';
 import { required, zones } from '../../corefile/positions.ts';
-import { pluginProblem } from '../../corefile/problems.ts';
+import { pluginProblem, pluginRemark } from '../../corefile/problems.ts';
 import { custom, each, list, type Property, type Refuse } from '../../corefile/properties.ts';
 import { directive, type Options } from '../../corefile/syntax.ts';
 import type { Token } from '../../corefile/tree.ts';
@@ -56,6 +56,15 @@ const syntax = directive({
         ),
     ];
   },
+  warn: ({ secrets, files }, at) =>
+    secrets.length + files.length > 0
+      ? []
+      : [
+          pluginRemark('tsig', at, 'there is no key here, so no signature will be right', {
+            code: 'directive-warning',
+            hint: 'Keys hold for their own server block: write `secret` or `secrets` in each.',
+          }),
+        ],
 });
 
 type TsigOptions = Options<typeof syntax>;
@@ -136,9 +145,11 @@ export const tsig: Plugin = definePlugin({
       if (rest === null) return reply;
       return reply.with({
         rest: () => {
+          const more = rest();
+          if (more === null) return null;
           const following = on.seal.next(now());
           on.signature.seal = following;
-          return sealed(rest(), { signature: on.signature, seal: following });
+          return sealed(more, { signature: on.signature, seal: following });
         },
       });
     };

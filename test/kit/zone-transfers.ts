@@ -1,0 +1,85 @@
+/** What tests of transfers between ndots and other name servers share. */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { TYPE } from '../../src/wire/iana.ts';
+import { readMessage, writeMessage } from '../../src/wire/message.ts';
+import { printed, start } from './child.ts';
+import { UdpClient } from './zone-servers.ts';
+
+export const has = (program: string): boolean =>
+  spawnSync('sh', ['-c', `command -v ${program}`]).status === 0;
+const program = join(import.meta.dirname, '../../bin/ndots');
+
+export function scratch(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'ndots-transfers-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+export async function ndots(
+  t: TestContext,
+  folder: string,
+  corefile: string,
+): Promise<() => string> {
+  const file = join(folder, 'Corefile');
+  writeFileSync(file, corefile);
+  const child = start('ndots', [program, 'serve', '-conf', file]);
+  t.after(async () => {
+    child.signal('SIGKILL');
+    await child.exitCode;
+  });
+  await printed(child, /ndots-\d/, 30_000);
+  return () => child.output();
+}
+
+export const question = (name: string, type: number, edns = true): Uint8Array =>
+  writeMessage({
+    id: 77,
+    flags: 0,
+    rcode: 0,
+    question: [{ name, type, class: 1 }],
+    answer: [],
+    authority: [],
+    additional: [],
+    edns: edns ? { udpSize: 4096, version: 0, dnssecOk: false, options: [] } : null,
+  });
+
+/** The serial that a server answers with; null: none. */
+export async function serialAt(port: number): Promise<number | null> {
+  const client = new UdpClient(port);
+  try {
+    const { answer } = readMessage(await client.ask(question('example.org.', TYPE.SOA)));
+    return (answer[0]?.data as { serial: number } | undefined)?.serial ?? null;
+  } catch {
+    return null;
+  } finally {
+    client.close();
+  }
+}
+
+export async function until(
+  what: string,
+  port: number,
+  serial: number,
+  output = (): string => '',
+): Promise<void> {
+  const end = Date.now() + 30_000;
+  let found: number | null = null;
+  while (Date.now() < end) {
+    found = await serialAt(port);
+    if (found === serial) return;
+    await pause(100);
+  }
+  assert.fail(`${what} answers with serial ${found}, not ${serial}\n${output()}`);
+}
+
+/** Its lines come a moment later than its answers. */
+export async function says(output: () => string, what: RegExp): Promise<void> {
+  for (let tries = 0; tries < 100 && !what.test(output()); tries++) await pause(50);
+  assert.match(output(), what);
+}

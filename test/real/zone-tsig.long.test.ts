@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { freePorts } from '../kit/serve-process.ts';
+import { startKnot, startNamed, startNsd, type ZoneServer } from '../kit/zone-servers.ts';
+import { has, ndots, says, scratch, serialAt, until } from '../kit/zone-transfers.ts';
+
+/** Transfers that are signed with a key, between ndots and real name servers, in both directions. */
+
+const name = 'key.example.';
+const secret = Buffer.alloc(32, 9).toString('base64');
+const hosts = 5000;
+const zoneText = (serial: number): string =>
+  `$TTL 300\n@ SOA ns host ${serial} 60 1 3600 60\n@ NS ns\nns A 192.0.2.1\n` +
+  Array.from({ length: hosts }, (_, i) => `host${i} A 10.0.0.1\n`).join('');
+
+const bindKey = `key "${name}" { algorithm hmac-sha256; secret "${secret}"; };\n`;
+const nsdKey = `key:\n  name: ${name}\n  algorithm: hmac-sha256\n  secret: "${secret}"\n`;
+const knotKey = `key:\n  - id: ${name}\n    algorithm: hmac-sha256\n    secret: ${secret}\n`;
+
+interface Other {
+  readonly program: string;
+  /** As a secondary of the server at `primary`. */
+  secondary(folder: string, port: number, primary: number): Promise<ZoneServer>;
+  /** As a primary that gives the zone of this file to whom has the key. */
+  primary(folder: string, port: number, file: string): Promise<ZoneServer>;
+}
+
+const others: Readonly<Record<string, Other>> = {
+  BIND: {
+    program: 'named',
+    secondary: (folder, port, primary) =>
+      startNamed(
+        folder,
+        port,
+        `${bindKey}zone "example.org" { type secondary; file "${folder}/copy"; primaries { 127.0.0.1 port ${primary} key "${name}"; }; };`,
+      ),
+    primary: (folder, port, file) =>
+      startNamed(
+        folder,
+        port,
+        `${bindKey}zone "example.org" { type primary; file "${file}"; allow-transfer { key "${name}"; }; };`,
+      ),
+  },
+  Knot: {
+    program: 'knotd',
+    secondary: (folder, port, primary) =>
+      startKnot(
+        folder,
+        port,
+        { 'example.org': join(folder, 'copy') },
+        '    master: primary\n    acl: told\n',
+        `${knotKey}remote:\n  - id: primary\n    address: 127.0.0.1@${primary}\n    key: ${name}\nacl:\n  - id: told\n    address: 127.0.0.1\n    action: notify\n`,
+      ),
+    primary: (folder, port, file) =>
+      startKnot(
+        folder,
+        port,
+        { 'example.org': file },
+        '    acl: given\n',
+        `${knotKey}acl:\n  - id: given\n    key: ${name}\n    action: transfer\n`,
+      ),
+  },
+  NSD: {
+    program: 'nsd',
+    secondary: (folder, port, primary) =>
+      startNsd(
+        folder,
+        port,
+        { 'example.org': join(folder, 'copy') },
+        `  request-xfr: 127.0.0.1@${primary} ${name}\n  allow-notify: 127.0.0.1 NOKEY\n`,
+        nsdKey,
+      ),
+    primary: (folder, port, file) =>
+      startNsd(folder, port, { 'example.org': file }, `  provide-xfr: 127.0.0.1 ${name}\n`, nsdKey),
+  },
+};
+
+describe('signed transfers', () => {
+  for (const [label, other] of Object.entries(others)) {
+    const skip = has(other.program) ? false : `needs ${other.program}`;
+
+    test(`${label} follows a zone of ours with a key`, { skip, timeout: 120_000 }, async (t) => {
+      const folder = scratch(t);
+      const file = join(folder, 'db.example.org');
+      writeFileSync(file, zoneText(1));
+      const [port, otherPort] = (await freePorts(2)) as [number, number];
+      const output = await ndots(
+        t,
+        folder,
+        `example.org:${port} {\n bind 127.0.0.1\n tsig {\n secret ${name} ${secret}\n require AXFR IXFR\n }\n file ${file} {\n reload 1s\n }\n transfer {\n to 127.0.0.1:${otherPort}\n }\n errors\n}`,
+      );
+      const server = await other.secondary(join(folder, 'other'), otherPort, port);
+      t.after(() => server.child.stop());
+      await until(label, otherPort, 1, () => output() + server.child.output());
+      writeFileSync(file, zoneText(2));
+      await until(label, otherPort, 2, () => output() + server.child.output());
+    });
+
+    test(
+      `we follow a zone of ${label} with a key, and keep it when the key is another one`,
+      { skip, timeout: 120_000 },
+      async (t) => {
+        const folder = scratch(t);
+        const file = join(folder, 'db.example.org');
+        const keys = join(folder, 'keys');
+        writeFileSync(file, zoneText(1));
+        writeFileSync(keys, bindKey);
+        const [port, otherPort] = (await freePorts(2)) as [number, number];
+        let server = await other.primary(join(folder, 'other'), otherPort, file);
+        t.after(() => server.child.stop());
+        const corefile = (more: string): string =>
+          `example.org:${port} {\n bind 127.0.0.1\n secondary {\n transfer from 127.0.0.1:${otherPort}\n ${more}\n }\n errors\n reload 2s 1s\n}`;
+        const output = await ndots(t, folder, corefile(`key ${keys}`));
+        await until('ndots', port, 1, output);
+        const wrong = Buffer.alloc(32, 1).toString('base64');
+        writeFileSync(join(folder, 'Corefile'), corefile(`key ${name} ${wrong}`));
+        await says(output, /Reloading complete/);
+        await server.child.stop();
+        writeFileSync(file, zoneText(2));
+        server = await other.primary(join(folder, 'other'), otherPort, file);
+        await notified(port);
+        await says(output, /Failed to transfer .*(BADSIG|BADKEY|NOTAUTH|not signed)/);
+        assert.equal(await serialAt(port), 1);
+        writeFileSync(join(folder, 'Corefile'), corefile(`key ${name} ${secret} hmac-sha256`));
+        await until('ndots', port, 2, output);
+      },
+    );
+  }
+});
+
+/** Tells the server at `port` that the zone has changed. */
+async function notified(port: number): Promise<void> {
+  await pause(100);
+  spawnSync('dig', [
+    '@127.0.0.1',
+    '-p',
+    String(port),
+    '+opcode=notify',
+    '+aaflag',
+    'example.org',
+    'SOA',
+    '+tries=1',
+    '+time=2',
+  ]);
+}
