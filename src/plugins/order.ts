@@ -53,6 +53,7 @@ export const order: readonly PluginEntry[] = [
   entry('rewrite', async () => (await import('./rewrite/rewrite.ts')).rewrite),
   entry('autopath', async () => (await import('./autopath/autopath.ts')).autopath),
   entry('acl', async () => (await import('./acl/acl.ts')).acl),
+  entry('visibility', async () => (await import('./visibility/visibility.ts')).visibility),
   entry('cache', async () => (await import('./cache/cache.ts')).cache),
   entry('header', async () => (await import('./header/header.ts')).header),
   entry('tls', async () => (await import('./tls/tls.ts')).tls),

@@ -78,10 +78,17 @@ export class Query {
   /** Monotonic ms when the query arrived. */
   arrived = 0;
   route: Route = noRoute;
+  /** Of a query that is asked on the way to another one's reply (`depth` > 0): that one's route. */
+  via: Route = noRoute;
   /** What `metadata` collected, by label; null without the plugin. */
   notes: Map<string, string> | null = null;
   /** Whether there is room for one more query that waits; a link that would have to wait gives `overloaded` otherwise. */
   mayWait = true;
+  /**
+   * Whoever in front looks at the whole reply before the client gets it, and so need not look at parts of it that are asked for on the
+   * way; null: nobody does.
+   */
+  screen: object | null = null;
   /** How many internal look-ups led here (CNAME targets): bounds loops. */
   depth = 0;
 
@@ -119,6 +126,7 @@ export class Query {
     this.signature = null;
     this.notes = null;
     this.mayWait = true;
+    this.screen = null;
     this.depth = 0;
     if (end - start < HEADER.SIZE) return 'ignore';
     this.id = (bytes[start]! << 8) | bytes[start + 1]!;
@@ -310,7 +318,8 @@ export class Query {
       kept.flags === this.flags &&
       kept.upstreamFlags === this.upstreamFlags &&
       kept.udpLimit === this.udpLimit &&
-      kept.notes === this.notes
+      kept.notes === this.notes &&
+      kept.screen === this.screen
     );
   }
 
@@ -369,6 +378,7 @@ export class Query {
     this.route = from.route;
     this.notes = from.notes;
     this.mayWait = from.mayWait;
+    this.screen = from.screen;
     this.depth = from.depth;
   }
 

@@ -1,6 +1,6 @@
 /** `kubernetes`: how the plugin is put together in both planes. */
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
-import { metadataProviders, searchDomains } from '../../server/contract/ports.ts';
+import { clientNamespaces, metadataProviders, searchDomains } from '../../server/contract/ports.ts';
 import { foldName, parseName } from '../../wire/name.ts';
 import { transferSources } from '../../zone/transfer-source.ts';
 import { Answerer } from './answer.ts';
@@ -8,6 +8,7 @@ import type { Zone } from './lookup.ts';
 import { metadataProvider } from './metadata.ts';
 import { primaryZone, syntax, type KubernetesOptions } from './options.ts';
 import { boundAddresses, ownAddresses } from './own-addresses.ts';
+import { clientNamespacesOf } from './client-namespaces.ts';
 import { searchDomainsOf } from './search-domains.ts';
 import { ClusterReplica } from './replica.ts';
 import { planSource, sourceKey } from './source-plan.ts';
@@ -55,6 +56,7 @@ export const kubernetes: Plugin = definePlugin({
       metadataProvider({ cluster, zoneOf, zonal: options.zonal, clients }),
     );
     context.offer(searchDomains, searchDomainsOf({ cluster, zoneOf, clients }));
+    context.offer(clientNamespaces, clientNamespacesOf(cluster, clients));
     // A zone without name servers is none that other servers would take.
     const named = own.length > 0 ? own : boundAddresses(context.servers);
     const transferred = { cluster, zones, ttl, namespaces, ignoreEmpty, own: named };

@@ -32,6 +32,18 @@ export interface SearchDomains {
 /** Offered by `kubernetes`, asked by `autopath`. */
 export const searchDomains: Port<SearchDomains> = definePort<SearchDomains>('search domains');
 
+/** Whose pods ask: offered by `kubernetes`, asked by plugins that treat clients by their namespace. */
+export interface ClientNamespaces {
+  /** Whether pods are watched: otherwise no client is known. */
+  readonly known: boolean;
+  /** The namespace of the pod that asks, by its address; empty if that is no pod's alone. */
+  of(query: Query): string;
+}
+
+/** Where namespaces of clients are found. */
+export const clientNamespaces: Port<ClientNamespaces> =
+  definePort<ClientNamespaces>('client namespaces');
+
 /**
  * Which queries are the server's own and look for their way round: such a query must come to every plugin as often as it comes
  * to the server. Offered by `loop`, asked by whoever would have it wait for another one's reply.

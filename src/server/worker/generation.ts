@@ -76,6 +76,7 @@ export function buildGeneration(
     const served = byServer(query);
     if (served === undefined) return failure(RCODE.SERVFAIL, '');
     query.depth++;
+    query.via = query.route;
     return answer(served, query);
   };
   return {

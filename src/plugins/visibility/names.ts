@@ -1,0 +1,103 @@
+/** Which namespace a name of the cluster belongs to. */
+import { TYPE } from '../../wire/iana.ts';
+import { LOWER, NAME_MAX, suffixAt, type WireName } from '../../wire/name.ts';
+import { HEADER } from '../../wire/iana.ts';
+import { Records } from '../../wire/records.ts';
+import type { Reply } from '../../wire/reply.ts';
+
+const SVC = Uint8Array.of(3, 0x73, 0x76, 0x63);
+const POD = Uint8Array.of(3, 0x70, 0x6f, 0x64);
+
+/** Says of the namespace `bytes[at, at + length)` whether it may be seen. */
+export type Sees = (bytes: Uint8Array, at: number, length: number) => boolean;
+
+/** Where the names of data begin, by type; others hold none that could be of a namespace. */
+const nameOffsets: ReadonlyMap<number, number> = new Map([
+  [TYPE.NS, 0],
+  [TYPE.CNAME, 0],
+  [TYPE.PTR, 0],
+  [TYPE.DNAME, 0],
+  [TYPE.MX, 2],
+  [TYPE.SRV, 6],
+  [TYPE.SVCB, 2],
+  [TYPE.HTTPS, 2],
+]);
+
+/** Finds the namespaces in names and replies. Looking allocates nothing. */
+export class NamespaceNames {
+  readonly #zones: readonly WireName[];
+  readonly #records = new Records();
+  readonly #name = new Uint8Array(NAME_MAX + 1);
+  /** Where the namespace's label begins that `find` found. */
+  #at = -1;
+
+  /** @param zones wire form, lower case */
+  constructor(zones: readonly WireName[]) {
+    this.#zones = zones;
+  }
+
+  /** Whether a name (lower case) is below `NAMESPACE.svc` or `NAMESPACE.pod` of a zone, or such a name itself, and may not be seen. */
+  hides(name: Uint8Array, length: number, sees: Sees): boolean {
+    for (const zone of this.#zones) {
+      const end = suffixAt(name, zone, length);
+      if (end > 0 && this.#find(name, end)) return !sees(name, this.#at + 1, name[this.#at]!);
+    }
+    return false;
+  }
+
+  /** Whether a name is one of the zones, or in one. */
+  covers(name: Uint8Array, length: number): boolean {
+    return this.#zones.some((zone) => suffixAt(name, zone, length) >= 0);
+  }
+
+  /** Whether any name in the reply may not be seen, be it the owner of a record or in its data; that of the question aside. */
+  hidesAny(reply: Reply, sees: Sees): boolean {
+    const records = this.#records;
+    const { bytes, start } = reply;
+    for (records.of(reply); records.next();) {
+      const { ownerAt: owner, type } = records;
+      const asked = bytes[owner] === 0xc0 && bytes[owner + 1] === HEADER.SIZE;
+      if (!asked && this.#hidesAt(bytes, start, owner, sees)) return true;
+      if (type === TYPE.A || type === TYPE.AAAA) continue;
+      const offset = nameOffsets.get(type);
+      if (offset === undefined || offset >= records.dataLength) continue;
+      if (this.#hidesAt(bytes, start, records.dataAt + offset, sees)) return true;
+    }
+    return false;
+  }
+
+  /** The same of a name in a message, which may be compressed. Messages were checked before: pointers lead backwards. */
+  #hidesAt(bytes: Uint8Array, start: number, at: number, sees: Sees): boolean {
+    const name = this.#name;
+    let length = 0;
+    for (;;) {
+      const size = bytes[at]!;
+      if (size >= 0xc0) {
+        at = start + (((size & 0x3f) << 8) | bytes[at + 1]!);
+        continue;
+      }
+      if (length + size >= NAME_MAX) return true;
+      name[length++] = size;
+      if (size === 0) return this.hides(name, length, sees);
+      for (let i = 1; i <= size; i++) name[length++] = LOWER[bytes[at + i]!]!;
+      at += size + 1;
+    }
+  }
+
+  /** Finds the label before the last one in front of the zone, if that one is `svc` or `pod`. */
+  #find(name: Uint8Array, end: number): boolean {
+    let before = -1;
+    let last = -1;
+    for (let at = 0; at < end; at += name[at]! + 1) {
+      before = last;
+      last = at;
+    }
+    this.#at = before;
+    return before >= 0 && (isLabel(name, last, SVC) || isLabel(name, last, POD));
+  }
+}
+
+function isLabel(name: Uint8Array, at: number, label: Uint8Array): boolean {
+  for (let i = 0; i < label.length; i++) if (name[at + i] !== label[i]) return false;
+  return true;
+}

@@ -1,0 +1,239 @@
+/** `visibility`: which namespaces may resolve the names of which. */
+import { andThen, isLater } from '../../base/maybe.ts';
+import { zones } from '../../corefile/positions.ts';
+import { flag, lines, setting } from '../../corefile/properties.ts';
+import { pluginProblem, pluginRemark } from '../../corefile/problems.ts';
+import { directive, type Options } from '../../corefile/syntax.ts';
+import { choice, integer } from '../../corefile/values.ts';
+import { TopKeys } from '../../metrics/top-keys.ts';
+import { perRoute } from '../../server/contract/per-route.ts';
+import {
+  definePlugin,
+  type Next,
+  type Plugin,
+  type WorkerContext,
+} from '../../server/contract/plugin.ts';
+import { clientNamespaces, type ClientNamespaces } from '../../server/contract/ports.ts';
+import { EDE, FLAG, RCODE, TYPE } from '../../wire/iana.ts';
+import { foldName, joinNames, parseName, suffixAt, type WireName } from '../../wire/name.ts';
+import type { Query } from '../../wire/query.ts';
+import type { ExtendedError, Reply } from '../../wire/reply.ts';
+import { SECTION } from '../../wire/writer.ts';
+import { NamespaceNames } from './names.ts';
+import { readRule, Sight, UNKNOWN } from './rules.ts';
+
+const syntax = directive({
+  name: 'visibility',
+  summary: 'decides which namespaces may resolve the names of which',
+  repeat: 'once',
+  args: { zones: zones({ help: 'zones of the cluster' }) },
+  properties: {
+    rules: lines(['allow', 'deny'], 'from NAMESPACE… to NAMESPACE…', readRule, {
+      help: `the first line that fits the client's namespace and the name's decides; \`team-*\` are all that begin so, \`*\` all, \`${UNKNOWN}\` clients that are no pods`,
+    }),
+    answer: setting('answer', choice('nxdomain', 'refused'), {
+      default: 'nxdomain',
+      help: 'what is said of names that may not be seen',
+    }),
+    ttlSeconds: setting('ttl', integer('SECONDS', { min: 0, max: 3600 }), {
+      default: 5,
+      help: 'how long an NXDOMAIN may be remembered',
+    }),
+    reportOnly: flag('report_only', { help: 'denies nothing: only counts what would be' }),
+  },
+  check: ({ rules }, at) =>
+    rules.length > 0
+      ? []
+      : [
+          pluginProblem('visibility', at, 'no rule', {
+            remedy: 'Write, for example: deny from team-* to *',
+          }),
+        ],
+  warn: ({ zones: named }, at) =>
+    named.includes('.')
+      ? [
+          pluginRemark(
+            'visibility',
+            at,
+            'the zone is ".", so names like x.default.svc. are meant',
+            {
+              remedy: 'Name the zones of the cluster: visibility cluster.local {',
+            },
+          ),
+        ]
+      : [],
+});
+
+const UNWATCHED = 'pods are not watched';
+const nameServer = parseName('ns.dns.');
+const mailbox = parseName('hostmaster.');
+/** Namespaces of clients whose sight is remembered. */
+const SIGHTS_MAX = 10_000;
+
+const prohibited: readonly ExtendedError[] = [
+  { code: EDE.PROHIBITED, text: "this name's namespace is not visible from the client's" },
+];
+
+/** Denies names of namespaces that the client's may not see, whatever plugin or memory would answer them. */
+export const visibility: Plugin = definePlugin({
+  syntax,
+
+  control(_, context) {
+    if (!context.has('kubernetes')) {
+      context.log.error(
+        `without kubernetes in this server block no client is known: all are ${UNKNOWN}`,
+      );
+    }
+    let told = false;
+    context.onMessage((message) => {
+      if (message !== UNWATCHED || told) return;
+      told = true;
+      context.log.error(
+        `clients cannot be known without "pods verified" in kubernetes: all are ${UNKNOWN}`,
+      );
+    });
+  },
+
+  setup: (options, context, next) => new Visibility(options, context, next).link,
+});
+
+class Visibility {
+  readonly #options: Options<typeof syntax>;
+  readonly #context: WorkerContext;
+  readonly #next: Next;
+  readonly #zones: readonly WireName[];
+  readonly #names: NamespaceNames;
+  readonly #sights = new Map<string, Sight>();
+  readonly #denied;
+  readonly #offenders: TopKeys;
+  /** By index: the routes that lead here. */
+  readonly #own: boolean[] = [];
+  #clients: ClientNamespaces | null = null;
+  #sight: Sight;
+
+  constructor(options: Options<typeof syntax>, context: WorkerContext, next: Next) {
+    this.#options = options;
+    this.#context = context;
+    this.#next = next;
+    this.#zones = options.zones
+      .map((zone) => foldName(parseName(zone)))
+      .toSorted((a, b) => b.length - a.length);
+    this.#names = new NamespaceNames(this.#zones);
+    this.#sight = this.#sightOf('');
+    const { metrics, clock } = context;
+    const denied = metrics.counter(
+      'ndots_visibility_denied_total',
+      'Queries for names of namespaces that the client may not see.',
+      ['server', 'view'],
+    );
+    this.#denied = perRoute(({ server, view }) => denied.with(server, view));
+    this.#offenders = new TopKeys({
+      metrics,
+      clock,
+      name: 'ndots_visibility_top_namespaces',
+      help: 'Denied queries of late, for the ten namespaces of clients that have most of them.',
+      label: 'namespace',
+      width: 63,
+      print: (key) => (key.length === 0 ? UNKNOWN : Buffer.from(key).toString('latin1')),
+    });
+    context.onStart(() => {
+      this.#clients = context.find(clientNamespaces)[0] ?? null;
+      if (this.#clients?.known === false) context.post(UNWATCHED);
+    });
+    context.onStop(() => this.#offenders.close());
+  }
+
+  readonly link: Next = (query) => {
+    // A part of a reply that is looked at as a whole, further up.
+    if (query.screen === this) return this.#next(query);
+    const client = this.#isForAll(query) ? '' : (this.#clients?.of(query) ?? '');
+    const sight = (this.#sight = this.#sightOf(client));
+    if (sight.all) return this.#next(query);
+    if (this.#names.hides(query.folded, query.nameLength, this.#sees) || this.#isTransfer(query)) {
+      this.#count(query, client);
+      if (!this.#options.reportOnly) return this.#deny(query);
+    }
+    // What was made here may still be in somebody's hands who asks on with it.
+    const inner = query.owned ? query.copy() : query;
+    const before = inner.screen;
+    inner.screen = this;
+    const reply = this.#next(inner);
+    inner.screen = before;
+    if (!isLater(reply)) return this.#judge(reply, query, client);
+    return andThen(reply, this.#judgeLater, { query: query.keep(), client });
+  };
+
+  /**
+   * Whether it is asked on the way to a reply of another server block, which may be remembered there for all: what is found must not
+   * depend on who asked. Links of this block that stand behind a memory stand behind this one, too: they are not looked at again.
+   */
+  #isForAll({ depth, route, via }: Query): boolean {
+    this.#own[route.index] = true;
+    return depth > 0 && this.#own[via.index] !== true;
+  }
+
+  readonly #judgeLater = (reply: Reply, { query, client }: Asked): Reply =>
+    this.#judge(reply, query, client);
+
+  #judge(reply: Reply, query: Query, client: string): Reply {
+    if (reply.bare) return reply;
+    this.#sight = this.#sightOf(client);
+    if (!this.#names.hidesAny(reply, this.#sees)) return reply;
+    this.#count(query, client);
+    return this.#options.reportOnly ? reply : this.#deny(query);
+  }
+
+  readonly #sees = (bytes: Uint8Array, at: number, length: number): boolean =>
+    this.#sight.sees(bytes, at, length);
+
+  /** A transfer shows everything at once. */
+  #isTransfer({ type, folded, nameLength }: Query): boolean {
+    return (type === TYPE.AXFR || type === TYPE.IXFR) && this.#names.covers(folded, nameLength);
+  }
+
+  #sightOf(client: string): Sight {
+    let sight = this.#sights.get(client);
+    if (sight === undefined) {
+      if (this.#sights.size >= SIGHTS_MAX) this.#sights.clear();
+      this.#sights.set(client, (sight = new Sight(this.#options.rules, client)));
+    }
+    return sight;
+  }
+
+  #count(query: Query, client: string): void {
+    this.#denied(query.route).add(1);
+    const key = Buffer.from(client, 'latin1');
+    this.#offenders.add(key, 0, key.length);
+  }
+
+  #deny(query: Query): Reply {
+    const { writer } = this.#context;
+    const { answer, ttlSeconds } = this.#options;
+    if (answer === 'refused') {
+      writer.reply(query, 0);
+      return writer.finish(RCODE.REFUSED, 'visibility').with({ errors: prohibited });
+    }
+    writer.reply(query, FLAG.AA);
+    this.#writeSoa(query, ttlSeconds);
+    return writer.finish(RCODE.NXDOMAIN, 'visibility').with({ errors: prohibited });
+  }
+
+  /** As the cluster's own: `ns.dns.ZONE`, `hostmaster.ZONE`. */
+  #writeSoa(query: Query, ttl: number): void {
+    const { writer } = this.#context;
+    const zone =
+      this.#zones.find((each) => suffixAt(query.folded, each, query.nameLength) >= 0) ??
+      this.#zones[0]!;
+    writer.open(SECTION.authority, zone, TYPE.SOA, ttl);
+    writer.name(joinNames(nameServer, zone) ?? zone);
+    writer.name(joinNames(mailbox, zone) ?? zone);
+    writer.u32(Math.floor(this.#context.clock.wall() / 1000));
+    for (const timer of [7200, 1800, 86_400, ttl]) writer.u32(timer);
+    writer.close();
+  }
+}
+
+interface Asked {
+  readonly query: Query;
+  readonly client: string;
+}
