@@ -30,6 +30,11 @@ const verbs: Readonly<Record<string, Verb>> = {
     usage: async () => (await import('./etcd-options.ts')).etcdUsage,
     command: async () => (await import('./etcd.ts')).etcd,
   },
+  lab: {
+    summary: 'what happens below DNS: the rules that kube-proxy writes',
+    usage: async () => (await import('./lab-options.ts')).labUsage,
+    command: async () => (await import('./lab.ts')).lab,
+  },
   completion: {
     summary: 'completion script for bash, zsh, fish or kubectl',
     usage: async () => (await import('./completion.ts')).completionUsage,

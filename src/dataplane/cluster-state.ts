@@ -1,0 +1,152 @@
+/** Services and endpoints, from a folder of manifests or from the API server, as the rules need them. */
+import { systemClock } from '../base/clock.ts';
+import { Problem } from '../base/problem.ts';
+import { apiClient } from '../kube/api/client.ts';
+import type { ClusterAccess } from '../kube/api/cluster-access.ts';
+import { ApiFailure } from '../kube/api/failure.ts';
+import { getJson } from '../kube/api/get-json.ts';
+import { asObject, child, children, text, type JsonObject } from '../kube/api/json-object.ts';
+import { defaultRanges, ImpliedCluster } from '../kube/manifests/cluster.ts';
+import { ManifestFolder } from '../kube/manifests/folder.ts';
+import type { EndpointSlice, Service } from '../kube/store/objects.ts';
+import { serviceNameLabel } from '../kube/store/transform.ts';
+import { endpointsOf } from './endpoints.ts';
+import { servicePorts, type Family } from './service-port.ts';
+import type { ClusterState } from './traffic.ts';
+
+/** Services and endpoint slices as the API spells them. */
+export interface ProxyObjects {
+  readonly services: readonly JsonObject[];
+  readonly slices: readonly JsonObject[];
+}
+
+/** What one proxier, of one address family, makes of the objects. */
+export function clusterState({ services, slices }: ProxyObjects, family: Family): ClusterState {
+  return {
+    ports: services.flatMap((raw) => servicePorts(raw, family)),
+    endpoints: endpointsOf(slices, family),
+  };
+}
+
+/** The same cluster under the names of old kube-proxies, which wrote a colon behind a service whose port has no name. */
+export function withColons({ ports, endpoints }: ClusterState): ClusterState {
+  const named = ports.map((port) =>
+    port.portName === '' ? { ...port, name: `${port.name}:` } : port,
+  );
+  return { ports: named, endpoints };
+}
+
+/**
+ * The cluster that manifests describe: what they leave open (addresses of services, endpoints of pods) is filled in as `ndots
+ * serve` does it.
+ * @throws Problem if the path cannot be read; what is wrong in a file is given to `problem`
+ */
+export async function manifestObjects(
+  path: string,
+  problem: (problem: Problem) => void,
+): Promise<ProxyObjects> {
+  const folder = new ManifestFolder(path);
+  const { problems } = await folder.look();
+  const { manifests } = folder;
+  const wanted = {
+    ...{ endpoints: true, pods: false, multicluster: false, zones: true },
+    ...{ labels: '', namespaceLabels: '' },
+  };
+  const built = new ImpliedCluster(wanted, defaultRanges).build(manifests);
+  for (const each of [...problems, ...built.problems]) problem(each);
+
+  const written = manifests.filter(({ kind }) => kind === 'EndpointSlice');
+  const names = new Set(written.map(({ namespace, name }) => `${namespace}/${name}`));
+  const slices = (built.entries.get('EndpointSlice') ?? [])
+    .filter(({ namespace, name }) => !names.has(`${namespace}/${name}`))
+    .flatMap(({ objects }) => objects as readonly EndpointSlice[])
+    .flatMap(spelledSlices);
+  const implied = new Map(
+    (built.entries.get('Service') ?? []).map(({ namespace, name, objects }) => [
+      `${namespace}/${name}`,
+      objects[0] as Service,
+    ]),
+  );
+  const services = manifests
+    .filter(({ kind }) => kind === 'Service')
+    .map(({ namespace, name, raw }) =>
+      withAddresses(raw, implied.get(`${namespace}/${name}`)?.clusterIPs ?? []),
+    );
+  return { services, slices: [...written.map(({ raw }) => raw), ...slices] };
+}
+
+function withAddresses(raw: JsonObject, clusterIPs: readonly string[]): JsonObject {
+  const spec = child(raw, 'spec');
+  if (text(spec, 'clusterIP') !== '' || clusterIPs.length === 0) return raw;
+  return {
+    ...raw,
+    spec: {
+      ...spec,
+      clusterIP: clusterIPs[0],
+      clusterIPs,
+      ipFamilies: clusterIPs.map((ip) => (ip.includes(':') ? 'IPv6' : 'IPv4')),
+    },
+  };
+}
+
+/** A slice that was implied, as the API would spell it: one for each address family. */
+function spelledSlices(slice: EndpointSlice): JsonObject[] {
+  const byFamily = Map.groupBy(slice.endpoints, ({ addresses: [first = ''] }) =>
+    first.includes(':') ? 'IPv6' : 'IPv4',
+  );
+  return [...byFamily].map(([addressType, endpoints]) => ({
+    metadata: {
+      namespace: slice.namespace,
+      name: slice.name,
+      labels: { [serviceNameLabel]: slice.service },
+    },
+    addressType,
+    ports: slice.ports,
+    endpoints: endpoints.map(({ addresses, ready, nodeName }) => ({
+      addresses,
+      conditions: { ready, serving: ready, terminating: false },
+      nodeName,
+    })),
+  }));
+}
+
+/** A server that is silent for longer is not there, milliseconds. */
+const WAIT_MS = 15_000;
+/** As kubectl lists. */
+const chunk = '500';
+
+/** The objects of a live cluster, listed once. Throws a `Problem`. */
+export async function apiObjects(
+  access: ClusterAccess,
+  { userAgent, signal }: { readonly userAgent: string; readonly signal: AbortSignal },
+): Promise<ProxyObjects> {
+  const client = apiClient({ connection: access.connection, clock: systemClock, userAgent });
+  const list = async (path: string, task: string): Promise<JsonObject[]> => {
+    const found: JsonObject[] = [];
+    for (let next = ''; ;) {
+      const query = { limit: chunk, ...(next === '' ? {} : { continue: next }) };
+      const page = asObject(await getJson(client, { path, query, task, waitMs: WAIT_MS, signal }));
+      found.push(...children(page, 'items'));
+      next = text(child(page, 'metadata'), 'continue');
+      if (next === '') return found;
+    }
+  };
+  try {
+    return {
+      services: await list('/api/v1/services', 'list services'),
+      slices: await list('/apis/discovery.k8s.io/v1/endpointslices', 'list endpointslices'),
+    };
+  } catch (error) {
+    if (!(error instanceof ApiFailure)) throw error;
+    throw new Problem({
+      code: 'cluster-not-asked',
+      text: error.message,
+      hint: error.advice || undefined,
+      remedy:
+        'Does this work: kubectl get services,endpointslices -A? Without a cluster: --manifests DIR',
+      cause: error,
+    });
+  } finally {
+    client.close();
+  }
+}

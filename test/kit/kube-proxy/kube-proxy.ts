@@ -1,0 +1,98 @@
+/** The rules of a real kube-proxy, built from its public module: what ours are compared with. */
+import { spawn, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+const source = import.meta.dirname;
+
+/** One cluster as kube-proxy sees it. */
+export interface ProxiedCluster {
+  readonly mode: 'iptables' | 'nftables';
+  readonly family: 'IPv4' | 'IPv6';
+  readonly node: string;
+  readonly nodeIP: string;
+  readonly zone: string;
+  readonly clusterCIDR: string;
+  readonly masqueradeAll: boolean;
+  readonly localhostNodePorts: boolean;
+  readonly nodePortAddresses: readonly string[];
+  readonly services: readonly object[];
+  readonly slices: readonly object[];
+}
+
+/** What kube-proxy wrote for a cluster. */
+export interface ProxyRules {
+  readonly text: string;
+  /** `TABLE CHAIN ["-m",…]` of each rule that it put into a chain of the kernel, the last one first. */
+  readonly jumps: readonly string[] | null;
+  readonly tookMs: number;
+  readonly error: string;
+}
+
+/** Why there can be no real kube-proxy here; null: there can. */
+export function noKubeProxy(): string | null {
+  if (spawnSync('go', ['version']).status !== 0) return 'go is not installed';
+  if (spawnSync('nft', ['--version']).status !== 0) return 'nft is not installed';
+  const { status } = spawnSync('unshare', ['-n', 'true']);
+  return status === 0 ? null : 'no right to make a network namespace';
+}
+
+/** Builds the program, once: some three minutes; the result is kept under `XDG_CACHE_HOME`. */
+function program(): string {
+  const caches = process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache');
+  const hash = createHash('sha256');
+  for (const name of ['main.go', 'go.mod', 'go.sum']) hash.update(readFileSync(join(source, name)));
+  const folder = join(caches, 'ndots', 'kube-proxy');
+  const path = join(folder, hash.digest('hex').slice(0, 12));
+  if (existsSync(path)) return path;
+  mkdirSync(folder, { recursive: true });
+  console.error(`building kube-proxy's rules (once, kept as ${path})`);
+  const unfinished = `${path}.${process.pid}`;
+  const { status, stderr } = spawnSync('go', ['build', '-o', unfinished, '.'], {
+    cwd: source,
+    encoding: 'utf8',
+    env: { ...process.env, CGO_ENABLED: '0' },
+  });
+  if (status !== 0) throw new Error(stderr);
+  renameSync(unfinished, path);
+  return path;
+}
+
+/** kube-proxy's rules for each of the clusters, in a network namespace of their own. */
+export async function proxyRules(clusters: readonly ProxiedCluster[]): Promise<ProxyRules[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'kube-proxy-'));
+  try {
+    symlinkSync(join(source, 'nft.sh'), join(folder, 'nft'));
+    const log = join(folder, 'nft.log');
+    writeFileSync(log, '');
+    const child = spawn('unshare', ['-n', program()], {
+      stdio: ['pipe', 'pipe', 'ignore'],
+      env: {
+        ...process.env,
+        PATH: `${folder}:${process.env['PATH'] ?? ''}`,
+        NFT_LOG: log,
+        REAL_NFT: spawnSync('which', ['nft'], { encoding: 'utf8' }).stdout.trim(),
+      },
+    });
+    child.stdin.end(clusters.map((cluster) => `${JSON.stringify(cluster)}\n`).join(''));
+    const found: ProxyRules[] = [];
+    for await (const line of createInterface(child.stdout)) {
+      found.push(JSON.parse(line) as ProxyRules);
+    }
+    return found;
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
