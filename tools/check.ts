@@ -8,6 +8,10 @@ const steps: readonly (readonly [string, readonly string[]])[] = [
   ['unused', ['knip', '-c', 'tools/knip.ts', '--treat-config-hints-as-errors']],
   ['unused but by tests', ['knip', '-c', 'tools/knip.ts', '--production']],
   ['man page', ['node', '--disable-warning=ExperimentalWarning', 'tools/man.ts', '--check']],
+  [
+    'monitoring',
+    ['node', '--disable-warning=ExperimentalWarning', 'tools/monitoring.ts', '--check'],
+  ],
   ['house', ['node', '--test', '--test-reporter=dot', 'test/tidy.test.ts']],
 ];
 

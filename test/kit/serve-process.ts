@@ -27,6 +27,7 @@ export async function freePorts(count: number): Promise<number[]> {
 export interface ServeProcess {
   readonly child: Child;
   readonly port: number;
+  readonly metricsUrl: string;
   /** Prometheus text. */
   metrics(): Promise<string>;
   /** Sum of all series of a metric whose labels contain the text. */
@@ -63,11 +64,12 @@ export async function serveProcess(
       : start('ndots', ['sh', '-c', `ulimit -n ${descriptors}; exec "$@"`, 'sh', ...words]);
   options.onPort?.(port);
   await printed(child, /ndots-\d/, 20_000);
-  const metrics = async (): Promise<string> =>
-    (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
+  const metricsUrl = `http://127.0.0.1:${metricsPort}/metrics`;
+  const metrics = async (): Promise<string> => (await fetch(metricsUrl)).text();
   return {
     child,
     port,
+    metricsUrl,
     metrics,
     async sum(metric, labels = '') {
       const lines = (await metrics())

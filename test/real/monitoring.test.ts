@@ -1,0 +1,190 @@
+/** deploy/monitoring, judged by promtool and by a real Prometheus that scrapes a real server. */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { parse } from 'yaml';
+import { printed, start, type Child } from '../kit/child.ts';
+import { queryBytes, UdpClient } from '../kit/loopback.ts';
+import { freePorts, serveProcess, type ServeProcess } from '../kit/serve-process.ts';
+
+const rulesFile = resolve('deploy/monitoring/rules.yaml');
+const missing = ['promtool', 'prometheus'].filter(
+  (program) => spawnSync(program, ['--version']).status !== 0,
+);
+const skip =
+  missing.length === 0 ? false : `${missing.join(' and ')} (Debian package prometheus) missing`;
+
+interface Rules {
+  readonly groups: readonly { readonly rules: readonly { alert?: string; expr: string }[] }[];
+}
+interface Dashboard {
+  readonly panels: readonly { title: string; targets?: readonly { expr: string }[] }[];
+}
+const rules = (parse(readFileSync(rulesFile, 'utf8')) as Rules).groups.flatMap(
+  (group) => group.rules,
+);
+const { panels } = JSON.parse(
+  readFileSync('deploy/monitoring/dashboard.json', 'utf8'),
+) as Dashboard;
+
+/** A test of the rules in promtool's own form. */
+function promtoolTest(series: object[], alerts: object[]): { status: number | null; text: string } {
+  const folder = mkdtempSync(join(tmpdir(), 'ndots-rules-'));
+  try {
+    const file = join(folder, 'test.yaml');
+    const tests = [{ interval: '1m', input_series: series, alert_rule_test: alerts }];
+    writeFileSync(file, JSON.stringify({ rule_files: [rulesFile], tests }));
+    const { status, stdout, stderr } = spawnSync('promtool', ['test', 'rules', file], {
+      encoding: 'utf8',
+    });
+    return { status, text: stdout + stderr };
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+const silent = (at: string): object[] =>
+  [...new Set(rules.flatMap(({ alert }) => alert ?? []))].map((alertname) => ({
+    eval_time: at,
+    alertname,
+    exp_alerts: [],
+  }));
+
+describe('the alerts', { skip }, () => {
+  test('are rules that promtool finds no fault in, and each has its paragraph', () => {
+    const { status, stdout, stderr } = spawnSync('promtool', ['check', 'rules', rulesFile], {
+      encoding: 'utf8',
+    });
+    assert.equal(status, 0, stdout + stderr);
+    const page = readFileSync('docs/alerts.md', 'utf8');
+    for (const { alert } of rules)
+      if (alert !== undefined) assert.match(page, new RegExp(`^## ${alert}$`, 'm'));
+  });
+
+  const steady = [
+    { series: 'coredns_build_info{instance="a", job="coredns"}', values: '1x120' },
+    { series: 'up{instance="a", job="coredns"}', values: '1x120' },
+    { series: 'coredns_panics_total{instance="a"}', values: '0x120' },
+    { series: 'coredns_dns_responses_total{rcode="NOERROR"}', values: '0+60000x120' },
+  ];
+
+  test('are silent while one reply in ten thousand is SERVFAIL, however long', () => {
+    const series = [
+      ...steady,
+      { series: 'coredns_dns_responses_total{rcode="SERVFAIL"}', values: '0+6x120' },
+    ];
+    const { status, text } = promtoolTest(series, silent('2h'));
+    assert.equal(status, 0, text);
+  });
+
+  for (const [what, servfail, windows] of [
+    ['while two of a hundred replies are SERVFAIL', '0+1200x120', ['1h', '6h', '1d', '3d']],
+    [
+      'of an hour that was bad and is over as of a budget that is being used up',
+      '0+1200x30 36000x90',
+      ['1d', '3d'],
+    ],
+  ] as const)
+    test(`tell ${what}`, () => {
+      const failed = 'coredns_dns_responses_total{rcode="SERVFAIL"}';
+      const { text } = promtoolTest(
+        [...steady, { series: failed, values: servfail }],
+        silent('100m'),
+      );
+      const told = [...text.matchAll(/alertname="DNSErrorsBurnBudget".*window="(\w+)"/g)];
+      assert.deepEqual(new Set(told.map(([, window]) => window)), new Set(windows), text);
+    });
+
+  test('tell when no server is scraped any more', () => {
+    const { text } = promtoolTest(
+      [{ series: 'coredns_build_info{instance="a", job="coredns"}', values: '1x5 stale' }],
+      [{ eval_time: '15m', alertname: 'DNSDown', exp_alerts: [] }],
+    );
+    assert.match(text, /No DNS server is scraped/);
+  });
+});
+
+describe('a Prometheus that scrapes a server', { skip }, () => {
+  const folder = mkdtempSync(join(tmpdir(), 'ndots-prometheus-'));
+  let upstream: ServeProcess | null = null;
+  let server: ServeProcess | null = null;
+  let prometheus: Child | null = null;
+  let client: UdpClient | null = null;
+  let asking: NodeJS.Timeout | undefined;
+  let url = '';
+
+  before(async () => {
+    const [port] = (await freePorts(1)) as [number];
+    upstream = await serveProcess('whoami');
+    url = `http://127.0.0.1:${port}`;
+    server = await serveProcess(
+      `errors\ncache\nkubernetes cluster.local {\n manifests ${resolve('examples/cluster')}\n}\nforward . 127.0.0.1:${upstream.port}`,
+    );
+    const config = {
+      global: { scrape_interval: '1s', evaluation_interval: '1s' },
+      rule_files: [rulesFile],
+      scrape_configs: [
+        { job_name: 'coredns', static_configs: [{ targets: [new URL(server.metricsUrl).host] }] },
+      ],
+    };
+    const file = join(folder, 'prometheus.yml');
+    writeFileSync(file, JSON.stringify(config));
+    prometheus = start('prometheus', [
+      'prometheus',
+      `--config.file=${file}`,
+      `--storage.tsdb.path=${join(folder, 'data')}`,
+      `--web.listen-address=127.0.0.1:${port}`,
+    ]);
+    await printed(prometheus, /Server is ready to receive web requests/, 30_000);
+    client = await UdpClient.open();
+    const { port: dns } = server;
+    let asked = 0;
+    asking = setInterval(() => {
+      const name =
+        asked++ % 2 === 0 ? 'backend.critical-app.svc.cluster.local' : `${asked}.example.`;
+      client?.send(queryBytes(name, asked), dns);
+    }, 100);
+  });
+  after(async () => {
+    clearInterval(asking);
+    client?.close();
+    await server?.stop();
+    await upstream?.stop();
+    prometheus?.signal('SIGKILL');
+    await prometheus?.exitCode;
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const query = async (expr: string): Promise<{ status: string; data: { result: unknown[] } }> =>
+    (await (await fetch(`${url}/api/v1/query?query=${encodeURIComponent(expr)}`)).json()) as never;
+
+  test('has values for every panel of the dashboard', async () => {
+    for (const { title, targets = [] } of panels)
+      for (const { expr } of targets) {
+        const filled = expr
+          .replaceAll('$job', '.*')
+          .replaceAll('$instance', '.*')
+          .replaceAll('$__rate_interval', '10s');
+        const end = Date.now() + 30_000;
+        for (;;) {
+          const { status, data } = await query(filled);
+          assert.equal(status, 'success', `${title}: ${filled}`);
+          if (data.result.length > 0) break;
+          assert.ok(Date.now() < end, `${title}: ${filled} has no value`);
+          await pause(500);
+        }
+      }
+  });
+
+  test('evaluates every rule without an error', async () => {
+    const answer = (await (await fetch(`${url}/api/v1/rules`)).json()) as {
+      data: { groups: { rules: { name: string; health: string; lastError?: string }[] }[] };
+    };
+    for (const { name, health, lastError } of answer.data.groups.flatMap((group) => group.rules))
+      assert.equal(health, 'ok', `${name}: ${lastError}`);
+  });
+});
