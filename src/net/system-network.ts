@@ -2,6 +2,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';
 import { batchedUdp } from '../linux/packet-loop.ts';
+import { GrpcUpstream } from './grpc/grpc-upstream.ts';
 import { HttpsUpstream } from './https-upstream.ts';
 import type { Network, Upstream, UpstreamParts } from './network.ts';
 import { StreamUpstream } from './stream-upstream.ts';
@@ -37,6 +38,8 @@ export function systemNetwork({ clock, random, transport }: SystemNetworkParts):
           return new StreamUpstream({ upstream, wheel, random, now });
         case 'https':
           return new HttpsUpstream({ upstream, wheel, now });
+        case 'grpc':
+          return new GrpcUpstream({ upstream, wheel, clock });
       }
     },
   };
