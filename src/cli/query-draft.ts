@@ -3,12 +3,15 @@ import type { EdnsOption } from '../wire/edns.ts';
 import type { Protocol } from '../wire/transports.ts';
 import type { Option } from './option.ts';
 
+/** The transports that the verb speaks. */
+export type QueryProtocol = Exclude<Protocol, 'grpc'>;
+
 /** One query, complete: everything that the command line and the defaults say of it. */
 export interface QueryOptions {
   readonly name: string;
   readonly type: number;
   readonly class: number;
-  readonly transport: Protocol;
+  readonly transport: QueryProtocol;
   /** Host or address; null = the first server of /etc/resolv.conf. */
   readonly server: string | null;
   readonly port: number;

@@ -2,16 +2,22 @@
 import { domainToASCII } from 'node:url';
 import { parseAddress } from '../base/ip.ts';
 import { nearest } from '../base/problem.ts';
-import type { Protocol } from '../wire/transports.ts';
 import { TYPE, classNumber, typeNumber } from '../wire/iana.ts';
 import { flag, group, one, type OptionValue, type Usage } from './option.ts';
 import { readOptions } from './option-parse.ts';
 import { transports } from '../wire/transports.ts';
 import { choice, duration, file, integer, readInteger, text, usage } from './option-values.ts';
-import { fresh, setting, type Draft, type QueryOption, type QueryOptions } from './query-draft.ts';
+import {
+  fresh,
+  setting,
+  type Draft,
+  type QueryOption,
+  type QueryOptions,
+  type QueryProtocol,
+} from './query-draft.ts';
 import { digFlags } from './query-flags.ts';
 
-const ports: Readonly<Record<Protocol, number>> = {
+const ports: Readonly<Record<QueryProtocol, number>> = {
   udp: transports.dns.port,
   tcp: transports.dns.port,
   tls: transports.tls.port,
@@ -258,7 +264,7 @@ function readServer(draft: Draft, given: string): void {
   if (scheme !== undefined) {
     if (!Object.hasOwn(ports, scheme))
       throw usage(`"@${given}": ${scheme}:// is not spoken here`, 'Known: udp, tcp, tls, https');
-    draft.transport = scheme as Protocol;
+    draft.transport = scheme as QueryProtocol;
   }
   let where = rest;
   const slash = where.indexOf('/');

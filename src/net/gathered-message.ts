@@ -11,6 +11,12 @@ const FIRST_SIZE = 512;
 export class GatheredMessage {
   #bytes = nothing;
   #length = 0;
+  readonly #max: number;
+
+  /** @param max bytes that it may have: with what stands around a message, a few more */
+  constructor(max: number = MESSAGE_MAX) {
+    this.#max = max;
+  }
 
   /** Bytes that have come. */
   get length(): number {
@@ -27,10 +33,10 @@ export class GatheredMessage {
     return this.#bytes.subarray(0, this.#length);
   }
 
-  /** Adds `from[start, end)`. @returns false: with it there would be more than a message can have; it is not added */
+  /** Adds `from[start, end)`. @returns false: with it there would be more than it may have; it is not added */
   add(from: Uint8Array, start: number, end: number): boolean {
     const length = this.#length + end - start;
-    if (length > MESSAGE_MAX) return false;
+    if (length > this.#max) return false;
     if (length > this.#bytes.length) this.#grow(length);
     this.#bytes.set(from.subarray(start, end), this.#length);
     this.#length = length;
@@ -38,7 +44,7 @@ export class GatheredMessage {
   }
 
   #grow(least: number): void {
-    const size = Math.max(FIRST_SIZE, least, Math.min(MESSAGE_MAX, 2 * this.#bytes.length));
+    const size = Math.max(FIRST_SIZE, least, Math.min(this.#max, 2 * this.#bytes.length));
     const larger = Buffer.allocUnsafeSlow(size);
     this.#bytes.copy(larger, 0, 0, this.#length);
     this.#bytes = larger;

@@ -4,12 +4,13 @@ import type { TLSSocket } from 'node:tls';
 
 import { builtins } from '../base/builtins.ts';
 import { DialTime } from './dial-time.ts';
+import { Dialling } from './dialling.ts';
 import { endError, exchangeError, failLater, timeoutError } from './exchange-failure.ts';
 import { ExchangeError, type Carrier, type UpstreamExchange } from './upstream-exchange.ts';
 import { Http1Requests } from './http1-requests.ts';
 import { Http2Link, type Http2Host } from './http2/http2-link.ts';
 import type { Upstream, UpstreamParts } from './network.ts';
-import { Timed, type TimerWheel } from './timer-wheel.ts';
+import type { TimerWheel } from './timer-wheel.ts';
 import { tlsOptions } from './upstream-tls.ts';
 
 const PATH = '/dns-query';
@@ -149,7 +150,7 @@ export class HttpsUpstream implements Upstream, Http2Host, Carrier {
     socket.on('session', (ticket) => {
       this.#session = ticket;
     });
-    const dialling = new Dialling(socket, this.#where, (error) =>
+    const dialling = new Dialling(socket, 'secureConnect', this.#where, (error) =>
       this.#dialled(socket, now, error),
     );
     this.wheel.set(dialling, this.#dialTime.limitMs, now);
@@ -183,35 +184,5 @@ export class HttpsUpstream implements Upstream, Http2Host, Carrier {
       this.#http1 = new Http1Requests(this);
     }
     for (const exchange of waiting) this.#place(exchange, now);
-  }
-}
-
-/** A connection that is being made: one of three things ends it, as a deadline the third. */
-class Dialling extends Timed {
-  readonly #where: string;
-  readonly #done: (error: unknown) => void;
-  #over = false;
-
-  /** @param done told null when the connection is there */
-  constructor(socket: TLSSocket, where: string, done: (error: unknown) => void) {
-    super();
-    this.#where = where;
-    this.#done = done;
-    socket.once('secureConnect', () => {
-      socket.off('error', this.give);
-      this.give(null);
-    });
-    socket.on('error', this.give);
-    socket.once('close', () => this.give(endError()));
-  }
-
-  readonly give = (error: unknown): void => {
-    if (this.#over) return;
-    this.#over = true;
-    this.#done(error);
-  };
-
-  override expire(): void {
-    this.give(timeoutError('dial', this.#where));
   }
 }

@@ -3,6 +3,7 @@ import type { TLSSocket } from 'node:tls';
 import { DnsOverHttps } from './dns-over-https.ts';
 import { Http1Connections } from './http1-connections.ts';
 import { Http2Connection } from './http2/http2-connection.ts';
+import { HttpsService } from './http2/https-service.ts';
 import type { ListenerParts } from './listener.ts';
 import { StreamListener } from './stream-listener.ts';
 
@@ -12,13 +13,14 @@ import { StreamListener } from './stream-listener.ts';
  */
 export function httpsListener(parts: ListenerParts): StreamListener {
   const service = new DnsOverHttps();
+  const http2 = new HttpsService(service);
   let http1: Http1Connections | null = null;
   return new StreamListener(parts, {
     proto: 'https',
     alpn: ['h2', 'http/1.1'],
     connect: (socket, host) =>
       (socket as Partial<TLSSocket>).alpnProtocol === 'h2'
-        ? new Http2Connection(socket, host, service)
+        ? new Http2Connection(socket, host, http2)
         : (http1 ??= new Http1Connections(service)).connect(socket, host),
   });
 }

@@ -19,7 +19,7 @@ class Count {
 
 /** What a listener counts: numbers that only grow, except `connections`, `handshakes` and `waiting`. */
 export interface ListenerCounters extends Readonly<Record<keyof typeof families, Count>> {
-  /** An HTTP response with this status has been sent. */
+  /** A response with this status, of HTTP or of gRPC, has been sent. */
   response(status: number): void;
 }
 
@@ -100,23 +100,34 @@ function countersOf(metrics: Registry | null, server: string, proto: Proto): Lis
     new Count(metrics?.[kind](name, help, ['server', 'proto']).with(server, proto) ?? null),
   ]);
   const counts = Object.fromEntries(entries) as Record<keyof typeof families, Count>;
-  return { ...counts, response: countResponses(metrics, server) };
+  return { ...counts, response: countResponses(metrics, server, proto) };
 }
 
-/** CoreDNS's counter. There are few statuses: each keeps its handle. */
-function countResponses(metrics: Registry | null, server: string): (status: number) => void {
+/** By protocol; the first one is CoreDNS's. */
+const responses: Partial<Record<Proto, readonly [name: string, help: string]>> = {
+  https: [
+    'coredns_dns_https_responses_total',
+    'Counter of DoH responses per server and http status code.',
+  ],
+  grpc: [
+    'ndots_dns_grpc_responses_total',
+    'Responses over gRPC by status: 0 is OK; of 100 and more it is one of HTTP.',
+  ],
+};
+
+/** There are few statuses: each keeps its handle. */
+function countResponses(
+  metrics: Registry | null,
+  server: string,
+  proto: Proto,
+): (status: number) => void {
+  const [name, help] = responses[proto] ?? ['', ''];
   const byStatus = new Map<number, Counter>();
   return (status) => {
     let counter = byStatus.get(status);
     if (counter === undefined) {
       if (metrics === null) return;
-      counter = metrics
-        .counter(
-          'coredns_dns_https_responses_total',
-          'Counter of DoH responses per server and http status code.',
-          ['server', 'status'],
-        )
-        .with(server, String(status));
+      counter = metrics.counter(name, help, ['server', 'status']).with(server, String(status));
       byStatus.set(status, counter);
     }
     counter.add(1);

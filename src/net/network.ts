@@ -11,10 +11,10 @@ export const upstreamSchemes: readonly UpstreamScheme[] = ['dns', 'tls', 'https'
 
 /** Where an upstream is. */
 export interface UpstreamAddress {
-  /** IP address. */
+  /** IP address; of `grpc` also `unix:` and the path of a socket, whose port means nothing. */
   readonly host: string;
   readonly port: number;
-  /** Name that the certificate must have (tls, https); empty: the address must stand in it. */
+  /** Name that the certificate must have (tls, https, grpc); empty: the address must stand in it. */
   readonly serverName: string;
 }
 

@@ -2,6 +2,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';
 import { batchedUdp } from '../linux/packet-loop.ts';
+import { GrpcUpstream } from './grpc/grpc-upstream.ts';
 import { HttpsUpstream } from './https-upstream.ts';
 import type { Network, Upstream, UpstreamParts } from './network.ts';
 import { PortAllowance } from './port-allowance.ts';
@@ -49,6 +50,8 @@ export function systemNetwork({
           return new StreamUpstream({ upstream, wheel, random, now });
         case 'https':
           return new HttpsUpstream({ upstream, wheel, now });
+        case 'grpc':
+          return new GrpcUpstream({ upstream, wheel, clock });
       }
     },
   };

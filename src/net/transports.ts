@@ -30,6 +30,10 @@ const table: Readonly<Partial<Record<Scheme, Served>>> = {
     connections: limits.secureConnections,
     listeners: async () => [(await import('./https.ts')).httpsListener],
   },
+  grpc: {
+    connections: limits.secureConnections,
+    listeners: async () => [(await import('./grpc/grpc-listener.ts')).grpcListener],
+  },
 };
 
 /** The names of the transports that are served. */

@@ -26,6 +26,7 @@ export const order: readonly PluginEntry[] = [
   entry('metadata', async () => (await import('./metadata/metadata.ts')).metadata),
   entry('geoip', async () => (await import('./geoip/geoip.ts')).geoip),
   entry('cancel', async () => (await import('./cancel/cancel.ts')).cancel),
+  entry('grpc_server', async () => (await import('./grpc_server/grpc_server.ts')).grpcServer),
   entry('https', async () => (await import('./https/https.ts')).https),
   entry('timeouts', async () => (await import('./timeouts/timeouts.ts')).timeouts),
   entry('multisocket', async () => (await import('./multisocket/multisocket.ts')).multisocket),
@@ -68,6 +69,7 @@ export const order: readonly PluginEntry[] = [
   entry('etcd', async () => (await import('./etcd/etcd.ts')).etcd),
   entry('loop', async () => (await import('./loop/loop.ts')).loop),
   entry('forward', async () => (await import('./forward/forward.ts')).forward, ['proxy']),
+  entry('grpc', async () => (await import('./grpc/grpc.ts')).grpc),
   entry('erratic', async () => (await import('./erratic/erratic.ts')).erratic),
   entry('whoami', async () => (await import('./whoami/whoami.ts')).whoami),
   entry('on', async () => (await import('./on/on.ts')).on),
@@ -92,11 +94,9 @@ export const directiveNames: readonly string[] = [...order, ...unserved].flatMap
 /** Plugins of CoreDNS 1.14.7 that have no counterpart here. */
 export const absent: readonly string[] = [
   'proxyproto',
-  'grpc_server',
   'trace',
   'dnssec',
   'k8s_external',
-  'grpc',
   'sign',
 ];
 

@@ -10,7 +10,7 @@ import type { Protocol } from './transports.ts';
 import { QuerySignature } from './tsig.ts';
 
 /** By what a query came; `internal`: it was made here. */
-export type Proto = Protocol | 'grpc' | 'internal';
+export type Proto = Protocol | 'internal';
 
 /** What is to become of a datagram, judged before any plugin sees it (CoreDNS: header filters of its DNS library). */
 export type Triage = 'serve' | 'ignore' | 'formerr' | 'notimp';

@@ -15,7 +15,7 @@ export interface Transport {
 export type SocketKind = 'udp' | 'tcp';
 
 /** By what one message travels, between whomever; dnstap calls it so, too. */
-export type Protocol = SocketKind | 'tls' | 'https';
+export type Protocol = SocketKind | 'tls' | 'https' | 'grpc';
 
 /** What stands before `://`. */
 export type Scheme = 'dns' | 'tls' | 'https' | 'grpc' | 'quic' | 'https3';

@@ -32,6 +32,8 @@ export interface GrpcConnectionParts {
   readonly clock: Clock;
   /** Bytes of one message that comes: a larger one fails its call. */
   readonly messageMax: number;
+  /** Told once when it has ended. */
+  readonly onClose?: () => void;
 }
 
 /** Bytes that the server may send unasked, per stream and in all; renewed when half is used up. */
@@ -70,7 +72,8 @@ export class GrpcConnection implements StreamHost {
   #received = 0;
   #closed: GrpcFailure | null = null;
   #retiring = false;
-  #heardAt: number;
+  /** When something has come last, by the clock. */
+  heardAt: number;
   #watchdog: Timer | null = null;
 
   constructor(parts: GrpcConnectionParts) {
@@ -78,7 +81,7 @@ export class GrpcConnection implements StreamHost {
     this.#socket = parts.socket;
     this.messageMax = parts.messageMax;
     this.authority = parts.authority;
-    this.#heardAt = parts.clock.now();
+    this.heardAt = parts.clock.now();
     const { socket } = parts;
     socket.on('data', this.#onData);
     socket.on('error', (error: Error) => this.#end(error.message));
@@ -133,6 +136,7 @@ export class GrpcConnection implements StreamHost {
     this.#socket.destroy();
     for (const stream of [...this.#streams.values()]) stream.fail(failure);
     this.#streams.clear();
+    this.#parts.onClose?.();
   }
 
   /** Sends as much of `data` as the server takes at present. @returns bytes sent */
@@ -192,16 +196,16 @@ export class GrpcConnection implements StreamHost {
   #watch(): void {
     if (this.#watchdog !== null) return;
     const { clock } = this.#parts;
-    this.#heardAt = clock.now();
+    this.heardAt = clock.now();
     const check = (): void => {
-      const quiet = clock.now() - this.#heardAt;
+      const quiet = clock.now() - this.heardAt;
       if (quiet < QUIET_MS) {
         this.#watchdog = clock.after(QUIET_MS - quiet, check);
         return;
       }
       this.#socket.write(words(FRAME.PING, 0, 0, 0, 0));
       this.#watchdog = clock.after(PING_ANSWER_MS, () => {
-        if (clock.now() - this.#heardAt < QUIET_MS) return check();
+        if (clock.now() - this.heardAt < QUIET_MS) return check();
         const text = `nothing has come for ${Math.round(quiet / 1000 + PING_ANSWER_MS / 1000)} s`;
         this.close(new GrpcFailure('silent', text));
       });
@@ -210,7 +214,7 @@ export class GrpcConnection implements StreamHost {
   }
 
   readonly #onData = (chunk: Buffer): void => {
-    this.#heardAt = this.#parts.clock.now();
+    this.heardAt = this.#parts.clock.now();
     const reader = this.#reader;
     for (let at = 0; at < chunk.length && this.#closed === null;) {
       at += reader.read(chunk, at);

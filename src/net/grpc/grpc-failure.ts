@@ -45,3 +45,14 @@ export class GrpcFailure extends Error {
     this.code = code;
   }
 }
+
+const names = [
+  ...['OK', 'Canceled', 'Unknown', 'InvalidArgument', 'DeadlineExceeded', 'NotFound'],
+  ...['AlreadyExists', 'PermissionDenied', 'ResourceExhausted', 'FailedPrecondition', 'Aborted'],
+  ...['OutOfRange', 'Unimplemented', 'Internal', 'Unavailable', 'DataLoss', 'Unauthenticated'],
+];
+
+/** How people write a code: `Unavailable`. */
+export function statusName(code: number): string {
+  return names[code] ?? `Code(${code})`;
+}

@@ -18,8 +18,8 @@ export interface StreamHost {
   forget(stream: number): void;
 }
 
-/** Before each message: whether it is compressed (never, here), and its length. */
-const PREFIX = 5;
+/** Bytes before each message: whether it is compressed (never, here), and its length. */
+export const PREFIX = 5;
 const WINDOW_STEP = 1 << 19;
 
 /** One call: messages in both directions over one HTTP/2 stream, and a status at the end (gRPC over HTTP/2). */
@@ -47,10 +47,15 @@ export class GrpcStream {
 
   /** Sends a message; it waits here while the server takes no more. @param last nothing follows */
   write(message: Uint8Array, last = false): void {
-    if (this.#over || this.#ending) return;
     const prefix = Buffer.alloc(PREFIX);
     prefix.writeUInt32BE(message.length, 1);
-    this.#unsent = Buffer.concat([this.#unsent, prefix, message]);
+    this.writeFramed(Buffer.concat([prefix, message]), last);
+  }
+
+  /** The same for a message that has its prefix already. */
+  writeFramed(bytes: Buffer, last: boolean): void {
+    if (this.#over || this.#ending) return;
+    this.#unsent = this.#unsent.length === 0 ? bytes : Buffer.concat([this.#unsent, bytes]);
     this.#ending = last;
     this.flush();
   }

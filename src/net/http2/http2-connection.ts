@@ -2,8 +2,6 @@
 import type { Socket } from 'node:net';
 
 import { ClientConnection } from '../client-connection.ts';
-import type { DnsOverHttps } from '../dns-over-https.ts';
-import { MESSAGE_MAX } from '../../wire/iana.ts';
 import type { StreamHost } from '../stream-listener.ts';
 import { arena } from '../write-reply.ts';
 import { FrameReader } from './frame-reader.ts';
@@ -21,33 +19,32 @@ import {
   writeWord,
 } from './frames.ts';
 import { HeaderBlock } from './header-block.ts';
+import { BODY_PREFIX_MAX, type Http2Service } from './http2-service.ts';
 import { Http2Stream } from './http2-stream.ts';
 import { ParkedReplies } from './parked-replies.ts';
 import { PacedWriter } from './paced-writer.ts';
-import { FIELDS_MAX, writeReplyFields, writeStatus } from './reply-fields.ts';
+import { FIELDS_MAX } from './reply-fields.ts';
 import { RequestBodies, type BodyVerdict } from './request-bodies.ts';
 import { LIST_MAX, RequestHeader } from './request-header.ts';
 
-/** Before a reply's body there is room for all that comes before it: HEADERS, and the header of DATA. */
-const HEADERS_ROOM = FRAME_HEADER + FIELDS_MAX + FRAME_HEADER;
+/** Before a reply's message there is room for all that comes before it: HEADERS, the header of DATA, the body's beginning. */
+const HEADERS_ROOM = FRAME_HEADER + FIELDS_MAX + FRAME_HEADER + BODY_PREFIX_MAX;
 /** No other frame that is written here is longer. */
-const CONTROL_ROOM = 64;
+const CONTROL_ROOM = 256;
 /** What a stream takes besides the bytes that came or wait for it, measured. */
 const STREAM_SIZE = 1024;
 /** Streams that were refused before their body had come: what still comes of it is passed over. */
 const REFUSED_MAX = 64;
-/** Request Header Fields Too Large (RFC 6585 section 5). */
-const TOO_LARGE = 431;
 
 /**
- * One HTTP/2 connection (RFC 9113) whose requests are DNS queries (RFC 8484): the few frames that this takes, written straight
+ * One HTTP/2 connection (RFC 9113) whose requests are DNS queries, over HTTPS or gRPC: the few frames that this takes, written straight
  * into the bytes that leave. docs/decisions/http2.md has the figures that speak for it.
  *
  * A GET that need not wait makes no object. Replies leave as clients ask: who sends several requests in one TLS record gets
  * several replies in one; who sends one at a time gets one at a time, since some (dnsperf) take no more than one from each.
  */
 export class Http2Connection extends ClientConnection {
-  readonly #service: DnsOverHttps;
+  readonly #service: Http2Service;
   readonly #header = new RequestHeader();
   readonly #streams = new Map<number, Http2Stream>();
   readonly #reader = new FrameReader();
@@ -67,10 +64,11 @@ export class Http2Connection extends ClientConnection {
   /** Requests in the present chunk. */
   #requests = 0;
 
-  constructor(socket: Socket, host: StreamHost, service: DnsOverHttps) {
+  constructor(socket: Socket, host: StreamHost, service: Http2Service) {
     super(socket, host);
     this.#service = service;
     this.#writer = new PacedWriter(socket, (one) => host.gather(one), this.#left);
+    this.#writer.grouped = service.grouped;
     const settings = [
       [SETTING.MAX_CONCURRENT_STREAMS, host.limits.streams],
       [SETTING.MAX_HEADER_LIST_SIZE, LIST_MAX],
@@ -81,7 +79,7 @@ export class Http2Connection extends ClientConnection {
       arena[at + 1] = name;
       at = writeWord(arena, at + 2, value);
     }
-    this.#bodies = new RequestBodies((id, bytes) => {
+    this.#bodies = new RequestBodies(service.bodyMax, (id, bytes) => {
       writeWord(arena, this.#begin(4, FRAME.WINDOW_UPDATE, 0, id), bytes);
     });
     this.write();
@@ -198,7 +196,7 @@ export class Http2Connection extends ClientConnection {
       return this.#reset(id, ERROR.REFUSED_STREAM);
     }
     if (++this.#requests > 1) this.#writer.grouped = true;
-    if (verdict === 'too-large') this.#refuse(id, TOO_LARGE, endsStream);
+    if (verdict === 'too-large') this.#refuse(id, this.#service.refusals.fields, endsStream);
     else this.#request(id, endsStream);
   }
 
@@ -216,16 +214,17 @@ export class Http2Connection extends ClientConnection {
   }
 
   #request(id: number, whole: boolean): void {
-    const { path, pathLength, method, contentLength } = this.#header;
-    const verdict = this.#service.judge(method, path, pathLength);
+    const { contentLength } = this.#header;
+    const { bodyMax, refusals } = this.#service;
+    const verdict = this.#service.judge(this.#header);
     if (typeof verdict === 'number') {
       this.#refuse(id, verdict, whole);
     } else if (verdict === 'message') {
       const { message, length } = this.#service;
       if (whole) this.#serve(id, null, message, 0, length);
       else this.#awaitBody(id, message.slice(0, length));
-    } else if (whole || contentLength > MESSAGE_MAX) {
-      this.#refuse(id, 400, whole);
+    } else if (whole || contentLength > bodyMax) {
+      this.#refuse(id, refusals.body, whole);
     } else {
       this.#awaitBody(id, null);
     }
@@ -258,14 +257,23 @@ export class Http2Connection extends ClientConnection {
       case 'whole':
         this.host.wheel.cancel(stream);
         stream.asked = true;
-        return this.#serve(stream.id, stream, bytes, start, end);
+        return this.#serveBody(stream, bytes, start, end);
       case 'too-long':
-        return this.#refuse(stream.id, 400, false);
+        return this.#refuse(stream.id, this.#service.refusals.body, false);
       case 'reset':
         return this.#reset(stream.id, error);
       case 'fail':
         return this.#fail(error);
     }
+  }
+
+  #serveBody(stream: Http2Stream, bytes: Uint8Array, start: number, end: number): void {
+    // The query of a GET is the whole of it, whatever a body would look like.
+    if (stream.question !== null) return this.#serve(stream.id, stream, bytes, start, end);
+    const service = this.#service;
+    const wrong = service.find(bytes, start, end);
+    if (wrong === null) this.#serve(stream.id, stream, bytes, service.queryStart, service.queryEnd);
+    else this.#refuse(stream.id, wrong, true);
   }
 
   #serve(
@@ -353,35 +361,41 @@ export class Http2Connection extends ClientConnection {
       this.host.counters.dropped.add(1);
       return;
     }
+    const service = this.#service;
     const from = this.at;
     const begin = this.written;
-    let at = writeReplyFields(arena, begin + FRAME_HEADER, arena, from, from + length);
+    let at = service.writeFields(arena, begin + FRAME_HEADER, arena, from, from + length);
     writeFrameHeader(arena, begin, at - begin - FRAME_HEADER, FRAME.HEADERS, FLAG.END_HEADERS, id);
     this.host.counters.sent.add(1);
-    this.host.counters.response(200);
-    if (this.#parked.fits(length, stream)) {
-      at = writeFrameHeader(arena, at, length, FRAME.DATA, FLAG.END_STREAM, id);
-      arena.copyWithin(at, from, from + length);
-      this.written = at + length;
-      this.#parked.window -= length;
+    this.host.counters.response(service.status);
+    const body = service.writePrefix(arena, at + FRAME_HEADER, length);
+    const size = body - at - FRAME_HEADER + length;
+    arena.copyWithin(body, from, from + length);
+    if (this.#parked.fits(size, stream)) {
+      writeFrameHeader(arena, at, size, FRAME.DATA, this.#lastFlag, id);
+      this.written = body + length;
+      this.#parked.window -= size;
+      this.#endReply(id);
       if (stream !== null) this.#streams.delete(id);
     } else {
-      const body = new Uint8Array(arena.subarray(from, from + length));
-      this.written = at;
+      at += FRAME_HEADER;
+      const waits = new Uint8Array(arena.subarray(at, at + size));
+      this.written = at - FRAME_HEADER;
       const parked = stream ?? this.#open(id, -1);
       parked.asked = true;
-      this.#parked.add(parked, body);
+      this.#parked.add(parked, waits);
       this.#sendParked();
     }
     this.#leaveInTime();
   }
 
   keepSilent(way: Http2Stream | null): void {
-    if (way === null || !way.closed) this.#refuse(way?.id ?? this.#present, 500, true);
+    if (way !== null && way.closed) return;
+    this.#refuse(way?.id ?? this.#present, this.#service.refusals.silence, true);
   }
 
   refuse(): void {
-    this.#refuse(this.#present, 400, true);
+    this.#refuse(this.#present, this.#service.refusals.query, true);
   }
 
   wayBack(): Http2Stream {
@@ -404,13 +418,13 @@ export class Http2Connection extends ClientConnection {
   }
 
   /** A reply without a body. @param whole whether the request has come to its end */
-  #refuse(id: number, status: number, whole: boolean): void {
+  #refuse(id: number, code: number, whole: boolean): void {
     const stream = this.#streams.get(id);
     if (stream !== undefined) this.#forget(stream);
-    this.host.counters.response(status);
+    this.host.counters.response(code);
     this.reserve(CONTROL_ROOM);
     const begin = this.written;
-    const at = writeStatus(arena, begin + FRAME_HEADER, status);
+    const at = this.#service.writeRefusal(arena, begin + FRAME_HEADER, code);
     const flags = FLAG.END_HEADERS | FLAG.END_STREAM;
     writeFrameHeader(arena, begin, at - begin - FRAME_HEADER, FRAME.HEADERS, flags, id);
     this.written = at;
@@ -455,10 +469,27 @@ export class Http2Connection extends ClientConnection {
   }
 
   #sendParked(): void {
-    const begin = (length: number, flags: number, id: number): number =>
-      this.#begin(length, FRAME.DATA, flags, id);
-    const ended = ({ id }: Http2Stream): void => void this.#streams.delete(id);
+    const begin = (length: number, last: boolean, id: number): number =>
+      this.#begin(length, FRAME.DATA, last ? this.#lastFlag : 0, id);
+    const ended = ({ id }: Http2Stream): void => {
+      this.#endReply(id);
+      this.#streams.delete(id);
+    };
     if (this.#parked.send(arena, begin, ended)) this.moved = true;
+  }
+
+  /** What the last DATA frame of a reply has as its flags. */
+  get #lastFlag(): number {
+    return this.#service.trailers === null ? FLAG.END_STREAM : 0;
+  }
+
+  /** The reply's body is written: what ends the reply, unless that has. */
+  #endReply(id: number): void {
+    const { trailers } = this.#service;
+    if (trailers === null) return;
+    const flags = FLAG.END_HEADERS | FLAG.END_STREAM;
+    const at = this.#begin(trailers.length, FRAME.HEADERS, flags, id);
+    for (let i = 0; i < trailers.length; i++) arena[at + i] = trailers[i]!;
   }
 
   /** Ends one stream. */

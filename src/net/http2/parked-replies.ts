@@ -1,8 +1,8 @@
-import { FLAG, PAYLOAD_MAX, WINDOW, WINDOW_MAX } from './frames.ts';
+import { PAYLOAD_MAX, WINDOW, WINDOW_MAX } from './frames.ts';
 import type { Http2Stream } from './http2-stream.ts';
 
-/** Begins a DATA frame; gives where its payload is to be written, in `out`. */
-export type BeginData = (length: number, flags: number, id: number) => number;
+/** Begins a DATA frame, the last of its reply or not; gives where its payload is to be written, in `out`. */
+export type BeginData = (length: number, last: boolean, id: number) => number;
 
 /** How much the client lets us send (RFC 9113 section 5.2), and the replies that it does not let leave yet. */
 export class ParkedReplies {
@@ -46,7 +46,7 @@ export class ParkedReplies {
         const body = stream.reply!;
         const length = Math.min(body.length, this.window, stream.window, PAYLOAD_MAX);
         const last = length === body.length;
-        out.set(body.subarray(0, length), begin(length, last ? FLAG.END_STREAM : 0, stream.id));
+        out.set(body.subarray(0, length), begin(length, last, stream.id));
         any = true;
         this.window -= length;
         stream.window -= length;

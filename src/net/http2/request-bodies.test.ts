@@ -17,7 +17,7 @@ test('bodies that come byte by byte take the memory that is counted for them', (
     const { heapUsed, external } = process.memoryUsage();
     return heapUsed + external;
   };
-  const bodies = new RequestBodies(() => undefined);
+  const bodies = new RequestBodies(65_535, () => undefined);
   const streams = Array.from(
     { length: 10 },
     (_, i) => new Http2Stream(2 * i + 1, WINDOW, WINDOW, -1, () => undefined),

@@ -25,8 +25,14 @@ export class RequestBodies {
   #window = CONNECTION_WINDOW;
   readonly #grant: (id: number, bytes: number) => void;
 
-  /** @param grant lets the client send so many bytes more, on a stream or (0) on the connection */
-  constructor(grant: (id: number, bytes: number) => void) {
+  readonly #max: number;
+
+  /**
+   * @param max bytes of a body at most
+   * @param grant lets the client send so many bytes more, on a stream or (0) on the connection
+   */
+  constructor(max: number, grant: (id: number, bytes: number) => void) {
+    this.#max = max;
     this.#grant = grant;
     grant(0, CONNECTION_WINDOW - WINDOW);
   }
@@ -65,9 +71,10 @@ export class RequestBodies {
     if (end > start && !this.#gather(stream, bytes, start, end)) return 'too-long';
     if (ends) return this.finish(stream);
     if (stream.receiveWindow === 0) {
-      // One byte more than a message has, so that what is too long shows itself.
-      stream.receiveWindow = 1;
-      this.#grant(stream.id, 1);
+      // One byte more than a body may have, so that what is too long shows itself.
+      const more = Math.max(1, this.#max + 1 - (stream.body?.length ?? 0));
+      stream.receiveWindow = more;
+      this.#grant(stream.id, more);
     }
     return 'more';
   }
@@ -90,7 +97,7 @@ export class RequestBodies {
 
   /** @returns false: the body is longer than any message */
   #gather(stream: Http2Stream, bytes: Uint8Array, start: number, end: number): boolean {
-    const body = (stream.body ??= new GatheredMessage());
+    const body = (stream.body ??= new GatheredMessage(this.#max));
     const before = body.held;
     const fits = body.add(bytes, start, end);
     this.held += body.held - before;

@@ -20,6 +20,7 @@ const names = {
   path: Buffer.from(':path'),
   authority: Buffer.from(':authority'),
   contentLength: Buffer.from('content-length'),
+  contentType: Buffer.from('content-type'),
   te: Buffer.from('te'),
 };
 const GET = Buffer.from('GET');
@@ -34,7 +35,10 @@ const ofConnection = [
   'upgrade',
 ].map((name) => Buffer.from(name));
 
+const GRPC = Buffer.from('application/grpc');
+const PROTO = Buffer.from('+proto');
 const COLON = 0x3a;
+const SEMICOLON = 0x3b;
 
 /** Room for any target. A thread needs one: whoever reads a header looks at it at once. */
 const scratch = new Uint8Array(2 * BLOCK_MAX);
@@ -51,6 +55,8 @@ export class RequestHeader {
   pathLength = 0;
   /** -1: not said. */
   contentLength = -1;
+  /** Whether the body is gRPC's, its messages protocol buffers. */
+  isGrpc = false;
   readonly #decoder = new HeaderDecoder();
 
   /** @param trailing whether the stream has had its request's header already */
@@ -59,6 +65,7 @@ export class RequestHeader {
     this.method = '';
     this.pathLength = 0;
     this.contentLength = -1;
+    this.isGrpc = false;
     let wrong = false;
     let regular = false;
     let seen = 0;
@@ -117,6 +124,10 @@ export class RequestHeader {
       return isSame(value, valueStart, valueEnd, TRAILERS);
     if (!trailing && isSame(name, nameStart, nameEnd, names.contentLength))
       return this.#readLength();
+    if (isSame(name, nameStart, nameEnd, names.contentType)) {
+      this.isGrpc = isGrpcType(value, valueStart, valueEnd);
+      return true;
+    }
     for (const other of ofConnection) if (isSame(name, nameStart, nameEnd, other)) return false;
     return true;
   }
@@ -138,6 +149,18 @@ export class RequestHeader {
 
 const SEEN = { METHOD: 1, SCHEME: 2, PATH: 4, AUTHORITY: 8 };
 const REQUIRED = SEEN.METHOD | SEEN.SCHEME | SEEN.PATH;
+
+/** `application/grpc`, `application/grpc+proto`, or either with parameters. */
+function isGrpcType(value: Uint8Array, start: number, end: number): boolean {
+  if (!isSame(value, start, Math.min(end, start + GRPC.length), GRPC)) return false;
+  const rest = start + GRPC.length;
+  if (rest === end || value[rest] === SEMICOLON) return true;
+  const behind = rest + PROTO.length;
+  return (
+    isSame(value, rest, Math.min(end, behind), PROTO) &&
+    (behind === end || value[behind] === SEMICOLON)
+  );
+}
 
 function isSame(bytes: Uint8Array, start: number, end: number, other: Uint8Array): boolean {
   if (end - start !== other.length) return false;

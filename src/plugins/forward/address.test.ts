@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Problem } from '../../base/problem.ts';
-import { printUpstream, readNameservers, readTo } from './address.ts';
+import { readNameservers } from '../../server/contract/nameservers.ts';
+import { printUpstream, readTo } from './address.ts';
 import { findUpstreams, type PlacesParts } from './places.ts';
 
 const brief = (text: string): string => {

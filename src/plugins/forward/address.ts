@@ -97,14 +97,3 @@ export function printTo(to: Exclude<To, { kind: 'wrong' }>): string {
   const { scheme, host, port } = to.kind === 'address' ? to.upstream : { ...to, host: to.text };
   return `${scheme}://${printUpstream({ scheme, host, port, serverName: '' })}`;
 }
-
-/** The addresses of `nameserver` lines, in file order, repeated ones once (resolv.conf(5)). */
-export function readNameservers(text: string): readonly string[] {
-  const found: string[] = [];
-  for (const line of text.split('\n')) {
-    const address = /^\s*nameserver\s+([^\s#;]+)/.exec(line)?.[1];
-    if (address !== undefined && isIP(address) !== 0 && !found.includes(address))
-      found.push(address);
-  }
-  return found;
-}

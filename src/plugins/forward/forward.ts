@@ -1,8 +1,7 @@
 /** The plugin `forward`: its lines, and the upstreams that its workers are told of. */
-import { FILE_MAX, readFileBytes } from '../../base/read-file.ts';
 import { every, type Timer } from '../../base/clock.ts';
 import { Problem } from '../../base/problem.ts';
-import type { UpstreamTls } from '../../net/network.ts';
+import { readUpstreamTls } from '../../server/contract/upstream-tls.ts';
 import type { ControlContext } from '../../server/contract/control-context.ts';
 import {
   definePlugin,
@@ -46,7 +45,7 @@ async function control(lines: readonly ForwardSaid[], context: ControlContext): 
     findUpstreams(line.to, line.resolver, line.at, parts);
   const found: Found[] = [];
   for (const line of lines) {
-    readTls(line, (file) => context.path(file));
+    readUpstreamTls('forward', line, (file) => context.path(file));
     found.push(await find(line));
   }
   const workers = new Set<number>();
@@ -198,7 +197,7 @@ function targetMaker(
   context: WorkerContext,
   metrics: ForwardMetrics,
 ): (upstream: UpstreamSpec) => Target {
-  const tls = readTls(line, (file) => context.path(file));
+  const tls = readUpstreamTls('forward', line, (file) => context.path(file));
   const { network, clock } = context;
   const { expireMs, maxAgeMs, maxIdle, sourcePorts, maxConnections, burst } = line;
   const { dohMethod, health, maxPps } = line;
@@ -239,24 +238,4 @@ function replaceTargets(
   const gone = [...before.values()].filter((target) => !kept.has(target));
   if (gone.length > 0)
     context.clock.after(RETIRE_MS, () => gone.forEach((target) => target.close()));
-}
-
-/** The files of `tls`. @throws Problem */
-function readTls({ tls, at }: ForwardSaid, path: (file: string) => string): UpstreamTls | null {
-  if (tls === null) return null;
-  const read = (file: string): Buffer | null => {
-    if (file === '') return null;
-    try {
-      return readFileBytes(path(file), FILE_MAX.small);
-    } catch (error) {
-      throw new Problem({
-        code: 'file-unreadable',
-        text: `plugin/forward: could not load TLS file ${file}: ${(error as Error).message}`,
-        place: at,
-        remedy: `Check that ${path(file)} is there and readable.`,
-        cause: error,
-      });
-    }
-  };
-  return { certificate: read(tls.certificate), key: read(tls.key), authority: read(tls.authority) };
 }

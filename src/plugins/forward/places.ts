@@ -2,7 +2,8 @@ import { lookup, Resolver } from 'node:dns/promises';
 import { FILE_MAX, readFileText } from '../../base/read-file.ts';
 import { Problem, type Place } from '../../base/problem.ts';
 import { isDomainName } from '../../corefile/zones.ts';
-import { printUpstream, readNameservers, type To, type UpstreamSpec } from './address.ts';
+import { readNameservers } from '../../server/contract/nameservers.ts';
+import { printUpstream, type To, type UpstreamSpec } from './address.ts';
 import { upstreamsLimit } from './options.ts';
 
 /** What finding upstreams needs of the world. */

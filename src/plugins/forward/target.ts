@@ -234,4 +234,5 @@ const protoLabels: Readonly<Record<Protocol, string>> = {
   tcp: 'tcp',
   tls: 'tcp-tls',
   https: 'https',
+  grpc: 'grpc',
 };

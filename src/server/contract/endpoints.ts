@@ -83,10 +83,9 @@ export function planEndpoints(
 }
 
 /** What a block says about a transport's limits, and what is usual for the rest. */
-function limitsOf({ connectionsOf, ...given }: PlannedLimits, scheme: Scheme): ListenerLimits {
+function limitsOf({ of, ...given }: PlannedLimits, scheme: Scheme): ListenerLimits {
   const connections = served(scheme).connections.default;
-  const own = connectionsOf[scheme];
-  return { ...usualLimits, connections, ...given, ...(own !== undefined && { connections: own }) };
+  return { ...usualLimits, connections, ...given, ...of[scheme] };
 }
 
 /** The files of `tls` with the Corefile's folder as their base. */

@@ -28,8 +28,8 @@ export interface BlockPlan {
 
 /** Limits that a block sets. */
 export interface PlannedLimits extends Partial<Changeable<ListenerLimits>> {
-  /** Connections of the listeners of one transport, before `connections` of all. */
-  readonly connectionsOf: Partial<Record<Scheme, number>>;
+  /** Limits of the listeners of one transport, before those of all. */
+  readonly of: Partial<Record<Scheme, Partial<ListenerLimits>>>;
 }
 
 type Changeable<T> = { -readonly [K in keyof T]: T[K] };
@@ -51,7 +51,7 @@ export function makePlan(zones: readonly string[]): BlockPlan {
     sockets: 0,
     root: '',
     tls: null,
-    limits: { connectionsOf: {} },
+    limits: { of: {} },
     anyClass: false,
     view: '',
     debug: false,

@@ -1,0 +1,34 @@
+/** `max_connections` and its like, as CoreDNS reads them for one transport: whole numbers, where 0 is no limit. */
+import { setting, type Property } from './properties.ts';
+import { integer, value, Wrong, wrong } from './values.ts';
+
+const whole = integer('COUNT');
+
+/**
+ * A property that may stand once in a server block.
+ * @param what it counts, for the page
+ * @param byDefault what holds when nobody says otherwise, for the page
+ */
+export function maximum(name: string, what: string, byDefault: string): Property<number | null> {
+  const count = value('COUNT', (word) => {
+    const found = whole.read(word);
+    if (found instanceof Wrong) {
+      const { text, hint, form } = found;
+      return new Wrong(`invalid ${name} value '${word.text}': ${text}`, hint, form);
+    }
+    return found < 0 ? wrong(`${name} must be a non-negative integer: ${found}`) : found;
+  });
+  const property = setting(name, count, { help: `${what}, 0: no limit (default ${byDefault})` });
+  return {
+    ...property,
+    take(line, before, bind) {
+      if (before !== null) line.refuse(`${name} already defined for this server block`);
+      return property.take(line, before, bind);
+    },
+  };
+}
+
+/** The limit that such a number means. */
+export function unlessZero(count: number): number {
+  return count === 0 ? Infinity : count;
+}

@@ -1,0 +1,54 @@
+/**
+ * DNS messages over gRPC, as CoreDNS has them: the method `coredns.dns.DnsService/Query` takes and gives a `DnsPacket`, whose
+ * field 1 is the message.
+ */
+import { MessageError, MessageReader } from '../../base/protobuf.ts';
+
+/** The method, as requests name it. */
+export const QUERY_PATH = '/coredns.dns.DnsService/Query';
+
+/** Bytes before a DNS message in a `DnsPacket`, at most: tag and length. */
+export const PACKET_PREFIX_MAX = 4;
+
+const TAG = 0x0a;
+const MSG = 1;
+
+/** Writes what stands before a DNS message of so many bytes: the prefix of gRPC, tag and length. @returns where it ends */
+export function writePacketPrefix(out: Uint8Array, at: number, length: number): number {
+  const size = length < 0x80 ? 1 : length < 0x4000 ? 2 : 3;
+  const whole = 1 + size + length;
+  out[at] = 0;
+  out[at + 1] = 0;
+  out[at + 2] = whole >> 16;
+  out[at + 3] = whole >> 8;
+  out[at + 4] = whole;
+  out[at + 5] = TAG;
+  at += 6;
+  for (; length >= 0x80; length >>= 7) out[at++] = (length & 0x7f) | 0x80;
+  out[at++] = length;
+  return at;
+}
+
+/** Finds the DNS message of a `DnsPacket`. One object for many. */
+export class DnsPacketReader {
+  /** The message is `[start, end)` of what was read. */
+  start = 0;
+  end = 0;
+  readonly #reader = new MessageReader();
+
+  /** Reads `bytes[start, end)`; of a field that stands there several times the last one counts. @returns what is wrong, or null */
+  read(bytes: Buffer, start: number, end: number): string | null {
+    const reader = this.#reader;
+    this.start = start;
+    this.end = start;
+    try {
+      for (reader.over(bytes, start, end); reader.next();) {
+        if (reader.field === MSG) ({ start: this.start, end: this.end } = reader);
+      }
+      return null;
+    } catch (error) {
+      if (error instanceof MessageError) return error.message;
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,115 @@
+/** DNS over gRPC, the server: requests and replies. */
+import { MESSAGE_MAX } from '../../wire/iana.ts';
+import type { Http2Service, RefusalCodes, RequestVerdict } from '../http2/http2-service.ts';
+import type { RequestHeader } from '../http2/request-header.ts';
+import { DnsPacketReader, PACKET_PREFIX_MAX, QUERY_PATH, writePacketPrefix } from './dns-packet.ts';
+import { named } from './grpc-fields.ts';
+import { STATUS } from './grpc-failure.ts';
+import { PREFIX } from './grpc-stream.ts';
+
+const PATH = Buffer.from(QUERY_PATH);
+/** Method Not Allowed, Unsupported Media Type: what is not even gRPC is refused in the words of HTTP. */
+const METHOD = 405;
+const MEDIA = 415;
+
+const STATUS_200 = 0x88;
+/** Entries of HPACK's static table: a status that is to be written out, and the name content-type. */
+const NAME = { STATUS: 8, CONTENT_TYPE: 31 } as const;
+
+const fields = Buffer.concat([Buffer.of(STATUS_200), contentType('application/grpc')]);
+
+/** What each refusal tells the client. */
+const texts: Readonly<Record<number, string>> = {
+  [STATUS.UNKNOWN]: 'no DNS query',
+  [STATUS.UNIMPLEMENTED]: 'unknown method, or a compressed message',
+  [STATUS.RESOURCE_EXHAUSTED]: 'longer than any DNS message',
+  [STATUS.INTERNAL]: 'no message of gRPC',
+  [STATUS.UNAVAILABLE]: 'no reply',
+};
+
+/**
+ * DNS over gRPC (CoreDNS's `coredns.dns.DnsService`) as HTTP/2 connections serve it; codes are statuses of gRPC, or of HTTP for
+ * what is no gRPC.
+ */
+export class GrpcService implements Http2Service {
+  readonly bodyMax: number = PREFIX + PACKET_PREFIX_MAX + MESSAGE_MAX;
+  readonly grouped = true;
+  readonly status: number = STATUS.OK;
+  readonly refusals: RefusalCodes = {
+    fields: STATUS.RESOURCE_EXHAUSTED,
+    body: STATUS.RESOURCE_EXHAUSTED,
+    query: STATUS.UNKNOWN,
+    silence: STATUS.UNAVAILABLE,
+  };
+  readonly trailers: Uint8Array = named('grpc-status', String(STATUS.OK));
+  readonly message: Uint8Array = new Uint8Array(0);
+  readonly length = 0;
+  readonly #packet = new DnsPacketReader();
+  readonly #refusals = new Map<number, Uint8Array>();
+
+  get queryStart(): number {
+    return this.#packet.start;
+  }
+
+  get queryEnd(): number {
+    return this.#packet.end;
+  }
+
+  judge({ method, path, pathLength, isGrpc }: RequestHeader): RequestVerdict {
+    if (method !== 'POST') return METHOD;
+    if (!isGrpc) return MEDIA;
+    if (pathLength !== PATH.length) return STATUS.UNIMPLEMENTED;
+    for (let i = 0; i < pathLength; i++) if (path[i] !== PATH[i]) return STATUS.UNIMPLEMENTED;
+    return 'body';
+  }
+
+  /** The body is one message of gRPC, whole and not compressed, and that a `DnsPacket`. */
+  find(body: Uint8Array, start: number, end: number): number | null {
+    if (end - start < PREFIX) return STATUS.INTERNAL;
+    if (body[start] === 1) return STATUS.UNIMPLEMENTED;
+    const size =
+      body[start + 1]! * 0x100_0000 +
+      ((body[start + 2]! << 16) | (body[start + 3]! << 8) | body[start + 4]!);
+    if (body[start] !== 0 || size !== end - start - PREFIX) return STATUS.INTERNAL;
+    const bytes = Buffer.from(body.buffer, body.byteOffset, body.length);
+    return this.#packet.read(bytes, start + PREFIX, end) === null ? null : STATUS.INTERNAL;
+  }
+
+  writeFields(out: Uint8Array, at: number): number {
+    return copy(fields, out, at);
+  }
+
+  writePrefix(out: Uint8Array, at: number, length: number): number {
+    return writePacketPrefix(out, at, length);
+  }
+
+  writeRefusal(out: Uint8Array, at: number, code: number): number {
+    let block = this.#refusals.get(code);
+    if (block === undefined) this.#refusals.set(code, (block = refusal(code)));
+    return copy(block, out, at);
+  }
+}
+
+/** The block of a reply that is nothing but a status ("Trailers-Only"). */
+function refusal(code: number): Uint8Array {
+  if (code >= 100)
+    return Buffer.concat([Buffer.of(NAME.STATUS, 3), Buffer.from(String(code), 'latin1')]);
+  return Buffer.concat([
+    fields,
+    named('grpc-status', String(code)),
+    named('grpc-message', texts[code] ?? ''),
+  ]);
+}
+
+/** A literal that is not to be remembered; the number of its name does not fit into four bits. */
+function contentType(value: string): Buffer {
+  return Buffer.concat([
+    Buffer.of(0x0f, NAME.CONTENT_TYPE - 0x0f, value.length),
+    Buffer.from(value, 'latin1'),
+  ]);
+}
+
+function copy(bytes: Uint8Array, out: Uint8Array, at: number): number {
+  for (let i = 0; i < bytes.length; i++) out[at++] = bytes[i]!;
+  return at;
+}

@@ -1,0 +1,53 @@
+import type { RequestHeader } from './request-header.ts';
+
+/**
+ * `message`: the query is in the request's target; `body`: it is in the request's body; a number: the code with which the
+ * request is refused.
+ */
+export type RequestVerdict = 'message' | 'body' | number;
+
+/** With which code a service refuses what a connection finds wrong. */
+export interface RefusalCodes {
+  /** The request's fields take more than was announced. */
+  readonly fields: number;
+  /** The request's body is missing, or longer than any message. */
+  readonly body: number;
+  /** What came is no query. */
+  readonly query: number;
+  /** A plugin wants no reply to leave. */
+  readonly silence: number;
+}
+
+/**
+ * What the requests of HTTP/2 connections and their replies are: DNS over HTTPS, DNS over gRPC. It reads and writes header
+ * blocks and what stands around a DNS message in a body; frames, windows and streams are the connection's. One object for all
+ * of a listener.
+ */
+export interface Http2Service {
+  /** Bytes of a request's body at most. */
+  readonly bodyMax: number;
+  /** Whether every client takes several replies in one TLS record. */
+  readonly grouped: boolean;
+  /** What a reply with a DNS message counts as; refusals count as their codes. */
+  readonly status: number;
+  readonly refusals: RefusalCodes;
+  /** The header block behind each reply's body; null: a body ends its reply. */
+  readonly trailers: Uint8Array | null;
+  judge(header: RequestHeader): RequestVerdict;
+  /** The query of a request judged `message`, `message[0, length)`; valid until the next one is judged. */
+  readonly message: Uint8Array;
+  readonly length: number;
+  /** Finds the query in a whole body: `[queryStart, queryEnd)` of it. @returns null, or the code that refuses it */
+  find(body: Uint8Array, start: number, end: number): number | null;
+  readonly queryStart: number;
+  readonly queryEnd: number;
+  /** Writes the header block of a reply with the DNS message `reply[start, end)`, at most `FIELDS_MAX` bytes. @returns where it ends */
+  writeFields(out: Uint8Array, at: number, reply: Uint8Array, start: number, end: number): number;
+  /** Writes what stands before a DNS message of so many bytes in a body, at most `BODY_PREFIX_MAX`. @returns where it ends */
+  writePrefix(out: Uint8Array, at: number, length: number): number;
+  /** Writes the header block of a reply without a body, which is all of it. @returns where it ends */
+  writeRefusal(out: Uint8Array, at: number, code: number): number;
+}
+
+/** Bytes that a service writes before a DNS message in a body, at most. */
+export const BODY_PREFIX_MAX = 9;

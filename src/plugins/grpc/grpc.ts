@@ -1,0 +1,120 @@
+/** `grpc`: queries for other DNS servers, over gRPC. */
+import type { Maybe } from '../../base/maybe.ts';
+import type { Random } from '../../base/random.ts';
+import type { UpstreamTls } from '../../net/network.ts';
+import {
+  definePlugin,
+  type Next,
+  type Plugin,
+  type WorkerContext,
+} from '../../server/contract/plugin.ts';
+import { readUpstreamTls } from '../../server/contract/upstream-tls.ts';
+import { isInZone, ZoneMatch } from '../../server/contract/zone-match.ts';
+import { foldName, parseName } from '../../wire/name.ts';
+import type { Query } from '../../wire/query.ts';
+import { overloaded, type Reply } from '../../wire/reply.ts';
+import { Asking, reachableFirst, type Target } from './asking.ts';
+import { GrpcMetrics } from './counters.ts';
+import { syntax, type GrpcOptions } from './options.ts';
+import { findUpstreams, type UpstreamSpec } from './places.ts';
+
+/** A connection that nobody uses is closed after this, and when its configuration is replaced. */
+const RETIRE_MS = 6000;
+
+/** Sends queries to other servers over gRPC (see grpc.md). */
+export const grpc: Plugin = definePlugin({
+  syntax,
+  plan(_, plan) {
+    plan.anyClass = true;
+  },
+  control(options, context) {
+    // Mistakes are told before anything is opened; the workers read for themselves.
+    upstreamsOf(options, (file) => context.path(file));
+    tlsOf(options, (file) => context.path(file));
+  },
+  setup,
+});
+
+function setup(options: GrpcOptions, context: WorkerContext, next: Next): Next {
+  const { clock, random, writer } = context;
+  const metrics = new GrpcMetrics(context.metrics);
+  const tls = tlsOf(options, (file) => context.path(file));
+  const targets = upstreamsOf(options, (file) => context.path(file)).map((spec): Target => ({
+    to: spec.to,
+    upstream: context.network.upstream({
+      address: { host: spec.host, port: spec.port, serverName: options.tlsServerName ?? '' },
+      proto: 'grpc',
+      tls,
+      ...unused,
+      counters: metrics.upstream(spec.to),
+    }),
+    shunnedUntil: 0,
+  }));
+  context.onStop(() => {
+    clock.after(RETIRE_MS, () => targets.forEach(({ upstream }) => upstream.close()));
+  });
+  const order = makeOrder(options.policy, random);
+  const from = foldName(parseName(options.from));
+  const except = new ZoneMatch(options.except ?? []);
+  const zones = options.fallthrough === null ? null : new ZoneMatch(options.fallthrough);
+  // Without another plugin behind it the reply is better than nothing.
+  const through = (query: Query): Next | null =>
+    !context.last && zones !== null && zones.holds(query) ? next : null;
+  const parts = { clock, metrics, writer, through };
+  return (query: Query): Maybe<Reply> => {
+    const apex = query.nameLength === from.length;
+    if (!isInZone(query, from) || (!apex && except.holds(query))) return next(query);
+    if (!query.mayWait) return overloaded;
+    const now = clock.now();
+    return new Asking(parts, query.keep(), reachableFirst(order(targets), now), now).reply;
+  };
+}
+
+/** What a connection over gRPC has no use for. */
+const unused = {
+  expireMs: 0,
+  maxAgeMs: 0,
+  maxIdle: 0,
+  sourcePorts: 0,
+  maxConnections: 1,
+  burst: 0,
+  source: '',
+  httpMethod: 'POST',
+} as const;
+
+function upstreamsOf(
+  { to, at }: GrpcOptions,
+  path: (file: string) => string,
+): readonly UpstreamSpec[] {
+  return findUpstreams(to, at, path);
+}
+
+/** `tls_servername` alone means TLS, too. @throws Problem */
+function tlsOf(options: GrpcOptions, path: (file: string) => string): UpstreamTls | null {
+  const tls = readUpstreamTls('grpc', options, path);
+  if (tls !== null || options.tlsServerName === null) return tls;
+  return { certificate: null, key: null, authority: null };
+}
+
+/** Gives the order in which upstreams are tried for a query. The result may be the list itself: not to be changed. */
+function makeOrder(
+  policy: GrpcOptions['policy'],
+  random: Random,
+): (targets: readonly Target[]) => readonly Target[] {
+  let turn = 0;
+  return (targets) => {
+    if (targets.length < 2 || policy === 'sequential') return targets;
+    if (policy === 'round_robin') {
+      const first = ++turn % targets.length;
+      return [targets[first]!, ...targets.slice(0, first), ...targets.slice(first + 1)];
+    }
+    const list = [...targets];
+    for (let last = list.length - 1; last > 0; last--) {
+      const other = random.integer(last + 1);
+      const moved = list[last]!;
+      list[last] = list[other]!;
+      list[other] = moved;
+    }
+    return list;
+  };
+}

@@ -1,0 +1,75 @@
+/** Where upstreams of `grpc` are. */
+import { isIP } from 'node:net';
+import { printHostPort } from '../../base/ip.ts';
+import { Problem, type Place } from '../../base/problem.ts';
+import { FILE_MAX, readFileText } from '../../base/read-file.ts';
+import { readNameservers } from '../../server/contract/nameservers.ts';
+import { transports } from '../../wire/transports.ts';
+
+/** One upstream. Plain data: it travels from the control plane to the workers. */
+export interface UpstreamSpec {
+  /** As metrics name it: `10.0.0.1:9005`, `unix:///run/dns.sock`. */
+  readonly to: string;
+  /** An IP address, or `unix:` and a path. */
+  readonly host: string;
+  readonly port: number;
+}
+
+/** What a word after FROM means: an upstream, or a file with `nameserver` lines. */
+export type To = UpstreamSpec | { readonly file: string };
+
+/** Understands one TO. @returns null: it is none */
+export function readTo(text: string): To | null {
+  const parts = /^([a-z0-9]+):\/\/(.*)$/.exec(text);
+  const [, scheme = 'dns', rest = text] = parts ?? [];
+  if (scheme === 'unix')
+    return rest === '' ? null : { to: `unix://${rest}`, host: `unix:${rest}`, port: 0 };
+  if (scheme !== 'dns' && scheme !== 'grpc') return null;
+  const usual = transports[scheme].port;
+  const bare = rest.replace(/^\[([^\]]*)\]$/, '$1');
+  if (isIP(bare) !== 0) return upstream(bare, usual);
+  const ported = /^(?:\[([^\]]*)\]|([^:[\]]*)):(\d{1,5})$/.exec(rest);
+  const host = ported?.[1] ?? ported?.[2] ?? '';
+  const port = Number(ported?.[3] ?? 0);
+  if (isIP(host) !== 0) return port >= 1 && port <= 65_535 ? upstream(host, port) : null;
+  return parts === null && rest !== '' ? { file: rest } : null;
+}
+
+function upstream(host: string, port: number): UpstreamSpec {
+  return { to: printHostPort(host, port), host, port };
+}
+
+/** The upstreams of a line; files are read. @throws Problem (`upstream-unresolved`, `upstreams-empty`) */
+export function findUpstreams(
+  places: readonly To[],
+  at: Place,
+  path: (file: string) => string,
+): readonly UpstreamSpec[] {
+  const found = places.flatMap((place) => {
+    if (!('file' in place)) return [place];
+    return readNameservers(textOf(path(place.file), place.file, at)).map((host) =>
+      upstream(host, transports.dns.port),
+    );
+  });
+  if (found.length > 0) return found;
+  throw new Problem({
+    code: 'upstreams-empty',
+    text: 'plugin/grpc: no nameservers found',
+    place: at,
+    remedy: 'Add `nameserver IP` to the file, or name the upstreams in the Corefile.',
+  });
+}
+
+function textOf(path: string, file: string, at: Place): string {
+  try {
+    return readFileText(path, FILE_MAX.small);
+  } catch (error) {
+    throw new Problem({
+      code: 'upstream-unresolved',
+      text: `plugin/grpc: not an IP address or file ${JSON.stringify(file)}: ${(error as Error).message}`,
+      place: at,
+      remedy: 'Write IP, IP:PORT, unix:///PATH, or a file with nameserver lines.',
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,13 @@
+/** Files in the form of resolv.conf where a directive names upstreams. */
+import { isIP } from 'node:net';
+
+/** The addresses of `nameserver` lines, in file order, repeated ones once (resolv.conf(5)). */
+export function readNameservers(text: string): readonly string[] {
+  const found: string[] = [];
+  for (const line of text.split('\n')) {
+    const address = /^\s*nameserver\s+([^\s#;]+)/.exec(line)?.[1];
+    if (address !== undefined && isIP(address) !== 0 && !found.includes(address))
+      found.push(address);
+  }
+  return found;
+}

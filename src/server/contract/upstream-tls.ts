@@ -1,0 +1,32 @@
+import { FILE_MAX, readFileBytes } from '../../base/read-file.ts';
+import { Problem, type Place } from '../../base/problem.ts';
+import type { TlsFiles } from '../../corefile/tls-files.ts';
+import type { UpstreamTls } from '../../net/network.ts';
+
+/**
+ * Reads the files that a line's `tls` names; null: it says nothing of TLS.
+ * @param path makes a path of the Corefile absolute
+ * @throws Problem (`file-unreadable`)
+ */
+export function readUpstreamTls(
+  plugin: string,
+  { tls, at }: { readonly tls: TlsFiles | null; readonly at: Place },
+  path: (file: string) => string,
+): UpstreamTls | null {
+  if (tls === null) return null;
+  const read = (file: string): Buffer | null => {
+    if (file === '') return null;
+    try {
+      return readFileBytes(path(file), FILE_MAX.small);
+    } catch (error) {
+      throw new Problem({
+        code: 'file-unreadable',
+        text: `plugin/${plugin}: could not load TLS file ${file}: ${(error as Error).message}`,
+        place: at,
+        remedy: `Check that ${path(file)} is there and readable.`,
+        cause: error,
+      });
+    }
+  };
+  return { certificate: read(tls.certificate), key: read(tls.key), authority: read(tls.authority) };
+}
