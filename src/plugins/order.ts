@@ -62,6 +62,7 @@ export const order: readonly PluginEntry[] = [
   entry('template', async () => (await import('./template/template.ts')).template),
   entry('transfer', async () => (await import('./transfer/transfer.ts')).transfer),
   entry('hosts', async () => (await import('./hosts/hosts.ts')).hosts),
+  entry('k8s_external', async () => (await import('./k8s_external/k8s_external.ts')).k8sExternal),
   entry('kubernetes', async () => (await import('./kubernetes/kubernetes.ts')).kubernetes),
   entry('file', async () => (await import('./file/file.ts')).file),
   entry('auto', async () => (await import('./auto/auto.ts')).auto),
@@ -96,7 +97,6 @@ export const absent: readonly string[] = [
   'proxyproto',
   'trace',
   'dnssec',
-  'k8s_external',
   'sign',
 ];
 

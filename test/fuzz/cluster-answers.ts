@@ -92,6 +92,7 @@ export function answersOf(source: Source, clock: VirtualClock = new VirtualClock
     metrics: new SharedRegistry(() => undefined),
     podNames: false,
     clientNames: false,
+    outside: false,
   });
   join();
   publisher.start();

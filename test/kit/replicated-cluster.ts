@@ -120,6 +120,7 @@ export function replicatedCluster(
     metrics: new SharedRegistry(() => undefined),
     podNames: options.podNames ?? false,
     clientNames: options.clientNames ?? false,
+    outside: false,
   });
   join();
   publisher.start();

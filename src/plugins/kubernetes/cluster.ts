@@ -6,6 +6,7 @@ import type { Fact, Form, ImportFact, ServiceFact, SliceFact } from './facts.ts'
 import { NameTable, type Named } from './name-table.ts';
 import { EndpointReader, parsePorts, copyEncoded, type Port } from './endpoint-encoding.ts';
 import { Multimap } from './multimap.ts';
+import { OutsideTable } from './outside-table.ts';
 
 /** A namespace, or what only lends its number to services whose namespace is not known. */
 export interface NamespaceRecord extends Named {
@@ -66,6 +67,7 @@ export class Cluster implements Dependency {
   /** When the facts that are applied now were made, Unix time. */
   #at = 0;
   #clients = new ClientTable();
+  #outside = new OutsideTable<ServiceRecord>();
   #namespaces = new NameTable<NamespaceRecord>();
   #namespaceById: (NamespaceRecord | null)[] = [];
   #freeNamespaces: number[] = [];
@@ -95,6 +97,11 @@ export class Cluster implements Dependency {
   /** Whose pods are at which address. */
   get clients(): ClientTable {
     return this.#clients;
+  }
+
+  /** By which addresses services are reached from outside. */
+  get outside(): OutsideTable<ServiceRecord> {
+    return this.#outside;
   }
 
   /** The namespace of a folded label, if it exists. */
@@ -210,6 +217,7 @@ export class Cluster implements Dependency {
   /** Becomes what the other one is, which nobody may use any more. */
   replaceBy(other: Cluster): void {
     this.#clients = other.#clients;
+    this.#outside = other.#outside;
     this.#namespaces = other.#namespaces;
     this.#namespaceById = other.#namespaceById;
     this.#freeNamespaces = other.#freeNamespaces;
@@ -286,7 +294,10 @@ export class Cluster implements Dependency {
     if (form === null) return this.#removeService(fact, table);
     const service = this.#service(fact.namespace, fact.name, table);
     const ports = parsePorts(fact.ports);
+    const moved =
+      table === this.#services && this.#outside.set(service, (fact as ServiceFact).outside ?? '');
     if (
+      !moved &&
       service.form === form &&
       service.addresses === addresses &&
       service.external === external &&
@@ -314,7 +325,10 @@ export class Cluster implements Dependency {
     const parent = this.#namespaces.get(namespace, 0);
     const service = parent === null ? null : table.get(name, parent.id);
     if (service === null || service.form === null) return false;
-    if (table === this.#services) this.#indexAddresses(service, false);
+    if (table === this.#services) {
+      this.#indexAddresses(service, false);
+      this.#outside.set(service, '');
+    }
     service.form = null;
     service.addresses = '';
     service.external = '';

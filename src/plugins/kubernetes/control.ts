@@ -21,6 +21,7 @@ export async function control(options: KubernetesOptions, context: ControlContex
         metrics,
         podNames: plan.podNames,
         clientNames: plan.clientNames,
+        outside: plan.outside,
       }),
   );
   context.readiness(() => publisher.synced);

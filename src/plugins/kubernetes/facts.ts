@@ -36,6 +36,8 @@ export interface ServiceFact {
   readonly ports: string;
   /** Target of an ExternalName, as the API has it. */
   readonly external: string;
+  /** Addresses and host names by which it is reached from outside, with spaces between; only where somebody asks for them. */
+  readonly outside?: string;
 }
 
 /** An endpoint slice as it is now. */

@@ -1,12 +1,18 @@
 /** `kubernetes`: how the plugin is put together in both planes. */
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
-import { clientNamespaces, metadataProviders, searchDomains } from '../../server/contract/ports.ts';
+import {
+  clientNamespaces,
+  metadataProviders,
+  outsideServices,
+  searchDomains,
+} from '../../server/contract/ports.ts';
 import { foldName, parseName } from '../../wire/name.ts';
 import { transferSources } from '../../zone/transfer-source.ts';
 import { Answerer } from './answer.ts';
 import type { Zone } from './lookup.ts';
 import { metadataProvider } from './metadata.ts';
 import { primaryZone, syntax, type KubernetesOptions } from './options.ts';
+import { outsideOf } from './outside.ts';
 import { boundAddresses, ownAddresses } from './own-addresses.ts';
 import { clientNamespacesOf } from './client-namespaces.ts';
 import { searchDomainsOf } from './search-domains.ts';
@@ -61,6 +67,7 @@ export const kubernetes: Plugin = definePlugin({
     const named = own.length > 0 ? own : boundAddresses(context.servers);
     const transferred = { cluster, zones, ttl, namespaces, ignoreEmpty, own: named };
     context.offer(transferSources, clusterTransfers(transferred));
+    context.offer(outsideServices, outsideOf({ cluster, namespaces, own }));
     return (query) => answerer.answer(query, next);
   },
 });

@@ -24,6 +24,7 @@ function rig(objects: readonly KubeObject[] = []) {
     metrics: new SharedRegistry((event) => collection.add('main', event)),
     podNames: false,
     clientNames: false,
+    outside: false,
     open: (parts) => {
       set = parts as unknown as DataSetParts<Fact, TriggerTimes>;
       return {

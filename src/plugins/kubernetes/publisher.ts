@@ -26,6 +26,8 @@ export interface PublisherParts {
   readonly podNames: boolean;
   /** Workers are told names and labels of client pods (metadata). */
   readonly clientNames: boolean;
+  /** Workers are told by which addresses services are reached from outside (k8s_external). */
+  readonly outside: boolean;
 }
 
 /** What a fact without endpoints takes on its way, bytes. */
@@ -137,7 +139,7 @@ export class ClusterPublisher implements Kept {
       case 'Namespace':
         return { about: 'namespace', name: object.name, there: true };
       case 'Service':
-        return serviceFact(object);
+        return serviceFact(object, this.#parts.outside);
       case 'ServiceImport':
         return importFact(object);
       case 'EndpointSlice':
@@ -177,7 +179,9 @@ export class ClusterPublisher implements Kept {
   }
 }
 
-function serviceFact({ namespace, name, type, clusterIPs, externalName, ports }: Service): Fact {
+function serviceFact(service: Service, withOutside: boolean): Fact {
+  const { namespace, name, type, clusterIPs, externalName, ports } = service;
+  const outside = withOutside ? [...service.externalIPs, ...service.loadBalancer].join(' ') : '';
   const form: Form =
     type === 'ExternalName' ? 'external' : clusterIPs[0] === 'None' ? 'headless' : 'cluster';
   return {
@@ -188,6 +192,7 @@ function serviceFact({ namespace, name, type, clusterIPs, externalName, ports }:
     addresses: form === 'cluster' ? encodeAddresses(clusterIPs) : '',
     ports: printPorts(ports),
     external: externalName,
+    ...(outside === '' ? {} : { outside }),
   };
 }
 

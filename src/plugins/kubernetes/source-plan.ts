@@ -25,6 +25,8 @@ export interface SourcePlan {
   readonly podNames: boolean;
   /** Names and labels of client pods are told to metadata. */
   readonly clientNames: boolean;
+  /** Addresses of services outside the cluster are told to k8s_external. */
+  readonly outside: boolean;
 }
 
 /** client-go's number, where a rate is set but no burst. */
@@ -59,6 +61,7 @@ export function planSource(options: KubernetesOptions, context: Surroundings): S
     },
     podNames: options.endpointPodNames,
     clientNames,
+    outside: context.has('k8s_external'),
   };
 }
 

@@ -1,7 +1,9 @@
 /** Where plugins of one server block meet without knowing each other. */
 import type { Query } from '../../wire/query.ts';
 import type { Protocol } from '../../wire/transports.ts';
+import type { WireName } from '../../wire/name.ts';
 import { definePort, type Port } from './plugin.ts';
+import type { Dependency } from './reply-cache.ts';
 
 /** Writes what a plugin knows about a query before it is answered: label (`kubernetes/client-namespace`) → value. */
 export type MetadataProvider = (query: Query, notes: Map<string, string>) => void;
@@ -72,3 +74,47 @@ export interface ExchangeTap {
 
 /** Where taps of exchanges with upstreams are found. */
 export const exchangeTaps: Port<ExchangeTap> = definePort<ExchangeTap>('exchange taps');
+
+/** One way to reach a service from outside. Names are relative to whatever zone asks: they end in the root. */
+export interface OutsideEntry {
+  /** 4 or 16 bytes, or the name of a host elsewhere. */
+  readonly address: Uint8Array;
+  readonly named: boolean;
+  /** -1: the service declares none. */
+  readonly port: number;
+  /** What has this address: the service, or one of its endpoints. */
+  readonly below: WireName;
+}
+
+/** A service that is reached from outside, for transfers: its name, and those of its ports. */
+export interface OutsideService {
+  readonly below: WireName;
+  readonly ports: readonly WireName[];
+  /** Its endpoints have names of their own. */
+  readonly headless: boolean;
+}
+
+/**
+ * The services of a cluster as they are reached from outside: addresses that they have themselves (`externalIPs`) or from load balancers,
+ * and with `headless` endpoints of headless services that have none. Offered by `kubernetes`, asked by `k8s_external`.
+ */
+export interface OutsideServices extends Dependency {
+  /** Unix time of the last change. */
+  readonly serial: number;
+  /** Everything has been listed. */
+  readonly synced: boolean;
+  /**
+   * What the name `folded[0, end)` stands for: `NAMESPACE`, `SERVICE.NAMESPACE`, an endpoint or a port of it.
+   * @returns null: there is no such name; empty: it exists, and has nothing
+   */
+  find(folded: Uint8Array, end: number, headless: boolean): readonly OutsideEntry[] | null;
+  /** The services with the address that the reverse name `folded[0, end)` stands for, as relative names; null: it stands for none. */
+  pointers(folded: Uint8Array, end: number): readonly WireName[] | null;
+  /** The addresses by which this server is reached from outside. */
+  nameServers(headless: boolean): readonly Uint8Array[];
+  all(headless: boolean): Iterable<OutsideService>;
+}
+
+/** Where `k8s_external` finds the services of `kubernetes`. */
+export const outsideServices: Port<OutsideServices> =
+  definePort<OutsideServices>('outside services');

@@ -1,0 +1,156 @@
+/** Services as they are reached from outside, for `k8s_external`. */
+import type { OutsideEntry, OutsideService, OutsideServices } from '../../server/contract/ports.ts';
+import { ROOT, type WireName } from '../../wire/name.ts';
+import type { Cluster, NamespaceRecord, ServiceRecord } from './cluster.ts';
+import { EndpointReader, type Port } from './endpoint-encoding.ts';
+import { fits } from './name.ts';
+import type { Outside } from './outside-table.ts';
+import { nameBelow } from './reply-builder.ts';
+import { ReverseReader } from './reverse-name.ts';
+
+/** What the services are drawn from. */
+export interface OutsideParts {
+  readonly cluster: Cluster;
+  /** Only these namespaces are there; null: all. */
+  readonly namespaces: ReadonlySet<string> | null;
+  /** This server's addresses. */
+  readonly own: readonly Uint8Array[];
+}
+
+const ABSENT = -1;
+
+/** The services of a cluster for who asks from outside; names as CoreDNS has them. */
+export function outsideOf({ cluster, namespaces, own }: OutsideParts): OutsideServices {
+  const shows = (namespace: NamespaceRecord): boolean =>
+    namespace.there && (namespaces === null || namespaces.has(namespace.name));
+
+  return {
+    get version() {
+      return Math.imul(cluster.version, 31) + cluster.epoch;
+    },
+    get serial() {
+      return cluster.serial;
+    },
+    get synced() {
+      return cluster.synced;
+    },
+
+    find(folded, end, headless) {
+      const labels = labelsOf(folded, end);
+      const namespace = cluster.namespace(folded, labels.at(-1)!);
+      if (namespace === null || !shows(namespace) || labels.length > 4) return null;
+      if (labels.length === 1) return [];
+      const service = cluster.service(folded, labels.at(-2)!, namespace, false);
+      if (service === null) return null;
+      const endpoint = labels.length === 3 ? labels[0]! : ABSENT;
+      const [port, protocol] =
+        labels.length === 4 ? (labels as [number, number]) : [ABSENT, ABSENT];
+      const takes = (one: Port): boolean =>
+        fits(folded, port, one.name) && fits(folded, protocol, one.protocol);
+      const outside = cluster.outside.of(service);
+      const byEndpoint = headless && outside.length === 0;
+      const entries =
+        byEndpoint && (service.form === 'headless' || endpoint !== ABSENT)
+          ? endpointEntries(service, takes, (host) => fits(folded, endpoint, host))
+          : serviceEntries(service, outside, takes);
+      return entries.length === 0 ? null : entries;
+    },
+
+    pointers(folded, end) {
+      if (reverse.read(folded, end) !== 'address') return null;
+      return [...cluster.outside.at(reverse.address.subarray(0, reverse.length))]
+        .filter(({ namespace }) => shows(namespace))
+        .map((service) => relative(service.name, service.namespace.name))
+        .filter((name) => name !== null)
+        .toSorted(Buffer.compare);
+    },
+
+    nameServers(headless) {
+      const found = new Map<string, Uint8Array>();
+      let known = false;
+      for (const address of own) {
+        for (const service of cluster.servicesBehind(address, 0, address.length)) {
+          known = true;
+          const entries =
+            headless && service.form === 'headless'
+              ? endpointEntries(
+                  service,
+                  () => true,
+                  () => true,
+                ).map((entry) => ({ ...entry, bytes: entry.address }))
+              : cluster.outside.of(service);
+          for (const { bytes, named } of entries) if (!named) found.set(bytes.join('.'), bytes);
+        }
+      }
+      return known ? [...found.values()] : own;
+    },
+
+    *all(headless): Generator<OutsideService> {
+      for (const service of cluster.all(false)) {
+        const outside = cluster.outside.of(service);
+        const byEndpoint = headless && outside.length === 0 && service.form === 'headless';
+        if (!shows(service.namespace) || (outside.length === 0 && !byEndpoint)) continue;
+        const labels = [service.name, service.namespace.name];
+        const below = relative(...labels);
+        if (below === null) continue;
+        const ports = byEndpoint ? service.slices.flatMap((slice) => slice.ports) : service.ports;
+        const named = new Set(
+          ports
+            .filter(({ name, protocol }) => name !== '' && protocol !== '')
+            .map(({ name, protocol }) => `_${name} _${protocol}`),
+        );
+        const names = [...named].map((words) => relative(...words.split(' '), ...labels));
+        yield { below, ports: names.filter((name) => name !== null), headless: byEndpoint };
+      }
+    },
+  };
+}
+
+function serviceEntries(
+  service: ServiceRecord,
+  outside: readonly Outside[],
+  takes: (port: Port) => boolean,
+): OutsideEntry[] {
+  const below = relative(service.name, service.namespace.name);
+  if (below === null) return [];
+  const ports = service.ports.filter(takes);
+  return outside.flatMap(({ bytes, named }) =>
+    ports.map(({ port }) => ({ address: bytes, named, port, below })),
+  );
+}
+
+function endpointEntries(
+  service: ServiceRecord,
+  takes: (port: Port) => boolean,
+  isAsked: (host: string) => boolean,
+): OutsideEntry[] {
+  const entries: OutsideEntry[] = [];
+  for (const slice of service.slices) {
+    const ports = slice.service === service ? slice.ports.filter(takes) : [];
+    if (ports.length === 0) continue;
+    for (reader.over(slice.endpoints); reader.next();) {
+      const { named, bytes, addressAt, addressLength, host } = reader;
+      const below = isAsked(host.toLowerCase())
+        ? relative(host, service.name, service.namespace.name)
+        : null;
+      if (below === null) continue;
+      const address = new Uint8Array(bytes.subarray(addressAt, addressAt + addressLength));
+      for (const { port } of ports) entries.push({ address, named, port, below });
+    }
+  }
+  return entries;
+}
+
+const reader = new EndpointReader();
+const reverse = new ReverseReader();
+
+function relative(...labels: readonly string[]): WireName | null {
+  return nameBelow(labels, ROOT);
+}
+
+/** Where the labels of `folded[0, end)` begin. */
+function labelsOf(folded: Uint8Array, end: number): number[] {
+  const labels: number[] = [];
+  for (let at = 0; at < end; at += folded[at]! + 1) labels.push(at);
+  return labels;
+}
