@@ -45,6 +45,7 @@ export const order: readonly PluginEntry[] = [
   entry('log', async () => (await import('./log/log.ts')).log),
   entry('dnstap', async () => (await import('./dnstap/dnstap.ts')).dnstap),
   entry('rrl', async () => (await import('./rrl/rrl.ts')).rrl),
+  entry('fairqueue', async () => (await import('./fairqueue/fairqueue.ts')).fairqueue),
   entry('local', async () => (await import('./local/local.ts')).local),
   entry('dns64', async () => (await import('./dns64/dns64.ts')).dns64),
   entry('any', async () => (await import('./any/any.ts')).any),
