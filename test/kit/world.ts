@@ -57,6 +57,8 @@ export interface World {
   ask(question: string, options?: AskOptions): Promise<Message>;
   /** The same, null when the server keeps silent. */
   tryAsk(question: string, options?: AskOptions): Promise<Message | null>;
+  /** Asks, and lets no time pass: the reply comes when the test moves the clock. */
+  begin(question: string, options?: AskOptions): Promise<Message | null>;
   /** The reply as dig would print it. */
   dig(question: string, options?: AskOptions): Promise<string>;
   /** Sends any bytes; null: no reply. */
@@ -112,11 +114,16 @@ export async function makeWorld(corefile: string, parts: WorldParts = {}): Promi
   });
   const { server } = embedded;
   await clock.run(embedded.start());
-  const send = async (bytes: Uint8Array, options: AskOptions = {}): Promise<Uint8Array | null> => {
+  const exchange = async (
+    bytes: Uint8Array,
+    options: AskOptions = {},
+  ): Promise<Uint8Array | null> => {
     const at = options.server ?? embedded.open[0]?.server;
     if (at === undefined) throw new Error('nothing listens');
-    return clock.run(embedded.exchange(bytes, senderOf(options), at));
+    return embedded.exchange(bytes, senderOf(options), at);
   };
+  const send = (bytes: Uint8Array, options: AskOptions = {}): Promise<Uint8Array | null> =>
+    clock.run(exchange(bytes, options));
   const tryAsk = async (question: string, options: AskOptions = {}): Promise<Message | null> => {
     const reply = await send(questionBytes(question, options), options);
     return reply === null ? null : readMessage(reply);
@@ -133,6 +140,10 @@ export async function makeWorld(corefile: string, parts: WorldParts = {}): Promi
     send,
     tryAsk,
     ask,
+    begin: async (question, options = {}) => {
+      const reply = await exchange(questionBytes(question, options), options);
+      return reply === null ? null : readMessage(reply);
+    },
     dig: async (question, options) => printMessage(await ask(question, options)),
     metrics: () => server.scrape().body,
     setCorefile: (changed) => {

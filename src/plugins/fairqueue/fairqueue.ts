@@ -1,0 +1,182 @@
+/** `fairqueue`: what has to wait for others is shared fairly among clients. */
+import { limit } from '../../base/limits.ts';
+import { andThen, isLater, orElse, whenSettled } from '../../base/maybe.ts';
+import { flag, setting } from '../../corefile/properties.ts';
+import { directive, type Options } from '../../corefile/syntax.ts';
+import { choice, integer } from '../../corefile/values.ts';
+import type { Gauge } from '../../metrics/registry.ts';
+import { TopKeys } from '../../metrics/top-keys.ts';
+import { ClientPrefix } from '../../server/contract/client-prefix.ts';
+import { perRoute } from '../../server/contract/per-route.ts';
+import {
+  definePlugin,
+  type Next,
+  type Plugin,
+  type WorkerContext,
+} from '../../server/contract/plugin.ts';
+import { clientNamespaces, type ClientNamespaces } from '../../server/contract/ports.ts';
+import { EDE, RCODE } from '../../wire/iana.ts';
+import type { Query } from '../../wire/query.ts';
+import { failure, overloaded, type Reply } from '../../wire/reply.ts';
+import { Shares, type Share } from './shares.ts';
+
+/** Half of what `forward` lets wait: there is room for those who get in while one client has all. */
+const concurrentLimit = limit({ default: 8192, min: 8, max: 1_000_000 });
+
+const syntax = directive({
+  name: 'fairqueue',
+  summary: 'shares the queries that may wait for upstreams fairly among clients',
+  repeat: 'once',
+  properties: {
+    concurrent: setting('concurrent', integer('COUNT', concurrentLimit), {
+      default: concurrentLimit.default,
+      help: 'queries that one client may have waiting if no other has any',
+    }),
+    by: setting('by', choice('client', 'namespace'), {
+      default: 'client',
+      help: 'who shares: addresses, or the namespaces of pods (which takes `pods verified` in kubernetes; others by their address)',
+    }),
+    bits4: setting('ipv4_prefix', integer('LENGTH', { min: 1, max: 32 }), {
+      default: 32,
+      help: 'bits of an IPv4 address that make a client',
+    }),
+    bits6: setting('ipv6_prefix', integer('LENGTH', { min: 1, max: 128 }), {
+      default: 128,
+      help: 'bits of an IPv6 address that make a client',
+    }),
+    reportOnly: flag('report_only', { help: 'refuses nobody: only counts who would be' }),
+  },
+});
+
+/** As `kubernetes` names namespaces; no address begins so. */
+const NAMESPACE = 'namespace/';
+const UNWATCHED = 'pods are not watched';
+
+const refused: Reply = failure(RCODE.REFUSED, 'fairqueue', null, [
+  { code: EDE.OTHER, text: 'too many queries of this client wait for their replies' },
+]);
+
+/** Lets a client with many waiting queries have only such further ones as can be answered at once. */
+export const fairqueue: Plugin = definePlugin({
+  syntax,
+
+  control({ by }, context) {
+    if (by !== 'namespace') return;
+    let told = false;
+    context.onMessage((message) => {
+      if (message !== UNWATCHED || told) return;
+      told = true;
+      context.log.warning(
+        'namespaces of clients cannot be known without "pods verified" in kubernetes of the same server block: addresses share',
+      );
+    });
+  },
+
+  setup: (options, context, next) => new FairQueue(options, context, next).link,
+});
+
+class FairQueue {
+  readonly #options: Options<typeof syntax>;
+  readonly #next: Next;
+  readonly #shares: Shares;
+  readonly #client: ClientPrefix;
+  readonly #waiting: Gauge;
+  readonly #clients: Gauge;
+  readonly #refused;
+  readonly #offenders: TopKeys;
+  #namespaces: ClientNamespaces | null = null;
+
+  constructor(options: Options<typeof syntax>, context: WorkerContext, next: Next) {
+    const { metrics, clock } = context;
+    this.#options = options;
+    this.#next = next;
+    this.#shares = new Shares(options.concurrent);
+    this.#client = new ClientPrefix(options.bits4, options.bits6);
+    this.#waiting = metrics
+      .gauge('ndots_fairqueue_waiting', 'Queries that wait for their replies.', [])
+      .with();
+    this.#clients = metrics
+      .gauge('ndots_fairqueue_clients', 'Clients of which a query waits for its reply.', [])
+      .with();
+    const refusals = metrics.counter(
+      'ndots_fairqueue_refused_total',
+      'Queries that would have had to wait while too many of the same client did.',
+      ['server', 'view'],
+    );
+    this.#refused = perRoute(({ server, view }) => refusals.with(server, view));
+    this.#offenders = new TopKeys({
+      metrics,
+      clock,
+      name: 'ndots_fairqueue_top_clients',
+      help: 'Refused queries of late, for the ten clients that have most of them.',
+      label: 'client',
+      width: NAMESPACE.length + 63,
+      print: (key) => Buffer.from(key).toString('latin1'),
+    });
+    context.onStart(() => {
+      if (options.by !== 'namespace') return;
+      this.#namespaces = context.find(clientNamespaces)[0] ?? null;
+      if (this.#namespaces?.known !== true) context.post(UNWATCHED);
+    });
+    context.onStop(() => this.#offenders.close());
+  }
+
+  readonly link: Next = (query) => {
+    // What is asked on the way to a reply waits as a part of it.
+    if (query.depth > 0 || query.proto === 'internal') return this.#next(query);
+    if (this.#shares.crowded && query.mayWait && !this.#shares.admits(this.#nameOf(query))) {
+      if (!this.#options.reportOnly) return this.#answerNow(query);
+      this.#count(query);
+    }
+    const reply = this.#next(query);
+    if (!isLater(reply)) return reply;
+    const share = this.#shares.enter(this.#nameOf(query));
+    this.#show();
+    return orElse(andThen(reply, this.#over, share) as typeof reply, this.#failed, share);
+  };
+
+  /** Takes whatever answer there is without waiting. */
+  #answerNow(query: Query): Reply {
+    query.mayWait = false;
+    const reply = this.#next(query);
+    query.mayWait = true;
+    if (isLater(reply)) {
+      // A link that waits all the same: nobody waits for it.
+      whenSettled(reply, ignore, ignore, null);
+    } else if (reply.errors !== overloaded.errors) return reply;
+    this.#count(query);
+    return refused;
+  }
+
+  readonly #over = (reply: Reply, share: Share): Reply => {
+    this.#shares.leave(share);
+    this.#show();
+    return reply;
+  };
+
+  readonly #failed = (error: unknown, share: Share): never => {
+    this.#shares.leave(share);
+    this.#show();
+    throw error;
+  };
+
+  #show(): void {
+    this.#waiting.set(this.#shares.waiting);
+    this.#clients.set(this.#shares.clients);
+  }
+
+  #count(query: Query): void {
+    this.#refused(query.route).add(1);
+    const key = Buffer.from(this.#nameOf(query), 'latin1');
+    this.#offenders.add(key, 0, key.length);
+  }
+
+  #nameOf(query: Query): string {
+    const namespace = this.#namespaces?.of(query) ?? '';
+    if (namespace !== '') return NAMESPACE + namespace;
+    const { bytes, length } = this.#client.read(query);
+    return this.#client.print(bytes.subarray(0, length));
+  }
+}
+
+function ignore(): void {}

@@ -1,0 +1,69 @@
+/** How many queries of each client wait, and who may have one more. */
+
+/** One part in so many of the room is kept for those who have little. */
+const SPARE = 8;
+
+/** One client that has queries waiting. */
+export interface Share {
+  readonly client: string;
+  waiting: number;
+}
+
+/**
+ * A room for waiting queries that is shared by dynamic thresholds (Choudhury and Hahne 1998): a client may take another place as long as it has
+ * less than eight times as many as are free, spare ones included. There is one spare place for every eight, so
+ *
+ * - whoever is alone may take the whole room: nothing is left idle;
+ * - with k clients that want everything, each gets the same, (1 + 8) / (1 + 8 k) of the room, however much more one of them asks;
+ * - places stay free for whoever comes next, since everybody's bound sinks as the room fills up.
+ *
+ * As long as fewer queries wait than the room has places, everybody is let in, and nobody needs to be looked up.
+ */
+export class Shares {
+  readonly room: number;
+  readonly #most: number;
+  readonly #shares = new Map<string, Share>();
+  #waiting = 0;
+
+  /** @param room queries that one client may have waiting when there is no other: rounded up to a multiple of eight */
+  constructor(room: number) {
+    const spare = Math.ceil(room / SPARE);
+    this.room = SPARE * spare;
+    this.#most = this.room + spare;
+  }
+
+  /** Queries that wait. */
+  get waiting(): number {
+    return this.#waiting;
+  }
+
+  /** Clients of which a query waits. */
+  get clients(): number {
+    return this.#shares.size;
+  }
+
+  /** Whether so many wait that it matters who asks. */
+  get crowded(): boolean {
+    return this.#waiting >= this.room;
+  }
+
+  /** Whether the client may have one more query waiting. */
+  admits(client: string): boolean {
+    if (!this.crowded) return true;
+    return (this.#shares.get(client)?.waiting ?? 0) < SPARE * (this.#most - this.#waiting);
+  }
+
+  /** A query of the client waits from now on. @returns what is handed to `leave` when it does no longer */
+  enter(client: string): Share {
+    let share = this.#shares.get(client);
+    if (share === undefined) this.#shares.set(client, (share = { client, waiting: 0 }));
+    share.waiting++;
+    this.#waiting++;
+    return share;
+  }
+
+  leave(share: Share): void {
+    this.#waiting--;
+    if (--share.waiting === 0) this.#shares.delete(share.client);
+  }
+}

@@ -1,0 +1,204 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { VirtualClock } from '../../base/virtual-clock.ts';
+import { FLAG, RCODE } from '../../wire/iana.ts';
+import { printMessage } from '../../wire/print.ts';
+import { foldName, parseName } from '../../wire/name.ts';
+import { localZones } from './local-zones.ts';
+import { scriptedNetwork, type ScriptedNetwork } from '../../../test/kit/upstream.ts';
+import { makeWorld, type World } from '../../../test/kit/world.ts';
+
+async function serve(
+  guard = 'leakguard',
+  before = '',
+): Promise<{ readonly world: World; readonly network: ScriptedNetwork }> {
+  const clock = new VirtualClock();
+  const network = scriptedNetwork(clock, () => ({ answer: ['@ 300 A 192.0.2.1'] }));
+  const world = await makeWorld(
+    `.:53 {\n prometheus 127.0.0.1:0\n ${before}\n ${guard}\n forward . 192.0.2.53\n}`,
+    { clock, network },
+  );
+  return { world, network };
+}
+
+describe('leakguard', () => {
+  test('names that nobody outside knows are answered here, with the zone and the reason', async () => {
+    const { world, network } = await serve();
+    for (const [question, zone, reason] of [
+      ['backend.shop.svc.cluster.local. A', 'cluster.local.', 'names of the cluster'],
+      ['wpad. A', '.', 'single labels'],
+      ['7.0.0.10.in-addr.arpa. PTR', '10.in-addr.arpa.', 'RFC 6303'],
+      ['1.0.16.172.in-addr.arpa. PTR', '16.172.in-addr.arpa.', 'RFC 6303'],
+      ['1.0.64.100.in-addr.arpa. PTR', '64.100.in-addr.arpa.', 'RFC 6303'],
+      ['b.a.d.f.ip6.arpa. PTR', 'd.f.ip6.arpa.', 'RFC 6303'],
+      ['printer.local. A', 'local.', 'RFC 6761'],
+      ['hidden.service.onion. A', 'onion.', 'RFC 6761'],
+      ['router.home.arpa. AAAA', 'home.arpa.', 'RFC 6761'],
+      // The search path of a node's resolv.conf behind a name of the cluster.
+      [
+        'backend.shop.svc.cluster.local.corp.example. A',
+        'cluster.local.corp.example.',
+        'names of the cluster',
+      ],
+    ] as const) {
+      const reply = await world.ask(question, { edns: true });
+      assert.equal(reply.rcode, RCODE.NXDOMAIN, question);
+      assert.ok((reply.flags & FLAG.AA) !== 0);
+      assert.equal(reply.authority[0]?.name, zone, question);
+      assert.match(printMessage(reply), new RegExp(`EDE: 15 .*${reason}`), question);
+    }
+    assert.deepEqual(network.asked, []);
+    await world.clock.advance(10_000);
+    const metrics = world.metrics();
+    for (const [reason, count] of [
+      ['cluster', 2],
+      ['single_label', 1],
+      ['private_reverse', 4],
+      ['special_name', 3],
+    ])
+      assert.ok(
+        metrics.includes(
+          `ndots_leakguard_stopped_total{reason="${reason}",server="dns://:53",view=""} ${count}\n`,
+        ),
+        String(reason),
+      );
+    assert.match(metrics, /ndots_leakguard_top_clients\{client="10\.244\.0\.9"\} 10\n/);
+    await world.close();
+  });
+
+  test('the top of a zone has SOA and NS and no other data', async () => {
+    const { world, network } = await serve();
+    const shape = async (question: string): Promise<string> => {
+      const { rcode, answer, authority } = await world.ask(question);
+      return `${rcode} ${answer.map(({ type }) => type).join()} ${authority.map(({ type }) => type).join()}`;
+    };
+    assert.equal(await shape('10.in-addr.arpa. SOA'), '0 6 ');
+    assert.equal(await shape('10.in-addr.arpa. NS'), '0 2 ');
+    assert.equal(await shape('10.in-addr.arpa. A'), '0  6');
+    assert.equal(await shape('cluster.local. DS'), '0  6');
+    assert.deepEqual(network.asked, []);
+    await world.close();
+  });
+
+  test('what validators and resolvers ask of public zones goes on', async () => {
+    const { world, network } = await serve();
+    for (const question of [
+      'example.org. A',
+      'com. NS',
+      'com. DS',
+      'com. DNSKEY',
+      '. NS',
+      '10.in-addr.arpa. DS',
+      'local. DS',
+      '1.2.0.8.in-addr.arpa. PTR',
+      '1.0.32.172.in-addr.arpa. PTR',
+      '1.0.128.100.in-addr.arpa. PTR',
+      'local.example. A',
+      'notlocal. NS',
+      'ec2.internal. A',
+    ])
+      await world.ask(question);
+    assert.equal(network.asked.length, 13);
+    await world.close();
+  });
+
+  test('what others answer is not looked at', async () => {
+    const { world } = await serve('leakguard', 'hosts {\n 10.0.0.1 router.local wpad\n }');
+    assert.equal((await world.ask('router.local. A')).answer.length, 1);
+    assert.equal((await world.ask('wpad. A')).answer.length, 1);
+    assert.equal((await world.ask('1.0.0.10.in-addr.arpa. PTR')).answer.length, 2);
+    await world.close();
+  });
+
+  test('exceptions, other zones, and kinds that are allowed', async () => {
+    const { world, network } = await serve(
+      'leakguard k8s.corp.example internal {\n except 1.10.in-addr.arpa printers.local\n allow single_labels\n ttl 60\n }',
+    );
+    for (const question of [
+      '1.1.1.10.in-addr.arpa. PTR',
+      'hp.printers.local. A',
+      'wpad. A',
+      'x.cluster.example. A',
+    ])
+      await world.ask(question);
+    assert.equal(network.asked.length, 4);
+    for (const question of [
+      'a.k8s.corp.example. A',
+      'ip-10-0-0-1.ec2.internal. A',
+      '1.1.2.10.in-addr.arpa. PTR',
+      'other.local. A',
+    ]) {
+      const reply = await world.ask(question);
+      assert.deepEqual([reply.rcode, reply.authority[0]!.ttl], [RCODE.NXDOMAIN, 60]);
+    }
+    assert.equal(network.asked.length, 4);
+    await world.close();
+  });
+
+  test('report_only keeps nothing back and counts', async () => {
+    const { world, network } = await serve('leakguard {\n report_only\n }');
+    await world.ask('wpad. A');
+    assert.equal(network.asked.length, 1);
+    assert.match(
+      world.metrics(),
+      /ndots_leakguard_stopped_total\{reason="single_label"[^}]*\} 1\n/,
+    );
+    await world.close();
+  });
+
+  test('property: an address has a reverse name that stays here exactly if it is private', async () => {
+    const zones = localZones([], new Set(['special_name'])).map(({ text }) => text);
+    const isPrivate = ([a, b, c, d]: readonly number[]): boolean =>
+      a === 10 ||
+      a === 0 ||
+      a === 127 ||
+      (a === 172 && b! >= 16 && b! <= 31) ||
+      (a === 192 && b === 168) ||
+      (a === 100 && b! >= 64 && b! <= 127) ||
+      (a === 169 && b === 254) ||
+      (a === 192 && b === 0 && c === 2) ||
+      (a === 198 && b === 51 && c === 100) ||
+      (a === 203 && b === 0 && c === 113) ||
+      [a, b, c, d].every((byte) => byte === 255);
+    const byte = fc.oneof(
+      fc.constantFrom(
+        0,
+        2,
+        10,
+        16,
+        31,
+        32,
+        51,
+        63,
+        64,
+        100,
+        113,
+        127,
+        128,
+        168,
+        169,
+        172,
+        192,
+        198,
+        203,
+        254,
+        255,
+      ),
+      fc.nat(255),
+    );
+    const { world, network } = await serve();
+    await fc.assert(
+      fc.asyncProperty(fc.tuple(byte, byte, byte, byte), async (bytes) => {
+        const name = `${bytes.toReversed().join('.')}.in-addr.arpa.`;
+        const before = network.asked.length;
+        await world.ask(`${name} PTR`);
+        assert.equal(network.asked.length === before, isPrivate(bytes), name);
+      }),
+      { numRuns: 400 },
+    );
+    assert.equal(zones.length, new Set(zones).size);
+    for (const zone of zones) assert.deepEqual(foldName(parseName(zone)), parseName(zone));
+    await world.close();
+  });
+});

@@ -1,0 +1,200 @@
+/** `leakguard`: names that nobody outside can know are not asked for outside. */
+import { rest } from '../../corefile/positions.ts';
+import { flag, list, setting, zoneList } from '../../corefile/properties.ts';
+import { directive, type Options } from '../../corefile/syntax.ts';
+import { choice, domainName, integer } from '../../corefile/values.ts';
+import { TopKeys } from '../../metrics/top-keys.ts';
+import { ClientPrefix } from '../../server/contract/client-prefix.ts';
+import { perRoute } from '../../server/contract/per-route.ts';
+import {
+  definePlugin,
+  type Next,
+  type Plugin,
+  type WorkerContext,
+} from '../../server/contract/plugin.ts';
+import { EDE, FLAG, RCODE, TYPE } from '../../wire/iana.ts';
+import { foldName, parseName, ROOT, type WireName } from '../../wire/name.ts';
+import type { Query, Route } from '../../wire/query.ts';
+import type { ExtendedError, Reply } from '../../wire/reply.ts';
+import { SECTION, type Section } from '../../wire/writer.ts';
+import { localZones, ZoneTable, type LocalZone, type Reason } from './local-zones.ts';
+
+const syntax = directive({
+  name: 'leakguard',
+  summary: 'keeps names of the cluster, single labels and private reverse names from upstreams',
+  repeat: 'once',
+  args: {
+    zones: rest(domainName('ZONE'), {
+      help: 'names that only the cluster knows (default cluster.local)',
+    }),
+  },
+  properties: {
+    allow: list('allow', choice('single_labels', 'private_reverse', 'special_names'), {
+      help: 'what goes to upstreams all the same',
+    }),
+    except: zoneList('except', { help: 'names that go to upstreams all the same' }),
+    ttlSeconds: setting('ttl', integer('SECONDS', { min: 0, max: 604_800 }), {
+      default: 300,
+      help: 'how long clients may remember that there is nothing',
+    }),
+    reportOnly: flag('report_only', { help: 'keeps nothing back: only counts what would be' }),
+  },
+});
+
+/** What is asked of top-level domains by whoever validates or looks for servers. */
+const infrastructure: ReadonlySet<number> = new Set([TYPE.NS, TYPE.SOA, TYPE.DS, TYPE.DNSKEY]);
+const SVC = Uint8Array.of(3, 0x73, 0x76, 0x63);
+/** As the empty zones of RFC 6303 section 3 have it. */
+const mailbox = parseName('nobody.invalid.');
+
+/** Answers for zones that are nobody's outside as RFC 6303 wants it, in front of whatever forwards. */
+export const leakguard: Plugin = definePlugin({
+  syntax,
+  setup: (options, context, next) => new LeakGuard(options, context, next).link,
+});
+
+class LeakGuard {
+  readonly #options: Options<typeof syntax>;
+  readonly #context: WorkerContext;
+  readonly #next: Next;
+  readonly #zones: ZoneTable<LocalZone>;
+  readonly #except: ZoneTable<{ readonly wire: WireName }>;
+  /** `svc.ZONE` of each cluster zone, without the root. */
+  readonly #inside: readonly Uint8Array[];
+  readonly #singleLabels: boolean;
+  readonly #errors: Readonly<Record<Reason, readonly ExtendedError[]>>;
+  readonly #stopped: (route: Route, reason: Reason) => void;
+  readonly #client = new ClientPrefix(32, 128);
+  readonly #offenders: TopKeys;
+
+  constructor(options: Options<typeof syntax>, context: WorkerContext, next: Next) {
+    this.#options = options;
+    this.#context = context;
+    this.#next = next;
+    const clusters = options.zones.length === 0 ? ['cluster.local.'] : options.zones;
+    const allowed = new Set(options.allow.map((word) => reasons[word]));
+    this.#zones = new ZoneTable(localZones(clusters, allowed));
+    this.#except = new ZoneTable(
+      (options.except ?? []).map((zone) => ({ wire: foldName(parseName(zone)) })),
+    );
+    this.#inside = clusters.map((zone) =>
+      Buffer.concat([SVC, foldName(parseName(zone)).subarray(0, -1)]),
+    );
+    this.#singleLabels = !allowed.has('single_label');
+    this.#errors = {
+      cluster: because('names of the cluster are not asked for outside'),
+      single_label: because('single labels are not asked for outside'),
+      private_reverse: because('private addresses have no names outside (RFC 6303)'),
+      special_name: because('a special-use name is not asked for outside (RFC 6761)'),
+    };
+    const { metrics, clock } = context;
+    this.#stopped = counter(context);
+    this.#offenders = new TopKeys({
+      metrics,
+      clock,
+      name: 'ndots_leakguard_top_clients',
+      help: 'Names kept from upstreams of late, for the ten clients that have asked for most of them.',
+      label: 'client',
+      width: 16,
+      print: this.#client.print,
+    });
+    context.onStop(() => this.#offenders.close());
+  }
+
+  readonly link: Next = (query) => {
+    const { folded, nameLength, type } = query;
+    if (this.#except.find(folded, nameLength) !== null) return this.#next(query);
+    const zone = this.#zones.find(folded, nameLength);
+    if (zone !== null) {
+      const top = nameLength === zone.wire.length;
+      // Whether the zone is signed is for its parent to say, and the parent is public.
+      if (top && type === TYPE.DS && zone.registered) return this.#next(query);
+      return this.#stop(query, zone.reason, zone.wire, top);
+    }
+    if (nameLength > 1 && folded[0]! + 2 === nameLength) {
+      return this.#singleLabels && !infrastructure.has(type)
+        ? this.#stop(query, 'single_label', ROOT, false)
+        : this.#next(query);
+    }
+    const at = this.#clusterNameIn(folded, nameLength);
+    return at < 0
+      ? this.#next(query)
+      : this.#stop(query, 'cluster', folded.slice(at, nameLength), false);
+  };
+
+  /**
+   * Where the cluster's zone begins in a name that has something behind it: a client's search path made it of a name of the cluster
+   * (`backend.shop.svc.cluster.local.corp.example.`). -1: nowhere.
+   */
+  #clusterNameIn(name: Uint8Array, length: number): number {
+    for (let at = 0; at < length - 1; at += name[at]! + 1) {
+      if (name[at] !== SVC[0] || name[at + 1] !== SVC[1]) continue;
+      for (const zone of this.#inside)
+        if (at + zone.length < length && holds(name, at, zone)) return at + SVC.length;
+    }
+    return -1;
+  }
+
+  #stop(query: Query, reason: Reason, zone: WireName, top: boolean): ReturnType<Next> {
+    this.#stopped(query.route, reason);
+    const { bytes, length } = this.#client.read(query);
+    this.#offenders.add(bytes, 0, length);
+    return this.#options.reportOnly
+      ? this.#next(query)
+      : this.#answer(query, zone, top).with({ errors: this.#errors[reason] });
+  }
+
+  /** At the top of a zone there are SOA and NS, and below it nothing. */
+  #answer(query: Query, zone: WireName, top: boolean): Reply {
+    const { writer } = this.#context;
+    writer.reply(query, FLAG.AA);
+    if (!top) this.#writeSoa(SECTION.authority, zone);
+    else if (query.type === TYPE.SOA) this.#writeSoa(SECTION.answer, zone);
+    else if (query.type === TYPE.NS) {
+      writer.open(SECTION.answer, zone, TYPE.NS, this.#options.ttlSeconds);
+      writer.name(zone);
+      writer.close();
+    } else this.#writeSoa(SECTION.authority, zone);
+    return writer.finish(top ? RCODE.NOERROR : RCODE.NXDOMAIN, 'leakguard');
+  }
+
+  #writeSoa(section: Section, zone: WireName): void {
+    const { writer } = this.#context;
+    const { ttlSeconds } = this.#options;
+    writer.open(section, zone, TYPE.SOA, ttlSeconds);
+    writer.name(zone);
+    writer.name(mailbox);
+    for (const number of [1, 3600, 1200, 604_800, ttlSeconds]) writer.u32(number);
+    writer.close();
+  }
+}
+
+const reasons = {
+  single_labels: 'single_label',
+  private_reverse: 'private_reverse',
+  special_names: 'special_name',
+} as const satisfies Record<string, Reason>;
+
+function because(text: string): readonly ExtendedError[] {
+  return [{ code: EDE.BLOCKED, text }];
+}
+
+function holds(name: Uint8Array, at: number, part: Uint8Array): boolean {
+  for (let i = 0; i < part.length; i++) if (name[at + i] !== part[i]) return false;
+  return true;
+}
+
+function counter({ metrics }: WorkerContext): (route: Route, reason: Reason) => void {
+  const stopped = metrics.counter(
+    'ndots_leakguard_stopped_total',
+    'Queries that were kept from upstreams, by the reason why nobody outside knows the name.',
+    ['server', 'view', 'reason'],
+  );
+  const countersOf = perRoute(({ server, view }) => ({
+    cluster: stopped.with(server, view, 'cluster'),
+    single_label: stopped.with(server, view, 'single_label'),
+    private_reverse: stopped.with(server, view, 'private_reverse'),
+    special_name: stopped.with(server, view, 'special_name'),
+  }));
+  return (route, reason) => countersOf(route)[reason].add(1);
+}

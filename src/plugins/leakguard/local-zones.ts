@@ -1,0 +1,97 @@
+/** Names that the public name servers know nothing of, by the RFCs that say so. */
+import { foldName, parseName, suffixAt, type WireName } from '../../wire/name.ts';
+
+/** Why a name stays here, as the metrics name it. */
+export type Reason = 'cluster' | 'single_label' | 'private_reverse' | 'special_name';
+
+/** A zone whose names stay here. */
+export interface LocalZone {
+  readonly text: string;
+  readonly wire: WireName;
+  readonly reason: Reason;
+  /** The public parent says that there is nothing signed here: whoever validates asks it (RFC 6303 section 4). */
+  readonly registered: boolean;
+}
+
+/** Of addresses that mean nothing outside: RFC 6303 section 4, RFC 7793 (shared address space), RFC 9637 (documentation). */
+const privateReverse: readonly string[] = [
+  '10.in-addr.arpa.',
+  ...numbered(16, 31).map((number) => `${number}.172.in-addr.arpa.`),
+  '168.192.in-addr.arpa.',
+  ...numbered(64, 127).map((number) => `${number}.100.in-addr.arpa.`),
+  '0.in-addr.arpa.',
+  '127.in-addr.arpa.',
+  '254.169.in-addr.arpa.',
+  '2.0.192.in-addr.arpa.',
+  '100.51.198.in-addr.arpa.',
+  '113.0.203.in-addr.arpa.',
+  '255.255.255.255.in-addr.arpa.',
+  `${'0.'.repeat(32)}ip6.arpa.`,
+  `1.${'0.'.repeat(31)}ip6.arpa.`,
+  'd.f.ip6.arpa.',
+  '8.e.f.ip6.arpa.',
+  '9.e.f.ip6.arpa.',
+  'a.e.f.ip6.arpa.',
+  'b.e.f.ip6.arpa.',
+  '8.b.d.0.1.0.0.2.ip6.arpa.',
+  '0.f.f.f.3.ip6.arpa.',
+];
+
+/** RFC 6761 (test, localhost, invalid), 6762 (local), 7686 (onion), 8375 (home.arpa), 9462 (resolver.arpa), 9476 (alt). */
+const specialNames: readonly string[] = [
+  'test.',
+  'localhost.',
+  'invalid.',
+  'local.',
+  'onion.',
+  'home.arpa.',
+  'resolver.arpa.',
+  'alt.',
+];
+
+function numbered(from: number, to: number): readonly number[] {
+  return Array.from({ length: to - from + 1 }, (_, index) => from + index);
+}
+
+/**
+ * All zones whose names stay here.
+ * @param clusters absolute names
+ */
+export function localZones(clusters: readonly string[], allowed: ReadonlySet<Reason>): LocalZone[] {
+  const zones = (texts: readonly string[], reason: Reason, registered: boolean): LocalZone[] =>
+    allowed.has(reason)
+      ? []
+      : texts.map((text) => ({ text, wire: foldName(parseName(text)), reason, registered }));
+  return [
+    ...zones(clusters, 'cluster', false),
+    ...zones(privateReverse, 'private_reverse', true),
+    ...zones(specialNames, 'special_name', true),
+  ];
+}
+
+/** Many zones, and which of them a name lies in. Nearly all names end in a label that no zone has: those cost one look. */
+export class ZoneTable<Z extends { readonly wire: WireName }> {
+  /** By the length and first byte of the last label; longest zone first. */
+  readonly #byEnd: readonly (readonly Z[] | undefined)[];
+
+  constructor(zones: readonly Z[]) {
+    const byEnd: Z[][] = [];
+    for (const zone of zones.toSorted((a, b) => b.wire.length - a.wire.length))
+      (byEnd[endOf(zone.wire, zone.wire.length)] ??= []).push(zone);
+    this.#byEnd = Array.from({ length: 64 * 256 }, (_, end) => byEnd[end]);
+  }
+
+  /** The longest zone that the name (lower case) lies in, or null. */
+  find(name: Uint8Array, length: number): Z | null {
+    const zones = this.#byEnd[endOf(name, length)];
+    if (zones === undefined) return null;
+    for (const zone of zones) if (suffixAt(name, zone.wire, length) >= 0) return zone;
+    return null;
+  }
+}
+
+function endOf(name: Uint8Array, length: number): number {
+  let last = 0;
+  for (let at = 0; at < length - 1; at += name[at]! + 1) last = at;
+  return name[last]! === 0 ? 0 : (name[last]! << 8) | name[last + 1]!;
+}
