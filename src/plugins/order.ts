@@ -95,12 +95,7 @@ export const directiveNames: readonly string[] = [...order, ...unserved].flatMap
 );
 
 /** Plugins of CoreDNS 1.14.7 that have no counterpart here. */
-export const absent: readonly string[] = [
-  'proxyproto',
-  'trace',
-  'dnssec',
-  'sign',
-];
+export const absent: readonly string[] = ['proxyproto', 'trace', 'dnssec', 'sign'];
 
 const otherServer = 'Serve this zone with CoreDNS and that plugin, and `forward` it there.';
 
