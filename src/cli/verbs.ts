@@ -35,6 +35,11 @@ const verbs: Readonly<Record<string, Verb>> = {
     usage: async () => (await import('./lab-options.ts')).labUsage,
     command: async () => (await import('./lab.ts')).lab,
   },
+  size: {
+    summary: 'how many replicas, by the cluster or by what is measured',
+    usage: async () => (await import('./size-options.ts')).sizeUsage,
+    command: async () => (await import('./size.ts')).size,
+  },
   completion: {
     summary: 'completion script for bash, zsh, fish or kubectl',
     usage: async () => (await import('./completion.ts')).completionUsage,

@@ -1,7 +1,7 @@
 /** What a worker knows of a cluster, from objects without an API server. */
 import type { Clock } from '../../src/base/clock.ts';
 import { VirtualClock } from '../../src/base/virtual-clock.ts';
-import type { Change, KubeObject } from '../../src/kube/store/objects.ts';
+import { namespaceOf, type Change, type KubeObject } from '../../src/kube/store/objects.ts';
 import type { Source, SourceEvents } from '../../src/kube/store/source.ts';
 import { SharedRegistry } from '../../src/metrics/shared-registry.ts';
 import { Answerer, type AnswererParts } from '../../src/plugins/kubernetes/answer.ts';
@@ -45,7 +45,7 @@ export class StaticSource implements Source {
 
   remove(object: KubeObject): void {
     this.#objects.delete(keyOf(object));
-    const namespace = object.kind === 'Namespace' ? '' : object.namespace;
+    const namespace = namespaceOf(object);
     this.#events?.changes([{ verb: 'delete', kind: object.kind, namespace, name: object.name }]);
   }
 
@@ -59,7 +59,7 @@ export class StaticSource implements Source {
 }
 
 function keyOf(object: KubeObject): string {
-  return `${object.kind}/${object.kind === 'Namespace' ? '' : object.namespace}/${object.name}`;
+  return `${object.kind}/${namespaceOf(object)}/${object.name}`;
 }
 
 /** A worker's copy of a data set on this thread: batches are cloned, and arrive and are acknowledged at once. */

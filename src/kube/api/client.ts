@@ -9,7 +9,7 @@ import { Sockets, type PooledSocket } from './sockets.ts';
 import type { WorkShare } from './work-share.ts';
 import { MalformedStream, type JsonStream } from './json-stream.ts';
 
-/** GET requests to one API server, whose replies are consumed as they stream in. */
+/** Requests to one API server, whose replies are consumed as they stream in. */
 export interface ApiClient {
   /** Streams a reply into `request.into`; settles when it ended. Rejects with an `ApiFailure`, or when aborted. */
   stream(request: ApiRequest): Promise<void>;
@@ -18,8 +18,18 @@ export interface ApiClient {
   close(): void;
 }
 
-/** One GET request. */
+/** What is to be changed; absent from a request that only reads. */
+export interface ApiChange {
+  readonly method: 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** `application/json`, or that of a patch. */
+  readonly contentType: string;
+  /** JSON; empty: none. */
+  readonly body: string;
+}
+
+/** One request: GET, unless there is a change. */
 export interface ApiRequest {
+  readonly change?: ApiChange;
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
   readonly into: JsonStream;
@@ -34,7 +44,7 @@ export interface ApiRequest {
   /** Whether what is known is served already, so that taking this in may leave the processors to others; asked after each chunk. */
   unhurried?(): boolean;
   readonly signal: AbortSignal;
-  /** Called once when the reply began with status 200. */
+  /** Called once when the reply began with a status that is no failure. */
   began?(): void;
 }
 
@@ -79,34 +89,39 @@ export function apiClient(parts: ClientParts): ApiClient {
     const access = await connection.access();
     request.signal.throwIfAborted();
     const query = new URLSearchParams(request.query).toString();
-    const head = requestHead(`${base}${request.path}${query === '' ? '' : `?${query}`}`, {
-      host,
-      accept: 'application/json',
-      'accept-encoding': request.watch ? 'identity' : 'gzip',
-      'user-agent': parts.userAgent,
-      ...access.headers,
-    });
+    const text = requestText(
+      `${base}${request.path}${query === '' ? '' : `?${query}`}`,
+      {
+        host,
+        accept: 'application/json',
+        'accept-encoding': request.watch ? 'identity' : 'gzip',
+        'user-agent': parts.userAgent,
+        ...access.headers,
+      },
+      request.change,
+    );
     for (let fresh = false; ; fresh = true) {
       const pooled = sockets.take(access.tls, fresh);
       const reply = new StreamedReply({ request, pooled, clock, host, share: parts.share ?? null });
       try {
-        await reply.run(head);
+        await reply.run(text);
         if (reply.reusable) sockets.give(pooled, access.tls);
         else pooled.socket.destroy();
         return;
       } catch (error) {
         pooled.socket.destroy();
-        // The server may close an idle connection at any moment, also this one.
+        // The server may close an idle connection at any moment, also this one. What would be done twice is not sent again.
         const broke = error instanceof ApiFailure && error.kind === 'network';
-        if (broke && reply.unanswered && pooled.used && !fresh) continue;
+        const again = request.change === undefined || request.change.method === 'PUT';
+        if (again && broke && reply.unanswered && pooled.used && !fresh) continue;
         throw error;
       } finally {
-        if (reply.status !== 0) count(String(reply.status));
+        if (reply.status !== 0) count(methodOf(request), String(reply.status));
       }
     }
   };
 
-  const count = (code: string): void => hooks.requested?.({ method: 'GET', host, code });
+  const count = (method: string, code: string): void => hooks.requested?.({ method, host, code });
 
   return {
     host,
@@ -114,17 +129,18 @@ export function apiClient(parts: ClientParts): ApiClient {
       const heldMs = await gate.enter(request.watch, request.signal);
       const started = clock.now();
       try {
-        hooks.heldBack?.({ verb: 'GET', host }, heldMs / 1000);
+        hooks.heldBack?.({ verb: methodOf(request), host }, heldMs / 1000);
         request.signal.throwIfAborted();
         await send(request);
       } catch (error) {
         if (error instanceof ApiFailure) {
           if (error.kind === 'unauthorized') connection.refused();
-          if (withoutStatus.includes(error.kind)) count('<error>');
+          if (withoutStatus.includes(error.kind)) count(methodOf(request), '<error>');
         }
         throw error;
       } finally {
-        if (!request.watch) hooks.took?.({ verb: 'GET', host }, (clock.now() - started) / 1000);
+        if (!request.watch)
+          hooks.took?.({ verb: methodOf(request), host }, (clock.now() - started) / 1000);
         gate.leave(request.watch);
       }
     },
@@ -132,6 +148,8 @@ export function apiClient(parts: ClientParts): ApiClient {
   };
 }
 
+const methodOf = ({ change }: ApiRequest): string => change?.method ?? 'GET';
+const isFine = (status: number): boolean => status >= 200 && status < 300;
 const withoutStatus: readonly FailureKind[] = ['network', 'tls', 'silent'];
 
 /** One request over one connection, whose reply is consumed as it comes. */
@@ -187,7 +205,7 @@ class StreamedReply {
     return this.#reader.done && this.#reader.reusable;
   }
 
-  async run(head: string): Promise<void> {
+  async run(text: string): Promise<void> {
     const { signal } = this.#request;
     const { socket } = this.#pooled;
     const abort = (): void => this.#reject(signal.reason);
@@ -200,7 +218,7 @@ class StreamedReply {
     this.#pooled.taker = (piece) => this.#take(piece);
     this.#expect(this.#request.answerMs);
     try {
-      socket.write(head, 'latin1');
+      socket.write(text, 'utf8');
       await this.#settled;
     } catch (error) {
       if (!(error instanceof MalformedStream)) throw error;
@@ -242,7 +260,7 @@ class StreamedReply {
   #begin(head: ReplyHead): void {
     this.#head = head;
     if (head.fields.get('content-encoding') === 'gzip') this.#inflate();
-    if (head.status === 200) this.#request.began?.();
+    if (isFine(head.status)) this.#request.began?.();
   }
 
   #inflate(): void {
@@ -268,7 +286,7 @@ class StreamedReply {
   }
 
   #consume(piece: Buffer): void {
-    if (this.status === 200) {
+    if (isFine(this.status)) {
       this.#request.into.push(piece);
     } else if (this.#errorBytes < ERROR_BODY_BYTES) {
       this.#errorBytes += piece.length;
@@ -282,7 +300,7 @@ class StreamedReply {
   }
 
   #finish(): void {
-    if (this.status === 200) this.#resolve();
+    if (isFine(this.status)) this.#resolve();
     else this.#reject(this.#refusal());
   }
 
@@ -319,12 +337,19 @@ class StreamedReply {
   }
 }
 
-function requestHead(
+/** Head and body. */
+function requestText(
   target: string,
   fields: Readonly<Record<string, string | readonly string[]>>,
+  change: ApiChange | undefined,
 ): string {
-  const lines = [`GET ${target} HTTP/1.1`];
-  const all = Object.entries(fields).flatMap(([name, values]) =>
+  const lines = [`${change?.method ?? 'GET'} ${target} HTTP/1.1`];
+  const body = change?.body ?? '';
+  const about =
+    change === undefined
+      ? {}
+      : { 'content-type': change.contentType, 'content-length': String(Buffer.byteLength(body)) };
+  const all = Object.entries({ ...fields, ...about }).flatMap(([name, values]) =>
     [values].flat().map((value) => [name, value] as const),
   );
   for (const [name, value] of all) {
@@ -334,7 +359,7 @@ function requestHead(
     }
     lines.push(`${name}: ${value}`);
   }
-  return `${lines.join('\r\n')}\r\n\r\n`;
+  return `${lines.join('\r\n')}\r\n\r\n${body}`;
 }
 
 /** `Retry-After` in either of its forms, milliseconds; null if there is none. */

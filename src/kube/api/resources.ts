@@ -4,6 +4,7 @@ import {
   importedServiceLabel,
   transformEndpoints,
   transformNamespace,
+  transformNode,
   transformPod,
   transformService,
   transformServiceImport,
@@ -31,6 +32,12 @@ export interface Form {
 
 /** Finished pods hold no address; the server leaves them out, and tells of a pod that finishes as if it were deleted. */
 const livePods = 'status.phase!=Succeeded,status.phase!=Failed,status.phase!=Unknown';
+
+/** Nodes with these labels; `''`: all. */
+export function nodeResource(labelSelector: string): Resource {
+  const form = { name: 'nodes', path: '/api/v1/nodes', transform: transformNode };
+  return { kind: 'Node', labelSelector, fieldSelector: '', forms: [form] };
+}
 
 /** The kinds a source brings in from an API server, over all namespaces. */
 export function wantedResources(wanted: Wanted): Resource[] {

@@ -198,6 +198,10 @@ export function encodeObject(encoder: Encoder, object: KubeObject, key: string):
       break;
     case 'Namespace':
       break;
+    case 'Node':
+      encoder.byte(object.schedulable ? 1 : 0);
+      encoder.number(object.milliCores);
+      break;
     case 'ServiceImport':
       encoder.byte(object.type === 'Headless' ? 1 : 0);
       encodeMany(encoder, object.ips, encodeAddress);
@@ -233,6 +237,8 @@ export function decodeObject(
       return decodePod(decoder, namespace, name);
     case 'Namespace':
       return { kind, name };
+    case 'Node':
+      return { kind, name, schedulable: decoder.byte() === 1, milliCores: decoder.number() };
     case 'ServiceImport':
       return {
         kind,

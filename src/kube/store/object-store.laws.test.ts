@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import type { Change, EndpointSlice, KubeObject, Pod, Service } from './objects.ts';
+import {
+  namespaceOf,
+  type Change,
+  type EndpointSlice,
+  type KubeObject,
+  type Pod,
+  type Service,
+} from './objects.ts';
 import { StringTable } from './object-encoding.ts';
 import { ObjectStore } from './object-store.ts';
 
@@ -76,10 +83,10 @@ const pod: fc.Arbitrary<Pod> = fc.record(
   },
 );
 
-function shelfOf(objects: readonly Exclude<KubeObject, { kind: 'Namespace' }>[]): ObjectStore {
+function storeOf(objects: readonly KubeObject[]): ObjectStore {
   const store = new ObjectStore(objects[0]!.kind, new StringTable());
   const out: Change[] = [];
-  for (const object of objects) store.put(object.namespace, object.name, [object], out);
+  for (const object of objects) store.put(namespaceOf(object), object.name, [object], out);
   return store;
 }
 
@@ -93,7 +100,7 @@ describe('what is put on a store comes back equal', () => {
       fc.assert(
         fc.property(arbitrary, (made) => {
           const object = JSON.parse(JSON.stringify(made)) as typeof made;
-          assert.deepEqual([...shelfOf([object]).objects()], [object]);
+          assert.deepEqual([...storeOf([object]).objects()], [object]);
         }),
       );
     });
@@ -103,6 +110,8 @@ describe('what is put on a store comes back equal', () => {
     const namespaces = new ObjectStore('Namespace', new StringTable());
     namespaces.put('', 'default', [{ kind: 'Namespace', name: 'default' }], []);
     assert.deepEqual([...namespaces.objects()], [{ kind: 'Namespace', name: 'default' }]);
+    const node = { kind: 'Node', name: 'a', milliCores: 3920, schedulable: true } as const;
+    assert.deepEqual([...storeOf([node]).objects()], [node]);
     const found = {
       kind: 'ServiceImport',
       namespace: 'default',
@@ -111,7 +120,7 @@ describe('what is put on a store comes back equal', () => {
       ips: ['10.0.0.1'],
       ports: [{ name: 'sql', protocol: 'TCP', port: 5432 }],
     } as const;
-    assert.deepEqual([...shelfOf([found]).objects()], [found]);
+    assert.deepEqual([...storeOf([found]).objects()], [found]);
   });
 
   test('also when the strings is full', () => {
@@ -127,7 +136,7 @@ describe('what is put on a store comes back equal', () => {
       hostNetwork: false,
       terminating: false,
     };
-    store.put(object.namespace, object.name, [object], []);
+    store.put(namespaceOf(object), object.name, [object], []);
     assert.deepEqual([...store.objects()], [object]);
   });
 });

@@ -97,12 +97,22 @@ export interface ServiceImport {
   readonly ports: readonly ServicePort[];
 }
 
+/** A node, as far as its size matters. */
+export interface Node {
+  readonly kind: 'Node';
+  readonly name: string;
+  /** What pods may use of its processors, in thousandths of one. */
+  readonly milliCores: number;
+  /** Ready, and not cordoned. */
+  readonly schedulable: boolean;
+}
+
 /** All that a source brings in. */
-export type KubeObject = Service | EndpointSlice | Pod | Namespace | ServiceImport;
+export type KubeObject = Service | EndpointSlice | Pod | Namespace | ServiceImport | Node;
 /** What kind of object it is, as the API calls it. */
 export type Kind = KubeObject['kind'];
 
-/** One step from a state of the cluster to the next. The namespace of a Namespace is `''`. */
+/** One step from a state of the cluster to the next. The namespace of a Namespace or a Node is `''`. */
 export type Change =
   | { readonly verb: 'put'; readonly object: KubeObject }
   | {
@@ -114,5 +124,5 @@ export type Change =
 
 /** The namespace an object lies in; `''` for what lies in none. */
 export function namespaceOf(object: KubeObject): string {
-  return object.kind === 'Namespace' ? '' : object.namespace;
+  return object.kind === 'Namespace' || object.kind === 'Node' ? '' : object.namespace;
 }

@@ -5,6 +5,7 @@ import type {
   EndpointSlice,
   KubeObject,
   Namespace,
+  Node,
   Pod,
   Service,
   ServiceImport,
@@ -172,6 +173,28 @@ export function transformPod(raw: JsonObject, options: TransformOptions): [Pod] 
 /** A namespace: core/v1. */
 export function transformNamespace(raw: JsonObject): [Namespace] {
   return [{ kind: 'Namespace', name: names(raw).name }];
+}
+
+/** A node: what its pods may use, and whether new ones are put on it. */
+export function transformNode(raw: JsonObject): [Node] {
+  const status = child(raw, 'status');
+  const ready = children(status, 'conditions').some(
+    (condition) => text(condition, 'type') === 'Ready' && text(condition, 'status') === 'True',
+  );
+  return [
+    {
+      kind: 'Node',
+      name: names(raw).name,
+      milliCores: milliCores(text(child(status, 'allocatable'), 'cpu')),
+      schedulable: ready && child(raw, 'spec')['unschedulable'] !== true,
+    },
+  ];
+}
+
+/** A quantity of processors: `4`, `3920m`; 0 if it is none. The API knows more forms, kubelets write these two. */
+function milliCores(quantity: string): number {
+  const [, digits = '0', milli] = /^(\d+(?:\.\d+)?)(m?)$/.exec(quantity) ?? [];
+  return Math.ceil(Number(digits) * (milli === 'm' ? 1 : 1000));
 }
 
 /** A service of the cluster set: multicluster.x-k8s.io/v1alpha1. */

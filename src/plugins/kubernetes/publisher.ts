@@ -115,6 +115,7 @@ export class ClusterPublisher implements Kept {
   #factsOf(change: Change): readonly Fact[] {
     if (change.verb === 'put') {
       if (change.object.kind === 'Pod') return this.#pods.put(change.object);
+      if (change.object.kind === 'Node') return [];
       return [this.#factOf(change.object, this.#listed)];
     }
     const { namespace, name } = change;
@@ -131,10 +132,12 @@ export class ClusterPublisher implements Kept {
         return [goneSlice(namespace, name)];
       case 'Pod':
         return this.#pods.remove(namespace, name);
+      case 'Node':
+        return [];
     }
   }
 
-  #factOf(object: Exclude<KubeObject, { kind: 'Pod' }>, timed: boolean): Fact {
+  #factOf(object: Exclude<KubeObject, { kind: 'Pod' | 'Node' }>, timed: boolean): Fact {
     switch (object.kind) {
       case 'Namespace':
         return { about: 'namespace', name: object.name, there: true };
@@ -170,7 +173,7 @@ export class ClusterPublisher implements Kept {
     yield { about: 'time', at: this.#at };
     if (this.#started) {
       for (const object of this.#parts.source.snapshot()) {
-        if (object.kind !== 'Pod') yield this.#factOf(object, false);
+        if (object.kind !== 'Pod' && object.kind !== 'Node') yield this.#factOf(object, false);
       }
       yield* this.#pods.facts();
     }

@@ -4,7 +4,12 @@ import { seededRandom } from '../../../src/base/random.ts';
 import { VirtualClock } from '../../../src/base/virtual-clock.ts';
 import { apiServerSource, type ApiServerParts } from '../../../src/kube/api/api-server.ts';
 import { endpointConnection, type Connection } from '../../../src/kube/api/connection.ts';
-import type { Change, Kind, KubeObject } from '../../../src/kube/store/objects.ts';
+import {
+  namespaceOf,
+  type Change,
+  type Kind,
+  type KubeObject,
+} from '../../../src/kube/store/objects.ts';
 import type { Source, SourceEvents, Wanted } from '../../../src/kube/store/source.ts';
 import { ApiServer, type ApiServerOptions } from './server.ts';
 
@@ -54,7 +59,7 @@ export class Listener implements SourceEvents {
 }
 
 function keyOf(object: KubeObject): string {
-  return `${object.kind} ${object.kind === 'Namespace' ? '' : object.namespace}/${object.name}`;
+  return `${object.kind} ${namespaceOf(object)}/${object.name}`;
 }
 
 /** A stand-in server, a source that watches it, and one virtual clock for both. */

@@ -1,0 +1,161 @@
+/** The command line of `ndots size`. */
+import { readDefaults, readTargets, type ScaleTarget } from '../kube/scaling/autoscaler.ts';
+import { flag, group, many, one, type OptionValue, type Usage } from './option.ts';
+import { parseOptions } from './option-parse.ts';
+import { choice, file, integer, text, usage } from './option-values.ts';
+
+/** What a command line of `ndots size` says. */
+export type SizeOptions =
+  | {
+      readonly mode: 'cluster';
+      readonly nodes: number;
+      readonly cores: number;
+      /** JSON of a ConfigMap's data, or YAML of the ConfigMap; null: kubeadm's usual proportion. */
+      readonly params: string | null;
+      readonly output: 'text' | 'json';
+    }
+  | {
+      readonly mode: 'measured';
+      readonly metrics: readonly URL[];
+      readonly forMs: number;
+      /** Processors that a replica may use. */
+      readonly cpu: number;
+      /** How many times as many queries as now are to be answered. */
+      readonly peak: number;
+      readonly output: 'text' | 'json';
+    }
+  | FollowOptions;
+
+/** What `--follow` is told: the flags of cluster-proportional-autoscaler. */
+export interface FollowOptions {
+  readonly mode: 'follow';
+  readonly namespace: string;
+  readonly configMap: string;
+  readonly targets: readonly ScaleTarget[];
+  readonly defaults: Readonly<Record<string, string>> | null;
+  readonly nodeLabels: string;
+  readonly everyMs: number;
+  readonly kubeconfig: string | null;
+  readonly context: string | null;
+}
+
+const fraction: OptionValue<number> = {
+  placeholder: 'NUMBER',
+  read(given, name) {
+    const value = Number(given);
+    if (/^\d+(\.\d+)?$/.test(given) && value > 0 && value <= 1000) return value;
+    throw usage(`${name} takes a number above 0, not "${given}"`);
+  },
+};
+
+const url: OptionValue<URL> = {
+  placeholder: 'URL',
+  read(given, name) {
+    const read = URL.parse(given.includes('://') ? given : `http://${given}`);
+    if (read === null || !/^https?:$/.test(read.protocol))
+      throw usage(`${name} takes http://HOST:9153/metrics, not "${given}"`);
+    if (read.pathname === '/') read.pathname = '/metrics';
+    return read;
+  },
+};
+
+const table = {
+  ...group('By the size of the cluster', {
+    nodes: one('--nodes', integer('N', 0, 1_000_000), 'nodes of the cluster'),
+    cores: one('--cores', integer('N', 0, 100_000_000), 'processors of all nodes'),
+    params: one(
+      '--params',
+      file(),
+      'the autoscaler’s ConfigMap, or its data (YAML or JSON; - is standard input)',
+    ),
+  }),
+  ...group('By what is measured', {
+    metrics: many(
+      '--metrics',
+      url,
+      'metrics of a replica, ndots or CoreDNS; once for each replica',
+    ),
+    seconds: one('--for', integer('SECONDS', 1, 86_400), 'measure for so long (10)'),
+    cpu: one('--cpu', fraction, 'processors that a replica may use (1)'),
+    peak: one('--peak', fraction, 'plan for so many times the queries of now (2)'),
+  }),
+  ...group('As an autoscaler', {
+    follow: flag('--follow', 'stay, and keep the replicas in proportion to the cluster'),
+    namespace: one('--namespace', text('NAME'), 'of ConfigMap and targets (MY_POD_NAMESPACE)'),
+    configMap: one('--configmap', text('NAME'), 'has linear or ladder'),
+    target: one('--target', text('KIND/NAME,…'), 'what is scaled: deployment/coredns'),
+    defaults: one('--default-params', text('JSON'), 'for a ConfigMap that is not there yet'),
+    nodeLabels: one('--nodelabels', text('LABELS'), 'count only nodes with these labels'),
+    every: one('--poll-period-seconds', integer('SECONDS', 1, 3600), 'look so often (10)'),
+    kubeconfig: one('--kubeconfig', file(), 'another kubeconfig than KUBECONFIG or ~/.kube/config'),
+    context: one('--context', text('NAME'), 'context of the kubeconfig'),
+    // What else cluster-proportional-autoscaler is started with by the manifests that people have.
+    logtostderr: one('--logtostderr', text('BOOL'), 'taken and without effect'),
+    verbosity: one('--v', text('LEVEL'), 'taken and without effect'),
+  }),
+  ...group('Output', {
+    output: one('-o, --output', choice('FORMAT', ['text', 'json']), 'text or json'),
+  }),
+};
+
+/** The help of `ndots size`. */
+export const sizeUsage: Usage = {
+  synopsis: '--nodes N --cores N | --metrics URL … | --follow --configmap NAME --target KIND/NAME',
+  examples: [
+    ['--nodes 120 --cores 1920', 'replicas by cluster-proportional-autoscaler’s formula'],
+    ['--metrics http://10.1.2.3:9153/metrics --peak 3', 'by what the replicas do now'],
+    [
+      '--follow --namespace kube-system --configmap dns-autoscaler --target deployment/coredns',
+      'do it',
+    ],
+  ],
+  style: 'gnu',
+  options: table,
+  notes: ['Exit codes: 0 there is an answer, 2 it could not be found out, 3 wrong usage.'],
+};
+
+/** @param env for `MY_POD_NAMESPACE` */
+export function parseSizeOptions(
+  words: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+): SizeOptions {
+  const { values, words: rest } = parseOptions(table, words);
+  if (rest.length > 0) throw usage(`what is "${rest[0]}"?`, 'All that size takes are options.');
+  const output = values.output ?? 'text';
+  if (values.follow) {
+    const namespace = values.namespace ?? env['MY_POD_NAMESPACE'] ?? '';
+    if (namespace === '') throw usage('--follow takes --namespace');
+    if (values.configMap === null) throw usage('--follow takes --configmap');
+    if (values.target === null)
+      throw usage('--follow takes --target', 'As in: --target deployment/coredns');
+    return {
+      mode: 'follow',
+      namespace,
+      configMap: values.configMap,
+      targets: readTargets(values.target, usage),
+      defaults: values.defaults === null ? null : readDefaults(values.defaults, usage),
+      nodeLabels: values.nodeLabels ?? '',
+      everyMs: (values.every ?? 10) * 1000,
+      kubeconfig: values.kubeconfig,
+      context: values.context,
+    };
+  }
+  if (values.metrics.length > 0)
+    return {
+      mode: 'measured',
+      metrics: values.metrics,
+      forMs: (values.seconds ?? 10) * 1000,
+      cpu: values.cpu ?? 1,
+      peak: values.peak ?? 2,
+      output,
+    };
+  if (values.nodes === null || values.cores === null)
+    throw usage('size by what?', 'Give --nodes and --cores, or --metrics URL, or --follow.');
+  return {
+    mode: 'cluster',
+    nodes: values.nodes,
+    cores: values.cores,
+    params: values.params,
+    output,
+  };
+}

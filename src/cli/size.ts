@@ -1,0 +1,158 @@
+/** `ndots size`: how many replicas, by the cluster's size or by what is measured; or keeping them so. */
+import { sleep, systemClock } from '../base/clock.ts';
+import { makeLog } from '../base/log.ts';
+import { Problem } from '../base/problem.ts';
+import { secureRandom } from '../base/random.ts';
+import { FILE_MAX, readFileText } from '../base/read-file.ts';
+import { clusterAccess } from '../kube/api/cluster-access.ts';
+import { asObject, textMap } from '../kube/api/json-object.ts';
+import { parseYaml } from '../kube/manifests/yaml-document.ts';
+import { Autoscaler } from '../kube/scaling/autoscaler.ts';
+import { measuredSize, sampleOf, type Sample } from '../kube/scaling/measured.ts';
+import { readSizing } from '../kube/scaling/proportional.ts';
+import { EXIT, type Command, type Io } from './command.ts';
+import { parseSizeOptions, type FollowOptions, type SizeOptions } from './size-options.ts';
+import { coreVersion } from './version.ts';
+
+/** The verb `size`. */
+export const size: Command = {
+  name: 'size',
+  async run(words, io) {
+    const options = parseSizeOptions(words, io.env);
+    switch (options.mode) {
+      case 'cluster':
+        return byCluster(options, io);
+      case 'measured':
+        return byMetrics(options, io);
+      case 'follow':
+        return follow(options, io);
+    }
+  },
+};
+
+/** What kubeadm's users mostly take, and the coredns chart. */
+const usualParams = {
+  linear: '{"coresPerReplica":256,"nodesPerReplica":16,"preventSinglePointFailure":true}',
+};
+
+async function byCluster(
+  options: Extract<SizeOptions, { mode: 'cluster' }>,
+  io: Io,
+): Promise<number> {
+  const { nodes, cores, params, output } = options;
+  const data = params === null ? usualParams : await paramsOf(params, io);
+  const sized = readSizing(data, params ?? 'the usual proportion').replicas({
+    nodes,
+    cores,
+    schedulableNodes: nodes,
+    schedulableCores: cores,
+  });
+  if (output === 'json') io.out(`${JSON.stringify(sized)}\n`);
+  else io.out(`${sized.replicas} replicas: ${sized.because}\n`);
+  return EXIT.ok;
+}
+
+/** The data of a ConfigMap: of the object, or bare. */
+async function paramsOf(path: string, io: Io): Promise<Record<string, string>> {
+  const content = path === '-' ? await io.stdin() : readText(path);
+  const { documents, problems } = parseYaml(content, path === '-' ? 'standard input' : path);
+  const [problem] = problems;
+  if (problem !== undefined) throw problem;
+  const object = asObject(documents[0]?.value);
+  if (object['kind'] === 'ConfigMap') return textMap(object, 'data');
+  return Object.fromEntries(
+    Object.entries(object).map(([mode, params]) => [
+      mode,
+      typeof params === 'string' ? params : JSON.stringify(params),
+    ]),
+  );
+}
+
+function readText(path: string): string {
+  try {
+    return readFileText(path, FILE_MAX.small);
+  } catch (error) {
+    throw new Problem({
+      code: 'file-unreadable',
+      text: `${path} cannot be read: ${(error as Error).message}`,
+      remedy: 'Give the file of the autoscaler’s ConfigMap.',
+      cause: error,
+    });
+  }
+}
+
+async function byMetrics(
+  options: Extract<SizeOptions, { mode: 'measured' }>,
+  io: Io,
+): Promise<number> {
+  const { metrics, forMs, output } = options;
+  if (output === 'text') io.err(`measuring ${metrics.length} replicas for ${forMs / 1000} s …\n`);
+  const before = await Promise.all(metrics.map((url) => scrape(url, io.signal)));
+  await sleep(systemClock, forMs, io.signal);
+  if (io.signal.aborted) return EXIT.interrupted;
+  const after = await Promise.all(metrics.map((url) => scrape(url, io.signal)));
+  const found = measuredSize(before, after, options);
+  if (output === 'json') {
+    io.out(`${JSON.stringify(found)}\n`);
+    return EXIT.ok;
+  }
+  const percent = (share: number): string => `${(share * 100).toFixed(1)} %`;
+  io.out(
+    [
+      `${found.replicas} replicas: ${found.because}`,
+      '',
+      `  queries       ${found.queriesPerSecond.toFixed(0)}/s now, planned for ${(found.queriesPerSecond * options.peak).toFixed(0)}/s`,
+      `  processors    ${(found.cpuPerQuery * 1e6).toFixed(1)} µs per query; a replica is used to ${percent(found.utilisation)} of ${options.cpu}`,
+      `  cache         ${percent(found.cacheHits)} of queries`,
+      '',
+    ].join('\n'),
+  );
+  return EXIT.ok;
+}
+
+/** A scrape that takes longer is none, milliseconds. */
+const SCRAPE_MS = 10_000;
+
+async function scrape(url: URL, signal: AbortSignal): Promise<Sample> {
+  try {
+    const reply = await fetch(url, {
+      signal: AbortSignal.any([signal, AbortSignal.timeout(SCRAPE_MS)]),
+    });
+    if (!reply.ok) throw new Error(`HTTP status ${reply.status}`);
+    return sampleOf(await reply.text(), performance.now());
+  } catch (error) {
+    const { message, cause } = error as Error;
+    throw new Problem({
+      code: 'metrics-unreachable',
+      text: `no metrics from ${url.href}: ${cause instanceof Error ? cause.message : message}`,
+      remedy:
+        'Give the address of a pod with the plugin prometheus, as seen from here: kubectl port-forward POD 9153',
+      cause: error,
+    });
+  }
+}
+
+async function follow(options: FollowOptions, io: Io): Promise<number> {
+  const { kubeconfig, context } = options;
+  const access = clusterAccess({ kubeconfig, context, env: io.env });
+  const log = makeLog(
+    (line) => io.out(line),
+    () => false,
+  );
+  const ended = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => ended.abort());
+  const targets = options.targets.map(({ kind, name }) => `${kind}/${name}`).join(', ');
+  log.info(`following the nodes of ${access.name} for ${targets} in ${options.namespace}`);
+  // Nothing else keeps the process while the API server is away.
+  const held = setInterval(() => undefined, 60_000);
+  await new Autoscaler({
+    ...options,
+    connection: access.connection,
+    version: coreVersion,
+    clock: systemClock,
+    random: secureRandom,
+    log,
+  }).run(ended.signal);
+  clearInterval(held);
+  return EXIT.ok;
+}

@@ -1,0 +1,229 @@
+/** Keeps the replicas of workloads in proportion to the cluster, as cluster-proportional-autoscaler does. */
+import { sleep, type Clock } from '../../base/clock.ts';
+import { FailureReport } from '../../base/failure-report.ts';
+import type { Log } from '../../base/log.ts';
+import { Problem } from '../../base/problem.ts';
+import type { Random } from '../../base/random.ts';
+import { apiClient, type ApiClient } from '../api/client.ts';
+import type { Connection } from '../api/connection.ts';
+import { ApiFailure } from '../api/failure.ts';
+import { getJson, sendJson } from '../api/get-json.ts';
+import { asObject, child, isObject, textMap, type JsonObject } from '../api/json-object.ts';
+import { Reflector } from '../api/reflector.ts';
+import { nodeResource } from '../api/resources.ts';
+import { StringTable } from '../store/object-encoding.ts';
+import { ObjectStore } from '../store/object-store.ts';
+import { readSizing, type ClusterSize, type SizedReplicas } from './proportional.ts';
+
+/** One of what can be scaled: `deployment/coredns`. */
+export interface ScaleTarget {
+  readonly kind: TargetKind;
+  readonly name: string;
+}
+
+/** Kind as it is written, lower case → where the API has it. */
+const kinds = {
+  deployment: '/apis/apps/v1/namespaces/NAMESPACE/deployments',
+  replicaset: '/apis/apps/v1/namespaces/NAMESPACE/replicasets',
+  statefulset: '/apis/apps/v1/namespaces/NAMESPACE/statefulsets',
+  replicationcontroller: '/api/v1/namespaces/NAMESPACE/replicationcontrollers',
+} as const;
+
+/** What can be scaled. */
+export type TargetKind = keyof typeof kinds;
+/** All of it. */
+const targetKinds = Object.keys(kinds) as readonly TargetKind[];
+
+/** What an autoscaler is made of. */
+export interface AutoscalerParts {
+  readonly connection: Connection;
+  readonly version: string;
+  readonly namespace: string;
+  /** Name of the ConfigMap with `linear` or `ladder`. */
+  readonly configMap: string;
+  /** Data of the ConfigMap to be created where there is none; null: one has to be there. */
+  readonly defaults: Readonly<Record<string, string>> | null;
+  readonly targets: readonly ScaleTarget[];
+  /** Label selector for the nodes that count; `''`: all. */
+  readonly nodeLabels: string;
+  readonly everyMs: number;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+/** A reply that takes longer is none, milliseconds. */
+const WAIT_MS = 10_000;
+
+/** Follows the nodes with a list and a watch, and looks at the ConfigMap and the targets every `everyMs`. */
+export class Autoscaler {
+  readonly #parts: AutoscalerParts;
+  readonly #client: ApiClient;
+  readonly #nodes = new ObjectStore('Node', new StringTable());
+  readonly #reflector: Reflector;
+  readonly #failures: FailureReport;
+  #listed = false;
+
+  constructor(parts: AutoscalerParts) {
+    this.#parts = parts;
+    const { connection, clock, log, random } = parts;
+    const userAgent = `ndots/${parts.version} (${process.platform}/${process.arch})`;
+    this.#client = apiClient({ connection, clock, userAgent });
+    this.#failures = new FailureReport({ log, clock, work: `scaling by ${this.#where}` });
+    this.#reflector = new Reflector({
+      client: this.#client,
+      resource: nodeResource(parts.nodeLabels),
+      store: this.#nodes,
+      clock,
+      random,
+      log,
+      canStream: async () => false,
+      changes: () => undefined,
+      listed: () => {
+        this.#listed = true;
+      },
+      failed: () => undefined,
+    });
+  }
+
+  /** Runs until the signal comes. Whatever fails is told and tried again: replicas stay as they are meanwhile. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, everyMs } = this.#parts;
+    this.#reflector.start();
+    // Nothing is decided by a list that is not whole.
+    while (!this.#listed && !signal.aborted) await sleep(clock, 100, signal);
+    while (!signal.aborted) {
+      await this.#scaleOnce(signal);
+      await sleep(clock, everyMs, signal);
+    }
+    await this.#reflector.stop();
+    this.#client.close();
+  }
+
+  get #where(): string {
+    return `ConfigMap ${this.#parts.namespace}/${this.#parts.configMap}`;
+  }
+
+  async #scaleOnce(signal: AbortSignal): Promise<void> {
+    try {
+      const data = await this.#readConfigMap(signal);
+      const sized = readSizing(data, this.#where).replicas(this.#size());
+      for (const target of this.#parts.targets) await this.#scale(target, sized, signal);
+      this.#failures.over();
+    } catch (error) {
+      if (signal.aborted) return;
+      const failure = asFailure(error);
+      if (failure === null) throw error;
+      this.#failures.failed(failure, this.#parts.everyMs, 'replicas stay as they are');
+    }
+  }
+
+  #size(): ClusterSize {
+    const size = { nodes: 0, cores: 0, schedulableNodes: 0, schedulableCores: 0 };
+    for (const node of this.#nodes.objects()) {
+      if (node.kind !== 'Node') continue;
+      size.nodes++;
+      size.cores += node.milliCores / 1000;
+      if (!node.schedulable) continue;
+      size.schedulableNodes++;
+      size.schedulableCores += node.milliCores / 1000;
+    }
+    // Thousandths of all nodes together are rounded once, and up.
+    return {
+      ...size,
+      cores: Math.ceil(size.cores),
+      schedulableCores: Math.ceil(size.schedulableCores),
+    };
+  }
+
+  async #readConfigMap(signal: AbortSignal): Promise<Readonly<Record<string, string>>> {
+    const { namespace, configMap: name, defaults, log } = this.#parts;
+    const folder = `/api/v1/namespaces/${namespace}/configmaps`;
+    try {
+      const task = `get configmaps ${name}`;
+      const found = await this.#get(`${folder}/${name}`, task, signal);
+      return textMap(found, 'data');
+    } catch (error) {
+      if (defaults === null || !(error instanceof ApiFailure) || error.kind !== 'missing')
+        throw error;
+      const made = {
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { name, namespace },
+        data: defaults,
+      };
+      await this.#send('POST', folder, made, `create configmaps ${name}`, signal);
+      log.info(`${this.#where} was not there and has been created from --default-params`);
+      return defaults;
+    }
+  }
+
+  async #scale(target: ScaleTarget, sized: SizedReplicas, signal: AbortSignal): Promise<void> {
+    const { namespace, log } = this.#parts;
+    const path = `${kinds[target.kind].replace('NAMESPACE', namespace)}/${target.name}/scale`;
+    const scale = await this.#get(path, `get ${target.kind}s/scale ${target.name}`, signal);
+    const spec = child(scale, 'spec');
+    const before = Number(spec['replicas'] ?? 0);
+    if (before === sized.replicas) return;
+    const wanted = { ...scale, spec: { ...spec, replicas: sized.replicas } };
+    await this.#send('PUT', path, wanted, `update ${target.kind}s/scale ${target.name}`, signal);
+    const { schedulableNodes, schedulableCores } = this.#size();
+    log.info(
+      `${target.kind} ${namespace}/${target.name}: ${before} → ${sized.replicas} replicas (${sized.because}; ` +
+        `${schedulableNodes} nodes, ${schedulableCores} processors)`,
+    );
+  }
+
+  async #get(path: string, task: string, signal: AbortSignal): Promise<JsonObject> {
+    return asObject(await getJson(this.#client, { path, task, waitMs: WAIT_MS, signal }));
+  }
+
+  async #send(
+    method: 'POST' | 'PUT',
+    path: string,
+    object: object,
+    task: string,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const change = { method, contentType: 'application/json', body: JSON.stringify(object) };
+    await sendJson(this.#client, { path, change, task, waitMs: WAIT_MS, signal });
+  }
+}
+
+/** What a person is told of; null: a bug. */
+function asFailure(error: unknown): { kind: string; message: string; advice: string } | null {
+  if (error instanceof ApiFailure) return error;
+  if (error instanceof Problem)
+    return { kind: error.code, message: error.message, advice: error.remedy ?? '' };
+  return null;
+}
+
+/** The targets of a comma-separated list: `deployment/coredns`. @throws what `wrong` makes of a word that is none */
+export function readTargets(given: string, wrong: (text: string) => Error): readonly ScaleTarget[] {
+  return given.split(',').map((word) => {
+    const [kind = '', name = '', ...more] = word.trim().split('/');
+    const known = targetKinds.find((one) => one === kind.toLowerCase());
+    if (known === undefined || name === '' || more.length > 0)
+      throw wrong(
+        `"${word.trim()}" is no target: KIND/NAME, where KIND is one of ${targetKinds.join(', ')}`,
+      );
+    return { kind: known, name };
+  });
+}
+
+/** `{"linear": {…}}` as the data of a ConfigMap. @throws what `wrong` makes of what is none */
+export function readDefaults(
+  given: string,
+  wrong: (text: string) => Error,
+): Record<string, string> {
+  let read: unknown;
+  try {
+    read = JSON.parse(given);
+  } catch (error) {
+    throw wrong(`the default parameters are no JSON: ${(error as Error).message}`);
+  }
+  if (!isObject(read)) throw wrong('the default parameters are no JSON object');
+  return Object.fromEntries(
+    Object.entries(read).map(([mode, params]) => [mode, JSON.stringify(params)]),
+  );
+}

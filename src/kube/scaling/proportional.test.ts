@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { Problem } from '../../base/problem.ts';
+import { readSizing } from './proportional.ts';
+
+const replicas = (data: object, nodes: number, cores: number, schedulable = nodes): number =>
+  readSizing(
+    Object.fromEntries(
+      Object.entries(data).map(([mode, params]) => [mode, JSON.stringify(params)]),
+    ),
+    'ConfigMap a/b',
+  ).replicas({
+    nodes,
+    cores,
+    schedulableNodes: schedulable,
+    schedulableCores: (cores * schedulable) / Math.max(1, nodes),
+  }).replicas;
+
+describe('linear, as cluster-proportional-autoscaler 1.9 reckons it', () => {
+  for (const [params, nodes, cores, wanted] of [
+    [{ coresPerReplica: 2, nodesPerReplica: 1 }, 4, 13, 7],
+    [{ coresPerReplica: 2, nodesPerReplica: 1, max: 5 }, 4, 13, 5],
+    [{ coresPerReplica: 256, nodesPerReplica: 16 }, 120, 1920, 8],
+    [{ coresPerReplica: 256, nodesPerReplica: 16 }, 1, 4, 1],
+    [{ nodesPerReplica: 16, preventSinglePointFailure: true }, 2, 8, 2],
+    [{ nodesPerReplica: 16, preventSinglePointFailure: true }, 1, 8, 1],
+    // It gives the second replica for safety, whatever max says.
+    [{ nodesPerReplica: 16, preventSinglePointFailure: true, max: 1 }, 3, 8, 2],
+    [{ coresPerReplica: 0.5 }, 1, 3, 6],
+    [{ coresPerReplica: 4, min: 3 }, 0, 0, 3],
+    [{ nodesPerReplica: 10, min: 0 }, 0, 0, 1],
+  ] as const)
+    test(`${JSON.stringify(params)} makes ${wanted} of ${nodes} nodes with ${cores} processors`, () =>
+      assert.equal(replicas({ linear: params }, nodes, cores), wanted));
+
+  test('nodes that are cordoned or not ready count only with includeUnschedulableNodes', () => {
+    assert.equal(replicas({ linear: { nodesPerReplica: 1 } }, 10, 40, 6), 6);
+    const all = { nodesPerReplica: 1, includeUnschedulableNodes: true };
+    assert.equal(replicas({ linear: all }, 10, 40, 6), 10);
+  });
+
+  test('a larger cluster never gets fewer replicas', () =>
+    fc.assert(
+      fc.property(
+        fc.nat(5000),
+        fc.nat(5000),
+        fc.integer({ min: 1, max: 64 }),
+        (few, more, each) => {
+          const of = (nodes: number): number =>
+            replicas(
+              { linear: { nodesPerReplica: each, coresPerReplica: 2 * each } },
+              nodes,
+              4 * nodes,
+            );
+          assert.ok(of(few) <= of(few + more));
+        },
+      ),
+    ));
+});
+
+describe('ladder, as cluster-proportional-autoscaler 1.9 reckons it', () => {
+  const params = {
+    coresToReplicas: [
+      [64, 3],
+      [1, 1],
+      [512, 5],
+    ],
+    nodesToReplicas: [
+      [1, 1],
+      [2, 2],
+    ],
+  };
+  for (const [nodes, cores, wanted] of [
+    [1, 1, 1],
+    [2, 63, 2],
+    [2, 64, 3],
+    [100, 511, 3],
+    [100, 100_000, 5],
+    [0, 0, 1],
+  ] as const)
+    test(`${nodes} nodes with ${cores} processors stand on the rung of ${wanted}`, () =>
+      assert.equal(replicas({ ladder: params }, nodes, cores), wanted));
+
+  test('a ladder may go down to none', () =>
+    assert.equal(replicas({ ladder: { nodesToReplicas: [[0, 0]] } }, 7, 7), 0));
+});
+
+describe('a ConfigMap that says something else', () => {
+  for (const [data, wanted] of [
+    [{}, /has nothing, where one of linear and ladder/],
+    [{ linear: '{}', ladder: '{}' }, /has linear, ladder, where one/],
+    [{ cubic: '{}' }, /has cubic/],
+    [{ linear: '{' }, /what is no JSON/],
+    [{ linear: '[]' }, /no JSON object/],
+    [{ linear: '{}' }, /neither coresPerReplica nor nodesPerReplica/],
+    [{ linear: '{"nodesPerReplica": "16"}' }, /nodesPerReplica "16", which is no number/],
+    [{ linear: '{"nodesPerReplica": -1}' }, /-1, less than 0/],
+    [{ linear: '{"nodesPerReplica": 1, "min": 4, "max": 2}' }, /max 2, less than min 4/],
+    [{ ladder: '{"nodesToReplicas": [[1]]}' }, /\[1\], where \[from, replicas\]/],
+    [{ ladder: '{"nodesToReplicas": {}}' }, /no list of pairs/],
+  ] as const)
+    test(`${JSON.stringify(data)} is a problem that names it`, () =>
+      assert.throws(
+        () => readSizing(data, 'ConfigMap a/b'),
+        (error) =>
+          error instanceof Problem &&
+          wanted.test(error.message) &&
+          /ConfigMap a\/b/.test(error.message),
+      ));
+});

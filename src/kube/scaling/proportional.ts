@@ -1,0 +1,138 @@
+/**
+ * Replicas by the size of the cluster, as cluster-proportional-autoscaler reckons them from the ConfigMap it is given (`linear`,
+ * `ladder`): the same numbers for the same ConfigMap.
+ */
+import { Problem } from '../../base/problem.ts';
+import { isObject, type JsonObject } from '../api/json-object.ts';
+
+/** How large the cluster is: all nodes and their processors, and those that pods may be put on. */
+export interface ClusterSize {
+  readonly nodes: number;
+  readonly cores: number;
+  readonly schedulableNodes: number;
+  readonly schedulableCores: number;
+}
+
+/** What a ConfigMap asks for, and what of it decides. */
+export interface Sizing {
+  readonly mode: 'linear' | 'ladder';
+  replicas(size: ClusterSize): SizedReplicas;
+}
+
+/** Replicas, and why so many: `16 nodes per replica`. */
+export interface SizedReplicas {
+  readonly replicas: number;
+  readonly because: string;
+}
+
+/**
+ * Understands the data of a ConfigMap: one key, `linear` or `ladder`, whose value is JSON.
+ * @param where for messages: `ConfigMap kube-system/dns-autoscaler`
+ * @throws Problem
+ */
+export function readSizing(data: Readonly<Record<string, string>>, where: string): Sizing {
+  const [mode, ...more] = Object.keys(data);
+  if (mode === undefined || more.length > 0 || (mode !== 'linear' && mode !== 'ladder')) {
+    const found = mode === undefined ? 'nothing' : [mode, ...more].join(', ');
+    throw wrong(where, `has ${found}, where one of linear and ladder is expected`);
+  }
+  let read: unknown;
+  try {
+    read = JSON.parse(data[mode]!);
+  } catch (error) {
+    throw wrong(where, `has in "${mode}" what is no JSON: ${(error as Error).message}`);
+  }
+  if (!isObject(read)) throw wrong(where, `has in "${mode}" no JSON object`);
+  return mode === 'linear' ? linear(read, where) : ladder(read, where);
+}
+
+function linear(params: JsonObject, where: string): Sizing {
+  const number = (key: string): number => numberOf(params[key], key, where);
+  const coresPerReplica = number('coresPerReplica');
+  const nodesPerReplica = number('nodesPerReplica');
+  const min = number('min') === 0 ? 1 : number('min');
+  const max = number('max');
+  if (coresPerReplica === 0 && nodesPerReplica === 0)
+    throw wrong(where, 'has neither coresPerReplica nor nodesPerReplica');
+  if (max !== 0 && max < min) throw wrong(where, `has max ${max}, less than min ${min}`);
+  const share = (count: number, each: number, what: string): SizedReplicas => {
+    if (each === 0) return { replicas: 1, because: 'one at least' };
+    const wanted = Math.ceil(count / each);
+    const replicas = Math.max(min, max === 0 ? wanted : Math.min(max, wanted));
+    if (replicas < wanted) return { replicas, because: `max ${max}` };
+    if (replicas > wanted) return { replicas, because: `min ${min}` };
+    return { replicas, because: `${each} ${what} per replica` };
+  };
+  return {
+    mode: 'linear',
+    replicas(size) {
+      const { nodes, cores } = counted(size, params);
+      let byNodes = share(nodes, nodesPerReplica, 'nodes');
+      if (params['preventSinglePointFailure'] === true && nodes > 1 && byNodes.replicas < 2)
+        byNodes = { replicas: 2, because: 'no single point of failure' };
+      const byCores = share(cores, coresPerReplica, 'processors');
+      return byCores.replicas > byNodes.replicas ? byCores : byNodes;
+    },
+  };
+}
+
+function ladder(params: JsonObject, where: string): Sizing {
+  const byCores = rungs(params['coresToReplicas'], 'coresToReplicas', where);
+  const byNodes = rungs(params['nodesToReplicas'], 'nodesToReplicas', where);
+  return {
+    mode: 'ladder',
+    replicas(size) {
+      const { nodes, cores } = counted(size, params);
+      const ofCores = rungOf(byCores, cores, 'processors');
+      const ofNodes = rungOf(byNodes, nodes, 'nodes');
+      return ofCores.replicas > ofNodes.replicas ? ofCores : ofNodes;
+    },
+  };
+}
+
+type Rung = readonly [from: number, replicas: number];
+
+function rungs(given: unknown, key: string, where: string): readonly Rung[] {
+  if (given === undefined || given === null) return [];
+  if (!Array.isArray(given)) throw wrong(where, `has in ${key} no list of pairs`);
+  return given
+    .map((pair): Rung => {
+      if (!Array.isArray(pair) || pair.length !== 2)
+        throw wrong(
+          where,
+          `has in ${key} ${JSON.stringify(pair)}, where [from, replicas] is expected`,
+        );
+      return [numberOf(pair[0], key, where), numberOf(pair[1], key, where)];
+    })
+    .toSorted(([one], [other]) => one - other);
+}
+
+/** The last rung that is reached; before the first one that counts, too. */
+function rungOf(all: readonly Rung[], count: number, what: string): SizedReplicas {
+  const rung = all.findLast(([from]) => from <= count) ?? all[0];
+  if (rung === undefined) return { replicas: 0, because: `no rung for ${what}` };
+  return { replicas: rung[1], because: `from ${rung[0]} ${what}` };
+}
+
+function counted(size: ClusterSize, params: JsonObject): { nodes: number; cores: number } {
+  return params['includeUnschedulableNodes'] === true
+    ? { nodes: size.nodes, cores: size.cores }
+    : { nodes: size.schedulableNodes, cores: size.schedulableCores };
+}
+
+function numberOf(given: unknown, key: string, where: string): number {
+  if (given === undefined || given === null) return 0;
+  if (typeof given !== 'number')
+    throw wrong(where, `has in ${key} ${JSON.stringify(given)}, which is no number`);
+  if (given < 0) throw wrong(where, `has in ${key} ${given}, less than 0`);
+  return given;
+}
+
+function wrong(where: string, text: string): Problem {
+  return new Problem({
+    code: 'sizing',
+    text: `${where} ${text}`,
+    remedy:
+      'As in: linear: {"coresPerReplica": 256, "nodesPerReplica": 16, "preventSinglePointFailure": true}',
+  });
+}
