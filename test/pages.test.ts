@@ -18,6 +18,7 @@ import { printSyntax } from '../src/corefile/syntax.ts';
 import { plugins } from './kit/plugins.ts';
 import { testCertificate, testKey } from './kit/certificate.ts';
 import { makeWorld } from './kit/world.ts';
+import { zoneKey, type ZoneKey } from './kit/zone-keys.ts';
 
 /**
  * The pages tell the truth: each plugin has one, its syntax is what the code declares, its Corefiles start, its metrics exist.
@@ -172,10 +173,22 @@ function fencesOf(page: string): readonly Fence[] {
   }));
 }
 
+const zoneKeys = new Map<string, ZoneKey>();
+
+/** One half of the pair that `K….key` and `K….private` name. */
+function zoneKeyContent(file: string): string {
+  const base = file.replace(/\.(?:key|private)$/, '');
+  const owner = /K(.*\.)(?:\+\d+){2}$/.exec(base)?.[1] ?? 'example.org.';
+  const pair = zoneKeys.get(base) ?? zoneKey(owner, 13, base.endsWith('256') ? 256 : 257);
+  zoneKeys.set(base, pair);
+  return file.endsWith('.key') ? pair.key : pair.secret;
+}
+
 /** Keys, certificates and zones are looked into; of other files it is enough that they are there. */
 function contentOf(file: string): string {
   if (/(?:^|\/)db\./.test(file))
     return '@ 300 IN SOA ns host 1 7200 3600 86400 60\n@ 300 IN NS ns\n';
+  if (/\.(?:key|private)$/.test(file)) return zoneKeyContent(file);
   if (!file.endsWith('.pem')) return '';
   return file.includes('key') ? testKey : testCertificate;
 }

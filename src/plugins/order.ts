@@ -58,6 +58,7 @@ export const order: readonly PluginEntry[] = [
   entry('visibility', async () => (await import('./visibility/visibility.ts')).visibility),
   entry('cache', async () => (await import('./cache/cache.ts')).cache),
   entry('header', async () => (await import('./header/header.ts')).header),
+  entry('dnssec', async () => (await import('./dnssec/dnssec.ts')).dnssec),
   entry('tls', async () => (await import('./tls/tls.ts')).tls),
   entry('minimal', async () => (await import('./minimal/minimal.ts')).minimal),
   entry('template', async () => (await import('./template/template.ts')).template),
@@ -95,7 +96,7 @@ export const directiveNames: readonly string[] = [...order, ...unserved].flatMap
 );
 
 /** Plugins of CoreDNS 1.14.7 that have no counterpart here. */
-export const absent: readonly string[] = ['proxyproto', 'trace', 'dnssec', 'sign'];
+export const absent: readonly string[] = ['proxyproto', 'trace', 'sign'];
 
 const otherServer = 'Serve this zone with CoreDNS and that plugin, and `forward` it there.';
 

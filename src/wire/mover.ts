@@ -82,6 +82,14 @@ class RecordMover {
     this.out[this.length++] = HEADER.SIZE;
   }
 
+  /** Writes the (checked) name at `at` once more: a pointer, where it has been moved already. */
+  again(at: number): void {
+    const from = at - this.#start;
+    if (from <= POINTER_MAX && this.#rounds[from] === this.#round)
+      this.u16(0xc000 | this.#moved[from]!);
+    else this.name(at);
+  }
+
   /** Moves the (checked) name at `at`. */
   name(at: number): void {
     const from = this.#from;

@@ -295,7 +295,7 @@ export class ZoneAnswers {
     this.#ownerOf(node);
     zone.find(node, TYPE.NS);
     this.#targetsIn(TYPE.NS);
-    this.#addresses();
+    this.#addresses(true);
     return writer.finish(RCODE.NOERROR, this.#plugin);
   }
 
@@ -312,7 +312,8 @@ export class ZoneAnswers {
     if (targetOffset(this.#answeredType) < 0) return;
     this.#zone.find(this.#answered, this.#answeredType);
     this.#targetsIn(this.#answeredType);
-    this.#addresses();
+    // Addresses below a cut are another zone's: whoever validates has no use for them.
+    this.#addresses(!this.#dnssec);
   }
 
   #answeredType = 0;
@@ -342,10 +343,11 @@ export class ZoneAnswers {
     this.#targets[this.#targetCount++] = node;
   }
 
-  #addresses(): void {
+  #addresses(withGlue: boolean): void {
     const zone = this.#zone;
     for (let i = 0; i < this.#targetCount; i++) {
       const node = this.#targets[i]!;
+      if (!withGlue && (zone.flags(node) & (NODE.CUT | NODE.GLUE)) !== 0) continue;
       this.#ownerOf(node);
       for (const type of addressTypes) {
         if (this.#writer.length > ROOMY) return;

@@ -1,0 +1,113 @@
+/** Records in the form that is signed, and the order of names (RFC 4034 section 6). */
+import { TYPE } from '../wire/iana.ts';
+import { firstName, layoutOf } from '../wire/layout.ts';
+import { LOWER, NAME_MAX, type WireName } from '../wire/name.ts';
+import { expandName } from '../wire/records.ts';
+
+/** Types whose names are signed as they are spelled (RFC 6840 section 5.1; RFC 4034 section 6.2 does not have the later ones). */
+const spelled: ReadonlySet<number> = new Set([TYPE.NSEC, TYPE.SVCB, TYPE.HTTPS]);
+
+/**
+ * Data of a record in a (checked) message, in canonical form: names in full, and in lower case where they are signed so. An own copy.
+ * @param start where the message begins: pointers count from here
+ */
+export function canonicalData(
+  bytes: Uint8Array,
+  start: number,
+  at: number,
+  length: number,
+  type: number,
+): Uint8Array {
+  const shape = layoutOf(type);
+  if (shape === undefined || shape.names === 0 || length === 0) return bytes.slice(at, at + length);
+  const end = at + length;
+  let from = firstName(bytes, start, at, end, shape);
+  const parts = [bytes.subarray(at, from)];
+  for (let left = shape.names; left > 0; left--) {
+    const name = expandName(bytes, start, from);
+    parts.push(spelled.has(type) ? name : name.map((byte) => LOWER[byte]!));
+    from = endOfName(bytes, from);
+  }
+  parts.push(bytes.subarray(from, end));
+  const plain = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let to = 0;
+  for (const part of parts) {
+    plain.set(part, to);
+    to += part.length;
+  }
+  return plain;
+}
+
+/** Where the name at `at` ends in place. */
+function endOfName(bytes: Uint8Array, at: number): number {
+  while (bytes[at]! > 0 && bytes[at]! < 0xc0) at += bytes[at]! + 1;
+  return bytes[at] === 0 ? at + 1 : at + 2;
+}
+
+/** What all signatures over an RRset have in common. */
+export interface SignedSet {
+  /** Lower case. */
+  readonly owner: WireName;
+  readonly type: number;
+  /** Seconds that the signature names as the RRset's. */
+  readonly originalTtl: number;
+  /** Canonical data of its records, in any order. */
+  readonly data: readonly Uint8Array[];
+}
+
+/** The records of an RRset one after the other as they are signed: each once, in order (RFC 4034 sections 3.1.8.1 and 6.3). */
+export function signedRecords({ owner, type, originalTtl, data }: SignedSet): Uint8Array {
+  const sorted = data.toSorted((a, b) => Buffer.compare(a, b));
+  const each = sorted.filter((one, at) => at === 0 || Buffer.compare(one, sorted[at - 1]!) !== 0);
+  const head = owner.length + 10;
+  const bytes = new Uint8Array(each.reduce((sum, one) => sum + head + one.length, 0));
+  const view = new DataView(bytes.buffer);
+  let at = 0;
+  for (const one of each) {
+    bytes.set(owner, at);
+    at += owner.length;
+    view.setUint16(at, type);
+    view.setUint16(at + 2, 1);
+    view.setUint32(at + 4, originalTtl);
+    view.setUint16(at + 8, one.length);
+    bytes.set(one, at + 10);
+    at += 10 + one.length;
+  }
+  return bytes;
+}
+
+/** Labels of a name without the root, and without the `*` of a wildcard (RFC 4034 section 3.1.3). */
+export function labelCount(name: WireName): number {
+  let labels = 0;
+  for (let at = 0; name[at] !== 0; at += name[at]! + 1) labels++;
+  return name[0] === 1 && name[1] === 0x2a ? labels - 1 : labels;
+}
+
+/**
+ * A name right behind `name` (lower case): nothing but names below it lies between them. Mostly that is `\000` below it; where that
+ * were longer than a name can be, the next one beside it.
+ */
+export function nameBehind(name: WireName): WireName {
+  return name.length + 2 <= NAME_MAX ? Uint8Array.of(1, 0, ...name) : nameBeside(name);
+}
+
+/** The first name in canonical order that is not below `name` (lower case), of as many labels or fewer. */
+export function nameBeside(name: WireName): WireName {
+  const length = name[0]!;
+  if (length === 0) return name;
+  if (length < 63 && name.length < NAME_MAX)
+    return Uint8Array.of(
+      length + 1,
+      ...name.subarray(1, length + 1),
+      0,
+      ...name.subarray(length + 1),
+    );
+  for (let last = length; last > 0; last--) {
+    const byte = name[last]!;
+    if (byte === 0xff) continue;
+    // Upper case letters count as lower case ones: `[` is the first byte behind `@`.
+    const next = byte === 0x40 ? 0x5b : byte + 1;
+    return Uint8Array.of(last, ...name.subarray(1, last), next, ...name.subarray(length + 1));
+  }
+  return nameBeside(name.subarray(length + 1));
+}

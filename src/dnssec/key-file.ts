@@ -1,0 +1,159 @@
+/** Pairs of keys as BIND's `dnssec-keygen` writes them: `K….key` with the DNSKEY record, `K….private` with the secret. */
+import { createPrivateKey, sign, verify, type KeyObject } from 'node:crypto';
+import { Problem, type Place } from '../base/problem.ts';
+import { FILE_MAX, readFileText, whyUnreadable } from '../base/read-file.ts';
+import { parseBase64 } from '../wire/encoding.ts';
+import { dataOf } from '../wire/message.ts';
+import { foldName, parseName } from '../wire/name.ts';
+import { dnskey } from '../wire/record/dnskey.ts';
+import type { PublicKey } from '../wire/record/shape.ts';
+import { parseZone } from '../wire/zone-text.ts';
+import { algorithms, publicKeyOf, type Algorithm } from './algorithm.ts';
+import { dnskeyData, keyTag, type KeyPair } from './key-pair.ts';
+
+/** Seconds that a DNSKEY record without a TTL is kept. */
+const DEFAULT_TTL = 3600;
+
+/** The file's name without `.key` or `.private`. */
+export function keyBase(file: string): string {
+  return file.replace(/\.(?:key|private)$/, '');
+}
+
+/**
+ * Reads `BASE.key` and `BASE.private`.
+ * @param name as it was named, with or without an ending
+ * @throws Problem with file and line: unreadable, broken, of an algorithm that nothing is signed with, or no pair
+ */
+export function readKeyPair(name: string): KeyPair {
+  const base = keyBase(name);
+  const { record, owner, ttl, place } = readPublic(`${base}.key`);
+  const algorithm = algorithms.get(record.algorithm);
+  if (algorithm === undefined) {
+    const known = [...algorithms.values()].map(({ name: one }) => one).join(', ');
+    throw broken(
+      place,
+      `algorithm ${record.algorithm} is none that records are signed with`,
+      `These are: ${known}.`,
+    );
+  }
+  if (record.protocol !== 3 || (record.flags & ZONE_KEY) === 0)
+    throw broken(
+      place,
+      'this is no key of a zone',
+      'Its flags are 256 or 257, its protocol is 3 (RFC 4034 section 2.1); make one with dnssec-keygen.',
+    );
+  const publicKey = publicKeyOf(algorithm, record.publicKey);
+  if (publicKey === null) throw broken(place, `the public key is none of ${algorithm.name}`);
+  const secret = readPrivate(`${base}.private`, algorithm, record);
+  if (!isPair(algorithm, secret, publicKey)) {
+    const hint = `${base}.key and ${base}.private were not made together; copy both of them again.`;
+    throw broken(
+      { file: `${base}.private`, line: 1, column: 0 },
+      'the private key does not belong to the public one',
+      hint,
+    );
+  }
+  const data = dnskeyData(record);
+  return {
+    owner: foldName(parseName(owner)),
+    ttl,
+    data,
+    flags: record.flags,
+    algorithm: record.algorithm,
+    tag: keyTag(data),
+    secret: new Uint8Array(secret.export({ type: 'pkcs8', format: 'der' })),
+    file: base,
+  };
+}
+
+/** The flag of a key that signs a zone's records. */
+const ZONE_KEY = 0x0100;
+
+interface PublicRecord {
+  readonly record: PublicKey;
+  readonly owner: string;
+  readonly ttl: number;
+  readonly place: Place;
+}
+
+function readPublic(file: string): PublicRecord {
+  let found: PublicRecord | null = null;
+  for (const record of parseZone(read(file), { file, ttl: DEFAULT_TTL })) {
+    const { name: owner, ttl, place } = record;
+    const key = dataOf(record, dnskey);
+    if (key === null) throw broken(place, 'no public key found: this is no DNSKEY record');
+    if (found !== null) throw broken(place, 'there is a second key in the file');
+    found = { record: key, owner, ttl, place };
+  }
+  if (found !== null) return found;
+  throw broken({ file, line: 1, column: 0 }, 'no public key found: the file has no record');
+}
+
+/** One `Field: value` a line; those of other programs and times are passed over. */
+function readPrivate(file: string, algorithm: Algorithm, { publicKey }: PublicKey): KeyObject {
+  const fields = new Map<string, Uint8Array>();
+  const whole: Place = { file, line: 1, column: 0 };
+  for (const [index, line] of read(file).split('\n').entries()) {
+    const place = { file, line: index + 1, column: 1 };
+    const colon = line.indexOf(':');
+    if (line.trim() === '' || line.startsWith(';')) continue;
+    if (colon < 0) throw broken(place, 'a line of a private key is FIELD: VALUE');
+    const field = line.slice(0, colon).trim();
+    const value = line.slice(colon + 1).trim();
+    if (field === 'Private-key-format' && !/^v1\.\d+$/.test(value))
+      throw broken(place, `private keys of format ${value} are not known`, 'Format v1.3 is.');
+    if (field === 'Algorithm' && Number.parseInt(value, 10) !== algorithm.number)
+      throw broken(
+        place,
+        `the private key is of algorithm ${value}, the public one of ${algorithm.number} (${algorithm.name})`,
+      );
+    if (field === 'Label' || field === 'Engine')
+      throw broken(
+        place,
+        'the private key is in a hardware module',
+        'A key that is to sign here stands in its file.',
+      );
+    if (!algorithm.fields.includes(field)) continue;
+    const bytes = parseBase64(value);
+    if (bytes === null || bytes.length === 0) throw broken(place, `${field} must be base64`);
+    fields.set(field, bytes);
+  }
+  for (const field of algorithm.fields)
+    if (!fields.has(field))
+      throw broken(whole, `no private key found: ${algorithm.name} has a field ${field}`);
+  const jwk = { ...algorithm.publicJwk(publicKey), ...algorithm.privateJwk(fields) };
+  try {
+    return createPrivateKey({ key: jwk, format: 'jwk' });
+  } catch (error) {
+    const hint = 'Either a line is broken, or the public key in the other file is another one.';
+    throw broken(whole, `the private key is none of ${algorithm.name}`, hint, error);
+  }
+}
+
+function isPair({ digest }: Algorithm, secret: KeyObject, publicKey: KeyObject): boolean {
+  const probe = Buffer.from('one made with the other');
+  try {
+    return verify(digest, probe, publicKey, sign(digest, probe, secret));
+  } catch {
+    return false;
+  }
+}
+
+function read(file: string): string {
+  try {
+    return readFileText(file, FILE_MAX.small);
+  } catch (error) {
+    throw new Problem({
+      code: 'key-unreadable',
+      text: `open ${file}: ${whyUnreadable(error)}`,
+      hint: 'A key is named by BASE, BASE.key or BASE.private, and both files stand in one folder.',
+      remedy: `Check the path and who may read it: ls -l ${keyBase(file)}.*`,
+      cause: error,
+    });
+  }
+}
+
+function broken(place: Place, text: string, hint?: string, cause?: unknown): Problem {
+  const where = `${place.file}:${place.line}${place.column > 0 ? `:${place.column}` : ''}`;
+  return new Problem({ code: 'bad-key', text: `${where}: ${text}`, place, hint, cause });
+}

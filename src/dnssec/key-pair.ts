@@ -1,0 +1,86 @@
+/** A pair of keys that signs: its DNSKEY record, its secret. */
+import { createHash, createPrivateKey, sign, type KeyObject } from 'node:crypto';
+import type { WireName } from '../wire/name.ts';
+import type { PublicKey } from '../wire/record/shape.ts';
+import { algorithms } from './algorithm.ts';
+
+/** A pair as plain data: crosses threads. */
+export interface KeyPair {
+  /** The name that stands in its file, lower case. */
+  readonly owner: WireName;
+  /** Seconds, as in its file. */
+  readonly ttl: number;
+  /** Of the DNSKEY record, wire form. */
+  readonly data: Uint8Array;
+  readonly flags: number;
+  readonly algorithm: number;
+  readonly tag: number;
+  /** PKCS #8, DER. */
+  readonly secret: Uint8Array;
+  /** Its files without their endings. */
+  readonly file: string;
+}
+
+/** The flag of a key that others point at (RFC 4034 section 2.1.1): a key signing key. */
+const SEP = 0x0001;
+
+/** Whether it is a key signing key. */
+export function isKeySigning({ flags }: KeyPair): boolean {
+  return (flags & SEP) !== 0;
+}
+
+/** DNSKEY data in wire form. */
+export function dnskeyData({ flags, protocol, algorithm, publicKey }: PublicKey): Uint8Array {
+  return Uint8Array.of(flags >> 8, flags & 0xff, protocol, algorithm, ...publicKey);
+}
+
+/** The number that signatures and DS records call a key by: a sum over its DNSKEY data (RFC 4034 appendix B). */
+export function keyTag(data: Uint8Array): number {
+  let sum = 0;
+  for (let i = 0; i < data.length; i++) sum += (i & 1) === 0 ? data[i]! << 8 : data[i]!;
+  return (sum + (sum >>> 16)) & 0xffff;
+}
+
+/** Digests that DS and CDS records have, by number (RFC 4034, 4509). */
+const digests: Readonly<Record<1 | 2, string>> = { 1: 'sha1', 2: 'sha256' };
+
+/** DS data of a key for the zone `owner` (lower case): tag, algorithm, digest type, digest (RFC 4034 section 5.1). */
+export function dsData(
+  { data, tag, algorithm }: KeyPair,
+  owner: WireName,
+  type: 1 | 2,
+): Uint8Array {
+  const digest = createHash(digests[type]).update(owner).update(data).digest();
+  return Uint8Array.of(tag >> 8, tag & 0xff, algorithm, type, ...digest);
+}
+
+/** Signs with one key, in the threads that the runtime has for such work: the thread that asks goes on. */
+export class Signer {
+  readonly pair: KeyPair;
+  readonly #key: { readonly key: KeyObject; readonly dsaEncoding: 'ieee-p1363' };
+  readonly #digest: string | null;
+
+  constructor(pair: KeyPair) {
+    this.pair = pair;
+    this.#digest = algorithms.get(pair.algorithm)!.digest;
+    const key = createPrivateKey({ key: Buffer.from(pair.secret), format: 'der', type: 'pkcs8' });
+    // Two numbers one after the other, as RFC 6605 section 4 has it.
+    this.#key = { key, dsaEncoding: 'ieee-p1363' };
+  }
+
+  /** Calls `done` in a later turn with the signature, or with why there is none. */
+  sign(bytes: Uint8Array, done: (error: Error | null, signature: Uint8Array) => void): void {
+    sign(this.#digest, bytes, this.#key, (error, signature) => done(error, signature));
+  }
+}
+
+/**
+ * The keys that sign an RRset: with keys of both kinds those with SEP sign the DNSKEY records and the others the rest; else each of
+ * them signs everything.
+ */
+export function signersOf(signers: readonly Signer[], ofKeys: boolean): readonly Signer[] {
+  const isSplit =
+    signers.some(({ pair }) => isKeySigning(pair)) &&
+    !signers.every(({ pair }) => isKeySigning(pair));
+  return isSplit ? signers.filter(({ pair }) => isKeySigning(pair) === ofKeys) : signers;
+}

@@ -1,0 +1,171 @@
+/** What is to be signed of a reply, and what it has to prove. */
+import { nameBehind, nameBeside } from '../../dnssec/canonical.ts';
+import { nsecData } from '../../dnssec/nsec-data.ts';
+import { HEADER, RCODE, TYPE } from '../../wire/iana.ts';
+import { suffixAt, type WireName } from '../../wire/name.ts';
+import type { Query } from '../../wire/query.ts';
+import type { Reply } from '../../wire/reply.ts';
+import { SECTION } from '../../wire/writer.ts';
+import { claimedTypes, type Standing } from './denial-types.ts';
+import { FoundSets, type FoundSet } from './found-sets.ts';
+import type { SignedZones } from './zones.ts';
+
+/** What a signed reply has that the one before has not. */
+export interface Plan {
+  /** What gets signatures, the proof of a denial included. */
+  readonly sets: readonly FoundSet[];
+  /** The NSEC record that is added, or null. */
+  readonly proof: FoundSet | null;
+  /** A name that does not exist becomes one without data. */
+  readonly rcode: number;
+  /** The authority section stays away: the denial is itself the answer. */
+  readonly alone: boolean;
+}
+
+/** A denial that needs a proof: of which name. */
+export interface Denied {
+  readonly name: WireName;
+  /** Where it stands in the reply's bytes. */
+  readonly nameAt: number;
+  /** Seconds. */
+  readonly ttl: number;
+  readonly standing: Standing;
+}
+
+/** Seconds that a denial without an SOA record holds. */
+const TTL_WITHOUT_SOA = 5;
+/** Longer chains of aliases are nobody's. */
+const CHAIN_MAX = 64;
+
+/** The reading of a reply: which RRsets it has, and what it denies. */
+export class Judgement {
+  readonly sets: FoundSets;
+  /** What it denies; null: nothing that is to be proven here. */
+  readonly denied: Denied | null;
+  readonly #reply: Reply;
+  readonly #query: Query;
+  readonly #zones: SignedZones;
+  /** Whether it tells of name servers of a zone below. */
+  readonly #isReferral: boolean;
+
+  constructor(reply: Reply, query: Query, zones: SignedZones) {
+    this.#reply = reply;
+    this.#query = query;
+    this.#zones = zones;
+    this.sets = new FoundSets(reply);
+    const { name, nameAt, found } = this.#follow();
+    const cut = found ? null : this.#cutAbove(name);
+    this.#isReferral = cut !== null;
+    this.denied = found ? null : cut === null ? this.#denial(name, nameAt) : this.#noKeyBelow(cut);
+  }
+
+  /**
+   * Whether it denies DS records of a name that may be a zone of its own: then that has to be known, since the proof differs.
+   * Otherwise everything of the reply is known from its bytes.
+   */
+  get asksForCut(): boolean {
+    return this.denied?.standing === 'name' && this.#query.type === TYPE.DS;
+  }
+
+  /** @param isCut the name whose DS records are denied is a zone of its own */
+  plan(isCut: boolean): Plan {
+    const { denied } = this;
+    const { rcode } = this.#reply;
+    const alone = denied !== null && denied.standing !== 'cut' && this.#query.type === TYPE.NSEC;
+    const sets: FoundSet[] = [];
+    for (const set of this.sets.all) if (this.#isOurs(set, alone)) sets.push(set);
+    if (denied === null) return { sets, proof: null, rcode, alone: false };
+    const proof = this.#proof(denied, isCut ? 'cut' : denied.standing, alone);
+    sets.push(proof);
+    return { sets, proof, rcode: RCODE.NOERROR, alone };
+  }
+
+  /** Follows aliases from the question to the name that has none. */
+  #follow(): { readonly name: WireName; readonly nameAt: number; readonly found: boolean } {
+    const { sets } = this;
+    const { type, folded, nameLength } = this.#query;
+    let name: WireName = folded.slice(0, nameLength);
+    let nameAt = this.#reply.start + HEADER.SIZE;
+    for (let links = 0; links <= CHAIN_MAX; links++) {
+      if (type === TYPE.ANY && this.#reply.answers > 0) return { name, nameAt, found: true };
+      if (sets.find(SECTION.answer, name, type) !== null) return { name, nameAt, found: true };
+      const alias = sets.find(SECTION.answer, name, TYPE.CNAME);
+      if (alias === null) return { name, nameAt, found: false };
+      name = alias.data[0]!;
+      nameAt = alias.dataAt;
+    }
+    // A circle of aliases denies nothing.
+    return { name, nameAt, found: true };
+  }
+
+  /** The name servers that the reply leads on to for a name of our zones. */
+  #cutAbove(name: WireName): FoundSet | null {
+    if (this.sets.first(SECTION.authority, TYPE.SOA) !== null) return null;
+    const servers = this.sets.first(SECTION.authority, TYPE.NS);
+    if (servers === null || this.#zones.find(servers.owner) === null) return null;
+    const isBelow = !this.#zones.isApex(servers.owner);
+    return isBelow && suffixAt(name, servers.owner) >= 0 ? servers : null;
+  }
+
+  #denial(name: WireName, nameAt: number): Denied | null {
+    const { rcode, answers, authority } = this.#reply;
+    if (rcode !== RCODE.NOERROR && rcode !== RCODE.NXDOMAIN) return null;
+    const zone = this.#zones.find(name);
+    if (zone === null || this.#isProven) return null;
+    const soa = this.sets.first(SECTION.authority, TYPE.SOA);
+    if (soa === null && (answers > 0 || authority > 0)) return null;
+    const standing = zone.length === name.length ? 'apex' : 'name';
+    return { name, nameAt, ttl: soa?.ttl ?? TTL_WITHOUT_SOA, standing };
+  }
+
+  /** The zone below has no DS records: it is not signed, which has to be proven, too. */
+  #noKeyBelow({ owner, ownerAt, ttl }: FoundSet): Denied | null {
+    if (this.#isProven || this.sets.find(SECTION.authority, owner, TYPE.DS) !== null) return null;
+    return { name: owner, nameAt: ownerAt, ttl, standing: 'cut' };
+  }
+
+  /** Somebody behind has signed zones of its own. */
+  get #isProven(): boolean {
+    const { sets } = this;
+    return (
+      sets.first(SECTION.authority, TYPE.NSEC) !== null ||
+      sets.first(SECTION.authority, TYPE.NSEC3) !== null
+    );
+  }
+
+  #isOurs(set: FoundSet, alone: boolean): boolean {
+    const { section, owner, type } = set;
+    if (this.#zones.find(owner) === null || this.sets.isSigned(set)) return false;
+    if (section === SECTION.authority) {
+      if (alone) return false;
+      // Name servers of a zone below are that zone's to sign (RFC 4035 section 2.2).
+      return type !== TYPE.NS || this.#zones.isApex(owner);
+    }
+    // So are their addresses.
+    return section === SECTION.answer || !this.#isReferral;
+  }
+
+  #proof({ name, nameAt, ttl }: Denied, standing: Standing, alone: boolean): FoundSet {
+    const next = standing === 'cut' ? nameBeside(name) : nameBehind(name);
+    return {
+      section: alone ? SECTION.answer : SECTION.authority,
+      owner: name,
+      ownerAt: nameAt,
+      dataAt: -1,
+      type: TYPE.NSEC,
+      ttl,
+      originalTtl: 3600,
+      data: [nsecData(next, claimedTypes(standing, this.#query.type))],
+    };
+  }
+}
+
+/** Whether a reply to a question for NS says that `name` (lower case) is a zone of its own. */
+export function tellsOfCut(reply: Reply, name: WireName): boolean {
+  if (reply.bare || reply.rcode !== RCODE.NOERROR) return false;
+  const sets = new FoundSets(reply);
+  return (
+    sets.find(SECTION.authority, name, TYPE.NS) !== null ||
+    sets.find(SECTION.answer, name, TYPE.NS) !== null
+  );
+}

@@ -1,0 +1,166 @@
+/** Signatures that have been made, and those that are being made: one at a time for an RRset. */
+import { hash } from 'node:crypto';
+import type { Clock } from '../../base/clock.ts';
+import { signedRecords, type SignedSet } from '../../dnssec/canonical.ts';
+import { signersOf, type Signer } from '../../dnssec/key-pair.ts';
+import { signSet } from '../../dnssec/signature.ts';
+import { TYPE } from '../../wire/iana.ts';
+import type { WireName } from '../../wire/name.ts';
+
+const HOUR = 3600;
+const DAY = 24 * HOUR;
+/** Seconds that signatures begin before they are made, and end behind it: clocks of clients may be wrong. */
+const BEFORE = 3 * HOUR;
+const AFTER = 8 * DAY;
+/** Signatures are made anew so long before they end, and are not given away any more so long before. */
+const RENEW = 2 * DAY;
+const LAST = HOUR;
+
+/** The signatures over one RRset. */
+export interface Signed {
+  /** RRSIG data. */
+  readonly records: readonly Uint8Array[];
+  /** Seconds since 1970. */
+  readonly inception: number;
+  readonly expiration: number;
+}
+
+/** When signatures are to be made anew, seconds since 1970. */
+export function renewalOf({ expiration }: Signed): number {
+  return expiration - RENEW;
+}
+
+/** An RRset and who signs it. */
+export interface Wanted {
+  readonly set: SignedSet;
+  readonly records: Uint8Array;
+  readonly zone: WireName;
+  /** Stands for everything that a signature depends on. */
+  readonly key: string;
+}
+
+/** Told once how the making of signatures has ended. */
+export type Waiter = (error: unknown, signed: Signed | null) => void;
+
+interface Entry {
+  signed: Signed;
+  /** Used since it was last looked at for eviction. */
+  used: boolean;
+}
+
+/** What a store of signatures is made of. */
+export interface SignaturesParts {
+  readonly signers: readonly Signer[];
+  /** RRsets whose signatures are kept. */
+  readonly capacity: number;
+  /** RRsets that are being signed at one time. */
+  readonly most: number;
+  readonly clock: Clock;
+  /** Called when the number of what is being signed has changed. */
+  readonly onBusy: (change: number) => void;
+}
+
+/** The RRset as the store knows it. */
+export function wanted(set: SignedSet, zone: WireName): Wanted {
+  const records = signedRecords(set);
+  const key = hash('sha256', Buffer.concat([zone, records]), 'latin1');
+  return { set, records, zone, key };
+}
+
+/** The store of one worker. When it is full, what has not been used since goes first. */
+export class Signatures {
+  readonly #parts: SignaturesParts;
+  readonly #entries = new Map<string, Entry>();
+  readonly #making = new Map<string, Waiter[]>();
+  readonly #ofKeys: readonly Signer[];
+  readonly #ofRest: readonly Signer[];
+
+  constructor(parts: SignaturesParts) {
+    this.#parts = parts;
+    this.#ofKeys = signersOf(parts.signers, true);
+    this.#ofRest = signersOf(parts.signers, false);
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** Signatures that hold now, or null. Those that are old are given, and made anew meanwhile. */
+  find(what: Wanted): Signed | null {
+    const entry = this.#entries.get(what.key);
+    if (entry === undefined) return null;
+    const now = this.#now();
+    const { signed } = entry;
+    if (now < signed.inception || now > signed.expiration - LAST) return null;
+    entry.used = true;
+    if (now > renewalOf(signed) && this.takes([what])) this.make(what, ignore);
+    return signed;
+  }
+
+  /** Whether all of these can be made: there is room, or they are being made already. What is alone always can. */
+  takes(all: readonly Wanted[]): boolean {
+    const { size } = this.#making;
+    if (size === 0) return true;
+    let more = 0;
+    for (const { key } of all) if (!this.#making.has(key)) more++;
+    return size + more <= this.#parts.most;
+  }
+
+  /** Makes signatures; `waiter` is told in a later turn. */
+  make(what: Wanted, waiter: Waiter): void {
+    const { key, set, records, zone } = what;
+    const waiters = this.#making.get(key);
+    if (waiters !== undefined) {
+      if (waiter !== ignore) waiters.push(waiter);
+      return;
+    }
+    this.#making.set(key, [waiter]);
+    this.#parts.onBusy(1);
+    const now = this.#now();
+    const validity = { inception: now - BEFORE, expiration: now + AFTER };
+    const signers = set.type === TYPE.DNSKEY ? this.#ofKeys : this.#ofRest;
+    signSet(set, records, zone, signers, validity).settle(
+      (made) => this.#end(key, null, { records: made, ...validity }),
+      (error) => this.#end(key, error, null),
+      undefined,
+    );
+  }
+
+  #end(key: string, error: unknown, signed: Signed | null): void {
+    const waiters = this.#making.get(key)!;
+    this.#making.delete(key);
+    this.#parts.onBusy(-1);
+    if (signed !== null) this.#put(key, signed);
+    for (const waiter of waiters) waiter(error, signed);
+  }
+
+  #put(key: string, signed: Signed): void {
+    const entries = this.#entries;
+    const known = entries.get(key);
+    if (known !== undefined) {
+      known.signed = signed;
+      return;
+    }
+    if (this.#parts.capacity === 0) return;
+    while (entries.size >= this.#parts.capacity) this.#evict();
+    entries.set(key, { signed, used: false });
+  }
+
+  /** Removes the oldest that was not used; those that were get another round. */
+  #evict(): void {
+    for (const [key, entry] of this.#entries) {
+      this.#entries.delete(key);
+      if (!entry.used) return;
+      entry.used = false;
+      this.#entries.set(key, entry);
+    }
+  }
+
+  #now(): number {
+    return Math.floor(this.#parts.clock.wall() / 1000);
+  }
+}
+
+function ignore(): void {
+  // Whoever asks next is told.
+}

@@ -1,0 +1,123 @@
+/** Whole replies with their signatures, by the reply that was signed. */
+import { hashSeed, mixedHash, nextHash } from '../../base/hash.ts';
+import { copyBytes } from '../../base/copy-bytes.ts';
+import { HEADER } from '../../wire/iana.ts';
+import type { Query } from '../../wire/query.ts';
+import type { Reply } from '../../wire/reply.ts';
+
+/** A longer reply is signed anew each time, from signatures that are kept. */
+const LONGEST = 16_384;
+/** What an entry takes besides its bytes, roughly. */
+const OVERHEAD = 400;
+
+/** A reply with signatures. */
+export interface SignedReply {
+  readonly reply: Reply;
+  /** RRsets in it that were signed. */
+  readonly sets: number;
+  /** Seconds since 1970 from which on, and up to which, it can be given away. */
+  readonly from: number;
+  readonly until: number;
+}
+
+interface Entry extends SignedReply {
+  /** Question, header without id, records. */
+  readonly unsigned: Uint8Array;
+  readonly size: number;
+  used: boolean;
+}
+
+/**
+ * Finds the signed form of a reply that is the same as one before, byte for byte, but for the spelling of its question. So a
+ * signed answer costs a look over the unsigned one's bytes and no more; nothing is allocated.
+ */
+export class SignedReplies {
+  readonly #entries = new Map<number, Entry>();
+  readonly #maxEntries: number;
+  readonly #maxBytes: number;
+  bytes = 0;
+
+  constructor(maxEntries: number, maxBytes: number) {
+    this.#maxEntries = maxEntries;
+    this.#maxBytes = maxBytes;
+  }
+
+  /** @param now seconds since 1970 */
+  find(query: Query, reply: Reply, now: number): SignedReply | null {
+    const entry = this.#entries.get(hashOf(query, reply));
+    if (entry === undefined || now < entry.from || now > entry.until) return null;
+    if (!isSame(entry, query, reply)) return null;
+    entry.used = true;
+    return entry;
+  }
+
+  /** Remembers `signed` for replies like `reply`; it must have bytes of its own. */
+  put(query: Query, reply: Reply, signed: SignedReply): void {
+    if (!remembers(query, reply) || signed.reply.size > LONGEST) return;
+    const hash = hashOf(query, reply);
+    const unsigned = bytesOf(query, reply);
+    const size = OVERHEAD + unsigned.length + signed.reply.size;
+    this.#remove(hash);
+    if (size > this.#maxBytes || this.#maxEntries === 0) return;
+    while (this.#entries.size >= this.#maxEntries || this.bytes + size > this.#maxBytes)
+      this.#evict();
+    this.#entries.set(hash, { ...signed, unsigned, size, used: false });
+    this.bytes += size;
+  }
+
+  #remove(hash: number): void {
+    const entry = this.#entries.get(hash);
+    if (entry === undefined) return;
+    this.#entries.delete(hash);
+    this.bytes -= entry.size;
+  }
+
+  #evict(): void {
+    for (const [hash, entry] of this.#entries) {
+      if (!entry.used) return this.#remove(hash);
+      entry.used = false;
+      this.#entries.delete(hash);
+      this.#entries.set(hash, entry);
+    }
+  }
+}
+
+/** Whether replies like this one come again: not those with TTLs that count down. */
+function remembers({ nameLength }: Query, reply: Reply): boolean {
+  return nameLength > 0 && (reply.ttl < 0 || reply.ttlAt === null);
+}
+
+/** A small integer. */
+function hashOf(query: Query, { bytes, start, end }: Reply): number {
+  let hash = nextHash(nextHash(hashSeed(), query.hash), query.type);
+  for (let at = start + 2; at < start + HEADER.SIZE; at++) hash = nextHash(hash, bytes[at]!);
+  for (let at = start + query.questionEnd; at < end; at++) hash = nextHash(hash, bytes[at]!);
+  return mixedHash(hash) & 0x3fff_ffff;
+}
+
+function bytesOf(query: Query, { bytes, start, end }: Reply): Uint8Array {
+  const { folded, nameLength, questionEnd, type } = query;
+  const out = new Uint8Array(nameLength + 2 + (HEADER.SIZE - 2) + (end - start - questionEnd));
+  copyBytes(folded, 0, out, 0, nameLength);
+  out[nameLength] = type >> 8;
+  out[nameLength + 1] = type & 0xff;
+  copyBytes(bytes, start + 2, out, nameLength + 2, HEADER.SIZE - 2);
+  const records = nameLength + HEADER.SIZE;
+  copyBytes(bytes, start + questionEnd, out, records, end - start - questionEnd);
+  return out;
+}
+
+function isSame({ unsigned, reply }: Entry, query: Query, asked: Reply): boolean {
+  const { folded, nameLength, questionEnd, type } = query;
+  const { bytes, start, end } = asked;
+  if (asked.plugin !== reply.plugin || !remembers(query, asked)) return false;
+  if (unsigned.length !== nameLength + HEADER.SIZE + (end - start - questionEnd)) return false;
+  for (let i = 0; i < nameLength; i++) if (unsigned[i] !== folded[i]) return false;
+  if (((unsigned[nameLength]! << 8) | unsigned[nameLength + 1]!) !== type) return false;
+  let at = nameLength + 2;
+  for (let from = start + 2; from < start + HEADER.SIZE;)
+    if (unsigned[at++] !== bytes[from++]) return false;
+  for (let from = start + questionEnd; from < end;)
+    if (unsigned[at++] !== bytes[from++]) return false;
+  return true;
+}
