@@ -11,6 +11,7 @@ import { foldName, printName, type WireName } from '../wire/name.ts';
 import { MessageWriter } from '../wire/writer.ts';
 import { parseOwned } from '../wire/zone-text.ts';
 import type { PackedZone } from './packed-zone.ts';
+import { TargetCheck } from './target-check.ts';
 import { ZoneBuilder, type Refusal } from './zone-builder.ts';
 
 /** The most bytes that a zone file may have, and each that it includes. */
@@ -44,6 +45,7 @@ export async function readZoneFile(
   const problems: Problem[] = [];
   const warnings: Problem[] = [];
   const builder = new ZoneBuilder(foldName(origin));
+  const targets = new TargetCheck(foldName(origin));
   const read = (file: string): string => {
     const text = readFileText(file, FILE_MAX);
     // Editors of Windows put a byte order mark in front.
@@ -71,8 +73,10 @@ export async function readZoneFile(
       problems.push(mistake(place, `class ${className(rclass)} in a zone of class IN`));
       continue;
     }
-    const refusal = builder.add(owner, type, ttl, wireData(type, data));
-    if (refusal !== null) {
+    const wire = wireData(type, data);
+    const refusal = builder.add(owner, type, ttl, wire);
+    if (refusal === null) targets.note(owner, type, wire, place);
+    else {
       const { text, hint, harmless } = refusals[refusal];
       const told = mistake(
         place,
@@ -103,7 +107,12 @@ export async function readZoneFile(
     warnings.push(
       mistake({ file: path, line: 1, column: 1 }, `${printName(origin)} has no NS record`),
     );
-  return { packed: builder.pack(), problems, warnings };
+  const packed = builder.pack();
+  for (const { place, text, hint } of targets.oddities(packed)) {
+    if (warnings.length >= PROBLEMS_MAX) break;
+    warnings.push(mistake(place, text, hint));
+  }
+  return { packed, problems, warnings };
 }
 
 /** Whether the file has changed since: its time and size as one text; null: it is not there. */

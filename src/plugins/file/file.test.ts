@@ -391,4 +391,33 @@ describe('file', () => {
     assert.match(world.log[0]!, /www\.example\.net\. A: is not in the zone example\.org\./);
     assert.match(world.log[1]!, /a name with a CNAME record has no other records/);
   });
+
+  test('a target whose final dot was forgotten is warned about, with its place', async (t) => {
+    const records = [
+      'a.test MX 10 mail.example.org',
+      'b.test MX 10 mail.example.org.example.org.',
+      'c.test MX 10 mx.other.example',
+      '_s._tcp SRV 0 0 80 www.example.org',
+      'd.test CNAME www.example.org',
+      'e.test NS ns.e.test',
+      'f.test MX 10 a.wild.test',
+      'g.test MX 10 mail.other.example.',
+      'h.test CNAME not.there',
+      '*.wild.test A 192.0.2.1',
+    ];
+    const world = await served(t, `${zone}${records.join('\n')}\n`);
+    const warnings = world.log.filter((line) => line.includes('its target'));
+    assert.equal(warnings.length, 3, warnings.join('\n'));
+    assert.match(
+      warnings[0]!,
+      /db\.example\.org:\d+:\d+: a\.test\.example\.org\. MX: its target mail\.example\.org\.example\.org\. is not in the zone/,
+    );
+    assert.match(
+      warnings[0]!,
+      /A final dot is missing: mail\.example\.org\. stands for itself, mail\.example\.org for a name below example\.org\./,
+    );
+    assert.match(warnings[1]!, /c\.test.*mx\.other\.example\.example\.org\./);
+    assert.match(warnings[2]!, /SRV: its target www\.example\.org\.example\.org\./);
+    assert.equal((await ask(world, 'a.test.example.org. MX'))[0], 'NOERROR aa', 'it is served');
+  });
 });

@@ -1,0 +1,91 @@
+/** Targets of NS, MX, SRV and CNAME records that are probably not what was meant: a final dot is missing. */
+import type { Place } from '../base/problem.ts';
+import { TYPE, typeName } from '../wire/iana.ts';
+import { foldName, joinNames, printName, suffixAt, type WireName } from '../wire/name.ts';
+import { NODE, type PackedZone } from './packed-zone.ts';
+import { ZoneData } from './zone-data.ts';
+
+/** Where in the data of these types the target begins. */
+const targetAt: ReadonlyMap<number, number> = new Map([
+  [TYPE.NS, 0],
+  [TYPE.MX, 2],
+  [TYPE.SRV, 6],
+  [TYPE.CNAME, 0],
+]);
+
+/** So many targets of one zone are looked at; a zone that has more was not written by hand. */
+const TARGETS_MAX = 10_000;
+const STAR = Uint8Array.of(1, 0x2a);
+
+/** What is odd about a record. */
+export interface Oddity {
+  readonly place: Place;
+  readonly text: string;
+  readonly hint: string;
+}
+
+interface Noted {
+  readonly owner: WireName;
+  readonly type: number;
+  readonly target: WireName;
+  readonly place: Place;
+}
+
+/** Collects targets that lie in the zone as its records are read, and says of which nothing is there. */
+export class TargetCheck {
+  readonly #origin: WireName;
+  /** The origin below itself: what a name that was written in full, but for its dot, ends in. */
+  readonly #doubled: WireName | null;
+  readonly #noted = new Map<string, Noted>();
+
+  /** @param origin lower case */
+  constructor(origin: WireName) {
+    this.#origin = origin;
+    this.#doubled = origin.length > 1 ? joinNames(origin, origin) : null;
+  }
+
+  /** Takes a record; its data is in wire form. */
+  note(owner: WireName, type: number, data: Uint8Array, place: Place): void {
+    const at = targetAt.get(type);
+    if (at === undefined || this.#noted.size >= TARGETS_MAX) return;
+    const target = foldName(data.subarray(at));
+    if (suffixAt(target, this.#origin) < 0) return;
+    if (type === TYPE.CNAME && !this.#isDoubled(target)) return;
+    const key = target.join();
+    if (!this.#noted.has(key)) this.#noted.set(key, { owner, type, target, place });
+  }
+
+  /** What is odd about the zone that became of them. */
+  *oddities(packed: PackedZone): Generator<Oddity> {
+    const zone = new ZoneData(packed);
+    for (const { owner, type, target, place } of this.#noted.values()) {
+      if (isThere(zone, target)) continue;
+      const name = printName(target);
+      const origin = printName(this.#origin);
+      const meant = name.slice(0, -origin.length);
+      yield {
+        place,
+        text: `${printName(owner)} ${typeName(type)}: its target ${name} is not in the zone`,
+        hint: this.#isDoubled(target)
+          ? `A final dot is missing: ${meant} stands for itself, ${meant.slice(0, -1)} for a name below ${origin}`
+          : `Add its addresses; or if ${meant} was meant, write it with a final dot.`,
+      };
+    }
+  }
+
+  #isDoubled(target: WireName): boolean {
+    return this.#doubled !== null && suffixAt(target, this.#doubled) >= 0;
+  }
+}
+
+/** Whether the zone says anything of a name: records, a wildcard, an alias of a tree, or that another zone begins above it. */
+function isThere(zone: ZoneData, name: WireName): boolean {
+  const how = zone.walk(name, name.length);
+  if (how !== 'nothing') return how !== 'exact' || hasRecords(zone, zone.node);
+  return (zone.flags(zone.node) & NODE.WILD) !== 0 && zone.child(zone.node, STAR, 0) >= 0;
+}
+
+function hasRecords(zone: ZoneData, node: number): boolean {
+  zone.sets(node);
+  return zone.next();
+}
