@@ -30,7 +30,7 @@ const parts: ListenerParts = {
   serve: (query: Query) => replies[query.nameLength]!,
   clock: systemClock,
   log: makeLog((line) => console.log(line)),
-  terms: { limits: { ...usualLimits, connections: 1000 }, tls: null },
+  terms: { limits: { ...usualLimits, connections: 1000 }, tls: null, proxy: null },
   counters: listenerCounters(null, ''),
 };
 const listener = openListeners(parts, mode === 'plain' ? 'plain' : 'batched');

@@ -3,7 +3,29 @@ import type { Socket } from 'node:net';
 import { parseAddress } from '../base/ip.ts';
 import type { Proto, Query } from '../wire/query.ts';
 
-/** Who asks over a connection, and which address was asked. */
+/** The ends of a connection as a proxy tells them. */
+export interface NamedEnds {
+  /** 4 or 16 bytes. */
+  readonly peer: Uint8Array;
+  readonly peerPort: number;
+  readonly local: string;
+  readonly localPort: number;
+}
+
+const named = new WeakMap<Socket, NamedEnds>();
+
+/** What is said of the connection's ends holds from now on, before anybody makes `Ends` of it. */
+export function nameEnds(socket: Socket, ends: NamedEnds): void {
+  named.set(socket, ends);
+}
+
+/** The encrypted socket has the ends of the one below. */
+export function inheritEnds(socket: Socket, below: Socket): void {
+  const ends = named.get(below);
+  if (ends !== undefined) named.set(socket, ends);
+}
+
+/** Who asks over a connection, and which address was asked: as the system says, or a proxy that is believed. */
 export class Ends {
   readonly #peer: Uint8Array;
   readonly #peerPort: number;
@@ -11,10 +33,16 @@ export class Ends {
   readonly #localPort: number;
 
   constructor(socket: Socket) {
-    this.#peer = parseAddress(bareAddress(socket.remoteAddress)) ?? new Uint8Array(4);
-    this.#peerPort = socket.remotePort ?? 0;
-    this.#local = bareAddress(socket.localAddress);
-    this.#localPort = socket.localPort ?? 0;
+    const ends = named.get(socket) ?? {
+      peer: parseAddress(bareAddress(socket.remoteAddress)) ?? new Uint8Array(4),
+      peerPort: socket.remotePort ?? 0,
+      local: bareAddress(socket.localAddress),
+      localPort: socket.localPort ?? 0,
+    };
+    this.#peer = ends.peer;
+    this.#peerPort = ends.peerPort;
+    this.#local = ends.local;
+    this.#localPort = ends.localPort;
   }
 
   identify(query: Query, proto: Proto): void {

@@ -23,7 +23,7 @@ export interface HandshakeHost {
 export class Handshakes {
   readonly #host: HandshakeHost;
   readonly #alpn: readonly string[];
-  readonly #ready: (socket: TLSSocket) => void;
+  readonly #ready: (socket: TLSSocket, below: Socket | null) => void;
   readonly #table: ConnectionTable<Handshake>;
   /** By the ends of the connection: the runtime gives no other way from the encrypted socket to the one below. */
   readonly #byEnds = new Map<string, Handshake>();
@@ -32,14 +32,14 @@ export class Handshakes {
   /**
    * @param tls null: there is none, which is a problem
    * @param alpn what clients may choose from; none: whatever they say is ignored
-   * @param ready takes the socket of each handshake that succeeds
+   * @param ready takes the socket of each handshake that succeeds, and the one below
    * @throws Problem (`tls-missing`, `tls-certificate`)
    */
   constructor(
     host: HandshakeHost,
     tls: ListenerTls | null,
     alpn: readonly string[],
-    ready: (socket: TLSSocket) => void,
+    ready: (socket: TLSSocket, below: Socket | null) => void,
   ) {
     this.#host = host;
     this.#alpn = alpn;
@@ -88,7 +88,7 @@ export class Handshakes {
       const handshake = this.#byEnds.get(ends(socket));
       if (isWelcome(socket, tls!.clientAuth)) {
         handshake?.succeeded();
-        this.#ready(socket);
+        this.#ready(socket, handshake?.socket ?? null);
       } else {
         socket.destroy();
       }
@@ -102,24 +102,24 @@ export class Handshakes {
 /** One connection that has not shown yet that it speaks TLS. */
 class Handshake extends Timed implements Connection {
   readonly busy = false;
-  readonly #socket: Socket;
+  readonly socket: Socket;
   #over: ((state: 'done' | 'failed' | 'late') => void) | null;
 
   constructor(socket: Socket, over: (state: 'done' | 'failed' | 'late') => void) {
     super();
-    this.#socket = socket;
+    this.socket = socket;
     this.#over = over;
     socket.once('close', this.#failed);
   }
 
   succeeded(): void {
-    this.#socket.off('close', this.#failed);
+    this.socket.off('close', this.#failed);
     this.#end('done');
   }
 
   override expire(): void {
     this.#end('late');
-    this.#socket.destroy();
+    this.socket.destroy();
   }
 
   finish(): void {
@@ -128,7 +128,7 @@ class Handshake extends Timed implements Connection {
 
   destroy(): void {
     this.#end('failed');
-    this.#socket.destroy();
+    this.socket.destroy();
   }
 
   #failed = (): void => this.#end('failed');

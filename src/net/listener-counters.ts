@@ -77,6 +77,16 @@ const families = {
     'ndots_listener_timed_out_total',
     'Connections closed because a time limit passed.',
   ],
+  proxied: [
+    'counter',
+    'ndots_listener_proxied_total',
+    'Connections and datagrams whose client a proxy has named (proxyproto).',
+  ],
+  proxyRefused: [
+    'counter',
+    'ndots_listener_proxy_refused_total',
+    'Connections and datagrams refused for their header of the PROXY protocol: not allowed, broken, too long.',
+  ],
   failedHandshakes: [
     'counter',
     'ndots_listener_failed_handshakes_total',

@@ -6,6 +6,7 @@ import type { Reply } from '../wire/reply.ts';
 import type { Scheme } from '../wire/transports.ts';
 import type { ListenerLimits } from './limits.ts';
 import type { CountersOf } from './listener-counters.ts';
+import type { ProxyPlan } from './proxy-policy.ts';
 
 /** What answers a query: the server. It never throws and its promises never reject. */
 export type Serve = (query: Query) => Maybe<Reply>;
@@ -39,6 +40,8 @@ export interface ListenerTls {
 export interface ListenerTerms {
   readonly limits: ListenerLimits;
   readonly tls: ListenerTls | null;
+  /** Whose headers of the PROXY protocol are believed; null: nobody looks for any. */
+  readonly proxy: ProxyPlan | null;
 }
 
 /** What a listener of any transport is made of. */

@@ -8,11 +8,13 @@ import { transports } from '../wire/transports.ts';
 import { bindProblem } from './bind-problem.ts';
 import { ConnectionTable, type Connection } from './connection-table.ts';
 import { Handshakes } from './handshakes.ts';
+import { inheritEnds } from './ends.ts';
 import { HeldBytes, type Holder } from './held-bytes.ts';
 import { Intake } from './intake.ts';
 import type { ListenerLimits } from './limits.ts';
 import type { ListenerCounters } from './listener-counters.ts';
 import type { Endpoint, Listener, ListenerParts, ListenerTerms } from './listener.ts';
+import { ProxiedStreams } from './proxied-stream.ts';
 import { TimerWheel } from './timer-wheel.ts';
 
 /** How late a connection's time limit may be met. */
@@ -65,6 +67,8 @@ export class StreamListener implements Listener, StreamHost {
   readonly #connections: ConnectionTable<StreamConnection>;
   /** null: connections are not encrypted. */
   #handshakes: Handshakes | null = null;
+  /** null: nobody looks for headers of proxies. */
+  #proxied: ProxiedStreams | null = null;
   #limits: ListenerLimits;
   #port: number;
   #closing = false;
@@ -110,16 +114,22 @@ export class StreamListener implements Listener, StreamHost {
     );
   }
 
-  adopt({ limits, tls }: ListenerTerms): void {
+  adopt({ limits, tls, proxy }: ListenerTerms): void {
     const { tls: encrypted } = transports[this.endpoint.scheme];
     if (encrypted === 'always' || (encrypted === 'optional' && tls !== null)) {
       if (this.#handshakes === null)
-        this.#handshakes = new Handshakes(this, tls, this.#protocol.alpn, this.#accept);
+        this.#handshakes = new Handshakes(this, tls, this.#protocol.alpn, this.#acceptSecure);
       else this.#handshakes.adopt(tls);
     } else {
       this.#handshakes?.destroy();
       this.#handshakes = null;
     }
+    if (proxy === null) {
+      this.#proxied?.destroy();
+      this.#proxied = null;
+    } else if (this.#proxied === null) {
+      this.#proxied = new ProxiedStreams(this, proxy, this.#begin);
+    } else this.#proxied.adopt(proxy);
     this.#limits = limits;
     this.held.budget = limits.heldBytes;
     this.intake.adopt(limits);
@@ -128,6 +138,7 @@ export class StreamListener implements Listener, StreamHost {
   async close(graceMs: number): Promise<void> {
     this.#closing = true;
     const closed = closeServer(this.#server);
+    this.#proxied?.destroy();
     this.#handshakes?.destroy();
     await this.#connections.close(this.clock, graceMs);
     await closed;
@@ -160,8 +171,19 @@ export class StreamListener implements Listener, StreamHost {
     socket.on('error', () => socket.destroy());
     // A client may be gone before we get to see it; then it has no address any more.
     if (this.#closing || socket.remoteAddress === undefined) socket.destroy();
-    else if (this.#handshakes === null) this.#accept(socket);
+    else if (this.#proxied === null) this.#begin(socket);
+    else this.#proxied.begin(socket);
+  };
+
+  /** Whatever a proxy had to say has been said. */
+  #begin = (socket: Socket): void => {
+    if (this.#handshakes === null) this.#accept(socket);
     else this.#handshakes.begin(socket);
+  };
+
+  #acceptSecure = (socket: Socket, below: Socket | null): void => {
+    if (below !== null) inheritEnds(socket, below);
+    this.#accept(socket);
   };
 
   #accept = (socket: Socket): void => {

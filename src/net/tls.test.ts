@@ -180,6 +180,7 @@ describe('DNS over TLS', () => {
     listener.adopt({
       limits: listener.limits,
       tls: { ...testTls, clientAuth: 'require_and_verify' },
+      proxy: null,
     });
     before.send(queryBytes('a.', 1));
     assert.equal(id(await before.next()), 1);
@@ -189,7 +190,7 @@ describe('DNS over TLS', () => {
       () => null,
     );
     assert.ok(known === null || (await known.ended()), 'signed by nobody that we know');
-    listener.adopt({ limits: listener.limits, tls: testTls });
+    listener.adopt({ limits: listener.limits, tls: testTls, proxy: null });
     const after = await client(t, listener);
     after.send(queryBytes('a.', 2));
     assert.equal(id(await after.next()), 2);

@@ -13,6 +13,7 @@ import { SOCKET_BUFFER } from './limits.ts';
 import type { ListenerCounters } from './listener-counters.ts';
 import type { Endpoint, Listener, ListenerParts, ListenerTerms } from './listener.ts';
 import { Pending, type Outlet } from './outlet.ts';
+import { ProxiedDatagrams } from './proxied-datagrams.ts';
 import { bareAddress } from './ends.ts';
 
 /** Batches that one socket may take before the event loop has its turn: at most about 3 ms of work. */
@@ -59,6 +60,8 @@ class BatchedUdpListener implements Listener, Outlet<WayBack> {
   /** The datagram that is being taken: its place in the batch. */
   #present = 0;
   readonly #spare: WayBack[] = [];
+  /** null: nobody looks for headers of proxies. */
+  #proxied: ProxiedDatagrams | null = null;
 
   constructor(parts: ListenerParts) {
     const { endpoint, terms } = parts;
@@ -74,6 +77,7 @@ class BatchedUdpListener implements Listener, Outlet<WayBack> {
       counters: this.counters,
       limits: terms.limits,
     });
+    this.adopt(terms);
   }
 
   get port(): number {
@@ -109,8 +113,12 @@ class BatchedUdpListener implements Listener, Outlet<WayBack> {
     this.pending.closed = false;
   }
 
-  adopt({ limits }: ListenerTerms): void {
+  adopt({ limits, proxy }: ListenerTerms): void {
     this.#intake.adopt(limits);
+    if (proxy === null) this.#proxied = null;
+    else if (this.#proxied === null)
+      this.#proxied = new ProxiedDatagrams(proxy, this.counters, this.#parts.clock);
+    else this.#proxied.adopt(proxy);
   }
 
   async close(graceMs: number): Promise<void> {
@@ -157,10 +165,14 @@ class BatchedUdpListener implements Listener, Outlet<WayBack> {
       if (count <= 0) return false;
       const now = this.#parts.clock.now();
       for (let i = 0; i < count; i++) {
-        const start = i * receiving.slot;
+        let start = i * receiving.slot;
         receiving.forReply(i, this.#family);
         this.#present = i;
         const end = start + receiving.length(i);
+        if (this.#proxied !== null) {
+          if (!this.#takeHeader(this.#proxied, start, end)) continue;
+          ({ start } = this.#proxied);
+        }
         intake.take(this, receiving.slab, start, end, now, !receiving.isCut(i));
       }
       this.flush();
@@ -169,6 +181,16 @@ class BatchedUdpListener implements Listener, Outlet<WayBack> {
     }
     return true;
   };
+
+  /** @returns whether there is a message behind the proxy's header, or without one */
+  #takeHeader(proxied: ProxiedDatagrams, start: number, end: number): boolean {
+    const receiving = this.#receiving;
+    const family = this.#family;
+    const nameAt = this.#present * NAME_SLOT;
+    const addressAt = nameAt + ADDRESS_AT[family];
+    const { names, slab } = receiving;
+    return proxied.take(slab, start, end, names, addressAt, family, readPort(names, nameAt));
+  }
 
   /** Where much comes at once some may have found no room. */
   #countLost = (): void => {
@@ -192,6 +214,7 @@ class BatchedUdpListener implements Listener, Outlet<WayBack> {
     const localAt = receiving.localAt(this.#present, family);
     query.local = this.#locals.print(receiving.controls, localAt);
     query.localPort = this.#port;
+    this.#proxied?.identify(query);
   }
 
   get out(): Uint8Array {

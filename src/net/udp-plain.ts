@@ -9,6 +9,7 @@ import { Intake } from './intake.ts';
 import type { ListenerCounters } from './listener-counters.ts';
 import type { Endpoint, Listener, ListenerParts, ListenerTerms } from './listener.ts';
 import { Pending, type Outlet } from './outlet.ts';
+import { ProxiedDatagrams } from './proxied-datagrams.ts';
 import { bareAddress } from './ends.ts';
 import { canReusePort } from './stream-listener.ts';
 import { arena } from './write-reply.ts';
@@ -40,6 +41,8 @@ class PlainUdpListener implements Listener, Outlet<RemoteInfo> {
   #local = '';
   /** Who sent the datagram that is being taken. */
   #present: RemoteInfo | null = null;
+  /** null: nobody looks for headers of proxies. */
+  #proxied: ProxiedDatagrams | null = null;
 
   constructor(parts: ListenerParts) {
     const { endpoint, terms } = parts;
@@ -54,6 +57,7 @@ class PlainUdpListener implements Listener, Outlet<RemoteInfo> {
       counters: this.counters,
       limits: terms.limits,
     });
+    this.adopt(terms);
   }
 
   get port(): number {
@@ -89,8 +93,12 @@ class PlainUdpListener implements Listener, Outlet<RemoteInfo> {
     this.pending.closed = false;
   }
 
-  adopt({ limits }: ListenerTerms): void {
+  adopt({ limits, proxy }: ListenerTerms): void {
     this.#intake.adopt(limits);
+    if (proxy === null) this.#proxied = null;
+    else if (this.#proxied === null)
+      this.#proxied = new ProxiedDatagrams(proxy, this.counters, this.#parts.clock);
+    else this.#proxied.adopt(proxy);
   }
 
   async close(graceMs: number): Promise<void> {
@@ -108,7 +116,14 @@ class PlainUdpListener implements Listener, Outlet<RemoteInfo> {
   #onMessage = (bytes: Buffer, from: RemoteInfo): void => {
     this.#present = from;
     const whole = bytes.length <= DATAGRAM_MAX;
-    this.#intake.take(this, bytes, 0, bytes.length, this.#parts.clock.now(), whole);
+    const proxied = this.#proxied;
+    const { length } = bytes;
+    if (proxied !== null) {
+      const peer = this.#peer(from.address);
+      if (!proxied.take(bytes, 0, length, peer, 0, this.#family, from.port)) return;
+    }
+    const start = proxied === null ? 0 : proxied.start;
+    this.#intake.take(this, bytes, start, length, this.#parts.clock.now(), whole);
   };
 
   identify(query: Query): void {
@@ -120,6 +135,7 @@ class PlainUdpListener implements Listener, Outlet<RemoteInfo> {
     query.peerPort = port;
     query.local = this.#local;
     query.localPort = this.#port;
+    this.#proxied?.identify(query);
   }
 
   wayBack(): RemoteInfo {

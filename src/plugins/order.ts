@@ -26,6 +26,7 @@ export const order: readonly PluginEntry[] = [
   entry('metadata', async () => (await import('./metadata/metadata.ts')).metadata),
   entry('geoip', async () => (await import('./geoip/geoip.ts')).geoip),
   entry('cancel', async () => (await import('./cancel/cancel.ts')).cancel),
+  entry('proxyproto', async () => (await import('./proxyproto/proxyproto.ts')).proxyproto),
   entry('grpc_server', async () => (await import('./grpc_server/grpc_server.ts')).grpcServer),
   entry('https', async () => (await import('./https/https.ts')).https),
   entry('timeouts', async () => (await import('./timeouts/timeouts.ts')).timeouts),
@@ -96,7 +97,7 @@ export const directiveNames: readonly string[] = [...order, ...unserved].flatMap
 );
 
 /** Plugins of CoreDNS 1.14.7 that have no counterpart here. */
-export const absent: readonly string[] = ['proxyproto', 'trace', 'sign'];
+export const absent: readonly string[] = ['trace', 'sign'];
 
 const otherServer = 'Serve this zone with CoreDNS and that plugin, and `forward` it there.';
 

@@ -68,6 +68,7 @@ export function listenerParts(
     terms: {
       limits: { ...usualLimits, connections: allLimits.connections.default, ...limits },
       tls,
+      proxy: null,
     },
     counters: () => counts,
     counts,

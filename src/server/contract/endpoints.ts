@@ -5,6 +5,7 @@ import { Problem } from '../../base/problem.ts';
 import { overlapProblems } from '../../corefile/overlap.ts';
 import type { Key } from '../../corefile/tree.ts';
 import { usualLimits, type ListenerLimits } from '../../net/limits.ts';
+import type { ProxyPlan } from '../../net/proxy-policy.ts';
 import { served, servedSchemes } from '../../net/transports.ts';
 import { transports, type Scheme } from '../../wire/transports.ts';
 import { bindAddresses } from './bind-addresses.ts';
@@ -21,6 +22,7 @@ export interface EndpointPlan {
   readonly port: number;
   readonly limits: ListenerLimits;
   readonly tls: TlsPlan | null;
+  readonly proxy: ProxyPlan | null;
   readonly zones: readonly { readonly block: number; readonly zone: string }[];
 }
 
@@ -53,7 +55,7 @@ export function planEndpoints(
     return [{ keys: block.keys, binds: addresses, hasView: view !== '' }];
   });
   problems.push(...overlapProblems(claims));
-  const endpoints = new Map<string, EndpointPlan & { zones: { block: number; zone: string }[] }>();
+  const endpoints = new Map<string, GrowingPlan>();
   blocks.forEach(({ block, plan }, index) => {
     for (const key of block.keys) {
       if (!servedSchemes.includes(key.scheme)) {
@@ -69,17 +71,25 @@ export function planEndpoints(
         const server = `${key.scheme}://${printHostPort(address, key.port)}`;
         const known = endpoints.get(server);
         const zone = { block: index, zone: key.zone };
-        if (known !== undefined) known.zones.push(zone);
-        else {
+        if (known !== undefined) {
+          known.zones.push(zone);
+          // One block that has it speaks for the address.
+          known.proxy ??= plan.proxy;
+        } else {
           const tls = plan.tls === null ? null : absolute(plan.tls, folder);
           const limits = limitsOf(plan.limits, key.scheme);
           const where = { server, scheme: key.scheme, address, port: key.port };
-          endpoints.set(server, { ...where, limits, tls, zones: [zone] });
+          endpoints.set(server, { ...where, limits, tls, proxy: plan.proxy, zones: [zone] });
         }
       }
     }
   });
   return { endpoints: [...endpoints.values()], problems };
+}
+
+interface GrowingPlan extends EndpointPlan {
+  proxy: ProxyPlan | null;
+  zones: { block: number; zone: string }[];
 }
 
 /** What a block says about a transport's limits, and what is usual for the rest. */

@@ -1,6 +1,7 @@
 /** What is planned for a server block before it is opened. */
 import type { ListenerLimits } from '../../net/limits.ts';
 import type { ClientAuth } from '../../net/listener.ts';
+import type { ProxyPlan } from '../../net/proxy-policy.ts';
 import type { Scheme } from '../../wire/transports.ts';
 
 /** What configuring plugins (`bind`, `tls`, `timeouts`, `multisocket` …) say of their server block before it is opened. */
@@ -14,6 +15,8 @@ export interface BlockPlan {
   /** Base for relative file paths. */
   root: string;
   tls: TlsPlan | null;
+  /** Whose headers of the PROXY protocol are believed; null: nobody's. */
+  proxy: ProxyPlan | null;
   /** What is said about the limits of listeners; the rest is as usual. */
   readonly limits: PlannedLimits;
   /** Whether queries of classes other than IN pass (`chaos`, `forward`). */
@@ -51,6 +54,7 @@ export function makePlan(zones: readonly string[]): BlockPlan {
     sockets: 0,
     root: '',
     tls: null,
+    proxy: null,
     limits: { of: {} },
     anyClass: false,
     view: '',

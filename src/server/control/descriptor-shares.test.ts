@@ -15,6 +15,7 @@ const endpoint = (
   port: 53,
   limits: { ...usualLimits, connections },
   tls: null,
+  proxy: null,
   zones: [],
 });
 const plans = [endpoint('dns', '', 4096), endpoint('tls', '10.0.0.1', 1024)];

@@ -37,9 +37,9 @@ export function listenAt(
   );
 }
 
-/** The limits and the certificate, read from its files, that a plan means. */
-export function termsOf({ limits, tls }: EndpointPlan): ListenerTerms {
-  return { limits, tls: tls === null ? null : readTls(tls) };
+/** The limits, the proxies and the certificate, read from its files, that a plan means. */
+export function termsOf({ limits, tls, proxy }: EndpointPlan): ListenerTerms {
+  return { limits, tls: tls === null ? null : readTls(tls), proxy };
 }
 
 function readTls(plan: NonNullable<EndpointPlan['tls']>): ListenerTls {

@@ -1,0 +1,153 @@
+/** Connections that a proxy passes on, up to the end of its header. */
+import type { Socket } from 'node:net';
+import { parseAddress, printAddress } from '../base/ip.ts';
+import { ConnectionTable, type Connection } from './connection-table.ts';
+import { bareAddress, nameEnds } from './ends.ts';
+import type { ListenerLimits } from './limits.ts';
+import type { ListenerCounters } from './listener-counters.ts';
+import { PROXY_HEADER_MAX, ProxyHeader } from './proxy-header.ts';
+import { proxyAction, type ProxyAction, type ProxyPlan } from './proxy-policy.ts';
+import { Timed, type TimerWheel } from './timer-wheel.ts';
+
+/** What waiting for headers needs of the listener. */
+export interface ProxiedHost {
+  readonly limits: ListenerLimits;
+  readonly counters: ListenerCounters;
+  readonly wheel: TimerWheel;
+}
+
+/**
+ * Reads the headers of the PROXY protocol before anything else is made of a connection. Those that have not sent theirs are
+ * bounded as handshakes are, in number and in time. A client without a header goes on as soon as its first bytes show that.
+ */
+export class ProxiedStreams {
+  readonly #host: ProxiedHost;
+  readonly #ready: (socket: Socket) => void;
+  readonly #table: ConnectionTable<Waiting>;
+  #plan: ProxyPlan;
+
+  /** @param ready takes the socket, its header read and its client named */
+  constructor(host: ProxiedHost, plan: ProxyPlan, ready: (socket: Socket) => void) {
+    this.#host = host;
+    this.#plan = plan;
+    this.#ready = ready;
+    this.#table = new ConnectionTable(() => host.counters.evicted.add(1));
+  }
+
+  /** From the next connection on. */
+  adopt(plan: ProxyPlan): void {
+    this.#plan = plan;
+  }
+
+  begin(socket: Socket): void {
+    const address = parseAddress(bareAddress(socket.remoteAddress));
+    // Without an address nobody can say whether it may; that is how CoreDNS has it, too.
+    const action =
+      address === null
+        ? 'reject'
+        : proxyAction(this.#plan, address, 0, address.length === 4 ? 4 : 6);
+    if (action === 'skip') return this.#ready(socket);
+    const { counters, wheel, limits } = this.#host;
+    const waiting = new Waiting(socket, action, (outcome) => {
+      wheel.cancel(waiting);
+      this.#table.delete(waiting);
+      if (outcome === 'named') counters.proxied.add(1);
+      if (outcome === 'refused') counters.proxyRefused.add(1);
+      if (outcome === 'late') counters.timedOut.add(1);
+      if (outcome === 'named' || outcome === 'plain') this.#ready(socket);
+      else socket.destroy();
+    });
+    this.#table.add(waiting, limits.handshakes);
+    wheel.set(waiting, limits.readTimeoutMs);
+  }
+
+  /** Ends all that are under way. */
+  destroy(): void {
+    for (const waiting of this.#table) waiting.destroy();
+  }
+}
+
+type Outcome = 'named' | 'plain' | 'refused' | 'late' | 'gone';
+
+/** One connection whose first bytes have not come. */
+class Waiting extends Timed implements Connection {
+  readonly busy = false;
+  readonly #socket: Socket;
+  readonly #action: Exclude<ProxyAction, 'skip'>;
+  readonly #done: (outcome: Outcome) => void;
+  #bytes = nothing;
+  #over = false;
+
+  constructor(
+    socket: Socket,
+    action: Exclude<ProxyAction, 'skip'>,
+    done: (outcome: Outcome) => void,
+  ) {
+    super();
+    this.#socket = socket;
+    this.#action = action;
+    this.#done = done;
+    socket.on('data', this.#onData);
+    socket.once('end', this.#onEnd);
+    socket.once('close', this.#onEnd);
+  }
+
+  override expire(): void {
+    this.#end('late');
+  }
+
+  finish(): void {
+    this.destroy();
+  }
+
+  destroy(): void {
+    this.#end('gone');
+  }
+
+  readonly #onEnd = (): void => this.#end('gone');
+
+  readonly #onData = (chunk: Buffer): void => {
+    const bytes = this.#bytes.length === 0 ? chunk : Buffer.concat([this.#bytes, chunk]);
+    const verdict = header.read(bytes, 0, bytes.length);
+    if (verdict === 'partial' && bytes.length < PROXY_HEADER_MAX) {
+      // A copy: the chunk may be much larger than what has come in it.
+      this.#bytes = bytes === chunk ? Buffer.from(bytes) : bytes;
+      return;
+    }
+    const refused = verdict === 'header' && (this.#action === 'reject' || header.isDatagram);
+    if (verdict === 'wrong' || verdict === 'partial' || refused) return this.#end('refused');
+    const names = verdict === 'header' && this.#action === 'use' && header.isNamed;
+    if (names) {
+      nameEnds(this.#socket, {
+        peer: header.source.slice(0, header.family === 4 ? 4 : 16),
+        peerPort: header.sourcePort,
+        local: printAddress(header.destination, 0, header.destinationFamily === 4 ? 4 : 16),
+        localPort: header.destinationPort,
+      });
+    }
+    this.#goOn(verdict === 'header' ? bytes.subarray(header.length) : bytes);
+    this.#end(names ? 'named' : 'plain');
+  };
+
+  /** What came behind the header is what the next one reads first. */
+  #goOn(rest: Buffer): void {
+    const socket = this.#socket;
+    socket.off('data', this.#onData);
+    socket.pause();
+    if (rest.length > 0) socket.unshift(rest);
+    // Whoever takes over listens within this turn.
+    process.nextTick(() => socket.resume());
+  }
+
+  #end(outcome: Outcome): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#socket.off('data', this.#onData);
+    this.#socket.off('end', this.#onEnd);
+    this.#socket.off('close', this.#onEnd);
+    this.#done(outcome);
+  }
+}
+
+const nothing: Buffer = Buffer.alloc(0);
+const header = new ProxyHeader();
