@@ -70,6 +70,7 @@ export const order: readonly PluginEntry[] = [
   entry('etcd', async () => (await import('./etcd/etcd.ts')).etcd),
   entry('loop', async () => (await import('./loop/loop.ts')).loop),
   entry('leakguard', async () => (await import('./leakguard/leakguard.ts')).leakguard),
+  entry('lkg', async () => (await import('./lkg/lkg.ts')).lkg),
   entry('forward', async () => (await import('./forward/forward.ts')).forward, ['proxy']),
   entry('grpc', async () => (await import('./grpc/grpc.ts')).grpc),
   entry('erratic', async () => (await import('./erratic/erratic.ts')).erratic),
@@ -94,13 +95,7 @@ export const directiveNames: readonly string[] = [...order, ...unserved].flatMap
 );
 
 /** Plugins of CoreDNS 1.14.7 that have no counterpart here. */
-export const absent: readonly string[] = [
-  'proxyproto',
-  'trace',
-  'dnssec',
-  'k8s_external',
-  'sign',
-];
+export const absent: readonly string[] = ['proxyproto', 'trace', 'dnssec', 'k8s_external', 'sign'];
 
 const otherServer = 'Serve this zone with CoreDNS and that plugin, and `forward` it there.';
 
