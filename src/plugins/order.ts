@@ -73,6 +73,7 @@ export const order: readonly PluginEntry[] = [
   entry('etcd', async () => (await import('./etcd/etcd.ts')).etcd),
   entry('loop', async () => (await import('./loop/loop.ts')).loop),
   entry('leakguard', async () => (await import('./leakguard/leakguard.ts')).leakguard),
+  entry('lkg', async () => (await import('./lkg/lkg.ts')).lkg),
   entry('forward', async () => (await import('./forward/forward.ts')).forward, ['proxy']),
   entry('grpc', async () => (await import('./grpc/grpc.ts')).grpc),
   entry('erratic', async () => (await import('./erratic/erratic.ts')).erratic),

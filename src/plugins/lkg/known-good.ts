@@ -1,0 +1,145 @@
+/** The last good answers of popular names. */
+import { SpaceSaving } from '../../metrics/space-saving.ts';
+import { FLAG, TYPE } from '../../wire/iana.ts';
+import { NAME_MAX } from '../../wire/name.ts';
+import type { Query } from '../../wire/query.ts';
+import { Records } from '../../wire/records.ts';
+import type { Reply } from '../../wire/reply.ts';
+
+/** Answers of one name: types, with and without signatures. */
+const ANSWERS_MAX = 8;
+/** Larger answers are not kept. */
+const REPLY_MAX = 8 * 1024;
+
+/** One good answer. */
+export interface GoodAnswer {
+  readonly type: number;
+  /** DO and CD of the query: what is signed, and what was not validated, is for those who asked so. */
+  readonly variant: number;
+  readonly reply: Reply;
+  /** Since when the upstream has said otherwise, milliseconds of the clock; -1: it has not. */
+  since: number;
+}
+
+/** What bounds the answers that are kept. */
+export interface KnownGoodParts {
+  /** Names at a time. */
+  readonly names: number;
+  /** Bytes of all answers. */
+  readonly bytes: number;
+  /** How often a name has to have been answered to count as popular. */
+  readonly asked: number;
+}
+
+/**
+ * Counts how often each name gets a good answer from upstreams in a sketch of fixed size, and keeps the answers of those that are popular: whoever
+ * invents names pushes out the least of them, and none whose answers are kept for long.
+ */
+export class KnownGood {
+  /** Bytes of all answers. */
+  bytes = 0;
+  /** Answers whose time of being kept against the upstream's word has begun. */
+  held = 0;
+  readonly #parts: KnownGoodParts;
+  readonly #names: SpaceSaving;
+  readonly #answers: (readonly GoodAnswer[] | undefined)[] = [];
+  readonly #records = new Records();
+
+  constructor(parts: KnownGoodParts) {
+    this.#parts = parts;
+    this.#names = new SpaceSaving(parts.names, NAME_MAX);
+  }
+
+  /** Names that are counted. */
+  get size(): number {
+    return this.#names.size;
+  }
+
+  /** Takes note of a good answer. */
+  took(query: Query, reply: Reply): void {
+    const names = this.#names;
+    const slot = names.add(query.folded, 0, query.nameLength);
+    if (names.replaced) this.#drop(slot);
+    if (names.count(slot) - names.error(slot) < this.#parts.asked || reply.size > REPLY_MAX) return;
+    const variant = variantOf(query);
+    const others = this.#of(slot).filter((each) => {
+      const same = each.type === query.type && each.variant === variant;
+      if (same) this.#forget(each);
+      return !same;
+    });
+    this.#answers[slot] = others;
+    if (others.length >= ANSWERS_MAX || this.bytes + reply.size > this.#parts.bytes) return;
+    this.bytes += reply.size;
+    const kept = reply.own().with({ ttlAt: this.#ttlsOf(reply) });
+    this.#answers[slot] = [...others, { type: query.type, variant, reply: kept, since: -1 }];
+  }
+
+  /** All good answers of the query's name, of whatever type. */
+  answers(query: Query): readonly GoodAnswer[] {
+    const slot = this.#names.find(query.folded, 0, query.nameLength);
+    return slot < 0 ? none : this.#of(slot);
+  }
+
+  /** The one for the query among them; null: there is none. */
+  static among(answers: readonly GoodAnswer[], query: Query): GoodAnswer | null {
+    const variant = variantOf(query);
+    return answers.find((each) => each.type === query.type && each.variant === variant) ?? null;
+  }
+
+  /** The answer is kept against the upstream's word from now on. */
+  hold(answer: GoodAnswer, now: number): void {
+    answer.since = now;
+    this.held++;
+  }
+
+  /** Lets go of the answers of a name that `when` says so of; without a name, of all names. @returns how many */
+  release(name: Uint8Array | null, when: (answer: GoodAnswer) => boolean = () => true): number {
+    const slots =
+      name === null
+        ? Array.from({ length: this.#names.size }, (_, slot) => slot)
+        : [this.#names.find(name, 0, name.length)].filter((slot) => slot >= 0);
+    let released = 0;
+    for (const slot of slots) {
+      this.#answers[slot] = this.#of(slot).filter((answer) => {
+        if (!when(answer)) return true;
+        this.#forget(answer);
+        released++;
+        return false;
+      });
+    }
+    return released;
+  }
+
+  /** What was long ago weighs half. */
+  age(): void {
+    this.#names.halve();
+  }
+
+  #of(slot: number): readonly GoodAnswer[] {
+    return this.#answers[slot] ?? none;
+  }
+
+  #drop(slot: number): void {
+    for (const answer of this.#of(slot)) this.#forget(answer);
+    this.#answers[slot] = none;
+  }
+
+  #forget(answer: GoodAnswer): void {
+    this.bytes -= answer.reply.size;
+    if (answer.since >= 0) this.held--;
+  }
+
+  #ttlsOf(reply: Reply): Uint16Array {
+    const found: number[] = [];
+    const records = this.#records;
+    for (records.of(reply); records.next();)
+      if (records.type !== TYPE.OPT) found.push(records.ttlAt - records.start);
+    return Uint16Array.from(found);
+  }
+}
+
+const none: readonly GoodAnswer[] = [];
+
+function variantOf({ dnssecOk, flags }: Query): number {
+  return (dnssecOk ? 1 : 0) | ((flags & FLAG.CD) === 0 ? 0 : 2);
+}

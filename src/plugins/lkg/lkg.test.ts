@@ -1,0 +1,285 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { VirtualClock } from '../../base/virtual-clock.ts';
+import { RCODE, TYPE } from '../../wire/iana.ts';
+import { printMessage } from '../../wire/print.ts';
+import { scriptedNetwork, type Answer, type Asked } from '../../../test/kit/upstream.ts';
+import { freePorts } from '../../../test/kit/serve-process.ts';
+import { makeWorld, type World } from '../../../test/kit/world.ts';
+
+const soa = 'example.org. 60 SOA ns.example.org. h.example.org. 1 1 1 1 60';
+const nxdomain: Answer = { rcode: 'NXDOMAIN', authority: [soa] };
+const nodata: Answer = { authority: [soa] };
+
+interface Scene {
+  readonly world: World;
+  readonly clock: VirtualClock;
+  /** What the upstream says from now on. */
+  says(script: (asked: Asked) => Answer): void;
+  /** Asks so often that the name is popular. */
+  popular(question: string): Promise<void>;
+  /** `ADDRESS` or the result code, and the extended error. */
+  told(question: string): Promise<string>;
+}
+
+const good = ({ type }: Asked): Answer =>
+  type === TYPE.A
+    ? { answer: ['@ 60 A 192.0.2.1'] }
+    : type === TYPE.TXT
+      ? { answer: ['@ 60 TXT x'] }
+      : nodata;
+
+async function scene(lines = '', cache = '', before = ''): Promise<Scene> {
+  const clock = new VirtualClock();
+  let script: (asked: Asked) => Answer = good;
+  const network = scriptedNetwork(clock, (asked) => script(asked));
+  const world = await makeWorld(
+    `.:53 {\n prometheus 127.0.0.1:0\n ${cache}\n ${before}\n lkg {\n hold 10m\n ${lines}\n }\n forward . 192.0.2.53\n}`,
+    { clock, network },
+  );
+  return {
+    world,
+    clock,
+    says: (next) => {
+      script = next;
+    },
+    popular: async (question) => {
+      for (let i = 0; i < 3; i++) {
+        await world.ask(question);
+        await clock.advance(61_000);
+      }
+    },
+    told: async (question) => {
+      const reply = await world.ask(question, { edns: true });
+      const error = /EDE: (\d+)/.exec(printMessage(reply));
+      const what =
+        reply.rcode !== RCODE.NOERROR ? 'NXDOMAIN' : reply.answer.length > 0 ? 'answer' : 'nothing';
+      return error === null ? what : `${what} EDE ${error[1]}`;
+    },
+  };
+}
+
+describe('lkg', () => {
+  test('a popular name that is suddenly gone is kept, told as stale, and let go when its time is over', async () => {
+    for (const denial of [nxdomain, nodata, {}]) {
+      const { world, clock, says, popular, told } = await scene();
+      await popular('www.example.org. A');
+      says(() => denial);
+      assert.equal(await told('www.example.org. A'), 'answer EDE 3');
+      const reply = await world.ask('www.example.org. A');
+      assert.equal(reply.answer[0]!.ttl, 30);
+      await clock.advance(590_000);
+      assert.equal(await told('www.example.org. A'), 'answer EDE 3');
+      assert.match(world.metrics(), /ndots_lkg_held_answers 1\n/);
+      await clock.advance(20_000);
+      assert.equal(await told('www.example.org. A'), denial === nxdomain ? 'NXDOMAIN' : 'nothing');
+      assert.equal(await told('www.example.org. A'), denial === nxdomain ? 'NXDOMAIN' : 'nothing');
+      await clock.advance(10_000);
+      assert.match(world.metrics(), /ndots_lkg_held_answers 0\n/);
+      assert.match(world.metrics(), /ndots_lkg_held_replies_total 3\n/);
+      assert.match(world.metrics(), /ndots_lkg_top_names\{name="www\.example\.org\."\} 2\n/);
+      assert.ok(
+        world.log.some(
+          (line) => line.includes('[WARNING]') && line.includes('www.example.org. A ('),
+        ),
+      );
+      assert.ok(world.log.some((line) => line.includes('are let go')));
+      await world.close();
+    }
+  });
+
+  test('names that were asked for rarely, and failures, pass as they are', async () => {
+    const { world, says, popular, told } = await scene();
+    await world.ask('rare.example.org. A');
+    await popular('www.example.org. A');
+    says(() => nxdomain);
+    assert.equal(await told('rare.example.org. A'), 'NXDOMAIN');
+    assert.equal(await told('never.example.org. A'), 'NXDOMAIN');
+    says(() => ({ rcode: 'SERVFAIL' }));
+    assert.equal((await world.ask('www.example.org. A')).rcode, RCODE.SERVFAIL);
+    await world.close();
+  });
+
+  test('types of a name agree: while one is kept, the others have no data', async () => {
+    const { world, clock, says, popular, told } = await scene();
+    await popular('www.example.org. A');
+    assert.equal(await told('www.example.org. AAAA'), 'nothing');
+    says(() => nxdomain);
+    assert.equal(await told('www.example.org. AAAA'), 'nothing EDE 3');
+    assert.equal(await told('www.example.org. A'), 'answer EDE 3');
+    await clock.advance(601_000);
+    assert.equal(await told('www.example.org. AAAA'), 'NXDOMAIN');
+    assert.equal(await told('www.example.org. A'), 'NXDOMAIN');
+    await world.close();
+  });
+
+  test('a type that goes while another one stays is let go in its time, however often the other is answered', async () => {
+    const { world, clock, says, popular, told } = await scene();
+    await popular('www.example.org. A');
+    await popular('www.example.org. TXT');
+    says(({ type }) => (type === TYPE.TXT ? { answer: ['@ 60 TXT x'] } : nodata));
+    for (let i = 0; i < 11; i++) {
+      assert.equal(await told('www.example.org. A'), 'answer EDE 3');
+      assert.equal(await told('www.example.org. TXT'), 'answer');
+      await clock.advance(55_000);
+    }
+    assert.equal(await told('www.example.org. A'), 'nothing');
+    await world.close();
+  });
+
+  test('an upstream that answers again ends it, and the next time has its whole time again', async () => {
+    const { world, clock, says, popular, told } = await scene();
+    await popular('www.example.org. A');
+    says(() => nxdomain);
+    assert.equal(await told('www.example.org. A'), 'answer EDE 3');
+    await clock.advance(500_000);
+    says(() => ({ answer: ['@ 60 A 192.0.2.9'] }));
+    assert.equal(await told('www.example.org. A'), 'answer');
+    assert.match(world.metrics(), /ndots_lkg_held_answers 0\n/);
+    says(() => nxdomain);
+    await clock.advance(500_000);
+    assert.equal(await told('www.example.org. A'), 'answer EDE 3');
+    const { answer } = await world.ask('www.example.org. A');
+    assert.equal(JSON.stringify(answer[0]!.data).includes('192.0.2.9'), true);
+    await world.close();
+  });
+
+  test('with a cache in front, the kept answer is asked for again after 30 seconds', async () => {
+    const { world, clock, says, popular, told } = await scene('', 'cache');
+    await popular('www.example.org. A');
+    says(() => nxdomain);
+    assert.equal(await told('www.example.org. A'), 'answer EDE 3');
+    await clock.advance(29_000);
+    assert.equal(await told('www.example.org. A'), 'answer EDE 3');
+    says(good);
+    await clock.advance(2000);
+    assert.equal(await told('www.example.org. A'), 'answer');
+    await world.close();
+  });
+
+  test('names of the cluster, exceptions, and what other plugins answer are never kept', async () => {
+    const { world, says, popular, told } = await scene(
+      'except gone.example',
+      '',
+      'hosts {\n 192.0.2.1 host.example\n fallthrough\n }',
+    );
+    const questions = ['web.shop.svc.cluster.local. A', 'x.gone.example. A'];
+    for (const question of questions) await popular(question);
+    await popular('host.example. A');
+    says(() => nxdomain);
+    for (const question of questions) assert.equal(await told(question), 'NXDOMAIN');
+    assert.equal(await told('host.example. AAAA'), 'nothing');
+    await world.close();
+  });
+
+  test('signatures that have run out are not kept for those who look at them', async () => {
+    const { world, clock, says } = await scene();
+    const until = Math.floor(clock.wall() / 1000) + 400;
+    const stamp = (seconds: number): string =>
+      new Date(seconds * 1000).toISOString().replaceAll(/[-:T]|\.\d+Z/g, '');
+    says(() => ({
+      answer: [
+        '@ 60 A 192.0.2.1',
+        `@ 60 RRSIG A 13 3 60 ${stamp(until)} ${stamp(until - 1e6)} 1 example.org. AAAA`,
+      ],
+    }));
+    for (let i = 0; i < 3; i++) {
+      await world.ask('www.example.org. A', { dnssecOk: true });
+      await world.ask('www.example.org. A');
+    }
+    says(() => nxdomain);
+    assert.equal((await world.ask('www.example.org. A', { dnssecOk: true })).answer.length, 2);
+    await clock.advance(401_000);
+    assert.equal((await world.ask('www.example.org. A', { dnssecOk: true })).rcode, RCODE.NXDOMAIN);
+    assert.equal((await world.ask('www.example.org. A')).answer.length, 2);
+    await world.close();
+  });
+
+  test('the operator sees what is held, and lets go of one name, or of all', async () => {
+    const [port] = await freePorts(1);
+    const { world, clock, says, popular, told } = await scene(`admin 127.0.0.1:${port}`);
+    await popular('www.example.org. A');
+    await popular('api.example.org. A');
+    says(() => nxdomain);
+    await told('www.example.org. A');
+    await told('api.example.org. A');
+    await clock.advance(10);
+    const base = `http://127.0.0.1:${port}/lkg`;
+    const listed = await (await fetch(base)).text();
+    assert.match(listed, /^api\.example\.org\. A since 2026-.* until .*, upstream: NXDOMAIN\nwww/);
+    assert.equal((await fetch(`${base}/release?name=www.example.org`)).status, 405);
+    assert.equal((await fetch(`${base}/release`, { method: 'POST' })).status, 400);
+    assert.equal((await fetch(`${base}/release?name=..`, { method: 'POST' })).status, 400);
+    assert.equal(
+      (await fetch(`${base}/release?name=WWW.example.org`, { method: 'POST' })).status,
+      200,
+    );
+    await clock.advance(10);
+    assert.equal(await told('www.example.org. A'), 'NXDOMAIN');
+    assert.equal(await told('api.example.org. A'), 'answer EDE 3');
+    assert.equal((await fetch(`${base}/release?name=*`, { method: 'POST' })).status, 200);
+    await clock.advance(10);
+    assert.equal(await told('api.example.org. A'), 'NXDOMAIN');
+    assert.equal(await (await fetch(base)).text(), '');
+    await world.close();
+  });
+
+  test('a flood of invented names pushes out no popular one, and takes no more memory', async () => {
+    const { world, says, popular, told } = await scene('names 64');
+    await popular('www.example.org. A');
+    for (let i = 0; i < 30; i++) await world.ask('www.example.org. A');
+    for (let i = 0; i < 2000; i++) {
+      await world.ask(`n${i}.example.org. A`);
+      if (i % 20 === 0) await world.ask('www.example.org. A');
+    }
+    says(() => nxdomain);
+    assert.equal(await told('www.example.org. A'), 'answer EDE 3');
+    assert.equal(await told('n1999.example.org. A'), 'NXDOMAIN');
+    assert.match(world.metrics(), /ndots_lkg_names 64\n/);
+    await world.close();
+  });
+
+  test('property: nothing is kept longer than its time, and only what was answered', async () => {
+    const names = ['a.example.org.', 'b.example.org.'];
+    const step = fc.record({
+      name: fc.constantFrom(...names),
+      type: fc.constantFrom('A', 'TXT'),
+      wait: fc.integer({ min: 0, max: 400 }),
+      there: fc.boolean(),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
+        const { world, clock, says, told } = await scene('asked 1');
+        /** By name and type: when it was answered last, and when it was first denied since. */
+        const last = new Map<string, { denied: number }>();
+        for (const { name, type, wait, there } of steps) {
+          await clock.advance(wait * 1000);
+          says(there ? good : () => nxdomain);
+          const found = await told(`${name} ${type}`);
+          const now = clock.now();
+          const key = `${name} ${type}`;
+          if (there) {
+            assert.equal(found, 'answer');
+            last.set(key, { denied: -1 });
+            continue;
+          }
+          const known = last.get(key);
+          if (known !== undefined && known.denied < 0) known.denied = now;
+          const holds = known !== undefined && now - known.denied < 600_000;
+          if (holds) assert.equal(found, 'answer EDE 3');
+          else {
+            assert.notEqual(found, 'answer EDE 3');
+            last.delete(key);
+          }
+          // Existence is the name's: the denial begins for its other answers, too.
+          for (const [other, state] of last)
+            if (found === 'nothing EDE 3' && other.startsWith(name) && state.denied < 0)
+              state.denied = now;
+        }
+        await world.close();
+      }),
+      { numRuns: 40 },
+    );
+  });
+});
