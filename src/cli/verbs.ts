@@ -25,6 +25,11 @@ const verbs: Readonly<Record<string, Verb>> = {
     usage: async () => (await import('./query-options.ts')).queryUsage,
     command: async () => (await import('./query.ts')).query,
   },
+  lint: {
+    summary: 'what is wrong with a Corefile, and with what runs it',
+    usage: async () => (await import('./lint-options.ts')).lintUsage,
+    command: async () => (await import('./lint.ts')).lint,
+  },
   etcd: {
     summary: 'records of services in etcd (SkyDNS): put, get, list, rm',
     usage: async () => (await import('./etcd-options.ts')).etcdUsage,

@@ -29,6 +29,7 @@ export async function runCommand(
   words: readonly string[],
   env: Readonly<Record<string, string>> = {},
   { colour = false, columns = 100 }: Terminal = {},
+  stdin = '',
 ): Promise<Ran> {
   let out = '';
   let err = '';
@@ -39,7 +40,7 @@ export async function runCommand(
     colour,
     columns,
     signal: new AbortController().signal,
-    stdin: () => Promise.resolve(''),
+    stdin: () => Promise.resolve(stdin),
     program: 'ndots',
   };
   const code = await command

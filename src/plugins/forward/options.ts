@@ -367,6 +367,7 @@ function findWarnings(said: ForwardSaid): readonly Problem[] {
         at,
         'the certificates of tls:// upstreams are checked against their IP address',
         {
+          code: 'forward-tls-name',
           remedy:
             'Add tls_servername NAME, or write tls://IP%NAME, unless the certificates name the addresses.',
         },

@@ -262,7 +262,7 @@ function checkZones(options: ZoneOptions, at: Place): Problem[] {
   }
   if (options.zonal && options.noEndpoints) {
     const text = 'zonal requires the endpoint cache; remove noendpoints';
-    problems.push(pluginProblem('kubernetes', at, text));
+    problems.push(pluginProblem('kubernetes', at, text, { code: 'kubernetes-zonal' }));
   }
   return problems;
 }

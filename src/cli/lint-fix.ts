@@ -1,0 +1,55 @@
+/** `--fix`: what changes in files, as a diff, and the writing of it. */
+import { randomBytes } from 'node:crypto';
+import { chmodSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { Problem } from '../base/problem.ts';
+import { whyUnreadable } from '../base/read-file.ts';
+import { applyEdits } from '../lint/edits.ts';
+import type { Finding } from '../lint/finding.ts';
+import type { GivenFile } from '../lint/gather.ts';
+import { unifiedDiff } from './unified-diff.ts';
+
+/** A file before and after. */
+export interface FileChange {
+  readonly file: string;
+  readonly before: string;
+  readonly after: string;
+}
+
+/** The files that the findings' edits change. */
+export function fixedTexts(
+  findings: readonly Finding[],
+  files: readonly GivenFile[],
+): readonly FileChange[] {
+  return files.flatMap(({ file, text }) => {
+    const edits = findings.flatMap((finding) => finding.edits).filter((edit) => edit.file === file);
+    const after = applyEdits(text, edits);
+    return after === text ? [] : [{ file, before: text, after }];
+  });
+}
+
+/** The changes as a unified diff. */
+export function showChanges(changes: readonly FileChange[], colour: boolean): string {
+  if (changes.length === 0) return 'Nothing can be mended without thinking.\n\n';
+  return `${changes.map((change) => unifiedDiff(change, colour)).join('')}\n`;
+}
+
+/** Writes each file whole beside the old one, and puts it in its place at once. Throws a `Problem` (`unwritable-file`). */
+export function writeChanges(changes: readonly FileChange[]): void {
+  for (const { file, after } of changes) {
+    const real = realpathSync(file);
+    const beside = `${real}.${randomBytes(6).toString('hex')}.tmp`;
+    try {
+      writeFileSync(beside, after, { flag: 'wx' });
+      chmodSync(beside, statSync(real).mode & 0o7777);
+      renameSync(beside, real);
+    } catch (error) {
+      rmSync(beside, { force: true });
+      throw new Problem({
+        code: 'unwritable-file',
+        text: `${file}: cannot be written: ${whyUnreadable(error)}`,
+        remedy: '--diff shows the change without writing it.',
+        cause: error,
+      });
+    }
+  }
+}

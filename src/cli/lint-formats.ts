@@ -1,0 +1,159 @@
+/** Findings for people (an excerpt with a caret), and for programs: JSON, SARIF, GitHub's annotations, JUnit. */
+import { severities, type Finding, type Severity } from '../lint/finding.ts';
+import type { LintReport } from '../lint/lint.ts';
+import type { LintOutput } from './lint-options.ts';
+import { count } from './page.ts';
+import { sarif } from './lint-sarif.ts';
+
+/** How the text looks. */
+export interface TextStyle {
+  readonly colour: boolean;
+  readonly program: string;
+}
+
+/** The findings in a format. */
+export function printFindings(format: LintOutput, report: LintReport, style: TextStyle): string {
+  switch (format) {
+    case 'text':
+      return printText(report, style);
+    case 'json':
+      return `${JSON.stringify(documentOf(report), null, 2)}\n`;
+    case 'sarif':
+      return `${JSON.stringify(sarif(report), null, 2)}\n`;
+    case 'github':
+      return github(report);
+    case 'junit':
+      return junit(report);
+  }
+}
+
+/** The targets in words. */
+function targetText({ target }: LintReport): string {
+  if (target === null) return 'any release';
+  return target.kind === 'ndots' ? 'ndots' : target.label;
+}
+
+const colours: Readonly<Record<Severity, string>> = { error: '31', warning: '33', note: '36' };
+
+function printText(report: LintReport, { colour, program }: TextStyle): string {
+  const paint = (text: string, sgr: string): string =>
+    colour ? `\u001b[${sgr}m${text}\u001b[0m` : text;
+  const { findings } = report;
+  const lines: string[] = [];
+  for (const finding of findings) {
+    const { code, severity, text, spot, within, hint, remedy } = finding;
+    const where = `${spot.file}:${spot.line}:${spot.column}`;
+    const part = within === null ? '' : ` ${within}`;
+    lines.push(
+      `${paint(where, '1')}${part}: ${paint(severity, colours[severity])} ${code}: ${text}`,
+    );
+    lines.push(...excerptLines(finding, paint));
+    for (const advice of [hint, remedy]) if (advice !== null) lines.push(`      ${advice}`);
+    lines.push('');
+  }
+  lines.push(summary(report));
+  const fixable = findings.filter(({ edits }) => edits.length > 0).length;
+  if (fixable > 0)
+    lines.push(
+      `${count(fixable, 'finding', 'findings')} can be mended by: ${program} lint --fix (--diff shows it)`,
+    );
+  const [first] = findings.toSorted(
+    (a, b) => severities.indexOf(a.severity) - severities.indexOf(b.severity),
+  );
+  if (first !== undefined) lines.push(`Why: ${program} lint --explain ${first.code}`);
+  return `${lines.join('\n')}\n`;
+}
+
+/** More of a line fits no terminal. */
+const EXCERPT_MAX = 110;
+
+function excerptLines(
+  { spot: { line, column, endColumn }, excerpt, caret, severity }: Finding,
+  paint: (text: string, sgr: string) => string,
+): string[] {
+  if (excerpt === null) return [];
+  const whole = excerpt.replaceAll('\t', ' ');
+  const start =
+    whole.length > EXCERPT_MAX ? Math.max(0, Math.min(caret - 20, whole.length - 20)) : 0;
+  const text = whole.slice(start, start + EXCERPT_MAX);
+  const at = Math.max(0, caret - 1 - start);
+  const length = Math.max(1, Math.min(endColumn - column, text.length - at));
+  return [
+    `${String(line).padStart(4)} │ ${text}`,
+    `     │ ${' '.repeat(at)}${paint('^'.repeat(length), colours[severity])}`,
+  ];
+}
+
+function summary(report: LintReport): string {
+  const { findings, files, suppressed } = report;
+  const totals = severities.map((severity) => {
+    const number = findings.filter((finding) => finding.severity === severity).length;
+    return count(number, severity, `${severity}s`);
+  });
+  const ignored = suppressed > 0 ? `, ${suppressed} ignored` : '';
+  return `${count(files.length, 'file', 'files')}: ${totals.join(', ')}${ignored} (for ${targetText(report)})`;
+}
+
+function documentOf(report: LintReport): unknown {
+  const { findings, files, target, suppressed } = report;
+  return {
+    apiVersion: 'ndots.dev/v1',
+    kind: 'LintReport',
+    target: target === null ? null : target.kind === 'ndots' ? 'ndots' : target.label,
+    files,
+    suppressed,
+    findings: findings.map(({ spot, ...finding }) => ({ ...finding, ...spot })),
+  };
+}
+
+/** GitHub's workflow commands: the worst first, since a step shows only ten of each sort. */
+function github({ findings }: LintReport): string {
+  const word: Readonly<Record<Severity, string>> = {
+    error: 'error',
+    warning: 'warning',
+    note: 'notice',
+  };
+  const data = (text: string): string =>
+    text.replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A');
+  const property = (text: string): string =>
+    data(text).replaceAll(':', '%3A').replaceAll(',', '%2C');
+  return findings
+    .toSorted((a, b) => severities.indexOf(a.severity) - severities.indexOf(b.severity))
+    .map(({ severity, spot, code, text, hint, remedy }) => {
+      const place = `file=${property(spot.file)},line=${spot.line},col=${spot.column},endColumn=${spot.endColumn}`;
+      const message = [text, hint, remedy].filter((part) => part !== null).join('\n');
+      return `::${word[severity]} ${place},title=${code}::${data(message)}\n`;
+    })
+    .join('');
+}
+
+function junit({ findings, files }: LintReport): string {
+  const escape = (text: string): string =>
+    text
+      .replaceAll('&', '&amp;')
+      .replaceAll('<', '&lt;')
+      .replaceAll('>', '&gt;')
+      .replaceAll('"', '&quot;')
+      // eslint-disable-next-line no-control-regex -- XML has no way to write them
+      .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f]/g, ' ');
+  const suites = [...new Set([...files, ...findings.map(({ spot }) => spot.file)])].map((file) => {
+    const own = findings.filter(({ spot }) => spot.file === file);
+    const cases = own.map(({ code, severity, text, spot, hint, remedy }) => {
+      const name = `${code} at ${spot.line}:${spot.column}`;
+      const body = [text, hint, remedy].filter((part) => part !== null).join('\n');
+      const inner =
+        severity === 'note'
+          ? `<system-out>${escape(body)}</system-out>`
+          : `<failure type="${severity}" message="${escape(text)}">${escape(body)}</failure>`;
+      return `    <testcase classname="${escape(file)}" name="${escape(name)}">${inner}</testcase>`;
+    });
+    const failures = own.filter(({ severity }) => severity !== 'note').length;
+    const clean = `    <testcase classname="${escape(file)}" name="lint"/>`;
+    return [
+      `  <testsuite name="${escape(file)}" tests="${Math.max(1, own.length)}" failures="${failures}">`,
+      ...(cases.length === 0 ? [clean] : cases),
+      '  </testsuite>',
+    ].join('\n');
+  });
+  return `<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="ndots lint">\n${suites.join('\n')}\n</testsuites>\n`;
+}

@@ -1,0 +1,146 @@
+/** The command line of `ndots lint`. */
+import { parseTarget, type Target } from '../lint/target.ts';
+import type { Severity } from '../lint/finding.ts';
+import { flag, group, many, one, type OptionValue, type Usage } from './option.ts';
+import { parseOptions } from './option-parse.ts';
+import { choice, file, text, usage } from './option-values.ts';
+
+/** What the command line of `ndots lint` says. */
+export interface LintOptions {
+  /** Empty: `Corefile` in this folder. `-` is standard input. */
+  readonly paths: readonly string[];
+  readonly cluster: boolean;
+  readonly context: string | null;
+  readonly kubeconfig: string | null;
+  readonly as: string | null;
+  readonly asGroup: readonly string[];
+  readonly target: Target | null;
+  readonly running: string | null;
+  readonly fix: boolean;
+  /** Show what `--fix` would change. */
+  readonly diff: boolean;
+  readonly explain: string | null;
+  readonly rules: boolean;
+  readonly failOn: Severity | 'never';
+  readonly ignore: readonly string[];
+  readonly only: readonly string[];
+  readonly severity: readonly { readonly code: string; readonly severity: Severity }[];
+  readonly output: LintOutput;
+  readonly color: 'auto' | 'always' | 'never' | null;
+  readonly noColor: boolean;
+}
+
+const outputs = ['text', 'json', 'sarif', 'github', 'junit'] as const;
+/** How findings are printed. */
+export type LintOutput = (typeof outputs)[number];
+
+const targetValue: OptionValue<Target> = {
+  placeholder: 'TARGET',
+  offers: { words: ['ndots', 'coredns@1.14.7', 'coredns@1.11.3', 'node-cache@1.26.7'] },
+  read: (given) => parseTarget(given),
+};
+
+const code: OptionValue<string> = {
+  placeholder: 'CODE',
+  offers: {
+    words: async () =>
+      (await import('../plugins/lint-rules.ts')).rules.map((rule) => rule.code).toSorted(),
+  },
+  read: (given) => given.toUpperCase(),
+};
+
+const codes: OptionValue<readonly string[]> = {
+  placeholder: 'CODE,…',
+  offers: { ...code.offers, list: true },
+  read: (given) =>
+    given
+      .toUpperCase()
+      .split(',')
+      .filter((word) => word !== ''),
+};
+
+const level: OptionValue<{ readonly code: string; readonly severity: Severity }> = {
+  placeholder: 'CODE=LEVEL',
+  read(given, name) {
+    const [, of = '', severity = ''] = /^(\w+)=(error|warning|note)$/i.exec(given) ?? [];
+    if (of === '')
+      throw usage(`${name} takes CODE=error, CODE=warning or CODE=note, not "${given}"`);
+    return { code: of.toUpperCase(), severity: severity.toLowerCase() as Severity };
+  },
+};
+
+const table = {
+  ...group('Input', {
+    cluster: flag('--cluster', 'what runs in the cluster that kubectl would talk to'),
+    context: one('--context', text('NAME'), 'context of the kubeconfig'),
+    kubeconfig: one('--kubeconfig', file(), 'another kubeconfig than KUBECONFIG or ~/.kube/config'),
+    as: one('--as', text('USER'), 'ask the cluster as this user'),
+    asGroup: many('--as-group', text('GROUP'), '… of this group'),
+    running: one(
+      '--running',
+      file(),
+      'the Corefile that runs now: also what the change itself does',
+    ),
+  }),
+  ...group('Rules', {
+    target: one(
+      '--target',
+      targetValue,
+      'ndots, coredns@VERSION or node-cache@VERSION: what that release refuses or does differently',
+    ),
+    ignore: many('--ignore', codes, 'not these rules'),
+    only: many('--only', codes, 'only these rules'),
+    severity: many('--severity', level, 'another severity: CF10=note'),
+    explain: one('--explain', code, 'the page of a rule'),
+    rules: flag('--rules', 'list the rules'),
+  }),
+  ...group('Mending', {
+    fix: flag('--fix', 'mend what needs no thinking; the change is shown, then written'),
+    diff: flag('--diff', 'show that change, and write nothing'),
+  }),
+  ...group('Output', {
+    output: one('-o, --output', choice('FORMAT', outputs), 'text, json, sarif, github or junit'),
+    failOn: one(
+      '--fail-on',
+      choice('SEVERITY', ['error', 'warning', 'note', 'never']),
+      'exit 1 from this severity on (default error)',
+    ),
+    color: one('--color', choice('WHEN', ['auto', 'always', 'never']), 'auto, always or never'),
+    noColor: flag('--no-color', 'as --color never'),
+  }),
+};
+
+/** The help of `ndots lint`. */
+export const lintUsage: Usage = {
+  synopsis: '[PATH…]',
+  examples: [
+    ['lint Corefile', 'one file'],
+    ['lint deploy/ --target coredns@1.11.3', 'a folder of manifests, for an older release'],
+    ['lint --cluster', 'what the cluster runs'],
+    ['lint --explain CF07', 'why a rule is there'],
+  ].map(([words, what]) => [words!.replace(/^lint /, ''), what!] as const),
+  style: 'gnu',
+  options: table,
+  notes: [
+    'PATH is a Corefile, a file of YAML or JSON, a folder of them, or - for standard input; without any it is Corefile in this folder. In YAML these count: ConfigMaps with a Corefile or with *.override and *.server, values of the CoreDNS chart, Deployments and DaemonSets of DNS servers, pods and their dnsConfig, Services, NetworkPolicies, webhooks, and settings of kubelet. Nothing is sent anywhere, but for --cluster.',
+    'A comment on the line or above it keeps a finding quiet: # ndots:ignore CF07 because REASON. # ndots:ignore-file counts for the whole file.',
+    'Exit codes: 0 nothing at or above --fail-on, 1 findings, 2 something could not be read, 3 wrong usage.',
+  ],
+  words: { files: true },
+};
+
+/** Reads the command line of `ndots lint`. Throws a `Problem` (`usage`). */
+export function parseLintOptions(words: readonly string[]): LintOptions {
+  const { values, words: paths } = parseOptions(table, words);
+  if (values.fix && values.diff) throw usage('--fix and --diff exclude each other');
+  if ((values.fix || values.diff) && (paths.includes('-') || values.cluster))
+    throw usage('--fix and --diff take files, not standard input or the cluster');
+  return {
+    ...values,
+    paths,
+    ignore: values.ignore.flat(),
+    only: values.only.flat(),
+    failOn: values.failOn ?? 'error',
+    output: values.output ?? 'text',
+  };
+}

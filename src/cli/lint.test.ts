@@ -1,0 +1,419 @@
+import assert from 'node:assert/strict';
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { schemaErrors, type JsonSchema } from '../../test/kit/json-schema.ts';
+import { runCommand, type Ran } from '../../test/kit/trace-command.ts';
+import { lint } from './lint.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'ndots-lint-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+let made = 0;
+/** A folder of its own with these files. */
+function files(texts: Readonly<Record<string, string | Uint8Array>>): string {
+  const path = join(folder, String(made++));
+  for (const [name, text] of Object.entries(texts)) {
+    mkdirSync(join(path, name, '..'), { recursive: true });
+    writeFileSync(join(path, name), text);
+  }
+  return path;
+}
+
+const run = (...words: string[]): Promise<Ran> => runCommand(lint, words);
+
+interface Found {
+  readonly code: string;
+  readonly severity: string;
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+  readonly endColumn: number;
+  readonly within: string | null;
+  readonly text: string;
+  readonly excerpt: string;
+}
+
+async function findings(...words: string[]): Promise<readonly Found[]> {
+  const { out, err } = await run(...words, '-o', 'json');
+  assert.equal(err, '');
+  return (JSON.parse(out) as { findings: Found[] }).findings;
+}
+
+const looping =
+  '.:53 {\n    errors\n    cache 30\n    loop\n    prometheus\n    forward . 127.0.0.1 {\n        max_concurrent 1000\n    }\n}\n';
+
+describe('ndots lint prints', () => {
+  test('the line, a caret under the word, why and what to do', async () => {
+    const path = join(files({ Corefile: looping }), 'Corefile');
+    const { code, out } = await run(path);
+    assert.equal(code, 1);
+    assert.equal(
+      out.replaceAll(path, 'Corefile'),
+      `Corefile:6:15: error CF03: 127.0.0.1 is this server itself
+   6 │     forward . 127.0.0.1 {
+     │               ^^^^^^^^^
+      Each query comes back until memory is used up; with loop the server ends instead.
+      Name the resolver that is to be asked.
+
+1 file: 1 error, 0 warnings, 0 notes (for any release)
+Why: ndots lint --explain CF03
+`,
+    );
+  });
+
+  test('SARIF that fits its schema, with fingerprints that a moved line keeps', async () => {
+    const schema = JSON.parse(readFileSync('test/schemas/sarif-2.1.0.json', 'utf8')) as JsonSchema;
+    const path = join(files({ Corefile: looping }), 'Corefile');
+    interface Log {
+      runs: { results: { ruleId: string; partialFingerprints: object }[] }[];
+    }
+    const log = JSON.parse((await run(path, '-o', 'sarif')).out) as Log;
+    assert.deepEqual(schemaErrors(log, schema), []);
+    assert.deepEqual(
+      log.runs[0]!.results.map(({ ruleId }) => ruleId),
+      ['CF03'],
+    );
+    writeFileSync(path, `# moved\n\n${looping}`);
+    const moved = JSON.parse((await run(path, '-o', 'sarif')).out) as Log;
+    assert.deepEqual(
+      moved.runs[0]!.results[0]!.partialFingerprints,
+      log.runs[0]!.results[0]!.partialFingerprints,
+    );
+    assert.notDeepEqual(schemaErrors({ version: '2.1.0' }, schema), []);
+  });
+
+  test('annotations of GitHub, the worst first, escaped', async () => {
+    const path = join(
+      files({ 'a:b,c%.corefile': `${looping}x.org:53 {\n    log\n}\n` }),
+      'a:b,c%.corefile',
+    );
+    const { out } = await run(path, '-o', 'github');
+    const lines = out.trimEnd().split('\n');
+    assert.match(
+      lines[0]!,
+      /^::error file=.*a%3Ab%2Cc%25\.corefile,line=6,col=15,endColumn=24,title=CF03::127\.0\.0\.1 is this server itself%0A/,
+    );
+    assert.match(lines.at(-1)!, /^::notice /);
+  });
+
+  test('JUnit: a case for each finding, one that passes for a clean file', async () => {
+    const bad = (await run(join(files({ Corefile: looping }), 'Corefile'), '-o', 'junit')).out;
+    assert.match(bad, /<testsuite name="[^"]*Corefile" tests="1" failures="1">/);
+    assert.match(bad, /<failure type="error" message="127\.0\.0\.1 is this server itself">/);
+    const good = (
+      await run(
+        join(files({ Corefile: '.:53 {\n    errors\n    whoami\n}\n' }), 'Corefile'),
+        '-o',
+        'junit',
+      )
+    ).out;
+    assert.match(good, /tests="1" failures="0">\n {4}<testcase classname="[^"]*" name="lint"\/>/);
+  });
+});
+
+describe('Corefiles within other files are found, with the places of those files', () => {
+  test('in a ConfigMap', async () => {
+    const text = `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: coredns\ndata:\n  Corefile: |\n${looping.replace(/^(?=.)/gm, '    ')}`;
+    const [found] = await findings(files({ 'coredns.yaml': text }));
+    assert.equal(found!.code, 'CF03');
+    assert.equal(found!.within, 'data["Corefile"]');
+    assert.equal(
+      text.split('\n')[found!.line - 1]!.slice(found!.column - 1, found!.endColumn - 1),
+      '127.0.0.1',
+    );
+  });
+
+  test('in a ConfigMap as kubectl prints it, where the text stands in quotes', async () => {
+    const text = `apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: coredns\n  data:\n    Corefile: ${JSON.stringify(looping)}\n`;
+    const [found] = await findings(files({ 'list.yaml': text }));
+    assert.deepEqual(
+      [found!.code, found!.line, found!.excerpt.trim()],
+      ['CF03', 9, 'forward . 127.0.0.1 {'],
+    );
+  });
+
+  test('in the settings of the CoreDNS chart', async () => {
+    const text = `servers:\n- zones:\n  - zone: .\n  port: 53\n  plugins:\n  - name: errors\n  - name: ready\n  - name: health\n    configBlock: |-\n      lameduck 5s\n  - name: cache\n    parameters: 30\n  - name: loop\n  - name: prometheus\n  - name: forward\n    parameters: . 10.0.0.2\n    configBlock: |-\n      max_fails 0\n      max_concurrent 1000\n`;
+    const [found] = await findings(files({ 'values.yaml': text }));
+    assert.deepEqual([found!.code, found!.line, found!.column], ['CF28', 18, 7]);
+    assert.equal(found!.excerpt, '      max_fails 0');
+  });
+
+  test('*.override of a ConfigMap coredns-custom, within the block that imports them', async () => {
+    const main =
+      '.:53 {\n    errors\n    cache 30\n    loop\n    prometheus\n    forward . 10.0.0.2 {\n        max_concurrent 1000\n    }\n    import /etc/coredns/custom/*.override\n}\nimport /etc/coredns/custom/*.server\n';
+    const map = (name: string, data: Readonly<Record<string, string>>): string =>
+      `---\napiVersion: v1\nkind: ConfigMap\nmetadata: { name: ${name} }\ndata:\n${Object.entries(
+        data,
+      )
+        .map(([key, text]) => `  ${key}: |\n${text.replace(/^(?=.)/gm, '    ')}`)
+        .join('')}`;
+    const custom = { 'corp.override': 'forward . 10.1.0.53 {\n    max_concurrent 500\n}\n' };
+    const text = map('coredns', { Corefile: main }) + map('coredns-custom', custom);
+    const [found] = await findings(files({ 'all.yaml': text }));
+    assert.equal(found!.code, 'CF26');
+    assert.equal(found!.within, 'data["corp.override"]');
+    assert.equal(text.split('\n')[found!.line - 1]!.trim(), 'forward . 10.1.0.53 {');
+  });
+
+  test('an *.override whose Corefile is not at hand is judged by what it has, not by what it lacks', async () => {
+    assert.deepEqual(
+      await findings(files({ 'x.override': 'forward . 10.1.0.53 {\n    max_concurrent 500\n}\n' })),
+      [],
+    );
+    const [found] = await findings(
+      files({ 'x.override': '# one\nforward . 127.0.0.1 {\n    max_concurrent 500\n}\n' }),
+    );
+    assert.deepEqual([found!.code, found!.line, found!.column], ['CF03', 2, 11]);
+  });
+
+  test('node-cache’s template with its variables', async () => {
+    const text =
+      '__PILLAR__DNS__DOMAIN__:53 {\n    errors\n    cache 30\n    loop\n    prometheus :9253\n    bind __PILLAR__LOCAL__DNS__\n    forward . __PILLAR__LOCAL__DNS__ {\n        max_concurrent 1000\n    }\n}\n';
+    const [found] = await findings(join(files({ Corefile: text }), 'Corefile'));
+    assert.deepEqual([found!.code, found!.line, found!.column], ['CF03', 7, 15]);
+    assert.equal(found!.excerpt, '    forward . __PILLAR__LOCAL__DNS__ {');
+  });
+
+  test('on standard input', async () => {
+    const { out } = await runCommand(lint, ['-'], {}, {}, looping);
+    assert.match(out, /^stdin:6:15: error CF03/);
+  });
+});
+
+describe('a target', () => {
+  const text =
+    '.:53 {\n    errors\n    cache 30\n    loop\n    prometheus\n    multisocket\n    forward . 10.0.0.2 {\n        max_concurrent 1000\n        max_idle_conns 4\n    }\n}\n';
+  const path = (): string => join(files({ Corefile: text }), 'Corefile');
+
+  for (const [target, words] of [
+    ['coredns@1.14.7', []],
+    ['coredns@1.12.0', ['max_idle_conns']],
+    ['coredns@1.11.3', ['multisocket', 'max_idle_conns']],
+    ['node-cache@1.26.4', ['multisocket', 'max_idle_conns']],
+    ['ndots', []],
+  ] as const)
+    test(`${target} refuses ${words.join(' and ') || 'nothing'}`, async () => {
+      const found = await findings(path(), '--target', target);
+      assert.deepEqual(
+        found
+          .filter(({ code }) => code === 'CF01')
+          .map(({ excerpt }) => excerpt.trim().split(' ')[0]),
+        words,
+      );
+    });
+
+  test('is what the image among the manifests says', async () => {
+    const image =
+      'apiVersion: apps/v1\nkind: Deployment\nmetadata: { name: coredns }\nspec:\n  template: { spec: { containers: [{ name: c, image: "coredns/coredns:1.11.3" }] } }\n';
+    const { out } = await run(files({ Corefile: text, 'deploy.yaml': image }));
+    assert.match(out, /has no directive 'multisocket'/);
+    assert.match(out, /\(for coredns@1\.11\.3\)/);
+  });
+
+  test('that cannot be read is wrong usage', async () => {
+    const { code, err } = await run(path(), '--target', 'coredns@new');
+    assert.equal(code, 3);
+    assert.match(err, /As in: --target coredns@1\.11\.3/);
+  });
+});
+
+describe('a comment', () => {
+  const with_ = (comment: string): string =>
+    looping.replace('    forward', `    # ndots:ignore ${comment}\n    forward`);
+
+  test('with a reason keeps a finding quiet, and is counted', async () => {
+    const { code, out } = await run(
+      files({ Corefile: with_('CF03 because it is another server') }),
+    );
+    assert.equal(code, 0);
+    assert.match(out, /1 ignored/);
+  });
+
+  test('may name several codes, and hold for the whole file', async () => {
+    const text = `# ndots:ignore-file CF03,CF10 because of reasons\n${looping.replace(/ \{\n *max.*\n *\}/, '')}`;
+    assert.deepEqual(await findings(files({ Corefile: text })), []);
+  });
+
+  test('without a reason does not count', async () => {
+    const found = await findings(files({ Corefile: with_('CF03') }));
+    assert.deepEqual(
+      found.map(({ code }) => code),
+      ['CF48', 'CF03'],
+    );
+  });
+
+  test('with an unknown code is told, and what was meant', async () => {
+    const { out } = await run(files({ Corefile: with_('CF3 because so') }));
+    assert.match(out, /there is no code 'CF3'\n.*\n.*\n +Did you mean 'CF03'\?/);
+  });
+
+  test('for nothing is told', async () => {
+    const found = await findings(
+      files({ Corefile: with_('CF03,CF28 because so').replace('127.0.0.1', '10.0.0.2') }),
+    );
+    assert.deepEqual(
+      found.map(({ code, severity }) => [code, severity]),
+      [['CF48', 'note']],
+    );
+  });
+});
+
+describe('--fix', () => {
+  const text =
+    '.:53 {\n    errors\n    prometheus\n    loop\n    cache 30\n    bufsize 4096\n    health\n    forward . 10.0.0.2 # ours\n}\n';
+
+  test('shows the change, writes the file at once, and keeps its rights', async () => {
+    const path = join(files({ Corefile: text }), 'Corefile');
+    chmodSync(path, 0o640);
+    const { code, out } = await run(path, '--fix');
+    assert.equal(code, 0);
+    assert.match(out, /^-    bufsize 4096$/m);
+    assert.match(out, /^\+    bufsize 1232$/m);
+    assert.match(out, /^\+ {8}lameduck 5s$/m);
+    assert.equal(
+      readFileSync(path, 'utf8'),
+      text.replace('4096', '1232').replace('health', 'health {\n        lameduck 5s\n    }'),
+    );
+    assert.equal(statSync(path).mode & 0o777, 0o640);
+    assert.deepEqual(readdirSync(join(path, '..')), ['Corefile']);
+  });
+
+  test('writes through a link', async () => {
+    const at = files({ 'real/Corefile': text });
+    symlinkSync(join(at, 'real/Corefile'), join(at, 'Corefile'));
+    await run(join(at, 'Corefile'), '--fix');
+    assert.match(readFileSync(join(at, 'real/Corefile'), 'utf8'), /bufsize 1232/);
+  });
+
+  test('--diff writes nothing', async () => {
+    const path = join(files({ Corefile: text }), 'Corefile');
+    assert.match((await run(path, '--diff')).out, /^\+    bufsize 1232$/m);
+    assert.equal(readFileSync(path, 'utf8'), text);
+  });
+
+  test('mends the text within a ConfigMap, with its indentation', async () => {
+    const map = `kind: ConfigMap\nmetadata: { name: coredns }\ndata:\n  Corefile: |\n${text.replace(/^(?=.)/gm, '    ')}`;
+    const at = files({ 'c.yaml': map });
+    await run(at, '--fix');
+    assert.match(
+      readFileSync(join(at, 'c.yaml'), 'utf8'),
+      /^ {8}health \{\n {12}lameduck 5s\n {8}\}$/m,
+    );
+  });
+
+  test('is refused for standard input', async () => {
+    assert.equal((await run('-', '--fix')).code, 3);
+  });
+});
+
+describe('input that is no good', () => {
+  test('a path that is not there', async () => {
+    const { code, err } = await run(join(folder, 'nowhere'));
+    assert.equal(code, 2);
+    assert.match(err, /cannot read .*nowhere: no such file or directory/);
+  });
+
+  test('a binary file that was named; in a folder it is told of and the rest is linted', async () => {
+    const at = files({ 'x.yaml': Buffer.from([0, 1, 2]), Corefile: looping });
+    assert.equal((await run(join(at, 'x.yaml'))).code, 2);
+    const found = await findings(at);
+    assert.deepEqual(
+      found.map(({ code }) => code),
+      ['CF03', 'CF49'],
+    );
+  });
+
+  test('YAML with an error: its place', async () => {
+    const [found] = await findings(join(files({ 'x.yaml': 'a: b\nc: [\n' }), 'x.yaml'));
+    assert.equal(found!.code, 'CF49');
+  });
+
+  test('a template of a chart: what to do', async () => {
+    const { out } = await run(
+      join(files({ 'x.yaml': 'kind: ConfigMap\ndata: {{ .Values.x }}\n' }), 'x.yaml'),
+    );
+    assert.match(out, /helm template/);
+  });
+
+  test('imports in a circle, of what is not there, of a folder', async () => {
+    const at = files({
+      Corefile: '.:53 {\n    import a.conf\n}\n',
+      'a.conf': 'import b.conf\n',
+      'b.conf': 'import a.conf\n',
+    });
+    assert.deepEqual(
+      (await findings(join(at, 'Corefile'))).map(({ code }) => code),
+      ['CF34'],
+    );
+    for (const name of ['nothing.conf', '.'])
+      assert.deepEqual(
+        (
+          await findings(join(files({ Corefile: `.:53 {\n    import ${name}\n}\n` }), 'Corefile'))
+        ).map(({ code }) => code),
+        ['CF34'],
+      );
+  });
+
+  test('a file that is too large, a named pipe that is none', async () => {
+    const at = files({ Corefile: Buffer.alloc(17 * 1024 * 1024, 'x') });
+    const { code, err } = await run(join(at, 'Corefile'));
+    assert.equal(code, 2);
+    assert.match(err, /is larger than 16 MiB/);
+  });
+
+  test('a folder of nothing', async () => {
+    const { code, err } = await run(files({ 'README.md': 'x' }));
+    assert.equal(code, 2);
+    assert.match(err, /nothing to lint/);
+  });
+
+  test('a code that does not exist: what was meant', async () => {
+    const { code, err } = await run('--explain', 'CF70');
+    assert.equal(code, 3);
+    assert.match(err, /ndots lint --rules|Did you mean/);
+  });
+
+  test('megabytes of garbage end in a report and not in a full memory', async () => {
+    const garbage = 'x { y\n"'.repeat(120_000);
+    const started = process.cpuUsage();
+    const found = await findings(join(files({ Corefile: garbage }), 'Corefile'));
+    assert.ok(found.length > 0 && found.length <= 200);
+    assert.ok(process.cpuUsage(started).user < 10e6);
+  });
+});
+
+describe('ndots lint', () => {
+  test('exits by the severity that --fail-on names', async () => {
+    const path = join(
+      files({
+        Corefile: looping
+          .replace('127.0.0.1', '10.0.0.2')
+          .replace('loop\n', 'loop\n    bufsize 4096\n'),
+      }),
+      'Corefile',
+    );
+    assert.equal((await run(path)).code, 0);
+    assert.equal((await run(path, '--fail-on', 'warning')).code, 1);
+    assert.equal((await run(path, '--fail-on', 'warning', '--ignore', 'CF32')).code, 0);
+    assert.equal((await run(path, '--severity', 'CF32=error')).code, 1);
+    assert.equal((await run(path, '--only', 'CF10', '--fail-on', 'note')).code, 0);
+  });
+
+  test('explains a rule by its page, and lists all', async () => {
+    assert.match((await run('--explain', 'cf07')).out, /^# CF07: /);
+    assert.match((await run('--rules')).out, /^CF01 {2}error {4}a directive/);
+  });
+});

@@ -1,0 +1,140 @@
+/** `ndots lint`: what is wrong with Corefiles, and with what runs them. */
+import { existsSync } from 'node:fs';
+import { FILE_MAX, readFileText, whyUnreadable } from '../base/read-file.ts';
+import { atLeast, cannotLint, type Finding } from '../lint/finding.ts';
+import { gather, type Gathered, type GivenFile } from '../lint/gather.ts';
+import { lint as runLint, nearestCode, type LintReport } from '../lint/lint.ts';
+import type { KnownPlugins } from '../lint/read-subject.ts';
+import type { Rule } from '../lint/rule.ts';
+import { rules } from '../plugins/lint-rules.ts';
+import { absent, directiveNames, external, loadPlugins } from '../plugins/order.ts';
+import { EXIT, wantsColour, type Command, type Io } from './command.ts';
+import { clusterFiles } from './lint-cluster.ts';
+import { fixedTexts, showChanges, writeChanges } from './lint-fix.ts';
+import { printFindings } from './lint-formats.ts';
+import { parseLintOptions, type LintOptions } from './lint-options.ts';
+import { usage } from './option-values.ts';
+
+/** The verb `lint`. */
+export const lint: Command = { name: 'lint', run };
+
+/** Every directive that the linter knows. */
+export const lintedPlugins: KnownPlugins = {
+  directives: [...directiveNames, ...absent],
+  external,
+  load: loadPlugins,
+};
+
+async function run(words: readonly string[], io: Io): Promise<number> {
+  const options = parseLintOptions(words);
+  for (const code of [
+    ...options.ignore,
+    ...options.only,
+    ...options.severity.map((each) => each.code),
+  ])
+    knownRule(code);
+  if (options.explain !== null) return explain(options.explain, io);
+  if (options.rules) {
+    io.out(`${rules.toSorted(byCode).map(ruleLine).join('\n')}\n`);
+    return EXIT.ok;
+  }
+  const given = await gatherAll(options, io);
+  let report = await lintFiles(given, options);
+  if (options.fix || options.diff) {
+    const changes = fixedTexts(report.findings, given.files);
+    io.out(showChanges(changes, wantsColour(options, io)));
+    if (options.fix) {
+      writeChanges(changes);
+      const mended = new Map(changes.map(({ file, after }) => [file, after]));
+      const files = given.files.map((each) => ({
+        ...each,
+        text: mended.get(each.file) ?? each.text,
+      }));
+      report = await lintFiles({ ...given, files }, options);
+    }
+  }
+  const { output } = options;
+  io.out(printFindings(output, report, { colour: wantsColour(options, io), program: io.program }));
+  const { failOn } = options;
+  const fails =
+    failOn !== 'never' && report.findings.some((each) => atLeast(each.severity, failOn));
+  return fails ? EXIT.no : EXIT.ok;
+}
+
+async function lintFiles(given: Gathered, options: LintOptions): Promise<LintReport> {
+  const { only, ignore, severity, target } = options;
+  const chosen = rules.filter(
+    ({ code }) => (only.length === 0 || only.includes(code)) && !ignore.includes(code),
+  );
+  const running = options.running === null ? null : readNamed(options.running);
+  const report = await runLint({ given, plugins: lintedPlugins, rules: chosen, target, running });
+  if (report.files.length === 0 && report.findings.length === 0)
+    throw cannotLint('lint-nothing', 'there is nothing to lint in what was given', {
+      remedy: 'Name a Corefile, or YAML that holds one: ndots lint --help',
+    });
+  const levels = new Map(severity.map((each) => [each.code, each.severity]));
+  const levelled = (finding: Finding): Finding => ({
+    ...finding,
+    severity: levels.get(finding.code) ?? finding.severity,
+  });
+  const counts = ({ code }: Finding): boolean =>
+    !ignore.includes(code) && (only.length === 0 || only.includes(code));
+  return { ...report, findings: report.findings.filter(counts).map(levelled) };
+}
+
+async function gatherAll(options: LintOptions, io: Io): Promise<Gathered> {
+  const named = options.paths.filter((path) => path !== '-');
+  const usual = options.paths.length === 0 && !options.cluster;
+  if (usual && !existsSync('Corefile'))
+    throw cannotLint('lint-nothing', 'there is no Corefile in this folder', {
+      remedy: 'Name one: ndots lint FILE, or a folder, or --cluster.',
+    });
+  const found = gather(usual ? ['Corefile'] : named);
+  const files: GivenFile[] = [...found.files];
+  if (options.paths.includes('-'))
+    files.push({ file: 'stdin', text: await io.stdin(), named: true });
+  if (options.cluster) files.push(...(await clusterFiles(options, io)));
+  return { ...found, files };
+}
+
+function readNamed(file: string): GivenFile {
+  try {
+    return { file, text: readFileText(file, FILE_MAX.manifest), named: true };
+  } catch (error) {
+    throw cannotLint('lint-unreadable', `cannot read ${file}: ${whyUnreadable(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+function knownRule(code: string): Rule {
+  const found = rules.find((rule) => rule.code === code);
+  if (found !== undefined) return found;
+  const meant = nearestCode(code, rules);
+  throw usage(
+    `there is no rule "${code}"`,
+    meant === null ? 'ndots lint --rules lists them.' : `Did you mean ${meant}?`,
+  );
+}
+
+function explain(code: string, io: Io): number {
+  const rule = knownRule(code);
+  const page = new URL(`../../docs/rules/${rule.code}.md`, import.meta.url);
+  try {
+    io.out(readFileText(page.pathname, FILE_MAX.small));
+  } catch (error) {
+    throw cannotLint('lint-unreadable', `the page of ${rule.code} is not installed here`, {
+      hint: `${rule.code}: ${rule.summary}`,
+      cause: error,
+    });
+  }
+  return EXIT.ok;
+}
+
+function byCode(a: Rule, b: Rule): number {
+  return a.code < b.code ? -1 : 1;
+}
+
+function ruleLine({ code, severity, summary }: Rule): string {
+  return `${code}  ${severity.padEnd(7)}  ${summary}`;
+}

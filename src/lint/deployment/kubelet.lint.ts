@@ -1,0 +1,132 @@
+/** Rules about settings of kubelet, and about the resolv.conf that it hands out. */
+import { child, text, texts } from '../../kube/api/json-object.ts';
+import { corefileRule, objectRule, type Rule } from '../rule.ts';
+import type { KubeObject, Subject } from '../subject.ts';
+import { dnsServerIn, podSpecOf } from '../workload.ts';
+
+/** Zones of the cluster that the Corefiles serve, without reverse ones. */
+function clusterZones({ corefiles }: Subject): readonly string[] {
+  return corefiles.flatMap(({ blocks, role }) =>
+    role === 'node-cache'
+      ? []
+      : blocks.flatMap((block) =>
+          block
+            .directives('kubernetes')
+            .flatMap(({ args }) =>
+              args.length === 0 ? block.zones : args.map(({ text: word }) => word),
+            )
+            .map((zone) => zone.toLowerCase().replace(/(.)\.$/, '$1'))
+            .filter((zone) => !/(in-addr|ip6)\.arpa$/.test(zone)),
+        ),
+  );
+}
+
+/** Addresses at which cluster DNS answers, in what was given. */
+function dnsAddresses({ objects, corefiles }: Subject): readonly string[] {
+  const services = objects.filter(
+    ({ kind, name, value }) =>
+      kind === 'Service' &&
+      (name === 'kube-dns' ||
+        text(child(child(value, 'spec'), 'selector'), 'k8s-app') === 'kube-dns'),
+  );
+  const local = corefiles
+    .filter(({ role }) => role === 'node-cache')
+    .flatMap(({ blocks }) => blocks.flatMap((block) => block.directives('bind')))
+    .flatMap(({ args }) => args.map(({ text: word }) => word));
+  return [
+    ...services.flatMap(({ value }) => {
+      const spec = child(value, 'spec');
+      return [...texts(spec, 'clusterIPs'), text(spec, 'clusterIP')];
+    }),
+    ...local,
+  ].filter((address) => address !== '' && address !== 'None');
+}
+
+const kubelet: Rule = objectRule({
+  code: 'CF36',
+  severity: 'error',
+  summary: 'clusterDomain or clusterDNS of kubelet that nobody serves',
+  kinds: ['KubeletConfiguration'],
+  find(object, tell, subject) {
+    const domain = text(object.value, 'clusterDomain').toLowerCase().replace(/\.$/, '');
+    const zones = clusterZones(subject);
+    if (domain !== '' && zones.length > 0 && !zones.includes(domain))
+      tell({
+        at: { object, path: ['clusterDomain'] },
+        text: `kubelet hands out the search path of ${domain}, and the Corefile serves ${[...new Set(zones)].join(', ')}`,
+        hint: 'Every short name fails, in every pod that starts from now on.',
+        remedy: 'Give both the same domain.',
+      });
+    const known = dnsAddresses(subject);
+    texts(object.value, 'clusterDNS').forEach((address, index) => {
+      if (known.length === 0 || known.includes(address)) return;
+      tell({
+        at: { object, path: ['clusterDNS', index] },
+        text: `kubelet hands out ${address}, and cluster DNS answers at ${[...new Set(known)].join(', ')}`,
+        hint: 'Pods that start from now on reach no DNS server.',
+        remedy: 'Write the address of the Service kube-dns, or of node-cache.',
+      });
+    });
+  },
+});
+
+const shortList: Rule = corefileRule({
+  code: 'CF33',
+  severity: 'warning',
+  summary: 'forward to a resolv.conf with more than three name servers',
+  find({ blocks }, tell, { resolvConfs }) {
+    for (const { file, text: conf } of resolvConfs) {
+      const servers = conf.split('\n').filter((line) => /^[ \t]*nameserver[ \t]/.test(line)).length;
+      if (servers <= 3) continue;
+      for (const directive of blocks.flatMap((block) => block.directives('forward'))) {
+        const to = directive.args.find(({ text: word }) => /(^|\/)resolv\.conf$/.test(word));
+        if (to === undefined) continue;
+        tell({
+          at: to,
+          text: `${file} names ${servers} servers, of which kubelet gives a pod the first three`,
+          hint: 'The others are left out without a word; a change of the file reaches running pods never.',
+          remedy: 'Name the upstreams in the Corefile, or keep three in the file.',
+        });
+      }
+    }
+  },
+});
+
+const ownPolicy: Rule = {
+  code: 'CF52',
+  severity: 'error',
+  summary: 'a DNS server whose own dnsPolicy leads back to itself',
+  find(subject, tell) {
+    const forwards = subject.corefiles.some(
+      ({ blocks, role }) =>
+        role === 'server' &&
+        blocks.some((block) =>
+          block
+            .directives('forward')
+            .some(({ args }) => args.some(({ text: word }) => word === '/etc/resolv.conf')),
+        ),
+    );
+    if (!forwards) return;
+    for (const object of subject.objects) leadsBack(object, tell);
+  },
+};
+
+function leadsBack(object: KubeObject, tell: Parameters<Rule['find']>[1]): void {
+  if (dnsServerIn(object)?.role !== 'server') return;
+  const { spec, path } = podSpecOf(object)!;
+  const policy = text(spec, 'dnsPolicy') || 'ClusterFirst';
+  const host = spec['hostNetwork'] === true;
+  if (policy !== 'ClusterFirstWithHostNet' && (policy !== 'ClusterFirst' || host)) return;
+  tell({
+    at: {
+      object,
+      path: spec['dnsPolicy'] === undefined ? [...path, 'containers'] : [...path, 'dnsPolicy'],
+    },
+    text: `the resolv.conf of ${object.name} names cluster DNS (dnsPolicy ${policy}), and the Corefile forwards to it`,
+    hint: 'Each query comes back until memory is used up; with loop the server ends instead.',
+    remedy: 'Write dnsPolicy: Default',
+  });
+}
+
+/** Rules about kubelet and resolv.conf. */
+export const kubeletRules: readonly Rule[] = [kubelet, shortList, ownPolicy];

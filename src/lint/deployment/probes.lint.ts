@@ -1,0 +1,186 @@
+/** Rules about probes, and about the end of a pod. */
+import { parseDuration } from '../../base/duration.ts';
+import { child, text, type JsonObject } from '../../kube/api/json-object.ts';
+import { corefileRule, type Rule, type Tell } from '../rule.ts';
+import { lineOf, type KubeObject, type LintedCorefile, type Subject } from '../subject.ts';
+import { dnsServerIn, podSpecOf } from '../workload.ts';
+
+/** Corefiles of the servers that an object may run. */
+function serverCorefiles({ corefiles }: Subject): readonly LintedCorefile[] {
+  return corefiles.filter(({ fragment, role }) => !fragment && role === 'server');
+}
+
+const probes: Rule = {
+  code: 'CF17',
+  severity: 'error',
+  summary: 'readiness that is not asked of ready, or health in several blocks at one address',
+  find(subject, tell) {
+    for (const object of subject.objects) {
+      if (object.kind === 'HelmValues') helmProbes(object, subject, tell);
+      const server = dnsServerIn(object);
+      if (server?.role === 'server') podProbes(object, subject, tell);
+    }
+    for (const { blocks } of subject.corefiles) {
+      const seen = new Map<string, number>();
+      for (const { at, args } of blocks.flatMap((block) => block.directives('health'))) {
+        const address = args[0]?.text ?? ':8080';
+        const line = seen.get(address);
+        seen.set(address, line ?? at.place.line);
+        if (line === undefined) continue;
+        tell({
+          at,
+          text: `health at ${address} stands in a second server block`,
+          hint: `It is there since line ${line}; health is the same for the whole process.`,
+          remedy: 'Keep one of them, or give this one another address.',
+          fix: { kind: 'remove', token: at },
+        });
+      }
+    }
+  },
+};
+
+function podProbes(object: KubeObject, subject: Subject, tell: Tell): void {
+  const { container } = dnsServerIn(object)!;
+  const { value, path } = container;
+  const probe = child(value, 'readinessProbe');
+  const get = child(probe, 'httpGet');
+  if (value['readinessProbe'] === undefined) {
+    tell({
+      at: { object, path: [...path, 'name'] },
+      text: `container ${container.name} has no readinessProbe`,
+      severity: 'warning',
+      hint: 'A pod gets queries before it knows the services, and answers that they do not exist.',
+      remedy: 'Add: readinessProbe: { httpGet: { path: /ready, port: 8181 } }',
+    });
+    return;
+  }
+  if (text(get, 'path') === '/health') {
+    tell({
+      at: { object, path: [...path, 'readinessProbe', 'httpGet', 'path'] },
+      text: 'readiness asks /health, which is OK before the services are known, and during lameduck',
+      remedy: 'Ask the plugin ready: path /ready, port 8181.',
+    });
+    return;
+  }
+  if (text(get, 'path') !== '/ready') return;
+  needsPlugin(
+    'ready',
+    8181,
+    'readinessProbe',
+    { object, path: [...path, 'readinessProbe'], get },
+    subject,
+    tell,
+  );
+}
+
+interface Probe {
+  readonly object: KubeObject;
+  readonly path: readonly (string | number)[];
+  readonly get: JsonObject;
+}
+
+function needsPlugin(
+  plugin: string,
+  usual: number,
+  name: string,
+  { object, path, get }: Probe,
+  subject: Subject,
+  tell: Tell,
+): void {
+  for (const corefile of serverCorefiles(subject)) {
+    const uses = corefile.blocks.flatMap((block) => block.directives(plugin));
+    if (uses.length === 0) {
+      tell({
+        at: { object, path },
+        text: `${name} asks the plugin ${plugin}, which ${corefile.file} does not have`,
+        hint: 'The probe fails: no pod becomes ready.',
+        remedy: `Add ${plugin} to the server block of the root zone.`,
+      });
+      continue;
+    }
+    const ports = uses.map(({ args }) => Number(/:(\d+)$/.exec(args[0]?.text ?? '')?.[1] ?? usual));
+    const port = get['port'];
+    if (typeof port !== 'number' || ports.includes(port)) continue;
+    tell({
+      at: { object, path: [...path, 'httpGet', 'port'] },
+      text: `${name} asks port ${port}, and ${plugin} answers at ${ports.join(', ')}`,
+      remedy: 'Give both the same port.',
+    });
+  }
+}
+
+function helmProbes(object: KubeObject, { corefiles }: Subject, tell: Tell): void {
+  const made = corefiles.find((each) => each.object === object);
+  if (made === undefined) return;
+  for (const [name, plugin] of [
+    ['readinessProbe', 'ready'],
+    ['livenessProbe', 'health'],
+  ] as const) {
+    if (child(object.value, name)['enabled'] === false) continue;
+    if (made.blocks.some((block) => block.has(plugin))) continue;
+    tell({
+      at: { object, path: ['servers'] },
+      text: `the chart's ${name} asks the plugin ${plugin}, which no server here has`,
+      hint: `${name}.enabled is true unless the values say otherwise: no pod becomes ${plugin === 'ready' ? 'ready' : 'healthy'}.`,
+      remedy: `Add: - name: ${plugin}`,
+    });
+  }
+}
+
+/** So long it takes until every node knows that a pod is going. */
+const PROPAGATION_MS = 5000;
+
+const lameduck: Rule = corefileRule({
+  code: 'CF18',
+  severity: 'warning',
+  summary:
+    'lameduck that is missing, shorter than endpoints take to change, or longer than the pod has',
+  find(corefile, tell, { objects }) {
+    // The server of one node has no endpoints that others would have to forget.
+    if (corefile.role === 'node-cache') return;
+    const grace = graceSeconds(objects);
+    for (const directive of corefile.blocks.flatMap((block) => block.directives('health'))) {
+      const line = lineOf(directive, 'lameduck');
+      const ms = line === null ? 0 : (parseDuration(line.args[0]?.text ?? '') ?? 0);
+      if (ms < PROPAGATION_MS) {
+        tell({
+          at: line?.args[0] ?? directive.at,
+          text:
+            line === null
+              ? 'health without lameduck: the server ends while nodes still send it queries'
+              : `lameduck ${ms / 1000}s is shorter than nodes take to hear that the pod ends`,
+          hint: 'Each rollout and each scale-in loses queries; clients wait 5 s for each.',
+          remedy: 'Write: lameduck 5s',
+          fix:
+            line?.args[0] === undefined
+              ? { kind: 'property', directive, text: 'lameduck 5s' }
+              : { kind: 'word', token: line.args[0], text: '5s' },
+        });
+      }
+      if (line !== null && grace !== null && ms >= grace * 1000)
+        tell({
+          at: line.args[0] ?? line,
+          text: `lameduck ${ms / 1000}s does not end within terminationGracePeriodSeconds ${grace}`,
+          severity: 'error',
+          hint: 'The process is killed amid its queries.',
+          remedy: 'Raise the grace period above lameduck, or shorten lameduck.',
+        });
+    }
+  },
+});
+
+function graceSeconds(objects: readonly KubeObject[]): number | null {
+  for (const object of objects) {
+    const given =
+      object.kind === 'HelmValues'
+        ? object.value['terminationGracePeriodSeconds']
+        : dnsServerIn(object)?.role === 'server'
+          ? podSpecOf(object)?.spec['terminationGracePeriodSeconds']
+          : undefined;
+    if (typeof given === 'number') return given;
+  }
+  return null;
+}
+
+/** Rules about probes. */
+export const probeRules: readonly Rule[] = [probes, lameduck];

@@ -1,0 +1,18 @@
+/** Rules about what runs a DNS server, and about its clients. */
+import type { Rule } from '../rule.ts';
+import { clientRules } from './clients.lint.ts';
+import { kubeletRules } from './kubelet.lint.ts';
+import { nodeCacheRules } from './node-cache.lint.ts';
+import { policyRules } from './policies.lint.ts';
+import { probeRules } from './probes.lint.ts';
+import { replicaRules } from './replicas.lint.ts';
+
+/** All of them. */
+export const deploymentRules: readonly Rule[] = [
+  ...probeRules,
+  ...replicaRules,
+  ...policyRules,
+  ...kubeletRules,
+  ...nodeCacheRules,
+  ...clientRules,
+];

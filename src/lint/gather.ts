@@ -1,0 +1,106 @@
+/** The files behind the paths that a person names: a file is taken as it is, of a folder what can hold a Corefile or an object. */
+import { readdirSync, realpathSync, statSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { FILE_MAX, readFileBytes, whyUnreadable } from '../base/read-file.ts';
+import { cannotLint } from './finding.ts';
+
+/** A file that was read. */
+export interface GivenFile {
+  readonly file: string;
+  readonly text: string;
+  /** A person named it; false: it lay in a folder. */
+  readonly named: boolean;
+}
+
+/** What was found behind the paths. */
+export interface Gathered {
+  readonly files: readonly GivenFile[];
+  /** Files in folders that could not be read, and why. */
+  readonly passed: readonly { readonly file: string; readonly why: string }[];
+}
+
+/** Bounds of a folder, so that a wrong path (`/`) ends in a message. */
+const FILES_MAX = 5000;
+const DEPTH_MAX = 16;
+const BYTES_MAX = 128 * 1024 * 1024;
+
+/** Names of files in folders that are looked into. */
+const wanted = /(^|[./_-])corefile([./_-]|$)|\.(ya?ml|json|override|server)$|^resolv\.conf$/i;
+
+/** Reads the files behind these paths. Throws a `Problem` for one that cannot be read. */
+export function gather(paths: readonly string[]): Gathered {
+  const files: GivenFile[] = [];
+  const passed: { file: string; why: string }[] = [];
+  let bytes = 0;
+  const take = (file: string, named: boolean): void => {
+    const read = readText(file);
+    if ('why' in read) {
+      if (named) throw unreadable(file, read.why);
+      passed.push({ file, why: read.why });
+      return;
+    }
+    bytes += read.text.length;
+    if (files.length >= FILES_MAX || bytes > BYTES_MAX) throw tooMany(paths);
+    files.push({ file, text: read.text, named });
+  };
+  for (const path of paths) {
+    if (isFolder(path)) for (const file of filesIn(path, 0, new Set())) take(file, false);
+    else take(path, true);
+  }
+  return { files, passed };
+}
+
+function isFolder(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch (error) {
+    throw unreadable(path, whyUnreadable(error), error);
+  }
+}
+
+function filesIn(folder: string, depth: number, above: ReadonlySet<string>): string[] {
+  if (depth > DEPTH_MAX) return [];
+  const real = realpathSync(folder);
+  if (above.has(real)) return [];
+  const within = new Set(above).add(real);
+  return readdirSync(folder)
+    .toSorted()
+    .flatMap((name) => {
+      if (name.startsWith('.') || name === 'node_modules') return [];
+      const path = join(folder, name);
+      let stats;
+      try {
+        stats = statSync(path);
+      } catch {
+        return [];
+      }
+      if (stats.isDirectory()) return filesIn(path, depth + 1, within);
+      return stats.isFile() && wanted.test(basename(path)) ? [path] : [];
+    });
+}
+
+/** A text of UTF-8 without NUL; or why it is none. */
+function readText(file: string): { readonly text: string } | { readonly why: string } {
+  let bytes: Buffer;
+  try {
+    bytes = readFileBytes(file, FILE_MAX.manifest);
+  } catch (error) {
+    return { why: whyUnreadable(error) };
+  }
+  return bytes.includes(0) ? { why: 'this is no text' } : { text: bytes.toString('utf8') };
+}
+
+function unreadable(file: string, why: string, cause?: unknown): Error {
+  return cannotLint('lint-unreadable', `cannot read ${file}: ${why}`, {
+    remedy: 'Name a Corefile, a YAML file or a folder, or - for standard input.',
+    cause,
+  });
+}
+
+function tooMany(paths: readonly string[]): Error {
+  return cannotLint(
+    'lint-unreadable',
+    `${paths.join(' ')}: more than ${FILES_MAX} files, or more than ${BYTES_MAX >> 20} MiB`,
+    { hint: 'Is this the folder that was meant?' },
+  );
+}

@@ -1,0 +1,92 @@
+/** The Corefile that the CoreDNS chart makes of its values: `servers`, and `extraConfig` before them. */
+import { child, children, text, type JsonObject } from '../kube/api/json-object.ts';
+import { SourceText, type LineOrigin } from './source-text.ts';
+import type { KubeObject } from './subject.ts';
+
+/** The text, line by line with the values that it comes from; null: there are no servers. */
+export function helmCorefile(values: KubeObject, lines: readonly string[]): SourceText | null {
+  const nested = children(values.value, 'servers').length === 0;
+  const root = nested ? child(values.value, 'coredns') : values.value;
+  const above = nested ? ['coredns'] : [];
+  const servers = children(root, 'servers');
+  if (servers.length === 0) return null;
+  const writer = new Writer(values, lines);
+  for (const [name, config] of Object.entries(child(root, 'extraConfig')))
+    writer.line(words(name, config), [...above, 'extraConfig', name], 0);
+  servers.forEach((server, index) => writer.server(server, [...above, 'servers', index]));
+  return new SourceText({
+    label: `${values.file} servers`,
+    file: values.file,
+    within: 'servers',
+    text: writer.text,
+    origins: writer.origins,
+  });
+}
+
+type Path = readonly (string | number)[];
+
+class Writer {
+  readonly #values: KubeObject;
+  readonly #lines: readonly string[];
+  readonly #written: string[] = [];
+  readonly origins: LineOrigin[] = [];
+
+  constructor(values: KubeObject, lines: readonly string[]) {
+    this.#values = values;
+    this.#lines = lines;
+  }
+
+  get text(): string {
+    return this.#written.join('\n');
+  }
+
+  /** A line that comes from the value at `path`. */
+  line(text_: string, path: Path, indent: number): void {
+    const { line, column } = this.#values.place(path);
+    this.#written.push(' '.repeat(indent) + text_);
+    this.origins.push({ line, shift: column - 1 - indent, exact: false });
+  }
+
+  server(server: JsonObject, path: Path): void {
+    const port = server['port'];
+    const zones = children(server, 'zones').map(
+      (zone) => `${text(zone, 'scheme')}${text(zone, 'zone') || '.'}`,
+    );
+    const keys = zones.length === 0 ? ['.'] : zones;
+    // The chart writes the port behind the last zone only.
+    const address = `${keys.join(' ')}${typeof port === 'number' || typeof port === 'string' ? `:${port}` : ''}`;
+    this.line(`${address} {`, path, 0);
+    children(server, 'plugins').forEach((plugin, index) =>
+      this.#plugin(plugin, [...path, 'plugins', index]),
+    );
+    this.line('}', path, 0);
+  }
+
+  #plugin(plugin: JsonObject, path: Path): void {
+    const block = text(plugin, 'configBlock');
+    const head = words(text(plugin, 'name'), plugin);
+    this.line(block === '' ? head : `${head} {`, [...path, 'name'], 4);
+    if (block === '') return;
+    const { line, column } = this.#values.place([...path, 'configBlock']);
+    const isBlock = this.#lines[line - 1]?.[column - 1] === '|';
+    block.split('\n').forEach((inner, index) => {
+      const at = this.#lines[line + index] ?? '';
+      const start = isBlock ? at.indexOf(inner) : -1;
+      this.#written.push(' '.repeat(8) + inner);
+      this.origins.push(
+        start < 0
+          ? { line, shift: column - 9, exact: false }
+          : { line: line + 1 + index, shift: start - 8, exact: true },
+      );
+    });
+    this.line('}', path, 4);
+  }
+}
+
+function words(name: string, config: unknown): string {
+  const given = typeof config === 'object' && config !== null ? config : {};
+  const parameters: unknown = (given as JsonObject)['parameters'];
+  const tail =
+    typeof parameters === 'string' || typeof parameters === 'number' ? ` ${parameters}` : '';
+  return `${name}${tail}`;
+}

@@ -1,0 +1,174 @@
+/** From files to what they hold: texts of Corefiles, what they import, Kubernetes objects, settings of resolvers. */
+import { basename } from 'node:path';
+import { Problem, type Place } from '../base/problem.ts';
+import { asObject, child, children, isObject, text as textAt } from '../kube/api/json-object.ts';
+import {
+  isTemplate,
+  parseYaml,
+  templateAdvice,
+  type YamlDocument,
+} from '../kube/manifests/yaml-document.ts';
+import type { GivenFile } from './gather.ts';
+import { helmCorefile } from './helm-values.ts';
+import { SourceText, type LineOrigin } from './source-text.ts';
+import type { KubeObject } from './subject.ts';
+
+/** A text to be read as a Corefile. */
+export interface CorefileInput {
+  readonly source: SourceText;
+  readonly object: KubeObject | null;
+}
+
+/** A `*.override` or `*.server`, which a Corefile imports by its name. */
+export interface FragmentInput extends CorefileInput {
+  readonly name: string;
+}
+
+/** All that the files hold. */
+export interface Inputs {
+  readonly corefiles: readonly CorefileInput[];
+  readonly fragments: readonly FragmentInput[];
+  readonly objects: readonly KubeObject[];
+  readonly resolvConfs: readonly { readonly file: string; readonly text: string }[];
+  /** What could not be read of them. */
+  readonly problems: readonly Problem[];
+}
+
+/** Sorts what the files hold. */
+export function sortInputs(files: readonly GivenFile[]): Inputs {
+  const inputs = new Sorting();
+  for (const file of files) inputs.take(file);
+  return inputs;
+}
+
+/** Whether a text is YAML for Kubernetes or Helm rather than a Corefile. */
+function looksLikeYaml(text: string): boolean {
+  return (
+    /^(apiVersion|kind|data|servers|metadata):/m.test(text) ||
+    /^---(\s|$)/.test(text) ||
+    /^\s*[{[]\s*["\n]/.test(text)
+  );
+}
+
+class Sorting implements Inputs {
+  readonly corefiles: CorefileInput[] = [];
+  readonly fragments: FragmentInput[] = [];
+  readonly objects: KubeObject[] = [];
+  readonly resolvConfs: { file: string; text: string }[] = [];
+  readonly problems: Problem[] = [];
+
+  take({ file, text, named }: GivenFile): void {
+    const name = basename(file);
+    if (/\.(override|server)$/.test(name)) {
+      const source = new SourceText({ label: file, file, within: null, text, origins: null });
+      this.fragments.push({ name, source, object: null });
+    } else if (/^resolv\.conf$/.test(name)) this.resolvConfs.push({ file, text });
+    else if (/\.(ya?ml|json)$/i.test(name) || looksLikeYaml(text))
+      this.#takeYaml(file, text, named);
+    else {
+      const source = new SourceText({ label: file, file, within: null, text, origins: null });
+      this.corefiles.push({ source, object: null });
+    }
+  }
+
+  #takeYaml(file: string, text: string, named: boolean): void {
+    const { documents, problems } = parseYaml(text, file);
+    // In a folder lie charts, and YAML of all sorts: what is no manifest there is nobody's mistake.
+    if (named || !isTemplate(text)) this.problems.push(...problems);
+    if (named && problems.length === 0 && /\{\{-?\s*\.(Values|Release|Chart)\b/.test(text)) {
+      const place = { file, line: 1, column: 1 };
+      const what = 'this was not through Helm yet';
+      this.problems.push(
+        new Problem({ code: 'yaml-syntax', text: what, place, ...templateAdvice }),
+      );
+    }
+    const lines = text.split('\n');
+    for (const document of documents) this.#takeDocument(document, [], file, lines);
+  }
+
+  #takeDocument(
+    document: YamlDocument,
+    path: readonly (string | number)[],
+    file: string,
+    lines: readonly string[],
+  ): void {
+    const value = path.reduce<unknown>(
+      (at, key) => (isObject(at) || Array.isArray(at) ? (at as never)[key] : undefined),
+      document.value,
+    );
+    if (!isObject(value)) return;
+    const kind = textAt(value, 'kind');
+    if (kind.endsWith('List') && Array.isArray(value['items'])) {
+      value['items'].forEach((_item, index) =>
+        this.#takeDocument(document, [...path, 'items', index], file, lines),
+      );
+      return;
+    }
+    const metadata = child(value, 'metadata');
+    const place = (inner: readonly (string | number)[]): Place =>
+      document.place([...path, ...inner]);
+    const object: KubeObject = {
+      file,
+      kind: kind || (isHelmValues(value) ? 'HelmValues' : ''),
+      namespace: textAt(metadata, 'namespace'),
+      name: textAt(metadata, 'name'),
+      value,
+      place,
+    };
+    if (object.kind === '') return;
+    this.objects.push(object);
+    if (object.kind === 'ConfigMap') this.#takeConfigMap(object, lines);
+    if (object.kind === 'HelmValues') this.#takeHelmValues(object, lines);
+  }
+
+  #takeConfigMap(object: KubeObject, lines: readonly string[]): void {
+    for (const [key, value] of Object.entries(child(object.value, 'data'))) {
+      if (typeof value !== 'string') continue;
+      const within = `data[${JSON.stringify(key)}]`;
+      if (key === 'kubelet') {
+        const kubelet = parseYaml(value, object.file).documents[0];
+        if (kubelet === undefined) continue;
+        const place = (): Place => object.place(['data', key]);
+        const settings = asObject(kubelet.value);
+        const kind = 'KubeletConfiguration';
+        this.objects.push({ ...object, kind, value: settings, place });
+        continue;
+      }
+      if (key === 'resolv.conf') this.resolvConfs.push({ file: object.file, text: value });
+      const isFragment = /\.(override|server)$/.test(key);
+      if (!isFragment && !/corefile/i.test(key)) continue;
+      const source = new SourceText({
+        label: `${object.file} ${within}`,
+        file: object.file,
+        within,
+        text: value,
+        origins: scalarOrigins(value, object.place(['data', key]), lines),
+      });
+      if (isFragment) this.fragments.push({ name: key, source, object });
+      else this.corefiles.push({ source, object });
+    }
+  }
+
+  #takeHelmValues(object: KubeObject, lines: readonly string[]): void {
+    const made = helmCorefile(object, lines);
+    if (made !== null) this.corefiles.push({ source: made, object });
+  }
+}
+
+function isHelmValues(value: ReturnType<typeof asObject>): boolean {
+  const own = children(value, 'servers');
+  const nested = children(child(value, 'coredns'), 'servers');
+  return [...own, ...nested].some((server) => Array.isArray(server['plugins']));
+}
+
+/** Where the lines of a text of YAML stand; those of one in quotes are all at its beginning. */
+function scalarOrigins(text: string, at: Place, lines: readonly string[]): LineOrigin[] {
+  const written = text.split('\n');
+  const isBlock = lines[at.line - 1]?.[at.column - 1] === '|';
+  const first = written.findIndex((line) => line.trim() !== '');
+  const sample = lines[at.line + first] ?? '';
+  const shift = first < 0 ? 0 : sample.indexOf(written[first]!);
+  if (isBlock && shift >= 0)
+    return written.map((_line, index) => ({ line: at.line + 1 + index, shift, exact: true }));
+  return written.map(() => ({ line: at.line, shift: at.column - 1, exact: false }));
+}

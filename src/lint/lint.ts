@@ -1,0 +1,191 @@
+/** The linter: reads what it was given, asks every rule, and leaves out what people have said not to tell. */
+import { nearest, type Place, type Problem } from '../base/problem.ts';
+import { readEdits } from './edits.ts';
+import type { Finding, Severity, Spot } from './finding.ts';
+import { severities } from './finding.ts';
+import type { Gathered, GivenFile } from './gather.ts';
+import { sortInputs } from './inputs.ts';
+import { readCorefiles, type KnownPlugins } from './read-subject.ts';
+import type { Aim, Rule, Told } from './rule.ts';
+import type { SourceText } from './source-text.ts';
+import type { KubeObject, Subject } from './subject.ts';
+import { Suppressions } from './suppressions.ts';
+import { targetOfImage, type Target } from './target.ts';
+import { containersOf } from './workload.ts';
+
+/** What is linted, and how. */
+export interface LintParts {
+  readonly given: Gathered;
+  readonly plugins: KnownPlugins;
+  readonly rules: readonly Rule[];
+  /** null: what the images say, if there are any. */
+  readonly target: Target | null;
+  /** The Corefile that runs now; null: unknown. */
+  readonly running?: GivenFile | null;
+}
+
+/** All that was found. */
+export interface LintReport {
+  /** In the order of files and lines. */
+  readonly findings: readonly Finding[];
+  /** Files that held something to look at. */
+  readonly files: readonly string[];
+  readonly target: Target | null;
+  /** Findings that comments asked to leave out. */
+  readonly suppressed: number;
+}
+
+/** Lints. Rejects with nothing but bugs: what is wrong with the input are findings. */
+export async function lint(parts: LintParts): Promise<LintReport> {
+  const { given, plugins, rules } = parts;
+  const inputs = sortInputs(given.files);
+  const { corefiles, sources } = await readCorefiles(inputs, plugins);
+  const target = parts.target ?? targetIn(inputs.objects);
+  const subject: Subject = {
+    corefiles,
+    objects: inputs.objects,
+    resolvConfs: inputs.resolvConfs,
+    target,
+    running: await readRunning(parts),
+  };
+  const texts = new Map(given.files.map(({ file, text }) => [file, text.split('\n')]));
+  const collector = new Collector(sources, texts);
+  for (const rule of rules) rule.find(subject, (told) => collector.add(rule, told));
+  for (const problem of inputs.problems) collector.unreadable(problem);
+  for (const { file, why } of given.passed)
+    collector.unreadable({ message: why, place: { file, line: 1, column: 0 } });
+  const suppressions = new Suppressions(texts, new Set(rules.map(({ code }) => code)));
+  const kept = collector.findings.filter((finding) => !suppressions.covers(finding));
+  const misuses = suppressions.misuses((code) => nearestCode(code, rules));
+  return {
+    findings: [...kept, ...misuses].toSorted(byPlace),
+    files: [...new Set([...inputs.objects, ...corefiles].map(({ file }) => file))],
+    target,
+    suppressed: collector.findings.length - kept.length,
+  };
+}
+
+/** The code that was probably meant: CF3 is CF03. */
+export function nearestCode(code: string, rules: readonly Pick<Rule, 'code'>[]): string | null {
+  const codes = rules.map((rule) => rule.code);
+  const padded = code.toUpperCase().replace(/^CF0*(\d)$/, 'CF0$1');
+  return codes.includes(padded) ? padded : nearest(code, codes);
+}
+
+async function readRunning({ running, plugins }: LintParts): Promise<Subject['running']> {
+  if (running === undefined || running === null) return null;
+  const { corefiles } = await readCorefiles(sortInputs([running]), plugins);
+  return corefiles[0] ?? null;
+}
+
+function targetIn(objects: readonly KubeObject[]): Target | null {
+  for (const object of objects) {
+    for (const { image } of containersOf(object)) {
+      const target = targetOfImage(image);
+      if (target !== null) return target;
+    }
+  }
+  return null;
+}
+
+function byPlace(a: Finding, b: Finding): number {
+  const rank = (finding: Finding): number => severities.indexOf(finding.severity);
+  return (
+    (a.spot.file < b.spot.file ? -1 : a.spot.file > b.spot.file ? 1 : 0) ||
+    a.spot.line - b.spot.line ||
+    a.spot.column - b.spot.column ||
+    rank(a) - rank(b) ||
+    (a.code < b.code ? -1 : 1)
+  );
+}
+
+/** More of one rule in one file are the same mistake of a generator. */
+const SAME_MAX = 50;
+
+class Collector {
+  readonly findings: Finding[] = [];
+  readonly #sources: ReadonlyMap<string, SourceText>;
+  readonly #texts: ReadonlyMap<string, readonly string[]>;
+  readonly #seen = new Set<string>();
+  readonly #counts = new Map<string, number>();
+
+  constructor(
+    sources: ReadonlyMap<string, SourceText>,
+    texts: ReadonlyMap<string, readonly string[]>,
+  ) {
+    this.#sources = sources;
+    this.#texts = texts;
+  }
+
+  add({ code, severity }: Pick<Rule, 'code' | 'severity'>, told: Told): void {
+    const { place, length } = aimedAt(told.at);
+    const source = this.#sources.get(place.file);
+    const outer = source === undefined ? { ...place, exact: true } : source.outside(place);
+    const { file, line, exact } = outer;
+    const column = Math.max(1, outer.column);
+    const shown = this.#shown({ file, line, column, exact }, source, place);
+    const width = length ?? wordAt(shown.excerpt, shown.caret);
+    const spot: Spot = { file, line, column, endColumn: column + Math.max(1, width) };
+    const identity = `${code} ${file}:${line}:${column} ${told.text}`;
+    const count = (this.#counts.get(`${code} ${file}`) ?? 0) + 1;
+    if (this.#seen.has(identity) || count > SAME_MAX) return;
+    this.#seen.add(identity);
+    this.#counts.set(`${code} ${file}`, count);
+    this.findings.push({
+      code,
+      severity: told.severity ?? severity,
+      text: told.text,
+      spot,
+      within: source?.within ?? null,
+      ...shown,
+      hint: told.hint ?? null,
+      remedy: told.remedy ?? null,
+      edits: source === undefined || !told.fix ? [] : readEdits(told.fix, source, this.#texts),
+    });
+  }
+
+  /** A part of the input that could not be read. */
+  unreadable(
+    problem: Pick<Problem, 'message' | 'place'> & Partial<Pick<Problem, 'hint' | 'remedy'>>,
+  ): void {
+    const at: Place = problem.place ?? { file: '', line: 1, column: 0 };
+    const { hint = null, remedy = null } = problem;
+    this.add(unreadableRule, { at, text: problem.message, hint, remedy });
+  }
+
+  /** The line to show: that of the file, unless it holds a text of many lines in quotes. */
+  #shown(
+    outer: Place & { readonly exact: boolean },
+    source: SourceText | undefined,
+    place: Place,
+  ): Pick<Finding, 'excerpt' | 'caret'> {
+    const text = this.#texts.get(outer.file)?.[outer.line - 1] ?? null;
+    const inQuotes = !outer.exact && (text === null || text.includes('\\n'));
+    const written = inQuotes ? (source?.written(place.line) ?? null) : null;
+    if (written !== null) return { excerpt: written, caret: place.column };
+    return { excerpt: text?.replace(/\r$/, '') ?? null, caret: outer.column };
+  }
+}
+
+/** What stands for parts of the input that could not be read; its page is written like any other. */
+const unreadableRule: { readonly code: string; readonly severity: Severity } = {
+  code: 'CF49',
+  severity: 'error',
+};
+
+/** Characters of the word that begins in this column. */
+function wordAt(line: string | null, column: number): number {
+  return /^[^\s{},]*/.exec((line ?? '').slice(column - 1, column + 80))![0].length;
+}
+
+/** Where it points, and how many columns it underlines; null: the word that stands there. */
+function aimedAt(at: Aim | Place): { readonly place: Place; readonly length: number | null } {
+  if ('object' in at) return { place: at.object.place(at.path), length: null };
+  if ('line' in at) return { place: at, length: null };
+  if ('keys' in at) return { place: at.place, length: at.keys[0]?.text.length ?? 1 };
+  if ('text' in at) return { place: at.place, length: at.text.length + (at.quoted ? 2 : 0) };
+  const token = 'at' in at ? at.at : typeof at.name === 'string' ? null : at.name;
+  return token === null
+    ? { place: { file: '', line: 1, column: 1 }, length: 1 }
+    : { place: token.place, length: token.text.length };
+}

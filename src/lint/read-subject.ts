@@ -1,0 +1,201 @@
+/** From what the files hold to what the rules look at: Corefiles are parsed, and their directives understood by their syntax. */
+import { globSync } from 'node:fs';
+import { basename, dirname, isAbsolute } from 'node:path';
+import { FILE_MAX, readFileText } from '../base/read-file.ts';
+import type { Problem } from '../base/problem.ts';
+import { overlapProblems } from '../corefile/overlap.ts';
+import { parseCorefile, type ParseOutput } from '../corefile/parse.ts';
+import { bindDirective, type Syntax } from '../corefile/syntax.ts';
+import type { Corefile, Directive, ServerBlock } from '../corefile/tree.ts';
+import { namesIn } from '../server/contract/configuration.ts';
+import type { Plugin } from '../server/contract/plugin.ts';
+import type { CorefileInput, FragmentInput, Inputs } from './inputs.ts';
+import { SourceText } from './source-text.ts';
+import { LintedBlock, type AnyUse, type LintedCorefile } from './subject.ts';
+
+/** The plugins that there are. */
+export interface KnownPlugins {
+  /** Names of all directives, those of CoreDNS that are not served here included. */
+  readonly directives: readonly string[];
+  readonly external: Readonly<Record<string, string>>;
+  load(names?: ReadonlySet<string>): Promise<readonly Plugin[]>;
+}
+
+/** Corefiles that were understood, and the texts that their places are in, by label. */
+export interface ReadCorefiles {
+  readonly corefiles: readonly LintedCorefile[];
+  readonly sources: ReadonlyMap<string, SourceText>;
+}
+
+/** Reads all Corefiles; those fragments that none of them imports are read for themselves. */
+export async function readCorefiles(inputs: Inputs, plugins: KnownPlugins): Promise<ReadCorefiles> {
+  const reader = new Reader(inputs.fragments, plugins);
+  const whole = inputs.corefiles.map((input) => reader.parse(input, false));
+  const left = inputs.fragments.filter(({ source }) => !reader.imported.has(source));
+  const parts = left.map((input) => reader.parse(input, true));
+  const parsed = [...whole, ...parts];
+  const names = new Set(parsed.flatMap(({ output }) => [...namesIn(output.corefile)]));
+  const loaded = await plugins.load(names);
+  return {
+    corefiles: parsed.map((each) => understand(each, loaded)),
+    sources: reader.sources,
+  };
+}
+
+interface Parsed {
+  readonly input: CorefileInput;
+  readonly fragment: boolean;
+  readonly output: ParseOutput;
+}
+
+class Reader {
+  readonly sources = new Map<string, SourceText>();
+  readonly imported = new Set<SourceText>();
+  readonly #fragments: readonly FragmentInput[];
+  readonly #plugins: KnownPlugins;
+
+  constructor(fragments: readonly FragmentInput[], plugins: KnownPlugins) {
+    this.#fragments = fragments;
+    this.#plugins = plugins;
+  }
+
+  parse(input: CorefileInput, fragment: boolean): Parsed {
+    const source = fragment ? wrapped(input as FragmentInput) : input.source;
+    this.sources.set(source.label, source);
+    const isFile = input.object === null;
+    const output = parseCorefile({
+      file: source.label,
+      text: source.text,
+      dnsPort: 53,
+      env: {},
+      directives: this.#plugins.directives,
+      external: this.#plugins.external,
+      readFile: (path) => this.#readFile(path, isFile),
+      glob: (pattern) => this.#glob(pattern, isFile),
+    });
+    return { input, fragment, output };
+  }
+
+  #readFile(path: string, isFile: boolean): string {
+    const fragment = this.#fragments.find(
+      ({ name, source }) => source.label === path || (!isFile && name === basename(path)),
+    );
+    let source = fragment?.source;
+    if (source !== undefined) this.imported.add(source);
+    else if (isFile) {
+      const text = readFileText(path, FILE_MAX.corefile);
+      source = new SourceText({ label: path, file: path, within: null, text, origins: null });
+    } else throw Object.assign(new Error(`${path} is not at hand`), { code: 'NOT-HERE' });
+    this.sources.set(path, source);
+    return source.text;
+  }
+
+  #glob(pattern: string, isFile: boolean): readonly string[] {
+    const files = isFile ? globSync(pattern).toSorted() : [];
+    if (files.length > 0) return files;
+    const folder = dirname(pattern);
+    return this.#fragments
+      .filter(({ name, object }) => object !== null && fits(name, basename(pattern)))
+      .map(({ name }) => (isAbsolute(folder) || folder !== '.' ? `${folder}/${name}` : name));
+  }
+}
+
+/** An override stands within a block; alone it is read in one of the root. */
+function wrapped({ name, source }: FragmentInput): SourceText {
+  if (!name.endsWith('.override')) return source;
+  const lines = source.text.split('\n').length;
+  const origins = Array.from({ length: lines + 1 }, (_, index) => {
+    const { line, column, exact } = source.outside({ line: Math.max(1, index), column: 1 });
+    return { line, shift: column - 1, exact };
+  });
+  const { label, file, within } = source;
+  return new SourceText({ label, file, within, text: `.:53 {\n${source.text}\n}\n`, origins });
+}
+
+/** Whether a name fits a pattern with at most one `*` and one `?`, which is all that an import may have. */
+function fits(name: string, pattern: string): boolean {
+  const star = pattern.indexOf('*');
+  const same = (part: string, of: string): boolean =>
+    part.length === of.length &&
+    Array.from(of).every((mark, at) => mark === '?' || mark === part[at]);
+  if (star < 0) return same(name, pattern);
+  const [head, tail] = [pattern.slice(0, star), pattern.slice(star + 1)];
+  return (
+    name.length >= head.length + tail.length &&
+    same(name.slice(0, head.length), head) &&
+    same(name.slice(name.length - tail.length), tail)
+  );
+}
+
+function understand(
+  { input, fragment, output }: Parsed,
+  plugins: readonly Plugin[],
+): LintedCorefile {
+  const { corefile: tree } = output;
+  const problems: Problem[] = [...output.problems];
+  const warnings: Problem[] = [...output.warnings];
+  const role = isNodeCache(input, tree) ? 'node-cache' : 'server';
+  const parts = { file: input.source.file, fragment, role, object: input.object } as const;
+  const today = new Map(
+    plugins.flatMap(({ name, syntax }) => Object.keys(syntax.formerly).map((old) => [old, name])),
+  );
+  const blocks = tree.blocks.map((block) => {
+    const directives = block.directives.map((each) => ({
+      ...each,
+      name: today.get(each.name) ?? each.name,
+    }));
+    const uses = new Map<string, readonly AnyUse[]>();
+    for (const { name, syntax } of plugins) {
+      const bound = usesIn(block, directives, syntax);
+      if (bound === null) continue;
+      uses.set(name, bound.uses);
+      problems.push(...bound.problems);
+      warnings.push(...bound.warnings);
+    }
+    return new LintedBlock({ ...block, directives }, parts, uses);
+  });
+  if (!fragment) problems.push(...overlapProblems(tree.blocks.map(claimOf)));
+  return { ...parts, tree, blocks, problems, warnings };
+}
+
+/** @param today the block's directives under the names that they have today */
+function usesIn(
+  block: ServerBlock,
+  today: readonly Directive[],
+  syntax: Syntax,
+): {
+  readonly uses: readonly AnyUse[];
+  readonly problems: readonly Problem[];
+  readonly warnings: readonly Problem[];
+} | null {
+  const directives = block.directives.filter(
+    ({ name }) => name === syntax.name || Object.hasOwn(syntax.formerly, name),
+  );
+  if (directives.length === 0) return null;
+  const zones = [...new Set(block.keys.map(({ zone }) => zone))];
+  const { options, problems, warnings } = bindDirective(syntax, directives, { zones });
+  const said = options.flat() as unknown as readonly AnyUse['said'][];
+  const uses = said.flatMap((each) => {
+    const directive = today.find(({ at }) => at.place === each.at);
+    return directive === undefined ? [] : [{ directive, said: each }];
+  });
+  return { uses, problems, warnings };
+}
+
+function claimOf({ keys, directives }: ServerBlock): Parameters<typeof overlapProblems>[0][number] {
+  const binds = directives
+    .filter(({ name }) => name === 'bind')
+    .flatMap(({ args }) => args.map(({ text }) => text));
+  return { keys, binds, hasView: directives.some(({ name }) => name === 'view') };
+}
+
+/** NodeLocal DNSCache: by its variables, by the name of what holds it, or by the address that it listens on. */
+function isNodeCache({ source, object }: CorefileInput, { blocks }: Corefile): boolean {
+  if (source.hasVariables && source.text.includes('169.254.20.10')) return true;
+  if (object !== null && /node-?local/i.test(object.name)) return true;
+  return blocks.some(({ directives }) =>
+    directives.some(
+      ({ name, args }) => name === 'bind' && args.some(({ text }) => text.startsWith('169.254.')),
+    ),
+  );
+}

@@ -1,0 +1,171 @@
+/** CF01: directives and properties that the target does not have. */
+import { nearest } from '../base/problem.ts';
+import type { Directive } from '../corefile/tree.ts';
+import { readingFindings } from './reading.lint.ts';
+import {
+  coreDirectives,
+  coreProperties,
+  newestCore,
+  nodeCacheDirectives,
+  successors,
+  type Lifetime,
+} from './releases.ts';
+import type { Rule, Tell } from './rule.ts';
+import type { LintedCorefile, Subject } from './subject.ts';
+import type { Target } from './target.ts';
+import { isBefore, readVersion, type Version } from './version.ts';
+
+/** Directives of CoreDNS that ndots does not serve, as the linter was told of them; see `releaseRule`. */
+export interface Served {
+  /** Plugins of CoreDNS that ndots has no counterpart of. */
+  readonly absent: ReadonlySet<string>;
+  readonly external: Readonly<Record<string, string>>;
+}
+
+/** The rule, for what ndots serves. */
+export function releaseRule(served: Served): Rule {
+  return {
+    code: 'CF01',
+    severity: 'error',
+    summary: 'a directive or property that the target does not have',
+    find(subject, tell) {
+      for (const corefile of subject.corefiles) {
+        tellReading(corefile, served, subject, tell);
+        for (const { block } of corefile.blocks)
+          for (const directive of block.directives)
+            judge(directive, corefile, served, subject, tell);
+      }
+    },
+  };
+}
+
+/** What is unknown altogether, or only known by an older name. */
+function tellReading(
+  corefile: LintedCorefile,
+  { external }: Served,
+  { target }: Subject,
+  tell: Tell,
+): void {
+  for (const { told, problem, isWarning } of readingFindings(corefile)) {
+    const word = /Unknown directive '([^']+)'/.exec(problem.message)?.[1] ?? '';
+    const ofCore = target !== null && target.kind !== 'ndots';
+    if (word === '' && isWarning && ofCore) continue; // The table of releases knows better.
+    if (word !== '' && Object.hasOwn(coreDirectives, word)) {
+      if (ofCore && lives(coreDirectives[word]!, target.version)) continue;
+      tell({
+        ...told,
+        hint: whenText(word, coreDirectives[word]!),
+        remedy: successors[word] ?? told.remedy ?? null,
+      });
+      continue;
+    }
+    const isExternal = Object.hasOwn(external, word);
+    const near = isExternal || word === '' ? null : nearest(word, Object.keys(coreDirectives));
+    tell({
+      ...told,
+      ...(isWarning ? { severity: 'warning' as const } : {}),
+      // CoreDNS can be built with it, so nobody but its owner knows whether the target has it.
+      ...(isExternal && target?.kind !== 'ndots' ? { severity: 'warning' as const } : {}),
+      ...(near === null ? {} : { fix: null, hint: told.hint ?? `Did you mean '${near}'?` }),
+    });
+  }
+}
+
+function judge(
+  directive: Directive,
+  corefile: LintedCorefile,
+  { absent }: Served,
+  { target }: Subject,
+  tell: Tell,
+): void {
+  const { name, at } = directive;
+  const word = at.text;
+  if (target === null || target.kind === 'ndots') {
+    if (!absent.has(name)) return;
+    tell({
+      at,
+      text: `ndots does not serve the plugin '${name}'`,
+      severity: target === null ? 'note' : 'error',
+      remedy: 'Serve this server block with CoreDNS.',
+    });
+    return;
+  }
+  const lifetime = coreDirectives[word];
+  if (lifetime === undefined) {
+    tell({
+      at,
+      text: `CoreDNS has no directive '${word}': it is one of ndots`,
+      remedy: 'Take it away, or serve with ndots.',
+    });
+    return;
+  }
+  const inNodeCache =
+    (target.kind !== 'node-cache' && corefile.role !== 'node-cache') ||
+    nodeCacheDirectives.has(word);
+  if (!inNodeCache) {
+    tell({
+      at,
+      text: `node-cache is built without the plugin '${word}'`,
+      hint: `It has: ${[...nodeCacheDirectives].join(', ')}.`,
+      remedy: "Move the line to the cluster's CoreDNS.",
+    });
+    return;
+  }
+  if (!lives(lifetime, target.version)) {
+    tell({
+      at,
+      text: `${nameOf(target)} has no directive '${word}'`,
+      hint: whenText(word, lifetime),
+      remedy: successors[word] ?? null,
+      fix: word === 'proxy' ? { kind: 'word', token: at, text: 'forward' } : null,
+    });
+    return;
+  }
+  judgeProperties(directive, target, tell);
+}
+
+function judgeProperties(
+  { name, block }: Directive,
+  target: Exclude<Target, { kind: 'ndots' }>,
+  tell: Tell,
+): void {
+  const known = coreProperties[name];
+  if (known === undefined) return;
+  for (const { name: token } of block ?? []) {
+    const lifetime = Object.hasOwn(known, token.text) ? known[token.text] : undefined;
+    if (lifetime === undefined) {
+      tell({
+        at: token,
+        text: `the ${name} of CoreDNS has no property '${token.text}'`,
+        remedy: 'Take the line away, or serve with ndots.',
+      });
+    } else if (!lives(lifetime, target.version)) {
+      tell({
+        at: token,
+        text: `the ${name} of ${nameOf(target)} has no property '${token.text}'`,
+        hint: whenText(token.text, lifetime),
+        fix: lifetime[1] === undefined ? null : { kind: 'remove', token },
+      });
+    }
+  }
+}
+
+function nameOf({ kind, label, version }: Exclude<Target, { kind: 'ndots' }>): string {
+  const [own = ''] = label.split('@').slice(1);
+  const core = `CoreDNS ${version.join('.')}`;
+  return kind === 'coredns' ? core : `node-cache ${own} (${core})`;
+}
+
+function lives([since, until]: Lifetime, version: Version): boolean {
+  return (
+    !isBefore(version, readVersion(since)) &&
+    (until === undefined || !isBefore(readVersion(until), version))
+  );
+}
+
+function whenText(word: string, [since, until]: Lifetime): string {
+  const newest = newestCore.join('.');
+  return until === undefined
+    ? `'${word}' is there from CoreDNS ${since} on (as of ${newest}).`
+    : `'${word}' was there from CoreDNS ${since} to ${until}.`;
+}

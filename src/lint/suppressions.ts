@@ -1,0 +1,111 @@
+/** Comments that ask not to be told: `# ndots:ignore CF07 because …`, on the line or the one above; `ndots:ignore-file` anywhere. */
+import type { Finding } from './finding.ts';
+
+/** One such comment. */
+interface Suppression {
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+  readonly text: string;
+  readonly codes: readonly string[];
+  readonly reason: string;
+  readonly wholeFile: boolean;
+  used: boolean;
+}
+
+/** The comments of all files. */
+export class Suppressions {
+  readonly #all: readonly Suppression[];
+  readonly #known: ReadonlySet<string>;
+  readonly #texts: ReadonlyMap<string, readonly string[]>;
+
+  constructor(texts: ReadonlyMap<string, readonly string[]>, known: ReadonlySet<string>) {
+    this.#known = known;
+    this.#texts = texts;
+    this.#all = [...texts].flatMap(([file, lines]) =>
+      lines.flatMap((line, index) => suppressionIn(line, file, index + 1)),
+    );
+  }
+
+  /** Whether a comment asks not to tell of this. One without a reason does not count. */
+  covers({ code, spot }: Finding): boolean {
+    let covered = false;
+    for (const each of this.#all) {
+      if (each.file !== spot.file || !each.codes.includes(code) || each.reason === '') continue;
+      if (!each.wholeFile && each.line !== spot.line && !this.#isAbove(each, spot.line)) continue;
+      each.used = true;
+      covered = true;
+    }
+    return covered;
+  }
+
+  /** Between the comment and the line there are only comments. */
+  #isAbove({ file, line: own }: Suppression, line: number): boolean {
+    const lines = this.#texts.get(file) ?? [];
+    return own < line && lines.slice(own - 1, line - 1).every((text) => /^\s*#/.test(text));
+  }
+
+  /** Findings about the comments themselves: code CF48. */
+  misuses(nearestCode: (code: string) => string | null): readonly Finding[] {
+    return this.#all.flatMap((each) => {
+      const unknown = each.codes.find((code) => !this.#known.has(code));
+      const finding = (text: string, remedy: string, hint: string | null = null): Finding => ({
+        code: 'CF48',
+        severity: each.used || (each.reason !== '' && unknown === undefined) ? 'note' : 'warning',
+        text,
+        spot: {
+          file: each.file,
+          line: each.line,
+          column: each.column,
+          endColumn: each.column + each.text.length,
+        },
+        within: null,
+        excerpt: this.#texts.get(each.file)?.[each.line - 1] ?? null,
+        caret: each.column,
+        hint,
+        remedy,
+        edits: [],
+      });
+      if (each.codes.length === 0)
+        return [finding('this comment names no code', 'Write: # ndots:ignore CF07 because REASON')];
+      if (unknown !== undefined) {
+        const meant = nearestCode(unknown);
+        const hint = meant === null ? null : `Did you mean '${meant}'?`;
+        return [finding(`there is no code '${unknown}'`, 'docs/rules/README.md lists them.', hint)];
+      }
+      if (each.reason === '')
+        return [
+          finding(
+            'this comment has no reason and does not count',
+            `Write why: # ndots:ignore ${each.codes.join(',')} because REASON`,
+          ),
+        ];
+      return each.used
+        ? []
+        : [finding('nothing is found here that this comment could ignore', 'Take it away.')];
+    });
+  }
+}
+
+function suppressionIn(line: string, file: string, number: number): Suppression[] {
+  const start = line.indexOf('# ndots:ignore');
+  if (start < 0) return [];
+  const text = line.slice(start).trimEnd();
+  const [, whole, rest = ''] = /^# ndots:ignore(-file)?(?:\s(.*))?$/.exec(text) ?? [];
+  if (rest === '' && !/^# ndots:ignore(-file)?$/.test(text)) return [];
+  const [first = '', ...words] = rest.trim().split(/\s+/);
+  const codes = first.split(',').filter((code) => code !== '');
+  const reason = (words[0] === 'because' ? words.slice(1) : words).join(' ');
+  return [
+    {
+      file,
+      line: number,
+      column: start + 1,
+      text,
+      codes,
+      reason,
+      wholeFile: whole !== undefined,
+      used: false,
+    },
+  ];
+}

@@ -1,0 +1,52 @@
+/** What a configuration is for: a release of CoreDNS or of node-cache, or ndots. */
+import { Problem } from '../base/problem.ts';
+import { nodeCacheReleases } from './releases.ts';
+import { isBefore, readVersion, type Version } from './version.ts';
+
+/** What serves the configuration. Of node-cache `version` is that of the CoreDNS inside. */
+export type Target =
+  | { readonly kind: 'ndots' }
+  | {
+      readonly kind: 'coredns' | 'node-cache';
+      readonly version: Version;
+      /** As a person wrote it. */
+      readonly label: string;
+    };
+
+/** `ndots`, `coredns@1.11.3`, `node-cache@1.26.4`. Throws a `Problem` (`usage`). */
+export function parseTarget(text: string): Target {
+  if (text === 'ndots') return { kind: 'ndots' };
+  const [, kind, version] = /^(coredns|node-cache)@v?(\d+(?:\.\d+){1,2})$/.exec(text) ?? [];
+  if (kind === undefined || version === undefined) {
+    throw new Problem({
+      code: 'usage',
+      text: `--target takes ndots, coredns@VERSION or node-cache@VERSION, not "${text}"`,
+      remedy: 'As in: --target coredns@1.11.3',
+    });
+  }
+  return targetOf(kind as 'coredns' | 'node-cache', readVersion(version));
+}
+
+/** The target that the image of a container is; null: another program, or a tag that is no version. */
+export function targetOfImage(image: string): Target | null {
+  const [, path = '', tag = ''] = /^([^@]*):v?(\d+\.\d+\.\d+)/.exec(image) ?? [];
+  if (path === '') return null;
+  if (path.endsWith('node-cache')) return targetOf('node-cache', readVersion(tag));
+  return path.endsWith('coredns') ? targetOf('coredns', readVersion(tag)) : null;
+}
+
+function targetOf(kind: 'coredns' | 'node-cache', version: Version): Target {
+  const label = `${kind}@${version.join('.')}`;
+  return { kind, label, version: kind === 'coredns' ? version : coreOf(version) };
+}
+
+/** The CoreDNS inside of a node-cache: that of the newest release which is not newer. */
+function coreOf(version: Version): Version {
+  const known = nodeCacheReleases.filter(([own]) => !isBefore(version, own));
+  return known.at(-1)?.[1] ?? nodeCacheReleases[0]![1];
+}
+
+/** The release of CoreDNS that is meant; null: none is, or it is ndots. */
+export function coreVersionOf(target: Target | null): Version | null {
+  return target === null || target.kind === 'ndots' ? null : target.version;
+}

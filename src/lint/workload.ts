@@ -1,0 +1,79 @@
+/** What workloads say of their pods, whatever kind they are. */
+import { child, children, text, textMap, type JsonObject } from '../kube/api/json-object.ts';
+import type { KubeObject } from './subject.ts';
+
+/** A pod, or the template of one, and the path to its `spec`. */
+export interface PodSpec {
+  readonly spec: JsonObject;
+  readonly path: readonly (string | number)[];
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+/** One container. */
+export interface Container {
+  readonly name: string;
+  readonly image: string;
+  readonly value: JsonObject;
+  readonly path: readonly (string | number)[];
+}
+
+/** The pods of an object; null: it has none. */
+export function podSpecOf({ kind, value }: KubeObject): PodSpec | null {
+  const spec = child(value, 'spec');
+  if (kind === 'Pod')
+    return { spec, path: ['spec'], labels: textMap(child(value, 'metadata'), 'labels') };
+  const [job, path] =
+    kind === 'CronJob'
+      ? [child(child(spec, 'jobTemplate'), 'spec'), ['spec', 'jobTemplate', 'spec']]
+      : [spec, ['spec']];
+  const template = child(job, 'template');
+  if (!workloads.has(kind) || template['spec'] === undefined) return null;
+  return {
+    spec: child(template, 'spec'),
+    path: [...path, 'template', 'spec'],
+    labels: textMap(child(template, 'metadata'), 'labels'),
+  };
+}
+
+const workloads: ReadonlySet<string> = new Set([
+  'Deployment',
+  'DaemonSet',
+  'StatefulSet',
+  'ReplicaSet',
+  'ReplicationController',
+  'Job',
+  'CronJob',
+]);
+
+/** The containers of an object's pods, without those that only prepare. */
+export function containersOf(object: KubeObject): readonly Container[] {
+  const pods = podSpecOf(object);
+  if (pods === null) return [];
+  return children(pods.spec, 'containers').map((value, index) => ({
+    name: text(value, 'name'),
+    image: text(value, 'image'),
+    value,
+    path: [...pods.path, 'containers', index],
+  }));
+}
+
+/** What kind of DNS server the object runs; null: none. */
+export function dnsServerIn(object: KubeObject): {
+  readonly container: Container;
+  readonly role: 'server' | 'node-cache';
+} | null {
+  for (const container of containersOf(object)) {
+    if (/(^|\/)[\w.-]*node-?cache([:@]|$)/.test(container.image))
+      return { container, role: 'node-cache' };
+    if (/(^|\/)[\w.-]*(coredns|ndots)([:@]|$)/.test(container.image))
+      return { container, role: 'server' };
+  }
+  return null;
+}
+
+/** Whether labels are all there, with these values. An empty selector selects everything. */
+export function selects(selector: JsonObject, labels: Readonly<Record<string, string>>): boolean {
+  return Object.entries(textMap(selector, 'matchLabels')).every(
+    ([key, value]) => labels[key] === value,
+  );
+}

@@ -1,0 +1,341 @@
+/** Rules about `forward`. */
+import { parseAddress } from '../../base/ip.ts';
+import type { Directive, Token } from '../../corefile/tree.ts';
+import { expandZone, splitScheme } from '../../corefile/zones.ts';
+import { child, text, texts } from '../../kube/api/json-object.ts';
+import { blockRule, corefileRule, type Rule, type Tell } from '../../lint/rule.ts';
+import { isWithin, lineOf, type LintedBlock, type Subject } from '../../lint/subject.ts';
+import { coreVersionOf } from '../../lint/target.ts';
+import { isBefore } from '../../lint/version.ts';
+
+/** The words behind FROM. */
+function targetsOf({ args }: Directive): readonly Token[] {
+  return args.slice(1);
+}
+
+/** FROM as a zone; null if it is none. */
+function fromOf({ args }: Directive): string | null {
+  return args[0] === undefined ? null : (expandZone(args[0].text)?.[0] ?? null);
+}
+
+/** Address and port of a TO; null: a file, a host name, another scheme than plain DNS or TLS. */
+function addressOf({
+  text: word,
+}: Token): { readonly ip: Uint8Array; readonly text: string; readonly port: number } | null {
+  const { scheme, rest } = splitScheme(word);
+  if (scheme !== 'dns' && scheme !== 'tls') return null;
+  const [bare = ''] = rest.split('%');
+  const usual = scheme === 'tls' ? 853 : 53;
+  const whole = parseAddress(bare);
+  if (whole !== null) return { ip: whole, text: bare, port: usual };
+  const [, inner = '', port = ''] = /^\[?([^\]]*)\]?:(\d+)$/.exec(bare) ?? [];
+  const ip = parseAddress(inner);
+  return ip === null ? null : { ip, text: inner, port: Number(port) };
+}
+
+function isLoopback(ip: Uint8Array): boolean {
+  return ip.length === 4 ? ip[0] === 127 : ip.every((byte, at) => byte === (at === 15 ? 1 : 0));
+}
+
+function isPrivate(ip: Uint8Array): boolean {
+  const [a = 0, b = 0] = ip;
+  if (ip.length === 16) return (a & 0xfe) === 0xfc || (a === 0xfe && (b & 0xc0) === 0x80);
+  return (
+    a === 10 ||
+    (a === 172 && b >= 16 && b < 32) ||
+    (a === 192 && b === 168) ||
+    (a === 100 && b >= 64 && b < 128) ||
+    (a === 169 && b === 254)
+  );
+}
+
+/** Addresses that the blocks of this Corefile listen on; empty: all of the machine's. */
+function bindsOf(block: LintedBlock): readonly string[] {
+  return block.directives('bind').flatMap(({ args }) => args.map(({ text: word }) => word));
+}
+
+/** Cluster addresses of services that lead to cluster DNS, in what was given. */
+function clusterAddresses({ objects }: Subject): readonly string[] {
+  return (
+    objects
+      .filter(({ kind, name, value }) => {
+        const selector = child(child(value, 'spec'), 'selector');
+        return (
+          kind === 'Service' && (name === 'kube-dns' || text(selector, 'k8s-app') === 'kube-dns')
+        );
+      })
+      // node-cache's own way to cluster DNS.
+      .filter(({ name }) => !/upstream/.test(name))
+      .flatMap(({ value }) => {
+        const spec = child(value, 'spec');
+        return [...texts(spec, 'clusterIPs'), text(spec, 'clusterIP')];
+      })
+      .filter((address) => address !== '' && address !== 'None')
+  );
+}
+
+const loops: Rule = blockRule({
+  code: 'CF03',
+  severity: 'error',
+  summary: 'forward leads back to the server itself',
+  find(block, tell, subject) {
+    const binds = bindsOf(block);
+    const ports = new Set(block.block.keys.map(({ port }) => port));
+    const own = block.corefile.role === 'server' ? clusterAddresses(subject) : [];
+    for (const directive of block.directives('forward')) {
+      for (const to of targetsOf(directive)) {
+        if (/(^|\/)resolv\.conf$/.test(to.text)) {
+          for (const { file, text: conf } of subject.resolvConfs) {
+            const server = /^[ \t]*nameserver[ \t]+(127\.[\d.]+|::1)[ \t]*$/m.exec(conf)?.[1];
+            if (server === undefined || binds.length > 0) continue;
+            tell({
+              at: to,
+              text: `${file} names ${server}, which is this server itself`,
+              hint: 'Each query comes back until memory is used up; with loop the server ends instead.',
+              remedy:
+                'Let kubelet hand out the real upstreams: resolvConf /run/systemd/resolve/resolv.conf, or name them here.',
+            });
+          }
+          continue;
+        }
+        const address = addressOf(to);
+        if (address === null || !ports.has(address.port)) continue;
+        const named = binds.includes(address.text);
+        const everywhere = binds.length === 0 && isLoopback(address.ip);
+        const service = own.includes(address.text);
+        if (!named && !everywhere && !service) continue;
+        tell({
+          at: to,
+          text: `${to.text} is ${service ? 'the service in front of this server' : 'this server itself'}`,
+          hint: 'Each query comes back until memory is used up; with loop the server ends instead.',
+          remedy: 'Name the resolver that is to be asked.',
+        });
+      }
+    }
+  },
+});
+
+const mixed: Rule = blockRule({
+  code: 'CF09',
+  severity: 'error',
+  summary: 'private and public upstreams side by side, used in turns',
+  find(block, tell) {
+    for (const directive of block.directives('forward')) {
+      const policy = lineOf(directive, 'policy')?.args[0]?.text ?? 'random';
+      if (policy === 'sequential' || policy === 'first') continue;
+      const known = targetsOf(directive).flatMap((token) => {
+        const address = addressOf(token);
+        return address === null || isLoopback(address.ip) ? [] : [{ token, ip: address.ip }];
+      });
+      const inside = known.find(({ ip }) => isPrivate(ip));
+      const outside = known.find(({ ip }) => !isPrivate(ip));
+      if (inside === undefined || outside === undefined) continue;
+      tell({
+        at: outside.token,
+        text: `${outside.token.text} is a public resolver, ${inside.token.text} a private one, and queries go to either (policy ${policy})`,
+        hint: 'The public one says that private names do not exist, and the first answer counts: they fail now and then.',
+        remedy:
+          'Keep resolvers that give the same answers, or forward the private zones in a block of their own.',
+      });
+    }
+  },
+});
+
+const unbounded: Rule = corefileRule({
+  code: 'CF10',
+  severity: 'warning',
+  summary: 'forward without max_concurrent, or with a very low one',
+  find({ blocks }, tell, { target }) {
+    if (target?.kind === 'ndots') return;
+    const all = blocks.flatMap((block) => block.directives('forward'));
+    const without = all.filter((directive) => lineOf(directive, 'max_concurrent') === null);
+    const [first] = without;
+    if (first !== undefined) {
+      const more = without.length > 1 ? ` (and ${without.length - 1} more)` : '';
+      tell({
+        at: first.at,
+        text: `this forward has no max_concurrent${more}`,
+        hint: 'CoreDNS holds every query that an upstream has not answered, about 2 KB each, without bound: a slow upstream ends in an OOM kill.',
+        remedy: 'Add: max_concurrent 1000 (queries per second × seconds of the slowest answers).',
+        fix: { kind: 'property', directive: first, text: 'max_concurrent 1000' },
+      });
+    }
+    for (const directive of all) {
+      const [token] = lineOf(directive, 'max_concurrent')?.args ?? [];
+      if (token === undefined || !/^[1-9]\d?$/.test(token.text)) continue;
+      tell({
+        at: token,
+        text: `only ${token.text} queries may be under way; further ones are REFUSED`,
+        hint: 'musl takes REFUSED for the end of its search list.',
+        remedy: 'Write queries per second × seconds of the slowest answers: 1000 is usual.',
+      });
+    }
+  },
+});
+
+/** Resolvers of clouds, which answer each client a limited number of packets, TCP sooner than UDP. */
+const cloudResolvers: ReadonlySet<string> = new Set([
+  '169.254.169.253',
+  '169.254.169.254',
+  'fd00:ec2::253',
+  '168.63.129.16',
+  '100.100.2.136',
+  '100.100.2.138',
+  '169.254.169.250',
+]);
+
+const forcedTcp: Rule = blockRule({
+  code: 'CF21',
+  severity: 'warning',
+  summary: 'force_tcp towards a resolver that may not take it',
+  find(block, tell) {
+    for (const directive of block.directives('forward')) {
+      const line = lineOf(directive, 'force_tcp');
+      if (line === null) continue;
+      const to = targetsOf(directive).find(({ text: word }) => {
+        const [host = ''] = word.split('%');
+        return cloudResolvers.has(host) || /(^|\/)resolv\.conf$/.test(word);
+      });
+      if (to === undefined) continue;
+      tell({
+        at: line.name,
+        text: `every query to ${to.text} goes over TCP`,
+        hint: 'Resolvers of clouds limit TCP connections, and some listen on UDP only: all names of the zone fail together.',
+        remedy: 'Take force_tcp away here; towards the cluster’s own DNS it is right.',
+        fix: { kind: 'remove', token: line.name },
+      });
+    }
+  },
+});
+
+const unreached: Rule = blockRule({
+  code: 'CF26',
+  severity: 'error',
+  summary: 'a forward behind one that takes all of its names',
+  find(block, tell) {
+    const before: { readonly zone: string; readonly directive: Directive }[] = [];
+    for (const directive of block.directives('forward')) {
+      const zone = fromOf(directive);
+      if (zone === null) continue;
+      const taker = before.find((each) => {
+        if (!isWithin(zone, each.zone) || lineOf(each.directive, 'next') !== null) return false;
+        const except = lineOf(each.directive, 'except')?.args ?? [];
+        return !except.some(({ text: word }) =>
+          expandZone(word)?.some((one) => isWithin(zone, one)),
+        );
+      });
+      before.push({ zone, directive });
+      if (taker === undefined) continue;
+      const line = taker.directive.at.place.line;
+      tell({
+        at: directive.args[0] ?? directive.at,
+        text:
+          taker.zone === zone
+            ? `a second forward of '${zone}' in one block is never asked`
+            : `the forward of '${taker.zone}' above takes the names of '${zone}' first`,
+        hint: `Forwards of one block are tried in the order of the file; the first one that fits (line ${line}) has the query.`,
+        remedy:
+          taker.zone === zone
+            ? 'Merge the two, or put this one in a server block of its own.'
+            : 'Put this line above the other one, or in a server block of its own.',
+      });
+    }
+  },
+});
+
+const neverDown: Rule = blockRule({
+  code: 'CF28',
+  severity: 'warning',
+  summary: 'max_fails 0: a dead upstream is never left out',
+  find(block, tell) {
+    for (const directive of block.directives('forward')) {
+      const line = lineOf(directive, 'max_fails');
+      if (line?.args[0]?.text !== '0') continue;
+      tell({
+        at: line.name,
+        text: 'max_fails 0 says that an upstream is always up',
+        hint: 'Queries keep going to one that is dead, and wait for it each time.',
+        remedy:
+          'Take the line away: with 2, the default, a dead upstream is left out until it answers probes.',
+        fix: { kind: 'remove', token: line.name },
+      });
+    }
+  },
+});
+
+const noFailover: Rule = blockRule({
+  code: 'CF29',
+  severity: 'warning',
+  summary: 'several upstreams without failover, which CoreDNS 1.13.0 and later need',
+  find(block, tell, { target }) {
+    const version = coreVersionOf(target);
+    if (version === null || isBefore(version, [1, 13, 0])) return;
+    for (const directive of block.directives('forward')) {
+      const many = targetsOf(directive);
+      if (many.length < 2 || lineOf(directive, 'failover') !== null) continue;
+      tell({
+        at: directive.at,
+        text: `SERVFAIL or REFUSED of one of these ${many.length} upstreams is the answer`,
+        hint: 'Up to CoreDNS 1.12.4 the next upstream was asked then.',
+        remedy: 'Add: failover SERVFAIL REFUSED',
+        fix: { kind: 'property', directive, text: 'failover SERVFAIL REFUSED' },
+      });
+    }
+  },
+});
+
+const uncached: Rule = blockRule({
+  code: 'CF50',
+  severity: 'warning',
+  summary: 'forward without cache',
+  find(block, tell) {
+    const [first] = block.directives('forward');
+    if (first === undefined || block.has('cache') || block.corefile.fragment) return;
+    tell({
+      at: first.at,
+      text: 'every query goes to the upstream: this block has no cache',
+      hint: 'Pods ask for the same few names again and again, each with several search suffixes.',
+      remedy: 'Add: cache 30',
+      fix: { kind: 'above', token: first.at, text: 'cache 30' },
+    });
+  },
+});
+
+const removedLoop: Rule = corefileRule({
+  code: 'CF04',
+  severity: 'warning',
+  summary: 'forward to a resolv.conf without loop',
+  find(corefile, tell) {
+    if (corefile.fragment) return;
+    for (const block of corefile.blocks) forwardsWithoutLoop(block, tell);
+  },
+});
+
+function forwardsWithoutLoop(block: LintedBlock, tell: Tell): void {
+  if (block.has('loop')) return;
+  for (const directive of block.directives('forward')) {
+    const to = targetsOf(directive).find(({ text: word }) => word.startsWith('/'));
+    if (to === undefined) continue;
+    tell({
+      at: to,
+      text: `nothing would notice that ${to.text} leads back here: the block has no loop`,
+      hint: 'Without loop a forwarding loop does not end the server at its start: it eats its memory, and then that of the node.',
+      remedy: 'Add loop; if the server then ends, it is resolv.conf that has to be mended.',
+      fix: { kind: 'above', token: directive.at, text: 'loop' },
+    });
+    return;
+  }
+}
+
+/** Rules about `forward`, and about what a block that forwards needs. */
+export const forwardRules: readonly Rule[] = [
+  loops,
+  removedLoop,
+  mixed,
+  unbounded,
+  forcedTcp,
+  unreached,
+  neverDown,
+  noFailover,
+  uncached,
+];

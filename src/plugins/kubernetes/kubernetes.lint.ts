@@ -1,0 +1,183 @@
+/** Rules about `kubernetes`. */
+import { child, list } from '../../kube/api/json-object.ts';
+import { blockRule, corefileRule, type Rule } from '../../lint/rule.ts';
+import { lineOf } from '../../lint/subject.ts';
+import { dnsServerIn } from '../../lint/workload.ts';
+import { isReverseZone, primaryZone, type syntax } from './options.ts';
+
+type Kubernetes = typeof syntax;
+
+/** Bytes of a quantity of memory: `170Mi`; null: none, or spelled another way. */
+function memoryBytes(value: unknown): number | null {
+  const [, number = '', unit = ''] = /^(\d+(?:\.\d+)?)(Ki|Mi|Gi|k|M|G)?$/.exec(String(value)) ?? [];
+  if (number === '') return null;
+  const units: Readonly<Record<string, number>> = {
+    Ki: 2 ** 10,
+    Mi: 2 ** 20,
+    Gi: 2 ** 30,
+    k: 1e3,
+    M: 1e6,
+    G: 1e9,
+  };
+  return Number(number) * (units[unit] ?? 1);
+}
+
+/** What a pod costs in CoreDNS's watch, and what the rest of the process takes: published figures of its scaling guide. */
+const BYTES_FOR_PODS = 250 * 2 ** 20;
+
+const podMemory: Rule = blockRule({
+  code: 'CF12',
+  severity: 'warning',
+  summary: 'pods verified with the memory limit of a server that watches no pods',
+  find(block, tell, { objects, target }) {
+    if (target?.kind === 'ndots') return;
+    const [use] = block.uses<Kubernetes>('kubernetes');
+    if (use?.said.pods !== 'verified') return;
+    for (const object of objects) {
+      const server = dnsServerIn(object);
+      if (server?.role !== 'server') continue;
+      const limits = child(child(server.container.value, 'resources'), 'limits');
+      const bytes = memoryBytes(limits['memory']);
+      if (bytes === null || bytes >= BYTES_FOR_PODS) continue;
+      tell({
+        at: lineOf(use.directive, 'pods') ?? use.directive,
+        text: `pods verified watches every pod of the cluster, with a memory limit of ${String(limits['memory'])} (${object.kind} ${object.name})`,
+        hint: 'Some thousand pods more, or a relist, end in an OOM kill of all replicas at once.',
+        remedy:
+          'Raise the limit (CoreDNS: about 1 KB a pod, twice that during a relist), or write pods insecure or disabled.',
+      });
+    }
+  },
+});
+
+const wildcardTls: Rule = blockRule({
+  code: 'CF13',
+  severity: 'warning',
+  summary: 'pods insecure where certificates cover names of pods',
+  find(block, tell, { objects }) {
+    const [use] = block.uses<Kubernetes>('kubernetes');
+    const zone = use === undefined ? null : primaryZone(use.said.zones);
+    if (use?.said.pods !== 'insecure' || zone === null) return;
+    for (const { kind, name, value } of objects) {
+      if (kind !== 'Certificate') continue;
+      const names = list(child(value, 'spec'), 'dnsNames').filter(
+        (each): each is string => typeof each === 'string',
+      );
+      const wild = names.find(
+        (each) =>
+          each.startsWith('*.') && `.${each}.`.includes('.pod.') && `${each}.`.endsWith(zone),
+      );
+      if (wild === undefined) continue;
+      tell({
+        at: lineOf(use.directive, 'pods') ?? use.directive,
+        text: `pods insecure gives every address a name that certificate ${name} covers (${wild})`,
+        hint: '1-2-3-4.NAMESPACE.pod resolves to 1.2.3.4, whoever has that address: it passes for a pod of the cluster.',
+        remedy: 'Write pods verified, or pods disabled if nobody asks for such names.',
+      });
+    }
+  },
+});
+
+const leakingNames: Rule = blockRule({
+  code: 'CF24',
+  severity: 'warning',
+  summary: 'fallthrough without zones on kubernetes',
+  find(block, tell) {
+    const [use] = block.uses<Kubernetes>('kubernetes');
+    const line = use === undefined ? null : lineOf(use.directive, 'fallthrough');
+    if (use === undefined || line === null || line.args.length > 0 || !block.has('forward')) return;
+    const reverse = use.directive.args.filter(({ text: word }) =>
+      /(in-addr|ip6)\.arpa\.?$/.test(word),
+    );
+    const zones = reverse.map(({ text: word }) => word).join(' ');
+    tell({
+      at: line.name,
+      text: 'names of the cluster that do not exist are asked of the upstream',
+      hint: 'Each search suffix that does not fit leaves the cluster: slow NXDOMAIN, load, and names told to others.',
+      remedy:
+        zones === ''
+          ? 'Take fallthrough away, or name the zones that others serve, too.'
+          : `Name the zones that others serve, too: fallthrough ${zones}`,
+      fix:
+        zones === ''
+          ? { kind: 'remove', token: line.name }
+          : { kind: 'append', token: line.name, text: zones },
+    });
+  },
+});
+
+const wholeReverse: Rule = blockRule({
+  code: 'CF25',
+  severity: 'note',
+  summary: 'the whole reverse tree without fallthrough',
+  find(block, tell) {
+    const [use] = block.uses<Kubernetes>('kubernetes');
+    if (use === undefined || !block.has('forward')) return;
+    for (const token of use.directive.args) {
+      const zone = `${token.text.replace(/\.$/, '')}.`;
+      if (zone !== 'in-addr.arpa.' && zone !== 'ip6.arpa.') continue;
+      const { fallthrough } = use.said;
+      if (fallthrough?.some((each) => each === '.' || zone.endsWith(each)) === true) continue;
+      tell({
+        at: token,
+        text: `${token.text} is served as the cluster's own: addresses outside of it have no names`,
+        hint: 'PTR queries for nodes, databases and the internet are NXDOMAIN.',
+        remedy:
+          'Write the ranges of pods and services (10.244.0.0/16), or fallthrough in-addr.arpa ip6.arpa.',
+      });
+    }
+  },
+});
+
+const neverAsked: Rule = corefileRule({
+  code: 'CF51',
+  severity: 'warning',
+  summary: 'a plugin for zones that its server block never gets queries for',
+  find({ blocks }, tell) {
+    for (const block of blocks) {
+      // Names may be others behind a rewrite.
+      if (block.has('rewrite')) continue;
+      const touches = (zone: string): boolean =>
+        block.zones.some(
+          (own) =>
+            own === '.' ||
+            zone === '.' ||
+            own === zone ||
+            own.endsWith(`.${zone}`) ||
+            zone.endsWith(`.${own}`),
+        );
+      for (const name of ['kubernetes', 'forward', 'hosts', 'file', 'etcd', 'cache', 'autopath']) {
+        for (const { directive, said } of block.uses(name)) {
+          const zones = zonesOf(said);
+          const away = zones.filter((zone) => !touches(zone) && !isReverseZone(zone));
+          if (
+            away.length === 0 ||
+            away.length < zones.filter((zone) => !isReverseZone(zone)).length
+          )
+            continue;
+          tell({
+            at: directive.at,
+            text: `no query for '${away[0]!}' comes to a server block of '${block.zones.join(' ')}'`,
+            hint: 'A query goes to the block with the longest zone that fits its name, and to no other one.',
+            remedy: `Serve the zone in a block of its own: ${away[0]!.replace(/(.)\.$/, '$1')}:${block.block.keys[0]?.port ?? 53} { … }`,
+          });
+        }
+      }
+    }
+  },
+});
+
+function zonesOf(said: object): readonly string[] {
+  const { zones, from } = said as { readonly zones?: unknown; readonly from?: unknown };
+  if (Array.isArray(zones)) return zones.filter((zone): zone is string => typeof zone === 'string');
+  return typeof from === 'string' && from.endsWith('.') ? [from] : [];
+}
+
+/** Rules about `kubernetes`, and about zones. */
+export const kubernetesRules: readonly Rule[] = [
+  podMemory,
+  wildcardTls,
+  leakingNames,
+  wholeReverse,
+  neverAsked,
+];

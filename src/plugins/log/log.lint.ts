@@ -1,0 +1,41 @@
+/** Rules about what a server tells of itself: `log`, `errors`, `prometheus`. */
+import { blockRule, type Rule } from '../../lint/rule.ts';
+import { lineOf } from '../../lint/subject.ts';
+
+const tellsTooMuch: Rule = blockRule({
+  code: 'CF31',
+  severity: 'note',
+  summary: 'a line for every query, or a server that tells nothing of itself',
+  find(block, tell) {
+    for (const directive of block.directives('log')) {
+      const classes = lineOf(directive, 'class');
+      if (classes !== null && !classes.args.some(({ text }) => text === 'all')) continue;
+      tell({
+        at: classes?.name ?? directive.at,
+        text: 'a line is written for every query',
+        hint: 'At thousands of queries per second the log costs more than the answers, and somebody stores it.',
+        remedy: 'Write log { class error } (or denial), and all only while you look for something.',
+        ...(classes === null
+          ? { fix: { kind: 'property', directive, text: 'class error' } as const }
+          : {}),
+      });
+    }
+    const { fragment } = block.corefile;
+    const first = block.directives('forward')[0] ?? block.directives('kubernetes')[0];
+    if (first === undefined || fragment) return;
+    for (const [name, what] of [
+      ['errors', 'what goes wrong with upstreams is written nowhere'],
+      ['prometheus', 'nobody can see load, latency or failures of this block'],
+    ] as const) {
+      if (block.has(name)) continue;
+      tell({
+        at: block.block,
+        text: `${what}: the block has no ${name}`,
+        remedy: `Add: ${name}${name === 'prometheus' ? ' :9153' : ''}`,
+      });
+    }
+  },
+});
+
+/** Rules about what a server tells. */
+export const logRules: readonly Rule[] = [tellsTooMuch];

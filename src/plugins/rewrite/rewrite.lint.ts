@@ -1,0 +1,48 @@
+/** Rules about `rewrite`. */
+import type { Directive, Token } from '../../corefile/tree.ts';
+import { blockRule, type Rule } from '../../lint/rule.ts';
+
+/** The words of one rule: those on the directive's line, or those of the first line in its braces; and those about answers. */
+function wordsOf({ args, block }: Directive): {
+  readonly words: readonly Token[];
+  readonly answers: boolean;
+} {
+  const lines = (block ?? []).map(({ name, args: more }) => [name, ...more]);
+  const isMode = (token: Token | undefined): boolean =>
+    token?.text === 'stop' || token?.text === 'continue';
+  const own = args.filter((token, at) => !(at === 0 && isMode(token)));
+  const main = own.length > 0 ? own : (lines.find(([name]) => name?.text !== 'answer') ?? []);
+  const answers =
+    own.some(({ text }) => text === 'answer') ||
+    lines.some((line) => line.some(({ text }) => text === 'answer'));
+  return { words: isMode(main[0]) ? main.slice(1) : main, answers };
+}
+
+const guesses: ReadonlySet<string> = new Set(['prefix', 'suffix', 'substring', 'regex']);
+
+const unmatchedNames: Rule = blockRule({
+  code: 'CF08',
+  severity: 'warning',
+  summary: 'rewrite of names whose answers keep the other name',
+  find(block, tell) {
+    for (const directive of block.directives('rewrite')) {
+      const { words, answers } = wordsOf(directive);
+      const [field, kind, from, to] = words;
+      if (field?.text !== 'name' || kind === undefined || to === undefined) continue;
+      if (!guesses.has(kind.text.toLowerCase()) || answers) continue;
+      tell({
+        at: kind,
+        text: `answers of '${from!.text}' have the name that it was rewritten to`,
+        hint: 'The question is put back, the records are not: strict resolvers drop records of a name that nobody asked for.',
+        remedy: 'Add: answer auto (an exact name needs none).',
+        fix:
+          directive.block === null
+            ? { kind: 'append', token: words.at(-1)!, text: 'answer auto' }
+            : null,
+      });
+    }
+  },
+});
+
+/** Rules about `rewrite`. */
+export const rewriteRules: readonly Rule[] = [unmatchedNames];

@@ -1,0 +1,26 @@
+/** Lints texts as `ndots lint` lints files. */
+import { lint, type LintReport } from '../../src/lint/lint.ts';
+import { parseTarget } from '../../src/lint/target.ts';
+import { rules } from '../../src/plugins/lint-rules.ts';
+import { absent, directiveNames, external, loadPlugins } from '../../src/plugins/order.ts';
+
+/** Texts by the names of their files; `running` and `target` as the options of the verb. */
+export interface LintTexts {
+  readonly files: Readonly<Record<string, string>>;
+  readonly target?: string;
+  readonly running?: string;
+}
+
+/** What the linter says of these texts. */
+export function lintTexts({ files, target, running }: LintTexts): Promise<LintReport> {
+  return lint({
+    given: {
+      files: Object.entries(files).map(([file, text]) => ({ file, text, named: true })),
+      passed: [],
+    },
+    plugins: { directives: [...directiveNames, ...absent], external, load: loadPlugins },
+    rules,
+    target: target === undefined ? null : parseTarget(target),
+    running: running === undefined ? null : { file: 'running', text: running, named: true },
+  });
+}
