@@ -18,6 +18,7 @@ const config: KnipConfig = {
     '{src,test,tools,bench}/**/*.test.ts',
     '{bench,tools}/*.ts!',
     // Programs that tests and people start.
+    'bench/peers/dnstap-sink.ts!',
     'test/fuzz/make-corpus.ts',
     'test/kit/record.ts',
     'test/kit/scripted-server.ts',
