@@ -25,6 +25,11 @@ const verbs: Readonly<Record<string, Verb>> = {
     usage: async () => (await import('./query-options.ts')).queryUsage,
     command: async () => (await import('./query.ts')).query,
   },
+  capture: {
+    summary: 'queries and replies as they pass: live, from captures, dnstap, logs',
+    usage: async () => (await import('./capture-options.ts')).captureUsage,
+    command: async () => (await import('./capture.ts')).capture,
+  },
   etcd: {
     summary: 'records of services in etcd (SkyDNS): put, get, list, rm',
     usage: async () => (await import('./etcd-options.ts')).etcdUsage,
