@@ -29,6 +29,10 @@ const verbs: Readonly<Record<string, Verb>> = {
     summary: 'what is wrong with a Corefile, and with what runs it',
     usage: async () => (await import('./lint-options.ts')).lintUsage,
     command: async () => (await import('./lint.ts')).lint,
+  capture: {
+    summary: 'queries and replies as they pass: live, from captures, dnstap, logs',
+    usage: async () => (await import('./capture-options.ts')).captureUsage,
+    command: async () => (await import('./capture.ts')).capture,
   },
   etcd: {
     summary: 'records of services in etcd (SkyDNS): put, get, list, rm',

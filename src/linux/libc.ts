@@ -23,6 +23,8 @@ export interface Libc {
   epollControl(epoll: number, operation: number, fd: number, event: number): number;
   epollWait(epoll: number, events: number, count: number, timeoutMs: number): number;
   close(fd: number): number;
+  /** Puts this thread into the namespace that the descriptor stands for. */
+  setns(fd: number, kind: number): number;
   poll(descriptors: number, count: number, timeoutMs: number): number;
   setitimer(which: number, value: number, before: number): number;
   /** From now on SIGALRM ends the process, with its number as exit code, even as process 1 of a container. */
@@ -98,6 +100,7 @@ function load(): Libc {
     epollControl: declare('epoll_ctl', ['int', 'int', 'int', 'uintptr_t']),
     epollWait: declare('epoll_wait', ['int', 'uintptr_t', 'int', 'int']),
     close: declare('close', ['int']),
+    setns: declare('setns', ['int', 'int']),
     poll: declare('poll', ['uintptr_t', 'uint64', 'int']),
     setitimer: declare('setitimer', ['int', 'uintptr_t', 'uintptr_t']),
     exitOnAlarm: () => void setHandler(SIGALRM, exit),

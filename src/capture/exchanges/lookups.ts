@@ -1,0 +1,199 @@
+/**
+ * Exchanges become lookups: one call of an application, with both address families, all names of the search path and all repeats.
+ * The wire does not say which exchanges belong together; names, ports and times nearly always do.
+ */
+import { limit, type Limit } from '../../base/limits.ts';
+import { RCODE, TYPE } from '../../wire/iana.ts';
+import { SearchDomains } from './search-walk.ts';
+import { isLost, type SeenExchange, type SeenLookup } from './seen-exchange.ts';
+
+/** Clients whose lookups are followed at a time; the one that was silent for longest is let go first. */
+const clientLimit: Limit = limit({ default: 50_000, min: 16, max: 10_000_000 });
+/** Lookups of one client that may be under way; more of one address are several programs, and the oldest is closed. */
+const UNDER_WAY_MAX = 256;
+/** Both families of a name leave together: within this time, milliseconds. */
+const TOGETHER_MS = 30;
+/** What follows a reply comes at once. */
+const NEXT_MS = 250;
+/** No client waits for longer between two tries. */
+const PAUSE_MS = 11_000;
+/** The shortest time after which a client repeats a query that got no reply. */
+const PATIENCE_MS = 300;
+
+interface Growing {
+  readonly client: string;
+  readonly exchanges: SeenExchange[];
+  readonly candidates: string[];
+  /** Exchanges that are not over. */
+  open: number;
+  lastMs: number;
+  stem: string | null;
+  closed: boolean;
+}
+
+/** Groups exchanges as they begin and end. */
+export class LookupGrouping {
+  readonly domains: SearchDomains = new SearchDomains();
+  readonly #clients = new Map<string, Growing[]>();
+  readonly #of = new Map<SeenExchange, Growing>();
+  readonly #give: (lookup: SeenLookup) => void;
+  readonly #most: number;
+  #sweptMs = -Infinity;
+
+  /** @param give gets each lookup when nothing can be added to it any more */
+  constructor(give: (lookup: SeenLookup) => void, most: number = clientLimit.default) {
+    this.#give = give;
+    this.#most = most;
+  }
+
+  begun(exchange: SeenExchange): void {
+    const { address } = exchange.client;
+    this.#sweep(exchange.sentMs);
+    let growing = this.#clients.get(address);
+    // Insertion order is the order of use.
+    if (growing === undefined) growing = [];
+    else this.#clients.delete(address);
+    this.#clients.set(address, growing);
+    if (this.#clients.size > this.#most) {
+      const [oldest, theirs] = this.#clients.entries().next().value!;
+      for (const each of [...theirs]) this.#close(each);
+      this.#clients.delete(oldest);
+    }
+    let home = this.#homeOf(exchange, growing);
+    if (home === null) {
+      home = {
+        client: address,
+        exchanges: [],
+        candidates: [],
+        open: 0,
+        lastMs: exchange.sentMs,
+        stem: null,
+        closed: false,
+      };
+      growing.push(home);
+      if (growing.length > UNDER_WAY_MAX) this.#close(growing.shift()!);
+    }
+    home.exchanges.push(exchange);
+    home.open++;
+    home.lastMs = exchange.sentMs;
+    if (!home.candidates.includes(exchange.name)) home.candidates.push(exchange.name);
+    this.#of.set(exchange, home);
+  }
+
+  ended(exchange: SeenExchange): void {
+    const home = this.#of.get(exchange);
+    if (home === undefined) return;
+    this.#of.delete(exchange);
+    home.open--;
+    home.lastMs = Math.max(home.lastMs, exchange.repliedMs ?? exchange.sentMs);
+    if (home.closed && home.open === 0) this.#finish(home);
+  }
+
+  /** The capture is over. */
+  end(): void {
+    for (const growing of this.#clients.values())
+      for (const each of [...growing]) this.#close(each);
+    this.#clients.clear();
+  }
+
+  /** The lookup that the exchange goes on with; null: it begins one. */
+  #homeOf(exchange: SeenExchange, growing: readonly Growing[]): Growing | null {
+    let found: Growing | null = null;
+    for (let at = growing.length - 1; at >= 0; at--) {
+      const each = growing[at]!;
+      if (exchange.sentMs - each.lastMs > PAUSE_MS) continue;
+      const last = each.exchanges.at(-1)!;
+      const fits =
+        last.name === exchange.name ? goesOn(each, exchange) : this.#walksOn(each, last, exchange);
+      if (!fits) continue;
+      // Of several that fit, the one that used the same port.
+      if (last.client.port === exchange.client.port) return each;
+      found ??= each;
+    }
+    return found;
+  }
+
+  /** Whether the exchange asks for the next name of the search path. */
+  #walksOn(each: Growing, last: SeenExchange, exchange: SeenExchange): boolean {
+    if (each.candidates.includes(exchange.name)) return false;
+    const { sentMs } = exchange;
+    const current = each.exchanges.filter(({ name }) => name === last.name);
+    // A name that was answered ends a walk; and the next one is asked when the one before is settled.
+    if (current.some((one) => one.answers > 0 && one.rcode === RCODE.NOERROR)) return false;
+    if (current.some((one) => one.ending === 'waiting' && sentMs - one.sentMs < PATIENCE_MS))
+      return false;
+    const settled = current.every(({ ending }) => ending === 'answered');
+    if (settled && sentMs - each.lastMs > NEXT_MS) return false;
+    const step = this.domains.step(last.name, exchange.name);
+    if (step === null || (each.stem !== null && step.stem !== each.stem)) return false;
+    each.stem = step.stem;
+    this.domains.learn(step);
+    return true;
+  }
+
+  #sweep(nowMs: number): void {
+    if (nowMs - this.#sweptMs < 1000) return;
+    this.#sweptMs = nowMs;
+    for (const [client, growing] of this.#clients) {
+      for (const each of [...growing])
+        if (nowMs - each.lastMs > (each.open > 0 ? PAUSE_MS : 2 * NEXT_MS)) this.#close(each);
+      if (growing.length === 0) this.#clients.delete(client);
+    }
+  }
+
+  #close(each: Growing): void {
+    const growing = this.#clients.get(each.client);
+    const at = growing?.indexOf(each) ?? -1;
+    if (at >= 0) growing!.splice(at, 1);
+    if (each.closed) return;
+    each.closed = true;
+    if (each.open === 0) this.#finish(each);
+  }
+
+  #finish({ client, exchanges, candidates, stem }: Growing): void {
+    let endMs = 0;
+    for (const { sentMs, repliedMs } of exchanges) endMs = Math.max(endMs, repliedMs ?? sentMs);
+    const first = exchanges[0]!;
+    const name = stem === null ? first.name : stem.slice(0, -1);
+    this.#give({ client, name, startMs: first.sentMs, endMs, exchanges, candidates });
+  }
+}
+
+/** Whether the exchange asks for the same name in the same call: its other family, or the same once more. */
+function goesOn(each: Growing, exchange: SeenExchange): boolean {
+  const { name, type, sentMs, protocol } = exchange;
+  let latest: SeenExchange | null = null;
+  let other: SeenExchange | null = null;
+  for (let at = each.exchanges.length - 1; at >= 0; at--) {
+    const one = each.exchanges[at]!;
+    if (one.name !== name) break;
+    if (one.type === type) latest ??= one;
+    else other ??= one;
+  }
+  if (latest === null) {
+    // The other family: at once, or (one after the other) when the first has been answered or given up.
+    if (!isAddress(type) || other === null || !isAddress(other.type)) return false;
+    if (sentMs - other.sentMs < TOGETHER_MS) return true;
+    if (other.ending === 'answered') return sentMs - each.lastMs < NEXT_MS;
+    return sentMs - other.sentMs > PATIENCE_MS;
+  }
+  // Once more: because it was truncated, refused, not answered, or asked of the next server.
+  if (protocol === 'tcp' && latest.protocol === 'udp' && (latest.replyFlags & 0x0200) !== 0)
+    return true;
+  if (latest.ending === 'answered') {
+    if (latest.rcode !== RCODE.NOERROR && latest.rcode !== RCODE.NXDOMAIN) return true;
+    // glibc repeats both when one was lost, or truncated.
+    if (exchange.client.port === latest.client.port && exchange.id === latest.id) return true;
+    return (
+      other !== null &&
+      (isLost(other) || other.ending === 'waiting') &&
+      sentMs - other.sentMs > PATIENCE_MS
+    );
+  }
+  if (latest.server.address !== exchange.server.address) return true;
+  return sentMs - latest.sentMs > PATIENCE_MS || latest.ending === 'retried';
+}
+
+function isAddress(type: number): boolean {
+  return type === TYPE.A || type === TYPE.AAAA;
+}

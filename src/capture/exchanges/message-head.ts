@@ -1,0 +1,103 @@
+/** The beginning of a message, which is all that pairing looks at: header, first question, and the OPT of a query. */
+import { FLAG, HEADER, TYPE } from '../../wire/iana.ts';
+import { LOWER, NAME_MAX, printName } from '../../wire/name.ts';
+
+/** What a message begins with; a reader reuses one object. */
+export interface MessageHead {
+  id: number;
+  flags: number;
+  questions: number;
+  answers: number;
+  /** The question's name: absolute, in lower case; empty if there is no question that can be read. */
+  name: string;
+  type: number;
+  class: number;
+  /** What the sender's OPT offers, bytes; 0 = no OPT was seen. */
+  udpSize: number;
+  /** Whether a query has a COOKIE option (RFC 7873). */
+  cookie: boolean;
+  /** Whether the name is spelled with capitals (some clients draw them by chance, against forged replies). */
+  capitals: boolean;
+}
+
+const COOKIE = 10;
+/** Names that are known by their bytes; a capture has few. When there are more, all are forgotten. */
+const KNOWN_MAX = 100_000;
+
+/** Reads the beginnings of messages, and remembers the texts of names. */
+export class HeadReader {
+  readonly head: MessageHead = {
+    ...{ id: 0, flags: 0, questions: 0, answers: 0, name: '', type: 0, class: 0 },
+    ...{ udpSize: 0, cookie: false, capitals: false },
+  };
+  readonly #folded = Buffer.alloc(NAME_MAX + 1);
+  readonly #known = new Map<string, string>();
+
+  /** Reads `bytes[start, end)` into `head`. @returns false if there is no question in it that can be read */
+  read(bytes: Uint8Array, start: number, end: number): boolean {
+    const { head } = this;
+    head.name = '';
+    head.type = 0;
+    head.class = 0;
+    head.udpSize = 0;
+    head.cookie = false;
+    head.capitals = false;
+    head.questions = 0;
+    if (end - start < HEADER.SIZE) return false;
+    head.id = (bytes[start]! << 8) | bytes[start + 1]!;
+    head.flags = (bytes[start + 2]! << 8) | bytes[start + 3]!;
+    head.questions = (bytes[start + 4]! << 8) | bytes[start + 5]!;
+    head.answers = (bytes[start + 6]! << 8) | bytes[start + 7]!;
+    if (head.questions === 0) return false;
+    const at = this.#name(bytes, start + HEADER.SIZE, end);
+    if (at < 0 || at + 4 > end) return false;
+    head.type = (bytes[at]! << 8) | bytes[at + 1]!;
+    head.class = (bytes[at + 2]! << 8) | bytes[at + 3]!;
+    const others = (head.answers << 16) | (bytes[start + 8]! << 8) | bytes[start + 9]!;
+    const additional = (bytes[start + 10]! << 8) | bytes[start + 11]!;
+    if ((head.flags & FLAG.QR) === 0 && others === 0 && additional > 0)
+      this.#opt(bytes, at + 4, end);
+    return true;
+  }
+
+  /** @returns where the name ends; -1 if it is none */
+  #name(bytes: Uint8Array, at: number, end: number): number {
+    const folded = this.#folded;
+    let length = 0;
+    let capitals = false;
+    for (;;) {
+      if (at >= end) return -1;
+      const size = bytes[at++]!;
+      folded[length++] = size;
+      if (size === 0) break;
+      if (size > 63 || at + size > end || length + size >= NAME_MAX) return -1;
+      for (const stop = at + size; at < stop; at++) {
+        const byte = bytes[at]!;
+        const lower = LOWER[byte]!;
+        if (lower !== byte) capitals = true;
+        folded[length++] = lower;
+      }
+    }
+    this.head.capitals = capitals;
+    const key = folded.toString('latin1', 0, length);
+    let name = this.#known.get(key);
+    if (name === undefined) {
+      if (this.#known.size >= KNOWN_MAX) this.#known.clear();
+      name = printName(folded);
+      this.#known.set(key, name);
+    }
+    this.head.name = name;
+    return at;
+  }
+
+  #opt(bytes: Uint8Array, at: number, end: number): void {
+    if (at + 11 > end || bytes[at] !== 0 || bytes[at + 1] !== 0 || bytes[at + 2] !== TYPE.OPT)
+      return;
+    this.head.udpSize = (bytes[at + 3]! << 8) | bytes[at + 4]!;
+    const stop = Math.min(end, at + 11 + ((bytes[at + 9]! << 8) | bytes[at + 10]!));
+    for (let option = at + 11; option + 4 <= stop;) {
+      if (((bytes[option]! << 8) | bytes[option + 1]!) === COOKIE) this.head.cookie = true;
+      option += 4 + ((bytes[option + 2]! << 8) | bytes[option + 3]!);
+    }
+  }
+}

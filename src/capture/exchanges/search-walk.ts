@@ -1,0 +1,63 @@
+/** Which names a search path makes of one another: how exchanges of one application call are known from those of the next. */
+
+/** Domains that are remembered; a cluster has a few, and each namespace one. */
+const DOMAINS_MAX = 10_000;
+
+/** A name as `stem` and what was put behind it: `api.stripe.com.` and `cluster.local.`; the domain is empty for a name as it is. */
+export interface Step {
+  readonly stem: string;
+  readonly from: string;
+  readonly to: string;
+}
+
+/** Learns the search domains of a capture from the walks in it. */
+export class SearchDomains {
+  readonly #known = new Set<string>();
+
+  /** Whether `domain` was seen as part of a search path. */
+  has(domain: string): boolean {
+    return this.#known.has(domain);
+  }
+
+  get all(): ReadonlySet<string> {
+    return this.#known;
+  }
+
+  /**
+   * How a client could come from the one name to the other by its search path; null if it could not.
+   * @param certain false: the domains are not known, but all else looks like it
+   */
+  step(one: string, other: string): Step | null {
+    let at = commonLabels(one, other);
+    // The stem may end before what the names have in common, if labels repeat: the longest is tried first.
+    for (; at > 0; at = one.lastIndexOf('.', at - 2) + 1) {
+      const from = one.slice(at);
+      const to = other.slice(at);
+      if (from === to) continue;
+      if (this.#follows(from, to)) return { stem: one.slice(0, at), from, to };
+    }
+    return null;
+  }
+
+  /** Notes that both domains are of a search path. */
+  learn({ from, to }: Step): void {
+    for (const domain of [from, to])
+      if (domain !== '' && this.#known.size < DOMAINS_MAX) this.#known.add(domain);
+  }
+
+  #follows(from: string, to: string): boolean {
+    if (to === '') return true;
+    if (from === '') return this.#known.has(to);
+    // `shop.svc.cluster.local.`, `svc.cluster.local.`, `cluster.local.`
+    if (from.endsWith(`.${to}`)) return true;
+    return this.#known.has(from);
+  }
+}
+
+/** Length of the labels, dots included, with which both names begin. */
+function commonLabels(one: string, other: string): number {
+  let labels = 0;
+  for (let at = 0; at < one.length && one[at] === other[at]; at++)
+    if (one[at] === '.') labels = at + 1;
+  return labels;
+}

@@ -1,0 +1,63 @@
+/** A query and its reply as a capture shows them, and the lookups that they belong to. */
+import type { Exchange, Lookup, Peer } from '../../wire/exchange.ts';
+
+/** The same query behind a translation of addresses: asked at a service's address, and taken to a pod. */
+export interface Hop {
+  readonly client: Peer;
+  readonly server: Peer;
+  readonly sentMs: number;
+  repliedMs: number | null;
+  /** Interface of the capture on which it was seen. */
+  readonly port: number;
+}
+
+/** Why an exchange is over. `open`: the capture ended before it could be known. */
+export type Ending = 'waiting' | 'answered' | 'retried' | 'lost' | 'open';
+
+/** An exchange of a capture; what is read from its bytes stands beside them, as it is asked for so often. */
+export interface SeenExchange extends Exchange {
+  readonly protocol: 'udp' | 'tcp';
+  /** Absolute, lower case. */
+  readonly name: string;
+  readonly type: number;
+  readonly id: number;
+  /** What the query's OPT offers; 0 = it has none. */
+  readonly udpSize: number;
+  readonly cookie: boolean;
+  readonly capitals: boolean;
+  /** Frames of the capture; 0 = none. */
+  readonly queryFrame: number;
+  replyFrame: number;
+  repliedMs: number | null;
+  reply: Uint8Array | null;
+  /** Of the reply; -1 without one. */
+  rcode: number;
+  /** Second header word of the reply. */
+  replyFlags: number;
+  /** Records in the reply's answer section. */
+  answers: number;
+  ending: Ending;
+  /** 1 = first; counts how often this very question was sent from this port with this id. */
+  readonly attempt: number;
+  /** The same query further on its way, in order. */
+  hops: readonly Hop[];
+  /** Who answered instead of the server that was asked. */
+  stray: Peer | null;
+}
+
+/** A lookup of a capture. */
+export interface SeenLookup extends Lookup<SeenExchange> {
+  readonly client: string;
+  /** The names that were asked for, in order: what the search path made of the name. */
+  readonly candidates: readonly string[];
+}
+
+/** Milliseconds from the query to its reply; null without one. */
+export function latencyOf({ sentMs, repliedMs }: Exchange): number | null {
+  return repliedMs === null ? null : repliedMs - sentMs;
+}
+
+/** Whether the query got no reply and should have: what the end of the capture cut off is not counted. */
+export function isLost({ ending }: SeenExchange): boolean {
+  return ending === 'lost' || ending === 'retried';
+}

@@ -1,0 +1,266 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import {
+  back,
+  dnsMessage,
+  fragments,
+  framed,
+  icmpError,
+  ip,
+  linked,
+  TCP,
+  tcpPacket,
+  udp,
+  udpPacket,
+  type Ends,
+} from '../../../test/kit/packets.ts';
+import { printAddress } from '../../base/ip.ts';
+import { Dissector, type DissectCounts } from './dissect.ts';
+import { emptyFrame, LINK } from './frame.ts';
+import { Remarks } from './remarks.ts';
+
+const ends: Ends = { from: '10.244.1.5', fromPort: 40_000, to: '10.96.0.10', toPort: 53 };
+const ends6: Ends = { from: 'fd00::5', fromPort: 40_000, to: 'fd00::a', toPort: 53 };
+const query = dnsMessage('www.example.com.', 'A');
+const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
+
+interface Dissected {
+  /** `from>to protocol message`. */
+  readonly messages: readonly string[];
+  readonly path: readonly string[];
+  readonly remarks: readonly string[];
+  readonly counts: DissectCounts;
+}
+
+function dissect(
+  packets: readonly Uint8Array[],
+  link: number = LINK.RAW,
+  snap = 1 << 20,
+): Dissected {
+  const remarks = new Remarks();
+  const messages: string[] = [];
+  const path: string[] = [];
+  const peer = (head: Uint8Array, at: number, family: 4 | 6, port: number): string =>
+    `${printAddress(head, at, family === 4 ? 4 : 16)}#${port}`;
+  const dissector = new Dissector(
+    {
+      message({ head, addressesAt: at, family, sourcePort, targetPort, ...of }) {
+        const size = family === 4 ? 4 : 16;
+        const text = hex(of.bytes.subarray(of.start, of.end));
+        messages.push(
+          `${peer(head, at, family, sourcePort)}>${peer(head, at + size, family, targetPort)} ${of.protocol} ${text}`,
+        );
+      },
+      path: ({ kind, head, addressesAt, family, sourcePort, code }) =>
+        void path.push(`${kind} ${peer(head, addressesAt, family, sourcePort)} ${code}`),
+    },
+    remarks,
+    new Set([53, 5353]),
+  );
+  packets.forEach((packet, index) => {
+    const end = Math.min(snap, packet.length);
+    const frame = { ...emptyFrame(), number: index + 1, link, bytes: packet, end };
+    dissector.take({ ...frame, timeMs: index, wireLength: packet.length });
+  });
+  dissector.end();
+  return {
+    messages,
+    path,
+    remarks: remarks.list.map(({ text, count }) => `${count} ${text}`),
+    counts: dissector.counts,
+  };
+}
+
+const seen = `10.244.1.5#40000>10.96.0.10#53 udp ${hex(query)}`;
+const seen6 = `fd00::5#40000>fd00::a#53 udp ${hex(query)}`;
+
+describe('packets', () => {
+  for (const [name, link] of Object.entries(LINK)) {
+    if (link === LINK.IPV6) continue;
+    test(`a query behind the link header ${name} is found`, () => {
+      assert.deepEqual(dissect([linked(udpPacket(ends, query), link)], link).messages, [seen]);
+      if (link === LINK.IPV4) return;
+      assert.deepEqual(dissect([linked(udpPacket(ends6, query), link)], link).messages, [seen6]);
+    });
+  }
+
+  test('VLAN tags, one and two, are passed over', () => {
+    for (const vlans of [[7], [7, 8]])
+      assert.deepEqual(
+        dissect([linked(udpPacket(ends, query), LINK.ETHERNET, vlans)], LINK.ETHERNET).messages,
+        [seen],
+      );
+  });
+
+  test('fragments are put together in any order, repeated ones too, in both families', () => {
+    const long = dnsMessage('www.example.com.', 'TXT', {
+      reply: true,
+      answer: [
+        { name: 'www.example.com.', type: 1, class: 1, ttl: 1, data: { address: '10.0.0.1' } },
+      ],
+    });
+    const whole = Buffer.concat([long, Buffer.alloc(3000, 7)]);
+    for (const [each, from] of [
+      [ends, '10.244.1.5#40000>10.96.0.10#53'],
+      [ends6, 'fd00::5#40000>fd00::a#53'],
+    ] as const)
+      fc.assert(
+        fc.property(fc.shuffledSubarray([0, 1, 2, 3, 3, 0], { minLength: 6 }), (order) => {
+          const parts = fragments(each, whole, 800, 77);
+          const { messages, remarks } = dissect(order.map((part) => parts[part]!));
+          assert.equal(messages[0], `${from} udp ${hex(whole)}`);
+          assert.equal(messages.length, 1);
+          // What is repeated after the whole was given begins another that never ends.
+          assert.ok(remarks.length <= 1);
+        }),
+      );
+  });
+
+  test('a fragment that is missing is told of, and leaves no message', () => {
+    const parts = fragments(ends, Buffer.alloc(2000, 1), 800, 77);
+    const { messages, remarks } = dissect([parts[0]!, parts[2]!]);
+    assert.deepEqual(messages, []);
+    assert.deepEqual(remarks, ['1 fragments of a packet are missing']);
+  });
+
+  test('messages of one TCP connection are read in any cutting and order of segments, each once', () => {
+    const one = framed(query);
+    const two = framed(dnsMessage('b.example.', 'AAAA'));
+    const stream = Buffer.concat([one, two, one]);
+    fc.assert(
+      fc.property(
+        fc.uniqueArray(fc.integer({ min: 1, max: stream.length - 1 }), { maxLength: 6 }),
+        fc.infiniteStream(fc.nat(100)),
+        (cuts, chance) => {
+          const at = [0, ...cuts.toSorted((a, b) => a - b), stream.length];
+          const segments = at.slice(0, -1).map((from, index) => ({
+            packet: tcpPacket(
+              ends,
+              1001 + from,
+              TCP.PSH | TCP.ACK,
+              stream.subarray(from, at[index + 1]),
+            ),
+            order: chance.next().value as number,
+          }));
+          const packets = segments
+            .toSorted((a, b) => a.order - b.order)
+            .map(({ packet }) => packet);
+          const { messages, remarks } = dissect([
+            tcpPacket(ends, 1000, TCP.SYN),
+            ...packets,
+            packets[0]!,
+          ]);
+          assert.deepEqual(
+            messages.map((message) => message.split(' ')[2]),
+            [query, dnsMessage('b.example.', 'AAAA'), query].map(hex),
+          );
+          assert.deepEqual(remarks, []);
+        },
+      ),
+    );
+  });
+
+  test('a TCP connection whose begin was not captured is read from the next message on', () => {
+    const stream = Buffer.concat([framed(query), framed(query)]);
+    const { messages, remarks } = dissect([
+      tcpPacket(ends, 500, TCP.PSH, stream.subarray(5, query.length + 2)),
+      tcpPacket(ends, 500 + query.length - 3, TCP.PSH, framed(query)),
+    ]);
+    assert.equal(messages.length, 1);
+    assert.deepEqual(remarks, ['1 a TCP segment is of a message whose begin is missing']);
+  });
+
+  test('numbers of TCP bytes wrap around', () => {
+    const stream = framed(query);
+    const { messages } = dissect([
+      tcpPacket(ends, 0xfffffff0, TCP.SYN),
+      tcpPacket(ends, 0xfffffff1, TCP.PSH, stream.subarray(0, 20)),
+      tcpPacket(ends, 0xfffffff1 + 20, TCP.PSH, stream.subarray(20)),
+    ]);
+    assert.equal(messages.length, 1);
+  });
+
+  test('what a connection lost beyond all bounds is told of, and the next message is read', () => {
+    const packets = [tcpPacket(ends, 0, TCP.SYN)];
+    // Byte 1 never comes.
+    for (let at = 2; at < 200_000; at += 1400)
+      packets.push(tcpPacket(ends, at, TCP.ACK, Buffer.alloc(1400, 0xff)));
+    packets.push(tcpPacket(ends, 2 + 143 * 1400, TCP.PSH, framed(query)));
+    const { messages, remarks } = dissect(packets);
+    assert.equal(messages.length, 1);
+    assert.ok(remarks.some((text) => text.endsWith('segments of a TCP connection are missing')));
+  });
+
+  test('SYN, SYN+ACK, RST and ICMP errors about DNS are told of', () => {
+    const { path } = dissect([
+      tcpPacket(ends, 1, TCP.SYN),
+      tcpPacket(back(ends), 1, TCP.SYN | TCP.ACK),
+      tcpPacket(back(ends), 1, TCP.RST | TCP.ACK),
+      icmpError('10.96.0.10', udpPacket(ends, query), 3, 3, '10.244.1.5'),
+      icmpError('fd00::a', udpPacket(ends6, query), 1, 4, 'fd00::5'),
+      icmpError('10.0.0.1', udpPacket(ends, query), 3, 4, '10.244.1.5'),
+    ]);
+    assert.deepEqual(path, [
+      'syn 10.244.1.5#40000 0',
+      'syn-ack 10.96.0.10#53 0',
+      'reset 10.96.0.10#53 0',
+      `unreachable 10.244.1.5#40000 ${3 * 256 + 3}`,
+      `unreachable fd00::5#40000 ${256 + 4}`,
+      `too-big 10.244.1.5#40000 ${3 * 256 + 4}`,
+    ]);
+  });
+
+  test('DNS over TLS is counted as encrypted, Multicast DNS is no DNS, and what else passes is neither', () => {
+    const { counts, messages } = dissect([
+      tcpPacket({ ...ends, toPort: 853 }, 1, TCP.PSH, query),
+      udpPacket({ ...ends, toPort: 853 }, query),
+      udpPacket({ ...ends, to: '224.0.0.251', toPort: 5353 }, query),
+      udpPacket({ ...ends, to: '10.244.0.9', toPort: 5353 }, query),
+      udpPacket({ ...ends, toPort: 123 }, query),
+    ]);
+    assert.equal(messages.length, 1);
+    assert.deepEqual(counts, { frames: 5, messages: 1, encrypted: 2, other: 2 });
+  });
+
+  test('packets within VXLAN and IP in IP are read', () => {
+    const inner = linked(udpPacket(ends, query), LINK.ETHERNET);
+    const tunnel: Ends = { from: '192.0.2.1', fromPort: 5000, to: '192.0.2.2', toPort: 8472 };
+    const header = Uint8Array.of(8, 0, 0, 0, 0, 0, 1, 0);
+    const vxlan = ip(tunnel, 17, udp(tunnel, Buffer.concat([header, inner])));
+    assert.deepEqual(dissect([vxlan]).messages, [seen]);
+    assert.deepEqual(dissect([ip(tunnel, 4, udpPacket(ends, query))]).messages, [seen]);
+  });
+
+  test('an unknown link type is told of once, with a count', () => {
+    assert.deepEqual(dissect([query, query], 147).remarks, [
+      '2 packets of link type 147, which ndots does not read',
+    ]);
+  });
+
+  test('any bytes on any link are read without an error', () => {
+    const links = fc.constantFrom(...Object.values(LINK));
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 120 }), links, (bytes, link) => {
+        dissect([bytes], link);
+      }),
+    );
+    const packets = [
+      udpPacket(ends, query),
+      udpPacket(ends6, query),
+      tcpPacket(ends, 1, 8, framed(query)),
+    ];
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...packets),
+        fc.array(fc.tuple(fc.nat(80), fc.nat(255)), { maxLength: 4 }),
+        fc.nat(90),
+        (packet, edits, snap) => {
+          const bytes = Uint8Array.from(packet);
+          for (const [at, byte] of edits) if (at < bytes.length) bytes[at] = byte;
+          dissect([bytes, bytes], LINK.RAW, snap);
+        },
+      ),
+    );
+  });
+});

@@ -1,0 +1,103 @@
+/** Fragments of IP packets put together again, with bounded memory (RFC 791 section 3.2, RFC 8200 section 4.5). */
+import { limit, type Limit } from '../../base/limits.ts';
+import type { IpPacket } from './ip-packet.ts';
+import type { Remarks } from './remarks.ts';
+
+/** Packets that may be incomplete at a time; the oldest goes first. A message of DNS has 45 fragments at most. */
+const incompleteLimit: Limit = limit({ default: 1024, min: 16, max: 65_536 });
+const PACKET_MAX = 65_535;
+const PIECES_MAX = 128;
+/** As Linux waits for the rest (net.ipv4.ipfrag_time). */
+const WAIT_MS = 30_000;
+
+interface Incomplete {
+  readonly sinceMs: number;
+  readonly frame: number;
+  readonly pieces: { readonly offset: number; readonly bytes: Uint8Array }[];
+  /** Bytes of the whole; -1 until the last fragment has come. */
+  length: number;
+}
+
+/** Takes fragments, and gives the whole when its last one has come. */
+export class Fragments {
+  readonly #incomplete = new Map<string, Incomplete>();
+  readonly #remarks: Remarks;
+  readonly #most: number;
+
+  constructor(remarks: Remarks, most: number = incompleteLimit.default) {
+    this.#remarks = remarks;
+    this.#most = most;
+  }
+
+  /** @returns true if the packet is now the whole: its bytes are then other ones, of which it may be kept no view */
+  add(packet: IpPacket, timeMs: number, frame: number): boolean {
+    this.#forget(timeMs);
+    const { head, addressesAt, family, id, protocol, offset, more } = packet;
+    const addresses = family === 4 ? 8 : 32;
+    const key = `${id}/${protocol}/${latin1(head, addressesAt, addressesAt + addresses)}`;
+    let whole = this.#incomplete.get(key);
+    if (whole === undefined) {
+      whole = { sinceMs: timeMs, frame, pieces: [], length: -1 };
+      this.#incomplete.set(key, whole);
+      if (this.#incomplete.size > this.#most) this.#drop(this.#incomplete.keys().next().value!);
+    }
+    const end = offset + packet.end - packet.at;
+    if (end > PACKET_MAX || whole.pieces.length >= PIECES_MAX || packet.cut) {
+      this.#incomplete.delete(key);
+      this.#remarks.add('a fragmented packet cannot be put together', `frame ${frame}`);
+      return false;
+    }
+    // A repeated one changes nothing.
+    if (!whole.pieces.some((piece) => piece.offset === offset))
+      whole.pieces.push({ offset, bytes: packet.bytes.slice(packet.at, packet.end) });
+    if (!more) whole.length = end;
+    if (whole.length < 0 || !isComplete(whole)) return false;
+    this.#incomplete.delete(key);
+    const bytes = new Uint8Array(whole.length);
+    for (const piece of whole.pieces)
+      bytes.set(piece.bytes.subarray(0, Math.max(0, whole.length - piece.offset)), piece.offset);
+    packet.bytes = bytes;
+    packet.at = 0;
+    packet.end = bytes.length;
+    packet.offset = 0;
+    packet.more = false;
+    return true;
+  }
+
+  /** What never became whole is remarked upon. */
+  end(): void {
+    for (const key of [...this.#incomplete.keys()]) this.#drop(key);
+  }
+
+  #forget(nowMs: number): void {
+    for (const [key, { sinceMs }] of this.#incomplete) {
+      if (nowMs - sinceMs < WAIT_MS) return;
+      this.#drop(key);
+    }
+  }
+
+  #drop(key: string): void {
+    const { frame } = this.#incomplete.get(key)!;
+    this.#incomplete.delete(key);
+    this.#remarks.add(MISSING_FRAGMENT, `frame ${frame}`);
+  }
+}
+
+/** The remark on a packet whose rest never came. */
+const MISSING_FRAGMENT = 'fragments of a packet are missing';
+
+function isComplete({ pieces, length }: Incomplete): boolean {
+  pieces.sort((one, other) => one.offset - other.offset);
+  let reached = 0;
+  for (const { offset, bytes } of pieces) {
+    if (offset > reached) return false;
+    reached = Math.max(reached, offset + bytes.length);
+  }
+  return reached >= length;
+}
+
+function latin1(bytes: Uint8Array, from: number, to: number): string {
+  let text = '';
+  for (let at = from; at < to; at++) text += String.fromCharCode(bytes[at]!);
+  return text;
+}

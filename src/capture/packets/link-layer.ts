@@ -1,0 +1,93 @@
+/** What a frame begins with: where its network packet starts, and of which protocol it is. */
+import { LINK, type Frame } from './frame.ts';
+
+/** Numbers of IEEE 802 (EtherType). */
+export const ETHER: { readonly IPV4: 0x0800; readonly ARP: 0x0806; readonly IPV6: 0x86dd } = {
+  IPV4: 0x0800,
+  ARP: 0x0806,
+  IPV6: 0x86dd,
+} as const;
+
+const VLAN: ReadonlySet<number> = new Set([0x8100, 0x88a8, 0x9100]);
+const VLANS_MAX = 3;
+
+/** Where the network packet begins, and its EtherType; 0 if it has none. */
+export interface NetworkPlace {
+  at: number;
+  type: number;
+}
+
+/** Whether this link type is understood. */
+export function isKnownLink(link: number): boolean {
+  return known.has(link);
+}
+
+const known: ReadonlySet<number> = new Set(Object.values(LINK));
+
+/** Writes the place of the frame's network packet into `place`. @returns false if the frame is too short, or of an unknown link */
+export function networkPlace(frame: Frame, place: NetworkPlace): boolean {
+  const { bytes, start, end } = frame;
+  switch (frame.link) {
+    case LINK.ETHERNET:
+      return behindType(bytes, start + 12, end, place);
+    case LINK.SLL:
+      return behindType(bytes, start + 14, end, place);
+    case LINK.SLL2:
+      if (start + 20 > end) return false;
+      return tagged(bytes, start + 20, end, (bytes[start]! << 8) | bytes[start + 1]!, place);
+    case LINK.NULL:
+    case LINK.LOOP:
+      return byVersion(bytes, start + 4, end, place);
+    case LINK.RAW:
+    case LINK.RAW_BSD:
+    case LINK.RAW_OPENBSD:
+    case LINK.IPV4:
+    case LINK.IPV6:
+      return byVersion(bytes, start, end, place);
+    default:
+      return false;
+  }
+}
+
+/** @param at where the EtherType stands */
+export function behindType(
+  bytes: Uint8Array,
+  at: number,
+  end: number,
+  place: NetworkPlace,
+): boolean {
+  if (at + 2 > end) return false;
+  return tagged(bytes, at + 2, end, (bytes[at]! << 8) | bytes[at + 1]!, place);
+}
+
+/** Passes over VLAN tags. */
+function tagged(
+  bytes: Uint8Array,
+  at: number,
+  end: number,
+  type: number,
+  place: NetworkPlace,
+): boolean {
+  for (let tags = 0; tags < VLANS_MAX && VLAN.has(type); tags++) {
+    if (at + 4 > end) return false;
+    type = (bytes[at + 2]! << 8) | bytes[at + 3]!;
+    at += 4;
+  }
+  place.at = at;
+  place.type = type;
+  return true;
+}
+
+/** Links without a type: the packet says itself what it is (the family number of NULL differs between systems). */
+export function byVersion(
+  bytes: Uint8Array,
+  at: number,
+  end: number,
+  place: NetworkPlace,
+): boolean {
+  if (at >= end) return false;
+  const version = bytes[at]! >> 4;
+  place.at = at;
+  place.type = version === 4 ? ETHER.IPV4 : version === 6 ? ETHER.IPV6 : 0;
+  return true;
+}

@@ -1,0 +1,253 @@
+/** pcapng files (draft-ietf-opsawg-pcapng): sections of either byte order, several interfaces, times of any resolution. */
+import { ByteQueue } from './byte-queue.ts';
+import { emptyFrame, type CaptureReader, type Frame } from './frame.ts';
+import { PACKET_MAX } from './pcap.ts';
+import type { Remarks } from './remarks.ts';
+
+const BLOCK = { SECTION: 0x0a0d0d0a, INTERFACE: 1, OLD: 2, SIMPLE: 3, STATISTICS: 5, PACKET: 6 };
+const ORDER = 0x1a2b3c4d;
+const OPTION = { NAME: 2, RESOLUTION: 9, OFFSET: 14, DROPPED: 5 };
+/** A block longer than this is taken for damage. Name lists and keys are long, but not so long. */
+const BLOCK_MAX = 16 * 1024 * 1024;
+
+interface Interface {
+  readonly link: number;
+  readonly snap: number;
+  /** Milliseconds of one unit of time. */
+  readonly unit: number;
+  readonly offsetMs: number;
+  /** Index over all sections of the file. */
+  readonly port: number;
+}
+
+/** Whether a file begins so. */
+export function isPcapng(first: Uint8Array): boolean {
+  return first[0] === 0x0a && first[1] === 0x0d && first[2] === 0x0d && first[3] === 0x0a;
+}
+
+/** Reads pcapng. */
+export class PcapngReader implements CaptureReader {
+  readonly #queue = new ByteQueue();
+  readonly #frame = emptyFrame();
+  readonly #take: (frame: Frame) => void;
+  readonly #remarks: Remarks;
+  #little = true;
+  #interfaces: Interface[] = [];
+  #ports = 0;
+  #broken = false;
+
+  /** @param take gets each packet */
+  constructor(take: (frame: Frame) => void, remarks: Remarks) {
+    this.#take = take;
+    this.#remarks = remarks;
+  }
+
+  push(bytes: Uint8Array): void {
+    if (this.#broken) return;
+    const queue = this.#queue;
+    queue.push(bytes);
+    while (!this.#broken && this.#block());
+    queue.settle();
+  }
+
+  end(): void {
+    if (!this.#broken && this.#queue.left > 0)
+      this.#remarks.add(
+        'the file ends within a block, which is left out',
+        `byte ${this.#queue.offset}`,
+      );
+  }
+
+  /** Takes one block. @returns false if it is not whole yet */
+  #block(): boolean {
+    const queue = this.#queue;
+    if (queue.left < 12) return false;
+    const { view, at } = queue;
+    const type = view.getUint32(at, this.#little);
+    if (type === BLOCK.SECTION) this.#little = view.getUint32(at + 8, true) === ORDER;
+    const little = this.#little;
+    const length = view.getUint32(at + 4, little);
+    const orderly = type !== BLOCK.SECTION || view.getUint32(at + 8, little) === ORDER;
+    if (length < 12 || length > BLOCK_MAX || length % 4 !== 0 || !orderly) return this.#damaged();
+    if (queue.left < length) return false;
+    const end = at + length - 4;
+    if (view.getUint32(end, little) !== length) return this.#damaged();
+    queue.at = at + length;
+    if (type === BLOCK.SECTION) this.#interfaces = [];
+    else if (type === BLOCK.INTERFACE && end >= at + 16) this.#interface(at + 8, end);
+    else if (type === BLOCK.PACKET && end >= at + 28) this.#packet(at, end);
+    else if (type === BLOCK.SIMPLE && end >= at + 12) this.#simple(at, end);
+    else if (type === BLOCK.OLD && end >= at + 28) this.#old(at, end);
+    else if (type === BLOCK.STATISTICS && end >= at + 20) this.#statistics(at + 20, end);
+    return true;
+  }
+
+  #damaged(): boolean {
+    this.#broken = true;
+    this.#remarks.add(
+      'what should be a block is none: the file is damaged, and the rest of it was not read',
+      `byte ${this.#queue.offset}`,
+    );
+    return false;
+  }
+
+  #interface(at: number, end: number): void {
+    const { view, bytes } = this.#queue;
+    let unit = 1e-3;
+    let offsetMs = 0;
+    this.#options(at + 8, end, (code, from, length) => {
+      if (code === OPTION.RESOLUTION && length >= 1) {
+        const power = bytes[from]! & 0x7f;
+        unit = 1000 * (bytes[from]! & 0x80 ? 2 : 10) ** -power;
+      } else if (code === OPTION.OFFSET && length >= 8) {
+        offsetMs = Number(view.getBigInt64(from, this.#little)) * 1000;
+      }
+    });
+    const link = view.getUint16(at, this.#little);
+    const snap = view.getUint32(at + 4, this.#little);
+    this.#interfaces.push({ link, snap, unit, offsetMs, port: this.#ports++ });
+  }
+
+  #packet(at: number, end: number): void {
+    const { view } = this.#queue;
+    const little = this.#little;
+    const length = view.getUint32(at + 20, little);
+    const from = this.#interfaces[view.getUint32(at + 8, little)];
+    this.#frame.wireLength = view.getUint32(at + 24, little);
+    this.#time(from, view.getUint32(at + 12, little), view.getUint32(at + 16, little));
+    this.#give(from, at + 28, length, end);
+  }
+
+  #old(at: number, end: number): void {
+    const { view } = this.#queue;
+    const little = this.#little;
+    const length = view.getUint32(at + 20, little);
+    const from = this.#interfaces[view.getUint16(at + 8, little)];
+    this.#frame.wireLength = view.getUint32(at + 24, little);
+    this.#time(from, view.getUint32(at + 12, little), view.getUint32(at + 16, little));
+    this.#give(from, at + 28, length, end);
+  }
+
+  /** A packet without a time: it has that of the one before. */
+  #simple(at: number, end: number): void {
+    const from = this.#interfaces[0];
+    const wire = this.#queue.view.getUint32(at + 8, this.#little);
+    const snap = from === undefined || from.snap === 0 ? PACKET_MAX : from.snap;
+    this.#frame.wireLength = wire;
+    this.#remarks.add('a packet has no time (simple packet block)', `frame ${this.#next}`);
+    this.#give(from, at + 12, Math.min(wire, snap), end);
+  }
+
+  /** What the program that captured says it lost. */
+  #statistics(at: number, end: number): void {
+    this.#options(at, end, (code, from, length) => {
+      if (code !== OPTION.DROPPED || length < 8) return;
+      const dropped = Number(this.#queue.view.getBigUint64(from, this.#little));
+      if (dropped > 0)
+        this.#remarks.add('packets were dropped while this was captured', '', dropped);
+    });
+  }
+
+  get #next(): number {
+    return this.#frame.number + 1;
+  }
+
+  #time(from: Interface | undefined, high: number, low: number): void {
+    if (from === undefined) return;
+    this.#frame.timeMs = (high * 0x1_0000_0000 + low) * from.unit + from.offsetMs;
+  }
+
+  #give(from: Interface | undefined, start: number, length: number, end: number): void {
+    const frame = this.#frame;
+    frame.number++;
+    if (from === undefined || start + length > end) {
+      const what = from === undefined ? 'is of an interface that is not described' : 'is cut';
+      this.#remarks.add(`a packet ${what}`, `frame ${frame.number}`);
+      return;
+    }
+    frame.link = from.link;
+    frame.port = from.port;
+    frame.bytes = this.#queue.bytes;
+    frame.start = start;
+    frame.end = start + length;
+    this.#take(frame);
+  }
+
+  #options(
+    at: number,
+    end: number,
+    option: (code: number, from: number, length: number) => void,
+  ): void {
+    const { view } = this.#queue;
+    while (at + 4 <= end) {
+      const code = view.getUint16(at, this.#little);
+      const length = view.getUint16(at + 2, this.#little);
+      if (code === 0 || at + 4 + length > end) return;
+      option(code, at + 4, length);
+      at += 4 + ((length + 3) & ~3);
+    }
+  }
+}
+
+/** Writes a pcapng file: an interface for each link type, times in microseconds. */
+export class PcapngWriter {
+  readonly #write: (bytes: Uint8Array) => void;
+  readonly #ports = new Map<number, number>();
+
+  /** @param program stands in the file as what wrote it */
+  constructor(write: (bytes: Uint8Array) => void, program: string) {
+    this.#write = write;
+    const parts = [u32(ORDER), u16(1), u16(0), ff(8), text(4, program), u32(0)];
+    write(block(BLOCK.SECTION, parts));
+  }
+
+  packet(frame: Frame): void {
+    let port = this.#ports.get(frame.link);
+    if (port === undefined) {
+      port = this.#ports.size;
+      this.#ports.set(frame.link, port);
+      this.#write(block(BLOCK.INTERFACE, [u16(frame.link), u16(0), u32(PACKET_MAX)]));
+    }
+    const length = frame.end - frame.start;
+    const padded = (length + 3) & ~3;
+    const out = new Uint8Array(32 + padded);
+    const view = new DataView(out.buffer);
+    const micros = Math.round(frame.timeMs * 1000);
+    view.setUint32(0, BLOCK.PACKET, true);
+    view.setUint32(4, out.length, true);
+    view.setUint32(8, port, true);
+    view.setUint32(12, Math.floor(micros / 0x1_0000_0000), true);
+    view.setUint32(16, micros % 0x1_0000_0000, true);
+    view.setUint32(20, length, true);
+    view.setUint32(24, frame.wireLength, true);
+    out.set(frame.bytes.subarray(frame.start, frame.end), 28);
+    view.setUint32(28 + padded, out.length, true);
+    this.#write(out);
+  }
+}
+
+function block(type: number, parts: readonly Uint8Array[]): Uint8Array {
+  const body = Buffer.concat(parts);
+  return Buffer.concat([u32(type), u32(12 + body.length), body, u32(12 + body.length)]);
+}
+
+function text(code: number, value: string): Uint8Array {
+  const bytes = Buffer.from(value);
+  const padding = Buffer.alloc(-bytes.length & 3);
+  return Buffer.concat([u16(code), u16(bytes.length), bytes, padding]);
+}
+
+function u16(value: number): Uint8Array {
+  return Uint8Array.of(value & 0xff, value >> 8);
+}
+
+function u32(value: number): Uint8Array {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32LE(value);
+  return bytes;
+}
+
+/** A length that is not said. */
+function ff(size: number): Uint8Array {
+  return new Uint8Array(size).fill(0xff);
+}

@@ -1,0 +1,35 @@
+/** What could not be read or was left out, by reason: one line each, however often it happened. */
+
+/** A reason, and where it was met. */
+export interface Remark {
+  readonly text: string;
+  readonly count: number;
+  /** What was counted: `frame 17`, `byte 4096`; empty where no place can be named. */
+  readonly first: string;
+}
+
+/** Reasons are texts of the program and never of the input, so there are few. */
+export class Remarks {
+  readonly #found = new Map<string, { count: number; first: string }>();
+
+  add(text: string, first = '', count = 1): void {
+    const known = this.#found.get(text);
+    if (known === undefined) this.#found.set(text, { count, first });
+    else known.count += count;
+  }
+
+  /** In the order of their first meeting. */
+  get list(): readonly Remark[] {
+    return [...this.#found].map(([text, { count, first }]) => ({ text, count, first }));
+  }
+
+  count(text: string): number {
+    return this.#found.get(text)?.count ?? 0;
+  }
+}
+
+/** A remark as one line: `12 × a fragment is missing, first at frame 17`. */
+export function printRemark({ text, count, first }: Remark): string {
+  const where = first === '' ? '' : `${count > 1 ? ', first at ' : ', at '}${first}`;
+  return `${count > 1 ? `${count} × ` : ''}${text}${where}`;
+}

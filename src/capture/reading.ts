@@ -1,0 +1,181 @@
+/** One reading of any number of captures, dnstap streams and logs: from bytes to exchanges and lookups. */
+import { LookupGrouping } from './exchanges/lookups.ts';
+import { Pairing, type PairingCounts } from './exchanges/pairing.ts';
+import type { SeenExchange, SeenLookup } from './exchanges/seen-exchange.ts';
+import type { Format, Input } from './input.ts';
+import {
+  Dissector,
+  type CaptureEvents,
+  type DissectCounts,
+  type PassingMessage,
+  type PathEvent,
+} from './packets/dissect.ts';
+import type { CaptureReader, Frame } from './packets/frame.ts';
+import { PcapReader } from './packets/pcap.ts';
+import { PcapngReader } from './packets/pcapng.ts';
+import { Remarks } from './packets/remarks.ts';
+import { DnstapReader } from './records/dnstap-messages.ts';
+import { QueryLogReader, type LoggedFailure } from './records/query-log.ts';
+import type { SearchDomains } from './exchanges/search-walk.ts';
+
+/** Ports at which name servers are asked: DNS's own, and that of OpenShift's DNS pods (Multicast DNS is told from it). */
+export const usualPorts: readonly number[] = [53, 5353];
+
+/** Who is told of what is read. All of it is optional. */
+export interface ReadingEvents {
+  begun?(exchange: SeenExchange): void;
+  ended?(exchange: SeenExchange): void;
+  lookup?(lookup: SeenLookup): void;
+  path?(event: PathEvent): void;
+  arp?: CaptureEvents['arp'];
+  part?: CaptureEvents['part'];
+  /** A message, before it is paired. */
+  message?(message: PassingMessage): void;
+  /** A packet, after it was read. */
+  frame?(frame: Frame): void;
+  failure?(failure: LoggedFailure): void;
+  /** A line of a text that is no query and no failure. */
+  line?(line: string, number: number): void;
+}
+
+/** What was read, for summaries. */
+export interface ReadingTotals extends DissectCounts, PairingCounts {
+  exchanges: number;
+  lookups: number;
+  lost: number;
+  firstMs: number;
+  lastMs: number;
+}
+
+/** Reads inputs one after the other; `end` closes what is open. */
+export class Reading {
+  readonly remarks: Remarks = new Remarks();
+  readonly domains: SearchDomains;
+  readonly #events: ReadingEvents;
+  readonly #dissector: Dissector;
+  readonly #pairing: Pairing;
+  readonly #grouping: LookupGrouping;
+  #lookups = 0;
+  #exchanges = 0;
+  #lost = 0;
+  #firstMs = Infinity;
+  #lastMs = -Infinity;
+
+  /** @param ports where name servers are asked */
+  constructor(events: ReadingEvents, ports: readonly number[] = usualPorts) {
+    this.#events = events;
+    this.#grouping = new LookupGrouping((lookup) => {
+      this.#lookups++;
+      events.lookup?.(lookup);
+    });
+    this.domains = this.#grouping.domains;
+    this.#pairing = new Pairing(
+      { begun: (exchange) => this.#begun(exchange), ended: (exchange) => this.#ended(exchange) },
+      this.remarks,
+    );
+    const handlers: CaptureEvents = {
+      message: (message) => {
+        events.message?.(message);
+        this.#pairing.take(message);
+      },
+      ...(events.path === undefined ? {} : { path: (event) => events.path!(event) }),
+      ...(events.arp === undefined ? {} : { arp: events.arp }),
+      ...(events.part === undefined ? {} : { part: events.part }),
+    };
+    this.#dissector = new Dissector(handlers, this.remarks, new Set(ports));
+  }
+
+  /** Reads an input to its end, or until `stopped` says so. */
+  async read(input: Input, stopped: () => boolean = () => false): Promise<void> {
+    const reader = this.#readerOf(input.format);
+    if (reader === null) {
+      this.remarks.add(`${input.name} is empty`);
+      return;
+    }
+    for await (const chunk of input.chunks) {
+      reader.push(chunk);
+      if (stopped()) break;
+    }
+    reader.end();
+  }
+
+  /** Packets that come without a file, as live capture has them: without link headers. */
+  takeNetwork(bytes: Uint8Array, start: number, end: number, timeMs: number, port: number): void {
+    this.#time(timeMs);
+    this.#dissector.takeNetwork(bytes, start, end, timeMs, port);
+  }
+
+  /** Messages that come without packets, as dnstap has them. */
+  takeMessage(message: PassingMessage): void {
+    this.#time(message.timeMs);
+    this.#events.message?.(message);
+    this.#pairing.take(message);
+  }
+
+  /** No more will come. */
+  end(): void {
+    this.#dissector.end();
+    this.#pairing.end();
+    this.#grouping.end();
+  }
+
+  get totals(): ReadingTotals {
+    return {
+      ...this.#dissector.counts,
+      ...this.#pairing.counts,
+      exchanges: this.#exchanges,
+      lookups: this.#lookups,
+      lost: this.#lost,
+      firstMs: this.#firstMs,
+      lastMs: this.#lastMs,
+    };
+  }
+
+  #readerOf(format: Format): CaptureReader | null {
+    const take = (frame: Frame): void => {
+      this.#time(frame.timeMs);
+      this.#dissector.take(frame);
+      this.#events.frame?.(frame);
+    };
+    switch (format) {
+      case 'pcap':
+        return new PcapReader(take, this.remarks);
+      case 'pcapng':
+        return new PcapngReader(take, this.remarks);
+      case 'dnstap':
+        return new DnstapReader((message) => this.takeMessage(message), this.remarks);
+      case 'text':
+        return new QueryLogReader(
+          {
+            exchange: (exchange) => {
+              this.#time(exchange.sentMs);
+              this.#begun(exchange);
+              this.#ended(exchange);
+            },
+            failure: (failure) => this.#events.failure?.(failure),
+            other: (line, number) => this.#events.line?.(line, number),
+          },
+          this.remarks,
+        );
+      case 'empty':
+        return null;
+    }
+  }
+
+  #begun(exchange: SeenExchange): void {
+    this.#events.begun?.(exchange);
+    this.#grouping.begun(exchange);
+  }
+
+  #ended(exchange: SeenExchange): void {
+    this.#exchanges++;
+    if (exchange.ending === 'lost' || exchange.ending === 'retried') this.#lost++;
+    this.#grouping.ended(exchange);
+    this.#events.ended?.(exchange);
+  }
+
+  #time(ms: number): void {
+    if (ms < this.#firstMs) this.#firstMs = ms;
+    if (ms > this.#lastMs) this.#lastMs = ms;
+  }
+}

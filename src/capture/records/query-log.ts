@@ -1,0 +1,156 @@
+/**
+ * Query logs of CoreDNS and ndots (plugin log, formats common and combined), with or without what `kubectl logs --timestamps`, the
+ * container runtime or a log collector put before each line.
+ */
+import { parseDuration } from '../../base/duration.ts';
+import { FLAG, RCODE, rcodeNumber, typeNumber } from '../../wire/iana.ts';
+import { NameError } from '../../wire/name.ts';
+import type { SeenExchange } from '../exchanges/seen-exchange.ts';
+import type { Remarks } from '../packets/remarks.ts';
+import { madeExchange } from './made-exchange.ts';
+
+/** An upstream that did not answer, as plugin errors has it. */
+export interface LoggedFailure {
+  readonly name: string;
+  readonly type: string;
+  /** Address and port of the upstream; empty where the line names none. */
+  readonly upstream: string;
+  readonly text: string;
+  readonly line: number;
+}
+
+/** Who is told of what a log holds. */
+export interface LogEvents {
+  exchange(exchange: SeenExchange): void;
+  failure(failure: LoggedFailure): void;
+  /** A line that is something else. */
+  other(line: string, number: number): void;
+}
+
+/** What follows the client and ` - `. */
+const QUERY =
+  /^(\d{1,5}) "(\S+) \S+ (\S+) (udp|tcp) (\d{1,6}) (?:true|false) (\d{1,6})" (\S+) (\S+) \d+ ([\d.]{1,20}[nuµm]?s)/;
+const CLIENT = /^\[?([^\s\]]{1,60}?)\]?:(\d{1,5})$/;
+const FAILURE = /plugin\/errors: (?:\d+ )?(\S+) (\S+): (.+)$/;
+const UPSTREAM = /->(\S+?:\d+)/;
+const TIME =
+  /^(?:\[pod\/\S+\] )?(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d))\s/;
+/** Longer lines are of no query log. */
+const LINE_MAX = 8192;
+
+const flagBits: Readonly<Record<string, number>> = {
+  qr: FLAG.QR,
+  aa: FLAG.AA,
+  tc: FLAG.TC,
+  rd: FLAG.RD,
+  ra: FLAG.RA,
+  ad: FLAG.AD,
+  cd: FLAG.CD,
+};
+
+/** Takes the text of a log apart, line by line. */
+export class QueryLogReader {
+  readonly #events: LogEvents;
+  readonly #remarks: Remarks;
+  #rest = '';
+  #line = 0;
+  #lastMs = 0;
+  #timed = false;
+
+  constructor(events: LogEvents, remarks: Remarks) {
+    this.#events = events;
+    this.#remarks = remarks;
+  }
+
+  push(bytes: Uint8Array): void {
+    const text = this.#rest + Buffer.from(bytes).toString('latin1');
+    let at = 0;
+    for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', at)) {
+      this.#take(text.slice(at, end));
+      at = end + 1;
+    }
+    this.#rest = text.slice(at);
+    if (this.#rest.length <= LINE_MAX) return;
+    this.#remarks.add('a line is too long for a log', `line ${this.#line + 1}`);
+    this.#rest = this.#rest.slice(0, LINE_MAX);
+  }
+
+  end(): void {
+    if (this.#rest !== '') this.#take(this.#rest);
+    this.#rest = '';
+  }
+
+  #take(raw: string): void {
+    this.#line++;
+    if (raw.length > LINE_MAX) return;
+    const line = raw.endsWith('\r') ? raw.slice(0, -1) : raw;
+    if (this.#query(line)) return;
+    const failure = FAILURE.exec(line);
+    if (failure === null) {
+      if (line !== '') this.#events.other(line, this.#line);
+      return;
+    }
+    const [, name = '', type = '', text = ''] = failure;
+    const upstream = UPSTREAM.exec(text)?.[1] ?? '';
+    this.#events.failure({ name, type, upstream, text, line: this.#line });
+  }
+
+  /** @returns false if the line is of no query */
+  #query(line: string): boolean {
+    const middle = line.indexOf(' - ');
+    if (middle < 0) return false;
+    const who = CLIENT.exec(line.slice(line.lastIndexOf(' ', middle - 1) + 1, middle));
+    const parts = QUERY.exec(line.slice(middle + 3));
+    if (who === null || parts === null) return false;
+    const [, address = '', port] = who;
+    const [, id, type = '', name = '', protocol, , size, rcode = '', flags = '', took = ''] = parts;
+    const tookMs = parseDuration(took) ?? 0;
+    const number = typeNumber(type);
+    if (number === null) {
+      this.#remarks.add('a logged type is unknown', `line ${this.#line}`);
+      return true;
+    }
+    const repliedMs = this.#time(line, tookMs);
+    try {
+      this.#events.exchange(
+        madeExchange({
+          client: { address, port: Number(port) },
+          server: { address: '', port: 53 },
+          protocol: protocol === 'tcp' ? 'tcp' : 'udp',
+          id: Number(id) & 0xffff,
+          name,
+          type: number,
+          class: 1,
+          udpSize: Number(size),
+          sentMs: repliedMs - tookMs,
+          repliedMs,
+          rcode: rcodeNumber(rcode) ?? RCODE.SERVFAIL,
+          flags: flags.split(',').reduce((all, flag) => all | (flagBits[flag] ?? 0), 0),
+          line: this.#line,
+        }),
+      );
+    } catch (error) {
+      if (!(error instanceof NameError)) throw error;
+      this.#remarks.add('a logged name is none', `line ${this.#line}`);
+    }
+    return true;
+  }
+
+  /** A line is written when the reply leaves. Without times, lines follow one another. */
+  #time(line: string, tookMs: number): number {
+    const stamp = TIME.exec(line)?.[1];
+    const ms = stamp === undefined ? Number.NaN : Date.parse(stamp);
+    if (Number.isNaN(ms)) {
+      if (!this.#timed)
+        this.#remarks.add(
+          'the log has no times, so that nothing can be said of when and how fast (kubectl logs --timestamps)',
+        );
+      this.#timed = true;
+      return (this.#lastMs += Math.max(tookMs, 0.001));
+    }
+    this.#timed = true;
+    // Date.parse stops at milliseconds.
+    const fraction = /\.\d{3}(\d{1,6})/.exec(stamp!)?.[1];
+    return (this.#lastMs = ms + (fraction === undefined ? 0 : Number(`0.${fraction}`)));
+  }
+}

@@ -1,0 +1,91 @@
+/** `ndots capture join`: at which stretch of the way queries and replies were lost. */
+import type { Filter } from '../capture/filter.ts';
+import { openFile } from '../capture/input.ts';
+import { join, Vantage, type Join, type JoinedExchange, type Stretch } from '../capture/join.ts';
+import { Reading } from '../capture/reading.ts';
+import type { Naming } from './capture-names.ts';
+import type { CaptureOptions } from './capture-options.ts';
+import { exchangeDocument, exchangeRow } from './capture-rows.ts';
+import { EXIT, type Io } from './command.ts';
+import { count, ms, type Paint } from './page.ts';
+
+/** Rows of what was lost that are shown; the rest is counted. */
+const SHOWN = 20;
+
+/** Reads all files and says where what was lost was lost. @returns the exit code: 0 nothing was lost, 1 something was */
+export async function captureJoin(
+  options: CaptureOptions,
+  parts: {
+    readonly io: Io;
+    readonly paint: Paint;
+    readonly naming: Naming;
+    readonly filter: Filter;
+    readonly ports: readonly number[];
+    readonly remarks: (reading: Reading, name: string) => void;
+  },
+): Promise<number> {
+  const { io, paint, naming, filter } = parts;
+  const vantages: Vantage[] = [];
+  for (const path of options.files) {
+    const vantage = new Vantage(path);
+    const reading = new Reading({ ended: (exchange) => vantage.add(exchange) }, parts.ports);
+    await reading.read(await openFile(path, reading.remarks));
+    reading.end();
+    if (vantage.leftOut > 0)
+      reading.remarks.add(`only the first ${vantage.exchanges.length} exchanges are compared`);
+    parts.remarks(reading, path);
+    vantages.push(vantage);
+  }
+  const joined = join(vantages);
+  const names = vantages.map(({ name }) => name);
+  const wanted = joined.exchanges.filter(({ exchange }) => filter(exchange));
+  const lost = wanted.filter((each) => each.lost !== null && each.exchange.ending !== 'open');
+  if (options.output === 'json') {
+    for (const each of lost)
+      io.out(
+        `${JSON.stringify({ ...exchangeDocument(each.exchange, (peer) => peer), lost: place(each.lost!, names) })}\n`,
+      );
+    return lost.length > 0 ? EXIT.no : EXIT.ok;
+  }
+  io.out(text(joined, wanted.length, lost, names, naming, paint));
+  if (wanted.length === 0) return EXIT.failed;
+  return lost.length > 0 ? EXIT.no : EXIT.ok;
+}
+
+function text(
+  { aheadMs, matched }: Join,
+  all: number,
+  lost: readonly JoinedExchange[],
+  names: readonly string[],
+  naming: Naming,
+  paint: Paint,
+): string {
+  const lines = names.map((name, index) => {
+    if (index === 0) return `${name}  ${count(matched[0]!, 'query', 'queries')}`;
+    const ahead = aheadMs[index]!;
+    const clock =
+      ahead === 0 ? '' : `; its clock is ${ms(Math.abs(ahead))} ${ahead > 0 ? 'ahead' : 'behind'}`;
+    return `${name}  saw ${matched[index]} of them${clock}`;
+  });
+  lines.push('', `${lost.length} of ${all} got no reply.`);
+  const groups = Map.groupBy(lost, (each) => sentence(each.lost!, names));
+  for (const [where, theirs] of [...groups].toSorted(([, a], [, b]) => b.length - a.length))
+    lines.push(`${paint.bad(String(theirs.length))}  ${where}`);
+  if (lost.length > 0) lines.push('');
+  for (const { exchange, lost: where } of lost.slice(0, SHOWN))
+    lines.push(`${exchangeRow(exchange, naming, paint)}  ${paint.dim(sentence(where!, names))}`);
+  if (lost.length > SHOWN)
+    lines.push(paint.dim(`… and ${lost.length - SHOWN} more (-o json has all)`));
+  return `${lines.join('\n')}\n`;
+}
+
+/** For people. */
+function sentence({ what, from, to }: Stretch, names: readonly string[]): string {
+  if (to >= names.length)
+    return `the query reached ${names[from]}, and no reply left there: the server behind it did not answer`;
+  return `the ${what} was seen at ${names[from]} and not at ${names[to]}: lost between them`;
+}
+
+function place({ what, from, to }: Stretch, names: readonly string[]): object {
+  return { what, seenAt: names[from], notAt: names[to] ?? null };
+}

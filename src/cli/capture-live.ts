@@ -1,0 +1,140 @@
+/** Captures while they happen: packets of an interface, or dnstap that programs deliver. */
+import { rmSync } from 'node:fs';
+import { createServer, type Socket } from 'node:net';
+import { errorCode } from '../base/error-code.ts';
+import { parseAddress } from '../base/ip.ts';
+import { Problem } from '../base/problem.ts';
+import type { Reading } from '../capture/reading.ts';
+import { DnstapReader } from '../capture/records/dnstap-messages.ts';
+import { LibcMissing } from '../linux/libc.ts';
+import { inNetworkNamespace } from '../linux/network-namespace.ts';
+import { PacketSocket, type TakePacket } from '../linux/packet-socket.ts';
+import { DNSTAP_CONTENT_TYPE } from '../wire/dnstap.ts';
+import { CONTROL, writeControl } from '../wire/frame-stream.ts';
+import { usage } from './option-values.ts';
+
+/** What goes on until it is stopped. */
+export interface LiveCapture {
+  /** For people: `interface eth0`. */
+  readonly name: string;
+  /** Packets that were lost because they came too fast. */
+  dropped(): number;
+  stop(): void;
+}
+
+/** DNS over TLS, whose packets are counted. */
+const ENCRYPTED = 853;
+
+/** Starts a capture of packets. @throws Problem */
+export function capturePackets(
+  { device, netns, ports }: { device: string; netns: string | null; ports: readonly number[] },
+  take: TakePacket,
+): LiveCapture {
+  const open = (): PacketSocket =>
+    new PacketSocket(device === 'any' ? null : device, [...new Set([...ports, ENCRYPTED])]);
+  let socket: PacketSocket;
+  try {
+    socket = netns === null ? open() : inNetworkNamespace(netns, open);
+  } catch (error) {
+    throw told(error, device, netns);
+  }
+  socket.start(take);
+  const where = netns === null ? '' : ` in ${netns}`;
+  return {
+    name: `${device === 'any' ? 'all interfaces' : `interface ${device}`}${where}`,
+    dropped: () => socket.dropped,
+    stop: () => socket.close(),
+  };
+}
+
+function told(error: unknown, device: string, netns: string | null): unknown {
+  if (error instanceof LibcMissing)
+    return new Problem({
+      code: 'capture-not-here',
+      text: `packets cannot be captured here: ${error.message}`,
+      remedy: 'Capture with tcpdump and pass it on: tcpdump -w - port 53 | ndots capture -',
+      cause: error,
+    });
+  switch (errorCode(error)) {
+    case 'EPERM':
+    case 'EACCES':
+      return new Problem({
+        code: 'capture-not-permitted',
+        text: `packets may not be captured: permission denied${netns === null ? '' : ` (${netns})`}`,
+        hint: `Packet sockets need CAP_NET_RAW${netns === null ? '' : ', other network namespaces CAP_SYS_ADMIN'}.`,
+        remedy:
+          'Run it by sudo, or capture elsewhere and pass it on: sudo tcpdump -w - port 53 | ndots capture -',
+        cause: error,
+      });
+    case 'ENODEV':
+      return new Problem({
+        code: 'no-interface',
+        text: `there is no interface ${device}${netns === null ? '' : ` in ${netns}`}`,
+        remedy: 'ip -brief link lists them; -i any takes all.',
+        cause: error,
+      });
+    case 'ENOENT':
+      return new Problem({
+        code: 'no-namespace',
+        text: `there is no network namespace ${netns ?? ''}`,
+        remedy: 'ip netns lists those with names; a pod’s is /proc/PID/ns/net (--pid PID).',
+        cause: error,
+      });
+    default:
+      return error;
+  }
+}
+
+/** Listens for dnstap at `unix:PATH` or `tcp:IP:PORT`. @throws Problem */
+export async function captureDnstap(at: string, reading: Reading): Promise<LiveCapture> {
+  const where = readPlace(at);
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    const reader = new DnstapReader(
+      (message) => reading.takeMessage(message),
+      reading.remarks,
+      ({ type }) => {
+        if (type === CONTROL.READY)
+          socket.write(writeControl(CONTROL.ACCEPT, [DNSTAP_CONTENT_TYPE]));
+        if (type === CONTROL.STOP) socket.end(writeControl(CONTROL.FINISH));
+      },
+    );
+    socket.on('data', (bytes: Buffer) => reader.push(bytes));
+    socket.on('error', () => socket.destroy());
+    socket.on('close', () => sockets.delete(socket));
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error) => reject(notListening(at, error)));
+    server.listen(where, resolve);
+  });
+  return {
+    name: `dnstap at ${at}`,
+    dropped: () => 0,
+    stop() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      if ('path' in where) rmSync(where.path, { force: true });
+    },
+  };
+}
+
+function readPlace(at: string): { path: string } | { host: string; port: number } {
+  const [, path] = /^unix:(?:\/\/)?(\/.+)$/.exec(at) ?? [];
+  if (path !== undefined) return { path };
+  const [, host = '', port] = /^tcp:(?:\/\/)?\[?([^\]]+?)\]?:(\d{1,5})$/.exec(at) ?? [];
+  if (parseAddress(host) !== null) return { host, port: Number(port) };
+  throw usage(
+    `--dnstap takes unix:PATH or tcp:IP:PORT, not "${at}"`,
+    'As in: --dnstap unix:/run/ndots/tap.sock',
+  );
+}
+
+function notListening(at: string, error: Error): Problem {
+  return new Problem({
+    code: 'dnstap-not-listening',
+    text: `cannot listen at ${at}: ${errorCode(error) ?? error.message}`,
+    remedy: 'A socket that another program left behind may be removed: rm PATH',
+    cause: error,
+  });
+}

@@ -1,0 +1,58 @@
+/** Addresses as people know them: `shop/cart-7d4b9c` for a pod, `svc kube-system/kube-dns` for a service. */
+import { printHostPort } from '../base/ip.ts';
+import { Problem } from '../base/problem.ts';
+import type { Redaction } from '../capture/redaction.ts';
+import { clusterAccess } from '../kube/api/cluster-access.ts';
+import {
+  clusterOwners,
+  manifestOwners,
+  type AddressOwner,
+  type AddressOwners,
+} from '../kube/pods/address-owners.ts';
+import type { Peer } from '../wire/exchange.ts';
+import type { Io } from './command.ts';
+import { coreVersion } from './version.ts';
+
+/** Where names of addresses come from. */
+export interface NameChoice {
+  readonly manifests: string | null;
+  readonly cluster: boolean;
+  readonly kubeconfig: string | null;
+  readonly context: string | null;
+}
+
+/** Reads who has which address, if it was asked for. */
+export async function addressOwners(
+  choice: NameChoice,
+  io: Io,
+  verb: string,
+): Promise<AddressOwners> {
+  const { manifests, cluster, kubeconfig, context } = choice;
+  const note = (text: string): void => io.err(`ndots ${verb}: ${text}\n`);
+  if (manifests !== null && cluster)
+    throw new Problem({ code: 'usage', text: '--manifests or the cluster, not both' });
+  if (manifests !== null) return manifestOwners(manifests, (problem) => note(problem.print()));
+  if (!cluster) return new Map();
+  const access = clusterAccess({ kubeconfig, context, env: io.env });
+  return clusterOwners(access, { version: coreVersion, signal: io.signal }, note);
+}
+
+/** Says whose address it is. */
+export type Naming = (peer: Peer) => string;
+
+/** @param redaction applied to the names too; null = they are shown as they are */
+export function namingOf(owners: AddressOwners, redaction: Redaction | null): Naming {
+  return (peer) => {
+    if (peer.address === '') return '-';
+    const owner = owners.get(peer.address);
+    if (owner !== undefined) return `${labelOf(owner, redaction)}:${peer.port}`;
+    const { address, port } = redaction === null ? peer : redaction.peer(peer);
+    return printHostPort(address, port);
+  };
+}
+
+function labelOf({ kind, namespace, name }: AddressOwner, redaction: Redaction | null): string {
+  const show = (text: string): string => redaction?.name(text) ?? text;
+  if (kind === 'pod') return `${show(namespace)}/${show(name)}`;
+  return kind === 'service' ? `svc ${show(namespace)}/${show(name)}` : `node ${show(name)}`;
+}

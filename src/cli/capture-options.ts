@@ -1,0 +1,194 @@
+/** The command line of `ndots capture`. */
+import { randomBytes } from 'node:crypto';
+import { filterWords, type FilterWord, type GivenFilter } from '../capture/filter.ts';
+import { flag, group, many, one, type Many, type OptionValue, type Usage } from './option.ts';
+import { parseOptions } from './option-parse.ts';
+import { choice, duration, file, integer, readInteger, text, usage } from './option-values.ts';
+
+/** What a command line of `ndots capture` says. */
+export interface CaptureOptions {
+  /** `join`: the files are of one traffic, at several places. */
+  readonly action: 'show' | 'join';
+  readonly files: readonly string[];
+  /** Interface, `any`, or null: files are read. */
+  readonly device: string | null;
+  /** Network namespace to capture in: a path; null = the own one. */
+  readonly netns: string | null;
+  /** Where programs deliver dnstap: `unix:/run/tap.sock`, `tcp:127.0.0.1:6000`. */
+  readonly dnstap: string | null;
+  readonly ports: readonly number[] | null;
+  readonly filters: readonly GivenFilter[];
+  readonly count: number | null;
+  readonly forMs: number | null;
+  readonly output: CaptureOutput;
+  readonly write: string | null;
+  /** Null: nothing is replaced. */
+  readonly redactKey: string | null;
+  readonly manifests: string | null;
+  readonly cluster: boolean;
+  readonly kubeconfig: string | null;
+  readonly context: string | null;
+  readonly color: 'auto' | 'always' | 'never' | null;
+  readonly noColor: boolean;
+  readonly quiet: boolean;
+}
+
+const outputs = ['text', 'flow', 'json', 'pcapng', 'none'] as const;
+/** How exchanges are shown. */
+export type CaptureOutput = (typeof outputs)[number];
+
+/** Ports with commas between. */
+export const portsValue: OptionValue<readonly number[]> = {
+  placeholder: 'PORT,…',
+  read(given, name) {
+    const list = given.split(',').map((each) => readInteger(name, each, 1, 65_535));
+    if (list.length <= 16) return list;
+    throw usage(`${name} takes 16 ports at most`);
+  },
+};
+
+const filterHelp: Readonly<Record<FilterWord, readonly [placeholder: string, help: string]>> = {
+  pod: ['[NS/]POD', 'to or from pods whose names begin so'],
+  'from-pod': ['[NS/]POD', 'from these'],
+  'to-pod': ['[NS/]POD', 'to these'],
+  namespace: ['NAME', 'from pods of this namespace'],
+  workload: ['[NS/]KIND/NAME', 'from pods that this made: deploy/cart'],
+  service: ['[NS/]NAME', 'to this service'],
+  ip: ['IP[/BITS]', 'to or from an address or net'],
+  'from-ip': ['IP[/BITS]', 'from it'],
+  'to-ip': ['IP[/BITS]', 'to it, before or behind a translation of addresses'],
+  name: ['NAME', 'this name; *.example.com, api.* and *stripe* are parts'],
+  type: ['TYPE', 'A, AAAA, SRV …'],
+  rcode: ['RCODE', 'NXDOMAIN, SERVFAIL …'],
+  verdict: ['VERDICT', 'answered, lost, or error (answered, neither NOERROR nor NXDOMAIN)'],
+  protocol: ['udp|tcp', 'by which it travelled'],
+  'slower-than': ['TIME', 'what took longer, and what was lost'],
+};
+
+const filters = Object.fromEntries(
+  filterWords.map((word) => {
+    const [placeholder, help] = filterHelp[word];
+    return [word, many(`--${word}`, text(placeholder), help)];
+  }),
+) as Readonly<Record<FilterWord, Many<string>>>;
+
+const negation: OptionValue<GivenFilter> = {
+  placeholder: 'FILTER=VALUE',
+  offers: { words: filterWords.map((word) => `${word}=`) },
+  read(given, name) {
+    const equals = given.indexOf('=');
+    const word = filterWords.find((each) => each === given.slice(0, equals));
+    if (word !== undefined) return { word, value: given.slice(equals + 1), negated: true };
+    throw usage(
+      `${name} takes a filter and its value, not "${given}"`,
+      'As in: --not namespace=kube-system',
+    );
+  },
+};
+
+const table = {
+  ...group('Where from', {
+    device: one('-i, --interface', text('NAME'), 'live from this interface; any = all of them'),
+    netns: one('--netns', file('PATH'), 'in this network namespace: /var/run/netns/NAME'),
+    pid: one('--pid', integer('PID', 1, 4_194_304), 'in the network namespace of this process'),
+    dnstap: one(
+      '--dnstap',
+      text('unix:PATH|tcp:IP:PORT'),
+      'listen there for programs that deliver dnstap',
+    ),
+    ports: one('--port', portsValue, 'ports of name servers (53,5353)'),
+  }),
+  ...group('Filters', {
+    ...filters,
+    not: many('--not', negation, 'all but these: --not namespace=kube-system'),
+  }),
+  ...group('Names of pods', {
+    manifests: one(
+      '--manifests',
+      file('DIR'),
+      'what kubectl get pods,services,nodes -A -o yaml has printed',
+    ),
+    cluster: flag('--cluster', 'ask the cluster that kubectl would ask'),
+    kubeconfig: one('--kubeconfig', file(), 'another kubeconfig than KUBECONFIG or ~/.kube/config'),
+    context: one('--context', text('NAME'), 'context of the kubeconfig'),
+  }),
+  ...group('How much', {
+    count: one('-c, --count', integer('N', 1, 4_294_967_295), 'end after so many exchanges'),
+    for: one('--for', duration(1, 86_400_000 * 7), 'end after this time: 30s, 5m'),
+  }),
+  ...group('Output', {
+    output: one('-o, --output', choice('FORMAT', outputs), outputs.join(', ')),
+    write: one('-w, --write', file(), 'the packets into this file, as pcapng, besides'),
+    redact: flag('--redact', 'pseudonyms in place of names and addresses, the same for the same'),
+    redactKey: one('--redact-key', text('TEXT'), 'the same pseudonyms as in another run'),
+    quiet: flag('-q, --quiet', 'no progress, no summary'),
+    color: one('--color', choice('WHEN', ['auto', 'always', 'never']), 'auto, always or never'),
+    noColor: flag('--no-color', 'as --color never'),
+  }),
+};
+
+/** The help of `ndots capture`. */
+export const captureUsage: Usage = {
+  synopsis: '[FILE…|-] | -i INTERFACE | join FILE FILE…',
+  examples: [
+    ['-i any', 'every query on this machine'],
+    ['node7.pcap --verdict lost', 'what was not answered, of a file'],
+    ['node7.pcap -o flow', 'lookups: what one call of a program sent'],
+    ['join client.pcap server.pcap', 'where queries were lost'],
+  ],
+  style: 'gnu',
+  options: table,
+  notes: [
+    'Files: pcap, pcapng, dnstap (Frame Streams), query logs of CoreDNS and ndots; also compressed by gzip or zstd; - is standard input: tcpdump -w - port 53 | ndots capture -',
+    'Filters with one word are alternatives, different words must all hold. Exit codes: 0 shown, 1 nothing to show, 2 could not be read, 3 wrong usage. More: docs/capture.md',
+  ],
+  words: { files: true },
+};
+
+/** Throws a `Problem` with the code `usage`. */
+export function parseCaptureOptions(given: readonly string[]): CaptureOptions {
+  const { values, words } = parseOptions(table, given);
+  const joins = words[0] === 'join';
+  const files = joins ? words.slice(1) : words;
+  const live = values.device !== null || values.dnstap !== null;
+  if (joins && files.length < 2)
+    throw usage('join takes two captures or more', 'In the order of the way: client, node, server');
+  if (live && files.length > 0)
+    throw usage(
+      'either files or a live capture, not both',
+      'Files are read without -i and --dnstap',
+    );
+  if (values.netns !== null && values.pid !== null) throw usage('--netns or --pid, not both');
+  const netns = values.pid === null ? values.netns : `/proc/${values.pid}/ns/net`;
+  if (!live && files.length === 0 && netns === null)
+    throw usage('what is to be read?', 'A file, - for standard input, or -i any');
+  const output = values.output ?? 'text';
+  const redacts = values.redact || values.redactKey !== null;
+  if (joins && output !== 'text' && output !== 'json') throw usage('join shows text or json');
+  return {
+    action: joins ? 'join' : 'show',
+    files,
+    device: values.device ?? (netns === null || values.dnstap !== null ? null : 'any'),
+    netns,
+    dnstap: values.dnstap,
+    ports: values.ports,
+    filters: [
+      ...filterWords.flatMap((word) =>
+        values[word].map((value) => ({ word, value, negated: false })),
+      ),
+      ...values.not,
+    ],
+    count: values.count,
+    forMs: values.for,
+    output,
+    write: values.write,
+    redactKey: redacts ? (values.redactKey ?? randomBytes(16).toString('hex')) : null,
+    manifests: values.manifests,
+    cluster: values.cluster || values.context !== null || values.kubeconfig !== null,
+    kubeconfig: values.kubeconfig,
+    context: values.context,
+    color: values.color,
+    noColor: values.noColor,
+    quiet: values.quiet,
+  };
+}

@@ -1,0 +1,148 @@
+/** Where what was captured goes: lines and JSON to standard output, packets to a file or there, too. */
+import { closeSync, openSync, writeSync } from 'node:fs';
+import { Problem } from '../base/problem.ts';
+import { whyUnreadable } from '../base/read-file.ts';
+import type { SeenExchange, SeenLookup } from '../capture/exchanges/seen-exchange.ts';
+import type { Frame } from '../capture/packets/frame.ts';
+import { PcapngWriter } from '../capture/packets/pcapng.ts';
+import type { Redaction } from '../capture/redaction.ts';
+import { packetsOf } from '../capture/written-packet.ts';
+import type { Naming } from './capture-names.ts';
+import type { CaptureOptions } from './capture-options.ts';
+import { exchangeDocument, exchangeRow, lookupRows } from './capture-rows.ts';
+import type { Io } from './command.ts';
+import type { Paint } from './page.ts';
+import { coreVersion } from './version.ts';
+
+/** Text is handed on in pieces of about this size. */
+const PIECE = 64 * 1024;
+
+/** What is done with wanted exchanges, lookups and frames. */
+export interface CaptureOutputs {
+  exchange(exchange: SeenExchange): void;
+  lookup(lookup: SeenLookup): void;
+  /** Null: packets are not wanted as they are, and are written from exchanges. */
+  readonly frame: ((frame: Frame) => void) | null;
+  /** Hands on what was held back for larger pieces. */
+  flush(): void;
+  close(): void;
+}
+
+/** @param asPassed whether packets can be written as they passed: they are packets, and nothing about them has to be hidden */
+export function captureOutputs(
+  options: CaptureOptions,
+  parts: {
+    readonly io: Io;
+    readonly paint: Paint;
+    readonly naming: Naming;
+    readonly redaction: Redaction | null;
+    readonly asPassed: boolean;
+  },
+): CaptureOutputs {
+  const { io, paint, naming, redaction, asPassed } = parts;
+  const { output, write } = options;
+  let text = '';
+  const say = (line: string): void => {
+    text += `${line}\n`;
+    if (text.length > PIECE) flush();
+  };
+  const flush = (): void => {
+    if (text !== '') io.out(text);
+    text = '';
+    packets?.flush();
+  };
+  const packets =
+    output === 'pcapng'
+      ? packetFile(
+          (bytes) => void process.stdout.write(bytes),
+          () => undefined,
+        )
+      : write === null
+        ? null
+        : openPackets(write);
+  const hidden = <T extends SeenExchange>(exchange: T): SeenExchange =>
+    redaction === null ? exchange : redaction.exchange(exchange);
+  const named = (peer: SeenExchange['client']): SeenExchange['client'] & { name?: string } => {
+    const name = naming(peer);
+    const shown = redaction === null ? peer : redaction.peer(peer);
+    return /^[^:]*\//.test(name) || name.startsWith('node ') ? { ...shown, name } : shown;
+  };
+  return {
+    exchange(exchange) {
+      if (packets !== null && !asPassed)
+        for (const each of packetsOf(hidden(exchange))) packets.packet(each);
+      // Names are of the addresses as they are; what is shown besides is hidden.
+      const shown = { ...hidden(exchange), client: exchange.client, server: exchange.server };
+      if (output === 'text') say(exchangeRow({ ...shown, hops: exchange.hops }, naming, paint));
+      else if (output === 'json') say(JSON.stringify(exchangeDocument(shown, named)));
+    },
+    lookup(lookup) {
+      if (output !== 'flow') return;
+      const { name, candidates, exchanges } = lookup;
+      const shown =
+        redaction === null
+          ? lookup
+          : {
+              ...lookup,
+              name: redaction.name(name),
+              candidates: candidates.map((each) => redaction.name(each)),
+              exchanges: exchanges.map((each) => ({ ...hidden(each), client: each.client })),
+            };
+      say(lookupRows(shown, naming, paint));
+    },
+    frame: packets !== null && asPassed ? (frame) => packets.packet(frame) : null,
+    flush,
+    close() {
+      flush();
+      packets?.close();
+    },
+  };
+}
+
+interface Packets {
+  packet(frame: Frame): void;
+  flush(): void;
+  close(): void;
+}
+
+function openPackets(path: string): Packets {
+  let fd: number;
+  try {
+    fd = openSync(path, 'w', 0o600);
+  } catch (error) {
+    throw new Problem({
+      code: 'capture-unwritable',
+      text: `cannot write ${path}: ${whyUnreadable(error)}`,
+      cause: error,
+    });
+  }
+  return packetFile(
+    (bytes) => {
+      for (let at = 0; at < bytes.length;) at += writeSync(fd, bytes, at);
+    },
+    () => closeSync(fd),
+  );
+}
+
+function packetFile(write: (bytes: Uint8Array) => void, close: () => void): Packets {
+  let pieces: Uint8Array[] = [];
+  let size = 0;
+  const flush = (): void => {
+    if (size > 0) write(Buffer.concat(pieces));
+    pieces = [];
+    size = 0;
+  };
+  const writer = new PcapngWriter((bytes) => {
+    pieces.push(bytes);
+    size += bytes.length;
+    if (size > PIECE) flush();
+  }, `ndots ${coreVersion}`);
+  return {
+    packet: (frame) => writer.packet(frame),
+    flush,
+    close() {
+      flush();
+      close();
+    },
+  };
+}

@@ -1,0 +1,166 @@
+/** Exchanges and lookups of captures as lines of text and as JSON. */
+import {
+  isLost,
+  latencyOf,
+  type SeenExchange,
+  type SeenLookup,
+} from '../capture/exchanges/seen-exchange.ts';
+import { messageDocument, type MessageDocument, type Peer } from '../wire/exchange.ts';
+import { FLAG, rcodeName, TYPE, typeName } from '../wire/iana.ts';
+import { readMessage } from '../wire/message.ts';
+import { printData } from '../wire/print.ts';
+import { ReadError } from '../wire/reader.ts';
+import type { Naming } from './capture-names.ts';
+import { ms, type Paint } from './page.ts';
+
+/** Addresses of an answer that are shown before the rest is counted. */
+const SHOWN = 3;
+
+/** One exchange as one line: when, who, what, and what came of it. */
+export function exchangeRow(exchange: SeenExchange, name: Naming, paint: Paint): string {
+  const { client, server, hops, stray } = exchange;
+  const behind = hops.map((hop) => ` ⇒ ${name(hop.server)}`).join('');
+  const way = `${name(client)} → ${name(server)}${behind}`;
+  const question = `${typeName(exchange.type)} ${paint.strong(exchange.name)}`;
+  const tcp = exchange.protocol === 'tcp' ? ' tcp' : '';
+  const again = exchange.attempt > 1 ? paint.dim(` (try ${exchange.attempt})`) : '';
+  const other = stray === null ? '' : paint.warn(` reply from ${name(stray)}`);
+  return `${paint.dim(timeOfDay(exchange.sentMs))}  ${way}${tcp}  ${question}  ${outcome(exchange, paint)}${again}${other}`;
+}
+
+/** One lookup: a line for itself, and one for each name of the walk. */
+export function lookupRows(lookup: SeenLookup, name: Naming, paint: Paint): string {
+  const { exchanges, candidates, startMs, endMs } = lookup;
+  const lost = exchanges.filter(isLost).length;
+  const found = exchanges.some(({ rcode, answers }) => rcode === 0 && answers > 0);
+  const mark = found ? paint.good('✓') : paint.bad('✗');
+  const counts = [
+    `${exchanges.length} ${exchanges.length === 1 ? 'query' : 'queries'}`,
+    ...(candidates.length > 1 ? [`${candidates.length} names`] : []),
+    ...(lost > 0 ? [paint.bad(`${lost} lost`)] : []),
+    ms(endMs - startMs),
+  ];
+  const first = exchanges[0]!;
+  const head = `${paint.dim(timeOfDay(startMs))}  ${mark} ${paint.strong(lookup.name)}  ${name({ ...first.client, port: first.client.port })}  ${counts.join(', ')}`;
+  const rows = candidates.map((candidate) => {
+    const own = exchanges.filter((exchange) => exchange.name === candidate);
+    const at = ms(own[0]!.sentMs - startMs).padStart(8);
+    const parts = own.map(
+      (exchange) =>
+        `${typeName(exchange.type)} ${outcome(exchange, paint)}${exchange.protocol === 'tcp' ? ' tcp' : ''}`,
+    );
+    return `  ${paint.dim(at)}  ${candidate}  ${parts.join(', ')}`;
+  });
+  return [head, ...rows].join('\n');
+}
+
+function outcome(exchange: SeenExchange, paint: Paint): string {
+  const took = latencyOf(exchange);
+  if (took === null) {
+    if (exchange.ending === 'open') return paint.dim('no reply yet');
+    return paint.bad(exchange.ending === 'retried' ? 'no reply, asked again' : 'no reply');
+  }
+  const text = answerOf(exchange);
+  const bad = exchange.rcode !== 0 && exchange.rcode !== 3;
+  return `${bad ? paint.bad(text) : text} ${paint.dim(ms(took))}`;
+}
+
+/** What the reply says: `10.0.0.1, 10.0.0.2`, `NXDOMAIN`, `no such record`. */
+function answerOf(exchange: SeenExchange): string {
+  const truncated = (exchange.replyFlags & FLAG.TC) !== 0 ? 'truncated ' : '';
+  if (exchange.rcode !== 0) return `${truncated}${rcodeName(exchange.rcode)}`;
+  if (exchange.answers === 0) return `${truncated}NODATA`;
+  try {
+    const { answer } = readMessage(exchange.reply!);
+    const wanted = answer.filter(({ type }) => type === exchange.type);
+    const shown = (wanted.length > 0 ? wanted : answer).map(
+      ({ type, data }) =>
+        `${type === exchange.type ? '' : `${typeName(type)} `}${printData(type, data)}`,
+    );
+    const more = shown.length > SHOWN ? ` +${shown.length - SHOWN}` : '';
+    const alias = answer.some(({ type }) => type === TYPE.CNAME) && exchange.type !== TYPE.CNAME;
+    return `${truncated}${alias && wanted.length > 0 ? 'CNAME ' : ''}${shown.slice(0, SHOWN).join(' ')}${more}`;
+  } catch (error) {
+    if (!(error instanceof ReadError)) throw error;
+    return `${truncated}NOERROR (${exchange.answers} records)`;
+  }
+}
+
+/** An exchange as JSON has it. */
+export interface ExchangeDocument {
+  readonly kind: 'Exchange';
+  readonly time: string;
+  readonly client: Peer & { readonly name?: string };
+  readonly server: Peer & { readonly name?: string };
+  readonly protocol: string;
+  readonly question: { readonly name: string; readonly type: string };
+  readonly verdict: string;
+  readonly rcode: string | null;
+  /** Milliseconds. */
+  readonly latencyMs: number | null;
+  readonly attempt: number;
+  readonly hops: readonly {
+    readonly server: Peer;
+    readonly afterMs: number;
+    readonly latencyMs: number | null;
+  }[];
+  readonly frames: readonly number[];
+  readonly query: MessageDocument | null;
+  readonly reply: MessageDocument | null;
+}
+
+/** @param peer gives address, port and perhaps a name */
+export function exchangeDocument(
+  exchange: SeenExchange,
+  peer: (of: Peer) => ExchangeDocument['client'],
+): ExchangeDocument {
+  const { sentMs, rcode, queryFrame, replyFrame, ending } = exchange;
+  return {
+    kind: 'Exchange',
+    time: isoTime(sentMs),
+    client: peer(exchange.client),
+    server: peer(exchange.server),
+    protocol: exchange.protocol,
+    question: { name: exchange.name, type: typeName(exchange.type) },
+    verdict: ending === 'answered' ? 'answered' : ending === 'open' ? 'open' : 'lost',
+    rcode: rcode < 0 ? null : rcodeName(rcode),
+    latencyMs: rounded(latencyOf(exchange)),
+    attempt: exchange.attempt,
+    hops: exchange.hops.map((hop) => ({
+      server: hop.server,
+      afterMs: rounded(hop.sentMs - sentMs)!,
+      latencyMs: rounded(hop.repliedMs === null ? null : hop.repliedMs - hop.sentMs),
+    })),
+    frames: [queryFrame, replyFrame].filter((frame) => frame > 0),
+    query: documentOf(exchange.query),
+    reply: exchange.reply === null ? null : documentOf(exchange.reply),
+  };
+}
+
+function documentOf(bytes: Uint8Array): MessageDocument | null {
+  try {
+    return messageDocument(bytes);
+  } catch (error) {
+    if (error instanceof ReadError) return null;
+    throw error;
+  }
+}
+
+/** Microseconds are what captures have. */
+function rounded(value: number | null): number | null {
+  return value === null ? null : Math.round(value * 1000) / 1000;
+}
+
+function micros(at: number): string {
+  return String(Math.floor(at * 1000 + 0.5) % 1000).padStart(3, '0');
+}
+
+/** `2026-11-22T03:07:20.123456Z`. */
+function isoTime(at: number): string {
+  return `${new Date(Math.floor(at + 0.0005)).toISOString().slice(0, -1)}${micros(at)}Z`;
+}
+
+/** `03:07:20.123456`, UTC. */
+function timeOfDay(at: number): string {
+  return isoTime(at).slice(11, -1);
+}

@@ -1,0 +1,309 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { gzipSync, zstdCompressSync } from 'node:zlib';
+import {
+  addressRecord,
+  back,
+  dnsMessage,
+  linked,
+  pcapFile,
+  udpPacket,
+  type Captured,
+  type Ends,
+} from '../../test/kit/packets.ts';
+import { runCommand, type Ran } from '../../test/kit/trace-command.ts';
+import { LINK } from '../capture/packets/frame.ts';
+import { capture } from './capture.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'capture-'));
+after(() => rmSync(folder, { recursive: true }));
+const at = (name: string): string => join(folder, name);
+const run = (...words: string[]): Promise<Ran> => runCommand(capture, words);
+
+const start = Date.UTC(2026, 10, 22, 3, 7, 20);
+const client: Ends = { from: '10.244.1.5', fromPort: 40_000, to: '10.96.0.10', toPort: 53 };
+
+/** A query, and after `tookMs` its reply. */
+function exchange(
+  atMs: number,
+  name: string,
+  type: string,
+  more: { id?: number; ends?: Ends; rcode?: number; address?: string; tookMs?: number | null } = {},
+): Captured[] {
+  const { id = 7, ends = client, rcode = 0, address, tookMs = 1 } = more;
+  const query = {
+    timeMs: start + atMs,
+    bytes: udpPacket(ends, dnsMessage(name, type, { id }), id),
+  };
+  if (tookMs === null) return [query];
+  const answer = address === undefined ? [] : [addressRecord(name, address)];
+  const reply = dnsMessage(name, type, { id, reply: true, rcode, answer });
+  return [query, { timeMs: start + atMs + tookMs, bytes: udpPacket(back(ends), reply, id + 1) }];
+}
+
+const walk = [
+  ...exchange(0, 'api.example.com.shop.svc.cluster.local.', 'A', { id: 1, rcode: 3 }),
+  ...exchange(0, 'api.example.com.shop.svc.cluster.local.', 'AAAA', { id: 2, rcode: 3 }),
+  ...exchange(2, 'api.example.com.svc.cluster.local.', 'A', { id: 3, rcode: 3 }),
+  ...exchange(2, 'api.example.com.svc.cluster.local.', 'AAAA', { id: 4, rcode: 3 }),
+  ...exchange(4, 'api.example.com.', 'A', { id: 5, address: '192.0.2.1' }),
+  ...exchange(4, 'api.example.com.', 'AAAA', { id: 6, tookMs: null }),
+  ...exchange(9000, 'other.example.', 'A', { id: 9, ends: { ...client, from: '10.244.1.6' } }),
+].toSorted((one, other) => one.timeMs - other.timeMs);
+const file = at('walk.pcap');
+const ethernet = walk.map(({ timeMs, bytes }) => ({ timeMs, bytes: linked(bytes, LINK.ETHERNET) }));
+writeFileSync(file, pcapFile(LINK.ETHERNET, ethernet));
+
+const pods = at('pods.yaml');
+writeFileSync(
+  pods,
+  `apiVersion: v1
+kind: List
+items:
+- apiVersion: v1
+  kind: Pod
+  metadata:
+    name: cart-5d9f-x1
+    namespace: shop
+    labels: {pod-template-hash: 5d9f}
+    ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: cart-5d9f, controller: true}]
+  spec: {nodeName: node7}
+  status: {phase: Running, podIP: 10.244.1.5}
+- apiVersion: v1
+  kind: Service
+  metadata: {name: kube-dns, namespace: kube-system}
+  spec: {clusterIP: 10.96.0.10}
+`,
+);
+
+describe('ndots capture', () => {
+  test('a line for each query: when, who, what, and what came of it', async () => {
+    const { code, out, err } = await run(file);
+    assert.equal(code, 0);
+    const lines = out.trimEnd().split('\n');
+    assert.equal(lines.length, 7);
+    assert.equal(
+      lines[0],
+      '03:07:20.000000  10.244.1.5:40000 → 10.96.0.10:53  A api.example.com.shop.svc.cluster.local.  NXDOMAIN 1 ms',
+    );
+    assert.match(out, /A api\.example\.com\. {2}192\.0\.2\.1 1 ms\n/);
+    assert.match(out, /AAAA api\.example\.com\. {2}no reply\n/);
+    assert.match(err, /13 packets, 13 messages, 7 queries, 2 lookups, 1 without reply/);
+  });
+
+  test('a lookup has all names of the search path, under the name that the program asked for', async () => {
+    const { out } = await run(file, '-o', 'flow');
+    const [head, ...rows] = out.trimEnd().split('\n');
+    assert.match(
+      head!,
+      /✗? ?.*other\.example\.|api\.example\.com {2}10\.244\.1\.5:40000 {2}6 queries, 3 names, 1 lost/,
+    );
+    assert.ok(
+      [head, ...rows].some((row) =>
+        /✓ api\.example\.com {2}10\.244\.1\.5:40000 {2}6 queries, 3 names, 1 lost, 5 ms$/.test(
+          row!,
+        ),
+      ),
+      out,
+    );
+  });
+
+  test('clients are pods, servers are services, and filters know them', async () => {
+    const { out } = await run(
+      file,
+      '--manifests',
+      pods,
+      '--from-pod',
+      'shop/',
+      '--rcode',
+      'NXDOMAIN',
+    );
+    const lines = out.trimEnd().split('\n');
+    assert.equal(lines.length, 4);
+    assert.match(lines[0]!, /shop\/cart-5d9f-x1:40000 → svc kube-system\/kube-dns:53/);
+    for (const [words, expected] of [
+      [['--workload', 'deploy/cart'], 6],
+      [['--workload', 'shop/deploy/cart', '--type', 'AAAA'], 3],
+      [['--service', 'kube-dns', '--not', 'from-ip=10.244.1.5'], 1],
+      [['--name', '*.cluster.local'], 4],
+      [['--name', 'api.*', '--verdict', 'lost'], 1],
+      [['--slower-than', '500us'.replace('us', 'ms')], 1],
+      [['--from-ip', '10.244.1.6', '--from-ip', '10.244.1.5'], 7],
+    ] as const) {
+      const found = await run(file, '--manifests', pods, ...words);
+      assert.equal(found.out.trimEnd().split('\n').length, expected, words.join(' '));
+    }
+    assert.equal((await run(file, '--name', 'nowhere.example')).code, 1);
+  });
+
+  test('compressed files are read, and the same twice is twice as much', async () => {
+    const bytes = readFileSync(file);
+    writeFileSync(at('walk.gz'), gzipSync(bytes));
+    writeFileSync(at('walk.zst'), zstdCompressSync(bytes));
+    for (const name of ['walk.gz', 'walk.zst'])
+      assert.equal((await run(at(name))).out, (await run(file)).out);
+  });
+
+  test('a file that was cut is read up to there, and the cut is told of', async () => {
+    const bytes = readFileSync(file);
+    writeFileSync(at('cut.pcap'), bytes.subarray(0, bytes.length - 10));
+    writeFileSync(at('cut.gz'), gzipSync(bytes).subarray(0, -30));
+    const cut = await run(at('cut.pcap'));
+    assert.equal(cut.code, 0);
+    assert.match(cut.err, /the file ends within a packet, which is left out, at byte \d+/);
+    const gz = await run(at('cut.gz'));
+    assert.match(gz.err, /cut\.gz \(gzip\) cannot be read to its end: the file ends too early/);
+  });
+
+  test('what is no capture, what is empty and what is not there is exit code 2, and says so', async () => {
+    writeFileSync(at('no.pcap'), 'hello\nworld\n');
+    writeFileSync(at('empty.pcap'), '');
+    for (const [name, text] of [
+      ['no.pcap', /is no capture, no dnstap and no query log/],
+      ['empty.pcap', /is empty/],
+      ['nowhere.pcap', /cannot read .*nowhere\.pcap: no such file or directory/],
+      ['.', /is a directory, not a capture/],
+    ] as const) {
+      const { code, err } = await run(at(name));
+      assert.equal(code, 2, name);
+      assert.match(err, text);
+    }
+    assert.equal((await run(at('nowhere.pcap'), file)).code, 0);
+  });
+
+  test('packets that are written are the ones that were read, and can be filtered', async () => {
+    await run(file, '-w', at('all.pcapng'), '-o', 'none', '-q');
+    assert.equal((await run(at('all.pcapng'))).out, (await run(file)).out);
+    await run(file, '--from-ip', '10.244.1.6', '-w', at('one.pcapng'), '-o', 'none', '-q');
+    assert.match((await run(at('one.pcapng'))).err, /^2 packets/);
+    await run(file, '--rcode', 'NXDOMAIN', '-w', at('nx.pcapng'), '-o', 'none', '-q');
+    assert.match((await run(at('nx.pcapng'))).err, /8 messages, 4 queries/);
+  });
+
+  test('pseudonyms are the same for the same name with one key, and nothing of the names stays', async () => {
+    const one = await run(file, '--redact-key', 'k', '-w', at('hidden.pcapng'));
+    const two = await run(file, '--redact-key', 'k');
+    assert.equal(one.out, two.out);
+    assert.doesNotMatch(one.out, /api|example|10\.244\.1\.5|192\.0\.2\.1|shop/);
+    assert.match(one.out, /\.svc\.cluster\.local\./);
+    const names = [...one.out.matchAll(/ AAAA (\S+)\.svc\.cluster\.local\. /g)].map(([, stem]) =>
+      stem!.split('.').slice(0, 3).join('.'),
+    );
+    assert.equal(new Set(names).size, 1);
+    assert.ok(!readFileSync(at('hidden.pcapng')).includes('example'));
+    assert.equal((await run(at('hidden.pcapng'))).out, one.out);
+    assert.notEqual((await run(file, '--redact')).out, one.out);
+  });
+
+  test('JSON has an object a line', async () => {
+    const { out } = await run(
+      file,
+      '-o',
+      'json',
+      '--type',
+      'A',
+      '--name',
+      'api.example.com',
+      '--manifests',
+      pods,
+    );
+    const document = JSON.parse(out) as Record<string, unknown>;
+    assert.deepEqual(
+      { ...document, query: null, reply: null },
+      {
+        kind: 'Exchange',
+        time: '2026-11-22T03:07:20.004000Z',
+        client: { address: '10.244.1.5', port: 40_000, name: 'shop/cart-5d9f-x1:40000' },
+        server: { address: '10.96.0.10', port: 53, name: 'svc kube-system/kube-dns:53' },
+        protocol: 'udp',
+        question: { name: 'api.example.com.', type: 'A' },
+        verdict: 'answered',
+        rcode: 'NOERROR',
+        latencyMs: 1,
+        attempt: 1,
+        hops: [],
+        frames: [9, 11],
+        query: null,
+        reply: null,
+      },
+    );
+  });
+
+  test('query logs of CoreDNS are exchanges', async () => {
+    writeFileSync(
+      at('coredns.log'),
+      `2026-11-22T03:07:20.500000123Z [INFO] 10.244.1.5:40000 - 7 "A IN www.example.com. udp 33 false 1232" NOERROR qr,rd,ra 60 0.250000000s
+[INFO] plugin/reload: Running configuration
+2026-11-22T03:07:21Z [INFO] [fd00::5]:40001 - 8 "AAAA IN nx.cluster.local. udp 33 false 512" NXDOMAIN qr,aa,rd 60 0.000100s
+`,
+    );
+    const { out, err } = await run(at('coredns.log'));
+    assert.equal(
+      out,
+      `03:07:20.250000  10.244.1.5:40000 → -  A www.example.com.  NODATA 250 ms
+03:07:20.999900  [fd00::5]:40001 → -  AAAA nx.cluster.local.  NXDOMAIN 0.1 ms
+`.replace('-  A', '-  A'),
+    );
+    assert.match(err, /2 queries/);
+  });
+
+  test('-c ends after so many', async () => {
+    assert.equal((await run(file, '-c', '2')).out.trimEnd().split('\n').length, 2);
+  });
+
+  test('join says where queries and replies were lost, over clocks that differ', async () => {
+    const at3 = (name: string, drop: (packet: number) => boolean, aheadMs: number): string => {
+      const packets = Array.from({ length: 8 }, (_, i) =>
+        exchange(100 * i, `n${i}.example.`, 'A', { id: i + 1 }),
+      )
+        .flat()
+        .concat(exchange(20_000, 'end.example.', 'A'))
+        .filter((_, index) => !drop(index))
+        .map(({ timeMs, bytes }) => ({ timeMs: timeMs + aheadMs, bytes }));
+      writeFileSync(at(name), pcapFile(LINK.RAW, packets));
+      return at(name);
+    };
+    // Query 1 (packet 2) never reaches the node; reply 2 (packet 5) is lost before the client; query 3 is not answered at all.
+    const paths = [
+      at3('client.pcap', (packet) => [3, 5, 7].includes(packet), 0),
+      at3('node.pcap', (packet) => [2, 3, 7].includes(packet), 3_600_000),
+      at3('server.pcap', (packet) => [2, 3, 7].includes(packet), -5000),
+    ];
+    const { code, out } = await run('join', ...paths);
+    assert.equal(code, 1);
+    assert.match(out, /node\.pcap {2}saw 8 of them; its clock is 3600\.0 s ahead/);
+    assert.match(out, /3 of 9 got no reply/);
+    assert.match(
+      out,
+      /n1\.example.*the query was seen at \S+client\.pcap and not at \S+node\.pcap/,
+    );
+    assert.match(
+      out,
+      /n2\.example.*the reply was seen at \S+node\.pcap and not at \S+client\.pcap/,
+    );
+    assert.match(out, /n3\.example.*the query reached \S+server\.pcap, and no reply left there/);
+  });
+
+  test('what makes no sense is refused with what to do', async () => {
+    for (const [words, text] of [
+      [[], /what is to be read/],
+      [['join', 'a.pcap'], /join takes two captures/],
+      [['-i', 'lo', 'a.pcap'], /either files or a live capture/],
+      [['a.pcap', '--verdict', 'dopped'], /--verdict takes dropped, probably/],
+      [['a.pcap', '--not', 'pods=x'], /--not takes a filter and its value/],
+      [['a.pcap', '--ip', 'x'], /--ip takes an address or a net/],
+    ] as const) {
+      const { code, err } = await run(...words);
+      assert.equal(code, 3, words.join(' '));
+      assert.match(err, text);
+    }
+    if (process.getuid?.() === 0) {
+      const { code, err } = await run('-i', 'nowhere0', '--for', '1s');
+      assert.equal(code, 2);
+      assert.match(err, /there is no interface nowhere0/);
+    }
+  });
+});

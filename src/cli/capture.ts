@@ -1,0 +1,259 @@
+/** `ndots capture`: queries and replies as they pass, from an interface, captures, dnstap streams and logs. */
+import type { SeenExchange } from '../capture/exchanges/seen-exchange.ts';
+import { afterwards, filterOf, type Filter } from '../capture/filter.ts';
+import { openFile, openStream, type Input } from '../capture/input.ts';
+import { emptyFrame, LINK, type Frame } from '../capture/packets/frame.ts';
+import { printRemark } from '../capture/packets/remarks.ts';
+import { Reading, usualPorts, type ReadingEvents } from '../capture/reading.ts';
+import { Redaction } from '../capture/redaction.ts';
+import { problemsIn } from '../base/problem.ts';
+import { captureJoin } from './capture-join.ts';
+import { captureDnstap, capturePackets, type LiveCapture } from './capture-live.ts';
+import { addressOwners, namingOf } from './capture-names.ts';
+import { parseCaptureOptions, type CaptureOptions } from './capture-options.ts';
+import { captureOutputs, type CaptureOutputs } from './capture-output.ts';
+import { EXIT, wantsColour, type Command, type Io } from './command.ts';
+import { count, paintFor } from './page.ts';
+
+/** The verb `capture`. */
+export const capture: Command = {
+  name: 'capture',
+  async run(words, io) {
+    const options = parseCaptureOptions(words);
+    const owners = await addressOwners(options, io, 'capture');
+    const filter = filterOf(options.filters, owners);
+    const redaction = options.redactKey === null ? null : new Redaction(options.redactKey);
+    const naming = namingOf(owners, redaction);
+    const paint = paintFor(wantsColour(options, io));
+    const ports = options.ports ?? usualPorts;
+    if (options.action === 'join') {
+      const remarks = (reading: Reading): void => sayRemarks(reading, io);
+      return captureJoin(options, { io, paint, naming, filter, ports, remarks });
+    }
+    const asPassed =
+      redaction === null &&
+      options.dnstap === null &&
+      !options.filters.some(({ word }) => afterwards.has(word));
+    const outputs = captureOutputs(options, { io, paint, naming, redaction, asPassed });
+    return new Run(options, io, filter, outputs, ports).run();
+  },
+};
+
+const signals = ['SIGINT', 'SIGTERM'] as const;
+
+/** One run: its inputs, and when it ends. */
+class Run {
+  readonly #options: CaptureOptions;
+  readonly #io: Io;
+  readonly #filter: Filter;
+  readonly #outputs: CaptureOutputs;
+  readonly #ports: readonly number[];
+  readonly #reading: Reading;
+  readonly #stop = new AbortController();
+  #shown = 0;
+  #interrupted = false;
+  #failed = 0;
+  /** Whether the frame that is being read is wanted as a packet. */
+  #keep = false;
+
+  constructor(
+    options: CaptureOptions,
+    io: Io,
+    filter: Filter,
+    outputs: CaptureOutputs,
+    ports: readonly number[],
+  ) {
+    this.#options = options;
+    this.#io = io;
+    this.#filter = filter;
+    this.#outputs = outputs;
+    this.#ports = ports;
+    this.#reading = new Reading(this.#events(), ports);
+  }
+
+  async run(): Promise<number> {
+    const { forMs, quiet } = this.#options;
+    // The first Ctrl-C ends the capture, and another one the program.
+    const interrupt = (): void => {
+      this.#interrupted = true;
+      this.#stop.abort();
+    };
+    for (const signal of signals) process.once(signal, interrupt);
+    const timer = forMs === null ? null : setTimeout(() => this.#stop.abort(), forMs);
+    const live = this.#options.device !== null || this.#options.dnstap !== null;
+    try {
+      if (live) await this.#live();
+      else await this.#files();
+    } finally {
+      if (timer !== null) clearTimeout(timer);
+      for (const signal of signals) process.removeListener(signal, interrupt);
+    }
+    this.#reading.end();
+    this.#outputs.close();
+    if (!quiet) this.#summary();
+    if (this.#failed > 0 && this.#failed === this.#options.files.length) return EXIT.failed;
+    if (this.#interrupted && !live) return EXIT.interrupted;
+    return this.#shown > 0 ? EXIT.ok : EXIT.no;
+  }
+
+  #events(): ReadingEvents {
+    const { output, filters } = this.#options;
+    const frame = this.#outputs.frame;
+    const events: ReadingEvents = {
+      ended: (exchange) => {
+        if (!this.#takes(exchange)) return;
+        this.#shown++;
+        this.#outputs.exchange(exchange);
+        if (exchange.ending === 'answered') this.#keep = true;
+        this.#enough();
+      },
+    };
+    if (output === 'flow')
+      events.lookup = (lookup) => {
+        if (lookup.exchanges.some(this.#filter)) this.#outputs.lookup(lookup);
+      };
+    if (frame !== null) {
+      events.frame = (each) => this.#frame(each);
+      events.begun = (exchange) => (this.#keep ||= this.#filter(exchange));
+      if (filters.length === 0) {
+        const keep = (): void => void (this.#keep = true);
+        Object.assign(events, { message: keep, path: keep, part: keep });
+      }
+    }
+    return events;
+  }
+
+  #takes(exchange: SeenExchange): boolean {
+    return !this.#isEnough && this.#filter(exchange);
+  }
+
+  get #isEnough(): boolean {
+    return this.#options.count !== null && this.#shown >= this.#options.count;
+  }
+
+  #enough(): void {
+    if (this.#isEnough) this.#stop.abort();
+  }
+
+  #frame(frame: Frame): void {
+    if (this.#keep) this.#outputs.frame!(frame);
+    this.#keep = false;
+  }
+
+  async #files(): Promise<void> {
+    for (const path of this.#options.files) {
+      if (this.#stop.signal.aborted) return;
+      try {
+        await this.#file(path);
+      } catch (error) {
+        const problems = problemsIn(error);
+        if (problems === null) throw error;
+        this.#failed++;
+        for (const problem of problems) this.#io.err(`ndots capture: ${problem.print()}\n`);
+      }
+    }
+  }
+
+  async #file(path: string): Promise<void> {
+    const { remarks } = this.#reading;
+    const input =
+      path === '-'
+        ? await openStream('standard input', process.stdin, remarks)
+        : await openFile(path, remarks);
+    const close = (): void => input.close();
+    this.#stop.signal.addEventListener('abort', close);
+    const progress = this.#progress(input);
+    const before = this.#reading.totals.exchanges;
+    // What is read from a pipe is shown when it comes, not when a piece is full.
+    const flush = input.size === null ? setInterval(() => this.#outputs.flush(), 200) : null;
+    try {
+      await this.#reading.read(input, () => this.#stop.signal.aborted);
+    } finally {
+      if (progress !== null) clearInterval(progress);
+      if (flush !== null) clearInterval(flush);
+      this.#stop.signal.removeEventListener('abort', close);
+      input.close();
+    }
+    const nothing = this.#reading.totals.exchanges === before;
+    if (input.format === 'text' && nothing && !this.#stop.signal.aborted) {
+      this.#failed++;
+      remarks.add(`${input.name} is no capture, no dnstap and no query log that ndots knows`);
+    } else if (input.format === 'empty') this.#failed++;
+  }
+
+  #progress(input: Input): NodeJS.Timeout | null {
+    if (this.#options.quiet || process.stderr.isTTY !== true || this.#options.output !== 'none')
+      return null;
+    return setInterval(() => {
+      const share =
+        input.size === null ? '' : `${Math.floor((100 * input.taken()) / input.size)} %, `;
+      this.#io.err(
+        `\r${input.name}: ${share}${count(this.#reading.totals.messages, 'message', 'messages')} `,
+      );
+    }, 1000);
+  }
+
+  async #live(): Promise<void> {
+    const { device, netns, dnstap, quiet } = this.#options;
+    const frame = { ...emptyFrame(), link: LINK.RAW };
+    const captures: LiveCapture[] = [];
+    if (device !== null)
+      captures.push(
+        capturePackets({ device, netns, ports: this.#ports }, (bytes, start, end, timeMs, port) => {
+          this.#reading.takeNetwork(bytes, start, end, timeMs, port);
+          if (this.#outputs.frame === null) return;
+          Object.assign(frame, { bytes, start, end, timeMs, wireLength: end - start });
+          this.#frame(frame);
+        }),
+      );
+    if (dnstap !== null) captures.push(await captureDnstap(dnstap, this.#reading));
+    if (!quiet)
+      this.#io.err(`ndots capture: ${captures.map(({ name }) => name).join(', ')}; Ctrl-C ends\n`);
+    const flush = setInterval(() => this.#outputs.flush(), 200);
+    if (!this.#stop.signal.aborted)
+      await new Promise<void>((resolve) => {
+        this.#stop.signal.addEventListener('abort', () => resolve(), { once: true });
+      });
+    clearInterval(flush);
+    for (const each of captures) {
+      each.stop();
+      if (each.dropped() > 0)
+        this.#reading.remarks.add(
+          'packets came faster than they were taken, and are lost',
+          '',
+          each.dropped(),
+        );
+    }
+  }
+
+  #summary(): void {
+    const { totals } = this.#reading;
+    const parts = [
+      ...(totals.frames > 0 ? [count(totals.frames, 'packet', 'packets')] : []),
+      count(totals.messages > 0 ? totals.messages : totals.exchanges, 'message', 'messages'),
+      count(totals.exchanges, 'query', 'queries'),
+      count(totals.lookups, 'lookup', 'lookups'),
+      `${totals.lost} without reply`,
+      ...(totals.copies > 0 ? [count(totals.copies, 'copy of a packet', 'copies of packets')] : []),
+      ...(totals.unasked > 0
+        ? [
+            count(
+              totals.unasked,
+              'reply to no query that was seen',
+              'replies to no query that was seen',
+            ),
+          ]
+        : []),
+      ...(totals.encrypted > 0
+        ? [count(totals.encrypted, 'encrypted packet', 'encrypted packets')]
+        : []),
+      ...(this.#shown !== totals.exchanges ? [`${this.#shown} shown`] : []),
+    ];
+    this.#io.err(`${parts.join(', ')}\n`);
+    sayRemarks(this.#reading, this.#io);
+  }
+}
+
+function sayRemarks({ remarks }: Reading, io: Io): void {
+  for (const remark of remarks.list) io.err(`ndots capture: ${printRemark(remark)}\n`);
+}

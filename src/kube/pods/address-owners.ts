@@ -1,0 +1,142 @@
+/** Who has which address: pods with what made them, and services. For people who read captures. */
+import { systemClock } from '../../base/clock.ts';
+import { plainAddress } from '../../base/ip.ts';
+import type { Problem } from '../../base/problem.ts';
+import { apiClient } from '../api/client.ts';
+import type { ClusterAccess } from '../api/cluster-access.ts';
+import { ApiFailure } from '../api/failure.ts';
+import { getJson } from '../api/get-json.ts';
+import { asObject, child, children, text, type JsonObject } from '../api/json-object.ts';
+import { ManifestFolder } from '../manifests/folder.ts';
+import { serviceAddresses } from './cluster-pods.ts';
+
+/** Whose address it is. */
+export interface AddressOwner {
+  readonly kind: 'pod' | 'service' | 'node';
+  readonly namespace: string;
+  readonly name: string;
+  /** What made the pod: `deploy/cart`; empty where nothing is known to have. */
+  readonly workload: string;
+  /** Where the pod runs; empty where it is not known. */
+  readonly node: string;
+}
+
+/** By address. */
+export type AddressOwners = ReadonlyMap<string, AddressOwner>;
+
+const WAIT_MS = 8000;
+const PAGE = '500';
+/** Pods are counted in ten thousands; more pages are a mistake. */
+const PAGES_MAX = 400;
+
+/** Owners of addresses in a cluster. What may not be listed is left out, and told. */
+export async function clusterOwners(
+  access: ClusterAccess,
+  parts: { readonly version: string; readonly signal: AbortSignal },
+  problem: (text: string) => void,
+): Promise<AddressOwners> {
+  const userAgent = `ndots/${parts.version} (${process.platform}/${process.arch})`;
+  const client = apiClient({ connection: access.connection, clock: systemClock, userAgent });
+  const owners = new Map<string, AddressOwner>();
+  try {
+    for (const plural of ['nodes', 'services', 'pods'] as const) {
+      const kind = { nodes: 'Node', services: 'Service', pods: 'Pod' }[plural];
+      let from = '';
+      for (let page = 0; page < PAGES_MAX; page++) {
+        const query: Record<string, string> = { limit: PAGE };
+        if (from !== '') query['continue'] = from;
+        const list = asObject(
+          await getJson(client, {
+            path: `/api/v1/${plural}`,
+            query,
+            task: `list ${plural}`,
+            waitMs: WAIT_MS,
+            signal: parts.signal,
+          }),
+        );
+        for (const item of children(list, 'items')) add(owners, kind, item);
+        from = text(child(list, 'metadata'), 'continue');
+        if (from === '') break;
+      }
+    }
+  } catch (error) {
+    if (!(error instanceof ApiFailure)) throw error;
+    problem(`${error.message}: addresses stay without names`);
+  } finally {
+    client.close();
+  }
+  return owners;
+}
+
+/** Owners of addresses in a folder of manifests, or in one file: what `kubectl get pods,services -A -o yaml` prints. */
+export async function manifestOwners(
+  path: string,
+  problem: (problem: Problem) => void,
+): Promise<AddressOwners> {
+  const folder = new ManifestFolder(path);
+  const { problems } = await folder.look();
+  for (const each of problems) problem(each);
+  const owners = new Map<string, AddressOwner>();
+  for (const { kind, raw } of folder.manifests) add(owners, kind, raw);
+  return owners;
+}
+
+function add(owners: Map<string, AddressOwner>, kind: string, object: JsonObject): void {
+  const metadata = child(object, 'metadata');
+  const name = text(metadata, 'name');
+  const namespace = text(metadata, 'namespace') || (kind === 'Node' ? '' : 'default');
+  const status = child(object, 'status');
+  if (kind === 'Pod') {
+    const spec = child(object, 'spec');
+    // Those of a host network have the node's address, as many have.
+    if (spec['hostNetwork'] === true) return;
+    const owner = { kind: 'pod', namespace, name, workload: workloadOf(metadata) } as const;
+    const addresses = children(status, 'podIPs').map((each) => text(each, 'ip'));
+    for (const address of addresses.length > 0 ? addresses : [text(status, 'podIP')])
+      if (address !== '' && isThere(status, owners.get(plainAddress(address))))
+        owners.set(plainAddress(address), { ...owner, node: text(spec, 'nodeName') });
+  } else if (kind === 'Service') {
+    for (const address of serviceAddresses(object))
+      owners.set(plainAddress(address), {
+        kind: 'service',
+        namespace,
+        name,
+        workload: '',
+        node: '',
+      });
+  } else if (kind === 'Node') {
+    for (const each of children(status, 'addresses'))
+      if (text(each, 'type').endsWith('IP'))
+        owners.set(text(each, 'address'), {
+          kind: 'node',
+          namespace,
+          name,
+          workload: '',
+          node: name,
+        });
+  }
+}
+
+/** An address of a pod that has ended may have another by now. */
+function isThere(status: JsonObject, known: AddressOwner | undefined): boolean {
+  return known === undefined || text(status, 'phase') === 'Running';
+}
+
+/** `deploy/cart` of a pod that a ReplicaSet of that Deployment made; the ReplicaSet's name ends in the template's hash. */
+function workloadOf(metadata: JsonObject): string {
+  const owner = children(metadata, 'ownerReferences').find((each) => each['controller'] === true);
+  const [kind, name] = [
+    text(owner ?? asObject(null), 'kind'),
+    text(owner ?? asObject(null), 'name'),
+  ];
+  const hash = text(child(metadata, 'labels'), 'pod-template-hash');
+  if (kind === 'ReplicaSet' && hash !== '' && name.endsWith(`-${hash}`))
+    return `deploy/${name.slice(0, -hash.length - 1)}`;
+  const short: Readonly<Record<string, string>> = {
+    ReplicaSet: 'rs',
+    StatefulSet: 'sts',
+    DaemonSet: 'ds',
+    Job: 'job',
+  };
+  return kind === '' ? '' : `${short[kind] ?? kind.toLowerCase()}/${name}`;
+}

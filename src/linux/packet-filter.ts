@@ -1,0 +1,89 @@
+/** A filter for packet sockets in the kernel's classic BPF: packets of DNS, and errors about them. */
+
+/** Instructions of <linux/bpf_common.h> that are used here. */
+const OP = {
+  LOAD_BYTE: 0x30,
+  LOAD_HALF: 0x28,
+  LOAD_HALF_AT_X: 0x48,
+  HEADER_LENGTH_TO_X: 0xb1,
+  SHIFT_RIGHT: 0x74,
+  EQUAL: 0x15,
+  ANY_BIT: 0x45,
+  RETURN: 0x06,
+} as const;
+
+/** Protocol numbers, and headers of IPv6 behind which nothing is looked for. */
+const NEXT = { HOPS: 0, ICMP: 1, TCP: 6, UDP: 17, FRAGMENT: 44, ICMP6: 58 } as const;
+
+/** A label, or an instruction: what it does, its number, and where a comparison leads if it holds and if not (null: on). */
+type Line = string | readonly [op: number, value: number, yes?: string | null, no?: string | null];
+
+/**
+ * The program as the kernel takes it (struct sock_filter, 8 bytes an instruction), for sockets whose packets begin with the IP header.
+ * Fragments and ICMP errors pass, whatever they are about.
+ * @param ports source or destination of what passes; at most 64, as comparisons jump over 255 instructions at most
+ */
+export function dnsFilter(ports: readonly number[]): Uint8Array {
+  const eitherPort = (load: number, source: number, leave: string): Line[] => {
+    const last = ports.length - 1;
+    return [source, source + 2].flatMap((at, half): Line[] => [
+      [load, at],
+      ...ports.map((port, index): Line => [
+        OP.EQUAL,
+        port,
+        `take ${leave}`,
+        half === 1 && index === last ? leave : null,
+      ]),
+    ]);
+  };
+  const endings = (leave: string): Line[] => [
+    leave,
+    [OP.RETURN, 0],
+    `take ${leave}`,
+    [OP.RETURN, 0x40000],
+  ];
+  return assemble([
+    [OP.LOAD_BYTE, 0],
+    [OP.SHIFT_RIGHT, 4],
+    [OP.EQUAL, 4, null, 'not 4'],
+    [OP.LOAD_BYTE, 9],
+    [OP.EQUAL, NEXT.ICMP, 'take leave 4'],
+    [OP.EQUAL, NEXT.TCP, 'ports 4'],
+    [OP.EQUAL, NEXT.UDP, null, 'leave 4'],
+    [OP.LOAD_HALF, 6],
+    [OP.ANY_BIT, 0x1fff, 'take leave 4'],
+    'ports 4',
+    [OP.HEADER_LENGTH_TO_X, 0],
+    ...eitherPort(OP.LOAD_HALF_AT_X, 0, 'leave 4'),
+    ...endings('leave 4'),
+    'not 4',
+    [OP.EQUAL, 6, null, 'leave 6'],
+    [OP.LOAD_BYTE, 6],
+    [OP.EQUAL, NEXT.ICMP6, 'take leave 6'],
+    [OP.EQUAL, NEXT.FRAGMENT, 'take leave 6'],
+    [OP.EQUAL, NEXT.HOPS, 'take leave 6'],
+    [OP.EQUAL, NEXT.TCP, 'ports 6'],
+    [OP.EQUAL, NEXT.UDP, null, 'leave 6'],
+    'ports 6',
+    ...eitherPort(OP.LOAD_HALF, 40, 'leave 6'),
+    ...endings('leave 6'),
+  ]);
+}
+
+function assemble(lines: readonly Line[]): Uint8Array {
+  const labels = new Map<string, number>();
+  const steps: Exclude<Line, string>[] = [];
+  for (const line of lines)
+    if (typeof line === 'string') labels.set(line, steps.length);
+    else steps.push(line);
+  const out = new DataView(new ArrayBuffer(steps.length * 8));
+  steps.forEach(([op, value, yes, no], index) => {
+    const jump = (label: string | null | undefined): number =>
+      label === null || label === undefined ? 0 : labels.get(label)! - index - 1;
+    out.setUint16(index * 8, op, true);
+    out.setUint8(index * 8 + 2, jump(yes));
+    out.setUint8(index * 8 + 3, jump(no));
+    out.setUint32(index * 8 + 4, value, true);
+  });
+  return new Uint8Array(out.buffer);
+}

@@ -1,0 +1,175 @@
+/** Packet sockets (packet(7)): what passes an interface, as the kernel sees it. */
+import { libc, SystemError } from './libc.ts';
+import { Memory } from './memory.ts';
+import { dnsFilter } from './packet-filter.ts';
+import { packetLoop, type Watch } from './packet-loop.ts';
+import { forgetDescriptor, noteDescriptor } from './held-by-thread.ts';
+import { BATCH, ReceiveBatch, CONTROL_SLOT } from './receive-batch.ts';
+import { NAME_SLOT } from './socket-address.ts';
+
+const AF_PACKET = 17;
+const SOCK_DGRAM = 2;
+const SOCK_NONBLOCK = 0o4000;
+const SOCK_CLOEXEC = 0o2000000;
+const SOL_SOCKET = 1;
+const SO_ATTACH_FILTER = 26;
+const SO_RCVBUFFORCE = 33;
+const SO_RCVBUF = 8;
+const SO_TIMESTAMPNS = 35;
+const SOL_PACKET = 263;
+const PACKET_STATISTICS = 6;
+/** All protocols (ETH_P_ALL), in network order. */
+const EVERY_PROTOCOL = 0x0300;
+const ENODEV = 19;
+
+/** Where the parts of a struct sockaddr_ll are. */
+const LINK = { PROTOCOL: 2, INDEX: 4, HARDWARE: 8, KIND: 10, SIZE: 20 };
+/** What a packet passing loopback is seen as a second time. */
+const OUTGOING = 4;
+const LOOPBACK = 772;
+/** Where the time is in a control message: behind its length, level and type. */
+const TIME_AT = 16;
+/** The longest IP packet. */
+const PACKET_MAX = 65_535;
+/** What may wait in the kernel while this thread is busy, bytes. */
+const BUFFER = 32 * 1024 * 1024;
+/** Batches that are taken before others get their turn. */
+const BATCHES_MAX = 16;
+
+/** One packet: `bytes[start, end)` begins with its IP header, and is overwritten by the next ones. */
+export type TakePacket = (
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  timeMs: number,
+  /** Number of the interface. */
+  port: number,
+) => void;
+
+/** A socket that sees the DNS packets of an interface, or of all. Whoever makes it closes it. */
+export class PacketSocket {
+  readonly #fd: number;
+  readonly #batch = new ReceiveBatch(PACKET_MAX);
+  readonly #scratch = new Memory(64);
+  #watch: Watch | null = null;
+  #dropped = 0;
+  #open = true;
+
+  /**
+   * @param device null = all interfaces of the network namespace that this thread is in
+   * @throws SystemError, LibcMissing
+   */
+  constructor(device: string | null, ports: readonly number[]) {
+    const { socket, interfaceIndex } = libc();
+    const index = device === null ? 0 : interfaceIndex(device);
+    if (device !== null && index === 0) throw new SystemError(`interface ${device}`, ENODEV);
+    // Without a protocol nothing comes before the filter is there.
+    this.#fd = socket(AF_PACKET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (this.#fd < 0) throw new SystemError('socket', libc().errno());
+    noteDescriptor(this.#fd);
+    try {
+      this.#attach(dnsFilter(ports));
+      this.#set(SO_TIMESTAMPNS, 1);
+      if (!this.#set(SO_RCVBUFFORCE, BUFFER)) this.#set(SO_RCVBUF, BUFFER);
+      this.#bind(index);
+    } catch (error) {
+      this.close();
+      throw error;
+    }
+  }
+
+  /** Gives every packet to `take`, until closed. Keeps the process alive. */
+  start(take: TakePacket): void {
+    this.#watch = packetLoop().watch(this.#fd, () => {
+      for (let batches = 0; batches < BATCHES_MAX && this.#open; batches++) {
+        const count = this.#batch.receive(this.#fd);
+        for (let i = 0; i < count && this.#open; i++) this.#give(i, take);
+        if (count < BATCH) return;
+      }
+    });
+  }
+
+  /** Packets that passed the filter and were lost because they were not taken in time, so far. */
+  get dropped(): number {
+    if (!this.#open) return this.#dropped;
+    const { words, address } = this.#scratch;
+    words[0] = 0;
+    words[1] = 0;
+    words[4] = 8;
+    const failed = libc().getsockopt(
+      this.#fd,
+      SOL_PACKET,
+      PACKET_STATISTICS,
+      address,
+      address + 16,
+    );
+    // Reading sets the kernel's count to 0.
+    if (failed >= 0) this.#dropped += words[1]!;
+    return this.#dropped;
+  }
+
+  close(): void {
+    if (!this.#open) return;
+    this.#dropped = this.dropped;
+    this.#open = false;
+    this.#watch?.close();
+    forgetDescriptor(this.#fd);
+    libc().close(this.#fd);
+    this.#batch.free();
+    this.#scratch.free();
+  }
+
+  #give(i: number, take: TakePacket): void {
+    const { names, controls, slab, slot } = this.#batch;
+    const name = i * NAME_SLOT;
+    const hardware = names[name + LINK.HARDWARE]! | (names[name + LINK.HARDWARE + 1]! << 8);
+    if (hardware === LOOPBACK && names[name + LINK.KIND] === OUTGOING) return;
+    const port = names[name + LINK.INDEX]! | (names[name + LINK.INDEX + 1]! << 8);
+    const start = i * slot;
+    take(slab, start, start + this.#batch.length(i), timeOf(controls, i * CONTROL_SLOT), port);
+  }
+
+  #attach(program: Uint8Array): void {
+    const memory = new Memory(16 + program.length);
+    try {
+      // struct sock_fprog: how many instructions, and where they are.
+      memory.words[0] = program.length / 8;
+      memory.setPointer(2, memory.address + 16);
+      memory.bytes.set(program, 16);
+      const { address } = memory;
+      this.#check(
+        'SO_ATTACH_FILTER',
+        libc().setsockopt(this.#fd, SOL_SOCKET, SO_ATTACH_FILTER, address, 16),
+      );
+    } finally {
+      memory.free();
+    }
+  }
+
+  #bind(index: number): void {
+    const { bytes, words, address } = this.#scratch;
+    bytes.fill(0, 0, LINK.SIZE);
+    bytes[0] = AF_PACKET;
+    bytes[LINK.PROTOCOL] = EVERY_PROTOCOL & 0xff;
+    bytes[LINK.PROTOCOL + 1] = EVERY_PROTOCOL >> 8;
+    words[LINK.INDEX / 4] = index;
+    this.#check('bind', libc().bind(this.#fd, address, LINK.SIZE));
+  }
+
+  #set(option: number, value: number): boolean {
+    this.#scratch.words[0] = value;
+    return libc().setsockopt(this.#fd, SOL_SOCKET, option, this.#scratch.address, 4) >= 0;
+  }
+
+  #check(call: string, result: number): void {
+    if (result < 0) throw new SystemError(call, libc().errno());
+  }
+}
+
+/** Seconds and nanoseconds, 64 bits each; without them (the kernel always gives them) the present time. */
+function timeOf(controls: Uint8Array, at: number): number {
+  const view = new DataView(controls.buffer, controls.byteOffset + at, CONTROL_SLOT);
+  if (view.getUint32(8, true) !== SOL_SOCKET) return Date.now();
+  const seconds = view.getUint32(TIME_AT, true) + view.getUint32(TIME_AT + 4, true) * 0x1_0000_0000;
+  return seconds * 1000 + view.getUint32(TIME_AT + 8, true) / 1e6;
+}

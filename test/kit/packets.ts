@@ -1,0 +1,211 @@
+/** Packets and capture files for tests: any link, VLAN tags, fragments, TCP in pieces, ICMP errors. */
+import { parseAddress } from '../../src/base/ip.ts';
+import { LINK } from '../../src/capture/packets/frame.ts';
+import { writeMessage, type DnsRecord, type Message } from '../../src/wire/message.ts';
+import { FLAG, typeNumber } from '../../src/wire/iana.ts';
+
+/** A packet and when it passed. */
+export interface Captured {
+  /** Milliseconds since 1970. */
+  readonly timeMs: number;
+  readonly bytes: Uint8Array;
+}
+
+export interface Ends {
+  readonly from: string;
+  readonly fromPort: number;
+  readonly to: string;
+  readonly toPort: number;
+}
+
+const u16 = (value: number): number[] => [(value >> 8) & 255, value & 255];
+const u32 = (value: number): number[] => [...u16(value >>> 16), ...u16(value & 0xffff)];
+const bytesOf = (address: string): Uint8Array => {
+  const bytes = parseAddress(address);
+  if (bytes === null) throw new Error(`no address: ${address}`);
+  return bytes;
+};
+
+/** The question of a message, and what else is wanted of it. */
+export function dnsMessage(
+  name: string,
+  type: string,
+  more: Partial<Message> & { readonly reply?: boolean } = {},
+): Uint8Array {
+  const { reply = false, ...rest } = more;
+  return writeMessage({
+    id: 1,
+    rcode: 0,
+    flags: FLAG.RD | (reply ? FLAG.QR | FLAG.RA : 0),
+    question: [{ name, type: typeNumber(type)!, class: 1 }],
+    answer: [],
+    authority: [],
+    additional: [],
+    edns: null,
+    ...rest,
+  });
+}
+
+/** An address record. */
+export function addressRecord(name: string, address: string, ttl = 30): DnsRecord {
+  return { name, type: address.includes(':') ? 28 : 1, class: 1, ttl, data: { address } };
+}
+
+/** An IP packet around a payload. */
+export function ip(
+  { from, to }: Pick<Ends, 'from' | 'to'>,
+  protocol: number,
+  payload: Uint8Array,
+  more: { readonly id?: number; readonly ttl?: number; readonly fragment?: number } = {},
+): Uint8Array {
+  const { id = 0, ttl = 64, fragment = 0 } = more;
+  if (from.includes(':')) {
+    const extra =
+      fragment === 0
+        ? []
+        : [
+            protocol,
+            0,
+            ...u16(((fragment & 0x1fff) * 8) | (fragment & 0x2000 ? 1 : 0)),
+            ...u32(id),
+          ];
+    const next = fragment === 0 ? protocol : 44;
+    return Uint8Array.from([
+      ...[0x60, 0, 0, 0, ...u16(extra.length + payload.length), next, ttl],
+      ...bytesOf(from),
+      ...bytesOf(to),
+      ...extra,
+      ...payload,
+    ]);
+  }
+  const head = [
+    ...[0x45, 0, ...u16(20 + payload.length), ...u16(id), ...u16(fragment), ttl, protocol, 0, 0],
+    ...bytesOf(from),
+    ...bytesOf(to),
+  ];
+  let sum = 0;
+  for (let at = 0; at < 20; at += 2) sum += (head[at]! << 8) | head[at + 1]!;
+  while (sum > 0xffff) sum = (sum & 0xffff) + (sum >>> 16);
+  [head[10], head[11]] = u16(~sum & 0xffff) as [number, number];
+  return Uint8Array.from([...head, ...payload]);
+}
+
+/** A UDP datagram, without its IP header. */
+export function udp({ fromPort, toPort }: Ends, payload: Uint8Array): Uint8Array {
+  return Uint8Array.from([
+    ...[...u16(fromPort), ...u16(toPort), ...u16(8 + payload.length), 0, 0],
+    ...payload,
+  ]);
+}
+
+export function udpPacket(ends: Ends, payload: Uint8Array, id = 0, ttl = 64): Uint8Array {
+  return ip(ends, 17, udp(ends, payload), { id, ttl });
+}
+
+/** A UDP packet in fragments of `size` bytes, a multiple of eight. */
+export function fragments(ends: Ends, payload: Uint8Array, size: number, id: number): Uint8Array[] {
+  const whole = udp(ends, payload);
+  const found: Uint8Array[] = [];
+  for (let at = 0; at < whole.length; at += size) {
+    const more = at + size < whole.length ? 0x2000 : 0;
+    const part = whole.subarray(at, at + size);
+    found.push(ip(ends, 17, part, { id, fragment: (at >> 3) | more }));
+  }
+  return found;
+}
+
+export const TCP = { FIN: 1, SYN: 2, RST: 4, PSH: 8, ACK: 16 } as const;
+
+/** A TCP segment as an IP packet. */
+export function tcpPacket(
+  ends: Ends,
+  sequence: number,
+  flags: number,
+  payload: Uint8Array = new Uint8Array(0),
+): Uint8Array {
+  const segment = Uint8Array.from([
+    ...u16(ends.fromPort),
+    ...u16(ends.toPort),
+    ...u32(sequence >>> 0),
+    ...u32(0),
+    ...[0x50, flags, 0xff, 0xff, 0, 0, 0, 0],
+    ...payload,
+  ]);
+  return ip(ends, 6, segment);
+}
+
+/** A message as TCP carries it. */
+export function framed(message: Uint8Array): Uint8Array {
+  return Uint8Array.from([...u16(message.length), ...message]);
+}
+
+/** An ICMP error that quotes a packet. */
+export function icmpError(
+  from: string,
+  quoted: Uint8Array,
+  type: number,
+  code: number,
+  to: string,
+): Uint8Array {
+  const body = Uint8Array.from([type, code, 0, 0, 0, 0, 0, 0, ...quoted.subarray(0, 60)]);
+  return ip({ from, to }, from.includes(':') ? 58 : 1, body);
+}
+
+export function back({ from, fromPort, to, toPort }: Ends): Ends {
+  return { from: to, fromPort: toPort, to: from, toPort: fromPort };
+}
+
+/** The packet with the header of a link in front. @param vlans tags of Ethernet, outermost first */
+export function linked(
+  packet: Uint8Array,
+  link: number,
+  vlans: readonly number[] = [],
+): Uint8Array {
+  const type = packet[0]! >> 4 === 6 ? 0x86dd : 0x0800;
+  const mac = [2, 0, 0, 0, 0, 1];
+  switch (link) {
+    case LINK.ETHERNET: {
+      const tags = vlans.flatMap((vlan) => [0x81, 0, ...u16(vlan)]);
+      return Uint8Array.from([...mac, ...mac, ...tags, ...u16(type), ...packet]);
+    }
+    case LINK.SLL:
+      return Uint8Array.from([0, 0, 0, 1, 0, 6, ...mac, 0, 0, ...u16(type), ...packet]);
+    case LINK.SLL2:
+      return Uint8Array.from([
+        ...[...u16(type), 0, 0, ...u32(3), 0, 1, 0, 6, ...mac, 0, 0],
+        ...packet,
+      ]);
+    case LINK.NULL:
+      return Uint8Array.from([type === 0x0800 ? 2 : 30, 0, 0, 0, ...packet]);
+    case LINK.LOOP:
+      return Uint8Array.from([0, 0, 0, type === 0x0800 ? 2 : 30, ...packet]);
+    default:
+      return packet;
+  }
+}
+
+/** A pcap file. */
+export function pcapFile(
+  link: number,
+  packets: readonly Captured[],
+  more: { readonly big?: boolean; readonly nano?: boolean; readonly snap?: number } = {},
+): Uint8Array {
+  const { big = false, nano = false, snap = 262_144 } = more;
+  const parts: Buffer[] = [];
+  const words = (...list: number[]): void => {
+    const bytes = Buffer.alloc(list.length * 4);
+    list.forEach((word, i) =>
+      big ? bytes.writeUInt32BE(word >>> 0, i * 4) : bytes.writeUInt32LE(word >>> 0, i * 4),
+    );
+    parts.push(bytes);
+  };
+  words(nano ? 0xa1b23c4d : 0xa1b2c3d4, big ? 0x00020004 : 0x00040002, 0, 0, snap, link);
+  for (const { timeMs, bytes } of packets) {
+    const micros = Math.round(timeMs * 1000);
+    const fraction = micros % 1e6;
+    const kept = Math.min(snap, bytes.length);
+    words(Math.floor(micros / 1e6), nano ? fraction * 1000 : fraction, kept, bytes.length);
+    parts.push(Buffer.from(bytes.subarray(0, kept)));
+  }
+  return Buffer.concat(parts);
+}
