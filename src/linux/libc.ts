@@ -24,6 +24,7 @@ export interface Libc {
   epollWait(epoll: number, events: number, count: number, timeoutMs: number): number;
   close(fd: number): number;
   poll(descriptors: number, count: number, timeoutMs: number): number;
+  setns(fd: number, kind: number): number;
   setitimer(which: number, value: number, before: number): number;
   /** From now on SIGALRM ends the process, with its number as exit code, even as process 1 of a container. */
   exitOnAlarm(): void;
@@ -99,6 +100,7 @@ function load(): Libc {
     epollWait: declare('epoll_wait', ['int', 'uintptr_t', 'int', 'int']),
     close: declare('close', ['int']),
     poll: declare('poll', ['uintptr_t', 'uint64', 'int']),
+    setns: declare('setns', ['int', 'int']),
     setitimer: declare('setitimer', ['int', 'uintptr_t', 'uintptr_t']),
     exitOnAlarm: () => void setHandler(SIGALRM, exit),
     _exit: declare('_exit', ['int']),
