@@ -8,7 +8,7 @@ import { parseOptions } from './option-parse.ts';
 import { addresses, choice, file, integer, text, usage } from './option-values.ts';
 
 /** What `ndots lab` does: its first word. */
-export const labActions = ['rules'] as const;
+export const labActions = ['list', 'run', 'report', 'rules'] as const;
 /** One of them. */
 export type LabAction = (typeof labActions)[number];
 
@@ -17,6 +17,22 @@ export interface LabOptions {
   readonly action: LabAction;
   readonly words: readonly string[];
   readonly rules: RulesOptions;
+  readonly run: RunOptions;
+}
+
+/** How `ndots lab run` plays stories, and how it tells of them. */
+export interface RunOptions {
+  readonly output: 'text' | 'json' | 'html';
+  /** A CoreDNS in the place of ndots; null: ndots. */
+  readonly coredns: string | null;
+  readonly pcap: string | null;
+  readonly keep: boolean;
+  /** In virtual time, even where it could be played. */
+  readonly model: boolean;
+  /** A file for what was seen, which `report` reads. */
+  readonly save: string | null;
+  readonly color: 'auto' | 'always' | 'never' | null;
+  readonly noColor: boolean;
 }
 
 /** What `ndots lab rules` prints. */
@@ -38,7 +54,27 @@ const range: OptionValue<string> = {
   },
 };
 
+const server: OptionValue<string | null> = {
+  placeholder: 'ndots|coredns=FILE',
+  offers: { words: ['ndots', 'coredns='] },
+  read(given, name) {
+    if (given === 'ndots') return null;
+    if (given.startsWith('coredns=') && given.length > 8) return given.slice(8);
+    throw usage(`${name} takes ndots or coredns=FILE, not "${given}"`);
+  },
+};
+
 const table = {
+  ...group('Stories (run, report)', {
+    output: one('-o, --output', choice('FORMAT', ['text', 'json', 'html']), 'text, json or html'),
+    server: one('--server', server, 'who answers in the lab (ndots)'),
+    model: flag('--model', 'in virtual time: no rights are needed'),
+    pcap: one('--pcap', file(), 'keep the packets, for Wireshark'),
+    save: one('--save', file(), 'keep what was seen, for report'),
+    keep: flag('--keep', 'leave the lab as it is at the end, until Ctrl-C'),
+    color: one('--color', choice('WHEN', ['auto', 'always', 'never']), 'colours (auto)'),
+    noColor: flag('--no-color', 'no colours'),
+  }),
   ...group('Rules (rules)', {
     mode: one('-m, --mode', choice('MODE', ['iptables', 'nftables']), 'of kube-proxy (iptables)'),
     manifests: one('--manifests', file('DIR'), 'services and endpoints of these manifests'),
@@ -59,8 +95,10 @@ const table = {
 
 /** The help of `ndots lab`. */
 export const labUsage: Usage = {
-  synopsis: 'rules [NAMESPACE/SERVICE…]',
+  synopsis: 'list | run STORY… | report FILE | rules [NAMESPACE/SERVICE…]',
   examples: [
+    ['run twelve-queries', 'a story, played on this machine'],
+    ['run all -o html > stories.html', 'all of them, as a page'],
     ['rules --manifests cluster/', 'for iptables-restore'],
     ['rules --manifests cluster/ critical-app/backend', 'of one service'],
     ['rules -m nftables --node node-1', 'of your cluster, for nft -f'],
@@ -68,8 +106,9 @@ export const labUsage: Usage = {
   style: 'gnu',
   options: table,
   notes: [
+    'A lab lives in namespaces of its own (network, mounts, processes) and needs root. It ends with its first process, however that ends, and leaves nothing behind. The network of this machine is not touched. Without root, or where the kernel lacks a part, stories run on their models in virtual time.',
     'rules prints what kube-proxy of Kubernetes 1.36 writes for these services and endpoints, chain by chain. Load it where it does no harm: iptables-restore --noflush, or nft -f -, in a network namespace.',
-    'Exit codes: 0 done, 2 it could not be found out, 3 wrong usage.',
+    'Exit codes: 0 as told or done, 1 a story went otherwise than it is told, 2 it could not be found out, 3 wrong usage.',
   ],
   words: { words: labActions },
 };
@@ -89,9 +128,20 @@ export function parseLabOptions(words: readonly string[]): LabOptions {
   }
   if (values.manifests !== null && (values.kubeconfig ?? values.context) !== null)
     throw usage('--manifests and --kubeconfig or --context exclude each other');
+  checkWords(action, others);
   return {
     action,
     words: others,
+    run: {
+      output: values.output ?? 'text',
+      coredns: values.server,
+      pcap: values.pcap,
+      keep: values.keep,
+      model: values.model,
+      save: values.save,
+      color: values.color,
+      noColor: values.noColor,
+    },
     rules: {
       mode: values.mode ?? 'iptables',
       manifests: values.manifests,
@@ -111,4 +161,14 @@ export function parseLabOptions(words: readonly string[]): LabOptions {
       },
     },
   };
+}
+
+function checkWords(action: LabAction, words: readonly string[]): void {
+  const [first] = words;
+  if (action === 'run' && first === undefined)
+    throw usage('run takes the name of a story, or all', 'ndots lab list shows them.');
+  if (action === 'report' && words.length !== 1)
+    throw usage('report takes one file', 'ndots lab run --save FILE writes it.');
+  if (action === 'list' && first !== undefined)
+    throw usage(`list takes no words, and not "${first}"`);
 }

@@ -1,4 +1,4 @@
-/** `ndots lab`: what happens below DNS. */
+/** `ndots lab`: what happens below DNS, played on this machine. */
 import type { Command } from './command.ts';
 import { parseLabOptions } from './lab-options.ts';
 
@@ -11,6 +11,18 @@ export const lab: Command = {
       case 'rules': {
         const { printRules } = await import('./lab-rules.ts');
         return printRules(options.rules, options.words, io);
+      }
+      case 'list': {
+        const { listStories } = await import('./lab-list.ts');
+        return listStories(io);
+      }
+      case 'run': {
+        const { runStories } = await import('./lab-run.ts');
+        return runStories(options, io);
+      }
+      case 'report': {
+        const { reportFile } = await import('./lab-report.ts');
+        return reportFile(options.words[0] ?? '', options.run, io);
       }
     }
   },

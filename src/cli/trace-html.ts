@@ -1,5 +1,6 @@
 /** Traces as one page without script, for a wide screen, a phone and paper: bars to scale, reasons in words, and a table where clients are compared. */
 import type { QueryDocument, TraceDocument } from '../resolver/report.ts';
+import { escape } from './html.ts';
 import { count, ms } from './page.ts';
 import { compare, labelOf } from './trace-comparison.ts';
 import { lastedMs, outcomeOf, rowsOf, type Row } from './trace-rows.ts';
@@ -197,12 +198,4 @@ function percent(part: number, whole: number): string {
 /** A long name may go on in the next line after a dot. */
 function breakable(name: string): string {
   return escape(name).replaceAll('.', '.<wbr>');
-}
-
-function escape(text: string): string {
-  return text
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('"', '&quot;');
 }

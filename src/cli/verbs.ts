@@ -40,7 +40,7 @@ const verbs: Readonly<Record<string, Verb>> = {
     command: async () => (await import('./etcd.ts')).etcd,
   },
   lab: {
-    summary: 'what happens below DNS: the rules that kube-proxy writes',
+    summary: 'failures of DNS played in network namespaces; kube-proxy’s rules',
     usage: async () => (await import('./lab-options.ts')).labUsage,
     command: async () => (await import('./lab.ts')).lab,
   },

@@ -71,7 +71,7 @@ export class ImpliedCluster {
     const manifests = withoutDoubles(all, problems);
     const entries = new Map<Kind, readonly Entry[]>();
     const { endpoints, pods, multicluster } = this.#wanted;
-    const implied = this.#impliedPods(manifests);
+    const implied = this.pods(manifests);
     entries.set('Namespace', this.#namespaceEntries(manifests));
     entries.set('Service', this.#serviceEntries(manifests, problems));
     if (endpoints || multicluster)
@@ -88,7 +88,8 @@ export class ImpliedCluster {
     return { entries, problems };
   }
 
-  #impliedPods(manifests: readonly Manifest[]): ImpliedPod[] {
+  /** All pods: those that are written down, and those that workloads would make. */
+  pods(manifests: readonly Manifest[]): ImpliedPod[] {
     const nodes = impliedNodes(manifests);
     this.#pods.begin(statedPodIps(manifests));
     this.#nodes.begin(nodes.flatMap((node) => node.ips));

@@ -25,6 +25,9 @@ export interface ImpliedPod {
   readonly subdomain: string;
   readonly nodeName: string;
   readonly ports: readonly ContainerPort[];
+  readonly annotations: Readonly<Record<string, string>>;
+  /** `spec` of the pod, or of its template. */
+  readonly spec: JsonObject;
 }
 
 /** A port that a container of a pod names. */
@@ -186,6 +189,8 @@ class PodMaker {
       subdomain: text(spec, 'subdomain'),
       nodeName,
       ports: containerPorts(spec),
+      annotations,
+      spec,
     };
   }
 

@@ -1,0 +1,124 @@
+/**
+ * The part of the Kubernetes API that a DNS server reads: lists and watches of services, endpoint slices, namespaces and pods. What is
+ * changed here is what a cluster's controllers would have changed.
+ */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { JsonObject } from '../kube/api/json-object.ts';
+import { child, text } from '../kube/api/json-object.ts';
+
+/** Kinds of objects by the path below which they are listed. */
+const kinds = {
+  '/api/v1/services': { kind: 'Service', apiVersion: 'v1' },
+  '/api/v1/namespaces': { kind: 'Namespace', apiVersion: 'v1' },
+  '/api/v1/pods': { kind: 'Pod', apiVersion: 'v1' },
+  '/apis/discovery.k8s.io/v1/endpointslices': {
+    kind: 'EndpointSlice',
+    apiVersion: 'discovery.k8s.io/v1',
+  },
+} as const;
+
+/** A kind that is served. */
+export type ServedKind = (typeof kinds)[keyof typeof kinds]['kind'];
+
+interface Watcher {
+  readonly kind: ServedKind;
+  readonly reply: ServerResponse;
+}
+
+/** Objects, and who watches them. */
+export class LabApi {
+  /** Made but not listening: who starts it chooses the network namespace. */
+  readonly server: Server = createServer((request, reply) => {
+    this.#serve(request, reply);
+  });
+  readonly #objects = new Map<string, { readonly kind: ServedKind; readonly object: JsonObject }>();
+  readonly #watchers = new Set<Watcher>();
+  #version = 1;
+
+  /** All objects of a kind. */
+  of(kind: ServedKind): readonly JsonObject[] {
+    return [...this.#objects.values()]
+      .filter((one) => one.kind === kind)
+      .map(({ object }) => object);
+  }
+
+  /** Adds an object, or puts it in the place of the former of this name. */
+  put(kind: ServedKind, object: JsonObject): void {
+    const key = keyOf(kind, object);
+    const isNew = !this.#objects.has(key);
+    const versioned = this.#versioned(kind, object);
+    this.#objects.set(key, { kind, object: versioned });
+    this.#tell(kind, isNew ? 'ADDED' : 'MODIFIED', versioned);
+  }
+
+  /** Removes an object, if it is there. */
+  delete(kind: ServedKind, object: JsonObject): void {
+    const key = keyOf(kind, object);
+    if (!this.#objects.delete(key)) return;
+    this.#tell(kind, 'DELETED', this.#versioned(kind, object));
+  }
+
+  /** Ends all connections and listens no more. */
+  close(): void {
+    this.server.close();
+    this.server.closeAllConnections();
+  }
+
+  /** Closes all watches, as a restart does. */
+  cutWatches(): void {
+    for (const { reply } of this.#watchers) reply.destroy();
+    this.#watchers.clear();
+  }
+
+  #versioned(kind: ServedKind, object: JsonObject): JsonObject {
+    const { apiVersion } = Object.values(kinds).find((one) => one.kind === kind)!;
+    const metadata = { ...child(object, 'metadata'), resourceVersion: String(++this.#version) };
+    return { ...object, kind, apiVersion, metadata };
+  }
+
+  #tell(kind: ServedKind, type: string, object: JsonObject): void {
+    const line = `${JSON.stringify({ type, object })}\n`;
+    for (const watcher of this.#watchers) if (watcher.kind === kind) watcher.reply.write(line);
+  }
+
+  #serve(request: IncomingMessage, reply: ServerResponse): void {
+    const url = new URL(request.url ?? '/', 'http://api');
+    const json = (status: number, body: object): void => {
+      reply.writeHead(status, { 'content-type': 'application/json' });
+      reply.end(JSON.stringify(body));
+    };
+    if (url.pathname === '/version') return json(200, { gitVersion: 'v1.36.3' });
+    const served = Object.hasOwn(kinds, url.pathname)
+      ? kinds[url.pathname as keyof typeof kinds]
+      : null;
+    if (served === null) {
+      return json(404, { kind: 'Status', status: 'Failure', reason: 'NotFound', code: 404 });
+    }
+    const { kind, apiVersion } = served;
+    if (url.searchParams.has('sendInitialEvents')) {
+      // Who wants the list as a watch lists in the old way after this.
+      return json(422, { kind: 'Status', status: 'Failure', reason: 'Invalid', code: 422 });
+    }
+    if (['1', 'true'].includes(url.searchParams.get('watch') ?? '')) {
+      reply.writeHead(200, { 'content-type': 'application/json' });
+      reply.flushHeaders();
+      const watcher = { kind, reply };
+      this.#watchers.add(watcher);
+      reply.on('close', () => this.#watchers.delete(watcher));
+      // What has happened between the list and this.
+      const since = Number(url.searchParams.get('resourceVersion') ?? '0');
+      for (const object of this.of(kind)) {
+        const version = Number(text(child(object, 'metadata'), 'resourceVersion'));
+        if (version > since) reply.write(`${JSON.stringify({ type: 'ADDED', object })}\n`);
+      }
+      return;
+    }
+    const metadata = { resourceVersion: String(this.#version) };
+    json(200, { kind: `${kind}List`, apiVersion, metadata, items: this.of(kind) });
+  }
+}
+
+function keyOf(kind: ServedKind, object: JsonObject): string {
+  const metadata = child(object, 'metadata');
+  return `${kind}/${text(metadata, 'namespace')}/${text(metadata, 'name')}`;
+}

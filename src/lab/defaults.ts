@@ -1,0 +1,86 @@
+/** What most clusters have, and stories therefore do not say: a Corefile, a DNS service, search domains of a cloud. */
+
+/** kubeadm's Corefile, with the lab's API server and the lab's internet in the place of the node's resolv.conf. */
+export const usualCorefile: string = `.:53 {
+    errors
+    health {
+        lameduck 5s
+    }
+    ready
+    kubernetes cluster.local in-addr.arpa ip6.arpa {
+        endpoint @API@
+        pods insecure
+        fallthrough in-addr.arpa ip6.arpa
+        ttl 30
+    }
+    forward . 192.0.2.53
+    cache 30 {
+        disable success cluster.local
+        disable denial cluster.local
+    }
+    loop
+    loadbalance
+}
+`;
+
+/** Where the internet answers DNS. */
+export const INTERNET: string = '192.0.2.53';
+
+/** The node's own: its search domains are those of the Datadog story. */
+export const usualNodeResolvConf: string = `search c.sandbox.internal google.internal\nnameserver ${INTERNET}\n`;
+
+/** The DNS service with so many pods, and the objects that every cluster has. */
+export function usualObjects(dnsPods = 1): string {
+  const pods = Array.from(
+    { length: dnsPods },
+    (_, index) => `---
+apiVersion: v1
+kind: Pod
+metadata:
+  namespace: kube-system
+  name: dns-${index + 1}
+  labels: { k8s-app: kube-dns }
+spec:
+  dnsPolicy: Default
+  nodeName: node-${index + 1}
+  containers:
+    - name: dns
+      ports:
+        - { containerPort: 53, name: dns, protocol: UDP }
+        - { containerPort: 53, name: dns-tcp, protocol: TCP }
+status: { podIP: 10.244.${index + 1}.53 }
+`,
+  );
+  return `---
+apiVersion: v1
+kind: Service
+metadata: { namespace: default, name: kubernetes }
+spec:
+  clusterIP: 10.96.0.1
+  ports: [{ name: https, port: 443, targetPort: 6443 }]
+---
+apiVersion: v1
+kind: Service
+metadata: { namespace: kube-system, name: kube-dns }
+spec:
+  clusterIP: 10.96.0.10
+  selector: { k8s-app: kube-dns }
+  ports:
+    - { name: dns, port: 53, protocol: UDP }
+    - { name: dns-tcp, port: 53, protocol: TCP }
+${pods.join('')}`;
+}
+
+/** A pod that only asks. */
+export function clientPod(namespace: string, name: string, ip: string, spec = ''): string {
+  return `---
+apiVersion: v1
+kind: Pod
+metadata: { namespace: ${namespace}, name: ${name}, labels: { app: ${name} } }
+spec:
+  nodeName: node-1
+  containers: [{ name: ${name} }]
+${spec}
+status: { podIP: ${ip} }
+`;
+}

@@ -1,0 +1,38 @@
+/**
+ * The walls of a lab. It runs in namespaces of its own (network, mounts, processes) that are made for one process: when that process
+ * ends, however it ends, the kernel ends all others in there, and nothing is left of the lab, not even a file.
+ */
+import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
+import { LAB_FOLDER } from './files.ts';
+import { must } from './programs.ts';
+
+/**
+ * Starts a program as the first process of new namespaces. It is killed when this process ends, and everything in there with it.
+ * @param env of the program
+ */
+export function startIsolated(
+  words: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+  stdio: StdioOptions,
+): ChildProcess {
+  const walls = ['--net', '--mount', '--pid', '--fork', '--mount-proc', '--kill-child'];
+  const [program, ...rest] = [
+    'setpriv',
+    '--pdeathsig',
+    'KILL',
+    '--',
+    'unshare',
+    ...walls,
+    '--',
+    ...words,
+  ];
+  return spawn(program!, rest, { env, stdio });
+}
+
+/** Inside of the walls, before anything else: what is mounted here is not seen outside, and /run is the lab's own. */
+export function furnish(): void {
+  must(['mount', '--make-rprivate', '/']);
+  must(['mount', '-t', 'tmpfs', 'tmpfs', '/run']);
+  mkdirSync(LAB_FOLDER, { recursive: true });
+}

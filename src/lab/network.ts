@@ -1,0 +1,132 @@
+/**
+ * Machines of a lab and what joins them: network namespaces, pairs of virtual links, routes. All of it lies in a network namespace
+ * that the lab made for itself, so that the machine's own network has no part in it.
+ */
+import { writeFileSync } from 'node:fs';
+import { inNamespace } from '../linux/namespace.ts';
+import { must } from './programs.ts';
+
+/** What every pod takes for its router; each node has it on its side of each pod's link. */
+const ROUTER = '169.254.1.1';
+const ROUTER_V6 = 'fe80::1';
+const BRIDGE = 'cluster';
+
+/** One machine: a node, a pod, or a host outside of the cluster. */
+export interface Machine {
+  /** Name of its network namespace. */
+  readonly name: string;
+  readonly addresses: readonly string[];
+}
+
+/** The network between the machines of one lab. */
+export class LabNetwork {
+  /** Nodes and hosts, which share a network; pods are behind nodes. */
+  readonly #neighbours: Machine[] = [];
+  #links = 0;
+
+  constructor() {
+    must(
+      ['ip', '-batch', '-'],
+      `link set lo up\nlink add ${BRIDGE} type bridge\nlink set ${BRIDGE} up\n`,
+    );
+  }
+
+  /** A machine on the network of the nodes, which reaches all others there. */
+  addHost(name: string, addresses: readonly string[]): Machine {
+    const machine = { name, addresses };
+    const link = this.#link(name);
+    must(['ip', '-batch', '-'], `link set ${link} master ${BRIDGE}\nlink set ${link} up\n`);
+    const lines = addresses.map(
+      (address) => `addr add ${withLength(address)} dev eth0${nodad(address)}`,
+    );
+    for (const other of this.#neighbours) {
+      lines.push(...other.addresses.map((address) => `route add ${withLength(address)} dev eth0`));
+      this.batch(
+        other.name,
+        addresses.map((address) => `route add ${withLength(address)} dev eth0`),
+      );
+    }
+    this.batch(name, lines);
+    this.#neighbours.push(machine);
+    return machine;
+  }
+
+  /** A machine that forwards packets of pods: their router. */
+  addNode(name: string, addresses: readonly string[]): Machine {
+    const node = this.addHost(name, addresses);
+    this.set(name, 'net/ipv4/ip_forward', '1');
+    this.set(name, 'net/ipv6/conf/all/forwarding', '1');
+    return node;
+  }
+
+  /** A machine behind a node. All other nodes learn the way to it. */
+  addPod(name: string, addresses: readonly string[], node: Machine): Machine {
+    const link = this.#link(name);
+    must(['ip', 'link', 'set', link, 'netns', node.name]);
+    this.batch(node.name, [
+      `link set ${link} up`,
+      `addr add ${ROUTER}/32 dev ${link}`,
+      `addr add ${ROUTER_V6}/64 dev ${link} nodad`,
+      ...addresses.map((address) => `route add ${withLength(address)} dev ${link}`),
+    ]);
+    this.batch(name, [
+      ...addresses.map((address) => `addr add ${withLength(address)} dev eth0${nodad(address)}`),
+      `route add ${ROUTER} dev eth0 scope link`,
+      `route add default via ${ROUTER} dev eth0`,
+      ...(addresses.some(isIPv6) ? [`route add ::/0 via ${ROUTER_V6} dev eth0`] : []),
+    ]);
+    for (const other of this.#neighbours) {
+      if (other === node) continue;
+      const lines = addresses.flatMap((address) => {
+        const via = node.addresses.find((one) => isIPv6(one) === isIPv6(address));
+        return via === undefined ? [] : [`route add ${withLength(address)} via ${via} dev eth0`];
+      });
+      this.batch(other.name, lines);
+    }
+    return { name, addresses };
+  }
+
+  /** Commands of ip(8) in a machine. */
+  batch(machine: string, lines: readonly string[]): void {
+    if (lines.length > 0) must(['ip', '-n', machine, '-batch', '-'], `${lines.join('\n')}\n`);
+  }
+
+  /** A setting of a machine's kernel below /proc/sys, such as `net/ipv4/ip_forward`. */
+  set(machine: string, key: string, value: string): void {
+    inNamespace(this.path(machine), () => {
+      writeFileSync(`/proc/sys/${key}`, value);
+    });
+  }
+
+  /** Runs a program in the network of a machine, with this machine's files; it must succeed. */
+  run(machine: string, words: readonly string[], input = ''): string {
+    return must(['nsenter', `--net=${this.path(machine)}`, '--', ...words], input);
+  }
+
+  /** The file that stands for a machine's network. */
+  path(machine: string): string {
+    return `/run/netns/${machine}`;
+  }
+
+  /** Makes a namespace with a link into it; the name of the end that stays here. */
+  #link(name: string): string {
+    const link = `v${++this.#links}`;
+    must(['ip', 'netns', 'add', name]);
+    must(['ip', '-batch', '-'], `link add ${link} type veth peer name eth0 netns ${name}\n`);
+    this.batch(name, ['link set lo up', 'link set eth0 up']);
+    return link;
+  }
+}
+
+function isIPv6(address: string): boolean {
+  return address.includes(':');
+}
+
+function withLength(address: string): string {
+  return isIPv6(address) ? `${address}/128` : `${address}/32`;
+}
+
+/** An address that is not checked for being taken is there at once. */
+function nodad(address: string): string {
+  return isIPv6(address) ? ' nodad' : '';
+}

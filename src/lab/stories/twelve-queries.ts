@@ -1,0 +1,179 @@
+/** One name that is no name of the cluster costs twelve queries: five search domains and the name itself, each for A and AAAA. */
+import { seededRandom } from '../../base/random.ts';
+import { parseAnswers } from '../../resolver/answers-file.ts';
+import { findClient } from '../../resolver/clients.ts';
+import { podResolvConf } from '../../resolver/dns-policy.ts';
+import { planLookup } from '../../resolver/run.ts';
+import type { PacketRow } from '../capture.ts';
+import { clientPod, usualCorefile, usualNodeResolvConf, usualObjects } from '../defaults.ts';
+import { equal, type Act, type Fact, type Story } from '../story.ts';
+
+const NAME = 'www.google.com';
+const CLIENT = 'default/client';
+const MACHINE_IP = '10.244.1.4';
+
+const internet = [
+  {
+    name: NAME,
+    type: 'A',
+    answer: [103, 104, 105, 106, 147, 99].map((last) => `173.194.76.${last}`).join(' '),
+  },
+  {
+    name: NAME,
+    type: 'AAAA',
+    answer: '2a00:1450:400c:c0b::67 2a00:1450:400c:c0b::68 2a00:1450:400c:c0b::93',
+  },
+];
+
+/** Names in the order in which they are asked. */
+const searched = [
+  `${NAME}.default.svc.cluster.local.`,
+  `${NAME}.svc.cluster.local.`,
+  `${NAME}.cluster.local.`,
+  `${NAME}.c.sandbox.internal.`,
+  `${NAME}.google.internal.`,
+  `${NAME}.`,
+];
+
+const autopath = usualCorefile.replace('    forward', '    autopath @name\n    forward');
+
+function facts(
+  packets: readonly PacketRow[],
+  names: readonly string[],
+  ok: boolean,
+): readonly Fact[] {
+  const queries = packets.filter(({ isQuery }) => isQuery);
+  const asked = queries.map(({ text }) => text.split(' ').at(-1) ?? '');
+  const families = new Set(queries.map(({ text }) => text.split('?')[0]));
+  return [
+    equal('queries', 2 * names.length, queries.length),
+    equal('names that were asked', names.length, new Set(asked).size),
+    equal(
+      'address families',
+      'A AAAA',
+      [...families].toSorted((a = '', b = '') => a.localeCompare(b)).join(' '),
+    ),
+    equal('the name is found', 'yes', ok ? 'yes' : 'no'),
+  ];
+}
+
+/** The story. */
+export const twelveQueries: Story = {
+  name: 'twelve-queries',
+  title: 'one name, twelve queries',
+  source: 'Kubernetes DNS horror stories (Datadog, KubeCon EU 2020)',
+  preconditions: [
+    'a pod with dnsPolicy ClusterFirst: three search domains of the cluster, and two of its node',
+    'ndots:5, so that a name with less than five dots is tried behind all of them first',
+    'a client that asks for A and AAAA',
+  ],
+  trigger: `a program in the pod looks up ${NAME}`,
+  needs: [{ program: 'getent' }, { program: 'tcpdump' }],
+  seconds: 4,
+  async play(stage) {
+    const lab = await stage.start({
+      objects: usualObjects() + clientPod('default', 'client', MACHINE_IP),
+      internet,
+    });
+    const { name: machine } = lab.pod(CLIENT);
+    const look = async (
+      kind: Act['kind'],
+      title: string,
+      name: string,
+      names: readonly string[],
+    ): Promise<Act> => {
+      const words = ['getent', 'ahosts', name];
+      const { result, packets } = await stage.capture(machine, 'port 53', () =>
+        lab.execLater(CLIENT, words),
+      );
+      return {
+        kind,
+        title,
+        command: words.join(' '),
+        packets,
+        facts: facts(packets, names, result.status === 0),
+      };
+    };
+    const acts = [await look('flaw', 'as kubelet sets it up', NAME, searched)];
+    acts.push(await look('cure', 'a final dot: the name is complete', `${NAME}.`, [`${NAME}.`]));
+    if (stage.server === 'ndots') {
+      await lab.stopDns('kube-system/dns-1');
+      await lab.startDns('kube-system/dns-1', autopath);
+      acts.push(
+        await look(
+          'cure',
+          'autopath @name: the server walks the search path',
+          NAME,
+          searched.slice(0, 1),
+        ),
+      );
+    }
+    return acts;
+  },
+  async model() {
+    const pod = {
+      namespace: 'default',
+      policy: 'ClusterFirst',
+      config: null,
+      hostNetwork: false,
+    } as const;
+    const conf = podResolvConf(pod, {
+      clusterDns: ['10.96.0.10'],
+      clusterDomain: 'cluster.local',
+      nodeResolvConf: usualNodeResolvConf,
+    });
+    const script = parseAnswers({ delay: 1, rules: internet }, 'the internet');
+    const look = async (
+      kind: Act['kind'],
+      title: string,
+      name: string,
+      names: readonly string[],
+    ): Promise<Act> => {
+      const plan = {
+        client: findClient('glibc')!,
+        name,
+        families: [4, 6] as const,
+        addrConfig: false,
+        settings: {
+          ...{ resolvConf: conf.text, nsswitch: null, hosts: null, hostAliases: null, env: {} },
+          host: {
+            hostname: 'client',
+            addresses: [MACHINE_IP, 'fd00:244::4'],
+            loopback: [4, 6] as const,
+          },
+        },
+        ...{ repeat: 1, limitMs: 60_000 },
+      };
+      const { trace, results } = await planLookup(plan, script, seededRandom(1));
+      const packets = trace.exchanges.flatMap(
+        ({ atMs, port, name: asked, type, answer, answeredAtMs }) => {
+          const [client, server] = [`${MACHINE_IP}.port${port}`, '10.96.0.10.53'];
+          const query = {
+            atMs,
+            from: client,
+            to: server,
+            text: `${type}? ${asked}`,
+            isQuery: true,
+          };
+          if (answeredAtMs === null) return [query];
+          return [
+            query,
+            { atMs: answeredAtMs, from: server, to: client, text: answer, isQuery: false },
+          ];
+        },
+      );
+      const ok = results[0]?.found.failure === null;
+      return {
+        kind,
+        title,
+        command: `getent ahosts ${name}`,
+        packets: packets.toSorted((a, b) => a.atMs - b.atMs),
+        facts: facts(packets, names, ok),
+      };
+    };
+    return [
+      await look('flaw', 'as kubelet sets it up', NAME, searched),
+      await look('cure', 'a final dot: the name is complete', `${NAME}.`, [`${NAME}.`]),
+    ];
+  },
+};

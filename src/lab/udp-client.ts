@@ -1,0 +1,92 @@
+/** Plain queries over UDP out of a machine of the lab, from a source port that can be chosen. */
+import { createSocket, type Socket } from 'node:dgram';
+import { inNamespace } from '../linux/namespace.ts';
+import { FLAG, typeNumber } from '../wire/iana.ts';
+import { writeMessage } from '../wire/message.ts';
+
+/** What became of one query. */
+export interface Asked {
+  /** Milliseconds since the client was made. */
+  readonly atMs: number;
+  readonly sourcePort: number;
+  /** The reply's code, 0 NOERROR; null: none came. */
+  readonly rcode: number | null;
+  readonly tookMs: number;
+}
+
+/** A socket in a machine's network that asks one server. */
+class UdpClient {
+  readonly #socket: Socket;
+  readonly #waiting = new Map<number, (reply: Buffer) => void>();
+  readonly #server: string;
+  readonly #began = performance.now();
+  #id = 0;
+
+  private constructor(socket: Socket, server: string) {
+    this.#socket = socket;
+    this.#server = server;
+    socket.on('error', () => undefined);
+    socket.on('message', (reply) => {
+      if (reply.length >= 12) this.#waiting.get(reply.readUInt16BE(0))?.(reply);
+    });
+  }
+
+  /** @param sourcePort 0: any */
+  static async open(namespace: string, server: string, sourcePort = 0): Promise<UdpClient> {
+    const socket = createSocket({
+      type: 'udp4',
+      lookup: (host, _options, done) => done(null, host, 4),
+    });
+    await inNamespace(
+      namespace,
+      () =>
+        new Promise<void>((resolve, reject) => {
+          socket.once('error', reject);
+          socket.bind({ port: sourcePort, exclusive: true }, resolve);
+        }),
+    );
+    return new UdpClient(socket, server);
+  }
+
+  /** Sends one query and waits for its reply, at most so long. */
+  async ask(name: string, type = 'A', waitMs = 1000): Promise<Asked> {
+    const id = (this.#id = (this.#id + 1) & 0xffff);
+    const query = writeMessage({
+      ...{ id, flags: FLAG.RD, rcode: 0, edns: null },
+      question: [{ name, type: typeNumber(type) ?? 1, class: 1 }],
+      ...{ answer: [], authority: [], additional: [] },
+    });
+    const sent = performance.now();
+    const atMs = sent - this.#began;
+    const reply = await new Promise<Buffer | null>((resolve) => {
+      const timer = setTimeout(() => resolve(null), waitMs);
+      this.#waiting.set(id, (bytes) => {
+        clearTimeout(timer);
+        resolve(bytes);
+      });
+      this.#socket.send(query, 53, this.#server);
+    });
+    this.#waiting.delete(id);
+    return {
+      atMs,
+      sourcePort: this.#socket.address().port,
+      rcode: reply === null ? null : reply.readUInt8(3) & 15,
+      tookMs: performance.now() - sent,
+    };
+  }
+
+  close(): void {
+    this.#socket.close();
+  }
+}
+
+/** Whether a server answers at all: asked once, over UDP. */
+export async function dnsAnswers(namespace: string, server: string): Promise<boolean> {
+  const client = await UdpClient.open(namespace, server);
+  try {
+    const { rcode } = await client.ask('kubernetes.default.svc.cluster.local.', 'A', 250);
+    return rcode !== null && rcode !== 2;
+  } finally {
+    client.close();
+  }
+}

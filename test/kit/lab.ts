@@ -1,0 +1,61 @@
+/** `ndots lab` as a person starts it, for tests. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { lacksOfMachine, lacksOfStory } from '../../src/lab/machine.ts';
+import type { Outcome, Story } from '../../src/lab/story.ts';
+
+const path = process.env['PATH'] ?? '';
+const missing = lacksOfMachine(path);
+
+/** Why no lab can be made here; null: one can. */
+export const noLab: string | null = missing.length === 0 ? null : `needs ${missing.join(', ')}`;
+
+/** Why a story cannot be played here; false: it can. For the option `skip`. */
+export function cannotPlay(story: Story): string | false {
+  if (noLab !== null) return noLab;
+  const lacks = lacksOfStory(story.needs, path);
+  return lacks.length === 0 ? false : `needs ${lacks.join(', ')}`;
+}
+
+/** How a command of the lab ended. */
+export interface LabResult {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Starts it. */
+export function startLab(words: readonly string[], env: Record<string, string> = {}): ChildProcess {
+  return spawn(process.execPath, ['src/cli/main.ts', 'lab', ...words], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...env },
+  });
+}
+
+/** Runs it to its end. */
+export async function runLab(...words: string[]): Promise<LabResult> {
+  const child = startLab(words);
+  const said = { stdout: '', stderr: '' };
+  child.stdout!.on('data', (chunk: Buffer) => (said.stdout += chunk.toString()));
+  child.stderr!.on('data', (chunk: Buffer) => (said.stderr += chunk.toString()));
+  const code = await new Promise<number | null>((done) => child.on('close', done));
+  return { code, ...said };
+}
+
+/** Plays a story and gives what was seen. */
+export async function play(story: string, ...words: string[]): Promise<Outcome> {
+  const { code, stdout, stderr } = await runLab('run', story, '-o', 'json', ...words);
+  if (code !== 0 && code !== 1) throw new Error(`${story} ended with ${code}: ${stderr}`);
+  const [outcome] = JSON.parse(stdout) as Outcome[];
+  return outcome!;
+}
+
+/** The facts of an outcome that do not hold, in words. */
+export function broken({ acts }: Outcome): string[] {
+  return acts.flatMap(({ kind, title, facts }) =>
+    facts
+      .filter(({ holds }) => !holds)
+      .map(
+        ({ what, expected, found }) => `${kind}, ${title}: ${what} is ${found}, not ${expected}`,
+      ),
+  );
+}

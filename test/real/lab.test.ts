@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { after, describe, test } from 'node:test';
+import type { Outcome } from '../../src/lab/story.ts';
+import { noLab, runLab, startLab } from '../kit/lab.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'ndots-lab-test-'));
+after(() => rmSync(folder, { recursive: true }));
+
+/** What of this machine a lab could have changed: links, rules, namespaces, mounts. */
+function traces(): string {
+  const said = [
+    ['ip', '-o', 'link'],
+    ['ip', 'netns'],
+    ['iptables-save'],
+    ['nft', 'list', 'ruleset'],
+    ['ip', 'route'],
+  ].map(([program = '', ...words]) => spawnSync(program, words, { encoding: 'utf8' }).stdout ?? '');
+  // Counters and dates are another matter; the order of flags is not.
+  return said.join('\n').replaceAll(/^#.*$|\[\d+:\d+\]/gm, '');
+}
+
+function processesOf(cookie: string): string[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => {
+      try {
+        return readFileSync(`/proc/${pid}/environ`, 'utf8').includes(cookie);
+      } catch {
+        return false;
+      }
+    });
+}
+
+describe('a lab', { skip: noLab ?? false }, () => {
+  test('leaves nothing behind, packets and reports are kept where they are asked for', async () => {
+    const before = traces();
+    const [pcap, saved] = [join(folder, 'a.pcap'), join(folder, 'a.json')];
+    const { code, stdout } = await runLab('run', 'twelve-queries', '--pcap', pcap, '--save', saved);
+    assert.equal(code, 0, stdout);
+    assert.match(stdout, /as told/);
+    assert.equal(traces(), before);
+    const packets = spawnSync('tcpdump', ['-nr', pcap], { encoding: 'utf8' }).stdout;
+    assert.match(packets, /A\? www\.google\.com\.default\.svc\.cluster\.local/);
+    const again = await runLab('report', saved, '-o', 'html');
+    assert.equal(again.code, 0);
+    assert.match(again.stdout, /^<!doctype html>/);
+    assert.match(again.stdout, /A\? www\.google\.com\./);
+    const [outcome] = JSON.parse((await runLab('report', saved, '-o', 'json')).stdout) as Outcome[];
+    assert.equal(outcome!.story.name, 'twelve-queries');
+  });
+
+  test('killed in the middle leaves nothing behind either', async () => {
+    const before = traces();
+    const cookie = `LAB_TEST_COOKIE=${process.pid}`;
+    const child = startLab(['run', 'twelve-queries'], { LAB_TEST_COOKIE: String(process.pid) });
+    // More than the two processes outside of it: it is being built.
+    for (let tries = 0; tries < 400 && processesOf(cookie).length < 4; tries++) await sleep(50);
+    assert.ok(processesOf(cookie).length >= 4);
+    child.kill('SIGKILL');
+    for (let tries = 0; tries < 100 && processesOf(cookie).length > 0; tries++) await sleep(50);
+    assert.deepEqual(processesOf(cookie), []);
+    assert.equal(traces(), before);
+  });
+});
+
+describe('mistakes', () => {
+  const cases: readonly (readonly [readonly string[], number, RegExp])[] = [
+    [['run', 'twelve-querys'], 2, /no story twelve-querys[^]*Did you mean twelve-queries/],
+    [['run'], 3, /takes the name of a story, or all/],
+    [['rum'], 3, /Did you mean run/],
+    [['run', 'twelve-queries', '--pcap', '/run/x.pcap'], 2, /a \/run of its own/],
+    [['run', 'twelve-queries', '--save', '/nonexistent/x'], 2, /cannot be written/],
+    [['run', 'twelve-queries', '--server', 'bind'], 3, /takes ndots or coredns=FILE/],
+    [['run', 'twelve-queries', '--server', 'coredns=/nonexistent'], 2, /cannot read the CoreDNS/],
+    [['report', '/nonexistent'], 2, /cannot read what was saved/],
+    [['report', 'package.json'], 2, /nothing that ndots lab has saved/],
+    [['rules', '--manifests', 'examples/cluster', 'backend'], 3, /NAMESPACE\/NAME/],
+  ];
+  for (const [words, code, message] of cases) {
+    test(`lab ${words.join(' ')}`, async () => {
+      const result = await runLab(...words);
+      assert.match(result.stderr, message);
+      assert.equal(result.code, code);
+    });
+  }
+
+  test('without a right to make namespaces the model is played, and what is missing is named', (t) => {
+    if (process.getuid?.() !== 0) return t.skip('needs root to become nobody');
+    const asNobody = ['--reuid', '65534', '--regid', '65534', '--clear-groups'];
+    const ask = (...words: string[]) =>
+      spawnSync('setpriv', [...asNobody, ...words], { encoding: 'utf8' });
+    if (ask(process.execPath, '-e', 'require("fs").readFileSync("package.json")').status !== 0)
+      return t.skip('nobody may not read this folder');
+    const nobody = ask(process.execPath, 'src/cli/main.ts', 'lab', 'run', 'twelve-queries');
+    assert.match(nobody.stderr, /it needs root[^]*so here is its model/);
+    assert.match(nobody.stdout, /a model, in virtual time[^]*as told/);
+    assert.equal(nobody.status, 0);
+  });
+});
