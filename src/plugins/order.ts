@@ -60,6 +60,8 @@ export const order: readonly PluginEntry[] = [
   entry('transfer', async () => (await import('./transfer/transfer.ts')).transfer),
   entry('hosts', async () => (await import('./hosts/hosts.ts')).hosts),
   entry('kubernetes', async () => (await import('./kubernetes/kubernetes.ts')).kubernetes),
+  // Before what serves zone files: they are signed when those are read first. It stands in nobody's way.
+  entry('sign', async () => (await import('./sign/sign.ts')).sign),
   entry('file', async () => (await import('./file/file.ts')).file),
   entry('auto', async () => (await import('./auto/auto.ts')).auto),
   entry('secondary', async () => (await import('./secondary/secondary.ts')).secondary),
@@ -95,7 +97,6 @@ export const absent: readonly string[] = [
   'tsig',
   'k8s_external',
   'grpc',
-  'sign',
 ];
 
 const otherServer = 'Serve this zone with CoreDNS and that plugin, and `forward` it there.';
