@@ -11,6 +11,8 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
+import { every } from '../src/base/clock.ts';
+import { VirtualClock } from '../src/base/virtual-clock.ts';
 import type { HttpHandler } from '../src/server/contract/control-context.ts';
 import type { Network } from '../src/net/network.ts';
 import type { Plugin } from '../src/server/contract/plugin.ts';
@@ -206,7 +208,12 @@ describe('Corefiles of pages', () => {
         writeFileSync(resolve(folder, name!), contentOf(name!));
         files[name!] = '';
       }
+      const clock = new VirtualClock();
+      // Zones are signed by other threads meanwhile.
+      const ticks = every(clock, 1, () => undefined);
+      t.after(() => ticks.cancel());
       const world = await makeWorld(text, {
+        clock,
         folder,
         files,
         plugins: indoors,

@@ -15,7 +15,7 @@ import { dnskeyData, keyTag, type KeyPair } from './key-pair.ts';
 const DEFAULT_TTL = 3600;
 
 /** The file's name without `.key` or `.private`. */
-export function keyBase(file: string): string {
+function keyBase(file: string): string {
   return file.replace(/\.(?:key|private)$/, '');
 }
 

@@ -68,6 +68,8 @@ export const order: readonly PluginEntry[] = [
   entry('hosts', async () => (await import('./hosts/hosts.ts')).hosts),
   entry('k8s_external', async () => (await import('./k8s_external/k8s_external.ts')).k8sExternal),
   entry('kubernetes', async () => (await import('./kubernetes/kubernetes.ts')).kubernetes),
+  // Before what serves zone files: they are signed when those are read first. It stands in nobody's way.
+  entry('sign', async () => (await import('./sign/sign.ts')).sign),
   entry('file', async () => (await import('./file/file.ts')).file),
   entry('auto', async () => (await import('./auto/auto.ts')).auto),
   entry('secondary', async () => (await import('./secondary/secondary.ts')).secondary),
@@ -99,7 +101,7 @@ export const directiveNames: readonly string[] = [...order, ...unserved].flatMap
 );
 
 /** Plugins of CoreDNS 1.14.7 that have no counterpart here. */
-export const absent: readonly string[] = ['sign'];
+export const absent: readonly string[] = [];
 
 const otherServer = 'Serve this zone with CoreDNS and that plugin, and `forward` it there.';
 

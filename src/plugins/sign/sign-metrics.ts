@@ -1,0 +1,27 @@
+/** What is counted of signing zone files. */
+import type { Counter, Gauge, Registry } from '../../metrics/registry.ts';
+
+/** Each by the name of its zone. */
+export interface SignMetrics {
+  readonly signed: { with(zone: string): Counter };
+  readonly failures: { with(zone: string): Counter };
+  readonly expiration: { with(zone: string): Gauge };
+}
+
+/** Registers them. */
+export function signMetrics(metrics: Registry): SignMetrics {
+  return {
+    signed: metrics.counter('ndots_sign_zones_total', 'Counter of signings of a zone.', ['zone']),
+    failures: metrics.counter(
+      'ndots_sign_failures_total',
+      'Counter of signings of a zone that failed: the signed file before stays.',
+      ['zone'],
+    ),
+    expiration: metrics.gauge(
+      'ndots_sign_expiration_timestamp_seconds',
+      'When the signatures of a zone end, seconds since 1970.',
+      ['zone'],
+      'last',
+    ),
+  };
+}

@@ -1,0 +1,95 @@
+/** The file of a signed zone: what can be told from its beginning, and how it is written. */
+import { closeSync, openSync, readSync, statSync } from 'node:fs';
+import { open, rename, rm } from 'node:fs/promises';
+import { CLASS, TYPE } from '../../wire/iana.ts';
+import { dataOf, readData } from '../../wire/message.ts';
+import { printName, type WireName } from '../../wire/name.ts';
+import { printRecord } from '../../wire/print.ts';
+import { Reader } from '../../wire/reader.ts';
+import { rrsig } from '../../wire/record/rrsig.ts';
+import type { Signature } from '../../wire/record/shape.ts';
+import { soa } from '../../wire/record/soa.ts';
+import { parseZone } from '../../wire/zone-text.ts';
+import type { SignedRrset } from './signed-records.ts';
+
+/** The SOA record and its signatures stand first; another program may write some records before them. */
+const HEAD_BYTES = 65_536;
+const HEAD_RECORDS = 100;
+
+/** What the beginning of a signed zone file says. */
+export interface SignedHead {
+  /** null: there is no SOA record. */
+  readonly serial: number | null;
+  /** Over the SOA record. */
+  readonly signatures: readonly Signature[];
+  /** When the file was written, milliseconds since 1970. */
+  readonly writtenAt: number;
+}
+
+/** Reads the beginning. @throws Error with the system's code */
+export function readSignedHead(path: string, origin: string): SignedHead {
+  const { mtimeMs } = statSync(path);
+  let serial: number | null = null;
+  const signatures: Signature[] = [];
+  let count = 0;
+  const problem = (): void => undefined;
+  for (const record of parseZone(readHead(path), { file: path, origin, problem })) {
+    serial ??= dataOf(record, soa)?.serial ?? null;
+    const signature = dataOf(record, rrsig);
+    if (signature?.typeCovered === TYPE.SOA) signatures.push(signature);
+    if (++count === HEAD_RECORDS) break;
+  }
+  return { serial, signatures, writtenAt: mtimeMs };
+}
+
+/** The first lines of a file. */
+function readHead(path: string): string {
+  const handle = openSync(path, 'r');
+  try {
+    const bytes = Buffer.alloc(HEAD_BYTES);
+    const length = readSync(handle, bytes, 0, bytes.length, 0);
+    const text = bytes.toString('utf8', 0, length);
+    return length < bytes.length ? text : text.slice(0, text.lastIndexOf('\n') + 1);
+  } finally {
+    closeSync(handle);
+  }
+}
+
+/**
+ * Writes a zone, a record a line, beside `path` first: whoever reads `path` finds the old file or the whole new one.
+ * @returns how many records
+ */
+export async function writeZoneFile(
+  path: string,
+  zone: AsyncIterable<readonly SignedRrset[]>,
+): Promise<number> {
+  const beside = `${path}.new`;
+  let records = 0;
+  try {
+    const file = await open(beside, 'w', 0o644);
+    try {
+      for await (const sets of zone) {
+        let text = '';
+        for (const { owner, type, ttl, data, signatures } of sets) {
+          for (const one of data) text += line(owner, type, ttl, one);
+          for (const one of signatures) text += line(owner, TYPE.RRSIG, ttl, one);
+          records += data.length + signatures.length;
+        }
+        await file.write(text);
+      }
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(beside, path);
+    return records;
+  } catch (error) {
+    await rm(beside, { force: true });
+    throw error;
+  }
+}
+
+function line(owner: WireName, type: number, ttl: number, bytes: Uint8Array): string {
+  const data = readData(new Reader(bytes), type, bytes.length);
+  return `${printRecord({ name: printName(owner), type, class: CLASS.IN, ttl, data })}\n`;
+}

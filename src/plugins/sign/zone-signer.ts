@@ -1,0 +1,186 @@
+/** Keeps the signed form of one zone file up to date. */
+import { mkdirSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import type { Clock } from '../../base/clock.ts';
+import type { Log } from '../../base/log.ts';
+import { Problems, problemsIn } from '../../base/problem.ts';
+import type { Random } from '../../base/random.ts';
+import { whyUnreadable } from '../../base/read-file.ts';
+import { Signer, type KeyPair } from '../../dnssec/key-pair.ts';
+import { parseName } from '../../wire/name.ts';
+import { loadZone } from '../../zone/load-zone.ts';
+import { fileStamp } from '../../zone/zone-file.ts';
+import type { SignMetrics } from './sign-metrics.ts';
+import { readSignedHead, writeZoneFile, type SignedHead } from './signed-file.ts';
+import { signedZone } from './signed-records.ts';
+
+const HOUR = 3600;
+const DAY = 24 * HOUR;
+/** Seconds: signatures begin so long before they are made, with up to so much more. */
+const BEFORE = 3 * HOUR;
+const BEFORE_JITTER = 18 * HOUR;
+/** They end so long behind it, with up to so much more. */
+const AFTER = 32 * DAY;
+const AFTER_JITTER = 5 * DAY;
+/** The zone is signed anew when its signatures began so long ago, or end within so long. */
+const RENEW_AGE = 6 * DAY;
+const RENEW_LEFT = 14 * DAY;
+/** After a failure it is tried again when the file changes, or so much later. */
+const RETRY = 5 * HOUR;
+
+/** What a signer is made of. */
+export interface ZoneSignerParts {
+  /** Absolute, lower case. */
+  readonly zone: string;
+  /** The zone's file, and that of its signed form. */
+  readonly source: string;
+  readonly target: string;
+  readonly pairs: readonly KeyPair[];
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly metrics: SignMetrics;
+}
+
+/** Signs one zone whenever that is due. */
+export class ZoneSigner {
+  readonly #parts: ZoneSignerParts;
+  readonly #signers: readonly Signer[];
+  /** Seconds, drawn once: zones that were signed together are not signed anew together. */
+  readonly #jitter: { readonly before: number; readonly after: number };
+  /** What the source looked like when it was signed last, or when that failed. */
+  #stamp: string | null = null;
+  /** Seconds since 1970; 0: the last time went well. */
+  #failedAt = 0;
+  #busy: Promise<void> | null = null;
+
+  constructor(parts: ZoneSignerParts) {
+    this.#parts = parts;
+    this.#signers = parts.pairs.map((pair) => new Signer(pair));
+    const { random } = parts;
+    this.#jitter = { before: random.integer(BEFORE_JITTER), after: random.integer(AFTER_JITTER) };
+  }
+
+  /** Whether there is a signed form that can be served while another one is made. */
+  get isUsable(): boolean {
+    const head = this.#head();
+    const now = this.#now();
+    return (
+      !(head instanceof Error) &&
+      head.signatures.length > 0 &&
+      head.signatures.every(({ inception, expiration }) => inception <= now && now < expiration)
+    );
+  }
+
+  /** Signs the zone if that is due. Never fails: what goes wrong is logged and counted. */
+  refresh(): Promise<void> {
+    this.#busy ??= this.#refresh().finally(() => {
+      this.#busy = null;
+    });
+    return this.#busy;
+  }
+
+  /** Says that nothing is due, or why it is. */
+  tell(): void {
+    const { zone, target, log } = this.#parts;
+    if (this.due() === null)
+      log.info(`Skipping signing zone "${zone}" in "${target}": signatures are valid`);
+  }
+
+  /** Why the zone has to be signed; null: it has not. */
+  due(): string | null {
+    const { source, target, pairs } = this.#parts;
+    const now = this.#now();
+    if (this.#failedAt > 0 && fileStamp(source) === this.#stamp && now < this.#failedAt + RETRY)
+      return null;
+    const head = this.#head();
+    if (head instanceof Error) return `open ${target}: ${whyUnreadable(head)}`;
+    if (head.signatures.length === 0) return `${target} has no signature over its SOA record`;
+    for (const { inception, expiration } of head.signatures) {
+      if (inception > now) return `inception ${print(inception)} is in the future`;
+      if (now - inception > RENEW_AGE)
+        return `inception ${print(inception)} was more than ${RENEW_AGE / DAY} days ago`;
+      if (expiration - now < RENEW_LEFT)
+        return `expiration ${print(expiration)} is less than ${RENEW_LEFT / DAY} days away`;
+    }
+    const used = head.signatures.map(({ algorithm, keyTag }) => `${algorithm} ${keyTag}`);
+    const wanted = pairs.map(({ algorithm, tag }) => `${algorithm} ${tag}`);
+    if (used.toSorted().join() !== wanted.toSorted().join()) return 'its keys are others';
+    if (this.#hasChanged(head)) return `${source} has changed`;
+    return null;
+  }
+
+  #hasChanged({ writtenAt }: SignedHead): boolean {
+    const { source } = this.#parts;
+    const stamp = fileStamp(source);
+    if (stamp === null) return false;
+    return this.#stamp === null ? statSync(source).mtimeMs > writtenAt : stamp !== this.#stamp;
+  }
+
+  async #refresh(): Promise<void> {
+    const why = this.due();
+    if (why === null) return;
+    const { zone, source, target, pairs, log, metrics, clock } = this.#parts;
+    const tags = pairs.map(({ tag }) => tag).join(',');
+    const begin = clock.now();
+    this.#stamp = fileStamp(source);
+    log.info(`Signing "${zone}" because ${why}`);
+    const elapsed = (): string => ((clock.now() - begin) / 1000).toFixed(6);
+    try {
+      const { serial, expiration } = await this.#sign();
+      this.#failedAt = 0;
+      metrics.signed.with(zone).add(1);
+      metrics.expiration.with(zone).set(expiration);
+      const next = print(this.#now() + RENEW_AGE - BEFORE - this.#jitter.before);
+      log.info(
+        `Successfully signed zone "${zone}" in "${target}" with key tags "${tags}" and ${serial} SOA serial, elapsed ${elapsed()}, next: ${next}`,
+      );
+    } catch (error) {
+      this.#failedAt = this.#now();
+      metrics.failures.with(zone).add(1);
+      const reasons = problemsIn(error)?.map((problem) => problem.print()) ?? [
+        whyUnreadable(error),
+      ];
+      for (const reason of reasons)
+        log.warning(
+          `Error signing "${zone}" with key tags "${tags}" in ${elapsed()}: ${reason}, next: ${print(this.#now() + RETRY)}`,
+        );
+    }
+  }
+
+  async #sign(): Promise<{ readonly serial: number; readonly expiration: number }> {
+    const { zone, source, target, clock, log } = this.#parts;
+    const { packed, problems, warnings } = await loadZone(source, parseName(zone), clock, null);
+    for (const warning of warnings) log.warning(warning.print());
+    if (packed === null) throw new Problems(problems);
+    const now = this.#now();
+    const before = this.#head();
+    // A version of the same second has to have another serial, or nobody would take it.
+    const least = before instanceof Error ? 0 : (before.serial ?? 0) + 1;
+    const serial = now < least && least - now < DAY ? least : now;
+    const inception = Math.floor(now - BEFORE - this.#jitter.before);
+    const expiration = Math.floor(now + AFTER + this.#jitter.after);
+    const validity = { inception, expiration };
+    mkdirSync(dirname(target), { recursive: true });
+    await writeZoneFile(target, signedZone(packed, { signers: this.#signers, validity, serial }));
+    return { serial, expiration };
+  }
+
+  #head(): SignedHead | Error {
+    const { target, zone } = this.#parts;
+    try {
+      return readSignedHead(target, zone);
+    } catch (error) {
+      return error as Error;
+    }
+  }
+
+  #now(): number {
+    return Math.floor(this.#parts.clock.wall() / 1000);
+  }
+}
+
+/** `2026-01-01T00:00:00.000Z` */
+function print(seconds: number): string {
+  return new Date(Math.floor(seconds) * 1000).toISOString();
+}
