@@ -29,6 +29,7 @@ const verbs: Readonly<Record<string, Verb>> = {
     summary: 'what is wrong with a Corefile, and with what runs it',
     usage: async () => (await import('./lint-options.ts')).lintUsage,
     command: async () => (await import('./lint.ts')).lint,
+  },
   capture: {
     summary: 'queries and replies as they pass: live, from captures, dnstap, logs',
     usage: async () => (await import('./capture-options.ts')).captureUsage,

@@ -26,7 +26,6 @@ export interface Libc {
   /** Puts this thread into the namespace that the descriptor stands for. */
   setns(fd: number, kind: number): number;
   poll(descriptors: number, count: number, timeoutMs: number): number;
-  setns(fd: number, kind: number): number;
   setitimer(which: number, value: number, before: number): number;
   /** From now on SIGALRM ends the process, with its number as exit code, even as process 1 of a container. */
   exitOnAlarm(): void;
@@ -103,7 +102,6 @@ function load(): Libc {
     close: declare('close', ['int']),
     setns: declare('setns', ['int', 'int']),
     poll: declare('poll', ['uintptr_t', 'uint64', 'int']),
-    setns: declare('setns', ['int', 'int']),
     setitimer: declare('setitimer', ['int', 'uintptr_t', 'uintptr_t']),
     exitOnAlarm: () => void setHandler(SIGALRM, exit),
     _exit: declare('_exit', ['int']),
