@@ -345,7 +345,9 @@ describe('the house', () => {
 const knownHosts: ReadonlySet<string> = new Set([
   'coredns.io',
   'github.com',
+  'docs.oasis-open.org',
   'json-schema.org',
+  'json.schemastore.org',
   'keepachangelog.com',
   'ndots.dev',
   'pkg.go.dev',

@@ -14,7 +14,7 @@ import { ManifestFolder } from '../kube/manifests/folder.ts';
 import type { ImpliedPod } from '../kube/manifests/pods.ts';
 import { impliedNodes } from '../kube/manifests/pods.ts';
 import { serviceNameLabel } from '../kube/store/transform.ts';
-import { inNamespace } from '../linux/namespace.ts';
+import { inNetworkNamespace } from '../linux/network-namespace.ts';
 import { podResolvConf, type DnsPolicy, type PodDns } from '../resolver/dns-policy.ts';
 import type { Script } from '../resolver/answers-file.ts';
 import { LabApi } from './api-server.ts';
@@ -370,11 +370,11 @@ export class LabCluster {
     addresses: readonly string[],
   ): Promise<void> {
     const outside = this.network.path('internet');
-    this.#internet = await inNamespace(outside, () =>
+    this.#internet = await inNetworkNamespace(outside, () =>
       serveScript(script, addresses, (query) => void this.outside.push(query)),
     );
     const waiting: Promise<unknown>[] = [];
-    inNamespace(outside, () =>
+    inNetworkNamespace(outside, () =>
       waiting.push(new Promise<void>((resolve) => this.api.server.listen(8080, resolve))),
     );
     for (const pod of pods) {
@@ -386,7 +386,7 @@ export class LabCluster {
           reply.setHeader('connection', 'close');
           reply.end(`${pod.name} ${pod.ips[0]}\n`);
         });
-        inNamespace(this.network.path(machine.name), () =>
+        inNetworkNamespace(this.network.path(machine.name), () =>
           waiting.push(new Promise<void>((resolve) => server.listen(port, resolve))),
         );
         this.#closers.push(() => server.close());

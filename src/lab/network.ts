@@ -3,7 +3,7 @@
  * that the lab made for itself, so that the machine's own network has no part in it.
  */
 import { writeFileSync } from 'node:fs';
-import { inNamespace } from '../linux/namespace.ts';
+import { inNetworkNamespace } from '../linux/network-namespace.ts';
 import { must } from './programs.ts';
 
 /** What every pod takes for its router; each node has it on its side of each pod's link. */
@@ -93,7 +93,7 @@ export class LabNetwork {
 
   /** A setting of a machine's kernel below /proc/sys, such as `net/ipv4/ip_forward`. */
   set(machine: string, key: string, value: string): void {
-    inNamespace(this.path(machine), () => {
+    inNetworkNamespace(this.path(machine), () => {
       writeFileSync(`/proc/sys/${key}`, value);
     });
   }

@@ -1,6 +1,6 @@
 /** Plain queries over UDP out of a machine of the lab, from a source port that can be chosen. */
 import { createSocket, type Socket } from 'node:dgram';
-import { inNamespace } from '../linux/namespace.ts';
+import { inNetworkNamespace } from '../linux/network-namespace.ts';
 import { FLAG, typeNumber } from '../wire/iana.ts';
 import { writeMessage } from '../wire/message.ts';
 
@@ -37,7 +37,7 @@ class UdpClient {
       type: 'udp4',
       lookup: (host, _options, done) => done(null, host, 4),
     });
-    await inNamespace(
+    await inNetworkNamespace(
       namespace,
       () =>
         new Promise<void>((resolve, reject) => {
