@@ -53,9 +53,20 @@ writeFileSync(
   }).join(''),
 );
 
-const idle = ndots('.:5500 {\n bind 127.0.0.1\n hosts {\n 192.0.2.1 a.b\n }\n}', folder);
-await answered(5500, 'a.b');
-await pause(3000);
+/** After a thread has ended the runtime holds its memory for so long. */
+const settledMs = 14_000;
+
+// The same server with a small zone, after the same queries: what the large one takes besides is its own.
+const small = join(folder, 'small.zone');
+writeZone(small, 10);
+const idle = ndots(
+  `bench.test:5500 {\n bind 127.0.0.1\n file ${small}\n transfer {\n to *\n }\n}`,
+  folder,
+  { cpu: 0 },
+);
+await answered(5500, 'ns.bench.test');
+load(idle, { port: 5500, file: questions, seconds: runSeconds });
+await pause(settledMs);
 const idleMiB = idle.residentMiB();
 await idle.stop();
 
@@ -97,9 +108,10 @@ for (const peer of ['nsd', 'knot'])
   console.log(
     `CPU per query, ndots : ${peer.padEnd(5)} ${ratio(middle['ndots']!.cpuMicros, middle[peer]!.cpuMicros)}   (goal ≤ 1.1)`,
   );
+await pause(settledMs);
 const zoneMiB = servers['ndots'].child.residentMiB() - idleMiB;
 console.log(
-  `memory over idle ${zoneMiB.toFixed(1)} MiB, ${ratio(zoneMiB * 1.048576e6, text)} × the text   (goal ≤ 2)`,
+  `memory over a small zone's ${zoneMiB.toFixed(1)} MiB, ${ratio(zoneMiB * 1.048576e6, text)} × the text   (goal ≤ 2)`,
 );
 for (const { child } of Object.values(servers)) await child.stop();
 

@@ -3,13 +3,20 @@ import { statSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import type { Clock } from '../base/clock.ts';
 import { Problem, type ProblemParts } from '../base/problem.ts';
+import { settleMemory } from '../base/settle-memory.ts';
 import { trimMemory } from '../linux/memory.ts';
 import type { WireName } from '../wire/name.ts';
 import type { PackedZone } from './packed-zone.ts';
-import { readZoneFile, type ZoneFileResult } from './zone-file.ts';
+import type { ZoneFileResult } from './zone-file.ts';
 
 /** Files larger than this are read by a thread of their own, bytes: it takes longer to read them than to start one. */
 const THREAD_FROM = 512 * 1024;
+
+/**
+ * The runtime holds the heap of a thread that has ended for another one that may come, until it collects memory later than this,
+ * milliseconds: some 4 MiB.
+ */
+const POOLED_MS = 10_000;
 
 /** What the thread is to read. */
 export interface ZoneJob {
@@ -32,18 +39,28 @@ export type ZoneThreadResult =
  * that takes is anybody else's.
  * @throws Error with the system's code if the file cannot be read
  */
-export function loadZone(
+export async function loadZone(
   path: string,
   origin: WireName,
   clock: Clock,
   unless: number | null,
 ): Promise<ZoneFileResult> {
-  return statSync(path).size < THREAD_FROM
-    ? readZoneFile(path, origin, clock, unless)
-    : inThread({ path, origin, unless });
+  if (statSync(path).size >= THREAD_FROM) return inThread({ path, origin, unless }, clock);
+  const { readZoneFile } = await import('./zone-file.ts');
+  return readZoneFile(path, origin, clock, unless);
 }
 
-async function inThread(job: ZoneJob): Promise<ZoneFileResult> {
+/** Whether the file has changed since: its time and size as one text; null: it is not there. */
+export function fileStamp(path: string): string | null {
+  try {
+    const { mtimeMs, size, ino } = statSync(path);
+    return `${mtimeMs} ${size} ${ino}`;
+  } catch {
+    return null;
+  }
+}
+
+async function inThread(job: ZoneJob, clock: Clock): Promise<ZoneFileResult> {
   const own = import.meta.url;
   const entry = new URL(own.endsWith('.ts') ? './zone-thread.ts' : './zone-thread.js', own);
   const worker = new Worker(entry, { workerData: job, name: 'ndots-zone' });
@@ -54,6 +71,7 @@ async function inThread(job: ZoneJob): Promise<ZoneFileResult> {
   });
   await worker.terminate();
   trimMemory();
+  settleMemory(clock, trimMemory, POOLED_MS);
   if ('message' in result) throw Object.assign(new Error(result.message), { code: result.code });
   const problems = (list: readonly ProblemParts[]): Problem[] =>
     list.map((parts) => new Problem(parts));

@@ -1,5 +1,4 @@
 /** Reading a zone file. */
-import { statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '../base/clock.ts';
@@ -113,16 +112,6 @@ export async function readZoneFile(
     warnings.push(mistake(place, text, hint));
   }
   return { packed, problems, warnings };
-}
-
-/** Whether the file has changed since: its time and size as one text; null: it is not there. */
-export function fileStamp(path: string): string | null {
-  try {
-    const { mtimeMs, size, ino } = statSync(path);
-    return `${mtimeMs} ${size} ${ino}`;
-  } catch {
-    return null;
-  }
 }
 
 const writer = new MessageWriter(false);

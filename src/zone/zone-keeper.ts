@@ -4,8 +4,7 @@ import type { Log } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
 import type { Counter, Gauge, Registry } from '../metrics/registry.ts';
 import { parseName } from '../wire/name.ts';
-import { loadZone } from './load-zone.ts';
-import { fileStamp } from './zone-file.ts';
+import { fileStamp, loadZone } from './load-zone.ts';
 import type { ZonePublisher } from './zone-publisher.ts';
 
 /** A zone and the file that it is read from. */

@@ -10,9 +10,7 @@ import { duration } from '../../corefile/values.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import { ZoneMatch } from '../../server/contract/zone-match.ts';
 import { transferSources } from '../../zone/transfer-source.ts';
-import { ZoneKeeper } from '../../zone/zone-keeper.ts';
 import { zoneLink } from '../../zone/zone-link.ts';
-import { ZonePublisher } from '../../zone/zone-publisher.ts';
 import { zoneTransfers } from '../../zone/zone-records.ts';
 import { ZoneReplica } from '../../zone/zone-replica.ts';
 import { zoneFiles } from './folder.ts';
@@ -49,6 +47,9 @@ export const auto: Plugin = definePlugin({
     const folder = context.path(naming!.directory);
     const { clock, log, metrics } = context;
     checkFolder(folder, (text) => log.warning(text));
+    // Workers never need them.
+    const { ZoneKeeper } = await import('../../zone/zone-keeper.ts');
+    const { ZonePublisher } = await import('../../zone/zone-publisher.ts');
     const publisher = context.replicated(keyOf(naming!, folder), (open) => new ZonePublisher(open));
     const keeper = new ZoneKeeper({ publisher, clock, log, metrics });
     const look = async (): Promise<void> => {

@@ -8,10 +8,9 @@ import { directive } from '../../corefile/syntax.ts';
 import { duration, word } from '../../corefile/values.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import { transferSources } from '../../zone/transfer-source.ts';
-import { ZoneKeeper, type ZoneSource } from '../../zone/zone-keeper.ts';
+import type { ZoneSource } from '../../zone/zone-keeper.ts';
 import { zoneTransfers } from '../../zone/zone-records.ts';
 import { zoneLink } from '../../zone/zone-link.ts';
-import { ZonePublisher } from '../../zone/zone-publisher.ts';
 import { ZoneReplica } from '../../zone/zone-replica.ts';
 
 const syntax = directive({
@@ -63,6 +62,9 @@ export const file: Plugin = definePlugin({
   async control(options, context) {
     const sources = sourcesOf(options, (name) => context.path(name));
     const { clock, log, metrics } = context;
+    // Workers never need them.
+    const { ZoneKeeper } = await import('../../zone/zone-keeper.ts');
+    const { ZonePublisher } = await import('../../zone/zone-publisher.ts');
     const publisher = context.replicated(keyOf(sources), (open) => new ZonePublisher(open));
     const keeper = new ZoneKeeper({ publisher, clock, log, metrics });
     const reloadMs = new Map(

@@ -16,12 +16,10 @@ import { failure } from '../../wire/reply.ts';
 import { algorithmOrWhy, makeKey, readKeyFile } from '../../zone/tsig-key.ts';
 import { isServer, parseServer } from '../../zone/server-address.ts';
 import { transferSources } from '../../zone/transfer-source.ts';
-import { zoneMetrics } from '../../zone/zone-keeper.ts';
 import { zoneLink } from '../../zone/zone-link.ts';
-import { ZonePublisher } from '../../zone/zone-publisher.ts';
 import { zoneTransfers } from '../../zone/zone-records.ts';
 import { ZoneReplica } from '../../zone/zone-replica.ts';
-import { FollowedZone } from './followed-zone.ts';
+import type { FollowedZone } from './followed-zone.ts';
 
 const syntax = directive({
   name: 'secondary',
@@ -117,7 +115,11 @@ function keyOf(sources: readonly Source[]): string {
 /** Answers from zones that are fetched from other servers. */
 export const secondary: Plugin = definePlugin({
   syntax,
-  control(options, context) {
+  async control(options, context) {
+    // Workers never need them.
+    const { ZonePublisher } = await import('../../zone/zone-publisher.ts');
+    const { zoneMetrics } = await import('../../zone/zone-keeper.ts');
+    const own = await import('./followed-zone.ts');
     const { clock, random, log } = context;
     const metrics = zoneMetrics(context.metrics);
     const sources = sourcesOf(options);
@@ -132,7 +134,7 @@ export const secondary: Plugin = definePlugin({
       if (!publisher.has(zone)) publisher.put(zone, null);
       const key = keys.get(zone) ?? null;
       const parts = { zone, primaries, key, publisher, clock, random, log, metrics };
-      followed.set(zone, new FollowedZone(parts));
+      followed.set(zone, new own.FollowedZone(parts));
     }
     context.onMessage((message) => {
       const { zone, from } = message as { zone: string; from: string };

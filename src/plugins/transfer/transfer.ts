@@ -17,7 +17,7 @@ import { isServer } from '../../zone/server-address.ts';
 import { isNewer } from '../../zone/serial.ts';
 import { changesSince, onlySoa, transferReply, wholeZone } from '../../zone/transfer-reply.ts';
 import { transferSources, type Transferable } from '../../zone/transfer-source.ts';
-import { Notifier, type Listeners } from './notifier.ts';
+import type { Listeners } from './notifier.ts';
 import { receiver } from './receiver.ts';
 
 const syntax = directive({
@@ -53,7 +53,9 @@ const malformed = failure(RCODE.FORMERR, 'transfer');
 /** Gives zones to other servers, and tells them of changes. */
 export const transfer: Plugin = definePlugin({
   syntax,
-  control(options, context) {
+  async control(options, context) {
+    // Workers never need it.
+    const { Notifier } = await import('./notifier.ts');
     const { clock, random, log, metrics } = context;
     const sent = metrics.counter(
       'ndots_transfer_notifies_total',
