@@ -37,6 +37,7 @@ export const order: readonly PluginEntry[] = [
   entry('bufsize', async () => (await import('./bufsize/bufsize.ts')).bufsize),
   entry('bind', async () => (await import('./bind/bind.ts')).bind),
   entry('debug', async () => (await import('./debug/debug.ts')).debug),
+  entry('trace', async () => (await import('./trace/trace.ts')).trace),
   entry('ready', async () => (await import('./ready/ready.ts')).ready),
   entry('health', async () => (await import('./health/health.ts')).health),
   entry('pprof', async () => (await import('./pprof/pprof.ts')).pprof),
@@ -98,7 +99,7 @@ export const directiveNames: readonly string[] = [...order, ...unserved].flatMap
 );
 
 /** Plugins of CoreDNS 1.14.7 that have no counterpart here. */
-export const absent: readonly string[] = ['trace', 'sign'];
+export const absent: readonly string[] = ['sign'];
 
 const otherServer = 'Serve this zone with CoreDNS and that plugin, and `forward` it there.';
 

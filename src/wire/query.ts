@@ -12,6 +12,16 @@ import { QuerySignature } from './tsig.ts';
 /** By what a query came; `internal`: it was made here. */
 export type Proto = Protocol | 'internal';
 
+/** Follows one query through the links of the chain. */
+export interface LinkRecorder {
+  /** The query comes to a link; the links that are entered before it is left are within it. @returns what `left` and `done` take */
+  entered(link: string): number;
+  /** The link has returned: with its reply, or with one to come. */
+  left(span: number): void;
+  /** The link's reply is there. */
+  done(span: number): void;
+}
+
 /** What is to become of a datagram, judged before any plugin sees it (CoreDNS: header filters of its DNS library). */
 export type Triage = 'serve' | 'ignore' | 'formerr' | 'notimp';
 
@@ -82,6 +92,8 @@ export class Query {
   via: Route = noRoute;
   /** What `metadata` collected, by label; null without the plugin. */
   notes: Map<string, string> | null = null;
+  /** Who is told of each link of the chain that this query comes to; null: nobody, as for nearly all queries. */
+  recorder: LinkRecorder | null = null;
   /** Whether there is room for one more query that waits; a link that would have to wait gives `overloaded` otherwise. */
   mayWait = true;
   /**
@@ -125,6 +137,7 @@ export class Query {
     this.class = 0;
     this.signature = null;
     this.notes = null;
+    this.recorder = null;
     this.mayWait = true;
     this.screen = null;
     this.depth = 0;
@@ -319,7 +332,8 @@ export class Query {
       kept.upstreamFlags === this.upstreamFlags &&
       kept.udpLimit === this.udpLimit &&
       kept.notes === this.notes &&
-      kept.screen === this.screen
+      kept.screen === this.screen &&
+      kept.recorder === this.recorder
     );
   }
 
@@ -377,6 +391,7 @@ export class Query {
     this.arrived = from.arrived;
     this.route = from.route;
     this.notes = from.notes;
+    this.recorder = from.recorder;
     this.mayWait = from.mayWait;
     this.screen = from.screen;
     this.depth = from.depth;

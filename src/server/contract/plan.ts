@@ -19,6 +19,8 @@ export interface BlockPlan {
   proxy: ProxyPlan | null;
   /** What is said about the limits of listeners; the rest is as usual. */
   readonly limits: PlannedLimits;
+  /** Whether links of the chain tell `query.recorder` of their queries. */
+  recorded: boolean;
   /** Whether queries of classes other than IN pass (`chaos`, `forward`). */
   anyClass: boolean;
   /** Name of the block's view, or empty. */
@@ -56,6 +58,7 @@ export function makePlan(zones: readonly string[]): BlockPlan {
     tls: null,
     proxy: null,
     limits: { of: {} },
+    recorded: false,
     anyClass: false,
     view: '',
     debug: false,

@@ -20,6 +20,7 @@ import {
   type WorkerContext,
   type WorkerChannel,
 } from '../contract/plugin.ts';
+import { recorded } from './recorded-link.ts';
 import { ZoneTable } from './router.ts';
 
 /** What a worker brings to every configuration it serves. */
@@ -155,6 +156,7 @@ function buildBlock(
       post: (message) => ownChannel().post(message),
     };
     next = plugin.setup(options, context, next);
+    if (plan.recorded && isLink(plugin)) next = recorded(plugin.name, next);
   }
   return { chain: next, filters, dropped };
 }

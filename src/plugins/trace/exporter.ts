@@ -1,0 +1,125 @@
+/** The way of spans to a collector. */
+import type { Clock, Timer } from '../../base/clock.ts';
+import { builtins } from '../../base/builtins.ts';
+import type { Log } from '../../base/log.ts';
+import type { Counter } from '../../metrics/registry.ts';
+import type { Span } from './span.ts';
+
+/** A collector has so long for a batch. */
+const ANSWER_MS = 5000;
+/** What a collector answers is not read further. */
+const ANSWER_MAX = 4096;
+/** How often failures are told of. */
+const TELL_MS = 10_000;
+
+/** What an exporter is made of. */
+export interface ExporterParts {
+  readonly url: URL;
+  readonly contentType: string;
+  readonly body: (spans: readonly Span[]) => Buffer;
+  /** Spans that may wait; then the oldest go. */
+  readonly backlog: number;
+  readonly batch: number;
+  readonly intervalMs: number;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly sent: Counter;
+  readonly dropped: Counter;
+}
+
+/** Sends spans in batches, one request at a time. A batch that the collector does not take is dropped and counted. */
+export class Exporter {
+  readonly #parts: ExporterParts;
+  #waiting: Span[] = [];
+  #timer: Timer | null = null;
+  #underWay: Promise<void> | null = null;
+  #toldAt = -Infinity;
+
+  constructor(parts: ExporterParts) {
+    this.#parts = parts;
+  }
+
+  add(spans: readonly Span[], dropped: number): void {
+    const { backlog, batch, intervalMs, clock } = this.#parts;
+    this.#waiting.push(...spans);
+    const over = Math.max(0, this.#waiting.length - backlog);
+    this.#waiting.splice(0, over);
+    this.#parts.dropped.add(dropped + over);
+    if (this.#waiting.length >= batch) this.#next();
+    else this.#timer ??= clock.after(intervalMs, () => this.#next());
+  }
+
+  /** Sends what is left, as far as the collector takes it in its time. */
+  async close(): Promise<void> {
+    this.#timer?.cancel();
+    await this.#underWay;
+    while (this.#waiting.length > 0) {
+      const before = this.#waiting.length;
+      this.#next();
+      await this.#underWay;
+      if (this.#waiting.length >= before) break;
+    }
+  }
+
+  #next(): void {
+    this.#timer?.cancel();
+    this.#timer = null;
+    if (this.#underWay !== null || this.#waiting.length === 0) return;
+    const { batch, intervalMs, clock } = this.#parts;
+    const spans = this.#waiting.splice(0, batch);
+    this.#underWay = this.#send(spans).finally(() => {
+      this.#underWay = null;
+      if (this.#waiting.length >= batch) this.#next();
+      else if (this.#waiting.length > 0)
+        this.#timer ??= clock.after(intervalMs, () => this.#next());
+    });
+  }
+
+  async #send(spans: readonly Span[]): Promise<void> {
+    const { body, sent, dropped, clock, log, url } = this.#parts;
+    try {
+      const status = await this.#post(body(spans));
+      if (status < 200 || status > 299) throw new Error(`HTTP status ${status}`);
+      sent.add(spans.length);
+    } catch (error) {
+      dropped.add(spans.length);
+      const now = clock.now();
+      if (now - this.#toldAt < TELL_MS) return;
+      this.#toldAt = now;
+      const text = error instanceof Error ? error.message : String(error);
+      log.warning(`failed to send spans to ${url.href}: ${text}`);
+    }
+  }
+
+  #post(bytes: Buffer): Promise<number> {
+    const { url, contentType, clock } = this.#parts;
+    const { request } = url.protocol === 'https:' ? builtins.https() : builtins.http();
+    return new Promise((resolve, reject) => {
+      const asked = request(
+        url,
+        {
+          method: 'POST',
+          headers: { 'content-type': contentType, 'content-length': bytes.length },
+        },
+        (answer) => {
+          let size = 0;
+          answer.on('data', (chunk: Buffer) => {
+            size += chunk.length;
+            if (size > ANSWER_MAX) answer.destroy();
+          });
+          answer.on('close', () => {
+            late.cancel();
+            resolve(answer.statusCode ?? 0);
+          });
+        },
+      );
+      const late = clock.after(ANSWER_MS, () => asked.destroy(new Error('no answer in 5 s')));
+      asked.on('error', (error) => {
+        late.cancel();
+        reject(error);
+      });
+      asked.on('socket', (socket) => socket.unref());
+      asked.end(bytes);
+    });
+  }
+}

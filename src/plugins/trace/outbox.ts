@@ -1,0 +1,56 @@
+import type { Span, SpanBatch } from './span.ts';
+
+/**
+ * A worker's spans until the control plane has taken them. One batch is under way at a time; what comes meanwhile waits, and
+ * the oldest is dropped when too much does, so that a control plane that is busy or a collector that is away costs a worker
+ * neither time nor memory.
+ */
+export class Outbox {
+  readonly #from: string;
+  readonly #most: number;
+  readonly #batch: number;
+  readonly #send: (batch: SpanBatch) => void;
+  #waiting: Span[] = [];
+  #dropped = 0;
+  #underWay = false;
+
+  /**
+   * @param from tells this worker from the others
+   * @param most spans that may wait
+   * @param batch spans that are sent at once
+   */
+  constructor(from: string, most: number, batch: number, send: (batch: SpanBatch) => void) {
+    this.#from = from;
+    this.#most = most;
+    this.#batch = batch;
+    this.#send = send;
+  }
+
+  add(spans: readonly Span[], dropped: number): void {
+    this.#dropped += dropped;
+    this.#waiting.push(...spans);
+    const over = this.#waiting.length - this.#most;
+    if (over > 0) {
+      this.#waiting.splice(0, over);
+      this.#dropped += over;
+    }
+    if (this.#waiting.length >= this.#batch) this.flush();
+  }
+
+  /** Sends what waits, unless a batch is under way. */
+  flush(): void {
+    if (this.#underWay || (this.#waiting.length === 0 && this.#dropped === 0)) return;
+    this.#underWay = true;
+    const spans = this.#waiting.splice(0, this.#batch);
+    const dropped = this.#dropped;
+    this.#dropped = 0;
+    this.#send({ from: this.#from, spans, dropped });
+  }
+
+  /** The control plane has taken a batch of the worker `from`. */
+  taken(from: string): void {
+    if (from !== this.#from) return;
+    this.#underWay = false;
+    if (this.#waiting.length >= this.#batch) this.flush();
+  }
+}

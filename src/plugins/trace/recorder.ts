@@ -1,0 +1,87 @@
+/** What becomes of one query, while it is answered. */
+import type { Clock } from '../../base/clock.ts';
+import type { Random } from '../../base/random.ts';
+import type { LinkRecorder } from '../../wire/query.ts';
+import type { Span } from './span.ts';
+
+/** Spans of one trace: a query that goes round and round is not told of without end. */
+const SPANS_MAX = 128;
+/** What the first span is called, as CoreDNS calls it. */
+const ROOT = 'servedns';
+
+interface Open {
+  readonly id: string;
+  readonly parent: string | null;
+  readonly name: string;
+  readonly startMs: number;
+  /** -1: not yet. */
+  endMs: number;
+}
+
+/** The trace of one query, while it is answered. Times are the clock's until it is over. */
+export class TraceRecorder implements LinkRecorder {
+  readonly trace: string;
+  /** Spans that found no room. */
+  dropped = 0;
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #spans: Open[] = [];
+  /** Spans that have been entered and not left. */
+  readonly #within: number[] = [0];
+
+  constructor(clock: Clock, random: Random, startMs: number) {
+    this.#clock = clock;
+    this.#random = random;
+    this.trace = id(random) + id(random);
+    this.#spans.push({ id: id(random), parent: null, name: ROOT, startMs, endMs: -1 });
+  }
+
+  entered(link: string): number {
+    const index = this.#spans.length;
+    if (index >= SPANS_MAX) {
+      this.dropped++;
+      return -1;
+    }
+    const parent = this.#spans[this.#within.at(-1) ?? 0]!.id;
+    const startMs = this.#clock.now();
+    this.#spans.push({ id: id(this.#random), parent, name: link, startMs, endMs: -1 });
+    this.#within.push(index);
+    return index;
+  }
+
+  left(span: number): void {
+    if (span >= 0 && this.#within.at(-1) === span) this.#within.pop();
+  }
+
+  done(span: number): void {
+    if (span >= 0) this.#spans[span]!.endMs = this.#clock.now();
+  }
+
+  /**
+   * The trace is over. Spans whose links have not come to their end (a bug, a reply that nobody waited for) end now.
+   * @param tags of the first span
+   */
+  finish(tags: Readonly<Record<string, string>>, error: string | null): readonly Span[] {
+    const now = this.#clock.now();
+    const epoch = this.#clock.wall() - now;
+    return this.#spans.map(({ id: own, parent, name, startMs, endMs }, index) => ({
+      trace: this.trace,
+      id: own,
+      parent,
+      name,
+      startMs: epoch + startMs,
+      tookMs: Math.max(0, (endMs < 0 ? now : endMs) - startMs),
+      tags: index === 0 ? tags : none,
+      error: index === 0 ? error : null,
+    }));
+  }
+}
+
+const none: Readonly<Record<string, string>> = {};
+
+/** 64 bits that are not all zero, as hexadecimal digits. */
+function id(random: Random): string {
+  const high = random.integer(0x1_0000_0000);
+  const low = random.integer(0xffff_ffff) + 1;
+  return high.toString(16).padStart(8, '0') + low.toString(16).padStart(8, '0');
+}

@@ -1,0 +1,33 @@
+import { isIP } from 'node:net';
+import type { Span } from './span.ts';
+
+/** Who reports, for collectors. */
+export interface Reporter {
+  readonly service: string;
+  /** Where it listens; `''` and 0: everywhere, or not known. */
+  readonly address: string;
+  readonly port: number;
+}
+
+/** Spans in Zipkin's JSON, version 2 (`/api/v2/spans`). Trace ids have 16 digits, as those of CoreDNS. */
+export function zipkinBody(spans: readonly Span[], { service, address, port }: Reporter): Buffer {
+  const family = isIP(address);
+  const localEndpoint = {
+    serviceName: service,
+    ...(family === 4 && { ipv4: address }),
+    ...(family === 6 && { ipv6: address }),
+    ...(port > 0 && { port }),
+  };
+  const list = spans.map(({ trace, id, parent, name, startMs, tookMs, tags, error }) => ({
+    traceId: trace.slice(16),
+    id,
+    ...(parent === null ? { kind: 'SERVER' } : { parentId: parent }),
+    name,
+    timestamp: Math.round(startMs * 1000),
+    // Zipkin takes 0 for a duration that is not known.
+    duration: Math.max(1, Math.round(tookMs * 1000)),
+    localEndpoint,
+    tags: error === null ? tags : { ...tags, error },
+  }));
+  return Buffer.from(JSON.stringify(list));
+}
