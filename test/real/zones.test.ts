@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { execFileSync, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,6 +10,7 @@ import { readMessage, writeMessage, type DnsRecord } from '../../src/wire/messag
 import { printRecord } from '../../src/wire/print.ts';
 import { randomZone } from '../kit/random-zone.ts';
 import { freePorts } from '../kit/serve-process.ts';
+import { sign, type Signing } from '../kit/sign-zone.ts';
 import { makeWorld } from '../kit/world.ts';
 import { startKnot, startNsd, UdpClient, type ZoneServer } from '../kit/zone-servers.ts';
 
@@ -17,39 +18,6 @@ import { startKnot, startNsd, UdpClient, type ZoneServer } from '../kit/zone-ser
 
 const has = (program: string): boolean =>
   spawnSync('sh', ['-c', `command -v ${program}`]).status === 0;
-
-type Signing = 'plain' | 'nsec' | 'nsec3' | 'opt-out';
-
-function sign(folder: string, zone: string, file: string, how: Signing): string {
-  const keygen = (...more: string[]): void => {
-    execFileSync('dnssec-keygen', ['-K', folder, '-a', 'ECDSAP256SHA256', ...more, zone], {
-      stdio: 'pipe',
-    });
-  };
-  keygen();
-  keygen('-f', 'KSK');
-  const hashed = {
-    plain: [],
-    nsec: [],
-    nsec3: ['-3', 'aabb', '-H', '3'],
-    'opt-out': ['-3', '-', '-A'],
-  };
-  const words = [
-    '-S',
-    '-K',
-    folder,
-    '-d',
-    folder,
-    '-o',
-    zone,
-    '-O',
-    'full',
-    '-f',
-    `${file}.signed`,
-  ];
-  execFileSync('dnssec-signzone', [...words, ...hashed[how], file], { stdio: 'pipe' });
-  return `${file}.signed`;
-}
 
 const servers: Readonly<Record<string, { program: string; start: typeof startNsd }>> = {
   NSD: { program: 'nsd', start: startNsd },
