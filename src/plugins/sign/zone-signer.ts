@@ -9,7 +9,7 @@ import { whyUnreadable } from '../../base/read-file.ts';
 import { Signer, type KeyPair } from '../../dnssec/key-pair.ts';
 import { parseName } from '../../wire/name.ts';
 import { loadZone } from '../../zone/load-zone.ts';
-import { fileStamp } from '../../zone/zone-file.ts';
+import { fileStamp } from '../../zone/load-zone.ts';
 import type { SignMetrics } from './sign-metrics.ts';
 import { readSignedHead, writeZoneFile, type SignedHead } from './signed-file.ts';
 import { signedZone } from './signed-records.ts';
