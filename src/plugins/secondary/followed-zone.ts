@@ -44,6 +44,11 @@ export interface FollowedZoneParts {
   readonly random: Random;
   readonly log: Log;
   readonly metrics: ZoneMetrics;
+  /**
+   * Looks at a version before it is taken. @returns runs once it has been
+   * @throws Error in words for the log: it is not taken
+   */
+  readonly accept?: (packed: PackedZone) => () => void;
   readonly fetching?: Fetching;
 }
 
@@ -72,6 +77,9 @@ export class FollowedZone {
     // A zone of the configuration before expires when it would have done without a reload.
     const confirmedAt = this.#parts.publisher.confirmedAt(this.#parts.zone);
     if (confirmedAt !== null) this.#expireAfter(confirmedAt);
+    // What was accepted then is so now.
+    const packed = this.#packed;
+    if (packed !== null) this.#parts.accept?.(packed)();
     void this.#look();
   }
 
@@ -131,7 +139,7 @@ export class FollowedZone {
   }
 
   async #follow(server: RemoteServer, where: string): Promise<void> {
-    const { log, zone, publisher, metrics, fetching = network } = this.#parts;
+    const { log, zone, publisher, metrics, accept, fetching = network } = this.#parts;
     const old = this.#packed;
     if (old !== null) {
       const serial = await fetching.serial(this.#origin, server, this.#terms());
@@ -139,6 +147,7 @@ export class FollowedZone {
     }
     const found = await this.#fetch(server, old);
     if (found.packed === null || this.#abort.signal.aborted) return;
+    const accepted = accept?.(found.packed);
     publisher.put(zone, found.packed, found.differences);
     metrics.records.with(zone).set(found.packed.records);
     metrics.serial.with(zone).set(found.packed.serial);
@@ -146,6 +155,7 @@ export class FollowedZone {
     log.info(
       `Transferred: ${zone} from ${where}, ${found.records} records${found.differences === undefined ? '' : ' of differences'}, ${found.serial} SOA serial`,
     );
+    accepted?.();
   }
 
   /** What has changed, or all of it where that is not to be had. */

@@ -2,7 +2,7 @@
 import { printAddress } from '../../base/ip.ts';
 import { Problem } from '../../base/problem.ts';
 import { zones } from '../../corefile/positions.ts';
-import { custom, fallthrough } from '../../corefile/properties.ts';
+import { custom, fallthrough, zoneList } from '../../corefile/properties.ts';
 import { pluginProblem } from '../../corefile/problems.ts';
 import type { Token } from '../../corefile/tree.ts';
 import type { Refuse } from '../../corefile/properties.ts';
@@ -16,6 +16,7 @@ import { failure } from '../../wire/reply.ts';
 import { algorithmOrWhy, makeKey, readKeyFile } from '../../zone/tsig-key.ts';
 import { isServer, parseServer } from '../../zone/server-address.ts';
 import { transferSources } from '../../zone/transfer-source.ts';
+import type { PackedZone } from '../../zone/packed-zone.ts';
 import { zoneLink } from '../../zone/zone-link.ts';
 import { zoneTransfers } from '../../zone/zone-records.ts';
 import { ZoneReplica } from '../../zone/zone-replica.ts';
@@ -29,6 +30,11 @@ const syntax = directive({
   properties: {
     primaries: custom('transfer', 'from ADDRESS…', readPrimaries, {
       help: 'where to fetch them, one after the other until one answers',
+    }),
+    catalog: zoneList('catalog', {
+      show: 'MEMBER-ZONES',
+      min: 0,
+      help: 'the zones are catalogs (RFC 9432): the zones that they name are fetched from the same servers; with zones only these and those below them',
     }),
     key: custom('key', 'FILE|NAME SECRET [ALGORITHM]', readKey, {
       help: 'sign queries to primaries with this key (TSIG), and take only what is signed with it: the one key of a file as `tsig-keygen` prints it, or its name, its secret in base64, and its algorithm (default hmac-sha256)',
@@ -107,6 +113,12 @@ function sourcesOf(
   return [...byZone.values()];
 }
 
+/** Several lists for one catalog; one that is empty holds any zone. */
+function merged(before: readonly string[] | undefined, more: readonly string[]): readonly string[] {
+  if (before === undefined) return more;
+  return before.length === 0 || more.length === 0 ? [] : [...before, ...more];
+}
+
 /** Both planes give the data set the same name. */
 function keyOf(sources: readonly Source[]): string {
   return `secondary/${JSON.stringify(sources)}`;
@@ -120,31 +132,51 @@ export const secondary: Plugin = definePlugin({
     const { ZonePublisher } = await import('../../zone/zone-publisher.ts');
     const { zoneMetrics } = await import('../../zone/zone-keeper.ts');
     const own = await import('./followed-zone.ts');
+    const { MemberZones } = await import('./member-zones.ts');
     const { clock, random, log } = context;
     const metrics = zoneMetrics(context.metrics);
     const sources = sourcesOf(options);
     const publisher = context.replicated(keyOf(sources), (open) => new ZonePublisher(open));
+    const allowed = new Map<string, readonly string[]>();
+    for (const { zones: names, catalog } of options) {
+      if (catalog === null) continue;
+      for (const zone of names) allowed.set(zone, merged(allowed.get(zone), catalog));
+    }
     const followed = new Map<string, FollowedZone>();
     const keys = new Map<string, SigningKey | null>();
     for (const { zones: names, key } of options) {
       const found = signingKey(key, (file) => context.path(file));
       for (const zone of names) keys.set(zone, found);
     }
-    for (const { zone, primaries } of sources) {
+    const follow = (zone: string, like: string): FollowedZone => {
+      const primaries = sources.find((source) => source.zone === like)?.primaries ?? [];
+      const key = keys.get(like) ?? null;
+      const accept = (packed: PackedZone): (() => void) => {
+        const named = zone === like ? members.read(zone, packed) : null;
+        return () => named !== null && members.apply(zone, named);
+      };
+      const parts = { zone, primaries, key, publisher, clock, random, log, metrics, accept };
+      return new own.FollowedZone(parts);
+    };
+    const fixed = new Set(sources.map(({ zone }) => zone));
+    const members = new MemberZones({ publisher, clock, log, fixed, allowed, follow });
+    for (const { zone } of sources) {
       if (!publisher.has(zone)) publisher.put(zone, null);
-      const key = keys.get(zone) ?? null;
-      const parts = { zone, primaries, key, publisher, clock, random, log, metrics };
-      followed.set(zone, new own.FollowedZone(parts));
+      followed.set(zone, follow(zone, zone));
     }
     context.onMessage((message) => {
       const { zone, from } = message as { zone: string; from: string };
-      followed.get(zone)?.notified(from);
+      (followed.get(zone) ?? members.get(zone))?.notified(from);
     });
     context.onStart(() => {
       for (const zone of followed.values()) zone.start();
+      // What a catalog named before a reload that took the catalog away.
+      for (const zone of publisher.names)
+        if (!followed.has(zone) && members.get(zone) === undefined) publisher.remove(zone);
     });
     context.onStop(() => {
       for (const zone of followed.values()) zone.stop();
+      members.stop();
     });
   },
 
@@ -154,6 +186,11 @@ export const secondary: Plugin = definePlugin({
     context.offer(transferSources, zoneTransfers(replica));
     const through = options.flatMap((one) => one.fallthrough ?? []);
     const refused = failure(RCODE.REFUSED, 'secondary');
+    // Zones that catalogs name have the primaries of these.
+    const catalogs = new Set(options.flatMap((one) => (one.catalog === null ? [] : one.zones)));
+    const ofCatalogs = {
+      primaries: sources.filter(({ zone }) => catalogs.has(zone)).flatMap((one) => one.primaries),
+    };
     const { writer, ask, last, log } = context;
     return zoneLink({
       plugin: 'secondary',
@@ -165,7 +202,7 @@ export const secondary: Plugin = definePlugin({
       next,
       notified(query, { origin }) {
         const zone = printName(origin);
-        const primaries = sources.find((source) => source.zone === zone)?.primaries ?? [];
+        const { primaries } = sources.find((source) => source.zone === zone) ?? ofCatalogs;
         const { peer, peerAt, family } = query;
         const from = printAddress(peer.subarray(peerAt, peerAt + (family === 4 ? 4 : 16)));
         if (

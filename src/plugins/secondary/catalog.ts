@@ -1,0 +1,105 @@
+/** Catalog zones (RFC 9432): zones whose records name other zones. */
+import { TYPE } from '../../wire/iana.ts';
+import {
+  foldName,
+  joinNames,
+  nameLength,
+  parseName,
+  printName,
+  suffixAt,
+} from '../../wire/name.ts';
+import type { WireName } from '../../wire/name.ts';
+import type { PackedZone } from '../../zone/packed-zone.ts';
+import { RecordCursor } from '../../zone/record-cursor.ts';
+import { ZoneData } from '../../zone/zone-data.ts';
+
+/** A zone that a catalog names. */
+export interface CatalogMember {
+  /** Absolute, lower case. */
+  readonly zone: string;
+  /** Its label in the catalog: another one means that it begins anew. */
+  readonly id: string;
+  /** The catalog that the zone goes to (`coo`); null: it stays. */
+  readonly goesTo: string | null;
+}
+
+/** The schema that is understood. */
+const VERSION = '2';
+/** Zones of one catalog; each is followed. */
+const MEMBERS_MAX = 10_000;
+
+/**
+ * The zones that a catalog names.
+ * @throws Error in words for the log: it is none, and what it named before stays
+ */
+export function readCatalog(packed: PackedZone): readonly CatalogMember[] {
+  const catalog = printName(packed.origin);
+  const below = (labels: string, zone: WireName): WireName => {
+    const name = joinNames(foldName(parseName(`${labels}.`)), zone);
+    if (name === null) throw new Error(`catalog zone ${catalog} has too long a name`);
+    return name;
+  };
+  const versionAt = below('version', packed.origin);
+  const zonesAt = below('zones', packed.origin);
+  const versions: string[] = [];
+  const zones = new Map<string, string[]>();
+  const owners = new Map<string, string[]>();
+  let hasServer = false;
+  const data = new ZoneData(packed);
+  for (const cursor = new RecordCursor(data); cursor.next();) {
+    const { type, at, length } = cursor;
+    const owner = foldName(cursor.owner.subarray(0, nameLength(cursor.owner)));
+    const bytes = data.data.subarray(at, at + length);
+    if (type === TYPE.NS && owner.length === packed.origin.length) hasServer = true;
+    if (type === TYPE.TXT && printName(owner) === printName(versionAt))
+      versions.push(textOf(bytes));
+    if (type !== TYPE.PTR) continue;
+    const end = suffixAt(owner, zonesAt);
+    const labels = end > 0 ? labelsOf(owner, end) : [];
+    const target = printName(foldName(new Uint8Array(bytes)));
+    if (labels.length === 1) push(zones, labels[0]!, target);
+    else if (labels.length === 2 && labels[0] === 'coo') push(owners, labels[1]!, target);
+  }
+  if (!hasServer) throw new Error(`catalog zone ${catalog} has no NS record`);
+  if (versions.length !== 1)
+    throw new Error(`catalog zone ${catalog} must have exactly one version TXT record`);
+  if (versions[0] !== VERSION)
+    throw new Error(`catalog zone ${catalog} has unsupported version "${versions[0]}"`);
+  if (zones.size > MEMBERS_MAX)
+    throw new Error(`catalog zone ${catalog} names more than ${MEMBERS_MAX} zones`);
+  const named = new Map<string, string>();
+  return [...zones].map(([id, [zone, second]]) => {
+    if (second !== undefined)
+      throw new Error(`catalog member ${id}.zones.${catalog} must have exactly one PTR record`);
+    const other = named.get(zone!);
+    if (other !== undefined)
+      throw new Error(`catalog member zone ${zone} is listed by both ${other} and ${id}`);
+    named.set(zone!, id);
+    const [goesTo = null, more] = owners.get(id) ?? [];
+    if (more !== undefined)
+      throw new Error(`catalog member ${id} has more than one coo PTR record`);
+    return { zone: zone!, id, goesTo };
+  });
+}
+
+function push(map: Map<string, string[]>, key: string, value: string): void {
+  const list = map.get(key);
+  if (list === undefined) map.set(key, [value]);
+  else list.push(value);
+}
+
+/** The labels before `end`, as text. */
+function labelsOf(name: WireName, end: number): string[] {
+  const labels: string[] = [];
+  for (let at = 0; at < end; at += name[at]! + 1)
+    labels.push(Buffer.from(name.subarray(at + 1, at + 1 + name[at]!)).toString('latin1'));
+  return labels;
+}
+
+/** The character strings of a TXT record, one after the other. */
+function textOf(data: Uint8Array): string {
+  let text = '';
+  for (let at = 0; at < data.length; at += data[at]! + 1)
+    text += Buffer.from(data.subarray(at + 1, at + 1 + data[at]!)).toString('latin1');
+  return text;
+}

@@ -1,0 +1,141 @@
+/** The zones that catalogs name: which are followed, and whose they are. */
+import type { Clock } from '../../base/clock.ts';
+import type { Log } from '../../base/log.ts';
+import type { PackedZone } from '../../zone/packed-zone.ts';
+import type { ZonePublisher } from '../../zone/zone-publisher.ts';
+import { readCatalog, type CatalogMember } from './catalog.ts';
+import type { FollowedZone } from './followed-zone.ts';
+
+/** Between the starts of two zones, milliseconds: a primary is not asked for thousands at once. */
+const START_EVERY_MS = 5;
+
+/** What member zones are made of. */
+export interface MemberZonesParts {
+  readonly publisher: ZonePublisher;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Zones of the Corefile: no catalog may take their place. */
+  readonly fixed: ReadonlySet<string>;
+  /** By catalog: the zones that it may name, and those below them; empty: any. */
+  readonly allowed: ReadonlyMap<string, readonly string[]>;
+  /** Follows a zone as the catalog itself is followed, not started. */
+  readonly follow: (zone: string, catalog: string) => FollowedZone;
+}
+
+interface Member {
+  readonly catalog: string;
+  readonly id: string;
+  readonly followed: FollowedZone;
+}
+
+/** Follows the zones that catalogs name, and lets them go when they are named no more. */
+export class MemberZones {
+  readonly #parts: MemberZonesParts;
+  readonly #members = new Map<string, Member>();
+  readonly #catalogs = new Map<string, readonly CatalogMember[]>();
+  /** When the next zone may be started. */
+  #startAt = 0;
+  #stopped = false;
+
+  constructor(parts: MemberZonesParts) {
+    this.#parts = parts;
+  }
+
+  /** The zone as a catalog, if it is one that this directive reads as such. @throws Error if it cannot be read */
+  read(zone: string, packed: PackedZone): readonly CatalogMember[] | null {
+    return this.#parts.allowed.has(zone) ? readCatalog(packed) : null;
+  }
+
+  /** A catalog has come, or has changed. */
+  apply(catalog: string, members: readonly CatalogMember[]): void {
+    const { log, allowed, fixed } = this.#parts;
+    this.#catalogs.set(catalog, members);
+    const within = allowed.get(catalog) ?? [];
+    const named = new Set<string>();
+    let outside = 0;
+    for (const member of members) {
+      const { zone } = member;
+      if (within.length > 0 && !within.some((one) => holds(one, zone))) {
+        outside++;
+        continue;
+      }
+      named.add(zone);
+      if (fixed.has(zone)) this.#clash(zone, catalog);
+      else this.#take(member, catalog);
+    }
+    for (const [zone, member] of this.#members) {
+      if (member.catalog !== catalog || named.has(zone)) continue;
+      this.#end(zone, member);
+      log.info(`Removed catalog member zone ${zone} from catalog ${catalog}`);
+    }
+    if (outside > 0)
+      log.warning(
+        `Skipped ${outside} member zones from catalog ${catalog}: outside configured member zones`,
+      );
+    log.info(`Parsed catalog zone ${catalog} with ${members.length} member zones`);
+  }
+
+  /** A zone that is followed for a catalog; undefined: there is none of this name. */
+  get(zone: string): FollowedZone | undefined {
+    return this.#members.get(zone)?.followed;
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    for (const { followed } of this.#members.values()) followed.stop();
+  }
+
+  #take(member: CatalogMember, catalog: string): void {
+    const { log } = this.#parts;
+    const { zone, id } = member;
+    const before = this.#members.get(zone);
+    if (before === undefined) {
+      this.#begin(member, catalog);
+      log.info(`Added catalog member zone ${zone} from catalog ${catalog}`);
+    } else if (before.catalog !== catalog) {
+      const source = this.#catalogs.get(before.catalog)?.find((one) => one.zone === zone);
+      if (source?.goesTo !== catalog) return this.#clash(zone, catalog);
+      // Only who keeps its label keeps its state (RFC 9432 section 4.4.1).
+      const kept = before.id === source.id && source.id === id;
+      if (kept) before.followed.stop();
+      else this.#end(zone, before);
+      this.#begin(member, catalog);
+      log.info(`Moved catalog member zone ${zone} from ${before.catalog} to ${catalog}`);
+    } else if (before.id !== id) {
+      this.#end(zone, before);
+      this.#begin(member, catalog);
+      log.info(
+        `Reset catalog member zone ${zone} from ${catalog} after member ID changed from ${before.id} to ${id}`,
+      );
+    }
+  }
+
+  #clash(zone: string, catalog: string): void {
+    this.#parts.log.warning(
+      `Skipping catalog member zone ${zone} from ${catalog}: zone already exists`,
+    );
+  }
+
+  #begin({ zone, id }: CatalogMember, catalog: string): void {
+    const { publisher, follow, clock } = this.#parts;
+    if (!publisher.has(zone)) publisher.put(zone, null);
+    const followed = follow(zone, catalog);
+    this.#members.set(zone, { catalog, id, followed });
+    const now = clock.now();
+    this.#startAt = Math.max(now, this.#startAt) + START_EVERY_MS;
+    clock.after(this.#startAt - now, () => {
+      if (!this.#stopped && this.#members.get(zone)?.followed === followed) followed.start();
+    });
+  }
+
+  #end(zone: string, { followed }: Member): void {
+    followed.stop();
+    this.#members.delete(zone);
+    this.#parts.publisher.remove(zone);
+  }
+}
+
+/** Whether `zone` is `above`, or lies below it. */
+function holds(above: string, zone: string): boolean {
+  return above === '.' || zone === above || zone.endsWith(`.${above}`);
+}
