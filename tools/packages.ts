@@ -15,6 +15,7 @@ export const packages: Readonly<Record<string, string>> = {
   gcc: 'gcc',
   iproute2: 'ip',
   iptables: 'iptables',
+  nftables: 'nft',
   conntrack: 'conntrack',
   strace: 'strace',
   procps: 'ps',

@@ -7,7 +7,8 @@ import { choice, file, integer, usage } from './option-values.ts';
 /** More threads than this no machine has use for; each costs its own memory. */
 const MOST_WORKERS = 128;
 
-const table: {
+/** The options of `serve`, of which other verbs that serve take some. */
+export const serveTable: {
   conf: One<string>;
   dnsPort: One<number>;
   pidfile: One<string>;
@@ -56,7 +57,7 @@ const table: {
 };
 
 /** What the command line of `ndots serve` says; null: nothing was given. */
-export type ServeOptions = OptionValues<typeof table>;
+export type ServeOptions = OptionValues<typeof serveTable>;
 
 /** What `ndots serve` takes. */
 export const serveUsage: Usage = {
@@ -67,7 +68,7 @@ export const serveUsage: Usage = {
     ['-conf Corefile -dns.port 1053', 'on another port'],
   ],
   style: 'go',
-  options: table,
+  options: serveTable,
   notes: [
     'Flags are spelled as in Go: -flag value, -flag=value, --flag value.',
     'SIGTERM and SIGINT end it (lameduck, then what is in flight), SIGQUIT at once. SIGUSR1 loads the Corefile anew; one that cannot be served leaves the one before in place.',
@@ -77,7 +78,7 @@ export const serveUsage: Usage = {
 
 /** Throws a `Problem` with the code `usage`. */
 export function parseServeOptions(words: readonly string[]): ServeOptions {
-  const { values, words: extra } = parseOptions(table, words, 'go');
+  const { values, words: extra } = parseOptions(serveTable, words, 'go');
   if (extra.length > 0) throw usage(`extra command line arguments: [${extra.join(' ')}]`);
   return values;
 }

@@ -47,59 +47,111 @@ async function run(words: readonly string[], io: Io): Promise<number> {
     io.out(options.version ? versionText() : pluginList());
     return EXIT.ok;
   }
-  keepCodeSmall();
   const dnsPort = options.dnsPort ?? 53;
   const example = options.example ? await openExample(options.dnsPort ?? undefined) : null;
   const source =
     example === null
       ? await corefileSource(options.conf ?? undefined, dnsPort, io)
       : { file: example.file, folder: dirname(example.file), read: example.read };
+  return serveCorefile({ options, source, io, greeting: example?.lines ?? null });
+}
+
+/** What is served, by whose command. */
+export interface Serving {
+  readonly options: ServeOptions;
+  readonly source: CorefileSource;
+  readonly io: Io;
+  /** Printed once it serves. */
+  readonly greeting?: string | null;
+  /** What a verb does around the server: asked for before the Corefile is read. It may throw Problems. */
+  readonly around?: (host: ServeHost) => Promise<ServeHooks>;
+}
+
+/** What somebody around the server may use of it. */
+export interface ServeHost {
+  readonly log: Log;
+  /** Loads the Corefile anew. */
+  reload(): void;
+  /** Ends the process in order. */
+  end(code: number): void;
+}
+
+/** What somebody around the server does, and when. */
+export interface ServeHooks {
+  /** Changes what was read of the Corefile, each time. */
+  change(parsed: ParseOutput): ParseOutput;
+  /** Another process serves at the same addresses and will let go of them. */
+  readonly takesOver: boolean;
+  /** It serves. A Problem ends it. */
+  serving(server: Server): Promise<void>;
+  /** The end begins; everything is served still. */
+  ending(): Promise<void>;
+  /** Nothing is served any more, or never was. */
+  ended(): void;
+}
+
+/** Serves until a signal ends it, or something fatal does. @returns the exit code, if it could not begin */
+export async function serveCorefile(serving: Serving): Promise<number> {
+  const { options, source, io, greeting = null, around } = serving;
+  keepCodeSmall();
   seedHashes(secureRandom.integer(2 ** 32));
   const lines = lineOutput(1, (options.logBuffer ?? 1024) * 1024);
   const log = makeLog(
     (line) => lines.write(line),
-    () => server.debugging,
+    () => server?.debugging ?? false,
   );
   const { promise: ended, resolve: end } = Promise.withResolvers<number>();
   const onFatal = (text: string): void => {
     lines.write(`[FATAL] ${text}`);
     end(EXIT.no);
   };
-  const server: Server = makeServer({ options, source, lines, log, env: io.env, onFatal });
+  let hooks: ServeHooks | null = null;
+  let server: Server | null = null;
   const quit = (code: number): void =>
-    void server.quit().then((inOrder) => leave(code, inOrder, lines));
+    void (server?.quit() ?? Promise.resolve(true)).then((inOrder) => {
+      hooks?.ended();
+      return leave(code, inOrder, lines);
+    });
+  const reload = (): void => void server?.reload();
   // From the first moment: process 1 of a container has no other way to end, and a signal may come while objects are read.
-  onSignals(log, { end, quit, reload: () => void server.reload() });
+  onSignals(log, { end, quit, reload });
   process.once('uncaughtException', (error: Error) => {
     lines.write(`[FATAL] a bug: ${bugText(error)}`);
     quit(EXIT.no);
   });
-  let serving: boolean;
+  let serves: boolean;
   try {
+    hooks = (await around?.({ log, reload, end })) ?? null;
+    server = makeServer({ options, source, lines, log, env: io.env, onFatal, hooks });
     // A start that waits for objects does not hold up an end that is asked for meanwhile.
-    serving = await Promise.race([server.start().then(() => true), ended.then(() => false)]);
+    serves = await Promise.race([server.start().then(() => true), ended.then(() => false)]);
+    if (serves) await hooks?.serving(server);
   } catch (error) {
     await lines.flushed(FLUSH_MS);
     const refused = refuse(error, io);
     // Everything has been closed already: this says whether a thread hangs.
-    await leave(refused, await server.quit(), lines);
+    const inOrder = (await server?.quit()) ?? true;
+    hooks?.ended();
+    await leave(refused, inOrder, lines);
     return refused;
   }
-  if (serving) {
+  if (serves) {
     // Before anything is printed: a program that has read the first line may rely on the file.
     if (options.pidfile !== null) writePidFile(options.pidfile, process.pid, log);
     if (!options.quiet) for (const line of startLines(server)) lines.write(line);
     if (server.endpoints.length === 0)
       log.warning('Nothing is served: the Corefile holds no server block');
-    if (example !== null) lines.write(example.lines);
+    if (greeting !== null) lines.write(greeting);
     settleMemory(systemClock);
   }
   // Workers and HTTP servers do not keep the process alive by themselves: this timer does, until the end.
   const alive = setInterval(() => undefined, 1 << 30);
   const code = await ended;
   clearInterval(alive);
+  await hooks?.ending();
   // What is fatal (a forwarding loop) gets no lameduck: each further second makes it worse.
-  const inOrder = await (serving && code === EXIT.ok ? server.stop() : server.quit());
+  const inOrder = await (serves && code === EXIT.ok ? server.stop() : server.quit());
+  hooks?.ended();
   if (options.pidfile !== null) removePidFile(options.pidfile, process.pid);
   await leave(code, inOrder, lines);
   return code;
@@ -113,9 +165,10 @@ interface ServeParts {
   readonly log: Log;
   readonly env: Io['env'];
   readonly onFatal: (text: string) => void;
+  readonly hooks: ServeHooks | null;
 }
 
-function makeServer({ options, source, lines, log, env, onFatal }: ServeParts): Server {
+function makeServer({ options, source, lines, log, env, onFatal, hooks }: ServeParts): Server {
   const { transport, hang, httpConnections, dnsPort } = options;
   const termination = makeTermination();
   const descriptors = descriptorLimit();
@@ -134,8 +187,12 @@ function makeServer({ options, source, lines, log, env, onFatal }: ServeParts): 
     descriptors,
     ...(hang !== null && { hangMs: hang * 1000 }),
     ...(httpConnections !== null && { httpConnections }),
-    probe: probeEndpoint,
-    load: (syntaxes) => load(source, dnsPort ?? 53, env, syntaxes, server.fingerprint === ''),
+    ...(hooks?.takesOver !== true && { probe: probeEndpoint }),
+    sharesHttp: hooks !== null,
+    load(syntaxes) {
+      const parsed = load(source, dnsPort ?? 53, env, syntaxes, server.fingerprint === '');
+      return hooks?.change(parsed) ?? parsed;
+    },
     spawn: (id, workers) =>
       threadPort({
         id,
@@ -154,7 +211,7 @@ function makeServer({ options, source, lines, log, env, onFatal }: ServeParts): 
 }
 
 /** What `-plugins` prints, in coredns's form. */
-function pluginList(): string {
+export function pluginList(): string {
   const names = order.map(({ name }) => `  dns.${name}`).toSorted();
   return `Server types:\n  dns\n\nOther plugins:\n${names.join('\n')}\n`;
 }
@@ -199,7 +256,8 @@ function refuse(error: unknown, io: Io): number {
   return EXIT.no;
 }
 
-interface CorefileSource {
+/** Where the text of a Corefile comes from. */
+export interface CorefileSource {
   /** As named to people and in messages. */
   readonly file: string;
   readonly folder: string;
@@ -207,7 +265,8 @@ interface CorefileSource {
   read(): string;
 }
 
-async function corefileSource(
+/** The file that `-conf` names, the pipe, or the usual one. @param conf `stdin`: what comes over the pipe */
+export async function corefileSource(
   conf: string | undefined,
   port: number,
   io: Io,

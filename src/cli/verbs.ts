@@ -15,6 +15,11 @@ const verbs: Readonly<Record<string, Verb>> = {
     usage: async () => (await import('./serve-options.ts')).serveUsage,
     command: async () => (await import('./serve.ts')).serve,
   },
+  'node-cache': {
+    summary: 'DNS cache of a node; takes the flags of NodeLocal DNSCache',
+    usage: async () => (await import('./node-cache-options.ts')).nodeCacheUsage,
+    command: async () => (await import('./node-cache.ts')).nodeCache,
+  },
   trace: {
     summary: 'every query a given client would send for a name, and why',
     usage: async () => (await import('./trace-options.ts')).traceUsage,

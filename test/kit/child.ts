@@ -15,6 +15,8 @@ export interface Child {
   output(): string;
   /** Writes a line to its standard input. */
   tell(line: string): void;
+  /** Its standard input ends. */
+  end(): void;
   signal(signal: NodeJS.Signals): void;
   /** Resolves when it has ended; null if by a signal. */
   readonly exitCode: Promise<number | null>;
@@ -41,7 +43,7 @@ export function start(
   running.add(child);
   let text = '';
   const take = (chunk: Buffer): void => {
-    if (text.length < 100_000) text += chunk.toString('utf8');
+    if (text.length < 1_000_000) text += chunk.toString('utf8');
   };
   child.stdout.on('data', take);
   child.stderr.on('data', take);
@@ -67,6 +69,7 @@ export function start(
     },
     output: () => text,
     tell: (line) => void child.stdin.write(`${line}\n`),
+    end: () => void child.stdin.end(),
     signal: (signal) => void child.kill(signal),
     exitCode: ended,
     async stop() {

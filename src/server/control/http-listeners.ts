@@ -42,12 +42,22 @@ export type HttpPlan = ReadonlyMap<string, ReadonlyMap<string, HttpHandler>>;
 export class HttpListeners {
   readonly #log: Log;
   readonly #connections: number;
+  readonly #shared: boolean;
   readonly #evicted: Family<readonly ['address'], Counter>;
   readonly #open: Family<readonly ['address'], Gauge>;
   readonly #listeners = new Map<string, HttpListener>();
 
-  /** @param connections at a time per address */
-  constructor(log: Log, metrics: Registry, connections: number = httpConnectionLimit.default) {
+  /**
+   * @param connections at a time per address
+   * @param shared other processes may listen there too
+   */
+  constructor(
+    log: Log,
+    metrics: Registry,
+    connections: number = httpConnectionLimit.default,
+    shared: boolean = false,
+  ) {
+    this.#shared = shared;
     this.#log = log;
     this.#connections = clamp(connections, httpConnectionLimit);
     this.#evicted = metrics.counter(
@@ -72,7 +82,7 @@ export class HttpListeners {
         if (this.#listeners.has(address)) continue;
         const listener: HttpListener = { server: makeServer(), paths };
         this.#bound(listener, address);
-        await listen(listener.server, address);
+        await listen(listener.server, address, this.#shared);
         this.#listeners.set(address, listener);
         fresh.push(address);
       }
@@ -233,13 +243,13 @@ function pathOf(target: string): string {
   return path === '' ? '/' : path;
 }
 
-function listen(server: HttpServer, address: string): Promise<void> {
+function listen(server: HttpServer, address: string, shared: boolean): Promise<void> {
   const { host, port } = splitAddress(address);
   return new Promise((resolve, reject) => {
     server.once('error', (error) => {
       void bindProblem(error, 'tcp', { address: host, port }).then(reject);
     });
-    server.listen(host === '' ? { port } : { port, host }, () => {
+    server.listen({ port, reusePort: shared, ...(host !== '' && { host }) }, () => {
       server.removeAllListeners('error');
       server.on('error', () => undefined);
       server.unref();

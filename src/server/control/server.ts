@@ -60,6 +60,8 @@ export interface ServerParts {
   readonly hangMs?: number;
   /** HTTP connections at a time per address (`httpConnectionLimit`). */
   readonly httpConnections?: number;
+  /** Other processes may serve HTTP at the same addresses meanwhile: one that takes over, say. */
+  readonly sharesHttp?: boolean;
   /** Descriptors that the process may open; without it no limit is known. */
   readonly descriptors?: number;
   /** Something that ends the process (`loop`): the text is logged already. */
@@ -118,6 +120,7 @@ export class Server {
         parts.httpConnections ?? httpConnectionLimit.default,
         httpShare(parts.descriptors ?? Infinity),
       ),
+      parts.sharesHttp,
     );
     this.#workers = new Workers({
       spawn: parts.spawn,

@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { parseCorefileText } from './parse-corefile.ts';
+import { deriveTemplate } from '../nodelocal/cluster-corefile.ts';
+
+const derive = (text: string): string => {
+  const parsed = parseCorefileText({ file: 'Corefile', text, dnsPort: 53, env: {} });
+  assert.deepEqual(parsed.problems, []);
+  const parts = { health: '169.254.20.10:8080', metrics: ':9253', port: 53 };
+  return deriveTemplate(parsed.corefile, parts);
+};
+
+/** Zones → what the block does with them. */
+const blocks = (text: string): Record<string, string> => {
+  const { corefile, problems } = parseCorefileText({ file: 'x', text, dnsPort: 53, env: {} });
+  assert.deepEqual(problems, []);
+  return Object.fromEntries(
+    corefile.blocks.map(({ keys, directives }) => [
+      keys.map(({ zone }) => zone).join(' '),
+      directives
+        .filter(({ name }) => name === 'forward')
+        .map(({ args, block }) =>
+          [...args, ...(block ?? []).map((line) => line.name)].map((word) => word.text).join(' '),
+        )
+        .join('; '),
+    ]),
+  );
+};
+
+const CLUSTER = '. __PILLAR__CLUSTER__DNS__ force_tcp';
+
+describe('the node’s Corefile derived from the cluster’s', () => {
+  test('zones of kubernetes are asked at the cluster, others straight at their upstreams', () => {
+    assert.deepEqual(
+      blocks(
+        derive(`.:53 {
+          errors
+          health {
+            lameduck 5s
+          }
+          ready
+          kubernetes cluster.local in-addr.arpa ip6.arpa {
+            pods insecure
+            fallthrough in-addr.arpa ip6.arpa
+          }
+          prometheus :9153
+          forward . /etc/resolv.conf {
+            max_concurrent 1000
+          }
+          cache 30
+          loop
+          reload
+          loadbalance
+        }
+        corp.example:53 {
+          errors
+          cache 30
+          forward . 10.1.1.1 10.1.1.2
+        }`),
+      ),
+      {
+        'cluster.local. in-addr.arpa. ip6.arpa.': CLUSTER,
+        '.': '. /etc/resolv.conf max_concurrent',
+        'corp.example.': '. 10.1.1.1 10.1.1.2',
+      },
+    );
+  });
+
+  test('what the cluster answers in another way than by forwarding is asked there', () => {
+    for (const directive of [
+      'hosts {\n 10.0.0.1 a.corp.example\n fallthrough\n}\nforward . 10.1.1.1',
+      'rewrite name a.corp.example b.corp.example\nforward . 10.1.1.1',
+      'template IN A {\n answer "{{ .Name }} 5 IN A 10.0.0.1"\n}',
+      'file /etc/coredns/db',
+      'acl {\n block\n}\nforward . 10.1.1.1',
+      'forward . 127.0.0.1:5353',
+      'forward . /etc/coredns/resolv.conf',
+      'forward . tls://9.9.9.9 {\n tls /etc/cert /etc/key\n}',
+      'forward . dns.corp.example',
+    ])
+      assert.deepEqual(
+        blocks(derive(`corp.example:53 {\n${directive}\n}`)),
+        { 'corp.example.': CLUSTER },
+        directive,
+      );
+  });
+
+  test('other ports and transports are the cluster’s own', () => {
+    assert.equal(
+      derive('tls://.:853 {\n forward . 1.1.1.1\n}\n.:5353 {\n forward . 1.1.1.1\n}'),
+      '',
+    );
+  });
+
+  test('health is told once', () => {
+    const text = derive('a.test:53 {\n forward . 1.1.1.1\n}\nb.test:53 {\n forward . 1.1.1.1\n}');
+    assert.equal(text.split('health 169.254.20.10:8080').length, 2);
+  });
+});

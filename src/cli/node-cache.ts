@@ -1,0 +1,184 @@
+/** `ndots node-cache`: the DNS cache of a node, and the node's network around it. */
+import { every, systemClock, type Timer } from '../base/clock.ts';
+import { Problems } from '../base/problem.ts';
+import type { ParseOutput } from '../corefile/parse.ts';
+import { chooseRules } from '../nodelocal/choose-rules.ts';
+import { deriveTemplate } from '../nodelocal/cluster-corefile.ts';
+import { CorefileWriter } from '../nodelocal/corefile-writer.ts';
+import { heartbeatBlocks } from '../nodelocal/heartbeat-block.ts';
+import { Heartbeat } from '../nodelocal/heartbeat.ts';
+import { LocalInterface } from '../nodelocal/local-interface.ts';
+import { NodeNetwork } from '../nodelocal/node-network.ts';
+import { findProgram, wholePath } from '../nodelocal/run-program.ts';
+import { SetupMetrics } from '../nodelocal/setup-metrics.ts';
+import { serviceVariable } from '../nodelocal/template.ts';
+import { EXIT, type Command, type Io } from './command.ts';
+import { parseNodeCacheOptions, type NodeCacheOptions } from './node-cache-options.ts';
+import { parseCorefileText } from './parse-corefile.ts';
+import {
+  corefileSource,
+  pluginList,
+  serveCorefile,
+  type ServeHooks,
+  type ServeHost,
+} from './serve.ts';
+import { versionText } from './version.ts';
+
+/** The verb `node-cache`: runs until a signal ends it, or something fatal does. */
+export const nodeCache: Command = { name: 'node-cache', run };
+
+/** How often the network is looked at while its leases have to be renewed, milliseconds. */
+const LOOK_MS = 1000;
+/** How often NodeLocal DNSCache looks at it. */
+const SYNC_MS = 60_000;
+/** How often the files are looked at that the Corefile is made of. */
+const FILES_MS = 10_000;
+
+async function run(words: readonly string[], io: Io): Promise<number> {
+  const options = parseNodeCacheOptions(words);
+  if (options.version || options.plugins) {
+    io.out(options.version ? versionText() : pluginList());
+    return EXIT.ok;
+  }
+  const corefile = options.conf ?? options.corefile ?? '/etc/Corefile';
+  return serveCorefile({
+    options: { ...options, conf: corefile, example: false },
+    source: await corefileSource(corefile, dnsPortOf(options), io),
+    io,
+    around: (host) => around(options, corefile, io.env, host),
+  });
+}
+
+const dnsPortOf = ({ dnsPort }: NodeCacheOptions): number => dnsPort ?? 53;
+
+/** What is around the server: the Corefile is made, the interface is there, and later the rules are. */
+async function around(
+  options: NodeCacheOptions,
+  corefile: string,
+  env: Io['env'],
+  host: ServeHost,
+): Promise<ServeHooks> {
+  const { log } = host;
+  const port = dnsPortOf(options);
+  const metrics = new SetupMetrics();
+  await metrics.serve(options.metricsAddress ?? '0.0.0.0:9353', log);
+  const writer = corefileWriter(options, corefile, env, host, metrics);
+  const network = nodeNetwork(options, env, host, metrics);
+  const heartbeat = new Heartbeat({
+    addresses: options.localIp,
+    port,
+    clock: systemClock,
+    onChange(address, answers) {
+      metrics.answers(address, answers);
+      if (answers) log.info(`${address} answers`);
+      else log.error(`${address} does not answer: queries to it go to the cluster's service`);
+    },
+  });
+  const timers: Timer[] = [];
+  const repeat = (ms: number, run: () => void): void =>
+    void timers.push(every(systemClock, ms, run));
+  const rest = (): void => {
+    for (const timer of timers.splice(0)) timer.cancel();
+  };
+  writer.update();
+  try {
+    network.setUpInterface();
+  } catch (error) {
+    network.tearDown();
+    throw error;
+  }
+  return {
+    takesOver: false,
+    change: (parsed) => withHeartbeat(parsed, port),
+    async serving() {
+      await network.setUpRules();
+      heartbeat.start();
+      network.look();
+      repeat(options.failOpen ? LOOK_MS : (options.syncInterval ?? SYNC_MS), () => network.look());
+      repeat(FILES_MS, () => {
+        if (writer.update()) host.reload();
+      });
+    },
+    async ending() {
+      rest();
+      await network.withdraw();
+    },
+    ended() {
+      rest();
+      heartbeat.stop();
+      network.tearDown();
+      metrics.close();
+    },
+  };
+}
+
+function corefileWriter(
+  options: NodeCacheOptions,
+  corefile: string,
+  env: Io['env'],
+  { log }: ServeHost,
+  metrics: SetupMetrics,
+): CorefileWriter {
+  const port = dnsPortOf(options);
+  const service = options.upstreamService ?? 'kube-dns';
+  const variable = serviceVariable(service);
+  const clusterDns = env[variable];
+  if (clusterDns === undefined)
+    log.warning(`Unable to lookup IP address of Upstream service ${service}, env ${variable}`);
+  const { localIp, fromCorefile } = options;
+  const [first = ''] = localIp;
+  const health = `${first.includes(':') ? `[${first}]` : first}:${options.healthPort ?? 8080}`;
+  const derive = (file: string) => (text: string) => {
+    const { corefile: cluster, problems } = parseCorefileText({ file, text, dnsPort: port, env });
+    if (problems.length > 0) throw problems[0]!;
+    return deriveTemplate(cluster, { health, metrics: ':9253', port });
+  };
+  return new CorefileWriter({
+    base: fromCorefile ?? options.baseCorefile ?? '/etc/coredns/Corefile.base',
+    derive: fromCorefile === null ? null : derive(fromCorefile),
+    corefile,
+    kubeDnsFolder: options.kubeDnsConfig ?? '',
+    values: { localAddresses: localIp, port, clusterDns: clusterDns ?? '<nil>' },
+    log,
+    onError: () => metrics.failed('configmap'),
+  });
+}
+
+function nodeNetwork(
+  options: NodeCacheOptions,
+  env: Io['env'],
+  { log }: ServeHost,
+  metrics: SetupMetrics,
+): NodeNetwork {
+  const { localIp, skipTeardown } = options;
+  const name = options.interfaceName ?? 'nodelocaldns';
+  const path = wholePath(env['PATH'] ?? '');
+  const lease = options.failOpen;
+  const rules = options.setupIptables
+    ? chooseRules({
+        ...{ addresses: localIp, port: dnsPortOf(options), lease, name, path, log },
+        healthPort: options.healthPort ?? 8080,
+        program: options.rules ?? 'auto',
+      })
+    : [];
+  const localInterface = options.setupInterface
+    ? new LocalInterface({ name, addresses: localIp, lease: lease && !skipTeardown, log })
+    : null;
+  const sets = localInterface !== null || rules.length > 0;
+  const shell = lease && sets && !skipTeardown ? findProgram('sh', path) : null;
+  return new NodeNetwork({
+    ...{ localInterface, rules, shell, skipTeardown, log },
+    onError: (kind) => metrics.failed(kind),
+    onRepair: (what) => metrics.repaired(what),
+  });
+}
+
+/** The Corefile and a server block for the heartbeat, at the same addresses. */
+function withHeartbeat(parsed: ParseOutput, port: number): ParseOutput {
+  if (parsed.problems.length > 0) return parsed;
+  const text = heartbeatBlocks(parsed.corefile, port);
+  const added = parseCorefileText({ file: 'the heartbeat', text, dnsPort: port, env: {} });
+  if (added.problems.length > 0) throw new Problems(added.problems);
+  const blocks = [...parsed.corefile.blocks, ...added.corefile.blocks];
+  return { ...parsed, corefile: { ...parsed.corefile, blocks } };
+}

@@ -1,0 +1,136 @@
+/** rtnetlink(7): asking the kernel for all things of one kind, and telling it to change one. */
+import { ERRNO, libc, SystemError } from './libc.ts';
+import { Memory } from './memory.ts';
+
+const AF_NETLINK = 16;
+const SOCK_RAW = 3;
+const SOCK_CLOEXEC = 0o2000000;
+const NETLINK_ROUTE = 0;
+
+/** The header of a message in <linux/netlink.h>: its size, and where its parts are, in bytes. */
+const HEADER = { SIZE: 16, TYPE: 4, FLAGS: 6, SEQUENCE: 8 };
+const MESSAGE = { ERROR: 2, DONE: 3 };
+const REQUEST = 1;
+const ACKNOWLEDGE = 4;
+const ALL = 0x300;
+
+/** Bytes of one answer of the kernel: it never sends more at a time. */
+const BUFFER = 32 * 1024;
+
+/** Flags of a change: whether the thing may be there already (<linux/netlink.h>). */
+export const CHANGE = { REPLACE: 0x100, EXCLUSIVE: 0x200, CREATE: 0x400 } as const;
+
+/** By type: where an attribute's value begins and ends. */
+export type Attributes = ReadonlyMap<number, readonly [number, number]>;
+
+/**
+ * Asks the kernel for all things of one kind.
+ * @param size bytes of a thing before its attributes
+ * @param take gets each: the bytes, a view of what comes before the attributes, and those
+ * @throws LibcMissing, SystemError
+ */
+export function dumpNetlink(
+  request: number,
+  wanted: number,
+  size: number,
+  take: (bytes: Uint8Array, view: DataView, attributes: Attributes) => void,
+): void {
+  withSocket((fd, memory) => {
+    const { bytes } = memory;
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+    send(fd, memory, request, REQUEST | ALL, new Uint8Array(size));
+    for (;;) {
+      const length = receive(fd, memory);
+      if (length === 0) return;
+      for (let at = 0; at + HEADER.SIZE <= length; at += align(view.getUint32(at, true))) {
+        const type = view.getUint16(at + HEADER.TYPE, true);
+        if (type === MESSAGE.DONE || type === MESSAGE.ERROR) return;
+        if (type !== wanted) continue;
+        const end = at + view.getUint32(at, true);
+        const body = new DataView(bytes.buffer, bytes.byteOffset + at + HEADER.SIZE, size);
+        take(bytes, body, attributesIn(view, at + HEADER.SIZE + size, end));
+      }
+    }
+  });
+}
+
+/**
+ * Tells the kernel to change one thing, and waits for its word.
+ * @param body the message behind its header: the thing, then its attributes (`attribute`)
+ * @throws LibcMissing, SystemError with the kernel's reason (`EPERM`, `EEXIST`, `EOPNOTSUPP` …)
+ */
+export function changeByNetlink(
+  request: number,
+  flags: number,
+  body: Uint8Array,
+  call: string,
+): void {
+  withSocket((fd, memory) => {
+    send(fd, memory, request, REQUEST | ACKNOWLEDGE | flags, body);
+    const length = receive(fd, memory);
+    const view = new DataView(memory.bytes.buffer, memory.bytes.byteOffset, length);
+    if (view.getUint16(HEADER.TYPE, true) !== MESSAGE.ERROR) return;
+    const errno = -view.getInt32(HEADER.SIZE, true);
+    if (errno !== 0) throw new SystemError(call, errno);
+  });
+}
+
+/** One attribute: its length, its type, its value, and what fills it up to a multiple of four bytes. */
+export function attribute(type: number, value: Uint8Array): Uint8Array {
+  const bytes = new Uint8Array(align(4 + value.length));
+  const view = new DataView(bytes.buffer);
+  view.setUint16(0, 4 + value.length, true);
+  view.setUint16(2, type, true);
+  bytes.set(value, 4);
+  return bytes;
+}
+
+/** Attributes inside of others, from where one of them stands. */
+export function attributesIn(view: DataView, start: number, end: number): Attributes {
+  const found = new Map<number, readonly [number, number]>();
+  for (let at = start; at + 4 <= end;) {
+    const length = view.getUint16(at, true);
+    if (length < 4) break;
+    found.set(view.getUint16(at + 2, true), [at + 4, at + length]);
+    at += align(length);
+  }
+  return found;
+}
+
+function withSocket(use: (fd: number, memory: Memory) => void): void {
+  const fd = libc().socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+  if (fd < 0) throw new SystemError('socket', libc().errno());
+  const memory = new Memory(BUFFER, false);
+  try {
+    use(fd, memory);
+  } finally {
+    libc().close(fd);
+    memory.free();
+  }
+}
+
+function send(fd: number, memory: Memory, type: number, flags: number, body: Uint8Array): void {
+  const { bytes } = memory;
+  bytes.fill(0, 0, HEADER.SIZE);
+  bytes.set(body, HEADER.SIZE);
+  const view = new DataView(bytes.buffer, bytes.byteOffset, HEADER.SIZE);
+  const size = HEADER.SIZE + body.length;
+  view.setUint32(0, size, true);
+  view.setUint16(HEADER.TYPE, type, true);
+  view.setUint16(HEADER.FLAGS, flags, true);
+  if (libc().send(fd, memory.address, size, 0) < 0) throw new SystemError('send', libc().errno());
+}
+
+function receive(fd: number, memory: Memory): number {
+  for (;;) {
+    const length = libc().recv(fd, memory.address, BUFFER, 0);
+    if (length >= 0) return length;
+    const errno = libc().errno();
+    if (errno !== ERRNO.EINTR) throw new SystemError('recv', errno);
+  }
+}
+
+/** Messages and attributes begin at multiples of four bytes. */
+function align(length: number): number {
+  return (length + 3) & ~3;
+}

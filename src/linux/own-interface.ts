@@ -1,0 +1,171 @@
+/** An interface that this program makes for addresses of its own, and the addresses on it (rtnetlink(7)). */
+import { parseAddress, printAddress } from '../base/ip.ts';
+import { libc } from './libc.ts';
+import { attribute, attributesIn, CHANGE, changeByNetlink, dumpNetlink } from './netlink.ts';
+import { AF_INET, AF_INET6 } from './socket-address.ts';
+
+/** Messages of <linux/rtnetlink.h>. */
+const KIND = {
+  ...{ NEW_LINK: 16, DELETE_LINK: 17, GET_LINK: 18 },
+  ...{ NEW_ADDRESS: 20, DELETE_ADDRESS: 21, GET_ADDRESS: 22 },
+};
+/** `struct ifinfomsg` and the attributes of a link (<linux/if_link.h>). */
+const LINK = {
+  SIZE: 16,
+  INDEX: 4,
+  FLAGS: 8,
+  CHANGED: 12,
+  NAME: 3,
+  ALIAS: 20,
+  INFO: 18,
+  INFO_KIND: 1,
+};
+const UP = 1;
+/** `struct ifaddrmsg` and the attributes of an address (<linux/if_addr.h>). */
+const ADDRESS = { SIZE: 8, FAMILY: 0, PREFIX: 1, SCOPE: 3, INDEX: 4 };
+const OF = { ADDRESS: 1, LOCAL: 2, LIFETIMES: 6, FLAGS: 8 };
+const SCOPE_LINK = 253;
+/** Addresses of version 6 serve at once, without being looked for on the link first. */
+const NO_DUPLICATE_DETECTION = 2;
+const FOREVER = 0xffff_ffff;
+
+/** An interface as it stands. */
+export interface Link {
+  readonly index: number;
+  readonly name: string;
+  /** `dummy`, `bridge`, `veth` …; empty for a device of the machine, and for `lo`. */
+  readonly kind: string;
+  /** What its maker wrote on it. */
+  readonly alias: string;
+  readonly up: boolean;
+}
+
+/** The interface of this name, or null. @throws LibcMissing, SystemError */
+export function findLink(name: string): Link | null {
+  let found: Link | null = null;
+  dumpNetlink(KIND.GET_LINK, KIND.NEW_LINK, LINK.SIZE, (bytes, view, attributes) => {
+    const text = (place: readonly [number, number] | undefined): string =>
+      place === undefined
+        ? ''
+        : Buffer.from(bytes.subarray(place[0], place[1])).toString().replace(/\0.*/s, '');
+    if (text(attributes.get(LINK.NAME)) !== name) return;
+    const info = attributes.get(LINK.INFO);
+    const whole = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+    const inner = info === undefined ? null : attributesIn(whole, info[0], info[1]);
+    found = {
+      index: view.getInt32(LINK.INDEX, true),
+      name,
+      kind: text(inner?.get(LINK.INFO_KIND)),
+      alias: text(attributes.get(LINK.ALIAS)),
+      up: (view.getUint32(LINK.FLAGS, true) & UP) !== 0,
+    };
+  });
+  return found;
+}
+
+/**
+ * Makes an interface and puts it up.
+ * @param alias says whose it is: `ip link show` prints it
+ * @throws SystemError: `EOPNOTSUPP` if the kernel has no such kind, `EPERM`, `EEXIST`
+ */
+export function addLink(name: string, kind: string, alias: string): void {
+  const body = joined(
+    new Uint8Array(LINK.SIZE),
+    attribute(LINK.NAME, text(name)),
+    attribute(LINK.INFO, attribute(LINK.INFO_KIND, text(kind))),
+  );
+  const call = `make interface ${name} of type ${kind}`;
+  changeByNetlink(KIND.NEW_LINK, CHANGE.CREATE | CHANGE.EXCLUSIVE, body, call);
+  const link = findLink(name);
+  if (link !== null) raiseLink(link.index, alias);
+}
+
+/** Puts an interface up. @param alias what is written on it; empty: what it has stays. @throws SystemError */
+export function raiseLink(index: number, alias = ''): void {
+  const head = new Uint8Array(LINK.SIZE);
+  const view = new DataView(head.buffer);
+  view.setInt32(LINK.INDEX, index, true);
+  view.setUint32(LINK.FLAGS, UP, true);
+  view.setUint32(LINK.CHANGED, UP, true);
+  const body = alias === '' ? head : joined(head, attribute(LINK.ALIAS, text(alias)));
+  changeByNetlink(KIND.NEW_LINK, 0, body, 'put interface up');
+}
+
+/** @throws SystemError */
+export function removeLink(index: number): void {
+  const body = new Uint8Array(LINK.SIZE);
+  new DataView(body.buffer).setInt32(LINK.INDEX, index, true);
+  changeByNetlink(KIND.DELETE_LINK, 0, body, 'remove interface');
+}
+
+/** Addresses of an interface, without those of version 6 that it gave itself (`fe80::`). @throws SystemError */
+export function addressesOn(index: number): readonly string[] {
+  const found: string[] = [];
+  dumpNetlink(KIND.GET_ADDRESS, KIND.NEW_ADDRESS, ADDRESS.SIZE, (bytes, view, attributes) => {
+    const family = view.getUint8(ADDRESS.FAMILY);
+    const place = attributes.get(OF.LOCAL) ?? attributes.get(OF.ADDRESS);
+    if (view.getInt32(ADDRESS.INDEX, true) !== index || place === undefined) return;
+    if (family !== AF_INET && family !== AF_INET6) return;
+    const whole = family === AF_INET ? 32 : 128;
+    const prefix = view.getUint8(ADDRESS.PREFIX);
+    if (family === AF_INET6 && view.getUint8(ADDRESS.SCOPE) === SCOPE_LINK && prefix !== whole)
+      return;
+    found.push(printAddress(bytes, place[0], family === AF_INET ? 4 : 16));
+  });
+  return found;
+}
+
+/**
+ * Puts an address on an interface, as the only one of its network, or gives one that is there a new lifetime.
+ * @param seconds after which the kernel takes it away again; null: it stays
+ * @throws SystemError: `EPERM`; `EACCES` or `EOPNOTSUPP` where there is no IPv6
+ */
+export function putAddress(index: number, address: string, seconds: number | null): void {
+  const lifetimes = new Uint8Array(16);
+  const view = new DataView(lifetimes.buffer);
+  view.setUint32(0, seconds ?? FOREVER, true);
+  view.setUint32(4, seconds ?? FOREVER, true);
+  const flags = new Uint8Array(4);
+  new DataView(flags.buffer).setUint32(0, NO_DUPLICATE_DETECTION, true);
+  const body = joined(
+    addressBody(index, address),
+    attribute(OF.LIFETIMES, lifetimes),
+    attribute(OF.FLAGS, flags),
+  );
+  const call = `put ${address} on the interface`;
+  changeByNetlink(KIND.NEW_ADDRESS, CHANGE.CREATE | CHANGE.REPLACE, body, call);
+}
+
+/** @throws SystemError: `EADDRNOTAVAIL` if it is not there */
+export function takeAddress(index: number, address: string): void {
+  const call = `take ${address} from the interface`;
+  changeByNetlink(KIND.DELETE_ADDRESS, 0, addressBody(index, address), call);
+}
+
+function addressBody(index: number, address: string): Uint8Array {
+  const value = parseAddress(address);
+  if (value === null) throw new Error(`no IP address: ${address}`);
+  const head = new Uint8Array(ADDRESS.SIZE);
+  head[ADDRESS.FAMILY] = value.length === 4 ? AF_INET : AF_INET6;
+  head[ADDRESS.PREFIX] = 8 * value.length;
+  new DataView(head.buffer).setInt32(ADDRESS.INDEX, index, true);
+  return joined(head, attribute(OF.LOCAL, value), attribute(OF.ADDRESS, value));
+}
+
+function text(value: string): Uint8Array {
+  return Buffer.from(`${value}\0`);
+}
+
+function joined(...pieces: readonly Uint8Array[]): Uint8Array {
+  return Buffer.concat(pieces);
+}
+
+/** Whether the C library can be called here, without which nothing of this works: null, or why not. */
+export function noInterfaces(): string | null {
+  try {
+    libc();
+    return null;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}

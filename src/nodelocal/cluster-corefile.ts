@@ -1,0 +1,127 @@
+/** From the cluster's Corefile to the template of the node's, so that a name means the same on both. */
+import { isIP } from 'node:net';
+import { printCorefile } from '../corefile/print.ts';
+import type { Corefile, Directive, ServerBlock } from '../corefile/tree.ts';
+
+/** What the derived template says besides. */
+export interface DeriveParts {
+  /** `169.254.20.10:8080`, where `/health` is. */
+  readonly health: string;
+  /** `:9253`. */
+  readonly metrics: string;
+  readonly port: number;
+}
+
+/** What has no part in answers, or what every node does by itself. */
+const neutral: ReadonlySet<string> = new Set([
+  ...[
+    'errors',
+    'log',
+    'health',
+    'ready',
+    'prometheus',
+    'reload',
+    'loop',
+    'cache',
+    'debug',
+    'pprof',
+  ],
+  ...['loadbalance', 'bufsize', 'cancel', 'trace', 'dnstap', 'metadata', 'kubernetes', 'autopath'],
+  ...['multisocket', 'limits', 'timeouts', 'shed', 'root', 'bind', 'nsid'],
+]);
+
+/**
+ * The template of a node's Corefile. Zones of `kubernetes` are asked at the cluster's DNS. Of the others, those that the cluster only
+ * forwards are forwarded straight to the same upstreams; those that it answers in any other way (`hosts`, `rewrite`, `template`,
+ * `file`, `etcd` …) are asked at the cluster's DNS, too: what a node could answer differently it does not answer by itself.
+ */
+export function deriveTemplate(cluster: Corefile, parts: DeriveParts): string {
+  const pieces: string[] = [];
+  const seen = new Set<string>();
+  for (const block of cluster.blocks) {
+    const zones = zonesOf(block, parts.port).filter((zone) => !seen.has(zone));
+    for (const zone of zones) seen.add(zone);
+    if (zones.length === 0) continue;
+    const own = kubernetesZones(block);
+    const inner = own.filter((zone) => !zones.includes(zone) && !seen.has(zone));
+    for (const zone of inner) seen.add(zone);
+    const others = zones.filter((zone) => !own.includes(zone));
+    const asked = [...zones.filter((zone) => own.includes(zone)), ...inner];
+    if (asked.length > 0) pieces.push(printBlock(asked, clusterLines, parts));
+    if (others.length > 0) {
+      const lines = forwardsOnly(block) ? forwardLines(block) : clusterLines;
+      pieces.push(printBlock(others, lines, parts));
+    }
+  }
+  // One block tells of the health of all.
+  return pieces.join('\n').replace(/^ {4}errors$/m, `    errors\n    health ${parts.health}`);
+}
+
+/** As NodeLocal DNSCache asks the cluster: over TCP, and names that are not there are asked for again soon. */
+const clusterLines = [
+  'cache {',
+  '    success 9984 30',
+  '    denial 9984 5',
+  '}',
+  'forward . __PILLAR__CLUSTER__DNS__ {',
+  '    force_tcp',
+  '}',
+];
+
+function printBlock(
+  zones: readonly string[],
+  lines: readonly string[],
+  { metrics, port }: DeriveParts,
+): string {
+  const keys = zones.map((zone) => `${zone === '.' ? '.' : zone.replace(/\.$/, '')}:${port}`);
+  const all = ['errors', ...lines, 'reload', 'loop', 'bind __PILLAR__LOCAL__DNS__'];
+  const body = [...all, `prometheus ${metrics}`].map((line) => `    ${line}`);
+  return [`${keys.join(' ')} {`, ...body, '}', ''].join('\n');
+}
+
+/** Zones that are served as plain DNS on the port that clients use. */
+function zonesOf({ keys }: ServerBlock, port: number): readonly string[] {
+  const plain = keys.filter((key) => key.scheme === 'dns' && key.port === port);
+  return [...new Set(plain.map(({ zone }) => zone))];
+}
+
+function kubernetesZones({ keys, directives }: ServerBlock): readonly string[] {
+  return directives
+    .filter(({ name }) => name === 'kubernetes')
+    .flatMap(({ args }) =>
+      args.length === 0
+        ? keys.map(({ zone }) => zone)
+        : args.map(({ text }) => `${text.toLowerCase().replace(/\.$/, '')}.`),
+    );
+}
+
+function forwardsOnly({ directives }: ServerBlock): boolean {
+  const others = directives.filter(({ name }) => !neutral.has(name));
+  return others.length > 0 && others.every((directive) => isPlainForward(directive));
+}
+
+/** Whether a node reaches the same upstreams in the same way. */
+function isPlainForward({ name, args, block }: Directive): boolean {
+  if (name !== 'forward') return false;
+  const files = (block ?? []).some(({ name: { text } }) => text === 'tls' || text === 'resolver');
+  return !files && args.slice(1).every(({ text }) => isReachable(text));
+}
+
+/** The pod's own address is not the node's, and of the files of its image a node has only the usual one. */
+function isReachable(to: string): boolean {
+  if (to === '/etc/resolv.conf') return true;
+  const [, host = ''] = /^(?:[a-z]+:\/\/)?\[?([^%\]]*)/.exec(to) ?? [];
+  const bare = isIP(host) === 0 ? host.replace(/:\d{1,5}$/, '') : host;
+  return isIP(bare) !== 0 && !bare.startsWith('127.') && bare !== '::1';
+}
+
+function forwardLines(block: ServerBlock): readonly string[] {
+  const caches = block.directives.filter(({ name }) => name === 'cache');
+  const forwards = block.directives.filter(({ name }) => name === 'forward');
+  const printed = printCorefile({ blocks: [{ ...block, directives: [...caches, ...forwards] }] });
+  const lines = printed.trimEnd().split('\n').slice(1, -1);
+  return [
+    ...(caches.length === 0 ? ['cache 30'] : []),
+    ...lines.map((line) => line.replace(/^ {4}/, '')),
+  ];
+}

@@ -1,0 +1,94 @@
+/** The node's Corefile on disk: made from its template, and made again whenever what it is made of changes. */
+import { existsSync, writeFileSync } from 'node:fs';
+import type { Log } from '../base/log.ts';
+import { Problem } from '../base/problem.ts';
+import { FILE_MAX, readFileText } from '../base/read-file.ts';
+import { emptyConfig, readKubeDnsConfig } from './kube-dns-config.ts';
+import { renderTemplate, type TemplateValues } from './template.ts';
+
+/** Where NodeLocal DNSCache has the ConfigMap `kube-dns`, unless it is told. */
+const KUBE_DNS_FOLDER = '/etc/kube-dns';
+
+/** What the Corefile is made of. */
+export interface CorefileWriterParts {
+  /** The template (`-basecorefile`), or the cluster's Corefile (`-from-corefile`). */
+  readonly base: string;
+  /** From what `base` holds to the template. @throws Problem */
+  readonly derive: ((text: string) => string) | null;
+  /** Where the Corefile is written to. */
+  readonly corefile: string;
+  /** Folder of the ConfigMap `kube-dns`; empty: the usual one, if it is there. */
+  readonly kubeDnsFolder: string;
+  readonly values: Omit<TemplateValues, 'config'>;
+  readonly log: Log;
+  /** A mistake in one of them: the Corefile stays as it was. */
+  readonly onError: () => void;
+}
+
+/** Writes the Corefile, and tells whether it has changed. */
+export class CorefileWriter {
+  readonly #parts: CorefileWriterParts;
+  #text: string | null = null;
+  #mistake = '';
+
+  constructor(parts: CorefileWriterParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Makes it of what is there now.
+   * @returns whether it is another one than before. Without a template nothing is written: the Corefile is used as it is.
+   */
+  update(): boolean {
+    const { base, corefile, log, onError, values } = this.#parts;
+    let text: string;
+    let config = emptyConfig;
+    try {
+      config = this.#config();
+      text = this.#render(config);
+    } catch (error) {
+      if (this.#mistake !== textOf(error)) {
+        onError();
+        log.error(`Failed to make ${corefile} of ${base}: ${textOf(error)}`);
+      }
+      this.#mistake = textOf(error);
+      return false;
+    }
+    this.#mistake = '';
+    if (text === this.#text) return false;
+    try {
+      writeFileSync(corefile, text);
+    } catch (error) {
+      onError();
+      log.error(`Failed to write config file ${corefile} - ${textOf(error)}`);
+      return false;
+    }
+    this.#text = text;
+    const upstreams = config.upstreamNameservers.join(' ') || '/etc/resolv.conf';
+    log.info(
+      `Updated Corefile with ${config.stubDomains.size} custom stubdomains and upstream servers ${upstreams}`,
+    );
+    log.info(`Using config file:\n${text}`);
+    if (values.clusterDns === '<nil>' && text.includes('<nil>')) {
+      log.warning('The address of the cluster DNS is not known: see -upstreamsvc');
+    }
+    return true;
+  }
+
+  #config(): typeof emptyConfig {
+    const { kubeDnsFolder } = this.#parts;
+    const folder = kubeDnsFolder === '' ? KUBE_DNS_FOLDER : kubeDnsFolder;
+    return existsSync(folder) ? readKubeDnsConfig(folder) : emptyConfig;
+  }
+
+  #render(config: typeof emptyConfig): string {
+    const { base, derive, values } = this.#parts;
+    const text = readFileText(base, FILE_MAX.corefile);
+    return renderTemplate(derive === null ? text : derive(text), { ...values, config });
+  }
+}
+
+function textOf(error: unknown): string {
+  if (error instanceof Problem) return error.print();
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,92 @@
+/** A DNS query to the cache itself, again and again, by which everybody sees that it answers. */
+import { createSocket, type Socket } from 'node:dgram';
+import { every, type Clock, type Timer } from '../base/clock.ts';
+import { parseName } from '../wire/name.ts';
+import { makeQuery } from '../wire/query.ts';
+import { HEARTBEAT_SOURCE } from './rules.ts';
+
+/** The zone that the heartbeat asks for: nobody's (RFC 6761), and answered by the cache itself. */
+export const HEARTBEAT_ZONE = 'node-cache-heartbeat.invalid.';
+
+/** Nine of them fit into a lease: a busy machine may be late with some. */
+const PERIOD_MS = 100;
+/** An address without a reply for so long does not answer. */
+const SILENCE_MS = 1000;
+
+/** What the heartbeat is of. */
+export interface HeartbeatParts {
+  readonly addresses: readonly string[];
+  readonly port: number;
+  readonly clock: Clock;
+  /** An address has begun to answer, or has ceased to. */
+  readonly onChange: (address: string, answers: boolean) => void;
+}
+
+/**
+ * Asks every local address ten times a second. The kernel sees the replies pass and renews the lease of the address that they come from, so
+ * that nothing here has to be alive for a lease to end.
+ */
+export class Heartbeat {
+  readonly #parts: HeartbeatParts;
+  readonly #sockets: readonly { readonly family: 4 | 6; readonly socket: Socket }[];
+  readonly #query = makeQuery(parseName(HEARTBEAT_ZONE), 1).bytes.slice();
+  /** When each address answered last. */
+  readonly #last = new Map<string, number>();
+  readonly #answering = new Set<string>();
+  #timer: Timer | null = null;
+
+  constructor(parts: HeartbeatParts) {
+    this.#parts = parts;
+    const families = new Set(parts.addresses.map((address) => (address.includes(':') ? 6 : 4)));
+    this.#sockets = [...families].map((family) => ({ family, socket: this.#open(family) }));
+  }
+
+  /** Whether all addresses answer. */
+  get answers(): boolean {
+    return this.#answering.size === this.#parts.addresses.length;
+  }
+
+  start(): void {
+    this.#timer ??= every(this.#parts.clock, PERIOD_MS, () => this.#beat());
+    this.#beat();
+  }
+
+  stop(): void {
+    this.#timer?.cancel();
+    this.#timer = null;
+    for (const { socket } of this.#sockets) socket.close();
+  }
+
+  #open(family: 4 | 6): Socket {
+    const socket = createSocket(family === 4 ? 'udp4' : 'udp6');
+    socket.unref();
+    socket.on('error', () => undefined);
+    socket.on('message', (_, { address }) => this.#heard(address.replace(/%.*/, '')));
+    socket.bind({ port: 0, address: HEARTBEAT_SOURCE[family], exclusive: true });
+    return socket;
+  }
+
+  #beat(): void {
+    const { addresses, port, clock } = this.#parts;
+    const now = clock.now();
+    for (const address of addresses) {
+      const socket = this.#sockets.find(
+        ({ family }) => (family === 6) === address.includes(':'),
+      )!.socket;
+      socket.send(this.#query, port, address, () => undefined);
+      if (now - (this.#last.get(address) ?? -Infinity) > SILENCE_MS) this.#show(address, false);
+    }
+  }
+
+  #heard(address: string): void {
+    this.#last.set(address, this.#parts.clock.now());
+    this.#show(address, true);
+  }
+
+  #show(address: string, answers: boolean): void {
+    if (this.#answering.has(address) === answers) return;
+    if (answers) this.#answering.add(address);
+    else this.#answering.delete(address);
+    this.#parts.onChange(address, answers);
+  }
+}

@@ -1,0 +1,59 @@
+/** A shell that waits for the end of this process and then takes away what it has set up. */
+import { spawn, type ChildProcess } from 'node:child_process';
+
+/** What it is called in lists of processes. */
+const NAME = 'ndots-node-cache-teardown';
+
+/**
+ * A child of one MiB that reads from a pipe of which only this process has the other end. Whatever ends this process (SIGKILL, the
+ * out-of-memory killer), the kernel closes the pipe, and the shell runs its lines. Whatever ends the shell, this process notices
+ * and starts another. What comes when both end at once, or when this process only stands still, is the lease's to see to.
+ */
+export class Keeper {
+  readonly #shell: string;
+  readonly #lines: () => readonly string[];
+  #child: ChildProcess | null = null;
+
+  /** @param lines what is run at the end of this process; asked when the shell is started */
+  constructor(shell: string, lines: () => readonly string[]) {
+    this.#shell = shell;
+    this.#lines = lines;
+  }
+
+  /** Its process, or null. */
+  get pid(): number | null {
+    return this.#child?.pid ?? null;
+  }
+
+  /** Starts it, unless it runs. */
+  ensure(): void {
+    if (this.#child !== null) return;
+    const script = [
+      // Who ends a whole process group means this process: the shell has its work still before it.
+      `trap '' HUP INT TERM`,
+      'while read -r line; do [ "$line" = release ] && exit 0; done',
+      'exec 2>/dev/null',
+      ...this.#lines(),
+      'exit 0',
+    ].join('\n');
+    const child = spawn(this.#shell, ['-c', script, NAME], {
+      stdio: ['pipe', 'ignore', 'ignore'],
+      cwd: '/',
+    });
+    child.stdin.on('error', () => undefined);
+    const gone = (): void => {
+      if (this.#child === child) this.#child = null;
+    };
+    child.on('error', gone);
+    child.on('exit', gone);
+    child.unref();
+    this.#child = child;
+  }
+
+  /** It ends without doing anything. */
+  release(): void {
+    const child = this.#child;
+    this.#child = null;
+    child?.stdin?.end('release\n');
+  }
+}

@@ -1,0 +1,83 @@
+/** The ConfigMap `kube-dns`, as a folder: stub domains and upstream servers, in JSON. */
+import { readdirSync, statSync } from 'node:fs';
+import { isIP } from 'node:net';
+import { join } from 'node:path';
+import { Problem } from '../base/problem.ts';
+import { FILE_MAX, readFileText } from '../base/read-file.ts';
+
+/** What the ConfigMap says. */
+export interface KubeDnsConfig {
+  /** Domain → its servers, in the order of the domains' names. */
+  readonly stubDomains: ReadonlyMap<string, readonly string[]>;
+  readonly upstreamNameservers: readonly string[];
+}
+
+/** What an absent ConfigMap says. */
+export const emptyConfig: KubeDnsConfig = { stubDomains: new Map(), upstreamNameservers: [] };
+
+/** More servers than this kube-dns refuses. */
+const UPSTREAMS_MAX = 3;
+
+/** Reads the folder; one that is not there is an empty ConfigMap. @throws Problem */
+export function readKubeDnsConfig(folder: string): KubeDnsConfig {
+  const stubs = readKey(folder, 'stubDomains');
+  const upstreams = readKey(folder, 'upstreamNameservers');
+  const stubDomains = new Map<string, readonly string[]>();
+  const byName = Object.entries(asObject(stubs ?? {}, folder));
+  for (const [domain, servers] of byName.toSorted(([a], [b]) => (a < b ? -1 : 1))) {
+    if (!/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/.test(domain) || domain.includes('..'))
+      throw wrong(folder, 'stubDomains', `${JSON.stringify(domain)} is no domain name`);
+    stubDomains.set(domain, readServers(servers, folder, `stubDomains of ${domain}`));
+  }
+  const upstreamNameservers = readServers(upstreams ?? [], folder, 'upstreamNameservers');
+  if (upstreamNameservers.length > UPSTREAMS_MAX)
+    throw wrong(folder, 'upstreamNameservers', `there are more than ${UPSTREAMS_MAX}`);
+  return { stubDomains, upstreamNameservers };
+}
+
+function readKey(folder: string, key: string): unknown {
+  const path = join(folder, key);
+  if (statSync(path, { throwIfNoEntry: false }) === undefined) {
+    // A folder that cannot be read is another matter than a key that is not there.
+    if (statSync(folder, { throwIfNoEntry: false }) !== undefined) readdirSync(folder);
+    return null;
+  }
+  const text = readFileText(path, FILE_MAX.small);
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw wrong(folder, key, `it is no JSON: ${(error as Error).message}`);
+  }
+}
+
+function asObject(value: unknown, folder: string): Readonly<Record<string, unknown>> {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value))
+    return value as Readonly<Record<string, unknown>>;
+  throw wrong(folder, 'stubDomains', 'it is no object of domain names');
+}
+
+function readServers(value: unknown, folder: string, what: string): readonly string[] {
+  if (!Array.isArray(value)) throw wrong(folder, what, 'it is no list of servers');
+  for (const server of value)
+    if (!isServer(server)) {
+      throw wrong(folder, what, `${JSON.stringify(server)} is no address of a DNS server`);
+    }
+  return value as string[];
+}
+
+/** `IP`, `IP:PORT`, `[v6]:PORT`, any of them with `dns://` or `tls://`; nothing that would be a second word of the Corefile. */
+function isServer(server: unknown): boolean {
+  if (typeof server !== 'string') return false;
+  const rest = server.replace(/^(?:dns|tls):\/\//, '');
+  const [, six, four = rest, port = '53'] = /^(?:\[([^\]]*)\]|([^:]*)):(\d{1,5})$/.exec(rest) ?? [];
+  return isIP(six ?? four) !== 0 && Number(port) >= 1 && Number(port) <= 65_535;
+}
+
+function wrong(folder: string, key: string, why: string): Problem {
+  return new Problem({
+    code: 'kube-dns-config',
+    text: `invalid ${key} in ${folder}: ${why}`,
+    hint: 'The Corefile stays as it was.',
+    remedy: 'Correct the ConfigMap: kubectl -n kube-system edit configmap kube-dns',
+  });
+}

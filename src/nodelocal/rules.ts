@@ -1,0 +1,129 @@
+/** The packet filter rules of a node cache, as data: those of NodeLocal DNSCache, and the lease that lets go of its addresses. */
+
+/** What a rule does with a packet. */
+export type Action =
+  /** Connection tracking, and with it the translation of service addresses, passes it by. */
+  | 'notrack'
+  | 'accept'
+  /** A sign of life of the cache: the lease of the address that it came from begins anew. */
+  | 'renew'
+  /** The lease of the address that it goes to is over: it goes the way of all packets, to the cluster's service. */
+  | 'lapse';
+
+/** One rule for one local address. What is not said matches everything. */
+export interface Rule {
+  readonly table: 'raw' | 'filter';
+  readonly chain: 'PREROUTING' | 'INPUT' | 'OUTPUT';
+  readonly protocol: 'tcp' | 'udp';
+  readonly family: 4 | 6;
+  readonly from?: string;
+  /** The packet does not come from there. */
+  readonly notFrom?: string;
+  readonly to?: string;
+  readonly fromPort?: number;
+  readonly toPort?: number;
+  readonly action: Action;
+  readonly comment: string;
+}
+
+/** What the rules of NodeLocal DNSCache say of themselves: other programs find them by it. */
+const COMMENT = {
+  skip: 'NodeLocal DNS Cache: skip conntrack',
+  allow: 'NodeLocal DNS Cache: allow DNS traffic',
+  renew: 'NodeLocal DNS Cache: sign of life',
+  lapse: 'NodeLocal DNS Cache: no sign of life',
+} as const;
+
+/** What rules are made for. */
+export interface RuleParts {
+  readonly addresses: readonly string[];
+  readonly port: number;
+  readonly healthPort: number;
+  /** Whether the addresses are let go of when signs of life are missing. */
+  readonly lease: boolean;
+}
+
+/** Where the cache's own heartbeat asks from: nobody else asks a local address from a loopback one. */
+export const HEARTBEAT_SOURCE = { 4: '127.0.0.1', 6: '::1' } as const;
+
+/** All rules, in the order in which each chain must have them. */
+export function nodeRules(parts: RuleParts): readonly Rule[] {
+  const rules = parts.addresses.flatMap((address) => rulesFor(address, parts));
+  const order = (rule: Rule): number => ['renew', 'lapse'].indexOf(rule.action) + 1 || 3;
+  return rules.toSorted((a, b) => order(a) - order(b));
+}
+
+function rulesFor(address: string, { port, healthPort, lease }: RuleParts): readonly Rule[] {
+  const family = address.includes(':') ? 6 : 4;
+  const heart = HEARTBEAT_SOURCE[family];
+  const raw = { table: 'raw', family } as const;
+  const filter = { table: 'filter', family, action: 'accept', comment: COMMENT.allow } as const;
+  const skip = { ...raw, action: 'notrack', comment: COMMENT.skip } as const;
+  const lapse = { ...raw, action: 'lapse', comment: COMMENT.lapse } as const;
+  const both = <T>(make: (protocol: Rule['protocol']) => T): readonly T[] =>
+    (['tcp', 'udp'] as const).map(make);
+  const leased: readonly Rule[] = [
+    {
+      ...{ ...raw, chain: 'OUTPUT', protocol: 'udp', action: 'renew', comment: COMMENT.renew },
+      ...{ from: address, to: heart, fromPort: port },
+    },
+    ...both((protocol): Rule => ({
+      ...{ ...lapse, chain: 'PREROUTING', protocol, to: address, toPort: port },
+    })),
+    ...both((protocol): Rule => ({
+      ...{ ...lapse, chain: 'OUTPUT', protocol, notFrom: heart, to: address, toPort: port },
+    })),
+  ];
+  return [
+    ...(lease ? leased : []),
+    ...both((protocol): Rule => ({
+      ...{ ...skip, chain: 'PREROUTING', protocol, to: address, toPort: port },
+    })),
+    ...both((protocol): Rule => ({
+      ...{ ...filter, chain: 'INPUT', protocol, to: address, toPort: port },
+    })),
+    ...both((protocol): Rule => ({
+      ...{ ...skip, chain: 'OUTPUT', protocol, from: address, fromPort: port },
+    })),
+    ...both((protocol): Rule => ({
+      ...{ ...filter, chain: 'OUTPUT', protocol, from: address, fromPort: port },
+    })),
+    ...both((protocol): Rule => ({
+      ...{ ...skip, chain: 'OUTPUT', protocol, to: address, toPort: port },
+    })),
+    { ...skip, chain: 'OUTPUT', protocol: 'tcp', to: address, toPort: healthPort },
+    { ...skip, chain: 'OUTPUT', protocol: 'tcp', from: address, fromPort: healthPort },
+  ];
+}
+
+/** What came of looking after the rules. */
+export interface Ensured {
+  /** Rules that were missing, or in the wrong place, and have been put back. */
+  readonly missing: number;
+}
+
+/** The rules, by one of the programs that set them. */
+export interface RuleKeeper {
+  /** The program: `iptables`, `nftables`. */
+  readonly name: string;
+  /** Puts back what is missing. @throws RuleFailure */
+  ensure(): Promise<Ensured>;
+  /** Takes all of them away, doubles too; nobody else's. @throws RuleFailure */
+  remove(): Promise<void>;
+  /** Lets go of what goes with this process, while somebody else goes on with the rules. */
+  leave(): void;
+  /** Lines for a shell that take them away, for when this process is gone. */
+  readonly removal: readonly string[];
+}
+
+/** Why rules could not be looked after. */
+export class RuleFailure extends Error {
+  override readonly name = 'RuleFailure';
+  /** Another program holds the lock of iptables: the next try is likely to succeed. */
+  readonly locked: boolean;
+
+  constructor(text: string, locked = false) {
+    super(text);
+    this.locked = locked;
+  }
+}

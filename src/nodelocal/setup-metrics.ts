@@ -1,0 +1,109 @@
+/** What a node cache counts, and where it is scraped. */
+import { createServer, type Server } from 'node:http';
+import type { Log } from '../base/log.ts';
+import { Collection } from '../metrics/collection.ts';
+import { contentTypes, formatFor } from '../metrics/formats.ts';
+import { SharedRegistry } from '../metrics/shared-registry.ts';
+import type { SetupError } from './node-network.ts';
+
+const kinds: readonly SetupError[] = [
+  'iptables',
+  'iptables_lock',
+  'interface_add',
+  'interface_check',
+  'configmap',
+];
+
+/** Requests are small and local. */
+const TIMEOUT_MS = 5000;
+/** Scrapers at a time. */
+const CONNECTIONS = 64;
+
+/** The counts that port 9353 tells of: those of NodeLocal DNSCache, and what the lease does. */
+export class SetupMetrics {
+  readonly #collection = new Collection();
+  readonly #registry = new SharedRegistry((event) => this.#collection.add('main', event));
+  readonly #errors = this.#registry.counter(
+    'coredns_nodecache_setup_errors_total',
+    'The number of errors during periodic network setup for node-cache',
+    ['errortype'],
+  );
+  readonly #repairs = this.#registry.counter(
+    'ndots_nodecache_repairs_total',
+    'Times that the interface or the rules had been taken away by others and were put back.',
+    ['what'],
+  );
+  readonly #answers = this.#registry.gauge(
+    'ndots_nodecache_answers',
+    'Whether the cache answers its own heartbeat at this address (1) or the address is let go of (0).',
+    ['address'],
+  );
+  readonly #lapses = this.#registry.counter(
+    'ndots_nodecache_lapses_total',
+    'Times that the cache ceased to answer its own heartbeat at this address.',
+    ['address'],
+  );
+  readonly #handovers = this.#registry.counter(
+    'ndots_nodecache_handovers_total',
+    'Times that this process took over from another one (in) or another one from it (out).',
+    ['direction'],
+  );
+  #server: Server | null = null;
+
+  constructor() {
+    for (const kind of kinds) this.#errors.with(kind);
+    for (const what of ['interface', 'rules']) this.#repairs.with(what);
+    for (const direction of ['in', 'out']) this.#handovers.with(direction);
+  }
+
+  failed(kind: SetupError): void {
+    this.#errors.with(kind).add(1);
+  }
+
+  repaired(what: 'interface' | 'rules'): void {
+    this.#repairs.with(what).add(1);
+  }
+
+  answers(address: string, does: boolean): void {
+    this.#answers.with(address).set(does ? 1 : 0);
+    this.#lapses.with(address).add(does ? 0 : 1);
+  }
+
+  handedOver(direction: 'in' | 'out'): void {
+    this.#handovers.with(direction).add(1);
+  }
+
+  /** Serves them; an address that cannot be had is a line of the log, as with NodeLocal DNSCache. */
+  async serve(address: string, log: Log): Promise<void> {
+    const colon = address.lastIndexOf(':');
+    const host = address.slice(0, colon).replace(/^\[(.*)\]$/, '$1');
+    const server = createServer({ requestTimeout: TIMEOUT_MS, headersTimeout: TIMEOUT_MS });
+    server.maxConnections = CONNECTIONS;
+    server.on('request', (request, response) => {
+      const found = (request.url ?? '').replace(/\?.*/s, '') === '/metrics';
+      const format = formatFor(request.headers.accept);
+      response.statusCode = found ? 200 : 404;
+      response.setHeader(
+        'content-type',
+        found ? contentTypes[format] : 'text/plain; charset=utf-8',
+      );
+      response.end(found ? this.#collection.print(format) : '404 page not found\n');
+    });
+    await new Promise<void>((resolve) => {
+      server.once('error', (error) => {
+        log.error(`Failed to start metrics handler: ${error.message}`);
+        resolve();
+      });
+      // The process that this one takes over from still has the port.
+      server.listen({ port: Number(address.slice(colon + 1)), host, reusePort: true }, resolve);
+    });
+    server.on('error', () => undefined);
+    server.unref();
+    this.#server = server;
+  }
+
+  close(): void {
+    this.#server?.close();
+    this.#server?.closeAllConnections();
+  }
+}

@@ -1,0 +1,59 @@
+/** From the template of a node cache's Corefile to the Corefile: NodeLocal DNSCache's variables and stub domains. */
+import type { KubeDnsConfig } from './kube-dns-config.ts';
+
+/** What the variables stand for. */
+export interface TemplateValues {
+  /** As `-localip` names them. */
+  readonly localAddresses: readonly string[];
+  readonly port: number;
+  /** The service that the cluster's zones are asked at: its address. */
+  readonly clusterDns: string;
+  readonly config: KubeDnsConfig;
+}
+
+/** Seconds that replies of stub domains are cached. */
+const STUB_TTL = 30;
+
+/** What the template says of upstreams that are the node's own, but not of those that a ConfigMap names: those speak UDP. */
+const FORCED_UPSTREAMS =
+  /forward[ \t]+\.[ \t]+__PILLAR__UPSTREAM__SERVERS__[ \t]*\{\s*force_tcp\s*\}/g;
+
+/** The Corefile's text. */
+export function renderTemplate(template: string, values: TemplateValues): string {
+  const { localAddresses, clusterDns, config } = values;
+  const servers = config.upstreamNameservers.join(' ');
+  const upstreams =
+    servers === ''
+      ? template.replaceAll('__PILLAR__UPSTREAM__SERVERS__', '/etc/resolv.conf')
+      : template
+          .replace(FORCED_UPSTREAMS, `forward . ${servers}`)
+          .replaceAll('__PILLAR__UPSTREAM__SERVERS__', servers);
+  const text = upstreams
+    .replaceAll('__PILLAR__CLUSTER__DNS__', clusterDns)
+    .replaceAll('__PILLAR__LOCAL__DNS__', localAddresses.join(' '))
+    // All addresses stand for the variable before; this one is left over in older templates.
+    .replaceAll('__PILLAR__DNS__SERVER__', '');
+  return text + stubBlocks(values);
+}
+
+function stubBlocks({ localAddresses, port, config }: TemplateValues): string {
+  return [...config.stubDomains]
+    .map(([domain, servers]) =>
+      [
+        '',
+        `${domain}:${port} {`,
+        '    errors',
+        `    cache ${STUB_TTL}`,
+        `    bind ${localAddresses.join(' ')}`,
+        `    forward . ${servers.join(' ')}`,
+        '}',
+        '',
+      ].join('\n'),
+    )
+    .join('');
+}
+
+/** The variable that holds the address of a service in every pod: `KUBE_DNS_UPSTREAM_SERVICE_HOST`. */
+export function serviceVariable(service: string): string {
+  return `${service.replaceAll('-', '_').toUpperCase()}_SERVICE_HOST`;
+}

@@ -1,0 +1,204 @@
+/** A node with a pod and a cluster beside it, in network namespaces of their own, with the rules that kube-proxy would write. */
+import { spawn, spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { printed, start, type Child } from './child.ts';
+
+const main = join(import.meta.dirname, '../../src/cli/main.ts');
+const stream = join(import.meta.dirname, 'query-stream.ts');
+
+/** The link-local address of the cache, the cluster DNS service, and the service that the cache asks. */
+export const LOCAL = '169.254.20.10';
+/** The address of the cluster DNS service. */
+export const SERVICE = '10.96.0.10';
+const UPSTREAM = '10.96.0.11';
+const CLUSTER = '10.0.0.2';
+
+/** Who answers `who.test.`: the last byte of the address. */
+export const WHO = { node: 99, cluster: 1 } as const;
+
+/** Why no such world can be made here; null: it can. */
+export function noNodeWorld(): string | null {
+  if (process.getuid?.() !== 0) return 'needs root';
+  for (const program of ['unshare', 'nsenter', 'ip', 'iptables', 'conntrack', 'dig'])
+    if (spawnSync('sh', ['-c', `command -v ${program}`]).status !== 0) return `needs ${program}`;
+  const made = spawnSync('unshare', ['-n', 'iptables', '-t', 'raw', '-S']);
+  return made.status === 0 ? null : 'needs network namespaces with iptables';
+}
+
+/** One query of a stream: when it was sent and answered (0: never), milliseconds of the epoch, and by whom. */
+export type Asked = readonly [sentAt: number, answeredAt: number, who: number];
+
+/** A node, a pod of it, and a cluster DNS server. */
+export interface NodeWorld {
+  /** The folder of the node's files: `Corefile.base`, `Corefile`. */
+  readonly folder: string;
+  /** Runs a command on the node, or in the pod; what it printed, both streams. */
+  node(...words: readonly string[]): string;
+  pod(...words: readonly string[]): string;
+  /** Starts `ndots node-cache` and waits until it answers, unless `serves` is false. */
+  cache(words?: readonly string[], serves?: boolean): Promise<Child>;
+  /** Who answers the pod at this address: 0, nobody does. */
+  who(address: string): number;
+  /** Begins to ask `who.test.` from the pod; the function that is returned ends it. */
+  ask(address: string, periodMs?: number): Promise<() => Promise<readonly Asked[]>>;
+  close(): Promise<void>;
+}
+
+/** Of queries that were sent from a moment on, how long none of them was answered, milliseconds. */
+export function outage(asked: readonly Asked[], from: number): number {
+  const after = asked.filter(([sentAt]) => sentAt >= from);
+  const first = after.find(([, answeredAt]) => answeredAt !== 0);
+  return first === undefined ? Infinity : first[0] - from;
+}
+
+const template = `
+cluster.local:53 {
+    errors
+    cache {
+            success 9984 30
+            denial 9984 5
+    }
+    reload
+    bind __PILLAR__LOCAL__DNS__
+    forward . __PILLAR__CLUSTER__DNS__ {
+            force_tcp
+    }
+    prometheus :9253
+    health ${LOCAL}:8080
+}
+who.test:53 {
+    bind __PILLAR__LOCAL__DNS__
+    template IN A {
+        answer "{{ .Name }} 5 IN A 10.0.0.${WHO.node}"
+    }
+}
+.:53 {
+    errors
+    cache 30
+    bind __PILLAR__LOCAL__DNS__
+    forward . ${CLUSTER}
+    prometheus :9253
+}
+`;
+
+const clusterCorefile = `
+who.test:53 cluster.local:53 .:53 {
+    template IN A {
+        answer "{{ .Name }} 60 IN A 10.0.0.${WHO.cluster}"
+    }
+}
+`;
+
+/** Makes it. Everything is gone when its processes are. */
+export async function makeNodeWorld(): Promise<NodeWorld> {
+  const folder = mkdtempSync(join(tmpdir(), 'ndots-node-'));
+  const spaces = await Promise.all(['node', 'pod', 'cluster'].map(() => namespace()));
+  const [node, pod, cluster] = spaces.map(({ pid }) => pid!) as [number, number, number];
+  const inside = (space: number, words: readonly string[]): string => {
+    const run = spawnSync('nsenter', ['-t', String(space), '-n', ...words], { encoding: 'utf8' });
+    return `${run.stdout}${run.stderr}`;
+  };
+  const shell = (space: number, script: string): string =>
+    inside(space, ['sh', '-ec', script]).trim();
+  const said = [
+    shell(
+      node,
+      `ip link set lo up
+      ip link add c0 type veth peer name eth0 netns ${cluster}
+      ip link add p0 type veth peer name eth0 netns ${pod}
+      ip address add 10.0.0.1/24 dev c0; ip link set c0 up
+      ip address add 10.1.0.1/24 dev p0; ip link set p0 up
+      ip route add default via ${CLUSTER}
+      echo 1 > /proc/sys/net/ipv4/ip_forward
+      iptables -t nat -N KUBE-SERVICES
+      iptables -t nat -A PREROUTING -j KUBE-SERVICES
+      iptables -t nat -A OUTPUT -j KUBE-SERVICES
+      for service in ${SERVICE} ${UPSTREAM}; do for proto in udp tcp; do
+        iptables -t nat -A KUBE-SERVICES -d $service -p $proto --dport 53 -j DNAT --to ${CLUSTER}:53
+      done; done
+      iptables -t nat -A POSTROUTING -o c0 ! -s 10.0.0.0/24 -j MASQUERADE`,
+    ),
+    shell(
+      pod,
+      `ip link set lo up; ip address add 10.1.0.2/24 dev eth0; ip link set eth0 up
+      ip route add default via 10.1.0.1`,
+    ),
+    shell(
+      cluster,
+      `ip link set lo up; ip address add ${CLUSTER}/24 dev eth0; ip link set eth0 up
+      ip route add default via 10.0.0.1`,
+    ),
+  ].join('');
+  if (said !== '') throw new Error(`the namespaces could not be set up: ${said}`);
+  writeFileSync(join(folder, 'Corefile.base'), template);
+  writeFileSync(join(folder, 'cluster'), clusterCorefile);
+  const enter = (space: number, ...words: readonly string[]): readonly string[] => [
+    ...['nsenter', '-t', String(space), '-n'],
+    ...words,
+  ];
+  const running: Child[] = [];
+  const env = { ...process.env, KUBE_DNS_UPSTREAM_SERVICE_HOST: UPSTREAM };
+  const run = (name: string, words: readonly string[]): Child => {
+    const child = start(name, words, { env });
+    running.push(child);
+    return child;
+  };
+  const server = run(
+    'the cluster',
+    enter(cluster, process.execPath, main, 'serve', '-conf', join(folder, 'cluster')),
+  );
+  await printed(server, /^ndots-/m);
+  return {
+    folder,
+    node: (...words) => inside(node, words),
+    pod: (...words) => inside(pod, words),
+    async cache(words = [], serves = true) {
+      const child = run(
+        'the cache',
+        enter(
+          node,
+          ...[process.execPath, main, 'node-cache', '-localip', `${LOCAL},${SERVICE}`],
+          ...['-conf', join(folder, 'Corefile'), '-basecorefile', join(folder, 'Corefile.base')],
+          ...['-upstreamsvc', 'kube-dns-upstream', '-takeover', folder],
+          ...words,
+        ),
+      );
+      if (serves) await printed(child, new RegExp(`${LOCAL} answers[^]*answers`));
+      return child;
+    },
+    who(address) {
+      const words = ['dig', '+short', '+tries=1', '+time=1', `@${address}`, 'who.test'];
+      return Number(inside(pod, words).trim().split('.')[3] ?? 0);
+    },
+    async ask(address, periodMs = 5) {
+      const child = run(
+        'the pod',
+        enter(pod, process.execPath, stream, address, 'who.test', String(periodMs)),
+      );
+      await printed(child, /asking/);
+      return async () => {
+        child.end();
+        await child.exitCode;
+        return JSON.parse(child.output().replace('asking\n', '')) as readonly Asked[];
+      };
+    },
+    async close() {
+      for (const child of running) child.signal('SIGKILL');
+      await Promise.all(running.map((child) => child.exitCode));
+      for (const space of spaces) space.kill('SIGKILL');
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A process that does nothing but hold a network namespace. */
+async function namespace(): Promise<ReturnType<typeof spawn>> {
+  const holder = spawn('unshare', ['-n', 'sh', '-c', 'echo here; exec sleep 600'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  process.once('exit', () => holder.kill('SIGKILL'));
+  await new Promise((resolve) => holder.stdout.once('data', resolve));
+  return holder;
+}
