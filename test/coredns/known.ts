@@ -39,6 +39,12 @@ export const knownSetups: readonly Known[] = [
     inapplicable: 'a mistyped directive, handed to the parser all the same',
   },
   {
+    plugin: 'dnssec',
+    test: 'TestSetupDnssec',
+    like: /Kcluster\.local/,
+    intended: 'docs/coredns.md, on the wire: RSASHA1 is refused',
+  },
+  {
     plugin: 'forward',
     test: 'TestSetTapPlugin',
     inapplicable: 'dnstap is another plugin',
@@ -75,6 +81,12 @@ export const knownSetups: readonly Known[] = [
 
 /** Queries that CoreDNS's tests hand to plugins. */
 export const knownExchanges: readonly Known[] = [
+  {
+    plugin: 'dnssec',
+    test: 'TestLookupZone',
+    like: /^authority: .* NSEC .* instead of .* NSEC /,
+    intended: 'docs/coredns.md, on the wire: types that a proof claims, proofs at zone cuts',
+  },
   {
     plugin: 'kubernetes',
     test: 'TestPreserveCase',

@@ -11,10 +11,20 @@ const huge = { maxBuffer: 1 << 28 };
 
 /** Plugins whose tests are taken: folders of the module. */
 const plugins: readonly string[] = [
-  ...['acl', 'any', 'autopath', 'bind', 'bufsize', 'cache', 'cancel', 'chaos', 'debug', 'erratic'],
-  ...['errors', 'forward', 'header', 'health', 'hosts', 'https', 'kubernetes', 'loadbalance'],
+  ...['acl', 'any', 'autopath', 'bind', 'bufsize', 'cache', 'cancel', 'chaos', 'debug', 'dnssec'],
+  ...[
+    'erratic',
+    'errors',
+    'forward',
+    'header',
+    'health',
+    'hosts',
+    'https',
+    'kubernetes',
+    'loadbalance',
+  ],
   ...['local', 'log', 'loop', 'metadata', 'metrics', 'minimal', 'multisocket', 'nsid', 'ready'],
-  ...['reload', 'rewrite', 'root', 'template', 'timeouts', 'tls', 'view', 'whoami'],
+  ...['reload', 'rewrite', 'root', 'sign', 'template', 'timeouts', 'tls', 'view', 'whoami'],
 ];
 
 /** Why CoreDNS's tests cannot be run here; null: they can. */

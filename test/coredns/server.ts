@@ -1,6 +1,6 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { isAbsolute, join } from 'node:path';
+import { dirname, isAbsolute, join } from 'node:path';
 import type { Clock } from '../../src/base/clock.ts';
 import { makeLog } from '../../src/base/log.ts';
 import { seededRandom } from '../../src/base/random.ts';
@@ -31,6 +31,7 @@ export function corefileServer(
   let text = corefile.replaceAll('{FOLDER}', folder);
   for (const [nth, [name, content]] of Object.entries(files).entries()) {
     const path = join(folder, isAbsolute(name) ? `file-${nth}` : name);
+    mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, content);
     if (isAbsolute(name)) text = text.replaceAll(name, path);
   }

@@ -1,3 +1,4 @@
+import { every } from '../../src/base/clock.ts';
 import { VirtualClock } from '../../src/base/virtual-clock.ts';
 import { problemsIn } from '../../src/base/problem.ts';
 import { scriptedNetwork } from '../kit/upstream.ts';
@@ -24,6 +25,8 @@ export async function setUp(event: SetupEvent): Promise<Setup> {
     clock,
     scriptedNetwork(clock, () => ({})),
   );
+  // Zones are signed by other threads meanwhile.
+  const ticks = every(clock, 1, () => undefined);
   try {
     await clock.run(server.embedded.start());
     await clock.run(server.embedded.stop());
@@ -32,5 +35,7 @@ export async function setUp(event: SetupEvent): Promise<Setup> {
     const problems = (problemsIn(error) ?? [error as Error]).map((problem) => problem.message);
     const refused = problems.some((problem) => !inCluster.test(problem));
     return { refused, problems };
+  } finally {
+    ticks.cancel();
   }
 }

@@ -20,9 +20,8 @@ export interface SignedReply {
   readonly until: number;
 }
 
+/** Before its reply's bytes, in the same memory, stands what was signed: question, header without id, records. */
 interface Entry extends SignedReply {
-  /** Question, header without id, records. */
-  readonly unsigned: Uint8Array;
   readonly size: number;
   used: boolean;
 }
@@ -51,17 +50,17 @@ export class SignedReplies {
     return entry;
   }
 
-  /** Remembers `signed` for replies like `reply`; it must have bytes of its own. */
+  /** Remembers `signed` for replies like `reply`. */
   put(query: Query, reply: Reply, signed: SignedReply): void {
     if (!remembers(query, reply) || signed.reply.size > LONGEST) return;
     const hash = hashOf(query, reply);
-    const unsigned = bytesOf(query, reply);
-    const size = OVERHEAD + unsigned.length + signed.reply.size;
+    const own = behindUnsigned(query, reply, signed.reply);
+    const size = OVERHEAD + own.bytes.length;
     this.#remove(hash);
     if (size > this.#maxBytes || this.#maxEntries === 0) return;
     while (this.#entries.size >= this.#maxEntries || this.bytes + size > this.#maxBytes)
       this.#evict();
-    this.#entries.set(hash, { ...signed, unsigned, size, used: false });
+    this.#entries.set(hash, { ...signed, reply: own, size, used: false });
     this.bytes += size;
   }
 
@@ -90,28 +89,40 @@ function remembers({ nameLength }: Query, reply: Reply): boolean {
 /** A small integer. */
 function hashOf(query: Query, { bytes, start, end }: Reply): number {
   let hash = nextHash(nextHash(hashSeed(), query.hash), query.type);
-  for (let at = start + 2; at < start + HEADER.SIZE; at++) hash = nextHash(hash, bytes[at]!);
-  for (let at = start + query.questionEnd; at < end; at++) hash = nextHash(hash, bytes[at]!);
+  hash = nextHash(hash, (bytes[start + 2]! << 8) | bytes[start + 3]!);
+  // Two bytes at a time; an odd one at the end makes no difference that the comparison would not see.
+  for (let at = start + query.questionEnd + 1; at < end; at += 2)
+    hash = nextHash(hash, (bytes[at - 1]! << 8) | bytes[at]!);
   return mixedHash(hash) & 0x3fff_ffff;
 }
 
-function bytesOf(query: Query, { bytes, start, end }: Reply): Uint8Array {
+/** How many bytes stand for a reply that is looked for. */
+function unsignedSize({ nameLength, questionEnd }: Query, { start, end }: Reply): number {
+  return nameLength + HEADER.SIZE + (end - start - questionEnd);
+}
+
+/** `signed` with its bytes behind those that stand for `reply`. */
+function behindUnsigned(query: Query, reply: Reply, signed: Reply): Reply {
   const { folded, nameLength, questionEnd, type } = query;
-  const out = new Uint8Array(nameLength + 2 + (HEADER.SIZE - 2) + (end - start - questionEnd));
+  const { bytes, start, end } = reply;
+  const begin = unsignedSize(query, reply);
+  const out = new Uint8Array(begin + signed.size);
   copyBytes(folded, 0, out, 0, nameLength);
   out[nameLength] = type >> 8;
   out[nameLength + 1] = type & 0xff;
   copyBytes(bytes, start + 2, out, nameLength + 2, HEADER.SIZE - 2);
   const records = nameLength + HEADER.SIZE;
   copyBytes(bytes, start + questionEnd, out, records, end - start - questionEnd);
-  return out;
+  copyBytes(signed.bytes, signed.start, out, begin, signed.size);
+  return signed.with({ bytes: out, start: begin, end: out.length });
 }
 
-function isSame({ unsigned, reply }: Entry, query: Query, asked: Reply): boolean {
+function isSame({ reply }: Entry, query: Query, asked: Reply): boolean {
   const { folded, nameLength, questionEnd, type } = query;
   const { bytes, start, end } = asked;
+  const unsigned = reply.bytes;
   if (asked.plugin !== reply.plugin || !remembers(query, asked)) return false;
-  if (unsigned.length !== nameLength + HEADER.SIZE + (end - start - questionEnd)) return false;
+  if (reply.start !== unsignedSize(query, asked)) return false;
   for (let i = 0; i < nameLength; i++) if (unsigned[i] !== folded[i]) return false;
   if (((unsigned[nameLength]! << 8) | unsigned[nameLength + 1]!) !== type) return false;
   let at = nameLength + 2;

@@ -1,6 +1,5 @@
 /** Keeps the signed form of one zone file up to date. */
-import { mkdirSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { statSync } from 'node:fs';
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import { Problems, problemsIn } from '../../base/problem.ts';
@@ -161,7 +160,6 @@ export class ZoneSigner {
     const inception = Math.floor(now - BEFORE - this.#jitter.before);
     const expiration = Math.floor(now + AFTER + this.#jitter.after);
     const validity = { inception, expiration };
-    mkdirSync(dirname(target), { recursive: true });
     await writeZoneFile(target, signedZone(packed, { signers: this.#signers, validity, serial }));
     return { serial, expiration };
   }

@@ -176,11 +176,14 @@ func SetupOf(c *caddy.Controller, plugin string) func(error) {
 	s.depth++
 	for _, word := range strings.Fields(s.Input) {
 		word = strings.Trim(word, `"`)
-		if text, err := os.ReadFile(word); err == nil {
-			if s.Files == nil {
-				s.Files = map[string]string{}
+		// A pair of keys is named without its endings.
+		for _, name := range []string{word, word + ".key", word + ".private"} {
+			if text, err := os.ReadFile(name); err == nil {
+				if s.Files == nil {
+					s.Files = map[string]string{}
+				}
+				s.Files[name] = string(text)
 			}
-			s.Files[word] = string(text)
 		}
 	}
 	latest[s.Test] = s

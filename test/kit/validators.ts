@@ -1,0 +1,110 @@
+/** Programs that validate DNSSEC, asked about servers of tests. */
+import { execFile } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { readMessage, writeMessage, type Message } from '../../src/wire/message.ts';
+import { FLAG, typeNumber } from '../../src/wire/iana.ts';
+import { printed, start, type Child } from './child.ts';
+import { UdpClient } from './zone-servers.ts';
+
+const run = promisify(execFile);
+
+/** A zone and the data of the DNSKEY record that is trusted for it: `257 3 13 …`. */
+export interface TrustAnchor {
+  readonly zone: string;
+  readonly key: string;
+}
+
+/** What `delv` says of a name: `fully validated`, `negative response, fully validated`, or why not. */
+export async function delv(
+  folder: string,
+  port: number,
+  { zone, key }: TrustAnchor,
+  question: string,
+): Promise<string> {
+  const file = join(folder, `anchor-${zone}`);
+  const [flags, protocol, algorithm, ...data] = key.split(' ');
+  writeFileSync(
+    file,
+    `trust-anchors { ${zone} static-key ${flags} ${protocol} ${algorithm} "${data.join('')}"; };\n`,
+  );
+  const words = ['-a', file, `+root=${zone}`, '@127.0.0.1', '-p', String(port)];
+  const done = await run('delv', [...words, ...question.split(' ')]).catch(
+    (error: { readonly stdout: string; readonly stderr: string }) => error,
+  );
+  const told = `${done.stdout}\n${done.stderr}`.split('\n').filter((line) => line.startsWith(';'));
+  return told.find((line) => line.includes('validated'))?.replace(/^; /, '') ?? told.join(' ');
+}
+
+/** An Unbound that validates with these anchors and asks one server about their zones. */
+export class ValidatingUnbound {
+  readonly #child: Child;
+  readonly #client: UdpClient;
+  #id = 1;
+
+  private constructor(child: Child, port: number) {
+    this.#child = child;
+    this.#client = new UdpClient(port);
+  }
+
+  /** @param more lines of its section `server` */
+  static async start(
+    folder: string,
+    port: number,
+    server: number,
+    anchors: readonly TrustAnchor[],
+    more: readonly string[] = [],
+  ): Promise<ValidatingUnbound> {
+    const file = join(folder, `unbound-${port}.conf`);
+    const lines = [
+      'server:',
+      ...[`  interface: 127.0.0.1@${port}`, '  num-threads: 1', '  do-daemonize: no'],
+      ...['  username: ""', '  chroot: ""', `  directory: "${folder}"`, '  pidfile: ""'],
+      ...['  use-syslog: no', '  verbosity: 1', '  val-log-level: 2', '  do-ip6: no'],
+      ...['  do-not-query-localhost: no', '  module-config: "validator iterator"'],
+      ...[
+        '  access-control: 127.0.0.0/8 allow',
+        '  trust-anchor-file: ""',
+        '  qname-minimisation: no',
+      ],
+      ...['  local-zone: "10.in-addr.arpa." nodefault', '  local-zone: "test." nodefault'],
+      ...more.map((line) => `  ${line}`),
+      ...anchors.map(({ zone, key }) => `  trust-anchor: "${zone} DNSKEY ${key}"`),
+      ...anchors.flatMap(({ zone }) => [
+        'stub-zone:',
+        `  name: "${zone}"`,
+        `  stub-addr: 127.0.0.1@${server}`,
+      ]),
+      ...['remote-control:', '  control-enable: no', ''],
+    ];
+    writeFileSync(file, lines.join('\n'));
+    const child = start('unbound', ['/usr/sbin/unbound', '-d', '-c', file]);
+    await printed(child, /start of service/, 20_000);
+    return new ValidatingUnbound(child, port);
+  }
+
+  /** Asks `NAME TYPE` with DO: SERVFAIL is what cannot be validated, AD what was. */
+  async ask(question: string): Promise<Message> {
+    const [name, type] = question.split(' ') as [string, string];
+    this.#id = (this.#id % 65_535) + 1;
+    const bytes = await this.#client.ask(
+      writeMessage({
+        ...{ id: this.#id, flags: FLAG.RD, rcode: 0, answer: [], authority: [], additional: [] },
+        question: [{ name, type: typeNumber(type)!, class: 1 }],
+        edns: { udpSize: 4096, version: 0, dnssecOk: true, options: [] },
+      }),
+    );
+    return readMessage(bytes);
+  }
+
+  /** What it says of failed validations. */
+  get log(): string {
+    return this.#child.output();
+  }
+
+  async close(): Promise<void> {
+    this.#client.close();
+    await this.#child.stop();
+  }
+}
