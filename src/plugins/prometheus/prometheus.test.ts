@@ -118,12 +118,14 @@ describe('prometheus', () => {
     assert.deepEqual(noLinks.toSorted(), [
       'bind',
       'debug',
+      'grpc_server',
       'health',
       'https',
       'limits',
       'multisocket',
       'on',
       'pprof',
+      'proxyproto',
       'ready',
       'reload',
       'root',
@@ -149,11 +151,7 @@ describe('prometheus', () => {
     await world.close();
   });
 
-  test('tls is refused rather than ignored', async () => {
-    await assert.rejects(
-      makeWorld('.:53 {\n prometheus {\n tls web.yml\n }\n}'),
-      /tls is not available/,
-    );
+  test('a wrong address is a mistake', async () => {
     await assert.rejects(
       makeWorld('.:53 {\n prometheus localhost\n}'),
       /address localhost: missing port in address/,

@@ -2,16 +2,29 @@
 import { andThen, isLater } from '../../base/maybe.ts';
 import { builtins } from '../../base/builtins.ts';
 import { optional } from '../../corefile/positions.ts';
-import { custom, flag } from '../../corefile/properties.ts';
+import { flag, setting, type Property } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
-import { hostPort } from '../../corefile/values.ts';
+import { hostPort, word } from '../../corefile/values.ts';
 import type { HttpHandler } from '../../server/contract/control-context.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import type { Reply } from '../../wire/reply.ts';
 import { Enabled } from './enabled.ts';
 import { Meters, RouteMeters, sizeOf, slotOf } from './meters.ts';
+import { readWebConfig } from './web-config.ts';
 
 const address = hostPort('ADDRESS');
+
+const config = setting('tls', word('CONFIGFILE'), {
+  help: "serve over HTTPS: a web configuration file as Prometheus' exporters have it",
+});
+
+const tls: Property<string | null> = {
+  ...config,
+  take(line, before, bind) {
+    if (before !== null) line.refuse('tls block already specified');
+    return config.take(line, before, bind);
+  },
+};
 
 const syntax = directive({
   name: 'prometheus',
@@ -27,17 +40,7 @@ const syntax = directive({
     runtimeMetrics: flag('runtime_metrics', {
       help: "accepted for compatibility: the runtime's metrics are always there",
     }),
-    tls: custom(
-      'tls',
-      'CONFIGFILE',
-      (_words, refuse) =>
-        refuse('tls is not available for the metrics endpoint', undefined, {
-          hint: 'Metrics are served over plain HTTP.',
-          remedy:
-            'Bind to localhost (the default) and put a TLS proxy such as kube-rbac-proxy in front.',
-        }),
-      { help: 'not available here: a Corefile with it is refused rather than served without TLS' },
-    ),
+    tls,
   },
 });
 
@@ -45,8 +48,11 @@ const syntax = directive({
 export const prometheus: Plugin = definePlugin({
   syntax,
   operational: true,
-  control(options, context) {
-    context.http(address.print(options.address), '/metrics', serveMetrics(context.scrape));
+  async control(options, context) {
+    const secure =
+      options.tls === null ? undefined : await readWebConfig(context.path(options.tls));
+    const at = address.print(options.address);
+    context.http(at, '/metrics', serveMetrics(context.scrape), secure);
     const enabled = context.keep('prometheus/enabled', () => new Enabled(context.metrics));
     const releases: (() => void)[] = [];
     for (const server of context.servers) {

@@ -6,6 +6,7 @@ import type { Random } from '../../base/random.ts';
 import type { Registry } from '../../metrics/registry.ts';
 import type { OpenDataSet } from './data-set.ts';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { SecureContextOptions, TLSSocket } from 'node:tls';
 
 /** The control thread's end of a channel to the same plugin in every worker. */
 export interface ControlChannel {
@@ -55,8 +56,11 @@ export interface ControlContext extends ControlChannel {
    */
   replicated<T extends Kept>(key: string, make: (open: OpenDataSet) => T): T;
 
-  /** Adds a path to the HTTP server at `address` (`:8080`, `localhost:9153`); plugins of one address share it. */
-  http(address: string, path: string, handler: HttpHandler): void;
+  /**
+   * Adds a path to the HTTP server at `address` (`:8080`, `localhost:9153`); plugins of one address share it.
+   * @param tls the server speaks HTTPS; all that share an address say the same
+   */
+  http(address: string, path: string, handler: HttpHandler, tls?: HttpTls): void;
   /** Takes part in readiness under the plugin's name, where somebody observes it. */
   readiness(ready: () => boolean): void;
   /**
@@ -77,6 +81,19 @@ export interface ControlContext extends ControlChannel {
 /** A thing that may outlive a configuration. */
 export interface Kept {
   close(): Maybe<void>;
+}
+
+/** How an HTTP server speaks TLS. */
+export interface HttpTls {
+  /** Equal for equal settings. */
+  readonly key: string;
+  /** What a handshake needs, read anew for each connection: a certificate that is renewed needs no reload. May throw. */
+  load(): SecureContextOptions;
+  /** Whether clients are asked for a certificate, and whether one that nobody known has signed, or none, is turned away. */
+  readonly requestCert: boolean;
+  readonly rejectUnauthorized: boolean;
+  /** Whether a client that has shaken hands is welcome. */
+  welcome(socket: TLSSocket): boolean;
 }
 
 /** Answers one HTTP request. It may throw: that is logged, and answered 500. */

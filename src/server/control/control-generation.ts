@@ -18,13 +18,14 @@ import {
 import type {
   ControlContext,
   HttpHandler,
+  HttpTls,
   Kept,
   RunningConfiguration,
 } from '../contract/control-context.ts';
 import { dataSetChannel, type DataSet, type DataSetParts } from '../contract/data-set.ts';
 import type { EndpointPlan } from '../contract/endpoints.ts';
 import { isLink } from '../contract/plugin.ts';
-import { httpAddress } from './http-listeners.ts';
+import { httpAddress, mixedTls, type HttpPlan } from './http-listeners.ts';
 
 /** What the main thread brings to every configuration. */
 export interface ControlParts {
@@ -59,7 +60,7 @@ export interface ControlGeneration {
   readonly stops: readonly Hook[];
   /** In chain order: the order in which a final shutdown runs them. */
   readonly shutdowns: readonly Shutdown[];
-  readonly http: ReadonlyMap<string, ReadonlyMap<string, HttpHandler>>;
+  readonly http: HttpPlan;
   /** Keys of kept things that this configuration asked for. */
   readonly keys: ReadonlySet<string>;
 }
@@ -144,7 +145,7 @@ class Building {
   readonly #control: ControlParts;
   readonly #starts: Hook[] = [];
   readonly #shutdowns: (Shutdown & { readonly order: number })[] = [];
-  readonly #http = new Map<string, Map<string, HttpHandler>>();
+  readonly #http = new Map<string, GrowingAddress>();
   readonly #keys = new Set<string>();
   readonly #readiness: Readiness[] = [];
   /** Blocks whose plugins' readiness somebody observes. */
@@ -194,7 +195,7 @@ class Building {
       keep: (key, make) => this.#keep(key, make),
       replicated: (key, make) =>
         this.#keep(dataSetChannel(key), () => make((set) => this.#openSet(key, set))),
-      http: (address, path, handler) => this.#serve(address, path, handler),
+      http: (address, path, handler, tls) => this.#serve(address, path, handler, tls ?? null),
       readiness: (ready) => this.#readiness.push({ block: index, plugin: name, ready }),
       observeReadiness: () => {
         this.#observed.add(index);
@@ -220,11 +221,13 @@ class Building {
     return new ReplicatedSet({ name, links, clock, metrics }, set);
   }
 
-  #serve(address: string, path: string, handler: HttpHandler): void {
+  #serve(address: string, path: string, handler: HttpHandler, tls: HttpTls | null): void {
     const at = httpAddress(address);
-    const paths = this.#http.get(at) ?? new Map<string, HttpHandler>();
-    this.#http.set(at, paths);
-    paths.set(path, handler);
+    const known = this.#http.get(at);
+    const found = known ?? { paths: new Map<string, HttpHandler>(), tls };
+    if (found.tls?.key !== tls?.key) throw mixedTls(address);
+    this.#http.set(at, found);
+    found.paths.set(path, handler);
   }
 
   /** By plugin: whether all its instances in observed blocks are ready. */
@@ -235,6 +238,11 @@ class Building {
     }
     return found;
   }
+}
+
+interface GrowingAddress {
+  readonly paths: Map<string, HttpHandler>;
+  readonly tls: HttpTls | null;
 }
 
 /** What a control part may take to end, milliseconds. */

@@ -24,7 +24,9 @@ async function open(
     makeLog((line) => lines.push(line)),
     registry,
   );
-  const plan = new Map([[httpAddress(address), new Map(Object.entries(paths))]]);
+  const plan = new Map([
+    [httpAddress(address), { paths: new Map(Object.entries(paths)), tls: null }],
+  ]);
   await listeners.open(plan);
   await listeners.commit(plan);
   t.after(() => listeners.close());

@@ -1,6 +1,11 @@
 /** HTTP for plugins: one server an address, kept over reloads. */
 import { builtins } from '../../base/builtins.ts';
-import type { IncomingMessage, Server as HttpServer, ServerResponse } from 'node:http';
+import type {
+  IncomingMessage,
+  Server as HttpServer,
+  ServerOptions,
+  ServerResponse,
+} from 'node:http';
 import type { Socket } from 'node:net';
 import { bugText, type Log } from '../../base/log.ts';
 import { clamp, limit, type Limit } from '../../base/limits.ts';
@@ -8,7 +13,8 @@ import { bindProblem } from '../../net/bind-problem.ts';
 import { ConnectionTable, type Connection } from '../../net/connection-table.ts';
 import type { Counter, Family, Gauge, Registry } from '../../metrics/registry.ts';
 import { answerText } from '../contract/http.ts';
-import type { HttpHandler } from '../contract/control-context.ts';
+import type { HttpHandler, HttpTls } from '../contract/control-context.ts';
+import { Problem } from '../../base/problem.ts';
 
 /** Connections at a time per address. More than probes and scrapers need would take the descriptors that DNS needs. */
 export const httpConnectionLimit: Limit = limit({ default: 256, min: 2, max: 65_536 });
@@ -29,11 +35,18 @@ const UNREAD_MS = 30_000;
 
 interface HttpListener {
   readonly server: HttpServer;
+  readonly tls: HttpTls | null;
   paths: ReadonlyMap<string, HttpHandler>;
 }
 
-/** Address → path → handler. Addresses are as `httpAddress` writes them. */
-export type HttpPlan = ReadonlyMap<string, ReadonlyMap<string, HttpHandler>>;
+/** What is served at an address: path → handler, and whether over TLS. */
+export interface PlannedAddress {
+  readonly paths: ReadonlyMap<string, HttpHandler>;
+  readonly tls: HttpTls | null;
+}
+
+/** By address, as `httpAddress` writes them. */
+export type HttpPlan = ReadonlyMap<string, PlannedAddress>;
 
 /**
  * The HTTP side (`health`, `ready`, `prometheus`): one server an address, shared by all plugins that name it. A reload
@@ -78,9 +91,11 @@ export class HttpListeners {
   async open(wanted: HttpPlan): Promise<readonly string[]> {
     const fresh: string[] = [];
     try {
-      for (const [address, paths] of wanted) {
-        if (this.#listeners.has(address)) continue;
-        const listener: HttpListener = { server: makeServer(), paths };
+      for (const [address, { paths, tls }] of wanted) {
+        const known = this.#listeners.get(address);
+        if (known !== undefined && known.tls?.key !== tls?.key) throw changedTls(address);
+        if (known !== undefined) continue;
+        const listener: HttpListener = { server: makeServer(tls, this.#log), tls, paths };
         this.#bound(listener, address);
         await listen(listener.server, address, this.#shared);
         this.#listeners.set(address, listener);
@@ -100,7 +115,7 @@ export class HttpListeners {
     const evicted = this.#evicted.with(address);
     const table = new ConnectionTable<HttpConnection>(() => evicted.add(1));
     const bySocket = new WeakMap<Socket, HttpConnection>();
-    server.on('connection', (socket: Socket) => {
+    server.on(listener.tls === null ? 'connection' : 'secureConnection', (socket: Socket) => {
       const connection = new HttpConnection(socket);
       bySocket.set(socket, connection);
       table.add(connection, this.#connections);
@@ -141,7 +156,7 @@ export class HttpListeners {
 
   /** Hands every address to its new owner, and closes those that nobody wants any more. */
   async commit(wanted: HttpPlan): Promise<void> {
-    for (const [address, paths] of wanted) this.#listeners.get(address)!.paths = paths;
+    for (const [address, { paths }] of wanted) this.#listeners.get(address)!.paths = paths;
     await this.close([...this.#listeners.keys()].filter((address) => !wanted.has(address)));
   }
 
@@ -226,15 +241,59 @@ function passOver(request: IncomingMessage, response: ServerResponse): void {
   });
 }
 
-function makeServer(): HttpServer {
-  const server = builtins.http().createServer({
+function makeServer(tls: HttpTls | null, log: Log): HttpServer {
+  const options = {
     requestTimeout: TIMEOUT_MS,
     headersTimeout: TIMEOUT_MS,
     keepAliveTimeout: IDLE_MS,
     connectionsCheckingInterval: CHECK_MS,
-  });
+  };
+  const server =
+    tls === null ? builtins.http().createServer(options) : makeSecureServer(tls, options, log);
   server.setTimeout(UNREAD_MS);
   return server;
+}
+
+function makeSecureServer(tls: HttpTls, options: ServerOptions, log: Log): HttpServer {
+  const { requestCert, rejectUnauthorized } = tls;
+  const server = builtins.https().createServer({
+    ...options,
+    ...tls.load(),
+    requestCert,
+    rejectUnauthorized,
+    handshakeTimeout: TIMEOUT_MS,
+  });
+  server.prependListener('connection', () => {
+    try {
+      server.setSecureContext(tls.load());
+    } catch (error) {
+      // Files that are just being replaced: the certificate before is still good.
+      log.warning(`certificate of an HTTP address: ${bugText(error)}`);
+    }
+  });
+  server.prependListener('secureConnection', (socket) => {
+    if (!tls.welcome(socket)) socket.destroy();
+  });
+  return server;
+}
+
+/** Two plugins at one address want different things of it. */
+export function mixedTls(address: string): Problem {
+  return new Problem({
+    code: 'http-tls-mixed',
+    text: `${address} is to be served both with TLS and without, or with two certificates`,
+    hint: 'Plugins of one address share its server, and blocks theirs.',
+    remedy: 'Give them addresses of their own, or the same `tls`.',
+  });
+}
+
+function changedTls(address: string): Problem {
+  return new Problem({
+    code: 'http-tls-changed',
+    text: `${address} changes between HTTP and HTTPS, or its settings of TLS do`,
+    hint: 'The address is open, and can only be opened otherwise once it is closed.',
+    remedy: 'Restart the server, or use another address.',
+  });
 }
 
 /** The path of a request's target, which may be anything (`//`, `*`, a whole URL): no URL parser is asked. */
