@@ -417,6 +417,7 @@ describe(
   () => {
     test('random zones are whole, for every algorithm, and served securely', async (t) => {
       const folder = workFolder(t);
+      mkdirSync(join(folder, 'signed'));
       const algorithms = [
         'ECDSAP256SHA256',
         'RSASHA256',
