@@ -13,7 +13,8 @@ export function sarif({ findings }: LintReport): unknown {
   const codes = [...new Set(findings.map(({ code }) => code))].toSorted();
   const used = codes.map((code) => rules.find((rule) => rule.code === code)).filter(isRule);
   return {
-    $schema: 'https://json.schemastore.org/sarif-2.1.0.json',
+    $schema:
+      'https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json',
     version: '2.1.0',
     runs: [
       {

@@ -40,6 +40,11 @@ const verbs: Readonly<Record<string, Verb>> = {
     usage: async () => (await import('./capture-options.ts')).captureUsage,
     command: async () => (await import('./capture.ts')).capture,
   },
+  diff: {
+    summary: 'which answers a change of the Corefile changes',
+    usage: async () => (await import('./diff-options.ts')).diffUsage,
+    command: async () => (await import('./diff.ts')).diff,
+  },
   etcd: {
     summary: 'records of services in etcd (SkyDNS): put, get, list, rm',
     usage: async () => (await import('./etcd-options.ts')).etcdUsage,

@@ -30,7 +30,7 @@ const takesAll: Rule = blockRule({
         if (!all.includes('.')) continue;
         tell({
           at: directive.at,
-          text: `every name that ${name} does not have is NXDOMAIN: ${next} is never asked`,
+          text: `every name that ${name} does not have is ${name === 'hosts' ? 'SERVFAIL' : 'NXDOMAIN'}: ${next} is never asked`,
           hint: `${name} answers for the whole root zone here, and has no fallthrough.`,
           remedy: `Add fallthrough, or name the zones that ${name} is there for.`,
           fix: { kind: 'property', directive, text: 'fallthrough' },

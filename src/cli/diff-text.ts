@@ -1,0 +1,130 @@
+/** What `ndots diff` prints. */
+import {
+  differences,
+  type ChangeClass,
+  type Comparison,
+  type Difference,
+} from '../diff/compare.ts';
+import type { Outcome, Question } from '../diff/question.ts';
+import { className, typeName } from '../wire/iana.ts';
+import { clip, count } from './page.ts';
+
+/** How the text looks. */
+export interface DiffStyle {
+  readonly before: string;
+  readonly after: string;
+  readonly colour: boolean;
+  readonly columns: number;
+}
+
+const words: Readonly<Record<Difference, string>> = {
+  answers: 'other answers',
+  upstreams: 'other upstreams',
+  ttls: 'other TTLs',
+};
+
+const moments = {
+  first: '',
+  again: ', when it is asked again',
+  stale: ', when its time is over and all upstreams are silent',
+} as const;
+
+/** For people. */
+export function printComparison(comparison: Comparison, style: DiffStyle): string {
+  const { questions, same, classes, left } = comparison;
+  const paint = (text: string, sgr: string): string =>
+    style.colour ? `\u001b[${sgr}m${text}\u001b[0m` : text;
+  const lines = [`${style.before} → ${style.after}`, ''];
+  for (const each of classes) lines.push(...classLines(each, style, paint), '');
+  if (left.length > 0) lines.push(...left.map((text) => `not compared: ${text}`), '');
+  const totals = differences
+    .map((kind) => ({ kind, number: classes.filter((each) => each.kind === kind).length }))
+    .filter(({ number }) => number > 0)
+    .map(({ kind, number }) => `${count(number, 'class', 'classes')} of ${words[kind]}`);
+  const verdict = totals.length === 0 ? 'no answer changes' : totals.join(', ');
+  lines.push(
+    `${count(questions, 'question', 'questions')}, ${same} with the same answers: ${verdict}`,
+  );
+  return `${lines.join('\n')}\n`;
+}
+
+function classLines(
+  { kind, witness, count: number, names }: ChangeClass,
+  { columns }: DiffStyle,
+  paint: (text: string, sgr: string) => string,
+): string[] {
+  const { question, before, after, moment } = witness;
+  const others = names.filter((name) => name !== question.name);
+  const more = number > 1 ? `   (${count(number, 'question', 'questions')})` : '';
+  const room = Math.max(60, columns) - 2;
+  return [
+    `${paint(words[kind], '1')}: ${questionText(question)}${moments[moment]}${more}`,
+    ...outcomeLines('-', before, after).map((line) => paint(clip(line, room), '31')),
+    ...outcomeLines('+', after, before).map((line) => paint(clip(line, room), '32')),
+    ...(others.length === 0 ? [] : [clip(`  also ${others.join(' ')}`, room)]),
+  ];
+}
+
+/** `www.example.org. A`, and what else about it is unusual. */
+function questionText(question: Question): string {
+  const { name, type, client, address, port, proto, udpSize, dnssecOk } = question;
+  const usual = question.class === 1 ? [] : [className(question.class)];
+  const extra = [
+    ...(proto === 'tcp' ? ['over TCP'] : []),
+    ...(dnssecOk ? ['with DO'] : udpSize > 0 ? [`with a buffer of ${udpSize}`] : []),
+    ...(address === '' ? [] : [`at ${address}`]),
+    ...(port === 53 ? [] : [`port ${port}`]),
+  ];
+  return [name, ...usual, typeName(type), 'from', client, ...extra].join(' ');
+}
+
+/** Records that a class shows of each section. */
+const RECORDS_MAX = 3;
+
+function outcomeLines(mark: string, outcome: Outcome, other: Outcome): string[] {
+  const { rcode, flags, answer, authority, additional, upstreams, asked, block, plugin } = outcome;
+  const by = plugin === '' ? '' : `   by ${plugin} of ${block}`;
+  const whom =
+    upstreams.length === 0
+      ? ''
+      : `   asks ${upstreams.join(' ')}${asked > 1 ? ` (${asked} of them)` : ''}`;
+  const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
+  const records = [
+    ...answer,
+    ...(same(authority, other.authority) && answer.length > 0 ? [] : authority),
+    ...(same(additional, other.additional) ? [] : additional),
+  ];
+  const shown = records
+    .slice(0, RECORDS_MAX)
+    .map(({ name, ttl, type, data }) => `  ${mark}   ${name} ${ttl} ${type} ${data}`);
+  const more =
+    records.length > RECORDS_MAX ? [`  ${mark}   … ${records.length - RECORDS_MAX} more`] : [];
+  const set = flags.length === 0 ? '' : ` ${flags.join(' ')}`;
+  return [`  ${mark} ${rcode}${set}${by}${whom}`, ...shown, ...more];
+}
+
+/** For programs. */
+export function comparisonDocument(comparison: Comparison, { before, after }: DiffStyle): unknown {
+  return {
+    apiVersion: 'ndots.dev/v1',
+    kind: 'ConfigurationDiff',
+    before,
+    after,
+    questions: comparison.questions,
+    same: comparison.same,
+    notCompared: comparison.left,
+    changes: comparison.classes.map(({ kind, count: number, names, witness }) => ({
+      difference: kind,
+      questions: number,
+      names,
+      witness: {
+        ...witness.question,
+        type: typeName(witness.question.type),
+        class: className(witness.question.class),
+        moment: witness.moment,
+        before: witness.before,
+        after: witness.after,
+      },
+    })),
+  };
+}

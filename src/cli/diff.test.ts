@@ -1,0 +1,272 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { runCommand, type Ran } from '../../test/kit/trace-command.ts';
+import { diff } from './diff.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'ndots-diff-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+let made = 0;
+function file(text: string, ending = ''): string {
+  const path = join(folder, `${made++}${ending}`);
+  writeFileSync(path, text);
+  return path;
+}
+
+const run = (...words: string[]): Promise<Ran> => runCommand(diff, words);
+const kubeadm = readFileSync('test/corefiles/kubeadm.corefile', 'utf8');
+
+interface Change {
+  readonly difference: 'answers' | 'upstreams' | 'ttls';
+  readonly names: readonly string[];
+  readonly questions: number;
+  readonly witness: {
+    readonly name: string;
+    readonly type: string;
+    readonly client: string;
+    readonly moment: string;
+    readonly before: Side;
+    readonly after: Side;
+  };
+}
+
+interface Side {
+  readonly rcode: string;
+  readonly block: string;
+  readonly plugin: string;
+  readonly upstreams: readonly string[];
+  readonly answer: readonly { readonly ttl: number; readonly data: string }[];
+}
+
+async function changes(
+  before: string,
+  later: string,
+  ...words: string[]
+): Promise<readonly Change[]> {
+  const { out, err } = await run(file(before), file(later), '-o', 'json', ...words);
+  assert.equal(err, '');
+  return (JSON.parse(out) as { changes: Change[] }).changes;
+}
+
+/** The same Corefile with one thing else; `from` must be in it. */
+function edited(text: string, from: string | RegExp, to: string): string {
+  const changed = text.replace(from, to);
+  assert.notEqual(changed, text);
+  return changed;
+}
+
+describe('no answer changes when', () => {
+  for (const name of [
+    'kubeadm',
+    'k3s',
+    'aks',
+    'eks',
+    'openshift',
+    'helm-chart',
+    'deployment',
+    'node-local-dns',
+    'story-autopath',
+  ])
+    test(`nothing does: ${name}`, async () => {
+      const path = `test/corefiles/${name}.corefile`;
+      const { code, out } = await run(path, path);
+      assert.equal(code, 0);
+      assert.match(out, /no answer changes/);
+    });
+
+  for (const [what, from, to] of [
+    ['directives change places', /( {4}loop\n)( {4}reload\n)/, '$2$1'],
+    ['a comment is added', 'loop', 'loop # notices loops'],
+    ['probes move', 'ready', 'ready :8282'],
+    ['metrics go', / {4}prometheus :9153\n/, ''],
+    ['a zone is written in capitals', 'cluster.local in-addr', 'CLUSTER.local in-addr'],
+  ] as const)
+    test(what, async () => assert.deepEqual(await changes(kubeadm, edited(kubeadm, from, to)), []));
+});
+
+describe('a change shows as what it does:', () => {
+  /** What changes: difference, name, and the way of both sides. */
+  const found = async (from: string | RegExp, to: string, text = kubeadm): Promise<string[]> =>
+    (await changes(text, edited(text, from, to))).map(
+      ({ difference, witness: { name, type, before, after: later } }) =>
+        `${difference} ${name} ${type}: ${before.plugin} ${before.rcode} → ${later.plugin} ${later.rcode}`,
+    );
+
+  test('another bound of the cache is another TTL', async () => {
+    const list = await changes(kubeadm, edited(kubeadm, 'cache 30', 'cache 60'));
+    assert.deepEqual([...new Set(list.map(({ difference }) => difference))], ['ttls']);
+    const [{ witness }] = list as [Change];
+    assert.deepEqual([witness.before.answer[0]!.ttl, witness.after.answer[0]!.ttl], [30, 60]);
+  });
+
+  test('another upstream is one class, and no other answer', async () => {
+    const list = await changes(kubeadm, edited(kubeadm, '/etc/resolv.conf', '10.0.0.2 10.0.0.3'));
+    assert.deepEqual(
+      list.map(({ difference }) => difference),
+      ['upstreams'],
+    );
+    assert.deepEqual(list[0]!.witness.before.upstreams, ['/etc/resolv.conf']);
+    assert.deepEqual(list[0]!.witness.after.upstreams, ['10.0.0.2', '10.0.0.3']);
+  });
+
+  test('names of pods that go', async () =>
+    assert.deepEqual(await found('pods insecure', 'pods disabled'), [
+      'answers default.pod.cluster.local. A: kubernetes NOERROR → kubernetes NXDOMAIN',
+    ]));
+
+  test('hosts that answers for all names', async () => {
+    const list = await found('loop', 'hosts {\n        10.0.0.1 db.example.org\n    }\n    loop');
+    assert.ok(
+      list.some((each) => each.includes('forward NOERROR → hosts SERVFAIL')),
+      list.join('\n'),
+    );
+  });
+
+  test('a fallthrough that leaks', async () => {
+    const list = await changes(
+      kubeadm,
+      edited(kubeadm, 'fallthrough in-addr.arpa ip6.arpa', 'fallthrough'),
+    );
+    const leak = list.find(({ witness }) => witness.name.endsWith('cluster.local.'));
+    assert.equal(leak?.witness.after.plugin, 'forward');
+  });
+
+  test('a stub zone: only its names, by its block', async () => {
+    const list = await changes(
+      kubeadm,
+      `${kubeadm}corp.example:53 {\n    forward . 10.1.0.53\n}\n`,
+    );
+    assert.ok(list.length > 0);
+    for (const { names, witness } of list) {
+      assert.ok(
+        names.every((name) => /(^|\.|-)corp\.example\.$/.test(name)),
+        names.join(' '),
+      );
+      assert.deepEqual([witness.before.block, witness.after.block], ['.', 'corp.example.']);
+    }
+  });
+
+  test('a rewrite by a regular expression: a name that fits it', async () => {
+    const list = await found(
+      'loop',
+      'rewrite name regex ^(api|web)-[0-9]+\\.old\\.example\\.org\\.$ {1}.new.example.org answer auto\n    loop',
+    );
+    assert.match(list[0] ?? '', /(api|web)-0\.old\.example\.org\. A/);
+  });
+
+  test('a template by a pattern', async () => {
+    const list = await found(
+      'loop',
+      'template IN A example.org {\n        match "^ip-(?P<a>[0-9]+)[.]example[.]org[.]$"\n        answer "{{ .Name }} 60 IN A 10.0.0.{{ .Group.a }}"\n        fallthrough\n    }\n    loop',
+    );
+    assert.ok(
+      list.includes('answers ip-0.example.org. A: forward NOERROR → template NOERROR'),
+      list.join('\n'),
+    );
+  });
+
+  test('an acl: a client inside of its range', async () => {
+    const list = await changes(
+      kubeadm,
+      edited(kubeadm, 'loop', 'acl {\n        block net 10.9.0.0/16\n    }\n    loop'),
+    );
+    assert.deepEqual(
+      list.map(({ difference }) => difference),
+      ['answers', 'answers'],
+    );
+    for (const { witness } of list)
+      assert.deepEqual([witness.client, witness.after.rcode], ['10.9.0.1', 'REFUSED']);
+  });
+
+  test('a view that takes some clients away', async () => {
+    const text =
+      ".:53 {\n    view inside {\n        expr incidr(client_ip(), '10.9.0.0/16')\n    }\n    forward . 10.0.0.2\n}\n.:53 {\n    forward . 10.0.0.3\n}\n";
+    const list = await changes(text, edited(text, '10.9.0.0/16', '10.8.0.0/16'));
+    const clients = new Set(list.map(({ witness }) => witness.client.split('.')[1]));
+    assert.deepEqual(clients, new Set(['8', '9']));
+  });
+
+  test('a second use of the cache that is gone', async () => {
+    const list = await changes(kubeadm, edited(kubeadm, /cache 30 \{[^}]*\}/, ''));
+    assert.ok(list.length > 0);
+    assert.notEqual(list[0]!.difference, 'answers');
+  });
+
+  test('serve_stale: what is answered when upstreams are silent', async () => {
+    const text = '.:53 {\n    cache 30\n    forward . 10.0.0.2\n}\n';
+    const list = await changes(
+      text,
+      edited(text, 'cache 30', 'cache 30 {\n        serve_stale\n    }'),
+    );
+    const stale = list.find(({ witness }) => witness.moment === 'stale');
+    assert.deepEqual(
+      [stale?.witness.before.rcode, stale?.witness.after.rcode],
+      ['SERVFAIL', 'NOERROR'],
+    );
+  });
+
+  test('an address that nobody listens at any more', async () => {
+    const list = await found('.:53 {', '.:53 {\n    bind 169.254.20.10');
+    assert.ok(
+      list.some((each) => each.endsWith('→  no server')),
+      list.join('\n'),
+    );
+  });
+});
+
+describe('ndots diff', () => {
+  test('reads Corefiles within ConfigMaps', async () => {
+    const map = (text: string): string =>
+      file(
+        `kind: ConfigMap\nmetadata: { name: coredns }\ndata:\n  Corefile: |\n${text.replace(/^(?=.)/gm, '    ')}`,
+        '.yaml',
+      );
+    assert.equal((await run(map(kubeadm), file(kubeadm))).code, 0);
+    assert.equal((await run(map(kubeadm), map(edited(kubeadm, 'cache 30', 'cache 31')))).code, 1);
+  });
+
+  test('asks the names of a list, and of a log', async () => {
+    const names = file(
+      'one.shop.example AAAA\n[INFO] 10.0.0.9:4711 - 17 "A IN two.shop.example. udp 40 false 512" NOERROR qr,rd 60 0.001s\n',
+    );
+    const stub = `${kubeadm}shop.example:53 {\n    forward . 10.1.0.53\n}\n`;
+    const { out } = await run(file(kubeadm), file(stub), '--names', names, '-o', 'json');
+    const all = JSON.stringify((JSON.parse(out) as { changes: unknown }).changes);
+    assert.match(all, /shop\.example/);
+    const count = (text: string): number => (JSON.parse(text) as { questions: number }).questions;
+    const without = (await run(file(kubeadm), file(stub), '-o', 'json')).out;
+    assert.equal(count(out), count(without) + 2);
+  });
+
+  test('exits by the difference that --fail-on names', async () => {
+    const ttl = [file(kubeadm), file(edited(kubeadm, 'cache 30', 'cache 60'))];
+    assert.equal((await run(...ttl)).code, 1);
+    assert.equal((await run(...ttl, '--fail-on', 'upstreams')).code, 0);
+    const pods = [file(kubeadm), file(edited(kubeadm, 'pods insecure', 'pods disabled'))];
+    assert.equal((await run(...pods, '--fail-on', 'answers')).code, 1);
+    assert.equal((await run(...pods, '--fail-on', 'never')).code, 0);
+  });
+
+  test('a second Corefile that cannot be served changes every answer; a first one is a failure', async () => {
+    const broken = file('.:53 {\n    forward\n}\n');
+    const second = await run(file(kubeadm), broken);
+    assert.equal(second.code, 1);
+    assert.match(second.err, /cannot be served/);
+    assert.equal((await run(broken, file(kubeadm))).code, 2);
+    assert.equal((await run(join(folder, 'nowhere'), broken)).code, 2);
+    assert.equal((await run(broken)).code, 3);
+  });
+
+  test('a witness shows who answers, with what, and who is asked', async () => {
+    const { out } = await run(
+      file(kubeadm),
+      file(`${kubeadm}corp.example:53 {\n    forward . 10.1.0.53\n}\n`),
+    );
+    assert.match(out, /^other upstreams: corp\.example\. A from \S+ {3}\(\d+ questions\)$/m);
+    assert.match(out, /^ {2}- NOERROR ra {3}by forward of \. {3}asks \/etc\/resolv\.conf$/m);
+    assert.match(out, /^ {2}\+ NOERROR ra {3}by forward of corp\.example\. {3}asks 10\.1\.0\.53$/m);
+  });
+});

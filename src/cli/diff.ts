@@ -1,0 +1,193 @@
+/** `ndots diff BEFORE AFTER`: which answers a change of the configuration changes. */
+import { existsSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Problem, Problems } from '../base/problem.ts';
+import { FILE_MAX, readFileText, whyUnreadable } from '../base/read-file.ts';
+import type { Corefile } from '../corefile/tree.ts';
+import { compare, differences, type Comparison } from '../diff/compare.ts';
+import { objectNames } from '../diff/object-names.ts';
+import { Side } from '../diff/side.ts';
+import { witnesses, type NamedType } from '../diff/witnesses.ts';
+import { ManifestFolder } from '../kube/manifests/folder.ts';
+import { sortInputs } from '../lint/inputs.ts';
+import { loadPlugins } from '../plugins/order.ts';
+import { isDomainName, absoluteName } from '../corefile/zones.ts';
+import { TYPE, typeNumber } from '../wire/iana.ts';
+import { EXIT, wantsColour, type Command, type Io } from './command.ts';
+import { parseDiffOptions, type DiffOptions } from './diff-options.ts';
+import { comparisonDocument, printComparison } from './diff-text.ts';
+import { parseCorefileText } from './parse-corefile.ts';
+
+/** The verb `diff`. */
+export const diff: Command = {
+  name: 'diff',
+  async run(words, io) {
+    const options = parseDiffOptions(words);
+    const before = await readCorefile(options.before, io);
+    const after = await readCorefile(options.after, io);
+    const found = await compareCorefiles(before, after, {
+      manifests: resolve(options.manifests ?? exampleCluster),
+      names: options.names === null ? [] : readNames(options.names),
+      env: io.env,
+    });
+    if (!Array.isArray(found)) return show(found as Comparison, options, io);
+    for (const problem of found as readonly Problem[]) io.err(`${problem.print()}\n`);
+    io.err(`ndots diff: ${after.file} cannot be served: every answer changes\n`);
+    return EXIT.no;
+  },
+};
+
+const exampleCluster = fileURLToPath(new URL('../../examples/cluster', import.meta.url));
+
+/** A Corefile, by name and text. */
+export interface NamedText {
+  readonly file: string;
+  readonly folder: string;
+  readonly text: string;
+}
+
+/** What both sides have in common. */
+interface Common {
+  readonly manifests: string;
+  readonly names: readonly NamedType[];
+  readonly env: Io['env'];
+}
+
+/**
+ * Compares two Corefiles. Throws the `Problems` of a first one that cannot be served.
+ * @returns the problems of the second one if it cannot be served
+ */
+export async function compareCorefiles(
+  before: NamedText,
+  after: NamedText,
+  { manifests, names, env }: Common,
+): Promise<Comparison | readonly Problem[]> {
+  const trees: Corefile[] = [];
+  const sides = [before, after].map(
+    ({ file, folder, text }) =>
+      new Side({
+        file,
+        folder,
+        manifests,
+        env,
+        plugins: loadPlugins,
+        load(syntaxes) {
+          const output = parseCorefileText({ file, text, dnsPort: 53, env, syntaxes });
+          trees.push(output.corefile);
+          return output;
+        },
+      }),
+  );
+  const [first, second] = [sides[0]!, sides[1]!];
+  try {
+    const broken = await first.start();
+    if (broken.length > 0) throw new Problems(broken);
+    const refused = await second.start();
+    if (refused.length > 0) return refused;
+    const objects = objectNames(await readObjects(manifests), clusterZones(trees));
+    const questions = witnesses({
+      corefiles: trees,
+      objects: objects.names,
+      clients: objects.clients,
+      names,
+      places: places([...first.places, ...second.places]),
+    });
+    return await compare(first, second, questions);
+  } finally {
+    for (const side of sides) await side.stop();
+  }
+}
+
+/** Each place once. */
+function places(all: Side['places']): Side['places'] {
+  const found = new Map(all.map((place) => [`${place.address} ${place.port}`, place]));
+  return [...found.values()];
+}
+
+/** Zones of the clusters that either side serves. */
+function clusterZones(trees: readonly Corefile[]): readonly string[] {
+  const zones = trees.flatMap(({ blocks }) =>
+    blocks.flatMap(({ keys, directives }) =>
+      directives
+        .filter(({ name }) => name === 'kubernetes')
+        .flatMap(({ args }) =>
+          args.length === 0
+            ? keys.map(({ zone }) => zone)
+            : args.map(({ text }) => absoluteName(text.toLowerCase())),
+        ),
+    ),
+  );
+  return [...new Set(zones)].filter(
+    (zone) => isDomainName(zone) && !/(in-addr|ip6)\.arpa\.$|\//.test(zone),
+  );
+}
+
+async function readObjects(folder: string): Promise<ManifestFolder['manifests']> {
+  const objects = new ManifestFolder(folder);
+  await objects.look();
+  return objects.manifests;
+}
+
+/** The text of a Corefile, or of the one within a ConfigMap or values of the chart. */
+async function readCorefile(path: string, io: Io): Promise<NamedText> {
+  const text = path === '-' ? await io.stdin() : readText(path);
+  const file = path === '-' ? 'stdin' : path;
+  const folder = path === '-' ? process.cwd() : dirname(resolve(path));
+  const inputs = sortInputs([{ file, text, named: true }]);
+  const [problem] = inputs.problems;
+  if (problem !== undefined) throw problem;
+  const held = inputs.corefiles.filter(({ object }) => object !== null);
+  if (held.length > 1)
+    throw new Problem({
+      code: 'diff-input',
+      text: `${file} holds ${held.length} Corefiles`,
+      remedy: 'Give one file for each.',
+    });
+  if (held.length === 0 && inputs.objects.length > 0)
+    throw new Problem({ code: 'diff-input', text: `${file} holds no Corefile` });
+  return { file, folder, text: held[0]?.source.text ?? text };
+}
+
+function readText(path: string): string {
+  try {
+    return readFileText(path, FILE_MAX.manifest);
+  } catch (error) {
+    throw new Problem({
+      code: 'unreadable-file',
+      text: `${path}: cannot be read: ${whyUnreadable(error)}`,
+      remedy: existsSync(path) ? `ls -l ${path}` : 'Check the path.',
+      cause: error,
+    });
+  }
+}
+
+/** Names of a list (`NAME [TYPE]`), or of the log lines of CoreDNS and ndots (`"A IN name. udp …`). */
+function readNames(path: string): readonly NamedType[] {
+  const found = new Map<string, Set<number>>();
+  for (const line of readText(path).split('\n')) {
+    const logged = /"([A-Z0-9]+) [A-Z]+ (\S+) (?:udp|tcp|tls|https|internal) /.exec(line);
+    const [name = '', type = ''] =
+      logged === null ? line.trim().split(/\s+/) : [logged[2], logged[1]];
+    if (name === '' || name.startsWith('#') || !isDomainName(name)) continue;
+    const number = typeNumber(type.toUpperCase());
+    const types = found.get(absoluteName(name)) ?? new Set<number>();
+    for (const each of number === null ? [TYPE.A, TYPE.AAAA] : [number]) types.add(each);
+    found.set(absoluteName(name), types);
+  }
+  return [...found].map(([name, types]) => ({ name, types: [...types] }));
+}
+
+function show(found: Comparison, options: DiffOptions, io: Io): number {
+  const { before, after, failOn, output } = options;
+  const style = { before, after, colour: wantsColour(options, io), columns: io.columns };
+  io.out(
+    output === 'json'
+      ? `${JSON.stringify(comparisonDocument(found, style), null, 2)}\n`
+      : printComparison(found, style),
+  );
+  if (failOn === 'never') return EXIT.ok;
+  const least = differences.indexOf(failOn);
+  const counts = found.classes.some(({ kind }) => differences.indexOf(kind) <= least);
+  return counts ? EXIT.no : EXIT.ok;
+}

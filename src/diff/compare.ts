@@ -1,0 +1,161 @@
+/** Two configurations side by side: which answers differ, gathered into classes of the same change. */
+import type { AnswerRecord, Outcome, Question } from './question.ts';
+import type { Side } from './side.ts';
+
+/** What differs, from what matters most: the answer itself, who was asked for it, how long it is kept (and the flags). */
+export type Difference = 'answers' | 'upstreams' | 'ttls';
+
+/** From the worst down. */
+export const differences: readonly Difference[] = ['answers', 'upstreams', 'ttls'];
+
+/** When a question was asked. */
+export type Moment =
+  /** For the first time. */
+  | 'first'
+  /** A second later: what a cache makes of it. */
+  | 'again'
+  /** When its time is over, and all upstreams are silent. */
+  | 'stale';
+
+/** One question whose answers differ. */
+export interface Witness {
+  readonly question: Question;
+  readonly moment: Moment;
+  readonly before: Outcome;
+  readonly after: Outcome;
+  readonly kind: Difference;
+}
+
+/** Witnesses of the same change. */
+export interface ChangeClass {
+  readonly kind: Difference;
+  /** The simplest one. */
+  readonly witness: Witness;
+  readonly count: number;
+  /** Some names, the shortest first. */
+  readonly names: readonly string[];
+}
+
+/** What a comparison came to. */
+export interface Comparison {
+  readonly questions: number;
+  readonly same: number;
+  readonly classes: readonly ChangeClass[];
+  /** What was left out of one side or both. */
+  readonly left: readonly string[];
+}
+
+/** Time that has to pass until a name with a short TTL is over, milliseconds. */
+const STALE_MS = 60_000;
+
+/** Asks both sides everything: once, once again a second later, and some names when upstreams are silent. */
+export async function compare(
+  before: Side,
+  after: Side,
+  questions: readonly Question[],
+): Promise<Comparison> {
+  const found = new Map<Question, Witness>();
+  const round = async (asked: readonly Question[], moment: Moment): Promise<void> => {
+    for (const question of asked) {
+      const [a, b] = [await before.ask(question), await after.ask(question)];
+      const kind = differenceOf(a, b);
+      if (kind === null) continue;
+      // One question is one witness, of the worst that shows.
+      const known = found.get(question);
+      if (known !== undefined && differences.indexOf(known.kind) <= differences.indexOf(kind))
+        continue;
+      found.set(question, { question, moment, before: a, after: b, kind });
+    }
+  };
+  const pass = (ms: number): Promise<unknown> =>
+    Promise.all([before.clock.advance(ms), after.clock.advance(ms)]);
+  await round(questions, 'first');
+  await pass(1000);
+  await round(questions, 'again');
+  const short = questions.filter(({ name, type }) => name.startsWith('short-') && type === 1);
+  await pass(STALE_MS);
+  await round(short, 'again');
+  await pass(STALE_MS);
+  for (const side of [before, after]) side.silence(true);
+  await round(short, 'stale');
+  for (const side of [before, after]) side.silence(false);
+  return {
+    questions: questions.length,
+    same: questions.length - found.size,
+    classes: classesOf([...found.values()]),
+    left: [...new Set([...before.left, ...after.left])],
+  };
+}
+
+/** What differs most; null: nothing that a client or an upstream would notice. */
+function differenceOf(before: Outcome, after: Outcome): Difference | null {
+  const plain = ({ rcode, flags, answer, authority, additional }: Outcome): string => {
+    const isCut = flags.includes('tc');
+    // Which records fit into a reply that is cut is chance.
+    const records = isCut ? [answer.length] : contents([answer, authority, additional], dataText);
+    return JSON.stringify([rcode, isCut, records]);
+  };
+  if (plain(before) !== plain(after)) return 'answers';
+  const upstreams = ({ upstreams: list, asked }: Outcome): string => JSON.stringify([list, asked]);
+  if (upstreams(before) !== upstreams(after)) return 'upstreams';
+  const details = ({ flags, answer, authority, additional }: Outcome): string =>
+    JSON.stringify([
+      flags,
+      contents([flags.includes('tc') ? [] : answer, authority, additional], ttlText),
+    ]);
+  return details(before) === details(after) ? null : 'ttls';
+}
+
+const dataText = ({ name, type, data }: AnswerRecord): string => `${name} ${type} ${data}`;
+const ttlText = (record: AnswerRecord): string => `${record.ttl} ${dataText(record)}`;
+
+/** The order of records means nothing: servers shuffle them. */
+function contents(
+  sections: readonly (readonly AnswerRecord[])[],
+  print: (record: AnswerRecord) => string,
+): readonly string[][] {
+  return sections.map((list) => list.map(print).toSorted());
+}
+
+/** Names of a class that a report shows. */
+const NAMES_MAX = 5;
+
+function classesOf(witnesses: readonly Witness[]): readonly ChangeClass[] {
+  const groups = new Map<string, Witness[]>();
+  for (const witness of witnesses) {
+    const key = signature(witness);
+    groups.set(key, [...(groups.get(key) ?? []), witness]);
+  }
+  const size = ({ question: { name, type } }: Witness): number =>
+    (name === '.' ? 30 : name.length) * 1000 + type;
+  return [...groups.values()]
+    .map((group): ChangeClass => {
+      const sorted = group.toSorted((a, b) => size(a) - size(b));
+      const names = [...new Set(sorted.map(({ question }) => question.name))];
+      return {
+        kind: sorted[0]!.kind,
+        witness: sorted[0]!,
+        count: group.length,
+        names: names.slice(0, NAMES_MAX),
+      };
+    })
+    .toSorted(
+      (a, b) => differences.indexOf(a.kind) - differences.indexOf(b.kind) || b.count - a.count,
+    );
+}
+
+/** What witnesses of one change have in common. */
+function signature({ kind, moment, before, after }: Witness): string {
+  const by = ({ block, plugin }: Outcome): readonly string[] => [block, plugin];
+  const shape = (outcome: Outcome): readonly unknown[] => {
+    switch (kind) {
+      case 'answers':
+        return [...by(outcome), outcome.rcode];
+      case 'upstreams':
+        return by(outcome);
+      case 'ttls':
+        return by(outcome);
+    }
+  };
+  return JSON.stringify([kind, moment === 'stale', shape(before), shape(after)]);
+}

@@ -1,0 +1,81 @@
+/** Names that the objects of a cluster have, and some that they do not have. */
+import { asObject, child, children, text, texts } from '../kube/api/json-object.ts';
+import type { Manifest } from '../kube/manifests/manifest.ts';
+import { expandZone } from '../corefile/zones.ts';
+import { TYPE } from '../wire/iana.ts';
+import type { NamedType } from './witnesses.ts';
+
+/** Objects of each kind beyond these say nothing new. */
+const OBJECTS_MAX = 200;
+
+/** The names of the objects below the cluster's zones, and the addresses of pods. */
+export function objectNames(
+  manifests: readonly Manifest[],
+  zones: readonly string[],
+): { readonly names: readonly NamedType[]; readonly clients: readonly string[] } {
+  const names: NamedType[] = [];
+  const clients: string[] = [];
+  const both = [TYPE.A, TYPE.AAAA];
+  const add = (name: string, types: readonly number[] = both): void =>
+    void names.push({ name, types });
+  const reverse = (address: string): void => {
+    const bits = address.includes(':') ? 128 : 32;
+    for (const zone of expandZone(`${address}/${bits}`) ?? []) add(zone, [TYPE.PTR]);
+  };
+  const of = (kind: string): readonly Manifest[] =>
+    manifests.filter((each) => each.kind === kind).slice(0, OBJECTS_MAX);
+  for (const zone of zones) {
+    for (const name of [
+      '',
+      'svc.',
+      'default.svc.',
+      'nothing.default.svc.',
+      'x.nothing.svc.',
+      'ns.dns.',
+      'nothing.',
+      '10-9-9-9.default.pod.',
+      'pod.',
+      'default.pod.',
+    ])
+      add(`${name}${zone}`);
+    add(`dns-version.${zone}`, [TYPE.TXT]);
+    add(zone, [TYPE.SOA, TYPE.NS]);
+    for (const { namespace, name, raw } of of('Service')) {
+      const service = `${name}.${namespace}.svc.${zone}`;
+      add(service, [...both, TYPE.SRV, TYPE.TXT]);
+      add(`nothing.${service}`);
+      for (const port of children(child(raw, 'spec'), 'ports')) {
+        const label = text(port, 'name');
+        const protocol = (text(port, 'protocol') || 'TCP').toLowerCase();
+        if (label !== '') add(`_${label}._${protocol}.${service}`, [TYPE.SRV]);
+      }
+      // The first suffix of a search path, as pods ask for other names.
+      add(`www.example.com.${namespace}.svc.${zone}`);
+    }
+    for (const { namespace, raw } of of('Pod')) {
+      const address = text(child(raw, 'status'), 'podIP');
+      if (address !== '') add(`${address.replaceAll(/[.:]/g, '-')}.${namespace}.pod.${zone}`);
+    }
+    for (const slice of of('EndpointSlice'))
+      for (const endpoint of children(slice.raw, 'endpoints')) {
+        const host = text(asObject(endpoint), 'hostname');
+        const service = slice.labels['kubernetes.io/service-name'] ?? '';
+        if (host !== '' && service !== '') add(`${host}.${service}.${slice.namespace}.svc.${zone}`);
+      }
+  }
+  for (const { raw } of of('Service')) {
+    const spec = child(raw, 'spec');
+    for (const address of [...texts(spec, 'clusterIPs'), text(spec, 'clusterIP')])
+      if (address !== '' && address !== 'None') reverse(address);
+  }
+  for (const { raw } of of('Pod')) {
+    const address = text(child(raw, 'status'), 'podIP');
+    if (address === '') continue;
+    reverse(address);
+    if (clients.length < 3) clients.push(address);
+  }
+  for (const { raw } of of('EndpointSlice'))
+    for (const endpoint of children(raw, 'endpoints'))
+      for (const address of texts(asObject(endpoint), 'addresses')) reverse(address);
+  return { names, clients };
+}

@@ -1,0 +1,46 @@
+/** What is asked of both configurations, and what each of them does with it. */
+
+/** One query. */
+export interface Question {
+  /** Absolute, as it is sent. */
+  readonly name: string;
+  readonly type: number;
+  /** 1 = IN, 3 = CH. */
+  readonly class: number;
+  /** Who asks: an IP address. */
+  readonly client: string;
+  /** The address that is asked; `''`: any that no bind names. */
+  readonly address: string;
+  readonly port: number;
+  readonly proto: 'udp' | 'tcp';
+  /** The largest reply over UDP that the client takes; 0: it sends no OPT. */
+  readonly udpSize: number;
+  readonly dnssecOk: boolean;
+}
+
+/** A record as people read it. */
+export interface AnswerRecord {
+  readonly name: string;
+  readonly type: string;
+  readonly ttl: number;
+  readonly data: string;
+}
+
+/** What became of one query. */
+export interface Outcome {
+  /** Mnemonic; `silence`: no reply at all; `no server`: nothing listens there. */
+  readonly rcode: string;
+  /** `aa`, `tc`, `ra`, `ad`: those that are set. */
+  readonly flags: readonly string[];
+  readonly answer: readonly AnswerRecord[];
+  readonly authority: readonly AnswerRecord[];
+  readonly additional: readonly AnswerRecord[];
+  /** The upstreams that were asked, as the Corefile spells them; of several of one forward all. */
+  readonly upstreams: readonly string[];
+  /** How many queries went to upstreams. */
+  readonly asked: number;
+  /** The server block that took the query: its zone, and its view; `''`: none. */
+  readonly block: string;
+  /** The plugin that answered: the last one that saw the query. */
+  readonly plugin: string;
+}
