@@ -27,6 +27,12 @@ export const knownSetups: readonly Known[] = [
     intended: 'docs/coredns.md, what is not there: certificates by ACME',
   },
   {
+    plugin: 'trace',
+    test: 'TestTraceParse',
+    like: /datadog/,
+    intended: "src/plugins/trace/trace.md: the protocol of Datadog's agent is not spoken, OTLP is",
+  },
+  {
     plugin: 'erratic',
     test: 'TestParseErratic',
     like: /erraric/,
@@ -75,6 +81,11 @@ export const knownSetups: readonly Known[] = [
 
 /** Queries that CoreDNS's tests hand to plugins. */
 export const knownExchanges: readonly Known[] = [
+  {
+    plugin: 'grpc',
+    test: 'TestProxyUnix',
+    inapplicable: 'the upstream is a server of the test',
+  },
   {
     plugin: 'kubernetes',
     test: 'TestPreserveCase',

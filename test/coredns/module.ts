@@ -12,9 +12,31 @@ const huge = { maxBuffer: 1 << 28 };
 /** Plugins whose tests are taken: folders of the module. */
 const plugins: readonly string[] = [
   ...['acl', 'any', 'autopath', 'bind', 'bufsize', 'cache', 'cancel', 'chaos', 'debug', 'erratic'],
-  ...['errors', 'forward', 'header', 'health', 'hosts', 'https', 'kubernetes', 'loadbalance'],
-  ...['local', 'log', 'loop', 'metadata', 'metrics', 'minimal', 'multisocket', 'nsid', 'ready'],
-  ...['reload', 'rewrite', 'root', 'template', 'timeouts', 'tls', 'view', 'whoami'],
+  ...[
+    'errors',
+    'forward',
+    'grpc',
+    'grpc_server',
+    'header',
+    'health',
+    'hosts',
+    'https',
+    'kubernetes',
+    'loadbalance',
+  ],
+  ...[
+    'local',
+    'log',
+    'loop',
+    'metadata',
+    'metrics',
+    'minimal',
+    'multisocket',
+    'nsid',
+    'proxyproto',
+    'ready',
+  ],
+  ...['reload', 'rewrite', 'root', 'template', 'timeouts', 'tls', 'trace', 'view', 'whoami'],
 ];
 
 /** Why CoreDNS's tests cannot be run here; null: they can. */
