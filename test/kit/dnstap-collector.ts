@@ -1,5 +1,6 @@
 /** A collector of dnstap messages. */
 import { createServer, type Server, type Socket } from 'node:net';
+import { createServer as createTlsServer, Server as TlsServer } from 'node:tls';
 import { DNSTAP_CONTENT_TYPE, readDnstap, type Dnstap } from '../../src/wire/dnstap.ts';
 import {
   CONTROL,
@@ -41,7 +42,7 @@ export class DnstapCollector {
 
   private constructor(server: Server, reads: boolean) {
     this.#server = server;
-    server.on('connection', (socket: Socket) => {
+    server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => {
       this.sockets.push(socket);
       if (reads) this.readers.push(new DnstapReader(socket));
       else socket.on('error', () => undefined);
@@ -50,16 +51,22 @@ export class DnstapCollector {
 
   /** @param reads false: connections are accepted, and nothing is read or said */
   static async listen(
-    at: { path: string } | { port: number },
+    at: { path: string } | { port: number } | { tls: { cert: string; key: string } },
     reads = true,
   ): Promise<DnstapCollector> {
-    const server = createServer();
+    const server = 'tls' in at ? createTlsServer(at.tls) : createServer();
+    server.on('tlsClientError', () => undefined);
     const collector = new DnstapCollector(server, reads);
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
-      server.listen('path' in at ? at : { ...at, host: '127.0.0.1' }, resolve);
+      const port = 'port' in at ? at.port : 0;
+      server.listen('path' in at ? at : { port, host: '127.0.0.1' }, resolve);
     });
     return collector;
+  }
+
+  get port(): number {
+    return (this.#server.address() as { port: number }).port;
   }
 
   /** All messages so far, of all connections. */

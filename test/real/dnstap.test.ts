@@ -1,14 +1,16 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
+import { connect as connectTls } from 'node:tls';
 import { readMessage } from '../../src/wire/message.ts';
 import { TAP } from '../../src/wire/dnstap.ts';
 import { printAddress } from '../../src/base/ip.ts';
+import { testCertificate, testKey } from '../kit/certificate.ts';
 import { missing } from '../kit/dig.ts';
-import { DnstapCollector, until } from '../kit/dnstap-collector.ts';
+import { DnstapCollector, DnstapReader, until } from '../kit/dnstap-collector.ts';
 import { start } from '../kit/child.ts';
 import { freePorts, serveProcess, type ServeProcess } from '../kit/serve-process.ts';
 
@@ -22,6 +24,54 @@ function ask({ port }: ServeProcess, ...words: readonly string[]): string {
   const all = ['+time=3', '+tries=1', '@127.0.0.1', '-p', String(port), ...words];
   return execFileSync('dig', all, { encoding: 'utf8' });
 }
+
+describe('dnstap over TLS', { skip: skip ?? false }, () => {
+  const files = { cert: join(folder, 'cert.pem'), key: join(folder, 'key.pem') };
+  writeFileSync(files.cert, testCertificate);
+  writeFileSync(files.key, testKey);
+
+  test('a collector whose certificate nobody known has signed gets nothing, unless that is allowed', async (t) => {
+    const there = await DnstapCollector.listen({ tls: { cert: testCertificate, key: testKey } });
+    t.after(() => there.close());
+    const doubtful = await serveProcess(`  dnstap tls://127.0.0.1:${there.port}\n  whoami`);
+    t.after(() => doubtful.stop());
+    ask(doubtful, 'www.example.org', 'A');
+    await until(
+      () => /No connection to dnstap endpoint: .*certificate/.test(doubtful.child.output()),
+      'the reason',
+    );
+    assert.equal(there.messages.length, 0);
+    const server = await serveProcess(
+      `  dnstap tls://127.0.0.1:${there.port} full {\n  skipverify\n  }\n  whoami`,
+    );
+    t.after(() => server.stop());
+    ask(server, 'www.example.org', 'A');
+    await until(() => there.messages.length === 2, 'query and reply');
+    assert.deepEqual(
+      there.messages.map(({ type }) => type),
+      [TAP.CLIENT_QUERY, TAP.CLIENT_RESPONSE],
+    );
+  });
+
+  test('sinks that connect must show a certificate of the authority that is named', async (t) => {
+    const [port] = (await freePorts(1)) as [number];
+    const server = await serveProcess(
+      `  dnstap listen tls://127.0.0.1:${port} {\n  tls ${files.cert} ${files.key} ${files.cert}\n  }\n  whoami`,
+    );
+    t.after(() => server.stop());
+    const sink = (own: object): DnstapReader => {
+      const socket = connectTls({ port, host: '127.0.0.1', ca: testCertificate, ...own });
+      t.after(() => socket.destroy());
+      return new DnstapReader(socket);
+    };
+    const stranger = sink({});
+    const known = sink({ cert: testCertificate, key: testKey });
+    await until(() => known.controls.length >= 2, 'the handshake');
+    ask(server, 'www.example.org', 'A');
+    await until(() => known.messages.length === 2, 'query and reply');
+    assert.deepEqual([stranger.controls, stranger.messages], [[], []]);
+  });
+});
 
 describe('dnstap of a running server', { skip: skip ?? false }, () => {
   test('queries, replies and exchanges with upstreams, with the messages as they went', async (t) => {

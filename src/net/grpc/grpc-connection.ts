@@ -1,20 +1,17 @@
 /** One HTTP/2 connection to a gRPC server, and the calls on it. */
 import type { Socket } from 'node:net';
 import type { Clock, Timer } from '../../base/clock.ts';
+import { clientGreeting, makeFrame, wordsFrame } from '../http2/client-frames.ts';
 import { FrameReader } from '../http2/frame-reader.ts';
 import {
   ERROR,
   FLAG,
   FRAME,
-  FRAME_HEADER,
   PAYLOAD_MAX,
-  PREFACE,
   readWord,
   SETTING,
   WINDOW,
   WINDOW_MAX,
-  writeFrameHeader,
-  writeWord,
 } from '../http2/frames.ts';
 import { HeaderBlock } from '../http2/header-block.ts';
 import { ResponseFields } from './response-fields.ts';
@@ -88,7 +85,7 @@ export class GrpcConnection implements StreamHost {
     socket.on('end', () => this.#end('the connection was closed by the server'));
     socket.on('close', () => this.#end('the connection was closed'));
     socket.on('drain', () => this.#sendAll());
-    socket.write(greeting());
+    socket.write(clientGreeting(STREAM_WINDOW, CONNECTION_WINDOW));
   }
 
   /** Whether it takes further calls. */
@@ -123,7 +120,7 @@ export class GrpcConnection implements StreamHost {
     }
     this.#streams.set(stream.id, stream);
     this.#gather();
-    this.#socket.write(frame(FRAME.HEADERS, FLAG.END_HEADERS, stream.id, block));
+    this.#socket.write(makeFrame(FRAME.HEADERS, FLAG.END_HEADERS, stream.id, block));
     this.#watch();
     return stream;
   }
@@ -148,7 +145,7 @@ export class GrpcConnection implements StreamHost {
       if (size <= 0 && data.length > 0) break;
       const ends = last && sent + size === data.length;
       const piece = data.subarray(sent, sent + size);
-      this.#socket.write(frame(FRAME.DATA, ends ? FLAG.END_STREAM : 0, stream, piece));
+      this.#socket.write(makeFrame(FRAME.DATA, ends ? FLAG.END_STREAM : 0, stream, piece));
       this.#window -= size;
       sent += size;
     } while (sent < data.length);
@@ -156,11 +153,13 @@ export class GrpcConnection implements StreamHost {
   }
 
   allow(stream: number, bytes: number): void {
-    if (this.#closed === null) this.#socket.write(words(FRAME.WINDOW_UPDATE, 0, stream, bytes));
+    if (this.#closed === null)
+      this.#socket.write(wordsFrame(FRAME.WINDOW_UPDATE, 0, stream, bytes));
   }
 
   reset(stream: number): void {
-    if (this.#closed === null) this.#socket.write(words(FRAME.RST_STREAM, 0, stream, ERROR.CANCEL));
+    if (this.#closed === null)
+      this.#socket.write(wordsFrame(FRAME.RST_STREAM, 0, stream, ERROR.CANCEL));
   }
 
   forget(stream: number): void {
@@ -203,7 +202,7 @@ export class GrpcConnection implements StreamHost {
         this.#watchdog = clock.after(QUIET_MS - quiet, check);
         return;
       }
-      this.#socket.write(words(FRAME.PING, 0, 0, 0, 0));
+      this.#socket.write(wordsFrame(FRAME.PING, 0, 0, 0, 0));
       this.#watchdog = clock.after(PING_ANSWER_MS, () => {
         if (clock.now() - this.heardAt < QUIET_MS) return check();
         const text = `nothing has come for ${Math.round(quiet / 1000 + PING_ANSWER_MS / 1000)} s`;
@@ -249,8 +248,7 @@ export class GrpcConnection implements StreamHost {
         return;
       case FRAME.PING:
         if ((flags & FLAG.ACK) === 0 && end - start === 8) {
-          const echo = Buffer.from(bytes.subarray(start, end));
-          this.#socket.write(frame(FRAME.PING, FLAG.ACK, 0, echo));
+          this.#socket.write(makeFrame(FRAME.PING, FLAG.ACK, 0, bytes.subarray(start, end)));
         }
         return;
       case FRAME.GOAWAY:
@@ -307,7 +305,7 @@ export class GrpcConnection implements StreamHost {
           this.#streamWindow = value;
       }
     }
-    this.#socket.write(words(FRAME.SETTINGS, FLAG.ACK, 0));
+    this.#socket.write(wordsFrame(FRAME.SETTINGS, FLAG.ACK, 0));
   }
 
   /** The server takes no more calls; those it has not begun fail, the others come to their end. */
@@ -317,28 +315,4 @@ export class GrpcConnection implements StreamHost {
     for (const stream of [...this.#streams.values()]) if (stream.id > last) stream.fail(failure);
     if (this.#streams.size === 0) this.close(failure);
   }
-}
-
-function frame(type: number, flags: number, stream: number, payload: Uint8Array): Buffer {
-  const out = Buffer.allocUnsafe(FRAME_HEADER + payload.length);
-  out.set(payload, writeFrameHeader(out, 0, payload.length, type, flags, stream));
-  return out;
-}
-
-/** A frame whose payload is some 32-bit words. */
-function words(type: number, flags: number, stream: number, ...list: readonly number[]): Buffer {
-  const out = Buffer.allocUnsafe(FRAME_HEADER + 4 * list.length);
-  let at = writeFrameHeader(out, 0, 4 * list.length, type, flags, stream);
-  for (const word of list) at = writeWord(out, at, word);
-  return out;
-}
-
-/** What a client says first: no pushes, and how much it takes without being asked. */
-function greeting(): Buffer {
-  const settings = Buffer.alloc(12);
-  settings.writeUInt16BE(SETTING.ENABLE_PUSH, 0);
-  settings.writeUInt16BE(SETTING.INITIAL_WINDOW_SIZE, 6);
-  settings.writeUInt32BE(STREAM_WINDOW, 8);
-  const more = words(FRAME.WINDOW_UPDATE, 0, 0, CONNECTION_WINDOW - WINDOW);
-  return Buffer.concat([PREFACE, frame(FRAME.SETTINGS, 0, 0, settings), more]);
 }

@@ -10,11 +10,8 @@ import {
   FLAG,
   FRAME,
   FRAME_HEADER,
-  PAYLOAD_MAX,
   readWord,
-  SETTING,
   WINDOW,
-  WINDOW_MAX,
   writeFrameHeader,
   writeWord,
 } from './frames.ts';
@@ -25,7 +22,8 @@ import { ParkedReplies } from './parked-replies.ts';
 import { PacedWriter } from './paced-writer.ts';
 import { FIELDS_MAX } from './reply-fields.ts';
 import { RequestBodies, type BodyVerdict } from './request-bodies.ts';
-import { LIST_MAX, RequestHeader } from './request-header.ts';
+import { RequestHeader } from './request-header.ts';
+import { readSettings, SETTINGS_SIZE, writeSettings } from './server-settings.ts';
 
 /** Before a reply's message there is room for all that comes before it: HEADERS, the header of DATA, the body's beginning. */
 const HEADERS_ROOM = FRAME_HEADER + FIELDS_MAX + FRAME_HEADER + BODY_PREFIX_MAX;
@@ -69,16 +67,7 @@ export class Http2Connection extends ClientConnection {
     this.#service = service;
     this.#writer = new PacedWriter(socket, (one) => host.gather(one), this.#left);
     this.#writer.grouped = service.grouped;
-    const settings = [
-      [SETTING.MAX_CONCURRENT_STREAMS, host.limits.streams],
-      [SETTING.MAX_HEADER_LIST_SIZE, LIST_MAX],
-    ] as const;
-    let at = this.#begin(6 * settings.length, FRAME.SETTINGS, 0, 0);
-    for (const [name, value] of settings) {
-      arena[at] = 0;
-      arena[at + 1] = name;
-      at = writeWord(arena, at + 2, value);
-    }
+    writeSettings(arena, this.#begin(SETTINGS_SIZE, FRAME.SETTINGS, 0, 0), host.limits.streams);
     this.#bodies = new RequestBodies(service.bodyMax, (id, bytes) => {
       writeWord(arena, this.#begin(4, FRAME.WINDOW_UPDATE, 0, id), bytes);
     });
@@ -296,14 +285,9 @@ export class Http2Connection extends ClientConnection {
       return this.#fail(ERROR.FRAME_SIZE_ERROR);
     }
     if ((flags & FLAG.ACK) !== 0) return;
-    let window = this.#parked.streamWindow;
-    for (let at = start; at < end; at += 6) {
-      const name = (bytes[at]! << 8) | bytes[at + 1]!;
-      const value = bytes.readUInt32BE(at + 2);
-      const wrong = faultOf(name, value);
-      if (wrong !== null) return this.#fail(wrong);
-      if (name === SETTING.INITIAL_WINDOW_SIZE) window = value;
-    }
+    const settings = readSettings(bytes, start, end);
+    if (settings.error !== null) return this.#fail(settings.error);
+    const window = settings.streamWindow ?? this.#parked.streamWindow;
     // Once for all of a frame: it may name the window thousands of times, and each open stream has one.
     if (!this.#parked.restart(window, this.#streams.values()))
       return this.#fail(ERROR.FLOW_CONTROL_ERROR);
@@ -523,20 +507,5 @@ export class Http2Connection extends ClientConnection {
     const at = writeFrameHeader(arena, this.written, length, type, flags, id);
     this.written = at + length;
     return at;
-  }
-}
-
-/** What is wrong with the value of a setting; null: nothing. */
-function faultOf(name: number, value: number): number | null {
-  switch (name) {
-    case SETTING.ENABLE_PUSH:
-      return value > 1 ? ERROR.PROTOCOL_ERROR : null;
-    case SETTING.MAX_FRAME_SIZE:
-      // More than the least is never used.
-      return value < PAYLOAD_MAX || value > 0xffffff ? ERROR.PROTOCOL_ERROR : null;
-    case SETTING.INITIAL_WINDOW_SIZE:
-      return value > WINDOW_MAX ? ERROR.FLOW_CONTROL_ERROR : null;
-    default:
-      return null;
   }
 }

@@ -8,6 +8,7 @@ import { matchReply } from '../match-reply.ts';
 import { writeQuery } from '../write-query.ts';
 import type { UpstreamParts } from '../network.ts';
 import { Timed, type TimerWheel } from '../timer-wheel.ts';
+import { clientGreeting, makeFrame, wordsFrame } from './client-frames.ts';
 import { FrameReader } from './frame-reader.ts';
 import {
   ERROR,
@@ -15,12 +16,10 @@ import {
   FRAME,
   FRAME_HEADER,
   PAYLOAD_MAX,
-  PREFACE,
   readWord,
   SETTING,
   WINDOW,
   writeFrameHeader,
-  writeWord,
 } from './frames.ts';
 import { HeaderBlock } from './header-block.ts';
 import { HeaderDecoder } from './header-decoder.ts';
@@ -92,7 +91,7 @@ export class Http2Link extends Timed implements Carrier {
     socket.on('error', (error) => this.destroy(this.#broken(error)));
     socket.on('end', () => this.destroy(this.#ended()));
     socket.on('close', () => this.destroy(this.#ended()));
-    socket.write(greeting());
+    socket.write(clientGreeting(STREAM_WINDOW, CONNECTION_WINDOW));
     this.#rest();
   }
 
@@ -270,7 +269,7 @@ export class Http2Link extends Timed implements Carrier {
         return;
       case FRAME.PING:
         if ((flags & FLAG.ACK) === 0 && end - start === 8)
-          this.#socket.write(wordsFrame(FRAME.PING, FLAG.ACK, 0, ...wordsOf(bytes, start, end)));
+          this.#socket.write(makeFrame(FRAME.PING, FLAG.ACK, 0, bytes.subarray(start, end)));
         return;
       case FRAME.GOAWAY:
         if (end - start >= 8) this.#onGoAway(readWord(bytes, start));
@@ -430,30 +429,3 @@ export class Http2Link extends Timed implements Carrier {
 
 const nothing = Buffer.alloc(0);
 const COLON = 0x3a;
-
-/** A frame whose payload is some 32-bit words. */
-function wordsFrame(type: number, flags: number, id: number, ...words: readonly number[]): Buffer {
-  const out = Buffer.allocUnsafe(FRAME_HEADER + 4 * words.length);
-  let at = writeFrameHeader(out, 0, 4 * words.length, type, flags, id);
-  for (const word of words) at = writeWord(out, at, word);
-  return out;
-}
-
-function wordsOf(bytes: Buffer, start: number, end: number): number[] {
-  const words: number[] = [];
-  for (let at = start; at < end; at += 4) words.push(bytes.readUInt32BE(at));
-  return words;
-}
-
-/** What a client says first: no pushes, and how much it takes without being asked, per stream and in all. */
-function greeting(): Buffer {
-  const settings = [
-    [SETTING.ENABLE_PUSH, 0],
-    [SETTING.INITIAL_WINDOW_SIZE, STREAM_WINDOW],
-  ] as const;
-  const out = Buffer.alloc(FRAME_HEADER + 6 * settings.length);
-  let at = writeFrameHeader(out, 0, 6 * settings.length, FRAME.SETTINGS, 0, 0);
-  for (const [name, value] of settings) at = writeWord(out, out.writeUInt16BE(name, at), value);
-  const more = wordsFrame(FRAME.WINDOW_UPDATE, 0, 0, CONNECTION_WINDOW - WINDOW);
-  return Buffer.concat([PREFACE, out, more]);
-}

@@ -4,7 +4,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 import type { Clock, Timer } from '../../base/clock.ts';
 import { builtins } from '../../base/builtins.ts';
 import type { Log } from '../../base/log.ts';
-import { Frames } from './frames.ts';
+import { Delivery } from './delivery.ts';
 import type { Endpoint } from './options.ts';
 import { FrameStream } from './stream.ts';
 
@@ -21,20 +21,12 @@ export interface ListenerTls {
 }
 
 /** Waits for sinks and gives each of them all messages. One that does not keep up is let go. */
-export class Incoming {
-  readonly frames: Frames;
-  readonly #endpoint: Endpoint;
+export class Incoming extends Delivery {
   readonly #tls: ListenerTls | null;
   readonly #skipVerify: boolean;
-  readonly #clock: Clock;
-  readonly #log: Log;
   readonly #sinks = new Set<FrameStream>();
   #server: Server | null = null;
   #again: Timer | null = null;
-  #state: 'new' | 'running' | 'closed' = 'new';
-  #failing = false;
-  #written = 0;
-  #cut = 0;
 
   constructor(
     endpoint: Endpoint,
@@ -43,67 +35,47 @@ export class Incoming {
     clock: Clock,
     log: Log,
   ) {
-    this.#endpoint = endpoint;
+    super(endpoint, clock, log);
     this.#tls = tls;
     this.#skipVerify = skipVerify;
-    this.#clock = clock;
-    this.#log = log;
-    this.frames = new Frames(clock);
-  }
-
-  /** Frames that a sink did not get although it was there. */
-  get lost(): number {
-    return this.frames.lost + this.#cut;
-  }
-
-  /** Frames that were written, for each sink. */
-  get written(): number {
-    return this.#written;
   }
 
   get connections(): number {
     return this.#sinks.size;
   }
 
-  /** Opens the address, once. */
-  start(): void {
-    if (this.#state !== 'new') return;
-    this.#state = 'running';
-    void this.frames.listen(() => this.#deliver());
+  protected open(): void {
     this.#listen();
   }
 
-  async close(): Promise<void> {
-    this.#deliver();
-    this.#state = 'closed';
-    this.frames.end();
+  protected async end(): Promise<void> {
     this.#again?.cancel();
     this.#server?.close();
     await Promise.all([...this.#sinks].map((sink) => sink.close()));
   }
 
   #listen(): void {
-    const { kind, path, host, port } = this.#endpoint;
+    const { kind, path, host, port } = this.endpoint;
     const server = this.#tls === null ? createServer() : this.#secureServer(this.#tls);
     this.#server = server;
     server.on('error', (error: NodeJS.ErrnoException) => {
-      if (this.#state !== 'running') return;
-      if (!this.#failing)
-        this.#log.error(
-          `Failed to start dnstap listener: listen ${this.#endpoint.text}: ${error.message}`,
+      if (this.state !== 'running') return;
+      if (!this.failing)
+        this.log.error(
+          `Failed to start dnstap listener: listen ${this.endpoint.text}: ${error.message}`,
         );
-      this.#failing = true;
+      this.failing = true;
       // After a reload, the listener of before may still have the address; of a process that died, the file is left.
       if (kind === 'unix' && error.code === 'EADDRINUSE') removeStale(path);
-      this.#again = this.#clock.after(AGAIN_MS, () => this.#listen());
+      this.#again = this.clock.after(AGAIN_MS, () => this.#listen());
     });
     server.on(this.#tls === null ? 'connection' : 'secureConnection', (socket: Socket) => {
       this.#greet(socket);
     });
     server.unref();
     const said = (): void => {
-      if (this.#failing) this.#log.info(`dnstap listener started: ${this.#endpoint.text}`);
-      this.#failing = false;
+      if (this.failing) this.log.info(`dnstap listener started: ${this.endpoint.text}`);
+      this.failing = false;
     };
     if (kind === 'unix') server.listen({ path }, said);
     else server.listen({ port, ...(host !== '' && { host }) }, said);
@@ -123,30 +95,30 @@ export class Incoming {
       socket.destroy();
       return;
     }
-    const sink: FrameStream = new FrameStream(socket, Infinity, this.#clock, {
+    const sink: FrameStream = new FrameStream(socket, Infinity, this.clock, {
       ready: () => undefined,
       drained: () => undefined,
       ended: (error) => {
         this.#sinks.delete(sink);
-        this.#cut += sink.underway;
-        if (error !== null) this.#log.debug(`dnstap client: ${error.message}`);
+        this.cut += sink.underway;
+        if (error !== null) this.log.debug(`dnstap client: ${error.message}`);
       },
     });
     this.#sinks.add(sink);
   }
 
   /** Gives what waits to all who are there; without anybody it is forgotten. */
-  #deliver(): void {
-    const most = this.#endpoint.writeBuffer * 1024 * 1024;
+  protected deliver(): void {
+    const most = this.endpoint.writeBuffer * 1024 * 1024;
     for (let chunk = this.frames.take(); chunk !== null; chunk = this.frames.take()) {
       for (const sink of this.#sinks) {
         if (!sink.open) continue;
         if (sink.backlog >= most) {
-          this.#log.warning('a dnstap client does not keep up: its connection is closed');
+          this.log.warning('a dnstap client does not keep up: its connection is closed');
           sink.destroy(new Error('it does not keep up'));
           continue;
         }
-        this.#written += chunk.frames;
+        this.written += chunk.frames;
         sink.write(chunk);
       }
     }

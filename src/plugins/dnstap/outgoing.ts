@@ -3,7 +3,7 @@ import { connect, isIP, type Socket } from 'node:net';
 import { every, type Clock, type Timer } from '../../base/clock.ts';
 import { builtins } from '../../base/builtins.ts';
 import type { Log } from '../../base/log.ts';
-import { Frames } from './frames.ts';
+import { Delivery } from './delivery.ts';
 import type { Endpoint } from './options.ts';
 import { FrameStream, HANDSHAKE_MS } from './stream.ts';
 
@@ -14,59 +14,30 @@ const PAUSE_MAX_MS = 10_000;
 const TELL_MS = 10_000;
 
 /** A connection to who collects messages, made again whenever it ends. What comes meanwhile waits in the rings. */
-export class Outgoing {
-  readonly frames: Frames;
-  readonly #endpoint: Endpoint;
+export class Outgoing extends Delivery {
   readonly #skipVerify: boolean;
-  readonly #clock: Clock;
-  readonly #log: Log;
   #stream: FrameStream | null = null;
   #socket: Socket | null = null;
   #pauseMs = PAUSE_MS;
   #telling: Timer | null = null;
   #retry: Timer | null = null;
-  #state: 'new' | 'running' | 'closed' = 'new';
-  #written = 0;
-  /** Given to a connection that ended before they had arrived. */
-  #cut = 0;
   #told = 0;
-  #failing = false;
 
   constructor(endpoint: Endpoint, skipVerify: boolean, clock: Clock, log: Log) {
-    this.#endpoint = endpoint;
+    super(endpoint, clock, log);
     this.#skipVerify = skipVerify;
-    this.#clock = clock;
-    this.#log = log;
-    this.frames = new Frames(clock);
-  }
-
-  /** Frames that nobody got. */
-  get lost(): number {
-    return this.frames.lost + this.#cut;
-  }
-
-  /** Frames that were written to a connection. */
-  get written(): number {
-    return this.#written;
   }
 
   get connections(): number {
     return this.#stream?.open === true ? 1 : 0;
   }
 
-  /** Connects, once. */
-  start(): void {
-    if (this.#state !== 'new') return;
-    this.#state = 'running';
-    this.#telling = every(this.#clock, TELL_MS, () => this.#tell());
-    void this.frames.listen(() => this.#deliver());
+  protected open(): void {
+    this.#telling = every(this.clock, TELL_MS, () => this.#tell());
     this.#connect();
   }
 
-  async close(): Promise<void> {
-    this.#deliver();
-    this.#state = 'closed';
-    this.frames.end();
+  protected async end(): Promise<void> {
     this.#telling?.cancel();
     this.#retry?.cancel();
     if (this.#stream === null) this.#socket?.destroy();
@@ -75,40 +46,40 @@ export class Outgoing {
   }
 
   #connect(): void {
-    const socket = this.#open();
+    const socket = this.#dial();
     this.#socket = socket;
-    const late = this.#clock.after(HANDSHAKE_MS, () => socket.destroy(new Error('i/o timeout')));
+    const late = this.clock.after(HANDSHAKE_MS, () => socket.destroy(new Error('i/o timeout')));
     const failed = (error: Error): void => {
       late.cancel();
       this.#again(error);
     };
     socket.unref();
     socket.once('error', failed);
-    socket.once(this.#endpoint.kind === 'tls' ? 'secureConnect' : 'connect', () => {
+    socket.once(this.endpoint.kind === 'tls' ? 'secureConnect' : 'connect', () => {
       late.cancel();
       socket.off('error', failed);
-      const most = this.#endpoint.writeBuffer * 1024 * 1024;
-      const stream: FrameStream = new FrameStream(socket, most, this.#clock, {
+      const most = this.endpoint.writeBuffer * 1024 * 1024;
+      const stream: FrameStream = new FrameStream(socket, most, this.clock, {
         ready: () => {
           this.#pauseMs = PAUSE_MS;
-          if (this.#failing)
-            this.#log.info(`Connected to dnstap endpoint ${this.#endpoint.text} again`);
-          this.#failing = false;
-          this.#deliver();
+          if (this.failing)
+            this.log.info(`Connected to dnstap endpoint ${this.endpoint.text} again`);
+          this.failing = false;
+          this.deliver();
         },
-        drained: () => this.#deliver(),
+        drained: () => this.deliver(),
         ended: (error) => {
-          this.#cut += stream.underway;
+          this.cut += stream.underway;
           this.#stream = null;
-          if (this.#state === 'running') this.#again(error ?? new Error('the reader left'));
+          if (this.state === 'running') this.#again(error ?? new Error('the reader left'));
         },
       });
       this.#stream = stream;
     });
   }
 
-  #open(): Socket {
-    const { kind, path, host, port } = this.#endpoint;
+  #dial(): Socket {
+    const { kind, path, host, port } = this.endpoint;
     if (kind === 'unix') return connect({ path });
     if (kind === 'tcp') return connect({ host, port });
     const tls = builtins.tls();
@@ -122,24 +93,23 @@ export class Outgoing {
   }
 
   #again(error: Error): void {
-    if (this.#state !== 'running') return;
-    if (!this.#failing) this.#log.error(`No connection to dnstap endpoint: ${error.message}`);
-    this.#failing = true;
+    if (this.state !== 'running') return;
+    if (!this.failing) this.log.error(`No connection to dnstap endpoint: ${error.message}`);
+    this.failing = true;
     const pause = this.#pauseMs;
     this.#pauseMs = Math.min(2 * pause, PAUSE_MAX_MS);
-    this.#retry = this.#clock.after(pause, () => {
-      if (this.#state === 'running') this.#connect();
+    this.#retry = this.clock.after(pause, () => {
+      if (this.state === 'running') this.#connect();
     });
   }
 
-  /** Writes what waits, as far as the connection takes it. */
-  #deliver(): void {
+  protected deliver(): void {
     const stream = this.#stream;
-    const most = this.#endpoint.writeBuffer * 1024 * 1024;
+    const most = this.endpoint.writeBuffer * 1024 * 1024;
     while (stream !== null && stream.open && stream.backlog < most) {
       const chunk = this.frames.take();
       if (chunk === null) return;
-      this.#written += chunk.frames;
+      this.written += chunk.frames;
       stream.write(chunk);
     }
   }
@@ -148,6 +118,6 @@ export class Outgoing {
     const dropped = this.lost - this.#told;
     if (dropped <= 0) return;
     this.#told += dropped;
-    this.#log.warning(`Dropped dnstap messages: ${dropped}`);
+    this.log.warning(`Dropped dnstap messages: ${dropped}`);
   }
 }

@@ -1,0 +1,58 @@
+import type { Clock } from '../../base/clock.ts';
+import type { Log } from '../../base/log.ts';
+import { Frames } from './frames.ts';
+import type { Endpoint } from './options.ts';
+
+/**
+ * The way of all workers' frames to who collects them, whoever connects to whom: it begins once, ends once, and counts what
+ * arrived and what did not.
+ */
+export abstract class Delivery {
+  readonly frames: Frames;
+  /** Frames that were written, for each connection. */
+  written = 0;
+  protected readonly endpoint: Endpoint;
+  protected readonly clock: Clock;
+  protected readonly log: Log;
+  protected state: 'new' | 'running' | 'closed' = 'new';
+  /** What is wrong has been told. */
+  protected failing = false;
+  /** Given to a connection that ended before they had arrived. */
+  protected cut = 0;
+
+  constructor(endpoint: Endpoint, clock: Clock, log: Log) {
+    this.endpoint = endpoint;
+    this.clock = clock;
+    this.log = log;
+    this.frames = new Frames(clock);
+  }
+
+  /** Frames that nobody got, or not everybody who was there. */
+  get lost(): number {
+    return this.frames.lost + this.cut;
+  }
+
+  /** Connections over which frames go. */
+  abstract get connections(): number;
+
+  /** Connects, or opens the address; once. */
+  start(): void {
+    if (this.state !== 'new') return;
+    this.state = 'running';
+    void this.frames.listen(() => this.deliver());
+    this.open();
+  }
+
+  async close(): Promise<void> {
+    this.deliver();
+    this.state = 'closed';
+    this.frames.end();
+    await this.end();
+  }
+
+  protected abstract open(): void;
+  /** Writes what waits, as far as connections take it. */
+  protected abstract deliver(): void;
+  /** Takes leave of who is connected. */
+  protected abstract end(): Promise<void>;
+}
