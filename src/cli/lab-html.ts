@@ -73,8 +73,8 @@ function ladder(packets: readonly PacketRow[]): string {
   const rows = packets
     .slice(0, PACKETS_MAX)
     .map(
-      ({ atMs, from, to, text, isQuery }) =>
-        `<span class="at dim">${escape(ms(atMs))}</span><span class="packet ${isQuery ? 'query' : 'reply'}" title="${escape(`${from} > ${to}`)}">${escape(text)}</span>`,
+      ({ atMs, from, to, text, isOut }) =>
+        `<span class="at dim">${escape(ms(atMs))}</span><span class="packet ${isOut ? 'query' : 'reply'}" title="${escape(`${from} > ${to}`)}">${escape(text)}</span>`,
     );
   return `<div class="ladder">${rows.join('')}</div>`;
 }

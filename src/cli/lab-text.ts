@@ -50,14 +50,14 @@ function actLines(act: Act, page: Page): readonly string[] {
 }
 
 function packetLine(
-  { atMs, from, to, text, isQuery }: PacketRow,
+  { atMs, from, to, text, isOut }: PacketRow,
   { paint, columns, narrow }: Page,
 ): string {
   const at = ms(atMs).padStart(10);
-  const ends = narrow ? '' : `${isQuery ? from : to} ${isQuery ? '→' : '←'} `.padStart(24);
-  const plain = `${at}  ${ends}${isQuery ? '' : '  '}${text}`;
+  const ends = narrow ? '' : `${isOut ? from : to} ${isOut ? '→' : '←'} `.padStart(24);
+  const plain = `${at}  ${ends}${isOut ? '' : '  '}${text}`;
   const cut = plain.length > columns ? `${plain.slice(0, columns - 1)}…` : plain;
-  return isQuery ? cut : paint.dim(cut);
+  return isOut ? cut : paint.dim(cut);
 }
 
 function factLine({ what, expected, found, holds }: Fact, { paint }: Page): string {

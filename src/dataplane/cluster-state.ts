@@ -8,6 +8,7 @@ import { getJson } from '../kube/api/get-json.ts';
 import { asObject, child, children, text, type JsonObject } from '../kube/api/json-object.ts';
 import { defaultRanges, ImpliedCluster } from '../kube/manifests/cluster.ts';
 import { ManifestFolder } from '../kube/manifests/folder.ts';
+import type { Manifest } from '../kube/manifests/manifest.ts';
 import type { EndpointSlice, Service } from '../kube/store/objects.ts';
 import { serviceNameLabel } from '../kube/store/transform.ts';
 import { endpointsOf } from './endpoints.ts';
@@ -47,13 +48,21 @@ export async function manifestObjects(
 ): Promise<ProxyObjects> {
   const folder = new ManifestFolder(path);
   const { problems } = await folder.look();
-  const { manifests } = folder;
+  for (const each of problems) problem(each);
+  return manifestsState(folder.manifests, problem);
+}
+
+/** The same from objects that have been read. */
+export function manifestsState(
+  manifests: readonly Manifest[],
+  problem: (problem: Problem) => void,
+): ProxyObjects {
   const wanted = {
     ...{ endpoints: true, pods: false, multicluster: false, zones: true },
     ...{ labels: '', namespaceLabels: '' },
   };
   const built = new ImpliedCluster(wanted, defaultRanges).build(manifests);
-  for (const each of [...problems, ...built.problems]) problem(each);
+  for (const each of built.problems) problem(each);
 
   const written = manifests.filter(({ kind }) => kind === 'EndpointSlice');
   const names = new Set(written.map(({ namespace, name }) => `${namespace}/${name}`));

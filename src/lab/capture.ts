@@ -14,6 +14,8 @@ export interface PacketRow {
   /** `A? www.google.com.`, `NXDomain*- 0/1/0`, `Flags [S]`. */
   readonly text: string;
   readonly isQuery: boolean;
+  /** Whether it goes from the machine that sent the first packet. */
+  readonly isOut: boolean;
 }
 
 /** tcpdump says that it listens within a moment; on a busy machine that may be a long one. */
@@ -72,9 +74,14 @@ function readRows(file: string): readonly PacketRow[] {
     const time = Number(at) * 1000;
     first ??= time;
     const text = plain(rest);
-    rows.push({ atMs: time - first, from, to, text, isQuery: text.includes('? ') });
+    const isOut = rows.length === 0 || hostOf(from) === hostOf(rows[0]!.from);
+    rows.push({ atMs: time - first, from, to, text, isQuery: text.includes('? '), isOut });
   }
   return rows;
+}
+
+function hostOf(end: string): string {
+  return end.slice(0, end.lastIndexOf('.'));
 }
 
 /** Without number and length: what is left says what was asked and what was answered. */

@@ -94,6 +94,27 @@ export function equal(what: string, expected: number | string, found: number | s
   return { what, expected: String(expected), found: String(found), holds: expected === found };
 }
 
+/** A fact that a number lies within bounds, both included. */
+export function within(
+  what: string,
+  [least, most]: readonly [number, number],
+  found: number,
+  unit = '',
+): Fact {
+  const print = (value: number): string => `${Number(value.toFixed(2))}${unit}`;
+  return {
+    what,
+    expected: most === Infinity ? `at least ${print(least)}` : `${print(least)} to ${print(most)}`,
+    found: print(found),
+    holds: found >= least && found <= most,
+  };
+}
+
+/** A fact that something is so. */
+export function holds(what: string, yes: boolean, found: string = yes ? 'yes' : 'no'): Fact {
+  return { what, expected: 'yes', found, holds: yes };
+}
+
 /** What of a story goes into its outcome. */
 export function headOf({ name, title, source, preconditions, trigger }: Story): StoryHead {
   return { name, title, source, preconditions, trigger };

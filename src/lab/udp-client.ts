@@ -15,7 +15,7 @@ export interface Asked {
 }
 
 /** A socket in a machine's network that asks one server. */
-class UdpClient {
+export class UdpClient {
   readonly #socket: Socket;
   readonly #waiting = new Map<number, (reply: Buffer) => void>();
   readonly #server: string;

@@ -1,11 +1,7 @@
 /** One name that is no name of the cluster costs twelve queries: five search domains and the name itself, each for A and AAAA. */
-import { seededRandom } from '../../base/random.ts';
-import { parseAnswers } from '../../resolver/answers-file.ts';
-import { findClient } from '../../resolver/clients.ts';
-import { podResolvConf } from '../../resolver/dns-policy.ts';
-import { planLookup } from '../../resolver/run.ts';
 import type { PacketRow } from '../capture.ts';
-import { clientPod, usualCorefile, usualNodeResolvConf, usualObjects } from '../defaults.ts';
+import { clientPod, usualCorefile, usualObjects } from '../defaults.ts';
+import { planned } from '../lookups.ts';
 import { equal, type Act, type Fact, type Story } from '../story.ts';
 
 const NAME = 'www.google.com';
@@ -111,65 +107,15 @@ export const twelveQueries: Story = {
     return acts;
   },
   async model() {
-    const pod = {
-      namespace: 'default',
-      policy: 'ClusterFirst',
-      config: null,
-      hostNetwork: false,
-    } as const;
-    const conf = podResolvConf(pod, {
-      clusterDns: ['10.96.0.10'],
-      clusterDomain: 'cluster.local',
-      nodeResolvConf: usualNodeResolvConf,
-    });
-    const script = parseAnswers({ delay: 1, rules: internet }, 'the internet');
     const look = async (
       kind: Act['kind'],
       title: string,
       name: string,
       names: readonly string[],
     ): Promise<Act> => {
-      const plan = {
-        client: findClient('glibc')!,
-        name,
-        families: [4, 6] as const,
-        addrConfig: false,
-        settings: {
-          ...{ resolvConf: conf.text, nsswitch: null, hosts: null, hostAliases: null, env: {} },
-          host: {
-            hostname: 'client',
-            addresses: [MACHINE_IP, 'fd00:244::4'],
-            loopback: [4, 6] as const,
-          },
-        },
-        ...{ repeat: 1, limitMs: 60_000 },
-      };
-      const { trace, results } = await planLookup(plan, script, seededRandom(1));
-      const packets = trace.exchanges.flatMap(
-        ({ atMs, port, name: asked, type, answer, answeredAtMs }) => {
-          const [client, server] = [`${MACHINE_IP}.port${port}`, '10.96.0.10.53'];
-          const query = {
-            atMs,
-            from: client,
-            to: server,
-            text: `${type}? ${asked}`,
-            isQuery: true,
-          };
-          if (answeredAtMs === null) return [query];
-          return [
-            query,
-            { atMs: answeredAtMs, from: server, to: client, text: answer, isQuery: false },
-          ];
-        },
-      );
-      const ok = results[0]?.found.failure === null;
-      return {
-        kind,
-        title,
-        command: `getent ahosts ${name}`,
-        packets: packets.toSorted((a, b) => a.atMs - b.atMs),
-        facts: facts(packets, names, ok),
-      };
+      const { ok, packets } = await planned('glibc', name, internet);
+      const command = `getent ahosts ${name}`;
+      return { kind, title, command, packets, facts: facts(packets, names, ok) };
     };
     return [
       await look('flaw', 'as kubelet sets it up', NAME, searched),

@@ -1,0 +1,29 @@
+/** Endpoints of a service that change while a story goes on. */
+import { child, children, text, textMap, texts, type JsonObject } from '../kube/api/json-object.ts';
+import { serviceNameLabel } from '../kube/store/transform.ts';
+
+/** `namespace/name` of the service that a slice belongs to. */
+function serviceOf(slice: JsonObject): string {
+  const metadata = child(slice, 'metadata');
+  return `${text(metadata, 'namespace')}/${textMap(metadata, 'labels')[serviceNameLabel] ?? ''}`;
+}
+
+/** The slices with only these addresses behind a service. Ports and nodes stay as they were. */
+export function withEndpoints(
+  slices: readonly JsonObject[],
+  service: string,
+  addresses: readonly string[],
+  all: readonly JsonObject[] = slices,
+): readonly JsonObject[] {
+  const known = all
+    .filter((slice) => serviceOf(slice) === service)
+    .flatMap((slice) => children(slice, 'endpoints'));
+  return slices.map((slice) => {
+    if (serviceOf(slice) !== service) return slice;
+    const endpoints = addresses.map(
+      (address) =>
+        known.find((one) => texts(one, 'addresses').includes(address)) ?? { addresses: [address] },
+    );
+    return { ...slice, endpoints };
+  });
+}

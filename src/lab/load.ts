@@ -1,0 +1,56 @@
+/** A steady stream of queries from one machine, and what became of each. */
+import { UdpClient, type Asked } from './udp-client.ts';
+
+/** What is sent, and how fast. */
+export interface LoadPlan {
+  /** The file of the machine's network namespace. */
+  readonly namespace: string;
+  readonly server: string;
+  readonly perSecond: number;
+  readonly seconds: number;
+  /** The name of the n-th query, with its final dot. */
+  name(index: number): string;
+  /** Milliseconds until a query is given up. */
+  readonly waitMs: number;
+  /** Sockets that take turns: each has a source port of its own. */
+  readonly sockets: number;
+}
+
+/** What became of a stream. */
+export interface LoadResult {
+  readonly sent: number;
+  readonly answered: number;
+  readonly all: readonly Asked[];
+}
+
+/** Queries are sent in groups, so often, milliseconds. */
+const TURN_MS = 5;
+
+/** Sends the stream and waits for the last answer. What a busy machine is late with is sent in the next turn. */
+export async function load(plan: LoadPlan): Promise<LoadResult> {
+  const clients = await Promise.all(
+    Array.from({ length: plan.sockets }, () => UdpClient.open(plan.namespace, plan.server)),
+  );
+  const asked: Promise<Asked>[] = [];
+  const total = Math.round(plan.perSecond * plan.seconds);
+  const began = performance.now();
+  await new Promise<void>((done) => {
+    const timer = setInterval(() => {
+      const due = Math.min(
+        total,
+        Math.floor(((performance.now() - began) / 1000) * plan.perSecond),
+      );
+      while (asked.length < due) {
+        const client = clients[asked.length % clients.length]!;
+        asked.push(client.ask(plan.name(asked.length), 'A', plan.waitMs));
+      }
+      if (asked.length < total) return;
+      clearInterval(timer);
+      done();
+    }, TURN_MS);
+  });
+  const all = await Promise.all(asked);
+  for (const client of clients) client.close();
+  const answered = all.filter(({ rcode }) => rcode === 0).length;
+  return { sent: total, answered, all };
+}

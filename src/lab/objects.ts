@@ -1,0 +1,12 @@
+/** Kubernetes objects of a story, from the text in which it states them. */
+import { manifestsState, type ProxyObjects } from '../dataplane/cluster-state.ts';
+import { readManifests } from '../kube/manifests/manifest.ts';
+
+/** The objects of a YAML text, with what a cluster's controllers would add to them. Throws a `Problem`. */
+export function manifestText(text: string): ProxyObjects {
+  const { manifests, problems } = readManifests(text, 'the story');
+  if (problems.length > 0) throw problems[0]!;
+  return manifestsState(manifests, (problem) => {
+    throw problem;
+  });
+}

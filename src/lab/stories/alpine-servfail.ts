@@ -1,0 +1,97 @@
+/** A search domain that answers SERVFAIL: musl stops there, glibc goes on. */
+import { clientPod, usualObjects } from '../defaults.ts';
+import { getent, modelled, planned, type Looked } from '../lookups.ts';
+import { equal, holds, type Act, type Fact, type Story } from '../story.ts';
+
+const NAME = 'api.example.com';
+const address = { name: NAME, type: 'A', answer: '203.0.113.80' };
+const broken = { name: '*.corp.example.', answer: 'SERVFAIL' };
+/** The domain that fails comes from the node. */
+const nodeResolvConf = 'search corp.example\nnameserver 192.0.2.53\n';
+
+function facts(glibc: Looked, musl: Looked, isCured: boolean): readonly Fact[] {
+  const asked = musl.queries.map(({ name }) => name);
+  return [
+    holds('glibc finds the name', glibc.ok),
+    isCured
+      ? holds('musl finds the name', musl.ok)
+      : equal('musl finds the name', 'no', musl.ok ? 'yes' : 'no'),
+    equal(
+      'the name itself is asked for by musl',
+      isCured ? 'yes' : 'no',
+      asked.includes(`${NAME}.`) ? 'yes' : 'no',
+    ),
+  ];
+}
+
+/** The story. */
+export const alpineServfail: Story = {
+  name: 'alpine-servfail',
+  title: 'Alpine stops at the first SERVFAIL',
+  source: 'kubernetes issue 64924; docker-alpine issue 255',
+  preconditions: [
+    'a search domain of the node, corp.example, whose servers answer SERVFAIL',
+    'ndots:5: search domains come before the name itself',
+    'one pod with glibc, and one with musl, as Alpine has it',
+  ],
+  trigger: `a lookup of ${NAME}`,
+  needs: [{ program: 'getent' }],
+  seconds: 14,
+  async play(stage) {
+    const objects =
+      usualObjects() +
+      clientPod('default', 'client', '10.244.1.4') +
+      clientPod(
+        'default',
+        'cured',
+        '10.244.1.5',
+        '  dnsConfig: { options: [{ name: ndots, value: "1" }] }',
+      );
+    const lab = await stage.start({ objects, internet: [broken, address], nodeResolvConf });
+    const act = async (kind: Act['kind'], title: string, pod: string): Promise<Act> => {
+      const [glibc, musl] = await Promise.all([
+        getent(lab, pod, NAME),
+        modelled(lab, stage.ndots, pod, 'musl', NAME),
+      ]);
+      return {
+        kind,
+        title,
+        command: `ndots trace ${NAME} --client musl`,
+        packets: musl.packets,
+        facts: facts(glibc, musl, kind === 'cure'),
+      };
+    };
+    return [
+      await act('flaw', 'as kubelet sets it up', 'default/client'),
+      await act(
+        'cure',
+        'ndots: 1 in the dnsConfig of the pod: names with a dot come first',
+        'default/cured',
+      ),
+    ];
+  },
+  async model() {
+    const rules = [broken, address, { name: NAME, answer: 'NODATA' }];
+    const act = async (kind: Act['kind'], title: string, ndots?: string): Promise<Act> => {
+      const config =
+        ndots === undefined
+          ? {}
+          : {
+              config: { nameservers: [], searches: [], options: [{ name: 'ndots', value: ndots }] },
+            };
+      const [glibc, musl] = await Promise.all(
+        ['glibc', 'musl'].map((client) =>
+          planned(client, NAME, rules, { nodeResolvConf, ...config }),
+        ),
+      );
+      return {
+        kind,
+        title,
+        command: `ndots trace ${NAME} --client musl`,
+        packets: musl!.packets,
+        facts: facts(glibc!, musl!, kind === 'cure'),
+      };
+    };
+    return [await act('flaw', 'as kubelet sets it up'), await act('cure', 'ndots: 1', '1')];
+  },
+};

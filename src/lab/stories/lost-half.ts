@@ -1,0 +1,148 @@
+/** One of the two packets of a lookup is lost: five seconds, again and again. */
+import { clientPod, usualCorefile, usualObjects } from '../defaults.ts';
+import { loseSecondOfPair, lostBy } from '../faults.ts';
+import { getent, modelled, planned, type Looked } from '../lookups.ts';
+import { equal, holds, within, type Act, type Fact, type Story } from '../story.ts';
+
+const NAME = 'api.example.com.';
+/** Replies take longer than the window in which the second packet is lost, so that only pairs are hit. */
+const DELAY_MS = 60;
+const internet = [
+  { name: NAME, type: 'A', answer: `203.0.113.80 d=${DELAY_MS}` },
+  { name: NAME, type: 'AAAA', answer: `2001:db8::80 d=${DELAY_MS}` },
+];
+/** Nothing is remembered: every lookup goes all the way. */
+const corefile = usualCorefile.replace(/ {4}cache[^]*?\n {4}}\n/, '');
+
+/** A pod for each setting of the resolver. */
+const settings = ['single-request', 'single-request-reopen', 'use-vc'] as const;
+
+function option(name: string): string {
+  return `  dnsConfig: { options: [{ name: ${name} }] }`;
+}
+
+function slow(
+  who: string,
+  { ok, seconds }: Looked,
+  [least, most]: readonly [number, number],
+): readonly Fact[] {
+  return [within(`seconds with ${who}`, [least, most], seconds), holds(`found by ${who}`, ok)];
+}
+
+const quick = (who: string, looked: Looked): readonly Fact[] => slow(who, looked, [0, 2.4]);
+
+/** The story. */
+export const lostHalf: Story = {
+  name: 'lost-half',
+  title: 'the lost half of an A/AAAA pair: five seconds',
+  source: 'kubernetes issue 56903; Kubernetes DNS horror stories (Datadog)',
+  preconditions: [
+    'a client that sends A and AAAA from one port, as glibc and musl do',
+    'a node that translates the address of the DNS service to that of a pod',
+    'the second packet of the pair is lost: this kernel no longer does that, a rule does',
+  ],
+  trigger: `a lookup of ${NAME}`,
+  needs: [{ program: 'getent' }, { program: 'nft' }, { program: 'tcpdump' }],
+  seconds: 14,
+  async play(stage) {
+    const pods = settings.map((name, index) =>
+      clientPod('default', name, `10.244.1.${10 + index}`, option(name)),
+    );
+    const lab = await stage.start({
+      objects:
+        usualObjects() +
+        clientPod('default', 'client', '10.244.1.4') +
+        clientPod('default', 'ipv4', '10.244.1.5') +
+        pods.join(''),
+      ...{ internet, corefile },
+    });
+    const { name: machine, node } = lab.pod('default/client');
+    lab.network.set(lab.pod('default/ipv4').name, 'net/ipv6/conf/all/disable_ipv6', '1');
+    const before = await getent(lab, 'default/client', NAME);
+    loseSecondOfPair(lab, node);
+    const [{ result, packets }, musl, go] = await Promise.all([
+      stage.capture(machine, 'port 53', () => getent(lab, 'default/client', NAME)),
+      modelled(lab, stage.ndots, 'default/client', 'musl', NAME),
+      modelled(lab, stage.ndots, 'default/client', 'go', NAME),
+    ]);
+    const lost = lostBy(lab, node, 'second');
+    const flaw: Act = {
+      kind: 'flaw',
+      title: 'the second packet of the pair is lost',
+      command: `getent ahosts ${NAME}`,
+      // Those of glibc: musl and Go have ports of their own.
+      packets: packets.filter(({ from, to }) => [from, to].includes(packets[0]!.from)),
+      facts: [
+        ...quick('glibc, before', before),
+        ...slow('glibc', result, [4.9, 9]),
+        ...slow('musl', musl, [2.4, 4.8]),
+        ...quick('Go, which has a port for each question', go),
+        within('packets that the rule has taken', [2, Infinity], lost),
+      ],
+    };
+    const cured = await Promise.all(
+      [...settings, 'ipv4'].map(async (name) => ({
+        name,
+        looked: await getent(lab, `default/${name}`, NAME),
+      })),
+    );
+    const counters = lab.network.run(node, ['cat', '/proc/net/stat/nf_conntrack']);
+    const cure: Act = {
+      kind: 'cure',
+      title: 'one question at a time, or TCP, or no AAAA; the rule is still there',
+      command: `getent ahosts ${NAME}`,
+      packets: [],
+      facts: [
+        ...cured.flatMap(({ name, looked }) => quick(name === 'ipv4' ? 'IPv6 off' : name, looked)),
+        equal('pairs that the kernel itself has lost (insert_failed)', 0, insertFailed(counters)),
+      ],
+    };
+    return [flaw, cure];
+  },
+  async model() {
+    const raced = internet.map((rule) => ({ ...rule, answer: `RACE ${rule.answer}` }));
+    const look = (client: string, name?: string): Promise<Looked> =>
+      planned(client, NAME, name === 'use-vc' ? internet : raced, {
+        ...{ ipv6: name !== 'ipv4' },
+        ...(name === undefined || name === 'ipv4'
+          ? {}
+          : { config: { nameservers: [], searches: [], options: [{ name }] } }),
+      });
+    const [glibc, musl, go] = await Promise.all([look('glibc'), look('musl'), look('go')]);
+    const cured = await Promise.all(
+      [...settings, 'ipv4'].map(async (name) => ({ name, looked: await look('glibc', name) })),
+    );
+    return [
+      {
+        kind: 'flaw',
+        title: 'the second packet of the pair is lost',
+        command: `getent ahosts ${NAME}`,
+        packets: glibc.packets,
+        facts: [
+          ...slow('glibc', glibc, [5, 5.5]),
+          ...slow('musl', musl, [2.5, 3]),
+          ...quick('Go, which has a port for each question', go),
+        ],
+      },
+      {
+        kind: 'cure',
+        title: 'one question at a time, or TCP, or no AAAA',
+        command: `getent ahosts ${NAME}`,
+        packets: [],
+        facts: cured.flatMap(({ name, looked }) =>
+          quick(name === 'ipv4' ? 'IPv6 off' : name, looked),
+        ),
+      },
+    ];
+  },
+};
+
+/** Sum over the processors of the column `insert_failed` (hexadecimal). */
+function insertFailed(text: string): number {
+  const [head = '', ...rows] = text.trim().split('\n');
+  const column = head.trim().split(/ +/).indexOf('insert_failed');
+  return rows.reduce(
+    (sum, row) => sum + Number.parseInt(row.trim().split(/ +/)[column] ?? '0', 16),
+    0,
+  );
+}
