@@ -60,6 +60,11 @@ const verbs: Readonly<Record<string, Verb>> = {
     usage: async () => (await import('./size-options.ts')).sizeUsage,
     command: async () => (await import('./size.ts')).size,
   },
+  webhook: {
+    summary: 'dnsConfig of pods by annotation: admission webhook or policy',
+    usage: async () => (await import('./webhook-options.ts')).webhookUsage,
+    command: async () => (await import('./webhook.ts')).webhook,
+  },
   completion: {
     summary: 'completion script for bash, zsh, fish or kubectl',
     usage: async () => (await import('./completion.ts')).completionUsage,

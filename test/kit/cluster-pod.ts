@@ -2,7 +2,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { Authority } from './apiserver/certificates.ts';
+import { Authority } from '../../src/base/certificates.ts';
 import { printed, type Child } from './child.ts';
 import { everyCluster, joinObjects, type ClusterObjects } from './cluster-objects.ts';
 import type { ClusterCommand, ClusterServerSettings } from './cluster-server.ts';
@@ -63,7 +63,7 @@ export class ClusterPod {
 
   private constructor(parts: ClusterParts) {
     const folder = mkdtempSync(join(tmpdir(), 'ndots-cluster-'));
-    const authority = new Authority();
+    const authority = Authority.make('ndots test CA');
     const inCluster = parts.inCluster ?? true;
     this.#folder = folder;
     this.node = Pod.make();

@@ -18,6 +18,7 @@ const objectsOf = (yaml: string): readonly KubeJson[] =>
 const everything = {
   autoscaler: { enabled: true, min: 2, configmap: { annotations: { a: 'b' } } },
   prometheus: { service: { enabled: true }, monitor: { enabled: true, interval: '15s' } },
+  webhook: { enabled: true, mode: 'enforce', ndots: 2, namespaceLabels: { team: 'web' } },
   networkPolicy: { enabled: true, metricsFrom: [{ namespaceSelector: {} }] },
   service: { clusterIP: '10.0.0.10', annotations: { x: 'y' } },
   customLabels: { team: 'dns' },

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { Problem } from '../../base/problem.ts';
-import { Authority } from '../../../test/kit/apiserver/certificates.ts';
+import { Authority } from '../../base/certificates.ts';
 import { elapse, makeRig, until } from '../../../test/kit/apiserver/rig.ts';
 import type { ApiServer } from '../../../test/kit/apiserver/server.ts';
 import { endpointConnection, inClusterConnection } from './connection.ts';
@@ -45,7 +45,7 @@ function inCluster(server: ApiServer, path: string): ReturnType<typeof inCluster
 
 describe('in a pod', () => {
   test('the service account is let in, over TLS with the cluster CA', async (t) => {
-    const authority = new Authority();
+    const authority = Authority.make('ndots test CA');
     const path = serviceAccount(t, authority.cert, 'first');
     await using rig = await makeRig({
       server: { tls: authority.issue('kube-apiserver', ['127.0.0.1']), tokens: ['first'] },
@@ -57,7 +57,7 @@ describe('in a pod', () => {
   });
 
   test('a token that kubelet replaced is read again, without a word', async (t) => {
-    const authority = new Authority();
+    const authority = Authority.make('ndots test CA');
     const path = serviceAccount(t, authority.cert, 'first');
     await using rig = await makeRig({
       server: { tls: authority.issue('kube-apiserver', ['127.0.0.1']), tokens: ['first'] },
@@ -75,7 +75,7 @@ describe('in a pod', () => {
   });
 
   test('an expired token is told with what it means, and asked again', async (t) => {
-    const authority = new Authority();
+    const authority = Authority.make('ndots test CA');
     const path = serviceAccount(t, authority.cert, 'old');
     await using rig = await makeRig({
       server: { tls: authority.issue('kube-apiserver', ['127.0.0.1']), tokens: ['new'] },
@@ -89,7 +89,7 @@ describe('in a pod', () => {
   });
 
   test('a vanished token is told, and asked again', async (t) => {
-    const authority = new Authority();
+    const authority = Authority.make('ndots test CA');
     const path = serviceAccount(t, authority.cert, 'here');
     await using rig = await makeRig({
       server: { tls: authority.issue('kube-apiserver', ['127.0.0.1']), tokens: ['here'] },
@@ -131,7 +131,7 @@ describe('in a pod', () => {
 
 describe('at an endpoint', () => {
   test('a client certificate is let in', async (t) => {
-    const authority = new Authority();
+    const authority = Authority.make('ndots test CA');
     const path = folder(t);
     const client = authority.issue('system:coredns');
     writeFileSync(join(path, 'cert'), client.cert);
@@ -182,10 +182,10 @@ describe('at an endpoint', () => {
     ];
   for (const [name, words, identity] of failures) {
     test(`${name} is told with what to do`, async (t) => {
-      const authority = new Authority('cluster');
+      const authority = Authority.make('cluster');
       const path = serviceAccount(t, authority.cert, 'token');
       await using rig = await makeRig({
-        server: { tls: identity(authority, new Authority('other')) as never },
+        server: { tls: identity(authority, Authority.make('other')) as never },
         connection: (server) => inCluster(server, path),
       });
       rig.start();
@@ -195,7 +195,7 @@ describe('at an endpoint', () => {
   }
 
   test('a port that speaks plain HTTP is told apart', async (t) => {
-    const path = serviceAccount(t, new Authority().cert, 'token');
+    const path = serviceAccount(t, Authority.make('ndots test CA').cert, 'token');
     await using rig = await makeRig({ connection: (server) => inCluster(server, path) });
     rig.start();
     await until(() => rig.lines.length > 0);

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { Problem } from '../../base/problem.ts';
 import { VirtualClock } from '../../base/virtual-clock.ts';
-import { Authority } from '../../../test/kit/apiserver/certificates.ts';
+import { Authority } from '../../base/certificates.ts';
 import { elapse, makeRig, until } from '../../../test/kit/apiserver/rig.ts';
 import { kubeconfigConnection } from './connection.ts';
 import { readKubeconfig } from './kubeconfig.ts';
@@ -59,7 +59,7 @@ const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
 describe('a kubeconfig lets in', () => {
   test('by a client certificate and CA within the file', async (t) => {
-    const authority = new Authority();
+    const authority = Authority.make('ndots test CA');
     const client = authority.issue('admin');
     await using rig = await makeRig({
       server: {
@@ -83,7 +83,7 @@ describe('a kubeconfig lets in', () => {
   });
 
   test('by files relative to its own place, and a server name of its own', async (t) => {
-    const authority = new Authority();
+    const authority = Authority.make('ndots test CA');
     await using rig = await makeRig({
       server: { tls: authority.issue('api', ['kubernetes.example']), tokens: ['secret'] },
       connection: (server) => {
@@ -103,7 +103,7 @@ describe('a kubeconfig lets in', () => {
 
   test('by a token, to a server it does not verify', async (t) => {
     await using rig = await makeRig({
-      server: { tls: new Authority().issue('api', []), tokens: ['secret'] },
+      server: { tls: Authority.make('ndots test CA').issue('api', []), tokens: ['secret'] },
       connection: (server) =>
         kubeconfigConnection(
           write(t, {

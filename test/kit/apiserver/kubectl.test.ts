@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { kubeconfigConnection } from '../../../src/kube/api/connection.ts';
-import { Authority } from './certificates.ts';
+import { Authority } from '../../../src/base/certificates.ts';
 import { makeRig, until } from './rig.ts';
 import { ApiServer } from './server.ts';
 
@@ -24,7 +24,7 @@ async function bench(t: TestContext): Promise<{
     t.skip('kubectl is not installed');
     return null;
   }
-  const authority = new Authority();
+  const authority = Authority.make('ndots test CA');
   const server = await ApiServer.start({
     tls: authority.issue('kube-apiserver', ['127.0.0.1']),
     tokens: ['secret'],

@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict';
-import { X509Certificate } from 'node:crypto';
 import { describe, test, type TestContext } from 'node:test';
 import { VirtualClock } from '../../../src/base/virtual-clock.ts';
-import { Authority } from './certificates.ts';
 import { pod, service } from './populate.ts';
 import { until } from './rig.ts';
 import { ApiServer, type ApiServerOptions } from './server.ts';
@@ -209,19 +207,4 @@ test('without a known token nobody is let in', async (t) => {
   assert.equal((await ask(server, '/version')).status, 401);
   const headers = { authorization: 'Bearer secret' };
   assert.equal((await ask(server, '/version', { headers })).status, 200);
-});
-
-test('certificates are what they should be', () => {
-  const authority = new Authority('root');
-  const made = authority.issue('server', ['127.0.0.1', '::1', 'kubernetes.default.svc']);
-  const found = new X509Certificate(made.cert);
-  assert.ok(found.verify(new X509Certificate(authority.cert).publicKey));
-  assert.equal(found.subject, 'CN=server');
-  assert.equal(found.issuer, 'CN=root');
-  assert.equal(found.checkIP('127.0.0.1'), '127.0.0.1');
-  assert.equal(found.checkHost('kubernetes.default.svc'), 'kubernetes.default.svc');
-  assert.equal(found.checkHost('elsewhere'), undefined);
-  assert.equal(found.ca, false);
-  assert.equal(new X509Certificate(authority.cert).ca, true);
-  assert.equal(authority.owns(made.key), false);
 });

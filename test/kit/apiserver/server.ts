@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { gzipSync } from 'node:zlib';
 import { systemClock, type Clock } from '../../../src/base/clock.ts';
-import type { Identity } from './certificates.ts';
+import type { Identity } from '../../../src/base/certificates.ts';
 import { Faults, strike, type Verb } from './faults.ts';
 import { Lists } from './lists.ts';
 import {

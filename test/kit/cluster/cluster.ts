@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Authority } from '../apiserver/certificates.ts';
+import { Authority } from '../../../src/base/certificates.ts';
 import type { KubeJson } from '../apiserver/store.ts';
 import { start, type Child } from '../child.ts';
 import { freePorts } from '../serve-process.ts';
@@ -41,7 +41,7 @@ export class Cluster implements AsyncDisposable {
   readonly #programs: ClusterPrograms;
   readonly #folder: string;
   readonly #ports: { readonly api: number; readonly etcd: number; readonly peers: number };
-  readonly #authority = new Authority();
+  readonly #authority = Authority.make('ndots test CA');
   #etcd: Child | null = null;
   #api: Child | null = null;
 

@@ -1,12 +1,13 @@
-/** Certificates of the stand-in API server and its clients. */
+/** Certificates made on the spot (P-256, RFC 5280): for servers that must be trusted by somebody who can be told their authority. */
 import {
   createPrivateKey,
   generateKeyPairSync,
+  randomBytes,
   sign,
   X509Certificate,
   type KeyObject,
 } from 'node:crypto';
-import { parseAddress } from '../../../src/base/ip.ts';
+import { parseAddress } from './ip.ts';
 
 /** Key and certificate as PEM texts. */
 export interface Identity {
@@ -14,46 +15,79 @@ export interface Identity {
   readonly key: string;
 }
 
-/**
- * A certificate authority made on the spot (P-256, RFC 5280), so that no keys lie in the tree. Valid for a day, or
- * for the days of `notAfter`.
- */
+const DAY_MS = 24 * 3600_000;
+/** Clocks differ: what is made now is good for those that are behind, too. */
+const EARLIER_MS = 3600_000;
+
+/** From when and until when a certificate is good. */
+interface Validity {
+  readonly notBefore: Date;
+  readonly notAfter: Date;
+}
+
+/** @param now milliseconds since 1970 */
+function validFor(ms: number, now: number): Validity {
+  return { notBefore: new Date(now - EARLIER_MS), notAfter: new Date(now + ms) };
+}
+
+/** A certificate authority of one's own. */
 export class Authority {
-  readonly cert: string;
+  readonly identity: Identity;
   readonly #name: string;
   readonly #key: KeyObject;
 
-  constructor(name = 'ndots test CA') {
-    const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-    this.#name = name;
-    this.#key = privateKey;
-    this.cert = pem(
-      'CERTIFICATE',
-      certificate({ subject: name, issuer: name, publicKey, signer: privateKey, authority: true }),
-    );
+  private constructor(identity: Identity) {
+    this.identity = identity;
+    this.#key = createPrivateKey(identity.key);
+    this.#name = commonNameOf(identity.cert);
   }
 
-  /** For a server (`hosts`: names and addresses) or a client (no hosts). */
-  issue(subject: string, hosts: readonly string[] = [], notAfter?: Date): Identity {
+  /** A new one. @param lastsMs how long it is good @param now milliseconds since 1970 */
+  static make(name: string, lastsMs: number = DAY_MS, now: number = Date.now()): Authority {
     const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-    const der = certificate({
-      subject,
-      issuer: this.#name,
-      publicKey,
-      signer: this.#key,
-      hosts,
-      ...(notAfter === undefined ? {} : { notAfter }),
+    const validity = validFor(lastsMs, now);
+    const parts = { subject: name, issuer: name, publicKey, signer: privateKey, validity };
+    return new Authority({
+      cert: pem('CERTIFICATE', certificate({ ...parts, authority: true })),
+      key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
     });
+  }
+
+  /** One that was made before. @throws if it is none */
+  static of(identity: Identity): Authority {
+    return new Authority(identity);
+  }
+
+  /** Its certificate, PEM. */
+  get cert(): string {
+    return this.identity.cert;
+  }
+
+  /**
+   * For a server (`hosts`: names and addresses) or a client (no hosts).
+   * @param until when it ends; a day from now on
+   */
+  issue(
+    subject: string,
+    hosts: readonly string[] = [],
+    until?: Date,
+    now: number = Date.now(),
+  ): Identity {
+    const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    const notAfter = until ?? new Date(now + DAY_MS);
+    const notBefore = new Date(Math.min(now, notAfter.getTime()) - EARLIER_MS);
+    const validity = { notBefore, notAfter };
+    const issuer = this.#name;
+    const der = certificate({ subject, issuer, publicKey, signer: this.#key, hosts, validity });
     const cert = pem('CERTIFICATE', der);
     // A mistake in the encoding shows here and not in some handshake.
     new X509Certificate(cert);
     return { cert, key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString() };
   }
+}
 
-  /** Whether a PEM key belongs to this authority; for tests of its own. */
-  owns(key: string): boolean {
-    return createPrivateKey(key).equals(this.#key);
-  }
+function commonNameOf(cert: string): string {
+  return /^CN=(.*)$/m.exec(new X509Certificate(cert).subject)?.[1] ?? '';
 }
 
 function certificate(parts: {
@@ -63,13 +97,12 @@ function certificate(parts: {
   signer: KeyObject;
   hosts?: readonly string[];
   authority?: boolean;
-  notAfter?: Date;
+  validity: Validity;
 }): Buffer {
   const ecdsaWithSha256 = sequence(oid('1.2.840.10045.4.3.2'));
-  const start = new Date(Date.now() - 3600_000);
-  const end = parts.notAfter ?? new Date(Date.now() + 24 * 3600_000);
-  const serial = Buffer.alloc(8);
-  serial.writeBigUInt64BE(process.hrtime.bigint() & 0x7fff_ffff_ffff_ffffn);
+  const { notBefore, notAfter } = parts.validity;
+  // Positive, and never zero (RFC 5280 section 4.1.2.2).
+  const serial = Buffer.concat([Buffer.of(1), randomBytes(15)]);
   const names = (parts.hosts ?? []).map((host) => {
     const address = parseAddress(host);
     return address === null ? tagged(0x82, Buffer.from(host)) : tagged(0x87, Buffer.from(address));
@@ -86,7 +119,7 @@ function certificate(parts: {
     integer(serial),
     ecdsaWithSha256,
     commonName(parts.issuer),
-    sequence(time(start < end ? start : new Date(end.getTime() - 3600_000)), time(end)),
+    sequence(time(notBefore), time(notAfter)),
     commonName(parts.subject),
     parts.publicKey.export({ type: 'spki', format: 'der' }),
     tagged(0xa3, sequence(...extensions)),

@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict';
+import { X509Certificate } from 'node:crypto';
+import { test } from 'node:test';
+import { Authority } from './certificates.ts';
+
+test('the certificate of a server names its hosts and addresses and is signed by its authority', () => {
+  const authority = Authority.make('root');
+  const made = authority.issue('server', ['127.0.0.1', '::1', 'kubernetes.default.svc']);
+  const found = new X509Certificate(made.cert);
+  assert.ok(found.verify(new X509Certificate(authority.cert).publicKey));
+  assert.equal(found.subject, 'CN=server');
+  assert.equal(found.issuer, 'CN=root');
+  assert.equal(found.checkIP('127.0.0.1'), '127.0.0.1');
+  assert.equal(found.checkHost('kubernetes.default.svc'), 'kubernetes.default.svc');
+  assert.equal(found.checkHost('elsewhere'), undefined);
+  assert.equal(found.ca, false);
+  assert.equal(new X509Certificate(authority.cert).ca, true);
+});
+
+test('an authority that was kept signs as the one that it was, and its certificates end when they should', () => {
+  const now = Date.parse('2030-01-01T00:00:00Z');
+  const made = Authority.make('root', 10 * 24 * 3600_000, now);
+  const again = Authority.of(made.identity);
+  const until = new Date(now + 3600_000);
+  const server = new X509Certificate(again.issue('server', ['a.svc'], until, now).cert);
+  assert.ok(server.verify(new X509Certificate(made.cert).publicKey));
+  assert.equal(server.validToDate.getTime(), until.getTime());
+  assert.equal(new X509Certificate(made.cert).validToDate.getTime(), now + 10 * 24 * 3600_000);
+});

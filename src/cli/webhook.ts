@@ -1,0 +1,193 @@
+/** `ndots webhook`: dnsConfig of pods by annotation, as an admission webhook or as a policy of the API server. */
+import { stringify } from 'yaml';
+import { systemClock } from '../base/clock.ts';
+import { makeLog, type Log } from '../base/log.ts';
+import { Problem } from '../base/problem.ts';
+import { FILE_MAX, readFileText } from '../base/read-file.ts';
+import { apiClient } from '../kube/api/client.ts';
+import { clusterAccess } from '../kube/api/cluster-access.ts';
+import { asObject } from '../kube/api/json-object.ts';
+import { parseYaml } from '../kube/manifests/yaml-document.ts';
+import { Collection } from '../metrics/collection.ts';
+import { defaultBuckets } from '../metrics/buckets.ts';
+import { SharedRegistry } from '../metrics/shared-registry.ts';
+import { CertificateKeeper } from '../webhook/certificate-keeper.ts';
+import { readNdots } from '../webhook/dns-advice.ts';
+import { NamespaceAnnotations } from '../webhook/namespace-annotations.ts';
+import { policyObjects } from '../webhook/policy.ts';
+import { WebhookServer, type WebhookMetrics } from '../webhook/server.ts';
+import { EXIT, type Command, type Io } from './command.ts';
+import { usage } from './option-values.ts';
+import { coreVersion } from './version.ts';
+import { parseWebhookOptions, type WebhookOptions } from './webhook-options.ts';
+
+/** The verb `webhook`. */
+export const webhook: Command = {
+  name: 'webhook',
+  async run(words, io) {
+    const options = parseWebhookOptions(words, io.env);
+    if (options.action === 'policy') {
+      io.out(
+        policyObjects(options)
+          .map((object) => `---\n${stringify(object, { lineWidth: 0 })}`)
+          .join(''),
+      );
+      return EXIT.ok;
+    }
+    return serve(options, io);
+  },
+};
+
+async function serve(options: WebhookOptions, io: Io): Promise<number> {
+  const measured = readAdvice(options.advice);
+  const access = clusterAccess({
+    kubeconfig: options.kubeconfig,
+    context: options.context,
+    env: io.env,
+  });
+  const log = makeLog(
+    (line) => io.out(line),
+    () => false,
+  );
+  const client = apiClient({
+    connection: access.connection,
+    clock: systemClock,
+    userAgent: `ndots/${coreVersion} (${process.platform}/${process.arch})`,
+    limits: { perSecond: 50, burst: 100, inFlight: 16 },
+  });
+  const namespaces = new NamespaceAnnotations(client, systemClock);
+  const collection = new Collection();
+  const metrics = webhookMetrics(new SharedRegistry((event) => collection.add('webhook', event)));
+  const server = new WebhookServer({
+    ...options,
+    metrics,
+    scrape: () => collection.print('text'),
+    sources: async ({ namespace }) => ({
+      namespace: await namespaces.of(namespace),
+      namespaceName: namespace,
+      measured,
+      ndots: options.ndots,
+    }),
+  });
+  const port = await listen(server, options);
+  log.info(`webhook (${options.mode}) on port ${port}, for ${access.name}`);
+  const ended = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => ended.abort());
+  const kept =
+    options.files === null
+      ? new CertificateKeeper({
+          ...options,
+          client,
+          namespace: options.namespace ?? access.namespace,
+          clock: systemClock,
+          log,
+          onIdentity: (identity) => server.use(identity),
+        }).run(ended.signal)
+      : keepFiles(options.files, server, log, ended.signal);
+  await kept;
+  await server.close();
+  client.close();
+  return EXIT.ok;
+}
+
+async function listen(server: WebhookServer, { host, port }: WebhookOptions): Promise<number> {
+  try {
+    return await server.listen();
+  } catch (error) {
+    throw new Problem({
+      code: 'cannot-listen',
+      text: `cannot listen on ${host} port ${port}: ${(error as Error).message}`,
+      remedy: 'Give another port (--port), or end what has it.',
+      cause: error,
+    });
+  }
+}
+
+/** Somebody else renews them: they are looked at once a minute. */
+const FILES_EVERY_MS = 60_000;
+
+async function keepFiles(
+  files: { readonly cert: string; readonly key: string },
+  server: WebhookServer,
+  log: Log,
+  signal: AbortSignal,
+): Promise<void> {
+  let used = '';
+  const look = (first: boolean): void => {
+    try {
+      const identity = {
+        cert: readFileText(files.cert, FILE_MAX.small),
+        key: readFileText(files.key, FILE_MAX.small),
+      };
+      if (identity.cert + identity.key === used) return;
+      server.use(identity);
+      used = identity.cert + identity.key;
+      log.info(`serving with the certificate ${files.cert}`);
+    } catch (error) {
+      const text = `certificate ${files.cert} and key ${files.key} cannot be used: ${(error as Error).message}`;
+      if (first)
+        throw new Problem({
+          code: 'file-unreadable',
+          text,
+          remedy: 'Give a PEM certificate and its key.',
+          cause: error,
+        });
+      log.warning(`${text}; the one before is used on`);
+    }
+  };
+  look(true);
+  const timer = setInterval(() => look(false), FILES_EVERY_MS);
+  await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+  clearInterval(timer);
+}
+
+/** `namespace/workload: ndots`. @throws Problem */
+function readAdvice(path: string | null): ReadonlyMap<string, number> {
+  if (path === null) return new Map();
+  let content: string;
+  try {
+    content = readFileText(path, FILE_MAX.manifest);
+  } catch (error) {
+    throw usage(`--advice ${path} cannot be read: ${(error as Error).message}`);
+  }
+  const { documents, problems } = parseYaml(content, path);
+  if (problems.length > 0) throw problems[0]!;
+  return new Map(
+    Object.entries(asObject(documents[0]?.value)).map(([workload, given]) => {
+      const ndots = readNdots(String(given));
+      if (ndots === null || !/^[^/]+\/[^/]+$/.test(workload))
+        throw usage(
+          `--advice ${path}: "${workload}: ${String(given)}" is not NAMESPACE/WORKLOAD: NDOTS`,
+        );
+      return [workload, ndots];
+    }),
+  );
+}
+
+function webhookMetrics(registry: SharedRegistry): WebhookMetrics {
+  const reviews = registry.counter(
+    'ndots_webhook_reviews_total',
+    'Pods reviewed, by who asked for a change.',
+    ['because'],
+  );
+  const seconds = registry
+    .histogram(
+      'ndots_webhook_review_duration_seconds',
+      'How long a review took.',
+      [],
+      defaultBuckets,
+    )
+    .with();
+  const refused = registry.counter(
+    'ndots_webhook_refused_total',
+    'Requests that were no reviews.',
+    ['why'],
+  );
+  return {
+    reviewed(because, took) {
+      reviews.with(because).add(1);
+      seconds.observe(took);
+    },
+    refused: (why) => refused.with(why).add(1),
+  };
+}

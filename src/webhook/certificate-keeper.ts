@@ -1,0 +1,228 @@
+/**
+ * The webhook's own certificate: kept in a Secret that all replicas share, renewed in time, and its authority told to the API server
+ * (`caBundle`). Where files are given, others do that.
+ */
+import { X509Certificate } from 'node:crypto';
+import { sleep, type Clock } from '../base/clock.ts';
+import { Authority, type Identity } from '../base/certificates.ts';
+import { FailureReport } from '../base/failure-report.ts';
+import type { Log } from '../base/log.ts';
+import type { ApiClient } from '../kube/api/client.ts';
+import { ApiFailure } from '../kube/api/failure.ts';
+import { getJson, sendJson } from '../kube/api/get-json.ts';
+import { asObject, child, list, text, textMap, type JsonObject } from '../kube/api/json-object.ts';
+
+/** What keeping a certificate takes. */
+export interface CertificateKeeperParts {
+  readonly client: ApiClient;
+  readonly namespace: string;
+  /** Name of the Secret. */
+  readonly secret: string;
+  /** Name of the Service by which the API server calls, and of its certificate: `NAME.NAMESPACE.svc`. */
+  readonly service: string;
+  /** Name of the MutatingWebhookConfiguration; it need not be there yet. */
+  readonly configuration: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Told each time there is another certificate. */
+  readonly onIdentity: (identity: Identity) => void;
+}
+
+const DAY_MS = 24 * 3600_000;
+const AUTHORITY_MS = 3650 * DAY_MS;
+const CERTIFICATE_MS = 90 * DAY_MS;
+/** With so much of its time left a certificate is made anew. */
+const RENEW_MS = 30 * DAY_MS;
+/** Another replica may have renewed it, and somebody may have taken the authority out of the configuration. */
+const LOOK_EVERY_MS = 60_000;
+const WAIT_MS = 10_000;
+
+/** Looks once a minute whether Secret and configuration are as they should be, and mends what is not. */
+export class CertificateKeeper {
+  readonly #parts: CertificateKeeperParts;
+  readonly #failures: FailureReport;
+  #used = '';
+
+  constructor(parts: CertificateKeeperParts) {
+    this.#parts = parts;
+    const { clock, log } = parts;
+    this.#failures = new FailureReport({
+      clock,
+      log,
+      work: `keeping the certificate in Secret ${parts.namespace}/${parts.secret}`,
+    });
+  }
+
+  /** Runs until the signal comes; what fails is told and tried again. */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      let waitMs = LOOK_EVERY_MS;
+      try {
+        await this.#look(signal);
+        this.#failures.over();
+      } catch (error) {
+        if (signal.aborted) return;
+        if (!(error instanceof ApiFailure)) throw error;
+        waitMs = 5000;
+        this.#failures.failed(
+          error,
+          waitMs,
+          this.#used === '' ? 'nobody is served meanwhile' : 'the present one is used on',
+        );
+      }
+      await sleep(this.#parts.clock, waitMs, signal);
+    }
+  }
+
+  async #look(signal: AbortSignal): Promise<void> {
+    const kept = await this.#readSecret(signal);
+    const now = this.#parts.clock.wall();
+    const present = kept === null ? null : pairOf(kept, now, this.#host);
+    const pair = present ?? (await this.#makeSecret(kept, signal));
+    // Another replica was first: its Secret is read at the next look.
+    if (pair === null) return;
+    if (pair.server.cert !== this.#used) {
+      this.#used = pair.server.cert;
+      this.#parts.onIdentity(pair.server);
+    }
+    await this.#tellAuthority(pair.authority, signal);
+  }
+
+  get #host(): string {
+    return `${this.#parts.service}.${this.#parts.namespace}.svc`;
+  }
+
+  async #readSecret(signal: AbortSignal): Promise<JsonObject | null> {
+    const { client, namespace, secret } = this.#parts;
+    try {
+      const path = `/api/v1/namespaces/${namespace}/secrets/${secret}`;
+      return asObject(
+        await getJson(client, { path, task: `get secrets ${secret}`, waitMs: WAIT_MS, signal }),
+      );
+    } catch (error) {
+      if (error instanceof ApiFailure && error.kind === 'missing') return null;
+      throw error;
+    }
+  }
+
+  /** Makes what is missing or ends soon. @returns null: somebody else did at the same time */
+  async #makeSecret(before: JsonObject | null, signal: AbortSignal): Promise<Pair | null> {
+    const { client, namespace, secret: name, clock, log } = this.#parts;
+    const now = clock.wall();
+    const kept = before === null ? null : authorityOf(before, now);
+    const authority = kept ?? Authority.make(`ndots webhook ${this.#host}`, AUTHORITY_MS, now);
+    const server = authority.issue(this.#host, [this.#host], new Date(now + CERTIFICATE_MS), now);
+    const encode = (pem: string): string => Buffer.from(pem).toString('base64');
+    const secret = {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      type: 'kubernetes.io/tls',
+      ...before,
+      metadata: { ...child(before ?? {}, 'metadata'), name, namespace },
+      data: {
+        ...child(before ?? {}, 'data'),
+        'ca.crt': encode(authority.identity.cert),
+        'ca.key': encode(authority.identity.key),
+        'tls.crt': encode(server.cert),
+        'tls.key': encode(server.key),
+      },
+    };
+    const folder = `/api/v1/namespaces/${namespace}/secrets`;
+    const method = before === null ? 'POST' : 'PUT';
+    const change = {
+      method,
+      contentType: 'application/json',
+      body: JSON.stringify(secret),
+    } as const;
+    const path = before === null ? folder : `${folder}/${name}`;
+    const task = `${before === null ? 'create' : 'update'} secrets ${name}`;
+    try {
+      await sendJson(client, { path, change, task, waitMs: WAIT_MS, signal });
+    } catch (error) {
+      if (error instanceof ApiFailure && error.status === 409) return null;
+      throw error;
+    }
+    log.info(
+      `made a certificate for ${this.#host}, good for ${CERTIFICATE_MS / DAY_MS} days, in Secret ${namespace}/${name}`,
+    );
+    return { authority: authority.cert, server };
+  }
+
+  /** Writes the authority into all webhooks of the configuration that call our service. */
+  async #tellAuthority(cert: string, signal: AbortSignal): Promise<void> {
+    const { client, configuration: name, namespace, service, log } = this.#parts;
+    const path = `/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/${name}`;
+    const task = `get mutatingwebhookconfigurations ${name}`;
+    let found: JsonObject;
+    try {
+      found = asObject(await getJson(client, { path, task, waitMs: WAIT_MS, signal }));
+    } catch (error) {
+      // It is made when everything else runs; nobody calls until then.
+      if (error instanceof ApiFailure && error.kind === 'missing') return;
+      throw error;
+    }
+    const caBundle = Buffer.from(cert).toString('base64');
+    let changed = false;
+    const webhooks = list(found, 'webhooks').map((webhook) => {
+      const config = child(asObject(webhook), 'clientConfig');
+      const called = child(config, 'service');
+      const ours = text(called, 'name') === service && text(called, 'namespace') === namespace;
+      if (!ours || text(config, 'caBundle') === caBundle) return webhook;
+      changed = true;
+      return { ...asObject(webhook), clientConfig: { ...config, caBundle } };
+    });
+    if (!changed) return;
+    const body = JSON.stringify({ ...found, webhooks });
+    const change = { method: 'PUT', contentType: 'application/json', body } as const;
+    try {
+      await sendJson(client, {
+        path,
+        change,
+        task: `update mutatingwebhookconfigurations ${name}`,
+        waitMs: WAIT_MS,
+        signal,
+      });
+      log.info(
+        `told the API server the authority of this webhook (MutatingWebhookConfiguration ${name})`,
+      );
+    } catch (error) {
+      // Somebody else wrote at the same time: the next look sees what is there then.
+      if (!(error instanceof ApiFailure) || error.status !== 409) throw error;
+    }
+  }
+}
+
+interface Pair {
+  /** PEM. */
+  readonly authority: string;
+  readonly server: Identity;
+}
+
+function pemOf(secret: JsonObject, key: string): string {
+  return Buffer.from(textMap(secret, 'data')[key] ?? '', 'base64').toString('latin1');
+}
+
+/** The authority that is kept; null: there is none, or it ends before a certificate of its would. */
+function authorityOf(secret: JsonObject, now: number): Authority | null {
+  try {
+    const authority = Authority.of({ cert: pemOf(secret, 'ca.crt'), key: pemOf(secret, 'ca.key') });
+    const { validToDate } = new X509Certificate(authority.cert);
+    return validToDate.getTime() > now + CERTIFICATE_MS ? authority : null;
+  } catch {
+    return null;
+  }
+}
+
+/** What the Secret holds; null: not what is needed, or not for much longer. */
+function pairOf(secret: JsonObject, now: number, host: string): Pair | null {
+  try {
+    const server = { cert: pemOf(secret, 'tls.crt'), key: pemOf(secret, 'tls.key') };
+    const authority = pemOf(secret, 'ca.crt');
+    const [own, issuer] = [new X509Certificate(server.cert), new X509Certificate(authority)];
+    const fits = own.checkHost(host) !== undefined && own.verify(issuer.publicKey);
+    const lasts = own.validToDate.getTime() > now + RENEW_MS && own.validFromDate.getTime() <= now;
+    return fits && lasts ? { authority, server } : null;
+  } catch {
+    return null;
+  }
+}

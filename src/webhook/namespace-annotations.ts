@@ -1,0 +1,67 @@
+/** Annotations of namespaces, asked for one at a time and remembered for a short while. */
+import type { Clock } from '../base/clock.ts';
+import type { ApiClient } from '../kube/api/client.ts';
+import { ApiFailure } from '../kube/api/failure.ts';
+import { getJson } from '../kube/api/get-json.ts';
+import { asObject, child, textMap } from '../kube/api/json-object.ts';
+
+/** A change of a namespace counts after this, milliseconds. */
+const FRESH_MS = 10_000;
+/** An API server that takes longer must not hold up who makes pods, milliseconds. */
+const WAIT_MS = 500;
+/** Namespaces that are remembered; the one asked for longest ago goes. */
+const NAMESPACES_MAX = 10_000;
+
+/** One annotation map for each namespace. */
+export type Annotations = Readonly<Record<string, string>>;
+
+const none: Annotations = Object.freeze({});
+
+/** Never fails: a namespace that cannot be read has the annotations that it had, or none. */
+export class NamespaceAnnotations {
+  readonly #client: ApiClient;
+  readonly #clock: Clock;
+  readonly #known = new Map<string, { readonly at: number; readonly annotations: Annotations }>();
+  readonly #asked = new Map<string, Promise<Annotations>>();
+  /** How often a namespace could not be read. */
+  failures = 0;
+
+  constructor(client: ApiClient, clock: Clock) {
+    this.#client = client;
+    this.#clock = clock;
+  }
+
+  /** The annotations of a namespace. Those who ask for one at the same time wait for one request. */
+  of(namespace: string): Promise<Annotations> {
+    const known = this.#known.get(namespace);
+    if (known !== undefined && this.#clock.now() - known.at < FRESH_MS)
+      return Promise.resolve(known.annotations);
+    const asked = this.#asked.get(namespace) ?? this.#read(namespace, known?.annotations ?? none);
+    this.#asked.set(namespace, asked);
+    return asked;
+  }
+
+  async #read(namespace: string, before: Annotations): Promise<Annotations> {
+    let annotations = before;
+    try {
+      const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}`;
+      const signal = AbortSignal.timeout(WAIT_MS);
+      const found = await getJson(this.#client, {
+        path,
+        task: `get namespaces ${namespace}`,
+        waitMs: WAIT_MS,
+        signal,
+      });
+      annotations = textMap(child(asObject(found), 'metadata'), 'annotations');
+    } catch (error) {
+      if (!(error instanceof ApiFailure) && (error as Error).name !== 'TimeoutError') throw error;
+      this.failures++;
+    } finally {
+      this.#asked.delete(namespace);
+    }
+    this.#known.delete(namespace);
+    this.#known.set(namespace, { at: this.#clock.now(), annotations });
+    if (this.#known.size > NAMESPACES_MAX) this.#known.delete(this.#known.keys().next().value!);
+    return annotations;
+  }
+}

@@ -1,0 +1,84 @@
+/** The same as a policy of the API server itself (MutatingAdmissionPolicy, stable since Kubernetes 1.36): no server, no certificate. */
+import { annotations } from './dns-advice.ts';
+
+/** What the policy asks for. */
+export interface PolicyParts {
+  readonly name: string;
+  /** For pods that neither they nor their namespace ask for; null: those are left alone. */
+  readonly ndots: number | null;
+  /** Labels that a namespace must have: `{team: "web"}`; empty: all namespaces but `kube-system`. */
+  readonly namespaceLabels: Readonly<Record<string, string>>;
+}
+
+/** Policy and binding, as objects of the API. */
+export function policyObjects({ name, ndots, namespaceLabels }: PolicyParts): readonly object[] {
+  const key = annotations.ndots;
+  const annotation = (of: string): string =>
+    `has(${of}.metadata.annotations) && '${key}' in ${of}.metadata.annotations ? ${of}.metadata.annotations['${key}']`;
+  const wanted = `${annotation('object')} : (${annotation('namespaceObject')} : '${ndots ?? ''}')`;
+  const option = "Object.spec.dnsConfig.options{name: 'ndots', value: variables.ndots}";
+  return [
+    {
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind: 'MutatingAdmissionPolicy',
+      metadata: { name },
+      spec: {
+        failurePolicy: 'Ignore',
+        reinvocationPolicy: 'IfNeeded',
+        matchConstraints: {
+          resourceRules: [
+            { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['pods'] },
+          ],
+        },
+        variables: [{ name: 'ndots', expression: wanted }],
+        matchConditions: [
+          {
+            name: 'asks-the-cluster',
+            expression:
+              "!has(object.spec.dnsPolicy) || object.spec.dnsPolicy == 'ClusterFirstWithHostNet' || " +
+              "(object.spec.dnsPolicy == 'ClusterFirst' && !(has(object.spec.hostNetwork) && object.spec.hostNetwork))",
+          },
+          {
+            name: 'not-switched-off',
+            expression: `!(has(object.metadata.annotations) && '${annotations.dns}' in object.metadata.annotations && object.metadata.annotations['${annotations.dns}'] == 'off')`,
+          },
+          {
+            name: 'has-no-ndots-of-its-own',
+            expression:
+              "!has(object.spec.dnsConfig) || !has(object.spec.dnsConfig.options) || !object.spec.dnsConfig.options.exists(o, o.name == 'ndots')",
+          },
+        ],
+        mutations: [
+          {
+            patchType: 'JSONPatch',
+            jsonPatch: {
+              // What is no number from 0 to 15 changes nothing.
+              expression:
+                "!variables.ndots.matches('^([0-9]|1[0-5])$') ? [] : " +
+                `!has(object.spec.dnsConfig) ? [JSONPatch{op: 'add', path: '/spec/dnsConfig', value: Object.spec.dnsConfig{options: [${option}]}}] : ` +
+                `!has(object.spec.dnsConfig.options) ? [JSONPatch{op: 'add', path: '/spec/dnsConfig/options', value: [${option}]}] : ` +
+                `[JSONPatch{op: 'add', path: '/spec/dnsConfig/options/-', value: ${option}}]`,
+            },
+          },
+        ],
+      },
+    },
+    {
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind: 'MutatingAdmissionPolicyBinding',
+      metadata: { name },
+      spec: {
+        policyName: name,
+        matchResources: {
+          namespaceSelector: {
+            ...(Object.keys(namespaceLabels).length > 0 && { matchLabels: namespaceLabels }),
+            // Pods that DNS itself, and the network, are made of never wait for anything.
+            matchExpressions: [
+              { key: 'kubernetes.io/metadata.name', operator: 'NotIn', values: ['kube-system'] },
+            ],
+          },
+        },
+      },
+    },
+  ];
+}
