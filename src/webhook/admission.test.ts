@@ -57,7 +57,7 @@ function admitted(
   }
   return {
     response,
-    after: after as {
+    after: after as unknown as {
       spec: { dnsConfig?: object };
       metadata: { annotations?: Record<string, string> };
     },
