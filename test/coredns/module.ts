@@ -11,9 +11,10 @@ const huge = { maxBuffer: 1 << 28 };
 
 /** Plugins whose tests are taken: folders of the module. */
 const plugins: readonly string[] = `
-  acl any autopath bind bufsize cache cancel chaos debug dnssec erratic errors forward grpc grpc_server header
-  health hosts https kubernetes loadbalance local log loop metadata metrics minimal multisocket nsid
-  proxyproto ready reload rewrite root sign template timeouts tls trace view whoami
+  acl any auto autopath bind bufsize cache cancel chaos debug dns64 dnssec dnstap erratic errors etcd file forward grpc
+  grpc_server header health hosts https k8s_external kubernetes loadbalance local log loop metadata metrics minimal
+  multisocket nsid pprof proxyproto ready reload rewrite root secondary sign template timeouts tls trace transfer tsig
+  view whoami
 `
   .trim()
   .split(/\s+/);

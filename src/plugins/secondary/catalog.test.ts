@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
+import { makeWorld } from '../../../test/kit/world.ts';
 import { makeLog, pluginLog } from '../../base/log.ts';
 import { VirtualClock } from '../../base/virtual-clock.ts';
 import { systemClock } from '../../base/clock.ts';
@@ -58,6 +59,13 @@ describe('a catalog zone', () => {
       assert.throws(() => readCatalog(packed), message, text);
     }
   });
+});
+
+test('what a catalog may name must be zones', async () => {
+  await assert.rejects(
+    makeWorld('. {\n secondary {\n transfer from 192.0.2.1\n catalog :\n }\n}'),
+    /invalid catalog member zone ":/,
+  );
 });
 
 interface Followed {

@@ -2,11 +2,12 @@
 import { printAddress } from '../../base/ip.ts';
 import { Problem } from '../../base/problem.ts';
 import { zones } from '../../corefile/positions.ts';
-import { custom, fallthrough, zoneList } from '../../corefile/properties.ts';
+import { custom, fallthrough, type Property } from '../../corefile/properties.ts';
 import { pluginProblem } from '../../corefile/problems.ts';
 import type { Token } from '../../corefile/tree.ts';
 import type { Refuse } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
+import { expandZone } from '../../corefile/zones.ts';
 import type { RemoteServer } from '../../net/one-exchange.ts';
 import type { SigningKey } from '../../net/tsig.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
@@ -31,11 +32,11 @@ const syntax = directive({
     primaries: custom('transfer', 'from ADDRESS…', readPrimaries, {
       help: 'where to fetch them, one after the other until one answers',
     }),
-    catalog: zoneList('catalog', {
-      show: 'MEMBER-ZONES',
-      min: 0,
-      help: 'the zones are catalogs (RFC 9432): the zones that they name are fetched from the same servers; with zones only these and those below them',
-    }),
+    catalog: addingUp(
+      custom('catalog', '[MEMBER-ZONES…]', readMemberZones, {
+        help: 'the zones are catalogs (RFC 9432): the zones that they name are fetched from the same servers; with zones only these and those below them',
+      }),
+    ),
     key: custom('key', 'FILE|NAME SECRET [ALGORITHM]', readKey, {
       help: 'sign queries to primaries with this key (TSIG), and take only what is signed with it: the one key of a file as `tsig-keygen` prints it, or its name, its secret in base64, and its algorithm (default hmac-sha256)',
     }),
@@ -59,6 +60,25 @@ function readPrimaries(words: readonly Token[], refuse: Refuse): readonly Remote
   return addresses.map(
     ({ text, place }) => parseServer(text) ?? refuse(`not an IP address: "${text}"`, place),
   );
+}
+
+type MemberZones = readonly string[];
+
+function readMemberZones(words: readonly Token[], refuse: Refuse): MemberZones {
+  return words.flatMap(({ text, place }) => {
+    const zones = text.includes(':') ? null : expandZone(text);
+    return zones ?? refuse(`invalid catalog member zone ${JSON.stringify(text)}`, place);
+  });
+}
+
+/** Several lines are one list. */
+function addingUp(property: Property<MemberZones | null>): Property<MemberZones | null> {
+  return {
+    ...property,
+    take(line, before, bind) {
+      return merged(before, property.take(line, before, bind)!);
+    },
+  };
 }
 
 /** A file with a key, or a key. */
@@ -114,8 +134,11 @@ function sourcesOf(
 }
 
 /** Several lists for one catalog; one that is empty holds any zone. */
-function merged(before: readonly string[] | undefined, more: readonly string[]): readonly string[] {
-  if (before === undefined) return more;
+function merged(
+  before: readonly string[] | null | undefined,
+  more: readonly string[],
+): readonly string[] {
+  if (before === null || before === undefined) return more;
   return before.length === 0 || more.length === 0 ? [] : [...before, ...more];
 }
 

@@ -124,6 +124,10 @@ describe('transfer', () => {
       makeWorld('. {\n transfer {\n to ns.example.org\n }\n}'),
       /not an IP address/,
     );
+    await assert.rejects(
+      makeWorld('. {\n transfer {\n to *\n source 192.0.2.1\n source 2001:db8::1\n }\n}'),
+      /source already specified/,
+    );
   });
 });
 

@@ -3,7 +3,7 @@ import { printAddress } from '../../base/ip.ts';
 import type { Maybe } from '../../base/maybe.ts';
 import { zones } from '../../corefile/positions.ts';
 import { pluginProblem } from '../../corefile/problems.ts';
-import { list, setting } from '../../corefile/properties.ts';
+import { list, setting, type Property } from '../../corefile/properties.ts';
 import { directive, type Options } from '../../corefile/syntax.ts';
 import { ip } from '../../corefile/values.ts';
 import { definePlugin, type Next, type Plugin } from '../../server/contract/plugin.ts';
@@ -20,6 +20,17 @@ import { transferSources, type Transferable } from '../../zone/transfer-source.t
 import type { Listeners } from './notifier.ts';
 import { receiver } from './receiver.ts';
 
+/** A setting whose second line is a mistake. */
+function once<T>(property: Property<T | null>): Property<T | null> {
+  return {
+    ...property,
+    take(line, before, bind) {
+      if (before !== null) line.refuse(`${property.words[0]} already specified`);
+      return property.take(line, before, bind);
+    },
+  };
+}
+
 const syntax = directive({
   name: 'transfer',
   summary: 'gives zones to other servers',
@@ -29,9 +40,11 @@ const syntax = directive({
     to: list('to', receiver, {
       help: 'who may transfer, and is told of changes; `*` is everybody, and is not told',
     }),
-    source: setting('source', ip('ADDRESS'), {
-      help: 'local address that notifications are sent from',
-    }),
+    source: once(
+      setting('source', ip('ADDRESS'), {
+        help: 'local address that notifications are sent from',
+      }),
+    ),
   },
   check: (options, at) =>
     options.some(({ to }) => to.length === 0)
