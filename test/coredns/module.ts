@@ -1,5 +1,5 @@
 import { execFile, spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { absent } from '../../src/plugins/order.ts';
@@ -22,6 +22,13 @@ const plugins: readonly string[] = `
 /** Why CoreDNS's tests cannot be run here; null: they can. */
 export function noModule(): string | null {
   return spawnSync('go', ['version']).status === 0 ? null : 'go is not installed';
+}
+
+/** Where the module lies, if Go has it already; null: it is not here. Nothing is downloaded. */
+export function moduleFolder(): string | null {
+  const { status, stdout } = spawnSync('go', ['env', 'GOMODCACHE'], { encoding: 'utf8' });
+  const folder = join(stdout?.trim() ?? '', `github.com/coredns/coredns@${release}`);
+  return status === 0 && existsSync(folder) ? folder : null;
 }
 
 /** Copies the module, which Go downloads if it has to, so that it can be changed. */

@@ -1,0 +1,68 @@
+/**
+ * What a server costs that does nothing: memory after its start, and processor time up to the first answer, with the Corefile of kubeadm.
+ * `BEFORE=FOLDER` names an older tree of ndots with its packages (`git worktree add FOLDER COMMIT`): it is started by turns with this one, and
+ * what is new must not cost anything as long as no Corefile names it.
+ */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { answered, start } from '../test/kit/child.ts';
+import { figure, type Goal } from './kit/figures.ts';
+import { kubeadmCorefile, services, smoke, workFolder } from './kit/peers.ts';
+
+const folder = workFolder();
+const { manifests, names } = services(folder, 100);
+const name = [...names.keys()][0]!;
+const corefile = join(folder, 'Corefile');
+writeFileSync(corefile, kubeadmCorefile(5300, manifests).replace('loop\n', ''));
+const here = fileURLToPath(new URL('../', import.meta.url));
+const before = process.env['BEFORE'];
+
+interface Run {
+  readonly residentMiB: number;
+  readonly startMs: number;
+  readonly cpuMs: number;
+}
+
+async function run(tree: string): Promise<Run> {
+  const child = start('ndots', [
+    join(tree, 'bin/ndots'),
+    'serve',
+    '-conf',
+    corefile,
+    '-workers',
+    '1',
+  ]);
+  const startMs = await answered(5300, name);
+  const cpuMs = child.cpuSeconds() * 1000;
+  await new Promise((resolve) => setTimeout(resolve, 4000));
+  const residentMiB = child.residentMiB();
+  await child.stop();
+  return { residentMiB, startMs, cpuMs };
+}
+
+const middle = (runs: readonly Run[], key: keyof Run): number =>
+  runs.map((each) => each[key]).toSorted((a, b) => a - b)[runs.length >> 1]!;
+
+const now: Run[] = [];
+const then: Run[] = [];
+// The first of each fills the compile cache.
+for (let round = 0; round <= (smoke ? 1 : 9); round++) {
+  const first = await run(here);
+  const second = before === undefined ? null : await run(before);
+  if (round === 0) continue;
+  now.push(first);
+  if (second !== null) then.push(second);
+}
+figure('memory of an idle server, median', middle(now, 'residentMiB'), 'MiB');
+figure('processor time to first answer, median', middle(now, 'cpuMs'), 'ms');
+figure('exec to first answer, median', middle(now, 'startMs'), 'ms');
+if (then.length > 0) {
+  const goal: Goal = { atMost: 1.02 };
+  const compare = (label: string, key: keyof Run): void =>
+    figure(`${label}, now : before`, middle(now, key) / middle(then, key), '', goal);
+  compare('memory of an idle server', 'residentMiB');
+  compare('processor time to first answer', 'cpuMs');
+  compare('exec to first answer', 'startMs');
+}
+process.exit(0);

@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { test } from 'node:test';
+import { order } from './order.ts';
+
+/** The plugin folders whose modules are loaded when these directives are. */
+function loadedFor(names: readonly string[]): readonly string[] {
+  const script = `
+    import { registerHooks } from 'node:module';
+    const seen = [];
+    registerHooks({ load: (url, context, next) => (seen.push(url), next(url, context)) });
+    const { loadPlugins } = await import('./src/plugins/order.ts');
+    await loadPlugins(new Set(${JSON.stringify(names)}));
+    console.log(JSON.stringify(seen));`;
+  const words = ['--disable-warning=ExperimentalWarning', '--input-type=module', '-e', script];
+  const seen = JSON.parse(execFileSync(process.execPath, words, { encoding: 'utf8' })) as string[];
+  const folders = seen.flatMap((url) => /\/src\/plugins\/([^/]+)\//.exec(url)?.[1] ?? []);
+  return [...new Set(folders)].toSorted();
+}
+
+test('plugins that no Corefile names are not loaded', () => {
+  for (const names of [['whoami'], ['errors', 'forward', 'cache'], ['rrl', 'lkg', 'visibility']])
+    assert.deepEqual(loadedFor(names), names.toSorted());
+});
+
+test('every directive has one place in the chain', () => {
+  const names = order.map(({ name }) => name);
+  assert.equal(new Set(names).size, names.length);
+});

@@ -1,0 +1,120 @@
+/** docs/coredns-plugins.md says what the code does: it is up to date, and its examples are read as it says. */
+import assert from 'node:assert/strict';
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { parseCorefile } from '../src/corefile/parse.ts';
+import { bindDirective } from '../src/corefile/syntax.ts';
+import { absent, order } from '../src/plugins/order.ts';
+import { plugins } from './kit/plugins.ts';
+import { moduleFolder } from './coredns/module.ts';
+import { directives } from '../tools/coredns/properties.ts';
+import { tablePage, tableRows } from '../tools/coredns-table.ts';
+
+describe('the table of plugins and properties', () => {
+  test('is up to date', async () => {
+    assert.equal(
+      readFileSync('docs/coredns-plugins.md', 'utf8'),
+      await tablePage(),
+      'write it anew: node tools/coredns-table.ts',
+    );
+  });
+
+  test('what it says is served is read without a problem', async () => {
+    const verdicts = new Map(
+      (await tableRows()).map((row) => [`${row.directive} ${row.property}`, row.verdict]),
+    );
+    const syntaxes = plugins.map(({ syntax }) => syntax);
+    for (const { name, properties } of directives) {
+      for (const property of properties) {
+        if (verdicts.get(`${name} ${property.name}`) === 'not built') continue;
+        const { corefile, problems } = parseCorefile({
+          file: 'Corefile',
+          text: `example.org {\n${property.example.replaceAll('HTTP', '0')}\n}\n`,
+          dnsPort: 53,
+          env: {},
+          directives: order.map((entry) => entry.name),
+          syntaxes,
+          readFile: () => '',
+          glob: () => [],
+        });
+        const found = corefile.blocks.flatMap((block) =>
+          syntaxes.flatMap(
+            (syntax) =>
+              bindDirective(
+                syntax,
+                block.directives.filter((each) => each.name === syntax.name),
+                { zones: ['example.org.'] },
+              ).problems,
+          ),
+        );
+        assert.deepEqual([...problems, ...found].map(String), [], `${name} ${property.name}`);
+      }
+    }
+  });
+
+  test('every directive of CoreDNS stands in it', () => {
+    const known = new Set(directives.map(({ name }) => name));
+    for (const name of absent) assert.ok(known.has(name), name);
+    // What only ndots has stands in the second table.
+    const page = readFileSync('docs/coredns-plugins.md', 'utf8');
+    for (const { name } of order) assert.ok(page.includes(`/${name}/${name}.md`), name);
+  });
+
+  test('every word that its pages and parsers know stands in it', (t) => {
+    const folder = moduleFolder();
+    if (folder === null) return t.skip('the module of CoreDNS is not here');
+    const names: Readonly<Record<string, string>> = { metrics: 'prometheus' };
+    const missing: string[] = [];
+    for (const page of globSync('plugin/*/README.md', { cwd: folder })) {
+      const plugin = page.split('/')[1]!;
+      const listed = directives.find(({ name }) => name === (names[plugin] ?? plugin));
+      if (plugin === 'import') continue;
+      assert.ok(listed !== undefined, plugin);
+      const words = new Set(listed.properties.flatMap(({ name }) => name.split(/[ |]/)));
+      for (const word of wordsOf(join(folder, 'plugin', plugin))) {
+        // A line of a whole Corefile, shown there.
+        if (directives.some(({ name }) => name === word)) continue;
+        if (!words.has(word) && !elsewhere.has(`${plugin} ${word}`))
+          missing.push(`${plugin} ${word}`);
+      }
+    }
+    assert.deepEqual(missing, []);
+  });
+});
+
+/** Values of properties rather than properties, and words of grammars that the table has in other lines. */
+const elsewhere: ReadonlySet<string> = new Set([
+  'cache prefer_positive',
+  'forward random',
+  'forward round_robin',
+  'forward sequential',
+  'grpc random',
+  'grpc round_robin',
+  'grpc sequential',
+  'local on',
+  'local off',
+  'proxyproto ignore',
+  'proxyproto reject',
+  'proxyproto skip',
+  'proxyproto use',
+  'ready continuously',
+  'ready until-ready',
+  'tsig algorithm',
+  'dnssec file',
+]);
+
+/** The words that a parser compares with, and those that begin lines in the Syntax section. */
+function wordsOf(folder: string): ReadonlySet<string> {
+  const words = new Set<string>();
+  for (const file of ['setup.go', 'parse.go'].map((name) => join(folder, name))) {
+    if (!existsSync(file)) continue;
+    for (const [, list] of readFileSync(file, 'utf8').matchAll(/case ("[^:\n]*"):/g))
+      for (const [, word] of list!.matchAll(/"([a-z0-9_-]+)"/g)) words.add(word!);
+  }
+  const sections = readFileSync(join(folder, 'README.md'), 'utf8').split(/^## /m);
+  const syntax = sections.find((section) => section.startsWith('Syntax')) ?? '';
+  for (const [, block] of syntax.matchAll(/^[~`]{3}.*\n([^]*?)^[~`]{3}/gm))
+    for (const [, word] of block!.matchAll(/^[ \t]+\[?([a-z0-9_-]+)\b/gm)) words.add(word!);
+  return words;
+}

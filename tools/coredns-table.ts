@@ -1,0 +1,146 @@
+/**
+ * `node tools/coredns-table.ts` writes `docs/coredns-plugins.md`: every directive and property of CoreDNS, and what becomes of it here. It is made of
+ * the declarations of the directives and of the pages of the plugins ("Differences from CoreDNS"), so nothing in it is said twice.
+ * `--check` only says whether the page is what would be written.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { Syntax } from '../src/corefile/syntax.ts';
+import { loadPlugins, order } from '../src/plugins/order.ts';
+import { directives, type Directive, type Property } from './coredns/properties.ts';
+
+const home = fileURLToPath(new URL('../', import.meta.url));
+const page = `${home}docs/coredns-plugins.md`;
+
+/** What becomes of something here. */
+export type Verdict = 'same' | 'better' | 'different' | 'ignored' | 'not built';
+
+/** One line of the table. */
+export interface Row {
+  readonly directive: string;
+  /** Empty: the directive itself. */
+  readonly property: string;
+  readonly verdict: Verdict;
+  readonly note: string;
+}
+
+const head = `# Plugins and properties
+
+Every directive of CoreDNS 1.14.7 with every property, and what becomes of it here. **same**: does what it does there. **better**: the same, and
+more. **different**: something that a Corefile or a client can notice is another way; the note says what. **ignored**: read, and
+without effect, with a warning. **not built**: refused at the start, with the reason. [Moving from CoreDNS](coredns.md) has the differences
+in order of subjects, and those that belong to no plugin.
+
+This page is made from the declarations of the directives and the pages of the plugins, by \`node tools/coredns-table.ts\`. A test has CoreDNS and
+ndots start with an example of each line.
+
+| directive | property | here | note |
+|---|---|---|---|
+`;
+
+/** All lines of the table. */
+export async function tableRows(): Promise<readonly Row[]> {
+  const loaded = new Map((await loadPlugins()).map((plugin) => [plugin.name, plugin.syntax]));
+  return directives.flatMap((directive) => {
+    const syntax = loaded.get(directive.name);
+    return syntax === undefined ? absentRows(directive) : presentRows(directive, syntax);
+  });
+}
+
+function absentRows({ name, properties }: Directive): readonly Row[] {
+  return properties.map(({ name: property }) => ({
+    directive: name,
+    property,
+    verdict: 'not built',
+    note: property === '' ? '[what to write instead](coredns.md#what-is-not-there)' : '',
+  }));
+}
+
+function presentRows({ name, properties }: Directive, syntax: Syntax): readonly Row[] {
+  const bullets = differencesOf(name);
+  const words = properties.map((property) => property.name).filter((word) => word !== '');
+  const about = (bullet: string, word: string): boolean =>
+    bullet.split('`').some((part, index) => index % 2 === 1 && part.split(/[ (]/, 1)[0] === word);
+  return properties.map((property) => {
+    const word = property.name.split(' ')[0]!;
+    const own =
+      property.name === ''
+        ? bullets.filter((bullet) => !words.some((each) => about(bullet, each.split(' ')[0]!)))
+        : bullets.filter((bullet) => about(bullet, word));
+    return {
+      directive: name,
+      property: property.name,
+      ...verdictOf(property, own, syntax, word),
+    };
+  });
+}
+
+function verdictOf(
+  { better, different, missing }: Property,
+  own: readonly string[],
+  syntax: Syntax,
+  word: string,
+): Pick<Row, 'verdict' | 'note'> {
+  const retired = syntax.retired[word];
+  if (retired !== undefined) return { verdict: 'ignored', note: retired };
+  if (missing === true) return { verdict: 'not built', note: own.join(' ') };
+  if (different !== undefined) return { verdict: 'different', note: different };
+  if (own.length > 0) return { verdict: 'different', note: own.join(' ') };
+  return better === undefined ? { verdict: 'same', note: '' } : { verdict: 'better', note: better };
+}
+
+/** The list under "Differences from CoreDNS" of a plugin's page, with links as from `docs/`. */
+function differencesOf(name: string): readonly string[] {
+  const text = readFileSync(`${home}src/plugins/${name}/${name}.md`, 'utf8');
+  const section = text.split('## Differences from CoreDNS\n')[1] ?? '';
+  return section
+    .split(/^- /m)
+    .slice(1)
+    .map((bullet) => bullet.split('\n\n')[0]!.replaceAll(/\s+/g, ' ').trim())
+    .map((bullet) =>
+      bullet
+        .replaceAll('](../../../docs/', '](')
+        .replaceAll('](../', '](../src/plugins/')
+        .replaceAll('|', '\\|'),
+    );
+}
+
+function printRow({ directive, property, verdict, note }: Row): string {
+  const here = order.some(({ name }) => name === directive);
+  const link = here ? `[${directive}](../src/plugins/${directive}/${directive}.md)` : directive;
+  const word = property === '' ? '' : `\`${property.replaceAll('|', '\\|')}\``;
+  return `| ${property === '' ? link : directive} | ${word} | ${verdict} | ${note} |`;
+}
+
+/** The whole page. */
+export async function tablePage(): Promise<string> {
+  return `${head}${(await tableRows()).map(printRow).join('\n')}\n${await additions()}`;
+}
+
+/** What only ndots has. */
+async function additions(): Promise<string> {
+  const known = new Map(directives.map(({ name, properties }) => [name, properties]));
+  const lines = (await loadPlugins()).flatMap(({ name, syntax }) => {
+    const there = known.get(name);
+    const link = `[${name}](../src/plugins/${name}/${name}.md)`;
+    if (there === undefined) return [`| ${link} | | ${syntax.summary} |`];
+    const words = new Set(there.flatMap((property) => property.name.split(/[ |]/)));
+    return Object.values(syntax.properties)
+      .filter((property) => property.words.every((word) => word !== '*' && !words.has(word)))
+      .map(
+        ({ show, help }) =>
+          `| ${link} | \`${show.replaceAll('|', '\\|')}\` | ${help.replaceAll('|', '\\|')} |`,
+      );
+  });
+  return `\n## What only ndots has\n\n| directive | property | |\n|---|---|---|\n${lines.join('\n')}\n`;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const wanted = await tablePage();
+  if (process.argv.includes('--check')) {
+    if (readFileSync(page, 'utf8') !== wanted) {
+      console.error('docs/coredns-plugins.md is out of date: run node tools/coredns-table.ts');
+      process.exitCode = 1;
+    }
+  } else writeFileSync(page, wanted);
+}
