@@ -30,6 +30,11 @@ const verbs: Readonly<Record<string, Verb>> = {
     usage: async () => (await import('./capture-options.ts')).captureUsage,
     command: async () => (await import('./capture.ts')).capture,
   },
+  doctor: {
+    summary: 'what is wrong with DNS: from captures, logs and counters to causes',
+    usage: async () => (await import('./doctor-options.ts')).doctorUsage,
+    command: async () => (await import('./doctor.ts')).doctor,
+  },
   etcd: {
     summary: 'records of services in etcd (SkyDNS): put, get, list, rm',
     usage: async () => (await import('./etcd-options.ts')).etcdUsage,
