@@ -527,6 +527,7 @@ describe('dnssec: what is kept', () => {
     const rcode = async (mayWait: boolean): Promise<number> =>
       (await other.ask('www.example.org. A', { ...wants, mayWait })).rcode;
     assert.equal(await rcode(false), RCODE.REFUSED);
+    assert.equal(metric(other, 'ndots_dnssec_refused_total'), 1);
     assert.equal(await rcode(true), RCODE.NOERROR);
     assert.equal(await rcode(false), RCODE.NOERROR);
   });
