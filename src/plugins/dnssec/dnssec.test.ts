@@ -210,6 +210,23 @@ describe('dnssec: answers', () => {
     assert.equal(dataOf(answer[1]!, rrsig)!.labels, 4);
   });
 
+  test('records that are signed already stay as they are', async (t) => {
+    const times = '20380101000000 20200101000000 1 example.org. AAAA';
+    const world = await signed(t, {
+      text: `${zone}www RRSIG A 13 3 300 ${times}\n@ NSEC www A NSEC RRSIG\n@ RRSIG NSEC 13 2 300 ${times}\n`,
+    });
+    const { answer, authority } = await world.ask('www.example.org. A', wants);
+    assert.deepEqual(
+      answer.flatMap((record) => dataOf(record, rrsig)?.keyTag ?? []),
+      [1],
+    );
+    assert.ok(authority.some((record) => (dataOf(record, rrsig)?.keyTag ?? 1) !== 1));
+    // Whoever proves denials himself is left to it.
+    const denial = await world.ask('none.example.org. A', wants);
+    assert.equal(denial.rcode, RCODE.NXDOMAIN);
+    assert.ok(denials(denial).every(({ owner }) => owner === 'example.org.'));
+  });
+
   test('the spelling of the question does not matter to a signature', async (t) => {
     const world = await signed(t);
     const one = await world.ask('WWW.exaMPle.org. A', wants);
@@ -467,6 +484,17 @@ describe('dnssec: what is kept', () => {
     }
   });
 
+  test('without whole replies, too, what is used stays', async (t) => {
+    const world = await signed(t, { lines: 'cache_capacity 5\nmax_bytes 0' });
+    const first = await world.ask('www.example.org. A', wants);
+    for (let i = 0; i < 12; i++) {
+      await world.ask(`none${i}.example.org. A`, wants);
+      assert.deepEqual((await world.ask('www.example.org. A', wants)).answer, first.answer);
+      assert.ok(metric(world, 'coredns_dnssec_cache_entries') <= 5);
+    }
+    assert.equal(metric(world, 'ndots_dnssec_reply_bytes'), 0);
+  });
+
   test('signatures are made anew two days before they end, and given away meanwhile', async (t) => {
     const world = await signed(t);
     const expiration = async (): Promise<number> =>
@@ -499,6 +527,7 @@ describe('dnssec: what is kept', () => {
     const rcode = async (mayWait: boolean): Promise<number> =>
       (await other.ask('www.example.org. A', { ...wants, mayWait })).rcode;
     assert.equal(await rcode(false), RCODE.REFUSED);
+    assert.equal(metric(other, 'ndots_dnssec_refused_total'), 1);
     assert.equal(await rcode(true), RCODE.NOERROR);
     assert.equal(await rcode(false), RCODE.NOERROR);
   });

@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { FLAG, TYPE } from '../../wire/iana.ts';
+import { parseName } from '../../wire/name.ts';
+import { makeQuery, type Query } from '../../wire/query.ts';
+import type { Reply } from '../../wire/reply.ts';
+import { MessageWriter, SECTION } from '../../wire/writer.ts';
+import { SignedReplies } from './signed-replies.ts';
+
+const writer = new MessageWriter();
+
+function query(name: string, type: number = TYPE.A): Query {
+  const made = makeQuery(parseName(name), type);
+  // All names meet in one place of the table.
+  made.hash = 7;
+  return made;
+}
+
+function reply(to: Query, last: number, ttl = 60, rcode = 0): Reply {
+  writer.reply(to, FLAG.AA);
+  // Of an odd length: the last byte is none that the hash sees.
+  writer.record(SECTION.answer, null, TYPE.NULL, ttl, Uint8Array.of(1, 2, 3, 4, last));
+  return writer.finish(rcode, 'file');
+}
+
+function kept(replies: SignedReplies, to: Query, unsigned: Reply): Reply {
+  const signed = reply(to, 99);
+  replies.put(to, unsigned, { reply: signed, sets: 1, from: 100, until: 200 });
+  return signed;
+}
+
+const bytes = ({ bytes: all, start, end }: Reply): Uint8Array => all.slice(start, end);
+
+describe('replies with their signatures', () => {
+  test('the same reply is found, in any spelling of its question, while its signatures hold', () => {
+    const replies = new SignedReplies(10, 100_000);
+    const asked = query('a.example.');
+    const signed = kept(replies, asked, reply(asked, 1));
+    const again = query('A.exAMPle.');
+    assert.deepEqual(bytes(replies.find(again, reply(again, 1), 150)!.reply), bytes(signed));
+    for (const now of [99, 201]) assert.equal(replies.find(again, reply(again, 1), now), null);
+  });
+
+  test('a reply to another name, of another type, with other records or flags is another one', () => {
+    const replies = new SignedReplies(10, 100_000);
+    const asked = query('a.example.');
+    kept(replies, asked, reply(asked, 1));
+    const others: readonly (readonly [Query, number, number, number])[] = [
+      [query('b.example.'), 1, 60, 0],
+      [query('a.example.', TYPE.AAAA), 1, 60, 0],
+      [asked, 2, 60, 0],
+      [asked, 1, 61, 0],
+      [asked, 1, 60, 3],
+    ];
+    for (const [other, last, ttl, rcode] of others)
+      assert.equal(replies.find(other, reply(other, last, ttl, rcode), 150), null);
+    assert.ok(replies.find(asked, reply(asked, 1), 150) !== null);
+  });
+
+  test('neither more replies nor more bytes are kept than may be; what was used since stays', () => {
+    for (const [most, memory] of [
+      [3, 1_000_000],
+      [100, 1600],
+    ] as const) {
+      const replies = new SignedReplies(most, memory);
+      const popular = makeQuery(parseName('popular.'), TYPE.A);
+      kept(replies, popular, reply(popular, 1));
+      for (let i = 0; i < 20; i++) {
+        const asked = makeQuery(parseName(`n${i}.`), TYPE.A);
+        kept(replies, asked, reply(asked, 1));
+        assert.ok(replies.bytes <= Math.min(memory, most * 600));
+        assert.ok(replies.find(popular, reply(popular, 1), 150) !== null, `${most} ${i}`);
+      }
+    }
+  });
+
+  test('a reply whose TTLs count down is not kept', () => {
+    const replies = new SignedReplies(10, 100_000);
+    const asked = query('a.example.');
+    const counting = reply(asked, 1).with({ ttlAt: Uint16Array.of(12), ttl: 30 });
+    kept(replies, asked, counting);
+    assert.equal(replies.bytes, 0);
+  });
+});
