@@ -46,11 +46,8 @@ export const diffUsage: Usage = {
   synopsis: 'BEFORE AFTER',
   examples: [
     ['Corefile Corefile.new', 'which answers the new one changes'],
-    [
-      'old.yaml new.yaml --manifests cluster/',
-      'Corefiles in ConfigMaps, for the objects of a cluster',
-    ],
-    ['a b --names queries.log --fail-on answers', 'for names that are asked for; TTLs may change'],
+    ['old.yaml new.yaml --manifests objects/', 'Corefiles in ConfigMaps'],
+    ['old new --names queries.log --fail-on answers', 'TTLs may change'],
   ],
   style: 'gnu',
   options: table,
