@@ -8,6 +8,7 @@ import {
   NameError,
   nameLength,
   parseName,
+  printLabel,
   printName,
   ROOT,
   suffixAt,
@@ -18,6 +19,19 @@ describe('laws of names', () => {
     fc.assert(
       fc.property(any.wireName, (name) => assert.deepEqual(parseName(printName(name)), name)),
       { numRuns: 500 },
+    );
+  });
+
+  test('a name is printed as its labels are, wherever it stands', () => {
+    fc.assert(
+      fc.property(any.wireName, fc.nat({ max: 40 }), (name, before) => {
+        const bytes = new Uint8Array(before + name.length + 3).fill(7);
+        bytes.set(name, before);
+        let text = name[0] === 0 ? '.' : '';
+        for (let at = 0; name[at]! > 0; at += name[at]! + 1)
+          text += `${printLabel(name, at + 1, at + 1 + name[at]!)}.`;
+        assert.equal(printName(bytes, before), text);
+      }),
     );
   });
 

@@ -113,6 +113,26 @@ export function isAbsoluteName(text: string): boolean {
 /** The text of an uncompressed wire name at `at`. */
 export function printName(wire: Uint8Array, at = 0): string {
   if (wire[at] === 0) return '.';
+  // Nearly all names are printed as they stand, with dots for lengths: one copy, and one string.
+  let end = at;
+  let out = 0;
+  for (let length = wire[end]!; length > 0 && length <= LABEL_MAX; length = wire[end]!) {
+    const next = end + length + 1;
+    for (end++; end < next; end++) {
+      const byte = wire[end]!;
+      if (plain[byte] !== 1 || out === NAME_MAX) return printEscaped(wire, at);
+      scratch[out++] = byte;
+    }
+    scratch[out++] = DOT;
+  }
+  return wire[end] === 0 ? scratch.toString('latin1', 0, out) : printEscaped(wire, at);
+}
+
+const DOT = 0x2e;
+/** A thread needs one: a name is read at once. */
+const scratch = Buffer.alloc(2 * NAME_MAX);
+
+function printEscaped(wire: Uint8Array, at: number): string {
   let text = '';
   for (let length = wire[at]!; length > 0; length = wire[at]!) {
     text += printLabel(wire, at + 1, at + 1 + length) + '.';
@@ -176,3 +196,5 @@ const labelText: readonly string[] = Array.from({ length: 256 }, (_, byte) => {
   if (byte <= 0x20 || byte >= 0x7f) return `\\${String(byte).padStart(3, '0')}`;
   return char;
 });
+/** By byte: 1 if it is printed as it stands. */
+const plain = Uint8Array.from(labelText, (text) => (text.length === 1 ? 1 : 0));

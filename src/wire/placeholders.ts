@@ -80,9 +80,10 @@ export function printSeconds(elapsedMs: number): string {
   const whole = Math.floor(nanoseconds / 1e9);
   const rest = nanoseconds % 1e9;
   if (rest === 0) return `${whole}s`;
-  return `${whole}.${String(rest)
-    .padStart(9, '0')
-    .replace(/(?<!0)0+$/, '')}s`;
+  let digits = rest;
+  let width = 9;
+  for (; digits % 10 === 0; digits /= 10) width--;
+  return `${whole}.${String(digits).padStart(width, '0')}s`;
 }
 
 const flagNames: readonly (readonly [number, string])[] = [

@@ -18,7 +18,7 @@ import { GrpcMetrics } from './counters.ts';
 import { syntax, type GrpcOptions } from './options.ts';
 import { findUpstreams, type UpstreamSpec } from './places.ts';
 
-/** A connection that nobody uses is closed after this, and when its configuration is replaced. */
+/** Connections of a configuration that has been replaced are closed when no query can wait for them any more. */
 const RETIRE_MS = 6000;
 
 /** Sends queries to other servers over gRPC (see grpc.md). */

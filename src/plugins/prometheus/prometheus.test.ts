@@ -129,6 +129,7 @@ describe('prometheus', () => {
       'ready',
       'reload',
       'root',
+      'sign',
       'timeouts',
       'tls',
     ]);
