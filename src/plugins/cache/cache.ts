@@ -11,6 +11,8 @@ import type { Query } from '../../wire/query.ts';
 import { failure, overloaded, type ExtendedError, type Reply } from '../../wire/reply.ts';
 import { roundTrips } from '../../server/contract/ports.ts';
 import { Filling } from './filling.ts';
+import { shareCache, type CacheOrder, type Packed } from './handover.ts';
+import { packEntries, unpackEntries } from './packed-entries.ts';
 import { Flight, Flights } from './flights.ts';
 import { readOptions, syntax, type CacheOptions, type StaleOptions } from './options.ts';
 import { Store, SUCCESS } from './store.ts';
@@ -28,6 +30,7 @@ const staleNxdomain: readonly ExtendedError[] = [{ code: EDE.STALE_NXDOMAIN, tex
 /** Keeps replies and answers from memory as long as their TTL lasts (reference: section 5; see cache.md). */
 export const cache: Plugin = definePlugin({
   syntax,
+  control: shareCache,
   setup: (options, context, next) => new Cache(readOptions(options), context, next).link,
 });
 
@@ -69,7 +72,18 @@ class Cache {
     });
     this.#metrics = new CacheMetrics(context.metrics, options.zones.join(','), context.view);
     context.onStop(() => this.#metrics.close());
+    context.onMessage((message) => this.#takeOrder(message as CacheOrder));
     this.link = this.#makeLink();
+  }
+
+  /** Another process goes on with these entries, or this one with those of another. */
+  #takeOrder(order: CacheOrder): void {
+    const now = this.#context.clock.now();
+    if (order.kind === 'unpack') unpackEntries(order.entries, this.#store, now);
+    else {
+      const entries = packEntries(this.#store, now);
+      this.#context.post({ id: order.id, entries } satisfies Packed);
+    }
   }
 
   #makeLink(): Next {
