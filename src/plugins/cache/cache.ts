@@ -15,8 +15,9 @@ import { shareCache, type CacheOrder, type Packed } from './handover.ts';
 import { packEntries, unpackEntries } from './packed-entries.ts';
 import { Flight, Flights } from './flights.ts';
 import { readOptions, syntax, type CacheOptions, type StaleOptions } from './options.ts';
-import { Store, SUCCESS } from './store.ts';
+import { DENIAL, Store, SUCCESS } from './store.ts';
 import { CacheMetrics, type Counters } from './counters.ts';
+import { ZoneChanges } from './zone-changes.ts';
 import { ZoneMatch } from '../../server/contract/zone-match.ts';
 
 /** How long an NXDOMAIN waits for the other type of the same name that was asked at the same time. */
@@ -43,6 +44,7 @@ class Cache {
   readonly #filling: Filling;
   readonly #metrics: CacheMetrics;
   readonly #flights = new Flights();
+  readonly #changes: ZoneChanges | null;
   /** Asked for with the first query: after setup, when all plugins have offered what they have. */
   #roundTrips: readonly ((query: Query) => boolean)[] | null = null;
   #refreshes = 0;
@@ -62,6 +64,8 @@ class Cache {
       clock,
       random,
     });
+    const { followMs, zones } = options;
+    this.#changes = followMs === null ? null : new ZoneChanges(zones, followMs, clock);
     const exempt = (half: string): ZoneMatch =>
       new ZoneMatch(disable.filter((line) => line.half === half).flatMap((line) => line.zones));
     this.#filling = new Filling({
@@ -69,6 +73,7 @@ class Cache {
       store: this.#store,
       clock,
       exempt: [exempt('success'), exempt('denial')],
+      changes: this.#changes,
     });
     this.#metrics = new CacheMetrics(context.metrics, options.zones.join(','), context.view);
     context.onStop(() => this.#metrics.close());
@@ -90,6 +95,7 @@ class Cache {
     const store = this.#store;
     const metrics = this.#metrics;
     const { zones, keepTtl, stale, prefetch } = this.#options;
+    const changes = this.#changes;
     // Only queries of the block's zones come here; zones of its own have to be looked at.
     const all = this.#context.zones.every((zone) => zones.includes(zone));
     const covered = new ZoneMatch(zones);
@@ -103,6 +109,13 @@ class Cache {
         counters.misses.add(1);
         // What an upstream says without recursion is no answer for clients that want it.
         return query.recursionDesired ? this.#ask(query, counters) : this.#next(query);
+      }
+      if (changes !== null && store.half(slot) === DENIAL && query.recursionDesired) {
+        if (!changes.holds(store.born(slot))) {
+          counters.misses.add(1);
+          return this.#ask(query, counters);
+        }
+        if (changes.due(this.#context.clock.now())) this.#refresh(slot, query, counters, 0);
       }
       counters.hits[store.half(slot)].add(1);
       const left = store.remaining(slot, query);
@@ -265,7 +278,9 @@ class Cache {
     const hits = store.hits.of(slot);
     const settle = (found: Reply | null): void => {
       this.#refreshes--;
-      if (found !== null && !found.bare && !this.#flips(slot, before, found)) {
+      const flips = found !== null && !found.bare && this.#flips(slot, before, found);
+      if (flips) this.#changes?.change();
+      if (found !== null && !found.bare && !flips) {
         const { slot: fresh, mismatch } = this.#filling.fill(asking, found);
         if (mismatch) counters.drops.add(1);
         if (fresh >= 0) {

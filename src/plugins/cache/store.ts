@@ -245,6 +245,11 @@ export class Store {
     });
   }
 
+  /** When its time began, clock's ms. */
+  born(slot: number): number {
+    return this.#born[slot]!;
+  }
+
   /** When its time is over, clock's ms. */
   end(slot: number): number {
     return this.#born[slot]! + this.#ttl[slot]! * 1000;
