@@ -1,4 +1,5 @@
 /** `ndots node-cache`: the DNS cache of a node, and the node's network around it. */
+import { existsSync } from 'node:fs';
 import { every, systemClock, type Timer } from '../base/clock.ts';
 import { Problems } from '../base/problem.ts';
 import type { ParseOutput } from '../corefile/parse.ts';
@@ -6,12 +7,14 @@ import { chooseRules } from '../nodelocal/choose-rules.ts';
 import { deriveTemplate } from '../nodelocal/cluster-corefile.ts';
 import { CorefileWriter } from '../nodelocal/corefile-writer.ts';
 import { heartbeatBlocks } from '../nodelocal/heartbeat-block.ts';
+import { findPredecessor, Handover, meetingPoint } from '../nodelocal/handover.ts';
 import { Heartbeat } from '../nodelocal/heartbeat.ts';
 import { LocalInterface } from '../nodelocal/local-interface.ts';
 import { NodeNetwork } from '../nodelocal/node-network.ts';
 import { findProgram, wholePath } from '../nodelocal/run-program.ts';
 import { SetupMetrics } from '../nodelocal/setup-metrics.ts';
 import { serviceVariable } from '../nodelocal/template.ts';
+import { packCaches, takeCaches } from '../plugins/cache/handover.ts';
 import { EXIT, type Command, type Io } from './command.ts';
 import { parseNodeCacheOptions, type NodeCacheOptions } from './node-cache-options.ts';
 import { parseCorefileText } from './parse-corefile.ts';
@@ -27,6 +30,8 @@ import { versionText } from './version.ts';
 /** The verb `node-cache`: runs until a signal ends it, or something fatal does. */
 export const nodeCache: Command = { name: 'node-cache', run };
 
+/** Where instances of a node meet, if it is there. */
+const MEETING = '/run/nodelocaldns';
 /** How often the network is looked at while its leases have to be renewed, milliseconds. */
 const LOOK_MS = 1000;
 /** How often NodeLocal DNSCache looks at it. */
@@ -80,6 +85,9 @@ async function around(
   const rest = (): void => {
     for (const timer of timers.splice(0)) timer.cancel();
   };
+  const meeting = meetingPath(options, log);
+  const before = meeting === null ? null : await findPredecessor(meeting, log);
+  const forget = before === null ? null : takeCaches(before.cache);
   writer.update();
   try {
     network.setUpInterface();
@@ -87,10 +95,13 @@ async function around(
     network.tearDown();
     throw error;
   }
+  let handover: Handover | null = null;
+  let handedOver = false;
   return {
-    takesOver: false,
+    takesOver: before !== null,
     change: (parsed) => withHeartbeat(parsed, port),
-    async serving() {
+    async serving(server) {
+      forget?.();
       await network.setUpRules();
       heartbeat.start();
       network.look();
@@ -98,18 +109,46 @@ async function around(
       repeat(FILES_MS, () => {
         if (writer.update()) host.reload();
       });
+      if (before !== null) {
+        await before.release();
+        metrics.handedOver('in');
+        log.info('The other instance has let go');
+      }
+      if (meeting === null) return;
+      const release = async (): Promise<void> => {
+        handedOver = true;
+        handover?.close();
+        metrics.handedOver('out');
+        rest();
+        heartbeat.stop();
+        await network.handOver();
+        await server.stop(true);
+        systemClock.after(options.linger ?? 0, () => host.end(EXIT.ok));
+      };
+      handover = new Handover({ path: meeting, cache: packCaches, release, log });
+      handover.listen();
     },
     async ending() {
       rest();
-      await network.withdraw();
+      handover?.close();
+      if (!handedOver) await network.withdraw();
     },
     ended() {
       rest();
       heartbeat.stop();
-      network.tearDown();
+      if (!handedOver) network.tearDown();
       metrics.close();
     },
   };
+}
+
+/** Where instances of this node meet; null: nowhere. */
+function meetingPath({ takeover }: NodeCacheOptions, log: ServeHost['log']): string | null {
+  const folder = takeover ?? (existsSync(MEETING) ? MEETING : 'none');
+  if (folder === 'none') return null;
+  if (existsSync(folder)) return meetingPoint(folder);
+  log.warning(`-takeover: there is no folder ${folder}: nobody can take over from this instance`);
+  return null;
 }
 
 function corefileWriter(

@@ -3,6 +3,7 @@ import { printHostPort } from '../base/ip.ts';
 import type { Socket } from 'node:net';
 
 import type { Random } from '../base/random.ts';
+import { hearing } from '../linux/tcp-state.ts';
 import { endError, exchangeError, timeoutError } from './exchange-failure.ts';
 import { type Carrier, type UpstreamExchange, ExchangeError } from './upstream-exchange.ts';
 import { matchReply } from './match-reply.ts';
@@ -12,6 +13,11 @@ import { Timed, type TimerWheel } from './timer-wheel.ts';
 
 /** Queries that one connection carries at a time. */
 const PIPELINE = 16;
+/**
+ * How long after a query the system is asked whether a connection that is used again still hears: an acknowledgement comes within
+ * 40 ms, and the query should be asked anew within 100.
+ */
+const HEARS_MS = 60;
 /** Replies that nobody waits for any more, one after the other: more than came too late say that the peer makes them up. */
 const STRAYS_MAX = 64;
 
@@ -49,6 +55,8 @@ export class StreamLink extends Timed implements Carrier {
   /** Queries to be written when the turn ends, or the connection is there. */
   #unsent: UpstreamExchange[] = [];
   #local = '';
+  /** Whether the connection hears is to be looked at. */
+  #listening = false;
   /** Replies for nobody since the last one for somebody. */
   #strays = 0;
   /** The beginning of a reply whose rest has not come. */
@@ -95,6 +103,7 @@ export class StreamLink extends Timed implements Carrier {
       wheel.cancel(this);
       this.#socket.ref();
     }
+    if (this.#connected && this.answered > 0) this.#listen();
     if (this.#unsent.push(exchange) === 1 && this.#connected) process.nextTick(this.#flush);
   }
 
@@ -110,11 +119,26 @@ export class StreamLink extends Timed implements Carrier {
   }
 
   override expire(): void {
+    if (this.#connected && this.waiting > 0) return this.#look();
     if (this.#connected) return this.destroy(endError());
     const { parts, remote, now, dialled } = this.#host;
     parts.counters.timeouts.add(1);
     dialled.call(this.#host, now() - this.#bornAt);
     this.destroy(timeoutError('dial', `tcp ${remote}`));
+  }
+
+  #listen(): void {
+    if (this.#listening) return;
+    this.#listening = true;
+    this.#host.wheel.set(this, HEARS_MS);
+  }
+
+  /** One that does not hear any more is as good as closed: whoever waits asks over a fresh one. */
+  #look(): void {
+    this.#listening = false;
+    const state = hearing(this.#socket, HEARS_MS);
+    if (state === 'deaf') this.destroy(endError());
+    else if (state === 'waiting') this.#listen();
   }
 
   destroy(error: ExchangeError): void {
@@ -254,6 +278,7 @@ export class StreamLink extends Timed implements Carrier {
     if (--this.waiting > 0 || !this.#connected) return;
     if (this.#stuck || !this.#host.keeps(this)) return this.destroy(endError());
     this.#socket.unref();
+    this.#listening = false;
     this.#host.wheel.set(this, this.#host.parts.expireMs);
   }
 }

@@ -34,6 +34,7 @@ export class Heartbeat {
   readonly #last = new Map<string, number>();
   readonly #answering = new Set<string>();
   #timer: Timer | null = null;
+  #stopped = false;
 
   constructor(parts: HeartbeatParts) {
     this.#parts = parts;
@@ -52,6 +53,8 @@ export class Heartbeat {
   }
 
   stop(): void {
+    if (this.#stopped) return;
+    this.#stopped = true;
     this.#timer?.cancel();
     this.#timer = null;
     for (const { socket } of this.#sockets) socket.close();

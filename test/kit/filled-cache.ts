@@ -38,6 +38,7 @@ export function cacheLink(
     metrics: new SharedRegistry(() => {}),
     writer: new MessageWriter(),
     onStop: () => {},
+    onMessage: () => {},
     find: () => [],
   };
   return cache.setup!(options[0] as never, context as WorkerContext, next);

@@ -39,6 +39,8 @@ export interface NodeWorld {
   pod(...words: readonly string[]): string;
   /** Starts `ndots node-cache` and waits until it answers, unless `serves` is false. */
   cache(words?: readonly string[], serves?: boolean): Promise<Child>;
+  /** Starts another program in one of the namespaces. */
+  start(name: string, where: 'node' | 'pod', words: readonly string[]): Child;
   /** Who answers the pod at this address: 0, nobody does. */
   who(address: string): number;
   /** Begins to ask `who.test.` from the pod; the function that is returned ends it. */
@@ -165,9 +167,10 @@ export async function makeNodeWorld(): Promise<NodeWorld> {
           ...words,
         ),
       );
-      if (serves) await printed(child, new RegExp(`${LOCAL} answers[^]*answers`));
+      if (serves) await printed(child, /^(?=[^]*\d answers)(?=[^]*^ndots-)/m);
       return child;
     },
+    start: (name, where, words) => run(name, enter(where === 'node' ? node : pod, ...words)),
     who(address) {
       const words = ['dig', '+short', '+tries=1', '+time=1', `@${address}`, 'who.test'];
       return Number(inside(pod, words).trim().split('.')[3] ?? 0);

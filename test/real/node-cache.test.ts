@@ -69,6 +69,24 @@ describe('node-cache', { skip: reason ?? false }, () => {
     assert.match(connections, /10\.96\.0\.11:53/);
   });
 
+  test('the next query notices that a connection to the cluster is dead, and is asked over another within 100 ms', () => {
+    const ask = (name: string): number => {
+      const words = ['dig', '+tries=1', '+time=5', `@${SERVICE}`, `${name}.cluster.local`];
+      const said = world.pod(...words);
+      assert.match(said, /status: NOERROR/);
+      return Number(/Query time: (\d+) msec/.exec(said)?.[1]);
+    };
+    ask('first');
+    const ports = [...world.node('ss', '-Htn').matchAll(/:(\d+)\s+10\.96\.0\.11:53/g)];
+    assert.ok(ports.length > 0);
+    const drop = ['OUTPUT', '-p', 'tcp', '-m', 'multiport', '--sports'];
+    const dead = [...drop, ports.map(([, port]) => port).join(','), '-j', 'DROP'];
+    world.node('iptables', '-I', ...dead);
+    const took = ask('second');
+    world.node('iptables', '-D', ...dead);
+    assert.ok(took < 400, `it took ${took} ms`);
+  });
+
   test('the rules are those of NodeLocal DNSCache', () => {
     for (const [table, chain, match, target] of [
       ['raw', 'PREROUTING', '-d IP --dport 53', 'NOTRACK'],

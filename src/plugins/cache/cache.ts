@@ -11,10 +11,13 @@ import type { Query } from '../../wire/query.ts';
 import { failure, overloaded, type ExtendedError, type Reply } from '../../wire/reply.ts';
 import { roundTrips } from '../../server/contract/ports.ts';
 import { Filling } from './filling.ts';
+import { shareCache, type CacheOrder, type Packed } from './handover.ts';
+import { packEntries, unpackEntries } from './packed-entries.ts';
 import { Flight, Flights } from './flights.ts';
 import { readOptions, syntax, type CacheOptions, type StaleOptions } from './options.ts';
-import { Store, SUCCESS } from './store.ts';
+import { DENIAL, Store, SUCCESS } from './store.ts';
 import { CacheMetrics, type Counters } from './counters.ts';
+import { ZoneChanges } from './zone-changes.ts';
 import { ZoneMatch } from '../../server/contract/zone-match.ts';
 
 /** How long an NXDOMAIN waits for the other type of the same name that was asked at the same time. */
@@ -28,6 +31,7 @@ const staleNxdomain: readonly ExtendedError[] = [{ code: EDE.STALE_NXDOMAIN, tex
 /** Keeps replies and answers from memory as long as their TTL lasts (reference: section 5; see cache.md). */
 export const cache: Plugin = definePlugin({
   syntax,
+  control: shareCache,
   setup: (options, context, next) => new Cache(readOptions(options), context, next).link,
 });
 
@@ -40,6 +44,7 @@ class Cache {
   readonly #filling: Filling;
   readonly #metrics: CacheMetrics;
   readonly #flights = new Flights();
+  readonly #changes: ZoneChanges | null;
   /** Asked for with the first query: after setup, when all plugins have offered what they have. */
   #roundTrips: readonly ((query: Query) => boolean)[] | null = null;
   #refreshes = 0;
@@ -59,6 +64,8 @@ class Cache {
       clock,
       random,
     });
+    const { followMs, zones } = options;
+    this.#changes = followMs === null ? null : new ZoneChanges(zones, followMs, clock);
     const exempt = (half: string): ZoneMatch =>
       new ZoneMatch(disable.filter((line) => line.half === half).flatMap((line) => line.zones));
     this.#filling = new Filling({
@@ -66,16 +73,29 @@ class Cache {
       store: this.#store,
       clock,
       exempt: [exempt('success'), exempt('denial')],
+      changes: this.#changes,
     });
     this.#metrics = new CacheMetrics(context.metrics, options.zones.join(','), context.view);
     context.onStop(() => this.#metrics.close());
+    context.onMessage((message) => this.#takeOrder(message as CacheOrder));
     this.link = this.#makeLink();
+  }
+
+  /** Another process goes on with these entries, or this one with those of another. */
+  #takeOrder(order: CacheOrder): void {
+    const now = this.#context.clock.now();
+    if (order.kind === 'unpack') unpackEntries(order.entries, this.#store, now);
+    else {
+      const entries = packEntries(this.#store, now);
+      this.#context.post({ id: order.id, entries } satisfies Packed);
+    }
   }
 
   #makeLink(): Next {
     const store = this.#store;
     const metrics = this.#metrics;
     const { zones, keepTtl, stale, prefetch } = this.#options;
+    const changes = this.#changes;
     // Only queries of the block's zones come here; zones of its own have to be looked at.
     const all = this.#context.zones.every((zone) => zones.includes(zone));
     const covered = new ZoneMatch(zones);
@@ -89,6 +109,13 @@ class Cache {
         counters.misses.add(1);
         // What an upstream says without recursion is no answer for clients that want it.
         return query.recursionDesired ? this.#ask(query, counters) : this.#next(query);
+      }
+      if (changes !== null && store.half(slot) === DENIAL && query.recursionDesired) {
+        if (!changes.holds(store.born(slot))) {
+          counters.misses.add(1);
+          return this.#ask(query, counters);
+        }
+        if (changes.due(this.#context.clock.now())) this.#refresh(slot, query, counters, 0);
       }
       counters.hits[store.half(slot)].add(1);
       const left = store.remaining(slot, query);
@@ -251,7 +278,9 @@ class Cache {
     const hits = store.hits.of(slot);
     const settle = (found: Reply | null): void => {
       this.#refreshes--;
-      if (found !== null && !found.bare && !this.#flips(slot, before, found)) {
+      const flips = found !== null && !found.bare && this.#flips(slot, before, found);
+      if (flips) this.#changes?.change();
+      if (found !== null && !found.bare && !flips) {
         const { slot: fresh, mismatch } = this.#filling.fill(asking, found);
         if (mismatch) counters.drops.add(1);
         if (fresh >= 0) {

@@ -8,6 +8,7 @@ import { failure, Reply } from '../../wire/reply.ts';
 import { answersQuery } from '../../wire/upstream.ts';
 import type { CacheOptions } from './options.ts';
 import { DENIAL, SUCCESS, Store, type Half } from './store.ts';
+import type { ZoneChanges } from './zone-changes.ts';
 import type { ZoneMatch } from '../../server/contract/zone-match.ts';
 
 /** What is worth so many seconds, as in CoreDNS: referrals, result codes that nobody stores, replies without records. */
@@ -22,6 +23,8 @@ export interface FillingParts {
   readonly clock: Clock;
   /** Zones for which nothing of a half is stored. */
   readonly exempt: readonly [ZoneMatch, ZoneMatch];
+  /** null: denials hold as long as their TTL. */
+  readonly changes: ZoneChanges | null;
 }
 
 /** What became of a reply on its way through. */
@@ -57,8 +60,11 @@ export class Filling {
     const half = halfOf(kind);
     let rcode = reply.rcode;
     let everyType = kind === 'nxdomain';
-    const now = this.#parts.clock.now();
+    const { clock, changes } = this.#parts;
+    const now = clock.now();
     let born = now;
+    if (changes !== null && (kind === 'nxdomain' || kind === 'nodata'))
+      seconds = Math.min(seconds, changes.observe(reply));
     if (Store.keeps(query)) {
       if (rcode === RCODE.NXDOMAIN) {
         const until = this.#settle(query, reply, kind, now);

@@ -182,6 +182,7 @@ export const syntax: Syntax<
     keepttl: Property<boolean>;
     maxBytes: Property<number>;
     coalesce: Property<number>;
+    followSerial: Property<BoundPositions<{ everyMs: Position<number> }> | null>;
   },
   'once'
 > = directive({
@@ -256,6 +257,13 @@ export const syntax: Syntax<
         help: 'how many queries may wait for the same question that another query has asked already; 0: each asks for itself',
       },
     ),
+    followSerial: fields(
+      'follow_serial',
+      { everyMs: optional(duration('DURATION', { minMs: 100, maxMs: 60_000 }), { default: 1000 }) },
+      {
+        help: 'denials hold until the SOA serial of the zones changes; it is looked at once in DURATION (1s) at least, while denials are asked for',
+      },
+    ),
   },
   check({ stalePolicies, serveStale: stale }, at) {
     const refuse = (text: string, remedy: string): readonly Problem[] => [
@@ -315,6 +323,8 @@ export interface CacheOptions {
   readonly keepTtl: boolean;
   readonly maxBytes: number;
   readonly coalesce: number;
+  /** How often the serial of the zones is looked at, milliseconds; null: not at all. */
+  readonly followMs: number | null;
 }
 
 /** Fills in what the directive leaves open. */
@@ -338,5 +348,6 @@ export function readOptions(options: Options<typeof syntax>): CacheOptions {
     keepTtl: options.keepttl,
     maxBytes: options.maxBytes,
     coalesce: options.coalesce,
+    followMs: options.followSerial?.everyMs ?? null,
   };
 }

@@ -193,6 +193,18 @@ export class Store {
     return this.#half[slot] as Half;
   }
 
+  /** Calls `take` for each entry that has an answer: its message, the kind of client, and whether it is for the whole name. */
+  each(take: (slot: number, message: Uint8Array, variant: number, whole: boolean) => void): void {
+    for (let slot = 0; slot < this.#slots; slot++) {
+      const bytes = this.#bytes[slot] ?? null;
+      if (bytes === null || this.#fails(slot) || this.#errors[slot] !== null) continue;
+      const start = this.#start[slot]!;
+      const kind = this.#kind[slot]!;
+      const message = bytes.subarray(start, start + this.#size[slot]!);
+      take(slot, message, kind >>> 29, (kind & 0xffff) === EVERY_TYPE);
+    }
+  }
+
   /** The TTL that the entry was stored with, seconds. */
   ttl(slot: number): number {
     return this.#ttl[slot]!;
@@ -231,6 +243,11 @@ export class Store {
       if (this.#half[slot] === DENIAL && this.end(slot) > time)
         this.#born[slot] = time - this.#ttl[slot]! * 1000;
     });
+  }
+
+  /** When its time began, clock's ms. */
+  born(slot: number): number {
+    return this.#born[slot]!;
   }
 
   /** When its time is over, clock's ms. */

@@ -404,13 +404,14 @@ export class Server {
 
   /**
    * Lameduck, then the listeners, then everything else: within `END_MS` beyond lameduck, whatever hangs.
+   * @param staying the process goes on without the server, so that nothing is arranged for its end
    * @returns whether all of it ended; false: something hangs, and the process has to be ended by force
    */
-  async stop(): Promise<boolean> {
+  async stop(staying = false): Promise<boolean> {
     if (this.#ending) return true;
     this.#ending = true;
     const { clock, termination } = this.#parts;
-    if (termination !== undefined) endProcessWithin(this.#endsWithinMs);
+    if (termination !== undefined && !staying) endProcessWithin(this.#endsWithinMs);
     if (this.#taking !== null) await within(clock, TAKING_MS, this.#taking);
     let inTime = true;
     for (const { run, lastsMs } of this.#serving?.control.shutdowns ?? []) {

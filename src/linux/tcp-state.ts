@@ -1,0 +1,59 @@
+/** What the system knows of a TCP connection (tcp(7), TCP_INFO). */
+import type { Socket } from 'node:net';
+import { libc, LibcMissing } from './libc.ts';
+import { Memory } from './memory.ts';
+
+const IPPROTO_TCP = 6;
+const TCP_INFO = 11;
+/**
+ * `struct tcp_info` of <linux/tcp.h>: its size, and words that say what is not acknowledged, since when nothing was, the round trip,
+ * and what could not even be sent (a packet filter of this machine drops it).
+ */
+const INFO = { BYTES: 148, UNACKNOWLEDGED: 6, SINCE_ACKNOWLEDGED: 14, ROUND_TRIP: 17, UNSENT: 36 };
+/** Round trips that an acknowledgement may take. */
+const PATIENCE = 3;
+
+/** How a connection does: what was sent is acknowledged, may still be, or should long have been. */
+export type Hearing = 'heard' | 'waiting' | 'deaf';
+
+/**
+ * Whether the peer's system acknowledges what was sent. It does so within some 40 ms even if the program behind it is slow or
+ * stopped; not if it is gone, or the way to it.
+ * @param silenceMs from when on a missing acknowledgement counts
+ * @returns `heard`, too, where the system does not tell
+ */
+export function hearing(socket: Socket, silenceMs: number): Hearing {
+  const fd = descriptorOf(socket);
+  if (fd < 0) return 'heard';
+  const memory = (scratch ??= makeScratch());
+  if (memory === null) return 'heard';
+  const { words, address } = memory;
+  words[INFO.UNSENT] = 0;
+  words[LENGTH_AT] = INFO.BYTES;
+  if (libc().getsockopt(fd, IPPROTO_TCP, TCP_INFO, address, address + 4 * LENGTH_AT) < 0)
+    return 'heard';
+  if (words[INFO.UNACKNOWLEDGED] === 0 && words[INFO.UNSENT] === 0) return 'heard';
+  const roundTripMs = words[INFO.ROUND_TRIP]! / 1000;
+  return words[INFO.SINCE_ACKNOWLEDGED]! >= Math.max(silenceMs, PATIENCE * roundTripMs)
+    ? 'deaf'
+    : 'waiting';
+}
+
+const LENGTH_AT = 40;
+/** One per thread, kept; null: there is no way to ask. */
+let scratch: Memory | null | undefined;
+
+function makeScratch(): Memory | null {
+  try {
+    return new Memory(4 * (LENGTH_AT + 1));
+  } catch (error) {
+    if (error instanceof LibcMissing) return null;
+    throw error;
+  }
+}
+
+/** The runtime has it, but tells nobody officially; -1: none. */
+function descriptorOf(socket: Socket): number {
+  const { _handle: handle } = socket as { readonly _handle?: { readonly fd?: number } | null };
+  return handle?.fd ?? -1;
+}

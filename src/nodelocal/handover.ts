@@ -1,0 +1,144 @@
+/** How an instance on a node finds the one before it, takes what that holds, and has it let go. */
+import { chmodSync, existsSync, renameSync, statSync, unlinkSync } from 'node:fs';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { join } from 'node:path';
+import type { Log } from '../base/log.ts';
+
+/** What the instances say to each other, a line each. */
+const WORDS = { ASK: 'take over', SERVING: 'serving', RELEASED: 'released' };
+/** One that says nothing for so long is not there, milliseconds. */
+const SILENCE_MS = 8000;
+/** More than this no cache holds. */
+const CACHE_MAX = 64 * 1024 * 1024;
+const LINE_MAX = 64;
+
+/** The instance before this one, as far as it is still there. */
+export interface Predecessor {
+  /** What its caches held. */
+  readonly cache: Uint8Array;
+  /** This one serves: the other lets go. Resolves when it has, or is not there any more. */
+  release(): Promise<void>;
+}
+
+/** What the instance that serves does for the next one. */
+export interface HandoverParts {
+  readonly path: string;
+  /** What its caches hold. */
+  readonly cache: () => Promise<Uint8Array>;
+  /** The next one serves. Resolves when this one does not any more. */
+  readonly release: () => Promise<void>;
+  readonly log: Log;
+}
+
+/**
+ * Where the instances of this network namespace meet: a socket in a folder that only root can enter, and that they all see. Several nodes
+ * of one machine (network namespaces) may share the folder.
+ */
+export function meetingPoint(folder: string): string {
+  return join(folder, `node-cache-${statSync('/proc/self/ns/net').ino}.sock`);
+}
+
+/** Asks the instance that serves for what it holds; null: there is none. */
+export async function findPredecessor(path: string, log: Log): Promise<Predecessor | null> {
+  if (!existsSync(path)) return null;
+  const socket = connect(path);
+  socket.on('error', () => undefined);
+  socket.setTimeout(SILENCE_MS, () => socket.destroy());
+  socket.write(`${WORDS.ASK}\n`);
+  const pieces: Buffer[] = [];
+  let wanted = -1;
+  let size = 0;
+  return new Promise((resolve) => {
+    socket.once('close', () => resolve(null));
+    socket.on('data', function take(chunk: Buffer) {
+      pieces.push(chunk);
+      size += chunk.length;
+      if (wanted < 0 && size >= 4) wanted = Buffer.concat(pieces).readUInt32BE(0);
+      if (wanted > CACHE_MAX) socket.destroy();
+      if (wanted < 0 || size < 4 + wanted) return;
+      socket.off('data', take);
+      socket.removeAllListeners('close');
+      log.info(
+        `Another instance serves here: this one takes over, with ${wanted} bytes of its cache`,
+      );
+      const cache = Buffer.concat(pieces).subarray(4, 4 + wanted);
+      resolve({ cache, release: () => tellServing(socket) });
+    });
+  });
+}
+
+function tellServing(socket: Socket): Promise<void> {
+  return new Promise((resolve) => {
+    socket.on('close', () => resolve());
+    // Whatever it says is that it has let go.
+    socket.on('data', () => socket.end());
+    socket.write(`${WORDS.SERVING}\n`);
+    if (socket.destroyed) resolve();
+  });
+}
+
+/** Waits for the next instance. Only the first that asks is served. */
+export class Handover {
+  readonly #parts: HandoverParts;
+  readonly #server: Server;
+  #busy = false;
+
+  constructor(parts: HandoverParts) {
+    this.#parts = parts;
+    this.#server = createServer((socket) => this.#onSocket(socket));
+    this.#server.on('error', (error) =>
+      parts.log.warning(`nobody can take over from this instance: ${error.message}`),
+    );
+  }
+
+  /** Takes the place of the instance before. */
+  listen(): void {
+    const { path } = this.#parts;
+    const own = `${path}.${process.pid}`;
+    if (existsSync(own)) unlinkSync(own);
+    this.#server.listen(own, () => {
+      chmodSync(own, 0o600);
+      renameSync(own, path);
+    });
+    this.#server.unref();
+  }
+
+  close(): void {
+    this.#server.close();
+  }
+
+  #onSocket(socket: Socket): void {
+    socket.on('error', () => undefined);
+    if (this.#busy) return void socket.destroy();
+    this.#busy = true;
+    // One that dies before it serves leaves everything as it was.
+    socket.on('close', () => (this.#busy = false));
+    let line = '';
+    let step: Promise<void> = Promise.resolve();
+    socket.on('data', (chunk: Buffer) => {
+      line += chunk.toString('latin1');
+      if (line.length > LINE_MAX) return void socket.destroy();
+      for (let end = line.indexOf('\n'); end >= 0; end = line.indexOf('\n')) {
+        const word = line.slice(0, end);
+        line = line.slice(end + 1);
+        step = step.then(() => this.#answer(word, socket));
+      }
+    });
+  }
+
+  async #answer(word: string, socket: Socket): Promise<void> {
+    const { cache, release, log } = this.#parts;
+    if (word === WORDS.ASK) {
+      log.info('Another instance is about to take over');
+      const bytes = await cache();
+      const head = Buffer.alloc(4);
+      head.writeUInt32BE(bytes.length);
+      socket.write(head);
+      socket.write(bytes);
+    } else if (word === WORDS.SERVING) {
+      log.info('Another instance has taken over');
+      await release();
+      socket.end(`${WORDS.RELEASED}\n`);
+    } else socket.destroy();
+  }
+}

@@ -1,0 +1,91 @@
+/** What all caches of this process hold, handed to another process, and taken from one. Main thread. */
+import type { ControlContext } from '../../server/contract/control-context.ts';
+
+/** From a cache's control part to its parts in workers. */
+export type CacheOrder =
+  | { readonly kind: 'pack'; readonly id: number }
+  | { readonly kind: 'unpack'; readonly entries: Uint8Array };
+
+/** And back. */
+export interface Packed {
+  readonly id: number;
+  readonly entries: Uint8Array;
+}
+
+/** One cache: a server block's. */
+interface Shared {
+  readonly key: string;
+  pack(): void;
+  readonly packed: Uint8Array[];
+}
+
+/** Workers that are busy with other things are not waited for any longer, milliseconds. */
+const WAIT_MS = 500;
+
+const caches = new Set<Shared>();
+/** What another process had, by the place of the cache in its Corefile. */
+let taken: ReadonlyMap<string, readonly Uint8Array[]> = new Map();
+
+/** The control part of a cache. */
+export function shareCache(_options: unknown, context: ControlContext): void {
+  const key = [context.servers.join(), context.zones.join(), context.view].join(' ');
+  let id = 0;
+  const shared: Shared = {
+    key,
+    packed: [],
+    pack() {
+      shared.packed.length = 0;
+      context.publish({ kind: 'pack', id: ++id } satisfies CacheOrder);
+    },
+  };
+  context.onMessage((message) => {
+    const packed = message as Packed;
+    if (packed.id === id) shared.packed.push(packed.entries);
+  });
+  context.onJoin(() =>
+    (taken.get(key) ?? []).map((entries) => ({ kind: 'unpack', entries }) satisfies CacheOrder),
+  );
+  context.onStart(() => void caches.add(shared));
+  context.onStop(() => void caches.delete(shared));
+}
+
+/** All entries of all caches, for `takeCaches` of another process. */
+export async function packCaches(): Promise<Uint8Array> {
+  for (const cache of caches) cache.pack();
+  await new Promise((resolve) => setTimeout(resolve, WAIT_MS));
+  const pieces: Uint8Array[] = [];
+  for (const { key, packed } of caches)
+    for (const entries of packed) {
+      const name = Buffer.from(key);
+      const head = Buffer.alloc(8);
+      head.writeUInt32BE(name.length, 0);
+      head.writeUInt32BE(entries.length, 4);
+      pieces.push(head, name, entries);
+    }
+  return Buffer.concat(pieces);
+}
+
+/**
+ * What `packCaches` gave: caches at the same place of the Corefile begin with it.
+ * @returns a function that forgets it
+ */
+export function takeCaches(bytes: Uint8Array): () => void {
+  const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  const found = new Map<string, Uint8Array[]>();
+  for (let at = 0; at + 8 <= view.length;) {
+    const name = at + 8;
+    const entries = name + view.readUInt32BE(at);
+    const end = entries + view.readUInt32BE(at + 4);
+    if (end > view.length) break;
+    const key = view.toString('utf8', name, entries);
+    const list = found.get(key) ?? [];
+    // A copy: what is sent to a worker takes its whole buffer along.
+    list.push(Uint8Array.from(view.subarray(entries, end)));
+    found.set(key, list);
+    at = end;
+  }
+  taken = found;
+  return () => {
+    taken = new Map();
+  };
+}

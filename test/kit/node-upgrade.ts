@@ -1,0 +1,41 @@
+/** One instance of the node cache takes over from another while a pod asks. */
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { SERVICE, WHO, type NodeWorld } from './node-world.ts';
+
+const RATE = 5000;
+
+/** Replaces an instance under 5 000 queries a second and looks at what is lost: no query, and no entry of the cache. */
+export async function upgradeUnderLoad(
+  world: NodeWorld,
+  rules: 'iptables' | 'nftables',
+  seconds: number,
+): Promise<void> {
+  const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+  const first = await world.cache(['-rules', rules]);
+  while (world.who(SERVICE) !== WHO.node) await wait(50);
+  const names = Array.from({ length: 100 }, (_, i) => `n${i}.cluster.local A`);
+  writeFileSync(join(world.folder, 'names'), `${names.join('\n')}\n`);
+  const load = world.start('dnsperf', 'pod', [
+    ...['dnsperf', '-s', SERVICE, '-d', join(world.folder, 'names')],
+    ...['-Q', String(RATE), '-l', String(seconds), '-t', '2', '-O', 'suppress=timeout'],
+  ]);
+  await wait(1000);
+  const next = await world.cache(['-rules', rules]);
+  assert.equal(await first.exitCode, 0, first.output());
+  assert.equal(await load.exitCode, 0);
+  assert.match(next.output(), /The other instance has let go/);
+  const said = load.output();
+  const count = (what: string): number =>
+    Number(new RegExp(`Queries ${what}:\\s+(\\d+)`).exec(said)?.[1]);
+  assert.ok(count('sent') > RATE * seconds * 0.5, said);
+  assert.equal(count('lost'), 0, said);
+  const metrics = world.node('curl', '-s', 'http://127.0.0.1:9253/metrics');
+  const misses = metrics.matchAll(/^coredns_cache_misses_total\{.*cluster\.local.*\} (\d+)/gm);
+  const missed = [...misses].reduce((sum, [, each]) => sum + Number(each), 0);
+  // Entries hold for 30 s: all of them came over.
+  assert.ok(missed < 10, `${missed} of ${count('sent')} were asked for anew`);
+  next.signal('SIGTERM');
+  assert.equal(await next.exitCode, 0);
+}
