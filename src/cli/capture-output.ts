@@ -99,6 +99,18 @@ export function captureOutputs(
   };
 }
 
+/** A file of packets made from exchanges. @throws Problem */
+export function packetsFile(path: string): {
+  exchange(exchange: SeenExchange): void;
+  close(): void;
+} {
+  const packets = openPackets(path);
+  return {
+    exchange: (exchange) => packetsOf(exchange).forEach((each) => packets.packet(each)),
+    close: () => packets.close(),
+  };
+}
+
 interface Packets {
   packet(frame: Frame): void;
   flush(): void;

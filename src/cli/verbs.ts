@@ -45,6 +45,11 @@ const verbs: Readonly<Record<string, Verb>> = {
     usage: async () => (await import('./diff-options.ts')).diffUsage,
     command: async () => (await import('./diff.ts')).diff,
   },
+  doctor: {
+    summary: 'what is wrong with DNS: from captures, logs and counters to causes',
+    usage: async () => (await import('./doctor-options.ts')).doctorUsage,
+    command: async () => (await import('./doctor.ts')).doctor,
+  },
   etcd: {
     summary: 'records of services in etcd (SkyDNS): put, get, list, rm',
     usage: async () => (await import('./etcd-options.ts')).etcdUsage,

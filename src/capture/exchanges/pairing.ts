@@ -23,7 +23,7 @@ const ANSWERED_MAX = 20_000;
 /** How often the oldest are looked for, on the clock of the capture. */
 const EXPIRE_MS = 100;
 /** What was sent so shortly before the end of a capture may still have been answered. */
-const OPEN_MS = 5000;
+const OPEN_MS = 3000;
 
 /** Who is told of exchanges. */
 export interface ExchangeEvents {

@@ -1,0 +1,161 @@
+/** What of a lookup shows which resolver sent it: ports, ids, order, pauses, EDNS. Each trait is present, absent, or cannot be seen. */
+import { RCODE, TYPE } from '../../wire/iana.ts';
+import { isLost, type SeenExchange, type SeenLookup } from '../exchanges/seen-exchange.ts';
+
+/** The traits that are looked for. */
+export const traitNames = [
+  'pair in one go',
+  'pair from one port',
+  'A before AAAA',
+  'ids of a pair close together',
+  'one port for the whole walk',
+  'no EDNS',
+  'EDNS of 1232 without cookie',
+  'EDNS with cookie',
+  'capitals by chance',
+  'all servers at once',
+  'again after 2.5 s',
+  'again after 5 s',
+  'again from the same port',
+  'again with the same id',
+  'SERVFAIL repeated at once, twice',
+  'stops at NODATA',
+  'both families',
+  'families walk by themselves',
+] as const;
+/** One of them. */
+export type Trait = (typeof traitNames)[number];
+
+/** Traits that a lookup shows (true) or shows the absence of (false). */
+export type Traits = ReadonlyMap<Trait, boolean>;
+
+const AT_ONCE_MS = 8;
+/** How exact the timers of clients are on a busy machine. */
+const SLACK_MS = 260;
+/** musl makes both ids from the nanoseconds of one clock, one after the other. */
+const NEAR_IDS = 2500;
+
+/** The traits of a lookup. Those of one search step count as often as they are seen, by majority. */
+export function traitsOf(lookup: SeenLookup): Traits {
+  const votes = new Map<Trait, number>();
+  const vote = (trait: Trait, present: boolean): void => {
+    votes.set(trait, (votes.get(trait) ?? 0) + (present ? 1 : -1));
+  };
+  const { exchanges, candidates } = lookup;
+  const groups = candidates.map((name) => exchanges.filter((each) => each.name === name));
+  for (const group of groups) ofPair(group, vote);
+  ofWalk(groups, vote);
+  ofRepeats(exchanges, vote);
+  for (const { udpSize, cookie, capitals, protocol, query, name } of exchanges) {
+    if (protocol === 'udp') {
+      vote('no EDNS', udpSize === 0);
+      vote('EDNS of 1232 without cookie', udpSize === 1232 && !cookie);
+      vote('EDNS with cookie', cookie);
+    }
+    // A few letters may be what the person typed; by chance half of them are capitals.
+    const letters = name.replaceAll(/[^a-z]/g, '').length;
+    if (letters >= 6) vote('capitals by chance', capitals && shareOfCapitals(query) > 0.2);
+  }
+  return new Map(
+    [...votes].filter(([, count]) => count !== 0).map(([trait, count]) => [trait, count > 0]),
+  );
+}
+
+type Vote = (trait: Trait, present: boolean) => void;
+
+function ofPair(group: readonly SeenExchange[], vote: Vote): void {
+  const a = group.find(({ type }) => type === TYPE.A);
+  const aaaa = group.find(({ type }) => type === TYPE.AAAA);
+  if (a === undefined && aaaa === undefined) return;
+  vote('both families', a !== undefined && aaaa !== undefined);
+  const servers = new Set(
+    group
+      .filter(
+        (each) => each.type === (a ?? aaaa)!.type && each.sentMs - group[0]!.sentMs < AT_ONCE_MS,
+      )
+      .map(({ server }) => server.address),
+  );
+  vote('all servers at once', servers.size > 1);
+  if (a === undefined || aaaa === undefined) return;
+  const together = Math.abs(a.sentMs - aaaa.sentMs) < AT_ONCE_MS;
+  vote('pair in one go', together);
+  vote('pair from one port', a.client.port === aaaa.client.port);
+  vote(
+    'A before AAAA',
+    a.sentMs < aaaa.sentMs || (a.sentMs === aaaa.sentMs && group.indexOf(a) < group.indexOf(aaaa)),
+  );
+  const apart = (aaaa.id - a.id) & 0xffff;
+  vote('ids of a pair close together', apart > 0 && apart < NEAR_IDS);
+}
+
+function ofWalk(groups: readonly (readonly SeenExchange[])[], vote: Vote): void {
+  for (let at = 1; at < groups.length; at++) {
+    const before = groups[at - 1]!.filter(isUdp);
+    const [first] = groups[at]!.filter(isUdp);
+    if (first === undefined || before.length === 0) continue;
+    vote(
+      'one port for the whole walk',
+      before.some(({ client }) => client.port === first.client.port),
+    );
+    const types = new Set(before.map(({ type }) => type));
+    const own = new Set(groups[at]!.map(({ type }) => type));
+    if (types.size === 2) vote('families walk by themselves', own.size === 1);
+  }
+  const last = groups.at(-1);
+  const ended =
+    last !== undefined &&
+    last.length > 0 &&
+    last.every((each) => each.rcode === RCODE.NOERROR && each.answers === 0);
+  if (ended && groups.length === 1 && last.length === 2) vote('stops at NODATA', true);
+  else if (
+    groups
+      .slice(0, -1)
+      .some(
+        (group) =>
+          group.length > 0 &&
+          group.every((each) => each.rcode === RCODE.NOERROR && each.answers === 0),
+      )
+  )
+    vote('stops at NODATA', false);
+}
+
+function ofRepeats(exchanges: readonly SeenExchange[], vote: Vote): void {
+  const last = new Map<string, SeenExchange>();
+  const servfails = new Map<string, number>();
+  for (const each of exchanges) {
+    if (!isUdp(each)) continue;
+    const key = `${each.type} ${each.name} ${each.server.address}`;
+    const before = last.get(key);
+    last.set(key, each);
+    if (before === undefined) continue;
+    const afterMs = each.sentMs - before.sentMs;
+    if (before.rcode === RCODE.SERVFAIL && afterMs < 1000) {
+      servfails.set(key, (servfails.get(key) ?? 0) + 1);
+      continue;
+    }
+    if (!isLost(before) && before.ending !== 'waiting' && before.ending !== 'open') continue;
+    vote('again after 2.5 s', Math.abs(afterMs - 2500) < SLACK_MS);
+    vote('again after 5 s', Math.abs(afterMs - 5000) < SLACK_MS);
+    vote('again from the same port', before.client.port === each.client.port);
+    vote('again with the same id', before.id === each.id);
+  }
+  for (const count of servfails.values()) vote('SERVFAIL repeated at once, twice', count >= 2);
+}
+
+function isUdp({ protocol }: SeenExchange): boolean {
+  return protocol === 'udp';
+}
+
+/** Capitals among the letters of the question's name. */
+function shareOfCapitals(query: Uint8Array): number {
+  let capitals = 0;
+  let letters = 0;
+  for (let at = 12; at < query.length && query[at]! > 0; at += query[at]! + 1)
+    for (let i = at + 1; i <= at + query[at]! && i < query.length; i++) {
+      const folded = query[i]! | 0x20;
+      if (folded < 0x61 || folded > 0x7a) continue;
+      letters++;
+      if (query[i]! < 0x61) capitals++;
+    }
+  return letters === 0 ? 0 : capitals / letters;
+}

@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { seededRandom } from '../../base/random.ts';
+import { readMeasured } from '../../../test/kit/measured.ts';
+import { readRecorded } from '../../../test/kit/recorded.ts';
+import { recordedPackets } from '../../../test/kit/recorded-capture.ts';
+import type { MeasuredQuery } from '../../../test/kit/measured.ts';
+import { Reading } from '../reading.ts';
+import { Recognition, type Kind } from './recognition.ts';
+
+/** The runs of real resolvers, by the kind of the resolver. */
+const kindOf = (client: string): Kind | null => {
+  // Its image is of Alpine.
+  if (client === 'python@3.6') return 'musl';
+  const [name = ''] = client.split('@');
+  if (
+    [
+      'glibc',
+      'glibc-ac',
+      'glibc-null',
+      'ahosts',
+      'gocgo',
+      'python',
+      'node',
+      'node-http',
+      'curl',
+      'java',
+      'getent-ahosts',
+      'cgo',
+    ].includes(name)
+  )
+    return 'glibc';
+  if (['musl', 'musl-ac', 'musl-null'].includes(name)) return 'musl';
+  if (name === 'go') return 'go';
+  if (name === 'cares' || name === 'c-ares') return 'c-ares';
+  return name === 'evdns' ? 'evdns' : null;
+};
+
+function recordings(): ReadonlyMap<string, readonly (readonly MeasuredQuery[])[]> {
+  const found = new Map<string, (readonly MeasuredQuery[])[]>();
+  const add = (client: string, queries: readonly MeasuredQuery[]): void => {
+    if (kindOf(client) === null || queries.length < 2) return;
+    found.set(client, [...(found.get(client) ?? []), queries]);
+  };
+  for (const { runs } of readMeasured()) for (const run of runs) add(run.client, run.queries);
+  for (const { runs, families } of readRecorded())
+    if (families.length === 2) for (const run of runs) add(run.client, run.queries);
+  return found;
+}
+
+/** Whether a run asks for more than one name: where none of five does, old c-ares does nothing that glibc does not. */
+const walks = (queries: readonly MeasuredQuery[]): boolean =>
+  new Set(queries.map(([, , , , , name]) => name)).size > 1;
+
+test('of five lookups, one of which at least goes along the search path, glibc, musl, Go and c-ares are recognised 19 times in 20', () => {
+  const random = seededRandom(11);
+  const right = new Map<Kind, number>();
+  const all = new Map<Kind, number>();
+  const wrong: string[] = [];
+  for (const [client, runs] of recordings()) {
+    if (!runs.some(walks)) continue;
+    const kind = kindOf(client)!;
+    for (let turn = 0; turn < 12; turn++) {
+      const recognition = new Recognition();
+      const reading = new Reading({ lookup: (lookup) => recognition.add(lookup) });
+      // Five runs, a minute apart: five calls of one client.
+      for (let lookup = 0; lookup < 5; lookup++) {
+        const walking = runs.filter(walks);
+        const from = lookup === 0 ? walking : runs;
+        const queries = from[random.integer(from.length)]!;
+        for (const { bytes, timeMs } of recordedPackets(
+          queries,
+          '10.244.0.9',
+          1.7e12 + (turn * 5 + lookup) * 200_000,
+        ))
+          reading.takeNetwork(bytes, 0, bytes.length, timeMs, 0);
+      }
+      reading.end();
+      all.set(kind, (all.get(kind) ?? 0) + 1);
+      const { best } = recognition;
+      if (best?.kind === kind) right.set(kind, (right.get(kind) ?? 0) + 1);
+      else wrong.push(`${client} taken for ${best?.kind} (${best?.confidence.toFixed(2)})`);
+    }
+  }
+  const share = (kind: Kind): number => (right.get(kind) ?? 0) / all.get(kind)!;
+  if (process.env['SHOW'] !== undefined)
+    console.log(
+      [...all].map(([kind, n]) => `${kind} ${n} ${share(kind).toFixed(3)}`),
+      wrong,
+    );
+  for (const kind of ['glibc', 'musl', 'go', 'c-ares'] as const)
+    assert.ok(share(kind) >= 0.95, `${kind}: ${share(kind)}; ${wrong.join('; ')}`);
+});

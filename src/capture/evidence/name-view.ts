@@ -1,0 +1,83 @@
+/** One name and type: who answered what, when, and with which addresses. */
+import { RCODE, TYPE } from '../../wire/iana.ts';
+import { readMessage } from '../../wire/message.ts';
+import { printData } from '../../wire/print.ts';
+import { ReadError } from '../../wire/reader.ts';
+import { isLost, latencyOf, type SeenExchange } from '../exchanges/seen-exchange.ts';
+import { countOutcome, noOutcomes, type Outcomes } from './outcomes.ts';
+
+const SERVERS_MAX = 8;
+const ADDRESSES_MAX = 4;
+const TTLS_MAX = 16;
+/** A failure that comes so soon was not asked of anybody else. */
+const CACHED_MS = 1.5;
+
+/** What is counted of one name and type. */
+export class NameView {
+  readonly name: string;
+  readonly type: number;
+  readonly outcomes: Outcomes = noOutcomes();
+  /** By server; of those behind a service, where they can be seen. */
+  readonly servers: Map<string, Outcomes> = new Map();
+  /** Of the first answers. */
+  readonly addresses: Set<string> = new Set();
+  firstFoundMs: number = Infinity;
+  lastFoundMs: number = -Infinity;
+  firstNegativeMs: number = Infinity;
+  lastNegativeMs: number = -Infinity;
+  /** TTLs of negative answers, seconds, in the order in which they came. */
+  readonly negativeTtls: { readonly ms: number; readonly ttl: number; readonly server: string }[] =
+    [];
+  /** SERVFAIL that came from a cache, by the look of it. */
+  quickFailures: number = 0;
+
+  constructor(name: string, type: number) {
+    this.name = name;
+    this.type = type;
+  }
+
+  add(exchange: SeenExchange): void {
+    countOutcome(this.outcomes, exchange);
+    const server = exchange.hops.at(-1)?.server.address ?? exchange.server.address;
+    let own = this.servers.get(server);
+    if (own === undefined && this.servers.size < SERVERS_MAX) {
+      own = noOutcomes();
+      this.servers.set(server, own);
+    }
+    if (own !== undefined) countOutcome(own, exchange);
+    if (isLost(exchange)) return;
+    const { repliedMs, rcode, answers } = exchange;
+    const at = repliedMs ?? exchange.sentMs;
+    if (rcode === RCODE.NOERROR && answers > 0) {
+      this.firstFoundMs = Math.min(this.firstFoundMs, at);
+      this.lastFoundMs = Math.max(this.lastFoundMs, at);
+      if (this.addresses.size < ADDRESSES_MAX && this.outcomes.found <= 2) this.#read(exchange);
+    } else if (rcode === RCODE.NXDOMAIN || rcode === RCODE.NOERROR) {
+      this.firstNegativeMs = Math.min(this.firstNegativeMs, at);
+      this.lastNegativeMs = Math.max(this.lastNegativeMs, at);
+      if (rcode === RCODE.NXDOMAIN && this.negativeTtls.length < TTLS_MAX)
+        this.#ttl(exchange, server);
+    } else if (rcode === RCODE.SERVFAIL && (latencyOf(exchange) ?? Infinity) < CACHED_MS)
+      this.quickFailures++;
+  }
+
+  #read({ reply, type }: SeenExchange): void {
+    if (type !== TYPE.A && type !== TYPE.AAAA) return;
+    try {
+      for (const record of readMessage(reply!).answer)
+        if (record.type === type && this.addresses.size < ADDRESSES_MAX)
+          this.addresses.add(printData(record.type, record.data));
+    } catch (error) {
+      if (!(error instanceof ReadError)) throw error;
+    }
+  }
+
+  #ttl({ reply, repliedMs }: SeenExchange, server: string): void {
+    try {
+      const soa = readMessage(reply!).authority.find(({ type }) => type === TYPE.SOA);
+      if (soa !== undefined) this.negativeTtls.push({ ms: repliedMs!, ttl: soa.ttl, server });
+    } catch (error) {
+      if (!(error instanceof ReadError)) throw error;
+    }
+  }
+}

@@ -1,0 +1,287 @@
+/**
+ * What findings are made of: counts of exchanges by server, client, flow, name and type, and a bounded number of those that went wrong,
+ * whole. Filled while a capture is read, in memory that does not grow with its length.
+ */
+import { printAddress } from '../../base/ip.ts';
+import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';
+import { Recognition } from '../clients/recognition.ts';
+import type { SearchDomains } from '../exchanges/search-walk.ts';
+import { isLost, type SeenExchange, type SeenLookup } from '../exchanges/seen-exchange.ts';
+import type { PathEvent } from '../packets/dissect.ts';
+import type { LoggedFailure } from '../records/query-log.ts';
+import { BoundedMap } from './bounded-map.ts';
+import { Counters } from './counters.ts';
+import { FlowView } from './flow-view.ts';
+import { NameView } from './name-view.ts';
+import { countOutcome, noOutcomes, type Outcomes } from './outcomes.ts';
+import { ServerView } from './server-view.ts';
+
+/** More of any of these are summed up, and not looked at one by one. */
+const MOST = {
+  servers: 2000,
+  clients: 20_000,
+  flows: 50_000,
+  names: 30_000,
+  losses: 10_000,
+  lookups: 5000,
+  events: 5000,
+  addresses: 2000,
+} as const;
+/** A lookup that takes longer is looked at. */
+const SLOW_MS = 900;
+/** Both queries of a pair leave within this time. */
+const TOGETHER_MS = 30;
+/** A truncated answer is asked for again by TCP at once. */
+const TCP_MS = 2000;
+
+/** One client. */
+export interface ClientView {
+  readonly address: string;
+  readonly outcomes: Outcomes;
+  readonly recognition: Recognition;
+  /** By server. */
+  readonly servers: Map<string, { asked: number; lost: number }>;
+}
+
+/** A truncated reply, and what came of asking again over TCP; `none`: it was not asked again. */
+export interface Truncation {
+  readonly exchange: SeenExchange;
+  tcp: 'none' | 'silent' | 'refused' | 'answered';
+}
+
+/** Pairs of A and AAAA that left together. */
+export interface Pairs {
+  asked: number;
+  oneLost: number;
+  /** Of these, the one that left second. */
+  secondLost: number;
+  bothLost: number;
+}
+
+/** All that findings look at. */
+export class Observations {
+  readonly domains: SearchDomains;
+  readonly total: Outcomes = noOutcomes();
+  readonly types: BoundedMap<number, Outcomes> = new BoundedMap(500);
+  readonly servers: BoundedMap<string, ServerView> = new BoundedMap(MOST.servers);
+  /** Those behind the addresses of services, where the capture shows them. */
+  readonly backends: BoundedMap<string, ServerView> = new BoundedMap(MOST.servers);
+  readonly clients: BoundedMap<string, ClientView> = new BoundedMap(MOST.clients);
+  readonly flows: BoundedMap<string, FlowView> = new BoundedMap(MOST.flows);
+  readonly names: BoundedMap<string, NameView> = new BoundedMap(MOST.names);
+  readonly losses: SeenExchange[] = [];
+  /** Lookups that took long, failed, or lost something. */
+  readonly troubled: SeenLookup[] = [];
+  readonly truncations: Truncation[] = [];
+  /** Pairs from one port, and from two. */
+  readonly pairs: { readonly one: Pairs; readonly two: Pairs } = { one: noPairs(), two: noPairs() };
+  /** Of pairs from one port of which one was lost: that one. */
+  readonly halves: SeenExchange[] = [];
+  readonly counters: Counters = new Counters();
+  /** Exchanges that somebody else answered than was asked. */
+  readonly strays: SeenExchange[] = [];
+  /** ICMP errors, by the address that was not reached. */
+  readonly unreachable: BoundedMap<string, { count: number; code: number; frame: number }> =
+    new BoundedMap(MOST.addresses);
+  tooBig: number = 0;
+  /** Connections that have nothing to do with DNS: opened, and opened once more because nothing came. */
+  readonly others: { opened: number; repeated: number } = { opened: 0, repeated: 0 };
+  /** Addresses that were asked for by ARP, and how often somebody said to have them. */
+  readonly neighbours: BoundedMap<string, { address: string; asked: number; answered: number }> =
+    new BoundedMap(MOST.addresses);
+  readonly failures: LoggedFailure[] = [];
+  lookups: number = 0;
+  slowLookups: number = 0;
+  /** Queries for names that the search path made, and that do not exist. */
+  wasted: number = 0;
+  firstMs: number = Infinity;
+  lastMs: number = -Infinity;
+  /** Packets of which fragments were missing. */
+  missingFragments: number = 0;
+  readonly #syns = new Map<string, { ms: number; settled: boolean }>();
+  /** The latest truncations of each client. */
+  readonly #truncated = new Map<string, readonly Truncation[]>();
+
+  /** @param domains the search domains that the reading has learned */
+  constructor(domains: SearchDomains) {
+    this.domains = domains;
+  }
+
+  /** Seconds from the first query to the last reply. */
+  get seconds(): number {
+    return Math.max(0, (this.lastMs - this.firstMs) / 1000);
+  }
+
+  exchange(exchange: SeenExchange): void {
+    if (exchange.ending === 'open' || exchange.ending === 'waiting') return;
+    const { client, server, sentMs, name, type } = exchange;
+    this.firstMs = Math.min(this.firstMs, sentMs);
+    this.lastMs = Math.max(this.lastMs, exchange.repliedMs ?? sentMs);
+    countOutcome(this.total, exchange);
+    const ofType = this.types.at(type, noOutcomes);
+    if (ofType !== null) countOutcome(ofType, exchange);
+    this.servers.at(server.address, () => new ServerView(server.address))?.add(exchange);
+    const behind = exchange.hops.at(-1)?.server.address;
+    if (behind !== undefined && behind !== server.address)
+      this.backends.at(behind, () => new ServerView(behind))?.add(exchange);
+    this.#client(exchange);
+    if (exchange.protocol === 'udp') {
+      const key = `${client.address} ${client.port} ${server.address}`;
+      this.flows.at(key, () => new FlowView(exchange))?.add(exchange);
+    }
+    this.names.at(`${type} ${name}`, () => new NameView(name, type))?.add(exchange);
+    if (isLost(exchange) && this.losses.length < MOST.losses) this.losses.push(exchange);
+    if (exchange.stray !== null && this.strays.length < MOST.events) this.strays.push(exchange);
+    this.#truncation(exchange);
+  }
+
+  lookup(lookup: SeenLookup): void {
+    this.lookups++;
+    const { exchanges, candidates, startMs, endMs } = lookup;
+    this.clients.get(lookup.client)?.recognition.add(lookup);
+    this.#pair(exchanges);
+    const last = candidates.at(-1);
+    if (candidates.length > 1)
+      for (const { name, rcode } of exchanges)
+        if (name !== last && rcode === RCODE.NXDOMAIN) this.wasted++;
+    const slow = endMs - startMs > SLOW_MS;
+    if (slow) this.slowLookups++;
+    const wrong = exchanges.some(
+      (each) => isLost(each) || each.rcode === RCODE.SERVFAIL || each.rcode === RCODE.REFUSED,
+    );
+    const found = exchanges.some(({ answers, rcode }) => answers > 0 && rcode === RCODE.NOERROR);
+    if ((slow || wrong || !found) && this.troubled.length < MOST.lookups)
+      this.troubled.push(lookup);
+  }
+
+  path(event: PathEvent): void {
+    const { kind, head, addressesAt, family, sourcePort, targetPort, timeMs } = event;
+    const size = family === 4 ? 4 : 16;
+    const source = printAddress(head, addressesAt, size);
+    const target = printAddress(head, addressesAt + size, size);
+    if (kind === 'too-big') this.tooBig++;
+    else if (kind === 'unreachable') {
+      const made = { count: 0, code: event.code, frame: event.frame };
+      const entry = this.unreachable.at(target, () => made);
+      if (entry !== null) entry.count++;
+    } else if (kind === 'syn')
+      this.#opening(source, `${source} ${sourcePort} ${target} ${targetPort}`, targetPort, timeMs);
+    else if (kind === 'syn-ack') {
+      const syn = this.#syns.get(`${target} ${targetPort} ${source} ${sourcePort}`);
+      if (syn !== undefined) syn.settled = true;
+    } else if (sourcePort === 53) this.#refused(target, timeMs);
+  }
+
+  arp(isReply: boolean, bytes: Uint8Array, senderAt: number, targetAt: number): void {
+    const address = printAddress(bytes, isReply ? senderAt : targetAt, 4);
+    const entry = this.neighbours.at(address, () => ({ address, asked: 0, answered: 0 }));
+    if (entry === null) return;
+    if (isReply) entry.answered++;
+    else entry.asked++;
+  }
+
+  failure(failure: LoggedFailure): void {
+    if (this.failures.length < MOST.events) this.failures.push(failure);
+  }
+
+  #client(exchange: SeenExchange): void {
+    const { address } = exchange.client;
+    const view = this.clients.at(address, () => ({
+      address,
+      outcomes: noOutcomes(),
+      recognition: new Recognition(),
+      servers: new Map(),
+    }));
+    if (view === null) return;
+    countOutcome(view.outcomes, exchange);
+    let server = view.servers.get(exchange.server.address);
+    if (server === undefined) {
+      if (view.servers.size >= 50) return;
+      server = { asked: 0, lost: 0 };
+      view.servers.set(exchange.server.address, server);
+    }
+    server.asked++;
+    if (isLost(exchange)) server.lost++;
+  }
+
+  #pair(exchanges: readonly SeenExchange[]): void {
+    for (let at = 1; at < exchanges.length; at++) {
+      const [one, other] = [exchanges[at - 1]!, exchanges[at]!];
+      if (one.name !== other.name || one.type === other.type || one.attempt + other.attempt > 2)
+        continue;
+      if (!isAddress(one.type) || !isAddress(other.type)) continue;
+      if (other.sentMs - one.sentMs > TOGETHER_MS || one.protocol !== 'udp') continue;
+      if (
+        one.ending === 'open' ||
+        other.ending === 'open' ||
+        one.server.address !== other.server.address
+      )
+        continue;
+      const samePort = one.client.port === other.client.port;
+      const pairs = samePort ? this.pairs.one : this.pairs.two;
+      pairs.asked++;
+      const [first, second] = [isLost(one), isLost(other)];
+      if (first && second) pairs.bothLost++;
+      else if (first || second) {
+        pairs.oneLost++;
+        if (second) pairs.secondLost++;
+        if (samePort && this.halves.length < MOST.events) this.halves.push(second ? other : one);
+      }
+      at++;
+    }
+  }
+
+  #truncation(exchange: SeenExchange): void {
+    const { client, name, type, protocol, ending } = exchange;
+    if (protocol === 'tcp') {
+      for (const truncation of this.#recent(client.address, exchange.sentMs)) {
+        const of = truncation.exchange;
+        if (of.name === name && of.type === type && ending === 'answered')
+          truncation.tcp = 'answered';
+      }
+      return;
+    }
+    if ((exchange.replyFlags & FLAG.TC) === 0 || this.truncations.length >= MOST.events) return;
+    const truncation: Truncation = { exchange, tcp: 'none' };
+    this.truncations.push(truncation);
+    const recent = this.#truncated.get(client.address) ?? [];
+    this.#truncated.set(client.address, [...recent.slice(-7), truncation]);
+  }
+
+  /** Truncated replies of that client that it may be asking about again. */
+  #recent(client: string, nowMs: number): readonly Truncation[] {
+    const all = this.#truncated.get(client) ?? [];
+    return all.filter(({ exchange }) => nowMs - exchange.sentMs < TCP_MS);
+  }
+
+  #opening(client: string, key: string, targetPort: number, timeMs: number): void {
+    if (targetPort === 53) {
+      for (const truncation of this.#recent(client, timeMs))
+        if (truncation.tcp === 'none') truncation.tcp = 'silent';
+      return;
+    }
+    const known = this.#syns.get(key);
+    if (known === undefined) {
+      this.others.opened++;
+      if (this.#syns.size >= MOST.flows) this.#syns.clear();
+      this.#syns.set(key, { ms: timeMs, settled: false });
+    } else if (!known.settled && timeMs > known.ms + 200) {
+      // Counted once, however often it is tried.
+      this.others.repeated++;
+      known.settled = true;
+    }
+  }
+
+  #refused(client: string, timeMs: number): void {
+    for (const truncation of this.#recent(client, timeMs))
+      if (truncation.tcp === 'silent') truncation.tcp = 'refused';
+  }
+}
+
+function noPairs(): Pairs {
+  return { asked: 0, oneLost: 0, secondLost: 0, bothLost: 0 };
+}
+
+function isAddress(type: number): boolean {
+  return type === TYPE.A || type === TYPE.AAAA;
+}

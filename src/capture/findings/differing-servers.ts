@@ -1,0 +1,106 @@
+/** Servers of which some say that a name exists, and others that it does not. */
+import type { NameView } from '../evidence/name-view.ts';
+import type { Observations } from '../evidence/observations.ts';
+import { excluded, listed, unknown, type Finding, type Rule } from './finding.ts';
+
+interface Difference {
+  readonly view: NameView;
+  readonly having: readonly string[];
+  readonly lacking: readonly string[];
+}
+
+/** Replicas of the cluster’s DNS do not know the same (autopath, caches, one without connection to the API). */
+export const replicasDiffer: Rule = {
+  code: 'ND8001',
+  title: 'DNS pods of the cluster give different answers to the same question',
+  name: 'DNS pods that disagree',
+  check(observed) {
+    const all = differences(observed);
+    if (all === null) return unknown('no name was asked of two servers');
+    const found = all.filter(({ view }) => isOfCluster(view.name));
+    if (found.length === 0) return excluded('DNS pods agree about names of the cluster');
+    return {
+      code: this.code,
+      title: this.title,
+      ...parts(observed, found),
+      why: 'Replicas have different views of the cluster: autopath of CoreDNS knows the client’s pod on one and not yet on another, one lost its connection to the API server, or a name that is new is cached as missing by some of them. A client gets one or the other by chance, even for A and AAAA of one lookup.',
+      fix: [
+        'autopath @kubernetes: take it out, or replace it by autopath @name (ndots), which needs to know no pods.',
+        'cache { denial 9984 5 }, or disable denial for the cluster’s zone, so that new names appear soon.',
+        'See whether one replica has errors of its API connection in its log.',
+      ],
+      prove: `ndots query ${found[0]!.view.name} @POD for each DNS pod`,
+      disproved: 'all replicas answer alike a minute later: then the name was new',
+    };
+  },
+};
+
+/** Upstream servers have different views of the world. */
+export const viewsDiffer: Rule = {
+  code: 'ND4005',
+  title: 'Upstream servers that are used in turn do not know the same names',
+  name: 'upstream servers that disagree',
+  check(observed) {
+    const all = differences(observed);
+    if (all === null) return unknown('no name was asked of two servers');
+    const found = all.filter(({ view }) => !isOfCluster(view.name));
+    if (found.length === 0) return excluded('servers agree about names of outside');
+    return {
+      code: this.code,
+      title: this.title,
+      ...parts(observed, found),
+      why: 'Servers that are asked in turn have to know the same. A private server and a public one do not: the first NXDOMAIN that comes is final, and the other server, which has the name, is not asked any more. Lookups fail as often as the wrong one is chosen.',
+      fix: [
+        'A server block for the private zones, forwarded to the private servers only; the rest to servers of one kind.',
+        'forward { policy sequential } hides it, as long as the first server is up.',
+      ],
+      prove: `ndots query ${found[0]!.view.name} @${found[0]!.having[0]}, and @${found[0]!.lacking[0]}`,
+      disproved: 'both servers answer alike when they are asked directly',
+    };
+  },
+};
+
+function parts(
+  observed: Observations,
+  found: readonly Difference[],
+): Pick<Finding, 'severity' | 'confidence' | 'seen' | 'exchanges'> {
+  const { having, lacking } = found[0]!;
+  const keys = new Set(found.map(({ view }) => view.name));
+  return {
+    severity: 'critical',
+    confidence: found.length >= 2 ? 0.93 : 0.85,
+    seen: [
+      `${listed([...keys])}: ${listed(having)} ${having.length === 1 ? 'has' : 'have'} it; ${listed(lacking)} ${lacking.length === 1 ? 'says' : 'say'} NXDOMAIN, in the same minutes.`,
+    ],
+    exchanges: observed.troubled.flatMap((lookup) =>
+      lookup.exchanges.filter(({ name }) => keys.has(name)),
+    ),
+  };
+}
+
+/** Names that some servers have and others do not, to and fro; null if none was asked of two servers. */
+function differences(observed: Observations): readonly Difference[] | null {
+  let compared = false;
+  const found: Difference[] = [];
+  for (const view of observed.names.list) {
+    if (view.servers.size < 2) continue;
+    compared = true;
+    // To and fro in time, not one after the other: else the name came or went.
+    const overlap =
+      view.firstFoundMs < view.lastNegativeMs && view.firstNegativeMs < view.lastFoundMs;
+    if (!overlap || view.outcomes.found < 2 || view.outcomes.nxdomain < 2) continue;
+    const servers = [...view.servers];
+    const having = servers
+      .filter(([, { found: yes, nxdomain }]) => yes > 0 && nxdomain === 0)
+      .map(([server]) => server);
+    const lacking = servers
+      .filter(([, { found: yes, nxdomain }]) => nxdomain > 0 && yes === 0)
+      .map(([server]) => server);
+    if (having.length > 0 && lacking.length > 0) found.push({ view, having, lacking });
+  }
+  return compared ? found : null;
+}
+
+function isOfCluster(name: string): boolean {
+  return name.endsWith('.cluster.local.') || name.includes('.svc.');
+}

@@ -1,0 +1,47 @@
+import { TYPE } from '../../wire/iana.ts';
+import { excluded, listed, unknown, type Rule } from './finding.ts';
+
+/** A is answered, AAAA of the same name never, however often it is asked. */
+export const droppedAaaa: Rule = {
+  code: 'ND3009',
+  title: 'AAAA queries are dropped, A queries of the same names are answered',
+  name: 'AAAA queries that are dropped',
+  check(observed, claims) {
+    const aaaa = observed.types.get(TYPE.AAAA);
+    if (aaaa === undefined || (observed.types.get(TYPE.A)?.asked ?? 0) === 0)
+      return unknown('no pairs of A and AAAA were seen');
+    const victims = observed.names.list.filter(({ type, name, outcomes }) => {
+      if (type !== TYPE.AAAA || outcomes.asked < 2 || outcomes.lost < outcomes.asked) return false;
+      const a = observed.names.get(`${TYPE.A} ${name}`)?.outcomes;
+      return a !== undefined && a.asked - a.lost > 0 && a.lost <= 0.34 * a.asked;
+    });
+    const names = new Set(victims.map(({ name }) => name));
+    const losses = claims.open.filter(({ type, name }) => type === TYPE.AAAA && names.has(name));
+    if (losses.length < 2) return excluded('AAAA queries are answered when they are asked again');
+    claims.take(losses);
+    const all = aaaa.lost >= 0.9 * aaaa.asked;
+    return {
+      code: this.code,
+      title: this.title,
+      severity: 'critical',
+      confidence: losses.length >= 4 ? 0.93 : 0.8,
+      seen: [
+        `${losses.length} AAAA queries for ${listed([...names])} got no reply, repeats included; A queries for the same names were answered.`,
+        all
+          ? `No AAAA query of the capture was answered (${aaaa.lost} of ${aaaa.asked}).`
+          : `Other AAAA queries are answered (${aaaa.asked - aaaa.lost} of ${aaaa.asked}): it depends on the name.`,
+      ],
+      why: all
+        ? 'A firewall or an appliance on the way, or the server itself, drops queries for IPv6 addresses instead of answering that there are none. Programs ask for both families and wait: glibc 15 s, Go 10 s, and musl fails after 5 s although it has the IPv4 address.'
+        : 'The server that is responsible for these names ignores queries for IPv6 addresses instead of answering that there are none. Programs ask for both families and wait: glibc 15 s, Go 10 s, and musl fails after 5 s although it has the IPv4 address.',
+      fix: [
+        'Have whoever runs the firewall or the server answer AAAA (an empty NOERROR is enough).',
+        'Until then answer it in the cluster: template IN AAAA ZONE { rcode NOERROR, with an SOA in authority } for these zones.',
+        'glibc 2.36 and later: options no-aaaa in the pods’ dnsConfig.',
+      ],
+      prove: `ndots query ${[...names][0]} AAAA, then the same with A; from a node outside of the cluster too`,
+      disproved: 'the same AAAA query is answered when it is asked alone: then it is not its type',
+      exchanges: losses,
+    };
+  },
+};

@@ -1,0 +1,105 @@
+/** What a finding says, and what a rule is that looks for one. */
+import type { Observations } from '../evidence/observations.ts';
+import type { SeenExchange } from '../exchanges/seen-exchange.ts';
+
+/** `critical`: programs fail or wait for seconds. `warning`: it costs, or will hurt. `info`: worth knowing. */
+export type Severity = 'critical' | 'warning' | 'info';
+
+/** One thing that is wrong, in words that a person who does not know DNS well understands. */
+export interface Finding {
+  /** Never used again for something else, even if the rule goes. */
+  readonly code: string;
+  readonly title: string;
+  readonly severity: Severity;
+  /** From 0 to 1: how sure it is that this is the cause. */
+  readonly confidence: number;
+  /** What the capture shows: facts with numbers. */
+  readonly seen: readonly string[];
+  /** How this comes about. */
+  readonly why: string;
+  /** What to do, the best first. */
+  readonly fix: readonly string[];
+  /** What to run in order to see that it is so. */
+  readonly prove: string;
+  /** What would show that it is something else; empty for what is counted and not concluded. */
+  readonly disproved: string;
+  /** Exchanges that show it: who, and where to look. */
+  readonly exchanges: readonly SeenExchange[];
+}
+
+/** A finding, or why there is none: it was looked for and is not there, or the capture cannot tell. */
+export type Verdict = Finding | { readonly not: 'excluded' | 'unknown'; readonly reason: string };
+
+/** Looks for one thing. */
+export interface Rule {
+  readonly code: string;
+  readonly title: string;
+  /** For the closing list of what it is not. */
+  readonly name: string;
+  check(observed: Observations, claims: Claims): Verdict;
+}
+
+/** Which lost queries have been explained, so that a general rule does not explain them once more. */
+export class Claims {
+  readonly #explained = new Set<SeenExchange>();
+  readonly #observed: Observations;
+
+  constructor(observed: Observations) {
+    this.#observed = observed;
+  }
+
+  /** Lost queries that no rule has explained yet. */
+  get open(): readonly SeenExchange[] {
+    return this.#observed.losses.filter((loss) => !this.#explained.has(loss));
+  }
+
+  /** Names below a domain that is known to fail: that they fail is no news. */
+  readonly names: Set<string> = new Set();
+
+  take(exchanges: readonly SeenExchange[]): void {
+    for (const exchange of exchanges) this.#explained.add(exchange);
+  }
+}
+
+/** It was looked for, with enough to see it by, and is not there. */
+export function excluded(reason: string): Verdict {
+  return { not: 'excluded', reason };
+}
+
+/** The capture cannot tell. */
+export function unknown(reason: string): Verdict {
+  return { not: 'unknown', reason };
+}
+
+/** Whether the verdict is a finding. */
+export function isFinding(verdict: Verdict): verdict is Finding {
+  return !('not' in verdict);
+}
+
+/** `12 of 340 (3.5 %)`. */
+export function share(part: number, whole: number): string {
+  return `${part} of ${whole} (${percent(part, whole)})`;
+}
+
+/** `3.5 %`. */
+export function percent(part: number, whole: number): string {
+  const value = whole === 0 ? 0 : (100 * part) / whole;
+  return `${value >= 10 || value === 0 ? value.toFixed(0) : value.toFixed(1)} %`;
+}
+
+/** `a, b, c and 4 more`. */
+export function listed(words: readonly string[], most = 3): string {
+  const shown = words.slice(0, most).join(', ');
+  return words.length > most ? `${shown} and ${words.length - most} more` : shown;
+}
+
+/** `03:07:20`, UTC. */
+export function clock(ms: number): string {
+  return Number.isFinite(ms) ? new Date(ms).toISOString().slice(11, 19) : '–';
+}
+
+/** `0.4 ms`, `820 ms`, `5.0 s`. */
+export function took(ms: number): string {
+  if (ms >= 1000) return `${(ms / 1000).toFixed(1)} s`;
+  return `${ms < 10 ? ms.toFixed(1) : ms.toFixed(0)} ms`;
+}

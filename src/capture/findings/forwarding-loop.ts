@@ -1,0 +1,66 @@
+import { excluded, listed, unknown, type Rule } from './finding.ts';
+
+/** Servers ask each other, or themselves, in a circle. */
+export const forwardingLoop: Rule = {
+  code: 'ND4004',
+  title: 'Name servers ask each other in a circle',
+  name: 'a forwarding loop',
+  check(observed, claims) {
+    const said = observed.counters.get('loopDetected') ?? 0;
+    const both = observed.clients.list.filter(
+      ({ address }) => observed.servers.get(address) !== undefined,
+    );
+    if (both.length === 0 && said === 0) return unknown('no server of the capture asks others');
+    const circle = both.find(({ address, servers }) =>
+      [...servers].some(
+        ([other, { asked }]) =>
+          asked >= 5 &&
+          (other === address ||
+            (observed.clients.get(other)?.servers.get(address)?.asked ?? 0) >= 5),
+      ),
+    );
+    if (circle === undefined && said === 0) return excluded('no server asks one that asks it');
+    const address = circle?.address ?? '';
+    const partners = [...(circle?.servers.keys() ?? [])].filter(
+      (other) => other === address || observed.clients.get(other)?.servers.has(address) === true,
+    );
+    const repeated = observed.names.list.filter(({ outcomes }) => outcomes.asked >= 10);
+    const names = repeated
+      .toSorted((one, other) => other.outcomes.asked - one.outcomes.asked)
+      .map(({ name }) => name);
+    // The same question goes round: that two servers ask each other for different names is not a circle.
+    if (said === 0 && names.length === 0) return excluded('no question goes round');
+    const keys = new Set(names);
+    claims.take(claims.open.filter(({ name }) => keys.has(name)));
+    return {
+      code: this.code,
+      title: this.title,
+      severity: 'critical',
+      confidence: said > 0 ? 0.98 : 0.9,
+      seen: [
+        ...(circle === undefined
+          ? []
+          : [
+              partners.includes(address)
+                ? `${address} asks itself.`
+                : `${address} asks ${listed(partners)}, and is asked by it.`,
+            ]),
+        ...(names.length > 0
+          ? [
+              `The same questions go round: ${listed(names)} (${repeated[0] === undefined ? 0 : Math.max(...repeated.map(({ outcomes }) => outcomes.asked))} times).`,
+            ]
+          : []),
+        ...(said > 0 ? ['The plugin loop of CoreDNS says so, too.'] : []),
+      ],
+      why: 'A server forwards to another that forwards to it: the node’s resolv.conf names a stub on the node itself (127.0.0.53), the cluster’s own DNS address, or a corporate server that sends the cluster’s zone back. A question goes round until somebody’s time is up.',
+      fix: [
+        'Forward to the real upstream servers: kubelet --resolv-conf /run/systemd/resolve/resolv.conf on nodes with systemd-resolved, or addresses in forward.',
+        'Send to the corporate servers only what is theirs (a server block for their zones).',
+      ],
+      prove: 'cat /etc/resolv.conf in the DNS pod; the forward lines of the Corefile',
+      disproved:
+        'the ids and times show that each query was asked by a client, and not by the other server',
+      exchanges: observed.losses.filter(({ name }) => keys.has(name)),
+    };
+  },
+};

@@ -1,0 +1,38 @@
+import { TYPE } from '../../wire/iana.ts';
+import { excluded, percent, share, unknown, type Rule } from './finding.ts';
+
+/** gRPC asks for service configurations that nobody publishes. */
+export const grpcLookups: Rule = {
+  code: 'ND2005',
+  title: 'gRPC clients ask for service configurations that do not exist',
+  name: 'gRPC’s extra queries',
+  check({ names, total }) {
+    if (total.asked < 20) return unknown('too few queries');
+    const extra = names.list.filter(
+      ({ name, type }) =>
+        (type === TYPE.TXT && name.startsWith('_grpc_config.')) ||
+        (type === TYPE.SRV && name.startsWith('_grpclb._tcp.')),
+    );
+    const asked = extra.reduce((sum, { outcomes }) => sum + outcomes.asked, 0);
+    const useful = extra.reduce((sum, { outcomes }) => sum + outcomes.found, 0);
+    if (asked < 10 || asked < 0.05 * total.asked || useful > 0)
+      return excluded(`${percent(asked, total.asked)} of the queries are of that kind`);
+    return {
+      code: this.code,
+      title: this.title,
+      severity: 'info',
+      confidence: 1,
+      seen: [
+        `${share(asked, total.asked)} queries were for _grpc_config (TXT) and _grpclb._tcp (SRV), none of which exists.`,
+      ],
+      why: 'The DNS resolver of gRPC libraries also asks for a service configuration and for load balancers, for each name and with the whole search path. Hardly anybody publishes any.',
+      fix: [
+        'Go: grpc.WithDisableServiceConfig(); C++, Python, Ruby …: the channel argument grpc.service_config_disable_resolution.',
+        'Names with a dot at the end save the search path: dns:///orders.shop.svc.cluster.local.:443',
+      ],
+      prove: 'ndots capture FILE --name "_grpc*"',
+      disproved: '',
+      exchanges: [],
+    };
+  },
+};

@@ -1,0 +1,37 @@
+/** Questions about lost queries that several rules ask. */
+import type { Observations } from '../evidence/observations.ts';
+import type { SeenExchange } from '../exchanges/seen-exchange.ts';
+import type { Claims } from './finding.ts';
+
+/** Lost queries to this server, or to one behind it, that are not explained yet. */
+export function lossesTo(claims: Claims, server: string): readonly SeenExchange[] {
+  return claims.open.filter(
+    (loss) =>
+      loss.server.address === server || loss.hops.some((hop) => hop.server.address === server),
+  );
+}
+
+/** Ports that lost queries came from. */
+export function portsOf(losses: readonly SeenExchange[]): ReadonlySet<number> {
+  return new Set(losses.map(({ client }) => client.port));
+}
+
+/** Whether the server answered anybody between these times. */
+export function answeredBetween(
+  observed: Observations,
+  server: string,
+  fromMs: number,
+  toMs: number,
+): boolean {
+  const view = observed.servers.get(server) ?? observed.backends.get(server);
+  if (view === undefined) return false;
+  return view.history.some(
+    ([second, { asked, lost }]) =>
+      asked > lost && second * 1000 + 1000 > fromMs && second * 1000 < toMs,
+  );
+}
+
+/** Lost queries that were sent while the clients’ own repeats are left out: each question once. */
+export function firstTries(losses: readonly SeenExchange[]): readonly SeenExchange[] {
+  return losses.filter(({ attempt }) => attempt === 1);
+}

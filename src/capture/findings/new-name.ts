@@ -1,0 +1,61 @@
+import { clock, excluded, listed, unknown, type Rule } from './finding.ts';
+
+/** A name that was asked for before it existed stays missing for as long as that was remembered. */
+export const newName: Rule = {
+  code: 'ND8003',
+  title: 'A new name stays invisible: that it was missing is cached',
+  name: 'a cached "no such name"',
+  check(observed) {
+    const cached = observed.names.list.filter(
+      ({ negativeTtls, outcomes, lastNegativeMs, firstFoundMs }) => {
+        if (outcomes.nxdomain < 3 || outcomes.found === 0 || firstFoundMs < lastNegativeMs - 60_000)
+          return false;
+        return countsDown(negativeTtls);
+      },
+    );
+    const candidates = observed.names.list.filter(({ negativeTtls }) => negativeTtls.length >= 3);
+    if (candidates.length === 0)
+      return unknown('no name was asked for again and again while it was missing');
+    if (cached.length === 0) return excluded('names that were missing are not found later');
+    const [first] = cached;
+    const keys = new Set(cached.map(({ name }) => name));
+    return {
+      code: this.code,
+      title: this.title,
+      severity: 'warning',
+      confidence: 0.9,
+      seen: [
+        `${listed([...keys])}: NXDOMAIN up to ${clock(first!.lastNegativeMs)} with a TTL that counts down (${first!.negativeTtls
+          .slice(0, 5)
+          .map(({ ttl }) => ttl)
+          .join(', ')}), then found at ${clock(first!.firstFoundMs)}.`,
+      ],
+      why: 'Somebody asked before the name existed. Each cache on the way (the node’s, CoreDNS’s, the program’s own) keeps "no such name" for the TTL that came with it, and says so while the name has long been there.',
+      fix: [
+        'cache { denial 9984 5 } for the cluster’s zone, or cache { disable denial cluster.local } (kubeadm’s Corefile does), on the node-local cache, too.',
+        'Create the service before its clients start, or have them ask again.',
+      ],
+      prove: `ndots query ${first!.name} @POD for each DNS pod: those that say NXDOMAIN show a TTL that counts down`,
+      disproved: 'the TTL does not count down: then the server really does not have the name yet',
+      exchanges: observed.troubled.flatMap((lookup) =>
+        lookup.exchanges.filter(({ name }) => keys.has(name)),
+      ),
+    };
+  },
+};
+
+/** Whether the TTLs of one server go down with time, as those of a cached answer do. */
+function countsDown(
+  ttls: readonly { readonly ms: number; readonly ttl: number; readonly server: string }[],
+): boolean {
+  for (const [, own] of Map.groupBy(ttls, ({ server }) => server)) {
+    let falls = 0;
+    for (let at = 1; at < own.length; at++) {
+      const elapsed = (own[at]!.ms - own[at - 1]!.ms) / 1000;
+      const fell = own[at - 1]!.ttl - own[at]!.ttl;
+      if (fell > 0 && Math.abs(fell - elapsed) <= 1.5) falls++;
+    }
+    if (falls >= 2) return true;
+  }
+  return false;
+}

@@ -1,0 +1,87 @@
+/** A server that stops answering everybody, and perhaps begins again. */
+import type { ServerView } from '../evidence/server-view.ts';
+import { clock, excluded, percent, unknown, type Rule } from './finding.ts';
+import { lossesTo } from './losses.ts';
+
+interface Window {
+  readonly fromS: number;
+  readonly toS: number;
+  readonly lost: number;
+  readonly asked: number;
+}
+
+/** All replies stop for a while, or for good, for everybody at once. */
+export const outage: Rule = {
+  code: 'ND3007',
+  title: 'A name server stopped answering for a while',
+  name: 'a restart or a rollout of the DNS pods',
+  check(observed, claims) {
+    if (observed.seconds < 3) return unknown('the capture is too short');
+    const views = [...observed.backends.list, ...observed.servers.list];
+    for (const view of views) {
+      const window = silence(view);
+      if (window === null) continue;
+      const { fromS, toS } = window;
+      const losses = lossesTo(claims, view.address).filter(
+        ({ sentMs }) => sentMs >= fromS * 1000 && sentMs < (toS + 1) * 1000,
+      );
+      if (losses.length < 3) continue;
+      claims.take(losses);
+      const last = view.history.at(-1)![0];
+      const ended = toS < last;
+      const clients = new Set(losses.map(({ client }) => client.address));
+      const known = observed.counters.get('lameduck') !== null;
+      return {
+        code: this.code,
+        title: this.title,
+        severity: 'critical',
+        confidence: known ? 0.95 : 0.85,
+        seen: [
+          `${view.address} answered until ${clock(fromS * 1000)}; of ${window.asked} queries in the following ${toS - fromS + 1} s ${window.lost} got no reply (${percent(window.lost, window.asked)}), of ${clients.size} clients, for all names.`,
+          ended
+            ? `It answers again from ${clock((toS + 1) * 1000)} on.`
+            : 'It does not answer again up to the end of the capture.',
+          ...(known ? ['The log says that a server went into lameduck mode.'] : []),
+        ],
+        why: 'Everything stops at once and comes back at once: the server behind the address went away, and the service went on sending packets to it until its endpoint was removed on every node. That takes as long as the readiness probe needs to fail, and the rules to be written.',
+        fix: [
+          'Let a DNS pod that ends go on answering for longer than that: health { lameduck 20s } and terminationGracePeriodSeconds above it; readinessProbe on /ready with periodSeconds 3 and failureThreshold 1.',
+          'More than one replica, spread over nodes, and a PodDisruptionBudget of at most one.',
+        ],
+        prove: `kubectl -n kube-system get events,endpointslices -l k8s-app=kube-dns around ${clock(fromS * 1000)} UTC; kubectl -n kube-system get pods for restarts`,
+        disproved:
+          'no DNS pod ended, restarted or moved at that time, and the node of the clients lost other packets too',
+        exchanges: losses,
+      };
+    }
+    return excluded('no server stopped answering everybody for a second or more');
+  },
+};
+
+/** The longest stretch of seconds in which a server that answers otherwise did not answer anybody. */
+function silence({ history, outcomes }: ServerView): Window | null {
+  if (outcomes.asked - outcomes.lost < 3) return null;
+  let best: Window | null = null;
+  let open: { fromS: number; toS: number; lost: number; asked: number } | null = null;
+  const close = (): void => {
+    if (open !== null && open.lost >= 5 && (best === null || open.lost > best.lost)) best = open;
+    open = null;
+  };
+  for (const [second, { asked, lost }] of history) {
+    if (asked === 0) continue;
+    if (lost < 0.9 * asked) {
+      close();
+      continue;
+    }
+    open ??= { fromS: second, toS: second, lost: 0, asked: 0 };
+    open.toS = second;
+    open.lost += lost;
+    open.asked += asked;
+  }
+  close();
+  if (best === null) return null;
+  // Outside of it all is well, or it is no silence but a loss.
+  const { lost, asked } = best as Window;
+  const outside = outcomes.lost - lost;
+  return outside <= 0.05 * (outcomes.asked - asked) + 2 ? best : null;
+}

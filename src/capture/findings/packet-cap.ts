@@ -1,0 +1,78 @@
+/** A fixed number of replies a second, whatever is asked: a limit on the way, as cloud providers have. */
+import type { ServerView } from '../evidence/server-view.ts';
+import { excluded, share, unknown, type Rule } from './finding.ts';
+import { lossesTo } from './losses.ts';
+
+interface Plateau {
+  readonly rate: number;
+  readonly most: number;
+  readonly seconds: number;
+}
+
+/** Replies stay at one rate while queries go beyond it. */
+export const packetCap: Rule = {
+  code: 'ND4001',
+  title: 'Replies stop at a fixed number a second: a packet limit',
+  name: 'a packet limit of the cloud',
+  check(observed, claims) {
+    const busy = observed.servers.list.filter(({ outcomes }) => outcomes.asked >= 300);
+    if (busy.length === 0) return unknown('too few queries for a limit on packets');
+    for (const server of busy) {
+      const plateau = plateauOf(server);
+      if (plateau === null) continue;
+      const losses = lossesTo(claims, server.address);
+      if (losses.length < 20) continue;
+      claims.take(losses);
+      const aws = plateau.rate > 900 && plateau.rate < 1100;
+      const exceeded = observed.counters.get('linkLocalExceeded') ?? 0;
+      return {
+        code: this.code,
+        title: this.title,
+        severity: 'critical',
+        confidence: exceeded > 0 ? 0.98 : aws ? 0.93 : 0.87,
+        seen: [
+          `${server.address} gave ${plateau.rate.toFixed(0)} replies in each of ${plateau.seconds} seconds, while up to ${plateau.most} queries a second were asked.`,
+          `${share(server.outcomes.lost, server.outcomes.asked)} got no reply, spread over all names.`,
+          ...(exceeded > 0
+            ? [
+                `The network card counts ${exceeded} packets beyond the allowance (linklocal_allowance_exceeded).`,
+              ]
+            : []),
+        ],
+        why: aws
+          ? 'AWS lets each network interface exchange 1024 packets a second with the resolver of the VPC, and drops the rest without a word. All DNS pods of one node share that.'
+          : 'Something on the way lets so many packets through in a second and drops the rest: a limit of the cloud’s resolver, of its network, or a firewall rule.',
+        fix: [
+          'Ask less: caching of what goes upstream (cache in the Corefile, a node-local cache), and no search domains of the provider that only give NXDOMAIN.',
+          'Spread the DNS pods over more nodes, as the limit is per interface.',
+          'With ndots: forward { max_pps 1000 } keeps below the limit and says when it is reached.',
+        ],
+        prove: 'on the node: ethtool -S eth0 | grep allowance_exceeded, twice',
+        disproved: 'the counter stands still while queries get lost',
+        exchanges: losses,
+      };
+    }
+    return excluded('replies follow the queries at every rate');
+  },
+};
+
+function plateauOf({ history }: ServerView): Plateau | null {
+  // Whole seconds in which something was lost, without the edges of the burst.
+  const full = history.filter(([, { lost, asked }]) => lost > 0 && asked >= 60).slice(1, -1);
+  if (full.length < 3) return null;
+  const replied = full.map(([, second]) => second.replied);
+  const rate = replied.reduce((sum, each) => sum + each, 0) / replied.length;
+  const spread = Math.sqrt(
+    replied.reduce((sum, each) => sum + (each - rate) ** 2, 0) / replied.length,
+  );
+  const asked = full.reduce((sum, [, second]) => sum + second.asked, 0) / full.length;
+  const least = Math.min(...full.map(([, second]) => second.asked));
+  if (rate < 50 || spread > 0.06 * rate || asked < 1.15 * rate || least < rate) return null;
+  // Below the limit nothing is lost.
+  const below = history.filter(
+    ([, second]) =>
+      second.asked < 0.9 * rate && second.lost > 0.1 * second.asked && second.lost > 3,
+  );
+  if (below.length > 1) return null;
+  return { rate, most: Math.max(...full.map(([, second]) => second.asked)), seconds: full.length };
+}

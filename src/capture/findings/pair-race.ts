@@ -1,0 +1,56 @@
+import { excluded, percent, share, unknown, type Rule } from './finding.ts';
+
+/** Of two queries that leave together from one port, one is lost. */
+export const pairRace: Rule = {
+  code: 'ND3001',
+  title: 'Of two queries that leave together, one is lost (conntrack race)',
+  name: 'the conntrack race',
+  check(observed, claims) {
+    const { one, two } = observed.pairs;
+    if (one.asked < 5) return unknown('no program asked for A and AAAA from one port');
+    const failed = observed.counters.get('insertFailed');
+    const clashes = observed.counters.get('clashResolve');
+    if (failed === 0 && (clashes ?? 0) > 0)
+      return excluded('the kernel resolves the race (clash_resolve rises, insert_failed does not)');
+    const open = new Set(claims.open);
+    const halves = observed.halves.filter((half) => open.has(half));
+    if (halves.length < 3) return excluded('pairs of A and AAAA from one port are answered whole');
+    // Who is not half of a pair is not lost: else it is loss of another kind.
+    const keys = new Set(halves.map(({ client, name }) => `${client.address} ${name}`));
+    const theirs = claims.open.filter(({ client, name }) => keys.has(`${client.address} ${name}`));
+    const rest = claims.open.length - theirs.length;
+    const singles = observed.total.asked - 2 * one.asked;
+    const second = one.oneLost === 0 ? 0 : one.secondLost / one.oneLost;
+    const expected = one.oneLost / (2 * one.asked);
+    const onlyPairs =
+      rest <= 0.25 * theirs.length && (singles < 10 || rest <= 0.3 * expected * singles);
+    if (!onlyPairs || (second < 0.75 && second > 0.25))
+      return excluded('queries are lost alone as often as in pairs');
+    claims.take(theirs);
+    const immune = two.asked >= 5 && two.oneLost <= 0.02 * two.asked;
+    return {
+      code: this.code,
+      title: this.title,
+      severity: 'critical',
+      confidence: (failed ?? 0) > 0 ? 0.97 : immune || halves.length >= 8 ? 0.9 : 0.8,
+      seen: [
+        `${share(one.oneLost, one.asked)} pairs of A and AAAA from one port lost one of the two, ${percent(one.secondLost, one.oneLost)} of them the second; the repeat was answered.`,
+        ...(immune ? [`None of ${two.asked} pairs from two ports (Go does so) is affected.`] : []),
+        ...((failed ?? 0) > 0
+          ? [`Connection tracking failed to insert ${failed} entries (insert_failed).`]
+          : []),
+      ],
+      why: 'Both packets reach the translation of the service’s address before either has its entry in connection tracking; the second insertion fails, and the packet is dropped. The program waits 5 s (musl 2.5 s) and asks again. Kernels since 2020 resolve the clash instead (clash_resolve counts it): on newer ones something else drops the second packet.',
+      fix: [
+        'A node-local cache: no translation of addresses on the way to it, so no race.',
+        'Newer kernels on the nodes.',
+        'For pods of glibc: dnsConfig options: single-request-reopen. It does nothing in Alpine images (musl).',
+      ],
+      prove:
+        'on the nodes, twice: conntrack -S | grep -o "insert_failed=[0-9]*": it rises with the lost queries; uname -r',
+      disproved:
+        'insert_failed stands still while pairs lose one (clash_resolve may rise: that is harmless)',
+      exchanges: halves,
+    };
+  },
+};

@@ -1,0 +1,54 @@
+import { answered, lossRate } from '../evidence/outcomes.ts';
+import { excluded, listed, share, unknown, type Rule } from './finding.ts';
+import { lossesTo, portsOf } from './losses.ts';
+
+/** Some clients get no reply at all from a server that answers others. */
+export const policyCut: Rule = {
+  code: 'ND3004',
+  title: 'Some pods are cut off from DNS, others are not',
+  name: 'a network policy',
+  check(observed, claims) {
+    if (observed.clients.size < 2) return unknown('the capture has one client');
+    for (const server of observed.servers.list) {
+      if (answered(server.outcomes) === 0) continue;
+      const theirs = observed.clients.list.flatMap((client) => {
+        const counts = client.servers.get(server.address);
+        return counts === undefined ? [] : [{ address: client.address, ...counts }];
+      });
+      const cut = theirs.filter(({ asked, lost }) => asked >= 4 && lost === asked);
+      const fine = theirs.filter(
+        ({ asked, lost }) => asked >= 2 && lossRate({ asked, lost }) < 0.2,
+      );
+      if (cut.length === 0 || fine.length === 0) continue;
+      const addresses = new Set(cut.map(({ address }) => address));
+      const losses = lossesTo(claims, server.address).filter(({ client }) =>
+        addresses.has(client.address),
+      );
+      // One port that gets nothing is a stale entry of connection tracking, not a rule.
+      const several = [...addresses].some(
+        (address) => portsOf(losses.filter(({ client }) => client.address === address)).size > 1,
+      );
+      if (!several || losses.length < 4) continue;
+      claims.take(losses);
+      return {
+        code: this.code,
+        title: this.title,
+        severity: 'critical',
+        confidence: cut.length + fine.length > 3 ? 0.9 : 0.8,
+        seen: [
+          `${listed([...addresses])}: ${share(losses.length, losses.length)} queries to ${server.address} without a reply, from every port and for every name.`,
+          `${fine.length} other ${fine.length === 1 ? 'client is' : 'clients are'} answered by the same server.`,
+        ],
+        why: 'What depends on who asks, and on nothing else, is a rule: a NetworkPolicy that does not allow these pods to reach DNS. A common case is a policy that allows the pods of kube-dns, while queries go to the address of the node-local cache.',
+        fix: [
+          `Allow UDP and TCP port 53 to ${server.address} for these pods (kubectl get networkpolicy -A; for a node-local cache an ipBlock of its address).`,
+        ],
+        prove: `from such a pod: ndots query kubernetes.default @${server.address}, and again by TCP (+tcp); then with the policy changed`,
+        disproved:
+          'the pods are on one node with others that are answered, and no policy selects them: then it is their connection to that node',
+        exchanges: losses,
+      };
+    }
+    return excluded('no client is cut off while others are answered');
+  },
+};

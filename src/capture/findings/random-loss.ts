@@ -1,0 +1,45 @@
+import { excluded, listed, share, unknown, type Rule } from './finding.ts';
+import { firstTries } from './losses.ts';
+
+/** Queries are lost, and nothing that was looked at decides which. */
+export const randomLoss: Rule = {
+  code: 'ND3013',
+  title: 'Queries or replies are lost, without a pattern in who, what and when',
+  name: 'loss without a pattern',
+  check(observed, claims) {
+    const losses = firstTries(claims.open);
+    if (observed.total.asked < 5) return unknown('too few queries');
+    if (losses.length < 3 || losses.length < 0.002 * observed.total.asked)
+      return excluded('(nearly) all queries are answered, or the loss is explained');
+    const whole = claims.open;
+    claims.take(whole);
+    const servers = [...new Set(losses.map(({ server }) => server.address))];
+    const clients = new Set(losses.map(({ client }) => client.address));
+    const behind = losses.filter(({ hops }) => hops.length > 0);
+    const beyond = behind.filter(({ hops }) => hops.every(({ repliedMs }) => repliedMs === null));
+    return {
+      code: this.code,
+      title: this.title,
+      severity: losses.length >= 0.01 * observed.total.asked ? 'critical' : 'warning',
+      confidence: 0.6,
+      seen: [
+        `${share(losses.length, observed.total.asked)} queries got no reply: of ${clients.size} ${clients.size === 1 ? 'client' : 'clients'}, to ${listed(servers)}.`,
+        'Types, names, ports and pairs are hit alike.',
+        ...(behind.length > 0
+          ? [
+              `${share(beyond.length, behind.length)} of those that were followed to a DNS pod were not answered there; of the rest the reply was lost on its way back.`,
+            ]
+          : []),
+      ],
+      why: 'A link, a network card or a machine on the way drops packets: congestion, errors, a queue that is too short; or two flows were given the same port when their addresses were translated (masquerading without --random-fully).',
+      fix: [
+        'Find the stretch: capture at the client, on its node and at the server at once, and join them.',
+        'Compare ip -s link (drops, errors) of the nodes, and conntrack -S (insert_failed, drop).',
+      ],
+      prove: 'ndots capture join client.pcap node.pcap server.pcap',
+      disproved:
+        'the losses turn out to have one name, one client, one node or one moment in common',
+      exchanges: whole,
+    };
+  },
+};

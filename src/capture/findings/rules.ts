@@ -1,0 +1,74 @@
+/** All rules, in the order in which they are tried: what is specific first, so that what is general explains only the rest. */
+import { clusterServfail, serverFails, stuckServfail } from './servfail.ts';
+import { deadBackend } from './dead-backend.ts';
+import { deadFlow, staleFlow } from './stale-flow.ts';
+import { droppedAaaa } from './dropped-aaaa.ts';
+import { droppedName } from './dropped-name.ts';
+import { familiesDiffer } from './families-differ.ts';
+import type { Rule } from './finding.ts';
+import { forwardingLoop } from './forwarding-loop.ts';
+import { grpcLookups } from './grpc-lookups.ts';
+import { missingFragments } from './missing-fragments.ts';
+import { missingNeighbour } from './missing-neighbour.ts';
+import { newName } from './new-name.ts';
+import { nodeCacheDark } from './node-cache-dark.ts';
+import { notDns } from './not-dns.ts';
+import { outage } from './outage.ts';
+import { overload } from './overload.ts';
+import { packetCap } from './packet-cap.ts';
+import { pairRace } from './pair-race.ts';
+import { policyCut } from './policy-cut.ts';
+import { randomLoss } from './random-loss.ts';
+import { replicasDiffer, viewsDiffer } from './differing-servers.ts';
+import { reverseLookups } from './reverse-lookups.ts';
+import { searchDomainFails } from './search-domain-fails.ts';
+import { searchStops } from './search-stops.ts';
+import { searchWaste } from './search-waste.ts';
+import { silentServer } from './silent-server.ts';
+import { slowServer } from './slow-server.ts';
+import { strayReplies } from './stray-replies.ts';
+import { suddenNegatives } from './sudden-negatives.ts';
+import { tableFull } from './table-full.ts';
+import { tcpBlocked } from './tcp-blocked.ts';
+import { wildcardDomain } from './wildcard-domain.ts';
+import { wrongAaaa } from './wrong-aaaa.ts';
+
+/** All rules. */
+export const rules: readonly Rule[] = [
+  tcpBlocked,
+  missingFragments,
+  strayReplies,
+  missingNeighbour,
+  forwardingLoop,
+  nodeCacheDark,
+  silentServer,
+  staleFlow,
+  deadFlow,
+  deadBackend,
+  packetCap,
+  overload,
+  outage,
+  policyCut,
+  searchDomainFails,
+  searchStops,
+  droppedAaaa,
+  droppedName,
+  notDns,
+  tableFull,
+  pairRace,
+  randomLoss,
+  wildcardDomain,
+  wrongAaaa,
+  replicasDiffer,
+  viewsDiffer,
+  familiesDiffer,
+  newName,
+  suddenNegatives,
+  clusterServfail,
+  stuckServfail,
+  serverFails,
+  slowServer,
+  searchWaste,
+  grpcLookups,
+  reverseLookups,
+];

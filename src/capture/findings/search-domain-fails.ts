@@ -1,0 +1,69 @@
+import { noOutcomes, type Outcomes } from '../evidence/outcomes.ts';
+import { excluded, listed, share, unknown, type Rule } from './finding.ts';
+
+/** A search domain whose server fails, refuses or is silent, for all names. */
+export const searchDomainFails: Rule = {
+  code: 'ND2003',
+  title: 'A search domain fails for every name, and each lookup passes it',
+  name: 'a search domain that fails',
+  check(observed, claims) {
+    if (observed.domains.all.size === 0) return unknown('no search path was seen');
+    const domains = [...observed.domains.all].filter((domain) => !/(^|\.)svc\./.test(domain));
+    for (const domain of domains) {
+      const sum: Outcomes = noOutcomes();
+      const names: string[] = [];
+      for (const { name, outcomes } of observed.names.list) {
+        if (!name.endsWith(`.${domain}`) || innerDomain(name, domain, observed.domains.all))
+          continue;
+        names.push(name);
+        for (const key of Object.keys(sum) as (keyof Outcomes)[]) sum[key] += outcomes[key];
+      }
+      const bad = sum.servfail + sum.refused + sum.lost;
+      const rest = observed.total.asked - sum.asked;
+      const restBad = observed.total.servfail + observed.total.refused + observed.total.lost - bad;
+      if (
+        names.length < 2 ||
+        bad < 4 ||
+        bad < 0.8 * sum.asked ||
+        rest === 0 ||
+        restBad > 0.25 * rest
+      )
+        continue;
+      const losses = claims.open.filter(({ name }) => names.includes(name));
+      claims.take(losses);
+      for (const name of names) claims.names.add(name);
+      const exchanges = observed.troubled.flatMap((lookup) =>
+        lookup.exchanges.filter(({ name }) => names.includes(name)),
+      );
+      const what =
+        sum.lost >= 0.5 * bad ? 'no reply' : sum.servfail >= sum.refused ? 'SERVFAIL' : 'REFUSED';
+      return {
+        code: this.code,
+        title: this.title,
+        severity: 'critical',
+        confidence: 0.95,
+        seen: [
+          `${share(bad, sum.asked)} queries below the search domain ${domain} got ${what}: ${listed(names)}.`,
+          `Of all other queries ${share(restBad, rest)} went wrong.`,
+        ],
+        why: 'A search domain of the pods (they inherit those of their node) is not served by anybody who answers. Each lookup of a name with few dots passes it: programs wait for their time-out there or give up. musl (Alpine) and c-ares fail, glibc and Go lose time.',
+        fix: [
+          `Take ${domain} out of the nodes’ resolv.conf, or give kubelet another file (--resolv-conf).`,
+          `Answer it in the cluster: ${domain.slice(0, -1)}:53 { template ANY ANY { rcode NXDOMAIN } }`,
+        ],
+        prove: `ndots query nothing.${domain} @${losses[0]?.server.address ?? 'SERVER'}`,
+        disproved: `a name that nobody has below ${domain} is NXDOMAIN at once`,
+        exchanges: losses.length > 0 ? losses : exchanges,
+      };
+    }
+    return excluded('search domains answer');
+  },
+};
+
+/** Whether a longer search domain made the name. */
+function innerDomain(name: string, domain: string, all: ReadonlySet<string>): boolean {
+  for (const other of all)
+    if (other.length > domain.length && other.endsWith(`.${domain}`) && name.endsWith(`.${other}`))
+      return true;
+  return false;
+}

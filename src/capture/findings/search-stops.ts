@@ -1,0 +1,81 @@
+/** musl gives the search path up where other resolvers go on. */
+import { RCODE, rcodeName } from '../../wire/iana.ts';
+import type { Observations } from '../evidence/observations.ts';
+import type { SeenExchange, SeenLookup } from '../exchanges/seen-exchange.ts';
+import { excluded, listed, unknown, type Rule } from './finding.ts';
+
+const SURE = 0.75;
+
+/** Lookups of Alpine pods end at a search domain that fails, or says that a name has no such record. */
+export const searchStops: Rule = {
+  code: 'ND2002',
+  title: 'Alpine (musl) pods give up at a search domain; other pods would go on',
+  name: 'a search path that ends early (musl)',
+  check(observed, claims) {
+    const musl = observed.clients.list.filter(({ recognition }) => {
+      const best = recognition.best;
+      return best !== null && best.kind === 'musl' && best.confidence >= SURE;
+    });
+    if (musl.length === 0) return unknown('no client was recognised as musl (Alpine)');
+    const addresses = new Set(musl.map(({ address }) => address));
+    const stopped = observed.troubled.flatMap((lookup) => {
+      const last = addresses.has(lookup.client) ? lastStep(lookup, observed) : null;
+      return last === null ? [] : [{ lookup, ...last }];
+    });
+    if (stopped.length === 0) return excluded('walks of Alpine pods go on to their end');
+    const { domain, how, failed } = stopped[0]!;
+    const same = stopped.filter((each) => each.domain === domain);
+    const exchanges = same.flatMap(({ lookup }) => lookup.exchanges);
+    claims.take(exchanges);
+    const names = [...new Set(same.map(({ lookup }) => lookup.name))];
+    return {
+      code: this.code,
+      title: this.title,
+      severity: 'critical',
+      // That the domain fails is a finding of its own.
+      confidence: failed ? 0.7 : stopped.length >= 2 ? 0.92 : 0.8,
+      seen: [
+        `${same.length} lookups of ${addresses.size} Alpine ${addresses.size === 1 ? 'client' : 'clients'} (${listed(names)}) ended at the search domain ${domain}, which answered ${how}.`,
+        'The name as it was written was never asked for.',
+      ],
+      why: 'musl, the C library of Alpine images, goes on to the next search domain only after NXDOMAIN. SERVFAIL and REFUSED end the lookup after 5 s; an answer without an address (NODATA) ends it at once with "Name does not resolve". glibc and Go step over all of these.',
+      fix: [
+        `Take ${domain} out of the search path: it comes from the node’s resolv.conf (kubelet --resolv-conf), or from the pod’s dnsConfig.`,
+        `Have its server answer NXDOMAIN for names that it does not have: no wildcard and no empty names below ${domain}.`,
+        'Names of outside with a dot at the end, or ndots:1 for these pods.',
+      ],
+      prove: `ndots trace ${names[0]} --client musl,glibc --from POD`,
+      disproved: 'the same lookup in a pod with glibc fails, too',
+      exchanges,
+    };
+  },
+};
+
+/** The search domain at which a lookup without result ended, and what was answered there; null if it went on to its end. */
+function lastStep(
+  { candidates, exchanges, name }: SeenLookup,
+  { domains }: Observations,
+): { readonly domain: string; readonly how: string; readonly failed: boolean } | null {
+  const last = candidates.at(-1)!;
+  const domain = domainOf(last, domains.all);
+  if (domain === null) return null;
+  const own = exchanges.filter((each) => each.name === last && each.ending === 'answered');
+  const failed = own.find(({ rcode }) => rcode === RCODE.SERVFAIL || rcode === RCODE.REFUSED);
+  if (failed !== undefined) return { domain, how: rcodeName(failed.rcode), failed: true };
+  const empty = own.length >= 2 && own.every(isNodata);
+  // A name of the cluster that is asked in full may well have neither address: that is no search.
+  return empty && (candidates.length > 1 || !name.endsWith('.svc.cluster.local.'))
+    ? { domain, how: 'that the name exists and has no address (NODATA)', failed: false }
+    : null;
+}
+
+function isNodata({ rcode, answers }: SeenExchange): boolean {
+  return rcode === RCODE.NOERROR && answers === 0;
+}
+
+function domainOf(name: string, domains: ReadonlySet<string>): string | null {
+  let longest: string | null = null;
+  for (const domain of domains)
+    if (name.endsWith(`.${domain}`) && domain.length > (longest?.length ?? 0)) longest = domain;
+  return longest;
+}

@@ -1,0 +1,46 @@
+import { excluded, listed, percent, share, unknown, type Rule } from './finding.ts';
+
+/** Most queries are for names that only the search path makes. */
+export const searchWaste: Rule = {
+  code: 'ND2001',
+  title: 'Many queries can never succeed: the search path makes names that nobody has',
+  name: 'a search path that costs much',
+  check({ wasted, total, lookups, names, domains }) {
+    if (lookups < 5) return unknown('too few lookups');
+    if (wasted < 0.3 * total.asked || wasted < 10)
+      return excluded(`${percent(wasted, total.asked)} of the queries are steps of a search path`);
+    const made = names.list.filter(
+      ({ name, outcomes }) =>
+        outcomes.nxdomain > 0 && [...domains.all].some((domain) => name.endsWith(`.${domain}`)),
+    );
+    const top = made.toSorted((one, other) => other.outcomes.nxdomain - one.outcomes.nxdomain);
+    const stems = new Set(top.slice(0, 20).map(({ name }) => stemOf(name, domains.all)));
+    return {
+      code: this.code,
+      title: this.title,
+      severity: 'warning',
+      confidence: 1,
+      seen: [
+        `${share(wasted, total.asked)} queries asked for a name with a search domain behind it, and there was none.`,
+        `Search domains: ${listed([...domains.all], 6)}`,
+        `Most often: ${listed([...stems], 5)}`,
+      ],
+      why: 'With ndots:5, which Kubernetes sets, a name with fewer than five dots is first tried with every search domain behind it, for IPv4 and IPv6: api.example.com takes eight queries or ten, of which two can succeed. It is harmless as long as all goes well, and multiplies every trouble that does not.',
+      fix: [
+        'A dot at the end of names of outside (api.example.com.), where programs let you write it: two queries.',
+        'dnsConfig: options: [{name: ndots, value: "2"}] for pods that mostly ask for outside names. Names of services with two dots or more (redis.cache.svc) then are asked as they are first: musl (Alpine) stops there.',
+        'autopath @name in the Corefile (ndots) answers the first step with the last one’s answer.',
+      ],
+      prove: `ndots trace ${[...stems][0] ?? 'api.example.com'} --client all --plan`,
+      disproved: '',
+      exchanges: [],
+    };
+  },
+};
+
+function stemOf(name: string, domains: ReadonlySet<string>): string {
+  let longest = '';
+  for (const domain of domains)
+    if (name.endsWith(`.${domain}`) && domain.length > longest.length) longest = domain;
+  return name.slice(0, name.length - longest.length - 1);
+}

@@ -1,0 +1,146 @@
+/** SERVFAIL: who gives it, and for what. */
+import type { Observations } from '../evidence/observations.ts';
+import { noOutcomes, type Outcomes } from '../evidence/outcomes.ts';
+import { excluded, listed, share, unknown, type Claims, type Rule } from './finding.ts';
+
+/** SERVFAIL for names of the cluster only: the server does not know the cluster. */
+export const clusterServfail: Rule = {
+  code: 'ND5001',
+  title:
+    'Names of the cluster fail, names of outside do not: the DNS pods do not reach the API server',
+  name: 'DNS pods without a connection to the API server',
+  check(observed, claims) {
+    const { inside, outside } = halves(observed, claims);
+    if (inside.asked === 0) return unknown('no name of the cluster was asked for');
+    if (inside.servfail < 5 || inside.servfail < 0.3 * inside.asked)
+      return excluded('names of the cluster are answered');
+    if (outside.servfail > 0.1 * outside.asked + 1)
+      return excluded('names of outside fail as well');
+    for (const { name } of observed.names.list) if (isOfCluster(name)) claims.names.add(name);
+    return {
+      code: this.code,
+      title: this.title,
+      severity: 'critical',
+      confidence: outside.asked >= 5 ? 0.92 : 0.75,
+      seen: [
+        `${share(inside.servfail, inside.asked)} queries for names of the cluster were SERVFAIL.`,
+        `Of those for other names: ${share(outside.servfail, outside.asked)}.`,
+      ],
+      why: 'The DNS server answers, and what it forwards works: what it lacks are the objects of the cluster. It was started while the API server could not be reached, or is still reading its lists, and cannot say whether a service exists.',
+      fix: [
+        'See why the API server cannot be reached from the DNS pods (its service 10.96.0.1, certificates, network policy): kubectl -n kube-system logs -l k8s-app=kube-dns',
+        'readinessProbe on /ready keeps a pod that has not read its lists out of the service.',
+        'ndots: kubernetes { snapshot FILE } answers from the last state over a restart.',
+      ],
+      prove:
+        'kubectl -n kube-system logs -l k8s-app=kube-dns | grep -i -e reflector -e "plugin/kubernetes"',
+      disproved: 'the log shows that the lists are synchronised, and no error of the API',
+      exchanges: fails(observed, (name) => isOfCluster(name)),
+    };
+  },
+};
+
+/** SERVFAIL that comes from a cache, again and again. */
+export const stuckServfail: Rule = {
+  code: 'ND4007',
+  title: 'A failure is cached: SERVFAIL comes at once, again and again, for the same names',
+  name: 'a cached failure',
+  check(observed, claims) {
+    const stuck = observed.names.list.filter(
+      ({ name, quickFailures, outcomes }) =>
+        !claims.names.has(name) &&
+        !isOfCluster(name) &&
+        quickFailures >= 5 &&
+        quickFailures >= 0.8 * outcomes.servfail &&
+        outcomes.found === 0,
+    );
+    if (observed.total.servfail === 0) return excluded('no SERVFAIL was seen');
+    // A server that fails for everything at once has no cache to blame.
+    if (stuck.length === 0 || stuck.length > 0.6 * observed.names.size)
+      return excluded('failures are not answered from a cache');
+    const names = stuck.map(({ name }) => name);
+    const keys = new Set(names);
+    for (const name of names) claims.names.add(name);
+    return {
+      code: this.code,
+      title: this.title,
+      severity: 'critical',
+      confidence: 0.85,
+      seen: [
+        `${listed([...keys])}: ${stuck.reduce((sum, { quickFailures }) => sum + quickFailures, 0)} times SERVFAIL in about a millisecond, too soon for anybody to have been asked.`,
+        'Other names are answered.',
+      ],
+      why: 'The cache keeps a failure of upstream and gives it to everybody, for longer than the failure lasted: serve_stale of CoreDNS before 1.14.4 also serves failures as old answers, for up to an hour.',
+      fix: [
+        'cache { servfail 0 } and a newer CoreDNS; with serve_stale: verify.',
+        'Now: restart the DNS pods one after the other, which empties their caches.',
+      ],
+      prove: `ndots query ${names[0]} @UPSTREAM: it is answered`,
+      disproved: 'upstream gives SERVFAIL for these names itself',
+      exchanges: fails(observed, (name) => keys.has(name)),
+    };
+  },
+};
+
+/** SERVFAIL in general. */
+export const serverFails: Rule = {
+  code: 'ND4002',
+  title: 'A name server answers with SERVFAIL',
+  name: 'SERVFAIL of servers',
+  check(observed, claims) {
+    const { asked } = observed.total;
+    const names = observed.names.list
+      .filter(({ name, outcomes }) => outcomes.servfail > 0 && !claims.names.has(name))
+      .toSorted((one, other) => other.outcomes.servfail - one.outcomes.servfail);
+    const servfail = names.reduce((sum, { outcomes }) => sum + outcomes.servfail, 0);
+    if (asked === 0) return unknown('no query was seen');
+    if (servfail < 5 || servfail < 0.02 * asked) return excluded('SERVFAIL is rare');
+    const views = observed.backends.size > 1 ? observed.backends.list : observed.servers.list;
+    const worst = views.toSorted(
+      (one, other) => other.outcomes.servfail - one.outcomes.servfail,
+    )[0]!;
+    const slow = observed.failures.length > 0;
+    return {
+      code: this.code,
+      title: this.title,
+      severity: servfail >= 0.1 * asked ? 'critical' : 'warning',
+      confidence: 0.75,
+      seen: [
+        `${share(servfail, asked)} queries were SERVFAIL; most by ${worst.address || 'this server'} (${worst.outcomes.servfail}): ${listed(names.map(({ name }) => name))}.`,
+        ...(slow
+          ? [
+              `Its log names what it waited for: ${listed([...new Set(observed.failures.map(({ upstream, text }) => upstream || text.slice(0, 60)))])}.`,
+            ]
+          : []),
+      ],
+      why: 'The server could not find an answer: what it asked itself did not reply, replied with an error, or its signatures do not verify. Programs ask again, go on along the search path, or fail; musl (Alpine) fails after 5 s.',
+      fix: [
+        'See what the server waits for: its log (errors), its metrics by upstream (coredns_proxy_request_duration_seconds by "to" and rcode).',
+        'More than one upstream, with health checks (forward does that).',
+      ],
+      prove: `ndots query ${names[0]?.name ?? 'NAME'} @${worst.address || 'SERVER'}: an Extended DNS Error may say why`,
+      disproved: 'the same query at the server’s upstream is answered',
+      exchanges: fails(observed, () => true),
+    };
+  },
+};
+
+function halves({ names }: Observations, claims: Claims): { inside: Outcomes; outside: Outcomes } {
+  const sums = { inside: noOutcomes(), outside: noOutcomes() };
+  for (const { name, outcomes } of names.list) {
+    if (claims.names.has(name)) continue;
+    const into = isOfCluster(name) ? sums.inside : sums.outside;
+    for (const key of Object.keys(into) as (keyof Outcomes)[]) into[key] += outcomes[key];
+  }
+  return sums;
+}
+
+function isOfCluster(name: string): boolean {
+  return name.endsWith('.cluster.local.');
+}
+
+function fails(observed: Observations, wanted: (name: string) => boolean): Observations['losses'] {
+  return observed.troubled.flatMap((lookup) =>
+    lookup.exchanges.filter(({ name, rcode }) => rcode === 2 && wanted(name)),
+  );
+}

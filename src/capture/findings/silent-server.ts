@@ -1,0 +1,56 @@
+import { answered } from '../evidence/outcomes.ts';
+import { excluded, unknown, type Rule } from './finding.ts';
+import { lossesTo } from './losses.ts';
+
+/** A server that is asked and never answers anybody. */
+export const silentServer: Rule = {
+  code: 'ND3005',
+  title: 'A name server never answers',
+  name: 'a name server that is down',
+  check(observed, claims) {
+    if (observed.total.asked === 0) return unknown('no query was seen');
+    const silent = observed.servers.list
+      .filter(({ outcomes }) => outcomes.asked >= 3 && answered(outcomes) === 0)
+      .toSorted((one, other) => other.outcomes.asked - one.outcomes.asked);
+    for (const { address, outcomes, clients } of silent) {
+      const losses = lossesTo(claims, address);
+      // What its hop answered was lost on the way back, and is another story.
+      const reached = losses.some(({ hops }) => hops.some(({ repliedMs }) => repliedMs !== null));
+      if (losses.length < 3 || reached) continue;
+      claims.take(losses);
+      const icmp = observed.unreachable.get(address);
+      const others = observed.servers.list.filter((server) => answered(server.outcomes) > 0);
+      return {
+        code: this.code,
+        title: this.title,
+        severity: 'critical',
+        confidence: icmp === undefined ? 0.85 : 0.95,
+        seen: [
+          `${outcomes.asked} queries of ${clients.size} ${clients.size === 1 ? 'client' : 'clients'} went to ${address}, and none was answered.`,
+          ...(icmp === undefined
+            ? []
+            : [
+                `${icmp.count} of them came back as undeliverable (ICMP type ${icmp.code >> 8}, code ${icmp.code & 255}).`,
+              ]),
+          ...(others.length === 0
+            ? []
+            : [
+                `Other servers answer meanwhile: ${others
+                  .slice(0, 3)
+                  .map((other) => other.address)
+                  .join(', ')}.`,
+              ]),
+        ],
+        why: 'Nothing answers at that address: the server is not running, the service has no ready endpoints, or a firewall drops all that goes there. Clients wait for their time-out (5 s for most) before they ask the next server, with every name they try.',
+        fix: [
+          'See whether the service has endpoints, and start the server: kubectl -n kube-system get endpointslices -l k8s-app=kube-dns',
+          'If the address is no longer used, take it out of the clients’ resolv.conf (kubelet’s clusterDNS, the pod’s dnsConfig).',
+        ],
+        prove: `ndots query kubernetes.default.svc.cluster.local @${address}`,
+        disproved: `${address} answers from the client’s own network`,
+        exchanges: losses,
+      };
+    }
+    return excluded('every name server that was asked has answered somebody');
+  },
+};

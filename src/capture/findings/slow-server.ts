@@ -1,0 +1,36 @@
+import { excluded, took, unknown, type Rule } from './finding.ts';
+
+/** Replies come, but late. */
+export const slowServer: Rule = {
+  code: 'ND4003',
+  title: 'A name server answers slowly',
+  name: 'a slow server',
+  check(observed) {
+    const enough = observed.servers.list.filter(
+      ({ outcomes }) => outcomes.asked - outcomes.lost >= 10,
+    );
+    if (enough.length === 0) return unknown('too few replies');
+    const slow = enough.find((server) => server.quantile(0.5) >= 400);
+    if (slow === undefined)
+      return excluded(
+        `half of all replies came within ${took(Math.max(...enough.map((server) => server.quantile(0.5))))}`,
+      );
+    return {
+      code: this.code,
+      title: this.title,
+      severity: 'warning',
+      confidence: 0.8,
+      seen: [
+        `${slow.address}: half of its replies took more than ${took(slow.quantile(0.5) / 2)}, one in ten more than ${took(slow.quantile(0.9) / 2)}.`,
+      ],
+      why: 'The server waits for somebody itself: an upstream far away or overloaded, a cache that does not help (each name is asked once), or it has too little processor time.',
+      fix: [
+        'See which upstream is slow: coredns_proxy_request_duration_seconds by "to"; forward { policy latency } (ndots) prefers the quickest.',
+        'A cache with prefetch for what is asked often.',
+      ],
+      prove: `ndots query NAME @${slow.address} twice: the second time it comes from the cache`,
+      disproved: 'the server’s own latency metric is low: then the way to it is slow',
+      exchanges: [],
+    };
+  },
+};

@@ -1,0 +1,141 @@
+/** Sockets whose replies stay away, while other sockets of the same client get theirs. */
+import type { FlowView } from '../evidence/flow-view.ts';
+import type { Observations } from '../evidence/observations.ts';
+import { clock, excluded, unknown, type Claims, type Rule } from './finding.ts';
+import { answeredBetween, lossesTo } from './losses.ts';
+
+/** Queries with ids of their own, and milliseconds, for which a port stays without replies. */
+const LEAST = { queries: 3, ms: 1500 };
+
+/** One port of a client got replies, and from some moment on gets none, while others do. */
+export const staleFlow: Rule = {
+  code: 'ND3002',
+  title: 'One socket never gets a reply again: its packets go to a server that is gone',
+  name: 'a stale entry of connection tracking',
+  check(observed, claims) {
+    const flows = silentFlows(observed).filter(({ lastAnsweredMs }) => lastAnsweredMs > -Infinity);
+    const found = take(observed, claims, flows);
+    if (found === null) return missing(observed);
+    const { flow, losses } = found;
+    return {
+      code: this.code,
+      title: this.title,
+      severity: 'critical',
+      confidence: 0.93,
+      seen: [
+        `${flow.client} port ${flow.port} → ${flow.server}: answered until ${clock(flow.lastAnsweredMs)}, then ${flow.unanswered} queries without a reply.`,
+        `Other ports get replies from ${flow.server} in the same time.`,
+        ...(found.others > 0 ? [`${found.others} more sockets are in the same state.`] : []),
+      ],
+      why: 'The program keeps one socket for all of its queries (Envoy, nginx and statsd clients do). Connection tracking remembers for that socket which DNS pod the service’s address stands for, and each packet renews the memory. The pod is gone, and nobody removed the entry.',
+      fix: [
+        `Now, on the node of the client: conntrack -D -p udp --orig-src ${flow.client} --orig-port-dst 53`,
+        'For good: a kube-proxy that removes such entries (1.32 and later), a node-local cache (no translation of addresses), or a client that takes a new socket after a time-out.',
+      ],
+      prove: `on the node: conntrack -L -p udp --orig-src ${flow.client} | grep 'sport=${flow.port} ': its reply src is no endpoint of the service`,
+      disproved: 'the reply src of that entry is a running DNS pod',
+      exchanges: losses,
+    };
+  },
+};
+
+/** One port never got a reply from its first query on, while others do. */
+export const deadFlow: Rule = {
+  code: 'ND3017',
+  title: 'One socket never gets a reply: it was opened before the service was there',
+  name: 'a socket that was opened too early',
+  check(observed, claims) {
+    const isDead = ({ lastAnsweredMs }: FlowView): boolean => lastAnsweredMs === -Infinity;
+    // Many new sockets without any reply are the fault of none of them.
+    const dead = observed.flows.list.filter((flow) => flow.lost > 0 && isDead(flow));
+    if (dead.length > 5) return excluded('many sockets never get a reply, not single ones');
+    const flows = silentFlows(observed).filter(isDead);
+    const found = take(observed, claims, flows);
+    if (found === null) return missing(observed);
+    const { flow, losses } = found;
+    return {
+      code: this.code,
+      title: this.title,
+      severity: 'critical',
+      confidence: 0.85,
+      seen: [
+        `${flow.client} port ${flow.port} → ${flow.server}: ${flow.unanswered} queries in ${(flow.silentMs / 1000).toFixed(0)} s, none answered from the first one on.`,
+        `Other ports get replies from ${flow.server} in the same time.`,
+      ],
+      why: 'The first packet of this socket passed before the service had rules or endpoints on the node. Connection tracking noted it without a translation of the address, and each further packet renews that note: the packets go to the service’s address itself, where nobody is.',
+      fix: [
+        `Now, on the node of the client: conntrack -D -p udp --orig-src ${flow.client} --orig-port-dst 53, or restart the program.`,
+        'For good: have the program wait until a first lookup succeeds and take a new socket for the next; a kube-proxy that removes such entries (1.32 and later).',
+      ],
+      prove: `on the node: conntrack -L -p udp --orig-src ${flow.client} | grep 'sport=${flow.port} ': its reply src is ${flow.server} itself`,
+      disproved: 'the entry is translated to a running DNS pod',
+      exchanges: losses,
+    };
+  },
+};
+
+function silentFlows(observed: Observations): readonly FlowView[] {
+  return observed.flows.list.filter(
+    (flow) =>
+      flow.unanswered >= LEAST.queries &&
+      flow.silentMs >= LEAST.ms &&
+      // Somebody was answered meanwhile, up to the end of the silence.
+      answeredBetween(observed, flow.server, flow.silentSinceMs + 1000, flow.lastMs + 1000),
+  );
+}
+
+function take(
+  observed: Observations,
+  claims: Claims,
+  flows: readonly FlowView[],
+): { flow: FlowView; losses: ReturnType<typeof lossesTo>; others: number } | null {
+  const usable = flows.filter((flow) => !isNameOrType(observed, flow));
+  const [flow] = usable.toSorted((one, other) => other.unanswered - one.unanswered);
+  if (flow === undefined) return null;
+  const keys = new Set(usable.map(({ client, port, server }) => `${client} ${port} ${server}`));
+  const losses = claims.open.filter(({ client, server }) =>
+    keys.has(`${client.address} ${client.port} ${server.address}`),
+  );
+  if (losses.length < LEAST.queries) return null;
+  claims.take(losses);
+  const own = losses.filter(
+    ({ client }) => client.address === flow.client && client.port === flow.port,
+  );
+  return {
+    flow,
+    losses: [...own, ...losses.filter((loss) => !own.includes(loss))],
+    others: usable.length - 1,
+  };
+}
+
+/** Whether what the socket asks for is answered to nobody: then it is not the socket. */
+function isNameOrType(observed: Observations, flow: FlowView): boolean {
+  const losses = observed.losses.filter(
+    ({ client, server }) =>
+      client.address === flow.client && client.port === flow.port && server.address === flow.server,
+  );
+  const names = new Set(losses.map(({ name, type }) => `${type} ${name}`));
+  const never = [...names].filter((key) => {
+    const view = observed.names.get(key);
+    return view !== undefined && view.outcomes.lost === view.outcomes.asked;
+  });
+  // Another socket asks for something that is answered, or the names are many.
+  return names.size < LEAST.queries && never.length === names.size && !othersDiffer(observed, flow);
+}
+
+/** Whether the client’s other sockets are answered, and ask for the same. */
+function othersDiffer(observed: Observations, flow: FlowView): boolean {
+  return observed.flows.list.some(
+    (other) =>
+      other.client === flow.client &&
+      other.port !== flow.port &&
+      other.lastAnsweredMs > flow.silentSinceMs,
+  );
+}
+
+function missing(observed: Observations): ReturnType<Rule['check']> {
+  const reused = observed.flows.list.some(({ asked }) => asked > 4);
+  return reused
+    ? excluded('every socket that goes on asking is answered')
+    : unknown('no client keeps one socket for many queries');
+}

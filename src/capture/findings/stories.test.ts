@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { stories } from '../../../test/kit/stories.ts';
+import { examine } from '../../../test/kit/story.ts';
+
+/** Each account of Kubernetes DNS going wrong, played with models of real resolvers, leads to the finding that names its cause. */
+
+const seeds =
+  process.env['SEEDS'] === undefined
+    ? [1, 2, 3]
+    : Array.from({ length: Number(process.env['SEEDS']) }, (_, i) => i + 1);
+
+describe('the first finding of a capture', () => {
+  for (const story of stories) {
+    test(`${story.name}: ${story.code ?? 'nothing critical'}`, async () => {
+      for (const seed of seeds) {
+        const { findings } = examine(await story.packets(seed), story.lines);
+        const told = findings.map(
+          ({ code, severity, confidence }) => `${code} ${severity} ${confidence}`,
+        );
+        if (story.code === null) {
+          assert.deepEqual(
+            findings.filter(({ severity }) => severity === 'critical'),
+            [],
+            told.join(', '),
+          );
+          continue;
+        }
+        assert.equal(findings[0]?.code, story.code, `seed ${seed}: ${told.join(', ')}`);
+      }
+    });
+  }
+});

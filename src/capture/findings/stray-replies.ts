@@ -1,0 +1,34 @@
+import { isLost } from '../exchanges/seen-exchange.ts';
+import { excluded, listed, share, type Rule } from './finding.ts';
+
+/** Replies come from another address than was asked, and clients throw them away. */
+export const strayReplies: Rule = {
+  code: 'ND3016',
+  title: 'Replies come from another address than was asked, and are thrown away',
+  name: 'replies from the wrong address',
+  check(observed, claims) {
+    const strays = observed.strays.filter(isLost);
+    if (strays.length < 2) return excluded('replies come from the address that was asked');
+    const from = [...new Set(strays.map(({ stray }) => stray!.address))];
+    const asked = [...new Set(strays.map(({ server }) => server.address))];
+    claims.take(strays);
+    return {
+      code: this.code,
+      title: this.title,
+      severity: 'critical',
+      confidence: 0.92,
+      seen: [
+        `${share(strays.length, observed.total.asked)} queries to ${listed(asked)} were answered by ${listed(from)}, and not by whom they asked.`,
+      ],
+      why: 'The way back is not translated as the way there was: a proxy of the mesh or the network plugin takes queries over, packets come back past the node that translated them, or a server answers from another of its addresses. A client that asked one address takes no reply from another.',
+      fix: [
+        'Servers with several addresses have to answer from the one that was asked (bind to each; CoreDNS does).',
+        'No asymmetric routes: masquerade traffic between nodes, or externalTrafficPolicy and routes that lead back over the same node.',
+        'Leave port 53 out of the mesh’s interception.',
+      ],
+      prove: `tcpdump -ni any host ${from[0]} and port 53 on the client’s node`,
+      disproved: 'the client gets the replies from the address that it asked at its own interface',
+      exchanges: strays,
+    };
+  },
+};

@@ -1,0 +1,60 @@
+import { TYPE } from '../../wire/iana.ts';
+import { excluded, listed, unknown, type Rule } from './finding.ts';
+
+/** Names with an IPv4 address are said not to exist when the IPv6 address is asked for, or that fails. */
+export const wrongAaaa: Rule = {
+  code: 'ND8002',
+  title: 'AAAA is answered with an error for names that exist',
+  name: 'AAAA answered with an error',
+  check(observed) {
+    const wrong = observed.names.list.flatMap((aaaa) => {
+      if (aaaa.type !== TYPE.AAAA) return [];
+      const { nxdomain, servfail, refused, asked, lost } = aaaa.outcomes;
+      const a = observed.names.get(`${TYPE.A} ${aaaa.name}`)?.outcomes;
+      const bad = nxdomain + servfail + refused;
+      // Always so, and A always found: what goes to and fro is two servers that differ.
+      if (a === undefined || a.found === 0 || a.nxdomain > 0 || a.servfail > 0) return [];
+      if (bad === 0 || bad < asked - lost) return [];
+      return [
+        {
+          name: aaaa.name,
+          rcode: nxdomain > 0 ? 'NXDOMAIN' : servfail > 0 ? 'SERVFAIL' : 'REFUSED',
+          bad,
+        },
+      ];
+    });
+    const both = observed.names.list.some(
+      ({ type, name, outcomes }) =>
+        type === TYPE.AAAA &&
+        outcomes.asked > 0 &&
+        (observed.names.get(`${TYPE.A} ${name}`)?.outcomes.found ?? 0) > 0,
+    );
+    if (!both) return unknown('no name was found for which AAAA was asked, too');
+    const bad = wrong.reduce((sum, each) => sum + each.bad, 0);
+    if (wrong.length === 0 || bad < 2) return excluded('A and AAAA agree whether names exist');
+    const rcode = wrong[0]!.rcode;
+    const names = wrong.map(({ name }) => name);
+    const keys = new Set(names);
+    return {
+      code: this.code,
+      title: this.title,
+      severity: 'critical',
+      confidence: wrong.length >= 2 || bad >= 4 ? 0.93 : 0.8,
+      seen: [`${listed(names)}: A has an address, AAAA is ${rcode} (${bad} times).`],
+      why:
+        rcode === 'NXDOMAIN'
+          ? 'NXDOMAIN says that the name does not exist at all, for any type. Somebody answers AAAA so on purpose, in order to do without IPv6 (template … rcode NXDOMAIN). musl (Alpine) takes it at its word and throws the IPv4 address away; caches may do so too.'
+          : 'AAAA fails where it should be answered with "no such record". musl (Alpine) fails after 5 s although it has the IPv4 address; others ask again and lose time.',
+      fix: [
+        'Answer AAAA with NOERROR, no record, and an SOA in the authority section: template IN AAAA { rcode NOERROR; authority "…SOA…"; fallthrough }',
+        'Or leave AAAA alone: NODATA from upstream is as quick.',
+      ],
+      prove: `ndots query ${names[0]} AAAA`,
+      disproved:
+        'the answer comes from outside of the cluster like that: then its owner has to mend it',
+      exchanges: observed.troubled.flatMap((lookup) =>
+        lookup.exchanges.filter(({ name, type }) => keys.has(name) && type === TYPE.AAAA),
+      ),
+    };
+  },
+};

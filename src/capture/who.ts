@@ -1,0 +1,58 @@
+/** Whom a finding is about: clients of its exchanges, by what made them, with their resolvers. */
+import type { AddressOwners } from '../kube/pods/address-owners.ts';
+import type { Kind } from './clients/recognition.ts';
+import type { Observations } from './evidence/observations.ts';
+import type { Finding } from './findings/finding.ts';
+
+/** Some clients that belong together. */
+export interface Group {
+  /** `shop/deploy/cart`, a pod, or an address. */
+  readonly name: string;
+  readonly clients: number;
+  /** Of all exchanges of the finding, 0 to 1. */
+  readonly share: number;
+}
+
+/** Clients and resolvers of a finding. */
+export interface Who {
+  readonly clients: number;
+  readonly nodes: number;
+  /** The largest first. */
+  readonly groups: readonly Group[];
+  /** What their resolvers are taken for, the most frequent first. */
+  readonly resolvers: readonly (readonly [Kind, number])[];
+}
+
+/** From this on a resolver is named. */
+const SURE = 0.7;
+
+/** Clients of a finding. */
+export function whoOf({ exchanges }: Finding, observed: Observations, owners: AddressOwners): Who {
+  const counts = new Map<string, number>();
+  for (const { client } of exchanges)
+    counts.set(client.address, (counts.get(client.address) ?? 0) + 1);
+  const groups = new Map<string, { clients: number; count: number }>();
+  const nodes = new Set<string>();
+  const resolvers = new Map<Kind, number>();
+  for (const [address, count] of counts) {
+    const owner = owners.get(address);
+    const name =
+      owner === undefined
+        ? address
+        : `${owner.namespace === '' ? '' : `${owner.namespace}/`}${owner.workload || owner.name}`;
+    if (owner !== undefined && owner.node !== '') nodes.add(owner.node);
+    const group = groups.get(name) ?? { clients: 0, count: 0 };
+    groups.set(name, { clients: group.clients + 1, count: group.count + count });
+    const best = observed.clients.get(address)?.recognition.best ?? null;
+    if (best !== null && best.confidence >= SURE)
+      resolvers.set(best.kind, (resolvers.get(best.kind) ?? 0) + 1);
+  }
+  return {
+    clients: counts.size,
+    nodes: nodes.size,
+    groups: [...groups]
+      .toSorted(([, one], [, other]) => other.count - one.count)
+      .map(([name, { clients, count }]) => ({ name, clients, share: count / exchanges.length })),
+    resolvers: [...resolvers].toSorted(([, one], [, other]) => other - one),
+  };
+}

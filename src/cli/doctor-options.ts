@@ -1,0 +1,144 @@
+/** The command line of `ndots doctor`. */
+import { randomBytes } from 'node:crypto';
+import { portsValue } from './capture-options.ts';
+import { flag, group, many, one, type OptionValue, type Usage } from './option.ts';
+import { parseOptions } from './option-parse.ts';
+import { choice, duration, file, integer, text, usage } from './option-values.ts';
+
+/** What a command line of `ndots doctor` says. */
+export interface DoctorOptions {
+  readonly files: readonly string[];
+  readonly device: string | null;
+  readonly netns: string | null;
+  readonly forMs: number | null;
+  readonly ports: readonly number[] | null;
+  /** Codes, or beginnings of codes: `ND3`. */
+  readonly only: readonly string[];
+  readonly skip: readonly string[];
+  readonly failOn: 'critical' | 'warning' | 'info' | 'never';
+  readonly output: 'text' | 'json';
+  /** Where the packets of the exchanges that findings name go. */
+  readonly evidence: string | null;
+  readonly explain: string | null;
+  readonly redactKey: string | null;
+  readonly manifests: string | null;
+  readonly cluster: boolean;
+  readonly kubeconfig: string | null;
+  readonly context: string | null;
+  readonly color: 'auto' | 'always' | 'never' | null;
+  readonly noColor: boolean;
+  readonly quiet: boolean;
+}
+
+const codes: OptionValue<readonly string[]> = {
+  placeholder: 'CODE,…',
+  offers: {
+    list: true,
+    words: async () => (await import('../capture/findings/rules.ts')).rules.map(({ code }) => code),
+  },
+  read(given, name) {
+    const list = given.toUpperCase().split(',');
+    if (list.every((code) => /^ND\d{0,4}$/.test(code))) return list;
+    throw usage(
+      `${name} takes codes of findings or their beginnings, not "${given}"`,
+      'As in: ND3001,ND4',
+    );
+  },
+};
+
+const table = {
+  ...group('Where from', {
+    device: one('-i, --interface', text('NAME'), 'live from this interface; any = all of them'),
+    netns: one('--netns', file('PATH'), 'in this network namespace'),
+    pid: one('--pid', integer('PID', 1, 4_194_304), 'in the network namespace of this process'),
+    for: one('--for', duration(1, 86_400_000 * 7), 'how long to look, live (60s)'),
+    ports: one('--port', portsValue, 'ports of name servers (53,5353)'),
+  }),
+  ...group('Findings', {
+    only: many('--only', codes, 'only these; ND3 = all that begin so'),
+    skip: many('--skip', codes, 'not these'),
+    failOn: one(
+      '--fail-on',
+      choice('SEVERITY', ['critical', 'warning', 'info', 'never']),
+      'exit code 1 from this on (critical)',
+    ),
+    explain: one('--explain', text('CODE'), 'what a finding means; reads nothing'),
+  }),
+  ...group('Names of pods', {
+    manifests: one(
+      '--manifests',
+      file('DIR'),
+      'what kubectl get pods,services,nodes -A -o yaml has printed',
+    ),
+    cluster: flag('--cluster', 'ask the cluster that kubectl would ask'),
+    kubeconfig: one('--kubeconfig', file(), 'another kubeconfig than KUBECONFIG or ~/.kube/config'),
+    context: one('--context', text('NAME'), 'context of the kubeconfig'),
+  }),
+  ...group('Output', {
+    output: one('-o, --output', choice('FORMAT', ['text', 'json']), 'text or json'),
+    evidence: one(
+      '--evidence',
+      file(),
+      'the packets that findings are made of into this file, as pcapng',
+    ),
+    redact: flag('--redact', 'pseudonyms in place of names and addresses, the same for the same'),
+    redactKey: one('--redact-key', text('TEXT'), 'the same pseudonyms as in another run'),
+    quiet: flag('-q, --quiet', 'no progress'),
+    color: one('--color', choice('WHEN', ['auto', 'always', 'never']), 'auto, always or never'),
+    noColor: flag('--no-color', 'as --color never'),
+  }),
+};
+
+/** The help of `ndots doctor`. */
+export const doctorUsage: Usage = {
+  synopsis: 'FILE…|- | -i INTERFACE [--for TIME]',
+  examples: [
+    ['node7.pcap', 'what is wrong, for whom, why, and what to do'],
+    ['node7.pcap coredns.log conntrack.txt', 'with what logs and counters say'],
+    ['-i any --for 60s', 'what passes in a minute'],
+    ['--explain ND3001', 'what a finding means'],
+  ],
+  style: 'gnu',
+  options: table,
+  notes: [
+    'Files: captures (pcap, pcapng), dnstap, query logs, and texts with counters: conntrack -S, sysctl -a, dmesg, ethtool -S, metrics; compressed, too; - is standard input.',
+    'Exit codes: 0 nothing at or above --fail-on, 1 something, 2 could not be read, 3 wrong usage. More: docs/doctor.md',
+  ],
+  words: { files: true },
+};
+
+/** Throws a `Problem` with the code `usage`. */
+export function parseDoctorOptions(given: readonly string[]): DoctorOptions {
+  const { values, words } = parseOptions(table, given);
+  if (values.netns !== null && values.pid !== null) throw usage('--netns or --pid, not both');
+  const netns = values.pid === null ? values.netns : `/proc/${values.pid}/ns/net`;
+  const device = values.device ?? (netns === null ? null : 'any');
+  if (device !== null && words.length > 0)
+    throw usage('either files or a live capture, not both', 'Files are read without -i');
+  if (device === null && words.length === 0 && values.explain === null)
+    throw usage('what is to be looked at?', 'A capture, - for standard input, or -i any --for 60s');
+  return {
+    files: words,
+    device,
+    netns,
+    forMs: values.for,
+    ports: values.ports,
+    only: values.only.flat(),
+    skip: values.skip.flat(),
+    failOn: values.failOn ?? 'critical',
+    output: values.output ?? 'text',
+    evidence: values.evidence,
+    explain: values.explain,
+    redactKey:
+      values.redact || values.redactKey !== null
+        ? (values.redactKey ?? randomBytes(16).toString('hex'))
+        : null,
+    manifests: values.manifests,
+    cluster: values.cluster || values.context !== null || values.kubeconfig !== null,
+    kubeconfig: values.kubeconfig,
+    context: values.context,
+    color: values.color,
+    noColor: values.noColor,
+    quiet: values.quiet,
+  };
+}

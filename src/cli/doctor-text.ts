@@ -1,0 +1,82 @@
+/** A diagnosis as text: for each finding what was seen, who is hit, why, what to do, how to prove it, where to look. */
+import type { Diagnosis, NotFound } from '../capture/diagnosis.ts';
+import type { Finding } from '../capture/findings/finding.ts';
+import type { Who } from '../capture/who.ts';
+import { count, wrap, type Page } from './page.ts';
+
+const marks: Readonly<Record<Finding['severity'], string>> = {
+  critical: '✕',
+  warning: '!',
+  info: '·',
+};
+/** Frames that are named. */
+const FRAMES = 6;
+
+/** @param who of each finding. @param hide replaces names and addresses, if that was asked for. @param well stands where nothing critical was found */
+export function diagnosisText(
+  { findings, excluded, unknown }: Diagnosis,
+  who: (finding: Finding) => Who,
+  page: Page,
+  hide: (text: string) => string,
+  well: string,
+): string {
+  const { paint } = page;
+  const lines: string[] = [];
+  for (const finding of findings) {
+    const { severity, code, title, confidence } = finding;
+    const shade =
+      severity === 'critical' ? paint.bad : severity === 'warning' ? paint.warn : paint.dim;
+    const sure = paint.dim(`confidence ${Math.round(confidence * 100)} %`);
+    lines.push(
+      ...wrap(
+        `${paint.strong(title)}  ${sure}`,
+        `${shade(marks[severity])} ${shade(code)}  `,
+        page,
+      ),
+    );
+    const part = (word: string, text: string): void =>
+      void lines.push(...wrap(hide(text), `  ${word.padEnd(7)} `, page));
+    finding.seen.forEach((text, index) => part(index === 0 ? 'seen' : '', text));
+    const group = whoText(who(finding));
+    if (group !== '') part('who', group);
+    part('why', finding.why);
+    finding.fix.forEach((text, index) =>
+      part(index === 0 ? 'fix' : '', finding.fix.length > 1 ? `${'abcdef'[index]}  ${text}` : text),
+    );
+    part('prove', finding.prove);
+    if (finding.disproved !== '') part('', `Disproved if: ${finding.disproved}.`);
+    const frames = finding.exchanges.filter(({ queryFrame }) => queryFrame > 0).slice(0, FRAMES);
+    if (frames.length > 0)
+      part(
+        'look',
+        `frames ${frames.map(({ queryFrame }) => queryFrame).join(' ')}${finding.exchanges.length > FRAMES ? ' …' : ''}; --evidence FILE writes them all`,
+      );
+    lines.push('');
+  }
+  if (!findings.some(({ severity }) => severity === 'critical'))
+    lines.push(...wrap(`${paint.good('✓')} ${well}`, '', page), '');
+  lines.push(...list('It is NOT (looked for, with enough to see it by)', excluded, page));
+  lines.push(...list('Cannot be told from this', unknown, page));
+  return `${lines.join('\n')}\n`;
+}
+
+function list(title: string, rules: readonly NotFound[], page: Page): string[] {
+  if (rules.length === 0) return [];
+  // Reasons that are the same for several stand once.
+  const byReason = Map.groupBy(rules, ({ reason }) => reason);
+  const lines = [page.paint.strong(title)];
+  for (const [reason, same] of byReason)
+    lines.push(...wrap(`${same.map(({ name }) => name).join(', ')}: ${reason}`, '  ', page));
+  return [...lines, ''];
+}
+
+function whoText({ clients, nodes, groups, resolvers }: Who): string {
+  if (clients === 0) return '';
+  const shown = groups.slice(0, 4).map(({ name, share }) => `${name} ${Math.round(share * 100)} %`);
+  const kinds = resolvers.map(([kind, number]) => `${kind} ${number}`);
+  return [
+    `${count(clients, 'client', 'clients')}${nodes > 0 ? ` on ${count(nodes, 'node', 'nodes')}` : ''}`,
+    `${shown.join(', ')}${groups.length > 4 ? ` and ${groups.length - 4} more` : ''}`,
+    ...(kinds.length > 0 ? [`resolvers: ${kinds.join(', ')}`] : []),
+  ].join(' · ');
+}

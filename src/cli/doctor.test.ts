@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { pcapFile } from '../../test/kit/packets.ts';
+import { stories } from '../../test/kit/stories.ts';
+import { runCommand, type Ran } from '../../test/kit/trace-command.ts';
+import { rules } from '../capture/findings/rules.ts';
+import { LINK } from '../capture/packets/frame.ts';
+import { doctor } from './doctor.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'doctor-'));
+after(() => rmSync(folder, { recursive: true }));
+const at = (name: string): string => join(folder, name);
+const run = (...words: string[]): Promise<Ran> => runCommand(doctor, words);
+
+before(async () => {
+  for (const [file, name] of [
+    ['race.pcap', 'S1 conntrack race'],
+    ['clean.pcap', 'clean: pods of all sorts'],
+    ['cut.pcap', 'S28 a policy cuts some pods off'],
+  ] as const) {
+    const story = stories.find((each) => each.name === name)!;
+    writeFileSync(at(file), pcapFile(LINK.RAW, await story.packets(1)));
+  }
+});
+
+describe('ndots doctor', () => {
+  test('a finding has all its parts, and the end says what it is not', async () => {
+    const { code, out } = await run(at('race.pcap'));
+    assert.equal(code, 1);
+    for (const part of [
+      /^✕ ND3001 {2}Of two queries/m,
+      /^ {2}seen {4}\d+ of \d+/m,
+      /^ {2}who {5}8 clients .*/m,
+      /^ {2}why {5}Both/m,
+      /^ {2}fix {5}a {2}/m,
+      /^ {2}prove {3}/m,
+      /Disproved if: insert_failed/,
+      /^ {2}look {4}frames \d+/m,
+      /^It is NOT/m,
+      /^ {2}an overloaded server: /m,
+      /^Cannot be told from this$/m,
+    ])
+      assert.match(out, part);
+    assert.match(out, /resolvers: glibc 5, musl 3/);
+    for (const line of out.split('\n')) assert.ok(line.length <= 100, line);
+  });
+
+  test('where all is well it says that it is not DNS', async () => {
+    const { code, out } = await run(at('clean.pcap'));
+    assert.equal(code, 0);
+    assert.match(
+      out,
+      /✓ Not DNS, as far as this shows: every query got a reply, nine of ten within/,
+    );
+  });
+
+  test('counters in a text exclude what the kernel does not do', async () => {
+    writeFileSync(at('conntrack.txt'), 'cpu=0 found=0 insert_failed=0 drop=0 clash_resolve=93\n');
+    const { out } = await run(at('race.pcap'), at('conntrack.txt'));
+    assert.doesNotMatch(out, /^✕ ND3001/m);
+    assert.match(out, /the conntrack race: the kernel resolves the race/);
+    writeFileSync(at('conntrack.txt'), 'cpu=0 found=0 insert_failed=93 drop=93 clash_resolve=0\n');
+    const failed = await run(at('race.pcap'), at('conntrack.txt'));
+    assert.match(failed.out, /ND3001 .*confidence 97 %/);
+    assert.match(failed.out, /failed to insert 93 entries/);
+  });
+
+  test('JSON has findings, clients and frames', async () => {
+    const { out } = await run(at('cut.pcap'), '-o', 'json');
+    const document = JSON.parse(out) as {
+      readonly findings: readonly {
+        readonly code: string;
+        readonly who: { readonly clients: number };
+        readonly frames: readonly number[];
+      }[];
+      readonly not: readonly { readonly code: string }[];
+    };
+    assert.equal(document.findings[0]?.code, 'ND3004');
+    assert.equal(document.findings[0].who.clients, 3);
+    assert.ok(document.findings[0].frames.length > 10);
+    assert.ok(document.not.some(({ code }) => code === 'ND3001'));
+  });
+
+  test('only what is wanted is told, and what counts for the exit code can be said', async () => {
+    const { out, code } = await run(at('race.pcap'), '--only', 'ND2', '--fail-on', 'warning');
+    assert.equal(code, 1);
+    assert.match(out, /ND2001/);
+    assert.doesNotMatch(out, /ND3001/);
+    assert.equal((await run(at('race.pcap'), '--skip', 'ND3001')).code, 0);
+    assert.equal((await run(at('race.pcap'), '--fail-on', 'never')).code, 0);
+  });
+
+  test('the evidence is a capture from which the same is found', async () => {
+    await run(at('cut.pcap'), '--only', 'ND3004', '--evidence', at('evidence.pcapng'));
+    const { out } = await run(at('evidence.pcapng'));
+    assert.match(out, /ND3005/);
+    assert.match(out, /3 clients/);
+  });
+
+  test('nothing of names and addresses stays when they are to be hidden', async () => {
+    const { out } = await run(at('cut.pcap'), '--redact-key', 'k');
+    assert.doesNotMatch(out, /10\.244\.1\.\d|10\.96\.0\.10/);
+    assert.match(out, /ND3004/);
+  });
+
+  test('what is no capture, and a capture without DNS, is exit code 2', async () => {
+    writeFileSync(at('no.txt'), 'hello\n');
+    writeFileSync(
+      at('other.pcap'),
+      pcapFile(LINK.RAW, [{ timeMs: 1, bytes: new Uint8Array(40).fill(0x45) }]),
+    );
+    for (const name of ['no.txt', 'other.pcap', 'nowhere.pcap']) {
+      const { code, err } = await run(at(name));
+      assert.equal(code, 2, name);
+      assert.notEqual(err, '');
+    }
+    assert.equal((await run()).code, 3);
+    assert.equal((await run('--only', 'x', 'a.pcap')).code, 3);
+  });
+
+  test('each finding is explained, under its own code and title', async () => {
+    const page = readFileSync('docs/findings.md', 'utf8');
+    const headings = [...page.matchAll(/^## (ND\d{4}) (.+)$/gm)].map(
+      ([, code, title]) => `${code} ${title}`,
+    );
+    assert.deepEqual(headings, rules.map(({ code, title }) => `${code} ${title}`).toSorted());
+    assert.equal(new Set(rules.map(({ code }) => code)).size, rules.length);
+    for (const { code } of rules)
+      assert.match((await run('--explain', code)).out, /\*\*Means:\*\*|\*\*Told from\*\*/);
+    const { code, err } = await run('--explain', 'ND3100');
+    assert.equal(code, 3);
+    assert.match(err, /Did you mean ND3/);
+  });
+});

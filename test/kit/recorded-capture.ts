@@ -1,0 +1,74 @@
+/** Recorded runs of real resolvers as packets, so that what reads captures can be judged by what real clients sent. */
+import {
+  dnsMessage,
+  addressRecord,
+  back,
+  framed,
+  tcpPacket,
+  TCP,
+  udpPacket,
+  type Captured,
+  type Ends,
+} from './packets.ts';
+import type { MeasuredQuery } from './measured.ts';
+
+/** Replies come after this time, as they did when the runs were recorded (unless a scenario says otherwise). */
+const REPLY_MS = 20;
+
+/** What a run sent and got, beginning at `startMs`, from a client of that address. */
+export function recordedPackets(
+  queries: readonly MeasuredQuery[],
+  address: string,
+  startMs: number,
+): Captured[] {
+  return queries
+    .flatMap(([ms, protocol, server, port, id, name, type, edns, , answer]): Captured[] => {
+      const ends: Ends = { from: address, fromPort: 20_000 + port, to: server, toPort: 53 };
+      const cookie = { code: 10, data: Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8) };
+      const [, size] = /edns (\d+)/.exec(edns) ?? [];
+      const query = dnsMessage(name, type, {
+        id,
+        edns:
+          size === undefined
+            ? null
+            : {
+                udpSize: Number(size),
+                version: 0,
+                dnssecOk: false,
+                options: edns.includes('opt10') ? [cookie] : [],
+              },
+      });
+      const sent: Captured = { timeMs: startMs + ms, bytes: wrap(ends, query, protocol) };
+      const reply = replyTo(name, type, id, answer);
+      if (reply === null) return [sent];
+      return [sent, { timeMs: startMs + ms + REPLY_MS, bytes: wrap(back(ends), reply, protocol) }];
+    })
+    .toSorted((one, other) => one.timeMs - other.timeMs);
+}
+
+function wrap(ends: Ends, message: Uint8Array, protocol: string): Uint8Array {
+  if (protocol === 'tcp') return tcpPacket(ends, 1, TCP.PSH | TCP.ACK, framed(message));
+  return udpPacket(ends, message);
+}
+
+function replyTo(name: string, type: string, id: number, answer: string): Uint8Array | null {
+  if (answer === 'DROP' || answer === 'RACE' || answer === 'CLOSED' || answer === '') return null;
+  const rcodes: Readonly<Record<string, number>> = {
+    FORMERR: 1,
+    SERVFAIL: 2,
+    NXDOMAIN: 3,
+    NOTIMP: 4,
+    REFUSED: 5,
+  };
+  const count = Number(/^(\d+) rr/.exec(answer)?.[1] ?? 0);
+  const known = type === 'A' || type === 'AAAA';
+  return dnsMessage(name, type, {
+    id,
+    reply: true,
+    rcode: rcodes[answer.split(/[ (]/)[0]!] ?? 0,
+    ...(answer.startsWith('TC') ? { flags: 0x8380 } : {}),
+    answer: Array.from({ length: known ? count : 0 }, (_, n) =>
+      addressRecord(name, type === 'A' ? `192.0.2.${n}` : `2001:db8::${n}`),
+    ),
+  });
+}

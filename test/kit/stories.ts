@@ -1,0 +1,686 @@
+/** The accounts of Kubernetes DNS going wrong, as stories in packets: who asks what, what the network does, and what must be found. */
+import type { Captured } from './packets.ts';
+import {
+  addressRecord,
+  back,
+  dnsMessage,
+  fragments,
+  TCP,
+  tcpPacket,
+  udpPacket,
+  type Ends,
+} from './packets.ts';
+import {
+  healthy,
+  play,
+  podResolvConf,
+  STORY_START,
+  type Fate,
+  type Passing,
+  type StoryClient,
+} from './story.ts';
+
+/** One cause, and the code of the finding that names it; null: nothing is wrong. */
+export interface Story {
+  readonly name: string;
+  readonly code: string | null;
+  /** Lines of counters and logs that are known besides. */
+  readonly lines?: readonly string[];
+  packets(seed: number): Promise<readonly Captured[]>;
+}
+
+const names = [
+  'www.example.com',
+  'api.example.org',
+  'backend',
+  'redis.cache',
+  'db',
+  'mail.example.com',
+  'static.example.org',
+];
+
+/** Pods of one resolver, each with lookups of several names. */
+function pods(
+  resolver: string,
+  count: number,
+  more: {
+    readonly lookups?: number;
+    readonly everyMs?: number;
+    readonly resolvConf?: string;
+    readonly names?: readonly string[];
+    readonly from?: number;
+  } = {},
+): StoryClient[] {
+  const {
+    lookups = 6,
+    everyMs = 700,
+    resolvConf = podResolvConf,
+    names: asked = names,
+    from = 1,
+  } = more;
+  return Array.from({ length: count }, (_, pod) => ({
+    address: `10.244.1.${pod + from}`,
+    resolver,
+    resolvConf,
+    lookups: Array.from({ length: lookups }, (__, i) => ({
+      atMs: 50 + pod * 37 + i * everyMs,
+      name: asked[(pod + i) % asked.length]!,
+    })),
+  }));
+}
+
+const everybody = (lookups = 6): StoryClient[] => [
+  ...pods('glibc', 5, { lookups }),
+  ...pods('musl', 3, { lookups, from: 40 }),
+  ...pods('go', 3, { lookups, from: 80 }),
+];
+
+const corpResolvConf =
+  'nameserver 10.96.0.10\nsearch shop.svc.cluster.local svc.cluster.local cluster.local corp.example\noptions ndots:5\n';
+
+/** A story that resolver models play. */
+const played = (
+  name: string,
+  code: string | null,
+  clients: () => readonly StoryClient[],
+  fate: (passing: Passing) => Fate,
+  lines?: readonly string[],
+): Story => ({
+  name,
+  code,
+  ...(lines === undefined ? {} : { lines }),
+  packets: (seed) => play(clients(), fate, { seed }),
+});
+
+/** Names of the story are lost for a share of the queries. */
+const some = (passing: Passing, share: number): boolean =>
+  passing.random.integer(1000) < share * 1000;
+
+const at = (ms: number, bytes: Uint8Array): Captured => ({ timeMs: STORY_START + ms, bytes });
+
+/** One exchange between ports that are given. */
+function asked(
+  atMs: number,
+  ends: Ends,
+  name: string,
+  id: number,
+  more: {
+    readonly type?: string;
+    readonly tookMs?: number | null;
+    readonly rcode?: number;
+    readonly address?: string;
+    readonly ttl?: number;
+  } = {},
+): Captured[] {
+  const { type = 'A', tookMs = 0.6, rcode = 0, address = '192.0.2.1', ttl = 30 } = more;
+  const query = at(atMs, udpPacket(ends, dnsMessage(name, type, { id }), (id % 0xfffe) + 1));
+  if (tookMs === null) return [query];
+  const soa = {
+    mname: 'ns.',
+    rname: 'host.',
+    serial: 1,
+    refresh: 1,
+    retry: 1,
+    expire: 1,
+    minimum: ttl,
+  };
+  const reply = dnsMessage(name, type, {
+    id,
+    reply: true,
+    rcode,
+    answer: rcode === 0 && type === 'A' ? [addressRecord(name, address)] : [],
+    authority: rcode === 3 ? [{ name: '.', type: 6, class: 1, ttl, data: soa }] : [],
+  });
+  return [query, at(atMs + tookMs, udpPacket(back(ends), reply, ((id + 1) % 0xfffe) + 1))];
+}
+
+const ends = (client: string, port: number, server = '10.96.0.10'): Ends => ({
+  from: client,
+  fromPort: port,
+  to: server,
+  toPort: 53,
+});
+
+const inOrder = (packets: readonly (readonly Captured[])[]): Captured[] =>
+  packets.flat().toSorted((one, other) => one.timeMs - other.timeMs);
+
+/** All stories that leave a trace in packets, with the sections of the catalogue. */
+export const stories: readonly Story[] = [
+  played(
+    'S1 conntrack race',
+    'ND3001',
+    () => everybody(12),
+    (passing) => {
+      const raced = passing.sincePortMs < 5 && passing.attempt === 1 && some(passing, 0.15);
+      return raced ? { lost: true } : healthy(passing);
+    },
+  ),
+  played(
+    'S1 conntrack race, the kernel counts it',
+    'ND3001',
+    () => pods('glibc', 8, { lookups: 8 }),
+    (passing) => {
+      const raced = passing.sincePortMs < 5 && passing.attempt === 1 && some(passing, 0.2);
+      return raced ? { lost: true } : healthy(passing);
+    },
+    ['cpu=0 found=1 invalid=0 insert=0 insert_failed=42 drop=42 early_drop=0 clash_resolve=0'],
+  ),
+  {
+    name: 'S3 stale conntrack entry',
+    code: 'ND3002',
+    packets: async (seed) => {
+      const others = await play(everybody(16), healthy, { seed });
+      const proxy = Array.from({ length: 60 }, (_, i) =>
+        asked(
+          i * 130,
+          ends('10.244.1.200', 40_000),
+          `${names[i % 5]!.replace(/^([a-z]+)$/, '$1.shop.svc.cluster.local')}.`,
+          100 + seed + i,
+          {
+            tookMs: i < 20 ? 0.6 : null,
+          },
+        ),
+      );
+      const fresh = Array.from({ length: 8 }, (_, i) =>
+        asked(i * 1000, ends('10.244.1.200', 41_000 + i), 'www.example.com.', 9000 + i),
+      );
+      return inOrder([others, ...proxy, ...fresh]);
+    },
+  },
+  {
+    name: 'S4 a socket opened before the service was there',
+    code: 'ND3017',
+    packets: async (seed) => {
+      const others = await play(everybody(10), healthy, { seed });
+      const proxy = Array.from({ length: 30 }, (_, i) =>
+        asked(i * 250, ends('10.244.1.200', 40_000), `${names[i % 2]!}.`, 100 + seed + i, {
+          tookMs: null,
+        }),
+      );
+      return inOrder([others, ...proxy]);
+    },
+  },
+  played(
+    'S6 overload',
+    'ND7001',
+    () => pods('go', 12, { lookups: 20, everyMs: 400 }),
+    (passing) => {
+      const load = passing.atMs / 8000;
+      if (load < 0.4) return healthy(passing);
+      if (some(passing, Math.min(0.5, (load - 0.4) * 0.8))) return { lost: true };
+      return { ...healthy(passing), tookMs: 300 + 2500 * (load - 0.4) };
+    },
+  ),
+  {
+    name: 'S7 packet cap of the cloud resolver',
+    code: 'ND4001',
+    packets: async (seed) => {
+      const packets: Captured[][] = [];
+      const cap = 300;
+      for (let second = 0; second < 12; second++) {
+        const rate = second < 2 ? 200 : 450 + second * 20;
+        for (let i = 0; i < rate; i++) {
+          const from = ends(
+            `10.244.2.${(i % 4) + 1}`,
+            1024 + ((second * 7919 + i * 13 + seed) % 60_000),
+            '10.0.0.2',
+          );
+          packets.push(
+            asked(
+              second * 1000 + (i * 1000) / rate,
+              from,
+              `h${i % 400}.example.com.`,
+              (second * 700 + i) & 0xffff,
+              {
+                // So many of a second get through, spread over it.
+                tookMs:
+                  Math.floor((i + 1) * Math.min(1, cap / rate)) >
+                  Math.floor(i * Math.min(1, cap / rate))
+                    ? 0.8
+                    : null,
+              },
+            ),
+          );
+        }
+      }
+      return inOrder(packets);
+    },
+  },
+  played(
+    'S8 a search domain of SERVFAIL stops Alpine',
+    'ND2003',
+    () => [
+      ...pods('glibc', 3, { resolvConf: corpResolvConf }),
+      ...pods('musl', 4, { from: 40, resolvConf: corpResolvConf }),
+    ],
+    (passing) =>
+      passing.name.endsWith('.corp.example.') ? { rcode: 2, tookMs: 1 } : healthy(passing),
+  ),
+  played(
+    'S8 NODATA in a search domain stops Alpine',
+    'ND2002',
+    () => [
+      ...pods('glibc', 2, {
+        resolvConf: corpResolvConf,
+        names: ['www.example.com', 'api.example.org'],
+      }),
+      ...pods('musl', 4, { from: 40, resolvConf: corpResolvConf }),
+    ],
+    (passing) =>
+      passing.name.endsWith('.corp.example.') ? { addresses: [], tookMs: 1 } : healthy(passing),
+  ),
+  played(
+    'S9 wildcard in a search domain',
+    'ND2004',
+    () => [
+      ...pods('glibc', 4, { resolvConf: corpResolvConf }),
+      ...pods('go', 2, { from: 40, resolvConf: corpResolvConf }),
+    ],
+    (passing) =>
+      passing.name.endsWith('.corp.example.')
+        ? { addresses: passing.type === 'A' ? ['203.0.113.9'] : [], tookMs: 1 }
+        : healthy(passing),
+  ),
+  played(
+    'S10 truncated, and TCP is dropped',
+    'ND3011',
+    () => [...everybody(3), ...pods('go', 2, { from: 120, names: ['db'], lookups: 3 })],
+    (passing) => {
+      if (passing.protocol === 'tcp') return { tcp: 'dropped' };
+      return passing.name.startsWith('db.shop.') && passing.type === 'A'
+        ? { truncated: true, tookMs: 0.5 }
+        : healthy(passing);
+    },
+  ),
+  played(
+    'S10 truncated, and TCP is refused',
+    'ND3011',
+    () => [...everybody(3), ...pods('glibc', 2, { from: 120, names: ['db'], lookups: 3 })],
+    (passing) => {
+      if (passing.protocol === 'tcp') return { tcp: 'refused' };
+      return passing.name.startsWith('db.shop.') && passing.type === 'A'
+        ? { truncated: true, tookMs: 0.5 }
+        : healthy(passing);
+    },
+  ),
+  {
+    name: 'S10 fragments are dropped',
+    code: 'ND3012',
+    packets: async (seed) => {
+      const others = await play(everybody(12), healthy, { seed });
+      const large = Array.from({ length: 5 }, (_, i): Captured[] => {
+        const way = ends('10.244.1.200', 45_000 + i);
+        const edns = { udpSize: 4096, version: 0, dnssecOk: true, options: [] };
+        const query = dnsMessage('large.example.com.', 'TXT', { id: 70 + i, edns });
+        const [first] = fragments(back(way), Buffer.alloc(2500, 1), 1440, 300 + i + seed);
+        return [at(i * 900, udpPacket(way, query, 90 + i)), at(i * 900 + 1, first!)];
+      });
+      return inOrder([others, ...large]);
+    },
+  },
+  {
+    name: 'S11 two servers forward to each other',
+    code: 'ND4004',
+    packets: async (seed) =>
+      inOrder(
+        Array.from({ length: 60 }, (_, i) => {
+          const [one, other] =
+            i % 2 === 0 ? ['10.244.0.5', '10.0.0.53'] : ['10.0.0.53', '10.244.0.5'];
+          return asked(
+            i * 120,
+            ends(one!, 20_000 + i + seed, other!),
+            'intranet.corp.example.',
+            500 + i,
+            { tookMs: null },
+          );
+        }),
+      ),
+  },
+  played(
+    'S12 a rollout',
+    'ND3007',
+    () => everybody(14),
+    (passing) => (passing.atMs > 3000 && passing.atMs < 6200 ? { lost: true } : healthy(passing)),
+  ),
+  played(
+    'S12 one of two DNS pods dies',
+    'ND3008',
+    () => everybody(8),
+    (passing) => {
+      const behind = passing.port % 2 === 0 ? '10.244.3.2' : '10.244.4.2';
+      return behind === '10.244.4.2' ? { lost: true, behind } : { ...healthy(passing), behind };
+    },
+  ),
+  played(
+    'S13 the node-local cache is dead',
+    'ND3006',
+    () =>
+      pods('glibc', 4, {
+        resolvConf: podResolvConf.replace('10.96.0.10', '169.254.20.10'),
+        lookups: 3,
+        everyMs: 3000,
+      }),
+    () => ({ unreachable: true, lost: true }),
+  ),
+  played(
+    'S13 the node-local cache is silent',
+    'ND3006',
+    () =>
+      pods('go', 4, {
+        resolvConf: podResolvConf.replace('10.96.0.10', '169.254.20.10'),
+        lookups: 3,
+        everyMs: 3000,
+      }),
+    () => ({ lost: true }),
+  ),
+  played(
+    'a name server that is down',
+    'ND3005',
+    () =>
+      pods('glibc', 5, {
+        resolvConf:
+          'nameserver 10.0.0.99\nnameserver 10.96.0.10\nsearch shop.svc.cluster.local\noptions ndots:5\n',
+      }),
+    (passing) => (passing.server === '10.0.0.99' ? { lost: true } : healthy(passing)),
+  ),
+  played(
+    'S14 autopath disagrees',
+    'ND8001',
+    () => pods('glibc', 6, { names: ['www.example.com', 'api.example.org'], lookups: 8 }),
+    (passing) => {
+      const behind = passing.random.integer(2) === 0 ? '10.244.3.2' : '10.244.4.2';
+      if (!/^(www|api)\.example\.(com|org)\.shop\.svc/.test(passing.name))
+        return { ...healthy(passing), behind };
+      if (behind === '10.244.4.2') return { rcode: 3, tookMs: 0.4, behind };
+      const cname = passing.name.replace('shop.svc.cluster.local.', '');
+      return {
+        cname,
+        addresses: passing.type === 'A' ? ['192.0.2.10'] : ['2001:db8::1'],
+        tookMs: 2,
+        behind,
+      };
+    },
+  ),
+  {
+    name: 'S15 a new name is cached as missing',
+    code: 'ND8003',
+    packets: async (seed) => {
+      const others = await play(everybody(4), healthy, { seed });
+      const waiting = Array.from({ length: 40 }, (_, i) => {
+        const ttl = 30 - i;
+        return asked(
+          i * 1000,
+          ends('10.244.1.200', 30_000 + i),
+          'new.shop.svc.cluster.local.',
+          700 + i,
+          i < 30 ? { rcode: 3, ttl } : {},
+        );
+      });
+      return inOrder([others, ...waiting]);
+    },
+  },
+  {
+    name: 'S16 a zone is emptied',
+    code: 'ND4006',
+    packets: async (seed) =>
+      inOrder(
+        Array.from({ length: 240 }, (_, i) =>
+          asked(
+            i * 500,
+            ends(`10.244.1.${(i % 9) + 1}`, 30_000 + i),
+            `svc${(i + seed) % 12}.example.com.`,
+            700 + i,
+            i < 120 ? { tookMs: 8 } : { rcode: 3, tookMs: 8 },
+          ),
+        ),
+      ),
+  },
+  {
+    name: 'S16 SERVFAIL is cached',
+    code: 'ND4007',
+    packets: async (seed) => {
+      const others = await play(everybody(8), healthy, { seed });
+      const stuck = Array.from({ length: 40 }, (_, i) =>
+        asked(
+          i * 300,
+          ends(`10.244.1.${(i % 4) + 200}`, 30_000 + i),
+          'stuck.example.net.',
+          700 + i,
+          { rcode: 2, tookMs: 0.3 },
+        ),
+      );
+      return inOrder([others, ...stuck]);
+    },
+  },
+  played(
+    'S17 no connection to the API server',
+    'ND5001',
+    () => pods('go', 6, { lookups: 8 }),
+    (passing) =>
+      passing.name.endsWith('.cluster.local.') ? { rcode: 2, tookMs: 0.4 } : healthy(passing),
+  ),
+  played(
+    'S18 AAAA answered NXDOMAIN',
+    'ND8002',
+    () => everybody(6),
+    (passing) =>
+      passing.type === 'AAAA' && (healthy(passing).rcode ?? 0) === 0
+        ? { rcode: 3, tookMs: 0.3 }
+        : healthy(passing),
+  ),
+  played(
+    'S19 all AAAA are dropped',
+    'ND3009',
+    () => [...pods('glibc', 3, { lookups: 2 }), ...pods('go', 2, { from: 40, lookups: 2 })],
+    (passing) =>
+      passing.type === 'AAAA' && !passing.name.endsWith('.cluster.local.')
+        ? { lost: true }
+        : healthy(passing),
+  ),
+  played(
+    'S19 AAAA of one name is dropped',
+    'ND3009',
+    () => everybody(6),
+    (passing) =>
+      passing.type === 'AAAA' && passing.name === 'api.example.org.'
+        ? { lost: true }
+        : healthy(passing),
+  ),
+  {
+    name: 'S20 the conntrack table is full, as the kernel says',
+    code: 'ND3003',
+    lines: [
+      '[12345.678901] nf_conntrack: nf_conntrack: table full, dropping packet',
+      'net.netfilter.nf_conntrack_count = 262144',
+      'net.netfilter.nf_conntrack_max = 262144',
+    ],
+    packets: (seed) =>
+      play(
+        everybody(10),
+        (passing) =>
+          passing.attempt === 1 && some(passing, 0.12) ? { lost: true } : healthy(passing),
+        { seed },
+      ),
+  },
+  {
+    name: 'S20 the conntrack table is full, as the ports show',
+    code: 'ND3003',
+    packets: async (seed) => {
+      const dropped = new Set<string>();
+      // A new socket is dropped for good; one that has an entry is not.
+      const fresh = await play(
+        pods('glibc', 8, { lookups: 8 }),
+        (passing) => {
+          const key = `${passing.client} ${passing.port}`;
+          const isNew = passing.sincePortMs === Infinity && passing.attempt === 1;
+          if (isNew && some(passing, 0.2)) dropped.add(key);
+          return dropped.has(key) ? { lost: true } : healthy(passing);
+        },
+        { seed },
+      );
+      const old = Array.from({ length: 80 }, (_, i) =>
+        asked(i * 80, ends('10.244.1.200', 40_000), `${names[i % 2]!}.`, 100 + i),
+      );
+      return inOrder([fresh, ...old]);
+    },
+  },
+  played(
+    'S21 DNS pods of other nodes are not reached',
+    'ND3008',
+    () => everybody(8),
+    (passing) => {
+      const behind = ['10.244.1.250', '10.244.4.2', '10.244.5.2'][passing.port % 3]!;
+      return behind === '10.244.1.250' ? { ...healthy(passing), behind } : { lost: true, behind };
+    },
+  ),
+  {
+    name: 'S23 not DNS: other connections are lost alike',
+    code: 'ND3090',
+    packets: async (seed) => {
+      const dns = await play(
+        everybody(10),
+        (passing) =>
+          passing.attempt === 1 && some(passing, 0.06) ? { lost: true } : healthy(passing),
+        { seed },
+      );
+      const others = Array.from({ length: 200 }, (_, i): Captured[] => {
+        const way: Ends = {
+          from: `10.244.1.${(i % 9) + 1}`,
+          fromPort: 33_000 + i,
+          to: `10.96.7.${(i % 20) + 1}`,
+          toPort: 443,
+        };
+        const syn = tcpPacket(way, 100, TCP.SYN);
+        const again = (i + seed) % 14 === 0;
+        const answer = at(i * 40 + (again ? 1001 : 1), tcpPacket(back(way), 1, TCP.SYN | TCP.ACK));
+        return again
+          ? [at(i * 40, syn), at(i * 40 + 1000, syn), answer]
+          : [at(i * 40, syn), answer];
+      });
+      return inOrder([dns, ...others]);
+    },
+  },
+  played(
+    'S24 replies come from another address',
+    'ND3016',
+    () => pods('glibc', 3, { lookups: 4 }),
+    (passing) => ({ ...healthy(passing), from: '10.244.3.2' }),
+  ),
+  played(
+    'S27 upstream servers with different views',
+    'ND4005',
+    () =>
+      pods('go', 5, {
+        lookups: 10,
+        resolvConf: 'nameserver 10.96.0.10\nsearch .\noptions ndots:1\n',
+        names: ['git.corp.example.com', 'wiki.corp.example.com', 'www.example.com'],
+      }),
+    (passing) => {
+      const behind = passing.random.integer(2) === 0 ? '10.0.0.2' : '9.9.9.9';
+      if (!passing.name.includes('.corp.')) return { ...healthy(passing), behind };
+      return behind === '9.9.9.9'
+        ? { rcode: 3, tookMs: 9, behind }
+        : { addresses: passing.type === 'A' ? ['10.20.0.4'] : ['2001:db8::4'], tookMs: 2, behind };
+    },
+  ),
+  played(
+    'S28 a policy cuts some pods off',
+    'ND3004',
+    () => [
+      ...pods('go', 5, { lookups: 8, everyMs: 1500 }),
+      ...pods('glibc', 3, { from: 60, lookups: 3, everyMs: 2000 }),
+    ],
+    (passing) =>
+      passing.client.endsWith('.60') ||
+      passing.client.endsWith('.61') ||
+      passing.client.endsWith('.62')
+        ? { lost: true }
+        : healthy(passing),
+  ),
+  played(
+    'a zone that nobody answers for',
+    'ND3010',
+    () => [
+      ...everybody(5),
+      ...pods('go', 3, { from: 130, lookups: 4, names: ['shop.partner.test', 'www.example.com'] }),
+    ],
+    (passing) => (passing.name === 'shop.partner.test.' ? { lost: true } : healthy(passing)),
+  ),
+  played(
+    'a search domain that nobody answers for',
+    'ND2003',
+    () => [
+      ...pods('go', 4, { resolvConf: corpResolvConf }),
+      ...pods('glibc', 3, { from: 40, resolvConf: corpResolvConf }),
+    ],
+    (passing) => (passing.name.endsWith('.corp.example.') ? { lost: true } : healthy(passing)),
+  ),
+  played(
+    'loss by chance',
+    'ND3013',
+    () => everybody(14),
+    (passing) => (some(passing, 0.04) ? { lost: true } : healthy(passing)),
+  ),
+  played(
+    'a server that fails',
+    'ND4002',
+    () => pods('go', 6, { lookups: 8 }),
+    (passing) => (some(passing, 0.4) ? { rcode: 2, tookMs: 40 } : healthy(passing)),
+  ),
+
+  played('clean: pods of all sorts', null, () => everybody(8), healthy),
+  played('clean: glibc alone', null, () => pods('glibc', 8, { lookups: 10 }), healthy),
+  played('clean: Alpine alone', null, () => pods('musl', 8, { lookups: 10 }), healthy),
+  played(
+    'clean: c-ares and evdns',
+    null,
+    () => [...pods('c-ares', 4), ...pods('evdns', 3, { from: 40 })],
+    healthy,
+  ),
+  played(
+    'clean: two pods behind the service',
+    null,
+    () => everybody(8),
+    (passing) => ({
+      ...healthy(passing),
+      behind: passing.port % 2 === 0 ? '10.244.3.2' : '10.244.4.2',
+    }),
+  ),
+  played(
+    'clean: names that do not exist',
+    null,
+    () => pods('glibc', 6, { names: ['nowhere.invalid', 'no-service', 'www.example.com'] }),
+    healthy,
+  ),
+  played(
+    'clean: a slow upstream',
+    null,
+    () => everybody(6),
+    (passing) => {
+      const fate = healthy(passing);
+      return passing.name.endsWith('.cluster.local.')
+        ? fate
+        : { ...fate, tookMs: 60 + passing.random.integer(80) };
+    },
+  ),
+  played(
+    'clean: truncated answers are fetched by TCP',
+    null,
+    () => [...pods('glibc', 3), ...pods('go', 3, { from: 40 })],
+    (passing) =>
+      passing.protocol === 'udp' && passing.name.startsWith('db.shop.') && passing.type === 'A'
+        ? { truncated: true, tookMs: 0.5 }
+        : healthy(passing),
+  ),
+  {
+    name: 'clean: one socket for everything',
+    code: null,
+    packets: async (seed) =>
+      inOrder([
+        await play(everybody(6), healthy, { seed }),
+        ...Array.from({ length: 60 }, (_, i) =>
+          asked(i * 130, ends('10.244.1.200', 40_000), `${names[i % 2]!}.`, 100 + i),
+        ),
+      ]),
+  },
+];

@@ -1,0 +1,450 @@
+/**
+ * Stories told in packets: models of real resolvers send their lookups on a common clock through a network that has one trouble, and
+ * what passes at the client is captured.
+ */
+import { seededRandom, type Random } from '../../src/base/random.ts';
+import { VirtualClock } from '../../src/base/virtual-clock.ts';
+import { Observations } from '../../src/capture/evidence/observations.ts';
+import { diagnose, type Diagnosis } from '../../src/capture/diagnosis.ts';
+import { Reading } from '../../src/capture/reading.ts';
+import { findClient } from '../../src/resolver/clients.ts';
+import type {
+  Arrival,
+  Fault,
+  Network,
+  Query,
+  SentQuery,
+  Socket,
+} from '../../src/resolver/network.ts';
+import { queryBytes, readReply } from '../../src/resolver/query-bytes.ts';
+import { Trace } from '../../src/resolver/trace.ts';
+import {
+  addressRecord,
+  back,
+  dnsMessage,
+  framed,
+  icmpError,
+  ip,
+  TCP,
+  tcpPacket,
+  udp,
+  type Captured,
+  type Ends,
+} from './packets.ts';
+
+/** What becomes of one query. */
+export interface Fate {
+  /** The query does not arrive, or the reply does not. */
+  readonly lost?: boolean;
+  /** Milliseconds until the reply. */
+  readonly tookMs?: number;
+  readonly rcode?: number;
+  readonly addresses?: readonly string[];
+  /** TC, and no record. */
+  readonly truncated?: boolean;
+  readonly cname?: string;
+  /** TTL of the SOA of a negative answer. */
+  readonly ttl?: number;
+  /** Of TCP: not answered, or refused. */
+  readonly tcp?: 'dropped' | 'refused';
+  /** The server behind the service’s address that gets it: a hop of the capture. */
+  readonly behind?: string;
+  /** Another address that the reply comes from. */
+  readonly from?: string;
+  /** ICMP port unreachable. */
+  readonly unreachable?: boolean;
+}
+
+/** A query, when it passes. */
+export interface Passing {
+  readonly atMs: number;
+  readonly client: string;
+  readonly port: number;
+  readonly server: string;
+  readonly name: string;
+  readonly type: string;
+  readonly protocol: 'udp' | 'tcp';
+  /** How often this client asked this question from this port. */
+  readonly attempt: number;
+  /** Milliseconds since this port sent another question; Infinity: it did not. */
+  readonly sincePortMs: number;
+  readonly random: Random;
+}
+
+/** A pod with a resolver. */
+export interface StoryClient {
+  readonly address: string;
+  /** As `--client` takes it. */
+  readonly resolver: string;
+  readonly resolvConf?: string;
+  /** What it looks up, when. */
+  readonly lookups: readonly { readonly atMs: number; readonly name: string }[];
+}
+
+/** Where a story begins. */
+export const STORY_START: number = Date.UTC(2026, 10, 22, 3, 7, 0);
+
+export const podResolvConf: string =
+  'nameserver 10.96.0.10\nsearch shop.svc.cluster.local svc.cluster.local cluster.local\noptions ndots:5\n';
+
+/** What a healthy cluster answers: names of the cluster and a few of outside. */
+export function healthy(passing: Passing): Fate {
+  const { name, type, random } = passing;
+  const tookMs = 0.3 + random.integer(1000) / 1000;
+  const inside = name.endsWith('.cluster.local.');
+  const exists = inside
+    ? /^(?:[a-z0-9-]+)\.(?:shop|cache|kube-system)\.svc\.cluster\.local\.$/.test(name) &&
+      !/^(?:api|www|no)\b/.test(name)
+    : /(?:^|\.)(?:example\.com|example\.org)\.$/.test(name) && !/cluster|corp/.test(name);
+  if (!exists) return { rcode: 3, tookMs };
+  if (type === 'A')
+    return {
+      addresses: [inside ? '10.96.3.7' : '192.0.2.10'],
+      tookMs: inside ? tookMs : tookMs + 8,
+    };
+  return { addresses: [], tookMs };
+}
+
+/** Plays the story. @returns packets in the order of their times */
+export async function play(
+  clients: readonly StoryClient[],
+  fate: (passing: Passing) => Fate,
+  options: { readonly seed?: number; readonly limitMs?: number } = {},
+): Promise<Captured[]> {
+  const clock = new VirtualClock();
+  const random = seededRandom(options.seed ?? 1);
+  const packets: Captured[] = [];
+  const all = clients.map(async (client, index) => {
+    const found = findClient(client.resolver);
+    if (found === null) throw new Error(`no resolver ${client.resolver}`);
+    const network = new StoryNetwork(
+      clock,
+      client.address,
+      fate,
+      packets,
+      seededRandom(random.integer(1 << 30) + index + 1),
+    );
+    const trace = new Trace(clock);
+    await Promise.all(
+      client.lookups.map(async ({ atMs, name }) => {
+        await new Promise<void>((resolve) => clock.after(atMs, resolve));
+        const session = found.open({
+          network,
+          trace,
+          random: seededRandom(random.integer(1 << 30) + 1),
+          settings: {
+            resolvConf: client.resolvConf ?? podResolvConf,
+            nsswitch: 'hosts: files dns\n',
+            hosts: '127.0.0.1 localhost\n',
+            hostAliases: null,
+            env: {},
+            host: { hostname: 'pod', addresses: [client.address], loopback: [4, 6] },
+          },
+        });
+        await session.lookup({ name, families: [4, 6], addrConfig: false });
+      }),
+    );
+  });
+  await clock.run(
+    Promise.all(all).then(() => undefined),
+    options.limitMs ?? 600_000,
+  );
+  return packets.toSorted((one, other) => one.timeMs - other.timeMs);
+}
+
+/** What doctor makes of packets, counters and logs. */
+export function examine(packets: readonly Captured[], lines: readonly string[] = []): Diagnosis {
+  let observed: Observations | null = null;
+  const reading = new Reading({
+    ended: (exchange) => observed!.exchange(exchange),
+    lookup: (lookup) => observed!.lookup(lookup),
+    path: (event) => observed!.path(event),
+  });
+  observed = new Observations(reading.domains);
+  for (const { timeMs, bytes } of packets) reading.takeNetwork(bytes, 0, bytes.length, timeMs, 0);
+  reading.end();
+  for (const line of lines) observed.counters.line(line);
+  observed.missingFragments = reading.remarks.count('fragments of a packet are missing');
+  return diagnose(observed);
+}
+
+/** A socket’s packets, as the network of a story carries them. */
+class StoryNetwork implements Network {
+  readonly clock: VirtualClock;
+  readonly address: string;
+  readonly fate: (passing: Passing) => Fate;
+  readonly packets: Captured[];
+  readonly random: Random;
+  readonly #asked = new Map<string, number>();
+  readonly #last = new Map<number, { atMs: number; question: string }>();
+  #packetId = 1;
+
+  constructor(
+    clock: VirtualClock,
+    address: string,
+    fate: (passing: Passing) => Fate,
+    packets: Captured[],
+    random: Random,
+  ) {
+    this.clock = clock;
+    this.address = address;
+    this.fate = fate;
+    this.packets = packets;
+    this.random = random;
+  }
+
+  udp(): Socket {
+    return new StorySocket(this, 'udp', null);
+  }
+
+  async tcp(server: string, until: number): Promise<Socket | Fault> {
+    const socket = new StorySocket(this, 'tcp', server);
+    const port = socket.sourcePort;
+    const ends: Ends = { from: this.address, fromPort: port, to: server, toPort: 53 };
+    this.put(0, tcpPacket(ends, 1000, TCP.SYN));
+    const { tcp } = this.judge(socket, { name: '.', type: 'TCP' }, server);
+    if (tcp === 'dropped') {
+      for (const again of [1000, 3000])
+        if (this.clock.now() + again < until) this.put(again, tcpPacket(ends, 1000, TCP.SYN));
+      // The kernel gives up after two minutes.
+      const patience = Math.min(127_000, Math.max(0, until - this.clock.now()));
+      await new Promise<void>((resolve) => this.clock.after(patience, resolve));
+      return 'timeout';
+    }
+    if (tcp === 'refused') {
+      this.put(0.3, tcpPacket(back(ends), 1, TCP.RST | TCP.ACK));
+      await new Promise<void>((resolve) => this.clock.after(0.3, resolve));
+      return 'refused';
+    }
+    this.put(0.3, tcpPacket(back(ends), 5000, TCP.SYN | TCP.ACK));
+    await new Promise<void>((resolve) => this.clock.after(0.4, resolve));
+    return socket;
+  }
+
+  route(): Fault | null {
+    return null;
+  }
+
+  nextPort(): number {
+    return 20_000 + this.random.integer(40_000);
+  }
+
+  put(afterMs: number, bytes: Uint8Array): void {
+    this.packets.push({ timeMs: STORY_START + this.clock.now() + afterMs, bytes });
+  }
+
+  packetId(): number {
+    return (this.#packetId++ % 0xffff) + 1;
+  }
+
+  judge(
+    socket: StorySocket,
+    query: { readonly name: string; readonly type: string },
+    server: string,
+  ): Fate {
+    const question = `${socket.sourcePort} ${query.type} ${query.name}`;
+    const attempt = (this.#asked.get(question) ?? 0) + 1;
+    this.#asked.set(question, attempt);
+    const now = this.clock.now();
+    const last = this.#last.get(socket.sourcePort);
+    this.#last.set(socket.sourcePort, { atMs: now, question });
+    return this.fate({
+      atMs: now,
+      client: this.address,
+      port: socket.sourcePort,
+      server,
+      name: query.name.toLowerCase(),
+      type: query.type,
+      protocol: socket.protocol,
+      attempt,
+      sincePortMs: last === undefined || last.question === question ? Infinity : now - last.atMs,
+      random: this.random,
+    });
+  }
+}
+
+class StorySocket implements Socket {
+  readonly protocol: 'udp' | 'tcp';
+  readonly port: number;
+  readonly sourcePort: number;
+  readonly #network: StoryNetwork;
+  readonly #peer: string | null;
+  #queue: Arrival[] = [];
+  #closed = false;
+  readonly #watchers = new Set<() => void>();
+  #lastMs = 0;
+  #sequence = 1001;
+  #replySequence = 5001;
+
+  constructor(network: StoryNetwork, protocol: 'udp' | 'tcp', peer: string | null) {
+    this.#network = network;
+    this.protocol = protocol;
+    this.#peer = peer;
+    this.sourcePort = network.nextPort();
+    this.port = this.sourcePort;
+  }
+
+  connect(): Fault | null {
+    return null;
+  }
+
+  send(query: Query, server: string): SentQuery | Fault {
+    const network = this.#network;
+    const ends: Ends = { from: network.address, fromPort: this.sourcePort, to: server, toPort: 53 };
+    const bytes = queryBytes(query);
+    const fate = network.judge(this, query, server);
+    const id = network.packetId();
+    // Queries of one moment leave one after the other.
+    const sent = Math.max(
+      0.01 + network.random.integer(40) / 1000,
+      this.#lastMs + 0.03 - network.clock.now(),
+    );
+    this.#lastMs = network.clock.now() + sent;
+    if (this.protocol === 'udp') {
+      network.put(sent, ip(ends, 17, udp(ends, bytes), { id }));
+      if (fate.behind !== undefined)
+        network.put(
+          sent + 0.02,
+          ip({ ...ends, to: fate.behind }, 17, udp(ends, bytes), { id, ttl: 63 }),
+        );
+    } else {
+      const segment = framed(bytes);
+      network.put(sent, tcpPacket(ends, this.#sequence, TCP.PSH | TCP.ACK, segment));
+      this.#sequence += segment.length;
+    }
+    const exchange = sentQuery(query, server, this, network.clock.now());
+    if (fate.unreachable === true && this.protocol === 'udp') {
+      network.put(
+        sent + 0.1,
+        icmpError(server, ip(ends, 17, udp(ends, bytes), { id }), 3, 3, network.address),
+      );
+      network.clock.after(0.2, () => this.#arrive({ kind: 'fault', fault: 'refused', server }));
+      return exchange;
+    }
+    if (fate.lost === true) return exchange;
+    const tookMs = fate.tookMs ?? 0.5;
+    const reply = replyOf(query, fate);
+    network.clock.after(tookMs, () => {
+      const home = { ...back(ends), ...(fate.from === undefined ? {} : { from: fate.from }) };
+      if (this.protocol === 'tcp') {
+        const segment = framed(reply);
+        network.put(0, tcpPacket(home, this.#replySequence, TCP.PSH | TCP.ACK, segment));
+        this.#replySequence += segment.length;
+      } else {
+        const replyId = network.packetId();
+        if (fate.behind !== undefined)
+          network.put(
+            -0.02,
+            ip({ from: fate.behind, to: home.to }, 17, udp(home, reply), { id: replyId }),
+          );
+        network.put(0, ip(home, 17, udp(home, reply), { id: replyId }));
+      }
+      // A reply from elsewhere is not taken.
+      if (fate.from !== undefined) return;
+      exchange.answer = 'answered';
+      this.#arrive({ kind: 'reply', reply: readReply(reply), server, exchange });
+    });
+    return exchange;
+  }
+
+  take(): Arrival | null {
+    return this.#queue.shift() ?? null;
+  }
+
+  wait(until: number): Promise<Arrival | null> {
+    const ready = this.take();
+    const delay = until - this.#network.clock.now();
+    if (ready !== null || delay <= 0) return Promise.resolve(ready);
+    return new Promise((resolve) => {
+      const finish = (arrival: Arrival | null): void => {
+        stop();
+        timer?.cancel();
+        resolve(arrival);
+      };
+      const timer = Number.isFinite(delay)
+        ? this.#network.clock.after(delay, () => finish(null))
+        : null;
+      const stop = this.watch(() => {
+        const arrival = this.take();
+        if (arrival !== null) finish(arrival);
+      });
+    });
+  }
+
+  watch(run: () => void): () => void {
+    if (this.#queue.length > 0) {
+      queueMicrotask(run);
+      return () => {};
+    }
+    this.#watchers.add(run);
+    return () => this.#watchers.delete(run);
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#queue = [];
+  }
+
+  #arrive(arrival: Arrival): void {
+    if (this.#closed || (this.#peer !== null && this.#peer !== arrival.server)) return;
+    this.#queue.push(arrival);
+    for (const run of [...this.#watchers]) queueMicrotask(run);
+  }
+}
+
+function sentQuery(query: Query, server: string, socket: StorySocket, atMs: number): SentQuery {
+  return {
+    atMs,
+    server,
+    serverPort: 53,
+    protocol: socket.protocol,
+    port: socket.port,
+    sourcePort: socket.sourcePort,
+    turn: null,
+    wireId: query.id,
+    id: 1,
+    name: query.name,
+    type: query.type,
+    edns: query.edns,
+    ad: query.ad,
+    why: query.why,
+    answer: 'DROP',
+    answeredAtMs: null,
+    reply: null,
+    outcome: '',
+    lookup: 0,
+    relayed: false,
+  };
+}
+
+function replyOf({ id, name, type }: Query, fate: Fate): Uint8Array {
+  const { rcode = 0, addresses = [], truncated = false, ttl = 30, cname } = fate;
+  const zone = name.endsWith('cluster.local.') ? 'cluster.local.' : 'example.';
+  const soa = {
+    name: zone,
+    type: 6,
+    class: 1,
+    ttl,
+    data: {
+      mname: `ns.${zone}`,
+      rname: `host.${zone}`,
+      serial: 1,
+      refresh: 7200,
+      retry: 1800,
+      expire: 86_400,
+      minimum: ttl,
+    },
+  };
+  const alias =
+    cname === undefined ? [] : [{ name, type: 5, class: 1, ttl: 30, data: { target: cname } }];
+  return dnsMessage(name, type, {
+    id,
+    reply: true,
+    flags: 0x8180 | (truncated ? 0x0200 : 0),
+    rcode,
+    answer: truncated
+      ? []
+      : [...alias, ...addresses.map((address) => addressRecord(cname ?? name, address))],
+    authority: addresses.length === 0 && !truncated && rcode !== 2 && rcode !== 5 ? [soa] : [],
+  });
+}
