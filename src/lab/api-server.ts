@@ -23,6 +23,8 @@ export type ServedKind = (typeof kinds)[keyof typeof kinds]['kind'];
 interface Watcher {
   readonly kind: ServedKind;
   readonly reply: ServerResponse;
+  /** It is told of nothing more. */
+  frozen: boolean;
 }
 
 /** Objects, and who watches them. */
@@ -64,10 +66,9 @@ export class LabApi {
     this.server.closeAllConnections();
   }
 
-  /** Closes all watches, as a restart does. */
-  cutWatches(): void {
-    for (const { reply } of this.#watchers) reply.destroy();
-    this.#watchers.clear();
+  /** Those who watch now hear nothing more, and do not know it: a server that has fallen behind. */
+  freezeWatches(): void {
+    for (const watcher of this.#watchers) watcher.frozen = true;
   }
 
   #versioned(kind: ServedKind, object: JsonObject): JsonObject {
@@ -78,7 +79,8 @@ export class LabApi {
 
   #tell(kind: ServedKind, type: string, object: JsonObject): void {
     const line = `${JSON.stringify({ type, object })}\n`;
-    for (const watcher of this.#watchers) if (watcher.kind === kind) watcher.reply.write(line);
+    for (const watcher of this.#watchers)
+      if (watcher.kind === kind && !watcher.frozen) watcher.reply.write(line);
   }
 
   #serve(request: IncomingMessage, reply: ServerResponse): void {
@@ -102,20 +104,28 @@ export class LabApi {
     if (['1', 'true'].includes(url.searchParams.get('watch') ?? '')) {
       reply.writeHead(200, { 'content-type': 'application/json' });
       reply.flushHeaders();
-      const watcher = { kind, reply };
+      const watcher = { kind, reply, frozen: false };
       this.#watchers.add(watcher);
       reply.on('close', () => this.#watchers.delete(watcher));
       // What has happened between the list and this.
       const since = Number(url.searchParams.get('resourceVersion') ?? '0');
-      for (const object of this.of(kind)) {
+      for (const object of selected(this.of(kind), url)) {
         const version = Number(text(child(object, 'metadata'), 'resourceVersion'));
         if (version > since) reply.write(`${JSON.stringify({ type: 'ADDED', object })}\n`);
       }
       return;
     }
     const metadata = { resourceVersion: String(this.#version) };
-    json(200, { kind: `${kind}List`, apiVersion, metadata, items: this.of(kind) });
+    json(200, { kind: `${kind}List`, apiVersion, metadata, items: selected(this.of(kind), url) });
   }
+}
+
+/** CoreDNS and ndots ask for pods that have not finished: `status.phase!=Succeeded,status.phase!=Failed,…`. */
+function selected(objects: readonly JsonObject[], url: URL): readonly JsonObject[] {
+  const without = (url.searchParams.get('fieldSelector') ?? '')
+    .split(',')
+    .flatMap((term) => /^status\.phase!=(\w+)$/.exec(term)?.[1] ?? []);
+  return objects.filter((object) => !without.includes(text(child(object, 'status'), 'phase')));
 }
 
 function keyOf(kind: ServedKind, object: JsonObject): string {

@@ -192,7 +192,12 @@ export class LabCluster {
   }
 
   /** Starts the DNS server in a pod, and waits until it answers. */
-  async startDns(pod: string, corefile: string = this.#plan.corefile): Promise<void> {
+  async startDns(
+    pod: string,
+    corefile: string = this.#plan.corefile,
+    /** A name that it must answer before it counts as started. */
+    known = 'kubernetes.default.svc.cluster.local.',
+  ): Promise<void> {
     const { name, files, addresses } = this.pod(pod);
     const folder = join(LAB_FOLDER, name);
     mkdirSync(folder, { recursive: true });
@@ -211,7 +216,7 @@ export class LabCluster {
     }
     const { dnsAnswers } = await import('./udp-client.ts');
     const until = performance.now() + START_MS;
-    while (!(await dnsAnswers(this.network.path(name), addresses[0] ?? ''))) {
+    while (!(await dnsAnswers(this.network.path(name), addresses[0] ?? '', known))) {
       if (running.exitCode === null && performance.now() < until) continue;
       throw new Problem({
         code: 'lab-dns',
@@ -223,6 +228,26 @@ export class LabCluster {
             : 'look at the Corefile of the story: this CoreDNS may not know all of it',
       });
     }
+  }
+
+  /** Starts a program in a pod that goes on until the lab ends, or until `stop` is called. */
+  background(pod: string, words: readonly string[]): { stop(): Promise<void> } {
+    const { name, files } = this.pod(pod);
+    const [program = '', ...rest] = wordsBehind(name, files, words);
+    const running = spawn(program, rest, { stdio: 'ignore' });
+    const key = `${name}/${words[0] ?? ''}/${this.#children.size}`;
+    this.#children.set(key, running);
+    return {
+      stop: async () => {
+        this.#children.delete(key);
+        await ended(running, 'SIGKILL');
+      },
+    };
+  }
+
+  /** The API server goes away: connections are closed, and new ones refused. */
+  stopApi(): void {
+    this.api.close();
   }
 
   /** Ends the DNS server in a pod. */

@@ -1,5 +1,12 @@
 /** The stories that the lab knows, in the order in which it lists them. */
 import type { Story } from './story.ts';
+import { kubeHealthLocalhost } from './stories/kube-health-localhost.ts';
+import { etcdRestart } from './stories/etcd-restart.ts';
+import { apiRestart } from './stories/api-restart.ts';
+import { zoneEmptied } from './stories/zone-emptied.ts';
+import { forwardLoop } from './stories/forward-loop.ts';
+import { mixedCase } from './stories/mixed-case.ts';
+import { autopathStalePod } from './stories/autopath-stale-pod.ts';
 import { rollout } from './stories/rollout.ts';
 import { staleConntrack } from './stories/stale-conntrack.ts';
 import { tableFull } from './stories/table-full.ts';
@@ -25,6 +32,13 @@ export const stories: readonly Story[] = [
   tableFull,
   staleConntrack,
   rollout,
+  autopathStalePod,
+  mixedCase,
+  forwardLoop,
+  zoneEmptied,
+  apiRestart,
+  etcdRestart,
+  kubeHealthLocalhost,
 ];
 
 /** A story by its name; null: there is none. */

@@ -12,7 +12,12 @@ export interface Asked {
   /** The reply's code, 0 NOERROR; null: none came. */
   readonly rcode: number | null;
   readonly tookMs: number;
+  /** Whether the question came back as it was spelled. */
+  readonly sameSpelling: boolean;
 }
+
+/** Bytes of a message before the question. */
+const HEAD = 12;
 
 /** A socket in a machine's network that asks one server. */
 export class UdpClient {
@@ -72,6 +77,8 @@ export class UdpClient {
       sourcePort: this.#socket.address().port,
       rcode: reply === null ? null : reply.readUInt8(3) & 15,
       tookMs: performance.now() - sent,
+      sameSpelling:
+        reply !== null && reply.subarray(HEAD, query.length).equals(query.subarray(HEAD)),
     };
   }
 
@@ -80,11 +87,15 @@ export class UdpClient {
   }
 }
 
-/** Whether a server answers at all: asked once, over UDP. */
-export async function dnsAnswers(namespace: string, server: string): Promise<boolean> {
+/** Whether a server answers for a name: asked once, over UDP. A server that has no objects yet does not. */
+export async function dnsAnswers(
+  namespace: string,
+  server: string,
+  name: string,
+): Promise<boolean> {
   const client = await UdpClient.open(namespace, server);
   try {
-    const { rcode } = await client.ask('kubernetes.default.svc.cluster.local.', 'A', 250);
+    const { rcode } = await client.ask(name, 'A', 250);
     return rcode !== null && rcode !== 2;
   } finally {
     client.close();

@@ -1,0 +1,82 @@
+/** The API server is away: DNS servers that run go on, and one that starts then knows nothing. */
+import { clientPod, usualCorefile, usualObjects } from '../defaults.ts';
+import type { LabCluster } from '../cluster.ts';
+import { equal, type Act, type Story } from '../story.ts';
+import { UdpClient } from '../udp-client.ts';
+
+const NAME = 'kube-dns.kube-system.svc.cluster.local.';
+const OUTSIDE = 'api.example.com.';
+const DNS = 'kube-system/dns-1';
+const TRIES = 10;
+const internet = [
+  { name: 'api.example.com', type: 'A', answer: '203.0.113.80' },
+  { name: 'api.example.com', answer: 'NODATA' },
+];
+const prompt = usualCorefile.replace('lameduck 5s', 'lameduck 0s');
+const withSnapshot = prompt.replace(
+  '        ttl 30\n',
+  '        ttl 30\n        snapshot /run/ndots-lab/snapshot\n',
+);
+
+async function answers(lab: LabCluster, name: string, server = '10.244.1.53'): Promise<number> {
+  const client = await UdpClient.open(lab.network.path(lab.pod('client').name), server);
+  let count = 0;
+  for (let n = 0; n < TRIES; n++) if ((await client.ask(name, 'A', 400)).rcode === 0) count++;
+  client.close();
+  return count;
+}
+
+/** The story. */
+export const apiRestart: Story = {
+  name: 'api-restart',
+  title: 'the API server is away',
+  source: 'Kubernetes DNS horror stories (Datadog); coredns issues 2464 and 4014',
+  preconditions: [
+    'a DNS server that has listed the objects of the cluster',
+    'an API server that goes away',
+  ],
+  trigger: 'the API server ends, and then the DNS server is started anew',
+  needs: [],
+  seconds: 20,
+  async play(stage) {
+    const objects = usualObjects() + clientPod('default', 'client', '10.244.1.4');
+    const isNdots = stage.server === 'ndots';
+    const lab = await stage.start({
+      objects,
+      internet,
+      corefile: isNdots ? withSnapshot : prompt,
+      ipv6: false,
+    });
+    const before = await answers(lab, NAME);
+    lab.stopApi();
+    const during = await answers(lab, NAME);
+    // Told to end, it writes down what it knows.
+    await lab.stopDns(DNS, 'SIGTERM');
+    await lab.startDns(DNS, prompt, OUTSIDE);
+    const [inside, outside] = [await answers(lab, NAME), await answers(lab, OUTSIDE)];
+    const act = (kind: Act['kind'], title: string, facts: Act['facts']): Act => ({
+      ...{ kind, title, packets: [], facts },
+      command: `dig @10.244.1.53 ${NAME}`,
+    });
+    const acts = [
+      act('cure', 'a server that runs goes on', [
+        equal(`answers of ${TRIES} before`, TRIES, before),
+        equal(`answers of ${TRIES} without the API server`, TRIES, during),
+      ]),
+      act('flaw', 'a server that starts then knows nothing of the cluster', [
+        equal(`answers of ${TRIES} for a name of the cluster`, 0, inside),
+        equal(`answers of ${TRIES} for a name of the internet`, TRIES, outside),
+      ]),
+    ];
+    if (!isNdots) return acts;
+    await lab.stopDns(DNS);
+    await lab.startDns(DNS, withSnapshot, NAME);
+    return [
+      ...acts,
+      act('cure', 'kubernetes { snapshot FILE }: it knows what it knew', [
+        equal(`answers of ${TRIES} for a name of the cluster`, TRIES, await answers(lab, NAME)),
+      ]),
+    ];
+  },
+  model: null,
+};
