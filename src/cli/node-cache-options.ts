@@ -108,6 +108,11 @@ const table = {
       text('SERVICE'),
       'service whose address the cluster’s zones are asked at (default kube-dns)',
     ),
+    upstreamEndpoints: one(
+      '-upstream-endpoints',
+      text('NAME'),
+      'headless service over the pods of the cluster DNS: its endpoints are asked, and not only the service',
+    ),
     reloadWithSignal: flag(
       '-reloadwithsignal',
       'taken for compatibility: changes are loaded at once in any case',
@@ -156,6 +161,7 @@ export interface NodeCacheOptions extends Omit<ServeOptions, 'example'> {
   readonly corefile: string | null;
   readonly kubeDnsConfig: string | null;
   readonly upstreamService: string | null;
+  readonly upstreamEndpoints: string | null;
   readonly metricsAddress: string | null;
   readonly takeover: string | null;
   /** Milliseconds. */

@@ -1,9 +1,14 @@
 /** `ndots node-cache`: the DNS cache of a node, and the node's network around it. */
 import { existsSync } from 'node:fs';
+import { isIP } from 'node:net';
+import { resolve } from 'node:path';
 import { every, systemClock, type Timer } from '../base/clock.ts';
 import { Problems } from '../base/problem.ts';
+import { secureRandom } from '../base/random.ts';
 import type { ParseOutput } from '../corefile/parse.ts';
 import { chooseRules } from '../nodelocal/choose-rules.ts';
+import { tuneClusterBlocks, type ClusterDns } from '../nodelocal/cluster-blocks.ts';
+import { ClusterEndpoints } from '../nodelocal/cluster-endpoints.ts';
 import { deriveTemplate } from '../nodelocal/cluster-corefile.ts';
 import { CorefileWriter } from '../nodelocal/corefile-writer.ts';
 import { heartbeatBlocks } from '../nodelocal/heartbeat-block.ts';
@@ -83,8 +88,12 @@ async function around(
   const repeat = (ms: number, run: () => void): void =>
     void timers.push(every(systemClock, ms, run));
   const rest = (): void => {
+    endpoints?.stop();
     for (const timer of timers.splice(0)) timer.cancel();
   };
+  const cluster = clusterDns(options, corefile, env);
+  const endpoints = clusterEndpoints(options, cluster, log);
+  endpoints?.start();
   const meeting = meetingPath(options, log);
   const before = meeting === null ? null : await findPredecessor(meeting, log);
   const forget = before === null ? null : takeCaches(before.cache);
@@ -99,7 +108,7 @@ async function around(
   let handedOver = false;
   return {
     takesOver: before !== null,
-    change: (parsed) => withHeartbeat(parsed, port),
+    change: (parsed) => withHeartbeat(withCluster(parsed, cluster), port),
     async serving(server) {
       forget?.();
       await network.setUpRules();
@@ -149,6 +158,33 @@ function meetingPath({ takeover }: NodeCacheOptions, log: ServeHost['log']): str
   if (existsSync(folder)) return meetingPoint(folder);
   log.warning(`-takeover: there is no folder ${folder}: nobody can take over from this instance`);
   return null;
+}
+
+/** What is known of the cluster's DNS; null: its address is not. */
+function clusterDns(
+  { upstreamService, upstreamEndpoints }: NodeCacheOptions,
+  corefile: string,
+  env: Io['env'],
+): ClusterDns | null {
+  const address = env[serviceVariable(upstreamService ?? 'kube-dns')];
+  if (address === undefined || isIP(address) === 0) return null;
+  return { address, file: upstreamEndpoints === null ? null : `${resolve(corefile)}.upstreams` };
+}
+
+function clusterEndpoints(
+  { upstreamEndpoints }: NodeCacheOptions,
+  cluster: ClusterDns | null,
+  log: ServeHost['log'],
+): ClusterEndpoints | null {
+  if (upstreamEndpoints === null || cluster === null || cluster.file === null) return null;
+  const { address, file } = cluster;
+  const world = { clock: systemClock, random: secureRandom, log };
+  return new ClusterEndpoints({ name: upstreamEndpoints, clusterDns: address, file, ...world });
+}
+
+function withCluster(parsed: ParseOutput, cluster: ClusterDns | null): ParseOutput {
+  if (cluster === null || parsed.problems.length > 0) return parsed;
+  return { ...parsed, corefile: tuneClusterBlocks(parsed.corefile, cluster) };
 }
 
 function corefileWriter(

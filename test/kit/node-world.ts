@@ -86,6 +86,11 @@ who.test:53 {
 `;
 
 const clusterCorefile = `
+endpoints.test:53 {
+    template IN A {
+        answer "{{ .Name }} 5 IN A ${CLUSTER}"
+    }
+}
 who.test:53 cluster.local:53 .:53 {
     template IN A {
         answer "{{ .Name }} 60 IN A 10.0.0.${WHO.cluster}"

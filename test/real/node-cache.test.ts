@@ -47,7 +47,7 @@ describe('node-cache', { skip: reason ?? false }, () => {
 
   before(async () => {
     world = await makeNodeWorld();
-    cache = await world.cache();
+    cache = await world.cache(['-upstream-endpoints', 'endpoints.test']);
     await until(() => world.who(SERVICE) === WHO.node);
   });
   after(() => world.close());
@@ -65,8 +65,15 @@ describe('node-cache', { skip: reason ?? false }, () => {
   });
 
   test('its queries to the cluster go over TCP', () => {
-    const connections = world.node('ss', '-Htn');
-    assert.match(connections, /10\.96\.0\.11:53/);
+    assert.match(world.node('ss', '-Htn'), /(?:10\.96\.0\.11|10\.0\.0\.2):53/);
+  });
+
+  test('they go to the endpoints of the cluster DNS, and not only to its service', async () => {
+    let asked = 0;
+    await until(() => {
+      world.pod('dig', '+tries=1', '+time=1', `@${SERVICE}`, `n${asked++}.cluster.local`);
+      return /10\.0\.0\.2:53/.test(world.node('ss', '-Htn'));
+    });
   });
 
   test('the next query notices that a connection to the cluster is dead, and is asked over another within 100 ms', () => {
@@ -77,7 +84,7 @@ describe('node-cache', { skip: reason ?? false }, () => {
       return Number(/Query time: (\d+) msec/.exec(said)?.[1]);
     };
     ask('first');
-    const ports = [...world.node('ss', '-Htn').matchAll(/:(\d+)\s+10\.96\.0\.11:53/g)];
+    const ports = [...world.node('ss', '-Htn').matchAll(/:(\d+)\s+10\.(?:96\.0\.11|0\.0\.2):53/g)];
     assert.ok(ports.length > 0);
     const drop = ['OUTPUT', '-p', 'tcp', '-m', 'multiport', '--sports'];
     const dead = [...drop, ports.map(([, port]) => port).join(','), '-j', 'DROP'];

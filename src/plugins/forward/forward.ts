@@ -19,7 +19,7 @@ import { ForwardMetrics } from './counters.ts';
 import { Target } from './target.ts';
 
 /** How often files with nameservers are looked at. */
-const POLL_MS = 5000;
+const POLL_MS = 1000;
 /** Replaced upstreams are closed when no query can wait for them any more. */
 const RETIRE_MS = 6000;
 

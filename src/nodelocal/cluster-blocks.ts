@@ -1,0 +1,43 @@
+/** What a node cache adds to the server blocks that ask the cluster's DNS. */
+import type { Corefile, Directive, Property, ServerBlock, Token } from '../corefile/tree.ts';
+
+/** What is known of the cluster's DNS. */
+export interface ClusterDns {
+  /** The address that the template's variable stands for. */
+  readonly address: string;
+  /** A file with its endpoints, which takes the place of the address; null: there is none. */
+  readonly file: string | null;
+}
+
+/**
+ * Where a block forwards to the cluster's DNS, its denials follow the serial of the zones, so that a new name is not hidden, and its
+ * queries go to the endpoints.
+ */
+export function tuneClusterBlocks(corefile: Corefile, dns: ClusterDns): Corefile {
+  return { ...corefile, blocks: corefile.blocks.map((block) => tuned(block, dns)) };
+}
+
+function tuned(block: ServerBlock, { address, file }: ClusterDns): ServerBlock {
+  const asks = (directive: Directive): boolean =>
+    directive.name === 'forward' && directive.args.slice(1).some(({ text }) => text === address);
+  if (!block.directives.some(asks)) return block;
+  return {
+    ...block,
+    directives: block.directives.map((directive) => {
+      if (directive.name === 'cache') return following(directive);
+      if (file === null || !asks(directive)) return directive;
+      const args = directive.args.map((word, at) =>
+        at > 0 && word.text === address ? { ...word, text: file } : word,
+      );
+      return { ...directive, args };
+    }),
+  };
+}
+
+function following(cache: Directive): Directive {
+  const lines = cache.block ?? [];
+  if (lines.some(({ name }) => name.text === 'follow_serial')) return cache;
+  const name: Token = { ...cache.at, text: 'follow_serial', quoted: false };
+  const line: Property = { name, args: [], block: null };
+  return { ...cache, block: [...lines, line] };
+}

@@ -1,0 +1,93 @@
+/** The endpoints of the cluster's DNS, as a file of name servers that `forward` follows. */
+import { Resolver } from 'node:dns/promises';
+import { renameSync, writeFileSync } from 'node:fs';
+import { isIP } from 'node:net';
+import { every, type Clock, type Timer } from '../base/clock.ts';
+import type { Log } from '../base/log.ts';
+import type { Random } from '../base/random.ts';
+
+/** How often the name is looked up: a large cluster has thousands of nodes. */
+const PERIOD_MS = 5000;
+const TIMEOUT_MS = 2000;
+/** `forward` takes 15 upstreams, and one is the service. */
+const MOST = 14;
+
+/** Whose endpoints they are, and where they are written to. */
+export interface ClusterEndpointsParts {
+  /** A headless service over the pods of the cluster's DNS. */
+  readonly name: string;
+  /** The address of the service that is asked for it, and that stays an upstream beside them. */
+  readonly clusterDns: string;
+  readonly file: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+/**
+ * Looks the endpoints up at the cluster's DNS itself: every node may do that, and the API server has nothing to do with it. What was known
+ * last stays when there is no answer.
+ */
+export class ClusterEndpoints {
+  readonly #parts: ClusterEndpointsParts;
+  readonly #resolver = new Resolver({ timeout: TIMEOUT_MS, tries: 1 });
+  #written: readonly string[] | null = null;
+  #timer: Timer | null = null;
+  #busy = false;
+
+  constructor(parts: ClusterEndpointsParts) {
+    this.#parts = parts;
+    this.#resolver.setServers([parts.clusterDns]);
+  }
+
+  /** Writes the file with what is known, and keeps it up to date from now on. */
+  start(): void {
+    this.#write([]);
+    this.#timer = every(this.#parts.clock, PERIOD_MS, () => void this.#look());
+    void this.#look();
+  }
+
+  stop(): void {
+    this.#timer?.cancel();
+    this.#resolver.cancel();
+  }
+
+  async #look(): Promise<void> {
+    if (this.#busy) return;
+    this.#busy = true;
+    const { name, clusterDns } = this.#parts;
+    try {
+      const found =
+        isIP(clusterDns) === 6
+          ? await this.#resolver.resolve6(name)
+          : await this.#resolver.resolve4(name);
+      this.#write(found.toSorted());
+    } catch {
+      // The service is still an upstream, and so is who answered last.
+    } finally {
+      this.#busy = false;
+    }
+  }
+
+  #write(found: readonly string[]): void {
+    const { file, clusterDns, log, name } = this.#parts;
+    if (this.#written?.join() === found.join()) return;
+    const servers = [...this.#some(found), clusterDns];
+    try {
+      writeFileSync(`${file}.new`, servers.map((server) => `nameserver ${server}\n`).join(''));
+      renameSync(`${file}.new`, file);
+    } catch (error) {
+      log.error(`the endpoints of ${name} cannot be written: ${(error as Error).message}`);
+      return;
+    }
+    this.#written = found;
+    if (found.length > 0) log.info(`the cluster's zones are asked at ${servers.join(', ')}`);
+  }
+
+  /** As many as there may be, others on every node. */
+  #some(found: readonly string[]): readonly string[] {
+    const left = [...found];
+    while (left.length > MOST) left.splice(this.#parts.random.integer(left.length), 1);
+    return left;
+  }
+}
