@@ -322,6 +322,15 @@ describe('a kept query', () => {
     assert.equal(kept.name, 'a.example.');
   });
 
+  test('asked with another question, it still tells on whose way it is asked', () => {
+    const query = makeQuery(parseName('a.example.'), TYPE.A);
+    const via = { index: 3, server: 'dns://:53', zone: 'example.', view: '' };
+    query.via = via;
+    query.depth = 1;
+    assert.equal(query.asking(parseName('b.example.')).via, via);
+    assert.equal(query.copy().via, via);
+  });
+
   test('is another copy after a plugin has changed the query', () => {
     const view = new Query();
     const bytes = message('a.example.');
@@ -330,6 +339,7 @@ describe('a kept query', () => {
       (query) => (query.upstreamFlags |= FLAG.AD),
       (query) => (query.udpLimit = 1232),
       (query) => (query.notes = new Map()),
+      (query) => (query.mayWait = false),
     ];
     view.read(bytes, 0, bytes.length);
     for (const change of changes) {
@@ -338,8 +348,8 @@ describe('a kept query', () => {
       const after = view.keep();
       assert.notEqual(after, before);
       assert.deepEqual(
-        [after.flags, after.upstreamFlags, after.udpLimit, after.notes],
-        [view.flags, view.upstreamFlags, view.udpLimit, view.notes],
+        [after.flags, after.upstreamFlags, after.udpLimit, after.notes, after.mayWait],
+        [view.flags, view.upstreamFlags, view.udpLimit, view.notes, view.mayWait],
       );
     }
   });

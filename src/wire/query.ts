@@ -136,6 +136,7 @@ export class Query {
     this.type = 0;
     this.class = 0;
     this.signature = null;
+    this.via = noRoute;
     this.notes = null;
     this.recorder = null;
     this.mayWait = true;
@@ -332,6 +333,7 @@ export class Query {
       kept.upstreamFlags === this.upstreamFlags &&
       kept.udpLimit === this.udpLimit &&
       kept.notes === this.notes &&
+      kept.mayWait === this.mayWait &&
       kept.screen === this.screen &&
       kept.recorder === this.recorder
     );
@@ -390,6 +392,7 @@ export class Query {
     this.localPort = from.localPort;
     this.arrived = from.arrived;
     this.route = from.route;
+    this.via = from.via;
     this.notes = from.notes;
     this.recorder = from.recorder;
     this.mayWait = from.mayWait;
