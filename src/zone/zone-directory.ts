@@ -1,3 +1,4 @@
+import { hashSeed, mixedHash, nextHash } from '../base/hash.ts';
 import type { WireName } from '../wire/name.ts';
 import { suffixAt } from '../wire/name.ts';
 
@@ -7,30 +8,39 @@ export interface OfZone {
   readonly origin: WireName;
 }
 
-/** Finds the zone that a name lies in among one or thousands. Looking allocates nothing. */
+/** Finds the zone that a name lies in among one or thousands. Looking allocates nothing; a zone comes and goes without a look at the others. */
 export class ZoneDirectory<T extends OfZone> {
   /** By the number of bytes of their origins, longest first: few lengths however many zones. */
   #byLength: { readonly length: number; readonly zones: Map<number, T[]> }[] = [];
-  #all: readonly T[] = [];
 
   /** All of them. */
-  get all(): readonly T[] {
-    return this.#all;
+  *all(): Generator<T> {
+    for (const { zones } of this.#byLength) for (const same of zones.values()) yield* same;
   }
 
-  replace(all: readonly T[]): void {
-    this.#all = all;
-    const byLength = new Map<number, Map<number, T[]>>();
-    for (const item of all) {
-      const { origin } = item;
-      const zones = byLength.get(origin.length) ?? new Map<number, T[]>();
-      byLength.set(origin.length, zones);
-      const hash = hashOf(origin, 0, origin.length);
-      zones.set(hash, [...(zones.get(hash) ?? []), item]);
+  /** Adds it, in place of the one that has the same origin. */
+  put(item: T): void {
+    const { origin } = item;
+    const { length } = origin;
+    let group = this.#byLength.find((one) => one.length === length);
+    if (group === undefined) {
+      group = { length, zones: new Map() };
+      this.#byLength = [...this.#byLength, group].toSorted((a, b) => b.length - a.length);
     }
-    this.#byLength = [...byLength]
-      .map(([length, zones]) => ({ length, zones }))
-      .toSorted((a, b) => b.length - a.length);
+    const hash = hashOf(origin, 0, length);
+    const others = group.zones.get(hash)?.filter((one) => !isOf(one, origin)) ?? [];
+    group.zones.set(hash, [...others, item]);
+  }
+
+  delete(origin: WireName): void {
+    const { length } = origin;
+    const group = this.#byLength.find((one) => one.length === length);
+    if (group === undefined) return;
+    const hash = hashOf(origin, 0, length);
+    const others = group.zones.get(hash)?.filter((one) => !isOf(one, origin)) ?? [];
+    if (others.length > 0) group.zones.set(hash, others);
+    else group.zones.delete(hash);
+    if (group.zones.size === 0) this.#byLength = this.#byLength.filter((one) => one !== group);
   }
 
   /**
@@ -48,8 +58,13 @@ export class ZoneDirectory<T extends OfZone> {
   }
 }
 
+function isOf({ origin: one }: OfZone, other: WireName): boolean {
+  return one.length === other.length && suffixAt(one, other) === 0;
+}
+
+/** A small integer. */
 function hashOf(name: Uint8Array, at: number, end: number): number {
-  let hash = 0x811c9dc5;
-  for (; at < end; at++) hash = Math.imul(hash ^ name[at]!, 0x01000193);
-  return (hash ^ (hash >>> 15)) & 0x3fffffff;
+  let hash = hashSeed();
+  for (; at < end; at++) hash = nextHash(hash, name[at]!);
+  return mixedHash(hash) & 0x3fffffff;
 }

@@ -24,7 +24,7 @@ export function zoneTransfers(replica: ZoneReplica): TransferSource {
         const found = transferable(zone);
         if (found !== null) tell(found);
       };
-      for (const zone of replica.zones.all) changed(zone);
+      for (const zone of replica.zones.all()) changed(zone);
       return replica.watch(changed);
     },
   };

@@ -27,34 +27,31 @@ export interface ServedZone extends OfZone {
 /** A worker's view of the zones of a plugin. */
 export class ZoneReplica implements Replica<ZoneChange> {
   readonly zones: ZoneDirectory<ServedZone> = new ZoneDirectory();
-  readonly #byOrigin = new Map<string, ServedZone>();
-  /** Origins that a snapshot has not named; null: none is coming in. */
-  #unnamed: Set<string> | null = null;
+  /** Origins that a snapshot has not named, by their bytes; null: none is coming in. */
+  #unnamed: Map<string, WireName> | null = null;
   readonly #watchers = new Set<(zone: ServedZone) => void>();
 
   begin(): void {
-    this.#unnamed = new Set(this.#byOrigin.keys());
+    this.#unnamed = new Map();
+    for (const { origin } of this.zones.all()) this.#unnamed.set(keyOf(origin), origin);
   }
 
   apply(changes: readonly ZoneChange[]): void {
     for (const { origin, packed, history, expired, gone } of changes) {
-      const key = Buffer.from(origin).toString('latin1');
-      this.#unnamed?.delete(key);
-      if (gone) this.#byOrigin.delete(key);
-      else {
-        const data = packed === null ? null : new ZoneData(packed);
-        const zone = { origin, data, history, expired };
-        this.#byOrigin.set(key, zone);
-        for (const tell of this.#watchers) tell(zone);
+      this.#unnamed?.delete(keyOf(origin));
+      if (gone) {
+        this.zones.delete(origin);
+        continue;
       }
+      const data = packed === null ? null : new ZoneData(packed);
+      const zone = { origin, data, history, expired };
+      this.zones.put(zone);
+      for (const tell of this.#watchers) tell(zone);
     }
-    this.zones.replace([...this.#byOrigin.values()]);
   }
 
   complete(): void {
-    for (const key of this.#unnamed ?? []) this.#byOrigin.delete(key);
-    if (this.#unnamed !== null && this.#unnamed.size > 0)
-      this.zones.replace([...this.#byOrigin.values()]);
+    for (const origin of this.#unnamed?.values() ?? []) this.zones.delete(origin);
     this.#unnamed = null;
   }
 
@@ -63,4 +60,8 @@ export class ZoneReplica implements Replica<ZoneChange> {
     this.#watchers.add(tell);
     return () => this.#watchers.delete(tell);
   }
+}
+
+function keyOf(origin: WireName): string {
+  return Buffer.from(origin).toString('latin1');
 }
