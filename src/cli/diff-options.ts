@@ -26,7 +26,7 @@ const table = {
     names: one(
       '--names',
       file(),
-      'more names: one a line, with a type behind it if need be, or the log of CoreDNS or ndots',
+      'more names: one a line, with types behind it if need be; or a log, a capture, a dnstap file',
     ),
   }),
   ...group('Output', {

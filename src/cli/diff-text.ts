@@ -26,6 +26,7 @@ const words: Readonly<Record<Difference, string>> = {
 const moments = {
   first: '',
   again: ', when it is asked again',
+  later: ', when its time is over',
   stale: ', when its time is over and all upstreams are silent',
 } as const;
 

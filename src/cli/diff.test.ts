@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { runCommand, type Ran } from '../../test/kit/trace-command.ts';
+import { writeMessage } from '../wire/message.ts';
 import { diff } from './diff.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'ndots-diff-'));
@@ -239,6 +240,39 @@ describe('ndots diff', () => {
     const count = (text: string): number => (JSON.parse(text) as { questions: number }).questions;
     const without = (await run(file(kubeadm), file(stub), '-o', 'json')).out;
     assert.equal(count(out), count(without) + 2);
+  });
+
+  test('asks the names of a capture', async () => {
+    const query = writeMessage({
+      id: 1,
+      flags: 0x0100,
+      rcode: 0,
+      question: [{ name: 'three.shop.example.', type: 1, class: 1 }],
+      answer: [],
+      authority: [],
+      additional: [],
+      edns: null,
+    });
+    // One packet of raw IP: the file's header, the packet's, IPv4, UDP.
+    const size = 28 + query.length;
+    const head = Buffer.alloc(24 + 16 + 28);
+    head.writeUInt32LE(0xa1b2c3d4, 0);
+    head.writeUInt16LE(2, 4);
+    head.writeUInt32LE(65_535, 16);
+    head.writeUInt32LE(101, 20);
+    head.writeUInt32LE(size, 32);
+    head.writeUInt32LE(size, 36);
+    Buffer.from([0x45, 0, 0, size, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 9, 10, 96, 0, 10]).copy(
+      head,
+      40,
+    );
+    Buffer.from([0x12, 0x67, 0, 53, 0, size - 20, 0, 0]).copy(head, 60);
+    const path = join(folder, 'one.pcap');
+    writeFileSync(path, Buffer.concat([head, query]));
+    const { out } = await run(file(kubeadm), file(kubeadm), '--names', path, '-o', 'json');
+    const plain = (await run(file(kubeadm), file(kubeadm), '-o', 'json')).out;
+    const count = (text: string): number => (JSON.parse(text) as { questions: number }).questions;
+    assert.equal(count(out), count(plain) + 1);
   });
 
   test('exits by the difference that --fail-on names', async () => {

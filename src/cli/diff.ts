@@ -6,6 +6,7 @@ import { Problem, Problems } from '../base/problem.ts';
 import { FILE_MAX, readFileText, whyUnreadable } from '../base/read-file.ts';
 import type { Corefile } from '../corefile/tree.ts';
 import { compare, differences, type Comparison } from '../diff/compare.ts';
+import type { Question } from '../diff/question.ts';
 import { objectNames } from '../diff/object-names.ts';
 import { Side } from '../diff/side.ts';
 import { witnesses, type NamedType } from '../diff/witnesses.ts';
@@ -13,9 +14,9 @@ import { ManifestFolder } from '../kube/manifests/folder.ts';
 import { sortInputs } from '../lint/inputs.ts';
 import { loadPlugins } from '../plugins/order.ts';
 import { isDomainName, absoluteName } from '../corefile/zones.ts';
-import { TYPE, typeNumber } from '../wire/iana.ts';
 import { EXIT, wantsColour, type Command, type Io } from './command.ts';
 import { parseDiffOptions, type DiffOptions } from './diff-options.ts';
+import { readNames } from './diff-names.ts';
 import { comparisonDocument, printComparison } from './diff-text.ts';
 import { parseCorefileText } from './parse-corefile.ts';
 
@@ -26,13 +27,16 @@ export const diff: Command = {
     const options = parseDiffOptions(words);
     const before = await readCorefile(options.before, io);
     const after = await readCorefile(options.after, io);
-    const found = await compareCorefiles(before, after, {
+    const common = {
       manifests: resolve(options.manifests ?? exampleCluster),
-      names: options.names === null ? [] : readNames(options.names),
+      names: options.names === null ? [] : await readNames(options.names, io),
       env: io.env,
-    });
-    if (!Array.isArray(found)) return show(found as Comparison, options, io);
-    for (const problem of found as readonly Problem[]) io.err(`${problem.print()}\n`);
+    };
+    const found = await withBoth(before, after, common, (first, second, questions) =>
+      compare(first, second, questions),
+    );
+    if (!(found instanceof Problems)) return show(found, options, io);
+    for (const problem of found.problems) io.err(`${problem.print()}\n`);
     io.err(`ndots diff: ${after.file} cannot be served: every answer changes\n`);
     return EXIT.no;
   },
@@ -54,15 +58,19 @@ interface Common {
   readonly env: Io['env'];
 }
 
+/** What is done with two sides that serve, and the questions that tell them apart. */
+type Use<T> = (before: Side, after: Side, questions: readonly Question[]) => Promise<T>;
+
 /**
- * Compares two Corefiles. Throws the `Problems` of a first one that cannot be served.
+ * Serves two Corefiles as long as `use` takes. Throws the `Problems` of a first one that cannot be served.
  * @returns the problems of the second one if it cannot be served
  */
-export async function compareCorefiles(
+export async function withBoth<T>(
   before: NamedText,
   after: NamedText,
   { manifests, names, env }: Common,
-): Promise<Comparison | readonly Problem[]> {
+  use: Use<T>,
+): Promise<T | Problems> {
   const trees: Corefile[] = [];
   const sides = [before, after].map(
     ({ file, folder, text }) =>
@@ -84,7 +92,7 @@ export async function compareCorefiles(
     const broken = await first.start();
     if (broken.length > 0) throw new Problems(broken);
     const refused = await second.start();
-    if (refused.length > 0) return refused;
+    if (refused.length > 0) return new Problems(refused);
     const objects = objectNames(await readObjects(manifests), clusterZones(trees));
     const questions = witnesses({
       corefiles: trees,
@@ -93,7 +101,7 @@ export async function compareCorefiles(
       names,
       places: places([...first.places, ...second.places]),
     });
-    return await compare(first, second, questions);
+    return await use(first, second, questions);
   } finally {
     for (const side of sides) await side.stop();
   }
@@ -160,22 +168,6 @@ function readText(path: string): string {
       cause: error,
     });
   }
-}
-
-/** Names of a list (`NAME [TYPE]`), or of the log lines of CoreDNS and ndots (`"A IN name. udp …`). */
-function readNames(path: string): readonly NamedType[] {
-  const found = new Map<string, Set<number>>();
-  for (const line of readText(path).split('\n')) {
-    const logged = /"([A-Z0-9]+) [A-Z]+ (\S+) (?:udp|tcp|tls|https|internal) /.exec(line);
-    const [name = '', type = ''] =
-      logged === null ? line.trim().split(/\s+/) : [logged[2], logged[1]];
-    if (name === '' || name.startsWith('#') || !isDomainName(name)) continue;
-    const number = typeNumber(type.toUpperCase());
-    const types = found.get(absoluteName(name)) ?? new Set<number>();
-    for (const each of number === null ? [TYPE.A, TYPE.AAAA] : [number]) types.add(each);
-    found.set(absoluteName(name), types);
-  }
-  return [...found].map(([name, types]) => ({ name, types: [...types] }));
 }
 
 function show(found: Comparison, options: DiffOptions, io: Io): number {

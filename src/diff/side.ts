@@ -16,6 +16,7 @@ import { rcodeName, typeName } from '../wire/iana.ts';
 import { readMessage, writeMessage, type DnsRecord } from '../wire/message.ts';
 import { printName } from '../wire/name.ts';
 import { flagNames, printData } from '../wire/print.ts';
+import type { Asked } from './compare.ts';
 import { prepare, type Prepared } from './prepare.ts';
 import type { AnswerRecord, Outcome, Question } from './question.ts';
 import { scriptedReply } from './script.ts';
@@ -38,8 +39,8 @@ export interface SideParts {
 const READING_MS = 10_000;
 
 /** A server of one side. */
-export class Side {
-  readonly clock: VirtualClock = new VirtualClock();
+export class Side implements Asked {
+  readonly #clock: VirtualClock = new VirtualClock();
   readonly #embedded: EmbeddedServer;
   readonly #path: { block: string; plugin: string } = { block: '', plugin: '' };
   readonly #asked: string[] = [];
@@ -51,7 +52,7 @@ export class Side {
   constructor(parts: SideParts) {
     this.#embedded = new EmbeddedServer({
       plugins: async (names) => (await parts.plugins(names)).map((each) => this.#watched(each)),
-      clock: this.clock,
+      clock: this.#clock,
       random: seededRandom(1),
       log: makeLog(() => {}),
       env: parts.env,
@@ -78,11 +79,11 @@ export class Side {
     );
     // Objects are read in real time, while the clock stands still.
     await within(systemClock, READING_MS, started);
-    return this.clock.run(started);
+    return this.#clock.run(started);
   }
 
   stop(): Promise<void> {
-    return this.clock.run(this.#embedded.stop());
+    return this.#clock.run(this.#embedded.stop());
   }
 
   /** What is not compared of this side. */
@@ -98,6 +99,11 @@ export class Side {
   /** Upstreams fall silent, or speak again. */
   silence(silent: boolean): void {
     this.#silent = silent;
+  }
+
+  /** Lets virtual time pass. */
+  pass(ms: number): Promise<void> {
+    return this.#clock.advance(ms);
   }
 
   /** Asks it once. */
@@ -118,7 +124,7 @@ export class Side {
       local: address === '' ? '10.96.0.10' : address,
       localPort: port,
     };
-    const reply = await this.clock.run(
+    const reply = await this.#clock.run(
       this.#embedded.exchange(bytesOf(question), sender, place.server),
     );
     const upstreams = [
@@ -189,7 +195,7 @@ export class Side {
             const name = printName(query.folded);
             if (this.#silent)
               await new Promise<never>((_resolve, reject) => {
-                this.clock.after(timeoutMs, () =>
+                this.#clock.after(timeoutMs, () =>
                   reject(new ExchangeError('timeout', 'i/o timeout')),
                 );
               });
@@ -198,7 +204,7 @@ export class Side {
             const bytes = scriptedReply({ id, name, type, class: query.class }, room);
             return { bytes, truncated: (bytes[2]! & 2) !== 0, reused: false };
           },
-          () => this.clock.now(),
+          () => this.#clock.now(),
         ),
     };
   }

@@ -30,6 +30,7 @@ const probes: Rule = {
         tell({
           at,
           text: `health at ${address} stands in a second server block`,
+          severity: 'note',
           hint: `It is there since line ${line}; health is the same for the whole process.`,
           remedy: 'Keep one of them, or give this one another address.',
           fix: { kind: 'remove', token: at },

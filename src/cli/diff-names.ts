@@ -1,0 +1,45 @@
+/** `--names`: names that people ask for, from a list, a log, a capture or a dnstap stream. */
+import { openFile } from '../capture/input.ts';
+import { printRemark } from '../capture/packets/remarks.ts';
+import { Reading } from '../capture/reading.ts';
+import { absoluteName, isDomainName } from '../corefile/zones.ts';
+import type { NamedType } from '../diff/witnesses.ts';
+import { TYPE, typeNumber } from '../wire/iana.ts';
+import type { Io } from './command.ts';
+
+/** More names than this make more questions than are asked. */
+const NAMES_MAX = 50_000;
+
+/** The names of a file, each once with its types. Lines of a text that are no log are `NAME [TYPE…]`. */
+export async function readNames(path: string, io: Pick<Io, 'err'>): Promise<readonly NamedType[]> {
+  const found = new Map<string, Set<number>>();
+  const add = (given: string, types: readonly number[]): void => {
+    if (!isDomainName(given)) return;
+    const name = absoluteName(given.toLowerCase());
+    const known = found.get(name) ?? new Set<number>();
+    if (!found.has(name) && found.size >= NAMES_MAX) return;
+    for (const type of types) known.add(type);
+    found.set(name, known);
+  };
+  const reading = new Reading({
+    begun: ({ name, type }) => add(name, [type]),
+    line(line) {
+      const [name = '', ...words] = line.trim().split(/\s+/);
+      const types = words.map((word) => typeNumber(word.toUpperCase()));
+      if (name === '' || name.startsWith('#') || types.includes(null)) return;
+      add(name, words.length === 0 ? [TYPE.A, TYPE.AAAA] : types.filter((type) => type !== null));
+    },
+  });
+  const input = await openFile(path, reading.remarks);
+  try {
+    await reading.read(input, () => found.size >= NAMES_MAX);
+  } finally {
+    input.close();
+  }
+  reading.end();
+  if (found.size === 0) {
+    for (const remark of reading.remarks.list) io.err(`ndots diff: ${printRemark(remark)}\n`);
+    io.err(`ndots diff: ${path} holds no names\n`);
+  }
+  return [...found].map(([name, types]) => ({ name, types: [...types] }));
+}
