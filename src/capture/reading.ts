@@ -21,6 +21,9 @@ import type { SearchDomains } from './exchanges/search-walk.ts';
 /** Ports at which name servers are asked: DNS's own, and that of OpenShift's DNS pods (Multicast DNS is told from it). */
 export const usualPorts: readonly number[] = [53, 5353];
 
+/** Packets of several interfaces may be out of order by milliseconds; what goes back by more is another capture. */
+const BACK_MS = 5000;
+
 /** Who is told of what is read. All of it is optional. */
 export interface ReadingEvents {
   begun?(exchange: SeenExchange): void;
@@ -60,6 +63,7 @@ export class Reading {
   #lost = 0;
   #firstMs = Infinity;
   #lastMs = -Infinity;
+  #nowMs = -Infinity;
 
   /** @param ports where name servers are asked */
   constructor(events: ReadingEvents, ports: readonly number[] = usualPorts) {
@@ -112,7 +116,7 @@ export class Reading {
     this.#pairing.take(message);
   }
 
-  /** No more will come. */
+  /** No more will come; or what comes belongs to nothing before. */
   end(): void {
     this.#dissector.end();
     this.#pairing.end();
@@ -175,6 +179,12 @@ export class Reading {
   }
 
   #time(ms: number): void {
+    // Another capture of the same time, or one that was appended: what is open will not go on.
+    if (ms < this.#nowMs - BACK_MS) {
+      this.end();
+      this.#nowMs = ms;
+    }
+    if (ms > this.#nowMs) this.#nowMs = ms;
     if (ms < this.#firstMs) this.#firstMs = ms;
     if (ms > this.#lastMs) this.#lastMs = ms;
   }

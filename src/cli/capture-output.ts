@@ -6,7 +6,7 @@ import type { SeenExchange, SeenLookup } from '../capture/exchanges/seen-exchang
 import type { Frame } from '../capture/packets/frame.ts';
 import { PcapngWriter } from '../capture/packets/pcapng.ts';
 import type { Redaction } from '../capture/redaction.ts';
-import { packetsOf } from '../capture/written-packet.ts';
+import { PacketOrder } from '../capture/packet-order.ts';
 import type { Naming } from './capture-names.ts';
 import type { CaptureOptions } from './capture-options.ts';
 import { exchangeDocument, exchangeRow, lookupRows } from './capture-rows.ts';
@@ -60,6 +60,7 @@ export function captureOutputs(
       : write === null
         ? null
         : openPackets(write);
+  const order = new PacketOrder((frame) => packets?.packet(frame));
   const hidden = <T extends SeenExchange>(exchange: T): SeenExchange =>
     redaction === null ? exchange : redaction.exchange(exchange);
   const named = (peer: SeenExchange['client']): SeenExchange['client'] & { name?: string } => {
@@ -69,8 +70,7 @@ export function captureOutputs(
   };
   return {
     exchange(exchange) {
-      if (packets !== null && !asPassed)
-        for (const each of packetsOf(hidden(exchange))) packets.packet(each);
+      if (packets !== null && !asPassed) order.add(hidden(exchange));
       // Names are of the addresses as they are; what is shown besides is hidden.
       const shown = { ...hidden(exchange), client: exchange.client, server: exchange.server };
       if (output === 'text') say(exchangeRow({ ...shown, hops: exchange.hops }, naming, paint));
@@ -93,6 +93,7 @@ export function captureOutputs(
     frame: packets !== null && asPassed ? (frame) => packets.packet(frame) : null,
     flush,
     close() {
+      order.end();
       flush();
       packets?.close();
     },
@@ -105,9 +106,13 @@ export function packetsFile(path: string): {
   close(): void;
 } {
   const packets = openPackets(path);
+  const order = new PacketOrder((frame) => packets.packet(frame));
   return {
-    exchange: (exchange) => packetsOf(exchange).forEach((each) => packets.packet(each)),
-    close: () => packets.close(),
+    exchange: (exchange) => order.add(exchange),
+    close() {
+      order.end();
+      packets.close();
+    },
   };
 }
 

@@ -12,6 +12,17 @@ const TTLS_MAX = 16;
 /** A failure that comes so soon was not asked of anybody else. */
 const CACHED_MS = 1.5;
 
+/** A negative answer's TTL: when it came, seconds, and from whom. */
+export interface NegativeTtl {
+  readonly ms: number;
+  readonly ttl: number;
+  readonly server: string;
+}
+
+// Most names have neither: what is empty is shared.
+const none: ReadonlySet<string> = new Set();
+const noTtls: readonly NegativeTtl[] = [];
+
 /** What is counted of one name and type. */
 export class NameView {
   readonly name: string;
@@ -20,14 +31,13 @@ export class NameView {
   /** By server; of those behind a service, where they can be seen. */
   readonly servers: Map<string, Outcomes> = new Map();
   /** Of the first answers. */
-  readonly addresses: Set<string> = new Set();
+  addresses: ReadonlySet<string> = none;
   firstFoundMs: number = Infinity;
   lastFoundMs: number = -Infinity;
   firstNegativeMs: number = Infinity;
   lastNegativeMs: number = -Infinity;
   /** TTLs of negative answers, seconds, in the order in which they came. */
-  readonly negativeTtls: { readonly ms: number; readonly ttl: number; readonly server: string }[] =
-    [];
+  negativeTtls: readonly NegativeTtl[] = noTtls;
   /** SERVFAIL that came from a cache, by the look of it. */
   quickFailures: number = 0;
 
@@ -66,7 +76,7 @@ export class NameView {
     try {
       for (const record of readMessage(reply!).answer)
         if (record.type === type && this.addresses.size < ADDRESSES_MAX)
-          this.addresses.add(printData(record.type, record.data));
+          this.addresses = new Set([...this.addresses, printData(record.type, record.data)]);
     } catch (error) {
       if (!(error instanceof ReadError)) throw error;
     }
@@ -75,7 +85,8 @@ export class NameView {
   #ttl({ reply, repliedMs }: SeenExchange, server: string): void {
     try {
       const soa = readMessage(reply!).authority.find(({ type }) => type === TYPE.SOA);
-      if (soa !== undefined) this.negativeTtls.push({ ms: repliedMs!, ttl: soa.ttl, server });
+      if (soa !== undefined)
+        this.negativeTtls = [...this.negativeTtls, { ms: repliedMs!, ttl: soa.ttl, server }];
     } catch (error) {
       if (!(error instanceof ReadError)) throw error;
     }

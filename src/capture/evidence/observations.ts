@@ -19,11 +19,11 @@ import { ServerView } from './server-view.ts';
 /** More of any of these are summed up, and not looked at one by one. */
 const MOST = {
   servers: 2000,
-  clients: 20_000,
-  flows: 50_000,
-  names: 30_000,
+  clients: 10_000,
+  flows: 20_000,
+  names: 16_000,
   losses: 10_000,
-  lookups: 5000,
+  lookups: 2000,
   events: 5000,
   addresses: 2000,
 } as const;

@@ -94,6 +94,7 @@ export class LookupGrouping {
     for (const growing of this.#clients.values())
       for (const each of [...growing]) this.#close(each);
     this.#clients.clear();
+    this.#sweptMs = -Infinity;
   }
 
   /** The lookup that the exchange goes on with; null: it begins one. */

@@ -12,7 +12,7 @@ import { HeadReader, type MessageHead } from './message-head.ts';
 import type { Hop, SeenExchange } from './seen-exchange.ts';
 
 /** Queries that may wait for their replies at a time; the oldest counts as lost when there are more. */
-const waitingLimit: Limit = limit({ default: 200_000, min: 100, max: 10_000_000 });
+const waitingLimit: Limit = limit({ default: 60_000, min: 100, max: 10_000_000 });
 /** How long a query waits for its reply, milliseconds: as long as any client does, and more. */
 const REPLY_WAIT_MS = 15_000;
 /** Copies of one packet are captured within this time. */
@@ -92,11 +92,15 @@ export class Pairing {
   /** The capture is over: what is unanswered by now is lost, but for the last seconds. */
   end(): void {
     for (const waiting of this.#waiting.values()) {
-      const { exchange } = waiting;
-      this.#finish(exchange, this.#nowMs - exchange.sentMs < OPEN_MS ? 'open' : 'lost');
+      const { exchange, hop } = waiting;
+      if (hop === null)
+        this.#finish(exchange, this.#nowMs - exchange.sentMs < OPEN_MS ? 'open' : 'lost');
     }
     this.#waiting.clear();
     this.#asked.clear();
+    this.#answered.clear();
+    this.#nowMs = 0;
+    this.#expiredMs = 0;
   }
 
   #query(message: PassingMessage, head: MessageHead): void {

@@ -1,3 +1,4 @@
+import type { NegativeTtl } from '../evidence/name-view.ts';
 import { clock, excluded, listed, unknown, type Rule } from './finding.ts';
 
 /** A name that was asked for before it existed stays missing for as long as that was remembered. */
@@ -45,9 +46,7 @@ export const newName: Rule = {
 };
 
 /** Whether the TTLs of one server go down with time, as those of a cached answer do. */
-function countsDown(
-  ttls: readonly { readonly ms: number; readonly ttl: number; readonly server: string }[],
-): boolean {
+function countsDown(ttls: readonly NegativeTtl[]): boolean {
   for (const [, own] of Map.groupBy(ttls, ({ server }) => server)) {
     let falls = 0;
     for (let at = 1; at < own.length; at++) {

@@ -1,0 +1,264 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import {
+  addressRecord,
+  back,
+  dnsMessage,
+  ip,
+  udp,
+  type Captured,
+  type Ends,
+} from '../../../test/kit/packets.ts';
+import { Reading } from '../reading.ts';
+import type { SeenExchange, SeenLookup } from './seen-exchange.ts';
+
+const service: Ends = { from: '10.244.1.5', fromPort: 40_000, to: '10.96.0.10', toPort: 53 };
+
+interface Sent {
+  readonly ms: number;
+  readonly name?: string;
+  readonly type?: string;
+  readonly id?: number;
+  readonly ends?: Ends;
+  readonly reply?: boolean;
+  readonly rcode?: number;
+  readonly address?: string;
+  readonly ipId?: number;
+  readonly ttl?: number;
+  /** Interface. */
+  readonly port?: number;
+}
+
+function read(sent: readonly Sent[]): {
+  exchanges: SeenExchange[];
+  lookups: SeenLookup[];
+  reading: Reading;
+} {
+  const exchanges: SeenExchange[] = [];
+  const lookups: SeenLookup[] = [];
+  const reading = new Reading({
+    ended: (each) => exchanges.push(each),
+    lookup: (each) => lookups.push(each),
+  });
+  for (const {
+    ms,
+    name = 'www.example.com.',
+    type = 'A',
+    id = 7,
+    ends = service,
+    reply = false,
+    rcode = 0,
+    address,
+    ...more
+  } of sent) {
+    const answer = address === undefined ? [] : [addressRecord(name, address)];
+    const message = dnsMessage(name, type, { id, ...(reply ? { reply, rcode, answer } : {}) });
+    const way = reply ? back(ends) : ends;
+    const bytes = ip(way, 17, udp(way, message), {
+      id: more.ipId ?? ms + id + (reply ? 1 : 0) + 1,
+      ttl: more.ttl ?? 64,
+    });
+    const packet: Captured = { timeMs: 1.7e12 + ms, bytes };
+    reading.takeNetwork(packet.bytes, 0, bytes.length, packet.timeMs, more.port ?? 0);
+  }
+  reading.end();
+  return { exchanges, lookups, reading };
+}
+
+const later = { ms: 60_000, id: 999, name: 'end.example.' };
+
+describe('exchanges', () => {
+  test('a reply belongs to the query with its addresses, ports, id and question, and to no other', () => {
+    const { exchanges, reading } = read([
+      { ms: 0 },
+      { ms: 1, reply: true, id: 8 },
+      { ms: 2, reply: true, name: 'other.example.' },
+      { ms: 3, reply: true, ends: { ...service, fromPort: 40_001 } },
+      { ms: 4, reply: true, address: '192.0.2.1' },
+      later,
+    ]);
+    assert.equal(exchanges[0]!.repliedMs! - exchanges[0]!.sentMs, 4);
+    assert.equal(reading.totals.unasked, 3);
+  });
+
+  test('the same packet on another interface, or a router further, is a copy; the same question again is another try', () => {
+    const { exchanges, reading } = read([
+      { ms: 0, ipId: 5 },
+      { ms: 1, ipId: 5, ttl: 63, port: 2 },
+      { ms: 5000, ipId: 6 },
+      { ms: 5001, reply: true, ipId: 9 },
+      { ms: 5001, reply: true, ipId: 9, port: 2 },
+      later,
+    ]);
+    assert.equal(reading.totals.copies, 2);
+    assert.deepEqual(
+      exchanges.slice(0, 2).map(({ ending, attempt }) => [ending, attempt]),
+      [
+        ['retried', 1],
+        ['answered', 2],
+      ],
+    );
+  });
+
+  test('a translated destination is a hop, whose own reply is known; the exchange ends once', () => {
+    const pod = { ...service, to: '10.244.3.7' };
+    const answered = read([
+      { ms: 0, ipId: 5 },
+      { ms: 1, ipId: 5, ttl: 63, ends: pod },
+      { ms: 2, reply: true, ends: pod },
+      { ms: 3, reply: true },
+      later,
+    ]);
+    assert.equal(answered.exchanges.length, 2);
+    const [hop] = answered.exchanges[0]!.hops;
+    assert.equal(hop!.server.address, '10.244.3.7');
+    assert.equal(hop!.repliedMs! - hop!.sentMs, 1);
+    // The reply of the pod never came back to the client.
+    const lost = read([
+      { ms: 0, ipId: 5 },
+      { ms: 1, ipId: 5, ttl: 63, ends: pod },
+      { ms: 2, reply: true, ends: pod },
+      later,
+    ]);
+    assert.deepEqual(
+      lost.exchanges.map(({ ending, hops }) => [ending, hops.length]),
+      [
+        ['lost', 1],
+        ['open', 0],
+      ],
+    );
+    assert.notEqual(lost.exchanges[0]!.hops[0]!.repliedMs, null);
+    const cut = read([
+      { ms: 0, ipId: 5 },
+      { ms: 1, ipId: 5, ttl: 63, ends: pod },
+    ]);
+    assert.deepEqual(
+      cut.exchanges.map(({ ending }) => ending),
+      ['open'],
+    );
+  });
+
+  test('musl asks its servers at once with one id: those are exchanges of their own', () => {
+    const second = { ...service, to: '10.96.0.11' };
+    const { exchanges } = read([
+      { ms: 0, ipId: 5 },
+      { ms: 0, ipId: 6, ends: second },
+      { ms: 1, reply: true, ends: second, rcode: 3 },
+      { ms: 2, reply: true, rcode: 3 },
+      later,
+    ]);
+    assert.equal(
+      exchanges.filter(({ ending, hops }) => ending === 'answered' && hops.length === 0).length,
+      2,
+    );
+  });
+
+  test('what was asked just before the end of a capture is not called lost', () => {
+    const { exchanges } = read([{ ms: 0 }, { ms: 4000, id: 8 }, { ms: 5000, id: 9 }]);
+    assert.deepEqual(
+      exchanges.map(({ ending }) => ending),
+      ['lost', 'open', 'open'],
+    );
+  });
+
+  test('a reply from another address than was asked is told of, and is no reply', () => {
+    const { exchanges } = read([
+      { ms: 0 },
+      { ms: 1, reply: true, ends: { ...service, to: '10.244.3.7' } },
+      later,
+    ]);
+    assert.equal(exchanges[0]!.stray?.address, '10.244.3.7');
+    assert.equal(exchanges[0]!.ending, 'lost');
+  });
+
+  test('a second capture of the same time begins anew: nothing of the first waits on, nothing piles up', () => {
+    const one = [
+      { ms: 0 },
+      { ms: 1, reply: true },
+      { ms: 20_000, id: 8 },
+      { ms: 20_001, id: 8, reply: true },
+    ];
+    const { exchanges, lookups } = read([...one, ...one, ...one]);
+    assert.deepEqual(
+      exchanges.map(({ ending }) => ending),
+      Array.from({ length: 6 }, () => 'answered'),
+    );
+    assert.equal(lookups.length, 6);
+  });
+});
+
+describe('lookups', () => {
+  const pair = (ms: number, name: string, id: number, rcode: number, address?: string): Sent[] => [
+    { ms, name, id, type: 'A' },
+    { ms, name, id: id + 1, type: 'AAAA' },
+    {
+      ms: ms + 1,
+      name,
+      id,
+      type: 'A',
+      reply: true,
+      rcode,
+      ...(address === undefined ? {} : { address }),
+    },
+    { ms: ms + 1, name, id: id + 1, type: 'AAAA', reply: true, rcode },
+  ];
+
+  test('a walk along the search path is one lookup, under the name that was typed', () => {
+    const { lookups } = read([
+      ...pair(0, 'api.shop.svc.cluster.local.', 1, 3),
+      ...pair(2, 'api.svc.cluster.local.', 3, 3),
+      ...pair(4, 'api.cluster.local.', 5, 3),
+      ...pair(6, 'api.corp.example.', 7, 3),
+      ...pair(8, 'api.', 9, 3),
+    ]);
+    assert.deepEqual(
+      lookups.map(({ name, candidates }) => [name, candidates.length]),
+      [['api', 5]],
+    );
+  });
+
+  test('two names one after the other are two lookups, even if both are not there', () => {
+    const { lookups } = read([
+      ...pair(0, 'one.example.com.', 1, 3),
+      ...pair(2, 'two.example.org.', 3, 3),
+    ]);
+    assert.deepEqual(
+      lookups.map(({ name }) => name),
+      ['one.example.com.', 'two.example.org.'],
+    );
+  });
+
+  test('the same name twice is two lookups when the first was answered', () => {
+    const { lookups } = read([
+      ...pair(0, 'a.example.', 1, 0, '192.0.2.1'),
+      ...pair(10, 'a.example.', 3, 0, '192.0.2.1'),
+    ]);
+    assert.equal(lookups.length, 2);
+  });
+
+  test('a query that is repeated after five seconds, and what follows it, is of the same lookup', () => {
+    const { lookups } = read([
+      { ms: 0, id: 1, type: 'A' },
+      { ms: 0, id: 2, type: 'AAAA' },
+      { ms: 1, id: 1, type: 'A', reply: true, address: '192.0.2.1' },
+      { ms: 5000, id: 1, type: 'A' },
+      { ms: 5001, id: 1, type: 'A', reply: true, address: '192.0.2.1' },
+      { ms: 5001, id: 2, type: 'AAAA' },
+      { ms: 5002, id: 2, type: 'AAAA', reply: true },
+      { ...later, ms: 30_000 },
+    ]);
+    assert.equal(lookups[0]!.exchanges.length, 4);
+    assert.ok(lookups[0]!.endMs - lookups[0]!.startMs > 5000);
+  });
+
+  test('two pods that look up the same name at once are two lookups', () => {
+    const other = { ...service, from: '10.244.1.6' };
+    const { lookups } = read([
+      { ms: 0, id: 1 },
+      { ms: 0, id: 1, ends: other },
+      { ms: 1, id: 1, reply: true },
+      { ms: 1, id: 1, ends: other, reply: true },
+    ]);
+    assert.deepEqual(lookups.map(({ client }) => client).toSorted(), ['10.244.1.5', '10.244.1.6']);
+  });
+});
