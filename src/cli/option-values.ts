@@ -48,6 +48,21 @@ export function choice<const T extends string>(
   };
 }
 
+/** A server by its address: `10.96.0.10`, `10.96.0.10:1053`, `[fd00::a]:53`; port null: none was said. */
+export function readServer(given: string): {
+  readonly server: string;
+  readonly port: number | null;
+} {
+  const [, host = given, port] =
+    /^\[([^\]]+)\](?:[:#](\d+))?$/.exec(given) ?? /^([^:#]+)[:#](\d+)$/.exec(given) ?? [];
+  if (parseAddress(host.replace(/%.*/s, '')) === null)
+    throw usage(`"${given}" is no IP address`, 'As in: 10.96.0.10, 10.96.0.10:1053, [fd00::a]:53');
+  return {
+    server: host,
+    port: port === undefined ? null : readInteger(`${given}: a port`, port, 1, 65_535),
+  };
+}
+
 /** IP addresses with commas between. */
 export const addresses: OptionValue<readonly string[]> = {
   placeholder: 'IP,…',

@@ -1,5 +1,4 @@
 /** The command line of `ndots trace`. */
-import { parseAddress } from '../base/ip.ts';
 import type { Family } from '../resolver/client.ts';
 import {
   flag,
@@ -18,7 +17,7 @@ import {
   file,
   integer,
   pair,
-  readInteger,
+  readServer,
   text,
   usage,
 } from './option-values.ts';
@@ -258,19 +257,4 @@ function readWords(words: readonly string[]): Words {
   if (names.length > 1)
     throw usage(`one name, please: "${names[0] ?? ''}" or "${names[1] ?? ''}"?`);
   return { name: names[0] ?? null, server, port, type };
-}
-
-/** `10.96.0.10`, `10.96.0.10:1053`, `[fd00::a]:53`. */
-function readServer(given: string): { readonly server: string; readonly port: number | null } {
-  const [, host = given, port] =
-    /^\[([^\]]+)\](?:[:#](\d+))?$/.exec(given) ?? /^([^:#]+)[:#](\d+)$/.exec(given) ?? [];
-  if (parseAddress(host.replace(/%.*/s, '')) === null)
-    throw usage(
-      `"@${given}" is no IP address`,
-      'As in: @10.96.0.10, @10.96.0.10:1053, @[fd00::a]:53',
-    );
-  return {
-    server: host,
-    port: port === undefined ? null : readInteger(`@${given}: a port`, port, 1, 65_535),
-  };
 }

@@ -246,7 +246,7 @@ describe('exit codes and errors', () => {
     ['an option without its value', ['a', '--client'], 3, /needs a value/],
     ['a bad number', ['a', '--repeat', '0'], 3, /whole number/],
     ['a name that was no UTF-8', ['\uFFFD', '--plan'], 3, /UTF-8/],
-    ['a server that is no address', ['a', '@nope', '--plan'], 3, /"@nope" is no IP address/],
+    ['a server that is no address', ['a', '@nope', '--plan'], 3, /"nope" is no IP address/],
     ['a server without its name', ['a', '@', '--plan'], 3, /is no IP address/],
     ['an address that is none', ['a', '--host-addresses', 'x', '--plan'], 3, /IP addresses/],
     ['a namespace without a pod', ['a', '--namespace', 'x', '--plan'], 3, /without a pod/],

@@ -70,6 +70,11 @@ const verbs: Readonly<Record<string, Verb>> = {
     usage: async () => (await import('./webhook-options.ts')).webhookUsage,
     command: async () => (await import('./webhook.ts')).webhook,
   },
+  bench: {
+    summary: 'a load as clients make it, against one server or two',
+    usage: async () => (await import('./bench-options.ts')).benchUsage,
+    command: async () => (await import('./bench.ts')).bench,
+  },
   completion: {
     summary: 'completion script for bash, zsh, fish or kubectl',
     usage: async () => (await import('./completion.ts')).completionUsage,

@@ -28,13 +28,16 @@ export interface UdpPortOwner {
 }
 
 /** Opens a port towards an upstream. */
-export type OpenUdpPort = (upstream: UpstreamParts, owner: UdpPortOwner) => UdpPort;
+export type OpenUdpPort = (upstream: UdpPeer, owner: UdpPortOwner) => UdpPort;
+
+/** Who is at the other end of a port, and from which local address it is asked. */
+export type UdpPeer = Pick<UpstreamParts, 'address' | 'source'>;
 
 /** A port on the packet loop. A class: of object literals with getters each would be a kind of its own to the compiler. */
 class BatchedUdpPort implements UdpPort {
   readonly #socket: ConnectedSocket;
 
-  constructor({ address, source }: UpstreamParts, owner: UdpPortOwner) {
+  constructor({ address, source }: UdpPeer, owner: UdpPortOwner) {
     this.#socket = new ConnectedSocket(source, address.host, address.port, owner);
   }
 

@@ -1,0 +1,91 @@
+/** The command line of `ndots bench`. */
+import { clientLabels } from '../resolver/clients.ts';
+import { group, one, type Usage } from './option.ts';
+import { parseOptions } from './option-parse.ts';
+import { choice, file, integer, readServer, text, usage } from './option-values.ts';
+
+/** A server of the command line. */
+export interface BenchServer {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** What a command line of `ndots bench` says. */
+export interface BenchOptions {
+  readonly servers: readonly BenchServer[];
+  readonly names: string | null;
+  readonly client: string;
+  readonly resolvConf: string | null;
+  readonly rate: number;
+  readonly lastsMs: number;
+  readonly clients: number;
+  readonly timeoutMs: number;
+  readonly output: 'text' | 'json';
+}
+
+const table = {
+  ...group('Load', {
+    names: one(
+      '--names',
+      file(),
+      'names, or NAME TYPE as dnsperf’s files have them; - is standard input',
+    ),
+    client: one(
+      '--client',
+      text('CLIENT', { words: clientLabels }),
+      'whose search walk a name without type stands for (glibc)',
+    ),
+    resolvConf: one(
+      '--resolv-conf',
+      file(),
+      'search path and ndots of that walk (as kubelet writes them for namespace default)',
+    ),
+    rate: one('--rate', integer('N', 1, 1_000_000), 'queries per second (1000)'),
+    seconds: one('--for', integer('SECONDS', 1, 86_400), 'send for so long (10)'),
+    clients: one('--clients', integer('N', 1, 1024), 'source ports for each server (16)'),
+    timeout: one(
+      '--timeout',
+      integer('SECONDS', 1, 60),
+      'a query without a reply after this is lost (5)',
+    ),
+  }),
+  ...group('Output', {
+    output: one('-o, --output', choice('FORMAT', ['text', 'json']), 'text or json'),
+  }),
+};
+
+/** The help of `ndots bench`. */
+export const benchUsage: Usage = {
+  synopsis: 'SERVER[:PORT] [SERVER[:PORT]] [--names FILE] [--rate N]',
+  examples: [
+    ['127.0.0.1:1053', 'the walk of glibc for a few names, 1000 queries a second'],
+    ['10.96.0.10 10.1.2.3 --names names.txt --for 60', 'two servers, by turns'],
+  ],
+  style: 'gnu',
+  options: table,
+  notes: [
+    'Queries are sent when they are due, whatever the replies do, and timed from then: a server that stalls is not spared. Two servers take turns of a second, so that what else the machine does meets both.',
+    'Exit codes: 0 done, 1 queries were lost, 2 it could not be done, 3 wrong usage.',
+  ],
+};
+
+/** @throws Problem */
+export function parseBenchOptions(words: readonly string[]): BenchOptions {
+  const { values, words: rest } = parseOptions(table, words);
+  if (rest.length === 0) throw usage('which server?', 'As in: ndots bench 127.0.0.1:1053');
+  if (rest.length > 2) throw usage(`two servers at most, and not "${rest[2]}"`);
+  return {
+    servers: rest.map((word) => {
+      const { server: host, port } = readServer(word.replace(/^@/, ''));
+      return { host, port: port ?? 53 };
+    }),
+    names: values.names,
+    client: values.client ?? 'glibc',
+    resolvConf: values.resolvConf,
+    rate: values.rate ?? 1000,
+    lastsMs: (values.seconds ?? 10) * 1000,
+    clients: values.clients ?? 16,
+    timeoutMs: (values.timeout ?? 5) * 1000,
+    output: values.output ?? 'text',
+  };
+}

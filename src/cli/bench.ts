@@ -1,0 +1,172 @@
+/** `ndots bench`: a load as clients make it, against one server or two, with the times and losses that they see. */
+import { printHostPort } from '../base/ip.ts';
+import { nearest } from '../base/problem.ts';
+import { batchedUdp } from '../linux/packet-loop.ts';
+import { loadQueries, readNames, type LoadName } from '../load/load-queries.ts';
+import { runLoad, type ServerLoad } from '../load/load-run.ts';
+import { batchedUdpPort, plainUdpPort } from '../net/udp-port.ts';
+import { clientLabels, findClient } from '../resolver/clients.ts';
+import { rcodeName } from '../wire/iana.ts';
+import { EXIT, type Command } from './command.ts';
+import { parseBenchOptions, type BenchOptions } from './bench-options.ts';
+import { usage } from './option-values.ts';
+import { readText } from './trace-settings.ts';
+
+/** The verb `bench`. */
+export const bench: Command = {
+  name: 'bench',
+  async run(words, io) {
+    const options = parseBenchOptions(words);
+    const client = findClient(options.client);
+    if (client === null) {
+      const meant = nearest(
+        options.client,
+        clientLabels.map((label) => label.split('@')[0]!),
+      );
+      throw usage(
+        `${options.client} is no client that is known`,
+        meant === null ? `Known: ${clientLabels.join(', ')}` : `Did you mean ${meant}?`,
+      );
+    }
+    const names =
+      options.names === null
+        ? usualNames
+        : readNames(
+            options.names === '-' ? await io.stdin() : readText(options.names, 'list of names'),
+            options.names,
+          );
+    const resolvConf =
+      options.resolvConf === null ? podConf : readText(options.resolvConf, 'resolv.conf');
+    const queries = await loadQueries(names, client, {
+      resolvConf,
+      nsswitch: null,
+      hosts: null,
+      hostAliases: null,
+      env: {},
+      host: { hostname: 'pod', addresses: ['10.244.0.10', 'fe80::1'], loopback: [4, 6] },
+    });
+    const loads = await runLoad({
+      ...options,
+      servers: options.servers.map((server) => ({ ...server, serverName: '' })),
+      queries,
+      turnMs: TURN_MS,
+      openPort: batchedUdp().available ? batchedUdpPort : plainUdpPort,
+      signal: io.signal,
+      ...(options.output === 'text' && {
+        progress: (doneMs: number) =>
+          io.err(`\r${Math.round(doneMs / 1000)} of ${options.lastsMs / 1000} s `),
+      }),
+    });
+    if (options.output === 'text') io.err('\r');
+    io.out(
+      options.output === 'json'
+        ? printJson(options, loads)
+        : printText(options, loads, names.length, queries.length),
+    );
+    if (io.signal.aborted) return EXIT.interrupted;
+    return loads.some(({ lost }) => lost > 0) ? EXIT.no : EXIT.ok;
+  },
+};
+
+/** Two servers change places so often. */
+const TURN_MS = 1000;
+
+const usualNames: readonly LoadName[] = [
+  'kubernetes.default',
+  'api.example.com',
+  'www.example.org',
+].map((name) => ({ name, type: null }));
+
+const podConf =
+  'nameserver 10.96.0.10\nsearch default.svc.cluster.local svc.cluster.local cluster.local\noptions ndots:5\n';
+
+const quantiles = [0.5, 0.9, 0.99, 0.999] as const;
+const nameOf = (options: BenchOptions, nth: number): string =>
+  printHostPort(options.servers[nth]!.host, options.servers[nth]!.port);
+
+function printJson(options: BenchOptions, loads: readonly ServerLoad[]): string {
+  const document = loads.map((load, nth) => ({
+    server: nameOf(options, nth),
+    sent: load.sent,
+    lost: load.lost,
+    late: load.late,
+    errors: load.errors,
+    truncated: load.truncated,
+    rcodes: Object.fromEntries([...load.rcodes].map(([rcode, count]) => [rcodeName(rcode), count])),
+    milliseconds: {
+      mean: load.latencies.mean,
+      ...Object.fromEntries(quantiles.map((q) => [`p${q * 100}`, load.latencies.quantile(q)])),
+      max: load.latencies.max,
+    },
+  }));
+  return `${JSON.stringify(document)}\n`;
+}
+
+/** Bounds of the rows of the picture, milliseconds. */
+const bounds = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000] as const;
+const BAR = 30;
+
+function printText(
+  options: BenchOptions,
+  loads: readonly ServerLoad[],
+  names: number,
+  queries: number,
+): string {
+  const rows: (readonly string[])[] = [['', ...loads.map((_, nth) => nameOf(options, nth))]];
+  const row = (title: string, of: (load: ServerLoad) => string): void => {
+    rows.push([title, ...loads.map(of)]);
+  };
+  row('sent', ({ sent }) => String(sent));
+  row('lost', ({ lost, sent }) => `${lost} (${((100 * lost) / Math.max(1, sent)).toFixed(2)} %)`);
+  if (loads.some(({ errors }) => errors > 0))
+    row('refused, unreachable', ({ errors }) => String(errors));
+  if (loads.some(({ late }) => late > 0)) row('too late', ({ late }) => String(late));
+  if (loads.some(({ truncated }) => truncated > 0))
+    row('truncated', ({ truncated }) => String(truncated));
+  for (const rcode of new Set(loads.flatMap((load) => [...load.rcodes.keys()])))
+    row(rcodeName(rcode), (load) => String(load.rcodes.get(rcode) ?? 0));
+  for (const q of quantiles)
+    row(`p${q * 100}`, ({ latencies }) =>
+      latencies.count === 0 ? '-' : printMs(latencies.quantile(q)),
+    );
+  row('longest', ({ latencies }) => (latencies.count === 0 ? '-' : printMs(latencies.max)));
+  const widths = rows[0]!.map((_, column) =>
+    Math.max(...rows.map((cells) => cells[column]!.length)),
+  );
+  const table = rows.map((cells) =>
+    cells
+      .map((cell, column) =>
+        column === 0 ? cell.padEnd(widths[0]!) : cell.padStart(widths[column]!),
+      )
+      .join('  ')
+      .trimEnd(),
+  );
+  return `${[
+    `${options.rate} queries/s for ${options.lastsMs / 1000} s: ${names} names as ${options.client} looks them up, ${queries} queries a round`,
+    '',
+    ...table,
+    ...loads.flatMap((load, nth) =>
+      load.latencies.count === 0 ? [] : ['', nameOf(options, nth), ...picture(load)],
+    ),
+  ].join('\n')}\n`;
+}
+
+/** One line for each row that has any, with its share as a bar. */
+function picture({ latencies }: ServerLoad): readonly string[] {
+  const counts = latencies.between(bounds);
+  const most = Math.max(1, ...counts);
+  return counts.flatMap((count, nth) => {
+    if (count === 0) return [];
+    const bound = bounds[nth];
+    const label =
+      bound === undefined ? `more than ${printMs(bounds.at(-1)!)}` : `up to ${printMs(bound)}`;
+    const bar = '#'.repeat(Math.max(1, Math.round((count / most) * BAR)));
+    return [
+      `  ${label.padStart(17)}  ${bar.padEnd(BAR)}  ${((100 * count) / latencies.count).toFixed(2)} %`,
+    ];
+  });
+}
+
+function printMs(ms: number): string {
+  return ms < 1 ? `${Math.round(ms * 1000)} µs` : `${ms < 100 ? ms.toFixed(1) : Math.round(ms)} ms`;
+}

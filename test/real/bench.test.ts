@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { freePorts, serveProcess, type ServeProcess } from '../kit/serve-process.ts';
+
+interface Ran {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+function bench(...words: string[]): Promise<Ran> {
+  return new Promise((done) => {
+    const child = spawn('bin/ndots', ['bench', ...words]);
+    const text = { out: '', err: '' };
+    child.stdout.on('data', (chunk: Buffer) => (text.out += chunk.toString()));
+    child.stderr.on('data', (chunk: Buffer) => (text.err += chunk.toString()));
+    child.on('close', (code) => done({ code, ...text }));
+  });
+}
+
+describe('ndots bench', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'ndots-bench-'));
+  let server: ServeProcess;
+  before(async () => {
+    server = await serveProcess(
+      `kubernetes cluster.local {\n manifests ${resolve('examples/cluster')}\n}`,
+    );
+  });
+  after(async () => {
+    await server.stop();
+    rmSync(folder, { recursive: true });
+  });
+
+  test('sends what glibc sends for a name in a pod, and the server has got all of it', async () => {
+    const names = join(folder, 'names');
+    writeFileSync(names, '# one\nbackend.critical-app\n');
+    const before = await server.sum('coredns_dns_requests_total');
+    const { code, out } = await bench(
+      `127.0.0.1:${server.port}`,
+      '--names',
+      names,
+      '--rate',
+      '400',
+      '--for',
+      '2',
+      '-o',
+      'json',
+    );
+    const [load] = JSON.parse(out) as [
+      { sent: number; lost: number; rcodes: Record<string, number> },
+    ];
+    assert.deepEqual([code, load.sent, load.lost], [0, 800, 0], out);
+    assert.equal((await server.sum('coredns_dns_requests_total')) - before, 800);
+    // A and AAAA at three suffixes and as it is, in turn: the second one is there, the last one has no plugin.
+    assert.deepEqual(load.rcodes, { NXDOMAIN: 400, NOERROR: 200, SERVFAIL: 200 });
+  });
+
+  test('compares two servers, and shows what is lost where nobody listens', async () => {
+    const [nobody] = (await freePorts(1)) as [number];
+    const words = [
+      `127.0.0.1:${server.port}`,
+      `127.0.0.1:${nobody}`,
+      '--rate',
+      '200',
+      '--for',
+      '2',
+      '--timeout',
+      '1',
+    ];
+    const { code, out } = await bench(...words);
+    assert.equal(code, 1);
+    assert.match(out, /^lost +0 \(0\.00 %\) +200 \(100\.00 %\)$/m);
+    assert.match(out, /^p99 +[\d.]+ (?:µs|ms) +-$/m);
+  });
+
+  for (const [words, wanted, exit] of [
+    [[], /which server\?/, 3],
+    [['dns.example'], /is no IP address/, 3],
+    [['127.0.0.1', '--client', 'glib'], /Did you mean glibc/, 3],
+    [['127.0.0.1', '--names', '/nowhere'], /there is no such file/, 2],
+  ] as const)
+    test(`"${words.join(' ')}" is a mistake that is explained`, async () => {
+      const { code, err } = await bench(...words);
+      assert.match(err, wanted);
+      assert.equal(code, exit);
+    });
+
+  test('a file of names with a mistake is named with its line', async () => {
+    const names = join(folder, 'wrong');
+    writeFileSync(names, 'a.example A\nb.example NOPE\n');
+    const { code, err } = await bench('127.0.0.1', '--names', names);
+    assert.match(err, /"b\.example NOPE" is not NAME or NAME TYPE.*wrong:2:1/s);
+    assert.equal(code, 2);
+  });
+});
