@@ -91,6 +91,19 @@ describe('the image', { skip: noImages() ?? false }, () => {
     }
   });
 
+  test('what lint and doctor find is explained from within', (t) => {
+    const of = built(t);
+    if (of === null) return;
+    for (const [verb, code] of [
+      ['lint', 'CF01'],
+      ['doctor', 'ND3001'],
+    ] as const) {
+      const { text } = run(of.container([verb, '--explain', code], ['ndots']));
+      assert.match(text, new RegExp(code));
+      assert.ok(text.length > 300, text);
+    }
+  });
+
   for (const [what, command] of [
     ['with the arguments of CoreDNS', null],
     ['with the command and arguments of CoreDNS', ['/coredns']],
