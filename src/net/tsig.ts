@@ -25,6 +25,8 @@ import {
 const FUDGE_SECONDS = 300;
 /** Of a MAC, at least so many bytes have to be there (RFC 8945 section 5.2.2.1). */
 const MAC_MIN = 10;
+/** Bytes of the other data of a query at most: a time, if there is anything. */
+const OTHER_MAX = 6;
 /** Messages of a stream that may come without a signature, one after the other (RFC 8945 section 5.3.1). */
 const UNSIGNED_MAX = 99;
 
@@ -61,7 +63,8 @@ export class TsigKeys {
    */
   prove({ message, at }: QuerySignature, seconds: number): TsigProof {
     const fields = readOrNull(message, at);
-    if (fields === null) return malformed('');
+    // Nobody has more to say than a time: the rest would only be hashed (RFC 8945 section 5.2.3).
+    if (fields === null || fields.other.length > OTHER_MAX) return malformed('');
     const name = printName(fields.key);
     const key = this.#byName.get(textOf(fields.key));
     const known = algorithmOf(fields.algorithm);

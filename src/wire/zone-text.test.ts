@@ -67,7 +67,11 @@ describe('zone files', () => {
     ]);
     assert.match(problem('$GENERATE 5-1 a A 192.0.2.$'), /:1:11: the range must be/);
     assert.match(problem('$GENERATE 1-2 ${x} A 192.0.2.1'), /:1:15: a form of \$/);
-    assert.match(problem('$GENERATE 0-4000000 $ A 192.0.2.1'), /more than 1000000 records/);
+    assert.match(problem('$GENERATE 0-4000000 $ A 192.0.2.1'), /more than 4000000 records/);
+    assert.match(
+      problem('$GENERATE 1-2 a 1 A 192.0.2.1\n$GENERATE 1-4000000 $ 1 A 192.0.2.1'),
+      /:2:11: .*more than 4000000 records/,
+    );
   });
 
   test('with somebody to tell, reading goes on behind each mistake', () => {

@@ -47,8 +47,8 @@ export interface OwnedRecord extends Omit<DnsRecord, 'name'> {
 const INCLUDE_DEPTH_MAX = 16;
 /** Files in all that one zone may include. */
 const INCLUDE_COUNT_MAX = 1000;
-/** Records that one `$GENERATE` may make. */
-const GENERATE_MAX = 1_000_000;
+/** Records that all `$GENERATE` of one zone may make. */
+const GENERATE_MAX = 4_000_000;
 /** RFC 2181 section 8. */
 const TTL_MAX = 0x7fff_ffff;
 
@@ -108,6 +108,7 @@ class ZoneParser {
   #defaultTtl: number | null = null;
   #lastTtl: number | null = null;
   #includes = 0;
+  #generated = 0;
 
   constructor(parts: ZoneTextParts) {
     this.#parts = parts;
@@ -142,7 +143,8 @@ class ZoneParser {
     const [from, to, step] = [Number(range?.[1]), Number(range?.[2]), Number(range?.[3] ?? 1)];
     if (range === null || from > to || step === 0)
       return line.fail('the range must be FROM-TO or FROM-TO/STEP, as in 1-254');
-    if ((to - from) / step >= GENERATE_MAX)
+    this.#generated += Math.floor((to - from) / step) + 1;
+    if (this.#generated > GENERATE_MAX)
       line.fail(`$GENERATE makes more than ${GENERATE_MAX} records`);
     for (let number = from; number <= to; number += step) yield this.#record(line.numbered(number));
   }

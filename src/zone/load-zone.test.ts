@@ -58,4 +58,40 @@ describe('a large zone file', () => {
       (error: NodeJS.ErrnoException) => error.code === 'ENOENT',
     );
   });
+
+  test('is one that includes or generates much, too: the thread that asked for it is not held up', async (t) => {
+    const big = file(t, text().replace(/^.*\n.*\n.*\n/, ''));
+    const head = '$TTL 60\n@ SOA ns host 7 2 3 4 5\n@ NS ns\n';
+    for (const [line, count] of [
+      [`$INCLUDE ${big}`, names],
+      ['$GENERATE 1-60000 host-$ A 10.0.0.1', 60_000],
+    ] as const) {
+      const { packed } = await loadZone(file(t, `${head}${line}\n`), origin, systemClock, null);
+      assert.equal(packed!.records, count + 2);
+    }
+  });
+});
+
+describe('mistakes of a zone file', () => {
+  const head = '$TTL 60\n@ SOA ns host 7 2 3 4 5\n@ NS ns\n';
+
+  test('are told of up to a number, however many there are', async (t) => {
+    const wrong = file(t, ')))\n'.repeat(1_000_000));
+    for (const path of [
+      wrong,
+      file(t, `${head}$INCLUDE ${wrong}\n`),
+      file(t, 'no\n'.repeat(1000)),
+    ]) {
+      const { packed, problems } = await loadZone(path, origin, systemClock, null);
+      assert.equal(packed, null);
+      assert.equal(problems.length, 20);
+    }
+  });
+
+  test('data that no message has room for is one, with its place', async (t) => {
+    const long = `t TXT ${'"x" '.repeat(40_000)}\n`;
+    const { packed, problems } = await loadZone(file(t, head + long), origin, systemClock, null);
+    assert.equal(packed, null);
+    assert.match(problems[0]!.message, /db:4:1: the data of TXT has more than 65535 bytes/);
+  });
 });

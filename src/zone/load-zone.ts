@@ -11,6 +11,8 @@ import type { ZoneFileResult } from './zone-file.ts';
 
 /** Files larger than this are read by a thread of their own, bytes: it takes longer to read them than to start one. */
 const THREAD_FROM = 512 * 1024;
+/** The same of records: `$GENERATE` makes many of a line. */
+const THREAD_FROM_RECORDS = 50_000;
 
 /**
  * The runtime holds the heap of a thread that has ended for another one that may come, until it collects memory later than this,
@@ -35,7 +37,7 @@ export type ZoneThreadResult =
   | { readonly code: string; readonly message: string };
 
 /**
- * Reads a zone file as `readZoneFile` does. A large one is read in a thread of its own, so that neither the time nor the memory which
+ * Reads a zone file as `readZoneFile` does. A large one, with what it includes and generates, is read in a thread of its own, so that neither the time nor the memory which
  * that takes is anybody else's.
  * @throws Error with the system's code if the file cannot be read
  */
@@ -46,8 +48,16 @@ export async function loadZone(
   unless: number | null,
 ): Promise<ZoneFileResult> {
   if (statSync(path).size >= THREAD_FROM) return inThread({ path, origin, unless }, clock);
-  const { readZoneFile } = await import('./zone-file.ts');
-  return readZoneFile(path, origin, clock, unless);
+  const { readZoneFile, ZoneTooLarge } = await import('./zone-file.ts');
+  try {
+    return await readZoneFile(path, origin, clock, unless, {
+      bytes: THREAD_FROM,
+      records: THREAD_FROM_RECORDS,
+    });
+  } catch (error) {
+    if (error instanceof ZoneTooLarge) return inThread({ path, origin, unless }, clock);
+    throw error;
+  }
 }
 
 /** Whether the file has changed since: its time and size as one text; null: it is not there. */

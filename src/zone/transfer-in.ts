@@ -2,7 +2,7 @@ import { printHostPort } from '../base/ip.ts';
 import { askStream, type RemoteServer } from '../net/one-exchange.ts';
 import { SignedExchange, type SigningKey } from '../net/tsig.ts';
 import { CLASS, rcodeName, TYPE, typeName } from '../wire/iana.ts';
-import { printName, type WireName } from '../wire/name.ts';
+import { foldName, printName, suffixAt, type WireName } from '../wire/name.ts';
 import {
   dataOf,
   readMessage,
@@ -194,6 +194,9 @@ class IncomingZone {
     if (this.#bytes > this.#maxBytes)
       throw new Error(`the zone takes more than ${this.#maxBytes} bytes`);
     const isSoa = type === TYPE.SOA;
+    // Every SOA record of a transfer says where a part of it begins: one of another name says nothing.
+    if (isSoa && !isSameName(owner, this.#origin))
+      throw new Error(`the SOA record is that of ${printName(owner)}`);
     switch (this.#state) {
       case 'start':
         if (!isSoa) throw new Error(`the transfer begins with a record of type ${typeName(type)}`);
@@ -223,7 +226,7 @@ class IncomingZone {
           put(this.#added, owner, type, ttl, data);
           return false;
         }
-        this.#differences.push(difference(this.#removed, this.#added));
+        this.#follows(difference(this.#removed, this.#added));
         this.#removed = new GrowingBytes();
         this.#added = new GrowingBytes();
         if (serialIn(data) === this.#serial) {
@@ -252,8 +255,15 @@ class IncomingZone {
 
   #addSoa(): void {
     const { owner, ttl, data } = this.#soa!;
-    if (this.#builder!.add(owner, TYPE.SOA, ttl, data) !== null)
-      throw new Error(`the SOA record is that of ${printName(owner)}`);
+    this.#builder!.add(owner, TYPE.SOA, ttl, data);
+  }
+
+  /** Each difference goes on where the one before ends; the first one, at the version that is known. */
+  #follows(next: Difference): void {
+    const at = this.#differences.at(-1)?.to ?? this.#old!.serial;
+    if (next.from !== at)
+      throw new Error(`differences go on at serial ${next.from} in place of ${at}`);
+    this.#differences.push(next);
   }
 
   finish(): Transferred {
@@ -271,8 +281,6 @@ class IncomingZone {
   /** The old version with all differences: records by what they are, those that went last to those that came. */
   #changed(): PackedZone {
     const old = this.#old!;
-    if (this.#differences[0]!.from !== old.serial)
-      throw new Error(`differences begin at serial ${this.#differences[0]!.from}`);
     /** Record without its TTL → how many times it went less how many times it came. */
     const changes = new Map<string, { came: boolean; bytes: Uint8Array }>();
     for (const { removed, added } of this.#differences) {
@@ -302,6 +310,11 @@ class IncomingZone {
     }
     return builder.pack();
   }
+}
+
+/** @param origin lower case */
+function isSameName(name: WireName, origin: WireName): boolean {
+  return name.length === origin.length && suffixAt(foldName(name), origin) === 0;
 }
 
 function put(to: GrowingBytes, owner: WireName, type: number, ttl: number, data: Uint8Array): void {

@@ -1,4 +1,5 @@
 /** Reading a zone file. */
+import { statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '../base/clock.ts';
@@ -7,7 +8,7 @@ import { readFileText, whyUnreadable } from '../base/read-file.ts';
 import { CLASS, className, typeName } from '../wire/iana.ts';
 import { writeData } from '../wire/message.ts';
 import { foldName, printName, type WireName } from '../wire/name.ts';
-import { MessageWriter } from '../wire/writer.ts';
+import { MessageFull, MessageWriter } from '../wire/writer.ts';
 import { parseOwned } from '../wire/zone-text.ts';
 import type { PackedZone } from './packed-zone.ts';
 import { TargetCheck } from './target-check.ts';
@@ -19,6 +20,17 @@ const FILE_MAX = 1024 * 1024 * 1024;
 const PROBLEMS_MAX = 20;
 /** How long the thread reads a file before it does something else, milliseconds. */
 const SLICE_MS = 8;
+
+/** Files and `$GENERATE` make more of a zone file than may be read here: nothing has come of it. */
+export class ZoneTooLarge extends Error {}
+
+/** How much may be read, bytes of all files and records; more is `ZoneTooLarge`. */
+export interface ZoneFileTerms {
+  readonly bytes: number;
+  readonly records: number;
+}
+
+const anySize: ZoneFileTerms = { bytes: Infinity, records: Infinity };
 
 /** What came of reading a zone file. */
 export interface ZoneFileResult {
@@ -33,20 +45,24 @@ export interface ZoneFileResult {
  * Reads a zone from a file; in slices, so that the thread is never held up for long. A zone with a mistake is no zone: all its
  * mistakes are told of at once.
  * @param unless a zone with this serial need not be read on, and the result has neither zone nor problems; null: any is read
- * @throws Error with the system's code if the file cannot be read
+ * @throws Error with the system's code if the file cannot be read; `ZoneTooLarge`
  */
 export async function readZoneFile(
   path: string,
   origin: WireName,
   clock: Clock,
   unless: number | null = null,
+  most: ZoneFileTerms = anySize,
 ): Promise<ZoneFileResult> {
   const problems: Problem[] = [];
   const warnings: Problem[] = [];
   const builder = new ZoneBuilder(foldName(origin));
   const targets = new TargetCheck(foldName(origin));
+  let left = most.bytes;
   const read = (file: string): string => {
+    if (statSync(file).size > left) throw new ZoneTooLarge();
     const text = readFileText(file, FILE_MAX);
+    left -= text.length;
     // Editors of Windows put a byte order mark in front.
     return text.startsWith('\uFEFF') ? text.slice(1) : text;
   };
@@ -57,12 +73,16 @@ export async function readZoneFile(
       const file = resolve(dirname(from.file), name);
       return { file, text: readIncluded(read, file, from) };
     },
-    problem: (problem) => problems.push(problem),
+    problem: (problem) => {
+      problems.push(problem);
+      if (problems.length >= PROBLEMS_MAX) throw enough;
+    },
   });
   let sliceEnd = clock.now() + SLICE_MS;
   let told = false;
   let count = 0;
-  for (const { owner, type, class: rclass, ttl, data, place } of records) {
+  for (const { owner, type, class: rclass, ttl, data, place } of untilEnough(records)) {
+    if (count === most.records) throw new ZoneTooLarge();
     if ((++count & 63) === 0 && clock.now() > sliceEnd) {
       await setImmediate();
       sliceEnd = clock.now() + SLICE_MS;
@@ -73,6 +93,10 @@ export async function readZoneFile(
       continue;
     }
     const wire = wireData(type, data);
+    if (wire === null) {
+      problems.push(mistake(place, `the data of ${typeName(type)} has more than 65535 bytes`));
+      continue;
+    }
     const refusal = builder.add(owner, type, ttl, wire);
     if (refusal === null) targets.note(owner, type, wire, place);
     else {
@@ -116,10 +140,26 @@ export async function readZoneFile(
 
 const writer = new MessageWriter(false);
 
-/** Record data in wire form, without compression. */
-function wireData(type: number, data: object): Uint8Array {
+/** Thrown by who is told of mistakes: those of this file suffice. */
+const enough = new Error('no more mistakes are looked for');
+
+function* untilEnough<T>(records: Iterable<T>): Generator<T> {
+  try {
+    yield* records;
+  } catch (error) {
+    if (error !== enough) throw error;
+  }
+}
+
+/** Record data in wire form, without compression; null: no message has room for it. */
+function wireData(type: number, data: object): Uint8Array | null {
   writer.begin(0, 0);
-  writeData(writer, type, data);
+  try {
+    writeData(writer, type, data);
+  } catch (error) {
+    if (error instanceof MessageFull) return null;
+    throw error;
+  }
   return writer.take().subarray(12);
 }
 
@@ -132,6 +172,7 @@ function readIncluded(read: (file: string) => string, file: string, from: Place)
   try {
     return read(file);
   } catch (error) {
+    if (error instanceof ZoneTooLarge) throw error;
     throw mistake(from, `$INCLUDE: cannot read ${file}: ${whyUnreadable(error)}`);
   }
 }

@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { test } from 'node:test';
+import { TYPE } from '../wire/iana.ts';
+import { writeMessage, type DnsRecord } from '../wire/message.ts';
+import { parseName, printName } from '../wire/name.ts';
+import { parseZone } from '../wire/zone-text.ts';
+import type { PackedZone } from './packed-zone.ts';
+import { RecordCursor } from './record-cursor.ts';
+import { transferIn, type Transferred } from './transfer-in.ts';
+import { ZoneData } from './zone-data.ts';
+
+const origin = 'example.org.';
+const MOST_BYTES = 10_000;
+
+/** Fetches the zone from a primary that sends these records, whatever it is asked. */
+async function from(records: string, known: PackedZone | null = old): Promise<Transferred> {
+  const answer: DnsRecord[] = [];
+  for (const record of parseZone(records, { file: 'primary', origin, ttl: 60 }))
+    answer.push(record);
+  const primary = createServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.on('data', (query: Buffer) => {
+      const parts = { question: [], authority: [], additional: [], edns: null };
+      const message = writeMessage({
+        id: query.readUInt16BE(2),
+        flags: 0x8000,
+        rcode: 0,
+        answer,
+        ...parts,
+      });
+      socket.write(Buffer.of(message.length >> 8, message.length & 0xff, ...message));
+    });
+  }).listen(0, '127.0.0.1');
+  await once(primary, 'listening');
+  const { port } = primary.address() as AddressInfo;
+  const terms = { idleMs: 300, totalMs: 5000, maxBytes: MOST_BYTES, id: 7, key: null };
+  const { signal } = new AbortController();
+  try {
+    const server = { host: '127.0.0.1', port };
+    return await transferIn(parseName(origin), known, server, {
+      ...terms,
+      signal,
+      seconds: () => 0,
+    });
+  } finally {
+    primary.close();
+  }
+}
+
+const soa = (serial: number, owner = '@'): string =>
+  `${owner} SOA ns.x. h.x. ${serial} 100 10 1000 5\n`;
+
+function hosts({ packed }: Transferred): string[] {
+  const names: string[] = [];
+  for (const cursor = new RecordCursor(new ZoneData(packed!)); cursor.next();)
+    if (cursor.type === TYPE.A) names.push(printName(cursor.owner));
+  return names;
+}
+
+const { packed: old } = await from(soa(1) + '@ NS ns.x.\nwww A 192.0.2.1\n' + soa(1), null);
+
+test('differences make the next version of the old one', async () => {
+  const found = await from(
+    soa(3) +
+      soa(1) +
+      'www A 192.0.2.1\n' +
+      soa(2) +
+      'a A 192.0.2.2\n' +
+      soa(2) +
+      soa(3) +
+      'b A 192.0.2.3\n' +
+      soa(3),
+  );
+  assert.equal(found.packed?.serial, 3);
+  assert.deepEqual(hosts(found), ['a.example.org.', 'b.example.org.']);
+});
+
+test('an SOA record of another name begins and ends nothing', async () => {
+  for (const owner of ['evil.test.', 'below', 'org.']) {
+    const other = (serial: number): string => soa(serial, owner);
+    for (const records of [
+      other(2) + other(1) + other(2) + 'a A 192.0.2.2\n' + other(2),
+      soa(2) + other(1) + soa(2) + soa(2),
+      soa(2) + soa(1) + other(2) + soa(2),
+      soa(2) + soa(1) + soa(2) + 'a A 192.0.2.2\n' + other(2),
+      soa(2) + 'a A 192.0.2.2\n' + other(2),
+    ])
+      await assert.rejects(from(records), /the SOA record is that of /);
+  }
+});
+
+test('the SOA record may be spelled in any case', async () => {
+  const found = await from(soa(2, 'EXAMPLE.org.') + 'a A 192.0.2.2\n' + soa(2, 'example.ORG.'));
+  assert.equal(found.packed?.serial, 2);
+});
+
+test('differences with a gap between them make no version', async () => {
+  const begun = soa(9) + soa(1) + soa(2) + 'a A 192.0.2.2\n';
+  await assert.rejects(from(begun + soa(7) + soa(9) + soa(9)), /go on at serial 7 in place of 2/);
+  await assert.rejects(from(soa(9) + soa(7) + soa(9) + soa(9)), /go on at serial 7 in place of 1/);
+});
+
+test('a transfer that ends before its second SOA record, or is too large, makes no version', async () => {
+  await assert.rejects(from(soa(2) + 'a A 192.0.2.2\n'), /nothing came/);
+  await assert.rejects(from(soa(2) + 'a A 192.0.2.2\n', null), /nothing came/);
+  const large = Array.from({ length: 60 }, (_, i) => `h${i} TXT "${'x'.repeat(200)}"\n`).join('');
+  await assert.rejects(from(soa(2) + large + soa(2)), /takes more than 10000 bytes/);
+});
