@@ -2,18 +2,9 @@
 import type { Socket } from 'node:net';
 import type { Clock, Timer } from '../../base/clock.ts';
 import { clientGreeting, makeFrame, wordsFrame } from '../http2/client-frames.ts';
-import { FrameReader } from '../http2/frame-reader.ts';
-import {
-  ERROR,
-  FLAG,
-  FRAME,
-  PAYLOAD_MAX,
-  readWord,
-  SETTING,
-  WINDOW,
-  WINDOW_MAX,
-} from '../http2/frames.ts';
-import { HeaderBlock } from '../http2/header-block.ts';
+import { ClientInput, type ClientInputHost } from '../http2/client-input.ts';
+import { ERROR, FLAG, FRAME, PAYLOAD_MAX, WINDOW } from '../http2/frames.ts';
+import type { HeaderBlock } from '../http2/header-block.ts';
 import { ResponseFields } from './response-fields.ts';
 import { GrpcFailure, STATUS } from './grpc-failure.ts';
 import { grpcFields } from './grpc-fields.ts';
@@ -53,20 +44,17 @@ const STREAM_LAST = 0x3fff_ffff;
  * One HTTP/2 connection to a gRPC server, over the frames of `net/http2`. Calls go side by side; what they send respects the
  * server's windows. A server that is silent is asked by PING, so a connection that is only half there ends within seconds.
  */
-export class GrpcConnection implements StreamHost {
+export class GrpcConnection implements StreamHost, ClientInputHost {
   readonly messageMax: number;
   readonly authority: string;
   readonly #parts: GrpcConnectionParts;
   readonly #socket: Socket;
   readonly #streams = new Map<number, GrpcStream>();
-  readonly #reader = new FrameReader(false);
-  readonly #header = new HeaderBlock();
   readonly #fields = new ResponseFields();
   #next = 1;
   #window = WINDOW;
   #streamWindow = WINDOW;
   #maxStreams = STREAMS_USUAL;
-  #received = 0;
   #closed: GrpcFailure | null = null;
   #retiring = false;
   /** When something has come last, by the clock. */
@@ -80,7 +68,12 @@ export class GrpcConnection implements StreamHost {
     this.authority = parts.authority;
     this.heardAt = parts.clock.now();
     const { socket } = parts;
-    socket.on('data', this.#onData);
+    const unreadMax = UNREAD_MAX + parts.messageMax;
+    const input = new ClientInput(socket, this, CONNECTION_WINDOW, unreadMax);
+    socket.on('data', (chunk: Buffer) => {
+      this.heardAt = parts.clock.now();
+      input.read(chunk);
+    });
     socket.on('error', (error: Error) => this.#end(error.message));
     socket.on('end', () => this.#end('the connection was closed by the server'));
     socket.on('close', () => this.#end('the connection was closed'));
@@ -183,7 +176,7 @@ export class GrpcConnection implements StreamHost {
     this.close(new GrpcFailure('unavailable', what));
   }
 
-  #violated(what: string): void {
+  onViolation(what: string): void {
     this.close(new GrpcFailure('malformed', what, STATUS.INTERNAL));
   }
 
@@ -212,104 +205,40 @@ export class GrpcConnection implements StreamHost {
     this.#watchdog = clock.after(QUIET_MS, check);
   }
 
-  readonly #onData = (chunk: Buffer): void => {
-    this.heardAt = this.#parts.clock.now();
-    const reader = this.#reader;
-    for (let at = 0; at < chunk.length && this.#closed === null;) {
-      at += reader.read(chunk, at);
-      if (reader.error !== null) return this.#violated('what it says is no HTTP/2');
-      if (reader.whole) this.#onFrame(reader);
-    }
-    reader.release();
-    this.#header.release();
-  };
-
-  #onFrame(reader: FrameReader): void {
-    const { type, flags, id, bytes, start, end } = reader;
-    const header = this.#header;
-    if (header.open !== 0 && (type !== FRAME.CONTINUATION || id !== header.open))
-      return this.#violated('a header block is cut off');
-    if (this.#socket.writableLength > UNREAD_MAX + this.messageMax)
-      return this.#violated('it does not read what it is sent');
-    switch (type) {
-      case FRAME.DATA:
-        return this.#onBody(reader);
-      case FRAME.HEADERS:
-        if (header.begin(reader)) this.#onHeader(id);
-        break;
-      case FRAME.CONTINUATION:
-        if (header.open !== 0 && header.goOn(reader)) this.#onHeader(id);
-        break;
-      case FRAME.RST_STREAM:
-        if (end - start === 4) this.#streams.get(id)?.wasReset(readWord(bytes, start));
-        return;
-      case FRAME.SETTINGS:
-        if ((flags & FLAG.ACK) === 0) this.#onSettings(bytes.subarray(start, end));
-        return;
-      case FRAME.PING:
-        if ((flags & FLAG.ACK) === 0 && end - start === 8) {
-          this.#socket.write(makeFrame(FRAME.PING, FLAG.ACK, 0, bytes.subarray(start, end)));
-        }
-        return;
-      case FRAME.GOAWAY:
-        if (end - start >= 8) this.#onGoAway(readWord(bytes, start));
-        return;
-      case FRAME.WINDOW_UPDATE:
-        if (end - start !== 4) return;
-        if (id === 0) {
-          this.#window += readWord(bytes, start);
-          this.#sendAll();
-        } else this.#streams.get(id)?.widen(readWord(bytes, start));
-        return;
-      case FRAME.PUSH_PROMISE:
-        return this.#violated('it pushes what nobody asked for');
-    }
-    if (header.error !== null) this.#violated('a header block is broken');
+  get stopped(): boolean {
+    return this.#closed !== null;
   }
 
-  /** The whole block is read, whoever it is for: those that follow build on it. */
-  #onHeader(id: number): void {
-    const { bytes, start, end, endsStream } = this.#header;
+  onHeader(stream: number, { bytes, start, end, endsStream }: HeaderBlock): void {
     const fields = this.#fields;
-    if (!fields.read(bytes, start, end)) return this.#violated('a header block is broken');
-    this.#streams.get(id)?.headers(fields, endsStream);
+    if (!fields.read(bytes, start, end)) return this.onViolation('a header block is broken');
+    this.#streams.get(stream)?.headers(fields, endsStream);
   }
 
-  #onBody({ bytes, start, end, flags, id }: FrameReader): void {
-    this.#received += end - start;
-    if (this.#received >= CONNECTION_WINDOW / 2) {
-      this.allow(0, this.#received);
-      this.#received = 0;
-    }
-    const stream = this.#streams.get(id);
-    if (stream === undefined) return;
-    let from = start;
-    let to = end;
-    if ((flags & FLAG.PADDED) !== 0) {
-      from++;
-      to = Math.max(from, end - (bytes[start] ?? 0));
-    }
-    stream.body(bytes.subarray(from, to), end - start, (flags & FLAG.END_STREAM) !== 0);
+  onBody(stream: number, piece: Buffer, size: number, ends: boolean): void {
+    this.#streams.get(stream)?.body(piece, size, ends);
   }
 
-  #onSettings(payload: Buffer): void {
-    for (let at = 0; at + 6 <= payload.length; at += 6) {
-      const value = payload.readUInt32BE(at + 2);
-      switch (payload.readUInt16BE(at)) {
-        case SETTING.MAX_CONCURRENT_STREAMS:
-          this.#maxStreams = value;
-          break;
-        case SETTING.INITIAL_WINDOW_SIZE:
-          if (value > WINDOW_MAX) return this.#violated('a window is too large');
-          for (const stream of this.#streams.values()) stream.widen(value - this.#streamWindow);
-          this.#streamWindow = value;
-      }
-    }
-    this.#socket.write(wordsFrame(FRAME.SETTINGS, FLAG.ACK, 0));
+  onReset(stream: number, code: number): void {
+    this.#streams.get(stream)?.wasReset(code);
+  }
+
+  onSettings(maxStreams: number | null, streamWindow: number | null): void {
+    if (maxStreams !== null) this.#maxStreams = maxStreams;
+    if (streamWindow === null) return;
+    const more = streamWindow - this.#streamWindow;
+    this.#streamWindow = streamWindow;
+    for (const stream of this.#streams.values()) stream.widen(more);
+  }
+
+  onWindow(stream: number, more: number): void {
+    if (stream !== 0) return this.#streams.get(stream)?.widen(more);
+    this.#window += more;
+    this.#sendAll();
   }
 
   /** The server takes no more calls; those it has not begun fail, the others come to their end. */
-  #onGoAway(last: number): void {
+  onGoAway(last: number): void {
     this.#retiring = true;
     const failure = new GrpcFailure('unavailable', 'the server goes away');
     for (const stream of [...this.#streams.values()]) if (stream.id > last) stream.fail(failure);

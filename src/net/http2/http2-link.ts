@@ -8,20 +8,18 @@ import { matchReply } from '../match-reply.ts';
 import { writeQuery } from '../write-query.ts';
 import type { UpstreamParts } from '../network.ts';
 import { Timed, type TimerWheel } from '../timer-wheel.ts';
-import { clientGreeting, makeFrame, wordsFrame } from './client-frames.ts';
-import { FrameReader } from './frame-reader.ts';
+import { clientGreeting, wordsFrame } from './client-frames.ts';
+import { ClientInput, type ClientInputHost } from './client-input.ts';
 import {
   ERROR,
   FLAG,
   FRAME,
   FRAME_HEADER,
   PAYLOAD_MAX,
-  readWord,
-  SETTING,
   WINDOW,
   writeFrameHeader,
 } from './frames.ts';
-import { HeaderBlock } from './header-block.ts';
+import type { HeaderBlock } from './header-block.ts';
 import { HeaderDecoder } from './header-decoder.ts';
 import { contentLength, pathAndAccept, requestFields } from './request-fields.ts';
 
@@ -55,7 +53,7 @@ export interface Http2Host {
  * One HTTP/2 connection to an upstream, which carries any number of queries (RFC 8484). Requests of one turn leave in one write.
  * As a deadline: the end of being idle.
  */
-export class Http2Link extends Timed implements Carrier {
+export class Http2Link extends Timed implements Carrier, ClientInputHost {
   /** Replies that it has brought. */
   answered = 0;
   readonly #host: Http2Host;
@@ -72,10 +70,6 @@ export class Http2Link extends Timed implements Carrier {
   /** Bytes of bodies that the upstream takes: in all, and per stream. */
   #window = WINDOW;
   #streamWindow = WINDOW;
-  /** Bytes of bodies that came since more were allowed. */
-  #received = 0;
-  readonly #reader = new FrameReader(false);
-  readonly #header = new HeaderBlock();
   readonly #decoder = new HeaderDecoder();
   #closing = false;
   #closed = false;
@@ -87,7 +81,8 @@ export class Http2Link extends Timed implements Carrier {
     this.#socket = socket;
     const { httpMethod } = host.parts;
     this.#block = requestFields(httpMethod, host.authority, host.path, MEDIA_TYPE);
-    socket.on('data', this.#onData);
+    const input = new ClientInput(socket, this, CONNECTION_WINDOW, UNREAD_MAX);
+    socket.on('data', (chunk: Buffer) => input.read(chunk));
     socket.on('error', (error) => this.destroy(this.#broken(error)));
     socket.on('end', () => this.destroy(this.#ended()));
     socket.on('close', () => this.destroy(this.#ended()));
@@ -163,7 +158,7 @@ export class Http2Link extends Timed implements Carrier {
     return new ExchangeError(failure, `${this.#host.action}: ${message}`);
   }
 
-  #violated(what: string): void {
+  onViolation(what: string): void {
     this.destroy(new ExchangeError('http', `${this.#host.action}: ${what}`));
   }
 
@@ -234,65 +229,23 @@ export class Http2Link extends Timed implements Carrier {
     this.#socket.write(wordsFrame(FRAME.RST_STREAM, 0, stream, ERROR.CANCEL));
   }
 
-  #onData = (chunk: Buffer): void => {
-    const reader = this.#reader;
-    for (let at = 0; at < chunk.length && !this.#closed;) {
-      at += reader.read(chunk, at);
-      if (reader.error !== null) return this.#violated('a frame is too long');
-      if (reader.whole) this.#onFrame(reader);
-    }
-    reader.release();
-    this.#header.release();
-  };
+  get stopped(): boolean {
+    return this.#closed;
+  }
 
-  #onFrame(frame: FrameReader): void {
-    const { type, flags, id, bytes, start, end } = frame;
-    if (this.#header.open !== 0 && (type !== FRAME.CONTINUATION || id !== this.#header.open))
-      return this.#violated('a header block is cut off');
-    // Each PING is answered: who takes no answers must not make them pile up here.
-    if (this.#socket.writableLength > UNREAD_MAX)
-      return this.#violated('it does not read what it is sent');
-    switch (type) {
-      case FRAME.DATA:
-        return this.#onBody(frame);
-      case FRAME.HEADERS:
-        if (this.#header.begin(frame)) this.#onHeader(id);
-        break;
-      case FRAME.CONTINUATION:
-        if (this.#header.open !== 0 && this.#header.goOn(frame)) this.#onHeader(id);
-        break;
-      case FRAME.RST_STREAM:
-        if (end - start === 4) this.#onReset(id, readWord(bytes, start));
-        return;
-      case FRAME.SETTINGS:
-        if ((flags & FLAG.ACK) === 0) this.#onSettings(bytes.subarray(start, end));
-        return;
-      case FRAME.PING:
-        if ((flags & FLAG.ACK) === 0 && end - start === 8)
-          this.#socket.write(makeFrame(FRAME.PING, FLAG.ACK, 0, bytes.subarray(start, end)));
-        return;
-      case FRAME.GOAWAY:
-        if (end - start >= 8) this.#onGoAway(readWord(bytes, start));
-        return;
-      case FRAME.WINDOW_UPDATE:
-        if (id !== 0 || end - start !== 4) return;
-        this.#window += readWord(bytes, start);
-        if (this.#unsent.length > 0) this.#flushLater();
-        return;
-      case FRAME.PUSH_PROMISE:
-        return this.#violated('it pushes what nobody asked for');
-    }
-    // Frames of other kinds are to be passed over.
-    if (this.#header.error !== null) this.#violated('a header block is broken');
+  onWindow(stream: number, more: number): void {
+    if (stream !== 0) return;
+    this.#window += more;
+    if (this.#unsent.length > 0) this.#flushLater();
   }
 
   /** A response's header is whole; trailers, and what informs only, say nothing. */
-  #onHeader(id: number): void {
-    const status = this.#status();
-    if (this.#decoder.broken) return this.#violated('a header block is broken');
+  onHeader(id: number, block: HeaderBlock): void {
+    const status = this.#status(block);
+    if (this.#decoder.broken) return this.onViolation('a header block is broken');
     const exchange = this.#streams.get(id);
     if (exchange === undefined) return;
-    const { endsStream } = this.#header;
+    const { endsStream } = block;
     if (exchange.mark < 200) exchange.mark = status;
     if (exchange.mark >= 100 && exchange.mark < 200 && !endsStream) return;
     if (exchange.mark !== 200) {
@@ -304,9 +257,8 @@ export class Http2Link extends Timed implements Carrier {
   }
 
   /** Reads the whole block, since those that follow build on it. @returns the status; 0: there is none */
-  #status(): number {
+  #status({ bytes, start, end }: HeaderBlock): number {
     const decoder = this.#decoder;
-    const { bytes, start, end } = this.#header;
     let status = 0;
     decoder.begin(bytes, start, end);
     while (decoder.next()) {
@@ -320,25 +272,13 @@ export class Http2Link extends Timed implements Carrier {
     return status;
   }
 
-  #onBody({ bytes, start, end, flags, id }: FrameReader): void {
-    this.#received += end - start;
-    if (this.#received >= CONNECTION_WINDOW / 2) {
-      this.#socket.write(wordsFrame(FRAME.WINDOW_UPDATE, 0, 0, this.#received));
-      this.#received = 0;
-    }
+  onBody(id: number, piece: Buffer, _size: number, ends: boolean): void {
     const exchange = this.#streams.get(id);
     if (exchange === undefined) return;
-    let from = start;
-    let to = end;
-    if ((flags & FLAG.PADDED) !== 0) {
-      from++;
-      to = Math.max(from, end - (bytes[start] ?? 0));
-    }
-    const ends = (flags & FLAG.END_STREAM) !== 0;
     let body = this.#bodies.get(id);
-    if (ends && body === undefined) return this.#finish(exchange, bytes.subarray(from, to));
+    if (ends && body === undefined) return this.#finish(exchange, piece);
     if (body === undefined) this.#bodies.set(id, (body = new GatheredMessage()));
-    if (!body.add(bytes, from, to)) {
+    if (!body.add(piece, 0, piece.length)) {
       this.#cancel(id);
       const text = `${this.#host.action}: the body is too long`;
       return this.#fail(exchange, new ExchangeError('http', text));
@@ -360,7 +300,7 @@ export class Http2Link extends Timed implements Carrier {
     exchange.replied(body, 0, body.length, false, exchange.reused, now());
   }
 
-  #onReset(id: number, code: number): void {
+  onReset(id: number, code: number): void {
     const exchange = this.#streams.get(id);
     if (exchange === undefined) return;
     const failure = code === ERROR.REFUSED_STREAM ? 'closed' : 'http';
@@ -368,25 +308,15 @@ export class Http2Link extends Timed implements Carrier {
     this.#fail(exchange, new ExchangeError(failure, text));
   }
 
-  #onSettings(payload: Buffer): void {
-    for (let at = 0; at + 6 <= payload.length; at += 6) {
-      const value = payload.readUInt32BE(at + 2);
-      switch (payload.readUInt16BE(at)) {
-        case SETTING.MAX_CONCURRENT_STREAMS:
-          this.#maxStreams = Math.max(1, value);
-          break;
-        case SETTING.INITIAL_WINDOW_SIZE:
-          this.#streamWindow = value;
-          break;
-      }
-    }
-    this.#socket.write(wordsFrame(FRAME.SETTINGS, FLAG.ACK, 0));
-    if (this.#streamWindow < QUERY_ROOM) return this.#violated('it takes no messages');
+  onSettings(maxStreams: number | null, streamWindow: number | null): void {
+    if (maxStreams !== null) this.#maxStreams = Math.max(1, maxStreams);
+    if (streamWindow !== null) this.#streamWindow = streamWindow;
+    if (this.#streamWindow < QUERY_ROOM) return this.onViolation('it takes no messages');
     if (this.#unsent.length > 0) this.#flushLater();
   }
 
   /** The upstream takes no more: what it has not begun is asked elsewhere. */
-  #onGoAway(last: number): void {
+  onGoAway(last: number): void {
     this.#closing = true;
     const refused = [...this.#streams.values()].filter(({ id }) => id > last);
     const left = [...refused, ...this.#unsent];

@@ -225,6 +225,25 @@ describe('lkg', () => {
     await world.close();
   });
 
+  test('a name stays in the list until nobody holds an answer of it any more', async () => {
+    const [port] = await freePorts(1);
+    const { world, clock, says, popular, told } = await scene(`admin 127.0.0.1:${port}`);
+    await popular('www.example.org. A');
+    for (let i = 0; i < 3; i++) await world.ask('www.example.org. A', { dnssecOk: true });
+    says(() => nxdomain);
+    await told('www.example.org. A');
+    await world.ask('www.example.org. A', { dnssecOk: true });
+    says(good);
+    await told('www.example.org. A');
+    await clock.advance(10);
+    const list = async (): Promise<string> => (await fetch(`http://127.0.0.1:${port}/lkg`)).text();
+    assert.match(await list(), /^www\.example\.org\. A /);
+    await world.ask('www.example.org. A', { dnssecOk: true });
+    await clock.advance(10);
+    assert.equal(await list(), '');
+    await world.close();
+  });
+
   test('a flood of invented names pushes out no popular one, and takes no more memory', async () => {
     const { world, says, popular, told } = await scene('names 64');
     await popular('www.example.org. A');

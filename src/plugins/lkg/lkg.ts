@@ -20,7 +20,7 @@ import { EDE, FLAG, RCODE, rcodeName, typeName } from '../../wire/iana.ts';
 import { foldName, NAME_MAX, parseName, printName } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
 import type { ExtendedError, Reply } from '../../wire/reply.ts';
-import { Desk, type Held, type Release } from './desk.ts';
+import { HeldAnswers, type Held, type Release } from './held-answers.ts';
 import { KnownGood, type GoodAnswer } from './known-good.ts';
 
 /** A name takes about 300 bytes, and its answers. */
@@ -77,8 +77,8 @@ const kept: readonly ExtendedError[] = [
 export const lkg: Plugin = definePlugin({
   syntax,
   control({ admin, holdMs }, context) {
-    const desk = new Desk(context, holdMs);
-    if (admin !== null) desk.open(address.print(admin));
+    const held = new HeldAnswers(context, holdMs);
+    if (admin !== null) held.open(address.print(admin));
   },
   setup: (options, context, next) => new Guard(options, context, next).link,
 });

@@ -6,7 +6,7 @@ import { TraceCollector, type CollectedSpan } from '../../../test/kit/trace-coll
 import { makeWorld } from '../../../test/kit/world.ts';
 import { VirtualClock } from '../../base/virtual-clock.ts';
 import { seededRandom } from '../../base/random.ts';
-import { Outbox } from './outbox.ts';
+import { SpanQueue } from './span-queue.ts';
 import { TraceRecorder } from './recorder.ts';
 import type { Span, SpanBatch } from './span.ts';
 
@@ -182,12 +182,12 @@ describe('a worker’s spans', () => {
 
   test('one batch is under way at a time, and the oldest go when too many wait', () => {
     const sent: SpanBatch[] = [];
-    const outbox = new Outbox('w', 5, 2, (batch) => sent.push(batch));
-    for (let id = 0; id < 10; id++) outbox.add([span(id)], 0);
+    const queue = new SpanQueue('w', 5, 2, (batch) => sent.push(batch));
+    for (let id = 0; id < 10; id++) queue.add([span(id)], 0);
     assert.equal(sent.length, 1);
-    outbox.taken('another');
+    queue.taken('another');
     assert.equal(sent.length, 1);
-    outbox.taken('w');
+    queue.taken('w');
     assert.deepEqual(
       sent.map(({ spans, dropped }) => [spans.map(({ id }) => id), dropped]),
       [

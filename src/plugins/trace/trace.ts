@@ -11,7 +11,7 @@ import type { Reply } from '../../wire/reply.ts';
 import { Exporter } from './exporter.ts';
 import { syntax, type TraceOptions } from './options.ts';
 import { otlpBody } from './otlp.ts';
-import { Outbox } from './outbox.ts';
+import { SpanQueue } from './span-queue.ts';
 import { TraceRecorder } from './recorder.ts';
 import type { Span, SpanBatch, Taken } from './span.ts';
 import { zipkinBody, type Reporter } from './zipkin.ts';
@@ -33,20 +33,20 @@ export const trace: Plugin = definePlugin({
     const amount = options.every;
     const from = String(random.integer(0x1_0000_0000)) + String(random.integer(0x1_0000_0000));
     const { backlog, batch } = sizes(options);
-    const outbox = new Outbox(from, backlog, batch, (spans) => context.post(spans));
-    context.onMessage((message) => outbox.taken((message as Taken).taken));
+    const queue = new SpanQueue(from, backlog, batch, (spans) => context.post(spans));
+    context.onMessage((message) => queue.taken((message as Taken).taken));
     context.onStart(() => {
-      const ticks = every(clock, FLUSH_MS, () => outbox.flush());
+      const ticks = every(clock, FLUSH_MS, () => queue.flush());
       context.onStop(() => {
         ticks.cancel();
-        outbox.flush();
+        queue.flush();
       });
     });
     const ids = options.collector.kind;
     let count = 0;
     const over = (reply: Reply, { query, recorder }: Traced): Reply => {
       const { cause } = reply;
-      outbox.add(recorder.finish(tagsOf(query, reply), cause?.message ?? null), recorder.dropped);
+      queue.add(recorder.finish(tagsOf(query, reply), cause?.message ?? null), recorder.dropped);
       return reply;
     };
     return (query) => {

@@ -52,7 +52,7 @@ function readPattern({ text, place }: Token, client: boolean, refuse: Refuse): P
 }
 
 /** What one client may see. */
-export class Sight {
+export class ClientRules {
   /** It sees everything. */
   readonly all: boolean;
   readonly #own: Uint8Array;

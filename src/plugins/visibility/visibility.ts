@@ -20,7 +20,7 @@ import type { Query } from '../../wire/query.ts';
 import type { ExtendedError, Reply } from '../../wire/reply.ts';
 import { SECTION } from '../../wire/writer.ts';
 import { NamespaceNames } from './names.ts';
-import { readRule, Sight, UNKNOWN } from './rules.ts';
+import { ClientRules, readRule, UNKNOWN } from './rules.ts';
 
 const syntax = directive({
   name: 'visibility',
@@ -67,8 +67,8 @@ const syntax = directive({
 const UNWATCHED = 'pods are not watched';
 const nameServer = parseName('ns.dns.');
 const mailbox = parseName('hostmaster.');
-/** Namespaces of clients whose sight is remembered. */
-const SIGHTS_MAX = 10_000;
+/** Namespaces of clients whose rules are remembered. */
+const CLIENTS_MAX = 10_000;
 
 const prohibited: readonly ExtendedError[] = [
   { code: EDE.PROHIBITED, text: "this name's namespace is not visible from the client's" },
@@ -103,13 +103,13 @@ class Visibility {
   readonly #next: Next;
   readonly #zones: readonly WireName[];
   readonly #names: NamespaceNames;
-  readonly #sights = new Map<string, Sight>();
+  readonly #byClient = new Map<string, ClientRules>();
   readonly #denied;
   readonly #offenders: TopKeys;
   /** By index: the routes that lead here. */
   readonly #own: boolean[] = [];
   #clients: ClientNamespaces | null = null;
-  #sight: Sight;
+  #rules: ClientRules;
 
   constructor(options: Options<typeof syntax>, context: WorkerContext, next: Next) {
     this.#options = options;
@@ -119,7 +119,7 @@ class Visibility {
       .map((zone) => foldName(parseName(zone)))
       .toSorted((a, b) => b.length - a.length);
     this.#names = new NamespaceNames(this.#zones);
-    this.#sight = this.#sightOf('');
+    this.#rules = this.#rulesOf('');
     const { metrics, clock } = context;
     const denied = metrics.counter(
       'ndots_visibility_denied_total',
@@ -147,8 +147,8 @@ class Visibility {
     // A part of a reply that is looked at as a whole, further up.
     if (query.screen === this) return this.#next(query);
     const client = this.#isForAll(query) ? '' : (this.#clients?.of(query) ?? '');
-    const sight = (this.#sight = this.#sightOf(client));
-    if (sight.all) return this.#next(query);
+    const rules = (this.#rules = this.#rulesOf(client));
+    if (rules.all) return this.#next(query);
     if (this.#names.hides(query.folded, query.nameLength, this.#sees) || this.#isTransfer(query)) {
       this.#count(query, client);
       if (!this.#options.reportOnly) return this.#deny(query);
@@ -177,27 +177,27 @@ class Visibility {
 
   #judge(reply: Reply, query: Query, client: string): Reply {
     if (reply.bare) return reply;
-    this.#sight = this.#sightOf(client);
+    this.#rules = this.#rulesOf(client);
     if (!this.#names.hidesAny(reply, this.#sees)) return reply;
     this.#count(query, client);
     return this.#options.reportOnly ? reply : this.#deny(query);
   }
 
   readonly #sees = (bytes: Uint8Array, at: number, length: number): boolean =>
-    this.#sight.sees(bytes, at, length);
+    this.#rules.sees(bytes, at, length);
 
   /** A transfer shows everything at once. */
   #isTransfer({ type, folded, nameLength }: Query): boolean {
     return (type === TYPE.AXFR || type === TYPE.IXFR) && this.#names.covers(folded, nameLength);
   }
 
-  #sightOf(client: string): Sight {
-    let sight = this.#sights.get(client);
-    if (sight === undefined) {
-      if (this.#sights.size >= SIGHTS_MAX) this.#sights.clear();
-      this.#sights.set(client, (sight = new Sight(this.#options.rules, client)));
+  #rulesOf(client: string): ClientRules {
+    let rules = this.#byClient.get(client);
+    if (rules === undefined) {
+      if (this.#byClient.size >= CLIENTS_MAX) this.#byClient.clear();
+      this.#byClient.set(client, (rules = new ClientRules(this.#options.rules, client)));
     }
-    return sight;
+    return rules;
   }
 
   #count(query: Query, client: string): void {

@@ -5,7 +5,7 @@ import type { Span, SpanBatch } from './span.ts';
  * the oldest is dropped when too much does, so that a control plane that is busy or a collector that is away costs a worker
  * neither time nor memory.
  */
-export class Outbox {
+export class SpanQueue {
   readonly #from: string;
   readonly #most: number;
   readonly #batch: number;

@@ -21,11 +21,17 @@ export interface Release {
 /** Lines of the list. */
 const LISTED_MAX = 10_000;
 
+/** One answer, and how many hold it: workers, and in each the answers with signatures and without. */
+interface Listed {
+  readonly held: Held;
+  holders: number;
+}
+
 /** Serves `/lkg` (what is held) and `/lkg/release?name=NAME` (POST). */
-export class Desk {
+export class HeldAnswers {
   readonly #context: ControlContext;
   readonly #holdMs: number;
-  readonly #held = new Map<string, Held>();
+  readonly #held = new Map<string, Listed>();
 
   constructor(context: ControlContext, holdMs: number) {
     this.#context = context;
@@ -45,22 +51,25 @@ export class Desk {
 
   #note(held: Held): void {
     const key = `${held.name} ${held.type}`;
-    if (held.since === 0) this.#held.delete(key);
-    else if (!this.#held.has(key)) {
+    const known = this.#held.get(key);
+    if (held.since === 0) {
+      if (known !== undefined && --known.holders === 0) this.#held.delete(key);
+    } else if (known !== undefined) known.holders++;
+    else {
       if (this.#held.size >= LISTED_MAX) this.#expire();
-      if (this.#held.size < LISTED_MAX) this.#held.set(key, held);
+      if (this.#held.size < LISTED_MAX) this.#held.set(key, { held, holders: 1 });
     }
   }
 
   /** Workers that ended did not say so. */
   #expire(): void {
     const before = this.#context.clock.wall() - this.#holdMs;
-    for (const [key, { since }] of this.#held) if (since < before) this.#held.delete(key);
+    for (const [key, { held }] of this.#held) if (held.since < before) this.#held.delete(key);
   }
 
   #list(): string {
     this.#expire();
-    const lines = [...this.#held.values()].map(({ name, type, since, rcode }) => {
+    const lines = [...this.#held.values()].map(({ held: { name, type, since, rcode } }) => {
       const until = new Date(since + this.#holdMs).toISOString();
       return `${name} ${type} since ${new Date(since).toISOString()} until ${until}, upstream: ${rcode}`;
     });
@@ -80,7 +89,7 @@ export class Desk {
     const name = new URLSearchParams(query).get('name');
     const wanted = name === null || name === '' ? null : nameOf(name);
     if (wanted === null) return answerText(response, 400, 'name=NAME is missing, or is no name\n');
-    for (const [key, held] of this.#held)
+    for (const [key, { held }] of this.#held)
       if (wanted === '' || held.name === wanted) this.#held.delete(key);
     this.#context.publish({ release: wanted } satisfies Release);
     this.#context.log.info(`released by the operator: ${wanted === '' ? 'all names' : wanted}`);

@@ -1,0 +1,138 @@
+/** What comes to an HTTP/2 client on one connection (RFC 9113), whatever it asks over it. */
+import type { Socket } from 'node:net';
+import { makeFrame, wordsFrame } from './client-frames.ts';
+import { FrameReader } from './frame-reader.ts';
+import { FLAG, FRAME, readWord, SETTING, WINDOW_MAX } from './frames.ts';
+import { HeaderBlock } from './header-block.ts';
+
+/** Who is told. Bytes are lent: they are others' when the call returns. */
+export interface ClientInputHost {
+  /** No more is to be read. */
+  readonly stopped: boolean;
+  /** A header block is whole. It is read in any case, since those that follow build on it. */
+  onHeader(stream: number, block: HeaderBlock): void;
+  /**
+   * A piece of a body, without padding.
+   * @param size what it takes of the stream's window
+   */
+  onBody(stream: number, piece: Buffer, size: number, ends: boolean): void;
+  onReset(stream: number, code: number): void;
+  /** The settings of one frame, as far as they mean anything to a client; null: not named. */
+  onSettings(maxStreams: number | null, streamWindow: number | null): void;
+  /** The server takes no streams behind this one. */
+  onGoAway(last: number): void;
+  /** The server takes more bytes. @param stream 0: in all */
+  onWindow(stream: number, more: number): void;
+  /** The server does not keep to the protocol: that is the end of the connection. */
+  onViolation(what: string): void;
+}
+
+/**
+ * Reads frames and answers those that want nothing but an answer: PING, SETTINGS, and leave to send more when half of the connection's window is
+ * used up.
+ */
+export class ClientInput {
+  readonly #socket: Socket;
+  readonly #host: ClientInputHost;
+  readonly #window: number;
+  readonly #unreadMax: number;
+  readonly #reader = new FrameReader(false);
+  readonly #block = new HeaderBlock();
+  /** Bytes of bodies that came since more were allowed. */
+  #received = 0;
+
+  /**
+   * @param window bytes of bodies that the server may send unasked in all
+   * @param unreadMax bytes that a server which goes on sending may leave unread
+   */
+  constructor(socket: Socket, host: ClientInputHost, window: number, unreadMax: number) {
+    this.#socket = socket;
+    this.#host = host;
+    this.#window = window;
+    this.#unreadMax = unreadMax;
+  }
+
+  /** Takes what has come. */
+  read(chunk: Buffer): void {
+    const reader = this.#reader;
+    const host = this.#host;
+    for (let at = 0; at < chunk.length && !host.stopped;) {
+      at += reader.read(chunk, at);
+      if (reader.error !== null) return host.onViolation('what it says is no HTTP/2');
+      if (reader.whole) this.#take(reader);
+    }
+    reader.release();
+    this.#block.release();
+  }
+
+  #take(frame: FrameReader): void {
+    const { type, flags, id, bytes, start, end } = frame;
+    const host = this.#host;
+    const block = this.#block;
+    if (block.open !== 0 && (type !== FRAME.CONTINUATION || id !== block.open))
+      return host.onViolation('a header block is cut off');
+    // Each PING is answered: who takes no answers must not make them pile up here.
+    if (this.#socket.writableLength > this.#unreadMax)
+      return host.onViolation('it does not read what it is sent');
+    switch (type) {
+      case FRAME.DATA:
+        return this.#takeBody(frame);
+      case FRAME.HEADERS:
+        if (block.begin(frame)) host.onHeader(id, block);
+        break;
+      case FRAME.CONTINUATION:
+        if (block.open !== 0 && block.goOn(frame)) host.onHeader(id, block);
+        break;
+      case FRAME.RST_STREAM:
+        if (end - start === 4) host.onReset(id, readWord(bytes, start));
+        return;
+      case FRAME.SETTINGS:
+        if ((flags & FLAG.ACK) === 0) this.#takeSettings(bytes.subarray(start, end));
+        return;
+      case FRAME.PING:
+        if ((flags & FLAG.ACK) === 0 && end - start === 8)
+          this.#socket.write(makeFrame(FRAME.PING, FLAG.ACK, 0, bytes.subarray(start, end)));
+        return;
+      case FRAME.GOAWAY:
+        if (end - start >= 8) host.onGoAway(readWord(bytes, start));
+        return;
+      case FRAME.WINDOW_UPDATE:
+        if (end - start === 4) host.onWindow(id, readWord(bytes, start));
+        return;
+      case FRAME.PUSH_PROMISE:
+        return host.onViolation('it pushes what nobody asked for');
+    }
+    // Frames of other kinds are to be passed over.
+    if (block.error !== null) host.onViolation('a header block is broken');
+  }
+
+  #takeBody({ bytes, start, end, flags, id }: FrameReader): void {
+    this.#received += end - start;
+    if (this.#received >= this.#window / 2) {
+      this.#socket.write(wordsFrame(FRAME.WINDOW_UPDATE, 0, 0, this.#received));
+      this.#received = 0;
+    }
+    let from = start;
+    let to = end;
+    if ((flags & FLAG.PADDED) !== 0) {
+      from++;
+      to = Math.max(from, end - (bytes[start] ?? 0));
+    }
+    this.#host.onBody(id, bytes.subarray(from, to), end - start, (flags & FLAG.END_STREAM) !== 0);
+  }
+
+  #takeSettings(payload: Buffer): void {
+    let maxStreams: number | null = null;
+    let streamWindow: number | null = null;
+    for (let at = 0; at + 6 <= payload.length; at += 6) {
+      const value = payload.readUInt32BE(at + 2);
+      const setting = payload.readUInt16BE(at);
+      if (setting === SETTING.MAX_CONCURRENT_STREAMS) maxStreams = value;
+      if (setting !== SETTING.INITIAL_WINDOW_SIZE) continue;
+      if (value > WINDOW_MAX) return this.#host.onViolation('a window is too large');
+      streamWindow = value;
+    }
+    this.#socket.write(wordsFrame(FRAME.SETTINGS, FLAG.ACK, 0));
+    this.#host.onSettings(maxStreams, streamWindow);
+  }
+}
