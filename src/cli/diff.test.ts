@@ -3,12 +3,15 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
+import { schemaErrors, type JsonSchema } from '../../test/kit/json-schema.ts';
 import { runCommand, type Ran } from '../../test/kit/trace-command.ts';
 import { writeMessage } from '../wire/message.ts';
 import { diff } from './diff.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'ndots-diff-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
+
+const schema = JSON.parse(readFileSync('docs/diff.schema.json', 'utf8')) as JsonSchema;
 
 let made = 0;
 function file(text: string, ending = ''): string {
@@ -48,6 +51,7 @@ async function changes(
   ...words: string[]
 ): Promise<readonly Change[]> {
   const { out, err } = await run(file(before), file(later), '-o', 'json', ...words);
+  assert.deepEqual(schemaErrors(JSON.parse(out), schema), []);
   assert.equal(err, '');
   return (JSON.parse(out) as { changes: Change[] }).changes;
 }

@@ -94,6 +94,14 @@ Why: ndots lint --explain CF03
     assert.notDeepEqual(schemaErrors({ version: '2.1.0' }, schema), []);
   });
 
+  test('JSON that fits its schema', async () => {
+    const schema = JSON.parse(readFileSync('docs/lint.schema.json', 'utf8')) as JsonSchema;
+    const path = join(files({ Corefile: looping.replace('loop', 'bufsize 4096') }), 'Corefile');
+    const report = JSON.parse((await run(path, '-o', 'json')).out) as { findings: unknown[] };
+    assert.ok(report.findings.length > 1);
+    assert.deepEqual(schemaErrors(report, schema), []);
+  });
+
   test('annotations of GitHub, the worst first, escaped', async () => {
     const path = join(
       files({ 'a:b,c%.corefile': `${looping}x.org:53 {\n    log\n}\n` }),

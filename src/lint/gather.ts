@@ -25,7 +25,8 @@ const DEPTH_MAX = 16;
 const BYTES_MAX = 128 * 1024 * 1024;
 
 /** Names of files in folders that are looked into. */
-const wanted = /(^|[./_-])corefile([./_-]|$)|\.(ya?ml|json|override|server)$|^resolv\.conf$/i;
+const wanted =
+  /^Corefile(?:[.-](?!tpl$|md$|ts$|go$|sh$|j2$)[\w-]+)?$|\.(?:corefile|ya?ml|json|override|server)$|^resolv\.conf$/i;
 
 /** Reads the files behind these paths. Throws a `Problem` for one that cannot be read. */
 export function gather(paths: readonly string[]): Gathered {

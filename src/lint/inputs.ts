@@ -74,15 +74,16 @@ class Sorting implements Inputs {
   #takeYaml(file: string, text: string, named: boolean): void {
     const { documents, problems } = parseYaml(text, file);
     // In a folder lie charts, and YAML of all sorts: what is no manifest there is nobody's mistake.
-    if (named || !isTemplate(text)) this.problems.push(...problems);
-    if (named && problems.length === 0 && /\{\{-?\s*\.(Values|Release|Chart)\b/.test(text)) {
+    const lines = text.split('\n');
+    const isChart = isTemplate(lines.filter((line) => !/^\s*#/.test(line)).join('\n'));
+    if (named || !isChart) this.problems.push(...problems);
+    if (named && isChart && problems.length === 0) {
       const place = { file, line: 1, column: 1 };
       const what = 'this was not through Helm yet';
       this.problems.push(
         new Problem({ code: 'yaml-syntax', text: what, place, ...templateAdvice }),
       );
     }
-    const lines = text.split('\n');
     for (const document of documents) this.#takeDocument(document, [], file, lines);
   }
 

@@ -4,6 +4,7 @@ import { readEdits } from './edits.ts';
 import type { Finding, Severity, Spot } from './finding.ts';
 import { severities } from './finding.ts';
 import type { Gathered, GivenFile } from './gather.ts';
+import { child, text } from '../kube/api/json-object.ts';
 import { sortInputs } from './inputs.ts';
 import { readCorefiles, type KnownPlugins } from './read-subject.ts';
 import type { Aim, Rule, Told } from './rule.ts';
@@ -80,7 +81,9 @@ async function readRunning({ running, plugins }: LintParts): Promise<Subject['ru
 
 function targetIn(objects: readonly KubeObject[]): Target | null {
   for (const object of objects) {
-    for (const { image } of containersOf(object)) {
+    const values = child(object.kind === 'HelmValues' ? object.value : {}, 'image');
+    const charted = `${text(values, 'repository')}:${text(values, 'tag')}`;
+    for (const image of [charted, ...containersOf(object).map((each) => each.image)]) {
       const target = targetOfImage(image);
       if (target !== null) return target;
     }

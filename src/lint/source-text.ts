@@ -80,9 +80,10 @@ interface Replaced {
   readonly grown: number;
 }
 
-/** Values as usual as any for the variables of node-cache's template, so that what is around them can be judged. */
+/** Values as usual as any for the variables of templates (node-cache, the add-on, k3s), so that what is around them can be judged. */
 const variables: Readonly<Record<string, string>> = {
   __PILLAR__DNS__DOMAIN__: 'cluster.local',
+  __DNS__DOMAIN__: 'cluster.local',
   __PILLAR__LOCAL__DNS__: '169.254.20.10',
   __PILLAR__DNS__SERVER__: '10.96.0.10',
   __PILLAR__CLUSTER__DNS__: '10.96.0.11',
@@ -91,14 +92,14 @@ const variables: Readonly<Record<string, string>> = {
   '%{NODE_HOSTS}%': '',
 };
 
-const variable = /__PILLAR__[A-Z]+__[A-Z]+__|%\{[A-Z_]{1,40}\}%/g;
+const variable = /__(?:PILLAR__)?[A-Z]+__[A-Z]+__|%\{[A-Z_]{1,40}\}%/g;
 
 function replaceVariables(text: string): {
   readonly text: string;
   readonly replaced: ReadonlyMap<number, readonly Replaced[]>;
 } {
   const replaced = new Map<number, Replaced[]>();
-  if (!text.includes('__PILLAR__') && !text.includes('%{')) return { text, replaced };
+  if (!text.includes('__') && !text.includes('%{')) return { text, replaced };
   const lines = text.split('\n').map((line, index) => {
     let grownBefore = 0;
     return line.replace(variable, (name, offset: number) => {

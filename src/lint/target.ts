@@ -29,6 +29,7 @@ export function parseTarget(text: string): Target {
 
 /** The target that the image of a container is; null: another program, or a tag that is no version. */
 export function targetOfImage(image: string): Target | null {
+  if (/(?:^|\/)ndots(?:[:@]|$)/.test(image)) return { kind: 'ndots' };
   const [, path = '', tag = ''] = /^([^@]*):v?(\d+\.\d+\.\d+)/.exec(image) ?? [];
   if (path === '') return null;
   if (path.endsWith('node-cache')) return targetOf('node-cache', readVersion(tag));

@@ -11,13 +11,13 @@ import { absent, directiveNames, external, loadPlugins } from './order.ts';
 
 async function found(name: string, target: string | null = null): Promise<string[]> {
   const { findings } = await lint({
-    given: gather([`test/corefiles/${name}.corefile`]),
+    given: gather([`test/corefiles/${name.includes('/') ? name : `${name}.corefile`}`]),
     plugins: { directives: [...directiveNames, ...absent], external, load: loadPlugins },
     rules,
     target: target === null ? null : parseTarget(target),
   });
   return findings
-    .filter(({ spot }) => spot.file.endsWith('.corefile'))
+    .filter(({ spot }) => /\.(corefile|yaml)$/.test(spot.file))
     .map(({ code, severity, spot }) => `${severity} ${code} at ${spot.line}`);
 }
 
@@ -44,6 +44,24 @@ describe('nothing but what is true is found in the Corefile of', () => {
 
   test('node-local-dns: no max_concurrent', async () =>
     assert.deepEqual(await found('node-local-dns'), ['warning CF10 at 10']));
+
+  test('the manifest of CoreDNS as an add-on, with its variables: the notes of a default', async () =>
+    assert.deepEqual(await found('manifests/coredns-addon.yaml'), [
+      'note CF15 at 24',
+      'note CF40 at 35',
+    ]));
+
+  test('the manifest of node-local-dns, with its variables', async () =>
+    assert.deepEqual(await found('manifests/node-local-dns.yaml'), [
+      'note CF35 at 18',
+      'warning CF10 at 27',
+    ]));
+
+  test('what ndots itself is deployed with: notes', async () =>
+    assert.deepEqual(
+      (await found('../../deploy/', 'ndots')).filter((each) => !each.startsWith('note')),
+      [],
+    ));
 
   for (const name of ['kubeadm', 'eks', 'aks', 'helm-chart', 'deployment'])
     test(`${name}, for ndots: no bound is missing`, async () =>

@@ -4,12 +4,12 @@ import { asObject, child, children, text, textMap } from '../../kube/api/json-ob
 import { corefileRule, objectRule, type Rule } from '../rule.ts';
 import { dnsServerIn, podSpecOf, selects } from '../workload.ts';
 
-/** What the CoreDNS chart (1.46) reads of its values. */
+/** What the charts of CoreDNS (1.46) and ndots read of their values. */
 const chartKeys: ReadonlySet<string> = new Set(
   (
     'affinity automountServiceAccountToken autoscaler clusterRole customAnnotations customLabels deployment env extraConfig ' +
     'extraContainers extraSecrets extraVolumeMounts extraVolumes fullnameOverride global hpa image initContainers isClusterService ' +
-    'k8sAppLabelOverride livenessProbe nameOverride nodeSelector podAnnotations podDisruptionBudget podLabels podSecurityContext ' +
+    'k8sAppLabelOverride livenessProbe nameOverride networkPolicy nodeSelector podAnnotations podDisruptionBudget podLabels podSecurityContext ' +
     'priorityClassName prometheus rbac readinessProbe replicaCount resources rollingUpdate securityContext servers service ' +
     'serviceAccount serviceType terminationGracePeriodSeconds tolerations topologySpreadConstraints zoneFiles'
   ).split(' '),
@@ -105,7 +105,12 @@ const tooFew: Rule = objectRule({
     if (object.kind === 'Deployment' && server.role === 'server') {
       if (replicas === 1) tell({ at: { object, path: ['spec', 'replicas'] }, ...oneReplica });
       else if (replicas === undefined)
-        tell({ at: { object, path: ['spec'] }, ...oneReplica, severity: 'note' });
+        tell({
+          at: { object, path: ['spec'] },
+          ...oneReplica,
+          text: 'replicas is not said: there is one DNS server, unless an autoscaler makes more',
+          severity: 'note',
+        });
     }
     const { path, value } = server.container;
     if (child(child(value, 'resources'), 'limits')['cpu'] !== undefined)
