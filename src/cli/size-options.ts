@@ -102,12 +102,9 @@ const table = {
 export const sizeUsage: Usage = {
   synopsis: '--nodes N --cores N | --metrics URL … | --follow --configmap NAME --target KIND/NAME',
   examples: [
-    ['--nodes 120 --cores 1920', 'replicas by cluster-proportional-autoscaler’s formula'],
-    ['--metrics http://10.1.2.3:9153/metrics --peak 3', 'by what the replicas do now'],
-    [
-      '--follow --namespace kube-system --configmap dns-autoscaler --target deployment/coredns',
-      'do it',
-    ],
+    ['--nodes 120 --cores 1920', 'by the proportional formula'],
+    ['--metrics 10.1.2.3:9153 --peak 3', 'by what the replicas do now'],
+    ['--follow --configmap dns-autoscaler --target deployment/coredns', 'keep it so'],
   ],
   style: 'gnu',
   options: table,

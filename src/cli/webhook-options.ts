@@ -91,7 +91,7 @@ const table = {
 export const webhookUsage: Usage = {
   synopsis: 'serve [--mode enforce] | policy [--ndots N]',
   examples: [
-    ['policy --ndots 2 | kubectl apply -f -', 'Kubernetes 1.36 and later: no server is needed'],
+    ['policy --ndots 2 | kubectl apply -f -', 'Kubernetes 1.36 and later'],
     ['serve --mode enforce', 'as a webhook, in a pod'],
   ],
   style: 'gnu',
