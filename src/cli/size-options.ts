@@ -100,11 +100,11 @@ const table = {
 
 /** The help of `ndots size`. */
 export const sizeUsage: Usage = {
-  synopsis: '--nodes N --cores N | --metrics URL … | --follow --configmap NAME --target KIND/NAME',
+  synopsis: '--nodes N --cores N | --metrics URL… | --follow …',
   examples: [
     ['--nodes 120 --cores 1920', 'by the proportional formula'],
     ['--metrics 10.1.2.3:9153 --peak 3', 'by what the replicas do now'],
-    ['--follow --configmap dns-autoscaler --target deployment/coredns', 'keep it so'],
+    ['--follow --configmap dns --target deployment/coredns', 'keep it so'],
   ],
   style: 'gnu',
   options: table,
