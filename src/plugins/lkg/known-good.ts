@@ -13,6 +13,8 @@ const REPLY_MAX = 8 * 1024;
 
 /** One good answer. */
 export interface GoodAnswer {
+  /** Of the name: as `nameKey` gives it. */
+  readonly name: string;
   readonly type: number;
   /** DO and CD of the query: what is signed, and what was not validated, is for those who asked so. */
   readonly variant: number;
@@ -43,6 +45,8 @@ export class KnownGood {
   readonly #parts: KnownGoodParts;
   readonly #names: SpaceSaving;
   readonly #answers: (readonly GoodAnswer[] | undefined)[] = [];
+  /** Held answers of names that others have pushed out of the sketch, by name; no more names than the sketch has. */
+  readonly #homeless = new Map<string, readonly GoodAnswer[]>();
   readonly #records = new Records();
 
   constructor(parts: KnownGoodParts) {
@@ -59,7 +63,7 @@ export class KnownGood {
   took(query: Query, reply: Reply): void {
     const names = this.#names;
     const slot = names.add(query.folded, 0, query.nameLength);
-    if (names.replaced) this.#drop(slot);
+    if (names.replaced) this.#drop(slot, query);
     if (names.count(slot) - names.error(slot) < this.#parts.asked || reply.size > REPLY_MAX) return;
     const variant = variantOf(query);
     const others = this.#of(slot).filter((each) => {
@@ -71,13 +75,15 @@ export class KnownGood {
     if (others.length >= ANSWERS_MAX || this.bytes + reply.size > this.#parts.bytes) return;
     this.bytes += reply.size;
     const kept = reply.own().with({ ttlAt: this.#ttlsOf(reply) });
-    this.#answers[slot] = [...others, { type: query.type, variant, reply: kept, since: -1 }];
+    const name = nameKey(query);
+    this.#answers[slot] = [...others, { name, type: query.type, variant, reply: kept, since: -1 }];
   }
 
   /** All good answers of the query's name, of whatever type. */
   answers(query: Query): readonly GoodAnswer[] {
     const slot = this.#names.find(query.folded, 0, query.nameLength);
-    return slot < 0 ? none : this.#of(slot);
+    if (slot >= 0) return this.#of(slot);
+    return this.#homeless.size === 0 ? none : (this.#homeless.get(nameKey(query)) ?? none);
   }
 
   /** The one for the query among them; null: there is none. */
@@ -99,13 +105,19 @@ export class KnownGood {
         ? Array.from({ length: this.#names.size }, (_, slot) => slot)
         : [this.#names.find(name, 0, name.length)].filter((slot) => slot >= 0);
     let released = 0;
-    for (const slot of slots) {
-      this.#answers[slot] = this.#of(slot).filter((answer) => {
+    const left = (answers: readonly GoodAnswer[]): readonly GoodAnswer[] =>
+      answers.filter((answer) => {
         if (!when(answer)) return true;
         this.#forget(answer);
         released++;
         return false;
       });
+    for (const slot of slots) this.#answers[slot] = left(this.#of(slot));
+    for (const [key, answers] of this.#homeless) {
+      if (name !== null && key !== textOf(name)) continue;
+      const others = left(answers);
+      if (others.length === 0) this.#homeless.delete(key);
+      else this.#homeless.set(key, others);
     }
     return released;
   }
@@ -119,9 +131,18 @@ export class KnownGood {
     return this.#answers[slot] ?? none;
   }
 
-  #drop(slot: number): void {
-    for (const answer of this.#of(slot)) this.#forget(answer);
-    this.#answers[slot] = none;
+  /** The slot is another name's now, which may have had one before: what is held outlives that. */
+  #drop(slot: number, query: Query): void {
+    const homeless = this.#homeless;
+    for (const answer of this.#of(slot)) {
+      const { name, since } = answer;
+      const isHeld = since >= 0 && (homeless.has(name) || homeless.size < this.#parts.names);
+      if (isHeld) homeless.set(name, [...(homeless.get(name) ?? none), answer]);
+      else this.#forget(answer);
+    }
+    const name = homeless.size === 0 ? '' : nameKey(query);
+    this.#answers[slot] = homeless.get(name) ?? none;
+    homeless.delete(name);
   }
 
   #forget(answer: GoodAnswer): void {
@@ -139,6 +160,15 @@ export class KnownGood {
 }
 
 const none: readonly GoodAnswer[] = [];
+
+/** The name of a query as text. */
+function nameKey({ folded, nameLength }: Query): string {
+  return textOf(folded.subarray(0, nameLength));
+}
+
+function textOf(name: Uint8Array): string {
+  return Buffer.from(name.buffer, name.byteOffset, name.length).toString('latin1');
+}
 
 function variantOf({ dnssecOk, flags }: Query): number {
   return (dnssecOk ? 1 : 0) | ((flags & FLAG.CD) === 0 ? 0 : 2);

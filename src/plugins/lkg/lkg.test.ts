@@ -259,6 +259,35 @@ describe('lkg', () => {
     await world.close();
   });
 
+  test('an answer that is kept outlives a flood that pushes its name out, in its time', async () => {
+    const { world, clock, says, popular, told } = await scene('names 64');
+    await popular('www.example.org. A');
+    says(({ name }) => (name === 'www.example.org.' ? nxdomain : { answer: ['@ 60 A 192.0.2.2'] }));
+    assert.equal(await told('www.example.org. A'), 'answer EDE 3');
+    for (let i = 0; i < 1000; i++) await world.ask(`n${i}.example.org. A`);
+    assert.equal(await told('www.example.org. A'), 'answer EDE 3');
+    assert.equal(await told('www.example.org. TXT'), 'nothing EDE 3');
+    assert.match(world.metrics(), /ndots_lkg_held_answers 1\n/);
+    await clock.advance(601_000);
+    assert.equal(await told('www.example.org. A'), 'NXDOMAIN');
+    assert.match(world.metrics(), /ndots_lkg_held_answers 0\n/);
+    await world.close();
+  });
+
+  test('names whose answers are kept are as few as names are counted, however many are pushed out', async () => {
+    const { world, says } = await scene('names 16\n asked 1');
+    for (let round = 0; round < 20; round++) {
+      const names = Array.from({ length: 16 }, (_, i) => `r${round}-${i}.example.org. A`);
+      says(good);
+      for (const name of names) await world.ask(name);
+      says(() => nxdomain);
+      for (const name of names) await world.ask(name);
+    }
+    const held = Number(/ndots_lkg_held_answers (\d+)/.exec(world.metrics())![1]);
+    assert.ok(held > 16 && held <= 32, `${held}`);
+    await world.close();
+  });
+
   test('property: nothing is kept longer than its time, and only what was answered', async () => {
     const names = ['a.example.org.', 'b.example.org.'];
     const step = fc.record({

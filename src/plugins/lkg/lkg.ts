@@ -180,6 +180,7 @@ class Guard {
     const before = good.held > 0 ? KnownGood.among(good.answers(query), query) : null;
     good.took(query, reply);
     this.#names.set(good.size);
+    this.#held.set(good.held);
     if (before !== null && before.since >= 0) {
       this.#returned.note(`${query.name} ${typeName(query.type)}`, this.#context.clock.now());
       this.#post(query, before, 0, reply.rcode);
