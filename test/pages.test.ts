@@ -175,6 +175,25 @@ function fencesOf(page: string): readonly Fence[] {
   }));
 }
 
+describe('the text of pages', () => {
+  const pages = globSync(['*.md', 'docs/**/*.md', 'deploy/*.md', 'examples/**/*.md']).toSorted();
+  for (const page of pages.filter((file) => file !== 'CHANGELOG.md')) {
+    test(`${page}: no heading comes twice, no table is cut in two, each sentence ends`, () => {
+      const lines = readFileSync(page, 'utf8')
+        .replaceAll(/^ *```[^]*?^ *```$/gm, '```')
+        .split('\n');
+      const found = lines.filter((line, index) => {
+        const before = lines[index - 1] ?? '';
+        const after = lines[index + 1] ?? '';
+        if (/^#{1,2} /.test(line)) return before !== '' || lines.indexOf(line) !== index;
+        if (line === '') return /[a-z`],$/.test(before) && !before.startsWith('|');
+        return before.startsWith('|') && after.startsWith('|') && !line.startsWith('|');
+      });
+      assert.deepEqual(found, []);
+    });
+  }
+});
+
 const zoneKeys = new Map<string, ZoneKey>();
 
 /** One half of the pair that `K….key` and `K….private` name. */

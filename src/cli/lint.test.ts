@@ -382,6 +382,19 @@ describe('input that is no good', () => {
     assert.match(err, /is larger than 16 MiB/);
   });
 
+  test('in a folder, what makes a Corefile or tells of one is none', async () => {
+    const at = files({
+      '_corefile.tpl': '{{- range .Values.servers }} the Corefile, and the rest {{ end }}\n',
+      'corefile.md': '# The Corefile\n',
+      'corefile.go': 'package corefile\n',
+      'Corefile.new': looping,
+    });
+    assert.deepEqual(
+      (await findings(at)).map(({ file, code }) => [file.replace(/.*\//, ''), code]),
+      [['Corefile.new', 'CF03']],
+    );
+  });
+
   test('a folder of nothing', async () => {
     const { code, err } = await run(files({ 'README.md': 'x' }));
     assert.equal(code, 2);

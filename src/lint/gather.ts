@@ -1,6 +1,6 @@
 /** The files behind the paths that a person names: a file is taken as it is, of a folder what can hold a Corefile or an object. */
 import { readdirSync, realpathSync, statSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { FILE_MAX, readFileBytes, whyUnreadable } from '../base/read-file.ts';
 import { cannotLint } from './finding.ts';
 
@@ -27,6 +27,9 @@ const BYTES_MAX = 128 * 1024 * 1024;
 /** Names of files in folders that are looked into. */
 const wanted =
   /^Corefile(?:[.-](?!tpl$|md$|ts$|go$|sh$|j2$)[\w-]+)?$|\.(?:corefile|ya?ml|json|override|server)$|^resolv\.conf$/i;
+
+/** What tells of Corefiles, or makes them, and is none: a chart's templates, programs, documents. */
+const madeOf = /\.(tpl|tmpl|gotmpl|j2|md|adoc|rst|html?|go|py|rb|sh|[cm]?[jt]s)$/i;
 
 /** Reads the files behind these paths. Throws a `Problem` for one that cannot be read. */
 export function gather(paths: readonly string[]): Gathered {
@@ -76,7 +79,7 @@ function filesIn(folder: string, depth: number, above: ReadonlySet<string>): str
         return [];
       }
       if (stats.isDirectory()) return filesIn(path, depth + 1, within);
-      return stats.isFile() && wanted.test(basename(path)) ? [path] : [];
+      return stats.isFile() && wanted.test(name) && !madeOf.test(name) ? [path] : [];
     });
 }
 
