@@ -1,5 +1,6 @@
 /** What a node cache counts, and where it is scraped. */
 import { createServer, type Server } from 'node:http';
+import { answerText } from '../base/http-answer.ts';
 import type { Log } from '../base/log.ts';
 import { Collection } from '../metrics/collection.ts';
 import { contentTypes, formatFor } from '../metrics/formats.ts';
@@ -82,12 +83,8 @@ export class SetupMetrics {
     server.on('request', (request, response) => {
       const found = (request.url ?? '').replace(/\?.*/s, '') === '/metrics';
       const format = formatFor(request.headers.accept);
-      response.statusCode = found ? 200 : 404;
-      response.setHeader(
-        'content-type',
-        found ? contentTypes[format] : 'text/plain; charset=utf-8',
-      );
-      response.end(found ? this.#collection.print(format) : '404 page not found\n');
+      if (found) answerText(response, 200, this.#collection.print(format), contentTypes[format]);
+      else answerText(response, 404, '404 page not found\n');
     });
     await new Promise<void>((resolve) => {
       server.once('error', (error) => {

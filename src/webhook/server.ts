@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { Identity } from '../base/certificates.ts';
+import { answerText } from '../base/http-answer.ts';
 import { BadReview, readReview, reviewPod, type Mode, type ReviewedPod } from './admission.ts';
 import type { AdviceSources } from './dns-advice.ts';
 
@@ -76,23 +77,27 @@ export class WebhookServer {
 
   async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = request.url?.split('?')[0];
-    if (path === '/healthz') return end(response, 200, 'OK');
+    if (path === '/healthz') return answerText(response, 200, 'OK');
     if (path === '/readyz')
-      return end(response, this.#ready ? 200 : 503, this.#ready ? 'OK' : 'no certificate yet');
+      return answerText(
+        response,
+        this.#ready ? 200 : 503,
+        this.#ready ? 'OK' : 'no certificate yet',
+      );
     if (path === '/metrics')
-      return end(response, 200, this.#parts.scrape(), 'text/plain; version=0.0.4');
-    if (path !== '/mutate') return end(response, 404, 'reviews are taken at /mutate');
+      return answerText(response, 200, this.#parts.scrape(), 'text/plain; version=0.0.4');
+    if (path !== '/mutate') return answerText(response, 404, 'reviews are taken at /mutate');
     const { metrics } = this.#parts;
     if (request.method !== 'POST') {
       metrics.refused('method');
-      return end(response, 405, 'reviews are posted');
+      return answerText(response, 405, 'reviews are posted');
     }
     const begun = performance.now();
     try {
       const body = await bodyOf(request);
       if (body === null) {
         metrics.refused('too-large');
-        return end(response, 413, `a review has at most ${BODY_MAX} bytes`);
+        return answerText(response, 413, `a review has at most ${BODY_MAX} bytes`);
       }
       const review = readReview(body);
       const { advice, body: answer } = reviewPod(
@@ -101,11 +106,12 @@ export class WebhookServer {
         this.#parts.mode,
       );
       metrics.reviewed(advice.because.split(' ')[0] || 'none', (performance.now() - begun) / 1000);
-      end(response, 200, answer, 'application/json');
+      answerText(response, 200, answer, 'application/json');
     } catch (error) {
       const bad = error instanceof BadReview;
       metrics.refused(bad ? 'not-json' : 'bug');
-      if (!response.headersSent) end(response, bad ? 400 : 500, bad ? error.message : 'a bug');
+      if (!response.headersSent)
+        answerText(response, bad ? 400 : 500, bad ? error.message : 'a bug');
     }
   }
 }
@@ -120,9 +126,4 @@ async function bodyOf(request: IncomingMessage): Promise<string | null> {
     pieces.push(piece);
   }
   return Buffer.concat(pieces).toString('utf8');
-}
-
-function end(response: ServerResponse, status: number, body: string, type = 'text/plain'): void {
-  response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(body) });
-  response.end(body);
 }

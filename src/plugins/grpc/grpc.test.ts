@@ -86,7 +86,7 @@ describe('grpc', () => {
       if (policy === 'round_robin') {
         assert.deepEqual(
           asked.slice(0, 3).map(({ to }) => to),
-          ['10.0.0.2:9005', '10.0.0.3:9005', '10.0.0.1:9005'],
+          ['10.0.0.1:9005', '10.0.0.2:9005', '10.0.0.3:9005'],
         );
       }
       await close();

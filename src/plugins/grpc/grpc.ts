@@ -1,6 +1,5 @@
 /** `grpc`: queries for other DNS servers, over gRPC. */
 import type { Maybe } from '../../base/maybe.ts';
-import type { Random } from '../../base/random.ts';
 import type { UpstreamTls } from '../../net/network.ts';
 import {
   definePlugin,
@@ -8,6 +7,7 @@ import {
   type Plugin,
   type WorkerContext,
 } from '../../server/contract/plugin.ts';
+import { upstreamOrder } from '../../server/contract/upstream-order.ts';
 import { readUpstreamTls } from '../../server/contract/upstream-tls.ts';
 import { isInZone, ZoneMatch } from '../../server/contract/zone-match.ts';
 import { foldName, parseName } from '../../wire/name.ts';
@@ -53,7 +53,7 @@ function setup(options: GrpcOptions, context: WorkerContext, next: Next): Next {
   context.onStop(() => {
     clock.after(RETIRE_MS, () => targets.forEach(({ upstream }) => upstream.close()));
   });
-  const order = makeOrder(options.policy, random);
+  const order = upstreamOrder<Target>(options.policy, random);
   const from = foldName(parseName(options.from));
   const except = new ZoneMatch(options.except ?? []);
   const zones = options.fallthrough === null ? null : new ZoneMatch(options.fallthrough);
@@ -94,27 +94,4 @@ function tlsOf(options: GrpcOptions, path: (file: string) => string): UpstreamTl
   const tls = readUpstreamTls('grpc', options, path);
   if (tls !== null || options.tlsServerName === null) return tls;
   return { certificate: null, key: null, authority: null };
-}
-
-/** Gives the order in which upstreams are tried for a query. The result may be the list itself: not to be changed. */
-function makeOrder(
-  policy: GrpcOptions['policy'],
-  random: Random,
-): (targets: readonly Target[]) => readonly Target[] {
-  let turn = 0;
-  return (targets) => {
-    if (targets.length < 2 || policy === 'sequential') return targets;
-    if (policy === 'round_robin') {
-      const first = ++turn % targets.length;
-      return [targets[first]!, ...targets.slice(0, first), ...targets.slice(first + 1)];
-    }
-    const list = [...targets];
-    for (let last = list.length - 1; last > 0; last--) {
-      const other = random.integer(last + 1);
-      const moved = list[last]!;
-      list[last] = list[other]!;
-      list[other] = moved;
-    }
-    return list;
-  };
 }

@@ -8,7 +8,7 @@ import { setting } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { duration, hostPort, worded } from '../../corefile/values.ts';
 import { slimBuckets } from '../../metrics/buckets.ts';
-import { answerText } from '../../server/contract/http.ts';
+import { answerText } from '../../base/http-answer.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 
 const address = worded(hostPort('ADDRESS'), (text, reason) =>

@@ -1,7 +1,7 @@
 /** What is held in all workers, for the operator: told, and let go. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ControlContext } from '../../server/contract/control-context.ts';
-import { answerText } from '../../server/contract/http.ts';
+import { answerText } from '../../base/http-answer.ts';
 import { NameError, parseName, printName } from '../../wire/name.ts';
 
 /** From a worker: it holds an answer, or no longer does. Empty: it is there. */

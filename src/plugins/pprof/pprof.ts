@@ -8,7 +8,7 @@ import { custom } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { hostPort } from '../../corefile/values.ts';
 import type { ControlContext } from '../../server/contract/control-context.ts';
-import { answerText } from '../../server/contract/http.ts';
+import { answerText } from '../../base/http-answer.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import { beginProfile, type Kind, type ThreadProfile } from './thread-profile.ts';
 

@@ -4,7 +4,7 @@ import { setting } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { choice, hostPort, worded } from '../../corefile/values.ts';
 import type { HttpHandler } from '../../server/contract/control-context.ts';
-import { answerText } from '../../server/contract/http.ts';
+import { answerText } from '../../base/http-answer.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 
 const address = hostPort('ADDRESS');

@@ -12,7 +12,7 @@ import { clamp, limit, type Limit } from '../../base/limits.ts';
 import { bindProblem } from '../../net/bind-problem.ts';
 import { ConnectionTable, type Connection } from '../../net/connection-table.ts';
 import type { Counter, Family, Gauge, Registry } from '../../metrics/registry.ts';
-import { answerText } from '../contract/http.ts';
+import { answerText } from '../../base/http-answer.ts';
 import type { HttpHandler, HttpTls } from '../contract/control-context.ts';
 import { Problem } from '../../base/problem.ts';
 

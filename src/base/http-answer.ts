@@ -1,0 +1,13 @@
+/** Answers over HTTP. */
+import type { ServerResponse } from 'node:http';
+
+/** A short answer with its length, as Go's servers send it: probes and proxies need not read chunks. */
+export function answerText(
+  response: ServerResponse,
+  status: number,
+  text: string,
+  type: string = 'text/plain; charset=utf-8',
+): void {
+  const headers = { 'content-type': type, 'content-length': Buffer.byteLength(text) };
+  response.writeHead(status, headers).end(text);
+}
