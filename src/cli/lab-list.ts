@@ -11,7 +11,7 @@ export function listStories(io: Io): number {
   for (const story of stories) {
     const own = lacks.length > 0 ? [] : lacksOfStory(story.needs, path);
     const how =
-      lacks.length === 0 && own.length === 0
+      lacks.length === 0 && own.length === 0 && story.play !== null
         ? `${story.seconds} s`
         : story.model === null
           ? 'not here'

@@ -8,7 +8,7 @@ import { parseOptions } from './option-parse.ts';
 import { addresses, choice, file, integer, text, usage } from './option-values.ts';
 
 /** What `ndots lab` does: its first word. */
-export const labActions = ['list', 'run', 'report', 'rules'] as const;
+export const labActions = ['list', 'run', 'report', 'up', 'exec', 'down', 'rules'] as const;
 /** One of them. */
 export type LabAction = (typeof labActions)[number];
 
@@ -16,6 +16,12 @@ export type LabAction = (typeof labActions)[number];
 export interface LabOptions {
   readonly action: LabAction;
   readonly words: readonly string[];
+  /** `exec`: the program and its words. */
+  readonly program: readonly string[];
+  /** `up`: Kubernetes objects; null: the example cluster. */
+  readonly file: string | null;
+  /** `up`: of its DNS pods; null: kubeadm's. */
+  readonly corefile: string | null;
   readonly rules: RulesOptions;
   readonly run: RunOptions;
 }
@@ -75,6 +81,10 @@ const table = {
     color: one('--color', choice('WHEN', ['auto', 'always', 'never']), 'colours (auto)'),
     noColor: flag('--no-color', 'no colours'),
   }),
+  ...group('Cluster (up)', {
+    file: one('-f, --file', file(), 'Kubernetes objects: a file or a folder (the example cluster)'),
+    corefile: one('--corefile', file(), 'of its DNS pods (kubeadm’s)'),
+  }),
   ...group('Rules (rules)', {
     mode: one('-m, --mode', choice('MODE', ['iptables', 'nftables']), 'of kube-proxy (iptables)'),
     manifests: one('--manifests', file('DIR'), 'services and endpoints of these manifests'),
@@ -95,10 +105,12 @@ const table = {
 
 /** The help of `ndots lab`. */
 export const labUsage: Usage = {
-  synopsis: 'list | run STORY… | report FILE | rules [NAMESPACE/SERVICE…]',
+  synopsis: 'list | run STORY… | report FILE | up | exec POD -- CMD | down | rules',
   examples: [
     ['run twelve-queries', 'a story, played on this machine'],
     ['run all -o html > stories.html', 'all of them, as a page'],
+    ['up -f cluster.yaml', 'a cluster to try things in'],
+    ['exec shop/web-0 -- dig backend', 'a program in one of its pods'],
     ['rules --manifests cluster/', 'for iptables-restore'],
     ['rules --manifests cluster/ critical-app/backend', 'of one service'],
     ['rules -m nftables --node node-1', 'of your cluster, for nft -f'],
@@ -108,14 +120,17 @@ export const labUsage: Usage = {
   notes: [
     'A lab lives in namespaces of its own (network, mounts, processes) and needs root. It ends with its first process, however that ends, and leaves nothing behind. The network of this machine is not touched. Without root, or where the kernel lacks a part, stories run on their models in virtual time.',
     'rules prints what kube-proxy of Kubernetes 1.36 writes for these services and endpoints, chain by chain. Load it where it does no harm: iptables-restore --noflush, or nft -f -, in a network namespace.',
-    'Exit codes: 0 as told or done, 1 a story went otherwise than it is told, 2 it could not be found out, 3 wrong usage.',
+    'Exit codes: 0 as told or done, 1 a story went otherwise than it is told, 2 it could not be found out, 3 wrong usage; exec: the program’s own.',
   ],
   words: { words: labActions },
 };
 
 /** Reads the words behind `ndots lab`. */
 export function parseLabOptions(words: readonly string[]): LabOptions {
-  const { values, words: rest } = parseOptions(table, words);
+  // What comes behind -- belongs to the program.
+  const end = words.indexOf('--');
+  const program = end < 0 ? [] : words.slice(end + 1);
+  const { values, words: rest } = parseOptions(table, end < 0 ? words : words.slice(0, end));
   const [given = '', ...others] = rest;
   const action = labActions.find((each) => each === given);
   if (action === undefined) {
@@ -128,10 +143,13 @@ export function parseLabOptions(words: readonly string[]): LabOptions {
   }
   if (values.manifests !== null && (values.kubeconfig ?? values.context) !== null)
     throw usage('--manifests and --kubeconfig or --context exclude each other');
-  checkWords(action, others);
+  checkWords(action, others, program);
   return {
     action,
     words: others,
+    program,
+    file: values.file,
+    corefile: values.corefile,
     run: {
       output: values.output ?? 'text',
       coredns: values.server,
@@ -163,12 +181,15 @@ export function parseLabOptions(words: readonly string[]): LabOptions {
   };
 }
 
-function checkWords(action: LabAction, words: readonly string[]): void {
+function checkWords(action: LabAction, words: readonly string[], program: readonly string[]): void {
   const [first] = words;
   if (action === 'run' && first === undefined)
     throw usage('run takes the name of a story, or all', 'ndots lab list shows them.');
   if (action === 'report' && words.length !== 1)
     throw usage('report takes one file', 'ndots lab run --save FILE writes it.');
-  if (action === 'list' && first !== undefined)
-    throw usage(`list takes no words, and not "${first}"`);
+  if (action === 'exec' && (words.length !== 1 || program.length === 0))
+    throw usage('exec takes a pod, and behind -- a program', 'As in: exec client -- dig web');
+  if (action !== 'exec' && program.length > 0) throw usage(`${action} takes nothing behind --`);
+  if (['list', 'up', 'down'].includes(action) && first !== undefined)
+    throw usage(`${action} takes no words, and not "${first}"`);
 }

@@ -13,12 +13,12 @@ import type { LabOptions } from './lab-options.ts';
 import { printOutcomes } from './lab-report.ts';
 
 /** Set in the environment of the process that lives inside the walls. */
-const INSIDE = 'NDOTS_LAB_INSIDE';
+export const INSIDE = 'NDOTS_LAB_INSIDE';
 /** Where it writes what has become of the lab. */
-const REPORT_FD = 3;
+export const REPORT_FD = 3;
 
 /** The words by which this program is started. */
-function ownWords(): readonly string[] {
+export function ownWords(): readonly string[] {
   return [process.execPath, ...process.execArgv, process.argv[1] ?? ''];
 }
 
@@ -34,7 +34,10 @@ export async function runStories(options: LabOptions, io: Io): Promise<number> {
   let asTold = true;
   for (const story of chosen) {
     const own = run.model || lacks.length > 0 ? lacks : lacksOfStory(story.needs, path);
-    if (own.length > 0) {
+    if (story.play === null) {
+      if (!run.model)
+        io.err(`ndots lab: ${story.name} is played on its model: kernels differ too much.\n`);
+    } else if (own.length > 0) {
       const instead = story.model === null ? 'and there is no model of it' : 'so here is its model';
       io.err(
         `ndots lab: ${story.name} cannot be played here (it needs ${own.join(', ')}), ${instead}.\n`,
@@ -42,7 +45,7 @@ export async function runStories(options: LabOptions, io: Io): Promise<number> {
     } else if (run.model && story.model === null) {
       io.err(`ndots lab: there is no model of ${story.name}.\n`);
     }
-    const isReal = !run.model && own.length === 0;
+    const isReal = !run.model && own.length === 0 && story.play !== null;
     const outcome = isReal ? await playOutside(story, options, io) : await modelStory(story);
     if (outcome === null) continue;
     asTold &&= isAsTold(outcome);

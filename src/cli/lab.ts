@@ -24,6 +24,12 @@ export const lab: Command = {
         const { reportFile } = await import('./lab-report.ts');
         return reportFile(options.words[0] ?? '', options.run, io);
       }
+      case 'up':
+      case 'exec':
+      case 'down': {
+        const { standingLab } = await import('./lab-up.ts');
+        return standingLab(options, io);
+      }
     }
   },
 };

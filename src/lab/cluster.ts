@@ -61,7 +61,7 @@ const PODS_MAX = 64;
 const DNS_SERVICE = 'kube-system/kube-dns';
 const API_HOST = '172.18.255.250';
 /** A DNS server that does not answer after this time is broken, milliseconds. */
-const START_MS = 20_000;
+const START_MS = 60_000;
 
 /** A cluster that runs. It ends with the process that made it; `close` ends what runs in it before that. */
 export class LabCluster {
@@ -146,6 +146,14 @@ export class LabCluster {
   serviceAddress(name: string): string {
     const found = this.#objects.services.find((raw) => nameOf(raw) === name);
     return text(child(found ?? {}, 'spec'), 'clusterIP');
+  }
+
+  /** `namespace/name address` of all services that have an address. */
+  serviceNames(): readonly string[] {
+    return this.#objects.services.flatMap((raw) => {
+      const address = text(child(raw, 'spec'), 'clusterIP');
+      return address === '' || address === 'None' ? [] : [`${nameOf(raw)} ${address}`];
+    });
   }
 
   /** The objects that the rules are made of. */

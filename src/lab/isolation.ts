@@ -10,24 +10,20 @@ import { must } from './programs.ts';
 /**
  * Starts a program as the first process of new namespaces. It is killed when this process ends, and everything in there with it.
  * @param env of the program
+ * @param outlives it goes on when this process ends, in a session of its own
  */
 export function startIsolated(
   words: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
   stdio: StdioOptions,
+  { outlives = false }: { readonly outlives?: boolean } = {},
 ): ChildProcess {
   const walls = ['--net', '--mount', '--pid', '--fork', '--mount-proc', '--kill-child'];
-  const [program, ...rest] = [
-    'setpriv',
-    '--pdeathsig',
-    'KILL',
-    '--',
-    'unshare',
-    ...walls,
-    '--',
-    ...words,
-  ];
-  return spawn(program!, rest, { env, stdio });
+  const isolated = ['unshare', ...walls, '--', ...words];
+  const [program = '', ...rest] = outlives
+    ? isolated
+    : ['setpriv', '--pdeathsig', 'KILL', '--', ...isolated];
+  return spawn(program, rest, { env, stdio, detached: outlives });
 }
 
 /** Inside of the walls, before anything else: what is mounted here is not seen outside, and /run is the lab's own. */

@@ -20,6 +20,7 @@ export interface PlayParts extends LabPrograms {
 
 /** Plays a story in this process's namespaces, which are a lab's (isolation.ts). */
 export async function playStory(story: Story, parts: PlayParts): Promise<Outcome> {
+  if (story.play === null) throw new Error(`${story.name} has no performance, only a model`);
   const began = performance.now();
   let lab: LabCluster | null = null;
   const files: string[] = [];

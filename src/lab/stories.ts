@@ -1,5 +1,7 @@
 /** The stories that the lab knows, in the order in which it lists them. */
 import type { Story } from './story.ts';
+import { snatPorts } from './stories/snat-ports.ts';
+import { ipvsExpiry } from './stories/ipvs-expiry.ts';
 import { kubeHealthLocalhost } from './stories/kube-health-localhost.ts';
 import { etcdRestart } from './stories/etcd-restart.ts';
 import { apiRestart } from './stories/api-restart.ts';
@@ -39,6 +41,8 @@ export const stories: readonly Story[] = [
   apiRestart,
   etcdRestart,
   kubeHealthLocalhost,
+  ipvsExpiry,
+  snatPorts,
 ];
 
 /** A story by its name; null: there is none. */

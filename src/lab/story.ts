@@ -68,8 +68,8 @@ export interface Story extends StoryHead {
   readonly needs: readonly Need[];
   /** Seconds that it takes, about. */
   readonly seconds: number;
-  /** Plays it in namespaces. */
-  play(stage: Stage): Promise<readonly Act[]>;
+  /** Plays it in namespaces; null: no kernel that can be counted on does that, there is only the model. */
+  readonly play: ((stage: Stage) => Promise<readonly Act[]>) | null;
   /** The same in virtual time, for machines where it cannot be played; null: there is no model of it. */
   readonly model: (() => Promise<readonly Act[]>) | null;
 }

@@ -1,5 +1,5 @@
 /** `ndots lab` as a person starts it, for tests. */
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { lacksOfMachine, lacksOfStory } from '../../src/lab/machine.ts';
 import type { Outcome, Story } from '../../src/lab/story.ts';
 
@@ -11,6 +11,7 @@ export const noLab: string | null = missing.length === 0 ? null : `needs ${missi
 
 /** Why a story cannot be played here; false: it can. For the option `skip`. */
 export function cannotPlay(story: Story): string | false {
+  if (story.play === null) return 'has only a model';
   if (noLab !== null) return noLab;
   const lacks = lacksOfStory(story.needs, path);
   return lacks.length === 0 ? false : `needs ${lacks.join(', ')}`;
@@ -33,7 +34,15 @@ export function startLab(words: readonly string[], env: Record<string, string> =
 
 /** Runs it to its end. */
 export async function runLab(...words: string[]): Promise<LabResult> {
-  const child = startLab(words);
+  return runLabIn({}, ...words);
+}
+
+/** The same with more variables in its environment. */
+export async function runLabIn(
+  env: Record<string, string>,
+  ...words: string[]
+): Promise<LabResult> {
+  const child = startLab(words, env);
   const said = { stdout: '', stderr: '' };
   child.stdout!.on('data', (chunk: Buffer) => (said.stdout += chunk.toString()));
   child.stderr!.on('data', (chunk: Buffer) => (said.stderr += chunk.toString()));
@@ -58,4 +67,17 @@ export function broken({ acts }: Outcome): string[] {
         ({ what, expected, found }) => `${kind}, ${title}: ${what} is ${found}, not ${expected}`,
       ),
   );
+}
+
+/** What of this machine a lab could have changed: links, rules, namespaces, mounts. */
+export function traces(): string {
+  const said = [
+    ['ip', '-o', 'link'],
+    ['ip', 'netns'],
+    ['iptables-save'],
+    ['nft', 'list', 'ruleset'],
+    ['ip', 'route'],
+  ].map(([program = '', ...words]) => spawnSync(program, words, { encoding: 'utf8' }).stdout ?? '');
+  // Counters and dates are another matter; the order of flags is not.
+  return said.join('\n').replaceAll(/^#.*$|\[\d+:\d+\]/gm, '');
 }

@@ -6,23 +6,10 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { after, describe, test } from 'node:test';
 import type { Outcome } from '../../src/lab/story.ts';
-import { noLab, runLab, startLab } from '../kit/lab.ts';
+import { noLab, runLab, runLabIn, startLab, traces } from '../kit/lab.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'ndots-lab-test-'));
 after(() => rmSync(folder, { recursive: true }));
-
-/** What of this machine a lab could have changed: links, rules, namespaces, mounts. */
-function traces(): string {
-  const said = [
-    ['ip', '-o', 'link'],
-    ['ip', 'netns'],
-    ['iptables-save'],
-    ['nft', 'list', 'ruleset'],
-    ['ip', 'route'],
-  ].map(([program = '', ...words]) => spawnSync(program, words, { encoding: 'utf8' }).stdout ?? '');
-  // Counters and dates are another matter; the order of flags is not.
-  return said.join('\n').replaceAll(/^#.*$|\[\d+:\d+\]/gm, '');
-}
 
 function processesOf(cookie: string): string[] {
   return readdirSync('/proc')
@@ -59,12 +46,49 @@ describe('a lab', { skip: noLab ?? false }, () => {
     const cookie = `LAB_TEST_COOKIE=${process.pid}`;
     const child = startLab(['run', 'twelve-queries'], { LAB_TEST_COOKIE: String(process.pid) });
     // More than the two processes outside of it: it is being built.
-    for (let tries = 0; tries < 400 && processesOf(cookie).length < 4; tries++) await sleep(50);
-    assert.ok(processesOf(cookie).length >= 4);
+    let stands = false;
+    for (let tries = 0; tries < 400 && !stands; tries++) {
+      await sleep(50);
+      stands = processesOf(cookie).length > 3;
+    }
+    assert.ok(stands);
     child.kill('SIGKILL');
     for (let tries = 0; tries < 100 && processesOf(cookie).length > 0; tries++) await sleep(50);
     assert.deepEqual(processesOf(cookie), []);
     assert.equal(traces(), before);
+  });
+});
+
+describe('a lab that stands', { skip: noLab ?? false }, () => {
+  const env = { TMPDIR: folder };
+
+  test('its pods have curl, their names and their search lists; taken down, nothing is left', async () => {
+    const before = traces();
+    const up = await runLabIn(env, 'up');
+    assert.equal(up.code, 0, up.stderr);
+    try {
+      assert.match(up.stdout, /critical-app\/client +172\.17\.0\.7/);
+      const curl = await runLabIn(env, 'exec', 'client', '--', 'getent', 'ahosts', 'backend');
+      assert.match(curl.stdout, /^10\.3\.0\.116 /);
+      const conf = await runLabIn(env, 'exec', 'shop/db-0', '--', 'cat', '/etc/resolv.conf');
+      assert.match(
+        conf.stdout,
+        /^search shop\.svc\.cluster\.local svc\.cluster\.local cluster\.local /,
+      );
+      assert.equal((await runLabIn(env, 'exec', 'client', '--', 'sh', '-c', 'exit 7')).code, 7);
+      const twice = await runLabIn(env, 'up');
+      assert.equal(twice.code, 2);
+      assert.match(twice.stderr, /stands already/);
+      assert.match(
+        (await runLabIn(env, 'exec', 'clint', '--', 'true')).stderr,
+        /Did you mean client/,
+      );
+    } finally {
+      assert.match((await runLabIn(env, 'down')).stdout, /is gone/);
+    }
+    assert.equal(traces(), before);
+    assert.match((await runLabIn(env, 'exec', 'client', '--', 'true')).stderr, /no lab stands/);
+    assert.match((await runLabIn(env, 'down')).stdout, /No lab stands/);
   });
 });
 
@@ -77,6 +101,8 @@ describe('mistakes', () => {
     [['run', 'twelve-queries', '--save', '/nonexistent/x'], 2, /cannot be written/],
     [['run', 'twelve-queries', '--server', 'bind'], 3, /takes ndots or coredns=FILE/],
     [['run', 'twelve-queries', '--server', 'coredns=/nonexistent'], 2, /cannot read the CoreDNS/],
+    [['exec', 'client'], 3, /behind -- a program/],
+    [['up', 'x'], 3, /takes no words/],
     [['report', '/nonexistent'], 2, /cannot read what was saved/],
     [['report', 'package.json'], 2, /nothing that ndots lab has saved/],
     [['rules', '--manifests', 'examples/cluster', 'backend'], 3, /NAMESPACE\/NAME/],

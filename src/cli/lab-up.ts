@@ -1,0 +1,205 @@
+/** `ndots lab up`, `exec` and `down`: a cluster that stands until it is taken down. */
+import { spawn } from 'node:child_process';
+import { closeSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import type { Readable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { Problem, nearest } from '../base/problem.ts';
+import { FILE_MAX, readFileText, whyUnreadable } from '../base/read-file.ts';
+import { LabCluster } from '../lab/cluster.ts';
+import { INTERNET, usualCorefile, usualNodeResolvConf } from '../lab/defaults.ts';
+import { wordsBehind } from '../lab/files.ts';
+import { furnish, startIsolated } from '../lab/isolation.ts';
+import { lacksOfMachine } from '../lab/machine.ts';
+import {
+  firstProcess,
+  hasEnded,
+  readStanding,
+  wordsInside,
+  writeStanding,
+  type Standing,
+  type StandingPod,
+} from '../lab/standing.ts';
+import { parseAnswers } from '../resolver/answers-file.ts';
+import { EXIT, type Io } from './command.ts';
+import type { LabOptions } from './lab-options.ts';
+import { INSIDE, ownWords, REPORT_FD } from './lab-run.ts';
+
+/** Where the lab of this user is written down. */
+const folder = join(tmpdir(), `ndots-lab-${process.getuid?.() ?? 0}`);
+const file = join(folder, 'lab.json');
+/** What its processes say. */
+const log = join(folder, 'log');
+/** The cluster that stands if no other is named. */
+const example = fileURLToPath(new URL('../../examples/cluster', import.meta.url));
+/** A lab that does not end after this time will not, milliseconds. */
+const DOWN_MS = 10_000;
+
+/** What the first process of a lab tells when all stands. */
+interface Ready {
+  readonly pods: readonly StandingPod[];
+  readonly services: readonly string[];
+}
+
+/** Does what `options.action` says: `up`, `exec` or `down`. */
+export async function standingLab(options: LabOptions, io: Io): Promise<number> {
+  if (io.env[INSIDE] !== undefined) return standInside(options);
+  if (options.action === 'up') return up(options, io);
+  if (options.action === 'down') return down(io);
+  return exec(options, io);
+}
+
+async function up(options: LabOptions, io: Io): Promise<number> {
+  const lacks = lacksOfMachine(io.env['PATH'] ?? '');
+  if (lacks.length > 0) {
+    throw new Problem({
+      code: 'no-lab',
+      text: `a lab cannot be made here: it needs ${lacks.join(', ')}`,
+      remedy: 'ndots lab run --model plays stories without a lab',
+    });
+  }
+  if (readStanding(file) !== null) {
+    throw new Problem({
+      code: 'lab-stands',
+      text: 'a lab stands already',
+      remedy: 'ndots lab down takes it down; ndots lab exec POD -- CMD runs a program in it',
+    });
+  }
+  const corefile = options.corefile === null ? [] : ['--corefile', resolve(options.corefile)];
+  const words = [...ownWords(), 'lab', 'up', '-f', resolve(options.file ?? example), ...corefile];
+  const server =
+    options.run.coredns === null ? [] : ['--server', `coredns=${resolve(options.run.coredns)}`];
+  mkdirSync(folder, { recursive: true });
+  const said = openSync(log, 'w');
+  const child = startIsolated(
+    [...words, ...server],
+    { ...io.env, [INSIDE]: '1' },
+    ['ignore', said, said, 'pipe'],
+    { outlives: true },
+  );
+  closeSync(said);
+  const report = child.stdio[REPORT_FD] as Readable;
+  const text = await new Promise<string>((done) => {
+    let line = '';
+    report.on('data', (chunk: Buffer) => {
+      line += chunk.toString();
+      if (line.endsWith('\n')) done(line);
+    });
+    child.on('exit', () => done(''));
+  });
+  report.destroy();
+  const pid = child.pid === undefined || text === '' ? null : firstProcess(child.pid);
+  if (pid === null) {
+    throw new Problem({
+      code: 'lab-ended',
+      text: 'the lab could not be made',
+      hint: readFileSync(log, 'utf8').trim() || undefined,
+    });
+  }
+  child.unref();
+  const { pods, services } = JSON.parse(text) as Ready;
+  writeStanding(file, pid, pods);
+  const width = Math.max(...pods.map(({ namespace, pod }) => namespace.length + pod.length + 1));
+  for (const { namespace, pod, addresses, node } of pods)
+    io.out(`${`${namespace}/${pod}`.padEnd(width)}  ${(addresses[0] ?? '').padEnd(15)}  ${node}\n`);
+  for (const service of services) io.out(`service ${service}\n`);
+  const first = pods.find(({ namespace }) => namespace !== 'kube-system') ?? pods[0];
+  io.out(
+    `\nTry: ndots lab exec ${first?.namespace}/${first?.pod} -- getent ahosts kubernetes.default\nndots lab down takes it down.\n`,
+  );
+  return EXIT.ok;
+}
+
+async function exec({ words: [name = ''], program }: LabOptions, io: Io): Promise<number> {
+  const standing = theLab();
+  const { name: machine, files } = podOf(standing, name);
+  const [first = '', ...rest] = wordsInside(standing, wordsBehind(machine, files, program));
+  const child = spawn(first, rest, { stdio: 'inherit', env: io.env });
+  return new Promise((done, failed) => {
+    child.on('error', failed);
+    child.on('close', (code, signal) =>
+      done(code ?? (signal === 'SIGINT' ? EXIT.interrupted : EXIT.failed)),
+    );
+  });
+}
+
+async function down(io: Io): Promise<number> {
+  const standing = readStanding(file);
+  if (standing === null) {
+    rmSync(folder, { recursive: true, force: true });
+    io.out('No lab stands.\n');
+    return EXIT.ok;
+  }
+  // All other processes in there end with it, and the namespaces go with them.
+  process.kill(standing.pid, 'SIGKILL');
+  for (let waited = 0; !hasEnded(standing) && waited < DOWN_MS; waited += 50)
+    await new Promise((done) => setTimeout(done, 50));
+  rmSync(folder, { recursive: true, force: true });
+  io.out('The lab is gone.\n');
+  return EXIT.ok;
+}
+
+/** The first process of a lab that stands. */
+async function standInside({ file: manifests, corefile, run }: LabOptions): Promise<number> {
+  furnish();
+  const lab = await LabCluster.start(
+    {
+      manifests: manifests ?? example,
+      corefile: corefile === null ? usualCorefile : readCorefile(corefile),
+      nodeResolvConf: usualNodeResolvConf,
+      mode: 'iptables',
+      ipv6: true,
+      internet: {
+        addresses: [INTERNET],
+        script: parseAnswers({ delay: 1, rules: [] }, 'the internet'),
+      },
+    },
+    { ndots: ownWords(), coredns: run.coredns },
+  );
+  const ready: Ready = {
+    pods: [...lab.pods.values()],
+    services: lab.serviceNames(),
+  };
+  writeSync(REPORT_FD, `${JSON.stringify(ready)}\n`);
+  closeSync(REPORT_FD);
+  // It stands until it is killed.
+  return new Promise(() => setInterval(() => undefined, 60_000));
+}
+
+function readCorefile(path: string): string {
+  try {
+    return readFileText(path, FILE_MAX.small);
+  } catch (error) {
+    throw new Problem({
+      code: 'unreadable-file',
+      text: `${path}: cannot read the Corefile: ${whyUnreadable(error)}`,
+      remedy: 'name one that is there',
+    });
+  }
+}
+
+function theLab(): Standing {
+  const standing = readStanding(file);
+  if (standing !== null) return standing;
+  throw new Problem({
+    code: 'no-lab-stands',
+    text: 'no lab stands',
+    remedy: 'ndots lab up makes one',
+  });
+}
+
+function podOf({ pods }: Standing, name: string): StandingPod {
+  const found = pods.filter(({ namespace, pod }) => pod === name || `${namespace}/${pod}` === name);
+  if (found.length === 1) return found[0]!;
+  const known = pods.map(({ namespace, pod }) => `${namespace}/${pod}`);
+  const meant = nearest(name, [...known, ...pods.map(({ pod }) => pod)]);
+  throw new Problem({
+    code: 'lab-pod',
+    text:
+      found.length === 0
+        ? `there is no pod ${name} in this lab`
+        : `${name} is the name of ${found.length} pods`,
+    hint: meant === null ? `There are: ${known.join(', ')}` : `Did you mean ${meant}?`,
+  });
+}

@@ -1,0 +1,67 @@
+/** Labs that stand until they are taken down: where they are written down, and how to tell them from processes that came later. */
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import type { LabPod } from './cluster.ts';
+
+/** A pod of a lab that stands, as another process needs it. */
+export type StandingPod = Pick<
+  LabPod,
+  'namespace' | 'pod' | 'name' | 'node' | 'addresses' | 'files'
+>;
+
+/** What is written down of a lab. */
+export interface Standing {
+  /** Its first process, as this machine counts. */
+  readonly pid: number;
+  /** When that began, in the kernel's ticks: one day another process has its number. */
+  readonly startTime: string;
+  readonly pods: readonly StandingPod[];
+}
+
+/** The lab that a file tells of; null: there is none, or not any more. A file of a lab that has ended is removed. */
+export function readStanding(file: string): Standing | null {
+  let standing: Standing;
+  try {
+    standing = JSON.parse(readFileSync(file, 'utf8')) as Standing;
+  } catch {
+    return null;
+  }
+  if (startTimeOf(standing.pid) === standing.startTime) return standing;
+  rmSync(file, { force: true });
+  return null;
+}
+
+/** Writes down a lab that stands. */
+export function writeStanding(file: string, pid: number, pods: readonly StandingPod[]): Standing {
+  const standing = { pid, startTime: startTimeOf(pid) ?? '', pods };
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, JSON.stringify(standing), { mode: 0o600 });
+  return standing;
+}
+
+/** The first process of a lab that `outer` was started for: the child of its `unshare`. */
+export function firstProcess(outer: number): number | null {
+  const children = readFileSync(`/proc/${outer}/task/${outer}/children`, 'utf8').trim();
+  return /^\d+/.test(children) ? Number(children.split(' ')[0]) : null;
+}
+
+/** Words by which a program runs within a lab that stands: in its mounts, its processes and its network. */
+export function wordsInside(standing: Standing, words: readonly string[]): readonly string[] {
+  return ['nsenter', '-t', String(standing.pid), '--mount', '--pid', '--net', '--', ...words];
+}
+
+/** Whether a lab has ended. */
+export function hasEnded({ pid, startTime }: Standing): boolean {
+  return startTimeOf(pid) !== startTime;
+}
+
+/** Field 22 of proc_pid_stat(5), behind the name, which may hold anything; null: there is no such process. */
+function startTimeOf(pid: number): string | null {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    const [state, ...rest] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return state === 'Z' || state === 'X' ? null : (rest[18] ?? null);
+  } catch {
+    return null;
+  }
+}
