@@ -1,5 +1,5 @@
 /** Memory that starting has used, given back to the system. */
-import type { Clock } from './clock.ts';
+import { every, type Clock } from './clock.ts';
 
 /** The first queries come at once, and many of them: they are not kept waiting. */
 const AFTER_MS = 1000;
@@ -20,5 +20,37 @@ export function settleMemory(
     const gc = (globalThis as { gc?: (options: object) => void }).gc;
     gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
     clock.after(THEN_MS, then);
+  });
+}
+
+/** How often a thread looks at the memory of its process. */
+const LOOK_MS = 15_000;
+/** What is worth a collection, bytes: it holds up the thread for some 15 ms. */
+const GROWTH = 2 * 1024 * 1024;
+/** A thread that is busier than this has better things to do. */
+const BUSY = 0.1;
+
+/**
+ * Goes on doing so for the life of this thread, whenever the process has grown by some MiB since the last time and there is little to do: for a program that shares
+ * a machine with others, whose memory counts more than a pause now and then. Does nothing unless the runtime was started with
+ * `--expose-gc`.
+ * @param then runs after each
+ */
+export function keepMemorySettled(clock: Clock, then: () => void = () => undefined): void {
+  const { rss } = process.memoryUsage;
+  const { performance } = globalThis;
+  let floor = rss();
+  let before = performance.eventLoopUtilization();
+  every(clock, LOOK_MS, () => {
+    const { utilization } = performance.eventLoopUtilization(before);
+    before = performance.eventLoopUtilization();
+    if (utilization > BUSY) return;
+    const size = rss();
+    floor = Math.min(floor, size);
+    if (size - floor < GROWTH) return;
+    settleMemory(clock, () => {
+      then();
+      floor = rss();
+    });
   });
 }

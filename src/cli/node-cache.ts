@@ -5,6 +5,7 @@ import { resolve } from 'node:path';
 import { every, systemClock, type Timer } from '../base/clock.ts';
 import { Problems } from '../base/problem.ts';
 import { secureRandom } from '../base/random.ts';
+import { keepMemorySettled } from '../base/settle-memory.ts';
 import type { ParseOutput } from '../corefile/parse.ts';
 import { chooseRules } from '../nodelocal/choose-rules.ts';
 import { tuneClusterBlocks, type ClusterDns } from '../nodelocal/cluster-blocks.ts';
@@ -38,7 +39,7 @@ export const nodeCache: Command = { name: 'node-cache', run };
 /** Where instances of a node meet, if it is there. */
 const MEETING = '/run/nodelocaldns';
 /** How often the network is looked at while its leases have to be renewed, milliseconds. */
-const LOOK_MS = 1000;
+const LOOK_MS = 1250;
 /** How often NodeLocal DNSCache looks at it. */
 const SYNC_MS = 60_000;
 /** How often the files are looked at that the Corefile is made of. */
@@ -118,6 +119,7 @@ async function around(
       repeat(FILES_MS, () => {
         if (writer.update()) host.reload();
       });
+      keepMemorySettled(systemClock);
       if (before !== null) {
         await before.release();
         metrics.handedOver('in');

@@ -200,6 +200,7 @@ function makeServer({ options, source, lines, log, env, onFatal, hooks }: ServeP
         transport: transport ?? 'auto',
         termination,
         ring: lines.ringOf(id),
+        thrifty: hooks !== null,
         pluginsModule: new URL(`../plugins/order${extension}`, import.meta.url).href,
       }),
     onFatal,

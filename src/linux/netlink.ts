@@ -1,4 +1,4 @@
-/** rtnetlink(7): asking the kernel for all things of one kind, and telling it to change one. */
+/** netlink(7): asking the kernel for all things of one kind, telling it to change one, and whether rules have changed. */
 import { ERRNO, libc, SystemError } from './libc.ts';
 import { Memory } from './memory.ts';
 
@@ -6,6 +6,7 @@ const AF_NETLINK = 16;
 const SOCK_RAW = 3;
 const SOCK_CLOEXEC = 0o2000000;
 const NETLINK_ROUTE = 0;
+const NETLINK_NETFILTER = 12;
 
 /** The header of a message in <linux/netlink.h>: its size, and where its parts are, in bytes. */
 const HEADER = { SIZE: 16, TYPE: 4, FLAGS: 6, SEQUENCE: 8 };
@@ -75,6 +76,31 @@ export function changeByNetlink(
   });
 }
 
+/** Messages of <linux/netfilter/nf_tables.h>: of the subsystem 10. What follows the header has four bytes, then attributes. */
+const RULES = { ASK: (10 << 8) | 16, TOLD: (10 << 8) | 15, SIZE: 4, GENERATION: 1 };
+
+/**
+ * A number that is another one after every change of nftables' rules, iptables' among them where it is built upon nftables; null: the kernel
+ * has none.
+ */
+export function ruleGeneration(): number | null {
+  try {
+    let generation: number | null = null;
+    const ask = (fd: number, memory: Memory): void => {
+      send(fd, memory, RULES.ASK, REQUEST, new Uint8Array(RULES.SIZE));
+      const length = receive(fd, memory);
+      const view = new DataView(memory.bytes.buffer, memory.bytes.byteOffset, length);
+      if (view.getUint16(HEADER.TYPE, true) !== RULES.TOLD) return;
+      const place = attributesIn(view, HEADER.SIZE + RULES.SIZE, length).get(RULES.GENERATION);
+      if (place !== undefined) generation = view.getUint32(place[0]);
+    };
+    withSocket(ask, NETLINK_NETFILTER);
+    return generation;
+  } catch {
+    return null;
+  }
+}
+
 /** One attribute: its length, its type, its value, and what fills it up to a multiple of four bytes. */
 export function attribute(type: number, value: Uint8Array): Uint8Array {
   const bytes = new Uint8Array(align(4 + value.length));
@@ -97,8 +123,8 @@ export function attributesIn(view: DataView, start: number, end: number): Attrib
   return found;
 }
 
-function withSocket(use: (fd: number, memory: Memory) => void): void {
-  const fd = libc().socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+function withSocket(use: (fd: number, memory: Memory) => void, protocol = NETLINK_ROUTE): void {
+  const fd = libc().socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, protocol);
   if (fd < 0) throw new SystemError('socket', libc().errno());
   const memory = new Memory(BUFFER, false);
   try {

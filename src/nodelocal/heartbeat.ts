@@ -8,8 +8,8 @@ import { HEARTBEAT_SOURCE } from './rules.ts';
 /** The zone that the heartbeat asks for: nobody's (RFC 6761), and answered by the cache itself. */
 export const HEARTBEAT_ZONE = 'node-cache-heartbeat.invalid.';
 
-/** Nine of them fit into a lease: a busy machine may be late with some. */
-const PERIOD_MS = 100;
+/** Five or six of them fit into a lease: a busy machine may be late with some. */
+const PERIOD_MS = 150;
 /** An address without a reply for so long does not answer. */
 const SILENCE_MS = 1000;
 
@@ -23,7 +23,7 @@ export interface HeartbeatParts {
 }
 
 /**
- * Asks every local address ten times a second. The kernel sees the replies pass and renews the lease of the address that they come from, so
+ * Asks every local address several times a second. The kernel sees the replies pass and renews the lease of the address that they come from, so
  * that nothing here has to be alive for a lease to end.
  */
 export class Heartbeat {

@@ -1,4 +1,5 @@
 /** The rules by iptables: one family, both of its tables. */
+import { ruleGeneration } from '../linux/netlink.ts';
 import { runProgram } from './run-program.ts';
 import { RuleFailure, type Ensured, type Rule, type RuleKeeper } from './rules.ts';
 import { readSaved, sameAs, ruleWords, type SavedRule } from './iptables-rule.ts';
@@ -30,6 +31,10 @@ export class IptablesRules implements RuleKeeper {
   readonly #save: string;
   readonly #restore: string;
   readonly #plain: string;
+  /** It sets rules of nftables, whose changes the kernel counts. */
+  #counted = false;
+  /** As the rules stood when they were looked at last, and right. */
+  #generation: number | null = null;
 
   constructor({ family, rules, folder, list }: IptablesParts) {
     this.#plain = `${folder}${family === 4 ? 'iptables' : 'ip6tables'}`;
@@ -45,6 +50,10 @@ export class IptablesRules implements RuleKeeper {
   }
 
   async ensure(): Promise<Ensured> {
+    const generation = ruleGeneration();
+    if (this.#counted && generation !== null && generation === this.#generation)
+      return { missing: 0 };
+    this.#generation = null;
     let missing = 0;
     for (const [table, wanted] of this.#rules) {
       const present = await this.#present(table);
@@ -59,6 +68,8 @@ export class IptablesRules implements RuleKeeper {
       });
       await this.#change(table, [...deletions(wanted, present), ...additions]);
     }
+    // What changes while they are looked at is looked at the next time.
+    this.#generation = generation;
     return { missing };
   }
 
@@ -93,7 +104,9 @@ export class IptablesRules implements RuleKeeper {
   }
 
   async #present(table: Rule['table']): Promise<readonly SavedRule[]> {
-    return readSaved(await this.#run([this.#save, '-t', table]));
+    const text = await this.#run([this.#save, '-t', table]);
+    this.#counted = text.includes('(nf_tables)');
+    return readSaved(text);
   }
 
   async #change(table: Rule['table'], lines: readonly string[]): Promise<void> {

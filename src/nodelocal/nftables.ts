@@ -1,5 +1,6 @@
 /** The rules by nft: one table of our own, for both families. */
 import { spawn, type ChildProcess } from 'node:child_process';
+import { ruleGeneration } from '../linux/netlink.ts';
 import { runProgram } from './run-program.ts';
 import { RuleFailure, type Ensured, type Rule, type RuleKeeper } from './rules.ts';
 
@@ -41,6 +42,8 @@ export class NftablesRules implements RuleKeeper {
   #table: string;
   /** As nft prints the table when it is whole; empty: not made yet. */
   #whole = '';
+  /** As the rules stood when the table was looked at last. */
+  #generation: number | null = null;
   #owned = true;
   #said = '';
 
@@ -51,6 +54,10 @@ export class NftablesRules implements RuleKeeper {
 
   async ensure(): Promise<Ensured> {
     const { length } = this.#parts.rules;
+    const generation = ruleGeneration();
+    if (this.#whole !== '' && generation !== null && generation === this.#generation)
+      return { missing: 0 };
+    this.#generation = generation;
     if (this.#whole !== '' && (await this.#list()) === this.#whole) return { missing: 0 };
     const first = this.#whole === '';
     if (!first) await this.remove();

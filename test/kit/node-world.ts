@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { printed, start, type Child } from './child.ts';
 
-const main = join(import.meta.dirname, '../../src/cli/main.ts');
+const program = join(import.meta.dirname, '../../bin/ndots');
 const stream = join(import.meta.dirname, 'query-stream.ts');
 
 /** The link-local address of the cache, the cluster DNS service, and the service that the cache asks. */
@@ -51,8 +51,13 @@ export interface NodeWorld {
 /** Of queries that were sent from a moment on, how long none of them was answered, milliseconds. */
 export function outage(asked: readonly Asked[], from: number): number {
   const after = asked.filter(([sentAt]) => sentAt >= from);
-  const first = after.find(([, answeredAt]) => answeredAt !== 0);
-  return first === undefined ? Infinity : first[0] - from;
+  // What is answered when a process goes on that was stopped came too late.
+  const isAnswered = ([sentAt, answeredAt]: Asked): boolean =>
+    answeredAt !== 0 && answeredAt - sentAt < 300;
+  const first = after.findIndex((query) => !isAnswered(query));
+  if (first < 0) return 0;
+  const next = after.slice(first).find(isAnswered);
+  return next === undefined ? Infinity : next[0] - after[first]![0];
 }
 
 const template = `
@@ -154,7 +159,7 @@ export async function makeNodeWorld(): Promise<NodeWorld> {
   };
   const server = run(
     'the cluster',
-    enter(cluster, process.execPath, main, 'serve', '-conf', join(folder, 'cluster')),
+    enter(cluster, program, 'serve', '-conf', join(folder, 'cluster')),
   );
   await printed(server, /^ndots-/m);
   return {
@@ -166,7 +171,7 @@ export async function makeNodeWorld(): Promise<NodeWorld> {
         'the cache',
         enter(
           node,
-          ...[process.execPath, main, 'node-cache', '-localip', `${LOCAL},${SERVICE}`],
+          ...[program, 'node-cache', '-localip', `${LOCAL},${SERVICE}`],
           ...['-conf', join(folder, 'Corefile'), '-basecorefile', join(folder, 'Corefile.base')],
           ...['-upstreamsvc', 'kube-dns-upstream', '-takeover', folder],
           ...words,

@@ -3,7 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { systemClock } from '../../base/clock.ts';
 import { seedHashes } from '../../base/hash.ts';
 import { bugText, makeLog } from '../../base/log.ts';
-import { settleMemory } from '../../base/settle-memory.ts';
+import { keepMemorySettled, settleMemory } from '../../base/settle-memory.ts';
 import { LineWriter, type LineRingMemory } from '../../base/line-ring.ts';
 import { secureRandom } from '../../base/random.ts';
 import { SharedRegistry } from '../../metrics/shared-registry.ts';
@@ -33,12 +33,14 @@ export interface WorkerStart {
   readonly ring: LineRingMemory;
   /** Where this thread shows that it turns. */
   readonly pulse: Pulse;
+  /** Memory counts more than a pause of some 15 ms now and then. */
+  readonly thrifty?: boolean;
   /** For the end of the process while the main thread hangs. */
   readonly termination?: Termination;
 }
 
 seedHashes(secureRandom.integer(2 ** 32));
-const { id, pluginsModule, transport, sourcePorts, held, ring, pulse, termination } =
+const { id, pluginsModule, transport, sourcePorts, held, ring, pulse, termination, thrifty } =
   workerData as WorkerStart;
 useNotes(held);
 let mayEnd: TerminationWatch | null = null;
@@ -62,6 +64,7 @@ const plane: DataPlane = new DataPlane({
   onServing() {
     giveBackOrphans();
     settleMemory(systemClock, trimMemory);
+    if (thrifty === true) keepMemorySettled(systemClock, trimMemory);
   },
   onClosed: stopPackets,
   crash(error) {
