@@ -60,6 +60,11 @@ const verbs: Readonly<Record<string, Verb>> = {
     usage: async () => (await import('./lab-options.ts')).labUsage,
     command: async () => (await import('./lab.ts')).lab,
   },
+  check: {
+    summary: 'whether DNS does what clients need: every replica, TCP, pairs …',
+    usage: async () => (await import('./check-options.ts')).checkUsage,
+    command: async () => (await import('./check.ts')).check,
+  },
   size: {
     summary: 'how many replicas, by the cluster or by what is measured',
     usage: async () => (await import('./size-options.ts')).sizeUsage,

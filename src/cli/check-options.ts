@@ -1,0 +1,139 @@
+/** The command line of `ndots check`. */
+import { serverAddress, type PlannedCheck } from '../probe/check-file.ts';
+import { checkKinds } from '../probe/kinds.ts';
+import type { ProbeServer } from '../probe/network.ts';
+import { flag, group, many, one, type OptionValue, type Usage } from './option.ts';
+import { parseOptions } from './option-parse.ts';
+import { choice, file, text, usage } from './option-values.ts';
+import { nearest } from '../base/problem.ts';
+
+/** How results are printed. */
+export type CheckOutput = 'text' | 'json' | 'junit' | 'prom' | 'nagios';
+
+/** What a command line of `ndots check` says. */
+export interface CheckOptions {
+  readonly action: 'run' | 'list' | 'init';
+  /** Files of checks; `-` is standard input. Null: the usual checks. */
+  readonly file: string | null;
+  readonly vip: readonly ProbeServer[];
+  readonly replicas: readonly ProbeServer[];
+  readonly service: string | null;
+  /** Only checks of these kinds or titles; empty: all. */
+  readonly only: readonly string[];
+  readonly output: CheckOutput;
+  readonly failOn: 'warning' | 'failed';
+  readonly kubeconfig: string | null;
+  readonly context: string | null;
+  readonly color: 'auto' | 'always' | 'never' | null;
+  readonly noColor: boolean;
+}
+
+const server: OptionValue<ProbeServer> = {
+  placeholder: serverAddress.placeholder,
+  read(given, name) {
+    try {
+      return serverAddress.read(given);
+    } catch (error) {
+      throw usage(`${name} takes ${(error as Error).message}`);
+    }
+  },
+};
+
+const service: OptionValue<string> = {
+  placeholder: 'NAMESPACE/NAME',
+  read(given, name) {
+    if (/^[a-z0-9-]{1,63}\/[a-z0-9-]{1,63}$/.test(given)) return given;
+    throw usage(`${name} takes NAMESPACE/NAME, not "${given}"`, 'As in: kube-system/kube-dns');
+  },
+};
+
+const table = {
+  ...group('What is checked', {
+    file: one('-f, --file', file(), 'checks in YAML (- is standard input); else the usual ones'),
+    only: many(
+      '--only',
+      text('CHECK', { words: checkKinds.map(({ name }) => name) }),
+      'only checks of this kind or title; may be given several times',
+    ),
+  }),
+  ...group('Which servers', {
+    vip: many('--vip', server, 'address of the DNS service, instead of the file’s'),
+    replicas: many('--replica', server, 'address of a replica, instead of the file’s'),
+    service: one('--service', service, 'find both by the service’s EndpointSlices'),
+    kubeconfig: one('--kubeconfig', file(), 'another kubeconfig than KUBECONFIG or ~/.kube/config'),
+    context: one('--context', text('NAME'), 'context of the kubeconfig'),
+  }),
+  ...group('Output', {
+    output: one(
+      '-o, --output',
+      choice('FORMAT', ['text', 'json', 'junit', 'prom', 'nagios']),
+      'text, json, junit, prom (Prometheus), or nagios, whose exit codes are Nagios’s',
+    ),
+    nagios: flag('--nagios', 'the same as -o nagios'),
+    failOn: one(
+      '--fail-on',
+      choice('STATE', ['failed', 'warning']),
+      'the least that makes the exit code 1 (failed)',
+    ),
+    color: one('--color', choice('WHEN', ['auto', 'always', 'never']), 'colours'),
+    noColor: flag('--no-color', 'no colours'),
+  }),
+};
+
+/** The help of `ndots check`. */
+export const checkUsage: Usage = {
+  synopsis: 'run|list|init [-f FILE]',
+  examples: [
+    ['run --service kube-system/kube-dns', 'every replica, the service address, TCP, pairs …'],
+    ['run -f examples/check.yaml -o junit', 'the checks of a file'],
+    ['init > check.yaml', 'a file to begin with'],
+  ],
+  style: 'gnu',
+  options: table,
+  words: { words: ['run', 'list', 'init'] },
+  notes: [
+    'Exit codes: 0 nothing failed, 1 something did, 2 it could not be found out, 3 wrong usage. With --nagios: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.',
+  ],
+};
+
+const actions = ['run', 'list', 'init'] as const;
+
+/** Reads the words behind `ndots check`. */
+export function parseCheckOptions(words: readonly string[]): CheckOptions {
+  const { values, words: rest } = parseOptions(table, words);
+  const [given = '', ...more] = rest;
+  const action = actions.find((each) => each === given);
+  if (action === undefined) {
+    const meant = nearest(given, actions);
+    throw usage(
+      given === '' ? 'check what?' : `there is no "check ${given}"`,
+      meant === null ? 'As in: ndots check run' : `Did you mean ${meant}?`,
+    );
+  }
+  if (more.length > 0) throw usage(`what is "${more[0]}"?`, 'Files of checks are given with -f.');
+  return {
+    ...values,
+    action,
+    output: values.nagios ? 'nagios' : (values.output ?? 'text'),
+    failOn: values.failOn ?? 'failed',
+  };
+}
+
+/** The checks that `--only` asks for. */
+export function chosen(
+  checks: readonly PlannedCheck[],
+  only: readonly string[],
+): readonly PlannedCheck[] {
+  const names = checks.flatMap(({ kind, title }) => [kind.name, title]);
+  for (const name of only) {
+    if (names.includes(name)) continue;
+    const meant = nearest(name, names);
+    throw usage(
+      `--only ${name}: no check is called so`,
+      meant === null ? `There are: ${[...new Set(names)].join(', ')}` : `Did you mean ${meant}?`,
+    );
+  }
+  return only.length === 0
+    ? checks
+    : checks.filter(({ kind, title }) => only.includes(kind.name) || only.includes(title));
+}

@@ -1,0 +1,128 @@
+/** What most checks do: ask a server, and say of the reply what a client would make of it. */
+import { printHostPort } from '../base/ip.ts';
+import { RCODE, rcodeName, typeName } from '../wire/iana.ts';
+import { printData } from '../wire/print.ts';
+import type { CheckState, Observation, ProbeContext } from './check.ts';
+import type { Asked, AskTerms, ProbeQuestion, ProbeServer } from './network.ts';
+
+/** `192.0.2.1:53`. */
+export function serverText({ host, port }: ProbeServer): string {
+  return printHostPort(host, port);
+}
+
+/** The service addresses and all replicas; an address that is both comes once. */
+export function allServers({ vip, replicas }: ProbeContext): readonly ProbeServer[] {
+  return uniqueServers([...vip, ...replicas]);
+}
+
+/** Each server once. */
+export function uniqueServers(servers: readonly ProbeServer[]): readonly ProbeServer[] {
+  return [...new Map(servers.map((server) => [serverText(server), server])).values()];
+}
+
+/** A question as most clients in pods send it: over UDP with EDNS. */
+export function question(name: string, type: number, edns: number | null = null): ProbeQuestion {
+  return { name, type, edns };
+}
+
+/** Asks; what is not said of the terms is the context's. */
+export function ask(
+  { network, timeoutMs, tries }: ProbeContext,
+  server: ProbeServer,
+  questions: readonly ProbeQuestion[],
+  terms: Partial<AskTerms> = {},
+): Promise<readonly Asked[]> {
+  return network.ask(server, questions, {
+    protocol: 'udp',
+    sourcePort: 0,
+    timeoutMs,
+    tries,
+    ...terms,
+  });
+}
+
+/** Asks one question. */
+export async function askOne(
+  context: ProbeContext,
+  server: ProbeServer,
+  asked: ProbeQuestion,
+  terms: Partial<AskTerms> = {},
+): Promise<Asked> {
+  const [result] = await ask(context, server, [asked], terms);
+  return result!;
+}
+
+/** The data of the answer's records of this type, sorted; aliases before them do not count. */
+export function dataOfAnswer({ reply }: Asked, type: number): readonly string[] {
+  return (reply?.answer ?? [])
+    .filter((record) => record.type === type)
+    .map((record) => printData(record.type, record.data))
+    .toSorted();
+}
+
+/** `NOERROR` with data, `NODATA`, `NXDOMAIN`, …; why there is no reply, if there is none. */
+export function outcome(asked: Asked, type: number): string {
+  const { reply } = asked;
+  if (reply === null) return asked.failure ?? 'no reply';
+  if (reply.rcode !== RCODE.NOERROR) return rcodeName(reply.rcode);
+  return dataOfAnswer(asked, type).length > 0 ? 'NOERROR' : 'NODATA';
+}
+
+/** Whether the name is there: NOERROR, with or without records of the type. */
+export function isThere({ reply }: Asked): boolean {
+  return reply !== null && reply.rcode === RCODE.NOERROR;
+}
+
+/** Whether the reply says that there is no such name. */
+export function isMissing({ reply }: Asked): boolean {
+  return reply !== null && reply.rcode === RCODE.NXDOMAIN;
+}
+
+/** What an observation says, but for what it is about. */
+export interface Verdict {
+  readonly state: CheckState;
+  readonly text: string;
+}
+
+/** The usual verdict: records of the type are there. */
+export function mustHaveData(asked: Asked, { name, type }: ProbeQuestion): Verdict {
+  const what = outcome(asked, type);
+  if (what !== 'NOERROR') return { state: 'failed', text: `${name} ${typeName(type)}: ${what}` };
+  return { state: 'ok', text: `${name} ${typeName(type)}: ${brief(dataOfAnswer(asked, type))}` };
+}
+
+/** The verdict for a name that is not there: it must be NXDOMAIN. */
+export function mustBeMissing(asked: Asked, name: string, type: number): Verdict {
+  if (isMissing(asked)) return { state: 'ok', text: 'NXDOMAIN for what is not there' };
+  const what = outcome(asked, type);
+  return {
+    state: 'failed',
+    text: asked.reply === null ? what : `${name}: ${what} instead of NXDOMAIN`,
+  };
+}
+
+/** An observation of one or more results about one target. Lost queries make what is fine a warning. */
+export function observe(
+  target: string,
+  results: readonly Asked[],
+  { state, text }: Verdict,
+): Observation {
+  const sent = results.reduce((sum, each) => sum + each.sent, 0);
+  const lost = results.reduce((sum, each) => sum + each.lost, 0);
+  const times = results.map(({ tookMs }) => tookMs).filter((ms) => ms !== null);
+  const again = state === 'ok' && lost > 0;
+  return {
+    target,
+    state: again ? 'warning' : state,
+    text: again ? `${text}; ${lost} of ${sent} queries got no reply and were sent again` : text,
+    tookMs: times.length === 0 ? null : Math.max(...times),
+    sent,
+    lost,
+  };
+}
+
+/** The first few of a list in one line. */
+export function brief(list: readonly string[], most = 4): string {
+  const shown = list.slice(0, most).join(' ');
+  return list.length > most ? `${shown} and ${list.length - most} more` : shown;
+}

@@ -1,0 +1,39 @@
+/** EDNS with 1232 bytes, what resolvers offer since DNS flag day 2020: understood, and never exceeded. */
+import { TYPE } from '../../wire/iana.ts';
+import { allServers, askOne, mustHaveData, observe, question, serverText } from '../asking.ts';
+import { checkKind, type CheckKind } from '../check.ts';
+import { domainName, optional, recordType } from '../parameters.ts';
+
+const SIZE = 1232;
+
+/** The check `edns-1232`. */
+export const edns1232: CheckKind = checkKind({
+  name: 'edns-1232',
+  summary: 'queries with EDNS and 1232 bytes get replies with EDNS that are no larger',
+  needs: 'any',
+  parameters: {
+    name: optional(domainName, 'kubernetes.default.svc.cluster.local.', 'what is asked'),
+    type: optional<number>(recordType, TYPE.A, 'type of records'),
+  },
+  run({ name, type }, context) {
+    const asked = question(name, type, SIZE);
+    return Promise.all(
+      allServers(context).map(async (server) => {
+        const result = await askOne(context, server, asked);
+        const verdict = mustHaveData(result, asked);
+        const { reply, size } = result;
+        if (verdict.state === 'ok' && reply?.edns === null)
+          return observe(serverText(server), [result], {
+            state: 'failed',
+            text: `${name}: the reply has no OPT record; EDNS is lost on the way`,
+          });
+        if (verdict.state === 'ok' && size > SIZE)
+          return observe(serverText(server), [result], {
+            state: 'failed',
+            text: `${name}: ${size} bytes for a client that takes ${SIZE}`,
+          });
+        return observe(serverText(server), [result], verdict);
+      }),
+    );
+  },
+});

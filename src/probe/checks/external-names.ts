@@ -1,0 +1,29 @@
+/** Names outside the cluster: what the servers forward. Whole names, so that no search path has a part in it. */
+import { TYPE } from '../../wire/iana.ts';
+import { allServers, askOne, mustHaveData, observe, question, serverText } from '../asking.ts';
+import { checkKind, type CheckKind } from '../check.ts';
+import { domainName, listOf, optional, recordType, required, word } from '../parameters.ts';
+
+/** The check `external-names`. */
+export const externalNames: CheckKind = checkKind({
+  name: 'external-names',
+  summary: 'names outside the cluster have an answer',
+  needs: 'any',
+  parameters: {
+    names: required(listOf(domainName), 'what is asked'),
+    type: optional<number>(recordType, TYPE.A, 'type of records'),
+    at: optional(word(['vip', 'replicas', 'both']), 'vip', 'which servers are asked'),
+  },
+  run({ names, type, at }, context) {
+    const servers = at === 'both' ? allServers(context) : context[at];
+    return Promise.all(
+      servers.flatMap((server) =>
+        names.map(async (name) => {
+          const asked = question(name, type, 1232);
+          const result = await askOne(context, server, asked);
+          return observe(`${serverText(server)} ${name}`, [result], mustHaveData(result, asked));
+        }),
+      ),
+    );
+  },
+});

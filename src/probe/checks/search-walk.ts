@@ -1,0 +1,63 @@
+/** A name as applications write it, looked up as each C library and Go do: the same result for all, and how many queries it took. */
+import { nearest } from '../../base/problem.ts';
+import { clientLabels, findClient, labelOf } from '../../resolver/clients.ts';
+import type { Client } from '../../resolver/client.ts';
+import { brief } from '../asking.ts';
+import { checkKind, type Observation, type CheckKind } from '../check.ts';
+import { BadValue, listOf, optional, required, spelledName, whole } from '../parameters.ts';
+
+const client = {
+  placeholder: 'CLIENT',
+  read(value: unknown): Client {
+    const found = typeof value === 'string' ? findClient(value) : null;
+    if (found !== null) return found;
+    const meant = nearest(String(value), clientLabels);
+    throw new BadValue(
+      `a client such as glibc, musl or go${meant === null ? '' : ` (did you mean ${meant}?)`}`,
+    );
+  },
+};
+
+const usual = ['glibc', 'musl', 'go'].map((label) => findClient(label)!);
+
+/** The check `search-walk`. */
+export const searchWalk: CheckKind = checkKind({
+  name: 'search-walk',
+  summary: 'a name with the search path, as glibc, musl and Go look it up',
+  needs: 'vip',
+  parameters: {
+    name: required(spelledName, 'as applications write it: api, redis.cache, www.example.com'),
+    clients: optional(listOf(client), usual, 'whose resolvers'),
+    mostQueries: optional(whole(1, 1000), 1000, 'more queries are a warning'),
+  },
+  async run({ name, clients, mostQueries }, context) {
+    const [server] = context.vip;
+    const found: Observation[] = [];
+    for (const each of clients) {
+      const run = await context.network.lookup(each, name, server!, context);
+      const [result] = run.results;
+      const { exchanges } = run.trace;
+      const lost = exchanges.filter(({ answeredAtMs }) => answeredAtMs === null).length;
+      const names = new Set(exchanges.map((exchange) => exchange.name.toLowerCase())).size;
+      const slow = exchanges
+        .filter(({ answeredAtMs }) => answeredAtMs !== null)
+        .map((exchange) => ({ name: exchange.name, ms: exchange.answeredAtMs! - exchange.atMs }))
+        .toSorted((a, b) => b.ms - a.ms)[0];
+      const walked = `${exchanges.length} queries for ${names} names`;
+      const failure = result?.found.failure ?? null;
+      const many = exchanges.length > mostQueries;
+      found.push({
+        target: labelOf(each),
+        state: failure !== null ? 'failed' : many || lost > 0 ? 'warning' : 'ok',
+        text:
+          failure === null
+            ? `${name} is ${brief(result!.found.addresses)} after ${walked}${many ? ` (mostQueries ${mostQueries})` : ''}${slow === undefined ? '' : `, the slowest ${slow.name} ${slow.ms.toFixed(1)} ms`}`
+            : `${name}: ${failure.text} (${failure.code}) after ${walked}`,
+        tookMs: result?.elapsedMs ?? null,
+        sent: exchanges.length,
+        lost,
+      });
+    }
+    return found;
+  },
+});

@@ -1,0 +1,25 @@
+/** TCP on the DNS port: what clients need for every answer that is too large for UDP, and what network policies often forget. */
+import { TYPE } from '../../wire/iana.ts';
+import { allServers, askOne, mustHaveData, observe, question, serverText } from '../asking.ts';
+import { checkKind, type CheckKind } from '../check.ts';
+import { domainName, optional, recordType } from '../parameters.ts';
+
+/** The check `tcp`. */
+export const tcp: CheckKind = checkKind({
+  name: 'tcp',
+  summary: 'service address and replicas answer over TCP',
+  needs: 'any',
+  parameters: {
+    name: optional(domainName, 'kubernetes.default.svc.cluster.local.', 'what is asked'),
+    type: optional<number>(recordType, TYPE.A, 'type of records'),
+  },
+  run({ name, type }, context) {
+    const asked = question(name, type);
+    return Promise.all(
+      allServers(context).map(async (server) => {
+        const result = await askOne(context, server, asked, { protocol: 'tcp' });
+        return observe(serverText(server), [result], mustHaveData(result, asked));
+      }),
+    );
+  },
+});

@@ -1,0 +1,121 @@
+/** Where the replicas of a DNS service are: its EndpointSlices, or its Endpoints for those who may read no others. */
+import { Problem } from '../base/problem.ts';
+import type { ApiClient } from '../kube/api/client.ts';
+import { ApiFailure } from '../kube/api/failure.ts';
+import { getJson } from '../kube/api/get-json.ts';
+import {
+  asObject,
+  child,
+  children,
+  text,
+  texts,
+  type JsonObject,
+} from '../kube/api/json-object.ts';
+import { serviceAddresses } from '../kube/pods/cluster-pods.ts';
+import type { ProbeServer } from './network.ts';
+
+/** Which service is meant. */
+export interface ServiceChoice {
+  /** `''`: all namespaces. */
+  readonly namespace: string;
+  /** Null: those with the labels. */
+  readonly name: string | null;
+  /** In the API's syntax; null: the one of that name. */
+  readonly labels: string | null;
+}
+
+/** Addresses of a service and of the servers behind it. */
+export interface FoundServers {
+  readonly vip: readonly ProbeServer[];
+  readonly replicas: readonly ProbeServer[];
+}
+
+/** A reply that takes longer is none, milliseconds. */
+const WAIT_MS = 8000;
+
+/** Asks the API server. @throws Problem that says which right is missing */
+export async function findServers(
+  client: ApiClient,
+  choice: ServiceChoice,
+  signal: AbortSignal,
+): Promise<FoundServers> {
+  const { namespace, name, labels } = choice;
+  const folder = namespace === '' ? '' : `/namespaces/${namespace}`;
+  const get = async (
+    task: string,
+    path: string,
+    labelSelector: string | null,
+  ): Promise<JsonObject> => {
+    const query = labelSelector === null ? {} : { labelSelector };
+    return asObject(await getJson(client, { path, query, task, waitMs: WAIT_MS, signal }));
+  };
+  const selector = labels ?? `kubernetes.io/service-name=${name ?? ''}`;
+  const services = async (): Promise<readonly ProbeServer[]> => {
+    const one = name === null ? '' : `/${name}`;
+    const found = await get('get services', `/api/v1${folder}/services${one}`, labels);
+    const list = name === null ? children(found, 'items') : [found];
+    return list.flatMap(serviceAddresses).map((host) => ({ host, port: 53 }));
+  };
+  try {
+    const replicas = await get(
+      'list endpointslices',
+      `/apis/discovery.k8s.io/v1${folder}/endpointslices`,
+      selector,
+    )
+      .then((list) => children(list, 'items').flatMap(ofSlice))
+      .catch(async (error: unknown) => {
+        if (!mayNot(error)) throw error;
+        const one = name === null ? '' : `/${name}`;
+        const found = await get('get endpoints', `/api/v1${folder}/endpoints${one}`, labels);
+        return (name === null ? children(found, 'items') : [found]).flatMap(ofEndpoints);
+      });
+    // The service's own address is worth having; the replicas are what was asked for.
+    const vip = await services().catch((error: unknown) => {
+      if (error instanceof ApiFailure) return [];
+      throw error;
+    });
+    return { vip, replicas: unique(replicas) };
+  } catch (error) {
+    if (!(error instanceof ApiFailure)) throw error;
+    throw new Problem({
+      code: 'cluster-not-asked',
+      text: error.message,
+      hint: mayNot(error)
+        ? `A ClusterRole with get and list on endpointslices (discovery.k8s.io), or endpoints, is what it takes${namespace === '' ? '' : ` in ${namespace}`}.`
+        : error.advice || undefined,
+      remedy: 'Without the API server: --replica IP, or replicas: in the file.',
+      cause: error,
+    });
+  }
+}
+
+function mayNot(error: unknown): boolean {
+  return error instanceof ApiFailure && (error.kind === 'forbidden' || error.kind === 'missing');
+}
+
+/** The port called dns, else dns-tcp, else the first one's number. */
+function dnsPort(ports: readonly JsonObject[]): number {
+  const named = (name: string): JsonObject | undefined =>
+    ports.find((port) => text(port, 'name') === name);
+  const port = (named('dns') ?? named('dns-tcp') ?? ports[0] ?? {})['port'];
+  return typeof port === 'number' ? port : 53;
+}
+
+function ofSlice(slice: JsonObject): ProbeServer[] {
+  const port = dnsPort(children(slice, 'ports'));
+  return children(slice, 'endpoints')
+    .filter((endpoint) => child(endpoint, 'conditions')['ready'] !== false)
+    .flatMap((endpoint) => texts(endpoint, 'addresses').slice(0, 1))
+    .map((host) => ({ host, port }));
+}
+
+function ofEndpoints(endpoints: JsonObject): ProbeServer[] {
+  return children(endpoints, 'subsets').flatMap((subset) => {
+    const port = dnsPort(children(subset, 'ports'));
+    return children(subset, 'addresses').map((each) => ({ host: text(each, 'ip'), port }));
+  });
+}
+
+function unique(servers: readonly ProbeServer[]): ProbeServer[] {
+  return [...new Map(servers.map((server) => [`${server.host} ${server.port}`, server])).values()];
+}

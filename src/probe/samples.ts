@@ -1,0 +1,48 @@
+/** What checks found, as metrics. */
+import type { Sample } from '../metrics/sample.ts';
+import { checkStates, type CheckState } from './check.ts';
+import type { CheckResult } from './round.ts';
+
+/** One result of one round as gauges, for a file that a node exporter reads, or a gateway. */
+export function roundSamples(results: readonly CheckResult[]): readonly Sample[] {
+  return results.flatMap(({ check, observations }) =>
+    observations.flatMap(({ target, state, tookMs, sent, lost }) => {
+      const labels = { check: check.kind.name, title: check.title, target };
+      const gauge = (name: string, help: string, value: number): Sample => ({
+        name: `ndots_check_${name}`,
+        help,
+        kind: 'gauge',
+        labels,
+        value,
+      });
+      return [
+        gauge('up', 'Whether a client would have had its answer.', isUp(state) ? 1 : 0),
+        ...stateSamples(labels, state),
+        ...(tookMs === null
+          ? []
+          : [gauge('duration_seconds', 'How long the answer took.', tookMs / 1000)]),
+        gauge('queries_sent', 'Queries of the round.', sent),
+        gauge('queries_lost', 'Queries of the round that nobody answered.', lost),
+      ];
+    }),
+  );
+}
+
+/** One series for each state, of which one is 1. */
+function stateSamples(
+  labels: Readonly<Record<string, string>>,
+  state: CheckState,
+): readonly Sample[] {
+  return checkStates.map((each) => ({
+    name: 'ndots_check_state',
+    help: 'The state that is 1 is the one that the target is in.',
+    kind: 'gauge',
+    labels: { ...labels, state: each },
+    value: each === state ? 1 : 0,
+  }));
+}
+
+/** Whether a client has its answer: also where something is odd. */
+function isUp(state: CheckState): boolean {
+  return state === 'ok' || state === 'warning';
+}
