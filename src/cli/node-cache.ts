@@ -102,7 +102,7 @@ async function around(
   try {
     network.setUpInterface();
   } catch (error) {
-    network.tearDown();
+    await network.tearDown();
     throw error;
   }
   let handover: Handover | null = null;
@@ -144,10 +144,10 @@ async function around(
       handover?.close();
       if (!handedOver) await network.withdraw();
     },
-    ended() {
+    async ended() {
       rest();
       heartbeat.stop();
-      if (!handedOver) network.tearDown();
+      if (!handedOver) await network.tearDown();
       metrics.close();
     },
   };

@@ -87,7 +87,7 @@ export interface ServeHooks {
   /** The end begins; everything is served still. */
   ending(): Promise<void>;
   /** Nothing is served any more, or never was. */
-  ended(): void;
+  ended(): Promise<void>;
 }
 
 /** Serves until a signal ends it, or something fatal does. @returns the exit code, if it could not begin */
@@ -108,8 +108,8 @@ export async function serveCorefile(serving: Serving): Promise<number> {
   let hooks: ServeHooks | null = null;
   let server: Server | null = null;
   const quit = (code: number): void =>
-    void (server?.quit() ?? Promise.resolve(true)).then((inOrder) => {
-      hooks?.ended();
+    void (server?.quit() ?? Promise.resolve(true)).then(async (inOrder) => {
+      await hooks?.ended();
       return leave(code, inOrder, lines);
     });
   const reload = (): void => void server?.reload();
@@ -131,7 +131,7 @@ export async function serveCorefile(serving: Serving): Promise<number> {
     const refused = refuse(error, io);
     // Everything has been closed already: this says whether a thread hangs.
     const inOrder = (await server?.quit()) ?? true;
-    hooks?.ended();
+    await hooks?.ended();
     await leave(refused, inOrder, lines);
     return refused;
   }
@@ -151,7 +151,7 @@ export async function serveCorefile(serving: Serving): Promise<number> {
   await hooks?.ending();
   // What is fatal (a forwarding loop) gets no lameduck: each further second makes it worse.
   const inOrder = await (serves && code === EXIT.ok ? server.stop() : server.quit());
-  hooks?.ended();
+  await hooks?.ended();
   if (options.pidfile !== null) removePidFile(options.pidfile, process.pid);
   await leave(code, inOrder, lines);
   return code;

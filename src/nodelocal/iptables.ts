@@ -1,7 +1,7 @@
 /** The rules by iptables: one family, both of its tables. */
 import { ruleGeneration } from '../linux/netlink.ts';
 import { runProgram } from './run-program.ts';
-import { RuleFailure, type Ensured, type Rule, type RuleKeeper } from './rules.ts';
+import { leadsHere, RuleFailure, type Ensured, type Rule, type RuleKeeper } from './rules.ts';
 import { readSaved, sameAs, ruleWords, type SavedRule } from './iptables-rule.ts';
 
 /** What keeping rules with iptables takes. */
@@ -73,8 +73,18 @@ export class IptablesRules implements RuleKeeper {
     return { missing };
   }
 
-  async remove(): Promise<void> {
-    for (const [table, wanted] of this.#rules) {
+  divert(): Promise<void> {
+    return this.#delete(leadsHere);
+  }
+
+  remove(): Promise<void> {
+    return this.#delete(() => true);
+  }
+
+  async #delete(which: (rule: Rule) => boolean): Promise<void> {
+    for (const [table, all] of this.#rules) {
+      const wanted = all.filter(({ rule }) => which(rule));
+      if (wanted.length === 0) continue;
       const lines = deletions(wanted, await this.#present(table));
       if (lines.length > 0) await this.#change(table, lines);
     }

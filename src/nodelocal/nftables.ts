@@ -2,7 +2,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { ruleGeneration } from '../linux/netlink.ts';
 import { runProgram } from './run-program.ts';
-import { RuleFailure, type Ensured, type Rule, type RuleKeeper } from './rules.ts';
+import { leadsHere, RuleFailure, type Ensured, type Rule, type RuleKeeper } from './rules.ts';
 
 /** What keeping rules with nft takes. */
 export interface NftablesParts {
@@ -20,6 +20,8 @@ const LEASE_MS = 900;
 /** How long a table may take to appear, milliseconds, and how often it is looked for. */
 const APPEARS_MS = 3000;
 const LOOK_MS = 25;
+/** Nft takes a line at once, and says nothing when it has. */
+const DIVERTS_MS = 50;
 
 /** Chains of the table: where in the kernel they stand. */
 const hooks: Readonly<Record<string, { readonly name: string; readonly at: string }>> = {
@@ -111,6 +113,21 @@ export class NftablesRules implements RuleKeeper {
     this.#owner = null;
   }
 
+  async divert(): Promise<void> {
+    this.#whole = '';
+    const chains = [hooks['raw PREROUTING']!.name, hooks['raw OUTPUT']!.name];
+    // As one change: at no time do replies pass that are tracked.
+    const commands = [
+      ...chains.map((chain) => `flush chain inet ${this.#table} ${chain}`),
+      ...this.#parts.rules
+        .filter((rule) => rule.table === 'raw' && !leadsHere(rule))
+        .map((rule) => this.#addition(rule)),
+    ].join('\n');
+    if (this.#owner === null) return this.#nft(['-f', '-'], `${commands}\n`);
+    this.#owner.stdin!.write(`${commands.replaceAll('\n', ' ; ')}\n`);
+    await new Promise((resolve) => setTimeout(resolve, DIVERTS_MS));
+  }
+
   async remove(): Promise<void> {
     this.#whole = '';
     if (this.#owner === null) {
@@ -163,11 +180,13 @@ export class NftablesRules implements RuleKeeper {
       ...Object.values(hooks).map(
         ({ name, at }) => `add chain ${table} ${name} { type filter hook ${at} ; policy accept ; }`,
       ),
-      ...rules.map(
-        (rule) =>
-          `add rule ${table} ${hooks[`${rule.table} ${rule.chain}`]!.name} ${expression(rule)}`,
-      ),
+      ...rules.map((rule) => this.#addition(rule)),
     ];
+  }
+
+  #addition(rule: Rule): string {
+    const { name } = hooks[`${rule.table} ${rule.chain}`]!;
+    return `add rule inet ${this.#table} ${name} ${expression(rule)}`;
   }
 }
 

@@ -143,25 +143,30 @@ export class NodeNetwork {
   async withdraw(): Promise<void> {
     this.#over = true;
     await this.#busy;
-    const { rules, skipTeardown, log, onError } = this.#parts;
+    const { rules, skipTeardown, log } = this.#parts;
     if (skipTeardown) {
       for (const keeper of rules) keeper.leave();
       return;
     }
-    if (this.#rulesWanted || rules.length > 0) log.info('Tearing down');
-    for (const keeper of rules) {
+    if (rules.length > 0) log.info('Tearing down');
+    await this.#each((keeper) => keeper.divert());
+  }
+
+  async #each(take: (keeper: RuleKeeper) => Promise<void>): Promise<void> {
+    for (const keeper of this.#parts.rules) {
       try {
-        await keeper.remove();
+        await take(keeper);
       } catch (error) {
-        onError('iptables');
-        log.error(`Failed deleting rules - ${textOf(error)}`);
+        this.#parts.onError('iptables');
+        this.#parts.log.error(`Failed deleting rules - ${textOf(error)}`);
       }
     }
   }
 
   /** Second half, when nothing listens any more. */
-  tearDown(): void {
+  async tearDown(): Promise<void> {
     const { localInterface, skipTeardown, log } = this.#parts;
+    if (this.#rulesWanted && !skipTeardown) await this.#each((keeper) => keeper.remove());
     try {
       if (skipTeardown) localInterface?.leave();
       else localInterface?.remove();

@@ -96,6 +96,11 @@ function rulesFor(address: string, { port, healthPort, lease }: RuleParts): read
   ];
 }
 
+/** Whether a rule leads packets to the cache that would go to the cluster's service without it. */
+export function leadsHere({ action, toPort, to }: Rule): boolean {
+  return action === 'notrack' && to !== undefined && toPort !== undefined;
+}
+
 /** What came of looking after the rules. */
 export interface Ensured {
   /** Rules that were missing, or in the wrong place, and have been put back. */
@@ -108,6 +113,11 @@ export interface RuleKeeper {
   readonly name: string;
   /** Puts back what is missing. @throws RuleFailure */
   ensure(): Promise<Ensured>;
+  /**
+   * Takes away what leads packets here. What keeps replies out of connection tracking stays: a tracked reply would be the first packet of
+   * a connection, and bind later queries from the same port to it. @throws RuleFailure
+   */
+  divert(): Promise<void>;
   /** Takes all of them away, doubles too; nobody else's. @throws RuleFailure */
   remove(): Promise<void>;
   /** Lets go of what goes with this process, while somebody else goes on with the rules. */

@@ -1,4 +1,5 @@
 /** A node with a pod and a cluster beside it, in network namespaces of their own, with the rules that kube-proxy would write. */
+import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -214,4 +215,24 @@ async function namespace(): Promise<ReturnType<typeof spawn>> {
   process.once('exit', () => holder.kill('SIGKILL'));
   await new Promise((resolve) => holder.stdout.once('data', resolve));
   return holder;
+}
+
+/** Waits. */
+export function wait(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+/** Waits until it holds; gives the milliseconds that it took. */
+export async function until(holds: () => boolean, limitMs = 20_000): Promise<number> {
+  const begin = performance.now();
+  while (!holds()) {
+    assert.ok(performance.now() - begin < limitMs, 'it never held');
+    await wait(30);
+  }
+  return performance.now() - begin;
+}
+
+/** The queries that nobody answered. */
+export function unanswered(asked: readonly Asked[]): readonly Asked[] {
+  return asked.filter(([, answeredAt]) => answeredAt === 0);
 }

@@ -1,8 +1,6 @@
 /** The node cache in network namespaces, with real iptables, nft, conntrack and dig. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Child } from '../kit/child.ts';
 import {
   LOCAL,
@@ -10,27 +8,14 @@ import {
   noNodeWorld,
   outage,
   SERVICE,
+  unanswered,
+  until,
+  wait,
   WHO,
-  type Asked,
   type NodeWorld,
 } from '../kit/node-world.ts';
 
 const reason = noNodeWorld();
-const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
-
-/** Waits until it holds; gives the milliseconds that it took. */
-async function until(holds: () => boolean, limitMs = 20_000): Promise<number> {
-  const begin = performance.now();
-  while (!holds()) {
-    assert.ok(performance.now() - begin < limitMs, 'it never held');
-    await wait(30);
-  }
-  return performance.now() - begin;
-}
-
-const unanswered = (asked: readonly Asked[]): readonly Asked[] =>
-  asked.filter(([, answeredAt]) => answeredAt === 0);
-
 /** The longest that nobody may answer a pod. */
 const WINDOW_MS = 1000;
 
@@ -200,79 +185,5 @@ describe('node-cache', { skip: reason ?? false }, () => {
     assert.ok(took < WINDOW_MS, `the table stayed for ${took} ms`);
     await stop();
     await until(() => !world.node('ip', '-br', 'address').includes(SERVICE), 8000);
-  });
-});
-
-describe('the network of a node cache', { skip: reason ?? false }, () => {
-  let world: NodeWorld;
-  before(async () => {
-    world = await makeNodeWorld();
-  });
-  after(() => world.close());
-
-  const refused = async (words: readonly string[], pattern: RegExp): Promise<void> => {
-    const cache = await world.cache(words, false);
-    assert.equal(await cache.exitCode, 1, cache.output());
-    assert.match(cache.output(), pattern);
-  };
-
-  test('an interface of that name that is somebody else’s is left alone', async () => {
-    world.node('ip', 'link', 'add', 'mine', 'type', 'veth');
-    const before = world.node('ip', 'link', 'show', 'mine');
-    await refused(['-interfacename', 'mine'], /the interface mine is there already.*of type veth/);
-    assert.equal(world.node('ip', 'link', 'show', 'mine'), before);
-    world.node('ip', 'link', 'delete', 'mine');
-  });
-
-  test('SIGTERM takes away what was set up and nothing else, and no query is lost', async () => {
-    const comment = ['-m', 'comment', '--comment', 'NodeLocal DNS Cache: skip conntrack'];
-    world.node('iptables', '-t', 'raw', '-A', 'OUTPUT', '-d', '10.9.9.9', ...comment);
-    world.node('ip', 'link', 'add', 'nodelocaldns', 'type', 'bridge');
-    world.node('ip', 'link', 'set', 'nodelocaldns', 'alias', 'ndots node-cache', 'up');
-    world.node('ip', 'address', 'add', '10.9.9.9/32', 'dev', 'nodelocaldns');
-    const before = [
-      world.node('iptables-save', '-t', 'raw'),
-      world.node('ip', '-br', '-4', 'address'),
-    ];
-    const cache = await world.cache();
-    assert.match(cache.output(), /nodelocaldns also has 10\.9\.9\.9/);
-    const stop = await world.ask(SERVICE);
-    await wait(300);
-    cache.signal('SIGTERM');
-    assert.equal(await cache.exitCode, 0);
-    assert.deepEqual(unanswered(await stop()), []);
-    const plain = (text: string): string =>
-      text.replace(/^#.*\n|\[\d+:\d+\]| UP| DOWN| UNKNOWN/gm, '').replace(/ +/g, ' ');
-    const after = [
-      world.node('iptables-save', '-t', 'raw'),
-      world.node('ip', '-br', '-4', 'address'),
-    ];
-    assert.deepEqual(after.map(plain), before.map(plain));
-    world.node('ip', 'link', 'delete', 'nodelocaldns');
-  });
-
-  test('a Corefile that cannot be served leaves nothing behind', async () => {
-    writeFileSync(join(world.folder, 'broken'), '.:53 {\n nosuch\n}\n');
-    await refused(['-basecorefile', join(world.folder, 'broken')], /nosuch/);
-    assert.doesNotMatch(world.node('ip', '-br', 'link'), /nodelocaldns/);
-    assert.doesNotMatch(world.node('iptables-save', '-t', 'raw'), /--dport 53/);
-  });
-
-  test('without the right to change the network it says so', async () => {
-    const { spawnSync } = await import('node:child_process');
-    const main = join(import.meta.dirname, '../../src/cli/main.ts');
-    const words = ['-localip', LOCAL, '-conf', join(world.folder, 'Corefile')];
-    const metrics = ['-metrics-listen-address', '127.0.0.1:0'];
-    const drop = ['setpriv', '--bounding-set', '-net_admin', '--inh-caps', '-net_admin', '--'];
-    const run = spawnSync(
-      drop[0]!,
-      [...drop.slice(1), process.execPath, main, 'node-cache', ...words, ...metrics],
-      {
-        encoding: 'utf8',
-      },
-    );
-    assert.equal(run.status, 1, run.stdout + run.stderr);
-    assert.match(run.stderr, /may not be changed: .*\n.*NET_ADMIN/);
-    assert.match(run.stderr, /-setupinterface=false -setupiptables=false/);
   });
 });

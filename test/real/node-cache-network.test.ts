@@ -1,0 +1,119 @@
+/** What the node cache does to the network of a machine, and what it leaves alone. */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { after, before, describe, test } from 'node:test';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  LOCAL,
+  makeNodeWorld,
+  noNodeWorld,
+  SERVICE,
+  unanswered,
+  until,
+  wait,
+  type NodeWorld,
+} from '../kit/node-world.ts';
+
+const reason = noNodeWorld();
+
+describe('the network of a node cache', { skip: reason ?? false }, () => {
+  let world: NodeWorld;
+  before(async () => {
+    world = await makeNodeWorld();
+  });
+  after(() => world.close());
+
+  const refused = async (words: readonly string[], pattern: RegExp): Promise<void> => {
+    const cache = await world.cache(words, false);
+    const limit = setTimeout(() => cache.signal('SIGKILL'), 20_000);
+    assert.equal(await cache.exitCode, 1, cache.output());
+    clearTimeout(limit);
+    assert.match(cache.output(), pattern);
+  };
+
+  test('an interface of that name that is somebody else’s is left alone', async () => {
+    world.node('ip', 'link', 'add', 'mine', 'type', 'veth');
+    const before = world.node('ip', 'link', 'show', 'mine');
+    await refused(['-interfacename', 'mine'], /the interface mine is there already.*of type veth/);
+    assert.equal(world.node('ip', 'link', 'show', 'mine'), before);
+    world.node('ip', 'link', 'delete', 'mine');
+  });
+
+  test('SIGTERM takes away what was set up and nothing else, and no query is lost', async () => {
+    const comment = ['-m', 'comment', '--comment', 'NodeLocal DNS Cache: skip conntrack'];
+    world.node('iptables', '-t', 'raw', '-A', 'OUTPUT', '-d', '10.9.9.9', ...comment);
+    world.node('ip', 'link', 'add', 'nodelocaldns', 'type', 'bridge');
+    world.node('ip', 'link', 'set', 'nodelocaldns', 'alias', 'ndots node-cache', 'up');
+    world.node('ip', 'address', 'add', '10.9.9.9/32', 'dev', 'nodelocaldns');
+    const before = [
+      world.node('iptables-save', '-t', 'raw'),
+      world.node('ip', '-br', '-4', 'address'),
+    ];
+    const cache = await world.cache();
+    assert.match(cache.output(), /nodelocaldns also has 10\.9\.9\.9/);
+    const stop = await world.ask(SERVICE);
+    await wait(300);
+    cache.signal('SIGTERM');
+    assert.equal(await cache.exitCode, 0);
+    assert.deepEqual(unanswered(await stop()), []);
+    const plain = (text: string): string =>
+      text.replace(/^#.*\n|\[\d+:\d+\]| UP| DOWN| UNKNOWN/gm, '').replace(/ +/g, ' ');
+    const after = [
+      world.node('iptables-save', '-t', 'raw'),
+      world.node('ip', '-br', '-4', 'address'),
+    ];
+    assert.deepEqual(after.map(plain), before.map(plain));
+    world.node('ip', 'link', 'delete', 'nodelocaldns');
+  });
+
+  test('IPv6 addresses are treated as those of IPv4', async () => {
+    const six = 'fd00:10:96::a';
+    const cache = await world.cache(['-localip', `${LOCAL},${six}`]);
+    await until(() =>
+      world.node('dig', '+short', '+time=1', `@${six}`, 'who.test').startsWith('10.'),
+    );
+    assert.match(world.node('ip', '-br', 'address', 'show', 'nodelocaldns'), /fd00:10:96::a\/128/);
+    const rules = world.node('ip6tables-save', '-t', 'raw');
+    assert.match(rules, /-A PREROUTING -d fd00:10:96::a\/128 -p udp .*skip conntrack" -j NOTRACK/);
+    cache.signal('SIGTERM');
+    assert.equal(await cache.exitCode, 0);
+    assert.doesNotMatch(world.node('ip6tables-save', '-t', 'raw'), /fd00/);
+    assert.doesNotMatch(world.node('ip', '-br', 'link'), /nodelocaldns/);
+  });
+
+  test('without IPv6 an IPv6 address is refused, and nothing is left behind', async () => {
+    const off = 'net.ipv6.conf.default.disable_ipv6';
+    world.node('sysctl', '-w', `${off}=1`);
+    await refused(
+      ['-localip', `${LOCAL},fd00:10:96::a`],
+      /fd00:10:96::a cannot be put on nodelocaldns/,
+    );
+    assert.doesNotMatch(world.node('ip', '-br', 'link'), /nodelocaldns/);
+    world.node('sysctl', '-w', `${off}=0`);
+  });
+
+  test('a Corefile that cannot be served leaves nothing behind', async () => {
+    writeFileSync(join(world.folder, 'broken'), '.:53 {\n nosuch\n}\n');
+    await refused(['-basecorefile', join(world.folder, 'broken')], /nosuch/);
+    assert.doesNotMatch(world.node('ip', '-br', 'link'), /nodelocaldns/);
+    assert.doesNotMatch(world.node('iptables-save', '-t', 'raw'), /--dport 53/);
+  });
+
+  test('without the right to change the network it says so', () => {
+    const main = join(import.meta.dirname, '../../src/cli/main.ts');
+    const words = ['-localip', LOCAL, '-conf', join(world.folder, 'Corefile')];
+    const metrics = ['-metrics-listen-address', '127.0.0.1:0'];
+    const drop = ['setpriv', '--bounding-set', '-net_admin', '--inh-caps', '-net_admin', '--'];
+    const run = spawnSync(
+      drop[0]!,
+      [...drop.slice(1), process.execPath, main, 'node-cache', ...words, ...metrics],
+      {
+        encoding: 'utf8',
+      },
+    );
+    assert.equal(run.status, 1, run.stdout + run.stderr);
+    assert.match(run.stderr, /may not be changed: .*\n.*NET_ADMIN/);
+    assert.match(run.stderr, /-setupinterface=false -setupiptables=false/);
+  });
+});
