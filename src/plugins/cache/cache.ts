@@ -111,11 +111,11 @@ class Cache {
         return query.recursionDesired ? this.#ask(query, counters) : this.#next(query);
       }
       if (changes !== null && store.half(slot) === DENIAL && query.recursionDesired) {
-        if (!changes.holds(store.born(slot))) {
+        if (!changes.holds(query, store.born(slot))) {
           counters.misses.add(1);
           return this.#ask(query, counters);
         }
-        if (changes.due(this.#context.clock.now())) this.#refresh(slot, query, counters, 0);
+        if (changes.due(query, this.#context.clock.now())) this.#refresh(slot, query, counters, 0);
       }
       counters.hits[store.half(slot)].add(1);
       const left = store.remaining(slot, query);
@@ -279,7 +279,7 @@ class Cache {
     const settle = (found: Reply | null): void => {
       this.#refreshes--;
       const flips = found !== null && !found.bare && this.#flips(slot, before, found);
-      if (flips) this.#changes?.change();
+      if (flips) this.#changes?.change(asking);
       if (found !== null && !found.bare && !flips) {
         const { slot: fresh, mismatch } = this.#filling.fill(asking, found);
         if (mismatch) counters.drops.add(1);

@@ -6,7 +6,7 @@ import type { Half, Store } from './store.ts';
 
 /** Before each message: its size, half, variant, whether it is for the whole name, result code, TTL, age. Bytes. */
 const HEAD = { SIZE: 20, HALF: 4, VARIANT: 5, WHOLE: 6, RCODE: 7, TTL: 8, AGE: 12 };
-/** No more than this is handed over: the entries that were stored first stay behind. */
+/** No more than this is handed over; what does not fit stays behind. */
 const BYTES_MAX = 16 * 1024 * 1024;
 
 /** All entries that hold at `now` (the store's clock, milliseconds). */

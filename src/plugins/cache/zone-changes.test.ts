@@ -106,6 +106,26 @@ describe('denials of a zone that changes', () => {
     assert.equal(await rcode(from, NEW), 'NOERROR');
   });
 
+  test('each zone has a serial of its own: one that is lower than another zone’s is not behind', async () => {
+    const [cluster, corp] = [new Zone(), new Zone()];
+    corp.owner = 'corp.example.';
+    corp.serial = 7;
+    const from = await cacheWorld(
+      'cache { follow_serial }',
+      (query) => (query.name.endsWith(corp.owner) ? corp : cluster).answer(query),
+      'cluster.local corp.example',
+    );
+    await rcode(from, 'a.cluster.local.');
+    assert.equal(brief(await from.ask('a.corp.example. A')), 'NXDOMAIN 30');
+    await rcode(from, 'b.cluster.local.');
+    // A change of the one is none of the other.
+    const before = from.asked.length;
+    corp.add('b.corp.example.');
+    await rcode(from, 'c.corp.example.');
+    await rcode(from, 'a.cluster.local.');
+    assert.equal(from.asked.length, before + 1);
+  });
+
   test('serials run in a circle', async () => {
     const zone = new Zone();
     zone.serial = 0xffff_ffff;

@@ -1,7 +1,9 @@
 /** Whether what a zone denied still holds: it does until the zone changes, which the serial of its SOA record tells. */
 import type { Clock } from '../../base/clock.ts';
+import { isInZone } from '../../server/contract/zone-match.ts';
 import { TYPE } from '../../wire/iana.ts';
-import { LOWER, parseName, type WireName } from '../../wire/name.ts';
+import { foldName, LOWER, parseName, type WireName } from '../../wire/name.ts';
+import type { Query } from '../../wire/query.ts';
 import { Records } from '../../wire/records.ts';
 import type { Reply } from '../../wire/reply.ts';
 
@@ -14,66 +16,86 @@ const SAME_SECOND = 2;
 
 const records = new Records();
 
+/** One zone, and what is known of its changes. Times are the clock's. */
+interface Followed {
+  readonly name: WireName;
+  serial: number | null;
+  /** Denials that were stored before this do not hold. */
+  since: number;
+  /** When a serial came last, or was asked for. */
+  heard: number;
+}
+
 /**
- * Follows the serial of the zones that a cache stands before. Every denial brings it along, so nobody has to ask for it: when a newer one
- * comes, all denials from before are over. While denials are only answered from memory, one of them is asked for anew from time to time.
+ * Follows the serials of the zones that a cache stands before. Every denial brings that of its zone along, so nobody has to ask for it: when a newer
+ * one comes, all denials of the zone from before are over. While denials are only answered from memory, one of them is asked for anew from time to time.
  */
 export class ZoneChanges {
-  readonly #zones: readonly WireName[];
+  /** Longest names first. */
+  readonly #zones: readonly Followed[];
   readonly #everyMs: number;
   readonly #clock: Clock;
-  #serial: number | null = null;
-  /** Denials that were stored before this do not hold. */
-  #since = -Infinity;
-  /** When a serial came last, or was asked for. */
-  #heard = -Infinity;
 
   constructor(zones: readonly string[], everyMs: number, clock: Clock) {
-    this.#zones = zones.map((zone) => parseName(zone));
+    this.#zones = zones
+      .map((zone) => ({
+        name: foldName(parseName(zone)),
+        serial: null,
+        since: -Infinity,
+        heard: -Infinity,
+      }))
+      .toSorted((a, b) => b.name.length - a.name.length);
     this.#everyMs = everyMs;
     this.#clock = clock;
   }
 
   /** Takes note of a denial. @returns for how many seconds it may be kept at most */
   observe(reply: Reply): number {
-    const serial = this.#serialIn(reply);
-    if (serial === null) return Infinity;
+    for (records.of(reply); records.next();) {
+      if (records.type !== TYPE.SOA || records.dataLength < SERIAL_FROM_END) continue;
+      const { bytes, start, ownerAt, dataAt, dataLength } = records;
+      const zone = this.#zones.find(({ name }) => isNamed(bytes, start, ownerAt, name));
+      if (zone === undefined) return Infinity;
+      const at = dataAt + dataLength - SERIAL_FROM_END;
+      return this.#hear(zone, new DataView(bytes.buffer, bytes.byteOffset).getUint32(at));
+    }
+    return Infinity;
+  }
+
+  #hear(zone: Followed, serial: number): number {
     const now = this.#clock.now();
-    this.#heard = now;
+    zone.heard = now;
     // Serials run in a circle (RFC 1982).
-    const ahead = this.#serial === null ? 0 : (serial - this.#serial) | 0;
+    const ahead = zone.serial === null ? 0 : (serial - zone.serial) | 0;
     if (ahead < 0) return BEHIND_SECONDS;
-    if (ahead > 0) this.#since = now;
-    this.#serial = serial;
+    if (ahead > 0) zone.since = now;
+    zone.serial = serial;
     const age = this.#clock.wall() / 1000 - serial;
     return Math.abs(age) < SAME_SECOND ? SAME_SECOND : Infinity;
   }
 
-  /** A name that was denied is there: whatever the serial says, something has changed. */
-  change(): void {
-    this.#since = this.#clock.now();
+  /** A name that was denied is there: whatever the serial says, something in its zone has changed. */
+  change(query: Query): void {
+    const zone = this.#zoneOf(query);
+    if (zone !== null) zone.since = this.#clock.now();
   }
 
-  /** Whether a denial that was stored at this time (clock's ms) still holds. */
-  holds(born: number): boolean {
-    return born > this.#since;
+  /** Whether a denial of the query that was stored at this time still holds. */
+  holds(query: Query, born: number): boolean {
+    const zone = this.#zoneOf(query);
+    return zone === null || born > zone.since;
   }
 
-  /** Whether it is time to ask anew. Who is told so does. */
-  due(now: number): boolean {
-    if (now - this.#heard < this.#everyMs) return false;
-    this.#heard = now;
+  /** Whether it is time to ask the query's zone anew. Who is told so does. */
+  due(query: Query, now: number): boolean {
+    const zone = this.#zoneOf(query);
+    if (zone === null || now - zone.heard < this.#everyMs) return false;
+    zone.heard = now;
     return true;
   }
 
-  #serialIn(reply: Reply): number | null {
-    for (records.of(reply); records.next();) {
-      if (records.type !== TYPE.SOA || records.dataLength < SERIAL_FROM_END) continue;
-      const { bytes, start, ownerAt, dataAt, dataLength } = records;
-      if (!this.#zones.some((zone) => isNamed(bytes, start, ownerAt, zone))) return null;
-      const at = dataAt + dataLength - SERIAL_FROM_END;
-      return new DataView(bytes.buffer, bytes.byteOffset).getUint32(at);
-    }
+  #zoneOf(query: Query): Followed | null {
+    for (const zone of this.#zones) if (isInZone(query, zone.name)) return zone;
     return null;
   }
 }

@@ -10,6 +10,7 @@ import { makeWorld } from '../../../test/kit/world.ts';
 import { systemClock } from '../../base/clock.ts';
 import { LineWriter, type LineRingMemory } from '../../base/line-ring.ts';
 import { makeLog } from '../../base/log.ts';
+import { secureRandom } from '../../base/random.ts';
 import { dnstapPrefix, DnstapWriter, readDnstap, TAP } from '../../wire/dnstap.ts';
 import { CONTROL } from '../../wire/frame-stream.ts';
 import { Frames } from './frames.ts';
@@ -63,7 +64,7 @@ const numbers = (from: number, to: number): string[] =>
   Array.from({ length: to - from }, (_, at) => String(from + at));
 
 async function outgoing(endpoint: Endpoint): Promise<Outgoing> {
-  const made = new Outgoing(endpoint, false, systemClock, log);
+  const made = new Outgoing(endpoint, false, systemClock, secureRandom, log);
   closing.push(made);
   made.start();
   return Promise.resolve(made);

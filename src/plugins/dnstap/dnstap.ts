@@ -69,12 +69,12 @@ export const dnstap: Plugin = definePlugin({
   control(options, context) {
     const { endpoint: to, skipVerify, tls } = options;
     const files = tls === null ? null : readTls(tls, context);
-    const { clock, log } = context;
+    const { clock, random, log } = context;
     const key = `dnstap/${JSON.stringify([to, skipVerify, tls])}`;
     const outlet = context.keep(key, () =>
       to.listen
         ? new Incoming(to, files, skipVerify, clock, log)
-        : new Outgoing(to, skipVerify, clock, log),
+        : new Outgoing(to, skipVerify, clock, random, log),
     );
     const rings: LineRingMemory[] = [];
     context.onJoin(() => {

@@ -1,31 +1,33 @@
 /** The connection to a collector. */
 import { connect, isIP, type Socket } from 'node:net';
+import { Backoff } from '../../base/backoff.ts';
 import { every, type Clock, type Timer } from '../../base/clock.ts';
 import { builtins } from '../../base/builtins.ts';
 import type { Log } from '../../base/log.ts';
+import type { Random } from '../../base/random.ts';
 import { Delivery } from './delivery.ts';
 import type { Endpoint } from './options.ts';
 import { FrameStream, HANDSHAKE_MS } from './stream.ts';
 
-/** The first pause before connecting again, and the longest. */
-const PAUSE_MS = 100;
-const PAUSE_MAX_MS = 10_000;
+/** The first wait before connecting again, and the longest: all nodes of a cluster may have one collector. */
+const BACKOFF = { firstMs: 100, mostMs: 10_000 };
 /** How often lost frames are told of. */
 const TELL_MS = 10_000;
 
 /** A connection to who collects messages, made again whenever it ends. What comes meanwhile waits in the rings. */
 export class Outgoing extends Delivery {
   readonly #skipVerify: boolean;
+  readonly #backoff: Backoff;
   #stream: FrameStream | null = null;
   #socket: Socket | null = null;
-  #pauseMs = PAUSE_MS;
   #telling: Timer | null = null;
   #retry: Timer | null = null;
   #told = 0;
 
-  constructor(endpoint: Endpoint, skipVerify: boolean, clock: Clock, log: Log) {
+  constructor(endpoint: Endpoint, skipVerify: boolean, clock: Clock, random: Random, log: Log) {
     super(endpoint, clock, log);
     this.#skipVerify = skipVerify;
+    this.#backoff = new Backoff(clock, random, BACKOFF);
   }
 
   get connections(): number {
@@ -61,7 +63,7 @@ export class Outgoing extends Delivery {
       const most = this.endpoint.writeBuffer * 1024 * 1024;
       const stream: FrameStream = new FrameStream(socket, most, this.clock, {
         ready: () => {
-          this.#pauseMs = PAUSE_MS;
+          this.#backoff.succeed();
           if (this.failing)
             this.log.info(`Connected to dnstap endpoint ${this.endpoint.text} again`);
           this.failing = false;
@@ -96,9 +98,7 @@ export class Outgoing extends Delivery {
     if (this.state !== 'running') return;
     if (!this.failing) this.log.error(`No connection to dnstap endpoint: ${error.message}`);
     this.failing = true;
-    const pause = this.#pauseMs;
-    this.#pauseMs = Math.min(2 * pause, PAUSE_MAX_MS);
-    this.#retry = this.clock.after(pause, () => {
+    this.#retry = this.clock.after(this.#backoff.fail(), () => {
       if (this.state === 'running') this.#connect();
     });
   }

@@ -12,12 +12,14 @@ import {
   type Plugin,
   type WorkerContext,
 } from '../../server/contract/plugin.ts';
+import { ZoneMatch } from '../../server/contract/zone-match.ts';
 import { EDE, FLAG, RCODE, TYPE } from '../../wire/iana.ts';
 import { foldName, parseName, ROOT, type WireName } from '../../wire/name.ts';
 import type { Query, Route } from '../../wire/query.ts';
 import type { ExtendedError, Reply } from '../../wire/reply.ts';
 import { SECTION, type Section } from '../../wire/writer.ts';
-import { localZones, ZoneTable, type LocalZone, type Reason } from './local-zones.ts';
+import { ZoneDirectory } from '../../zone/zone-directory.ts';
+import { localZones, type LocalZone, type Reason } from './local-zones.ts';
 
 const syntax = directive({
   name: 'leakguard',
@@ -57,8 +59,8 @@ class LeakGuard {
   readonly #options: Options<typeof syntax>;
   readonly #context: WorkerContext;
   readonly #next: Next;
-  readonly #zones: ZoneTable<LocalZone>;
-  readonly #except: ZoneTable<{ readonly wire: WireName }>;
+  readonly #zones = new ZoneDirectory<LocalZone>();
+  readonly #except: ZoneMatch;
   /** `svc.ZONE` of each cluster zone, without the root. */
   readonly #inside: readonly Uint8Array[];
   readonly #singleLabels: boolean;
@@ -73,10 +75,9 @@ class LeakGuard {
     this.#next = next;
     const clusters = options.zones.length === 0 ? ['cluster.local.'] : options.zones;
     const allowed = new Set(options.allow.map((word) => reasons[word]));
-    this.#zones = new ZoneTable(localZones(clusters, allowed));
-    this.#except = new ZoneTable(
-      (options.except ?? []).map((zone) => ({ wire: foldName(parseName(zone)) })),
-    );
+    // Of two for one name the first counts.
+    for (const zone of localZones(clusters, allowed).toReversed()) this.#zones.put(zone);
+    this.#except = new ZoneMatch(options.except ?? []);
     this.#inside = clusters.map((zone) =>
       Buffer.concat([SVC, foldName(parseName(zone)).subarray(0, -1)]),
     );
@@ -103,13 +104,13 @@ class LeakGuard {
 
   readonly link: Next = (query) => {
     const { folded, nameLength, type } = query;
-    if (this.#except.find(folded, nameLength) !== null) return this.#next(query);
+    if (this.#except.holds(query)) return this.#next(query);
     const zone = this.#zones.find(folded, nameLength);
     if (zone !== null) {
-      const top = nameLength === zone.wire.length;
+      const top = nameLength === zone.origin.length;
       // Whether the zone is signed is for its parent to say, and the parent is public.
       if (top && type === TYPE.DS && zone.registered) return this.#next(query);
-      return this.#stop(query, zone.reason, zone.wire, top);
+      return this.#stop(query, zone.reason, zone.origin, top);
     }
     if (nameLength > 1 && folded[0]! + 2 === nameLength) {
       return this.#singleLabels && !infrastructure.has(type)

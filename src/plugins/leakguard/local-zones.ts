@@ -1,13 +1,12 @@
 /** Names that the public name servers know nothing of, by the RFCs that say so. */
-import { foldName, parseName, suffixAt, type WireName } from '../../wire/name.ts';
+import { foldName, parseName } from '../../wire/name.ts';
+import type { OfZone } from '../../zone/zone-directory.ts';
 
 /** Why a name stays here, as the metrics name it. */
 export type Reason = 'cluster' | 'single_label' | 'private_reverse' | 'special_name';
 
 /** A zone whose names stay here. */
-export interface LocalZone {
-  readonly text: string;
-  readonly wire: WireName;
+export interface LocalZone extends OfZone {
   readonly reason: Reason;
   /** The public parent says that there is nothing signed here: whoever validates asks it (RFC 6303 section 4). */
   readonly registered: boolean;
@@ -61,37 +60,10 @@ export function localZones(clusters: readonly string[], allowed: ReadonlySet<Rea
   const zones = (texts: readonly string[], reason: Reason, registered: boolean): LocalZone[] =>
     allowed.has(reason)
       ? []
-      : texts.map((text) => ({ text, wire: foldName(parseName(text)), reason, registered }));
+      : texts.map((text) => ({ origin: foldName(parseName(text)), reason, registered }));
   return [
     ...zones(clusters, 'cluster', false),
     ...zones(privateReverse, 'private_reverse', true),
     ...zones(specialNames, 'special_name', true),
   ];
-}
-
-/** Many zones, and which of them a name lies in. Nearly all names end in a label that no zone has: those cost one look. */
-export class ZoneTable<Z extends { readonly wire: WireName }> {
-  /** By the length and first byte of the last label; longest zone first. */
-  readonly #byEnd: readonly (readonly Z[] | undefined)[];
-
-  constructor(zones: readonly Z[]) {
-    const byEnd: Z[][] = [];
-    for (const zone of zones.toSorted((a, b) => b.wire.length - a.wire.length))
-      (byEnd[endOf(zone.wire, zone.wire.length)] ??= []).push(zone);
-    this.#byEnd = Array.from({ length: 64 * 256 }, (_, end) => byEnd[end]);
-  }
-
-  /** The longest zone that the name (lower case) lies in, or null. */
-  find(name: Uint8Array, length: number): Z | null {
-    const zones = this.#byEnd[endOf(name, length)];
-    if (zones === undefined) return null;
-    for (const zone of zones) if (suffixAt(name, zone.wire, length) >= 0) return zone;
-    return null;
-  }
-}
-
-function endOf(name: Uint8Array, length: number): number {
-  let last = 0;
-  for (let at = 0; at < length - 1; at += name[at]! + 1) last = at;
-  return name[last]! === 0 ? 0 : (name[last]! << 8) | name[last + 1]!;
 }

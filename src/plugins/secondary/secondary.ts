@@ -51,102 +51,6 @@ const syntax = directive({
       : [],
 });
 
-function readPrimaries(words: readonly Token[], refuse: Refuse): readonly RemoteServer[] {
-  const [from, ...addresses] = words;
-  if (from?.text !== 'from' || addresses.length === 0)
-    return refuse('Wrong argument count or unexpected line ending', from?.place, {
-      hint: 'Write: transfer from ADDRESS…',
-    });
-  return addresses.map(
-    ({ text, place }) => parseServer(text) ?? refuse(`not an IP address: "${text}"`, place),
-  );
-}
-
-type MemberZones = readonly string[];
-
-function readMemberZones(words: readonly Token[], refuse: Refuse): MemberZones {
-  return words.flatMap(({ text, place }) => {
-    const zones = text.includes(':') ? null : expandZone(text);
-    return zones ?? refuse(`invalid catalog member zone ${JSON.stringify(text)}`, place);
-  });
-}
-
-/** Several lines are one list. */
-function addingUp(property: Property<MemberZones | null>): Property<MemberZones | null> {
-  return {
-    ...property,
-    take(line, before, bind) {
-      return merged(before, property.take(line, before, bind)!);
-    },
-  };
-}
-
-/** A file with a key, or a key. */
-type KeyOption = { readonly file: string } | SigningKey;
-
-function readKey(words: readonly Token[], refuse: Refuse): KeyOption {
-  const [first, secret, named] = words;
-  if (first === undefined || words.length > 3)
-    return refuse('Wrong argument count or unexpected line ending', undefined, {
-      hint: 'Write: key FILE, or key NAME SECRET [ALGORITHM]',
-    });
-  if (secret === undefined) return { file: first.text };
-  const key = makeKey(first.text, secret.text);
-  if (typeof key === 'string') return refuse(key, secret.place);
-  const algorithm = algorithmOrWhy(named?.text ?? DEFAULT_ALGORITHM);
-  if (typeof algorithm === 'string') return refuse(algorithm, named?.place);
-  return { ...key, algorithm };
-}
-
-const DEFAULT_ALGORITHM = 'hmac-sha256';
-
-/** @throws Problem */
-function signingKey(option: KeyOption | null, path: (file: string) => string): SigningKey | null {
-  if (option === null || !('file' in option)) return option;
-  const file = path(option.file);
-  const [key, ...more] = readKeyFile(file, 'secondary');
-  if (key === undefined || more.length > 0)
-    throw new Problem({
-      code: 'tsig-key',
-      text: `plugin/secondary: ${file} has ${more.length === 0 ? 'no key' : `${more.length + 1} keys`}`,
-      remedy: 'Put the one key that queries to primaries are signed with into a file of its own.',
-    });
-  const algorithm = key.algorithm ?? (algorithmOrWhy(DEFAULT_ALGORITHM) as SigningKey['algorithm']);
-  return { ...key, algorithm };
-}
-
-/** A zone and where it comes from. */
-interface Source {
-  readonly zone: string;
-  readonly primaries: readonly RemoteServer[];
-}
-
-function sourcesOf(
-  options: readonly {
-    readonly zones: readonly string[];
-    readonly primaries: readonly RemoteServer[] | null;
-  }[],
-): readonly Source[] {
-  const byZone = new Map<string, Source>();
-  for (const { zones: names, primaries } of options)
-    for (const zone of names) byZone.set(zone, { zone, primaries: primaries ?? [] });
-  return [...byZone.values()];
-}
-
-/** Several lists for one catalog; one that is empty holds any zone. */
-function merged(
-  before: readonly string[] | null | undefined,
-  more: readonly string[],
-): readonly string[] {
-  if (before === null || before === undefined) return more;
-  return before.length === 0 || more.length === 0 ? [] : [...before, ...more];
-}
-
-/** Both planes give the data set the same name. */
-function keyOf(sources: readonly Source[]): string {
-  return `secondary/${JSON.stringify(sources)}`;
-}
-
 /** Answers from zones that are fetched from other servers. */
 export const secondary: Plugin = definePlugin({
   syntax,
@@ -242,3 +146,99 @@ export const secondary: Plugin = definePlugin({
     });
   },
 });
+
+function readPrimaries(words: readonly Token[], refuse: Refuse): readonly RemoteServer[] {
+  const [from, ...addresses] = words;
+  if (from?.text !== 'from' || addresses.length === 0)
+    return refuse('Wrong argument count or unexpected line ending', from?.place, {
+      hint: 'Write: transfer from ADDRESS…',
+    });
+  return addresses.map(
+    ({ text, place }) => parseServer(text) ?? refuse(`not an IP address: "${text}"`, place),
+  );
+}
+
+type MemberZones = readonly string[];
+
+function readMemberZones(words: readonly Token[], refuse: Refuse): MemberZones {
+  return words.flatMap(({ text, place }) => {
+    const zones = text.includes(':') ? null : expandZone(text);
+    return zones ?? refuse(`invalid catalog member zone ${JSON.stringify(text)}`, place);
+  });
+}
+
+/** Several lines are one list. */
+function addingUp(property: Property<MemberZones | null>): Property<MemberZones | null> {
+  return {
+    ...property,
+    take(line, before, bind) {
+      return merged(before, property.take(line, before, bind)!);
+    },
+  };
+}
+
+/** A file with a key, or a key. */
+type KeyOption = { readonly file: string } | SigningKey;
+
+function readKey(words: readonly Token[], refuse: Refuse): KeyOption {
+  const [first, secret, named] = words;
+  if (first === undefined || words.length > 3)
+    return refuse('Wrong argument count or unexpected line ending', undefined, {
+      hint: 'Write: key FILE, or key NAME SECRET [ALGORITHM]',
+    });
+  if (secret === undefined) return { file: first.text };
+  const key = makeKey(first.text, secret.text);
+  if (typeof key === 'string') return refuse(key, secret.place);
+  const algorithm = algorithmOrWhy(named?.text ?? DEFAULT_ALGORITHM);
+  if (typeof algorithm === 'string') return refuse(algorithm, named?.place);
+  return { ...key, algorithm };
+}
+
+const DEFAULT_ALGORITHM = 'hmac-sha256';
+
+/** @throws Problem */
+function signingKey(option: KeyOption | null, path: (file: string) => string): SigningKey | null {
+  if (option === null || !('file' in option)) return option;
+  const file = path(option.file);
+  const [key, ...more] = readKeyFile(file, 'secondary');
+  if (key === undefined || more.length > 0)
+    throw new Problem({
+      code: 'tsig-key',
+      text: `plugin/secondary: ${file} has ${more.length === 0 ? 'no key' : `${more.length + 1} keys`}`,
+      remedy: 'Put the one key that queries to primaries are signed with into a file of its own.',
+    });
+  const algorithm = key.algorithm ?? (algorithmOrWhy(DEFAULT_ALGORITHM) as SigningKey['algorithm']);
+  return { ...key, algorithm };
+}
+
+/** A zone and where it comes from. */
+interface Source {
+  readonly zone: string;
+  readonly primaries: readonly RemoteServer[];
+}
+
+function sourcesOf(
+  options: readonly {
+    readonly zones: readonly string[];
+    readonly primaries: readonly RemoteServer[] | null;
+  }[],
+): readonly Source[] {
+  const byZone = new Map<string, Source>();
+  for (const { zones: names, primaries } of options)
+    for (const zone of names) byZone.set(zone, { zone, primaries: primaries ?? [] });
+  return [...byZone.values()];
+}
+
+/** Several lists for one catalog; one that is empty holds any zone. */
+function merged(
+  before: readonly string[] | null | undefined,
+  more: readonly string[],
+): readonly string[] {
+  if (before === null || before === undefined) return more;
+  return before.length === 0 || more.length === 0 ? [] : [...before, ...more];
+}
+
+/** Both planes give the data set the same name. */
+function keyOf(sources: readonly Source[]): string {
+  return `secondary/${JSON.stringify(sources)}`;
+}

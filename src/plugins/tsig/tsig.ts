@@ -69,56 +69,6 @@ const syntax = directive({
 
 type TsigOptions = Options<typeof syntax>;
 
-/** `WORD all|none|NAME…`. */
-function requirement(
-  word: string,
-  show: string,
-  numberOf: (name: string) => number | null,
-  unknown: string,
-  help: { readonly help: string },
-): Property<Required> {
-  const read = (words: readonly Token[], refuse: Refuse): Required => {
-    if (words.length === 0) return refuse('Wrong argument count or unexpected line ending');
-    if (words[0]!.text === 'all') return 'all';
-    if (words[0]!.text === 'none') return nothing;
-    return new Set(
-      words.map(
-        ({ text, place }) =>
-          numberOf(text) ??
-          refuse(`${unknown} '${text}'`, place, { hint: 'Write names of the RFCs, all or none.' }),
-      ),
-    );
-  };
-  return custom(word, `all|none|${show}…`, read, {
-    ...help,
-    default: nothing,
-    defaultText: 'none',
-  });
-}
-
-function opcodeNumber(name: string): number | null {
-  return new Map<string, number>(Object.entries(OPCODE)).get(name.toUpperCase()) ?? null;
-}
-
-/** All keys, of the Corefile and of files. @throws Problem */
-function keysOf({ secrets, files }: TsigOptions, path: (file: string) => string): TsigKeys {
-  const keys = secrets.map(({ name, secret }) => makeKey(name, secret) as TsigKey);
-  const names = new Set(keys.map(({ name }) => printName(name)));
-  for (const file of files) {
-    for (const key of readKeyFile(path(file), 'tsig')) {
-      const name = printName(key.name);
-      if (names.has(name)) throw new Error(`plugin/tsig: key "${name}" redefined by ${file}`);
-      names.add(name);
-      keys.push(key);
-    }
-  }
-  return new TsigKeys(keys);
-}
-
-const unsigned = failure(RCODE.REFUSED, 'tsig', null, [
-  { code: EDE.PROHIBITED, text: 'this query must be signed (TSIG)' },
-]);
-
 /** Proves that queries are signed with one of its keys, and signs their replies. */
 export const tsig: Plugin = definePlugin({
   syntax,
@@ -185,6 +135,56 @@ export const tsig: Plugin = definePlugin({
     };
   },
 });
+
+/** `WORD all|none|NAME…`. */
+function requirement(
+  word: string,
+  show: string,
+  numberOf: (name: string) => number | null,
+  unknown: string,
+  help: { readonly help: string },
+): Property<Required> {
+  const read = (words: readonly Token[], refuse: Refuse): Required => {
+    if (words.length === 0) return refuse('Wrong argument count or unexpected line ending');
+    if (words[0]!.text === 'all') return 'all';
+    if (words[0]!.text === 'none') return nothing;
+    return new Set(
+      words.map(
+        ({ text, place }) =>
+          numberOf(text) ??
+          refuse(`${unknown} '${text}'`, place, { hint: 'Write names of the RFCs, all or none.' }),
+      ),
+    );
+  };
+  return custom(word, `all|none|${show}…`, read, {
+    ...help,
+    default: nothing,
+    defaultText: 'none',
+  });
+}
+
+function opcodeNumber(name: string): number | null {
+  return new Map<string, number>(Object.entries(OPCODE)).get(name.toUpperCase()) ?? null;
+}
+
+/** All keys, of the Corefile and of files. @throws Problem */
+function keysOf({ secrets, files }: TsigOptions, path: (file: string) => string): TsigKeys {
+  const keys = secrets.map(({ name, secret }) => makeKey(name, secret) as TsigKey);
+  const names = new Set(keys.map(({ name }) => printName(name)));
+  for (const file of files) {
+    for (const key of readKeyFile(path(file), 'tsig')) {
+      const name = printName(key.name);
+      if (names.has(name)) throw new Error(`plugin/tsig: key "${name}" redefined by ${file}`);
+      names.add(name);
+      keys.push(key);
+    }
+  }
+  return new TsigKeys(keys);
+}
+
+const unsigned = failure(RCODE.REFUSED, 'tsig', null, [
+  { code: EDE.PROHIBITED, text: 'this query must be signed (TSIG)' },
+]);
 
 /** What the messages of one reply are signed with. */
 interface Sealing {
