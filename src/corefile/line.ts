@@ -76,8 +76,11 @@ export class Line {
 
   read<T>(value: Value<T>, word: Token): T {
     const found = value.read(word);
-    if (found instanceof Wrong) return this.refuse(found.text, word.place, { hint: found.hint });
-    return found;
+    if (!(found instanceof Wrong)) return found;
+    const { text, hint } = found;
+    // What the text says already need not be said again.
+    const isNews = hint !== null && !text.toLowerCase().includes(hint.toLowerCase());
+    return this.refuse(text, word.place, { hint: isNews ? hint : null });
   }
 
   /** Ends the binding of this line with a problem. */

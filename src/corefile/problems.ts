@@ -60,8 +60,14 @@ export function warning(place: Place, text: string, advice: Advice = {}): Proble
 export function meant(word: string, known: Iterable<string>): string | null {
   // A name is short; comparing a long word with every known one would take long.
   if (word.length > 64) return null;
-  const found = nearest(word, known);
+  const found = nearest(word, known) ?? longer(word, [...known]);
   return found === null ? null : `Did you mean '${found}'?`;
+}
+
+/** The one known word that goes on where this one ends: `slip` for `slip-ratio`. */
+function longer(word: string, known: readonly string[]): string | null {
+  const found = known.filter((one) => word.length > 2 && one.startsWith(word.toLowerCase()));
+  return found.length === 1 ? found[0]! : null;
 }
 
 function at(place: Place): string {

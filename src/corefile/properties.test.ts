@@ -111,6 +111,17 @@ describe('properties', () => {
     );
   });
 
+  test('a hint that says what the message says is left out; a beginning of a word is understood', () => {
+    const { problems } = bind(cache, 'cache {\nkeept\n}');
+    assert.equal(problems[0]?.hint, "Did you mean 'keepttl'?");
+    const short = bind(cache, 'cache {\nservfai\nserv\nd\n}').problems.map(({ hint }) => hint);
+    assert.deepEqual(short, ["Did you mean 'servfail'?", "Did you mean 'servfail'?", null]);
+    assert.deepEqual(
+      bind(kubernetes, 'kubernetes {\nttl 4000\n}').problems.map(({ hint }) => hint),
+      [null],
+    );
+  });
+
   test('every line’s mistake is reported', () => {
     assert.deepEqual(
       messages(

@@ -262,7 +262,7 @@ export function choice<const W extends string>(...words: readonly W[]): Value<W>
     const meant = nearest(text, words);
     return wrongForm(
       `unknown value '${text}', expected ${words.join(', ')}`,
-      meant === null ? null : `Did you mean '${meant}'?`,
+      meant === null ? `Expected ${words.join(', ')}` : `Did you mean '${meant}'?`,
     );
   });
 }

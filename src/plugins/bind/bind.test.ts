@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { problemsIn } from '../../base/problem.ts';
 import { makeWorld } from '../../../test/kit/world.ts';
 
 const servers = async (corefile: string): Promise<readonly string[]> => {
@@ -40,6 +41,11 @@ describe('bind', () => {
       servers('.:53 {\n bind nosuch0\n}'),
       /not a valid IP address or interface name: .nosuch0/,
     );
+    await assert.rejects(servers('.:53 {\n bind 127.0.0.1 nosuch0\n}'), (error) => {
+      const [problem] = problemsIn(error) ?? [];
+      assert.deepEqual([problem?.place?.line, problem?.place?.column], [2, 17]);
+      return true;
+    });
     await assert.rejects(
       servers('.:53 {\n bind\n}'),
       /at least one address or interface name is expected/,

@@ -33,7 +33,13 @@ const others: Property<ProxyAction | null> = custom<ProxyAction>(
     const found = actions.find((action) => action === words[0]?.text.toLowerCase());
     return words.length === 1 && found !== undefined
       ? found
-      : refuse("Wrong argument count or unexpected line ending after 'default'");
+      : refuse(
+          `Wrong argument count or unexpected line ending after '${words.at(-1)?.text ?? 'default'}'`,
+          undefined,
+          {
+            hint: 'The line is written: default use|ignore|reject|skip',
+          },
+        );
   },
   {
     help: 'what is done about headers from everybody else: use them, read past them, close, or take them for what the client sends; default ignore, use without `allow`',

@@ -294,6 +294,16 @@ describe('sign', () => {
     );
   });
 
+  test('a zone file that is not there is named by its path', async (t) => {
+    const { open, folder } = stage(t);
+    rmSync(join(folder, 'db'));
+    const world = await open();
+    assert.ok(
+      world.log.some((line) => /Error signing .*open \S+db: no such file or directory,/.test(line)),
+      world.log.join('\n'),
+    );
+  });
+
   test('other keys sign the zone anew', async (t) => {
     const { open, serial, folder } = stage(t);
     await open();

@@ -138,7 +138,7 @@ export class ZoneSigner {
       this.#failedAt = this.#now();
       metrics.failures.with(zone).add(1);
       const reasons = problemsIn(error)?.map((problem) => problem.print()) ?? [
-        whyUnreadable(error),
+        (error as Error).message.replace(/^E[A-Z0-9]+: ([^,]+), \w+ '(.*)'$/, 'open $2: $1'),
       ];
       for (const reason of reasons)
         log.warning(

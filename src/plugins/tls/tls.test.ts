@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { problemsIn } from '../../base/problem.ts';
 import { testCertificate, testKey } from '../../../test/kit/certificate.ts';
 import { makeWorld, type World } from '../../../test/kit/world.ts';
 
@@ -19,6 +20,13 @@ after(() => rmSync(folder, { recursive: true }));
 
 const worldWith = (line: string): Promise<World> =>
   makeWorld(`tls://.:853 {\n root ${folder}\n ${line}\n whoami\n}`);
+
+/** What the server says instead of starting. */
+const refusal = (line: string): Promise<string> =>
+  worldWith(line).then(
+    () => 'it started',
+    (error: unknown) => (problemsIn(error) ?? []).map((one) => one.print()).join('\n'),
+  );
 
 describe('tls', () => {
   test('certificate, key and client authentication reach the listener', async () => {
@@ -49,6 +57,19 @@ describe('tls', () => {
       worldWith('tls a.crt none.key'),
       /plugin\/tls: could not load TLS cert: ENOENT/,
     );
+  });
+
+  test('a key in the place of the certificate is told of', async () => {
+    assert.match(
+      await refusal('tls a.key a.crt'),
+      /a\.key holds a private key: the certificate comes first/,
+    );
+  });
+
+  test('where the line with the certificate has a mistake, no second one is told of', async () => {
+    const told = await refusal('tls a.crt');
+    assert.match(told, /Wrong argument count/);
+    assert.doesNotMatch(told, /needs a certificate/);
   });
 
   test('mistakes are told; ACME is refused rather than ignored', async () => {

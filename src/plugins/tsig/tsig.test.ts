@@ -256,8 +256,8 @@ describe('tsig', () => {
 
   test('mistakes in the directive are named', async () => {
     for (const [line, message] of [
-      ['secret a ?', /no base64/],
-      [`secret a ${secret}\nsecret a ${secret}`, /key "a\." redefined/],
+      ['secret a ?', /Corefile:3 .*no base64/],
+      [`secret a ${secret}\nsecret a ${secret}`, /Corefile:4 .*key "a\." redefined/],
       ['require FOO', /unknown query type 'FOO'/],
       ['require_opcode FOO', /unknown opcode 'FOO'/],
       ['require', /Wrong argument count/],

@@ -5,7 +5,7 @@ import { pluginProblem, pluginRemark } from '../../corefile/problems.ts';
 import { custom, each, list, type Property, type Refuse } from '../../corefile/properties.ts';
 import { directive, type Options } from '../../corefile/syntax.ts';
 import type { Token } from '../../corefile/tree.ts';
-import { domainName, word } from '../../corefile/values.ts';
+import { domainName, token, word } from '../../corefile/values.ts';
 import { TsigKeys, type ReplySeal, type TsigProof } from '../../net/tsig.ts';
 import { definePlugin, type Next, type Plugin } from '../../server/contract/plugin.ts';
 import { ZoneMatch } from '../../server/contract/zone-match.ts';
@@ -29,7 +29,7 @@ const syntax = directive({
   properties: {
     secrets: each(
       'secret',
-      { name: required(domainName('NAME')), secret: required(word('KEY')) },
+      { name: required(domainName('NAME')), secret: required(token('KEY')) },
       { help: 'a key: its name, and its secret in base64' },
     ),
     files: list('secrets', word('FILE'), {
@@ -43,18 +43,17 @@ const syntax = directive({
       help: 'opcodes that must be signed (`QUERY`, `NOTIFY` …), or `all`, or `none`',
     }),
   },
-  check: ({ secrets }, at) => {
+  check: ({ secrets }) => {
     const names = secrets.map(({ name }) => name);
-    const twice = names.find((name, index) => names.indexOf(name) < index);
-    const wrong = secrets.map(({ name, secret }) => makeKey(name, secret));
-    return [
-      ...(twice === undefined ? [] : [pluginProblem('tsig', at, `key "${twice}" redefined`)]),
-      ...wrong
-        .filter((one) => typeof one === 'string')
-        .map((why) =>
-          pluginProblem('tsig', at, why, { hint: 'tsig-keygen NAME makes a key and prints it.' }),
-        ),
-    ];
+    return secrets.flatMap(({ name, secret: { text, place } }, index) => {
+      if (names.indexOf(name) < index)
+        return [pluginProblem('tsig', place, `key "${name}" redefined`)];
+      const made = makeKey(name, text);
+      if (typeof made !== 'string') return [];
+      return [
+        pluginProblem('tsig', place, made, { hint: 'tsig-keygen NAME makes a key and prints it.' }),
+      ];
+    });
   },
   warn: ({ secrets, files }, at) =>
     secrets.length + files.length > 0
@@ -169,7 +168,7 @@ function opcodeNumber(name: string): number | null {
 
 /** All keys, of the Corefile and of files. @throws Problem */
 function keysOf({ secrets, files }: TsigOptions, path: (file: string) => string): TsigKeys {
-  const keys = secrets.map(({ name, secret }) => makeKey(name, secret) as TsigKey);
+  const keys = secrets.map(({ name, secret }) => makeKey(name, secret.text) as TsigKey);
   const names = new Set(keys.map(({ name }) => printName(name)));
   for (const file of files) {
     for (const key of readKeyFile(path(file), 'tsig')) {

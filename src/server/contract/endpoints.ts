@@ -1,9 +1,9 @@
 /** Where a configuration listens. */
 import { printHostPort } from '../../base/ip.ts';
 import { resolve } from 'node:path';
-import { Problem } from '../../base/problem.ts';
+import { Problem, type Place } from '../../base/problem.ts';
 import { overlapProblems } from '../../corefile/overlap.ts';
-import type { Key } from '../../corefile/tree.ts';
+import type { Key, ServerBlock } from '../../corefile/tree.ts';
 import { usualLimits, type ListenerLimits } from '../../net/limits.ts';
 import type { ProxyPlan } from '../../net/proxy-policy.ts';
 import { served, servedSchemes } from '../../net/transports.ts';
@@ -44,7 +44,7 @@ export function planEndpoints(
       return bindAddresses(plan.binds, plan.bindExcept);
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
-      problems.push(error.with({ place: block.place }));
+      problems.push(error.with({ place: placeOf(error, block) }));
       return null;
     }
   });
@@ -56,14 +56,15 @@ export function planEndpoints(
   });
   problems.push(...overlapProblems(claims));
   const endpoints = new Map<string, GrowingPlan>();
-  blocks.forEach(({ block, plan }, index) => {
+  blocks.forEach(({ block, plan, sound }, index) => {
     for (const key of block.keys) {
       if (!servedSchemes.includes(key.scheme)) {
         problems.push(notServed(key));
         continue;
       }
       if (transports[key.scheme].tls === 'always' && plan.tls === null) {
-        problems.push(certificateMissing(key));
+        // The directive that would name it may be the one with the mistake.
+        if (sound) problems.push(certificateMissing(key));
         continue;
       }
       const addresses = binds[index] ?? [];
@@ -85,6 +86,16 @@ export function planEndpoints(
     }
   });
   return { endpoints: [...endpoints.values()], problems };
+}
+
+/** Where the block has the word that the problem is about, in the quotes of its text; else the block. */
+function placeOf(error: Problem, { directives, place }: ServerBlock): Place {
+  const word = /'([^']*)'/.exec(error.message)?.[1];
+  const tokens = directives.flatMap(({ args, block }) => [
+    ...args,
+    ...(block ?? []).flatMap((property) => property.args),
+  ]);
+  return tokens.find(({ text }) => text === word)?.place ?? place;
 }
 
 interface GrowingPlan extends EndpointPlan {

@@ -33,9 +33,15 @@ export function checkCertificate(
     throw new Problem({
       code: 'tls-unusable',
       text: `could not load TLS cert: ${(error as Error).message}`,
-      hint: 'The files are no PEM, or the key is not that of the certificate.',
+      hint: isKey(parts.cert)
+        ? `${files.certificate} holds a private key: the certificate comes first, then its key.`
+        : 'The files are no PEM, or the key is not that of the certificate.',
       remedy: `Compare: openssl x509 -noout -pubkey -in ${files.certificate}; openssl pkey -pubout -in ${files.key}`,
       cause: error,
     });
   }
+}
+
+function isKey(pem: Buffer): boolean {
+  return /^-----BEGIN [A-Z ]*PRIVATE KEY-----/m.test(pem.toString('latin1'));
 }
