@@ -43,7 +43,9 @@ const syntax = directive({
 
 /** What is asked of top-level domains by whoever validates or looks for servers. */
 const infrastructure: ReadonlySet<number> = new Set([TYPE.NS, TYPE.SOA, TYPE.DS, TYPE.DNSKEY]);
-const SVC = Uint8Array.of(3, 0x73, 0x76, 0x63);
+/** The labels that names of the cluster have in front of its zone. */
+const KINDS = [Uint8Array.of(3, 0x73, 0x76, 0x63), Uint8Array.of(3, 0x70, 0x6f, 0x64)];
+const KIND_SIZE = 4;
 /** As the empty zones of RFC 6303 section 3 have it. */
 const mailbox = parseName('nobody.invalid.');
 
@@ -59,7 +61,7 @@ class LeakGuard {
   readonly #next: Next;
   readonly #zones: ZoneTable<LocalZone>;
   readonly #except: ZoneTable<{ readonly wire: WireName }>;
-  /** `svc.ZONE` of each cluster zone, without the root. */
+  /** `svc.ZONE` and `pod.ZONE` of each cluster zone, without the root. */
   readonly #inside: readonly Uint8Array[];
   readonly #singleLabels: boolean;
   readonly #errors: Readonly<Record<Reason, readonly ExtendedError[]>>;
@@ -77,8 +79,8 @@ class LeakGuard {
     this.#except = new ZoneTable(
       (options.except ?? []).map((zone) => ({ wire: foldName(parseName(zone)) })),
     );
-    this.#inside = clusters.map((zone) =>
-      Buffer.concat([SVC, foldName(parseName(zone)).subarray(0, -1)]),
+    this.#inside = clusters.flatMap((zone) =>
+      KINDS.map((kind) => Buffer.concat([kind, foldName(parseName(zone)).subarray(0, -1)])),
     );
     this.#singleLabels = !allowed.has('single_label');
     this.#errors = {
@@ -128,9 +130,9 @@ class LeakGuard {
    */
   #clusterNameIn(name: Uint8Array, length: number): number {
     for (let at = 0; at < length - 1; at += name[at]! + 1) {
-      if (name[at] !== SVC[0] || name[at + 1] !== SVC[1]) continue;
+      if (name[at] !== KIND_SIZE - 1) continue;
       for (const zone of this.#inside)
-        if (at + zone.length < length && holds(name, at, zone)) return at + SVC.length;
+        if (at + zone.length < length && holds(name, at, zone)) return at + KIND_SIZE;
     }
     return -1;
   }
