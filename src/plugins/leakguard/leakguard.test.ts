@@ -41,6 +41,11 @@ describe('leakguard', () => {
         'cluster.local.corp.example.',
         'names of the cluster',
       ],
+      [
+        '10-0-0-1.shop.pod.cluster.local.corp.example. A',
+        'cluster.local.corp.example.',
+        'names of the cluster',
+      ],
     ] as const) {
       const reply = await world.ask(question, { edns: true });
       assert.equal(reply.rcode, RCODE.NXDOMAIN, question);
@@ -52,7 +57,7 @@ describe('leakguard', () => {
     await world.clock.advance(10_000);
     const metrics = world.metrics();
     for (const [reason, count] of [
-      ['cluster', 2],
+      ['cluster', 3],
       ['single_label', 1],
       ['private_reverse', 4],
       ['special_name', 3],
@@ -63,7 +68,7 @@ describe('leakguard', () => {
         ),
         String(reason),
       );
-    assert.match(metrics, /ndots_leakguard_top_clients\{client="10\.244\.0\.9"\} 10\n/);
+    assert.match(metrics, /ndots_leakguard_top_clients\{client="10\.244\.0\.9"\} 11\n/);
     await world.close();
   });
 

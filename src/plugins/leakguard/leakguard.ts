@@ -45,7 +45,9 @@ const syntax = directive({
 
 /** What is asked of top-level domains by whoever validates or looks for servers. */
 const infrastructure: ReadonlySet<number> = new Set([TYPE.NS, TYPE.SOA, TYPE.DS, TYPE.DNSKEY]);
-const SVC = Uint8Array.of(3, 0x73, 0x76, 0x63);
+/** The labels that names of the cluster have in front of its zone. */
+const KINDS = [Uint8Array.of(3, 0x73, 0x76, 0x63), Uint8Array.of(3, 0x70, 0x6f, 0x64)];
+const KIND_SIZE = 4;
 /** As the empty zones of RFC 6303 section 3 have it. */
 const mailbox = parseName('nobody.invalid.');
 
@@ -59,9 +61,15 @@ class LeakGuard {
   readonly #options: Options<typeof syntax>;
   readonly #context: WorkerContext;
   readonly #next: Next;
+<<<<<<< HEAD
   readonly #zones = new ZoneDirectory<LocalZone>();
   readonly #except: ZoneMatch;
   /** `svc.ZONE` of each cluster zone, without the root. */
+=======
+  readonly #zones: ZoneTable<LocalZone>;
+  readonly #except: ZoneTable<{ readonly wire: WireName }>;
+  /** `svc.ZONE` and `pod.ZONE` of each cluster zone, without the root. */
+>>>>>>> attack
   readonly #inside: readonly Uint8Array[];
   readonly #singleLabels: boolean;
   readonly #errors: Readonly<Record<Reason, readonly ExtendedError[]>>;
@@ -75,11 +83,20 @@ class LeakGuard {
     this.#next = next;
     const clusters = options.zones.length === 0 ? ['cluster.local.'] : options.zones;
     const allowed = new Set(options.allow.map((word) => reasons[word]));
+<<<<<<< HEAD
     // Of two for one name the first counts.
     for (const zone of localZones(clusters, allowed).toReversed()) this.#zones.put(zone);
     this.#except = new ZoneMatch(options.except ?? []);
     this.#inside = clusters.map((zone) =>
       Buffer.concat([SVC, foldName(parseName(zone)).subarray(0, -1)]),
+=======
+    this.#zones = new ZoneTable(localZones(clusters, allowed));
+    this.#except = new ZoneTable(
+      (options.except ?? []).map((zone) => ({ wire: foldName(parseName(zone)) })),
+    );
+    this.#inside = clusters.flatMap((zone) =>
+      KINDS.map((kind) => Buffer.concat([kind, foldName(parseName(zone)).subarray(0, -1)])),
+>>>>>>> attack
     );
     this.#singleLabels = !allowed.has('single_label');
     this.#errors = {
@@ -129,9 +146,9 @@ class LeakGuard {
    */
   #clusterNameIn(name: Uint8Array, length: number): number {
     for (let at = 0; at < length - 1; at += name[at]! + 1) {
-      if (name[at] !== SVC[0] || name[at + 1] !== SVC[1]) continue;
+      if (name[at] !== KIND_SIZE - 1) continue;
       for (const zone of this.#inside)
-        if (at + zone.length < length && holds(name, at, zone)) return at + SVC.length;
+        if (at + zone.length < length && holds(name, at, zone)) return at + KIND_SIZE;
     }
     return -1;
   }

@@ -1,4 +1,5 @@
 /** The way of spans to a collector. */
+import type { ClientRequest } from 'node:http';
 import type { Clock, Timer } from '../../base/clock.ts';
 import { builtins } from '../../base/builtins.ts';
 import type { Log } from '../../base/log.ts';
@@ -7,6 +8,8 @@ import type { Span } from './span.ts';
 
 /** A collector has so long for a batch. */
 const ANSWER_MS = 5000;
+/** And so long for all that is left when the server ends. */
+const CLOSE_MS = 1000;
 /** What a collector answers is not read further. */
 const ANSWER_MAX = 4096;
 /** How often failures are told of. */
@@ -34,6 +37,9 @@ export class Exporter {
   #timer: Timer | null = null;
   #underWay: Promise<void> | null = null;
   #toldAt = -Infinity;
+  /** The request under way, or the last one. */
+  #asked: ClientRequest | null = null;
+  #closes = false;
 
   constructor(parts: ExporterParts) {
     this.#parts = parts;
@@ -49,16 +55,26 @@ export class Exporter {
     else this.#timer ??= clock.after(intervalMs, () => this.#next());
   }
 
-  /** Sends what is left, as far as the collector takes it in its time. */
+  /** Sends what is left, as far as the collector takes it within a second. */
   async close(): Promise<void> {
+    const { clock, dropped } = this.#parts;
     this.#timer?.cancel();
+    let isOver = false;
+    const end = clock.after(CLOSE_MS, () => {
+      isOver = true;
+      dropped.add(this.#waiting.splice(0).length);
+      this.#asked?.destroy(new Error('no answer before the end'));
+    });
+    // Until now the process has not waited for collectors.
+    this.#closes = true;
+    this.#asked?.socket?.ref();
     await this.#underWay;
-    while (this.#waiting.length > 0) {
-      const before = this.#waiting.length;
+    while (this.#waiting.length > 0 && !isOver) {
       this.#next();
       await this.#underWay;
-      if (this.#waiting.length >= before) break;
     }
+    end.cancel();
+    this.#timer?.cancel();
   }
 
   #next(): void {
@@ -114,11 +130,15 @@ export class Exporter {
         },
       );
       const late = clock.after(ANSWER_MS, () => asked.destroy(new Error('no answer in 5 s')));
+      this.#asked = asked;
       asked.on('error', (error) => {
         late.cancel();
         reject(error);
       });
-      asked.on('socket', (socket) => socket.unref());
+      asked.on('socket', (socket) => {
+        if (this.#closes) socket.ref();
+        else socket.unref();
+      });
       asked.end(bytes);
     });
   }

@@ -141,6 +141,24 @@ describe('trace', () => {
     },
   );
 
+  test(
+    'a collector that never answers does not hold up the end of the server',
+    { timeout: 60_000 },
+    async (t) => {
+      const made = await collector(t);
+      made.silent = true;
+      const server = await serveProcess(`trace otlp ${made.at}\n${chain}`);
+      t.after(() => server.stop());
+      const asker = await Asker.to(server.port);
+      t.after(() => asker.close());
+      await asker.ask('new.example.', 'A');
+      await until(() => made.requests > 0, 'a batch');
+      await asker.ask('new.example.', 'A');
+      server.child.signal('SIGTERM');
+      assert.equal(await server.child.exitCode, 0, server.child.output());
+    },
+  );
+
   test('metadata tells the id', async () => {
     const world = await makeWorld(
       '. {\n metadata\n trace\n log . "{/trace/traceid}"\n template ANY ANY {\n rcode NXDOMAIN\n }\n}',
