@@ -304,6 +304,17 @@ describe('sign', () => {
     );
   });
 
+  test('a zone that could not be written is tried again within two minutes', async (t) => {
+    const { folder, clock, open, until } = stage(t);
+    const blocked = join(folder, 'db.example.org.signed');
+    mkdirSync(blocked);
+    const world = await open();
+    await until(() => world.log.some((line) => /Error signing "example\.org\."/.test(line)));
+    rmSync(blocked, { recursive: true });
+    await clock.advance(130_000);
+    await until(() => world.log.some((line) => /Successfully signed zone/.test(line)));
+  });
+
   test('other keys sign the zone anew', async (t) => {
     const { open, serial, folder } = stage(t);
     await open();

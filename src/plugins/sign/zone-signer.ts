@@ -26,6 +26,8 @@ const RENEW_AGE = 6 * DAY;
 const RENEW_LEFT = 14 * DAY;
 /** After a failure it is tried again when the file changes, or so much later. */
 const RETRY = 5 * HOUR;
+/** The same where it is not the zone's fault: a disk may have room again, a folder may come. */
+const RETRY_SYSTEM = 60;
 
 /** What a signer is made of. */
 export interface ZoneSignerParts {
@@ -50,7 +52,7 @@ export class ZoneSigner {
   /** What the source looked like when it was signed last, or when that failed. */
   #stamp: string | null = null;
   /** Seconds since 1970; 0: the last time went well. */
-  #failedAt = 0;
+  #retryAt = 0;
   #busy: Promise<void> | null = null;
 
   constructor(parts: ZoneSignerParts) {
@@ -90,8 +92,7 @@ export class ZoneSigner {
   due(): string | null {
     const { source, target, pairs } = this.#parts;
     const now = this.#now();
-    if (this.#failedAt > 0 && fileStamp(source) === this.#stamp && now < this.#failedAt + RETRY)
-      return null;
+    if (this.#retryAt > 0 && fileStamp(source) === this.#stamp && now < this.#retryAt) return null;
     const head = this.#head();
     if (head instanceof Error) return `open ${target}: ${whyUnreadable(head)}`;
     if (head.signatures.length === 0) return `${target} has no signature over its SOA record`;
@@ -127,7 +128,7 @@ export class ZoneSigner {
     const elapsed = (): string => ((clock.now() - begin) / 1000).toFixed(6);
     try {
       const { serial, expiration } = await this.#sign();
-      this.#failedAt = 0;
+      this.#retryAt = 0;
       metrics.signed.with(zone).add(1);
       metrics.expiration.with(zone).set(expiration);
       const next = print(this.#now() + RENEW_AGE - BEFORE - this.#jitter.before);
@@ -135,14 +136,15 @@ export class ZoneSigner {
         `Successfully signed zone "${zone}" in "${target}" with key tags "${tags}" and ${serial} SOA serial, elapsed ${elapsed()}, next: ${next}`,
       );
     } catch (error) {
-      this.#failedAt = this.#now();
       metrics.failures.with(zone).add(1);
-      const reasons = problemsIn(error)?.map((problem) => problem.print()) ?? [
+      const mistakes = problemsIn(error);
+      this.#retryAt = this.#now() + (mistakes === null ? RETRY_SYSTEM : RETRY);
+      const reasons = mistakes?.map((problem) => problem.print()) ?? [
         (error as Error).message.replace(/^E[A-Z0-9]+: ([^,]+), \w+ '(.*)'$/, 'open $2: $1'),
       ];
       for (const reason of reasons)
         log.warning(
-          `Error signing "${zone}" with key tags "${tags}" in ${elapsed()}: ${reason}, next: ${print(this.#now() + RETRY)}`,
+          `Error signing "${zone}" with key tags "${tags}" in ${elapsed()}: ${reason}, next: ${print(this.#retryAt)}`,
         );
     }
   }
