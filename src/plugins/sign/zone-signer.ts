@@ -139,7 +139,9 @@ export class ZoneSigner {
       metrics.failures.with(zone).add(1);
       const mistakes = problemsIn(error);
       this.#retryAt = this.#now() + (mistakes === null ? RETRY_SYSTEM : RETRY);
-      const reasons = mistakes?.map((problem) => problem.print()) ?? [whyUnreadable(error)];
+      const reasons = mistakes?.map((problem) => problem.print()) ?? [
+        (error as Error).message.replace(/^E[A-Z0-9]+: ([^,]+), \w+ '(.*)'$/, 'open $2: $1'),
+      ];
       for (const reason of reasons)
         log.warning(
           `Error signing "${zone}" with key tags "${tags}" in ${elapsed()}: ${reason}, next: ${print(this.#retryAt)}`,
