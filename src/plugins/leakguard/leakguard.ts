@@ -61,15 +61,9 @@ class LeakGuard {
   readonly #options: Options<typeof syntax>;
   readonly #context: WorkerContext;
   readonly #next: Next;
-<<<<<<< HEAD
   readonly #zones = new ZoneDirectory<LocalZone>();
   readonly #except: ZoneMatch;
-  /** `svc.ZONE` of each cluster zone, without the root. */
-=======
-  readonly #zones: ZoneTable<LocalZone>;
-  readonly #except: ZoneTable<{ readonly wire: WireName }>;
   /** `svc.ZONE` and `pod.ZONE` of each cluster zone, without the root. */
->>>>>>> attack
   readonly #inside: readonly Uint8Array[];
   readonly #singleLabels: boolean;
   readonly #errors: Readonly<Record<Reason, readonly ExtendedError[]>>;
@@ -83,20 +77,11 @@ class LeakGuard {
     this.#next = next;
     const clusters = options.zones.length === 0 ? ['cluster.local.'] : options.zones;
     const allowed = new Set(options.allow.map((word) => reasons[word]));
-<<<<<<< HEAD
     // Of two for one name the first counts.
     for (const zone of localZones(clusters, allowed).toReversed()) this.#zones.put(zone);
     this.#except = new ZoneMatch(options.except ?? []);
-    this.#inside = clusters.map((zone) =>
-      Buffer.concat([SVC, foldName(parseName(zone)).subarray(0, -1)]),
-=======
-    this.#zones = new ZoneTable(localZones(clusters, allowed));
-    this.#except = new ZoneTable(
-      (options.except ?? []).map((zone) => ({ wire: foldName(parseName(zone)) })),
-    );
     this.#inside = clusters.flatMap((zone) =>
       KINDS.map((kind) => Buffer.concat([kind, foldName(parseName(zone)).subarray(0, -1)])),
->>>>>>> attack
     );
     this.#singleLabels = !allowed.has('single_label');
     this.#errors = {
