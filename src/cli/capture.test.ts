@@ -174,6 +174,15 @@ describe('ndots capture', () => {
     assert.equal((await run(at('nowhere.pcap'), file)).code, 0);
   });
 
+  test('packets of which none is of port 53: the way to name another port', async () => {
+    const elsewhere = exchange(0, 'a.example.', 'A', { ends: { ...client, toPort: 1053 } });
+    writeFileSync(at('elsewhere.pcap'), pcapFile(LINK.RAW, elsewhere));
+    const { code, err } = await run(at('elsewhere.pcap'));
+    assert.equal(code, 1);
+    assert.match(err, /2 packets, 0 messages[^]*--port names others/);
+    assert.doesNotMatch((await run(at('elsewhere.pcap'), '--port', '1053')).err, /--port/);
+  });
+
   test('packets that are written are the ones that were read, and can be filtered', async () => {
     await run(file, '-w', at('all.pcapng'), '-o', 'none', '-q');
     assert.equal((await run(at('all.pcapng'))).out, (await run(file)).out);

@@ -39,6 +39,8 @@ export const doctor: Command = {
     if (failed === inputs) return EXIT.failed;
     if (totals.exchanges === 0 && observed.counters.lines === 0 && observed.failures.length === 0) {
       io.err('ndots doctor: there is no query in this, and no counter that is known\n');
+      if (totals.frames > 0)
+        io.err('  Name servers that listen at other ports than 53 and 5353: --port PORT,…\n');
       return EXIT.failed;
     }
     const diagnosis = diagnose(observed, (rule) => isWanted(rule, options));
