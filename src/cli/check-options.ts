@@ -107,9 +107,9 @@ const table = {
 export const checkUsage: Usage = {
   synopsis: 'run|serve|list|init [-f FILE]',
   examples: [
-    ['run --service kube-system/kube-dns', 'every replica, the service address, TCP, pairs …'],
+    ['run --service kube-system/kube-dns', 'replicas, service address, TCP …'],
     ['run -f examples/check.yaml -o junit', 'the checks of a file'],
-    ['serve -f examples/check.yaml --listen 127.0.0.1:9154', 'again and again, with metrics'],
+    ['serve -f check.yaml --listen :9154', 'again and again, with metrics'],
     ['init > check.yaml', 'a file to begin with'],
   ],
   style: 'gnu',
