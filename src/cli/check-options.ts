@@ -4,7 +4,7 @@ import { checkKinds } from '../probe/kinds.ts';
 import type { ProbeServer } from '../probe/network.ts';
 import { flag, group, many, one, type OptionValue, type Usage } from './option.ts';
 import { parseOptions } from './option-parse.ts';
-import { choice, file, text, usage } from './option-values.ts';
+import { choice, file, integer, text, usage } from './option-values.ts';
 import { nearest } from '../base/problem.ts';
 
 /** How results are printed. */
@@ -12,7 +12,7 @@ export type CheckOutput = 'text' | 'json' | 'junit' | 'prom' | 'nagios';
 
 /** What a command line of `ndots check` says. */
 export interface CheckOptions {
-  readonly action: 'run' | 'list' | 'init';
+  readonly action: 'run' | 'serve' | 'list' | 'init';
   /** Files of checks; `-` is standard input. Null: the usual checks. */
   readonly file: string | null;
   readonly vip: readonly ProbeServer[];
@@ -22,6 +22,12 @@ export interface CheckOptions {
   readonly only: readonly string[];
   readonly output: CheckOutput;
   readonly failOn: 'warning' | 'failed';
+  /** Where `serve` answers. */
+  readonly listen: ProbeServer;
+  /** Targets that `serve` remembers. */
+  readonly targetsMax: number;
+  /** Whether nothing is reported to Kuberhealthy, though it started this. */
+  readonly noReport: boolean;
   readonly kubeconfig: string | null;
   readonly context: string | null;
   readonly color: 'auto' | 'always' | 'never' | null;
@@ -36,6 +42,14 @@ const server: OptionValue<ProbeServer> = {
     } catch (error) {
       throw usage(`${name} takes ${(error as Error).message}`);
     }
+  },
+};
+
+const listenAddress: OptionValue<ProbeServer> = {
+  placeholder: '[IP]:PORT',
+  read(given, name) {
+    const whole = /^:\d/.test(given) ? `0.0.0.0${given}` : given;
+    return server.read(whole, name);
   },
 };
 
@@ -63,7 +77,16 @@ const table = {
     kubeconfig: one('--kubeconfig', file(), 'another kubeconfig than KUBECONFIG or ~/.kube/config'),
     context: one('--context', text('NAME'), 'context of the kubeconfig'),
   }),
+  ...group('Again and again (serve)', {
+    listen: one('--listen', listenAddress, 'metrics, JSON, readiness (0.0.0.0:9154)'),
+    targetsMax: one(
+      '--max-targets',
+      integer('N', 1, 100_000),
+      'targets that are remembered (1000)',
+    ),
+  }),
   ...group('Output', {
+    noReport: flag('--no-report', 'no report to Kuberhealthy (run, in one of its pods)'),
     output: one(
       '-o, --output',
       choice('FORMAT', ['text', 'json', 'junit', 'prom', 'nagios']),
@@ -82,21 +105,23 @@ const table = {
 
 /** The help of `ndots check`. */
 export const checkUsage: Usage = {
-  synopsis: 'run|list|init [-f FILE]',
+  synopsis: 'run|serve|list|init [-f FILE]',
   examples: [
-    ['run --service kube-system/kube-dns', 'every replica, the service address, TCP, pairs …'],
+    ['run --service kube-system/kube-dns', 'replicas, service address, TCP …'],
     ['run -f examples/check.yaml -o junit', 'the checks of a file'],
+    ['serve -f check.yaml --listen :9154', 'again and again, with metrics'],
     ['init > check.yaml', 'a file to begin with'],
   ],
   style: 'gnu',
   options: table,
-  words: { words: ['run', 'list', 'init'] },
+  words: { words: ['run', 'serve', 'list', 'init'] },
   notes: [
+    'In a pod of Kuberhealthy (KH_REPORTING_URL), run reports what it finds; docs/check.md tells more.',
     'Exit codes: 0 nothing failed, 1 something did, 2 it could not be found out, 3 wrong usage. With --nagios: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.',
   ],
 };
 
-const actions = ['run', 'list', 'init'] as const;
+const actions = ['run', 'serve', 'list', 'init'] as const;
 
 /** Reads the words behind `ndots check`. */
 export function parseCheckOptions(words: readonly string[]): CheckOptions {
@@ -116,6 +141,8 @@ export function parseCheckOptions(words: readonly string[]): CheckOptions {
     action,
     output: values.nagios ? 'nagios' : (values.output ?? 'text'),
     failOn: values.failOn ?? 'failed',
+    listen: values.listen ?? { host: '0.0.0.0', port: 9154 },
+    targetsMax: values.targetsMax ?? 1000,
   };
 }
 

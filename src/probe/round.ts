@@ -13,7 +13,7 @@ export interface CheckResult {
 }
 
 /** Runs one check. Never rejects for what a network may do. */
-async function runCheck(
+export async function runCheck(
   check: PlannedCheck,
   context: ProbeContext,
   clock: Clock,

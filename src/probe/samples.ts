@@ -29,7 +29,7 @@ export function roundSamples(results: readonly CheckResult[]): readonly Sample[]
 }
 
 /** One series for each state, of which one is 1. */
-function stateSamples(
+export function stateSamples(
   labels: Readonly<Record<string, string>>,
   state: CheckState,
 ): readonly Sample[] {
@@ -43,6 +43,6 @@ function stateSamples(
 }
 
 /** Whether a client has its answer: also where something is odd. */
-function isUp(state: CheckState): boolean {
+export function isUp(state: CheckState): boolean {
   return state === 'ok' || state === 'warning';
 }

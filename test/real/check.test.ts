@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
 import { start } from '../kit/child.ts';
-import { serveProcess } from '../kit/serve-process.ts';
+import { freePorts, serveProcess } from '../kit/serve-process.ts';
 
 const program = resolve('bin/ndots');
 
@@ -52,5 +52,51 @@ describe('ndots check', () => {
     const { code, text } = await ndots('check', 'run', '-f', yaml);
     assert.equal(code, 0, text);
     assert.match(text, /cut at \d+ bytes, whole over TCP with 60 records/);
+  });
+});
+
+describe('ndots check serve', () => {
+  test('a replica that dies shows in the metrics, and in the log', async (t) => {
+    const servers = await Promise.all([serveProcess(zone), serveProcess(zone)]);
+    const [first, second] = servers;
+    const folder = mkdtempSync(join(tmpdir(), 'ndots-check-'));
+    const [port = 0] = await freePorts(1);
+    const file = join(folder, 'check.yaml');
+    writeFileSync(
+      file,
+      `vip: 127.0.0.1:${first.port}\nreplicas: ['127.0.0.1:${first.port}', '127.0.0.1:${second.port}']\ntimeout: 3s\nevery: 1s\nchecks: [{ check: replica-answers }]\n`,
+    );
+    const listen = `127.0.0.1:${port}`;
+    const child = start('ndots', [program, 'check', 'serve', '-f', file, '--listen', listen]);
+    t.after(async () => {
+      await child.stop();
+      await Promise.all(servers.map((server) => server.stop()));
+      rmSync(folder, { recursive: true });
+    });
+    const shows = async (pattern: RegExp, page: string): Promise<string> => {
+      for (const limit = Date.now() + 30_000; ;) {
+        const text = await fetch(`http://${listen}${page}`)
+          .then((reply) => reply.text())
+          .catch(() => '');
+        if (pattern.test(text)) return text;
+        assert.ok(Date.now() < limit, `${pattern} in ${page}:\n${text}\n${child.output()}`);
+        await new Promise((done) => setTimeout(done, 100));
+      }
+    };
+    const up = (which: { port: number }, value: number): RegExp =>
+      new RegExp(
+        `^ndots_check_up\\{check="replica-answers",target="127.0.0.1:${which.port}",.*\\} ${value}$`,
+        'm',
+      );
+    await shows(/^OK$/, '/readyz');
+    await shows(up(second, 1), '/metrics');
+    second.child.signal('SIGKILL');
+    const text = await shows(up(second, 0), '/metrics');
+    assert.match(text, up(first, 1));
+    assert.match(text, /^ndots_check_burn_rate\{alert="fast",/m);
+    await shows(/"state": "failed"/, '/json');
+    assert.match(child.output(), /\[ERROR\] replica-answers .* is down: .*nobody listens/);
+    child.signal('SIGTERM');
+    assert.equal(await child.exitCode, 0, child.output());
   });
 });

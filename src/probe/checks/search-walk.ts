@@ -2,9 +2,9 @@
 import { nearest } from '../../base/problem.ts';
 import { clientLabels, findClient, labelOf } from '../../resolver/clients.ts';
 import type { Client } from '../../resolver/client.ts';
-import { brief } from '../asking.ts';
+import { brief, serverText } from '../asking.ts';
 import { checkKind, type Observation, type CheckKind } from '../check.ts';
-import { BadValue, listOf, optional, required, spelledName, whole } from '../parameters.ts';
+import { BadValue, listOf, optional, required, spelledName, whole, word } from '../parameters.ts';
 
 const client = {
   placeholder: 'CLIENT',
@@ -24,17 +24,19 @@ const usual = ['glibc', 'musl', 'go'].map((label) => findClient(label)!);
 export const searchWalk: CheckKind = checkKind({
   name: 'search-walk',
   summary: 'a name with the search path, as glibc, musl and Go look it up',
-  needs: 'vip',
+  needs: 'any',
   parameters: {
     name: required(spelledName, 'as applications write it: api, redis.cache, www.example.com'),
     clients: optional(listOf(client), usual, 'whose resolvers'),
     mostQueries: optional(whole(1, 1000), 1000, 'more queries are a warning'),
+    at: optional(word(['vip', 'replicas']), 'vip', 'whether replicas are asked one by one'),
   },
-  async run({ name, clients, mostQueries }, context) {
-    const [server] = context.vip;
+  async run({ name, clients, mostQueries, at }, context) {
+    const servers = at === 'vip' ? context.vip.slice(0, 1) : context.replicas;
+    const pairs = servers.flatMap((server) => clients.map((each) => [each, server] as const));
     const found: Observation[] = [];
-    for (const each of clients) {
-      const run = await context.network.lookup(each, name, server!, context);
+    for (const [each, server] of pairs) {
+      const run = await context.network.lookup(each, name, server, context);
       const [result] = run.results;
       const { exchanges } = run.trace;
       const lost = exchanges.filter(({ answeredAtMs }) => answeredAtMs === null).length;
@@ -47,7 +49,7 @@ export const searchWalk: CheckKind = checkKind({
       const failure = result?.found.failure ?? null;
       const many = exchanges.length > mostQueries;
       found.push({
-        target: labelOf(each),
+        target: at === 'vip' ? labelOf(each) : `${serverText(server)} ${labelOf(each)}`,
         state: failure !== null ? 'failed' : many || lost > 0 ? 'warning' : 'ok',
         text:
           failure === null

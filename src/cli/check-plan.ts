@@ -1,0 +1,134 @@
+/** What `ndots check` checks, and which servers it asks: from the file, the command line, the cluster, and this machine. */
+import { systemClock } from '../base/clock.ts';
+import { parseAddress } from '../base/ip.ts';
+import { Problem } from '../base/problem.ts';
+import { secureRandom } from '../base/random.ts';
+import { FILE_MAX, readFileText } from '../base/read-file.ts';
+import { apiClient, type ApiClient } from '../kube/api/client.ts';
+import { clusterAccess } from '../kube/api/cluster-access.ts';
+import { getJson } from '../kube/api/get-json.ts';
+import { asObject } from '../kube/api/json-object.ts';
+import { serviceAddresses } from '../kube/pods/cluster-pods.ts';
+import { uniqueServers } from '../probe/asking.ts';
+import { planChecks, readCheckFile, type CheckPlan } from '../probe/check-file.ts';
+import type { ProbeContext } from '../probe/check.ts';
+import { checkKinds } from '../probe/kinds.ts';
+import type { ProbeServer } from '../probe/network.ts';
+import { findServers, type FoundServers, type ServiceChoice } from '../probe/replicas.ts';
+import { systemProbeNetwork } from '../probe/system-network.ts';
+import { linesOf, wordsOf } from '../resolver/resolv-conf.ts';
+import { liveLookup } from './check-lookup.ts';
+import type { CheckOptions } from './check-options.ts';
+import type { Io } from './command.ts';
+import { coreVersion } from './version.ts';
+
+/** What is run without a file: the checks that need no names of their own, and the walk to the one name that every cluster has. */
+const usual = checkKinds
+  .filter(({ parameters }) =>
+    Object.values(parameters).every((each) => each.fallback !== undefined),
+  )
+  .map(({ name: kind }) => ({ kind, values: {} }))
+  .concat([{ kind: 'search-walk', values: { name: 'kubernetes.default' } }]);
+
+/** The checks of the file, or the usual ones. @throws Problem */
+export async function planOf({ file }: CheckOptions, io: Io): Promise<CheckPlan> {
+  if (file === null) return planChecks({}, usual);
+  if (file === '-') return readCheckFile(await io.stdin(), 'standard input');
+  let content: string;
+  try {
+    content = readFileText(file, FILE_MAX.manifest);
+  } catch (error) {
+    throw new Problem({
+      code: 'file-unreadable',
+      text: `${file} cannot be read: ${(error as Error).message}`,
+      remedy: `${io.program} check init > ${file} makes one to begin with.`,
+      cause: error,
+    });
+  }
+  return readCheckFile(content, file);
+}
+
+/** The servers: those of the command line, else the file's, else the service's, else this machine's. */
+export async function contextOf(
+  plan: CheckPlan,
+  options: CheckOptions,
+  io: Io,
+  labels: ServiceLabels | null = null,
+): Promise<ProbeContext> {
+  const service = options.service ?? plan.service;
+  const [namespace = '', name = ''] = service?.split('/') ?? [];
+  const choice: ServiceChoice | null =
+    labels !== null
+      ? { ...labels, name: null }
+      : service === null
+        ? null
+        : { namespace, name, labels: null };
+  const found: FoundServers =
+    choice === null
+      ? { vip: [], replicas: [] }
+      : await withCluster(options, io, (client) => findServers(client, choice, io.signal));
+  const vip = [options.vip, plan.vip ?? [], found.vip, ownServers()].find(
+    ({ length }) => length > 0,
+  );
+  const replicas = [options.replicas, plan.replicas ?? [], found.replicas].find(
+    ({ length }) => length > 0,
+  );
+  return {
+    ...plan,
+    network: systemProbeNetwork(secureRandom, liveLookup(plan.timeoutMs)),
+    random: secureRandom,
+    vip: uniqueServers(vip ?? []),
+    replicas: uniqueServers(replicas ?? []),
+  };
+}
+
+/** A service by its labels, as Kuberhealthy's check is told. */
+export interface ServiceLabels {
+  /** `''`: all namespaces. */
+  readonly namespace: string;
+  /** In the API's syntax. */
+  readonly labels: string;
+}
+
+/** The ClusterIP of a service; null if it has none. Rejects if it cannot be asked. */
+export async function clusterIpOf(
+  namespace: string,
+  name: string,
+  options: CheckOptions,
+  io: Io,
+): Promise<string | null> {
+  return withCluster(options, io, async (client) => {
+    const path = `/api/v1/namespaces/${namespace}/services/${name}`;
+    const task = `get services ${name}`;
+    const request = { path, task, waitMs: 5000, signal: io.signal };
+    return serviceAddresses(asObject(await getJson(client, request)))[0] ?? null;
+  });
+}
+
+async function withCluster<T>(
+  { kubeconfig, context }: CheckOptions,
+  io: Io,
+  use: (client: ApiClient) => Promise<T>,
+): Promise<T> {
+  const { connection } = clusterAccess({ kubeconfig, context, env: io.env });
+  const userAgent = `ndots/${coreVersion} (${process.platform}/${process.arch})`;
+  const client = apiClient({ connection, clock: systemClock, userAgent });
+  try {
+    return await use(client);
+  } finally {
+    client.close();
+  }
+}
+
+/** The servers of /etc/resolv.conf. */
+export function ownServers(): readonly ProbeServer[] {
+  try {
+    const text = readFileText('/etc/resolv.conf', FILE_MAX.small);
+    return linesOf(text)
+      .map(wordsOf)
+      .filter(([key, host = '']) => key === 'nameserver' && parseAddress(host) !== null)
+      .map(([, host = '']) => ({ host, port: 53 }));
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,126 @@
+/** How often something was good of late: sliding windows, the error budget, and how fast it burns. */
+
+/** Parts that a window is counted in: it forgets one of them at a time. */
+const PARTS = 60;
+
+/** Counts of the last so many milliseconds, in constant memory; exact to a sixtieth of its length. */
+export class SlidingWindow {
+  readonly lengthMs: number;
+  readonly #good = new Uint32Array(PARTS);
+  readonly #bad = new Uint32Array(PARTS);
+  #part = 0;
+  #goodSum = 0;
+  #badSum = 0;
+
+  constructor(lengthMs: number) {
+    this.lengthMs = lengthMs;
+  }
+
+  /** @param now milliseconds of a clock that never goes back */
+  add(now: number, isGood: boolean): void {
+    this.#forget(now);
+    const at = this.#part % PARTS;
+    if (isGood) {
+      this.#good[at]!++;
+      this.#goodSum++;
+    } else {
+      this.#bad[at]!++;
+      this.#badSum++;
+    }
+  }
+
+  /** Events that were not good. */
+  bad(now: number): number {
+    this.#forget(now);
+    return this.#badSum;
+  }
+
+  total(now: number): number {
+    this.#forget(now);
+    return this.#goodSum + this.#badSum;
+  }
+
+  #forget(now: number): void {
+    const part = Math.floor((now * PARTS) / this.lengthMs);
+    const gone = Math.min(PARTS, part - this.#part);
+    for (let step = 1; step <= gone; step++) {
+      const at = (this.#part + step) % PARTS;
+      this.#goodSum -= this.#good[at]!;
+      this.#badSum -= this.#bad[at]!;
+      this.#good[at] = 0;
+      this.#bad[at] = 0;
+    }
+    this.#part = Math.max(this.#part, part);
+  }
+}
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+/** An alert: both windows burn so fast. The short one ends it soon after the trouble does. */
+export interface BurnAlert {
+  readonly name: string;
+  /** Times as fast as would just use the budget up in 30 days. */
+  readonly factor: number;
+  readonly longMs: number;
+  readonly shortMs: number;
+}
+
+/** The usual four pairs of the Site Reliability Workbook: the first two are worth waking somebody. */
+export const burnAlerts: readonly BurnAlert[] = [
+  { name: 'fast', factor: 14.4, longMs: HOUR, shortMs: 5 * MINUTE },
+  { name: 'medium', factor: 6, longMs: 6 * HOUR, shortMs: 30 * MINUTE },
+  { name: 'slow', factor: 3, longMs: DAY, shortMs: 2 * HOUR },
+  { name: 'trickle', factor: 1, longMs: 3 * DAY, shortMs: 6 * HOUR },
+];
+
+/** The time that the budget is for. */
+const BUDGET_MS = 30 * DAY;
+
+/** Good and bad rounds of one target, in windows of all lengths that alerts need. About 4 KiB. */
+export class ErrorBudget {
+  readonly #allowed: number;
+  readonly #everyMs: number;
+  readonly #windows: ReadonlyMap<number, SlidingWindow>;
+
+  /**
+   * @param objective share of rounds that are to be good
+   * @param everyMs between rounds: a window that has not seen all of its rounds yet takes the others for good
+   */
+  constructor(objective: number, everyMs: number) {
+    this.#allowed = 1 - objective;
+    this.#everyMs = everyMs;
+    const lengths = burnAlerts.flatMap(({ longMs, shortMs }) => [longMs, shortMs]);
+    this.#windows = new Map(
+      [...lengths, BUDGET_MS].map((length) => [length, new SlidingWindow(length)]),
+    );
+  }
+
+  add(now: number, isGood: boolean): void {
+    for (const window of this.#windows.values()) window.add(now, isGood);
+  }
+
+  /** How many times as fast as allowed the budget goes, over the last so many milliseconds. */
+  burnRate(now: number, lengthMs: number): number {
+    const window = this.#windows.get(lengthMs);
+    if (window === undefined) return 0;
+    const rounds = Math.max(window.total(now), lengthMs / this.#everyMs);
+    return window.bad(now) / rounds / this.#allowed;
+  }
+
+  /** What is left of the budget of 30 days; below 0: overdrawn. */
+  left(now: number): number {
+    return 1 - this.burnRate(now, BUDGET_MS);
+  }
+
+  /** The fastest alert that is on; null if none. */
+  alert(now: number): BurnAlert | null {
+    return (
+      burnAlerts.find(
+        ({ factor, longMs, shortMs }) =>
+          this.burnRate(now, longMs) >= factor && this.burnRate(now, shortMs) >= factor,
+      ) ?? null
+    );
+  }
+}

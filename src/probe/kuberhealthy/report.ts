@@ -1,0 +1,136 @@
+/** Reports of checks to Kuberhealthy, versions 2 and 3: one POST, and what its refusals mean. */
+import { request } from 'node:http';
+import { sleep, type Clock } from '../../base/clock.ts';
+import { printHostPort } from '../../base/ip.ts';
+import type { CheckResult } from '../round.ts';
+import type { ReportingAddress } from './reporting-address.ts';
+import type { KuberhealthyRun } from './run.ts';
+
+/** The body of a report. */
+export interface Report {
+  readonly OK: boolean;
+  /** Empty when OK, else none of them blank: both versions refuse anything else. */
+  readonly Errors: readonly string[];
+}
+
+/** What came of reporting. */
+export type Reported =
+  /** Taken. */
+  | { readonly kind: 'taken'; readonly by: ReportingAddress }
+  /** 410: the run is over, by time or because another has begun. Nothing is wrong with this check. */
+  | { readonly kind: 'late' }
+  /** Kuberhealthy does not want it, and will not the next time either. */
+  | { readonly kind: 'refused'; readonly text: string }
+  /** It never got there. */
+  | { readonly kind: 'failed'; readonly text: string };
+
+/** Errors become labels of metrics: few and short. */
+const ERRORS_MAX = 10;
+const ERROR_LENGTH = 200;
+
+/** What results come to. What is not known is not OK, and says so. */
+export function reportOf(results: readonly CheckResult[]): Report {
+  const errors = results.flatMap(({ check, observations }) =>
+    observations
+      .filter(({ state }) => state === 'failed' || state === 'unknown')
+      .map(({ state, target, text }) => {
+        const prefix = state === 'unknown' ? 'DNS unknown' : 'DNS failed';
+        return shortened(`${prefix}: ${check.kind.name} ${target}: ${text}`);
+      }),
+  );
+  const shown = errors.slice(0, ERRORS_MAX);
+  if (errors.length > ERRORS_MAX) shown.push(`and ${errors.length - ERRORS_MAX} more`);
+  return { OK: shown.length === 0, Errors: shown };
+}
+
+/** A report of something that kept the checks from running. */
+export function reportOfFailure(text: string): Report {
+  return { OK: false, Errors: [shortened(`DNS unknown: ${text}`)] };
+}
+
+function shortened(text: string): string {
+  const line = text.replace(/\s+/g, ' ').trim();
+  return line.length > ERROR_LENGTH ? `${line.slice(0, ERROR_LENGTH - 1)}…` : line;
+}
+
+/** A reply that takes longer is none, milliseconds. */
+const REPLY_MS = 5000;
+/** Kuberhealthy's own clients try for so long. */
+const TRY_MS = 30_000;
+
+/** Sends a report to the first address that takes it; tries again, with growing waits, what may succeed later. */
+export async function sendReport(
+  run: KuberhealthyRun,
+  addresses: readonly ReportingAddress[],
+  report: Report,
+  clock: Clock,
+): Promise<Reported> {
+  const end = clock.now() + TRY_MS;
+  let text = 'there is no address to report to';
+  for (let waitMs = 500; addresses.length > 0; waitMs = Math.min(8000, waitMs * 2)) {
+    for (const address of addresses) {
+      let status: number;
+      try {
+        status = await post(run, address, report);
+      } catch (error) {
+        text = `${printHostPort(address.host, address.port)} (${address.from}): ${(error as Error).message}`;
+        continue;
+      }
+      if (status === 200) return { kind: 'taken', by: address };
+      if (status === 410) return { kind: 'late' };
+      text = `${run.url.href} answers ${status}${meanings[status] ?? ''}`;
+      if (status in meanings) return { kind: 'refused', text };
+    }
+    if (clock.now() + waitMs >= end) break;
+    await hold(sleep(clock, waitMs));
+  }
+  return { kind: 'failed', text };
+}
+
+/** Refusals that another try does not change. */
+const meanings: Readonly<Record<number, string>> = {
+  400: ': it knows no such run, or does not take the report’s form',
+  404: ': KH_REPORTING_URL has another path than this version of Kuberhealthy serves (/check, in version 2 /externalCheckStatus)',
+  405: ': it takes no POST there',
+  415: ': it takes no JSON there',
+};
+
+function post(
+  { url, id }: KuberhealthyRun,
+  { host, port }: ReportingAddress,
+  report: Report,
+): Promise<number> {
+  const body = JSON.stringify(report);
+  return new Promise((resolve, reject) => {
+    const sent = request({
+      host,
+      port,
+      method: 'POST',
+      path: `${url.pathname}${url.search}`,
+      agent: false,
+      headers: {
+        host: url.host,
+        'content-type': 'application/json',
+        'content-length': Buffer.byteLength(body),
+        ...(id !== '' && { 'kh-run-uuid': id }),
+      },
+    });
+    sent.setTimeout(REPLY_MS, () => sent.destroy(new Error(`no reply in ${REPLY_MS / 1000} s`)));
+    sent.on('error', reject);
+    sent.on('response', (response) => {
+      response.resume();
+      resolve(response.statusCode ?? 0);
+    });
+    sent.end(body);
+  });
+}
+
+/** Timers of a clock do not hold the process; this one does, until the wait is over. */
+async function hold(wait: Promise<void>): Promise<void> {
+  const timer = setInterval(() => undefined, 60_000);
+  try {
+    await wait;
+  } finally {
+    clearInterval(timer);
+  }
+}

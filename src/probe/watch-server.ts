@@ -1,0 +1,65 @@
+/** The HTTP side of `ndots check serve`: metrics, how everything is as JSON, liveness and readiness. */
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { printExposition } from '../metrics/exposition.ts';
+import { groupSamples } from '../metrics/sample.ts';
+import type { Watch } from './watch.ts';
+
+/** Scrapers keep a connection each. */
+const CONNECTIONS_MAX = 64;
+
+/** Answers for a watch. */
+export class WatchServer {
+  readonly #server: Server;
+
+  constructor(watch: Watch) {
+    this.#server = createServer({ requestTimeout: 5000, headersTimeout: 5000 });
+    this.#server.maxConnections = CONNECTIONS_MAX;
+    this.#server.on('request', (request, response) => {
+      const [status, type, body] = pageOf(watch, request.url?.split('?')[0] ?? '/');
+      response.writeHead(status, { 'content-type': type });
+      response.end(request.method === 'HEAD' ? '' : body);
+    });
+  }
+
+  /** @returns the port. @throws the system's error if it cannot listen */
+  listen(host: string, port: number): Promise<number> {
+    return new Promise((resolve, reject) => {
+      this.#server.once('error', reject);
+      this.#server.listen(port, host, () => resolve((this.#server.address() as AddressInfo).port));
+    });
+  }
+
+  async close(): Promise<void> {
+    const closed = new Promise((resolve) => this.#server.close(resolve));
+    this.#server.closeAllConnections();
+    await closed;
+  }
+}
+
+function pageOf(watch: Watch, path: string): readonly [status: number, type: string, body: string] {
+  switch (path) {
+    case '/metrics':
+      return [
+        200,
+        'text/plain; version=0.0.4; charset=utf-8',
+        printExposition(groupSamples(watch.samples()).values(), 'text'),
+      ];
+    case '/':
+    case '/json': {
+      const document = {
+        apiVersion: 'ndots.dev/v1',
+        kind: 'CheckStatus',
+        state: watch.state,
+        targets: watch.status(),
+      };
+      return [200, 'application/json', `${JSON.stringify(document, null, 2)}\n`];
+    }
+    case '/healthz':
+      return [200, 'text/plain', 'OK'];
+    case '/readyz':
+      return watch.isReady ? [200, 'text/plain', 'OK'] : [503, 'text/plain', 'first rounds run'];
+    default:
+      return [404, 'text/plain', '/metrics, /json, /healthz, /readyz'];
+  }
+}

@@ -1,0 +1,275 @@
+/** Runs checks again and again, and knows how each target is and has been. */
+import { sleep, type Clock } from '../base/clock.ts';
+import { bugText, type Log } from '../base/log.ts';
+import type { Random } from '../base/random.ts';
+import type { Sample } from '../metrics/sample.ts';
+import { burnAlerts, ErrorBudget } from './budget.ts';
+import type { PlannedCheck } from './check-file.ts';
+import { worst, type CheckState, type Observation, type ProbeContext } from './check.ts';
+import { runCheck } from './round.ts';
+import { isUp, stateSamples } from './samples.ts';
+
+/** What a watch is made of. */
+export interface WatchParts {
+  readonly checks: readonly PlannedCheck[];
+  /** What checks work with, asked before each round: replicas come and go. */
+  readonly context: () => ProbeContext;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** Targets that are remembered; further ones are checked and not remembered. */
+  readonly targetsMax: number;
+}
+
+/** A target is down after so many rounds in a row: one lost query more or less is no outage. */
+const DOWN_AFTER = 2;
+/** A round that failed is repeated after this share of the interval. */
+const CONFIRM = 0.25;
+/** Intervals differ by this share, so that rounds of many watchers never meet for long. */
+const JITTER = 0.1;
+/** What has not been seen for so many intervals is gone: a replica that was replaced. */
+const FORGET_AFTER = 10;
+
+/** One target, as it is and has been. */
+interface Watched {
+  readonly check: PlannedCheck;
+  readonly budget: ErrorBudget;
+  last: Observation;
+  seenAt: number;
+  /** Rounds in a row that failed. */
+  failures: number;
+  rounds: number;
+  sent: number;
+  lost: number;
+  seconds: number;
+}
+
+/** How a target is, for pages and JSON. */
+export interface TargetStatus {
+  readonly check: string;
+  readonly title: string;
+  readonly target: string;
+  readonly state: CheckState;
+  readonly isDown: boolean;
+  readonly text: string;
+  /** Milliseconds; null: nothing came. */
+  readonly tookMs: number | null;
+  /** Name of the burn alert that is on; null: none. */
+  readonly alert: string | null;
+  /** Share of the budget of 30 days that is left. */
+  readonly budgetLeft: number;
+}
+
+/** Runs each check by its own interval until the signal comes. */
+export class Watch {
+  readonly #parts: WatchParts;
+  readonly #targets = new Map<string, Watched>();
+  #forgotten = 0;
+  #rounds = 0;
+
+  constructor(parts: WatchParts) {
+    this.#parts = parts;
+  }
+
+  /** Never rejects but for a bug. */
+  async run(signal: AbortSignal): Promise<void> {
+    await Promise.all(this.#parts.checks.map((check) => this.#follow(check, signal)));
+  }
+
+  /** Whether every check has had its first round. */
+  get isReady(): boolean {
+    return this.#rounds >= this.#parts.checks.length;
+  }
+
+  async #follow(check: PlannedCheck, signal: AbortSignal): Promise<void> {
+    const { clock, random } = this.#parts;
+    const share = (): number => random.integer(1 << 20) / (1 << 20);
+    const { everyMs } = check;
+    // Not all at once at the start.
+    await sleep(clock, share() * Math.min(everyMs, 5000), signal);
+    let isConfirmed = true;
+    while (!signal.aborted) {
+      const begun = clock.now();
+      const suspects = await this.#round(check);
+      // A first failure is looked at again soon; whether it was one is known before the next interval ends.
+      const confirm: boolean = suspects && isConfirmed;
+      isConfirmed = !confirm;
+      const wait = everyMs * (confirm ? CONFIRM : 1 - JITTER * share());
+      await sleep(clock, Math.max(everyMs * CONFIRM, wait - (clock.now() - begun)), signal);
+    }
+  }
+
+  /** @returns whether a target failed that is not down yet */
+  async #round(check: PlannedCheck): Promise<boolean> {
+    const { clock, log, context } = this.#parts;
+    let observations: readonly Observation[];
+    try {
+      ({ observations } = await runCheck(check, context(), clock));
+    } catch (error) {
+      log.error(`${check.id}: ${bugText(error)}`);
+      return false;
+    }
+    this.#rounds++;
+    const now = clock.now();
+    let suspects = false;
+    for (const observation of observations) {
+      const watched = this.#take(check, observation, now);
+      if (watched !== null && watched.failures > 0 && watched.failures < DOWN_AFTER)
+        suspects = true;
+    }
+    this.#sweep(check, now);
+    return suspects;
+  }
+
+  #take(check: PlannedCheck, observation: Observation, now: number): Watched | null {
+    const { log, targetsMax } = this.#parts;
+    const key = `${check.id} ${observation.target}`;
+    let watched = this.#targets.get(key);
+    if (watched === undefined) {
+      if (this.#targets.size >= targetsMax) {
+        this.#forgotten++;
+        return null;
+      }
+      watched = {
+        check,
+        budget: new ErrorBudget(check.objective, check.everyMs),
+        last: observation,
+        seenAt: now,
+        failures: 0,
+        rounds: 0,
+        sent: 0,
+        lost: 0,
+        seconds: 0,
+      };
+      this.#targets.set(key, watched);
+    }
+    const { state } = observation;
+    const wasDown = watched.failures >= DOWN_AFTER;
+    // What nobody knows is no failure of the target.
+    if (state !== 'unknown') watched.budget.add(now, isUp(state));
+    watched.failures = state === 'failed' ? watched.failures + 1 : 0;
+    watched.last = observation;
+    watched.seenAt = now;
+    watched.rounds++;
+    watched.sent += observation.sent;
+    watched.lost += observation.lost;
+    watched.seconds += (observation.tookMs ?? 0) / 1000;
+    const isDown = watched.failures >= DOWN_AFTER;
+    if (isDown && !wasDown) log.error(`${key} is down: ${observation.text}`);
+    if (!isDown && wasDown) log.info(`${key} is back: ${observation.text}`);
+    return watched;
+  }
+
+  #sweep(check: PlannedCheck, now: number): void {
+    for (const [key, watched] of this.#targets)
+      if (watched.check === check && now - watched.seenAt > check.everyMs * FORGET_AFTER)
+        this.#targets.delete(key);
+  }
+
+  /** All targets, as they are now. */
+  status(): readonly TargetStatus[] {
+    const now = this.#parts.clock.now();
+    return Array.from(this.#targets.values(), ({ check, budget, last, failures }) => ({
+      check: check.kind.name,
+      title: check.title,
+      target: last.target,
+      state: last.state,
+      isDown: failures >= DOWN_AFTER,
+      text: last.text,
+      tookMs: last.tookMs,
+      alert: budget.alert(now)?.name ?? null,
+      budgetLeft: budget.left(now),
+    }));
+  }
+
+  /** The worst of all: `failed` only where a target is down, `warning` where one only might be. */
+  get state(): CheckState {
+    return worst(
+      this.status().map(({ state, isDown }) => (state === 'failed' && !isDown ? 'warning' : state)),
+    );
+  }
+
+  /** For a scrape. */
+  samples(): readonly Sample[] {
+    const now = this.#parts.clock.now();
+    const found: Sample[] = [];
+    const add = (
+      kind: 'counter' | 'gauge',
+      name: string,
+      help: string,
+      labels: Readonly<Record<string, string>>,
+      value: number,
+    ): void => void found.push({ name: `ndots_check_${name}`, help, kind, labels, value });
+    for (const {
+      check,
+      budget,
+      last,
+      failures,
+      rounds,
+      sent,
+      lost,
+      seconds,
+    } of this.#targets.values()) {
+      const labels = { check: check.kind.name, title: check.title, target: last.target };
+      add(
+        'gauge',
+        'up',
+        'Whether the target is up: 0 after two rounds in a row that failed.',
+        labels,
+        failures < DOWN_AFTER ? 1 : 0,
+      );
+      found.push(...stateSamples(labels, last.state));
+      add('counter', 'rounds_total', 'Rounds.', labels, rounds);
+      add('counter', 'queries_total', 'Queries that were sent.', labels, sent);
+      add('counter', 'queries_lost_total', 'Queries that nobody answered.', labels, lost);
+      add(
+        'counter',
+        'duration_seconds_total',
+        'How long answers took, all rounds together.',
+        labels,
+        seconds,
+      );
+      if (last.tookMs !== null)
+        add(
+          'gauge',
+          'duration_seconds',
+          'How long the last answer took.',
+          labels,
+          last.tookMs / 1000,
+        );
+      add(
+        'gauge',
+        'error_budget_left',
+        'Share of the error budget of 30 days that is left.',
+        labels,
+        budget.left(now),
+      );
+      for (const { name, longMs } of burnAlerts)
+        add(
+          'gauge',
+          'burn_rate',
+          'How many times as fast as allowed the budget goes, over the long window of the alert.',
+          { ...labels, alert: name },
+          budget.burnRate(now, longMs),
+        );
+      const on = budget.alert(now);
+      add(
+        'gauge',
+        'burn_alert',
+        'Whether one of the pairs of windows burns too fast.',
+        labels,
+        on === null ? 0 : 1,
+      );
+    }
+    add('gauge', 'targets', 'Targets that are remembered.', {}, this.#targets.size);
+    add(
+      'counter',
+      'targets_forgotten_total',
+      'Observations of targets beyond the limit.',
+      {},
+      this.#forgotten,
+    );
+    add('gauge', 'checks', 'Checks that are run.', {}, this.#parts.checks.length);
+    return found;
+  }
+}

@@ -1,0 +1,90 @@
+/** A stand-in for Kuberhealthy that takes reports as strictly as versions 2 and 3 do, with their refusals. */
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** One request that came. */
+export interface SeenReport {
+  readonly version: 2 | 3;
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: { readonly OK: boolean; readonly Errors: readonly string[] } | null;
+}
+
+/** A running stand-in. */
+export interface KuberhealthyStandIn {
+  readonly port: number;
+  readonly reports: readonly SeenReport[];
+  /** Runs that it knows; version 3 answers 410 to all others. */
+  readonly runs: Set<string>;
+  close(): Promise<void>;
+}
+
+/** @param host where it listens. Version 2 at `/externalCheckStatus`, version 3 at `/check` */
+export async function kuberhealthy(
+  runs: readonly string[],
+  host = '127.0.0.1',
+  port = 0,
+): Promise<KuberhealthyStandIn> {
+  const known = new Set(runs);
+  const reports: SeenReport[] = [];
+  const server = createServer((request, response) => {
+    const version = request.url === '/check' ? 3 : 2;
+    const pieces: Buffer[] = [];
+    request.on('data', (piece: Buffer) => pieces.push(piece));
+    request.on('end', () => {
+      const body = readBody(Buffer.concat(pieces).toString('utf8'));
+      const status =
+        request.url === '/check' || request.url === '/externalCheckStatus'
+          ? statusOf(version, request.method ?? '', request.headers, body, known)
+          : 404;
+      reports.push({ version, status, headers: request.headers, body });
+      response.writeHead(status);
+      response.end();
+    });
+  });
+  server.listen(port, host);
+  await once(server, 'listening');
+  return {
+    port: (server.address() as AddressInfo).port,
+    reports,
+    runs: known,
+    async close() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+function readBody(text: string): SeenReport['body'] {
+  try {
+    const { OK, Errors } = JSON.parse(text) as { OK?: unknown; Errors?: unknown };
+    const fine =
+      typeof OK === 'boolean' &&
+      (Errors === null || Array.isArray(Errors)) &&
+      (Errors ?? []).every((each: unknown) => typeof each === 'string');
+    return fine ? { OK, Errors: (Errors ?? []) as string[] } : null;
+  } catch {
+    return null;
+  }
+}
+
+function statusOf(
+  version: 2 | 3,
+  method: string,
+  headers: IncomingHttpHeaders,
+  body: SeenReport['body'],
+  runs: ReadonlySet<string>,
+): number {
+  const run = headers['kh-run-uuid'];
+  if (version === 3) {
+    if (method !== 'POST') return 405;
+    if (!(headers['content-type'] ?? '').startsWith('application/json')) return 415;
+    if (typeof run !== 'string' || run === '') return 400;
+    if (!runs.has(run)) return 410;
+  } else if (typeof run !== 'string' || !runs.has(run)) return 400;
+  if (body === null) return 400;
+  if (body.OK) return version === 3 && body.Errors.length > 0 ? 400 : 200;
+  return body.Errors.length === 0 || body.Errors.includes('') ? 400 : 200;
+}
