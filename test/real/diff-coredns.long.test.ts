@@ -36,7 +36,7 @@ function base(name: string, api: string): string {
     .replaceAll(/(:53|:5353)(?= |\n)(?=[^\n]*\{)/g, ':5300')
     .replaceAll(/forward \. [^{\n]*/g, 'forward . 127.50.0.1 ')
     .replaceAll(/hosts \S+NodeHosts/g, 'hosts /dev/null')
-    .replaceAll(/^( +kubernetes [^\n{]*\{)/gm, `$1\n        endpoint ${api}`);
+    .replaceAll(/^( +kubernetes [^\n{]*\{)/gm, `$1\n        endpoint ${api}\n        ttl 30`);
 }
 
 const bases = [
@@ -81,7 +81,7 @@ describe(
       const common = { manifests: folder, names: [], env: {} };
       try {
         const found = await withBoth(named(before), named(later), common, async (a, b, all) => {
-          const questions = all.filter(({ client }) => !client.includes(':'));
+          const questions = all.filter(isSteady);
           return { before, later, questions, ours: await compare(a, b, questions, moments) };
         });
         return found instanceof Problems ? null : found;
@@ -167,6 +167,11 @@ describe(
 
 /** Long enough for age to show in TTLs, and less than the shortest of them. */
 const moments = { againMs: 3000, later: false } as const;
+
+/** Not from IPv6, which the upstreams here do not speak; and not what is cut, since what of it is left is chance. */
+function isSteady({ client, name, udpSize }: Question): boolean {
+  return !client.includes(':') && (!name.startsWith('large-') || udpSize >= 1232);
+}
 
 /** A change, and what `ndots diff` says of it. */
 interface Judged {

@@ -163,7 +163,9 @@ export class RealSide implements Asked {
     const key = Object.values(question).join(' ');
     const records = (section: readonly DnsRecord[]): readonly AnswerRecord[] =>
       section.map((record) => {
-        const data = printData(record.type, record.data);
+        const printed = printData(record.type, record.data);
+        // The serial of a cluster's zone is the time of its last change, as each server saw it.
+        const data = record.type === 6 ? printed.replace(/ \d+ /, ' SERIAL ') : printed;
         const own = `${key} ${record.name} ${record.type} ${data}`;
         const first = this.#ttls.get(own) ?? record.ttl;
         this.#ttls.set(own, first);
