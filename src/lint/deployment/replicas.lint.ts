@@ -4,12 +4,12 @@ import { asObject, child, children, text, textMap } from '../../kube/api/json-ob
 import { corefileRule, objectRule, type Rule } from '../rule.ts';
 import { dnsServerIn, podSpecOf, selects } from '../workload.ts';
 
-/** What the charts of CoreDNS (1.46) and ndots read of their values. */
+/** What the CoreDNS chart (1.46) reads of its values. */
 const chartKeys: ReadonlySet<string> = new Set(
   (
     'affinity automountServiceAccountToken autoscaler clusterRole customAnnotations customLabels deployment env extraConfig ' +
     'extraContainers extraSecrets extraVolumeMounts extraVolumes fullnameOverride global hpa image initContainers isClusterService ' +
-    'k8sAppLabelOverride livenessProbe nameOverride networkPolicy nodeSelector podAnnotations podDisruptionBudget podLabels podSecurityContext ' +
+    'k8sAppLabelOverride livenessProbe nameOverride nodeSelector podAnnotations podDisruptionBudget podLabels podSecurityContext ' +
     'priorityClassName prometheus rbac readinessProbe replicaCount resources rollingUpdate securityContext servers service ' +
     'serviceAccount serviceType terminationGracePeriodSeconds tolerations topologySpreadConstraints zoneFiles'
   ).split(' '),
@@ -34,6 +34,9 @@ const evicted: Rule = objectRule({
     if (object.kind === 'HelmValues') {
       // Values of a chart of charts have keys of all sorts.
       if (!Array.isArray(object.value['servers'])) return;
+      // Charts of other servers take the same servers, and more besides.
+      const image = text(child(object.value, 'image'), 'repository');
+      if (image !== '' && !image.includes('coredns')) return;
       for (const key of Object.keys(object.value)) {
         if (chartKeys.has(key)) continue;
         const meant = chartSynonyms[key] ?? nearest(key, chartKeys);

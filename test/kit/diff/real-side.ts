@@ -1,0 +1,225 @@
+/** CoreDNS with a Corefile, asked as `ndots diff` asks its sides. */
+import { spawnSync } from 'node:child_process';
+import { createSocket } from 'node:dgram';
+import { connect, createServer, type Server } from 'node:net';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Asked } from '../../../src/diff/compare.ts';
+import type { AnswerRecord, Outcome, Question } from '../../../src/diff/question.ts';
+import { scriptedReply } from '../../../src/diff/script.ts';
+import { rcodeName, typeName } from '../../../src/wire/iana.ts';
+import { readMessage, writeMessage, type DnsRecord } from '../../../src/wire/message.ts';
+import { flagNames, printData } from '../../../src/wire/print.ts';
+import { start, type Child } from '../child.ts';
+
+/** What stands for upstreams, over UDP and TCP at port 53 of each address; it remembers who was asked. */
+export class ScriptedUpstreams {
+  readonly asked: string[] = [];
+  readonly #close: (() => void)[] = [];
+
+  static async start(addresses: readonly string[]): Promise<ScriptedUpstreams> {
+    const made = new ScriptedUpstreams();
+    for (const address of addresses) {
+      const udp = createSocket('udp4');
+      udp.on('message', (bytes, from) => {
+        const reply = made.#reply(bytes, address, true);
+        if (reply !== null) udp.send(reply, from.port, from.address);
+      });
+      await new Promise<void>((resolve) => udp.bind(53, address, resolve));
+      const tcp: Server = createServer((socket) => {
+        let held = Buffer.alloc(0);
+        socket.on('data', (chunk: Buffer) => {
+          held = Buffer.concat([held, chunk]);
+          while (held.length >= 2 && held.length >= 2 + held.readUInt16BE(0)) {
+            const size = held.readUInt16BE(0);
+            const reply = made.#reply(held.subarray(2, 2 + size), address, false);
+            held = held.subarray(2 + size);
+            if (reply === null) continue;
+            const length = Buffer.alloc(2);
+            length.writeUInt16BE(reply.length);
+            socket.write(Buffer.concat([length, reply]));
+          }
+        });
+        socket.on('error', () => {});
+      });
+      await new Promise<void>((resolve) => tcp.listen(53, address, resolve));
+      made.#close.push(() => {
+        udp.close();
+        tcp.close();
+      });
+    }
+    return made;
+  }
+
+  stop(): void {
+    for (const close of this.#close) close();
+  }
+
+  #reply(bytes: Uint8Array, address: string, isUdp: boolean): Uint8Array | null {
+    const { id, question } = readMessage(bytes);
+    const [asked] = question;
+    if (asked === undefined) return null;
+    // Probes of upstreams ask for the root's servers.
+    if (asked.name !== '.' || asked.type !== 2) this.asked.push(address);
+    return scriptedReply({ id, ...asked }, isUdp ? 1232 : 65_535);
+  }
+}
+
+/** Clients whose addresses this machine has got already. */
+const given = new Set<string>();
+
+/** One CoreDNS that serves many Corefiles, each at ports of its own. */
+export class RealServer {
+  readonly #child: Child;
+  readonly #folder: string;
+
+  private constructor(child: Child, folder: string) {
+    this.#child = child;
+    this.#folder = folder;
+  }
+
+  /** @returns null: it refuses one of the Corefiles, or does not serve within a minute */
+  static async start(program: string, texts: readonly string[]): Promise<RealServer | null> {
+    const folder = mkdtempSync(join(tmpdir(), 'ndots-coredns-'));
+    const file = join(folder, 'Corefile');
+    writeFileSync(file, texts.join('\n'));
+    const child = start('coredns', [program, '-conf', file]);
+    const server = new RealServer(child, folder);
+    let ended = false;
+    void child.exitCode.then(() => (ended = true));
+    for (let tries = 0; tries < 1200 && !ended; tries++) {
+      // The last line of its start.
+      if (/^CoreDNS-[^\n]*\n[^\n]+\n/m.test(child.output())) return server;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    await server.stop();
+    return null;
+  }
+
+  async stop(): Promise<void> {
+    await this.#child.stop();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
+
+/** One of its Corefiles. */
+export class RealSide implements Asked {
+  readonly left: readonly string[] = [];
+  readonly #port: number;
+  readonly #upstreams: ScriptedUpstreams;
+  readonly #groups: ReadonlyMap<string, readonly string[]>;
+  /** TTLs of the first answers: a second reply differs by a second, more or less. */
+  readonly #ttls = new Map<string, number>();
+
+  /** @param groups the upstreams of its forward lines by address */
+  constructor(
+    port: number,
+    upstreams: ScriptedUpstreams,
+    groups: ReadonlyMap<string, readonly string[]>,
+  ) {
+    this.#port = port;
+    this.#upstreams = upstreams;
+    this.#groups = groups;
+  }
+
+  pass(ms: number): Promise<void> {
+    return new Promise((resolve) => setTimeout(resolve, ms));
+  }
+
+  silence(): void {
+    // Only the quick rounds are played for real.
+  }
+
+  async ask(question: Question): Promise<Outcome> {
+    const { name, type, client, dnssecOk, udpSize } = question;
+    if (!given.has(client)) {
+      given.add(client);
+      spawnSync('ip', ['addr', 'add', `${client}/32`, 'dev', 'lo']);
+    }
+    this.#upstreams.asked.length = 0;
+    const bytes = writeMessage({
+      id: 4711,
+      flags: 0x0100,
+      rcode: 0,
+      question: [{ name, type, class: question.class }],
+      answer: [],
+      authority: [],
+      additional: [],
+      edns: udpSize === 0 ? null : { udpSize, version: 0, dnssecOk, options: [] },
+    });
+    const reply =
+      question.proto === 'udp'
+        ? await this.#overUdp(bytes, client)
+        : await this.#overTcp(bytes, client);
+    const asked = [...new Set(this.#upstreams.asked)];
+    const upstreams = [
+      ...new Set(asked.flatMap((host) => this.#groups.get(host) ?? [host])),
+    ].toSorted();
+    const common = { upstreams, asked: asked.length, block: '', plugin: '' };
+    if (reply === null)
+      return { ...common, rcode: 'silence', flags: [], answer: [], authority: [], additional: [] };
+    const message = readMessage(reply);
+    const key = Object.values(question).join(' ');
+    const records = (section: readonly DnsRecord[]): readonly AnswerRecord[] =>
+      section.map((record) => {
+        const printed = printData(record.type, record.data);
+        // The serial of a cluster's zone is the time of its last change, as each server saw it.
+        const data = record.type === 6 ? printed.replace(/ \d+ /, ' SERIAL ') : printed;
+        const own = `${key} ${record.name} ${record.type} ${data}`;
+        const first = this.#ttls.get(own) ?? record.ttl;
+        this.#ttls.set(own, first);
+        // One second may have passed among the questions of a round; more is age.
+        const aged = first - record.ttl;
+        const ttl = aged < 0 || aged > 60 ? record.ttl : aged <= 1 ? first : first - 2;
+        return { name: record.name, type: typeName(record.type), ttl, data };
+      });
+    return {
+      ...common,
+      rcode: rcodeName(message.rcode),
+      flags: flagNames(message.flags).filter((flag) => ['aa', 'tc', 'ra', 'ad'].includes(flag)),
+      answer: records(message.answer),
+      authority: records(message.authority),
+      additional: records(message.additional),
+    };
+  }
+
+  #overUdp(bytes: Uint8Array, client: string): Promise<Uint8Array | null> {
+    return new Promise((resolve) => {
+      const socket = createSocket('udp4');
+      const finish = (reply: Uint8Array | null): void => {
+        clearTimeout(timer);
+        socket.close();
+        resolve(reply);
+      };
+      const timer = setTimeout(() => finish(null), 1000);
+      socket.on('message', finish);
+      socket.on('error', () => finish(null));
+      socket.bind(0, client, () => socket.send(bytes, this.#port, '127.0.0.1'));
+    });
+  }
+
+  #overTcp(bytes: Uint8Array, client: string): Promise<Uint8Array | null> {
+    return new Promise((resolve) => {
+      const socket = connect({ port: this.#port, host: '127.0.0.1', localAddress: client });
+      let held = Buffer.alloc(0);
+      const finish = (reply: Uint8Array | null): void => {
+        clearTimeout(timer);
+        socket.destroy();
+        resolve(reply);
+      };
+      const timer = setTimeout(() => finish(null), 3000);
+      socket.on('connect', () => {
+        const length = Buffer.alloc(2);
+        length.writeUInt16BE(bytes.length);
+        socket.write(Buffer.concat([length, bytes]));
+      });
+      socket.on('data', (chunk: Buffer) => {
+        held = Buffer.concat([held, chunk]);
+        if (held.length >= 2 && held.length >= 2 + held.readUInt16BE(0)) finish(held.subarray(2));
+      });
+      socket.on('error', () => finish(null));
+      socket.on('close', () => finish(null));
+    });
+  }
+}
