@@ -598,6 +598,15 @@ export const stories: readonly Story[] = [
         : healthy(passing),
   ),
   played(
+    'S28 the pods that are cut off go on asking when the others are done',
+    'ND3004',
+    () => [
+      ...pods('go', 4, { lookups: 4 }),
+      ...pods('musl', 2, { from: 60, lookups: 6, everyMs: 2500 }),
+    ],
+    (passing) => (/\.6[01]$/.test(passing.client) ? { lost: true } : healthy(passing)),
+  ),
+  played(
     'a zone that nobody answers for',
     'ND3010',
     () => [

@@ -24,7 +24,11 @@ export const forwardingLoop: Rule = {
     const partners = [...(circle?.servers.keys() ?? [])].filter(
       (other) => other === address || observed.clients.get(other)?.servers.has(address) === true,
     );
-    const repeated = observed.names.list.filter(({ outcomes }) => outcomes.asked >= 10);
+    // What goes round is not answered until somebody gives up: else a program on the server's own host asks.
+    const repeated = observed.names.list.filter(
+      ({ outcomes }) =>
+        outcomes.asked >= 10 && outcomes.lost + outcomes.servfail >= 0.5 * outcomes.asked,
+    );
     const names = repeated
       .toSorted((one, other) => other.outcomes.asked - one.outcomes.asked)
       .map(({ name }) => name);

@@ -26,6 +26,12 @@ export const outage: Rule = {
         ({ sentMs }) => sentMs >= fromS * 1000 && sentMs < (toS + 1) * 1000,
       );
       if (losses.length < 3) continue;
+      // Who is never answered is cut off, and may be the only one that asks for a while.
+      const others = losses.filter(({ client, server }) => {
+        const counts = observed.clients.get(client.address)?.servers.get(server.address);
+        return counts !== undefined && counts.lost < counts.asked;
+      });
+      if (others.length < 3) continue;
       claims.take(losses);
       const last = view.history.at(-1)![0];
       const ended = toS < last;

@@ -1,6 +1,6 @@
 import { answered, lossRate } from '../evidence/outcomes.ts';
 import { excluded, listed, share, unknown, type Rule } from './finding.ts';
-import { lossesTo, portsOf } from './losses.ts';
+import { answeredBetween, lossesTo, portsOf } from './losses.ts';
 
 /** Some clients get no reply at all from a server that answers others. */
 export const policyCut: Rule = {
@@ -29,6 +29,10 @@ export const policyCut: Rule = {
         (address) => portsOf(losses.filter(({ client }) => client.address === address)).size > 1,
       );
       if (!several || losses.length < 4) continue;
+      // Others are answered while these are not: else the server was away.
+      const times = losses.map(({ sentMs }) => sentMs);
+      if (!answeredBetween(observed, server.address, Math.min(...times), Math.max(...times)))
+        continue;
       claims.take(losses);
       return {
         code: this.code,
