@@ -18,6 +18,7 @@ describe('a checker of Kuberhealthy', () => {
   const folder = mkdtempSync(join(tmpdir(), 'ndots-kuberhealthy-'));
   let receiver: KuberhealthyStandIn;
   let server: LocalAnswers;
+  let silent: LocalAnswers;
   let fine: string;
   let broken: string;
 
@@ -33,8 +34,7 @@ describe('a checker of Kuberhealthy', () => {
     const checks = 'checks: [{ check: vip-fresh-port }, { check: replica-answers }]';
     const shared = `${vip}\ntimeout: 2s\n${checks}\n`;
     writeFileSync(fine, `replicas: ['127.0.0.1:${server.port}']\n${shared}`);
-    const silent = await serveAnswers({ rules: [{ name: '*', answer: 'DROP' }] });
-    after(() => silent.close());
+    silent = await serveAnswers({ rules: [{ name: '*', answer: 'DROP' }] });
     writeFileSync(
       join(folder, 'silent.yaml'),
       `vip: 127.0.0.1:${silent.port}\ntimeout: 60s\nchecks: [{ check: vip-fresh-port }]\n`,
@@ -43,7 +43,7 @@ describe('a checker of Kuberhealthy', () => {
   });
   after(async () => {
     rmSync(folder, { recursive: true });
-    await Promise.all([receiver.close(), server.close()]);
+    await Promise.all([receiver.close(), server.close(), silent.close()]);
   });
 
   async function run(
