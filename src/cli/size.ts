@@ -136,7 +136,7 @@ async function follow(options: FollowOptions, io: Io): Promise<number> {
   const { kubeconfig, context } = options;
   const access = clusterAccess({ kubeconfig, context, env: io.env });
   const log = makeLog(
-    (line) => io.out(line),
+    (line) => io.out(`${line}\n`),
     () => false,
   );
   const ended = new AbortController();

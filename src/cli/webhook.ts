@@ -46,7 +46,7 @@ async function serve(options: WebhookOptions, io: Io): Promise<number> {
     env: io.env,
   });
   const log = makeLog(
-    (line) => io.out(line),
+    (line) => io.out(`${line}\n`),
     () => false,
   );
   const client = apiClient({

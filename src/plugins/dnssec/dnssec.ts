@@ -1,4 +1,5 @@
 /** `dnssec`: signs replies as they are given (RFC 4033 to 4035), with proofs of denial made for each question. */
+import { availableParallelism } from 'node:os';
 import { Problem, Problems } from '../../base/problem.ts';
 import { zones } from '../../corefile/positions.ts';
 import { pluginProblem, pluginRemark } from '../../corefile/problems.ts';
@@ -58,7 +59,7 @@ const syntax = directive({
     }),
     signing: setting('max_signing', integer('COUNT', { min: 1, max: 1_000_000 }), {
       default: 1000,
-      help: 'RRsets that each worker has in the making at one time; what would take more is refused',
+      help: 'RRsets that each worker has in the making; what would take more is refused',
     }),
   },
   warn({ keys }, at) {
@@ -115,6 +116,7 @@ export const dnssec: Plugin = definePlugin({
           signers: pairs.map((pair) => new Signer(pair)),
           capacity,
           most: signing,
+          atOnce: Math.max(1, Math.floor(availableParallelism() / 2)),
           clock: context.clock,
           onBusy: (change) => metrics.signing.add(change),
         }),

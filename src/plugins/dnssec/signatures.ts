@@ -53,8 +53,10 @@ export interface SignaturesParts {
   readonly signers: readonly Signer[];
   /** RRsets whose signatures are kept. */
   readonly capacity: number;
-  /** RRsets that are being signed at one time. */
+  /** RRsets whose signatures are being made or wait to be. */
   readonly most: number;
+  /** Of those, how many are being made at one time: threads that sign take processors from those that answer. */
+  readonly atOnce: number;
   readonly clock: Clock;
   /** Called when the number of what is being signed has changed. */
   readonly onBusy: (change: number) => void;
@@ -72,6 +74,10 @@ export class Signatures {
   readonly #parts: SignaturesParts;
   readonly #entries = new Map<string, Entry>();
   readonly #making = new Map<string, Waiter[]>();
+  /** What waits to be made, in the order in which it came; those before `#next` have begun. */
+  #queue: Wanted[] = [];
+  #next = 0;
+  #running = 0;
   readonly #ofKeys: readonly Signer[];
   readonly #ofRest: readonly Signer[];
 
@@ -108,7 +114,7 @@ export class Signatures {
 
   /** Makes signatures; `waiter` is told in a later turn. */
   make(what: Wanted, waiter: Waiter): void {
-    const { key, set, records, zone } = what;
+    const { key } = what;
     const waiters = this.#making.get(key);
     if (waiters !== undefined) {
       if (waiter !== ignore) waiters.push(waiter);
@@ -116,6 +122,20 @@ export class Signatures {
     }
     this.#making.set(key, [waiter]);
     this.#parts.onBusy(1);
+    this.#queue.push(what);
+    this.#begin();
+  }
+
+  #begin(): void {
+    while (this.#running < this.#parts.atOnce && this.#next < this.#queue.length)
+      this.#sign(this.#queue[this.#next++]!);
+    if (this.#next < this.#queue.length) return;
+    this.#queue = [];
+    this.#next = 0;
+  }
+
+  #sign({ key, set, records, zone }: Wanted): void {
+    this.#running++;
     const now = this.#now();
     const validity = { inception: now - BEFORE, expiration: now + AFTER };
     const signers = set.type === TYPE.DNSKEY ? this.#ofKeys : this.#ofRest;
@@ -129,6 +149,8 @@ export class Signatures {
   #end(key: string, error: unknown, signed: Signed | null): void {
     const waiters = this.#making.get(key)!;
     this.#making.delete(key);
+    this.#running--;
+    this.#begin();
     this.#parts.onBusy(-1);
     if (signed !== null) this.#put(key, signed);
     for (const waiter of waiters) waiter(error, signed);
