@@ -18,8 +18,10 @@ import {
 } from '../test/kit/packets.ts';
 import { LINK } from '../src/capture/packets/frame.ts';
 import { beside, figure } from './kit/figures.ts';
+import { rounds, smoke } from './kit/peers.ts';
 
-const PACKETS = 1_000_000;
+const PACKETS = smoke ? 20_000 : 1_000_000;
+const counted = (times: number): string => `${(times * PACKETS).toLocaleString('en-US')} packets`;
 const domains = ['shop.svc.cluster.local.', 'svc.cluster.local.', 'cluster.local.', ''];
 const bin = new URL('../bin/ndots', import.meta.url).pathname;
 const folder = mkdtempSync(join(tmpdir(), 'ndots-bench-'));
@@ -84,7 +86,7 @@ function writeLonger(from: string, to: string): void {
   const bytes = readFileSync(from);
   const fd = openSync(to, 'w');
   writeSync(fd, bytes, 0, 24);
-  for (let turn = 0; turn < 3; turn++) {
+  for (let turn = 0; turn < rounds; turn++) {
     writeSync(fd, bytes, 24);
     for (let at = 24; at < bytes.length; at += 16 + bytes.readUInt32LE(at + 8))
       bytes.writeUInt32LE(bytes.readUInt32LE(at) + 600, at);
@@ -135,7 +137,7 @@ try {
     tcpdump: [] as Spent[],
     tshark: [] as Spent[],
   };
-  for (let turn = 0; turn < 3; turn++) {
+  for (let turn = 0; turn < rounds; turn++) {
     spent.capture.push(run(bin, 'capture', one, '-o', 'none', '-q'));
     spent.doctor.push(run(bin, 'doctor', one, '-q'));
     if (peers.includes('tcpdump')) spent.tcpdump.push(run('tcpdump', '-nr', one));
@@ -143,7 +145,7 @@ try {
   if (peers.includes('tshark'))
     spent.tshark.push(run('tshark', '-r', one, '-T', 'fields', '-e', 'dns.id', '-e', 'dns.time'));
   for (const verb of ['capture', 'doctor'] as const) {
-    figure(`${verb}: 1,000,000 packets`, median(spent[verb].map(({ seconds }) => seconds)), 's', {
+    figure(`${verb}: ${counted(1)}`, median(spent[verb].map(({ seconds }) => seconds)), 's', {
       atMost: 10,
     });
     figure(`${verb}: processor time`, median(spent[verb].map(({ cpuSeconds }) => cpuSeconds)), 's');
@@ -159,7 +161,7 @@ try {
         );
     const longer = run(bin, verb, three, '-q', ...(verb === 'capture' ? ['-o', 'none'] : []));
     figure(
-      `${verb}: memory of 3,000,000 packets, of that of 1,000,000`,
+      `${verb}: memory of ${counted(3)}, of that of ${counted(1)}`,
       longer.mebibytes / median(spent[verb].map(({ mebibytes }) => mebibytes)),
       '',
       { atMost: 1.15 },
