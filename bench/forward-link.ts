@@ -62,7 +62,9 @@ function link(plugin: Plugin, lines: string, next: Next): Next {
     onStart: () => {},
     onStop: () => {},
     find: () => [],
-    onMessage: (handler) => handler({ lists: [[upstream]], workers: 1 }),
+    // Only forward is told anything by its control part.
+    onMessage: (handler) =>
+      plugin.name === 'forward' && handler({ lists: [[upstream]], workers: 1 }),
     path: (file) => file,
   };
   return plugin.setup!(options[0] as never, context as WorkerContext, next);

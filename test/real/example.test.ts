@@ -110,10 +110,18 @@ describe('the example cluster', { skip }, () => {
       ['npm ci && npm test', null],
       // A Corefile of the reader's own: test/real/serve.test.ts.
       ['npx ndots serve -conf Corefile', null],
+      // Changes the network: test/real/node-cache.test.ts and lab.test.ts play it in namespaces.
+      ['npx ndots node-cache ', null],
+      ['sudo npx ndots lab run ', null],
+      // Files and traffic of the reader's own: src/cli/diff.test.ts, test/real/capture.test.ts, src/cli/doctor.test.ts.
+      ['npx ndots diff ', null],
+      ['npx ndots capture ', null],
+      ['npx ndots doctor ', null],
       // Needs a cluster: src/cli/trace-pod.test.ts.
       ['npx ndots trace redis.cache --from deploy/web', null],
       ['npx ndots trace api.twilio.com ', /^✓ found 192\.0\.2\.1\d .* 10 queries$[^]*→ 2 queries/m],
       ['npx ndots trace backend.critical-app ', /^✓ found 10\.3\.0\.116 /m],
+      ['npx ndots lint ', /^\d+ files: 0 errors/m],
       ['npx ndots query ', /^backend\.critical-app\.svc\.cluster\.local\.$/m],
     ];
     const lines = shellLines('README.md');
