@@ -37,6 +37,18 @@ export async function delv(
   return told.find((line) => line.includes('validated'))?.replace(/^; /, '') ?? told.join(' ');
 }
 
+/** Everything but 127.0.0.0/8. */
+const outside = [
+  '0.0.0.0/2',
+  '64.0.0.0/3',
+  '96.0.0.0/4',
+  '112.0.0.0/5',
+  '120.0.0.0/6',
+  '124.0.0.0/7',
+  '126.0.0.0/8',
+  '128.0.0.0/1',
+] as const;
+
 /** An Unbound that validates with these anchors and asks one server about their zones. */
 export class ValidatingUnbound {
   readonly #child: Child;
@@ -69,6 +81,8 @@ export class ValidatingUnbound {
         '  qname-minimisation: no',
       ],
       ...['  local-zone: "10.in-addr.arpa." nodefault', '  local-zone: "test." nodefault'],
+      // Nobody outside of this machine is asked: where nothing answers, each lookup that leads out would take its time.
+      ...outside.map((net) => `  do-not-query-address: ${net}`),
       ...more.map((line) => `  ${line}`),
       ...anchors.map(({ zone, key }) => `  trust-anchor: "${zone} DNSKEY ${key}"`),
       ...anchors.flatMap(({ zone }) => [
