@@ -16,7 +16,7 @@ import { Problem } from '../../src/base/problem.ts';
 import { seededRandom } from '../../src/base/random.ts';
 import { classify, hasExpiredSignature } from '../../src/wire/classify.ts';
 import { printHex } from '../../src/wire/encoding.ts';
-import { FLAG, HEADER, RCODE } from '../../src/wire/iana.ts';
+import { FLAG, HEADER, RCODE, TYPE } from '../../src/wire/iana.ts';
 import { readMessage, writeMessage, type Message } from '../../src/wire/message.ts';
 import { NameError, nameLength, parseName, printName } from '../../src/wire/name.ts';
 import { printMessage } from '../../src/wire/print.ts';
@@ -153,6 +153,10 @@ function checkMessage(message: Message): void {
     throw new Error(`written and read again it is another message: ${again}`);
 }
 
+function hasTsig({ answer, authority, additional }: Message): boolean {
+  return [...answer, ...authority, ...additional].some(({ type }) => type === TYPE.TSIG);
+}
+
 function checkQuery(bytes: Uint8Array, message: Message | null): void {
   const triage = query.read(bytes, 0, bytes.length);
   const judged = triage === 'serve' || triage === 'formerr';
@@ -165,7 +169,9 @@ function checkQuery(bytes: Uint8Array, message: Message | null): void {
   // Of a record that is not OPT only the names are looked at: the rest of its data may be anything.
   const others = u16(bytes, 6) + u16(bytes, 8) + u16(bytes, 10) > (query.edns ? 1 : 0);
   const lenient = triage === 'serve' && others;
-  if (judged && within && !lenient && (triage === 'serve') !== (message !== null)) {
+  // A TSIG record that stands elsewhere than at the end makes no query (RFC 8945), though the message can be read.
+  const signed = triage === 'formerr' && message !== null && hasTsig(message);
+  if (judged && within && !lenient && !signed && (triage === 'serve') !== (message !== null)) {
     throw new Error(
       `Query.read says ${triage}, readMessage ${message === null ? 'refuses' : 'reads'}`,
     );
