@@ -4,7 +4,7 @@ import { parseAddress } from '../base/ip.ts';
 import { Problem } from '../base/problem.ts';
 import { secureRandom } from '../base/random.ts';
 import { FILE_MAX, readFileText } from '../base/read-file.ts';
-import { apiClient, type ApiClient } from '../kube/api/client.ts';
+import { apiClient, userAgent, type ApiClient } from '../kube/api/client.ts';
 import { clusterAccess } from '../kube/api/cluster-access.ts';
 import { getJson } from '../kube/api/get-json.ts';
 import { asObject } from '../kube/api/json-object.ts';
@@ -111,8 +111,7 @@ async function withCluster<T>(
   use: (client: ApiClient) => Promise<T>,
 ): Promise<T> {
   const { connection } = clusterAccess({ kubeconfig, context, env: io.env });
-  const userAgent = `ndots/${coreVersion} (${process.platform}/${process.arch})`;
-  const client = apiClient({ connection, clock: systemClock, userAgent });
+  const client = apiClient({ connection, clock: systemClock, userAgent: userAgent(coreVersion) });
   try {
     return await use(client);
   } finally {

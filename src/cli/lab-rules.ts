@@ -1,4 +1,5 @@
 /** `ndots lab rules`: kube-proxy's rules, without a kube-proxy. */
+import { userAgent } from '../kube/api/client.ts';
 import { Problem, nearest } from '../base/problem.ts';
 import {
   apiObjects,
@@ -43,9 +44,8 @@ async function objectsOf(options: RulesOptions, io: Io): Promise<ProxyObjects> {
     });
   }
   const { kubeconfig, context } = options;
-  const userAgent = `ndots/${coreVersion} (${process.platform}/${process.arch})`;
   return apiObjects(clusterAccess({ kubeconfig, context, env: io.env }), {
-    userAgent,
+    userAgent: userAgent(coreVersion),
     signal: io.signal,
   });
 }

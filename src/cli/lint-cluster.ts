@@ -1,6 +1,6 @@
 /** `--cluster`: the objects that have their say in DNS, from the cluster that kubectl would talk to. */
 import { systemClock } from '../base/clock.ts';
-import { apiClient } from '../kube/api/client.ts';
+import { apiClient, userAgent } from '../kube/api/client.ts';
 import { clusterAccess } from '../kube/api/cluster-access.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
 import { getJson } from '../kube/api/get-json.ts';
@@ -36,8 +36,11 @@ const lists: readonly (readonly [kind: string, path: string])[] = [
 export async function clusterFiles(options: LintOptions, io: Io): Promise<readonly GivenFile[]> {
   const { kubeconfig, context, as, asGroup } = options;
   const access = clusterAccess({ kubeconfig, context, as, asGroups: asGroup, env: io.env });
-  const userAgent = `ndots/${coreVersion} (${process.platform}/${process.arch})`;
-  const client = apiClient({ connection: access.connection, clock: systemClock, userAgent });
+  const client = apiClient({
+    connection: access.connection,
+    clock: systemClock,
+    userAgent: userAgent(coreVersion),
+  });
   try {
     const files = await Promise.all(
       lists.map(async ([kind, path]) => {

@@ -4,7 +4,7 @@ import { systemClock } from '../base/clock.ts';
 import { makeLog, type Log } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
 import { FILE_MAX, readFileText } from '../base/read-file.ts';
-import { apiClient } from '../kube/api/client.ts';
+import { apiClient, userAgent } from '../kube/api/client.ts';
 import { clusterAccess } from '../kube/api/cluster-access.ts';
 import { asObject } from '../kube/api/json-object.ts';
 import { parseYaml } from '../kube/manifests/yaml-document.ts';
@@ -52,7 +52,7 @@ async function serve(options: WebhookOptions, io: Io): Promise<number> {
   const client = apiClient({
     connection: access.connection,
     clock: systemClock,
-    userAgent: `ndots/${coreVersion} (${process.platform}/${process.arch})`,
+    userAgent: userAgent(coreVersion),
     limits: { perSecond: 50, burst: 100, inFlight: 16 },
   });
   const namespaces = new NamespaceAnnotations(client, systemClock);

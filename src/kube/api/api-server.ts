@@ -66,7 +66,7 @@ class ApiServerSource implements Source {
     this.#client = apiClient({
       connection,
       clock,
-      userAgent: userAgent(parts.version ?? 'unknown'),
+      userAgent: serverUserAgent(parts.version ?? 'unknown'),
       ...(hooks === undefined ? {} : { hooks }),
       ...(limits === undefined ? {} : { limits }),
       ...(share === undefined ? {} : { share }),
@@ -257,8 +257,8 @@ function keyName(object: KubeObject): string {
   return object.name.split('#', 1)[0]!;
 }
 
-/** As the API server's audit log shows it. */
-function userAgent(version: string): string {
+/** How the server is shown in the API server's audit log. */
+function serverUserAgent(version: string): string {
   const arch: Readonly<Record<string, string>> = { x64: 'amd64', ia32: '386' };
   return `CoreDNS-compatible ndots/${version} (${process.platform}/${arch[process.arch] ?? process.arch})`;
 }

@@ -69,6 +69,11 @@ export interface ClientParts {
   readonly share?: WorkShare;
 }
 
+/** How verbs are shown in the API server's audit log. */
+export function userAgent(version: string): string {
+  return `ndots/${version} (${process.platform}/${process.arch})`;
+}
+
 /** An error's body is a Status of a few hundred bytes. */
 const ERROR_BODY_BYTES = 64 * 1024;
 

@@ -2,7 +2,7 @@
 import { systemClock } from '../../base/clock.ts';
 import { plainAddress } from '../../base/ip.ts';
 import type { Problem } from '../../base/problem.ts';
-import { apiClient } from '../api/client.ts';
+import { apiClient, userAgent } from '../api/client.ts';
 import type { ClusterAccess } from '../api/cluster-access.ts';
 import { ApiFailure } from '../api/failure.ts';
 import { getJson } from '../api/get-json.ts';
@@ -35,8 +35,11 @@ export async function clusterOwners(
   parts: { readonly version: string; readonly signal: AbortSignal },
   problem: (text: string) => void,
 ): Promise<AddressOwners> {
-  const userAgent = `ndots/${parts.version} (${process.platform}/${process.arch})`;
-  const client = apiClient({ connection: access.connection, clock: systemClock, userAgent });
+  const client = apiClient({
+    connection: access.connection,
+    clock: systemClock,
+    userAgent: userAgent(parts.version),
+  });
   const owners = new Map<string, AddressOwner>();
   try {
     for (const plural of ['nodes', 'services', 'pods'] as const) {

@@ -1,7 +1,7 @@
 /** Pods and what has pods, from the cluster that kubectl would talk to. */
 import { systemClock } from '../../base/clock.ts';
 import { Problem } from '../../base/problem.ts';
-import { apiClient } from '../api/client.ts';
+import { apiClient, userAgent } from '../api/client.ts';
 import type { ClusterAccess } from '../api/cluster-access.ts';
 import { ApiFailure } from '../api/failure.ts';
 import { getJson } from '../api/get-json.ts';
@@ -19,8 +19,11 @@ export function clusterPods(
   access: ClusterAccess,
   parts: { readonly version: string; readonly signal: AbortSignal; readonly waitMs?: number },
 ): PodSource & { close(): void } {
-  const userAgent = `ndots/${parts.version} (${process.platform}/${process.arch})`;
-  const client = apiClient({ connection: access.connection, clock: systemClock, userAgent });
+  const client = apiClient({
+    connection: access.connection,
+    clock: systemClock,
+    userAgent: userAgent(parts.version),
+  });
   const get = async (
     task: string,
     path: string,

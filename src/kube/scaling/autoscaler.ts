@@ -4,7 +4,7 @@ import { FailureReport } from '../../base/failure-report.ts';
 import type { Log } from '../../base/log.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Random } from '../../base/random.ts';
-import { apiClient, type ApiClient } from '../api/client.ts';
+import { apiClient, userAgent, type ApiClient } from '../api/client.ts';
 import type { Connection } from '../api/connection.ts';
 import { ApiFailure } from '../api/failure.ts';
 import { getJson, sendJson } from '../api/get-json.ts';
@@ -67,8 +67,7 @@ export class Autoscaler {
   constructor(parts: AutoscalerParts) {
     this.#parts = parts;
     const { connection, clock, log, random } = parts;
-    const userAgent = `ndots/${parts.version} (${process.platform}/${process.arch})`;
-    this.#client = apiClient({ connection, clock, userAgent });
+    this.#client = apiClient({ connection, clock, userAgent: userAgent(parts.version) });
     this.#failures = new FailureReport({ log, clock, work: `scaling by ${this.#where}` });
     this.#reflector = new Reflector({
       client: this.#client,
