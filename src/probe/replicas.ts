@@ -12,6 +12,7 @@ import {
   type JsonObject,
 } from '../kube/api/json-object.ts';
 import { serviceAddresses } from '../kube/pods/cluster-pods.ts';
+import { uniqueServers } from './asking.ts';
 import type { ProbeServer } from './network.ts';
 
 /** Which service is meant. */
@@ -74,7 +75,7 @@ export async function findServers(
       if (error instanceof ApiFailure) return [];
       throw error;
     });
-    return { vip, replicas: unique(replicas) };
+    return { vip, replicas: uniqueServers(replicas) };
   } catch (error) {
     if (!(error instanceof ApiFailure)) throw error;
     throw new Problem({
@@ -114,8 +115,4 @@ function ofEndpoints(endpoints: JsonObject): ProbeServer[] {
     const port = dnsPort(children(subset, 'ports'));
     return children(subset, 'addresses').map((each) => ({ host: text(each, 'ip'), port }));
   });
-}
-
-function unique(servers: readonly ProbeServer[]): ProbeServer[] {
-  return [...new Map(servers.map((server) => [`${server.host} ${server.port}`, server])).values()];
 }

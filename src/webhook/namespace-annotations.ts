@@ -23,8 +23,6 @@ export class NamespaceAnnotations {
   readonly #clock: Clock;
   readonly #known = new Map<string, { readonly at: number; readonly annotations: Annotations }>();
   readonly #asked = new Map<string, Promise<Annotations>>();
-  /** How often a namespace could not be read. */
-  failures = 0;
 
   constructor(client: ApiClient, clock: Clock) {
     this.#client = client;
@@ -55,7 +53,6 @@ export class NamespaceAnnotations {
       annotations = textMap(child(asObject(found), 'metadata'), 'annotations');
     } catch (error) {
       if (!(error instanceof ApiFailure) && (error as Error).name !== 'TimeoutError') throw error;
-      this.failures++;
     } finally {
       this.#asked.delete(namespace);
     }
