@@ -1,15 +1,13 @@
 /** `ndots bench`: a load as clients make it, against one server or two, with the times and losses that they see. */
 import { printHostPort } from '../base/ip.ts';
-import { nearest } from '../base/problem.ts';
 import { batchedUdp } from '../linux/packet-loop.ts';
 import { loadQueries, readNames, type LoadName } from '../load/load-queries.ts';
 import { runLoad, type ServerLoad } from '../load/load-run.ts';
 import { batchedUdpPort, plainUdpPort } from '../net/udp-port.ts';
-import { clientLabels, findClient } from '../resolver/clients.ts';
 import { rcodeName } from '../wire/iana.ts';
 import { EXIT, type Command } from './command.ts';
+import { clientNamed } from './client-choice.ts';
 import { parseBenchOptions, type BenchOptions } from './bench-options.ts';
-import { usage } from './option-values.ts';
 import { readText } from './trace-settings.ts';
 
 /** The verb `bench`. */
@@ -17,17 +15,7 @@ export const bench: Command = {
   name: 'bench',
   async run(words, io) {
     const options = parseBenchOptions(words);
-    const client = findClient(options.client);
-    if (client === null) {
-      const meant = nearest(
-        options.client,
-        clientLabels.map((label) => label.split('@')[0]!),
-      );
-      throw usage(
-        `${options.client} is no client that is known`,
-        meant === null ? `Known: ${clientLabels.join(', ')}` : `Did you mean ${meant}?`,
-      );
-    }
+    const client = clientNamed(options.client);
     const names =
       options.names === null
         ? usualNames

@@ -1,12 +1,12 @@
 /** `ndots trace NAME`: every query that a client would send for a name, why, and what the application gets. */
 import { writeFileSync } from 'node:fs';
 import { systemClock } from '../base/clock.ts';
-import { Problem, nearest } from '../base/problem.ts';
+import { Problem } from '../base/problem.ts';
 import { secureRandom, seededRandom } from '../base/random.ts';
 import { emptyScript, parseAnswers, type Script } from '../resolver/answers-file.ts';
 import { findCheaper } from '../resolver/cheaper.ts';
 import type { Client, Settings } from '../resolver/client.ts';
-import { clientLabels, clients, findClient } from '../resolver/clients.ts';
+import { clients } from '../resolver/clients.ts';
 import { makeReport, type TraceDocument } from '../resolver/report.ts';
 import {
   planLookup,
@@ -16,6 +16,7 @@ import {
   type StartServer,
 } from '../resolver/run.ts';
 import { byteLength } from '../resolver/search-list.ts';
+import { clientNamed } from './client-choice.ts';
 import { EXIT, wantsColour, type Command, type Io } from './command.ts';
 import { LiveNetwork, rehearse } from './live-network.ts';
 import { printAs } from './trace-formats.ts';
@@ -157,17 +158,7 @@ function checkedName(name: string | null): string {
 
 function chooseClients(options: TraceOptions): readonly Client[] {
   if (options.clients.includes('all')) return clients;
-  return options.clients.map((label) => {
-    const client = findClient(label);
-    if (client !== null) return client;
-    const meant = nearest(label, [...clients.map((known) => known.name), ...clientLabels]);
-    throw new Problem({
-      code: 'usage',
-      text: `there is no client "${label}"`,
-      hint: meant === null ? undefined : `Did you mean ${meant}?`,
-      remedy: `Known: ${clientLabels.join(' ')}`,
-    });
-  });
+  return options.clients.map(clientNamed);
 }
 
 async function readScript(options: TraceOptions): Promise<Script> {

@@ -1,0 +1,17 @@
+/** The client that a person names: `--client`. */
+import { nearest, Problem } from '../base/problem.ts';
+import type { Client } from '../resolver/client.ts';
+import { clientLabels, clients, findClient } from '../resolver/clients.ts';
+
+/** The model with this label, `glibc` or `glibc@2.36`. @throws Problem with what was probably meant */
+export function clientNamed(label: string): Client {
+  const client = findClient(label);
+  if (client !== null) return client;
+  const meant = nearest(label, [...clients.map((known) => known.name), ...clientLabels]);
+  throw new Problem({
+    code: 'usage',
+    text: `there is no client "${label}"`,
+    hint: meant === null ? undefined : `Did you mean ${meant}?`,
+    remedy: `Known: ${clientLabels.join(' ')}`,
+  });
+}
