@@ -3,6 +3,7 @@ import { createSocket, type Socket as Dgram } from 'node:dgram';
 import { connect, type Socket as Stream } from 'node:net';
 import { systemClock, type Clock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';
+import { ArrivalQueue } from '../resolver/arrival-queue.ts';
 import type {
   Arrival,
   Fault,
@@ -16,6 +17,15 @@ import type { Reply } from '../resolver/reply.ts';
 import { runLookup, type LookupPlan } from '../resolver/run.ts';
 import type { Trace } from '../resolver/trace.ts';
 import { queryBytes, readReply } from '../resolver/query-bytes.ts';
+
+/** The system's clock; a lookup that waits keeps the program alive. */
+const holdingClock: Clock = {
+  ...systemClock,
+  after(delayMs, run) {
+    const handle = setTimeout(run, delayMs);
+    return { cancel: () => clearTimeout(handle) };
+  },
+};
 
 /** The network of a live trace: the machine's own sockets, whose queries and replies go into the trace. */
 export class LiveNetwork implements Network {
@@ -82,7 +92,7 @@ class Turns {
   }
 }
 
-/** What both kinds of socket share: the queue of arrivals and those who wait for it. */
+/** What both kinds of socket share: what they say of a query and of what arrives. */
 abstract class LiveSocket implements Socket {
   abstract readonly protocol: Protocol;
   port = 0;
@@ -90,8 +100,7 @@ abstract class LiveSocket implements Socket {
   protected readonly serverPort: number;
   readonly #turns: Turns;
   protected readonly sent: SentQuery[] = [];
-  #queue: Arrival[] = [];
-  readonly #watchers = new Set<() => void>();
+  readonly #arrivals = new ArrivalQueue(holdingClock);
 
   constructor(trace: Trace, serverPort: number, turns: Turns) {
     this.trace = trace;
@@ -104,32 +113,15 @@ abstract class LiveSocket implements Socket {
   abstract close(): void;
 
   take(): Arrival | null {
-    return this.#queue.shift() ?? null;
+    return this.#arrivals.take();
   }
 
   wait(until: number): Promise<Arrival | null> {
-    const ready = this.take();
-    const left = until - systemClock.now();
-    if (ready !== null || left <= 0) return Promise.resolve(ready);
-    return new Promise((resolve) => {
-      // Held: a lookup that waits keeps the program alive.
-      const handle = Number.isFinite(left) ? setTimeout(() => finish(null), left) : null;
-      const finish = (arrival: Arrival | null): void => {
-        stop();
-        if (handle !== null) clearTimeout(handle);
-        resolve(arrival);
-      };
-      const stop = this.watch(() => finish(this.take()));
-    });
+    return this.#arrivals.wait(until);
   }
 
   watch(run: () => void): () => void {
-    if (this.#queue.length > 0) {
-      queueMicrotask(run);
-      return () => {};
-    }
-    this.#watchers.add(run);
-    return () => this.#watchers.delete(run);
+    return this.#arrivals.watch(run);
   }
 
   /** @param sourcePort null if the socket could not be bound */
@@ -142,8 +134,7 @@ abstract class LiveSocket implements Socket {
   }
 
   protected arrive(arrival: Arrival): void {
-    this.#queue.push(arrival);
-    for (const run of [...this.#watchers]) run();
+    this.#arrivals.push(arrival);
   }
 
   /** A message from the wire; what cannot be read, or answers nothing that was asked, is dropped. */

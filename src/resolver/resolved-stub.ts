@@ -5,6 +5,7 @@
  * measured; its step down to plain DNS after failures is left out.
  */
 import type { Clock } from '../base/clock.ts';
+import { ArrivalQueue } from './arrival-queue.ts';
 import { newId, soleClient, type ClientLine, type Session, type ModelContext } from './client.ts';
 import { GlibcSession } from './glibc.ts';
 import { readGlibcConf } from './glibc-conf.ts';
@@ -163,9 +164,8 @@ class StubSocket implements Socket {
   port = 0;
   readonly #context: ModelContext;
   readonly #ask: (query: Query) => Promise<Reply | null>;
-  #queue: Arrival[] = [];
+  readonly #arrivals: ArrivalQueue;
   #closed = false;
-  readonly #watchers = new Set<() => void>();
 
   constructor(
     context: ModelContext,
@@ -175,6 +175,7 @@ class StubSocket implements Socket {
     this.protocol = protocol;
     this.#context = context;
     this.#ask = ask;
+    this.#arrivals = new ArrivalQueue(context.network.clock);
   }
 
   connect(): Fault | null {
@@ -190,42 +191,25 @@ class StubSocket implements Socket {
     void later.then((reply) => {
       if (reply === null || this.#closed) return;
       trace.answered(exchange, reply);
-      this.#queue.push({ kind: 'reply', reply, server, exchange });
-      for (const run of [...this.#watchers]) queueMicrotask(run);
+      this.#arrivals.push({ kind: 'reply', reply, server, exchange });
     });
     return exchange;
   }
 
   take(): Arrival | null {
-    return this.#queue.shift() ?? null;
+    return this.#arrivals.take();
   }
 
   wait(until: number): Promise<Arrival | null> {
-    const ready = this.take();
-    const { clock } = this.#context.network;
-    const delay = until - clock.now();
-    if (ready !== null || delay <= 0) return Promise.resolve(ready);
-    return new Promise((resolve) => {
-      const timer = Number.isFinite(delay) ? clock.after(delay, () => finish(null)) : null;
-      const finish = (arrival: Arrival | null): void => {
-        stop();
-        timer?.cancel();
-        resolve(arrival);
-      };
-      const stop = this.watch(() => {
-        const arrival = this.take();
-        if (arrival !== null) finish(arrival);
-      });
-    });
+    return this.#arrivals.wait(until);
   }
 
   watch(run: () => void): () => void {
-    this.#watchers.add(run);
-    return () => this.#watchers.delete(run);
+    return this.#arrivals.watch(run);
   }
 
   close(): void {
     this.#closed = true;
-    this.#queue = [];
+    this.#arrivals.clear();
   }
 }

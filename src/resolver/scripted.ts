@@ -5,6 +5,7 @@
 import type { Clock, Timer } from '../base/clock.ts';
 import { answerBySpec } from './answer-spec.ts';
 import { nextAnswer, type RuleCounts, type Script } from './answers-file.ts';
+import { ArrivalQueue } from './arrival-queue.ts';
 import type { Arrival, Fault, Network, Protocol, Query, Socket, SentQuery } from './network.ts';
 import { labelOf, type Reply } from './reply.ts';
 import type { Trace } from './trace.ts';
@@ -137,11 +138,9 @@ class ScriptedSocket implements Socket {
   port = 0;
   readonly #network: ScriptedNetwork;
   #peer: string | null;
-  #queue: Arrival[] = [];
-  #pending: Fault | null = null;
+  readonly #arrivals: ArrivalQueue;
   #closed = false;
   #allErrors = false;
-  readonly #watchers = new Set<() => void>();
   readonly #timers = new Set<Timer>();
   readonly #asked: { readonly key: string; readonly at: number }[] = [];
 
@@ -149,6 +148,7 @@ class ScriptedSocket implements Socket {
     this.protocol = protocol;
     this.#peer = peer;
     this.#network = network;
+    this.#arrivals = new ArrivalQueue(network.clock);
   }
 
   connect(server: string, allErrors = false): Fault | null {
@@ -159,13 +159,7 @@ class ScriptedSocket implements Socket {
   }
 
   send(query: Query, server: string): SentQuery | Fault {
-    if (this.#pending !== null) {
-      const fault = this.#pending;
-      this.#pending = null;
-      this.#queue = this.#queue.filter((arrival) => arrival.kind !== 'fault');
-      return fault;
-    }
-    const fault = this.#network.route(server);
+    const fault = this.#arrivals.takeFault() ?? this.#network.route(server);
     if (fault !== null) return fault;
     if (this.port === 0) this.port = this.#network.nextPort();
     const exchange = this.#network.deliver(this, query, server);
@@ -180,43 +174,20 @@ class ScriptedSocket implements Socket {
   }
 
   take(): Arrival | null {
-    const arrival = this.#queue.shift() ?? null;
-    if (arrival?.kind === 'fault') this.#pending = null;
-    return arrival;
+    return this.#arrivals.take();
   }
 
   wait(until: number): Promise<Arrival | null> {
-    const ready = this.take();
-    const delay = until - this.#network.clock.now();
-    if (ready !== null || delay <= 0) return Promise.resolve(ready);
-    return new Promise((resolve) => {
-      const finish = (arrival: Arrival | null): void => {
-        stop();
-        timer?.cancel();
-        resolve(arrival);
-      };
-      const timer = Number.isFinite(delay)
-        ? this.#network.clock.after(delay, () => finish(null))
-        : null;
-      const stop = this.watch(() => {
-        const arrival = this.take();
-        if (arrival !== null) finish(arrival);
-      });
-    });
+    return this.#arrivals.wait(until);
   }
 
   watch(run: () => void): () => void {
-    if (this.#queue.length > 0) {
-      queueMicrotask(run);
-      return () => {};
-    }
-    this.#watchers.add(run);
-    return () => this.#watchers.delete(run);
+    return this.#arrivals.watch(run);
   }
 
   close(): void {
     this.#closed = true;
-    this.#queue = [];
+    this.#arrivals.clear();
     for (const timer of this.#timers) timer.cancel();
     this.#timers.clear();
   }
@@ -229,9 +200,7 @@ class ScriptedSocket implements Socket {
   arrive(arrival: Arrival): void {
     // A connected socket drops what comes from elsewhere.
     if (this.#closed || (this.#peer !== null && this.#peer !== arrival.server)) return;
-    this.#queue.push(arrival);
-    // Not at once: an error that comes while a program sends is found by its next system call, not by a callback.
-    for (const run of [...this.#watchers]) queueMicrotask(run);
+    this.#arrivals.push(arrival);
   }
 
   /**
@@ -241,7 +210,6 @@ class ScriptedSocket implements Socket {
   fault(arrival: Arrival & { kind: 'fault' }): void {
     if (this.protocol === 'udp' && this.#peer !== arrival.server) return;
     if (arrival.fault === 'unreachable' && !this.#allErrors) return;
-    this.#pending = arrival.fault;
     this.arrive(arrival);
   }
 }

@@ -7,6 +7,7 @@ import { VirtualClock } from '../../src/base/virtual-clock.ts';
 import { Observations } from '../../src/capture/evidence/observations.ts';
 import { diagnose, type Diagnosis } from '../../src/capture/diagnosis.ts';
 import { Reading } from '../../src/capture/reading.ts';
+import { ArrivalQueue } from '../../src/resolver/arrival-queue.ts';
 import { findClient } from '../../src/resolver/clients.ts';
 import type {
   Arrival,
@@ -269,15 +270,15 @@ class StorySocket implements Socket {
   readonly sourcePort: number;
   readonly #network: StoryNetwork;
   readonly #peer: string | null;
-  #queue: Arrival[] = [];
+  readonly #arrivals: ArrivalQueue;
   #closed = false;
-  readonly #watchers = new Set<() => void>();
   #lastMs = 0;
   #sequence = 1001;
   #replySequence = 5001;
 
   constructor(network: StoryNetwork, protocol: 'udp' | 'tcp', peer: string | null) {
     this.#network = network;
+    this.#arrivals = new ArrivalQueue(network.clock);
     this.protocol = protocol;
     this.#peer = peer;
     this.sourcePort = network.nextPort();
@@ -348,47 +349,25 @@ class StorySocket implements Socket {
   }
 
   take(): Arrival | null {
-    return this.#queue.shift() ?? null;
+    return this.#arrivals.take();
   }
 
   wait(until: number): Promise<Arrival | null> {
-    const ready = this.take();
-    const delay = until - this.#network.clock.now();
-    if (ready !== null || delay <= 0) return Promise.resolve(ready);
-    return new Promise((resolve) => {
-      const finish = (arrival: Arrival | null): void => {
-        stop();
-        timer?.cancel();
-        resolve(arrival);
-      };
-      const timer = Number.isFinite(delay)
-        ? this.#network.clock.after(delay, () => finish(null))
-        : null;
-      const stop = this.watch(() => {
-        const arrival = this.take();
-        if (arrival !== null) finish(arrival);
-      });
-    });
+    return this.#arrivals.wait(until);
   }
 
   watch(run: () => void): () => void {
-    if (this.#queue.length > 0) {
-      queueMicrotask(run);
-      return () => {};
-    }
-    this.#watchers.add(run);
-    return () => this.#watchers.delete(run);
+    return this.#arrivals.watch(run);
   }
 
   close(): void {
     this.#closed = true;
-    this.#queue = [];
+    this.#arrivals.clear();
   }
 
   #arrive(arrival: Arrival): void {
     if (this.#closed || (this.#peer !== null && this.#peer !== arrival.server)) return;
-    this.#queue.push(arrival);
-    for (const run of [...this.#watchers]) queueMicrotask(run);
+    this.#arrivals.push(arrival);
   }
 }
 

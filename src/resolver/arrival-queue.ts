@@ -1,0 +1,69 @@
+/** What has reached a socket and was not taken yet, and who waits for it: the receiving half of every socket a model is given. */
+import type { Clock } from '../base/clock.ts';
+import type { Arrival, Fault } from './network.ts';
+
+/** A socket's arrivals, oldest first. `take`, `wait` and `watch` are those of `Socket`. */
+export class ArrivalQueue {
+  readonly #clock: Clock;
+  readonly #watchers = new Set<() => void>();
+  #arrivals: Arrival[] = [];
+
+  /** @param clock that of the socket's network */
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Those who watch hear of it soon, not at once: what comes while a program sends is found by its next system call, not by a callback. */
+  push(arrival: Arrival): void {
+    this.#arrivals.push(arrival);
+    for (const run of [...this.#watchers])
+      queueMicrotask(() => {
+        // Of two arrivals at once, who stopped watching with the first leaves the second.
+        if (this.#watchers.has(run)) run();
+      });
+  }
+
+  take(): Arrival | null {
+    return this.#arrivals.shift() ?? null;
+  }
+
+  /** The last fault that nobody has taken, or null. All of them are gone then, as the kernel keeps one (SO_ERROR). */
+  takeFault(): Fault | null {
+    const last = this.#arrivals.findLast((arrival) => arrival.kind === 'fault');
+    if (last === undefined) return null;
+    this.#arrivals = this.#arrivals.filter((arrival) => arrival.kind !== 'fault');
+    return last.fault;
+  }
+
+  wait(until: number): Promise<Arrival | null> {
+    const ready = this.take();
+    const delay = until - this.#clock.now();
+    if (ready !== null || delay <= 0) return Promise.resolve(ready);
+    return new Promise((resolve) => {
+      const finish = (arrival: Arrival | null): void => {
+        stop();
+        timer?.cancel();
+        resolve(arrival);
+      };
+      const timer = Number.isFinite(delay) ? this.#clock.after(delay, () => finish(null)) : null;
+      const stop = this.watch(() => {
+        const arrival = this.take();
+        if (arrival !== null) finish(arrival);
+      });
+    });
+  }
+
+  watch(run: () => void): () => void {
+    if (this.#arrivals.length > 0) {
+      queueMicrotask(run);
+      return () => {};
+    }
+    this.#watchers.add(run);
+    return () => this.#watchers.delete(run);
+  }
+
+  /** Drops what is there, as a closed socket does. */
+  clear(): void {
+    this.#arrivals = [];
+  }
+}
