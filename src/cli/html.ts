@@ -1,4 +1,4 @@
-/** Text within a page. */
+/** Pages of HTML: one file each, without script, for a phone too. */
 
 /** Characters that mean something in HTML, written so that they do not. */
 export function escape(text: string): string {
@@ -7,4 +7,21 @@ export function escape(text: string): string {
     .replaceAll('<', '&lt;')
     .replaceAll('>', '&gt;')
     .replaceAll('"', '&quot;');
+}
+
+/** A whole page. @param style CSS @param body what it shows, as HTML */
+export function htmlPage(title: string, style: string, body: string): string {
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${escape(title)}</title>
+<style>${style}</style>
+</head>
+<body>
+${body}
+</body>
+</html>
+`;
 }

@@ -1,7 +1,7 @@
 /** Stories as one page without script: a ladder of packets for each act, and what was expected and seen. */
 import type { PacketRow } from '../lab/capture.ts';
 import { isAsTold, type Act, type Outcome } from '../lab/story.ts';
-import { escape } from './html.ts';
+import { escape, htmlPage } from './html.ts';
 import { ms } from './page.ts';
 import { traceStyle } from './trace-style.ts';
 
@@ -25,21 +25,13 @@ export function labHtml(outcomes: readonly Outcome[]): string {
     (outcome) =>
       `<li class="${isAsTold(outcome) ? 'good' : 'bad'}">${isAsTold(outcome) ? '✓' : '✗'} <a href="#${outcome.story.name}">${escape(outcome.story.name)}</a> ${escape(outcome.story.title)}</li>`,
   );
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escape(title)}</title>
-<style>${traceStyle}${style}</style>
-</head>
-<body>
-<h1>${escape(title)}</h1>
+  return htmlPage(
+    title,
+    traceStyle + style,
+    `<h1>${escape(title)}</h1>
 ${outcomes.length > 1 ? `<ul>${list.join('')}</ul>` : ''}
-${outcomes.map(section).join('\n')}
-</body>
-</html>
-`;
+${outcomes.map(section).join('\n')}`,
+  );
 }
 
 function section(outcome: Outcome): string {

@@ -1,6 +1,6 @@
 /** Traces as one page without script, for a wide screen, a phone and paper: bars to scale, reasons in words, and a table where clients are compared. */
 import type { QueryDocument, TraceDocument } from '../resolver/report.ts';
-import { escape } from './html.ts';
+import { escape, htmlPage } from './html.ts';
 import { count, ms } from './page.ts';
 import { compare, labelOf } from './trace-comparison.ts';
 import { lastedMs, outcomeOf, rowsOf, type Row } from './trace-rows.ts';
@@ -14,22 +14,14 @@ export function html(documents: readonly TraceDocument[]): string {
   const many = documents.length > 1;
   const title = `${first.name} ${many ? `with ${documents.length} clients` : `with ${label(first)}`}`;
   const sections = documents.map((document) => section(document, many));
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escape(title)}</title>
-<style>${traceStyle}</style>
-</head>
-<body>
-<h1>${escape(first.name)}</h1>
+  return htmlPage(
+    title,
+    traceStyle,
+    `<h1>${escape(first.name)}</h1>
 <p class="dim">${escape(how(first))}</p>
 ${many ? comparison(documents) : ''}
-${sections.join('\n')}
-</body>
-</html>
-`;
+${sections.join('\n')}`,
+  );
 }
 
 function how({ live, startedAt, from }: TraceDocument): string {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { suite, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { VirtualClock } from '../base/virtual-clock.ts';
 import { ArrivalQueue } from './arrival-queue.ts';
 import type { Arrival } from './network.ts';
@@ -10,7 +10,7 @@ const fault = (server: string, kind: 'refused' | 'unreachable' = 'refused'): Arr
   server,
 });
 
-suite('what has reached a socket', () => {
+describe('what has reached a socket', () => {
   test('of two replies in one TCP segment, who waits for one leaves the other', async () => {
     const queue = new ArrivalQueue(new VirtualClock());
     const first = queue.wait(Infinity);
