@@ -5,7 +5,7 @@ import type { ServerResponse } from 'node:http';
 export function answerText(
   response: ServerResponse,
   status: number,
-  text: string,
+  text: string | Uint8Array,
   type: string = 'text/plain; charset=utf-8',
 ): void {
   const headers = { 'content-type': type, 'content-length': Buffer.byteLength(text) };

@@ -82,7 +82,7 @@ function zigzag(value: number): number {
 }
 
 /** Seven bits a byte, the lowest first; a negative number is written as 64 bits. */
-function varint(value: number | bigint): Buffer {
+export function varint(value: number | bigint): Buffer {
   const out: number[] = [];
   if (typeof value === 'bigint') {
     let rest = BigInt.asUintN(64, value);
@@ -161,6 +161,12 @@ export class MessageReader {
     if (this.kind === FIXED64) return Number(this.#bytes.readBigUInt64LE(this.#from));
     this.#expect(VARINT);
     return (this.#high | 0) * 0x1_0000_0000 + this.#low;
+  }
+
+  /** The present value as a float of 64 bits. */
+  double(): number {
+    this.#expect(FIXED64);
+    return this.#bytes.readDoubleLE(this.#from);
   }
 
   /** The present value as 64 bits, unsigned. */

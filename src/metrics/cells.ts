@@ -70,7 +70,7 @@ export class CellMemory {
   }
 }
 
-/** Cells of a block: 8 KiB, room for the histograms of a few server blocks. */
+/** Cells of a block: 8 KiB, room for two histograms with their native buckets, or for dozens without. */
 export const BLOCK_CELLS = 1024;
 
 /** Counts in shared memory: one 8-byte float each. */

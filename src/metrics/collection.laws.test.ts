@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { Collection } from './collection.ts';
-import type { Format } from './formats.ts';
+import type { TextFormat } from './formats.ts';
 import type { Family, Histogram } from './registry.ts';
 import { SharedRegistry } from './shared-registry.ts';
 
-const format: fc.Arbitrary<Format> = fc.constantFrom('text', 'openmetrics');
+const format: fc.Arbitrary<TextFormat> = fc.constantFrom('text', 'openmetrics');
 
 test('a merged histogram is the histogram of all observations of all threads', () => {
   const values = fc.array(fc.integer({ min: 0, max: 100 }), { maxLength: 20 });

@@ -62,7 +62,15 @@ describe('merging threads', () => {
     const { collection } = makeThreads();
     assert.throws(
       () =>
-        collection.add('a', { event: 'series', family: 0, series: 0, values: [], block: 0, at: 1 }),
+        collection.add('a', {
+          event: 'series',
+          family: 0,
+          series: 0,
+          values: [],
+          block: 0,
+          at: 1,
+          native: false,
+        }),
       /thread a: label set 0 belongs to nothing/,
     );
     assert.throws(

@@ -4,8 +4,9 @@ import type { Cells } from './cells.ts';
 import { unlock } from './cells.ts';
 import { type Exposed, printExposition } from './exposition.ts';
 import { overflowValue } from './family.ts';
-import type { Format } from './formats.ts';
+import type { Format, TextFormat } from './formats.ts';
 import { MergedFamily, type MergedSeries, type Part } from './merged.ts';
+import { writeExposition } from './protobuf-exposition.ts';
 import { difference, NameClaims, type Registration, type SeriesEvent } from './registration.ts';
 import type { Counter, Family } from './registry.ts';
 import { overflowHelp, overflowName, SharedRegistry } from './shared-registry.ts';
@@ -103,18 +104,24 @@ export class Collection {
     };
   }
 
-  /** Everything, as a scrape reads it: families by name, label sets by label values. */
-  print(format: Format): string {
+  /** Everything as text: families by name, label sets by label values. */
+  print(format: TextFormat): string {
+    return printExposition(this.#expose(), format);
+  }
+
+  /** Everything as a scrape reads it, in this format. */
+  scrape(format: Format): string | Buffer {
+    return format === 'protobuf' ? writeExposition(this.#expose()) : this.print(format);
+  }
+
+  #expose(): readonly Exposed[] {
     // Samples go first, so that their errors are counted in this scrape already.
     const exposed = this.#takeSamples();
     for (const [name, family] of this.#families) {
       if (family.size > 0) exposed.set(name, family.expose());
     }
     const names = [...exposed.keys()].toSorted();
-    return printExposition(
-      names.map((name) => exposed.get(name)!),
-      format,
-    );
+    return names.map((name) => exposed.get(name)!);
   }
 
   #familyOf(shape: MergedFamily['shape']): MergedFamily {
@@ -136,7 +143,7 @@ export class Collection {
     if (cells === undefined || family === undefined) {
       throw new Error(`metrics of thread ${thread}: label set ${event.series} belongs to nothing`);
     }
-    const part: Part = { cells, at: event.at };
+    const part: Part = { cells, at: event.at, native: event.native };
     const series = this.#seriesOf(family, event.values);
     series.join(part);
     known.holdings.set(event.series, { family, series, part });

@@ -1,16 +1,21 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Exposed, printExposition, printLabels } from './exposition.ts';
+import { type Exposed, type ExposedSeries, printExposition, printLabels } from './exposition.ts';
+
+/** A label set of these labels, by name. */
+function seriesOf(labels: Record<string, string>, values: readonly number[]): ExposedSeries {
+  const names = Object.keys(labels);
+  const ordered = Object.values(labels);
+  return { labels: printLabels(names, ordered), names, ordered, values, native: false };
+}
 
 const requests: Exposed = {
   name: 'coredns_dns_requests_total',
   help: 'Queries by "type".\nAll of them \\ really.',
   kind: 'counter',
   bounds: [],
-  series: [
-    { labels: 'type="A"', values: [2e6] },
-    { labels: 'type="AAAA"', values: [3] },
-  ],
+  native: null,
+  series: [seriesOf({ type: 'A' }, [2e6]), seriesOf({ type: 'AAAA' }, [3])],
 };
 
 const durations: Exposed = {
@@ -18,10 +23,8 @@ const durations: Exposed = {
   help: 'How long replies took.',
   kind: 'histogram',
   bounds: [0.00025, 1],
-  series: [
-    { labels: '', values: [1_000_000, 2, 1, 40.5] },
-    { labels: 'zone="."', values: [0, 0, 0, 0] },
-  ],
+  native: null,
+  series: [seriesOf({}, [1_000_000, 2, 1, 40.5]), seriesOf({ zone: '.' }, [0, 0, 0, 0])],
 };
 
 test('the text format prints help, type and series, buckets accumulated', () => {

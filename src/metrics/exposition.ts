@@ -1,4 +1,5 @@
-import type { Format } from './formats.ts';
+import type { TextFormat } from './formats.ts';
+import type { NativeRange } from './native.ts';
 import { printCount, printFloat, printNumber } from './number.ts';
 import { type Kind, openMetricsName } from './registration.ts';
 
@@ -9,6 +10,8 @@ export interface Exposed {
   readonly kind: Kind | 'summary';
   /** Of a histogram its buckets' upper bounds, of a summary its quantiles. */
   readonly bounds: readonly number[];
+  /** Of a histogram the buckets that are counted besides. */
+  readonly native: NativeRange | null;
   /** In the order to print; at least one. */
   readonly series: readonly ExposedSeries[];
 }
@@ -17,15 +20,20 @@ export interface Exposed {
 export interface ExposedSeries {
   /** As `printLabels` gives it. */
   readonly labels: string;
+  /** The labels' names, sorted, and their values in that order. */
+  readonly names: readonly string[];
+  readonly ordered: readonly string[];
   /**
-   * One value; of a histogram the count of each bucket by itself, +Inf last, then the sum; of a summary the value at each
-   * quantile, then sum and count.
+   * One value; of a histogram the count of each bucket by itself, +Inf last, then the sum, then the native buckets; of a
+   * summary the value at each quantile, then sum and count.
    */
   readonly values: ArrayLike<number>;
+  /** Whether the native buckets among the values have counted everything that the others have. */
+  readonly native: boolean;
 }
 
 /** The families as a scrape reads them, in the given order. */
-export function printExposition(families: Iterable<Exposed>, format: Format): string {
+export function printExposition(families: Iterable<Exposed>, format: TextFormat): string {
   let out = '';
   for (const family of families) {
     out += printHead(family, format);
@@ -44,7 +52,7 @@ export function printLabels(names: readonly string[], values: readonly string[])
   return names.map((name, index) => `${name}="${escapeValue(values[index]!)}"`).join(',');
 }
 
-function printHead({ name, help, kind }: Exposed, format: Format): string {
+function printHead({ name, help, kind }: Exposed, format: TextFormat): string {
   if (format === 'text') {
     const line = help === '' ? '' : `# HELP ${name} ${escapeHelp(help)}\n`;
     return `${line}# TYPE ${name} ${kind}\n`;
@@ -56,7 +64,7 @@ function printHead({ name, help, kind }: Exposed, format: Format): string {
   return `${line}# TYPE ${family} ${misnamed ? 'unknown' : kind}\n`;
 }
 
-function printPlain({ name, series }: Exposed, format: Format): string {
+function printPlain({ name, series }: Exposed, format: TextFormat): string {
   const print = format === 'text' ? printNumber : printFloat;
   let out = '';
   for (const { labels, values } of series) {
@@ -65,7 +73,7 @@ function printPlain({ name, series }: Exposed, format: Format): string {
   return out;
 }
 
-function printHistogram({ name, bounds, series }: Exposed, format: Format): string {
+function printHistogram({ name, bounds, series }: Exposed, format: TextFormat): string {
   const printSum = format === 'text' ? printNumber : printFloat;
   const printHits = format === 'text' ? printNumber : printCount;
   const marks = [...bounds, Infinity].map((bound) => `le="${printSum(bound)}"`);
@@ -84,7 +92,7 @@ function printHistogram({ name, bounds, series }: Exposed, format: Format): stri
   return out;
 }
 
-function printSummary({ name, bounds, series }: Exposed, format: Format): string {
+function printSummary({ name, bounds, series }: Exposed, format: TextFormat): string {
   const print = format === 'text' ? printNumber : printFloat;
   const printHits = format === 'text' ? printNumber : printCount;
   let out = '';

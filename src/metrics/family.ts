@@ -8,16 +8,20 @@ export interface FamilyContext {
   readonly memory: CellMemory;
   /** Label sets at most, besides the one that shares. */
   readonly limit: number;
+  /** Label sets whose native buckets are counted at most: 0 unless it is a histogram. */
+  readonly natives: number;
   /** A label set has come; returns its number. */
-  added(values: readonly string[], slot: Slot): number;
+  added(values: readonly string[], slot: Slot, native: boolean): number;
   /** A label set has gone, with these final values. */
   removed(series: number, last: readonly number[]): void;
+  /** A label set of a histogram came when the limit of native ones was reached. */
+  withoutNative(): void;
   /** A label set was refused and counted under "other". */
   overflowed(): void;
 }
 
 /** Makes the handle of a label set whose cells begin at `at`. */
-export type MakeInstrument<M> = (cells: Cells, at: number) => M;
+export type MakeInstrument<M> = (cells: Cells, at: number, native: boolean) => M;
 
 /** The value of every label of the cell that the label sets beyond the limit share. */
 export const overflowValue = 'other';
@@ -40,6 +44,7 @@ export class SharedFamily<L extends readonly string[], M extends Instrument> imp
   readonly #root: Branch<M> = new Map();
   #only: Leaf<M> | null = null;
   #size = 0;
+  #natives = 0;
 
   constructor(shape: Shape, make: MakeInstrument<M>, context: FamilyContext) {
     this.#shape = shape;
@@ -63,6 +68,7 @@ export class SharedFamily<L extends readonly string[], M extends Instrument> imp
     if (leaf === null) return;
     this.#prune(values);
     if (!isOverflow(values)) this.#size--;
+    if (leaf.native) this.#natives--;
     const { slot } = leaf;
     const last = Array.from(slot.cells.subarray(slot.at, slot.at + slot.width));
     leaf.instrument.move(new Float64Array(new SharedArrayBuffer(slot.width * 8)), 0);
@@ -109,9 +115,12 @@ export class SharedFamily<L extends readonly string[], M extends Instrument> imp
   }
 
   #plant(values: readonly string[]): Leaf<M> {
-    const slot = this.#context.memory.allocate(width(this.#shape));
-    const series = this.#context.added([...values], slot);
-    return { series, slot, instrument: this.#make(slot.cells, slot.at) };
+    const native = this.#natives < this.#context.natives;
+    if (native) this.#natives++;
+    else if (this.#context.natives > 0) this.#context.withoutNative();
+    const slot = this.#context.memory.allocate(width(this.#shape, native));
+    const series = this.#context.added([...values], slot, native);
+    return { series, slot, native, instrument: this.#make(slot.cells, slot.at, native) };
   }
 
   #prune(values: readonly string[], branch: Branch<M> = this.#root, level = 0): void {
@@ -137,6 +146,7 @@ export class SharedFamily<L extends readonly string[], M extends Instrument> imp
 interface Leaf<M> {
   readonly series: number;
   readonly slot: Slot;
+  readonly native: boolean;
   readonly instrument: M;
 }
 

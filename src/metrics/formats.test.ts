@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { contentTypes, formatFor } from './formats.ts';
+import { contentTypes, type Format, formatFor } from './formats.ts';
 
-const cases: readonly (readonly [string, string | null | undefined, 'text' | 'openmetrics'])[] = [
+const cases: readonly (readonly [string, string | null | undefined, Format])[] = [
   ['no Accept header', undefined, 'text'],
   ['an empty Accept header', '', 'text'],
   ['curl', '*/*', 'text'],
@@ -34,6 +34,17 @@ const cases: readonly (readonly [string, string | null | undefined, 'text' | 'op
     'spaces, capitals and quotes',
     'Application/OpenMetrics-Text ; Version="1.0.0" ; q=1',
     'openmetrics',
+  ],
+  [
+    'Prometheus 3 that stores native histograms',
+    'application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0.6,' +
+      'application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,*/*;q=0.2',
+    'protobuf',
+  ],
+  [
+    'a scraper of other messages',
+    'application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=text,text/plain;q=0.1',
+    'text',
   ],
   ['a weight that is none', 'application/openmetrics-text;q=high', 'text'],
 ];

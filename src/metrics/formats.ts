@@ -1,22 +1,27 @@
 /** The two text forms: Prometheus text 0.0.4 and OpenMetrics 1.0. */
-export type Format = 'text' | 'openmetrics';
+export type TextFormat = 'text' | 'openmetrics';
+
+/** Those, and Prometheus' messages, each behind its length: the only form that has native histograms. */
+export type Format = TextFormat | 'protobuf';
 
 /** The `Content-Type` of each format. */
 export const contentTypes: Readonly<Record<Format, string>> = {
   text: 'text/plain; version=0.0.4; charset=utf-8',
   openmetrics: 'application/openmetrics-text; version=1.0.0; charset=utf-8',
+  protobuf:
+    'application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited',
 };
 
 /**
  * The format that a client likes best, by its `Accept` header (RFC 9110, section 12.5.1). Whatever is not understood
- * gets text, and so do wildcards: people use browsers and curl, and only a scraper asks for OpenMetrics by name.
+ * gets text, and so do wildcards: people use browsers and curl, and only a scraper asks for the others by name.
  */
 export function formatFor(acceptHeader: string | null | undefined): Format {
   let best: Format = 'text';
   let bestWeight = 0;
   for (const range of (acceptHeader ?? '').split(',')) {
     const [media = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase());
-    const format = formatOf(media, parameterOf(parameters, 'version'));
+    const format = formatOf(media, (name) => parameterOf(parameters, name));
     const weight = weightOf(parameterOf(parameters, 'q'));
     if (format === null || weight <= bestWeight) continue;
     best = format;
@@ -25,7 +30,14 @@ export function formatFor(acceptHeader: string | null | undefined): Format {
   return best;
 }
 
-function formatOf(media: string, version: string | null): Format | null {
+function formatOf(media: string, parameter: (name: string) => string | null): Format | null {
+  if (media === 'application/vnd.google.protobuf') {
+    const spoken =
+      parameter('proto') === 'io.prometheus.client.metricfamily' &&
+      parameter('encoding') === 'delimited';
+    return spoken ? 'protobuf' : null;
+  }
+  const version = parameter('version');
   if (media === 'application/openmetrics-text') {
     return version === null || version === '1.0.0' ? 'openmetrics' : null;
   }

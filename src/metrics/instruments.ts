@@ -1,4 +1,5 @@
 import type { Cells } from './cells.ts';
+import type { NativeRange } from './native.ts';
 import type { Counter, Gauge, Histogram } from './registry.ts';
 
 /**
@@ -82,18 +83,21 @@ export class DatedGaugeCell implements Gauge, Instrument {
 }
 
 /**
- * A cell per bucket, +Inf last, then the sum. Buckets are searched from the smallest bound: most replies of a DNS server
- * fall into the first few. NaN is ignored; it would make the sum NaN for ever.
+ * A cell per bucket, +Inf last, then the sum, then those of the native buckets, if they are counted. Buckets are searched
+ * from the smallest bound: most replies of a DNS server fall into the first few. NaN is ignored; it would make the sum NaN
+ * for ever.
  */
 export class HistogramCell implements Histogram, Instrument {
   readonly #bounds: Float64Array;
+  readonly #native: NativeRange | null;
   #cells: Cells;
   #at: number;
 
-  constructor(cells: Cells, at: number, bounds: Float64Array) {
+  constructor(cells: Cells, at: number, bounds: Float64Array, native: NativeRange | null) {
     this.#cells = cells;
     this.#at = at;
     this.#bounds = bounds;
+    this.#native = native;
   }
 
   observe(value: number): void {
@@ -106,6 +110,7 @@ export class HistogramCell implements Histogram, Instrument {
     while (bucket < last && value > bounds[bucket]!) bucket++;
     cells[at + bucket]! += 1;
     cells[at + last + 1]! += value;
+    if (this.#native !== null) cells[at + last + 2 + this.#native.cellOf(value)]! += 1;
   }
 
   move(cells: Cells, at: number): void {

@@ -1,16 +1,20 @@
 import type { Cells } from './cells.ts';
 import { type Exposed, type ExposedSeries, printLabels } from './exposition.ts';
+import { NativeRange } from './native.ts';
 import { type Shape, width } from './registration.ts';
 
 /** The cells of one thread that count towards a merged label set. */
 export interface Part {
   readonly cells: Cells;
   readonly at: number;
+  /** Whether native buckets are among them. */
+  readonly native: boolean;
 }
 
 /** One family over all threads. */
 export class MergedFamily {
   readonly shape: Shape;
+  readonly #native: NativeRange | null;
   readonly #series = new Map<string, MergedSeries>();
   readonly #labels: readonly string[];
   readonly #order: readonly number[];
@@ -18,6 +22,7 @@ export class MergedFamily {
 
   constructor(shape: Shape) {
     this.shape = shape;
+    this.#native = shape.kind === 'histogram' ? new NativeRange(shape.bounds) : null;
     // Labels are printed by name, as Go's clients do; `order` says where in the values each one's value is.
     this.#order = shape.labels
       .map((_, index) => index)
@@ -35,8 +40,7 @@ export class MergedFamily {
 
   add(values: readonly string[]): MergedSeries {
     const ordered = this.#order.map((index) => values[index]!);
-    const labels = printLabels(this.#labels, ordered);
-    const series = new MergedSeries(this.shape, keyOf(values), ordered, labels);
+    const series = new MergedSeries(this.shape, values, this.#labels, ordered);
     this.#series.set(series.key, series);
     this.#sorted = null;
     return series;
@@ -62,13 +66,14 @@ export class MergedFamily {
     const { name, help, kind, bounds } = this.shape;
     this.#sorted ??= [...this.#series.values()].toSorted(inOrder);
     for (const series of this.#sorted) series.read();
-    return { name, help, kind, bounds, series: this.#sorted };
+    return { name, help, kind, bounds, native: this.#native, series: this.#sorted };
   }
 }
 
 /** One label set over all threads: what living threads' cells hold, and what gone threads have left behind. */
 export class MergedSeries implements ExposedSeries {
   readonly key: string;
+  readonly names: readonly string[];
   readonly ordered: readonly string[];
   readonly labels: string;
   /** What was read last. */
@@ -76,13 +81,21 @@ export class MergedSeries implements ExposedSeries {
   readonly #shape: Shape;
   readonly #parts = new Set<Part>();
   #retained: Float64Array | null = null;
+  /** Whether everything that was counted here was counted in native buckets too. */
+  native = true;
 
-  constructor(shape: Shape, key: string, ordered: readonly string[], labels: string) {
-    this.key = key;
+  constructor(
+    shape: Shape,
+    values: readonly string[],
+    names: readonly string[],
+    ordered: readonly string[],
+  ) {
+    this.key = keyOf(values);
+    this.names = names;
     this.ordered = ordered;
-    this.labels = labels;
+    this.labels = printLabels(names, ordered);
     this.#shape = shape;
-    this.values = new Float64Array(shape.kind === 'gauge' ? 1 : width(shape));
+    this.values = new Float64Array(shape.kind === 'gauge' ? 1 : width(shape, true));
   }
 
   get parts(): number {
@@ -96,6 +109,7 @@ export class MergedSeries implements ExposedSeries {
 
   join(part: Part): void {
     this.#parts.add(part);
+    this.native &&= part.native;
   }
 
   /** Takes a part out of the sum, its counts included. */
@@ -108,7 +122,7 @@ export class MergedSeries implements ExposedSeries {
     this.#parts.delete(part);
     if (this.#shape.kind === 'gauge') return;
     const retained = (this.#retained ??= new Float64Array(this.values.length));
-    for (let index = 0; index < retained.length; index++) retained[index]! += last[index]!;
+    for (let index = 0; index < last.length; index++) retained[index]! += last[index]!;
   }
 
   /** Brings `values` up to date. */
@@ -120,7 +134,8 @@ export class MergedSeries implements ExposedSeries {
 
   #readCounts(): void {
     const { values } = this;
-    for (let index = 0; index < values.length; index++) {
+    const end = this.native ? values.length : width(this.#shape, false);
+    for (let index = 0; index < end; index++) {
       let total = this.#retained?.[index] ?? 0;
       for (const part of this.#parts) total += part.cells[part.at + index]!;
       values[index] = risen(values[index]!, total);
@@ -148,8 +163,8 @@ export class MergedSeries implements ExposedSeries {
     this.values[0] = best;
   }
 
-  #cellsOf({ cells, at }: Part): Float64Array {
-    return cells.subarray(at, at + width(this.#shape));
+  #cellsOf({ cells, at, native }: Part): Float64Array {
+    return cells.subarray(at, at + width(this.#shape, native));
   }
 }
 

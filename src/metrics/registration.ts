@@ -1,4 +1,5 @@
 import { limit } from '../base/limits.ts';
+import { NativeRange } from './native.ts';
 
 /**
  * What a thread tells the main thread about its metrics: small, structured-clone-able events, one per thing that comes
@@ -20,7 +21,7 @@ export interface FamilyEvent {
   readonly shape: Shape;
 }
 
-/** A label set was used for the first time; its values lie from cell `at` of `block` on, `width(shape)` of them. */
+/** A label set was used for the first time; its values lie from cell `at` of `block` on, `width(shape, native)` of them. */
 export interface SeriesEvent {
   readonly event: 'series';
   readonly family: number;
@@ -29,6 +30,8 @@ export interface SeriesEvent {
   readonly values: readonly string[];
   readonly block: number;
   readonly at: number;
+  /** Whether the cells of a histogram's native buckets follow; a family has them for a limited number of label sets. */
+  readonly native: boolean;
 }
 
 /** A label set was forgotten. `last` holds its final cell values, because nobody may look into the cells any more. */
@@ -64,10 +67,11 @@ const bucketLimit = limit({ default: 16, min: 1, max: 256 });
 
 /**
  * Cells of one label set. Counter: the count. Gauge: the value, and for `max` and `last` when it was set. Histogram: the
- * count of each bucket by itself (not accumulated; +Inf last), then the sum of all observations.
+ * count of each bucket by itself (not accumulated; +Inf last), then the sum of all observations, then the native buckets.
  */
-export function width(shape: Shape): number {
-  if (shape.kind === 'histogram') return shape.bounds.length + 2;
+export function width(shape: Shape, native: boolean): number {
+  if (shape.kind === 'histogram')
+    return shape.bounds.length + 2 + (native ? new NativeRange(shape.bounds).cells : 0);
   return shape.merge === 'sum' ? 1 : 2;
 }
 

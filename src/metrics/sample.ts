@@ -35,22 +35,21 @@ export function groupSamples(samples: Iterable<Sample>): Map<string, Exposed> {
     if (first.kind !== sample.kind || first.help !== sample.help) {
       throw new Error(`metric ${sample.name}: sampled with different kinds or helps`);
     }
-    const labels = printLabels(
-      names,
-      names.map((name) => sample.labels[name]!),
-    );
+    const ordered = names.map((name) => sample.labels[name]!);
+    const labels = printLabels(names, ordered);
     if (byLabels.has(labels)) {
       throw new Error(`metric ${sample.name}: sampled twice with the labels {${labels}}`);
     }
     const { quantiles, value, count } = sample;
     const values = quantiles === undefined ? [value] : [...quantiles.values(), value, count ?? 0];
-    byLabels.set(labels, { labels, values });
+    byLabels.set(labels, { labels, names, ordered, values, native: false });
   }
   return new Map(
     Array.from(groups, ([name, { first, byLabels }]) => {
       const series = [...byLabels.values()].toSorted((a, b) => (a.labels < b.labels ? -1 : 1));
       const { help, kind, quantiles } = first;
-      return [name, { name, help, kind, bounds: [...(quantiles?.keys() ?? [])], series }];
+      const bounds = [...(quantiles?.keys() ?? [])];
+      return [name, { name, help, kind, bounds, native: null, series }];
     }),
   );
 }

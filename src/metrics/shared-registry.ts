@@ -10,6 +10,7 @@ import {
   HistogramCell,
   type Instrument,
 } from './instruments.ts';
+import { NativeRange } from './native.ts';
 import {
   checkShape,
   difference,
@@ -24,6 +25,9 @@ import type { Counter, Family, Gauge, Histogram, Registry } from './registry.ts'
 /** Label sets of one family in one thread: beyond it, all further ones share a cell. 288 KB for a time histogram. */
 const seriesLimit = limit({ default: 2000, min: 1, max: 100_000 });
 
+/** Label sets of one histogram in one thread whose native buckets are counted as well: 3.4 KB each. The others go without. */
+const nativeLimit = limit({ default: 200, min: 0, max: 100_000 });
+
 /** What may be said of a registry. */
 export interface RegistryOptions {
   /** Tells when a `max` or `last` gauge was set. */
@@ -32,6 +36,8 @@ export interface RegistryOptions {
   readonly series?: number;
   /** The same for single families, by name. */
   readonly seriesOf?: Readonly<Record<string, number>>;
+  /** Label sets per histogram that have native buckets, `nativeLimit.default` if not said. */
+  readonly natives?: number;
 }
 
 /** Counts the `with` calls that were given the shared cell because a family was full. */
@@ -39,6 +45,10 @@ export const overflowName = 'ndots_metrics_overflow_total';
 /** The help of that counter. */
 export const overflowHelp =
   'Uses of label sets that were counted under "other", because their family had reached its limit of label sets.';
+
+const classicOnlyName = 'ndots_metrics_classic_only_total';
+const classicOnlyHelp =
+  'Label sets of histograms that have no native buckets, because their family had reached its limit of those.';
 
 /**
  * A registry that keeps its counts in memory shared with the main thread. Each thread has its own. Whatever comes or
@@ -98,9 +108,10 @@ export class SharedRegistry implements Registry {
     bounds: readonly number[],
   ): Family<L, Histogram> {
     const sought = Float64Array.from(bounds);
+    const range = new NativeRange(bounds);
     return this.#family(
       { ...shapeOf('histogram', name, help, labels), bounds: [...bounds] },
-      (cells, at) => new HistogramCell(cells, at, sought),
+      (cells, at, native) => new HistogramCell(cells, at, sought, native ? range : null),
     );
   }
 
@@ -120,14 +131,20 @@ export class SharedRegistry implements Registry {
     const family = new SharedFamily<L, M>(shape, make, {
       memory: this.#memory,
       limit: this.#limitOf(shape.name),
-      added: (values, slot) => {
+      natives:
+        shape.kind === 'histogram'
+          ? clamp(this.#options.natives ?? nativeLimit.default, nativeLimit)
+          : 0,
+      added: (values, slot, native) => {
         const series = this.#seriesNumbered++;
         const { at } = slot;
         const block = slot.block.index;
-        this.#emit({ event: 'series', family: number, series, values, block, at });
+        this.#emit({ event: 'series', family: number, series, values, block, at, native });
         return series;
       },
       removed: (series, last) => this.#emit({ event: 'removal', series, last }),
+      withoutNative: () =>
+        this.counter(classicOnlyName, classicOnlyHelp, ['family']).with(shape.name).add(1),
       overflowed: () =>
         this.counter(overflowName, overflowHelp, ['family']).with(shape.name).add(1),
     });
@@ -139,7 +156,7 @@ export class SharedRegistry implements Registry {
 
   #limitOf(name: string): number {
     // Has one label set per family, of which code has a fixed number; were it ever full, it would count itself for ever.
-    if (name === overflowName) return seriesLimit.max;
+    if (name === overflowName || name === classicOnlyName) return seriesLimit.max;
     const { series, seriesOf } = this.#options;
     return clamp(seriesOf?.[name] ?? series ?? seriesLimit.default, seriesLimit);
   }

@@ -83,7 +83,7 @@ export class SetupMetrics {
     server.on('request', (request, response) => {
       const found = (request.url ?? '').replace(/\?.*/s, '') === '/metrics';
       const format = formatFor(request.headers.accept);
-      if (found) answerText(response, 200, this.#collection.print(format), contentTypes[format]);
+      if (found) answerText(response, 200, this.#collection.scrape(format), contentTypes[format]);
       else answerText(response, 404, '404 page not found\n');
     });
     await new Promise<void>((resolve) => {

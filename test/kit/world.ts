@@ -145,7 +145,7 @@ export async function makeWorld(corefile: string, parts: WorldParts = {}): Promi
       return reply === null ? null : readMessage(reply);
     },
     dig: async (question, options) => printMessage(await ask(question, options)),
-    metrics: () => server.scrape().body,
+    metrics: () => server.metrics(),
     setCorefile: (changed) => {
       text = changed;
     },

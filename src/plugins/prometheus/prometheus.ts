@@ -5,7 +5,7 @@ import { optional } from '../../corefile/positions.ts';
 import { flag, setting, type Property } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { hostPort, word } from '../../corefile/values.ts';
-import type { HttpHandler } from '../../server/contract/control-context.ts';
+import type { ControlContext, HttpHandler } from '../../server/contract/control-context.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import type { Reply } from '../../wire/reply.ts';
 import { Enabled } from './enabled.ts';
@@ -130,9 +130,7 @@ class Asked {
 }
 
 /** In the form the scraper asks for, compressed if it can take that. */
-function serveMetrics(
-  scrape: (accept: string | undefined) => { type: string; body: string },
-): HttpHandler {
+function serveMetrics(scrape: ControlContext['scrape']): HttpHandler {
   return (request, response) => {
     const { type, body } = scrape(request.headers.accept);
     const headers = { 'content-type': type };

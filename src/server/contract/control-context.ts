@@ -68,8 +68,11 @@ export interface ControlContext extends ControlChannel {
    * @returns the present readiness of those of all blocks that are observed, by name: all instances of a plugin together
    */
   observeReadiness(): () => ReadonlyMap<string, boolean>;
-  /** Prints all metrics of all threads. */
-  readonly scrape: (accept: string | undefined) => { readonly type: string; readonly body: string };
+  /** All metrics of all threads, in the form that the scraper likes best. */
+  readonly scrape: (accept: string | undefined) => {
+    readonly type: string;
+    readonly body: string | Buffer;
+  };
   /** The configuration as it runs: for `reload`. */
   readonly configuration: RunningConfiguration;
   /** Whether a worker answers: false while all of them hang or have died and none has taken their place yet. */

@@ -143,7 +143,7 @@ export class Server {
       kept: this.#kept,
       scrape: (accept) => {
         const format = formatFor(accept);
-        return { type: contentTypes[format], body: this.#collection.print(format) };
+        return { type: contentTypes[format], body: this.#collection.scrape(format) };
       },
       reread: () => {
         try {
@@ -207,8 +207,8 @@ export class Server {
     return this.#serving?.program.corefile.fingerprint ?? '';
   }
 
-  scrape(accept?: string): { readonly type: string; readonly body: string } {
-    return this.#control.scrape(accept);
+  metrics(): string {
+    return this.#collection.print('text');
   }
 
   /**

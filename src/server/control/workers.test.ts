@@ -147,11 +147,11 @@ describe('workers', () => {
   test('all of them hanging is no answer, and one of two is', async () => {
     const { clock, server, workers } = await started();
     const states = (): string | undefined =>
-      /^ndots_workers\{state="answering"\} \d$/m.exec(server.scrape().body)?.[0];
+      /^ndots_workers\{state="answering"\} \d$/m.exec(server.metrics())?.[0];
     assert.match(states()!, / 2$/);
     for (const worker of workers) worker.hang();
     await clock.advance(1900);
-    assert.match(server.scrape().body, /^ndots_worker_restarts_total\{reason="hung"\} 2$/m);
+    assert.match(server.metrics(), /^ndots_worker_restarts_total\{reason="hung"\} 2$/m);
     await clock.advance(100);
     assert.match(states()!, / 2$/);
     await clock.run(server.stop());

@@ -1,0 +1,72 @@
+/**
+ * The finer buckets that a histogram counts besides its own: those of Prometheus' native histograms, sixteen to each
+ * power of two (schema 4, which is what a growth factor of 1.05 comes to). A sparse set would have to be searched and
+ * would grow while queries are answered; here each bucket of a range that the histogram's own bounds imply is a cell.
+ */
+
+/** Buckets of a power of two are 2 to the power of this. */
+export const NATIVE_SCHEMA = 4;
+const PER_OCTAVE = 1 << NATIVE_SCHEMA;
+/** How far the range reaches below the smallest bound that is not 0, and above the largest, in powers of two. */
+const OCTAVES_BELOW = 8;
+const OCTAVES_ABOVE = 3;
+/** The widest range: 641 cells, which fit into a block of memory. Times from 1 µs to 18 days are no wider. */
+const OCTAVES_MAX = 40;
+
+/**
+ * The native buckets of one histogram. Values that are not above `zeroThreshold` share the bucket of zero, as the format
+ * has it; values above the range are counted in its last bucket.
+ */
+export class NativeRange {
+  /** How many cells a label set needs: the bucket of zero, and those of the range. */
+  readonly cells: number;
+  readonly zeroThreshold: number;
+  readonly #top: number;
+  readonly #lowest: number;
+
+  /** @param bounds the histogram's own, ascending */
+  constructor(bounds: readonly number[]) {
+    const smallest = bounds.find((bound) => bound > 0) ?? 1;
+    const largest = Math.max(smallest, bounds.at(-1)!);
+    // Far from the limits of floats, so that powers of two are exact.
+    const lowest = Math.floor(Math.log2(smallest)) - OCTAVES_BELOW;
+    this.#lowest = Math.min(100, Math.max(-100, lowest));
+    const highest = Math.min(
+      this.#lowest + OCTAVES_MAX,
+      Math.max(this.#lowest + 1, Math.ceil(Math.log2(largest)) + OCTAVES_ABOVE),
+    );
+    this.zeroThreshold = 2 ** this.#lowest;
+    this.#top = 2 ** highest;
+    this.cells = (highest - this.#lowest) * PER_OCTAVE + 1;
+  }
+
+  /** Which cell counts a value that is a number: 0 for the bucket of zero. */
+  cellOf(value: number): number {
+    if (value <= this.zeroThreshold) return 0;
+    if (value >= this.#top) return this.cells - 1;
+    float[0] = value;
+    const high = words[HIGH]!;
+    const octave = (high >>> 20) - 1023;
+    let step = stepsAt[(high >>> 12) & 0xff]!;
+    // The same digits between 1 and 2.
+    words[HIGH] = (high & 0xf_ffff) | 0x3ff0_0000;
+    if (float[0]! > steps[step]!) step++;
+    return (octave - this.#lowest) * PER_OCTAVE + step;
+  }
+
+  /** The number that the format gives to a cell's bucket: its upper bound is 2 to the power of a sixteenth of it. */
+  indexOf(cell: number): number {
+    return this.#lowest * PER_OCTAVE + cell;
+  }
+}
+
+const float = new Float64Array(1);
+const words = new Uint32Array(float.buffer);
+/** Which of the two words of a float has its sign and exponent. */
+const HIGH = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1 ? 1 : 0;
+/** The upper bounds of the buckets between 1 and 2, 1 itself first. */
+const steps = Float64Array.from({ length: PER_OCTAVE + 1 }, (_, step) => 2 ** (step / PER_OCTAVE));
+/** By the first eight binary digits behind the point: the bucket of the smallest number with them. Bounds lie farther apart. */
+const stepsAt = Uint8Array.from({ length: 256 }, (_, digits) =>
+  steps.findIndex((bound) => 1 + digits / 256 <= bound),
+);
