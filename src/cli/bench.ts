@@ -8,7 +8,7 @@ import { rcodeName } from '../wire/iana.ts';
 import { EXIT, type Command } from './command.ts';
 import { clientNamed } from './client-choice.ts';
 import { parseBenchOptions, type BenchOptions } from './bench-options.ts';
-import { readText } from './trace-settings.ts';
+import { readText } from './named-file.ts';
 
 /** The verb `bench`. */
 export const bench: Command = {

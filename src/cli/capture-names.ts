@@ -2,7 +2,6 @@
 import { printHostPort } from '../base/ip.ts';
 import { Problem } from '../base/problem.ts';
 import type { Redaction } from '../capture/redaction.ts';
-import { clusterAccess } from '../kube/api/cluster-access.ts';
 import {
   clusterOwners,
   manifestOwners,
@@ -10,15 +9,14 @@ import {
   type AddressOwners,
 } from '../kube/pods/address-owners.ts';
 import type { Peer } from '../wire/exchange.ts';
+import { accessOf, type ClusterOptions } from './cluster-options.ts';
 import type { Io } from './command.ts';
 import { coreVersion } from './version.ts';
 
 /** Where names of addresses come from. */
-export interface NameChoice {
+export interface NameChoice extends ClusterOptions {
   readonly manifests: string | null;
   readonly cluster: boolean;
-  readonly kubeconfig: string | null;
-  readonly context: string | null;
 }
 
 /** Reads who has which address, if it was asked for. */
@@ -27,14 +25,13 @@ export async function addressOwners(
   io: Io,
   verb: string,
 ): Promise<AddressOwners> {
-  const { manifests, cluster, kubeconfig, context } = choice;
+  const { manifests, cluster } = choice;
   const note = (text: string): void => io.err(`ndots ${verb}: ${text}\n`);
   if (manifests !== null && cluster)
     throw new Problem({ code: 'usage', text: '--manifests or the cluster, not both' });
   if (manifests !== null) return manifestOwners(manifests, (problem) => note(problem.print()));
   if (!cluster) return new Map();
-  const access = clusterAccess({ kubeconfig, context, env: io.env });
-  return clusterOwners(access, { version: coreVersion, signal: io.signal }, note);
+  return clusterOwners(accessOf(choice, io), { version: coreVersion, signal: io.signal }, note);
 }
 
 /** Says whose address it is. */

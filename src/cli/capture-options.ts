@@ -1,12 +1,13 @@
 /** The command line of `ndots capture`. */
 import { randomBytes } from 'node:crypto';
 import { filterWords, type FilterWord, type GivenFilter } from '../capture/filter.ts';
+import { namesCluster, ownerOptions, type ClusterOptions } from './cluster-options.ts';
 import { flag, group, many, one, type Many, type OptionValue, type Usage } from './option.ts';
 import { parseOptions } from './option-parse.ts';
 import { choice, duration, file, integer, readInteger, text, usage } from './option-values.ts';
 
 /** What a command line of `ndots capture` says. */
-export interface CaptureOptions {
+export interface CaptureOptions extends ClusterOptions {
   /** `join`: the files are of one traffic, at several places. */
   readonly action: 'show' | 'join';
   readonly files: readonly string[];
@@ -26,8 +27,6 @@ export interface CaptureOptions {
   readonly redactKey: string | null;
   readonly manifests: string | null;
   readonly cluster: boolean;
-  readonly kubeconfig: string | null;
-  readonly context: string | null;
   readonly color: 'auto' | 'always' | 'never' | null;
   readonly noColor: boolean;
   readonly quiet: boolean;
@@ -103,14 +102,7 @@ const table = {
     not: many('--not', negation, 'all but these: --not namespace=kube-system'),
   }),
   ...group('Names of pods', {
-    manifests: one(
-      '--manifests',
-      file('DIR'),
-      'what kubectl get pods,services,nodes -A -o yaml has printed',
-    ),
-    cluster: flag('--cluster', 'ask the cluster that kubectl would ask'),
-    kubeconfig: one('--kubeconfig', file(), 'another kubeconfig than KUBECONFIG or ~/.kube/config'),
-    context: one('--context', text('NAME'), 'context of the kubeconfig'),
+    ...ownerOptions,
   }),
   ...group('How much', {
     count: one('-c, --count', integer('N', 1, 4_294_967_295), 'end after so many exchanges'),
@@ -184,9 +176,11 @@ export function parseCaptureOptions(given: readonly string[]): CaptureOptions {
     write: values.write,
     redactKey: redacts ? (values.redactKey ?? randomBytes(16).toString('hex')) : null,
     manifests: values.manifests,
-    cluster: values.cluster || values.context !== null || values.kubeconfig !== null,
+    cluster: values.cluster || namesCluster(values),
     kubeconfig: values.kubeconfig,
     context: values.context,
+    as: values.as,
+    asGroup: values.asGroup,
     color: values.color,
     noColor: values.noColor,
     quiet: values.quiet,

@@ -2,6 +2,7 @@
 import { serverAddress, type PlannedCheck } from '../probe/check-file.ts';
 import { checkKinds } from '../probe/kinds.ts';
 import type { ProbeServer } from '../probe/network.ts';
+import { clusterOptions, type ClusterOptions } from './cluster-options.ts';
 import { flag, group, many, one, type OptionValue, type Usage } from './option.ts';
 import { parseOptions } from './option-parse.ts';
 import { choice, file, integer, text, usage } from './option-values.ts';
@@ -11,7 +12,7 @@ import { nearest } from '../base/problem.ts';
 export type CheckOutput = 'text' | 'json' | 'junit' | 'prom' | 'nagios';
 
 /** What a command line of `ndots check` says. */
-export interface CheckOptions {
+export interface CheckOptions extends ClusterOptions {
   readonly action: 'run' | 'serve' | 'list' | 'init';
   /** Files of checks; `-` is standard input. Null: the usual checks. */
   readonly file: string | null;
@@ -28,8 +29,6 @@ export interface CheckOptions {
   readonly targetsMax: number;
   /** Whether nothing is reported to Kuberhealthy, though it started this. */
   readonly noReport: boolean;
-  readonly kubeconfig: string | null;
-  readonly context: string | null;
   readonly color: 'auto' | 'always' | 'never' | null;
   readonly noColor: boolean;
 }
@@ -74,8 +73,7 @@ const table = {
     vip: many('--vip', server, 'address of the DNS service, instead of the file’s'),
     replicas: many('--replica', server, 'address of a replica, instead of the file’s'),
     service: one('--service', service, 'find both by the service’s EndpointSlices'),
-    kubeconfig: one('--kubeconfig', file(), 'another kubeconfig than KUBECONFIG or ~/.kube/config'),
-    context: one('--context', text('NAME'), 'context of the kubeconfig'),
+    ...clusterOptions,
   }),
   ...group('Again and again (serve)', {
     listen: one('--listen', listenAddress, 'metrics, JSON, readiness (0.0.0.0:9154)'),

@@ -1,11 +1,7 @@
 /** What `ndots check` checks, and which servers it asks: from the file, the command line, the cluster, and this machine. */
-import { systemClock } from '../base/clock.ts';
-import { parseAddress } from '../base/ip.ts';
 import { Problem } from '../base/problem.ts';
 import { secureRandom } from '../base/random.ts';
 import { FILE_MAX, readFileText } from '../base/read-file.ts';
-import { apiClient, userAgent, type ApiClient } from '../kube/api/client.ts';
-import { clusterAccess } from '../kube/api/cluster-access.ts';
 import { getJson } from '../kube/api/get-json.ts';
 import { asObject } from '../kube/api/json-object.ts';
 import { serviceAddresses } from '../kube/pods/cluster-pods.ts';
@@ -16,11 +12,11 @@ import { checkKinds } from '../probe/kinds.ts';
 import type { ProbeServer } from '../probe/network.ts';
 import { findServers, type FoundServers, type ServiceChoice } from '../probe/replicas.ts';
 import { systemProbeNetwork } from '../probe/system-network.ts';
-import { linesOf, wordsOf } from '../resolver/resolv-conf.ts';
+import { readNameservers } from '../server/contract/nameservers.ts';
 import { liveLookup } from './check-lookup.ts';
 import type { CheckOptions } from './check-options.ts';
+import { accessOf, withCluster } from './cluster-options.ts';
 import type { Io } from './command.ts';
-import { coreVersion } from './version.ts';
 
 /** What is run without a file: the checks that need no names of their own, and the walk to the one name that every cluster has. */
 const usual = checkKinds
@@ -66,7 +62,9 @@ export async function contextOf(
   const found: FoundServers =
     choice === null
       ? { vip: [], replicas: [] }
-      : await withCluster(options, io, (client) => findServers(client, choice, io.signal));
+      : await withCluster(accessOf(options, io), (client) =>
+          findServers(client, choice, io.signal),
+        );
   const vip = [options.vip, plan.vip ?? [], found.vip, ownServers()].find(
     ({ length }) => length > 0,
   );
@@ -97,7 +95,7 @@ export async function clusterIpOf(
   options: CheckOptions,
   io: Io,
 ): Promise<string | null> {
-  return withCluster(options, io, async (client) => {
+  return withCluster(accessOf(options, io), async (client) => {
     const path = `/api/v1/namespaces/${namespace}/services/${name}`;
     const task = `get services ${name}`;
     const request = { path, task, waitMs: 5000, signal: io.signal };
@@ -105,28 +103,11 @@ export async function clusterIpOf(
   });
 }
 
-async function withCluster<T>(
-  { kubeconfig, context }: CheckOptions,
-  io: Io,
-  use: (client: ApiClient) => Promise<T>,
-): Promise<T> {
-  const { connection } = clusterAccess({ kubeconfig, context, env: io.env });
-  const client = apiClient({ connection, clock: systemClock, userAgent: userAgent(coreVersion) });
-  try {
-    return await use(client);
-  } finally {
-    client.close();
-  }
-}
-
 /** The servers of /etc/resolv.conf. */
 export function ownServers(): readonly ProbeServer[] {
   try {
     const text = readFileText('/etc/resolv.conf', FILE_MAX.small);
-    return linesOf(text)
-      .map(wordsOf)
-      .filter(([key, host = '']) => key === 'nameserver' && parseAddress(host) !== null)
-      .map(([, host = '']) => ({ host, port: 53 }));
+    return readNameservers(text).map((host) => ({ host, port: 53 }));
   } catch {
     return [];
   }

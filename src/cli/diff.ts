@@ -1,9 +1,7 @@
 /** `ndots diff BEFORE AFTER`: which answers a change of the configuration changes. */
-import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Problem, Problems } from '../base/problem.ts';
-import { FILE_MAX, readFileText, whyUnreadable } from '../base/read-file.ts';
 import type { Corefile } from '../corefile/tree.ts';
 import { compare, differences, type Comparison } from '../diff/compare.ts';
 import type { Question } from '../diff/question.ts';
@@ -17,6 +15,7 @@ import { isDomainName, absoluteName } from '../corefile/zones.ts';
 import { EXIT, wantsColour, type Command, type Io } from './command.ts';
 import { parseDiffOptions, type DiffOptions } from './diff-options.ts';
 import { readNames } from './diff-names.ts';
+import { readText } from './named-file.ts';
 import { comparisonDocument, printComparison } from './diff-text.ts';
 import { parseCorefileText } from './parse-corefile.ts';
 
@@ -139,7 +138,7 @@ async function readObjects(folder: string): Promise<ManifestFolder['manifests']>
 
 /** The text of a Corefile, or of the one within a ConfigMap or values of the chart. */
 async function readCorefile(path: string, io: Io): Promise<NamedText> {
-  const text = path === '-' ? await io.stdin() : readText(path);
+  const text = path === '-' ? await io.stdin() : readText(path, 'Corefile');
   const file = path === '-' ? 'stdin' : path;
   const folder = path === '-' ? process.cwd() : dirname(resolve(path));
   const inputs = sortInputs([{ file, text, named: true }]);
@@ -155,19 +154,6 @@ async function readCorefile(path: string, io: Io): Promise<NamedText> {
   if (held.length === 0 && inputs.objects.length > 0)
     throw new Problem({ code: 'diff-input', text: `${file} holds no Corefile` });
   return { file, folder, text: held[0]?.source.text ?? text };
-}
-
-function readText(path: string): string {
-  try {
-    return readFileText(path, FILE_MAX.manifest);
-  } catch (error) {
-    throw new Problem({
-      code: 'unreadable-file',
-      text: `${path}: cannot be read: ${whyUnreadable(error)}`,
-      remedy: existsSync(path) ? `ls -l ${path}` : 'Check the path.',
-      cause: error,
-    });
-  }
 }
 
 function show(found: Comparison, options: DiffOptions, io: Io): number {

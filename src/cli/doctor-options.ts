@@ -1,12 +1,13 @@
 /** The command line of `ndots doctor`. */
 import { randomBytes } from 'node:crypto';
 import { portsValue } from './capture-options.ts';
+import { namesCluster, ownerOptions, type ClusterOptions } from './cluster-options.ts';
 import { flag, group, many, one, type OptionValue, type Usage } from './option.ts';
 import { parseOptions } from './option-parse.ts';
 import { choice, duration, file, integer, text, usage } from './option-values.ts';
 
 /** What a command line of `ndots doctor` says. */
-export interface DoctorOptions {
+export interface DoctorOptions extends ClusterOptions {
   readonly files: readonly string[];
   readonly device: string | null;
   readonly netns: string | null;
@@ -23,8 +24,6 @@ export interface DoctorOptions {
   readonly redactKey: string | null;
   readonly manifests: string | null;
   readonly cluster: boolean;
-  readonly kubeconfig: string | null;
-  readonly context: string | null;
   readonly color: 'auto' | 'always' | 'never' | null;
   readonly noColor: boolean;
   readonly quiet: boolean;
@@ -65,14 +64,7 @@ const table = {
     explain: one('--explain', text('CODE'), 'what a finding means; reads nothing'),
   }),
   ...group('Names of pods', {
-    manifests: one(
-      '--manifests',
-      file('DIR'),
-      'what kubectl get pods,services,nodes -A -o yaml has printed',
-    ),
-    cluster: flag('--cluster', 'ask the cluster that kubectl would ask'),
-    kubeconfig: one('--kubeconfig', file(), 'another kubeconfig than KUBECONFIG or ~/.kube/config'),
-    context: one('--context', text('NAME'), 'context of the kubeconfig'),
+    ...ownerOptions,
   }),
   ...group('Output', {
     output: one('-o, --output', choice('FORMAT', ['text', 'json']), 'text or json'),
@@ -134,9 +126,11 @@ export function parseDoctorOptions(given: readonly string[]): DoctorOptions {
         ? (values.redactKey ?? randomBytes(16).toString('hex'))
         : null,
     manifests: values.manifests,
-    cluster: values.cluster || values.context !== null || values.kubeconfig !== null,
+    cluster: values.cluster || namesCluster(values),
     kubeconfig: values.kubeconfig,
     context: values.context,
+    as: values.as,
+    asGroup: values.asGroup,
     color: values.color,
     noColor: values.noColor,
     quiet: values.quiet,

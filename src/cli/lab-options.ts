@@ -3,6 +3,7 @@ import { nearest } from '../base/problem.ts';
 import { parseNet } from '../base/ip.ts';
 import type { ProxyOptions } from '../dataplane/traffic.ts';
 import { defaultProxy } from '../dataplane/traffic.ts';
+import { clusterOptions, namesCluster, type ClusterOptions } from './cluster-options.ts';
 import { flag, group, one, type OptionValue, type Usage } from './option.ts';
 import { parseOptions } from './option-parse.ts';
 import { addresses, choice, file, integer, text, usage } from './option-values.ts';
@@ -42,11 +43,9 @@ export interface RunOptions {
 }
 
 /** What `ndots lab rules` prints. */
-export interface RulesOptions {
+export interface RulesOptions extends ClusterOptions {
   readonly mode: 'iptables' | 'nftables';
   readonly manifests: string | null;
-  readonly kubeconfig: string | null;
-  readonly context: string | null;
   readonly proxy: ProxyOptions;
   /** Names of chains as old kube-proxies made them. */
   readonly oldNames: boolean;
@@ -88,8 +87,7 @@ const table = {
   ...group('Rules (rules)', {
     mode: one('-m, --mode', choice('MODE', ['iptables', 'nftables']), 'of kube-proxy (iptables)'),
     manifests: one('--manifests', file('DIR'), 'services and endpoints of these manifests'),
-    kubeconfig: one('--kubeconfig', file(), 'another kubeconfig than KUBECONFIG or ~/.kube/config'),
-    context: one('--context', text('NAME'), 'context of the kubeconfig'),
+    ...clusterOptions,
     ipv6: flag('-6', 'the rules of IPv6'),
     node: one('--node', text('NAME'), 'the node that the rules are for'),
     zone: one('--zone', text('NAME'), 'its topology zone'),
@@ -141,7 +139,7 @@ export function parseLabOptions(words: readonly string[]): LabOptions {
       meant === null ? `Known: ${labActions.join(', ')}` : `Did you mean ${meant}?`,
     );
   }
-  if (values.manifests !== null && (values.kubeconfig ?? values.context) !== null)
+  if (values.manifests !== null && namesCluster(values))
     throw usage('--manifests and --kubeconfig or --context exclude each other');
   checkWords(action, others, program);
   return {
@@ -165,6 +163,8 @@ export function parseLabOptions(words: readonly string[]): LabOptions {
       manifests: values.manifests,
       kubeconfig: values.kubeconfig,
       context: values.context,
+      as: values.as,
+      asGroup: values.asGroup,
       oldNames: values.oldNames,
       proxy: {
         family: values.ipv6 ? 'IPv6' : 'IPv4',

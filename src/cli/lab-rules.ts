@@ -11,7 +11,7 @@ import {
 import { iptablesJumps, iptablesRules } from '../dataplane/iptables.ts';
 import { nftablesRules } from '../dataplane/nftables.ts';
 import type { ClusterState } from '../dataplane/traffic.ts';
-import { clusterAccess } from '../kube/api/cluster-access.ts';
+import { accessOf } from './cluster-options.ts';
 import { EXIT, type Io } from './command.ts';
 import type { RulesOptions } from './lab-options.ts';
 import { usage } from './option-values.ts';
@@ -43,8 +43,7 @@ async function objectsOf(options: RulesOptions, io: Io): Promise<ProxyObjects> {
       io.err(`ndots lab: ${problem.print()}\n`);
     });
   }
-  const { kubeconfig, context } = options;
-  return apiObjects(clusterAccess({ kubeconfig, context, env: io.env }), {
+  return apiObjects(accessOf(options, io), {
     userAgent: userAgent(coreVersion),
     signal: io.signal,
   });

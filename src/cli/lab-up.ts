@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { Problem, nearest } from '../base/problem.ts';
-import { FILE_MAX, readFileText, whyUnreadable } from '../base/read-file.ts';
+import { FILE_MAX } from '../base/read-file.ts';
 import { LabCluster } from '../lab/cluster.ts';
 import { INTERNET, usualCorefile, usualNodeResolvConf } from '../lab/defaults.ts';
 import { wordsBehind } from '../lab/files.ts';
@@ -25,6 +25,7 @@ import { parseAnswers } from '../resolver/answers-file.ts';
 import { EXIT, type Io } from './command.ts';
 import type { LabOptions } from './lab-options.ts';
 import { INSIDE, ownWords, REPORT_FD } from './lab-run.ts';
+import { readText } from './named-file.ts';
 
 /** Where the lab of this user is written down. */
 const folder = join(tmpdir(), `ndots-lab-${process.getuid?.() ?? 0}`);
@@ -146,7 +147,7 @@ async function standInside({ file: manifests, corefile, run }: LabOptions): Prom
   const lab = await LabCluster.start(
     {
       manifests: manifests ?? example,
-      corefile: corefile === null ? usualCorefile : readCorefile(corefile),
+      corefile: corefile === null ? usualCorefile : readText(corefile, 'Corefile', FILE_MAX.small),
       nodeResolvConf: usualNodeResolvConf,
       mode: 'iptables',
       ipv6: true,
@@ -165,18 +166,6 @@ async function standInside({ file: manifests, corefile, run }: LabOptions): Prom
   closeSync(REPORT_FD);
   // It stands until it is killed.
   return new Promise(() => setInterval(() => undefined, 60_000));
-}
-
-function readCorefile(path: string): string {
-  try {
-    return readFileText(path, FILE_MAX.small);
-  } catch (error) {
-    throw new Problem({
-      code: 'unreadable-file',
-      text: `${path}: cannot read the Corefile: ${whyUnreadable(error)}`,
-      remedy: 'name one that is there',
-    });
-  }
 }
 
 function theLab(): Standing {

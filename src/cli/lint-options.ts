@@ -1,19 +1,16 @@
 /** The command line of `ndots lint`. */
 import { parseTarget, type Target } from '../lint/target.ts';
 import type { Severity } from '../lint/finding.ts';
+import { clusterOptions, type ClusterOptions } from './cluster-options.ts';
 import { flag, group, many, one, type OptionValue, type Usage } from './option.ts';
 import { parseOptions } from './option-parse.ts';
-import { choice, file, text, usage } from './option-values.ts';
+import { choice, file, usage } from './option-values.ts';
 
 /** What the command line of `ndots lint` says. */
-export interface LintOptions {
+export interface LintOptions extends ClusterOptions {
   /** Empty: `Corefile` in this folder. `-` is standard input. */
   readonly paths: readonly string[];
   readonly cluster: boolean;
-  readonly context: string | null;
-  readonly kubeconfig: string | null;
-  readonly as: string | null;
-  readonly asGroup: readonly string[];
   readonly target: Target | null;
   readonly running: string | null;
   readonly fix: boolean;
@@ -72,10 +69,7 @@ const level: OptionValue<{ readonly code: string; readonly severity: Severity }>
 const table = {
   ...group('Input', {
     cluster: flag('--cluster', 'what runs in the cluster that kubectl would talk to'),
-    context: one('--context', text('NAME'), 'context of the kubeconfig'),
-    kubeconfig: one('--kubeconfig', file(), 'another kubeconfig than KUBECONFIG or ~/.kube/config'),
-    as: one('--as', text('USER'), 'ask the cluster as this user'),
-    asGroup: many('--as-group', text('GROUP'), '… of this group'),
+    ...clusterOptions,
     running: one(
       '--running',
       file(),

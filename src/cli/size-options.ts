@@ -1,5 +1,6 @@
 /** The command line of `ndots size`. */
 import { readDefaults, readTargets, type ScaleTarget } from '../kube/scaling/autoscaler.ts';
+import { clusterOptions, type ClusterOptions } from './cluster-options.ts';
 import { flag, group, many, one, type OptionValue, type Usage } from './option.ts';
 import { parseOptions } from './option-parse.ts';
 import { choice, file, integer, text, usage } from './option-values.ts';
@@ -27,7 +28,7 @@ export type SizeOptions =
   | FollowOptions;
 
 /** What `--follow` is told: the flags of cluster-proportional-autoscaler. */
-export interface FollowOptions {
+export interface FollowOptions extends ClusterOptions {
   readonly mode: 'follow';
   readonly namespace: string;
   readonly configMap: string;
@@ -35,8 +36,6 @@ export interface FollowOptions {
   readonly defaults: Readonly<Record<string, string>> | null;
   readonly nodeLabels: string;
   readonly everyMs: number;
-  readonly kubeconfig: string | null;
-  readonly context: string | null;
 }
 
 const fraction: OptionValue<number> = {
@@ -87,8 +86,7 @@ const table = {
     defaults: one('--default-params', text('JSON'), 'for a ConfigMap that is not there yet'),
     nodeLabels: one('--nodelabels', text('LABELS'), 'count only nodes with these labels'),
     every: one('--poll-period-seconds', integer('SECONDS', 1, 3600), 'look so often (10)'),
-    kubeconfig: one('--kubeconfig', file(), 'another kubeconfig than KUBECONFIG or ~/.kube/config'),
-    context: one('--context', text('NAME'), 'context of the kubeconfig'),
+    ...clusterOptions,
     // What else cluster-proportional-autoscaler is started with by the manifests that people have.
     logtostderr: one('--logtostderr', text('BOOL'), 'taken and without effect'),
     verbosity: one('--v', text('LEVEL'), 'taken and without effect'),
@@ -135,6 +133,8 @@ export function parseSizeOptions(
       everyMs: (values.every ?? 10) * 1000,
       kubeconfig: values.kubeconfig,
       context: values.context,
+      as: values.as,
+      asGroup: values.asGroup,
     };
   }
   if (values.metrics.length > 0)

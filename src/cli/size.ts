@@ -3,14 +3,15 @@ import { sleep, systemClock } from '../base/clock.ts';
 import { makeLog } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
 import { secureRandom } from '../base/random.ts';
-import { FILE_MAX, readFileText } from '../base/read-file.ts';
-import { clusterAccess } from '../kube/api/cluster-access.ts';
+import { FILE_MAX } from '../base/read-file.ts';
 import { asObject, textMap } from '../kube/api/json-object.ts';
 import { parseYaml } from '../kube/manifests/yaml-document.ts';
 import { Autoscaler } from '../kube/scaling/autoscaler.ts';
 import { measuredSize, sampleOf, type Sample } from '../kube/scaling/measured.ts';
 import { readSizing } from '../kube/scaling/proportional.ts';
+import { accessOf } from './cluster-options.ts';
 import { EXIT, type Command, type Io } from './command.ts';
+import { readText } from './named-file.ts';
 import { parseSizeOptions, type FollowOptions, type SizeOptions } from './size-options.ts';
 import { coreVersion } from './version.ts';
 
@@ -54,7 +55,8 @@ async function byCluster(
 
 /** The data of a ConfigMap: of the object, or bare. */
 async function paramsOf(path: string, io: Io): Promise<Record<string, string>> {
-  const content = path === '-' ? await io.stdin() : readText(path);
+  const content =
+    path === '-' ? await io.stdin() : readText(path, 'ConfigMap of the autoscaler', FILE_MAX.small);
   const { documents, problems } = parseYaml(content, path === '-' ? 'standard input' : path);
   const [problem] = problems;
   if (problem !== undefined) throw problem;
@@ -66,19 +68,6 @@ async function paramsOf(path: string, io: Io): Promise<Record<string, string>> {
       typeof params === 'string' ? params : JSON.stringify(params),
     ]),
   );
-}
-
-function readText(path: string): string {
-  try {
-    return readFileText(path, FILE_MAX.small);
-  } catch (error) {
-    throw new Problem({
-      code: 'file-unreadable',
-      text: `${path} cannot be read: ${(error as Error).message}`,
-      remedy: 'Give the file of the autoscaler’s ConfigMap.',
-      cause: error,
-    });
-  }
 }
 
 async function byMetrics(
@@ -133,8 +122,7 @@ async function scrape(url: URL, signal: AbortSignal): Promise<Sample> {
 }
 
 async function follow(options: FollowOptions, io: Io): Promise<number> {
-  const { kubeconfig, context } = options;
-  const access = clusterAccess({ kubeconfig, context, env: io.env });
+  const access = accessOf(options, io);
   const log = makeLog(
     (line) => io.out(`${line}\n`),
     () => false,

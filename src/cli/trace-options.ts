@@ -1,5 +1,6 @@
 /** The command line of `ndots trace`. */
 import type { Family } from '../resolver/client.ts';
+import { clusterOptions, type ClusterOptions } from './cluster-options.ts';
 import {
   flag,
   group,
@@ -23,7 +24,7 @@ import {
 } from './option-values.ts';
 
 /** What the command line of `ndots trace` says; null: nothing was given. */
-export interface TraceOptions {
+export interface TraceOptions extends ClusterOptions {
   readonly name: string | null;
   readonly clients: readonly string[];
   readonly server: string | null;
@@ -43,10 +44,6 @@ export interface TraceOptions {
   readonly from: string | null;
   readonly manifests: string | null;
   readonly namespace: string | null;
-  readonly context: string | null;
-  readonly kubeconfig: string | null;
-  readonly as: string | null;
-  readonly asGroup: readonly string[];
   /** kubelet's settings; null = what the cluster says, or what most clusters have. */
   readonly clusterDns: readonly string[] | null;
   readonly clusterDomain: string;
@@ -115,10 +112,7 @@ const table = {
       'those of pod/NAME, deploy/NAME, svc/NAME …, as kubectl spells them; host = this machine',
     ),
     namespace: one('-n, --namespace', text('NAME'), 'namespace of the pod'),
-    context: one('--context', text('NAME'), 'context of the kubeconfig'),
-    kubeconfig: one('--kubeconfig', file(), 'another kubeconfig than KUBECONFIG or ~/.kube/config'),
-    as: one('--as', text('USER'), 'ask the cluster as this user'),
-    asGroup: many('--as-group', text('GROUP'), '… of this group'),
+    ...clusterOptions,
     manifests: one(
       '--manifests',
       file('DIR'),

@@ -1,6 +1,5 @@
 /** `--from pod/NAME`, `deploy/NAME`, `svc/NAME` …: the resolv.conf that kubelet writes for that pod. */
 import { Problem } from '../base/problem.ts';
-import { clusterAccess } from '../kube/api/cluster-access.ts';
 import {
   asObject,
   child,
@@ -21,6 +20,7 @@ import {
   type PodDns,
   type PodResolvConf,
 } from '../resolver/dns-policy.ts';
+import { accessOf } from './cluster-options.ts';
 import type { Io } from './command.ts';
 import type { TraceOptions } from './trace-options.ts';
 import { coreVersion } from './version.ts';
@@ -81,13 +81,13 @@ export async function podNames(
 }
 
 async function podSource(
-  { manifests, kubeconfig, context, as, asGroup }: TraceOptions,
-  { env, signal }: Pick<Io, 'env' | 'signal'>,
+  options: TraceOptions,
+  io: Pick<Io, 'env' | 'signal'>,
   problem: (problem: Problem) => void,
 ): Promise<PodSource & { close(): void }> {
+  const { manifests } = options;
   if (manifests !== null) return { ...(await manifestPods(manifests, problem)), close: () => {} };
-  const access = clusterAccess({ kubeconfig, context, as, asGroups: asGroup, env });
-  return clusterPods(access, { version: coreVersion, signal });
+  return clusterPods(accessOf(options, io), { version: coreVersion, signal: io.signal });
 }
 
 /** kubelet's clusterDNS is the address of the cluster's DNS service, unless somebody chose otherwise. */

@@ -1,11 +1,10 @@
 /** Where a trace gets its files from: the command line, this machine, or a pod's manifest. */
-import { readFileSync } from 'node:fs';
 import { hostname, networkInterfaces } from 'node:os';
-import { Problem } from '../base/problem.ts';
 import { readFileText } from '../base/read-file.ts';
 import type { Family, Host, Settings } from '../resolver/client.ts';
 import { withNdots } from '../resolver/resolv-conf.ts';
 import type { Io } from './command.ts';
+import { readText } from './named-file.ts';
 import { resolvConfOfPod } from './trace-pod.ts';
 import type { TraceOptions } from './trace-options.ts';
 
@@ -31,7 +30,8 @@ export async function gatherSettings(options: TraceOptions, io: Io): Promise<Gat
   let from: string | null = null;
   const own = options.from === 'host' || (options.from === null && options.resolvConf === null);
   let resolvConf: string | null;
-  if (options.resolvConf !== null) resolvConf = readText(options.resolvConf, 'resolv.conf');
+  if (options.resolvConf !== null)
+    resolvConf = readText(options.resolvConf, 'resolv.conf', largestFile);
   else if (options.from !== null && options.from !== 'host') {
     // Without sending, the node's settings are those of no machine in particular.
     const node = sendsNothing(options) ? '' : (readIfThere('/etc/resolv.conf') ?? '');
@@ -51,13 +51,13 @@ export async function gatherSettings(options: TraceOptions, io: Io): Promise<Gat
       resolvConf,
       nsswitch:
         options.nsswitch !== null
-          ? readText(options.nsswitch, 'nsswitch.conf')
+          ? readText(options.nsswitch, 'nsswitch.conf', largestFile)
           : own
             ? readIfThere('/etc/nsswitch.conf')
             : null,
       hosts:
         options.hosts !== null
-          ? readText(options.hosts, 'hosts file')
+          ? readText(options.hosts, 'hosts file', largestFile)
           : own
             ? readIfThere('/etc/hosts')
             : imageHosts,
@@ -86,34 +86,6 @@ function hostOf(options: TraceOptions, own: boolean): Host {
   const loopback: Family[] = without6 ? [4] : [4, 6];
   return { hostname: options.hostname ?? (own ? hostname() : 'pod'), addresses, loopback };
 }
-
-/** The text of a file that a person named; it must be readable. Bytes that are no UTF-8 become U+FFFD. */
-export function readText(path: string, what: string): string {
-  try {
-    return path === '-' ? readFileSync(0, 'utf8') : readFileText(path, largestFile);
-  } catch (error) {
-    const { code = '' } = error as NodeJS.ErrnoException;
-    if (code === 'EFBIG') {
-      throw new Problem({
-        code: 'file-too-large',
-        text: `${path}: more than ${largestFile >> 20} MiB is no ${what}`,
-      });
-    }
-    throw new Problem({
-      code: 'unreadable-file',
-      text: `${path}: cannot read the ${what}: ${reasons[code] ?? (error as Error).message}`,
-      cause: error,
-    });
-  }
-}
-
-const reasons: Readonly<Record<string, string>> = {
-  ENOENT: 'there is no such file',
-  EACCES: 'it may not be read',
-  EISDIR: 'it is a folder',
-  ENOTDIR: 'a part of its path is no folder',
-  ENOTREG: 'it is no file',
-};
 
 function readIfThere(path: string): string | null {
   try {

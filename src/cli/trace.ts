@@ -21,7 +21,8 @@ import { EXIT, wantsColour, type Command, type Io } from './command.ts';
 import { LiveNetwork, rehearse } from './live-network.ts';
 import { printAs } from './trace-formats.ts';
 import { parseTraceOptions, type TraceOptions } from './trace-options.ts';
-import { gatherSettings, readText, sendsNothing } from './trace-settings.ts';
+import { readText } from './named-file.ts';
+import { gatherSettings, sendsNothing } from './trace-settings.ts';
 import { printComparison } from './trace-comparison.ts';
 import { printTrace } from './trace-text.ts';
 

@@ -1,6 +1,7 @@
 /** The command line of `ndots webhook`. */
 import { nearest } from '../base/problem.ts';
 import type { Mode } from '../webhook/admission.ts';
+import { clusterOptions, type ClusterOptions } from './cluster-options.ts';
 import { group, many, one, type OptionValue, type Usage } from './option.ts';
 import { parseOptions } from './option-parse.ts';
 import { choice, file, integer, text, usage } from './option-values.ts';
@@ -8,7 +9,7 @@ import { choice, file, integer, text, usage } from './option-values.ts';
 const actions = ['serve', 'policy'] as const;
 
 /** What a command line of `ndots webhook` says. */
-export interface WebhookOptions {
+export interface WebhookOptions extends ClusterOptions {
   readonly action: (typeof actions)[number];
   readonly mode: Mode;
   readonly ndots: number | null;
@@ -22,8 +23,6 @@ export interface WebhookOptions {
   readonly configuration: string;
   /** Certificate and key that somebody else keeps; null: the webhook keeps its own in the Secret. */
   readonly files: { readonly cert: string; readonly key: string } | null;
-  readonly kubeconfig: string | null;
-  readonly context: string | null;
   readonly name: string;
   readonly namespaceLabels: Readonly<Record<string, string>>;
 }
@@ -74,8 +73,7 @@ const table = {
       text('NAME'),
       'MutatingWebhookConfiguration that is told the authority (ndots-webhook)',
     ),
-    kubeconfig: one('--kubeconfig', file(), 'another kubeconfig than KUBECONFIG or ~/.kube/config'),
-    context: one('--context', text('NAME'), 'context of the kubeconfig'),
+    ...clusterOptions,
   }),
   ...group('Policy', {
     name: one('--name', text('NAME'), 'of policy and binding (ndots-dns)'),
@@ -135,6 +133,8 @@ export function parseWebhookOptions(
     files: cert === null || key === null ? null : { cert, key },
     kubeconfig: values.kubeconfig,
     context: values.context,
+    as: values.as,
+    asGroup: values.asGroup,
     name: values.name ?? 'ndots-dns',
     namespaceLabels: Object.fromEntries(values.labels),
   };

@@ -5,7 +5,6 @@ import { makeLog, type Log } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
 import { FILE_MAX, readFileText } from '../base/read-file.ts';
 import { apiClient, userAgent } from '../kube/api/client.ts';
-import { clusterAccess } from '../kube/api/cluster-access.ts';
 import { asObject } from '../kube/api/json-object.ts';
 import { parseYaml } from '../kube/manifests/yaml-document.ts';
 import { Collection } from '../metrics/collection.ts';
@@ -16,6 +15,7 @@ import { readNdots } from '../webhook/dns-advice.ts';
 import { NamespaceAnnotations } from '../webhook/namespace-annotations.ts';
 import { policyObjects } from '../webhook/policy.ts';
 import { WebhookServer, type WebhookMetrics } from '../webhook/server.ts';
+import { accessOf } from './cluster-options.ts';
 import { EXIT, type Command, type Io } from './command.ts';
 import { usage } from './option-values.ts';
 import { coreVersion } from './version.ts';
@@ -40,11 +40,7 @@ export const webhook: Command = {
 
 async function serve(options: WebhookOptions, io: Io): Promise<number> {
   const measured = readAdvice(options.advice);
-  const access = clusterAccess({
-    kubeconfig: options.kubeconfig,
-    context: options.context,
-    env: io.env,
-  });
+  const access = accessOf(options, io);
   const log = makeLog(
     (line) => io.out(`${line}\n`),
     () => false,

@@ -1,5 +1,13 @@
 /** What workloads say of their pods, whatever kind they are. */
-import { child, children, text, textMap, type JsonObject } from '../kube/api/json-object.ts';
+import {
+  child,
+  children,
+  list,
+  text,
+  textMap,
+  texts,
+  type JsonObject,
+} from '../kube/api/json-object.ts';
 import type { KubeObject } from './subject.ts';
 
 /** A pod, or the template of one, and the path to its `spec`. */
@@ -65,10 +73,19 @@ export function dnsServerIn(object: KubeObject): {
   for (const container of containersOf(object)) {
     if (/(^|\/)[\w.-]*node-?cache([:@]|$)/.test(container.image))
       return { container, role: 'node-cache' };
-    if (/(^|\/)[\w.-]*(coredns|ndots)([:@]|$)/.test(container.image))
-      return { container, role: 'server' };
+    if (!/(^|\/)[\w.-]*(coredns|ndots)([:@]|$)/.test(container.image)) continue;
+    const verb = verbOf(container);
+    if (verb === 'node-cache') return { container, role: 'node-cache' };
+    if (verb === null || verb === 'serve') return { container, role: 'server' };
   }
   return null;
+}
+
+/** The image of ndots runs other things than servers, too: `size --follow`, `webhook serve`. Null: none is named, as with CoreDNS. */
+function verbOf({ value }: Container): string | null {
+  const [program = '', ...behind] = [...texts(value, 'command'), ...texts(value, 'args')];
+  const [word = ''] = list(value, 'command').length > 0 ? behind : [program];
+  return /^[a-z][a-z-]*$/.test(word) ? word : null;
 }
 
 /** Whether labels are all there, with these values. An empty selector selects everything. */

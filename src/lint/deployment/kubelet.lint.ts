@@ -1,5 +1,6 @@
 /** Rules about settings of kubelet, and about the resolv.conf that it hands out. */
 import { child, text, texts } from '../../kube/api/json-object.ts';
+import { readNameservers } from '../../server/contract/nameservers.ts';
 import { corefileRule, objectRule, type Rule } from '../rule.ts';
 import type { KubeObject, Subject } from '../subject.ts';
 import { dnsServerIn, podSpecOf } from '../workload.ts';
@@ -76,7 +77,7 @@ const shortList: Rule = corefileRule({
   summary: 'forward to a resolv.conf with more than three name servers',
   find({ blocks }, tell, { resolvConfs }) {
     for (const { file, text: conf } of resolvConfs) {
-      const servers = conf.split('\n').filter((line) => /^[ \t]*nameserver[ \t]/.test(line)).length;
+      const servers = readNameservers(conf).length;
       if (servers <= 3) continue;
       for (const directive of blocks.flatMap((block) => block.directives('forward'))) {
         const to = directive.args.find(({ text: word }) => /(^|\/)resolv\.conf$/.test(word));

@@ -15,6 +15,9 @@ const chartKeys: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
+/** What only the chart of ndots reads. */
+const ndotsKeys = ['networkPolicy', 'webhook'] as const;
+
 /** Spellings that are further away than a mistake of typing. */
 const chartSynonyms: Readonly<Record<string, string>> = {
   pdb: 'podDisruptionBudget',
@@ -30,13 +33,14 @@ const evicted: Rule = objectRule({
   severity: 'warning',
   summary: 'DNS servers that may all be evicted at once, and chart values that nobody reads',
   kinds: ['HelmValues', 'Deployment'],
-  find(object, tell, { objects }) {
+  find(object, tell, { objects, target }) {
     if (object.kind === 'HelmValues') {
       // Values of a chart of charts have keys of all sorts.
       if (!Array.isArray(object.value['servers'])) return;
-      // Charts of other servers take the same servers, and more besides.
+      // Charts of other servers take the same servers, and more besides. That of ndots refuses unknown keys itself.
       const image = text(child(object.value, 'image'), 'repository');
       if (image !== '' && !image.includes('coredns')) return;
+      if (target?.kind === 'ndots' || ndotsKeys.some((key) => key in object.value)) return;
       for (const key of Object.keys(object.value)) {
         if (chartKeys.has(key)) continue;
         const meant = chartSynonyms[key] ?? nearest(key, chartKeys);

@@ -7,6 +7,7 @@ import { blockRule, corefileRule, type Rule, type Tell } from '../../lint/rule.t
 import { isWithin, lineOf, type LintedBlock, type Subject } from '../../lint/subject.ts';
 import { coreVersionOf } from '../../lint/target.ts';
 import { isBefore } from '../../lint/version.ts';
+import { readNameservers } from '../../server/contract/nameservers.ts';
 
 /** The words behind FROM. */
 function targetsOf({ args }: Directive): readonly Token[] {
@@ -86,7 +87,7 @@ const loops: Rule = blockRule({
       for (const to of targetsOf(directive)) {
         if (/(^|\/)resolv\.conf$/.test(to.text)) {
           for (const { file, text: conf } of subject.resolvConfs) {
-            const server = /^[ \t]*nameserver[ \t]+(127\.[\d.]+|::1)[ \t]*$/m.exec(conf)?.[1];
+            const server = readNameservers(conf).find((each) => /^127\.|^::1$/.test(each));
             if (server === undefined || binds.length > 0) continue;
             tell({
               at: to,
