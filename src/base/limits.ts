@@ -14,3 +14,10 @@ export function limit(parts: Limit): Limit {
 export function clamp(value: number, { min, max }: Limit): number {
   return Math.min(max, Math.max(min, value));
 }
+
+/** A number of bytes for a person: `64 MiB`, `48 KiB`, `100 bytes`. */
+export function printBytes(bytes: number): string {
+  const mebi = bytes / (1024 * 1024);
+  if (mebi >= 1) return `${Number(mebi.toFixed(1))} MiB`;
+  return bytes >= 1024 ? `${Math.round(bytes / 1024)} KiB` : `${bytes} bytes`;
+}

@@ -1,5 +1,6 @@
 /** Regular files, read whole within a limit. */
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 'node:fs';
+import { printBytes } from './limits.ts';
 
 /** The most bytes that a file of each use may have. A larger one is a wrong path, or somebody's attempt to fill memory. */
 export const FILE_MAX: {
@@ -81,8 +82,7 @@ function kindOf(stats: Stats): string {
 }
 
 function tooLarge(maxBytes: number): Error {
-  const size = maxBytes >= 1024 * 1024 ? `${maxBytes / (1024 * 1024)} MiB` : `${maxBytes} bytes`;
-  return failed('EFBIG', `is larger than ${size}`);
+  return failed('EFBIG', `is larger than ${printBytes(maxBytes)}`);
 }
 
 function failed(code: string, message: string): Error {

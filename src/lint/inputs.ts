@@ -19,6 +19,9 @@ export interface CorefileInput {
   readonly object: KubeObject | null;
 }
 
+/** Memory that a YAML document may take while it is read, bytes: the run ends with it. */
+const YAML_MEMORY = 1024 * 1024 * 1024;
+
 /** A `*.override` or `*.server`, which a Corefile imports by its name. */
 export interface FragmentInput extends CorefileInput {
   readonly name: string;
@@ -72,7 +75,7 @@ class Sorting implements Inputs {
   }
 
   #takeYaml(file: string, text: string, named: boolean): void {
-    const { documents, problems } = parseYaml(text, file);
+    const { documents, problems } = parseYaml(text, file, YAML_MEMORY);
     // In a folder lie charts, and YAML of all sorts: what is no manifest there is nobody's mistake.
     const lines = text.split('\n');
     const isChart = isTemplate(lines.filter((line) => !/^\s*#/.test(line)).join('\n'));

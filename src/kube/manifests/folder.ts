@@ -3,10 +3,16 @@ import { readdirSync, realpathSync, statSync, type Stats } from 'node:fs';
 import { join } from 'node:path';
 import { errorCode } from '../../base/error-code.ts';
 import type { Maybe } from '../../base/maybe.ts';
+import { printBytes } from '../../base/limits.ts';
 import { Problem } from '../../base/problem.ts';
 import { FILE_MAX, readFileText, whyUnreadable } from '../../base/read-file.ts';
-import { readManifests, type Manifest, type ManifestFile } from './manifest.ts';
-import { readInThread, type ManifestText } from './read-thread.ts';
+import {
+  manifestMemoryRemedy,
+  readManifests,
+  type Manifest,
+  type ManifestFile,
+} from './manifest.ts';
+import { readInThread } from './read-thread.ts';
 
 /** Bounds of a folder, so that a wrong path (`/`) ends in a message and not in a full memory. */
 const FILES_MAX = 10_000;
@@ -16,6 +22,9 @@ const BYTES_MAX = 64 * 1024 * 1024;
 /** As much is read at once, in a few dozen milliseconds; more than that in a thread of its own. */
 const BYTES_AT_ONCE_MAX = 64 * 1024;
 
+/** Memory for who looks once and ends, bytes. */
+const MEMORY_OF_A_RUN = 512 * 1024 * 1024;
+
 const endings = /\.(ya?ml|json)$/i;
 
 /**
@@ -24,10 +33,14 @@ const endings = /\.(ya?ml|json)$/i;
  */
 export class ManifestFolder {
   readonly #folder: string;
+  readonly #memory: number;
   readonly #files = new Map<string, KnownFile>();
+  #bytes = 0;
 
-  constructor(folder: string) {
+  /** @param memory bytes that reading one object may take, and all objects together as long as they are there */
+  constructor(folder: string, memory: number = MEMORY_OF_A_RUN) {
     this.#folder = folder;
+    this.#memory = memory;
   }
 
   /** All manifests in order of file name: of each file its last good content. */
@@ -37,6 +50,11 @@ export class ManifestFolder {
 
   get files(): number {
     return this.#files.size;
+  }
+
+  /** Memory that the objects take, bytes, reckoned. */
+  get bytes(): number {
+    return this.#bytes;
   }
 
   /** @throws Problem if the folder itself cannot be read */
@@ -54,13 +72,14 @@ export class ManifestFolder {
     const found = new Map<string, Stats>();
     this.#walk(this.#folder, 0, new Set(), found, problems);
     const changed: string[] = [];
-    for (const path of this.#files.keys()) {
+    for (const [path, { bytes }] of this.#files) {
       if (found.has(path)) continue;
       this.#files.delete(path);
+      this.#bytes -= bytes;
       changed.push(path);
     }
-    const texts: ManifestText[] = [];
-    let bytes = 0;
+    const paths: string[] = [];
+    let size = 0;
     for (const [path, stats] of found) {
       const mark = [stats.ino, stats.size, stats.mtimeMs, stats.ctimeMs].join(' ');
       const known = this.#files.get(path);
@@ -69,33 +88,37 @@ export class ManifestFolder {
       this.#files.set(path, {
         mark,
         manifests: known?.manifests ?? [],
+        bytes: known?.bytes ?? 0,
         good: known?.good ?? false,
       });
-      try {
-        const text = readFileText(path, FILE_MAX.manifest);
-        bytes += text.length;
-        if (bytes > BYTES_MAX) throw tooMuch();
-        texts.push({ path, text });
-      } catch (error) {
-        problems.push(unreadable(path, error));
-      }
+      size += stats.size;
+      if (size > BYTES_MAX) problems.push(unreadable(path, tooMuch()));
+      else paths.push(path);
     }
-    const take = ({ path }: ManifestText, file: ManifestFile): void =>
-      this.#take(path, file, problems);
-    if (bytes <= BYTES_AT_ONCE_MAX) {
-      for (const each of texts) take(each, readManifests(each.text, each.path));
+    const take = (path: string, read: ManifestFile | Error): void =>
+      this.#take(path, read, problems);
+    // Files below /proc and /sys have no size before they are read: who names one has it read by the thread.
+    const isSmall = paths.every((path) => found.get(path)!.size > 0);
+    if (size <= BYTES_AT_ONCE_MAX && isSmall) {
+      for (const path of paths) take(path, readFile(path, this.#memory));
       return { changed, problems };
     }
-    return readInThread(texts, take).then(() => ({ changed, problems }));
+    return readInThread(paths, this.#memory, take).then(() => ({ changed, problems }));
   }
 
   /** A file that was good once stays as it was then; of a new one the good parts count. */
-  #take(path: string, read: ManifestFile, problems: Problem[]): void {
+  #take(path: string, read: ManifestFile | Error, problems: Problem[]): void {
     const known = this.#files.get(path)!;
-    const good = read.problems.length === 0;
-    for (const problem of read.problems) problems.push(withFate(problem, known.good));
-    if (good || !known.good) {
-      this.#files.set(path, { mark: known.mark, manifests: read.manifests, good });
+    if (read instanceof Error) return void problems.push(unreadable(path, read));
+    const found = [...read.problems];
+    const bytes = this.#bytes - known.bytes + read.bytes;
+    if (bytes > this.#memory) found.push(tooManyObjects(this.#folder, this.#memory));
+    const good = found.length === 0;
+    for (const problem of found) problems.push(withFate(problem, known.good));
+    if (bytes <= this.#memory && (good || !known.good)) {
+      const { manifests } = read;
+      this.#files.set(path, { mark: known.mark, manifests, bytes: read.bytes, good });
+      this.#bytes = bytes;
     }
   }
 
@@ -161,8 +184,28 @@ export interface Look {
 interface KnownFile {
   readonly mark: string;
   readonly manifests: readonly Manifest[];
+  /** Memory that they take, reckoned. */
+  readonly bytes: number;
   /** The manifests are the whole of some version of the file. */
   readonly good: boolean;
+}
+
+function readFile(path: string, memory: number): ManifestFile | Error {
+  let text: string;
+  try {
+    text = readFileText(path, FILE_MAX.manifest);
+  } catch (error) {
+    return error as Error;
+  }
+  return readManifests(text, path, memory);
+}
+
+function tooManyObjects(folder: string, memory: number): Problem {
+  return new Problem({
+    code: 'manifest-too-large',
+    text: `the objects of ${folder} take more than ${printBytes(memory)} of memory`,
+    remedy: manifestMemoryRemedy,
+  });
 }
 
 function unreadable(path: string, error: unknown): Problem {

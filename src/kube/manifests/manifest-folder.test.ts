@@ -18,6 +18,7 @@ import { makeLog } from '../../base/log.ts';
 import { Problem } from '../../base/problem.ts';
 import { VirtualClock } from '../../base/virtual-clock.ts';
 import type { KubeObject } from '../store/objects.ts';
+import { readManifests } from './manifest.ts';
 import { parseYaml } from './yaml-document.ts';
 import type { Source } from '../store/source.ts';
 import { manifestSource, type ManifestParts } from './manifest-folder.ts';
@@ -487,6 +488,66 @@ describe('a hostile manifest', () => {
     const many = timed(20_000);
     assert.ok(many < 40 * few, `${few} ms for 2 000 keys, ${many} ms for 20 000`);
     t.diagnostic(`${(many / few).toFixed(1)} times as long`);
+  });
+
+  test('of a million documents, of which none is an object, has its first hundred mistakes told', () => {
+    const { problems } = readManifests('--- 1\n'.repeat(1e5), 'a.yaml');
+    assert.equal(problems.length, 101);
+    assert.match(
+      problems[100]!.message,
+      /there are 100 mistakes: the rest of the file is not read/,
+    );
+  });
+
+  for (const [name, text] of Object.entries({
+    'a list of millions of entries': `[${'{},'.repeat(1e6)}]`,
+    'a text of many MiB': `a: "${'x'.repeat(3e6)}"`,
+    'millions of keys': 'a: 1\n'.repeat(1e6),
+    'a list without end': `items: [${'[[1'.repeat(60)}`,
+  })) {
+    test(`with ${name} is a problem before much is built`, () => {
+      const begin = performance.now();
+      const { manifests, problems } = readManifests(text, 'a.yaml', 8 * 1024 * 1024);
+      assert.equal(manifests.length, 0);
+      assert.equal(problems.length, 1);
+      assert.match(
+        problems[0]!.message,
+        /reading this takes more than 8 MiB of memory|is no YAML|nested too deeply/,
+      );
+      assert.ok(performance.now() - begin < 10_000);
+    });
+  }
+
+  test('that grows beyond the memory for manifests counts as it was before, and so do the others', async (t) => {
+    const made = bench(
+      t,
+      { 'a.yaml': service('web'), 'b.yaml': service('db') },
+      { memory: 1 << 20 },
+    );
+    assert.deepEqual(made.heard.names('Service'), ['db', 'web']);
+    const many = Array.from({ length: 900 }, (_, index) => service(`web-${index}`)).join('---\n');
+    made.write('a.yaml', many);
+    await made.poll();
+    await until(() => made.lines.some((line) => line.includes('1 MiB')));
+    assert.match(
+      made.lines.find((line) => line.includes('1 MiB'))!,
+      /a\.yaml:\d+:1: the objects up to here take more than 1 MiB of memory; .*manifest_memory.*as it was before/,
+    );
+    assert.deepEqual(made.heard.names('Service'), ['db', 'web']);
+  });
+
+  test('that takes, with the other files, more than the memory for manifests is left out', async (t) => {
+    const many = (name: string): string =>
+      Array.from({ length: 500 }, (_, index) => service(`${name}-${index}`)).join('---\n');
+    const told: string[] = [];
+    const made = bench(
+      t,
+      { 'a.yaml': many('a'), 'b.yaml': many('b') },
+      { memory: 1 << 20, problem: ({ code }) => told.push(code) },
+    );
+    await until(() => made.source.synced);
+    assert.equal(made.heard.names('Service').length, 500);
+    assert.deepEqual(told, ['manifest-too-large']);
   });
 
   test('that says a key twice is a problem with its place', (t) => {

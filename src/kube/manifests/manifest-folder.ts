@@ -12,6 +12,8 @@ import type { Source, SourceEvents, Wanted } from '../store/source.ts';
 /** Which folder, what of it, and how to go about it. */
 export interface ManifestParts {
   readonly folder: string;
+  /** Bytes that reading one object may take, and all objects together as long as they are there. */
+  readonly memory?: number;
   readonly wanted: Wanted;
   readonly clock: Clock;
   readonly log: Log;
@@ -21,6 +23,8 @@ export interface ManifestParts {
   readonly pollMs?: number;
   /** Called with each problem of a manifest, besides the line in the log. */
   problem?(problem: Problem): void;
+  /** Called with the memory that the objects take, bytes, when they have changed. */
+  applied?(bytes: number): void;
 }
 
 /** Kubernetes objects from a folder of YAML and JSON files. Throws a `Problem` if the folder cannot be read. */
@@ -45,7 +49,7 @@ class ManifestSource implements Source {
 
   constructor(parts: ManifestParts) {
     this.#parts = parts;
-    this.#folder = new ManifestFolder(parts.folder);
+    this.#folder = new ManifestFolder(parts.folder, parts.memory);
     this.#cluster = new ImpliedCluster(parts.wanted, { ...defaultRanges, ...parts.ranges });
     const strings = new StringTable();
     const { endpoints, pods, multicluster } = parts.wanted;
@@ -111,6 +115,7 @@ class ManifestSource implements Source {
 
   #apply(): void {
     const { entries, problems } = this.#cluster.build(this.#folder.manifests);
+    this.#parts.applied?.(this.#folder.bytes);
     this.#tellNew(problems);
     const changes: Change[] = [];
     for (const [kind, store] of this.#stores) {

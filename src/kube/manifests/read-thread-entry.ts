@@ -1,11 +1,20 @@
-/** Entry of the thread that reads large manifest files: a text in, its objects and problems out. */
+/** Entry of the thread that reads large manifest files: a path in, its objects and problems out. */
 import { parentPort } from 'node:worker_threads';
+import { errorCode } from '../../base/error-code.ts';
+import { FILE_MAX, readFileText } from '../../base/read-file.ts';
 import { readManifests } from './manifest.ts';
-import type { ManifestMessage, ManifestText } from './read-thread.ts';
+import type { ManifestMessage, ManifestRequest } from './read-thread.ts';
 
 const port = parentPort!;
-port.on('message', ({ path, text }: ManifestText) => {
-  const { manifests, problems } = readManifests(text, path);
-  const message: ManifestMessage = { manifests, problems: problems.map(({ parts }) => parts) };
-  port.postMessage(message);
-});
+port.on('message', (request: ManifestRequest) => port.postMessage(read(request)));
+
+function read({ path, memory }: ManifestRequest): ManifestMessage {
+  let text: string;
+  try {
+    text = readFileText(path, FILE_MAX.manifest);
+  } catch (error) {
+    return { message: (error as Error).message, code: errorCode(error) };
+  }
+  const { manifests, bytes, problems } = readManifests(text, path, memory);
+  return { manifests, bytes, problems: problems.map(({ parts }) => parts) };
+}

@@ -1,6 +1,13 @@
-import { createRequire } from 'node:module';
+/** The documents of YAML and JSON files as plain values, each with its places. */
 import type { Document, Scalar } from 'yaml';
 import { Problem, type Place } from '../../base/problem.ts';
+import {
+  loadYaml,
+  PIECE_MEMORY,
+  YamlBoundError,
+  yamlPieces,
+  type AnyDocument,
+} from './yaml-stream.ts';
 
 /** One document of a YAML (or JSON) file, and where in the file each of its parts stands. */
 export interface YamlDocument {
@@ -9,67 +16,123 @@ export interface YamlDocument {
   place(path: readonly (string | number)[]): Place;
 }
 
+/** A document, or an entry of the list that the document after it holds. */
+export interface YamlPart extends YamlDocument {
+  /** Which entry of `items`; null: a document. */
+  readonly item: number | null;
+  /** Characters of the file. */
+  readonly length: number;
+  /** Why there is no value. */
+  readonly problem: Problem | null;
+}
+
+/** More of them say nothing new: the rest of the file is not read. */
+const PROBLEMS_MAX = 100;
+
 /** All documents of a file; those with an error are left out and told as problems. */
 export function parseYaml(
   content: string,
   file: string,
+  memory: number = PIECE_MEMORY,
 ): { readonly documents: readonly YamlDocument[]; readonly problems: readonly Problem[] } {
-  const yaml = loadYaml();
-  const lines = new yaml.LineCounter();
-  const placeAt = (offset: number): Place => {
-    const { line, col } = lines.linePos(offset);
-    return { file, line: Math.max(1, line), column: col };
-  };
-  const parsed = yaml.parseAllDocuments(content, {
-    lineCounter: lines,
-    prettyErrors: false,
-    logLevel: 'error',
-    // The parser's own check compares each key with each other one; `duplicateKey` looks each up.
-    uniqueKeys: false,
-  });
   const documents: YamlDocument[] = [];
   const problems: Problem[] = [];
-  for (const document of Array.isArray(parsed) ? parsed : []) {
-    const error = document.errors[0];
-    if (error !== undefined) {
-      problems.push(syntaxProblem(error.message, placeAt(error.pos[0]), content));
-      continue;
-    }
-    const twice = duplicateKey(yaml, document);
-    if (twice !== null) {
-      const text = `the key '${String(twice.value)}' stands twice in one mapping`;
-      problems.push(new Problem({ code: 'yaml-syntax', text, place: placeAt(twice.range![0]) }));
-      continue;
-    }
-    let value: unknown;
-    try {
-      value = document.toJS({ maxAliasCount: 100 });
-    } catch (fault) {
-      problems.push(syntaxProblem((fault as Error).message, placeAt(document.range[0]), content));
-      continue;
-    }
-    documents.push({
-      value,
-      place(path) {
-        for (let length = path.length; length > 0; length--) {
-          const node = document.getIn(path.slice(0, length), true);
-          if (yaml.isNode(node) && node.range) return placeAt(node.range[0]);
-        }
-        return placeAt(document.contents?.range?.[0] ?? document.range[0]);
-      },
-    });
-  }
+  for (const part of readYaml(content, file, { memory, entries: false }))
+    if (part.problem === null) documents.push(part);
+    else problems.push(part.problem);
   return { documents, problems };
 }
 
+/** What a file holds, piece by piece (see `yamlPieces`). Nothing comes after what must not be read. */
+export function* readYaml(
+  content: string,
+  file: string,
+  { memory, entries }: { readonly memory: number; readonly entries: boolean },
+): Generator<YamlPart> {
+  const yaml = loadYaml();
+  const lines = new Lines(content);
+  const placeAt = (offset: number): Place => ({ file, ...lines.place(offset) });
+  let problems = 0;
+  try {
+    for (const { document, item, length } of yamlPieces(content, memory, entries)) {
+      const value = valueOf(yaml, document, placeAt, content);
+      const problem = value instanceof Problem ? value : null;
+      yield {
+        value: value instanceof Problem ? undefined : value.value,
+        problem,
+        item,
+        length,
+        place(path) {
+          for (let count = path.length; count > 0; count--) {
+            const node = document.getIn(path.slice(0, count), true);
+            if (yaml.isNode(node) && node.range) return placeAt(node.range[0]);
+          }
+          return placeAt(document.contents?.range?.[0] ?? document.range[0]);
+        },
+      };
+      if (problem !== null && ++problems >= PROBLEMS_MAX) return;
+    }
+  } catch (error) {
+    if (!(error instanceof YamlBoundError)) throw error;
+    const place = placeAt(error.offset);
+    const hint = 'the rest of the file is not read';
+    const problem = new Problem({ code: 'yaml-syntax', text: error.message, place, hint });
+    yield { value: undefined, problem, item: null, length: 0, place: () => place };
+  }
+}
+
+function valueOf(
+  yaml: typeof import('yaml'),
+  document: AnyDocument,
+  placeAt: (offset: number) => Place,
+  content: string,
+): { readonly value: unknown } | Problem {
+  const error = document.errors[0];
+  if (error !== undefined) return syntaxProblem(error.message, placeAt(error.pos[0]), content);
+  const twice = duplicateKey(yaml, document);
+  if (twice !== null) {
+    const text = `the key '${String(twice.value)}' stands twice in one mapping`;
+    return new Problem({ code: 'yaml-syntax', text, place: placeAt(twice.range![0]) });
+  }
+  try {
+    return { value: document.toJS({ maxAliasCount: 100 }) as unknown };
+  } catch (fault) {
+    return syntaxProblem((fault as Error).message, placeAt(document.range[0]), content);
+  }
+}
+
+/** Finds lines and columns without a table of all lines: places are asked for nearly in the order of the file. */
+class Lines {
+  readonly #content: string;
+  #offset = 0;
+  #line = 1;
+
+  constructor(content: string) {
+    this.#content = content;
+  }
+
+  place(offset: number): { readonly line: number; readonly column: number } {
+    const content = this.#content;
+    // Backwards by lines, as the way from the beginning may be long.
+    for (; this.#offset > offset; this.#line--)
+      this.#offset = this.#offset < 2 ? 0 : content.lastIndexOf('\n', this.#offset - 2) + 1;
+    for (;;) {
+      const next = content.indexOf('\n', this.#offset);
+      if (next === -1 || next >= offset) break;
+      this.#offset = next + 1;
+      this.#line++;
+    }
+    return { line: this.#line, column: offset - this.#offset + 1 };
+  }
+}
+
 function syntaxProblem(message: string, place: Place, content: string): Problem {
-  const deep = /call stack/i.test(message);
   const hint = /tab/i.test(message) ? 'YAML is indented with blanks, never with tabs' : undefined;
   return new Problem({
     code: 'yaml-syntax',
-    text: deep ? 'this is nested too deeply to be read' : `this is no YAML: ${message}`,
+    text: `this is no YAML: ${message}`,
     place,
-    ...(isTemplate(content) && !deep ? templateAdvice : { hint }),
+    ...(isTemplate(content) ? templateAdvice : { hint }),
   });
 }
 
@@ -104,12 +167,4 @@ function duplicateKey(yaml: typeof import('yaml'), document: Document): Scalar |
     },
   });
   return twice;
-}
-
-let loaded: typeof import('yaml') | null = null;
-
-/** The parser is large and a server that watches an API server never needs it: loaded on first use. */
-function loadYaml(): typeof import('yaml') {
-  loaded ??= createRequire(import.meta.url)('yaml') as typeof import('yaml');
-  return loaded;
 }

@@ -20,12 +20,19 @@ import {
 } from '../../corefile/properties.ts';
 import { meant, pluginProblem, pluginRemark } from '../../corefile/problems.ts';
 import { directive, type Options, type Syntax } from '../../corefile/syntax.ts';
-import { decimal, duration, integer, value, word, worded, wrong } from '../../corefile/values.ts';
+import { byteSize, decimal, duration, integer, value, word, worded, wrong } from '../../corefile/values.ts';
 import { parseSelector } from '../../kube/manifests/selector.ts';
 import type { PodMode } from './lookup.ts';
 
 /** Longer would make a change invisible for an hour; CoreDNS has the same bounds. */
 const ttlLimit = limit({ default: 5, min: 0, max: 3600 });
+
+/** Twenty thousand services fit, in files of any size. */
+const manifestMemoryLimit = limit({
+  default: 64 * 1024 * 1024,
+  min: 1024 * 1024,
+  max: 16 * 1024 * 1024 * 1024,
+});
 
 const podModes: readonly PodMode[] = ['disabled', 'verified', 'insecure'];
 
@@ -72,6 +79,7 @@ export const syntax: Syntax<
   },
   {
     manifests: Property<string | null>;
+    manifestMemoryBytes: Property<number>;
     endpoints: Property<readonly string[]>;
     tls: Property<BoundPositions<{
       cert: Position<string>;
@@ -112,6 +120,10 @@ export const syntax: Syntax<
   properties: {
     manifests: setting('manifests', word('DIR'), {
       help: 'take the objects from the YAML and JSON files of a folder, which is watched, instead of an API server',
+    }),
+    manifestMemoryBytes: setting('manifest_memory', byteSize('SIZE', manifestMemoryLimit), {
+      default: manifestMemoryLimit.default,
+      help: 'memory that reading one object of the folder may take, and all of its objects together; what is more is left out, and a file that changes to more counts as it was',
     }),
     endpoints: list('endpoint', word('URL'), {
       help: 'an API server outside of this cluster; the first one is used',

@@ -11,6 +11,8 @@ export interface Surroundings {
 /** Everything that makes two instances of the plugin see the same objects in the same form: they share one data set. */
 export interface SourcePlan {
   readonly manifests: string | null;
+  /** Bytes that the objects of the folder may take. */
+  readonly manifestMemory: number;
   readonly endpoint: string | null;
   readonly tls: { readonly cert: string; readonly key: string; readonly ca: string } | null;
   readonly kubeconfig: { readonly file: string; readonly context: string | null } | null;
@@ -40,6 +42,7 @@ export function planSource(options: KubernetesOptions, context: Surroundings): S
   const clientNames = verified && context.has('metadata');
   return {
     manifests: manifests === null ? null : path(manifests),
+    manifestMemory: options.manifestMemoryBytes,
     endpoint: endpoints[0] ?? null,
     tls: tls === null ? null : { cert: path(tls.cert), key: path(tls.key), ca: path(tls.ca) },
     kubeconfig:

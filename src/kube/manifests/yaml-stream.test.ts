@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { PIECE_MEMORY, YamlBoundError, yamlPieces } from './yaml-stream.ts';
+
+/** What comes out: entries of lists as `[index, value]`, documents as they are. */
+function pieces(text: string, memory = PIECE_MEMORY): unknown[] {
+  return [...yamlPieces(text, memory)].map(({ document, item }) => {
+    assert.deepEqual(document.errors, []);
+    const value = document.toJS() as unknown;
+    return item === null ? value : [item, value];
+  });
+}
+
+describe('a YAML file comes piece by piece', () => {
+  test('each document by itself', () => {
+    assert.deepEqual(pieces('a: 1\n---\nb: 2\n...\n---\n# c\n'), [{ a: 1 }, { b: 2 }, null]);
+  });
+
+  test('the entries of items before the document that holds them, but for the last', () => {
+    assert.deepEqual(pieces('kind: List\nitems:\n- a: 1\n  b: [1, 2]\n\n# two\n- c\n- d: {}\n'), [
+      [0, { a: 1, b: [1, 2] }],
+      [1, 'c'],
+      { kind: 'List', items: [null, null, { d: {} }] },
+    ]);
+  });
+
+  test('those of JSON, too', () => {
+    assert.deepEqual(pieces('{\n "items": [\n {"a": [1, 2]} ,\n {"b": 2},3],\n "kind": "List"}'), [
+      [0, { a: [1, 2] }],
+      [1, { b: 2 }],
+      { items: [null, null, 3], kind: 'List' },
+    ]);
+  });
+
+  test('of several lists, each after the document before', () => {
+    const list = (name: string): string => `items:\n  - ${name}1\n  - ${name}2\n`;
+    assert.deepEqual(pieces([list('a'), 'x: 1\n', list('b')].join('---\n')), [
+      [0, 'a1'],
+      { items: [null, 'a2'] },
+      { x: 1 },
+      [0, 'b1'],
+      { items: [null, 'b2'] },
+    ]);
+  });
+
+  test('lists with anchors whole from the first one on, as an alias may be anywhere', () => {
+    assert.deepEqual(pieces('items:\n- a\n- &x b\n- c\n- *x\n'), [
+      [0, 'a'],
+      { items: [null, 'b', 'c', 'b'] },
+    ]);
+  });
+
+  test('lists elsewhere whole', () => {
+    for (const text of [
+      'list:\n- a\n- b\n',
+      'spec: {items: [a, b]}',
+      '- a\n- b\n',
+      'items: {a: 1, b: 2}',
+    ])
+      assert.equal(pieces(text).length, 1, text);
+  });
+
+  test('a file of any size with the memory of its largest piece', () => {
+    const memory = 16 * 1024;
+    const entry = '- name: a\n  value: b\n';
+    assert.equal(pieces(`items:\n${entry.repeat(1000)}`, memory).length, 1000);
+    assert.equal(pieces('---\na: 1\n'.repeat(1000), memory).length, 1000);
+    assert.equal(pieces(`${'# nothing\n\n'.repeat(1000)}a: 1\n`, memory).length, 1);
+    assert.throws(() => pieces(`list:\n${entry.repeat(1000)}`, memory), YamlBoundError);
+  });
+});
