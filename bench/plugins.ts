@@ -43,6 +43,8 @@ const fromMemory: Readonly<Record<string, string>> = {
   acl: `acl {\n${ten((i) => `block type A net 10.${i}.0.0/16`)}\n}`,
   dns64: 'dns64 {\n allow_ipv4\n}',
   log: 'log',
+  top: 'top',
+  slowlog: 'slowlog',
   dnstap: `dnstap ${socket} full`,
   rrl: 'rrl {\n responses-per-second 1000000\n}',
   fairqueue: 'fairqueue',

@@ -1,9 +1,9 @@
 /** Names of those that something happens to most often, as series of a gauge: always few, whoever comes. */
 import { every, type Clock } from '../base/clock.ts';
-import type { Registry } from './registry.ts';
+import type { Family, Gauge, Registry } from './registry.ts';
 import { SpaceSaving } from './space-saving.ts';
 
-/** Keys that are counted, those that are shown, and how often that is done. */
+/** Keys that are counted, and those that are shown, unless somebody says otherwise. */
 const COUNTED = 256;
 const SHOWN = 10;
 const SHOW_MS = 10_000;
@@ -17,31 +17,42 @@ export interface TopKeysParts {
   /** Of the gauge. */
   readonly name: string;
   readonly help: string;
-  /** The one label, whose values are the keys. */
+  /** The label whose values are the keys. */
   readonly label: string;
   /** Bytes of a key at most. */
   readonly width: number;
   readonly print: (key: Uint8Array) => string;
+  /** What else is known of a key whenever it is shown, as further labels. */
+  readonly about?: {
+    readonly labels: readonly string[];
+    /** One value for each label. */
+    readonly of: (key: Uint8Array) => readonly string[];
+  };
+  /** Keys that are counted (256 if not said), and those that are shown of them (10). */
+  readonly counted?: number;
+  readonly shown?: number;
 }
 
 /**
- * Counts keys in a sketch and shows the ten highest counts as a gauge with one label, anew every ten seconds; counts halve every ten
- * minutes. Counting allocates nothing.
+ * Counts keys in a sketch and shows the highest counts as a gauge, anew every ten seconds; counts halve every ten minutes. What is
+ * shown is what the sketch is certain of: a flood of keys that come once each shows ones, not the share of each slot. Counting
+ * allocates nothing.
  */
 export class TopKeys {
   readonly #sketch: SpaceSaving;
   readonly #parts: TopKeysParts;
-  readonly #gauge;
+  readonly #gauge: Family<readonly string[], Gauge>;
   readonly #timer;
-  #shown: readonly string[] = [];
+  /** The label values of each series, by their JSON. */
+  #shown: ReadonlyMap<string, readonly string[]> = new Map();
   #changed = false;
   #halvings = 0;
 
   constructor(parts: TopKeysParts) {
-    const { metrics, clock, name, help, label, width } = parts;
+    const { metrics, clock, name, help, label, about, width, counted } = parts;
     this.#parts = parts;
-    this.#sketch = new SpaceSaving(COUNTED, width);
-    this.#gauge = metrics.gauge(name, help, [label]);
+    this.#sketch = new SpaceSaving(counted ?? COUNTED, width);
+    this.#gauge = metrics.gauge<readonly string[]>(name, help, [label, ...(about?.labels ?? [])]);
     const began = clock.now();
     this.#timer = every(clock, SHOW_MS, () => {
       const due = Math.floor((clock.now() - began) / HALF_LIFE_MS);
@@ -61,27 +72,45 @@ export class TopKeys {
 
   /** The key with the highest count, as it is printed; empty: there is none. */
   get first(): string {
-    const [slot] = this.#sketch.top(1);
+    const [slot] = this.#certain();
     return slot === undefined ? '' : this.#parts.print(this.#sketch.key(slot));
   }
 
   /** Takes the series away and counts no more. */
   close(): void {
     this.#timer.cancel();
-    for (const key of this.#shown) this.#gauge.remove(key);
-    this.#shown = [];
+    for (const values of this.#shown.values()) this.#gauge.remove(...values);
+    this.#shown = new Map();
+  }
+
+  /** The slots whose counts are shown, highest first. */
+  #certain(): readonly number[] {
+    const sketch = this.#sketch;
+    const certain = (slot: number): number => sketch.count(slot) - sketch.error(slot);
+    return sketch
+      .top(sketch.size)
+      .toSorted((a, b) => certain(b) - certain(a))
+      .slice(0, this.#parts.shown ?? SHOWN);
   }
 
   #show(): void {
     this.#changed = false;
     const sketch = this.#sketch;
+    const { print, about } = this.#parts;
+    const before = this.#shown;
+    const shown = new Map<string, readonly string[]>();
     const counts = new Map<string, number>();
-    for (const slot of sketch.top(SHOWN)) {
-      const count = Math.round(sketch.count(slot));
-      if (count > 0) counts.set(this.#parts.print(sketch.key(slot)), count);
+    for (const slot of this.#certain()) {
+      const count = Math.round(sketch.count(slot) - sketch.error(slot));
+      if (count === 0) continue;
+      const key = sketch.key(slot);
+      const values = [print(key), ...(about?.of(key) ?? [])];
+      const text = JSON.stringify(values);
+      shown.set(text, values);
+      counts.set(text, count);
     }
-    for (const key of this.#shown) if (!counts.has(key)) this.#gauge.remove(key);
-    for (const [key, count] of counts) this.#gauge.with(key).set(count);
-    this.#shown = [...counts.keys()];
+    for (const [text, values] of before) if (!shown.has(text)) this.#gauge.remove(...values);
+    for (const [text, values] of shown) this.#gauge.with(...values).set(counts.get(text)!);
+    this.#shown = shown;
   }
 }

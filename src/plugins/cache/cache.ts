@@ -323,7 +323,8 @@ function detached(query: Query): Query {
   copy.proto = 'tcp';
   copy.upstreamFlags |= FLAG.AD;
   copy.notes = null;
-  // Nobody waits for it.
+  // Nobody waits for it, and whoever follows the client's query has nothing to do with it.
+  copy.recorder = null;
   copy.mayWait = true;
   return copy;
 }

@@ -10,5 +10,12 @@ export function clientNamespacesOf(cluster: Cluster, known: boolean): ClientName
       const client = known ? cluster.clients.client(peer, peerAt, family === 4 ? 4 : 16) : 0;
       return client === 0 ? '' : cluster.namespaceName(client);
     },
+    pod(address) {
+      const { clients } = cluster;
+      const client = known ? clients.client(address, 0, address.length) : 0;
+      if (client === 0) return { namespace: '', name: '' };
+      const name = clients.pod(address, 0, address.length)?.pod ?? '';
+      return { namespace: cluster.namespaceName(client), name };
+    },
   };
 }

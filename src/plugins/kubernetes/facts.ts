@@ -77,7 +77,7 @@ export interface AddressFact {
   readonly namespaces: readonly string[];
   /** The namespace of whoever sends from this address, or empty when that cannot be told. */
   readonly client: string;
-  /** Name and labels of the one pod that sends from here; only where metadata wants them. */
+  /** Name and labels of the one pod that sends from here; only where metadata or top wants them. */
   readonly pod?: string;
   readonly labels?: Readonly<Record<string, string>>;
 }

@@ -48,7 +48,7 @@ export class PodTable {
   readonly #seed = hashSeed();
   readonly #key = new Int32Array(4);
 
-  /** @param named whether names and labels of pods are wanted (metadata) */
+  /** @param named whether names and labels of pods are wanted (metadata, top) */
   constructor(named: boolean) {
     this.#named = named;
   }

@@ -25,7 +25,7 @@ export interface SourcePlan {
   readonly wanted: Wanted;
   /** Endpoints go by the names of their pods. */
   readonly podNames: boolean;
-  /** Names and labels of client pods are told to metadata. */
+  /** Names of client pods are told to metadata, with their labels, and to top. */
   readonly clientNames: boolean;
   /** Addresses of services outside the cluster are told to k8s_external. */
   readonly outside: boolean;
@@ -39,7 +39,8 @@ export function planSource(options: KubernetesOptions, context: Surroundings): S
   const { manifests, endpoints, tls, kubeconfig, snapshot } = options;
   const path = (file: string): string => context.path(file);
   const verified = options.pods === 'verified';
-  const clientNames = verified && context.has('metadata');
+  const labelled = verified && context.has('metadata');
+  const clientNames = labelled || (verified && context.has('top'));
   return {
     manifests: manifests === null ? null : path(manifests),
     manifestMemory: options.manifestMemoryBytes,
@@ -60,7 +61,7 @@ export function planSource(options: KubernetesOptions, context: Surroundings): S
       labels: options.labels,
       namespaceLabels: options.namespaceLabels,
       zones: options.zonal,
-      podLabels: clientNames,
+      podLabels: labelled,
     },
     podNames: options.endpointPodNames,
     clientNames,

@@ -40,6 +40,8 @@ export interface ClientNamespaces {
   readonly known: boolean;
   /** The namespace of the pod that asks, by its address; empty if that is no pod's alone. */
   of(query: Query): string;
+  /** The pod with this address (4 or 16 bytes), as far as it is known: empty texts. */
+  pod(address: Uint8Array): { readonly namespace: string; readonly name: string };
 }
 
 /** Where namespaces of clients are found. */

@@ -1,0 +1,138 @@
+/** Where the time of one query goes, noted while it is answered. */
+import type { Clock } from '../../base/clock.ts';
+import { printHostPort } from '../../base/ip.ts';
+import { rcodeName } from '../../wire/iana.ts';
+import type { LinkRecorder } from '../../wire/query.ts';
+import { printSeconds } from '../../wire/placeholders.ts';
+
+/** Links that are noted: a query that goes round and round is not told of without end. A power of two. */
+const LINKS_MAX = 64;
+/** Exchanges with upstreams that are told of. */
+const EXCHANGES_MAX = 8;
+/** Uses of one recorder that are told apart: with the link's number it makes a small integer. */
+const USES = 1 << 20;
+/** What took less is not worth a word, milliseconds. */
+const WORTH_MS = 0.5;
+
+/** What the cache had to do with a reply. `joined`: it came of another query's exchange. `-`: no cache was asked. */
+export type CacheState = 'hit' | 'joined' | 'miss' | '-';
+
+/**
+ * Notes which links a query comes to and when they have their reply. What happens in the turn in which the query came takes no
+ * time that anybody could see, and costs no look at the clock; from `wait` on, the clock is looked at. A recorder whose query was answered
+ * at once is used again (`begin`): what is still told of the query before is passed over.
+ */
+export class SlowRecorder implements LinkRecorder {
+  readonly #clock: Clock;
+  readonly #names: string[] = [];
+  readonly #within: number[] = [];
+  readonly #began: number[] = [];
+  readonly #ended: number[] = [];
+  /** The spans of whoever else records this query. */
+  readonly #others: number[] = [];
+  readonly #exchanges: string[] = [];
+  #other: LinkRecorder | null = null;
+  #use = 0;
+  #size = 0;
+  #inner = -1;
+  #more = 0;
+  #begun = 0;
+  #waiting = false;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** A query has come, at that time of the clock. @param other who records it besides */
+  begin(at: number, other: LinkRecorder | null): void {
+    this.#use = (this.#use + 1) & (USES - 1);
+    this.#size = 0;
+    this.#inner = -1;
+    this.#begun = at;
+    this.#other = other;
+  }
+
+  /** The reply is one to come. */
+  wait(): void {
+    this.#waiting = true;
+  }
+
+  entered(link: string): number {
+    const index = this.#size;
+    if (index >= LINKS_MAX) return -1;
+    this.#size++;
+    this.#names[index] = link;
+    this.#within[index] = this.#inner;
+    this.#began[index] = this.#waiting ? this.#clock.now() : this.#begun;
+    this.#ended[index] = -1;
+    this.#inner = index;
+    if (this.#other !== null) this.#others[index] = this.#other.entered(link);
+    return this.#use * LINKS_MAX + index;
+  }
+
+  left(span: number): void {
+    const index = this.#indexOf(span);
+    if (index < 0) return;
+    this.#inner = this.#within[index]!;
+    if (this.#other !== null) this.#other.left(this.#others[index]!);
+  }
+
+  done(span: number): void {
+    const index = this.#indexOf(span);
+    if (index < 0) return;
+    this.#ended[index] = this.#waiting ? this.#clock.now() : this.#begun;
+    if (this.#other !== null) this.#other.done(this.#others[index]!);
+  }
+
+  /** An exchange with an upstream is over. @param rcode -1: no reply came */
+  exchanged(host: string, port: number, proto: string, sentAt: number, rcode: number): void {
+    if (this.#exchanges.length >= EXCHANGES_MAX) {
+      this.#more++;
+      return;
+    }
+    const took = printSeconds(rounded(this.#clock.now() - sentAt));
+    const result = rcode < 0 ? 'no-reply' : rcodeName(rcode);
+    this.#exchanges.push(`${proto}://${printHostPort(host, port)}/${result}/${took}`);
+  }
+
+  get cache(): CacheState {
+    for (let index = 0; index < this.#size; index++) {
+      if (this.#names[index] !== 'cache') continue;
+      if (this.#within.lastIndexOf(index, this.#size - 1) >= 0) return 'miss';
+      return this.#ended[index] === this.#begun ? 'hit' : 'joined';
+    }
+    return '-';
+  }
+
+  /** Exchanges with upstreams in their order: `udp://10.0.0.53:53/no-reply/2s`; `-`: none was over. */
+  get upstreams(): string {
+    if (this.#exchanges.length === 0) return '-';
+    return this.#exchanges.join(',') + (this.#more > 0 ? `,+${this.#more}` : '');
+  }
+
+  /** How long each link took itself, the longest first: `forward:2.003s,cache:0.1s`; `-`: none. @param end clock's ms */
+  spent(end: number): string {
+    const own = new Map<string, number>();
+    const add = (index: number, ms: number): void => {
+      const name = this.#names[index]!;
+      own.set(name, (own.get(name) ?? 0) + ms);
+    };
+    for (let index = 0; index < this.#size; index++) {
+      const ended = this.#ended[index]!;
+      const took = (ended < 0 ? end : ended) - this.#began[index]!;
+      add(index, took);
+      if (this.#within[index]! >= 0) add(this.#within[index]!, -took);
+    }
+    const longest = [...own].filter(([, ms]) => ms >= WORTH_MS).toSorted((a, b) => b[1] - a[1]);
+    return longest.map(([name, ms]) => `${name}:${printSeconds(rounded(ms))}`).join(',') || '-';
+  }
+
+  #indexOf(span: number): number {
+    return span >= 0 && Math.floor(span / LINKS_MAX) === this.#use ? span % LINKS_MAX : -1;
+  }
+}
+
+/** To a microsecond. */
+function rounded(ms: number): number {
+  return Math.round(ms * 1000) / 1000;
+}
