@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { parse, parseAllDocuments } from 'yaml';
+import { chartKeys, chartKeysFile } from '../tools/chart-keys.ts';
 
 const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
 const readYaml = (path: string): Record<string, unknown> =>
@@ -55,6 +56,10 @@ describe('the Helm chart', () => {
   test('documents each value that it takes', () => {
     const values = readYaml('deploy/helm/ndots/values.yaml');
     assert.deepEqual(Object.keys(schema.properties!).toSorted(), Object.keys(values).toSorted());
+  });
+
+  test('knows its keys by the schema of today (node tools/chart-keys.ts writes them)', () => {
+    assert.equal(readFileSync(chartKeysFile, 'utf8'), chartKeys());
   });
 
   test('is of the version of the program', () => {

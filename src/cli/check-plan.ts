@@ -61,10 +61,11 @@ export async function contextOf(
         : { namespace, name, labels: null };
   const found: FoundServers =
     choice === null
-      ? { vip: [], replicas: [] }
+      ? { vip: [], replicas: [], missing: null }
       : await withCluster(accessOf(options, io), (client) =>
           findServers(client, choice, io.signal),
         );
+  if (found.missing !== null) tellOnce(found.missing, io);
   const vip = [options.vip, plan.vip ?? [], found.vip, ownServers()].find(
     ({ length }) => length > 0,
   );
@@ -78,6 +79,15 @@ export async function contextOf(
     vip: uniqueServers(vip ?? []),
     replicas: uniqueServers(replicas ?? []),
   };
+}
+
+/** Of a service that is asked for again and again the same is told once. */
+const told = new Set<string>();
+
+function tellOnce(why: string, io: Io): void {
+  if (told.has(why)) return;
+  told.add(why);
+  io.err(`ndots check: the address of the service itself is not known: ${why}\n`);
 }
 
 /** A service by its labels, as Kuberhealthy's check is told. */

@@ -51,7 +51,7 @@ async function serve(options: WebhookOptions, io: Io): Promise<number> {
     userAgent: userAgent(coreVersion),
     limits: { perSecond: 50, burst: 100, inFlight: 16 },
   });
-  const namespaces = new NamespaceAnnotations(client, systemClock);
+  const namespaces = new NamespaceAnnotations(client, systemClock, log);
   const collection = new Collection();
   const metrics = webhookMetrics(new SharedRegistry((event) => collection.add('webhook', event)));
   const server = new WebhookServer({

@@ -29,6 +29,8 @@ export interface ServiceChoice {
 export interface FoundServers {
   readonly vip: readonly ProbeServer[];
   readonly replicas: readonly ProbeServer[];
+  /** Why the service's own address is not known, where it should be; null: it is, or nobody asked. */
+  readonly missing: string | null;
 }
 
 /** A reply that takes longer is none, milliseconds. */
@@ -71,11 +73,13 @@ export async function findServers(
         return (name === null ? children(found, 'items') : [found]).flatMap(ofEndpoints);
       });
     // The service's own address is worth having; the replicas are what was asked for.
+    let missing: string | null = null;
     const vip = await services().catch((error: unknown) => {
-      if (error instanceof ApiFailure) return [];
-      throw error;
+      if (!(error instanceof ApiFailure)) throw error;
+      missing = [error.message, error.advice].filter((text) => text !== '').join('; ');
+      return [];
     });
-    return { vip, replicas: uniqueServers(replicas) };
+    return { vip, replicas: uniqueServers(replicas), missing };
   } catch (error) {
     if (!(error instanceof ApiFailure)) throw error;
     throw new Problem({

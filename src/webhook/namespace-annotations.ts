@@ -1,5 +1,7 @@
 /** Annotations of namespaces, asked for one at a time and remembered for a short while. */
 import type { Clock } from '../base/clock.ts';
+import { FailureReport } from '../base/failure-report.ts';
+import type { Log } from '../base/log.ts';
 import type { ApiClient } from '../kube/api/client.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
 import { getJson } from '../kube/api/get-json.ts';
@@ -23,10 +25,12 @@ export class NamespaceAnnotations {
   readonly #clock: Clock;
   readonly #known = new Map<string, { readonly at: number; readonly annotations: Annotations }>();
   readonly #asked = new Map<string, Promise<Annotations>>();
+  readonly #failures: FailureReport;
 
-  constructor(client: ApiClient, clock: Clock) {
+  constructor(client: ApiClient, clock: Clock, log: Log) {
     this.#client = client;
     this.#clock = clock;
+    this.#failures = new FailureReport({ log, clock, work: 'what namespaces ask for' });
   }
 
   /** The annotations of a namespace. Those who ask for one at the same time wait for one request. */
@@ -51,8 +55,9 @@ export class NamespaceAnnotations {
         signal,
       });
       annotations = textMap(child(asObject(found), 'metadata'), 'annotations');
+      this.#failures.over();
     } catch (error) {
-      if (!(error instanceof ApiFailure) && (error as Error).name !== 'TimeoutError') throw error;
+      this.#tell(error);
     } finally {
       this.#asked.delete(namespace);
     }
@@ -60,5 +65,14 @@ export class NamespaceAnnotations {
     this.#known.set(namespace, { at: this.#clock.now(), annotations });
     if (this.#known.size > NAMESPACES_MAX) this.#known.delete(this.#known.keys().next().value!);
     return annotations;
+  }
+
+  /** @throws what is none of the API server's failures */
+  #tell(error: unknown): void {
+    const kept = 'pods get what they ask for themselves';
+    if (error instanceof ApiFailure) return this.#failures.failed(error, FRESH_MS, kept);
+    if (!(error instanceof Error) || error.name !== 'TimeoutError') throw error;
+    const late = { kind: 'silent', message: `nothing came in ${WAIT_MS} ms`, advice: '' };
+    this.#failures.failed(late, FRESH_MS, kept);
   }
 }

@@ -25,12 +25,12 @@ function helmProgram(): string {
 }
 
 /** What `helm template` makes of the chart with these values: YAML. @throws with what helm complains of */
-export function helmTemplate(values: object, name = 'dns'): string {
+export function helmTemplate(values: object, name = 'dns', kubeVersion = '1.32'): string {
   const { status, stdout, stderr } = spawnSync(
     helmProgram(),
     [
       ...['template', name, 'deploy/helm/ndots', '--namespace', 'kube-system'],
-      ...['--kube-version', '1.32', '--values', '-'],
+      ...['--kube-version', kubeVersion, '--values', '-'],
     ],
     { input: JSON.stringify(values), encoding: 'utf8', timeout: 60_000 },
   );

@@ -118,7 +118,7 @@ function tlsAdvice(code: string, detail: string): string | null {
 
 /**
  * A status other than 200, or an ERROR event of a watch (whose object is the same Status).
- * `task` says what was tried, e.g. `list services`.
+ * `task` says what was tried, the verb and the resource first: `list services`, `update secrets NAME`.
  */
 export function statusFailure(parts: {
   status: number;
@@ -176,8 +176,12 @@ function adviceFor(kind: FailureKind, task: string): string {
     case 'unauthorized':
       return 'the token or client certificate is not accepted: it may have expired';
     case 'forbidden': {
-      const resource = task.split(' ').at(-1)!;
-      return `its ClusterRole must allow list and watch of ${resource}; see kubectl auth can-i list ${resource} --all-namespaces`;
+      const [verb = '', resource = ''] = task.split(' ');
+      // What is listed is watched, too.
+      const lists = verb === 'list' || verb === 'watch';
+      const rights = lists ? 'list and watch' : verb;
+      const where = lists ? ' --all-namespaces' : '';
+      return `its ClusterRole must allow ${rights} of ${resource}; see kubectl auth can-i ${verb} ${resource}${where}`;
     }
     case 'missing':
       return 'the server does not serve this kind of object';

@@ -7,15 +7,17 @@ import { Authority } from '../../../src/base/certificates.ts';
 import type { KubeJson } from '../apiserver/store.ts';
 import { start, type Child } from '../child.ts';
 import { freePorts } from '../serve-process.ts';
-import { clusterPrograms, type ClusterPrograms } from './programs.ts';
+import { clusterPrograms, type ClusterPrograms, type OlderMinor } from './programs.ts';
 
-/** Who may be asked as: everything is allowed, or what `rbac.authorization.k8s.io` objects allow the DNS server. */
-export type User = 'admin' | 'dns';
+/** Who may be asked as: everything is allowed, or what `rbac.authorization.k8s.io` objects allow the DNS server, or the chart's other parts. */
+export type User = 'admin' | 'dns' | 'check' | 'webhook';
 
 /** User → the name under which RBAC objects know it. */
 const userNames = {
   admin: 'admin,admin,system:masters',
   dns: 'system:serviceaccount:kube-system:coredns,dns',
+  check: 'system:serviceaccount:kube-system:dns-ndots-check,check',
+  webhook: 'system:serviceaccount:kube-system:dns-ndots-webhook,webhook',
 } as const;
 
 /** What the API server did not take, and its reason. */
@@ -56,9 +58,11 @@ export class Cluster implements AsyncDisposable {
     this.#writeIdentity();
   }
 
-  static async start(): Promise<Cluster> {
+  /** @param minor that of an older Kubernetes; null is the newest */
+  static async start(minor: OlderMinor | null = null): Promise<Cluster> {
+    const programs = await clusterPrograms(minor);
     const ports = (await freePorts(3)) as [number, number, number];
-    const cluster = new Cluster(await clusterPrograms(), ports);
+    const cluster = new Cluster(programs, ports);
     try {
       await cluster.startApiServer();
       return cluster;

@@ -65,3 +65,22 @@ labels: {{- toYaml $labels | nindent 2 }}
 annotations: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end -}}
+
+{{- /* What tells the objects of a part of the release from those of the DNS server: (dict "root" $ "part" "webhook"), as YAML. */ -}}
+{{- define "ndots.partLabels" -}}
+app.kubernetes.io/name: {{ include "ndots.name" .root }}-{{ .part }}
+{{- if .root.Values.isClusterService }}
+k8s-app: {{ include "ndots.k8sApp" .root }}-{{ .part }}
+{{- end }}
+{{- end -}}
+
+{{- /* The image of this chart: (dict "root" $ "image" VALUES); what is not said of one is the DNS server's. */ -}}
+{{- define "ndots.image" -}}
+{{- $usual := .root.Values.image -}}
+{{- default $usual.repository .image.repository }}:{{ .image.tag | default $usual.tag | default .root.Chart.AppVersion }}
+{{- end -}}
+
+{{- /* The name of the Service that pods ask. */ -}}
+{{- define "ndots.serviceName" -}}
+{{- default (include "ndots.fullname" .) .Values.service.name -}}
+{{- end -}}
