@@ -2,6 +2,7 @@
  * The places on a line where words stand: required ones, optional ones, lists, the last one. Both a directive's arguments
  * and a property's are records of positions; the record's keys name the options, its order is the order on the line.
  */
+import { parseDuration } from '../base/duration.ts';
 import type { Line } from './line.ts';
 import { Wrong } from './values.ts';
 import type { Value } from './values.ts';
@@ -108,12 +109,16 @@ export function rest<T>(
 
 /** All words that are left, as zones (a CIDR may stand for several); none: the zones of the block's keys. */
 export function zones(
-  options: Help & { readonly show?: string } = {},
+  options: Help & {
+    readonly show?: string;
+    /** Numbers and times are mistakes; the text says where they belong. For directives that CoreDNS does not have. */
+    readonly noNumbers?: string;
+  } = {},
 ): Position<readonly string[]> {
-  const { show = 'ZONES', help = '' } = options;
+  const { show = 'ZONES', noNumbers, help = '' } = options;
   return {
     ...position(`[${show}…]`, help, (line) =>
-      line.left === 0 ? line.binding.zones : takeZones(line),
+      line.left === 0 ? line.binding.zones : takeZones(line, noNumbers),
     ),
     defaultText: "the server block's zones",
   };
@@ -209,10 +214,18 @@ export function showPositions(positions: Positions): string {
     .join(' ');
 }
 
-/** The words that are left, as zones. One that is no zone is left out with a warning, as CoreDNS leaves it out silently. */
-export function takeZones(line: Line): readonly string[] {
+/**
+ * The words that are left, as zones. One that is no zone is left out with a warning, as CoreDNS leaves it out silently.
+ * @param noNumbers numbers and times are mistakes, with this hint
+ */
+export function takeZones(line: Line, noNumbers?: string): readonly string[] {
   const found: string[] = [];
   for (const word of line.takeAll()) {
+    const isNumber = /^\d+$/.test(word.text);
+    if (noNumbers !== undefined && (isNumber || parseDuration(word.text) !== null))
+      line.refuse(`"${word.text}" is a ${isNumber ? 'number' : 'time'}, not a zone`, word.place, {
+        hint: noNumbers,
+      });
     const zones = expandZone(word.text);
     if (zones !== null) found.push(...zones);
     else {

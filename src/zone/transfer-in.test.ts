@@ -77,6 +77,34 @@ test('differences make the next version of the old one', async () => {
   assert.deepEqual(hosts(found), ['a.example.org.', 'b.example.org.']);
 });
 
+test('differences that remove what is not there make no version', async () => {
+  for (const records of [
+    soa(2) + soa(1) + 'gone A 192.0.2.9\n' + soa(2) + soa(2),
+    soa(2) + soa(1) + 'www A 192.0.2.9\n' + soa(2) + soa(2),
+    soa(3) + soa(1) + 'www A 192.0.2.1\n' + soa(2) + soa(2) + 'www A 192.0.2.1\n' + soa(3) + soa(3),
+  ])
+    await assert.rejects(from(records), /remove a record that is not there: \S+ A$/);
+});
+
+test('what differences add and remove again needs no old version, and what lies elsewhere none at all', async () => {
+  const found = await from(
+    soa(3) +
+      soa(1) +
+      'elsewhere.test. A 192.0.2.7\n' +
+      soa(2) +
+      'b A 192.0.2.3\n' +
+      soa(2) +
+      'b A 192.0.2.3\nWWW A 192.0.2.1\n' +
+      soa(3) +
+      'www 77 A 192.0.2.1\n' +
+      soa(3),
+  );
+  assert.deepEqual(
+    hosts(found).map((name) => name.toLowerCase()),
+    ['www.example.org.'],
+  );
+});
+
 test('an SOA record of another name begins and ends nothing', async () => {
   for (const owner of ['evil.test.', 'below', 'org.']) {
     const other = (serial: number): string => soa(serial, owner);

@@ -12,6 +12,7 @@ import {
 } from '../wire/message.ts';
 import { Reader } from '../wire/reader.ts';
 import { soa } from '../wire/record/soa.ts';
+import { Changes, partsOf, trimmed } from './changes.ts';
 import { plainData } from './plain-data.ts';
 import { difference, type Difference } from './difference.ts';
 import { GrowingBytes } from './growing.ts';
@@ -281,12 +282,7 @@ class IncomingZone {
   /** The old version with all differences: records by what they are, those that went last to those that came. */
   #changed(): PackedZone {
     const old = this.#old!;
-    /** Record without its TTL → how many times it went less how many times it came. */
-    const changes = new Map<string, { came: boolean; bytes: Uint8Array }>();
-    for (const { removed, added } of this.#differences) {
-      for (const bytes of storedRecords(removed)) changes.set(keyOf(bytes), { came: false, bytes });
-      for (const bytes of storedRecords(added)) changes.set(keyOf(bytes), { came: true, bytes });
-    }
+    const changes = new Changes(this.#origin, this.#differences);
     const builder = new ZoneBuilder(this.#origin);
     const zone = new ZoneData(old);
     const cursor = new RecordCursor(zone);
@@ -297,15 +293,13 @@ class IncomingZone {
       const data = zone.data.subarray(at, at + length);
       one.length = 0;
       put(one, trimmed(owner), type, ttl, data);
-      if (!changes.has(keyOf(one.bytes.subarray(0, one.length))))
+      if (!changes.touches(one.bytes.subarray(0, one.length)))
         builder.add(trimmed(owner), type, ttl, data);
     }
     const { owner, ttl, data } = this.#soa!;
     builder.add(owner, TYPE.SOA, ttl, data);
-    for (const { came, bytes } of changes.values()) {
-      if (!came) continue;
+    for (const bytes of changes.added()) {
       const { fields, type, ttl: own } = partsOf(bytes);
-      if (type === TYPE.SOA) continue;
       builder.add(bytes.subarray(0, fields), type, own, bytes.subarray(fields + 10));
     }
     return builder.pack();
@@ -324,37 +318,6 @@ function put(to: GrowingBytes, owner: WireName, type: number, ttl: number, data:
   to.u32(ttl);
   to.u16(data.length);
   to.push(data);
-}
-
-function trimmed(owner: Uint8Array): WireName {
-  let end = 0;
-  while (owner[end]! > 0) end += owner[end]! + 1;
-  return owner.subarray(0, end + 1);
-}
-
-function partsOf(bytes: Uint8Array): { fields: number; type: number; ttl: number } {
-  const fields = trimmed(bytes).length;
-  const word = (at: number): number => (bytes[at]! << 8) | bytes[at + 1]!;
-  const ttl = ((word(fields + 4) << 16) | word(fields + 6)) >>> 0;
-  return { fields, type: word(fields), ttl };
-}
-
-/** Owner in lower case, type and data: what a record is. Its TTL may change with it. */
-function keyOf(bytes: Uint8Array): string {
-  const { fields, type } = partsOf(bytes);
-  const owner = Buffer.from(bytes.subarray(0, fields)).toString('latin1');
-  const folded = owner.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase());
-  return `${folded}${type} ${Buffer.from(bytes.subarray(fields + 10)).toString('latin1')}`;
-}
-
-function* storedRecords(bytes: Uint8Array): Generator<Uint8Array> {
-  for (let at = 0; at < bytes.length;) {
-    const { fields } = partsOf(bytes.subarray(at));
-    const length = (bytes[at + fields + 8]! << 8) | bytes[at + fields + 9]!;
-    const end = at + fields + 10 + length;
-    yield bytes.subarray(at, end);
-    at = end;
-  }
 }
 
 /** The serial of a zone at a primary. @throws Error */

@@ -76,6 +76,7 @@ describe('the Corefiles of examples/', { skip }, () => {
           await new Promise((done) => setTimeout(done, 100));
         assert.match(found, answer, question);
       }
+      assert.doesNotMatch(child.output(), /\[(?:ERROR|WARNING)\]/);
     });
   }
 });

@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { VirtualClock } from '../../base/virtual-clock.ts';
 import { bindDirective } from '../../corefile/syntax.ts';
@@ -6,6 +9,7 @@ import { parseCorefile } from '../../corefile/parse.ts';
 import type { Plugin } from '../../server/contract/plugin.ts';
 import type { ControlContext } from '../../server/contract/control-context.ts';
 import { printData } from '../../wire/print.ts';
+import { strangerCertificate, testCertificate, testKey } from '../../../test/kit/certificate.ts';
 import { FakeEtcd } from '../../../test/kit/fake-etcd.ts';
 import { plugins } from '../../../test/kit/plugins.ts';
 import { makeWorld, type World } from '../../../test/kit/world.ts';
@@ -349,6 +353,19 @@ describe('the directive etcd', () => {
       const found = optionsOf(text);
       assert.match(typeof found === 'string' ? found : 'nothing', told);
     }
+  });
+
+  test('a certificate that is not there, or not that of the key, is a mistake before etcd is asked', async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'ndots-etcd-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    writeFileSync(join(folder, 'cert.pem'), testCertificate);
+    writeFileSync(join(folder, 'other.pem'), strangerCertificate);
+    writeFileSync(join(folder, 'key.pem'), testKey);
+    const start = (files: string): Promise<unknown> =>
+      makeWorld(`. {\n etcd {\n endpoint https://127.0.0.1:1\n tls ${files}\n }\n}`, { folder });
+    await assert.rejects(start('cert.pem missing.pem'), /could not load TLS file missing\.pem/);
+    await assert.rejects(start('missing.pem'), /could not load TLS file missing\.pem/);
+    await assert.rejects(start('other.pem key.pem'), /could not load TLS cert/);
   });
 
   test('only the keys of the zones are read: etcd may allow no others', () => {

@@ -1,5 +1,6 @@
 /** `etcd`: SkyDNS's records, kept in etcd. */
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
+import { readUpstreamTls } from '../../server/contract/upstream-tls.ts';
 import { Answerer, type Source } from './answer.ts';
 import { EtcdFollower } from './follower.ts';
 import { MemorySource } from './memory-source.ts';
@@ -18,6 +19,8 @@ export const etcd: Plugin = definePlugin({
 
   control(options, context) {
     const plan = planEtcd(options, (file) => context.path(file));
+    // Read anew for every connection; but what is not there now is a mistake, not an etcd that is away.
+    readUpstreamTls('etcd', options, (file) => context.path(file));
     const { clock, log, metrics, random } = context;
     if (options.perQuery) {
       const { maxSearch } = options;

@@ -330,6 +330,16 @@ describe('file', () => {
     assert.equal((await world.ask('example.org. NS')).answer.length, 1);
   });
 
+  test('a folder is no zone, whatever may come of a file that is not there yet', async (t) => {
+    const path = folder(t, { db: '' });
+    await assert.rejects(
+      makeWorld(`example.org {\n file ${path}\n}`),
+      /plugin\/file: open .*folder|directory/,
+    );
+    const world = await makeWorld('example.org {\n file not-yet\n}', { folder: path });
+    await world.close();
+  });
+
   test('a file without an SOA record is no zone', async (t) => {
     const path = folder(t, { db: '$TTL 60\nwww A 192.0.2.1\n' });
     await assert.rejects(

@@ -79,7 +79,7 @@ export const file: Plugin = definePlugin({
       const found = await keeper.load(source);
       problems.push(...found.problems);
       if (found.missing === null) continue;
-      if (ms === 0) problems.push(unreadable(path, found.missing));
+      if (ms === 0 || !mayCome(found.missing)) problems.push(unreadable(path, found.missing));
       else
         log.warning(
           `Failed to open "${path}": trying again in ${ms / 1000}s: ${whyUnreadable(found.missing)}`,
@@ -112,6 +112,11 @@ export const file: Plugin = definePlugin({
     });
   },
 });
+
+/** A file that is not there yet, or may not be read yet, is waited for; a folder or a device stays what it is. */
+function mayCome(error: NodeJS.ErrnoException): boolean {
+  return !['EISDIR', 'ENOTREG', 'EFBIG'].includes(error.code ?? '');
+}
 
 function unreadable(path: string, error: Error): Problem {
   return new Problem({

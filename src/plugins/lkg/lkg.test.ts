@@ -288,6 +288,20 @@ describe('lkg', () => {
     await world.close();
   });
 
+  test('a time in the place of a zone is a mistake', async () => {
+    for (const [word, kind] of [
+      ['1h', 'time'],
+      ['300', 'number'],
+    ])
+      await assert.rejects(
+        makeWorld(`.:53 {\n lkg example.org ${word}\n forward . 192.0.2.53\n}`),
+        (error) => {
+          assert.match(String(error), new RegExp(`"${word}" is a ${kind}, not a zone`));
+          return true;
+        },
+      );
+  });
+
   test('property: nothing is kept longer than its time, and only what was answered', async () => {
     const names = ['a.example.org.', 'b.example.org.'];
     const step = fc.record({

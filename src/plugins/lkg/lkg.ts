@@ -34,7 +34,9 @@ const syntax = directive({
   summary:
     'keeps the last known good answers of popular names when upstreams suddenly say there is nothing',
   repeat: 'once',
-  args: { zones: zones({ help: 'names that are looked after' }) },
+  args: {
+    zones: zones({ help: 'names that are looked after', noNumbers: 'Write: lkg { hold 1h }' }),
+  },
   properties: {
     holdMs: setting('hold', duration('DURATION', { minMs: 1000, maxMs: 24 * 3600_000 }), {
       default: 900_000,

@@ -14,7 +14,10 @@ const windowLimit = limit({ default: 15, min: 1, max: 3600 });
 const rate = decimal('ALLOWANCE', { min: 0, max: 1_000_000 });
 
 const args: { zones: Position<readonly string[]> } = {
-  zones: zones({ help: 'names whose replies are limited' }),
+  zones: zones({
+    help: 'names whose replies are limited',
+    noNumbers: 'Write: rrl { responses-per-second 20 }',
+  }),
 };
 
 const properties: {

@@ -32,7 +32,7 @@ async function zone(text: string, origin = 'catalog.example.'): Promise<PackedZo
 describe('a catalog zone', () => {
   test('names zones, each with its label, and where it goes', async () => {
     const text = `${head}${version}b.zones 0 PTR Example.NET.\na.zones 0 PTR example.com.\ngroup.a.zones 0 TXT "unsigned"\ncoo.b.zones 0 PTR Other.example.\nignored 0 TXT "value"\n`;
-    const members = readCatalog(await zone(text));
+    const members = readCatalog(await zone(text), 100);
     assert.deepEqual(
       members.toSorted((a, b) => (a.id < b.id ? -1 : 1)),
       [
@@ -56,8 +56,10 @@ describe('a catalog zone', () => {
       ],
     ] as const) {
       const packed = await zone(text);
-      assert.throws(() => readCatalog(packed), message, text);
+      assert.throws(() => readCatalog(packed, 100), message, text);
     }
+    const named = await zone(`${head}${version}a.zones 0 PTR b.\nb.zones 0 PTR c.\n`);
+    assert.throws(() => readCatalog(named, 1), /names 2 zones, max_members are 1$/);
   });
 });
 
@@ -92,6 +94,7 @@ function follow(allowed: readonly (readonly [string, readonly string[]])[]): Fol
       makeLog((line) => log.push(line)),
       'secondary',
     ),
+    most: 100,
     fixed: new Set(['fixed.example.']),
     allowed: new Map(allowed),
     follow: (name, catalog) =>

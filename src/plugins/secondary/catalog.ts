@@ -25,14 +25,12 @@ export interface CatalogMember {
 
 /** The schema that is understood. */
 const VERSION = '2';
-/** Zones of one catalog; each is followed. */
-const MEMBERS_MAX = 10_000;
-
 /**
  * The zones that a catalog names.
+ * @param most how many it may name
  * @throws Error in words for the log: it is none, and what it named before stays
  */
-export function readCatalog(packed: PackedZone): readonly CatalogMember[] {
+export function readCatalog(packed: PackedZone, most: number): readonly CatalogMember[] {
   const catalog = printName(packed.origin);
   const below = (labels: string, zone: WireName): WireName => {
     const name = joinNames(foldName(parseName(`${labels}.`)), zone);
@@ -65,8 +63,8 @@ export function readCatalog(packed: PackedZone): readonly CatalogMember[] {
     throw new Error(`catalog zone ${catalog} must have exactly one version TXT record`);
   if (versions[0] !== VERSION)
     throw new Error(`catalog zone ${catalog} has unsupported version "${versions[0]}"`);
-  if (zones.size > MEMBERS_MAX)
-    throw new Error(`catalog zone ${catalog} names more than ${MEMBERS_MAX} zones`);
+  if (zones.size > most)
+    throw new Error(`catalog zone ${catalog} names ${zones.size} zones, max_members are ${most}`);
   const named = new Map<string, string>();
   return [...zones].map(([id, [zone, second]]) => {
     if (second !== undefined)

@@ -9,6 +9,7 @@ import { ZoneBuilder } from '../../zone/zone-builder.ts';
 import type { PackedZone } from '../../zone/packed-zone.ts';
 import { ZonePublisher } from '../../zone/zone-publisher.ts';
 import type { ZoneChange } from '../../zone/zone-replica.ts';
+import { PrimaryTurns } from './primary-turns.ts';
 import { FollowedZone, type Fetching, type FollowedZoneParts } from './followed-zone.ts';
 
 function pack(serial: number): PackedZone {
@@ -38,6 +39,9 @@ interface Followed {
   readonly log: string[];
   /** What the primaries have; null: they are not there. */
   primary: number | null;
+  /** Differences are of no use. */
+  brokenIxfr: boolean;
+  readonly counted: { readonly fallbacks: number };
 }
 
 function follow(): Followed {
@@ -53,7 +57,11 @@ function follow(): Followed {
     whenApplied: (run: () => void) => run(),
     close: () => undefined,
   })) as never);
-  const followed: { primary: number | null } = { primary: 1 };
+  const counted = { fallbacks: 0 };
+  const followed: { primary: number | null; brokenIxfr: boolean } = {
+    primary: 1,
+    brokenIxfr: false,
+  };
   const there = (what: string, host: string): number => {
     asked.push(`${what} ${host}`);
     if (followed.primary === null || host === '192.0.2.1') throw new Error('no way');
@@ -63,6 +71,7 @@ function follow(): Followed {
     serial: async (_origin, { host }) => there('soa', host),
     transfer: async (_origin, old, { host }) => {
       const serial = there(old === null ? 'axfr' : 'ixfr', host);
+      if (old !== null && followed.brokenIxfr) throw new Error('differences that do not fit');
       return { packed: pack(serial), serial, differences: undefined, records: 2 };
     },
   };
@@ -82,12 +91,20 @@ function follow(): Followed {
       makeLog((line) => log.push(line)),
       'secondary',
     ),
-    metrics: { records: metric, serial: metric, reloads: metric, failures: metric },
+    maxBytes: 1e6,
+    turns: new PrimaryTurns(clock, 32, nothing),
+    metrics: {
+      records: metric,
+      serial: metric,
+      reloads: metric,
+      failures: metric,
+      fallbacks: { with: () => ({ add: () => void counted.fallbacks++ }) },
+    },
     fetching,
   };
   const zone = new FollowedZone(parts);
   const reloaded = (): FollowedZone => new FollowedZone(parts);
-  return Object.assign(followed, { clock, zone, reloaded, published, asked, log });
+  return Object.assign(followed, { clock, zone, reloaded, published, asked, log, counted });
 }
 
 describe('a zone that another server has', () => {
@@ -166,6 +183,36 @@ describe('a zone that another server has', () => {
     await all.clock.advance(20_000);
     assert.deepEqual(all.published, ['1', 'expired']);
     next.stop();
+  });
+
+  test('differences that cannot be taken are counted, and the whole zone is asked for', async () => {
+    const all = follow();
+    all.zone.start();
+    await all.clock.advance(1);
+    all.primary = 2;
+    all.brokenIxfr = true;
+    all.asked.splice(0);
+    all.zone.notified('192.0.2.2');
+    await all.clock.advance(1);
+    assert.deepEqual(all.published, ['1', '2']);
+    assert.deepEqual(all.asked.slice(-2), ['ixfr 192.0.2.2', 'axfr 192.0.2.2']);
+    assert.equal(all.counted.fallbacks, 1);
+    all.zone.stop();
+  });
+
+  test('a primary that is not there yet is no error in the first ten seconds', async () => {
+    const all = follow();
+    all.primary = null;
+    all.zone.start();
+    await all.clock.advance(9900);
+    assert.ok(all.log.length > 0);
+    assert.deepEqual(
+      all.log.filter((line) => !line.startsWith('[INFO]')),
+      [],
+    );
+    await all.clock.advance(12_000);
+    assert.ok(all.log.some((line) => line.startsWith('[ERROR] plugin/secondary: Failed')));
+    all.zone.stop();
   });
 
   test('a notification looks at once', async () => {

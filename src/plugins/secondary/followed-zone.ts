@@ -3,6 +3,7 @@ import type { Clock, Timer } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import { printHostPort } from '../../base/ip.ts';
 import type { Random } from '../../base/random.ts';
+import type { Counter } from '../../metrics/registry.ts';
 import type { RemoteServer } from '../../net/one-exchange.ts';
 import type { SigningKey } from '../../net/tsig.ts';
 import { parseName, type WireName } from '../../wire/name.ts';
@@ -12,6 +13,7 @@ import { primarySerial, transferIn, type Transferred } from '../../zone/transfer
 import type { ZoneMetrics } from '../../zone/zone-keeper.ts';
 import type { ZonePublisher } from '../../zone/zone-publisher.ts';
 import { ZoneData } from '../../zone/zone-data.ts';
+import type { PrimaryTurns } from './primary-turns.ts';
 
 /** Time between the first tries, doubled each time. */
 const FIRST_RETRY_MS = 250;
@@ -21,8 +23,11 @@ const REFRESH_JITTER_MS = 5000;
 const RETRY_JITTER_MS = 2000;
 const IDLE_MS = 10_000;
 const TOTAL_MS = 10 * 60_000;
-/** The most bytes that the records of a zone may take. */
-const ZONE_MAX = 1024 * 1024 * 1024;
+/**
+ * How long after the start a primary that cannot be reached is no error yet, milliseconds: servers that are started together, or
+ * one that is its own primary, need as long.
+ */
+const STARTING_MS = 10_000;
 
 /** How zones are fetched: over the network, or as a test says. */
 export interface Fetching {
@@ -32,6 +37,11 @@ export interface Fetching {
 
 const network: Fetching = { serial: primarySerial, transfer: transferIn };
 
+/** What is counted of a followed zone: as of any, and differences that could not be taken. */
+export interface FollowedMetrics extends ZoneMetrics {
+  readonly fallbacks: { with(zone: string): Counter };
+}
+
 /** What a followed zone is made of. */
 export interface FollowedZoneParts {
   /** Absolute, lower case. */
@@ -39,11 +49,15 @@ export interface FollowedZoneParts {
   readonly primaries: readonly RemoteServer[];
   /** What queries and their replies are signed with; null: nothing. */
   readonly key: SigningKey | null;
+  /** The most bytes that the records of the zone may take. */
+  readonly maxBytes: number;
+  /** Says when a primary may be asked. */
+  readonly turns: PrimaryTurns;
   readonly publisher: ZonePublisher;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  readonly metrics: ZoneMetrics;
+  readonly metrics: FollowedMetrics;
   /**
    * Looks at a version before it is taken. @returns runs once it has been
    * @throws Error in words for the log: it is not taken
@@ -64,6 +78,7 @@ export class FollowedZone {
   #timer: Timer | null = null;
   #expiry: Timer | null = null;
   #firstRetryMs = FIRST_RETRY_MS;
+  #startedAt = -Infinity;
   #busy = false;
   /** A primary said that something has changed while the zone was being fetched. */
   #again = false;
@@ -74,6 +89,7 @@ export class FollowedZone {
   }
 
   start(): void {
+    this.#startedAt = this.#parts.clock.now();
     // A zone of the configuration before expires when it would have done without a reload.
     const confirmedAt = this.#parts.publisher.confirmedAt(this.#parts.zone);
     if (confirmedAt !== null) this.#expireAfter(confirmedAt);
@@ -117,21 +133,23 @@ export class FollowedZone {
 
   /** @returns whether a primary was reached, and the zone is as it is there */
   async #ask(): Promise<boolean> {
-    const { log, zone, primaries, metrics } = this.#parts;
+    const { clock, log, zone, primaries, metrics, turns } = this.#parts;
     let last: Error | null = null;
     for (const server of primaries) {
       const where = printHostPort(server.host, server.port);
       try {
-        await this.#follow(server, where);
+        await turns.run(server, () => this.#follow(server, where));
         return true;
       } catch (error) {
         if (this.#abort.signal.aborted) return false;
         last = error as Error;
-        log.error(`Failed to transfer \`${zone}' from "${where}": ${last.message}`);
+        const text = `Failed to transfer \`${zone}' from "${where}": ${last.message}`;
+        if (clock.now() - this.#startedAt < STARTING_MS) log.info(text);
+        else log.error(text);
       }
     }
     metrics.failures.with(zone).add(1);
-    if (this.#packed === null)
+    if (this.#packed === null && clock.now() - this.#startedAt >= STARTING_MS)
       log.warning(
         `All '${zone}' masters failed to transfer, retrying in ${this.#firstRetryMs}ms: ${last?.message ?? 'there is none'}`,
       );
@@ -140,6 +158,7 @@ export class FollowedZone {
 
   async #follow(server: RemoteServer, where: string): Promise<void> {
     const { log, zone, publisher, metrics, accept, fetching = network } = this.#parts;
+    if (this.#abort.signal.aborted) return;
     const old = this.#packed;
     if (old !== null) {
       const serial = await fetching.serial(this.#origin, server, this.#terms());
@@ -160,24 +179,25 @@ export class FollowedZone {
 
   /** What has changed, or all of it where that is not to be had. */
   async #fetch(server: RemoteServer, old: PackedZone | null): Promise<Transferred> {
-    const { fetching = network, log, zone } = this.#parts;
+    const { fetching = network, log, zone, metrics } = this.#parts;
     if (old !== null) {
       try {
         return await fetching.transfer(this.#origin, old, server, this.#terms());
       } catch (error) {
         if (this.#abort.signal.aborted) throw error;
-        log.debug(`IXFR of ${zone}: ${(error as Error).message}; asking for all of it`);
+        metrics.fallbacks.with(zone).add(1);
+        log.info(`IXFR of ${zone}: ${(error as Error).message}; asking for all of it`);
       }
     }
     return fetching.transfer(this.#origin, null, server, this.#terms());
   }
 
   #terms(): Parameters<typeof transferIn>[3] {
-    const { random, clock, key } = this.#parts;
+    const { random, clock, key, maxBytes } = this.#parts;
     return {
       idleMs: IDLE_MS,
       totalMs: TOTAL_MS,
-      maxBytes: ZONE_MAX,
+      maxBytes,
       signal: this.#abort.signal,
       id: random.integer(65_536),
       key,

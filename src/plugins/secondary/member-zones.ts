@@ -18,6 +18,8 @@ export interface MemberZonesParts {
   readonly fixed: ReadonlySet<string>;
   /** By catalog: the zones that it may name, and those below them; empty: any. */
   readonly allowed: ReadonlyMap<string, readonly string[]>;
+  /** How many zones one catalog may name. */
+  readonly most: number;
   /** Follows a zone as the catalog itself is followed, not started. */
   readonly follow: (zone: string, catalog: string) => FollowedZone;
 }
@@ -43,7 +45,7 @@ export class MemberZones {
 
   /** The zone as a catalog, if it is one that this directive reads as such. @throws Error if it cannot be read */
   read(zone: string, packed: PackedZone): readonly CatalogMember[] | null {
-    return this.#parts.allowed.has(zone) ? readCatalog(packed) : null;
+    return this.#parts.allowed.has(zone) ? readCatalog(packed, this.#parts.most) : null;
   }
 
   /** A catalog has come, or has changed. */

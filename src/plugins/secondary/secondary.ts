@@ -1,12 +1,14 @@
 /** `secondary`: answers from zones that other servers have. */
 import { printAddress } from '../../base/ip.ts';
+import { limit } from '../../base/limits.ts';
 import { Problem } from '../../base/problem.ts';
 import { zones } from '../../corefile/positions.ts';
-import { custom, fallthrough, type Property } from '../../corefile/properties.ts';
+import { custom, fallthrough, setting, type Property } from '../../corefile/properties.ts';
 import { pluginProblem } from '../../corefile/problems.ts';
 import type { Token } from '../../corefile/tree.ts';
 import type { Refuse } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
+import { byteSize, integer } from '../../corefile/values.ts';
 import { expandZone } from '../../corefile/zones.ts';
 import type { RemoteServer } from '../../net/one-exchange.ts';
 import type { SigningKey } from '../../net/tsig.ts';
@@ -22,6 +24,12 @@ import { zoneLink } from '../../zone/zone-link.ts';
 import { zoneTransfers } from '../../zone/zone-records.ts';
 import { ZoneReplica } from '../../zone/zone-replica.ts';
 import type { FollowedZone } from './followed-zone.ts';
+
+const sizeLimit = limit({ default: 2 ** 30, min: 1024, max: 2 ** 32 });
+/** Each of them is followed, which takes some 3 KiB besides its records. */
+const membersLimit = limit({ default: 10_000, min: 1, max: 1_000_000 });
+/** BIND asks for ten transfers, and 20 serials a second, at a time. */
+const concurrentLimit = limit({ default: 32, min: 1, max: 1000 });
 
 const syntax = directive({
   name: 'secondary',
@@ -39,6 +47,18 @@ const syntax = directive({
     ),
     key: custom('key', 'FILE|NAME SECRET [ALGORITHM]', readKey, {
       help: 'sign queries to primaries with this key (TSIG), and take only what is signed with it: the one key of a file as `tsig-keygen` prints it, or its name, its secret in base64, and its algorithm (default hmac-sha256)',
+    }),
+    maxSize: setting('max_size', byteSize('SIZE', sizeLimit), {
+      default: sizeLimit.default,
+      help: 'the largest zone that is taken; one that has more is refused, and the version before stays',
+    }),
+    maxMembers: setting('max_members', integer('COUNT', membersLimit), {
+      default: membersLimit.default,
+      help: 'zones that one catalog may name; one that names more is not taken',
+    }),
+    maxConcurrent: setting('max_concurrent', integer('COUNT', concurrentLimit), {
+      default: concurrentLimit.default,
+      help: 'zones that one primary is asked for at a time; the others wait for their turn',
     }),
     fallthrough: fallthrough({
       help: 'hand names that own no records to the next plugin; with zones only names in these zones',
@@ -61,7 +81,22 @@ export const secondary: Plugin = definePlugin({
     const own = await import('./followed-zone.ts');
     const { MemberZones } = await import('./member-zones.ts');
     const { clock, random, log } = context;
-    const metrics = zoneMetrics(context.metrics);
+    const { PrimaryTurns } = await import('./primary-turns.ts');
+    const metrics = {
+      ...zoneMetrics(context.metrics),
+      fallbacks: context.metrics.counter(
+        'ndots_secondary_ixfr_fallbacks_total',
+        'Differences (IXFR) that could not be had or taken, so that the whole zone was asked for.',
+        ['zone'],
+      ),
+    };
+    const queued = context.metrics.gauge(
+      'ndots_secondary_waiting_zones',
+      'Zones that wait until one of their primaries may be asked (max_concurrent).',
+      [],
+    );
+    const most = Math.min(...options.map((one) => one.maxConcurrent));
+    const turns = new PrimaryTurns(clock, most, queued.with());
     const sources = sourcesOf(options);
     const publisher = context.replicated(keyOf(sources), (open) => new ZonePublisher(open));
     const allowed = new Map<string, readonly string[]>();
@@ -70,23 +105,31 @@ export const secondary: Plugin = definePlugin({
       for (const zone of names) allowed.set(zone, merged(allowed.get(zone), catalog));
     }
     const followed = new Map<string, FollowedZone>();
-    const keys = new Map<string, SigningKey | null>();
-    for (const { zones: names, key } of options) {
+    const terms = new Map<string, Terms>();
+    for (const { zones: names, key, maxSize } of options) {
       const found = signingKey(key, (file) => context.path(file));
-      for (const zone of names) keys.set(zone, found);
+      for (const zone of names) terms.set(zone, { key: found, maxBytes: maxSize });
     }
     const follow = (zone: string, like: string): FollowedZone => {
       const primaries = sources.find((source) => source.zone === like)?.primaries ?? [];
-      const key = keys.get(like) ?? null;
       const accept = (packed: PackedZone): (() => void) => {
         const named = zone === like ? members.read(zone, packed) : null;
         return () => named !== null && members.apply(zone, named);
       };
-      const parts = { zone, primaries, key, publisher, clock, random, log, metrics, accept };
-      return new own.FollowedZone(parts);
+      const parts = { zone, primaries, turns, publisher, clock, random, log, metrics, accept };
+      return new own.FollowedZone({ ...parts, ...terms.get(like)! });
     };
     const fixed = new Set(sources.map(({ zone }) => zone));
-    const members = new MemberZones({ publisher, clock, log, fixed, allowed, follow });
+    const mostMembers = Math.min(...options.map((one) => one.maxMembers));
+    const members = new MemberZones({
+      publisher,
+      clock,
+      log,
+      fixed,
+      allowed,
+      most: mostMembers,
+      follow,
+    });
     for (const { zone } of sources) {
       if (!publisher.has(zone)) publisher.put(zone, null);
       followed.set(zone, follow(zone, zone));
@@ -209,6 +252,12 @@ function signingKey(option: KeyOption | null, path: (file: string) => string): S
     });
   const algorithm = key.algorithm ?? (algorithmOrWhy(DEFAULT_ALGORITHM) as SigningKey['algorithm']);
   return { ...key, algorithm };
+}
+
+/** On which terms a zone is taken. */
+interface Terms {
+  readonly key: SigningKey | null;
+  readonly maxBytes: number;
 }
 
 /** A zone and where it comes from. */

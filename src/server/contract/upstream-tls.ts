@@ -2,11 +2,12 @@ import { FILE_MAX, readFileBytes } from '../../base/read-file.ts';
 import { Problem, type Place } from '../../base/problem.ts';
 import type { TlsFiles } from '../../corefile/tls-files.ts';
 import type { UpstreamTls } from '../../net/network.ts';
+import { checkCertificate } from './server-certificate.ts';
 
 /**
  * Reads the files that a line's `tls` names; null: it says nothing of TLS.
  * @param path makes a path of the Corefile absolute
- * @throws Problem (`file-unreadable`)
+ * @throws Problem (`file-unreadable`, `tls-unusable`)
  */
 export function readUpstreamTls(
   plugin: string,
@@ -28,5 +29,8 @@ export function readUpstreamTls(
       });
     }
   };
-  return { certificate: read(tls.certificate), key: read(tls.key), authority: read(tls.authority) };
+  const certificate = read(tls.certificate);
+  const key = read(tls.key);
+  if (certificate !== null && key !== null) checkCertificate({ cert: certificate, key }, tls);
+  return { certificate, key, authority: read(tls.authority) };
 }

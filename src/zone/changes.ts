@@ -1,0 +1,102 @@
+/** What differences between versions of a zone come to. */
+import { TYPE, typeName } from '../wire/iana.ts';
+import { foldName, printName, suffixAt, type WireName } from '../wire/name.ts';
+import type { Difference } from './difference.ts';
+
+/** A record that differences are about. */
+interface Change {
+  /** What is said of it last: it is there, or it is gone. */
+  came: boolean;
+  /** The first that is said of it is that it goes: the old version has to have it. */
+  readonly expected: boolean;
+  found: boolean;
+  bytes: Uint8Array;
+}
+
+/**
+ * What differences come to: which records of the old version go, or have another TTL, and which come. A record that goes has to
+ * be there: where it is not, the two servers have had different zones under one serial, and the whole one puts that right.
+ */
+export class Changes {
+  readonly #origin: WireName;
+  readonly #records = new Map<string, Change>();
+
+  /** @throws Error */
+  constructor(origin: WireName, differences: readonly Difference[]) {
+    this.#origin = origin;
+    for (const { removed, added } of differences) {
+      for (const bytes of storedRecords(removed)) this.#note(bytes, false);
+      for (const bytes of storedRecords(added)) this.#note(bytes, true);
+    }
+  }
+
+  /** Whether the record of the old version is one of them. */
+  touches(bytes: Uint8Array): boolean {
+    const change = this.#records.get(keyOf(bytes));
+    if (change === undefined) return false;
+    change.found = true;
+    return true;
+  }
+
+  /** The records that are there in the end; asked for after the old version has been gone through. @throws Error */
+  added(): readonly Uint8Array[] {
+    const records = [...this.#records.values()];
+    for (const { expected, found, bytes } of records) if (expected && !found) notThere(bytes);
+    return records.filter(({ came }) => came).map(({ bytes }) => bytes);
+  }
+
+  #note(bytes: Uint8Array, came: boolean): void {
+    // The SOA record says where differences begin and end. What lies elsewhere was never kept.
+    if (partsOf(bytes).type === TYPE.SOA) return;
+    if (suffixAt(foldName(trimmed(bytes)), this.#origin) < 0) return;
+    const key = keyOf(bytes);
+    const before = this.#records.get(key);
+    if (before === undefined) {
+      this.#records.set(key, { came, expected: !came, found: false, bytes });
+      return;
+    }
+    if (!came && !before.came) notThere(bytes);
+    before.came = came;
+    before.bytes = bytes;
+  }
+}
+
+function notThere(bytes: Uint8Array): never {
+  const owner = printName(trimmed(bytes));
+  throw new Error(
+    `differences remove a record that is not there: ${owner} ${typeName(partsOf(bytes).type)}`,
+  );
+}
+
+/** The name that the bytes begin with. */
+export function trimmed(owner: Uint8Array): WireName {
+  let end = 0;
+  while (owner[end]! > 0) end += owner[end]! + 1;
+  return owner.subarray(0, end + 1);
+}
+
+/** Of a record as it is sent: where its type stands, and the type, and its TTL. */
+export function partsOf(bytes: Uint8Array): { fields: number; type: number; ttl: number } {
+  const fields = trimmed(bytes).length;
+  const word = (at: number): number => (bytes[at]! << 8) | bytes[at + 1]!;
+  const ttl = ((word(fields + 4) << 16) | word(fields + 6)) >>> 0;
+  return { fields, type: word(fields), ttl };
+}
+
+/** Owner in lower case, type and data: what a record is. Its TTL may change with it. */
+function keyOf(bytes: Uint8Array): string {
+  const { fields, type } = partsOf(bytes);
+  const owner = Buffer.from(bytes.subarray(0, fields)).toString('latin1');
+  const folded = owner.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase());
+  return `${folded}${type} ${Buffer.from(bytes.subarray(fields + 10)).toString('latin1')}`;
+}
+
+function* storedRecords(bytes: Uint8Array): Generator<Uint8Array> {
+  for (let at = 0; at < bytes.length;) {
+    const { fields } = partsOf(bytes.subarray(at));
+    const length = (bytes[at + fields + 8]! << 8) | bytes[at + fields + 9]!;
+    const end = at + fields + 10 + length;
+    yield bytes.subarray(at, end);
+    at = end;
+  }
+}
