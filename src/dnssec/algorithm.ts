@@ -10,6 +10,8 @@ export interface Algorithm {
   readonly name: string;
   /** Digest that `node:crypto` is told; null: the algorithm has its own. */
   readonly digest: string | null;
+  /** A signature takes some tens of microseconds, not hundreds. */
+  readonly quick: boolean;
   /** Fields of a private key file that make the key. */
   readonly fields: readonly string[];
   /** The public key of DNSKEY data, without the four bytes before it; null: it is none of this algorithm. */
@@ -62,6 +64,7 @@ function rsa(number: number, name: string, digest: string): Algorithm {
     number,
     name,
     digest,
+    quick: false,
     fields: Object.values(rsaFields),
     publicJwk(bytes) {
       const wide = bytes[0] === 0;
@@ -88,6 +91,7 @@ function curve(number: number, name: string, digest: string, crv: string, size: 
     number,
     name,
     digest,
+    quick: number === 13,
     fields: ['PrivateKey'],
     publicJwk: (bytes) =>
       bytes.length === 2 * size
@@ -102,6 +106,7 @@ function edwards(number: number, name: string, crv: string, size: number): Algor
     number,
     name,
     digest: null,
+    quick: true,
     fields: ['PrivateKey'],
     publicJwk: (bytes) => (bytes.length === size ? { kty: 'OKP', crv, x: base64(bytes) } : null),
     privateJwk: (fields) => ({ d: base64(fields.get('PrivateKey')!) }),

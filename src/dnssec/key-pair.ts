@@ -1,8 +1,7 @@
 /** A pair of keys that signs: its DNSKEY record, its secret. */
-import { createHash, createPrivateKey, sign, type KeyObject } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import type { WireName } from '../wire/name.ts';
 import type { PublicKey } from '../wire/record/shape.ts';
-import { algorithms } from './algorithm.ts';
 
 /** A pair as plain data: crosses threads. */
 export interface KeyPair {
@@ -52,35 +51,4 @@ export function dsData(
 ): Uint8Array {
   const digest = createHash(digests[type]).update(owner).update(data).digest();
   return Uint8Array.of(tag >> 8, tag & 0xff, algorithm, type, ...digest);
-}
-
-/** Signs with one key, in the threads that the runtime has for such work: the thread that asks goes on. */
-export class Signer {
-  readonly pair: KeyPair;
-  readonly #key: { readonly key: KeyObject; readonly dsaEncoding: 'ieee-p1363' };
-  readonly #digest: string | null;
-
-  constructor(pair: KeyPair) {
-    this.pair = pair;
-    this.#digest = algorithms.get(pair.algorithm)!.digest;
-    const key = createPrivateKey({ key: Buffer.from(pair.secret), format: 'der', type: 'pkcs8' });
-    // Two numbers one after the other, as RFC 6605 section 4 has it.
-    this.#key = { key, dsaEncoding: 'ieee-p1363' };
-  }
-
-  /** Calls `done` in a later turn with the signature, or with why there is none. */
-  sign(bytes: Uint8Array, done: (error: Error | null, signature: Uint8Array) => void): void {
-    sign(this.#digest, bytes, this.#key, (error, signature) => done(error, signature));
-  }
-}
-
-/**
- * The keys that sign an RRset: with keys of both kinds those with SEP sign the DNSKEY records and the others the rest; else each of
- * them signs everything.
- */
-export function signersOf(signers: readonly Signer[], ofKeys: boolean): readonly Signer[] {
-  const isSplit =
-    signers.some(({ pair }) => isKeySigning(pair)) &&
-    !signers.every(({ pair }) => isKeySigning(pair));
-  return isSplit ? signers.filter(({ pair }) => isKeySigning(pair) === ofKeys) : signers;
 }

@@ -2,7 +2,7 @@
 import { Later } from '../base/maybe.ts';
 import type { WireName } from '../wire/name.ts';
 import { labelCount, type SignedSet } from './canonical.ts';
-import type { Signer } from './key-pair.ts';
+import type { Signer } from './signer.ts';
 
 /** From when to when signatures hold: seconds since 1970. */
 export interface Validity {

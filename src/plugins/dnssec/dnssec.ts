@@ -8,7 +8,8 @@ import { directive } from '../../corefile/syntax.ts';
 import { byteSize, integer } from '../../corefile/values.ts';
 import type { Token } from '../../corefile/tree.ts';
 import { readKeyPair } from '../../dnssec/key-file.ts';
-import { Signer, type KeyPair } from '../../dnssec/key-pair.ts';
+import type { KeyPair } from '../../dnssec/key-pair.ts';
+import { signerFor } from '../../dnssec/signer.ts';
 import { definePlugin, type Next, type Plugin } from '../../server/contract/plugin.ts';
 import { parseName, printName, suffixAt } from '../../wire/name.ts';
 import { DnssecMetrics } from './counters.ts';
@@ -73,6 +74,9 @@ const syntax = directive({
   },
 });
 
+/** RRsets that are signed before others have their turn again, where one processor does all: well under a millisecond. */
+const IN_A_TURN = 8;
+
 /** Signs on the way back. The main thread reads the keys; each worker signs, in threads that the runtime has for that. */
 export const dnssec: Plugin = definePlugin({
   syntax,
@@ -109,14 +113,15 @@ export const dnssec: Plugin = definePlugin({
     context.onMessage((message) => {
       const pairs = message as readonly KeyPair[];
       if (pairs.length === 0) return;
+      const processors = availableParallelism();
       const made = new DnssecLink({
         zones: new SignedZones(names),
         pairs,
         signatures: new Signatures({
-          signers: pairs.map((pair) => new Signer(pair)),
+          signers: pairs.map((pair) => signerFor(pair, processors)),
           capacity,
           most: signing,
-          atOnce: Math.max(1, Math.floor(availableParallelism() / 2)),
+          atOnce: processors === 1 ? IN_A_TURN : Math.floor(processors / 2),
           clock: context.clock,
           onBusy: (change) => metrics.signing.add(change),
         }),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { VirtualClock } from '../../base/virtual-clock.ts';
-import type { Signer } from '../../dnssec/key-pair.ts';
+import type { Signer } from '../../dnssec/signer.ts';
 import { TYPE } from '../../wire/iana.ts';
 import { parseName } from '../../wire/name.ts';
 import { Signatures, wanted } from './signatures.ts';

@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto';
 import type { Clock } from '../../base/clock.ts';
 import { signedRecords, type SignedSet } from '../../dnssec/canonical.ts';
-import { signersOf, type Signer } from '../../dnssec/key-pair.ts';
+import { signersOf, type Signer } from '../../dnssec/signer.ts';
 import { signSet } from '../../dnssec/signature.ts';
 import { TYPE } from '../../wire/iana.ts';
 import type { WireName } from '../../wire/name.ts';

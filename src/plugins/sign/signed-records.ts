@@ -1,6 +1,7 @@
 /** The records of a signed zone: its own, its keys, the chain of NSEC records, and signatures. */
 import { canonicalData, signedRecords } from '../../dnssec/canonical.ts';
-import { dsData, type KeyPair, type Signer } from '../../dnssec/key-pair.ts';
+import { dsData, type KeyPair } from '../../dnssec/key-pair.ts';
+import type { Signer } from '../../dnssec/signer.ts';
 import { nsecData } from '../../dnssec/nsec-data.ts';
 import { signSet, type Validity } from '../../dnssec/signature.ts';
 import { TYPE } from '../../wire/iana.ts';

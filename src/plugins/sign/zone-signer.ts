@@ -5,7 +5,8 @@ import type { Log } from '../../base/log.ts';
 import { Problems, problemsIn } from '../../base/problem.ts';
 import type { Random } from '../../base/random.ts';
 import { whyUnreadable } from '../../base/read-file.ts';
-import { Signer, type KeyPair } from '../../dnssec/key-pair.ts';
+import type { KeyPair } from '../../dnssec/key-pair.ts';
+import { PoolSigner, type Signer } from '../../dnssec/signer.ts';
 import { parseName } from '../../wire/name.ts';
 import { loadZone } from '../../zone/load-zone.ts';
 import { fileStamp } from '../../zone/load-zone.ts';
@@ -57,7 +58,7 @@ export class ZoneSigner {
 
   constructor(parts: ZoneSignerParts) {
     this.#parts = parts;
-    this.#signers = parts.pairs.map((pair) => new Signer(pair));
+    this.#signers = parts.pairs.map((pair) => new PoolSigner(pair));
     const { random } = parts;
     this.#jitter = { before: random.integer(BEFORE_JITTER), after: random.integer(AFTER_JITTER) };
   }

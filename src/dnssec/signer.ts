@@ -1,0 +1,102 @@
+/** What makes signatures, and in which thread. */
+import { createPrivateKey, sign, type KeyObject } from 'node:crypto';
+import { algorithms } from './algorithm.ts';
+import { isKeySigning, type KeyPair } from './key-pair.ts';
+
+/** Told once: the signature, or why there is none. */
+export type SignatureMade = (error: Error | null, signature: Uint8Array) => void;
+
+/** Signs with one key. */
+export interface Signer {
+  readonly pair: KeyPair;
+  /** Calls `done` in a later turn. */
+  sign(bytes: Uint8Array, done: SignatureMade): void;
+}
+
+/**
+ * Signs in the threads that the runtime has for such work: the thread that asks goes on. Handing a signature over and back takes half as
+ * much processor time again as making one with a quick algorithm does.
+ */
+export class PoolSigner implements Signer {
+  readonly pair: KeyPair;
+  readonly #key: SigningKey;
+
+  constructor(pair: KeyPair) {
+    this.pair = pair;
+    this.#key = signingKey(pair);
+  }
+
+  sign(bytes: Uint8Array, done: SignatureMade): void {
+    const { digest, key } = this.#key;
+    sign(digest, bytes, key, (error, signature) => done(error, signature));
+  }
+}
+
+/** Signs in the thread that asks, between two turns of its event loop: what was asked for in one turn, once its replies have left. */
+export class TurnSigner implements Signer {
+  readonly pair: KeyPair;
+  readonly #key: SigningKey;
+  #waiting: { readonly bytes: Uint8Array; readonly done: SignatureMade }[] = [];
+
+  constructor(pair: KeyPair) {
+    this.pair = pair;
+    this.#key = signingKey(pair);
+  }
+
+  sign(bytes: Uint8Array, done: SignatureMade): void {
+    if (this.#waiting.push({ bytes, done }) === 1) setImmediate(this.#turn);
+  }
+
+  #turn = (): void => {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const { bytes, done } of waiting) this.#signNow(bytes, done);
+  };
+
+  #signNow(bytes: Uint8Array, done: SignatureMade): void {
+    const { digest, key } = this.#key;
+    let signature: Uint8Array;
+    try {
+      signature = sign(digest, bytes, key);
+    } catch (error) {
+      done(error as Error, new Uint8Array(0));
+      return;
+    }
+    done(null, signature);
+  }
+}
+
+/**
+ * Who signs best with this key where so many processors may be used: with one of them, threads beside it only cost, unless the algorithm
+ * takes so long that everybody else would have to wait.
+ */
+export function signerFor(pair: KeyPair, processors: number): Signer {
+  const { quick } = algorithms.get(pair.algorithm)!;
+  return quick && processors === 1 ? new TurnSigner(pair) : new PoolSigner(pair);
+}
+
+/** A key as `node:crypto` takes it. */
+interface SigningKey {
+  readonly digest: string | null;
+  readonly key: { readonly key: KeyObject; readonly dsaEncoding: 'ieee-p1363' };
+}
+
+function signingKey({ secret, algorithm }: KeyPair): SigningKey {
+  const key = createPrivateKey({ key: Buffer.from(secret), format: 'der', type: 'pkcs8' });
+  return {
+    digest: algorithms.get(algorithm)!.digest,
+    // Two numbers one after the other, as RFC 6605 section 4 has it.
+    key: { key, dsaEncoding: 'ieee-p1363' },
+  };
+}
+
+/**
+ * The keys that sign an RRset: with keys of both kinds those with SEP sign the DNSKEY records and the others the rest; else each of
+ * them signs everything.
+ */
+export function signersOf(signers: readonly Signer[], ofKeys: boolean): readonly Signer[] {
+  const isSplit =
+    signers.some(({ pair }) => isKeySigning(pair)) &&
+    !signers.every(({ pair }) => isKeySigning(pair));
+  return isSplit ? signers.filter(({ pair }) => isKeySigning(pair) === ofKeys) : signers;
+}
