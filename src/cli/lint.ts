@@ -7,7 +7,7 @@ import { lint as runLint, nearestCode, type LintReport } from '../lint/lint.ts';
 import type { KnownPlugins } from '../lint/read-subject.ts';
 import type { Rule } from '../lint/rule.ts';
 import { rules } from '../plugins/lint-rules.ts';
-import { absent, directiveNames, external, loadPlugins } from '../plugins/order.ts';
+import { directiveNames, external, loadPlugins } from '../plugins/order.ts';
 import { EXIT, wantsColour, type Command, type Io } from './command.ts';
 import { clusterFiles } from './lint-cluster.ts';
 import { fixedTexts, showChanges, writeChanges } from './lint-fix.ts';
@@ -20,7 +20,7 @@ export const lint: Command = { name: 'lint', run };
 
 /** Every directive that the linter knows. */
 export const lintedPlugins: KnownPlugins = {
-  directives: [...directiveNames, ...absent],
+  directives: directiveNames,
   external,
   load: loadPlugins,
 };

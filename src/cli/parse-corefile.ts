@@ -2,7 +2,7 @@
 import { globSync } from 'node:fs';
 import { FILE_MAX, readFileText } from '../base/read-file.ts';
 import { parseCorefile, type ParseInput, type ParseOutput } from '../corefile/parse.ts';
-import { absent, directiveNames, external } from '../plugins/order.ts';
+import { directiveNames, external } from '../plugins/order.ts';
 
 /** A Corefile and what parsing it depends on. */
 export type CorefileText = Pick<ParseInput, 'file' | 'text' | 'dnsPort' | 'env' | 'syntaxes'>;
@@ -12,7 +12,6 @@ export function parseCorefileText(corefile: CorefileText): ParseOutput {
   return parseCorefile({
     ...corefile,
     directives: directiveNames,
-    absent,
     external,
     readFile: (path) => readFileText(path, FILE_MAX.corefile),
     glob: (pattern) => globSync(pattern).toSorted(),

@@ -7,7 +7,6 @@ import type { Token } from './tree.ts';
 /** The directives that are known, by today's and by older names. */
 export class DirectiveNames {
   readonly #known: ReadonlySet<string>;
-  readonly #absent: ReadonlySet<string>;
   readonly #external: Readonly<Record<string, string>>;
   readonly #syntaxes: readonly Syntax[];
   readonly #formerly = new Map<string, { name: string; text: string }>();
@@ -15,14 +14,12 @@ export class DirectiveNames {
 
   constructor(
     known: readonly string[],
-    absent: readonly string[],
     external: Readonly<Record<string, string>>,
     syntaxes: readonly Syntax[],
     report: Report,
   ) {
     this.#external = external;
     this.#known = new Set(known);
-    this.#absent = new Set(absent);
     this.#syntaxes = syntaxes;
     this.#report = report;
     for (const { name, formerly } of syntaxes) {
@@ -55,12 +52,6 @@ export class DirectiveNames {
       return {
         hint: `'${word}' is an external plugin of CoreDNS, one that its own builds do not have.`,
         remedy: this.#external[word],
-      };
-    }
-    if (this.#absent.has(word)) {
-      return {
-        hint: `'${word}' is a plugin of CoreDNS that is not available here.`,
-        remedy: 'Remove it, or serve this server block with CoreDNS.',
       };
     }
     const owners = this.#syntaxes.filter(

@@ -23,8 +23,6 @@ export interface ParseInput extends Files {
   readonly env: Environment;
   /** Known names, in chain order. */
   readonly directives: readonly string[];
-  /** Names that people may expect but that are not available: told apart from mistyped ones. */
-  readonly absent?: readonly string[];
   /** Plugins that others made for CoreDNS, and what to do instead. */
   readonly external?: Readonly<Record<string, string>>;
   /** For better advice: older names of directives, and which directive a stray property belongs to. */
@@ -119,7 +117,6 @@ class Parser {
     this.#stream = new TokenStream(input.file, input.text, input, report);
     this.#names = new DirectiveNames(
       input.directives,
-      input.absent ?? [],
       input.external ?? {},
       input.syntaxes ?? [],
       report,

@@ -15,25 +15,20 @@ import type { LintedCorefile, Subject } from './subject.ts';
 import type { Target } from './target.ts';
 import { isBefore, readVersion, type Version } from './version.ts';
 
-/** Directives of CoreDNS that ndots does not serve, as the linter was told of them; see `releaseRule`. */
-export interface Served {
-  /** Plugins of CoreDNS that ndots has no counterpart of. */
-  readonly absent: ReadonlySet<string>;
-  readonly external: Readonly<Record<string, string>>;
-}
+/** Plugins that others made for CoreDNS, and what serves the same end. */
+type External = Readonly<Record<string, string>>;
 
-/** The rule, for what ndots serves. */
-export function releaseRule(served: Served): Rule {
+/** The rule. */
+export function releaseRule(external: External): Rule {
   return {
     code: 'CF01',
     severity: 'error',
     summary: 'a directive or property that the target does not have',
     find(subject, tell) {
       for (const corefile of subject.corefiles) {
-        tellReading(corefile, served, subject, tell);
+        tellReading(corefile, external, subject, tell);
         for (const { block } of corefile.blocks)
-          for (const directive of block.directives)
-            judge(directive, corefile, served, subject, tell);
+          for (const directive of block.directives) judge(directive, corefile, subject, tell);
       }
     },
   };
@@ -42,7 +37,7 @@ export function releaseRule(served: Served): Rule {
 /** What is unknown altogether, or only known by an older name. */
 function tellReading(
   corefile: LintedCorefile,
-  { external }: Served,
+  external: External,
   { target }: Subject,
   tell: Tell,
 ): void {
@@ -74,22 +69,12 @@ function tellReading(
 function judge(
   directive: Directive,
   corefile: LintedCorefile,
-  { absent }: Served,
   { target }: Subject,
   tell: Tell,
 ): void {
-  const { name, at } = directive;
+  if (target === null || target.kind === 'ndots') return;
+  const { at } = directive;
   const word = at.text;
-  if (target === null || target.kind === 'ndots') {
-    if (!absent.has(name)) return;
-    tell({
-      at,
-      text: `ndots does not serve the plugin '${name}'`,
-      severity: target === null ? 'note' : 'error',
-      remedy: 'Serve this server block with CoreDNS.',
-    });
-    return;
-  }
   const lifetime = coreDirectives[word];
   if (lifetime === undefined) {
     tell({

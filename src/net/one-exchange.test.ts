@@ -68,7 +68,7 @@ describe('a server that cannot be reached', () => {
     const { signal } = new AbortController();
     await assert.rejects(
       askStream(
-        message,
+        [message],
         { host: '127.0.0.1', port },
         { idleMs: 900, totalMs: 900, signal },
         () => true,

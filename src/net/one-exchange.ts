@@ -1,10 +1,11 @@
-/** Single exchanges of the control thread with other name servers: notifications and transfers. Queries of clients go by `Upstream`. */
+/** Single exchanges with other name servers: notifications, transfers, checks. Queries of clients go by `Upstream`. */
 import { createSocket } from 'node:dgram';
 import { connect, isIP } from 'node:net';
 import { printHostPort } from '../base/ip.ts';
 import { Query } from '../wire/query.ts';
 import { exchangeError, type Operation } from './exchange-failure.ts';
 import { matchReply } from './match-reply.ts';
+import { ExchangeError } from './upstream-exchange.ts';
 
 /** A name server to be asked. */
 export interface RemoteServer {
@@ -17,24 +18,55 @@ export interface RemoteServer {
 export interface DatagramTerms {
   /** Local address to send from; empty: any. */
   readonly source: string;
+  /** Local port to send from, which nobody else may have meanwhile; 0: any. */
+  readonly sourcePort?: number;
   /** Wait for each try. */
   readonly timeoutMs: number;
   readonly tries: number;
+  /** The process need not go on for it. */
+  readonly isBackground?: boolean;
+}
+
+/** A query of several that go from one socket. */
+export interface DatagramExchange {
+  readonly message: Uint8Array;
+  /** It goes out, for the first time or again. */
+  sending(): void;
+  /** Its reply, by id, opcode and question; the bytes are overwritten afterwards. @returns whether it is taken for one */
+  take(reply: Uint8Array): boolean;
 }
 
 /**
  * Sends a query over UDP and waits for the reply with its id, opcode and question; whatever else comes is passed over.
  * @throws Error when none comes in any of the tries
  */
-export function askDatagram(
+export async function askDatagram(
   message: Uint8Array,
-  { host, port }: RemoteServer,
-  { source, timeoutMs, tries }: DatagramTerms,
+  server: RemoteServer,
+  terms: DatagramTerms,
 ): Promise<Uint8Array> {
+  let found: Uint8Array | null = null;
+  const sending = (): void => undefined;
+  const take = (reply: Uint8Array): boolean => {
+    found = new Uint8Array(reply);
+    return true;
+  };
+  await askDatagrams([{ message, sending, take }], server, { isBackground: true, ...terms });
+  return found!;
+}
+
+/**
+ * Sends several queries over UDP from one socket, again those whose replies do not come, and waits for all of them.
+ * @throws ExchangeError when some are without a reply in the end; `timeout` after all tries
+ */
+export function askDatagrams(
+  exchanges: readonly DatagramExchange[],
+  { host, port }: RemoteServer,
+  { source, sourcePort = 0, timeoutMs, tries, isBackground = false }: DatagramTerms,
+): Promise<void> {
   return new Promise((resolve, reject) => {
     const socket = createSocket(isIP(host) === 6 ? 'udp6' : 'udp4');
-    const query = new Query();
-    query.read(message, 0, message.length);
+    const waiting = new Map(exchanges.map((exchange) => [exchange, queryOf(exchange.message)]));
     let left = tries;
     let timer: NodeJS.Timeout | undefined;
     const end = (run: () => void): void => {
@@ -47,23 +79,40 @@ export function askDatagram(
     const where = printHostPort(host, port);
     const fail = (error: Error): void => end(() => reject(told(error, 'dial', `udp ${where}`)));
     const send = (): void => {
-      if (left-- === 0) return fail(new Error(`no reply from ${where}`));
-      socket.send(message);
+      if (left-- === 0) return fail(new ExchangeError('timeout', `no reply from ${where}`));
+      for (const { message, sending } of waiting.keys()) {
+        sending();
+        socket.send(message);
+      }
       timer = setTimeout(send, timeoutMs);
-      timer.unref();
+      if (isBackground) timer.unref();
     };
-    socket.unref();
+    if (isBackground) socket.unref();
     socket.on('error', (error) => fail(error));
     socket.on('message', (reply) => {
-      if (matchReply(query, query.id, reply, 0, reply.length) === 'stray') return;
-      end(() => resolve(new Uint8Array(reply)));
+      for (const [exchange, query] of waiting) {
+        if (matchReply(query, query.id, reply, 0, reply.length) === 'stray') continue;
+        if (exchange.take(reply)) waiting.delete(exchange);
+        break;
+      }
+      if (waiting.size === 0) end(resolve);
     });
     const connected = (): void =>
       // Without a way to the server it is the connecting that fails.
       socket.connect(port, host, (error?: Error | null) => (error ? fail(error) : send()));
-    if (source === '') connected();
-    else socket.bind({ address: source, port: 0 }, connected);
+    if (source === '' && sourcePort === 0) connected();
+    else
+      socket.bind(
+        { port: sourcePort, exclusive: true, ...(source === '' ? {} : { address: source }) },
+        connected,
+      );
   });
+}
+
+function queryOf(message: Uint8Array): Query {
+  const query = new Query();
+  query.read(message, 0, message.length);
+  return query;
 }
 
 /** How long to wait over TCP. */
@@ -76,12 +125,12 @@ export interface StreamTerms {
 }
 
 /**
- * Sends a message over TCP and hands each message that comes back to `take`, until that says that it was the last. Reading waits
+ * Sends messages over TCP and hands each message that comes back to `take`, until that says that it was the last. Reading waits
  * while `take` does.
  * @throws Error of the connection, when it ends before the last message, or what `take` throws
  */
 export async function askStream(
-  message: Uint8Array,
+  messages: readonly Uint8Array[],
   { host, port }: RemoteServer,
   { idleMs, totalMs, signal }: StreamTerms,
   take: (reply: Uint8Array) => boolean | Promise<boolean>,
@@ -89,22 +138,24 @@ export async function askStream(
   const socket = connect({ host, port });
   let operation: Operation = 'dial';
   socket.once('connect', () => (operation = 'read'));
-  socket.unref();
   const where = printHostPort(host, port);
   const stop = (): void => void socket.destroy(new Error('the server ends'));
   signal.addEventListener('abort', stop, { once: true });
-  const limit = setTimeout(
-    () => socket.destroy(new Error(`${where} takes longer than ${totalMs / 1000} s`)),
-    totalMs,
-  );
-  limit.unref();
+  const limit = setTimeout(() => {
+    const what = operation === 'dial' ? 'no connection to' : 'no end of the reply from';
+    socket.destroy(new ExchangeError('timeout', `${what} ${where} in ${totalMs / 1000} s`));
+  }, totalMs);
   socket.setTimeout(idleMs, () =>
-    socket.destroy(new Error(`nothing came from ${where} for ${idleMs / 1000} s`)),
+    socket.destroy(
+      new ExchangeError('timeout', `nothing came from ${where} for ${idleMs / 1000} s`),
+    ),
   );
-  const framed = Buffer.allocUnsafe(2 + message.length);
-  framed.writeUInt16BE(message.length, 0);
-  framed.set(message, 2);
-  socket.write(framed);
+  for (const message of messages) {
+    const framed = Buffer.allocUnsafe(2 + message.length);
+    framed.writeUInt16BE(message.length, 0);
+    framed.set(message, 2);
+    socket.write(framed);
+  }
   let piece: Buffer = Buffer.alloc(0);
   try {
     for await (const chunk of socket as AsyncIterable<Buffer>) {
@@ -118,7 +169,7 @@ export async function askStream(
       }
       piece = piece.subarray(at);
     }
-    throw new Error(`${where} closed the connection before the end`);
+    throw new ExchangeError('closed', `${where} closed the connection before the end`);
   } catch (error) {
     throw told(error, operation, `tcp ${where}`);
   } finally {

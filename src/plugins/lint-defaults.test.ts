@@ -5,14 +5,14 @@ import { gather } from '../lint/gather.ts';
 import { lint } from '../lint/lint.ts';
 import { parseTarget } from '../lint/target.ts';
 import { rules } from './lint-rules.ts';
-import { absent, directiveNames, external, loadPlugins } from './order.ts';
+import { directiveNames, external, loadPlugins } from './order.ts';
 
 /** What is found in Corefiles as installers write them: each of these is so. */
 
 async function found(name: string, target: string | null = null): Promise<string[]> {
   const { findings } = await lint({
     given: gather([`test/corefiles/${name.includes('/') ? name : `${name}.corefile`}`]),
-    plugins: { directives: [...directiveNames, ...absent], external, load: loadPlugins },
+    plugins: { directives: directiveNames, external, load: loadPlugins },
     rules,
     target: target === null ? null : parseTarget(target),
   });

@@ -12,14 +12,14 @@ import { forwardRules } from './forward/forward.lint.ts';
 import { hostsRules } from './hosts/hosts.lint.ts';
 import { kubernetesRules } from './kubernetes/kubernetes.lint.ts';
 import { logRules } from './log/log.lint.ts';
-import { absent, external } from './order.ts';
+import { external } from './order.ts';
 import { reloadRules } from './reload/reload.lint.ts';
 import { rewriteRules } from './rewrite/rewrite.lint.ts';
 import { templateRules } from './template/template.lint.ts';
 
 /** Every rule. A code that was used once is never used for something else. */
 export const rules: readonly Rule[] = [
-  releaseRule({ absent: new Set(absent), external }),
+  releaseRule(external),
   ...readingRules,
   ...aclRules,
   ...autopathRules,

@@ -102,9 +102,6 @@ export const directiveNames: readonly string[] = [...order, ...unserved].flatMap
   ({ name, formerly }) => [name, ...formerly],
 );
 
-/** Plugins of CoreDNS 1.14.7 that have no counterpart here. */
-export const absent: readonly string[] = [];
-
 const otherServer = 'Serve this zone with CoreDNS and that plugin, and `forward` it there.';
 
 /** Plugins that others made for CoreDNS and people use in clusters, and what serves the same end here. */

@@ -91,9 +91,9 @@ function askSigned(
   take: (bytes: Uint8Array) => boolean,
 ): Promise<void> {
   const { key, seconds } = terms;
-  if (key === null) return askStream(message, server, terms, take);
+  if (key === null) return askStream([message], server, terms, take);
   const exchange = new SignedExchange(key);
-  return askStream(exchange.sign(message, seconds()), server, terms, (bytes) => {
+  return askStream([exchange.sign(message, seconds())], server, terms, (bytes) => {
     const isSigned = exchange.prove(bytes, seconds());
     const isLast = take(bytes);
     if (isLast && !isSigned) throw new Error('the last message of the reply is not signed');

@@ -2,7 +2,6 @@ import { execFile, spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
-import { absent } from '../../src/plugins/order.ts';
 
 const release = 'v1.14.7';
 const here = import.meta.dirname;
@@ -103,7 +102,7 @@ export async function serverTests(
   );
   const binary = join(copy, 'servers.test');
   await run('go', ['test', '-c', '-o', binary, './test'], { ...huge, cwd: copy });
-  const env = { ...process.env, NDOTS: program, FOREIGN: absent.join(' ') };
+  const env = { ...process.env, NDOTS: program };
   const { stdout } = await run(binary, ['-test.list', '.'], { cwd: folder, env });
   return {
     names: stdout.split('\n').filter((line) => line.startsWith('Test')),

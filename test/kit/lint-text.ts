@@ -2,7 +2,7 @@
 import { lint, type LintReport } from '../../src/lint/lint.ts';
 import { parseTarget } from '../../src/lint/target.ts';
 import { rules } from '../../src/plugins/lint-rules.ts';
-import { absent, directiveNames, external, loadPlugins } from '../../src/plugins/order.ts';
+import { directiveNames, external, loadPlugins } from '../../src/plugins/order.ts';
 
 /** Texts by the names of their files; `running` and `target` as the options of the verb. */
 export interface LintTexts {
@@ -18,7 +18,7 @@ export function lintTexts({ files, target, running }: LintTexts): Promise<LintRe
       files: Object.entries(files).map(([file, text]) => ({ file, text, named: true })),
       passed: [],
     },
-    plugins: { directives: [...directiveNames, ...absent], external, load: loadPlugins },
+    plugins: { directives: directiveNames, external, load: loadPlugins },
     rules,
     target: target === undefined ? null : parseTarget(target),
     running: running === undefined ? null : { file: 'running', text: running, named: true },

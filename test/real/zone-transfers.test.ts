@@ -33,7 +33,7 @@ async function transferred(port: number): Promise<string[]> {
   let soas = 0;
   const terms = { idleMs: 5000, totalMs: 20_000, signal: new AbortController().signal };
   await askStream(
-    question('example.org.', TYPE.AXFR, false),
+    [question('example.org.', TYPE.AXFR, false)],
     { host: '127.0.0.1', port },
     terms,
     (bytes) => {

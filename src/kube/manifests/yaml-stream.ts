@@ -53,20 +53,22 @@ export function* yamlPieces(content: string, memory: number, entries = true): Ge
   /** Characters of those entries of the document in the composer that came before it. */
   let before = 0;
   for (const lexeme of new yaml.Lexer().lex(content)) {
-    // Between documents stand comments and empty lines, of which nothing remains.
-    if (parser.stack.length > 0) cost += BYTES_PER_PART + BYTES_PER_CHARACTER * lexeme.length;
+    // Between documents stand comments and empty lines, of which nothing remains, and directives.
+    if (parser.stack.length > 0 || lexeme[0] === '%')
+      cost += BYTES_PER_PART + BYTES_PER_CHARACTER * lexeme.length;
     if (cost > memory) throw tooLarge(memory, parser.offset);
     if (parser.stack.length > DEPTH_MAX)
       throw new YamlBoundError('this is nested too deeply to be read', parser.offset);
     for (const token of parser.next(lexeme)) {
-      cost = 0;
+      if (token.type === 'document') cost = 0;
       if (token.type === 'comment' || token.type === 'newline') continue;
       for (const document of composer.next(token)) yield whole(document, before);
       if (token.type === 'document') before = list.restart();
     }
     const entry = entries ? list.before(lexeme) : null;
     if (entry === null) continue;
-    cost = 0;
+    // Its place in the list remains.
+    cost = (entry.item + 1) * BYTES_PER_PART;
     // The composer holds a document until it sees the next one.
     for (const document of composer.end()) yield whole(document, before);
     yield entry;
@@ -118,7 +120,7 @@ class ItemList {
   }
 
   /** The entry that has ended before this lexeme, of which the parser knows, if one has. */
-  before(lexeme: string): YamlPiece | null {
+  before(lexeme: string): (YamlPiece & { readonly item: number }) | null {
     if (lexeme[0] === '&' || lexeme[0] === '*') this.#hasAnchors = true;
     if (this.#hasAnchors || this.#parser.stack.length !== 3) return null;
     if (lexeme !== '-' && lexeme !== ',') return null;

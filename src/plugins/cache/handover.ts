@@ -15,8 +15,8 @@ export interface Packed {
 /** One cache: a server block's. */
 interface Shared {
   readonly key: string;
-  pack(): void;
-  readonly packed: Uint8Array[];
+  /** What its workers hold; of those that are too busy, nothing. */
+  pack(): Promise<readonly Uint8Array[]>;
 }
 
 /** Workers that are busy with other things are not waited for any longer, milliseconds. */
@@ -30,17 +30,31 @@ let taken: ReadonlyMap<string, readonly Uint8Array[]> = new Map();
 export function shareCache(_options: unknown, context: ControlContext): void {
   const key = [context.servers.join(), context.zones.join(), context.view].join(' ');
   let id = 0;
+  let packed: Uint8Array[] = [];
+  let arrived = (): void => undefined;
   const shared: Shared = {
     key,
-    packed: [],
     pack() {
-      shared.packed.length = 0;
-      context.publish({ kind: 'pack', id: ++id } satisfies CacheOrder);
+      packed = [];
+      return new Promise((resolve) => {
+        const end = (): void => {
+          timer.cancel();
+          resolve(packed);
+        };
+        const timer = context.clock.after(WAIT_MS, end);
+        const workers = context.publish({ kind: 'pack', id: ++id } satisfies CacheOrder);
+        arrived = (): void => {
+          if (packed.length >= workers) end();
+        };
+        arrived();
+      });
     },
   };
   context.onMessage((message) => {
-    const packed = message as Packed;
-    if (packed.id === id) shared.packed.push(packed.entries);
+    const { id: asked, entries } = message as Packed;
+    if (asked !== id) return;
+    packed.push(entries);
+    arrived();
   });
   context.onJoin(() =>
     (taken.get(key) ?? []).map((entries) => ({ kind: 'unpack', entries }) satisfies CacheOrder),
@@ -51,11 +65,11 @@ export function shareCache(_options: unknown, context: ControlContext): void {
 
 /** All entries of all caches, for `takeCaches` of another process. */
 export async function packCaches(): Promise<Uint8Array> {
-  for (const cache of caches) cache.pack();
-  await new Promise((resolve) => setTimeout(resolve, WAIT_MS));
+  const shared = [...caches];
+  const all = await Promise.all(shared.map((cache) => cache.pack()));
   const pieces: Uint8Array[] = [];
-  for (const { key, packed } of caches)
-    for (const entries of packed) {
+  for (const [index, { key }] of shared.entries())
+    for (const entries of all[index]!) {
       const name = Buffer.from(key);
       const head = Buffer.alloc(8);
       head.writeUInt32BE(name.length, 0);

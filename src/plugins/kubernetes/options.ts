@@ -20,7 +20,16 @@ import {
 } from '../../corefile/properties.ts';
 import { meant, pluginProblem, pluginRemark } from '../../corefile/problems.ts';
 import { directive, type Options, type Syntax } from '../../corefile/syntax.ts';
-import { byteSize, decimal, duration, integer, value, word, worded, wrong } from '../../corefile/values.ts';
+import {
+  byteSize,
+  decimal,
+  duration,
+  integer,
+  value,
+  word,
+  worded,
+  wrong,
+} from '../../corefile/values.ts';
 import { parseSelector } from '../../kube/manifests/selector.ts';
 import type { PodMode } from './lookup.ts';
 

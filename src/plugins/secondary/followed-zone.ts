@@ -1,4 +1,5 @@
 /** A zone that is kept as its primaries have it. */
+import { Backoff } from '../../base/backoff.ts';
 import type { Clock, Timer } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import { printHostPort } from '../../base/ip.ts';
@@ -15,8 +16,7 @@ import type { ZonePublisher } from '../../zone/zone-publisher.ts';
 import { ZoneData } from '../../zone/zone-data.ts';
 import type { PrimaryTurns } from './primary-turns.ts';
 
-/** Time between the first tries, doubled each time. */
-const FIRST_RETRY_MS = 250;
+/** The longest pause between tries to get a zone for the first time. */
 const FIRST_RETRY_MAX_MS = 10_000;
 /** Chance that is added to refresh and retry, so that not all secondaries of a primary come at once. */
 const REFRESH_JITTER_MS = 5000;
@@ -77,7 +77,8 @@ export class FollowedZone {
   readonly #abort = new AbortController();
   #timer: Timer | null = null;
   #expiry: Timer | null = null;
-  #firstRetryMs = FIRST_RETRY_MS;
+  /** Of tries as long as there is nothing to serve. */
+  readonly #backoff: Backoff;
   #startedAt = -Infinity;
   #busy = false;
   /** A primary said that something has changed while the zone was being fetched. */
@@ -86,6 +87,7 @@ export class FollowedZone {
   constructor(parts: FollowedZoneParts) {
     this.#parts = parts;
     this.#origin = parseName(parts.zone);
+    this.#backoff = new Backoff(parts.clock, parts.random, { mostMs: FIRST_RETRY_MAX_MS });
   }
 
   start(): void {
@@ -113,6 +115,11 @@ export class FollowedZone {
     this.#expiry?.cancel();
   }
 
+  /** So early a primary may be one that is started together with this server. */
+  get #isStarting(): boolean {
+    return this.#parts.clock.now() - this.#startedAt < STARTING_MS;
+  }
+
   get #packed(): PackedZone | null {
     return this.#parts.publisher.packed(this.#parts.zone);
   }
@@ -123,37 +130,33 @@ export class FollowedZone {
     this.#timer?.cancel();
     this.#busy = true;
     this.#again = false;
-    const reached = await this.#ask();
+    const failure = await this.#ask();
     this.#busy = false;
     if (this.#abort.signal.aborted) return;
-    if (reached) this.#wasGood();
+    if (failure === null) this.#wasGood();
     if (this.#again) return void this.#look();
-    this.#timer = this.#parts.clock.after(this.#pause(reached), () => void this.#look());
+    this.#timer = this.#parts.clock.after(this.#pause(failure), () => void this.#look());
   }
 
-  /** @returns whether a primary was reached, and the zone is as it is there */
-  async #ask(): Promise<boolean> {
-    const { clock, log, zone, primaries, metrics, turns } = this.#parts;
-    let last: Error | null = null;
+  /** @returns why no primary was reached; null: the zone is as it is there */
+  async #ask(): Promise<string | null> {
+    const { log, zone, primaries, metrics, turns } = this.#parts;
+    let failure = 'there is none';
     for (const server of primaries) {
       const where = printHostPort(server.host, server.port);
       try {
         await turns.run(server, () => this.#follow(server, where));
-        return true;
+        return null;
       } catch (error) {
-        if (this.#abort.signal.aborted) return false;
-        last = error as Error;
-        const text = `Failed to transfer \`${zone}' from "${where}": ${last.message}`;
-        if (clock.now() - this.#startedAt < STARTING_MS) log.info(text);
+        failure = (error as Error).message;
+        if (this.#abort.signal.aborted) return failure;
+        const text = `Failed to transfer \`${zone}' from "${where}": ${failure}`;
+        if (this.#isStarting) log.info(text);
         else log.error(text);
       }
     }
     metrics.failures.with(zone).add(1);
-    if (this.#packed === null && clock.now() - this.#startedAt >= STARTING_MS)
-      log.warning(
-        `All '${zone}' masters failed to transfer, retrying in ${this.#firstRetryMs}ms: ${last?.message ?? 'there is none'}`,
-      );
-    return false;
+    return failure;
   }
 
   async #follow(server: RemoteServer, where: string): Promise<void> {
@@ -207,7 +210,7 @@ export class FollowedZone {
 
   #wasGood(): void {
     const { clock, publisher, zone } = this.#parts;
-    this.#firstRetryMs = FIRST_RETRY_MS;
+    this.#backoff.succeed();
     publisher.confirm(zone, clock.now());
     this.#expireAfter(clock.now());
   }
@@ -225,15 +228,19 @@ export class FollowedZone {
     });
   }
 
-  #pause(reached: boolean): number {
-    const { random } = this.#parts;
+  /** @param failure why no primary was reached; null: one was */
+  #pause(failure: string | null): number {
+    const { log, random, zone } = this.#parts;
     if (this.#packed === null) {
-      const pause = this.#firstRetryMs;
-      this.#firstRetryMs = Math.min(2 * pause, FIRST_RETRY_MAX_MS);
+      const pause = Math.round(this.#backoff.fail());
+      if (!this.#isStarting)
+        log.warning(
+          `All '${zone}' masters failed to transfer, retrying in ${pause}ms: ${failure ?? 'there is none'}`,
+        );
       return pause;
     }
     const { refresh, retry } = this.#times();
-    return reached
+    return failure === null
       ? 1000 * refresh + random.integer(REFRESH_JITTER_MS)
       : 1000 * retry + random.integer(RETRY_JITTER_MS);
   }

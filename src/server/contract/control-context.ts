@@ -10,8 +10,8 @@ import type { SecureContextOptions, TLSSocket } from 'node:tls';
 
 /** The control thread's end of a channel to the same plugin in every worker. */
 export interface ControlChannel {
-  /** Sends a message (structured clone) to this channel's end in every worker. */
-  publish(message: unknown, transfer?: readonly ArrayBuffer[]): void;
+  /** Sends a message (structured clone) to this channel's end in every worker. @returns how many there are */
+  publish(message: unknown, transfer?: readonly ArrayBuffer[]): number;
   /** What a worker is sent first, before anything published later: the present state. Asked whenever a worker joins. */
   onJoin(state: () => Iterable<unknown>): void;
   /** Messages from this channel's ends in workers. */

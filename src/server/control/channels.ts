@@ -33,6 +33,7 @@ export class Channels {
         for (const worker of channel.members.values()) {
           worker.deliver(id, message, channel.members.size === 1 ? transfer : undefined);
         }
+        return channel.members.size;
       },
       onJoin: (state) => {
         channel.state = state;

@@ -54,19 +54,9 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// Directives that only CoreDNS has.
-var foreign = strings.Fields(os.Getenv("FOREIGN"))
-
-var directive = regexp.MustCompile(`(?m)^\s*([a-z0-9_]+)\b`)
-
 // CoreDNSServer starts a server with this Corefile.
 func CoreDNSServer(corefile string) (*Instance, error) {
 	used := []string{}
-	for _, found := range directive.FindAllStringSubmatch(corefile, -1) {
-		if slices.Contains(foreign, found[1]) {
-			used = append(used, found[1])
-		}
-	}
 	for _, scheme := range []string{"grpc://", "quic://", "https3://"} {
 		if strings.Contains(corefile, scheme) {
 			used = append(used, scheme)
