@@ -41,6 +41,7 @@ export const order: readonly PluginEntry[] = [
   entry('ready', async () => (await import('./ready/ready.ts')).ready),
   entry('health', async () => (await import('./health/health.ts')).health),
   entry('pprof', async () => (await import('./pprof/pprof.ts')).pprof),
+  entry('admin', async () => (await import('./admin/admin.ts')).admin),
   entry('shed', async () => (await import('./shed/shed.ts')).shed),
   entry('prometheus', async () => (await import('./prometheus/prometheus.ts')).prometheus),
   entry('top', async () => (await import('./top/top.ts')).top),

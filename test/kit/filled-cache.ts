@@ -39,6 +39,7 @@ export function cacheLink(
     writer: new MessageWriter(),
     onStop: () => {},
     onMessage: () => {},
+    offer: () => {},
     find: () => [],
   };
   return cache.setup!(options[0] as never, context as WorkerContext, next);

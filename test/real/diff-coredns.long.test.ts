@@ -25,6 +25,9 @@ const program = corednsPath();
 const wanted = Number(process.env['DIFF_CHANGES'] ?? '200');
 const seed = Number(process.env['DIFF_SEED'] ?? '1');
 
+/** A change takes three seconds, for answers to age, and its questions are asked of four servers; more on a busy machine. */
+const EACH_MS = 20_000;
+
 /** What runs beside answers, and would want ports of its own. */
 const beside = /^ +(?:health|ready|prometheus|loop|reload|pprof|bind)\b.*?(?:\{[^}]*\}\n|\n)/gm;
 
@@ -182,8 +185,6 @@ interface Judged {
   readonly ours: Comparison;
 }
 
-/** A change takes three seconds, for answers to age, and its questions are asked of four servers; more on a busy machine. */
-const EACH_MS = 20_000;
 /** Changes that one CoreDNS plays: its start is what takes time. */
 const BATCH = 10;
 

@@ -9,14 +9,17 @@ import {
 import { EDE, FLAG, OPCODE, RCODE } from '../../wire/iana.ts';
 import type { Query } from '../../wire/query.ts';
 import { failure, overloaded, type ExtendedError, type Reply } from '../../wire/reply.ts';
-import { roundTrips } from '../../server/contract/ports.ts';
+import { exchangeTaps, roundTrips } from '../../server/contract/ports.ts';
 import { Filling } from './filling.ts';
-import { shareCache, type CacheOrder, type Packed } from './handover.ts';
+import { controlCache } from './control.ts';
+import { Inspection } from './inspection.ts';
+import type { CacheMessage, CacheOrder } from './orders.ts';
 import { packEntries, unpackEntries } from './packed-entries.ts';
 import { Flight, Flights } from './flights.ts';
 import { readOptions, syntax, type CacheOptions, type StaleOptions } from './options.ts';
 import { DENIAL, Store, SUCCESS } from './store.ts';
 import { CacheMetrics, type Counters } from './counters.ts';
+import { Sources } from './sources.ts';
 import { ZoneChanges } from './zone-changes.ts';
 import { ZoneMatch } from '../../server/contract/zone-match.ts';
 
@@ -31,7 +34,7 @@ const staleNxdomain: readonly ExtendedError[] = [{ code: EDE.STALE_NXDOMAIN, tex
 /** Keeps replies and answers from memory as long as their TTL lasts (reference: section 5; see cache.md). */
 export const cache: Plugin = definePlugin({
   syntax,
-  control: shareCache,
+  control: controlCache,
   setup: (options, context, next) => new Cache(readOptions(options), context, next).link,
 });
 
@@ -44,6 +47,8 @@ class Cache {
   readonly #filling: Filling;
   readonly #metrics: CacheMetrics;
   readonly #flights = new Flights();
+  readonly #sources = new Sources();
+  readonly #inspection: Inspection;
   readonly #changes: ZoneChanges | null;
   /** Asked for with the first query: after setup, when all plugins have offered what they have. */
   #roundTrips: readonly ((query: Query) => boolean)[] | null = null;
@@ -75,19 +80,31 @@ class Cache {
       exempt: [exempt('success'), exempt('denial')],
       changes: this.#changes,
     });
+    this.#inspection = new Inspection(this.#store, this.#sources, clock);
+    context.offer(exchangeTaps, this.#sources.tap);
     this.#metrics = new CacheMetrics(context.metrics, options.zones.join(','), context.view);
     context.onStop(() => this.#metrics.close());
-    context.onMessage((message) => this.#takeOrder(message as CacheOrder));
+    context.onMessage((message) => void this.#takeOrder(message as CacheOrder));
     this.link = this.#makeLink();
   }
 
-  /** Another process goes on with these entries, or this one with those of another. */
-  #takeOrder(order: CacheOrder): void {
-    const now = this.#context.clock.now();
-    if (order.kind === 'unpack') unpackEntries(order.entries, this.#store, now);
-    else {
-      const entries = packEntries(this.#store, now);
-      this.#context.post({ id: order.id, entries } satisfies Packed);
+  /** Another process goes on with these entries, or this one with those of another; or somebody wants to know what is here. */
+  async #takeOrder(order: CacheOrder): Promise<void> {
+    const { clock } = this.#context;
+    const tell = (message: CacheMessage): void => this.#context.post(message);
+    switch (order.kind) {
+      case 'unpack':
+        unpackEntries(order.entries, this.#store, clock.now());
+        return;
+      case 'pack':
+        return tell({
+          kind: 'packed',
+          id: order.id,
+          entries: packEntries(this.#store, clock.now()),
+        });
+      default:
+        tell(await this.#inspection.run(order));
+        this.#metrics.showAll(this.#store);
     }
   }
 
@@ -118,6 +135,7 @@ class Cache {
         if (changes.due(query, this.#context.clock.now())) this.#refresh(slot, query, counters, 0);
       }
       counters.hits[store.half(slot)].add(1);
+      store.use(slot);
       const left = store.remaining(slot, query);
       if (left <= 0 && stale !== null) {
         return query.recursionDesired
@@ -161,7 +179,7 @@ class Cache {
     const reply = this.#next(query);
     return isLater(reply)
       ? this.#fly(query.keep(), reply, counters)
-      : this.#fill(query, reply, counters);
+      : this.#fill(query, reply, counters, this.#sources.of(query, reply));
   }
 
   #fly(query: Query, reply: Promise<Reply> | Later<Reply>, counters: Counters): Maybe<Reply> {
@@ -172,13 +190,14 @@ class Cache {
 
   readonly #arrived = (found: Reply, flight: Flight): Maybe<Reply> => {
     flight.landed = true;
+    flight.source = this.#sources.of(flight.query, found);
     const other = found.rcode === RCODE.NXDOMAIN ? this.#flights.sibling(flight) : null;
     return other === null ? this.#land(found, flight) : this.#landPair(found, flight, other);
   };
 
   readonly #land = (found: Reply, flight: Flight): Reply => {
     this.#flights.remove(flight);
-    const reply = this.#fill(flight.query, found, flight.counters);
+    const reply = this.#fill(flight.query, found, flight.counters, flight.source);
     flight.over(reply);
     return reply;
   };
@@ -207,10 +226,13 @@ class Cache {
     return later;
   }
 
-  #fill(query: Query, reply: Reply, counters: Counters): Reply {
+  #fill(query: Query, reply: Reply, counters: Counters, source: number): Reply {
     const filled = this.#filling.fill(query, reply);
     if (filled.mismatch) counters.drops.add(1);
-    if (filled.slot >= 0) this.#metrics.show(counters, this.#store);
+    if (filled.slot >= 0) {
+      this.#store.from(filled.slot, source);
+      this.#metrics.show(counters, this.#store);
+    }
     return filled.reply;
   }
 
@@ -285,6 +307,7 @@ class Cache {
         if (mismatch) counters.drops.add(1);
         if (fresh >= 0) {
           store.hits.inherit(fresh, hits, this.#context.clock.now());
+          store.from(fresh, this.#sources.of(asking, found));
           this.#metrics.show(counters, store);
         }
       }

@@ -117,6 +117,12 @@ export class CacheMetrics {
     shown[2] = store.log.allocated;
   }
 
+  /** The same for all addresses that show something, after entries have been forgotten. */
+  showAll(store: Store): void {
+    for (const counters of this.#byServer.values())
+      if (counters.shown.some((value) => value !== 0)) this.show(counters, store);
+  }
+
   /** The cache is gone: what it showed is taken back. */
   close(): void {
     this.#closed = true;

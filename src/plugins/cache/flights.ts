@@ -15,6 +15,8 @@ export class Flight {
   #afterwards: (() => void)[] = none;
   /** Whether the reply has come, though perhaps not been looked at. */
   landed = false;
+  /** Who made the reply, as `Sources` numbers them. */
+  source = 0;
   /** Another one in the same place of the table; the table's own. */
   next: Flight | null = null;
 

@@ -2,29 +2,28 @@ import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import { VirtualClock } from '../../base/virtual-clock.ts';
 import type { ControlContext } from '../../server/contract/control-context.ts';
-import { packCaches, shareCache, takeCaches, type CacheOrder } from './handover.ts';
+import { packCaches, shareCache, takeCaches } from './handover.ts';
+import type { CacheMessage, CacheOrder } from './orders.ts';
 
 /** A cache's control part with so many workers, and what they are asked for. */
 function cache(t: TestContext, workers: number) {
   const clock = new VirtualClock();
   const asked: CacheOrder[] = [];
-  let message: (message: unknown) => void = () => undefined;
   let join: () => Iterable<unknown> = () => [];
   let stop: () => unknown = () => undefined;
-  shareCache(null, {
+  const hear = shareCache({
     servers: ['dns://.:53'],
     zones: ['.'],
     view: '',
     clock,
     publish: (order: unknown) => (asked.push(order as CacheOrder), workers),
-    onMessage: (run: typeof message) => (message = run),
     onJoin: (run: typeof join) => (join = run),
     onStart: (run: () => void) => run(),
     onStop: (run: typeof stop) => (stop = run),
   } as unknown as ControlContext);
   t.after(() => stop());
   const reply = (text: string, id = (asked.at(-1) as { id: number }).id): void =>
-    message({ id, entries: Buffer.from(text) });
+    hear({ kind: 'packed', id, entries: Buffer.from(text) } satisfies CacheMessage);
   return { clock, asked, reply, join: () => [...join()] };
 }
 

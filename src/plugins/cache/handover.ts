@@ -1,16 +1,6 @@
 /** What all caches of this process hold, handed to another process, and taken from one. Main thread. */
 import type { ControlContext } from '../../server/contract/control-context.ts';
-
-/** From a cache's control part to its parts in workers. */
-export type CacheOrder =
-  | { readonly kind: 'pack'; readonly id: number }
-  | { readonly kind: 'unpack'; readonly entries: Uint8Array };
-
-/** And back. */
-export interface Packed {
-  readonly id: number;
-  readonly entries: Uint8Array;
-}
+import type { CacheMessage, CacheOrder } from './orders.ts';
 
 /** One cache: a server block's. */
 interface Shared {
@@ -26,8 +16,8 @@ const caches = new Set<Shared>();
 /** What another process had, by the place of the cache in its Corefile. */
 let taken: ReadonlyMap<string, readonly Uint8Array[]> = new Map();
 
-/** The control part of a cache. */
-export function shareCache(_options: unknown, context: ControlContext): void {
+/** Takes part for one cache. @returns what is to be told of each message from a worker */
+export function shareCache(context: ControlContext): (message: CacheMessage) => void {
   const key = [context.servers.join(), context.zones.join(), context.view].join(' ');
   let id = 0;
   let packed: Uint8Array[] = [];
@@ -50,17 +40,16 @@ export function shareCache(_options: unknown, context: ControlContext): void {
       });
     },
   };
-  context.onMessage((message) => {
-    const { id: asked, entries } = message as Packed;
-    if (asked !== id) return;
-    packed.push(entries);
-    arrived();
-  });
   context.onJoin(() =>
     (taken.get(key) ?? []).map((entries) => ({ kind: 'unpack', entries }) satisfies CacheOrder),
   );
   context.onStart(() => void caches.add(shared));
   context.onStop(() => void caches.delete(shared));
+  return (message) => {
+    if (message.kind !== 'packed' || message.id !== id) return;
+    packed.push(message.entries);
+    arrived();
+  };
 }
 
 /** All entries of all caches, for `takeCaches` of another process. */

@@ -24,6 +24,18 @@ const SHARD_MIN = 4;
 /** Entries of one bucket; a longer chain, which chance does not make, loses its oldest entry. */
 const CHAIN_MAX = 48;
 
+/** What is kept about one entry, as it lies in the arrays. */
+export interface StoredEntry {
+  /** The message, in the chunk that holds it. */
+  readonly message: Uint8Array;
+  readonly type: number;
+  readonly class: number;
+  /** DO and CD, as `variantOf` has them. */
+  readonly variant: number;
+  /** It says that the name does not exist. */
+  readonly whole: boolean;
+}
+
 /** Bounds of a store, and what it works with. */
 export interface StoreParts {
   /** Entries: success, denial. Rounded to 256 shards of at least 4, as CoreDNS does it. */
@@ -79,6 +91,9 @@ export class Store {
   #chunk = new Int32Array(0);
   #born = new Float64Array(0);
   #retry = new Float64Array(0);
+  /** Answers from each entry, and who made it: a number of whoever stores. */
+  #uses = new Uint32Array(0);
+  #source = new Uint8Array(0);
 
   constructor(parts: StoreParts) {
     this.#parts = parts;
@@ -203,6 +218,56 @@ export class Store {
       const message = bytes.subarray(start, start + this.#size[slot]!);
       take(slot, message, kind >>> 29, (kind & 0xffff) === EVERY_TYPE);
     }
+  }
+
+  /** Slots that have ever been used: their numbers are below. */
+  get slots(): number {
+    return this.#slots;
+  }
+
+  /** What lies in a slot; null: nothing. */
+  at(slot: number): StoredEntry | null {
+    const bytes = this.#bytes[slot] ?? null;
+    if (bytes === null) return null;
+    const start = this.#start[slot]!;
+    const kind = this.#kind[slot]!;
+    return {
+      message: bytes.subarray(start, start + this.#size[slot]!),
+      type: kind & 0xffff,
+      class: (kind >>> 16) & CLASS_MAX,
+      variant: kind >>> 29,
+      whole: (kind & 0xffff) === EVERY_TYPE,
+    };
+  }
+
+  /** Where the name of a slot's entry begins, in `bytesAt`; -1: the slot is empty. */
+  nameAt(slot: number): number {
+    return (this.#bytes[slot] ?? null) === null ? -1 : this.#start[slot]! + HEADER.SIZE;
+  }
+
+  /** The chunk that the slot's entry lies in. */
+  bytesAt(slot: number): Uint8Array {
+    return this.#bytes[slot]!;
+  }
+
+  /** Counts an answer from the entry. */
+  use(slot: number): void {
+    this.#uses[slot]!++;
+  }
+
+  /** Answers from the entry so far. */
+  uses(slot: number): number {
+    return this.#uses[slot]!;
+  }
+
+  /** Who made the entry: the number that `from` was given; 0: nobody said. */
+  source(slot: number): number {
+    return this.#source[slot]!;
+  }
+
+  /** Says who made the entry. */
+  from(slot: number, source: number): void {
+    this.#source[slot] = source;
   }
 
   /** The TTL that the entry was stored with, seconds. */
@@ -342,6 +407,8 @@ export class Store {
     this.#chunk[slot] = chunk.id;
     this.#born[slot] = born;
     this.#retry[slot] = 0;
+    this.#uses[slot] = 0;
+    this.#source[slot] = 0;
     this.hits.reset(slot);
     this.#link(slot, hash);
     this.#shardCounts[shard * 2 + half]!++;
@@ -480,6 +547,8 @@ export class Store {
     this.#chunk = larger(this.#chunk, new Int32Array(size));
     this.#born = larger(this.#born, new Float64Array(size));
     this.#retry = larger(this.#retry, new Float64Array(size));
+    this.#uses = larger(this.#uses, new Uint32Array(size));
+    this.#source = larger(this.#source, new Uint8Array(size));
     this.hits.grow(size);
   }
 }

@@ -16,6 +16,8 @@ export interface ControlChannel {
   onJoin(state: () => Iterable<unknown>): void;
   /** Messages from this channel's ends in workers. */
   onMessage(handler: (message: unknown, worker: number) => void): void;
+  /** How many workers have this channel's end at present. */
+  readonly workers: () => number;
 }
 
 /** What a plugin's control plane part gets: its place on the main thread, and the channel of its instance. */
@@ -68,6 +70,10 @@ export interface ControlContext extends ControlChannel {
    * @returns the present readiness of those of all blocks that are observed, by name: all instances of a plugin together
    */
   observeReadiness(): () => ReadonlyMap<string, boolean>;
+  /** Offers to do something for whoever administers the server, under a name such as `cache/explain`. */
+  offerCommand(name: string, run: AdminCommand): void;
+  /** What plugins of all blocks offer under this name, in the order of the Corefile. */
+  commands(name: string): readonly AdminCommand[];
   /** All metrics of all threads, in the form that the scraper likes best. */
   readonly scrape: (accept: string | undefined) => {
     readonly type: string;
@@ -80,6 +86,12 @@ export interface ControlContext extends ControlChannel {
   /** Ends the process with a message, as `loop` does. */
   fatal(text: string): void;
 }
+
+/**
+ * Does something for whoever administers the server. What it is given are texts, by name; what it gives goes out as JSON. A `Problem` is
+ * the person's mistake.
+ */
+export type AdminCommand = (words: ReadonlyMap<string, string>) => Promise<object>;
 
 /** A thing that may outlive a configuration. */
 export interface Kept {

@@ -41,6 +41,7 @@ export class Channels {
       onMessage: (handler) => {
         channel.handler = handler;
       },
+      workers: () => channel.members.size,
     };
   }
 

@@ -16,6 +16,7 @@ import {
   type Instance,
 } from '../contract/configuration.ts';
 import type {
+  AdminCommand,
   ControlContext,
   HttpHandler,
   HttpTls,
@@ -148,6 +149,7 @@ class Building {
   readonly #http = new Map<string, GrowingAddress>();
   readonly #keys = new Set<string>();
   readonly #readiness: Readiness[] = [];
+  readonly #commands = new Map<string, AdminCommand[]>();
   /** Blocks whose plugins' readiness somebody observes. */
   readonly #observed = new Set<number>();
 
@@ -201,6 +203,11 @@ class Building {
         this.#observed.add(index);
         return () => this.#readinessNow();
       },
+      offerCommand: (command, run) => {
+        const offered = this.#commands.get(command) ?? [];
+        this.#commands.set(command, [...offered, run]);
+      },
+      commands: (command) => this.#commands.get(command) ?? [],
     };
   }
 

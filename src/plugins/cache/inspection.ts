@@ -1,0 +1,76 @@
+/** What a worker's cache holds, told and forgotten on request. */
+import type { Clock } from '../../base/clock.ts';
+import { className, rcodeName, typeName } from '../../wire/iana.ts';
+import { printName } from '../../wire/name.ts';
+import type { EntryReport, Inspected, InspectionOrder } from './orders.ts';
+import type { Sources } from './sources.ts';
+import { DENIAL, type Store } from './store.ts';
+
+/** Slots that are looked at before queries have their turn again: some ten microseconds. */
+const SLICE = 512;
+
+/** Tells of the entries at a name, or below it, or forgets them. Queries are answered in between. */
+export class Inspection {
+  readonly #store: Store;
+  readonly #sources: Sources;
+  readonly #clock: Clock;
+
+  constructor(store: Store, sources: Sources, clock: Clock) {
+    this.#store = store;
+    this.#sources = sources;
+    this.#clock = clock;
+  }
+
+  async run({ kind, id, name, below, limit }: InspectionOrder): Promise<Inspected> {
+    const store = this.#store;
+    const size = store.counts[0] + store.counts[1];
+    const entries: EntryReport[] = [];
+    let found = 0;
+    for (let slot = 0; slot < store.slots; slot++) {
+      if (slot % SLICE === SLICE - 1) await new Promise((resolve) => setImmediate(resolve));
+      if (!this.#fits(slot, name, below)) continue;
+      found++;
+      if (kind === 'flush') store.remove(slot);
+      else if (entries.length < limit) entries.push(this.#report(slot));
+    }
+    return { kind: 'inspected', id, found, entries, size };
+  }
+
+  /** Whether the slot holds an entry of the name, or with `below` of one that ends in it. Names are stored in lower case. */
+  #fits(slot: number, name: Uint8Array, below: boolean): boolean {
+    let at = this.#store.nameAt(slot);
+    if (at < 0) return false;
+    const bytes = this.#store.bytesAt(slot);
+    if (!below) return holds(bytes, at, name);
+    for (;;) {
+      if (holds(bytes, at, name)) return true;
+      const label = bytes[at]!;
+      if (label === 0) return false;
+      at += label + 1;
+    }
+  }
+
+  #report(slot: number): EntryReport {
+    const store = this.#store;
+    const { message, type, class: number, variant, whole } = store.at(slot)!;
+    return {
+      name: printName(message, 12),
+      type: whole ? 'ANY' : typeName(type),
+      class: className(number),
+      dnssecOk: (variant & 1) !== 0,
+      checkingDisabled: (variant & 2) !== 0,
+      rcode: rcodeName(store.rcode(slot)),
+      half: store.half(slot) === DENIAL ? 'denial' : 'success',
+      ttl: Math.ceil((store.end(slot) - this.#clock.now()) / 1000),
+      storedTtl: store.ttl(slot),
+      hits: store.uses(slot),
+      from: this.#sources.text(store.source(slot)),
+      bytes: message.length,
+    };
+  }
+}
+
+function holds(bytes: Uint8Array, at: number, name: Uint8Array): boolean {
+  for (let i = 0; i < name.length; i++) if (bytes[at + i] !== name[i]) return false;
+  return true;
+}

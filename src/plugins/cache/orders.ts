@@ -1,0 +1,65 @@
+/** What a cache's control part and its parts in workers tell each other. */
+
+/** To every worker. */
+export type CacheOrder =
+  | { readonly kind: 'pack'; readonly id: number }
+  | { readonly kind: 'unpack'; readonly entries: Uint8Array }
+  | InspectionOrder;
+
+/** Tell of entries, or forget them. */
+export interface InspectionOrder {
+  readonly kind: 'explain' | 'flush';
+  readonly id: number;
+  /** Wire form, lower case. */
+  readonly name: Uint8Array;
+  /** Also what is below the name. */
+  readonly below: boolean;
+  /** Entries that are told of, at most. */
+  readonly limit: number;
+}
+
+/** And back. */
+export type CacheMessage = Packed | Inspected;
+
+/** All entries of a worker, packed. */
+export interface Packed {
+  readonly kind: 'packed';
+  readonly id: number;
+  readonly entries: Uint8Array;
+}
+
+/** What came of an `InspectionOrder` in one worker. */
+export interface Inspected {
+  readonly kind: 'inspected';
+  readonly id: number;
+  /** Entries that fit: told of, or forgotten. */
+  readonly found: number;
+  /** Of these, so many as the limit allows; of a flush, none. */
+  readonly entries: readonly EntryReport[];
+  /** Entries of the whole cache, before a flush. */
+  readonly size: number;
+}
+
+/** One entry, for a person. */
+export interface EntryReport {
+  readonly name: string;
+  /** `ANY`: the name does not exist, whatever the type. */
+  readonly type: string;
+  readonly class: string;
+  /** The kind of client that it is for: each has entries of its own. */
+  readonly dnssecOk: boolean;
+  readonly checkingDisabled: boolean;
+  readonly rcode: string;
+  /** `denial`: NXDOMAIN, no data, failures. */
+  readonly half: 'success' | 'denial';
+  /** Seconds that are left; negative: so long it has been stale. */
+  readonly ttl: number;
+  /** Seconds that it was stored with. */
+  readonly storedTtl: number;
+  /** How often it was answered from. */
+  readonly hits: number;
+  /** Who made the reply: a plugin, and the upstream's address if it was one's; empty: not known, as after a handover. */
+  readonly from: string;
+  /** Bytes of the message. */
+  readonly bytes: number;
+}
