@@ -34,6 +34,8 @@ export interface RunOptions {
   readonly coredns: string | null;
   readonly pcap: string | null;
   readonly keep: boolean;
+  /** Of kube-proxy. */
+  readonly mode: 'iptables' | 'nftables';
   /** In virtual time, even where it could be played. */
   readonly model: boolean;
   /** A file for what was seen, which `report` reads. */
@@ -80,12 +82,14 @@ const table = {
     color: one('--color', choice('WHEN', ['auto', 'always', 'never']), 'colours (auto)'),
     noColor: flag('--no-color', 'no colours'),
   }),
+  ...group('Services (run, up, rules)', {
+    mode: one('-m, --mode', choice('MODE', ['iptables', 'nftables']), 'of kube-proxy (iptables)'),
+  }),
   ...group('Cluster (up)', {
     file: one('-f, --file', file(), 'Kubernetes objects: a file or a folder (the example cluster)'),
     corefile: one('--corefile', file(), 'of its DNS pods (kubeadm’s)'),
   }),
   ...group('Rules (rules)', {
-    mode: one('-m, --mode', choice('MODE', ['iptables', 'nftables']), 'of kube-proxy (iptables)'),
     manifests: one('--manifests', file('DIR'), 'services and endpoints of these manifests'),
     ...clusterOptions,
     ipv6: flag('-6', 'the rules of IPv6'),
@@ -153,6 +157,7 @@ export function parseLabOptions(words: readonly string[]): LabOptions {
       coredns: values.server,
       pcap: values.pcap,
       keep: values.keep,
+      mode: values.mode ?? 'iptables',
       model: values.model,
       save: values.save,
       color: values.color,

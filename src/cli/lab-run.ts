@@ -1,7 +1,6 @@
 /** `ndots lab run`: stories in namespaces, or on their models where that cannot be. */
 import { closeSync, existsSync, openSync, writeFileSync, writeSync } from 'node:fs';
 import { resolve } from 'node:path';
-import type { Readable } from 'node:stream';
 import { Problem, nearest } from '../base/problem.ts';
 import { furnish, startIsolated } from '../lab/isolation.ts';
 import { lacksOfMachine, lacksOfStory } from '../lab/machine.ts';
@@ -29,11 +28,11 @@ export async function runStories(options: LabOptions, io: Io): Promise<number> {
   const chosen = chooseStories(options.words);
   checkFiles(options);
   const path = io.env['PATH'] ?? '';
-  const lacks = run.model ? [] : lacksOfMachine(path);
+  const lacks = run.model ? [] : lacksOfMachine(path, run.mode);
   const outcomes: Outcome[] = [];
   let asTold = true;
   for (const story of chosen) {
-    const own = run.model || lacks.length > 0 ? lacks : lacksOfStory(story.needs, path);
+    const own = run.model || lacks.length > 0 ? lacks : lacksOfStory(story.needs, path, run.mode);
     if (story.play === null) {
       if (!run.model)
         io.err(`ndots lab: ${story.name} is played on its model: kernels differ too much.\n`);
@@ -114,15 +113,16 @@ async function playOutside(story: Story, { run }: LabOptions, io: Io): Promise<O
     ...(run.coredns === null ? [] : ['--server', `coredns=${resolve(run.coredns)}`]),
     ...(run.pcap === null ? [] : ['--pcap', resolve(run.pcap)]),
     ...(run.keep ? ['--keep'] : []),
+    ...['--mode', run.mode],
   ];
   const child = startIsolated(words, { ...io.env, [INSIDE]: '1' }, ['ignore', 2, 2, 'pipe']);
   // Ctrl-C reaches the lab as well, which then ends by itself.
   const ignore = (): void => undefined;
   process.on('SIGINT', ignore);
   let text = '';
-  const report = child.stdio[REPORT_FD] as Readable;
+  const report = child.stream(REPORT_FD);
   report.on('data', (chunk: Buffer) => (text += chunk.toString()));
-  const code = await new Promise<number | null>((done) => child.on('close', done));
+  const { code } = await child.closed;
   process.off('SIGINT', ignore);
   if (text !== '') return JSON.parse(text) as Outcome;
   throw new Problem({
@@ -139,7 +139,8 @@ async function playInside({ words, run }: LabOptions, io: Io): Promise<number> {
   const outcome = await playStory(story, {
     ndots: ownWords(),
     coredns: run.coredns,
-    path: io.env['PATH'] ?? '',
+    mode: run.mode,
+    env: io.env,
     pcap: run.pcap,
     linger: async () => {
       if (!run.keep) return;

@@ -1,17 +1,16 @@
 /** `ndots lab up`, `exec` and `down`: a cluster that stands until it is taken down. */
-import { spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import { Problem, nearest } from '../base/problem.ts';
+import { Problem } from '../base/problem.ts';
 import { FILE_MAX } from '../base/read-file.ts';
-import { LabCluster } from '../lab/cluster.ts';
+import { findPod, LabCluster } from '../lab/cluster.ts';
 import { INTERNET, usualCorefile, usualNodeResolvConf } from '../lab/defaults.ts';
 import { wordsBehind } from '../lab/files.ts';
 import { furnish, startIsolated } from '../lab/isolation.ts';
 import { lacksOfMachine } from '../lab/machine.ts';
+import { startProgram } from '../linux/programs.ts';
 import {
   firstProcess,
   hasEnded,
@@ -45,14 +44,14 @@ interface Ready {
 
 /** Does what `options.action` says: `up`, `exec` or `down`. */
 export async function standingLab(options: LabOptions, io: Io): Promise<number> {
-  if (io.env[INSIDE] !== undefined) return standInside(options);
+  if (io.env[INSIDE] !== undefined) return standInside(options, io);
   if (options.action === 'up') return up(options, io);
   if (options.action === 'down') return down(io);
   return exec(options, io);
 }
 
 async function up(options: LabOptions, io: Io): Promise<number> {
-  const lacks = lacksOfMachine(io.env['PATH'] ?? '');
+  const lacks = lacksOfMachine(io.env['PATH'] ?? '', options.run.mode);
   if (lacks.length > 0) {
     throw new Problem({
       code: 'no-lab',
@@ -68,7 +67,16 @@ async function up(options: LabOptions, io: Io): Promise<number> {
     });
   }
   const corefile = options.corefile === null ? [] : ['--corefile', resolve(options.corefile)];
-  const words = [...ownWords(), 'lab', 'up', '-f', resolve(options.file ?? example), ...corefile];
+  const words = [
+    ...ownWords(),
+    'lab',
+    'up',
+    '-f',
+    resolve(options.file ?? example),
+    ...corefile,
+    '--mode',
+    options.run.mode,
+  ];
   const server =
     options.run.coredns === null ? [] : ['--server', `coredns=${resolve(options.run.coredns)}`];
   mkdirSync(folder, { recursive: true });
@@ -80,14 +88,14 @@ async function up(options: LabOptions, io: Io): Promise<number> {
     { outlives: true },
   );
   closeSync(said);
-  const report = child.stdio[REPORT_FD] as Readable;
+  const report = child.stream(REPORT_FD);
   const text = await new Promise<string>((done) => {
     let line = '';
     report.on('data', (chunk: Buffer) => {
       line += chunk.toString();
       if (line.endsWith('\n')) done(line);
     });
-    child.on('exit', () => done(''));
+    void child.ended.then(() => done(''));
   });
   report.destroy();
   const pid = child.pid === undefined || text === '' ? null : firstProcess(child.pid);
@@ -114,15 +122,12 @@ async function up(options: LabOptions, io: Io): Promise<number> {
 
 async function exec({ words: [name = ''], program }: LabOptions, io: Io): Promise<number> {
   const standing = theLab();
-  const { name: machine, files } = podOf(standing, name);
-  const [first = '', ...rest] = wordsInside(standing, wordsBehind(machine, files, program));
-  const child = spawn(first, rest, { stdio: 'inherit', env: io.env });
-  return new Promise((done, failed) => {
-    child.on('error', failed);
-    child.on('close', (code, signal) =>
-      done(code ?? (signal === 'SIGINT' ? EXIT.interrupted : EXIT.failed)),
-    );
-  });
+  const { name: machine, files } = findPod(standing.pods, name);
+  const words = wordsInside(standing, wordsBehind(machine, files, program));
+  const { code, signal, error } = await startProgram(words, { stdio: 'inherit', env: io.env })
+    .closed;
+  if (error !== null) throw error;
+  return code ?? (signal === 'SIGINT' ? EXIT.interrupted : EXIT.failed);
 }
 
 async function down(io: Io): Promise<number> {
@@ -142,21 +147,24 @@ async function down(io: Io): Promise<number> {
 }
 
 /** The first process of a lab that stands. */
-async function standInside({ file: manifests, corefile, run }: LabOptions): Promise<number> {
+async function standInside(
+  { file: manifests, corefile, run }: LabOptions,
+  io: Io,
+): Promise<number> {
   furnish();
   const lab = await LabCluster.start(
     {
       manifests: manifests ?? example,
       corefile: corefile === null ? usualCorefile : readText(corefile, 'Corefile', FILE_MAX.small),
       nodeResolvConf: usualNodeResolvConf,
-      mode: 'iptables',
+      mode: run.mode,
       ipv6: true,
       internet: {
         addresses: [INTERNET],
         script: parseAnswers({ delay: 1, rules: [] }, 'the internet'),
       },
     },
-    { ndots: ownWords(), coredns: run.coredns },
+    { ndots: ownWords(), coredns: run.coredns, env: io.env },
   );
   const ready: Ready = {
     pods: [...lab.pods.values()],
@@ -175,20 +183,5 @@ function theLab(): Standing {
     code: 'no-lab-stands',
     text: 'no lab stands',
     remedy: 'ndots lab up makes one',
-  });
-}
-
-function podOf({ pods }: Standing, name: string): StandingPod {
-  const found = pods.filter(({ namespace, pod }) => pod === name || `${namespace}/${pod}` === name);
-  if (found.length === 1) return found[0]!;
-  const known = pods.map(({ namespace, pod }) => `${namespace}/${pod}`);
-  const meant = nearest(name, [...known, ...pods.map(({ pod }) => pod)]);
-  throw new Problem({
-    code: 'lab-pod',
-    text:
-      found.length === 0
-        ? `there is no pod ${name} in this lab`
-        : `${name} is the name of ${found.length} pods`,
-    hint: meant === null ? `There are: ${known.join(', ')}` : `Did you mean ${meant}?`,
   });
 }

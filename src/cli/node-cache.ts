@@ -17,7 +17,7 @@ import { findPredecessor, Handover, meetingPoint } from '../nodelocal/handover.t
 import { Heartbeat } from '../nodelocal/heartbeat.ts';
 import { LocalInterface } from '../nodelocal/local-interface.ts';
 import { NodeNetwork } from '../nodelocal/node-network.ts';
-import { findProgram, wholePath } from '../nodelocal/run-program.ts';
+import { findProgram, wholePath } from '../linux/programs.ts';
 import { SetupMetrics } from '../nodelocal/setup-metrics.ts';
 import { serviceVariable } from '../nodelocal/template.ts';
 import { packCaches, takeCaches } from '../plugins/cache/handover.ts';

@@ -20,6 +20,9 @@ const kinds = {
 /** A kind that is served. */
 export type ServedKind = (typeof kinds)[keyof typeof kinds]['kind'];
 
+/** Where it listens. */
+const API_PORT = 8080;
+
 interface Watcher {
   readonly kind: ServedKind;
   readonly reply: ServerResponse;
@@ -29,10 +32,7 @@ interface Watcher {
 
 /** Objects, and who watches them. */
 export class LabApi {
-  /** Made but not listening: who starts it chooses the network namespace. */
-  readonly server: Server = createServer((request, reply) => {
-    this.#serve(request, reply);
-  });
+  #server: Server | null = null;
   readonly #objects = new Map<string, { readonly kind: ServedKind; readonly object: JsonObject }>();
   readonly #watchers = new Set<Watcher>();
   #version = 1;
@@ -60,10 +60,21 @@ export class LabApi {
     this.#tell(kind, 'DELETED', this.#versioned(kind, object));
   }
 
+  /** Listens, unless it does; `start` chooses the network namespace. */
+  async listen(start: (server: Server, port: number) => Promise<void>): Promise<void> {
+    if (this.#server !== null) return;
+    this.#server = createServer((request, reply) => {
+      this.#serve(request, reply);
+    });
+    await start(this.#server, API_PORT);
+  }
+
   /** Ends all connections and listens no more. */
   close(): void {
-    this.server.close();
-    this.server.closeAllConnections();
+    this.#server?.close();
+    this.#server?.closeAllConnections();
+    this.#server = null;
+    this.#watchers.clear();
   }
 
   /** Those who watch now hear nothing more, and do not know it: a server that has fallen behind. */

@@ -1,106 +1,188 @@
-/** What goes over a machine's link, as tcpdump writes it down and shows it. */
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
-import { call } from './programs.ts';
+/** What goes over a machine's link: packets as the kernel shows them, and one row for each. */
+import { printAddress } from '../base/ip.ts';
+import { Dissector, type PassingMessage } from '../capture/packets/dissect.ts';
+import { emptyFrame, LINK, type Frame } from '../capture/packets/frame.ts';
+import { emptyPacket, PROTOCOL, readIpv4, readIpv6 } from '../capture/packets/ip-packet.ts';
+import { Remarks } from '../capture/packets/remarks.ts';
+import { inNetworkNamespace } from '../linux/network-namespace.ts';
+import { PacketSocket } from '../linux/packet-socket.ts';
+import { FLAG, rcodeName, typeName } from '../wire/iana.ts';
+import { readMessage, type Message } from '../wire/message.ts';
+import { printData } from '../wire/print.ts';
 
-/** One packet of DNS in the words of tcpdump, without length and checksum. */
+/** One packet. */
 export interface PacketRow {
   /** Milliseconds since the first packet. */
   readonly atMs: number;
   /** `10.244.1.7.41873`: address and port. */
   readonly from: string;
   readonly to: string;
-  /** `A? www.google.com.`, `NXDomain*- 0/1/0`, `Flags [S]`. */
+  /** `A? www.google.com.`, `NXDOMAIN`, `SYN`. */
   readonly text: string;
   readonly isQuery: boolean;
   /** Whether it goes from the machine that sent the first packet. */
   readonly isOut: boolean;
+  /** A packet that opens a connection is `syn`, others of TCP without a message are `tcp`. */
+  readonly kind: 'query' | 'reply' | 'syn' | 'reset' | 'tcp' | 'other';
+  readonly protocol: 'udp' | 'tcp';
+  /** Of the first question; `''`: there is none. */
+  readonly name: string;
+  readonly type: string;
 }
 
-/** tcpdump says that it listens within a moment; on a busy machine that may be a long one. */
-const START_MS = 10_000;
+/** Which packets are looked at. */
+export interface CaptureFilter {
+  /** One of the two ports of a packet; 53 if nothing is said. */
+  readonly ports?: readonly number[];
+  readonly protocol?: 'udp' | 'tcp';
+  /** Only those to this address. */
+  readonly to?: string;
+}
+
+/** What the kernel has just handed over is still on its way to us, milliseconds. */
+const SETTLE_MS = 60;
+/** Packets that one capture holds at most. */
+const PACKETS_MAX = 200_000;
+/** Records of an answer that stand in a row. */
+const RECORDS_SHOWN = 3;
 
 /** A capture that is under way. */
 export class Capture {
-  readonly file: string;
-  readonly #child: ChildProcess;
+  /** Packets by now, from their IP headers on. */
+  readonly frames: Frame[] = [];
+  readonly #socket: PacketSocket;
+  readonly #filter: CaptureFilter;
 
-  private constructor(child: ChildProcess, file: string) {
-    this.#child = child;
-    this.file = file;
+  private constructor(socket: PacketSocket, filter: CaptureFilter) {
+    this.#socket = socket;
+    this.#filter = filter;
   }
 
-  /** @param filter of pcap-filter(7): `port 53` */
-  static async start(machine: string, file: string, filter: string): Promise<Capture> {
-    const words = ['-i', 'eth0', '-w', file, '-U', '--immediate-mode', '-Z', 'root', filter];
-    const child = spawn('nsenter', [`--net=/run/netns/${machine}`, '--', 'tcpdump', ...words], {
-      stdio: ['ignore', 'ignore', 'pipe'],
-    });
-    const signal = AbortSignal.timeout(START_MS);
-    let said = '';
-    for await (const [chunk] of on(child, signal)) {
-      said += String(chunk);
-      if (said.includes('listening on')) break;
-    }
-    child.stderr!.resume();
-    return new Capture(child, file);
+  /** @param namespace the file of the machine's network namespace */
+  static start(namespace: string, filter: CaptureFilter): Capture {
+    const socket = inNetworkNamespace(
+      namespace,
+      () => new PacketSocket('eth0', filter.ports ?? [53]),
+    );
+    const capture = new Capture(socket, filter);
+    socket.start((bytes, start, end, timeMs) => capture.#take(bytes.slice(start, end), timeMs));
+    return capture;
   }
 
-  /** Ends it; all packets are in the file then. */
+  /** Ends it, and gives its packets as rows. */
   async stop(): Promise<readonly PacketRow[]> {
-    // What the kernel has just handed over is still on its way to tcpdump.
-    await new Promise((resolve) => setTimeout(resolve, 60));
-    this.#child.kill('SIGINT');
-    if (this.#child.exitCode === null) await once(this.#child, 'exit');
-    return readRows(this.file);
+    await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
+    this.#socket.close();
+    return rowsOf(this.frames);
+  }
+
+  #take(bytes: Uint8Array, timeMs: number): void {
+    if (this.frames.length >= PACKETS_MAX) return;
+    const frame = { ...emptyFrame(), timeMs, link: LINK.RAW, bytes, end: bytes.length };
+    const packet = emptyPacket();
+    if (!readIpv4(bytes, 0, bytes.length, packet) && !readIpv6(bytes, 0, bytes.length, packet))
+      return;
+    const { protocol, to } = this.#filter;
+    if (protocol !== undefined && packet.protocol !== PROTOCOL[protocol === 'udp' ? 'UDP' : 'TCP'])
+      return;
+    if (to !== undefined && addressesIn(packet).to !== to) return;
+    this.frames.push({ ...frame, number: this.frames.length + 1, wireLength: bytes.length });
   }
 }
 
-async function* on(child: ChildProcess, signal: AbortSignal): AsyncGenerator<[Buffer]> {
-  const stream = child.stderr!;
-  for (;;) yield (await once(stream, 'data', { signal })) as [Buffer];
-}
-
-/** The packets of a file. */
-function readRows(file: string): readonly PacketRow[] {
-  const { stdout } = call(['tcpdump', '-r', file, '-nn', '-tt']);
+/** A row for each packet. */
+function rowsOf(frames: readonly Frame[]): readonly PacketRow[] {
+  const messages: Message[] = [];
+  const take = ({ bytes, start, end }: PassingMessage): void => {
+    try {
+      messages.push(readMessage(bytes, start, end));
+    } catch {
+      // Whatever it is, it is no message: the row says what else is known.
+    }
+  };
+  const dissector = new Dissector({ message: take }, new Remarks(), new Set([53]));
+  const packet = emptyPacket();
   const rows: PacketRow[] = [];
-  let first: number | null = null;
-  for (const line of stdout.split('\n')) {
-    const row = /^(\d+\.\d+) IP6? (\S+) > (\S+): (.*)$/.exec(line);
-    if (row === null) continue;
-    const [, at = '', from = '', to = '', rest = ''] = row;
-    const time = Number(at) * 1000;
-    first ??= time;
-    const text = plain(rest);
-    const isOut = rows.length === 0 || hostOf(from) === hostOf(rows[0]!.from);
-    rows.push({ atMs: time - first, from, to, text, isQuery: text.includes('? '), isOut });
+  let firstHost = '';
+  for (const { bytes, end, timeMs } of frames) {
+    messages.length = 0;
+    dissector.takeNetwork(bytes, 0, end, timeMs, 0);
+    if (!readIpv4(bytes, 0, end, packet)) readIpv6(bytes, 0, end, packet);
+    const { from, to } = addressesIn(packet);
+    const [source, target] = [portAt(packet.bytes, packet.at), portAt(packet.bytes, packet.at + 2)];
+    firstHost ||= from;
+    const isTcp = packet.protocol === PROTOCOL.TCP;
+    const [message] = messages;
+    const [question] = message?.question ?? [];
+    const kind = message === undefined ? bareKind(isTcp, packet.bytes, packet.at) : kindOf(message);
+    const texts = messages.map((each) => `${textOf(each)}${isTcp ? ' (TCP)' : ''}`);
+    rows.push({
+      atMs: timeMs - (frames[0]?.timeMs ?? 0),
+      from: `${from}.${source}`,
+      to: `${to}.${target}`,
+      text:
+        texts.join('; ') ||
+        (isTcp ? flagsOf(packet.bytes, packet.at) : protocolText(packet.protocol)),
+      isQuery: kind === 'query',
+      isOut: from === firstHost,
+      kind,
+      protocol: isTcp ? 'tcp' : 'udp',
+      name: question?.name ?? '',
+      type: question === undefined ? '' : typeName(question.type),
+    });
   }
   return rows;
 }
 
-function hostOf(end: string): string {
-  return end.slice(0, end.lastIndexOf('.'));
+function addressesIn({ family, head, addressesAt }: ReturnType<typeof emptyPacket>): {
+  readonly from: string;
+  readonly to: string;
+} {
+  const size = family === 4 ? 4 : 16;
+  const at = (start: number): string => printAddress(head.subarray(start, start + size));
+  return { from: at(addressesAt), to: at(addressesAt + size) };
 }
 
-/** Without number and length: what is left says what was asked and what was answered. */
-function plain(text: string): string {
-  return text
-    .replace(/^\d+(?=[+*|%$-]| )/, '')
-    .replace(/^[+%$]* /, '')
-    .replace(/\[\dau\] /, '')
-    .replace(/ \(\d+\)$/, '')
-    .trim();
+function portAt(bytes: Uint8Array, at: number): number {
+  return ((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0);
 }
 
-/** Bytes of the head of a capture file (pcap-savefile(5)). */
-const HEAD = 24;
+function kindOf({ flags }: Message): 'query' | 'reply' {
+  return (flags & FLAG.QR) === 0 ? 'query' : 'reply';
+}
 
-/** Several captures of one kind of link as one file. */
-export function joinCaptures(files: readonly string[], to: string): void {
-  const all = files.map((file) => readFileSync(file)).filter(({ length }) => length >= HEAD);
-  const [first] = all;
-  if (first === undefined) return writeFileSync(to, '');
-  writeFileSync(to, Buffer.concat([first, ...all.slice(1).map((bytes) => bytes.subarray(HEAD))]));
+/** Bits of the flags of a TCP header (RFC 9293 section 3.1). */
+const TCP = { FIN: 1, SYN: 2, RST: 4, PSH: 8, ACK: 16 } as const;
+
+function bareKind(isTcp: boolean, bytes: Uint8Array, at: number): PacketRow['kind'] {
+  if (!isTcp) return 'other';
+  const flags = bytes[at + 13] ?? 0;
+  if ((flags & TCP.SYN) !== 0) return (flags & TCP.ACK) === 0 ? 'syn' : 'tcp';
+  return (flags & TCP.RST) === 0 ? 'tcp' : 'reset';
+}
+
+/** `SYN`, `FIN ACK`. */
+function flagsOf(bytes: Uint8Array, at: number): string {
+  const flags = bytes[at + 13] ?? 0;
+  return Object.entries(TCP)
+    .filter(([, bit]) => (flags & bit) !== 0)
+    .map(([name]) => name)
+    .join(' ');
+}
+
+function protocolText(protocol: number): string {
+  const [name] = Object.entries(PROTOCOL).find(([, number]) => number === protocol) ?? [];
+  return name ?? `protocol ${protocol}`;
+}
+
+/** `A? api.example.com.`, or `NOERROR 203.0.113.80`, `NXDOMAIN`, `NOERROR TC`. */
+function textOf(message: Message): string {
+  const { question, rcode, flags, answer } = message;
+  const [first] = question;
+  if (kindOf(message) === 'query')
+    return first === undefined ? 'a query' : `${typeName(first.type)}? ${first.name}`;
+  const shown = answer.slice(0, RECORDS_SHOWN).map(({ type, data }) => printData(type, data));
+  const more = answer.length > shown.length ? [`… ${answer.length} records`] : [];
+  const truncated = (flags & FLAG.TC) === 0 ? [] : ['TC'];
+  return [rcodeName(rcode), ...truncated, ...shown, ...more].join(' ');
 }

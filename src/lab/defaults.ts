@@ -84,3 +84,41 @@ ${spec}
 status: { podIP: ${ip} }
 `;
 }
+
+/** The service by which node caches ask the DNS pods: they take the address of the other one on their nodes. */
+export const upstreamService: string = `---
+apiVersion: v1
+kind: Service
+metadata: { namespace: kube-system, name: kube-dns-upstream }
+spec:
+  clusterIP: 10.96.0.11
+  selector: { k8s-app: kube-dns }
+  ports:
+    - { name: dns, port: 53, protocol: UDP }
+    - { name: dns-tcp, port: 53, protocol: TCP }
+`;
+
+/** The template of NodeLocal DNSCache's Corefile, with the lab's internet in the place of the node's resolv.conf. */
+export const usualNodeCorefile: string = `cluster.local:53 in-addr.arpa:53 ip6.arpa:53 {
+    errors
+    cache {
+        success 9984 30
+        denial 9984 5
+    }
+    reload
+    bind __PILLAR__LOCAL__DNS__
+    forward . __PILLAR__CLUSTER__DNS__ {
+        force_tcp
+    }
+    prometheus :9253
+    health 169.254.20.10:8080
+}
+.:53 {
+    errors
+    cache 30
+    reload
+    bind __PILLAR__LOCAL__DNS__
+    forward . ${INTERNET}
+    prometheus :9253
+}
+`;

@@ -3,7 +3,7 @@ import { child, children, text, textMap, texts, type JsonObject } from '../kube/
 import { serviceNameLabel } from '../kube/store/transform.ts';
 
 /** `namespace/name` of the service that a slice belongs to. */
-function serviceOf(slice: JsonObject): string {
+export function serviceOf(slice: JsonObject): string {
   const metadata = child(slice, 'metadata');
   return `${text(metadata, 'namespace')}/${textMap(metadata, 'labels')[serviceNameLabel] ?? ''}`;
 }

@@ -2,10 +2,11 @@
  * The walls of a lab. It runs in namespaces of its own (network, mounts, processes) that are made for one process: when that process
  * ends, however it ends, the kernel ends all others in there, and nothing is left of the lab, not even a file.
  */
-import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process';
+import type { StdioOptions } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
+import { startProgram, type Program } from '../linux/programs.ts';
 import { LAB_FOLDER } from './files.ts';
-import { must } from './programs.ts';
+import { must } from './commands.ts';
 
 /**
  * Starts a program as the first process of new namespaces. It is killed when this process ends, and everything in there with it.
@@ -17,13 +18,11 @@ export function startIsolated(
   env: Readonly<Record<string, string | undefined>>,
   stdio: StdioOptions,
   { outlives = false }: { readonly outlives?: boolean } = {},
-): ChildProcess {
+): Program {
   const walls = ['--net', '--mount', '--pid', '--fork', '--mount-proc', '--kill-child'];
   const isolated = ['unshare', ...walls, '--', ...words];
-  const [program = '', ...rest] = outlives
-    ? isolated
-    : ['setpriv', '--pdeathsig', 'KILL', '--', ...isolated];
-  return spawn(program, rest, { env, stdio, detached: outlives });
+  const bound = outlives ? isolated : ['setpriv', '--pdeathsig', 'KILL', '--', ...isolated];
+  return startProgram(bound, { env, stdio, detached: outlives });
 }
 
 /** Inside of the walls, before anything else: what is mounted here is not seen outside, and /run is the lab's own. */

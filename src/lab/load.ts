@@ -7,7 +7,8 @@ export interface LoadPlan {
   readonly namespace: string;
   readonly server: string;
   readonly perSecond: number;
-  readonly seconds: number;
+  /** How long, or until when. */
+  readonly seconds: number | Promise<unknown>;
   /** The name of the n-th query, with its final dot. */
   name(index: number): string;
   /** Milliseconds until a query is given up. */
@@ -32,7 +33,10 @@ export async function load(plan: LoadPlan): Promise<LoadResult> {
     Array.from({ length: plan.sockets }, () => UdpClient.open(plan.namespace, plan.server)),
   );
   const asked: Promise<Asked>[] = [];
-  const total = Math.round(plan.perSecond * plan.seconds);
+  const { seconds } = plan;
+  let total = typeof seconds === 'number' ? Math.round(plan.perSecond * seconds) : Infinity;
+  const end = (): void => void (total = asked.length);
+  if (typeof seconds !== 'number') void seconds.then(end, end);
   const began = performance.now();
   await new Promise<void>((done) => {
     const timer = setInterval(() => {
@@ -52,5 +56,17 @@ export async function load(plan: LoadPlan): Promise<LoadResult> {
   const all = await Promise.all(asked);
   for (const client of clients) client.close();
   const answered = all.filter(({ rcode }) => rcode === 0).length;
-  return { sent: total, answered, all };
+  return { sent: all.length, answered, all };
+}
+
+/** The longest time, in milliseconds, in which no query that was sent was answered. */
+export function longestOutageMs(all: readonly Asked[]): number {
+  let longest = 0;
+  let since: number | null = null;
+  for (const { atMs, rcode } of all) {
+    if (rcode === null) since ??= atMs;
+    if (since !== null) longest = Math.max(longest, atMs - since);
+    if (rcode !== null) since = null;
+  }
+  return longest;
 }

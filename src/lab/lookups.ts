@@ -8,47 +8,119 @@ import { planLookup, type LookupPlan } from '../resolver/run.ts';
 import type { PacketRow } from './capture.ts';
 import type { LabCluster } from './cluster.ts';
 import { usualNodeResolvConf } from './defaults.ts';
+import { readReport, realClient } from './real-clients.ts';
+import type { Stage } from './story.ts';
+
+/** One query of a lookup. */
+export interface AskedQuestion {
+  /** Absolute. */
+  readonly name: string;
+  readonly type: string;
+  readonly protocol: string;
+  /** What it was told: `NXDOMAIN`, `203.0.113.80`, `DROP`. */
+  readonly answer: string;
+}
 
 /** What a lookup came to. */
 export interface Looked {
+  /** Who looked it up: `musl`, or `musl (its model: needs musl-gcc)`. */
+  readonly who: string;
   readonly ok: boolean;
   readonly seconds: number;
   readonly addresses: readonly string[];
   /** What the program was told; null: it has addresses. */
   readonly error: string | null;
-  readonly queries: readonly QueryDocument[];
+  /** What was asked, in order. */
+  readonly queries: readonly AskedQuestion[];
   readonly packets: readonly PacketRow[];
 }
 
 /** The DNS service of clusters that nobody has described otherwise. */
 const CLUSTER_DNS = '10.96.0.10';
 
+/** The longest time of a lookup, milliseconds. */
+const LIMIT_MS = 120_000;
+
+/**
+ * A lookup in a pod by a real client of that name, or over real sockets by its model where there is no such program here. Lookups of one
+ * pod are not to overlap: each is told by the packets of the pod's link.
+ */
+export async function look(
+  stage: Pick<Stage, 'ndots' | 'env' | 'capture'>,
+  lab: LabCluster,
+  pod: string,
+  client: string,
+  name: string,
+): Promise<Looked> {
+  const real = await realClient(client, stage.env);
+  if (real.words === null) {
+    const by = await modelled(stage, lab, pod, client, name);
+    return { ...by, who: `${client} (its model: ${real.missing})` };
+  }
+  const { result, packets } = await stage.capture(lab.pod(pod).name, {}, () =>
+    lab.execLater(pod, [...real.words, name, '0', '1'], LIMIT_MS),
+  );
+  const report = readReport(result);
+  const error = report === null ? result.stderr.trim() || 'it has said nothing' : report.err;
+  return {
+    who: client,
+    ok: report !== null && report.addrs.length > 0,
+    seconds: (report?.ms ?? result.tookMs) / 1000,
+    addresses: report?.addrs ?? [],
+    error: error === '' ? null : error,
+    queries: askedIn(packets),
+    packets,
+  };
+}
+
 /** The C library of this machine, by getent. */
-export async function getent(lab: LabCluster, pod: string, name: string): Promise<Looked> {
-  const { status, stdout, tookMs } = await lab.execLater(pod, ['getent', 'ahosts', name]);
+export async function getent(
+  stage: Pick<Stage, 'capture'>,
+  lab: LabCluster,
+  pod: string,
+  name: string,
+): Promise<Looked> {
+  const { result, packets } = await stage.capture(lab.pod(pod).name, {}, () =>
+    lab.execLater(pod, ['getent', 'ahosts', name], LIMIT_MS),
+  );
+  const { code, stdout, tookMs } = result;
   const addresses = [...new Set(stdout.split('\n').flatMap((line) => line.split(' ')[0] || []))];
   return {
-    ok: status === 0,
+    who: 'glibc',
+    ok: code === 0,
     seconds: tookMs / 1000,
     addresses,
-    error: status === 0 ? null : `getent ended with ${status}`,
-    ...{ queries: [], packets: [] },
+    error: code === 0 ? null : `getent ended with ${code ?? 'a signal'}`,
+    queries: askedIn(packets),
+    packets,
   };
 }
 
 /** A resolver that is modelled, over real sockets: what it sends is what the real one would. */
 export async function modelled(
+  stage: Pick<Stage, 'ndots'>,
   lab: LabCluster,
-  ndots: readonly string[],
   pod: string,
   client: string,
   name: string,
 ): Promise<Looked> {
-  const words = [...ndots, 'trace', name, '--client', client, '-o', 'json'];
-  const { stdout, stderr } = await lab.execLater(pod, words, 120_000);
+  const words = [...stage.ndots, 'trace', name, '--client', client, '-o', 'json'];
+  const { stdout, stderr } = await lab.execLater(pod, words, LIMIT_MS);
   const document = JSON.parse(stdout === '' ? 'null' : stdout) as TraceDocument | null;
   if (document === null) throw new Error(`ndots trace ${name} in ${pod}: ${stderr}`);
-  return lookedOf(document);
+  return lookedOf(document, `${client} (its model)`);
+}
+
+/** The queries among packets, and what each was told. */
+function askedIn(packets: readonly PacketRow[]): readonly AskedQuestion[] {
+  return packets
+    .filter(({ isQuery }) => isQuery)
+    .map(({ name, type, protocol, from }) => {
+      const reply = packets.find(
+        (one) => one.kind === 'reply' && one.to === from && one.type === type && one.name === name,
+      );
+      return { name, type, protocol, answer: reply?.text ?? 'DROP' };
+    });
 }
 
 /** A modelled resolver in virtual time. */
@@ -93,11 +165,12 @@ export async function planned(
   };
   const script = parseAnswers({ delay: more.delayMs ?? 1, rules }, 'the script of a story');
   const run = await planLookup(plan, script, seededRandom(1));
-  return lookedOf(makeReport(run, [], { startedAt: null, from: null }));
+  return lookedOf(makeReport(run, [], { startedAt: null, from: null }), client);
 }
 
-function lookedOf({ result, queries }: TraceDocument): Looked {
+function lookedOf({ result, queries }: TraceDocument, who: string): Looked {
   return {
+    who,
     ok: result.ok,
     seconds: result.elapsedMs / 1000,
     addresses: result.addresses,
@@ -115,19 +188,19 @@ function packetsOf(queries: readonly QueryDocument[]): readonly PacketRow[] {
       query.sourcePort === null ? `client.port${query.port}` : `client.${query.sourcePort}`;
     const to = `${server}.${query.serverPort}`;
     const over = protocol === 'tcp' ? ' (TCP)' : '';
-    const sent = {
-      atMs,
-      from: client,
-      to,
-      text: `${type}? ${name}${over}`,
-      isQuery: true,
-      isOut: true,
+    const both = { protocol: protocol === 'tcp' ? 'tcp' : 'udp', name, type } as const;
+    const sent: PacketRow = {
+      ...{ atMs, from: client, to, text: `${type}? ${name}${over}` },
+      ...{ isQuery: true, isOut: true, kind: 'query', ...both },
     };
     if (tookMs === null) return [sent];
     const text = data.length === 0 ? answer : `${answer} ${data.slice(0, 3).join(' ')}`;
     return [
       sent,
-      { atMs: atMs + tookMs, from: to, to: client, text, isQuery: false, isOut: false },
+      {
+        ...{ atMs: atMs + tookMs, from: to, to: client, text },
+        ...{ isQuery: false, isOut: false, kind: 'reply', ...both },
+      },
     ];
   });
   return rows.toSorted((a, b) => a.atMs - b.atMs);

@@ -1,8 +1,8 @@
 /** What this machine gives a lab: rights, programs, parts of the kernel. Asked of the machine itself, never guessed. */
-import { accessSync, constants } from 'node:fs';
-import { delimiter, join } from 'node:path';
 import { libc } from '../linux/libc.ts';
-import { call } from './programs.ts';
+import { findProgram } from '../linux/programs.ts';
+import { call } from './commands.ts';
+import type { RuleMode } from './plan.ts';
 
 /** Something a story cannot do without: a program, or a part of the kernel. */
 export type Need =
@@ -11,52 +11,58 @@ export type Need =
   | { readonly rule: string; readonly part: string };
 
 /** Programs without which there is no lab at all. */
-const basics = ['unshare', 'setpriv', 'mount', 'nsenter', 'ip', 'iptables-restore'] as const;
-
-/** Where programs are looked for. */
-export type SearchPath = string;
-
-/** Whether a program is there. */
-export function hasProgram(name: string, path: SearchPath): boolean {
-  return path.split(delimiter).some((folder) => {
-    try {
-      accessSync(join(folder, name), constants.X_OK);
-      return true;
-    } catch {
-      return false;
-    }
-  });
+const basics = ['unshare', 'setpriv', 'mount', 'nsenter', 'ip'] as const;
+/** The program that takes the rules of services. */
+const ruleProgram: Readonly<Record<RuleMode, string>> = {
+  iptables: 'iptables-restore',
+  nftables: 'nft',
+};
+/** What kube-proxy's rules are made of in nftables mode: the kernel is asked for all of it at once. */
+const NFT_PARTS = `table ip ndots-lab-probe {
+  chain nat { type nat hook prerouting priority -100; ct state new numgen random mod 2 vmap { 0 : accept, 1 : drop }; meta l4proto tcp dnat ip to numgen random mod 2 map { 0 : 192.0.2.1 . 80, 1 : 192.0.2.2 . 80 }; }
 }
+`;
 
 /** What a lab lacks here, in words that say what to do; empty: nothing. */
-export function lacksOfMachine(path: SearchPath): readonly string[] {
+export function lacksOfMachine(path: string, mode: RuleMode = 'iptables'): readonly string[] {
   if (process.platform !== 'linux') return [`Linux (this is ${process.platform})`];
   const lacks: string[] = [];
   if (process.getuid?.() !== 0) lacks.push('root (try sudo)');
-  for (const name of basics) if (!hasProgram(name, path)) lacks.push(`the program ${name}`);
+  for (const name of [...basics, ruleProgram[mode]])
+    if (findProgram(name, path) === null) lacks.push(`the program ${name}`);
   try {
     libc();
   } catch (error) {
     lacks.push(`system calls (${(error as Error).message})`);
   }
   if (lacks.length > 0) return lacks;
-  if (call(['unshare', '--net', '--mount', '--pid', '--fork', '--mount-proc', 'true']).status !== 0)
+  if (call(['unshare', '--net', '--mount', '--pid', '--fork', '--mount-proc', 'true']).code !== 0)
     return ['the right to make namespaces (in a container: --privileged)'];
-  if (inScratch('-A PREROUTING -j RETURN') !== 0) lacks.push('NAT in the kernel (nf_nat)');
+  const nat =
+    mode === 'nftables'
+      ? call(['unshare', '--net', 'nft', '-f', '-'], { input: NFT_PARTS }).code
+      : inScratch('-A PREROUTING -j RETURN');
+  if (nat !== 0) lacks.push(`NAT in the kernel (${mode === 'nftables' ? 'nft_nat' : 'nf_nat'})`);
   return lacks;
 }
 
 /** What of a story's needs is not there. */
-export function lacksOfStory(needs: readonly Need[], path: SearchPath): readonly string[] {
+export function lacksOfStory(
+  needs: readonly Need[],
+  path: string,
+  mode: RuleMode = 'iptables',
+): readonly string[] {
   return needs.flatMap((need) => {
     if ('program' in need)
-      return hasProgram(need.program, path) ? [] : [`the program ${need.program}`];
+      return findProgram(need.program, path) === null ? [`the program ${need.program}`] : [];
+    // What nft needs was asked of the machine.
+    if (mode === 'nftables') return [];
     return inScratch(need.rule) === 0 ? [] : [`${need.part} in the kernel`];
   });
 }
 
 /** Whether the kernel takes a rule of the table nat: asked in a namespace of its own, which is gone afterwards. */
-function inScratch(rule: string): number {
+function inScratch(rule: string): number | null {
   const input = `*nat\n${rule}\nCOMMIT\n`;
-  return call(['unshare', '--net', 'iptables-restore', '--noflush'], { input }).status;
+  return call(['unshare', '--net', 'iptables-restore', '--noflush'], { input }).code;
 }

@@ -4,7 +4,7 @@
  */
 import { writeFileSync } from 'node:fs';
 import { inNetworkNamespace } from '../linux/network-namespace.ts';
-import { must } from './programs.ts';
+import { must } from './commands.ts';
 
 /** What every pod takes for its router; each node has it on its side of each pod's link. */
 const ROUTER = '169.254.1.1';
@@ -55,6 +55,8 @@ export class LabNetwork {
   addNode(name: string, addresses: readonly string[]): Machine {
     const node = this.addHost(name, addresses);
     this.set(name, 'net/ipv4/ip_forward', '1');
+    // What a node sends to a service has a way before its rules give it another address.
+    this.batch(name, ['route add default dev eth0']);
     this.set(name, 'net/ipv6/conf/all/forwarding', '1');
     return node;
   }

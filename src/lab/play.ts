@@ -1,17 +1,19 @@
 /** Plays a story: gives it its cluster, and takes it away again. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { PcapngWriter } from '../capture/packets/pcapng.ts';
+import type { Frame } from '../capture/packets/frame.ts';
 import { parseAnswers } from '../resolver/answers-file.ts';
-import { Capture, joinCaptures } from './capture.ts';
-import { LabCluster, type LabPrograms } from './cluster.ts';
+import { Capture } from './capture.ts';
+import { LabCluster } from './cluster.ts';
 import { INTERNET, usualCorefile, usualNodeResolvConf } from './defaults.ts';
 import { LAB_FOLDER } from './files.ts';
-import { hasProgram, type SearchPath } from './machine.ts';
+import type { LabPrograms, RuleMode } from './plan.ts';
 import { headOf, type Outcome, type Stage, type Story } from './story.ts';
 
 /** What a performance is given. */
 export interface PlayParts extends LabPrograms {
-  readonly path: SearchPath;
+  readonly mode: RuleMode;
   /** A file for the packets of all acts, one after the other; null: they are not kept. */
   readonly pcap: string | null;
   /** Called when the story is over and its cluster still stands. */
@@ -23,11 +25,12 @@ export async function playStory(story: Story, parts: PlayParts): Promise<Outcome
   if (story.play === null) throw new Error(`${story.name} has no performance, only a model`);
   const began = performance.now();
   let lab: LabCluster | null = null;
-  const files: string[] = [];
+  const captures: Capture[] = [];
   const stage: Stage = {
     server: parts.coredns === null ? 'ndots' : 'CoreDNS',
     ndots: parts.ndots,
-    hasProgram: (name) => hasProgram(name, parts.path),
+    mode: parts.mode,
+    env: parts.env,
     async start({ objects, internet = [], ...plan }) {
       const folder = join(LAB_FOLDER, 'objects');
       mkdirSync(folder, { recursive: true });
@@ -36,36 +39,53 @@ export async function playStory(story: Story, parts: PlayParts): Promise<Outcome
         {
           corefile: usualCorefile,
           nodeResolvConf: usualNodeResolvConf,
-          mode: 'iptables',
+          mode: parts.mode,
           ipv6: true,
           ...plan,
           manifests: folder,
-          internet: {
-            addresses: [INTERNET],
-            script: parseAnswers({ delay: 1, rules: internet }, `the internet of ${story.name}`),
-          },
+          internet: Array.isArray(internet)
+            ? {
+                addresses: [INTERNET],
+                script: parseAnswers(
+                  { delay: 1, rules: internet as readonly object[] },
+                  `the internet of ${story.name}`,
+                ),
+              }
+            : (internet as Exclude<typeof internet, readonly object[]>),
         },
         parts,
       );
       return lab;
     },
     async capture(machine, filter, act) {
-      const file = join(LAB_FOLDER, `capture-${files.length + 1}.pcap`);
-      files.push(file);
-      const capture = await Capture.start(machine, file, filter);
-      const result = await act();
-      return { result, packets: await capture.stop() };
+      const capture = Capture.start(join('/run/netns', machine), filter);
+      captures.push(capture);
+      try {
+        const result = await act();
+        return { result, packets: await capture.stop() };
+      } catch (error) {
+        await capture.stop();
+        throw error;
+      }
     },
   };
   try {
     const acts = await story.play(stage);
-    if (parts.pcap !== null) joinCaptures(files, parts.pcap);
+    if (parts.pcap !== null) writePackets(parts.pcap, captures);
     const tookMs = performance.now() - began;
     if (lab !== null) await parts.linger?.(lab);
     return { story: headOf(story), how: 'real', server: stage.server, acts, tookMs };
   } finally {
     await (lab as LabCluster | null)?.close();
   }
+}
+
+function writePackets(file: string, captures: readonly Capture[]): void {
+  const pieces: Uint8Array[] = [];
+  const writer = new PcapngWriter((bytes) => void pieces.push(bytes), 'ndots lab');
+  for (const { frames } of captures)
+    for (const frame of frames as readonly Frame[]) writer.packet(frame);
+  writeFileSync(file, Buffer.concat(pieces));
 }
 
 /** Plays a story in virtual time. */

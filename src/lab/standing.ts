@@ -1,7 +1,7 @@
 /** Labs that stand until they are taken down: where they are written down, and how to tell them from processes that came later. */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import type { LabPod } from './cluster.ts';
+import type { LabPod } from './plan.ts';
 
 /** A pod of a lab that stands, as another process needs it. */
 export type StandingPod = Pick<

@@ -9,6 +9,8 @@ import { zoneEmptied } from './stories/zone-emptied.ts';
 import { forwardLoop } from './stories/forward-loop.ts';
 import { mixedCase } from './stories/mixed-case.ts';
 import { autopathStalePod } from './stories/autopath-stale-pod.ts';
+import { nodeCacheKilled } from './stories/node-cache-killed.ts';
+import { nodeCacheUpgraded } from './stories/node-cache-upgraded.ts';
 import { rollout } from './stories/rollout.ts';
 import { staleConntrack } from './stories/stale-conntrack.ts';
 import { tableFull } from './stories/table-full.ts';
@@ -34,6 +36,8 @@ export const stories: readonly Story[] = [
   tableFull,
   staleConntrack,
   rollout,
+  nodeCacheKilled,
+  nodeCacheUpgraded,
   autopathStalePod,
   mixedCase,
   forwardLoop,

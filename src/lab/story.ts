@@ -1,7 +1,8 @@
 /** What a story is: a failure that really happened, played once with its flaw and once with its cure, and judged by what is seen. */
-import type { PacketRow } from './capture.ts';
-import type { ClusterPlan, LabCluster } from './cluster.ts';
+import type { CaptureFilter, PacketRow } from './capture.ts';
+import type { LabCluster } from './cluster.ts';
 import type { Need } from './machine.ts';
+import type { ClusterPlan, Environment, RuleMode } from './plan.ts';
 
 /** One thing that is claimed, and what was seen. */
 export interface Fact {
@@ -29,13 +30,19 @@ export interface Stage {
   /** The cluster of a story. What a plan leaves out is as most clusters have it. */
   start(plan: StoryPlan): Promise<LabCluster>;
   /** Packets of one machine's link while something is done. */
-  capture<T>(machine: string, filter: string, act: () => Promise<T> | T): Promise<Captured<T>>;
+  capture<T>(
+    machine: string,
+    filter: CaptureFilter,
+    act: () => Promise<T> | T,
+  ): Promise<Captured<T>>;
   /** The DNS server of the lab: `ndots`, or `CoreDNS`. */
   readonly server: 'ndots' | 'CoreDNS';
   /** The words that begin a command of ndots, for clients that are modelled. */
   readonly ndots: readonly string[];
-  /** Programs are looked for there. */
-  hasProgram(name: string): boolean;
+  /** How the rules of services are written, unless a story says it. */
+  readonly mode: RuleMode;
+  /** Programs are looked for in its `PATH`. */
+  readonly env: Environment;
 }
 
 /** What was done, and the packets meanwhile. */
@@ -49,7 +56,7 @@ export interface StoryPlan extends Partial<Omit<ClusterPlan, 'manifests' | 'inte
   /** Kubernetes objects, YAML. */
   readonly objects: string;
   /** Rules of an answers file: what the internet says. */
-  readonly internet?: readonly object[];
+  readonly internet?: readonly object[] | ClusterPlan['internet'];
 }
 
 /** What a story says of itself. */

@@ -1,8 +1,9 @@
 /** Plain queries over UDP out of a machine of the lab, from a source port that can be chosen. */
 import { createSocket, type Socket } from 'node:dgram';
 import { inNetworkNamespace } from '../linux/network-namespace.ts';
-import { FLAG, typeNumber } from '../wire/iana.ts';
-import { writeMessage } from '../wire/message.ts';
+import { FLAG, TYPE, typeNumber } from '../wire/iana.ts';
+import { readMessage, writeMessage } from '../wire/message.ts';
+import { printData } from '../wire/print.ts';
 
 /** What became of one query. */
 export interface Asked {
@@ -12,8 +13,19 @@ export interface Asked {
   /** The reply's code, 0 NOERROR; null: none came. */
   readonly rcode: number | null;
   readonly tookMs: number;
+  /** The message as it came. */
+  readonly reply: Uint8Array | null;
   /** Whether the question came back as it was spelled. */
   readonly sameSpelling: boolean;
+}
+
+/** The addresses that a reply holds, in its order. */
+export function addressesOf({ reply }: Pick<Asked, 'reply'>): readonly string[] {
+  if (reply === null) return [];
+  const { answer } = readMessage(reply);
+  return answer
+    .filter(({ type }) => type === TYPE.A || type === TYPE.AAAA)
+    .map(({ type, data }) => printData(type, data));
 }
 
 /** Bytes of a message before the question. */
@@ -77,6 +89,7 @@ export class UdpClient {
       sourcePort: this.#socket.address().port,
       rcode: reply === null ? null : reply.readUInt8(3) & 15,
       tookMs: performance.now() - sent,
+      reply,
       sameSpelling:
         reply !== null && reply.subarray(HEAD, query.length).equals(query.subarray(HEAD)),
     };

@@ -5,7 +5,7 @@ import { Problem } from '../base/problem.ts';
 import { IptablesRules } from './iptables.ts';
 import { NftablesRules } from './nftables.ts';
 import { nodeRules, type RuleKeeper, type RuleParts } from './rules.ts';
-import { findProgram } from './run-program.ts';
+import { findProgram } from '../linux/programs.ts';
 
 /** What choosing takes. */
 export interface ChooseRulesParts extends RuleParts {

@@ -1,7 +1,14 @@
 /** The rules by iptables: one family, both of its tables. */
 import { ruleGeneration } from '../linux/netlink.ts';
-import { runProgram } from './run-program.ts';
-import { leadsHere, RuleFailure, type Ensured, type Rule, type RuleKeeper } from './rules.ts';
+import { runProgram } from '../linux/programs.ts';
+import {
+  leadsHere,
+  RULE_LIMIT_MS,
+  RuleFailure,
+  type Ensured,
+  type Rule,
+  type RuleKeeper,
+} from './rules.ts';
 import { readSaved, sameAs, ruleWords, type SavedRule } from './iptables-rule.ts';
 
 /** What keeping rules with iptables takes. */
@@ -125,10 +132,13 @@ export class IptablesRules implements RuleKeeper {
   }
 
   async #run(words: readonly string[], input = ''): Promise<string> {
-    const { code, out, error } = await runProgram(words, input);
-    if (code === 0) return out;
-    const [first = 'no word'] = error.split('\n').filter((line) => !/^#|^Try `/.test(line));
-    const locked = code === LOCKED || error.includes('xtables lock');
+    const { code, stdout, stderr } = await runProgram(words, { input, limitMs: RULE_LIMIT_MS });
+    if (code === 0) return stdout;
+    const [first = 'no word'] = stderr
+      .trimEnd()
+      .split('\n')
+      .filter((line) => !/^#|^Try `/.test(line));
+    const locked = code === LOCKED || stderr.includes('xtables lock');
     throw new RuleFailure(`${words.join(' ')} failed (${code}): ${first}`, locked);
   }
 }

@@ -1,5 +1,5 @@
 /** A shell that waits for the end of this process and then takes away what it has set up. */
-import { spawn, type ChildProcess } from 'node:child_process';
+import { startProgram, type Program } from '../linux/programs.ts';
 
 /** What it is called in lists of processes. */
 const NAME = 'ndots-node-cache-teardown';
@@ -12,7 +12,7 @@ const NAME = 'ndots-node-cache-teardown';
 export class Keeper {
   readonly #shell: string;
   readonly #lines: () => readonly string[];
-  #child: ChildProcess | null = null;
+  #child: Program | null = null;
 
   /** @param lines what is run at the end of this process; asked when the shell is started */
   constructor(shell: string, lines: () => readonly string[]) {
@@ -36,16 +36,14 @@ export class Keeper {
       ...this.#lines(),
       'exit 0',
     ].join('\n');
-    const child = spawn(this.#shell, ['-c', script, NAME], {
+    const child = startProgram([this.#shell, '-c', script, NAME], {
       stdio: ['pipe', 'ignore', 'ignore'],
       cwd: '/',
     });
-    child.stdin.on('error', () => undefined);
     const gone = (): void => {
       if (this.#child === child) this.#child = null;
     };
-    child.on('error', gone);
-    child.on('exit', gone);
+    void child.ended.then(gone);
     child.unref();
     this.#child = child;
   }

@@ -1,8 +1,14 @@
 /** The rules by nft: one table of our own, for both families. */
-import { spawn, type ChildProcess } from 'node:child_process';
 import { ruleGeneration } from '../linux/netlink.ts';
-import { runProgram } from './run-program.ts';
-import { leadsHere, RuleFailure, type Ensured, type Rule, type RuleKeeper } from './rules.ts';
+import { runProgram, startProgram, type Program } from '../linux/programs.ts';
+import {
+  leadsHere,
+  RULE_LIMIT_MS,
+  RuleFailure,
+  type Ensured,
+  type Rule,
+  type RuleKeeper,
+} from './rules.ts';
 
 /** What keeping rules with nft takes. */
 export interface NftablesParts {
@@ -39,7 +45,7 @@ const hooks: Readonly<Record<string, { readonly name: string; readonly at: strin
 export class NftablesRules implements RuleKeeper {
   readonly name = 'nftables';
   readonly #parts: NftablesParts;
-  #owner: ChildProcess | null = null;
+  #owner: Program | null = null;
   /** The table's name in use: while another instance owns ours, one beside it. */
   #table: string;
   /** As nft prints the table when it is whole; empty: not made yet. */
@@ -47,7 +53,8 @@ export class NftablesRules implements RuleKeeper {
   /** As the rules stood when the table was looked at last. */
   #generation: number | null = null;
   #owned = true;
-  #said = '';
+  /** What the owner has complained of. */
+  #said: () => string = () => '';
 
   constructor(parts: NftablesParts) {
     this.#parts = parts;
@@ -78,7 +85,7 @@ export class NftablesRules implements RuleKeeper {
       this.#table = table;
       this.#endOwner();
       this.#owned = false;
-      onUnowned(this.#said.trim().split('\n')[0] ?? '');
+      onUnowned(this.#said().trim().split('\n')[0] ?? '');
     }
     await this.#nft(['-f', '-'], `${this.#commands(false).join('\n')}\n`);
     this.#whole = (await this.#list()) ?? '';
@@ -86,16 +93,14 @@ export class NftablesRules implements RuleKeeper {
 
   async #makeOwned(): Promise<boolean> {
     this.#endOwner();
-    this.#said = '';
-    const owner = spawn(this.#parts.program, ['-i'], { stdio: ['pipe', 'ignore', 'pipe'] });
-    owner.on('error', (error) => (this.#said += error.message));
-    owner.stderr.setEncoding('utf8').on('data', (text: string) => {
-      if (this.#said.length < 10_000) this.#said += text;
-    });
-    owner.stdin.on('error', () => undefined);
-    owner.stdin.write(`${this.#commands(true).join('\n')}\n`);
+    const owner = startProgram([this.#parts.program, '-i'], { stdio: ['pipe', 'ignore', 'pipe'] });
+    const complaints = owner.text(2, 10_000);
+    let failure = '';
+    void owner.ended.then(({ error }) => (failure = error?.message ?? ''));
+    this.#said = () => `${failure}${complaints()}`;
+    owner.stdin?.write(`${this.#commands(true).join('\n')}\n`);
     this.#owner = owner;
-    for (let waited = 0; waited < APPEARS_MS && this.#said === ''; waited += LOOK_MS) {
+    for (let waited = 0; waited < APPEARS_MS && this.#said() === ''; waited += LOOK_MS) {
       await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
       const found = await this.#list();
       if (found !== null && found.split('comment "').length > this.#parts.rules.length) {
@@ -109,7 +114,7 @@ export class NftablesRules implements RuleKeeper {
 
   #endOwner(): void {
     this.#owner?.stdin?.end();
-    this.#owner?.kill('SIGKILL');
+    this.#owner?.signal('SIGKILL');
     this.#owner = null;
   }
 
@@ -124,7 +129,7 @@ export class NftablesRules implements RuleKeeper {
         .map((rule) => this.#addition(rule)),
     ].join('\n');
     if (this.#owner === null) return this.#nft(['-f', '-'], `${commands}\n`);
-    this.#owner.stdin!.write(`${commands.replaceAll('\n', ' ; ')}\n`);
+    this.#owner.stdin?.write(`${commands.replaceAll('\n', ' ; ')}\n`);
     await new Promise((resolve) => setTimeout(resolve, DIVERTS_MS));
   }
 
@@ -136,9 +141,8 @@ export class NftablesRules implements RuleKeeper {
       return;
     }
     const owner = this.#owner;
-    const ended = new Promise((resolve) => owner.once('close', resolve));
     this.#endOwner();
-    if (owner.exitCode === null && owner.signalCode === null) await ended;
+    await owner.ended;
     // The kernel takes the table away when it gets to it.
     for (let waited = 0; waited < APPEARS_MS; waited += LOOK_MS) {
       if ((await this.#list()) === null) return;
@@ -157,14 +161,18 @@ export class NftablesRules implements RuleKeeper {
   /** The table without what changes by itself, or null if there is none. */
   async #list(): Promise<string | null> {
     const words = [this.#parts.program, '-s', '-t', 'list', 'table', 'inet', this.#table];
-    const { code, out } = await runProgram(words);
-    return code === 0 ? out : null;
+    const { code, stdout } = await runProgram(words, { limitMs: RULE_LIMIT_MS });
+    return code === 0 ? stdout : null;
   }
 
   async #nft(words: readonly string[], input: string): Promise<void> {
-    const { code, error } = await runProgram([this.#parts.program, ...words], input);
+    const { code, stderr } = await runProgram([this.#parts.program, ...words], {
+      ...{ input, limitMs: RULE_LIMIT_MS },
+    });
     if (code === 0) return;
-    throw new RuleFailure(`nft ${words.join(' ')} failed (${code}): ${error.split('\n')[0] ?? ''}`);
+    throw new RuleFailure(
+      `nft ${words.join(' ')} failed (${code}): ${stderr.split('\n')[0] ?? ''}`,
+    );
   }
 
   #commands(owned: boolean): readonly string[] {

@@ -43,6 +43,9 @@ export interface RuleParts {
   readonly lease: boolean;
 }
 
+/** A program that sets rules waits for a lock for 5 s at most: one that has not ended by then is ended, milliseconds. */
+export const RULE_LIMIT_MS: number = 8000;
+
 /** Where the cache's own heartbeat asks from: nobody else asks a local address from a loopback one. */
 export const HEARTBEAT_SOURCE = { 4: '127.0.0.1', 6: '::1' } as const;
 

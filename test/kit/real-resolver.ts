@@ -16,15 +16,16 @@ import {
 } from './measured.ts';
 
 const kit = new URL('.', import.meta.url).pathname;
+const clients = new URL('../../src/lab/clients', import.meta.url).pathname;
 
 export const sources: {
   c: string;
   go: string;
   node: string;
 } = {
-  c: join(kit, 'real-clients/lookup.c'),
-  go: join(kit, 'real-clients/go'),
-  node: join(kit, 'real-clients/resolve.mjs'),
+  c: join(clients, 'lookup.c'),
+  go: join(clients, 'go'),
+  node: join(clients, 'resolve.mjs'),
 };
 
 /** Own scenarios for real runs; recorded ones are in test/resolvers/measured. */

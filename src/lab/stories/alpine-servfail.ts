@@ -1,6 +1,6 @@
 /** A search domain that answers SERVFAIL: musl stops there, glibc goes on. */
 import { clientPod, usualObjects } from '../defaults.ts';
-import { getent, modelled, planned, type Looked } from '../lookups.ts';
+import { look, planned, type Looked } from '../lookups.ts';
 import { equal, holds, type Act, type Fact, type Story } from '../story.ts';
 
 const NAME = 'api.example.com';
@@ -12,10 +12,10 @@ const nodeResolvConf = 'search corp.example\nnameserver 192.0.2.53\n';
 function facts(glibc: Looked, musl: Looked, isCured: boolean): readonly Fact[] {
   const asked = musl.queries.map(({ name }) => name);
   return [
-    holds('glibc finds the name', glibc.ok),
+    holds(`${glibc.who} finds the name`, glibc.ok),
     isCured
-      ? holds('musl finds the name', musl.ok)
-      : equal('musl finds the name', 'no', musl.ok ? 'yes' : 'no'),
+      ? holds(`${musl.who} finds the name`, musl.ok)
+      : equal(`${musl.who} finds the name`, 'no', musl.ok ? 'yes' : 'no'),
     equal(
       'the name itself is asked for by musl',
       isCured ? 'yes' : 'no',
@@ -35,7 +35,7 @@ export const alpineServfail: Story = {
     'one pod with glibc, and one with musl, as Alpine has it',
   ],
   trigger: `a lookup of ${NAME}`,
-  needs: [{ program: 'getent' }],
+  needs: [],
   seconds: 14,
   async play(stage) {
     const objects =
@@ -49,10 +49,8 @@ export const alpineServfail: Story = {
       );
     const lab = await stage.start({ objects, internet: [broken, address], nodeResolvConf });
     const act = async (kind: Act['kind'], title: string, pod: string): Promise<Act> => {
-      const [glibc, musl] = await Promise.all([
-        getent(lab, pod, NAME),
-        modelled(lab, stage.ndots, pod, 'musl', NAME),
-      ]);
+      const glibc = await look(stage, lab, pod, 'glibc', NAME);
+      const musl = await look(stage, lab, pod, 'musl', NAME);
       return {
         kind,
         title,

@@ -73,7 +73,7 @@ export const etcdRestart: Story = {
         '30',
       ];
       for (let tries = 0; tries < 20; tries++) {
-        const { status } = await lab.execLater('client', [
+        const { code } = await lab.execLater('client', [
           ...stage.ndots,
           'etcd',
           'put',
@@ -81,7 +81,7 @@ export const etcdRestart: Story = {
           '--endpoints',
           url,
         ]);
-        if (status === 0) return status;
+        if (code === 0) return code;
       }
       return 2;
     };

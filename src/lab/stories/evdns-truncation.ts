@@ -1,6 +1,6 @@
 /** A client that takes a truncated answer for the whole of it: libevent’s evdns never asks over TCP. */
 import { clientPod, usualObjects } from '../defaults.ts';
-import { modelled, planned, type Looked } from '../lookups.ts';
+import { look, planned, type Looked } from '../lookups.ts';
 import { equal, holds, type Act, type Fact, type Story } from '../story.ts';
 
 const NAME = 'large.example.com.';
@@ -10,10 +10,12 @@ function facts(evdns: Looked, glibc: Looked, isCured: boolean): readonly Fact[] 
   const tcp = (looked: Looked): boolean =>
     looked.queries.some(({ protocol }) => protocol === 'tcp');
   return [
-    holds('glibc finds the name', glibc.ok),
-    ...(isCured ? [] : [equal('glibc asks again over TCP', 'yes', tcp(glibc) ? 'yes' : 'no')]),
-    equal('evdns asks over TCP', 'no', tcp(evdns) ? 'yes' : 'no'),
-    equal('evdns finds the name', isCured ? 'yes' : 'no', evdns.ok ? 'yes' : 'no'),
+    holds(`${glibc.who} finds the name`, glibc.ok),
+    ...(isCured
+      ? []
+      : [equal(`${glibc.who} asks again over TCP`, 'yes', tcp(glibc) ? 'yes' : 'no')]),
+    equal(`${evdns.who} asks over TCP`, 'no', tcp(evdns) ? 'yes' : 'no'),
+    equal(`${evdns.who} finds the name`, isCured ? 'yes' : 'no', evdns.ok ? 'yes' : 'no'),
   ];
 }
 
@@ -37,15 +39,14 @@ export const evdnsTruncation: Story = {
     const lab = await stage.start({ objects, internet: many });
     const { parseAnswers } = await import('../../resolver/answers-file.ts');
     const act = async (kind: Act['kind'], title: string): Promise<Act> => {
-      const [evdns, glibc] = await Promise.all(
-        CLIENTS.map((client) => modelled(lab, stage.ndots, 'client', client, NAME)),
-      );
+      const evdns = await look(stage, lab, 'client', 'evdns', NAME);
+      const glibc = await look(stage, lab, 'client', 'glibc', NAME);
       return {
         kind,
         title,
         command: `ndots trace ${NAME} --client evdns`,
-        packets: evdns!.packets,
-        facts: facts(evdns!, glibc!, kind === 'cure'),
+        packets: evdns.packets,
+        facts: facts(evdns, glibc, kind === 'cure'),
       };
     };
     const flaw = await act('flaw', 'sixty addresses');

@@ -26,7 +26,7 @@ export const forwardLoop: Story = {
     'neither has a cache that knows the name',
   ],
   trigger: `one question for ${NAME}`,
-  needs: [{ program: 'tcpdump' }],
+  needs: [],
   seconds: 14,
   async play(stage) {
     const objects = usualObjects(2) + clientPod('default', 'client', '10.244.1.4');
@@ -43,7 +43,7 @@ export const forwardLoop: Story = {
         await lab.startDns(DNS[index]!, to(upstream));
       }
       const client = await UdpClient.open(lab.network.path(lab.pod('client').name), IPS[0]);
-      const { result, packets } = await stage.capture(machine, 'udp port 53', () =>
+      const { result, packets } = await stage.capture(machine, { protocol: 'udp' }, () =>
         client.ask(NAME, 'A', 2500),
       );
       client.close();

@@ -16,7 +16,7 @@ export const kubeHealthLocalhost: Story = {
     'a root file system whose nsswitch.conf has myhostname, as systemd’s have, and one without',
   ],
   trigger: `a lookup of ${NAME} in a pod with each`,
-  needs: [{ program: 'tcpdump' }],
+  needs: [],
   seconds: 12,
   async play(stage) {
     const objects =
@@ -30,8 +30,7 @@ export const kubeHealthLocalhost: Story = {
         'default/systemd': { '/etc/nsswitch.conf': 'hosts: files myhostname dns\n' },
       },
     });
-    const look = async (pod: string): Promise<Looked> =>
-      modelled(lab, stage.ndots, pod, CLIENT, NAME);
+    const look = async (pod: string): Promise<Looked> => modelled(stage, lab, pod, CLIENT, NAME);
     const [scratch, systemd] = [await look('scratch'), await look('systemd')];
     const act = (kind: Act['kind'], title: string, looked: Looked, facts: Act['facts']): Act => ({
       ...{ kind, title, packets: looked.packets, facts },

@@ -34,16 +34,13 @@ function streamPlan(lab: LabCluster): LoadPlan {
 /** Packets that leave the DNS server for its upstream while so many names are asked, one after the other. */
 async function packetsFor(stage: Stage, lab: LabCluster, count: number): Promise<number> {
   const { name } = lab.pod('client');
-  const { packets } = await stage.capture(
-    lab.pod(DNS).name,
-    `dst host ${INTERNET} and port 53`,
-    () =>
-      load({
-        namespace: lab.network.path(name),
-        server: lab.serviceAddress('kube-system/kube-dns'),
-        ...{ perSecond: 50, seconds: count / 50, waitMs: 2000, sockets: 1 },
-        name: (index) => `t${index}.example.com.`,
-      }),
+  const { packets } = await stage.capture(lab.pod(DNS).name, { to: INTERNET }, () =>
+    load({
+      namespace: lab.network.path(name),
+      server: lab.serviceAddress('kube-system/kube-dns'),
+      ...{ perSecond: 50, seconds: count / 50, waitMs: 2000, sockets: 1 },
+      name: (index) => `t${index}.example.com.`,
+    }),
   );
   return packets.length / count;
 }
@@ -58,7 +55,7 @@ export const packetLimit: Story = {
     'a Corefile without cache for names of the internet',
   ],
   trigger: `${RATE} queries a second for ${NAMES} names, for ${SECONDS} s`,
-  needs: [{ program: 'nft' }, { program: 'tcpdump' }, { program: 'dig' }],
+  needs: [{ program: 'nft' }, { program: 'dig' }],
   seconds: 18,
   async play(stage) {
     const objects = usualObjects() + clientPod('default', 'client', '10.244.1.4');
@@ -69,7 +66,7 @@ export const packetLimit: Story = {
     await lab.startDns(DNS, withTcp);
     const kept = await packetsFor(stage, lab, 50);
     const dig = ['dig', `@${INTERNET}`, '+tcp', '+short', 't.example.com'];
-    const each = await stage.capture(lab.pod(DNS).name, `dst host ${INTERNET} and port 53`, () =>
+    const each = await stage.capture(lab.pod(DNS).name, { to: INTERNET }, () =>
       lab.execLater(DNS, dig),
     );
     await lab.stopDns(DNS);

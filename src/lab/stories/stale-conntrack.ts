@@ -1,5 +1,5 @@
 /** A DNS pod is gone, and the kernel still sends the packets of old connections there. */
-import { call } from '../programs.ts';
+import { call } from '../commands.ts';
 import { clientPod, usualObjects } from '../defaults.ts';
 import type { LabCluster } from '../cluster.ts';
 import { equal, within, type Act, type Story } from '../story.ts';
@@ -97,7 +97,7 @@ export const staleConntrack: Story = {
         equal('where the kernel sends the old port’s packets', '10.244.1.53', leadsTo),
       ]),
       act('cure', 'the entry is deleted, as kube-proxy does', words.slice(3).join(' '), [
-        equal('conntrack’s exit code', 0, removed.status),
+        equal('conntrack’s exit code', 0, removed.code ?? -1),
         equal('answers to the old port', TRIES, cured),
       ]),
     ];

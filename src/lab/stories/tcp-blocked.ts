@@ -1,8 +1,8 @@
 /** An answer that is too large for UDP, and a network that lets only UDP through. */
 import { clientPod, usualObjects } from '../defaults.ts';
 import { blockTcp } from '../faults.ts';
-import { getent, modelled, planned, type Looked } from '../lookups.ts';
-import { equal, holds, within, type Act, type Captured, type Stage, type Story } from '../story.ts';
+import { look, planned, type Looked } from '../lookups.ts';
+import { equal, holds, within, type Act, type Story } from '../story.ts';
 
 const NAME = 'large.example.com.';
 /** A hundred addresses: more than the 1232 bytes that clients say they take. */
@@ -23,37 +23,32 @@ export const tcpBlocked: Story = {
     'a firewall that lets UDP to port 53 through, and drops TCP',
   ],
   trigger: `a lookup of ${NAME}`,
-  needs: [{ program: 'getent' }, { program: 'nft' }, { program: 'tcpdump' }],
+  needs: [{ program: 'nft' }],
   seconds: 12,
   async play(stage) {
     const settings =
       '  dnsConfig: { options: [{ name: timeout, value: "1" }, { name: attempts, value: "2" }] }';
     const objects = usualObjects() + clientPod('default', 'client', CLIENT_IP, settings);
     const lab = await stage.start({ objects, internet: rules });
-    const { name: machine, node } = lab.pod('client');
-    const look = (): ReturnType<Stage['capture']> =>
-      stage.capture(machine, 'port 53', () => modelled(lab, stage.ndots, 'client', 'go', NAME));
+    const { node } = lab.pod('client');
+    const tried = (): Promise<Looked> => look(stage, lab, 'client', 'go', NAME);
     const undo = blockTcp(lab, node, CLIENT_IP, 'drop');
-    const dropped = (await look()) as Captured<Looked>;
+    const dropped = await tried();
     undo();
     const undoReset = blockTcp(lab, node, CLIENT_IP, 'reject');
-    const refused = (await look()) as Captured<Looked>;
+    const refused = await tried();
     undoReset();
-    const open = await getent(lab, 'client', NAME);
-    const began = ({ packets }: Captured<Looked>): number =>
-      packets.filter(({ text }) => text.startsWith('Flags [S],')).length;
-    const flaw = (
-      title: string,
-      looked: Captured<Looked>,
-      time: readonly [number, number],
-    ): Act => ({
+    const open = await look(stage, lab, 'client', 'glibc', NAME);
+    const began = ({ packets }: Looked): number =>
+      packets.filter(({ kind }) => kind === 'syn').length;
+    const flaw = (title: string, looked: Looked, time: readonly [number, number]): Act => ({
       kind: 'flaw',
       title,
       command: `ndots trace ${NAME} --client go`,
       packets: looked.packets,
       facts: [
-        equal('Go finds the name', 'no', looked.result.ok ? 'yes' : 'no'),
-        within('seconds until Go says so (timeout:1 attempts:2)', time, looked.result.seconds),
+        equal(`${looked.who} finds the name`, 'no', looked.ok ? 'yes' : 'no'),
+        within(`seconds until ${looked.who} says so (timeout:1 attempts:2)`, time, looked.seconds),
         holds('connections were begun after a truncated answer', began(looked) > 0),
       ],
     });
@@ -74,9 +69,7 @@ export const tcpBlocked: Story = {
       { name: NAME, type: 'A', answer: `n=${COUNT} TC` },
       { name: NAME, answer: 'NODATA' },
     ];
-    const look = (client: string, more: object = {}): Promise<Looked> =>
-      planned(client, NAME, truncated, more);
-    const go = await look('go');
+    const go = await planned('go', NAME, truncated);
     return [
       {
         kind: 'cure',

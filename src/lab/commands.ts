@@ -1,0 +1,51 @@
+/** Commands that the lab gives to this machine, and what is said when one of them fails. */
+import { errorCode } from '../base/error-code.ts';
+import { Problem } from '../base/problem.ts';
+import { runProgramNow, type ProgramResult, type RunSettings } from '../linux/programs.ts';
+
+/** Runs a program to its end. Throws a `Problem` only if it cannot be started. */
+export function call(words: readonly string[], settings: RunSettings = {}): ProgramResult {
+  try {
+    return runProgramNow(words, settings);
+  } catch (error) {
+    throw unstarted(words[0] ?? '', error);
+  }
+}
+
+/** Runs a program that must succeed, and gives what it printed. */
+export function must(words: readonly string[], input = ''): string {
+  const { code, stdout, stderr } = call(words, { input });
+  if (code === 0) return stdout;
+  const said = (stderr || stdout).trim().split('\n').slice(0, 3).join('; ');
+  throw new Problem({
+    code: 'lab-command',
+    text: `${words.join(' ')} failed: ${said || (code ?? 'a signal ended it')}`,
+    hint: 'the kernel may lack a part that the lab needs',
+    remedy: 'ndots lab list says what is missing here',
+  });
+}
+
+/** Which Debian package has a program, where the two have different names. */
+const packages: Readonly<Record<string, string>> = {
+  ip: 'iproute2',
+  tc: 'iproute2',
+  nft: 'nftables',
+  'iptables-restore': 'iptables',
+  getent: 'libc-bin',
+  dig: 'dnsutils',
+  unshare: 'util-linux',
+  nsenter: 'util-linux',
+  setpriv: 'util-linux',
+  mount: 'mount',
+};
+
+/** What is said of a program that cannot be started. */
+function unstarted(program: string, error: unknown): unknown {
+  if (errorCode(error) !== 'ENOENT') return error;
+  return new Problem({
+    code: 'lab-program',
+    text: `${program} is not installed`,
+    remedy: `apt-get install ${packages[program] ?? program}`,
+    cause: error,
+  });
+}

@@ -1,0 +1,109 @@
+/** Node caches on the nodes of a lab: `ndots node-cache` as a DaemonSet runs it, in the network of its node. */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { LAB_FOLDER } from './files.ts';
+import type { LabNetwork } from './network.ts';
+import type { LabPrograms, RuleMode } from './plan.ts';
+import type { MachineProgram, Processes } from './processes.ts';
+import { untilAnswering } from './servers.ts';
+
+/** The address at which a node cache listens besides that of the DNS service. */
+const LOCAL_IP: string = '169.254.20.10';
+
+/** What it says when its rules stand and it has heard itself. */
+const READY = /^(?=[^]*Rules for the local addresses are set)(?=[^]*\d answers)/;
+/** Rules that are not there after this time are not to come: it was told to leave them alone, milliseconds. */
+const RULES_MS = 10_000;
+
+/** What a node cache is started with. */
+export interface NodeCachePlan {
+  /** The template of its Corefile, with `__PILLAR__` variables. */
+  readonly corefile: string;
+  /** Address of the cluster's DNS service, which it takes on its node. */
+  readonly service: string;
+  /** Address of the service by which it asks the DNS pods. */
+  readonly upstream: string;
+  readonly rules: RuleMode;
+  /** More flags of `ndots node-cache`. */
+  readonly flags: readonly string[];
+  /** A name that it must answer before it counts as started. */
+  readonly known: string;
+}
+
+/** The node caches of a lab. */
+export class NodeCaches {
+  readonly #programs: LabPrograms;
+  readonly #processes: Processes;
+  readonly #network: LabNetwork;
+  #instances = 0;
+
+  constructor(programs: LabPrograms, processes: Processes, network: LabNetwork) {
+    this.#programs = programs;
+    this.#processes = processes;
+    this.#network = network;
+  }
+
+  /** Starts one, and waits until it answers in its node. */
+  async start(node: string, plan: NodeCachePlan): Promise<void> {
+    await this.#untilServing(this.#start(node, plan, keyOf(node)), node, plan);
+  }
+
+  /** Starts another beside the one that serves, which takes over; resolves when the old one has ended. */
+  async upgrade(node: string, plan: NodeCachePlan): Promise<void> {
+    const old = this.#processes.find(keyOf(node));
+    const next = `${keyOf(node)} next`;
+    const running = this.#start(node, plan, next);
+    if (old !== null) {
+      // One that fails leaves the old one as it is.
+      await Promise.race([old.program.ended, running.program.ended]);
+    }
+    await this.#untilServing(running, node, plan);
+    this.#processes.rename(next, keyOf(node));
+  }
+
+  /** Sends it a signal, and does not wait. */
+  signal(node: string, signal: NodeJS.Signals): void {
+    this.#processes.find(keyOf(node))?.program.signal(signal);
+  }
+
+  /** Ends it. */
+  stop(node: string, signal: NodeJS.Signals): Promise<void> {
+    return this.#processes.stop(keyOf(node), signal);
+  }
+
+  #start(node: string, plan: NodeCachePlan, key: string): MachineProgram {
+    const folder = join(LAB_FOLDER, node);
+    const meeting = join(folder, 'takeover');
+    mkdirSync(meeting, { recursive: true });
+    const instance = ++this.#instances;
+    const [template, corefile] = ['Corefile.base', `Corefile.${instance}`].map((name) =>
+      join(folder, name),
+    ) as [string, string];
+    writeFileSync(template, plan.corefile);
+    const words = [
+      ...[...this.#programs.ndots, 'node-cache', '-localip', `${LOCAL_IP},${plan.service}`],
+      ...['-conf', corefile, '-basecorefile', template, '-upstreamsvc', 'kube-dns-upstream'],
+      ...['-takeover', meeting, '-rules', plan.rules, ...plan.flags],
+    ];
+    const env = { KUBE_DNS_UPSTREAM_SERVICE_HOST: plan.upstream };
+    return this.#processes.start({ name: node, files: {} }, words, key, env);
+  }
+
+  async #untilServing(
+    running: MachineProgram,
+    node: string,
+    { known }: NodeCachePlan,
+  ): Promise<void> {
+    const sign = { namespace: this.#network.path(node), server: LOCAL_IP, name: known };
+    const remedy = 'ndots node-cache with this Corefile says more';
+    await untilAnswering(running, `the node cache on ${node}`, sign, remedy);
+    // Rules come last: pods are led to it from then on.
+    const until = performance.now() + RULES_MS;
+    while (!READY.test(running.said()) && running.program.isRunning && performance.now() < until)
+      await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+function keyOf(node: string): string {
+  return `${node}/node-cache`;
+}

@@ -1,0 +1,52 @@
+/** What a lab is made of: objects, Corefile, network, and the programs that run in it. */
+import type { Script } from '../resolver/answers-file.ts';
+import type { OwnFiles } from './files.ts';
+import type { Machine } from './network.ts';
+
+/** How kube-proxy's rules are written: its two modes. */
+export type RuleMode = 'iptables' | 'nftables';
+
+/** What a cluster of the lab is made of. */
+export interface ClusterPlan {
+  /** Kubernetes objects: a file, or a folder. */
+  readonly manifests: string;
+  /** Of the DNS pods, those behind the service kube-system/kube-dns. `@API@` stands for the API server's URL. */
+  readonly corefile: string;
+  /** What kubelet finds on its node: its search domains go to all pods. */
+  readonly nodeResolvConf: string;
+  readonly mode: RuleMode;
+  /** Whether pods have an IPv6 address besides: clients then ask for AAAA, too. */
+  readonly ipv6: boolean;
+  /** Addresses outside of the cluster that answer DNS, and what they answer. */
+  readonly internet: { readonly addresses: readonly string[]; readonly script: Script };
+  /** More files that a pod has of its own, by `namespace/name`. */
+  readonly files?: Readonly<Record<string, OwnFiles>>;
+}
+
+/** Variables that programs of a lab are started with. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Programs that a lab starts. */
+export interface LabPrograms {
+  /** The words that begin `ndots serve`. */
+  readonly ndots: readonly string[];
+  /** A CoreDNS to take in its place; null: ndots serves. */
+  readonly coredns: string | null;
+  /** `PATH` says where programs are looked for. */
+  readonly env: Environment;
+}
+
+/** A pod that runs in the lab. */
+export interface LabPod extends Machine {
+  readonly namespace: string;
+  readonly pod: string;
+  readonly node: string;
+  readonly files: OwnFiles;
+}
+
+/** The DNS service of a cluster. */
+export const DNS_SERVICE: string = 'kube-system/kube-dns';
+/** Where the API server of a lab listens. */
+export const API_HOST: string = '172.18.255.250';
+/** Its URL. */
+export const API_URL: string = `http://${API_HOST}:8080`;

@@ -1,0 +1,52 @@
+/** The rules of kube-proxy on a node of the lab, in either of its modes, and what a CNI plugin does for pods that leave the cluster. */
+import { clusterState, type ProxyObjects } from '../dataplane/cluster-state.ts';
+import { iptablesJumps, iptablesRules } from '../dataplane/iptables.ts';
+import { nftablesRules } from '../dataplane/nftables.ts';
+import { defaultProxy } from '../dataplane/traffic.ts';
+import type { LabNetwork, Machine } from './network.ts';
+import type { RuleMode } from './plan.ts';
+
+/** The rules of a node as text for `iptables-restore --noflush`, or for `nft -f -`. */
+export function rulesText(
+  mode: RuleMode,
+  objects: ProxyObjects,
+  { name, addresses }: Machine,
+): string {
+  const nodeIP = addresses.find((address) => !address.includes(':')) ?? null;
+  const state = clusterState(objects, 'IPv4');
+  const options = { ...defaultProxy, node: name, nodeIP };
+  return mode === 'nftables' ? nftablesRules(state, options) : iptablesRules(state, options);
+}
+
+/** Puts rules into force on a node. */
+export function applyRules(network: LabNetwork, mode: RuleMode, node: string, text: string): void {
+  network.run(
+    node,
+    mode === 'nftables' ? ['nft', '-f', '-'] : ['iptables-restore', '--noflush'],
+    text,
+  );
+}
+
+/** What a node has before any service: jumps into kube-proxy's chains, and other addresses for packets that leave the cluster. */
+export function prepareNode(
+  network: LabNetwork,
+  mode: RuleMode,
+  node: string,
+  outside: readonly string[],
+): void {
+  const hosts = outside.filter((address) => !address.includes(':'));
+  if (mode === 'nftables') {
+    const rules = `table ip ndots-lab-leave {
+  chain postrouting {
+    type nat hook postrouting priority 90; policy accept;
+    ip daddr { ${hosts.join(', ')} } masquerade
+  }
+}
+`;
+    return applyRules(network, mode, node, rules);
+  }
+  const lines = hosts.map((address) => `-A POSTROUTING -d ${address} -j MASQUERADE`);
+  applyRules(network, mode, node, `*nat\n${lines.join('\n')}\nCOMMIT\n`);
+  const none = clusterState({ services: [], slices: [] }, 'IPv4');
+  applyRules(network, mode, node, `${iptablesRules(none, defaultProxy)}${iptablesJumps()}`);
+}

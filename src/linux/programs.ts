@@ -1,0 +1,182 @@
+/** Other programs of this machine: found, run to their end, or started and looked after. Rooms that need some start them here. */
+import { spawn, spawnSync, type ChildProcess, type StdioOptions } from 'node:child_process';
+import { accessSync, constants } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import type { Readable, Writable } from 'node:stream';
+import { errorCode } from '../base/error-code.ts';
+
+/** How a program ended that was run, and what it printed. */
+export interface ProgramResult {
+  /** Its exit code; null: it was ended by a signal, or took too long. */
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly tookMs: number;
+}
+
+/** How a program is run. */
+export interface RunSettings {
+  readonly input?: string;
+  /** After this time it is ended by SIGKILL, milliseconds. */
+  readonly limitMs?: number;
+  /** Characters of each stream that are kept. */
+  readonly outputMax?: number;
+  readonly env?: Readonly<Record<string, string | undefined>>;
+}
+
+const LIMIT_MS = 60_000;
+const OUTPUT_MAX = 64 * 1024 * 1024;
+
+/** Runs a program to its end while others go on. Rejects if it cannot be started: ENOENT, EACCES. */
+export async function runProgram(
+  words: readonly string[],
+  { input = '', limitMs = LIMIT_MS, outputMax = OUTPUT_MAX, env }: RunSettings = {},
+): Promise<ProgramResult> {
+  const began = performance.now();
+  const program = startProgram(words, { stdio: ['pipe', 'pipe', 'pipe'], env });
+  const [stdout, stderr] = [1, 2].map((stream) => program.text(stream, outputMax));
+  const limit = setTimeout(() => program.signal('SIGKILL'), limitMs);
+  limit.unref();
+  program.stdin?.end(input);
+  const { code, error } = await program.closed;
+  clearTimeout(limit);
+  if (error !== null) throw error;
+  return { code, stdout: stdout!(), stderr: stderr!(), tookMs: performance.now() - began };
+}
+
+/** The same at once: nothing else goes on meanwhile. Throws if it cannot be started. */
+export function runProgramNow(
+  words: readonly string[],
+  { input = '', limitMs = LIMIT_MS, outputMax = OUTPUT_MAX, env }: RunSettings = {},
+): ProgramResult {
+  const [program = '', ...rest] = words;
+  const began = performance.now();
+  const { status, stdout, stderr, error } = spawnSync(program, rest, {
+    ...{ input, encoding: 'utf8', timeout: limitMs, killSignal: 'SIGKILL', maxBuffer: outputMax },
+    ...(env === undefined ? {} : { env }),
+  });
+  const cause = errorCode(error);
+  if (error !== undefined && cause !== 'ETIMEDOUT' && cause !== 'ENOBUFS') throw error;
+  return { code: status, stdout, stderr, tookMs: performance.now() - began };
+}
+
+/** How a program that was started ended. */
+export interface Ending {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  /** Why it could not be started; null: it could. */
+  readonly error: Error | null;
+}
+
+/** What a program is started with. */
+export interface StartSettings {
+  /** As `node:child_process` has it: nothing of ours unless it says otherwise. */
+  readonly stdio?: StdioOptions;
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined;
+  /** In a session of its own: what ends this process does not reach it. */
+  readonly detached?: boolean;
+  readonly cwd?: string;
+}
+
+/** Starts a program that goes on. One that cannot be started has ended already, with an `error`. */
+export function startProgram(words: readonly string[], settings: StartSettings = {}): Program {
+  const [program = '', ...rest] = words;
+  const { stdio = 'ignore', env, detached = false, cwd } = settings;
+  return new Program(
+    spawn(program, rest, {
+      ...{ stdio, detached },
+      ...(env === undefined ? {} : { env }),
+      ...(cwd === undefined ? {} : { cwd }),
+    }),
+  );
+}
+
+/** A program that was started. */
+export class Program {
+  /** When the process is gone. */
+  readonly ended: Promise<Ending>;
+  /** When its streams are at their ends as well. */
+  readonly closed: Promise<Ending>;
+  readonly #child: ChildProcess;
+
+  constructor(child: ChildProcess) {
+    this.#child = child;
+    const when = (event: 'exit' | 'close'): Promise<Ending> =>
+      new Promise((resolve) => {
+        child.once('error', (error) => {
+          if (child.pid === undefined) resolve({ code: null, signal: null, error });
+        });
+        child.once(event, (code, signal) => resolve({ code, signal, error: null }));
+      });
+    this.ended = when('exit');
+    this.closed = when('close');
+    // One that does not read its input ends as it likes.
+    child.stdin?.on('error', () => undefined);
+  }
+
+  /** Its process; undefined: it could not be started. */
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  get isRunning(): boolean {
+    const { pid, exitCode, signalCode } = this.#child;
+    return pid !== undefined && exitCode === null && signalCode === null;
+  }
+
+  get stdin(): Writable | null {
+    return this.#child.stdin;
+  }
+
+  /** What it writes to a descriptor that is a pipe. */
+  stream(descriptor: number): Readable {
+    return this.#child.stdio[descriptor] as Readable;
+  }
+
+  /** Gathers what it prints: the first characters, or with `last` the last ones. The result says what there is by now. */
+  text(descriptor: number, most: number, last = false): () => string {
+    let text = '';
+    const stream = this.stream(descriptor);
+    stream.setEncoding('utf8').on('data', (chunk: string) => {
+      if (last) text = `${text}${chunk}`.slice(-most);
+      else if (text.length < most) text = `${text}${chunk}`.slice(0, most);
+    });
+    return () => text;
+  }
+
+  /** Sends a signal; one that has ended already does not mind. */
+  signal(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+
+  /** Ends it, and waits until it is gone. */
+  async stop(signal: NodeJS.Signals = 'SIGKILL'): Promise<Ending> {
+    if (this.isRunning) this.signal(signal);
+    return this.ended;
+  }
+
+  /** This process may end before it. */
+  unref(): void {
+    this.#child.unref();
+  }
+}
+
+/** A PATH with the folders of programs for administrators, which that of a service may lack. */
+export function wholePath(path: string): string {
+  return [path, '/usr/sbin', '/sbin', '/usr/local/sbin', '/usr/bin', '/bin'].join(delimiter);
+}
+
+/** The path of a program in one of these folders; null: it is not installed. */
+export function findProgram(name: string, path: string): string | null {
+  for (const folder of path.split(delimiter)) {
+    if (folder === '') continue;
+    const file = join(folder, name);
+    try {
+      accessSync(file, constants.X_OK);
+      return file;
+    } catch {
+      continue;
+    }
+  }
+  return null;
+}
