@@ -22,7 +22,7 @@ const config: KnipConfig = {
     'test/fuzz/make-corpus.ts',
     'test/kit/record.ts',
     'test/kit/scripted-server.ts',
-    'test/kit/query-stream.ts',
+    'test/kit/{query-stream,under-seccomp}.ts',
     'test/kit/apiserver/{main,measure-source}.ts',
   ],
   project: ['{src,bench,tools}/**/*.ts!', '!{src,tools,bench}/**/*.test.ts!', 'test/**/*.ts'],

@@ -54,7 +54,9 @@ async function main(words: readonly string[], io: Io): Promise<number> {
   const serves = first.startsWith('-');
   if (!serves && !isVerb(first)) return noVerb(first, io);
   const verb = serves ? 'serve' : first;
-  if (rest.some((word) => helpWords.has(word))) {
+  // What stands behind -- is somebody else's.
+  const own = rest.includes('--') ? rest.slice(0, rest.indexOf('--')) : rest;
+  if (own.some((word) => helpWords.has(word))) {
     io.out(await verbHelp(verb, io));
     return EXIT.ok;
   }

@@ -75,6 +75,11 @@ const verbs: Readonly<Record<string, Verb>> = {
     usage: async () => (await import('./webhook-options.ts')).webhookUsage,
     command: async () => (await import('./webhook.ts')).webhook,
   },
+  exec: {
+    summary: 'a verb in the network of a pod, in an ephemeral container',
+    usage: async () => (await import('./exec-options.ts')).execUsage,
+    command: async () => (await import('./exec.ts')).exec,
+  },
   bench: {
     summary: 'a load as clients make it, against one server or two',
     usage: async () => (await import('./bench-options.ts')).benchUsage,

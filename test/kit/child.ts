@@ -2,6 +2,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 
 /** A program under measurement, started here and ended here, by its own process id. */
 export interface Child {
@@ -34,8 +35,9 @@ export function start(
   words: readonly string[],
   options: { readonly cpu?: number; readonly env?: NodeJS.ProcessEnv } = {},
 ): Child {
+  const observed = underObservation(words);
   const [program, ...rest] =
-    options.cpu === undefined ? words : ['taskset', '-c', String(options.cpu), ...words];
+    options.cpu === undefined ? observed : ['taskset', '-c', String(options.cpu), ...observed];
   const child = spawn(program!, rest, {
     stdio: ['pipe', 'pipe', 'pipe'],
     env: options.env ?? process.env,
@@ -80,6 +82,22 @@ export function start(
       clearTimeout(timer);
     },
   };
+}
+
+/** A folder for lists of the system calls that each `ndots` makes: tools/seccomp.ts sets it. */
+const observations = process.env['NDOTS_SYSTEM_CALLS'];
+
+/** The same words; `ndots` among them is started as the image starts it, and its system calls are counted into a file by its verb. */
+function underObservation(words: readonly string[]): readonly string[] {
+  const at = words.findIndex((word) => word.endsWith('bin/ndots'));
+  if (observations === undefined || at < 0) return words;
+  const [verb = 'serve', ...rest] = words.slice(at + 1);
+  const file = join(observations, `${verb}-${process.pid}-${Math.random().toString(36).slice(2)}`);
+  // -D: the program itself is the child, so that signals reach it.
+  const strace = ['strace', '-D', '-f', '-qq', '-c', '-U', 'name', '-o', file];
+  const main = join(import.meta.dirname, '../../dist/cli/main.js');
+  const flags = ['--max-semi-space-size=2', '--max-old-space-size=192', '--expose-gc'];
+  return [...words.slice(0, at), ...strace, process.execPath, ...flags, main, verb, ...rest];
 }
 
 const TICKS_PER_SECOND = 100;

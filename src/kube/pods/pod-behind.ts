@@ -17,6 +17,8 @@ export interface FoundPod {
   readonly namespace: string;
   /** The pod's `spec`. */
   readonly spec: JsonObject;
+  /** Its name; null: there is no pod yet, and this is a template's. */
+  readonly pod: string | null;
   /** For people: `pod shop/web-7d4b9c-x2x1z`, or `the template of Deployment shop/web`. */
   readonly name: string;
 }
@@ -30,18 +32,20 @@ export async function podBehind(source: PodSource, wanted: ResourceName): Promis
   const namespace = text(child(object, 'metadata'), 'namespace') || asked || 'default';
   const whole = `${of.kind} ${namespace}/${name}`;
   if (of.kind === 'Pod')
-    return { namespace, spec: child(object, 'spec'), name: `pod ${namespace}/${name}` };
+    return { namespace, spec: child(object, 'spec'), pod: name, name: `pod ${namespace}/${name}` };
   const selector = selectorOf(object);
   const pods = selector === null ? [] : await source.pods(namespace, selector);
   const pod = best(pods);
   if (pod !== null) {
     const own = text(child(pod, 'metadata'), 'name');
-    return { namespace, spec: child(pod, 'spec'), name: `pod ${namespace}/${own} of ${whole}` };
+    const told = `pod ${namespace}/${own} of ${whole}`;
+    return { namespace, spec: child(pod, 'spec'), pod: own, name: told };
   }
   const path = templatePaths[of.kind];
   if (path !== undefined) {
     const template = path.reduce<JsonObject>((raw, key) => child(raw, key), object);
-    return { namespace, spec: child(template, 'spec'), name: `the template of ${whole}` };
+    const told = `the template of ${whole}`;
+    return { namespace, spec: child(template, 'spec'), pod: null, name: told };
   }
   throw new Problem({
     code: 'no-pod',

@@ -1,0 +1,116 @@
+/** `ndots exec POD -- VERB …`: a verb of ndots where only the pod itself can see, in an ephemeral container. */
+import { systemClock } from '../base/clock.ts';
+import { nearest, Problem } from '../base/problem.ts';
+import { secureRandom } from '../base/random.ts';
+import { apiClient, userAgent } from '../kube/api/client.ts';
+import { clusterAccess } from '../kube/api/cluster-access.ts';
+import { ApiFailure } from '../kube/api/failure.ts';
+import { clusterPods } from '../kube/pods/cluster-pods.ts';
+import { runInPod } from '../kube/pods/ephemeral-container.ts';
+import { podBehind } from '../kube/pods/pod-behind.ts';
+import { EXIT, type Command, type Io } from './command.ts';
+import { parseExecOptions, type ExecOptions } from './exec-options.ts';
+import { usage } from './option-values.ts';
+import { isVerb, verbNames } from './verbs.ts';
+import { coreVersion } from './version.ts';
+
+/** The verb `exec`. */
+export const exec: Command = {
+  name: 'exec',
+  async run(words, io) {
+    const options = parseExecOptions(words);
+    const [verb = ''] = options.words;
+    if (!isVerb(verb)) {
+      const meant = nearest(verb, verbNames);
+      throw usage(
+        `there is no verb '${verb}'`,
+        meant === null ? undefined : `Did you mean '${meant}'?`,
+      );
+    }
+    return run(options, io);
+  },
+};
+
+async function run(options: ExecOptions, io: Io): Promise<number> {
+  const { kubeconfig, context, as, asGroup: asGroups } = options;
+  const access = clusterAccess({ kubeconfig, context, as, asGroups, env: io.env });
+  const { namespace, pod } = await podOf(options, io, access);
+  const client = apiClient({
+    connection: access.connection,
+    clock: systemClock,
+    userAgent: userAgent(coreVersion),
+  });
+  const interrupt = new AbortController();
+  const stop = (): void => interrupt.abort();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stop);
+  // Neither the clock nor connections that are idle keep the process.
+  const awake = setInterval(() => undefined, 60_000);
+  const name = `ndots-${(secureRandom.integer(2 ** 30) + 2 ** 30).toString(36)}`;
+  io.err(`ndots exec: container ${name} of pod ${namespace}/${pod}, ${access.name}\n`);
+  try {
+    return await runInPod({
+      client,
+      clock: systemClock,
+      namespace,
+      pod,
+      container: {
+        name,
+        image: options.image ?? `ndots:${coreVersion}`,
+        args: options.words,
+        env: io.colour ? { FORCE_COLOR: '1' } : { NO_COLOR: '1' },
+        target: options.target,
+        capabilities: options.capabilities,
+      },
+      startMs: options.startMs,
+      out: (bytes) => void process.stdout.write(Buffer.from(bytes)),
+      signal: interrupt.signal,
+    });
+  } catch (error) {
+    if (interrupt.signal.aborted) {
+      io.err(
+        `ndots exec: no longer followed; ${name} goes on in the pod until it ends by itself\n`,
+      );
+      return EXIT.interrupted;
+    }
+    throw error instanceof ApiFailure ? notAllowed(error) : error;
+  } finally {
+    clearInterval(awake);
+    client.close();
+  }
+}
+
+/** The pod that is meant, if it is there. */
+async function podOf(
+  { pod: wanted, namespace }: ExecOptions,
+  io: Io,
+  access: ReturnType<typeof clusterAccess>,
+): Promise<{ readonly namespace: string; readonly pod: string }> {
+  const source = clusterPods(access, { version: coreVersion, signal: io.signal });
+  try {
+    const found = await podBehind(source, {
+      ...wanted,
+      namespace: wanted.namespace ?? namespace,
+    });
+    if (found.pod !== null) return { namespace: found.namespace, pod: found.pod };
+    throw new Problem({
+      code: 'no-pod',
+      text: `there is no pod yet, only ${found.name}`,
+      remedy: 'Scale it up, or trace what its pods would do: ndots trace NAME --from deploy/NAME.',
+    });
+  } finally {
+    source.close();
+  }
+}
+
+function notAllowed(failure: ApiFailure): Problem {
+  return new Problem({
+    code: 'cluster-not-asked',
+    text: failure.message,
+    hint: failure.advice === '' ? undefined : failure.advice,
+    remedy:
+      failure.kind === 'forbidden'
+        ? 'It takes get on pods and pods/log, and patch on pods/ephemeralcontainers.'
+        : undefined,
+    cause: failure,
+  });
+}

@@ -1,0 +1,163 @@
+/**
+ * A program in a pod that runs already: an ephemeral container, in the pod's network and with its resolv.conf, whose output is followed until
+ * it ends.
+ */
+import { sleep, type Clock } from '../../base/clock.ts';
+import { Problem } from '../../base/problem.ts';
+import type { ApiClient } from '../api/client.ts';
+import { ApiFailure } from '../api/failure.ts';
+import { getJson, sendJson } from '../api/get-json.ts';
+import { asObject, child, children, text, type JsonObject } from '../api/json-object.ts';
+
+/** What runs in the pod. */
+export interface EphemeralContainer {
+  readonly name: string;
+  readonly image: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  /** Container whose processes it sees; null: none. */
+  readonly target: string | null;
+  /** Capabilities such as NET_RAW, for which it runs as root; empty: it is as restricted as can be. */
+  readonly capabilities: readonly string[];
+}
+
+/** Where it runs, and who takes what it prints. */
+export interface EphemeralRun {
+  readonly client: ApiClient;
+  readonly clock: Clock;
+  readonly namespace: string;
+  readonly pod: string;
+  readonly container: EphemeralContainer;
+  /** Longest wait for its start, milliseconds. */
+  readonly startMs: number;
+  /** Bytes of both its streams; the kubelet does not tell them apart. */
+  readonly out: (bytes: Uint8Array) => void;
+  readonly signal: AbortSignal;
+}
+
+/** A request that takes longer is lost, milliseconds. */
+const WAIT_MS = 10_000;
+const LOOK_EVERY_MS = 300;
+/** A program may be silent for as long as it likes. */
+const SILENCE_MS = 24 * 3600_000;
+
+/** Reasons of a container that waits which no waiting mends. */
+const hopeless =
+  /^(?:ErrImageNeverPull|InvalidImageName|ImageInspectError|ErrImagePull|ImagePullBackOff|CreateContainerConfigError|CreateContainerError|RunContainerError)$/;
+
+/** Runs it to its end. @returns its exit code. @throws Problem, ApiFailure */
+export async function runInPod(run: EphemeralRun): Promise<number> {
+  await add(run);
+  let state = await started(run);
+  for (let first = true; ; first = false) {
+    await follow(run, first);
+    // The log ends a moment before the kubelet tells of the end; or somebody between cut it.
+    const end = run.clock.now() + WAIT_MS;
+    while (!('terminated' in state) && run.clock.now() < end) {
+      await sleep(run.clock, LOOK_EVERY_MS, run.signal);
+      state = await stateOf(run);
+    }
+    const { exitCode } = child(state, 'terminated');
+    if (typeof exitCode === 'number') return exitCode;
+    run.signal.throwIfAborted();
+  }
+}
+
+async function add({ client, namespace, pod, container, signal }: EphemeralRun): Promise<void> {
+  const { name, image, args, env, target, capabilities } = container;
+  const asRoot = capabilities.length > 0;
+  const spec = {
+    name,
+    image,
+    args,
+    env: Object.entries(env).map(([key, value]) => ({ name: key, value })),
+    ...(target !== null && { targetContainerName: target }),
+    terminationMessagePolicy: 'File',
+    // What Pod Security asks for in its level "restricted", unless rights are wanted.
+    securityContext: {
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'], ...(asRoot && { add: capabilities }) },
+      ...(asRoot
+        ? { runAsUser: 0, runAsNonRoot: false }
+        : { runAsUser: 65_532, runAsGroup: 65_532, runAsNonRoot: true }),
+      seccompProfile: { type: 'RuntimeDefault' },
+    },
+  };
+  await sendJson(client, {
+    path: `/api/v1/namespaces/${namespace}/pods/${pod}/ephemeralcontainers`,
+    change: {
+      method: 'PATCH',
+      contentType: 'application/strategic-merge-patch+json',
+      body: JSON.stringify({ spec: { ephemeralContainers: [spec] } }),
+    },
+    task: `patch pods/ephemeralcontainers ${pod}`,
+    waitMs: WAIT_MS,
+    signal,
+  });
+}
+
+/** Its state once it runs, or has ended. */
+async function started(run: EphemeralRun): Promise<JsonObject> {
+  const { clock, pod, container, signal, startMs } = run;
+  const end = clock.now() + startMs;
+  for (;;) {
+    const state = await stateOf(run);
+    if ('running' in state || 'terminated' in state) return state;
+    const { reason = '', message = '' } = child(state, 'waiting') as Record<string, string>;
+    if (hopeless.test(reason) || clock.now() > end) {
+      throw new Problem({
+        code: 'not-started',
+        text:
+          reason === ''
+            ? `the kubelet has not started ${container.image} in pod ${pod} in ${startMs / 1000} s`
+            : `${container.image} does not start in pod ${pod}: ${reason}`,
+        hint: message === '' ? undefined : message,
+        remedy: /Image/.test(reason)
+          ? 'Is the image where the node finds it? Name another: --image.'
+          : `kubectl describe pod ${pod} has its events.`,
+      });
+    }
+    await sleep(clock, LOOK_EVERY_MS, signal);
+    signal.throwIfAborted();
+  }
+}
+
+/** `{}`: nothing is known of it yet. */
+async function stateOf({
+  client,
+  namespace,
+  pod,
+  container,
+  signal,
+}: EphemeralRun): Promise<JsonObject> {
+  const path = `/api/v1/namespaces/${namespace}/pods/${pod}`;
+  const found = asObject(
+    await getJson(client, { path, task: `get pods ${pod}`, waitMs: WAIT_MS, signal }),
+  );
+  const statuses = children(child(found, 'status'), 'ephemeralContainerStatuses');
+  const own = statuses.find((status) => text(status, 'name') === container.name);
+  return own === undefined ? {} : child(own, 'state');
+}
+
+/** Passes on what it prints until the log ends. */
+async function follow(
+  { client, namespace, pod, container, out, signal }: EphemeralRun,
+  whole: boolean,
+): Promise<void> {
+  try {
+    await client.stream({
+      path: `/api/v1/namespaces/${namespace}/pods/${pod}/log`,
+      query: { container: container.name, follow: 'true', ...(!whole && { tailLines: '0' }) },
+      into: { push: out },
+      task: `get pods/log ${pod}`,
+      answerMs: SILENCE_MS,
+      silenceMs: () => SILENCE_MS,
+      watch: true,
+      signal,
+    });
+  } catch (error) {
+    // Somebody between has cut it: the state says whether it goes on.
+    if (!(error instanceof ApiFailure) || error.kind !== 'network') throw error;
+  }
+}

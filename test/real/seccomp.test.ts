@@ -1,0 +1,171 @@
+/** deploy/seccomp: `ndots` does all that it does under the profiles that were made for it, and what it does not do is refused. */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { describe, test } from 'node:test';
+import { testCertificate, testKey } from '../kit/certificate.ts';
+import { answered, printed, start } from '../kit/child.ts';
+import { freePorts } from '../kit/serve-process.ts';
+
+const profileOf = (name: string): string => resolve(`deploy/seccomp/${name}.json`);
+/** The words that run a program under a profile. */
+const under = (name: string, program: string, ...words: readonly string[]): string[] => [
+  process.execPath,
+  resolve('test/kit/under-seccomp.ts'),
+  profileOf(name),
+  program,
+  ...words,
+];
+
+/** Why no filter can be loaded here; null: it can. */
+function noFilters(): string | null {
+  if (process.platform !== 'linux') return 'needs Linux';
+  const [program = '', ...words] = under('serve', process.execPath, '-e', '0');
+  const { status, stderr } = spawnSync(program, words, { encoding: 'utf8', timeout: 20_000 });
+  return status === 0 ? null : `needs libseccomp (${stderr.trim().split('\n').at(-1)})`;
+}
+
+/** What nobody who answers DNS has to do. */
+const forbidden =
+  /^(?:bpf|chroot|delete_module|finit_module|init_module|io_uring_\w+|kexec_\w+|keyctl|mount|open_by_handle_at|perf_event_open|pivot_root|ptrace|process_vm_\w+|reboot|swapon|umount2|unshare|userfaultfd)$/;
+
+describe('seccomp profiles', () => {
+  for (const file of readdirSync('deploy/seccomp'))
+    test(`${file} allows nothing that leads out of a container`, () => {
+      const { defaultAction, syscalls } = JSON.parse(
+        readFileSync(join('deploy/seccomp', file), 'utf8'),
+      ) as { defaultAction: string; syscalls: { names: string[]; action: string }[] };
+      assert.equal(defaultAction, 'SCMP_ACT_ERRNO');
+      const names = syscalls.flatMap((each) => each.names);
+      assert.ok(names.length > 60 && names.length < 160, `${names.length}`);
+      assert.deepEqual(
+        names.filter((name) => forbidden.test(name)),
+        [],
+      );
+    });
+});
+
+describe('ndots serve under its seccomp profile', { skip: noFilters() ?? false }, () => {
+  test('answers by all transports, loads another Corefile, replaces a worker that fails, and ends in order', async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'ndots-seccomp-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const [dns, tls, https, grpc, health, metrics, upstream] = (await freePorts(7)) as [
+      ...Array<number>,
+    ];
+    const file = (name: string, text: string): string => {
+      writeFileSync(join(folder, name), text);
+      return join(folder, name);
+    };
+    const pair = `tls ${file('tls.crt', testCertificate)} ${file('tls.key', testKey)}`;
+    const body = `bind 127.0.0.1\n errors\n log\n kubernetes cluster.local {\n  manifests ${resolve('examples/cluster')}\n }\n cache 30`;
+    const text = (address: string): string => `
+.:${dns} {
+  ${body}
+  health 127.0.0.1:${health}
+  prometheus 127.0.0.1:${metrics}
+  hosts {
+    ${address} a.test
+    fallthrough
+  }
+  forward . 127.0.0.1:${upstream}
+}
+tls://.:${tls} {
+  ${pair}
+  ${body}
+}
+https://.:${https} {
+  ${pair}
+  ${body}
+}
+grpc://.:${grpc} {
+  ${body}
+}
+.:${upstream} {
+  bind 127.0.0.1
+  template IN A . {
+    answer "{{ .Name }} 60 IN A 192.0.2.9"
+  }
+}
+`;
+    const corefile = file('Corefile', text('192.0.2.1'));
+    const die = join(folder, 'die');
+    const preload = file(
+      'assassin.mjs',
+      `import { isMainThread } from 'node:worker_threads';
+       import { existsSync, unlinkSync } from 'node:fs';
+       if (!isMainThread) setInterval(() => {
+         if (!existsSync(${JSON.stringify(die)})) return;
+         unlinkSync(${JSON.stringify(die)});
+         throw new Error('killed by a test');
+       }, 10).unref();`,
+    );
+    const child = start(
+      'ndots',
+      under(
+        'serve',
+        ...([process.execPath, '--import', preload, 'dist/cli/main.js'] as const),
+        ...['serve', '-conf', corefile, '-workers', '1'],
+      ),
+    );
+    t.after(() => child.stop());
+    await printed(child, /^ndots-\d/m, 30_000);
+    const service = 'kubernetes.default.svc.cluster.local';
+    const dig = (port: number, name: string, ...how: readonly string[]): string =>
+      spawnSync(
+        'dig',
+        ['@127.0.0.1', '-p', String(port), name, '+short', '+time=3', '+tries=2', ...how],
+        { encoding: 'utf8' },
+      ).stdout.trim();
+    for (const [port, how] of [
+      [dns, '+notcp'],
+      [dns, '+tcp'],
+      [tls, '+tls'],
+      [https, '+https'],
+    ] as const)
+      assert.equal(dig(port!, service, how), '10.3.0.1', `${how}\n${child.output()}`);
+    assert.equal(dig(dns!, 'elsewhere.example'), '192.0.2.9');
+    assert.equal(dig(dns!, 'a.test'), '192.0.2.1');
+    assert.equal((await fetch(`http://127.0.0.1:${health}/health`)).status, 200);
+
+    writeFileSync(corefile, text('192.0.2.2'));
+    child.signal('SIGUSR1');
+    await answered(dns!, 'a.test', 20_000, (reply) => reply.at(-1) === 2);
+
+    writeFileSync(die, '');
+    await printed(child, /worker 0 serves again/, 30_000);
+    assert.equal(dig(dns!, service, '+tcp'), '10.3.0.1');
+    assert.match(
+      await (await fetch(`http://127.0.0.1:${metrics}/metrics`)).text(),
+      /^ndots_worker_restarts_total\{[^}]*\} 1$/m,
+    );
+    assert.doesNotMatch(child.output(), /ENOSYS|not implemented|falls back/i);
+    child.signal('SIGTERM');
+    assert.equal(await child.exitCode, 0, child.output());
+  });
+
+  test('takes many datagrams by one call, as without it', () => {
+    const [program = '', ...words] = under(
+      'serve',
+      process.execPath,
+      'dist/cli/main.js',
+      'version',
+    );
+    const { stdout } = spawnSync(program, words, { encoding: 'utf8', timeout: 20_000 });
+    assert.match(stdout, /^UDP: batched/m);
+  });
+
+  for (const [what, words] of [
+    ['a namespace of its own', ['unshare', '-U', 'true']],
+    ['a mount', ['mount', '-t', 'tmpfs', 'none', '/mnt']],
+    ['another root', ['chroot', '/', 'true']],
+  ] as const)
+    test(`${what} cannot be had`, () => {
+      const path = spawnSync('sh', ['-c', `command -v ${words[0]}`], { encoding: 'utf8' });
+      const [program = '', ...rest] = under('serve', path.stdout.trim(), ...words.slice(1));
+      const { status, stderr } = spawnSync(program, rest, { encoding: 'utf8', timeout: 20_000 });
+      assert.notEqual(status, 0);
+      assert.match(stderr, /not implemented/i);
+    });
+});

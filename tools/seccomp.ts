@@ -1,0 +1,145 @@
+/**
+ * Writes deploy/seccomp/*.json from the system calls that are really made: `node tools/seccomp.ts [PROFILE…]`. The tests of whole
+ * servers run with each `ndots` under strace; what was called, and what a container runtime calls before it, is allowed, and nothing else.
+ * Minutes; it takes root, strace and what the tests take.
+ */
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** What is observed for a profile: the verb of `ndots`, and tests that make it do all that it does. */
+const profiles: Readonly<Record<string, { readonly verb: string; readonly tests: string[] }>> = {
+  serve: {
+    verb: 'serve',
+    tests: [
+      ...['serve', 'encrypted-reload', 'grpc-coredns', 'dnstap', 'etcd', 'log', 'metrics-tls'],
+      ...['zones', 'dnssec', 'rrl', 'few-descriptors', 'hostile', 'hostile-upstream', 'example'],
+    ].map((name) => `test/real/${name}.test.ts`),
+  },
+  'node-cache': {
+    verb: 'node-cache',
+    tests: ['', '-network', '-upgrade'].map((name) => `test/real/node-cache${name}.test.ts`),
+  },
+  check: {
+    verb: 'check',
+    tests: ['', '-kuberhealthy'].map((name) => `test/real/check${name}.test.ts`),
+  },
+  webhook: {
+    verb: 'webhook',
+    tests: ['webhook', 'deploy-rights'].map((name) => `test/real/${name}.cluster.test.ts`),
+  },
+};
+profiles['serve']!.tests.push(
+  'src/server/control/worker-death.test.ts',
+  'test/real/restored-api-server.cluster.test.ts',
+);
+
+/** What a container runtime calls between the filter and the program, and what any thread may come to call at any time. */
+const always = [
+  ...[
+    'capget',
+    'capset',
+    'chdir',
+    'close_range',
+    'dup',
+    'dup3',
+    'execve',
+    'faccessat',
+    'faccessat2',
+  ],
+  ...['fchdir', 'fstatfs', 'getdents64', 'prctl', 'setgid', 'setgroups', 'setuid'],
+  ...['clock_gettime', 'clock_getres', 'gettimeofday', 'getcpu', 'clone', 'clone3', 'exit'],
+  ...['exit_group', 'futex_waitv', 'madvise', 'membarrier', 'mremap', 'munmap', 'nanosleep'],
+  ...['restart_syscall', 'rt_sigpending', 'rt_sigreturn', 'rt_sigtimedwait', 'sched_yield'],
+  ...['sigaltstack', 'tgkill', 'timerfd_create', 'timerfd_settime', 'wait4', 'waitid'],
+];
+
+/** Called where it is there, and better not: the runtime does without, and container runtimes refuse it, too. */
+const never = /^io_uring_/;
+
+/** Calls that other architectures have under another name: what does the same there. */
+const elsewhere: Readonly<Record<string, readonly string[]>> = {
+  access: ['faccessat', 'faccessat2'],
+  arch_prctl: [],
+  chmod: ['fchmodat'],
+  chown: ['fchownat'],
+  dup2: ['dup3'],
+  epoll_create: ['epoll_create1'],
+  epoll_wait: ['epoll_pwait', 'epoll_pwait2'],
+  eventfd: ['eventfd2'],
+  fork: ['clone'],
+  getdents: ['getdents64'],
+  inotify_init: ['inotify_init1'],
+  link: ['linkat'],
+  lstat: ['newfstatat', 'statx'],
+  mkdir: ['mkdirat'],
+  mknod: ['mknodat'],
+  open: ['openat'],
+  pipe: ['pipe2'],
+  poll: ['ppoll'],
+  readlink: ['readlinkat'],
+  rename: ['renameat', 'renameat2'],
+  rmdir: ['unlinkat'],
+  select: ['pselect6'],
+  signalfd: ['signalfd4'],
+  stat: ['newfstatat', 'statx'],
+  symlink: ['symlinkat'],
+  unlink: ['unlinkat'],
+  vfork: ['clone'],
+};
+
+/** The number of ENOSYS: a library that meets a call that is newer than the profile takes the older way. */
+const ENOSYS = 38;
+
+/** Calls that `ndots VERB` made in these tests. @throws if it was never started */
+function observed(verb: string, tests: readonly string[]): ReadonlySet<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'ndots-system-calls-'));
+  try {
+    const { status } = spawnSync(process.execPath, ['tools/test.ts', ...tests], {
+      env: { ...process.env, NDOTS_SYSTEM_CALLS: folder },
+      stdio: 'inherit',
+    });
+    const files = readdirSync(folder).filter((name) => name.startsWith(`${verb}-`));
+    if (files.length === 0) throw new Error(`no test started ndots ${verb}`);
+    // Under strace all is slow, and a test may come too late: what it did counts all the same.
+    console.error(`${verb}: ${files.length} processes observed; the tests ended with ${status}`);
+    return new Set(files.flatMap((name) => callsIn(readFileSync(join(folder, name), 'utf8'))));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+/** The names in what `strace -c -U name` prints. */
+function callsIn(text: string): readonly string[] {
+  const heads = new Set(['syscall', 'total']);
+  return text.split('\n').filter((line) => /^[a-z_0-9]+$/.test(line) && !heads.has(line));
+}
+
+function profileOf(calls: ReadonlySet<string>): object {
+  const names = new Set(
+    [...always, ...calls].flatMap((name) => [name, ...(elsewhere[name] ?? [])]),
+  );
+  return {
+    defaultAction: 'SCMP_ACT_ERRNO',
+    defaultErrnoRet: ENOSYS,
+    architectures: ['SCMP_ARCH_X86_64', 'SCMP_ARCH_AARCH64'],
+    syscalls: [
+      {
+        names: [...names].filter((name) => !never.test(name)).toSorted(),
+        action: 'SCMP_ACT_ALLOW',
+      },
+    ],
+  };
+}
+
+const asked = process.argv.slice(2);
+// What is observed is what the image holds.
+if (spawnSync(process.execPath, ['tools/build.ts'], { stdio: 'inherit' }).status !== 0)
+  process.exit(2);
+mkdirSync('deploy/seccomp', { recursive: true });
+for (const [name, { verb, tests }] of Object.entries(profiles)) {
+  if (asked.length > 0 && !asked.includes(name)) continue;
+  const profile = profileOf(observed(verb, tests));
+  writeFileSync(`deploy/seccomp/${name}.json`, `${JSON.stringify(profile, null, 2)}\n`);
+}
