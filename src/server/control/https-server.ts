@@ -1,10 +1,9 @@
 /** HTTPS for plugins: a certificate that may be renewed at any time, and handshakes that are bounded. */
 import type { Server as HttpServer, ServerOptions } from 'node:http';
-import type { Socket } from 'node:net';
 import type { SecureContextOptions } from 'node:tls';
 import { builtins } from '../../base/builtins.ts';
 import { bugText, type Log } from '../../base/log.ts';
-import { ConnectionTable, type Connection } from '../../net/connection-table.ts';
+import { HandshakeBound } from '../../net/handshake-bound.ts';
 import type { HttpTls } from '../contract/control-context.ts';
 
 /** What an HTTPS server is made of besides the options that it shares with those that speak HTTP. */
@@ -40,39 +39,19 @@ export function makeSecureServer(
     handshakeTimeout: timeoutMs,
   });
   const renew = renewal(first, tls, log, (context) => server.setSecureContext(context));
-  const shaking = new ConnectionTable<Connection>(evicted);
-  const byPeer = new Map<string, Connection>();
-  const done = (peer: string): void => {
-    const connection = byPeer.get(peer);
-    byPeer.delete(peer);
-    if (connection !== undefined) shaking.delete(connection);
-  };
-  server.prependListener('connection', (socket: Socket) => {
-    renew();
-    const end = (): void => void socket.destroy();
-    const connection = { busy: false, finish: end, destroy: end };
-    const peer = peerOf(socket);
-    byPeer.set(peer, connection);
-    shaking.add(connection, handshakes);
-    socket.once('close', () => done(peer));
-  });
+  const shaking = new HandshakeBound(server, handshakes, evicted);
+  server.prependListener('connection', renew);
   server.prependListener('secureConnection', (socket) => {
-    done(peerOf(socket));
     if (!tls.welcome(socket)) socket.destroy();
   });
   return {
     server,
     cut() {
       // The runtime forgets those that have not shaken hands.
-      for (const { destroy } of shaking) destroy();
+      shaking.cut();
       server.closeAllConnections();
     },
   };
-}
-
-/** Both ends of a connection's TLS have the same other side. */
-function peerOf({ remoteAddress, remotePort }: Socket): string {
-  return `${remoteAddress} ${remotePort}`;
 }
 
 /**
