@@ -9,9 +9,9 @@ import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { makeLog } from '../../base/log.ts';
 import { Collection } from '../../metrics/collection.ts';
 import { SharedRegistry } from '../../metrics/shared-registry.ts';
-import { readWebConfig } from '../../plugins/prometheus/web-config.ts';
+import { readWebConfig } from './web-config.ts';
 import { strangerCertificate, testCertificate, testKey } from '../../../test/kit/certificate.ts';
-import { httpAddress, HttpListeners } from './http-listeners.ts';
+import { httpAddress, HttpListeners } from '../../server/control/http-listeners.ts';
 
 interface Secured {
   readonly port: number;
