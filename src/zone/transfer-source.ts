@@ -26,7 +26,7 @@ export interface Transferable {
   readonly history: readonly Difference[];
 }
 
-/** A plugin that has zones to transfer: offered by `file`, `auto`, `secondary`, `kubernetes`, asked by `transfer`. */
+/** A plugin that has zones to transfer: offered by `file`, `auto`, `secondary`, `kubernetes`, `etcd`, asked by `transfer`. */
 export interface TransferSource {
   /** The zone of this name (wire form, lower case); null: it has no such zone, or nothing to give. */
   find(name: Uint8Array, length: number): Transferable | null;

@@ -306,7 +306,6 @@ for (const { path, version } of programs) {
       for (const [tls, text] of [
         [`tls ${file('other.crt')}`, /plugin\/etcd: .*(?:self.signed|unable to|certificate)/],
         [`tls ${file('ca.crt')}`, /plugin\/etcd: .*(?:certificate|alert)/i],
-        [`tls ${file('client.crt')} ${file('missing.key')} ${file('ca.crt')}`, /missing\.key/],
       ] as const) {
         const { server } = await serving(
           t,
@@ -314,6 +313,11 @@ for (const { path, version } of programs) {
         );
         assert.match(server.child.output(), text);
       }
+      const missing = `tls ${file('client.crt')} ${file('missing.key')} ${file('ca.crt')}`;
+      await assert.rejects(
+        serving(t, `endpoint ${etcd.endpoint}\n${missing}`),
+        /could not load TLS file .*missing\.key/,
+      );
     });
 
     test(

@@ -1,18 +1,22 @@
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, describe, test } from 'node:test';
+import { connect as connectTls, getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { DnstapCollector, DnstapReader, until } from '../../../test/kit/dnstap-collector.ts';
 import { testCertificate, testKey } from '../../../test/kit/certificate.ts';
+import { freePorts } from '../../../test/kit/serve-process.ts';
 import { makeWorld } from '../../../test/kit/world.ts';
+import { Authority } from '../../base/certificates.ts';
 import { systemClock } from '../../base/clock.ts';
 import { LineWriter, type LineRingMemory } from '../../base/line-ring.ts';
 import { makeLog } from '../../base/log.ts';
 import { secureRandom } from '../../base/random.ts';
 import { dnstapPrefix, DnstapWriter, readDnstap, TAP } from '../../wire/dnstap.ts';
 import { CONTROL } from '../../wire/frame-stream.ts';
+import { VirtualClock } from '../../base/virtual-clock.ts';
 import { Frames } from './frames.ts';
 import { Incoming } from './incoming.ts';
 import type { Endpoint } from './options.ts';
@@ -226,6 +230,145 @@ describe('a listener for sinks', () => {
     assert.match(lines[0]!, /Failed to start dnstap listener: listen g\.sock: .*EADDRINUSE/);
     await before.close();
     await until(() => lines.some((line) => line.includes('listener started')), 'the second');
+  });
+});
+
+describe('dnstap over TLS', () => {
+  const tlsAt = (port: number, listen = false): Endpoint => ({
+    ...unix(`tls://127.0.0.1:${port}`, listen),
+    kind: 'tls',
+    path: '',
+    host: '127.0.0.1',
+    port,
+  });
+
+  /** A collector of which only the TCP part is there. */
+  async function listening(take: (socket: Socket) => void): Promise<number> {
+    const server = createServer((socket) => {
+      socket.on('error', () => undefined);
+      take(socket);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    closing.push({ close: async () => void server.close() });
+    return (server.address() as AddressInfo).port;
+  }
+
+  test('a collector that says nothing is left after the time for handshakes, told once, and asked again', async () => {
+    const sockets: Socket[] = [];
+    const port = await listening((socket) => sockets.push(socket.resume()));
+    const clock = new VirtualClock();
+    const made = new Outgoing(tlsAt(port), false, clock, secureRandom, log);
+    closing.push(made);
+    made.start();
+    for (let round = 1; round <= 3; round++) {
+      await until(() => sockets.length === round, `connection ${round}`);
+      await clock.advance(4001);
+      await until(() => sockets[round - 1]!.closed, 'its end');
+      // The longest wait before the third try.
+      await clock.advance(700);
+    }
+    assert.deepEqual(lines, ['[ERROR] No connection to dnstap endpoint: i/o timeout']);
+  });
+
+  test('one that ends amid the handshake is asked again, less and less often', async () => {
+    let count = 0;
+    const port = await listening((socket) => {
+      count++;
+      socket.once('data', () => socket.destroy());
+    });
+    const made = new Outgoing(tlsAt(port), false, systemClock, secureRandom, log);
+    closing.push(made);
+    made.start();
+    await until(() => count >= 3, 'three tries');
+    assert.equal(lines.length, 1);
+    assert.match(lines[0]!, /No connection to dnstap endpoint: (?:read ECONNRESET|.*disconnected)/);
+    assert.equal(made.connections, 0);
+  });
+
+  test('an expired certificate is refused and told, one of a known authority that is good is not', async (t) => {
+    const authority = Authority.make('dnstap test');
+    const before = getCACertificates('default');
+    setDefaultCACertificates([authority.identity.cert]);
+    t.after(() => setDefaultCACertificates(before));
+    const day = 24 * 3600_000;
+    const now = Date.now();
+    const expired = authority.issue('c', ['127.0.0.1'], new Date(now - 5 * day), now - 10 * day);
+    const good = authority.issue('c', ['127.0.0.1'], new Date(now + day), now);
+    for (const [identity, skip, text] of [
+      [expired, false, /certificate has expired/],
+      [expired, true, null],
+      [good, false, null],
+    ] as const) {
+      const collector = await DnstapCollector.listen({ tls: identity });
+      const made = new Outgoing(tlsAt(collector.port), skip, systemClock, secureRandom, log);
+      closing.push(made);
+      made.start();
+      await until(() => (text === null ? made.connections === 1 : lines.length > 0), 'an outcome');
+      if (text === null) assert.deepEqual(lines, []);
+      else assert.match(lines[0]!, text);
+      await made.close();
+      await collector.close();
+      lines = [];
+    }
+  });
+
+  test('sinks that never shake hands are bounded, hold up nobody, nor the end', async () => {
+    const [port] = (await freePorts(1)) as [number];
+    const files = { cert: Buffer.from(testCertificate), key: Buffer.from(testKey), ca: null };
+    const into = new Incoming(tlsAt(port, true), files, false, systemClock, log);
+    closing.push(into);
+    into.start();
+    const silent: Socket[] = [];
+    for (let i = 0; i < 100; i++) {
+      const socket = connect(port, '127.0.0.1');
+      socket.on('error', () => undefined);
+      silent.push(socket.resume());
+      await new Promise((resolve) => socket.once('connect', resolve));
+    }
+    await until(
+      () => silent.filter((socket) => socket.closed).length >= 36,
+      'the first ones to go',
+    );
+    const sink = new DnstapReader(connectTls({ host: '127.0.0.1', port, ca: testCertificate }));
+    await until(() => sink.controls.includes(CONTROL.START), 'a sink');
+    const begun = performance.now();
+    await into.close();
+    await until(() => silent.every((socket) => socket.closed), 'all to go');
+    assert.ok(performance.now() - begun < 3500, 'the end waited for them');
+  });
+
+  test('a certificate that has been renewed is used after a reload', async (t) => {
+    const [port] = (await freePorts(1)) as [number];
+    const authority = Authority.make('dnstap test');
+    const identities = ['one', 'two'].map((name) =>
+      authority.issue(name, ['127.0.0.1'], new Date(Date.now() + 3600_000), Date.now()),
+    );
+    const put = ({ cert, key }: { cert: string; key: string }): void => {
+      writeFileSync(join(folder, 'renewed.pem'), cert);
+      writeFileSync(join(folder, 'renewed.key'), key);
+    };
+    put(identities[0]!);
+    const corefile = (more: string): string =>
+      `.:53 {\n reload\n dnstap listen tls://127.0.0.1:${port} {\n tls renewed.pem renewed.key\n }\n ${more}\n whoami\n}`;
+    const world = await makeWorld(corefile(''), { folder, clock: new VirtualClock() });
+    t.after(() => world.close());
+    const subject = (): Promise<string> =>
+      new Promise((resolve, reject) => {
+        const socket = connectTls({ host: '127.0.0.1', port, rejectUnauthorized: false }, () => {
+          resolve(String(socket.getPeerX509Certificate()?.subject));
+          socket.destroy();
+        });
+        socket.on('error', reject);
+      });
+    assert.equal(await subject(), 'CN=one');
+    put(identities[1]!);
+    world.setCorefile(corefile('errors'));
+    assert.ok(await world.server.reload());
+    assert.equal(await subject(), 'CN=two');
+    writeFileSync(join(folder, 'renewed.pem'), identities[0]!.cert.slice(0, 300));
+    world.setCorefile(corefile('log'));
+    assert.equal(await world.server.reload(), false);
+    assert.equal(await subject(), 'CN=two');
   });
 });
 

@@ -76,6 +76,7 @@ export const dnstap: Plugin = definePlugin({
         ? new Incoming(to, files, skipVerify, clock, log)
         : new Outgoing(to, skipVerify, clock, random, log),
     );
+    if (outlet instanceof Incoming) outlet.renew(files);
     const rings: LineRingMemory[] = [];
     context.onJoin(() => {
       const ring = outlet.frames.add(to.queue * QUEUE_BYTES);

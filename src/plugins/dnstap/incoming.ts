@@ -1,14 +1,16 @@
 /** The listener that sinks connect to. */
 import { unlinkSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
+import type { SecureContextOptions } from 'node:tls';
 import type { Clock, Timer } from '../../base/clock.ts';
 import { builtins } from '../../base/builtins.ts';
 import type { Log } from '../../base/log.ts';
+import { HandshakeBound } from '../../net/handshake-bound.ts';
 import { Delivery } from './delivery.ts';
 import type { Endpoint } from './options.ts';
-import { FrameStream } from './stream.ts';
+import { FrameStream, HANDSHAKE_MS } from './stream.ts';
 
-/** Sinks at a time. */
+/** Sinks at a time, and handshakes. */
 const SINKS_MAX = 64;
 /** An address that is taken is tried again after this. */
 const AGAIN_MS = 1000;
@@ -22,10 +24,11 @@ export interface ListenerTls {
 
 /** Waits for sinks and gives each of them all messages. One that does not keep up is let go. */
 export class Incoming extends Delivery {
-  readonly #tls: ListenerTls | null;
+  #tls: ListenerTls | null;
   readonly #skipVerify: boolean;
   readonly #sinks = new Set<FrameStream>();
   #server: Server | null = null;
+  #shaking: HandshakeBound | null = null;
   #again: Timer | null = null;
 
   constructor(
@@ -50,6 +53,7 @@ export class Incoming extends Delivery {
 
   protected async end(): Promise<void> {
     this.#again?.cancel();
+    this.#shaking?.cut();
     this.#server?.close();
     await Promise.all([...this.#sinks].map((sink) => sink.close()));
   }
@@ -81,12 +85,23 @@ export class Incoming extends Delivery {
     else server.listen({ port, ...(host !== '' && { host }) }, said);
   }
 
-  #secureServer({ cert, key, ca }: ListenerTls): Server {
-    return builtins.tls().createServer({
-      cert,
-      key,
-      ...(ca !== null && { ca, requestCert: true, rejectUnauthorized: !this.#skipVerify }),
+  /** The certificate of sinks that connect from now on: a reload has read its files again. */
+  renew(tls: ListenerTls | null): void {
+    this.#tls = tls;
+    if (tls !== null && this.#server instanceof builtins.tls().Server)
+      this.#server.setSecureContext(contextOf(tls));
+  }
+
+  #secureServer(tls: ListenerTls): Server {
+    const server = builtins.tls().createServer({
+      ...contextOf(tls),
+      ...(tls.ca !== null && { requestCert: true, rejectUnauthorized: !this.#skipVerify }),
+      handshakeTimeout: HANDSHAKE_MS,
     });
+    this.#shaking = new HandshakeBound(server, SINKS_MAX, () =>
+      this.log.debug('dnstap client: too many handshakes at a time'),
+    );
+    return server;
   }
 
   #greet(socket: Socket): void {
@@ -123,6 +138,10 @@ export class Incoming extends Delivery {
       }
     }
   }
+}
+
+function contextOf({ cert, key, ca }: ListenerTls): SecureContextOptions {
+  return { cert, key, ...(ca !== null && { ca }) };
 }
 
 /** Removes the file of a socket that nobody listens at. */

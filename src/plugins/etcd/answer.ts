@@ -12,12 +12,11 @@ import { failure, type Reply } from '../../wire/reply.ts';
 import { SECTION, type MessageWriter } from '../../wire/writer.ts';
 import { Lookup, TooMany, type Records } from './lookup.ts';
 import { writeRecords } from './record.ts';
+import { writeSoa } from './soa.ts';
 import { Work, type Asked, type Worked } from './work.ts';
 
 /** The plugin's name, as replies carry it. */
 const PLUGIN = 'etcd';
-/** As CoreDNS has them. */
-const SOA = { ttl: 30, refresh: 7200, retry: 1800, expire: 86_400 } as const;
 /** How often the work on one answer is begun anew because something had to be asked for: a chain of names has a bound. */
 const TRIES_MAX = 24;
 
@@ -183,20 +182,9 @@ export class Answerer {
     const { writer, source } = this.#parts;
     const end = query.start + 12 + query.nameLength;
     const zone = query.bytes.subarray(end - length, end);
-    writer.open(section, zone, TYPE.SOA, SOA.ttl);
-    writer.bytes(NS_DNS);
-    writer.name(zone);
-    writer.bytes(HOSTMASTER);
-    writer.name(zone);
-    for (const word of [source.serial, SOA.refresh, SOA.retry, SOA.expire, SOA.ttl])
-      writer.u32(word);
-    writer.close();
+    writeSoa(writer, section, zone, source.serial);
   }
 }
-
-/** Labels without an end: the zone's name follows. */
-const NS_DNS = parseName('ns.dns.').subarray(0, -1);
-const HOSTMASTER = parseName('hostmaster.').subarray(0, -1);
 
 const notReadyErrors = [
   { code: EDE.NOT_READY, text: 'etcd has not been listed completely yet' },

@@ -8,7 +8,7 @@ import { bindDirective } from '../../corefile/syntax.ts';
 import { parseCorefile } from '../../corefile/parse.ts';
 import type { Plugin } from '../../server/contract/plugin.ts';
 import type { ControlContext } from '../../server/contract/control-context.ts';
-import { printData } from '../../wire/print.ts';
+import { printData, printRecord } from '../../wire/print.ts';
 import { strangerCertificate, testCertificate, testKey } from '../../../test/kit/certificate.ts';
 import { FakeEtcd } from '../../../test/kit/fake-etcd.ts';
 import { plugins } from '../../../test/kit/plugins.ts';
@@ -152,9 +152,91 @@ describe('etcd', () => {
     assert.equal(await serial(), before + 10);
   });
 
-  test('transfers are refused', async (t) => {
+  test('transfers are refused without the plugin transfer, and of what is read for each query', async (t) => {
     const it = await world(t, shop);
     assert.equal((await it.ask('shop.test AXFR', { proto: 'tcp' })).rcode, 5);
+  });
+
+  /** Closes the directive and begins another one. */
+  const given = '}\n transfer {\n to *\n';
+
+  test('a transfer has the records of every name, and of aliases either themselves or what they lead to', async (t) => {
+    const it = await world(
+      t,
+      {
+        ...shop,
+        '/skydns/test/shop/dns/ns/ns1': { host: '192.0.2.53' },
+        '/skydns/test/shop/mixed/a': { host: '10.0.0.3', ttl: 60 },
+        '/skydns/test/shop/mixed/b': { host: 'web.shop.test' },
+        '/skydns/test/shop/mixed/c': { host: 'web.ext.test' },
+        '/skydns/test/shop/gone': { host: 'nobody.shop.test' },
+        '/skydns/test/shop/Loud': { host: '10.0.0.4' },
+      },
+      given,
+    );
+    const axfr = async (zone: string): Promise<string[]> =>
+      (await it.ask(`${zone} AXFR`, { proto: 'tcp' })).answer.map((record) =>
+        printRecord(record)
+          .replaceAll(/\s+/g, ' ')
+          .replace(/^(\S+) \d+ IN /, '$1 '),
+      );
+    const lines = await axfr('shop.test');
+    assert.match(
+      lines[0]!,
+      /^shop\.test\. SOA ns\.dns\.shop\.test\. hostmaster\.shop\.test\. \d+ /,
+    );
+    assert.equal(lines.at(-1), lines[0]);
+    const of = (name: string): string[] =>
+      lines
+        .filter((line) => line.startsWith(`${name} `))
+        .map((line) => line.slice(name.length + 1));
+    assert.deepEqual(
+      of('shop.test.').filter((line) => line.startsWith('NS')),
+      ['NS ns1.ns.dns.shop.test.'],
+    );
+    assert.deepEqual(of('ns1.ns.dns.shop.test.')[0], 'A 192.0.2.53');
+    assert.deepEqual(of('www.shop.test.'), ['CNAME web.shop.test.']);
+    assert.deepEqual(of('out.shop.test.'), ['CNAME web.ext.test.']);
+    assert.deepEqual(of('note.shop.test.'), ['TXT "hello"']);
+    assert.deepEqual(of('gone.shop.test.'), []);
+    assert.deepEqual(of('loud.shop.test.'), []);
+    assert.deepEqual(of('web.shop.test.'), [
+      'A 10.0.0.1',
+      'A 10.0.0.2',
+      'SRV 10 25 80 a1.web.shop.test.',
+      'SRV 10 75 81 a2.web.shop.test.',
+    ]);
+    assert.deepEqual(
+      of('mixed.shop.test.').filter((line) => line.startsWith('A ')),
+      ['A 10.0.0.3', 'A 10.0.0.1', 'A 10.0.0.2'],
+    );
+    assert.deepEqual(
+      (await axfr('10.in-addr.arpa')).map((line) => line.split(' ').slice(0, 2)),
+      [
+        ['10.in-addr.arpa.', 'SOA'],
+        ['10.in-addr.arpa.', 'NS'],
+        ['1.0.0.10.in-addr.arpa.', 'PTR'],
+        ['10.in-addr.arpa.', 'SOA'],
+      ],
+    );
+  });
+
+  test('a change amid a second of another one has a serial of its own when the second is over', async (t) => {
+    const it = await world(t, shop);
+    const serial = async (): Promise<number> =>
+      Number((await answer(it, 'shop.test SOA'))[0]!.split(' ')[4]);
+    await it.clock.advance(10_000);
+    const first = await serial();
+    it.fake.put('/skydns/test/shop/new', '{"host":"10.0.0.9"}');
+    await it.clock.advance(1);
+    const second = await serial();
+    it.fake.put('/skydns/test/shop/new', '{"host":"10.0.0.8"}');
+    await it.clock.advance(1);
+    assert.equal(await serial(), second);
+    await it.clock.advance(1000);
+    assert.ok(first < second && second < (await serial()), 'the serial rises');
+    await it.clock.advance(10_000);
+    assert.equal(await serial(), second + 1);
   });
 
   test('what is not there falls through, what has no data does not', async (t) => {

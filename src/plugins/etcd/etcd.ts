@@ -1,6 +1,7 @@
 /** `etcd`: SkyDNS's records, kept in etcd. */
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import { readUpstreamTls } from '../../server/contract/upstream-tls.ts';
+import { transferSources } from '../../zone/transfer-source.ts';
 import { Answerer, type Source } from './answer.ts';
 import { EtcdFollower } from './follower.ts';
 import { MemorySource } from './memory-source.ts';
@@ -8,6 +9,7 @@ import { syntax } from './options.ts';
 import { EtcdReader, QuerySource } from './per-query.ts';
 import { planEtcd, planKey } from './plan.ts';
 import { EtcdReplica } from './replica.ts';
+import { etcdTransfers } from './transfer-zone.ts';
 
 /**
  * SkyDNS: answers from records of services that are kept in etcd. The control part follows etcd (`follower.ts`, over
@@ -57,6 +59,18 @@ export const etcd: Plugin = definePlugin({
       const key = planKey(planEtcd(options, (file) => context.path(file)));
       const replica = context.replica(key, () => new EtcdReplica());
       source = new MemorySource(replica, options.maxSearch);
+      const { zones, minLeaseTtl, maxLeaseTtl } = options;
+      const omitted = metrics
+        .counter(
+          'ndots_etcd_transfer_omitted_total',
+          'Names that were left out of transfers, because they stand for more than 1000 keys.',
+          [],
+        )
+        .with();
+      context.offer(
+        transferSources,
+        etcdTransfers({ replica, zones, clock, minLeaseTtl, maxLeaseTtl, omitted }),
+      );
     }
     return new Answerer({
       source,

@@ -52,6 +52,7 @@ export class EtcdStore implements MirrorTarget {
   #named = 0;
   #unnamed = 0;
   readonly #minute: Timer;
+  #raising: Timer | null = null;
 
   constructor(parts: StoreParts) {
     this.#parts = parts;
@@ -73,6 +74,7 @@ export class EtcdStore implements MirrorTarget {
 
   close(): void {
     this.#minute.cancel();
+    this.#raising?.cancel();
     this.#leases.stop();
     this.#changes.close();
   }
@@ -175,13 +177,9 @@ export class EtcdStore implements MirrorTarget {
   }
 
   #publish(changes: Change[], first = false): void {
-    const now = Math.floor(this.#parts.clock.wall() / 1000);
-    const changed = changes.length > 0 || first;
-    // A serial never goes back, whatever the machine's clock does.
-    if (changed && now > this.#serial) {
-      this.#serial = now;
+    // Before everything has been listed there is no zone that could have a serial.
+    if (this.#listed && (changes.length > 0 || first) && this.#raiseSerial())
       changes.push(this.#state());
-    } else if (first) changes.push(this.#state());
     if (changes.length > 0) this.#changes.publish(changes);
     const { keys, skipped, tooMany, leases, serial } = this.#meters;
     keys.set(this.#table.size);
@@ -189,6 +187,26 @@ export class EtcdStore implements MirrorTarget {
     serial.set(this.#serial);
     tooMany.set(this.#tooMany);
     for (const [reason, count] of this.#skipped) skipped(reason).set(count);
+  }
+
+  /**
+   * Raises the serial to the present second, or once that is over: whoever has fetched the zone amid the changes of a second has
+   * to see that there was more. It never goes back, whatever the machine's clock does. @returns whether it has been raised now
+   */
+  #raiseSerial(): boolean {
+    const { clock } = this.#parts;
+    const wall = clock.wall();
+    const now = Math.floor(wall / 1000);
+    if (now !== this.#serial) {
+      this.#serial = Math.max(now, this.#serial + 1);
+      return true;
+    }
+    this.#raising ??= clock.after(1000 - (wall % 1000), () => {
+      this.#raising = null;
+      if (this.#raiseSerial()) this.#changes.publish([this.#state()]);
+      this.#meters.serial.set(this.#serial);
+    });
+    return false;
   }
 
   #state(): Change {

@@ -83,10 +83,15 @@ export async function readWebConfig(path: string): Promise<HttpTls> {
       'Add client_auth_type: RequireAndVerifyClientCert.',
     );
   const names = (tls['client_allowed_sans'] ?? []) as readonly string[];
-  const read = (name: string): string =>
-    text(`${name}_file`) === ''
-      ? text(name)
-      : readFileText(resolve(dirname(path), text(`${name}_file`)), FILE_MAX.small);
+  const read = (name: string): string => {
+    const named = text(`${name}_file`);
+    if (named === '') return text(name);
+    const file = resolve(dirname(path), named);
+    const content = readFileText(file, FILE_MAX.small);
+    // The runtime takes an empty text for none, and would go on without a certificate.
+    if (content.trim() === '') throw new Error(`${file} is empty`);
+    return content;
+  };
   const load = (): SecureContextOptions => ({
     cert: read('cert'),
     key: read('key'),

@@ -15,6 +15,7 @@ import type { Counter, Family, Gauge, Registry } from '../../metrics/registry.ts
 import { answerText } from '../../base/http-answer.ts';
 import type { HttpHandler, HttpTls } from '../contract/control-context.ts';
 import { Problem } from '../../base/problem.ts';
+import { makeSecureServer, type CutServer, type SecureParts } from './https-server.ts';
 
 /** Connections at a time per address. More than probes and scrapers need would take the descriptors that DNS needs. */
 export const httpConnectionLimit: Limit = limit({ default: 256, min: 2, max: 65_536 });
@@ -36,6 +37,7 @@ const UNREAD_MS = 30_000;
 interface HttpListener {
   readonly server: HttpServer;
   readonly tls: HttpTls | null;
+  readonly cut: () => void;
   paths: ReadonlyMap<string, HttpHandler>;
 }
 
@@ -95,7 +97,7 @@ export class HttpListeners {
         const known = this.#listeners.get(address);
         if (known !== undefined && known.tls?.key !== tls?.key) throw changedTls(address);
         if (known !== undefined) continue;
-        const listener: HttpListener = { server: makeServer(tls, this.#log), tls, paths };
+        const listener: HttpListener = { ...this.#make(tls, address), tls, paths };
         this.#bound(listener, address);
         await listen(listener.server, address, this.#shared);
         this.#listeners.set(address, listener);
@@ -106,6 +108,15 @@ export class HttpListeners {
       throw error;
     }
     return fresh;
+  }
+
+  #make(tls: HttpTls | null, address: string): CutServer {
+    const evicted = this.#evicted.with(address);
+    return makeServer(tls, {
+      log: this.#log,
+      handshakes: this.#connections,
+      evicted: () => evicted.add(1),
+    });
   }
 
   /** At the limit the connection goes that has been idle for longest, or began its request first: never the newcomer. */
@@ -168,7 +179,7 @@ export class HttpListeners {
         if (endpoint === undefined) return Promise.resolve();
         return new Promise<void>((resolve) => {
           endpoint.server.close(() => resolve());
-          endpoint.server.closeAllConnections();
+          endpoint.cut();
         });
       }),
     );
@@ -241,40 +252,24 @@ function passOver(request: IncomingMessage, response: ServerResponse): void {
   });
 }
 
-function makeServer(tls: HttpTls | null, log: Log): HttpServer {
+function makeServer(tls: HttpTls | null, parts: Omit<SecureParts, 'tls' | 'timeoutMs'>): CutServer {
   const options = {
     requestTimeout: TIMEOUT_MS,
     headersTimeout: TIMEOUT_MS,
     keepAliveTimeout: IDLE_MS,
     connectionsCheckingInterval: CHECK_MS,
   };
-  const server =
-    tls === null ? builtins.http().createServer(options) : makeSecureServer(tls, options, log);
-  server.setTimeout(UNREAD_MS);
-  return server;
+  const made =
+    tls === null
+      ? plainServer(options)
+      : makeSecureServer(options, { ...parts, tls, timeoutMs: TIMEOUT_MS });
+  made.server.setTimeout(UNREAD_MS);
+  return made;
 }
 
-function makeSecureServer(tls: HttpTls, options: ServerOptions, log: Log): HttpServer {
-  const { requestCert, rejectUnauthorized } = tls;
-  const server = builtins.https().createServer({
-    ...options,
-    ...tls.load(),
-    requestCert,
-    rejectUnauthorized,
-    handshakeTimeout: TIMEOUT_MS,
-  });
-  server.prependListener('connection', () => {
-    try {
-      server.setSecureContext(tls.load());
-    } catch (error) {
-      // Files that are just being replaced: the certificate before is still good.
-      log.warning(`certificate of an HTTP address: ${bugText(error)}`);
-    }
-  });
-  server.prependListener('secureConnection', (socket) => {
-    if (!tls.welcome(socket)) socket.destroy();
-  });
-  return server;
+function plainServer(options: ServerOptions): CutServer {
+  const server = builtins.http().createServer(options);
+  return { server, cut: () => server.closeAllConnections() };
 }
 
 /** Two plugins at one address want different things of it. */

@@ -1,0 +1,53 @@
+/** The keys of one zone as they were at one moment. */
+import type { Records, Stretch } from './lookup.ts';
+import type { Contents } from './replica.ts';
+
+/** Keys that do not change any more, in the order of their bytes: what a transfer is made of while etcd goes on. */
+export class FrozenKeys implements Records {
+  readonly keys: readonly string[];
+  readonly #values: readonly string[];
+  readonly #leases: ReadonlyMap<string, number>;
+
+  /** @param path of the zone */
+  constructor({ table, leases }: Contents, path: string) {
+    const own = table.range(path, `${path}\0`, 1);
+    const below = table.range(`${path}/`, `${path}0`, Infinity);
+    this.keys = [...cut(own.keys, own), ...cut(below.keys, below)];
+    this.#values = [...cut(own.values, own), ...cut(below.values, below)];
+    this.#leases = leases;
+  }
+
+  below(path: string): Stretch {
+    // `0` follows `/` in the order of bytes.
+    return this.#stretch(this.#place(`${path}/`), this.#place(`${path}0`));
+  }
+
+  at(path: string): Stretch {
+    const at = this.#place(path);
+    return this.#stretch(at, this.keys[at] === path ? at + 1 : at);
+  }
+
+  leaseEnd(id: string): number {
+    return this.#leases.get(id) ?? 0;
+  }
+
+  #stretch(from: number, to: number): Stretch {
+    return { keys: this.keys, values: this.#values, from, to };
+  }
+
+  /** Where the key stands, or would stand. */
+  #place(key: string): number {
+    let low = 0;
+    let high = this.keys.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (this.keys[middle]! < key) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}
+
+function cut(list: readonly string[], { from, to }: Stretch): readonly string[] {
+  return list.slice(from, to);
+}

@@ -1,0 +1,26 @@
+/** The SOA record of a zone that etcd holds. */
+import { TYPE } from '../../wire/iana.ts';
+import { parseName } from '../../wire/name.ts';
+import type { MessageWriter, Section } from '../../wire/writer.ts';
+
+/** As CoreDNS has them. */
+const SOA = { ttl: 30, refresh: 7200, retry: 1800, expire: 86_400 } as const;
+/** Labels without an end: the zone's name follows. */
+const NS_DNS = parseName('ns.dns.').subarray(0, -1);
+const HOSTMASTER = parseName('hostmaster.').subarray(0, -1);
+
+/** @param zone in wire form, in the spelling that its owner is to have */
+export function writeSoa(
+  to: MessageWriter,
+  section: Section,
+  zone: Uint8Array,
+  serial: number,
+): void {
+  to.open(section, zone, TYPE.SOA, SOA.ttl);
+  to.bytes(NS_DNS);
+  to.name(zone);
+  to.bytes(HOSTMASTER);
+  to.name(zone);
+  for (const word of [serial, SOA.refresh, SOA.retry, SOA.expire, SOA.ttl]) to.u32(word);
+  to.close();
+}

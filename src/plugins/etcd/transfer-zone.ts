@@ -1,0 +1,229 @@
+/** The zones that etcd holds as records, for transfer. */
+import { every, type Clock, type Timer } from '../../base/clock.ts';
+import type { Counter } from '../../metrics/registry.ts';
+import { RCODE, TYPE } from '../../wire/iana.ts';
+import { foldName, parseName, suffixAt, type WireName } from '../../wire/name.ts';
+import { makeQuery } from '../../wire/query.ts';
+import { failure } from '../../wire/reply.ts';
+import { SECTION, type MessageWriter } from '../../wire/writer.ts';
+import type { RecordStream, Transferable, TransferSource } from '../../zone/transfer-source.ts';
+import { FrozenKeys } from './frozen-keys.ts';
+import { Lookup, TooMany } from './lookup.ts';
+import { nameOf, pathOf } from './path.ts';
+import { nameRecord, type AnswerRecord } from './record.ts';
+import type { EtcdReplica } from './replica.ts';
+import { HOST } from './service.ts';
+import { writeSoa } from './soa.ts';
+import { Work } from './work.ts';
+
+/** What transfers are made of: the directive's options as far as they show in them. */
+export interface TransferParts {
+  readonly replica: EtcdReplica;
+  readonly zones: readonly string[];
+  readonly clock: Clock;
+  /** Seconds that TTLs by leases are kept within. */
+  readonly minLeaseTtl: number;
+  readonly maxLeaseTtl: number;
+  /** Names that were left out: they stand for too many keys. */
+  readonly omitted: Counter;
+}
+
+/**
+ * A name that stands for more keys is left out of transfers: its records would fill a message, and take more than a few
+ * milliseconds at a time.
+ */
+const KEYS_OF_NAME_MAX = 1000;
+/** Others have their turn after so many names without one that took long. */
+const NAMES_A_TURN = 100;
+/** Others are told of changes no more often than this, milliseconds: what is told of is fetched as a whole. */
+const TELL_EVERY_MS = 5000;
+
+/** The zones of the directive, once everything has been listed. */
+export function etcdTransfers(parts: TransferParts): TransferSource {
+  const { replica, clock } = parts;
+  const zones = parts.zones.map((text) => ({ text, wire: foldName(parseName(text)) }));
+  const transferable = ({ text, wire }: (typeof zones)[number]): Transferable => {
+    const { serial } = replica.contents;
+    return { zone: text, serial, history: [], records: () => streamOf(wire, serial, parts) };
+  };
+  return {
+    find(name, length) {
+      const zone = zones.find(
+        ({ wire }) => wire.length === length && suffixAt(name, wire, length) === 0,
+      );
+      return zone === undefined || !replica.contents.listed ? null : transferable(zone);
+    },
+    watch(tell) {
+      let told = -1;
+      const look = (): void => {
+        const { listed, serial } = replica.contents;
+        if (!listed || serial === told) return;
+        told = serial;
+        for (const zone of zones) tell(transferable(zone));
+      };
+      look();
+      const timer: Timer = every(clock, TELL_EVERY_MS, look);
+      return () => timer.cancel();
+    },
+  };
+}
+
+/** null: enough for one turn. */
+type Made = Generator<AnswerRecord | null, void, undefined>;
+
+function streamOf(zone: WireName, serial: number, parts: TransferParts): RecordStream {
+  const made = recordsOf(zone, parts);
+  let begun = false;
+  let record: AnswerRecord | null = null;
+  return {
+    next() {
+      if (!begun) {
+        begun = true;
+        return 'record';
+      }
+      const { done, value } = made.next();
+      if (done === true) return 'end';
+      record = value;
+      return value === null ? 'pause' : 'record';
+    },
+    get size() {
+      return record === null ? SOA_MAX : 10 + record.owner!.length + record.size;
+    },
+    write(to: MessageWriter) {
+      if (record === null) return writeSoa(to, SECTION.answer, zone, serial);
+      to.open(SECTION.answer, record.owner!, record.type, record.ttl);
+      record.write(to);
+      to.close();
+    },
+  };
+}
+
+/** Three names and numbers. */
+const SOA_MAX = 800;
+
+/**
+ * Each name has the records that queries for it give: what is noted down in etcd stands for its own name and for those above it.
+ * An alias is one where it is all that there is of a name; beside others its addresses stand in its place, since nothing may stand
+ * beside an alias (RFC 2181 section 10.1). Keys are taken as they are when the first record is asked for.
+ */
+function* recordsOf(zone: WireName, parts: TransferParts): Made {
+  const names = new ZoneNames(zone, parts);
+  let quiet = 0;
+  yield* names.servers();
+  for (const name of names.all()) {
+    let gave = 0;
+    for (const record of names.recordsAt(name)) {
+      yield record;
+      gave++;
+    }
+    quiet = gave > KEYS_OF_NAME_MAX ? NAMES_A_TURN : quiet + 1;
+    if (quiet < NAMES_A_TURN) continue;
+    quiet = 0;
+    yield null;
+  }
+}
+
+/** Types that the names of a zone have beside aliases, and those of reverse zones. */
+const types = [TYPE.A, TYPE.AAAA, TYPE.TXT, TYPE.MX, TYPE.SRV] as const;
+const reverseTypes = [TYPE.PTR, TYPE.TXT] as const;
+const reverseZones = ['in-addr.arpa.', 'ip6.arpa.'].map((text) => parseName(text));
+/** What aliases lead to elsewhere is no part of the zone. */
+const elsewhere = failure(RCODE.REFUSED, 'etcd');
+
+class ZoneNames {
+  readonly #zone: WireName;
+  readonly #parts: TransferParts;
+  readonly #path: string;
+  readonly #keys: FrozenKeys;
+  readonly #isReverse: boolean;
+
+  constructor(zone: WireName, parts: TransferParts) {
+    this.#zone = zone;
+    this.#parts = parts;
+    this.#path = pathOf(zone).path;
+    this.#keys = new FrozenKeys(parts.replica.contents, this.#path);
+    this.#isReverse = reverseZones.some((one) => suffixAt(zone, one) >= 0);
+  }
+
+  /** Servers want one: without keys at `ns.dns` it is the one that the SOA record names. */
+  *servers(): Generator<AnswerRecord> {
+    const found = this.#answer(this.#zone, TYPE.NS);
+    if (found.length > 0) yield* found;
+    else {
+      const primary = Buffer.concat([parseName('ns.dns.').subarray(0, -1), this.#zone]);
+      yield nameRecord(this.#zone, TYPE.NS, primary, 30);
+    }
+  }
+
+  /** Every name that a query finds: those of keys, and those above them up to the zone's. */
+  *all(): Generator<WireName> {
+    const seen = new Set<string>();
+    if (this.#keys.keys.length > 0) yield this.#zone;
+    for (const key of this.#keys.keys) {
+      for (let end = key.indexOf('/', this.#path.length + 1); ; end = key.indexOf('/', end + 1)) {
+        const path = end < 0 ? key : key.slice(0, end);
+        if (path.length > this.#path.length && !seen.has(path)) {
+          seen.add(path);
+          const name = nameOf(path);
+          // Others are names that no query comes to: with capital letters, or with labels that stand for any.
+          if (name !== null) {
+            const { path: back, base } = pathOf(name);
+            if (back === path && base === path) yield name;
+          }
+        }
+        if (end < 0) break;
+      }
+    }
+  }
+
+  recordsAt(name: WireName): readonly AnswerRecord[] {
+    try {
+      if (this.#isReverse) return reverseTypes.flatMap((type) => this.#answer(name, type));
+      const given = types.flatMap((type) => this.#answer(name, type));
+      const alias = this.#alias(name);
+      if (alias === null) return given;
+      const leads = given.some(({ type }) => type !== TYPE.SRV && type !== TYPE.MX);
+      const isInZone = suffixAt(foldName(alias.target!), this.#zone) >= 0;
+      return leads || !isInZone ? [alias] : [];
+    } catch (error) {
+      if (!(error instanceof TooMany)) throw error;
+      this.#parts.omitted.add(1);
+      return [];
+    }
+  }
+
+  /** The name as another one, if that is all there is of it. */
+  #alias(name: WireName): AnswerRecord | null {
+    const [first, second] = this.#lookup().find(name, name.length, TYPE.A) ?? [];
+    if (first === undefined || second !== undefined || name.length === this.#zone.length)
+      return null;
+    const { kind, host, port, text, mail } = first.service;
+    if (kind !== HOST.name || text.length > 0 || port > 0 || mail) return null;
+    const target = host;
+    return suffixAt(foldName(target), name) >= 0
+      ? null
+      : nameRecord(name, TYPE.CNAME, target, first.ttl);
+  }
+
+  /** The records of this type, those that aliases lead to among them, as the name's own. */
+  #answer(name: WireName, type: number): readonly AnswerRecord[] {
+    const { answer } = new Work({
+      query: makeQuery(name, type),
+      zone: this.#zone,
+      lookup: this.#lookup(),
+      asked: new Map(),
+      ask: () => elsewhere,
+    }).run();
+    const own = answer.filter((one) => one.type === type);
+    // All records of an RRset have one TTL (RFC 2181 section 5.2): the least.
+    const ttl = Math.min(...own.map((one) => one.ttl));
+    return own.map((one) => ({ ...one, owner: name, ttl }));
+  }
+
+  #lookup(): Lookup {
+    const { clock, minLeaseTtl, maxLeaseTtl } = this.#parts;
+    const now = clock.wall();
+    const records = this.#keys;
+    return new Lookup({ records, now, minLeaseTtl, maxLeaseTtl, maxSearch: KEYS_OF_NAME_MAX });
+  }
+}

@@ -1,0 +1,82 @@
+/** HTTPS for plugins: a certificate that may be renewed at any time, and handshakes that are bounded. */
+import type { Server as HttpServer, ServerOptions } from 'node:http';
+import type { SecureContextOptions } from 'node:tls';
+import { builtins } from '../../base/builtins.ts';
+import { bugText, type Log } from '../../base/log.ts';
+import { HandshakeBound } from '../../net/handshake-bound.ts';
+import type { HttpTls } from '../contract/control-context.ts';
+
+/** What an HTTPS server is made of besides the options that it shares with those that speak HTTP. */
+export interface SecureParts {
+  readonly tls: HttpTls;
+  readonly log: Log;
+  /** Connections that may shake hands at a time; beyond it the one that began first goes. */
+  readonly handshakes: number;
+  /** How long a handshake may take, milliseconds. */
+  readonly timeoutMs: number;
+  /** A connection had to go. */
+  readonly evicted: () => void;
+}
+
+/** A server, and what ends all its connections at once. */
+export interface CutServer {
+  readonly server: HttpServer;
+  cut(): void;
+}
+
+/** Makes a server that does not listen yet. @throws Error if there is no certificate that it could begin with */
+export function makeSecureServer(
+  options: ServerOptions,
+  { tls, log, handshakes, timeoutMs, evicted }: SecureParts,
+): CutServer {
+  const { requestCert, rejectUnauthorized } = tls;
+  const first = tls.load();
+  const server = builtins.https().createServer({
+    ...options,
+    ...first,
+    requestCert,
+    rejectUnauthorized,
+    handshakeTimeout: timeoutMs,
+  });
+  const renew = renewal(first, tls, log, (context) => server.setSecureContext(context));
+  const shaking = new HandshakeBound(server, handshakes, evicted);
+  server.prependListener('connection', renew);
+  server.prependListener('secureConnection', (socket) => {
+    if (!tls.welcome(socket)) socket.destroy();
+  });
+  return {
+    server,
+    cut() {
+      // The runtime forgets those that have not shaken hands.
+      shaking.cut();
+      server.closeAllConnections();
+    },
+  };
+}
+
+/**
+ * Looks at the files of a certificate, and takes what is new. Files that are just being replaced, or no pair, leave the certificate
+ * before in use; each such state of them is told once, however many connections come meanwhile.
+ */
+function renewal(
+  first: SecureContextOptions,
+  tls: HttpTls,
+  log: Log,
+  use: (context: SecureContextOptions) => void,
+): () => void {
+  let inUse = JSON.stringify(first);
+  let told = '';
+  return () => {
+    try {
+      const context = tls.load();
+      const text = JSON.stringify(context);
+      if (text !== inUse) use(context);
+      inUse = text;
+      told = '';
+    } catch (error) {
+      const why = bugText(error);
+      if (why !== told) log.warning(`certificate of an HTTP address: ${why}`);
+      told = why;
+    }
+  };
+}
