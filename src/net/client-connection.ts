@@ -34,7 +34,6 @@ export abstract class ClientConnection extends Timed implements StreamConnection
   /** Nothing is served any more: what has been written is leaving, then the connection ends. */
   protected closing = false;
   readonly #ends: Ends;
-  readonly #encrypted: boolean;
   /** Bytes that came but wait until there is room again. */
   #rest: Buffer | null = null;
   /** The client does not read; what is written for it waits. */
@@ -53,7 +52,6 @@ export abstract class ClientConnection extends Timed implements StreamConnection
     this.host = host;
     this.socket = socket;
     this.#ends = new Ends(socket);
-    this.#encrypted = 'encrypted' in socket;
     socket.on('data', this.#onData);
     socket.on('end', this.#onEnd);
     socket.on('drain', () => this.unblock());
@@ -157,17 +155,18 @@ export abstract class ClientConnection extends Timed implements StreamConnection
     if (size === 0) return;
     this.written = 0;
     if (this.closing || !this.socket.writable) return;
-    const bytes = Buffer.allocUnsafe(size);
-    arena.copy(bytes, 0, 0, size);
-    if (!this.leave(bytes) && this.unsent > this.host.limits.unreadBytes) this.#blocked = true;
-    this.#tellHeld();
+    this.wrote(this.leave(size));
   }
 
-  /** Sends bytes. @returns false: `unblock` follows once they have left */
-  protected leave(bytes: Buffer): boolean {
-    // Each TLS record comes by itself, though many came at once: what they ask for is answered with one.
-    if (this.#encrypted) this.host.gather(this.socket);
-    return this.socket.write(bytes);
+  /** Sends the first `size` bytes of the arena. @returns false: `unblock` follows once they have left */
+  protected leave(size: number): boolean {
+    return this.socket.write(written(size));
+  }
+
+  /** Bytes have been given to the socket. @param taken false: `unblock` follows once they have left */
+  protected wrote(taken: boolean): void {
+    if (!taken && this.unsent > this.host.limits.unreadBytes) this.#blocked = true;
+    this.#tellHeld();
   }
 
   /** The client has read on. */
@@ -286,6 +285,13 @@ export abstract class ClientConnection extends Timed implements StreamConnection
     this.#toldHeld = held;
     this.host.held.tell(this, held);
   }
+}
+
+/** The first `size` bytes of the arena, in memory of their own. */
+export function written(size: number): Buffer {
+  const bytes = Buffer.allocUnsafe(size);
+  arena.copy(bytes, 0, 0, size);
+  return bytes;
 }
 
 /** What is left of a chunk, in memory that is not much larger than that. */

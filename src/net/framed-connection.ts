@@ -1,10 +1,14 @@
 /** A client's connection over TCP or TLS: messages behind their lengths. */
+import type { Socket } from 'node:net';
 import { releaseBytes } from '../base/release-bytes.ts';
 import { ClientConnection } from './client-connection.ts';
+import type { StreamHost } from './stream-listener.ts';
 import { arena } from './write-reply.ts';
 
 /** The first size of the buffer for a message that comes in pieces; it grows with what really came. */
 const FIRST_PIECE = 512;
+/** Room for the replies of a turn that leave in one TLS record: some ten of the usual size. */
+const GATHERED = 1024;
 
 /**
  * One connection that carries messages with two length bytes before each (RFC 1035 section 4.2.2, RFC 7766). Queries are
@@ -15,6 +19,15 @@ export class FramedConnection extends ClientConnection {
   #piece: Buffer | null = null;
   #pieceFilled = 0;
   #served = 0;
+  readonly #encrypted: boolean;
+  /** Replies of this turn. */
+  #gathered: Buffer | null = null;
+  #gatheredBytes = 0;
+
+  constructor(socket: Socket, host: StreamHost) {
+    super(socket, host);
+    this.#encrypted = 'encrypted' in socket;
+  }
 
   protected get heldBeside(): number {
     return this.#piece?.length ?? 0;
@@ -110,6 +123,38 @@ export class FramedConnection extends ClientConnection {
     this.host.counters.sent.add(1);
     // One tiny query may ask for a big reply: the unread bytes are bounded, not the queries.
     if (this.written + this.unsent > this.host.limits.unreadBytes) this.write();
+  }
+
+  protected override get unsent(): number {
+    return super.unsent + this.#gatheredBytes;
+  }
+
+  /** Each TLS record comes by itself, though many came at once: what they ask for is answered with one. */
+  protected override leave(size: number): boolean {
+    if (!this.#encrypted) return super.leave(size);
+    if (this.#gatheredBytes + size > GATHERED) this.#release();
+    if (size > GATHERED) return super.leave(size);
+    if (this.#gathered === null) {
+      this.#gathered = Buffer.allocUnsafe(GATHERED);
+      this.host.whenTurnEnds(this.#release);
+    }
+    arena.copy(this.#gathered, this.#gatheredBytes, 0, size);
+    this.#gatheredBytes += size;
+    return true;
+  }
+
+  #release = (): void => {
+    const bytes = this.#gathered;
+    if (bytes === null) return;
+    const size = this.#gatheredBytes;
+    this.#gathered = null;
+    this.#gatheredBytes = 0;
+    if (this.socket.writable) this.wrote(this.socket.write(bytes.subarray(0, size)));
+  };
+
+  protected override end(): void {
+    this.#release();
+    super.end();
   }
 
   keepSilent(): void {

@@ -44,6 +44,8 @@ export interface StreamHost {
   readonly held: HeldBytes<Holder>;
   /** What is written to the socket leaves when this turn of the event loop is over: one system call for all of it. */
   gather(socket: Socket): void;
+  /** Calls `job` when this turn of the event loop is over. */
+  whenTurnEnds(job: () => void): void;
   /** A client has said something. */
   touch(connection: StreamConnection): void;
   /** It is closed. */
@@ -72,8 +74,8 @@ export class StreamListener implements Listener, StreamHost {
   #limits: ListenerLimits;
   #port: number;
   #closing = false;
-  /** Sockets whose bytes are gathered. */
-  #gathering: Socket[] = [];
+  /** What is to be done when this turn of the event loop is over. */
+  #turnEnd: (() => void)[] = [];
 
   /** @throws Problem (`tls-missing`, `tls-certificate`) */
   constructor(parts: ListenerParts, protocol: StreamProtocol) {
@@ -148,13 +150,17 @@ export class StreamListener implements Listener, StreamHost {
   gather(socket: Socket): void {
     if (socket.writableCorked > 0) return;
     socket.cork();
-    if (this.#gathering.push(socket) === 1) setImmediate(this.#release);
+    this.whenTurnEnds(() => socket.uncork());
   }
 
-  #release = (): void => {
-    const sockets = this.#gathering;
-    this.#gathering = [];
-    for (const socket of sockets) socket.uncork();
+  whenTurnEnds(job: () => void): void {
+    if (this.#turnEnd.push(job) === 1) setImmediate(this.#endTurn);
+  }
+
+  #endTurn = (): void => {
+    const jobs = this.#turnEnd;
+    this.#turnEnd = [];
+    for (const job of jobs) job();
   };
 
   touch(connection: StreamConnection): void {

@@ -6,6 +6,10 @@ import { Reply } from './reply.ts';
 const SLAB_SIZE = 65536;
 /** Names remembered as targets for compression; beyond that a message only grows a little larger. */
 const TARGETS_MAX = 128;
+/** Chains of targets by their first labels; a power of two. */
+const CHAINS = 256;
+/** Ends a chain. */
+const NONE = 0xff;
 
 /** What has been written does not fit into one message. */
 export class MessageFull extends Error {
@@ -47,7 +51,10 @@ export class MessageWriter {
   #at = 0;
   #data = 0; // where the open record's RDLENGTH stands
   #section: Section = SECTION.answer;
+  /** Offsets of names in this message, and by the label that each begins with, the last one and the one before each. */
   readonly #targets = new Uint16Array(TARGETS_MAX);
+  readonly #chains = new Uint8Array(CHAINS).fill(NONE);
+  readonly #before = new Uint8Array(TARGETS_MAX);
   #targetCount = 0;
   readonly #compresses: boolean;
 
@@ -59,6 +66,7 @@ export class MessageWriter {
   /** Begins a message: header with these flags (QR etc. as given), all counts zero. */
   begin(id: number, flags: number): void {
     this.#start = this.#at;
+    if (this.#targetCount > 0) this.#chains.fill(NONE);
     this.#targetCount = 0;
     this.#room(HEADER.SIZE);
     this.u16(id);
@@ -204,6 +212,9 @@ export class MessageWriter {
     while (at < stop && slab[at] !== 0 && this.#targetCount < TARGETS_MAX) {
       const offset = at - this.#start;
       if (offset > 0x3fff) return;
+      const chain = chainOf(slab, at);
+      this.#before[this.#targetCount] = this.#chains[chain]!;
+      this.#chains[chain] = this.#targetCount;
       this.#targets[this.#targetCount++] = offset;
       at += slab[at]! + 1;
     }
@@ -211,10 +222,9 @@ export class MessageWriter {
 
   /** Offset in this message of a name equal to the suffix of `name` at `at`, or -1. */
   #find(name: WireName, at: number): number {
-    for (let i = 0; i < this.#targetCount; i++) {
+    for (let i = this.#chains[chainOf(name, at)]!; i !== NONE; i = this.#before[i]!) {
       const target = this.#targets[i]!;
-      if (this.#slab[this.#start + target] === name[at] && this.#matches(target, name, at))
-        return target;
+      if (this.#matches(target, name, at)) return target;
     }
     return -1;
   }
@@ -287,4 +297,12 @@ export class MessageWriter {
     this.#start = 0;
     this.#at = length;
   }
+}
+
+/** The chain of names that begin with the label at `at`, whatever its case. */
+function chainOf(name: Uint8Array, at: number): number {
+  const length = name[at]!;
+  let hash = length;
+  for (let i = at + length; i > at; i--) hash = (Math.imul(hash, 31) + LOWER[name[i]!]!) | 0;
+  return (hash ^ (hash >>> 8)) & (CHAINS - 1);
 }

@@ -1,7 +1,7 @@
 /** DNS over HTTP/2, the server's side of a connection. */
 import type { Socket } from 'node:net';
 
-import { ClientConnection } from '../client-connection.ts';
+import { ClientConnection, written } from '../client-connection.ts';
 import type { StreamHost } from '../stream-listener.ts';
 import { arena } from '../write-reply.ts';
 import { FrameReader } from './frame-reader.ts';
@@ -388,8 +388,8 @@ export class Http2Connection extends ClientConnection {
     return stream;
   }
 
-  protected override leave(bytes: Buffer): boolean {
-    return this.#writer.write(bytes);
+  protected override leave(size: number): boolean {
+    return this.#writer.write(written(size));
   }
 
   #left = (): void => {
