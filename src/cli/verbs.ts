@@ -50,6 +50,11 @@ const verbs: Readonly<Record<string, Verb>> = {
     usage: async () => (await import('./doctor-options.ts')).doctorUsage,
     command: async () => (await import('./doctor.ts')).doctor,
   },
+  cache: {
+    summary: 'what servers keep under a name, and that they forget it',
+    usage: async () => (await import('./cache-options.ts')).cacheUsage,
+    command: async () => (await import('./cache.ts')).cache,
+  },
   etcd: {
     summary: 'records of services in etcd (SkyDNS): put, get, list, rm',
     usage: async () => (await import('./etcd-options.ts')).etcdUsage,

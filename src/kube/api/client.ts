@@ -32,6 +32,8 @@ export interface ApiRequest {
   readonly change?: ApiChange;
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
+  /** Besides those of every request; for what the API server hands on (`pods/proxy`). */
+  readonly headers?: Readonly<Record<string, string>>;
   readonly into: JsonStream;
   /** What this is for, e.g. `list services`; stands in log lines. */
   readonly task: string;
@@ -102,6 +104,7 @@ export function apiClient(parts: ClientParts): ApiClient {
         'accept-encoding': request.watch ? 'identity' : 'gzip',
         'user-agent': parts.userAgent,
         ...access.headers,
+        ...request.headers,
       },
       request.change,
     );

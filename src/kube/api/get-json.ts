@@ -9,6 +9,8 @@ const BYTES_MAX = 64 * 1024 * 1024;
 export interface JsonRequest {
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;
+  /** Besides those of every request. */
+  readonly headers?: Readonly<Record<string, string>>;
   /** What this is for: `get pods`; stands in messages. */
   readonly task: string;
   /** Longest wait for the first byte, and longest silence after it, milliseconds. */
@@ -33,7 +35,7 @@ async function exchange(
   client: ApiClient,
   request: JsonRequest & { readonly change?: ApiChange },
 ): Promise<unknown> {
-  const { path, query = {}, change, task, waitMs, signal } = request;
+  const { path, query = {}, headers, change, task, waitMs, signal } = request;
   const pieces: Buffer[] = [];
   let bytes = 0;
   const malformed = (what: string, cause?: unknown): ApiFailure =>
@@ -41,6 +43,7 @@ async function exchange(
   await client.stream({
     path,
     query,
+    ...(headers !== undefined && { headers }),
     ...(change !== undefined && { change }),
     into: {
       push(chunk) {
