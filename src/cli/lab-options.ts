@@ -9,7 +9,7 @@ import { parseOptions } from './option-parse.ts';
 import { addresses, choice, file, integer, text, usage } from './option-values.ts';
 
 /** What `ndots lab` does: its first word. */
-export const labActions = ['list', 'run', 'report', 'up', 'exec', 'down', 'rules'] as const;
+export const labActions = ['list', 'run', 'report', 'init', 'up', 'exec', 'down', 'rules'] as const;
 /** One of them. */
 export type LabAction = (typeof labActions)[number];
 
@@ -19,7 +19,7 @@ export interface LabOptions {
   readonly words: readonly string[];
   /** `exec`: the program and its words. */
   readonly program: readonly string[];
-  /** `up`: Kubernetes objects; null: the example cluster. */
+  /** `up`: Kubernetes objects; null: the example cluster. `run`: a story; null: those that are named. */
   readonly file: string | null;
   /** `up`: of its DNS pods; null: kubeadm's. */
   readonly corefile: string | null;
@@ -85,9 +85,13 @@ const table = {
   ...group('Services (run, up, rules)', {
     mode: one('-m, --mode', choice('MODE', ['iptables', 'nftables']), 'of kube-proxy (iptables)'),
   }),
-  ...group('Cluster (up)', {
-    file: one('-f, --file', file(), 'Kubernetes objects: a file or a folder (the example cluster)'),
-    corefile: one('--corefile', file(), 'of its DNS pods (kubeadm’s)'),
+  ...group('Files (up, run)', {
+    file: one(
+      '-f, --file',
+      file(),
+      'up: Kubernetes objects, a file or a folder (the example cluster); run: a story of your own',
+    ),
+    corefile: one('--corefile', file(), 'up: of the DNS pods (kubeadm’s)'),
   }),
   ...group('Rules (rules)', {
     manifests: one('--manifests', file('DIR'), 'services and endpoints of these manifests'),
@@ -107,10 +111,13 @@ const table = {
 
 /** The help of `ndots lab`. */
 export const labUsage: Usage = {
-  synopsis: 'list | run STORY… | report FILE | up | exec POD -- CMD | down | rules',
+  synopsis:
+    'list | run STORY… | run -f FILE | init | report FILE | up | exec POD -- CMD | down | rules',
   examples: [
     ['run twelve-queries', 'a story, played on this machine'],
     ['run all -o html > stories.html', 'all of them, as a page'],
+    ['init > story.yaml', 'a story of your own to begin with'],
+    ['run -f story.yaml', 'played'],
     ['up -f cluster.yaml', 'a cluster to try things in'],
     ['exec shop/web-0 -- dig backend', 'a program in one of its pods'],
     ['rules --manifests cluster/', 'for iptables-restore'],
@@ -145,7 +152,7 @@ export function parseLabOptions(words: readonly string[]): LabOptions {
   }
   if (values.manifests !== null && namesCluster(values))
     throw usage('--manifests and --kubeconfig or --context exclude each other');
-  checkWords(action, others, program);
+  checkWords(action, others, program, values.file);
   return {
     action,
     words: others,
@@ -186,15 +193,26 @@ export function parseLabOptions(words: readonly string[]): LabOptions {
   };
 }
 
-function checkWords(action: LabAction, words: readonly string[], program: readonly string[]): void {
+function checkWords(
+  action: LabAction,
+  words: readonly string[],
+  program: readonly string[],
+  file: string | null,
+): void {
   const [first] = words;
-  if (action === 'run' && first === undefined)
-    throw usage('run takes the name of a story, or all', 'ndots lab list shows them.');
+  if (action === 'run' && first === undefined && file === null)
+    throw usage(
+      'run takes the name of a story, or all, or -f FILE',
+      'ndots lab list shows them; ndots lab init > story.yaml begins one of your own.',
+    );
+  if (action === 'run' && first !== undefined && file !== null)
+    throw usage('run takes names of stories or -f FILE, and not both');
+  if (file !== null && !['run', 'up'].includes(action)) throw usage(`${action} takes no -f`);
   if (action === 'report' && words.length !== 1)
     throw usage('report takes one file', 'ndots lab run --save FILE writes it.');
   if (action === 'exec' && (words.length !== 1 || program.length === 0))
     throw usage('exec takes a pod, and behind -- a program', 'As in: exec client -- dig web');
   if (action !== 'exec' && program.length > 0) throw usage(`${action} takes nothing behind --`);
-  if (['list', 'up', 'down'].includes(action) && first !== undefined)
+  if (['list', 'init', 'up', 'down'].includes(action) && first !== undefined)
     throw usage(`${action} takes no words, and not "${first}"`);
 }

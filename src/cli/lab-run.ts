@@ -10,6 +10,7 @@ import { isAsTold, type Outcome, type Story } from '../lab/story.ts';
 import { EXIT, type Io } from './command.ts';
 import type { LabOptions } from './lab-options.ts';
 import { printOutcomes } from './lab-report.ts';
+import { storyOfFile } from './lab-story.ts';
 
 /** Set in the environment of the process that lives inside the walls. */
 export const INSIDE = 'NDOTS_LAB_INSIDE';
@@ -25,7 +26,7 @@ export function ownWords(): readonly string[] {
 export async function runStories(options: LabOptions, io: Io): Promise<number> {
   if (io.env[INSIDE] !== undefined) return playInside(options, io);
   const { run } = options;
-  const chosen = chooseStories(options.words);
+  const chosen = choose(options);
   checkFiles(options);
   const path = io.env['PATH'] ?? '';
   const lacks = run.model ? [] : lacksOfMachine(path, run.mode);
@@ -55,6 +56,11 @@ export async function runStories(options: LabOptions, io: Io): Promise<number> {
   if (run.output !== 'text') printOutcomes(outcomes, run, io);
   if (run.save !== null) writeFileSync(run.save, `${JSON.stringify(outcomes)}\n`);
   return asTold ? EXIT.ok : EXIT.no;
+}
+
+/** The stories of a command line: those that are named, or that of a file. */
+function choose({ file, words, run }: LabOptions): readonly Story[] {
+  return file === null ? chooseStories(words) : [storyOfFile(file, run.coredns === null)];
 }
 
 function chooseStories(names: readonly string[]): readonly Story[] {
@@ -107,9 +113,14 @@ function checkFiles({ run: { pcap, save, coredns } }: LabOptions): void {
 }
 
 /** Plays one story in a process of its own, behind walls. */
-async function playOutside(story: Story, { run }: LabOptions, io: Io): Promise<Outcome | null> {
+async function playOutside(
+  story: Story,
+  { run, file }: LabOptions,
+  io: Io,
+): Promise<Outcome | null> {
   const words = [
-    ...[...ownWords(), 'lab', 'run', story.name],
+    ...[...ownWords(), 'lab', 'run'],
+    ...(file === null ? [story.name] : ['-f', resolve(file)]),
     ...(run.coredns === null ? [] : ['--server', `coredns=${resolve(run.coredns)}`]),
     ...(run.pcap === null ? [] : ['--pcap', resolve(run.pcap)]),
     ...(run.keep ? ['--keep'] : []),
@@ -133,9 +144,10 @@ async function playOutside(story: Story, { run }: LabOptions, io: Io): Promise<O
 }
 
 /** The first process of a lab. */
-async function playInside({ words, run }: LabOptions, io: Io): Promise<number> {
+async function playInside(options: LabOptions, io: Io): Promise<number> {
+  const { run } = options;
   furnish();
-  const story = findStory(words[0] ?? '')!;
+  const [story] = choose(options) as [Story];
   const outcome = await playStory(story, {
     ndots: ownWords(),
     coredns: run.coredns,

@@ -16,6 +16,10 @@ export const lab: Command = {
         const { listStories } = await import('./lab-list.ts');
         return listStories(io);
       }
+      case 'init': {
+        const { printExampleStory } = await import('./lab-story.ts');
+        return printExampleStory(io);
+      }
       case 'run': {
         const { runStories } = await import('./lab-run.ts');
         return runStories(options, io);

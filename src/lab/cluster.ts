@@ -1,7 +1,7 @@
 /** A small cluster of network namespaces: nodes, pods with the files that kubelet gives them, services by kube-proxy's rules, a DNS server. */
 import { Problem, nearest } from '../base/problem.ts';
 import { manifestObjects, type ProxyObjects } from '../dataplane/cluster-state.ts';
-import { child, children, text, texts, type JsonObject } from '../kube/api/json-object.ts';
+import { child, text, type JsonObject } from '../kube/api/json-object.ts';
 import { defaultRanges, ImpliedCluster } from '../kube/manifests/cluster.ts';
 import { ManifestFolder } from '../kube/manifests/folder.ts';
 import type { Manifest } from '../kube/manifests/manifest.ts';
@@ -10,7 +10,8 @@ import { inNetworkNamespace } from '../linux/network-namespace.ts';
 import type { ProgramResult } from '../linux/programs.ts';
 import type { Script } from '../resolver/answers-file.ts';
 import { LabApi } from './api-server.ts';
-import { serviceOf } from './endpoints.ts';
+import { checkCluster } from './cluster-check.ts';
+import { endpointAddresses } from './endpoints.ts';
 import { writeFiles } from './files.ts';
 import { listenIn, serveHttp } from './listeners.ts';
 import { LabNetwork, type Machine } from './network.ts';
@@ -54,6 +55,8 @@ export class LabCluster {
   static async start(plan: ClusterPlan, programs: LabPrograms): Promise<LabCluster> {
     const manifests = await readCluster(plan.manifests);
     const pods = podsOf(manifests, plan.manifests);
+    const [problem] = checkCluster(manifests, pods, plan.internet.addresses);
+    if (problem !== undefined) throw problem;
     const lab = new LabCluster(plan, programs);
     try {
       await lab.#build(manifests, pods);
@@ -118,10 +121,7 @@ export class LabCluster {
 
   /** Addresses behind a service, as the objects say it now. */
   endpointsOf(service: string): readonly string[] {
-    return this.#objects.slices
-      .filter((slice) => serviceOf(slice) === service)
-      .flatMap((slice) => children(slice, 'endpoints'))
-      .flatMap((endpoint) => texts(endpoint, 'addresses'));
+    return endpointAddresses(this.#objects.slices, service);
   }
 
   /** The objects that the rules are made of. */
@@ -317,7 +317,7 @@ async function readCluster(path: string): Promise<readonly Manifest[]> {
 }
 
 /** The pods that a lab has a machine for. Throws a `Problem` if they are too many. */
-function podsOf(manifests: readonly Manifest[], file: string): readonly ImpliedPod[] {
+export function podsOf(manifests: readonly Manifest[], file: string): readonly ImpliedPod[] {
   const wanted = {
     ...{ endpoints: true, pods: true, multicluster: false, zones: false },
     ...{ labels: '', namespaceLabels: '' },

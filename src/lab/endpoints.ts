@@ -3,7 +3,7 @@ import { child, children, text, textMap, texts, type JsonObject } from '../kube/
 import { serviceNameLabel } from '../kube/store/transform.ts';
 
 /** `namespace/name` of the service that a slice belongs to. */
-export function serviceOf(slice: JsonObject): string {
+function serviceOf(slice: JsonObject): string {
   const metadata = child(slice, 'metadata');
   return `${text(metadata, 'namespace')}/${textMap(metadata, 'labels')[serviceNameLabel] ?? ''}`;
 }
@@ -26,4 +26,15 @@ export function withEndpoints(
     );
     return { ...slice, endpoints };
   });
+}
+
+/** Addresses behind a service. */
+export function endpointAddresses(
+  slices: readonly JsonObject[],
+  service: string,
+): readonly string[] {
+  return slices
+    .filter((slice) => serviceOf(slice) === service)
+    .flatMap((slice) => children(slice, 'endpoints'))
+    .flatMap((endpoint) => texts(endpoint, 'addresses'));
 }

@@ -4,15 +4,57 @@ import type { LabCluster } from './cluster.ts';
 /** Takes a trouble away. */
 export type Undo = () => void;
 
+/** Packets that a trouble is about; what is not said matches all. */
+export interface PacketMatch {
+  readonly from?: string | null;
+  readonly to?: string | null;
+  readonly protocol?: 'udp' | 'tcp' | null;
+  /** Of source or destination. */
+  readonly port?: number | null;
+}
+
+/** Of the packets that a node forwards, a share is lost: 0.1 is a tenth. */
+export function losePackets(
+  lab: LabCluster,
+  node: string,
+  match: PacketMatch,
+  share: number,
+  name = 'loss',
+): Undo {
+  const { from, to, protocol, port } = match;
+  const words = [
+    ...(from ? [`ip saddr ${from}`] : []),
+    ...(to ? [`ip daddr ${to}`] : []),
+    ...(protocol ? [`meta l4proto ${protocol}`] : []),
+    ...(port ? [`th dport ${port}`] : []),
+    `meta random < ${Math.min(0xffff_ffff, Math.round(share * 0x1_0000_0000))}`,
+  ];
+  const all = share >= 1 ? words.slice(0, -1) : words;
+  return table(
+    lab,
+    node,
+    name,
+    `chain forward {
+    type filter hook forward priority -20; policy accept;
+    ${[...all, 'counter drop'].join(' ')}
+  }`,
+  );
+}
+
 /**
  * The second of two packets that leave one port within `windowMs` is lost: what a kernel before 5.8 did with A and AAAA of one lookup
  * when it translated both addresses at once.
  */
-export function loseSecondOfPair(lab: LabCluster, node: string, windowMs = 20): Undo {
+export function loseSecondOfPair(
+  lab: LabCluster,
+  node: string,
+  windowMs = 20,
+  name = 'second',
+): Undo {
   return table(
     lab,
     node,
-    'second',
+    name,
     `set seen { type ipv4_addr . inet_service; flags dynamic,timeout; timeout ${windowMs}ms; }
   chain raw {
     type filter hook prerouting priority -310; policy accept;
@@ -28,11 +70,12 @@ export function limitPackets(
   node: string,
   address: string,
   perSecond: number,
+  name = 'limit',
 ): Undo {
   return table(
     lab,
     node,
-    'limit',
+    name,
     `chain out {
     type filter hook forward priority 10; policy accept;
     ip daddr ${address} limit rate over ${perSecond}/second burst ${Math.ceil(perSecond / 20)} packets counter drop
@@ -46,12 +89,13 @@ export function blockTcp(
   node: string,
   from: string,
   how: 'drop' | 'reject',
+  name = 'tcp',
 ): Undo {
   const verdict = how === 'drop' ? 'drop' : 'reject with tcp reset';
   return table(
     lab,
     node,
-    'tcp',
+    name,
     `chain forward {
     type filter hook forward priority -10; policy accept;
     ip saddr ${from} tcp dport 53 counter ${verdict}
@@ -60,11 +104,11 @@ export function blockTcp(
 }
 
 /** No more than so many connections are tracked: what comes beyond is lost, as with a table that is full. */
-export function limitConnections(lab: LabCluster, node: string, most: number): Undo {
+export function limitConnections(lab: LabCluster, node: string, most: number, name = 'full'): Undo {
   return table(
     lab,
     node,
-    'full',
+    name,
     `chain forward {
     type filter hook forward priority -10; policy accept;
     ct state new ct count over ${most} counter drop
@@ -73,11 +117,7 @@ export function limitConnections(lab: LabCluster, node: string, most: number): U
 }
 
 /** How many packets a trouble has taken. */
-export function lostBy(
-  lab: LabCluster,
-  node: string,
-  name: 'second' | 'limit' | 'tcp' | 'full',
-): number {
+export function lostBy(lab: LabCluster, node: string, name: string): number {
   const text = lab.network.run(node, ['nft', 'list', 'table', 'ip', tableName(name)]);
   return Number(/counter packets (\d+)/.exec(text)?.[1] ?? '0');
 }

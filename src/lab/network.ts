@@ -22,6 +22,8 @@ export interface Machine {
 export class LabNetwork {
   /** Nodes and hosts, which share a network; pods are behind nodes. */
   readonly #neighbours: Machine[] = [];
+  /** Routes of machines that are cut off. */
+  readonly #ways = new Map<string, readonly string[]>();
   #links = 0;
 
   constructor() {
@@ -98,6 +100,30 @@ export class LabNetwork {
     inNetworkNamespace(this.path(machine), () => {
       writeFileSync(`/proc/sys/${key}`, value);
     });
+  }
+
+  /** Cuts a machine off, or joins it again. The ways that go with its link come back with it. */
+  setLink(machine: string, state: 'up' | 'down'): void {
+    if (state === 'down') {
+      const [four, six] = ['-4', '-6'].map((family) =>
+        must(['ip', '-n', machine, family, 'route', 'show', 'dev', 'eth0']),
+      );
+      // Without it the addresses of IPv6 go with the link.
+      this.set(machine, 'net/ipv6/conf/all/keep_addr_on_down', '1');
+      this.#ways.set(machine, [four ?? '', six ?? '']);
+      return this.batch(machine, ['link set eth0 down']);
+    }
+    this.batch(machine, ['link set eth0 up']);
+    (this.#ways.get(machine) ?? []).forEach((text) => {
+      const lines = text
+        .split('\n')
+        .filter((line) => line.trim() !== '' && !/proto kernel/.test(line));
+      this.batch(
+        machine,
+        lines.map((line) => `route replace ${line.trim()} dev eth0`),
+      );
+    });
+    this.#ways.delete(machine);
   }
 
   /** Runs a program in the network of a machine, with this machine's files; it must succeed. */

@@ -1,5 +1,6 @@
 /** Kubernetes objects of a story, from the text in which it states them. */
 import { manifestsState, type ProxyObjects } from '../dataplane/cluster-state.ts';
+import type { JsonObject } from '../kube/api/json-object.ts';
 import { readManifests } from '../kube/manifests/manifest.ts';
 
 /** The objects of a YAML text, with what a cluster's controllers would add to them. Throws a `Problem`. */
@@ -9,4 +10,14 @@ export function manifestText(text: string): ProxyObjects {
   return manifestsState(manifests, (problem) => {
     throw problem;
   });
+}
+
+/** The same of objects that have been read from YAML. */
+export function objectsOf(list: readonly JsonObject[]): ProxyObjects {
+  return manifestText(yamlOf(list));
+}
+
+/** Objects as documents of one file. */
+export function yamlOf(list: readonly unknown[]): string {
+  return list.map((each) => `---\n${JSON.stringify(each)}\n`).join('');
 }

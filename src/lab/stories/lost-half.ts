@@ -1,4 +1,5 @@
 /** One of the two packets of a lookup is lost: five seconds, again and again. */
+import { insertFailed } from '../conntrack.ts';
 import { clientPod, usualCorefile, usualObjects } from '../defaults.ts';
 import { loseSecondOfPair, lostBy } from '../faults.ts';
 import { getent, look, planned, type Looked } from '../lookups.ts';
@@ -88,7 +89,6 @@ export const lostHalf: Story = {
         looked: await getent(stage, lab, `default/${name}`, NAME),
       })),
     );
-    const counters = lab.network.run(node, ['cat', '/proc/net/stat/nf_conntrack']);
     const cure: Act = {
       kind: 'cure',
       title: 'one question at a time, or TCP, or no AAAA; the rule is still there',
@@ -96,7 +96,7 @@ export const lostHalf: Story = {
       packets: [],
       facts: [
         ...cured.flatMap(({ name, looked }) => quick(name === 'ipv4' ? 'IPv6 off' : name, looked)),
-        equal('pairs that the kernel itself has lost (insert_failed)', 0, insertFailed(counters)),
+        equal('pairs that the kernel itself has lost (insert_failed)', 0, insertFailed(lab, node)),
       ],
     };
     return [flaw, cure];
@@ -138,13 +138,3 @@ export const lostHalf: Story = {
     ];
   },
 };
-
-/** Sum over the processors of the column `insert_failed` (hexadecimal). */
-function insertFailed(text: string): number {
-  const [head = '', ...rows] = text.trim().split('\n');
-  const column = head.trim().split(/ +/).indexOf('insert_failed');
-  return rows.reduce(
-    (sum, row) => sum + Number.parseInt(row.trim().split(/ +/)[column] ?? '0', 16),
-    0,
-  );
-}

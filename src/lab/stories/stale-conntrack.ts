@@ -1,5 +1,5 @@
 /** A DNS pod is gone, and the kernel still sends the packets of old connections there. */
-import { call } from '../commands.ts';
+import { forgetConnections } from '../conntrack.ts';
 import { clientPod, usualObjects } from '../defaults.ts';
 import type { LabCluster } from '../cluster.ts';
 import { equal, within, type Act, type Story } from '../story.ts';
@@ -69,20 +69,7 @@ export const staleConntrack: Story = {
     ]);
     const leadsTo = /src=\S+ dst=\S+ sport=\d+ dport=53 .*?src=(\S+)/.exec(entry)?.[1] ?? 'nowhere';
     // What kube-proxy does for services over UDP when an endpoint goes.
-    const words = [
-      'nsenter',
-      `--net=${lab.network.path(node)}`,
-      '--',
-      'conntrack',
-      '-D',
-      '-p',
-      'udp',
-      '--orig-dst',
-      server,
-      '--reply-src',
-      '10.244.1.53',
-    ];
-    const removed = call(words);
+    const removed = forgetConnections(lab, node, server, '10.244.1.53');
     const cured = await answered(sticky);
     sticky.close();
     const act = (kind: Act['kind'], title: string, command: string, facts: Act['facts']): Act => ({
@@ -96,8 +83,8 @@ export const staleConntrack: Story = {
         equal('answers to another port', TRIES, freshAfter),
         equal('where the kernel sends the old port’s packets', '10.244.1.53', leadsTo),
       ]),
-      act('cure', 'the entry is deleted, as kube-proxy does', words.slice(3).join(' '), [
-        equal('conntrack’s exit code', 0, removed.code ?? -1),
+      act('cure', 'the entry is deleted, as kube-proxy does', removed.command, [
+        equal('conntrack’s exit code', 0, removed.code),
         equal('answers to the old port', TRIES, cured),
       ]),
     ];

@@ -1,0 +1,33 @@
+/** A Corefile in a story: its text, or the name of a file beside the story. */
+import { join, dirname, isAbsolute } from 'node:path';
+import { FILE_MAX, readFileText, whyUnreadable } from '../../base/read-file.ts';
+import { text, type Path, type Reading, type Shape } from './shapes.ts';
+
+/** The text of a file that is named in a story, relative to the story; null: it cannot be read, which has been told. */
+function readBeside(name: string, path: Path, reading: Reading): string | null {
+  const file = fileBeside(name, reading);
+  try {
+    return readFileText(file, FILE_MAX.corefile);
+  } catch (error) {
+    reading.tell(path, `${file} cannot be read: ${whyUnreadable(error)}`);
+    return null;
+  }
+}
+
+/** Where a file lies that is named in a story. */
+export function fileBeside(name: string, { file }: Reading): string {
+  return isAbsolute(name) ? name : join(dirname(file), name);
+}
+
+/** What has no line end and no brace is the name of a file. */
+export const corefile: Shape<string> = {
+  placeholder: 'COREFILE|FILE',
+  read(value, path, reading) {
+    const given = text.read(value, path, reading);
+    const isName = given !== '' && !/[\n{}]/.test(given);
+    const found = isName ? readBeside(given, path, reading) : given;
+    if (found === null || found === '') return '';
+    reading.corefiles.push({ path, text: found, file: isName ? fileBeside(given, reading) : null });
+    return found;
+  },
+};

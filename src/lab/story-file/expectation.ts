@@ -1,0 +1,105 @@
+/** What is expected behind the steps of an act: a result, or what is made of several, and what it has to be. */
+import { nearest } from '../../base/problem.ts';
+import { isObject } from '../../kube/api/json-object.ts';
+import { judges, words, type Claim } from './judges.ts';
+import type { Fact } from '../story.ts';
+import { BadExpression, parseExpression, type Expression, type Results } from './expression.ts';
+import {
+  mapping,
+  optional,
+  required,
+  text,
+  type Path,
+  type Reading,
+  type Shape,
+} from './shapes.ts';
+
+/** One claim. */
+export interface Expectation extends Claim {
+  readonly what: string;
+  readonly value: Expression;
+  /** Where it stands, for what is wrong with its mentions. */
+  readonly path: Path;
+}
+
+const fields = {
+  value: required(text, 'a result: STEP.RESULT; numbers, + - * / and brackets besides'),
+  what: optional(text, null, 'what it is called in the verdict'),
+} as const;
+
+/** One entry of `expect`. */
+export const expectation: Shape<Expectation | null> = {
+  placeholder: `{ value: STEP.RESULT, ${Object.keys(judges).join(' | ')}: … }`,
+  read(given, path, reading) {
+    if (!isObject(given)) {
+      reading.tell(
+        path,
+        'an expectation is a mapping',
+        'As in: - { value: lookup.found, is: true }',
+      );
+      return null;
+    }
+    const mine = Object.entries(given).filter(([key]) => Object.hasOwn(judges, key));
+    const rest = Object.fromEntries(
+      Object.entries(given).filter(([key]) => !Object.hasOwn(judges, key)),
+    );
+    const unknown = Object.keys(rest).filter((key) => !Object.hasOwn(fields, key));
+    for (const key of unknown) {
+      const meant = nearest(key, [...Object.keys(judges), ...Object.keys(fields)]);
+      const hint =
+        meant === null ? `Known: ${Object.keys(judges).join(', ')}` : `Did you mean ${meant}?`;
+      reading.tell([...path, key], `nothing can be expected by "${key}"`, hint);
+      delete rest[key];
+    }
+    const { value, what } = mapping(fields, 'an expectation').read(rest, path, reading);
+    if (mine.length !== 1) {
+      if (unknown.length === 0)
+        reading.tell(
+          path,
+          mine.length === 0 ? 'what has the value to be?' : 'one thing is expected at a time',
+          `One of ${Object.keys(judges).join(', ')}`,
+        );
+      return null;
+    }
+    const [key, wish] = mine[0]!;
+    const made = judges[key]!.make(wish);
+    if (made === null) {
+      reading.tell([...path, key], `"${key}" takes ${judges[key]!.wants}`);
+      return null;
+    }
+    const expression = readExpression(value, [...path, 'value'], reading);
+    if (expression === null) return null;
+    return { what: what ?? value, value: expression, path: [...path, 'value'], ...made };
+  },
+};
+
+function readExpression(source: string, path: Path, reading: Reading): Expression | null {
+  // That it is missing has been told.
+  if (source === undefined || source === '') return null;
+  try {
+    return parseExpression(source);
+  } catch (error) {
+    if (!(error instanceof BadExpression)) throw error;
+    const hint = 'As in: lookup.seconds, or stream.answered / stream.sent';
+    reading.tell(path, `this is no value: ${error.message}`, hint);
+    return null;
+  }
+}
+
+/** What became of an expectation. */
+export function judged(
+  { what, value, wanted, judge }: Expectation,
+  results: ReadonlyMap<string, Results>,
+): Fact {
+  try {
+    const found = value.value(({ step, result }) => {
+      const one = results.get(step)?.[result];
+      if (one === undefined) throw new RangeError(`${step} was not done`);
+      return typeof one === 'function' ? one() : one;
+    });
+    return { what, expected: wanted, found: words(found), holds: judge(found) };
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    return { what, expected: wanted, found: error.message, holds: false };
+  }
+}

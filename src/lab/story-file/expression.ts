@@ -1,0 +1,78 @@
+/** What expectations are about: `glibc.seconds`, `stream.lost / stream.sent`. Results of steps, numbers, and the four operations. */
+
+/** What a step has found: by the names of its results. One that is a function is asked when it is looked at. */
+export type Results = Readonly<Record<string, Result | (() => Result)>>;
+/** One value. */
+export type Result = string | number | boolean;
+
+/** A result that is named: that of a step, by the step's name. */
+export interface Mention {
+  readonly step: string;
+  readonly result: string;
+}
+
+/** An expression that has been read. */
+export interface Expression {
+  readonly mentions: readonly Mention[];
+  /** @param of what a mention stands for. Throws a `RangeError` where numbers are wanted and there are none. */
+  value(of: (mention: Mention) => Result): Result;
+}
+
+/** What is wrong with an expression. */
+export class BadExpression extends Error {}
+
+type Node = (of: (mention: Mention) => Result) => Result;
+
+const operations: Readonly<Record<string, (a: number, b: number) => number>> = {
+  '+': (a, b) => a + b,
+  '-': (a, b) => a - b,
+  '*': (a, b) => a * b,
+  '/': (a, b) => (b === 0 ? 0 : a / b),
+};
+/** Longer ones are a mistake. */
+const LENGTH_MAX = 300;
+
+/** Reads an expression. Throws `BadExpression`. */
+export function parseExpression(source: string): Expression {
+  if (source.length > LENGTH_MAX) throw new BadExpression('it is too long');
+  const tokens = source.match(/[\w.]+|\S/g) ?? [];
+  const mentions: Mention[] = [];
+  let at = 0;
+
+  const factor = (): Node => {
+    const token = tokens[at++];
+    if (token === undefined) throw new BadExpression('something is missing at its end');
+    if (token === '(') {
+      const inner = sum();
+      if (tokens[at++] !== ')') throw new BadExpression('a ")" is missing');
+      return inner;
+    }
+    if (/^\d+(?:\.\d+)?$/.test(token)) return () => Number(token);
+    const [step = '', result = '', ...more] = token.split('.');
+    if (!/^[A-Za-z_]/.test(step) || !/^[A-Za-z]/.test(result) || more.length > 0)
+      throw new BadExpression(`"${token}" is no result of a step`);
+    const mention = { step, result };
+    mentions.push(mention);
+    return (of) => of(mention);
+  };
+  const chain = (next: () => Node, signs: string): Node => {
+    let left = next();
+    while (at < tokens.length && signs.includes(tokens[at]!)) {
+      const sign = tokens[at++]!;
+      const [first, second] = [left, next()];
+      left = (of) => operations[sign]!(numeric(first(of)), numeric(second(of)));
+    }
+    return left;
+  };
+  const product = (): Node => chain(factor, '*/');
+  const sum = (): Node => chain(product, '+-');
+
+  const value = sum();
+  if (at < tokens.length) throw new BadExpression(`"${tokens[at]!}" has no place there`);
+  return { mentions, value };
+}
+
+function numeric(value: Result): number {
+  if (typeof value === 'number') return value;
+  throw new RangeError(`"${String(value)}" is no number`);
+}

@@ -1,0 +1,295 @@
+/** What may stand where in a story file: each shape reads one value of YAML, and tells what is wrong with it at the place where it stands. */
+import { parseDuration } from '../../base/duration.ts';
+import { parseAddress, printAddress } from '../../base/ip.ts';
+import { nearest, type Problem } from '../../base/problem.ts';
+import { isObject } from '../../kube/api/json-object.ts';
+
+/** Where in a document a value stands. */
+export type Path = readonly (string | number)[];
+
+/** One thing that is wrong. */
+export interface Fault {
+  readonly path: Path;
+  readonly text: string;
+  readonly hint: string | undefined;
+}
+
+/** A name in a story that must be known: a pod, a node, a service. It is looked up when the cluster has been read. */
+export interface Reference {
+  readonly path: Path;
+  readonly kind: 'pod' | 'node' | 'machine' | 'service' | 'server';
+  readonly name: string;
+}
+
+/** A Corefile of a story. */
+export interface FoundCorefile {
+  readonly path: Path;
+  readonly text: string;
+  /** Where it lies; null: in the story itself. */
+  readonly file: string | null;
+}
+
+/** What is found while a document is read. */
+export class Reading {
+  readonly faults: Fault[] = [];
+  readonly references: Reference[] = [];
+  /** What is wrong with other files that it names. */
+  readonly problems: Problem[] = [];
+  /** Programs that steps need. */
+  readonly programs: Set<string> = new Set<string>();
+  /** The kinds of steps, by the keys under which they stand. */
+  readonly kinds: Readonly<Record<string, StepKind>>;
+
+  /** Corefiles in it, for who can read them. */
+  readonly corefiles: FoundCorefile[] = [];
+  /** The story, as its path was given. */
+  readonly file: string;
+
+  constructor(file: string, kinds: Readonly<Record<string, StepKind>>) {
+    this.file = file;
+    this.kinds = kinds;
+  }
+
+  tell(path: Path, text: string, hint?: string): void {
+    this.faults.push({ path, text, hint });
+  }
+}
+
+/** A kind of value. */
+export interface Shape<T> {
+  /** Stands for the value in descriptions. */
+  readonly placeholder: string;
+  /** What it gives for a faulty value is of no use: whoever reads looks at the faults first. */
+  read(value: unknown, path: Path, reading: Reading): T;
+}
+
+/** One key of a mapping. */
+export interface Field<T> {
+  readonly shape: Shape<T>;
+  readonly help: string;
+  /** What is taken where it is absent; undefined: it must be there. */
+  readonly fallback: T | undefined;
+}
+
+/** The keys of a mapping. */
+export type Fields = Readonly<Record<string, Field<unknown>>>;
+/** What a mapping with these keys comes to. */
+export type ValuesOf<F extends Fields> = {
+  readonly [K in keyof F]: F[K] extends Field<infer V> ? V : never;
+};
+
+/** The keys of a mapping that comes to these values. */
+export type FieldsOf<V> = { readonly [K in keyof V]: Field<V[K]> };
+
+/** A kind of step, as far as it is read; `step.ts` says what it does. */
+export interface StepKind {
+  /** One line. */
+  readonly help: string;
+  readonly fields: Fields;
+  /** What stands there in the place of a mapping; null: it is always a mapping. */
+  readonly bare: Shape<unknown> | null;
+  /** What it finds: names and meanings. */
+  readonly results: Readonly<Record<string, string>>;
+  /** Programs of this machine that it needs. */
+  readonly programs: readonly string[];
+  /** Its values, the story that is played (`StoryRun`), and the name of the step; gives `Results`, or nothing. */
+  act(values: never, run: never, name: string): unknown;
+}
+
+/** A key that must be there. */
+export function required<T>(shape: Shape<T>, help: string): Field<T> {
+  return { shape, help, fallback: undefined };
+}
+
+/** A key that may be absent. */
+export function optional<T, D extends T | null>(
+  shape: Shape<T>,
+  fallback: D,
+  help: string,
+): Field<T | D> {
+  return { shape: shape as Shape<T | D>, help, fallback };
+}
+
+/** A mapping with these keys and no others. */
+export function mapping<F extends Fields>(fields: F, what: string): Shape<ValuesOf<F>> {
+  return {
+    placeholder: `{ ${Object.keys(fields).join(', ')} }`,
+    read(value, path, reading) {
+      const values: Record<string, unknown> = {};
+      if (!isObject(value)) {
+        reading.tell(path, `${what} is a mapping, not ${described(value)}`, keysOf(fields));
+        return values as ValuesOf<F>;
+      }
+      for (const key of Object.keys(value)) {
+        if (Object.hasOwn(fields, key)) continue;
+        const meant = nearest(key, Object.keys(fields));
+        const hint = meant === null ? keysOf(fields) : `Did you mean ${meant}?`;
+        reading.tell([...path, key], `${what} has no key "${key}"`, hint);
+      }
+      for (const [key, { shape, fallback, help }] of Object.entries(fields)) {
+        const given = value[key];
+        if (given !== undefined && given !== null)
+          values[key] = shape.read(given, [...path, key], reading);
+        else if (fallback !== undefined) values[key] = fallback;
+        else reading.tell(path, `${what} needs "${key}"`, `${key}: ${shape.placeholder} (${help})`);
+      }
+      return values as ValuesOf<F>;
+    },
+  };
+}
+
+function keysOf(fields: Fields): string {
+  return `Its keys: ${Object.keys(fields).join(', ')}`;
+}
+
+/** A list. */
+export function listOf<T>(shape: Shape<T>, most = 1000): Shape<readonly T[]> {
+  return {
+    placeholder: `[${shape.placeholder}, …]`,
+    read(value, path, reading) {
+      if (!Array.isArray(value)) {
+        reading.tell(
+          path,
+          `a list is wanted here, not ${described(value)}`,
+          `As in: [${shape.placeholder}]`,
+        );
+        return [];
+      }
+      if (value.length > most) reading.tell(path, `${value.length} entries; at most ${most}`);
+      return value
+        .slice(0, most)
+        .map((each: unknown, index) => shape.read(each, [...path, index], reading));
+    },
+  };
+}
+
+/** A list, or one value without a list around it. */
+export function oneOrMore<T>(shape: Shape<T>): Shape<readonly T[]> {
+  const list = listOf(shape);
+  return {
+    placeholder: `${shape.placeholder} or ${list.placeholder}`,
+    read: (value, path, reading) =>
+      Array.isArray(value) ? list.read(value, path, reading) : [shape.read(value, path, reading)],
+  };
+}
+
+/** Any keys, each with a value of this shape. */
+export function mapOf<T>(shape: Shape<T>): Shape<Readonly<Record<string, T>>> {
+  return {
+    placeholder: `{ KEY: ${shape.placeholder} }`,
+    read(value, path, reading) {
+      if (!isObject(value)) {
+        reading.tell(path, `a mapping is wanted here, not ${described(value)}`);
+        return {};
+      }
+      return Object.fromEntries(
+        Object.entries(value).map(([key, each]) => [
+          key,
+          shape.read(each, [...path, key], reading),
+        ]),
+      );
+    },
+  };
+}
+
+/** A value that `take` accepts; null: it does not. */
+function simple<T>(
+  placeholder: string,
+  wanted: string,
+  fallback: T,
+  take: (value: unknown) => T | null,
+): Shape<T> {
+  return {
+    placeholder,
+    read(value, path, reading) {
+      const taken = take(value);
+      if (taken !== null) return taken;
+      reading.tell(path, `"${String(path.at(-1))}" takes ${wanted}, not ${described(value)}`);
+      return fallback;
+    },
+  };
+}
+
+/** A text. */
+export const text: Shape<string> = simple('TEXT', 'a text', '', (value) =>
+  typeof value === 'string' && value !== '' ? value : null,
+);
+
+/** A text, or a number that is taken as one. */
+export const scalar: Shape<string> = simple('VALUE', 'a text or a number', '', (value) =>
+  ['string', 'number', 'boolean'].includes(typeof value) ? String(value) : null,
+);
+
+/** `true` or `false`. */
+export const flag: Shape<boolean> = simple('true|false', 'true or false', false, (value) =>
+  typeof value === 'boolean' ? value : null,
+);
+
+/** A number. */
+export function number(least: number, most: number): Shape<number> {
+  return simple('N', `a number from ${least} to ${most}`, least, (value) =>
+    typeof value === 'number' && value >= least && value <= most ? value : null,
+  );
+}
+
+/** A whole number. */
+export function whole(least: number, most: number): Shape<number> {
+  return simple('N', `a whole number from ${least} to ${most}`, least, (value) =>
+    Number.isInteger(value) && Number(value) >= least && Number(value) <= most
+      ? Number(value)
+      : null,
+  );
+}
+
+/** A time such as `250ms` or `2s`, read as milliseconds. */
+export function time(mostMs = 600_000): Shape<number> {
+  return simple('TIME', `a time such as 250ms or 2s, up to ${mostMs / 1000}s`, 0, (value) => {
+    const ms = typeof value === 'string' ? parseDuration(value) : value === 0 ? 0 : null;
+    return ms !== null && ms >= 0 && ms <= mostMs ? ms : null;
+  });
+}
+
+/** An IP address. */
+export const address: Shape<string> = simple('IP', 'an IP address', '', (value) => {
+  const bytes = typeof value === 'string' ? parseAddress(value) : null;
+  return bytes === null ? null : printAddress(bytes);
+});
+
+/** One of these words. */
+export function word<const T extends string>(words: readonly T[]): Shape<T> {
+  return {
+    placeholder: words.join('|'),
+    read(value, path, reading) {
+      const found = words.find((each) => each === value);
+      if (found !== undefined) return found;
+      const meant = typeof value === 'string' ? nearest(value, words) : null;
+      reading.tell(
+        path,
+        `"${String(path.at(-1))}" takes one of ${words.join(', ')}, not ${described(value)}`,
+        meant === null ? undefined : `Did you mean ${meant}?`,
+      );
+      return words[0]!;
+    },
+  };
+}
+
+/** The name of something of the cluster. */
+export function named(kind: Reference['kind'], placeholder: string): Shape<string> {
+  return {
+    placeholder,
+    read(value, path, reading) {
+      const name = text.read(value, path, reading);
+      if (name !== '') reading.references.push({ path, kind, name });
+      return name;
+    },
+  };
+}
+
+/** Whatever stands there: somebody else reads it. */
+export const anything: Shape<unknown> = { placeholder: '…', read: (value) => value };
+
+function described(value: unknown): string {
+  if (value === null || value === undefined) return 'nothing';
+  if (Array.isArray(value)) return 'a list';
+  return typeof value === 'object' ? 'a mapping' : JSON.stringify(value);
+}

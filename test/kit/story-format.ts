@@ -1,0 +1,58 @@
+/** The format of story files as docs/lab-stories.md shows it: tables that are made from what reads the files. */
+import type { Fields } from '../../src/lab/story-file/shapes.ts';
+import { clusterFields, podFields } from '../../src/lab/story-file/cluster-shape.ts';
+import { judges } from '../../src/lab/story-file/judges.ts';
+import { actFields, stepKinds, storyFields } from '../../src/lab/story-file/story-file.ts';
+
+function cell(text: string): string {
+  return text.replaceAll('|', '\\|');
+}
+
+function printed(fallback: unknown): string {
+  if (fallback === undefined) return '**needed**';
+  if (fallback === null || fallback === '') return '';
+  if (typeof fallback === 'string' && /[\n{]/.test(fallback)) return 'as most have it';
+  if (Array.isArray(fallback) && fallback.length === 0) return '';
+  if (typeof fallback === 'object' && Object.keys(fallback).length === 0) return '';
+  if (Array.isArray(fallback)) return `\`[${fallback.join(', ')}]\``;
+  return `\`${typeof fallback === 'string' ? fallback : JSON.stringify(fallback)}\``;
+}
+
+/** Keys of a mapping as rows. */
+function rows(fields: Fields): string {
+  return Object.entries(fields)
+    .map(
+      ([key, { shape, help, fallback }]) =>
+        `| \`${key}\` | \`${cell(shape.placeholder.length > 60 ? '…' : shape.placeholder)}\` | ${printed(fallback)} | ${cell(help)} |`,
+    )
+    .join('\n');
+}
+
+const head = '| key | value | without it | |\n|---|---|---|---|\n';
+
+/** A section of the page for each part of the format, by its heading. */
+export function formatSections(): Readonly<Record<string, string>> {
+  const steps = Object.entries(stepKinds).map(([key, { help, fields, bare, results }]) => {
+    const found = Object.entries(results)
+      .map(([name, meaning]) => `\`${name}\` (${cell(meaning)})`)
+      .join(', ');
+    return [
+      `### ${key}`,
+      '',
+      `${help[0]!.toUpperCase()}${help.slice(1)}.`,
+      '',
+      bare === null ? `${head}${rows(fields)}` : `\`- ${key}: ${bare.placeholder}\``,
+      ...(found === '' ? [] : ['', `Results: ${found}.`]),
+      '',
+    ].join('\n');
+  });
+  const claims = Object.entries(judges).map(([key, { help }]) => `| \`${key}\` | ${cell(help)} |`);
+  return {
+    'The story': head + rows(storyFields),
+    'The cluster': head + rows(clusterFields),
+    'A client': head + rows(podFields),
+    'An act': head + rows(actFields),
+    Expectations: `| key | the value is |\n|---|---|\n${claims.join('\n')}`,
+    Steps: steps.join('\n'),
+  };
+}
