@@ -1,4 +1,5 @@
 /** The command line of `ndots check`. */
+import { readReportingUrl } from '../kuberhealthy/reporting-url.ts';
 import { serverAddress, type PlannedCheck } from '../probe/check-file.ts';
 import { checkKinds } from '../probe/kinds.ts';
 import type { ProbeServer } from '../probe/network.ts';
@@ -27,6 +28,15 @@ export interface CheckOptions extends ClusterOptions {
   readonly listen: ProbeServer;
   /** Targets that `serve` remembers. */
   readonly targetsMax: number;
+  /** Whether `serve` stands in Kuberhealthy's place, and how. */
+  readonly kuberhealthy: boolean;
+  /** Whose checks are run; `''`: those of all namespaces. */
+  readonly targetNamespace: string;
+  /** Where checkers report; null: the service `kuberhealthy` of the own namespace. */
+  readonly reportingUrl: URL | null;
+  readonly reportBy: 'address' | 'name';
+  readonly keepCompleted: number;
+  readonly keepFailed: number;
   /** Whether nothing is reported to Kuberhealthy, though it started this. */
   readonly noReport: boolean;
   readonly color: 'auto' | 'always' | 'never' | null;
@@ -83,6 +93,33 @@ const table = {
       'targets that are remembered (1000)',
     ),
   }),
+  ...group('In Kuberhealthy’s place (serve)', {
+    kuberhealthy: flag(
+      '--kuberhealthy',
+      'run the cluster’s khchecks and healthchecks, take reports',
+    ),
+    targetNamespace: one(
+      '--target-namespace',
+      text('NAMESPACE'),
+      'only checks of this namespace (KH_TARGET_NAMESPACE)',
+    ),
+    reportingUrl: one(
+      '--reporting-url',
+      text('URL'),
+      'where checkers report (KH_CHECK_REPORT_URL, else the service kuberhealthy)',
+    ),
+    reportBy: one(
+      '--report-by',
+      choice('HOW', ['address', 'name']),
+      'whether checkers are told its address, which needs no DNS, or its name (address)',
+    ),
+    keepCompleted: one(
+      '--keep-completed',
+      integer('N', 0, 1000),
+      'completed pods of each check that stay (1)',
+    ),
+    keepFailed: one('--keep-failed', integer('N', 0, 1000), 'failed ones, for 36 hours (2)'),
+  }),
   ...group('Output', {
     noReport: flag('--no-report', 'no report to Kuberhealthy (run, in one of its pods)'),
     output: one(
@@ -108,6 +145,7 @@ export const checkUsage: Usage = {
     ['run --service kube-system/kube-dns', 'replicas, service address, TCP …'],
     ['run -f examples/check.yaml -o junit', 'the checks of a file'],
     ['serve -f check.yaml --listen :9154', 'again and again, with metrics'],
+    ['serve --kuberhealthy', 'in Kuberhealthy’s place'],
     ['init > check.yaml', 'a file to begin with'],
   ],
   style: 'gnu',
@@ -122,7 +160,10 @@ export const checkUsage: Usage = {
 const actions = ['run', 'serve', 'list', 'init'] as const;
 
 /** Reads the words behind `ndots check`. */
-export function parseCheckOptions(words: readonly string[]): CheckOptions {
+export function parseCheckOptions(
+  words: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+): CheckOptions {
   const { values, words: rest } = parseOptions(table, words);
   const [given = '', ...more] = rest;
   const action = actions.find((each) => each === given);
@@ -134,9 +175,17 @@ export function parseCheckOptions(words: readonly string[]): CheckOptions {
     );
   }
   if (more.length > 0) throw usage(`what is "${more[0]}"?`, 'Files of checks are given with -f.');
+  if (values.kuberhealthy && action !== 'serve')
+    throw usage('--kuberhealthy goes with serve', 'As in: ndots check serve --kuberhealthy');
+  const url = values.reportingUrl ?? env['KH_CHECK_REPORT_URL'] ?? '';
   return {
     ...values,
     action,
+    targetNamespace: values.targetNamespace ?? env['KH_TARGET_NAMESPACE'] ?? '',
+    reportingUrl: url === '' ? null : readReportingUrl(url),
+    reportBy: values.reportBy ?? 'address',
+    keepCompleted: values.keepCompleted ?? 1,
+    keepFailed: values.keepFailed ?? 2,
     output: values.nagios ? 'nagios' : (values.output ?? 'text'),
     failOn: values.failOn ?? 'failed',
     listen: values.listen ?? { host: '0.0.0.0', port: 9154 },

@@ -2,6 +2,7 @@
 import { Problem } from '../base/problem.ts';
 import { secureRandom } from '../base/random.ts';
 import { FILE_MAX, readFileText } from '../base/read-file.ts';
+import type { ApiClient } from '../kube/api/client.ts';
 import { getJson } from '../kube/api/get-json.ts';
 import { asObject } from '../kube/api/json-object.ts';
 import { serviceAddresses } from '../kube/pods/cluster-pods.ts';
@@ -105,12 +106,21 @@ export async function clusterIpOf(
   options: CheckOptions,
   io: Io,
 ): Promise<string | null> {
-  return withCluster(accessOf(options, io), async (client) => {
-    const path = `/api/v1/namespaces/${namespace}/services/${name}`;
-    const task = `get services ${name}`;
-    const request = { path, task, waitMs: 5000, signal: io.signal };
-    return serviceAddresses(asObject(await getJson(client, request)))[0] ?? null;
-  });
+  return withCluster(accessOf(options, io), (client) =>
+    clusterIpBy(client, namespace, name, io.signal),
+  );
+}
+
+/** The same by a client that is there already. */
+export async function clusterIpBy(
+  client: ApiClient,
+  namespace: string,
+  name: string,
+  signal: AbortSignal,
+): Promise<string | null> {
+  const path = `/api/v1/namespaces/${namespace}/services/${name}`;
+  const request = { path, task: `get services ${name}`, waitMs: 5000, signal };
+  return serviceAddresses(asObject(await getJson(client, request)))[0] ?? null;
 }
 
 /** The servers of /etc/resolv.conf. */

@@ -1,11 +1,11 @@
 /** `ndots check serve`: checks again and again, their metrics, and whether the error budget burns. */
 import { every, systemClock } from '../base/clock.ts';
 import { printHostPort } from '../base/ip.ts';
-import { makeLog } from '../base/log.ts';
+import { makeLog, type Log } from '../base/log.ts';
 import { Problem, problemsIn } from '../base/problem.ts';
 import { secureRandom } from '../base/random.ts';
 import { Watch } from '../probe/watch.ts';
-import { WatchServer } from '../probe/watch-server.ts';
+import { watchDocument, WatchServer } from '../probe/watch-server.ts';
 import { chosen, type CheckOptions } from './check-options.ts';
 import { contextOf, planOf } from './check-plan.ts';
 import { EXIT, type Io } from './command.ts';
@@ -15,18 +15,8 @@ const SERVERS_EVERY_MS = 30_000;
 
 /** Runs until a signal ends it. @throws Problem */
 export async function serveChecks(options: CheckOptions, io: Io): Promise<number> {
-  const plan = await planOf(options, io);
-  const checks = chosen(plan.checks, options.only);
   const log = makeLog((line) => io.out(`${line}\n`));
-  let context = await contextOf(plan, options, io);
-  const watch = new Watch({
-    checks,
-    context: () => context,
-    clock: systemClock,
-    random: secureRandom,
-    log,
-    targetsMax: options.targetsMax,
-  });
+  const { watch, run } = await watchFile(options, io, log);
   const { host, port } = options.listen;
   const server = new WatchServer(watch);
   let bound: number;
@@ -40,11 +30,39 @@ export async function serveChecks(options: CheckOptions, io: Io): Promise<number
       cause: error,
     });
   }
-  log.info(
-    `${checks.length} checks of ${context.vip.length} service addresses and ${context.replicas.length} replicas; metrics on ${printHostPort(host, bound)}`,
-  );
+  log.info(`metrics on ${printHostPort(host, bound)}`);
   const ended = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => ended.abort());
+  await run(ended.signal);
+  await server.close();
+  return EXIT.ok;
+}
+
+/** The checks of a file, or the usual ones, and what runs them. */
+export interface FileWatch {
+  readonly watch: Watch;
+  /** How they are, as JSON. */
+  document(): object;
+  /** Runs until the signal comes. */
+  run(signal: AbortSignal): Promise<void>;
+}
+
+/** Reads the file and finds the servers; both are there when it resolves. @throws Problem */
+export async function watchFile(options: CheckOptions, io: Io, log: Log): Promise<FileWatch> {
+  const plan = await planOf(options, io);
+  const checks = chosen(plan.checks, options.only);
+  let context = await contextOf(plan, options, io);
+  log.info(
+    `${checks.length} checks of ${context.vip.length} service addresses and ${context.replicas.length} replicas`,
+  );
+  const watch = new Watch({
+    checks,
+    context: () => context,
+    clock: systemClock,
+    random: secureRandom,
+    log,
+    targetsMax: options.targetsMax,
+  });
   const refresh = async (): Promise<void> => {
     try {
       context = await contextOf(plan, options, io);
@@ -53,9 +71,13 @@ export async function serveChecks(options: CheckOptions, io: Io): Promise<number
       log.warning(`where the replicas are could not be asked: ${(error as Error).message}`);
     }
   };
-  const asked = every(systemClock, SERVERS_EVERY_MS, () => void refresh());
-  await watch.run(ended.signal);
-  asked.cancel();
-  await server.close();
-  return EXIT.ok;
+  return {
+    watch,
+    document: () => watchDocument(watch),
+    async run(signal) {
+      const asked = every(systemClock, SERVERS_EVERY_MS, () => void refresh());
+      await watch.run(signal);
+      asked.cancel();
+    },
+  };
 }

@@ -12,13 +12,14 @@ import { nagiosCode, printChecks } from './check-formats.ts';
 import { chosen, parseCheckOptions, type CheckOptions } from './check-options.ts';
 import { contextOf, ownServers, planOf } from './check-plan.ts';
 import { serveChecks } from './check-serve.ts';
+import { serveKuberhealthy } from './check-serve-kuberhealthy.ts';
 import { EXIT, failure, wantsColour, type Command, type Io } from './command.ts';
 
 /** The verb `check`. */
 export const check: Command = {
   name: 'check',
   async run(words, io) {
-    const options = parseCheckOptions(words);
+    const options = parseCheckOptions(words, io.env);
     switch (options.action) {
       case 'list':
         io.out(listing());
@@ -29,7 +30,7 @@ export const check: Command = {
       case 'run':
         return run(options, io);
       case 'serve':
-        return serveChecks(options, io);
+        return options.kuberhealthy ? serveKuberhealthy(options, io) : serveChecks(options, io);
     }
   },
 };

@@ -1,7 +1,7 @@
 /** Stories as one page without script: a ladder of packets for each act, and what was expected and seen. */
 import type { PacketRow } from '../lab/capture.ts';
 import { isAsTold, type Act, type Outcome } from '../lab/story.ts';
-import { escape, htmlPage } from './html.ts';
+import { escape, htmlPage } from '../base/html.ts';
 import { ms } from './page.ts';
 import { traceStyle } from './trace-style.ts';
 

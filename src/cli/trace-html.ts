@@ -1,6 +1,6 @@
 /** Traces as one page without script, for a wide screen, a phone and paper: bars to scale, reasons in words, and a table where clients are compared. */
 import type { QueryDocument, TraceDocument } from '../resolver/report.ts';
-import { escape, htmlPage } from './html.ts';
+import { escape, htmlPage } from '../base/html.ts';
 import { count, ms } from './page.ts';
 import { compare, labelOf } from './trace-comparison.ts';
 import { lastedMs, outcomeOf, rowsOf, type Row } from './trace-rows.ts';

@@ -46,15 +46,8 @@ function pageOf(watch: Watch, path: string): readonly [status: number, type: str
         printExposition(groupSamples(watch.samples()).values(), 'text'),
       ];
     case '/':
-    case '/json': {
-      const document = {
-        apiVersion: 'ndots.dev/v1',
-        kind: 'CheckStatus',
-        state: watch.state,
-        targets: watch.status(),
-      };
-      return [200, 'application/json', `${JSON.stringify(document, null, 2)}\n`];
-    }
+    case '/json':
+      return [200, 'application/json', `${JSON.stringify(watchDocument(watch), null, 2)}\n`];
     case '/healthz':
       return [200, 'text/plain', 'OK'];
     case '/readyz':
@@ -62,4 +55,14 @@ function pageOf(watch: Watch, path: string): readonly [status: number, type: str
     default:
       return [404, 'text/plain', '/metrics, /json, /healthz, /readyz'];
   }
+}
+
+/** How everything is that is watched, as JSON has it. */
+export function watchDocument(watch: Watch): object {
+  return {
+    apiVersion: 'ndots.dev/v1',
+    kind: 'CheckStatus',
+    state: watch.state,
+    targets: watch.status(),
+  };
 }

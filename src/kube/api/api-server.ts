@@ -50,7 +50,7 @@ class ApiServerSource implements Source {
   readonly #parts: ApiServerParts;
   readonly #client: ApiClient;
   readonly #stores = new Map<Kind, ObjectStore>();
-  readonly #reflectors: Reflector[] = [];
+  readonly #reflectors: Reflector<KubeObject, Change>[] = [];
   readonly #synced = new Set<Kind>();
   readonly #stopping = new AbortController();
   #events: SourceEvents | null = null;

@@ -4,25 +4,36 @@ import type { Random } from '../../base/random.ts';
 import { Backoff } from '../../base/backoff.ts';
 import type { ApiClient } from './client.ts';
 import { ApiFailure, statusFailure } from './failure.ts';
-import type { Change } from '../store/objects.ts';
 import { asObject, child, isObject, text, type JsonObject } from './json-object.ts';
-import type { Form, Resource } from './resources.ts';
+import type { Form, WatchedResource } from './resources.ts';
 import { isBehind, presentVersion } from './resource-version.ts';
-import type { ObjectStore } from '../store/object-store.ts';
 import { LineReader, ListReader, MalformedStream, type JsonStream } from './json-stream.ts';
 import { roundedDuration, FailureReport } from '../../base/failure-report.ts';
 
+/** Where what is watched is kept: what is in it, and what that changed. */
+export interface ReflectedStore<T, C> {
+  readonly size: number;
+  /** About what it takes. */
+  readonly bytes: number;
+  /** Keeps what one API object came to, and appends what that changed to `out`. */
+  put(namespace: string, name: string, objects: readonly T[], out: C[]): void;
+  remove(namespace: string, name: string, out: C[]): void;
+  /** A complete list begins: whatever is not put again before `endList` will be gone. */
+  beginList(): void;
+  endList(out: C[]): void;
+}
+
 /** What is watched, into what store, and who is told. */
-export interface ReflectorParts {
+export interface ReflectorParts<T, C> {
   readonly client: ApiClient;
-  readonly resource: Resource;
-  readonly store: ObjectStore;
+  readonly resource: WatchedResource<T>;
+  readonly store: ReflectedStore<T, C>;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
   /** Whether the server can send a list as a watch (KEP-3157). */
   canStream(): Promise<boolean>;
-  changes(batch: readonly Change[]): void;
+  changes(batch: readonly C[]): void;
   /** A complete list has been delivered; called after every one. */
   listed(): void;
   /** A try failed; the next one follows by itself. */
@@ -33,8 +44,8 @@ export interface ReflectorParts {
  * Keeps one store equal to what the API server has of one kind: list, then watch from the list's version; list again
  * only when the server no longer knows that version. Whatever goes wrong, the store keeps its last good state.
  */
-export class Reflector {
-  readonly #parts: ReflectorParts;
+export class Reflector<T, C> {
+  readonly #parts: ReflectorParts<T, C>;
   readonly #backoff: Backoff;
   readonly #failures: FailureReport;
   readonly #stopping = new AbortController();
@@ -54,9 +65,9 @@ export class Reflector {
   #pages = true;
   #watchFailures = 0;
   #garbledLists = 0;
-  #out: Change[] = [];
+  #out: C[] = [];
 
-  constructor(parts: ReflectorParts) {
+  constructor(parts: ReflectorParts<T, C>) {
     this.#parts = parts;
     this.#backoff = new Backoff(parts.clock, parts.random);
     this.#failures = new FailureReport({
@@ -220,7 +231,7 @@ export class Reflector {
   }
 
   /** Takes one watch event in; true if it ended the initial ones. */
-  #event(form: Form, event: JsonObject, filling: boolean): boolean {
+  #event(form: Form<T>, event: JsonObject, filling: boolean): boolean {
     const object = child(event, 'object');
     const metadata = child(object, 'metadata');
     const type = text(event, 'type');
@@ -259,7 +270,7 @@ export class Reflector {
     return false;
   }
 
-  #put(form: Form, item: unknown): void {
+  #put(form: Form<T>, item: unknown): void {
     if (!isObject(item)) throw new MalformedStream('an item that is no object');
     const metadata = child(item, 'metadata');
     const name = text(metadata, 'name');
@@ -414,7 +425,7 @@ export class Reflector {
     return this.#listedBefore && this.#backoff.failures === 0;
   }
 
-  #currentForm(): Form {
+  #currentForm(): Form<T> {
     return this.#parts.resource.forms[this.#form]!;
   }
 

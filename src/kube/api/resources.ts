@@ -1,5 +1,6 @@
-import type { Kind } from '../store/objects.ts';
+import type { Kind, KubeObject } from '../store/objects.ts';
 import type { Wanted } from '../store/source.ts';
+import type { JsonObject } from './json-object.ts';
 import {
   importedServiceLabel,
   transformEndpoints,
@@ -10,24 +11,27 @@ import {
   transformServiceImport,
   transformSlice,
   type TransformOptions,
-  type Transform,
 } from '../store/transform.ts';
 
-/** What to list and watch for one kind. */
-export interface Resource {
-  readonly kind: Kind;
+/** What to list and watch, and what is kept of each object. */
+export interface WatchedResource<T> {
   readonly labelSelector: string;
   readonly fieldSelector: string;
   /** Where the API has it, best first; the next is tried where the server does not serve one. */
-  readonly forms: readonly Form[];
+  readonly forms: readonly Form<T>[];
+}
+
+/** What to list and watch for one kind that DNS knows. */
+export interface Resource extends WatchedResource<KubeObject> {
+  readonly kind: Kind;
 }
 
 /** One version of an API resource. */
-export interface Form {
+export interface Form<T> {
   /** As a role names it, e.g. `endpointslices.discovery.k8s.io`. */
   readonly name: string;
   readonly path: string;
-  readonly transform: Transform;
+  readonly transform: (raw: JsonObject) => readonly T[];
 }
 
 /** Finished pods hold no address; the server leaves them out, and tells of a pod that finishes as if it were deleted. */

@@ -13,6 +13,7 @@ import { Reflector } from '../api/reflector.ts';
 import { nodeResource } from '../api/resources.ts';
 import { StringTable } from '../store/object-encoding.ts';
 import { ObjectStore } from '../store/object-store.ts';
+import type { Change, KubeObject } from '../store/objects.ts';
 import { readSizing, type ClusterSize, type SizedReplicas } from './proportional.ts';
 
 /** One of what can be scaled: `deployment/coredns`. */
@@ -60,7 +61,7 @@ export class Autoscaler {
   readonly #parts: AutoscalerParts;
   readonly #client: ApiClient;
   readonly #nodes = new ObjectStore('Node', new StringTable());
-  readonly #reflector: Reflector;
+  readonly #reflector: Reflector<KubeObject, Change>;
   readonly #failures: FailureReport;
   #listed = false;
 

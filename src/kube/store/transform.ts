@@ -1,9 +1,13 @@
+/**
+ * Makes of an object as the API spells it what DNS needs of it (client-go's word is transform). Most give one; core Endpoints
+ * one per subset; an object that DNS has no use for gives none. What is oddly shaped is read as missing: a server's answer is
+ * never an error.
+ */
 import { isIP } from 'node:net';
 import { plainAddress } from '../../base/ip.ts';
 import type {
   Endpoint,
   EndpointSlice,
-  KubeObject,
   Namespace,
   Node,
   Pod,
@@ -22,13 +26,6 @@ import {
   texts,
   type JsonObject,
 } from '../api/json-object.ts';
-
-/**
- * Makes of an object as the API spells it what DNS needs of it (client-go's word is transform). Most give one; core Endpoints
- * one per subset; an object that DNS has no use for gives none. What is oddly shaped is read as missing: a server's answer is
- * never an error.
- */
-export type Transform = (raw: JsonObject) => readonly KubeObject[];
 
 /** Which of the optional parts to keep. */
 export interface TransformOptions {

@@ -9,8 +9,8 @@ import { start, type Child } from '../child.ts';
 import { freePorts } from '../serve-process.ts';
 import { clusterPrograms, type ClusterPrograms, type OlderMinor } from './programs.ts';
 
-/** Who may be asked as: everything is allowed, or what `rbac.authorization.k8s.io` objects allow the DNS server, or the chart's other parts. */
-export type User = 'admin' | 'dns' | 'check' | 'webhook';
+/** Who may be asked as: everything is allowed, or what `rbac.authorization.k8s.io` objects allow these accounts. */
+export type User = 'admin' | 'dns' | 'check' | 'webhook' | 'kuberhealthy';
 
 /** User → the name under which RBAC objects know it. */
 const userNames = {
@@ -18,6 +18,7 @@ const userNames = {
   dns: 'system:serviceaccount:kube-system:coredns,dns',
   check: 'system:serviceaccount:kube-system:dns-ndots-check,check',
   webhook: 'system:serviceaccount:kube-system:dns-ndots-webhook,webhook',
+  kuberhealthy: 'system:serviceaccount:kuberhealthy:kuberhealthy,kuberhealthy',
 } as const;
 
 /** What the API server did not take, and its reason. */

@@ -1,0 +1,147 @@
+/** `ndots check serve --kuberhealthy`: the checks of the cluster's objects, in Kuberhealthy's place; those of a file besides. */
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import { systemClock } from '../base/clock.ts';
+import { printHostPort } from '../base/ip.ts';
+import { makeLog } from '../base/log.ts';
+import { Problem, problemsIn } from '../base/problem.ts';
+import { secureRandom } from '../base/random.ts';
+import { apiClient, userAgent } from '../kube/api/client.ts';
+import { clusterAccess } from '../kube/api/cluster-access.ts';
+import { Lease } from '../kube/api/lease.ts';
+import { CheckCluster } from '../kuberhealthy/check-cluster.ts';
+import { fullName, OWN_CHECKS, type CheckObject } from '../kuberhealthy/check-object.ts';
+import { CheckRunner } from '../kuberhealthy/check-runner.ts';
+import { CheckWatch } from '../kuberhealthy/check-watch.ts';
+import { ReportIntake } from '../kuberhealthy/report-intake.ts';
+import { readReportingUrl, ReportingUrl } from '../kuberhealthy/reporting-url.ts';
+import { KuberhealthyServer } from '../kuberhealthy/server.ts';
+import type { StatusFacts } from '../kuberhealthy/status-documents.ts';
+import { readCheckFile } from '../probe/check-file.ts';
+import { reportOf, reportOfFailure, type Report } from '../probe/kuberhealthy/report.ts';
+import { runChecks } from '../probe/round.ts';
+import type { CheckOptions } from './check-options.ts';
+import { clusterIpBy, contextOf } from './check-plan.ts';
+import { watchFile, type FileWatch } from './check-serve.ts';
+import { EXIT, type Io } from './command.ts';
+import { coreVersion } from './version.ts';
+
+/** Kuberhealthy's own lease: while it runs, ndots does not, and the other way round. */
+const LEASE = 'kuberhealthy-controller';
+/** Failed pods stay so long, milliseconds. */
+const FAILED_MS = 36 * 3_600_000;
+
+/** Runs until a signal ends it. @throws Problem */
+export async function serveKuberhealthy(options: CheckOptions, io: Io): Promise<number> {
+  const { kubeconfig, context, targetNamespace: namespace } = options;
+  const access = clusterAccess({ kubeconfig, context, env: io.env });
+  const log = makeLog((line) => io.out(`${line}\n`));
+  const clock = systemClock;
+  const random = secureRandom;
+  const client = apiClient({
+    connection: access.connection,
+    clock,
+    userAgent: userAgent(coreVersion),
+    limits: { perSecond: 50, burst: 100, inFlight: 32 },
+  });
+  const ownNamespace = io.env['POD_NAMESPACE'] || access.namespace;
+  const identity = io.env['POD_NAME'] || hostname();
+  const watch = new CheckWatch({ client, clock, random, log, namespace });
+  const cluster = new CheckCluster({ client, watch, clock, namespace });
+  const reporting = new ReportingUrl({
+    url:
+      options.reportingUrl ??
+      readReportingUrl(`http://kuberhealthy.${ownNamespace}.svc.cluster.local`),
+    by: options.reportBy,
+    clusterIp: (where, name, signal) => clusterIpBy(client, where, name, signal),
+    clock,
+    log,
+  });
+  const runner = new CheckRunner({
+    watch,
+    cluster,
+    clock,
+    log,
+    teller: identity,
+    retention: {
+      completed: options.keepCompleted,
+      failed: options.keepFailed,
+      failedMs: FAILED_MS,
+    },
+    newRun: randomUUID,
+    reportingUrl: (signal) => reporting.current(signal),
+    whyUnreported: () => reporting.whyUnreported(),
+    runOwn: (content, check, signal) => runOwn(content, check, options, io, signal),
+  });
+  const lease = new Lease({
+    client,
+    clock,
+    random,
+    log,
+    identity,
+    namespace: ownNamespace,
+    name: LEASE,
+  });
+  const file: FileWatch | null = options.file === null ? null : await watchFile(options, io, log);
+  const facts = (): StatusFacts => ({
+    checks: [...watch.checks()],
+    leader: lease.holder,
+    leads: lease.holder === identity,
+    ...runner.numbers,
+    sweepSeconds: runner.sweeper.tookSeconds,
+    swept: runner.sweeper.deleted,
+    wall: clock.wall(),
+  });
+  const server = new KuberhealthyServer({
+    intake: new ReportIntake({ watch, cluster, clock, teller: identity }),
+    facts,
+    isReady: () => watch.isSynced,
+    log,
+    more: () => file?.watch.samples() ?? [],
+    own: () => file?.document() ?? null,
+  });
+  const { host, port } = options.listen;
+  let bound: number;
+  try {
+    bound = await server.listen(host, port);
+  } catch (error) {
+    throw new Problem({
+      code: 'cannot-listen',
+      text: `cannot listen on ${printHostPort(host, port)}: ${(error as Error).message}`,
+      remedy: 'Give another address (--listen), or end what has it.',
+      cause: error,
+    });
+  }
+  log.info(`in Kuberhealthy's place for ${access.name}, on ${printHostPort(host, bound)}`);
+  const ended = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => ended.abort());
+  watch.start();
+  await Promise.all([
+    lease.run(ended.signal, (signal) => runner.run(signal)),
+    file?.run(ended.signal),
+  ]);
+  await server.close();
+  await watch.stop();
+  client.close();
+  return EXIT.ok;
+}
+
+/** The checks of an annotation, run here. */
+async function runOwn(
+  content: string,
+  check: CheckObject,
+  options: CheckOptions,
+  io: Io,
+  signal: AbortSignal,
+): Promise<Report> {
+  try {
+    const plan = readCheckFile(content, `${OWN_CHECKS} of ${fullName(check)}`);
+    // What the command line says of servers is for the file's checks.
+    const context = await contextOf(plan, { ...options, vip: [], replicas: [], service: null }, io);
+    return reportOf(await runChecks(plan.checks, context, systemClock, signal));
+  } catch (error) {
+    const problems = problemsIn(error);
+    if (problems === null) throw error;
+    return reportOfFailure(problems.map(({ message }) => message).join('; '));
+  }
+}

@@ -1,0 +1,177 @@
+/**
+ * One of several replicas leads: a Lease of coordination.k8s.io, kept as client-go keeps it, so that its holders may be other programs.
+ * Whether a lease has run out is judged by how long it has not changed as seen from here: clocks of machines need not agree.
+ */
+import { sleep, type Clock } from '../../base/clock.ts';
+import { FailureReport } from '../../base/failure-report.ts';
+import type { Log } from '../../base/log.ts';
+import type { Random } from '../../base/random.ts';
+import type { ApiClient } from './client.ts';
+import { ApiFailure } from './failure.ts';
+import { getJson, sendJson } from './get-json.ts';
+import { asObject, child, text, type JsonObject } from './json-object.ts';
+
+/** What leading takes. */
+export interface LeaseParts {
+  readonly client: ApiClient;
+  readonly namespace: string;
+  readonly name: string;
+  /** Who this is; no two replicas are called the same. */
+  readonly identity: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+/** Milliseconds; client-go's: what a lease lasts, how long renewing may fail, and how often is tried. */
+const LASTS_MS = 15_000;
+const RENEW_WITHIN_MS = 10_000;
+const RETRY_MS = 2000;
+
+/** Takes the lease when it is free, renews it, and gives it up at the end. */
+export class Lease {
+  readonly #parts: LeaseParts;
+  readonly #failures: FailureReport;
+  #holder = '';
+  /** What was last read, and when it last changed; milliseconds of the monotonic clock. */
+  #seen = '';
+  #changedAt = -Infinity;
+
+  constructor(parts: LeaseParts) {
+    this.#parts = parts;
+    const { clock, log, namespace, name } = parts;
+    this.#failures = new FailureReport({ clock, log, work: `the lease ${namespace}/${name}` });
+  }
+
+  /** Who has the lease, as far as is known; `''`: nobody. */
+  get holder(): string {
+    return this.#holder;
+  }
+
+  /**
+   * Runs until the signal comes; `lead` is called each time this replica takes the lease, with a signal that comes when it has lost it, and
+   * is awaited before anything else: the next leader begins after that.
+   */
+  async run(signal: AbortSignal, lead: (signal: AbortSignal) => Promise<void>): Promise<void> {
+    const { clock, random } = this.#parts;
+    while (!signal.aborted) {
+      if (await this.#try(signal)) await this.#hold(signal, lead);
+      else await sleep(clock, RETRY_MS + random.integer(RETRY_MS / 4), signal);
+    }
+  }
+
+  async #hold(signal: AbortSignal, lead: (signal: AbortSignal) => Promise<void>): Promise<void> {
+    const { clock, log, identity, namespace, name } = this.#parts;
+    log.info(`${identity} leads: it has the lease ${namespace}/${name}`);
+    const lost = new AbortController();
+    const ended = AbortSignal.any([signal, lost.signal]);
+    const led = lead(ended);
+    let renewedAt = clock.now();
+    while (!ended.aborted) {
+      await sleep(clock, RETRY_MS, ended);
+      if (signal.aborted) break;
+      if (await this.#try(signal)) renewedAt = clock.now();
+      else if (this.#holder !== identity || clock.now() - renewedAt >= RENEW_WITHIN_MS)
+        lost.abort();
+    }
+    await led;
+    if (!signal.aborted) log.warning(`${identity} leads no more: the lease is lost`);
+    else if (this.#holder === identity) await this.#release();
+  }
+
+  /** @returns whether the lease is held now */
+  async #try(signal: AbortSignal): Promise<boolean> {
+    try {
+      const held = await this.#take(signal);
+      this.#failures.over();
+      return held;
+    } catch (error) {
+      if (signal.aborted) return false;
+      if (!(error instanceof ApiFailure)) throw error;
+      // Somebody else was first, which is how it should be.
+      if (error.status !== 409)
+        this.#failures.failed(error, RETRY_MS, 'nobody else is kept from it');
+      return false;
+    }
+  }
+
+  async #take(signal: AbortSignal): Promise<boolean> {
+    const { clock, identity } = this.#parts;
+    const lease = await this.#read(signal);
+    const spec = child(lease ?? {}, 'spec');
+    const holder = text(spec, 'holderIdentity');
+    const now = JSON.stringify(spec);
+    if (now !== this.#seen) this.#changedAt = clock.now();
+    this.#seen = now;
+    this.#holder = holder;
+    const seconds = Number(spec['leaseDurationSeconds'] ?? 0);
+    const isFree = holder === '' || clock.now() - this.#changedAt >= seconds * 1000;
+    if (holder !== identity && !isFree) return false;
+    const at = microTime(clock.wall());
+    const isSame = holder === identity;
+    const next = {
+      ...spec,
+      holderIdentity: identity,
+      leaseDurationSeconds: LASTS_MS / 1000,
+      acquireTime: isSame ? (spec['acquireTime'] ?? at) : at,
+      renewTime: at,
+      leaseTransitions: Number(spec['leaseTransitions'] ?? 0) + (isSame || lease === null ? 0 : 1),
+    };
+    await this.#write(lease, next, signal);
+    this.#holder = identity;
+    return true;
+  }
+
+  /** The next one need not wait until it has run out. */
+  async #release(): Promise<void> {
+    const signal = AbortSignal.timeout(RETRY_MS);
+    try {
+      const lease = await this.#read(signal);
+      const spec = child(lease ?? {}, 'spec');
+      if (lease === null || text(spec, 'holderIdentity') !== this.#parts.identity) return;
+      await this.#write(lease, { ...spec, holderIdentity: '', leaseDurationSeconds: 1 }, signal);
+    } catch {
+      // It runs out by itself.
+    }
+  }
+
+  get #folder(): string {
+    return `/apis/coordination.k8s.io/v1/namespaces/${this.#parts.namespace}/leases`;
+  }
+
+  async #read(signal: AbortSignal): Promise<JsonObject | null> {
+    const { client, name } = this.#parts;
+    const path = `${this.#folder}/${name}`;
+    try {
+      const task = `get leases ${name}`;
+      return asObject(await getJson(client, { path, task, waitMs: RETRY_MS * 2, signal }));
+    } catch (error) {
+      if (error instanceof ApiFailure && error.kind === 'missing') return null;
+      throw error;
+    }
+  }
+
+  async #write(lease: JsonObject | null, spec: JsonObject, signal: AbortSignal): Promise<void> {
+    const { client, name, namespace } = this.#parts;
+    const made = {
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: { name, namespace },
+    };
+    const change = {
+      method: lease === null ? 'POST' : 'PUT',
+      contentType: 'application/json',
+      body: JSON.stringify({ ...(lease ?? made), spec }),
+    } as const;
+    const path = lease === null ? this.#folder : `${this.#folder}/${name}`;
+    const task = `${lease === null ? 'create' : 'update'} leases ${name}`;
+    await sendJson(client, { path, change, task, waitMs: RETRY_MS * 2, signal });
+    this.#seen = JSON.stringify(spec);
+    this.#changedAt = this.#parts.clock.now();
+  }
+}
+
+/** A time as the API's MicroTime has it. */
+function microTime(wall: number): string {
+  return new Date(wall).toISOString().replace('Z', '000Z');
+}

@@ -1,0 +1,183 @@
+/** What is changed in the cluster: states of checks, their pods. Each request is one right that `deploy/check/rbac.yaml` gives. */
+import { sleep, type Clock } from '../base/clock.ts';
+import type { ApiChange, ApiClient } from '../kube/api/client.ts';
+import { ApiFailure } from '../kube/api/failure.ts';
+import { getJson, sendJson } from '../kube/api/get-json.ts';
+import { asObject, children, type JsonObject } from '../kube/api/json-object.ts';
+import type { CheckObject, CheckState, Version } from './check-object.ts';
+import { khStateOf, statusOf } from './check-state.ts';
+import { readCheckerPod, RUN_LABEL, type CheckerPod } from './check-pod.ts';
+import { resourcePath, type CheckWatch } from './check-watch.ts';
+
+/** What changing takes. */
+export interface CheckClusterParts {
+  readonly client: ApiClient;
+  readonly watch: CheckWatch;
+  readonly clock: Clock;
+  /** Whose pods are looked at; `''`: those of all namespaces. */
+  readonly namespace: string;
+}
+
+const WAIT_MS = 10_000;
+/** Somebody else changed the object: so often the change is tried on what it is now. */
+const TRIES_MAX = 10;
+const AGAIN_MS = 100;
+
+/** The finalizer that Kuberhealthy 3 puts on HealthChecks. */
+const FINALIZER = 'kuberhealthy.io/healthcheck';
+
+/** Changes go to the API server, and what it answers is known at once. All reject with an `ApiFailure`, or when aborted. */
+export class CheckCluster {
+  readonly #parts: CheckClusterParts;
+
+  constructor(parts: CheckClusterParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Changes the state of a check as it is, whoever else changes it at the same time.
+   * @param step the next state; null: there is nothing to change any more
+   * @returns the check with its new state; null: nothing was changed, or it is gone
+   */
+  async changeState(
+    { version, namespace, name }: Pick<CheckObject, 'version' | 'namespace' | 'name'>,
+    step: (check: CheckObject) => CheckState | null,
+    signal: AbortSignal,
+  ): Promise<CheckObject | null> {
+    const { watch, clock } = this.#parts;
+    for (let tries = 1; ; tries++) {
+      const check = watch.get(version, namespace, name);
+      const next = check === null ? null : step(check);
+      if (check === null || next === null) return null;
+      try {
+        await this.#write(check, next, signal);
+        return watch.get(version, namespace, name);
+      } catch (error) {
+        if (!(error instanceof ApiFailure)) throw error;
+        if (error.kind === 'missing') return null;
+        if (error.status !== 409 || tries === TRIES_MAX) throw error;
+      }
+      // The watch brings what it is now.
+      await sleep(clock, AGAIN_MS * tries, signal);
+      signal.throwIfAborted();
+    }
+  }
+
+  async #write(check: CheckObject, next: CheckState, signal: AbortSignal): Promise<void> {
+    const { namespace, name, version, stateVersion, uid } = check;
+    const { watch } = this.#parts;
+    // With the version that was read: the API server refuses what was decided on by something older.
+    const metadata = { resourceVersion: stateVersion };
+    if (version === 3) {
+      const path = `${resourcePath('healthchecks', namespace)}/${name}/status`;
+      const patch = { metadata, status: statusOf(check, next) };
+      const task = `patch healthchecks/status ${name}`;
+      watch.learn('healthchecks', await this.#send('PATCH', path, patch, task, signal));
+      return;
+    }
+    const folder = resourcePath('khstates', namespace);
+    const { annotations, spec } = khStateOf(check, next);
+    if (stateVersion !== '') {
+      const patch = { metadata: { ...metadata, annotations }, spec };
+      const task = `patch khstates ${name}`;
+      watch.learn('khstates', await this.#send('PATCH', `${folder}/${name}`, patch, task, signal));
+      return;
+    }
+    const owner = { apiVersion: 'comcast.github.io/v1', kind: 'KuberhealthyCheck', name, uid };
+    const state = {
+      apiVersion: 'comcast.github.io/v1',
+      kind: 'KuberhealthyState',
+      metadata: { name, namespace, annotations, ownerReferences: [owner] },
+      spec,
+    };
+    const task = `create khstates ${name}`;
+    watch.learn('khstates', await this.#send('POST', folder, state, task, signal));
+  }
+
+  async createPod(pod: JsonObject, namespace: string, signal: AbortSignal): Promise<void> {
+    const path = `/api/v1/namespaces/${namespace}/pods`;
+    await this.#send('POST', path, pod, 'create pods', signal);
+  }
+
+  /** The checker pods of a version; of one run, if it is given. */
+  async pods(version: Version, signal: AbortSignal, run = ''): Promise<readonly CheckerPod[]> {
+    const label = RUN_LABEL[version];
+    const labelSelector = run === '' ? label : `${label}=${run}`;
+    return this.#listPods({ labelSelector }, version, signal);
+  }
+
+  /** The running checker pods with this address. */
+  async podsAt(address: string, signal: AbortSignal): Promise<readonly CheckerPod[]> {
+    const fieldSelector = `status.podIP=${address},status.phase=Running`;
+    return this.#listPods({ labelSelector: RUN_LABEL[2], fieldSelector }, 2, signal);
+  }
+
+  async #listPods(
+    query: Readonly<Record<string, string>>,
+    version: Version,
+    signal: AbortSignal,
+  ): Promise<readonly CheckerPod[]> {
+    const { client, namespace } = this.#parts;
+    const path = namespace === '' ? '/api/v1/pods' : `/api/v1/namespaces/${namespace}/pods`;
+    const request = { path, query, task: 'list pods', waitMs: WAIT_MS, signal };
+    return children(asObject(await getJson(client, request)), 'items')
+      .map((pod) => readCheckerPod(pod, version))
+      .filter((pod) => pod !== null);
+  }
+
+  /** A pod that is gone already is as good as deleted. */
+  async deletePod({ namespace, name }: CheckerPod, signal: AbortSignal): Promise<void> {
+    await this.#delete(`/api/v1/namespaces/${namespace}/pods/${name}`, 'delete pods', signal);
+  }
+
+  /** Deletes a KuberhealthyState. */
+  async deleteState(
+    { namespace, name }: { readonly namespace: string; readonly name: string },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const path = `${resourcePath('khstates', namespace)}/${name}`;
+    await this.#delete(path, `delete khstates ${name}`, signal);
+  }
+
+  /** Kuberhealthy wants to see checks go, and where it runs no more nobody else would let them. */
+  async removeFinalizer(check: CheckObject, signal: AbortSignal): Promise<void> {
+    const { version, namespace, name, finalizers, stateVersion } = check;
+    if (version !== 3 || !finalizers.includes(FINALIZER)) return;
+    const path = `${resourcePath('healthchecks', namespace)}/${name}`;
+    const patch = {
+      metadata: {
+        resourceVersion: stateVersion,
+        finalizers: finalizers.filter((each) => each !== FINALIZER),
+      },
+    };
+    try {
+      await this.#send('PATCH', path, patch, `patch healthchecks ${name}`, signal);
+    } catch (error) {
+      if (!(error instanceof ApiFailure) || error.kind !== 'missing') throw error;
+    }
+  }
+
+  async #delete(path: string, task: string, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#send('DELETE', path, null, task, signal);
+    } catch (error) {
+      if (!(error instanceof ApiFailure) || error.kind !== 'missing') throw error;
+    }
+  }
+
+  async #send(
+    method: ApiChange['method'],
+    path: string,
+    body: object | null,
+    task: string,
+    signal: AbortSignal,
+  ): Promise<JsonObject> {
+    const change = {
+      method,
+      contentType: method === 'PATCH' ? 'application/merge-patch+json' : 'application/json',
+      body: body === null ? '' : JSON.stringify(body),
+    };
+    const { client } = this.#parts;
+    return asObject(await sendJson(client, { path, change, task, waitMs: WAIT_MS, signal }));
+  }
+}

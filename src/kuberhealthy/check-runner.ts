@@ -1,0 +1,284 @@
+/** What the leading replica does: begins runs when they are due, ends those that do not report, and clears pods away. */
+import { sleep, type Clock } from '../base/clock.ts';
+import { FailureReport } from '../base/failure-report.ts';
+import { bugText, type Log } from '../base/log.ts';
+import { ApiFailure } from '../kube/api/failure.ts';
+import type { Report } from '../probe/kuberhealthy/report.ts';
+import type { CheckCluster } from './check-cluster.ts';
+import { fullName, type CheckObject } from './check-object.ts';
+import { podOf } from './check-pod.ts';
+import { begun, ended, givenUp, podNotMade, timedOut } from './check-state.ts';
+import type { CheckWatch } from './check-watch.ts';
+import { PodSweeper, type Retention } from './pod-sweeper.ts';
+
+/** What running checks takes. */
+export interface CheckRunnerParts {
+  readonly watch: CheckWatch;
+  readonly cluster: CheckCluster;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** What this replica is called. */
+  readonly teller: string;
+  readonly retention: Retention;
+  /** Makes the names of runs: UUIDs. */
+  readonly newRun: () => string;
+  /** Where checkers report, without the path. */
+  readonly reportingUrl: (signal: AbortSignal) => Promise<string>;
+  /** Why a checker that ran may not have found the way to report; `''`: nothing is known against it. */
+  readonly whyUnreported: () => Promise<string>;
+  /** Runs checks of ndots, written as a file of checks. Never rejects for what a person or a network may do. */
+  readonly runOwn: (content: string, check: CheckObject, signal: AbortSignal) => Promise<Report>;
+}
+
+/** What the scheduler is doing, for metrics. */
+export interface RunnerNumbers {
+  readonly loopSeconds: number;
+  readonly due: number;
+  readonly begun: number;
+}
+
+const TICK_MS = 1000;
+/** Checks that are dealt with at the same time, and runs that begin in one second: a cluster is not to be flooded with pods. */
+const BUSY_MAX = 16;
+const BEGIN_MAX = 20;
+/** Checks of ndots that run at the same time: they measure times. */
+const OWN_MAX = 4;
+/** A report that is on its way at the deadline may still be taken; then the run has failed. */
+const GRACE_MS = 2000;
+/** After a failure of the API server nothing is tried for so long. */
+const REST_MS = 5000;
+
+/** Runs checks for as long as this replica leads. */
+export class CheckRunner {
+  readonly #parts: CheckRunnerParts;
+  readonly #failures: FailureReport;
+  readonly #busy = new Set<string>();
+  /** Runs of ndots' own checks: run → what ends it. */
+  readonly #own = new Map<string, AbortController>();
+  readonly sweeper: PodSweeper;
+  #restUntil = -Infinity;
+  #leadsSince = 0;
+  #numbers = { loopSeconds: 0, due: 0, begun: 0 };
+
+  constructor(parts: CheckRunnerParts) {
+    this.#parts = parts;
+    const { clock, log } = parts;
+    this.#failures = new FailureReport({ clock, log, work: 'running checks' });
+    this.sweeper = new PodSweeper(parts);
+  }
+
+  get numbers(): RunnerNumbers {
+    return this.#numbers;
+  }
+
+  /** Runs until the signal comes. Never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#parts;
+    this.#leadsSince = clock.now();
+    const sweeping = this.sweeper.run(signal);
+    while (!signal.aborted) {
+      this.#tick(signal);
+      await sleep(clock, TICK_MS, signal);
+    }
+    for (const own of this.#own.values()) own.abort();
+    await sweeping;
+  }
+
+  #tick(signal: AbortSignal): void {
+    const { watch, clock } = this.#parts;
+    const start = clock.now();
+    if (!watch.isSynced || start < this.#restUntil) return;
+    let begins = 0;
+    let due = 0;
+    for (const check of watch.checks()) {
+      const step = this.#stepFor(check);
+      if (step === null) continue;
+      if (step === this.#begin) {
+        due++;
+        if (begins >= BEGIN_MAX) continue;
+      }
+      if (this.#busy.size >= BUSY_MAX) continue;
+      if (step === this.#begin) begins++;
+      void this.#take(check, step, signal);
+    }
+    this.#numbers = {
+      loopSeconds: (clock.now() - start) / 1000,
+      due,
+      begun: this.#numbers.begun,
+    };
+  }
+
+  /** What is to be done about a check now; null: nothing. */
+  #stepFor(check: CheckObject): Step | null {
+    const { watch, clock } = this.#parts;
+    const { state, ownChecks, timeoutMs, intervalMs, runsOnce } = check;
+    if (this.#busy.has(keyOf(check))) return null;
+    if (check.isGoing) return this.#letGo;
+    const ageMs = watch.sinceBegun(check);
+    if (state.isRunning) {
+      const isMine = this.#own.has(state.run);
+      // Checks of ndots run in this process: those that another one began ended with it.
+      if (ownChecks !== null && !isMine) return this.#giveUp;
+      if (ageMs <= timeoutMs + GRACE_MS) return null;
+      // It ran out of time while nobody led, and perhaps nobody was there to be told: that says nothing of the check.
+      const ranOutAt = clock.now() - ageMs + timeoutMs;
+      return ranOutAt < this.#leadsSince ? this.#giveUp : this.#end;
+    }
+    if (ageMs === Infinity) return this.#mayBegin(check);
+    if (runsOnce || ageMs < intervalMs) return null;
+    return this.#mayBegin(check);
+  }
+
+  #mayBegin({ ownChecks }: CheckObject): Step | null {
+    return ownChecks !== null && this.#own.size >= OWN_MAX ? null : this.#begin;
+  }
+
+  async #take(check: CheckObject, step: Step, signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#parts;
+    const key = keyOf(check);
+    this.#busy.add(key);
+    try {
+      await step.call(this, check, signal);
+      this.#failures.over();
+    } catch (error) {
+      if (signal.aborted) return;
+      if (error instanceof ApiFailure) {
+        this.#restUntil = clock.now() + REST_MS;
+        this.#failures.failed(error, REST_MS, 'states stay as they are');
+      } else log.error(`${fullName(check)}: ${bugText(error)}`);
+    } finally {
+      this.#busy.delete(key);
+    }
+  }
+
+  async #letGo(check: CheckObject, signal: AbortSignal): Promise<void> {
+    await this.#parts.cluster.removeFinalizer(check, signal);
+  }
+
+  async #giveUp(check: CheckObject, signal: AbortSignal): Promise<void> {
+    const { cluster, log } = this.#parts;
+    const { run } = check.state;
+    log.info(`${fullName(check)}: run ${run} is given up: it ended with the replica that led`);
+    const given = await cluster.changeState(
+      check,
+      ({ state }) => (state.run === run && state.isRunning ? givenUp(state) : null),
+      signal,
+    );
+    // At once, not an interval later: nobody knows how the check is.
+    if (given !== null && !given.runsOnce) await this.#begin(given, signal);
+  }
+
+  async #begin(check: CheckObject, signal: AbortSignal): Promise<void> {
+    const { cluster, clock, newRun, reportingUrl } = this.#parts;
+    const run = newRun();
+    const url = check.ownChecks === null ? await reportingUrl(signal) : '';
+    // Before the pod: its report may come at once.
+    const started = await cluster.changeState(
+      check,
+      ({ state, isGoing }) => (state.isRunning || isGoing ? null : begun(state, run, clock.wall())),
+      signal,
+    );
+    if (started === null) return;
+    this.#numbers = { ...this.#numbers, begun: this.#numbers.begun + 1 };
+    if (started.ownChecks !== null)
+      return void this.#runOwn(started, started.ownChecks, run, signal);
+    const begunAt = started.state.begunAt ?? clock.wall();
+    const pod = podOf(started, {
+      run,
+      reportingUrl: url,
+      begunAt,
+      deadline: begunAt + started.timeoutMs,
+      suffix: run.replaceAll('-', '').slice(0, 5),
+    });
+    try {
+      await cluster.createPod(pod, started.namespace, signal);
+    } catch (error) {
+      if (!(error instanceof ApiFailure) || signal.aborted) throw error;
+      await this.#fail(started, run, podNotMade(started, error.message), signal);
+    }
+  }
+
+  async #end(check: CheckObject, signal: AbortSignal): Promise<void> {
+    const { run } = check.state;
+    this.#own.get(run)?.abort();
+    const why =
+      check.ownChecks === null
+        ? await this.#whyUnreported(check, signal)
+        : 'the checks did not end';
+    await this.#fail(check, run, timedOut(check, why), signal);
+  }
+
+  /** What its pod says of itself; of one that ran, what may have kept it from reporting. */
+  async #whyUnreported(check: CheckObject, signal: AbortSignal): Promise<string> {
+    const { cluster, whyUnreported } = this.#parts;
+    let pods;
+    try {
+      pods = await cluster.pods(check.version, signal, check.state.run);
+    } catch (error) {
+      if (error instanceof ApiFailure) return '';
+      throw error;
+    }
+    const [pod] = pods;
+    if (pod === undefined) return 'its pod is gone';
+    const told = `pod ${pod.name} is ${pod.condition}`;
+    if (pod.phase === 'Pending') return told;
+    const why = await whyUnreported();
+    return why === '' ? told : `${told}; ${why}`;
+  }
+
+  async #fail(check: CheckObject, run: string, error: string, signal: AbortSignal): Promise<void> {
+    const { cluster, clock, log, teller } = this.#parts;
+    const failed = await cluster.changeState(
+      check,
+      (now) =>
+        now.state.run === run && now.state.isRunning
+          ? ended(now, { ok: false, errors: [error], teller }, clock.wall())
+          : null,
+      signal,
+    );
+    if (failed !== null) log.warning(`${fullName(check)}: ${error}`);
+  }
+
+  async #runOwn(
+    check: CheckObject,
+    content: string,
+    run: string,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { cluster, clock, runOwn, teller, log } = this.#parts;
+    const stop = new AbortController();
+    this.#own.set(run, stop);
+    const either = AbortSignal.any([signal, stop.signal]);
+    try {
+      const { OK: ok, Errors: errors } = await runOwn(content, check, either);
+      if (either.aborted) return;
+      for (;;) {
+        try {
+          await cluster.changeState(
+            check,
+            (now) =>
+              now.state.run === run && now.state.isRunning
+                ? ended(now, { ok, errors, teller }, clock.wall())
+                : null,
+            either,
+          );
+          return;
+        } catch (error) {
+          if (!(error instanceof ApiFailure) || either.aborted) throw error;
+          this.#failures.failed(error, REST_MS, 'states stay as they are');
+        }
+        await sleep(clock, REST_MS, either);
+      }
+    } catch (error) {
+      if (!either.aborted) log.error(`${fullName(check)}: ${bugText(error)}`);
+    } finally {
+      this.#own.delete(run);
+    }
+  }
+}
+
+type Step = (check: CheckObject, signal: AbortSignal) => Promise<void>;
+
+function keyOf({ version, namespace, name }: CheckObject): string {
+  return `${version} ${namespace}/${name}`;
+}

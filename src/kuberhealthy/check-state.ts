@@ -1,0 +1,123 @@
+/** What happens to a check’s state, and the state as the objects of each version have it. No I/O. */
+import { printDuration } from '../base/duration.ts';
+import type { JsonObject } from '../kube/api/json-object.ts';
+import { BEGUN, fullName, RUNNING, type CheckObject, type CheckState } from './check-object.ts';
+
+/** More and longer errors would only fill the API server’s database. */
+const ERRORS_MAX = 100;
+const ERROR_LENGTH = 2000;
+
+/** A run begins. */
+export function begun(state: CheckState, run: string, wall: number): CheckState {
+  return { ...state, run, isRunning: true, begunAt: wall };
+}
+
+/** The run is given up: as if it had not been. */
+export function givenUp(state: CheckState): CheckState {
+  return { ...state, run: '', isRunning: false };
+}
+
+/** The run has ended, with errors or without. */
+export function ended(
+  { version, state }: CheckObject,
+  { ok, errors, node = '', teller }: Outcome,
+  wall: number,
+): CheckState {
+  const kept = errors.slice(0, ERRORS_MAX).map((error) => shortened(error));
+  if (errors.length > ERRORS_MAX) kept.push(`and ${errors.length - ERRORS_MAX} more errors`);
+  return {
+    ...state,
+    ok,
+    errors: kept,
+    // Version 2 goes on knowing the run, and takes a second report of it.
+    run: version === 2 ? state.run : '',
+    isRunning: false,
+    tookMs: state.begunAt === null ? 0 : Math.max(0, wall - state.begunAt),
+    node,
+    toldAt: wall,
+    teller,
+    successes: state.successes + (ok ? 1 : 0),
+    failures: state.failures + (ok ? 0 : 1),
+    failuresInARow: ok ? 0 : state.failuresInARow + 1,
+    lastOkAt: ok ? wall : state.lastOkAt,
+    lastFailureAt: ok ? state.lastFailureAt : wall,
+  };
+}
+
+/** How a run ended. */
+export interface Outcome {
+  readonly ok: boolean;
+  readonly errors: readonly string[];
+  /** The node of its pod, as far as is known. */
+  readonly node?: string;
+  /** The replica that says so. */
+  readonly teller: string;
+}
+
+/** Why a run failed that did not report, in the words of its version: alerts look for them. */
+export function timedOut(check: CheckObject, why: string): string {
+  const { version, state, timeoutMs } = check;
+  const because = why === '' ? '' : `: ${why}`;
+  if (version === 2)
+    return `Check execution error: ${fullName(check)}: timed out waiting for checker pod to report in${because}`;
+  const at = new Date(state.begunAt ?? 0).toISOString().replace(/\.\d+Z$/, 'Z');
+  return `check run ${state.run} timed out after ${printDuration(timeoutMs)} (started at ${at})${because}`;
+}
+
+/** Why no pod was made, in the words of its version. */
+export function podNotMade(check: CheckObject, why: string): string {
+  return check.version === 2
+    ? `Check execution error: ${fullName(check)}: failed to create pod for checker: ${why}`
+    : `failed to create check pod: ${why}`;
+}
+
+/** The status of a HealthCheck. */
+export function statusOf({ namespace }: CheckObject, state: CheckState): JsonObject {
+  return {
+    ok: state.ok,
+    errors: state.errors,
+    consecutiveFailures: state.failuresInARow,
+    runDuration: Math.round(state.tookMs * 1e6),
+    namespace,
+    currentUUID: state.run,
+    lastRunUnix: secondsOf(state.begunAt),
+    successCount: state.successes,
+    failureCount: state.failures,
+    lastOKUnix: secondsOf(state.lastOkAt),
+    lastFailureUnix: secondsOf(state.lastFailureAt),
+  };
+}
+
+/** What a KuberhealthyState says of a check. */
+export function khStateOf(
+  { namespace }: CheckObject,
+  state: CheckState,
+): { readonly annotations: Readonly<Record<string, string>>; readonly spec: JsonObject } {
+  return {
+    annotations: {
+      ...(state.begunAt !== null && { [BEGUN]: new Date(state.begunAt).toISOString() }),
+      [RUNNING]: String(state.isRunning),
+    },
+    spec: {
+      OK: state.ok,
+      Errors: state.errors,
+      RunDuration: printDuration(state.tookMs),
+      Namespace: namespace,
+      Node: state.node,
+      // Seconds, as the API writes times.
+      LastRun:
+        state.toldAt === null ? null : new Date(state.toldAt).toISOString().replace(/\.\d+Z$/, 'Z'),
+      AuthoritativePod: state.teller,
+      uuid: state.run,
+      khWorkload: 'KHCheck',
+    },
+  };
+}
+
+function secondsOf(ms: number | null): number {
+  return ms === null ? 0 : Math.floor(ms / 1000);
+}
+
+function shortened(error: string): string {
+  return error.length > ERROR_LENGTH ? `${error.slice(0, ERROR_LENGTH - 1)}…` : error;
+}

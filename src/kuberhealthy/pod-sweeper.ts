@@ -1,0 +1,127 @@
+/** Clears away the pods of runs that are over, and states whose checks are gone. */
+import { sleep, type Clock } from '../base/clock.ts';
+import { FailureReport } from '../base/failure-report.ts';
+import type { Log } from '../base/log.ts';
+import { ApiFailure } from '../kube/api/failure.ts';
+import type { CheckCluster } from './check-cluster.ts';
+import type { CheckerPod } from './check-pod.ts';
+import type { CheckWatch } from './check-watch.ts';
+
+/** How many pods of each check stay for somebody to look at. */
+export interface Retention {
+  readonly completed: number;
+  readonly failed: number;
+  /** Failed ones no longer than that, milliseconds. */
+  readonly failedMs: number;
+}
+
+/** Why a pod was deleted; labels of a metric of Kuberhealthy's. */
+export type SweepReason = 'timeout' | 'completed' | 'failed' | 'expired';
+
+const EVERY_MS = 30_000;
+/** A pod that does not end is left for at least so long after it was made: somebody may want to see why. */
+const UNENDED_MS = 5 * 60_000;
+/** More deletions are the next round's: the API server has others to serve. */
+const DELETIONS_MAX = 200;
+
+/** Sweeps every half minute. */
+export class PodSweeper {
+  readonly #parts: SweeperParts;
+  readonly #failures: FailureReport;
+  readonly #deleted = new Map<SweepReason, number>();
+  #tookSeconds = 0;
+
+  constructor(parts: SweeperParts) {
+    this.#parts = parts;
+    const { clock, log } = parts;
+    this.#failures = new FailureReport({ clock, log, work: 'clearing away pods' });
+  }
+
+  /** Pods that were deleted, by reason. */
+  get deleted(): ReadonlyMap<SweepReason, number> {
+    return this.#deleted;
+  }
+
+  /** How long the last round took. */
+  get tookSeconds(): number {
+    return this.#tookSeconds;
+  }
+
+  /** Runs until the signal comes; what fails is told and tried again. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#parts;
+    while (!signal.aborted) {
+      await sleep(clock, EVERY_MS, signal);
+      if (signal.aborted) return;
+      const begun = clock.now();
+      try {
+        await this.#sweep(signal);
+        this.#failures.over();
+      } catch (error) {
+        if (signal.aborted) return;
+        if (!(error instanceof ApiFailure)) throw error;
+        this.#failures.failed(error, EVERY_MS, 'pods stay');
+      }
+      this.#tookSeconds = (clock.now() - begun) / 1000;
+    }
+  }
+
+  async #sweep(signal: AbortSignal): Promise<void> {
+    const { watch, cluster, clock, retention, log } = this.#parts;
+    if (!watch.isSynced) return;
+    let left = DELETIONS_MAX;
+    for (const version of watch.versions) {
+      const pods = await cluster.pods(version, signal);
+      for (const [reason, pod] of outlived(pods, watch, retention, clock.wall())) {
+        if (left-- <= 0) return;
+        await cluster.deletePod(pod, signal);
+        this.#deleted.set(reason, (this.#deleted.get(reason) ?? 0) + 1);
+        log.debug(`deleted pod ${pod.namespace}/${pod.name} (${reason})`);
+      }
+    }
+    for (const orphan of [...watch.orphans()]) {
+      if (left-- <= 0) return;
+      await cluster.deleteState(orphan, signal);
+    }
+  }
+}
+
+interface SweeperParts {
+  readonly watch: CheckWatch;
+  readonly cluster: CheckCluster;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly retention: Retention;
+}
+
+/** The pods that are not needed any more. The newest of each check stay. */
+function outlived(
+  pods: readonly CheckerPod[],
+  watch: Pick<CheckWatch, 'get'>,
+  { completed, failed, failedMs }: Retention,
+  wall: number,
+): readonly (readonly [SweepReason, CheckerPod])[] {
+  const found: (readonly [SweepReason, CheckerPod])[] = [];
+  const kept = new Map<string, number>();
+  const stays = (pod: CheckerPod, most: number): boolean => {
+    const key = `${pod.namespace}/${pod.check} ${pod.phase}`;
+    const count = (kept.get(key) ?? 0) + 1;
+    kept.set(key, count);
+    return count <= most;
+  };
+  for (const pod of pods.toSorted((a, b) => b.madeAt - a.madeAt || (a.name < b.name ? 1 : -1))) {
+    const check = watch.get(pod.version, pod.namespace, pod.check);
+    const ageMs = wall - pod.madeAt;
+    if (check?.state.isRunning === true && check.state.run === pod.run) continue;
+    if (pod.phase === 'Succeeded') {
+      if (!stays(pod, completed)) found.push(['completed', pod]);
+    } else if (pod.phase === 'Failed') {
+      if (!stays(pod, failed) || ageMs > failedMs) found.push(['failed', pod]);
+    } else if (
+      check === null ? ageMs > UNENDED_MS : ageMs > Math.max(UNENDED_MS, 2 * check.timeoutMs)
+    ) {
+      found.push([check === null ? 'expired' : 'timeout', pod]);
+    }
+  }
+  return found;
+}

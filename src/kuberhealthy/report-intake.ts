@@ -1,0 +1,177 @@
+/**
+ * Reports of checkers, taken and refused as Kuberhealthy does: version 2 at `/externalCheckStatus`, version 3 at `/check`. Its clients have one
+ * try: they mean to have more, but have sent the body with the first. So what cannot be written down now is held until it can be.
+ */
+import { sleep, type Clock } from '../base/clock.ts';
+import { ApiFailure } from '../kube/api/failure.ts';
+import { isObject } from '../kube/api/json-object.ts';
+import type { CheckCluster } from './check-cluster.ts';
+import { fullName, type CheckObject, type Version } from './check-object.ts';
+import { ended } from './check-state.ts';
+import type { CheckWatch } from './check-watch.ts';
+
+/** A report as it came. */
+export interface ReportRequest {
+  readonly version: Version;
+  readonly method: string;
+  readonly contentType: string;
+  /** The header `kh-run-uuid`; `''`: there was none. */
+  readonly run: string;
+  /** Address of the sender. */
+  readonly from: string;
+  /** Null: it is larger than is taken. */
+  readonly body: string | null;
+}
+
+/** What is answered. */
+export interface ReportAnswer {
+  readonly status: 200 | 400 | 405 | 410 | 413 | 415 | 503;
+  /** Why it was not taken; empty: it was. */
+  readonly text: string;
+  /** `namespace/name` of the check, once it is known. */
+  readonly check: string;
+}
+
+/** What taking reports takes. */
+export interface ReportIntakeParts {
+  readonly watch: CheckWatch;
+  readonly cluster: CheckCluster;
+  readonly clock: Clock;
+  /** What this replica is called. */
+  readonly teller: string;
+}
+
+/** A run that another replica began may not be known here yet: so long is waited, and by so many at most. */
+const UNKNOWN_MS = 2000;
+const UNKNOWN_MAX = 64;
+const LOOK_EVERY_MS = 100;
+/** While the API server is away a report is held for so long, and tried so often. */
+const PATIENCE_MS = 60_000;
+const AGAIN_MS = 1000;
+
+/** Takes reports into the states of their checks. Any replica does. */
+export class ReportIntake {
+  readonly #parts: ReportIntakeParts;
+  #waiting = 0;
+
+  constructor(parts: ReportIntakeParts) {
+    this.#parts = parts;
+  }
+
+  /** Rejects with an `ApiFailure` if the state cannot be written for a minute. */
+  async take(request: ReportRequest, signal: AbortSignal): Promise<ReportAnswer> {
+    const { version } = request;
+    const { watch } = this.#parts;
+    if (version === 3) {
+      if (request.method !== 'POST') return refused(405, 'reports are posted');
+      if (!request.contentType.startsWith('application/json'))
+        return refused(415, 'a report is application/json');
+      if (request.run === '') return refused(400, 'the header kh-run-uuid is missing');
+    }
+    const run = request.run === '' ? await this.#runAt(request.from, signal) : request.run;
+    if (run !== '' && watch.byRun(version, run) === null) {
+      if (this.#waiting >= UNKNOWN_MAX) return refused(503, 'too many reports of unknown runs');
+      await this.#untilKnown(version, run, signal);
+    }
+    if (!watch.isSynced) return refused(503, 'the checks are not known here yet');
+    const check = watch.byRun(version, run);
+    if (check === null) return refused(400, `run uuid ${shown(run)} is invalid or expired`);
+    return { ...(await this.#write(request, run, check, signal)), check: fullName(check) };
+  }
+
+  async #write(
+    { version, body }: ReportRequest,
+    run: string,
+    check: CheckObject,
+    signal: AbortSignal,
+  ): Promise<ReportAnswer> {
+    const { cluster, clock, teller } = this.#parts;
+    const late = this.#lateness(check);
+    if (late !== null) return late;
+    if (body === null) return refused(413, 'a report this large is taken from nobody');
+    const report = readReport(body, version);
+    if (typeof report === 'string') return refused(400, report);
+    const end = clock.now() + PATIENCE_MS;
+    for (;;) {
+      try {
+        const written = await cluster.changeState(
+          check,
+          // It came in time, however long writing it takes.
+          (now) =>
+            now.state.run === run
+              ? ended(now, { ...report, node: now.state.node, teller }, clock.wall())
+              : null,
+          signal,
+        );
+        // Else another report of the same run, or its end, came first.
+        if (written !== null) return { status: 200, text: '', check: '' };
+        return refused(400, `run uuid ${shown(run)} is invalid or expired`);
+      } catch (error) {
+        if (!(error instanceof ApiFailure) || signal.aborted || clock.now() >= end) throw error;
+      }
+      await sleep(clock, AGAIN_MS, signal);
+    }
+  }
+
+  /** Version 2 knows a pod without the header by its address. */
+  async #runAt(from: string, signal: AbortSignal): Promise<string> {
+    if (from === '') return '';
+    const [pod, ...others] = await this.#parts.cluster.podsAt(from, signal);
+    // Pods on the node's network share its address: then it says nothing.
+    return pod === undefined || others.length > 0 ? '' : pod.run;
+  }
+
+  async #untilKnown(version: Version, run: string, signal: AbortSignal): Promise<void> {
+    const { watch, clock } = this.#parts;
+    // Right after the start nothing is known yet.
+    const end = clock.now() + (watch.isSynced ? UNKNOWN_MS : PATIENCE_MS);
+    this.#waiting++;
+    try {
+      while (watch.byRun(version, run) === null && clock.now() < end && !signal.aborted)
+        await sleep(clock, LOOK_EVERY_MS, signal);
+    } finally {
+      this.#waiting--;
+    }
+  }
+
+  #lateness(check: CheckObject): ReportAnswer | null {
+    if (this.#parts.watch.sinceBegun(check) < check.timeoutMs) return null;
+    return check.version === 3
+      ? refused(410, `the run ended ${check.timeoutMs / 1000} s after it began`)
+      : refused(400, 'the run has timed out');
+  }
+}
+
+function refused(status: Exclude<ReportAnswer['status'], 200>, text: string): ReportAnswer {
+  return { status, text, check: '' };
+}
+
+/** What a client sent, short enough for a log. */
+function shown(run: string): string {
+  return JSON.stringify(run.slice(0, 64));
+}
+
+/** What a report says. A text: why it is none. */
+function readReport(
+  body: string,
+  version: Version,
+): { readonly ok: boolean; readonly errors: readonly string[] } | string {
+  let read: unknown;
+  try {
+    read = JSON.parse(body);
+  } catch {
+    return 'the report is no JSON';
+  }
+  if (!isObject(read)) return 'the report is no JSON object';
+  // As Go reads it: keys in any case, absent and null for nothing.
+  const fields = new Map(Object.entries(read).map(([key, value]) => [key.toLowerCase(), value]));
+  const ok = fields.get('ok') ?? false;
+  const errors = fields.get('errors') ?? [];
+  if (typeof ok !== 'boolean') return 'OK is true or false';
+  if (!Array.isArray(errors) || !errors.every((each) => typeof each === 'string'))
+    return 'Errors is a list of texts';
+  if (ok && version === 3 && errors.length > 0) return 'OK is true, and there are errors';
+  if (!ok && errors.length === 0) return 'OK is false, and there is no error that says why';
+  if (!ok && errors.includes('')) return 'one of the errors is blank';
+  return { ok, errors };
+}

@@ -1,0 +1,239 @@
+/** Kuberhealthy's HTTP side: reports of checkers, the page, JSON, metrics, probes. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { answerText } from '../base/http-answer.ts';
+import { bugText, type Log } from '../base/log.ts';
+import { ApiFailure } from '../kube/api/failure.ts';
+import { printExposition } from '../metrics/exposition.ts';
+import { groupSamples, type Sample } from '../metrics/sample.ts';
+import type { ReportIntake } from './report-intake.ts';
+import {
+  statusOfVersion2,
+  statusOfVersion3,
+  statusSamples,
+  type StatusFacts,
+} from './status-documents.ts';
+import { PAGE_POLICY, statusPage } from './status-page.ts';
+
+/** What the server is made of. */
+export interface KuberhealthyServerParts {
+  readonly intake: ReportIntake;
+  readonly facts: () => StatusFacts;
+  readonly isReady: () => boolean;
+  readonly log: Log;
+  /** Other series of this process. */
+  readonly more: () => readonly Sample[];
+  /** How the checks of this process's own file are; null: it has none. */
+  readonly own: () => object | null;
+}
+
+/** Reports are some lines of text. */
+const BODY_MAX = 256 * 1024;
+/** Checkers report at the same time as their intervals meet. */
+const CONNECTIONS_MAX = 1024;
+const REQUEST_MS = 10_000;
+/** Reports that wait for the API server together. */
+const HELD_MAX = 8 * 1024 * 1024;
+
+/** Answers for the checks. */
+export class KuberhealthyServer {
+  readonly #parts: KuberhealthyServerParts;
+  readonly #server: Server;
+  readonly #stopping = new AbortController();
+  readonly #reports = new Map<string, number>();
+  /** Bytes of reports that are being dealt with. */
+  #held = 0;
+
+  constructor(parts: KuberhealthyServerParts) {
+    this.#parts = parts;
+    this.#server = createServer({
+      requestTimeout: REQUEST_MS,
+      headersTimeout: REQUEST_MS / 2,
+      keepAliveTimeout: REQUEST_MS / 2,
+      // How often the limits above are looked at.
+      connectionsCheckingInterval: 1000,
+    });
+    this.#server.maxConnections = CONNECTIONS_MAX;
+    this.#server.on('request', (request, response) => void this.#take(request, response));
+  }
+
+  /** @returns the port. @throws the system's error if it cannot listen */
+  listen(host: string, port: number): Promise<number> {
+    return new Promise((resolve, reject) => {
+      this.#server.once('error', reject);
+      this.#server.listen(port, host, () => resolve((this.#server.address() as AddressInfo).port));
+    });
+  }
+
+  /** Takes no more requests; those that are here are answered, for two seconds at most. */
+  async close(): Promise<void> {
+    const closed = new Promise((resolve) => this.#server.close(resolve));
+    this.#server.closeIdleConnections();
+    const timer = setTimeout(() => {
+      this.#stopping.abort();
+      this.#server.closeAllConnections();
+    }, 2000);
+    await closed;
+    clearTimeout(timer);
+  }
+
+  async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const url = URL.parse(request.url ?? '/', 'http://here');
+    const path = url?.pathname ?? '/';
+    response.setHeader('x-content-type-options', 'nosniff');
+    try {
+      if (path === '/check' || path === '/externalCheckStatus')
+        await this.#report(path === '/check' ? 3 : 2, request, response);
+      else this.#page(path, url?.searchParams.get('namespace') ?? '', request, response);
+    } catch (error) {
+      this.#parts.log.error(bugText(error));
+      if (!response.headersSent) answerText(response, 500, 'a bug');
+    }
+  }
+
+  async #report(version: 2 | 3, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { intake, log } = this.#parts;
+    const run = request.headers['kh-run-uuid'];
+    if (this.#held > HELD_MAX) {
+      this.#count(version, 503);
+      return answerText(response, 503, 'too many reports at once');
+    }
+    const body = await bodyOf(request);
+    // The sender went away, and nobody is there to be told anything.
+    if (body === undefined) return;
+    const bytes = body?.length ?? 0;
+    this.#held += bytes;
+    try {
+      const answer = await intake.take(
+        {
+          version,
+          method: request.method ?? '',
+          contentType: request.headers['content-type'] ?? '',
+          run: typeof run === 'string' ? run : '',
+          from: (request.socket.remoteAddress ?? '').replace(/^::ffff:/, ''),
+          body,
+        },
+        this.#stopping.signal,
+      );
+      this.#count(version, answer.status);
+      // What is left of a body that nobody wants is not waited for.
+      if (answer.status !== 200) response.setHeader('connection', 'close');
+      if (answer.check !== '' && answer.status !== 200)
+        log.warning(`${answer.check}: a report was not taken (${answer.status}): ${answer.text}`);
+      answerText(response, answer.status, answer.text);
+    } catch (error) {
+      if (!(error instanceof ApiFailure)) throw error;
+      this.#count(version, 503);
+      log.warning(`a report could not be written down: ${error.message}`);
+      answerText(response, 503, 'the API server does not take the state now: try again');
+    } finally {
+      this.#held -= bytes;
+    }
+  }
+
+  #count(version: 2 | 3, status: number): void {
+    const key = `${version} ${status}`;
+    this.#reports.set(key, (this.#reports.get(key) ?? 0) + 1);
+  }
+
+  #page(path: string, namespace: string, request: IncomingMessage, response: ServerResponse): void {
+    if (request.method !== 'GET' && request.method !== 'HEAD')
+      return answerText(response, 405, 'reports go to /check, or /externalCheckStatus');
+    // A checker that reports here would never know that nobody heard it.
+    if (Number(request.headers['content-length'] ?? 0) > 0)
+      return answerText(response, 400, 'reports go to /check, or /externalCheckStatus');
+    const { isReady, more, own } = this.#parts;
+    switch (path) {
+      case '/':
+        if (!(request.headers.accept ?? '').includes('text/html'))
+          return answerJson(response, statusOfVersion2(this.#facts(namespace)));
+        response.setHeader('content-security-policy', PAGE_POLICY);
+        response.setHeader('refresh', '30');
+        return answerText(
+          response,
+          200,
+          statusPage(this.#facts(namespace)),
+          'text/html; charset=utf-8',
+        );
+      case '/json':
+        return answerJson(response, statusOfVersion3(this.#facts(namespace)));
+      case '/metrics':
+        return answerText(
+          response,
+          200,
+          printExposition(
+            groupSamples([
+              ...statusSamples(this.#facts('')),
+              ...this.#samples(),
+              ...more(),
+            ]).values(),
+            'text',
+          ),
+          'text/plain; version=0.0.4; charset=utf-8',
+        );
+      case '/checks': {
+        const document = own();
+        return document === null
+          ? answerText(response, 404, 'no file of checks is run here (-f)')
+          : answerJson(response, document);
+      }
+      case '/healthz':
+        return answerText(response, 200, 'OK');
+      case '/readyz':
+        return isReady()
+          ? answerText(response, 200, 'OK')
+          : answerText(response, 503, 'the checks are not known yet');
+      default:
+        return answerText(response, 404, '/, /json, /metrics, /checks, /healthz, /readyz');
+    }
+  }
+
+  /** @param namespace some, with commas; `''`: all */
+  #facts(namespace: string): StatusFacts {
+    const facts = this.#parts.facts();
+    const wanted = new Set(namespace.split(',').filter((each) => each !== ''));
+    if (wanted.size === 0) return facts;
+    return { ...facts, checks: facts.checks.filter((check) => wanted.has(check.namespace)) };
+  }
+
+  #samples(): readonly Sample[] {
+    return Array.from(this.#reports, ([key, value]) => {
+      const [version = '', status = ''] = key.split(' ');
+      return {
+        name: 'ndots_check_reports_total',
+        help: 'Reports of checkers, by what they were answered.',
+        kind: 'counter',
+        labels: { version, status },
+        value,
+      };
+    });
+  }
+}
+
+function answerJson(response: ServerResponse, document: object): void {
+  answerText(
+    response,
+    200,
+    `${JSON.stringify(document, null, 2)}\n`,
+    'application/json; charset=utf-8',
+  );
+}
+
+/** The whole body; null: it is too large; undefined: its sender went away. The connection stays, so that the sender can be told. */
+function bodyOf(request: IncomingMessage): Promise<string | null | undefined> {
+  return new Promise((resolve) => {
+    const pieces: Buffer[] = [];
+    let bytes = 0;
+    request.on('data', (piece: Buffer) => {
+      bytes += piece.length;
+      if (bytes <= BODY_MAX) pieces.push(piece);
+      else {
+        pieces.length = 0;
+        resolve(null);
+      }
+    });
+    request.on('end', () => resolve(Buffer.concat(pieces).toString('utf8')));
+    request.on('error', () => resolve(undefined));
+    request.on('close', () => resolve(undefined));
+  });
+}

@@ -1,0 +1,194 @@
+/** How all checks are, as Kuberhealthy shows it: the JSON of version 2 and of version 3, and the metrics of both. */
+import { printDuration } from '../base/duration.ts';
+import type { Sample } from '../metrics/sample.ts';
+import { fullName, type CheckObject } from './check-object.ts';
+import { khStateOf, statusOf } from './check-state.ts';
+import type { SweepReason } from './pod-sweeper.ts';
+
+/** What the documents tell of. */
+export interface StatusFacts {
+  readonly checks: readonly CheckObject[];
+  /** The replica that leads; `''`: none is known. */
+  readonly leader: string;
+  readonly leads: boolean;
+  readonly loopSeconds: number;
+  readonly due: number;
+  readonly sweepSeconds: number;
+  readonly swept: ReadonlyMap<SweepReason, number>;
+  /** Milliseconds since 1970. */
+  readonly wall: number;
+}
+
+/** Whether a check counts against the whole: one that has never ended a run does not. */
+function isBad({ state }: CheckObject): boolean {
+  return !state.ok && (state.errors.length > 0 || state.failures > 0);
+}
+
+/** Whether all is well, and what is not. */
+export function overall(checks: readonly CheckObject[]): { ok: boolean; errors: string[] } {
+  const bad = checks.filter((check) => isBad(check));
+  return { ok: bad.length === 0, errors: bad.flatMap(({ state }) => state.errors) };
+}
+
+/** The page of version 2: `/`. */
+export function statusOfVersion2({ checks, leader }: StatusFacts): object {
+  const { ok, errors } = overall(checks);
+  return {
+    OK: ok,
+    Errors: errors,
+    CheckDetails: Object.fromEntries(
+      checks.map((check) => {
+        const { khWorkload: _, ...spec } = khStateOf(check, check.state).spec;
+        return [fullName(check), spec];
+      }),
+    ),
+    JobDetails: {},
+    CurrentMaster: leader,
+  };
+}
+
+/** The page of version 3: `/json`. Checks have their bare names, as there; where two share one, both have their namespaces with them. */
+export function statusOfVersion3({ checks, leader, wall }: StatusFacts): object {
+  const { ok, errors } = overall(checks);
+  const names = new Map<string, number>();
+  for (const { name } of checks) names.set(name, (names.get(name) ?? 0) + 1);
+  return {
+    OK: ok,
+    Errors: errors,
+    CheckDetails: Object.fromEntries(
+      checks.map((check) => {
+        const { state, intervalMs, timeoutMs, name } = check;
+        const nextAt = (state.begunAt ?? wall) + intervalMs;
+        const key = names.get(name) === 1 ? name : fullName(check);
+        const details = {
+          ...statusOf(check, state),
+          ...(!state.isRunning &&
+            state.begunAt !== null && { nextRunUnix: Math.floor(nextAt / 1000) }),
+          timeoutSeconds: Math.floor(timeoutMs / 1000),
+          runIntervalSeconds: Math.floor(intervalMs / 1000),
+        };
+        return [key, details];
+      }),
+    ),
+    CurrentMaster: leader,
+    Metadata: {},
+  };
+}
+
+/** Labels of a check that its series have, and what they are called there. */
+const labelNames = {
+  'kuberhealthy.io/severity': 'severity',
+  'kuberhealthy.io/category': 'category',
+} as const;
+/** A label is no place for a page of text. */
+const LABEL_MAX = 256;
+/** Seconds. */
+const buckets = [1, 5, 10, 30, 60, 120, 300] as const;
+
+/** The series of versions 2 and 3. */
+export function statusSamples(facts: StatusFacts): readonly Sample[] {
+  const { checks, leader, leads, loopSeconds, due, sweepSeconds, swept, wall } = facts;
+  const found: Sample[] = [];
+  const add = (
+    name: string,
+    help: string,
+    labels: Readonly<Record<string, string>>,
+    value: number,
+    kind: Sample['kind'] = 'gauge',
+  ): void => void found.push({ name: `kuberhealthy_${name}`, help, kind, labels, value });
+  add(
+    'running',
+    'Whether checks are run; current_master runs them.',
+    { current_master: leader },
+    1,
+  );
+  add('cluster_state', 'Whether all checks are well.', {}, overall(checks).ok ? 1 : 0);
+  add('controller_leader', 'Whether this replica runs the checks.', {}, leads ? 1 : 0);
+  add(
+    'scheduler_loop_duration_seconds',
+    'How long the last look at all checks took.',
+    {},
+    loopSeconds,
+  );
+  add('scheduler_due_checks', 'Checks that were due at the last look.', {}, due);
+  add(
+    'reaper_last_sweep_duration_seconds',
+    'How long clearing away pods took last.',
+    {},
+    sweepSeconds,
+  );
+  for (const reason of ['timeout', 'completed', 'failed', 'expired'] as const)
+    add(
+      'reaper_deleted_pods_total',
+      'Pods of checks that were deleted.',
+      { reason },
+      swept.get(reason) ?? 0,
+      'counter',
+    );
+  for (const check of checks) {
+    const { namespace, state, version } = check;
+    const base = { check: version === 2 ? fullName(check) : check.name, namespace };
+    const more = Object.fromEntries(
+      Object.entries(labelNames).flatMap(([label, name]) =>
+        check.labels[label] === undefined ? [] : [[name, shortened(check.labels[label])]],
+      ),
+    );
+    const labels = { ...base, ...more };
+    const status = state.ok ? '1' : '0';
+    const error = shortened(state.errors.join('|'));
+    add('check', 'Whether the check is well.', { ...labels, status, error }, state.ok ? 1 : 0);
+    add('check_duration_seconds', 'How long the last run took.', labels, state.tookMs / 1000);
+    if (version === 2) continue;
+    add('check_consecutive_failures', 'Runs in a row that failed.', labels, state.failuresInARow);
+    add('check_success_total', 'Runs that went well.', labels, state.successes, 'counter');
+    add('check_failure_total', 'Runs that failed.', labels, state.failures, 'counter');
+    const since = state.lastOkAt === null ? -1 : Math.max(0, wall - state.lastOkAt) / 1000;
+    add(
+      'check_seconds_since_success',
+      'Since the last run that went well; -1: there was none.',
+      labels,
+      since,
+    );
+  }
+  found.push(...histogram(checks));
+  return found;
+}
+
+function histogram(checks: readonly CheckObject[]): readonly Sample[] {
+  const seconds = checks.map(({ state }) => state.tookMs / 1000);
+  const name = 'kuberhealthy_check_run_duration_seconds';
+  const help = 'How long the last runs of all checks took.';
+  const sample = (
+    suffix: string,
+    labels: Readonly<Record<string, string>>,
+    value: number,
+  ): Sample => ({
+    name: `${name}_${suffix}`,
+    help,
+    kind: 'gauge',
+    labels,
+    value,
+  });
+  return [
+    ...buckets.map((most) =>
+      sample('bucket', { le: String(most) }, seconds.filter((each) => each <= most).length),
+    ),
+    sample('bucket', { le: '+Inf' }, seconds.length),
+    sample(
+      'sum',
+      {},
+      seconds.reduce((sum, each) => sum + each, 0),
+    ),
+    sample('count', {}, seconds.length),
+  ];
+}
+
+function shortened(value: string): string {
+  const line = value.replace(/\s+/g, ' ');
+  return line.length > LABEL_MAX ? `${line.slice(0, LABEL_MAX - 1)}…` : line;
+}
+
+/** How long a run took, for people. */
+export function tookText({ state }: CheckObject): string {
+  return state.begunAt === null ? '–' : printDuration(state.tookMs);
+}

@@ -1,0 +1,92 @@
+/** Kuberhealthy's own clients, versions 2 and 3, built from their Go modules. */
+import { spawnSync } from 'node:child_process';
+import {
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+
+const modules = {
+  2: {
+    path: 'github.com/kuberhealthy/kuberhealthy/v2',
+    version: 'v2.7.1',
+    client: 'pkg/checks/external/checkclient',
+  },
+  3: {
+    path: 'github.com/kuberhealthy/kuberhealthy/v3',
+    version: 'v3.0.9',
+    client: 'pkg/checkclient',
+  },
+} as const;
+
+/** A folder with the sources of both in `v2` and `v3`, where the Go module proxy does not have them. */
+const sources = process.env['KUBERHEALTHY_SOURCES'];
+
+const folder = join(
+  process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'),
+  'ndots',
+  'kuberhealthy',
+);
+
+/** The program that reports by the client of a version: OK, or its arguments as errors. Built once. */
+export function reporterProgram(version: 2 | 3): string {
+  const { path, version: tag, client } = modules[version];
+  const program = join(folder, `reporter-${tag}`);
+  if (existsSync(program)) return program;
+  const work = mkdtempSync(join(tmpdir(), 'ndots-kuberhealthy-'));
+  try {
+    // Within its module: what that asks for in which version counts only there.
+    cpSync(sourceOf(version), work, { recursive: true });
+    spawnSync('chmod', ['-R', 'u+w', work]);
+    mkdirSync(join(work, 'cmd', 'reporter'), { recursive: true });
+    const template = readFileSync(join(import.meta.dirname, 'main.go.txt'), 'utf8');
+    writeFileSync(
+      join(work, 'cmd', 'reporter', 'main.go'),
+      template.replace('CLIENT', `${path}/${client}`),
+    );
+    go(['build', '-mod=mod', '-trimpath', '-o', join(work, 'reporter'), './cmd/reporter'], work);
+    mkdirSync(folder, { recursive: true });
+    copyFileSync(join(work, 'reporter'), `${program}.new`);
+    renameSync(`${program}.new`, program);
+    return program;
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+}
+
+function sourceOf(version: 2 | 3): string {
+  if (sources !== undefined) return resolve(sources, `v${version}`);
+  const { path, version: tag } = modules[version];
+  const found = JSON.parse(go(['mod', 'download', '-json', `${path}@${tag}`], tmpdir())) as {
+    Dir: string;
+  };
+  return found.Dir;
+}
+
+function go(words: readonly string[], cwd: string): string {
+  const env = { ...process.env, CGO_ENABLED: '0', GOFLAGS: '' };
+  const { status, stdout, stderr } = spawnSync('go', words, { cwd, env, encoding: 'utf8' });
+  if (status !== 0) throw new Error(`go ${words.join(' ')}: ${stderr}`);
+  return stdout;
+}
+
+/** Why the clients cannot be built here; null: they can. */
+export function noReporter(): string | null {
+  if (existsSync(join(folder, `reporter-${modules[2].version}`))) return null;
+  if (spawnSync('go', ['version']).status !== 0) return 'go is not installed';
+  if (sources !== undefined) return null;
+  try {
+    sourceOf(2);
+    return null;
+  } catch {
+    return `the Go module proxy does not have ${modules[2].path}: KUBERHEALTHY_SOURCES=FOLDER with v2/ and v3/`;
+  }
+}
