@@ -1,11 +1,12 @@
 /** The webhook's HTTPS server: reviews, readiness, metrics. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type { Identity } from '../base/certificates.ts';
 import { answerText } from '../base/http-answer.ts';
 import { BadReview, readReview, reviewPod, type Mode, type ReviewedPod } from './admission.ts';
 import type { AdviceSources } from './dns-advice.ts';
+import { IdleConnections } from './idle-connections.ts';
 
 /** What the server is made of. */
 export interface WebhookServerParts {
@@ -17,35 +18,48 @@ export interface WebhookServerParts {
   readonly metrics: WebhookMetrics;
   /** Prometheus text. */
   readonly scrape: () => string;
+  /** Connections at a time; 512 where nothing is said. */
+  readonly connectionsMax?: number;
 }
 
 /** What is counted. */
 export interface WebhookMetrics {
   /** `because`: annotation, namespace, advice, default, or none. */
   reviewed(because: string, seconds: number): void;
-  refused(why: 'not-json' | 'too-large' | 'method' | 'bug'): void;
+  refused(why: 'not-json' | 'too-large' | 'busy' | 'method' | 'bug'): void;
 }
 
 /** The API server takes objects up to 3 MiB; a review has the object and little more. */
 const BODY_MAX = 4 * 1024 * 1024;
+/** Bytes of all reviews that have not come whole yet: anybody in the cluster may send some. */
+const HELD_MAX = 16 * 1024 * 1024;
+/** Values in a review. A pod has some hundreds; four megabytes of empty ones would take a hundred of memory. */
+const VALUES_MAX = 200_000;
 /** Replicas of the API server keep a few connections each. */
 const CONNECTIONS_MAX = 512;
+/** The API server waits two seconds; who takes longer to say what it wants is not the API server. */
+const SLOW_MS = 5000;
 
 /** Serves from the first certificate on; `use` takes the next one for new connections. */
 export class WebhookServer {
   readonly #parts: WebhookServerParts;
   readonly #server: Server;
+  readonly #connections: IdleConnections;
+  #held = 0;
   #ready = false;
 
   constructor(parts: WebhookServerParts) {
     this.#parts = parts;
     this.#server = createServer({
       minVersion: 'TLSv1.2',
-      requestTimeout: 5000,
-      headersTimeout: 5000,
+      handshakeTimeout: SLOW_MS,
+      requestTimeout: SLOW_MS,
+      headersTimeout: SLOW_MS,
+      connectionsCheckingInterval: 1000,
     });
-    this.#server.maxConnections = CONNECTIONS_MAX;
+    this.#connections = new IdleConnections(parts.connectionsMax ?? CONNECTIONS_MAX);
     this.#server.keepAliveTimeout = 90_000;
+    this.#server.on('connection', (socket: Socket) => this.#connections.came(socket));
     this.#server.on('request', (request, response) => void this.#take(request, response));
     // A handshake that fails is the client's matter.
     this.#server.on('tlsClientError', (_error, socket) => socket.destroy());
@@ -76,6 +90,9 @@ export class WebhookServer {
   }
 
   async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { socket } = request;
+    this.#connections.asks(socket);
+    response.on('close', () => this.#connections.rests(socket));
     const path = request.url?.split('?')[0];
     if (path === '/healthz') return answerText(response, 200, 'OK');
     if (path === '/readyz')
@@ -94,12 +111,20 @@ export class WebhookServer {
     }
     const begun = performance.now();
     try {
-      const body = await bodyOf(request);
-      if (body === null) {
-        metrics.refused('too-large');
-        return answerText(response, 413, `a review has at most ${BODY_MAX} bytes`);
+      const body = await this.#bodyOf(request);
+      if (body === 'too-large') {
+        metrics.refused(body);
+        return refuse(response, 413, `a review has at most ${BODY_MAX} bytes`);
       }
-      const review = readReview(body);
+      if (body === 'busy') {
+        metrics.refused(body);
+        return refuse(response, 503, 'too much is on its way here');
+      }
+      if (valuesIn(body) > VALUES_MAX) {
+        metrics.refused('too-large');
+        return refuse(response, 413, `a review has at most ${VALUES_MAX} values`);
+      }
+      const review = readReview(body.toString('utf8'));
       const { advice, body: answer } = reviewPod(
         review,
         await this.#parts.sources(review),
@@ -108,22 +133,47 @@ export class WebhookServer {
       metrics.reviewed(advice.because.split(' ')[0] || 'none', (performance.now() - begun) / 1000);
       answerText(response, 200, answer, 'application/json');
     } catch (error) {
+      // Who went away while sending is answered by nobody.
+      if (request.errored !== null) return metrics.refused('not-json');
       const bad = error instanceof BadReview;
       metrics.refused(bad ? 'not-json' : 'bug');
       if (!response.headersSent)
         answerText(response, bad ? 400 : 500, bad ? error.message : 'a bug');
     }
   }
+
+  /** The whole body, or why it is not taken. Rejects if it does not come. */
+  async #bodyOf(request: IncomingMessage): Promise<Buffer | 'too-large' | 'busy'> {
+    const pieces: Buffer[] = [];
+    let bytes = 0;
+    try {
+      for await (const piece of request as AsyncIterable<Buffer>) {
+        bytes += piece.length;
+        this.#held += piece.length;
+        if (bytes > BODY_MAX) return 'too-large';
+        if (this.#held > HELD_MAX) return 'busy';
+        pieces.push(piece);
+      }
+      return Buffer.concat(pieces);
+    } finally {
+      this.#held -= bytes;
+    }
+  }
 }
 
-/** The whole body; null: it is too large. */
-async function bodyOf(request: IncomingMessage): Promise<string | null> {
-  const pieces: Buffer[] = [];
-  let bytes = 0;
-  for await (const piece of request as AsyncIterable<Buffer>) {
-    bytes += piece.length;
-    if (bytes > BODY_MAX) return null;
-    pieces.push(piece);
-  }
-  return Buffer.concat(pieces).toString('utf8');
+/** What is left of the request is not read. */
+function refuse(response: ServerResponse, status: number, text: string): void {
+  response.setHeader('connection', 'close');
+  answerText(response, status, text);
+}
+
+const COMMA = 0x2c;
+const BRACKET = 0x5b;
+const BRACE = 0x7b;
+
+/** No fewer than the values that JSON has, without making them; commas in texts count, too. */
+function valuesIn(body: Buffer): number {
+  let count = 1;
+  for (const byte of body) if (byte === COMMA || byte === BRACKET || byte === BRACE) count++;
+  return count;
 }

@@ -1,0 +1,49 @@
+/** Connections up to a limit: at it the one goes that has been idle longest, and never the newcomer, who may be the API server. */
+import type { Socket } from 'node:net';
+
+/** Sockets by the client's address and port, since TLS has another object than the socket below. */
+export class IdleConnections {
+  readonly #most: number;
+  /** Those without a request, the one that has been idle longest first. */
+  readonly #idle = new Map<string, Socket>();
+  readonly #busy = new Map<string, Socket>();
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  /** A connection was accepted. */
+  came(socket: Socket): void {
+    const key = keyOf(socket);
+    this.#idle.set(key, socket);
+    socket.once('close', () => {
+      this.#idle.delete(key);
+      this.#busy.delete(key);
+    });
+    if (this.#idle.size + this.#busy.size <= this.#most) return;
+    const [oldest = key] = this.#idle.keys();
+    this.#idle.get(oldest)?.destroy();
+    this.#idle.delete(oldest);
+  }
+
+  /** A request came over it. */
+  asks(socket: Socket): void {
+    move(keyOf(socket), this.#idle, this.#busy);
+  }
+
+  /** Its request is answered. */
+  rests(socket: Socket): void {
+    move(keyOf(socket), this.#busy, this.#idle);
+  }
+}
+
+function move(key: string, from: Map<string, Socket>, to: Map<string, Socket>): void {
+  const socket = from.get(key);
+  if (socket === undefined) return;
+  from.delete(key);
+  to.set(key, socket);
+}
+
+function keyOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress}:${remotePort}`;
+}

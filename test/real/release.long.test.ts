@@ -1,0 +1,137 @@
+/** What tools/release.ts makes, installed as krew installs it, and asked by kubectl. */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { chmodSync, closeSync, cpSync, mkdirSync, mkdtempSync, openSync } from 'node:fs';
+import { readFileSync, readSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { parse } from 'yaml';
+import { clusterPrograms, noApiServer } from '../kit/cluster/programs.ts';
+
+interface Manifest {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly name: string };
+  readonly spec: {
+    readonly version: string;
+    readonly homepage: string;
+    readonly shortDescription: string;
+    readonly description: string;
+    readonly caveats: string;
+    readonly platforms: readonly {
+      readonly selector: { readonly matchLabels: { readonly os: string; readonly arch: string } };
+      readonly uri: string;
+      readonly sha256: string;
+      readonly bin: string;
+      readonly files: readonly { readonly from: string; readonly to: string }[];
+    }[];
+  };
+}
+
+const url = 'https://example.org/ndots/releases/download/v1';
+/** `e_machine` of programs for these processors. */
+const machines = { amd64: 62, arm64: 183 } as const;
+
+describe('a release', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'ndots-release-test-'));
+  const out = join(folder, 'out');
+  let offline = '';
+  let manifest: Manifest;
+  after(() => rmSync(folder, { recursive: true }));
+
+  before(() => {
+    const words = ['tools/release.ts', '--url', url, '--out', out, 'linux-amd64', 'linux-arm64'];
+    const { status, stderr } = spawnSync(process.execPath, words, { encoding: 'utf8' });
+    if (/ENOTFOUND|EAI_AGAIN|ENETUNREACH|ECONNREFUSED|ENOTCACHED/.test(stderr))
+      offline = 'the registry cannot be reached';
+    else assert.equal(status, 0, stderr);
+    if (offline === '') manifest = parse(readFileSync(join(out, 'ndots.yaml'), 'utf8')) as Manifest;
+  });
+
+  const unpacked = (arch: string): string => {
+    const { uri } = manifest.spec.platforms.find(
+      ({ selector }) => selector.matchLabels.arch === arch,
+    )!;
+    const to = join(folder, arch);
+    mkdirSync(to, { recursive: true });
+    const file = join(out, uri.slice(url.length + 1));
+    assert.equal(spawnSync('tar', ['xzf', file, '-C', to]).status, 0);
+    return to;
+  };
+
+  test('has a manifest that krew takes', (t) => {
+    if (offline !== '') return t.skip(offline);
+    // sigs.k8s.io/krew/internal/index/validation says what must be.
+    assert.equal(manifest.apiVersion, 'krew.googlecontainertools.github.com/v1alpha2');
+    assert.equal(manifest.kind, 'Plugin');
+    assert.match(manifest.metadata.name, /^[a-z][a-z0-9-]*$/);
+    const { version, shortDescription, homepage, description, platforms } = manifest.spec;
+    assert.match(version, /^v\d+\.\d+\.\d+$/);
+    assert.match(homepage, /^https:\/\//);
+    assert.match(shortDescription, /^[A-Z].{1,50}[^.\s]$/);
+    assert.ok(description.split('\n').every((line) => line.length <= 80));
+    assert.deepEqual(
+      platforms.map(({ selector }) => selector.matchLabels),
+      [
+        { os: 'linux', arch: 'amd64' },
+        { os: 'linux', arch: 'arm64' },
+      ],
+    );
+    const sums = readFileSync(join(out, 'SHA256SUMS'), 'utf8');
+    for (const { uri, sha256, bin, files } of platforms) {
+      assert.ok(uri.startsWith(`${url}/`));
+      const bytes = readFileSync(join(out, uri.slice(url.length + 1)));
+      assert.equal(createHash('sha256').update(bytes).digest('hex'), sha256);
+      assert.ok(sums.includes(`${sha256}  ${uri.slice(url.length + 1)}`));
+      assert.equal(bin, 'bin/kubectl-ndots');
+      assert.deepEqual(files, [{ from: 'ndots/*', to: '.' }]);
+    }
+  });
+
+  for (const [arch, machine] of Object.entries(machines))
+    test(`has the runtime and the foreign functions of ${arch}, licence and manual`, (t) => {
+      if (offline !== '') return t.skip(offline);
+      const root = join(unpacked(arch), 'ndots');
+      for (const file of [
+        'node_modules/node/bin/node',
+        `node_modules/@koromix/koffi-linux-${arch === 'amd64' ? 'x64' : arch}/linux_${arch === 'amd64' ? 'x64' : arch}/koffi.node`,
+      ]) {
+        const head = Buffer.alloc(20);
+        const descriptor = openSync(join(root, file), 'r');
+        readSync(descriptor, head);
+        closeSync(descriptor);
+        assert.equal(head.readUInt16LE(18), machine, file);
+      }
+      for (const file of ['LICENSE', 'man/ndots.1', 'docs/problems.md', 'dist/cli/main.js'])
+        assert.ok(readFileSync(join(root, file)).length > 0, file);
+    });
+
+  test(
+    'is called by kubectl once it is installed, without any other runtime',
+    { skip: noApiServer() ?? (process.arch === 'x64' ? false : 'unpacks the program of x64') },
+    async (t) => {
+      if (offline !== '') return t.skip(offline);
+      // What krew does with files and bin: moves the former into a folder of the version, links to the latter.
+      const store = join(folder, 'store');
+      cpSync(join(unpacked('amd64'), 'ndots'), store, { recursive: true });
+      const links = join(folder, 'bin');
+      mkdirSync(links);
+      symlinkSync(join(store, 'bin/kubectl-ndots'), join(links, 'kubectl-ndots'));
+      chmodSync(join(store, 'bin/kubectl-ndots'), 0o755);
+      const { kubectl } = await clusterPrograms();
+      const env = { PATH: `${links}:/usr/bin:/bin`, HOME: folder };
+      const run = (...words: string[]): string => {
+        const { stdout, stderr } = spawnSync(kubectl, ['ndots', ...words], {
+          env,
+          encoding: 'utf8',
+        });
+        return stdout + stderr;
+      };
+      assert.match(run('version'), /^ndots-\d[^]*^UDP: batched/m);
+      assert.match(run('--help'), /kubectl ndots trace/);
+      assert.match(run('lint', '--explain', 'CF01'), /CF01/);
+    },
+  );
+});

@@ -1,0 +1,60 @@
+/** The manifest by which krew installs `kubectl ndots`. */
+import { stringify } from 'yaml';
+
+/** One archive of a release. */
+export interface ReleaseArchive {
+  /** As Go spells it: `linux`, `darwin`. */
+  readonly os: string;
+  /** As Go spells it: `amd64`, `arm64`. */
+  readonly arch: string;
+  readonly uri: string;
+  /** Hexadecimal. */
+  readonly sha256: string;
+}
+
+/** What the manifest says. */
+export interface KrewRelease {
+  /** Without the `v`. */
+  readonly version: string;
+  readonly home: string;
+  readonly archives: readonly ReleaseArchive[];
+}
+
+const description = `Explains every lookup of a pod: which queries its resolver sends for a name, and
+why (trace), in the network of the pod itself if need be (exec); checks every
+replica of the cluster's DNS (check); finds what is wrong in Corefiles and
+manifests (lint) and in captures (doctor).
+`;
+
+const caveats = `Try:
+  kubectl ndots trace redis.cache --from deploy/web
+  kubectl ndots exec deploy/web -- trace redis.cache
+  kubectl ndots check run --service kube-system/kube-dns
+Completion of its words: kubectl ndots completion kubectl --help
+`;
+
+/** YAML in the form of krew-index (krew.googlecontainertools.github.com/v1alpha2). */
+export function krewManifest({ version, home, archives }: KrewRelease): string {
+  return stringify(
+    {
+      apiVersion: 'krew.googlecontainertools.github.com/v1alpha2',
+      kind: 'Plugin',
+      metadata: { name: 'ndots' },
+      spec: {
+        version: `v${version}`,
+        homepage: home,
+        shortDescription: 'Explain, check and trace cluster DNS',
+        description,
+        caveats,
+        platforms: archives.map(({ os, arch, uri, sha256 }) => ({
+          selector: { matchLabels: { os, arch } },
+          uri,
+          sha256,
+          bin: 'bin/kubectl-ndots',
+          files: [{ from: 'ndots/*', to: '.' }],
+        })),
+      },
+    },
+    { lineWidth: 0 },
+  );
+}
