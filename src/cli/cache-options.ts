@@ -93,7 +93,7 @@ export const cacheUsage: Usage = {
   synopsis: 'explain NAME… | flush NAME… | flush --all',
   examples: [
     ['explain www.example.com', 'what is kept under this name, and for how long'],
-    ['explain example.com --below -s 10.0.0.7 -s 10.0.0.8 --token-file FILE', 'on two servers'],
+    ['explain example.com --below -s 10.0.0.7 -s 10.0.0.8', 'on two servers, and below it'],
     ['flush www.example.com --cluster --token-file FILE', 'forget it on all replicas'],
     ['flush --all', 'forget everything on this machine’s server'],
   ],

@@ -30,7 +30,7 @@ interface Manifest {
   };
 }
 
-const url = 'https://example.org/ndots/releases/download/v1';
+const url = 'https://dl.example.com/ndots/releases/download/v1';
 /** `e_machine` of programs for these processors. */
 const machines = { amd64: 62, arm64: 183 } as const;
 
