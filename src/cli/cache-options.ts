@@ -92,10 +92,10 @@ const table = {
 export const cacheUsage: Usage = {
   synopsis: 'explain NAME… | flush NAME… | flush --all',
   examples: [
-    ['explain www.example.com', 'what is kept under this name, and for how long'],
+    ['explain www.example.com', 'what is kept under it'],
     ['explain example.com --below -s 10.0.0.7 -s 10.0.0.8', 'on two servers, and below it'],
     ['flush www.example.com --cluster --token-file FILE', 'forget it on all replicas'],
-    ['flush --all', 'forget everything on this machine’s server'],
+    ['flush --all', 'forget everything here'],
   ],
   style: 'gnu',
   options: table,
