@@ -84,6 +84,29 @@ export function problemsIn(error: unknown): readonly Problem[] | null {
   return error instanceof Problem ? [error] : null;
 }
 
+/** Collects the problems of parts that are done one after the other, so that all are told at once. */
+export class Mistakes {
+  readonly problems: Problem[] = [];
+
+  /** What `run` gives; null if it throws problems, which are remembered. */
+  async of<T>(run: () => T | Promise<T>): Promise<T | null> {
+    try {
+      return await run();
+    } catch (error) {
+      const found = problemsIn(error);
+      if (found === null) throw error;
+      this.problems.push(...found);
+      return null;
+    }
+  }
+
+  /** @throws the problem if there is one, Problems if there are several */
+  throw(): void {
+    const [first] = this.problems;
+    if (first !== undefined) throw this.problems.length === 1 ? first : new Problems(this.problems);
+  }
+}
+
 /** `Corefile:3:5`, or `Corefile:3` for a whole line. */
 export function printPlace(place: Place): string {
   return place.column > 0

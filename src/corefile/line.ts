@@ -83,6 +83,24 @@ export class Line {
     return this.refuse(text, word.place, { hint: isNews ? hint : null });
   }
 
+  /** All words that are left, each as this value. Each that is none is told of. */
+  readAll<T>(value: Value<T>): readonly T[] {
+    const refusals: Refusal[] = [];
+    const found: T[] = [];
+    for (const word of this.takeAll()) {
+      try {
+        found.push(this.read(value, word));
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error;
+        refusals.push(error);
+      }
+    }
+    const last = refusals.pop();
+    for (const { place, message, advice } of refusals) this.binding.problem(place, message, advice);
+    if (last !== undefined) throw last;
+    return found;
+  }
+
   /** Ends the binding of this line with a problem. */
   refuse(text: string, place: Place = this.name.place, advice: Advice = {}): never {
     throw new Refusal(text, place, advice);

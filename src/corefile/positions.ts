@@ -103,7 +103,7 @@ export function rest<T>(
   const show = min === 0 ? `[${value.show}…]` : `${value.show}…`;
   return position(show, help, (line) => {
     if (line.left < min || line.left > max) line.refuseCount();
-    return line.takeAll().map((token) => line.read(value, token));
+    return line.readAll(value);
   });
 }
 

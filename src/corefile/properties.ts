@@ -126,7 +126,7 @@ export function list<T>(
   const show = min === 0 ? `[${value.show}…]` : `${value.show}…`;
   return property(word, show, help, [] as readonly T[], (line, before) => {
     if (line.left < min || line.left > max) line.refuseCount();
-    return [...before, ...line.takeAll().map((token) => line.read(value, token))];
+    return [...before, ...line.readAll(value)];
   });
 }
 

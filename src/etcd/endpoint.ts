@@ -1,5 +1,6 @@
 import { connect as connectTcp, type Socket } from 'node:net';
 import { readFileSync } from 'node:fs';
+import { whyFailed } from '../base/why-failed.ts';
 import { builtins } from '../base/builtins.ts';
 import { printHostPort } from '../base/ip.ts';
 import { connectionFailure, EtcdFailure } from './etcd-failure.ts';
@@ -102,7 +103,6 @@ function open({ host, port, socket }: Endpoint, tls: TlsFiles | null): Socket {
 }
 
 function tlsFailure(error: unknown, where: string): EtcdFailure {
-  const text = error instanceof Error ? error.message : String(error);
   const advice = 'check the files of `tls`: CERT KEY CA, each PEM, the key that of the certificate';
-  return new EtcdFailure('tls', `${where}: ${text}`, advice, error);
+  return new EtcdFailure('tls', `${where}: ${whyFailed(error)}`, advice, error);
 }

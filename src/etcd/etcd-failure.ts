@@ -1,3 +1,5 @@
+import { errorCode } from '../base/error-code.ts';
+import { whyFailed } from '../base/why-failed.ts';
 import { STATUS, type GrpcFailure } from '../net/grpc/grpc-failure.ts';
 
 /** Why etcd gave no answer, or not the one asked for; decides what is done next. */
@@ -76,21 +78,18 @@ function statusFailure(code: number, text: string, where: string): EtcdFailure {
 /** A failure below gRPC: name look-up, connection, TLS. */
 export function connectionFailure(error: unknown, where: string): EtcdFailure {
   if (error instanceof EtcdFailure) return error;
-  const { code = '', message } = asError(error);
-  const text = `${where}: ${message === '' ? code : message}`;
+  const code = codeOf(error);
+  const text = `${where}: ${whyFailed(error)}`;
   if (code.startsWith('ERR_SSL') || code.startsWith('ERR_TLS') || tlsCode.test(code))
     return new EtcdFailure('tls', text, tlsAdvice, error);
   return new EtcdFailure('unavailable', text, '', error);
 }
 
 /** Node tries the addresses of a name side by side and puts their errors together; the first one says enough. */
-function asError(error: unknown): { readonly code?: string; readonly message: string } {
-  if (error instanceof AggregateError && error.errors.length > 0) return asError(error.errors[0]);
-  if (error instanceof Error) {
-    const { code } = error as NodeJS.ErrnoException;
-    return { message: error.message, ...(code === undefined ? {} : { code }) };
-  }
-  return { message: String(error) };
+function codeOf(error: unknown): string {
+  return error instanceof AggregateError && error.errors.length > 0
+    ? codeOf(error.errors[0])
+    : errorCode(error);
 }
 
 const tlsCode =

@@ -1,3 +1,4 @@
+import { whyFailed } from '../base/why-failed.ts';
 import { errorCode } from '../base/error-code.ts';
 import { printHostPort } from '../base/ip.ts';
 import { Problem } from '../base/problem.ts';
@@ -46,7 +47,7 @@ export async function bindProblem(
     default:
       return new Problem({
         code: 'listen-failed',
-        text: `${where}: ${cause instanceof Error ? cause.message : String(cause)}`,
+        text: `${where}: ${whyFailed(cause)}`,
         cause,
       });
   }

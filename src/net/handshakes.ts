@@ -1,12 +1,15 @@
 import type { Socket } from 'node:net';
 import type { Server as TlsServer, TlsOptions, TLSSocket } from 'node:tls';
 
+import { whyFailed } from '../base/why-failed.ts';
 import { builtins } from '../base/builtins.ts';
 import { Problem } from '../base/problem.ts';
+import type { Clock } from '../base/clock.ts';
 import { ConnectionTable, type Connection } from './connection-table.ts';
 import type { ListenerLimits } from './limits.ts';
 import type { ListenerCounters } from './listener-counters.ts';
 import type { ClientAuth, ListenerTls } from './listener.ts';
+import { ticketKeys, ticketPeriod } from './ticket-keys.ts';
 import { Timed, type TimerWheel } from './timer-wheel.ts';
 
 /** What handshakes need of their listener. */
@@ -14,6 +17,7 @@ export interface HandshakeHost {
   readonly limits: ListenerLimits;
   readonly counters: ListenerCounters;
   readonly wheel: TimerWheel;
+  readonly clock: Clock;
 }
 
 /**
@@ -28,6 +32,8 @@ export class Handshakes {
   /** By the ends of the connection: the runtime gives no other way from the encrypted socket to the one below. */
   readonly #byEnds = new Map<string, Handshake>();
   #server: TlsServer;
+  #tls: ListenerTls | null = null;
+  #period = 0;
 
   /**
    * @param tls null: there is none, which is a problem
@@ -68,12 +74,22 @@ export class Handshakes {
     this.#byEnds.set(key, handshake);
     counters.handshakes.add(1);
     wheel.set(handshake, limits.readTimeoutMs);
+    this.#renewTickets();
     this.#server.emit('connection', socket);
   }
 
   /** Ends all that are under way. */
   destroy(): void {
     for (const handshake of this.#table) handshake.destroy();
+  }
+
+  /** Keys of another period, from the first handshake in it on. */
+  #renewTickets(): void {
+    const period = ticketPeriod(this.#host.clock.wall());
+    if (period === this.#period || this.#tls === null) return;
+    this.#period = period;
+    const keys = ticketKeys(this.#tls, period);
+    if (keys !== null) this.#server.setTicketKeys(keys);
   }
 
   /** It never listens: connections are given to it. Their time is measured here, so its own limit is out of reach. */
@@ -84,6 +100,9 @@ export class Handshakes {
       handshakeTimeout: 0x7fffffff,
     };
     const server = usable(() => builtins.tls().createServer(options));
+    this.#tls = tls;
+    // Those of the period are set before the next handshake.
+    this.#period = -1;
     server.on('secureConnection', (socket) => {
       const handshake = this.#byEnds.get(ends(socket));
       if (isWelcome(socket, tls!.clientAuth)) {
@@ -188,7 +207,7 @@ function usable<T>(make: () => T): T {
     if (error instanceof Problem) throw error;
     throw new Problem({
       code: 'tls-certificate',
-      text: `the TLS certificate can't be used: ${error instanceof Error ? error.message : String(error)}`,
+      text: `the TLS certificate can't be used: ${whyFailed(error)}`,
       hint: 'The key does not belong to the certificate, or one of the files is not PEM.',
       remedy: 'Compare "openssl x509 -noout -pubkey -in CERT" with "openssl pkey -pubout -in KEY".',
       cause: error,

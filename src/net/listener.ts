@@ -34,6 +34,8 @@ export interface ListenerTls {
   readonly key: string | Buffer;
   readonly authority: string | Buffer | null;
   readonly clientAuth: ClientAuth;
+  /** What keys of session tickets are made from, for all listeners at which a client may resume; null: only at this one. */
+  readonly ticketSecret: Uint8Array | null;
 }
 
 /** What a reload may change while sockets and connections stay. */

@@ -20,6 +20,7 @@ import {
   queryBytes,
   replyWith,
 } from '../../test/kit/loopback.ts';
+import { systemClock } from '../base/clock.ts';
 import type { ListenerLimits } from './limits.ts';
 import type { ListenerTls, Serve } from './listener.ts';
 import type { StreamListener } from './stream-listener.ts';
@@ -195,6 +196,50 @@ describe('DNS over TLS', () => {
     after.send(queryBytes('a.', 2));
     assert.equal(id(await after.next()), 2);
   });
+
+  /** Whether a client that was at the first listener resumes its session at the second one. */
+  async function resumes(
+    t: TestContext,
+    first: StreamListener,
+    second: StreamListener,
+    maxVersion: 'TLSv1.2' | 'TLSv1.3',
+  ): Promise<boolean> {
+    const session = Promise.withResolvers<Buffer>();
+    const before = await client(t, first, { maxVersion });
+    const socket = before.socket as TLSSocket;
+    if (maxVersion === 'TLSv1.2') session.resolve(socket.getSession()!);
+    else socket.once('session', (bytes) => session.resolve(bytes));
+    before.send(queryBytes('a.', 1));
+    await before.next();
+    const after = await client(t, second, { maxVersion, session: await session.promise });
+    after.send(queryBytes('a.', 2));
+    assert.equal(id(await after.next()), 2);
+    return (after.socket as TLSSocket).isSessionReused();
+  }
+
+  for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
+    test(`a session of ${version} is resumed at any listener of the same secret and terms, within a period`, async (t) => {
+      const tls: ListenerTls = { ...testTls, ticketSecret: Buffer.alloc(32, 7) };
+      const one = await start(t, answerOne, {}, tls);
+      const two = await start(t, answerOne, {}, tls);
+      assert.equal(await resumes(t, one, two, version), true);
+      const stranger = { ...tls, ticketSecret: Buffer.alloc(32, 8) };
+      assert.equal(await resumes(t, one, await start(t, answerOne, {}, stranger), version), false);
+      const strict: ListenerTls = { ...tls, clientAuth: 'request' };
+      assert.equal(await resumes(t, one, await start(t, answerOne, {}, strict), version), false);
+      two.adopt({ limits: two.limits, tls: { ...tls }, proxy: null });
+      assert.equal(await resumes(t, one, two, version), true);
+      let wall = Date.now();
+      const clock = { ...systemClock, wall: () => wall };
+      const parts = listenerParts(answerOne, { scheme: 'tls' }, {}, tls);
+      const later = tlsListener({ ...parts, clock });
+      await later.open();
+      t.after(() => later.close(0));
+      assert.equal(await resumes(t, one, later, version), true);
+      wall += 6 * 3600 * 1000;
+      assert.equal(await resumes(t, one, later, version), false);
+    });
+  }
 
   // By what the client shows: nothing, a certificate of the authority, one of somebody else.
   for (const [clientAuth, nothing, ours, foreign] of [

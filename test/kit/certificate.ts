@@ -33,6 +33,7 @@ export const testTls: ListenerTls = {
   key: testKey,
   authority: null,
   clientAuth: 'nocert',
+  ticketSecret: null,
 };
 
 /** Another authority, that nothing here is signed by; made the same way, for stranger.example. */

@@ -1,3 +1,4 @@
+import { whyFailed } from '../../base/why-failed.ts';
 import type { Clock, Timer } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { Random } from '../../base/random.ts';
@@ -201,7 +202,7 @@ class ApiServerSource implements Source {
         `the API server does not answer: serving ${found.objects} objects as they were ${roundedDuration(ageMs)} ago, from ${snapshotFile}`,
       );
     } catch (error) {
-      log.warning(`${snapshotFile} is not used: ${(error as Error).message}`);
+      log.warning(`${snapshotFile} is not used: ${whyFailed(error)}`);
       return;
     }
     for (const store of this.#stores.values()) {
@@ -242,7 +243,7 @@ class ApiServerSource implements Source {
     )
       .catch((error: unknown) => {
         this.#changed = true;
-        log.warning(`cannot write ${snapshotFile}: ${(error as Error).message}`);
+        log.warning(`cannot write ${snapshotFile}: ${whyFailed(error)}`);
       })
       .finally(() => {
         for (const store of stores) store.unpin();

@@ -98,7 +98,7 @@ describe('in a pod', () => {
     rmSync(join(path, 'token'));
     rig.start();
     await until(() => rig.lines.length > 0);
-    assert.match(rig.lines[0]!, /cannot read .*token: ENOENT/);
+    assert.match(rig.lines[0]!, /cannot read .*token: no such file or directory/);
     writeFileSync(join(path, 'token'), 'here');
     await elapse(rig.clock, 60_000, () => rig.source.synced);
   });

@@ -1,3 +1,4 @@
+import { whyFailed } from '../../base/why-failed.ts';
 import { bracketed } from '../../base/ip.ts';
 import { join } from 'node:path';
 import { FILE_MAX, readFileBytes, readFileText } from '../../base/read-file.ts';
@@ -259,7 +260,7 @@ function readCredential(file: string): string {
   } catch (error) {
     throw new ApiFailure({
       kind: 'credentials',
-      text: `cannot read ${file}: ${(error as Error).message}`,
+      text: `cannot read ${file}: ${whyFailed(error)}`,
       cause: error,
     });
   }
@@ -274,7 +275,7 @@ function requireFile(file: string, remedy: string): void {
   } catch (error) {
     throw new Problem({
       code: 'unreadable-file',
-      text: `cannot read ${file}: ${(error as Error).message}`,
+      text: `cannot read ${file}: ${whyFailed(error)}`,
       remedy,
       cause: error,
     });

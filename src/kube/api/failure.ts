@@ -1,3 +1,4 @@
+import { whyFailed } from '../../base/why-failed.ts';
 import { asObject, child, children, text, type JsonObject } from './json-object.ts';
 
 /** Why the API server gave no answer, or not the one asked for; decides what is done next. */
@@ -58,7 +59,7 @@ export class ApiFailure extends Error {
 /** A failure below HTTP: name look-up, connection, TLS. */
 export function connectionFailure(error: unknown, host: string): ApiFailure {
   const code = text(asObject(error), 'code');
-  const detail = error instanceof Error ? error.message : String(error);
+  const detail = whyFailed(error);
   const tls = tlsAdvice(code, detail);
   if (tls !== null) {
     return new ApiFailure({
@@ -68,32 +69,52 @@ export function connectionFailure(error: unknown, host: string): ApiFailure {
       cause: error,
     });
   }
+  const known = network[code];
   return new ApiFailure({
     kind: 'network',
-    text: `${networkText(code, host)}${code === '' ? `: ${detail}` : ` (${code})`}`,
+    text:
+      known === undefined
+        ? `the connection to the API server at ${host} failed: ${detail}`
+        : known.text(host),
+    advice: known?.advice ?? '',
     cause: error,
   });
 }
 
-function networkText(code: string, host: string): string {
-  switch (code) {
-    case 'ECONNREFUSED':
-      return `nothing listens at the API server's address ${host}`;
-    case 'ENOTFOUND':
-    case 'EAI_AGAIN':
-      return `the API server's name ${host} could not be resolved`;
-    case 'EHOSTUNREACH':
-    case 'ENETUNREACH':
-      return `there is no route to the API server at ${host}`;
-    case 'ETIMEDOUT':
-      return `the API server at ${host} does not answer`;
-    case 'ECONNRESET':
-    case 'EPIPE':
-      return `the API server at ${host} dropped the connection`;
-    default:
-      return `the connection to the API server at ${host} failed`;
-  }
+interface NetworkFailure {
+  readonly text: (host: string) => string;
+  readonly advice: string;
 }
+
+const unresolved: NetworkFailure = {
+  text: (host) => `the API server's name ${host} could not be resolved`,
+  advice: 'name it by its address, or see to the name servers of this machine',
+};
+const unrouted: NetworkFailure = {
+  text: (host) => `there is no route to the API server at ${host}`,
+  advice: 'see to the network of this node or pod',
+};
+const dropped: NetworkFailure = {
+  text: (host) => `the API server at ${host} dropped the connection`,
+  advice: '',
+};
+
+const network: Readonly<Record<string, NetworkFailure>> = {
+  ECONNREFUSED: {
+    text: (host) => `nothing listens at the API server's address ${host}`,
+    advice: 'see whether the API server runs there, and whether the address is the right one',
+  },
+  ENOTFOUND: unresolved,
+  EAI_AGAIN: unresolved,
+  EHOSTUNREACH: unrouted,
+  ENETUNREACH: unrouted,
+  ETIMEDOUT: {
+    text: (host) => `the API server at ${host} does not answer`,
+    advice: 'see whether network policies or a firewall stand between',
+  },
+  ECONNRESET: dropped,
+  EPIPE: dropped,
+};
 
 function tlsAdvice(code: string, detail: string): string | null {
   switch (code) {
@@ -108,8 +129,7 @@ function tlsAdvice(code: string, detail: string): string | null {
     case 'UNABLE_TO_VERIFY_LEAF_SIGNATURE':
       return "give the cluster's CA certificate (third argument of tls, or certificate-authority in the kubeconfig)";
   }
-  if (detail.includes('wrong version number'))
-    return 'the port speaks plain HTTP: use http:// in the URL';
+  if (detail.includes('speaks no TLS')) return 'the port speaks plain HTTP: use http:// in the URL';
   if (code.startsWith('ERR_SSL') || code.startsWith('ERR_TLS') || code === 'EPROTO') {
     return 'check the certificate, key and CA of the connection';
   }

@@ -1,4 +1,5 @@
 import { dirname, isAbsolute, resolve } from 'node:path';
+import { whyFailed } from '../../base/why-failed.ts';
 import { FILE_MAX, readFileBytes, readFileText } from '../../base/read-file.ts';
 import { nearest, Problem } from '../../base/problem.ts';
 import {
@@ -107,7 +108,7 @@ function readFile(path: string): ConfigFile {
   } catch (error) {
     throw new Problem({
       code: 'unreadable-file',
-      text: `cannot read the kubeconfig ${path}: ${(error as Error).message}`,
+      text: `cannot read the kubeconfig ${path}: ${whyFailed(error)}`,
       cause: error,
     });
   }
@@ -312,7 +313,7 @@ class Reader {
     try {
       readFileBytes(path, FILE_MAX.small);
     } catch (error) {
-      throw this.#problem(below(entry, key), `cannot read ${path}: ${(error as Error).message}`);
+      throw this.#problem(below(entry, key), `cannot read ${path}: ${whyFailed(error)}`);
     }
     return { from: 'file', path };
   }

@@ -1,4 +1,5 @@
 /** Tokens of the `oidc` auth provider of a kubeconfig, renewed when they end. */
+import { whyFailed } from '../../base/why-failed.ts';
 import { builtins } from '../../base/builtins.ts';
 import type { Clock } from '../../base/clock.ts';
 import { ApiFailure } from './failure.ts';
@@ -83,7 +84,7 @@ export class OidcToken {
     const ca = this.#readCa();
     return new Promise((resolve, reject) => {
       const fail = (error: Error): void => {
-        reject(failure(`the identity provider at ${url} cannot be asked: ${error.message}`));
+        reject(failure(`the identity provider at ${url} cannot be asked: ${whyFailed(error)}`));
       };
       const parsed = URL.parse(url);
       if (parsed === null || !/^https?:$/.test(parsed.protocol)) {

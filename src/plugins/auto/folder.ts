@@ -1,6 +1,7 @@
 /** The zone files of a folder, as they come, change and go. */
 import { readdirSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { whyFailed } from '../../base/why-failed.ts';
 import type { Log } from '../../base/log.ts';
 import type { ZoneSource } from '../../zone/zone-keeper.ts';
 import { zoneOf, type Naming } from './naming.ts';
@@ -51,7 +52,7 @@ function entriesOf(folder: string, log: Log): ReturnType<typeof list> {
   try {
     return list(folder);
   } catch (error) {
-    log.warning(`error reading ${folder}: ${(error as Error).message}`);
+    log.warning(`error reading ${folder}: ${whyFailed(error)}`);
     return [];
   }
 }

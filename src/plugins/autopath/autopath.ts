@@ -1,4 +1,5 @@
 /** `autopath`: the directive, and how it is put together in both planes. */
+import { whyFailed } from '../../base/why-failed.ts';
 import { Problem } from '../../base/problem.ts';
 import { definePlugin, type Plugin, type WorkerContext } from '../../server/contract/plugin.ts';
 import { searchDomains, type SearchDomains } from '../../server/contract/ports.ts';
@@ -108,7 +109,7 @@ function readable(
   } catch (error) {
     throw new Problem({
       code: 'autopath-resolv-conf',
-      text: `plugin/autopath: failed to parse ${JSON.stringify(written)}: ${(error as Error).message}`,
+      text: `plugin/autopath: failed to parse ${JSON.stringify(written)}: ${whyFailed(error)}`,
       ...place,
       hint: 'The last word of autopath is @name, @kubernetes, or a file in the form of resolv.conf.',
       cause: error,

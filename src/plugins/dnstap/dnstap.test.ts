@@ -137,7 +137,7 @@ describe('a connection to a collector', () => {
     const ring = out.frames.add(1 << 16);
     fill(ring, 0, 50);
     await until(() => lines.length > 0, 'a line');
-    assert.match(lines[0]!, /^\[ERROR\] No connection to dnstap endpoint: connect ENOENT/);
+    assert.match(lines[0]!, /^\[ERROR\] No connection to dnstap endpoint: no such file/);
     const first = await collector('b.sock');
     await until(() => first.messages.length === 50, 'the first messages');
     await first.close();
@@ -227,7 +227,10 @@ describe('a listener for sinks', () => {
     closing.push(next);
     next.start();
     await until(() => lines.length > 0, 'a line');
-    assert.match(lines[0]!, /Failed to start dnstap listener: listen g\.sock: .*EADDRINUSE/);
+    assert.match(
+      lines[0]!,
+      /Failed to start dnstap listener: listen g\.sock: another process has the address/,
+    );
     await before.close();
     await until(() => lines.some((line) => line.includes('listener started')), 'the second');
   });

@@ -2,6 +2,7 @@
 import { unlinkSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import type { SecureContextOptions } from 'node:tls';
+import { whyFailed } from '../../base/why-failed.ts';
 import type { Clock, Timer } from '../../base/clock.ts';
 import { builtins } from '../../base/builtins.ts';
 import type { Log } from '../../base/log.ts';
@@ -66,7 +67,7 @@ export class Incoming extends Delivery {
       if (this.state !== 'running') return;
       if (!this.failing)
         this.log.error(
-          `Failed to start dnstap listener: listen ${this.endpoint.text}: ${error.message}`,
+          `Failed to start dnstap listener: listen ${this.endpoint.text}: ${whyFailed(error)}`,
         );
       this.failing = true;
       // After a reload, the listener of before may still have the address; of a process that died, the file is left.

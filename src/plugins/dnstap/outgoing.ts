@@ -1,5 +1,6 @@
 /** The connection to a collector. */
 import { connect, isIP, type Socket } from 'node:net';
+import { whyFailed } from '../../base/why-failed.ts';
 import { Backoff } from '../../base/backoff.ts';
 import { every, type Clock, type Timer } from '../../base/clock.ts';
 import { builtins } from '../../base/builtins.ts';
@@ -96,7 +97,7 @@ export class Outgoing extends Delivery {
 
   #again(error: Error): void {
     if (this.state !== 'running') return;
-    if (!this.failing) this.log.error(`No connection to dnstap endpoint: ${error.message}`);
+    if (!this.failing) this.log.error(`No connection to dnstap endpoint: ${whyFailed(error)}`);
     this.failing = true;
     this.#retry = this.clock.after(this.#backoff.fail(), () => {
       if (this.state === 'running') this.#connect();

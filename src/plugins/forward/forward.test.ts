@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, test } from 'node:test';
+import { problemsIn } from '../../base/problem.ts';
 import { VirtualClock } from '../../base/virtual-clock.ts';
 import { FLAG, OPTION, RCODE, TYPE } from '../../wire/iana.ts';
 import type { Message } from '../../wire/message.ts';
@@ -565,6 +566,45 @@ describe('where upstreams come from', () => {
       await refusal('. { forward . tls://10.0.0.1 { tls no.crt no.key } }'),
       /could not load TLS file no.crt/,
     );
+  });
+});
+
+describe('all mistakes are told at once', () => {
+  const problemsOf = async (text: string): Promise<string[]> => {
+    try {
+      await world(text);
+    } catch (error) {
+      return problemsIn(error)!.map(
+        ({ place, message }) =>
+          message.replace(/^.*?(?=could|not an|unsup|invalid|\w+ is not|resolver)/, '') +
+          (place === null ? ' nowhere' : ''),
+      );
+    }
+    return assert.fail('no mistake');
+  };
+
+  test('of words that stand side by side', async () => {
+    const problems = await problemsOf(
+      '. {\n forward . 10.0.0.1:99999 http://x {\n next FOO BAR\n resolver x y\n }\n}',
+    );
+    assert.equal(problems.length, 6);
+    assert.match(problems[1]!, /^unsupported transport in 'http:\/\/x'/);
+    assert.match(problems[3]!, /^BAR is not a valid rcode/);
+  });
+
+  test('of places and files that are not there, in all lines and blocks', async () => {
+    const problems = await problemsOf(
+      `.:53 {\n forward a.example no|such /no/file {\n tls /no/cert /no/key\n }\n forward . no|other\n}
+b.example {\n forward . /no/other\n}`.replaceAll('a.example no', '. no'),
+    );
+    assert.deepEqual(problems, [
+      'could not load TLS file /no/cert: no such file or directory',
+      'could not load TLS file /no/key: no such file or directory',
+      'not an IP address or file: "no|such"',
+      'not an IP address or file: "/no/file"',
+      'not an IP address or file: "no|other"',
+      'not an IP address or file: "/no/other"',
+    ]);
   });
 });
 

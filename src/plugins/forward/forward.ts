@@ -1,6 +1,6 @@
 /** The plugin `forward`: its lines, and the upstreams that its workers are told of. */
 import { every, type Timer } from '../../base/clock.ts';
-import { Problem } from '../../base/problem.ts';
+import { Mistakes, problemsIn } from '../../base/problem.ts';
 import { readUpstreamTls } from '../../server/contract/upstream-tls.ts';
 import type { ControlContext } from '../../server/contract/control-context.ts';
 import {
@@ -44,10 +44,13 @@ async function control(lines: readonly ForwardSaid[], context: ControlContext): 
   const find = (line: ForwardSaid): Promise<Found> =>
     findUpstreams(line.to, line.resolver, line.at, parts);
   const found: Found[] = [];
+  const mistakes = new Mistakes();
   for (const line of lines) {
-    readUpstreamTls('forward', line, (file) => context.path(file));
-    found.push(await find(line));
+    await mistakes.of(() => readUpstreamTls('forward', line, (file) => context.path(file)));
+    const upstreams = await mistakes.of(() => find(line));
+    if (upstreams !== null) found.push(upstreams);
   }
+  mistakes.throw();
   const workers = new Set<number>();
   const state = (): Published => ({
     lists: found.map(({ upstreams }) => upstreams),
@@ -68,10 +71,11 @@ async function control(lines: readonly ForwardSaid[], context: ControlContext): 
         found[index] = await find(line);
       } catch (error) {
         // A file that is being written, or whose servers are gone: what is known is better than nothing.
-        if (error instanceof Problem)
+        const [problem] = problemsIn(error) ?? [];
+        if (problem !== undefined)
           warnOnce(
             context,
-            `${error.message.replace('plugin/forward: ', '')}; the upstreams before stay in use`,
+            `${problem.message.replace('plugin/forward: ', '')}; the upstreams before stay in use`,
           );
         continue;
       }

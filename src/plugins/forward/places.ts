@@ -1,6 +1,7 @@
 import { lookup, Resolver } from 'node:dns/promises';
-import { FILE_MAX, readFileText } from '../../base/read-file.ts';
-import { Problem, type Place } from '../../base/problem.ts';
+import { whyFailed } from '../../base/why-failed.ts';
+import { FILE_MAX, readFileText, whyUnreadable } from '../../base/read-file.ts';
+import { Mistakes, Problem, type Place } from '../../base/problem.ts';
 import { isDomainName } from '../../corefile/zones.ts';
 import { readNameservers } from '../../server/contract/nameservers.ts';
 import { printUpstream, type To, type UpstreamSpec } from './address.ts';
@@ -22,7 +23,7 @@ export interface Found {
   readonly files: ReadonlyMap<string, string>;
 }
 
-/** Looks up everything among `places` that is no address. @throws Problem */
+/** Looks up everything among `places` that is no address. @throws Problems of all that lead nowhere */
 export async function findUpstreams(
   places: readonly To[],
   resolvers: readonly string[],
@@ -31,22 +32,26 @@ export async function findUpstreams(
 ): Promise<Found> {
   const all: UpstreamSpec[] = [];
   const files = new Map<string, string>();
+  const mistakes = new Mistakes();
   for (const place of places) {
     if (place.kind === 'address') all.push(place.upstream);
     if (place.kind !== 'place') continue;
     const { text, scheme, port, serverName } = place;
     const path = parts.path(text);
-    const content = readPlace(path, text, at, parts);
-    if (content !== null) {
-      files.set(path, content);
-      for (const host of readNameservers(content)) all.push({ scheme, host, port, serverName });
-      continue;
-    }
-    if (!looksLikeHost(text)) throw notFound(text, at);
-    const own = scheme === 'dns' ? '' : text.replace(/\.$/, '');
-    for (const host of await addresses(text, resolvers, at, parts))
-      all.push({ scheme, host, port, serverName: serverName || own });
+    await mistakes.of(async () => {
+      const content = readPlace(path, text, at, parts);
+      if (content !== null) {
+        files.set(path, content);
+        for (const host of readNameservers(content)) all.push({ scheme, host, port, serverName });
+        return;
+      }
+      if (!looksLikeHost(text)) throw notFound(text, at);
+      const own = scheme === 'dns' ? '' : text.replace(/\.$/, '');
+      for (const host of await addresses(text, resolvers, at, parts))
+        all.push({ scheme, host, port, serverName: serverName || own });
+    });
   }
+  mistakes.throw();
   const upstreams = once(all);
   if (upstreams.length === 0) throw noneLeft(files, at);
   if (upstreams.length > upstreamsLimit.max) {
@@ -72,7 +77,7 @@ function readPlace(path: string, text: string, at: Place, parts: PlacesParts): s
   } catch (error) {
     throw new Problem({
       code: 'file-unreadable',
-      text: `plugin/forward: ${text} cannot be read: ${(error as Error).message}`,
+      text: `plugin/forward: ${text} cannot be read: ${whyUnreadable(error)}`,
       place: at,
       remedy: `Make ${path} readable for the user that the server runs as.`,
       cause: error,
@@ -102,7 +107,7 @@ async function addresses(
     code: 'upstream-unresolved',
     text: `plugin/forward: not an IP address or file: ${JSON.stringify(name)}`,
     place: at,
-    hint: `It was taken for a host name, but ${cause instanceof Error ? `looking it up failed: ${cause.message}` : 'it has no address'}.`,
+    hint: `It was taken for a host name, but ${cause instanceof Error ? `looking it up failed: ${whyFailed(cause)}` : 'it has no address'}.`,
     remedy: 'Write an IP address, or name servers that know it: resolver IP…',
     cause,
   });

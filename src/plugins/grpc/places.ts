@@ -1,5 +1,6 @@
 /** Where upstreams of `grpc` are. */
 import { isIP } from 'node:net';
+import { whyFailed } from '../../base/why-failed.ts';
 import { printHostPort } from '../../base/ip.ts';
 import { Problem, type Place } from '../../base/problem.ts';
 import { FILE_MAX, readFileText } from '../../base/read-file.ts';
@@ -66,7 +67,7 @@ function textOf(path: string, file: string, at: Place): string {
   } catch (error) {
     throw new Problem({
       code: 'upstream-unresolved',
-      text: `plugin/grpc: not an IP address or file ${JSON.stringify(file)}: ${(error as Error).message}`,
+      text: `plugin/grpc: not an IP address or file ${JSON.stringify(file)}: ${whyFailed(error)}`,
       place: at,
       remedy: 'Write IP, IP:PORT, unix:///PATH, or a file with nameserver lines.',
       cause: error,

@@ -1,4 +1,5 @@
 /** `loadbalance`: how the plugin is put together in both planes. */
+import { whyFailed } from '../../base/why-failed.ts';
 import type { Reply } from '../../wire/reply.ts';
 import { FILE_MAX, readFileText } from '../../base/read-file.ts';
 import { every, type Timer } from '../../base/clock.ts';
@@ -73,7 +74,7 @@ function readText(path: string, file: string): string | null {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
     throw new Problem({
       code: 'file-unreadable',
-      text: `plugin/loadbalance: weight file ${file} cannot be read: ${(error as Error).message}`,
+      text: `plugin/loadbalance: weight file ${file} cannot be read: ${whyFailed(error)}`,
       remedy: `Make ${path} readable for the user that the server runs as.`,
       cause: error,
     });

@@ -1,6 +1,7 @@
 /** The file that `prometheus { tls }` names: that of Prometheus' exporters (exporter-toolkit, "web configuration"). */
 import { dirname, resolve } from 'node:path';
 import type { SecureContextOptions, SecureVersion, TLSSocket } from 'node:tls';
+import { whyFailed } from '../../base/why-failed.ts';
 import { builtins } from '../../base/builtins.ts';
 import { Problem } from '../../base/problem.ts';
 import { FILE_MAX, readFileText } from '../../base/read-file.ts';
@@ -105,7 +106,7 @@ export async function readWebConfig(path: string): Promise<HttpTls> {
     if (error instanceof Problem) throw error;
     throw new Problem({
       code: 'tls-unusable',
-      text: `plugin/prometheus: could not load TLS cert: ${(error as Error).message}`,
+      text: `plugin/prometheus: could not load TLS cert: ${whyFailed(error)}`,
       remedy: `Check the files that ${path} names: are they there, PEM, and the key that of the certificate?`,
       cause: error,
     });
@@ -139,7 +140,7 @@ async function readYaml(
   try {
     content = readFileText(path, FILE_MAX.small);
   } catch (error) {
-    throw wrong(`TLS config file cannot be read: ${(error as Error).message}`, `ls -l ${path}`);
+    throw wrong(`TLS config file cannot be read: ${whyFailed(error)}`, `ls -l ${path}`);
   }
   // The parser is loaded where it is needed: most servers have no such file.
   const { parseYaml } = await import('../../kube/manifests/yaml-document.ts');

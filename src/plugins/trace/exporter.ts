@@ -1,5 +1,6 @@
 /** The way of spans to a collector. */
 import type { ClientRequest } from 'node:http';
+import { whyFailed } from '../../base/why-failed.ts';
 import type { Clock, Timer } from '../../base/clock.ts';
 import { builtins } from '../../base/builtins.ts';
 import type { Log } from '../../base/log.ts';
@@ -102,7 +103,7 @@ export class Exporter {
       const now = clock.now();
       if (now - this.#toldAt < TELL_MS) return;
       this.#toldAt = now;
-      const text = error instanceof Error ? error.message : String(error);
+      const text = whyFailed(error);
       log.warning(`failed to send spans to ${url.href}: ${text}`);
     }
   }

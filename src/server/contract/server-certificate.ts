@@ -1,4 +1,5 @@
 /** Certificates of what this server listens with, looked at before a configuration is taken. */
+import { whyFailed } from '../../base/why-failed.ts';
 import { builtins } from '../../base/builtins.ts';
 import { Problem } from '../../base/problem.ts';
 import { FILE_MAX, readFileBytes } from '../../base/read-file.ts';
@@ -11,7 +12,7 @@ export function readCertificateFile(file: string, context: ControlContext): Buff
   } catch (error) {
     throw new Problem({
       code: 'tls-unreadable',
-      text: `could not load TLS cert: ${(error as Error).message}`,
+      text: `could not load TLS cert: ${whyFailed(error)}`,
       remedy: `Check the path and who may read it: ls -l ${context.path(file)}`,
       cause: error,
     });
@@ -32,7 +33,7 @@ export function checkCertificate(
   } catch (error) {
     throw new Problem({
       code: 'tls-unusable',
-      text: `could not load TLS cert: ${(error as Error).message}`,
+      text: `could not load TLS cert: ${whyFailed(error)}`,
       hint: isKey(parts.cert)
         ? `${files.certificate} holds a private key: the certificate comes first, then its key.`
         : 'The files are no PEM, or the key is not that of the certificate.',

@@ -1,5 +1,5 @@
-import { FILE_MAX, readFileBytes } from '../../base/read-file.ts';
-import { Problem, type Place } from '../../base/problem.ts';
+import { FILE_MAX, readFileBytes, whyUnreadable } from '../../base/read-file.ts';
+import { Problem, Problems, type Place } from '../../base/problem.ts';
 import type { TlsFiles } from '../../corefile/tls-files.ts';
 import type { UpstreamTls } from '../../net/network.ts';
 import { checkCertificate } from './server-certificate.ts';
@@ -7,7 +7,7 @@ import { checkCertificate } from './server-certificate.ts';
 /**
  * Reads the files that a line's `tls` names; null: it says nothing of TLS.
  * @param path makes a path of the Corefile absolute
- * @throws Problem (`file-unreadable`, `tls-unusable`)
+ * @throws Problems (`file-unreadable`, `tls-unusable`) of all that is wrong
  */
 export function readUpstreamTls(
   plugin: string,
@@ -15,22 +15,27 @@ export function readUpstreamTls(
   path: (file: string) => string,
 ): UpstreamTls | null {
   if (tls === null) return null;
+  const problems: Problem[] = [];
   const read = (file: string): Buffer | null => {
     if (file === '') return null;
     try {
       return readFileBytes(path(file), FILE_MAX.small);
     } catch (error) {
-      throw new Problem({
+      const problem = new Problem({
         code: 'file-unreadable',
-        text: `plugin/${plugin}: could not load TLS file ${file}: ${(error as Error).message}`,
+        text: `plugin/${plugin}: could not load TLS file ${file}: ${whyUnreadable(error)}`,
         place: at,
         remedy: `Check that ${path(file)} is there and readable.`,
         cause: error,
       });
+      problems.push(problem);
+      return null;
     }
   };
   const certificate = read(tls.certificate);
   const key = read(tls.key);
+  const authority = read(tls.authority);
+  if (problems.length > 0) throw new Problems(problems);
   if (certificate !== null && key !== null) checkCertificate({ cert: certificate, key }, tls);
-  return { certificate, key, authority: read(tls.authority) };
+  return { certificate, key, authority };
 }

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import type { Clock } from '../../base/clock.ts';
 import { bugText, pluginLog, type Log } from '../../base/log.ts';
 import type { Maybe } from '../../base/maybe.ts';
-import { Problem } from '../../base/problem.ts';
+import { Problem, Problems, problemsIn } from '../../base/problem.ts';
 import type { Random } from '../../base/random.ts';
 import type { Registry } from '../../metrics/registry.ts';
 import { within } from './time-limit.ts';
@@ -77,12 +77,13 @@ export interface ControlDraft {
   readonly fingerprint: string;
 }
 
-/** Runs the control part of every plugin. @throws Problem of the first one that cannot work */
+/** Runs the control part of every plugin. @throws Problems of all that cannot work */
 export async function buildControl(
   draft: ControlDraft,
   control: ControlParts,
 ): Promise<ControlGeneration> {
   const building = new Building(draft, control);
+  const problems: Problem[] = [];
   for (const [index, bound] of draft.configuration.blocks.entries()) {
     const place = placeOf(index, bound, draft.endpoints);
     for (const [order, instance] of bound.instances.entries()) {
@@ -91,12 +92,19 @@ export async function buildControl(
       try {
         await plugin.control(options, building.contextOf(place, instance, order));
       } catch (error) {
-        await undo(building, control);
-        if (!(error instanceof Problem)) throw error;
+        const found = problemsIn(error);
+        if (found === null && problems.length === 0) {
+          await undo(building, control);
+          throw error;
+        }
         const directive = bound.block.directives.find(({ name }) => name === plugin.name);
-        throw placed(error, plugin.name, directive);
+        for (const problem of found ?? []) problems.push(placed(problem, plugin.name, directive));
       }
     }
+  }
+  if (problems.length > 0) {
+    await undo(building, control);
+    throw problems.length === 1 ? problems[0]! : new Problems(problems);
   }
   return building.finished();
 }

@@ -1,5 +1,6 @@
 /** The two kinds of workers: in a thread, and on the thread that asks for one. */
 import { Worker } from 'node:worker_threads';
+import { builtins } from '../../base/builtins.ts';
 import { makeNotes, withoutMemory, type HeldByThread } from '../../linux/held-by-thread.ts';
 import type { DataPlane } from '../worker/data-plane.ts';
 import type { EndThread, FromWorker, ToWorker } from '../contract/protocol.ts';
@@ -27,8 +28,13 @@ const LOADING_MS = 3000;
 /** What the thread of a worker left behind when it died, by the worker's id: the next thread goes on with its sockets. */
 const leftBehind = new Map<number, HeldByThread>();
 
+/** A client that has been served by one worker resumes its TLS session at any other, and at the one that takes its place. */
+const ticketSecret = builtins.crypto().randomBytes(32);
+
 /** A worker in a thread of its own. */
-export function threadPort(start: Omit<WorkerStart, 'held' | 'pulse'>): WorkerPort {
+export function threadPort(
+  start: Omit<WorkerStart, 'held' | 'pulse' | 'ticketSecret'>,
+): WorkerPort {
   const held = leftBehind.get(start.id) ?? makeNotes();
   leftBehind.delete(start.id);
   const pulse = makePulse();
@@ -38,7 +44,7 @@ export function threadPort(start: Omit<WorkerStart, 'held' | 'pulse'>): WorkerPo
     own,
   );
   const worker = new Worker(entry, {
-    workerData: { ...start, held, pulse } satisfies WorkerStart,
+    workerData: { ...start, held, pulse, ticketSecret } satisfies WorkerStart,
     name: `ndots-worker-${start.id}`,
     resourceLimits: { maxOldGenerationSizeMb: HEAP_MB, maxYoungGenerationSizeMb: YOUNG_MB },
   });

@@ -15,19 +15,21 @@ export interface ListenParts {
   readonly log: Log;
   readonly metrics: Registry;
   readonly transport: UdpMode;
+  /** The same in all workers: see `ListenerTls`. */
+  readonly ticketSecret: Uint8Array;
 }
 
 /** The listener of one planned endpoint. */
 export function listenAt(
   endpoint: EndpointPlan,
   serve: Serve,
-  { clock, log, metrics, transport }: ListenParts,
+  { clock, log, metrics, transport, ticketSecret }: ListenParts,
 ): Listener {
   const { server, scheme, address, port } = endpoint;
   return openListeners(
     {
       endpoint: { scheme, address, port },
-      terms: termsOf(endpoint),
+      terms: termsOf(endpoint, ticketSecret),
       serve,
       clock,
       log,
@@ -38,11 +40,14 @@ export function listenAt(
 }
 
 /** The limits, the proxies and the certificate, read from its files, that a plan means. */
-export function termsOf({ limits, tls, proxy }: EndpointPlan): ListenerTerms {
-  return { limits, tls: tls === null ? null : readTls(tls), proxy };
+export function termsOf(
+  { limits, tls, proxy }: EndpointPlan,
+  ticketSecret: Uint8Array,
+): ListenerTerms {
+  return { limits, tls: tls === null ? null : readTls(tls, ticketSecret), proxy };
 }
 
-function readTls(plan: NonNullable<EndpointPlan['tls']>): ListenerTls {
+function readTls(plan: NonNullable<EndpointPlan['tls']>, ticketSecret: Uint8Array): ListenerTls {
   const { certificate, key, authority, clientAuth } = plan;
   const read = (file: string): Buffer => readFileBytes(file, FILE_MAX.small);
   return {
@@ -50,5 +55,6 @@ function readTls(plan: NonNullable<EndpointPlan['tls']>): ListenerTls {
     key: read(key),
     authority: authority === '' ? null : read(authority),
     clientAuth,
+    ticketSecret,
   };
 }

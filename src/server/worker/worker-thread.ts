@@ -33,6 +33,8 @@ export interface WorkerStart {
   readonly ring: LineRingMemory;
   /** Where this thread shows that it turns. */
   readonly pulse: Pulse;
+  /** What keys of TLS session tickets are made from, in all threads of the process. */
+  readonly ticketSecret: Uint8Array;
   /** Memory counts more than a pause of some 15 ms now and then. */
   readonly thrifty?: boolean;
   /** For the end of the process while the main thread hangs. */
@@ -40,8 +42,9 @@ export interface WorkerStart {
 }
 
 seedHashes(secureRandom.integer(2 ** 32));
-const { id, pluginsModule, transport, sourcePorts, held, ring, pulse, termination, thrifty } =
-  workerData as WorkerStart;
+const start = workerData as WorkerStart;
+const { id, pluginsModule, transport, sourcePorts, held, ring, pulse, termination } = start;
+const { thrifty, ticketSecret } = start;
 useNotes(held);
 let mayEnd: TerminationWatch | null = null;
 beat(pulse, systemClock, () => mayEnd?.look());
@@ -87,8 +90,8 @@ const plane: DataPlane = new DataPlane({
       ),
   }),
   listen: (endpoint, serve) =>
-    listenAt(endpoint, serve, { clock: systemClock, log, metrics, transport }),
-  terms: termsOf,
+    listenAt(endpoint, serve, { clock: systemClock, log, metrics, transport, ticketSecret }),
+  terms: (endpoint) => termsOf(endpoint, ticketSecret),
 });
 // However this thread ends: whoever takes its place finds its sockets open, and nothing is told to JavaScript any more.
 process.on('exit', stopPackets);

@@ -1,0 +1,57 @@
+/** Why something failed that the system, the network or the TLS library was asked for, in words and without codes of the runtime. */
+import { errorCode } from './error-code.ts';
+import { whyUnreadable } from './read-file.ts';
+
+/** The reason for a person, to be put behind a colon: `nobody listens there`, `no such file or directory`. */
+export function whyFailed(error: unknown): string {
+  // The addresses of a name are tried side by side; the first one says enough.
+  if (error instanceof AggregateError && error.errors.length > 0) return whyFailed(error.errors[0]);
+  const code = errorCode(error);
+  const known = reasons[code];
+  if (known !== undefined) return known;
+  const message = error instanceof Error ? whyUnreadable(error) : String(error);
+  if (/wrong version number/.test(message)) return 'the other side speaks no TLS';
+  return message === '' ? code : message.replace(/^(?:error:[0-9A-F]+:)/, '');
+}
+
+const untrusted = 'its certificate is signed by no authority that is known here';
+
+const reasons: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'nobody listens there (connection refused)',
+  ECONNRESET: 'the other side dropped the connection',
+  EPIPE: 'the other side dropped the connection',
+  ETIMEDOUT: 'it does not answer (timed out)',
+  EHOSTUNREACH: 'there is no route to it',
+  ENETUNREACH: 'there is no route to it',
+  ENOTFOUND: 'the name is not known to DNS',
+  EAI_AGAIN: 'the name could not be looked up: no name server answered',
+  ENODATA: 'the name has no address',
+  ESERVFAIL: 'the name could not be looked up: the name server failed',
+  ETIMEOUT: 'the name could not be looked up: no name server answered',
+  EADDRINUSE: 'another process has the address',
+  EADDRNOTAVAIL: 'no interface of this machine has the address',
+  EACCES: 'permission denied',
+  EPERM: 'operation not permitted',
+  ENOENT: 'no such file or directory',
+  EMFILE: 'too many files are open in this process',
+  ENOSPC: 'the disk is full',
+  EROFS: 'the file system is read-only',
+  CERT_HAS_EXPIRED: 'its certificate has expired',
+  CERT_NOT_YET_VALID: 'its certificate is not valid yet (check the clocks)',
+  CERT_REVOKED: 'its certificate has been revoked',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for other names',
+  DEPTH_ZERO_SELF_SIGNED_CERT: untrusted,
+  SELF_SIGNED_CERT_IN_CHAIN: untrusted,
+  UNABLE_TO_GET_ISSUER_CERT: untrusted,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: untrusted,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: untrusted,
+  ERR_SSL_WRONG_VERSION_NUMBER: 'the other side speaks no TLS',
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: 'the other side speaks no TLS',
+  ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: 'the other side wants a client certificate',
+  ERR_SSL_TLSV1_ALERT_UNKNOWN_CA: 'the other side does not know the authority of our certificate',
+  ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE: 'the other side ended the handshake',
+  ERR_OSSL_PEM_NO_START_LINE: 'there is no PEM text in it',
+  ERR_OSSL_PEM_BAD_END_LINE: 'the PEM text is cut off',
+  ERR_OSSL_X509_KEY_VALUES_MISMATCH: 'the key does not belong to the certificate',
+  ERR_OSSL_UNSUPPORTED: 'it is no key that can be read',
+};
