@@ -16,7 +16,7 @@ export class VirtualClock implements Clock {
   #nowMs = 0;
   #order = 0;
   #alarms: Alarm[] = [];
-  readonly #wallStart: number;
+  #wallStart: number;
 
   /** @param wallStart what `wall()` says at the beginning, milliseconds since 1970. */
   constructor(wallStart: number = Date.UTC(2026, 0, 1)) {
@@ -44,6 +44,11 @@ export class VirtualClock implements Clock {
         alarm.cancelled = true;
       },
     };
+  }
+
+  /** Somebody sets the machine's clock: `wall()` says something else from now on, `now()` does not. */
+  setWall(byMs: number): void {
+    this.#wallStart += byMs;
   }
 
   /** How many alarms are still set. */

@@ -41,3 +41,30 @@ test('no more RRsets are signed at one time than were allowed, the others in the
   assert.deepEqual(ended, [0, 1, 2, 3, 4]);
   assert.equal(busy, 0);
 });
+
+test('a clock that is set far forward or back gives away no signature that does not hold by it', () => {
+  const clock = new VirtualClock();
+  const signer = {
+    pair: { algorithm: 13, tag: 1, flags: 257 },
+    sign: (_bytes: Uint8Array, done: (error: null, signature: Uint8Array) => void) =>
+      done(null, Uint8Array.of(1)),
+  } as unknown as Signer;
+  const onBusy = (): void => undefined;
+  const parts = { signers: [signer], capacity: 100, most: 10, atOnce: 2, clock, onBusy };
+  const signatures = new Signatures(parts);
+  const zone = parseName('example.org.');
+  const data = [Uint8Array.of(10, 0, 0, 1)];
+  const what = wanted({ owner: zone, type: TYPE.A, originalTtl: 30, data }, zone);
+  const made: boolean[] = [];
+  const day = 86_400_000;
+  // The last one is back where it began: what was made in the future is not to be given away now.
+  for (const byMs of [0, 30 * day, -60 * day, 30 * day]) {
+    clock.setWall(byMs);
+    assert.equal(signatures.find(what), null);
+    signatures.make(what, (_, signed) => made.push(signed !== null));
+    const now = clock.wall() / 1000;
+    const { inception, expiration } = signatures.find(what)!;
+    assert.ok(inception < now && now < expiration);
+  }
+  assert.deepEqual(made, [true, true, true, true]);
+});

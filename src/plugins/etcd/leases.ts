@@ -14,8 +14,11 @@ export interface LeaseParts {
 
 interface Known {
   keys: number;
+  /** Milliseconds since 1970; 0: that is not known yet. */
   until: number;
-  /** When it is to be asked for again. */
+  /** How far the clock of the wall was ahead of the other one when that was found out. */
+  epoch: number;
+  /** When it is to be asked for again, by the clock that nobody sets. */
   askAt: number;
 }
 
@@ -24,6 +27,8 @@ const AT_ONCE = 4;
 const ROUND_MS = 100;
 /** A lease is asked for again when half of its time is over, but not sooner than this. */
 const AGAIN_MIN_MS = 1000;
+/** A clock that is corrected by less says the same in seconds. */
+const JUMP_MS = 1000;
 
 /**
  * When the leases of known keys end. etcd says nothing when a lease is kept alive, so each is asked for when half of what it had
@@ -50,7 +55,7 @@ export class LeaseClock {
     const known = this.#known.get(id);
     if (known !== undefined) known.keys++;
     else {
-      this.#known.set(id, { keys: 1, until: 0, askAt: 0 });
+      this.#known.set(id, { keys: 1, until: 0, epoch: 0, askAt: 0 });
       this.#timer ??= every(this.#parts.clock, ROUND_MS, () => this.#round());
       if (this.#asking < AT_ONCE) this.#ask(id);
     }
@@ -77,7 +82,9 @@ export class LeaseClock {
 
   /** Asks for those whose time has come; a bounded number is looked at. */
   #round(): void {
-    const now = this.#parts.clock.wall();
+    const { clock } = this.#parts;
+    const now = clock.now();
+    const epoch = clock.wall() - now;
     for (let looked = 0; looked < 5000 && this.#asking < AT_ONCE; looked++) {
       this.#order ??= this.#known.keys();
       const { done, value } = this.#order.next();
@@ -85,8 +92,19 @@ export class LeaseClock {
         this.#order = null;
         return;
       }
-      if ((this.#known.get(value)?.askAt ?? Infinity) <= now) this.#ask(value);
+      const known = this.#known.get(value);
+      if (known === undefined) continue;
+      if (known.until > 0 && Math.abs(epoch - known.epoch) >= JUMP_MS)
+        this.#shift(value, known, epoch);
+      if (known.askAt <= now) this.#ask(value);
     }
+  }
+
+  /** The machine's clock has been set: the lease ends when it did, which is called otherwise now. */
+  #shift(id: string, known: Known, epoch: number): void {
+    known.until += epoch - known.epoch;
+    known.epoch = epoch;
+    this.#parts.changed(id, known.until);
   }
 
   #ask(id: string): void {
@@ -96,17 +114,18 @@ export class LeaseClock {
     this.#asking++;
     ask(Buffer.from(id, 'latin1').readBigUInt64BE())
       .then(({ ttl }) => {
-        const now = clock.wall();
-        const until = now + Math.max(0, ttl) * 1000;
-        known.askAt = now + Math.max(AGAIN_MIN_MS, (until - now) / 2);
+        const left = Math.max(0, ttl) * 1000;
+        const until = clock.wall() + left;
+        known.askAt = clock.now() + Math.max(AGAIN_MIN_MS, left / 2);
         // A second more or less is what the answer is rounded to.
         if (Math.abs(until - known.until) < 1000 || this.#known.get(id) !== known) return;
         known.until = until;
+        known.epoch = clock.wall() - clock.now();
         changed(id, until);
       })
       .catch((error: unknown) => {
         if (!(error instanceof EtcdFailure)) throw error;
-        known.askAt = clock.wall() + 10 * AGAIN_MIN_MS;
+        known.askAt = clock.now() + 10 * AGAIN_MIN_MS;
       })
       .finally(() => {
         this.#asking--;

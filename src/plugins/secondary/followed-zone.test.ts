@@ -215,6 +215,26 @@ describe('a zone that another server has', () => {
     all.zone.stop();
   });
 
+  test('the clock of the machine may be set: neither refresh nor expiry is sooner or later', async () => {
+    for (const byMs of [365 * 86_400_000, -365 * 86_400_000]) {
+      const all = follow();
+      all.zone.start();
+      await all.clock.advance(1);
+      all.clock.setWall(byMs);
+      all.asked.splice(0);
+      await all.clock.advance(99_000);
+      assert.deepEqual(all.asked, []);
+      await all.clock.advance(6_000);
+      assert.deepEqual(all.asked, ['soa 192.0.2.1', 'soa 192.0.2.2']);
+      all.primary = null;
+      await all.clock.advance(990_000);
+      assert.deepEqual(all.published, ['1']);
+      await all.clock.advance(20_000);
+      assert.deepEqual(all.published, ['1', 'expired']);
+      all.zone.stop();
+    }
+  });
+
   test('a notification looks at once', async () => {
     const all = follow();
     all.zone.start();

@@ -306,11 +306,23 @@ describe('sign', () => {
 
   test('a zone that could not be written is tried again within two minutes', async (t) => {
     const { folder, clock, open, until } = stage(t);
-    const blocked = join(folder, 'db.example.org.signed');
+    const blocked = join(folder, 'db.example.org.signed.new');
     mkdirSync(blocked);
     const world = await open();
     await until(() => world.log.some((line) => /Error signing "example\.org\."/.test(line)));
     rmSync(blocked, { recursive: true });
+    await clock.advance(130_000);
+    await until(() => world.log.some((line) => /Successfully signed zone/.test(line)));
+  });
+
+  test('and so it is if the clock of the machine is set back by a year meanwhile', async (t) => {
+    const { folder, clock, open, until } = stage(t);
+    const blocked = join(folder, 'db.example.org.signed.new');
+    mkdirSync(blocked);
+    const world = await open();
+    await until(() => world.log.some((line) => /Error signing "example\.org\."/.test(line)));
+    rmSync(blocked, { recursive: true });
+    clock.setWall(-365 * day);
     await clock.advance(130_000);
     await until(() => world.log.some((line) => /Successfully signed zone/.test(line)));
   });

@@ -53,7 +53,8 @@ export class ZoneSigner {
   /** What the source looked like when it was signed last, or when that failed. */
   #stamp: string | null = null;
   /** Seconds since 1970; 0: the last time went well. */
-  #retryAt = 0;
+  /** By the clock that nobody sets. */
+  #retryAt = -Infinity;
   #busy: Promise<void> | null = null;
 
   constructor(parts: ZoneSignerParts) {
@@ -91,9 +92,9 @@ export class ZoneSigner {
 
   /** Why the zone has to be signed; null: it has not. */
   due(): string | null {
-    const { source, target, pairs } = this.#parts;
+    const { source, target, pairs, clock } = this.#parts;
     const now = this.#now();
-    if (this.#retryAt > 0 && fileStamp(source) === this.#stamp && now < this.#retryAt) return null;
+    if (fileStamp(source) === this.#stamp && clock.now() < this.#retryAt) return null;
     const head = this.#head();
     if (head instanceof Error) return `open ${target}: ${whyUnreadable(head)}`;
     if (head.signatures.length === 0) return `${target} has no signature over its SOA record`;
@@ -129,7 +130,7 @@ export class ZoneSigner {
     const elapsed = (): string => ((clock.now() - begin) / 1000).toFixed(6);
     try {
       const { serial, expiration } = await this.#sign();
-      this.#retryAt = 0;
+      this.#retryAt = -Infinity;
       metrics.signed.with(zone).add(1);
       metrics.expiration.with(zone).set(expiration);
       const next = print(this.#now() + RENEW_AGE - BEFORE - this.#jitter.before);
@@ -139,13 +140,14 @@ export class ZoneSigner {
     } catch (error) {
       metrics.failures.with(zone).add(1);
       const mistakes = problemsIn(error);
-      this.#retryAt = this.#now() + (mistakes === null ? RETRY_SYSTEM : RETRY);
+      const pause = mistakes === null ? RETRY_SYSTEM : RETRY;
+      this.#retryAt = clock.now() + 1000 * pause;
       const reasons = mistakes?.map((problem) => problem.print()) ?? [
         (error as Error).message.replace(/^E[A-Z0-9]+: ([^,]+), \w+ '(.*)'$/, 'open $2: $1'),
       ];
       for (const reason of reasons)
         log.warning(
-          `Error signing "${zone}" with key tags "${tags}" in ${elapsed()}: ${reason}, next: ${print(this.#retryAt)}`,
+          `Error signing "${zone}" with key tags "${tags}" in ${elapsed()}: ${reason}, next: ${print(this.#now() + pause)}`,
         );
     }
   }
