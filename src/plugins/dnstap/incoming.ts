@@ -136,6 +136,7 @@ export class Incoming extends Delivery {
         this.written += chunk.frames;
         sink.write(chunk);
       }
+      chunk.release();
     }
   }
 }

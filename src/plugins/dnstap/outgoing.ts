@@ -111,6 +111,7 @@ export class Outgoing extends Delivery {
       if (chunk === null) return;
       this.written += chunk.frames;
       stream.write(chunk);
+      chunk.release();
     }
   }
 
