@@ -9,10 +9,32 @@ const CHUNK = 262_144;
 /** More than the longest frame. */
 const FRAME_MAX = 73_728;
 
-/** Whole frames, one after the other. */
-export interface Chunk {
+/**
+ * Whole frames, one after the other, on their way to all who are there. When the last of these has them, their memory is given back at
+ * once: tens of megabytes a second would keep the garbage collector busy.
+ */
+export class Chunk {
   readonly bytes: Buffer;
   readonly frames: number;
+  readonly #memory: ArrayBuffer;
+  #holders = 1;
+
+  /** Memory of its own, which nobody else uses. */
+  constructor(memory: ArrayBuffer, length: number, frames: number) {
+    this.bytes = Buffer.from(memory, 0, length);
+    this.frames = frames;
+    this.#memory = memory;
+  }
+
+  /** One more needs the bytes. */
+  hold(): void {
+    this.#holders++;
+  }
+
+  /** One of them needs them no more; to be called once by who has taken the chunk, too. */
+  release(): void {
+    if (--this.#holders === 0) this.#memory.transfer(0);
+  }
 }
 
 /** The frames of all workers, whatever configuration they serve, as the main thread reads them. */
@@ -85,14 +107,22 @@ export class Frames {
 
 /** A copy of the first frames, up to CHUNK bytes or a little more. */
 function wholeFrames(pieces: readonly Uint8Array[]): Chunk {
-  const all = Buffer.concat(pieces.map((piece) => piece.subarray(0, CHUNK + FRAME_MAX)));
+  const most = CHUNK + FRAME_MAX;
+  const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
+  const all = new Uint8Array(Math.min(most, length));
+  let filled = 0;
+  for (const piece of pieces) {
+    const part = piece.subarray(0, all.length - filled);
+    all.set(part, filled);
+    filled += part.length;
+  }
   let at = 0;
   let frames = 0;
   while (at < CHUNK && at + 4 <= all.length) {
-    const end = at + 4 + all.readUInt32BE(at);
-    if (end > all.length) break;
-    at = end;
+    const size = (all[at]! << 24) | (all[at + 1]! << 16) | (all[at + 2]! << 8) | all[at + 3]!;
+    if (at + 4 + size > all.length) break;
+    at += 4 + size;
     frames++;
   }
-  return { bytes: all.subarray(0, at), frames };
+  return new Chunk(all.buffer, at, frames);
 }

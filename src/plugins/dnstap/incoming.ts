@@ -137,6 +137,7 @@ export class Incoming extends Delivery {
         this.written += chunk.frames;
         sink.write(chunk);
       }
+      chunk.release();
     }
   }
 }

@@ -112,6 +112,7 @@ export class Outgoing extends Delivery {
       if (chunk === null) return;
       this.written += chunk.frames;
       stream.write(chunk);
+      chunk.release();
     }
   }
 

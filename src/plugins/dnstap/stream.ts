@@ -68,10 +68,13 @@ export class FrameStream {
   }
 
   /** @returns whether there is room for more; if not, `drained` tells when there is */
-  write({ bytes, frames }: Chunk): boolean {
+  write(chunk: Chunk): boolean {
+    const { bytes, frames } = chunk;
     this.#under += frames;
+    chunk.hold();
     this.#socket.write(bytes, (error) => {
       if (error === null || error === undefined) this.#under -= frames;
+      chunk.release();
     });
     return this.#socket.writableLength < this.#most;
   }
