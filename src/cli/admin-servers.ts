@@ -4,14 +4,15 @@ import { builtins } from '../base/builtins.ts';
 import { systemClock } from '../base/clock.ts';
 import { printHostPort } from '../base/ip.ts';
 import { Problem } from '../base/problem.ts';
-import { FILE_MAX, readFileBytes, readFileText } from '../base/read-file.ts';
+import { FILE_MAX } from '../base/read-file.ts';
 import { apiClient, userAgent, type ApiClient } from '../kube/api/client.ts';
-import { clusterAccess } from '../kube/api/cluster-access.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
 import { getJson, sendJson } from '../kube/api/get-json.ts';
 import { asObject, child, children, text } from '../kube/api/json-object.ts';
 import type { CacheOptions } from './cache-options.ts';
+import { accessOf } from './cluster-options.ts';
 import type { Io } from './command.ts';
+import { readText } from './named-file.ts';
 import { coreVersion } from './version.ts';
 
 /** A server that takes commands. */
@@ -42,7 +43,8 @@ export async function adminServers(
   options: CacheOptions,
   io: Io,
 ): Promise<{ readonly servers: readonly AdminServer[]; close(): void }> {
-  const token = options.tokenFile === null ? '-' : readToken(options.tokenFile);
+  const token =
+    options.tokenFile === null ? '-' : readText(options.tokenFile, 'token', FILE_MAX.small).trim();
   if (options.cluster !== null) return podServers(options, options.cluster, token, io);
   const servers = options.servers.map(({ host, port }) => directServer(host, port, token, options));
   return { servers, close: () => undefined };
@@ -59,9 +61,9 @@ function directServer(
     tls === null
       ? {}
       : {
-          ...(tls.ca !== null && { ca: readPem(tls.ca) }),
-          ...(tls.cert !== null && { cert: readPem(tls.cert) }),
-          ...(tls.key !== null && { key: readPem(tls.key) }),
+          ...(tls.ca !== null && { ca: readText(tls.ca, 'certificate', FILE_MAX.small) }),
+          ...(tls.cert !== null && { cert: readText(tls.cert, 'certificate', FILE_MAX.small) }),
+          ...(tls.key !== null && { key: readText(tls.key, 'key', FILE_MAX.small) }),
         };
   const { request } = tls === null ? builtins.http() : builtins.https();
   return {
@@ -108,11 +110,11 @@ function directServer(
 
 async function podServers(
   options: CacheOptions,
-  { namespace, selector, port, kubeconfig, context }: NonNullable<CacheOptions['cluster']>,
+  { namespace, selector, port, access: choice }: NonNullable<CacheOptions['cluster']>,
   token: string,
   io: Io,
 ): Promise<{ readonly servers: readonly AdminServer[]; close(): void }> {
-  const access = clusterAccess({ kubeconfig, context, env: io.env });
+  const access = accessOf(choice, io);
   const client = apiClient({
     connection: access.connection,
     clock: systemClock,
@@ -231,29 +233,4 @@ function unreachable(name: string, error: Error): AdminFailure {
     `${name} cannot be reached: ${error.message}`,
     'Is the directive admin in its Corefile, and is this its address? With tls, add --tls or --ca FILE.',
   );
-}
-
-function readToken(file: string): string {
-  try {
-    return readFileText(file, FILE_MAX.small).trim();
-  } catch (error) {
-    throw unreadable(file, error);
-  }
-}
-
-function readPem(file: string): Buffer {
-  try {
-    return readFileBytes(file, FILE_MAX.small);
-  } catch (error) {
-    throw unreadable(file, error);
-  }
-}
-
-function unreadable(file: string, error: unknown): Problem {
-  return new Problem({
-    code: 'unreadable-file',
-    text: `${file}: ${(error as Error).message}`,
-    remedy: `ls -l ${file}`,
-    cause: error,
-  });
 }

@@ -1,5 +1,6 @@
 /** The command line of `ndots cache`. */
 import { nearest } from '../base/problem.ts';
+import { clusterOptions, namesCluster, type ClusterOptions } from './cluster-options.ts';
 import { flag, group, many, one, type OptionValue, type Usage } from './option.ts';
 import { parseOptions } from './option-parse.ts';
 import { choice, file, integer, text, usage } from './option-values.ts';
@@ -33,8 +34,7 @@ export interface CacheOptions {
     readonly namespace: string;
     readonly selector: string;
     readonly port: number;
-    readonly kubeconfig: string | null;
-    readonly context: string | null;
+    readonly access: ClusterOptions;
   } | null;
   readonly timeoutMs: number;
   readonly output: 'text' | 'json';
@@ -80,8 +80,7 @@ const table = {
     namespace: one('-n, --namespace', text('NAME'), 'of the pods (kube-system)'),
     selector: one('-l, --selector', text('LABELS'), 'of the pods (k8s-app=kube-dns)'),
     port: one('--port', integer('PORT', 1, 65_535), `of admin in the pods (${PORT})`),
-    kubeconfig: one('--kubeconfig', file(), 'another kubeconfig than KUBECONFIG or ~/.kube/config'),
-    context: one('--context', text('NAME'), 'context of the kubeconfig'),
+    ...clusterOptions,
   }),
   ...group('Output', {
     output: one('-o, --output', choice('FORMAT', ['text', 'json']), 'text or json'),
@@ -116,11 +115,11 @@ export function parseCacheOptions(given: readonly string[]): CacheOptions {
     const meant = nearest(first, actions);
     throw usage(what, meant === null ? `Known: ${actions.join(', ')}` : `Did you mean ${meant}?`);
   }
-  const { all, ca, cert, key, tokenFile, kubeconfig, context, servers } = values;
+  const { all, ca, cert, key, tokenFile, servers } = values;
   if (all === names.length > 0)
     throw usage(all ? '--all or names, not both' : `${action} takes a name, or --all`);
   if ((cert === null) !== (key === null)) throw usage('--cert and --key go together');
-  const inCluster = values.cluster || kubeconfig !== null || context !== null;
+  const inCluster = values.cluster || namesCluster(values);
   if (inCluster && servers.length > 0) throw usage('--server or the cluster, not both');
   if (inCluster && cert !== null)
     throw usage('the API server shows no certificate of yours to the pods', 'Use --token-file.');
@@ -137,8 +136,7 @@ export function parseCacheOptions(given: readonly string[]): CacheOptions {
           namespace: values.namespace ?? 'kube-system',
           selector: values.selector ?? 'k8s-app=kube-dns',
           port: values.port ?? PORT,
-          kubeconfig,
-          context,
+          access: values,
         }
       : null,
     timeoutMs: (values.timeout ?? 5) * 1000,

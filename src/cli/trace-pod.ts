@@ -12,26 +12,32 @@ import { clusterPods } from '../kube/pods/cluster-pods.ts';
 import { manifestPods } from '../kube/pods/manifest-pods.ts';
 import { podBehind } from '../kube/pods/pod-behind.ts';
 import type { PodSource } from '../kube/pods/pod-source.ts';
-import { parseResourceName } from '../kube/pods/resource-name.ts';
+import { parseResourceName, type ResourceName } from '../kube/pods/resource-name.ts';
 import {
   podResolvConf,
   type DnsConfig,
   type DnsPolicy,
+  type KubeletDns,
   type PodDns,
   type PodResolvConf,
 } from '../resolver/dns-policy.ts';
-import { accessOf } from './cluster-options.ts';
+import { accessOf, type ClusterOptions } from './cluster-options.ts';
 import type { Io } from './command.ts';
 import type { TraceOptions } from './trace-options.ts';
 import { coreVersion } from './version.ts';
 
 /** What kubeadm and most others have for the cluster's DNS. */
-const usualDns = '10.96.0.10';
+export const usualDns = '10.96.0.10';
 
 /** A pod's resolv.conf, and whose it is. */
 export interface PodSettings extends PodResolvConf {
   /** For people: `pod shop/web-0, context prod`. */
   readonly from: string;
+}
+
+/** What says which pods there are. */
+export interface PodSourceChoice extends ClusterOptions {
+  readonly manifests: string | null;
 }
 
 /** @param nodeResolvConf that of the node, as far as this machine can know it */
@@ -40,28 +46,36 @@ export async function resolvConfOfPod(
   nodeResolvConf: string,
   io: Pick<Io, 'env' | 'signal'>,
 ): Promise<PodSettings> {
-  const wanted = parseResourceName(options.from ?? '');
+  const { from, namespace, clusterDns, clusterDomain } = options;
+  const wanted = parseResourceName(from ?? '');
   const warnings: string[] = [];
   const source = await podSource(options, io, (problem) => warnings.push(problem.print()));
   try {
-    const pod = await podBehind(source, {
-      ...wanted,
-      namespace: wanted.namespace ?? options.namespace,
-    });
-    const clusterDns = options.clusterDns ?? (await dnsOf(source, warnings));
-    const conf = podResolvConf(podDnsOf(pod.spec, pod.namespace), {
-      clusterDns,
-      clusterDomain: options.clusterDomain,
-      nodeResolvConf,
-    });
-    return {
-      text: conf.text,
-      warnings: [...warnings, ...conf.warnings],
-      from: `${pod.name}, ${source.name}`,
-    };
+    const pod = { ...wanted, namespace: wanted.namespace ?? namespace };
+    const found = await settingsBehind(source, pod, { clusterDns, clusterDomain, nodeResolvConf });
+    return { ...found, warnings: [...warnings, ...found.warnings] };
   } finally {
     source.close();
   }
+}
+
+/** The settings of the pod behind a name, and its own dnsConfig. */
+export async function settingsBehind(
+  source: PodSource,
+  wanted: ResourceName,
+  kubelet: Omit<KubeletDns, 'clusterDns'> & { readonly clusterDns: readonly string[] | null },
+): Promise<PodSettings & { readonly own: PodDns }> {
+  const warnings: string[] = [];
+  const pod = await podBehind(source, wanted);
+  const clusterDns = kubelet.clusterDns ?? (await dnsOf(source, warnings));
+  const own = podDnsOf(pod.spec, pod.namespace);
+  const conf = podResolvConf(own, { ...kubelet, clusterDns });
+  return {
+    text: conf.text,
+    warnings: [...warnings, ...conf.warnings],
+    from: `${pod.name}, ${source.name}`,
+    own,
+  };
 }
 
 /** Names that `--from TYPE/` can go on with; none if nobody can be asked. */
@@ -80,8 +94,9 @@ export async function podNames(
   }
 }
 
-async function podSource(
-  options: TraceOptions,
+/** The cluster or the folder that is meant; call `close` at the end. */
+export async function podSource(
+  options: PodSourceChoice,
   io: Pick<Io, 'env' | 'signal'>,
   problem: (problem: Problem) => void,
 ): Promise<PodSource & { close(): void }> {

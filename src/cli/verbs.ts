@@ -45,6 +45,11 @@ const verbs: Readonly<Record<string, Verb>> = {
     usage: async () => (await import('./diff-options.ts')).diffUsage,
     command: async () => (await import('./diff.ts')).diff,
   },
+  plan: {
+    summary: 'what a lower ndots or final dots save, and which names break',
+    usage: async () => (await import('./plan-options.ts')).planUsage,
+    command: async () => (await import('./plan.ts')).plan,
+  },
   doctor: {
     summary: 'what is wrong with DNS: from captures, logs and counters to causes',
     usage: async () => (await import('./doctor-options.ts')).doctorUsage,

@@ -1,0 +1,121 @@
+/** Names that clients have looked up, as their applications spelled them, and what is known of each. */
+import { openFile, openStream } from '../capture/input.ts';
+import { printRemark } from '../capture/packets/remarks.ts';
+import { Reading } from '../capture/reading.ts';
+import type { SeenLookup } from '../capture/exchanges/seen-exchange.ts';
+import { absoluteName, isDomainName } from '../corefile/zones.ts';
+import { RCODE, TYPE } from '../wire/iana.ts';
+import { countDots } from '../resolver/client.ts';
+import type { Io } from './command.ts';
+
+/** What was seen of a name on the wire; undefined: it was not asked for. */
+export interface SeenName {
+  /** NOERROR came for it. */
+  exists: boolean;
+  /** Records of the type came; null: it was not asked for. */
+  a: boolean | null;
+  aaaa: boolean | null;
+}
+
+/** Lookups of one client that began with the same name on the wire. */
+export interface SeenWalk {
+  /** The first name that was asked for: absolute. */
+  readonly first: string;
+  /** What the search path was put behind, if it was walked; null: there is one name only. */
+  readonly stem: string | null;
+  lookups: number;
+  both: boolean;
+}
+
+/** All that files say. */
+export interface SeenNames {
+  /** By address of the client. */
+  readonly clients: ReadonlyMap<string, readonly SeenWalk[]>;
+  /** By absolute name. */
+  readonly names: ReadonlyMap<string, SeenName>;
+  /** Names of lists, with how often. */
+  readonly listed: ReadonlyMap<string, number>;
+}
+
+/** More than this is not kept: clients times names, and names. */
+const WALKS_MAX = 200_000;
+
+/** Reads captures, dnstap streams, logs and lists. */
+export async function readNames(files: readonly string[], io: Io): Promise<SeenNames> {
+  const clients = new Map<string, Map<string, SeenWalk>>();
+  const names = new Map<string, SeenName>();
+  const listed = new Map<string, number>();
+  let walks = 0;
+  const take = (lookup: SeenLookup): void => {
+    if (!lookup.exchanges.some(({ type }) => type === TYPE.A || type === TYPE.AAAA)) return;
+    for (const { name, type, rcode, answers, server } of lookup.exchanges) {
+      if (rcode !== RCODE.NOERROR && rcode !== RCODE.NXDOMAIN) continue;
+      if (!names.has(name) && names.size >= WALKS_MAX) continue;
+      const known = names.get(name) ?? { exists: false, a: null, aaaa: null };
+      names.set(name, known);
+      if (rcode === RCODE.NOERROR) known.exists = true;
+      // A log tells of no server, and not whether there were records.
+      if (server.address === '') continue;
+      if (type === TYPE.A) known.a = known.a === true || answers > 0;
+      if (type === TYPE.AAAA) known.aaaa = known.aaaa === true || answers > 0;
+    }
+    const theirs = clients.get(lookup.client) ?? new Map<string, SeenWalk>();
+    clients.set(lookup.client, theirs);
+    const [first = ''] = lookup.candidates;
+    const stem = lookup.candidates.length > 1 ? lookup.name.replace(/\.$/, '') : null;
+    const key = `${first} ${stem ?? ''}`;
+    const walk = theirs.get(key);
+    const both = lookup.exchanges.some(({ type }) => type === TYPE.AAAA);
+    if (walk !== undefined) {
+      walk.lookups++;
+      walk.both ||= both;
+    } else if (walks++ < WALKS_MAX) theirs.set(key, { first, stem, lookups: 1, both });
+  };
+  for (const file of files) {
+    const reading = new Reading({
+      lookup: take,
+      line(line) {
+        const [name = '', count = '1'] = line.trim().split(/\s+/);
+        const times = Number(count);
+        if (name === '' || name.startsWith('#') || !isDomainName(name)) return;
+        if (Number.isInteger(times) && times > 0 && listed.size < WALKS_MAX)
+          listed.set(name.toLowerCase(), (listed.get(name.toLowerCase()) ?? 0) + times);
+      },
+    });
+    const input =
+      file === '-'
+        ? await openStream('standard input', process.stdin, reading.remarks)
+        : await openFile(file, reading.remarks);
+    try {
+      await reading.read(input);
+    } finally {
+      input.close();
+    }
+    reading.end();
+    for (const remark of reading.remarks.list) io.err(`ndots plan: ${printRemark(remark)}\n`);
+  }
+  return {
+    clients: new Map([...clients].map(([client, theirs]) => [client, [...theirs.values()]])),
+    names,
+    listed,
+  };
+}
+
+/**
+ * The name as the application spelled it, told from what its resolver made of it: what stands in front of the first search domain, with
+ * fewer dots than `ndots`, was searched. A name that was not, though its dots are few, was written with a final dot.
+ */
+export function spelledName(
+  { first, stem }: SeenWalk,
+  { search, ndots }: { readonly search: readonly string[]; readonly ndots: number },
+): string {
+  if (stem !== null) return stem;
+  const bare = first.replace(/\.$/, '');
+  const [domain = ''] = search;
+  const suffix = `.${domain.toLowerCase().replace(/\.$/, '')}`;
+  if (suffix !== '.' && bare.endsWith(suffix)) {
+    const front = bare.slice(0, -suffix.length);
+    if (front !== '' && countDots(front) < ndots) return front;
+  }
+  return countDots(bare) < ndots && search.length > 0 ? absoluteName(bare) : bare;
+}

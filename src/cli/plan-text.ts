@@ -1,0 +1,162 @@
+/** What `ndots plan` prints. */
+import type { BrokenName, ClientPlan } from '../resolver/ndots-plan.ts';
+import type { Io } from './command.ts';
+import { clip, count, wrap } from './page.ts';
+import type { Workload, WorkloadPlan } from './plan-workloads.ts';
+
+/** Names that are shown of each sort. */
+const SHOWN = 10;
+
+/** A page for people. */
+export function printPlans(
+  found: readonly WorkloadPlan[],
+  { columns }: Pick<Io, 'columns'>,
+): string {
+  return found.map((one) => onePlan(one, columns)).join('\n');
+}
+
+function onePlan(
+  { workload, names, lookups, leftOut, plans, best }: WorkloadPlan,
+  columns: number,
+): string {
+  const whose =
+    workload.clients === 0 ? '' : `, ${count(workload.clients, 'address', 'addresses')}`;
+  const more = leftOut === 0 ? '' : `; ${leftOut} names that are asked for less are left out`;
+  const lines = [
+    `${title(workload)}${whose}: ${count(names, 'name', 'names')}, ${count(lookups, 'lookup', 'lookups')}${more}`,
+    '',
+    ...table(plans),
+    '',
+    ...breaks(plans),
+    ...dots(plans),
+  ];
+  const page = lines.map((line) => clip(line, columns));
+  return `${[...page, ...wrap(verdict(plans, best), '→ ', { columns })].join('\n')}\n`;
+}
+
+function title({ namespace, name }: Workload): string {
+  return name === '' ? `clients in ${namespace}` : `${name} in ${namespace}`;
+}
+
+function table(plans: readonly ClientPlan[]): readonly string[] {
+  const values = plans[0]?.choices.map(({ ndots }) => ndots) ?? [];
+  const head = values.map((ndots, index) => `ndots:${ndots}${index === 0 ? ' now' : ''}`);
+  const rows = [
+    ['  queries', ...head],
+    ...plans.map(({ client, choices }) => [
+      `  ${client}`,
+      ...values.map((ndots) => {
+        const one = choices.find((each) => each.ndots === ndots);
+        if (one === undefined) return '-';
+        return `${one.queries}${one.broken.length > 0 ? ` ✗${one.broken.length}` : ''}`;
+      }),
+    ]),
+  ];
+  const widths = rows[0]!.map((_, at) => Math.max(...rows.map((cells) => cells[at]!.length)));
+  return rows.map((cells) =>
+    cells
+      .map((cell, at) => (at === 0 ? cell.padEnd(widths[at]!) : cell.padStart(widths[at]!)))
+      .join('   ')
+      .trimEnd(),
+  );
+}
+
+/** Each name that breaks, with the highest `ndots` at which it does. */
+function breaks(plans: readonly ClientPlan[]): readonly string[] {
+  const found = plans.flatMap(({ client, choices }) => {
+    const seen = new Map<string, { ndots: number; broken: BrokenName }>();
+    for (const { ndots, broken } of choices)
+      for (const each of broken)
+        if (!seen.has(each.name)) seen.set(each.name, { ndots, broken: each });
+    return [...seen.values()].map((one) => ({ client, ...one }));
+  });
+  if (found.length === 0) return [];
+  const lines = found
+    .slice(0, SHOWN)
+    .map(
+      ({ client, ndots, broken: { name, becomes } }) =>
+        `  ✗ ${name}: not for ${client} from ndots:${ndots} on (${becomes || 'no address'})`,
+    );
+  const more = found.length > SHOWN ? [`    and ${found.length - SHOWN} more`] : [];
+  return [...lines, ...more, ''];
+}
+
+/** What final dots save, for the client that saves most by them. */
+function dots(plans: readonly ClientPlan[]): readonly string[] {
+  const saved = ({ dotted }: ClientPlan): number =>
+    dotted.reduce((sum, { lookups, now, dotted: then }) => sum + lookups * (now - then), 0);
+  const [most] = plans.toSorted((a, b) => saved(b) - saved(a));
+  if (most === undefined || most.dotted.length === 0) return [];
+  const { client, dotted } = most;
+  const lines = dotted
+    .slice(0, SHOWN)
+    .map(
+      ({ name, lookups, now, dotted: then }) =>
+        `  · ${name}. with a final dot: ${then} instead of ${now} queries, ${count(lookups, 'lookup', 'lookups')} (${client})`,
+    );
+  const more = dotted.length > SHOWN ? [`    and ${dotted.length - SHOWN} more`] : [];
+  return [...lines, ...more, ''];
+}
+
+function verdict(plans: readonly ClientPlan[], best: number | null): string {
+  if (best === null) return 'No lower ndots saves queries without breaking a name.';
+  const shares = plans.map(({ client, choices }) => {
+    const now = choices[0]!.queries;
+    const then = choices.find(({ ndots }) => ndots === best)!.queries;
+    return `${client} ${now - then} of ${now} queries (${Math.round((100 * (now - then)) / Math.max(1, now))} %)`;
+  });
+  return `ndots:${best} breaks nothing that was asked for, and saves ${shares.join(', ')}.`;
+}
+
+const kinds: Readonly<Record<string, readonly [string, string]>> = {
+  deploy: ['apps/v1', 'Deployment'],
+  sts: ['apps/v1', 'StatefulSet'],
+  ds: ['apps/v1', 'DaemonSet'],
+  rs: ['apps/v1', 'ReplicaSet'],
+  rc: ['v1', 'ReplicationController'],
+  cj: ['batch/v1', 'CronJob'],
+};
+
+/**
+ * A strategic merge patch for each workload for which something is proposed. The options of a dnsConfig are replaced as a whole, so those
+ * that are there stand in it, too.
+ */
+export function printPatches(found: readonly WorkloadPlan[]): string {
+  return found
+    .map(({ workload, best }) => {
+      const { namespace, name, dnsConfig } = workload;
+      if (best === null) return `# ${title(workload)}: nothing to change.\n`;
+      const [short = '', object = ''] = name.split('/');
+      const [apiVersion, kind] = kinds[short] ?? [];
+      if (kind === undefined)
+        return `# ${title(workload)}: ndots:${best}, where its pods are made; those that run cannot be changed.\n`;
+      const others = (dnsConfig?.options ?? []).filter((option) => option.name !== 'ndots');
+      const options = [...others, { name: 'ndots', value: String(best) }];
+      const indent = short === 'cj' ? '          ' : '      ';
+      const template =
+        short === 'cj'
+          ? '  jobTemplate:\n    spec:\n      template:\n        spec:'
+          : '  template:\n    spec:';
+      const lines = options.flatMap((option) => [
+        `${indent}    - name: ${JSON.stringify(option.name)}`,
+        ...(option.value === undefined
+          ? []
+          : [`${indent}      value: ${JSON.stringify(option.value)}`]),
+      ]);
+      return [
+        `# kubectl -n ${namespace} patch ${name} --patch-file FILE`,
+        `apiVersion: ${apiVersion}`,
+        `kind: ${kind}`,
+        'metadata:',
+        `  name: ${object}`,
+        `  namespace: ${namespace}`,
+        'spec:',
+        template,
+        `${indent}dnsConfig:`,
+        `${indent}  options:`,
+        ...lines,
+        '',
+      ].join('\n');
+    })
+    .join('---\n');
+}
