@@ -166,6 +166,11 @@ export class LabCluster {
     await this.#servers.start(found, corefile, this.network.path(found.name), known);
   }
 
+  /** Which program DNS servers are that start from now on: ndots, or what the lab was given in its place. */
+  serveBy(program: 'ndots' | 'given'): void {
+    this.#servers.byNdots = program === 'ndots';
+  }
+
   /** Starts a program in a pod that goes on until the lab ends, or until `stop` is called. */
   background(pod: string, words: readonly string[]): { stop(): Promise<void> } {
     const { program } = this.processes.start(this.pod(pod), words);

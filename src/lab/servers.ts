@@ -41,6 +41,8 @@ export async function untilAnswering(
 
 /** The DNS servers of a lab. */
 export class DnsServers {
+  /** What those run that are started from now on: ndots, though the lab was given another program. */
+  byNdots = false;
   readonly #programs: LabPrograms;
   readonly #processes: Processes;
 
@@ -55,7 +57,8 @@ export class DnsServers {
     mkdirSync(folder, { recursive: true });
     const path = join(folder, 'Corefile');
     writeFileSync(path, corefile.replaceAll('@API@', API_URL));
-    const { ndots, coredns } = this.#programs;
+    const { ndots } = this.#programs;
+    const coredns = this.byNdots ? null : this.#programs.coredns;
     const words = coredns === null ? [...ndots, 'serve', '-conf', path] : [coredns, '-conf', path];
     const running = this.#processes.start(pod, words, keyOf(pod));
     await untilAnswering(

@@ -12,6 +12,7 @@ import { autopathStalePod } from './stories/autopath-stale-pod.ts';
 import { nodeCacheKilled } from './stories/node-cache-killed.ts';
 import { nodeCacheUpgraded } from './stories/node-cache-upgraded.ts';
 import { rollout } from './stories/rollout.ts';
+import { swap } from './stories/swap.ts';
 import { staleConntrack } from './stories/stale-conntrack.ts';
 import { tableFull } from './stories/table-full.ts';
 import { packetLimit } from './stories/packet-limit.ts';
@@ -36,6 +37,7 @@ export const stories: readonly Story[] = [
   tableFull,
   staleConntrack,
   rollout,
+  swap,
   nodeCacheKilled,
   nodeCacheUpgraded,
   autopathStalePod,
