@@ -23,12 +23,8 @@ import {
 import { parseAnswers } from '../resolver/answers-file.ts';
 import { EXIT, type Io } from './command.ts';
 import type { LabOptions } from './lab-options.ts';
-<<<<<<< HEAD
-import { INSIDE, ownWords, REPORT_FD } from './lab-run.ts';
-import { readText } from './named-file.ts';
-=======
 import { INSIDE, ownWords, REPORT_FD } from './lab-perform.ts';
->>>>>>> 0053995 (ndots rollout rehearse: the loss of a rollout, predicted from its times and then played)
+import { readText } from './named-file.ts';
 
 /** Where the lab of this user is written down. */
 const folder = join(tmpdir(), `ndots-lab-${process.getuid?.() ?? 0}`);
