@@ -1,6 +1,6 @@
 /** From what was observed to findings, the gravest first, and to what it is not. */
 import type { Observations } from './evidence/observations.ts';
-import { Claims, isFinding, type Finding, type Rule } from './findings/finding.ts';
+import { Claims, isFinding, type Finding, type Rule, type Verdict } from './findings/finding.ts';
 import { rules } from './findings/rules.ts';
 
 /** What was looked for and not found. */
@@ -28,32 +28,73 @@ export function diagnose(
   wanted: (rule: Rule) => boolean = () => true,
 ): Diagnosis {
   const claims = new Claims(observed);
+  // A rule that is not wanted still explains what it explains.
+  const verdicts = rules.map((rule) => [rule, rule.check(observed, claims)] as const);
+  return diagnosisOf(verdicts.filter(([rule]) => wanted(rule)));
+}
+
+/** What verdicts come to, in order. */
+export function diagnosisOf(
+  verdicts: readonly (readonly [Pick<Rule, 'code' | 'name'>, Verdict])[],
+): Diagnosis {
   const findings: Finding[] = [];
   const excluded: NotFound[] = [];
   const unknown: NotFound[] = [];
-  for (const rule of rules) {
-    // A rule that is not wanted still explains what it explains.
-    const verdict = rule.check(observed, claims);
-    if (!wanted(rule)) continue;
+  for (const [{ code, name }, verdict] of verdicts) {
     if (isFinding(verdict)) findings.push(verdict);
-    else {
-      const { code, name } = rule;
+    else
       (verdict.not === 'excluded' ? excluded : unknown).push({
         code,
         name,
         reason: verdict.reason,
       });
-    }
   }
-  // Of equal weight the one that is surer, then the one that explains more.
-  findings.sort(
+  return { findings: ranked(findings), excluded, unknown };
+}
+
+/** Two looks at the same: what both have found is one finding, and what one has found is not excluded by the other. */
+export function mergedDiagnosis(one: Diagnosis, other: Diagnosis): Diagnosis {
+  const found = new Map(one.findings.map((finding) => [finding.code, finding]));
+  for (const finding of other.findings) {
+    const known = found.get(finding.code);
+    found.set(finding.code, known === undefined ? finding : both(known, finding));
+  }
+  const excluded = [...one.excluded, ...other.excluded].filter(({ code }) => !found.has(code));
+  const settled = new Set([...found.keys(), ...excluded.map(({ code }) => code)]);
+  const unknown = [...one.unknown, ...other.unknown].filter(({ code }) => !settled.has(code));
+  const once = (list: readonly NotFound[]): readonly NotFound[] => [
+    ...new Map(list.toReversed().map((each) => [each.code, each])).values(),
+  ];
+  return {
+    findings: ranked([...found.values()]),
+    excluded: once(excluded).toReversed(),
+    unknown: once(unknown).toReversed(),
+  };
+}
+
+/** Seen in two ways it is surer than in either. */
+function both(one: Finding, other: Finding): Finding {
+  const [first, second] =
+    grades[other.severity] > grades[one.severity] ? [other, one] : [one, other];
+  return {
+    ...first,
+    confidence: Math.min(0.99, 1 - (1 - one.confidence) * (1 - other.confidence)),
+    seen: [...first.seen, ...second.seen],
+    exchanges: [...first.exchanges, ...second.exchanges],
+    affected: [...new Set([...(first.affected ?? []), ...(second.affected ?? [])])],
+    places: [...new Set([...(first.places ?? []), ...(second.places ?? [])])],
+  };
+}
+
+/** The gravest first. Of equal weight the one that is surer, then the one that explains more. */
+function ranked(findings: readonly Finding[]): readonly Finding[] {
+  return findings.toSorted(
     (one, other) => grades[other.severity] - grades[one.severity] || weight(other) - weight(one),
   );
-  return { findings, excluded, unknown };
 }
 
 /** How sure a finding is; among those that are about as sure, how much it is about. What was only counted comes behind. */
-function weight({ confidence, exchanges }: Finding): number {
-  if (exchanges.length === 0) return confidence - 0.5;
+function weight({ confidence, exchanges, affected }: Finding): number {
+  if (exchanges.length === 0 && affected === undefined) return confidence - 0.5;
   return confidence + Math.min(0.15, Math.log10(1 + exchanges.length) * 0.05);
 }

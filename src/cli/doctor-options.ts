@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { portsValue } from './capture-options.ts';
 import { namesCluster, ownerOptions, type ClusterOptions } from './cluster-options.ts';
+import { parseName, printName } from '../wire/name.ts';
 import { flag, group, many, one, type OptionValue, type Usage } from './option.ts';
 import { parseOptions } from './option-parse.ts';
 import { choice, duration, file, integer, text, usage } from './option-values.ts';
@@ -9,6 +10,16 @@ import { choice, duration, file, integer, text, usage } from './option-values.ts
 /** What a command line of `ndots doctor` says. */
 export interface DoctorOptions extends ClusterOptions {
   readonly files: readonly string[];
+  /** The word `cluster`: the cluster itself is examined. */
+  readonly living: boolean;
+  /** Of the DNS pods. */
+  readonly namespace: string;
+  readonly domain: string | null;
+  /** Names outside the cluster that are to be asked for, absolute. */
+  readonly names: readonly string[];
+  /** Of each query to a living cluster, milliseconds. */
+  readonly timeoutMs: number;
+  readonly rbac: boolean;
   readonly device: string | null;
   readonly netns: string | null;
   readonly forMs: number | null;
@@ -33,7 +44,11 @@ const codes: OptionValue<readonly string[]> = {
   placeholder: 'CODE,…',
   offers: {
     list: true,
-    words: async () => (await import('../capture/findings/rules.ts')).rules.map(({ code }) => code),
+    words: async () =>
+      [
+        ...(await import('../capture/findings/rules.ts')).rules,
+        ...(await import('../live/cluster/findings/rules.ts')).clusterRules,
+      ].map(({ code }) => code),
   },
   read(given, name) {
     const list = given.toUpperCase().split(',');
@@ -50,7 +65,7 @@ const table = {
     device: one('-i, --interface', text('NAME'), 'live from this interface; any = all of them'),
     netns: one('--netns', file('PATH'), 'in this network namespace'),
     pid: one('--pid', integer('PID', 1, 4_194_304), 'in the network namespace of this process'),
-    for: one('--for', duration(1, 86_400_000 * 7), 'how long to look, live (60s)'),
+    for: one('--for', duration(1, 86_400_000 * 7), 'how long to look, live (60s; a cluster: 5s)'),
     ports: one('--port', portsValue, 'ports of name servers (53,5353)'),
   }),
   ...group('Findings', {
@@ -62,6 +77,17 @@ const table = {
       'exit code 1 from this on (critical)',
     ),
     explain: one('--explain', text('CODE'), 'what a finding means; reads nothing'),
+  }),
+  ...group('A living cluster (cluster)', {
+    namespace: one('-n, --namespace', text('NAME'), 'of the DNS pods (kube-system)'),
+    domain: one(
+      '--cluster-domain',
+      text('NAME'),
+      'where the Corefile does not say (cluster.local)',
+    ),
+    names: many('--name', text('NAME'), 'a name outside the cluster that is to be asked for'),
+    timeout: one('--timeout', duration(10, 60_000), 'wait for each query (2s)'),
+    rbac: flag('--rbac', 'print the rights that it takes; reads nothing'),
   }),
   ...group('Names of pods', {
     ...ownerOptions,
@@ -83,11 +109,12 @@ const table = {
 
 /** The help of `ndots doctor`. */
 export const doctorUsage: Usage = {
-  synopsis: 'FILE…|- | -i INTERFACE [--for TIME]',
+  synopsis: 'FILE…|- | cluster | -i INTERFACE [--for TIME]',
   examples: [
     ['node7.pcap', 'what is wrong, for whom, why, and what to do'],
     ['node7.pcap coredns.log conntrack.txt', 'with what logs and counters say'],
     ['-i any --for 60s', 'what passes in a minute'],
+    ['cluster', 'a living cluster: objects, counters, answers'],
     ['--explain ND3001', 'what a finding means'],
   ],
   style: 'gnu',
@@ -96,21 +123,34 @@ export const doctorUsage: Usage = {
     'Files: captures (pcap, pcapng), dnstap, query logs, and texts with counters: conntrack -S, sysctl -a, dmesg, ethtool -S, metrics; compressed, too; - is standard input.',
     'Exit codes: 0 nothing at or above --fail-on, 1 something, 2 could not be read, 3 wrong usage. More: docs/doctor.md',
   ],
-  words: { files: true },
+  words: { files: true, words: ['cluster'] },
 };
 
 /** Throws a `Problem` with the code `usage`. */
 export function parseDoctorOptions(given: readonly string[]): DoctorOptions {
-  const { values, words } = parseOptions(table, given);
+  const { values, words: all } = parseOptions(table, given);
+  const words = all.filter((word) => word !== 'cluster');
+  const living = words.length < all.length;
   if (values.netns !== null && values.pid !== null) throw usage('--netns or --pid, not both');
   const netns = values.pid === null ? values.netns : `/proc/${values.pid}/ns/net`;
   const device = values.device ?? (netns === null ? null : 'any');
   if (device !== null && words.length > 0)
     throw usage('either files or a live capture, not both', 'Files are read without -i');
-  if (device === null && words.length === 0 && values.explain === null)
-    throw usage('what is to be looked at?', 'A capture, - for standard input, or -i any --for 60s');
+  if (device === null && all.length === 0 && values.explain === null && !values.rbac)
+    throw usage(
+      'what is to be looked at?',
+      'A capture, - for standard input, -i any --for 60s, or cluster',
+    );
+  if (living && (values.redact || values.redactKey !== null))
+    throw usage('--redact is for captures', 'What is said of a living cluster has its names.');
   return {
     files: words,
+    living,
+    namespace: values.namespace ?? 'kube-system',
+    domain: values.domain === null ? null : absolute(values.domain).slice(0, -1),
+    names: values.names.map(absolute),
+    timeoutMs: values.timeout ?? 2000,
+    rbac: values.rbac,
     device,
     netns,
     forMs: values.for,
@@ -135,4 +175,12 @@ export function parseDoctorOptions(given: readonly string[]): DoctorOptions {
     noColor: values.noColor,
     quiet: values.quiet,
   };
+}
+
+function absolute(name: string): string {
+  try {
+    return printName(parseName(name.endsWith('.') ? name : `${name}.`));
+  } catch (error) {
+    throw usage(`"${name}" is no name: ${(error as Error).message}`);
+  }
 }

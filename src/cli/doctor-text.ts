@@ -11,6 +11,8 @@ const marks: Readonly<Record<Finding['severity'], string>> = {
 };
 /** Frames that are named. */
 const FRAMES = 6;
+/** Pods and places that are named. */
+const PLACES = 5;
 
 /** @param who of each finding. @param hide replaces names and addresses, if that was asked for. @param well stands where nothing critical was found */
 export function diagnosisText(
@@ -37,8 +39,8 @@ export function diagnosisText(
     const part = (word: string, text: string): void =>
       void lines.push(...wrap(hide(text), `  ${word.padEnd(7)} `, page));
     finding.seen.forEach((text, index) => part(index === 0 ? 'seen' : '', text));
-    const group = whoText(who(finding));
-    if (group !== '') part('who', group);
+    const groups = [whoText(who(finding)), affectedText(finding)].filter((text) => text !== '');
+    groups.forEach((text, index) => part(index === 0 ? 'who' : '', text));
     part('why', finding.why);
     finding.fix.forEach((text, index) =>
       part(index === 0 ? 'fix' : '', finding.fix.length > 1 ? `${'abcdef'[index]}  ${text}` : text),
@@ -51,6 +53,10 @@ export function diagnosisText(
         'look',
         `frames ${frames.map(({ queryFrame }) => queryFrame).join(' ')}${finding.exchanges.length > FRAMES ? ' …' : ''}; --evidence FILE writes them all`,
       );
+    const { places = [] } = finding;
+    places
+      .slice(0, PLACES)
+      .forEach((text, nth) => part(nth === 0 && frames.length === 0 ? 'look' : '', text));
     lines.push('');
   }
   if (!findings.some(({ severity }) => severity === 'critical'))
@@ -68,6 +74,12 @@ function list(title: string, rules: readonly NotFound[], page: Page): string[] {
   for (const [reason, same] of byReason)
     lines.push(...wrap(`${same.map(({ name }) => name).join(', ')}: ${reason}`, '  ', page));
   return [...lines, ''];
+}
+
+function affectedText({ affected = [] }: Finding): string {
+  const rest = affected.length - PLACES;
+  const shown = affected.slice(0, PLACES).join(', ');
+  return rest > 0 ? `${shown} and ${rest} more` : shown;
 }
 
 function whoText({ clients, nodes, groups, resolvers }: Who): string {

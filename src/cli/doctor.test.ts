@@ -7,6 +7,7 @@ import { pcapFile } from '../../test/kit/packets.ts';
 import { stories } from '../../test/kit/stories.ts';
 import { runCommand, type Ran } from '../../test/kit/trace-command.ts';
 import { rules } from '../capture/findings/rules.ts';
+import { clusterRules } from '../live/cluster/findings/rules.ts';
 import { LINK } from '../capture/packets/frame.ts';
 import { doctor } from './doctor.ts';
 
@@ -126,9 +127,13 @@ describe('ndots doctor', () => {
     const headings = [...page.matchAll(/^## (ND\d{4}) (.+)$/gm)].map(
       ([, code, title]) => `${code} ${title}`,
     );
-    assert.deepEqual(headings, rules.map(({ code, title }) => `${code} ${title}`).toSorted());
+    // A cause that captures and living clusters both show has one code, and one title.
+    const all = new Set([...rules, ...clusterRules].map(({ code, title }) => `${code} ${title}`));
+    assert.deepEqual(headings, [...all].toSorted());
+    assert.equal(new Set([...all].map((each) => each.slice(0, 6))).size, all.size);
     assert.equal(new Set(rules.map(({ code }) => code)).size, rules.length);
-    for (const { code } of rules)
+    assert.equal(new Set(clusterRules.map(({ code }) => code)).size, clusterRules.length);
+    for (const { code } of [...rules, ...clusterRules])
       assert.match((await run('--explain', code)).out, /\*\*Means:\*\*|\*\*Told from\*\*/);
     const { code, err } = await run('--explain', 'ND3100');
     assert.equal(code, 3);

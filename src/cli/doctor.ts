@@ -1,30 +1,34 @@
-/** `ndots doctor`: from captures, logs and counters to what is wrong, for whom, why, and what to do. */
+/** `ndots doctor`: from captures, logs, counters and living clusters to what is wrong, for whom, why, and what to do. */
 import { readFileSync } from 'node:fs';
-import { nearest, problemsIn } from '../base/problem.ts';
-import { diagnose, type Diagnosis } from '../capture/diagnosis.ts';
-import { Observations } from '../capture/evidence/observations.ts';
-import type { Finding, Rule } from '../capture/findings/finding.ts';
+import { nearest } from '../base/problem.ts';
+import { diagnose, mergedDiagnosis, type Diagnosis } from '../capture/diagnosis.ts';
+import type { Observations } from '../capture/evidence/observations.ts';
+import type { Finding } from '../capture/findings/finding.ts';
 import { rules } from '../capture/findings/rules.ts';
-import { openFile, openStream } from '../capture/input.ts';
-import { printRemark } from '../capture/packets/remarks.ts';
-import { Reading, usualPorts } from '../capture/reading.ts';
+import type { Reading } from '../capture/reading.ts';
 import { Redaction } from '../capture/redaction.ts';
 import { whoOf, type Who } from '../capture/who.ts';
 import type { AddressOwners } from '../kube/pods/address-owners.ts';
-import { capturePackets } from './capture-live.ts';
+import type { ClusterFacts } from '../live/cluster/facts.ts';
+import { clusterRules, diagnoseCluster } from '../live/cluster/findings/rules.ts';
+import { rbacManifest } from '../live/cluster/rbac.ts';
 import { addressOwners } from './capture-names.ts';
-import { packetsFile } from './capture-output.ts';
 import { EXIT, wantsColour, type Command, type Io } from './command.ts';
+import { captureHead, captureWell, observe, writeEvidence } from './doctor-capture.ts';
+import {
+  clusterDocument,
+  clusterHead,
+  clusterWell,
+  examineCluster,
+  lackingText,
+} from './doctor-cluster.ts';
 import { parseDoctorOptions, type DoctorOptions } from './doctor-options.ts';
-import { diagnosisText } from './doctor-text.ts';
 import { hiddenText } from './doctor-redaction.ts';
+import { diagnosisText } from './doctor-text.ts';
 import { usage } from './option-values.ts';
-import { count, ms, pageFor } from './page.ts';
+import { pageFor } from './page.ts';
 
-/** How long to look where nothing is said. */
-const LIVE_MS = 60_000;
 const grades = { info: 0, warning: 1, critical: 2, never: 3 } as const;
-const signals = ['SIGINT', 'SIGTERM'] as const;
 
 /** The verb `doctor`. */
 export const doctor: Command = {
@@ -32,205 +36,99 @@ export const doctor: Command = {
   async run(words, io) {
     const options = parseDoctorOptions(words);
     if (options.explain !== null) return explain(options.explain, io);
-    const owners = await addressOwners(options, io, 'doctor');
-    const { reading, observed, failed } = await observe(options, io);
-    const inputs = options.device === null ? options.files.length : 1;
-    const { totals } = reading;
-    if (failed === inputs) return EXIT.failed;
-    if (totals.exchanges === 0 && observed.counters.lines === 0 && observed.failures.length === 0) {
-      io.err('ndots doctor: there is no query in this, and no counter that is known\n');
-      if (totals.frames > 0)
-        io.err('  Name servers that listen at other ports than 53 and 5353: --port PORT,…\n');
-      return EXIT.failed;
+    if (options.rbac) {
+      io.out(rbacManifest(options.namespace));
+      return EXIT.ok;
     }
-    const diagnosis = diagnose(observed, (rule) => isWanted(rule, options));
-    if (options.evidence !== null) writeEvidence(options, diagnosis);
-    const who = (finding: Finding): Who => whoOf(finding, observed, owners);
-    if (options.output === 'json') io.out(`${json(diagnosis, reading, who, options, observed)}\n`);
-    else {
-      const page = pageFor({ colour: wantsColour(options, io), wide: false, columns: io.columns });
-      io.out(`${head(reading, observed, diagnosis, owners)}\n\n`);
-      const hide =
-        options.redactKey === null
-          ? (text: string): string => text
-          : hiddenText(observed, new Redaction(options.redactKey));
-      io.out(diagnosisText(diagnosis, who, page, hide, wellText(observed)));
-    }
-    const worst = Math.max(-1, ...diagnosis.findings.map(({ severity }) => grades[severity]));
+    const packets =
+      options.files.length > 0 || options.device !== null ? await read(options, io) : null;
+    if (packets === 'nothing') return EXIT.failed;
+    const facts = options.living ? await examineCluster(options, io) : null;
+    const found = [
+      ...(packets === null ? [] : [diagnose(packets.observed, (rule) => isWanted(rule, options))]),
+      ...(facts === null ? [] : [diagnoseCluster(facts, (rule) => isWanted(rule, options))]),
+    ].reduce(mergedDiagnosis);
+    if (options.evidence !== null) writeEvidence(options, found);
+    print(found, packets, facts, options, io);
+    const worst = Math.max(-1, ...found.findings.map(({ severity }) => grades[severity]));
     return worst >= grades[options.failOn] ? EXIT.no : EXIT.ok;
   },
 };
 
-/** Reads all that there is. */
-async function observe(
-  options: DoctorOptions,
-  io: Io,
-): Promise<{ reading: Reading; observed: Observations; failed: number }> {
-  let observed: Observations | null = null;
-  const seen = (): Observations => observed!;
-  let unknownLines = 0;
-  const reading = new Reading(
-    {
-      ended: (exchange) => seen().exchange(exchange),
-      lookup: (lookup) => seen().lookup(lookup),
-      path: (event) => seen().path(event),
-      arp: (...event) => seen().arp(...(event.slice(1) as [boolean, Uint8Array, number, number])),
-      failure: (failure) => seen().failure(failure),
-      line: (line) => {
-        if (!seen().counters.line(line)) unknownLines++;
-      },
-    },
-    options.ports ?? usualPorts,
-  );
-  observed = new Observations(reading.domains);
-  const stop = new AbortController();
-  const interrupt = (): void => stop.abort();
-  for (const signal of signals) process.once(signal, interrupt);
-  let failed = 0;
-  try {
-    if (options.device !== null) await live(options, options.device, reading, stop, io);
-    for (const path of options.files) {
-      if (stop.signal.aborted) break;
-      const before = [
-        reading.totals.exchanges,
-        seen().counters.lines,
-        seen().failures.length,
-      ].join();
-      try {
-        const { remarks } = reading;
-        const input =
-          path === '-'
-            ? await openStream('standard input', process.stdin, remarks)
-            : await openFile(path, remarks);
-        const close = (): void => input.close();
-        stop.signal.addEventListener('abort', close);
-        const progress =
-          options.quiet || process.stderr.isTTY !== true
-            ? null
-            : setInterval(() => {
-                const part =
-                  input.size === null ? '' : ` ${Math.floor((100 * input.taken()) / input.size)} %`;
-                io.err(
-                  `\r${input.name}${part}, ${count(reading.totals.messages, 'message', 'messages')} `,
-                );
-              }, 1000);
-        try {
-          await reading.read(input, () => stop.signal.aborted);
-        } finally {
-          if (progress !== null) clearInterval(progress);
-          stop.signal.removeEventListener('abort', close);
-          input.close();
-        }
-        const after = [
-          reading.totals.exchanges,
-          seen().counters.lines,
-          seen().failures.length,
-        ].join();
-        if (input.format === 'empty') failed++;
-        else if (input.format === 'text' && before === after && unknownLines > 0) {
-          failed++;
-          remarks.add(
-            `${input.name} is no capture, no query log, and has no counter that is known`,
-          );
-        }
-      } catch (error) {
-        const problems = problemsIn(error);
-        if (problems === null) throw error;
-        failed++;
-        for (const problem of problems) io.err(`ndots doctor: ${problem.print()}\n`);
-      }
-    }
-  } finally {
-    for (const signal of signals) process.removeListener(signal, interrupt);
+/** Captures that were read. */
+interface Packets {
+  readonly reading: Reading;
+  readonly observed: Observations;
+  readonly owners: AddressOwners;
+}
+
+async function read(options: DoctorOptions, io: Io): Promise<Packets | 'nothing'> {
+  // With a living cluster its pods are at hand anyway.
+  const cluster = options.cluster || (options.living && options.manifests === null);
+  const owners = await addressOwners({ ...options, cluster }, io, 'doctor');
+  const { reading, observed, failed } = await observe(options, io);
+  const inputs = options.device === null ? options.files.length : 1;
+  const { totals } = reading;
+  if (failed === inputs) return 'nothing';
+  if (totals.exchanges === 0 && observed.counters.lines === 0 && observed.failures.length === 0) {
+    io.err('ndots doctor: there is no query in this, and no counter that is known\n');
+    if (totals.frames > 0)
+      io.err('  Name servers that listen at other ports than 53 and 5353: --port PORT,…\n');
+    return 'nothing';
   }
-  reading.end();
-  observed.missingFragments = reading.remarks.count('fragments of a packet are missing');
-  for (const remark of reading.remarks.list) io.err(`ndots doctor: ${printRemark(remark)}\n`);
-  return { reading, observed, failed };
+  return { reading, observed, owners };
 }
 
-async function live(
+const nobody: Who = { clients: 0, nodes: 0, groups: [], resolvers: [] };
+
+function print(
+  found: Diagnosis,
+  packets: Packets | null,
+  facts: ClusterFacts | null,
   options: DoctorOptions,
-  device: string,
-  reading: Reading,
-  stop: AbortController,
   io: Io,
-): Promise<void> {
-  const forMs = options.forMs ?? LIVE_MS;
-  const parts = { device, netns: options.netns, ports: options.ports ?? usualPorts };
-  const capture = capturePackets(parts, (...packet) => reading.takeNetwork(...packet));
-  if (!options.quiet)
-    io.err(`ndots doctor: ${capture.name}, for ${forMs / 1000} s; Ctrl-C ends sooner\n`);
-  const timer = setTimeout(() => stop.abort(), forMs);
-  if (!stop.signal.aborted)
-    await new Promise<void>((resolve) => {
-      stop.signal.addEventListener('abort', () => resolve(), { once: true });
-    });
-  clearTimeout(timer);
-  capture.stop();
-  if (capture.dropped() > 0)
-    reading.remarks.add(
-      'packets came faster than they were taken, and are lost',
-      '',
-      capture.dropped(),
-    );
+): void {
+  const who = (finding: Finding): Who =>
+    packets === null ? nobody : whoOf(finding, packets.observed, packets.owners);
+  const hide =
+    options.redactKey === null || packets === null
+      ? (text: string): string => text
+      : hiddenText(packets.observed, new Redaction(options.redactKey));
+  if (options.output === 'json') {
+    io.out(`${hide(json(found, packets, facts, who))}\n`);
+    return;
+  }
+  const page = pageFor({ colour: wantsColour(options, io), wide: false, columns: io.columns });
+  const heads = [
+    ...(packets === null
+      ? []
+      : [captureHead(packets.reading, packets.observed, found, packets.owners)]),
+    ...(facts === null ? [] : [clusterHead(facts, found)]),
+  ];
+  io.out(`${heads.join('\n')}\n\n`);
+  const well = [
+    ...(packets === null ? [] : [captureWell(packets.observed)]),
+    ...(facts === null ? [] : [clusterWell(facts, found)]),
+  ].join(' ');
+  io.out(diagnosisText(found, who, page, hide, well));
+  if (facts !== null) io.out(lackingText(facts, page));
 }
 
-function isWanted({ code }: Rule, { only, skip }: DoctorOptions): boolean {
+function isWanted({ code }: { readonly code: string }, { only, skip }: DoctorOptions): boolean {
   const matches = (list: readonly string[]): boolean => list.some((each) => code.startsWith(each));
   return (only.length === 0 || matches(only)) && !matches(skip);
 }
 
-function head(
-  { totals }: Reading,
-  observed: Observations,
-  { findings }: Diagnosis,
-  owners: AddressOwners,
-): string {
-  const { asked, lost } = observed.total;
-  const named = observed.clients.list.filter(({ address }) => owners.has(address)).length;
-  const counts = (['critical', 'warning', 'info'] as const).map(
-    (severity) =>
-      `${findings.filter((finding) => finding.severity === severity).length} ${severity}`,
-  );
-  const times =
-    totals.lastMs > totals.firstMs
-      ? `, ${((totals.lastMs - totals.firstMs) / 1000).toFixed(0)} s`
-      : '';
-  return [
-    `${count(asked, 'query', 'queries')}${times}, ${count(observed.lookups, 'lookup', 'lookups')} (${observed.slowLookups} took a second or more), ${lost} without reply`,
-    `${count(observed.clients.size, 'client', 'clients')}${owners.size > 0 ? ` (${named} with a name)` : ''}, ${count(observed.servers.size, 'server', 'servers')}; ${counts.join(', ')} of ${rules.length} things that were looked for`,
-  ].join('\n');
-}
-
-/** What stands where nothing critical was found. */
-function wellText({ total, servers }: Observations): string {
-  if (total.asked < 20) return 'Nothing critical was found, but there is little to judge by.';
-  const slowest = Math.max(...servers.list.map((server) => server.quantile(0.9)));
-  const lost =
-    total.lost === 0 ? 'every query' : `${total.asked - total.lost} of ${total.asked} queries`;
-  return `Not DNS, as far as this shows: ${lost} got a reply, nine of ten within ${ms(slowest)}. If programs fail or wait, look elsewhere, or capture where they are.`;
-}
-
 function json(
   { findings, excluded, unknown }: Diagnosis,
-  { totals, remarks }: Reading,
+  packets: Packets | null,
+  facts: ClusterFacts | null,
   who: (finding: Finding) => Who,
-  options: DoctorOptions,
-  observed: Observations,
 ): string {
   const document = {
     kind: 'Diagnosis',
-    totals: {
-      queries: observed.total.asked,
-      lost: observed.total.lost,
-      lookups: observed.lookups,
-      slowLookups: observed.slowLookups,
-      clients: observed.clients.size,
-      servers: observed.servers.size,
-      packets: totals.frames,
-      seconds: observed.seconds,
-    },
+    ...(packets !== null && { totals: totalsOf(packets) }),
+    ...(facts !== null && { cluster: clusterDocument(facts) }),
     findings: findings.map((finding) => ({
       ...finding,
       exchanges: undefined,
@@ -243,21 +141,22 @@ function json(
     })),
     not: excluded,
     unknown,
-    remarks: remarks.list,
+    remarks: packets?.reading.remarks.list ?? [],
   };
-  const text = JSON.stringify(document, null, 2);
-  return options.redactKey === null
-    ? text
-    : hiddenText(observed, new Redaction(options.redactKey))(text);
+  return JSON.stringify(document, null, 2);
 }
 
-function writeEvidence({ evidence, redactKey }: DoctorOptions, { findings }: Diagnosis): void {
-  const redaction = redactKey === null ? null : new Redaction(redactKey);
-  const file = packetsFile(evidence!);
-  const exchanges = new Set(findings.flatMap((finding) => finding.exchanges));
-  for (const exchange of [...exchanges].toSorted((one, other) => one.sentMs - other.sentMs))
-    file.exchange(redaction === null ? exchange : redaction.exchange(exchange));
-  file.close();
+function totalsOf({ reading: { totals }, observed }: Packets): object {
+  return {
+    queries: observed.total.asked,
+    lost: observed.total.lost,
+    lookups: observed.lookups,
+    slowLookups: observed.slowLookups,
+    clients: observed.clients.size,
+    servers: observed.servers.size,
+    packets: totals.frames,
+    seconds: observed.seconds,
+  };
 }
 
 /** What docs/findings.md says of a code. */
@@ -272,11 +171,12 @@ function section(code: string): string {
 
 function explain(given: string, io: Io): number {
   const code = given.toUpperCase();
-  const rule = rules.find((each) => each.code === code);
+  const all = [...rules, ...clusterRules];
+  const rule = all.find((each) => each.code === code);
   if (rule === undefined) {
     const meant = nearest(
       code,
-      rules.map((each) => each.code),
+      all.map((each) => each.code),
     );
     throw usage(
       `there is no finding ${given}`,

@@ -9,6 +9,7 @@ import { parseYaml } from '../kube/manifests/yaml-document.ts';
 import { Autoscaler } from '../kube/scaling/autoscaler.ts';
 import { measuredSize, sampleOf, type Sample } from '../kube/scaling/measured.ts';
 import { readSizing } from '../kube/scaling/proportional.ts';
+import { scrapeUrl } from '../metrics/scrape-url.ts';
 import { accessOf } from './cluster-options.ts';
 import { EXIT, type Command, type Io } from './command.ts';
 import { readText } from './named-file.ts';
@@ -104,16 +105,11 @@ const SCRAPE_MS = 10_000;
 
 async function scrape(url: URL, signal: AbortSignal): Promise<Sample> {
   try {
-    const reply = await fetch(url, {
-      signal: AbortSignal.any([signal, AbortSignal.timeout(SCRAPE_MS)]),
-    });
-    if (!reply.ok) throw new Error(`HTTP status ${reply.status}`);
-    return sampleOf(await reply.text(), performance.now());
+    return sampleOf(await scrapeUrl({ url, waitMs: SCRAPE_MS, signal }), performance.now());
   } catch (error) {
-    const { message, cause } = error as Error;
     throw new Problem({
       code: 'metrics-unreachable',
-      text: `no metrics from ${url.href}: ${cause instanceof Error ? cause.message : message}`,
+      text: `no metrics from ${url.href}: ${(error as Error).message}`,
       remedy:
         'Give the address of a pod with the plugin prometheus, as seen from here: kubectl port-forward POD 9153',
       cause: error,

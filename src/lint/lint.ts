@@ -34,6 +34,8 @@ export interface LintReport {
   readonly target: Target | null;
   /** Findings that comments asked to leave out. */
   readonly suppressed: number;
+  /** What the rules looked at. */
+  readonly subject: Subject;
 }
 
 /** Lints. Rejects with nothing but bugs: what is wrong with the input are findings. */
@@ -63,6 +65,7 @@ export async function lint(parts: LintParts): Promise<LintReport> {
     files: [...new Set([...inputs.objects, ...corefiles].map(({ file }) => file))],
     target,
     suppressed: collector.findings.length - kept.length,
+    subject,
   };
 }
 

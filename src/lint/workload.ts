@@ -88,9 +88,24 @@ function verbOf({ value }: Container): string | null {
   return /^[a-z][a-z-]*$/.test(word) ? word : null;
 }
 
-/** Whether labels are all there, with these values. An empty selector selects everything. */
+/** Whether a label selector fits, as the API server takes it. An empty one fits everything. */
 export function selects(selector: JsonObject, labels: Readonly<Record<string, string>>): boolean {
-  return Object.entries(textMap(selector, 'matchLabels')).every(
-    ([key, value]) => labels[key] === value,
-  );
+  const pairs = Object.entries(textMap(selector, 'matchLabels'));
+  if (pairs.some(([key, value]) => labels[key] !== value)) return false;
+  return children(selector, 'matchExpressions').every((expression) => {
+    const value = labels[text(expression, 'key')];
+    const values = texts(expression, 'values');
+    switch (text(expression, 'operator')) {
+      case 'In':
+        return value !== undefined && values.includes(value);
+      case 'NotIn':
+        return value === undefined || !values.includes(value);
+      case 'Exists':
+        return value !== undefined;
+      case 'DoesNotExist':
+        return value === undefined;
+      default:
+        return false;
+    }
+  });
 }

@@ -25,9 +25,12 @@ export function question(name: string, type: number, edns: number | null = null)
   return { name, type, edns };
 }
 
+/** What asking takes of a context. */
+export type Asking = Pick<ProbeContext, 'network' | 'timeoutMs' | 'tries'>;
+
 /** Asks; what is not said of the terms is the context's. */
 export function ask(
-  { network, timeoutMs, tries }: ProbeContext,
+  { network, timeoutMs, tries }: Asking,
   server: ProbeServer,
   questions: readonly ProbeQuestion[],
   terms: Partial<AskTerms> = {},
@@ -43,7 +46,7 @@ export function ask(
 
 /** Asks one question. */
 export async function askOne(
-  context: ProbeContext,
+  context: Asking,
   server: ProbeServer,
   asked: ProbeQuestion,
   terms: Partial<AskTerms> = {},

@@ -57,7 +57,7 @@ export async function findServers(
     const one = name === null ? '' : `/${name}`;
     const found = await get('get services', `/api/v1${folder}/services${one}`, labels);
     const list = name === null ? children(found, 'items') : [found];
-    return list.flatMap(serviceAddresses).map((host) => ({ host, port: 53 }));
+    return list.flatMap(serviceServers);
   };
   try {
     const replicas = await get(
@@ -98,6 +98,34 @@ function mayNot(error: unknown): boolean {
   return error instanceof ApiFailure && (error.kind === 'forbidden' || error.kind === 'missing');
 }
 
+/** The addresses that clients ask, at the port called dns. */
+export function serviceServers(service: JsonObject): readonly ProbeServer[] {
+  const port = dnsPort(children(child(service, 'spec'), 'ports'));
+  return serviceAddresses(service).map((host) => ({ host, port }));
+}
+
+/** One address of an EndpointSlice, at the port of DNS. */
+export interface DnsEndpoint extends ProbeServer {
+  readonly ready: boolean;
+  /** The pod that has it; empty if the slice does not say. */
+  readonly pod: string;
+}
+
+/** Who is behind a service, of one of its slices. */
+export function endpointsIn(slice: JsonObject): readonly DnsEndpoint[] {
+  const port = dnsPort(children(slice, 'ports'));
+  return children(slice, 'endpoints').flatMap((endpoint) =>
+    texts(endpoint, 'addresses')
+      .slice(0, 1)
+      .map((host) => ({
+        host,
+        port,
+        ready: child(endpoint, 'conditions')['ready'] !== false,
+        pod: text(child(endpoint, 'targetRef'), 'name'),
+      })),
+  );
+}
+
 /** The port called dns, else dns-tcp, else the first one's number. */
 function dnsPort(ports: readonly JsonObject[]): number {
   const named = (name: string): JsonObject | undefined =>
@@ -106,12 +134,10 @@ function dnsPort(ports: readonly JsonObject[]): number {
   return typeof port === 'number' ? port : 53;
 }
 
-function ofSlice(slice: JsonObject): ProbeServer[] {
-  const port = dnsPort(children(slice, 'ports'));
-  return children(slice, 'endpoints')
-    .filter((endpoint) => child(endpoint, 'conditions')['ready'] !== false)
-    .flatMap((endpoint) => texts(endpoint, 'addresses').slice(0, 1))
-    .map((host) => ({ host, port }));
+function ofSlice(slice: JsonObject): readonly ProbeServer[] {
+  return endpointsIn(slice)
+    .filter(({ ready }) => ready)
+    .map(({ host, port }) => ({ host, port }));
 }
 
 function ofEndpoints(endpoints: JsonObject): ProbeServer[] {

@@ -25,6 +25,10 @@ export interface Finding {
   readonly disproved: string;
   /** Exchanges that show it: who, and where to look. */
   readonly exchanges: readonly SeenExchange[];
+  /** Whom it hits, where no exchange says so: pods, services, nodes. */
+  readonly affected?: readonly string[];
+  /** Where to look besides packets: parts of objects, names to ask for. */
+  readonly places?: readonly string[];
 }
 
 /** A finding, or why there is none: it was looked for and is not there, or the capture cannot tell. */

@@ -31,36 +31,75 @@ export function sendJson(
   return exchange(client, request);
 }
 
+/**
+ * One GET whose reply is text, taken as it comes: what a pod says through the API server's proxy.
+ * @param bytesMax more is an `ApiFailure`
+ */
+export async function getText(
+  client: ApiClient,
+  request: JsonRequest & { readonly bytesMax: number },
+  take: (text: string) => void,
+): Promise<void> {
+  const decoder = new TextDecoder();
+  let bytes = 0;
+  await streamed(client, request, (chunk) => {
+    bytes += chunk.length;
+    if (bytes > request.bytesMax)
+      throw malformed(client, request, `more than ${request.bytesMax >> 20} MiB`);
+    take(decoder.decode(chunk, { stream: true }));
+  });
+}
+
 async function exchange(
   client: ApiClient,
   request: JsonRequest & { readonly change?: ApiChange },
 ): Promise<unknown> {
-  const { path, query = {}, headers, change, task, waitMs, signal } = request;
   const pieces: Buffer[] = [];
   let bytes = 0;
-  const malformed = (what: string, cause?: unknown): ApiFailure =>
-    new ApiFailure({ kind: 'malformed', text: `${client.host}: "${task}" gave ${what}`, cause });
-  await client.stream({
+  await streamed(client, request, (chunk) => {
+    bytes += chunk.length;
+    if (bytes > BYTES_MAX) throw malformed(client, request, `more than ${BYTES_MAX >> 20} MiB`);
+    pieces.push(Buffer.from(chunk));
+  });
+  try {
+    return JSON.parse(Buffer.concat(pieces).toString('utf8'));
+  } catch (error) {
+    throw malformed(client, request, 'no JSON', error);
+  }
+}
+
+function streamed(
+  client: ApiClient,
+  {
+    path,
+    query = {},
+    headers,
+    change,
+    task,
+    waitMs,
+    signal,
+  }: JsonRequest & { readonly change?: ApiChange },
+  push: (chunk: Uint8Array) => void,
+): Promise<void> {
+  return client.stream({
     path,
     query,
     ...(headers !== undefined && { headers }),
     ...(change !== undefined && { change }),
-    into: {
-      push(chunk) {
-        bytes += chunk.length;
-        if (bytes > BYTES_MAX) throw malformed(`more than ${BYTES_MAX >> 20} MiB`);
-        pieces.push(Buffer.from(chunk));
-      },
-    },
+    into: { push },
     task,
     answerMs: waitMs,
     silenceMs: () => waitMs,
     watch: false,
     signal,
   });
-  try {
-    return JSON.parse(Buffer.concat(pieces).toString('utf8'));
-  } catch (error) {
-    throw malformed('no JSON', error);
-  }
+}
+
+function malformed(
+  { host }: ApiClient,
+  { task }: JsonRequest,
+  what: string,
+  cause?: unknown,
+): ApiFailure {
+  return new ApiFailure({ kind: 'malformed', text: `${host}: "${task}" gave ${what}`, cause });
 }

@@ -5,8 +5,8 @@ import type { Problem } from '../../base/problem.ts';
 import { apiClient, userAgent } from '../api/client.ts';
 import type { ClusterAccess } from '../api/cluster-access.ts';
 import { ApiFailure } from '../api/failure.ts';
-import { getJson } from '../api/get-json.ts';
 import { asObject, child, children, text, type JsonObject } from '../api/json-object.ts';
+import { listAll } from '../api/list.ts';
 import { ManifestFolder } from '../manifests/folder.ts';
 import { serviceAddresses } from './cluster-pods.ts';
 
@@ -25,9 +25,6 @@ export interface AddressOwner {
 export type AddressOwners = ReadonlyMap<string, AddressOwner>;
 
 const WAIT_MS = 8000;
-const PAGE = '500';
-/** Pods are counted in ten thousands; more pages are a mistake. */
-const PAGES_MAX = 400;
 
 /** Owners of addresses in a cluster. What may not be listed is left out, and told. */
 export async function clusterOwners(
@@ -44,23 +41,10 @@ export async function clusterOwners(
   try {
     for (const plural of ['nodes', 'services', 'pods'] as const) {
       const kind = { nodes: 'Node', services: 'Service', pods: 'Pod' }[plural];
-      let from = '';
-      for (let page = 0; page < PAGES_MAX; page++) {
-        const query: Record<string, string> = { limit: PAGE };
-        if (from !== '') query['continue'] = from;
-        const list = asObject(
-          await getJson(client, {
-            path: `/api/v1/${plural}`,
-            query,
-            task: `list ${plural}`,
-            waitMs: WAIT_MS,
-            signal: parts.signal,
-          }),
-        );
-        for (const item of children(list, 'items')) add(owners, kind, item);
-        from = text(child(list, 'metadata'), 'continue');
-        if (from === '') break;
-      }
+      const { signal } = parts;
+      await listAll(client, { path: `/api/v1/${plural}`, waitMs: WAIT_MS, signal }, (item) =>
+        add(owners, kind, item),
+      );
     }
   } catch (error) {
     if (!(error instanceof ApiFailure)) throw error;
@@ -126,7 +110,7 @@ function isThere(status: JsonObject, known: AddressOwner | undefined): boolean {
 }
 
 /** `deploy/cart` of a pod that a ReplicaSet of that Deployment made; the ReplicaSet's name ends in the template's hash. */
-function workloadOf(metadata: JsonObject): string {
+export function workloadOf(metadata: JsonObject): string {
   const owner = children(metadata, 'ownerReferences').find((each) => each['controller'] === true);
   const [kind, name] = [
     text(owner ?? asObject(null), 'kind'),

@@ -1,16 +1,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Problem } from '../../base/problem.ts';
+import { readScrape } from '../../../test/kit/scrape.ts';
+import type { Scrape } from '../../metrics/read-exposition.ts';
 import { measuredSize, sampleOf } from './measured.ts';
 
-const scrape = (queries: number, cpu: number, hits: number): string =>
-  `# TYPE coredns_dns_requests_total counter
+const scrape = (queries: number, cpu: number, hits: number): Scrape =>
+  readScrape(`# TYPE coredns_dns_requests_total counter
 coredns_dns_requests_total{type="A"} ${queries / 2}
 coredns_dns_requests_total{type="AAAA"} ${queries / 2}
 coredns_dns_requests_total_created 1
 process_cpu_seconds_total ${cpu}
 coredns_cache_hits_total{type="success"} ${hits}
-`;
+`);
 
 test('replicas are so many that one may be gone at the peak, with seven tenths of their processors', () => {
   // Two replicas, 20 000 queries/s with 50 µs each: one processor now, three at the peak, five replicas of 0.7.

@@ -1,5 +1,6 @@
 /** Replicas by what the present ones do: queries, processors, cache, from two scrapes of each. */
 import { Problem } from '../../base/problem.ts';
+import type { Scrape } from '../../metrics/read-exposition.ts';
 
 /** What one scrape of one replica says. Counters since its start. */
 export interface Sample {
@@ -27,21 +28,13 @@ export interface MeasuredSize {
 /** Above this share of its processors a server queues visibly, and a burst has no room. */
 const UTILISATION_MAX = 0.7;
 
-/** Reads Prometheus' text form, of ndots or CoreDNS. @param at when it was scraped, milliseconds */
-export function sampleOf(scrape: string, at: number): Sample {
-  const sum = (metric: string): number => {
-    let total = 0;
-    for (const line of scrape.split('\n')) {
-      if (!line.startsWith(metric) || !/^[{ ]/.test(line.slice(metric.length))) continue;
-      total += Number(line.slice(line.lastIndexOf(' ') + 1)) || 0;
-    }
-    return total;
-  };
+/** What a scrape of ndots or CoreDNS says of it. @param at when it was scraped, milliseconds */
+export function sampleOf(scrape: Scrape, at: number): Sample {
   return {
     at,
-    queries: sum('coredns_dns_requests_total'),
-    cpuSeconds: sum('process_cpu_seconds_total'),
-    cacheHits: sum('coredns_cache_hits_total'),
+    queries: scrape.sum('coredns_dns_requests_total'),
+    cpuSeconds: scrape.sum('process_cpu_seconds_total'),
+    cacheHits: scrape.sum('coredns_cache_hits_total'),
   };
 }
 

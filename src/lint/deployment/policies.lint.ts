@@ -1,27 +1,7 @@
 /** Rules about NetworkPolicies and webhooks that stand between pods and DNS. */
 import { child, children, list, text, texts, type JsonObject } from '../../kube/api/json-object.ts';
+import { allowsDns } from '../network-policy.ts';
 import { objectRule, type Rule } from '../rule.ts';
-
-function portsOf(
-  rule: JsonObject,
-): readonly { readonly port: unknown; readonly protocol: string }[] {
-  return children(rule, 'ports').map((each) => ({
-    port: each['port'],
-    protocol: text(each, 'protocol') || 'TCP',
-  }));
-}
-
-/** Whether a rule lets packets to port 53 pass. Without ports it lets all pass. */
-function allowsDns(rule: JsonObject, protocol: string): boolean {
-  const ports = portsOf(rule);
-  if (ports.length === 0) return true;
-  return children(rule, 'ports').some((each) => {
-    if ((text(each, 'protocol') || 'TCP') !== protocol) return false;
-    const { port, endPort } = each;
-    if (port === undefined || port === 53 || port === 'dns' || port === 'dns-tcp') return true;
-    return typeof port === 'number' && typeof endPort === 'number' && port <= 53 && endPort >= 53;
-  });
-}
 
 const blocked: Rule = objectRule({
   code: 'CF41',
@@ -32,7 +12,9 @@ const blocked: Rule = objectRule({
     const spec = child(object.value, 'spec');
     if (!texts(spec, 'policyTypes').includes('Egress') && spec['egress'] === undefined) return;
     const rules = children(spec, 'egress');
-    const dns = rules.findIndex((rule) => allowsDns(rule, 'UDP') && portsOf(rule).length > 0);
+    const dns = rules.findIndex(
+      (rule) => allowsDns(rule, 'UDP') && children(rule, 'ports').length > 0,
+    );
     if (dns < 0) return;
     const at = { object, path: ['spec', 'egress', dns] };
     if (!rules.some((rule) => allowsDns(rule, 'TCP')))

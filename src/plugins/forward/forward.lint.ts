@@ -1,38 +1,13 @@
 /** Rules about `forward`. */
-import { parseAddress } from '../../base/ip.ts';
-import type { Directive, Token } from '../../corefile/tree.ts';
-import { expandZone, splitScheme } from '../../corefile/zones.ts';
+import type { Directive } from '../../corefile/tree.ts';
+import { expandZone } from '../../corefile/zones.ts';
 import { child, text, texts } from '../../kube/api/json-object.ts';
 import { blockRule, corefileRule, type Rule, type Tell } from '../../lint/rule.ts';
 import { isWithin, lineOf, type LintedBlock, type Subject } from '../../lint/subject.ts';
 import { coreVersionOf } from '../../lint/target.ts';
+import { addressOf, fromOf, isResolvConf, targetsOf } from '../../lint/upstreams.ts';
 import { isBefore } from '../../lint/version.ts';
 import { readNameservers } from '../../server/contract/nameservers.ts';
-
-/** The words behind FROM. */
-function targetsOf({ args }: Directive): readonly Token[] {
-  return args.slice(1);
-}
-
-/** FROM as a zone; null if it is none. */
-function fromOf({ args }: Directive): string | null {
-  return args[0] === undefined ? null : (expandZone(args[0].text)?.[0] ?? null);
-}
-
-/** Address and port of a TO; null: a file, a host name, another scheme than plain DNS or TLS. */
-function addressOf({
-  text: word,
-}: Token): { readonly ip: Uint8Array; readonly text: string; readonly port: number } | null {
-  const { scheme, rest } = splitScheme(word);
-  if (scheme !== 'dns' && scheme !== 'tls') return null;
-  const [bare = ''] = rest.split('%');
-  const usual = scheme === 'tls' ? 853 : 53;
-  const whole = parseAddress(bare);
-  if (whole !== null) return { ip: whole, text: bare, port: usual };
-  const [, inner = '', port = ''] = /^\[?([^\]]*)\]?:(\d+)$/.exec(bare) ?? [];
-  const ip = parseAddress(inner);
-  return ip === null ? null : { ip, text: inner, port: Number(port) };
-}
 
 function isLoopback(ip: Uint8Array): boolean {
   return ip.length === 4 ? ip[0] === 127 : ip.every((byte, at) => byte === (at === 15 ? 1 : 0));
@@ -85,7 +60,7 @@ const loops: Rule = blockRule({
     const own = block.corefile.role === 'server' ? clusterAddresses(subject) : [];
     for (const directive of block.directives('forward')) {
       for (const to of targetsOf(directive)) {
-        if (/(^|\/)resolv\.conf$/.test(to.text)) {
+        if (isResolvConf(to)) {
           for (const { file, text: conf } of subject.resolvConfs) {
             const server = readNameservers(conf).find((each) => /^127\.|^::1$/.test(each));
             if (server === undefined || binds.length > 0) continue;

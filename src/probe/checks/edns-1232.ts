@@ -1,10 +1,8 @@
-/** EDNS with 1232 bytes, what resolvers offer since DNS flag day 2020: understood, and never exceeded. */
+/** EDNS with 1232 bytes (or others), what resolvers offer since DNS flag day 2020: understood, and never exceeded. */
 import { TYPE } from '../../wire/iana.ts';
 import { allServers, askOne, mustHaveData, observe, question, serverText } from '../asking.ts';
 import { checkKind, type CheckKind } from '../check.ts';
-import { domainName, optional, recordType } from '../parameters.ts';
-
-const SIZE = 1232;
+import { domainName, optional, recordType, whole } from '../parameters.ts';
 
 /** The check `edns-1232`. */
 export const edns1232: CheckKind = checkKind({
@@ -14,9 +12,10 @@ export const edns1232: CheckKind = checkKind({
   parameters: {
     name: optional(domainName, 'kubernetes.default.svc.cluster.local.', 'what is asked'),
     type: optional<number>(recordType, TYPE.A, 'type of records'),
+    size: optional(whole(512, 4096), 1232, 'bytes that the client takes'),
   },
-  run({ name, type }, context) {
-    const asked = question(name, type, SIZE);
+  run({ name, type, size: most }, context) {
+    const asked = question(name, type, most);
     return Promise.all(
       allServers(context).map(async (server) => {
         const result = await askOne(context, server, asked);
@@ -27,10 +26,10 @@ export const edns1232: CheckKind = checkKind({
             state: 'failed',
             text: `${name}: the reply has no OPT record; EDNS is lost on the way`,
           });
-        if (verdict.state === 'ok' && size > SIZE)
+        if (verdict.state === 'ok' && size > most)
           return observe(serverText(server), [result], {
             state: 'failed',
-            text: `${name}: ${size} bytes for a client that takes ${SIZE}`,
+            text: `${name}: ${size} bytes for a client that takes ${most}`,
           });
         return observe(serverText(server), [result], verdict);
       }),

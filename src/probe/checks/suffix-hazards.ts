@@ -11,9 +11,43 @@ import {
   mustBeMissing,
   observe,
   question,
+  type Asking,
 } from '../asking.ts';
-import { checkKind, type CheckKind } from '../check.ts';
+import { checkKind, type CheckKind, type ProbeContext } from '../check.ts';
+import type { Asked, ProbeServer } from '../network.ts';
 import { domainName, listOf, optional } from '../parameters.ts';
+
+/** What a server says of names below a suffix that are not there. */
+export interface SuffixReplies {
+  /** The name that was made up. */
+  readonly random: string;
+  readonly results: readonly Asked[];
+  /** What a wildcard gives; empty: there is none. */
+  readonly wildcard: readonly string[];
+  /** A reply other than NXDOMAIN; null: all were. */
+  readonly odd: Asked | null;
+}
+
+/** Asks for a random name, and for a name of the Internet, below a suffix. Both absolute. */
+export async function askBelow(
+  asking: Asking & Pick<ProbeContext, 'random'>,
+  server: ProbeServer,
+  suffix: string,
+  name: string,
+): Promise<SuffixReplies> {
+  const random = `ndots-check-${asking.random.integer(0xffff_ffff).toString(36)}.${suffix}`;
+  const results = [
+    await askOne(asking, server, question(random, TYPE.A)),
+    await askOne(asking, server, question(`${name}${suffix}`, TYPE.A)),
+  ];
+  const hijacked = results.find((each) => dataOfAnswer(each, TYPE.A).length > 0);
+  return {
+    random,
+    results,
+    wildcard: hijacked === undefined ? [] : dataOfAnswer(hijacked, TYPE.A),
+    odd: results.find((each) => !isMissing(each)) ?? null,
+  };
+}
 
 /** The check `suffix-hazards`. */
 export const suffixHazards: CheckKind = checkKind({
@@ -29,22 +63,16 @@ export const suffixHazards: CheckKind = checkKind({
     const all = suffixes.length > 0 ? suffixes : context.search.map((suffix) => `${suffix}.`);
     return Promise.all(
       all.map(async (suffix) => {
-        const random = `ndots-check-${context.random.integer(0xffff_ffff).toString(36)}.${suffix}`;
-        const results = [
-          await askOne(context, server!, question(random, TYPE.A)),
-          await askOne(context, server!, question(`${name}${suffix}`, TYPE.A)),
-        ];
-        const hijacked = results.find((each) => dataOfAnswer(each, TYPE.A).length > 0);
-        const odd = results.find((each) => !isMissing(each));
+        const { random, results, wildcard, odd } = await askBelow(context, server!, suffix, name);
         const { state, text } = mustBeMissing(odd ?? results[0]!, random, TYPE.A);
-        if (hijacked !== undefined)
+        if (wildcard.length > 0)
           return observe(suffix, results, {
             state: 'failed',
-            text: `a wildcard below ${suffix} answers ${brief(dataOfAnswer(hijacked, TYPE.A))} for any name: names of the Internet end up there`,
+            text: `a wildcard below ${suffix} answers ${brief(wildcard)} for any name: names of the Internet end up there`,
           });
         return observe(suffix, results, {
           state,
-          text: odd === undefined ? text : `${text}; musl ends its walk here, others wait`,
+          text: odd === null ? text : `${text}; musl ends its walk here, others wait`,
         });
       }),
     );

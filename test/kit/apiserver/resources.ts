@@ -23,6 +23,19 @@ export const servedResources: readonly ServedResource[] = [
   served('batch', 'v1', 'cronjobs', 'CronJob', true, ['cj']),
   served('discovery.k8s.io', 'v1', 'endpointslices', 'EndpointSlice', true, []),
   served('discovery.k8s.io', 'v1beta1', 'endpointslices', 'EndpointSlice', true, []),
+  served('networking.k8s.io', 'v1', 'networkpolicies', 'NetworkPolicy', true, ['netpol']),
+  served('policy', 'v1', 'poddisruptionbudgets', 'PodDisruptionBudget', true, ['pdb']),
+  served('autoscaling', 'v2', 'horizontalpodautoscalers', 'HorizontalPodAutoscaler', true, ['hpa']),
+  ...(['Mutating', 'Validating'] as const).map((what) =>
+    served(
+      'admissionregistration.k8s.io',
+      'v1',
+      `${what.toLowerCase()}webhookconfigurations`,
+      `${what}WebhookConfiguration`,
+      false,
+      [],
+    ),
+  ),
   served('multicluster.x-k8s.io', 'v1alpha1', 'serviceimports', 'ServiceImport', true, []),
 ];
 

@@ -60,6 +60,8 @@ export class ApiServer {
   readonly faults: Faults = new Faults();
   readonly seen: SeenRequest[] = [];
   readonly watches: Set<Watch> = new Set<Watch>();
+  /** What pods say through the proxy; null: there is no such pod. */
+  proxied: (pod: string, port: number, path: string) => string | null = () => null;
   /** Accepted tokens; tests may change them. */
   tokens: readonly string[] | null;
   readonly #options: ApiServerOptions;
@@ -189,6 +191,15 @@ export class ApiServer {
     if (fault !== null && !(await strike(fault, reply, this.#clock))) return;
     this.#authenticate(request);
     const accepts = String(request.headers['accept-encoding'] ?? '');
+    const through = /^\/api\/v1\/namespaces\/[^/]+\/pods\/([^/:]+):(\d+)\/proxy(\/.*)$/.exec(
+      decodeURIComponent(url.pathname),
+    );
+    if (through !== null) {
+      const said = this.proxied(through[1]!, Number(through[2]), through[3]!);
+      if (said === null) throw new Refusal(503, 'no endpoints available for the pod');
+      reply.end(said);
+      return;
+    }
     if (target === null) {
       const document =
         url.pathname === '/version'

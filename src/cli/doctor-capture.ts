@@ -1,0 +1,179 @@
+/** `ndots doctor FILE…`: captures, logs and counters, read to observations. */
+import { problemsIn } from '../base/problem.ts';
+import type { Diagnosis } from '../capture/diagnosis.ts';
+import { Observations } from '../capture/evidence/observations.ts';
+import { rules } from '../capture/findings/rules.ts';
+import { openFile, openStream } from '../capture/input.ts';
+import { printRemark } from '../capture/packets/remarks.ts';
+import { Reading, usualPorts } from '../capture/reading.ts';
+import { Redaction } from '../capture/redaction.ts';
+import type { AddressOwners } from '../kube/pods/address-owners.ts';
+import { capturePackets } from './capture-live.ts';
+import { packetsFile } from './capture-output.ts';
+import type { Io } from './command.ts';
+import type { DoctorOptions } from './doctor-options.ts';
+import { count, ms } from './page.ts';
+
+/** How long to look where nothing is said. */
+const LIVE_MS = 60_000;
+const signals = ['SIGINT', 'SIGTERM'] as const;
+
+/** Reads all that there is. */
+export async function observe(
+  options: DoctorOptions,
+  io: Io,
+): Promise<{ reading: Reading; observed: Observations; failed: number }> {
+  let observed: Observations | null = null;
+  const seen = (): Observations => observed!;
+  let unknownLines = 0;
+  const reading = new Reading(
+    {
+      ended: (exchange) => seen().exchange(exchange),
+      lookup: (lookup) => seen().lookup(lookup),
+      path: (event) => seen().path(event),
+      arp: (...event) => seen().arp(...(event.slice(1) as [boolean, Uint8Array, number, number])),
+      failure: (failure) => seen().failure(failure),
+      line: (line) => {
+        if (!seen().counters.line(line)) unknownLines++;
+      },
+    },
+    options.ports ?? usualPorts,
+  );
+  observed = new Observations(reading.domains);
+  const stop = new AbortController();
+  const interrupt = (): void => stop.abort();
+  for (const signal of signals) process.once(signal, interrupt);
+  let failed = 0;
+  try {
+    if (options.device !== null) await live(options, options.device, reading, stop, io);
+    for (const path of options.files) {
+      if (stop.signal.aborted) break;
+      const before = [
+        reading.totals.exchanges,
+        seen().counters.lines,
+        seen().failures.length,
+      ].join();
+      try {
+        const { remarks } = reading;
+        const input =
+          path === '-'
+            ? await openStream('standard input', process.stdin, remarks)
+            : await openFile(path, remarks);
+        const close = (): void => input.close();
+        stop.signal.addEventListener('abort', close);
+        const progress =
+          options.quiet || process.stderr.isTTY !== true
+            ? null
+            : setInterval(() => {
+                const part =
+                  input.size === null ? '' : ` ${Math.floor((100 * input.taken()) / input.size)} %`;
+                io.err(
+                  `\r${input.name}${part}, ${count(reading.totals.messages, 'message', 'messages')} `,
+                );
+              }, 1000);
+        try {
+          await reading.read(input, () => stop.signal.aborted);
+        } finally {
+          if (progress !== null) clearInterval(progress);
+          stop.signal.removeEventListener('abort', close);
+          input.close();
+        }
+        const after = [
+          reading.totals.exchanges,
+          seen().counters.lines,
+          seen().failures.length,
+        ].join();
+        if (input.format === 'empty') failed++;
+        else if (input.format === 'text' && before === after && unknownLines > 0) {
+          failed++;
+          remarks.add(
+            `${input.name} is no capture, no query log, and has no counter that is known`,
+          );
+        }
+      } catch (error) {
+        const problems = problemsIn(error);
+        if (problems === null) throw error;
+        failed++;
+        for (const problem of problems) io.err(`ndots doctor: ${problem.print()}\n`);
+      }
+    }
+  } finally {
+    for (const signal of signals) process.removeListener(signal, interrupt);
+  }
+  reading.end();
+  observed.missingFragments = reading.remarks.count('fragments of a packet are missing');
+  for (const remark of reading.remarks.list) io.err(`ndots doctor: ${printRemark(remark)}\n`);
+  return { reading, observed, failed };
+}
+
+async function live(
+  options: DoctorOptions,
+  device: string,
+  reading: Reading,
+  stop: AbortController,
+  io: Io,
+): Promise<void> {
+  const forMs = options.forMs ?? LIVE_MS;
+  const parts = { device, netns: options.netns, ports: options.ports ?? usualPorts };
+  const capture = capturePackets(parts, (...packet) => reading.takeNetwork(...packet));
+  if (!options.quiet)
+    io.err(`ndots doctor: ${capture.name}, for ${forMs / 1000} s; Ctrl-C ends sooner\n`);
+  const timer = setTimeout(() => stop.abort(), forMs);
+  if (!stop.signal.aborted)
+    await new Promise<void>((resolve) => {
+      stop.signal.addEventListener('abort', () => resolve(), { once: true });
+    });
+  clearTimeout(timer);
+  capture.stop();
+  if (capture.dropped() > 0)
+    reading.remarks.add(
+      'packets came faster than they were taken, and are lost',
+      '',
+      capture.dropped(),
+    );
+}
+
+/** What was read, in two lines. */
+export function captureHead(
+  { totals }: Reading,
+  observed: Observations,
+  { findings }: Diagnosis,
+  owners: AddressOwners,
+): string {
+  const { asked, lost } = observed.total;
+  const named = observed.clients.list.filter(({ address }) => owners.has(address)).length;
+  const counts = (['critical', 'warning', 'info'] as const).map(
+    (severity) =>
+      `${findings.filter((finding) => finding.severity === severity).length} ${severity}`,
+  );
+  const times =
+    totals.lastMs > totals.firstMs
+      ? `, ${((totals.lastMs - totals.firstMs) / 1000).toFixed(0)} s`
+      : '';
+  return [
+    `${count(asked, 'query', 'queries')}${times}, ${count(observed.lookups, 'lookup', 'lookups')} (${observed.slowLookups} took a second or more), ${lost} without reply`,
+    `${count(observed.clients.size, 'client', 'clients')}${owners.size > 0 ? ` (${named} with a name)` : ''}, ${count(observed.servers.size, 'server', 'servers')}; ${counts.join(', ')} of ${rules.length} things that were looked for`,
+  ].join('\n');
+}
+
+/** What stands where nothing critical was found. */
+export function captureWell({ total, servers }: Observations): string {
+  if (total.asked < 20) return 'Nothing critical was found, but there is little to judge by.';
+  const slowest = Math.max(...servers.list.map((server) => server.quantile(0.9)));
+  const lost =
+    total.lost === 0 ? 'every query' : `${total.asked - total.lost} of ${total.asked} queries`;
+  return `Not DNS, as far as this shows: ${lost} got a reply, nine of ten within ${ms(slowest)}. If programs fail or wait, look elsewhere, or capture where they are.`;
+}
+
+/** The packets of all exchanges that findings name, into the file that `--evidence` says. */
+export function writeEvidence(
+  { evidence, redactKey }: DoctorOptions,
+  { findings }: Diagnosis,
+): void {
+  const redaction = redactKey === null ? null : new Redaction(redactKey);
+  const file = packetsFile(evidence!);
+  const exchanges = new Set(findings.flatMap((finding) => finding.exchanges));
+  for (const exchange of [...exchanges].toSorted((one, other) => one.sentMs - other.sentMs))
+    file.exchange(redaction === null ? exchange : redaction.exchange(exchange));
+  file.close();
+}

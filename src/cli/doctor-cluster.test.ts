@@ -1,0 +1,204 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { parseAllDocuments } from 'yaml';
+import { clusterTroubles } from '../../test/kit/cluster-troubles.ts';
+import { clientPod, LivingCluster, REPLICAS, VIP } from '../../test/kit/living-cluster.ts';
+import { pcapFile } from '../../test/kit/packets.ts';
+import { stories } from '../../test/kit/stories.ts';
+import { LINK } from '../capture/packets/frame.ts';
+
+/** A living cluster is examined: healthy, nothing fires; with one thing wrong, that is the first finding. */
+
+describe('ndots doctor cluster', () => {
+  test('finds nothing wrong with a cluster that is well, and tells what it is not', async () => {
+    await using cluster = await LivingCluster.start();
+    const found = await cluster.examine();
+    assert.deepEqual(found.findings, []);
+    assert.deepEqual(found.cluster.lacking, []);
+    assert.equal(found.code, 0);
+    // Counters need traffic, and connection tracking a machine that has it; nothing else is left open.
+    const open = found.unknown.map(({ code }) => code);
+    const usual = ['ND4002', 'ND4003', 'ND2001', 'ND3003'];
+    assert.deepEqual(
+      open.filter((code) => !usual.includes(code)),
+      [],
+    );
+    assert.ok(found.not.length >= 28, String(found.not.length));
+  });
+
+  for (const [what, { code, slow = false, ...trouble }] of Object.entries(clusterTroubles)) {
+    if (slow) continue;
+    test(`${what}: ${code}`, async () => {
+      await using cluster = await LivingCluster.start(trouble);
+      const { findings, unknown } = await cluster.examine();
+      const told = findings.map((each) => `${each.code} ${each.severity} ${each.seen.join(' ')}`);
+      assert.equal(findings[0]?.code, code, `${told.join('\n')}\n${JSON.stringify(unknown)}`);
+    });
+  }
+});
+
+describe('with less', () => {
+  const forbid = (cluster: LivingCluster, ...resources: readonly string[]): void => {
+    for (const resource of resources)
+      cluster.api.faults.add({
+        resource,
+        fault: { kind: 'status', status: 403, reason: 'Forbidden' },
+      });
+  };
+
+  test('what may not be listed is told once, with what could not be judged', async () => {
+    await using cluster = await LivingCluster.start();
+    forbid(cluster, 'networkpolicies', 'nodes', 'horizontalpodautoscalers');
+    const { findings, cluster: about, unknown, not } = await cluster.examine();
+    assert.deepEqual(findings, []);
+    assert.deepEqual(about.lacking.map(({ so }) => so).toSorted(), [
+      'where DNS pods run',
+      'whether there may be more DNS pods',
+      'which pods may ask DNS',
+    ]);
+    assert.ok(unknown.some(({ code }) => code === 'ND3004'));
+    assert.ok(not.some(({ code }) => code === 'ND3008'));
+    const { out } = await cluster.run('cluster', '--for', '10ms', '--timeout', '400ms');
+    assert.equal(out.match(/which pods may ask DNS: .*403 Forbidden/g)?.length, 1);
+  });
+
+  test('without the Corefile, replicas are asked all the same', async () => {
+    await using cluster = await LivingCluster.start();
+    forbid(cluster, 'configmaps');
+    const { findings, unknown, not } = await cluster.examine();
+    assert.deepEqual(findings, []);
+    assert.ok(unknown.some(({ code }) => code === 'ND1001' || code === 'ND4005'));
+    assert.ok(not.some(({ code }) => code === 'ND8001'));
+  });
+
+  test('an API server that forbids everything is no diagnosis, but the way to one', async () => {
+    await using cluster = await LivingCluster.start();
+    cluster.api.faults.add({ fault: { kind: 'status', status: 403, reason: 'Forbidden' } });
+    const { code, out, err } = await cluster.run('cluster');
+    assert.equal(code, 2);
+    assert.equal(out, '');
+    assert.match(err, /403 Forbidden/);
+    assert.match(err, /--rbac prints the rights/);
+  });
+
+  test('no metrics: answers are judged, and it is told that there are none', async () => {
+    await using cluster = await LivingCluster.start({
+      objects(objects) {
+        for (const pod of objects.get('pods') ?? []) {
+          const spec = pod['spec'] as { containers: { ports?: object[] }[] };
+          delete spec.containers[0]?.ports;
+        }
+      },
+      corefile: '.:10053 {\n    errors\n    kubernetes cluster.local\n}\n',
+    });
+    const { findings, unknown } = await cluster.examine();
+    assert.deepEqual(
+      findings.filter(({ severity }) => severity === 'critical'),
+      [],
+    );
+    assert.ok(unknown.some(({ code, reason }) => code === 'ND5004' && /metrics/.test(reason)));
+  });
+
+  test('metrics come through the API server where pods are not reached, and nobody is asked', async () => {
+    await using cluster = await LivingCluster.start({
+      servers: Object.fromEntries(
+        [...REPLICAS, VIP].map((address) => [address, { closed: true, hidden: true }]),
+      ),
+    });
+    cluster.api.proxied = () => 'coredns_panics_total 2\n';
+    const { findings, cluster: about, unknown } = await cluster.examine();
+    assert.deepEqual(
+      findings.map(({ code }) => code),
+      ['ND5004'],
+    );
+    assert.equal(about.asked, false);
+    assert.ok(unknown.some(({ code, reason }) => code === 'ND3005' && /pod network/.test(reason)));
+  });
+
+  test('--rbac prints objects that hold what is listed', async () => {
+    await using cluster = await LivingCluster.start();
+    const { out, code } = await cluster.run('--rbac', '-n', 'openshift-dns');
+    assert.equal(code, 0);
+    const objects = parseAllDocuments(out).map((document) => document.toJS() as { kind: string });
+    assert.deepEqual(
+      objects.map(({ kind }) => kind),
+      ['ServiceAccount', 'ClusterRole', 'ClusterRoleBinding', 'Role', 'RoleBinding'],
+    );
+    assert.match(out, /resources: \[configmaps\]|configmaps/);
+  });
+});
+
+describe('a cluster that is hostile, or large', () => {
+  test('metrics without end are given up, and the rest is judged', async () => {
+    await using cluster = await LivingCluster.start({
+      servers: { [REPLICAS[0]!]: { endless: true } },
+    });
+    const before = process.memoryUsage().rss;
+    const { findings } = await cluster.examine();
+    assert.deepEqual(findings, []);
+    assert.ok(process.memoryUsage().rss - before < 300 * 1024 * 1024);
+  });
+
+  for (const [what, reply] of [
+    ['garbage', (): Buffer => Buffer.from('not a message of DNS, but longer than its head')],
+    [
+      'the reply to another question',
+      (right: Buffer): Buffer => Buffer.concat([right.subarray(0, 12), Buffer.alloc(30)]),
+    ],
+    ['half of a reply', (right: Buffer): Buffer => right.subarray(0, right.length >> 1)],
+  ] as const)
+    test(`a replica that sends ${what} counts as one that does not answer`, async () => {
+      await using cluster = await LivingCluster.start({ servers: { [REPLICAS[1]!]: { reply } } });
+      const { findings } = await cluster.examine();
+      assert.equal(findings[0]?.code, 'ND3008');
+    });
+
+  test('5 000 pods are read page by page', async () => {
+    await using cluster = await LivingCluster.start({
+      objects(objects) {
+        const more = Array.from({ length: 5000 }, (_, nth) =>
+          clientPod(`team-${nth % 50}`, `app-${nth % 500}`, nth, { hostNetwork: nth % 7 === 0 }),
+        );
+        objects.get('pods')!.push(...more);
+      },
+    });
+    const began = performance.now();
+    const { findings, cluster: about } = await cluster.examine();
+    const took = performance.now() - began;
+    assert.deepEqual(
+      findings.filter(({ severity }) => severity === 'critical'),
+      [],
+    );
+    assert.equal(about.pods, 5004);
+    assert.ok(took < 20_000, `${took} ms`);
+    assert.ok(cluster.api.requests('list', 'pods').length >= 10);
+  });
+
+  test('an API server that sends garbage, or hangs up', async () => {
+    await using cluster = await LivingCluster.start();
+    const lift = cluster.api.faults.add({ fault: { kind: 'garbage' } });
+    assert.equal((await cluster.run('cluster')).code, 2);
+    lift();
+    cluster.api.faults.add({ fault: { kind: 'drop' } });
+    const { code, err } = await cluster.run('cluster');
+    assert.equal(code, 2);
+    assert.match(err, /dropped the connection/);
+  });
+});
+
+test('a capture and a cluster make one diagnosis: what both show is one finding', async () => {
+  await using cluster = await LivingCluster.start(clusterTroubles['TCP that is closed']);
+  const story = stories.find(({ code }) => code === 'ND3011')!;
+  const folder = mkdtempSync(join(tmpdir(), 'ndots-both-'));
+  const file = join(folder, 'tcp.pcap');
+  writeFileSync(file, pcapFile(LINK.RAW, await story.packets(1)));
+  const { findings, not } = await cluster.examine(file);
+  rmSync(folder, { recursive: true });
+  assert.equal(findings.filter(({ code }) => code === 'ND3011').length, 1);
+  assert.equal(findings[0]!.code, 'ND3011');
+  assert.ok(findings[0]!.seen.length >= 3, findings[0]!.seen.join('\n'));
+  assert.ok(!not.some(({ code }) => code === 'ND3011'));
+});

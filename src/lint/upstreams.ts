@@ -1,0 +1,40 @@
+/** The upstreams that `forward` names in a Corefile, as they stand there. */
+import { parseAddress } from '../base/ip.ts';
+import type { Directive, Token } from '../corefile/tree.ts';
+import { expandZone, splitScheme } from '../corefile/zones.ts';
+
+/** Address and port of an upstream. */
+export interface UpstreamAddress {
+  readonly ip: Uint8Array;
+  readonly text: string;
+  readonly port: number;
+  readonly scheme: 'dns' | 'tls';
+}
+
+/** The words behind FROM. */
+export function targetsOf({ args }: Directive): readonly Token[] {
+  return args.slice(1);
+}
+
+/** FROM as a zone; null if it is none. */
+export function fromOf({ args }: Directive): string | null {
+  return args[0] === undefined ? null : (expandZone(args[0].text)?.[0] ?? null);
+}
+
+/** Address and port of a TO; null: a file, a host name, another scheme than plain DNS or TLS. */
+export function addressOf({ text: word }: Token): UpstreamAddress | null {
+  const { scheme, rest } = splitScheme(word);
+  if (scheme !== 'dns' && scheme !== 'tls') return null;
+  const [bare = ''] = rest.split('%');
+  const usual = scheme === 'tls' ? 853 : 53;
+  const whole = parseAddress(bare);
+  if (whole !== null) return { ip: whole, text: bare, port: usual, scheme };
+  const [, inner = '', port = ''] = /^\[?([^\]]*)\]?:(\d+)$/.exec(bare) ?? [];
+  const ip = parseAddress(inner);
+  return ip === null ? null : { ip, text: inner, port: Number(port), scheme };
+}
+
+/** Whether it names a file in the form of resolv.conf. */
+export function isResolvConf({ text }: Token): boolean {
+  return /(^|\/)resolv\.conf$/.test(text);
+}

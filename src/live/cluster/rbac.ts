@@ -1,0 +1,77 @@
+/** The rights that it takes to examine a cluster, as objects for `kubectl apply`: made from what is listed, so that neither has more. */
+import { configured, running, type Wanted } from './wanted.ts';
+
+/** A service account in the namespace of the DNS pods, with all that is read and nothing else. */
+export function rbacManifest(namespace: string): string {
+  const all = [...configured(namespace), ...running(namespace)];
+  const everywhere = all.filter((each) => each.namespace === null);
+  // What may be listed everywhere need not be allowed once more for one namespace.
+  const inside = all.filter(
+    (each) =>
+      each.namespace !== null &&
+      !everywhere.some(({ group, plural }) => group === each.group && plural === each.plural),
+  );
+  return `# What "ndots doctor cluster" reads: kubectl apply -f -
+apiVersion: v1
+kind: ServiceAccount
+metadata:
+  name: ndots-doctor
+  namespace: ${namespace}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: ndots-doctor
+rules:
+${rulesOf(everywhere)}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata:
+  name: ndots-doctor
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: ClusterRole
+  name: ndots-doctor
+subjects:
+  - kind: ServiceAccount
+    name: ndots-doctor
+    namespace: ${namespace}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata:
+  name: ndots-doctor
+  namespace: ${namespace}
+rules:
+${rulesOf(inside)}
+  # Metrics of the DNS pods, where they are not reached by their addresses.
+  - apiGroups: [""]
+    resources: [pods/proxy]
+    verbs: [get]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata:
+  name: ndots-doctor
+  namespace: ${namespace}
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: Role
+  name: ndots-doctor
+subjects:
+  - kind: ServiceAccount
+    name: ndots-doctor
+    namespace: ${namespace}
+`;
+}
+
+function rulesOf(wanted: readonly Wanted[]): string {
+  const groups = Map.groupBy(wanted, ({ group }) => group);
+  return [...groups]
+    .map(
+      ([group, list]) =>
+        `  - apiGroups: ["${group}"]\n    resources: [${list.map(({ plural }) => plural).join(', ')}]\n    verbs: [list]`,
+    )
+    .join('\n');
+}

@@ -1,0 +1,112 @@
+/** Prometheus' text form, read: what another process exposes. The other direction: `exposition.ts`. */
+
+/** Labels of one series. */
+export type Labels = Readonly<Record<string, string>>;
+
+/** More series than this are somebody's mistake; what comes behind is left out. */
+const SERIES_MAX = 50_000;
+/** A longer line is no series that anybody wants. */
+const LINE_MAX = 4096;
+
+/** One scrape, as far as its names were wanted. */
+export class Scrape {
+  readonly #series = new Map<string, { readonly labels: Labels; readonly value: number }[]>();
+  readonly #wanted: (name: string) => boolean;
+  #rest = '';
+  #count = 0;
+
+  /** @param wanted which metrics are kept */
+  constructor(wanted: (name: string) => boolean) {
+    this.#wanted = wanted;
+  }
+
+  /** Series that were kept. */
+  get size(): number {
+    return this.#count;
+  }
+
+  /** Whether there was any series of this name. */
+  has(name: string): boolean {
+    return this.#series.has(name);
+  }
+
+  /** The sum of all series of a metric whose labels fit; 0 if there are none. */
+  sum(name: string, fits: (labels: Labels) => boolean = () => true): number {
+    let total = 0;
+    for (const { labels, value } of this.#series.get(name) ?? []) if (fits(labels)) total += value;
+    return total;
+  }
+
+  /** Sums by the value of one label. */
+  by(
+    name: string,
+    label: string,
+    fits: (labels: Labels) => boolean = () => true,
+  ): Map<string, number> {
+    const sums = new Map<string, number>();
+    for (const { labels, value } of this.#series.get(name) ?? []) {
+      if (!fits(labels)) continue;
+      const key = labels[label] ?? '';
+      sums.set(key, (sums.get(key) ?? 0) + value);
+    }
+    return sums;
+  }
+
+  /** Takes the next part of the text. `end` takes the last line, which may have no end. */
+  push(text: string): void {
+    const whole = this.#rest + text;
+    let from = 0;
+    for (let at = whole.indexOf('\n'); at >= 0; at = whole.indexOf('\n', from)) {
+      this.#line(whole.slice(from, at));
+      from = at + 1;
+    }
+    // What has no end is no line of metrics.
+    this.#rest = whole.length - from > LINE_MAX ? '' : whole.slice(from);
+  }
+
+  /** No more text comes. */
+  end(): this {
+    this.#line(this.#rest);
+    this.#rest = '';
+    return this;
+  }
+
+  #line(line: string): void {
+    if (line.length > LINE_MAX || line.startsWith('#') || this.#count >= SERIES_MAX) return;
+    const name = /^[a-zA-Z_:][\w:]*/.exec(line)?.[0] ?? '';
+    if (name === '' || !this.#wanted(name)) return;
+    const read = line[name.length] === '{' ? readLabels(line, name.length + 1) : null;
+    const labels = read?.labels ?? {};
+    const [word = ''] = line
+      .slice(read === null ? name.length : read.end)
+      .trim()
+      .split(' ');
+    const value = word === '' ? Number.NaN : Number(word.replace('+Inf', 'Infinity'));
+    if (Number.isNaN(value)) return;
+    const list = this.#series.get(name) ?? [];
+    list.push({ labels, value });
+    this.#series.set(name, list);
+    this.#count++;
+  }
+}
+
+/** `name="value",…}` from behind the brace; backslash, quote and newline are escaped in values. */
+function readLabels(line: string, from: number): { readonly labels: Labels; readonly end: number } {
+  const labels: Record<string, string> = {};
+  let at = from;
+  while (at < line.length && line[at] !== '}') {
+    const equals = line.indexOf('="', at);
+    if (equals < 0) break;
+    const name = line.slice(at, equals).replace(/^[, ]+/, '');
+    let value = '';
+    at = equals + 2;
+    for (; at < line.length && line[at] !== '"'; at++) {
+      if (line[at] !== '\\') value += line[at];
+      else value += line[++at] === 'n' ? '\n' : (line[at] ?? '');
+    }
+    labels[name] = value;
+    at++;
+    if (line[at] === ',') at++;
+  }
+  return { labels, end: at + 1 };
+}
