@@ -4,7 +4,7 @@ import type { Severity } from '../lint/finding.ts';
 import { clusterOptions, type ClusterOptions } from './cluster-options.ts';
 import { flag, group, many, one, type OptionValue, type Usage } from './option.ts';
 import { parseOptions } from './option-parse.ts';
-import { choice, file, usage } from './option-values.ts';
+import { choice, duration, file, usage } from './option-values.ts';
 
 /** What the command line of `ndots lint` says. */
 export interface LintOptions extends ClusterOptions {
@@ -13,6 +13,10 @@ export interface LintOptions extends ClusterOptions {
   readonly cluster: boolean;
   readonly target: Target | null;
   readonly running: string | null;
+  /** Rules that ask the network are run, too. */
+  readonly live: boolean;
+  /** Of each query of theirs, milliseconds. */
+  readonly timeoutMs: number;
   readonly fix: boolean;
   /** Show what `--fix` would change. */
   readonly diff: boolean;
@@ -41,7 +45,12 @@ const code: OptionValue<string> = {
   placeholder: 'CODE',
   offers: {
     words: async () =>
-      (await import('../plugins/lint-rules.ts')).rules.map((rule) => rule.code).toSorted(),
+      [
+        ...(await import('../plugins/lint-rules.ts')).rules,
+        ...(await import('../live/rules/rules.ts')).liveRules,
+      ]
+        .map((rule) => rule.code)
+        .toSorted(),
   },
   read: (given) => given.toUpperCase(),
 };
@@ -88,6 +97,13 @@ const table = {
     explain: one('--explain', code, 'the page of a rule'),
     rules: flag('--rules', 'list the rules'),
   }),
+  ...group('Asking (--live)', {
+    live: flag(
+      '--live',
+      'ask upstreams, hosts and search domains, too: whether they are as the file has them',
+    ),
+    timeout: one('--timeout', duration(10, 60_000), 'wait for each query (2s)'),
+  }),
   ...group('Mending', {
     fix: flag('--fix', 'mend what needs no thinking; the change is shown, then written'),
     diff: flag('--diff', 'show that change, and write nothing'),
@@ -116,7 +132,7 @@ export const lintUsage: Usage = {
   style: 'gnu',
   options: table,
   notes: [
-    'PATH is a Corefile, a file of YAML or JSON, a folder of them, or - for standard input; without any it is Corefile in this folder. In YAML these count: ConfigMaps with a Corefile or with *.override and *.server, values of the CoreDNS chart, Deployments and DaemonSets of DNS servers, pods and their dnsConfig, Services, NetworkPolicies, webhooks, and settings of kubelet. Nothing is sent anywhere, but for --cluster.',
+    'PATH is a Corefile, a file of YAML or JSON, a folder of them, or - for standard input; without any it is Corefile in this folder. In YAML these count: ConfigMaps with a Corefile or with *.override and *.server, values of the CoreDNS chart, Deployments and DaemonSets of DNS servers, pods and their dnsConfig, Services, NetworkPolicies, webhooks, and settings of kubelet. Nothing is sent anywhere, but for --cluster and --live.',
     'A comment on the line or above it keeps a finding quiet: # ndots:ignore CF07 because REASON. # ndots:ignore-file counts for the whole file.',
     'Exit codes: 0 nothing at or above --fail-on, 1 findings, 2 something could not be read, 3 wrong usage.',
   ],
@@ -134,6 +150,7 @@ export function parseLintOptions(words: readonly string[]): LintOptions {
     paths,
     ignore: values.ignore.flat(),
     only: values.only.flat(),
+    timeoutMs: values.timeout ?? 2000,
     failOn: values.failOn ?? 'error',
     output: values.output ?? 'text',
   };

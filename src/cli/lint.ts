@@ -6,8 +6,15 @@ import { gather, type Gathered, type GivenFile } from '../lint/gather.ts';
 import { lint as runLint, nearestCode, type LintReport } from '../lint/lint.ts';
 import type { KnownPlugins } from '../lint/read-subject.ts';
 import type { Rule } from '../lint/rule.ts';
-import { rules } from '../plugins/lint-rules.ts';
+import { askLive, type LiveRule } from '../live/rules/live-rule.ts';
+import { liveRules } from '../live/rules/rules.ts';
+import { systemWorld } from '../live/world.ts';
+import { rules as offlineRules } from '../plugins/lint-rules.ts';
+import { secureRandom } from '../base/random.ts';
+import { systemProbeNetwork } from '../probe/system-network.ts';
 import { directiveNames, external, loadPlugins } from '../plugins/order.ts';
+import { liveLookup } from './check-lookup.ts';
+import { ownServers } from './check-plan.ts';
 import { EXIT, wantsColour, type Command, type Io } from './command.ts';
 import { clusterFiles } from './lint-cluster.ts';
 import { fixedTexts, showChanges, writeChanges } from './lint-fix.ts';
@@ -17,6 +24,8 @@ import { usage } from './option-values.ts';
 
 /** The verb `lint`. */
 export const lint: Command = { name: 'lint', run };
+
+const rules: readonly Rule[] = [...offlineRules, ...liveRules];
 
 /** Every directive that the linter knows. */
 export const lintedPlugins: KnownPlugins = {
@@ -64,10 +73,23 @@ async function run(words: readonly string[], io: Io): Promise<number> {
 async function lintFiles(given: Gathered, options: LintOptions): Promise<LintReport> {
   const { only, ignore, severity, target } = options;
   const chosen = rules.filter(
-    ({ code }) => (only.length === 0 || only.includes(code)) && !ignore.includes(code),
+    (rule) =>
+      (options.live || !isLive(rule)) &&
+      (only.length === 0 || only.includes(rule.code)) &&
+      !ignore.includes(rule.code),
   );
   const running = options.running === null ? null : readNamed(options.running);
-  const report = await runLint({ given, plugins: lintedPlugins, rules: chosen, target, running });
+  const report = await runLint({
+    given,
+    plugins: lintedPlugins,
+    rules: chosen,
+    codes: new Set(rules.map(({ code }) => code)),
+    target,
+    running,
+    ...(options.live && {
+      live: (subject) => askLive(chosen.filter(isLive), subject, liveWorld(options)),
+    }),
+  });
   if (report.files.length === 0 && report.findings.length === 0)
     throw cannotLint('lint-nothing', 'there is nothing to lint in what was given', {
       remedy: 'Name a Corefile, or YAML that holds one: ndots lint --help',
@@ -80,6 +102,18 @@ async function lintFiles(given: Gathered, options: LintOptions): Promise<LintRep
   const counts = ({ code }: Finding): boolean =>
     !ignore.includes(code) && (only.length === 0 || only.includes(code));
   return { ...report, findings: report.findings.filter(counts).map(levelled) };
+}
+
+function isLive(rule: Rule): rule is LiveRule {
+  return 'ask' in rule;
+}
+
+/** Tries of each query. */
+const TRIES = 2;
+
+function liveWorld({ timeoutMs }: LintOptions): ReturnType<typeof systemWorld> {
+  const network = systemProbeNetwork(secureRandom, liveLookup(timeoutMs));
+  return systemWorld({ network, random: secureRandom, timeoutMs, tries: TRIES }, ownServers());
 }
 
 async function gatherAll(options: LintOptions, io: Io): Promise<Gathered> {

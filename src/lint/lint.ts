@@ -18,11 +18,16 @@ import { containersOf } from './workload.ts';
 export interface LintParts {
   readonly given: Gathered;
   readonly plugins: KnownPlugins;
+  /** Those that are asked. */
   readonly rules: readonly Rule[];
+  /** All codes that there are, which comments may name; absent: those of `rules`. */
+  readonly codes?: ReadonlySet<string>;
   /** null: what the images say, if there are any. */
   readonly target: Target | null;
   /** The Corefile that runs now; null: unknown. */
   readonly running?: GivenFile | null;
+  /** What rules found that ask the network; absent: nothing is sent anywhere. */
+  readonly live?: (subject: Subject) => Promise<readonly (readonly [Rule, Told])[]>;
 }
 
 /** All that was found. */
@@ -54,10 +59,12 @@ export async function lint(parts: LintParts): Promise<LintReport> {
   const texts = new Map(given.files.map(({ file, text }) => [file, text.split('\n')]));
   const collector = new Collector(sources, texts);
   for (const rule of rules) rule.find(subject, (told) => collector.add(rule, told));
+  for (const [rule, told] of (await parts.live?.(subject)) ?? []) collector.add(rule, told);
   for (const problem of inputs.problems) collector.unreadable(problem);
   for (const { file, why } of given.passed)
     collector.unreadable({ message: why, place: { file, line: 1, column: 0 } });
-  const suppressions = new Suppressions(texts, new Set(rules.map(({ code }) => code)));
+  const tried = new Set(rules.map(({ code }) => code));
+  const suppressions = new Suppressions(texts, parts.codes ?? tried, tried);
   const kept = collector.findings.filter((finding) => !suppressions.covers(finding));
   const misuses = suppressions.misuses((code) => nearestCode(code, rules));
   return {

@@ -17,10 +17,17 @@ interface Suppression {
 export class Suppressions {
   readonly #all: readonly Suppression[];
   readonly #known: ReadonlySet<string>;
+  readonly #tried: ReadonlySet<string>;
   readonly #texts: ReadonlyMap<string, readonly string[]>;
 
-  constructor(texts: ReadonlyMap<string, readonly string[]>, known: ReadonlySet<string>) {
+  /** @param known codes that there are. @param tried those of the rules that were asked */
+  constructor(
+    texts: ReadonlyMap<string, readonly string[]>,
+    known: ReadonlySet<string>,
+    tried: ReadonlySet<string>,
+  ) {
     this.#known = known;
+    this.#tried = tried;
     this.#texts = texts;
     this.#all = [...texts].flatMap(([file, lines]) =>
       lines.flatMap((line, index) => suppressionIn(line, file, index + 1)),
@@ -80,7 +87,8 @@ export class Suppressions {
             `Write why: # ndots:ignore ${each.codes.join(',')} because REASON`,
           ),
         ];
-      return each.used
+      // A rule that was not asked may have something to say another time.
+      return each.used || !each.codes.every((code) => this.#tried.has(code))
         ? []
         : [finding('nothing is found here that this comment could ignore', 'Take it away.')];
     });

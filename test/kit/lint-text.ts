@@ -1,5 +1,8 @@
-/** Lints texts as `ndots lint` lints files. */
+/** Lints texts as `ndots lint --live` lints files, in the world that the examples of the rules are about. */
 import { lint, type LintReport } from '../../src/lint/lint.ts';
+import { askLive } from '../../src/live/rules/live-rule.ts';
+import { liveRules } from '../../src/live/rules/rules.ts';
+import { exampleWorld } from './example-world.ts';
 import { parseTarget } from '../../src/lint/target.ts';
 import { rules } from '../../src/plugins/lint-rules.ts';
 import { directiveNames, external, loadPlugins } from '../../src/plugins/order.ts';
@@ -19,7 +22,8 @@ export function lintTexts({ files, target, running }: LintTexts): Promise<LintRe
       passed: [],
     },
     plugins: { directives: directiveNames, external, load: loadPlugins },
-    rules,
+    rules: [...rules, ...liveRules],
+    live: (subject) => askLive(liveRules, subject, exampleWorld),
     target: target === undefined ? null : parseTarget(target),
     running: running === undefined ? null : { file: 'running', text: running, named: true },
   });
