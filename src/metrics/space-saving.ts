@@ -50,8 +50,18 @@ export class SpaceSaving {
 
   /** Counts the key `bytes[at, at + length)`. @returns its slot */
   add(bytes: Uint8Array, at: number, length: number, amount = 1): number {
+    return this.addHashed(
+      hashOf(bytes, at, Math.min(length, this.#width)),
+      bytes,
+      at,
+      length,
+      amount,
+    );
+  }
+
+  /** The same with the key's hash, for who has one already: the same for the same key, whoever counts it here. */
+  addHashed(hash: number, bytes: Uint8Array, at: number, length: number, amount = 1): number {
     const size = Math.min(length, this.#width);
-    const hash = hashOf(bytes, at, size);
     const known = this.#find(hash, bytes, at, size);
     this.replaced = known < 0;
     if (known >= 0) {

@@ -70,6 +70,12 @@ export class TopKeys {
     this.#changed = true;
   }
 
+  /** The same with the key's hash, for who has one already: then for every key. */
+  addHashed(hash: number, bytes: Uint8Array, at: number, length: number): void {
+    this.#sketch.addHashed(hash, bytes, at, length);
+    this.#changed = true;
+  }
+
   /** The key with the highest count, as it is printed; empty: there is none. */
   get first(): string {
     const [slot] = this.#certain();

@@ -124,9 +124,9 @@ class Top {
     // What is asked on the way to a reply is no client's query.
     if (query.depth > 0 || query.proto === 'internal') return this.#next(query);
     const { clients, names } = this.#families;
-    const { bytes, length } = this.#client.read(query);
-    clients.add(bytes, 0, length);
-    names.add(query.folded, 0, query.nameLength);
+    const { bytes, length, hash } = this.#client.read(query);
+    clients.addHashed(hash, bytes, 0, length);
+    names.addHashed(query.hash, query.folded, 0, query.nameLength);
     const reply = this.#next(query);
     if (isLater(reply)) return andThen(reply, this.#judge, query.keep());
     return reply.rcode === RCODE.NOERROR ? reply : this.#judge(reply, query);
@@ -138,13 +138,13 @@ class Top {
     const { deniedClients, searchClients, deniedNames, failedNames } = this.#families;
     const { folded, nameLength } = query;
     if (rcode !== RCODE.NXDOMAIN) {
-      failedNames.add(folded, 0, nameLength);
+      failedNames.addHashed(query.hash, folded, 0, nameLength);
       return reply;
     }
-    const { bytes, length } = this.#client.read(query);
-    deniedNames.add(folded, 0, nameLength);
-    deniedClients.add(bytes, 0, length);
-    if (this.#search.holds(query)) searchClients.add(bytes, 0, length);
+    const { bytes, length, hash } = this.#client.read(query);
+    deniedNames.addHashed(query.hash, folded, 0, nameLength);
+    deniedClients.addHashed(hash, bytes, 0, length);
+    if (this.#search.holds(query)) searchClients.addHashed(hash, bytes, 0, length);
     return reply;
   };
 
