@@ -1,4 +1,5 @@
 /** What `ndots check` checks, and which servers it asks: from the file, the command line, the cluster, and this machine. */
+import { systemClock } from '../base/clock.ts';
 import { Problem } from '../base/problem.ts';
 import { secureRandom } from '../base/random.ts';
 import { FILE_MAX, readFileText } from '../base/read-file.ts';
@@ -10,6 +11,7 @@ import { uniqueServers } from '../probe/asking.ts';
 import { planChecks, readCheckFile, type CheckPlan } from '../probe/check-file.ts';
 import type { ProbeContext } from '../probe/check.ts';
 import { checkKinds } from '../probe/kinds.ts';
+import { clusterObjects } from '../probe/cluster-objects.ts';
 import type { ProbeServer } from '../probe/network.ts';
 import { findServers, type FoundServers, type ServiceChoice } from '../probe/replicas.ts';
 import { systemProbeNetwork } from '../probe/system-network.ts';
@@ -77,6 +79,8 @@ export async function contextOf(
     ...plan,
     network: systemProbeNetwork(secureRandom, liveLookup(plan.timeoutMs)),
     random: secureRandom,
+    clock: systemClock,
+    objects: clusterObjects((run) => withCluster(accessOf(options, io), run), io.signal),
     vip: uniqueServers(vip ?? []),
     replicas: uniqueServers(replicas ?? []),
   };

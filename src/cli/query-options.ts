@@ -1,6 +1,7 @@
 /** The command line of `ndots query`: dig's spelling (`@1.1.1.1 example.com MX +tcp`) and doggo's (`MX example.com @tls://1.1.1.1 --json`). */
 import { domainToASCII } from 'node:url';
 import { parseAddress } from '../base/ip.ts';
+import { nameOfAddress } from '../wire/reverse-name.ts';
 import { nearest } from '../base/problem.ts';
 import { TYPE, classNumber, typeNumber } from '../wire/iana.ts';
 import { flag, group, one, type OptionValue, type Usage } from './option.ts';
@@ -286,17 +287,12 @@ function readServer(draft: Draft, given: string): void {
   if (port !== undefined) draft.port = readInteger('port', port, 1, 65_535);
 }
 
-/** The name under in-addr.arpa or ip6.arpa (RFC 1035 section 3.5, RFC 3596 section 2.5). */
+/** The name under which an address is looked up, or the first bytes of one. */
 export function reverseName(address: string): string {
   const bytes = parseAddress(address);
   // The first bytes of an address are a reverse zone.
   if (bytes === null && /^\d{1,3}(\.\d{1,3}){0,2}\.?$/.test(address))
     return `${address.replace(/\.$/, '').split('.').reverse().join('.')}.in-addr.arpa.`;
   if (bytes === null) throw usage(`-x takes an IP address, not "${address}"`);
-  if (bytes.length === 4) return `${[...bytes].reverse().join('.')}.in-addr.arpa.`;
-  const nibbles = [...bytes].flatMap((byte) => [byte >> 4, byte & 15]);
-  return `${nibbles
-    .reverse()
-    .map((nibble) => nibble.toString(16))
-    .join('.')}.ip6.arpa.`;
+  return nameOfAddress(bytes);
 }

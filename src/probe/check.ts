@@ -1,4 +1,6 @@
 /** What a kind of check is, what it is given, and what it finds. The kinds: `checks/`, one file each; their table: `kinds.ts`. */
+import type { Clock } from '../base/clock.ts';
+import type { ProbeObjects } from './cluster-objects.ts';
 import type { ProbeNetwork, ProbeServer } from './network.ts';
 import type { Parameter, ParameterTable, ParameterValues } from './parameters.ts';
 import type { Random } from '../base/random.ts';
@@ -34,6 +36,9 @@ export interface Observation {
 export interface ProbeContext {
   readonly network: ProbeNetwork;
   readonly random: Random;
+  readonly clock: Clock;
+  /** What may be made in the cluster, for a while. */
+  readonly objects: ProbeObjects;
   /** The addresses that clients ask: the service's. */
   readonly vip: readonly ProbeServer[];
   /** The servers behind it, each by its own address. */

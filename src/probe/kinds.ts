@@ -5,7 +5,9 @@ import { edns1232 } from './checks/edns-1232.ts';
 import { expectedAddresses } from './checks/expected-addresses.ts';
 import { externalNames } from './checks/external-names.ts';
 import { negative } from './checks/negative.ts';
+import { newObjectVisibility } from './checks/new-object-visibility.ts';
 import { pairSameSocket } from './checks/pair-same-socket.ts';
+import { ptr } from './checks/ptr.ts';
 import { replicaAgreement } from './checks/replica-agreement.ts';
 import { replicaAnswers } from './checks/replica-answers.ts';
 import { searchWalk } from './checks/search-walk.ts';
@@ -31,4 +33,6 @@ export const checkKinds: readonly CheckKind[] = [
   externalNames,
   expectedAddresses,
   negative,
+  ptr,
+  newObjectVisibility,
 ];

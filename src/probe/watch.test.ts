@@ -13,6 +13,8 @@ import { Watch } from './watch.ts';
 
 const replicas = ['10.0.0.1', '10.0.0.2', '10.0.0.3'].map((host) => ({ host, port: 53 }));
 const random = seededRandom(7);
+const refused = (): Promise<never> => Promise.reject(new Error('not in this test'));
+const noObjects = { make: refused, remove: refused, leftBehind: refused };
 
 /** Servers that answer after a millisecond; each message of an exchange is lost with this chance. */
 function lossyNetwork(clock: VirtualClock, dead: ReadonlySet<string>, loss: number): ProbeNetwork {
@@ -71,6 +73,8 @@ function watchOf(
     ...plan,
     network: lossyNetwork(clock, dead, loss),
     random,
+    clock,
+    objects: noObjects,
     vip: [],
     replicas,
   };
@@ -123,7 +127,7 @@ describe('ndots check serve', () => {
         checks: plan.checks,
         context: () => {
           asked.push(clock.now());
-          return { ...plan, network, random, vip: [], replicas };
+          return { ...plan, network, random, clock, objects: noObjects, vip: [], replicas };
         },
         clock,
         random: seededRandom(seed),
@@ -150,7 +154,15 @@ describe('ndots check serve', () => {
     const network = lossyNetwork(clock, new Set(), 0);
     const watch = new Watch({
       checks: plan.checks,
-      context: () => ({ ...plan, network, random, vip: [], replicas: many }),
+      context: () => ({
+        ...plan,
+        network,
+        random,
+        clock,
+        objects: noObjects,
+        vip: [],
+        replicas: many,
+      }),
       clock,
       random,
       log: makeLog(() => undefined),

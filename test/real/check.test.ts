@@ -55,6 +55,27 @@ describe('ndots check', () => {
   });
 });
 
+describe('ndots check, names and addresses both ways', () => {
+  const names = '[kubernetes.default.svc.cluster.local, db.shop.svc.cluster.local]';
+  for (const [zones, code, said] of [
+    ['cluster.local in-addr.arpa ip6.arpa', 0, /and back/],
+    ['cluster.local', 1, /has no name: (REFUSED|NXDOMAIN|SERVFAIL)/],
+  ] as const)
+    test(`kubernetes ${zones}: exit code ${code}`, async (t) => {
+      const server = await serveProcess(zone.replace('cluster.local', zones));
+      const file = join(mkdtempSync(join(tmpdir(), 'ndots-check-')), 'check.yaml');
+      t.after(() => server.stop());
+      t.after(() => rmSync(file, { force: true }));
+      writeFileSync(
+        file,
+        `vip: 127.0.0.1:${server.port}\ntimeout: 8s\nchecks: [{check: ptr, names: ${names}}]\n`,
+      );
+      const run = await ndots('check', 'run', '-f', file);
+      assert.equal(run.code, code, run.text);
+      assert.match(run.text, said);
+    });
+});
+
 describe('ndots check serve', () => {
   test('a replica that dies shows in the metrics, and in the log', async (t) => {
     const servers = await Promise.all([serveProcess(zone), serveProcess(zone)]);

@@ -99,6 +99,48 @@ describe('the alerts', { skip }, () => {
       assert.deepEqual(new Set(told.map(([, window]) => window)), new Set(windows), text);
     });
 
+  const checked = (target: string, values: string): object => ({
+    series: `ndots_check_up{check="replica-answers", target="${target}", instance="a"}`,
+    values,
+  });
+  const tellsOf = (series: object[], at = '100m'): Set<string> => {
+    const { text } = promtoolTest([...steady, ...series], silent(at));
+    return new Set([...text.matchAll(/alertname="(\w+)"/g)].map(([, name]) => name!));
+  };
+
+  test('of checks: a target that is down is told in two minutes, and burns the budget; a blip is not', () => {
+    const fine = [checked('10.244.1.5:53', '1x120'), checked('10.244.2.7:53', '1x120')];
+    assert.deepEqual(tellsOf(fine), new Set());
+    const down = [checked('10.244.1.5:53', '1x120'), checked('10.244.2.7:53', '1x98 0x22')];
+    assert.deepEqual(tellsOf(down, '98m'), new Set());
+    assert.ok(tellsOf(down, '101m').has('DNSCheckTargetDown'));
+    assert.ok(tellsOf(down, '110m').has('DNSChecksBurnBudget'));
+  });
+
+  test('of checks: the checker is blind when it is gone, when it knows nothing, and when nobody leads', () => {
+    const state = (value: string, values: string): object => ({
+      series: `ndots_check_state{check="replica-answers", target="servers", state="${value}"}`,
+      values,
+    });
+    for (const series of [
+      [{ series: 'ndots_check_checks{instance="a"}', values: '3x60 stale' }],
+      [state('unknown', '1x120'), state('ok', '0x120')],
+      [
+        { series: 'kuberhealthy_controller_leader{instance="a"}', values: '1x60 0x60' },
+        { series: 'kuberhealthy_controller_leader{instance="b"}', values: '0x120' },
+      ],
+    ])
+      assert.deepEqual(tellsOf(series), new Set(['DNSCheckBlind']), JSON.stringify(series));
+    const well = [
+      { series: 'ndots_check_checks{instance="a"}', values: '3x120' },
+      state('unknown', '0x120'),
+      state('ok', '1x120'),
+      { series: 'kuberhealthy_controller_leader{instance="a"}', values: '1x60 0x60' },
+      { series: 'kuberhealthy_controller_leader{instance="b"}', values: '0x60 1x60' },
+    ];
+    assert.deepEqual(tellsOf(well), new Set());
+  });
+
   test('tell when no server is scraped any more', () => {
     const { text } = promtoolTest(
       [{ series: 'coredns_build_info{instance="a", job="coredns"}', values: '1x5 stale' }],

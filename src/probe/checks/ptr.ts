@@ -1,0 +1,82 @@
+/** Names and addresses agree both ways: the name that the reverse lookup of an address gives has that address. Logs and Kerberos go by it. */
+import { parseAddress } from '../../base/ip.ts';
+import { TYPE } from '../../wire/iana.ts';
+import { nameOfAddress } from '../../wire/reverse-name.ts';
+import {
+  allServers,
+  askOne,
+  brief,
+  dataOfAnswer,
+  observe,
+  outcome,
+  question,
+  serverText,
+  type Verdict,
+} from '../asking.ts';
+import { checkKind, type CheckKind, type Observation, type ProbeContext } from '../check.ts';
+import type { Asked, ProbeServer } from '../network.ts';
+import { domainName, listOf, optional } from '../parameters.ts';
+
+/** The check `ptr`. */
+export const ptr: CheckKind = checkKind({
+  name: 'ptr',
+  summary: 'addresses of services and pods have names that have these addresses',
+  needs: 'any',
+  parameters: {
+    names: optional(
+      listOf(domainName),
+      ['kubernetes.default.svc.cluster.local.'],
+      'services, or pods by their names in a headless service',
+    ),
+  },
+  async run({ names }, context) {
+    const found: Observation[] = [];
+    for (const server of allServers(context))
+      for (const name of names) {
+        const asked: Asked[] = [];
+        const verdict = await compare(name, server, context, asked);
+        found.push(observe(`${serverText(server)} ${name}`, asked, verdict));
+      }
+    return found;
+  },
+});
+
+/** @param asked everything that was asked is added */
+async function compare(
+  name: string,
+  server: ProbeServer,
+  context: ProbeContext,
+  asked: Asked[],
+): Promise<Verdict> {
+  const ask = async (which: string, type: number): Promise<Asked> => {
+    const result = await askOne(context, server, question(which, type, 1232));
+    asked.push(result);
+    return result;
+  };
+  const addresses: string[] = [];
+  for (const type of [TYPE.A, TYPE.AAAA])
+    addresses.push(...dataOfAnswer(await ask(name, type), type));
+  if (addresses.length === 0)
+    return {
+      state: 'failed',
+      text: `${name}: ${outcome(asked[0]!, TYPE.A)}, so nothing to reverse`,
+    };
+  // A few speak for all of a large service.
+  for (const address of addresses.slice(0, 4)) {
+    const type = address.includes(':') ? TYPE.AAAA : TYPE.A;
+    const reverse = nameOfAddress(parseAddress(address)!);
+    const result = await ask(reverse, TYPE.PTR);
+    const back = dataOfAnswer(result, TYPE.PTR);
+    if (back.length === 0)
+      return { state: 'failed', text: `${address} has no name: ${outcome(result, TYPE.PTR)}` };
+    let agrees = false;
+    for (const each of back.slice(0, 4))
+      agrees ||= each === name || dataOfAnswer(await ask(each, type), type).includes(address);
+    if (!agrees)
+      return {
+        state: 'failed',
+        text: `${address} is called ${brief(back)}, which has not that address`,
+      };
+  }
+  return { state: 'ok', text: `${name} ${brief(addresses)} and back` };
+}

@@ -1,0 +1,99 @@
+/** Objects of the cluster that checks make for a while: a service and its endpoints, marked, so that what a crash left behind is found. */
+import type { ApiChange, ApiClient } from '../kube/api/client.ts';
+import { ApiFailure } from '../kube/api/failure.ts';
+import { getJson, sendJson } from '../kube/api/get-json.ts';
+import { asObject, child, children, text } from '../kube/api/json-object.ts';
+
+/** What a check may make. Rejects with an `ApiFailure`, or a `Problem` where there is no cluster. */
+export interface ProbeObjects {
+  /** A headless service with endpoints that have these host names, all at one address. */
+  make(service: MadeService): Promise<void>;
+  remove(namespace: string, name: string): Promise<void>;
+  /** Names of services that a check made and that are older than so many milliseconds. */
+  leftBehind(namespace: string, olderMs: number): Promise<readonly string[]>;
+}
+
+/** A service that is made. */
+export interface MadeService {
+  readonly namespace: string;
+  readonly name: string;
+  readonly address: string;
+  readonly hostnames: readonly string[];
+}
+
+/** The label of all that checks make. */
+const LABEL = 'ndots.dev/made-by-check';
+const WAIT_MS = 8000;
+
+/** In a cluster; `use` opens a client and closes it. */
+export function clusterObjects(
+  use: <T>(run: (client: ApiClient) => Promise<T>) => Promise<T>,
+  signal: AbortSignal,
+): ProbeObjects {
+  const send = async (
+    client: ApiClient,
+    method: ApiChange['method'],
+    path: string,
+    body: object | null,
+    task: string,
+  ): Promise<void> => {
+    const text = body === null ? '' : JSON.stringify(body);
+    const change = { method, contentType: 'application/json', body: text };
+    await sendJson(client, { path, change, task, waitMs: WAIT_MS, signal });
+  };
+  const pathOf = (kind: 'services' | 'endpointslices', namespace: string): string =>
+    `${kind === 'services' ? '/api/v1' : '/apis/discovery.k8s.io/v1'}/namespaces/${namespace}/${kind}`;
+  const remove = (namespace: string, name: string): Promise<void> =>
+    use(async (client) => {
+      for (const kind of ['endpointslices', 'services'] as const)
+        try {
+          const path = `${pathOf(kind, namespace)}/${name}`;
+          await send(client, 'DELETE', path, null, `delete ${kind}`);
+        } catch (error) {
+          if (!(error instanceof ApiFailure) || error.kind !== 'missing') throw error;
+        }
+    });
+  return {
+    remove,
+    make: ({ namespace, name, address, hostnames }) =>
+      use(async (client) => {
+        const labels = { [LABEL]: 'true' };
+        const ports = [{ name: 'none', port: 9, protocol: 'TCP' }];
+        const service = {
+          apiVersion: 'v1',
+          kind: 'Service',
+          metadata: { name, namespace, labels },
+          spec: { clusterIP: 'None', ports },
+        };
+        await send(client, 'POST', pathOf('services', namespace), service, 'create services');
+        const slice = {
+          apiVersion: 'discovery.k8s.io/v1',
+          kind: 'EndpointSlice',
+          metadata: {
+            name,
+            namespace,
+            labels: { ...labels, 'kubernetes.io/service-name': name },
+          },
+          addressType: address.includes(':') ? 'IPv6' : 'IPv4',
+          ports,
+          endpoints: hostnames.map((hostname) => ({
+            addresses: [address],
+            hostname,
+            conditions: { ready: true },
+          })),
+        };
+        const path = pathOf('endpointslices', namespace);
+        await send(client, 'POST', path, slice, 'create endpointslices');
+      }),
+    leftBehind: (namespace, olderMs) =>
+      use(async (client) => {
+        const path = pathOf('services', namespace);
+        const query = { labelSelector: LABEL };
+        const request = { path, query, task: 'list services', waitMs: WAIT_MS, signal };
+        return children(asObject(await getJson(client, request)), 'items')
+          .map((item) => child(item, 'metadata'))
+          .filter((made) => Date.now() - Date.parse(text(made, 'creationTimestamp')) > olderMs)
+          .map((made) => text(made, 'name'));
+      }),
+  };
+}

@@ -1,0 +1,11 @@
+/** Names of addresses in the reverse zones. */
+
+/** The name under in-addr.arpa or ip6.arpa (RFC 1035 section 3.5, RFC 3596 section 2.5), absolute. @param bytes 4 or 16 */
+export function nameOfAddress(bytes: Uint8Array): string {
+  if (bytes.length === 4) return `${[...bytes].reverse().join('.')}.in-addr.arpa.`;
+  const nibbles = [...bytes].flatMap((byte) => [byte >> 4, byte & 15]);
+  return `${nibbles
+    .reverse()
+    .map((nibble) => nibble.toString(16))
+    .join('.')}.ip6.arpa.`;
+}

@@ -1,0 +1,40 @@
+/** What `ndots check serve` sees from the clients' side, and whether anybody looks. Silent where no check has ever been scraped. */
+import { alert, promiseRules, type Rule, type ServicePromise } from './rule.ts';
+
+/** By kind of check, over all targets and all that look at them: a restart of the checker does not forget. */
+const promise: ServicePromise = {
+  name: 'check',
+  budget: 0.001,
+  bad: (window) => `sum by (check) (1 - avg_over_time(ndots_check_up[${window}]))`,
+  all: (window) => `count by (check) (avg_over_time(ndots_check_up[${window}]))`,
+  what: 'the time the check {{ $labels.check }} has failed',
+};
+
+const checkAlerts: readonly Rule[] = [
+  alert(
+    'DNSCheckBlind',
+    'warning',
+    // Nobody is scraped that was; a check cannot find out anything; nobody runs the checks of Kuberhealthy's objects.
+    [
+      '(count(max_over_time(ndots_check_checks[1d])) unless count(ndots_check_checks))',
+      '(max(min by (check) (avg_over_time(ndots_check_state{state="unknown"}[15m]))) > 0.9)',
+      '(sum(kuberhealthy_controller_leader) == 0)',
+    ].join(' or '),
+    '10m',
+    'Nobody knows whether DNS works',
+    'The checks do not run, or cannot find out what they look at. Silence of the other alerts on checks says nothing meanwhile.',
+  ),
+  alert(
+    'DNSCheckTargetDown',
+    'critical',
+    'max by (check, title, target) (ndots_check_up) == 0',
+    '1m',
+    '{{ $labels.check }} fails at {{ $labels.target }}',
+    'All that look at it see it. Clients that are sent there wait for their time-out.',
+  ),
+];
+
+/** Groups of rules, as Prometheus reads them. */
+export const checkGroups: readonly { readonly name: string; readonly rules: readonly Rule[] }[] = [
+  { name: 'dns-check', rules: [...promiseRules(promise), ...checkAlerts] },
+];

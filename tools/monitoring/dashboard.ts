@@ -1,0 +1,252 @@
+/** The dashboard: rows of panels, each with its series. */
+
+/** One panel of the dashboard: what it shows, and the series, each with its legend. */
+interface Panel {
+  readonly title: string;
+  readonly help: string;
+  readonly unit: string;
+  readonly series: readonly (readonly [expr: string, legend: string])[];
+  readonly stacked?: boolean;
+  readonly kind?: 'stat';
+}
+
+const where = 'job=~"$job",instance=~"$instance"';
+const rate = (metric: string, labels = ''): string =>
+  `rate(${metric}{${where}${labels === '' ? '' : `,${labels}`}}[$__rate_interval])`;
+const quantile = (q: number, metric: string, by = ''): string =>
+  `histogram_quantile(${q}, sum by (le${by}) (${rate(`${metric}_bucket`)}))`;
+
+const rows: readonly { readonly title: string; readonly panels: readonly Panel[] }[] = [
+  {
+    title: 'Is DNS fine?',
+    panels: [
+      {
+        title: 'Queries per second',
+        help: 'All transports, all replicas.',
+        unit: 'reqps',
+        kind: 'stat',
+        series: [[`sum(${rate('coredns_dns_requests_total')})`, 'queries']],
+      },
+      {
+        title: 'SERVFAIL',
+        help: 'The share of replies that tell the client to ask elsewhere. Most clients then wait or fail.',
+        unit: 'percentunit',
+        kind: 'stat',
+        series: [
+          [
+            `(sum(${rate('coredns_dns_responses_total', 'rcode="SERVFAIL"')}) or vector(0)) / sum(${rate('coredns_dns_responses_total')})`,
+            'SERVFAIL',
+          ],
+        ],
+      },
+      {
+        title: 'Slower than 256 ms',
+        help: 'The share of replies.',
+        unit: 'percentunit',
+        kind: 'stat',
+        series: [
+          [
+            `1 - sum(${rate('coredns_dns_request_duration_seconds_bucket', 'le="0.256"')}) / sum(${rate('coredns_dns_request_duration_seconds_count')})`,
+            'slow',
+          ],
+        ],
+      },
+      {
+        title: 'Answered from cache',
+        help: 'Hits of all that looked into the cache.',
+        unit: 'percentunit',
+        kind: 'stat',
+        series: [
+          [
+            `sum(${rate('coredns_cache_hits_total')}) / sum(${rate('coredns_cache_requests_total')})`,
+            'hits',
+          ],
+        ],
+      },
+    ],
+  },
+  {
+    title: 'Queries and replies',
+    panels: [
+      {
+        title: 'Replies by code',
+        help: 'Many NXDOMAIN are the search path of the clients at work: ndots trace shows for which names.',
+        unit: 'reqps',
+        stacked: true,
+        series: [[`sum by (rcode) (${rate('coredns_dns_responses_total')})`, '{{rcode}}']],
+      },
+      {
+        title: 'Queries by type',
+        help: 'A and AAAA come in pairs.',
+        unit: 'reqps',
+        stacked: true,
+        series: [[`sum by (type) (${rate('coredns_dns_requests_total')})`, '{{type}}']],
+      },
+      {
+        title: 'Time to a reply',
+        help: 'As the server sees it: from the query read to the reply written.',
+        unit: 's',
+        series: [0.5, 0.95, 0.99].map(
+          (q) => [quantile(q, 'coredns_dns_request_duration_seconds'), `p${q * 100}`] as const,
+        ),
+      },
+      {
+        title: 'Queries by replica',
+        help: 'Uneven where clients keep their source port, or connections.',
+        unit: 'reqps',
+        series: [[`sum by (instance) (${rate('coredns_dns_requests_total')})`, '{{instance}}']],
+      },
+    ],
+  },
+  {
+    title: 'Upstreams',
+    panels: [
+      {
+        title: 'Time to a reply of an upstream',
+        help: '99 of 100.',
+        unit: 's',
+        series: [[quantile(0.99, 'coredns_proxy_request_duration_seconds', ', to'), '{{to}}']],
+      },
+      {
+        title: 'Failed health checks',
+        help: 'By upstream.',
+        unit: 'cps',
+        series: [[`sum by (to) (${rate('coredns_proxy_healthcheck_failures_total')})`, '{{to}}']],
+      },
+      {
+        title: 'Waiting for upstreams',
+        help: 'Queries that have no reply yet, by upstream.',
+        unit: 'short',
+        series: [[`sum by (to) (ndots_forward_waiting_queries{${where}})`, '{{to}}']],
+      },
+      {
+        title: 'Lost on the way',
+        help: 'Time-outs, and what fitted no query: late, or forged.',
+        unit: 'cps',
+        series: [
+          [`sum by (to) (${rate('ndots_forward_timeouts_total')})`, 'time-outs {{to}}'],
+          [`sum by (to) (${rate('ndots_forward_strays_total')})`, 'strays {{to}}'],
+        ],
+      },
+    ],
+  },
+  {
+    title: 'The server',
+    panels: [
+      {
+        title: 'Memory',
+        help: 'Resident, by replica.',
+        unit: 'bytes',
+        series: [[`process_resident_memory_bytes{${where}}`, '{{instance}}']],
+      },
+      {
+        title: 'Processor',
+        help: 'Processors in use, by replica.',
+        unit: 'short',
+        series: [[rate('process_cpu_seconds_total'), '{{instance}}']],
+      },
+      {
+        title: 'Not taken',
+        help: 'Queries that found no place: in the socket (lost), or beyond a limit (shed).',
+        unit: 'cps',
+        series: [
+          [`sum(${rate('ndots_listener_lost_total')})`, 'lost'],
+          [`sum(${rate('ndots_listener_shed_total')})`, 'shed'],
+        ],
+      },
+      {
+        title: 'From a change to its answer',
+        help: 'Changes of Services and endpoints, 99 of 100.',
+        unit: 's',
+        series: [[quantile(0.99, 'coredns_kubernetes_dns_programming_duration_seconds'), 'p99']],
+      },
+    ],
+  },
+];
+
+const dataSource = { type: 'prometheus', uid: '${datasource}' };
+
+function panelOf(
+  { title, help, unit, series, stacked, kind }: Panel,
+  id: number,
+  x: number,
+  y: number,
+): object {
+  return {
+    id,
+    title,
+    description: help,
+    type: kind ?? 'timeseries',
+    datasource: dataSource,
+    gridPos: { h: kind === 'stat' ? 4 : 8, w: 6, x, y },
+    fieldConfig: {
+      defaults: {
+        unit,
+        min: 0,
+        ...(kind === undefined && {
+          custom: {
+            fillOpacity: stacked === true ? 40 : 0,
+            stacking: { mode: stacked === true ? 'normal' : 'none' },
+          },
+        }),
+      },
+      overrides: [],
+    },
+    targets: series.map(([expr, legendFormat], nth) => ({
+      refId: String.fromCharCode(65 + nth),
+      datasource: dataSource,
+      expr,
+      legendFormat,
+    })),
+  };
+}
+
+function panels(): readonly object[] {
+  const all: object[] = [];
+  let y = 0;
+  for (const row of rows) {
+    all.push({
+      id: all.length + 1,
+      type: 'row',
+      title: row.title,
+      collapsed: false,
+      panels: [],
+      gridPos: { h: 1, w: 24, x: 0, y },
+    });
+    y++;
+    row.panels.forEach((panel, nth) => all.push(panelOf(panel, all.length + 1, nth * 6, y)));
+    y += row.panels[0]?.kind === 'stat' ? 4 : 8;
+  }
+  return all;
+}
+
+const variable = (name: string, query: string): object => ({
+  name,
+  type: 'query',
+  datasource: dataSource,
+  query: { query, refId: name },
+  refresh: 2,
+  multi: true,
+  includeAll: true,
+  current: { text: 'All', value: '$__all' },
+});
+
+/** The dashboard, as Grafana imports it. */
+export const dashboard: object = {
+  title: 'Cluster DNS (ndots, CoreDNS)',
+  uid: 'ndots-dns',
+  tags: ['dns', 'kubernetes'],
+  schemaVersion: 39,
+  version: 1,
+  editable: true,
+  time: { from: 'now-3h', to: 'now' },
+  refresh: '30s',
+  templating: {
+    list: [
+      { name: 'datasource', type: 'datasource', query: 'prometheus' },
+      variable('job', 'label_values(coredns_build_info, job)'),
+      variable('instance', 'label_values(coredns_build_info{job=~"$job"}, instance)'),
+    ],
+  },
+  panels: panels(),
+};

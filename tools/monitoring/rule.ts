@@ -1,0 +1,96 @@
+/** What alerts are made of: rules as Prometheus reads them, and promises whose budgets burn. */
+
+/** The page that says of each alert what to look at. */
+const page = 'docs/alerts.md';
+
+/** One promise: a share of replies that may be bad, and what is bad. */
+export interface ServicePromise {
+  readonly name: 'errors' | 'slow' | 'check';
+  readonly budget: number;
+  readonly bad: (window: string) => string;
+  readonly all: (window: string) => string;
+  readonly what: string;
+}
+
+/** How fast the month's budget may burn: the rate over a long window, that over a short one (it still goes on), and who is told. */
+const burns = [
+  {
+    rate: 14.4,
+    long: '1h',
+    short: '5m',
+    severity: 'critical',
+    spends: '2 % of a month in an hour',
+  },
+  {
+    rate: 6,
+    long: '6h',
+    short: '30m',
+    severity: 'critical',
+    spends: '5 % of a month in six hours',
+  },
+  { rate: 3, long: '1d', short: '2h', severity: 'warning', spends: '10 % of a month in a day' },
+  {
+    rate: 1,
+    long: '3d',
+    short: '6h',
+    severity: 'warning',
+    spends: '10 % of a month in three days',
+  },
+] as const;
+
+/** A rule as Prometheus reads it. */
+export interface Rule {
+  readonly record?: string;
+  readonly alert?: string;
+  readonly expr: string;
+  readonly for?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+/** An alert with its paragraph on the page. */
+export const alert = (
+  name: string,
+  severity: string,
+  expr: string,
+  lasts: string,
+  summary: string,
+  description: string,
+  labels: Readonly<Record<string, string>> = {},
+): Rule => ({
+  alert: name,
+  expr,
+  for: lasts,
+  labels: { severity, ...labels },
+  annotations: { summary, description, runbook: `${page}#${name.toLowerCase()}` },
+});
+
+/** The alert of each promise. */
+const titles = {
+  errors: 'DNSErrorsBurnBudget',
+  slow: 'DNSLatencyBurnsBudget',
+  check: 'DNSChecksBurnBudget',
+} as const;
+
+/** Rates over all windows, and an alert for each pair of them. */
+export function promiseRules({ name, budget, bad, all, what }: ServicePromise): readonly Rule[] {
+  const windows = [...new Set(burns.flatMap(({ long, short }) => [short, long]))];
+  const ratio = (window: string): string => `dns:${name}:ratio_rate${window}`;
+  return [
+    ...windows.map((window) => ({
+      record: ratio(window),
+      expr: `(${bad(window)}) / ${all(window)}`,
+    })),
+    ...burns.map(({ rate, long, short, severity, spends }) =>
+      alert(
+        titles[name],
+        severity,
+        `${ratio(long)} > ${rate} * ${budget} and ${ratio(short)} > ${rate} * ${budget}`,
+        '2m',
+        `{{ $value | humanizePercentage }} of ${what}`,
+        `That spends ${spends} of what may go wrong (${budget * 100} %).`,
+        { window: long },
+      ),
+    ),
+  ];
+}
