@@ -23,7 +23,7 @@ import {
 import { parseAnswers } from '../resolver/answers-file.ts';
 import { EXIT, type Io } from './command.ts';
 import type { LabOptions } from './lab-options.ts';
-import { INSIDE, ownWords, REPORT_FD } from './lab-run.ts';
+import { INSIDE, ownWords, REPORT_FD } from './lab-perform.ts';
 import { readText } from './named-file.ts';
 
 /** Where the lab of this user is written down. */

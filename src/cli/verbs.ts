@@ -65,6 +65,11 @@ const verbs: Readonly<Record<string, Verb>> = {
     usage: async () => (await import('./lab-options.ts')).labUsage,
     command: async () => (await import('./lab.ts')).lab,
   },
+  rollout: {
+    summary: 'what a rollout of the DNS pods loses: predicted, and played',
+    usage: async () => (await import('./rollout-options.ts')).rolloutUsage,
+    command: async () => (await import('./rollout.ts')).rollout,
+  },
   check: {
     summary: 'whether DNS does what clients need: every replica, TCP, pairs …',
     usage: async () => (await import('./check-options.ts')).checkUsage,

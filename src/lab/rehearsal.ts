@@ -1,0 +1,254 @@
+/**
+ * A rollout of the DNS Deployment, rehearsed: what it loses follows from a few times, and is first calculated, query by query in virtual
+ * time, and then played in a lab. A new pod comes before an old one goes (maxSurge: 1), one after the other.
+ */
+import { seededRandom } from '../base/random.ts';
+import { forgetConnections } from './conntrack.ts';
+import { clientPod, usualCorefile, usualObjects } from './defaults.ts';
+import type { LabCluster } from './cluster.ts';
+import { withEndpoints } from './endpoints.ts';
+import { load, longestOutageMs } from './load.ts';
+import { DNS_SERVICE } from './plan.ts';
+import { within, type Act, type Story } from './story.ts';
+
+/** Times and numbers of a rollout; times are milliseconds. */
+export interface RolloutTimes {
+  /** Pods that are replaced. */
+  readonly pods: number;
+  /** Queries a second, of all clients. */
+  readonly rate: number;
+  /** Source ports that take turns: a port that comes again meets the connection that the kernel keeps for it. */
+  readonly ports: number;
+  /** From a server that answers until its readiness probe has seen it: periodSeconds of the probe. */
+  readonly readyMs: number;
+  /** From a change of the endpoints until all nodes have new rules. */
+  readonly propagationMs: number;
+  /** `health { lameduck }`: how long a server goes on answering when it has been told to end. */
+  readonly lameduckMs: number;
+  /** How long the kernel keeps a connection over UDP. */
+  readonly conntrackMs: number;
+  /** Connections to a pod that has gone stay in the kernel: nobody takes them out, as kube-proxy does. */
+  readonly entriesStay: boolean;
+}
+
+/** One moment of a rollout: what is done, and when. */
+interface Moment {
+  readonly atMs: number;
+  readonly what: 'add' | 'end' | 'remove';
+  /** Number of the pod: old ones from 0, new ones behind them. */
+  readonly pod: number;
+}
+
+/** Before the first moment and behind the last, milliseconds. */
+const CALM_MS = 1000;
+/** Between a pod that has gone and the next one, milliseconds. */
+const PAUSE_MS = 300;
+
+/** The moments of a rollout, and when it is over. */
+function timeline({ pods, readyMs, propagationMs, lameduckMs }: RolloutTimes): {
+  readonly moments: readonly Moment[];
+  readonly endMs: number;
+} {
+  const moments: Moment[] = [];
+  let atMs = CALM_MS;
+  for (let pod = 0; pod < pods; pod++) {
+    atMs += readyMs + propagationMs;
+    moments.push({ atMs, what: 'add', pod: pods + pod });
+    moments.push({ atMs, what: 'end', pod });
+    moments.push({ atMs: atMs + propagationMs, what: 'remove', pod });
+    atMs += Math.max(propagationMs, lameduckMs) + PAUSE_MS;
+  }
+  return { moments, endMs: atMs + CALM_MS };
+}
+
+/** What a rollout is going to lose. */
+export interface Prediction {
+  readonly sent: number;
+  readonly lost: number;
+  /** Those that go to a pod that has ended and still has rules: what a pencil comes to. */
+  readonly inTheDark: number;
+  /** The longest time in which a pod is like that, milliseconds. */
+  readonly darkMs: number;
+  /** Whether ports come again before the kernel forgets where they led. */
+  readonly sticks: boolean;
+  /** In words: why. */
+  readonly because: string;
+}
+
+/** Runs of which the prediction is the middle. */
+const RUNS = 25;
+
+/** Follows every query through the rules and the kernel's table of connections. */
+export function predictLoss(times: RolloutTimes): Prediction {
+  const runs = Array.from({ length: RUNS }, (_, seed) => lossOfOne(times, seed + 1));
+  const { propagationMs, lameduckMs, pods, rate, entriesStay, ports, conntrackMs } = times;
+  const { endMs } = timeline(times);
+  const darkMs = Math.max(0, propagationMs - lameduckMs);
+  const window = `${rate}/s × ${darkMs / 1000} s that a pod is gone and still has rules, ÷ ${pods + 1} pods, × ${pods}`;
+  const comesAgainMs = (ports / rate) * 1000;
+  const sticks = entriesStay && comesAgainMs < conntrackMs;
+  const stuck = sticks
+    ? `; and each port that led to a pod that has gone comes again after ${comesAgainMs / 1000} s, before the kernel forgets it (${conntrackMs / 1000} s)`
+    : '';
+  return {
+    sent: Math.round((rate * endMs) / 1000),
+    lost: Math.round(runs.reduce((sum, lost) => sum + lost, 0) / RUNS),
+    inTheDark: Math.round(((rate * darkMs) / 1000 / (pods + 1)) * pods),
+    ...{ darkMs, sticks, because: window + stuck },
+  };
+}
+
+function lossOfOne(times: RolloutTimes, seed: number): number {
+  const { pods, rate, ports, lameduckMs, conntrackMs, entriesStay } = times;
+  const { moments, endMs } = timeline(times);
+  const random = seededRandom(seed * 7919);
+  const entries = new Map<number, { readonly pod: number; lastMs: number }>();
+  const deadFrom = new Map<number, number>();
+  const behind = new Set(Array.from({ length: pods }, (_, pod) => pod));
+  let next = 0;
+  let lost = 0;
+  for (let query = 0; query < (rate * endMs) / 1000; query++) {
+    const nowMs = (query * 1000) / rate;
+    for (; next < moments.length && moments[next]!.atMs <= nowMs; next++) {
+      const { what, pod, atMs } = moments[next]!;
+      if (what === 'add') behind.add(pod);
+      else if (what === 'end') deadFrom.set(pod, atMs + lameduckMs);
+      else {
+        behind.delete(pod);
+        if (!entriesStay)
+          for (const [port, entry] of entries) if (entry.pod === pod) entries.delete(port);
+      }
+    }
+    const port = query % ports;
+    const known = entries.get(port);
+    const pod =
+      known !== undefined && nowMs - known.lastMs < conntrackMs
+        ? known.pod
+        : [...behind][random.integer(behind.size)]!;
+    entries.set(port, { pod, lastMs: nowMs });
+    if (nowMs >= (deadFrom.get(pod) ?? Infinity)) lost++;
+  }
+  return lost;
+}
+
+/** A rehearsal as a story: without lameduck and with it, or, where there is none, as it is. */
+export function rehearsal(times: RolloutTimes): Story {
+  const without = { ...times, lameduckMs: 0 };
+  const variants = times.lameduckMs === 0 ? [times] : [without, times];
+  return {
+    name: 'rollout-rehearsal',
+    title: `a rollout of ${times.pods} DNS pods at ${times.rate} queries a second`,
+    source: 'ndots rollout rehearse',
+    preconditions: [
+      `${times.pods} DNS pods; a new one comes before an old one goes`,
+      `${seconds(times.readyMs)} until a new pod is ready, ${seconds(times.propagationMs)} from a change of the endpoints until all nodes have new rules`,
+      `${times.ports} source ports take turns; the kernel keeps a connection for ${seconds(times.conntrackMs)}${times.entriesStay ? ', and nobody takes out those to a pod that has gone' : ''}`,
+    ],
+    trigger: 'all pods are replaced, one after the other',
+    needs: [{ program: 'conntrack' }],
+    seconds: Math.round((variants.length * timeline(times).endMs) / 1000 + 10),
+    async play(stage) {
+      const lab = await stage.start({
+        objects: usualObjects(times.pods * 2) + clientPod('default', 'client', '10.244.1.4'),
+        ipv6: false,
+      });
+      const acts: Act[] = [];
+      for (const variant of variants) acts.push(await played(lab, variant));
+      return acts;
+    },
+    model: () => Promise.resolve(variants.map(calculated)),
+  };
+}
+
+function titleOf({ lameduckMs }: RolloutTimes): string {
+  return lameduckMs === 0 ? 'without lameduck' : `lameduck ${seconds(lameduckMs)}`;
+}
+
+/** A rollout that is to lose nothing is a cure. */
+function kindOf(lost: number): Act['kind'] {
+  return lost === 0 ? 'cure' : 'flaw';
+}
+
+function calculated(times: RolloutTimes): Act {
+  const { sent, lost, because, inTheDark, sticks, darkMs } = predictLoss(times);
+  // Ports that come again keep to the old pods, whose share is larger than that of a pod among all.
+  const most = sticks ? sent : (times.rate * darkMs * 1.1) / 1000;
+  return {
+    ...{ kind: kindOf(lost), title: titleOf(times), packets: [] },
+    command: because,
+    facts: [within(`of ${sent} queries are going to be lost`, [inTheDark * 0.7, most], lost)],
+  };
+}
+
+async function played(lab: LabCluster, times: RolloutTimes): Promise<Act> {
+  const { pods, rate, ports } = times;
+  const predicted = predictLoss(times);
+  const all = lab.objects.slices;
+  const names = Array.from({ length: pods * 2 }, (_, index) => `kube-system/dns-${index + 1}`);
+  const addressOf = (pod: number): string => lab.pod(names[pod]!).addresses[0] ?? '';
+  const behind = new Set(Array.from({ length: pods }, (_, pod) => pod));
+  const tell = (): void => {
+    const addresses = [...behind].map(addressOf);
+    lab.change({ slices: withEndpoints(lab.objects.slices, DNS_SERVICE, addresses, all) });
+  };
+  const corefile = usualCorefile.replace('lameduck 5s', `lameduck ${times.lameduckMs}ms`);
+  await Promise.all(names.map((name) => lab.startDns(name, corefile)));
+  const keptFor = String(Math.max(1, Math.round(times.conntrackMs / 1000)));
+  for (const node of lab.nodes.keys()) {
+    for (const key of ['nf_conntrack_udp_timeout', 'nf_conntrack_udp_timeout_stream'])
+      lab.network.set(node, `net/netfilter/${key}`, keptFor);
+    forgetConnections(lab, node, lab.serviceAddress(DNS_SERVICE), null);
+  }
+  tell();
+  const { moments, endMs } = timeline(times);
+  const stream = load({
+    namespace: lab.network.path(lab.pod('default/client').name),
+    server: lab.serviceAddress(DNS_SERVICE),
+    ...{ perSecond: rate, seconds: endMs / 1000, waitMs: 1500, sockets: ports },
+    name: () => 'kubernetes.default.svc.cluster.local.',
+  });
+  const began = performance.now();
+  for (const { atMs, what, pod } of moments) {
+    const leftMs = Math.max(0, atMs - (performance.now() - began));
+    await new Promise((done) => setTimeout(done, leftMs));
+    if (what === 'end') {
+      lab.signalDns(names[pod]!, 'SIGTERM');
+      continue;
+    }
+    if (what === 'add') behind.add(pod);
+    else behind.delete(pod);
+    tell();
+    if (what === 'remove' && !times.entriesStay)
+      for (const node of lab.nodes.keys())
+        forgetConnections(lab, node, lab.serviceAddress(DNS_SERVICE), addressOf(pod));
+  }
+  const { sent, answered, all: asked } = await stream;
+  lab.change({ slices: all });
+  const { lost, because, darkMs, sticks } = predicted;
+  // Five standard deviations of a count, and what a busy machine is late by.
+  const spread = lost === 0 ? 0 : 5 * Math.sqrt(lost) + 0.35 * lost + 5;
+  return {
+    ...{ kind: kindOf(lost), title: titleOf(times), packets: [] },
+    command: because,
+    facts: [
+      within(
+        `of ${sent} queries are lost (predicted: ${lost})`,
+        [Math.max(lost === 0 ? 0 : 1, Math.floor(lost - spread)), Math.ceil(lost + spread)],
+        sent - answered,
+      ),
+      ...(sticks
+        ? []
+        : [
+            within(
+              'longest time without an answer, seconds',
+              [0, lost === 0 ? 0 : darkMs / 1000 + 0.5],
+              longestOutageMs(asked) / 1000,
+            ),
+          ]),
+    ],
+  };
+}
+
+function seconds(ms: number): string {
+  return `${ms / 1000} s`;
+}
