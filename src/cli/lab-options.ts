@@ -111,7 +111,7 @@ const table = {
 
 /** The help of `ndots lab`. */
 export const labUsage: Usage = {
-  synopsis: 'list|init|rules | run STORY…|-f FILE | report FILE | up|down | exec POD -- CMD',
+  synopsis: 'list|init|rules | run STORY… | report FILE | up|down | exec POD -- CMD',
   examples: [
     ['run twelve-queries', 'a story, played on this machine'],
     ['run all -o html > stories.html', 'all of them, as a page'],
