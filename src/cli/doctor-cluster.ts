@@ -1,4 +1,5 @@
 /** `ndots doctor cluster`: a living cluster is examined, and what it is said of at the head and the foot of the report. */
+import { systemClock } from '../base/clock.ts';
 import { secureRandom } from '../base/random.ts';
 import type { Diagnosis } from '../capture/diagnosis.ts';
 import { readNameservers } from '../server/contract/nameservers.ts';
@@ -42,6 +43,7 @@ export async function examineCluster(options: DoctorOptions, io: Io): Promise<Cl
       probe: {
         network: systemProbeNetwork(secureRandom, liveLookup(timeoutMs)),
         random: secureRandom,
+        clock: systemClock,
         timeoutMs,
         tries: TRIES,
       },

@@ -13,6 +13,12 @@ export interface ProbeObjects {
   leftBehind(namespace: string, olderMs: number): Promise<readonly string[]>;
 }
 
+const refused = (): Promise<never> =>
+  Promise.reject(new Error('nothing is made in the cluster here'));
+
+/** For checks that may only look. */
+export const noObjects: ProbeObjects = { make: refused, remove: refused, leftBehind: refused };
+
 /** A service that is made. */
 export interface MadeService {
   readonly namespace: string;

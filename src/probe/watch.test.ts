@@ -8,13 +8,12 @@ import type { Message } from '../wire/message.ts';
 import { burnAlerts, ErrorBudget, SlidingWindow } from './budget.ts';
 import { planChecks } from './check-file.ts';
 import type { ProbeContext } from './check.ts';
+import { noObjects } from './cluster-objects.ts';
 import type { Asked, ProbeNetwork } from './network.ts';
 import { Watch } from './watch.ts';
 
 const replicas = ['10.0.0.1', '10.0.0.2', '10.0.0.3'].map((host) => ({ host, port: 53 }));
 const random = seededRandom(7);
-const refused = (): Promise<never> => Promise.reject(new Error('not in this test'));
-const noObjects = { make: refused, remove: refused, leftBehind: refused };
 
 /** Servers that answer after a millisecond; each message of an exchange is lost with this chance. */
 function lossyNetwork(clock: VirtualClock, dead: ReadonlySet<string>, loss: number): ProbeNetwork {

@@ -5,6 +5,7 @@ import { child, children, text, textMap, type JsonObject } from '../../kube/api/
 import type { GivenFile } from '../../lint/gather.ts';
 import type { LintReport } from '../../lint/lint.ts';
 import type { ProbeContext } from '../../probe/check.ts';
+import { noObjects } from '../../probe/cluster-objects.ts';
 import { uniqueServers } from '../../probe/asking.ts';
 import { askUpstream, differingViews } from '../upstreams.ts';
 import { askCluster, greet, type Answers, type AskPlan } from './asking.ts';
@@ -35,7 +36,7 @@ export interface ExamineParts {
   readonly inPod: boolean;
   /** Between two samples, milliseconds. */
   readonly forMs: number;
-  readonly probe: Pick<ProbeContext, 'network' | 'random' | 'timeoutMs' | 'tries'>;
+  readonly probe: Pick<ProbeContext, 'network' | 'random' | 'clock' | 'timeoutMs' | 'tries'>;
   readonly lint: (files: readonly GivenFile[]) => Promise<LintReport>;
   /** Milliseconds since 1970. */
   readonly nowMs: number;
@@ -237,7 +238,15 @@ function contextOf(
     ...own,
   ]);
   const search = [`default.svc.${domain}`, `svc.${domain}`, domain];
-  return { ...probe, vip, replicas: some(replicas), search, ndots: 5, clusterDomain: domain };
+  return {
+    ...probe,
+    objects: noObjects,
+    vip,
+    replicas: some(replicas),
+    search,
+    ndots: 5,
+    clusterDomain: domain,
+  };
 }
 
 /** Suffixes that pods have beside those of the cluster: from their dnsConfig, and from where this runs, if that is a pod. */
