@@ -241,6 +241,17 @@ describe('ndots capture', () => {
     );
   });
 
+  test('a slow query that has a line of slowlog besides its own is one query', async () => {
+    const query =
+      '10.244.1.7:41000 - 29008 "A IN api.example.com. udp 44 false 1232" NOERROR qr,rd,ra 60 2.004s';
+    writeFileSync(
+      at('slow.log'),
+      `[INFO] ${query}\n[WARNING] plugin/slowlog: ${query} plugin=forward cache=miss upstreams=- spent=forward:2.004s\n`,
+    );
+    const { err } = await run(at('slow.log'));
+    assert.match(err, /1 message, 1 query, 1 lookup/);
+  });
+
   test('query logs of CoreDNS are exchanges', async () => {
     writeFileSync(
       at('coredns.log'),

@@ -35,6 +35,8 @@ const FAILURE = /plugin\/errors: (?:\d+ )?(\S+) (\S+): (.+)$/;
 const UPSTREAM = /->(\S+?:\d+)/;
 const TIME =
   /^(?:\[pod\/\S+\] )?(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d))\s/;
+/** What plugin slowlog writes of a query besides. */
+const SLOW = 'plugin/slowlog:';
 /** Longer lines are of no query log. */
 const LINE_MAX = 8192;
 
@@ -99,7 +101,10 @@ export class QueryLogReader {
   #query(line: string): boolean {
     const middle = line.indexOf(' - ');
     if (middle < 0) return false;
-    const who = CLIENT.exec(line.slice(line.lastIndexOf(' ', middle - 1) + 1, middle));
+    const before = line.lastIndexOf(' ', middle - 1);
+    // The query has its own line, or `log` is not wanted.
+    if (line.slice(0, Math.max(0, before)).endsWith(SLOW)) return false;
+    const who = CLIENT.exec(line.slice(before + 1, middle));
     const parts = QUERY.exec(line.slice(middle + 3));
     if (who === null || parts === null) return false;
     const [, address = '', port] = who;
