@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
@@ -196,6 +196,15 @@ describe('ndots plan', () => {
       [2, 2, 2, 2, 2],
     );
     assert.equal(found!.best, null);
+  });
+
+  test('the example of the page prints what the page shows, and its patch is for kubectl', async () => {
+    const page = readFileSync('docs/plan.md', 'utf8');
+    const words = /^npx ndots plan (.+)$/m.exec(page)![1]!.split(' ');
+    const { out } = await run(...words);
+    assert.ok(page.includes(`\`\`\`\n${out}\`\`\`\n`), out);
+    const patch = await run(...words, '-o', 'patch');
+    assert.match(patch.out, /^# kubectl -n shop patch deploy\/cart --patch-file FILE$/m);
   });
 
   test('what it says lookups cost now is what passed on the wire', async () => {

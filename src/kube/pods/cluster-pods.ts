@@ -13,6 +13,8 @@ import type { ResourceKind } from './resource-name.ts';
 const WAIT_MS = 8000;
 /** So many pods are looked at in search of a running one. */
 const mostPods = '50';
+/** Pages of names of one namespace; more are a mistake. */
+const pagesMax = 40;
 
 /** A source that asks once for each thing; call `close` at the end. */
 export function clusterPods(
@@ -60,8 +62,17 @@ export function clusterPods(
     },
     async names(of, namespace) {
       const path = pathOf(of, namespace ?? access.namespace);
-      const found = await get(`list ${of.plural}`, path, { limit: '500' });
-      return children(found, 'items').map((item) => text(child(item, 'metadata'), 'name'));
+      const names: string[] = [];
+      let from = '';
+      for (let page = 0; page < pagesMax; page++) {
+        const rest = from === '' ? {} : { continue: from };
+        const found = await get(`list ${of.plural}`, path, { limit: '500', ...rest });
+        for (const item of children(found, 'items'))
+          names.push(text(child(item, 'metadata'), 'name'));
+        from = text(child(found, 'metadata'), 'continue');
+        if (from === '') break;
+      }
+      return names;
     },
     async dnsAddresses() {
       const query = { labelSelector: 'k8s-app=kube-dns' };
