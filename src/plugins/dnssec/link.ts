@@ -33,7 +33,7 @@ interface Work {
   readonly plan: Plan;
   /** By the plan's sets; null: not there yet. */
   readonly signed: (Signed | null)[];
-  /** Whether the same reply will be planned in the same way. */
+  /** Whether it is to be kept: the same reply will be planned in the same way, and its signatures were there. */
   readonly lasting: boolean;
 }
 
@@ -102,7 +102,8 @@ export class DnssecLink {
       counters.refused.add(1);
       return crowded;
     }
-    const work = { reply, query: query.keep(), plan, signed, lasting };
+    // A flood of names that are not there must not fill the store: what is asked for again is kept then.
+    const work = { reply, query: query.keep(), plan, signed, lasting: false };
     const later = new Later<Reply>();
     let left = missing.length;
     for (const [at, what] of all.entries()) {
