@@ -7,7 +7,6 @@ import { makeLog } from '../base/log.ts';
 import { Problem, problemsIn } from '../base/problem.ts';
 import { secureRandom } from '../base/random.ts';
 import { apiClient, userAgent } from '../kube/api/client.ts';
-import { clusterAccess } from '../kube/api/cluster-access.ts';
 import { Lease } from '../kube/api/lease.ts';
 import { CheckCluster } from '../kuberhealthy/check-cluster.ts';
 import { fullName, OWN_CHECKS, type CheckObject } from '../kuberhealthy/check-object.ts';
@@ -23,6 +22,7 @@ import { runChecks } from '../probe/round.ts';
 import type { CheckOptions } from './check-options.ts';
 import { clusterIpBy, contextOf } from './check-plan.ts';
 import { watchFile, type FileWatch } from './check-serve.ts';
+import { accessOf } from './cluster-options.ts';
 import { EXIT, type Io } from './command.ts';
 import { coreVersion } from './version.ts';
 
@@ -33,8 +33,8 @@ const FAILED_MS = 36 * 3_600_000;
 
 /** Runs until a signal ends it. @throws Problem */
 export async function serveKuberhealthy(options: CheckOptions, io: Io): Promise<number> {
-  const { kubeconfig, context, targetNamespace: namespace } = options;
-  const access = clusterAccess({ kubeconfig, context, env: io.env });
+  const { targetNamespace: namespace } = options;
+  const access = accessOf(options, io);
   const log = makeLog((line) => io.out(`${line}\n`));
   const clock = systemClock;
   const random = secureRandom;

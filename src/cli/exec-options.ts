@@ -1,11 +1,12 @@
 /** The command line of `ndots exec`. */
 import { parseResourceName, resourceKinds, type ResourceName } from '../kube/pods/resource-name.ts';
+import { clusterOptions, type ClusterOptions } from './cluster-options.ts';
 import { group, many, one, type Usage } from './option.ts';
 import { parseOptions } from './option-parse.ts';
-import { duration, file, text, usage } from './option-values.ts';
+import { duration, text, usage } from './option-values.ts';
 
 /** What a command line of `ndots exec` says. */
-export interface ExecOptions {
+export interface ExecOptions extends ClusterOptions {
   readonly pod: ResourceName;
   /** The verb and its words. */
   readonly words: readonly string[];
@@ -16,10 +17,6 @@ export interface ExecOptions {
   readonly capabilities: readonly string[];
   /** Milliseconds. */
   readonly startMs: number;
-  readonly kubeconfig: string | null;
-  readonly context: string | null;
-  readonly as: string | null;
-  readonly asGroup: readonly string[];
 }
 
 const table = {
@@ -35,10 +32,7 @@ const table = {
   }),
   ...group('Cluster', {
     namespace: one('-n, --namespace', text('NAME'), 'of the pod (that of the context)'),
-    context: one('--context', text('NAME'), 'context of the kubeconfig'),
-    kubeconfig: one('--kubeconfig', file(), 'another kubeconfig than KUBECONFIG or ~/.kube/config'),
-    as: one('--as', text('USER'), 'ask the cluster as this user'),
-    asGroup: many('--as-group', text('GROUP'), '… of this group'),
+    ...clusterOptions,
   }),
 };
 

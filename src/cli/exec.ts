@@ -3,11 +3,12 @@ import { systemClock } from '../base/clock.ts';
 import { nearest, Problem } from '../base/problem.ts';
 import { secureRandom } from '../base/random.ts';
 import { apiClient, userAgent } from '../kube/api/client.ts';
-import { clusterAccess } from '../kube/api/cluster-access.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
 import { clusterPods } from '../kube/pods/cluster-pods.ts';
 import { runInPod } from '../kube/pods/ephemeral-container.ts';
 import { podBehind } from '../kube/pods/pod-behind.ts';
+import type { ClusterAccess } from '../kube/api/cluster-access.ts';
+import { accessOf } from './cluster-options.ts';
 import { EXIT, type Command, type Io } from './command.ts';
 import { parseExecOptions, type ExecOptions } from './exec-options.ts';
 import { usage } from './option-values.ts';
@@ -32,8 +33,7 @@ export const exec: Command = {
 };
 
 async function run(options: ExecOptions, io: Io): Promise<number> {
-  const { kubeconfig, context, as, asGroup: asGroups } = options;
-  const access = clusterAccess({ kubeconfig, context, as, asGroups, env: io.env });
+  const access = accessOf(options, io);
   const { namespace, pod } = await podOf(options, io, access);
   const client = apiClient({
     connection: access.connection,
@@ -83,7 +83,7 @@ async function run(options: ExecOptions, io: Io): Promise<number> {
 async function podOf(
   { pod: wanted, namespace }: ExecOptions,
   io: Io,
-  access: ReturnType<typeof clusterAccess>,
+  access: ClusterAccess,
 ): Promise<{ readonly namespace: string; readonly pod: string }> {
   const source = clusterPods(access, { version: coreVersion, signal: io.signal });
   try {
