@@ -235,10 +235,7 @@ describe('the replica that leads', () => {
     const run = runOf('dns');
     const both = Promise.all([report(run), report(run)]);
     await clock.advance(5000);
-    assert.deepEqual(
-      (await both).map(({ status }) => status).toSorted((a, b) => a - b),
-      [200, 400],
-    );
+    assert.deepEqual(new Set((await both).map(({ status }) => status)), new Set([200, 400]));
     assert.equal(api.status('dns')['successCount'], 1);
   });
 });
