@@ -2,6 +2,7 @@
 import { closeSync, existsSync, openSync, writeFileSync, writeSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Problem } from '../base/problem.ts';
+import { whyUnreadable } from '../base/read-file.ts';
 import { furnish, startIsolated } from '../lab/isolation.ts';
 import { lacksOfMachine, lacksOfStory } from '../lab/machine.ts';
 import { modelStory, playStory } from '../lab/play.ts';
@@ -64,8 +65,20 @@ export async function performStories(
   }
   if (outcomes.length === 0) return EXIT.failed;
   if (run.output !== 'text') printOutcomes(outcomes, run, io);
-  if (run.save !== null) writeFileSync(run.save, `${JSON.stringify(outcomes)}\n`);
+  if (run.save !== null) save(run.save, outcomes);
   return asTold ? EXIT.ok : EXIT.no;
+}
+
+function save(file: string, outcomes: readonly Outcome[]): void {
+  try {
+    writeFileSync(file, `${JSON.stringify(outcomes)}\n`);
+  } catch (error) {
+    throw new Problem({
+      code: 'unwritable-file',
+      text: `${file}: what was seen cannot be saved: ${whyUnreadable(error)}`,
+      cause: error,
+    });
+  }
 }
 
 /** Files that are written at the end are tried at the beginning, and CoreDNS must be there. */

@@ -1,8 +1,9 @@
 /** `ndots lab up`, `exec` and `down`: a cluster that stands until it is taken down. */
-import { closeSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { errorCode } from '../base/error-code.ts';
 import { Problem } from '../base/problem.ts';
 import { FILE_MAX } from '../base/read-file.ts';
 import { findPod, LabCluster } from '../lab/cluster.ts';
@@ -14,6 +15,7 @@ import { startProgram } from '../linux/programs.ts';
 import {
   firstProcess,
   hasEnded,
+  ownFolder,
   readStanding,
   wordsInside,
   writeStanding,
@@ -35,6 +37,9 @@ const log = join(folder, 'log');
 const example = fileURLToPath(new URL('../../examples/cluster', import.meta.url));
 /** A lab that does not end after this time will not, milliseconds. */
 const DOWN_MS = 10_000;
+
+/** What it is told when it is written down. */
+const STANDS = 'stands\n';
 
 /** What the first process of a lab tells when all stands. */
 interface Ready {
@@ -59,13 +64,7 @@ async function up(options: LabOptions, io: Io): Promise<number> {
       remedy: 'ndots lab run --model plays stories without a lab',
     });
   }
-  if (readStanding(file) !== null) {
-    throw new Problem({
-      code: 'lab-stands',
-      text: 'a lab stands already',
-      remedy: 'ndots lab down takes it down; ndots lab exec POD -- CMD runs a program in it',
-    });
-  }
+  if (readStanding(file) !== null) throw standsAlready();
   const corefile = options.corefile === null ? [] : ['--corefile', resolve(options.corefile)];
   const words = [
     ...ownWords(),
@@ -79,12 +78,12 @@ async function up(options: LabOptions, io: Io): Promise<number> {
   ];
   const server =
     options.run.coredns === null ? [] : ['--server', `coredns=${resolve(options.run.coredns)}`];
-  mkdirSync(folder, { recursive: true });
+  ownFolder(folder);
   const said = openSync(log, 'w');
   const child = startIsolated(
     [...words, ...server],
     { ...io.env, [INSIDE]: '1' },
-    ['ignore', said, said, 'pipe'],
+    ['pipe', said, said, 'pipe'],
     { outlives: true },
   );
   closeSync(said);
@@ -106,9 +105,16 @@ async function up(options: LabOptions, io: Io): Promise<number> {
       hint: readFileSync(log, 'utf8').trim() || undefined,
     });
   }
-  child.unref();
   const { pods, services } = JSON.parse(text) as Ready;
-  writeStanding(file, pid, pods);
+  try {
+    writeStanding(file, pid, pods);
+  } catch (error) {
+    child.signal('SIGKILL');
+    throw errorCode(error) === 'EEXIST' ? standsAlready() : notWritten(error);
+  }
+  // Until it has heard that, it ends when this process does.
+  child.stdin?.end(STANDS);
+  child.unref();
   const width = Math.max(...pods.map(({ namespace, pod }) => namespace.length + pod.length + 1));
   for (const { namespace, pod, addresses, node } of pods)
     io.out(`${`${namespace}/${pod}`.padEnd(width)}  ${(addresses[0] ?? '').padEnd(15)}  ${node}\n`);
@@ -118,6 +124,23 @@ async function up(options: LabOptions, io: Io): Promise<number> {
     `\nTry: ndots lab exec ${first?.namespace}/${first?.pod} -- getent ahosts kubernetes.default\nndots lab down takes it down.\n`,
   );
   return EXIT.ok;
+}
+
+function standsAlready(): Problem {
+  return new Problem({
+    code: 'lab-stands',
+    text: 'a lab stands already',
+    remedy: 'ndots lab down takes it down; ndots lab exec POD -- CMD runs a program in it',
+  });
+}
+
+function notWritten(error: unknown): Problem {
+  return new Problem({
+    code: 'unwritable-file',
+    text: `${file}: the lab cannot be written down: ${(error as Error).message}`,
+    remedy: 'name another place: TMPDIR=FOLDER ndots lab up',
+    cause: error,
+  });
 }
 
 async function exec({ words: [name = ''], program }: LabOptions, io: Io): Promise<number> {
@@ -146,11 +169,21 @@ async function down(io: Io): Promise<number> {
   return EXIT.ok;
 }
 
+/** Until it is written down that the lab stands, nobody could take it down: it ends with the process that has started it. */
+function endWithStarter(): void {
+  let stands = false;
+  process.stdin.on('data', () => (stands = true));
+  process.stdin.on('close', () => {
+    if (!stands) process.exit(EXIT.failed);
+  });
+}
+
 /** The first process of a lab that stands. */
 async function standInside(
   { file: manifests, corefile, run }: LabOptions,
   io: Io,
 ): Promise<number> {
+  endWithStarter();
   furnish();
   const lab = await LabCluster.start(
     {

@@ -28,8 +28,11 @@ export function lacksOfMachine(path: string, mode: RuleMode = 'iptables'): reado
   if (process.platform !== 'linux') return [`Linux (this is ${process.platform})`];
   const lacks: string[] = [];
   if (process.getuid?.() !== 0) lacks.push('root (try sudo)');
-  for (const name of [...basics, ruleProgram[mode]])
+  for (const name of basics)
     if (findProgram(name, path) === null) lacks.push(`the program ${name}`);
+  const program = ruleProgram[mode];
+  const other = mode === 'iptables' && findProgram('nft', path) !== null ? ' (or -m nftables)' : '';
+  if (findProgram(program, path) === null) lacks.push(`the program ${program}${other}`);
   try {
     libc();
   } catch (error) {

@@ -86,10 +86,14 @@ async function make(name: string, env: Environment): Promise<RealClient> {
     ...env,
     GOCACHE: join(folder, 'go-build'),
   });
-  if (result?.code !== 0) {
+  if (result.code !== 0) {
     rmSync(partial, { force: true });
-    const [said = 'it took too long'] = (result?.stderr ?? '').split('\n').filter(Boolean);
-    return { words: null, missing: `cannot be compiled without ${recipe.library}: ${said}` };
+    const [said = 'it took too long'] = result.stderr.split('\n').filter(Boolean);
+    const [, reason = said] = /error: (.*)/.exec(said) ?? [];
+    return {
+      words: null,
+      missing: `does not compile: ${reason}; ${recipe.library} may be missing`,
+    };
   }
   // Another lab may compile it as well: whoever is last puts the same program there.
   renameSync(partial, program);
@@ -101,7 +105,7 @@ async function compile(
   source: string,
   to: string,
   env: Environment,
-): Promise<ProgramResult | null> {
+): Promise<ProgramResult> {
   try {
     mkdirSync(dirname(to), { recursive: true });
     const settings = { env: { ...env, ...recipe.env }, limitMs: COMPILE_MS };

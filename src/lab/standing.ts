@@ -1,6 +1,6 @@
 /** Labs that stand until they are taken down: where they are written down, and how to tell them from processes that came later. */
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { linkSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { Problem } from '../base/problem.ts';
 import type { LabPod } from './plan.ts';
 
 /** A pod of a lab that stands, as another process needs it. */
@@ -31,12 +31,33 @@ export function readStanding(file: string): Standing | null {
   return null;
 }
 
-/** Writes down a lab that stands. */
+/** Writes down a lab that stands. Throws EEXIST if another one was faster: there is one at a time. */
 export function writeStanding(file: string, pid: number, pods: readonly StandingPod[]): Standing {
   const standing = { pid, startTime: startTimeOf(pid) ?? '', pods };
-  mkdirSync(dirname(file), { recursive: true });
-  writeFileSync(file, JSON.stringify(standing), { mode: 0o600 });
+  const whole = `${file}.${process.pid}`;
+  try {
+    writeFileSync(whole, JSON.stringify(standing), { mode: 0o600 });
+    // Whole or not at all, and never in the place of another.
+    linkSync(whole, file);
+  } finally {
+    rmSync(whole, { force: true });
+  }
   return standing;
+}
+
+/**
+ * The folder in which a user's lab is written down, made if it is not there. It lies where anybody may make folders: one that is not the
+ * user's own is refused.
+ */
+export function ownFolder(folder: string): void {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const stats = lstatSync(folder);
+  if (stats.isDirectory() && stats.uid === process.getuid?.()) return;
+  throw new Problem({
+    code: 'lab-folder',
+    text: `${folder} is not a folder of yours: labs are written down there`,
+    remedy: 'remove it, or name another place: TMPDIR=FOLDER ndots lab up',
+  });
 }
 
 /** The first process of a lab that `outer` was started for: the child of its `unshare`. */
