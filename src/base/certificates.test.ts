@@ -27,3 +27,10 @@ test('an authority that was kept signs as the one that it was, and its certifica
   assert.equal(server.validToDate.getTime(), until.getTime());
   assert.equal(new X509Certificate(made.cert).validToDate.getTime(), now + 10 * 24 * 3600_000);
 });
+
+test('an authority whose name has a comma is still the issuer of what it signs', () => {
+  const { identity } = Authority.make('root, the second');
+  const authority = new X509Certificate(identity.cert);
+  const server = new X509Certificate(Authority.of(identity).issue('server', ['a.svc']).cert);
+  assert.ok(server.checkIssued(authority));
+});

@@ -87,7 +87,9 @@ export class Authority {
 }
 
 function commonNameOf(cert: string): string {
-  return /^CN=(.*)$/m.exec(new X509Certificate(cert).subject)?.[1] ?? '';
+  const told = /^CN=(.*)$/m.exec(new X509Certificate(cert).subject)?.[1] ?? '';
+  // A comma and the like are told with a backslash before them.
+  return told.replaceAll(/\\(.)/g, '$1');
 }
 
 function certificate(parts: {

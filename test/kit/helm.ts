@@ -1,27 +1,20 @@
 /** A real helm: the program that `HELM` names, or one built from its public module. */
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync } from 'node:fs';
-import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { goProgram } from './go-program.ts';
 
-const version = 'v3.19.0';
+/** Where helm is. @throws if it cannot be built */
+const helmProgram = (): string =>
+  process.env['HELM'] ?? goProgram('helm', 'helm.sh/helm/v3/cmd/helm', 'v3.19.0');
 
-/** Where helm is; it is built once, which takes some minutes, and kept under `XDG_CACHE_HOME`. @throws if it cannot be built */
-function helmProgram(): string {
-  const given = process.env['HELM'];
-  if (given !== undefined) return given;
-  const caches = process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache');
-  const folder = join(caches, 'ndots', `helm-${version}`);
-  const program = join(folder, 'helm');
-  if (existsSync(program)) return program;
-  mkdirSync(folder, { recursive: true });
-  console.error(`building helm ${version} (once, kept in ${folder})`);
-  const { status } = spawnSync('go', ['install', `helm.sh/helm/v3/cmd/helm@${version}`], {
-    env: { ...process.env, GOBIN: folder, CGO_ENABLED: '0' },
-    stdio: ['ignore', 'inherit', 'inherit'],
+/** Runs helm and gives what it prints. @throws with what it complains of */
+export function helm(words: readonly string[], env: Record<string, string>): string {
+  const { status, stdout, stderr } = spawnSync(helmProgram(), words, {
+    encoding: 'utf8',
+    env: { PATH: process.env['PATH'], ...env },
+    timeout: 120_000,
   });
-  if (status !== 0) throw new Error(`helm could not be built: go install ended with ${status}`);
-  return program;
+  if (status !== 0) throw new Error(stderr);
+  return stdout;
 }
 
 /** What `helm template` makes of the chart with these values: YAML. @throws with what helm complains of */

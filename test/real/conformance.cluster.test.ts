@@ -12,7 +12,7 @@ import { configurations } from '../conformance/table.ts';
 import type { KubeJson } from '../kit/apiserver/store.ts';
 import { printed, question, start, type Child } from '../kit/child.ts';
 import { Cluster } from '../kit/cluster/cluster.ts';
-import { noApiServer, olderMinors } from '../kit/cluster/programs.ts';
+import { noApiServer, testedMinors } from '../kit/cluster/programs.ts';
 import { freePorts } from '../kit/serve-process.ts';
 
 /** What `ndots serve` answers about a real cluster: the conformance table, with objects that kubectl wrote. */
@@ -129,7 +129,7 @@ async function soon(port: number, name: string, holds: (reply: Message) => boole
   }
 }
 
-for (const minor of [null, ...olderMinors])
+for (const minor of testedMinors)
   describe(
     `a real API server${minor === null ? '' : ` of Kubernetes ${minor}`}`,
     { skip: noApiServer(minor) ?? false },

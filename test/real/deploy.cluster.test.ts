@@ -1,5 +1,6 @@
 /** deploy/ applied to a real API server, as `helm install`, `kubectl apply -f` and `-k` do. */
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { parseAllDocuments } from 'yaml';
 import { policyObjects } from '../../src/webhook/policy.ts';
@@ -24,6 +25,7 @@ const everything = {
     hostNetwork: true,
     file: { checks: [{ check: 'tcp' }] },
   },
+  kuberhealthy: { enabled: true, args: ['--report-by', 'name'] },
   nodeCache: { enabled: true, args: ['-rules', 'nftables'] },
   networkPolicy: { enabled: true, metricsFrom: [{ namespaceSelector: {} }] },
   service: { clusterIP: '10.0.0.10', annotations: { x: 'y' } },
@@ -135,6 +137,21 @@ describe('deploy/, applied to a real API server', { skip: noApiServer() ?? false
     assert.deepEqual(
       plain(rendered.map(({ spec }) => spec as object)),
       plain(policyObjects(parts).map((each) => (each as { spec: object }).spec)),
+    );
+  });
+
+  test('the rights of Kuberhealthy’s place are those of deploy/check', () => {
+    const rulesOf = (yaml: string): readonly unknown[] =>
+      objectsOf(yaml)
+        .filter(
+          ({ kind, metadata }) => kind!.endsWith('Role') && metadata.name.includes('kuberhealthy'),
+        )
+        .flatMap((role) => (role as { rules?: readonly unknown[] }).rules ?? [])
+        .map((rule) => JSON.stringify(rule))
+        .toSorted();
+    assert.deepEqual(
+      rulesOf(helmTemplate({ kuberhealthy: { enabled: true } })),
+      rulesOf(readFileSync('deploy/check/rbac.yaml', 'utf8')),
     );
   });
 

@@ -44,7 +44,7 @@ export class Cluster implements AsyncDisposable {
   readonly #programs: ClusterPrograms;
   readonly #folder: string;
   readonly #ports: { readonly api: number; readonly etcd: number; readonly peers: number };
-  readonly #authority = Authority.make('ndots test CA');
+  #authority = Authority.make('ndots test CA');
   #etcd: Child | null = null;
   #api: Child | null = null;
 
@@ -75,6 +75,20 @@ export class Cluster implements AsyncDisposable {
 
   #file(name: string): string {
     return join(this.#folder, name);
+  }
+
+  /** Who signed the API server's certificate, as a PEM file. */
+  get authorityFile(): string {
+    return this.#file('ca.crt');
+  }
+
+  /** From its next start on the API server has a certificate of another authority; kubectl here knows it. */
+  renewAuthority(): void {
+    this.#authority = Authority.make('ndots test CA, the next');
+    const server = this.#authority.issue('kube-apiserver', ['127.0.0.1', 'localhost']);
+    writeFileSync(this.#file('ca.crt'), this.#authority.cert);
+    writeFileSync(this.#file('tls.crt'), server.cert);
+    writeFileSync(this.#file('tls.key'), server.key);
   }
 
   #writeIdentity(): void {

@@ -29,10 +29,19 @@ const newest: Build = {
 };
 
 /** Minors of Kubernetes before the one that go.mod asks for, whose API servers can be had, too. */
-export const olderMinors = ['1.35', '1.34'] as const;
+const olderMinors = ['1.35', '1.34'] as const;
 
 /** One of `olderMinors`. */
 export type OlderMinor = (typeof olderMinors)[number];
+
+/** What tests that run on several play on: the newest (null) and the older ones, or those of them that `KUBERNETES_MINORS` names. */
+export const testedMinors: readonly (OlderMinor | null)[] = [
+  null,
+  ...olderMinors.filter((minor) => {
+    const chosen = process.env['KUBERNETES_MINORS'];
+    return chosen === undefined || chosen.split(',').includes(minor);
+  }),
+];
 
 const buildOf = (minor: OlderMinor | null): Build =>
   minor === null

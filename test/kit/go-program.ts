@@ -1,0 +1,30 @@
+/** Programs that are built from their public Go modules. */
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+
+/** Why none can be built here; null: it can. */
+export function noGo(): string | null {
+  return spawnSync('go', ['version']).status === 0 ? null : 'go is not installed';
+}
+
+/**
+ * Where a program is; it is built once, which may take minutes, and kept under `XDG_CACHE_HOME`.
+ * @param from its package: `helm.sh/helm/v3/cmd/helm`
+ * @throws if it cannot be built
+ */
+export function goProgram(name: string, from: string, version: string): string {
+  const caches = process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache');
+  const folder = join(caches, 'ndots', `${name}-${version}`);
+  const program = join(folder, name);
+  if (existsSync(program)) return program;
+  mkdirSync(folder, { recursive: true });
+  console.error(`building ${name} ${version} (once, kept in ${folder})`);
+  const { status } = spawnSync('go', ['install', `${from}@${version}`], {
+    env: { ...process.env, GOBIN: folder, CGO_ENABLED: '0' },
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
+  if (status !== 0) throw new Error(`${name} could not be built: go install ended with ${status}`);
+  return program;
+}
