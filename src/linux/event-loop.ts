@@ -1,4 +1,5 @@
 import type * as Koffi from 'koffi';
+import { unterminated } from './termination-gate.ts';
 
 /**
  * A descriptor that wakes the event loop without calling JavaScript: whoever wants to know looks, in the turn that follows.
@@ -28,7 +29,7 @@ const NOT_YET = 1;
  *
  * The other way round is as bad: koffi's own functions (its poll handles, `alloc`, `view`, `free`, declarations) throw in a thread
  * that is being terminated, which ends the process in the same way. Calls of C functions with numbers and strings do not. So
- * whoever has a thread end tells it to (`server/control/worker-ports.ts`).
+ * all of these go through `termination-gate.ts`, and whoever has a thread end tells it to (`server/control/worker-ports.ts`).
  */
 export function wakeups(koffi: typeof Koffi, lib: Koffi.LibraryHandle): (fd: number) => Wakeup {
   const slot = koffi.alloc('uint64_t', 1) as bigint;
@@ -54,7 +55,7 @@ export function wakeups(koffi: typeof Koffi, lib: Koffi.LibraryHandle): (fd: num
     );
     return found;
   };
-  return (fd) => {
+  const wakeup = (fd: number): Wakeup => {
     const owned = koffi.node.poll(fd, () => undefined);
     const handle = pollHandle(fd);
     let status: Int32Array | null = new Int32Array(koffi.view(handle, 4));
@@ -68,14 +69,15 @@ export function wakeups(koffi: typeof Koffi, lib: Koffi.LibraryHandle): (fd: num
         status[0] = NOT_YET;
         return true;
       },
-      ref: () => owned.ref(),
-      unref: () => owned.unref(),
+      ref: () => unterminated(() => owned.ref()),
+      unref: () => unterminated(() => owned.unref()),
       close() {
         status = null;
-        owned.close();
+        unterminated(() => owned.close());
       },
     };
   };
+  return (fd) => unterminated(() => wakeup(fd));
 }
 
 /** `uv_handle_size` of a signal handle. */

@@ -6,6 +6,7 @@ import type * as Koffi from 'koffi';
 
 import { errorCode } from '../base/error-code.ts';
 import { signalDescriptor, wakeups, type Wakeup } from './event-loop.ts';
+import { unterminated } from './termination-gate.ts';
 
 /** The system calls that the transports use. Pointers are numbers: addresses fit into 47 bits. Failures are negative. */
 export interface Libc {
@@ -59,7 +60,7 @@ let loaded: Libc | LibcMissing | null = null;
 export function libc(): Libc {
   if (loaded === null) {
     try {
-      loaded = load();
+      loaded = unterminated(load);
     } catch (error) {
       loaded =
         error instanceof LibcMissing
@@ -105,14 +106,15 @@ function load(): Libc {
     setitimer: declare('setitimer', ['int', 'uintptr_t', 'uintptr_t']),
     exitOnAlarm: () => void setHandler(SIGALRM, exit),
     _exit: declare('_exit', ['int']),
-    signalDescriptor: (signal) => signalDescriptor(koffi, lib, signal),
+    signalDescriptor: (signal) => unterminated(() => signalDescriptor(koffi, lib, signal)),
     interfaceIndex: declare('if_nametoindex', ['str']),
     errno: () => koffi.errno(),
-    allocate(size) {
-      const pointer = koffi.alloc('uint8_t', size) as bigint;
-      return { address: Number(pointer), buffer: koffi.view(pointer, size) };
-    },
-    free: (address) => koffi.free(BigInt(address)),
+    allocate: (size) =>
+      unterminated(() => {
+        const pointer = koffi.alloc('uint8_t', size) as bigint;
+        return { address: Number(pointer), buffer: koffi.view(pointer, size) };
+      }),
+    free: (address) => unterminated(() => koffi.free(BigInt(address))),
     trim: trimmer(lib),
     wakeOn: wakeups(koffi, lib),
   };

@@ -6,6 +6,8 @@ export interface ThreadState {
   readonly cpuMs: number;
   /** It runs or would if a processor were free; false: it waits in the kernel. */
   readonly runnable: boolean;
+  /** How often it began to wait in the kernel so far; unchanged: it is still in the same wait. -1: unknown. */
+  readonly waits: number;
 }
 
 /** The unit of times in /proc; the same on all of Node's architectures, whatever the kernel's own tick. */
@@ -21,8 +23,15 @@ export function threadState(thread: number): ThreadState | null {
     return {
       cpuMs: (Number(fields[11]) + Number(fields[12])) * TICK_MS,
       runnable: fields[0] === 'R',
+      waits: waitsOf(thread),
     };
   } catch {
     return null;
   }
+}
+
+function waitsOf(thread: number): number {
+  const status = readFileSync(`/proc/self/task/${thread}/status`, 'latin1');
+  const line = status.split('\n').find((text) => text.startsWith('voluntary_ctxt_switches:'));
+  return Number(line?.split(':')[1] ?? -1);
 }

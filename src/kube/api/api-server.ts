@@ -1,3 +1,4 @@
+import { printBytes } from '../../base/limits.ts';
 import { whyFailed } from '../../base/why-failed.ts';
 import type { Clock, Timer } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
@@ -13,6 +14,7 @@ import { asObject, text } from './json-object.ts';
 import { Reflector } from './reflector.ts';
 import { wantedResources } from './resources.ts';
 import { ObjectStore } from '../store/object-store.ts';
+import { BoundedStores } from '../store/bounded-stores.ts';
 import { readSnapshot, writeSnapshot } from '../store/snapshot-file.ts';
 import type { WorkShare } from './work-share.ts';
 import type { Source, SourceEvents, Wanted } from '../store/source.ts';
@@ -31,6 +33,12 @@ export interface ApiServerParts {
   readonly limits?: RequestLimits;
   /** How much of the processors a list may take when one has been served before; absent = all of one. */
   readonly share?: WorkShare;
+  /** Bytes that the objects may take; absent = no limit. What does not fit is left out. */
+  readonly memory?: number;
+  /** Told of each object, and each change of one, that was left out. */
+  readonly leftOut?: (kind: Kind) => void;
+  /** Told how many bytes the objects take, when that may have changed. */
+  readonly taken?: (bytes: number) => void;
   /** Where to keep the last state for a restart while the API server is away; absent = nowhere. */
   readonly snapshotFile?: string;
 }
@@ -42,6 +50,8 @@ export function apiServerSource(parts: ApiServerParts): Source {
 
 /** The state is written at most this often, milliseconds. */
 const WRITE_EVERY_MS = 60_000;
+/** That objects are left out is said at most this often, milliseconds. */
+const COMPLAIN_EVERY_MS = 60_000;
 /** Without any list after this long, the state on disk has to do, milliseconds. */
 const PATIENCE_MS = 3000;
 /** A state older than this is more wrong than right, milliseconds. */
@@ -51,6 +61,10 @@ class ApiServerSource implements Source {
   readonly #parts: ApiServerParts;
   readonly #client: ApiClient;
   readonly #stores = new Map<Kind, ObjectStore>();
+  readonly #bounds: BoundedStores<KubeObject, Change>;
+  /** When it was said last that objects are left out. */
+  #complainedAt = -Infinity;
+  #leftOut = 0;
   readonly #reflectors: Reflector<KubeObject, Change>[] = [];
   readonly #synced = new Set<Kind>();
   readonly #stopping = new AbortController();
@@ -72,6 +86,7 @@ class ApiServerSource implements Source {
       ...(limits === undefined ? {} : { limits }),
       ...(share === undefined ? {} : { share }),
     });
+    this.#bounds = new BoundedStores(parts.memory ?? Infinity, (kind) => this.#leaveOut(kind));
     const strings = new StringTable();
     for (const resource of wantedResources(parts.wanted)) {
       const store = new ObjectStore(resource.kind, strings);
@@ -80,7 +95,7 @@ class ApiServerSource implements Source {
         new Reflector({
           client: this.#client,
           resource,
-          store,
+          store: this.#bounds.bound(store),
           clock,
           random: parts.random,
           log: parts.log,
@@ -120,6 +135,19 @@ class ApiServerSource implements Source {
   #deliver(batch: readonly Change[]): void {
     this.#changed = true;
     this.#events!.changes(batch);
+    this.#parts.taken?.(this.#bounds.bytes);
+  }
+
+  #leaveOut(kind: Kind): void {
+    const { clock, connection, leftOut, log, memory } = this.#parts;
+    this.#leftOut++;
+    leftOut?.(kind);
+    if (clock.now() - this.#complainedAt < COMPLAIN_EVERY_MS) return;
+    this.#complainedAt = clock.now();
+    log.error(
+      `the objects of the API server at ${connection.url.host} take more than apiserver_memory ${printBytes(memory!)}: ` +
+        `what is more is left out and not found (${this.#leftOut} so far, the last one a ${kind}); raise it, or see what fills the cluster`,
+    );
   }
 
   #listed(kind: Kind): void {

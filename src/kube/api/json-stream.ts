@@ -17,11 +17,12 @@ export interface ListHead {
   readonly next: string;
 }
 
-/** One object larger than this is no object (etcd stores none above a few MiB). */
-const ITEM_BYTES_MAX = 32 * 1024 * 1024;
+/** One object larger than this is no object: etcd stores none above 1.5 MiB, in a form that is a third as long. */
+const ITEM_BYTES_MAX = 8 * 1024 * 1024;
 /** What surrounds the items of a list is a few hundred bytes. */
 const FRAME_BYTES_MAX = 1024 * 1024;
 
+const SPACE = 0x20;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const OPEN_BRACE = 0x7b;
@@ -76,6 +77,7 @@ export class ListReader implements JsonStream {
       }
       switch (byte) {
         case QUOTE:
+          if (depth === 2 && this.#inItems) throw new MalformedStream('an item that is no object');
           inString = true;
           if (depth === 1) this.#key.clear();
           break;
@@ -107,6 +109,10 @@ export class ListReader implements JsonStream {
           // The value is over; what follows is a key again.
           if (depth === 1) this.#key.clear();
           break;
+        default:
+          // Taken for a list without items, it would remove everything that is known.
+          if (depth === 2 && this.#inItems && byte > SPACE)
+            throw new MalformedStream('an item that is no object');
       }
     }
     this.#depth = depth;
@@ -121,6 +127,8 @@ export class ListReader implements JsonStream {
       throw new MalformedStream(`the list ended early, after ${this.#items} items`);
     }
     const list = parse(this.#frame.text());
+    if ((list as { kind?: unknown })?.kind === 'Status')
+      throw new MalformedStream('a Status in place of a list');
     const metadata = (list as { metadata?: { resourceVersion?: unknown; continue?: unknown } })
       ?.metadata;
     const version = metadata?.resourceVersion;

@@ -344,6 +344,81 @@ describe('a server that', () => {
     }
   });
 
+  test('forgets each version as soon as it has listed it is listed less and less often', async () => {
+    await using rig = await makeRig();
+    fill(rig);
+    await synced(rig);
+    const lists = (): number =>
+      rig.server
+        .requests('watch', 'services')
+        .filter(({ query }) => query.get('sendInitialEvents') === 'true').length;
+    const before = lists();
+    for (let passed = 0; passed < 120_000; passed += 500) {
+      if (rig.server.watches.size === 4)
+        rig.server.failWatches(410, 'too old resource version: 1 (2)', 'services');
+      await quiet();
+      await rig.clock.advance(500);
+    }
+    assert.ok(lists() - before > 3 && lists() - before < 15, String(lists() - before));
+    assert.equal(rig.heard.names('Service').length, 3);
+  });
+
+  for (const [what, body] of [
+    ['nulls', '{"kind":"ServiceList","metadata":{"resourceVersion":"9"},"items":[null,null]}'],
+    ['numbers', '{"kind":"ServiceList","metadata":{"resourceVersion":"9"},"items":[1, 2]}'],
+    ['texts', '{"kind":"ServiceList","metadata":{"resourceVersion":"9"},"items":["{}"]}'],
+    ['something else', '{"kind":"Status","metadata":{"resourceVersion":"9"},"status":"Failure"}'],
+  ] as const) {
+    test(`lists ${what} removes nothing`, async () => {
+      await using rig = await makeRig({ server: { streamingLists: false } });
+      fill(rig);
+      await synced(rig);
+      rig.server.faults.add({
+        resource: 'services',
+        verb: 'list',
+        times: 3,
+        fault: { kind: 'status', status: 200, body },
+      });
+      rig.server.failWatches(410, 'too old resource version: 1 (2)', 'services');
+      await elapse(rig.clock, 60_000, () => rig.lines.length > 0);
+      assert.match(rig.lines[0]!, /services: .* sent something else .*answers stay as they/);
+      await elapse(rig.clock, 60_000, () => rig.server.watches.size === 4);
+      assert.deepEqual(
+        rig.heard.all.filter(({ verb }) => verb === 'delete'),
+        [],
+      );
+    });
+  }
+
+  test('sends objects without end fills no more than its memory, and what is known goes on changing', async () => {
+    const left: string[] = [];
+    await using rig = await makeRig({
+      source: { memory: 2 * 1024 * 1024, leftOut: (kind) => left.push(kind) },
+    });
+    fill(rig);
+    await synced(rig);
+    for (let i = 100; left.length === 0 && i < 100_000; i++) {
+      rig.server.put('services', {
+        metadata: { namespace: 'team-1', name: `${'long-'.repeat(40)}${i}` },
+        spec: { type: 'ExternalName', externalName: `${'target.'.repeat(30)}example` },
+      });
+      if (i % 100 === 0) await quiet(1);
+    }
+    await until(() => left.length > 0);
+    const [line] = rig.lines;
+    assert.match(line!, /ERROR.* take more than apiserver_memory 2 MiB: what is more is left out/);
+    assert.equal(rig.lines.length, 1);
+    const changed = service(1);
+    rig.server.put('services', {
+      ...changed,
+      spec: { ...(changed['spec'] as object), clusterIP: '10.9.9.9', clusterIPs: ['10.9.9.9'] },
+    });
+    rig.server.delete('services', 'team-2', 'service-2');
+    rig.heard.forget();
+    await until(() => rig.heard.all.some(({ verb }) => verb === 'delete'));
+    assert.match(JSON.stringify(rig.heard.all), /10\.9\.9\.9/);
+  });
+
   test('talks of something else (a proxy page) is told apart', async () => {
     await using rig = await makeRig({ server: { minor: 20 } });
     fill(rig);

@@ -47,6 +47,8 @@ export interface ReflectorParts<T, C> {
 export class Reflector<T, C> {
   readonly #parts: ReflectorParts<T, C>;
   readonly #backoff: Backoff;
+  /** Of lists that no watch could begin from. */
+  readonly #relisting: Backoff;
   readonly #failures: FailureReport;
   readonly #stopping = new AbortController();
   #running: Promise<void> | null = null;
@@ -56,6 +58,7 @@ export class Reflector<T, C> {
   #listedBefore = false;
   /** The last watch broke off before its time. */
   #interrupted = false;
+  #listedAt = -Infinity;
   #lastGoodAt: number | null = null;
   /** Bookmarks have come, so a quiet connection is a dead one. */
   #bookmarks = false;
@@ -70,6 +73,7 @@ export class Reflector<T, C> {
   constructor(parts: ReflectorParts<T, C>) {
     this.#parts = parts;
     this.#backoff = new Backoff(parts.clock, parts.random);
+    this.#relisting = new Backoff(parts.clock, parts.random);
     this.#failures = new FailureReport({
       log: parts.log,
       clock: parts.clock,
@@ -285,6 +289,7 @@ export class Reflector<T, C> {
     this.#flush();
     this.#version = version;
     this.#listedBefore = true;
+    this.#listedAt = this.#parts.clock.now();
     this.#interrupted = false;
     this.#pages = true;
     this.#doubted = false;
@@ -348,11 +353,11 @@ export class Reflector<T, C> {
         if (!watching) this.#pages = !this.#pages;
         this.#version = null;
         this.#parts.log.debug(`${this.#task('watch')}: ${failure.message}; listing again`);
-        return first ? 0 : backoffMs;
+        return Math.max(first ? 0 : backoffMs, watching ? this.#relistMs() : 0);
       case 'future':
         // A database restored from a backup: its versions are behind ours, and only a list tells what it holds.
         this.#version = null;
-        if (watching && first) return 0;
+        if (watching && first) return this.#relistMs();
         break;
       case 'invalid':
         this.#version = null;
@@ -361,7 +366,7 @@ export class Reflector<T, C> {
         // A form that was served is not any more: the server was upgraded, and has a better one.
         this.#version = null;
         this.#form = 0;
-        if (watching && first) return 0;
+        if (watching && first) return this.#relistMs();
         break;
       case 'unauthorized':
         // Fresh credentials may be all it takes.
@@ -390,6 +395,14 @@ export class Reflector<T, C> {
     }
     this.#parts.failed(failure);
     return waitMs;
+  }
+
+  /** How long to wait before a list when the one before was of no use for long, milliseconds. */
+  #relistMs(): number {
+    if (this.#parts.clock.now() - this.#listedAt >= USEFUL_LIST_MS) this.#relisting.succeed();
+    const first = this.#relisting.failures === 0;
+    const waitMs = this.#relisting.fail();
+    return first ? 0 : waitMs;
   }
 
   /** Delivers after each chunk: no event waits for the next one. */
@@ -442,6 +455,8 @@ const BATCH_CHANGES = 500;
 /** A watch lasts one to two times this, so that the watches of many clients end apart. */
 const WATCH_SECONDS = 300;
 const SHORT_WATCH_MS = 1000;
+/** A list from which a watch went on for so long was worth making: the next one is made at once. */
+const USEFUL_LIST_MS = 60_000;
 /** An API server gives a list up after 60 s. */
 const LIST_ANSWER_MS = 70_000;
 const LIST_SILENCE_MS = 60_000;

@@ -23,6 +23,9 @@ const serviceTypes: readonly ServiceType[] = [
   'ExternalName',
 ];
 
+/** What is longer is no name of Kubernetes, and not shared. */
+const NAME_MAX = 256;
+
 /** Strings that many objects share (nodes, zones, port names, namespaces), each kept once. */
 export class StringTable {
   /** Beyond this many different words, further ones are spelled out in place. */
@@ -30,11 +33,11 @@ export class StringTable {
   readonly #ids = new Map<string, number>();
   readonly #words: string[] = [];
 
-  /** The word's number; -1 if the strings is full and does not hold it. */
+  /** The word's number; -1 if the table is full and does not hold it, or if it is longer than names are. */
   id(word: string): number {
     const known = this.#ids.get(word);
     if (known !== undefined) return known;
-    if (this.#words.length >= StringTable.limit) return -1;
+    if (this.#words.length >= StringTable.limit || word.length > NAME_MAX) return -1;
     const id = this.#words.length;
     this.#ids.set(word, id);
     this.#words.push(word);

@@ -91,6 +91,20 @@ export class ObjectStore {
     if (this.#slots[slot] !== 0) this.#drop(slot, out);
   }
 
+  /** The object is there still, as it is known, whatever else it may be by now; false: it is not known. */
+  mark(namespace: string, name: string): boolean {
+    const keySize = this.#encodeKey(namespace, name);
+    const slot = this.#find(
+      this.#hashOf(this.#encoder.bytes, keySize),
+      this.#encoder.bytes,
+      keySize,
+    );
+    const address = this.#slots[slot]!;
+    if (address === 0) return false;
+    this.#chunkAt(address).words[unitOf(address)]! |= MARK_FLAG;
+    return true;
+  }
+
   /** A complete list begins: whatever is not put again before `endList` will be gone. */
   beginList(): void {
     for (const address of this.#addresses()) {

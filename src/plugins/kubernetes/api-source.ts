@@ -1,5 +1,5 @@
 /** The API server as the source of a cluster's objects. */
-import { apiServerSource } from '../../kube/api/api-server.ts';
+import { apiServerSource, type ApiServerParts } from '../../kube/api/api-server.ts';
 import type { RestHooks } from '../../kube/api/client.ts';
 import {
   endpointConnection,
@@ -8,6 +8,7 @@ import {
   type Connection,
 } from '../../kube/api/connection.ts';
 import type { Source } from '../../kube/store/source.ts';
+import { objectMemory } from '../../kube/store/bounded-stores.ts';
 import { shareOfThread } from '../../kube/api/work-share.ts';
 import { defaultBuckets } from '../../metrics/buckets.ts';
 import type { Registry } from '../../metrics/registry.ts';
@@ -25,6 +26,8 @@ export function apiSource(plan: SourcePlan, parts: SourceParts): Source {
     log,
     hooks: restHooks(parts.metrics),
     limits: plan.limits,
+    memory: plan.apiserverMemory ?? objectMemory(process.constrainedMemory()),
+    ...memoryMetrics(parts.metrics),
     share: shareOfThread(clock),
     ...(plan.snapshot === null ? {} : { snapshotFile: plan.snapshot }),
   });
@@ -40,6 +43,23 @@ function connect(
   return endpoint === null
     ? inClusterConnection({ environment: env })
     : endpointConnection(endpoint, tls);
+}
+
+function memoryMetrics(metrics: Registry): Pick<ApiServerParts, 'leftOut' | 'taken'> {
+  const bytes = metrics.gauge(
+    'ndots_kubernetes_apiserver_bytes',
+    'Memory that the objects of the API server take on the control thread.',
+    [],
+  );
+  const left = metrics.counter(
+    'ndots_kubernetes_apiserver_left_out_total',
+    'Objects of the API server, and changes of them, that were left out for want of apiserver_memory, by kind.',
+    ['kind'],
+  );
+  return {
+    taken: (count) => bytes.with().set(count),
+    leftOut: (kind) => left.with(kind).add(1),
+  };
 }
 
 function restHooks(metrics: Registry): RestHooks {

@@ -13,6 +13,8 @@ export interface SourcePlan {
   readonly manifests: string | null;
   /** Bytes that the objects of the folder may take. */
   readonly manifestMemory: number;
+  /** Bytes that the objects of the API server may take; null: what the process's own limit leaves room for. */
+  readonly apiserverMemory: number | null;
   readonly endpoint: string | null;
   readonly tls: { readonly cert: string; readonly key: string; readonly ca: string } | null;
   readonly kubeconfig: { readonly file: string; readonly context: string | null } | null;
@@ -44,6 +46,7 @@ export function planSource(options: KubernetesOptions, context: Surroundings): S
   return {
     manifests: manifests === null ? null : path(manifests),
     manifestMemory: options.manifestMemoryBytes,
+    apiserverMemory: options.apiserverMemoryBytes,
     endpoint: endpoints[0] ?? null,
     tls: tls === null ? null : { cert: path(tls.cert), key: path(tls.key), ca: path(tls.ca) },
     kubeconfig:

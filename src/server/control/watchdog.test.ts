@@ -20,7 +20,7 @@ function fake(loaded = true): Fake {
 
 /** What the system says of a thread that gets this part of the processor's time. */
 function thread(clock: VirtualClock, share: number, runnable = true): () => ThreadState {
-  return () => ({ cpuMs: clock.now() * share, runnable });
+  return () => ({ cpuMs: clock.now() * share, runnable, waits: 0 });
 }
 
 async function watched(
@@ -72,6 +72,30 @@ describe('watchdog', () => {
     assert.deepEqual(hung, []);
     // Until it has had enough.
     await clock.advance(3000);
+    assert.deepEqual(hung, [worker]);
+  });
+
+  test('one that waits for others now and then, who may lack time, too, is given ten times as long', async () => {
+    const { clock, hung, worker } = await watched((now) => () => ({
+      cpuMs: now.now() * 0.02,
+      runnable: false,
+      waits: Math.floor(now.now()),
+    }));
+    await clock.advance(10_000);
+    assert.deepEqual(hung, []);
+    await clock.advance(10_000);
+    assert.deepEqual(hung, [worker]);
+  });
+
+  test('one that begins to wait after it was found to stand still hangs all the same', async () => {
+    const { clock, hung, worker } = await watched((now) => () => ({
+      cpuMs: 0,
+      runnable: now.now() < 5700,
+      waits: 1,
+    }));
+    await clock.advance(1500);
+    assert.deepEqual(hung, []);
+    await clock.advance(1000);
     assert.deepEqual(hung, [worker]);
   });
 

@@ -32,6 +32,9 @@ interface Found {
   stillMs: number;
   /** Processor time when they were first found unchanged. */
   cpuMs: number;
+  /** In which wait in the kernel it was found at the last look, and for how long so far; null: it ran. */
+  wait: number | null;
+  waitMs: number;
 }
 
 /**
@@ -39,7 +42,7 @@ interface Found {
  *
  * A machine that has no time for a worker is no fault of the worker. So time during which the watchdog itself did not turn
  * (a suspended machine, a stopped process, a processor limit) does not count, and a worker that could not use the processor is
- * given the time it was not given: only one that ran all the while, or that waits for something in the kernel, hangs.
+ * given the time it was not given: only one that ran all the while, or that is in one and the same wait in the kernel, hangs.
  */
 export class Watchdog<T extends Watched> {
   readonly #parts: WatchdogParts<T>;
@@ -54,7 +57,7 @@ export class Watchdog<T extends Watched> {
   watch(worker: T): void {
     const { clock, hangMs } = this.#parts;
     if (worker.pulse === null || hangMs === 0) return;
-    this.#found.set(worker, { beats: 0, stillMs: -1, cpuMs: 0 });
+    this.#found.set(worker, { beats: 0, stillMs: -1, cpuMs: 0, wait: null, waitMs: 0 });
     this.#checkedAt = clock.now();
     this.#timer ??= every(clock, CHECK_MS, () => this.#check());
   }
@@ -89,14 +92,25 @@ export class Watchdog<T extends Watched> {
     if (found.stillMs < 0) {
       found.stillMs = 0;
       found.cpuMs = state?.cpuMs ?? 0;
+      found.wait = waitOf(state);
+      found.waitMs = 0;
       return false;
     }
     found.stillMs += passedMs;
+    const wait = waitOf(state);
+    found.waitMs = wait !== null && wait === found.wait ? found.waitMs + passedMs : 0;
+    found.wait = wait;
     const patience = hasLoaded(worker.pulse!) && !isBuilding(worker.pulse!) ? 1 : BUILDING;
     // The last beat was up to two checks old when it was found unchanged, and this look may be late by one.
     const limitMs = hangMs * patience - 3 * CHECK_MS;
     if (found.stillMs < limitMs) return false;
-    if (state === null || !state.runnable) return true;
-    return state.cpuMs - found.cpuMs >= BUSY * limitMs;
+    if (state === null || found.waitMs >= limitMs) return true;
+    if (state.cpuMs - found.cpuMs >= BUSY * limitMs) return true;
+    // Neither in one call nor in a loop: one that waits now and then for others, who may lack time, too.
+    return !state.runnable && found.stillMs >= BUILDING * limitMs;
   }
+}
+
+function waitOf(state: ThreadState | null): number | null {
+  return state === null || state.runnable ? null : state.waits;
 }

@@ -20,6 +20,8 @@ export interface WorkerPort {
    * @returns whether it ended: nothing in the runtime ends a call outside JavaScript
    */
   end(hangs: boolean): Promise<boolean>;
+  /** Resolves when it has ended, in whatever way and however late. */
+  readonly ended: Promise<void>;
 }
 
 /** What a worker tells the control thread besides answers to orders. */
@@ -109,6 +111,11 @@ export class WorkerLink {
   /** See `WorkerPort.end`. */
   end(hangs = false): Promise<boolean> {
     return (this.#ended ??= this.#port.end(hangs));
+  }
+
+  /** See `WorkerPort.ended`. */
+  get ended(): Promise<void> {
+    return this.#port.ended;
   }
 
   #take(message: FromWorker, events: WorkerEvents): void {

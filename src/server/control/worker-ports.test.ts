@@ -28,7 +28,7 @@ const plugins = (busy: string): string => `
 `;
 
 /** Starts workers with these plugins and ends each, `rounds` times, at moments spread over 100 ms. */
-const program = (busy: string, rounds: number): string => `
+const program = (busy: string, rounds: number, hangs: boolean): string => `
   import { lineOutput } from ${at('../../base/line-output.ts')};
   import { hasLoaded } from ${at('../contract/pulse.ts')};
   import { threadPort } from ${at('worker-ports.ts')};
@@ -39,9 +39,9 @@ const program = (busy: string, rounds: number): string => `
   for (let round = 0; round < ${rounds}; round++) {
     const port = threadPort({ id: 0, transport: 'auto', ring: lines.ringOf(0), pluginsModule });
     while (port.pulse[0] === 0) await sleep(1);
-    ${busy.startsWith('setInterval') ? 'while (!hasLoaded(port.pulse)) await sleep(1);' : ''}
+    ${busy.startsWith('set') ? 'while (!hasLoaded(port.pulse)) await sleep(1);' : ''}
     await sleep((100 * round) / ${rounds});
-    ended.push(await port.end(false));
+    ended.push(await port.end(${hangs}));
   }
   console.log(ended.join(' '));
   process.exit(0);
@@ -58,9 +58,26 @@ describe('a worker that is ended', { skip: batchedUdp().available ? false : 'no 
       t.after(() => rmSync(folder, { recursive: true, force: true }));
       // A file: threads take over the options of a program given as text, and would not start.
       const file = join(folder, 'program.mjs');
-      writeFileSync(file, program(busy, 5));
+      writeFileSync(file, program(busy, 5, false));
       const { stdout } = await run(process.execPath, [file], { timeout: 30_000 });
       assert.equal(stdout.trim(), 'true true true true true');
+    });
+  }
+
+  // What a worker looks like that the machine gives no time to: it is held to hang, and then turns after all.
+  const mistaken = [
+    ['turns after all', 'setInterval(work, 1);'],
+    ['does nothing but calls outside of JavaScript', 'setTimeout(() => { for (;;) work(); }, 1);'],
+    ['reads sockets', 'setTimeout(() => { for (const epoll = new Epoll();;) epoll.look(); }, 1);'],
+  ] as const;
+  for (const [what, busy] of mistaken) {
+    test(`because it seems to hang, but ${what}, does not take the process with it`, async (t) => {
+      const folder = mkdtempSync(join(tmpdir(), 'ndots-end-'));
+      t.after(() => rmSync(folder, { recursive: true, force: true }));
+      const file = join(folder, 'program.mjs');
+      writeFileSync(file, program(busy, 6, true));
+      const { stdout } = await run(process.execPath, [file], { timeout: 60_000 });
+      assert.equal(stdout.trim(), Array(6).fill('true').join(' '));
     });
   }
 });

@@ -2,10 +2,11 @@
 import { Worker } from 'node:worker_threads';
 import { builtins } from '../../base/builtins.ts';
 import { makeNotes, withoutMemory, type HeldByThread } from '../../linux/held-by-thread.ts';
+import { closeGate, makeGate, type TerminationGate } from '../../linux/termination-gate.ts';
 import type { DataPlane } from '../worker/data-plane.ts';
 import type { EndThread, FromWorker, ToWorker } from '../contract/protocol.ts';
 import { hasLoaded, makePulse } from '../contract/pulse.ts';
-import { systemClock } from '../../base/clock.ts';
+import { sleep, systemClock } from '../../base/clock.ts';
 import { within } from './time-limit.ts';
 import type { WorkerPort } from './worker-link.ts';
 import type { WorkerStart } from '../worker/worker-thread.ts';
@@ -24,6 +25,8 @@ const YOUNG_MB = 4;
 const END_MS = 1000;
 /** One that is still loading ends when it has loaded, which takes its time on a busy machine. */
 const LOADING_MS = 3000;
+/** How often a thread that cannot be terminated yet is looked at. */
+const LOOK_MS = 10;
 
 /** What the thread of a worker left behind when it died, by the worker's id: the next thread goes on with its sockets. */
 const leftBehind = new Map<number, HeldByThread>();
@@ -33,18 +36,19 @@ const ticketSecret = builtins.crypto().randomBytes(32);
 
 /** A worker in a thread of its own. */
 export function threadPort(
-  start: Omit<WorkerStart, 'held' | 'pulse' | 'ticketSecret'>,
+  start: Omit<WorkerStart, 'held' | 'gate' | 'pulse' | 'ticketSecret'>,
 ): WorkerPort {
   const held = leftBehind.get(start.id) ?? makeNotes();
   leftBehind.delete(start.id);
   const pulse = makePulse();
+  const gate = makeGate();
   const own = import.meta.url;
   const entry = new URL(
     own.endsWith('.ts') ? '../worker/worker-thread.ts' : '../worker/worker-thread.js',
     own,
   );
   const worker = new Worker(entry, {
-    workerData: { ...start, held, pulse, ticketSecret } satisfies WorkerStart,
+    workerData: { ...start, held, gate, pulse, ticketSecret } satisfies WorkerStart,
     name: `ndots-worker-${start.id}`,
     resourceLimits: { maxOldGenerationSizeMb: HEAP_MB, maxYoungGenerationSizeMb: YOUNG_MB },
   });
@@ -69,18 +73,27 @@ export function threadPort(
         leftBehind.set(start.id, held);
         handler(failure ?? new Error(`the thread ended with code ${code}`));
       }),
-    // To terminate a thread that is amid some calls of the foreign function interface ends the whole process (event-loop.ts).
     async end(hangs) {
       ending = true;
       worker.postMessage({ kind: 'end' } satisfies EndThread);
       const loads = !hasLoaded(pulse);
       const waitMs = loads ? LOADING_MS : hangs ? 0 : END_MS;
       let ended = await within(systemClock, waitMs, exited);
-      if (!ended && !loads) ended = await within(systemClock, END_MS, worker.terminate());
+      if (!ended && !loads) ended = await within(systemClock, END_MS, terminate(worker, gate));
       leftBehind.set(start.id, ended ? held : withoutMemory(held));
       return ended;
     },
+    ended: exited,
   };
+}
+
+/**
+ * Terminates a thread as soon as it can be. One that is amid a call which cannot bear it (because the machine gives it no time)
+ * is waited for as long as that takes: to terminate it then would end the whole process.
+ */
+async function terminate(worker: Worker, gate: TerminationGate): Promise<void> {
+  while (!closeGate(gate)) await sleep(systemClock, LOOK_MS);
+  await worker.terminate();
 }
 
 /**
@@ -106,5 +119,6 @@ export function inlinePort(make: (send: (message: FromWorker) => void) => DataPl
     },
     onExit: () => undefined,
     end: () => Promise.resolve(true),
+    ended: Promise.resolve(),
   };
 }

@@ -19,9 +19,16 @@ const nothing = definePlugin({
 interface Fake extends WorkerPort {
   readonly heard: ToWorker[];
   hang(): void;
+  /** It ends although it could not be made to. */
+  endLate(): void;
 }
 
-function fake(clock: VirtualClock, onHear: (message: ToWorker, self: Fake) => void): Fake {
+function fake(
+  clock: VirtualClock,
+  onHear: (message: ToWorker, self: Fake) => void,
+  ends = true,
+): Fake {
+  const late = Promise.withResolvers<void>();
   const pulse = makePulse();
   const handlers: ((message: FromWorker) => void)[] = [];
   let hangs = false;
@@ -47,7 +54,11 @@ function fake(clock: VirtualClock, onHear: (message: ToWorker, self: Fake) => vo
     },
     onMessage: (handler) => void handlers.push(handler),
     onExit: () => undefined,
-    end: () => Promise.resolve(true),
+    end: () => Promise.resolve(ends),
+    get ended() {
+      return late.promise;
+    },
+    endLate: () => late.resolve(),
   };
   return self;
 }
@@ -65,6 +76,7 @@ interface Bench {
 
 async function started(
   onHear: (message: ToWorker, self: Fake) => void = () => undefined,
+  ends = true,
 ): Promise<Bench> {
   const clock = new VirtualClock();
   const log: string[] = [];
@@ -88,7 +100,7 @@ async function started(
         glob: () => [],
       }),
     spawn: () => {
-      const worker = fake(clock, onHear);
+      const worker = fake(clock, onHear, ends);
       workers.push(worker);
       return worker;
     },
@@ -101,6 +113,18 @@ async function started(
 const kinds = ({ heard }: Fake): string[] => heard.map(({ kind }) => kind);
 
 describe('workers', () => {
+  test('one that could not be ended counts as stuck until it has ended after all', async () => {
+    const { clock, server, workers, log } = await started(undefined, false);
+    workers[1]!.hang();
+    await clock.advance(2000);
+    assert.match(log.join(), /worker 1 could not be ended/);
+    assert.equal(workers.length, 3);
+    workers[1]!.endLate();
+    await clock.advance(1);
+    assert.match(log.at(-1)!, /worker 1, which another has replaced, has ended after all/);
+    await clock.run(server.stop());
+  });
+
   test('one that hangs is replaced by one that begins with what serves', async () => {
     const { clock, server, workers, log } = await started();
     workers[1]!.hang();

@@ -85,7 +85,7 @@ export class Workers {
     );
     this.#states = metrics.gauge(
       'ndots_workers',
-      'Worker threads by state: those that answer, and those that hang and could not be ended.',
+      'Worker threads by state: those that answer, and those that hang and could not be ended yet.',
       ['state'],
     );
     for (const reason of ['died', 'hung']) this.#restarts.with(reason);
@@ -177,8 +177,18 @@ export class Workers {
     const ended = await link.end(hangs);
     link.giveUp(new Error('the worker was ended'));
     this.#watchdog.forget(link);
-    if (!ended) this.#stuck.add(link);
+    if (!ended) this.#hold(link);
     return ended;
+  }
+
+  /** It takes a processor until it ends after all: when the machine gives it time again, or its call returns. */
+  #hold(link: WorkerLink): void {
+    this.#stuck.add(link);
+    void link.ended.then(() => {
+      this.#stuck.delete(link);
+      this.#parts.log.info(`worker ${link.id}, which another has replaced, has ended after all`);
+      this.#count();
+    });
   }
 
   #died(worker: WorkerLink, error: Error): void {
@@ -204,7 +214,7 @@ export class Workers {
     void this.#end(worker, true).then((ended) => {
       if (!ended) {
         log.error(
-          `worker ${worker.id} could not be ended and keeps a processor busy until the process is restarted`,
+          `worker ${worker.id} could not be ended yet: until it is, it may keep a processor busy`,
         );
       }
       this.#count();

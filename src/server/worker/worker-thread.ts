@@ -10,6 +10,7 @@ import { SharedRegistry } from '../../metrics/shared-registry.ts';
 import { batchedUdp, stopPackets } from '../../linux/packet-loop.ts';
 import { trimMemory } from '../../linux/memory.ts';
 import { useNotes, type HeldByThread } from '../../linux/held-by-thread.ts';
+import { useGate, type TerminationGate } from '../../linux/termination-gate.ts';
 import { TerminationWatch, type Termination } from '../../linux/termination.ts';
 import { giveBackOrphans } from '../../linux/udp-socket.ts';
 import { listenAt, termsOf } from './listen.ts';
@@ -29,6 +30,8 @@ export interface WorkerStart {
   readonly sourcePorts: number;
   /** Where this thread notes what it holds, and finds what the thread whose place it takes has left. */
   readonly held: HeldByThread;
+  /** Where this thread shows when it must not be terminated. */
+  readonly gate: TerminationGate;
   /** Where this thread puts its log lines. */
   readonly ring: LineRingMemory;
   /** Where this thread shows that it turns. */
@@ -44,7 +47,8 @@ export interface WorkerStart {
 seedHashes(secureRandom.integer(2 ** 32));
 const start = workerData as WorkerStart;
 const { id, pluginsModule, transport, sourcePorts, held, ring, pulse, termination } = start;
-const { thrifty, ticketSecret } = start;
+const { gate, thrifty, ticketSecret } = start;
+useGate(gate);
 useNotes(held);
 let mayEnd: TerminationWatch | null = null;
 beat(pulse, systemClock, () => mayEnd?.look());

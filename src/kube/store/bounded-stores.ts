@@ -1,0 +1,83 @@
+/** What the objects of a source may take together, whatever its other end sends. */
+import type { ReflectedStore } from '../api/reflector.ts';
+import type { Kind } from './objects.ts';
+
+const MIB = 1024 * 1024;
+/** Without a limit of the process's memory there is room for a million objects. */
+const UNLIMITED = 64 * MIB;
+const LEAST = 8 * MIB;
+/** A server without objects takes so much, and so many bytes for each byte of them: most are indexes of the workers. Measured. */
+const EMPTY = 95 * MIB;
+const TIMES = 8;
+
+/**
+ * How much objects may take where nobody has said.
+ * @param limit bytes that the whole process may take (of its container); 0, or more than any machine has: no limit
+ */
+export function objectMemory(limit: number): number {
+  if (limit === 0 || limit > 2 ** 48) return UNLIMITED;
+  return Math.max(LEAST, Math.floor((limit - EMPTY) / TIMES));
+}
+
+/** A store that can say that an object is there without taking what it is by now. */
+export interface MarkingStore<T, C> extends ReflectedStore<T, C> {
+  readonly kind: Kind;
+  /** False: the object is not known. */
+  mark(namespace: string, name: string): boolean;
+}
+
+/** What known objects may grow by when there is no room for new ones, as a part of the limit, and the least of it in bytes. */
+const SLACK = 1 / 8;
+const SLACK_BYTES = 1024 * 1024;
+
+/**
+ * Stores that share one limit. When it is reached, objects that are not known are left out, and those that are known go on
+ * changing, as long as they do not grow much: what is answered is right, and nothing that was answered is removed. What was left
+ * out comes in with its next change or the next list that finds room.
+ */
+export class BoundedStores<T, C> {
+  readonly #limit: number;
+  readonly #leftOut: (kind: Kind) => void;
+  readonly #stores: MarkingStore<T, C>[] = [];
+
+  /** @param limit bytes; Infinity: none @param leftOut told of each object, and each change of one, that was not taken */
+  constructor(limit: number, leftOut: (kind: Kind) => void) {
+    this.#limit = limit;
+    this.#leftOut = leftOut;
+  }
+
+  /** Bytes that all of them take. */
+  get bytes(): number {
+    let total = 0;
+    for (const store of this.#stores) total += store.bytes;
+    return total;
+  }
+
+  /** The same store, within the limit. */
+  bound(store: MarkingStore<T, C>): ReflectedStore<T, C> {
+    this.#stores.push(store);
+    return {
+      get size() {
+        return store.size;
+      },
+      get bytes() {
+        return store.bytes;
+      },
+      put: (namespace, name, objects, out) => {
+        // Nothing to keep: the object is to be forgotten.
+        if (objects.length === 0 || this.#hasRoom(() => store.mark(namespace, name)))
+          store.put(namespace, name, objects, out);
+        else this.#leftOut(store.kind);
+      },
+      remove: (namespace, name, out) => store.remove(namespace, name, out),
+      beginList: () => store.beginList(),
+      endList: (out) => store.endList(out),
+    };
+  }
+
+  #hasRoom(known: () => boolean): boolean {
+    const { bytes } = this;
+    if (bytes < this.#limit) return true;
+    return known() && bytes < this.#limit + Math.max(SLACK * this.#limit, SLACK_BYTES);
+  }
+}
