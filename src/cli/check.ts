@@ -12,7 +12,6 @@ import { nagiosCode, printChecks } from './check-formats.ts';
 import { chosen, parseCheckOptions, type CheckOptions } from './check-options.ts';
 import { contextOf, ownServers, planOf } from './check-plan.ts';
 import { serveChecks } from './check-serve.ts';
-import { serveKuberhealthy } from './check-serve-kuberhealthy.ts';
 import { EXIT, failure, wantsColour, type Command, type Io } from './command.ts';
 
 /** The verb `check`. */
@@ -29,8 +28,12 @@ export const check: Command = {
         return EXIT.ok;
       case 'run':
         return run(options, io);
-      case 'serve':
-        return options.kuberhealthy ? serveKuberhealthy(options, io) : serveChecks(options, io);
+      case 'serve': {
+        if (!options.kuberhealthy) return serveChecks(options, io);
+        // Only then is it loaded: a checker is to be small.
+        const { serveKuberhealthy } = await import('./check-serve-kuberhealthy.ts');
+        return serveKuberhealthy(options, io);
+      }
     }
   },
 };

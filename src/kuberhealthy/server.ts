@@ -17,10 +17,12 @@ import { PAGE_POLICY, statusPage } from './status-page.ts';
 
 /** What the server is made of. */
 export interface KuberhealthyServerParts {
-  readonly intake: ReportIntake;
+  readonly intake: Pick<ReportIntake, 'take'>;
   readonly facts: () => StatusFacts;
   readonly isReady: () => boolean;
   readonly log: Log;
+  /** Longest wait for a whole request, milliseconds; absent: ten seconds. */
+  readonly requestMs?: number;
   /** Other series of this process. */
   readonly more: () => readonly Sample[];
   /** How the checks of this process's own file are; null: it has none. */
@@ -46,12 +48,13 @@ export class KuberhealthyServer {
 
   constructor(parts: KuberhealthyServerParts) {
     this.#parts = parts;
+    const { requestMs = REQUEST_MS } = parts;
     this.#server = createServer({
-      requestTimeout: REQUEST_MS,
-      headersTimeout: REQUEST_MS / 2,
-      keepAliveTimeout: REQUEST_MS / 2,
+      requestTimeout: requestMs,
+      headersTimeout: requestMs / 2,
+      keepAliveTimeout: requestMs / 2,
       // How often the limits above are looked at.
-      connectionsCheckingInterval: 1000,
+      connectionsCheckingInterval: requestMs / 10,
     });
     this.#server.maxConnections = CONNECTIONS_MAX;
     this.#server.on('request', (request, response) => void this.#take(request, response));
