@@ -19,7 +19,7 @@ const deployed = (file: string): KubeJson[] =>
   parseAllDocuments(readFileSync(`deploy/check/${file}`, 'utf8')).map(
     (document) => document.toJS() as KubeJson,
   );
-const roles = deployed('rbac.yaml').filter(({ kind }) => /Role$/.test(kind ?? '')) as Role[];
+const roles = deployed('rbac.yaml').filter(({ kind }) => kind?.endsWith('Role') === true) as Role[];
 const rights = roles.flatMap((role, at) =>
   role.rules.flatMap(({ resources, verbs }, index) =>
     verbs.map((verb) => ({ at, index, verb, resource: resources[0]! })),
