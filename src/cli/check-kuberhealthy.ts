@@ -51,7 +51,7 @@ export async function runForKuberhealthy(
       );
       return EXIT.ok;
     case 'late':
-      io.err('ndots check: too late: Kuberhealthy has ended this run (410)\n');
+      io.err('ndots check: too late: Kuberhealthy has ended this run\n');
       return EXIT.ok;
     case 'refused':
     case 'failed':

@@ -15,8 +15,10 @@ export interface SeenReport {
 export interface KuberhealthyStandIn {
   readonly port: number;
   readonly reports: readonly SeenReport[];
-  /** Runs that it knows; version 3 answers 410 to all others. */
+  /** Runs that it knows; both versions answer 400 to all others. */
   readonly runs: Set<string>;
+  /** Those of them that have timed out: version 3 answers 410. */
+  readonly late: Set<string>;
   close(): Promise<void>;
 }
 
@@ -27,6 +29,7 @@ export async function kuberhealthy(
   port = 0,
 ): Promise<KuberhealthyStandIn> {
   const known = new Set(runs);
+  const late = new Set<string>();
   const reports: SeenReport[] = [];
   const server = createServer((request, response) => {
     const version = request.url === '/check' ? 3 : 2;
@@ -36,11 +39,12 @@ export async function kuberhealthy(
       const body = readBody(Buffer.concat(pieces).toString('utf8'));
       const status =
         request.url === '/check' || request.url === '/externalCheckStatus'
-          ? statusOf(version, request.method ?? '', request.headers, body, known)
+          ? statusOf(version, request.method ?? '', request.headers, body, known, late)
           : 404;
       reports.push({ version, status, headers: request.headers, body });
       response.writeHead(status);
-      response.end();
+      const run = String(request.headers['kh-run-uuid']);
+      response.end(known.has(run) ? '' : `run uuid ${run} is invalid or expired`);
     });
   });
   server.listen(port, host);
@@ -49,6 +53,7 @@ export async function kuberhealthy(
     port: (server.address() as AddressInfo).port,
     reports,
     runs: known,
+    late,
     async close() {
       server.closeAllConnections();
       server.close();
@@ -76,13 +81,15 @@ function statusOf(
   headers: IncomingHttpHeaders,
   body: SeenReport['body'],
   runs: ReadonlySet<string>,
+  late: ReadonlySet<string>,
 ): number {
   const run = headers['kh-run-uuid'];
   if (version === 3) {
     if (method !== 'POST') return 405;
     if (!(headers['content-type'] ?? '').startsWith('application/json')) return 415;
     if (typeof run !== 'string' || run === '') return 400;
-    if (!runs.has(run)) return 410;
+    if (!runs.has(run)) return 400;
+    if (late.has(run)) return 410;
   } else if (typeof run !== 'string' || !runs.has(run)) return 400;
   if (body === null) return 400;
   if (body.OK) return version === 3 && body.Errors.length > 0 ? 400 : 200;

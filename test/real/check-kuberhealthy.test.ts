@@ -23,7 +23,7 @@ describe('a checker of Kuberhealthy', () => {
   let broken: string;
 
   before(async () => {
-    receiver = await kuberhealthy(['run-1']);
+    receiver = await kuberhealthy(['run-1', 'run-late']);
     server = await serveAnswers({
       rules: [{ name: 'kubernetes.default.svc.cluster.local.', type: 'A', answer: '10.96.0.1' }],
     });
@@ -81,11 +81,17 @@ describe('a checker of Kuberhealthy', () => {
     });
   }
 
-  test('a report that comes too late (410) is no failure', async () => {
-    const { code, text } = await run('/check', ['-f', fine], { KH_RUN_UUID: 'run-0' });
-    assert.equal(code, 0, text);
-    assert.match(text, /too late/);
-  });
+  for (const [what, id, status] of [
+    ['that comes after the timeout', 'run-late', 410],
+    ['of a run that another has followed', 'run-0', 400],
+  ] as const)
+    test(`a report ${what} (${status}) is no failure`, async () => {
+      receiver.late.add('run-late');
+      const { code, text } = await run('/check', ['-f', fine], { KH_RUN_UUID: id });
+      assert.equal(code, 0, text);
+      assert.equal(receiver.reports.at(-1)?.status, status);
+      assert.match(text, /too late/);
+    });
 
   test('a wrong path is told, and not tried for half a minute', async () => {
     const { code, text } = await run('/chekc', ['-f', fine]);

@@ -17,7 +17,7 @@ export interface Report {
 export type Reported =
   /** Taken. */
   | { readonly kind: 'taken'; readonly by: ReportingAddress }
-  /** 410: the run is over, by time or because another has begun. Nothing is wrong with this check. */
+  /** The run is over, by time (410) or because another has begun (400 that says so). Nothing is wrong with this check. */
   | { readonly kind: 'late' }
   /** Kuberhealthy does not want it, and will not the next time either. */
   | { readonly kind: 'refused'; readonly text: string }
@@ -55,6 +55,8 @@ function shortened(text: string): string {
 
 /** A reply that takes longer is none, milliseconds. */
 const REPLY_MS = 5000;
+/** A refusal is a line. */
+const TOLD_MAX = 1000;
 /** Kuberhealthy's own clients try for so long. */
 const TRY_MS = 30_000;
 
@@ -70,14 +72,16 @@ export async function sendReport(
   for (let waitMs = 500; addresses.length > 0; waitMs = Math.min(8000, waitMs * 2)) {
     for (const address of addresses) {
       let status: number;
+      let told: string;
       try {
-        status = await post(run, address, report);
+        ({ status, told } = await post(run, address, report));
       } catch (error) {
         text = `${printHostPort(address.host, address.port)} (${address.from}): ${(error as Error).message}`;
         continue;
       }
       if (status === 200) return { kind: 'taken', by: address };
-      if (status === 410) return { kind: 'late' };
+      if (status === 410 || (status === 400 && told.includes('invalid or expired')))
+        return { kind: 'late' };
       text = `${run.url.href} answers ${status}${meanings[status] ?? ''}`;
       if (status in meanings) return { kind: 'refused', text };
     }
@@ -99,7 +103,7 @@ function post(
   { url, id }: KuberhealthyRun,
   { host, port }: ReportingAddress,
   report: Report,
-): Promise<number> {
+): Promise<{ readonly status: number; readonly told: string }> {
   const body = JSON.stringify(report);
   return new Promise((resolve, reject) => {
     const sent = request({
@@ -118,8 +122,12 @@ function post(
     sent.setTimeout(REPLY_MS, () => sent.destroy(new Error(`no reply in ${REPLY_MS / 1000} s`)));
     sent.on('error', reject);
     sent.on('response', (response) => {
-      response.resume();
-      resolve(response.statusCode ?? 0);
+      let told = '';
+      response.on('data', (piece: Buffer) => {
+        if (told.length < TOLD_MAX) told += piece.toString();
+      });
+      response.on('error', reject);
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, told }));
     });
     sent.end(body);
   });
