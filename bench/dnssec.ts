@@ -32,12 +32,15 @@ writeFileSync(
 const key = writeZoneKey(folder, zoneKey('bench.test.'));
 const there = join(folder, 'there.txt');
 writeFileSync(there, names.map((name) => `${name}.bench.test A\n`).join(''));
-// More names than are kept: each of these replies is signed when it is asked for.
 const never = join(folder, 'never.txt');
-writeFileSync(
-  never,
-  Array.from({ length: 200_000 }, (_, i) => `none-${i}.bench.test A\n`).join(''),
-);
+let nth = 0;
+/** Names that nobody has asked for before: each of these replies is signed when it is asked for. */
+function newNames(): string {
+  nth++;
+  const lines = Array.from({ length: 200_000 }, (_, i) => `none-${nth}-${i}.bench.test A\n`);
+  writeFileSync(never, lines.join(''));
+  return never;
+}
 
 function corefile(port: number, lines: string): string {
   return `bench.test:${port} {\n bind 127.0.0.1\n file ${zone}\n${lines}\n}`;
@@ -66,10 +69,10 @@ function run(name: string, file: string, seconds = runSeconds): Load {
 }
 
 /** The middle run of each server, by turns. */
-function measure(chosen: readonly string[], file: string): Record<string, Load> {
+function measure(chosen: readonly string[], file: () => string): Record<string, Load> {
   const runs: Record<string, Load[]> = Object.fromEntries(chosen.map((name) => [name, []]));
   for (let round = 0; round < rounds; round++)
-    for (const name of chosen) runs[name]!.push(run(name, file));
+    for (const name of chosen) runs[name]!.push(run(name, file()));
   const middle = Object.fromEntries(
     chosen.map((name) => [name, median(runs[name]!, ({ cpuMicros }) => cpuMicros)]),
   );
@@ -83,7 +86,7 @@ function measure(chosen: readonly string[], file: string): Record<string, Load> 
 const all = Object.keys(servers);
 for (const name of all) run(name, there, 1);
 console.log('answers whose signatures are there');
-const known = measure(all, there);
+const known = measure(all, () => there);
 const cpu = (of: Record<string, Load>, name: string): number => of[name]!.cpuMicros;
 figure('CPU per query, signed : unsigned', cpu(known, 'signed') / cpu(known, 'plain'), '', {
   atMost: 1.25,
@@ -106,10 +109,12 @@ if (program !== null)
 console.log('denials that are signed for each query');
 const made = measure(
   all.filter((name) => !name.includes('plain') && !name.includes('cache')),
-  never,
+  newNames,
 );
 figure('CPU per denial that is signed', cpu(made, 'signed'), 'µs');
 if (program !== null)
-  figure('CPU per new signature, ndots : CoreDNS', cpu(made, 'signed') / cpu(made, 'coredns'));
+  figure('CPU per new signature, ndots : CoreDNS', cpu(made, 'signed') / cpu(made, 'coredns'), '', {
+    atMost: 1.1,
+  });
 await Promise.all(Object.values(servers).map(({ child }) => child.stop()));
 process.exit(0);

@@ -459,6 +459,14 @@ describe('dnssec: what is kept', () => {
     assert.ok(metric(world, 'ndots_dnssec_reply_bytes') > 0);
   });
 
+  test('names that nobody asks for again leave no replies behind; what is asked for again is kept', async (t) => {
+    const world = await signed(t);
+    for (let i = 0; i < 5; i++) await world.ask(`none${i}.example.org. A`, wants);
+    assert.equal(metric(world, 'ndots_dnssec_reply_bytes'), 0);
+    await world.ask('none1.example.org. A', wants);
+    assert.ok(metric(world, 'ndots_dnssec_reply_bytes') > 0);
+  });
+
   test('queries for one RRset at one time have it signed once', async (t) => {
     const world = await signed(t);
     const replies = await Promise.all(
