@@ -118,6 +118,14 @@ describe('with less', () => {
     assert.ok(unknown.some(({ code, reason }) => code === 'ND3005' && /pod network/.test(reason)));
   });
 
+  test('a namespace without DNS is no cluster that is well', async () => {
+    await using cluster = await LivingCluster.start();
+    const { code, out, err } = await cluster.run('cluster', '-n', 'openshift-dns');
+    assert.equal(code, 2);
+    assert.equal(out, '');
+    assert.match(err, /no DNS service and no DNS pod in namespace openshift-dns/);
+  });
+
   test('--rbac prints objects that hold what is listed', async () => {
     await using cluster = await LivingCluster.start();
     const { out, code } = await cluster.run('--rbac', '-n', 'openshift-dns');

@@ -84,6 +84,13 @@ export async function examine(parts: ExamineParts): Promise<ClusterFacts> {
   const slices = items('EndpointSlice');
   const endpoints = slices === null || service === null ? null : endpointsOf(slices, service);
   const hasPods = items('Pod') !== null;
+  if (hasPods && service === null && pods.servers.length === 0 && items('Service') !== null)
+    throw new Problem({
+      code: 'no-replicas',
+      text: `there is no DNS service and no DNS pod in namespace ${namespace} of ${cluster}`,
+      hint: 'A service is known by its name kube-dns or the label k8s-app=kube-dns, a pod by its image.',
+      remedy: 'Name their namespace: ndots doctor cluster -n openshift-dns',
+    });
   const policies = items('NetworkPolicy');
 
   progress('judging the configuration');
