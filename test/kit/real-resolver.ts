@@ -16,17 +16,9 @@ import {
 } from './measured.ts';
 
 const kit = new URL('.', import.meta.url).pathname;
-const clients = new URL('../../src/lab/clients', import.meta.url).pathname;
 
-export const sources: {
-  c: string;
-  go: string;
-  node: string;
-} = {
-  c: join(clients, 'lookup.c'),
-  go: join(clients, 'go'),
-  node: join(clients, 'resolve.mjs'),
-};
+/** The client of c-ares as Node has it; the others are compiled (src/lab/real-clients.ts). */
+export const nodeClient: string = join(kit, '../../src/lab/clients/resolve.mjs');
 
 /** Own scenarios for real runs; recorded ones are in test/resolvers/measured. */
 export function readScenarios(): Scenario[] {

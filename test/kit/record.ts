@@ -1,7 +1,7 @@
 /**
  * Records a real resolver: `node test/kit/record.ts CLIENT@VERSION PROGRAM COMMAND…`, as root. Runs every scenario of
  * test/resolvers/recorded.json with the command, which takes NAME FAMILY COUNT and prints a line of JSON for each lookup
- * (`real-clients/`), and writes down what it did: beside an earlier recording that did the same, or as one of its own.
+ * (`src/lab/clients/`), and writes down what it did: beside an earlier recording that did the same, or as one of its own.
  * What the model does not repeat is printed and left out; chance and a busy machine are tried out a few times first.
  */
 import { writeFileSync } from 'node:fs';

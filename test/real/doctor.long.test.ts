@@ -30,7 +30,9 @@ interface Pod {
 let pods: Pod[] = [];
 // What they are compiled into goes away with the file that asks for it.
 const programs =
-  skip === false ? [realGlibc(), realMusl(), realGo()].flatMap((each) => [each, each]) : [];
+  skip === false
+    ? (await Promise.all([realGlibc(), realMusl(), realGo()])).flatMap((each) => [each, each])
+    : [];
 
 const ip = (...words: string[]): void => void execFileSync('ip', words);
 

@@ -1,4 +1,4 @@
 import { compareWithReal } from '../kit/real-comparison.ts';
 import { realGlibc } from '../kit/real-programs.ts';
 
-compareWithReal(realGlibc(), 'quick');
+compareWithReal(await realGlibc(), 'quick');

@@ -1,4 +1,4 @@
 import { compareWithReal } from '../kit/real-comparison.ts';
 import { realGo } from '../kit/real-programs.ts';
 
-compareWithReal(realGo(), 'quick');
+compareWithReal(await realGo(), 'quick');

@@ -1,4 +1,4 @@
 import { compareWithReal } from '../kit/real-comparison.ts';
 import { realMusl } from '../kit/real-programs.ts';
 
-compareWithReal(realMusl(), 'quick');
+compareWithReal(await realMusl(), 'quick');

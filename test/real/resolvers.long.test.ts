@@ -2,5 +2,5 @@
 import { compareWithReal } from '../kit/real-comparison.ts';
 import { realGlibc, realGo, realMusl, realNode } from '../kit/real-programs.ts';
 
-for (const program of [realGlibc(), realMusl(), realGo(), realNode()])
+for (const program of [await realGlibc(), await realMusl(), await realGo(), realNode()])
   compareWithReal(program, 'long');
