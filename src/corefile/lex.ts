@@ -156,6 +156,7 @@ class Lexer {
   }
 }
 
+/** Warnings about one file; further ones say nothing new. */
 const WARNINGS_MAX = 100;
 
 /** A backslash that ends the file escapes nothing and is lost. */

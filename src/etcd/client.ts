@@ -49,6 +49,7 @@ export interface WatchCall {
   onEnd(failure: EtcdFailure | null): void;
 }
 
+/** Bytes of one message of etcd: keys are read in pages that are smaller. */
 const MESSAGE_MAX = 8 * 1024 * 1024;
 /** An endpoint that has not taken the connection in this time is passed over, milliseconds. */
 const DIAL_MS = 2000;

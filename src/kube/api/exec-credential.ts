@@ -12,6 +12,7 @@ export interface ExecCredential {
   readonly key: string;
 }
 
+/** A program that gives credentials is ended after so long, milliseconds. */
 const WAIT_MAX_MS = 60_000;
 /** Fetched anew a little early, so that no request leaves with a token that ends on the way. */
 const LEEWAY_MS = 5000;

@@ -7,7 +7,9 @@ import type { OidcSettings } from './kubeconfig.ts';
 import { asObject, text, type JsonObject } from './json-object.ts';
 
 const LEEWAY_MS = 10_000;
+/** An issuer of tokens that has not answered for so long is away, milliseconds. */
 const WAIT_MAX_MS = 30_000;
+/** Bytes of an issuer's answer. */
 const BYTES_MAX = 1024 * 1024;
 
 /**

@@ -108,6 +108,7 @@ export function parseSpans(text: string): string[] | null {
   return found;
 }
 
+/** Addresses of one range that are handed out; clusters of manifests need few. */
 const SPAN_MAX = 65_536;
 
 function maskHost(bytes: Uint8Array, bits: number): void {

@@ -24,6 +24,8 @@ const LISTED_MAX = 10_000;
 /** One answer, and how many hold it: workers, and in each the answers with signatures and without. */
 interface Listed {
   readonly held: Held;
+  /** When that was heard, by a clock that nobody sets, milliseconds. */
+  readonly at: number;
   holders: number;
 }
 
@@ -57,14 +59,15 @@ export class HeldAnswers {
     } else if (known !== undefined) known.holders++;
     else {
       if (this.#held.size >= LISTED_MAX) this.#expire();
-      if (this.#held.size < LISTED_MAX) this.#held.set(key, { held, holders: 1 });
+      if (this.#held.size < LISTED_MAX)
+        this.#held.set(key, { held, at: this.#context.clock.now(), holders: 1 });
     }
   }
 
   /** Workers that ended did not say so. */
   #expire(): void {
-    const before = this.#context.clock.wall() - this.#holdMs;
-    for (const [key, { held }] of this.#held) if (held.since < before) this.#held.delete(key);
+    const before = this.#context.clock.now() - this.#holdMs;
+    for (const [key, { at }] of this.#held) if (at < before) this.#held.delete(key);
   }
 
   #list(): string {

@@ -244,6 +244,28 @@ describe('lkg', () => {
     await world.close();
   });
 
+  for (const [way, byMs] of [
+    ['forward', 24 * 3600_000],
+    ['back', -24 * 3600_000],
+  ] as const) {
+    test(`the list has what is kept, for as long as it is, when the machine's clock is set ${way}`, async () => {
+      const [port] = await freePorts(1);
+      const { world, clock, says, popular, told } = await scene(`admin 127.0.0.1:${port}`);
+      await popular('www.example.org. A');
+      says(() => nxdomain);
+      await told('www.example.org. A');
+      clock.setWall(byMs);
+      assert.equal(await told('www.example.org. A'), 'answer EDE 3');
+      const list = async (): Promise<string> =>
+        (await fetch(`http://127.0.0.1:${port}/lkg`)).text();
+      assert.match(await list(), /^www\.example\.org\. A /);
+      // Workers that have ended do not say so: the list forgets what they kept when its time is over.
+      await clock.advance(3_600_000);
+      assert.equal(await list(), '');
+      await world.close();
+    });
+  }
+
   test('a flood of invented names pushes out no popular one, and takes no more memory', async () => {
     const { world, says, popular, told } = await scene('names 64');
     await popular('www.example.org. A');

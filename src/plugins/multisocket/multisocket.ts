@@ -5,6 +5,7 @@ import { directive } from '../../corefile/syntax.ts';
 import { integer, value, Wrong, wrong } from '../../corefile/values.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 
+/** CoreDNS's bound of sockets, each of which is a thread here. */
 const SOCKETS_MAX = 1024;
 const whole = integer('NUM_SOCKETS');
 

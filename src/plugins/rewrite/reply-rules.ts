@@ -23,6 +23,7 @@ export function ttlRule(continues: boolean, words: readonly string[]): Rule {
   return onReply(continues, 'ttl', words.slice(0, -1), { kind: 'ttl', ...range });
 }
 
+/** A TTL is a positive number of 31 bits (RFC 2181, section 8). */
 const TTL_MAX = 0x7fff_ffff;
 
 function ttlRange(text: string): { readonly least: number; readonly most: number } | null {
@@ -47,6 +48,7 @@ export function rcodeRule(continues: boolean, words: readonly string[]): Rule {
   return onReply(continues, 'rcode', words.slice(0, -2), { kind: 'rcode', from, to });
 }
 
+/** The largest code that has a name. */
 const RCODE_MAX = 23;
 
 function rcodeOf(text: string): number | null {

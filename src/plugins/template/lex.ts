@@ -40,6 +40,7 @@ export interface Lexeme {
   readonly spaced: boolean;
 }
 
+/** Words of one template; more is a mistake. */
 const LEXEMES_MAX = 10_000;
 
 /** Cuts a template into texts and the words of its actions; comments and trimmed white space are gone. @throws TemplateError */

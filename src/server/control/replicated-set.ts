@@ -24,7 +24,9 @@ export interface ReplicatedSetParts {
   readonly backlogBytes?: number;
 }
 
+/** About so many bytes of changes go to a worker at once: it takes them between two queries. */
 const BATCH_BYTES = 10_000;
+/** Bytes that may wait for the slowest worker; then it is given a snapshot. */
 const BACKLOG_BYTES = 16 * 1024 * 1024;
 /** A worker that has not acknowledged for so long is not waited for: it is slow, hangs, or is gone. */
 const LATE_MS = 1000;

@@ -1,0 +1,74 @@
+/**
+ * `node tools/limits-page.ts` writes the second half of `docs/limits.md`: the bounds of `serve` that nothing sets, from the code, where
+ * each has its reason beside it. `--check` only says whether the page is what would be written.
+ */
+import { globSync, readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+const home = fileURLToPath(new URL('../', import.meta.url));
+const page = `${home}docs/limits.md`;
+/** What stands behind this line is written here. */
+const MARK = '<!-- Written by tools/limits-page.ts from here on. -->';
+
+/** What `serve` is made of. */
+const rooms = ['base', 'corefile', 'etcd', 'kube', 'linux', 'net', 'plugins', 'server', 'zone'];
+/** Parts of these rooms that only other verbs use. */
+const elsewhere = /^src\/(kube\/(pods|scaling)|linux\/(packet|programs|termination)|base\/x?slt)/;
+const named = /^(?:[A-Z_]+_)?MAX(?:_[A-Z]+)*$|^IN_FLIGHT|^(?:BATCH|BACKLOG)_BYTES$/;
+
+/** A bound that stands in the code. */
+export interface FixedLimit {
+  readonly file: string;
+  readonly name: string;
+  /** As the code has it. */
+  readonly value: string;
+  /** What it bounds, and why so; empty: the code does not say. */
+  readonly text: string;
+}
+
+/** All of them, by file. */
+export function fixedLimits(): readonly FixedLimit[] {
+  return globSync(`src/{${rooms.join(',')}}/**/*.ts`, { cwd: home })
+    .filter((file) => !file.includes('.test.') && !elsewhere.test(file))
+    .sort()
+    .flatMap((file) => limitsOf(file, readFileSync(`${home}${file}`, 'utf8')));
+}
+
+function limitsOf(file: string, source: string): FixedLimit[] {
+  const found: FixedLimit[] = [];
+  let text = '';
+  let comment: string[] | null = null;
+  for (const line of source.split('\n')) {
+    if (line.startsWith('/**')) comment = [];
+    if (comment !== null) {
+      comment.push(line.replace(/^\/?\s*\*+\/?\s?/, '').replace(/\s*\*\/$/, ''));
+      if (!line.includes('*/')) continue;
+      text = comment.join(' ').trim();
+      comment = null;
+      continue;
+    }
+    const constant = /^(?:export )?const ([A-Z_0-9]+)(?:: \w+)? = ([^;]+);/.exec(line);
+    if (constant === null) {
+      text = '';
+      continue;
+    }
+    const [, name = '', value = ''] = constant;
+    if (named.test(name) && !value.startsWith('Buffer')) found.push({ file, name, value, text });
+  }
+  return found;
+}
+
+/** The whole page as it should be. */
+export function limitsPage(): string {
+  const [written = ''] = readFileSync(page, 'utf8').split(MARK);
+  const rows = fixedLimits()
+    .filter(({ text }) => text !== '')
+    .map(({ file, name, value, text }) => `| [${name}](../${file}) | \`${value}\` | ${text} |`);
+  return `${written}${MARK}\n\n| bound | value | of what |\n|---|---|---|\n${rows.join('\n')}\n`;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const text = limitsPage();
+  if (!process.argv.includes('--check')) writeFileSync(page, text);
+  else if (text !== readFileSync(page, 'utf8')) process.exitCode = 1;
+}
