@@ -18,7 +18,7 @@ export const FILE_MAX: {
   corefile: 1024 * 1024,
   /** A manifest file: what `kubectl get -A -o yaml` prints for a large cluster. */
   manifest: 16 * 1024 * 1024,
-  hosts: 64 * 1024 * 1024,
+  hosts: 32 * 1024 * 1024,
   database: 1024 * 1024 * 1024,
   /** resolv.conf, kubeconfig, weights, certificates, keys, tokens. */
   small: 1024 * 1024,

@@ -309,6 +309,26 @@ describe('a server that', () => {
     assert.deepEqual(rig.heard.all, []);
   });
 
+  for (const streamingLists of [true, false]) {
+    test(`sends a list drop by drop is given up after a quarter of an hour (${streamingLists ? 'streamed' : 'in pages'})`, async () => {
+      await using rig = await makeRig({ server: { streamingLists } });
+      fill(rig);
+      await synced(rig);
+      rig.server.faults.add({
+        resource: 'services',
+        verb: streamingLists ? 'watch' : 'list',
+        fault: { kind: 'drip', everyMs: 20_000 },
+      });
+      rig.server.failWatches(410, 'too old resource version: 1 (2)', 'services');
+      await elapse(rig.clock, 1_500_000, () => rig.lines.length > 0);
+      assert.match(
+        rig.lines[0]!,
+        /services: .* did not come to the end of the list within 15m0s; .*answers stay as they were/,
+      );
+      assert.equal(rig.heard.names('Service').length, 3);
+    });
+  }
+
   test('accepts a request and never answers is given up after 70 s', async () => {
     await using rig = await makeRig();
     fill(rig);

@@ -118,6 +118,7 @@ export class Reflector<T, C> {
     const pages: Record<string, string> = this.#pages ? { limit: String(PAGE_ITEMS) } : {};
     let next = '';
     store.beginList();
+    const begun = this.#parts.clock.now();
     for (;;) {
       const splitter = new ListReader((item) => this.#put(form, item));
       await client.stream({
@@ -127,7 +128,7 @@ export class Reflector<T, C> {
           ...pages,
           ...(next === '' ? version : { continue: next }),
         },
-        into: this.#flushing(splitter),
+        into: this.#flushing(splitter, () => begun),
         task: this.#task('list'),
         answerMs: LIST_ANSWER_MS,
         silenceMs: () => LIST_SILENCE_MS,
@@ -210,7 +211,7 @@ export class Reflector<T, C> {
         allowWatchBookmarks: 'true',
         timeoutSeconds: String(seconds),
       },
-      into: this.#flushing(lines),
+      into: this.#flushing(lines, () => (filling ? started : Infinity)),
       task: this.#task(initial ? 'list' : 'watch'),
       answerMs: LIST_ANSWER_MS,
       silenceMs: () => {
@@ -405,12 +406,21 @@ export class Reflector<T, C> {
     return first ? 0 : waitMs;
   }
 
-  /** Delivers after each chunk: no event waits for the next one. */
-  #flushing(inner: JsonStream): JsonStream {
+  /**
+   * Delivers after each chunk: no event waits for the next one.
+   * @param listSince when the list began that this is the body of; Infinity: it is of none
+   */
+  #flushing(inner: JsonStream, listSince: () => number): JsonStream {
+    const { client, clock } = this.#parts;
     return {
       push: (chunk) => {
         try {
           inner.push(chunk);
+          if (clock.now() - listSince() > LIST_MS)
+            throw new ApiFailure({
+              kind: 'silent',
+              text: `the API server at ${client.host} did not come to the end of the list within ${roundedDuration(LIST_MS)}`,
+            });
         } finally {
           this.#flush();
         }
@@ -460,6 +470,8 @@ const USEFUL_LIST_MS = 60_000;
 /** An API server gives a list up after 60 s. */
 const LIST_ANSWER_MS = 70_000;
 const LIST_SILENCE_MS = 60_000;
+/** A list that comes drop by drop is no list: the largest clusters take a minute or two. */
+const LIST_MS = 15 * 60_000;
 /** Bookmarks come about once a minute. */
 const BOOKMARK_SILENCE_MS = 150_000;
 const initialEventsEnd = 'k8s.io/initial-events-end';

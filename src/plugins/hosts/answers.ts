@@ -39,7 +39,7 @@ export function answerer(
   ttl: number,
   { here, through, next, unsupported }: AnswerParts,
 ): Answerer {
-  let table = new HostsLookup(packTable({ byName: new Map(), count: 0, crowded: [] }));
+  let table = new HostsLookup(packTable({ byName: new Map(), count: 0, crowded: [], full: false }));
   /** By entry and type: 0 A, 1 AAAA, 2 PTR. Wildcards are not remembered: their questions differ in length. */
   const known = new Map<number, Reply>();
 

@@ -10,7 +10,7 @@ import { duration, seconds, word, worded } from '../../corefile/values.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import { ZoneMatch } from '../../server/contract/zone-match.ts';
 import { answerer } from './answers.ts';
-import { isEntry, readEntries } from './entries.ts';
+import { isEntry, NAMES_MAX, readEntries } from './entries.ts';
 import { HostsFile } from './file.ts';
 import { HostsLookup, packTable, type HostsTable } from './table.ts';
 
@@ -108,6 +108,10 @@ export const hosts: Plugin = definePlugin({
       if (file.changedAt !== null) reloaded.set(file.changedAt);
       for (const name of entries.crowded)
         context.log.warning(`${name} has too many addresses; some are left out`);
+      if (entries.full)
+        context.log.error(
+          `${file.path} has more than ${NAMES_MAX} names: further ones are left out and not found`,
+        );
       context.log.debug(`Parsed hosts file into ${entries.count} entries`);
       return packTable(entries);
     };

@@ -34,8 +34,8 @@ test('the packed table finds the exact entry, else the wildcard beside it, else 
       if (expected === undefined) return;
       assert.equal(lookup.wild, exact === undefined);
       assert.deepEqual(bytesOf(lookup), [
-        expected.v4.flatMap((bytes) => [...bytes]),
-        expected.v6.flatMap((bytes) => [...bytes]),
+        [...Buffer.from(expected.v4.join(''), 'latin1')],
+        [...Buffer.from(expected.v6.join(''), 'latin1')],
       ]);
     }),
   );

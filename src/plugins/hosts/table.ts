@@ -23,33 +23,32 @@ const FIELDS = 5;
 
 /** Lays entries out in shared memory. */
 export function packTable({ byName }: Entries): HostsTable {
-  const all = [...byName.values()];
   let size = 0;
-  for (const { name, v4, v6, pointers } of all) {
+  for (const [name, { v4, v6, pointers }] of byName) {
     size += name.length + 4 * v4.length + 16 * v6.length;
     for (const pointer of pointers) size += pointer.length;
   }
-  const data = new Uint8Array(new SharedArrayBuffer(size));
-  const entries = new Uint32Array(new SharedArrayBuffer(4 * FIELDS * all.length));
+  const data = Buffer.from(new SharedArrayBuffer(size));
+  const entries = new Uint32Array(new SharedArrayBuffer(4 * FIELDS * byName.size));
   let capacity = 16;
-  while (capacity < 2 * all.length) capacity *= 2;
+  while (capacity < 2 * byName.size) capacity *= 2;
   const slots = new Uint32Array(new SharedArrayBuffer(4 * capacity));
   const seed = hashSeed();
   let at = 0;
-  const put = (bytes: Uint8Array): void => {
-    data.set(bytes, at);
-    at += bytes.length;
+  const put = (bytes: string): void => {
+    at += data.write(bytes, at, 'latin1');
   };
-  all.forEach(({ name, v4, v6, pointers }, number) => {
+  let number = 0;
+  for (const [name, { v4, v6, pointers }] of byName) {
     const nameAt = at;
     put(name);
     entries.set([nameAt, at, v4.length, v6.length, pointers.length], FIELDS * number);
     for (const bytes of [...v4, ...v6, ...pointers]) put(bytes);
-    let slot = mixedHash(hashOf(name, 0, name.length, seed)) & (capacity - 1);
+    let slot = mixedHash(hashOf(data, nameAt, nameAt + name.length, seed)) & (capacity - 1);
     while (slots[slot] !== 0) slot = (slot + 1) & (capacity - 1);
-    slots[slot] = number + 1;
-  });
-  return { data, entries, slots, seed };
+    slots[slot] = ++number;
+  }
+  return { data: new Uint8Array(data.buffer), entries, slots, seed };
 }
 
 /** Looks names up; the fields tell about what `find` found. Allocates nothing. */

@@ -21,6 +21,8 @@ export type Fault =
   | { readonly kind: 'slow'; readonly delayMs: number }
   /** Send the first bytes of the right body and then nothing more. */
   | { readonly kind: 'stall'; readonly afterBytes: number }
+  /** Send the right body a byte at a time, with a pause before each. */
+  | { readonly kind: 'drip'; readonly everyMs: number }
   /** Answer 200 with a body that is no JSON. */
   | { readonly kind: 'garbage' };
 
@@ -90,11 +92,35 @@ export async function strike(fault: Fault, reply: ServerResponse, clock: Clock):
     case 'stall':
       cutBody(reply, fault.afterBytes, () => {});
       return true;
+    case 'drip':
+      dripBody(reply, fault.everyMs, clock);
+      return true;
     case 'garbage':
       reply.writeHead(200, { 'content-type': 'text/html' });
       reply.end('<html>hello from a proxy</html>\n');
       return false;
   }
+}
+
+function dripBody(reply: ServerResponse, everyMs: number, clock: Clock): void {
+  let body = Buffer.alloc(0);
+  const write = reply.write.bind(reply);
+  const take = (chunk: unknown): boolean => {
+    body = Buffer.concat([body, Buffer.from(chunk as string | Uint8Array)]);
+    return true;
+  };
+  reply.write = take as typeof reply.write;
+  reply.end = ((chunk?: unknown) => {
+    if (chunk !== undefined) take(chunk);
+    return reply;
+  }) as typeof reply.end;
+  const drip = (): void => {
+    if (reply.destroyed) return;
+    if (body.length > 0) write(body.subarray(0, 1));
+    body = body.subarray(1);
+    clock.after(everyMs, drip);
+  };
+  drip();
 }
 
 /** Lets only the first bytes of the body pass, then calls `then`. */
