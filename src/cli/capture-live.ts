@@ -25,6 +25,9 @@ export interface LiveCapture {
 /** DNS over TLS, whose packets are counted. */
 const ENCRYPTED = 853;
 
+/** Programs that may deliver dnstap at a time: what one of them has half sent takes up to 1 MiB. */
+const SENDERS_MAX = 256;
+
 /** Starts a capture of packets. @throws Problem */
 export function capturePackets(
   { device, netns, ports }: { device: string; netns: string | null; ports: readonly number[] },
@@ -89,6 +92,7 @@ function told(error: unknown, device: string, netns: string | null): unknown {
 export async function captureDnstap(at: string, reading: Reading): Promise<LiveCapture> {
   const where = readPlace(at);
   const sockets = new Set<Socket>();
+  let stopped = false;
   const server = createServer((socket) => {
     sockets.add(socket);
     const reader = new DnstapReader(
@@ -100,10 +104,22 @@ export async function captureDnstap(at: string, reading: Reading): Promise<LiveC
         if (type === CONTROL.STOP) socket.end(writeControl(CONTROL.FINISH));
       },
     );
-    socket.on('data', (bytes: Buffer) => reader.push(bytes));
+    socket.on('data', (bytes: Buffer) => {
+      reader.push(bytes);
+      if (reader.broken) socket.destroy();
+    });
     socket.on('error', () => socket.destroy());
-    socket.on('close', () => sockets.delete(socket));
+    socket.on('close', () => {
+      sockets.delete(socket);
+      if (!stopped) reader.end();
+    });
   });
+  server.maxConnections = SENDERS_MAX;
+  server.on('drop', () =>
+    reading.remarks.add(
+      `a program that would deliver dnstap was turned away: ${SENDERS_MAX} are connected`,
+    ),
+  );
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error) => reject(notListening(at, error)));
     server.listen(where, resolve);
@@ -112,6 +128,7 @@ export async function captureDnstap(at: string, reading: Reading): Promise<LiveC
     name: `dnstap at ${at}`,
     dropped: () => 0,
     stop() {
+      stopped = true;
       for (const socket of sockets) socket.destroy();
       server.close();
       if ('path' in where) rmSync(where.path, { force: true });

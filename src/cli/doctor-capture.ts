@@ -156,10 +156,15 @@ export function captureHead(
   ].join('\n');
 }
 
+/** Replies that take so long are felt: nobody is told then that it is not DNS. */
+const SLOW_MS = 800;
+
 /** What stands where nothing critical was found. */
 export function captureWell({ total, servers }: Observations): string {
   if (total.asked < 20) return 'Nothing critical was found, but there is little to judge by.';
   const slowest = Math.max(...servers.list.map((server) => server.quantile(0.9)));
+  if (slowest >= SLOW_MS)
+    return `Nothing critical was found, but one reply in ten took ${ms(slowest / 2)} or more: programs wait for it.`;
   const lost =
     total.lost === 0 ? 'every query' : `${total.asked - total.lost} of ${total.asked} queries`;
   return `Not DNS, as far as this shows: ${lost} got a reply, nine of ten within ${ms(slowest)}. If programs fail or wait, look elsewhere, or capture where they are.`;

@@ -692,4 +692,77 @@ export const stories: readonly Story[] = [
         ),
       ]),
   },
+  played(
+    'a server refuses one of its clients',
+    'ND4010',
+    () => everybody(),
+    (passing) => (passing.client === '10.244.1.2' ? { rcode: 5, tookMs: 0.4 } : healthy(passing)),
+  ),
+  played(
+    'names of outside are answered late, those of the cluster at once',
+    'ND4003',
+    () => everybody(),
+    (passing) => {
+      const fate = healthy(passing);
+      return passing.name.endsWith('.cluster.local.')
+        ? fate
+        : { ...fate, tookMs: 1200 + passing.random.integer(1200) };
+    },
+  ),
+  played(
+    'a third of all queries of one pod is lost, A and AAAA alike',
+    'ND3013',
+    () => pods('go', 1, { lookups: 8, everyMs: 11_000 }),
+    (passing) => (some(passing, 0.3) ? { lost: true } : healthy(passing)),
+  ),
+  played(
+    'the upstream of a DNS pod is gone: nobody listens at its port',
+    'ND3005',
+    () => [
+      ...everybody(3),
+      ...pods('glibc', 4, { resolvConf: 'nameserver 10.244.3.2\noptions ndots:1\n', from: 60 }),
+      {
+        ...pods('go', 1, {
+          resolvConf: 'nameserver 192.0.2.53\noptions ndots:1\n',
+          lookups: 8,
+          names: ['www.example.com', 'api.example.org'],
+        })[0]!,
+        address: '10.244.3.2',
+      },
+    ],
+    (passing) =>
+      passing.server === '192.0.2.53' ? { unreachable: true, lost: true } : healthy(passing),
+  ),
+  {
+    name: 'DNS pods answer, and the way back is not translated',
+    code: 'ND3016',
+    packets: (seed) =>
+      Promise.resolve(
+        inOrder(
+          Array.from({ length: 24 }, (_, i) => {
+            const port = 30_000 + i;
+            const id = 200 + seed * 40 + i;
+            const name = `${names[i % 2]!}.`;
+            return [
+              ...asked(i * 700, ends('10.244.1.7', port), name, id, { tookMs: null }),
+              ...asked(i * 700 + 0.03, ends('10.244.1.7', port, '10.244.3.2'), name, id),
+            ];
+          }),
+        ),
+      ),
+  },
+  played(
+    'clean: a cluster domain of its own, whose services have one address',
+    null,
+    () =>
+      pods('glibc', 5, {
+        resolvConf:
+          'nameserver 10.96.0.10\nsearch shop.svc.k8s.lan svc.k8s.lan k8s.lan\noptions ndots:5\n',
+        names: ['cart.shop.svc', 'redis.data.svc', 'db.cache.svc', 'cart'],
+      }),
+    ({ name, type }) =>
+      /^[a-z]+\.(?:shop|data|cache)\.svc\.k8s\.lan\.$/.test(name)
+        ? { addresses: type === 'A' ? ['10.96.3.7'] : [], tookMs: 0.5 }
+        : { rcode: 3, tookMs: 0.5 },
+  ),
 ];

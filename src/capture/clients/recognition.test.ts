@@ -91,3 +91,41 @@ test('of five lookups, one of which at least goes along the search path, glibc, 
   for (const kind of ['glibc', 'musl', 'go', 'c-ares'] as const)
     assert.ok(share(kind) >= 0.95, `${kind}: ${share(kind)}; ${wrong.join('; ')}`);
 });
+
+test('glibc that asks one question at a time, as it does after it has lost one of a pair, is glibc', () => {
+  const recognition = new Recognition();
+  const reading = new Reading({ lookup: (lookup) => recognition.add(lookup) });
+  const domains = ['shop.svc.k8s.lan.', 'svc.k8s.lan.', 'k8s.lan.', ''];
+  let port = 1;
+  const queries = [
+    'api.shop.example.',
+    'redis.data.',
+    'www.kiosk.example.',
+    'db.corp.',
+    'hooks.',
+  ].flatMap((stem, at) =>
+    domains.flatMap((domain, step) =>
+      ['A', 'AAAA'].map((type, half): MeasuredQuery => {
+        const ms = at * 400 + step * 60 + half * 28;
+        const answer = domain === '' ? '192.0.2.1' : 'NXDOMAIN';
+        port++;
+        return [
+          ms,
+          'udp',
+          '10.96.0.10',
+          port,
+          (port * 7919) & 0xffff,
+          `${stem}${domain}`,
+          type,
+          '',
+          '',
+          answer,
+        ];
+      }),
+    ),
+  );
+  for (const { bytes, timeMs } of recordedPackets(queries, '10.244.1.9', 1.7e12))
+    reading.takeNetwork(bytes, 0, bytes.length, timeMs, 0);
+  reading.end();
+  assert.equal(recognition.best?.kind, 'glibc');
+});

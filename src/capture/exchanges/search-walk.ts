@@ -13,6 +13,7 @@ export interface Step {
 /** Learns the search domains of a capture from the walks in it. */
 export class SearchDomains {
   readonly #known = new Set<string>();
+  readonly #clusters = new Set(['cluster.local.']);
 
   /** Whether `domain` was seen as part of a search path. */
   has(domain: string): boolean {
@@ -21,6 +22,13 @@ export class SearchDomains {
 
   get all(): ReadonlySet<string> {
     return this.#known;
+  }
+
+  /** Whether a name or a domain is of the cluster: below `cluster.local`, or below the domain whose `svc` pods have in their search path. */
+  isOfCluster(name: string): boolean {
+    for (const cluster of this.#clusters)
+      if (name === cluster || name.endsWith(`.${cluster}`)) return true;
+    return false;
   }
 
   /**
@@ -42,7 +50,10 @@ export class SearchDomains {
   /** Notes that both domains are of a search path. */
   learn({ from, to }: Step): void {
     for (const domain of [from, to])
-      if (domain !== '' && this.#known.size < DOMAINS_MAX) this.#known.add(domain);
+      if (domain !== '' && this.#known.size < DOMAINS_MAX) {
+        this.#known.add(domain);
+        if (domain.startsWith('svc.')) this.#clusters.add(domain.slice('svc.'.length));
+      }
   }
 
   #follows(from: string, to: string): boolean {

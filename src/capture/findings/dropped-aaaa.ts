@@ -1,5 +1,11 @@
+/** Queries for IPv6 addresses that vanish, while those for IPv4 addresses of the same names do not. */
 import { TYPE } from '../../wire/iana.ts';
+import type { Observations } from '../evidence/observations.ts';
+import { lossRate } from '../evidence/outcomes.ts';
 import { excluded, listed, unknown, type Rule } from './finding.ts';
+
+/** So many times more names than chance explains have to be without an AAAA reply. */
+const SURPLUS = 4;
 
 /** A is answered, AAAA of the same name never, however often it is asked. */
 export const droppedAaaa: Rule = {
@@ -11,13 +17,17 @@ export const droppedAaaa: Rule = {
     if (aaaa === undefined || (observed.types.get(TYPE.A)?.asked ?? 0) === 0)
       return unknown('no pairs of A and AAAA were seen');
     const victims = observed.names.list.filter(({ type, name, outcomes }) => {
-      if (type !== TYPE.AAAA || outcomes.asked < 2 || outcomes.lost < outcomes.asked) return false;
+      if (type !== TYPE.AAAA || outcomes.lost < outcomes.asked) return false;
       const a = observed.names.get(`${TYPE.A} ${name}`)?.outcomes;
       return a !== undefined && a.asked - a.lost > 0 && a.lost <= 0.34 * a.asked;
     });
+    const again = victims.filter(({ outcomes }) => outcomes.asked >= 2);
     const names = new Set(victims.map(({ name }) => name));
     const losses = claims.open.filter(({ type, name }) => type === TYPE.AAAA && names.has(name));
-    if (losses.length < 2) return excluded('AAAA queries are answered when they are asked again');
+    if (again.length === 0 || losses.length < 2)
+      return excluded('AAAA queries are answered when they are asked again');
+    if (again.length < 1 + SURPLUS * byChance(observed))
+      return excluded('A queries are lost as often: it does not depend on the type');
     claims.take(losses);
     const all = aaaa.lost >= 0.9 * aaaa.asked;
     return {
@@ -45,3 +55,11 @@ export const droppedAaaa: Rule = {
     };
   },
 };
+
+/** How many names would never get an AAAA reply if AAAA queries were lost as often as A queries are. */
+function byChance({ names, types }: Observations): number {
+  const rate = lossRate(types.get(TYPE.A)!);
+  return names.list
+    .filter(({ type, outcomes }) => type === TYPE.AAAA && outcomes.asked >= 2)
+    .reduce((sum, { outcomes }) => sum + rate ** outcomes.asked, 0);
+}

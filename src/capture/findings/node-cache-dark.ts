@@ -1,5 +1,6 @@
 /** The cache of the node is gone, and its address and rules are still there. */
 import { netHolds, parseAddress, parseNet } from '../../base/ip.ts';
+import type { Observations } from '../evidence/observations.ts';
 import { answered } from '../evidence/outcomes.ts';
 import { clock, excluded, share, unknown, type Rule } from './finding.ts';
 import { lossesTo } from './losses.ts';
@@ -15,9 +16,11 @@ export const nodeCacheDark: Rule = {
     const local = observed.servers.list.filter(({ address }) => isLinkLocal(address));
     if (local.length === 0) {
       const refusing = observed.servers.list.find(
-        ({ address, outcomes }) =>
+        ({ address, outcomes, clients }) =>
           answered(outcomes) === 0 &&
           outcomes.asked >= 3 &&
+          // Whom only name servers ask is an upstream of theirs.
+          [...clients].some((client) => !isServer(observed, client)) &&
           observed.unreachable.get(address) !== undefined,
       );
       if (refusing === undefined) return unknown('no query to a link-local address was seen');
@@ -59,6 +62,10 @@ export const nodeCacheDark: Rule = {
     };
   },
 };
+
+function isServer({ servers, backends }: Observations, address: string): boolean {
+  return servers.get(address) !== undefined || backends.get(address) !== undefined;
+}
 
 function isLinkLocal(address: string): boolean {
   const bytes = parseAddress(address);

@@ -19,6 +19,7 @@ import { packetCap } from './packet-cap.ts';
 import { pairRace } from './pair-race.ts';
 import { policyCut } from './policy-cut.ts';
 import { randomLoss } from './random-loss.ts';
+import { refused } from './refused.ts';
 import { replicasDiffer, viewsDiffer } from './differing-servers.ts';
 import { reverseLookups } from './reverse-lookups.ts';
 import { searchDomainFails } from './search-domain-fails.ts';
@@ -67,6 +68,7 @@ export const rules: readonly Rule[] = [
   clusterServfail,
   stuckServfail,
   serverFails,
+  refused,
   slowServer,
   searchWaste,
   grpcLookups,

@@ -16,7 +16,8 @@ export const clusterServfail: Rule = {
       return excluded('names of the cluster are answered');
     if (outside.servfail > 0.1 * outside.asked + 1)
       return excluded('names of outside fail as well');
-    for (const { name } of observed.names.list) if (isOfCluster(name)) claims.names.add(name);
+    for (const { name } of observed.names.list)
+      if (observed.domains.isOfCluster(name)) claims.names.add(name);
     return {
       code: this.code,
       title: this.title,
@@ -35,7 +36,7 @@ export const clusterServfail: Rule = {
       prove:
         'kubectl -n kube-system logs -l k8s-app=kube-dns | grep -i -e reflector -e "plugin/kubernetes"',
       disproved: 'the log shows that the lists are synchronised, and no error of the API',
-      exchanges: fails(observed, (name) => isOfCluster(name)),
+      exchanges: fails(observed, (name) => observed.domains.isOfCluster(name)),
     };
   },
 };
@@ -49,7 +50,7 @@ export const stuckServfail: Rule = {
     const stuck = observed.names.list.filter(
       ({ name, quickFailures, outcomes }) =>
         !claims.names.has(name) &&
-        !isOfCluster(name) &&
+        !observed.domains.isOfCluster(name) &&
         quickFailures >= 5 &&
         quickFailures >= 0.8 * outcomes.servfail &&
         outcomes.found === 0,
@@ -125,18 +126,17 @@ export const serverFails: Rule = {
   },
 };
 
-function halves({ names }: Observations, claims: Claims): { inside: Outcomes; outside: Outcomes } {
+function halves(
+  { names, domains }: Observations,
+  claims: Claims,
+): { inside: Outcomes; outside: Outcomes } {
   const sums = { inside: noOutcomes(), outside: noOutcomes() };
   for (const { name, outcomes } of names.list) {
     if (claims.names.has(name)) continue;
-    const into = isOfCluster(name) ? sums.inside : sums.outside;
+    const into = domains.isOfCluster(name) ? sums.inside : sums.outside;
     for (const key of Object.keys(into) as (keyof Outcomes)[]) into[key] += outcomes[key];
   }
   return sums;
-}
-
-function isOfCluster(name: string): boolean {
-  return name.endsWith('.cluster.local.');
 }
 
 function fails(observed: Observations, wanted: (name: string) => boolean): Observations['losses'] {

@@ -1,4 +1,6 @@
-import { isLost } from '../exchanges/seen-exchange.ts';
+import type { Observations } from '../evidence/observations.ts';
+import { answered } from '../evidence/outcomes.ts';
+import { isLost, type SeenExchange } from '../exchanges/seen-exchange.ts';
 import { excluded, listed, share, type Rule } from './finding.ts';
 
 /** Replies come from another address than was asked, and clients throw them away. */
@@ -7,9 +9,9 @@ export const strayReplies: Rule = {
   title: 'Replies come from another address than was asked, and are thrown away',
   name: 'replies from the wrong address',
   check(observed, claims) {
-    const strays = observed.strays.filter(isLost);
+    const strays = [...observed.strays.filter(isLost), ...untranslated(observed)];
     if (strays.length < 2) return excluded('replies come from the address that was asked');
-    const from = [...new Set(strays.map(({ stray }) => stray!.address))];
+    const from = [...new Set(strays.map((each) => answerer(each)!))];
     const asked = [...new Set(strays.map(({ server }) => server.address))];
     claims.take(strays);
     return {
@@ -32,3 +34,20 @@ export const strayReplies: Rule = {
     };
   },
 };
+
+/** Lost queries that the pod behind an address answered, where no reply ever comes from that address itself. */
+function untranslated({ losses, servers }: Observations): readonly SeenExchange[] {
+  return losses.filter(({ server, hops, stray }) => {
+    const view = servers.get(server.address);
+    return (
+      stray === null &&
+      (hops.at(-1)?.repliedMs ?? null) !== null &&
+      view !== undefined &&
+      answered(view.outcomes) === 0
+    );
+  });
+}
+
+function answerer({ stray, hops }: SeenExchange): string | undefined {
+  return (stray ?? hops.at(-1)?.server)?.address;
+}

@@ -8,7 +8,7 @@ export const wildcardDomain: Rule = {
   name: 'a wildcard in a search domain',
   check(observed) {
     const domains = [...observed.domains.all].filter(
-      (domain) => !/(^|\.)svc\./.test(domain) && domain !== 'cluster.local.',
+      (domain) => !observed.domains.isOfCluster(domain),
     );
     if (domains.length === 0) return unknown('no search domain besides the cluster’s was seen');
     for (const domain of domains) {

@@ -9,7 +9,6 @@ import { queryOf } from './made-exchange.ts';
 const FRAME_MAX = 1024 * 1024;
 /** Queries of which it is known that they were told of by a message of their own. */
 const KNOWN_MAX = 100_000;
-/** So long may a reply follow a query that was told of by itself. */
 const UNKNOWN = new Uint8Array(16);
 
 /** Takes a Frame Streams file or socket apart. */
@@ -57,6 +56,11 @@ export class DnstapReader {
     }
   }
 
+  /** Whether what came is no dnstap, so that nothing more is read. */
+  get broken(): boolean {
+    return this.#broken;
+  }
+
   end(): void {
     if (this.#started && !this.#stopped && !this.#broken)
       this.#remarks.add('the dnstap stream ends without a stop: its end may be missing');
@@ -71,6 +75,7 @@ export class DnstapReader {
         this.#remarks.add(
           `a stream of ${control.contentTypes.join(', ').slice(0, 60)}, not of dnstap`,
         );
+        return;
       }
     }
     this.#answer(control);
@@ -86,7 +91,9 @@ export class DnstapReader {
       this.#remarks.add('a dnstap message is damaged', `message ${this.#count}`);
       return;
     }
-    const key = `${Buffer.from(tap.queryAddress ?? UNKNOWN).toString('hex')} ${tap.queryPort} ${tap.type >> 1}`;
+    // Each kind has two numbers: an odd one for its query, and the next for its response.
+    const kind = (tap.type + 1) >> 1;
+    const key = `${Buffer.from(tap.queryAddress ?? UNKNOWN).toString('hex')} ${tap.queryPort} ${kind}`;
     const isQuery = tap.type % 2 === 1;
     if (isQuery) {
       if (tap.queryMessage === null) return;
