@@ -60,8 +60,16 @@ export class Problem extends Error {
     }
     if (this.hint !== null) lines.push(`  ${this.hint}`);
     if (this.remedy !== null) lines.push(`  ${this.remedy}`);
-    return lines.join('\n');
+    return visible(lines.join('\n'));
   }
+}
+
+/** A text of somebody else's for a terminal: its control characters are shown instead of obeyed, but for ends of lines and tabs. */
+export function visible(text: string): string {
+  return text.replace(/(?![\n\t])\p{Cc}/gu, (character) => {
+    const code = character.charCodeAt(0).toString(16);
+    return `\\x${code.padStart(2, '0')}`;
+  });
 }
 
 /** Several problems at once; the message is the first one's. */
@@ -119,6 +127,8 @@ export function nearest(word: string, known: Iterable<string>): string | null {
   let best: string | null = null;
   let bestDistance = Math.min(3, Math.max(2, Math.ceil(word.length / 2)));
   for (const candidate of known) {
+    // No fewer edits than letters that are missing: of a megabyte nothing has to be counted.
+    if (Math.abs(word.length - candidate.length) >= bestDistance) continue;
     const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
     if (distance < bestDistance) {
       best = candidate;

@@ -1,4 +1,5 @@
 /** Stories as text: packets one below the other, what was expected, what was seen, and a verdict. */
+import { visible } from '../base/problem.ts';
 import type { PacketRow } from '../lab/capture.ts';
 import { isAsTold, type Act, type Fact, type Outcome } from '../lab/story.ts';
 import { ms, pageFor, type Page } from './page.ts';
@@ -21,11 +22,13 @@ function outcomeText(outcome: Outcome, page: Page): string {
   const how2 =
     how === 'real' ? `played in namespaces, ${server} answers` : 'a model, in virtual time';
   const lines = [
-    `${paint.strong(story.name)}  ${story.title}`,
-    paint.dim(`${story.source}; ${how2}`),
+    `${paint.strong(visible(story.name))}  ${visible(story.title)}`,
+    paint.dim(`${visible(story.source)}; ${how2}`),
     '',
-    ...story.preconditions.map((text, index) => `  ${index === 0 ? 'given' : '     '}  ${text}`),
-    `   when  ${story.trigger}`,
+    ...story.preconditions.map(
+      (text, index) => `  ${index === 0 ? 'given' : '     '}  ${visible(text)}`,
+    ),
+    `   when  ${visible(story.trigger)}`,
   ];
   for (const act of acts) lines.push('', ...actLines(act, page));
   const facts = acts.flatMap((act) => act.facts);
@@ -40,7 +43,7 @@ function outcomeText(outcome: Outcome, page: Page): string {
 function actLines(act: Act, page: Page): readonly string[] {
   const { paint } = page;
   const kind = act.kind === 'flaw' ? paint.bad('with the flaw') : paint.good('with the cure');
-  const lines = [`${kind}: ${act.title}`, paint.dim(`  $ ${act.command}`)];
+  const lines = [`${kind}: ${visible(act.title)}`, paint.dim(`  $ ${visible(act.command)}`)];
   const shown = act.packets.slice(0, PACKETS_MAX);
   for (const row of shown) lines.push(packetLine(row, page));
   if (act.packets.length > shown.length) {
@@ -60,7 +63,8 @@ function packetLine(
   return isOut ? cut : paint.dim(cut);
 }
 
-function factLine({ what, expected, found, holds }: Fact, { paint }: Page): string {
-  const wanted = expected === found ? '' : paint.dim(` (${expected})`);
-  return `  ${holds ? paint.good('✓') : paint.bad('✗')} ${what}: ${holds ? found : paint.bad(found)}${wanted}`;
+function factLine({ what, expected, holds, ...fact }: Fact, { paint }: Page): string {
+  const found = visible(fact.found);
+  const wanted = expected === fact.found ? '' : paint.dim(` (${visible(expected)})`);
+  return `  ${holds ? paint.good('✓') : paint.bad('✗')} ${visible(what)}: ${holds ? found : paint.bad(found)}${wanted}`;
 }

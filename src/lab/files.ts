@@ -1,7 +1,8 @@
 /** Files that a machine of a lab has of its own: resolv.conf, hosts, nsswitch.conf. */
-import { mkdirSync, readlinkSync, writeFileSync } from 'node:fs';
-import { dirname, isAbsolute, join, resolve } from 'node:path';
+import { existsSync, mkdirSync, readlinkSync, writeFileSync } from 'node:fs';
+import { dirname, isAbsolute, join, normalize, resolve } from 'node:path';
 import { errorCode } from '../base/error-code.ts';
+import { Problem } from '../base/problem.ts';
 
 /** Where a lab keeps its files: in memory, and gone with it. */
 export const LAB_FOLDER = '/run/ndots-lab';
@@ -9,14 +10,27 @@ export const LAB_FOLDER = '/run/ndots-lab';
 /** A machine's own files by the path under which its programs see them. */
 export type OwnFiles = Readonly<Record<string, string>>;
 
-/** Writes the files of a machine; `wordsBehind` makes programs see them. */
+/** Writes the files of a machine; `wordsBehind` makes programs see them. @throws Problem if this machine has nothing that one could hide */
 export function writeFiles(machine: string, files: OwnFiles): void {
   const folder = join(LAB_FOLDER, machine);
   for (const [path, text] of Object.entries(files)) {
     mkdirSync(join(folder, dirname(path)), { recursive: true });
     writeFileSync(join(folder, path), text);
     standIn(path);
+    if (existsSync(path)) continue;
+    throw new Problem({
+      code: 'lab-file',
+      text: `a pod cannot have a file ${path}: this machine has none that it could hide`,
+      remedy: `touch ${path}`,
+    });
   }
+}
+
+/** Whether that can be the path of a machine's own file: absolute, and as short as it can be written, so that it leads nowhere else. */
+export function isOwnPath(path: string): boolean {
+  return (
+    isAbsolute(path) && normalize(path) === path && !path.endsWith('/') && !/\p{Cc}/u.test(path)
+  );
 }
 
 /** A program's words, so that it runs in a machine's network and sees its files in the place of this machine's. */
@@ -25,13 +39,12 @@ export function wordsBehind(
   files: OwnFiles,
   words: readonly string[],
 ): readonly string[] {
-  const binds = Object.keys(files).map(
-    (path) => `mount --bind ${join(LAB_FOLDER, machine, path)} ${path} &&`,
-  );
-  const script = `${binds.join(' ')} exec "$@"`;
+  const binds = Object.keys(files).flatMap((path) => [join(LAB_FOLDER, machine, path), path]);
+  // No path is a part of the script: whatever stands in one is no command.
+  const script = `${'mount --bind "$1" "$2" && shift 2 && '.repeat(binds.length / 2)}exec "$@"`;
   return [
     ...['nsenter', `--net=/run/netns/${machine}`, '--'],
-    ...['unshare', '--mount', '--', 'sh', '-c', script, 'sh', ...words],
+    ...['unshare', '--mount', '--', 'sh', '-c', script, 'sh', ...binds, ...words],
   ];
 }
 

@@ -1,6 +1,7 @@
 /** Labs that stand until they are taken down: where they are written down, and how to tell them from processes that came later. */
 import { linkSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { Problem } from '../base/problem.ts';
+import { isObject } from '../kube/api/json-object.ts';
 import type { LabPod } from './plan.ts';
 
 /** A pod of a lab that stands, as another process needs it. */
@@ -20,15 +21,22 @@ export interface Standing {
 
 /** The lab that a file tells of; null: there is none, or not any more. A file of a lab that has ended is removed. */
 export function readStanding(file: string): Standing | null {
-  let standing: Standing;
+  let read: unknown;
   try {
-    standing = JSON.parse(readFileSync(file, 'utf8')) as Standing;
+    read = JSON.parse(readFileSync(file, 'utf8'));
   } catch {
     return null;
   }
-  if (startTimeOf(standing.pid) === standing.startTime) return standing;
+  if (isStanding(read) && startTimeOf(read.pid) === read.startTime) return read;
   rmSync(file, { force: true });
   return null;
+}
+
+/** What lies where anybody's programs write may be anything. */
+function isStanding(read: unknown): read is Standing {
+  if (!isObject(read)) return false;
+  const { pid, startTime, pods } = read;
+  return Number.isInteger(pid) && typeof startTime === 'string' && Array.isArray(pods);
 }
 
 /** Writes down a lab that stands. Throws EEXIST if another one was faster: there is one at a time. */

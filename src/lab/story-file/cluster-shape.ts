@@ -7,6 +7,7 @@ import type { ImpliedPod } from '../../kube/manifests/pods.ts';
 import { Problem } from '../../base/problem.ts';
 import { podsOf } from '../cluster.ts';
 import { checkCluster } from '../cluster-check.ts';
+import { isOwnPath } from '../files.ts';
 import {
   INTERNET,
   upstreamService,
@@ -51,6 +52,18 @@ export interface PodValues {
   readonly files: Readonly<Record<string, string>>;
 }
 
+/** Files of a pod by their paths. */
+const files: Shape<Readonly<Record<string, string>>> = {
+  placeholder: '{ PATH: TEXT }',
+  read(value, path, reading) {
+    const found = mapOf(text).read(value, path, reading);
+    for (const name of Object.keys(found))
+      if (!isOwnPath(name))
+        reading.tell([...path, name], `"${name}" is no path of a file`, 'As in: /etc/hosts');
+    return found;
+  },
+};
+
 /** The keys of a client. */
 export const podFields: FieldsOf<PodValues> = {
   name: required(text, 'its name'),
@@ -65,11 +78,7 @@ export const podFields: FieldsOf<PodValues> = {
   ),
   dnsConfig: optional(anything, null, 'as Kubernetes has it: nameservers, searches, options'),
   ports: optional(listOf(whole(1, 65_535)), [], 'TCP ports at which it answers HTTP'),
-  files: optional(
-    mapOf(text),
-    {},
-    'files that it has of its own: /etc/nsswitch.conf, /etc/hosts …',
-  ),
+  files: optional(files, {}, 'files that it has of its own: /etc/nsswitch.conf, /etc/hosts …'),
 };
 
 /** What `cluster` comes to. */

@@ -14,7 +14,7 @@ export interface StoryRun {
   /** By the names of steps. */
   readonly results: Map<string, Results>;
   /** Troubles that can be taken away, by the names of steps. */
-  readonly undo: Map<string, Undo>;
+  readonly undo: Map<string, Map<string, Undo>>;
   /** Slices as they were before endpoints changed: what is known of each pod. */
   readonly memory: { slices?: readonly JsonObject[] };
   /** Packets for the ladder of the act: those of the first step that has any. */

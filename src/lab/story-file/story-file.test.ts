@@ -152,6 +152,14 @@ describe('a story file', () => {
       'story: x\ncluster:\n  pods: [{ name: a, ip: 10.1.1.1 }, { name: b, ip: 10.1.1.1 }]\nacts: [{ cure: y, expect: [] }]\n',
       /the pod default\/b has the address 10\.1\.1\.1, which the pod default\/a has already/,
     ],
+    ...['/../../tmp/a', 'etc/hosts', '/etc//hosts', '/etc/', '/', '/etc/./hosts', '/a\\u001b'].map(
+      (path) =>
+        [
+          `a file of a pod that is called ${path}`,
+          `story: x\ncluster:\n  pods: [{ name: a, files: { "${path}": a } }]\nacts: [{ cure: y, expect: [] }]\n`,
+          /^story\.yaml:3:\d+ .* is no path of a file; As in: \/etc\/hosts/s,
+        ] as const,
+    ),
     ['no story at all', '[1, 2]\n', /holds no story/],
     ['no YAML', 'story: "x\n', /^story\.yaml:\d+:\d+ this is no YAML/],
     [

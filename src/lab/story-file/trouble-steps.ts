@@ -33,12 +33,14 @@ const nobody = optional(named('server', 'IP|SERVICE|POD'), null, 'only packets t
 
 /** A trouble goes by the name of its step, which also is that of its table. */
 function begin(run: StoryRun, node: string, name: string, make: (table: string) => Undo): Results {
-  const table = name.replaceAll('_', '-').toLowerCase();
-  run.undo.set(name, make(table));
+  // By one name there may be one on several nodes.
+  const undos = run.undo.get(name) ?? new Map<string, Undo>();
+  run.undo.set(name, undos);
+  undos.set(node, make(name));
   let last = 0;
   return {
     lost: () => {
-      if (run.undo.has(name)) last = lostBy(run.lab, node, table);
+      if (undos.has(node)) last = lostBy(run.lab, node, name);
       return last;
     },
   };
@@ -119,7 +121,8 @@ const undo = bareKind({
       const { lost: taken } = run.results.get(name) ?? {};
       if (typeof taken === 'function') taken();
       run.undo.delete(name);
-      found();
+      for (const end of found.values()) end();
+      found.clear();
     }
   },
 });

@@ -1,0 +1,24 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { nearest, Problem } from './problem.ts';
+
+test('control characters of a problem are shown, and no terminal obeys them', () => {
+  const problem = new Problem({
+    code: 'x',
+    text: 'there is no "\u001b]0;mine\u0007"',
+    place: { file: 'a\u009bb', line: 1, column: 1 },
+    hint: 'two\n\tlines\r',
+    remedy: 'Zoë',
+  });
+  assert.equal(
+    problem.print(),
+    'there is no "\\x1b]0;mine\\x07"\n  at a\\x9bb:1:1\n  two\n\tlines\\x0d\n  Zoë',
+  );
+});
+
+test('a word of a megabyte is near to nothing, which is found at once', () => {
+  const began = performance.now();
+  assert.equal(nearest('k'.repeat(1 << 20), ['lookup', 'query']), null);
+  assert.ok(performance.now() - began < 500);
+  assert.equal(nearest('lokup', ['lookup', 'query']), 'lookup');
+});

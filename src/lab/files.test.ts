@@ -1,0 +1,21 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { isOwnPath, LAB_FOLDER, wordsBehind } from './files.ts';
+
+test('what stands in the path of a file is no command', () => {
+  const path = '/etc/hosts;touch $(id)';
+  const words = wordsBehind('web', { '/etc/resolv.conf': '', [path]: '' }, ['id', '-u']);
+  const script = words[words.indexOf('-c') + 1]!;
+  assert.equal(script, `${'mount --bind "$1" "$2" && shift 2 && '.repeat(2)}exec "$@"`);
+  assert.deepEqual(words.slice(words.indexOf(script) + 2), [
+    ...[`${LAB_FOLDER}/web/etc/resolv.conf`, '/etc/resolv.conf'],
+    ...[`${LAB_FOLDER}/web${path}`, path],
+    ...['id', '-u'],
+  ]);
+});
+
+test('a path that leads out of the lab is none of a pod', () => {
+  for (const path of ['/etc/hosts', '/etc/nsswitch.conf', '/a b']) assert.ok(isOwnPath(path), path);
+  for (const path of ['', '/', 'etc/hosts', '/../x', '/etc/../../x', '/etc//hosts', '/etc/', '/\n'])
+    assert.ok(!isOwnPath(path), path);
+});

@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { readStanding, writeStanding } from './standing.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'ndots-standing-'));
+after(() => rmSync(folder, { recursive: true }));
+
+test('a file that tells of no lab is no lab, whatever stands in it', () => {
+  const file = join(folder, 'lab.json');
+  for (const text of ['', 'null', '1', '[]', '{}', '{"pid":"x","startTime":null,"pods":[]}']) {
+    writeFileSync(file, text);
+    assert.equal(readStanding(file), null, text);
+  }
+});
+
+test('a lab that is written down is found as long as its process is there', () => {
+  const file = join(folder, 'mine.json');
+  const standing = writeStanding(file, process.pid, []);
+  assert.deepEqual(readStanding(file), standing);
+  writeFileSync(file, JSON.stringify({ ...standing, startTime: '1' }));
+  assert.equal(readStanding(file), null);
+});
