@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { parseAllDocuments } from 'yaml';
-import { clusterTroubles } from '../../test/kit/cluster-troubles.ts';
+import { clusterFaults } from '../../test/kit/cluster-faults.ts';
 import { clientPod, LivingCluster, REPLICAS, VIP } from '../../test/kit/living-cluster.ts';
 import { pcapFile } from '../../test/kit/packets.ts';
 import { stories } from '../../test/kit/stories.ts';
@@ -29,10 +29,10 @@ describe('ndots doctor cluster', () => {
     assert.ok(found.not.length >= 28, String(found.not.length));
   });
 
-  for (const [what, { code, slow = false, ...trouble }] of Object.entries(clusterTroubles)) {
+  for (const [what, { code, slow = false, ...fault }] of Object.entries(clusterFaults)) {
     if (slow) continue;
     test(`${what}: ${code}`, async () => {
-      await using cluster = await LivingCluster.start(trouble);
+      await using cluster = await LivingCluster.start(fault);
       const { findings, unknown } = await cluster.examine();
       const told = findings.map((each) => `${each.code} ${each.severity} ${each.seen.join(' ')}`);
       assert.equal(findings[0]?.code, code, `${told.join('\n')}\n${JSON.stringify(unknown)}`);
@@ -198,7 +198,7 @@ describe('a cluster that is hostile, or large', () => {
 });
 
 test('a capture and a cluster make one diagnosis: what both show is one finding', async () => {
-  await using cluster = await LivingCluster.start(clusterTroubles['TCP that is closed']);
+  await using cluster = await LivingCluster.start(clusterFaults['TCP that is closed']);
   const story = stories.find(({ code }) => code === 'ND3011')!;
   const folder = mkdtempSync(join(tmpdir(), 'ndots-both-'));
   const file = join(folder, 'tcp.pcap');

@@ -10,7 +10,7 @@ import { parseYaml } from '../kube/manifests/yaml-document.ts';
 import { Collection } from '../metrics/collection.ts';
 import { defaultBuckets } from '../metrics/buckets.ts';
 import { SharedRegistry } from '../metrics/shared-registry.ts';
-import { CertificateKeeper } from '../webhook/certificate-keeper.ts';
+import { ServingCertificate } from '../webhook/serving-certificate.ts';
 import { readNdots } from '../webhook/dns-advice.ts';
 import { NamespaceAnnotations } from '../webhook/namespace-annotations.ts';
 import { policyObjects } from '../webhook/policy.ts';
@@ -71,7 +71,7 @@ async function serve(options: WebhookOptions, io: Io): Promise<number> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => ended.abort());
   const kept =
     options.files === null
-      ? new CertificateKeeper({
+      ? new ServingCertificate({
           ...options,
           client,
           namespace: options.namespace ?? access.namespace,

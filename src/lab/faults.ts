@@ -1,10 +1,10 @@
-/** Troubles of networks, as rules of nftables on a node: each has its own table, so that it can be taken away again. */
+/** Faults of networks, as rules of nftables on a node: each has its own table, so that it can be taken away again. */
 import type { LabCluster } from './cluster.ts';
 
-/** Takes a trouble away. */
+/** Takes a fault away. */
 export type Undo = () => void;
 
-/** Packets that a trouble is about; what is not said matches all. */
+/** Packets that a fault is about; what is not said matches all. */
 export interface PacketMatch {
   readonly from?: string | null;
   readonly to?: string | null;
@@ -116,7 +116,7 @@ export function limitConnections(lab: LabCluster, node: string, most: number, na
   );
 }
 
-/** How many packets a trouble has taken. */
+/** How many packets a fault has taken. */
 export function lostBy(lab: LabCluster, node: string, name: string): number {
   const text = lab.network.run(node, ['nft', 'list', 'table', 'ip', tableName(name)]);
   return Number(/counter packets (\d+)/.exec(text)?.[1] ?? '0');

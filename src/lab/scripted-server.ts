@@ -1,4 +1,4 @@
-/** A DNS server that answers from an answers file, troubles included: what stands for the internet, and for upstreams that misbehave. */
+/** A DNS server that answers from an answers file, faults included: what stands for the internet, and for upstreams that misbehave. */
 import { createSocket, type Socket } from 'node:dgram';
 import { createServer, type Server, type Socket as Connection } from 'node:net';
 import { answerBySpec } from '../resolver/answer-spec.ts';

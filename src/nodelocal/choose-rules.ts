@@ -4,7 +4,7 @@ import type { Log } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
 import { IptablesRules } from './iptables.ts';
 import { NftablesRules } from './nftables.ts';
-import { nodeRules, type RuleKeeper, type RuleParts } from './rules.ts';
+import { nodeRules, type RuleSet, type RuleParts } from './rules.ts';
 import { findProgram } from '../linux/programs.ts';
 
 /** What choosing takes. */
@@ -16,8 +16,8 @@ export interface ChooseRulesParts extends RuleParts {
   readonly log: Log;
 }
 
-/** What keeps the rules: iptables where it is installed, else nft. @throws Problem */
-export function chooseRules(parts: ChooseRulesParts): readonly RuleKeeper[] {
+/** The rules, by what sets them: iptables where it is installed, else nft. @throws Problem */
+export function chooseRules(parts: ChooseRulesParts): readonly RuleSet[] {
   const { program, name, path, log } = parts;
   const rules = nodeRules(parts);
   const families = ([4, 6] as const).filter((family) =>

@@ -7,7 +7,7 @@ import {
   RuleFailure,
   type Ensured,
   type Rule,
-  type RuleKeeper,
+  type RuleSet,
 } from './rules.ts';
 import { readSaved, sameAs, ruleWords, type SavedRule } from './iptables-rule.ts';
 
@@ -32,7 +32,7 @@ const LOCKED = 4;
  * changes a table as a whole: at no time do some of them hold and others not. Rules of others, with the same comments too, stay as
  * they are.
  */
-export class IptablesRules implements RuleKeeper {
+export class IptablesRules implements RuleSet {
   readonly name = 'iptables';
   readonly #rules: ReadonlyMap<Rule['table'], readonly Wanted[]>;
   readonly #save: string;

@@ -7,7 +7,7 @@ import {
   RuleFailure,
   type Ensured,
   type Rule,
-  type RuleKeeper,
+  type RuleSet,
 } from './rules.ts';
 
 /** What keeping rules with nft takes. */
@@ -42,7 +42,7 @@ const hooks: Readonly<Record<string, { readonly name: string; readonly at: strin
  * (`flags owner`, Linux 5.12), so that not even `nft flush ruleset` touches it, and takes it away when that process ends, as it does
  * when we do. Where that is not to be had the table is an ordinary one.
  */
-export class NftablesRules implements RuleKeeper {
+export class NftablesRules implements RuleSet {
   readonly name = 'nftables';
   readonly #parts: NftablesParts;
   #owner: Program | null = null;

@@ -2,9 +2,9 @@
 import type { Log } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
 import { SystemError } from '../linux/libc.ts';
-import { Keeper } from './keeper.ts';
+import { TeardownShell } from './teardown-shell.ts';
 import { checkInterfaces, LocalInterface } from './local-interface.ts';
-import { RuleFailure, type RuleKeeper } from './rules.ts';
+import { RuleFailure, type RuleSet } from './rules.ts';
 
 /** What may go wrong, in the words of the label `errortype`. */
 export type SetupError =
@@ -19,7 +19,7 @@ export interface NodeNetworkParts {
   /** null: it is set up by somebody else. */
   readonly localInterface: LocalInterface | null;
   /** Empty: rules are set up by somebody else. */
-  readonly rules: readonly RuleKeeper[];
+  readonly rules: readonly RuleSet[];
   /** The shell that cleans up after us; null: there is none, or nothing is to be cleaned up. */
   readonly shell: string | null;
   /** What was set up stays at the end. */
@@ -33,7 +33,7 @@ export interface NodeNetworkParts {
 /** Sets the network up, repairs it, withdraws it. Failures after the start are counted and logged, never fatal. */
 export class NodeNetwork {
   readonly #parts: NodeNetworkParts;
-  readonly #keeper: Keeper | null;
+  readonly #teardown: TeardownShell | null;
   #rulesWanted = false;
   /** Rules are looked after by one call at a time. */
   #busy: Promise<void> | null = null;
@@ -43,10 +43,10 @@ export class NodeNetwork {
   constructor(parts: NodeNetworkParts) {
     this.#parts = parts;
     const { localInterface, rules, shell } = parts;
-    this.#keeper =
+    this.#teardown =
       shell === null
         ? null
-        : new Keeper(shell, () => [
+        : new TeardownShell(shell, () => [
             ...rules.flatMap(({ removal }) => removal),
             ...(localInterface?.removal ?? []),
           ]);
@@ -64,18 +64,18 @@ export class NodeNetwork {
       this.#parts.onError('interface_add');
       throw problemOf(error);
     }
-    this.#keeper?.ensure();
+    this.#teardown?.ensure();
   }
 
   /** The rules, from now on: something answers. @throws Problem */
   async setUpRules(): Promise<void> {
     const { rules, log } = this.#parts;
     if (rules.length === 0) return;
-    for (const keeper of rules) {
+    for (const set of rules) {
       try {
-        const { missing } = await keeper.ensure();
+        const { missing } = await set.ensure();
         log.info(
-          `Rules for the local addresses are set by ${keeper.name}${missing === 0 ? ' already' : ''}`,
+          `Rules for the local addresses are set by ${set.name}${missing === 0 ? ' already' : ''}`,
         );
       } catch (error) {
         this.#parts.onError(
@@ -87,13 +87,13 @@ export class NodeNetwork {
       }
     }
     this.#rulesWanted = true;
-    this.#keeper?.ensure();
+    this.#teardown?.ensure();
   }
 
   /** Puts back what others have taken away, and renews what would lapse. */
   look(): void {
     if (this.#over) return;
-    this.#keeper?.ensure();
+    this.#teardown?.ensure();
     this.#lookAtInterface();
     if (this.#rulesWanted) this.#busy ??= this.#lookAtRules().finally(() => (this.#busy = null));
   }
@@ -116,19 +116,19 @@ export class NodeNetwork {
 
   async #lookAtRules(): Promise<void> {
     const { rules, onError, onRepair, log } = this.#parts;
-    for (const keeper of rules) {
+    for (const set of rules) {
       try {
-        const { missing } = await keeper.ensure();
+        const { missing } = await set.ensure();
         if (missing > 0) {
           onRepair('rules');
           log.warning(
-            `Added back nodelocaldns rules: ${missing} of ${keeper.name} had been taken away`,
+            `Added back nodelocaldns rules: ${missing} of ${set.name} had been taken away`,
           );
         }
-        this.#said.delete(keeper.name);
+        this.#said.delete(set.name);
       } catch (error) {
         onError(error instanceof RuleFailure && error.locked ? 'iptables_lock' : 'iptables');
-        this.#sayOnce(keeper.name, `Error checking/adding rules - ${textOf(error)}`);
+        this.#sayOnce(set.name, `Error checking/adding rules - ${textOf(error)}`);
       }
     }
   }
@@ -145,17 +145,17 @@ export class NodeNetwork {
     await this.#busy;
     const { rules, skipTeardown, log } = this.#parts;
     if (skipTeardown) {
-      for (const keeper of rules) keeper.leave();
+      for (const set of rules) set.leave();
       return;
     }
     if (rules.length > 0) log.info('Tearing down');
-    await this.#each((keeper) => keeper.divert());
+    await this.#each((set) => set.divert());
   }
 
-  async #each(take: (keeper: RuleKeeper) => Promise<void>): Promise<void> {
-    for (const keeper of this.#parts.rules) {
+  async #each(take: (set: RuleSet) => Promise<void>): Promise<void> {
+    for (const set of this.#parts.rules) {
       try {
-        await take(keeper);
+        await take(set);
       } catch (error) {
         this.#parts.onError('iptables');
         this.#parts.log.error(`Failed deleting rules - ${textOf(error)}`);
@@ -166,22 +166,22 @@ export class NodeNetwork {
   /** Second half, when nothing listens any more. */
   async tearDown(): Promise<void> {
     const { localInterface, skipTeardown, log } = this.#parts;
-    if (this.#rulesWanted && !skipTeardown) await this.#each((keeper) => keeper.remove());
+    if (this.#rulesWanted && !skipTeardown) await this.#each((set) => set.remove());
     try {
       if (skipTeardown) localInterface?.leave();
       else localInterface?.remove();
     } catch (error) {
       log.error(`Failed removing the interface - ${textOf(error)}`);
     }
-    this.#keeper?.release();
+    this.#teardown?.release();
   }
 
   /** Another instance goes on with all of it. */
   async handOver(): Promise<void> {
     this.#over = true;
     await this.#busy;
-    this.#keeper?.release();
-    for (const keeper of this.#parts.rules) keeper.leave();
+    this.#teardown?.release();
+    for (const set of this.#parts.rules) set.leave();
   }
 }
 

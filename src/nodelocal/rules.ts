@@ -111,7 +111,7 @@ export interface Ensured {
 }
 
 /** The rules, by one of the programs that set them. */
-export interface RuleKeeper {
+export interface RuleSet {
   /** The program: `iptables`, `nftables`. */
   readonly name: string;
   /** Puts back what is missing. @throws RuleFailure */

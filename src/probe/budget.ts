@@ -58,7 +58,7 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** An alert: both windows burn so fast. The short one ends it soon after the trouble does. */
+/** An alert: both windows burn so fast. The short one ends it soon after the failures do. */
 export interface BurnAlert {
   readonly name: string;
   /** Times as fast as would just use the budget up in 30 days. */

@@ -66,7 +66,7 @@ export interface Wrong {
 }
 
 /** What is wrong with a cluster. */
-export interface Trouble {
+export interface ClusterFault {
   readonly corefile?: string;
   /** By address of a replica, of the service, or of an upstream. */
   readonly servers?: Readonly<Record<string, Wrong>>;
@@ -89,12 +89,12 @@ export class LivingCluster implements AsyncDisposable {
     this.#world = world;
   }
 
-  static async start(trouble: Trouble = {}): Promise<LivingCluster> {
+  static async start(fault: ClusterFault = {}): Promise<LivingCluster> {
     const api = await ApiServer.start();
     const folder = mkdtempSync(join(tmpdir(), 'ndots-living-'));
-    const objects = usualObjects(trouble.corefile ?? usualCorefile);
+    const objects = usualObjects(fault.corefile ?? usualCorefile);
     const served = [...(objects.get('services') ?? []), ...(objects.get('endpointslices') ?? [])];
-    trouble.objects?.(objects);
+    fault.objects?.(objects);
     for (const [plural, list] of objects) for (const object of list) api.put(plural, object);
     const kinds = { services: 'Service', endpointslices: 'EndpointSlice' };
     const items = [
@@ -117,14 +117,14 @@ export class LivingCluster implements AsyncDisposable {
       { clock, network: scriptedNetwork(clock, ({ name }) => usualAnswer(name)) },
     );
     const cluster = new LivingCluster(api, folder, world);
-    const wrong = (address: string): Wrong => trouble.servers?.[address] ?? {};
+    const wrong = (address: string): Wrong => fault.servers?.[address] ?? {};
     for (const address of [...REPLICAS, VIP]) {
       await cluster.#serve(address, (bytes, proto) => world.send(bytes, { proto }), wrong(address));
     }
     for (const address of REPLICAS) await cluster.#expose(address, wrong(address));
     for (const address of UPSTREAMS) {
       const ownClock = new VirtualClock();
-      const answer = trouble.upstream ?? usualAnswer;
+      const answer = fault.upstream ?? usualAnswer;
       const own = await makeWorld('.:53 {\nforward . 192.0.2.53\n}', {
         clock: ownClock,
         network: scriptedNetwork(ownClock, ({ name }) => answer(name, address)),

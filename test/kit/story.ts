@@ -1,5 +1,5 @@
 /**
- * Stories told in packets: models of real resolvers send their lookups on a common clock through a network that has one trouble, and
+ * Stories told in packets: models of real resolvers send their lookups on a common clock through a network that has one fault, and
  * what passes at the client is captured.
  */
 import { seededRandom, type Random } from '../../src/base/random.ts';

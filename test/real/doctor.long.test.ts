@@ -11,8 +11,8 @@ import { cannotIsolate, hasProgram } from '../kit/real-resolver.ts';
 import { runCommand } from '../kit/trace-command.ts';
 
 /**
- * Real programs of glibc, musl and Go in pods of their own (network namespaces), a name server on their node, one trouble at a time, and
- * what ndots has captured on the node: doctor names the trouble.
+ * Real programs of glibc, musl and Go in pods of their own (network namespaces), a name server on their node, one fault at a time, and
+ * what ndots has captured on the node: doctor names the fault.
  */
 
 const skip = cannotIsolate() ?? (hasProgram('nft') ? false : 'nft is not installed');
@@ -116,7 +116,7 @@ async function startServer(more: readonly object[]): Promise<ChildProcess> {
 const main = new URL('../../src/cli/main.ts', import.meta.url).pathname;
 
 /** Plays it, and gives what doctor says. */
-async function play(trouble: {
+async function play(fault: {
   readonly nft?: string;
   /** Those before ask for nothing: glibc waits for more than a minute for a connection. */
   readonly first?: number;
@@ -132,7 +132,7 @@ async function play(trouble: {
     first = 0,
     rules: more = [],
     names = ['backend', 'redis.cache', 'www.example.com', 'api.example.org'],
-  } = trouble;
+  } = fault;
   if (nft !== '') execFileSync('ip', ['netns', 'exec', node, 'nft', '-f', '-'], { input: nft });
   const server = await startServer(more);
   const file = join(work, 'capture.pcapng');

@@ -82,15 +82,15 @@ describe('SkyDNS, as its pages tell it', { skip }, () => {
 
   test('a record with a lease goes by itself, one that is kept alive when its program ends', async () => {
     const shown = (): number | null => run('ndots etcd get a.lease.cluster.local').code;
-    const keeper = start('keeper', [
+    const renewing = start('renewing', [
       ...[ndots, 'etcd', 'put', 'a.lease.cluster.local', '10.3.0.9', '--keep-alive'],
       ...['--endpoints', etcd.endpoint, '--lease', '2'],
     ]);
-    await printed(keeper, /lease of/, 20_000);
+    await printed(renewing, /lease of/, 20_000);
     await new Promise((resolve_) => setTimeout(resolve_, 4000));
     assert.equal(shown(), 0);
-    keeper.signal('SIGTERM');
-    assert.equal(await keeper.exitCode, 130);
+    renewing.signal('SIGTERM');
+    assert.equal(await renewing.exitCode, 130);
     assert.equal(shown(), 1);
   });
 

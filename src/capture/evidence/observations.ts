@@ -71,7 +71,7 @@ export class Observations {
   readonly names: BoundedMap<string, NameView> = new BoundedMap(MOST.names);
   readonly losses: SeenExchange[] = [];
   /** Lookups that took long, failed, or lost something. */
-  readonly troubled: SeenLookup[] = [];
+  readonly affected: SeenLookup[] = [];
   readonly truncations: Truncation[] = [];
   /** Pairs from one port, and from two. */
   readonly pairs: { readonly one: Pairs; readonly two: Pairs } = { one: noPairs(), two: noPairs() };
@@ -150,8 +150,8 @@ export class Observations {
       (each) => isLost(each) || each.rcode === RCODE.SERVFAIL || each.rcode === RCODE.REFUSED,
     );
     const found = exchanges.some(({ answers, rcode }) => answers > 0 && rcode === RCODE.NOERROR);
-    if ((slow || wrong || !found) && this.troubled.length < MOST.lookups)
-      this.troubled.push(lookup);
+    if ((slow || wrong || !found) && this.affected.length < MOST.lookups)
+      this.affected.push(lookup);
   }
 
   path(event: PathEvent): void {

@@ -72,7 +72,7 @@ function parts(
     seen: [
       `${listed([...keys])}: ${listed(having)} ${having.length === 1 ? 'has' : 'have'} it; ${listed(lacking)} ${lacking.length === 1 ? 'says' : 'say'} NXDOMAIN, in the same minutes.`,
     ],
-    exchanges: observed.troubled.flatMap((lookup) =>
+    exchanges: observed.affected.flatMap((lookup) =>
       lookup.exchanges.filter(({ name }) => keys.has(name)),
     ),
   };

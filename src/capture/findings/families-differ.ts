@@ -44,7 +44,7 @@ export const familiesDiffer: Rule = {
       ],
       prove: `ndots query ${mixed[0]} @POD for each DNS pod, several times`,
       disproved: 'each DNS pod gives the same answer again and again, and all give the same',
-      exchanges: observed.troubled.flatMap((lookup) =>
+      exchanges: observed.affected.flatMap((lookup) =>
         lookup.exchanges.filter(({ name }) => keys.has(name)),
       ),
     };

@@ -38,7 +38,7 @@ export const newName: Rule = {
       ],
       prove: `ndots query ${first!.name} @POD for each DNS pod: those that say NXDOMAIN show a TTL that counts down`,
       disproved: 'the TTL does not count down: then the server really does not have the name yet',
-      exchanges: observed.troubled.flatMap((lookup) =>
+      exchanges: observed.affected.flatMap((lookup) =>
         lookup.exchanges.filter(({ name }) => keys.has(name)),
       ),
     };

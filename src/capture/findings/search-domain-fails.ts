@@ -32,7 +32,7 @@ export const searchDomainFails: Rule = {
       const losses = claims.open.filter(({ name }) => names.includes(name));
       claims.take(losses);
       for (const name of names) claims.names.add(name);
-      const exchanges = observed.troubled.flatMap((lookup) =>
+      const exchanges = observed.affected.flatMap((lookup) =>
         lookup.exchanges.filter(({ name }) => names.includes(name)),
       );
       const what =

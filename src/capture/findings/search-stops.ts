@@ -18,7 +18,7 @@ export const searchStops: Rule = {
     });
     if (musl.length === 0) return unknown('no client was recognised as musl (Alpine)');
     const addresses = new Set(musl.map(({ address }) => address));
-    const stopped = observed.troubled.flatMap((lookup) => {
+    const stopped = observed.affected.flatMap((lookup) => {
       const last = addresses.has(lookup.client) ? lastStep(lookup, observed) : null;
       return last === null ? [] : [{ lookup, ...last }];
     });

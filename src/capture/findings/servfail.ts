@@ -140,7 +140,7 @@ function halves(
 }
 
 function fails(observed: Observations, wanted: (name: string) => boolean): Observations['losses'] {
-  return observed.troubled.flatMap((lookup) =>
+  return observed.affected.flatMap((lookup) =>
     lookup.exchanges.filter(({ name, rcode }) => rcode === 2 && wanted(name)),
   );
 }

@@ -39,7 +39,7 @@ export const suddenNegatives: Rule = {
       ],
       prove: `ndots query ${names[0]} at a public resolver, and at the zone’s own servers`,
       disproved: 'the names were taken away on purpose',
-      exchanges: observed.troubled.flatMap((lookup) =>
+      exchanges: observed.affected.flatMap((lookup) =>
         lookup.exchanges.filter(({ name }) => keys.has(name)),
       ),
     };

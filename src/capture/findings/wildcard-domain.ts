@@ -38,7 +38,7 @@ export const wildcardDomain: Rule = {
           ],
           prove: `ndots query some-random-word.${domain}: it has an address`,
           disproved: 'random words below that domain are NXDOMAIN',
-          exchanges: observed.troubled.flatMap((lookup) =>
+          exchanges: observed.affected.flatMap((lookup) =>
             lookup.exchanges.filter(({ name }) => keys.has(name)),
           ),
         };

@@ -52,7 +52,7 @@ export const wrongAaaa: Rule = {
       prove: `ndots query ${names[0]} AAAA`,
       disproved:
         'the answer comes from outside of the cluster like that: then its owner has to mend it',
-      exchanges: observed.troubled.flatMap((lookup) =>
+      exchanges: observed.affected.flatMap((lookup) =>
         lookup.exchanges.filter(({ name, type }) => keys.has(name) && type === TYPE.AAAA),
       ),
     };

@@ -140,7 +140,7 @@ describe('a source brings in', () => {
 });
 
 describe('a source', () => {
-  test('tells the same trouble once a minute, however often it happens', async () => {
+  test('tells the same failure once a minute, however often it happens', async () => {
     await using rig = await makeRig();
     rig.server.faults.add({ resource: 'services', fault: { kind: 'status', status: 500 } });
     rig.start();

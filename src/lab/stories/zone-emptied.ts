@@ -14,7 +14,7 @@ const emptied = [{ name: '*', answer: 'NXDOMAIN ttl=30' }];
 const cache = (denial: number): string =>
   usualCorefile.replace('    cache 30 {\n', `    cache 30 {\n        denial 9984 ${denial}\n`);
 
-/** Seconds from the end of the trouble until the name is found again; null: it takes longer than `mostSeconds`. */
+/** Seconds from the end of the fault until the name is found again; null: it takes longer than `mostSeconds`. */
 async function recovery(
   lab: LabCluster,
   mostSeconds: number,

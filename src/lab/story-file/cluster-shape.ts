@@ -185,7 +185,7 @@ export function readCluster(
       reading.tell([...path, 'pods', index, 'name'], `two pods are called ${key}`);
     names.add(key);
   });
-  if (reading.faults.length > 0 || reading.problems.length > 0) return null;
+  if (reading.mistakes.length > 0 || reading.problems.length > 0) return null;
   let pods: readonly ImpliedPod[];
   try {
     pods = podsOf(manifests, reading.file);

@@ -7,8 +7,8 @@ import { isObject } from '../../kube/api/json-object.ts';
 /** Where in a document a value stands. */
 export type Path = readonly (string | number)[];
 
-/** One thing that is wrong. */
-export interface Fault {
+/** One thing that is wrong in the document. */
+export interface Mistake {
   readonly path: Path;
   readonly text: string;
   readonly hint: string | undefined;
@@ -31,7 +31,7 @@ export interface FoundCorefile {
 
 /** What is found while a document is read. */
 export class Reading {
-  readonly faults: Fault[] = [];
+  readonly mistakes: Mistake[] = [];
   readonly references: Reference[] = [];
   /** What is wrong with other files that it names. */
   readonly problems: Problem[] = [];
@@ -51,7 +51,7 @@ export class Reading {
   }
 
   tell(path: Path, text: string, hint?: string): void {
-    this.faults.push({ path, text, hint });
+    this.mistakes.push({ path, text, hint });
   }
 }
 
@@ -59,7 +59,7 @@ export class Reading {
 export interface Shape<T> {
   /** Stands for the value in descriptions. */
   readonly placeholder: string;
-  /** What it gives for a faulty value is of no use: whoever reads looks at the faults first. */
+  /** What it gives for a faulty value is of no use: whoever reads looks at the mistakes first. */
   read(value: unknown, path: Path, reading: Reading): T;
 }
 

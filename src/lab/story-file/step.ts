@@ -13,7 +13,7 @@ export interface StoryRun {
   readonly lab: LabCluster;
   /** By the names of steps. */
   readonly results: Map<string, Results>;
-  /** Troubles that can be taken away, by the names of steps. */
+  /** Faults that can be taken away, by the names of steps. */
   readonly undo: Map<string, Map<string, Undo>>;
   /** Slices as they were before endpoints changed: what is known of each pod. */
   readonly memory: { slices?: readonly JsonObject[] };

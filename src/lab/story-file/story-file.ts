@@ -31,13 +31,13 @@ import {
 } from './shapes.ts';
 import { runSteps, type Step, type StoryRun } from './step.ts';
 import { steps } from './step-list.ts';
-import { troubleSteps } from './trouble-steps.ts';
+import { faultSteps } from './fault-steps.ts';
 
 /** All kinds of steps, by the keys under which they stand in a story. */
 export const stepKinds: Readonly<Record<string, StepKind>> = {
   ...askSteps,
   ...changeSteps,
-  ...troubleSteps,
+  ...faultSteps,
   ...flowSteps,
 };
 
@@ -52,7 +52,7 @@ export interface ActValues {
 
 /** The keys of an act. */
 export const actFields: FieldsOf<ActValues> = {
-  flaw: optional(text, null, 'title of an act that shows the trouble'),
+  flaw: optional(text, null, 'title of an act that shows the fault'),
   cure: optional(text, null, 'title of an act that shows what helps'),
   command: optional(text, null, 'what a person would type, for the report'),
   steps: optional(steps, [], 'what is done, in order'),
@@ -141,12 +141,12 @@ export function parseStory(content: string, file: string): StoryFile {
   const given =
     values.cluster ?? mapping(clusterFields, 'the cluster').read({}, ['cluster'], reading);
   const acts = (values.acts ?? []) as readonly ActValues[];
-  const cluster = reading.faults.length === 0 ? readCluster(given, ['cluster'], reading) : null;
+  const cluster = reading.mistakes.length === 0 ? readCluster(given, ['cluster'], reading) : null;
   checkActs(acts, reading);
   if (cluster !== null) checkReferences(cluster, reading);
   const found = [
     ...reading.problems,
-    ...reading.faults.map(({ path, text: what, hint }) =>
+    ...reading.mistakes.map(({ path, text: what, hint }) =>
       wrong(what, placeOf(document, path), hint),
     ),
   ];

@@ -48,20 +48,20 @@ export const auto: Plugin = definePlugin({
     const { clock, log, metrics } = context;
     checkFolder(folder, (text) => log.warning(text));
     // Workers never need them.
-    const { ZoneKeeper } = await import('../../zone/zone-keeper.ts');
+    const { ZoneReloader } = await import('../../zone/zone-reloader.ts');
     const { ZonePublisher } = await import('../../zone/zone-publisher.ts');
     const publisher = context.replicated(keyOf(naming!, folder), (open) => new ZonePublisher(open));
-    const keeper = new ZoneKeeper({ publisher, clock, log, metrics });
+    const reloader = new ZoneReloader({ publisher, clock, log, metrics });
     const look = async (): Promise<void> => {
       const sources = zoneFiles(folder, naming!, log);
       const there = new Set(sources.map(({ zone }) => zone));
       for (const zone of publisher.names) {
         if (there.has(zone)) continue;
-        keeper.forget(zone);
+        reloader.forget(zone);
         log.info(`Deleting zone \`${zone}'`);
       }
       const fresh = sources.filter(({ zone }) => !publisher.has(zone));
-      await keeper.refresh(sources);
+      await reloader.refresh(sources);
       for (const { zone, path } of fresh)
         if (publisher.has(zone)) log.info(`Inserting zone \`${zone}' from: ${path}`);
     };

@@ -3,7 +3,7 @@ import { readdirSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { whyFailed } from '../../base/why-failed.ts';
 import type { Log } from '../../base/log.ts';
-import type { ZoneSource } from '../../zone/zone-keeper.ts';
+import type { ZoneSource } from '../../zone/zone-reloader.ts';
 import { zoneOf, type Naming } from './naming.ts';
 
 /** Folders within each other: more is most likely a link that leads back. */

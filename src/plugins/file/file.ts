@@ -8,7 +8,7 @@ import { directive } from '../../corefile/syntax.ts';
 import { duration, word } from '../../corefile/values.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import { transferSources } from '../../zone/transfer-source.ts';
-import type { ZoneSource } from '../../zone/zone-keeper.ts';
+import type { ZoneSource } from '../../zone/zone-reloader.ts';
 import { zoneTransfers } from '../../zone/zone-records.ts';
 import { zoneLink } from '../../zone/zone-link.ts';
 import { ZoneReplica } from '../../zone/zone-replica.ts';
@@ -63,10 +63,10 @@ export const file: Plugin = definePlugin({
     const sources = sourcesOf(options, (name) => context.path(name));
     const { clock, log, metrics } = context;
     // Workers never need them.
-    const { ZoneKeeper } = await import('../../zone/zone-keeper.ts');
+    const { ZoneReloader } = await import('../../zone/zone-reloader.ts');
     const { ZonePublisher } = await import('../../zone/zone-publisher.ts');
     const publisher = context.replicated(keyOf(sources), (open) => new ZonePublisher(open));
-    const keeper = new ZoneKeeper({ publisher, clock, log, metrics });
+    const reloader = new ZoneReloader({ publisher, clock, log, metrics });
     const reloadMs = new Map(
       options.flatMap(({ file: name, zones: names, reloadMs: ms }) =>
         names.map((zone) => [`${zone} ${context.path(name)}`, ms] as const),
@@ -76,7 +76,7 @@ export const file: Plugin = definePlugin({
     for (const source of sources) {
       const { zone, path } = source;
       const ms = reloadMs.get(`${zone} ${path}`) ?? 0;
-      const found = await keeper.load(source);
+      const found = await reloader.load(source);
       problems.push(...found.problems);
       if (found.missing === null) continue;
       if (ms === 0 || !mayCome(found.missing)) problems.push(unreadable(path, found.missing));
@@ -90,7 +90,7 @@ export const file: Plugin = definePlugin({
       for (const ms of new Set(reloadMs.values())) {
         if (ms === 0) continue;
         const own = sources.filter(({ zone, path }) => reloadMs.get(`${zone} ${path}`) === ms);
-        const ticks = every(clock, ms, () => void keeper.refresh(own));
+        const ticks = every(clock, ms, () => void reloader.refresh(own));
         context.onStop(() => ticks.cancel());
       }
     });

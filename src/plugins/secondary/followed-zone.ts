@@ -11,7 +11,7 @@ import { parseName, type WireName } from '../../wire/name.ts';
 import type { PackedZone } from '../../zone/packed-zone.ts';
 import { isNewer } from '../../zone/serial.ts';
 import { primarySerial, transferIn, type Transferred } from '../../zone/transfer-in.ts';
-import type { ZoneMetrics } from '../../zone/zone-keeper.ts';
+import type { ZoneMetrics } from '../../zone/zone-reloader.ts';
 import type { ZonePublisher } from '../../zone/zone-publisher.ts';
 import { ZoneData } from '../../zone/zone-data.ts';
 import type { PrimaryTurns } from './primary-turns.ts';

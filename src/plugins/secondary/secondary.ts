@@ -77,7 +77,7 @@ export const secondary: Plugin = definePlugin({
   async control(options, context) {
     // Workers never need them.
     const { ZonePublisher } = await import('../../zone/zone-publisher.ts');
-    const { zoneMetrics } = await import('../../zone/zone-keeper.ts');
+    const { zoneMetrics } = await import('../../zone/zone-reloader.ts');
     const own = await import('./followed-zone.ts');
     const { MemberZones } = await import('./member-zones.ts');
     const { clock, random, log } = context;

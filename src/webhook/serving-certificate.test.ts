@@ -6,7 +6,7 @@ import { makeLog } from '../base/log.ts';
 import { VirtualClock } from '../base/virtual-clock.ts';
 import type { ApiClient, ApiRequest } from '../kube/api/client.ts';
 import { statusFailure } from '../kube/api/failure.ts';
-import { CertificateKeeper } from './certificate-keeper.ts';
+import { ServingCertificate } from './serving-certificate.ts';
 
 const DAY = 24 * 3600_000;
 const host = 'hook.kube-system.svc';
@@ -57,8 +57,8 @@ interface World {
   readonly identities: Identity[];
 }
 
-/** A keeper that runs; another one at the same Secret, if `objects` are given. */
-function keeper(
+/** One replica that looks after its certificate; another one at the same Secret, if `objects` are given. */
+function replica(
   t: TestContext,
   clock = new VirtualClock(Date.UTC(2026, 0, 1)),
   objects = new Objects(),
@@ -81,7 +81,7 @@ function keeper(
     service: 'hook',
     configuration: 'hook',
   };
-  const kept = new CertificateKeeper({
+  const kept = new ServingCertificate({
     ...names,
     client: objects,
     clock,
@@ -103,7 +103,7 @@ const bundle = (objects: Objects): string =>
 
 describe('the certificate of the webhook', () => {
   test('is made for 90 days by an authority that the API server is told, and somebody else’s webhook is left alone', async (t) => {
-    const { clock, objects, identities } = keeper(t);
+    const { clock, objects, identities } = replica(t);
     await clock.advance(100);
     const certificate = new X509Certificate(identities.at(-1)!.cert);
     assert.equal(certificate.checkHost(host), host);
@@ -117,12 +117,12 @@ describe('the certificate of the webhook', () => {
 
   test('is renewed when 30 days are left, by the same authority: who trusts it goes on to', async (t) => {
     const begin = Date.UTC(2026, 0, 1);
-    const { clock, objects } = keeper(t, new VirtualClock(begin));
+    const { clock, objects } = replica(t, new VirtualClock(begin));
     await clock.advance(100);
     const authority = bundle(objects);
     const first = pem(objects, 'tls.crt');
     for (const days of [59, 61]) {
-      const later = keeper(t, new VirtualClock(begin + days * DAY), objects);
+      const later = replica(t, new VirtualClock(begin + days * DAY), objects);
       await later.clock.advance(100);
       assert.equal(later.identities.at(-1)!.cert === first, days === 59);
       assert.equal(bundle(objects), authority);
@@ -132,8 +132,8 @@ describe('the certificate of the webhook', () => {
   });
 
   test('of two replicas that find none, one is kept and served by both', async (t) => {
-    const first = keeper(t);
-    const second = keeper(t, first.clock, first.objects);
+    const first = replica(t);
+    const second = replica(t, first.clock, first.objects);
     await first.clock.advance(120_000);
     assert.equal(first.identities.at(-1)!.cert, second.identities.at(-1)!.cert);
     assert.equal(first.identities.at(-1)!.cert, pem(first.objects, 'tls.crt'));
@@ -142,7 +142,7 @@ describe('the certificate of the webhook', () => {
   test('that another replica makes at the same moment is taken, not overwritten', async (t) => {
     const objects = new Objects();
     objects.refuse.set('/api/v1/namespaces/kube-system/secrets', 409);
-    const { clock, identities } = keeper(t, new VirtualClock(Date.UTC(2026, 0, 1)), objects);
+    const { clock, identities } = replica(t, new VirtualClock(Date.UTC(2026, 0, 1)), objects);
     await clock.advance(100);
     assert.deepEqual(identities, []);
     await clock.advance(61_000);
@@ -155,7 +155,7 @@ describe('the certificate of the webhook', () => {
     ['whose authority is gone', { 'ca.crt': '' }],
   ] as const)
     test(`${what} is made anew within a minute`, async (t) => {
-      const { clock, objects, identities } = keeper(t);
+      const { clock, objects, identities } = replica(t);
       await clock.advance(100);
       Object.assign(objects.of.get(secretPath)!.data!, broken);
       await clock.advance(61_000);
@@ -166,7 +166,7 @@ describe('the certificate of the webhook', () => {
 
   test('that ended while nobody looked is made anew, its authority with it', async (t) => {
     const clock = new VirtualClock(Date.UTC(2026, 0, 1));
-    const { objects } = keeper(t, clock);
+    const { objects } = replica(t, clock);
     const old = Authority.make('old', 10 * DAY, clock.wall() - 20 * DAY);
     const server = old.issue(host, [host], new Date(clock.wall() - DAY), clock.wall() - 20 * DAY);
     const encode = (text: string): string => Buffer.from(text).toString('base64');
@@ -185,7 +185,7 @@ describe('the certificate of the webhook', () => {
   });
 
   test('an authority that somebody takes out of the configuration is written into it again', async (t) => {
-    const { clock, objects } = keeper(t);
+    const { clock, objects } = replica(t);
     await clock.advance(100);
     const authority = bundle(objects);
     objects.of.get(configurationPath)!.webhooks![0]!.clientConfig.caBundle = '';
@@ -195,7 +195,11 @@ describe('the certificate of the webhook', () => {
 
   test('that may not be kept is told once a minute, and asked for again every five seconds', async (t) => {
     const objects = new Objects();
-    const { clock, lines, identities } = keeper(t, new VirtualClock(Date.UTC(2026, 0, 1)), objects);
+    const { clock, lines, identities } = replica(
+      t,
+      new VirtualClock(Date.UTC(2026, 0, 1)),
+      objects,
+    );
     objects.refuse.set('/api/v1/namespaces/kube-system/secrets', 403);
     await clock.advance(100);
     assert.match(lines.join('\n'), /must allow create of secrets.*nobody is served meanwhile/);

@@ -16,8 +16,8 @@ export interface ZoneSource {
   readonly byTime: boolean;
 }
 
-/** What a keeper is made of: where it publishes the zones, and what it uses of the world. */
-export interface ZoneKeeperParts {
+/** What a reloader is made of: where it publishes the zones, and what it uses of the world. */
+export interface ZoneReloaderParts {
   readonly publisher: ZonePublisher;
   readonly clock: Clock;
   readonly log: Log;
@@ -28,14 +28,14 @@ export interface ZoneKeeperParts {
  * Keeps zones as their files say: reads them, reads them again when they have changed, and publishes what it read. A file with a
  * mistake, or one that is gone, leaves the zone as it was.
  */
-export class ZoneKeeper {
-  readonly #parts: ZoneKeeperParts;
+export class ZoneReloader {
+  readonly #parts: ZoneReloaderParts;
   /** By zone: what the file looked like when it was read last. */
   readonly #stamps = new Map<string, string>();
   readonly #metrics: ZoneMetrics;
   #busy: Promise<void> = Promise.resolve();
 
-  constructor(parts: ZoneKeeperParts) {
+  constructor(parts: ZoneReloaderParts) {
     this.#parts = parts;
     this.#metrics = zoneMetrics(parts.metrics);
   }

@@ -1,4 +1,4 @@
-/** Steps that make trouble on the way of packets, look at what the kernel remembers of them, and take trouble away again. */
+/** Steps that put faults on the way of packets, look at what the kernel remembers of them, and take faults away again. */
 import { countConnections, forgetConnections, insertFailed } from '../conntrack.ts';
 import {
   blockTcp,
@@ -26,12 +26,12 @@ import {
 } from './shapes.ts';
 import { bareKind, kind, type StoryRun } from './step.ts';
 
-const node = required(named('node', 'NODE'), 'the node that has the trouble');
+const node = required(named('node', 'NODE'), 'the node that has the fault');
 const lost = { lost: 'packets that it has taken by now' } as const;
 const needs = { results: lost, programs: ['nft'] } as const;
 const nobody = optional(named('server', 'IP|SERVICE|POD'), null, 'only packets to there');
 
-/** A trouble goes by the name of its step, which also is that of its table. */
+/** A fault goes by the name of its step, which also is that of its table. */
 function begin(run: StoryRun, node: string, name: string, make: (table: string) => Undo): Results {
   // By one name there may be one on several nodes.
   const undos = run.undo.get(name) ?? new Map<string, Undo>();
@@ -111,12 +111,12 @@ const lose = kind({
 });
 
 const undo = bareKind({
-  help: 'takes troubles away, by the names of their steps',
+  help: 'takes faults away, by the names of their steps',
   bare: oneOrMore(text),
   act(names, run) {
     for (const name of names) {
       const found = run.undo.get(name);
-      if (found === undefined) throw new RangeError(`there is no trouble "${name}" to be undone`);
+      if (found === undefined) throw new RangeError(`there is no fault "${name}" to be undone`);
       // What it has taken is asked for the last time.
       const { lost: taken } = run.results.get(name) ?? {};
       if (typeof taken === 'function') taken();
@@ -183,7 +183,7 @@ const link = kind({
 });
 
 /** The kinds, by their keys. */
-export const troubleSteps: Readonly<Record<string, StepKind>> = {
+export const faultSteps: Readonly<Record<string, StepKind>> = {
   loseSecondOfPair: loseSecond,
   losePackets: lose,
   limitPackets: limit,

@@ -12,8 +12,8 @@ import { ApiFailure } from '../kube/api/failure.ts';
 import { getJson, sendJson } from '../kube/api/get-json.ts';
 import { asObject, child, list, text, textMap, type JsonObject } from '../kube/api/json-object.ts';
 
-/** What keeping a certificate takes. */
-export interface CertificateKeeperParts {
+/** What a serving certificate is made and renewed with. */
+export interface ServingCertificateParts {
   readonly client: ApiClient;
   readonly namespace: string;
   /** Name of the Secret. */
@@ -38,12 +38,12 @@ const LOOK_EVERY_MS = 60_000;
 const WAIT_MS = 10_000;
 
 /** Looks once a minute whether Secret and configuration are as they should be, and mends what is not. */
-export class CertificateKeeper {
-  readonly #parts: CertificateKeeperParts;
+export class ServingCertificate {
+  readonly #parts: ServingCertificateParts;
   readonly #failures: FailureReport;
   #used = '';
 
-  constructor(parts: CertificateKeeperParts) {
+  constructor(parts: ServingCertificateParts) {
     this.#parts = parts;
     const { clock, log } = parts;
     this.#failures = new FailureReport({

@@ -8,7 +8,7 @@ import {
   usualAnswer,
   usualCorefile,
   VIP,
-  type Trouble,
+  type ClusterFault,
 } from './living-cluster.ts';
 
 const [one = '', other = ''] = REPLICAS;
@@ -38,7 +38,7 @@ function growing(...lines: readonly (readonly [series: string, by: number])[]) {
     lines.map(([series, by]) => `${series} ${100 + nth * by}\n`).join('');
 }
 
-function changed(plural: string, name: string, change: (object: KubeJson) => object): Trouble {
+function changed(plural: string, name: string, change: (object: KubeJson) => object): ClusterFault {
   return {
     objects(objects) {
       const list = objects.get(plural) ?? [];
@@ -48,7 +48,7 @@ function changed(plural: string, name: string, change: (object: KubeJson) => obj
   };
 }
 
-function added(plural: string, ...more: readonly KubeJson[]): Trouble {
+function added(plural: string, ...more: readonly KubeJson[]): ClusterFault {
   return { objects: (objects) => objects.set(plural, [...(objects.get(plural) ?? []), ...more]) };
 }
 
@@ -67,8 +67,8 @@ const egress = (ports: readonly object[]): KubeJson => ({
 });
 
 /** What can be wrong, by what it is, with the code of the finding that must come first; those that wait for replies are slow. */
-export const clusterTroubles: Readonly<
-  Record<string, Trouble & { readonly code: string; readonly slow?: boolean }>
+export const clusterFaults: Readonly<
+  Record<string, ClusterFault & { readonly code: string; readonly slow?: boolean }>
 > = {
   'a replica that says nothing': { slow: true, code: 'ND3008', servers: { [one]: { mute: true } } },
   'a replica at whose port nobody listens': {

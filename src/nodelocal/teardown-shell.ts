@@ -9,7 +9,7 @@ const NAME = 'ndots-node-cache-teardown';
  * out-of-memory killer), the kernel closes the pipe, and the shell runs its lines. Whatever ends the shell, this process notices
  * and starts another. What comes when both end at once, or when this process only stands still, is the lease's to see to.
  */
-export class Keeper {
+export class TeardownShell {
   readonly #shell: string;
   readonly #lines: () => readonly string[];
   #child: Program | null = null;
