@@ -49,7 +49,7 @@ export const refused: Rule = {
       disproved: byClient
         ? 'the same client is answered for another name'
         : 'another client is answered for the same name',
-      exchanges: observed.troubled.flatMap((lookup) =>
+      exchanges: observed.affected.flatMap((lookup) =>
         lookup.exchanges.filter(({ rcode }) => rcode === 5),
       ),
     };

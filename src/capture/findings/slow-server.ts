@@ -40,7 +40,7 @@ export const slowServer: Rule = {
       ],
       prove: `ndots query NAME @${slow.address} twice: the second time it comes from the cache`,
       disproved: 'the server’s own latency metric is low: then the way to it is slow',
-      exchanges: observed.troubled.flatMap(({ exchanges }) =>
+      exchanges: observed.affected.flatMap(({ exchanges }) =>
         exchanges.filter(
           (each) => each.server.address === slow.address && (latencyOf(each) ?? 0) >= HALF_MS,
         ),
