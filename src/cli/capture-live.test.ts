@@ -20,11 +20,15 @@ const peer = { family: 4, peer: Uint8Array.of(192, 0, 2, 7), peerAt: 0, peerPort
 const writer = new DnstapWriter(dnstapPrefix('ns1', 'v1'), 0);
 
 /** A frame that tells of a query, or of its reply. */
-function frame(id: number, reply: boolean): Buffer {
+function frame(
+  id: number,
+  reply: boolean,
+  type: number = reply ? TAP.CLIENT_RESPONSE : TAP.CLIENT_QUERY,
+): Buffer {
   const name = 'www.example.com.';
   const answer = reply ? [addressRecord(name, '192.0.2.1')] : [];
   const message = dnsMessage(name, 'A', { id, reply, answer });
-  writer.begin(reply ? TAP.CLIENT_RESPONSE : TAP.CLIENT_QUERY, '');
+  writer.begin(type, '');
   writer.socket(4, 'udp', peer, null);
   writer.queryTime(1.7e12 + id);
   if (reply) {
@@ -91,7 +95,13 @@ for (const at of [`unix:${join(folder, 'tap.sock')}`, `tcp:127.0.0.1:${port}`])
       socket.write(ready);
       await until(() => controls.includes(CONTROL.ACCEPT), 'ACCEPT');
       socket.write(
-        Buffer.concat([begin, frame(1, false), frame(1, true), frame(2, false), frame(2, true)]),
+        Buffer.concat([
+          begin,
+          frame(1, false),
+          frame(1, true),
+          frame(2, false),
+          frame(2, true, TAP.AUTH_RESPONSE),
+        ]),
       );
       await until(() => there.ended.length === 2, 'both exchanges');
       socket.write(writeControl(CONTROL.STOP));

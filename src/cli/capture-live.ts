@@ -46,7 +46,10 @@ export function capturePackets(
   return {
     name: `${device === 'any' ? 'all interfaces' : `interface ${device}`}${where}`,
     dropped: () => socket.dropped,
-    stop: () => socket.close(),
+    stop() {
+      socket.drain(take);
+      socket.close();
+    },
   };
 }
 

@@ -94,6 +94,15 @@ describe('ndots capture', () => {
     assert.match(err, /13 packets, 13 messages, 7 queries, 2 lookups, 1 without reply/);
   });
 
+  test('of packets that were cut within the question, it says that they were cut', async () => {
+    const cut = at('cut.pcap');
+    // Of the message 14 bytes are left: 14 of Ethernet, 20 of IP, 8 of UDP come before them.
+    writeFileSync(cut, pcapFile(LINK.ETHERNET, ethernet, { snap: 56 }));
+    const { err } = await run(cut);
+    assert.match(err, /13 × the capture has only the beginning of a message/);
+    assert.doesNotMatch(err, /no DNS that can be read|no packet is from or to a port/);
+  });
+
   test('a lookup has all names of the search path, under the name that the program asked for', async () => {
     const { out } = await run(file, '-o', 'flow');
     const [head, ...rows] = out.trimEnd().split('\n');

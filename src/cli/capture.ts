@@ -250,7 +250,7 @@ class Run {
       ...(this.#shown !== totals.exchanges ? [`${this.#shown} shown`] : []),
     ];
     this.#io.err(`${parts.join(', ')}\n`);
-    if (totals.frames > 0 && totals.exchanges + totals.encrypted + totals.unasked === 0)
+    if (totals.frames > 0 && totals.messages + totals.encrypted === 0)
       this.#io.err(
         'ndots capture: no packet is from or to a port of name servers: --port names others than 53 and 5353\n',
       );

@@ -89,6 +89,19 @@ export class PacketSocket {
     });
   }
 
+  /** Gives what waits in the kernel to `take`, as before an end, and nothing that came after now: no more than the kernel’s buffer holds. */
+  drain(take: TakePacket): void {
+    const nowMs = Date.now();
+    while (this.#open) {
+      const count = this.#batch.receive(this.#fd);
+      for (let i = 0; i < count && this.#open; i++) {
+        if (timeOf(this.#batch.controls, i * CONTROL_SLOT) > nowMs + 1) return;
+        this.#give(i, take);
+      }
+      if (count < BATCH) return;
+    }
+  }
+
   /** Packets that passed the filter and were lost because they were not taken in time, so far. */
   get dropped(): number {
     if (!this.#open) return this.#dropped;

@@ -76,15 +76,16 @@ export class Pairing {
     const readable = this.#reader.read(bytes, start, end);
     const { head } = this.#reader;
     const isReply = (head.flags & FLAG.QR) !== 0;
-    if (!readable && !(isReply && head.questions === 0)) {
-      this.#remarks.add('a message is no DNS that can be read', `frame ${message.frame}`);
-      return;
-    }
     if (message.cut)
       this.#remarks.add(
         'the capture has only the beginning of a message (take more of each packet: tcpdump -s 0)',
         `frame ${message.frame}`,
       );
+    if (!readable && !(isReply && head.questions === 0)) {
+      if (!message.cut)
+        this.#remarks.add('a message is no DNS that can be read', `frame ${message.frame}`);
+      return;
+    }
     if (isReply) this.#reply(message, head);
     else this.#query(message, head);
   }

@@ -1,6 +1,6 @@
 /** dnstap messages as queries and replies that passed, so that they are paired like those of packets. */
 import { accepts, CONTROL, FrameReader, type ControlFrame } from '../../wire/frame-stream.ts';
-import { DNSTAP_CONTENT_TYPE, readDnstap, type Dnstap } from '../../wire/dnstap.ts';
+import { DNSTAP_CONTENT_TYPE, readDnstap, TAP, type Dnstap } from '../../wire/dnstap.ts';
 import { ReadError } from '../../wire/reader.ts';
 import type { PassingMessage } from '../packets/dissect.ts';
 import type { Remarks } from '../packets/remarks.ts';
@@ -91,9 +91,7 @@ export class DnstapReader {
       this.#remarks.add('a dnstap message is damaged', `message ${this.#count}`);
       return;
     }
-    // Each kind has two numbers: an odd one for its query, and the next for its response.
-    const kind = (tap.type + 1) >> 1;
-    const key = `${Buffer.from(tap.queryAddress ?? UNKNOWN).toString('hex')} ${tap.queryPort} ${kind}`;
+    const key = `${Buffer.from(tap.queryAddress ?? UNKNOWN).toString('hex')} ${tap.queryPort} ${kindOf(tap.type)}`;
     const isQuery = tap.type % 2 === 1;
     if (isQuery) {
       if (tap.queryMessage === null) return;
@@ -143,6 +141,13 @@ export class DnstapReader {
       cut: false,
     });
   }
+}
+
+/** What a query and its response have in common: each kind has an odd number for the one, and the next for the other. */
+function kindOf(type: number): number {
+  const kind = type + (type % 2);
+  // BIND tells of a client’s query, and of its response as that of an authority.
+  return kind === TAP.AUTH_RESPONSE ? TAP.CLIENT_RESPONSE : kind;
 }
 
 function idOf(message: Uint8Array): number {
