@@ -71,6 +71,8 @@ const TIMEOUT_MS: Readonly<Record<Version, number>> = { 2: 15 * 60_000, 3: 30_00
 /** Nothing is done more often, and nothing takes longer. */
 const LEAST_MS = 1000;
 const MOST_MS = 366 * 86_400_000;
+/** No later time can be written as a date (ECMA-262, 21.4.1.1), and the objects have whole numbers of 64 bits. Seconds since 1970. */
+const LATEST_S = 8.64e12;
 
 /** The state of a check that never ran. */
 function noState(version: Version): CheckState {
@@ -180,7 +182,7 @@ function readStatus(status: JsonObject): CheckState {
   const run = text(status, 'currentUUID');
   const at = (key: string): number | null => {
     const seconds = numberOf(status, key);
-    return seconds > 0 ? seconds * 1000 : null;
+    return seconds > 0 && seconds <= LATEST_S ? seconds * 1000 : null;
   };
   return {
     ...noState(3),

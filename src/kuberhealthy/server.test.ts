@@ -12,7 +12,12 @@ const failedCheck = (namespace: string, name: string): CheckObject =>
   readHealthCheck({
     metadata: { namespace, name, labels: { 'kuberhealthy.io/severity': nasty } },
     spec: { runInterval: '2m', timeout: nasty },
-    status: { ok: false, errors: [nasty], failureCount: 2, lastRunUnix: 1_700_000_000 },
+    status: {
+      ok: false,
+      errors: [nasty, '\0\u001b[2J'],
+      failureCount: 2,
+      lastRunUnix: 1_700_000_000,
+    },
   });
 
 describe('Kuberhealthy’s pages', () => {
@@ -24,6 +29,11 @@ describe('Kuberhealthy’s pages', () => {
     failedCheck('b', 'dns'),
     readKhCheck({ metadata: { namespace: 'a', name: 'old' }, spec: {} }, null),
     readHealthCheck({ metadata: { namespace: 'a', name: 'new' }, spec: 'none' }),
+    // What 64 bits hold, and no date does.
+    readHealthCheck({
+      metadata: { namespace: 'far', name: 'far' },
+      status: { lastRunUnix: 9e18, lastOKUnix: 9e18, lastFailureUnix: 9e18, runDuration: 9e18 },
+    }),
   ];
   const server = new KuberhealthyServer({
     intake: {
@@ -46,6 +56,7 @@ describe('Kuberhealthy’s pages', () => {
     isReady: () => true,
     log: makeLog(() => undefined),
     requestMs: 1000,
+    connectionsMax: 200,
     more: () => [],
     own: () => null,
   });
@@ -76,6 +87,7 @@ describe('Kuberhealthy’s pages', () => {
       'b/dns',
       'a/old',
       'a/new',
+      'far/far',
     ]);
     const three = (await (await get('/json?namespace=a,,c')).json()) as {
       OK: boolean;
@@ -84,7 +96,7 @@ describe('Kuberhealthy’s pages', () => {
     assert.deepEqual(Object.keys(three.CheckDetails), ['dns', 'old', 'new']);
     assert.equal(three.CheckDetails['dns']?.nextRunUnix, 1_700_000_120);
     const all = (await (await get('/json')).json()) as typeof three;
-    assert.deepEqual(Object.keys(all.CheckDetails), [nasty, 'a/dns', 'b/dns', 'old', 'new']);
+    assert.deepEqual(Object.keys(all.CheckDetails), [nasty, 'a/dns', 'b/dns', 'old', 'new', 'far']);
     assert.equal(all.OK, false);
   });
 
@@ -92,6 +104,7 @@ describe('Kuberhealthy’s pages', () => {
     const text = await (await get('/metrics')).text();
     for (const line of text.split('\n').filter((each) => each !== '' && !each.startsWith('#')))
       assert.match(line, /^[a-z_]+(\{([a-z_]+="([^"\\\n]|\\["\\n])*",?)*\})? -?[0-9.e+]+$/);
+    assert.doesNotMatch(text, /(?!\n)\p{Cc}/u);
     assert.match(text, /^kuberhealthy_check_failure_total\{check="dns",namespace="a",.*\} 2$/m);
   });
 
@@ -106,6 +119,39 @@ describe('Kuberhealthy’s pages', () => {
       fetch(`http://127.0.0.1:${port}/check`, { method: 'POST', body: 'x'.repeat(400_000) }),
     );
     for (const response of await Promise.all(sent)) assert.equal(response.status, 413);
+  });
+
+  test('reports that come slowly give way to those that come in a moment', async () => {
+    const head = `POST /check HTTP/1.1\r\nHost: a\r\nContent-Length: 250000\r\n\r\n${'x'.repeat(240_000)}`;
+    const answers = Array.from({ length: 60 }, () => {
+      const socket = connect(port, '127.0.0.1').on('error', () => undefined);
+      socket.write(head);
+      let text = '';
+      socket.on('data', (bytes) => (text += bytes.toString()));
+      return new Promise<string>((resolve) => socket.on('close', () => resolve(text)));
+    });
+    const post = (): Promise<Response> =>
+      fetch(`http://127.0.0.1:${port}/check`, { method: 'POST', body: 'y'.repeat(1000) });
+    for (const response of await Promise.all(Array.from({ length: 10 }, post)))
+      assert.equal(response.status, 200);
+    const dropped = (await Promise.all(answers)).filter((text) => text.includes(' 503 '));
+    // 60 times 240 kB is more than 8 MiB.
+    assert.ok(dropped.length >= 20, String(dropped.length));
+  });
+
+  test('connections that say nothing, or half of something, do not keep a report out', async () => {
+    const sockets = Array.from({ length: 400 }, (_, index) => {
+      const socket = connect(port, '127.0.0.1').on('error', () => undefined);
+      if (index % 2 === 0)
+        socket.write('POST /check HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n{');
+      return socket;
+    });
+    for (let count = 0; count < 10; count++) {
+      const body = 'y';
+      const { status } = await fetch(`http://127.0.0.1:${port}/check`, { method: 'POST', body });
+      assert.equal(status, 200);
+    }
+    for (const socket of sockets) socket.destroy();
   });
 
   test('requests that do not come to their end are ended, and the others are served meanwhile', async () => {

@@ -2,10 +2,12 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { answerText } from '../base/http-answer.ts';
+import { IdleConnections } from '../base/idle-connections.ts';
 import { bugText, type Log } from '../base/log.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
 import { printExposition } from '../metrics/exposition.ts';
 import { groupSamples, type Sample } from '../metrics/sample.ts';
+import { IncomingBodies } from './incoming-bodies.ts';
 import type { ReportIntake } from './report-intake.ts';
 import {
   statusOfVersion2,
@@ -23,6 +25,8 @@ export interface KuberhealthyServerParts {
   readonly log: Log;
   /** Longest wait for a whole request, milliseconds; absent: ten seconds. */
   readonly requestMs?: number;
+  /** Connections at a time; 1024 where nothing is said. */
+  readonly connectionsMax?: number;
   /** Other series of this process. */
   readonly more: () => readonly Sample[];
   /** How the checks of this process's own file are; null: it has none. */
@@ -34,13 +38,15 @@ const BODY_MAX = 256 * 1024;
 /** Checkers report at the same time as their intervals meet. */
 const CONNECTIONS_MAX = 1024;
 const REQUEST_MS = 10_000;
-/** Reports that wait for the API server together. */
+/** Reports that wait for the API server together; and as much of those that have not come whole. */
 const HELD_MAX = 8 * 1024 * 1024;
 
 /** Answers for the checks. */
 export class KuberhealthyServer {
   readonly #parts: KuberhealthyServerParts;
   readonly #server: Server;
+  readonly #connections: IdleConnections;
+  readonly #bodies = new IncomingBodies({ each: BODY_MAX, all: HELD_MAX });
   readonly #stopping = new AbortController();
   readonly #reports = new Map<string, number>();
   /** Bytes of reports that are being dealt with. */
@@ -56,7 +62,8 @@ export class KuberhealthyServer {
       // How often the limits above are looked at.
       connectionsCheckingInterval: requestMs / 10,
     });
-    this.#server.maxConnections = CONNECTIONS_MAX;
+    this.#connections = new IdleConnections(parts.connectionsMax ?? CONNECTIONS_MAX);
+    this.#server.on('connection', (socket) => this.#connections.came(socket));
     this.#server.on('request', (request, response) => void this.#take(request, response));
   }
 
@@ -101,9 +108,19 @@ export class KuberhealthyServer {
       this.#count(version, 503);
       return answerText(response, 503, 'too many reports at once');
     }
-    const body = await bodyOf(request);
-    // The sender went away, and nobody is there to be told anything.
-    if (body === undefined) return;
+    const come = await this.#bodies.read(request);
+    // Nobody is there to be told anything.
+    if (come === 'gone') return;
+    if (come === 'busy') {
+      this.#count(version, 503);
+      response.setHeader('connection', 'close');
+      return answerText(response, 503, 'too many reports are on their way');
+    }
+    const body = come === 'too-large' ? null : come.text;
+    // Until here the connection counts as idle: who sends slowly gives way to others.
+    const { socket } = request;
+    this.#connections.asks(socket);
+    response.on('close', () => this.#connections.rests(socket));
     const bytes = body?.length ?? 0;
     this.#held += bytes;
     try {
@@ -220,23 +237,4 @@ function answerJson(response: ServerResponse, document: object): void {
     `${JSON.stringify(document, null, 2)}\n`,
     'application/json; charset=utf-8',
   );
-}
-
-/** The whole body; null: it is too large; undefined: its sender went away. The connection stays, so that the sender can be told. */
-function bodyOf(request: IncomingMessage): Promise<string | null | undefined> {
-  return new Promise((resolve) => {
-    const pieces: Buffer[] = [];
-    let bytes = 0;
-    request.on('data', (piece: Buffer) => {
-      bytes += piece.length;
-      if (bytes <= BODY_MAX) pieces.push(piece);
-      else {
-        pieces.length = 0;
-        resolve(null);
-      }
-    });
-    request.on('end', () => resolve(Buffer.concat(pieces).toString('utf8')));
-    request.on('error', () => resolve(undefined));
-    request.on('close', () => resolve(undefined));
-  });
 }

@@ -184,7 +184,8 @@ function histogram(checks: readonly CheckObject[]): readonly Sample[] {
 }
 
 function shortened(value: string): string {
-  const line = value.replace(/\s+/g, ' ');
+  // Not every reader of metrics can bear a control character.
+  const line = value.replace(/[\s\p{Cc}]+/gu, ' ');
   return line.length > LABEL_MAX ? `${line.slice(0, LABEL_MAX - 1)}…` : line;
 }
 

@@ -4,9 +4,9 @@ import { createServer, type Server } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Identity } from '../base/certificates.ts';
 import { answerText } from '../base/http-answer.ts';
+import { IdleConnections } from '../base/idle-connections.ts';
 import { BadReview, readReview, reviewPod, type Mode, type ReviewedPod } from './admission.ts';
 import type { AdviceSources } from './dns-advice.ts';
-import { IdleConnections } from './idle-connections.ts';
 
 /** What the server is made of. */
 export interface WebhookServerParts {
