@@ -4,7 +4,7 @@ import { hostname } from 'node:os';
 import { systemClock } from '../base/clock.ts';
 import { printHostPort } from '../base/ip.ts';
 import { makeLog } from '../base/log.ts';
-import { Problem, problemsIn } from '../base/problem.ts';
+import { problemsIn } from '../base/problem.ts';
 import { secureRandom } from '../base/random.ts';
 import { apiClient, userAgent } from '../kube/api/client.ts';
 import { Lease } from '../kube/api/lease.ts';
@@ -24,6 +24,7 @@ import { clusterIpBy, contextOf } from './check-plan.ts';
 import { watchFile, type FileWatch } from './check-serve.ts';
 import { accessOf } from './cluster-options.ts';
 import { EXIT, type Io } from './command.ts';
+import { listening } from './listening.ts';
 import { coreVersion } from './version.ts';
 
 /** Kuberhealthy's own lease: while it runs, ndots does not, and the other way round. */
@@ -101,17 +102,8 @@ export async function serveKuberhealthy(options: CheckOptions, io: Io): Promise<
     own: () => file?.document() ?? null,
   });
   const { host, port } = options.listen;
-  let bound: number;
-  try {
-    bound = await server.listen(host, port);
-  } catch (error) {
-    throw new Problem({
-      code: 'cannot-listen',
-      text: `cannot listen on ${printHostPort(host, port)}: ${(error as Error).message}`,
-      remedy: 'Give another address (--listen), or end what has it.',
-      cause: error,
-    });
-  }
+  const place = { host, port, option: '--listen' };
+  const bound = await listening(place, () => server.listen(host, port));
   log.info(`in Kuberhealthy's place for ${access.name}, on ${printHostPort(host, bound)}`);
   const ended = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => ended.abort());

@@ -17,6 +17,7 @@ import { policyObjects } from '../webhook/policy.ts';
 import { WebhookServer, type WebhookMetrics } from '../webhook/server.ts';
 import { accessOf } from './cluster-options.ts';
 import { EXIT, type Command, type Io } from './command.ts';
+import { listening } from './listening.ts';
 import { usage } from './option-values.ts';
 import { coreVersion } from './version.ts';
 import { parseWebhookOptions, type WebhookOptions } from './webhook-options.ts';
@@ -65,7 +66,7 @@ async function serve(options: WebhookOptions, io: Io): Promise<number> {
       ndots: options.ndots,
     }),
   });
-  const port = await listen(server, options);
+  const port = await listening({ ...options, option: '--port' }, () => server.listen());
   log.info(`webhook (${options.mode}) on port ${port}, for ${access.name}`);
   const ended = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => ended.abort());
@@ -84,19 +85,6 @@ async function serve(options: WebhookOptions, io: Io): Promise<number> {
   await server.close();
   client.close();
   return EXIT.ok;
-}
-
-async function listen(server: WebhookServer, { host, port }: WebhookOptions): Promise<number> {
-  try {
-    return await server.listen();
-  } catch (error) {
-    throw new Problem({
-      code: 'cannot-listen',
-      text: `cannot listen on ${host} port ${port}: ${(error as Error).message}`,
-      remedy: 'Give another port (--port), or end what has it.',
-      cause: error,
-    });
-  }
 }
 
 /** Somebody else renews them: they are looked at once a minute. */
