@@ -6,7 +6,6 @@ import { printHostPort } from '../base/ip.ts';
 import { makeLog } from '../base/log.ts';
 import { problemsIn } from '../base/problem.ts';
 import { secureRandom } from '../base/random.ts';
-import { apiClient, userAgent } from '../kube/api/client.ts';
 import { Lease } from '../kube/api/lease.ts';
 import { CheckCluster } from '../kuberhealthy/check-cluster.ts';
 import { fullName, OWN_CHECKS, type CheckObject } from '../kuberhealthy/check-object.ts';
@@ -22,10 +21,9 @@ import { runChecks } from '../probe/round.ts';
 import type { CheckOptions } from './check-options.ts';
 import { clusterIpBy, contextOf } from './check-plan.ts';
 import { watchFile, type FileWatch } from './check-serve.ts';
-import { accessOf } from './cluster-options.ts';
+import { accessOf, clusterClient } from './cluster-options.ts';
 import { EXIT, type Io } from './command.ts';
 import { listening } from './listening.ts';
-import { coreVersion } from './version.ts';
 
 /** Kuberhealthy's own lease: while it runs, ndots does not, and the other way round. */
 const LEASE = 'kuberhealthy-controller';
@@ -39,12 +37,7 @@ export async function serveKuberhealthy(options: CheckOptions, io: Io): Promise<
   const log = makeLog((line) => io.out(`${line}\n`));
   const clock = systemClock;
   const random = secureRandom;
-  const client = apiClient({
-    connection: access.connection,
-    clock,
-    userAgent: userAgent(coreVersion),
-    limits: { perSecond: 50, burst: 100, inFlight: 32 },
-  });
+  const client = clusterClient(access, { perSecond: 50, burst: 100, inFlight: 32 });
   const ownNamespace = io.env['POD_NAMESPACE'] || access.namespace;
   const identity = io.env['POD_NAME'] || hostname();
   const watch = new CheckWatch({ client, clock, random, log, namespace });
@@ -63,7 +56,7 @@ export async function serveKuberhealthy(options: CheckOptions, io: Io): Promise<
     cluster,
     clock,
     log,
-    teller: identity,
+    authoritativePod: identity,
     retention: {
       completed: options.keepCompleted,
       failed: options.keepFailed,
@@ -94,7 +87,7 @@ export async function serveKuberhealthy(options: CheckOptions, io: Io): Promise<
     wall: clock.wall(),
   });
   const server = new KuberhealthyServer({
-    intake: new ReportIntake({ watch, cluster, clock, teller: identity }),
+    intake: new ReportIntake({ watch, cluster, clock, authoritativePod: identity }),
     facts,
     isReady: () => watch.isSynced,
     log,

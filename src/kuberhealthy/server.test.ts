@@ -108,6 +108,24 @@ describe('Kuberhealthy’s pages', () => {
     for (const response of await Promise.all(sent)) assert.equal(response.status, 413);
   });
 
+  test('reports that have come in part count as held: those that are too many are put off', async () => {
+    const head = 'POST /check HTTP/1.1\r\nHost: a\r\nContent-Length: 262144\r\n\r\n';
+    const slow = Array.from({ length: 40 }, () => {
+      const socket = connect(port, '127.0.0.1');
+      let told = '';
+      socket.on('error', () => undefined);
+      socket.on('data', (bytes) => (told += bytes.toString('latin1')));
+      // 40 × 256 KiB: more than 8 MiB, and none comes to its end.
+      socket.write(head + 'x'.repeat(262_000));
+      return new Promise<string>((resolve) => socket.on('close', () => resolve(told)));
+    });
+    const answers = await Promise.all(slow);
+    const putOff = answers.filter((told) => told.startsWith('HTTP/1.1 503'));
+    assert.ok(putOff.length > 0 && putOff.length < 40, `${putOff.length} of 40`);
+    const report = { method: 'POST', body: '{}' };
+    assert.equal((await fetch(`http://127.0.0.1:${port}/check`, report)).status, 200);
+  });
+
   test('requests that do not come to their end are ended, and the others are served meanwhile', async () => {
     const before = seen.length;
     const head = 'POST /check HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n{';

@@ -36,7 +36,7 @@ const CONNECTIONS_MAX = 1024;
 const REQUEST_MS = 10_000;
 /** What is under way when the process ends has so long, milliseconds. */
 const GRACE_MS = 2000;
-/** Reports that wait for the API server together. */
+/** Bytes of all reports that are on their way here, or wait for the API server. */
 const HELD_MAX = 8 * 1024 * 1024;
 
 /** Answers for the checks. */
@@ -45,7 +45,7 @@ export class KuberhealthyServer {
   readonly #server: Server;
   readonly #stopping = new AbortController();
   readonly #reports = new Map<string, number>();
-  /** Bytes of reports that are being dealt with. */
+  /** Bytes of reports that are here, in whole or in part. */
   #held = 0;
 
   constructor(parts: KuberhealthyServerParts) {
@@ -89,16 +89,23 @@ export class KuberhealthyServer {
   async #report(version: 2 | 3, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { intake, log } = this.#parts;
     const run = request.headers['kh-run-uuid'];
-    if (this.#held > HELD_MAX) {
-      this.#count(version, 503);
-      return answerText(response, 503, 'too many reports at once');
-    }
-    const body = await bodyOf(request);
-    // The sender went away, and nobody is there to be told anything.
-    if (body === undefined) return;
-    const bytes = body?.length ?? 0;
-    this.#held += bytes;
+    let held = 0;
+    const hold = (bytes: number): boolean => {
+      if (this.#held + bytes > HELD_MAX) return false;
+      this.#held += bytes;
+      held += bytes;
+      return true;
+    };
     try {
+      const come = await bodyOf(request, hold);
+      // The sender went away, and nobody is there to be told anything.
+      if (come === 'gone') return;
+      if (come === 'busy') {
+        this.#count(version, 503);
+        response.setHeader('connection', 'close');
+        return answerText(response, 503, 'too many reports at once: try again');
+      }
+      const { body } = come;
       const answer = await intake.take(
         {
           version,
@@ -122,7 +129,7 @@ export class KuberhealthyServer {
       log.warning(`a report could not be written down: ${error.message}`);
       answerText(response, 503, 'the API server does not take the state now: try again');
     } finally {
-      this.#held -= bytes;
+      this.#held -= held;
     }
   }
 
@@ -214,21 +221,28 @@ function answerJson(response: ServerResponse, document: object): void {
   );
 }
 
-/** The whole body; null: it is too large; undefined: its sender went away. The connection stays, so that the sender can be told. */
-function bodyOf(request: IncomingMessage): Promise<string | null | undefined> {
+/**
+ * The whole body; null: it is too large. The connection stays, so that the sender can be told.
+ * @param hold asked for each piece whether there is room for it; if not, the body is not taken (`busy`)
+ */
+function bodyOf(
+  request: IncomingMessage,
+  hold: (bytes: number) => boolean,
+): Promise<{ readonly body: string | null } | 'busy' | 'gone'> {
   return new Promise((resolve) => {
     const pieces: Buffer[] = [];
     let bytes = 0;
+    let refused = false;
     request.on('data', (piece: Buffer) => {
       bytes += piece.length;
-      if (bytes <= BODY_MAX) pieces.push(piece);
-      else {
-        pieces.length = 0;
-        resolve(null);
-      }
+      const isTaken = !refused && bytes <= BODY_MAX && hold(piece.length);
+      if (isTaken) return void pieces.push(piece);
+      refused = true;
+      pieces.length = 0;
+      resolve(bytes > BODY_MAX ? { body: null } : 'busy');
     });
-    request.on('end', () => resolve(Buffer.concat(pieces).toString('utf8')));
-    request.on('error', () => resolve(undefined));
-    request.on('close', () => resolve(undefined));
+    request.on('end', () => resolve({ body: Buffer.concat(pieces).toString('utf8') }));
+    request.on('error', () => resolve('gone'));
+    request.on('close', () => resolve('gone'));
   });
 }
