@@ -1,4 +1,4 @@
-/** Connections up to a limit: at it the one goes that has been idle longest, and never the newcomer, who may be the API server. */
+/** Connections up to a limit: at it the one goes that has been idle longest, never the newcomer, who may be the API server. */
 import type { Socket } from 'node:net';
 
 /** Sockets by the client's address and port, since TLS has another object than the socket below. */
@@ -6,6 +6,7 @@ export class IdleConnections {
   readonly #most: number;
   /** Those without a request, the one that has been idle longest first. */
   readonly #idle = new Map<string, Socket>();
+  /** Those with one, the one that came first first. */
   readonly #busy = new Map<string, Socket>();
 
   constructor(most: number) {
@@ -21,9 +22,11 @@ export class IdleConnections {
       this.#busy.delete(key);
     });
     if (this.#idle.size + this.#busy.size <= this.#most) return;
-    const [oldest = key] = this.#idle.keys();
-    this.#idle.get(oldest)?.destroy();
-    this.#idle.delete(oldest);
+    // Where all others are busy, the one goes that has been so for longest.
+    const others = this.#idle.size > 1 ? this.#idle : this.#busy;
+    const [[longest, victim] = [key, socket]] = others;
+    others.delete(longest);
+    victim.destroy();
   }
 
   /** A request came over it. */

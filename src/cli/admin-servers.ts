@@ -1,19 +1,17 @@
 /** Servers that are given commands: at their addresses, or through the API server of their cluster. */
 import type { RequestOptions } from 'node:https';
 import { builtins } from '../base/builtins.ts';
-import { systemClock } from '../base/clock.ts';
 import { printHostPort } from '../base/ip.ts';
 import { Problem } from '../base/problem.ts';
 import { FILE_MAX } from '../base/read-file.ts';
-import { apiClient, userAgent, type ApiClient } from '../kube/api/client.ts';
+import type { ApiClient } from '../kube/api/client.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
 import { getJson, sendJson } from '../kube/api/get-json.ts';
 import { asObject, child, children, text } from '../kube/api/json-object.ts';
 import type { CacheOptions } from './cache-options.ts';
-import { accessOf } from './cluster-options.ts';
+import { accessOf, clusterClient } from './cluster-options.ts';
 import type { Io } from './command.ts';
 import { readText } from './named-file.ts';
-import { coreVersion } from './version.ts';
 
 /** A server that takes commands. */
 export interface AdminServer {
@@ -115,11 +113,7 @@ async function podServers(
   io: Io,
 ): Promise<{ readonly servers: readonly AdminServer[]; close(): void }> {
   const access = accessOf(choice, io);
-  const client = apiClient({
-    connection: access.connection,
-    clock: systemClock,
-    userAgent: userAgent(coreVersion),
-  });
+  const client = clusterClient(access);
   try {
     const pods = await runningPods(client, namespace, selector, options.timeoutMs, io.signal);
     if (pods.length === 0)

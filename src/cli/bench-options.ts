@@ -2,7 +2,7 @@
 import { clientLabels } from '../resolver/clients.ts';
 import { group, one, type Usage } from './option.ts';
 import { parseOptions } from './option-parse.ts';
-import { choice, file, integer, readServer, text, usage } from './option-values.ts';
+import { choice, duration, file, integer, readServer, text, usage } from './option-values.ts';
 
 /** A server of the command line. */
 export interface BenchServer {
@@ -41,12 +41,12 @@ const table = {
       'search path and ndots of that walk (as kubelet writes them for namespace default)',
     ),
     rate: one('--rate', integer('N', 1, 1_000_000), 'queries per second (1000)'),
-    seconds: one('--for', integer('SECONDS', 1, 86_400), 'send for so long (10)'),
+    for: one('--for', duration(1000, 86_400_000), 'send for so long (10s)'),
     clients: one('--clients', integer('N', 1, 1024), 'source ports for each server (16)'),
     timeout: one(
       '--timeout',
-      integer('SECONDS', 1, 60),
-      'a query without a reply after this is lost (5)',
+      duration(100, 60_000),
+      'a query without a reply after this is lost (5s)',
     ),
   }),
   ...group('Output', {
@@ -83,9 +83,9 @@ export function parseBenchOptions(words: readonly string[]): BenchOptions {
     client: values.client ?? 'glibc',
     resolvConf: values.resolvConf,
     rate: values.rate ?? 1000,
-    lastsMs: (values.seconds ?? 10) * 1000,
+    lastsMs: values.for ?? 10_000,
     clients: values.clients ?? 16,
-    timeoutMs: (values.timeout ?? 5) * 1000,
+    timeoutMs: values.timeout ?? 5000,
     output: values.output ?? 'text',
   };
 }

@@ -3,7 +3,7 @@ import { nearest } from '../base/problem.ts';
 import { clusterOptions, namesCluster, type ClusterOptions } from './cluster-options.ts';
 import { flag, group, many, one, type OptionValue, type Usage } from './option.ts';
 import { parseOptions } from './option-parse.ts';
-import { choice, file, integer, text, usage } from './option-values.ts';
+import { choice, duration, file, integer, text, usage } from './option-values.ts';
 
 /** What `ndots cache` does: its first word. */
 const actions = ['explain', 'flush'] as const;
@@ -70,7 +70,7 @@ const table = {
     ca: one('--ca', file(), 'who signed its certificate'),
     cert: one('--cert', file(), 'client certificate'),
     key: one('--key', file(), 'its key'),
-    timeout: one('--timeout', integer('SECONDS', 1, 60), 'for each server (5)'),
+    timeout: one('--timeout', duration(100, 60_000), 'for each server (5s)'),
   }),
   ...group('All replicas in a cluster', {
     cluster: flag(
@@ -139,7 +139,7 @@ export function parseCacheOptions(given: readonly string[]): CacheOptions {
           access: values,
         }
       : null,
-    timeoutMs: (values.timeout ?? 5) * 1000,
+    timeoutMs: values.timeout ?? 5000,
     output: values.output ?? 'text',
   };
 }

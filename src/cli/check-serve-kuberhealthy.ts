@@ -4,9 +4,8 @@ import { hostname } from 'node:os';
 import { systemClock } from '../base/clock.ts';
 import { printHostPort } from '../base/ip.ts';
 import { makeLog } from '../base/log.ts';
-import { Problem, problemsIn } from '../base/problem.ts';
+import { problemsIn } from '../base/problem.ts';
 import { secureRandom } from '../base/random.ts';
-import { apiClient, userAgent } from '../kube/api/client.ts';
 import { Lease } from '../kube/api/lease.ts';
 import { CheckCluster } from '../kuberhealthy/check-cluster.ts';
 import { fullName, OWN_CHECKS, type CheckObject } from '../kuberhealthy/check-object.ts';
@@ -22,9 +21,9 @@ import { runChecks } from '../probe/round.ts';
 import type { CheckOptions } from './check-options.ts';
 import { clusterIpBy, contextOf } from './check-plan.ts';
 import { watchFile, type FileWatch } from './check-serve.ts';
-import { accessOf } from './cluster-options.ts';
+import { accessOf, clusterClient } from './cluster-options.ts';
 import { EXIT, type Io } from './command.ts';
-import { coreVersion } from './version.ts';
+import { listening } from './listening.ts';
 
 /** Kuberhealthy's own lease: while it runs, ndots does not, and the other way round. */
 const LEASE = 'kuberhealthy-controller';
@@ -38,12 +37,7 @@ export async function serveKuberhealthy(options: CheckOptions, io: Io): Promise<
   const log = makeLog((line) => io.out(`${line}\n`));
   const clock = systemClock;
   const random = secureRandom;
-  const client = apiClient({
-    connection: access.connection,
-    clock,
-    userAgent: userAgent(coreVersion),
-    limits: { perSecond: 50, burst: 100, inFlight: 32 },
-  });
+  const client = clusterClient(access, { perSecond: 50, burst: 100, inFlight: 32 });
   const ownNamespace = io.env['POD_NAMESPACE'] || access.namespace;
   const identity = io.env['POD_NAME'] || hostname();
   const watch = new CheckWatch({ client, clock, random, log, namespace });
@@ -62,7 +56,7 @@ export async function serveKuberhealthy(options: CheckOptions, io: Io): Promise<
     cluster,
     clock,
     log,
-    teller: identity,
+    authoritativePod: identity,
     retention: {
       completed: options.keepCompleted,
       failed: options.keepFailed,
@@ -93,7 +87,7 @@ export async function serveKuberhealthy(options: CheckOptions, io: Io): Promise<
     wall: clock.wall(),
   });
   const server = new KuberhealthyServer({
-    intake: new ReportIntake({ watch, cluster, clock, teller: identity }),
+    intake: new ReportIntake({ watch, cluster, clock, authoritativePod: identity }),
     facts,
     isReady: () => watch.isSynced,
     log,
@@ -101,17 +95,8 @@ export async function serveKuberhealthy(options: CheckOptions, io: Io): Promise<
     own: () => file?.document() ?? null,
   });
   const { host, port } = options.listen;
-  let bound: number;
-  try {
-    bound = await server.listen(host, port);
-  } catch (error) {
-    throw new Problem({
-      code: 'cannot-listen',
-      text: `cannot listen on ${printHostPort(host, port)}: ${(error as Error).message}`,
-      remedy: 'Give another address (--listen), or end what has it.',
-      cause: error,
-    });
-  }
+  const place = { host, port, option: '--listen' };
+  const bound = await listening(place, () => server.listen(host, port));
   log.info(`in Kuberhealthy's place for ${access.name}, on ${printHostPort(host, bound)}`);
   const ended = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => ended.abort());

@@ -2,13 +2,14 @@
 import { every, systemClock } from '../base/clock.ts';
 import { printHostPort } from '../base/ip.ts';
 import { makeLog, type Log } from '../base/log.ts';
-import { Problem, problemsIn } from '../base/problem.ts';
+import { problemsIn } from '../base/problem.ts';
 import { secureRandom } from '../base/random.ts';
 import { Watch } from '../probe/watch.ts';
 import { watchDocument, WatchServer } from '../probe/watch-server.ts';
 import { chosen, type CheckOptions } from './check-options.ts';
 import { contextOf, planOf } from './check-plan.ts';
 import { EXIT, type Io } from './command.ts';
+import { listening } from './listening.ts';
 
 /** Replicas come and go: where they are is asked so often. */
 const SERVERS_EVERY_MS = 30_000;
@@ -19,17 +20,8 @@ export async function serveChecks(options: CheckOptions, io: Io): Promise<number
   const { watch, run } = await watchFile(options, io, log);
   const { host, port } = options.listen;
   const server = new WatchServer(watch);
-  let bound: number;
-  try {
-    bound = await server.listen(host, port);
-  } catch (error) {
-    throw new Problem({
-      code: 'cannot-listen',
-      text: `cannot listen on ${printHostPort(host, port)}: ${(error as Error).message}`,
-      remedy: 'Give another address (--listen), or end what has it.',
-      cause: error,
-    });
-  }
+  const place = { host, port, option: '--listen' };
+  const bound = await listening(place, () => server.listen(host, port));
   log.info(`metrics on ${printHostPort(host, bound)}`);
   const ended = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => ended.abort());

@@ -1,6 +1,6 @@
 /** Which cluster a verb asks, as kubectl is told: one table of options for all verbs, and the way to that cluster. */
 import { systemClock } from '../base/clock.ts';
-import { apiClient, userAgent, type ApiClient } from '../kube/api/client.ts';
+import { apiClient, userAgent, type ApiClient, type ClientParts } from '../kube/api/client.ts';
 import { clusterAccess, type ClusterAccess } from '../kube/api/cluster-access.ts';
 import type { Io } from './command.ts';
 import { flag, many, one, type Many, type One, type Switch } from './option.ts';
@@ -56,16 +56,25 @@ export function accessOf(options: ClusterOptions, { env }: Pick<Io, 'env'>): Clu
   return clusterAccess({ kubeconfig, context, as, asGroups: asGroup, env });
 }
 
+/** A client for the cluster, to be closed by who has it. @param limits of its requests, for programs that go on */
+export function clusterClient(
+  { connection }: ClusterAccess,
+  limits?: ClientParts['limits'],
+): ApiClient {
+  return apiClient({
+    connection,
+    clock: systemClock,
+    userAgent: userAgent(coreVersion),
+    ...(limits !== undefined && { limits }),
+  });
+}
+
 /** Asks the cluster, and closes the connections at the end. Throws a `Problem` where there is no cluster. */
 export async function withCluster<T>(
   access: ClusterAccess,
   use: (client: ApiClient) => Promise<T>,
 ): Promise<T> {
-  const client = apiClient({
-    connection: access.connection,
-    clock: systemClock,
-    userAgent: userAgent(coreVersion),
-  });
+  const client = clusterClient(access);
   try {
     return await use(client);
   } finally {

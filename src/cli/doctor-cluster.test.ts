@@ -10,6 +10,16 @@ import { pcapFile } from '../../test/kit/packets.ts';
 import { stories } from '../../test/kit/stories.ts';
 import { LINK } from '../capture/packets/frame.ts';
 
+/** An object of `--rbac`. */
+interface RbacObject {
+  readonly kind: string;
+  readonly rules?: readonly {
+    readonly apiGroups: readonly [string];
+    readonly resources: readonly string[];
+    readonly verbs: readonly string[];
+  }[];
+}
+
 /** A living cluster is examined: healthy, nothing fires; with one thing wrong, that is the first finding. */
 
 describe('ndots doctor cluster', () => {
@@ -128,14 +138,35 @@ describe('with less', () => {
 
   test('--rbac prints objects that hold what is listed', async () => {
     await using cluster = await LivingCluster.start();
-    const { out, code } = await cluster.run('--rbac', '-n', 'openshift-dns');
+    const { out, code } = await cluster.run('--rbac', '-n', 'kube-system');
     assert.equal(code, 0);
-    const objects = parseAllDocuments(out).map((document) => document.toJS() as { kind: string });
+    const objects = parseAllDocuments(out).map((document) => document.toJS() as RbacObject);
     assert.deepEqual(
       objects.map(({ kind }) => kind),
       ['ServiceAccount', 'ClusterRole', 'ClusterRoleBinding', 'Role', 'RoleBinding'],
     );
-    assert.match(out, /resources: \[configmaps\]|configmaps/);
+    const granted = objects.flatMap(({ kind, rules = [] }) =>
+      rules
+        .filter(({ verbs }) => verbs.includes('list'))
+        .flatMap(({ apiGroups: [group], resources }) =>
+          resources.map((plural) => `${kind === 'Role' ? 'kube-system ' : ''}${group}/${plural}`),
+        ),
+    );
+    await cluster.examine();
+    const listed = cluster.api.seen
+      .filter(({ verb }) => verb === 'list')
+      .map(({ path }) => {
+        const [, group = '', own = '', plural = ''] =
+          /^\/apis?(?:\/([a-z0-9.]+\.[a-z0-9.]+|apps|policy|autoscaling))?\/v\d(?:\/namespaces\/([^/]+))?\/([a-z]+)$/.exec(
+            path,
+          ) ?? [];
+        return `${own === '' ? '' : `${own} `}${group}/${plural}`;
+      });
+    // A right for all namespaces is one for each of them.
+    const needed = [...new Set(listed)].filter(
+      (right) => !right.startsWith('kube-system ') || !listed.includes(right.split(' ')[1]!),
+    );
+    assert.deepEqual(granted.toSorted(), needed.toSorted());
   });
 });
 

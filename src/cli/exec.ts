@@ -2,13 +2,12 @@
 import { systemClock } from '../base/clock.ts';
 import { nearest, Problem } from '../base/problem.ts';
 import { secureRandom } from '../base/random.ts';
-import { apiClient, userAgent } from '../kube/api/client.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
 import { clusterPods } from '../kube/pods/cluster-pods.ts';
 import { runInPod } from '../kube/pods/ephemeral-container.ts';
 import { podBehind } from '../kube/pods/pod-behind.ts';
 import type { ClusterAccess } from '../kube/api/cluster-access.ts';
-import { accessOf } from './cluster-options.ts';
+import { accessOf, clusterClient } from './cluster-options.ts';
 import { EXIT, type Command, type Io } from './command.ts';
 import { parseExecOptions, type ExecOptions } from './exec-options.ts';
 import { usage } from './option-values.ts';
@@ -35,11 +34,7 @@ export const exec: Command = {
 async function run(options: ExecOptions, io: Io): Promise<number> {
   const access = accessOf(options, io);
   const { namespace, pod } = await podOf(options, io, access);
-  const client = apiClient({
-    connection: access.connection,
-    clock: systemClock,
-    userAgent: userAgent(coreVersion),
-  });
+  const client = clusterClient(access);
   const interrupt = new AbortController();
   const stop = (): void => interrupt.abort();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stop);

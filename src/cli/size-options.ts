@@ -3,7 +3,7 @@ import { readDefaults, readTargets, type ScaleTarget } from '../kube/scaling/aut
 import { clusterOptions, type ClusterOptions } from './cluster-options.ts';
 import { flag, group, many, one, type OptionValue, type Usage } from './option.ts';
 import { parseOptions } from './option-parse.ts';
-import { choice, file, integer, text, usage } from './option-values.ts';
+import { choice, duration, file, integer, text, usage } from './option-values.ts';
 
 /** What a command line of `ndots size` says. */
 export type SizeOptions =
@@ -74,7 +74,7 @@ const table = {
       url,
       'metrics of a replica, ndots or CoreDNS; once for each replica',
     ),
-    seconds: one('--for', integer('SECONDS', 1, 86_400), 'measure for so long (10)'),
+    for: one('--for', duration(1000, 86_400_000), 'measure for so long (10s)'),
     cpu: one('--cpu', fraction, 'processors that a replica may use (1)'),
     peak: one('--peak', fraction, 'plan for so many times the queries of now (2)'),
   }),
@@ -141,7 +141,7 @@ export function parseSizeOptions(
     return {
       mode: 'measured',
       metrics: values.metrics,
-      forMs: (values.seconds ?? 10) * 1000,
+      forMs: values.for ?? 10_000,
       cpu: values.cpu ?? 1,
       peak: values.peak ?? 2,
       output,

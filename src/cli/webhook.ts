@@ -4,7 +4,6 @@ import { systemClock } from '../base/clock.ts';
 import { makeLog, type Log } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
 import { FILE_MAX, readFileText } from '../base/read-file.ts';
-import { apiClient, userAgent } from '../kube/api/client.ts';
 import { asObject } from '../kube/api/json-object.ts';
 import { parseYaml } from '../kube/manifests/yaml-document.ts';
 import { Collection } from '../metrics/collection.ts';
@@ -15,10 +14,10 @@ import { readNdots } from '../webhook/dns-advice.ts';
 import { NamespaceAnnotations } from '../webhook/namespace-annotations.ts';
 import { policyObjects } from '../webhook/policy.ts';
 import { WebhookServer, type WebhookMetrics } from '../webhook/server.ts';
-import { accessOf } from './cluster-options.ts';
+import { accessOf, clusterClient } from './cluster-options.ts';
 import { EXIT, type Command, type Io } from './command.ts';
+import { listening } from './listening.ts';
 import { usage } from './option-values.ts';
-import { coreVersion } from './version.ts';
 import { parseWebhookOptions, type WebhookOptions } from './webhook-options.ts';
 
 /** The verb `webhook`. */
@@ -45,12 +44,7 @@ async function serve(options: WebhookOptions, io: Io): Promise<number> {
     (line) => io.out(`${line}\n`),
     () => false,
   );
-  const client = apiClient({
-    connection: access.connection,
-    clock: systemClock,
-    userAgent: userAgent(coreVersion),
-    limits: { perSecond: 50, burst: 100, inFlight: 16 },
-  });
+  const client = clusterClient(access, { perSecond: 50, burst: 100, inFlight: 16 });
   const namespaces = new NamespaceAnnotations(client, systemClock, log);
   const collection = new Collection();
   const metrics = webhookMetrics(new SharedRegistry((event) => collection.add('webhook', event)));
@@ -65,7 +59,7 @@ async function serve(options: WebhookOptions, io: Io): Promise<number> {
       ndots: options.ndots,
     }),
   });
-  const port = await listen(server, options);
+  const port = await listening({ ...options, option: '--port' }, () => server.listen());
   log.info(`webhook (${options.mode}) on port ${port}, for ${access.name}`);
   const ended = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => ended.abort());
@@ -84,19 +78,6 @@ async function serve(options: WebhookOptions, io: Io): Promise<number> {
   await server.close();
   client.close();
   return EXIT.ok;
-}
-
-async function listen(server: WebhookServer, { host, port }: WebhookOptions): Promise<number> {
-  try {
-    return await server.listen();
-  } catch (error) {
-    throw new Problem({
-      code: 'cannot-listen',
-      text: `cannot listen on ${host} port ${port}: ${(error as Error).message}`,
-      remedy: 'Give another port (--port), or end what has it.',
-      cause: error,
-    });
-  }
 }
 
 /** Somebody else renews them: they are looked at once a minute. */

@@ -49,7 +49,7 @@ export interface CheckState {
   readonly node: string;
   /** Kuberhealthy 2 says when it was told last, and by whom. */
   readonly toldAt: number | null;
-  readonly teller: string;
+  readonly authoritativePod: string;
   /** Counts and times of Kuberhealthy 3; of checks of version 2 nobody keeps them. */
   readonly successes: number;
   readonly failures: number;
@@ -85,7 +85,7 @@ function noState(version: Version): CheckState {
     tookMs: 0,
     node: '',
     toldAt: null,
-    teller: '',
+    authoritativePod: '',
     successes: 0,
     failures: 0,
     failuresInARow: 0,
@@ -174,7 +174,7 @@ function readKhState(object: JsonObject): CheckState {
     tookMs: Math.max(0, parseDuration(text(spec, 'RunDuration')) ?? 0),
     node: text(spec, 'Node'),
     toldAt,
-    teller: text(spec, 'AuthoritativePod'),
+    authoritativePod: text(spec, 'AuthoritativePod'),
   };
 }
 

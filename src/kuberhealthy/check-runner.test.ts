@@ -108,12 +108,12 @@ describe('the replica that leads', () => {
     const parts = { client: api, clock, log, namespace: '' };
     watch = new CheckWatch({ ...parts, random: seededRandom(3) });
     const cluster = new CheckCluster({ ...parts, watch });
-    intake = new ReportIntake({ watch, cluster, clock, teller: 'a' });
+    intake = new ReportIntake({ watch, cluster, clock, authoritativePod: 'a' });
     const runner = new CheckRunner({
       ...parts,
       watch,
       cluster,
-      teller: 'a',
+      authoritativePod: 'a',
       retention: { completed: 1, failed: 2, failedMs: 1 },
       newRun: randomUUID,
       reportingUrl: () => Promise.resolve('http://10.0.0.9'),

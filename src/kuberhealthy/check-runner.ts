@@ -17,8 +17,8 @@ export interface CheckRunnerParts {
   readonly cluster: CheckCluster;
   readonly clock: Clock;
   readonly log: Log;
-  /** What this replica is called. */
-  readonly teller: string;
+  /** What this replica is called, in states too. */
+  readonly authoritativePod: string;
   readonly retention: Retention;
   /** Makes the names of runs: UUIDs. */
   readonly newRun: () => string;
@@ -227,12 +227,12 @@ export class CheckRunner {
   }
 
   async #fail(check: CheckObject, run: string, error: string, signal: AbortSignal): Promise<void> {
-    const { cluster, clock, log, teller } = this.#parts;
+    const { cluster, clock, log, authoritativePod } = this.#parts;
     const failed = await cluster.changeState(
       check,
       (now) =>
         now.state.run === run && now.state.isRunning
-          ? ended(now, { ok: false, errors: [error], teller }, clock.wall())
+          ? ended(now, { ok: false, errors: [error], authoritativePod }, clock.wall())
           : null,
       signal,
     );
@@ -245,7 +245,7 @@ export class CheckRunner {
     run: string,
     signal: AbortSignal,
   ): Promise<void> {
-    const { cluster, clock, runOwn, teller, log } = this.#parts;
+    const { cluster, clock, runOwn, authoritativePod, log } = this.#parts;
     const stop = new AbortController();
     this.#own.set(run, stop);
     const either = AbortSignal.any([signal, stop.signal]);
@@ -258,7 +258,7 @@ export class CheckRunner {
             check,
             (now) =>
               now.state.run === run && now.state.isRunning
-                ? ended(now, { ok, errors, teller }, clock.wall())
+                ? ended(now, { ok, errors, authoritativePod }, clock.wall())
                 : null,
             either,
           );

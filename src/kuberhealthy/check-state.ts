@@ -20,7 +20,7 @@ export function givenUp(state: CheckState): CheckState {
 /** The run has ended, with errors or without. */
 export function ended(
   { version, state }: CheckObject,
-  { ok, errors, node = '', teller }: Outcome,
+  { ok, errors, node = '', authoritativePod }: Outcome,
   wall: number,
 ): CheckState {
   const kept = errors.slice(0, ERRORS_MAX).map((error) => shortened(error));
@@ -35,7 +35,7 @@ export function ended(
     tookMs: state.begunAt === null ? 0 : Math.max(0, wall - state.begunAt),
     node,
     toldAt: wall,
-    teller,
+    authoritativePod,
     successes: state.successes + (ok ? 1 : 0),
     failures: state.failures + (ok ? 0 : 1),
     failuresInARow: ok ? 0 : state.failuresInARow + 1,
@@ -51,7 +51,7 @@ export interface Outcome {
   /** The node of its pod, as far as is known. */
   readonly node?: string;
   /** The replica that says so. */
-  readonly teller: string;
+  readonly authoritativePod: string;
 }
 
 /** Why a run failed that did not report, in the words of its version: alerts look for them. */
@@ -107,7 +107,7 @@ export function khStateOf(
       // Seconds, as the API writes times.
       LastRun:
         state.toldAt === null ? null : new Date(state.toldAt).toISOString().replace(/\.\d+Z$/, 'Z'),
-      AuthoritativePod: state.teller,
+      AuthoritativePod: state.authoritativePod,
       uuid: state.run,
       khWorkload: 'KHCheck',
     },

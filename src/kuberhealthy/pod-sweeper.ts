@@ -1,7 +1,7 @@
 /** Clears away the pods of runs that are over, and states whose checks are gone. */
 import { sleep, type Clock } from '../base/clock.ts';
 import { FailureReport } from '../base/failure-report.ts';
-import type { Log } from '../base/log.ts';
+import { bugText, type Log } from '../base/log.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
 import type { CheckCluster } from './check-cluster.ts';
 import type { CheckerPod } from './check-pod.ts';
@@ -47,9 +47,9 @@ export class PodSweeper {
     return this.#tookSeconds;
   }
 
-  /** Runs until the signal comes; what fails is told and tried again. */
+  /** Runs until the signal comes; what fails is told and tried again. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    const { clock } = this.#parts;
+    const { clock, log } = this.#parts;
     while (!signal.aborted) {
       await sleep(clock, EVERY_MS, signal);
       if (signal.aborted) return;
@@ -59,8 +59,8 @@ export class PodSweeper {
         this.#failures.over();
       } catch (error) {
         if (signal.aborted) return;
-        if (!(error instanceof ApiFailure)) throw error;
-        this.#failures.failed(error, EVERY_MS, 'pods stay');
+        if (error instanceof ApiFailure) this.#failures.failed(error, EVERY_MS, 'pods stay');
+        else log.error(bugText(error));
       }
       this.#tookSeconds = (clock.now() - begun) / 1000;
     }

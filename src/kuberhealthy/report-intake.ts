@@ -37,8 +37,8 @@ export interface ReportIntakeParts {
   readonly watch: CheckWatch;
   readonly cluster: CheckCluster;
   readonly clock: Clock;
-  /** What this replica is called. */
-  readonly teller: string;
+  /** What this replica is called, in states too. */
+  readonly authoritativePod: string;
 }
 
 /** A run that another replica began may not be known here yet: so long is waited, and by so many at most. */
@@ -85,7 +85,7 @@ export class ReportIntake {
     check: CheckObject,
     signal: AbortSignal,
   ): Promise<ReportAnswer> {
-    const { cluster, clock, teller } = this.#parts;
+    const { cluster, clock, authoritativePod } = this.#parts;
     const late = this.#lateness(check);
     if (late !== null) return late;
     if (body === null) return refused(413, 'a report this large is taken from nobody');
@@ -99,7 +99,7 @@ export class ReportIntake {
           // It came in time, however long writing it takes.
           (now) =>
             now.state.run === run
-              ? ended(now, { ...report, node: now.state.node, teller }, clock.wall())
+              ? ended(now, { ...report, node: now.state.node, authoritativePod }, clock.wall())
               : null,
           signal,
         );

@@ -1,7 +1,7 @@
 /** Kuberhealthy's HTTP side: reports of checkers, the page, JSON, metrics, probes. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { answerText } from '../base/http-answer.ts';
+import { endHttp, listenHttp } from '../base/http-listening.ts';
 import { IdleConnections } from '../base/idle-connections.ts';
 import { bugText, type Log } from '../base/log.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
@@ -38,6 +38,8 @@ const BODY_MAX = 256 * 1024;
 /** Checkers report at the same time as their intervals meet. */
 const CONNECTIONS_MAX = 1024;
 const REQUEST_MS = 10_000;
+/** What is under way when the process ends has so long, milliseconds. */
+const GRACE_MS = 2000;
 /** Reports that wait for the API server together; and as much of those that have not come whole. */
 const HELD_MAX = 8 * 1024 * 1024;
 
@@ -69,22 +71,12 @@ export class KuberhealthyServer {
 
   /** @returns the port. @throws the system's error if it cannot listen */
   listen(host: string, port: number): Promise<number> {
-    return new Promise((resolve, reject) => {
-      this.#server.once('error', reject);
-      this.#server.listen(port, host, () => resolve((this.#server.address() as AddressInfo).port));
-    });
+    return listenHttp(this.#server, host, port);
   }
 
   /** Takes no more requests; those that are here are answered, for two seconds at most. */
-  async close(): Promise<void> {
-    const closed = new Promise((resolve) => this.#server.close(resolve));
-    this.#server.closeIdleConnections();
-    const timer = setTimeout(() => {
-      this.#stopping.abort();
-      this.#server.closeAllConnections();
-    }, 2000);
-    await closed;
-    clearTimeout(timer);
+  close(): Promise<void> {
+    return endHttp(this.#server, GRACE_MS, () => this.#stopping.abort());
   }
 
   async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {

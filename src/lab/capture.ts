@@ -9,6 +9,7 @@ import { PacketSocket } from '../linux/packet-socket.ts';
 import { FLAG, rcodeName, typeName } from '../wire/iana.ts';
 import { readMessage, type Message } from '../wire/message.ts';
 import { printData } from '../wire/print.ts';
+import { pause } from './pause.ts';
 
 /** One packet. */
 export interface PacketRow {
@@ -71,7 +72,7 @@ export class Capture {
 
   /** Ends it, and gives its packets as rows. */
   async stop(): Promise<readonly PacketRow[]> {
-    await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
+    await pause(SETTLE_MS);
     this.#socket.close();
     return rowsOf(this.frames);
   }

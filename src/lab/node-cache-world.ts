@@ -12,6 +12,7 @@ import type { NodeCachePlan } from './node-caches.ts';
 import { DNS_SERVICE } from './plan.ts';
 import type { Stage } from './story.ts';
 import { addressesOf, UdpClient } from './udp-client.ts';
+import { pause } from './pause.ts';
 
 /** The node that has the cache and the client. */
 export const NODE: string = 'node-1';
@@ -63,8 +64,7 @@ export async function whoAnswers(lab: LabCluster): Promise<string> {
 /** Waits until the node cache answers pods. */
 export async function untilNodeAnswers(lab: LabCluster): Promise<void> {
   const until = performance.now() + TAKES_MS;
-  while ((await whoAnswers(lab)) !== 'node' && performance.now() < until)
-    await new Promise((done) => setTimeout(done, 50));
+  while ((await whoAnswers(lab)) !== 'node' && performance.now() < until) await pause(50);
 }
 
 /** A stream of queries from the client to the DNS service. */

@@ -6,6 +6,7 @@ import type { LabNetwork } from './network.ts';
 import type { LabPrograms, RuleMode } from './plan.ts';
 import type { MachineProgram, Processes } from './processes.ts';
 import { untilAnswering } from './servers.ts';
+import { pause } from './pause.ts';
 
 /** The address at which a node cache listens besides that of the DNS service. */
 const LOCAL_IP: string = '169.254.20.10';
@@ -99,8 +100,8 @@ export class NodeCaches {
     await untilAnswering(running, `the node cache on ${node}`, sign, remedy);
     // Rules come last: pods are led to it from then on.
     const until = performance.now() + RULES_MS;
-    while (!READY.test(running.said()) && running.program.isRunning && performance.now() < until)
-      await new Promise((resolve) => setTimeout(resolve, 20));
+    while (!READY.test(running.output()) && running.program.isRunning && performance.now() < until)
+      await pause(20);
   }
 }
 

@@ -14,12 +14,12 @@ export interface Place {
 /** A program that goes on in a machine. */
 export interface MachineProgram {
   readonly program: Program;
-  /** The last that it has said. */
-  said(): string;
+  /** The end of what it has printed, to both streams. */
+  output(): string;
 }
 
-/** Characters that are kept of what a program says that goes on. */
-const SAID_MAX = 16_000;
+/** Characters that are kept of each stream of a program that goes on. */
+const OUTPUT_MAX = 16_000;
 
 /** All that runs in a lab. */
 export class Processes {
@@ -52,8 +52,8 @@ export class Processes {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...this.#env, ...env },
     });
-    const [out, error] = [program.text(1, SAID_MAX, true), program.text(2, SAID_MAX, true)];
-    const running = { program, said: () => `${out()}${error()}` };
+    const [out, error] = [program.text(1, OUTPUT_MAX, true), program.text(2, OUTPUT_MAX, true)];
+    const running = { program, output: () => `${out()}${error()}` };
     this.#running.set(key, running);
     return running;
   }

@@ -10,6 +10,7 @@ import { withEndpoints } from './endpoints.ts';
 import { load, longestOutageMs } from './load.ts';
 import { DNS_SERVICE } from './plan.ts';
 import { within, type Act, type Story } from './story.ts';
+import { pause } from './pause.ts';
 
 /** Times and numbers of a rollout; times are milliseconds. */
 export interface RolloutTimes {
@@ -210,7 +211,7 @@ async function played(lab: LabCluster, times: RolloutTimes): Promise<Act> {
   const began = performance.now();
   for (const { atMs, what, pod } of moments) {
     const leftMs = Math.max(0, atMs - (performance.now() - began));
-    await new Promise((done) => setTimeout(done, leftMs));
+    await pause(leftMs);
     if (what === 'end') {
       lab.signalDns(names[pod]!, 'SIGTERM');
       continue;

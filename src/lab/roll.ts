@@ -3,6 +3,7 @@ import type { LabCluster } from './cluster.ts';
 import { forgetConnections } from './conntrack.ts';
 import { withEndpoints } from './endpoints.ts';
 import { DNS_SERVICE } from './plan.ts';
+import { pause } from './pause.ts';
 
 /** How long things take in the cluster, milliseconds. */
 export interface RollTimes {
@@ -60,8 +61,4 @@ export async function rollDns(lab: LabCluster, corefile: string, times: RollTime
     await deleteDnsPod(lab, name, times);
     await replaceDnsPod(lab, name, corefile, times);
   }
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

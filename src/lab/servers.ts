@@ -9,7 +9,7 @@ import { dnsAnswers } from './udp-client.ts';
 
 /** A DNS server that does not answer after this time is broken, milliseconds. */
 const START_MS = 60_000;
-/** Lines of what a server has said that stand in the problem of one that does not start. */
+/** Lines of what a server has printed that stand in the problem of one that does not start. */
 const LINES = 6;
 
 /** What has to answer before a server counts as started. */
@@ -20,9 +20,9 @@ export interface Sign {
   readonly name: string;
 }
 
-/** Waits until a server answers. Throws a `Problem` with what it has said. */
+/** Waits until a server answers. Throws a `Problem` with what it has printed. */
 export async function untilAnswering(
-  { program, said }: MachineProgram,
+  { program, output }: MachineProgram,
   what: string,
   { namespace, server, name }: Sign,
   remedy: string,
@@ -33,7 +33,7 @@ export async function untilAnswering(
     throw new Problem({
       code: 'lab-dns',
       text: `${what} ${program.isRunning ? 'does not answer' : 'has ended'}`,
-      hint: said().trim().split('\n').slice(-LINES).join('\n  ') || 'it said nothing',
+      hint: output().trim().split('\n').slice(-LINES).join('\n  ') || 'it printed nothing',
       remedy,
     });
   }

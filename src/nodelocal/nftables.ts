@@ -54,7 +54,7 @@ export class NftablesRules implements RuleSet {
   #generation: number | null = null;
   #owned = true;
   /** What the owner has complained of. */
-  #said: () => string = () => '';
+  #complaints: () => string = () => '';
 
   constructor(parts: NftablesParts) {
     this.#parts = parts;
@@ -85,7 +85,7 @@ export class NftablesRules implements RuleSet {
       this.#table = table;
       this.#endOwner();
       this.#owned = false;
-      onUnowned(this.#said().trim().split('\n')[0] ?? '');
+      onUnowned(this.#complaints().trim().split('\n')[0] ?? '');
     }
     await this.#nft(['-f', '-'], `${this.#commands(false).join('\n')}\n`);
     this.#whole = (await this.#list()) ?? '';
@@ -97,10 +97,10 @@ export class NftablesRules implements RuleSet {
     const complaints = owner.text(2, 10_000);
     let failure = '';
     void owner.ended.then(({ error }) => (failure = error?.message ?? ''));
-    this.#said = () => `${failure}${complaints()}`;
+    this.#complaints = () => `${failure}${complaints()}`;
     owner.stdin?.write(`${this.#commands(true).join('\n')}\n`);
     this.#owner = owner;
-    for (let waited = 0; waited < APPEARS_MS && this.#said() === ''; waited += LOOK_MS) {
+    for (let waited = 0; waited < APPEARS_MS && this.#complaints() === ''; waited += LOOK_MS) {
       await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
       const found = await this.#list();
       if (found !== null && found.split('comment "').length > this.#parts.rules.length) {

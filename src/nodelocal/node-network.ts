@@ -37,7 +37,8 @@ export class NodeNetwork {
   #rulesWanted = false;
   /** Rules are looked after by one call at a time. */
   #busy: Promise<void> | null = null;
-  #said = new Map<string, string>();
+  /** The failure that was logged last, by what it is about. */
+  #reported = new Map<string, string>();
   #over = false;
 
   constructor(parts: NodeNetworkParts) {
@@ -107,10 +108,10 @@ export class NodeNetwork {
         onRepair('interface');
         log.warning(`${missing.join(', ')} had been taken away from the interface: put back`);
       }
-      this.#said.delete('interface');
+      this.#reported.delete('interface');
     } catch (error) {
       onError('interface_check');
-      this.#sayOnce('interface', `Error checking the interface - ${textOf(error)}`);
+      this.#reportOnce('interface', `Error checking the interface - ${textOf(error)}`);
     }
   }
 
@@ -125,17 +126,17 @@ export class NodeNetwork {
             `Added back nodelocaldns rules: ${missing} of ${set.name} had been taken away`,
           );
         }
-        this.#said.delete(set.name);
+        this.#reported.delete(set.name);
       } catch (error) {
         onError(error instanceof RuleFailure && error.locked ? 'iptables_lock' : 'iptables');
-        this.#sayOnce(set.name, `Error checking/adding rules - ${textOf(error)}`);
+        this.#reportOnce(set.name, `Error checking/adding rules - ${textOf(error)}`);
       }
     }
   }
 
-  #sayOnce(about: string, text: string): void {
-    if (this.#said.get(about) === text) return;
-    this.#said.set(about, text);
+  #reportOnce(about: string, text: string): void {
+    if (this.#reported.get(about) === text) return;
+    this.#reported.set(about, text);
     this.#parts.log.error(text);
   }
 

@@ -1,6 +1,6 @@
 /** The HTTP side of `ndots check serve`: metrics, how everything is as JSON, liveness and readiness. */
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { endHttp, listenHttp } from '../base/http-listening.ts';
 import { printExposition } from '../metrics/exposition.ts';
 import { groupSamples } from '../metrics/sample.ts';
 import type { Watch } from './watch.ts';
@@ -24,16 +24,11 @@ export class WatchServer {
 
   /** @returns the port. @throws the system's error if it cannot listen */
   listen(host: string, port: number): Promise<number> {
-    return new Promise((resolve, reject) => {
-      this.#server.once('error', reject);
-      this.#server.listen(port, host, () => resolve((this.#server.address() as AddressInfo).port));
-    });
+    return listenHttp(this.#server, host, port);
   }
 
-  async close(): Promise<void> {
-    const closed = new Promise((resolve) => this.#server.close(resolve));
-    this.#server.closeAllConnections();
-    await closed;
+  close(): Promise<void> {
+    return endHttp(this.#server, 0);
   }
 }
 

@@ -1,9 +1,10 @@
 /** The webhook's HTTPS server: reviews, readiness, metrics. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { Identity } from '../base/certificates.ts';
 import { answerText } from '../base/http-answer.ts';
+import { endHttp, listenHttp } from '../base/http-listening.ts';
 import { IdleConnections } from '../base/idle-connections.ts';
 import { BadReview, readReview, reviewPod, type Mode, type ReviewedPod } from './admission.ts';
 import type { AdviceSources } from './dns-advice.ts';
@@ -39,6 +40,8 @@ const VALUES_MAX = 200_000;
 const CONNECTIONS_MAX = 512;
 /** The API server waits two seconds; who takes longer to say what it wants is not the API server. */
 const SLOW_MS = 5000;
+/** What is under way when the process ends has so long, milliseconds. */
+const GRACE_MS = 2000;
 
 /** Serves from the first certificate on; `use` takes the next one for new connections. */
 export class WebhookServer {
@@ -68,10 +71,7 @@ export class WebhookServer {
   /** @returns the port. @throws the system's error if it cannot listen */
   listen(): Promise<number> {
     const { host, port } = this.#parts;
-    return new Promise((resolve, reject) => {
-      this.#server.once('error', reject);
-      this.#server.listen(port, host, () => resolve((this.#server.address() as AddressInfo).port));
-    });
+    return listenHttp(this.#server, host, port);
   }
 
   use({ cert, key }: Identity): void {
@@ -80,13 +80,9 @@ export class WebhookServer {
   }
 
   /** Takes no more requests, and ends when those that are here are answered, or after two seconds. */
-  async close(): Promise<void> {
+  close(): Promise<void> {
     this.#ready = false;
-    const closed = new Promise((resolve) => this.#server.close(resolve));
-    this.#server.closeIdleConnections();
-    const timer = setTimeout(() => this.#server.closeAllConnections(), 2000);
-    await closed;
-    clearTimeout(timer);
+    return endHttp(this.#server, GRACE_MS);
   }
 
   async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {

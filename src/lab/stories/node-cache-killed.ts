@@ -11,6 +11,7 @@ import {
   whoAnswers,
 } from '../node-cache-world.ts';
 import { equal, within, type Act, type Fact, type Story } from '../story.ts';
+import { pause } from '../pause.ts';
 
 const RATE = 200;
 /** From the signal to the end of the stream, seconds. */
@@ -29,7 +30,7 @@ async function strike(lab: LabCluster, signal: NodeJS.Signals): Promise<Seen> {
   await untilNodeAnswers(lab);
   const before = await whoAnswers(lab);
   const sent = stream(lab, RATE, AFTER + 0.5, 400);
-  await new Promise((done) => setTimeout(done, 500));
+  await pause(500);
   lab.caches.signal(NODE, signal);
   const { all } = await sent;
   return { before, after: await whoAnswers(lab), outageSeconds: longestOutageMs(all) / 1000 };

@@ -11,6 +11,7 @@ import {
   whoAnswers,
 } from '../node-cache-world.ts';
 import { equal, within, type Act, type Stage, type Story } from '../story.ts';
+import { pause } from '../pause.ts';
 
 const RATE = 1000;
 
@@ -31,9 +32,9 @@ async function amid(
   await untilNodeAnswers(lab);
   const { result, packets } = await stage.capture(lab.pod('kube-system/dns-1').name, {}, () => {
     const changed = (async () => {
-      await new Promise((done) => setTimeout(done, 500));
+      await pause(500);
       await change();
-      await new Promise((done) => setTimeout(done, 500));
+      await pause(500);
     })();
     return Promise.all([stream(lab, RATE, changed, waitMs), changed]);
   });

@@ -4,6 +4,7 @@ import type { LabCluster } from '../cluster.ts';
 import { withEndpoints } from '../endpoints.ts';
 import { load, type LoadResult } from '../load.ts';
 import { within, type Act, type Story } from '../story.ts';
+import { pause } from '../pause.ts';
 
 const SERVICE = 'kube-system/kube-dns';
 const RATE = 100;
@@ -23,9 +24,9 @@ async function rollOut(lab: LabCluster): Promise<LoadResult> {
     ...{ perSecond: RATE, seconds: 4, waitMs: 1000, sockets: RATE * 4 },
     name: () => 'kubernetes.default.svc.cluster.local.',
   });
-  await new Promise((done) => setTimeout(done, 1000));
+  await pause(1000);
   lab.signalDns('kube-system/dns-1', 'SIGTERM');
-  await new Promise((done) => setTimeout(done, DELAY_MS));
+  await pause(DELAY_MS);
   lab.change({ slices: withEndpoints(lab.objects.slices, SERVICE, LEFT) });
   const result = await stream;
   await lab.stopDns('kube-system/dns-1');

@@ -5,6 +5,7 @@ import { withEndpoints } from '../endpoints.ts';
 import { load, type LoadResult } from '../load.ts';
 import { deleteDnsPod, rollDns } from '../roll.ts';
 import { within, type Act, type Story } from '../story.ts';
+import { pause } from '../pause.ts';
 
 const SERVICE = 'kube-system/kube-dns';
 const RATE = 100;
@@ -88,7 +89,3 @@ const sent = (parts: readonly LoadResult[]): number =>
 
 const lost = (parts: readonly LoadResult[]): number =>
   parts.reduce((sum, part) => sum + part.sent - part.answered, 0);
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
-}

@@ -4,6 +4,7 @@ import type { LabCluster } from '../cluster.ts';
 import { parseAnswers } from '../../resolver/answers-file.ts';
 import { equal, within, type Act, type Story } from '../story.ts';
 import { UdpClient } from '../udp-client.ts';
+import { pause } from '../pause.ts';
 
 const NAME = 'api.example.com.';
 const whole = [
@@ -29,13 +30,13 @@ async function recovery(
   let gone = false;
   for (let tries = 0; tries < 60 && !gone; tries++) {
     gone = (await client.ask(NAME, 'A', 1000)).rcode === 3;
-    await new Promise((done) => setTimeout(done, 100));
+    await pause(100);
   }
   follow(whole);
   const began = performance.now();
   let seconds = 0;
   while (seconds < mostSeconds && (await client.ask(NAME, 'A', 1000)).rcode !== 0) {
-    await new Promise((done) => setTimeout(done, 100));
+    await pause(100);
     seconds = (performance.now() - began) / 1000;
   }
   client.close();

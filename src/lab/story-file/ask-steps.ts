@@ -24,7 +24,8 @@ import {
   type StepKind,
 } from './shapes.ts';
 import { steps } from './step-list.ts';
-import { kind, pause, runSteps, type Step, type StoryRun } from './step.ts';
+import { kind, runSteps, type Step, type StoryRun } from './step.ts';
+import { pause } from '../pause.ts';
 
 /** A client, perhaps with a version behind it, which then is its model's. */
 const client: Shape<string> = {
@@ -276,10 +277,10 @@ async function besides(
   run: StoryRun,
 ): Promise<Results> {
   const began = performance.now();
-  const { program, said } = run.lab.processes.start(place, words);
+  const { program, output } = run.lab.processes.start(place, words);
   await runSteps(inner, run);
   const { code } = await program.stop('SIGKILL');
-  return execFound(code, said(), '', performance.now() - began);
+  return execFound(code, output(), '', performance.now() - began);
 }
 
 function execFound(code: number | null, stdout: string, stderr: string, tookMs: number): Results {

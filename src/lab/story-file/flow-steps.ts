@@ -1,7 +1,8 @@
 /** Steps about steps: one after the other, at the same time, again, later. */
 import { required, time, whole, optional, type StepKind } from './shapes.ts';
 import { steps } from './step-list.ts';
-import { bareKind, kind, pause, runSteps } from './step.ts';
+import { bareKind, kind, runSteps } from './step.ts';
+import { pause } from '../pause.ts';
 
 const wait = bareKind({
   help: 'nothing happens for a while',

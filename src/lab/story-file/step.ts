@@ -57,8 +57,3 @@ export function bareKind<T>(declared: {
 export async function runSteps(steps: readonly Step[], run: StoryRun): Promise<void> {
   for (const step of steps) await step.run(run);
 }
-
-/** Waits. */
-export function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
-}

@@ -12,7 +12,6 @@ import type { ProbeContext } from '../../probe/check.ts';
 import { askBelow, type SuffixReplies } from '../../probe/checks/suffix-hazards.ts';
 import type { Asked, ProbeServer } from '../../probe/network.ts';
 import { runCheck, type CheckResult } from '../../probe/round.ts';
-import { systemClock } from '../../base/clock.ts';
 import { TYPE } from '../../wire/iana.ts';
 import type { KnownName } from './service.ts';
 
@@ -130,7 +129,7 @@ export async function askCluster(
   const checks = new Map<string, CheckResult>();
   for (const [name, check] of planned(plan, quiet)) {
     if (signal.aborted || servers.length === 0) break;
-    checks.set(name, await runCheck(check, context, systemClock));
+    checks.set(name, await runCheck(check, context, context.clock));
   }
   return { plan, ...greeting, known, external, families, suffixes, checks };
 }

@@ -102,6 +102,7 @@ export async function examine(parts: ExamineParts): Promise<ClusterFacts> {
   const kernel = kernelCounters();
   const measurement = await measure(some(pods.servers), {
     client,
+    clock: parts.probe.clock,
     forMs: parts.forMs,
     port: subject === null ? null : metricsPortIn(subject),
     signal,

@@ -1,5 +1,5 @@
 /** What the DNS pods count: two scrapes of each, some seconds apart, from the pod itself or through the API server. */
-import { sleep, systemClock } from '../../base/clock.ts';
+import { sleep, type Clock } from '../../base/clock.ts';
 import { printHostPort } from '../../base/ip.ts';
 import type { ApiClient } from '../../kube/api/client.ts';
 import { ApiFailure } from '../../kube/api/failure.ts';
@@ -36,6 +36,7 @@ export interface Measurement {
 /** What it takes to measure. */
 export interface MeasureParts {
   readonly client: ApiClient;
+  readonly clock: Clock;
   /** Between the two scrapes, milliseconds. */
   readonly forMs: number;
   /** Where a pod has its metrics that does not say so itself. */
@@ -45,7 +46,7 @@ export interface MeasureParts {
 
 /** Measures. Rejects only when aborted. */
 export async function measure(pods: readonly DnsPod[], parts: MeasureParts): Promise<Measurement> {
-  const { forMs, signal } = parts;
+  const { clock, forMs, signal } = parts;
   const first = await Promise.all(pods.map((pod) => scrapePod(pod, parts)));
   const done = (): Measurement => ({
     measured: [],
@@ -54,7 +55,7 @@ export async function measure(pods: readonly DnsPod[], parts: MeasureParts): Pro
     refused: first.find(({ refused }) => refused !== null)?.refused ?? null,
   });
   if (first.every(({ scrape }) => scrape === null)) return done();
-  await sleep(systemClock, forMs, signal);
+  await sleep(clock, forMs, signal);
   if (signal.aborted) return done();
   const second = await Promise.all(
     first.map((each) => (each.scrape === null ? each : scrapePod(each.pod, parts, each.direct))),
@@ -107,14 +108,13 @@ interface Scraped {
 /** @param direct whether it was reached by its address before; unknown at first */
 async function scrapePod(
   pod: DnsPod,
-  { client, port, signal }: MeasureParts,
+  { client, clock, port, signal }: MeasureParts,
   direct: boolean | null = null,
 ): Promise<Scraped> {
   const [address] = pod.addresses;
   const at = pod.metricsPort ?? port ?? USUAL_PORT;
   const found = (scrape: Scrape, isDirect: boolean): Scraped => {
-    const now = performance.now();
-    return { pod, scrape, at: now, direct: isDirect, why: null, refused: null };
+    return { pod, scrape, at: clock.now(), direct: isDirect, why: null, refused: null };
   };
   const none = (why: string, refused: ApiFailure | null = null): Scraped => {
     return { pod, scrape: null, at: 0, direct: direct === true, why, refused };

@@ -3,7 +3,6 @@ import {
   isObject,
   child,
   children,
-  list,
   text,
   texts,
   textMap,
@@ -55,7 +54,7 @@ export interface ClientGroup {
   readonly sample: JsonObject;
 }
 
-/** More groups are summed up as the last of them. */
+/** Pods of more groups are counted, and not judged. */
 const GROUPS_MAX = 5000;
 
 /** All pods of a cluster, taken one after the other; memory is of the DNS pods and of the kinds of clients. */
@@ -170,7 +169,7 @@ function dnsPod(pod: JsonObject, role: DnsPod['role'], container: string): DnsPo
     ended: text(ended, 'reason'),
     endedAt: text(ended, 'finishedAt'),
     memoryLimit: bytesOf(child(child(own, 'resources'), 'limits')['memory']),
-    metricsPort: typeof port === 'number' && list(own, 'ports').length > 0 ? port : null,
+    metricsPort: typeof port === 'number' ? port : null,
   };
 }
 

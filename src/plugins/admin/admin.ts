@@ -79,7 +79,7 @@ export const admin: Plugin = definePlugin({
   },
 });
 
-/** Runs commands, one at a time: somebody who sends many waits, and not the workers. */
+/** Runs commands, one at a time: who sends many at once is turned away, and the workers are spared. */
 class Commands {
   readonly #context: ControlContext;
   readonly #token: string | null;

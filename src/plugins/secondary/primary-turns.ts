@@ -4,9 +4,9 @@ import { printHostPort } from '../../base/ip.ts';
 import type { Gauge } from '../../metrics/registry.ts';
 import type { RemoteServer } from '../../net/one-exchange.ts';
 
-/** Who takes as long as this to fail is silent, milliseconds, */
+/** A primary that takes as long as this to fail counts as silent, milliseconds. */
 const SILENT_AFTER_MS = 5000;
-/** and zones whose turn comes within this time do not wait for it again: they ask the next primary at once. */
+/** For so long after that nobody waits for it again, milliseconds: zones whose turn comes ask their next primary at once. */
 const SILENT_FOR_MS = 5000;
 
 interface Primary {

@@ -1,0 +1,31 @@
+/** How a server of HTTP or HTTPS begins to listen, and how it ends. */
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** Listens. @returns the port, also where 0 was asked for. @throws the system's error if it cannot listen */
+export function listenHttp(server: Server, host: string, port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, () => {
+      server.off('error', reject);
+      // A connection that could not be accepted is the matter of who wanted it, and no end of this process.
+      server.on('error', () => undefined);
+      resolve((server.address() as AddressInfo).port);
+    });
+  });
+}
+
+/**
+ * Takes no more connections, and ends when the requests that are here have been answered, or after `graceMs`.
+ * @param cut called before the connections that are left are closed
+ */
+export async function endHttp(server: Server, graceMs: number, cut?: () => void): Promise<void> {
+  const closed = new Promise((resolve) => server.close(resolve));
+  server.closeIdleConnections();
+  const timer = setTimeout(() => {
+    cut?.();
+    server.closeAllConnections();
+  }, graceMs);
+  await closed;
+  clearTimeout(timer);
+}
