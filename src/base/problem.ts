@@ -1,3 +1,5 @@
+import { visible } from './visible.ts';
+
 /** Where in a file a person has to look. Lines and columns count from 1; column 0 = the whole line. */
 export interface Place {
   readonly file: string;
@@ -62,14 +64,6 @@ export class Problem extends Error {
     if (this.remedy !== null) lines.push(`  ${this.remedy}`);
     return visible(lines.join('\n'));
   }
-}
-
-/** A text of somebody else's for a terminal: its control characters are shown instead of obeyed, but for ends of lines and tabs. */
-export function visible(text: string): string {
-  return text.replace(/(?![\n\t])\p{Cc}/gu, (character) => {
-    const code = character.charCodeAt(0).toString(16);
-    return `\\x${code.padStart(2, '0')}`;
-  });
 }
 
 /** Several problems at once; the message is the first one's. */

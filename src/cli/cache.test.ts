@@ -206,6 +206,32 @@ contexts: [{name: test, context: {cluster: test}}]
     );
   });
 
+  test('a server that is none of ours is told as such, and has nothing to say to the terminal', async () => {
+    const odd = '\u001b]0;mine\u0007';
+    const report = { servers: [], zones: [odd], view: '', workers: 1 };
+    const told = { worker: 0, found: 1, size: 1 };
+    const wrong = [
+      ...[null, [], {}, { results: null }, { results: [null] }, { results: [report] }],
+      ...[null, [null], [told], [{ ...told, entries: [null] }]].map((one) => ({
+        results: [{ ...report, told: one }],
+      })),
+    ].map((one): readonly [number, string] => [200, JSON.stringify(one)]);
+    for (const [status, answer] of [
+      ...wrong,
+      ...[500, 403, 503].map((one) => [one, odd] as const),
+    ]) {
+      const server = createServer((_, reply) => reply.writeHead(status).end(answer));
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+      const { port } = server.address() as AddressInfo;
+      const { code, out, err } = await run('explain', 'a.', '-s', `127.0.0.1:${port}`);
+      server.close();
+      assert.equal(code, 2, answer);
+      assert.equal(out, '');
+      assert.doesNotMatch(err, /(?!\n)\p{Cc}/u);
+      if (status === 200) assert.match(err, /sent what is no report of a cache/);
+    }
+  });
+
   test('explaining and flushing a large cache delays no query', async () => {
     const [server] = servers;
     await ask(

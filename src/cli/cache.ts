@@ -1,9 +1,11 @@
 /** `ndots cache`: what servers keep under a name, and that they forget it. */
+import { visible } from '../base/visible.ts';
 import type { CacheReport } from '../plugins/cache/control.ts';
 import type { EntryReport } from '../plugins/cache/orders.ts';
 import { NameError, parseName } from '../wire/name.ts';
 import { AdminFailure, adminServers, type AdminServer } from './admin-servers.ts';
 import { parseCacheOptions, type CacheOptions } from './cache-options.ts';
+import { readReports } from './cache-reports.ts';
 import { EXIT, type Command, type Io } from './command.ts';
 import { usage } from './option-values.ts';
 
@@ -28,13 +30,18 @@ export const cache: Command = {
     try {
       const answers = await askAll(servers, options);
       if (options.output === 'json') io.out(`${JSON.stringify(answers.map(jsonOf), null, 2)}\n`);
-      else print(answers, options, io);
+      else print(answers, options, plainly(io));
       return exitOf(answers, options);
     } finally {
       close();
     }
   },
 };
+
+/** Servers are not trusted with the terminal. */
+function plainly(io: Io): Pick<Io, 'out' | 'err'> {
+  return { out: (text) => io.out(visible(text)), err: (text) => io.err(visible(text)) };
+}
 
 function checkName(name: string): void {
   try {
@@ -56,8 +63,9 @@ async function askAll(servers: readonly AdminServer[], options: CacheOptions): P
         const asked = { server: server.name, name };
         try {
           const found = await server.run(`cache/${action}`, { name, below: String(below) });
-          const { results } = found as { readonly results: readonly CacheReport[] };
-          all[index]!.push({ ...asked, reports: results, failure: null });
+          const reports = readReports(found);
+          if (reports === null) throw noReport(server.name);
+          all[index]!.push({ ...asked, reports, failure: null });
         } catch (error) {
           if (!(error instanceof AdminFailure)) throw error;
           all[index]!.push({ ...asked, reports: [], failure: error });
@@ -68,6 +76,13 @@ async function askAll(servers: readonly AdminServer[], options: CacheOptions): P
   };
   await Promise.all(Array.from({ length: PARALLEL }, take));
   return all.flat();
+}
+
+function noReport(server: string): AdminFailure {
+  return new AdminFailure(
+    `${server} sent what is no report of a cache`,
+    'Another program listens there, or another version of this one.',
+  );
 }
 
 function foundIn({ reports }: Answer): number {
@@ -88,7 +103,11 @@ function jsonOf({ server, name, reports, failure }: Answer): object {
   return { server, name, caches: reports, ...told };
 }
 
-function print(answers: readonly Answer[], { action }: CacheOptions, io: Io): void {
+function print(
+  answers: readonly Answer[],
+  { action }: CacheOptions,
+  io: Pick<Io, 'out' | 'err'>,
+): void {
   for (const answer of answers) {
     const { server, name, reports, failure } = answer;
     if (failure !== null) {

@@ -1,5 +1,5 @@
 /** Stories as text: packets one below the other, what was expected, what was seen, and a verdict. */
-import { visible } from '../base/problem.ts';
+import { visible } from '../base/visible.ts';
 import type { PacketRow } from '../lab/capture.ts';
 import { isAsTold, type Act, type Fact, type Outcome } from '../lab/story.ts';
 import { ms, pageFor, type Page } from './page.ts';

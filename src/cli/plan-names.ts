@@ -78,7 +78,7 @@ export async function readNames(files: readonly string[], io: Io): Promise<SeenN
         const [name = '', count = '1'] = line.trim().split(/\s+/);
         const times = Number(count);
         if (name === '' || name.startsWith('#') || !isDomainName(name)) return;
-        if (Number.isInteger(times) && times > 0 && listed.size < WALKS_MAX)
+        if (Number.isSafeInteger(times) && times > 0 && listed.size < WALKS_MAX)
           listed.set(name.toLowerCase(), (listed.get(name.toLowerCase()) ?? 0) + times);
       },
     });

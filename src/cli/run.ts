@@ -1,5 +1,6 @@
 /** From the words of a command line to a verb, and to the exit code of the process. */
 import { nearest } from '../base/problem.ts';
+import { harmless } from '../base/visible.ts';
 import { EXIT, failure, type Io } from './command.ts';
 import { isVerb, loadUsage, loadVerb, verbNames, verbSummaries } from './verbs.ts';
 
@@ -67,6 +68,11 @@ async function main(words: readonly string[], io: Io): Promise<number> {
   }
 }
 
+/** Names and texts of other people's pass through all verbs: files get them as they are, and a terminal what it may obey. */
+function writerTo(stream: NodeJS.WriteStream): (text: string) => void {
+  return (text) => void stream.write(stream.isTTY ? harmless(text) : text);
+}
+
 function noVerb(word: string, io: Io): number {
   const meant = nearest(word, verbNames);
   io.err(
@@ -91,8 +97,8 @@ process.title = ['ndots', ...process.argv.slice(2)].join(' ');
 
 const interrupt = new AbortController();
 const io: Io = {
-  out: (text) => void process.stdout.write(text),
-  err: (text) => void process.stderr.write(text),
+  out: writerTo(process.stdout),
+  err: writerTo(process.stderr),
   env: process.env,
   colour: wantsColour(process.stdout, process.env),
   columns: process.stdout.columns ?? 100,
