@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import {
   existsSync,
   globSync,
@@ -192,6 +193,21 @@ describe('the text of pages', () => {
       assert.deepEqual(found, []);
     });
   }
+});
+
+describe('examples that pages name', () => {
+  const pages = globSync(['*.md', 'docs/**/*.md', 'deploy/*.md', 'examples/**/*.md']).toSorted();
+  // A file that git is told to ignore is in nobody's clone.
+  const isKept = (name: string): boolean =>
+    existsSync(name) && spawnSync('git', ['check-ignore', '-q', name]).status !== 0;
+  for (const page of pages)
+    test(`${page}: they are there`, () => {
+      const named = readFileSync(page, 'utf8').match(/(?<![\w/.])examples\/[\w./-]*\w/g) ?? [];
+      assert.deepEqual(
+        named.filter((name) => !isKept(name)),
+        [],
+      );
+    });
 });
 
 const zoneKeys = new Map<string, ZoneKey>();

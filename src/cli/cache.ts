@@ -48,7 +48,7 @@ function checkName(name: string): void {
     parseName(name);
   } catch (error) {
     if (!(error instanceof NameError)) throw error;
-    throw usage(`"${name}" is no name: ${error.message}`);
+    throw usage(`this is no name: ${error.message}`);
   }
 }
 
@@ -111,7 +111,9 @@ function print(
   for (const answer of answers) {
     const { server, name, reports, failure } = answer;
     if (failure !== null) {
-      io.err(`ndots cache: ${server}: ${failure.message}\n  ${failure.remedy}\n`);
+      // Most failures name the server themselves.
+      const whose = failure.message.startsWith(server) ? '' : `${server}: `;
+      io.err(`ndots cache: ${whose}${failure.message}\n  ${failure.remedy}\n`);
       continue;
     }
     for (const { zones, view, workers, told } of reports) {

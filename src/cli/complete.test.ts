@@ -23,6 +23,11 @@ describe('completion offers', () => {
     ['query +norec', ['+norecurse']],
     ['query +tc', ['+tcp']],
     ['query example.com SR', ['SRV']],
+    ['lab ', ['run', 'init']],
+    ['lab run node-cache-k', ['node-cache-killed']],
+    ['lab down ', []],
+    ['cache explain ', []],
+    ['doctor --explain ND30', ['ND3001']],
     ['nonsense ', []],
   ];
   for (const [line, words] of cases) {

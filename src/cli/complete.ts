@@ -51,12 +51,20 @@ async function ofVerb(usage: Usage, context: OfferContext): Promise<Candidates> 
   }
   if (!/^[-+]/.test(word)) {
     const found = await offered(usage.words ?? {}, context, '');
-    if (word !== '' || usage.words !== undefined) return found;
+    // Where an action is written already there is no other.
+    const acts = !usage.words?.list && before.some((each) => isOneOf(usage.words?.words, each));
+    const left = acts ? { ...found, list: [] } : found;
+    if (word !== '' || usage.words !== undefined) return left;
   }
   const names = options.flatMap(({ names: all, help }) =>
     all.map((name) => [word.startsWith('+no') ? `+no${name.slice(1)}` : name, help] as const),
   );
   return noFiles([...names, ['--help', 'this verb explained']], word);
+}
+
+/** Whether a word is among those that are always the same. */
+function isOneOf(words: Offers['words'], word: string): boolean {
+  return Array.isArray(words) && words.includes(word);
 }
 
 /** Whether the value of this option is the word behind `last`. */

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -48,6 +49,26 @@ describe('ndots doctor cluster', () => {
       assert.equal(findings[0]?.code, code, `${told.join('\n')}\n${JSON.stringify(unknown)}`);
     });
   }
+});
+
+test('a process that waits between two samples, with nothing else to do, comes to its end', async () => {
+  await using cluster = await LivingCluster.start();
+  const words = [
+    'doctor',
+    'cluster',
+    '--kubeconfig',
+    cluster.kubeconfig(),
+    '--for',
+    '6s',
+    '-o',
+    'json',
+  ];
+  const program = spawn(process.execPath, ['src/cli/main.ts', ...words]);
+  let out = '';
+  program.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));
+  const code = await new Promise((ended) => program.on('close', ended));
+  assert.equal(code, 0);
+  assert.deepEqual((JSON.parse(out) as { findings: unknown[] }).findings, []);
 });
 
 describe('with less', () => {

@@ -40,15 +40,17 @@ export interface DoctorOptions extends ClusterOptions {
   readonly quiet: boolean;
 }
 
+const knownCodes = async (): Promise<readonly string[]> =>
+  [
+    ...(await import('../capture/findings/rules.ts')).rules,
+    ...(await import('../live/cluster/findings/rules.ts')).clusterRules,
+  ].map(({ code }) => code);
+
 const codes: OptionValue<readonly string[]> = {
   placeholder: 'CODE,…',
   offers: {
     list: true,
-    words: async () =>
-      [
-        ...(await import('../capture/findings/rules.ts')).rules,
-        ...(await import('../live/cluster/findings/rules.ts')).clusterRules,
-      ].map(({ code }) => code),
+    words: knownCodes,
   },
   read(given, name) {
     const list = given.toUpperCase().split(',');
@@ -76,7 +78,11 @@ const table = {
       choice('SEVERITY', ['critical', 'warning', 'info', 'never']),
       'exit code 1 from this on (critical)',
     ),
-    explain: one('--explain', text('CODE'), 'what a finding means; reads nothing'),
+    explain: one(
+      '--explain',
+      text('CODE', { words: knownCodes }),
+      'what a finding means; reads nothing',
+    ),
   }),
   ...group('A living cluster (cluster)', {
     namespace: one('-n, --namespace', text('NAME'), 'of the DNS pods (kube-system)'),

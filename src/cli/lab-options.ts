@@ -4,7 +4,7 @@ import { parseNet } from '../base/ip.ts';
 import type { ProxyOptions } from '../dataplane/traffic.ts';
 import { defaultProxy } from '../dataplane/traffic.ts';
 import { clusterOptions, namesCluster, type ClusterOptions } from './cluster-options.ts';
-import { flag, group, one, type OptionValue, type Usage } from './option.ts';
+import { flag, group, one, type OfferContext, type OptionValue, type Usage } from './option.ts';
 import { parseOptions } from './option-parse.ts';
 import { addresses, choice, file, integer, text, usage } from './option-values.ts';
 
@@ -118,7 +118,7 @@ export const labUsage: Usage = {
     ['init > story.yaml', 'a story of your own to begin with'],
     ['run -f story.yaml', 'played'],
     ['up -f cluster.yaml', 'a cluster to try things in'],
-    ['exec shop/web-0 -- dig backend', 'a program in one of its pods'],
+    ['exec critical-app/client -- dig +search backend', 'a program in one of its pods'],
     ['rules --manifests cluster/', 'for iptables-restore'],
     ['rules --manifests cluster/ critical-app/backend', 'of one service'],
     ['rules -m nftables --node node-1', 'of your cluster, for nft -f'],
@@ -130,8 +130,17 @@ export const labUsage: Usage = {
     'rules prints what kube-proxy of Kubernetes 1.36 writes for these services and endpoints, chain by chain. Load it where it does no harm: iptables-restore --noflush, or nft -f -, in a network namespace.',
     'Exit codes: 0 as told or done, 1 a story went otherwise than it is told, 2 it could not be found out, 3 wrong usage; exec: the program’s own.',
   ],
-  words: { words: labActions },
+  words: { words: labWords },
 };
+
+/** An action; behind `run` a story. */
+async function labWords({ before }: OfferContext): Promise<readonly string[]> {
+  const action = before.find((word) => labActions.some((each) => each === word));
+  if (action === undefined) return labActions;
+  if (action !== 'run') return [];
+  const { stories } = await import('../lab/stories.ts');
+  return [...stories.map(({ name }) => name), 'all'];
+}
 
 /** Reads the words behind `ndots lab`. */
 export function parseLabOptions(words: readonly string[]): LabOptions {
@@ -210,7 +219,10 @@ function checkWords(
   if (action === 'report' && words.length !== 1)
     throw usage('report takes one file', 'ndots lab run --save FILE writes it.');
   if (action === 'exec' && (words.length !== 1 || program.length === 0))
-    throw usage('exec takes a pod, and behind -- a program', 'As in: exec client -- dig web');
+    throw usage(
+      'exec takes a pod, and behind -- a program',
+      'As in: ndots lab exec critical-app/client -- dig +search backend',
+    );
   if (action !== 'exec' && program.length > 0) throw usage(`${action} takes nothing behind --`);
   if (['list', 'init', 'up', 'down'].includes(action) && first !== undefined)
     throw usage(`${action} takes no words, and not "${first}"`);

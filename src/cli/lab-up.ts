@@ -102,7 +102,10 @@ async function up(options: LabOptions, io: Io): Promise<number> {
     throw new Problem({
       code: 'lab-ended',
       text: 'the lab could not be made',
-      hint: readFileSync(log, 'utf8').trim() || undefined,
+      hint:
+        readFileSync(log, 'utf8')
+          .trim()
+          .replace(/^ndots lab: /, '') || undefined,
     });
   }
   const { pods, services } = JSON.parse(text) as Ready;

@@ -87,6 +87,12 @@ describe('ndots lint --live', () => {
     assert.deepEqual(await codes(`127.0.0.1:9 127.0.0.1:${fine.port}${body}`), ['CF53']);
   });
 
+  test('an address that stands for a variable of a template is nobody to ask', async () => {
+    const forward = (to: string): string => `__PILLAR__CLUSTER__DNS__ ${to}${body}`;
+    assert.deepEqual(await codes(forward(`127.0.0.1:${fine.port}`)), []);
+    assert.deepEqual(await codes(forward('127.0.0.1:9')), ['CF53']);
+  });
+
   test('sends nothing without --live', async () => {
     const before = fine.asked;
     const { code } = await run(corefile(`127.0.0.1:${fine.port}${body}`));

@@ -72,13 +72,22 @@ export async function readNames(files: readonly string[], io: Io): Promise<SeenN
     } else if (walks++ < WALKS_MAX) theirs.set(key, { first, stem, lookups: 1, both });
   };
   for (const file of files) {
+    let lookups = 0;
+    let odd = 0;
+    let firstOdd = '';
     const reading = new Reading({
-      lookup: take,
+      lookup(lookup) {
+        lookups++;
+        take(lookup);
+      },
       line(line) {
-        const [name = '', count = '1'] = line.trim().split(/\s+/);
+        const [name = '', count = '1', rest = '#'] = line.trim().split(/\s+/);
         const times = Number(count);
-        if (name === '' || name.startsWith('#') || !isDomainName(name)) return;
-        if (Number.isSafeInteger(times) && times > 0 && listed.size < WALKS_MAX)
+        if (name === '' || name.startsWith('#')) return;
+        const isEntry = isDomainName(name) && Number.isSafeInteger(times) && times > 0;
+        if (!isEntry || !rest.startsWith('#')) {
+          if (odd++ === 0) firstOdd = line.trim().slice(0, 60);
+        } else if (listed.size < WALKS_MAX)
           listed.set(name.toLowerCase(), (listed.get(name.toLowerCase()) ?? 0) + times);
       },
     });
@@ -93,6 +102,11 @@ export async function readNames(files: readonly string[], io: Io): Promise<SeenN
     }
     reading.end();
     for (const remark of reading.remarks.list) io.err(`ndots plan: ${printRemark(remark)}\n`);
+    // A log has other lines, too; in a list they are mistakes, or it is none.
+    if (lookups === 0 && odd > 0)
+      io.err(
+        `ndots plan: ${file}: ${odd === 1 ? 'a line is' : `${odd} lines are`} neither NAME nor NAME LOOKUPS, and left out; the first: ${JSON.stringify(firstOdd)}\n`,
+      );
   }
   return {
     clients: new Map([...clients].map(([client, theirs]) => [client, [...theirs.values()]])),

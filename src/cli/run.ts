@@ -115,6 +115,8 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 });
 process.stderr.on('error', () => process.exit(EXIT.failed));
 
+// Timers of the clock and idle connections do not hold the process: a verb that waits for nothing else would end in its middle.
+setInterval(() => undefined, 60_000);
 const code = await main(process.argv.slice(2), io);
 // A slow reader gets all of it, and an error of the stream has its say; a socket or timer that a lookup which was cut
 // short left behind keeps nobody waiting.

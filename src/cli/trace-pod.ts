@@ -102,7 +102,11 @@ export async function podSource(
 ): Promise<PodSource & { close(): void }> {
   const { manifests } = options;
   if (manifests !== null) return { ...(await manifestPods(manifests, problem)), close: () => {} };
-  return clusterPods(accessOf(options, io), { version: coreVersion, signal: io.signal });
+  return clusterPods(accessOf(options, io), {
+    version: coreVersion,
+    signal: io.signal,
+    instead: '--manifests DIR',
+  });
 }
 
 /** kubelet's clusterDNS is the address of the cluster's DNS service, unless somebody chose otherwise. */

@@ -302,7 +302,10 @@ export function findPod<P extends Pick<LabPod, 'namespace' | 'pod'>>(
   const found = pods.filter(({ namespace, pod }) => pod === name || `${namespace}/${pod}` === name);
   if (found.length === 1) return found[0]!;
   const known = pods.map(({ namespace, pod }) => `${namespace}/${pod}`);
-  const meant = nearest(name, [...known, ...pods.map(({ pod }) => pod)]);
+  // Pods of a Deployment have names that nobody knows by heart: what begins alike is meant, sooner than what is spelled alike.
+  const stem = name.replace(/-[^-/]*$/, '');
+  const alike = known.filter((each) => each.startsWith(`${name}-`) || each.startsWith(`${stem}-`));
+  const meant = alike[0] ?? nearest(name, [...known, ...pods.map(({ pod }) => pod)]);
   throw new Problem({
     code: 'lab-pod',
     text:

@@ -41,4 +41,15 @@ describe('the loss of a rollout', () => {
     );
     assert.ok(isAsTold(outcome!));
   });
+
+  test('the model holds for pods of any number, long propagations and ports that come again soon', async () => {
+    for (const pods of [1, 2, 3, 4])
+      for (const [rate, propagationMs] of [
+        [500, 3000],
+        [800, 5000],
+      ] as const) {
+        const busy = { pods, rate, propagationMs, ports: 2000, lameduckMs: 2000 };
+        assert.ok(isAsTold((await modelStory(rehearsal({ ...times, ...busy })))!), `${pods} pods`);
+      }
+  });
 });

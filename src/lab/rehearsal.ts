@@ -172,8 +172,9 @@ function kindOf(lost: number): Act['kind'] {
 
 function calculated(times: RolloutTimes): Act {
   const { sent, lost, because, inTheDark, sticks, darkMs } = predictLoss(times);
-  // Ports that come again keep to the old pods, whose share is larger than that of a pod among all.
-  const most = sticks ? sent : (times.rate * darkMs * 1.1) / 1000;
+  // Ports that come again keep to the old pods: each has its Nth part, and that of the ports of those that went before it.
+  const shares = (1 + 1 / times.pods) ** times.pods - 1;
+  const most = sticks ? sent : Math.round((times.rate * darkMs * shares * 1.1) / 1000);
   return {
     ...{ kind: kindOf(lost), title: titleOf(times), packets: [] },
     command: because,

@@ -2,7 +2,7 @@
 import { globSync } from 'node:fs';
 import { basename, dirname, isAbsolute } from 'node:path';
 import { FILE_MAX, readFileText } from '../base/read-file.ts';
-import type { Problem } from '../base/problem.ts';
+import type { Place, Problem } from '../base/problem.ts';
 import { overlapProblems } from '../corefile/overlap.ts';
 import { parseCorefile, type ParseOutput } from '../corefile/parse.ts';
 import { bindDirective, type Syntax } from '../corefile/syntax.ts';
@@ -37,7 +37,7 @@ export async function readCorefiles(inputs: Inputs, plugins: KnownPlugins): Prom
   const names = new Set(parsed.flatMap(({ output }) => [...namesIn(output.corefile)]));
   const loaded = await plugins.load(names);
   return {
-    corefiles: parsed.map((each) => understand(each, loaded)),
+    corefiles: parsed.map((each) => understand(each, loaded, reader.sources)),
     sources: reader.sources,
   };
 }
@@ -130,6 +130,7 @@ function fits(name: string, pattern: string): boolean {
 function understand(
   { input, fragment, output }: Parsed,
   plugins: readonly Plugin[],
+  sources: ReadonlyMap<string, SourceText>,
 ): LintedCorefile {
   const { corefile: tree } = output;
   const problems: Problem[] = [...output.problems];
@@ -155,7 +156,8 @@ function understand(
     return new LintedBlock({ ...block, directives }, parts, uses);
   });
   if (!fragment) problems.push(...overlapProblems(tree.blocks.map(claimOf)));
-  return { ...parts, tree, blocks, problems, warnings };
+  const isAssumed = (place: Place): boolean => sources.get(place.file)?.isAssumed(place) ?? false;
+  return { ...parts, tree, blocks, problems, warnings, isAssumed };
 }
 
 /** @param today the block's directives under the names that they have today */

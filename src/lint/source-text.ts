@@ -49,6 +49,13 @@ export class SourceText {
     return this.#replaced.size > 0;
   }
 
+  /** Whether what stands there is a value that was put in for a variable: a usual one, and perhaps not that of the cluster. */
+  isAssumed({ line, column }: Pick<Place, 'line' | 'column'>): boolean {
+    return (this.#replaced.get(line) ?? []).some(
+      ({ start, grown, length }) => column >= start && column < start + length + grown,
+    );
+  }
+
   /** The place in the file. */
   outside({ line, column }: Pick<Place, 'line' | 'column'>): Place & { readonly exact: boolean } {
     let at = column;

@@ -58,6 +58,8 @@ export interface LintedCorefile {
   readonly blocks: readonly LintedBlock[];
   readonly problems: readonly Problem[];
   readonly warnings: readonly Problem[];
+  /** Whether the word there is a usual value for a variable (`__PILLAR__…`): rules judge it, and nobody is to be asked by it. */
+  isAssumed(place: Place): boolean;
 }
 
 /** One server block. */

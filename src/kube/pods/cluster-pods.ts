@@ -19,7 +19,13 @@ const pagesMax = 40;
 /** A source that asks once for each thing; call `close` at the end. */
 export function clusterPods(
   access: ClusterAccess,
-  parts: { readonly version: string; readonly signal: AbortSignal; readonly waitMs?: number },
+  parts: {
+    readonly version: string;
+    readonly signal: AbortSignal;
+    readonly waitMs?: number;
+    /** What can be given in place of a cluster: `--manifests DIR`. */
+    readonly instead?: string;
+  },
 ): PodSource & { close(): void } {
   const client = apiClient({
     connection: access.connection,
@@ -46,7 +52,7 @@ export function clusterPods(
         return await get(`get ${of.plural}`, `${pathOf(of, where)}/${name}`);
       } catch (error) {
         if (error instanceof ApiFailure && error.kind === 'missing') return null;
-        throw told(error, `get ${of.plural} ${name}`, where);
+        throw told(error, `get ${of.plural} ${name}`, where, parts.instead);
       }
     },
     async pods(namespace, labelSelector) {
@@ -57,7 +63,7 @@ export function clusterPods(
       } catch (error) {
         // Who may not list pods still sees the template.
         if (error instanceof ApiFailure && error.kind === 'forbidden') return [];
-        throw told(error, 'get pods', namespace);
+        throw told(error, 'get pods', namespace, parts.instead);
       }
     },
     async names(of, namespace) {
@@ -96,7 +102,7 @@ export function serviceAddresses(service: JsonObject): readonly string[] {
 }
 
 /** What went wrong, for a person at a command line. */
-function told(error: unknown, command: string, namespace: string): unknown {
+function told(error: unknown, command: string, namespace: string, instead?: string): unknown {
   if (!(error instanceof ApiFailure)) return error;
   const hint =
     error.kind === 'forbidden'
@@ -106,7 +112,7 @@ function told(error: unknown, command: string, namespace: string): unknown {
     code: 'cluster-not-asked',
     text: error.message,
     hint,
-    remedy: `Does this work: kubectl ${command} -n ${namespace}? Without a cluster: --manifests DIR`,
+    remedy: `Does this work: kubectl ${command} -n ${namespace}?${instead === undefined ? '' : ` Without a cluster: ${instead}`}`,
     cause: error,
   });
 }

@@ -28,14 +28,14 @@ const UPSTREAMS_MAX = 64;
 /** Upstreams that are asked by plain DNS, those of files in the form of resolv.conf included where they were given. */
 function namedIn({ corefiles, resolvConfs }: Subject): readonly Named[] {
   const found: Named[] = [];
-  for (const { blocks, role } of corefiles)
+  for (const { blocks, role, isAssumed } of corefiles)
     for (const block of blocks)
       for (const directive of block.directives('forward')) {
         const from = fromOf(directive) ?? '.';
         const zone = block.zones.find((own) => isWithin(own, from)) ?? from;
         for (const at of targetsOf(directive)) {
           const address = addressOf(at);
-          if (address?.scheme === 'dns') {
+          if (address?.scheme === 'dns' && !isAssumed(at.place)) {
             const server = { host: address.text, port: address.port };
             found.push({ at, server, zone, text: at.text, role });
           }
