@@ -25,7 +25,7 @@ export const searchWaste: Rule = {
         `Search domains: ${listed([...domains.all], 6)}`,
         `Most often: ${listed([...stems], 5)}`,
       ],
-      why: 'With ndots:5, which Kubernetes sets, a name with fewer than five dots is first tried with every search domain behind it, for IPv4 and IPv6: api.example.com takes eight queries or ten, of which two can succeed. It is harmless as long as all goes well, and multiplies every trouble that does not.',
+      why: 'With ndots:5, which Kubernetes sets, a name with fewer than five dots is first tried with every search domain behind it, for IPv4 and IPv6: api.example.com takes eight queries or ten, of which two can succeed. It is harmless as long as all goes well, and multiplies every fault that does not.',
       fix: [
         'A dot at the end of names of outside (api.example.com.), where programs let you write it: two queries.',
         'dnsConfig: options: [{name: ndots, value: "2"}] for pods that mostly ask for outside names. Names of services with two dots or more (redis.cache.svc) then are asked as they are first: musl (Alpine) stops there.',

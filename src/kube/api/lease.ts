@@ -2,7 +2,7 @@
  * One of several replicas leads: a Lease of coordination.k8s.io, kept as client-go keeps it, so that its holders may be other programs.
  * Whether a lease has run out is judged by how long it has not changed as seen from here: clocks of machines need not agree.
  */
-import { sleep, type Clock } from '../../base/clock.ts';
+import { sleep, type Clock, type Timer } from '../../base/clock.ts';
 import { FailureReport } from '../../base/failure-report.ts';
 import type { Log } from '../../base/log.ts';
 import type { Random } from '../../base/random.ts';
@@ -66,14 +66,18 @@ export class Lease {
     const lost = new AbortController();
     const ended = AbortSignal.any([signal, lost.signal]);
     const led = lead(ended);
-    let renewedAt = clock.now();
+    // By itself, whatever a request still waits for: the others do not wait longer for this replica.
+    const giveUp = (): Timer => clock.after(RENEW_WITHIN_MS, () => lost.abort());
+    let limit = giveUp();
     while (!ended.aborted) {
       await sleep(clock, RETRY_MS, ended);
-      if (signal.aborted) break;
-      if (await this.#try(signal)) renewedAt = clock.now();
-      else if (this.#holder !== identity || clock.now() - renewedAt >= RENEW_WITHIN_MS)
-        lost.abort();
+      if (ended.aborted) break;
+      if (await this.#try(ended)) {
+        limit.cancel();
+        limit = giveUp();
+      } else if (this.#holder !== identity) lost.abort();
     }
+    limit.cancel();
     await led;
     if (!signal.aborted) log.warning(`${identity} leads no more: the lease is lost`);
     else if (this.#holder === identity) await this.#release();

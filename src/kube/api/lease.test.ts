@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { makeLog } from '../../base/log.ts';
+import { seededRandom } from '../../base/random.ts';
+import { VirtualClock } from '../../base/virtual-clock.ts';
+import type { ApiClient, ApiRequest } from './client.ts';
+import { statusFailure } from './failure.ts';
+import { Lease } from './lease.ts';
+
+/** An API server that holds one lease, and may say nothing any more. */
+class LeaseServer implements ApiClient {
+  readonly host = 'api';
+  silent = false;
+  #lease: string | null = null;
+
+  stream({ change, into, task, signal }: ApiRequest): Promise<void> {
+    if (this.silent)
+      return new Promise((_, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+      });
+    if (change !== undefined) this.#lease = change.body;
+    if (this.#lease === null)
+      return Promise.reject(statusFailure({ status: 404, body: null, task, retryAfterMs: null }));
+    into.push(Buffer.from(this.#lease));
+    return Promise.resolve();
+  }
+
+  close(): void {}
+}
+
+/** A replica that wants the lease; `led`: when it began to lead, and when it was to end. */
+function replica(clock: VirtualClock, client: ApiClient, identity: string) {
+  const led: [begun: number, ended: number | null][] = [];
+  const stop = new AbortController();
+  const lease = new Lease({
+    client,
+    clock,
+    identity,
+    namespace: 'kube-system',
+    name: 'checks',
+    random: seededRandom(1),
+    log: makeLog(() => undefined),
+  });
+  const run = lease.run(stop.signal, (signal) => {
+    const turn: [number, number | null] = [clock.now(), null];
+    led.push(turn);
+    return new Promise((resolve) => {
+      signal.addEventListener('abort', () => {
+        turn[1] = clock.now();
+        resolve();
+      });
+    });
+  });
+  const close = async (): Promise<void> => {
+    stop.abort();
+    await run;
+  };
+  return { led, close };
+}
+
+describe('a lease', () => {
+  test('is one replica’s, and the other’s as soon as that one ends', async () => {
+    const clock = new VirtualClock();
+    const server = new LeaseServer();
+    const first = replica(clock, server, 'a');
+    await clock.advance(1000);
+    const second = replica(clock, server, 'b');
+    await clock.advance(60_000);
+    assert.deepEqual([first.led.length, second.led.length], [1, 0]);
+    await first.close();
+    await clock.advance(10_000);
+    assert.equal(second.led.length, 1);
+    await second.close();
+  });
+
+  test('whose renewal is not answered is given up before it runs out for the others', async () => {
+    const clock = new VirtualClock();
+    const server = new LeaseServer();
+    const { led, close } = replica(clock, server, 'a');
+    await clock.advance(7000);
+    server.silent = true;
+    await clock.advance(60_000);
+    // It was renewed at 6 s at the latest, and lasts 15 s from then on.
+    assert.ok(led[0]![1] !== null && led[0]![1] - led[0]![0] < 6000 + 15_000, String(led));
+    await close();
+  });
+});
