@@ -63,7 +63,7 @@ export function limitsPage(): string {
   const [written = ''] = readFileSync(page, 'utf8').split(MARK);
   const rows = fixedLimits()
     .filter(({ text }) => text !== '')
-    .map(({ file, name, value, text }) => `| [${name}](../${file}) | \`${value}\` | ${text} |`);
+    .map(({ file, name, value, text }) => `| \`${name}\` (\`${file}\`) | \`${value}\` | ${text} |`);
   return `${written}${MARK}\n\n| bound | value | of what |\n|---|---|---|\n${rows.join('\n')}\n`;
 }
 

@@ -49,7 +49,7 @@ export class Pod {
     return pod;
   }
 
-  /** Puts a file at an absolute path; folders that the machine lacks are made in a memory file system. */
+  /** Puts a file at an absolute path; what the machine lacks is made where only this pod sees it. */
   #lay(path: string, text: string): void {
     const own = join(this.#folder, path);
     mkdirSync(dirname(own), { recursive: true });
@@ -63,7 +63,10 @@ export class Pod {
         up=$d; while [ ! -d "$(dirname "$up")" ]; do up=$(dirname "$up"); done
         mount -t tmpfs none "$(dirname "$up")" && mkdir -p "$d"
       fi
-      [ -e '${path}' ] || touch '${path}'
+      if [ ! -e '${path}' ]; then
+        mkdir '${own}.upper' '${own}.work'
+        mount -t overlay overlay -o "lowerdir=$d,upperdir=${own}.upper,workdir=${own}.work" "$d" && touch '${path}'
+      fi
       mount --bind '${own}' "$(readlink -f '${path}')"`,
     );
   }

@@ -80,7 +80,7 @@ for (const minor of testedMinors)
         cpSync(cluster.authorityFile, file('account/ca.crt'));
         await writeToken(serviceAccountName);
         const mounts =
-          'mkdir -p /etc/coredns /var/run/secrets/kubernetes.io/serviceaccount && mount --bind "$1" /etc/coredns && mount --bind "$2" /var/run/secrets/kubernetes.io/serviceaccount && shift 2 && exec "$@"';
+          'mount -t tmpfs none /run && mkdir -p /run/upper /run/work /run/secrets/kubernetes.io/serviceaccount && mount -t overlay overlay -o lowerdir=/etc,upperdir=/run/upper,workdir=/run/work /etc && mkdir -p /etc/coredns && mount --bind "$1" /etc/coredns && mount --bind "$2" /var/run/secrets/kubernetes.io/serviceaccount && shift 2 && exec "$@"';
         const { hostname, port } = new URL(cluster.url);
         return start(
           'ndots',
