@@ -4,7 +4,7 @@ import { look, planned, type Looked } from '../lookups.ts';
 import { equal, holds, type Act, type Fact, type Story } from '../story.ts';
 
 const NAME = 'api.example.com';
-const address = { name: NAME, type: 'A', answer: '203.0.113.80' };
+const address = { name: NAME, answer: '203.0.113.80' };
 const broken = { name: '*.corp.example.', answer: 'SERVFAIL' };
 /** The domain that fails comes from the node. */
 const nodeResolvConf = 'search corp.example\nnameserver 192.0.2.53\n';
