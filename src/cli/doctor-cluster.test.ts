@@ -216,11 +216,11 @@ describe('a cluster that is hostile, or large', () => {
       assert.equal(findings[0]?.code, 'ND3008');
     });
 
-  test('5 000 pods are read page by page', async () => {
+  test('5 000 pods are read page by page, and it is told of how many settings were not looked at', async () => {
     await using cluster = await LivingCluster.start({
       objects(objects) {
         const more = Array.from({ length: 5000 }, (_, nth) =>
-          clientPod(`team-${nth % 50}`, `app-${nth % 500}`, nth, { hostNetwork: nth % 7 === 0 }),
+          clientPod(`team-${nth % 50}`, `app-${nth % 1000}`, nth, { hostNetwork: nth % 7 === 0 }),
         );
         objects.get('pods')!.push(...more);
       },
@@ -233,6 +233,10 @@ describe('a cluster that is hostile, or large', () => {
       [],
     );
     assert.equal(about.pods, 5004);
+    assert.deepEqual(
+      about.lacking.map(({ so }) => so),
+      ['kinds of clients with settings of their own behind the first 500'],
+    );
     assert.ok(took < 20_000, `${took} ms`);
     assert.ok(cluster.api.requests('list', 'pods').length >= 10);
   });

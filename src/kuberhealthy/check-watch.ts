@@ -1,7 +1,7 @@
 /** The checks of a cluster as they are now: its KuberhealthyChecks with their states, and its HealthChecks, listed and watched. */
 import { sleep, type Clock } from '../base/clock.ts';
 import { FailureReport } from '../base/failure-report.ts';
-import type { Log } from '../base/log.ts';
+import { bugText, type Log } from '../base/log.ts';
 import type { Random } from '../base/random.ts';
 import type { ApiClient } from '../kube/api/client.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
@@ -159,9 +159,9 @@ export class CheckWatch {
         failures.over();
       } catch (error) {
         if (signal.aborted) return;
-        if (!(error instanceof ApiFailure)) throw error;
         waitMs = RETRY_MS;
-        failures.failed(error, waitMs, 'no check runs meanwhile');
+        if (error instanceof ApiFailure) failures.failed(error, waitMs, 'no check runs meanwhile');
+        else log.error(bugText(error));
       }
       if (this.#followed.size === 2) return;
       await sleep(clock, waitMs, signal);

@@ -6,7 +6,7 @@ import { X509Certificate } from 'node:crypto';
 import { sleep, type Clock } from '../base/clock.ts';
 import { Authority, type Identity } from '../base/certificates.ts';
 import { FailureReport } from '../base/failure-report.ts';
-import type { Log } from '../base/log.ts';
+import { bugText, type Log } from '../base/log.ts';
 import type { ApiClient } from '../kube/api/client.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
 import { getJson, sendJson } from '../kube/api/get-json.ts';
@@ -35,6 +35,7 @@ const CERTIFICATE_MS = 90 * DAY_MS;
 const RENEW_MS = 30 * DAY_MS;
 /** Another replica may have renewed it, and somebody may have taken the authority out of the configuration. */
 const LOOK_EVERY_MS = 60_000;
+const RETRY_MS = 5000;
 const WAIT_MS = 10_000;
 
 /** Looks once a minute whether Secret and configuration are as they should be, and mends what is not. */
@@ -62,13 +63,11 @@ export class ServingCertificate {
         this.#failures.over();
       } catch (error) {
         if (signal.aborted) return;
-        if (!(error instanceof ApiFailure)) throw error;
-        waitMs = 5000;
-        this.#failures.failed(
-          error,
-          waitMs,
-          this.#used === '' ? 'nobody is served meanwhile' : 'the present one is used on',
-        );
+        waitMs = RETRY_MS;
+        const meanwhile =
+          this.#used === '' ? 'nobody is served meanwhile' : 'the present one is used on';
+        if (error instanceof ApiFailure) this.#failures.failed(error, waitMs, meanwhile);
+        else this.#parts.log.error(bugText(error));
       }
       await sleep(this.#parts.clock, waitMs, signal);
     }

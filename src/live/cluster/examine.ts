@@ -108,6 +108,7 @@ export async function examine(parts: ExamineParts): Promise<ClusterFacts> {
     signal,
   });
   const later = kernelCounters();
+  lacking.push(...leftOut(pods));
   if (measurement.refused !== null)
     lacking.push({
       why: measurement.refused.message,
@@ -349,6 +350,24 @@ function proxyModeOf(configMaps: readonly JsonObject[]): string | null {
   const settings = found === undefined ? undefined : textMap(found, 'data')['config.conf'];
   if (settings === undefined) return null;
   return /^mode: *"?([a-z]+)"? *$/m.exec(settings)?.[1] ?? 'iptables';
+}
+
+/** What is not looked at because there is more of it than is looked at. */
+function leftOut(pods: Pods): readonly Lacking[] {
+  const all = [
+    ['DNS pods', pods.servers.length, REPLICAS_MAX],
+    [
+      'kinds of clients with settings of their own',
+      pods.clients.filter(isUnusual).length,
+      CLIENTS_MAX,
+    ],
+  ] as const;
+  return all
+    .filter(([, found, most]) => found > most)
+    .map(([what, found, most]) => ({
+      why: `there are ${found}`,
+      so: `${what} behind the first ${most}`,
+    }));
 }
 
 function some<T>(list: readonly T[]): readonly T[] {
