@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { parse, parseAllDocuments } from 'yaml';
+import { checkKinds } from '../src/probe/kinds.ts';
 import { chartKeys, chartKeysFile } from '../tools/chart-keys.ts';
 
 const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
@@ -60,6 +61,11 @@ describe('the Helm chart', () => {
 
   test('knows its keys by the schema of today (node tools/chart-keys.ts writes them)', () => {
     assert.equal(readFileSync(chartKeysFile, 'utf8'), chartKeys());
+  });
+
+  test('refuses a check of no kind that there is', () => {
+    const { items } = at('check.file.checks') as { items: { properties: { check: object } } };
+    assert.deepEqual(items.properties.check, { enum: checkKinds.map(({ name }) => name) });
   });
 
   test('is of the version of the program', () => {
