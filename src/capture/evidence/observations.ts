@@ -9,11 +9,13 @@ import type { SearchDomains } from '../exchanges/search-walk.ts';
 import { isLost, type SeenExchange, type SeenLookup } from '../exchanges/seen-exchange.ts';
 import type { PathEvent } from '../packets/dissect.ts';
 import type { LoggedFailure } from '../records/query-log.ts';
+import { AbsentNames } from './absent-names.ts';
 import { BoundedMap } from './bounded-map.ts';
 import { Counters } from './counters.ts';
 import { FlowView } from './flow-view.ts';
 import { NameView } from './name-view.ts';
 import { countOutcome, noOutcomes, type Outcomes } from './outcomes.ts';
+import { QuestionCase } from './question-case.ts';
 import { ServerView } from './server-view.ts';
 
 /** More of any of these are summed up, and not looked at one by one. */
@@ -90,6 +92,9 @@ export class Observations {
   readonly neighbours: BoundedMap<string, { address: string; asked: number; answered: number }> =
     new BoundedMap(MOST.addresses);
   readonly failures: LoggedFailure[] = [];
+  /** Names that do not exist, besides those that search paths make. */
+  readonly absent: AbsentNames = new AbsentNames();
+  readonly questionCase: QuestionCase = new QuestionCase();
   lookups: number = 0;
   slowLookups: number = 0;
   /** Queries for names that the search path made, and that do not exist. */
@@ -132,6 +137,7 @@ export class Observations {
     this.names.at(`${type} ${name}`, () => new NameView(name, type))?.add(exchange);
     if (isLost(exchange) && this.losses.length < MOST.losses) this.losses.push(exchange);
     if (exchange.stray !== null && this.strays.length < MOST.events) this.strays.push(exchange);
+    this.questionCase.add(exchange);
     this.#truncation(exchange);
   }
 
@@ -140,6 +146,7 @@ export class Observations {
     const { exchanges, candidates, startMs, endMs } = lookup;
     this.clients.get(lookup.client)?.recognition.add(lookup);
     this.#pair(exchanges);
+    this.absent.add(lookup);
     const last = candidates.at(-1);
     if (candidates.length > 1)
       for (const { name, rcode } of exchanges)

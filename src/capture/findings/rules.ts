@@ -1,4 +1,6 @@
 /** All rules, in the order in which they are tried: what is specific first, so that what is general explains only the rest. */
+import { absentNames } from './absent-names.ts';
+import { changedCase } from './changed-case.ts';
 import { clusterServfail, serverFails, stuckServfail } from './servfail.ts';
 import { deadBackend } from './dead-backend.ts';
 import { deadFlow, staleFlow } from './stale-flow.ts';
@@ -69,7 +71,9 @@ export const rules: readonly Rule[] = [
   stuckServfail,
   serverFails,
   refused,
+  changedCase,
   slowServer,
+  absentNames,
   searchWaste,
   grpcLookups,
   reverseLookups,
