@@ -158,6 +158,28 @@ function spelled(atMs: number, port: number, name: string, id: number): Captured
   ];
 }
 
+/** Bursts of a few pods, before a token bucket of so many packets a second that holds `burst`. */
+function limitedBursts(seed: number, rate: number, burst: number): Captured[] {
+  const packets: Captured[][] = [];
+  let tokens = burst;
+  let lastMs = 0;
+  for (let wave = 0; wave < 14; wave++)
+    for (let i = 0; i < 20 + ((wave * 37 + seed * 11) % 60); i++) {
+      const atMs = wave * 850 + i * 2.5;
+      tokens = Math.min(burst, tokens + ((atMs - lastMs) * rate) / 1000);
+      lastMs = atMs;
+      const passes = tokens >= 1;
+      if (passes) tokens--;
+      const way = ends(`10.244.1.${30 + (i % 2)}`, 20_000 + wave * 200 + i);
+      const id = wave * 100 + i;
+      const type = i % 4 < 2 ? 'A' : 'AAAA';
+      packets.push(
+        asked(atMs, way, `${names[(i >> 2) % 7]!}.`, id, { type, tookMs: passes ? 0.7 : null }),
+      );
+    }
+  return inOrder(packets);
+}
+
 /** The name with capitals here and there. */
 function mixed(name: string, by: number): string {
   return name.replace(/[a-z]/g, (letter, i: number) =>
@@ -882,5 +904,40 @@ export const stories: readonly Story[] = [
           : { rcode: 3, tookMs: 0.5 };
       },
     ),
+  ),
+  {
+    name: 'a limit on packets cuts the tails of bursts',
+    code: 'ND4001',
+    packets: (seed) => Promise.resolve(limitedBursts(seed, 60, 30)),
+  },
+  {
+    name: 'a limit on packets, in bursts of two pods',
+    code: 'ND4001',
+    packets: (seed) => Promise.resolve(limitedBursts(seed, 180, 18)),
+  },
+  played(
+    'bursts of queries of which some are lost by chance',
+    'ND3013',
+    () =>
+      Array.from({ length: 8 }, (_, burst) =>
+        pods('go', 6, { lookups: 2, everyMs: 3, from: 1 + burst * 10 }).map((pod) => ({
+          ...pod,
+          lookups: pod.lookups.map(({ atMs, name }) => ({ atMs: (atMs % 37) + burst * 900, name })),
+        })),
+      ).flat(),
+    (passing) => (some(passing, 0.12) ? { lost: true } : healthy(passing)),
+  ),
+  played(
+    'one of four DNS pods is dead, seen from the pods only',
+    'ND3008',
+    () => [...pods('glibc', 4, { lookups: 9 }), ...pods('musl', 3, { lookups: 9, from: 40 })],
+    (passing) => ((passing.port * 2654435761) % 4096 < 1024 ? { lost: true } : healthy(passing)),
+  ),
+  played(
+    'the conntrack table has room now and then: new sockets lose some of their queries, A and AAAA',
+    'ND3003',
+    () => pods('glibc', 5, { lookups: 10, everyMs: 1300 }),
+    (passing) => (some(passing, 0.25) ? { lost: true } : healthy(passing)),
+    ['net.netfilter.nf_conntrack_count = 65530', 'net.netfilter.nf_conntrack_max = 65536'],
   ),
 ];

@@ -11,6 +11,7 @@ import type { PathEvent } from '../packets/dissect.ts';
 import type { LoggedFailure } from '../records/query-log.ts';
 import { AbsentNames } from './absent-names.ts';
 import { BoundedMap } from './bounded-map.ts';
+import { BucketReplay } from './bucket-replay.ts';
 import { Counters } from './counters.ts';
 import { FlowView } from './flow-view.ts';
 import { NameView } from './name-view.ts';
@@ -28,6 +29,7 @@ const MOST = {
   lookups: 2000,
   events: 5000,
   addresses: 2000,
+  replays: 50,
 } as const;
 /** A lookup that takes longer is looked at. */
 const SLOW_MS = 900;
@@ -68,6 +70,8 @@ export class Observations {
   readonly servers: BoundedMap<string, ServerView> = new BoundedMap(MOST.servers);
   /** Those behind the addresses of services, where the capture shows them. */
   readonly backends: BoundedMap<string, ServerView> = new BoundedMap(MOST.servers);
+  /** By server: the times of queries, for a limit on packets. */
+  readonly replays: BoundedMap<string, BucketReplay> = new BoundedMap(MOST.replays);
   readonly clients: BoundedMap<string, ClientView> = new BoundedMap(MOST.clients);
   readonly flows: BoundedMap<string, FlowView> = new BoundedMap(MOST.flows);
   readonly names: BoundedMap<string, NameView> = new BoundedMap(MOST.names);
@@ -126,6 +130,7 @@ export class Observations {
     const ofType = this.types.at(type, noOutcomes);
     if (ofType !== null) countOutcome(ofType, exchange);
     this.servers.at(server.address, () => new ServerView(server.address))?.add(exchange);
+    this.replays.at(server.address, () => new BucketReplay())?.add(exchange);
     const behind = exchange.hops.at(-1)?.server.address;
     if (behind !== undefined && behind !== server.address)
       this.backends.at(behind, () => new ServerView(behind))?.add(exchange);

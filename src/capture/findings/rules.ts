@@ -27,6 +27,7 @@ import { reverseLookups } from './reverse-lookups.ts';
 import { searchDomainFails } from './search-domain-fails.ts';
 import { searchStops } from './search-stops.ts';
 import { searchWaste } from './search-waste.ts';
+import { silentSockets } from './silent-sockets.ts';
 import { silentServer } from './silent-server.ts';
 import { slowServer } from './slow-server.ts';
 import { strayReplies } from './stray-replies.ts';
@@ -59,6 +60,7 @@ export const rules: readonly Rule[] = [
   notDns,
   tableFull,
   pairRace,
+  silentSockets,
   randomLoss,
   wildcardDomain,
   wrongAaaa,
