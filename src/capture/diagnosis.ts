@@ -49,7 +49,14 @@ export function diagnosisOf(
         reason: verdict.reason,
       });
   }
-  return { findings: ranked(findings), excluded, unknown };
+  // Two rules may look for one cause in two ways.
+  const codes = new Set(findings.map(({ code }) => code));
+  const lacks = ({ code }: NotFound): boolean => !codes.has(code);
+  return {
+    findings: ranked(findings),
+    excluded: excluded.filter(lacks),
+    unknown: unknown.filter(lacks),
+  };
 }
 
 /** Two looks at the same: what both have found is one finding, and what one has found is not excluded by the other. */

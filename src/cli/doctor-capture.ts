@@ -152,7 +152,7 @@ export function captureHead(
       : '';
   return [
     `${count(asked, 'query', 'queries')}${times}, ${count(observed.lookups, 'lookup', 'lookups')} (${observed.slowLookups} took a second or more), ${lost} without reply`,
-    `${count(observed.clients.size, 'client', 'clients')}${owners.size > 0 ? ` (${named} with a name)` : ''}, ${count(observed.servers.size, 'server', 'servers')}; ${counts.join(', ')} of ${rules.length} things that were looked for`,
+    `${count(observed.clients.size, 'client', 'clients')}${owners.size > 0 ? ` (${named} with a name)` : ''}, ${count(observed.servers.size, 'server', 'servers')}; ${counts.join(', ')} of ${new Set(rules.map(({ code }) => code)).size} things that were looked for`,
   ].join('\n');
 }
 
@@ -160,11 +160,14 @@ export function captureHead(
 const SLOW_MS = 800;
 
 /** What stands where nothing critical was found. */
-export function captureWell({ total, servers }: Observations): string {
+export function captureWell({ total, servers }: Observations, { findings }: Diagnosis): string {
   if (total.asked < 20) return 'Nothing critical was found, but there is little to judge by.';
   const slowest = Math.max(...servers.list.map((server) => server.quantile(0.9)));
   if (slowest >= SLOW_MS)
     return `Nothing critical was found, but one reply in ten took ${ms(slowest / 2)} or more: programs wait for it.`;
+  // What is only counted (a search path that costs much) has no exchanges: programs do not feel it.
+  if (findings.some(({ severity, exchanges }) => severity === 'warning' && exchanges.length > 0))
+    return 'Nothing critical was found, but something in these lookups is not as it should be: see above.';
   const lost =
     total.lost === 0 ? 'every query' : `${total.asked - total.lost} of ${total.asked} queries`;
   return `Not DNS, as far as this shows: ${lost} got a reply, nine of ten within ${ms(slowest)}. If programs fail or wait, look elsewhere, or capture where they are.`;

@@ -107,7 +107,7 @@ function print(
   ];
   io.out(`${heads.join('\n')}\n\n`);
   const well = [
-    ...(packets === null ? [] : [captureWell(packets.observed)]),
+    ...(packets === null ? [] : [captureWell(packets.observed, found)]),
     ...(facts === null ? [] : [clusterWell(facts, found)]),
   ].join(' ');
   io.out(diagnosisText(found, who, page, hide, well));

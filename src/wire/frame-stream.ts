@@ -47,7 +47,10 @@ function u32(value: number): Buffer {
 /** Takes a stream apart: `push` what came, then `next` until it gives null. */
 export class FrameReader {
   readonly #most: number;
-  #bytes: Buffer = Buffer.alloc(0);
+  /** What came and was not taken is `[#start, #end)`; behind it there is room, so that small pieces are copied once. */
+  #buffer: Buffer = Buffer.alloc(0);
+  #start = 0;
+  #end = 0;
 
   /** @param most the longest frame that is taken, bytes */
   constructor(most: number) {
@@ -55,26 +58,35 @@ export class FrameReader {
   }
 
   push(bytes: Uint8Array): void {
-    this.#bytes =
-      this.#bytes.length === 0 ? Buffer.from(bytes) : Buffer.concat([this.#bytes, bytes]);
+    const held = this.#end - this.#start;
+    if (this.#end + bytes.length > this.#buffer.length) {
+      // Frames that were given out stay as they are: what is left moves to memory of its own.
+      const bigger = Buffer.allocUnsafeSlow(Math.max(held + bytes.length, 2 * held));
+      this.#buffer.copy(bigger, 0, this.#start, this.#end);
+      this.#buffer = bigger;
+      this.#start = 0;
+      this.#end = held;
+    }
+    this.#buffer.set(bytes, this.#end);
+    this.#end += bytes.length;
   }
 
   /** The next whole frame; null: more has to come. @throws ReadError */
   next(): ControlFrame | Uint8Array | null {
-    const bytes = this.#bytes;
+    const bytes = this.#buffer.subarray(this.#start, this.#end);
     if (bytes.length < 4) return null;
     const length = bytes.readUInt32BE(0);
     if (length > 0) {
       if (length > this.#most) throw new ReadError(`a frame of ${length} bytes`, 0);
       if (bytes.length < 4 + length) return null;
-      this.#bytes = bytes.subarray(4 + length);
+      this.#start += 4 + length;
       return bytes.subarray(4, 4 + length);
     }
     if (bytes.length < 8) return null;
     const size = bytes.readUInt32BE(4);
     if (size < 4 || size > CONTROL_MAX) throw new ReadError(`a control frame of ${size} bytes`, 4);
     if (bytes.length < 8 + size) return null;
-    this.#bytes = bytes.subarray(8 + size);
+    this.#start += 8 + size;
     return readControl(bytes.subarray(8, 8 + size));
   }
 }

@@ -144,6 +144,49 @@ const ends = (client: string, port: number, server = '10.96.0.10'): Ends => ({
 const inOrder = (packets: readonly (readonly Captured[])[]): Captured[] =>
   packets.flat().toSorted((one, other) => one.timeMs - other.timeMs);
 
+/** An exchange of which the question comes back in lower case. */
+function spelled(atMs: number, port: number, name: string, id: number): Captured[] {
+  const way = ends('10.244.1.77', port);
+  const folded = name.toLowerCase();
+  const reply = { id, reply: true, answer: [addressRecord(folded, '192.0.2.1')] };
+  return [
+    at(atMs, udpPacket(way, dnsMessage(name, 'A', { id }), (atMs + port) & 0xffff)),
+    at(
+      atMs + 0.7,
+      udpPacket(back(way), dnsMessage(folded, 'A', reply), (atMs + port + 1) & 0xffff),
+    ),
+  ];
+}
+
+/** Bursts of a few pods, before a token bucket of so many packets a second that holds `burst`. */
+function limitedBursts(seed: number, rate: number, burst: number): Captured[] {
+  const packets: Captured[][] = [];
+  let tokens = burst;
+  let lastMs = 0;
+  for (let wave = 0; wave < 14; wave++)
+    for (let i = 0; i < 20 + ((wave * 37 + seed * 11) % 60); i++) {
+      const atMs = wave * 850 + i * 2.5;
+      tokens = Math.min(burst, tokens + ((atMs - lastMs) * rate) / 1000);
+      lastMs = atMs;
+      const passes = tokens >= 1;
+      if (passes) tokens--;
+      const way = ends(`10.244.1.${30 + (i % 2)}`, 20_000 + wave * 200 + i);
+      const id = wave * 100 + i;
+      const type = i % 4 < 2 ? 'A' : 'AAAA';
+      packets.push(
+        asked(atMs, way, `${names[(i >> 2) % 7]!}.`, id, { type, tookMs: passes ? 0.7 : null }),
+      );
+    }
+  return inOrder(packets);
+}
+
+/** The name with capitals here and there. */
+function mixed(name: string, by: number): string {
+  return name.replace(/[a-z]/g, (letter, i: number) =>
+    (i * 7 + by) % 3 === 0 ? letter.toUpperCase() : letter,
+  );
+}
+
 /** All stories that leave a trace in packets, with the sections of the catalogue. */
 export const stories: readonly Story[] = [
   played(
@@ -764,5 +807,137 @@ export const stories: readonly Story[] = [
       /^[a-z]+\.(?:shop|data|cache)\.svc\.k8s\.lan\.$/.test(name)
         ? { addresses: type === 'A' ? ['10.96.3.7'] : [], tookMs: 0.5 }
         : { rcode: 3, tookMs: 0.5 },
+  ),
+  {
+    name: 'a program asks for one host after another that does not exist, each by its full name',
+    code: 'ND2008',
+    packets: async (seed) =>
+      inOrder([
+        await play(everybody(4), healthy, { seed }),
+        ...Array.from({ length: 600 }, (_, i) =>
+          asked(
+            i * 13,
+            ends('10.244.1.210', 20_000 + i),
+            `${((i + 7) * 7919 * seed).toString(36)}.gone.example.net.`,
+            900 + i,
+            { rcode: 3 },
+          ),
+        ),
+      ]),
+  },
+  played(
+    'two pods ask again and again for a service that is gone, with ndots:1',
+    'ND2008',
+    () => [
+      ...pods('musl', 2),
+      ...pods('glibc', 2, {
+        resolvConf: 'nameserver 10.96.0.10\noptions ndots:1\n',
+        names: ['ledger.bank.svc.cluster.local'],
+        lookups: 300,
+        everyMs: 20,
+        from: 60,
+      }),
+    ],
+    healthy,
+  ),
+  {
+    name: 'a server answers in lower case, and a resolver that mixes cases asks at once again',
+    code: 'ND3019',
+    packets: (seed) =>
+      Promise.resolve(
+        inOrder(
+          Array.from({ length: 15 }, (_, i) =>
+            [0, 1, 2].map((attempt) => {
+              const name = `h${i + seed}.example.com.`;
+              const port = 20_000 + i * 3 + attempt;
+              return spelled(i * 150 + attempt * 2, port, attempt < 2 ? mixed(name, i) : name, i);
+            }),
+          ).flat(),
+        ),
+      ),
+  },
+  {
+    name: 'a server answers in lower case, and c-ares waits for another reply',
+    code: 'ND3019',
+    packets: (seed) =>
+      Promise.resolve(
+        inOrder(
+          Array.from({ length: 6 }, (_, i) =>
+            [0, 1, 2].map((attempt) =>
+              spelled(
+                i * 900 + attempt * 2000 * (attempt + 1),
+                40_000 + i,
+                mixed(`www${i + seed}.example.org.`, i + seed),
+                i,
+              ),
+            ),
+          ).flat(),
+        ),
+      ),
+  },
+  {
+    name: 'clean: names with capitals, answered in lower case to a client that does not mind',
+    code: null,
+    packets: (seed) =>
+      Promise.resolve(
+        inOrder(
+          Array.from({ length: 40 }, (_, i) =>
+            spelled(i * 400, 20_000 + i, `API${(i + seed) % 3}.Example.com.`, i),
+          ),
+        ),
+      ),
+  },
+  ...[1, 5].map((ndots) =>
+    played(
+      `clean: Alpine asks for services without addresses in a cluster domain of its own, ndots:${ndots}`,
+      null,
+      () =>
+        pods('musl', 4, {
+          resolvConf: `nameserver 10.96.0.10\nsearch shop.svc.east.lan svc.east.lan east.lan\noptions ndots:${ndots}\n`,
+          names: ['idle.shop.svc.east.lan', 'cart', 'empty.data.svc.east.lan', 'redis.data.svc'],
+        }),
+      ({ name, type }) => {
+        if (/^(?:idle|empty)\.(?:shop|data)\.svc\.east\.lan\.$/.test(name))
+          return { addresses: [], tookMs: 0.5 };
+        return /^(?:cart|redis)\.(?:shop|data)\.svc\.east\.lan\.$/.test(name)
+          ? { addresses: type === 'A' ? ['10.96.3.8'] : [], tookMs: 0.5 }
+          : { rcode: 3, tookMs: 0.5 };
+      },
+    ),
+  ),
+  {
+    name: 'a limit on packets cuts the tails of bursts',
+    code: 'ND4001',
+    packets: (seed) => Promise.resolve(limitedBursts(seed, 60, 30)),
+  },
+  {
+    name: 'a limit on packets, in bursts of two pods',
+    code: 'ND4001',
+    packets: (seed) => Promise.resolve(limitedBursts(seed, 180, 18)),
+  },
+  played(
+    'bursts of queries of which some are lost by chance',
+    'ND3013',
+    () =>
+      Array.from({ length: 8 }, (_, burst) =>
+        pods('go', 6, { lookups: 2, everyMs: 3, from: 1 + burst * 10 }).map((pod) => ({
+          ...pod,
+          lookups: pod.lookups.map(({ atMs, name }) => ({ atMs: (atMs % 37) + burst * 900, name })),
+        })),
+      ).flat(),
+    (passing) => (some(passing, 0.12) ? { lost: true } : healthy(passing)),
+  ),
+  played(
+    'one of four DNS pods is dead, seen from the pods only',
+    'ND3008',
+    () => [...pods('glibc', 4, { lookups: 9 }), ...pods('musl', 3, { lookups: 9, from: 40 })],
+    (passing) => ((passing.port * 2654435761) % 4096 < 1024 ? { lost: true } : healthy(passing)),
+  ),
+  played(
+    'the conntrack table has room now and then: new sockets lose some of their queries, A and AAAA',
+    'ND3003',
+    () => pods('glibc', 5, { lookups: 10, everyMs: 1300 }),
+    (passing) => (some(passing, 0.25) ? { lost: true } : healthy(passing)),
+    ['net.netfilter.nf_conntrack_count = 65530', 'net.netfilter.nf_conntrack_max = 65536'],
   ),
 ];

@@ -9,11 +9,14 @@ import type { SearchDomains } from '../exchanges/search-walk.ts';
 import { isLost, type SeenExchange, type SeenLookup } from '../exchanges/seen-exchange.ts';
 import type { PathEvent } from '../packets/dissect.ts';
 import type { LoggedFailure } from '../records/query-log.ts';
+import { AbsentNames } from './absent-names.ts';
 import { BoundedMap } from './bounded-map.ts';
+import { BucketReplay } from './bucket-replay.ts';
 import { Counters } from './counters.ts';
 import { FlowView } from './flow-view.ts';
 import { NameView } from './name-view.ts';
 import { countOutcome, noOutcomes, type Outcomes } from './outcomes.ts';
+import { QuestionCase } from './question-case.ts';
 import { ServerView } from './server-view.ts';
 
 /** More of any of these are summed up, and not looked at one by one. */
@@ -26,6 +29,7 @@ const MOST = {
   lookups: 2000,
   events: 5000,
   addresses: 2000,
+  replays: 50,
 } as const;
 /** A lookup that takes longer is looked at. */
 const SLOW_MS = 900;
@@ -66,6 +70,8 @@ export class Observations {
   readonly servers: BoundedMap<string, ServerView> = new BoundedMap(MOST.servers);
   /** Those behind the addresses of services, where the capture shows them. */
   readonly backends: BoundedMap<string, ServerView> = new BoundedMap(MOST.servers);
+  /** By server: the times of queries, for a limit on packets. */
+  readonly replays: BoundedMap<string, BucketReplay> = new BoundedMap(MOST.replays);
   readonly clients: BoundedMap<string, ClientView> = new BoundedMap(MOST.clients);
   readonly flows: BoundedMap<string, FlowView> = new BoundedMap(MOST.flows);
   readonly names: BoundedMap<string, NameView> = new BoundedMap(MOST.names);
@@ -90,6 +96,9 @@ export class Observations {
   readonly neighbours: BoundedMap<string, { address: string; asked: number; answered: number }> =
     new BoundedMap(MOST.addresses);
   readonly failures: LoggedFailure[] = [];
+  /** Names that do not exist, besides those that search paths make. */
+  readonly absent: AbsentNames = new AbsentNames();
+  readonly questionCase: QuestionCase = new QuestionCase();
   lookups: number = 0;
   slowLookups: number = 0;
   /** Queries for names that the search path made, and that do not exist. */
@@ -121,6 +130,7 @@ export class Observations {
     const ofType = this.types.at(type, noOutcomes);
     if (ofType !== null) countOutcome(ofType, exchange);
     this.servers.at(server.address, () => new ServerView(server.address))?.add(exchange);
+    this.replays.at(server.address, () => new BucketReplay())?.add(exchange);
     const behind = exchange.hops.at(-1)?.server.address;
     if (behind !== undefined && behind !== server.address)
       this.backends.at(behind, () => new ServerView(behind))?.add(exchange);
@@ -132,6 +142,7 @@ export class Observations {
     this.names.at(`${type} ${name}`, () => new NameView(name, type))?.add(exchange);
     if (isLost(exchange) && this.losses.length < MOST.losses) this.losses.push(exchange);
     if (exchange.stray !== null && this.strays.length < MOST.events) this.strays.push(exchange);
+    this.questionCase.add(exchange);
     this.#truncation(exchange);
   }
 
@@ -140,6 +151,7 @@ export class Observations {
     const { exchanges, candidates, startMs, endMs } = lookup;
     this.clients.get(lookup.client)?.recognition.add(lookup);
     this.#pair(exchanges);
+    this.absent.add(lookup);
     const last = candidates.at(-1);
     if (candidates.length > 1)
       for (const { name, rcode } of exchanges)

@@ -17,7 +17,7 @@ export const replicasDiffer: Rule = {
   check(observed) {
     const all = differences(observed);
     if (all === null) return unknown('no name was asked of two servers');
-    const found = all.filter(({ view }) => isOfCluster(view.name));
+    const found = all.filter(({ view }) => isOfCluster(view.name, observed));
     if (found.length === 0) return excluded('DNS pods agree about names of the cluster');
     return {
       code: this.code,
@@ -43,7 +43,7 @@ export const viewsDiffer: Rule = {
   check(observed) {
     const all = differences(observed);
     if (all === null) return unknown('no name was asked of two servers');
-    const found = all.filter(({ view }) => !isOfCluster(view.name));
+    const found = all.filter(({ view }) => !isOfCluster(view.name, observed));
     if (found.length === 0) return excluded('servers agree about names of outside');
     return {
       code: this.code,
@@ -101,6 +101,6 @@ function differences(observed: Observations): readonly Difference[] | null {
   return compared ? found : null;
 }
 
-function isOfCluster(name: string): boolean {
-  return name.endsWith('.cluster.local.') || name.includes('.svc.');
+function isOfCluster(name: string, { domains }: Observations): boolean {
+  return domains.isOfCluster(name) || name.includes('.svc.');
 }

@@ -7,6 +7,9 @@ import { excluded, listed, unknown, type Rule } from './finding.ts';
 /** So many times more names than chance explains have to be without an AAAA reply. */
 const SURPLUS = 4;
 
+/** When so many A queries are lost, names without an AAAA reply are no news. */
+const OTHERS_LOST = 0.1;
+
 /** A is answered, AAAA of the same name never, however often it is asked. */
 export const droppedAaaa: Rule = {
   code: 'ND3009',
@@ -28,6 +31,9 @@ export const droppedAaaa: Rule = {
       return excluded('AAAA queries are answered when they are asked again');
     if (again.length < 1 + SURPLUS * byChance(observed))
       return excluded('A queries are lost as often: it does not depend on the type');
+    const rates = [lossRate(observed.types.get(TYPE.A)!), lossRate(aaaa)] as const;
+    if (rates[0] >= OTHERS_LOST && rates[0] >= 0.34 * rates[1])
+      return excluded('A queries of other names are lost, too: it does not depend on the type');
     claims.take(losses);
     const all = aaaa.lost >= 0.9 * aaaa.asked;
     return {

@@ -1,12 +1,19 @@
 /** A fixed number of replies a second, whatever is asked: a limit on the way, as cloud providers have. */
+import type { Observations } from '../evidence/observations.ts';
 import type { ServerView } from '../evidence/server-view.ts';
-import { excluded, share, unknown, type Rule } from './finding.ts';
+import { excluded, percent, share, unknown, type Rule } from './finding.ts';
 import { lossesTo } from './losses.ts';
 
-interface Plateau {
+/** A bucket explains the losses if it errs in no more than this share of them, and chance in so many times more. */
+const ERROR_MAX = 0.3;
+const CHANCE_MORE = 2;
+
+/** Replies that take longer come from a server that is behind with its work, milliseconds. */
+const SLOW_MS = 150;
+
+interface Limit {
   readonly rate: number;
-  readonly most: number;
-  readonly seconds: number;
+  readonly seen: string;
 }
 
 /** Replies stay at one rate while queries go beyond it. */
@@ -15,15 +22,15 @@ export const packetCap: Rule = {
   title: 'Replies stop at a fixed number a second: a packet limit',
   name: 'a packet limit of the cloud',
   check(observed, claims) {
-    const busy = observed.servers.list.filter(({ outcomes }) => outcomes.asked >= 300);
+    const busy = observed.servers.list.filter(({ outcomes }) => outcomes.asked >= 150);
     if (busy.length === 0) return unknown('too few queries for a limit on packets');
     for (const server of busy) {
-      const plateau = plateauOf(server);
-      if (plateau === null) continue;
+      const found = plateauOf(server) ?? bucketOf(server, observed);
+      if (found === null) continue;
       const losses = lossesTo(claims, server.address);
       if (losses.length < 20) continue;
       claims.take(losses);
-      const aws = plateau.rate > 900 && plateau.rate < 1100;
+      const aws = found.rate > 900 && found.rate < 1100;
       const exceeded = observed.counters.get('linkLocalExceeded') ?? 0;
       return {
         code: this.code,
@@ -31,7 +38,7 @@ export const packetCap: Rule = {
         severity: 'critical',
         confidence: exceeded > 0 ? 0.98 : aws ? 0.93 : 0.87,
         seen: [
-          `${server.address} gave ${plateau.rate.toFixed(0)} replies in each of ${plateau.seconds} seconds, while up to ${plateau.most} queries a second were asked.`,
+          found.seen,
           `${share(server.outcomes.lost, server.outcomes.asked)} got no reply, spread over all names.`,
           ...(exceeded > 0
             ? [
@@ -56,7 +63,8 @@ export const packetCap: Rule = {
   },
 };
 
-function plateauOf({ history }: ServerView): Plateau | null {
+function plateauOf({ address, outcomes, history }: ServerView): Limit | null {
+  if (outcomes.asked < 300) return null;
   // Whole seconds in which something was lost, without the edges of the burst.
   const full = history.filter(([, { lost, asked }]) => lost > 0 && asked >= 60).slice(1, -1);
   if (full.length < 3) return null;
@@ -74,5 +82,23 @@ function plateauOf({ history }: ServerView): Plateau | null {
       second.asked < 0.9 * rate && second.lost > 0.1 * second.asked && second.lost > 3,
   );
   if (below.length > 1) return null;
-  return { rate, most: Math.max(...full.map(([, second]) => second.asked)), seconds: full.length };
+  const most = Math.max(...full.map(([, second]) => second.asked));
+  return {
+    rate,
+    seen: `${address} gave ${rate.toFixed(0)} replies in each of ${full.length} seconds, while up to ${most} queries a second were asked.`,
+  };
+}
+
+/** Bursts whose first queries are answered and whose tails are lost. */
+function bucketOf(server: ServerView, { replays }: Observations): Limit | null {
+  const bucket = replays.get(server.address)?.best ?? null;
+  if (bucket === null) return null;
+  const { rate, burst, error, chance } = bucket;
+  // A queue that overflows drops the tail, too, but what it takes waits.
+  if (error > ERROR_MAX || chance < CHANCE_MORE * error || server.quantile(0.9) > SLOW_MS)
+    return null;
+  return {
+    rate,
+    seen: `Of each burst of queries to ${server.address} about the first ${burst} are answered, and the rest as far as about ${rate.toFixed(0)} a second allow: such a limit explains ${percent(1 - error, 1)} of the losses, query by query.`,
+  };
 }

@@ -34,6 +34,7 @@ export const randomLoss: Rule = {
       why: 'A link, a network card or a machine on the way drops packets: congestion, errors, a queue that is too short; or two flows were given the same port when their addresses were translated (masquerading without --random-fully).',
       fix: [
         'Find the stretch: capture at the client, on its node and at the server at once, and join them.',
+        'If the address stands for several pods and as large a share is lost as one of them has, ask each endpoint: a client that takes a new port for each query (Go) sees a dead one as loss without a pattern.',
         'Compare ip -s link (drops, errors) of the nodes, and conntrack -S (insert_failed, drop).',
       ],
       prove: 'ndots capture join client.pcap node.pcap server.pcap',

@@ -1,4 +1,6 @@
 /** All rules, in the order in which they are tried: what is specific first, so that what is general explains only the rest. */
+import { absentNames } from './absent-names.ts';
+import { changedCase } from './changed-case.ts';
 import { clusterServfail, serverFails, stuckServfail } from './servfail.ts';
 import { deadBackend } from './dead-backend.ts';
 import { deadFlow, staleFlow } from './stale-flow.ts';
@@ -25,6 +27,7 @@ import { reverseLookups } from './reverse-lookups.ts';
 import { searchDomainFails } from './search-domain-fails.ts';
 import { searchStops } from './search-stops.ts';
 import { searchWaste } from './search-waste.ts';
+import { silentSockets } from './silent-sockets.ts';
 import { silentServer } from './silent-server.ts';
 import { slowServer } from './slow-server.ts';
 import { strayReplies } from './stray-replies.ts';
@@ -57,6 +60,7 @@ export const rules: readonly Rule[] = [
   notDns,
   tableFull,
   pairRace,
+  silentSockets,
   randomLoss,
   wildcardDomain,
   wrongAaaa,
@@ -69,7 +73,9 @@ export const rules: readonly Rule[] = [
   stuckServfail,
   serverFails,
   refused,
+  changedCase,
   slowServer,
+  absentNames,
   searchWaste,
   grpcLookups,
   reverseLookups,

@@ -1,6 +1,7 @@
 /** musl gives the search path up where other resolvers go on. */
 import { RCODE, rcodeName } from '../../wire/iana.ts';
 import type { Observations } from '../evidence/observations.ts';
+import type { SearchDomains } from '../exchanges/search-walk.ts';
 import type { SeenExchange, SeenLookup } from '../exchanges/seen-exchange.ts';
 import { excluded, listed, unknown, type Rule } from './finding.ts';
 
@@ -57,6 +58,7 @@ function lastStep(
   { domains }: Observations,
 ): { readonly domain: string; readonly how: string; readonly failed: boolean } | null {
   const last = candidates.at(-1)!;
+  if (candidates.length > 1 && last === (name.endsWith('.') ? name : `${name}.`)) return null;
   const domain = domainOf(last, domains.all);
   if (domain === null) return null;
   const own = exchanges.filter((each) => each.name === last && each.ending === 'answered');
@@ -64,9 +66,14 @@ function lastStep(
   if (failed !== undefined) return { domain, how: rcodeName(failed.rcode), failed: true };
   const empty = own.length >= 2 && own.every(isNodata);
   // A name of the cluster that is asked in full may well have neither address: that is no search.
-  return empty && (candidates.length > 1 || !name.endsWith('.svc.cluster.local.'))
+  return empty && (candidates.length > 1 || !isService(name, domains))
     ? { domain, how: 'that the name exists and has no address (NODATA)', failed: false }
     : null;
+}
+
+/** Whether it is the whole name of a service: below `svc` of the cluster's domain. */
+function isService(name: string, domains: SearchDomains): boolean {
+  return name.includes('.svc.') && domains.isOfCluster(name);
 }
 
 function isNodata({ rcode, answers }: SeenExchange): boolean {

@@ -1,0 +1,52 @@
+/** Names that do not exist and that programs ask for by themselves: no step of a search path goes on from them. */
+import { RCODE } from '../../wire/iana.ts';
+import type { SeenLookup } from '../exchanges/seen-exchange.ts';
+import { BoundedMap } from './bounded-map.ts';
+
+const CLIENTS_MAX = 2000;
+const PARENTS_MAX = 5000;
+const SAMPLES_MAX = 200;
+
+/** Queries for names that do not exist, by who asks and by the domain that the names are in. */
+export class AbsentNames {
+  /** Queries, and lookups, that got NXDOMAIN for the name as it was meant. */
+  queries: number = 0;
+  lookups: number = 0;
+  readonly clients: BoundedMap<string, { readonly address: string; queries: number }> =
+    new BoundedMap(CLIENTS_MAX);
+  /** The first ones. */
+  readonly samples: SeenLookup[] = [];
+  readonly #parents: BoundedMap<string, { readonly parent: string; queries: number }> =
+    new BoundedMap(PARENTS_MAX);
+
+  add(lookup: SeenLookup): void {
+    const last = lookup.candidates.at(-1);
+    const queries = lookup.exchanges.filter(
+      ({ name, rcode }) => name === last && rcode === RCODE.NXDOMAIN,
+    ).length;
+    if (last === undefined || queries === 0) return;
+    this.queries += queries;
+    this.lookups++;
+    const { client: address } = lookup;
+    const client = this.clients.at(address, () => ({ address, queries: 0 }));
+    if (client !== null) client.queries += queries;
+    const parent = last.slice(last.indexOf('.') + 1);
+    const below = this.#parents.at(parent, () => ({ parent, queries: 0 }));
+    if (below !== null) below.queries += queries;
+    if (this.samples.length < SAMPLES_MAX) this.samples.push(lookup);
+  }
+
+  /** The longest domain that this share of the names, 0 to 1, is below; `.` if they have none in common. */
+  domain(share: number): string {
+    const counts = new Map<string, number>();
+    for (const { parent, queries } of this.#parents.list)
+      for (let at = 0; at < parent.length; at = parent.indexOf('.', at) + 1) {
+        const domain = parent.slice(at);
+        counts.set(domain, (counts.get(domain) ?? 0) + queries);
+      }
+    let longest = '';
+    for (const [domain, queries] of counts)
+      if (queries >= share * this.queries && domain.length > longest.length) longest = domain;
+    return longest === '' ? '.' : longest;
+  }
+}

@@ -1,0 +1,104 @@
+/**
+ * Whether a limit on packets explains what one server lost: the queries of a capture are sent once more through a token bucket, which is
+ * how firewalls, clouds and network plugins limit a rate, and what it drops is compared with what was lost.
+ */
+import { isLost, type SeenExchange } from '../exchanges/seen-exchange.ts';
+
+/** Queries that are kept of one server. */
+const QUERIES_MAX = 8000;
+/** A query counts as lost so long after it was sent: what is younger in a full table is not known yet, milliseconds. */
+const SETTLED_MS = 15_000;
+/** Losses are compared by slots of this length, milliseconds: which packet of a crowd is dropped is a matter of microseconds. */
+const SLOT_MS = 50;
+/** Smaller bursts cannot be told from pairs of A and AAAA of which the second is lost. */
+const BURSTS = [5, 6, 8, 10, 12, 16, 20, 25, 32, 40, 50, 64, 80, 100, 128, 200];
+const RATE_MIN = 10;
+const RATE_MAX = 3000;
+const RATE_STEP = 1.08;
+
+/** The limit that explains the losses best. */
+export interface Bucket {
+  /** Packets a second, and so many at once after a pause. */
+  readonly rate: number;
+  readonly burst: number;
+  /** Losses that the bucket puts in another slot, or not at all, as a share of all. */
+  readonly error: number;
+  /** The same, if each query had the same chance to be lost. */
+  readonly chance: number;
+}
+
+/** The queries to one server in the order in which they are known to be over. */
+export class BucketReplay {
+  #queries: { readonly ms: number; readonly lost: boolean }[] = [];
+  #lost = 0;
+  #full = false;
+
+  add(exchange: SeenExchange): void {
+    if (this.#full || exchange.protocol !== 'udp') return;
+    if (this.#queries.length >= QUERIES_MAX) {
+      // As long as all goes well nothing has to be remembered.
+      if (this.#lost > 0) {
+        this.#full = true;
+        return;
+      }
+      this.#queries = [];
+    }
+    const lost = isLost(exchange);
+    if (lost) this.#lost++;
+    this.#queries.push({ ms: exchange.sentMs, lost });
+  }
+
+  /** Null: too little was lost, or too much. */
+  get best(): Bucket | null {
+    if (this.#lost < 20) return null;
+    const sorted = this.#queries.toSorted((one, other) => one.ms - other.ms);
+    const untilMs = this.#full ? sorted.at(-1)!.ms - SETTLED_MS : Infinity;
+    const queries = sorted.filter(({ ms }) => ms <= untilMs);
+    const lost = queries.filter((query) => query.lost).length;
+    if (lost < 20 || lost > 0.9 * queries.length) return null;
+    const slots = slotsOf(queries);
+    const even = lost / queries.length;
+    const chance = slots.reduce((sum, slot) => sum + Math.abs(slot.lost - even * slot.asked), 0);
+    let best: Bucket | null = null;
+    for (const burst of BURSTS)
+      for (let rate = RATE_MIN; rate < RATE_MAX; rate *= RATE_STEP) {
+        const error = errorOf(slots, rate, burst) / lost;
+        if (best === null || error < best.error)
+          best = { rate, burst, error, chance: chance / lost };
+      }
+    return best;
+  }
+}
+
+interface Slot {
+  readonly times: readonly number[];
+  readonly asked: number;
+  readonly lost: number;
+}
+
+function slotsOf(queries: readonly { readonly ms: number; readonly lost: boolean }[]): Slot[] {
+  const groups = Map.groupBy(queries, ({ ms }) => Math.floor(ms / SLOT_MS));
+  return [...groups.values()].map((group) => ({
+    times: group.map(({ ms }) => ms),
+    asked: group.length,
+    lost: group.filter(({ lost }) => lost).length,
+  }));
+}
+
+/** How far the losses of the slots are from those of this bucket. */
+function errorOf(slots: readonly Slot[], rate: number, burst: number): number {
+  let tokens = burst;
+  let lastMs = slots[0]!.times[0]!;
+  let error = 0;
+  for (const { times, lost } of slots) {
+    let dropped = 0;
+    for (const ms of times) {
+      tokens = Math.min(burst, tokens + ((ms - lastMs) * rate) / 1000);
+      lastMs = ms;
+      if (tokens >= 1) tokens--;
+      else dropped++;
+    }
+    error += Math.abs(lost - dropped);
+  }
+  return error;
+}

@@ -1,0 +1,60 @@
+/** Programs that ask for what is not there, over and over: a queue that was deleted, names that are made up, a wrong domain. */
+import { excluded, listed, percent, share, unknown, type Rule } from './finding.ts';
+
+/** Fewer are somebody's typing mistakes. */
+const LEAST = 100;
+const SHARE = 0.3;
+
+/** A large part of all queries is for names that do not exist, and no search path makes them. */
+export const absentNames: Rule = {
+  code: 'ND2008',
+  title: 'Programs ask again and again for names that do not exist',
+  name: 'a storm of queries for names that do not exist',
+  check({ absent, total, names, seconds }) {
+    if (total.asked < 20) return unknown('too few queries');
+    if (absent.queries < LEAST || absent.queries < SHARE * total.asked)
+      return excluded(
+        `${percent(absent.queries, total.asked)} of the queries are for names that do not exist as they were written`,
+      );
+    const domain = absent.domain(0.8);
+    const clients = absent.clients.list.toSorted((one, other) => other.queries - one.queries);
+    const seen = new Set(
+      names.list
+        .filter(
+          ({ name, outcomes }) =>
+            outcomes.nxdomain > 0 && (domain === '.' || name.endsWith(`.${domain}`)),
+        )
+        .map(({ name }) => name),
+    );
+    const few = seen.size <= 0.1 * absent.lookups;
+    const example = absent.samples[0]!.name;
+    return {
+      code: this.code,
+      title: this.title,
+      severity: 'warning',
+      confidence: 0.9,
+      seen: [
+        `${share(absent.queries, total.asked)} queries got NXDOMAIN for a name as it was written, ${(absent.queries / Math.max(1, seconds)).toFixed(0)} a second; no search path made these names.`,
+        `Who asks most: ${listed(
+          clients.map(
+            ({ address, queries }) => `${address} (${percent(queries, absent.queries)} of them)`,
+          ),
+        )}`,
+        `${few ? 'The same names' : 'Ever new names'}, ${seen.size} ${domain === '.' ? 'without a domain in common' : `below ${domain}`}: ${listed([...seen])}`,
+      ],
+      why: few
+        ? 'A program wants something that is not there (any more): a service that was deleted or renamed, a namespace or a domain that is written wrong. It tries again without a pause, and fails as long as nobody tells it the right name.'
+        : 'A program makes names up, and asks for each once: hosts of a domain that has moved, a scan, a check for wildcards, or data that is carried out through names (DNS tunnelling). No cache helps against names that nobody asked for before: each goes all the way to whoever is responsible.',
+      fix: [
+        `Find the program in the pods above, and what it wants with ${few ? listed([...seen], 2) : `names below ${domain}`}; correct the name, or put the service back.`,
+        few
+          ? 'A pause that grows between its tries; a negative cache (cache { denial }) takes the load off the servers meanwhile.'
+          : `Bound what one client may ask, or answer ${domain === '.' ? 'such names' : domain} in the cluster, until it is found.`,
+        ...(few ? [] : ['If nobody knows the program, look at it as at an intrusion.']),
+      ],
+      prove: `ndots query ${example}; ndots capture --from-ip ${clients[0]!.address}`,
+      disproved: 'the names exist where they are served: then servers give wrong answers',
+      exchanges: absent.samples.flatMap(({ exchanges }) => exchanges),
+    };
+  },
+};

@@ -1,0 +1,46 @@
+/** Servers that do not send the question back as it was spelled, and resolvers that insist on it. */
+import { excluded, listed, share, took, unknown, type Rule } from './finding.ts';
+
+/** So much later a client asks again because it waited in vain, milliseconds. */
+const WAITED_MS = 400;
+
+/** Replies do not repeat the question's capitals, and clients that check them throw them away. */
+export const changedCase: Rule = {
+  code: 'ND3019',
+  title: 'A server changes the capitals of names, and clients throw its replies away',
+  name: 'replies that change the case of their question',
+  check({ questionCase: { asked, changed, ignored } }) {
+    if (asked < 3) return unknown('no client mixes the case of its questions');
+    if (ignored.length < 3 || ignored.length < 0.3 * changed)
+      return excluded(
+        changed === 0
+          ? 'replies repeat their question as it was spelled'
+          : 'clients take replies whose question is spelled otherwise',
+      );
+    const exchanges = ignored.map(({ exchange }) => exchange);
+    const servers = [...new Set(exchanges.map(({ server }) => server.address))];
+    const clients = [...new Set(exchanges.map(({ client }) => client.address))];
+    const names = [...new Set(exchanges.map(({ name }) => name))];
+    const waits = ignored.map(({ againMs }) => againMs).toSorted((one, other) => one - other);
+    const middle = waits[waits.length >> 1]!;
+    const waited = middle > WAITED_MS;
+    return {
+      code: this.code,
+      title: this.title,
+      severity: waited ? 'critical' : 'warning',
+      confidence: 0.93,
+      seen: [
+        `${share(changed, asked)} replies to questions with capitals came back with a question that is spelled otherwise, from ${listed(servers)}.`,
+        `${ignored.length} of them were asked for again by ${listed(clients)}, mostly ${took(middle)} after the reply: ${listed(names)}`,
+      ],
+      why: `Some resolvers (Unbound with use-caps-for-id, c-ares, public resolvers) draw the capitals of each name by chance, and take a reply only if its question has the same ones: that is harder to forge ("0x20"). A server has to send the question back byte for byte; one that lower-cases it looks like a forger. ${waited ? 'The client drops the reply and waits for another one until its time is over.' : 'The resolver asks again, at last in lower case: each name costs several queries.'}`,
+      fix: [
+        `Have ${listed(servers)} return the question as it came (RFC 1035 section 4.1.2): a proxy, a rewrite or an old appliance is what changes it.`,
+        'Until then: use-caps-for-id: no, or caps-exempt for its zones, in Unbound; no ARES_FLAG_DNS0x20 in c-ares.',
+      ],
+      prove: `dig @${servers[0]} WwW.ExAmPlE.cOm: the question section of the reply has to show the same capitals`,
+      disproved: 'the reply’s question has the same capitals when the server is asked directly',
+      exchanges,
+    };
+  },
+};
