@@ -18,6 +18,8 @@ export function noNamespaces(): string | null {
  */
 export class Pod {
   readonly #holder: ChildProcess;
+  /** Folders that have files of this pod. */
+  readonly #laid = new Set<string>();
   readonly #folder: string;
   readonly #children: Child[] = [];
 
@@ -52,8 +54,11 @@ export class Pod {
   /** Puts a file at an absolute path; what the machine lacks is made where only this pod sees it. */
   #lay(path: string, text: string): void {
     const own = join(this.#folder, path);
+    const isOurs = this.#laid.has(dirname(path));
+    this.#laid.add(dirname(path));
     mkdirSync(dirname(own), { recursive: true });
     writeFileSync(own, text);
+    // A second layer over a folder would hide what is mounted in the first.
     this.exec(
       'sh',
       '-c',
@@ -62,11 +67,11 @@ export class Pod {
       if [ ! -d "$d" ]; then
         up=$d; while [ ! -d "$(dirname "$up")" ]; do up=$(dirname "$up"); done
         mount -t tmpfs none "$(dirname "$up")" && mkdir -p "$d"
-      fi
-      if [ ! -e '${path}' ]; then
+      elif [ ! -e '${path}' ] && [ ${isOurs} = false ]; then
         mkdir '${own}.upper' '${own}.work'
-        mount -t overlay overlay -o "lowerdir=$d,upperdir=${own}.upper,workdir=${own}.work" "$d" && touch '${path}'
+        mount -t overlay overlay -o "lowerdir=$d,upperdir=${own}.upper,workdir=${own}.work" "$d"
       fi
+      [ -e '${path}' ] || touch '${path}'
       mount --bind '${own}' "$(readlink -f '${path}')"`,
     );
   }
