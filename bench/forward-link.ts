@@ -61,6 +61,7 @@ function link(plugin: Plugin, lines: string, next: Next): Next {
     network,
     onStart: () => {},
     onStop: () => {},
+    offer: () => {},
     find: () => [],
     // Only forward is told anything by its control part.
     onMessage: (handler) =>
