@@ -307,6 +307,8 @@ class Storm {
       this.#say('backup');
       this.#backup = store.backup();
       store.skip(100_000);
+      // So many versions later the ones of before are compacted: without that no client could tell, if the database went back in between.
+      store.compact();
     } else {
       this.#say(`restore from ${store.revision} to ${this.#backup.revision}`);
       this.#server.restore(this.#backup);

@@ -18,8 +18,6 @@ export function noNamespaces(): string | null {
  */
 export class Pod {
   readonly #holder: ChildProcess;
-  /** Folders that have files of this pod. */
-  readonly #laid = new Set<string>();
   readonly #folder: string;
   readonly #children: Child[] = [];
 
@@ -54,8 +52,7 @@ export class Pod {
   /** Puts a file at an absolute path; what the machine lacks is made where only this pod sees it. */
   #lay(path: string, text: string): void {
     const own = join(this.#folder, path);
-    const isOurs = this.#laid.has(dirname(path));
-    this.#laid.add(dirname(path));
+    const layers = join(this.#folder, '.layers');
     mkdirSync(dirname(own), { recursive: true });
     writeFileSync(own, text);
     // A second layer over a folder would hide what is mounted in the first.
@@ -64,12 +61,17 @@ export class Pod {
       '-c',
       `
       d=$(dirname '${path}')
+      is_ours() {
+        p=$d
+        while [ "$p" != / ]; do grep -qxF "$p" '${layers}' 2>/dev/null && return 0; p=$(dirname "$p"); done
+        return 1
+      }
       if [ ! -d "$d" ]; then
         up=$d; while [ ! -d "$(dirname "$up")" ]; do up=$(dirname "$up"); done
-        mount -t tmpfs none "$(dirname "$up")" && mkdir -p "$d"
-      elif [ ! -e '${path}' ] && [ ${isOurs} = false ]; then
+        mount -t tmpfs none "$(dirname "$up")" && mkdir -p "$d" && dirname "$up" >> '${layers}'
+      elif [ ! -e '${path}' ] && ! is_ours; then
         mkdir '${own}.upper' '${own}.work'
-        mount -t overlay overlay -o "lowerdir=$d,upperdir=${own}.upper,workdir=${own}.work" "$d"
+        mount -t overlay overlay -o "lowerdir=$d,upperdir=${own}.upper,workdir=${own}.work" "$d" && echo "$d" >> '${layers}'
       fi
       [ -e '${path}' ] || touch '${path}'
       mount --bind '${own}' "$(readlink -f '${path}')"`,
