@@ -7,9 +7,9 @@ import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parse } from 'yaml';
-import { printed, start, type Child } from '../kit/child.ts';
 import { queryBytes, UdpClient } from '../kit/loopback.ts';
-import { freePorts, serveProcess, type ServeProcess } from '../kit/serve-process.ts';
+import { startPrometheus, type Prometheus } from '../kit/prometheus.ts';
+import { serveProcess, type ServeProcess } from '../kit/serve-process.ts';
 
 const rulesFile = resolve('deploy/monitoring/rules.yaml');
 const missing = ['promtool', 'prometheus'].filter(
@@ -151,37 +151,20 @@ describe('the alerts', { skip }, () => {
 });
 
 describe('a Prometheus that scrapes a server', { skip }, () => {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-prometheus-'));
   let upstream: ServeProcess | null = null;
   let server: ServeProcess | null = null;
-  let prometheus: Child | null = null;
+  let prometheus: Prometheus | null = null;
   let client: UdpClient | null = null;
   let asking: NodeJS.Timeout | undefined;
   let url = '';
 
   before(async () => {
-    const [port] = (await freePorts(1)) as [number];
     upstream = await serveProcess('whoami');
-    url = `http://127.0.0.1:${port}`;
     server = await serveProcess(
       `errors\ncache\nkubernetes cluster.local {\n manifests ${resolve('examples/cluster')}\n}\nforward . 127.0.0.1:${upstream.port}`,
     );
-    const config = {
-      global: { scrape_interval: '1s', evaluation_interval: '1s' },
-      rule_files: [rulesFile],
-      scrape_configs: [
-        { job_name: 'coredns', static_configs: [{ targets: [new URL(server.metricsUrl).host] }] },
-      ],
-    };
-    const file = join(folder, 'prometheus.yml');
-    writeFileSync(file, JSON.stringify(config));
-    prometheus = start('prometheus', [
-      'prometheus',
-      `--config.file=${file}`,
-      `--storage.tsdb.path=${join(folder, 'data')}`,
-      `--web.listen-address=127.0.0.1:${port}`,
-    ]);
-    await printed(prometheus, /Server is ready to receive web requests/, 30_000);
+    prometheus = await startPrometheus(server.metricsUrl, { rule_files: [rulesFile] });
+    ({ url } = prometheus);
     client = await UdpClient.open();
     const { port: dns } = server;
     let asked = 0;
@@ -196,9 +179,7 @@ describe('a Prometheus that scrapes a server', { skip }, () => {
     client?.close();
     await server?.stop();
     await upstream?.stop();
-    prometheus?.signal('SIGKILL');
-    await prometheus?.exitCode;
-    rmSync(folder, { recursive: true, force: true });
+    await prometheus?.stop();
   });
 
   const query = async (expr: string): Promise<{ status: string; data: { result: unknown[] } }> =>

@@ -1,28 +1,23 @@
 /** Native histograms, as a real Prometheus scrapes and stores them. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { printed, start, type Child } from '../kit/child.ts';
 import { queryBytes, UdpClient } from '../kit/loopback.ts';
-import { freePorts, serveProcess, type ServeProcess } from '../kit/serve-process.ts';
+import { startPrometheus, type Prometheus } from '../kit/prometheus.ts';
+import { serveProcess, type ServeProcess } from '../kit/serve-process.ts';
 
 const missing = spawnSync('prometheus', ['--version']).status !== 0;
 const skip = missing ? 'prometheus (Debian package prometheus) missing' : false;
 
 describe('a Prometheus that stores native histograms', { skip }, () => {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-native-'));
   let server: ServeProcess | null = null;
-  let prometheus: Child | null = null;
+  let prometheus: Prometheus | null = null;
   let url = '';
   /** Queries that were asked. */
   const asked = 50;
 
   before(async () => {
-    const [port] = (await freePorts(1)) as [number];
     server = await serveProcess('whoami');
     const client = await UdpClient.open();
     for (let id = 1; id <= asked; id++) {
@@ -30,29 +25,12 @@ describe('a Prometheus that stores native histograms', { skip }, () => {
       assert.ok((await client.next(10_000)) !== null);
     }
     client.close();
-    const config = {
-      global: { scrape_interval: '1s' },
-      scrape_configs: [
-        { job_name: 'dns', static_configs: [{ targets: [new URL(server.metricsUrl).host] }] },
-      ],
-    };
-    const file = join(folder, 'prometheus.yaml');
-    writeFileSync(file, JSON.stringify(config));
-    prometheus = start('prometheus', [
-      'prometheus',
-      `--config.file=${file}`,
-      `--storage.tsdb.path=${join(folder, 'data')}`,
-      `--web.listen-address=127.0.0.1:${port}`,
-      '--enable-feature=native-histograms',
-    ]);
-    url = `http://127.0.0.1:${port}`;
-    await printed(prometheus, /Server is ready to receive web requests/, 30_000);
+    prometheus = await startPrometheus(server.metricsUrl, {}, '--enable-feature=native-histograms');
+    ({ url } = prometheus);
   });
   after(async () => {
     await server?.stop();
-    prometheus?.signal('SIGKILL');
-    await prometheus?.exitCode;
-    rmSync(folder, { recursive: true, force: true });
+    await prometheus?.stop();
   });
 
   /** The one value of an expression, once there is one. */

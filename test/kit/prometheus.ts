@@ -1,0 +1,49 @@
+/** A real Prometheus (Debian package prometheus) that scrapes a server of a test. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { printed, start } from './child.ts';
+import { freePorts } from './serve-process.ts';
+
+/** A Prometheus that runs. */
+export interface Prometheus {
+  /** Of its API, without a final slash. */
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
+/** Starts one that scrapes `metricsUrl` every second. @param config what its file says besides */
+export async function startPrometheus(
+  metricsUrl: string,
+  config: Readonly<Record<string, unknown>> = {},
+  ...flags: readonly string[]
+): Promise<Prometheus> {
+  const folder = mkdtempSync(join(tmpdir(), 'ndots-prometheus-'));
+  const file = join(folder, 'prometheus.yaml');
+  const [port] = (await freePorts(1)) as [number];
+  const targets = [new URL(metricsUrl).host];
+  writeFileSync(
+    file,
+    JSON.stringify({
+      global: { scrape_interval: '1s', evaluation_interval: '1s' },
+      scrape_configs: [{ job_name: 'coredns', static_configs: [{ targets }] }],
+      ...config,
+    }),
+  );
+  const child = start('prometheus', [
+    'prometheus',
+    `--config.file=${file}`,
+    `--storage.tsdb.path=${join(folder, 'data')}`,
+    `--web.listen-address=127.0.0.1:${port}`,
+    ...flags,
+  ]);
+  await printed(child, /Server is ready to receive web requests/, 30_000);
+  return {
+    url: `http://127.0.0.1:${port}`,
+    async stop() {
+      child.signal('SIGKILL');
+      await child.exitCode;
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
