@@ -91,15 +91,15 @@ export class ManifestFolder {
         bytes: known?.bytes ?? 0,
         good: known?.good ?? false,
       });
-      size += stats.size;
+      // A file that is refused for its size costs nothing to read.
+      if (stats.size <= FILE_MAX.manifest) size += stats.size;
       if (size > BYTES_MAX) problems.push(unreadable(path, tooMuch()));
       else paths.push(path);
     }
     const take = (path: string, read: ManifestFile | Error): void =>
       this.#take(path, read, problems);
-    // Files below /proc and /sys have no size before they are read: who names one has it read by the thread.
-    const isSmall = paths.every((path) => found.get(path)!.size > 0);
-    if (size <= BYTES_AT_ONCE_MAX && isSmall) {
+    const isSmall = (path: string): boolean => found.get(path)!.size > 0 || holdsNothing(path);
+    if (size <= BYTES_AT_ONCE_MAX && paths.every(isSmall)) {
       for (const path of paths) take(path, readFile(path, this.#memory));
       return { changed, problems };
     }
@@ -188,6 +188,15 @@ interface KnownFile {
   readonly bytes: number;
   /** The manifests are the whole of some version of the file. */
   readonly good: boolean;
+}
+
+/** Files below /proc and /sys have no size before they are read: who names one has it read by the thread. */
+function holdsNothing(path: string): boolean {
+  try {
+    return readFileText(path, 0) === '';
+  } catch {
+    return false;
+  }
 }
 
 function readFile(path: string, memory: number): ManifestFile | Error {

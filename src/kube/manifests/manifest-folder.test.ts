@@ -81,6 +81,16 @@ function get<K extends KubeObject['kind']>(
 const service = (name: string, extra = ''): string =>
   `apiVersion: v1\nkind: Service\nmetadata: {name: ${name}}\nspec: {ports: [{port: 80}]${extra}}\n`;
 
+test('an empty file, and one that is refused for its size, keep nothing waiting for a thread', (t) => {
+  const { source, heard } = bench(t, {
+    'empty.yaml': '',
+    'huge.yaml': `# ${' '.repeat(17 * 1024 * 1024)}`,
+    'web.yaml': service('web'),
+  });
+  assert.ok(source.synced);
+  get(heard, 'Service', 'default/web');
+});
+
 describe('the example cluster', () => {
   const examples = new URL('../../../examples/cluster', import.meta.url).pathname;
 
