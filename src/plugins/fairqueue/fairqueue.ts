@@ -6,7 +6,7 @@ import { directive, type Options } from '../../corefile/syntax.ts';
 import { choice, integer } from '../../corefile/values.ts';
 import type { Gauge } from '../../metrics/registry.ts';
 import { TopKeys } from '../../metrics/top-keys.ts';
-import { ClientPrefix } from '../../server/contract/client-prefix.ts';
+import { ClientPrefix, clientPrefixSettings } from '../../server/contract/client-prefix.ts';
 import { perRoute } from '../../server/contract/per-route.ts';
 import {
   definePlugin,
@@ -36,14 +36,7 @@ const syntax = directive({
       default: 'client',
       help: 'who shares: addresses, or the namespaces of pods (which takes `pods verified` in kubernetes; others by their address)',
     }),
-    bits4: setting('ipv4_prefix', integer('LENGTH', { min: 1, max: 32 }), {
-      default: 32,
-      help: 'bits of an IPv4 address that make a client',
-    }),
-    bits6: setting('ipv6_prefix', integer('LENGTH', { min: 1, max: 128 }), {
-      default: 128,
-      help: 'bits of an IPv6 address that make a client',
-    }),
+    ...clientPrefixSettings(['ipv4_prefix', 'ipv6_prefix'], [32, 128]),
     reportOnly: flag('report_only', { help: 'refuses nobody: only counts who would be' }),
   },
 });

@@ -6,6 +6,7 @@ import { flag, list, setting, type Property } from '../../corefile/properties.ts
 import { directive, type Options, type Syntax } from '../../corefile/syntax.ts';
 import { decimal, integer, net } from '../../corefile/values.ts';
 import { pluginRemark } from '../../corefile/problems.ts';
+import { clientPrefixSettings } from '../../server/contract/client-prefix.ts';
 
 /** Accounts: 33 bytes each. */
 const tableLimit = limit({ default: 20_000, min: 64, max: 5_000_000 });
@@ -40,14 +41,7 @@ const properties: {
     default: windowLimit.default,
     help: 'how long a client that asks far too much goes on being limited after it has stopped, at most',
   }),
-  bits4: setting('ipv4-prefix-length', integer('LENGTH', { min: 1, max: 32 }), {
-    default: 24,
-    help: 'bits of an IPv4 address that make a client',
-  }),
-  bits6: setting('ipv6-prefix-length', integer('LENGTH', { min: 1, max: 128 }), {
-    default: 56,
-    help: 'bits of an IPv6 address that make a client',
-  }),
+  ...clientPrefixSettings(['ipv4-prefix-length', 'ipv6-prefix-length'], [24, 56]),
   responses: setting('responses-per-second', rate, {
     default: 0,
     help: 'answers with records, of one name and type; 0: any number',

@@ -6,7 +6,7 @@ import { setting, zoneList } from '../../corefile/properties.ts';
 import { directive, type Options } from '../../corefile/syntax.ts';
 import { integer } from '../../corefile/values.ts';
 import { TopKeys } from '../../metrics/top-keys.ts';
-import { ClientPrefix } from '../../server/contract/client-prefix.ts';
+import { ClientPrefix, clientPrefixSettings } from '../../server/contract/client-prefix.ts';
 import {
   definePlugin,
   type Next,
@@ -43,14 +43,7 @@ const syntax = directive({
     search: zoneList('search', {
       help: 'search domains of clients: what does not exist below them was asked for in vain on the way through a search path (default cluster.local)',
     }),
-    bits4: setting('ipv4_prefix', integer('LENGTH', { min: 1, max: 32 }), {
-      default: 32,
-      help: 'bits of an IPv4 address that make a client',
-    }),
-    bits6: setting('ipv6_prefix', integer('LENGTH', { min: 1, max: 128 }), {
-      default: 128,
-      help: 'bits of an IPv6 address that make a client',
-    }),
+    ...clientPrefixSettings(['ipv4_prefix', 'ipv6_prefix'], [32, 128]),
   },
 });
 

@@ -1,7 +1,26 @@
 /** Who asks, as a network rather than an address. */
 import { printAddress } from '../../base/ip.ts';
 import { hashSeed, nextHash } from '../../base/hash.ts';
+import { setting, type Property } from '../../corefile/properties.ts';
+import { integer } from '../../corefile/values.ts';
 import type { Query } from '../../wire/query.ts';
+
+/** The properties of a directive that say how long the prefixes are. @param words how each is called @param defaults bits */
+export function clientPrefixSettings(
+  words: readonly [ipv4: string, ipv6: string],
+  defaults: readonly [bits4: number, bits6: number],
+): { readonly bits4: Property<number>; readonly bits6: Property<number> } {
+  return {
+    bits4: setting(words[0], integer('LENGTH', { min: 1, max: 32 }), {
+      default: defaults[0],
+      help: 'bits of an IPv4 address that make a client',
+    }),
+    bits6: setting(words[1], integer('LENGTH', { min: 1, max: 128 }), {
+      default: defaults[1],
+      help: 'bits of an IPv6 address that make a client',
+    }),
+  };
+}
 
 /** The client's address, cut to a prefix: `read` fills `bytes` up to `length`, and makes nothing. */
 export class ClientPrefix {
