@@ -24,6 +24,7 @@ import { watchFile, type FileWatch } from './check-serve.ts';
 import { accessOf, clusterClient } from './cluster-options.ts';
 import { EXIT, type Io } from './command.ts';
 import { listening } from './listening.ts';
+import { untilSignal } from './until-signal.ts';
 
 /** Kuberhealthy's own lease: while it runs, ndots does not, and the other way round. */
 const LEASE = 'kuberhealthy-controller';
@@ -98,13 +99,9 @@ export async function serveKuberhealthy(options: CheckOptions, io: Io): Promise<
   const place = { host, port, option: '--listen' };
   const bound = await listening(place, () => server.listen(host, port));
   log.info(`in Kuberhealthy's place for ${access.name}, on ${printHostPort(host, bound)}`);
-  const ended = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => ended.abort());
+  const ended = untilSignal();
   watch.start();
-  await Promise.all([
-    lease.run(ended.signal, (signal) => runner.run(signal)),
-    file?.run(ended.signal),
-  ]);
+  await Promise.all([lease.run(ended, (signal) => runner.run(signal)), file?.run(ended)]);
   await server.close();
   await watch.stop();
   client.close();

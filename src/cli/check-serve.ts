@@ -10,6 +10,7 @@ import { chosen, type CheckOptions } from './check-options.ts';
 import { contextOf, planOf } from './check-plan.ts';
 import { EXIT, type Io } from './command.ts';
 import { listening } from './listening.ts';
+import { untilSignal } from './until-signal.ts';
 
 /** Replicas come and go: where they are is asked so often. */
 const SERVERS_EVERY_MS = 30_000;
@@ -23,9 +24,8 @@ export async function serveChecks(options: CheckOptions, io: Io): Promise<number
   const place = { host, port, option: '--listen' };
   const bound = await listening(place, () => server.listen(host, port));
   log.info(`metrics on ${printHostPort(host, bound)}`);
-  const ended = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => ended.abort());
-  await run(ended.signal);
+  const ended = untilSignal();
+  await run(ended);
   await server.close();
   return EXIT.ok;
 }

@@ -12,6 +12,7 @@ import { EXIT, type Command, type Io } from './command.ts';
 import { parseEtcdOptions, type EtcdOptions } from './etcd-options.ts';
 import { usage } from './option-values.ts';
 import { reverseName } from './query-options.ts';
+import { untilSignal } from './until-signal.ts';
 
 /** The verb `etcd`. */
 export const etcd: Command = {
@@ -70,15 +71,12 @@ async function keepAlive(
   { key, value, lease }: { readonly key: Buffer; readonly value: Buffer; readonly lease: Lease },
   io: Io,
 ): Promise<number> {
-  const ended = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => ended.abort());
-  // Nothing else keeps the process while etcd is away.
-  const held = setInterval(() => undefined, 60_000);
+  const ended = untilSignal();
   let { id } = lease;
   for (;;) {
     // A third of its time leaves two more tries.
-    await sleep(systemClock, (lease.ttl * 1000) / 3, ended.signal);
-    if (ended.signal.aborted) break;
+    await sleep(systemClock, (lease.ttl * 1000) / 3, ended);
+    if (ended.aborted) break;
     try {
       if ((await client.keepLeaseAlive(id)).ttl > 0) continue;
       // etcd was away for longer than the lease lasts.
@@ -90,7 +88,6 @@ async function keepAlive(
       io.err(`ndots etcd: ${error.message}; trying again\n`);
     }
   }
-  clearInterval(held);
   await client.delete({ key, end: null });
   return EXIT.interrupted;
 }

@@ -13,6 +13,7 @@ import { parseExecOptions, type ExecOptions } from './exec-options.ts';
 import { usage } from './option-values.ts';
 import { isVerb, verbNames } from './verbs.ts';
 import { coreVersion } from './version.ts';
+import { untilSignal } from './until-signal.ts';
 
 /** The verb `exec`. */
 export const exec: Command = {
@@ -35,11 +36,7 @@ async function run(options: ExecOptions, io: Io): Promise<number> {
   const access = accessOf(options, io);
   const { namespace, pod } = await podOf(options, io, access);
   const client = clusterClient(access);
-  const interrupt = new AbortController();
-  const stop = (): void => interrupt.abort();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stop);
-  // Neither the clock nor connections that are idle keep the process.
-  const awake = setInterval(() => undefined, 60_000);
+  const ended = untilSignal();
   const name = `ndots-${(secureRandom.integer(2 ** 30) + 2 ** 30).toString(36)}`;
   io.err(`ndots exec: container ${name} of pod ${namespace}/${pod}, ${access.name}\n`);
   try {
@@ -58,10 +55,10 @@ async function run(options: ExecOptions, io: Io): Promise<number> {
       },
       startMs: options.startMs,
       out: (bytes) => void process.stdout.write(Buffer.from(bytes)),
-      signal: interrupt.signal,
+      signal: ended,
     });
   } catch (error) {
-    if (interrupt.signal.aborted) {
+    if (ended.aborted) {
       io.err(
         `ndots exec: no longer followed; ${name} goes on in the pod until it ends by itself\n`,
       );
@@ -69,7 +66,6 @@ async function run(options: ExecOptions, io: Io): Promise<number> {
     }
     throw error instanceof ApiFailure ? notAllowed(error) : error;
   } finally {
-    clearInterval(awake);
     client.close();
   }
 }

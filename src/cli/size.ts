@@ -15,6 +15,7 @@ import { EXIT, type Command, type Io } from './command.ts';
 import { readText } from './named-file.ts';
 import { parseSizeOptions, type FollowOptions, type SizeOptions } from './size-options.ts';
 import { coreVersion } from './version.ts';
+import { untilSignal } from './until-signal.ts';
 
 /** The verb `size`. */
 export const size: Command = {
@@ -123,12 +124,9 @@ async function follow(options: FollowOptions, io: Io): Promise<number> {
     (line) => io.out(`${line}\n`),
     () => false,
   );
-  const ended = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => ended.abort());
+  const ended = untilSignal();
   const targets = options.targets.map(({ kind, name }) => `${kind}/${name}`).join(', ');
   log.info(`following the nodes of ${access.name} for ${targets} in ${options.namespace}`);
-  // Nothing else keeps the process while the API server is away.
-  const held = setInterval(() => undefined, 60_000);
   await new Autoscaler({
     ...options,
     connection: access.connection,
@@ -136,7 +134,6 @@ async function follow(options: FollowOptions, io: Io): Promise<number> {
     clock: systemClock,
     random: secureRandom,
     log,
-  }).run(ended.signal);
-  clearInterval(held);
+  }).run(ended);
   return EXIT.ok;
 }

@@ -19,6 +19,7 @@ import { EXIT, type Command, type Io } from './command.ts';
 import { listening } from './listening.ts';
 import { usage } from './option-values.ts';
 import { parseWebhookOptions, type WebhookOptions } from './webhook-options.ts';
+import { untilSignal } from './until-signal.ts';
 
 /** The verb `webhook`. */
 export const webhook: Command = {
@@ -61,8 +62,7 @@ async function serve(options: WebhookOptions, io: Io): Promise<number> {
   });
   const port = await listening({ ...options, option: '--port' }, () => server.listen());
   log.info(`webhook (${options.mode}) on port ${port}, for ${access.name}`);
-  const ended = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => ended.abort());
+  const ended = untilSignal();
   const kept =
     options.files === null
       ? new ServingCertificate({
@@ -72,8 +72,8 @@ async function serve(options: WebhookOptions, io: Io): Promise<number> {
           clock: systemClock,
           log,
           onIdentity: (identity) => server.use(identity),
-        }).run(ended.signal)
-      : keepFiles(options.files, server, log, ended.signal);
+        }).run(ended)
+      : keepFiles(options.files, server, log, ended);
   await kept;
   await server.close();
   client.close();
