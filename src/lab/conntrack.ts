@@ -1,4 +1,5 @@
 /** The kernel's table of connections on a node: what it holds, what it has lost, and entries that are taken out. */
+import { conntrackStatistic } from '../linux/conntrack-statistics.ts';
 import type { LabCluster } from './cluster.ts';
 import { call } from './commands.ts';
 
@@ -11,13 +12,7 @@ export function countConnections(lab: LabCluster, node: string): number {
 /** Packets that the kernel itself has lost because two wanted to be the first of one connection: the column `insert_failed`. */
 export function insertFailed(lab: LabCluster, node: string): number {
   const text = lab.network.run(node, ['cat', '/proc/net/stat/nf_conntrack']);
-  const [head = '', ...rows] = text.trim().split('\n');
-  const column = head.trim().split(/ +/).indexOf('insert_failed');
-  // One row for each processor, hexadecimal.
-  return rows.reduce(
-    (sum, row) => sum + Number.parseInt(row.trim().split(/ +/)[column] ?? '0', 16),
-    0,
-  );
+  return conntrackStatistic(text, 'insert_failed');
 }
 
 /**

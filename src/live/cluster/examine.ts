@@ -14,7 +14,7 @@ import type { AskedUpstreams, Autoscaler, ClusterFacts, ClusterNode, Lacking } f
 import { kernelCounters } from './kernel.ts';
 import { measure, type Measurement } from './measure.ts';
 import { fileOf, readObjects, type ReadList } from './objects.ts';
-import { isUnusual, Pods, type DnsPod } from './pods.ts';
+import { isUnusual, Pods, type ClientGroup, type DnsPod } from './pods.ts';
 import { cutOff } from './policies.ts';
 import { dnsServiceOf, endpointsOf, externalNames, knownNames, largeName } from './service.ts';
 import { configured, running } from './wanted.ts';
@@ -94,7 +94,8 @@ export async function examine(parts: ExamineParts): Promise<ClusterFacts> {
   const policies = items('NetworkPolicy');
 
   progress('judging the configuration');
-  const configuration = await lintOf(parts, lists, pods);
+  const unusual = pods.clients.filter(isUnusual);
+  const configuration = await lintOf(parts, lists, unusual);
   const subject = configuration?.subject ?? null;
   const domain = parts.domain ?? (subject === null ? null : domainIn(subject)) ?? 'cluster.local';
 
@@ -108,7 +109,7 @@ export async function examine(parts: ExamineParts): Promise<ClusterFacts> {
     signal,
   });
   const later = kernelCounters();
-  lacking.push(...leftOut(pods));
+  lacking.push(...leftOut(pods.servers.length, unusual.length));
   if (measurement.refused !== null)
     lacking.push({
       why: measurement.refused.message,
@@ -193,7 +194,7 @@ function unreadable(lists: readonly ReadList[]): Problem {
 async function lintOf(
   { cluster, lint }: ExamineParts,
   lists: readonly ReadList[],
-  pods: Pods,
+  unusual: readonly ClientGroup[],
 ): Promise<LintReport | null> {
   const files = lists
     .filter(({ wanted, failure }) => failure === null && isLinted(wanted.kind, wanted.namespace))
@@ -204,13 +205,12 @@ async function lintOf(
         wanted.kind === 'ConfigMap' ? items.filter(holdsCorefile) : items,
       ),
     );
-  const unusual = pods.clients.filter(isUnusual).slice(0, CLIENTS_MAX);
   if (unusual.length > 0)
     files.push(
       fileOf(
         cluster,
         'Pod',
-        unusual.map(({ sample }) => sample),
+        unusual.slice(0, CLIENTS_MAX).map(({ sample }) => sample),
       ),
     );
   const report = await lint(files);
@@ -353,14 +353,10 @@ function proxyModeOf(configMaps: readonly JsonObject[]): string | null {
 }
 
 /** What is not looked at because there is more of it than is looked at. */
-function leftOut(pods: Pods): readonly Lacking[] {
+function leftOut(servers: number, clients: number): readonly Lacking[] {
   const all = [
-    ['DNS pods', pods.servers.length, REPLICAS_MAX],
-    [
-      'kinds of clients with settings of their own',
-      pods.clients.filter(isUnusual).length,
-      CLIENTS_MAX,
-    ],
+    ['DNS pods', servers, REPLICAS_MAX],
+    ['kinds of clients with settings of their own', clients, CLIENTS_MAX],
   ] as const;
   return all
     .filter(([, found, most]) => found > most)

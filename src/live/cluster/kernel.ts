@@ -1,5 +1,6 @@
 /** Connection tracking of the machine that this runs on, where it may be read. */
 import { FILE_MAX, readFileText } from '../../base/read-file.ts';
+import { conntrackStatistic } from '../../linux/conntrack-statistics.ts';
 
 /** What the kernel counts since it was started, or since the namespace was made. */
 export interface KernelCounters {
@@ -14,22 +15,12 @@ export function kernelCounters(proc = '/proc'): KernelCounters | null {
   try {
     const number = (path: string): number =>
       Number(readFileText(`${proc}/${path}`, FILE_MAX.small));
-    const [head = [], ...rows] = readFileText(`${proc}/net/stat/nf_conntrack`, FILE_MAX.small)
-      .trim()
-      .split('\n')
-      .map((line) => line.trim().split(/ +/));
-    // A row for each processor, in hexadecimal.
-    const sum = (column: string): number => {
-      const at = head.indexOf(column);
-      return at < 0
-        ? 0
-        : rows.reduce((total, row) => total + Number.parseInt(row[at] ?? '0', 16), 0);
-    };
+    const statistics = readFileText(`${proc}/net/stat/nf_conntrack`, FILE_MAX.small);
     return {
       count: number('sys/net/netfilter/nf_conntrack_count'),
       max: number('sys/net/netfilter/nf_conntrack_max'),
-      insertFailed: sum('insert_failed'),
-      drop: sum('drop'),
+      insertFailed: conntrackStatistic(statistics, 'insert_failed'),
+      drop: conntrackStatistic(statistics, 'drop'),
     };
   } catch {
     return null;
