@@ -14,6 +14,12 @@ const home = fileURLToPath(new URL('../', import.meta.url));
 const folder = workFolder();
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
+/** What only this process has: without the pages of program files, which the system shares and can take back. */
+function ownMiB(child: Child): number {
+  const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
+  return Number(/^RssAnon:\s+(\d+) kB/m.exec(status)?.[1]) / 1024;
+}
+
 function peakMiB(child: Child): number {
   return (
     Number(/^VmHWM:\s+(\d+) kB/m.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]) /
@@ -40,7 +46,9 @@ await answered(1053, 'backend.critical-app.svc.cluster.local');
 await pause(smoke ? 500 : 5000);
 beside('node', process.version);
 figure('idle, example cluster', example.residentMiB(), 'MiB', { atMost: 75 });
+figure('idle, example cluster, without files', ownMiB(example), 'MiB');
 figure('empty program with a worker thread', empty.residentMiB(), 'MiB');
+figure('empty program with a worker thread, without files', ownMiB(empty), 'MiB');
 figure('the same with http, net, crypto and koffi loaded', loaded.residentMiB(), 'MiB');
 figure('idle : empty program', example.residentMiB() / empty.residentMiB());
 await Promise.all([example.stop(), empty.stop(), loaded.stop()]);

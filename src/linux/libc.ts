@@ -42,6 +42,8 @@ export interface Libc {
   free(address: number): void;
   /** Gives memory that was freed, and that the C library holds for later, back to the system. */
   trim(): void;
+  /** Tells the kernel how a range of whole pages will be used. */
+  madvise(address: number, length: number, advice: number): number;
   /** Ends this thread's event loop's sleep whenever the descriptor is readable (level-triggered). */
   wakeOn(fd: number): Wakeup;
 }
@@ -116,6 +118,7 @@ function load(): Libc {
       }),
     free: (address) => unterminated(() => koffi.free(BigInt(address))),
     trim: trimmer(lib),
+    madvise: declare('madvise', ['uintptr_t', 'uintptr_t', 'int']),
     wakeOn: wakeups(koffi, lib),
   };
 }

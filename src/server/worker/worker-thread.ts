@@ -9,6 +9,7 @@ import { secureRandom } from '../../base/random.ts';
 import { SharedRegistry } from '../../metrics/shared-registry.ts';
 import { batchedUdp, stopPackets } from '../../linux/packet-loop.ts';
 import { trimMemory } from '../../linux/memory.ts';
+import { unmapUnusedCode } from '../../linux/program-pages.ts';
 import { useNotes, type HeldByThread } from '../../linux/held-by-thread.ts';
 import { useGate, type TerminationGate } from '../../linux/termination-gate.ts';
 import { TerminationWatch, type Termination } from '../../linux/termination.ts';
@@ -70,7 +71,10 @@ const plane: DataPlane = new DataPlane({
   send,
   onServing() {
     giveBackOrphans();
-    settleMemory(systemClock, trimMemory);
+    settleMemory(systemClock, () => {
+      trimMemory();
+      unmapUnusedCode();
+    });
     if (thrifty === true) keepMemorySettled(systemClock, trimMemory);
   },
   onClosed: stopPackets,
