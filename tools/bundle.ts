@@ -45,6 +45,7 @@ export async function bundle(): Promise<void> {
     sourcemapExcludeSources: true,
     codeSplitting: {
       groups: [
+        { name: 'spare-thread', test: (id) => nameOf(id) === spareThread, priority: 4 },
         { name: 'core', tags: ['$initial'], test: (id) => isCore(nameOf(id)), priority: 3 },
         { name: 'listeners', test: (id) => usualListeners.has(nameOf(id)), priority: 2 },
         {
@@ -54,6 +55,7 @@ export async function bundle(): Promise<void> {
           priority: 1,
         },
         { name: 'usual', test: (id) => usualPlugins.has(nameOf(id)) },
+        { name: 'cluster-objects', test: (id) => clusterObjects.has(nameOf(id)) },
       ],
     },
   });
@@ -75,12 +77,32 @@ function nameOf(id: string): string {
 const usualListeners: ReadonlySet<string> = new Set(['net/tcp', 'net/udp-batch']);
 
 /**
- * Small plugins that nearly all Corefiles name. Files that are always loaded together are one: each takes a thread about a millisecond to
+ * Plugins that nearly all Corefiles name. Files that are always loaded together are one: each takes a thread about a millisecond to
  * find, read and link.
  */
 const usualPlugins: ReadonlySet<string> = new Set(
-  ['bind', 'errors', 'health', 'loadbalance', 'loop', 'prometheus', 'ready', 'reload'].map(own),
+  [
+    ...[
+      'bind',
+      'cache',
+      'errors',
+      'forward',
+      'health',
+      'kubernetes',
+      'loadbalance',
+      'loop',
+      'prometheus',
+      'ready',
+    ],
+    'reload',
+  ].map(own),
 );
+
+/** The control part of `kubernetes`, and what reads manifests. */
+const clusterObjects: ReadonlySet<string> = new Set([
+  'plugins/kubernetes/control',
+  'kube/manifests/manifest-folder',
+]);
 
 /** What so many of the other files need, of what they stand on, is in one. */
 const SHARED = 5;
@@ -93,8 +115,11 @@ function own(plugin: string): string {
 
 /** Not what begins the program: it has to load on a runtime that is too old, and to say so. */
 function isCore(name: string): boolean {
-  return rooms.test(name) && !['cli/serve', 'cli/signals', ...entries].includes(name);
+  return rooms.test(name) && !['cli/serve', 'cli/signals', spareThread, ...entries].includes(name);
 }
+
+/** Loaded before the rest, which the first worker need not wait for. */
+const spareThread = 'server/control/spare-thread';
 
 /** A file finds others by where its source stands: `dist/core.js` as `dist/net/udp-batch.js`, which it holds. */
 const ownPlaces: Plugin = {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
+import { isIP as runtimeIsIP } from 'node:net';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { parseAddress, plainAddress, printAddress } from './ip.ts';
+import { isIP, parseAddress, plainAddress, printAddress } from './ip.ts';
 
 test('zeros in front of the numbers of an IPv4 address say nothing, and IPv4 in IPv6 is IPv4', () => {
   for (const [written, plain] of [
@@ -26,4 +27,64 @@ test('an address in its usual form stays as it is', () => {
     .map((text) => printAddress(parseAddress(text)!))
     .filter((text) => !text.startsWith('::ffff:'));
   fc.assert(fc.property(address, (text) => assert.equal(plainAddress(text), text)));
+});
+
+test('what is an address, and of which family, is what the runtime says', () => {
+  for (const text of [
+    ...[
+      '',
+      '.',
+      ':',
+      '::',
+      ':::',
+      '1.2.3',
+      '1.2.3.4',
+      '1.2.3.4.',
+      '1.2.3.4.5',
+      '01.2.3.4',
+      '1.2.3.256',
+      '0.0.0.0',
+    ],
+    ...[
+      '1:2:3:4:5:6:7:8',
+      '1:2:3:4:5:6:7::',
+      '1:2:3:4:5:6:7:8::',
+      '1:2:3:4::5:6:7:8',
+      '::1.2.3.4',
+      '1.2.3.4::',
+    ],
+    ...[
+      '1:2:3:4:5:6:1.2.3.4',
+      '1:2:3:4:5:6:7:1.2.3.4',
+      '::1.2.3.4:1',
+      '::12345',
+      '::g',
+      '1::2::3',
+      '::ffff:01.2.3.4',
+    ],
+    ...[
+      'fe80::1%eth0',
+      'fe80::1%',
+      'fe80::1%a_b',
+      '1.2.3.4%eth0',
+      '%eth0',
+      'fe80::1%a%b',
+      ' ::1',
+      '::1\n',
+      '１.2.3.4',
+    ],
+  ])
+    assert.equal(isIP(text), runtimeIsIP(text), JSON.stringify(text));
+  const damaged = fc
+    .tuple(
+      fc.oneof(fc.ipV4(), fc.ipV6(), fc.ipV4Extended()),
+      fc.nat(40),
+      fc.nat(2),
+      fc.string({ unit: fc.constantFrom(...'0123456789abcF.:%gZ-_/ '.split('')), maxLength: 3 }),
+    )
+    .map(([text, at, gone, put]) => text.slice(0, at) + put + text.slice(at + gone));
+  fc.assert(
+    fc.property(damaged, (text) => assert.equal(isIP(text), runtimeIsIP(text))),
+    { numRuns: 20_000 },
+  );
 });

@@ -25,9 +25,14 @@ const PORTS = { dns: 1053, health: 8080, ready: 8181, metrics: 9153 } as const;
  */
 export async function openExample(wanted: number = PORTS.dns): Promise<Example> {
   const dns = wanted === 0 ? await pickPort(ADDRESS) : wanted;
-  const chosen = new Map<number, number>([[PORTS.dns, dns]]);
-  for (const port of [PORTS.health, PORTS.ready, PORTS.metrics])
-    chosen.set(port, await freePort(port));
+  const chosen = new Map<number, number>([
+    [PORTS.dns, dns],
+    ...(await Promise.all(
+      [PORTS.health, PORTS.ready, PORTS.metrics].map(
+        async (port) => [port, await freePort(port)] as const,
+      ),
+    )),
+  ]);
   const url = (port: number, path: string): string =>
     `http://${ADDRESS}:${chosen.get(port)}/${path}`;
   const at = `dig @${ADDRESS} -p ${dns}`;

@@ -1,7 +1,7 @@
 /** `ndots node-cache`: the DNS cache of a node, and the node's network around it. */
 import { existsSync } from 'node:fs';
-import { isIP } from 'node:net';
 import { resolve } from 'node:path';
+import { isIP } from '../base/ip.ts';
 import { every, systemClock, type Timer } from '../base/clock.ts';
 import { Problems } from '../base/problem.ts';
 import { secureRandom } from '../base/random.ts';
@@ -28,6 +28,7 @@ import {
   corefileSource,
   pluginList,
   serveCorefile,
+  tuneRuntime,
   type ServeHooks,
   type ServeHost,
 } from './serve.ts';
@@ -51,6 +52,7 @@ async function run(words: readonly string[], io: Io): Promise<number> {
     io.out(options.version ? versionText() : pluginList());
     return EXIT.ok;
   }
+  tuneRuntime();
   const corefile = options.conf ?? options.corefile ?? '/etc/Corefile';
   return serveCorefile({
     options: { ...options, conf: corefile, example: false },

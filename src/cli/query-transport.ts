@@ -1,8 +1,9 @@
 /** One message out, one message back: UDP, TCP, TLS (RFC 7858) and HTTPS (RFC 8484). */
 import { createSocket } from 'node:dgram';
 import { request } from 'node:https';
-import { connect as connectTcp, isIP, type Socket } from 'node:net';
+import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
+import { isIP } from '../base/ip.ts';
 import { Problem } from '../base/problem.ts';
 import type { Exchange, Peer } from '../wire/exchange.ts';
 import type { QueryOptions } from './query-draft.ts';

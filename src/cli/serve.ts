@@ -47,6 +47,7 @@ async function run(words: readonly string[], io: Io): Promise<number> {
     io.out(options.version ? versionText() : pluginList());
     return EXIT.ok;
   }
+  tuneRuntime();
   const dnsPort = options.dnsPort ?? 53;
   const example = options.example ? await openExample(options.dnsPort ?? undefined) : null;
   const source =
@@ -93,7 +94,6 @@ export interface ServeHooks {
 /** Serves until a signal ends it, or something fatal does. @returns the exit code, if it could not begin */
 export async function serveCorefile(serving: Serving): Promise<number> {
   const { options, source, io, greeting = null, around } = serving;
-  keepCodeSmall();
   seedHashes(secureRandom.integer(2 ** 32));
   const lines = lineOutput(1, (options.logBuffer ?? 1024) * 1024);
   const log = makeLog(
@@ -218,11 +218,14 @@ export function pluginList(): string {
 }
 
 /**
- * No machine code between the interpreter's and the optimized: what is hot gets the latter, and the rest is not worth 3 MiB
- * (docs/decisions/memory.md). The runtime does not take this from NODE_OPTIONS, which is all that an image has.
+ * What the runtime does not take from NODE_OPTIONS, which is all that an image has; before the first worker listens. No machine code between
+ * the interpreter's and the optimized: what is hot gets the latter, and the rest is not worth 3 MiB (docs/decisions/memory.md). Patterns that are
+ * used once or twice are not optimized: the runtime's own for IPv6 addresses takes each thread 2 ms in place of 6.
  */
-function keepCodeSmall(): void {
-  process.getBuiltinModule('node:v8').setFlagsFromString('--no-sparkplug');
+export function tuneRuntime(): void {
+  const { setFlagsFromString } = process.getBuiltinModule('node:v8');
+  setFlagsFromString('--no-sparkplug');
+  setFlagsFromString('--no-regexp-peephole-optimization');
 }
 
 /** The end waits no longer than this for the log to be read, milliseconds. */

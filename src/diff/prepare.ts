@@ -2,8 +2,7 @@
  * A Corefile as it is served for a comparison: what reaches out of the process is replaced by what stands for it. Upstreams have
  * addresses of their own, so that it shows which was asked; Kubernetes objects come from one folder for both sides.
  */
-import { isIP } from 'node:net';
-import { parseAddress } from '../base/ip.ts';
+import { isIP, parseAddress } from '../base/ip.ts';
 import type { Corefile, Directive, Key, Property, ServerBlock, Token } from '../corefile/tree.ts';
 import { splitScheme } from '../corefile/zones.ts';
 import { hashBytes } from './name-hash.ts';

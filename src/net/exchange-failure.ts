@@ -1,5 +1,4 @@
-import { isIP } from 'node:net';
-
+import { isIP } from '../base/ip.ts';
 import { errorCode } from '../base/error-code.ts';
 import { type UpstreamExchange, ExchangeError, type ExchangeFailure } from './upstream-exchange.ts';
 

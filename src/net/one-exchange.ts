@@ -1,7 +1,7 @@
 /** Single exchanges with other name servers: notifications, transfers, checks. Queries of clients go by `Upstream`. */
 import { createSocket } from 'node:dgram';
-import { connect, isIP } from 'node:net';
-import { printHostPort } from '../base/ip.ts';
+import { connect } from 'node:net';
+import { isIP, printHostPort } from '../base/ip.ts';
 import { Query } from '../wire/query.ts';
 import { exchangeError, type Operation } from './exchange-failure.ts';
 import { matchReply } from './match-reply.ts';

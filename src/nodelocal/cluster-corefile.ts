@@ -1,5 +1,5 @@
 /** From the cluster's Corefile to the template of the node's, so that a name means the same on both. */
-import { isIP } from 'node:net';
+import { isIP } from '../base/ip.ts';
 import { printCorefile } from '../corefile/print.ts';
 import type { Corefile, Directive, ServerBlock } from '../corefile/tree.ts';
 

@@ -1,7 +1,7 @@
 /** The endpoints of the cluster's DNS, as a file of name servers that `forward` follows. */
 import { Resolver } from 'node:dns/promises';
 import { renameSync, writeFileSync } from 'node:fs';
-import { isIP } from 'node:net';
+import { isIP } from '../base/ip.ts';
 import { every, type Clock, type Timer } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
 import type { Random } from '../base/random.ts';

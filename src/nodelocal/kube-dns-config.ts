@@ -1,7 +1,7 @@
 /** The ConfigMap `kube-dns`, as a folder: stub domains and upstream servers, in JSON. */
 import { readdirSync, statSync } from 'node:fs';
-import { isIP } from 'node:net';
 import { join } from 'node:path';
+import { isIP } from '../base/ip.ts';
 import { Problem } from '../base/problem.ts';
 import { FILE_MAX, readFileText } from '../base/read-file.ts';
 

@@ -1,5 +1,4 @@
-import { isIP } from 'node:net';
-import { parseAddress, plainAddress } from '../base/ip.ts';
+import { isIP, parseAddress, plainAddress } from '../base/ip.ts';
 import type { RemoteServer } from '../net/one-exchange.ts';
 
 /** `IP`, `IP:PORT`, `[v6]:PORT`; the port is 53 if none is named. null: it is no such address. */

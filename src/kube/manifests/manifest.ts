@@ -1,5 +1,4 @@
-import { isIP } from 'node:net';
-import { plainAddress } from '../../base/ip.ts';
+import { isIP, plainAddress } from '../../base/ip.ts';
 import { printBytes } from '../../base/limits.ts';
 import { nearest, Problem, type Place } from '../../base/problem.ts';
 import {

@@ -3,8 +3,7 @@
  * one per subset; an object that DNS has no use for gives none. What is oddly shaped is read as missing: a server's answer is
  * never an error.
  */
-import { isIP } from 'node:net';
-import { plainAddress } from '../../base/ip.ts';
+import { isIP, plainAddress } from '../../base/ip.ts';
 import type {
   Endpoint,
   EndpointSlice,

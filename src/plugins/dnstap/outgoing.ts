@@ -1,5 +1,6 @@
 /** The connection to a collector. */
-import { connect, isIP, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
+import { isIP } from '../../base/ip.ts';
 import { whyFailed } from '../../base/why-failed.ts';
 import { Backoff } from '../../base/backoff.ts';
 import { every, type Clock, type Timer } from '../../base/clock.ts';

@@ -1,5 +1,4 @@
-import { printHostPort } from '../../base/ip.ts';
-import { isIP } from 'node:net';
+import { isIP, printHostPort } from '../../base/ip.ts';
 import { upstreamSchemes, type UpstreamScheme } from '../../net/network.ts';
 import { transports } from '../../wire/transports.ts';
 

@@ -1,6 +1,6 @@
 /** What a line of `forward` may say. */
+import { isIP } from '../../base/ip.ts';
 import { tlsFiles, type TlsFiles } from '../../corefile/tls-files.ts';
-import { isIP } from 'node:net';
 import { limit, type Limit } from '../../base/limits.ts';
 import { parseDuration } from '../../base/duration.ts';
 import type { Place, Problem } from '../../base/problem.ts';

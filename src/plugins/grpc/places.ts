@@ -1,7 +1,6 @@
 /** Where upstreams of `grpc` are. */
-import { isIP } from 'node:net';
 import { whyFailed } from '../../base/why-failed.ts';
-import { printHostPort } from '../../base/ip.ts';
+import { isIP, printHostPort } from '../../base/ip.ts';
 import { Problem, type Place } from '../../base/problem.ts';
 import { FILE_MAX, readFileText } from '../../base/read-file.ts';
 import { readNameservers } from '../../server/contract/nameservers.ts';

@@ -1,6 +1,6 @@
 /** The query that looks for a loop, on its way out. */
 import { createSocket, type SocketType } from 'node:dgram';
-import { isIP } from 'node:net';
+import { isIP } from '../../base/ip.ts';
 import type { Clock } from '../../base/clock.ts';
 import { HEADER } from '../../wire/iana.ts';
 

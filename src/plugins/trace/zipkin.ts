@@ -1,4 +1,4 @@
-import { isIP } from 'node:net';
+import { isIP } from '../../base/ip.ts';
 import type { Span } from './span.ts';
 
 /** Who reports, for collectors. */

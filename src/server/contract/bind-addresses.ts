@@ -1,6 +1,6 @@
 /** The addresses that `bind` means. */
-import { isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
+import { isIP } from '../../base/ip.ts';
 import { nearest, Problem } from '../../base/problem.ts';
 import { interfaceAddresses } from '../../linux/interfaces.ts';
 import { LibcMissing } from '../../linux/libc.ts';

@@ -1,5 +1,5 @@
 /** The two kinds of workers: in a thread, and on the thread that asks for one. */
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import { builtins } from '../../base/builtins.ts';
 import { makeNotes, withoutMemory, type HeldByThread } from '../../linux/held-by-thread.ts';
 import { closeGate, makeGate, type TerminationGate } from '../../linux/termination-gate.ts';
@@ -7,17 +7,11 @@ import type { DataPlane } from '../worker/data-plane.ts';
 import type { EndThread, FromWorker, ToWorker } from '../contract/protocol.ts';
 import { hasLoaded, makePulse } from '../contract/pulse.ts';
 import { sleep, systemClock } from '../../base/clock.ts';
+import { blankThread } from './spare-thread.ts';
 import { within } from './time-limit.ts';
 import type { WorkerPort } from './worker-link.ts';
 import type { WorkerStart } from '../worker/worker-thread.ts';
 
-/** Workers may hold no more than this on their heap: an index of 100 000 pods and a full cache take a small part of it. */
-const HEAP_MB = 256;
-/**
- * Answers leave no garbage and forwarded queries little: a nursery this small costs a forwarded query nothing (half of it
- * costs 40 %), and stays small.
- */
-const YOUNG_MB = 4;
 /**
  * A thread that turns ends within a turn, and one that runs JavaScript can be made to end: one that has done neither after so
  * long is in a call that does not return.
@@ -42,16 +36,8 @@ export function threadPort(
   leftBehind.delete(start.id);
   const pulse = makePulse();
   const gate = makeGate();
-  const own = import.meta.url;
-  const entry = new URL(
-    own.endsWith('.ts') ? '../worker/worker-thread.ts' : '../worker/worker-thread.js',
-    own,
-  );
-  const worker = new Worker(entry, {
-    workerData: { ...start, held, gate, pulse, ticketSecret } satisfies WorkerStart,
-    name: `ndots-worker-${start.id}`,
-    resourceLimits: { maxOldGenerationSizeMb: HEAP_MB, maxYoungGenerationSizeMb: YOUNG_MB },
-  });
+  const { worker, begin } = blankThread();
+  begin({ ...start, held, gate, pulse, ticketSecret } satisfies WorkerStart);
   const { promise: exited, resolve: exit } = Promise.withResolvers<void>();
   let failure: Error | null = null;
   let ending = false;

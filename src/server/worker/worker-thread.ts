@@ -1,5 +1,5 @@
 /** Entry of a worker thread: a data plane behind the thread's message port. */
-import { parentPort, workerData } from 'node:worker_threads';
+import { parentPort, workerData, type MessagePort } from 'node:worker_threads';
 import { systemClock } from '../../base/clock.ts';
 import { seedHashes } from '../../base/hash.ts';
 import { bugText, makeLog } from '../../base/log.ts';
@@ -21,7 +21,7 @@ import type { Plugin } from '../contract/plugin.ts';
 import type { EndThread, FromWorker, ToWorker } from '../contract/protocol.ts';
 import { beat, showBuilding, showLoaded, type Pulse } from '../contract/pulse.ts';
 
-/** What a thread is started with. */
+/** What a thread is told first. */
 export interface WorkerStart {
   readonly id: number;
   /** Module that exports `loadPlugins`: the server itself knows none. */
@@ -46,7 +46,7 @@ export interface WorkerStart {
 }
 
 seedHashes(secureRandom.integer(2 ** 32));
-const start = workerData as WorkerStart;
+const start = await told(workerData as MessagePort);
 const { id, pluginsModule, transport, sourcePorts, held, ring, pulse, termination } = start;
 const { gate, thrifty, ticketSecret } = start;
 useGate(gate);
@@ -118,3 +118,13 @@ port.on('message', (message: ToWorker | EndThread) => {
     if (builds) showBuilding(pulse, false);
   });
 });
+
+/** The one message of a port. */
+function told(from: MessagePort): Promise<WorkerStart> {
+  return new Promise((resolve) => {
+    from.once('message', (message: WorkerStart) => {
+      resolve(message);
+      from.close();
+    });
+  });
+}
