@@ -5,7 +5,9 @@ import { whyFailed } from '../base/why-failed.ts';
 import { builtins } from '../base/builtins.ts';
 import { Problem } from '../base/problem.ts';
 import type { Clock } from '../base/clock.ts';
+import type { Log } from '../base/log.ts';
 import { ConnectionTable, type Connection } from './connection-table.ts';
+import { KeyLog } from './key-log.ts';
 import type { ListenerLimits } from './limits.ts';
 import type { ListenerCounters } from './listener-counters.ts';
 import type { ClientAuth, ListenerTls } from './listener.ts';
@@ -18,6 +20,7 @@ export interface HandshakeHost {
   readonly counters: ListenerCounters;
   readonly wheel: TimerWheel;
   readonly clock: Clock;
+  readonly log: Log;
 }
 
 /**
@@ -112,6 +115,11 @@ export class Handshakes {
         socket.destroy();
       }
     });
+    const secrets = tls?.keyLog ?? null;
+    if (secrets !== null) {
+      const keyLog = new KeyLog(secrets, this.#host.log);
+      server.on('keylog', (line) => keyLog.append(line));
+    }
     // The runtime leaves the socket of a handshake that failed to us.
     server.on('tlsClientError', (_, socket) => socket.destroy());
     return server;

@@ -6,6 +6,7 @@ import type { Proto } from '../wire/query.ts';
 class Count {
   value = 0;
   readonly #metric: { add(amount: number): void } | null;
+  #alias: { readonly metric: { add(amount: number): void } } | null = null;
 
   constructor(metric: { add(amount: number): void } | null = null) {
     this.#metric = metric;
@@ -14,6 +15,17 @@ class Count {
   add(amount: number): void {
     this.value += amount;
     this.#metric?.add(amount);
+    this.#alias?.metric.add(amount);
+  }
+
+  /** What is counted from now on is counted there, too. @returns ends it, unless somebody else has asked for it since */
+  countAlso(metric: { add(amount: number): void }): () => void {
+    // Whoever comes next may count in the same metric: an object of one's own tells the two apart.
+    const alias = { metric };
+    this.#alias = alias;
+    return () => {
+      if (this.#alias === alias) this.#alias = null;
+    };
   }
 }
 

@@ -36,6 +36,8 @@ export interface ListenerTls {
   readonly clientAuth: ClientAuth;
   /** What keys of session tickets are made from, for all listeners at which a client may resume; null: only at this one. */
   readonly ticketSecret: Uint8Array | null;
+  /** The file that the secrets of connections are written to; null: none. */
+  readonly keyLog: string | null;
 }
 
 /** What a reload may change while sockets and connections stay. */

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls';
 
@@ -42,6 +44,7 @@ async function client(
   t: TestContext,
   { port }: StreamListener,
   options: ConnectionOptions = {},
+  secret: (line: string) => void = () => undefined,
 ): Promise<StreamClient> {
   const wanted: ConnectionOptions & { allowHalfOpen: boolean } = {
     port,
@@ -52,6 +55,7 @@ async function client(
     ...options,
   };
   const socket = connectTls(wanted);
+  socket.on('keylog', (line: Buffer) => secret(line.toString('latin1').trimEnd()));
   t.after(() => socket.destroy());
   await once(socket, 'secureConnect');
   return new StreamClient(socket);
@@ -78,6 +82,44 @@ function inCloseWait(port: number): number {
 }
 
 describe('DNS over TLS', () => {
+  test('the secrets of connections are written to the log of keys, which only its owner may read', async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'ndots-keylog-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const file = join(folder, 'keys');
+    const listener = await start(t, answerOne, {}, { ...testTls, keyLog: file });
+    assert.equal(statSync(file).mode & 0o777, 0o600, 'it is there before anybody comes');
+    for (const maxVersion of ['TLSv1.3', 'TLSv1.2'] as const) {
+      const heard: string[] = [];
+      const one = await client(t, listener, { maxVersion }, (line) => heard.push(line));
+      one.send(queryBytes('a.example.org', 1));
+      assert.equal(id(await one.next()), 1);
+      const written = readFileSync(file, 'latin1').split('\n').slice(0, -1);
+      // The lines of the client's own log: the two sides have the same secrets.
+      for (const line of heard.filter((each) => !each.startsWith('EXPORTER')))
+        assert.ok(written.includes(line), `${maxVersion} ${line}`);
+      assert.ok(heard.length > 0);
+    }
+  });
+
+  test('a log of keys that cannot be written is told of once and costs nobody the connection', async (t) => {
+    const parts = listenerParts(
+      answerOne,
+      { scheme: 'tls' },
+      {},
+      {
+        ...testTls,
+        keyLog: '/proc/none/keys',
+      },
+    );
+    const listener = tlsListener(parts);
+    await listener.open();
+    t.after(() => listener.close(0));
+    const one = await client(t, listener);
+    one.send(queryBytes('a.example.org', 1));
+    assert.equal(id(await one.next()), 1);
+    assert.equal(parts.lines.filter((line) => line.includes('TLS Key Log')).length, 1);
+  });
+
   test('queries are answered, whatever protocol the client names in the handshake', async (t) => {
     const listener = await start(t);
     for (const options of [{}, { ALPNProtocols: ['dot'] }, { ALPNProtocols: ['h2'] }]) {

@@ -28,8 +28,15 @@ export class GrowingBytes {
   bytes: Uint8Array;
   length = 0;
 
-  constructor(size = 1024) {
-    this.bytes = new Uint8Array(size);
+  /** @param room how many bytes there is room for at first, or that room itself */
+  constructor(room: number | Uint8Array = 1024) {
+    this.bytes = typeof room === 'number' ? new Uint8Array(room) : room;
+  }
+
+  /** Goes on elsewhere, where there is room for them. */
+  move(to: Uint8Array): void {
+    to.set(this.bytes.subarray(0, this.length));
+    this.bytes = to;
   }
 
   /** @returns where they begin */
@@ -74,8 +81,6 @@ export class GrowingBytes {
 
   #room(size: number): void {
     if (this.length + size <= this.bytes.length) return;
-    const wider = new Uint8Array(Math.max(Math.ceil(1.5 * this.bytes.length), this.length + size));
-    wider.set(this.bytes.subarray(0, this.length));
-    this.bytes = wider;
+    this.move(new Uint8Array(Math.max(Math.ceil(1.5 * this.bytes.length), this.length + size)));
   }
 }

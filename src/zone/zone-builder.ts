@@ -188,7 +188,8 @@ export class ZoneBuilder {
     const renumbered = new Uint32Array(count);
     for (let i = 0; i < count; i++) renumbered[order[i]!] = i;
     const nodes = sharedWords(2 * (count + 1));
-    const data = new GrowingBytes(this.#log.length + this.#labels.length + 8 * count);
+    const most = this.#log.length + this.#labels.length + count + 10 * this.#recordAt.length + 16;
+    const data = new GrowingBytes(most < IN_PLACE_FROM ? most : sharedBytes(most));
     const bits = nodeBits(count);
     const slots = sharedWords(Math.ceil((count * 3) / 2) + 1);
     const nsec3: number[] = [];
@@ -214,13 +215,12 @@ export class ZoneBuilder {
       putSlot(slots, hash, (bits === 32 ? 0 : (hash << bits) >>> 0) | (node + 1));
     }
     nodes[2 * count] = data.length;
-    const shared = new Uint8Array(new SharedArrayBuffer(data.length));
-    shared.set(data.bytes.subarray(0, data.length));
+    if (data.bytes.buffer instanceof ArrayBuffer) data.move(sharedBytes(data.length));
     const hashed = sharedWords(nsec3.length);
     hashed.set(nsec3);
     return {
       origin: this.#origin.slice(),
-      data: shared,
+      data: data.bytes.subarray(0, data.length),
       nodes,
       slots,
       nsec3: hashed,
@@ -308,6 +308,11 @@ export class ZoneBuilder {
   }
 }
 
+/**
+ * From so many bytes on a zone is packed where it stays, with room for the most that it can take: what nobody writes to is no memory, and
+ * a second copy would be. Smaller blocks would not be untouched.
+ */
+const IN_PLACE_FROM = 1024 * 1024;
 /** Up to so many records of an RRset are looked at for being the same. */
 const SAME_MAX = 1000;
 const labelStarts = new Uint8Array(128);
@@ -361,6 +366,10 @@ export function serialIn(data: Uint8Array): number {
     at++;
   }
   return ((data[at]! << 24) | (data[at + 1]! << 16) | (data[at + 2]! << 8) | data[at + 3]!) >>> 0;
+}
+
+function sharedBytes(length: number): Uint8Array {
+  return new Uint8Array(new SharedArrayBuffer(length));
 }
 
 function sharedWords(length: number): Uint32Array {

@@ -45,6 +45,7 @@ export interface ZoneFileResult {
  * Reads a zone from a file; in slices, so that the thread is never held up for long. A zone with a mistake is no zone: all its
  * mistakes are told of at once.
  * @param unless a zone with this serial need not be read on, and the result has neither zone nor problems; null: any is read
+ * @param beforePacking runs when all has been read and the text is needed no more
  * @throws Error with the system's code if the file cannot be read; `ZoneTooLarge`
  */
 export async function readZoneFile(
@@ -53,6 +54,7 @@ export async function readZoneFile(
   clock: Clock,
   unless: number | null = null,
   most: ZoneFileTerms = anySize,
+  beforePacking: () => void = () => undefined,
 ): Promise<ZoneFileResult> {
   const problems: Problem[] = [];
   const warnings: Problem[] = [];
@@ -130,6 +132,7 @@ export async function readZoneFile(
     warnings.push(
       mistake({ file: path, line: 1, column: 1 }, `${printName(origin)} has no NS record`),
     );
+  beforePacking();
   const packed = builder.pack();
   for (const { place, text, hint } of targets.oddities(packed)) {
     if (warnings.length >= PROBLEMS_MAX) break;

@@ -1,7 +1,9 @@
+import type { Clock } from '../base/clock.ts';
 import type { Replica } from '../server/contract/data-set.ts';
 import type { WireName } from '../wire/name.ts';
 import type { Difference } from './difference.ts';
 import type { PackedZone } from './packed-zone.ts';
+import { ReplacedZones } from './replaced-zones.ts';
 import { ZoneData } from './zone-data.ts';
 import { ZoneDirectory, type OfZone } from './zone-directory.ts';
 
@@ -30,6 +32,11 @@ export class ZoneReplica implements Replica<ZoneChange> {
   /** Origins that a snapshot has not named, by their bytes; null: none is coming in. */
   #unnamed: Map<string, WireName> | null = null;
   readonly #watchers = new Set<(zone: ServedZone) => void>();
+  readonly #replaced: ReplacedZones;
+
+  constructor(clock: Clock) {
+    this.#replaced = new ReplacedZones(clock);
+  }
 
   begin(): void {
     this.#unnamed = new Map();
@@ -39,6 +46,8 @@ export class ZoneReplica implements Replica<ZoneChange> {
   apply(changes: readonly ZoneChange[]): void {
     for (const { origin, packed, history, expired, gone } of changes) {
       this.#unnamed?.delete(keyOf(origin));
+      const old = this.#dataOf(origin);
+      if (old !== packed) this.#replaced.add(old);
       if (gone) {
         this.zones.delete(origin);
         continue;
@@ -50,8 +59,16 @@ export class ZoneReplica implements Replica<ZoneChange> {
     }
   }
 
+  #dataOf(origin: WireName): PackedZone | null {
+    const found = this.zones.find(origin, origin.length);
+    return found?.origin.length === origin.length ? (found.data?.packed ?? null) : null;
+  }
+
   complete(): void {
-    for (const origin of this.#unnamed?.values() ?? []) this.zones.delete(origin);
+    for (const origin of this.#unnamed?.values() ?? []) {
+      this.#replaced.add(this.#dataOf(origin));
+      this.zones.delete(origin);
+    }
     this.#unnamed = null;
   }
 

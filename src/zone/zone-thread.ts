@@ -1,13 +1,21 @@
 /** A thread that reads one zone file and ends, and takes along all memory that the reading took. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { systemClock } from '../base/clock.ts';
+import { collectMemory } from '../base/settle-memory.ts';
 import { Problem } from '../base/problem.ts';
 import { readZoneFile } from './zone-file.ts';
 import type { ZoneJob, ZoneThreadResult } from './load-zone.ts';
 
 const { path, origin, unless } = workerData as ZoneJob;
 try {
-  const { packed, problems, warnings } = await readZoneFile(path, origin, systemClock, unless);
+  const { packed, problems, warnings } = await readZoneFile(
+    path,
+    origin,
+    systemClock,
+    unless,
+    undefined,
+    collectMemory,
+  );
   const plain = (list: readonly Problem[]): object[] => list.map(({ parts }) => parts);
   tell({ packed, problems: plain(problems), warnings: plain(warnings) } as ZoneThreadResult);
 } catch (error) {

@@ -18,11 +18,6 @@ export interface Known {
 export const knownSetups: readonly Known[] = [
   {
     plugin: 'tls',
-    test: 'TestTLSKeyLog',
-    intended: 'docs/coredns.md, what is not there: keylog is ignored with a warning',
-  },
-  {
-    plugin: 'tls',
     test: 'TestParseACMETLS',
     intended: 'docs/coredns.md, what is not there: certificates by ACME',
   },
@@ -263,13 +258,6 @@ export const knownServers: readonly Known[] = [
     plugin: 'tls',
     test: 'TestACMEDNS01CertificateManagement',
     intended: 'docs/coredns.md, what is not there: certificates by ACME',
-  },
-  {
-    plugin: 'shed',
-    test: 'TestShed',
-    like: /Expected coredns_shed_dropped_total 0, but got \n/,
-    intended:
-      'src/plugins/shed/shed.md: there is nothing that the plugin drops, and no count of it',
   },
   {
     plugin: 'tsig',

@@ -34,6 +34,7 @@ export const testTls: ListenerTls = {
   authority: null,
   clientAuth: 'nocert',
   ticketSecret: null,
+  keyLog: null,
 };
 
 /** Another authority, that nothing here is signed by; made the same way, for stranger.example. */

@@ -50,7 +50,10 @@ export const auto: Plugin = definePlugin({
     // Workers never need them.
     const { ZoneReloader } = await import('../../zone/zone-reloader.ts');
     const { ZonePublisher } = await import('../../zone/zone-publisher.ts');
-    const publisher = context.replicated(keyOf(naming!, folder), (open) => new ZonePublisher(open));
+    const publisher = context.replicated(
+      keyOf(naming!, folder),
+      (open) => new ZonePublisher(open, context.clock),
+    );
     const reloader = new ZoneReloader({ publisher, clock, log, metrics });
     const look = async (): Promise<void> => {
       const sources = zoneFiles(folder, naming!, log);
@@ -76,7 +79,7 @@ export const auto: Plugin = definePlugin({
   setup({ naming, zones: origins }, context, next) {
     const replica = context.replica(
       keyOf(naming!, context.path(naming!.directory)),
-      () => new ZoneReplica(),
+      () => new ZoneReplica(context.clock),
     );
     context.offer(transferSources, zoneTransfers(replica));
     const within = new ZoneMatch(origins);

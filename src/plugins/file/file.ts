@@ -65,7 +65,10 @@ export const file: Plugin = definePlugin({
     // Workers never need them.
     const { ZoneReloader } = await import('../../zone/zone-reloader.ts');
     const { ZonePublisher } = await import('../../zone/zone-publisher.ts');
-    const publisher = context.replicated(keyOf(sources), (open) => new ZonePublisher(open));
+    const publisher = context.replicated(
+      keyOf(sources),
+      (open) => new ZonePublisher(open, context.clock),
+    );
     const reloader = new ZoneReloader({ publisher, clock, log, metrics });
     const reloadMs = new Map(
       options.flatMap(({ file: name, zones: names, reloadMs: ms }) =>
@@ -98,7 +101,7 @@ export const file: Plugin = definePlugin({
 
   setup(options, context, next) {
     const sources = sourcesOf(options, (name) => context.path(name));
-    const replica = context.replica(keyOf(sources), () => new ZoneReplica());
+    const replica = context.replica(keyOf(sources), () => new ZoneReplica(context.clock));
     context.offer(transferSources, zoneTransfers(replica));
     const through = options.flatMap((one) => one.fallthrough ?? []);
     return zoneLink({

@@ -82,11 +82,14 @@ function follow(allowed: readonly (readonly [string, readonly string[]])[]): Fol
   const clock = new VirtualClock();
   const log: string[] = [];
   const events: string[] = [];
-  const publisher = new ZonePublisher((() => ({
-    publish: () => undefined,
-    whenApplied: (run: () => void) => run(),
-    close: () => undefined,
-  })) as never);
+  const publisher = new ZonePublisher(
+    (() => ({
+      publish: () => undefined,
+      whenApplied: (run: () => void) => run(),
+      close: () => undefined,
+    })) as never,
+    clock,
+  );
   const members = new MemberZones({
     publisher,
     clock,

@@ -52,11 +52,14 @@ function follow(): Followed {
   const tell = ({ packed, expired }: ZoneChange): void => {
     published.push(expired ? 'expired' : String(packed?.serial ?? 'nothing'));
   };
-  const publisher = new ZonePublisher((() => ({
-    publish: (changes: Iterable<ZoneChange>) => [...changes].forEach(tell),
-    whenApplied: (run: () => void) => run(),
-    close: () => undefined,
-  })) as never);
+  const publisher = new ZonePublisher(
+    (() => ({
+      publish: (changes: Iterable<ZoneChange>) => [...changes].forEach(tell),
+      whenApplied: (run: () => void) => run(),
+      close: () => undefined,
+    })) as never,
+    clock,
+  );
   const counted = { fallbacks: 0 };
   const followed: { primary: number | null; brokenIxfr: boolean } = {
     primary: 1,

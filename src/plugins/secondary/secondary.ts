@@ -98,7 +98,10 @@ export const secondary: Plugin = definePlugin({
     const most = Math.min(...options.map((one) => one.maxConcurrent));
     const turns = new PrimaryTurns(clock, most, queued.with());
     const sources = sourcesOf(options);
-    const publisher = context.replicated(keyOf(sources), (open) => new ZonePublisher(open));
+    const publisher = context.replicated(
+      keyOf(sources),
+      (open) => new ZonePublisher(open, context.clock),
+    );
     const allowed = new Map<string, readonly string[]>();
     for (const { zones: names, catalog } of options) {
       if (catalog === null) continue;
@@ -152,7 +155,7 @@ export const secondary: Plugin = definePlugin({
 
   setup(options, context, next) {
     const sources = sourcesOf(options);
-    const replica = context.replica(keyOf(sources), () => new ZoneReplica());
+    const replica = context.replica(keyOf(sources), () => new ZoneReplica(context.clock));
     context.offer(transferSources, zoneTransfers(replica));
     const through = options.flatMap((one) => one.fallthrough ?? []);
     const refused = failure(RCODE.REFUSED, 'secondary');

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -36,15 +36,38 @@ describe('tls', () => {
       key: join(folder, 'a.key'),
       authority: join(folder, 'a.crt'),
       clientAuth: 'require_and_verify',
+      keyLog: '',
     });
     await world.close();
   });
 
-  test('no client is asked for a certificate unless said so; keylog is ignored with a warning', async () => {
-    const world = await worldWith('tls a.crt a.key {\n keylog secrets\n }');
+  test('no client is asked for a certificate unless said so', async () => {
+    const world = await worldWith('tls a.crt a.key');
     assert.equal(world.server.endpoints[0]!.tls!.clientAuth, 'nocert');
-    assert.match(world.log.join('\n'), /\[WARNING\] plugin\/tls: 'keylog' is ignored/);
     await world.close();
+  });
+
+  test('a log of keys is planned below the root, with a warning, and made by nobody who does not serve', async () => {
+    const world = await worldWith('tls a.crt a.key {\n keylog secrets\n }');
+    assert.equal(world.server.endpoints[0]!.tls!.keyLog, join(folder, 'secrets'));
+    assert.match(
+      world.log.join('\n'),
+      /\[WARNING\] plugin\/tls: Writing TLS Key Log to ".*\/secrets"/,
+    );
+    assert.equal(existsSync(join(folder, 'secrets')), false);
+    await world.close();
+  });
+
+  test('a log of keys that cannot be written is found out at the start', async () => {
+    for (const [file, why] of [
+      ['none/secrets', 'no such file or directory'],
+      ['.', 'is a directory'],
+    ])
+      assert.match(
+        await refusal(`tls a.crt a.key {\n keylog ${file}\n }`),
+        new RegExp(`unable to write TLS Key Log to ".*": .*${why}`),
+      );
+    await assert.rejects(worldWith('tls a.crt a.key {\n keylog\n }'), /Wrong argument count/);
   });
 
   test('a key of another certificate, files without PEM and missing files are found out at the start', async () => {

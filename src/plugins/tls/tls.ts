@@ -1,9 +1,12 @@
 /** `tls`: the certificate of encrypted listeners. */
-import { join } from 'node:path';
+import { accessSync, constants, existsSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { Problem } from '../../base/problem.ts';
+import { whyFailed } from '../../base/why-failed.ts';
 import { position } from '../../corefile/positions.ts';
 import { setting } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
-import { choice, worded } from '../../corefile/values.ts';
+import { choice, word, worded } from '../../corefile/values.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import { checkCertificate, readCertificateFile } from '../../server/contract/server-certificate.ts';
 
@@ -40,14 +43,16 @@ const syntax = directive({
         help: 'whether clients show a certificate, and whether it must be signed by CA',
       },
     ),
+    keyLog: setting('keylog', word('FILE'), {
+      help: 'where the secrets of connections are written to, so that captures of them can be read: for debugging',
+    }),
   },
-  retired: { keylog: 'session keys are not written to files here' },
 });
 
 /** Configures only. Files are read when the configuration is taken: a renewed certificate needs a reload. */
 export const tls: Plugin = definePlugin({
   syntax,
-  plan({ files: { certificate, key, authority }, clientAuth }, plan) {
+  plan({ files: { certificate, key, authority }, clientAuth, keyLog }, plan) {
     const below = (file: string): string =>
       file === '' || file.startsWith('/') ? file : join(plan.root, file);
     plan.tls = {
@@ -55,14 +60,35 @@ export const tls: Plugin = definePlugin({
       key: below(key),
       authority: below(authority),
       clientAuth,
+      keyLog: below(keyLog ?? ''),
     };
   },
-  control({ files: { certificate, key, authority } }, context) {
+  control({ files: { certificate, key, authority }, keyLog }, context) {
     const read = (file: string): Buffer => readCertificateFile(file, context);
     const parts = { cert: read(certificate), key: read(key) };
     checkCertificate(authority === '' ? parts : { ...parts, ca: read(authority) }, {
       certificate,
       key,
     });
+    if (keyLog === null || keyLog === '') return;
+    const path = context.path(keyLog);
+    checkWritable(path);
+    context.log.warning(`Writing TLS Key Log to ${JSON.stringify(path)}`);
   },
 });
+
+/** Looks whether a file can be written, and makes none: not everybody who reads a configuration serves it. @throws Problem */
+function checkWritable(path: string): void {
+  try {
+    accessSync(existsSync(path) ? path : dirname(path), constants.W_OK);
+    if (existsSync(path) && statSync(path).isDirectory())
+      throw Object.assign(new Error('is a directory'), { code: 'EISDIR' });
+  } catch (error) {
+    throw new Problem({
+      code: 'keylog-unwritable',
+      text: `unable to write TLS Key Log to ${JSON.stringify(path)}: ${whyFailed(error)}`,
+      remedy: `Check the folder and who may write there: ls -ld ${dirname(path)}`,
+      cause: error,
+    });
+  }
+}

@@ -117,6 +117,7 @@ function absolute(tls: TlsPlan, folder: string): TlsPlan {
     certificate: path(tls.certificate),
     key: path(tls.key),
     authority: path(tls.authority),
+    keyLog: path(tls.keyLog),
   };
 }
 

@@ -45,6 +45,8 @@ export interface TlsPlan {
   readonly key: string;
   readonly authority: string;
   readonly clientAuth: ClientAuth;
+  /** Where the secrets of connections are written to, for programs that read captures of them. */
+  readonly keyLog: string;
 }
 
 /** The plan of a block that says nothing. */

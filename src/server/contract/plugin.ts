@@ -5,6 +5,7 @@ import type { Maybe } from '../../base/maybe.ts';
 import type { Random } from '../../base/random.ts';
 import type { Options, Syntax } from '../../corefile/syntax.ts';
 import type { Registry } from '../../metrics/registry.ts';
+import type { CountersOf } from '../../net/listener-counters.ts';
 import type { Network } from '../../net/network.ts';
 import type { Query } from '../../wire/query.ts';
 import type { Reply } from '../../wire/reply.ts';
@@ -113,6 +114,8 @@ export interface WorkerContext extends WorkerChannel {
   path(file: string): string;
   /** Tells of queries that no server block took (`zone` label `dropped`), whichever listener they came to. */
   onDropped(run: (query: Query, reply: Reply) => void): void;
+  /** What the listener of one of `servers` counts in this worker. */
+  readonly counters: (server: string) => CountersOf;
   /** A filter of this server block (`view`): it takes a query only if all filters say so. */
   filter(accepts: (query: Query) => boolean): void;
   /** Runs once the configuration serves. */

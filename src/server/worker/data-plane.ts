@@ -4,6 +4,7 @@ import { bugText, type Log } from '../../base/log.ts';
 import { Problem, type ProblemParts } from '../../base/problem.ts';
 import type { Random } from '../../base/random.ts';
 import type { Registry } from '../../metrics/registry.ts';
+import { listenerCounters, type CountersOf } from '../../net/listener-counters.ts';
 import type { Listener, ListenerTerms, Serve } from '../../net/listener.ts';
 import type { Network } from '../../net/network.ts';
 import type { Query, Route } from '../../wire/query.ts';
@@ -28,7 +29,7 @@ export interface DataPlaneParts {
   readonly metrics: Registry;
   readonly network: Network;
   /** Opens the transports of an endpoint; in tests there are none. */
-  readonly listen: (endpoint: EndpointPlan, serve: Serve) => Listener;
+  readonly listen: (endpoint: EndpointPlan, serve: Serve, counters: CountersOf) => Listener;
   /** The limits and the certificate that a plan means; may throw a Problem. Nothing, where there are no transports. */
   readonly terms?: (endpoint: EndpointPlan) => ListenerTerms;
   readonly send: (message: FromWorker) => void;
@@ -74,6 +75,7 @@ export class DataPlane {
   readonly #early = new Map<string, unknown[]>();
   readonly #replicas = new Map<string, FollowedReplica>();
   readonly #routes = new Map<string, Route>();
+  readonly #counters = new Map<string, CountersOf>();
 
   constructor(parts: DataPlaneParts) {
     this.#parts = parts;
@@ -157,6 +159,7 @@ export class DataPlane {
       folder,
       writer: this.#writer,
       channel,
+      counters: (server) => this.#countersAt(server),
       replica: <T extends AnyReplica>(key: string, make: () => T): T => {
         const id = dataSetChannel(key);
         used.add(id);
@@ -177,6 +180,15 @@ export class DataPlane {
         return route;
       },
     };
+  }
+
+  #countersAt(server: string): CountersOf {
+    let counters = this.#counters.get(server);
+    if (counters === undefined) {
+      counters = listenerCounters(this.#parts.metrics, server);
+      this.#counters.set(server, counters);
+    }
+    return counters;
   }
 
   #deliver(channel: string, message: unknown): void {
@@ -203,8 +215,13 @@ export class DataPlane {
         const open: Open = {
           endpoint: null,
           early: [],
-          listener: this.#parts.listen(endpoint, (query) =>
-            open.endpoint === null ? this.#whenServing(open, query) : answer(open.endpoint, query),
+          listener: this.#parts.listen(
+            endpoint,
+            (query) =>
+              open.endpoint === null
+                ? this.#whenServing(open, query)
+                : answer(open.endpoint, query),
+            this.#countersAt(endpoint.server),
           ),
         };
         await open.listener.open();

@@ -36,6 +36,7 @@ export interface WorkerParts {
   /** The end of a channel in this worker, joined once the configuration has been built. */
   channel(id: string): WorkerChannel;
   replica: WorkerContext['replica'];
+  counters: WorkerContext['counters'];
   /** A plugin threw, and nobody is to catch it (`debug`). */
   crash(error: unknown): void;
   /** Small dense numbers for routes, the same for the same labels over the life of the worker. */
@@ -124,7 +125,7 @@ function buildBlock(
     failure(RCODE.SERVFAIL, lastName, new Error(`plugin/${lastName}: no next plugin found`));
   for (const { plugin, options, id } of instances.toReversed()) {
     if (plugin.setup === undefined) continue;
-    const { clock, random, metrics, network, writer, replica } = worker;
+    const { clock, random, metrics, network, writer, replica, counters } = worker;
     let channel: WorkerChannel | null = null;
     const ownChannel = (): WorkerChannel => (channel ??= worker.channel(`${generation}/${id}`));
     const context: WorkerContext = {
@@ -139,6 +140,7 @@ function buildBlock(
       writer,
       ask,
       replica,
+      counters,
       offer: (port, value) => {
         const offered = offers.get(port) ?? [];
         offered.push(value);

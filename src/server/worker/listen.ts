@@ -2,8 +2,7 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import { FILE_MAX, readFileBytes } from '../../base/read-file.ts';
-import type { Registry } from '../../metrics/registry.ts';
-import { listenerCounters } from '../../net/listener-counters.ts';
+import type { CountersOf } from '../../net/listener-counters.ts';
 import type { Listener, ListenerTerms, ListenerTls, Serve } from '../../net/listener.ts';
 import { openListeners } from '../../net/open.ts';
 import type { UdpMode } from '../../net/transports.ts';
@@ -13,7 +12,7 @@ import type { EndpointPlan } from '../contract/endpoints.ts';
 export interface ListenParts {
   readonly clock: Clock;
   readonly log: Log;
-  readonly metrics: Registry;
+  readonly counters: CountersOf;
   readonly transport: UdpMode;
   /** The same in all workers: see `ListenerTls`. */
   readonly ticketSecret: Uint8Array;
@@ -23,9 +22,9 @@ export interface ListenParts {
 export function listenAt(
   endpoint: EndpointPlan,
   serve: Serve,
-  { clock, log, metrics, transport, ticketSecret }: ListenParts,
+  { clock, log, counters, transport, ticketSecret }: ListenParts,
 ): Listener {
-  const { server, scheme, address, port } = endpoint;
+  const { scheme, address, port } = endpoint;
   return openListeners(
     {
       endpoint: { scheme, address, port },
@@ -33,7 +32,7 @@ export function listenAt(
       serve,
       clock,
       log,
-      counters: listenerCounters(metrics, server),
+      counters,
     },
     transport,
   );
@@ -48,7 +47,7 @@ export function termsOf(
 }
 
 function readTls(plan: NonNullable<EndpointPlan['tls']>, ticketSecret: Uint8Array): ListenerTls {
-  const { certificate, key, authority, clientAuth } = plan;
+  const { certificate, key, authority, clientAuth, keyLog } = plan;
   const read = (file: string): Buffer => readFileBytes(file, FILE_MAX.small);
   return {
     certificate: read(certificate),
@@ -56,5 +55,6 @@ function readTls(plan: NonNullable<EndpointPlan['tls']>, ticketSecret: Uint8Arra
     authority: authority === '' ? null : read(authority),
     clientAuth,
     ticketSecret,
+    keyLog: keyLog === '' ? null : keyLog,
   };
 }

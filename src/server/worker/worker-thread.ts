@@ -97,8 +97,8 @@ const plane: DataPlane = new DataPlane({
           'source ports are easier to guess; raise it ("ulimit -n", LimitNOFILE=)',
       ),
   }),
-  listen: (endpoint, serve) =>
-    listenAt(endpoint, serve, { clock: systemClock, log, metrics, transport, ticketSecret }),
+  listen: (endpoint, serve, counters) =>
+    listenAt(endpoint, serve, { clock: systemClock, log, counters, transport, ticketSecret }),
   terms: (endpoint) => termsOf(endpoint, ticketSecret),
 });
 // However this thread ends: whoever takes its place finds its sockets open, and nothing is told to JavaScript any more.
