@@ -16,7 +16,7 @@ export const secureRandom: Random = {
     const limit = 0x1_0000_0000 - (0x1_0000_0000 % below);
     for (;;) {
       if (used === pool.length) {
-        builtins.crypto().randomFillSync(pool);
+        if (!fillFromDevice(pool)) builtins.crypto().randomFillSync(pool);
         used = 0;
       }
       const word = pool[used++]!;
@@ -24,6 +24,31 @@ export const secureRandom: Random = {
     }
   },
 };
+
+/**
+ * Asks the operating system for it at its device: `node:crypto` draws from the same, and takes a MiB in each thread that loads it.
+ * @returns false: there is no such device here
+ */
+function fillFromDevice(words: Uint32Array): boolean {
+  const { closeSync, fstatSync, openSync, readSync } = builtins.files();
+  let device: number | null = null;
+  try {
+    device = openSync('/dev/urandom', 'r');
+    // A root file system made by hand may have a file of that name.
+    if (!fstatSync(device).isCharacterDevice()) return false;
+    const bytes = new Uint8Array(words.buffer, words.byteOffset, words.byteLength);
+    for (let at = 0; at < bytes.length;) {
+      const read = readSync(device, bytes, at, bytes.length - at, null);
+      if (read === 0) return false;
+      at += read;
+    }
+    return true;
+  } catch {
+    return false;
+  } finally {
+    if (device !== null) closeSync(device);
+  }
+}
 
 /** A repeatable sequence (xorshift32), for tests and for shuffling where nobody gains by guessing. */
 export function seededRandom(seed: number): Random {

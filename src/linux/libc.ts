@@ -1,11 +1,10 @@
 import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { getSystemErrorName } from 'node:util';
 
 import type * as Koffi from 'koffi';
 
-import { errorCode } from '../base/error-code.ts';
 import { signalDescriptor, wakeups, type Wakeup } from './event-loop.ts';
+import { loadKoffi } from './koffi.ts';
 import { unterminated } from './termination-gate.ts';
 
 /** The system calls that the transports use. Pointers are numbers: addresses fit into 47 bits. Failures are negative. */
@@ -81,6 +80,7 @@ function load(): Libc {
     throw new LibcMissing(`not on ${process.arch}`);
   }
   const koffi = loadKoffi();
+  if (koffi === null) throw new LibcMissing('the optional package koffi is not installed');
   // null: what this process has loaded already, be it glibc or musl.
   const lib = koffi.load(null);
   pin(lib);
@@ -130,17 +130,6 @@ function trimmer(lib: Koffi.LibraryHandle): () => void {
     return () => void trim(0);
   } catch {
     return () => undefined;
-  }
-}
-
-function loadKoffi(): typeof Koffi {
-  try {
-    return createRequire(import.meta.url)('koffi') as typeof Koffi;
-  } catch (error) {
-    if (errorCode(error) === 'MODULE_NOT_FOUND') {
-      throw new LibcMissing('the optional package koffi is not installed');
-    }
-    throw error;
   }
 }
 

@@ -1,5 +1,6 @@
-import { readFile, readdir, readlink } from 'node:fs/promises';
 import { basename } from 'node:path';
+
+import { builtins } from '../base/builtins.ts';
 
 /** A process that listens. */
 export interface PortHolder {
@@ -31,7 +32,9 @@ export async function findPortHolder(
       for (const inode of await listening(table, address, port)) sockets.add(`socket:[${inode}]`);
     }
     if (sockets.size === 0) return null;
-    const processes = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+    const processes = (await builtins.filePromises().readdir('/proc')).filter((name) =>
+      /^\d+$/.test(name),
+    );
     for (const pid of processes.slice(0, MOST_PROCESSES)) {
       if (Number(pid) !== process.pid && (await holdsOne(pid, sockets)))
         return { pid: Number(pid), command: await commandOf(pid) };
@@ -46,7 +49,7 @@ export async function findPortHolder(
 async function listening(table: string, address: string, port: number): Promise<string[]> {
   let text: string;
   try {
-    text = await readFile(`/proc/self/net/${table}`, 'utf8');
+    text = await builtins.filePromises().readFile(`/proc/self/net/${table}`, 'utf8');
   } catch {
     return [];
   }
@@ -76,25 +79,29 @@ function kernelAddress(address: string): string | null {
 }
 
 async function commandOf(pid: string): Promise<string> {
-  const [program = '', ...words] = (await readFile(`/proc/${pid}/cmdline`, 'utf8'))
+  const [program = '', ...words] = (
+    await builtins.filePromises().readFile(`/proc/${pid}/cmdline`, 'utf8')
+  )
     .split('\0')
     .filter((word) => word.trim() !== '');
   const line = [basename(program), ...words].join(' ').trim();
   // A process without a command line (one that is ending) still has its short name.
-  if (line === '') return (await readFile(`/proc/${pid}/comm`, 'utf8')).trim();
+  if (line === '')
+    return (await builtins.filePromises().readFile(`/proc/${pid}/comm`, 'utf8')).trim();
   return line.length > 60 ? `${line.slice(0, 59)}…` : line;
 }
 
 async function holdsOne(pid: string, sockets: ReadonlySet<string>): Promise<boolean> {
   let files: string[];
   try {
-    files = await readdir(`/proc/${pid}/fd`);
+    files = await builtins.filePromises().readdir(`/proc/${pid}/fd`);
   } catch {
     return false;
   }
   for (const file of files) {
     try {
-      if (sockets.has(await readlink(`/proc/${pid}/fd/${file}`))) return true;
+      if (sockets.has(await builtins.filePromises().readlink(`/proc/${pid}/fd/${file}`)))
+        return true;
     } catch {
       continue;
     }

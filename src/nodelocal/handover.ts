@@ -1,5 +1,5 @@
 /** How an instance on a node finds the one before it, takes what that holds, and has it let go. */
-import { chmodSync, existsSync, renameSync, statSync, unlinkSync } from 'node:fs';
+import { chmodSync, existsSync, renameSync, rmSync, statSync, unlinkSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Log } from '../base/log.ts';
@@ -82,6 +82,8 @@ export class Handover {
   readonly #parts: HandoverParts;
   readonly #server: Server;
   #busy = false;
+  /** The socket's file, as the kernel counts: the next instance puts its own in that place. */
+  #inode: number | null = null;
 
   constructor(parts: HandoverParts) {
     this.#parts = parts;
@@ -99,12 +101,17 @@ export class Handover {
     this.#server.listen(own, () => {
       chmodSync(own, 0o600);
       renameSync(own, path);
+      this.#inode = inodeOf(path);
     });
     this.#server.unref();
   }
 
+  /** Nobody can take over any more. Its place is left empty, unless another one has it already. */
   close(): void {
     this.#server.close();
+    const { path } = this.#parts;
+    if (this.#inode !== null && inodeOf(path) === this.#inode) rmSync(path, { force: true });
+    this.#inode = null;
   }
 
   #onSocket(socket: Socket): void {
@@ -141,4 +148,8 @@ export class Handover {
       socket.end(`${WORDS.RELEASED}\n`);
     } else socket.destroy();
   }
+}
+
+function inodeOf(path: string): number | null {
+  return statSync(path, { throwIfNoEntry: false })?.ino ?? null;
 }

@@ -25,8 +25,7 @@ const LOOK_MS = 10;
 /** What the thread of a worker left behind when it died, by the worker's id: the next thread goes on with its sockets. */
 const leftBehind = new Map<number, HeldByThread>();
 
-/** A client that has been served by one worker resumes its TLS session at any other, and at the one that takes its place. */
-const ticketSecret = builtins.crypto().randomBytes(32);
+let ticketSecret: Uint8Array | null = null;
 
 /** A worker in a thread of its own. */
 export function threadPort(
@@ -34,6 +33,8 @@ export function threadPort(
 ): WorkerPort {
   const held = leftBehind.get(start.id) ?? makeNotes();
   leftBehind.delete(start.id);
+  // A client that has been served by one worker resumes its TLS session at any other, and at the one that takes its place.
+  ticketSecret ??= builtins.crypto().randomBytes(32);
   const pulse = makePulse();
   const gate = makeGate();
   const { worker, begin } = blankThread();

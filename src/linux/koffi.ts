@@ -1,0 +1,48 @@
+/**
+ * The foreign function interface: the native part of the package koffi, without what the package loads around it. That part
+ * needs nothing of it, and the way through it costs megabytes in every thread (docs/decisions/memory.md).
+ */
+import { existsSync, readFileSync, realpathSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import type * as Koffi from 'koffi';
+
+import { errorCode } from '../base/error-code.ts';
+
+/** It, for this thread; null if the package is not installed. @throws Error if there is none for this system */
+export function loadKoffi(): typeof Koffi | null {
+  const addon = nativePart(dirname(fileURLToPath(import.meta.url)));
+  try {
+    if (addon === null) return createRequire(import.meta.url)('koffi') as typeof Koffi;
+  } catch (error) {
+    if (errorCode(error) === 'MODULE_NOT_FOUND') return null;
+    throw error;
+  }
+  const loaded = { exports: {} };
+  process.dlopen(loaded, addon);
+  return loaded.exports as typeof Koffi;
+}
+
+/**
+ * The file of it. Packages lie in the nearest `node_modules` that has them, as everywhere; that of the native part is looked for
+ * in the package and beside it, links resolved, which is where npm and pnpm put it. null: it lies elsewhere.
+ */
+function nativePart(folder: string): string | null {
+  const home = join(folder, 'node_modules/koffi');
+  if (!existsSync(home)) {
+    const above = dirname(folder);
+    return above === folder ? null : nativePart(above);
+  }
+  const { platform, arch } = process;
+  const file = `@koromix/koffi-${platform}-${arch}/${hasMusl() ? 'musl' : platform}_${arch}/koffi.node`;
+  const real = realpathSync(home);
+  const places = [join(real, 'node_modules', file), join(real, '..', file)];
+  return places.find((place) => existsSync(place)) ?? null;
+}
+
+/** Whether this program runs on musl rather than glibc. */
+function hasMusl(): boolean {
+  return /\/ld-musl-/.test(readFileSync('/proc/self/maps', 'utf8'));
+}

@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { makeLog } from '../base/log.ts';
+import { Handover, findPredecessor, meetingPoint } from './handover.ts';
+
+const log = makeLog(
+  () => undefined,
+  () => false,
+);
+
+describe('where instances of a node meet', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'ndots-meeting-'));
+  after(() => rmSync(folder, { recursive: true }));
+  const path = meetingPoint(folder);
+  const instance = async (): Promise<Handover> => {
+    const made = new Handover({
+      ...{ path, log },
+      cache: () => Promise.resolve(new Uint8Array(3)),
+      release: () => Promise.resolve(),
+    });
+    const before = existsSync(path);
+    made.listen();
+    while (!existsSync(path) || (before && readdirSync(folder).length > 1))
+      await new Promise((done) => setTimeout(done, 5));
+    return made;
+  };
+
+  test('one that ends leaves nothing there', async () => {
+    const only = await instance();
+    assert.deepEqual(await (await findPredecessor(path, log))?.cache, Buffer.alloc(3));
+    only.close();
+    assert.deepEqual(readdirSync(folder), []);
+  });
+
+  test('one that ends leaves the place of its successor alone', async () => {
+    const first = await instance();
+    const second = await instance();
+    first.close();
+    assert.equal((await findPredecessor(path, log))?.cache.length, 3);
+    second.close();
+    second.close();
+    assert.deepEqual(readdirSync(folder), []);
+  });
+});
