@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { readFileText, whyUnreadable } from './read-file.ts';
+import { readFileLines, readFileText, whyUnreadable } from './read-file.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'ndots-read-'));
 after(() => rmSync(folder, { recursive: true }));
@@ -52,5 +52,34 @@ describe('reading a file', () => {
     };
     assert.equal(reason(at('none')), 'no such file or directory');
     assert.equal(reason(folder), 'is a directory, not a file');
+  });
+});
+
+describe('reading lines', () => {
+  test('gives what stands between the line feeds, wherever slices of the file end', () => {
+    for (const unit of [
+      'ä\n',
+      'größe and more\n\n',
+      `${'x'.repeat(65_535)}ü\n`,
+      'no end at all ',
+    ]) {
+      const text = unit.repeat(Math.ceil(200_000 / unit.length));
+      writeFileSync(at('lines'), text);
+      const lines = text.split('\n');
+      if (lines.at(-1) === '') lines.pop();
+      assert.deepEqual([...readFileLines(at('lines'), 1_000_000)], lines);
+    }
+    writeFileSync(at('lines'), '');
+    assert.deepEqual([...readFileLines(at('lines'), 1)], []);
+  });
+
+  test('refuses what reading the whole refuses, and closes what it opened', () => {
+    writeFileSync(at('large'), 'a\nb\n');
+    assert.throws(() => [...readFileLines(at('large'), 3)], { code: 'EFBIG' });
+    assert.throws(() => [...readFileLines('/dev/zero', 100)], { code: 'ENOTREG' });
+    assert.throws(() => [...readFileLines('/proc/self/status', 10)], { code: 'EFBIG' });
+    const open = readdirSync('/proc/self/fd').length;
+    for (const _ of readFileLines(at('large'), 100)) break;
+    assert.equal(readdirSync('/proc/self/fd').length, open);
   });
 });

@@ -1,4 +1,4 @@
-/** Regular files, read whole within a limit. */
+/** Regular files, read within a limit: whole, or line by line. */
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 'node:fs';
 import { printBytes } from './limits.ts';
 
@@ -36,17 +36,10 @@ export function readFileBytes(
   maxBytes: number,
   allocate: (size: number) => Buffer = Buffer.allocUnsafe,
 ): Buffer {
-  // Without O_NONBLOCK the opening of a named pipe waits for its writer.
-  const handle = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  const { handle, size } = openRegular(path, maxBytes);
   try {
-    const stats = fstatSync(handle);
-    const kind = kindOf(stats);
-    if (kind !== 'file') {
-      throw failed(kind === 'directory' ? 'EISDIR' : 'ENOTREG', `is a ${kind}, not a file`);
-    }
-    if (stats.size > maxBytes) throw tooLarge(maxBytes);
     // Files below /proc and /sys have no size before they are read.
-    let bytes = allocate(stats.size > 0 ? stats.size + 1 : 4096);
+    let bytes = allocate(size > 0 ? size + 1 : 4096);
     let length = 0;
     for (;;) {
       const count = readSync(handle, bytes, length, bytes.length - length, null);
@@ -60,6 +53,64 @@ export function readFileBytes(
     }
   } finally {
     closeSync(handle);
+  }
+}
+
+/**
+ * The lines of a regular file one by one, as UTF-8 and without their ends: only a slice of it, and a line, are in memory at a time.
+ * @param maxBytes the most that it may have
+ * @throws as `readFileBytes`; a file that grows beyond it meanwhile does so after the lines before
+ */
+export function* readFileLines(path: string, maxBytes: number): Generator<string> {
+  const { handle } = openRegular(path, maxBytes);
+  try {
+    const slice = Buffer.allocUnsafe(SLICE_BYTES);
+    /** The beginning of a line whose end is in a later slice. */
+    let begun: Buffer[] = [];
+    let length = 0;
+    for (;;) {
+      const count = readSync(handle, slice, 0, slice.length, null);
+      if (count === 0) break;
+      length += count;
+      if (length > maxBytes) throw tooLarge(maxBytes);
+      const read = slice.subarray(0, count);
+      let from = 0;
+      for (let end; (end = read.indexOf(LINE_FEED, from)) >= 0; from = end + 1) {
+        if (begun.length === 0) yield read.toString('utf8', from, end);
+        else {
+          yield Buffer.concat([...begun, read.subarray(from, end)]).toString('utf8');
+          begun = [];
+        }
+      }
+      if (from < count) begun.push(Buffer.from(read.subarray(from)));
+    }
+    if (begun.length > 0) yield Buffer.concat(begun).toString('utf8');
+  } finally {
+    closeSync(handle);
+  }
+}
+
+const SLICE_BYTES = 64 * 1024;
+const LINE_FEED = 0x0a;
+
+/** Opens a regular file of at most `maxBytes`. */
+function openRegular(
+  path: string,
+  maxBytes: number,
+): { readonly handle: number; readonly size: number } {
+  // Without O_NONBLOCK the opening of a named pipe waits for its writer.
+  const handle = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  try {
+    const stats = fstatSync(handle);
+    const kind = kindOf(stats);
+    if (kind !== 'file') {
+      throw failed(kind === 'directory' ? 'EISDIR' : 'ENOTREG', `is a ${kind}, not a file`);
+    }
+    if (stats.size > maxBytes) throw tooLarge(maxBytes);
+    return { handle, size: stats.size };
+  } catch (error) {
+    closeSync(handle);
+    throw error;
   }
 }
 

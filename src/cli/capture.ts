@@ -14,6 +14,7 @@ import { parseCaptureOptions, type CaptureOptions } from './capture-options.ts';
 import { captureOutputs, type CaptureOutputs } from './capture-output.ts';
 import { EXIT, wantsColour, type Command, type Io } from './command.ts';
 import { count, paintFor } from './page.ts';
+import { untilSignal } from './until-signal.ts';
 
 /** The verb `capture`. */
 export const capture: Command = {
@@ -39,8 +40,6 @@ export const capture: Command = {
   },
 };
 
-const signals = ['SIGINT', 'SIGTERM'] as const;
-
 /** One run: its inputs, and when it ends. */
 class Run {
   readonly #options: CaptureOptions;
@@ -51,7 +50,6 @@ class Run {
   readonly #reading: Reading;
   readonly #stop = new AbortController();
   #shown = 0;
-  #interrupted = false;
   #failed = 0;
   /** Whether the frame that is being read is wanted as a packet. */
   #keep = false;
@@ -74,11 +72,8 @@ class Run {
   async run(): Promise<number> {
     const { forMs, quiet } = this.#options;
     // The first Ctrl-C ends the capture, and another one the program.
-    const interrupt = (): void => {
-      this.#interrupted = true;
-      this.#stop.abort();
-    };
-    for (const signal of signals) process.once(signal, interrupt);
+    const asked = untilSignal();
+    asked.addEventListener('abort', () => this.#stop.abort(), { once: true });
     const timer = forMs === null ? null : setTimeout(() => this.#stop.abort(), forMs);
     const live = this.#options.device !== null || this.#options.dnstap !== null;
     try {
@@ -86,13 +81,12 @@ class Run {
       else await this.#files();
     } finally {
       if (timer !== null) clearTimeout(timer);
-      for (const signal of signals) process.removeListener(signal, interrupt);
     }
     this.#reading.end();
     this.#outputs.close();
     if (!quiet) this.#summary();
     if (this.#failed > 0 && this.#failed === this.#options.files.length) return EXIT.failed;
-    if (this.#interrupted && !live) return EXIT.interrupted;
+    if (asked.aborted && !live) return EXIT.interrupted;
     return this.#shown > 0 ? EXIT.ok : EXIT.no;
   }
 

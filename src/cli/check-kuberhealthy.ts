@@ -43,6 +43,8 @@ export async function runForKuberhealthy(
   const found = await findReportingAddresses(run.url, addressSources(options, io));
   await tellAddresses(run, found, io);
   const report = await checked(run, options, io);
+  // Part of the checks is no verdict.
+  if (io.signal.aborted) return EXIT.interrupted;
   const reported = await sendReport(run, found.addresses, report, systemClock);
   switch (reported.kind) {
     case 'taken':

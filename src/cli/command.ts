@@ -10,6 +10,7 @@ export interface Io {
   readonly colour: boolean;
   /** Columns of the terminal, 100 if there is none. */
   readonly columns: number;
+  /** Aborts when the person asks the verb to end (Ctrl-C): it then has a second to do so. */
   readonly signal: AbortSignal;
   /** Standard input, whole, as text. */
   stdin(): Promise<string>;

@@ -1,7 +1,8 @@
 /** From the words of a command line to a verb, and to the exit code of the process. */
-import { nearest } from '../base/problem.ts';
+import { nearest, problemsIn } from '../base/problem.ts';
 import { harmless } from '../base/visible.ts';
 import { EXIT, failure, type Io } from './command.ts';
+import { interrupted, interruptSignal, wasInterrupted } from './until-signal.ts';
 import { isVerb, loadUsage, loadVerb, verbNames, verbSummaries } from './verbs.ts';
 
 function help(program: string): string {
@@ -62,8 +63,10 @@ async function main(words: readonly string[], io: Io): Promise<number> {
     return EXIT.ok;
   }
   try {
-    return await (await loadVerb(verb)).run(serves ? words : rest, io);
+    return await Promise.race([(await loadVerb(verb)).run(serves ? words : rest, io), interrupted]);
   } catch (error) {
+    // What was cut short fails: that is no news.
+    if (wasInterrupted() && problemsIn(error) !== null) return EXIT.interrupted;
     return failure(verb, error, io);
   }
 }
@@ -95,14 +98,16 @@ async function readStdin(): Promise<string> {
 // What `ps` shows, and what the message of a second start calls the process that holds the port.
 process.title = ['ndots', ...process.argv.slice(2)].join(' ');
 
-const interrupt = new AbortController();
 const io: Io = {
   out: writerTo(process.stdout),
   err: writerTo(process.stderr),
   env: process.env,
   colour: wantsColour(process.stdout, process.env),
   columns: process.stdout.columns ?? 100,
-  signal: interrupt.signal,
+  // Whoever never looks at it is ended by the system.
+  get signal() {
+    return interruptSignal();
+  },
   stdin: readStdin,
   program: process.env['NDOTS_PROGRAM'] ?? 'ndots',
 };

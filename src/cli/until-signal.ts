@@ -1,8 +1,39 @@
-/** When somebody asks a verb to end that runs until then. */
+/** When somebody asks a verb to end: with Ctrl-C, or as a process is asked to end. */
+import { EXIT } from './command.ts';
 
-/** Aborts at the first SIGINT or SIGTERM. A second one of its kind ends the process as the system does. */
+/** How long a verb has to end by itself once it was asked, milliseconds: what it has found is printed, what it holds is closed. */
+const GRACE_MS = 1000;
+
+const asked = new AbortController();
+let listens = false;
+let endsItself = false;
+let overdue: (code: number) => void = () => undefined;
+
+/**
+ * The exit code of a verb that has not ended by itself in time after it was asked to. Never settles otherwise. Where nobody has looked at
+ * either signal of this file, the first SIGINT or SIGTERM ends the process as the system does.
+ */
+export const interrupted: Promise<number> = new Promise((resolve) => (overdue = resolve));
+
+/** Aborts at the first SIGINT or SIGTERM: the verb then has a second to end. Another one of the same kind ends the process. */
+export function interruptSignal(): AbortSignal {
+  if (listens) return asked.signal;
+  listens = true;
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.once(signal, () => {
+      asked.abort();
+      if (!endsItself) setTimeout(() => overdue(EXIT.interrupted), GRACE_MS);
+    });
+  return asked.signal;
+}
+
+/** The same for a verb that runs until then, and takes its time to end. */
 export function untilSignal(): AbortSignal {
-  const ended = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => ended.abort());
-  return ended.signal;
+  endsItself = true;
+  return interruptSignal();
+}
+
+/** Whether it was asked. */
+export function wasInterrupted(): boolean {
+  return asked.signal.aborted;
 }

@@ -14,7 +14,7 @@ import type { TimerWheel } from './timer-wheel.ts';
 import { tlsOptions } from './upstream-tls.ts';
 
 const PATH = '/dns-query';
-/** Requests that may wait at a time. */
+/** Requests that may wait at a time; further ones fail and are counted (`ndots_forward_in_flight_rejects_total`). */
 const IN_FLIGHT_MAX = 4096;
 
 /** What an upstream over HTTPS is made of. */
@@ -63,6 +63,7 @@ export class HttpsUpstream implements Upstream, Http2Host, Carrier {
       this.#waiting.length + (this.#link?.waiting ?? 0) + (this.#http1?.waiting ?? 0);
     const crowded = inFlight >= IN_FLIGHT_MAX;
     if (this.#closed || crowded) {
+      if (crowded) this.parts.counters.rejects.add(1);
       const why = crowded ? 'too many queries in flight' : 'closed';
       const error = new ExchangeError('local', `${this.action}: ${why}`);
       return failLater(exchange, error, this.now);

@@ -32,6 +32,8 @@ export interface UpstreamCounters {
   readonly strays: Counter;
   /** Queries that were held back until earlier ones had been answered, so that no burst overruns the upstream's socket. */
   readonly paced: Counter;
+  /** Queries that were not sent because as many as may be were under way on the connection. */
+  readonly rejects: Counter;
   /** UDP sockets and connections open now. */
   readonly sockets: Pick<Gauge, 'add'>;
 }

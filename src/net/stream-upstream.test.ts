@@ -532,7 +532,7 @@ describe('HTTPS upstream', () => {
     await once(made, 'listening');
     t.after(() => made.closeAllConnections());
     t.after(() => made.close());
-    const { up } = upstream(t, 'https', portOf(made), { maxConnections: 3 });
+    const { up, counts } = upstream(t, 'https', portOf(made), { maxConnections: 3 });
     await exchange(up, ask('a.example.'), 5000);
     await Promise.all(Array.from({ length: 30 }, (_, i) => exchange(up, ask(`n${i}.`), 5000)));
     // The first one only finds out which HTTP is spoken.
@@ -543,6 +543,7 @@ describe('HTTPS upstream', () => {
       (end) => end.status === 'rejected' && /too many queries in flight/.test(String(end.reason)),
     );
     assert.equal(crowded.length, 5000 - 4096);
+    assert.equal(counts.rejects, crowded.length);
   });
 
   test('an HTTP error, and a server that goes away, are failures with a reason', async (t) => {

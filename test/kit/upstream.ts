@@ -67,11 +67,11 @@ export interface ScriptedNetwork extends Network {
 
 /** Counters that can be read. */
 export interface ReadableCounters extends UpstreamCounters {
-  readonly counts: { timeouts: number; strays: number; paced: number; sockets: number };
+  readonly counts: Record<'timeouts' | 'strays' | 'paced' | 'rejects' | 'sockets', number>;
 }
 
 export function readableCounters(): ReadableCounters {
-  const counts = { timeouts: 0, strays: 0, paced: 0, sockets: 0 };
+  const counts = { timeouts: 0, strays: 0, paced: 0, rejects: 0, sockets: 0 };
   const counter = (name: keyof typeof counts) => ({
     add(amount: number) {
       counts[name] += amount;
@@ -82,6 +82,7 @@ export function readableCounters(): ReadableCounters {
     timeouts: counter('timeouts'),
     strays: counter('strays'),
     paced: counter('paced'),
+    rejects: counter('rejects'),
     sockets: counter('sockets'),
   };
 }

@@ -18,7 +18,10 @@ import { GrpcConnection } from './grpc-connection.ts';
 import { GrpcFailure, STATUS, statusName } from './grpc-failure.ts';
 import { PREFIX, type GrpcCall, type GrpcStream } from './grpc-stream.ts';
 
-/** Queries that may be under way at a time, those included that wait until the server takes more. */
+/**
+ * Queries that may be under way at a time, those included that wait until the server takes more. Further ones fail and are counted
+ * (`ndots_grpc_in_flight_rejects_total`).
+ */
 const IN_FLIGHT_MAX = 4096;
 /** Of a reply that is the whole of a `DnsPacket`. */
 const PACKET_MAX = MESSAGE_MAX + PACKET_PREFIX_MAX;
@@ -67,6 +70,7 @@ export class GrpcUpstream implements Upstream, Carrier {
     exchange.timeoutMs = timeoutMs;
     const crowded = this.#waiting.length + this.#calls.size >= IN_FLIGHT_MAX;
     if (this.#closed || crowded) {
+      if (crowded) this.parts.counters.rejects.add(1);
       const why = crowded ? 'too many queries in flight' : 'closed';
       const error = errorOf('local', STATUS.RESOURCE_EXHAUSTED, why);
       return failLater(exchange, error, () => this.#clock.now());

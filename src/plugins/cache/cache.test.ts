@@ -266,6 +266,22 @@ describe('prefetch', () => {
     await world.clock.advance(200);
     assert.equal(world.asked.length, 3);
   });
+
+  test('no more than a thousand refreshes are under way, and those that are left for later are counted', async () => {
+    let asked = 0;
+    const world = await cacheWorld('cache { prefetch 1 1h 90% }', () => ({
+      ...a(10),
+      afterMs: ++asked > 1010 ? 1e6 : 0,
+    }));
+    const names = Array.from({ length: 1010 }, (_, i) => `n${i}.example.org. A`);
+    for (const name of names) await world.ask(name);
+    await world.clock.advance(2000);
+    for (const name of names) await world.ask(name);
+    await world.clock.advance(10);
+    assert.equal(world.asked.length, 2010);
+    assert.match(world.metrics(), /^ndots_cache_refresh_rejects_total\{.*\} 10$/m);
+    await world.close();
+  });
 });
 
 describe('replies that are not kept', () => {

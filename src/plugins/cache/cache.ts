@@ -25,7 +25,7 @@ import { ZoneMatch } from '../../server/contract/zone-match.ts';
 
 /** How long an NXDOMAIN waits for the other type of the same name that was asked at the same time. */
 const PAIR_WAIT_MS = 100;
-/** Background refreshes at a time. */
+/** Background refreshes at a time; further ones wait for a later query and are counted (`ndots_cache_refresh_rejects_total`). */
 const REFRESHES_MAX = 1000;
 
 const staleAnswer: readonly ExtendedError[] = [{ code: EDE.STALE_ANSWER, text: '' }];
@@ -291,8 +291,8 @@ class Cache {
   #refresh(slot: number, query: Query, counters: Counters, recheckMs: number): void {
     const store = this.#store;
     const before = store.reply(slot);
-    if (this.#refreshes >= REFRESHES_MAX || !store.mayRefresh(slot, this.#context.clock.now()))
-      return;
+    if (!store.mayRefresh(slot, this.#context.clock.now())) return;
+    if (this.#refreshes >= REFRESHES_MAX) return counters.refreshRejects.add(1);
     store.retryAt(slot, Infinity);
     this.#refreshes++;
     counters.prefetches.add(1);

@@ -11,6 +11,8 @@ export interface Counters {
   /** Success, denial. */
   readonly hits: readonly [Counter, Counter];
   readonly prefetches: Counter;
+  /** Refreshes that were put off because too many were under way. */
+  readonly refreshRejects: Counter;
   readonly drops: Counter;
   readonly stale: Counter;
   readonly coalesced: Counter;
@@ -71,12 +73,18 @@ export class CacheMetrics {
       'Queries answered with SERVFAIL because too many waited for questions of other queries.',
       plain,
     );
+    const refreshRejects = metrics.counter(
+      'ndots_cache_refresh_rejects_total',
+      'Refreshes in the background that were left for later because 1000 were under way.',
+      plain,
+    );
     const bytes = metrics.gauge('ndots_cache_bytes', 'Memory for stored messages, bytes.', plain);
     this.#make = (server) => ({
       requests: requests.with(server, zones, view),
       misses: misses.with(server, zones, view),
       hits: [hits.with(server, 'success', zones, view), hits.with(server, 'denial', zones, view)],
       prefetches: prefetches.with(server, zones, view),
+      refreshRejects: refreshRejects.with(server, zones, view),
       drops: drops.with(server, zones, view),
       stale: stale.with(server, zones, view),
       coalesced: coalesced.with(server, zones, view),

@@ -14,6 +14,7 @@ export class ForwardMetrics {
   readonly #timeouts: Family<readonly ['to'], Counter>;
   readonly #strays: Family<readonly ['to'], Counter>;
   readonly #paced: Family<readonly ['to'], Counter>;
+  readonly #inFlightRejects: Family<readonly ['to'], Counter>;
   readonly #sockets: Family<readonly ['to'], Gauge>;
   readonly #durations: Family<readonly ['proxy_name', 'to', 'rcode'], Histogram>;
   readonly #healthFailures: Family<readonly ['proxy_name', 'to'], Counter>;
@@ -59,6 +60,11 @@ export class ForwardMetrics {
     this.#paced = metrics.counter(
       'ndots_forward_paced_total',
       'Queries that were held back for moments until the upstream had answered earlier ones (max_burst).',
+      ['to'],
+    );
+    this.#inFlightRejects = metrics.counter(
+      'ndots_forward_in_flight_rejects_total',
+      'Queries that were not sent because 4096 were under way to the upstream over HTTPS.',
       ['to'],
     );
     this.#sockets = metrics.gauge(
@@ -129,6 +135,7 @@ export class ForwardMetrics {
       timeouts: this.#timeouts.with(to),
       strays: this.#strays.with(to),
       paced: this.#paced.with(to),
+      rejects: this.#inFlightRejects.with(to),
       sockets: this.#sockets.with(to),
     };
   }

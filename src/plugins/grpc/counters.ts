@@ -13,6 +13,7 @@ export class GrpcMetrics {
   readonly #durations: Family<readonly ['to'], Histogram>;
   readonly #timeouts: Family<readonly ['to'], Counter>;
   readonly #failures: Family<readonly ['to'], Counter>;
+  readonly #rejects: Family<readonly ['to'], Counter>;
   readonly #connections: Family<readonly ['to'], Gauge>;
 
   constructor(metrics: Registry) {
@@ -42,6 +43,11 @@ export class GrpcMetrics {
       'Tries that brought no reply, those without an answer in time included.',
       ['to'],
     );
+    this.#rejects = metrics.counter(
+      'ndots_grpc_in_flight_rejects_total',
+      'Queries that were not sent because 4096 were under way to the upstream.',
+      ['to'],
+    );
     this.#connections = metrics.gauge(
       'ndots_grpc_connections',
       'Connections open to the upstream.',
@@ -54,9 +60,14 @@ export class GrpcMetrics {
 
   /** What the connections to an upstream count. */
   upstream(to: string): UpstreamCounters {
-    const timeouts = this.#timeouts.with(to);
-    // Nothing strays and nothing is paced on a connection.
-    return { timeouts, strays: none, paced: none, sockets: this.#connections.with(to) };
+    return {
+      timeouts: this.#timeouts.with(to),
+      // Nothing strays and nothing is paced on a connection.
+      strays: none,
+      paced: none,
+      rejects: this.#rejects.with(to),
+      sockets: this.#connections.with(to),
+    };
   }
 
   failed(to: string): void {

@@ -7,7 +7,8 @@ import { nameLength } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
 import { failure, type Reply } from '../../wire/reply.ts';
 import { SECTION, type MessageWriter } from '../../wire/writer.ts';
-import { HostsLookup, packTable } from './table.ts';
+import { HostsBuilder } from './builder.ts';
+import { HostsLookup } from './table.ts';
 
 /** Which names are answered, and what becomes of the others. */
 export interface AnswerParts {
@@ -39,7 +40,7 @@ export function answerer(
   ttl: number,
   { here, through, next, unsupported }: AnswerParts,
 ): Answerer {
-  let table = new HostsLookup(packTable({ byName: new Map(), count: 0, crowded: [], full: false }));
+  let table = new HostsLookup(new HostsBuilder().build());
   /** By entry and type: 0 A, 1 AAAA, 2 PTR. Wildcards are not remembered: their questions differ in length. */
   const known = new Map<number, Reply>();
 

@@ -1,21 +1,28 @@
 /** A hosts file, and when it has changed. */
 import { statSync, type Stats } from 'node:fs';
+import { setImmediate } from 'node:timers/promises';
+import type { Clock } from '../../base/clock.ts';
+import { errorCode } from '../../base/error-code.ts';
 import type { Log } from '../../base/log.ts';
 import { Problem } from '../../base/problem.ts';
-import { FILE_MAX, readFileText } from '../../base/read-file.ts';
+import { FILE_MAX, readFileLines, whyUnreadable } from '../../base/read-file.ts';
+
+/** How long the thread reads before it does something else, milliseconds. */
+const SLICE_MS = 8;
 
 /** A hosts file that is read again when its time or size has changed. A file that is not there is an empty one. */
 export class HostsFile {
   readonly path: string;
+  readonly #clock: Clock;
   readonly #log: Log;
-  text = '';
   /** Seconds since 1970 of the file's last change; null: never read. */
   changedAt: number | null = null;
   #mtimeMs = -1;
   #size = -1;
 
-  constructor(path: string, log: Log) {
+  constructor(path: string, clock: Clock, log: Log) {
     this.path = path;
+    this.#clock = clock;
     this.#log = log;
   }
 
@@ -25,14 +32,13 @@ export class HostsFile {
       if (statSync(this.path).isDirectory())
         this.#log.warning(`Hosts file "${this.path}" is a directory`);
     } catch (error) {
-      const { code, message } = error as NodeJS.ErrnoException;
-      if (code === 'ENOENT') {
+      if (errorCode(error) === 'ENOENT') {
         this.#log.warning(`File does not exist: ${this.path}`);
         return;
       }
       throw new Problem({
         code: 'hosts-unreadable',
-        text: `unable to access hosts file '${this.path}': ${message}`,
+        text: `unable to access hosts file '${this.path}': ${whyUnreadable(error)}`,
         remedy: `Check the path and who may read it: ls -l ${this.path}`,
         cause: error,
       });
@@ -40,23 +46,33 @@ export class HostsFile {
   }
 
   /**
-   * Whether there was something new. A file that cannot be read leaves what was read before, and is tried again at the next
-   * look; one that is too large, or no file, not before it has changed.
+   * Reads it if it has changed, in slices, so that the thread is never held up for long. A file that cannot be read is tried again at the
+   * next look; one that is too large, or no file, not before it has changed.
+   * @param take gets each line; false: no more is wanted
+   * @returns whether it was read to its end, or as far as was wanted; what came otherwise does not count
    */
-  refresh(): boolean {
+  async read(take: (line: string) => boolean): Promise<boolean> {
     let stats: Stats | null = null;
     try {
       stats = statSync(this.path);
       if (stats.mtimeMs === this.#mtimeMs && stats.size === this.#size) return false;
-      this.text = readFileText(this.path, FILE_MAX.hosts);
+      let sliceEnd = this.#clock.now() + SLICE_MS;
+      let lines = 0;
+      for (const line of readFileLines(this.path, FILE_MAX.hosts)) {
+        if (!take(line)) break;
+        if ((++lines & 63) !== 0 || this.#clock.now() <= sliceEnd) continue;
+        await setImmediate();
+        sliceEnd = this.#clock.now() + SLICE_MS;
+      }
       this.#seen(stats);
       this.changedAt = stats.mtimeMs / 1000;
       return true;
     } catch (error) {
-      const { code, message } = error as NodeJS.ErrnoException;
+      const code = errorCode(error);
+      if (code === '') throw error;
       if (stats !== null && (code === 'EFBIG' || code === 'ENOTREG')) {
         this.#seen(stats);
-        this.#log.error(`${this.path} is not read: it ${message}`);
+        this.#log.error(`${this.path} is not read: it ${whyUnreadable(error)}`);
       }
       return false;
     }

@@ -9,10 +9,12 @@ import { directive } from '../../corefile/syntax.ts';
 import { duration, seconds, word, worded } from '../../corefile/values.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import { ZoneMatch } from '../../server/contract/zone-match.ts';
+import type { WireName } from '../../wire/name.ts';
 import { answerer } from './answers.ts';
-import { isEntry, NAMES_MAX, readEntries } from './entries.ts';
+import { HostsBuilder, NAMES_MAX } from './builder.ts';
+import { isEntry, readEntry } from './entries.ts';
 import { HostsFile } from './file.ts';
-import { HostsLookup, packTable, type HostsTable } from './table.ts';
+import { HostsLookup, type HostsTable } from './table.ts';
 
 const DEFAULT_FILE = '/etc/hosts';
 
@@ -78,8 +80,8 @@ const syntax = directive({
 /** Answers from a hosts file and lines of the Corefile: the control part reads, workers look names up in one shared table. */
 export const hosts: Plugin = definePlugin({
   syntax,
-  control(options, context) {
-    const file = new HostsFile(context.path(options.file), context.log);
+  async control(options, context) {
+    const file = new HostsFile(context.path(options.file), context.clock, context.log);
     if (options.file !== DEFAULT_FILE) file.check();
     const wanted = new ZoneMatch(options.zones);
     const entriesMetric = context.metrics
@@ -98,33 +100,48 @@ export const hosts: Plugin = definePlugin({
         'last',
       )
       .with();
-    const build = (): HostsTable => {
-      const entries = readEntries(
-        [file.text, options.inline.join('\n')],
-        (name) => wanted.holdsName(name),
-        !options.noReverse,
-      );
-      entriesMetric.set(entries.count);
+    const terms = {
+      wanted: (name: WireName) => wanted.holdsName(name),
+      reverse: !options.noReverse,
+    };
+    /** null: the file is as it was, or cannot be read. */
+    const build = async (first: boolean): Promise<HostsTable | null> => {
+      let builder = new HostsBuilder();
+      if (!(await file.read((line) => readEntry(line, terms, builder)))) {
+        if (!first) return null;
+        builder = new HostsBuilder();
+      }
+      builder.beginText();
+      for (const line of options.inline) readEntry(line, terms, builder);
+      entriesMetric.set(builder.count);
       if (file.changedAt !== null) reloaded.set(file.changedAt);
-      for (const name of entries.crowded)
+      for (const name of builder.crowded)
         context.log.warning(`${name} has too many addresses; some are left out`);
-      if (entries.full)
+      if (builder.full)
         context.log.error(
           `${file.path} has more than ${NAMES_MAX} names: further ones are left out and not found`,
         );
-      context.log.debug(`Parsed hosts file into ${entries.count} entries`);
-      return packTable(entries);
+      context.log.debug(`Parsed hosts file into ${builder.count} entries`);
+      return builder.build();
     };
-    file.refresh();
-    let table = build();
+    let table = await build(true);
     context.onJoin(() => [table]);
     context.onStart(() => {
       if (options.reloadMs === 0) return;
-      const ticks = every(context.clock, options.reloadMs, () => {
-        if (!file.refresh()) return;
-        table = build();
-        context.publish(table);
-      });
+      let reading = false;
+      const look = async (): Promise<void> => {
+        if (reading) return;
+        reading = true;
+        try {
+          const changed = await build(false);
+          if (changed === null) return;
+          table = changed;
+          context.publish(table);
+        } finally {
+          reading = false;
+        }
+      };
+      const ticks = every(context.clock, options.reloadMs, () => void look());
       context.onStop(() => ticks.cancel());
     });
   },

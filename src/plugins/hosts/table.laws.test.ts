@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { parseAddress } from '../../base/ip.ts';
 import { makeQuery } from '../../wire/query.ts';
-import { foldName, parseName, type WireName } from '../../wire/name.ts';
-import { readEntries } from './entries.ts';
-import { HostsLookup, packTable } from './table.ts';
+import { foldName, nameLength, parseName, printName, type WireName } from '../../wire/name.ts';
+import { HostsBuilder } from './builder.ts';
+import { readEntry } from './entries.ts';
+import { HostsLookup } from './table.ts';
 
 /** Few labels, so that names meet. */
 const label = fc.constantFrom('a', 'b', 'Ab', '*', 'c\\.d');
@@ -20,23 +22,66 @@ const bytesOf = (lookup: HostsLookup): number[][] => [
   [...lookup.data.subarray(lookup.v6At, lookup.pointersAt)],
 ];
 
-test('the packed table finds the exact entry, else the wildcard beside it, else nothing', () => {
+/** What names have, in the simplest way there is: by wire form in lower case, as text. */
+function modelOf(
+  lines: readonly (readonly [string, readonly string[]])[],
+): Map<string, string[][]> {
+  const model = new Map<string, string[][]>();
+  for (const [ip, names] of lines)
+    for (const text of names) {
+      const owner = key(parseName(text));
+      const lists = model.get(owner) ?? [[], []];
+      model.set(owner, lists);
+      const bytes = parseAddress(ip.replace('::ffff:', ''))!;
+      const list = lists[bytes.length === 4 ? 0 : 1]!;
+      if (!list.includes(bytes.join())) list.push(bytes.join());
+    }
+  return model;
+}
+
+test('the table finds the exact entry, else the wildcard beside it, else nothing', () => {
   fc.assert(
-    fc.property(fc.array(line, { maxLength: 12 }), name, (lines, asked) => {
-      const text = lines.map(([ip, names]) => `${ip} ${names.join(' ')}`).join('\n');
-      const entries = readEntries([text], () => true, true);
+    fc.property(fc.array(line, { maxLength: 40 }), name, (lines, asked) => {
+      const builder = new HostsBuilder();
+      for (const [ip, names] of lines)
+        readEntry(`${ip} ${names.join(' ')}`, { wanted: () => true, reverse: true }, builder);
       const wire = parseName(asked);
       const beside = `\x01*${key(wire).slice(wire[0]! + 1)}`;
-      const exact = entries.byName.get(key(wire));
-      const expected = exact ?? entries.byName.get(beside);
-      const lookup = new HostsLookup(packTable(entries));
+      const model = modelOf(lines);
+      const exact = model.get(key(wire));
+      const expected = exact ?? model.get(beside);
+      const lookup = new HostsLookup(builder.build());
       assert.equal(lookup.find(makeQuery(wire, 1)), expected !== undefined);
       if (expected === undefined) return;
       assert.equal(lookup.wild, exact === undefined);
-      assert.deepEqual(bytesOf(lookup), [
-        [...Buffer.from(expected.v4.join(''), 'latin1')],
-        [...Buffer.from(expected.v6.join(''), 'latin1')],
-      ]);
+      assert.deepEqual(
+        bytesOf(lookup),
+        expected.map((list) => list.flatMap((bytes) => bytes.split(',').map(Number))),
+      );
+    }),
+  );
+});
+
+test('an address has the names that were given to it, in their order, but for wildcards', () => {
+  fc.assert(
+    fc.property(fc.array(line, { minLength: 1, maxLength: 40 }), (lines) => {
+      const builder = new HostsBuilder();
+      for (const [ip, names] of lines)
+        readEntry(`${ip} ${names.join(' ')}`, { wanted: () => true, reverse: true }, builder);
+      const names = lines
+        .filter(([ip]) => ip === '10.0.0.1')
+        .flatMap(([, each]) => each.map((text) => printName(foldName(parseName(text)))))
+        .filter((text) => !text.startsWith('*.'));
+      const lookup = new HostsLookup(builder.build());
+      const found = lookup.find(makeQuery(parseName('1.0.0.10.in-addr.arpa.'), 12));
+      assert.equal(found, names.length > 0);
+      if (!found) return;
+      const printed: string[] = [];
+      for (let i = 0, at = lookup.pointersAt; i < lookup.pointerCount; i++) {
+        printed.push(printName(lookup.data, at));
+        at += nameLength(lookup.data, at);
+      }
+      assert.deepEqual(printed, [...new Set(names)]);
     }),
   );
 });

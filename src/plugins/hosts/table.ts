@@ -1,7 +1,6 @@
 /** The table of hosts that all threads share. */
-import { hashSeed, mixedHash, nextHash } from '../../base/hash.ts';
+import { mixedHash, nextHash } from '../../base/hash.ts';
 import type { Query } from '../../wire/query.ts';
-import type { Entries } from './entries.ts';
 
 /**
  * All hosts as one block of shared memory: the main thread builds it, every worker looks into the same bytes, and taking a
@@ -19,37 +18,8 @@ export interface HostsTable {
   readonly seed: number;
 }
 
-const FIELDS = 5;
-
-/** Lays entries out in shared memory. */
-export function packTable({ byName }: Entries): HostsTable {
-  let size = 0;
-  for (const [name, { v4, v6, pointers }] of byName) {
-    size += name.length + 4 * v4.length + 16 * v6.length;
-    for (const pointer of pointers) size += pointer.length;
-  }
-  const data = Buffer.from(new SharedArrayBuffer(size));
-  const entries = new Uint32Array(new SharedArrayBuffer(4 * FIELDS * byName.size));
-  let capacity = 16;
-  while (capacity < 2 * byName.size) capacity *= 2;
-  const slots = new Uint32Array(new SharedArrayBuffer(4 * capacity));
-  const seed = hashSeed();
-  let at = 0;
-  const put = (bytes: string): void => {
-    at += data.write(bytes, at, 'latin1');
-  };
-  let number = 0;
-  for (const [name, { v4, v6, pointers }] of byName) {
-    const nameAt = at;
-    put(name);
-    entries.set([nameAt, at, v4.length, v6.length, pointers.length], FIELDS * number);
-    for (const bytes of [...v4, ...v6, ...pointers]) put(bytes);
-    let slot = mixedHash(hashOf(data, nameAt, nameAt + name.length, seed)) & (capacity - 1);
-    while (slots[slot] !== 0) slot = (slot + 1) & (capacity - 1);
-    slots[slot] = ++number;
-  }
-  return { data: new Uint8Array(data.buffer), entries, slots, seed };
-}
+/** Numbers that each entry has. */
+export const FIELDS = 5;
 
 /** Looks names up; the fields tell about what `find` found. Allocates nothing. */
 export class HostsLookup {
@@ -122,7 +92,8 @@ export class HostsLookup {
   }
 }
 
-function hashOf(bytes: Uint8Array, from: number, end: number, seed: number): number {
+/** The hash of the name `bytes[from, end)`. */
+export function hashOf(bytes: Uint8Array, from: number, end: number, seed: number): number {
   let hash = seed;
   for (; from < end; from++) hash = nextHash(hash, bytes[from]!);
   return hash;

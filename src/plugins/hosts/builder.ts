@@ -1,0 +1,229 @@
+/** Putting the table of hosts together. */
+import { hashSeed, mixedHash } from '../../base/hash.ts';
+import { nameLength, printName, type WireName } from '../../wire/name.ts';
+import { FIELDS, hashOf, type HostsTable } from './table.ts';
+
+/** Addresses of one name, or names of one address: what fits into one message, with room to spare. */
+const PER_NAME_MAX = 1000;
+/** Names of one file, those of addresses among them: the largest lists of blocked names have a third. Each takes some 80 bytes while it is read. */
+export const NAMES_MAX = 400_000;
+
+/** How much larger an array becomes that is full. */
+const GROWTH = 1.25;
+
+/** What a name has: IPv4 addresses, IPv6 addresses, names of the address that it stands for. */
+const V4 = 0;
+const V6 = 1;
+const POINTER = 2;
+const KINDS = [V4, V6, POINTER] as const;
+type Kind = (typeof KINDS)[number];
+
+/**
+ * Takes names and what they have, in any order, and lays them out as a table. All is numbers and bytes in few arrays, none of which the
+ * JavaScript heap has: there may be hundreds of thousands of names.
+ */
+export class HostsBuilder {
+  /** As CoreDNS counts them: every address of every name, and every name of every address. */
+  count = 0;
+  readonly #namesMax: number;
+  /** How many names there may be at present. */
+  #most: number;
+  #full = false;
+  /** The names, one after the other, and IPv6 addresses between them. */
+  #bytes: Uint8Array<ArrayBuffer> = new Uint8Array(1024);
+  #end = 0;
+  /** Of each name: where it begins, and the number of its first item + 1. */
+  #names: Uint32Array<ArrayBuffer> = new Uint32Array(64);
+  #nameCount = 0;
+  /** Of each item: its value, and the number of the next one of this name + 1, above two bits of its kind. */
+  #items: Uint32Array<ArrayBuffer> = new Uint32Array(64);
+  #itemCount = 0;
+  readonly #crowded = new Set<number>();
+  /** As a table has them. */
+  #slots = sharedNumbers(32);
+  readonly #seed = hashSeed();
+
+  /** @param namesMax names that one text may add */
+  constructor(namesMax: number = NAMES_MAX) {
+    this.#namesMax = namesMax;
+    this.#most = namesMax;
+  }
+
+  /** A text that begins may add as many names as any other. */
+  beginText(): void {
+    this.#most = this.#nameCount + this.#namesMax;
+  }
+
+  /** Whether there were more names than are kept. */
+  get full(): boolean {
+    return this.#full;
+  }
+
+  /** Names that have more addresses than are kept. */
+  get crowded(): readonly string[] {
+    return Array.from(this.#crowded, (name) => printName(this.#bytes, this.#names[2 * name]!));
+  }
+
+  /**
+   * A name has an address.
+   * @param name in lower case; a first label `*` stands for exactly one label
+   * @param reverse the address's own name, which is to have `name`; null: it need not
+   * @returns false: there are as many names as are kept, and one of these is left out
+   */
+  add(name: WireName, address: Uint8Array, reverse: WireName | null): boolean {
+    const owner = this.#numberOf(name);
+    if (owner < 0) return false;
+    if (address.length === 4) {
+      const value = (address[0]! << 24) | (address[1]! << 16) | (address[2]! << 8) | address[3]!;
+      this.#has(owner, V4, value >>> 0);
+    } else if (this.#has(owner, V6, this.#end, address)) this.#append(address);
+    if (reverse === null) return true;
+    const back = this.#numberOf(reverse);
+    if (back < 0) return false;
+    this.#has(back, POINTER, owner);
+    return true;
+  }
+
+  /** The table of all that was added. */
+  build(): HostsTable {
+    const count = this.#nameCount;
+    const entries = sharedNumbers(FIELDS * count);
+    const counts = [0, 0, 0];
+    let size = 0;
+    for (let name = 0; name < count; name++) {
+      size += this.#lengthOf(name);
+      counts.fill(0);
+      for (let item = this.#first(name); item >= 0; item = this.#next(item)) {
+        const kind = this.#kind(item);
+        counts[kind]!++;
+        size += kind === V4 ? 4 : kind === V6 ? 16 : this.#lengthOf(this.#value(item));
+      }
+      entries.set(counts, FIELDS * name + 2);
+    }
+    const data = new Uint8Array(new SharedArrayBuffer(size));
+    let at = 0;
+    const put = (from: number, length: number): void => {
+      for (const end = from + length; from < end; from++) data[at++] = this.#bytes[from]!;
+    };
+    for (let name = 0; name < count; name++) {
+      entries[FIELDS * name] = at;
+      put(this.#names[2 * name]!, this.#lengthOf(name));
+      entries[FIELDS * name + 1] = at;
+      for (const kind of KINDS)
+        for (let item = this.#first(name); item >= 0; item = this.#next(item)) {
+          if (this.#kind(item) !== kind) continue;
+          const value = this.#value(item);
+          if (kind === V4)
+            for (let shift = 24; shift >= 0; shift -= 8) data[at++] = value >>> shift;
+          else if (kind === V6) put(value, 16);
+          else put(this.#names[2 * value]!, this.#lengthOf(value));
+        }
+    }
+    return { data, entries, slots: this.#slots, seed: this.#seed };
+  }
+
+  /** The number of a name, which it gets now if it has none; -1: there are too many. */
+  #numberOf(name: WireName): number {
+    const mask = this.#slots.length - 1;
+    const hash = mixedHash(hashOf(name, 0, name.length, this.#seed));
+    let slot = hash & mask;
+    for (; this.#slots[slot] !== 0; slot = (slot + 1) & mask) {
+      const number = this.#slots[slot]! - 1;
+      if (this.#same(this.#names[2 * number]!, name)) return number;
+    }
+    if (this.#nameCount >= this.#most) {
+      this.#full = true;
+      return -1;
+    }
+    const number = this.#nameCount++;
+    this.#names = roomFor(this.#names, 2 * this.#nameCount);
+    this.#names[2 * number] = this.#end;
+    this.#append(name);
+    this.#slots[slot] = number + 1;
+    if (2 * this.#nameCount > this.#slots.length) this.#widenSlots();
+    return number;
+  }
+
+  #widenSlots(): void {
+    const slots = sharedNumbers(2 * this.#slots.length);
+    const mask = slots.length - 1;
+    for (let number = 0; number < this.#nameCount; number++) {
+      const at = this.#names[2 * number]!;
+      const end = at + this.#lengthOf(number);
+      let slot = mixedHash(hashOf(this.#bytes, at, end, this.#seed)) & mask;
+      while (slots[slot] !== 0) slot = (slot + 1) & mask;
+      slots[slot] = number + 1;
+    }
+    this.#slots = slots;
+  }
+
+  /** Notes what a name has, once. @returns whether it is new and kept */
+  #has(name: number, kind: Kind, value: number, address?: Uint8Array): boolean {
+    this.count++;
+    if (this.#crowded.has(name)) return false;
+    let last = -1;
+    let found = 0;
+    for (let item = this.#first(name); item >= 0; item = this.#next(item)) {
+      last = item;
+      if (this.#kind(item) !== kind) continue;
+      const other = this.#value(item);
+      if (address === undefined ? other === value : this.#same(other, address)) return false;
+      found++;
+    }
+    if (found >= PER_NAME_MAX) {
+      this.#crowded.add(name);
+      return false;
+    }
+    const item = this.#itemCount++;
+    this.#items = roomFor(this.#items, 2 * this.#itemCount);
+    this.#items[2 * item] = value;
+    this.#items[2 * item + 1] = kind;
+    if (last < 0) this.#names[2 * name + 1] = item + 1;
+    else this.#items[2 * last + 1]! |= (item + 1) << 2;
+    return true;
+  }
+
+  #first(name: number): number {
+    return this.#names[2 * name + 1]! - 1;
+  }
+
+  #next(item: number): number {
+    return (this.#items[2 * item + 1]! >>> 2) - 1;
+  }
+
+  #kind(item: number): number {
+    return this.#items[2 * item + 1]! & 3;
+  }
+
+  #value(item: number): number {
+    return this.#items[2 * item]!;
+  }
+
+  #lengthOf(name: number): number {
+    return nameLength(this.#bytes, this.#names[2 * name]!);
+  }
+
+  #same(at: number, bytes: Uint8Array): boolean {
+    for (let i = 0; i < bytes.length; i++) if (this.#bytes[at + i] !== bytes[i]) return false;
+    return true;
+  }
+
+  #append(bytes: Uint8Array): void {
+    const end = this.#end + bytes.length;
+    if (end > this.#bytes.length) {
+      const size = Math.max(end, this.#bytes.length * GROWTH);
+      this.#bytes = new Uint8Array(this.#bytes.buffer.transfer(size));
+    }
+    this.#bytes.set(bytes, this.#end);
+    this.#end = end;
+  }
+}
+
+const sharedNumbers = (length: number): Uint32Array<SharedArrayBuffer> =>
+  new Uint32Array(new SharedArrayBuffer(4 * length));
+
+function roomFor(numbers: Uint32Array<ArrayBuffer>, length: number): Uint32Array<ArrayBuffer> {
+  return length <= numbers.length
+    ? numbers
+    : new Uint32Array(numbers.buffer.transfer(4 * Math.ceil(length * GROWTH)));
+}
