@@ -10,139 +10,21 @@ import {
   udpPacket,
   type Ends,
 } from './packets.ts';
+import { healthy, play, podResolvConf } from './story.ts';
+import { connections, socketStories } from './socket-stories.ts';
 import {
-  healthy,
-  play,
-  podResolvConf,
-  STORY_START,
-  type Fate,
-  type Passing,
-  type StoryClient,
-} from './story.ts';
-
-/** One cause, and the code of the finding that names it; null: nothing is wrong. */
-export interface Story {
-  readonly name: string;
-  readonly code: string | null;
-  /** Lines of counters and logs that are known besides. */
-  readonly lines?: readonly string[];
-  packets(seed: number): Promise<readonly Captured[]>;
-}
-
-const names = [
-  'www.example.com',
-  'api.example.org',
-  'backend',
-  'redis.cache',
-  'db',
-  'mail.example.com',
-  'static.example.org',
-];
-
-/** Pods of one resolver, each with lookups of several names. */
-function pods(
-  resolver: string,
-  count: number,
-  more: {
-    readonly lookups?: number;
-    readonly everyMs?: number;
-    readonly resolvConf?: string;
-    readonly names?: readonly string[];
-    readonly from?: number;
-  } = {},
-): StoryClient[] {
-  const {
-    lookups = 6,
-    everyMs = 700,
-    resolvConf = podResolvConf,
-    names: asked = names,
-    from = 1,
-  } = more;
-  return Array.from({ length: count }, (_, pod) => ({
-    address: `10.244.1.${pod + from}`,
-    resolver,
-    resolvConf,
-    lookups: Array.from({ length: lookups }, (__, i) => ({
-      atMs: 50 + pod * 37 + i * everyMs,
-      name: asked[(pod + i) % asked.length]!,
-    })),
-  }));
-}
-
-const everybody = (lookups = 6): StoryClient[] => [
-  ...pods('glibc', 5, { lookups }),
-  ...pods('musl', 3, { lookups, from: 40 }),
-  ...pods('go', 3, { lookups, from: 80 }),
-];
-
-const corpResolvConf =
-  'nameserver 10.96.0.10\nsearch shop.svc.cluster.local svc.cluster.local cluster.local corp.example\noptions ndots:5\n';
-
-/** A story that resolver models play. */
-const played = (
-  name: string,
-  code: string | null,
-  clients: () => readonly StoryClient[],
-  fate: (passing: Passing) => Fate,
-  lines?: readonly string[],
-): Story => ({
-  name,
-  code,
-  ...(lines === undefined ? {} : { lines }),
-  packets: (seed) => play(clients(), fate, { seed }),
-});
-
-/** Names of the story are lost for a share of the queries. */
-const some = (passing: Passing, share: number): boolean =>
-  passing.random.integer(1000) < share * 1000;
-
-const at = (ms: number, bytes: Uint8Array): Captured => ({ timeMs: STORY_START + ms, bytes });
-
-/** One exchange between ports that are given. */
-function asked(
-  atMs: number,
-  ends: Ends,
-  name: string,
-  id: number,
-  more: {
-    readonly type?: string;
-    readonly tookMs?: number | null;
-    readonly rcode?: number;
-    readonly address?: string;
-    readonly ttl?: number;
-  } = {},
-): Captured[] {
-  const { type = 'A', tookMs = 0.6, rcode = 0, address = '192.0.2.1', ttl = 30 } = more;
-  const query = at(atMs, udpPacket(ends, dnsMessage(name, type, { id }), (id % 0xfffe) + 1));
-  if (tookMs === null) return [query];
-  const soa = {
-    mname: 'ns.',
-    rname: 'host.',
-    serial: 1,
-    refresh: 1,
-    retry: 1,
-    expire: 1,
-    minimum: ttl,
-  };
-  const reply = dnsMessage(name, type, {
-    id,
-    reply: true,
-    rcode,
-    answer: rcode === 0 && type === 'A' ? [addressRecord(name, address)] : [],
-    authority: rcode === 3 ? [{ name: '.', type: 6, class: 1, ttl, data: soa }] : [],
-  });
-  return [query, at(atMs + tookMs, udpPacket(back(ends), reply, ((id + 1) % 0xfffe) + 1))];
-}
-
-const ends = (client: string, port: number, server = '10.96.0.10'): Ends => ({
-  from: client,
-  fromPort: port,
-  to: server,
-  toPort: 53,
-});
-
-const inOrder = (packets: readonly (readonly Captured[])[]): Captured[] =>
-  packets.flat().toSorted((one, other) => one.timeMs - other.timeMs);
+  asked,
+  at,
+  corpResolvConf,
+  ends,
+  everybody,
+  inOrder,
+  names,
+  played,
+  pods,
+  some,
+  type Story,
+} from './story-parts.ts';
 
 /** An exchange of which the question comes back in lower case. */
 function spelled(atMs: number, port: number, name: string, id: number): Captured[] {
@@ -189,6 +71,7 @@ function mixed(name: string, by: number): string {
 
 /** All stories that leave a trace in packets, with the sections of the catalogue. */
 export const stories: readonly Story[] = [
+  ...socketStories,
   played(
     'S1 conntrack race',
     'ND3001',
@@ -254,6 +137,37 @@ export const stories: readonly Story[] = [
       return { ...healthy(passing), tookMs: 300 + 2500 * (load - 0.4) };
     },
   ),
+  {
+    name: 'S6 overload: a server takes one query after the other, and answers them all too late',
+    code: 'ND7001',
+    packets: (seed) => {
+      let freeMs = 0;
+      return play(
+        [
+          ...pods('go', 6, { lookups: 8, everyMs: 900 }),
+          ...pods('glibc', 6, { from: 40, lookups: 8, everyMs: 900 }),
+        ],
+        (passing) => {
+          freeMs = Math.max(freeMs, passing.atMs) + 35;
+          return { ...healthy(passing), tookMs: freeMs - passing.atMs };
+        },
+        { seed },
+      );
+    },
+  },
+  {
+    name: 'S23 not DNS: nothing gets through for seconds, whatever it is',
+    code: 'ND3090',
+    packets: async (seed) => {
+      const isAway = (ms: number): boolean => ms > 3000 && ms < 6200;
+      const dns = await play(
+        everybody(14),
+        (passing) => (isAway(passing.atMs) ? { lost: true } : healthy(passing)),
+        { seed },
+      );
+      return inOrder([dns, connections(80, 120, (i) => isAway(i * 120))]);
+    },
+  },
   {
     name: 'S7 packet cap of the cloud resolver',
     code: 'ND4001',
@@ -545,28 +459,6 @@ export const stories: readonly Story[] = [
         { seed },
       ),
   },
-  {
-    name: 'S20 the conntrack table is full, as the ports show',
-    code: 'ND3003',
-    packets: async (seed) => {
-      const dropped = new Set<string>();
-      // A new socket is dropped for good; one that has an entry is not.
-      const fresh = await play(
-        pods('glibc', 8, { lookups: 8 }),
-        (passing) => {
-          const key = `${passing.client} ${passing.port}`;
-          const isNew = passing.sincePortMs === Infinity && passing.attempt === 1;
-          if (isNew && some(passing, 0.2)) dropped.add(key);
-          return dropped.has(key) ? { lost: true } : healthy(passing);
-        },
-        { seed },
-      );
-      const old = Array.from({ length: 80 }, (_, i) =>
-        asked(i * 80, ends('10.244.1.200', 40_000), `${names[i % 2]!}.`, 100 + i),
-      );
-      return inOrder([fresh, ...old]);
-    },
-  },
   played(
     'S21 DNS pods of other nodes are not reached',
     'ND3008',
@@ -657,6 +549,29 @@ export const stories: readonly Story[] = [
       ...pods('go', 3, { from: 130, lookups: 4, names: ['shop.partner.test', 'www.example.com'] }),
     ],
     (passing) => (passing.name === 'shop.partner.test.' ? { lost: true } : healthy(passing)),
+  ),
+  played(
+    'nobody answers for all that is outside of the cluster, a search domain of the nodes included',
+    'ND3010',
+    () => [
+      ...pods('go', 4, { lookups: 8, everyMs: 9000, resolvConf: corpResolvConf }),
+      ...pods('glibc', 3, { from: 40, lookups: 8, everyMs: 9000, resolvConf: corpResolvConf }),
+      ...pods('musl', 3, { from: 60, lookups: 8, everyMs: 9000, resolvConf: corpResolvConf }),
+    ],
+    (passing) => (passing.name.endsWith('.cluster.local.') ? healthy(passing) : { lost: true }),
+  ),
+  played(
+    'nobody answers for what is outside of the cluster, seen from one pod that has time for three lookups',
+    'ND3010',
+    () => [
+      ...pods('glibc', 1, {
+        lookups: 5,
+        everyMs: 21_000,
+        resolvConf: corpResolvConf,
+        names: ['backend', 'redis.cache', 'www.example.com', 'api.example.org'],
+      }),
+    ],
+    (passing) => (passing.name.endsWith('.cluster.local.') ? healthy(passing) : { lost: true }),
   ),
   played(
     'a search domain that nobody answers for',
@@ -751,12 +666,6 @@ export const stories: readonly Story[] = [
         ? fate
         : { ...fate, tookMs: 1200 + passing.random.integer(1200) };
     },
-  ),
-  played(
-    'a third of all queries of one pod is lost, A and AAAA alike',
-    'ND3013',
-    () => pods('go', 1, { lookups: 8, everyMs: 11_000 }),
-    (passing) => (some(passing, 0.3) ? { lost: true } : healthy(passing)),
   ),
   played(
     'the upstream of a DNS pod is gone: nobody listens at its port',
@@ -926,12 +835,6 @@ export const stories: readonly Story[] = [
         })),
       ).flat(),
     (passing) => (some(passing, 0.12) ? { lost: true } : healthy(passing)),
-  ),
-  played(
-    'one of four DNS pods is dead, seen from the pods only',
-    'ND3008',
-    () => [...pods('glibc', 4, { lookups: 9 }), ...pods('musl', 3, { lookups: 9, from: 40 })],
-    (passing) => ((passing.port * 2654435761) % 4096 < 1024 ? { lost: true } : healthy(passing)),
   ),
   played(
     'the conntrack table has room now and then: new sockets lose some of their queries, A and AAAA',

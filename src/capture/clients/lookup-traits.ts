@@ -22,6 +22,7 @@ export const traitNames = [
   'stops at NODATA',
   'both families',
   'families walk by themselves',
+  'a single label as it stands',
 ] as const;
 /** One of them. */
 export type Trait = (typeof traitNames)[number];
@@ -30,6 +31,8 @@ export type Trait = (typeof traitNames)[number];
 export type Traits = ReadonlyMap<Trait, boolean>;
 
 const AT_ONCE_MS = 8;
+/** What leaves sooner after the other did not wait for its reply, however quick that was. */
+const NO_WAIT_MS = 0.3;
 /** How exact the timers of clients are on a busy machine. */
 const SLACK_MS = 260;
 /** musl makes both ids from the nanoseconds of one clock, one after the other. */
@@ -77,7 +80,10 @@ function ofPair(group: readonly SeenExchange[], vote: Vote): void {
   );
   vote('all servers at once', servers.size > 1);
   if (a === undefined || aaaa === undefined) return;
-  const together = Math.abs(a.sentMs - aaaa.sentMs) < AT_ONCE_MS;
+  const [first, second] = a.sentMs <= aaaa.sentMs ? [a, aaaa] : [aaaa, a];
+  const gapMs = second.sentMs - first.sentMs;
+  const waited = gapMs > NO_WAIT_MS && first.repliedMs !== null && first.repliedMs <= second.sentMs;
+  const together = gapMs < AT_ONCE_MS && !waited;
   vote('pair in one go', together);
   vote('pair from one port', a.client.port === aaaa.client.port);
   vote(
@@ -101,6 +107,8 @@ function ofWalk(groups: readonly (readonly SeenExchange[])[], vote: Vote): void 
     const own = new Set(groups[at]!.map(({ type }) => type));
     if (types.size === 2) vote('families walk by themselves', own.size === 1);
   }
+  const alone = groups.length === 1 && groups[0]!.every(({ rcode }) => rcode === RCODE.NXDOMAIN);
+  if (/^[^.]+\.$/.test(groups[0]?.[0]?.name ?? '')) vote('a single label as it stands', alone);
   const last = groups.at(-1);
   const ended =
     last !== undefined &&

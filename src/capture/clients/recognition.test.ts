@@ -129,3 +129,38 @@ test('glibc that asks one question at a time, as it does after it has lost one o
   reading.end();
   assert.equal(recognition.best?.kind, 'glibc');
 });
+
+/** What a client is taken for that sends these queries, each 12 ms after the other pair. */
+function takenFor(queries: readonly MeasuredQuery[]): Kind | undefined {
+  const recognition = new Recognition();
+  const reading = new Reading({ lookup: (lookup) => recognition.add(lookup) });
+  for (const { bytes, timeMs } of recordedPackets(queries, '10.244.1.9', 1.7e12))
+    reading.takeNetwork(bytes, 0, bytes.length, timeMs, 0);
+  reading.end();
+  return recognition.best?.kind;
+}
+
+/** Pairs of A and AAAA of one moment from one port, for a name as it stands. */
+const pairs = (names: readonly string[], count: number, answer: string): MeasuredQuery[] =>
+  Array.from({ length: count }, (_, at) =>
+    ['A', 'AAAA'].map((type, half): MeasuredQuery => [
+      at * 600 + half * 0.04,
+      'udp',
+      '10.96.0.10',
+      1 + at,
+      ((at * 2 + half) * 7919) & 0xffff,
+      names[at % names.length]!,
+      type,
+      '',
+      '',
+      answer,
+    ]),
+  ).flat();
+
+test('glibc that asks for one absolute name, again and again, is glibc: a thousand lookups that are alike say no more than a few', () => {
+  assert.equal(takenFor(pairs(['oldqueue.data.svc.k8s.lan.'], 60, 'NXDOMAIN')), 'glibc');
+});
+
+test('who asks for a single label as it stands, and goes on with no search domain, is c-ares and not glibc', () => {
+  assert.equal(takenFor(pairs(['cart.', 'redis.data.', 'db.'], 9, 'NXDOMAIN')), 'c-ares');
+});

@@ -3,7 +3,7 @@
  * likeliest kind (Bayes, the traits taken as independent). The shares are those of real resolvers, measured (docs/resolvers.md).
  */
 import type { SeenLookup } from '../exchanges/seen-exchange.ts';
-import { traitNames, traitsOf, type Trait, type Traits } from './lookup-traits.ts';
+import { traitsOf, type Trait } from './lookup-traits.ts';
 
 /** Kinds of resolvers that are told apart. */
 export const kinds = ['glibc', 'musl', 'go', 'c-ares', 'evdns', 'tool'] as const;
@@ -35,7 +35,7 @@ const classes: readonly Kind[] = [
 
 /** In percent, in the order of `classes`: how many of its lookups that can show the trait do. */
 const shares: Readonly<Record<Trait, readonly number[]>> = {
-  'pair in one go': [94, 99, 97, 99, 99, 97, 58, 15],
+  'pair in one go': [94, 99, 97, 99, 99, 97, 30, 4],
   'pair from one port': [99, 99.5, 0.5, 99, 99, 96, 58, 20],
   'A before AAAA': [99, 99.5, 28, 99.5, 99.5, 97, 85, 99.5],
   'ids of a pair close together': [3, 98, 3, 3, 3, 3, 5, 3],
@@ -53,18 +53,25 @@ const shares: Readonly<Record<Trait, readonly number[]>> = {
   'stops at NODATA': [30, 95, 30, 30, 30, 30, 43, 30],
   'both families': [90, 95, 95, 88, 88, 85, 30, 90],
   'families walk by themselves': [0.5, 0.5, 0.5, 0.5, 0.5, 20, 10, 0.5],
+  'a single label as it stands': [2, 2, 2, 60, 60, 5, 60, 2],
 };
 
 /** How common each kind is, before anything is seen. */
 const prior: readonly number[] = [38, 20, 20, 5, 5, 2, 8, 2];
 /** One lookup says less than the sum of its traits, as they are not independent. */
 const WEIGHT = 0.8;
+/**
+ * Lookups of one client are alike: what the first shows, the others show as well. So many of them say no more than
+ * 1 / ALIKE lookups of different clients (the design effect of clustered samples).
+ */
+const ALIKE = 0.08;
 /** Lookups of one client that are looked at: more change nothing. */
 const LOOKUPS_MAX = 64;
 
 /** Collects traits of one client. */
 export class Recognition {
-  readonly #scores: number[] = prior.map((share) => Math.log(share / 100));
+  /** By trait: lookups that show it, and lookups that show its absence. */
+  readonly #counts = new Map<Trait, { present: number; absent: number }>();
   #lookups = 0;
 
   add(lookup: SeenLookup): void {
@@ -73,15 +80,21 @@ export class Recognition {
     // What shows nothing but a single question is no evidence of a resolver.
     if (traits.size === 0) return;
     this.#lookups++;
-    this.#weigh(traits);
+    for (const [trait, present] of traits) {
+      let counts = this.#counts.get(trait);
+      if (counts === undefined) this.#counts.set(trait, (counts = { present: 0, absent: 0 }));
+      if (present) counts.present++;
+      else counts.absent++;
+    }
   }
 
   /** Null: nothing was seen. */
   get best(): Recognised | null {
     if (this.#lookups === 0) return null;
-    const most = Math.max(...this.#scores);
+    const scores = this.#scores;
+    const most = Math.max(...scores);
     const weights = kinds.map((kind) =>
-      this.#scores.reduce(
+      scores.reduce(
         (sum, score, index) => (classes[index] === kind ? sum + Math.exp(score - most) : sum),
         0,
       ),
@@ -92,14 +105,16 @@ export class Recognition {
     return { kind, confidence: best / total, lookups: this.#lookups };
   }
 
-  #weigh(traits: Traits): void {
-    for (const trait of traitNames) {
-      const present = traits.get(trait);
-      if (present === undefined) continue;
-      shares[trait].forEach((percent, kind) => {
+  /** The logarithm of how likely each of `classes` is. */
+  get #scores(): readonly number[] {
+    const scores = prior.map((share) => Math.log(share / 100));
+    for (const [trait, { present, absent }] of this.#counts) {
+      const weight = WEIGHT / (1 + (present + absent - 1) * ALIKE);
+      shares[trait].forEach((percent, index) => {
         const share = percent / 100;
-        this.#scores[kind]! += WEIGHT * Math.log(present ? share : 1 - share);
+        scores[index]! += weight * (present * Math.log(share) + absent * Math.log(1 - share));
       });
     }
+    return scores;
   }
 }

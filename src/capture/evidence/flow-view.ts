@@ -14,7 +14,9 @@ export class FlowView {
   lastMs: number = -Infinity;
   /** When the last query that was answered was sent; -Infinity = none was. */
   lastAnsweredMs: number = -Infinity;
-  /** Of queries that were sent after it, and lost. */
+  /** When the first reply came; Infinity: none did. */
+  firstReplyMs: number = Infinity;
+  /** Of queries that were sent after the last one that was answered, and lost. */
   #since: { readonly ms: number; readonly id: number }[] = [];
 
   constructor({ client, server }: SeenExchange) {
@@ -30,6 +32,7 @@ export class FlowView {
     this.lastMs = Math.max(this.lastMs, sentMs);
     // Exchanges end in another order than they begin.
     if (!isLost(exchange)) {
+      this.firstReplyMs = Math.min(this.firstReplyMs, exchange.repliedMs ?? sentMs);
       this.lastAnsweredMs = Math.max(this.lastAnsweredMs, sentMs);
       if (this.#since.length > 0) this.#since = this.#since.filter(({ ms }) => ms > sentMs);
       return;
@@ -37,6 +40,11 @@ export class FlowView {
     this.lost++;
     if (sentMs > this.lastAnsweredMs && this.#since.length < IDS_MAX)
       this.#since.push({ ms: sentMs, id });
+  }
+
+  /** Whether the socket had got a reply when this query was sent. Exchanges that end before it have to be added first, and it not yet. */
+  knew({ sentMs }: SeenExchange): boolean {
+    return sentMs > this.firstReplyMs;
   }
 
   /** Queries with ids of their own (a client that repeats one keeps its id) that got no reply, at the end. */

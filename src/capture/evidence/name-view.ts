@@ -28,6 +28,8 @@ export class NameView {
   readonly name: string;
   readonly type: number;
   readonly outcomes: Outcomes = noOutcomes();
+  /** How often the socket that asks is another than the one before. */
+  sockets: number = 0;
   /** By server; of those behind a service, where they can be seen. */
   readonly servers: Map<string, Outcomes> = new Map();
   /** Of the first answers. */
@@ -41,6 +43,9 @@ export class NameView {
   /** SERVFAIL that came from a cache, by the look of it. */
   quickFailures: number = 0;
 
+  #client = '';
+  #port = 0;
+
   constructor(name: string, type: number) {
     this.name = name;
     this.type = type;
@@ -48,6 +53,10 @@ export class NameView {
 
   add(exchange: SeenExchange): void {
     countOutcome(this.outcomes, exchange);
+    const { client } = exchange;
+    if (client.port !== this.#port || client.address !== this.#client) this.sockets++;
+    this.#port = client.port;
+    this.#client = client.address;
     const server = exchange.hops.at(-1)?.server.address ?? exchange.server.address;
     let own = this.servers.get(server);
     if (own === undefined && this.servers.size < SERVERS_MAX) {

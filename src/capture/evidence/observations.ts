@@ -15,9 +15,12 @@ import { BucketReplay } from './bucket-replay.ts';
 import { Counters } from './counters.ts';
 import { FlowView } from './flow-view.ts';
 import { NameView } from './name-view.ts';
+import { NewSockets } from './new-sockets.ts';
+import { OtherConnections } from './other-connections.ts';
 import { countOutcome, noOutcomes, type Outcomes } from './outcomes.ts';
 import { QuestionCase } from './question-case.ts';
 import { ServerView } from './server-view.ts';
+import { WaitingLine } from './waiting-line.ts';
 
 /** More of any of these are summed up, and not looked at one by one. */
 const MOST = {
@@ -72,8 +75,11 @@ export class Observations {
   readonly backends: BoundedMap<string, ServerView> = new BoundedMap(MOST.servers);
   /** By server: the times of queries, for a limit on packets. */
   readonly replays: BoundedMap<string, BucketReplay> = new BoundedMap(MOST.replays);
+  /** By server: how latencies go with what waits. */
+  readonly lines: BoundedMap<string, WaitingLine> = new BoundedMap(MOST.replays);
   readonly clients: BoundedMap<string, ClientView> = new BoundedMap(MOST.clients);
   readonly flows: BoundedMap<string, FlowView> = new BoundedMap(MOST.flows);
+  readonly newSockets: NewSockets = new NewSockets();
   readonly names: BoundedMap<string, NameView> = new BoundedMap(MOST.names);
   readonly losses: SeenExchange[] = [];
   /** Lookups that took long, failed, or lost something. */
@@ -91,7 +97,7 @@ export class Observations {
     new BoundedMap(MOST.addresses);
   tooBig: number = 0;
   /** Connections that have nothing to do with DNS: opened, and opened once more because nothing came. */
-  readonly others: { opened: number; repeated: number } = { opened: 0, repeated: 0 };
+  readonly others: OtherConnections = new OtherConnections();
   /** Addresses that were asked for by ARP, and how often somebody said to have them. */
   readonly neighbours: BoundedMap<string, { address: string; asked: number; answered: number }> =
     new BoundedMap(MOST.addresses);
@@ -107,7 +113,6 @@ export class Observations {
   lastMs: number = -Infinity;
   /** Packets of which fragments were missing. */
   missingFragments: number = 0;
-  readonly #syns = new Map<string, { ms: number; settled: boolean }>();
   /** The latest truncations of each client. */
   readonly #truncated = new Map<string, readonly Truncation[]>();
 
@@ -131,13 +136,18 @@ export class Observations {
     if (ofType !== null) countOutcome(ofType, exchange);
     this.servers.at(server.address, () => new ServerView(server.address))?.add(exchange);
     this.replays.at(server.address, () => new BucketReplay())?.add(exchange);
+    this.lines.at(server.address, () => new WaitingLine())?.add(exchange);
     const behind = exchange.hops.at(-1)?.server.address;
     if (behind !== undefined && behind !== server.address)
       this.backends.at(behind, () => new ServerView(behind))?.add(exchange);
     this.#client(exchange);
     if (exchange.protocol === 'udp') {
       const key = `${client.address} ${client.port} ${server.address}`;
-      this.flows.at(key, () => new FlowView(exchange))?.add(exchange);
+      const flow = this.flows.at(key, () => new FlowView(exchange));
+      if (flow !== null) {
+        this.newSockets.add(exchange, flow.knew(exchange));
+        flow.add(exchange);
+      }
     }
     this.names.at(`${type} ${name}`, () => new NameView(name, type))?.add(exchange);
     if (isLost(exchange) && this.losses.length < MOST.losses) this.losses.push(exchange);
@@ -179,8 +189,7 @@ export class Observations {
     } else if (kind === 'syn')
       this.#opening(source, `${source} ${sourcePort} ${target} ${targetPort}`, targetPort, timeMs);
     else if (kind === 'syn-ack') {
-      const syn = this.#syns.get(`${target} ${targetPort} ${source} ${sourcePort}`);
-      if (syn !== undefined) syn.settled = true;
+      this.others.answered(`${target} ${targetPort} ${source} ${sourcePort}`);
     } else if (sourcePort === 53) this.#refused(target, timeMs);
   }
 
@@ -272,16 +281,7 @@ export class Observations {
         if (truncation.tcp === 'none') truncation.tcp = 'silent';
       return;
     }
-    const known = this.#syns.get(key);
-    if (known === undefined) {
-      this.others.opened++;
-      if (this.#syns.size >= MOST.flows) this.#syns.clear();
-      this.#syns.set(key, { ms: timeMs, settled: false });
-    } else if (!known.settled && timeMs > known.ms + 200) {
-      // Counted once, however often it is tried.
-      this.others.repeated++;
-      known.settled = true;
-    }
+    this.others.opening(key, timeMs);
   }
 
   #refused(client: string, timeMs: number): void {

@@ -1,5 +1,12 @@
+/** Names that nobody answers, told from sockets that nobody answers. */
 import { answered } from '../evidence/outcomes.ts';
+import type { NameView } from '../evidence/name-view.ts';
+import type { Observations } from '../evidence/observations.ts';
 import { excluded, listed, unknown, type Rule } from './finding.ts';
+import { isSilent } from './sockets.ts';
+
+/** So unlikely is it that chance makes a name look as if nobody answered it. */
+const CHANCE_MAX = 0.1;
 
 /** Queries for some names are never answered, all others are. */
 export const droppedName: Rule = {
@@ -19,7 +26,11 @@ export const droppedName: Rule = {
     // Names by chance: with many losses some name is always lost every time.
     const explains = losses.length >= 0.6 * claims.open.length;
     const repeated = dead.some(({ outcomes }) => outcomes.asked >= 3);
-    if (losses.length < 3 || answeredNames.length === 0 || !explains || !repeated)
+    // All repeats of one socket may go to one dead server behind the address.
+    const outside = allOutside(observed);
+    if (chanceOf(dead, observed) > CHANCE_MAX && !outside)
+      return excluded('names without a reply are those of sockets without a reply');
+    if (losses.length < 3 || answeredNames.length === 0 || !explains || !(repeated || outside))
       return excluded('names that get no reply once get one when they are asked again');
     claims.take(losses);
     const names = [...new Set(dead.map(({ name }) => name))];
@@ -46,6 +57,26 @@ export const droppedName: Rule = {
     };
   },
 };
+
+/** How likely it is that a name is never answered as often as the most dead of these, if it went by the socket alone. */
+function chanceOf(dead: readonly NameView[], { flows, names }: Observations): number {
+  const silent = flows.list.filter(isSilent).length / Math.max(1, flows.size);
+  const tried = names.list.filter(({ sockets }) => sockets >= 2).length;
+  const most = dead.reduce((sockets, each) => Math.max(sockets, each.sockets), 0);
+  return most < 2 ? 1 : tried * silent ** most;
+}
+
+/** Whether no name of outside is answered, and all names of the cluster are. */
+function allOutside({ names, domains }: Observations): boolean {
+  const outside = names.list.filter(({ name }) => !domains.isOfCluster(name));
+  const inside = names.list.filter(({ name }) => domains.isOfCluster(name));
+  return (
+    outside.length >= 4 &&
+    inside.length >= 4 &&
+    outside.every(({ outcomes }) => answered(outcomes) === 0) &&
+    inside.every(({ outcomes }) => outcomes.lost === 0)
+  );
+}
 
 /** The last labels that all names have in common; empty = none. */
 function commonSuffix(names: readonly string[]): string {

@@ -60,6 +60,9 @@ export class Claims {
   /** Names below a domain that is known to fail: that they fail is no news. */
   readonly names: Set<string> = new Set();
 
+  /** Servers of which it is known why they are late. */
+  readonly late: Set<string> = new Set();
+
   take(exchanges: readonly SeenExchange[]): void {
     for (const exchange of exchanges) this.#explained.add(exchange);
   }

@@ -22,16 +22,19 @@ export const outage: Rule = {
       const window = silence(view);
       if (window === null) continue;
       const { fromS, toS } = window;
+      // What hits all connections at once is not the server.
+      const others = observed.others.between(fromS, toS);
+      if (others.opened >= 5 && others.repeated >= 0.5 * others.opened) continue;
       const losses = lossesTo(claims, view.address).filter(
         ({ sentMs }) => sentMs >= fromS * 1000 && sentMs < (toS + 1) * 1000,
       );
       if (losses.length < 3) continue;
       // Who is never answered is cut off, and may be the only one that asks for a while.
-      const others = losses.filter(({ client, server }) => {
+      const answeredElse = losses.filter(({ client, server }) => {
         const counts = observed.clients.get(client.address)?.servers.get(server.address);
         return counts !== undefined && counts.lost < counts.asked;
       });
-      if (others.length < 3) continue;
+      if (answeredElse.length < 3) continue;
       claims.take(losses);
       const last = view.history.at(-1)![0];
       const ended = toS < last;

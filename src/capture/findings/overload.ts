@@ -1,10 +1,41 @@
-import { excluded, share, unknown, type Rule } from './finding.ts';
+/** Servers that cannot keep up, by what they lose or by what waits for what. */
+import type { Observations } from '../evidence/observations.ts';
+import { latencyOf } from '../exchanges/seen-exchange.ts';
+import {
+  excluded,
+  share,
+  took,
+  unknown,
+  type Claims,
+  type Finding,
+  type Rule,
+  type Verdict,
+} from './finding.ts';
 import { lossesTo } from './losses.ts';
+
+/** One in ten replies takes longer, milliseconds. */
+const SLOW_MS = 400;
+
+const said: Omit<Finding, 'confidence' | 'seen' | 'exchanges'> = {
+  code: 'ND7001',
+  title: 'A name server cannot keep up: replies come late, then not at all',
+  severity: 'critical',
+  why: 'Queries come faster than they are answered: the processor of the server is at its limit (or throttled by it), or what it asks itself is slow and everybody waits. Clients then ask again, which makes more of the same.',
+  fix: [
+    'More replicas, and no CPU limit on the DNS pods (it throttles them in bursts).',
+    'Fewer queries: a node-local cache; lower ndots for pods that ask for external names.',
+    'max_concurrent in forward bounds what waits for a slow upstream.',
+  ],
+  prove:
+    'kubectl -n kube-system top pods -l k8s-app=kube-dns; container_cpu_cfs_throttled_periods_total; coredns_forward_max_concurrent_rejects_total',
+  disproved:
+    'the server’s own latency metric (coredns_dns_request_duration_seconds) stays low meanwhile',
+};
 
 /** A server that answers ever later, and then not at all. */
 export const overload: Rule = {
-  code: 'ND7001',
-  title: 'A name server cannot keep up: replies come late, then not at all',
+  code: said.code,
+  title: said.title,
   name: 'an overloaded server',
   check(observed, claims) {
     if (observed.total.asked < 20) return unknown('too few queries to judge by');
@@ -24,14 +55,13 @@ export const overload: Rule = {
       const losses = lossesTo(claims, server.address);
       if (!slow || losses.length < 5 || outcomes.lost < 0.02 * outcomes.asked) continue;
       claims.take(losses);
+      claims.late.add(server.address);
       const rejects =
         (observed.counters.get('concurrentRejects') ?? 0) +
         (observed.counters.get('shedDropped') ?? 0);
       const killed = observed.counters.get('oomKilled') ?? 0;
       return {
-        code: this.code,
-        title: this.title,
-        severity: 'critical',
+        ...said,
         confidence: rejects + killed > 0 ? 0.95 : 0.85,
         seen: [
           `${server.address}: replies took ${within.toFixed(0)} ms on average in the seconds in which queries got lost, ${before.toFixed(1)} ms in the others.`,
@@ -43,19 +73,37 @@ export const overload: Rule = {
             ? [`CoreDNS refused or dropped ${rejects} queries because too many waited.`]
             : []),
         ],
-        why: 'Queries come faster than they are answered: the processor of the server is at its limit (or throttled by it), or what it asks itself is slow and everybody waits. Clients then ask again, which makes more of the same.',
-        fix: [
-          'More replicas, and no CPU limit on the DNS pods (it throttles them in bursts).',
-          'Fewer queries: a node-local cache; lower ndots for pods that ask for external names.',
-          'max_concurrent in forward bounds what waits for a slow upstream.',
-        ],
-        prove:
-          'kubectl -n kube-system top pods -l k8s-app=kube-dns; container_cpu_cfs_throttled_periods_total; coredns_forward_max_concurrent_rejects_total',
-        disproved:
-          'the server’s own latency metric (coredns_dns_request_duration_seconds) stays low meanwhile',
         exchanges: losses,
       };
     }
-    return excluded('servers that lose queries answer the others as fast as ever');
+    return (
+      waitingLine(observed, claims) ??
+      excluded('servers that lose queries answer the others as fast as ever')
+    );
   },
 };
+
+/** Nothing is lost yet, and all wait for each other. */
+function waitingLine(observed: Observations, claims: Claims): Verdict | null {
+  for (const server of observed.servers.list) {
+    const line = observed.lines.get(server.address)?.line ?? null;
+    if (line === null || line.correlation < 0.8 || line.longest < 4) continue;
+    const slow = observed.slowLookups >= 0.3 * observed.lookups;
+    if (server.quantile(0.9) < SLOW_MS || !slow) continue;
+    claims.late.add(server.address);
+    return {
+      ...said,
+      confidence: 0.85,
+      seen: [
+        `${server.address}: the more queries wait, the longer each takes: about ${took(line.stepMs)} for each of up to ${line.longest} before it (correlation ${line.correlation.toFixed(2)}). One in ten took more than ${took(server.quantile(0.9) / 2)}.`,
+        `${share(observed.slowLookups, observed.lookups)} lookups took a second or more; ${share(server.outcomes.lost, server.outcomes.asked)} queries got no reply.`,
+      ],
+      exchanges: observed.affected.flatMap(({ exchanges }) =>
+        exchanges.filter(
+          (each) => each.server.address === server.address && (latencyOf(each) ?? 0) >= SLOW_MS / 2,
+        ),
+      ),
+    };
+  }
+  return null;
+}

@@ -1,3 +1,4 @@
+import type { Observations } from '../evidence/observations.ts';
 import { noOutcomes, type Outcomes } from '../evidence/outcomes.ts';
 import { excluded, listed, share, unknown, type Rule } from './finding.ts';
 
@@ -29,6 +30,7 @@ export const searchDomainFails: Rule = {
         restBad > 0.25 * rest
       )
         continue;
+      if (outsideFails(observed, new Set(names))) continue;
       const losses = claims.open.filter(({ name }) => names.includes(name));
       claims.take(losses);
       for (const name of names) claims.names.add(name);
@@ -59,6 +61,17 @@ export const searchDomainFails: Rule = {
     return excluded('search domains answer');
   },
 };
+
+/** Whether names of outside fail as well, so that it is all that an upstream is asked for. */
+function outsideFails({ names, domains }: Observations, below: ReadonlySet<string>): boolean {
+  const outside = names.list.filter(({ name }) => !below.has(name) && !domains.isOfCluster(name));
+  const asked = outside.reduce((sum, { outcomes }) => sum + outcomes.asked, 0);
+  const bad = outside.reduce(
+    (sum, { outcomes }) => sum + outcomes.servfail + outcomes.refused + outcomes.lost,
+    0,
+  );
+  return bad >= 3 && bad > 0.5 * asked;
+}
 
 /** Whether a longer search domain made the name. */
 function innerDomain(name: string, domain: string, all: ReadonlySet<string>): boolean {

@@ -1,8 +1,14 @@
 /** What a capture at a client shows of a dead server behind one address: where a socket's packets go is drawn once for each socket. */
 import type { FlowView } from '../evidence/flow-view.ts';
-import { excluded, listed, percent, share, unknown, type Rule } from './finding.ts';
+import { excluded, listed, percent, share, unknown, type Finding, type Rule } from './finding.ts';
+import { isSilent, turnsOf } from './sockets.ts';
 
-const LEAST = 4;
+/** Shares of all sockets that one dead pod of a service can have: of two to twelve replicas, and more dead ones than one. */
+const SHARES = { least: 0.08, most: 0.75 };
+/** So unlikely is it that chance, query by query, leaves sockets whole or without any reply. */
+const CHANCE_MAX = 0.003;
+/** Where each query has a socket of its own, only as large a loss as a link hardly ever has points to a pod. */
+const SINGLE = { least: 0.18, lost: 6, asked: 16 };
 
 /** Some sockets get nothing, whatever they ask and however often; all others get everything. */
 export const silentSockets: Rule = {
@@ -11,41 +17,68 @@ export const silentSockets: Rule = {
   name: 'a dead DNS pod behind the service',
   check(observed, claims) {
     const open = new Set(claims.open.map(({ client, server }) => keyOf(client, server)));
-    const flows = observed.flows.list.toSorted((one, other) => one.firstMs - other.firstMs);
-    const silent = flows.filter((flow) => flow.lost === flow.asked && open.has(keyOfFlow(flow)));
-    const repeated = silent.filter(({ asked }) => asked >= 2);
-    const mixed = flows.filter(({ lost, asked }) => lost > 0 && lost < asked);
+    const flows = observed.flows.list.filter(
+      (flow) => !isSilent(flow) || open.has(keyOfFlow(flow)),
+    );
+    const silent = flows.filter(isSilent);
     const fine = flows.filter(({ lost }) => lost === 0);
-    if (repeated.length < LEAST || fine.length < LEAST)
-      return unknown('too few sockets were asked from more than once without a reply');
+    const several = flows.filter(({ asked }) => asked >= 2);
+    const mixed = flows.length - silent.length - fine.length;
     const part = silent.length / (silent.length + fine.length);
-    if (mixed.length > 0.1 * repeated.length || part < 0.08 || part > 0.75)
+    if (silent.length < 3 || fine.length < 3)
+      return unknown('too few sockets got no reply, or too few were answered');
+    const turns = turnsOf(flows);
+    if (part < SHARES.least || part > SHARES.most || mixed > 0.1 * silent.length)
       return excluded('sockets lose single queries, not all or none');
-    if (turns(flows) < 2 * LEAST) return excluded('sockets that get nothing are of one moment');
+    if (turns.count < 4 || turns.deviation < -2.5)
+      return excluded('sockets that get nothing are of one moment');
+    const bySocket = several.length >= 4 && chanceOf(several) < CHANCE_MAX;
+    if (!bySocket && several.length > 0.5 * flows.length)
+      return unknown('too few sockets asked more than once without a reply');
+    const single =
+      silent.length >= SINGLE.lost && flows.length >= SINGLE.asked && part >= SINGLE.least;
+    if (!bySocket && !single)
+      return unknown('nearly every query has a socket of its own, and not many get lost');
     const keys = new Set(silent.map(keyOfFlow));
     const losses = claims.open.filter(({ client, server }) => keys.has(keyOf(client, server)));
     claims.take(losses);
     const servers = [...new Set(silent.map(({ server }) => server))];
     const pods = Math.round(1 / part);
-    return {
+    const common: Pick<Finding, 'code' | 'title' | 'severity' | 'fix' | 'prove' | 'exchanges'> = {
       code: this.code,
       title: this.title,
       severity: 'critical',
-      confidence: 0.75,
-      seen: [
-        `${share(silent.length, silent.length + fine.length)} sockets that asked ${listed(servers)} got no reply at all, to none of their queries and repeats; the others lost ${mixed.length === 0 ? 'nothing' : `something in ${mixed.length} cases`}.`,
-        'It depends on the socket, and neither on the name nor on the type nor on the moment.',
-      ],
-      why: `The address stands for several pods, and which of them a socket’s packets go to is drawn once for each socket. ${percent(part, 1)} is about one in ${pods}: one of ${pods} endpoints that is dead, hung or cut off looks like this. The capture does not show the endpoints themselves.`,
       fix: [
         'List the endpoints and ask each: kubectl -n kube-system get endpointslices -l k8s-app=kube-dns; ndots query kubernetes.default.svc.cluster.local @ENDPOINT.',
         'Delete the pod that does not answer; if it answers on its own node, look at the network between nodes.',
         'A readinessProbe on /ready takes a dead pod out of the service.',
       ],
       prove: 'ndots doctor -i any on the client’s node: there the endpoints can be seen',
-      disproved:
-        'all endpoints answer: then new sockets are dropped (conntrack table full: dmesg, conntrack -S)',
       exchanges: losses,
+    };
+    const drawn = `The address stands for several pods, and which of them a socket’s packets go to is drawn once for each socket. ${percent(part, 1)} is about one in ${pods}: one of ${pods} endpoints that is dead, hung or cut off looks like this. The capture does not show the endpoints themselves.`;
+    if (bySocket)
+      return {
+        ...common,
+        confidence: 0.75,
+        seen: [
+          `${share(silent.length, silent.length + fine.length)} sockets that asked ${listed(servers)} got no reply at all, to none of their queries and repeats; the others lost ${mixed === 0 ? 'nothing' : `something in ${mixed} cases`}.`,
+          'It depends on the socket, and neither on the name nor on the type nor on the moment.',
+        ],
+        why: drawn,
+        disproved:
+          'all endpoints answer: then new sockets are dropped (conntrack table full: dmesg, conntrack -S)',
+      };
+    return {
+      ...common,
+      confidence: 0.5,
+      seen: [
+        `${share(silent.length, flows.length)} queries to ${listed(servers)}, each from a socket of its own, got no reply: evenly over ${observed.seconds.toFixed(0)} s, whatever they asked.`,
+        'That it goes by the socket cannot be seen where each socket asks once, as those of Go do: the size and the evenness of the loss speak for it.',
+      ],
+      why: `${drawn} A link that drops as much does so to everything that passes it, and rarely as evenly.`,
+      disproved:
+        'all endpoints answer, or connections to other services lose packets, too: then it is the network (ND3013)',
     };
   },
 };
@@ -61,14 +94,16 @@ function keyOfFlow({ client, port, server }: FlowView): string {
   return `${client} ${port} ${server}`;
 }
 
-/** How often a socket that gets nothing follows one that gets everything, or the other way round. */
-function turns(flows: readonly FlowView[]): number {
-  let count = 0;
-  for (let at = 1; at < flows.length; at++)
-    if (isSilent(flows[at]!) !== isSilent(flows[at - 1]!)) count++;
-  return count;
-}
-
-function isSilent({ lost, asked }: FlowView): boolean {
-  return lost === asked;
+/** How likely it is that none of these sockets loses only a part of its queries, if each query were lost as often as any other. */
+function chanceOf(flows: readonly FlowView[]): number {
+  const asked = flows.reduce((sum, flow) => sum + flow.asked, 0);
+  const lost = flows.reduce((sum, flow) => sum + flow.lost, 0);
+  const rate = lost / asked;
+  return flows.reduce(
+    (chance, flow) =>
+      flow.lost > 0 && flow.lost < flow.asked
+        ? chance / rate
+        : chance * (rate ** flow.asked + (1 - rate) ** flow.asked),
+    1,
+  );
 }

@@ -10,11 +10,11 @@ export const slowServer: Rule = {
   code: 'ND4003',
   title: 'A name server answers slowly',
   name: 'a slow server',
-  check(observed) {
+  check(observed, claims) {
     const enough = observed.servers.list.filter(
-      ({ outcomes }) => outcomes.asked - outcomes.lost >= 10,
+      ({ address, outcomes }) => outcomes.asked - outcomes.lost >= 10 && !claims.late.has(address),
     );
-    if (enough.length === 0) return unknown('too few replies');
+    if (enough.length === 0) return unknown('too few replies, or it is known why they are late');
     // What comes from a cache, or does not exist, may hide by its number that all else is late: then lookups show it.
     const waits = observed.slowLookups >= 0.3 * observed.lookups;
     const slow = enough.find(

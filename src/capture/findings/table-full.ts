@@ -1,5 +1,12 @@
+/** A full connection tracking table: as the kernel says it, or as sockets show it. */
+import { lossRate } from '../evidence/outcomes.ts';
+import type { Observations } from '../evidence/observations.ts';
 import { excluded, share, unknown, type Rule } from './finding.ts';
 import { firstTries } from './losses.ts';
+import { isSilent, turnsOf } from './sockets.ts';
+
+/** So unlikely is it that sockets that have been answered lose nothing by chance. */
+const CHANCE_MAX = 0.01;
 
 /** New sockets get nothing, old ones are answered: connection tracking has no place left. */
 export const tableFull: Rule = {
@@ -11,33 +18,26 @@ export const tableFull: Rule = {
     const entries = observed.counters.get('conntrackCount');
     const most = observed.counters.get('conntrackMax');
     const full = said > 0 || (entries !== null && most !== null && entries >= 0.98 * most);
-    const open = claims.open;
-    const flows = observed.flows.list;
-    const kept = flows.filter(
-      ({ asked, lastAnsweredMs }) => asked >= 4 && lastAnsweredMs > -Infinity,
-    );
-    const keptAsked = kept.reduce((sum, flow) => sum + flow.asked, 0);
-    const keptLost = kept.reduce((sum, flow) => sum + flow.lost, 0);
-    const isDead = ({ lastAnsweredMs }: (typeof flows)[number]): boolean =>
-      lastAnsweredMs === -Infinity;
-    const fresh = flows.filter((flow) => flow.asked < 4 || isDead(flow));
-    const dead = fresh.filter(isDead);
-    const shows =
-      keptAsked >= 20 &&
-      keptLost <= 0.01 * keptAsked &&
-      dead.length >= 5 &&
-      dead.length >= 0.08 * fresh.length;
-    if (!full && !shows)
-      return keptAsked >= 20 || (entries !== null && most !== null)
-        ? excluded('new sockets are answered like old ones, or the table has room')
+    const { fresh, known } = observed.newSockets.meanwhile;
+    const spared =
+      known.lost <= 0.01 * known.asked && (1 - lossRate(fresh)) ** known.asked < CHANCE_MAX;
+    const how = spared ? howNewOnesSuffer(observed) : null;
+    if (!full && how === null)
+      return known.asked >= 20 || (entries !== null && most !== null)
+        ? excluded(
+            spared
+              ? 'sockets that get nothing get nothing for as long as they live, and are of all times'
+              : 'sockets that have been answered lose as much as new ones, or the table has room',
+          )
         : unknown(
-            'no client keeps a socket, and nothing says how full the table is (conntrack -S, dmesg)',
+            'hardly any socket is used on after its first reply while others get lost, and nothing says how full the table is (conntrack -S, dmesg)',
           );
-    const losses = open.filter(({ client, server }) => {
+    const losses = claims.open.filter(({ client, server, sentMs }) => {
       const flow = observed.flows.get(`${client.address} ${client.port} ${server.address}`);
-      return flow === undefined || !kept.includes(flow);
+      return flow === undefined || sentMs <= flow.firstReplyMs;
     });
-    if (firstTries(losses).length < 3) return excluded('nothing is lost');
+    if (firstTries(losses).length < 3 || (!full && losses.length < 0.5 * fresh.lost))
+      return excluded('nothing is lost, or for another reason');
     claims.take(losses);
     return {
       code: this.code,
@@ -51,16 +51,20 @@ export const tableFull: Rule = {
         ...(entries !== null && most !== null
           ? [`The table has ${entries} entries of ${most}.`]
           : []),
-        `${share(dead.length, fresh.length)} new sockets got no reply.`,
-        ...(keptAsked >= 20
-          ? [`${keptAsked} queries from sockets that had been answered before: ${keptLost} lost.`]
+        `${share(fresh.lost, fresh.asked)} queries from sockets that had not been answered yet got no reply, in the seconds in which such were lost.`,
+        ...(known.asked >= 20
+          ? [
+              `${known.asked} queries of the same seconds, from sockets that had been answered before: ${known.lost} lost.`,
+            ]
           : []),
+        ...(how === null ? [] : [how]),
       ],
       why: 'Each socket needs an entry in the node’s connection tracking. When the table is full the first packet of a new one is dropped, whatever it is, while those that have an entry go on. One pod that opens very many connections can fill it for all.',
       fix: [
         'Now: sysctl -w net.netfilter.nf_conntrack_max=…, twice what it is (kube-proxy: conntrack.maxPerCore).',
         'Find who fills it: conntrack -L | awk for the source with the most entries; often a program without connection reuse, or DNS itself with ndots:5.',
         'A node-local cache keeps DNS out of the table.',
+        'Firewalls and hypervisors have such tables, too, and no counter on the node: ethtool -S eth0 | grep conntrack_allowance_exceeded (AWS).',
       ],
       prove:
         'on the node: sysctl net.netfilter.nf_conntrack_count net.netfilter.nf_conntrack_max; dmesg | grep "table full"',
@@ -70,3 +74,26 @@ export const tableFull: Rule = {
     };
   },
 };
+
+/**
+ * A full table and a dead pod behind the service both hit sockets from their first packet on. The table does so while it is full, to
+ * all protocols, and to a packet and not to a socket: what asks again gets in when there is room.
+ */
+function howNewOnesSuffer({ others, flows, pairs, newSockets }: Observations): string | null {
+  const { fresh } = newSockets.meanwhile;
+  const otherRate = others.opened === 0 ? 0 : others.repeated / others.opened;
+  if (others.opened >= 10 && others.repeated >= 3 && otherRate >= 0.3 * lossRate(fresh))
+    return `${share(others.repeated, others.opened)} other TCP connections had to repeat their first packet, too.`;
+  const { list } = flows;
+  const late = list.filter(
+    ({ lost, firstReplyMs, firstMs }) =>
+      lost > 0 && firstReplyMs < Infinity && firstMs < firstReplyMs,
+  );
+  const silent = list.filter(isSilent);
+  const { oneLost, bothLost } = pairs.one;
+  if (silent.length >= 5 && turnsOf(list).deviation < -3)
+    return `${silent.length} sockets that got nothing at all were opened in the same moments; those opened before went on.`;
+  if (late.length >= 4 && bothLost >= 4 && oneLost <= 0.15 * bothLost)
+    return `${late.length} sockets were answered when they asked again; of pairs that left together both were lost ${bothLost} times, one of the two ${oneLost} times.`;
+  return null;
+}

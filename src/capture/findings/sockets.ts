@@ -1,0 +1,28 @@
+/** Questions about sockets that several rules ask: which of them are silent, and whether that goes by turns or by moments. */
+import type { FlowView } from '../evidence/flow-view.ts';
+
+/** Whether the socket never got a reply. */
+export function isSilent({ lost, asked }: FlowView): boolean {
+  return lost === asked;
+}
+
+/** Silent sockets among others, in the order in which they were opened. */
+export interface Turns {
+  /** How often a silent socket follows one that is not, or the other way round. */
+  readonly count: number;
+  /** Standard deviations from what chance would make of it: far below 0, silence comes in stretches of time. */
+  readonly deviation: number;
+}
+
+/** Counts turns (Wald and Wolfowitz, 1940). */
+export function turnsOf(flows: readonly FlowView[]): Turns {
+  const silent = flows.toSorted((one, other) => one.firstMs - other.firstMs).map(isSilent);
+  let count = 0;
+  for (let at = 1; at < silent.length; at++) if (silent[at] !== silent[at - 1]) count++;
+  const all = silent.length;
+  const both = 2 * silent.filter(Boolean).length * silent.filter((each) => !each).length;
+  if (all < 2 || both === 0) return { count, deviation: 0 };
+  const expected = both / all;
+  const variance = (both * (both - all)) / (all * all * (all - 1));
+  return { count, deviation: variance <= 0 ? 0 : (count - expected) / Math.sqrt(variance) };
+}

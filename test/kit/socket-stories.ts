@@ -1,0 +1,180 @@
+/** Stories in which what gets lost depends on the socket: on whether it is new, or on where its packets are taken. */
+import { back, TCP, tcpPacket, type Captured, type Ends } from './packets.ts';
+import { healthy, play, type Fate, type Passing, type StoryClient } from './story.ts';
+import {
+  asked,
+  at,
+  ends,
+  everybody,
+  inOrder,
+  names,
+  played,
+  pods,
+  some,
+  type Story,
+} from './story-parts.ts';
+
+/** Pods that walk with one socket, pods that take one for each name, and pods that take one for each query. */
+const allSorts = (lookups: number): StoryClient[] => [
+  ...everybody(lookups),
+  ...pods('c-ares', 3, { lookups, from: 120 }),
+];
+
+/** A pod whose program keeps one socket, and what becomes of its queries. */
+function keptSocket(count: number, everyMs: number, lost: (i: number) => boolean): Captured[][] {
+  return Array.from({ length: count }, (_, i) =>
+    asked(i * everyMs, ends('10.244.1.200', 40_000), `${names[i % 2]!}.`, 100 + i, {
+      tookMs: lost(i) ? null : 0.6,
+    }),
+  );
+}
+
+/** Connections that have nothing to do with DNS; some of them have to ask twice. */
+export function connections(
+  count: number,
+  everyMs: number,
+  lost: (i: number) => boolean,
+): Captured[] {
+  return Array.from({ length: count }, (_, i): Captured[] => {
+    const way: Ends = {
+      from: `10.244.1.${(i % 9) + 1}`,
+      fromPort: 33_000 + i,
+      to: `10.96.7.${(i % 20) + 1}`,
+      toPort: 443,
+    };
+    const syn = tcpPacket(way, 100, TCP.SYN);
+    const answer = tcpPacket(back(way), 1, TCP.SYN | TCP.ACK);
+    const startMs = i * everyMs;
+    return lost(i)
+      ? [at(startMs, syn), at(startMs + 1000, syn), at(startMs + 1001, answer)]
+      : [at(startMs, syn), at(startMs + 1, answer)];
+  }).flat();
+}
+
+/** A network that tells new sockets from those that have been answered. */
+function byAge(isLost: (passing: Passing) => boolean): (passing: Passing) => Fate {
+  const known = new Set<string>();
+  return (passing) => {
+    const socket = `${passing.client} ${passing.port}`;
+    if (!known.has(socket) && isLost(passing)) return { lost: true };
+    known.add(socket);
+    return healthy(passing);
+  };
+}
+
+/** Whether the socket's packets are taken to the one of so many replicas that is dead. */
+const isTakenToDead = ({ client, port }: Passing, replicas: number): boolean =>
+  ((port + Number(client.split('.').at(-1)) * 131) * 2654435761) % 4096 < 4096 / replicas;
+
+/** Stories about sockets. */
+export const socketStories: readonly Story[] = [
+  {
+    name: 'S20 the conntrack table is full for seconds: new sockets get nothing, old ones go on',
+    code: 'ND3003',
+    packets: async (seed) => {
+      const isFull = ({ atMs }: Passing): boolean => atMs % 5000 > 3200;
+      const fresh = await play(allSorts(12), byAge(isFull), { seed });
+      return inOrder([fresh, ...keptSocket(120, 80, () => false)]);
+    },
+  },
+  {
+    name: 'S20 the conntrack table has room now and then: sockets of all protocols come too late',
+    code: 'ND3003',
+    packets: async (seed) => {
+      const clients = [
+        ...pods('glibc', 5, { lookups: 9 }),
+        ...pods('go', 4, { lookups: 9, from: 80 }),
+      ];
+      const refused = new Set<string>();
+      // A and AAAA of one moment find the same table.
+      const isFull = (passing: Passing): boolean => {
+        const key = `${passing.client} ${passing.port} ${Math.floor(passing.atMs / 100)}`;
+        if (passing.sincePortMs === Infinity && some(passing, 0.2)) refused.add(key);
+        return refused.has(key);
+      };
+      const fresh = await play(clients, byAge(isFull), { seed });
+      const others = connections(40, 200, (i) => (i + seed) % 3 === 0);
+      return inOrder([fresh, others, ...keptSocket(110, 80, () => false)]);
+    },
+  },
+  {
+    name: 'S23 not DNS: whatever passes gets lost, of old sockets too',
+    code: 'ND3090',
+    packets: async (seed) => {
+      const dns = await play(
+        pods('glibc', 5, { lookups: 9 }),
+        (passing) => (some(passing, 0.14) ? { lost: true } : healthy(passing)),
+        { seed },
+      );
+      const others = connections(60, 150, (i) => (i + seed) % 6 === 0);
+      return inOrder([dns, others, ...keptSocket(110, 80, (i) => (i + seed) % 7 === 0)]);
+    },
+  },
+  {
+    name: 'loss by chance, of old sockets as of new ones',
+    code: 'ND3013',
+    packets: async (seed) => {
+      const dns = await play(
+        allSorts(8),
+        (passing) => (some(passing, 0.08) ? { lost: true } : healthy(passing)),
+        { seed },
+      );
+      return inOrder([dns, ...keptSocket(80, 80, (i) => (i + seed) % 13 === 0)]);
+    },
+  },
+  played(
+    'one of four DNS pods is dead, seen from the pods only',
+    'ND3008',
+    () => [...pods('glibc', 4, { lookups: 9 }), ...pods('musl', 3, { lookups: 9, from: 40 })],
+    (passing) => (isTakenToDead(passing, 4) ? { lost: true } : healthy(passing)),
+  ),
+  {
+    name: 'one of three DNS pods is dead, and a program that keeps its socket has one that lives',
+    code: 'ND3008',
+    packets: async (seed) => {
+      const dns = await play(
+        allSorts(9),
+        (passing) => (isTakenToDead(passing, 3) ? { lost: true } : healthy(passing)),
+        { seed },
+      );
+      return inOrder([dns, ...keptSocket(200, 80, () => false)]);
+    },
+  },
+  played(
+    'one of three DNS pods is dead, seen from a single pod of glibc',
+    'ND3008',
+    () => pods('glibc', 1, { lookups: 10, everyMs: 12_000 }),
+    (passing) => (isTakenToDead(passing, 3) ? { lost: true } : healthy(passing)),
+  ),
+  played(
+    'one of two DNS pods is dead, seen from a single pod of c-ares',
+    'ND3008',
+    () => pods('c-ares', 1, { lookups: 14, everyMs: 12_000 }),
+    (passing) => (isTakenToDead(passing, 2) ? { lost: true } : healthy(passing)),
+  ),
+  played(
+    'one of three DNS pods is dead, seen from a single pod of Go, which takes a socket for each query',
+    'ND3008',
+    () => pods('go', 1, { lookups: 8, everyMs: 11_000 }),
+    (passing) => (isTakenToDead(passing, 3) ? { lost: true } : healthy(passing)),
+  ),
+  played(
+    'one query in twelve of a single pod of Go is lost, A and AAAA alike',
+    'ND3013',
+    () => pods('go', 1, { lookups: 24, everyMs: 11_000 }),
+    (passing) => (some(passing, 0.08) ? { lost: true } : healthy(passing)),
+  ),
+  {
+    name: 'S12 a rollout, with a program that keeps its socket',
+    code: 'ND3007',
+    packets: async (seed) => {
+      const isAway = (ms: number): boolean => ms > 3000 && ms < 6200;
+      const dns = await play(
+        allSorts(14),
+        (passing) => (isAway(passing.atMs) ? { lost: true } : healthy(passing)),
+        { seed },
+      );
+      return inOrder([dns, ...keptSocket(120, 80, (i) => isAway(i * 80))]);
+    },
+  },
+];

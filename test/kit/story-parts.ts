@@ -1,0 +1,138 @@
+/** What stories in packets are made of: pods with lookups, exchanges between given ports, and a network with one fault. */
+import type { Captured } from './packets.ts';
+import { addressRecord, back, dnsMessage, udpPacket, type Ends } from './packets.ts';
+import {
+  play,
+  podResolvConf,
+  STORY_START,
+  type Fate,
+  type Passing,
+  type StoryClient,
+} from './story.ts';
+
+/** One cause, and the code of the finding that names it; null: nothing is wrong. */
+export interface Story {
+  readonly name: string;
+  readonly code: string | null;
+  /** Lines of counters and logs that are known besides. */
+  readonly lines?: readonly string[];
+  packets(seed: number): Promise<readonly Captured[]>;
+}
+
+export const names: readonly string[] = [
+  'www.example.com',
+  'api.example.org',
+  'backend',
+  'redis.cache',
+  'db',
+  'mail.example.com',
+  'static.example.org',
+];
+
+/** Pods of one resolver, each with lookups of several names. */
+export function pods(
+  resolver: string,
+  count: number,
+  more: {
+    readonly lookups?: number;
+    readonly everyMs?: number;
+    readonly resolvConf?: string;
+    readonly names?: readonly string[];
+    readonly from?: number;
+  } = {},
+): StoryClient[] {
+  const {
+    lookups = 6,
+    everyMs = 700,
+    resolvConf = podResolvConf,
+    names: asked = names,
+    from = 1,
+  } = more;
+  return Array.from({ length: count }, (_, pod) => ({
+    address: `10.244.1.${pod + from}`,
+    resolver,
+    resolvConf,
+    lookups: Array.from({ length: lookups }, (__, i) => ({
+      atMs: 50 + pod * 37 + i * everyMs,
+      name: asked[(pod + i) % asked.length]!,
+    })),
+  }));
+}
+
+export const everybody = (lookups = 6): StoryClient[] => [
+  ...pods('glibc', 5, { lookups }),
+  ...pods('musl', 3, { lookups, from: 40 }),
+  ...pods('go', 3, { lookups, from: 80 }),
+];
+
+export const corpResolvConf =
+  'nameserver 10.96.0.10\nsearch shop.svc.cluster.local svc.cluster.local cluster.local corp.example\noptions ndots:5\n';
+
+/** A story that resolver models play. */
+export const played = (
+  name: string,
+  code: string | null,
+  clients: () => readonly StoryClient[],
+  fate: (passing: Passing) => Fate,
+  lines?: readonly string[],
+): Story => ({
+  name,
+  code,
+  ...(lines === undefined ? {} : { lines }),
+  packets: (seed) => play(clients(), fate, { seed }),
+});
+
+/** Names of the story are lost for a share of the queries. */
+export const some = (passing: Passing, share: number): boolean =>
+  passing.random.integer(1000) < share * 1000;
+
+export const at = (ms: number, bytes: Uint8Array): Captured => ({
+  timeMs: STORY_START + ms,
+  bytes,
+});
+
+/** One exchange between ports that are given. */
+export function asked(
+  atMs: number,
+  ends: Ends,
+  name: string,
+  id: number,
+  more: {
+    readonly type?: string;
+    readonly tookMs?: number | null;
+    readonly rcode?: number;
+    readonly address?: string;
+    readonly ttl?: number;
+  } = {},
+): Captured[] {
+  const { type = 'A', tookMs = 0.6, rcode = 0, address = '192.0.2.1', ttl = 30 } = more;
+  const query = at(atMs, udpPacket(ends, dnsMessage(name, type, { id }), (id % 0xfffe) + 1));
+  if (tookMs === null) return [query];
+  const soa = {
+    mname: 'ns.',
+    rname: 'host.',
+    serial: 1,
+    refresh: 1,
+    retry: 1,
+    expire: 1,
+    minimum: ttl,
+  };
+  const reply = dnsMessage(name, type, {
+    id,
+    reply: true,
+    rcode,
+    answer: rcode === 0 && type === 'A' ? [addressRecord(name, address)] : [],
+    authority: rcode === 3 ? [{ name: '.', type: 6, class: 1, ttl, data: soa }] : [],
+  });
+  return [query, at(atMs + tookMs, udpPacket(back(ends), reply, ((id + 1) % 0xfffe) + 1))];
+}
+
+export const ends = (client: string, port: number, server = '10.96.0.10'): Ends => ({
+  from: client,
+  fromPort: port,
+  to: server,
+  toPort: 53,
+});
+
+export const inOrder = (packets: readonly (readonly Captured[])[]): Captured[] =>
+  packets.flat().toSorted((one, other) => one.timeMs - other.timeMs);
