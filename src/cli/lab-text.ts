@@ -7,13 +7,18 @@ import { ms, pageFor, type Page } from './page.ts';
 /** More packets than this are told by their number. */
 const PACKETS_MAX = 40;
 
+/** Numbers that are compared, at most, and the longest bar. */
+const COMPARED_MAX = 3;
+const BAR = 24;
+
 /** All of the outcomes, one after the other. */
 export function labText(
   outcomes: readonly Outcome[],
   { colour, columns }: { readonly colour: boolean; readonly columns: number },
 ): string {
   const page = pageFor({ colour, columns, wide: false });
-  return outcomes.map((outcome) => outcomeText(outcome, page)).join('\n');
+  const hint = '-o html > story.html makes a page of this, --pcap story.pcapng keeps the packets';
+  return `${outcomes.map((outcome) => outcomeText(outcome, page)).join('\n')}${page.paint.dim(hint)}\n`;
 }
 
 function outcomeText(outcome: Outcome, page: Page): string {
@@ -22,15 +27,16 @@ function outcomeText(outcome: Outcome, page: Page): string {
   const how2 =
     how === 'real' ? `played in namespaces, ${server} answers` : 'a model, in virtual time';
   const lines = [
-    `${paint.strong(visible(story.name))}  ${visible(story.title)}`,
+    `${paint.strong(visible(story.name))}  ${story.title === story.name ? '' : visible(story.title)}`.trimEnd(),
     paint.dim(`${visible(story.source)}; ${how2}`),
-    '',
+    ...(story.preconditions.length > 0 || story.trigger !== '' ? [''] : []),
     ...story.preconditions.map(
       (text, index) => `  ${index === 0 ? 'given' : '     '}  ${visible(text)}`,
     ),
-    `   when  ${visible(story.trigger)}`,
+    ...(story.trigger === '' ? [] : [`   when  ${visible(story.trigger)}`]),
   ];
   for (const act of acts) lines.push('', ...actLines(act, page));
+  lines.push(...comparison(acts, page));
   const facts = acts.flatMap((act) => act.facts);
   const held = facts.filter(({ holds }) => holds).length;
   const verdict = isAsTold(outcome)
@@ -64,7 +70,47 @@ function packetLine(
 }
 
 function factLine({ what, expected, holds, ...fact }: Fact, { paint }: Page): string {
-  const found = visible(fact.found);
+  const found = visible(fact.found).replaceAll('\n', '\n    ');
   const wanted = expected === fact.found ? '' : paint.dim(` (${visible(expected)})`);
   return `  ${holds ? paint.good('✓') : paint.bad('✗')} ${visible(what)}: ${holds ? found : paint.bad(found)}${wanted}`;
+}
+
+/** A number that a fact has found, of one act. */
+interface Measure {
+  readonly kind: Act['kind'];
+  readonly title: string;
+  readonly found: string;
+  readonly value: number;
+}
+
+/** Numbers that are not the same with the flaw and with the cures: a row for each act, with a bar as long as the number is large. */
+function comparison(acts: readonly Act[], { paint, columns }: Page): readonly string[] {
+  const measures = new Map<string, Measure[]>();
+  for (const { kind, title, facts } of acts)
+    for (const { what, found } of facts) {
+      const [, number] = /^(\d+(?:\.\d+)?)(?: ?[a-zµ%]+)?$/.exec(found) ?? [];
+      if (number === undefined) continue;
+      const rows = measures.get(what) ?? [];
+      measures.set(what, [...rows, { kind, title, found, value: Number(number) }]);
+    }
+  const told = [...measures]
+    .filter(([, rows]) => rows.length === acts.length)
+    .filter(([, rows]) => new Set(rows.map(({ value }) => value)).size > 1)
+    .slice(0, COMPARED_MAX);
+  const names = Math.max(...told.map(([what]) => what.length));
+  const numbers = Math.max(...told.flatMap(([, rows]) => rows.map(({ found }) => found.length)));
+  return told.flatMap(([what, rows]) => {
+    const most = Math.max(...rows.map(({ value }) => value));
+    return [
+      '',
+      ...rows.map(({ kind, title, found, value }, index) => {
+        const head = `  ${(index === 0 ? visible(what) : '').padEnd(names)}  ${found.padStart(numbers)}  `;
+        const bar = '█'.repeat(Math.ceil((value / most) * BAR)).padEnd(BAR);
+        const room = columns - head.length - BAR - 2;
+        const name = visible(title);
+        const shown = name.length > room ? `${name.slice(0, Math.max(0, room - 1))}…` : name;
+        return `${head}${kind === 'flaw' ? paint.bad(bar) : paint.good(bar)}  ${shown}`.trimEnd();
+      }),
+    ];
+  });
 }

@@ -60,8 +60,9 @@ export class LabApi {
     this.#tell(kind, 'DELETED', this.#versioned(kind, object));
   }
 
-  /** Listens, unless it does; `start` chooses the network namespace. */
+  /** Listens, and ends watches that were frozen, so that who had them lists anew; `start` chooses the network namespace. */
   async listen(start: (server: Server, port: number) => Promise<void>): Promise<void> {
+    for (const { frozen, reply } of this.#watchers) if (frozen) reply.destroy();
     if (this.#server !== null) return;
     this.#server = createServer((request, reply) => {
       this.#serve(request, reply);

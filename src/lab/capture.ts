@@ -2,7 +2,13 @@
 import { printAddress } from '../base/ip.ts';
 import { Dissector, type PassingMessage } from '../capture/packets/dissect.ts';
 import { emptyFrame, LINK, type Frame } from '../capture/packets/frame.ts';
-import { emptyPacket, PROTOCOL, readIpv4, readIpv6 } from '../capture/packets/ip-packet.ts';
+import {
+  emptyPacket,
+  PROTOCOL,
+  readIpv4,
+  readIpv6,
+  type IpPacket,
+} from '../capture/packets/ip-packet.ts';
 import { Remarks } from '../capture/packets/remarks.ts';
 import { inNetworkNamespace } from '../linux/network-namespace.ts';
 import { PacketSocket } from '../linux/packet-socket.ts';
@@ -45,7 +51,7 @@ const SETTLE_MS = 60;
 /** Packets that one capture holds at most. */
 const PACKETS_MAX = 200_000;
 /** Records of an answer that stand in a row. */
-const RECORDS_SHOWN = 3;
+export const RECORDS_SHOWN = 3;
 
 /** A capture that is under way. */
 export class Capture {
@@ -83,6 +89,7 @@ export class Capture {
     const packet = emptyPacket();
     if (!readIpv4(bytes, 0, bytes.length, packet) && !readIpv6(bytes, 0, bytes.length, packet))
       return;
+    if (isIcmp(packet) && !isIcmpError(packet)) return;
     const { protocol, to } = this.#filter;
     if (protocol !== undefined && packet.protocol !== PROTOCOL[protocol === 'udp' ? 'UDP' : 'TCP'])
       return;
@@ -110,7 +117,12 @@ function rowsOf(frames: readonly Frame[]): readonly PacketRow[] {
     dissector.takeNetwork(bytes, 0, end, timeMs, 0);
     if (!readIpv4(bytes, 0, end, packet)) readIpv6(bytes, 0, end, packet);
     const { from, to } = addressesIn(packet);
-    const [source, target] = [portAt(packet.bytes, packet.at), portAt(packet.bytes, packet.at + 2)];
+    const ends = isIcmp(packet)
+      ? { from, to }
+      : {
+          from: `${from}.${portAt(packet.bytes, packet.at)}`,
+          to: `${to}.${portAt(packet.bytes, packet.at + 2)}`,
+        };
     firstHost ||= from;
     const isTcp = packet.protocol === PROTOCOL.TCP;
     const [message] = messages;
@@ -119,11 +131,8 @@ function rowsOf(frames: readonly Frame[]): readonly PacketRow[] {
     const texts = messages.map((each) => `${textOf(each)}${isTcp ? ' (TCP)' : ''}`);
     rows.push({
       atMs: timeMs - (frames[0]?.timeMs ?? 0),
-      from: `${from}.${source}`,
-      to: `${to}.${target}`,
-      text:
-        texts.join('; ') ||
-        (isTcp ? flagsOf(packet.bytes, packet.at) : protocolText(packet.protocol)),
+      ...ends,
+      text: texts.join('; ') || (isTcp ? flagsOf(packet.bytes, packet.at) : bareText(packet)),
       isQuery: kind === 'query',
       isOut: from === firstHost,
       kind,
@@ -171,9 +180,36 @@ function flagsOf(bytes: Uint8Array, at: number): string {
     .join(' ');
 }
 
-function protocolText(protocol: number): string {
-  const [name] = Object.entries(PROTOCOL).find(([, number]) => number === protocol) ?? [];
-  return name ?? `protocol ${protocol}`;
+function bareText({ family, protocol, bytes, at }: IpPacket): string {
+  const [name = `protocol ${protocol}`] =
+    Object.entries(PROTOCOL).find(([, number]) => number === protocol) ?? [];
+  if (protocol !== PROTOCOL.ICMP && protocol !== PROTOCOL.ICMP6) return name;
+  const [type = 0, code = 0] = bytes.subarray(at, at + 2);
+  return ICMP_ERRORS[`${family}.${type}.${code}`] ?? `${name} ${type}.${code}`;
+}
+
+/** What errors say, by family, type and code (RFC 792, RFC 1122, RFC 4443). */
+const ICMP_ERRORS: Readonly<Record<string, string>> = {
+  '4.3.0': 'network unreachable',
+  '4.3.1': 'host unreachable',
+  '4.3.3': 'port unreachable',
+  '4.3.4': 'packet too big',
+  '4.3.13': 'administratively prohibited',
+  '6.1.0': 'no route',
+  '6.1.1': 'administratively prohibited',
+  '6.1.3': 'address unreachable',
+  '6.1.4': 'port unreachable',
+  '6.2.0': 'packet too big',
+};
+
+function isIcmp({ protocol }: IpPacket): boolean {
+  return protocol === PROTOCOL.ICMP || protocol === PROTOCOL.ICMP6;
+}
+
+/** Others are pings, and the talk of neighbours and routers. */
+function isIcmpError({ family, bytes, at }: IpPacket): boolean {
+  const type = bytes[at] ?? 0;
+  return family === 6 ? type < 128 : [3, 4, 5, 11, 12].includes(type);
 }
 
 /** `A? api.example.com.`, or `NOERROR 203.0.113.80`, `NXDOMAIN`, `NOERROR TC`. */

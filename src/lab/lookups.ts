@@ -5,7 +5,7 @@ import { findClient } from '../resolver/clients.ts';
 import { podResolvConf, type DnsConfig } from '../resolver/dns-policy.ts';
 import { makeReport, type QueryDocument, type TraceDocument } from '../resolver/report.ts';
 import { planLookup, type LookupPlan } from '../resolver/run.ts';
-import type { PacketRow } from './capture.ts';
+import { RECORDS_SHOWN, type PacketRow } from './capture.ts';
 import type { LabCluster } from './cluster.ts';
 import { usualNodeResolvConf } from './defaults.ts';
 import { readReport, realClient } from './real-clients.ts';
@@ -194,7 +194,9 @@ function packetsOf(queries: readonly QueryDocument[]): readonly PacketRow[] {
       ...{ isQuery: true, isOut: true, kind: 'query', ...both },
     };
     if (tookMs === null) return [sent];
-    const text = data.length === 0 ? answer : `${answer} ${data.slice(0, 3).join(' ')}`;
+    const more = data.length > RECORDS_SHOWN ? ` … ${data.length} records` : '';
+    const text =
+      data.length === 0 ? answer : `NOERROR ${data.slice(0, RECORDS_SHOWN).join(' ')}${more}`;
     return [
       sent,
       {

@@ -118,9 +118,12 @@ export class LabNetwork {
       const lines = text
         .split('\n')
         .filter((line) => line.trim() !== '' && !/proto kernel/.test(line));
+      // The kernel may still be about to give it the link-local address by which a router is reached: `onlink` does not ask for that.
       this.batch(
         machine,
-        lines.map((line) => `route replace ${line.trim()} dev eth0`),
+        lines.map(
+          (line) => `route replace ${line.trim()} dev eth0${/ via /.test(line) ? ' onlink' : ''}`,
+        ),
       );
     });
     this.#ways.delete(machine);

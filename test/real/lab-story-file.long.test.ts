@@ -1,6 +1,9 @@
-/** The example of a story file is played. */
+/** Stories of files are played: the example, and steps that no other test does. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Outcome } from '../../src/lab/story.ts';
 import { broken, noLab, runLab } from '../kit/lab.ts';
@@ -16,3 +19,45 @@ for (const mode of ['iptables', 'nftables'])
     const [outcome] = JSON.parse(stdout) as Outcome[];
     assert.deepEqual(broken(outcome!), []);
   });
+
+const story = `
+story: cut-off
+cluster: { pods: [{ name: client }] }
+acts:
+  - flaw: the pod is cut off, and the API server tells nothing more
+    steps:
+      - api: freeze
+      - apply:
+          - { apiVersion: v1, kind: Service, metadata: { name: fresh, namespace: default }, spec: { clusterIP: 10.96.5.5, ports: [{ port: 80 }] } }
+      - link: { of: client, state: down }
+      - as: cut
+        query: { from: client, name: fresh.default.svc.cluster.local., wait: 300ms }
+    expect: [{ value: cut.replied, is: 0 }]
+  - cure: both are back
+    steps:
+      - link: { of: client, state: up }
+      - api: start
+      - as: back
+        waitUntil: { from: client, name: fresh.default.svc.cluster.local., address: 10.96.5.5 }
+      - as: six
+        exec: { in: client, command: ip -6 route show default }
+    expect:
+      - { value: back.reached, is: true }
+      - { value: six.output, contains: via fe80::1 }
+`;
+
+test(
+  'what was cut off is as before when it is joined again',
+  { skip: noLab ?? false },
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'ndots-story-test-'));
+    try {
+      const file = join(folder, 'story.yaml');
+      writeFileSync(file, story);
+      const { stdout, code, stderr } = await runLab('run', '-f', file, '-o', 'json');
+      assert.equal(code, 0, stdout || stderr);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  },
+);

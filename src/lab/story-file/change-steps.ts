@@ -172,7 +172,7 @@ function keyOf(raw: JsonObject): string {
 }
 
 const api = bareKind({
-  help: 'the API server goes away, comes back, or tells those who watch nothing more',
+  help: 'the API server goes away, comes back, or tells those who watch nothing more until it starts again',
   bare: word(['stop', 'start', 'freeze']),
   async act(what, { lab }) {
     if (what === 'stop') lab.stopApi();

@@ -14,7 +14,7 @@ export interface Mention {
 /** An expression that has been read. */
 export interface Expression {
   readonly mentions: readonly Mention[];
-  /** @param of what a mention stands for. Throws a `RangeError` where numbers are wanted and there are none. */
+  /** @param of what a mention stands for. Throws a `RangeError` where there is no number that is wanted. */
   value(of: (mention: Mention) => Result): Result;
 }
 
@@ -27,7 +27,10 @@ const operations: Readonly<Record<string, (a: number, b: number) => number>> = {
   '+': (a, b) => a + b,
   '-': (a, b) => a - b,
   '*': (a, b) => a * b,
-  '/': (a, b) => (b === 0 ? 0 : a / b),
+  '/': (a, b) => {
+    if (b === 0) throw new RangeError(`${a} is divided by 0`);
+    return a / b;
+  },
 };
 /** Longer ones are a mistake. */
 const LENGTH_MAX = 300;

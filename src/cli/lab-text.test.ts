@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { Act, Outcome } from '../lab/story.ts';
+import { equal } from '../lab/story.ts';
+import { labText } from './lab-text.ts';
+
+const act = (kind: Act['kind'], title: string, queries: number): Act => ({
+  kind,
+  title,
+  command: 'getent ahosts a.example',
+  packets: [],
+  facts: [equal('queries', queries, queries), equal('the name is found', 'yes', 'yes')],
+});
+
+const outcome = (acts: readonly Act[], trigger = 'a name is looked up'): Outcome => ({
+  story: { name: 'x', title: 'a story', source: 'a test', preconditions: [], trigger },
+  how: 'model',
+  server: 'ndots',
+  acts,
+  tookMs: 1,
+});
+
+const told = (of: Outcome): string => labText([of], { colour: false, columns: 80 });
+
+describe('a story as text', () => {
+  test('numbers that a cure changes stand below each other, with their proportion', () => {
+    const text = told(
+      outcome([act('flaw', 'five search domains', 12), act('cure', 'a final dot', 2)]),
+    );
+    assert.match(text, /^ +queries +12  █{24}  five search domains\n +2  █{4} +a final dot$/m);
+  });
+
+  test('what is the same in all acts is not compared', () => {
+    assert.doesNotMatch(told(outcome([act('flaw', 'a', 12), act('cure', 'b', 12)])), /█/);
+    assert.doesNotMatch(told(outcome([act('flaw', 'a', 12)])), /█/);
+  });
+
+  test('a result of several lines stays in its place', () => {
+    const fact = equal('output', 'one\ntwo', 'one\ntwo');
+    const text = told(outcome([{ ...act('flaw', 'a', 1), facts: [fact] }]));
+    assert.match(text, /^ {2}✓ output: one\n {4}two$/m);
+  });
+
+  test('a story that does not say what happens has no line for it', () => {
+    assert.doesNotMatch(told(outcome([act('flaw', 'a', 1)], '')), /when/);
+  });
+});

@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { get, type IncomingMessage, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { after, describe, test } from 'node:test';
+import { LabApi } from './api-server.ts';
+
+describe('the API server of a lab', () => {
+  const api = new LabApi();
+  after(() => api.close());
+  let port = 0;
+  const listen = (): Promise<void> =>
+    api.listen(async (server: Server) => {
+      await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+      ({ port } = server.address() as AddressInfo);
+    });
+
+  test('who watches a server that has fallen behind is let go when it is back, and hears of everything then', async () => {
+    await listen();
+    const watch = (): Promise<IncomingMessage> =>
+      new Promise((done) => get({ port, path: '/api/v1/services?watch=1' }, done));
+    const frozen = await watch();
+    let heard = '';
+    frozen.on('data', (chunk: Buffer) => (heard += chunk.toString()));
+    frozen.on('error', () => undefined);
+    const ended = new Promise((done) => frozen.on('close', done));
+    api.freezeWatches();
+    api.put('Service', { metadata: { name: 'fresh', namespace: 'default' } });
+    await listen();
+    await ended;
+    assert.equal(heard, '');
+    const again = await watch();
+    const [line] = (await again.take(1).toArray()) as [Buffer];
+    assert.match(line.toString(), /"ADDED".*"fresh"/);
+  });
+});
