@@ -4,7 +4,8 @@ import { mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { readFileLines, readFileText, whyUnreadable } from './read-file.ts';
+import { whyUnreadable } from './error-code.ts';
+import { readFileLines, readFileText } from './read-file.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'ndots-read-'));
 after(() => rmSync(folder, { recursive: true }));

@@ -119,12 +119,6 @@ export function readFileText(path: string, maxBytes: number): string {
   return readFileBytes(path, maxBytes).toString('utf8');
 }
 
-/** Why a file cannot be read, in words and without its path: `no such file or directory`. */
-export function whyUnreadable(error: unknown): string {
-  const { message } = error as Error;
-  return /^E[A-Z0-9]+: ([^,]+), /.exec(message)?.[1] ?? message;
-}
-
 function kindOf(stats: Stats): string {
   if (stats.isFile()) return 'file';
   if (stats.isDirectory()) return 'directory';

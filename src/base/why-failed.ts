@@ -1,6 +1,5 @@
 /** Why something failed that the system, the network or the TLS library was asked for, in words and without codes of the runtime. */
-import { errorCode } from './error-code.ts';
-import { whyUnreadable } from './read-file.ts';
+import { errorCode, whyUnreadable } from './error-code.ts';
 
 /** The reason for a person, to be put behind a colon: `nobody listens there`, `no such file or directory`. */
 export function whyFailed(error: unknown): string {
@@ -33,6 +32,8 @@ const reasons: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
   EPERM: 'operation not permitted',
   ENOENT: 'no such file or directory',
+  EISDIR: 'it is a directory',
+  ENOTDIR: 'a part of its path is no directory',
   EMFILE: 'too many files are open in this process',
   ENOSPC: 'the disk is full',
   EROFS: 'the file system is read-only',

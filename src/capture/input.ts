@@ -3,12 +3,12 @@ import { createReadStream, fstatSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { pipeline, type Readable } from 'node:stream';
 import { createGunzip, createZstdDecompress } from 'node:zlib';
-import { errorCode } from '../base/error-code.ts';
+import { errorCode, whyUnreadable } from '../base/error-code.ts';
 import { Problem } from '../base/problem.ts';
-import { whyUnreadable } from '../base/read-file.ts';
 import { isPcap } from './packets/pcap.ts';
 import { isPcapng } from './packets/pcapng.ts';
 import type { Remarks } from './packets/remarks.ts';
+import { whyFailed } from '../base/why-failed.ts';
 
 /** What an input is. */
 export type Format = 'pcap' | 'pcapng' | 'dnstap' | 'text' | 'empty';
@@ -147,5 +147,5 @@ function formatOf(first: Uint8Array): Format {
 
 function why(error: unknown): string {
   const { message } = error as Error;
-  return message === 'unexpected end of file' ? 'the file ends too early' : message;
+  return message === 'unexpected end of file' ? 'the file ends too early' : whyFailed(error);
 }

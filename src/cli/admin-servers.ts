@@ -12,6 +12,7 @@ import type { CacheOptions } from './cache-options.ts';
 import { accessOf, clusterClient } from './cluster-options.ts';
 import type { Io } from './command.ts';
 import { readText } from './named-file.ts';
+import { whyFailed } from '../base/why-failed.ts';
 
 /** A server that takes commands. */
 export interface AdminServer {
@@ -224,7 +225,7 @@ function answerOf(name: string, status: number, body: string): unknown {
 
 function unreachable(name: string, error: Error): AdminFailure {
   return new AdminFailure(
-    `${name} cannot be reached: ${error.message}`,
+    `${name} cannot be reached: ${whyFailed(error)}`,
     'Is the directive admin in its Corefile, and is this its address? With tls, add --tls or --ca FILE.',
   );
 }

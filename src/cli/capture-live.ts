@@ -12,6 +12,7 @@ import { PacketSocket, type TakePacket } from '../linux/packet-socket.ts';
 import { DNSTAP_CONTENT_TYPE } from '../wire/dnstap.ts';
 import { CONTROL, writeControl } from '../wire/frame-stream.ts';
 import { usage } from './option-values.ts';
+import { whyFailed } from '../base/why-failed.ts';
 
 /** What goes on until it is stopped. */
 export interface LiveCapture {
@@ -153,7 +154,7 @@ function readPlace(at: string): { path: string } | { host: string; port: number 
 function notListening(at: string, error: Error): Problem {
   return new Problem({
     code: 'dnstap-not-listening',
-    text: `cannot listen at ${at}: ${errorCode(error) ?? error.message}`,
+    text: `cannot listen at ${at}: ${whyFailed(error)}`,
     remedy: 'A socket that another program left behind may be removed: rm PATH',
     cause: error,
   });

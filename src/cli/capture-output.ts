@@ -1,7 +1,7 @@
 /** Where what was captured goes: lines and JSON to standard output, packets to a file or there, too. */
+import { whyUnreadable } from '../base/error-code.ts';
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { Problem } from '../base/problem.ts';
-import { whyUnreadable } from '../base/read-file.ts';
 import type { SeenExchange, SeenLookup } from '../capture/exchanges/seen-exchange.ts';
 import type { Frame } from '../capture/packets/frame.ts';
 import { PcapngWriter } from '../capture/packets/pcapng.ts';

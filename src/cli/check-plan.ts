@@ -20,6 +20,7 @@ import { liveLookup } from './check-lookup.ts';
 import type { CheckOptions } from './check-options.ts';
 import { accessOf, withCluster } from './cluster-options.ts';
 import type { Io } from './command.ts';
+import { whyFailed } from '../base/why-failed.ts';
 
 /** What is run without a file: the checks that need no names of their own, and the walk to the one name that every cluster has. */
 const usual = checkKinds
@@ -39,7 +40,7 @@ export async function planOf({ file }: CheckOptions, io: Io): Promise<CheckPlan>
   } catch (error) {
     throw new Problem({
       code: 'file-unreadable',
-      text: `${file} cannot be read: ${(error as Error).message}`,
+      text: `${file} cannot be read: ${whyFailed(error)}`,
       remedy: `${io.program} check init > ${file} makes one to begin with.`,
       cause: error,
     });

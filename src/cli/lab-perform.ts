@@ -1,8 +1,8 @@
 /** Stories that are performed: each in a lab of its own, a process behind walls, or on its model where that cannot be. */
+import { whyUnreadable } from '../base/error-code.ts';
 import { closeSync, existsSync, openSync, writeFileSync, writeSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Problem } from '../base/problem.ts';
-import { whyUnreadable } from '../base/read-file.ts';
 import { furnish, startIsolated } from '../lab/isolation.ts';
 import { lacksOfMachine, lacksOfStory } from '../lab/machine.ts';
 import { modelStory, playStory } from '../lab/play.ts';

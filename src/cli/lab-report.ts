@@ -1,5 +1,6 @@
 /** `ndots lab report`, and how stories are told: as text, JSON or a page. */
-import { readFileText, FILE_MAX, whyUnreadable } from '../base/read-file.ts';
+import { whyUnreadable } from '../base/error-code.ts';
+import { readFileText, FILE_MAX } from '../base/read-file.ts';
 import { Problem } from '../base/problem.ts';
 import { isAsTold, type Outcome } from '../lab/story.ts';
 import { EXIT, wantsColour, type Io } from './command.ts';

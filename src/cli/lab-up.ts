@@ -27,6 +27,7 @@ import { EXIT, type Io } from './command.ts';
 import type { LabOptions } from './lab-options.ts';
 import { INSIDE, ownWords, REPORT_FD } from './lab-perform.ts';
 import { readText } from './named-file.ts';
+import { whyFailed } from '../base/why-failed.ts';
 
 /** Where the lab of this user is written down. */
 const folder = join(tmpdir(), `ndots-lab-${process.getuid?.() ?? 0}`);
@@ -140,7 +141,7 @@ function standsAlready(): Problem {
 function notWritten(error: unknown): Problem {
   return new Problem({
     code: 'unwritable-file',
-    text: `${file}: the lab cannot be written down: ${(error as Error).message}`,
+    text: `${file}: the lab cannot be written down: ${whyFailed(error)}`,
     remedy: 'name another place: TMPDIR=FOLDER ndots lab up',
     cause: error,
   });

@@ -1,8 +1,8 @@
 /** `--fix`: what changes in files, as a diff, and the writing of it. */
+import { whyUnreadable } from '../base/error-code.ts';
 import { randomBytes } from 'node:crypto';
 import { chmodSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { Problem } from '../base/problem.ts';
-import { whyUnreadable } from '../base/read-file.ts';
 import { applyEdits } from '../lint/edits.ts';
 import type { Finding } from '../lint/finding.ts';
 import type { GivenFile } from '../lint/gather.ts';

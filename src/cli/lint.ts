@@ -1,6 +1,7 @@
 /** `ndots lint`: what is wrong with Corefiles, and with what runs them. */
 import { existsSync } from 'node:fs';
-import { FILE_MAX, readFileText, whyUnreadable } from '../base/read-file.ts';
+import { whyUnreadable } from '../base/error-code.ts';
+import { FILE_MAX, readFileText } from '../base/read-file.ts';
 import { atLeast, cannotLint, type Finding } from '../lint/finding.ts';
 import { gather, type Gathered, type GivenFile } from '../lint/gather.ts';
 import { lint as runLint, nearestCode, type LintReport } from '../lint/lint.ts';

@@ -149,3 +149,27 @@ describe('serve refuses', () => {
     });
   }
 });
+
+describe('a file or server that is not there is told of in words, by every verb that names one:', () => {
+  for (const words of [
+    ['bench', '127.0.0.1', '--names', '/nowhere'],
+    ['bench', '127.0.0.1', '--names', '/'],
+    ['check', 'run', '-f', '/'],
+    ['check', 'serve', '-f', '/nowhere'],
+    ['capture', '/nowhere'],
+    ['diff', '/nowhere', '/'],
+    ['cache', 'explain', 'a.example', '--server', '127.0.0.1:2'],
+    ['size', '--metrics', 'http://127.0.0.1:2/metrics', '--for', '1'],
+    ['size', '--params', '/nowhere', '--nodes', '3', '--cores', '3'],
+    ['trace', 'a.example', '--resolv-conf', '/'],
+    ['etcd', 'get', 'a.example', '--endpoints', 'http://127.0.0.1:2'],
+    ['doctor', 'cluster', '--kubeconfig', '/nowhere'],
+  ]) {
+    test(words.join(' '), () => {
+      const { code, err } = ndots(...words);
+      assert.equal(code, 2, err);
+      assert.match(err, /no such file or directory|it is a directory|nobody listens there/);
+      assert.doesNotMatch(err, /\bE[A-Z]{4,}\b|ERR_|\n +at /);
+    });
+  }
+});

@@ -2,6 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { Problem } from '../base/problem.ts';
 import { FILE_MAX, readFileText } from '../base/read-file.ts';
+import { errorCode } from '../base/error-code.ts';
+import { whyFailed } from '../base/why-failed.ts';
 
 /**
  * The text of a file that a person named; it must be readable. Bytes that are no UTF-8 become U+FFFD.
@@ -14,8 +16,7 @@ export function readText(path: string, what: string, most: number = FILE_MAX.man
   try {
     return path === '-' ? readFileSync(0, 'utf8') : readFileText(path, most);
   } catch (error) {
-    const { code = '' } = error as NodeJS.ErrnoException;
-    if (code === 'EFBIG') {
+    if (errorCode(error) === 'EFBIG') {
       throw new Problem({
         code: 'file-too-large',
         text: `${path}: more than ${most >> 20} MiB is no ${what}`,
@@ -23,16 +24,8 @@ export function readText(path: string, what: string, most: number = FILE_MAX.man
     }
     throw new Problem({
       code: 'unreadable-file',
-      text: `${path}: cannot read the ${what}: ${reasons[code] ?? (error as Error).message}`,
+      text: `${path}: cannot read the ${what}: ${whyFailed(error)}`,
       cause: error,
     });
   }
 }
-
-const reasons: Readonly<Record<string, string>> = {
-  ENOENT: 'there is no such file',
-  EACCES: 'it may not be read',
-  EISDIR: 'it is a folder',
-  ENOTDIR: 'a part of its path is no folder',
-  ENOTREG: 'it is no file',
-};

@@ -1,6 +1,7 @@
 /** The file that tells the number of the serving process. */
 import { lstatSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
 import type { Log } from '../base/log.ts';
+import { whyFailed } from '../base/why-failed.ts';
 
 /** Without its pid file the server still serves, as CoreDNS does: the error is a line, not an end. */
 export function writePidFile(file: string, pid: number, log: Log): void {
@@ -8,7 +9,7 @@ export function writePidFile(file: string, pid: number, log: Log): void {
     writeFileSync(file, `${pid}\n`);
   } catch (error) {
     log.error(
-      `Could not write pid file: ${(error as Error).message}; check that the folder exists and may be written`,
+      `Could not write pid file: ${whyFailed(error)}; check that the folder exists and may be written`,
     );
   }
 }

@@ -20,6 +20,7 @@ import { listening } from './listening.ts';
 import { usage } from './option-values.ts';
 import { parseWebhookOptions, type WebhookOptions } from './webhook-options.ts';
 import { untilSignal } from './until-signal.ts';
+import { whyFailed } from '../base/why-failed.ts';
 
 /** The verb `webhook`. */
 export const webhook: Command = {
@@ -101,7 +102,7 @@ async function keepFiles(
       used = identity.cert + identity.key;
       log.info(`serving with the certificate ${files.cert}`);
     } catch (error) {
-      const text = `certificate ${files.cert} and key ${files.key} cannot be used: ${(error as Error).message}`;
+      const text = `certificate ${files.cert} and key ${files.key} cannot be used: ${whyFailed(error)}`;
       if (first)
         throw new Problem({
           code: 'file-unreadable',
@@ -125,7 +126,7 @@ function readAdvice(path: string | null): ReadonlyMap<string, number> {
   try {
     content = readFileText(path, FILE_MAX.manifest);
   } catch (error) {
-    throw usage(`--advice ${path} cannot be read: ${(error as Error).message}`);
+    throw usage(`--advice ${path} cannot be read: ${whyFailed(error)}`);
   }
   const { documents, problems } = parseYaml(content, path);
   if (problems.length > 0) throw problems[0]!;

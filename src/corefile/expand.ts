@@ -7,6 +7,7 @@ import type { Lexed, RawToken } from './lex.ts';
 import { parseProblem } from './problems.ts';
 import type { Advice } from './problems.ts';
 import type { Report } from './report.ts';
+import { whyFailed } from '../base/why-failed.ts';
 
 /** Where imported text comes from. */
 export interface Files {
@@ -216,8 +217,7 @@ export class TokenStream {
       });
       return;
     }
-    const reason =
-      code === 'EISDIR' ? 'is a directory' : error instanceof Error ? error.message : String(error);
+    const reason = code === 'EISDIR' ? 'is a directory' : whyFailed(error);
     this.#refuse(place, `Could not import ${path}: ${reason}`, { code: 'import-unreadable' });
   }
 

@@ -188,7 +188,7 @@ describe('refused imports', () => {
     );
     assert.equal(
       refuse('EACCES'),
-      'Corefile:1 - Error during parsing: Could not import d: EACCES: no',
+      'Corefile:1 - Error during parsing: Could not import d: permission denied',
     );
   });
 });

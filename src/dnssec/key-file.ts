@@ -1,7 +1,8 @@
 /** Pairs of keys as BIND's `dnssec-keygen` writes them: `K….key` with the DNSKEY record, `K….private` with the secret. */
 import { createPrivateKey, sign, verify, type KeyObject } from 'node:crypto';
 import { Problem, type Place } from '../base/problem.ts';
-import { FILE_MAX, readFileText, whyUnreadable } from '../base/read-file.ts';
+import { whyUnreadable } from '../base/error-code.ts';
+import { FILE_MAX, readFileText } from '../base/read-file.ts';
 import { parseBase64 } from '../wire/encoding.ts';
 import { dataOf } from '../wire/message.ts';
 import { foldName, parseName } from '../wire/name.ts';

@@ -1,7 +1,8 @@
 /** The files behind the paths that a person names: a file is taken as it is, of a folder what can hold a Corefile or an object. */
 import { readdirSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { FILE_MAX, readFileBytes, whyUnreadable } from '../base/read-file.ts';
+import { whyUnreadable } from '../base/error-code.ts';
+import { FILE_MAX, readFileBytes } from '../base/read-file.ts';
 import { cannotLint } from './finding.ts';
 
 /** A file that was read. */

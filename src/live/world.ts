@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { connect } from 'node:tls';
 import type { ProbeServer } from '../probe/network.ts';
 import type { LiveWorld } from './rules/live-rule.ts';
+import { whyFailed } from '../base/why-failed.ts';
 
 /** @param asking how queries are sent. @param resolvers the servers of this machine */
 export function systemWorld(
@@ -64,7 +65,7 @@ function shownCertificate(
         `${wordOf(authorizationError)}${names === '' ? '' : ` (it is for ${names.slice(0, 120)})`}`,
       );
     });
-    socket.once('error', (error) => end(error.message));
+    socket.once('error', (error) => end(whyFailed(error)));
   });
 }
 

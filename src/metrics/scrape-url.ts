@@ -1,5 +1,6 @@
 /** Metrics of another process over HTTP, as Prometheus fetches them. */
 import { Scrape } from './read-exposition.ts';
+import { whyFailed } from '../base/why-failed.ts';
 
 /** The most that is read of one scrape, bytes: a server with ten thousand series has 2 MiB. */
 export const SCRAPE_BYTES_MAX: number = 64 * 1024 * 1024;
@@ -34,7 +35,7 @@ export async function scrapeUrl(request: ScrapeRequest): Promise<Scrape> {
       name === 'TimeoutError'
         ? `nothing in ${waitMs / 1000} s`
         : cause instanceof Error
-          ? cause.message
+          ? whyFailed(cause)
           : message;
     throw new Error(text, { cause: error });
   }

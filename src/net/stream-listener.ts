@@ -16,6 +16,7 @@ import type { ListenerCounters } from './listener-counters.ts';
 import type { Endpoint, Listener, ListenerParts, ListenerTerms } from './listener.ts';
 import { ProxiedStreams } from './proxied-stream.ts';
 import { TimerWheel } from './timer-wheel.ts';
+import { whyFailed } from '../base/why-failed.ts';
 
 /** How late a connection's time limit may be met. */
 const TICK_MS = 100;
@@ -112,7 +113,7 @@ export class StreamListener implements Listener, StreamHost {
     this.#closing = false;
     this.#port = await listen(this.#server, this.endpoint);
     this.#server.on('error', (error) =>
-      this.log.error(`${this.#protocol.proto} listener: ${error.message}`),
+      this.log.error(`${this.#protocol.proto} listener: ${whyFailed(error)}`),
     );
   }
 

@@ -13,6 +13,7 @@ import { ProxiedDatagrams } from './proxied-datagrams.ts';
 import { bareAddress } from './ends.ts';
 import { canReusePort } from './stream-listener.ts';
 import { arena } from './write-reply.ts';
+import { whyFailed } from '../base/why-failed.ts';
 
 /** Client addresses whose bytes are remembered. */
 const PEERS_MAX = 4096;
@@ -87,7 +88,7 @@ class PlainUdpListener implements Listener, Outlet<RemoteInfo> {
     }
     this.#port = socket.address().port;
     this.#local = bareAddress(socket.address().address);
-    socket.on('error', (error) => this.#parts.log.error(`udp listener: ${error.message}`));
+    socket.on('error', (error) => this.#parts.log.error(`udp listener: ${whyFailed(error)}`));
     socket.on('message', this.#onMessage);
     this.#socket = socket;
     this.pending.closed = false;

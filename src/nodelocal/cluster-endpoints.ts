@@ -5,6 +5,7 @@ import { isIP } from '../base/ip.ts';
 import { every, type Clock, type Timer } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
 import type { Random } from '../base/random.ts';
+import { whyFailed } from '../base/why-failed.ts';
 
 /** How often the name is looked up: a large cluster has thousands of nodes. */
 const PERIOD_MS = 5000;
@@ -77,7 +78,7 @@ export class ClusterEndpoints {
       writeFileSync(`${file}.new`, servers.map((server) => `nameserver ${server}\n`).join(''));
       renameSync(`${file}.new`, file);
     } catch (error) {
-      log.error(`the endpoints of ${name} cannot be written: ${(error as Error).message}`);
+      log.error(`the endpoints of ${name} cannot be written: ${whyFailed(error)}`);
       return;
     }
     this.#written = found;

@@ -5,6 +5,7 @@ import { Problem } from '../base/problem.ts';
 import { FILE_MAX, readFileText } from '../base/read-file.ts';
 import { emptyConfig, readKubeDnsConfig } from './kube-dns-config.ts';
 import { renderTemplate, type TemplateValues } from './template.ts';
+import { whyFailed } from '../base/why-failed.ts';
 
 /** Where NodeLocal DNSCache has the ConfigMap `kube-dns`, unless it is told. */
 const KUBE_DNS_FOLDER = '/etc/kube-dns';
@@ -90,5 +91,5 @@ export class CorefileWriter {
 
 function textOf(error: unknown): string {
   if (error instanceof Problem) return error.print();
-  return error instanceof Error ? error.message : String(error);
+  return whyFailed(error);
 }

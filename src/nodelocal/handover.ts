@@ -3,6 +3,7 @@ import { chmodSync, existsSync, renameSync, rmSync, statSync, unlinkSync } from 
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Log } from '../base/log.ts';
+import { whyFailed } from '../base/why-failed.ts';
 
 /** What the instances say to each other, a line each. */
 const WORDS = { ASK: 'take over', SERVING: 'serving', RELEASED: 'released' };
@@ -89,7 +90,7 @@ export class Handover {
     this.#parts = parts;
     this.#server = createServer((socket) => this.#onSocket(socket));
     this.#server.on('error', (error) =>
-      parts.log.warning(`nobody can take over from this instance: ${error.message}`),
+      parts.log.warning(`nobody can take over from this instance: ${whyFailed(error)}`),
     );
   }
 

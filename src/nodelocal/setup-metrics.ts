@@ -6,6 +6,7 @@ import { Collection } from '../metrics/collection.ts';
 import { contentTypes, formatFor } from '../metrics/formats.ts';
 import { SharedRegistry } from '../metrics/shared-registry.ts';
 import type { SetupError } from './node-network.ts';
+import { whyFailed } from '../base/why-failed.ts';
 
 const kinds: readonly SetupError[] = [
   'iptables',
@@ -88,7 +89,7 @@ export class SetupMetrics {
     });
     await new Promise<void>((resolve) => {
       server.once('error', (error) => {
-        log.error(`Failed to start metrics handler: ${error.message}`);
+        log.error(`Failed to start metrics handler: ${whyFailed(error)}`);
         resolve();
       });
       // The process that this one takes over from still has the port.

@@ -1,6 +1,7 @@
 /** Keys of transaction signatures as people write them: in a Corefile, and in files as `tsig-keygen` makes them. */
 import { Problem, type Place } from '../base/problem.ts';
-import { FILE_MAX, readFileText, whyUnreadable } from '../base/read-file.ts';
+import { whyUnreadable } from '../base/error-code.ts';
+import { FILE_MAX, readFileText } from '../base/read-file.ts';
 import { algorithmNamed } from '../net/tsig.ts';
 import { parseBase64 } from '../wire/encoding.ts';
 import { foldName, NameError, parseName, type WireName } from '../wire/name.ts';

@@ -1,5 +1,5 @@
+import { whyUnreadable } from '../base/error-code.ts';
 import type { Clock } from '../base/clock.ts';
-import { whyUnreadable } from '../base/read-file.ts';
 import type { Log } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
 import type { Counter, Gauge, Registry } from '../metrics/registry.ts';

@@ -81,7 +81,7 @@ describe('ndots bench', () => {
     [[], /which server\?/, 3],
     [['dns.example'], /is no IP address/, 3],
     [['127.0.0.1', '--client', 'glib'], /Did you mean glibc/, 3],
-    [['127.0.0.1', '--names', '/nowhere'], /there is no such file/, 2],
+    [['127.0.0.1', '--names', '/nowhere'], /no such file or directory/, 2],
   ] as const)
     test(`"${words.join(' ')}" is a mistake that is explained`, async () => {
       const { code, err } = await bench(...words);

@@ -1,11 +1,11 @@
 /** The files of a manifest folder, and what has changed in them since the last look. */
 import { readdirSync, realpathSync, statSync, type Stats } from 'node:fs';
 import { join } from 'node:path';
-import { errorCode } from '../../base/error-code.ts';
+import { errorCode, whyUnreadable } from '../../base/error-code.ts';
 import type { Maybe } from '../../base/maybe.ts';
 import { printBytes } from '../../base/limits.ts';
 import { Problem } from '../../base/problem.ts';
-import { FILE_MAX, readFileText, whyUnreadable } from '../../base/read-file.ts';
+import { FILE_MAX, readFileText } from '../../base/read-file.ts';
 import {
   manifestMemoryRemedy,
   readManifests,

@@ -1,6 +1,7 @@
 /** A Corefile in a story: its text, or the name of a file beside the story. */
 import { join, dirname, isAbsolute } from 'node:path';
-import { FILE_MAX, readFileText, whyUnreadable } from '../../base/read-file.ts';
+import { whyUnreadable } from '../../base/error-code.ts';
+import { FILE_MAX, readFileText } from '../../base/read-file.ts';
 import { text, type Path, type Reading, type Shape } from './shapes.ts';
 
 /** The text of a file that is named in a story, relative to the story; null: it cannot be read, which has been told. */

@@ -1,6 +1,7 @@
 /** A story that a person has written: YAML to a story that is played like all others. Whatever is mistyped is told with its place. */
 import { nearest, Problem, Problems, type Place } from '../../base/problem.ts';
-import { FILE_MAX, readFileText, whyUnreadable } from '../../base/read-file.ts';
+import { whyUnreadable } from '../../base/error-code.ts';
+import { FILE_MAX, readFileText } from '../../base/read-file.ts';
 import { isObject } from '../../kube/api/json-object.ts';
 import { parseYaml, type YamlDocument } from '../../kube/manifests/yaml-document.ts';
 import { LabCluster } from '../cluster.ts';

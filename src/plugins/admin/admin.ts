@@ -12,6 +12,7 @@ import { hostPort, word } from '../../corefile/values.ts';
 import type { ControlContext, HttpTls } from '../../server/contract/control-context.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import { checkCertificate, readCertificateFile } from '../../server/contract/server-certificate.ts';
+import { whyFailed } from '../../base/why-failed.ts';
 
 const address = hostPort('ADDRESS');
 
@@ -164,7 +165,7 @@ function readToken(file: string): string {
   } catch (error) {
     throw new Problem({
       code: 'admin-token',
-      text: `token_file cannot be read: ${(error as Error).message}`,
+      text: `token_file cannot be read: ${whyFailed(error)}`,
       remedy: `ls -l ${file}`,
       cause: error,
     });

@@ -15,6 +15,8 @@ import { zoneTransfers } from '../../zone/zone-records.ts';
 import { ZoneReplica } from '../../zone/zone-replica.ts';
 import { zoneFiles } from './folder.ts';
 import { readNaming, type Naming } from './naming.ts';
+import { errorCode } from '../../base/error-code.ts';
+import { whyFailed } from '../../base/why-failed.ts';
 
 const syntax = directive({
   name: 'auto',
@@ -102,11 +104,10 @@ function checkFolder(path: string, warn: (text: string) => void): void {
   try {
     statSync(path);
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT') return warn(`Directory does not exist: ${path}`);
+    if (errorCode(error) === 'ENOENT') return warn(`Directory does not exist: ${path}`);
     throw new Problem({
       code: 'zone-folder-unreadable',
-      text: `Unable to access root path '${path}': ${message}`,
+      text: `Unable to access root path '${path}': ${whyFailed(error)}`,
       remedy: `Check the path and who may enter it: ls -ld ${path}`,
       cause: error,
     });

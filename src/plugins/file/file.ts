@@ -1,6 +1,6 @@
 /** `file`: answers from zone files. */
+import { whyUnreadable } from '../../base/error-code.ts';
 import { every } from '../../base/clock.ts';
-import { whyUnreadable } from '../../base/read-file.ts';
 import { Problem, Problems } from '../../base/problem.ts';
 import { required, zones } from '../../corefile/positions.ts';
 import { fallthrough, flag, setting } from '../../corefile/properties.ts';

@@ -1,6 +1,7 @@
 import { lookup, Resolver } from 'node:dns/promises';
 import { whyFailed } from '../../base/why-failed.ts';
-import { FILE_MAX, readFileText, whyUnreadable } from '../../base/read-file.ts';
+import { whyUnreadable } from '../../base/error-code.ts';
+import { FILE_MAX, readFileText } from '../../base/read-file.ts';
 import { Mistakes, Problem, type Place } from '../../base/problem.ts';
 import { isDomainName } from '../../corefile/zones.ts';
 import { readNameservers } from '../../server/contract/nameservers.ts';

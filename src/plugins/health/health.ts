@@ -10,6 +10,7 @@ import { duration, hostPort, worded } from '../../corefile/values.ts';
 import { slimBuckets } from '../../metrics/buckets.ts';
 import { answerText } from '../../base/http-answer.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
+import { whyFailed } from '../../base/why-failed.ts';
 
 const address = worded(hostPort('ADDRESS'), (text, reason) =>
   // CoreDNS reads the address as a part of a URL.
@@ -89,7 +90,7 @@ export const health: Plugin = definePlugin({
           (error: Error) => {
             durations.observe((clock.now() - begun) / 1000);
             failures.add(1);
-            log.warning(`Local health request to "${url}" failed: ${error.message}`);
+            log.warning(`Local health request to "${url}" failed: ${whyFailed(error)}`);
           },
         );
       });

@@ -2,10 +2,10 @@
 import { statSync, type Stats } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '../../base/clock.ts';
-import { errorCode } from '../../base/error-code.ts';
+import { errorCode, whyUnreadable } from '../../base/error-code.ts';
 import type { Log } from '../../base/log.ts';
 import { Problem } from '../../base/problem.ts';
-import { FILE_MAX, readFileLines, whyUnreadable } from '../../base/read-file.ts';
+import { FILE_MAX, readFileLines } from '../../base/read-file.ts';
 
 /** How long the thread reads before it does something else, milliseconds. */
 const SLICE_MS = 8;

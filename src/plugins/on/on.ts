@@ -6,6 +6,7 @@ import { value, wrong } from '../../corefile/values.ts';
 import type { ControlContext } from '../../server/contract/control-context.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import { splitCommand } from './split-command.ts';
+import { whyFailed } from '../../base/why-failed.ts';
 
 const events = ['startup', 'shutdown', 'certrenew'] as const;
 
@@ -80,7 +81,7 @@ function run(
       cwd: path('.'),
       env: { ...env },
     });
-    child.once('error', (error) => ended(error.message));
+    child.once('error', (error) => ended(whyFailed(error)));
     child.once('exit', (code, signal) => {
       if (signal !== null) ended(`signal: ${signal}`);
       else ended(code === 0 ? '' : `exit status ${code}`);

@@ -5,6 +5,8 @@ import { required } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { word } from '../../corefile/values.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
+import { errorCode } from '../../base/error-code.ts';
+import { whyFailed } from '../../base/why-failed.ts';
 
 const syntax = directive({
   name: 'root',
@@ -24,11 +26,10 @@ export const root: Plugin = definePlugin({
     try {
       statSync(folder);
     } catch (error) {
-      const { code, message } = error as NodeJS.ErrnoException;
-      if (code !== 'ENOENT') {
+      if (errorCode(error) !== 'ENOENT') {
         throw new Problem({
           code: 'root-unreadable',
-          text: `unable to access root path '${folder}': ${message}`,
+          text: `unable to access root path '${folder}': ${whyFailed(error)}`,
           remedy: `Check the path and who may enter it: ls -ld ${folder}`,
           cause: error,
         });

@@ -1,9 +1,9 @@
 /** `sign`: signs zone files, and writes what `file` and `auto` serve. */
+import { whyUnreadable } from '../../base/error-code.ts';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { every } from '../../base/clock.ts';
 import { Problem, Problems, type Place } from '../../base/problem.ts';
-import { whyUnreadable } from '../../base/read-file.ts';
 import { required, zones } from '../../corefile/positions.ts';
 import { pluginProblem } from '../../corefile/problems.ts';
 import { lines, setting } from '../../corefile/properties.ts';

@@ -1,10 +1,10 @@
 /** Keeps the signed form of one zone file up to date. */
+import { whyUnreadable } from '../../base/error-code.ts';
 import { statSync } from 'node:fs';
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import { Problems, problemsIn } from '../../base/problem.ts';
 import type { Random } from '../../base/random.ts';
-import { whyUnreadable } from '../../base/read-file.ts';
 import type { KeyPair } from '../../dnssec/key-pair.ts';
 import { PoolSigner, type Signer } from '../../dnssec/signer.ts';
 import { parseName } from '../../wire/name.ts';

@@ -1,4 +1,5 @@
-import { FILE_MAX, readFileBytes, whyUnreadable } from '../../base/read-file.ts';
+import { whyUnreadable } from '../../base/error-code.ts';
+import { FILE_MAX, readFileBytes } from '../../base/read-file.ts';
 import { Problem, Problems, type Place } from '../../base/problem.ts';
 import type { TlsFiles } from '../../corefile/tls-files.ts';
 import type { UpstreamTls } from '../../net/network.ts';
