@@ -101,7 +101,8 @@ function malformed(key: string): TsigProof {
 
 /** Replies to signatures that prove nothing are not signed: they carry a TSIG record without a MAC (RFC 8945 section 5.3.2). */
 function refusedBy(verdict: TsigVerdict, error: number, fields: TsigFields): TsigProof {
-  const seconds = fields.signedAt;
+  // Nothing was signed at any time.
+  const seconds = 0;
   const seal = new ReplySeal({
     key: null,
     algorithm: null,

@@ -1,4 +1,5 @@
 /** Keys of transaction signatures as people write them: in a Corefile, and in files as `tsig-keygen` makes them. */
+import { randomBytes } from 'node:crypto';
 import { Problem, type Place } from '../base/problem.ts';
 import { whyUnreadable } from '../base/error-code.ts';
 import { FILE_MAX, readFileText } from '../base/read-file.ts';
@@ -12,13 +13,27 @@ export interface FileKey extends TsigKey {
   readonly algorithm: TsigAlgorithm | null;
 }
 
-/** The key of this name and secret (base64), or what is wrong with them. */
-export function makeKey(name: string, secret: string): TsigKey | string {
-  const bytes = parseBase64(secret);
-  if (bytes === null || bytes.length === 0) return `the secret of key "${name}" is no base64`;
+/**
+ * The key of this name and secret (base64), or what is wrong with them.
+ * @param broken is told of a secret that is no base64: the key is one that nobody has then, whose signatures are all wrong; null: it is a
+ *   mistake
+ */
+export function makeKey(
+  name: string,
+  secret: string,
+  broken: ((why: string) => void) | null = null,
+): TsigKey | string {
   const wire = wireName(name);
-  return wire === null ? `"${name}" is no name of a key` : { name: wire, secret: bytes };
+  if (wire === null) return `"${name}" is no name of a key`;
+  const bytes = parseBase64(secret);
+  if (bytes !== null && bytes.length > 0) return { name: wire, secret: bytes };
+  const why = `the secret of key "${name}" is no base64`;
+  if (broken === null) return why;
+  broken(why);
+  return { name: wire, secret: randomBytes(SECRET_BYTES) };
 }
+
+const SECRET_BYTES = 64;
 
 function wireName(text: string): WireName | null {
   try {
@@ -41,9 +56,14 @@ export function algorithmOrWhy(name: string): TsigAlgorithm | string {
 /**
  * Reads a file with keys in the form of `named.conf`: `key NAME { algorithm NAME; secret TEXT; };`, any number of them.
  * @param plugin who reads it, for messages
+ * @param broken as of `makeKey`; it is told of algorithms that are not known, too
  * @throws Problem with the line
  */
-export function readKeyFile(path: string, plugin: string): readonly FileKey[] {
+export function readKeyFile(
+  path: string,
+  plugin: string,
+  broken: ((why: string) => void) | null = null,
+): readonly FileKey[] {
   let text: string;
   try {
     text = readFileText(path, FILE_MAX.small);
@@ -55,7 +75,7 @@ export function readKeyFile(path: string, plugin: string): readonly FileKey[] {
       cause: error,
     });
   }
-  return parseKeys(text, (line, why) => {
+  const fail = (line: number, why: string): Problem => {
     const place: Place = { file: path, line, column: 0 };
     return new Problem({
       code: 'tsig-key',
@@ -64,7 +84,10 @@ export function readKeyFile(path: string, plugin: string): readonly FileKey[] {
       remedy:
         'Write keys as tsig-keygen does: key "NAME" { algorithm hmac-sha256; secret "BASE64"; };',
     });
-  });
+  };
+  const tell =
+    broken === null ? null : (line: number, why: string): void => broken(`${path}:${line}: ${why}`);
+  return parseKeys(text, fail, tell);
 }
 
 interface Word {
@@ -73,7 +96,11 @@ interface Word {
 }
 
 /** The keys of a text in the form of `named.conf`. @throws what `fail` makes */
-function parseKeys(text: string, fail: (line: number, why: string) => Error): readonly FileKey[] {
+function parseKeys(
+  text: string,
+  fail: (line: number, why: string) => Error,
+  broken: ((line: number, why: string) => void) | null,
+): readonly FileKey[] {
   const words = wordsOf(text);
   const end: Word = { text: '', line: words.at(-1)?.line ?? 1 };
   let at = 0;
@@ -99,14 +126,17 @@ function parseKeys(text: string, fail: (line: number, why: string) => Error): re
       if (word.text === 'secret') secret = value;
       else if (word.text === 'algorithm') {
         const found = algorithmOrWhy(value.text);
-        if (typeof found === 'string') throw fail(value.line, found);
-        algorithm = found;
+        if (typeof found !== 'string') algorithm = found;
+        else if (broken === null) throw fail(value.line, found);
+        else broken(value.line, found);
       } else throw fail(word.line, `unexpected token "${word.text}"`);
       if (words[at]?.text === ';') at++;
     }
     if (secret === null) throw fail(name.line, `expected secret for key "${name.text}"`);
-    const key = makeKey(name.text, secret.text);
-    if (typeof key === 'string') throw fail(secret.line, key);
+    const { text: written, line } = secret;
+    const tell = broken === null ? null : (why: string): void => broken(line, why);
+    const key = makeKey(name.text, written, tell);
+    if (typeof key === 'string') throw fail(line, key);
     keys.push({ ...key, algorithm });
   }
   return keys;

@@ -111,11 +111,12 @@ export class ZoneAnswers {
         return this.#pass();
       }
       if ((zone.flags(source) & NODE.ALIAS) !== 0 && follows(type)) {
-        if (!wild && this.#followed(source)) break;
+        // A circle is an error, and told as one (RFC 1034 section 3.6.2).
+        if (!wild && this.#followed(source)) return this.#endless(query);
         this.#alias(source);
         if (wild && this.#dnssec)
           this.#denial.noExactName(node, this.#name, this.#length, nodeAt, nextAt);
-        if (wild && this.#spareIsName) break;
+        if (wild && this.#spareIsName) return this.#endless(query);
         this.#swap();
         if (!this.#inZone()) return this.#leave();
         continue;
@@ -131,7 +132,7 @@ export class ZoneAnswers {
         this.#denial.noExactName(node, this.#name, this.#length, nodeAt, nextAt);
       return this.#positive(source === 0 && (type === TYPE.NS || type === TYPE.ANY));
     }
-    // A circle of aliases: those that were followed are the answer.
+    // A long chain: what was followed of it is the answer, and who asked goes on from its end.
     return this.#positive();
   }
 
@@ -147,10 +148,10 @@ export class ZoneAnswers {
     return at + 2 + this.#zone.data[at + 1]!;
   }
 
-  /** DNAME records lead in a circle, or ever deeper. */
+  /** Aliases lead in a circle, or ever deeper. */
   #endless(query: Query): Reply {
     this.#writer.abandon();
-    const error = new Error(`the DNAME records that ${query.name} lies below lead to no end`);
+    const error = new Error(`the aliases of ${query.name} lead to no end`);
     return failure(RCODE.SERVFAIL, this.#plugin, error);
   }
 

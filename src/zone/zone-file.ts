@@ -6,7 +6,7 @@ import type { Clock } from '../base/clock.ts';
 import { Problem, type Place } from '../base/problem.ts';
 import { whyUnreadable } from '../base/error-code.ts';
 import { readFileText } from '../base/read-file.ts';
-import { CLASS, className, typeName } from '../wire/iana.ts';
+import { CLASS, className, TYPE, typeName } from '../wire/iana.ts';
 import { writeData } from '../wire/message.ts';
 import { foldName, printName, type WireName } from '../wire/name.ts';
 import { MessageFull, MessageWriter } from '../wire/writer.ts';
@@ -83,6 +83,7 @@ export async function readZoneFile(
   });
   let sliceEnd = clock.now() + SLICE_MS;
   let told = false;
+  let stray: Stray | null = null;
   let count = 0;
   for (const { owner, type, class: rclass, ttl, data, place } of untilEnough(records)) {
     if (count === most.records) throw new ZoneTooLarge();
@@ -101,6 +102,10 @@ export async function readZoneFile(
       continue;
     }
     const refusal = builder.add(owner, type, ttl, wire);
+    if (type === TYPE.SOA && (refusal === 'outside' || refusal === 'soa-below-apex')) {
+      stray = { owner, ttl, wire, place };
+      continue;
+    }
     if (refusal === null) targets.note(owner, type, wire, place);
     else {
       const { text, hint, harmless } = refusals[refusal];
@@ -118,6 +123,15 @@ export async function readZoneFile(
     }
   }
   if (problems.length > 0) return { packed: null, problems, warnings };
+  if (stray !== null) {
+    const { owner, ttl, wire, place } = stray;
+    // CoreDNS takes any SOA record for that of the zone. Of a zone that has neither its own nor anything else nothing would be left.
+    const isTaken = !builder.hasSoa && builder.records > 0;
+    if (isTaken) builder.add(foldName(origin), TYPE.SOA, ttl, wire);
+    const what = isTaken ? 'is taken for that of the zone, which has none' : 'is left out';
+    const text = `${printName(owner)} SOA: an SOA record stands only at ${printName(origin)}; this one ${what}`;
+    warnings.push(mistake(place, text));
+  }
   if (!builder.hasSoa) {
     problems.push(
       new Problem({
@@ -140,6 +154,14 @@ export async function readZoneFile(
     warnings.push(mistake(place, text, hint));
   }
   return { packed, problems, warnings };
+}
+
+/** An SOA record of another name than the zone's. */
+interface Stray {
+  readonly owner: WireName;
+  readonly ttl: number;
+  readonly wire: Uint8Array;
+  readonly place: Place;
 }
 
 const writer = new MessageWriter(false);

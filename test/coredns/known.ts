@@ -78,13 +78,6 @@ export const knownSetups: readonly Known[] = [
     inapplicable: 'CoreDNS, too, ends when the file is not there, after it has read the Corefile',
   },
   {
-    plugin: 'tsig',
-    test: 'TestParse',
-    like: /secret name2?\.key\. test-key|secrets \S*tmpfile/,
-    intended:
-      'src/plugins/tsig/tsig.md: secrets that are no base64 are found when the Corefile is read',
-  },
-  {
     plugin: 'file',
     test: 'TestFileParse',
     like: /tmpfile/,
@@ -205,30 +198,6 @@ export const knownServers: readonly Known[] = [
     intended: 'docs/coredns.md, switching with care: versions begin with ndots-',
   },
   {
-    plugin: 'autopath',
-    test: 'TestLookupAutoPathErratic',
-    like: /erratic does not implement the AutoPather interface/,
-    intended: 'src/plugins/autopath/autopath.md: @erratic has no search path',
-  },
-  {
-    plugin: 'file',
-    test: 'TestLookupAutoPathErratic',
-    like: /SOA record stands only at/,
-    intended: "src/plugins/file/file.md: the SOA record is that of the zone's own name",
-  },
-  {
-    plugin: 'file',
-    test: 'TestAutoPathErraticNotLoaded',
-    like: /SOA record stands only at/,
-    intended: "src/plugins/file/file.md: the SOA record is that of the zone's own name",
-  },
-  {
-    plugin: 'file',
-    test: 'TestFileLoop',
-    like: /Rcode should be 2, got 0/,
-    intended: 'src/plugins/file/file.md: circles of aliases are answered',
-  },
-  {
     plugin: 'transfer',
     test: 'TestLargeAXFR',
     like: /unexpected number of RRs: 6557/,
@@ -258,18 +227,6 @@ export const knownServers: readonly Known[] = [
     plugin: 'tls',
     test: 'TestACMEDNS01CertificateManagement',
     intended: 'docs/coredns.md, what is not there: certificates by ACME',
-  },
-  {
-    plugin: 'tsig',
-    test: 'TestTsigBadKey',
-    like: /TSIG TimeSigned should be 0/,
-    intended: "src/plugins/tsig/tsig.md: the server's time is in every TSIG record, as BIND has it",
-  },
-  {
-    plugin: 'tsig',
-    test: 'TestTsigBadSig',
-    like: /TSIG TimeSigned should be 0/,
-    intended: "src/plugins/tsig/tsig.md: the server's time is in every TSIG record, as BIND has it",
   },
   {
     plugin: 'prometheus',

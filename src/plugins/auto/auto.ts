@@ -71,6 +71,8 @@ export const auto: Plugin = definePlugin({
         if (publisher.has(zone)) log.info(`Inserting zone \`${zone}' from: ${path}`);
     };
     await look();
+    // The first file of a folder that is empty now is not to wait for the program that reads it.
+    await import('../../zone/zone-file.ts');
     context.onStart(() => {
       if (reloadMs === 0) return;
       const ticks = every(clock, reloadMs, () => void look());

@@ -387,6 +387,26 @@ describe('another source', () => {
     assert.equal(say(await world.ask(`www.example.org.${suffix} A`)), 'NXDOMAIN | SOA');
     assert.ok(world.log.some((line) => line.includes('"@etcd" needs the plugin etcd')));
   });
+
+  test('is erratic, which has the same search domains for everybody', async () => {
+    writeFileSync(
+      join(folder, 'db.root'),
+      '@ 60 SOA ns host 1 2 3 4 5\ngoogle.com. 60 A 192.0.2.7\nmail.b.example.org. 60 A 192.0.2.8\n',
+    );
+    const world = await makeWorld('. {\n autopath @erratic\n file db.root .\n erratic\n}', {
+      folder,
+    });
+    assert.equal(
+      say(await world.ask('google.com.a.example.org. A')),
+      'NOERROR | google.com.a.example.org. 60 CNAME google.com. | google.com. 60 A 192.0.2.7',
+    );
+    assert.equal(
+      say(await world.ask('mail.a.example.org. A')),
+      'NOERROR | mail.a.example.org. 60 CNAME mail.b.example.org. | mail.b.example.org. 60 A 192.0.2.8',
+    );
+    assert.equal(say(await world.ask('google.com. A')), 'NOERROR | google.com. 60 A 192.0.2.7');
+    await world.close();
+  });
 });
 
 describe('in a server block for the cluster zone alone', () => {

@@ -2,7 +2,7 @@
 import { whyFailed } from '../../base/why-failed.ts';
 import { Problem } from '../../base/problem.ts';
 import { definePlugin, type Plugin, type WorkerContext } from '../../server/contract/plugin.ts';
-import { searchDomains, type SearchDomains } from '../../server/contract/ports.ts';
+import { searchDomains, searchLists, type SearchDomains } from '../../server/contract/ports.ts';
 import { ZoneMatch } from '../../server/contract/zone-match.ts';
 import type { WireName } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
@@ -13,6 +13,8 @@ import { ownResolvConf, readSearchList, wireNames } from './resolv-conf.ts';
 import { fixedPath, offeredPath, type SearchPath } from './search-path.ts';
 import { perRoute } from '../../server/contract/per-route.ts';
 
+/** It has the same search path for every client. */
+const LISTED = 'erratic';
 const UNWATCHED = 'pods are not watched';
 
 /**
@@ -43,7 +45,7 @@ export const autopath: Plugin = definePlugin({
       log.warning(
         `"${from}" needs the plugin ${plugin} in the same server block: nothing is completed`,
       );
-    } else if (plugin !== 'kubernetes') {
+    } else if (plugin !== 'kubernetes' && plugin !== LISTED) {
       throw new Problem({
         code: 'autopath-source',
         text: `plugin/autopath: ${plugin} does not implement the AutoPather interface`,
@@ -75,12 +77,29 @@ function pathOf(options: AutopathOptions, context: WorkerContext): SearchPath {
   if (!from.startsWith('@')) return fixedPath(readSearchList(context.path(from)));
   const by = from === BY_NAME ? 'byName' : 'byClient';
   const plugin = pluginOf(from);
+  if (plugin === LISTED) return listedPath(context);
   let offered: SearchDomains | null = null;
   context.onStart(() => {
     offered = context.find(searchDomains).find((one) => one.plugin === plugin) ?? null;
     if (offered !== null && by === 'byClient' && !offered.knowsClients) context.post(UNWATCHED);
   });
   return offeredPath(() => offered, by, moreDomains(options));
+}
+
+/** The search list that a plugin of the block has for everybody. */
+function listedPath(context: WorkerContext): SearchPath {
+  let path = fixedPath([]);
+  context.onStart(() => {
+    const found = context.find(searchLists).find((one) => one.plugin === LISTED);
+    if (found !== undefined) path = fixedPath(wireNames(found.domains));
+  });
+  return {
+    begin: (query) => path.begin(query),
+    get length() {
+      return path.length;
+    },
+    suffix: (query, begin, index, into) => path.suffix(query, begin, index, into),
+  };
 }
 
 /** The plugin that `@name` or `@PLUGIN` asks. */

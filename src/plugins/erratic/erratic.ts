@@ -5,6 +5,7 @@ import { optional } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { duration, integer, value, Wrong, wrong } from '../../corefile/values.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
+import { searchLists } from '../../server/contract/ports.ts';
 import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';
 import { joinNames, parseName, type WireName } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
@@ -48,6 +49,8 @@ const syntax = directive({
 const address4 = Uint8Array.of(192, 0, 2, 53);
 const address6 = Uint8Array.of(0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x53);
 const LARGE = 30;
+/** For `autopath @erratic`. */
+const SEARCH = ['a.example.org.', 'b.example.org.'];
 /** Ready while this many queries have come. */
 const READY_FROM = 3;
 const READY_BELOW = 5;
@@ -71,6 +74,7 @@ export const erratic: Plugin = definePlugin({
     const delayMs = options.delay?.forMs ?? 100;
     // Where something else is asked for, queries are dropped only if that is asked for, too.
     const drop = options.drop?.every ?? (delay > 0 || truncate > 0 ? 0 : 2);
+    context.offer(searchLists, { plugin: 'erratic', domains: SEARCH });
     let count = 0;
     return (query) => {
       const number = count++;

@@ -127,13 +127,47 @@ describe('file', () => {
     ]);
   });
 
-  test('a circle of aliases is answered once round', async (t) => {
-    const world = await served(t);
-    assert.deepEqual((await ask(world, 'loop.example.org. A')).slice(0, 3), [
+  test('an SOA record of another name is that of a zone that has none', async (t) => {
+    const world = await served(
+      t,
+      '$TTL 60\nother.example. SOA ns host 7 2 3 4 5\nwww A 192.0.2.1\n',
+    );
+    assert.equal((await ask(world, 'www.example.org. A'))[1], 'www.example.org. 60 A 192.0.2.1');
+    const [, text] = await ask(world, 'example.org. SOA');
+    assert.match(text!, /^example\.org\. 60 SOA .* 7 2 3 4 5$/);
+    assert.match(world.log.join('\n'), /db\.example\.org:2:1: other\.example\. SOA: .* is taken/);
+    const own = await served(t, `${zone}x.example.org. SOA ns host 9 2 3 4 5\n`);
+    assert.match(own.log.join('\n'), /x\.example\.org\. SOA: .* is left out/);
+    assert.doesNotMatch((await ask(own, 'example.org. SOA'))[1]!, / 9 2 3 4 5$/);
+  });
+
+  test('a file of another zone is refused', async (t) => {
+    await assert.rejects(
+      served(t, '$ORIGIN other.example.\n@ 60 SOA ns host 7 2 3 4 5\nwww 60 A 192.0.2.1\n'),
+      /has no SOA record for origin example\.org\./,
+    );
+  });
+
+  test('a circle of aliases is SERVFAIL, a single one of them is answered', async (t) => {
+    const world = await served(t, `${zone}*.foo CNAME bar.foo\nself CNAME self\n`);
+    for (const name of ['loop', 'loop2', 'self', 'x.foo', 'bar.foo'])
+      assert.deepEqual(await ask(world, `${name}.example.org. A`), ['SERVFAIL'], name);
+    assert.deepEqual((await ask(world, 'loop.example.org. CNAME')).slice(0, 2), [
       'NOERROR aa',
       'loop.example.org. 300 CNAME loop2.example.org.',
-      'loop2.example.org. 300 CNAME loop.example.org.',
     ]);
+  });
+
+  test('a chain of aliases that is longer than what is followed ends in an alias', async (t) => {
+    const chain = Array.from({ length: 20 }, (_, i) => `c${i} CNAME c${i + 1}\n`).join('');
+    const world = await served(t, `${zone}${chain}c20 A 192.0.2.1\n`);
+    const [code, ...answers] = await ask(world, 'c0.example.org. A');
+    assert.equal(code, 'NOERROR aa');
+    assert.match(
+      answers.findLast((line) => line.includes('CNAME'))!,
+      /^c10\.example\.org\. 300 CNAME c11/,
+    );
+    assert.equal((await ask(world, 'c12.example.org. A'))[9], 'c20.example.org. 300 A 192.0.2.1');
   });
 
   test('an alias that leads out of the zone is followed by asking the whole server', async (t) => {

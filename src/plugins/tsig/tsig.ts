@@ -1,4 +1,5 @@
 /** `tsig`: queries are signed with keys, and so are their replies (RFC 8945). */
+import type { Problem } from '../../base/problem.ts';
 import { andThen, isLater } from '../../base/maybe.ts';
 import { required, zones } from '../../corefile/positions.ts';
 import { pluginProblem, pluginRemark } from '../../corefile/problems.ts';
@@ -48,7 +49,7 @@ const syntax = directive({
     return secrets.flatMap(({ name, secret: { text, place } }, index) => {
       if (names.indexOf(name) < index)
         return [pluginProblem('tsig', place, `key "${name}" redefined`)];
-      const made = makeKey(name, text);
+      const made = makeKey(name, text, passed);
       if (typeof made !== 'string') return [];
       return [
         pluginProblem('tsig', place, made, { hint: 'tsig-keygen NAME makes a key and prints it.' }),
@@ -57,7 +58,19 @@ const syntax = directive({
   },
   warn: ({ secrets, files }, at) =>
     secrets.length + files.length > 0
-      ? []
+      ? secrets.flatMap(({ name, secret: { text, place } }) => {
+          const remarks: Problem[] = [];
+          makeKey(name, text, (why) => {
+            const hint = 'tsig-keygen NAME makes a key and prints it.';
+            remarks.push(
+              pluginRemark('tsig', place, `${why}: no signature with it will be right`, {
+                code: 'directive-warning',
+                hint,
+              }),
+            );
+          });
+          return remarks;
+        })
       : [
           pluginRemark('tsig', at, 'there is no key here, so no signature will be right', {
             code: 'directive-warning',
@@ -73,11 +86,15 @@ export const tsig: Plugin = definePlugin({
   syntax,
   control(options, context) {
     // Files that cannot be read are to be told of before anything is served.
-    keysOf(options, (file) => context.path(file));
+    keysOf(
+      options,
+      (file) => context.path(file),
+      (why) => context.log.warning(`${why}; no such signature will be right`),
+    );
   },
 
   setup(options, context, next): Next {
-    const keys = keysOf(options, (file) => context.path(file));
+    const keys = keysOf(options, (file) => context.path(file), passed);
     const zone = new ZoneMatch(options.zones);
     const { types, opcodes } = options;
     const { clock, log } = context;
@@ -166,12 +183,19 @@ function opcodeNumber(name: string): number | null {
   return new Map<string, number>(Object.entries(OPCODE)).get(name.toUpperCase()) ?? null;
 }
 
+/** It is told of elsewhere. */
+const passed = (): void => undefined;
+
 /** All keys, of the Corefile and of files. @throws Problem */
-function keysOf({ secrets, files }: TsigOptions, path: (file: string) => string): TsigKeys {
-  const keys = secrets.map(({ name, secret }) => makeKey(name, secret.text) as TsigKey);
+function keysOf(
+  { secrets, files }: TsigOptions,
+  path: (file: string) => string,
+  broken: (why: string) => void,
+): TsigKeys {
+  const keys = secrets.map(({ name, secret }) => makeKey(name, secret.text, passed) as TsigKey);
   const names = new Set(keys.map(({ name }) => printName(name)));
   for (const file of files) {
-    for (const key of readKeyFile(path(file), 'tsig')) {
+    for (const key of readKeyFile(path(file), 'tsig', broken)) {
       const name = printName(key.name);
       if (names.has(name)) throw new Error(`plugin/tsig: key "${name}" redefined by ${file}`);
       names.add(name);

@@ -34,6 +34,15 @@ export interface SearchDomains {
 /** Offered by `kubernetes`, asked by `autopath`. */
 export const searchDomains: Port<SearchDomains> = definePort<SearchDomains>('search domains');
 
+/** Search domains that are the same for every client, the first one first. */
+export interface SearchList {
+  readonly plugin: string;
+  readonly domains: readonly string[];
+}
+
+/** Offered by `erratic`, asked by `autopath`. */
+export const searchLists: Port<SearchList> = definePort<SearchList>('search lists');
+
 /** Whose pods ask: offered by `kubernetes`, asked by plugins that treat clients by their namespace. */
 export interface ClientNamespaces {
   /** Whether pods are watched: otherwise no client is known. */
