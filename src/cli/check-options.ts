@@ -3,6 +3,7 @@ import { readReportingUrl } from '../kuberhealthy/reporting-url.ts';
 import { serverAddress, type PlannedCheck } from '../probe/check-file.ts';
 import { checkKinds } from '../probe/kinds.ts';
 import type { ProbeServer } from '../probe/network.ts';
+import { keptOf, type Kept } from './check-environment.ts';
 import { clusterOptions, type ClusterOptions } from './cluster-options.ts';
 import { flag, group, many, one, type OptionValue, type Usage } from './option.ts';
 import { parseOptions } from './option-parse.ts';
@@ -35,8 +36,8 @@ export interface CheckOptions extends ClusterOptions {
   /** Where checkers report; null: the service `kuberhealthy` of the own namespace. */
   readonly reportingUrl: URL | null;
   readonly reportBy: 'address' | 'name';
-  readonly keepCompleted: number;
-  readonly keepFailed: number;
+  /** What stays of what has ended. */
+  readonly kept: Kept;
   /** Whether nothing is reported to Kuberhealthy, though it started this. */
   readonly noReport: boolean;
   readonly color: 'auto' | 'always' | 'never' | null;
@@ -116,9 +117,13 @@ const table = {
     keepCompleted: one(
       '--keep-completed',
       integer('N', 0, 1000),
-      'completed pods of each check that stay (1)',
+      'completed pods of each check that stay (KH_MAX_COMPLETED_POD_COUNT, else 1)',
     ),
-    keepFailed: one('--keep-failed', integer('N', 0, 1000), 'failed ones, for 36 hours (2)'),
+    keepFailed: one(
+      '--keep-failed',
+      integer('N', 0, 1000),
+      'failed ones, for 36 hours (KH_MAX_ERROR_POD_COUNT, else 2)',
+    ),
   }),
   ...group('Output', {
     noReport: flag('--no-report', 'no report to Kuberhealthy (run, in one of its pods)'),
@@ -177,18 +182,28 @@ export function parseCheckOptions(
   if (more.length > 0) throw usage(`what is "${more[0]}"?`, 'Files of checks are given with -f.');
   if (values.kuberhealthy && action !== 'serve')
     throw usage('--kuberhealthy goes with serve', 'As in: ndots check serve --kuberhealthy');
-  const url = values.reportingUrl ?? env['KH_CHECK_REPORT_URL'] ?? '';
+  const url =
+    values.reportingUrl || env['KH_CHECK_REPORT_URL'] || env['KH_EXTERNAL_REPORTING_URL'] || '';
+  const kept = keptOf(values.kuberhealthy ? env : {});
+  const listen = values.kuberhealthy ? (env['KH_LISTEN_ADDRESS'] ?? '') : '';
   return {
     ...values,
     action,
     targetNamespace: values.targetNamespace ?? env['KH_TARGET_NAMESPACE'] ?? '',
     reportingUrl: url === '' ? null : readReportingUrl(url),
     reportBy: values.reportBy ?? 'address',
-    keepCompleted: values.keepCompleted ?? 1,
-    keepFailed: values.keepFailed ?? 2,
+    kept: {
+      ...kept,
+      completed: values.keepCompleted ?? kept.completed,
+      failed: values.keepFailed ?? kept.failed,
+    },
     output: values.nagios ? 'nagios' : (values.output ?? 'text'),
     failOn: values.failOn ?? 'failed',
-    listen: values.listen ?? { host: '0.0.0.0', port: 9154 },
+    listen:
+      values.listen ??
+      (listen === ''
+        ? { host: '0.0.0.0', port: 9154 }
+        : listenAddress.read(listen, 'KH_LISTEN_ADDRESS')),
     targetsMax: values.targetsMax ?? 1000,
   };
 }

@@ -8,9 +8,11 @@ import { problemsIn } from '../base/problem.ts';
 import { secureRandom } from '../base/random.ts';
 import { Lease } from '../kube/api/lease.ts';
 import { CheckCluster } from '../kuberhealthy/check-cluster.ts';
+import { CheckEvents } from '../kuberhealthy/check-events.ts';
 import { fullName, OWN_CHECKS, type CheckObject } from '../kuberhealthy/check-object.ts';
 import { CheckRunner } from '../kuberhealthy/check-runner.ts';
 import { CheckWatch } from '../kuberhealthy/check-watch.ts';
+import { EventList } from '../kuberhealthy/event-list.ts';
 import { ReportIntake } from '../kuberhealthy/report-intake.ts';
 import { readReportingUrl, ReportingUrl } from '../kuberhealthy/reporting-url.ts';
 import { KuberhealthyServer } from '../kuberhealthy/server.ts';
@@ -18,6 +20,7 @@ import type { StatusFacts } from '../kuberhealthy/status-documents.ts';
 import { readCheckFile } from '../probe/check-file.ts';
 import { reportOf, reportOfFailure, type Report } from '../probe/kuberhealthy/report.ts';
 import { runChecks } from '../probe/round.ts';
+import { unheard } from './check-environment.ts';
 import type { CheckOptions } from './check-options.ts';
 import { clusterIpBy, contextOf } from './check-plan.ts';
 import { watchFile, type FileWatch } from './check-serve.ts';
@@ -28,8 +31,6 @@ import { untilSignal } from './until-signal.ts';
 
 /** Kuberhealthy's own lease: while it runs, ndots does not, and the other way round. */
 const LEASE = 'kuberhealthy-controller';
-/** Failed pods stay so long, milliseconds. */
-const FAILED_MS = 36 * 3_600_000;
 
 /** Runs until a signal ends it. @throws Problem */
 export async function serveKuberhealthy(options: CheckOptions, io: Io): Promise<number> {
@@ -38,11 +39,16 @@ export async function serveKuberhealthy(options: CheckOptions, io: Io): Promise<
   const log = makeLog((line) => io.out(`${line}\n`));
   const clock = systemClock;
   const random = secureRandom;
+  const names = unheard(io.env);
+  if (names.length > 0)
+    log.warning(`set, and changing nothing here: ${names.join(', ')}; docs/check.md has the table`);
   const client = clusterClient(access, { perSecond: 50, burst: 100, inFlight: 32 });
   const ownNamespace = io.env['POD_NAMESPACE'] || access.namespace;
   const identity = io.env['POD_NAME'] || hostname();
   const watch = new CheckWatch({ client, clock, random, log, namespace });
-  const cluster = new CheckCluster({ client, watch, clock, namespace });
+  const cluster = new CheckCluster({ client, watch, clock });
+  const events = new CheckEvents({ client, clock, random, log, host: identity });
+  const { record } = events;
   const reporting = new ReportingUrl({
     url:
       options.reportingUrl ??
@@ -57,12 +63,9 @@ export async function serveKuberhealthy(options: CheckOptions, io: Io): Promise<
     cluster,
     clock,
     log,
+    record,
     authoritativePod: identity,
-    retention: {
-      completed: options.keepCompleted,
-      failed: options.keepFailed,
-      failedMs: FAILED_MS,
-    },
+    retention: options.kept,
     newRun: randomUUID,
     reportingUrl: (signal) => reporting.current(signal),
     whyUnreported: () => reporting.whyUnreported(),
@@ -85,12 +88,18 @@ export async function serveKuberhealthy(options: CheckOptions, io: Io): Promise<
     ...runner.numbers,
     sweepSeconds: runner.sweeper.tookSeconds,
     swept: runner.sweeper.deleted,
+    pods: watch.pods.numbers,
+    podOfRun: (run) => watch.pods.ofRun(3, run)?.name ?? null,
+    eventsDropped: events.dropped,
     wall: clock.wall(),
   });
   const server = new KuberhealthyServer({
-    intake: new ReportIntake({ watch, cluster, clock, authoritativePod: identity }),
+    intake: new ReportIntake({ watch, cluster, clock, record, authoritativePod: identity }),
     facts,
     isReady: () => watch.isSynced,
+    ask: (where, name) => runner.ask(where, name),
+    events: new EventList({ client, clock, watch }),
+    clock,
     log,
     more: () => file?.watch.samples() ?? [],
     own: () => file?.document() ?? null,
@@ -103,6 +112,7 @@ export async function serveKuberhealthy(options: CheckOptions, io: Io): Promise<
   watch.start();
   await Promise.all([lease.run(ended, (signal) => runner.run(signal)), file?.run(ended)]);
   await server.close();
+  await events.stop();
   await watch.stop();
   client.close();
   return EXIT.ok;

@@ -2,11 +2,11 @@
 import { sleep, type Clock } from '../base/clock.ts';
 import type { ApiChange, ApiClient } from '../kube/api/client.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
-import { getJson, sendJson } from '../kube/api/get-json.ts';
-import { asObject, children, type JsonObject } from '../kube/api/json-object.ts';
-import type { CheckObject, CheckState, Version } from './check-object.ts';
+import { sendJson } from '../kube/api/get-json.ts';
+import { asObject, type JsonObject } from '../kube/api/json-object.ts';
+import { KINDS, type CheckObject, type CheckState } from './check-object.ts';
 import { khStateOf, statusOf } from './check-state.ts';
-import { readCheckerPod, RUN_LABEL, type CheckerPod } from './check-pod.ts';
+import type { CheckerPod } from './check-pod.ts';
 import { resourcePath, type CheckWatch } from './check-watch.ts';
 
 /** What changing takes. */
@@ -14,8 +14,6 @@ export interface CheckClusterParts {
   readonly client: ApiClient;
   readonly watch: CheckWatch;
   readonly clock: Clock;
-  /** Whose pods are looked at; `''`: those of all namespaces. */
-  readonly namespace: string;
 }
 
 const WAIT_MS = 10_000;
@@ -40,18 +38,53 @@ export class CheckCluster {
    * @returns the check with its new state; null: nothing was changed, or it is gone
    */
   async changeState(
-    { version, namespace, name }: Pick<CheckObject, 'version' | 'namespace' | 'name'>,
+    { kind, namespace, name }: Pick<CheckObject, 'kind' | 'namespace' | 'name'>,
     step: (check: CheckObject) => CheckState | null,
     signal: AbortSignal,
   ): Promise<CheckObject | null> {
+    return this.#change({ kind, namespace, name }, signal, (check) => {
+      const next = step(check);
+      return next === null ? null : () => this.#write(check, next, signal);
+    });
+  }
+
+  /**
+   * Says how far a job is.
+   * @returns the job; null: it was no more what it was before, or it is gone
+   */
+  async changePhase(
+    job: Pick<CheckObject, 'kind' | 'namespace' | 'name'>,
+    from: CheckObject['phase'],
+    to: CheckObject['phase'],
+    signal: AbortSignal,
+  ): Promise<CheckObject | null> {
+    const { watch } = this.#parts;
+    return this.#change(job, signal, ({ namespace, name, phase, objectVersion }) => {
+      if (phase !== from) return null;
+      const path = `${resourcePath('khjobs', namespace)}/${name}`;
+      const patch = { metadata: { resourceVersion: objectVersion }, spec: { phase: to } };
+      return async () =>
+        watch.learn(
+          'khjobs',
+          await this.#send('PATCH', path, patch, `patch khjobs ${name}`, signal),
+        );
+    });
+  }
+
+  /** @param write what changes the check as it is; null: there is nothing to change any more */
+  async #change(
+    { kind, namespace, name }: Pick<CheckObject, 'kind' | 'namespace' | 'name'>,
+    signal: AbortSignal,
+    write: (check: CheckObject) => (() => Promise<void>) | null,
+  ): Promise<CheckObject | null> {
     const { watch, clock } = this.#parts;
     for (let tries = 1; ; tries++) {
-      const check = watch.get(version, namespace, name);
-      const next = check === null ? null : step(check);
-      if (check === null || next === null) return null;
+      const check = watch.get(kind, namespace, name);
+      const change = check === null ? null : write(check);
+      if (change === null) return null;
       try {
-        await this.#write(check, next, signal);
-        return watch.get(version, namespace, name);
+        await change();
+        return watch.get(kind, namespace, name);
       } catch (error) {
         if (!(error instanceof ApiFailure)) throw error;
         if (error.kind === 'missing') return null;
@@ -77,13 +110,15 @@ export class CheckCluster {
     }
     const folder = resourcePath('khstates', namespace);
     const { annotations, spec } = khStateOf(check, next);
+    const owner = { ...KINDS[check.kind], name, uid };
     if (stateVersion !== '') {
-      const patch = { metadata: { ...metadata, annotations }, spec };
+      // What a job finds there may be another one's.
+      const owned = check.kind === 'khjob' && { ownerReferences: [owner] };
+      const patch = { metadata: { ...metadata, annotations, ...owned }, spec };
       const task = `patch khstates ${name}`;
       watch.learn('khstates', await this.#send('PATCH', `${folder}/${name}`, patch, task, signal));
       return;
     }
-    const owner = { apiVersion: 'comcast.github.io/v1', kind: 'KuberhealthyCheck', name, uid };
     const state = {
       apiVersion: 'comcast.github.io/v1',
       kind: 'KuberhealthyState',
@@ -99,44 +134,19 @@ export class CheckCluster {
     await this.#send('POST', path, pod, 'create pods', signal);
   }
 
-  /** The checker pods of a version; of one run, if it is given. */
-  async pods(version: Version, signal: AbortSignal, run = ''): Promise<readonly CheckerPod[]> {
-    const label = RUN_LABEL[version];
-    const labelSelector = run === '' ? label : `${label}=${run}`;
-    return this.#listPods({ labelSelector }, version, signal);
-  }
-
-  /** The running checker pods with this address. */
-  async podsAt(address: string, signal: AbortSignal): Promise<readonly CheckerPod[]> {
-    const fieldSelector = `status.podIP=${address},status.phase=Running`;
-    return this.#listPods({ labelSelector: RUN_LABEL[2], fieldSelector }, 2, signal);
-  }
-
-  async #listPods(
-    query: Readonly<Record<string, string>>,
-    version: Version,
-    signal: AbortSignal,
-  ): Promise<readonly CheckerPod[]> {
-    const { client, namespace } = this.#parts;
-    const path = namespace === '' ? '/api/v1/pods' : `/api/v1/namespaces/${namespace}/pods`;
-    const request = { path, query, task: 'list pods', waitMs: WAIT_MS, signal };
-    return children(asObject(await getJson(client, request)), 'items')
-      .map((pod) => readCheckerPod(pod, version))
-      .filter((pod) => pod !== null);
-  }
-
   /** A pod that is gone already is as good as deleted. */
   async deletePod({ namespace, name }: CheckerPod, signal: AbortSignal): Promise<void> {
     await this.#delete(`/api/v1/namespaces/${namespace}/pods/${name}`, 'delete pods', signal);
   }
 
-  /** Deletes a KuberhealthyState. */
-  async deleteState(
+  /** Deletes a KuberhealthyState, or a KuberhealthyJob. */
+  async deleteObject(
+    resource: 'khstates' | 'khjobs',
     { namespace, name }: { readonly namespace: string; readonly name: string },
     signal: AbortSignal,
   ): Promise<void> {
-    const path = `${resourcePath('khstates', namespace)}/${name}`;
-    await this.#delete(path, `delete khstates ${name}`, signal);
+    const path = `${resourcePath(resource, namespace)}/${name}`;
+    await this.#delete(path, `delete ${resource} ${name}`, signal);
   }
 
   /** Kuberhealthy wants to see checks go, and where it runs no more nobody else would let them. */

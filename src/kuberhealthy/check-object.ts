@@ -8,9 +8,22 @@ import { child, isObject, list, text, textMap, type JsonObject } from '../kube/a
 /** The major version of Kuberhealthy whose objects and reports these are. */
 export type Version = 2 | 3;
 
+/** What a check is called by kubectl. */
+export type CheckKind = 'khcheck' | 'khjob' | 'healthcheck';
+
+/** The kinds as the API has them. */
+export const KINDS: Readonly<
+  Record<CheckKind, { readonly apiVersion: string; readonly kind: string }>
+> = {
+  khcheck: { apiVersion: 'comcast.github.io/v1', kind: 'KuberhealthyCheck' },
+  khjob: { apiVersion: 'comcast.github.io/v1', kind: 'KuberhealthyJob' },
+  healthcheck: { apiVersion: 'kuberhealthy.github.io/v2', kind: 'HealthCheck' },
+};
+
 /** What a check is and how it is, whatever version it was written for. */
 export interface CheckObject {
   readonly version: Version;
+  readonly kind: CheckKind;
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
@@ -18,6 +31,12 @@ export interface CheckObject {
   readonly intervalMs: number;
   readonly timeoutMs: number;
   readonly runsOnce: boolean;
+  /** Of a job: how far it is, `''` before it has run; `''` of all others. */
+  readonly phase: '' | 'Running' | 'Completed';
+  /** A job that has no state of its own, and cannot run. */
+  readonly isBlocked: boolean;
+  /** When the object was made, milliseconds since 1970. */
+  readonly madeAt: number;
   /** Checks of ndots that are run instead of a pod: a file of checks; null: a pod is run. */
   readonly ownChecks: string | null;
   /** Labels and annotations of its pods, and their specification as it was written. */
@@ -32,6 +51,8 @@ export interface CheckObject {
   readonly state: CheckState;
   /** Of the object that has the state; `''`: there is none yet. */
   readonly stateVersion: string;
+  /** Of the check itself. */
+  readonly objectVersion: string;
 }
 
 /** How a check is. Times are milliseconds since 1970. */
@@ -67,7 +88,7 @@ export const RUNNING = 'ndots.dev/run-is-on';
 
 /** Kuberhealthy's own. */
 const INTERVAL_MS = 10 * 60_000;
-const TIMEOUT_MS: Readonly<Record<Version, number>> = { 2: 15 * 60_000, 3: 30_000 };
+const TIMEOUT_MS: Readonly<Record<Version, number>> = { 2: 5 * 60_000, 3: 30_000 };
 /** Nothing is done more often, and nothing takes longer. */
 const LEAST_MS = 1000;
 const MOST_MS = 366 * 86_400_000;
@@ -96,13 +117,36 @@ function noState(version: Version): CheckState {
 
 /** A KuberhealthyCheck with its KuberhealthyState, if it has one yet. */
 export function readKhCheck(object: JsonObject, state: JsonObject | null): CheckObject {
+  return { ...ofVersion2(object, state, 'khcheck'), runsOnce: false, phase: '' };
+}
+
+/** A KuberhealthyJob, which runs once, with its KuberhealthyState: that of a check of the same name, if there is one. */
+export function readKhJob(object: JsonObject, state: JsonObject | null): CheckObject {
+  const phase = text(child(object, 'spec'), 'phase');
+  const job = ofVersion2(object, state, 'khjob');
+  const owner = list(child(state ?? {}, 'metadata'), 'ownerReferences').find((each) =>
+    isObject(each),
+  );
+  const isOthers = isObject(owner) && text(owner, 'uid') !== job.uid;
+  return {
+    ...job,
+    ...(isOthers && { state: noState(2) }),
+    runsOnce: true,
+    phase: phase === '' || phase === 'Running' ? phase : 'Completed',
+  };
+}
+
+function ofVersion2(
+  object: JsonObject,
+  state: JsonObject | null,
+  kind: CheckKind,
+): Omit<CheckObject, 'runsOnce' | 'phase'> {
   const spec = child(object, 'spec');
   return {
-    ...common(object, 2),
+    ...common(object, kind),
     podLabels: textMap(spec, 'extraLabels'),
     podAnnotations: textMap(spec, 'extraAnnotations'),
     podSpec: child(spec, 'podSpec'),
-    runsOnce: false,
     state: state === null ? noState(2) : readKhState(state),
     stateVersion: state === null ? '' : text(child(state, 'metadata'), 'resourceVersion'),
   };
@@ -114,7 +158,8 @@ export function readHealthCheck(object: JsonObject): CheckObject {
   const pod = child(spec, 'podSpec');
   const metadata = child(pod, 'metadata');
   return {
-    ...common(object, 3),
+    ...common(object, 'healthcheck'),
+    phase: '',
     podLabels: { ...textMap(metadata, 'labels'), ...textMap(spec, 'extraLabels') },
     podAnnotations: { ...textMap(metadata, 'annotations'), ...textMap(spec, 'extraAnnotations') },
     podSpec: child(pod, 'spec'),
@@ -126,11 +171,12 @@ export function readHealthCheck(object: JsonObject): CheckObject {
 
 function common(
   object: JsonObject,
-  version: Version,
+  kind: CheckKind,
 ): Omit<
   CheckObject,
-  'podLabels' | 'podAnnotations' | 'podSpec' | 'runsOnce' | 'state' | 'stateVersion'
+  'podLabels' | 'podAnnotations' | 'podSpec' | 'runsOnce' | 'phase' | 'state' | 'stateVersion'
 > {
+  const version = kind === 'healthcheck' ? 3 : 2;
   const metadata = child(object, 'metadata');
   const spec = child(object, 'spec');
   const remarks: string[] = [];
@@ -147,6 +193,10 @@ function common(
   const own = textMap(metadata, 'annotations')[OWN_CHECKS] ?? '';
   return {
     version,
+    kind,
+    isBlocked: false,
+    objectVersion: text(metadata, 'resourceVersion'),
+    madeAt: timeOf(text(metadata, 'creationTimestamp')) ?? 0,
     namespace: text(metadata, 'namespace'),
     name: text(metadata, 'name'),
     uid: text(metadata, 'uid'),
@@ -213,6 +263,11 @@ function numberOf(object: JsonObject, key: string): number {
 function timeOf(written: string): number | null {
   const ms = Date.parse(written);
   return Number.isNaN(ms) ? null : ms;
+}
+
+/** Whether what its state tells is of another job, of the same name, that was there before. */
+export function isOfBefore({ kind, phase, state, madeAt }: CheckObject): boolean {
+  return kind === 'khjob' && phase === '' && state.begunAt !== null && state.begunAt < madeAt;
 }
 
 /** `namespace/name`. */

@@ -1,6 +1,6 @@
 /** The pod of one run: what its check says, and what Kuberhealthy adds to it. */
 import { asObject, child, list, text, type JsonObject } from '../kube/api/json-object.ts';
-import { containersOf, type CheckObject } from './check-object.ts';
+import { containersOf, KINDS, type CheckObject } from './check-object.ts';
 
 /** What a pod is told of its run. */
 export interface PodTerms {
@@ -24,14 +24,14 @@ export const REPORT_PATH = { 2: '/externalCheckStatus', 3: '/check' } as const;
 
 /** A label holds so many characters; a pod's name, which is its host name, too. */
 const LABEL_MAX = 63;
+/** Longest name of an object (RFC 1123). */
+const NAME_MAX = 253;
+/** One of each family. */
+const ADDRESSES_MAX = 2;
 
 /** The pod as it is created. Whether its specification is one the API server says. */
 export function podOf(check: CheckObject, terms: PodTerms): JsonObject {
-  const { version, namespace, name, uid } = check;
-  const owner =
-    version === 2
-      ? { apiVersion: 'comcast.github.io/v1', kind: 'KuberhealthyCheck' }
-      : { apiVersion: 'kuberhealthy.github.io/v2', kind: 'HealthCheck' };
+  const { kind, namespace, name, uid } = check;
   return {
     apiVersion: 'v1',
     kind: 'Pod',
@@ -41,7 +41,7 @@ export function podOf(check: CheckObject, terms: PodTerms): JsonObject {
       labels: { ...check.podLabels, ...labelsOf(check, terms) },
       annotations: { ...check.podAnnotations, ...annotationsOf(check, terms) },
       // What the check leaves behind goes with it.
-      ownerReferences: [{ ...owner, name, uid, controller: true, blockOwnerDeletion: true }],
+      ownerReferences: [{ ...KINDS[kind], name, uid, controller: true, blockOwnerDeletion: true }],
     },
     spec: specOf(check, terms),
   };
@@ -120,6 +120,8 @@ export interface CheckerPod {
   readonly check: string;
   readonly phase: string;
   readonly node: string;
+  /** Those that it has for itself while it runs: on its node's network it has none. */
+  readonly addresses: readonly string[];
   /** Milliseconds since 1970. */
   readonly madeAt: number;
   /** Why it does not run, for a person: `Pending: ImagePullBackOff (…)`. */
@@ -135,17 +137,29 @@ export function readCheckerPod(pod: JsonObject, version: 2 | 3): CheckerPod | nu
     text(child(metadata, 'labels'), CHECK_LABEL[version]);
   if (run === '' || check === '') return null;
   const status = child(pod, 'status');
+  const spec = child(pod, 'spec');
+  const phase = text(status, 'phase');
   return {
     namespace: text(metadata, 'namespace'),
     name: text(metadata, 'name'),
     version,
     run,
-    check,
-    phase: text(status, 'phase'),
-    node: text(child(pod, 'spec'), 'nodeName'),
+    // No name is longer; an annotation may be.
+    check: check.slice(0, NAME_MAX),
+    phase,
+    node: text(spec, 'nodeName'),
+    addresses: phase === 'Running' && spec['hostNetwork'] !== true ? addressesOf(status) : [],
     madeAt: Date.parse(text(metadata, 'creationTimestamp')) || 0,
     condition: conditionOf(status),
   };
+}
+
+function addressesOf(status: JsonObject): readonly string[] {
+  const all = [
+    text(status, 'podIP'),
+    ...containersOf(status, 'podIPs').map((each) => text(each, 'ip')),
+  ];
+  return [...new Set(all)].filter((address) => address !== '').slice(0, ADDRESSES_MAX);
 }
 
 function conditionOf(status: JsonObject): string {
@@ -162,5 +176,5 @@ function conditionOf(status: JsonObject): string {
   const found = [...states, ...scheduling].find((each) => text(each, 'reason') !== '');
   if (found === undefined) return phase;
   const message = text(found, 'message').replace(/\s+/g, ' ').slice(0, 200);
-  return `${phase}: ${text(found, 'reason')}${message === '' ? '' : ` (${message})`}`;
+  return `${phase}: ${text(found, 'reason').slice(0, 100)}${message === '' ? '' : ` (${message})`}`;
 }

@@ -4,9 +4,8 @@ import { afterEach, beforeEach, describe, test } from 'node:test';
 import { makeLog } from '../base/log.ts';
 import { seededRandom } from '../base/random.ts';
 import { VirtualClock } from '../base/virtual-clock.ts';
-import type { ApiClient, ApiRequest } from '../kube/api/client.ts';
-import { ApiFailure } from '../kube/api/failure.ts';
-import { asObject, child, text, type JsonObject } from '../kube/api/json-object.ts';
+import { CheckApi } from '../../test/kit/check-api.ts';
+import { child, text, type JsonObject } from '../kube/api/json-object.ts';
 import { CheckCluster } from './check-cluster.ts';
 import { CheckRunner } from './check-runner.ts';
 import { CheckWatch } from './check-watch.ts';
@@ -21,67 +20,9 @@ class SettableClock extends VirtualClock {
   }
 }
 
-/** An API server with HealthChecks only, in memory: what is not asked for here it does not know. */
-class Api implements ApiClient {
-  readonly host = 'api';
-  readonly checks = new Map<string, JsonObject>();
-  readonly pods: JsonObject[] = [];
-  isAway = false;
-  #version = 1;
-
-  put(name: string, spec: object, annotations: object = {}, status: object = {}): void {
-    const version = String(++this.#version);
-    const metadata = { name, namespace: 'team', uid: `uid-${name}`, annotations };
-    this.checks.set(name, { metadata: { ...metadata, resourceVersion: version }, spec, status });
-  }
-
-  status(name: string): JsonObject {
-    return child(this.checks.get(name)!, 'status');
-  }
-
-  stream({ path, query, change, into, signal }: ApiRequest): Promise<void> {
-    const answer = (value: object): Promise<void> => {
-      into.push(Buffer.from(JSON.stringify(value)));
-      return Promise.resolve();
-    };
-    const failed = (status: number, kind: ApiFailure['kind']): Promise<void> =>
-      Promise.reject(new ApiFailure({ kind, status, text: `the API server answered ${status}` }));
-    if (this.isAway) return Promise.reject(new ApiFailure({ kind: 'network', text: 'away' }));
-    if (path === '/apis/comcast.github.io/v1') return failed(404, 'missing');
-    if (path === '/apis/kuberhealthy.github.io/v2') return answer({});
-    if (query['watch'] !== undefined)
-      return new Promise((_resolve, reject) =>
-        signal.addEventListener('abort', () => reject(signal.reason as Error)),
-      );
-    if (path === '/api/v1/pods') return answer({ items: this.pods });
-    if (path.endsWith('/pods')) {
-      this.pods.push(asObject(JSON.parse(change!.body)));
-      return answer({});
-    }
-    if (path.endsWith('/healthchecks'))
-      return answer({ metadata: { resourceVersion: '9' }, items: [...this.checks.values()] });
-    const name = path.split('/').at(-2)!;
-    const before = this.checks.get(name);
-    if (before === undefined) return failed(404, 'missing');
-    const { metadata, status } = JSON.parse(change!.body) as JsonObject;
-    const known = child(before, 'metadata');
-    if (text(asObject(metadata), 'resourceVersion') !== text(known, 'resourceVersion'))
-      return failed(409, 'server');
-    const after = {
-      ...before,
-      metadata: { ...known, resourceVersion: String(++this.#version) },
-      status: { ...child(before, 'status'), ...asObject(status) },
-    };
-    this.checks.set(name, after);
-    return answer(after);
-  }
-
-  close(): void {}
-}
-
 describe('the replica that leads', () => {
   let clock: SettableClock;
-  let api: Api;
+  let api: CheckApi;
   let watch: CheckWatch;
   let intake: ReportIntake;
   let stop: AbortController;
@@ -90,7 +31,7 @@ describe('the replica that leads', () => {
 
   beforeEach(() => {
     clock = new SettableClock();
-    api = new Api();
+    api = new CheckApi();
     lines = [];
     stop = new AbortController();
   });
@@ -108,13 +49,20 @@ describe('the replica that leads', () => {
     const parts = { client: api, clock, log, namespace: '' };
     watch = new CheckWatch({ ...parts, random: seededRandom(3) });
     const cluster = new CheckCluster({ ...parts, watch });
-    intake = new ReportIntake({ watch, cluster, clock, authoritativePod: 'a' });
+    intake = new ReportIntake({
+      watch,
+      cluster,
+      clock,
+      record: () => undefined,
+      authoritativePod: 'a',
+    });
     const runner = new CheckRunner({
       ...parts,
       watch,
       cluster,
+      record: () => undefined,
       authoritativePod: 'a',
-      retention: { completed: 1, failed: 2, failedMs: 1 },
+      retention: { completed: 1, failed: 2, jobsMs: 900_000, failedMs: 1 },
       newRun: randomUUID,
       reportingUrl: () => Promise.resolve('http://10.0.0.9'),
       whyUnreported: () => Promise.resolve(''),
@@ -125,6 +73,10 @@ describe('the replica that leads', () => {
     await clock.advance(1500);
   }
 
+  const check = (name: string, spec: object, annotations: object = {}, status: object = {}): void =>
+    api.put('healthchecks', name, { spec, status } as unknown as JsonObject, annotations);
+  const status = (name: string): JsonObject => child(api.get('healthchecks', name)!, 'status');
+  const podCount = (): number => api.count(/^POST pods/);
   const report = (run: string): Promise<ReportAnswer> =>
     intake.take(
       {
@@ -137,12 +89,12 @@ describe('the replica that leads', () => {
       },
       new AbortController().signal,
     );
-  const runOf = (name: string): string => text(api.status(name), 'currentUUID');
+  const runOf = (name: string): string => text(status(name), 'currentUUID');
 
   test('a check runs at its interval, whatever the wall clock is set to', async () => {
-    api.put('dns', { runInterval: '1m', timeout: '30s' });
+    check('dns', { runInterval: '1m', timeout: '30s' });
     await lead();
-    assert.equal(api.pods.length, 1);
+    assert.equal(podCount(), 1);
     clock.setByMs = 86_400_000;
     await clock.advance(20_000);
     assert.equal(
@@ -152,19 +104,19 @@ describe('the replica that leads', () => {
     );
     clock.setByMs = -86_400_000;
     await clock.advance(30_000);
-    assert.equal(api.pods.length, 1);
+    assert.equal(podCount(), 1);
     await clock.advance(15_000);
-    assert.equal(api.pods.length, 2);
+    assert.equal(podCount(), 2);
   });
 
   test('a run has failed after its timeout, and its report is late before that is written', async () => {
-    api.put('dns', { runInterval: '1h', timeout: '30s' });
+    check('dns', { runInterval: '1h', timeout: '30s' });
     await lead();
     const run = runOf('dns');
     await clock.advance(29_500);
     assert.equal((await report(run)).status, 410);
     await clock.advance(4000);
-    assert.match(String(api.status('dns')['errors']), /timed out after 30s/);
+    assert.match(String(status('dns')['errors']), /timed out after 30s/);
     const gone = report(run);
     await clock.advance(3000);
     assert.equal((await gone).status, 400);
@@ -172,43 +124,43 @@ describe('the replica that leads', () => {
 
   test('a run that timed out while nobody led is no failure, and the check runs again at once', async () => {
     const before = { currentUUID: 'old', lastRunUnix: Math.floor(clock.wall() / 1000) - 3600 };
-    api.put('dns', { runInterval: '1h', timeout: '30s' }, {}, { ...before, ok: true });
+    check('dns', { runInterval: '1h', timeout: '30s' }, {}, { ...before, ok: true });
     await lead();
-    assert.equal(api.pods.length, 1);
+    assert.equal(podCount(), 1);
     assert.notEqual(runOf('dns'), 'old');
-    assert.equal(api.status('dns')['failureCount'] ?? 0, 0);
-    assert.equal(api.status('dns')['ok'], true);
+    assert.equal(status('dns')['failureCount'] ?? 0, 0);
+    assert.equal(status('dns')['ok'], true);
   });
 
   test('checks of ndots whose leader died run again, those that do not end have failed', async () => {
     const begun = { currentUUID: 'old', lastRunUnix: Math.floor(clock.wall() / 1000) - 1 };
-    api.put('own', { timeout: '30s' }, { 'ndots.dev/checks': 'checks: []' }, begun);
+    check('own', { timeout: '30s' }, { 'ndots.dev/checks': 'checks: []' }, begun);
     await lead(() => new Promise(() => {}));
     assert.notEqual(runOf('own'), 'old');
-    assert.equal(api.pods.length, 0);
+    assert.equal(podCount(), 0);
     await clock.advance(35_000);
-    assert.match(String(api.status('own')['errors']), /the checks did not end/);
+    assert.match(String(status('own')['errors']), /the checks did not end/);
   });
 
   test('singleRunOnly runs once', async () => {
-    api.put('once', { singleRunOnly: true, runInterval: '10s', timeout: '5s' });
+    check('once', { singleRunOnly: true, runInterval: '10s', timeout: '5s' });
     await lead();
     await report(runOf('once'));
     await clock.advance(120_000);
-    assert.equal(api.pods.length, 1);
+    assert.equal(podCount(), 1);
   });
 
   test('500 checks begin by and by: no flood of pods, none forgotten', async () => {
     for (let count = 0; count < 500; count++)
-      api.put(`c${count}`, { runInterval: '1h', timeout: '10m' });
+      check(`c${count}`, { runInterval: '1h', timeout: '10m' });
     await lead();
-    assert.ok(api.pods.length <= 40, `${api.pods.length} pods in a second and a half`);
+    assert.ok(podCount() <= 40, `${podCount()} pods in a second and a half`);
     await clock.advance(40_000);
-    assert.equal(api.pods.length, 500);
+    assert.equal(podCount(), 500);
   });
 
   test('a report that comes while the API server is away is held until it is back', async () => {
-    api.put('dns', { runInterval: '1h', timeout: '30s' });
+    check('dns', { runInterval: '1h', timeout: '30s' });
     await lead();
     api.isAway = true;
     const taken = report(runOf('dns'));
@@ -216,11 +168,11 @@ describe('the replica that leads', () => {
     api.isAway = false;
     await clock.advance(3000);
     assert.equal((await taken).status, 200);
-    assert.equal(api.status('dns')['ok'], true);
+    assert.equal(status('dns')['ok'], true);
   });
 
   test('a report that nobody can write down for a minute is refused so that the checker knows', async () => {
-    api.put('dns', { runInterval: '1h', timeout: '2m' });
+    check('dns', { runInterval: '1h', timeout: '2m' });
     await lead();
     api.isAway = true;
     const refused = assert.rejects(report(runOf('dns')), /away/);
@@ -230,12 +182,12 @@ describe('the replica that leads', () => {
   });
 
   test('two reports of one run at the same time: one is taken', async () => {
-    api.put('dns', { runInterval: '1h', timeout: '30s' });
+    check('dns', { runInterval: '1h', timeout: '30s' });
     await lead();
     const run = runOf('dns');
     const both = Promise.all([report(run), report(run)]);
     await clock.advance(5000);
     assert.deepEqual(new Set((await both).map(({ status }) => status)), new Set([200, 400]));
-    assert.equal(api.status('dns')['successCount'], 1);
+    assert.equal(status('dns')['successCount'], 1);
   });
 });

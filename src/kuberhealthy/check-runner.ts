@@ -2,10 +2,13 @@
 import { sleep, type Clock } from '../base/clock.ts';
 import { FailureReport } from '../base/failure-report.ts';
 import { bugText, type Log } from '../base/log.ts';
+import { printDuration } from '../base/duration.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
+import { child, text } from '../kube/api/json-object.ts';
 import type { Report } from '../probe/kuberhealthy/report.ts';
 import type { CheckCluster } from './check-cluster.ts';
-import { fullName, type CheckObject } from './check-object.ts';
+import { reported, type RecordEvent } from './check-events.ts';
+import { fullName, isOfBefore, type CheckObject } from './check-object.ts';
 import { podOf } from './check-pod.ts';
 import { begun, ended, givenUp, podNotMade, timedOut } from './check-state.ts';
 import type { CheckWatch } from './check-watch.ts';
@@ -20,6 +23,7 @@ export interface CheckRunnerParts {
   /** What this replica is called, in states too. */
   readonly authoritativePod: string;
   readonly retention: Retention;
+  readonly record: RecordEvent;
   /** Makes the names of runs: UUIDs. */
   readonly newRun: () => string;
   /** Where checkers report, without the path. */
@@ -37,7 +41,12 @@ export interface RunnerNumbers {
   readonly begun: number;
 }
 
+/** What becomes of a run that somebody asks for. `follows`: another replica leads. */
+export type RunRequest = 'begins' | 'follows' | 'unknown' | 'runs' | 'too-soon';
+
 const TICK_MS = 1000;
+/** A run that is asked for begins no sooner than so long after the last one did: anybody may ask. */
+const ASKED_MS = 10_000;
 /** Checks that are dealt with at the same time, and runs that begin in one second: a cluster is not to be flooded with pods. */
 const BUSY_MAX = 16;
 const BEGIN_MAX = 20;
@@ -56,6 +65,9 @@ export class CheckRunner {
   /** Runs of ndots' own checks: run → what ends it. */
   readonly #own = new Map<string, AbortController>();
   readonly sweeper: PodSweeper;
+  /** Checks whose run somebody asked for. */
+  readonly #asked = new Set<string>();
+  #leads = false;
   #restUntil = -Infinity;
   #leadsSince = 0;
   #numbers = { loopSeconds: 0, due: 0, begun: 0 };
@@ -75,13 +87,29 @@ export class CheckRunner {
   async run(signal: AbortSignal): Promise<void> {
     const { clock } = this.#parts;
     this.#leadsSince = clock.now();
+    this.#leads = true;
     const sweeping = this.sweeper.run(signal);
     while (!signal.aborted) {
       this.#tick(signal);
       await sleep(clock, TICK_MS, signal);
     }
+    this.#leads = false;
+    this.#asked.clear();
     for (const own of this.#own.values()) own.abort();
     await sweeping;
+  }
+
+  /** Has a check run now, not when it is due. */
+  ask(namespace: string, name: string): RunRequest {
+    const { watch } = this.#parts;
+    if (!this.#leads || !watch.isSynced) return 'follows';
+    const check =
+      watch.get('healthcheck', namespace, name) ?? watch.get('khcheck', namespace, name);
+    if (check === null) return 'unknown';
+    if (check.state.isRunning || this.#busy.has(keyOf(check))) return 'runs';
+    if (watch.sinceBegun(check) < ASKED_MS) return 'too-soon';
+    this.#asked.add(keyOf(check));
+    return 'begins';
   }
 
   #tick(signal: AbortSignal): void {
@@ -111,9 +139,10 @@ export class CheckRunner {
   /** What is to be done about a check now; null: nothing. */
   #stepFor(check: CheckObject): Step | null {
     const { watch, clock } = this.#parts;
-    const { state, ownChecks, timeoutMs, intervalMs, runsOnce } = check;
-    if (this.#busy.has(keyOf(check))) return null;
+    const { state, ownChecks, timeoutMs, intervalMs, runsOnce, kind } = check;
+    if (this.#busy.has(keyOf(check)) || check.isBlocked) return null;
     if (check.isGoing) return this.#letGo;
+    if (isOfBefore(check)) return this.#mayBegin(check);
     const ageMs = watch.sinceBegun(check);
     if (state.isRunning) {
       const isMine = this.#own.has(state.run);
@@ -122,10 +151,12 @@ export class CheckRunner {
       if (ageMs <= timeoutMs + GRACE_MS) return null;
       // It ran out of time while nobody led, and perhaps nobody was there to be told: that says nothing of the check.
       const ranOutAt = clock.now() - ageMs + timeoutMs;
-      return ranOutAt < this.#leadsSince ? this.#giveUp : this.#end;
+      return ranOutAt < this.#leadsSince && !runsOnce ? this.#giveUp : this.#end;
     }
+    if (kind === 'khjob' && check.phase !== '')
+      return check.phase === 'Running' && hasReported(check) ? this.#complete : null;
     if (ageMs === Infinity) return this.#mayBegin(check);
-    if (runsOnce || ageMs < intervalMs) return null;
+    if (!this.#asked.has(keyOf(check)) && (runsOnce || ageMs < intervalMs)) return null;
     return this.#mayBegin(check);
   }
 
@@ -165,20 +196,34 @@ export class CheckRunner {
       signal,
     );
     // At once, not an interval later: nobody knows how the check is.
-    if (given !== null && !given.runsOnce) await this.#begin(given, signal);
+    if (given !== null && given.kind !== 'khjob') await this.#begin(given, signal);
+  }
+
+  async #complete(job: CheckObject, signal: AbortSignal): Promise<void> {
+    await this.#parts.cluster.changePhase(job, 'Running', 'Completed', signal);
   }
 
   async #begin(check: CheckObject, signal: AbortSignal): Promise<void> {
-    const { cluster, clock, newRun, reportingUrl } = this.#parts;
+    const { cluster, clock, newRun, reportingUrl, record } = this.#parts;
+    this.#asked.delete(keyOf(check));
     const run = newRun();
     const url = check.ownChecks === null ? await reportingUrl(signal) : '';
     // Before the pod: its report may come at once.
     const started = await cluster.changeState(
       check,
-      ({ state, isGoing }) => (state.isRunning || isGoing ? null : begun(state, run, clock.wall())),
+      (now) =>
+        (now.state.isRunning && !isOfBefore(now)) || now.isGoing
+          ? null
+          : begun(now.state, run, clock.wall()),
       signal,
     );
     if (started === null) return;
+    // Whoever says so first runs the job: nobody runs it again, whatever becomes of this process.
+    if (
+      started.kind === 'khjob' &&
+      (await cluster.changePhase(started, '', 'Running', signal)) === null
+    )
+      return;
     this.#numbers = { ...this.#numbers, begun: this.#numbers.begun + 1 };
     if (started.ownChecks !== null)
       return void this.#runOwn(started, started.ownChecks, run, signal);
@@ -192,8 +237,12 @@ export class CheckRunner {
     });
     try {
       await cluster.createPod(pod, started.namespace, signal);
+      const message = `created pod ${text(child(pod, 'metadata'), 'name')}`;
+      record(started, { type: 'Normal', reason: 'PodCreated', message });
     } catch (error) {
       if (!(error instanceof ApiFailure) || signal.aborted) throw error;
+      const message = `failed to create pod: ${error.message}`;
+      record(started, { type: 'Warning', reason: 'PodCreateFailed', message });
       await this.#fail(started, run, podNotMade(started, error.message), signal);
     }
   }
@@ -202,24 +251,18 @@ export class CheckRunner {
     const { run } = check.state;
     this.#own.get(run)?.abort();
     const why =
-      check.ownChecks === null
-        ? await this.#whyUnreported(check, signal)
-        : 'the checks did not end';
+      check.ownChecks === null ? await this.#whyUnreported(check) : 'the checks did not end';
+    const message = `check run ${run} exceeded timeout ${printDuration(check.timeoutMs)}${why === '' ? '' : `: ${why}`}`;
+    this.#parts.record(check, { type: 'Warning', reason: 'CheckRunTimedOut', message });
     await this.#fail(check, run, timedOut(check, why), signal);
   }
 
   /** What its pod says of itself; of one that ran, what may have kept it from reporting. */
-  async #whyUnreported(check: CheckObject, signal: AbortSignal): Promise<string> {
-    const { cluster, whyUnreported } = this.#parts;
-    let pods;
-    try {
-      pods = await cluster.pods(check.version, signal, check.state.run);
-    } catch (error) {
-      if (error instanceof ApiFailure) return '';
-      throw error;
-    }
-    const [pod] = pods;
-    if (pod === undefined) return 'its pod is gone';
+  async #whyUnreported({ version, state }: CheckObject): Promise<string> {
+    const { watch, whyUnreported } = this.#parts;
+    if (!watch.pods.isListed(version)) return '';
+    const pod = watch.pods.ofRun(version, state.run);
+    if (pod === null) return 'its pod is gone';
     const told = `pod ${pod.name} is ${pod.condition}`;
     if (pod.phase === 'Pending') return told;
     const why = await whyUnreported();
@@ -227,12 +270,13 @@ export class CheckRunner {
   }
 
   async #fail(check: CheckObject, run: string, error: string, signal: AbortSignal): Promise<void> {
-    const { cluster, clock, log, authoritativePod } = this.#parts;
+    const { cluster, clock, log, authoritativePod, watch } = this.#parts;
+    const node = watch.pods.ofRun(check.version, run)?.node ?? '';
     const failed = await cluster.changeState(
       check,
       (now) =>
         now.state.run === run && now.state.isRunning
-          ? ended(now, { ok: false, errors: [error], authoritativePod }, clock.wall())
+          ? ended(now, { ok: false, errors: [error], node, authoritativePod }, clock.wall())
           : null,
       signal,
     );
@@ -245,7 +289,7 @@ export class CheckRunner {
     run: string,
     signal: AbortSignal,
   ): Promise<void> {
-    const { cluster, clock, runOwn, authoritativePod, log } = this.#parts;
+    const { cluster, clock, runOwn, authoritativePod, log, record } = this.#parts;
     const stop = new AbortController();
     this.#own.set(run, stop);
     const either = AbortSignal.any([signal, stop.signal]);
@@ -262,6 +306,7 @@ export class CheckRunner {
                 : null,
             either,
           );
+          record(check, reported({ ok, errors }));
           return;
         } catch (error) {
           if (!(error instanceof ApiFailure) || either.aborted) throw error;
@@ -277,8 +322,13 @@ export class CheckRunner {
   }
 }
 
+/** Whether a job's pod has said how it went. One that could not be run, or said nothing in time, stays as it is, as with Kuberhealthy. */
+function hasReported({ state }: CheckObject): boolean {
+  return state.toldAt !== null && !(state.errors[0] ?? '').startsWith('Job execution error: ');
+}
+
 type Step = (check: CheckObject, signal: AbortSignal) => Promise<void>;
 
-function keyOf({ version, namespace, name }: CheckObject): string {
-  return `${version} ${namespace}/${name}`;
+function keyOf({ kind, namespace, name }: CheckObject): string {
+  return `${kind} ${namespace}/${name}`;
 }

@@ -59,7 +59,7 @@ export function timedOut(check: CheckObject, why: string): string {
   const { version, state, timeoutMs } = check;
   const because = why === '' ? '' : `: ${why}`;
   if (version === 2)
-    return `Check execution error: ${fullName(check)}: timed out waiting for checker pod to report in${because}`;
+    return `${executionError(check)}: timed out waiting for checker pod to report in${because}`;
   const at = new Date(state.begunAt ?? 0).toISOString().replace(/\.\d+Z$/, 'Z');
   return `check run ${state.run} timed out after ${printDuration(timeoutMs)} (started at ${at})${because}`;
 }
@@ -67,8 +67,12 @@ export function timedOut(check: CheckObject, why: string): string {
 /** Why no pod was made, in the words of its version. */
 export function podNotMade(check: CheckObject, why: string): string {
   return check.version === 2
-    ? `Check execution error: ${fullName(check)}: failed to create pod for checker: ${why}`
+    ? `${executionError(check)}: failed to create pod for checker: ${why}`
     : `failed to create check pod: ${why}`;
+}
+
+function executionError(check: CheckObject): string {
+  return `${check.kind === 'khjob' ? 'Job' : 'Check'} execution error: ${fullName(check)}`;
 }
 
 /** The status of a HealthCheck. */
@@ -90,7 +94,7 @@ export function statusOf({ namespace }: CheckObject, state: CheckState): JsonObj
 
 /** What a KuberhealthyState says of a check. */
 export function khStateOf(
-  { namespace }: CheckObject,
+  { namespace, kind }: CheckObject,
   state: CheckState,
 ): { readonly annotations: Readonly<Record<string, string>>; readonly spec: JsonObject } {
   return {
@@ -109,7 +113,7 @@ export function khStateOf(
         state.toldAt === null ? null : new Date(state.toldAt).toISOString().replace(/\.\d+Z$/, 'Z'),
       AuthoritativePod: state.authoritativePod,
       uuid: state.run,
-      khWorkload: 'KHCheck',
+      khWorkload: kind === 'khjob' ? 'KHJob' : 'KHCheck',
     },
   };
 }

@@ -6,20 +6,24 @@ import type { Random } from '../base/random.ts';
 import type { ApiClient } from '../kube/api/client.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
 import { getJson } from '../kube/api/get-json.ts';
-import { child, text, type JsonObject } from '../kube/api/json-object.ts';
+import { asObject, child, children, text, type JsonObject } from '../kube/api/json-object.ts';
 import { Reflector } from '../kube/api/reflector.ts';
 import { JsonStore, withoutManagedFields, type JsonChange } from '../kube/store/json-store.ts';
 import {
   fullName,
   readHealthCheck,
   readKhCheck,
+  readKhJob,
+  type CheckKind,
   type CheckObject,
   type Version,
 } from './check-object.ts';
+import { CheckerPods } from './checker-pods.ts';
 
 /** The kinds of objects, as the API has them. */
 export const RESOURCES = {
   khchecks: { group: 'comcast.github.io', version: 'v1' },
+  khjobs: { group: 'comcast.github.io', version: 'v1' },
   khstates: { group: 'comcast.github.io', version: 'v1' },
   healthchecks: { group: 'kuberhealthy.github.io', version: 'v2' },
 } as const;
@@ -29,7 +33,7 @@ export type ResourceName = keyof typeof RESOURCES;
 
 /** Which kinds each version of Kuberhealthy has. */
 const ofVersion: Readonly<Record<Version, readonly ResourceName[]>> = {
-  2: ['khchecks', 'khstates'],
+  2: ['khchecks', 'khjobs', 'khstates'],
   3: ['healthchecks'],
 };
 
@@ -48,6 +52,11 @@ const LOOK_EVERY_MS = 60_000;
 const RETRY_MS = 5000;
 const WAIT_MS = 10_000;
 
+const KINDS_OF_2 = ['khcheck', 'khjob'] as const;
+/** A state has the name of its check, or of its job. */
+const BLOCKED =
+  'a khcheck is called so too, and both would have one khstate: the job runs when one of them is called otherwise';
+
 /** The path of a kind of objects in a namespace; `''`: in all. */
 export function resourcePath(resource: ResourceName, namespace: string): string {
   const { group, version } = RESOURCES[resource];
@@ -60,11 +69,12 @@ export class CheckWatch {
   readonly #parts: CheckWatchParts;
   readonly #stores: Readonly<Record<ResourceName, JsonStore>> = {
     khchecks: new JsonStore(),
+    khjobs: new JsonStore(),
     khstates: new JsonStore(),
     healthchecks: new JsonStore(),
   };
   readonly #reflectors: Reflector<JsonObject, JsonChange>[] = [];
-  readonly #followed = new Set<Version>();
+  readonly #followed = new Set<ResourceName>();
   readonly #listed = new Set<ResourceName>();
   readonly #checks = new Map<string, CheckObject>();
   readonly #runs = new Map<string, string>();
@@ -72,8 +82,12 @@ export class CheckWatch {
   readonly #stopping = new AbortController();
   #looked = false;
 
+  /** The pods of their runs. */
+  readonly pods: CheckerPods;
+
   constructor(parts: CheckWatchParts) {
     this.#parts = parts;
+    this.pods = new CheckerPods(parts);
   }
 
   start(): void {
@@ -82,26 +96,27 @@ export class CheckWatch {
 
   async stop(): Promise<void> {
     this.#stopping.abort();
-    await Promise.all(this.#reflectors.map((reflector) => reflector.stop()));
+    await Promise.all([...this.#reflectors, this.pods].map((each) => each.stop()));
   }
 
   /** Whether all that the cluster has is known here. */
   get isSynced(): boolean {
-    const wanted = [...this.#followed].flatMap((version) => ofVersion[version]);
-    return this.#looked && wanted.every((resource) => this.#listed.has(resource));
+    return this.#looked && [...this.#followed].every((resource) => this.#listed.has(resource));
   }
 
   /** The versions whose kinds the cluster has. */
   get versions(): readonly Version[] {
-    return [...this.#followed];
+    return ([2, 3] as const).filter((version) =>
+      ofVersion[version].some((resource) => this.#followed.has(resource)),
+    );
   }
 
   checks(): Iterable<CheckObject> {
     return this.#checks.values();
   }
 
-  get(version: Version, namespace: string, name: string): CheckObject | null {
-    return this.#checks.get(keyOf(version, namespace, name)) ?? null;
+  get(kind: CheckKind, namespace: string, name: string): CheckObject | null {
+    return this.#checks.get(keyOf({ kind, namespace, name })) ?? null;
   }
 
   /** The check whose present run is called so. */
@@ -114,8 +129,8 @@ export class CheckWatch {
   *orphans(): Generator<{ readonly namespace: string; readonly name: string }> {
     for (const state of this.#stores.khstates.objects()) {
       const { namespace, name } = namesOf(state);
-      const isJob = text(child(state, 'spec'), 'khWorkload') === 'KHJob';
-      if (!isJob && this.#stores.khchecks.get(namespace, name) === null) yield { namespace, name };
+      const has = (kind: CheckKind): boolean => this.get(kind, namespace, name) !== null;
+      if (!has('khcheck') && !has('khjob')) yield { namespace, name };
     }
   }
 
@@ -124,7 +139,7 @@ export class CheckWatch {
    * a clock that is set, or another machine's that goes differently, ends no run.
    */
   sinceBegun(check: CheckObject): number {
-    const sighting = this.#sightings.get(keyOf(check.version, check.namespace, check.name));
+    const sighting = this.#sightings.get(keyOf(check));
     return sighting === undefined ? Infinity : this.#parts.clock.now() - sighting.beganAt;
   }
 
@@ -149,8 +164,7 @@ export class CheckWatch {
       let waitMs = LOOK_EVERY_MS;
       try {
         for (const version of [2, 3] as const)
-          if (!this.#followed.has(version) && (await this.#isServed(version, signal)))
-            this.#follow(version);
+          for (const resource of await this.#served(version, signal)) this.#follow(resource);
         if (!this.#looked && this.#followed.size === 0)
           log.warning(
             'the cluster has neither khchecks.comcast.github.io nor healthchecks.kuberhealthy.github.io: kubectl apply -f deploy/check/crds.yaml',
@@ -163,78 +177,107 @@ export class CheckWatch {
         if (error instanceof ApiFailure) failures.failed(error, waitMs, 'no check runs meanwhile');
         else log.error(bugText(error));
       }
-      if (this.#followed.size === 2) return;
+      if (this.#followed.size === Object.keys(RESOURCES).length) return;
       await sleep(clock, waitMs, signal);
     }
   }
 
-  async #isServed(version: Version, signal: AbortSignal): Promise<boolean> {
-    const [resource] = ofVersion[version];
-    const { group, version: served } = RESOURCES[resource!];
+  /** The kinds of a version that the cluster has. */
+  async #served(version: Version, signal: AbortSignal): Promise<readonly ResourceName[]> {
+    const wanted = ofVersion[version].filter((resource) => !this.#followed.has(resource));
+    if (wanted.length === 0) return [];
+    const { group, version: served } = RESOURCES[wanted[0]!];
     const path = `/apis/${group}/${served}`;
+    const task = `get ${group}`;
     try {
-      await getJson(this.#parts.client, { path, task: `get ${group}`, waitMs: WAIT_MS, signal });
-      return true;
+      const found = await getJson(this.#parts.client, { path, task, waitMs: WAIT_MS, signal });
+      const names = new Set(
+        children(asObject(found), 'resources').map((each) => text(each, 'name')),
+      );
+      // Nothing of version 2 can run without its states: the log tells that they are missing.
+      const has = (resource: string): boolean => names.has(resource);
+      return wanted.filter((each) => has(each) || (each === 'khstates' && has('khchecks')));
     } catch (error) {
-      if (error instanceof ApiFailure && error.kind === 'missing') return false;
+      if (error instanceof ApiFailure && error.kind === 'missing') return [];
       throw error;
     }
   }
 
-  #follow(version: Version): void {
-    this.#followed.add(version);
-    for (const resource of ofVersion[version]) {
-      const reflector = new Reflector<JsonObject, JsonChange>({
-        ...this.#parts,
-        resource: {
-          labelSelector: '',
-          fieldSelector: '',
-          forms: [
-            {
-              name: `${resource}.${RESOURCES[resource].group}`,
-              path: resourcePath(resource, this.#parts.namespace),
-              transform: (raw) => [withoutManagedFields(raw)],
-            },
-          ],
-        },
-        store: this.#stores[resource],
-        canStream: async () => false,
-        changes: (batch) => this.#changed(resource, batch),
-        listed: () => void this.#listed.add(resource),
-        failed: () => undefined,
-      });
-      this.#reflectors.push(reflector);
-      reflector.start();
-    }
+  #follow(resource: ResourceName): void {
+    const version = resource === 'healthchecks' ? 3 : 2;
+    if (!this.versions.includes(version)) this.pods.follow(version);
+    this.#followed.add(resource);
+    const reflector = new Reflector<JsonObject, JsonChange>({
+      ...this.#parts,
+      resource: {
+        labelSelector: '',
+        fieldSelector: '',
+        forms: [
+          {
+            name: `${resource}.${RESOURCES[resource].group}`,
+            path: resourcePath(resource, this.#parts.namespace),
+            transform: (raw) => [withoutManagedFields(raw)],
+          },
+        ],
+      },
+      store: this.#stores[resource],
+      canStream: async () => false,
+      changes: (batch) => this.#changed(resource, batch),
+      listed: () => void this.#listed.add(resource),
+      failed: () => undefined,
+    });
+    this.#reflectors.push(reflector);
+    reflector.start();
   }
 
   #changed(resource: ResourceName, changes: readonly JsonChange[]): void {
-    const version = resource === 'healthchecks' ? 3 : 2;
+    const kinds = resource === 'healthchecks' ? (['healthcheck'] as const) : KINDS_OF_2;
     const isNew = !this.#listed.has(resource);
     for (const { before, now } of changes) {
-      const { namespace, name } = namesOf((now ?? before)!);
-      this.#reread(version, namespace, name, isNew);
+      const names = namesOf((now ?? before)!);
+      for (const kind of kinds) this.#reread({ kind, ...names }, isNew);
     }
   }
 
-  #reread(version: Version, namespace: string, name: string, isNew: boolean): void {
-    const key = keyOf(version, namespace, name);
+  #reread(named: Pick<CheckObject, 'kind' | 'namespace' | 'name'>, isNew: boolean): void {
+    const key = keyOf(named);
     const before = this.#checks.get(key);
-    if (before !== undefined) this.#runs.delete(`${version} ${before.state.run}`);
-    const { khchecks, khstates, healthchecks } = this.#stores;
-    const object = (version === 2 ? khchecks : healthchecks).get(namespace, name);
-    if (object === null) {
+    const ran = before === undefined ? '' : `${before.version} ${before.state.run}`;
+    if (this.#runs.get(ran) === key) this.#runs.delete(ran);
+    const check = this.#read(named);
+    if (check === null) {
       this.#checks.delete(key);
       this.#sightings.delete(key);
       return;
     }
-    const check =
-      version === 2 ? readKhCheck(object, khstates.get(namespace, name)) : readHealthCheck(object);
     this.#checks.set(key, check);
-    if (check.state.run !== '') this.#runs.set(`${version} ${check.state.run}`, key);
+    if (check.state.run !== '') this.#runs.set(`${check.version} ${check.state.run}`, key);
     this.#sight(key, check, isNew);
     if (before?.uid === check.uid && before.remarks.join() === check.remarks.join()) return;
     for (const remark of check.remarks) this.#parts.log.warning(`${fullName(check)}: ${remark}`);
+  }
+
+  #read({
+    kind,
+    namespace,
+    name,
+  }: Pick<CheckObject, 'kind' | 'namespace' | 'name'>): CheckObject | null {
+    const { khchecks, khjobs, khstates, healthchecks } = this.#stores;
+    const stores = { khcheck: khchecks, khjob: khjobs, healthcheck: healthchecks };
+    const object = stores[kind].get(namespace, name);
+    if (object === null) return null;
+    switch (kind) {
+      case 'khcheck':
+        return readKhCheck(object, khstates.get(namespace, name));
+      case 'khjob': {
+        if (khchecks.get(namespace, name) === null)
+          return readKhJob(object, khstates.get(namespace, name));
+        const job = readKhJob(object, null);
+        return { ...job, isBlocked: true, remarks: [...job.remarks, BLOCKED] };
+      }
+      case 'healthcheck':
+        return readHealthCheck(object);
+    }
   }
 
   /** @param isNew what is found at the start began when it says; what changes later, just now */
@@ -259,6 +302,10 @@ function namesOf(object: JsonObject): { namespace: string; name: string } {
   return { namespace: text(metadata, 'namespace'), name: text(metadata, 'name') };
 }
 
-function keyOf(version: Version, namespace: string, name: string): string {
-  return `${version} ${namespace}/${name}`;
+function keyOf({
+  kind,
+  namespace,
+  name,
+}: Pick<CheckObject, 'kind' | 'namespace' | 'name'>): string {
+  return `${kind} ${namespace}/${name}`;
 }

@@ -1,9 +1,11 @@
-/** Clears away the pods of runs that are over, and states whose checks are gone. */
+/** Clears away the pods of runs that are over, jobs that are completed, and states whose checks are gone. */
 import { sleep, type Clock } from '../base/clock.ts';
 import { FailureReport } from '../base/failure-report.ts';
 import { bugText, type Log } from '../base/log.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
 import type { CheckCluster } from './check-cluster.ts';
+import type { CheckEvent, RecordEvent } from './check-events.ts';
+import { fullName, type CheckObject } from './check-object.ts';
 import type { CheckerPod } from './check-pod.ts';
 import type { CheckWatch } from './check-watch.ts';
 
@@ -13,6 +15,8 @@ export interface Retention {
   readonly failed: number;
   /** Failed ones no longer than that, milliseconds. */
   readonly failedMs: number;
+  /** Completed jobs so long after they were made, milliseconds. */
+  readonly jobsMs: number;
 }
 
 /** Why a pod was deleted; labels of a metric of Kuberhealthy's. */
@@ -67,21 +71,29 @@ export class PodSweeper {
   }
 
   async #sweep(signal: AbortSignal): Promise<void> {
-    const { watch, cluster, clock, retention, log } = this.#parts;
+    const { watch, cluster, clock, retention, log, record } = this.#parts;
     if (!watch.isSynced) return;
     let left = DELETIONS_MAX;
     for (const version of watch.versions) {
-      const pods = await cluster.pods(version, signal);
+      const pods = [...watch.pods.ofVersion(version)];
       for (const [reason, pod] of outlived(pods, watch, retention, clock.wall())) {
         if (left-- <= 0) return;
         await cluster.deletePod(pod, signal);
+        const check = checkOf(pod, watch);
+        if (check !== null) record(check, EVENTS[reason](pod.name));
         this.#deleted.set(reason, (this.#deleted.get(reason) ?? 0) + 1);
         log.debug(`deleted pod ${pod.namespace}/${pod.name} (${reason})`);
       }
     }
     for (const orphan of [...watch.orphans()]) {
       if (left-- <= 0) return;
-      await cluster.deleteState(orphan, signal);
+      await cluster.deleteObject('khstates', orphan, signal);
+    }
+    for (const job of [...watch.checks()]) {
+      if (job.phase !== 'Completed' || clock.wall() - job.madeAt <= retention.jobsMs) continue;
+      if (left-- <= 0) return;
+      await cluster.deleteObject('khjobs', job, signal);
+      log.info(`${fullName(job)}: the job is completed, and old enough to be deleted`);
     }
   }
 }
@@ -91,6 +103,7 @@ interface SweeperParts {
   readonly cluster: CheckCluster;
   readonly clock: Clock;
   readonly log: Log;
+  readonly record: RecordEvent;
   readonly retention: Retention;
 }
 
@@ -110,7 +123,7 @@ function outlived(
     return count <= most;
   };
   for (const pod of pods.toSorted((a, b) => b.madeAt - a.madeAt || (a.name < b.name ? 1 : -1))) {
-    const check = watch.get(pod.version, pod.namespace, pod.check);
+    const check = checkOf(pod, watch);
     const ageMs = wall - pod.madeAt;
     if (check?.state.isRunning === true && check.state.run === pod.run) continue;
     if (pod.phase === 'Succeeded') {
@@ -125,3 +138,34 @@ function outlived(
   }
   return found;
 }
+
+function checkOf(
+  { version, namespace, check }: CheckerPod,
+  watch: Pick<CheckWatch, 'get'>,
+): CheckObject | null {
+  if (version === 3) return watch.get('healthcheck', namespace, check);
+  return watch.get('khcheck', namespace, check) ?? watch.get('khjob', namespace, check);
+}
+
+const EVENTS: Readonly<Record<SweepReason, (pod: string) => CheckEvent>> = {
+  timeout: (pod) => ({
+    type: 'Warning',
+    reason: 'CheckRunTimeout',
+    message: `deleted pod ${pod}, which did not end`,
+  }),
+  completed: (pod) => ({
+    type: 'Normal',
+    reason: 'CheckPodReaped',
+    message: `deleted completed pod ${pod}`,
+  }),
+  failed: (pod) => ({
+    type: 'Normal',
+    reason: 'CheckFailedPodReaped',
+    message: `deleted failed pod ${pod}`,
+  }),
+  expired: (pod) => ({
+    type: 'Normal',
+    reason: 'CheckPodExpired',
+    message: `deleted pod ${pod}, which is too old`,
+  }),
+};

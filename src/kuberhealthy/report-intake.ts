@@ -6,9 +6,11 @@ import { sleep, type Clock } from '../base/clock.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
 import { isObject } from '../kube/api/json-object.ts';
 import type { CheckCluster } from './check-cluster.ts';
+import { reported, type RecordEvent } from './check-events.ts';
 import { fullName, type CheckObject, type Version } from './check-object.ts';
 import { ended } from './check-state.ts';
 import type { CheckWatch } from './check-watch.ts';
+import { ReportGate } from './report-gate.ts';
 
 /** A report as it came. */
 export interface ReportRequest {
@@ -37,6 +39,7 @@ export interface ReportIntakeParts {
   readonly watch: CheckWatch;
   readonly cluster: CheckCluster;
   readonly clock: Clock;
+  readonly record: RecordEvent;
   /** What this replica is called, in states too. */
   readonly authoritativePod: string;
 }
@@ -44,6 +47,8 @@ export interface ReportIntakeParts {
 /** A run that another replica began may not be known here yet: so long is waited, and by so many at most. */
 const UNKNOWN_MS = 2000;
 const UNKNOWN_MAX = 64;
+/** So many of them from one sender: who floods keeps nobody else from waiting. */
+const UNKNOWN_EACH_MAX = 4;
 const LOOK_EVERY_MS = 100;
 /** While the API server is away a report is held for so long, and tried so often. */
 const PATIENCE_MS = 60_000;
@@ -52,10 +57,14 @@ const AGAIN_MS = 1000;
 /** Takes reports into the states of their checks. Any replica does. */
 export class ReportIntake {
   readonly #parts: ReportIntakeParts;
-  #waiting = 0;
+  readonly #gate: ReportGate;
+  /** Reports of unknown runs that wait, by their senders. */
+  readonly #waiting = new Map<string, number>();
+  #waitingOfAll = 0;
 
   constructor(parts: ReportIntakeParts) {
     this.#parts = parts;
+    this.#gate = new ReportGate(parts.clock);
   }
 
   /** Rejects with an `ApiFailure` if the state cannot be written for a minute. */
@@ -68,15 +77,28 @@ export class ReportIntake {
         return refused(415, 'a report is application/json');
       if (request.run === '') return refused(400, 'the header kh-run-uuid is missing');
     }
-    const run = request.run === '' ? await this.#runAt(request.from, signal) : request.run;
-    if (run !== '' && watch.byRun(version, run) === null) {
-      if (this.#waiting >= UNKNOWN_MAX) return refused(503, 'too many reports of unknown runs');
-      await this.#untilKnown(version, run, signal);
+    let [run, check] = this.#find(request);
+    if (check === null) {
+      if (!(await this.#untilKnown(request, signal)))
+        return refused(503, 'too many reports of unknown runs');
+      [run, check] = this.#find(request);
     }
     if (!watch.isSynced) return refused(503, 'the checks are not known here yet');
-    const check = watch.byRun(version, run);
-    if (check === null) return refused(400, `run uuid ${shown(run)} is invalid or expired`);
+    if (check === null)
+      return refused(
+        400,
+        run === ''
+          ? 'no header kh-run-uuid, and no checker pod of its own has this address'
+          : `run uuid ${shown(run)} is invalid or expired`,
+      );
     return { ...(await this.#write(request, run, check, signal)), check: fullName(check) };
+  }
+
+  /** Version 2 knows a pod without the header by its address. */
+  #find({ version, run: given, from }: ReportRequest): readonly [string, CheckObject | null] {
+    const { watch } = this.#parts;
+    const run = given === '' && version === 2 ? watch.pods.runAt(from) : given;
+    return [run, run === '' ? null : watch.byRun(version, run)];
   }
 
   async #write(
@@ -85,12 +107,24 @@ export class ReportIntake {
     check: CheckObject,
     signal: AbortSignal,
   ): Promise<ReportAnswer> {
-    const { cluster, clock, authoritativePod } = this.#parts;
     const late = this.#lateness(check);
     if (late !== null) return late;
     if (body === null) return refused(413, 'a report this large is taken from nobody');
     const report = readReport(body, version);
     if (typeof report === 'string') return refused(400, report);
+    if (saysTheSame(check, report)) return TAKEN;
+    const answer = await this.#gate.pass(run, () => this.#writeDown(run, check, report, signal));
+    return answer ?? refused(503, 'too many reports of this run');
+  }
+
+  async #writeDown(
+    run: string,
+    check: CheckObject,
+    report: Report,
+    signal: AbortSignal,
+  ): Promise<ReportAnswer> {
+    const { watch, cluster, clock, authoritativePod, record } = this.#parts;
+    const node = watch.pods.ofRun(check.version, run)?.node ?? '';
     const end = clock.now() + PATIENCE_MS;
     for (;;) {
       try {
@@ -99,39 +133,48 @@ export class ReportIntake {
           // It came in time, however long writing it takes.
           (now) =>
             now.state.run === run
-              ? ended(now, { ...report, node: now.state.node, authoritativePod }, clock.wall())
+              ? ended(now, { ...report, node, authoritativePod }, clock.wall())
               : null,
           signal,
         );
         // Else another report of the same run, or its end, came first.
-        if (written !== null) return { status: 200, text: '', check: '' };
+        if (written !== null) {
+          record(check, reported(report));
+          return TAKEN;
+        }
         return refused(400, `run uuid ${shown(run)} is invalid or expired`);
       } catch (error) {
-        if (!(error instanceof ApiFailure) || signal.aborted || clock.now() >= end) throw error;
+        if (!(error instanceof ApiFailure) || signal.aborted) throw error;
+        if (clock.now() >= end) {
+          const message = `failed to store check state: ${error.message}`;
+          record(check, { type: 'Warning', reason: 'CheckReportFailed', message });
+          throw error;
+        }
       }
       await sleep(clock, AGAIN_MS, signal);
     }
   }
 
-  /** Version 2 knows a pod without the header by its address. */
-  async #runAt(from: string, signal: AbortSignal): Promise<string> {
-    if (from === '') return '';
-    const [pod, ...others] = await this.#parts.cluster.podsAt(from, signal);
-    // Pods on the node's network share its address: then it says nothing.
-    return pod === undefined || others.length > 0 ? '' : pod.run;
-  }
-
-  async #untilKnown(version: Version, run: string, signal: AbortSignal): Promise<void> {
+  /** @returns whether it was waited: too many do already, or too many of this sender */
+  async #untilKnown(request: ReportRequest, signal: AbortSignal): Promise<boolean> {
     const { watch, clock } = this.#parts;
+    const { from } = request;
+    const others = this.#waiting.get(from) ?? 0;
+    if (this.#waitingOfAll >= UNKNOWN_MAX || others >= UNKNOWN_EACH_MAX) return false;
     // Right after the start nothing is known yet.
     const end = clock.now() + (watch.isSynced ? UNKNOWN_MS : PATIENCE_MS);
-    this.#waiting++;
+    this.#waitingOfAll++;
+    this.#waiting.set(from, others + 1);
     try {
-      while (watch.byRun(version, run) === null && clock.now() < end && !signal.aborted)
+      while (this.#find(request)[1] === null && clock.now() < end && !signal.aborted)
         await sleep(clock, LOOK_EVERY_MS, signal);
     } finally {
-      this.#waiting--;
+      this.#waitingOfAll--;
+      const left = (this.#waiting.get(from) ?? 1) - 1;
+      if (left === 0) this.#waiting.delete(from);
+      else this.#waiting.set(from, left);
     }
+    return true;
   }
 
   #lateness(check: CheckObject): ReportAnswer | null {
@@ -142,6 +185,8 @@ export class ReportIntake {
   }
 }
 
+const TAKEN: ReportAnswer = { status: 200, text: '', check: '' };
+
 function refused(status: Exclude<ReportAnswer['status'], 200>, text: string): ReportAnswer {
   return { status, text, check: '' };
 }
@@ -151,11 +196,23 @@ function shown(run: string): string {
   return JSON.stringify(run.slice(0, 64));
 }
 
+interface Report {
+  readonly ok: boolean;
+  readonly errors: readonly string[];
+}
+
+/** Whether this is what its run has said before: then there is nothing to write down. */
+function saysTheSame({ state }: CheckObject, { ok, errors }: Report): boolean {
+  return (
+    !state.isRunning &&
+    state.ok === ok &&
+    state.errors.length === errors.length &&
+    state.errors.every((error, index) => error === errors[index])
+  );
+}
+
 /** What a report says. A text: why it is none. */
-function readReport(
-  body: string,
-  version: Version,
-): { readonly ok: boolean; readonly errors: readonly string[] } | string {
+function readReport(body: string, version: Version): Report | string {
   let read: unknown;
   try {
     read = JSON.parse(body);

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
+import { request } from 'node:http';
 import { connect } from 'node:net';
 import { after, before, describe, test } from 'node:test';
+import { systemClock } from '../base/clock.ts';
 import { makeLog } from '../base/log.ts';
-import { readHealthCheck, readKhCheck, type CheckObject } from './check-object.ts';
+import type { JsonObject } from '../kube/api/json-object.ts';
+import { readHealthCheck, readKhCheck, readKhJob, type CheckObject } from './check-object.ts';
 import type { ReportRequest } from './report-intake.ts';
 import { KuberhealthyServer } from './server.ts';
 
@@ -20,6 +23,26 @@ const failedCheck = (namespace: string, name: string): CheckObject =>
     },
   });
 
+const khState = (ok: boolean): JsonObject => ({
+  spec: { OK: ok, Errors: ok ? [] : ['old'], uuid: 'a', LastRun: '2026-01-01T00:00:00Z' },
+});
+
+/** With headers that `fetch` keeps for itself. */
+function rawStatus(
+  port: number,
+  path: string,
+  { method, headers }: { readonly method: string; readonly headers: Record<string, string> },
+): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const sent = request({ host: '127.0.0.1', port, path, method, headers }, (response) => {
+      response.resume();
+      resolve(response.statusCode ?? 0);
+    });
+    sent.on('error', reject);
+    sent.end();
+  });
+}
+
 describe('Kuberhealthy’s pages', () => {
   const seen: ReportRequest[] = [];
   let port = 0;
@@ -29,6 +52,9 @@ describe('Kuberhealthy’s pages', () => {
     failedCheck('b', 'dns'),
     readKhCheck({ metadata: { namespace: 'a', name: 'old' }, spec: {} }, null),
     readHealthCheck({ metadata: { namespace: 'a', name: 'new' }, spec: 'none' }),
+    readKhCheck({ metadata: { namespace: 'moving', name: 'dns' }, spec: {} }, khState(false)),
+    readHealthCheck({ metadata: { namespace: 'moving', name: 'dns' }, status: { ok: true } }),
+    readKhJob({ metadata: { namespace: 'moving', name: 'dns' }, spec: {} }, khState(true)),
     // What 64 bits hold, and no date does.
     readHealthCheck({
       metadata: { namespace: 'far', name: 'far' },
@@ -37,9 +63,9 @@ describe('Kuberhealthy’s pages', () => {
   ];
   const server = new KuberhealthyServer({
     intake: {
-      take: (request) => {
-        seen.push(request);
-        const status = request.body === null ? 413 : 200;
+      take: (report) => {
+        seen.push(report);
+        const status = report.body === null ? 413 : 200;
         return Promise.resolve({ status, text: '', check: '' });
       },
     },
@@ -51,9 +77,17 @@ describe('Kuberhealthy’s pages', () => {
       due: 0,
       sweepSeconds: 0,
       swept: new Map(),
+      pods: { pods: 0, leftOut: 0 },
+      podOfRun: () => null,
+      eventsDropped: 0,
       wall: 1_700_000_100_000,
     }),
     isReady: () => true,
+    clock: systemClock,
+    ask: (namespace, name) => (namespace === 'a' && name === 'dns' ? 'begins' : 'unknown'),
+    events: {
+      of: () => Promise.resolve([{ message: nasty, reason: 'PodCreated', type: 'Normal' }]),
+    },
     log: makeLog(() => undefined),
     requestMs: 1000,
     connectionsMax: 200,
@@ -87,6 +121,8 @@ describe('Kuberhealthy’s pages', () => {
       'b/dns',
       'a/old',
       'a/new',
+      'moving/dns',
+      'moving/dns (healthcheck)',
       'far/far',
     ]);
     const three = (await (await get('/json?namespace=a,,c')).json()) as {
@@ -96,8 +132,41 @@ describe('Kuberhealthy’s pages', () => {
     assert.deepEqual(Object.keys(three.CheckDetails), ['dns', 'old', 'new']);
     assert.equal(three.CheckDetails['dns']?.nextRunUnix, 1_700_000_120);
     const all = (await (await get('/json')).json()) as typeof three;
-    assert.deepEqual(Object.keys(all.CheckDetails), [nasty, 'a/dns', 'b/dns', 'old', 'new', 'far']);
+    const moving = ['moving/dns (khcheck)', 'moving/dns', 'moving/dns (khjob)'];
+    const bare = [nasty, 'a/dns', 'b/dns', 'old', 'new'];
+    assert.deepEqual(Object.keys(all.CheckDetails), [...bare, ...moving, 'far']);
     assert.equal(all.OK, false);
+  });
+
+  test('checks of versions 2 and 3 and a job of one name in one namespace are all there', async () => {
+    interface Details {
+      readonly OK?: boolean;
+      readonly ok?: boolean;
+    }
+    type Page = Readonly<Record<'CheckDetails' | 'JobDetails', Record<string, Details>>>;
+    const two = (await (await get('/?namespace=moving', '*/*')).json()) as Page;
+    assert.equal(two.CheckDetails['moving/dns']?.OK, false, 'the page of version 2: its own check');
+    assert.equal(two.CheckDetails['moving/dns (healthcheck)']?.OK, true);
+    assert.equal(two.JobDetails['moving/dns']?.OK, true);
+    const three = (await (await get('/json?namespace=moving')).json()) as Page;
+    assert.equal(three.CheckDetails['dns']?.ok, true, 'the page of version 3: its own');
+    assert.equal(three.CheckDetails['moving/dns']?.ok, false);
+    assert.equal(three.CheckDetails['moving/dns (khjob)']?.ok, true);
+    const page = await (await get('/?namespace=moving')).text();
+    for (const kind of ['khcheck', 'healthcheck', 'khjob'])
+      assert.match(page, new RegExp(`<td>moving/dns</td><td>${kind}</td>`));
+    const metrics = await (await get('/metrics')).text();
+    assert.match(
+      metrics,
+      /^kuberhealthy_job\{check="moving\/dns",error="",namespace="moving",.*\} 1$/m,
+    );
+    assert.match(
+      metrics,
+      /^kuberhealthy_check\{check="moving\/dns",error="old",namespace="moving",.*\} 0$/m,
+    );
+    const series = metrics.split('\n').map((line) => line.replace(/ [^ ]*$/, ''));
+    const named = series.filter((line) => line.startsWith('kuberhealthy_'));
+    assert.equal(new Set(named).size, named.length, 'no series is there twice');
   });
 
   test('metrics are lines that Prometheus can read, whatever errors say', async () => {
@@ -106,6 +175,27 @@ describe('Kuberhealthy’s pages', () => {
       assert.match(line, /^[a-z_]+(\{([a-z_]+="([^"\\\n]|\\["\\n])*",?)*\})? -?[0-9.e+]+$/);
     assert.doesNotMatch(text, /(?!\n)\p{Cc}/u);
     assert.match(text, /^kuberhealthy_check_failure_total\{check="dns",namespace="a",.*\} 2$/m);
+  });
+
+  test('a run is asked for with POST, by the page’s own site or a program', async () => {
+    const ask = async (query: string, init: RequestInit = { method: 'POST' }): Promise<number> =>
+      (await fetch(`http://127.0.0.1:${port}/api/run${query}`, init)).status;
+    const named = '?namespace=a&healthcheck=dns';
+    assert.equal(await ask(named), 202);
+    assert.equal(await ask('?namespace=b&healthcheck=dns'), 404);
+    assert.equal(await ask('?namespace=a'), 400);
+    assert.equal(await ask(named, {}), 405);
+    const elsewhere = { method: 'POST', headers: { 'sec-fetch-site': 'cross-site' } };
+    assert.equal(await rawStatus(port, `/api/run${named}`, elsewhere), 403);
+  });
+
+  test('events are JSON, and logs are nobody’s who sees the page', async () => {
+    const events = await (await get('/api/events?namespace=a&healthcheck=dns')).json();
+    assert.deepEqual(events, [{ message: nasty, reason: 'PodCreated', type: 'Normal' }]);
+    assert.equal((await get('/api/events?namespace=a')).status, 400);
+    const logs = await get('/api/logs?namespace=a&healthcheck=dns&pod=a');
+    assert.equal(logs.status, 404);
+    assert.match(await logs.text(), /kubectl logs/);
   });
 
   test('a page that is posted to says where reports go', async () => {

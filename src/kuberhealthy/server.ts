@@ -4,10 +4,14 @@ import { answerText } from '../base/http-answer.ts';
 import { endHttp, listenHttp } from '../base/http-listening.ts';
 import { IdleConnections } from '../base/idle-connections.ts';
 import { bugText, type Log } from '../base/log.ts';
+import type { Clock } from '../base/clock.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
 import { printExposition } from '../metrics/exposition.ts';
 import { groupSamples, type Sample } from '../metrics/sample.ts';
+import type { CheckRunner, RunRequest } from './check-runner.ts';
+import type { EventList } from './event-list.ts';
 import { IncomingBodies } from './incoming-bodies.ts';
+import { PageSender } from './page-sender.ts';
 import type { ReportIntake } from './report-intake.ts';
 import {
   statusOfVersion2,
@@ -22,6 +26,10 @@ export interface KuberhealthyServerParts {
   readonly intake: Pick<ReportIntake, 'take'>;
   readonly facts: () => StatusFacts;
   readonly isReady: () => boolean;
+  /** Has a check run now. */
+  readonly ask: CheckRunner['ask'];
+  readonly events: Pick<EventList, 'of'>;
+  readonly clock: Clock;
   readonly log: Log;
   /** Longest wait for a whole request, milliseconds; absent: ten seconds. */
   readonly requestMs?: number;
@@ -38,6 +46,9 @@ const BODY_MAX = 256 * 1024;
 /** Checkers report at the same time as their intervals meet. */
 const CONNECTIONS_MAX = 1024;
 const REQUEST_MS = 10_000;
+/** The same of the same check is told so often, milliseconds; so much is remembered of what was told. */
+const TELL_MS = 60_000;
+const TOLD_MAX = 1024;
 /** What is under way when the process ends has so long, milliseconds. */
 const GRACE_MS = 2000;
 /** Reports that wait for the API server together; and as much of those that have not come whole. */
@@ -49,8 +60,11 @@ export class KuberhealthyServer {
   readonly #server: Server;
   readonly #connections: IdleConnections;
   readonly #bodies = new IncomingBodies({ each: BODY_MAX, all: HELD_MAX });
+  readonly #pages: PageSender;
   readonly #stopping = new AbortController();
   readonly #reports = new Map<string, number>();
+  /** When something of a check was told last. */
+  readonly #told = new Map<string, number>();
   /** Bytes of reports that are being dealt with. */
   #held = 0;
 
@@ -65,6 +79,7 @@ export class KuberhealthyServer {
       connectionsCheckingInterval: requestMs / 10,
     });
     this.#connections = new IdleConnections(parts.connectionsMax ?? CONNECTIONS_MAX);
+    this.#pages = new PageSender(parts.clock);
     this.#server.on('connection', (socket) => this.#connections.came(socket));
     this.#server.on('request', (request, response) => void this.#take(request, response));
   }
@@ -86,6 +101,8 @@ export class KuberhealthyServer {
     try {
       if (path === '/check' || path === '/externalCheckStatus')
         await this.#report(path === '/check' ? 3 : 2, request, response);
+      else if (path === '/api/run') this.#ask(url?.searchParams, request, response);
+      else if (path === '/api/events') await this.#events(url?.searchParams, request, response);
       else this.#page(path, url?.searchParams.get('namespace') ?? '', request, response);
     } catch (error) {
       this.#parts.log.error(bugText(error));
@@ -130,16 +147,63 @@ export class KuberhealthyServer {
       this.#count(version, answer.status);
       // What is left of a body that nobody wants is not waited for.
       if (answer.status !== 200) response.setHeader('connection', 'close');
-      if (answer.check !== '' && answer.status !== 200)
+      if (answer.check !== '' && answer.status !== 200 && this.#mayTell(answer))
         log.warning(`${answer.check}: a report was not taken (${answer.status}): ${answer.text}`);
       answerText(response, answer.status, answer.text);
     } catch (error) {
       if (!(error instanceof ApiFailure)) throw error;
       this.#count(version, 503);
-      log.warning(`a report could not be written down: ${error.message}`);
+      if (this.#mayTell({ check: '', status: 503 }))
+        log.warning(`a report could not be written down: ${error.message}`);
       answerText(response, 503, 'the API server does not take the state now: try again');
     } finally {
       this.#held -= bytes;
+    }
+  }
+
+  /** Once a minute for each check: who reports often is no reason to write as often. */
+  #mayTell({ check, status }: { readonly check: string; readonly status: number }): boolean {
+    const key = `${check} ${status}`;
+    const now = this.#parts.clock.now();
+    if (now - (this.#told.get(key) ?? -Infinity) < TELL_MS) return false;
+    if (this.#told.size >= TOLD_MAX) this.#told.clear();
+    this.#told.set(key, now);
+    return true;
+  }
+
+  #ask(
+    query: URLSearchParams | undefined,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): void {
+    if (request.method !== 'POST') return answerText(response, 405, 'runs are asked for with POST');
+    const site = request.headers['sec-fetch-site'] ?? 'none';
+    // A page elsewhere must not have its reader's browser run checks.
+    if (site !== 'none' && site !== 'same-origin')
+      return answerText(response, 403, 'runs are not asked for from other sites');
+    const named = namedIn(query);
+    if (named === null) return answerText(response, 400, PARAMETERS);
+    const [status, text] = ASKED[this.#parts.ask(named.namespace, named.name)];
+    if (status === 429) response.setHeader('retry-after', '10');
+    answerText(response, status, text);
+  }
+
+  async #events(
+    query: URLSearchParams | undefined,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
+    if (request.method !== 'GET') return answerText(response, 405, 'events are read with GET');
+    const named = namedIn(query);
+    if (named === null) return answerText(response, 400, PARAMETERS);
+    const { events } = this.#parts;
+    try {
+      answerJson(response, await events.of(named.namespace, named.name, this.#stopping.signal));
+    } catch (error) {
+      if (!(error instanceof ApiFailure)) throw error;
+      if (this.#mayTell({ check: 'events', status: 503 }))
+        this.#parts.log.warning(`events could not be listed: ${error.message}; ${error.advice}`);
+      answerText(response, 503, 'the API server does not list events now: try again');
     }
   }
 
@@ -155,34 +219,22 @@ export class KuberhealthyServer {
     if (Number(request.headers['content-length'] ?? 0) > 0)
       return answerText(response, 400, 'reports go to /check, or /externalCheckStatus');
     const { isReady, more, own } = this.#parts;
+    const page = (form: string, type: string, make: () => string): void =>
+      this.#pages.send(response, `${path} ${form} ${namespace}`, type, make);
     switch (path) {
       case '/':
         if (!(request.headers.accept ?? '').includes('text/html'))
-          return answerJson(response, statusOfVersion2(this.#facts(namespace)));
+          return page('json', JSON_TYPE, () => printed(statusOfVersion2(this.#facts(namespace))));
         response.setHeader('content-security-policy', PAGE_POLICY);
         response.setHeader('refresh', '30');
-        return answerText(
-          response,
-          200,
-          statusPage(this.#facts(namespace)),
-          'text/html; charset=utf-8',
-        );
+        return page('html', 'text/html; charset=utf-8', () => statusPage(this.#facts(namespace)));
       case '/json':
-        return answerJson(response, statusOfVersion3(this.#facts(namespace)));
+        return page('json', JSON_TYPE, () => printed(statusOfVersion3(this.#facts(namespace))));
       case '/metrics':
-        return answerText(
-          response,
-          200,
-          printExposition(
-            groupSamples([
-              ...statusSamples(this.#facts('')),
-              ...this.#samples(),
-              ...more(),
-            ]).values(),
-            'text',
-          ),
-          'text/plain; version=0.0.4; charset=utf-8',
-        );
+        return page('text', 'text/plain; version=0.0.4; charset=utf-8', () => {
+          const samples = [...statusSamples(this.#facts('')), ...this.#samples(), ...more()];
+          return printExposition(groupSamples(samples).values(), 'text');
+        });
       case '/checks': {
         const document = own();
         return document === null
@@ -196,7 +248,13 @@ export class KuberhealthyServer {
           ? answerText(response, 200, 'OK')
           : answerText(response, 503, 'the checks are not known yet');
       default:
-        return answerText(response, 404, '/, /json, /metrics, /checks, /healthz, /readyz');
+        return answerText(
+          response,
+          404,
+          path.startsWith('/api/logs')
+            ? 'logs are read with kubectl logs: who sees this page need not see them'
+            : '/, /json, /metrics, /checks, /healthz, /readyz, /api/events, /api/run',
+        );
     }
   }
 
@@ -222,11 +280,31 @@ export class KuberhealthyServer {
   }
 }
 
+const PARAMETERS = 'as in ?namespace=kuberhealthy&healthcheck=dns';
+
+/** What each request for a run is answered. */
+const ASKED: Readonly<Record<RunRequest, readonly [number, string]>> = {
+  begins: [202, 'the run begins'],
+  follows: [503, 'another replica runs the checks: ask again'],
+  unknown: [404, 'there is no such check'],
+  runs: [409, 'the check is running'],
+  'too-soon': [429, 'the last run has only just begun'],
+};
+
+function namedIn(
+  query: URLSearchParams | undefined,
+): { readonly namespace: string; readonly name: string } | null {
+  const namespace = query?.get('namespace')?.trim() ?? '';
+  const name = query?.get('healthcheck')?.trim() ?? '';
+  return namespace === '' || name === '' ? null : { namespace, name };
+}
+
 function answerJson(response: ServerResponse, document: object): void {
-  answerText(
-    response,
-    200,
-    `${JSON.stringify(document, null, 2)}\n`,
-    'application/json; charset=utf-8',
-  );
+  answerText(response, 200, printed(document), JSON_TYPE);
+}
+
+const JSON_TYPE = 'application/json; charset=utf-8';
+
+function printed(document: object): string {
+  return `${JSON.stringify(document, null, 2)}\n`;
 }

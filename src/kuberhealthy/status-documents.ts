@@ -1,7 +1,7 @@
 /** How all checks are, as Kuberhealthy shows it: the JSON of version 2 and of version 3, and the metrics of both. */
 import { printDuration } from '../base/duration.ts';
 import type { Sample } from '../metrics/sample.ts';
-import { fullName, type CheckObject } from './check-object.ts';
+import { fullName, type CheckObject, type Version } from './check-object.ts';
 import { khStateOf, statusOf } from './check-state.ts';
 import type { SweepReason } from './pod-sweeper.ts';
 
@@ -15,6 +15,11 @@ export interface StatusFacts {
   readonly due: number;
   readonly sweepSeconds: number;
   readonly swept: ReadonlyMap<SweepReason, number>;
+  /** Checker pods that are known, and those that were too many to be. */
+  readonly pods: { readonly pods: number; readonly leftOut: number };
+  /** The pod of a run; null: none is known. */
+  readonly podOfRun: (run: string) => string | null;
+  readonly eventsDropped: number;
   /** Milliseconds since 1970. */
   readonly wall: number;
 }
@@ -30,39 +35,70 @@ export function overall(checks: readonly CheckObject[]): { ok: boolean; errors: 
   return { ok: bad.length === 0, errors: bad.flatMap(({ state }) => state.errors) };
 }
 
-/** The page of version 2: `/`. */
+/** The page of version 2: `/`. Jobs stand apart. */
 export function statusOfVersion2({ checks, leader }: StatusFacts): object {
   const { ok, errors } = overall(checks);
+  const detailsOf = (some: readonly CheckObject[]): object =>
+    Object.fromEntries(
+      keyed(some, 2, fullName).map(([key, check]) => {
+        const { khWorkload: _, ...spec } = khStateOf(check, check.state).spec;
+        return [key, spec];
+      }),
+    );
   return {
     OK: ok,
     Errors: errors,
-    CheckDetails: Object.fromEntries(
-      checks.map((check) => {
-        const { khWorkload: _, ...spec } = khStateOf(check, check.state).spec;
-        return [fullName(check), spec];
-      }),
-    ),
-    JobDetails: {},
+    CheckDetails: detailsOf(checks.filter(({ kind }) => kind !== 'khjob')),
+    JobDetails: detailsOf(checks.filter(({ kind }) => kind === 'khjob')),
     CurrentMaster: leader,
   };
 }
 
+/**
+ * Each check with a key of its own. While checks move from version 2 to 3 both are there, with one name: those of the page's own version
+ * have the keys that Kuberhealthy gives them; of the others a key that is taken tells the kind too.
+ */
+function keyed(
+  checks: readonly CheckObject[],
+  own: Version,
+  keyOf: (check: CheckObject) => string,
+): readonly (readonly [string, CheckObject])[] {
+  const taken = new Set(checks.filter(({ version }) => version === own).map(keyOf));
+  return checks.map((check) => {
+    const key = keyOf(check);
+    if (check.version === own) return [key, check];
+    if (taken.has(key)) return [`${fullName(check)} (${check.kind})`, check];
+    taken.add(key);
+    return [key, check];
+  });
+}
+
 /** The page of version 3: `/json`. Checks have their bare names, as there; where two share one, both have their namespaces with them. */
-export function statusOfVersion3({ checks, leader, wall }: StatusFacts): object {
+export function statusOfVersion3({ checks, leader, wall, podOfRun }: StatusFacts): object {
   const { ok, errors } = overall(checks);
   const names = new Map<string, number>();
-  for (const { name } of checks) names.set(name, (names.get(name) ?? 0) + 1);
+  const count = (key: string): void => void names.set(key, (names.get(key) ?? 0) + 1);
+  for (const { name, version } of checks) {
+    count(name);
+    if (version === 3) count(`3 ${name}`);
+  }
+  const keyOf = (check: CheckObject): string =>
+    names.get(check.version === 3 ? `3 ${check.name}` : check.name) === 1
+      ? check.name
+      : fullName(check);
   return {
     OK: ok,
     Errors: errors,
     CheckDetails: Object.fromEntries(
-      checks.map((check) => {
-        const { state, intervalMs, timeoutMs, name } = check;
+      keyed(checks, 3, keyOf).map(([key, check]) => {
+        const { state, intervalMs, timeoutMs } = check;
         const nextAt = (state.begunAt ?? wall) + intervalMs;
-        const key = names.get(name) === 1 ? name : fullName(check);
+        const podName = check.version === 3 && state.isRunning ? podOfRun(state.run) : null;
         const details = {
           ...statusOf(check, state),
+          ...(podName !== null && { podName }),
           ...(!state.isRunning &&
+            !check.runsOnce &&
             state.begunAt !== null && { nextRunUnix: Math.floor(nextAt / 1000) }),
           timeoutSeconds: Math.floor(timeoutMs / 1000),
           runIntervalSeconds: Math.floor(intervalMs / 1000),
@@ -96,6 +132,8 @@ export function statusSamples(facts: StatusFacts): readonly Sample[] {
     value: number,
     kind: Sample['kind'] = 'gauge',
   ): void => void found.push({ name: `kuberhealthy_${name}`, help, kind, labels, value });
+  const own = (name: string, help: string, value: number, kind: Sample['kind']): void =>
+    void found.push({ name: `ndots_check_${name}`, help, kind, labels: {}, value });
   add(
     'running',
     'Whether checks are run; current_master runs them.',
@@ -125,6 +163,9 @@ export function statusSamples(facts: StatusFacts): readonly Sample[] {
       swept.get(reason) ?? 0,
       'counter',
     );
+  own('pods', 'Checker pods that are known.', facts.pods.pods, 'gauge');
+  own('pods_left_out', 'Checker pods that were too many to be known.', facts.pods.leftOut, 'gauge');
+  own('events_dropped_total', 'Events that were not written.', facts.eventsDropped, 'counter');
   for (const check of checks) {
     const { namespace, state, version } = check;
     const base = { check: version === 2 ? fullName(check) : check.name, namespace };
@@ -136,6 +177,12 @@ export function statusSamples(facts: StatusFacts): readonly Sample[] {
     const labels = { ...base, ...more };
     const status = state.ok ? '1' : '0';
     const error = shortened(state.errors.join('|'));
+    if (check.kind === 'khjob') {
+      const whole = { ...labels, status, error };
+      add('job', 'Whether the job went well.', whole, state.ok ? 1 : 0);
+      add('job_duration_seconds', 'How long the job took.', labels, state.tookMs / 1000);
+      continue;
+    }
     add('check', 'Whether the check is well.', { ...labels, status, error }, state.ok ? 1 : 0);
     add('check_duration_seconds', 'How long the last run took.', labels, state.tookMs / 1000);
     if (version === 2) continue;
@@ -150,7 +197,7 @@ export function statusSamples(facts: StatusFacts): readonly Sample[] {
       since,
     );
   }
-  found.push(...histogram(checks));
+  found.push(...histogram(checks.filter(({ kind }) => kind !== 'khjob')));
   return found;
 }
 

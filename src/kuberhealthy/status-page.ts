@@ -29,7 +29,7 @@ export function statusPage(facts: StatusFacts): string {
     style,
     `<h1 class="${ok ? 'ok' : 'bad'}">${ok ? 'All checks are well' : 'Not all checks are well'}</h1>
 <p>${checks.length} checks; ${leader === '' ? 'nobody runs them at the moment' : `run by ${escape(leader)}`}. <a href="json">JSON</a>, <a href="metrics">metrics</a>.</p>
-<table><thead><tr><th>Check</th><th>State</th><th>Last run</th><th>Took</th><th>Errors</th></tr></thead><tbody>
+<table><thead><tr><th>Check</th><th>Kind</th><th>State</th><th>Last run</th><th>Took</th><th>Errors</th></tr></thead><tbody>
 ${rows.join('\n')}
 </tbody></table>`,
   );
@@ -41,6 +41,7 @@ function row(check: CheckObject, wall: number): string {
   const errors = state.errors.map((error) => `<li>${escape(error)}</li>`).join('');
   const cells = [
     escape(fullName(check)),
+    check.kind,
     `<span class="${word === 'OK' ? 'ok' : word === 'new' ? 'new' : 'bad'}">${word}</span>${state.isRunning ? ', running' : ''}`,
     state.begunAt === null ? '–' : ago(wall - state.begunAt),
     tookText(check),

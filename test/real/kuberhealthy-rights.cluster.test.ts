@@ -42,6 +42,22 @@ const objects = [
     spec: { ...spec, podSpec },
   },
   {
+    apiVersion: 'kuberhealthy.github.io/v2',
+    kind: 'HealthCheck',
+    metadata: {
+      name: 'own',
+      namespace: 'team',
+      annotations: { 'ndots.dev/checks': 'chekcs: []' },
+    },
+    spec,
+  },
+  ...['job', 'done'].map((name) => ({
+    apiVersion: 'comcast.github.io/v1',
+    kind: 'KuberhealthyJob',
+    metadata: { name, namespace: 'team' },
+    spec: { timeout: '2s', podSpec, ...(name === 'done' && { phase: 'Completed' }) },
+  })),
+  {
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: {
@@ -91,13 +107,21 @@ describe('the rights of deploy/check', { skip: noApiServer() ?? false }, () => {
     const words = ['check', 'serve', '--kuberhealthy', '--listen', `127.0.0.1:${port}`];
     words.push('--keep-completed', '0');
     const child = start('ndots', ['bin/ndots', ...words, '--kubeconfig', kubeconfig], {
-      env: { ...process.env, POD_NAMESPACE: 'kuberhealthy', POD_NAME: `replica-${port}` },
+      env: {
+        ...process.env,
+        POD_NAMESPACE: 'kuberhealthy',
+        POD_NAME: `replica-${port}`,
+        KH_MAX_JOB_AGE: '0s',
+      },
     });
+    const page = `http://127.0.0.1:${port}/api/events?namespace=team&healthcheck=new`;
+    const asking = setInterval(() => void fetch(page).catch(() => undefined), 1000);
     try {
       await printed(child, seen, withinMs);
       const ready = await fetch(`http://127.0.0.1:${port}/readyz`);
       return `${ready.status}\n${child.output()}`;
     } finally {
+      clearInterval(asking);
       child.signal('SIGKILL');
       await child.exitCode;
     }
@@ -112,7 +136,13 @@ describe('the rights of deploy/check', { skip: noApiServer() ?? false }, () => {
         )
         .filter(({ verbs }) => verbs.length > 0);
       await cluster.kubectl('delete', 'leases', '--all', '-n', 'kuberhealthy');
-      await cluster.kubectl('delete', 'healthchecks,khchecks,khstates', '--all', '-n', 'team');
+      await cluster.kubectl(
+        'delete',
+        'healthchecks,khchecks,khjobs,khstates',
+        '--all',
+        '-n',
+        'team',
+      );
       assert.deepEqual(await cluster.put([...objects, { ...role, rules: without } as Role]), []);
       if (resource === 'healthchecks' && verb === 'patch') await goingCheck();
       try {

@@ -73,6 +73,14 @@ const khCheck = (name: string, spec: object = {}): KubeJson =>
     spec: { runInterval: '1h', timeout: '1m', podSpec, ...spec },
   }) as unknown as KubeJson;
 
+const khJob = (name: string, spec: object = {}): KubeJson =>
+  ({
+    apiVersion: 'comcast.github.io/v1',
+    kind: 'KuberhealthyJob',
+    metadata: { name, namespace: 'team' },
+    spec: { timeout: '1m', podSpec, ...spec },
+  }) as unknown as KubeJson;
+
 const skip = noApiServer() ?? noReporter() ?? false;
 
 describe('in Kuberhealthy’s place, on a real API server', { skip }, () => {
@@ -97,7 +105,7 @@ describe('in Kuberhealthy’s place, on a real API server', { skip }, () => {
     for (const child of children) child.signal('SIGKILL');
     await Promise.all(children.map((child) => child.exitCode));
     children = [];
-    for (const kind of ['healthchecks', 'khchecks', 'khstates', 'pods'])
+    for (const kind of ['healthchecks', 'khchecks', 'khjobs', 'khstates', 'pods', 'events'])
       await cluster.kubectl('delete', kind, '--all', '-n', 'team', '--grace-period=0', '--force');
     await cluster.kubectl('delete', 'lease', '--all', '-n', 'kuberhealthy');
   });
@@ -527,6 +535,104 @@ describe('in Kuberhealthy’s place, on a real API server', { skip }, () => {
     }, 'two pods that are left');
   });
 
+  test('a KuberhealthyJob runs once, and the report of version 2’s own client completes it', async () => {
+    const { port } = await serve();
+    await cluster.put([khJob('once')]);
+    const pod = await podOf('once');
+    const { code, text } = await play(2, pod, 'no answer from 10.0.0.10');
+    assert.equal(code, 0, text);
+    const phase = async (): Promise<string> =>
+      (await json<{ spec: { phase?: string } }>('khjob', 'once', '-n', 'team')).spec.phase ?? '';
+    await until(async () => ((await phase()) === 'Completed' ? true : null), 'the end of the job');
+    const shown = JSON.parse(await page(port, '/')) as {
+      OK: boolean;
+      CheckDetails: object;
+      JobDetails: Record<string, { OK: boolean; Errors: string[] }>;
+    };
+    assert.deepEqual(shown.CheckDetails, {});
+    assert.deepEqual(shown.JobDetails['team/once']?.Errors, ['no answer from 10.0.0.10']);
+    assert.match(await page(port, '/metrics'), /^kuberhealthy_job\{check="team\/once".*\} 0$/m);
+    await pause(3000);
+    assert.equal((await podsOf('once')).length, 1);
+  });
+
+  test('kubectl describe tells what happened to a check, and so does /api/events; /api/run has it run again', async () => {
+    const { port } = await serve();
+    await cluster.put([healthCheck('dns'), khCheck('old')]);
+    await play(3, await podOf('dns'), 'no answer');
+    await play(2, await podOf('old'));
+    const described = await until(async () => {
+      const told = await cluster.kubectl('describe', 'healthcheck,khcheck', '-n', 'team');
+      return /CheckReported[^]*CheckReported/.test(told) ? told : null;
+    }, 'the events');
+    assert.match(described, /Normal +PodCreated .*kuberhealthy.* created pod dns-\w{5}/);
+    assert.match(described, /Warning +CheckReported .* no answer/);
+    assert.match(described, /Normal +CheckReported .* check reported OK/);
+    const query = '?namespace=team&healthcheck=dns';
+    const events = JSON.parse(await page(port, `/api/events${query}`)) as { reason: string }[];
+    assert.deepEqual(events.map(({ reason }) => reason).toSorted(), [
+      'CheckReported',
+      'PodCreated',
+    ]);
+    const asked = await until(async () => {
+      const answer = await post(port, `/api/run${query}`, null, '');
+      return answer.status === 429 ? null : answer;
+    }, 'ten seconds');
+    assert.equal(asked.status, 202, asked.text);
+    await podsOf('dns', 2);
+    assert.equal((await post(port, `/api/run${query}`, null, '')).status, 409);
+  });
+
+  test('a report without a run is known by the address of its pod, and a flood of them asks the API server nothing', async () => {
+    const { port } = await serve();
+    await cluster.put([khCheck('old')]);
+    const pod = await podOf('old');
+    const status = { phase: 'Running', podIP: '127.0.0.1', podIPs: [{ ip: '127.0.0.1' }] };
+    const patch = ['--subresource=status', '--type=merge', '-p', JSON.stringify({ status })];
+    await cluster.kubectl('patch', 'pod', pod.metadata.name, '-n', 'team', ...patch);
+    const body = '{"OK": false, "Errors": ["no answer"]}';
+    const answer = await until(async () => {
+      const each = await post(port, '/externalCheckStatus', null, body);
+      return each.status === 200 ? each : null;
+    }, 'the address of the pod');
+    assert.equal(answer.status, 200);
+    await stateUntil('old', ({ Errors }) => Errors[0] === 'no answer');
+  });
+
+  test('what Pod Security Admission refuses is the error of the run; where it does not, the pod is as the check says', async () => {
+    await serve();
+    const label = (level: string): Promise<string> =>
+      cluster.kubectl('label', 'namespace', 'team', enforced(level), '--overwrite');
+    const hostile = { podSpec: { spec: { ...podSpec, hostNetwork: true, hostPID: true } } };
+    await label('restricted');
+    try {
+      await cluster.put([healthCheck('refused', hostile)]);
+      const status = await statusUntil('refused', ({ failureCount }) => failureCount === 1);
+      assert.match(
+        status.errors![0]!,
+        /^failed to create check pod: .*violates PodSecurity "restricted:latest": host namespaces/,
+      );
+    } finally {
+      await label('privileged');
+    }
+    await cluster.put([healthCheck('taken', hostile)]);
+    const pod = await podOf('taken');
+    assert.equal((pod.spec as { hostNetwork?: boolean }).hostNetwork, true);
+  });
+
+  test('a process that is killed between a run and its report: the next one takes the report', async () => {
+    const first = await serve();
+    await cluster.put([healthCheck('dns'), khCheck('old')]);
+    const [pod, old] = [await podOf('dns'), await podOf('old')];
+    first.child.signal('SIGKILL');
+    await first.child.exitCode;
+    const { port } = await serve();
+    const fine = '{"OK": true, "Errors": []}';
+    assert.equal((await post(port, '/check', runOf(pod), fine)).status, 200);
+    assert.equal((await post(port, '/externalCheckStatus', runOf(old), fine)).status, 200);
+    assert.equal((await podsOf('dns')).length, 1);
+  });
+
   test('a check with Kuberhealthy’s finalizer can be deleted', async () => {
     await serve();
     const kept = healthCheck('kept');
@@ -536,6 +642,8 @@ describe('in Kuberhealthy’s place, on a real API server', { skip }, () => {
     await cluster.kubectl('delete', 'healthcheck', 'kept', '-n', 'team', '--timeout=20s');
   });
 });
+
+const enforced = (level: string): string => `pod-security.kubernetes.io/enforce=${level}`;
 
 const waiting = {
   name: 'main',

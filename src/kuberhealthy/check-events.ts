@@ -1,0 +1,215 @@
+/** Events of checks, for `kubectl describe`: with the reasons that Kuberhealthy 3 gives them. */
+import type { Clock } from '../base/clock.ts';
+import { FailureReport } from '../base/failure-report.ts';
+import { bugText, type Log } from '../base/log.ts';
+import type { Random } from '../base/random.ts';
+import type { ApiClient } from '../kube/api/client.ts';
+import { ApiFailure } from '../kube/api/failure.ts';
+import { asObject, child, text, type JsonObject } from '../kube/api/json-object.ts';
+import { sendJson } from '../kube/api/get-json.ts';
+import { fullName, KINDS, type CheckObject } from './check-object.ts';
+
+/** Why there is an event; words that people filter by. */
+export type EventReason =
+  | 'PodCreated'
+  | 'PodCreateFailed'
+  | 'CheckReported'
+  | 'CheckReportFailed'
+  | 'CheckRunTimedOut'
+  | 'CheckRunTimeout'
+  | 'CheckPodReaped'
+  | 'CheckFailedPodReaped'
+  | 'CheckPodExpired';
+
+/** What happened to a check. */
+export interface CheckEvent {
+  readonly type: 'Normal' | 'Warning';
+  readonly reason: EventReason;
+  readonly message: string;
+}
+
+/** Who is told what happens to checks. */
+export type RecordEvent = (check: CheckObject, event: CheckEvent) => void;
+
+/** What a report is as an event. */
+export function reported({
+  ok,
+  errors,
+}: {
+  readonly ok: boolean;
+  readonly errors: readonly string[];
+}): CheckEvent {
+  return ok
+    ? { type: 'Normal', reason: 'CheckReported', message: 'check reported OK' }
+    : { type: 'Warning', reason: 'CheckReported', message: errors.join('; ') };
+}
+
+/** What writing events takes. */
+export interface CheckEventsParts {
+  readonly client: ApiClient;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** What this replica is called. */
+  readonly host: string;
+}
+
+const WAIT_MS = 10_000;
+/** So many wait to be written; more are dropped: an event is worth no run. */
+const QUEUE_MAX = 256;
+/** Of one check: so many at once, and one more in so many milliseconds. */
+const BURST = 25;
+const EACH_MS = 30_000;
+/** The API server's own bound is 1024 characters. */
+const MESSAGE_MAX = 1000;
+/** What has happened before is counted, for so long after it did, milliseconds. */
+const REPEATS_MS = 600_000;
+const REMEMBERED_MAX = 2048;
+
+interface Written {
+  readonly name: string;
+  count: number;
+  at: number;
+}
+
+interface Allowance {
+  left: number;
+  at: number;
+}
+
+/** Writes events one after the other, when the API server takes them. Nothing waits for them. */
+export class CheckEvents {
+  readonly #parts: CheckEventsParts;
+  readonly #failures: FailureReport;
+  readonly #stopping = new AbortController();
+  readonly #queue: (readonly [CheckObject, CheckEvent])[] = [];
+  /** The oldest first. */
+  readonly #written = new Map<string, Written>();
+  readonly #allowances = new Map<string, Allowance>();
+  #writing: Promise<void> | null = null;
+  #dropped = 0;
+
+  constructor(parts: CheckEventsParts) {
+    this.#parts = parts;
+    const { clock, log } = parts;
+    this.#failures = new FailureReport({ clock, log, work: 'writing events' });
+  }
+
+  /** Events that were not written: there were too many, or the API server did not take them. */
+  get dropped(): number {
+    return this.#dropped;
+  }
+
+  /** Tells of something that happened to a check; never throws. */
+  readonly record: RecordEvent = (check, event) => {
+    if (this.#queue.length >= QUEUE_MAX || !this.#isAllowed(check)) {
+      this.#dropped++;
+      return;
+    }
+    this.#queue.push([check, event]);
+    this.#writing ??= this.#writeAll();
+  };
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#writing;
+  }
+
+  #isAllowed({ uid }: CheckObject): boolean {
+    const now = this.#parts.clock.now();
+    const known = this.#allowances.get(uid);
+    const left = Math.min(BURST, (known?.left ?? BURST) + (now - (known?.at ?? now)) / EACH_MS);
+    this.#allowances.delete(uid);
+    this.#allowances.set(uid, { left: Math.max(0, left - 1), at: now });
+    forgetOldest(this.#allowances);
+    return left >= 1;
+  }
+
+  async #writeAll(): Promise<void> {
+    const { signal } = this.#stopping;
+    for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
+      try {
+        await this.#write(...next);
+        this.#failures.over();
+      } catch (error) {
+        if (signal.aborted) return;
+        this.#dropped++;
+        if (error instanceof ApiFailure) this.#failures.failed(error, 0, 'checks go on without');
+        else this.#parts.log.error(`${fullName(next[0])}: ${bugText(error)}`);
+      }
+    }
+    this.#writing = null;
+  }
+
+  async #write(check: CheckObject, { type, reason, message }: CheckEvent): Promise<void> {
+    const { clock, random, host } = this.#parts;
+    const { namespace, name, uid, kind, objectVersion } = check;
+    const key = `${uid} ${reason} ${message}`;
+    const now = new Date(clock.wall()).toISOString().replace(/\.\d+Z$/, 'Z');
+    const folder = `/api/v1/namespaces/${namespace}/events`;
+    const known = this.#written.get(key);
+    this.#written.delete(key);
+    if (known !== undefined && clock.now() - known.at < REPEATS_MS) {
+      const patch = { count: known.count + 1, lastTimestamp: now };
+      try {
+        await this.#send('PATCH', `${folder}/${known.name}`, patch);
+        this.#remember(key, { ...known, count: known.count + 1, at: clock.now() });
+        return;
+      } catch (error) {
+        // The API server forgets events after a while.
+        if (!(error instanceof ApiFailure) || error.kind !== 'missing') throw error;
+      }
+    }
+    const made = await this.#send('POST', folder, {
+      apiVersion: 'v1',
+      kind: 'Event',
+      metadata: {
+        namespace,
+        name: `${name.slice(0, 200)}.${hex(random)}${hex(random)}`,
+      },
+      involvedObject: { ...KINDS[kind], namespace, name, uid, resourceVersion: objectVersion },
+      type,
+      reason,
+      message: message.length > MESSAGE_MAX ? `${message.slice(0, MESSAGE_MAX - 1)}…` : message,
+      source: { component: 'kuberhealthy', host },
+      firstTimestamp: now,
+      lastTimestamp: now,
+      count: 1,
+    });
+    const written = text(child(made, 'metadata'), 'name');
+    this.#remember(key, { name: written, count: 1, at: clock.now() });
+  }
+
+  #remember(key: string, written: Written): void {
+    this.#written.set(key, written);
+    forgetOldest(this.#written);
+  }
+
+  async #send(method: 'POST' | 'PATCH', path: string, body: object): Promise<JsonObject> {
+    const change = {
+      method,
+      contentType: method === 'PATCH' ? 'application/merge-patch+json' : 'application/json',
+      body: JSON.stringify(body),
+    };
+    const task = method === 'PATCH' ? 'patch events' : 'create events';
+    const { signal } = this.#stopping;
+    return asObject(
+      await sendJson(this.#parts.client, { path, change, task, waitMs: WAIT_MS, signal }),
+    );
+  }
+}
+
+function forgetOldest(remembered: Map<string, unknown>): void {
+  if (remembered.size <= REMEMBERED_MAX) return;
+  for (const [oldest] of remembered) {
+    remembered.delete(oldest);
+    return;
+  }
+}
+
+function hex(random: Random): string {
+  return random
+    .integer(2 ** 32)
+    .toString(16)
+    .padStart(8, '0');
+}

@@ -1,0 +1,166 @@
+/** The checker pods of a cluster as they are now, watched: a report or a timeout asks the API server nothing, however many there are. */
+import type { Clock } from '../base/clock.ts';
+import type { Log } from '../base/log.ts';
+import type { Random } from '../base/random.ts';
+import type { ApiClient } from '../kube/api/client.ts';
+import { Reflector, type ReflectedStore } from '../kube/api/reflector.ts';
+import type { Version } from './check-object.ts';
+import { readCheckerPod, RUN_LABEL, type CheckerPod } from './check-pod.ts';
+
+/** What watching pods takes. */
+export interface CheckerPodsParts {
+  readonly client: ApiClient;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** Whose pods count; `''`: those of all namespaces. */
+  readonly namespace: string;
+}
+
+/** So many of a version are remembered: their labels are anybody's to write. */
+const PODS_MAX = 20_000;
+
+/** Follows the pods that have the label of a run. */
+export class CheckerPods {
+  readonly #parts: CheckerPodsParts;
+  readonly #stores: Readonly<Record<Version, PodStore>> = { 2: new PodStore(), 3: new PodStore() };
+  readonly #reflectors: Reflector<CheckerPod, never>[] = [];
+  readonly #listed = new Set<Version>();
+
+  constructor(parts: CheckerPodsParts) {
+    this.#parts = parts;
+  }
+
+  /** Begins with those of a version. */
+  follow(version: Version): void {
+    const { namespace } = this.#parts;
+    const path = namespace === '' ? '/api/v1/pods' : `/api/v1/namespaces/${namespace}/pods`;
+    const reflector = new Reflector<CheckerPod, never>({
+      ...this.#parts,
+      resource: {
+        labelSelector: RUN_LABEL[version],
+        fieldSelector: '',
+        forms: [
+          {
+            name: 'pods',
+            path,
+            transform: (raw) => [readCheckerPod(raw, version)].filter((pod) => pod !== null),
+          },
+        ],
+      },
+      store: this.#stores[version],
+      canStream: async () => false,
+      changes: () => undefined,
+      listed: () => void this.#listed.add(version),
+      failed: () => undefined,
+    });
+    this.#reflectors.push(reflector);
+    reflector.start();
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#reflectors.map((reflector) => reflector.stop()));
+  }
+
+  /** Whether those of a version are known. */
+  isListed(version: Version): boolean {
+    return this.#listed.has(version);
+  }
+
+  ofVersion(version: Version): Iterable<CheckerPod> {
+    return this.#stores[version].pods();
+  }
+
+  ofRun(version: Version, run: string): CheckerPod | null {
+    return this.#stores[version].ofRun(run);
+  }
+
+  /** The run of the one running pod of version 2 that has this address for itself; `''`: there is none, or more than one. */
+  runAt(address: string): string {
+    return this.#stores[2].runAt(address);
+  }
+
+  /** How many are remembered, and how many were not for their number. */
+  get numbers(): { readonly pods: number; readonly leftOut: number } {
+    const { 2: two, 3: three } = this.#stores;
+    return { pods: two.size + three.size, leftOut: two.leftOut + three.leftOut };
+  }
+}
+
+class PodStore implements ReflectedStore<CheckerPod, never> {
+  readonly #pods = new Map<string, CheckerPod>();
+  readonly #byRun = new Map<string, CheckerPod>();
+  readonly #byAddress = new Map<string, Set<CheckerPod>>();
+  #unlisted: Set<string> | null = null;
+  leftOut = 0;
+
+  get size(): number {
+    return this.#pods.size;
+  }
+
+  /** About. */
+  get bytes(): number {
+    return this.#pods.size * 500;
+  }
+
+  put(namespace: string, name: string, [pod]: readonly CheckerPod[]): void {
+    const key = keyOf(namespace, name);
+    this.#unlisted?.delete(key);
+    this.#forget(key);
+    if (pod === undefined) return;
+    if (this.#pods.size >= PODS_MAX) {
+      this.leftOut++;
+      return;
+    }
+    this.#pods.set(key, pod);
+    this.#byRun.set(pod.run, pod);
+    for (const address of pod.addresses) {
+      const there = this.#byAddress.get(address);
+      if (there === undefined) this.#byAddress.set(address, new Set([pod]));
+      else there.add(pod);
+    }
+  }
+
+  remove(namespace: string, name: string): void {
+    this.#forget(keyOf(namespace, name));
+  }
+
+  beginList(): void {
+    this.#unlisted = new Set(this.#pods.keys());
+    this.leftOut = 0;
+  }
+
+  endList(): void {
+    for (const key of this.#unlisted ?? []) this.#forget(key);
+    this.#unlisted = null;
+  }
+
+  pods(): Iterable<CheckerPod> {
+    return this.#pods.values();
+  }
+
+  ofRun(run: string): CheckerPod | null {
+    return this.#byRun.get(run) ?? null;
+  }
+
+  runAt(address: string): string {
+    const [pod, ...others] = this.#byAddress.get(address) ?? [];
+    return pod === undefined || others.length > 0 ? '' : pod.run;
+  }
+
+  #forget(key: string): void {
+    const pod = this.#pods.get(key);
+    if (pod === undefined) return;
+    this.#pods.delete(key);
+    if (this.#byRun.get(pod.run) === pod) this.#byRun.delete(pod.run);
+    for (const address of pod.addresses) {
+      const there = this.#byAddress.get(address);
+      there?.delete(pod);
+      if (there?.size === 0) this.#byAddress.delete(address);
+    }
+  }
+}
+
+function keyOf(namespace: string, name: string): string {
+  return `${namespace}/${name}`;
+}

@@ -1,0 +1,87 @@
+/** The events of a check as `/api/events` shows them. Anybody may ask for them: the API server is asked once in a while. */
+import type { Clock } from '../base/clock.ts';
+import type { ApiClient } from '../kube/api/client.ts';
+import { getJson } from '../kube/api/get-json.ts';
+import { asObject, children, text } from '../kube/api/json-object.ts';
+import type { CheckWatch } from './check-watch.ts';
+
+/** One event, with the fields of Kuberhealthy 3. */
+export interface EventSummary {
+  readonly message: string;
+  readonly reason: string;
+  readonly type: string;
+  /** Seconds since 1970; absent: it has none. */
+  readonly lastTimestamp?: number;
+}
+
+/** What listing events takes. */
+export interface EventListParts {
+  readonly client: ApiClient;
+  readonly clock: Clock;
+  readonly watch: Pick<CheckWatch, 'get'>;
+}
+
+/** What was listed is shown for so long, milliseconds. */
+const FRESH_MS = 5000;
+const WAIT_MS = 10_000;
+/** Of one check; the API server's first ones. */
+const EVENTS_MAX = 200;
+/** Checks whose events are remembered. */
+const REMEMBERED_MAX = 256;
+
+/** Lists events of checks that are there. */
+export class EventList {
+  readonly #parts: EventListParts;
+  readonly #known = new Map<
+    string,
+    { readonly at: number; readonly events: Promise<readonly EventSummary[]> }
+  >();
+
+  constructor(parts: EventListParts) {
+    this.#parts = parts;
+  }
+
+  /** Of a HealthCheck; none of one that is not there. Rejects with an `ApiFailure`, or when aborted. */
+  of(namespace: string, name: string, signal: AbortSignal): Promise<readonly EventSummary[]> {
+    const { clock, watch } = this.#parts;
+    if (watch.get('healthcheck', namespace, name) === null) return Promise.resolve([]);
+    const key = `${namespace}/${name}`;
+    const known = this.#known.get(key);
+    if (known !== undefined && clock.now() - known.at < FRESH_MS) return known.events;
+    const events = this.#list(namespace, name, signal);
+    this.#known.delete(key);
+    for (const [oldest] of this.#known) {
+      if (this.#known.size < REMEMBERED_MAX) break;
+      this.#known.delete(oldest);
+    }
+    // What failed is remembered too: whoever asks again and again is no reason to ask the API server as often.
+    this.#known.set(key, { at: clock.now(), events });
+    return events;
+  }
+
+  async #list(
+    namespace: string,
+    name: string,
+    signal: AbortSignal,
+  ): Promise<readonly EventSummary[]> {
+    const listed = await getJson(this.#parts.client, {
+      path: `/api/v1/namespaces/${namespace}/events`,
+      query: {
+        fieldSelector: `involvedObject.name=${name},involvedObject.kind=HealthCheck`,
+        limit: String(EVENTS_MAX),
+      },
+      task: 'list events',
+      waitMs: WAIT_MS,
+      signal,
+    });
+    return children(asObject(listed), 'items').map((event) => {
+      const at = Date.parse(text(event, 'lastTimestamp'));
+      return {
+        message: text(event, 'message'),
+        reason: text(event, 'reason'),
+        type: text(event, 'type'),
+        ...(Number.isFinite(at) && { lastTimestamp: Math.floor(at / 1000) }),
+      };
+    });
+  }
+}

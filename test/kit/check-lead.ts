@@ -1,0 +1,77 @@
+/** A replica that stands in Kuberhealthy's place, in virtual time, before an API server in memory. */
+import { randomUUID } from 'node:crypto';
+import { makeLog } from '../../src/base/log.ts';
+import { seededRandom } from '../../src/base/random.ts';
+import { VirtualClock } from '../../src/base/virtual-clock.ts';
+import { CheckCluster } from '../../src/kuberhealthy/check-cluster.ts';
+import { CheckEvents } from '../../src/kuberhealthy/check-events.ts';
+import { CheckRunner } from '../../src/kuberhealthy/check-runner.ts';
+import { CheckWatch } from '../../src/kuberhealthy/check-watch.ts';
+import { ReportIntake, type ReportAnswer } from '../../src/kuberhealthy/report-intake.ts';
+import { CheckApi } from './check-api.ts';
+
+let replicas = 0;
+
+/** The parts of one replica. */
+export class Lead {
+  readonly api: CheckApi;
+  readonly clock: VirtualClock;
+  readonly lines: string[] = [];
+  readonly watch: CheckWatch;
+  readonly intake: ReportIntake;
+  readonly runner: CheckRunner;
+  readonly events: CheckEvents;
+  readonly #stop = new AbortController();
+  #running: Promise<void> | null = null;
+
+  constructor(api: CheckApi = new CheckApi(), clock: VirtualClock = new VirtualClock()) {
+    this.api = api;
+    this.clock = clock;
+    const log = makeLog((line) => this.lines.push(line));
+    const random = seededRandom(++replicas);
+    const authoritativePod = `replica-${replicas}`;
+    const parts = { client: api, clock, random, log, namespace: '' };
+    this.watch = new CheckWatch(parts);
+    this.events = new CheckEvents({ ...parts, host: authoritativePod });
+    const { record } = this.events;
+    const cluster = new CheckCluster({ ...parts, watch: this.watch });
+    const shared = { ...parts, watch: this.watch, cluster, record, authoritativePod };
+    this.intake = new ReportIntake(shared);
+    this.runner = new CheckRunner({
+      ...shared,
+      retention: { completed: 1, failed: 2, failedMs: 36 * 3_600_000, jobsMs: 15 * 60_000 },
+      newRun: randomUUID,
+      reportingUrl: () => Promise.resolve('http://10.0.0.9'),
+      whyUnreported: () => Promise.resolve(''),
+      runOwn: () => Promise.resolve({ OK: true, Errors: [] }),
+    });
+  }
+
+  /** Leads; a second and a half goes by. */
+  async begin(): Promise<void> {
+    this.watch.start();
+    this.#running = this.runner.run(this.#stop.signal);
+    await this.clock.advance(1500);
+  }
+
+  async end(): Promise<void> {
+    this.#stop.abort();
+    await this.#running;
+    await this.events.stop();
+    await this.watch.stop();
+  }
+
+  report(version: 2 | 3, run: string, ...errors: string[]): Promise<ReportAnswer> {
+    return this.intake.take(
+      {
+        version,
+        method: 'POST',
+        contentType: 'application/json',
+        run,
+        from: '10.1.0.7',
+        body: JSON.stringify({ OK: errors.length === 0, Errors: errors }),
+      },
+      this.#stop.signal,
+    );
+  }
+}
