@@ -1,6 +1,8 @@
 /** deploy/ applied to a real API server, as `helm install`, `kubectl apply -f` and `-k` do. */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, relative, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { parseAllDocuments } from 'yaml';
 import { policyObjects } from '../../src/webhook/policy.ts';
@@ -168,4 +170,57 @@ describe('deploy/, applied to a real API server', { skip: noApiServer() ?? false
       /lameduck/,
     );
   });
+
+  test('the cache of a node is taken, at the address that an overlay gives', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'ndots-overlay-'));
+    try {
+      const page = readFileSync('docs/node-cache.md', 'utf8');
+      const [, overlay = ''] = /^```yaml\n(# kustomization\.yaml\n[^]*?)^```/m.exec(page) ?? [];
+      assert.ok(overlay.includes('clusterDns='), page);
+      const base = relative(folder, resolve('deploy/node-cache'));
+      const text = overlay.replace('path/to/deploy/node-cache', base);
+      writeFileSync(join(folder, 'kustomization.yaml'), text);
+      const rendered = await cluster.kubectl('kustomize', folder);
+      const objects = objectsOf(rendered);
+      assert.deepEqual(await cluster.put(objects), []);
+      await cluster.kubectlWith(
+        rendered,
+        'apply',
+        '--validate=strict',
+        '--dry-run=server',
+        '-f',
+        '-',
+      );
+      // What the program itself replaces may be left in its Corefile, and nowhere else.
+      for (const object of objects) {
+        if (object.kind === 'ConfigMap' && object.metadata.name === 'node-local-dns') continue;
+        assert.doesNotMatch(JSON.stringify(object), /__PILLAR__/);
+      }
+      const of = (kind: string, name: string): KubeJson =>
+        objects.find((each) => each.kind === kind && each.metadata.name.startsWith(name))!;
+      const address = of('ConfigMap', 'node-local-dns-address') as { data?: object } & KubeJson;
+      assert.deepEqual(address.data, { clusterDns: '10.100.0.10' });
+      const { template, updateStrategy } = of('DaemonSet', 'node-local-dns')['spec'] as {
+        readonly updateStrategy: object;
+        readonly template: {
+          readonly spec: { readonly containers: readonly [NodeCacheContainer] };
+        };
+      };
+      assert.deepEqual(updateStrategy, { rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } });
+      const [{ args, env, ports }] = template.spec.containers;
+      assert.ok(args.includes('169.254.20.10,$(CLUSTER_DNS)'), args.join(' '));
+      assert.equal(env[0].valueFrom.configMapKeyRef.name, address.metadata.name);
+      assert.equal(ports, undefined);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
 });
+
+interface NodeCacheContainer {
+  readonly args: readonly string[];
+  readonly env: readonly [
+    { readonly valueFrom: { readonly configMapKeyRef: { readonly name: string } } },
+  ];
+  readonly ports?: readonly object[];
+}
