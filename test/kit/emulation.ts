@@ -1,6 +1,6 @@
 /** Programs of another processor on this machine: QEMU in user mode, and Debian's packages for that processor. */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 
 /** Processors that can be emulated, as Docker spells them. */
 export type EmulatedProcessor = 'arm64';
@@ -21,6 +21,8 @@ export function noEmulation(processor: EmulatedProcessor): string | null {
     [['mmdebstrap', '--version'], 'mmdebstrap'],
   ] as const)
     if (spawnSync(words[0], words.slice(1)).status !== 0) return `${name} is not installed`;
+  if (!existsSync('/usr/share/keyrings/debian-archive-keyring.gpg'))
+    return 'debian-archive-keyring is not installed';
   const emulation = new Emulation();
   try {
     emulation.begin();
@@ -101,6 +103,6 @@ export const debianFor = (processor: EmulatedProcessor, folder: string): readonl
       '--variant=extract',
       `--architectures=${processor}`,
     ],
-    ...[`--include=${needed.join(',')}`, 'bookworm', folder, 'http://deb.debian.org/debian'],
+    ...[`--include=${needed.join(',')}`, 'bookworm', folder],
   ];
 };

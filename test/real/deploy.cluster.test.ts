@@ -31,6 +31,7 @@ const everything = {
   nodeCache: { enabled: true, args: ['-rules', 'nftables'] },
   networkPolicy: { enabled: true, metricsFrom: [{ namespaceSelector: {} }] },
   service: { clusterIP: '10.0.0.10', annotations: { x: 'y' } },
+  seccompFolder: 'ndots',
   customLabels: { team: 'dns' },
   customAnnotations: { owner: 'dns' },
   podLabels: { pod: 'label' },
@@ -142,6 +143,37 @@ describe('deploy/, applied to a real API server', { skip: noApiServer() ?? false
     );
   });
 
+  for (const [folder, ofServer] of [
+    ['', undefined],
+    ['ndots', 'ndots/serve.json'],
+  ] as const)
+    test(`every pod has a seccomp profile, and with seccompFolder "${folder}" each container of ndots its own`, () => {
+      const found: Record<string, string | undefined> = {};
+      for (const object of objectsOf(helmTemplate({ ...everything, seccompFolder: folder }))) {
+        const { template } = (object['spec'] ?? {}) as { readonly template?: PodTemplate };
+        if (template === undefined) continue;
+        const { containers, securityContext } = template.spec;
+        assert.equal(securityContext?.seccompProfile?.type, 'RuntimeDefault', object.metadata.name);
+        const part = object.metadata.name.replace('dns-ndots', '').slice(1);
+        const own = containers[0].securityContext?.seccompProfile;
+        found[part] = own?.localhostProfile;
+        if (own !== undefined) {
+          assert.equal(own.type, 'Localhost');
+          readFileSync(`deploy/seccomp/${own.localhostProfile!.replace('ndots/', '')}`);
+        }
+      }
+      const profile = (verb: string): string | undefined =>
+        folder === '' ? undefined : `${folder}/${verb}.json`;
+      assert.deepEqual(found, {
+        '': ofServer,
+        autoscaler: profile('size'),
+        check: profile('check'),
+        kuberhealthy: profile('check'),
+        'node-cache': profile('node-cache'),
+        webhook: profile('webhook'),
+      });
+    });
+
   test('the rights of Kuberhealthy’s place are those of deploy/check', () => {
     const rulesOf = (yaml: string): readonly unknown[] =>
       objectsOf(yaml)
@@ -223,4 +255,14 @@ interface NodeCacheContainer {
     { readonly valueFrom: { readonly configMapKeyRef: { readonly name: string } } },
   ];
   readonly ports?: readonly object[];
+}
+
+interface Secured {
+  readonly securityContext?: {
+    readonly seccompProfile?: { readonly type: string; readonly localhostProfile?: string };
+  };
+}
+
+interface PodTemplate {
+  readonly spec: Secured & { readonly containers: readonly [Secured] };
 }
