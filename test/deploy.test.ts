@@ -78,6 +78,11 @@ test('the manifests name the image of this version', () => {
   const text = readFileSync('deploy/kubeadm/ndots.yaml', 'utf8');
   assert.equal(parseAllDocuments(text).length, 4);
   assert.match(text, new RegExp(`image: ndots:${version.replaceAll('.', '\\.')}$`, 'm'));
-  const { images } = readYaml('deploy/kubeadm/kustomization.yaml');
-  assert.deepEqual(images, [{ name: 'ndots', newTag: version }]);
+  for (const [folder, name] of [
+    ['kubeadm', 'ndots'],
+    ['node-cache', 'ndots-node-cache'],
+  ] as const) {
+    const { images } = readYaml(`deploy/${folder}/kustomization.yaml`);
+    assert.deepEqual(images, [{ name, newTag: version }]);
+  }
 });

@@ -18,6 +18,8 @@ export const packages: Readonly<Record<string, string>> = {
   nftables: 'nft',
   conntrack: 'conntrack',
   strace: 'strace',
+  'qemu-user-static': 'qemu-aarch64-static',
+  mmdebstrap: 'mmdebstrap',
   procps: 'ps',
   curl: 'curl',
   python3: 'python3',

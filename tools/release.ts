@@ -80,7 +80,8 @@ function assemble(root: string, { os, cpu, runtime }: (typeof platforms)[string]
   cpSync('package-lock.json', join(root, 'package-lock.json'));
   cpSync('.npmrc', join(root, '.npmrc'));
   const words = ['ci', '--omit=dev', '--ignore-scripts', `--os=${os}`, `--cpu=${cpu}`];
-  must('npm', words, root);
+  // krew unpacks folders and files, and refuses an archive with links.
+  must('npm', [...words, '--no-bin-links'], root);
   for (const left of ['package-lock.json', '.npmrc', 'node_modules/.package-lock.json'])
     rmSync(join(root, left), { force: true });
   const node = join(root, 'node_modules/node');

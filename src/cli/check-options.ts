@@ -7,7 +7,7 @@ import { keptOf, type Kept } from './check-environment.ts';
 import { clusterOptions, type ClusterOptions } from './cluster-options.ts';
 import { flag, group, many, one, type OptionValue, type Usage } from './option.ts';
 import { parseOptions } from './option-parse.ts';
-import { choice, file, integer, text, usage } from './option-values.ts';
+import { choice, file, integer, listenAddress, text, usage } from './option-values.ts';
 import { nearest } from '../base/problem.ts';
 
 /** How results are printed. */
@@ -55,14 +55,6 @@ const server: OptionValue<ProbeServer> = {
   },
 };
 
-const listenAddress: OptionValue<ProbeServer> = {
-  placeholder: '[IP]:PORT',
-  read(given, name) {
-    const whole = /^:\d/.test(given) ? `0.0.0.0${given}` : given;
-    return server.read(whole, name);
-  },
-};
-
 const service: OptionValue<string> = {
   placeholder: 'NAMESPACE/NAME',
   read(given, name) {
@@ -87,7 +79,7 @@ const table = {
     ...clusterOptions,
   }),
   ...group('Again and again (serve)', {
-    listen: one('--listen', listenAddress, 'metrics, JSON, readiness (0.0.0.0:9154)'),
+    listen: one('--listen', listenAddress(9154), 'metrics, JSON, readiness (0.0.0.0:9154)'),
     targetsMax: one(
       '--max-targets',
       integer('N', 1, 100_000),

@@ -63,6 +63,17 @@ export function readServer(given: string): {
   };
 }
 
+/** Where to listen: `:9154` is on all addresses of IPv4. @param usual the port if none is said */
+export const listenAddress = (
+  usual: number,
+): OptionValue<{ readonly host: string; readonly port: number }> => ({
+  placeholder: '[IP]:PORT',
+  read(given) {
+    const { server, port } = readServer(/^:\d/.test(given) ? `0.0.0.0${given}` : given);
+    return { host: server, port: port ?? usual };
+  },
+});
+
 /** IP addresses with commas between. */
 export const addresses: OptionValue<readonly string[]> = {
   placeholder: 'IP,…',

@@ -3,7 +3,7 @@ import { readDefaults, readTargets, type ScaleTarget } from '../kube/scaling/aut
 import { clusterOptions, type ClusterOptions } from './cluster-options.ts';
 import { flag, group, many, one, type OptionValue, type Usage } from './option.ts';
 import { parseOptions } from './option-parse.ts';
-import { choice, duration, file, integer, text, usage } from './option-values.ts';
+import { choice, duration, file, integer, listenAddress, text, usage } from './option-values.ts';
 
 /** What a command line of `ndots size` says. */
 export type SizeOptions =
@@ -36,6 +36,8 @@ export interface FollowOptions extends ClusterOptions {
   readonly defaults: Readonly<Record<string, string>> | null;
   readonly nodeLabels: string;
   readonly everyMs: number;
+  /** Where it says that it lives. */
+  readonly listen: { readonly host: string; readonly port: number };
 }
 
 const fraction: OptionValue<number> = {
@@ -86,6 +88,7 @@ const table = {
     defaults: one('--default-params', text('JSON'), 'for a ConfigMap that is not there yet'),
     nodeLabels: one('--nodelabels', text('LABELS'), 'count only nodes with these labels'),
     every: one('--poll-period-seconds', integer('SECONDS', 1, 3600), 'look so often (10)'),
+    listen: one('--listen', listenAddress(8080), '/healthz (0.0.0.0:8080)'),
     ...clusterOptions,
     // What else cluster-proportional-autoscaler is started with by the manifests that people have.
     logtostderr: one('--logtostderr', text('BOOL'), 'taken and without effect'),
@@ -131,6 +134,7 @@ export function parseSizeOptions(
       defaults: values.defaults === null ? null : readDefaults(values.defaults, usage),
       nodeLabels: values.nodeLabels ?? '',
       everyMs: (values.every ?? 10) * 1000,
+      listen: values.listen ?? { host: '0.0.0.0', port: 8080 },
       kubeconfig: values.kubeconfig,
       context: values.context,
       as: values.as,

@@ -1,5 +1,7 @@
 /** `ndots size`: how many replicas, by the cluster's size or by what is measured; or keeping them so. */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { sleep, systemClock } from '../base/clock.ts';
+import { endHttp, listenHttp } from '../base/http-listening.ts';
 import { makeLog } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
 import { secureRandom } from '../base/random.ts';
@@ -12,6 +14,7 @@ import { readSizing } from '../kube/scaling/proportional.ts';
 import { scrapeUrl } from '../metrics/scrape-url.ts';
 import { accessOf } from './cluster-options.ts';
 import { EXIT, type Command, type Io } from './command.ts';
+import { listening } from './listening.ts';
 import { readText } from './named-file.ts';
 import { parseSizeOptions, type FollowOptions, type SizeOptions } from './size-options.ts';
 import { coreVersion } from './version.ts';
@@ -125,6 +128,10 @@ async function follow(options: FollowOptions, io: Io): Promise<number> {
     () => false,
   );
   const ended = untilSignal();
+  const { host, port } = options.listen;
+  const health = createServer({ requestTimeout: 5000, headersTimeout: 5000 }, answerHealth);
+  health.maxConnections = CONNECTIONS_MAX;
+  await listening({ host, port, option: '--listen' }, () => listenHttp(health, host, port));
   const targets = options.targets.map(({ kind, name }) => `${kind}/${name}`).join(', ');
   log.info(`following the nodes of ${access.name} for ${targets} in ${options.namespace}`);
   await new Autoscaler({
@@ -135,5 +142,16 @@ async function follow(options: FollowOptions, io: Io): Promise<number> {
     random: secureRandom,
     log,
   }).run(ended);
+  await endHttp(health, 0);
   return EXIT.ok;
+}
+
+/** The kubelet has one connection at a time. */
+const CONNECTIONS_MAX = 16;
+
+/** `/healthz`, where cluster-proportional-autoscaler has it: whoever answers lives, whether or not the API server does. */
+function answerHealth(request: IncomingMessage, response: ServerResponse): void {
+  const found = request.url?.split('?')[0] === '/healthz';
+  response.writeHead(found ? 200 : 404, { 'content-type': 'text/plain' });
+  response.end(found ? 'OK' : '/healthz');
 }

@@ -1,7 +1,7 @@
 /** Programs that tests start, and what they say. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createSocket } from 'node:dgram';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** A program under measurement, started here and ended here, by its own process id. */
@@ -87,17 +87,30 @@ export function start(
 /** A folder for lists of the system calls that each `ndots` makes: tools/seccomp.ts sets it. */
 const observations = process.env['NDOTS_SYSTEM_CALLS'];
 
-/** The same words; `ndots` among them is started as the image starts it, and its system calls are counted into a file by its verb. */
+/** A folder of seccomp profiles, `serve.json` and so on: test/real/seccomp-verbs.long.test.ts sets it. */
+const profiles = process.env['NDOTS_SECCOMP_PROFILES'];
+
+/**
+ * The same words; `ndots` among them is started as the image starts it, and its system calls are counted into a file by its verb, or
+ * bounded by the profile of its verb.
+ */
 function underObservation(words: readonly string[]): readonly string[] {
   const at = words.findIndex((word) => word.endsWith('bin/ndots'));
-  if (observations === undefined || at < 0) return words;
+  if ((observations === undefined && profiles === undefined) || at < 0) return words;
   const [verb = 'serve', ...rest] = words.slice(at + 1);
+  const main = join(import.meta.dirname, '../../dist/cli/main.js');
+  const flags = ['--max-semi-space-size=2', '--max-old-space-size=192', '--expose-gc'];
+  const program = [process.execPath, ...flags, main, verb, ...rest];
+  if (observations === undefined) {
+    const profile = join(profiles!, `${verb}.json`);
+    if (!existsSync(profile)) return words;
+    const bounded = [process.execPath, join(import.meta.dirname, 'under-seccomp.ts'), profile];
+    return [...words.slice(0, at), ...bounded, ...program];
+  }
   const file = join(observations, `${verb}-${process.pid}-${Math.random().toString(36).slice(2)}`);
   // -D: the program itself is the child, so that signals reach it.
   const strace = ['strace', '-D', '-f', '-qq', '-c', '-U', 'name', '-o', file];
-  const main = join(import.meta.dirname, '../../dist/cli/main.js');
-  const flags = ['--max-semi-space-size=2', '--max-old-space-size=192', '--expose-gc'];
-  return [...words.slice(0, at), ...strace, process.execPath, ...flags, main, verb, ...rest];
+  return [...words.slice(0, at), ...strace, ...program];
 }
 
 const TICKS_PER_SECOND = 100;

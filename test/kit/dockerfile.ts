@@ -17,13 +17,15 @@ export interface Instruction {
 /** One stage: what stands between one FROM and the next. */
 export interface Stage {
   readonly base: string;
+  /** As FROM names it: `$BUILDPLATFORM`; null: that of the image. */
+  readonly platform: string | null;
   readonly name: string;
   readonly steps: readonly Instruction[];
 }
 
-/** The stages of a Dockerfile; enough of the language for one without variables, heredocs and escapes. */
+/** The stages of a Dockerfile; enough of the language for one without heredocs and escapes, whose only variables are those of platforms. */
 export function parseDockerfile(text: string): readonly Stage[] {
-  const stages: { base: string; name: string; steps: Instruction[] }[] = [];
+  const stages: (Stage & { steps: Instruction[] })[] = [];
   const lines = text.split('\n');
   for (let at = 0; at < lines.length; at++) {
     const line = at + 1;
@@ -46,7 +48,7 @@ export function parseDockerfile(text: string): readonly Stage[] {
     };
     if (step.name === 'FROM') {
       const [base = '', , as = String(stages.length)] = step.words;
-      stages.push({ base, name: as, steps: [] });
+      stages.push({ base, platform: step.flags['platform'] ?? null, name: as, steps: [] });
     } else stages.at(-1)!.steps.push(step);
   }
   return stages;

@@ -1,6 +1,6 @@
 /** Programs that are built from their public Go modules. */
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
@@ -15,13 +15,30 @@ export function noGo(): string | null {
  * @throws if it cannot be built
  */
 export function goProgram(name: string, from: string, version: string): string {
+  return kept(name, version, ['install', `${from}@${version}`], '.');
+}
+
+/**
+ * The same with the versions of all its modules pinned: a go.mod with one tool, and its go.sum.
+ * @param folder of the two
+ * @throws if it cannot be built
+ */
+export function pinnedGoProgram(name: string, folder: string): string {
+  const text = readFileSync(join(folder, 'go.mod'), 'utf8');
+  const [, from = ''] = /^tool (\S+)$/m.exec(text) ?? [];
+  const [, version = ''] = /^require \S+ (v\S+)$/m.exec(text) ?? [];
+  return kept(name, version, ['install', from], folder);
+}
+
+function kept(name: string, version: string, words: readonly string[], cwd: string): string {
   const caches = process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache');
   const folder = join(caches, 'ndots', `${name}-${version}`);
   const program = join(folder, name);
   if (existsSync(program)) return program;
   mkdirSync(folder, { recursive: true });
   console.error(`building ${name} ${version} (once, kept in ${folder})`);
-  const { status } = spawnSync('go', ['install', `${from}@${version}`], {
+  const { status } = spawnSync('go', words, {
+    cwd,
     env: { ...process.env, GOBIN: folder, CGO_ENABLED: '0' },
     stdio: ['ignore', 'inherit', 'inherit'],
   });

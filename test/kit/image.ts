@@ -4,6 +4,7 @@ import { cpSync, existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } f
 import { tmpdir } from 'node:os';
 import { delimiter, join, matchesGlob, relative, resolve } from 'node:path';
 import { copied, parentOf, parseDockerfile, type Instruction, type Stage } from './dockerfile.ts';
+import { debianFor, Emulation, type EmulatedProcessor } from './emulation.ts';
 
 /** Why a Dockerfile cannot be played here; null: it can. */
 export function noImages(): string | null {
@@ -20,6 +21,9 @@ export class NoNetwork extends Error {}
 const unreachable =
   /ENOTFOUND|EAI_AGAIN|ENETUNREACH|ECONNREFUSED|Temporary failure resolving|Could not resolve/;
 
+/** How npm spells this machine's processor → how Docker does. */
+const processors: Readonly<Record<string, string>> = { x64: 'amd64' };
+
 /** Settings of this machine that a step needs to reach its registries as this machine does. */
 const passedOn =
   /^(npm_config_(registry|cafile|userconfig|cache|https?_proxy|proxy)|NODE_EXTRA_CA_CERTS|SSL_CERT_FILE|https?_proxy|no_proxy)$/i;
@@ -32,6 +36,8 @@ interface Built {
   readonly user: string;
   readonly workdir: string;
   readonly env: Readonly<Record<string, string>>;
+  /** Variables of steps alone. */
+  readonly arguments: Readonly<Record<string, string>>;
   readonly entrypoint: readonly string[];
   readonly command: readonly string[];
 }
@@ -45,9 +51,14 @@ export class Image {
   readonly #folder = mkdtempSync(join(tmpdir(), 'ndots-image-'));
   readonly #holder: ChildProcess;
   readonly #stages = new Map<string, string>();
+  /** For an image of another processor. */
+  readonly #emulation: Emulation | null;
+  readonly #processor: string;
   #built: Built | null = null;
 
-  private constructor() {
+  private constructor(emulated: EmulatedProcessor | null) {
+    this.#emulation = emulated === null ? null : new Emulation();
+    this.#processor = emulated ?? processors[process.arch] ?? process.arch;
     this.#holder = spawn(
       'unshare',
       ['--mount', '--net', '--propagation', 'private', 'sleep', '3600'],
@@ -55,10 +66,17 @@ export class Image {
     );
   }
 
-  /** @throws NoNetwork if a step cannot fetch what it needs */
-  static async build(dockerfile: string): Promise<Image> {
-    const image = new Image();
+  /**
+   * @param emulated the processor that the image is for; null: this machine's
+   * @throws NoNetwork if a step cannot fetch what it needs
+   */
+  static async build(
+    dockerfile: string,
+    emulated: EmulatedProcessor | null = null,
+  ): Promise<Image> {
+    const image = new Image(emulated);
     try {
+      image.#emulation?.begin();
       await image.#build(dockerfile);
       return image;
     } catch (error) {
@@ -88,14 +106,16 @@ export class Image {
       this.#play(stage, context);
   }
 
-  #play({ base, name, steps }: Stage, context: string): void {
-    const root = this.#base(base, name);
+  #play({ base, platform, name, steps }: Stage, context: string): void {
+    const foreign = this.#emulation !== null && platform !== '$BUILDPLATFORM';
+    const root = foreign ? this.#foreignBase(base, name) : this.#base(base, name);
     this.#stages.set(name, root);
     let built: Built = {
       root,
       user: '0:0',
       workdir: '/',
       env: { PATH },
+      arguments: {},
       entrypoint: [],
       command: [],
     };
@@ -113,9 +133,7 @@ export class Image {
     this.#must(['mkdir', '-p', root, `${at}/changes`, `${at}/work`]);
     const layers = `lowerdir=/,upperdir=${at}/changes,workdir=${at}/work`;
     this.#must(['mount', '-t', 'overlay', 'overlay', '-o', layers, root]);
-    this.#must(['mount', '-t', 'proc', 'proc', `${root}/proc`]);
-    this.#must(['mount', '--rbind', '/dev', `${root}/dev`]);
-    this.#must(['mount', '-t', 'tmpfs', 'tmpfs', `${root}/tmp`]);
+    this.#mountUsual(root);
     // The checkout is not part of the image. It may lie below /tmp, whose content has just been hidden.
     const checkout = join(root, resolve('.'));
     this.#must(['mkdir', '-p', checkout]);
@@ -129,6 +147,30 @@ export class Image {
     if (npm === undefined) throw new Error('npm is not on this machine');
     this.#must(['ln', '-sf', realpathSync(npm), `${root}/usr/local/bin/npm`]);
     return root;
+  }
+
+  /** The same for another processor: Debian's packages and the runtime of npm's package for it. */
+  #foreignBase(base: string, name: string): string {
+    const root = join(this.#folder, name);
+    this.#must(['mkdir', root]);
+    this.#must(['mount', '-t', 'tmpfs', '-o', 'size=1g', 'tmpfs', root]);
+    this.#must(debianFor('arm64', root));
+    this.#mountUsual(root);
+    const { devDependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as {
+      readonly devDependencies: { readonly node: string };
+    };
+    const runtime = `node-linux-${this.#processor}@${devDependencies.node}`;
+    if (base !== `node:${devDependencies.node.split('.')[0]}-slim`)
+      throw new Error(`the runtime here is ${runtime}; ${base} cannot be played`);
+    const script = `cd "$1" && npm pack --silent "$2" && tar xzf *.tgz && mkdir -p "$3" && mv package/bin/node "$3" && rm -r package *.tgz`;
+    this.#must(['sh', '-c', script, 'sh', `${root}/tmp`, runtime, `${root}/usr/local/bin`]);
+    return root;
+  }
+
+  #mountUsual(root: string): void {
+    this.#must(['mount', '-t', 'proc', 'proc', `${root}/proc`]);
+    this.#must(['mount', '--rbind', '/dev', `${root}/dev`]);
+    this.#must(['mount', '-t', 'tmpfs', 'tmpfs', `${root}/tmp`]);
   }
 
   #step(step: Instruction, built: Built, context: string): Built {
@@ -149,12 +191,17 @@ export class Image {
         return { ...built, command: step.words };
       case 'EXPOSE':
         return built;
+      case 'ARG':
+        if (step.text !== 'TARGETARCH')
+          throw new Error(`line ${step.line}: ${step.text} is not known`);
+        return { ...built, arguments: { TARGETARCH: this.#processor } };
       case 'COPY':
         this.#copy(step, built, context);
         return built;
       case 'RUN': {
         const env = {
           ...built.env,
+          ...built.arguments,
           HOME: '/root',
           DEBIAN_FRONTEND: 'noninteractive',
           ...registries(),
@@ -221,13 +268,20 @@ export class Image {
    * capability but NET_BIND_SERVICE, no new privileges, a network of its own.
    * @param args in place of CMD
    * @param command in place of ENTRYPOINT
+   * @param more environment variables beside those of the image
    */
-  container(args: readonly string[] | null, command: readonly string[] | null = null): string[] {
-    const { root, user, workdir, env, entrypoint, command: standard } = this.#current;
+  container(
+    args: readonly string[] | null,
+    command: readonly string[] | null = null,
+    more: Readonly<Record<string, string>> = {},
+  ): string[] {
+    const { root, user, workdir, entrypoint, command: standard } = this.#current;
+    const env = { ...this.#current.env, ...more };
     this.#must(['mount', '-o', 'remount,ro', root]);
     const [uid = '0', gid = uid] = user.split(':');
     return [
       ...this.#inside('own'),
+      ...(this.#emulation?.words ?? []),
       ...['chroot', root, ...envWords(env), 'sh', '-c', `cd ${workdir} && exec "$@"`, 'sh'],
       ...['setpriv', '--reuid', uid, '--regid', gid, '--clear-groups'],
       // As container runtimes do, the capability is held when the program is started, and not a program later.
@@ -240,7 +294,7 @@ export class Image {
 
   /** The words that run a program of this machine in the network of the container. */
   beside(...words: string[]): string[] {
-    return ['nsenter', '-t', String(this.#holder.pid), '--net', ...words];
+    return ['nsenter', '-t', String(this.#emulation?.pid ?? this.#holder.pid), '--net', ...words];
   }
 
   #inside(network: 'own' | 'host'): string[] {
@@ -272,6 +326,7 @@ export class Image {
 
   async close(): Promise<void> {
     const ended = new Promise((done) => this.#holder.once('exit', done));
+    this.#emulation?.end();
     this.#holder.kill('SIGKILL');
     if (this.#holder.exitCode === null && this.#holder.signalCode === null) await ended;
     rmSync(this.#folder, { recursive: true, force: true });

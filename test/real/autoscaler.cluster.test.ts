@@ -8,6 +8,7 @@ import { printed, start, type Child } from '../kit/child.ts';
 import { Cluster } from '../kit/cluster/cluster.ts';
 import { noApiServer } from '../kit/cluster/programs.ts';
 import { helmTemplate } from '../kit/helm.ts';
+import { freePorts } from '../kit/serve-process.ts';
 
 const node = (name: string): KubeJson =>
   ({
@@ -20,6 +21,7 @@ const node = (name: string): KubeJson =>
 describe('ndots size --follow on a real API server', { skip: noApiServer() ?? false }, () => {
   let cluster: Cluster;
   let autoscaler: Child | null = null;
+  let port: number;
 
   before(async () => {
     cluster = await Cluster.start();
@@ -37,6 +39,7 @@ describe('ndots size --follow on a real API server', { skip: noApiServer() ?? fa
     });
     assert.deepEqual(await cluster.put(renamed), []);
     await addNode('a', '4');
+    [port] = (await freePorts(1)) as [number];
     autoscaler = start('ndots', [
       ...[
         'bin/ndots',
@@ -54,7 +57,7 @@ describe('ndots size --follow on a real API server', { skip: noApiServer() ?? fa
         'Deployment/dns-ndots',
         '--logtostderr=true',
       ],
-      ...['--v=2', '--kubeconfig', cluster.kubeconfig('dns')],
+      ...['--v=2', '--listen', `127.0.0.1:${port}`, '--kubeconfig', cluster.kubeconfig('dns')],
     ]);
     await printed(autoscaler, /following the nodes/, 20_000);
   });
@@ -105,6 +108,21 @@ describe('ndots size --follow on a real API server', { skip: noApiServer() ?? fa
     assert.match(autoscaler!.output(), /deployment kube-system\/dns-ndots: 2 → 3 replicas/);
   });
 
+  test('it says that it lives, where the chart has the kubelet ask', async () => {
+    const { livenessProbe } = (
+      parseAllDocuments(helmTemplate({ autoscaler: { enabled: true } })).map((document) =>
+        document.toJS(),
+      ) as readonly KubeJson[]
+    )
+      .filter(({ kind, metadata }) => kind === 'Deployment' && /autoscaler/.test(metadata.name))
+      .map((deployment) => deployment as unknown as AutoscalerDeployment)[0]!.spec.template.spec
+      .containers[0];
+    const { httpGet } = livenessProbe;
+    assert.equal(httpGet.port, 8080);
+    const { status } = await fetch(`http://127.0.0.1:${port}${httpGet.path}`);
+    assert.equal(status, 200);
+  });
+
   test('a node that is cordoned counts no more', async () => {
     await cluster.kubectl('cordon', 'c');
     await becomes(2);
@@ -142,3 +160,15 @@ describe('ndots size --follow on a real API server', { skip: noApiServer() ?? fa
     await printed(autoscaler!, /Forbidden.*configmaps/i, 10_000);
   });
 });
+
+interface AutoscalerDeployment {
+  readonly spec: {
+    readonly template: {
+      readonly spec: {
+        readonly containers: readonly [
+          { readonly livenessProbe: { readonly httpGet: { path: string; port: number } } },
+        ];
+      };
+    };
+  };
+}

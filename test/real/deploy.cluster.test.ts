@@ -1,6 +1,8 @@
 /** deploy/ applied to a real API server, as `helm install`, `kubectl apply -f` and `-k` do. */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, relative, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { parseAllDocuments } from 'yaml';
 import { policyObjects } from '../../src/webhook/policy.ts';
@@ -29,6 +31,7 @@ const everything = {
   nodeCache: { enabled: true, args: ['-rules', 'nftables'] },
   networkPolicy: { enabled: true, metricsFrom: [{ namespaceSelector: {} }] },
   service: { clusterIP: '10.0.0.10', annotations: { x: 'y' } },
+  seccompFolder: 'ndots',
   customLabels: { team: 'dns' },
   customAnnotations: { owner: 'dns' },
   podLabels: { pod: 'label' },
@@ -140,6 +143,37 @@ describe('deploy/, applied to a real API server', { skip: noApiServer() ?? false
     );
   });
 
+  for (const [folder, ofServer] of [
+    ['', undefined],
+    ['ndots', 'ndots/serve.json'],
+  ] as const)
+    test(`every pod has a seccomp profile, and with seccompFolder "${folder}" each container of ndots its own`, () => {
+      const found: Record<string, string | undefined> = {};
+      for (const object of objectsOf(helmTemplate({ ...everything, seccompFolder: folder }))) {
+        const { template } = (object['spec'] ?? {}) as { readonly template?: PodTemplate };
+        if (template === undefined) continue;
+        const { containers, securityContext } = template.spec;
+        assert.equal(securityContext?.seccompProfile?.type, 'RuntimeDefault', object.metadata.name);
+        const part = object.metadata.name.replace('dns-ndots', '').slice(1);
+        const own = containers[0].securityContext?.seccompProfile;
+        found[part] = own?.localhostProfile;
+        if (own !== undefined) {
+          assert.equal(own.type, 'Localhost');
+          readFileSync(`deploy/seccomp/${own.localhostProfile!.replace('ndots/', '')}`);
+        }
+      }
+      const profile = (verb: string): string | undefined =>
+        folder === '' ? undefined : `${folder}/${verb}.json`;
+      assert.deepEqual(found, {
+        '': ofServer,
+        autoscaler: profile('size'),
+        check: profile('check'),
+        kuberhealthy: profile('check'),
+        'node-cache': profile('node-cache'),
+        webhook: profile('webhook'),
+      });
+    });
+
   test('the rights of Kuberhealthy’s place are those of deploy/check', () => {
     const rulesOf = (yaml: string): readonly unknown[] =>
       objectsOf(yaml)
@@ -168,4 +202,67 @@ describe('deploy/, applied to a real API server', { skip: noApiServer() ?? false
       /lameduck/,
     );
   });
+
+  test('the cache of a node is taken, at the address that an overlay gives', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'ndots-overlay-'));
+    try {
+      const page = readFileSync('docs/node-cache.md', 'utf8');
+      const [, overlay = ''] = /^```yaml\n(# kustomization\.yaml\n[^]*?)^```/m.exec(page) ?? [];
+      assert.ok(overlay.includes('clusterDns='), page);
+      const base = relative(folder, resolve('deploy/node-cache'));
+      const text = overlay.replace('path/to/deploy/node-cache', base);
+      writeFileSync(join(folder, 'kustomization.yaml'), text);
+      const rendered = await cluster.kubectl('kustomize', folder);
+      const objects = objectsOf(rendered);
+      assert.deepEqual(await cluster.put(objects), []);
+      await cluster.kubectlWith(
+        rendered,
+        'apply',
+        '--validate=strict',
+        '--dry-run=server',
+        '-f',
+        '-',
+      );
+      // What the program itself replaces may be left in its Corefile, and nowhere else.
+      for (const object of objects) {
+        if (object.kind === 'ConfigMap' && object.metadata.name === 'node-local-dns') continue;
+        assert.doesNotMatch(JSON.stringify(object), /__PILLAR__/);
+      }
+      const of = (kind: string, name: string): KubeJson =>
+        objects.find((each) => each.kind === kind && each.metadata.name.startsWith(name))!;
+      const address = of('ConfigMap', 'node-local-dns-address') as { data?: object } & KubeJson;
+      assert.deepEqual(address.data, { clusterDns: '10.100.0.10' });
+      const { template, updateStrategy } = of('DaemonSet', 'node-local-dns')['spec'] as {
+        readonly updateStrategy: object;
+        readonly template: {
+          readonly spec: { readonly containers: readonly [NodeCacheContainer] };
+        };
+      };
+      assert.deepEqual(updateStrategy, { rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } });
+      const [{ args, env, ports }] = template.spec.containers;
+      assert.ok(args.includes('169.254.20.10,$(CLUSTER_DNS)'), args.join(' '));
+      assert.equal(env[0].valueFrom.configMapKeyRef.name, address.metadata.name);
+      assert.equal(ports, undefined);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
 });
+
+interface NodeCacheContainer {
+  readonly args: readonly string[];
+  readonly env: readonly [
+    { readonly valueFrom: { readonly configMapKeyRef: { readonly name: string } } },
+  ];
+  readonly ports?: readonly object[];
+}
+
+interface Secured {
+  readonly securityContext?: {
+    readonly seccompProfile?: { readonly type: string; readonly localhostProfile?: string };
+  };
+}
+
+interface PodTemplate {
+  readonly spec: Secured & { readonly containers: readonly [Secured] };
+}

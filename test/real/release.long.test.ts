@@ -1,14 +1,15 @@
-/** What tools/release.ts makes, installed as krew installs it, and asked by kubectl. */
+/** What tools/release.ts makes, installed by krew, and asked by kubectl. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { chmodSync, closeSync, cpSync, mkdirSync, mkdtempSync, openSync } from 'node:fs';
+import { closeSync, mkdirSync, mkdtempSync, openSync } from 'node:fs';
 import { readFileSync, readSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { parse } from 'yaml';
 import { clusterPrograms, noApiServer } from '../kit/cluster/programs.ts';
+import { noGo, pinnedGoProgram } from '../kit/go-program.ts';
 
 interface Manifest {
   readonly apiVersion: string;
@@ -109,29 +110,51 @@ describe('a release', () => {
     });
 
   test(
-    'is called by kubectl once it is installed, without any other runtime',
-    { skip: noApiServer() ?? (process.arch === 'x64' ? false : 'unpacks the program of x64') },
+    'is installed by krew, called by kubectl without any other runtime, and removed',
+    {
+      skip:
+        noApiServer() ?? noGo() ?? (process.arch === 'x64' ? false : 'installs the program of x64'),
+    },
     async (t) => {
       if (offline !== '') return t.skip(offline);
-      // What krew does with files and bin: moves the former into a folder of the version, links to the latter.
-      const store = join(folder, 'store');
-      cpSync(join(unpacked('amd64'), 'ndots'), store, { recursive: true });
-      const links = join(folder, 'bin');
+      const links = join(folder, 'links');
       mkdirSync(links);
-      symlinkSync(join(store, 'bin/kubectl-ndots'), join(links, 'kubectl-ndots'));
-      chmodSync(join(store, 'bin/kubectl-ndots'), 0o755);
+      symlinkSync(pinnedGoProgram('krew', 'test/kit/krew'), join(links, 'kubectl-krew'));
       const { kubectl } = await clusterPrograms();
-      const env = { PATH: `${links}:/usr/bin:/bin`, HOME: folder };
-      const run = (...words: string[]): string => {
-        const { stdout, stderr } = spawnSync(kubectl, ['ndots', ...words], {
-          env,
-          encoding: 'utf8',
-        });
-        return stdout + stderr;
+      const env = {
+        PATH: `${links}:${join(folder, 'krew/bin')}:/usr/bin:/bin`,
+        HOME: folder,
+        KREW_ROOT: join(folder, 'krew'),
+        KREW_NO_UPGRADE_CHECK: '1',
       };
-      assert.match(run('version'), /^ndots-\d[^]*^UDP: batched/m);
-      assert.match(run('--help'), /kubectl ndots trace/);
-      assert.match(run('lint', '--explain', 'CF01'), /CF01/);
+      const run = (...words: string[]): { readonly code: number | null; readonly text: string } => {
+        const { status, stdout, stderr } = spawnSync(kubectl, words, { env, encoding: 'utf8' });
+        return { code: status, text: stdout + stderr };
+      };
+      const { uri } = manifest.spec.platforms[0]!;
+      const archive = join(out, uri.slice(url.length + 1));
+      const installed = run(
+        ...['krew', 'install', `--manifest=${join(out, 'ndots.yaml')}`, `--archive=${archive}`],
+      );
+      assert.equal(installed.code, 0, installed.text);
+      assert.match(installed.text, /Installed plugin: ndots[^]*kubectl ndots trace/);
+
+      assert.match(run('ndots', 'version').text, /^ndots-\d[^]*^UDP: batched/m);
+      assert.match(run('ndots', '--help').text, /kubectl ndots trace/);
+      assert.match(run('ndots', 'lint', '--explain', 'CF01').text, /CF01/);
+      const cluster = join(folder, 'krew/store/ndots', manifest.spec.version, 'examples/cluster');
+      const traced = run(
+        ...['ndots', 'trace', 'db', '--from', 'deploy/web', '--namespace', 'shop'],
+        ...['--manifests', cluster],
+      );
+      assert.match(traced.text, /db\.shop\.svc\.cluster\.local\./);
+      assert.equal(traced.code, 0, traced.text);
+
+      // krew removes nothing before it has an index, which `krew update` fetches from GitHub: an empty one does.
+      spawnSync('git', ['init', '-q', join(folder, 'krew/index/default')]);
+      const removed = run('krew', 'uninstall', 'ndots');
+      assert.equal(removed.code, 0, removed.text);
+      assert.notEqual(run('ndots', 'version').code, 0);
     },
   );
 });

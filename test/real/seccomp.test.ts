@@ -7,25 +7,8 @@ import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
 import { testCertificate, testKey } from '../kit/certificate.ts';
 import { answered, printed, start } from '../kit/child.ts';
+import { noFilters, under } from '../kit/seccomp.ts';
 import { freePorts } from '../kit/serve-process.ts';
-
-const profileOf = (name: string): string => resolve(`deploy/seccomp/${name}.json`);
-/** The words that run a program under a profile. */
-const under = (name: string, program: string, ...words: readonly string[]): string[] => [
-  process.execPath,
-  resolve('test/kit/under-seccomp.ts'),
-  profileOf(name),
-  program,
-  ...words,
-];
-
-/** Why no filter can be loaded here; null: it can. */
-function noFilters(): string | null {
-  if (process.platform !== 'linux') return 'needs Linux';
-  const [program = '', ...words] = under('serve', process.execPath, '-e', '0');
-  const { status, stderr } = spawnSync(program, words, { encoding: 'utf8', timeout: 20_000 });
-  return status === 0 ? null : `needs libseccomp (${stderr.trim().split('\n').at(-1)})`;
-}
 
 /** What nobody who answers DNS has to do. */
 const forbidden =
@@ -168,4 +151,54 @@ grpc://.:${grpc} {
       assert.notEqual(status, 0);
       assert.match(stderr, /not implemented/i);
     });
+});
+
+const cannotName = noFilters() ?? noResolvConf();
+
+/** Why there can be no resolv.conf of a test's own; null: there can. */
+function noResolvConf(): string | null {
+  if (process.getuid?.() !== 0) return 'needs root, for a resolv.conf of its own';
+  return spawnSync('unshare', ['-mn', 'true']).status === 0 ? null : 'needs unshare';
+}
+
+describe('an API server that is known by its name', { skip: cannotName ?? false }, () => {
+  test('is found under each profile', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'ndots-seccomp-names-'));
+    try {
+      const file = (name: string, text: string): string => {
+        writeFileSync(join(folder, name), text);
+        return join(folder, name);
+      };
+      const settings = file('resolv.conf', 'nameserver 127.0.0.1\n');
+      const corefile = file(
+        'Corefile',
+        '.:53 {\n bind 127.0.0.1\n hosts {\n  192.0.2.9 api.example.test\n }\n}\n',
+      );
+      const look = file(
+        'look.mjs',
+        `import { lookup } from 'node:dns/promises';
+         console.log((await lookup('api.example.test')).address);`,
+      );
+      const profiles = readdirSync('deploy/seccomp').map((name) => name.replace('.json', ''));
+      const script = `
+        mount --make-rprivate / && mount --bind ${settings} /etc/resolv.conf && ip link set lo up
+        ${process.execPath} dist/cli/main.js serve -conf ${corefile} > ${folder}/log 2>&1 &
+        server=$!
+        tries=0
+        until grep -q '^ndots-' ${folder}/log || [ $((tries += 1)) -gt 300 ]; do sleep 0.1; done
+        ${profiles.map((name) => `echo ${name} $(${under(name, process.execPath, look).join(' ')} 2>&1)`).join('\n')}
+        kill $server
+        wait $server`;
+      const { stdout } = spawnSync('unshare', ['-mn', 'sh', '-c', script], {
+        encoding: 'utf8',
+        timeout: 120_000,
+      });
+      assert.deepEqual(
+        stdout.trim().split('\n'),
+        profiles.map((name) => `${name} 192.0.2.9`),
+      );
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
 });

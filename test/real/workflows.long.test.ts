@@ -57,4 +57,18 @@ describe('workflows', () => {
         assert.ok(readFileSync(path).length > 0, path);
     });
   }
+
+  test('every image that the deployment names is released, by the tag that it is asked for', () => {
+    const steps = Object.values(read('.github/workflows/release.yaml').jobs).flatMap(
+      (job) => job.steps,
+    );
+    const tags = steps.flatMap(({ with: given }) =>
+      'tags' in (given ?? {}) ? [(given as { readonly tags: string }).tags] : [],
+    );
+    assert.ok(tags.some((each) => /:\$\{\{ steps\.tag\.outputs\.plain \}\}$/m.test(each)));
+    assert.ok(steps.some(({ run }) => run?.includes('plain=${GITHUB_REF_NAME#v}')));
+    const text = readFileSync('.github/workflows/release.yaml', 'utf8');
+    for (const file of globSync('deploy/**/Dockerfile'))
+      assert.ok(text.includes(`file: ${file}\n`), file);
+  });
 });

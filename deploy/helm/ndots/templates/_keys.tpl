@@ -21,6 +21,7 @@
   "priorityClassName": {},
   "podSecurityContext": {},
   "securityContext": {},
+  "seccompFolder": {},
   "servers": {},
   "extraConfig": {},
   "livenessProbe": {},

@@ -80,6 +80,15 @@ k8s-app: {{ include "ndots.k8sApp" .root }}-{{ .part }}
 {{- default $usual.repository .image.repository }}:{{ .image.tag | default $usual.tag | default .root.Chart.AppVersion }}
 {{- end -}}
 
+{{- /* The security context of a container of ndots: (dict "root" $ "profile" "serve" "context" VALUES), as YAML; nothing where there is none. */ -}}
+{{- define "ndots.security" -}}
+{{- $context := deepCopy (default dict .context) -}}
+{{- with .root.Values.seccompFolder -}}
+{{- $_ := set $context "seccompProfile" (dict "type" "Localhost" "localhostProfile" (printf "%s/%s.json" (trimSuffix "/" .) $.profile)) -}}
+{{- end -}}
+{{- with $context }}{{ toYaml . }}{{ end -}}
+{{- end -}}
+
 {{- /* The name of the Service that pods ask. */ -}}
 {{- define "ndots.serviceName" -}}
 {{- default (include "ndots.fullname" .) .Values.service.name -}}

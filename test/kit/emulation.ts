@@ -1,0 +1,108 @@
+/** Programs of another processor on this machine: QEMU in user mode, and Debian's packages for that processor. */
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { existsSync, writeFileSync } from 'node:fs';
+
+/** Processors that can be emulated, as Docker spells them. */
+export type EmulatedProcessor = 'arm64';
+
+/** The first bytes of a program, as the kernel's binfmt_misc takes them; the mask leaves out what differs between systems and linkers. */
+const program = {
+  magic: String.raw`\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00`,
+  mask: String.raw`\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff`,
+};
+
+const qemu = '/usr/bin/qemu-aarch64-static';
+
+/** Why programs of this processor cannot be run here, as root; null: they can. */
+export function noEmulation(processor: EmulatedProcessor): string | null {
+  if (process.arch === processor) return `this machine is ${processor} itself`;
+  for (const [words, name] of [
+    [[qemu, '--version'], 'qemu-user-static'],
+    [['mmdebstrap', '--version'], 'mmdebstrap'],
+  ] as const)
+    if (spawnSync(words[0], words.slice(1)).status !== 0) return `${name} is not installed`;
+  if (!existsSync('/usr/share/keyrings/debian-archive-keyring.gpg'))
+    return 'debian-archive-keyring is not installed';
+  const emulation = new Emulation();
+  try {
+    emulation.begin();
+    return null;
+  } catch {
+    return 'needs binfmt_misc of its own in a user namespace (Linux 6.7)';
+  } finally {
+    emulation.end();
+  }
+}
+
+/**
+ * Namespaces in which the kernel gives programs of another processor to QEMU, and a network: the rest of the machine does not know of it.
+ * Its users are those of the machine.
+ */
+export class Emulation {
+  readonly #holder: ChildProcess = spawn(
+    'unshare',
+    ['--user', '--mount', '--net', '--propagation', 'private', 'sleep', '3600'],
+    { stdio: 'ignore' },
+  );
+
+  /** @throws if this kernel cannot */
+  begin(): void {
+    const { pid } = this.#holder;
+    const own = spaceOf('self');
+    const until = Date.now() + 10_000;
+    while (spaceOf(String(pid)) === own)
+      if (Date.now() > until) throw new Error('a user namespace cannot be had');
+    for (const map of ['uid_map', 'gid_map'])
+      writeFileSync(`/proc/${pid}/${map}`, '0 0 4294967295\n');
+    // O: opened now, so that it is there in any root; C: with the capabilities of the file, as if it ran by itself.
+    const line = `:ndots-arm64:M::${program.magic}:${program.mask}:${qemu}:OCF`;
+    const at = '/proc/sys/fs/binfmt_misc';
+    const script = `mount -t binfmt_misc binfmt_misc ${at} && printf %s "$1" > ${at}/register && ip link set lo up`;
+    const words = ['-t', String(pid), '--user', '--mount', '--net', 'sh', '-c', script, 'sh', line];
+    const { status, stderr } = spawnSync('nsenter', words, { encoding: 'utf8', timeout: 20_000 });
+    if (status !== 0) throw new Error(stderr);
+  }
+
+  /** The words that go before a program, whatever mount namespace it is in. */
+  get words(): readonly string[] {
+    return ['nsenter', '-t', String(this.#holder.pid), '--user', '--net'];
+  }
+
+  /** The process whose network it is. */
+  get pid(): number {
+    return this.#holder.pid!;
+  }
+
+  end(): void {
+    this.#holder.kill('SIGKILL');
+  }
+}
+
+const spaceOf = (process: string): string =>
+  spawnSync('readlink', [`/proc/${process}/ns/user`], { encoding: 'utf8' }).stdout.trim();
+
+/**
+ * The words that unpack a small Debian for this processor into an empty folder; nothing of it is run. It has what an image of Node
+ * has beside Node, as far as Node and the start of a container need it.
+ */
+export const debianFor = (processor: EmulatedProcessor, folder: string): readonly string[] => {
+  const needed = [
+    'base-files',
+    'coreutils',
+    'dash',
+    'libatomic1',
+    'libc6',
+    'libstdc++6',
+    'util-linux',
+  ];
+  return [
+    ...[
+      'mmdebstrap',
+      '--quiet',
+      '--mode=root',
+      '--variant=extract',
+      `--architectures=${processor}`,
+    ],
+    ...[`--include=${needed.join(',')}`, 'bookworm', folder],
+  ];
+};

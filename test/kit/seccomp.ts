@@ -1,0 +1,23 @@
+/** Running programs under the seccomp profiles of deploy/seccomp. */
+import { spawnSync } from 'node:child_process';
+import { resolve } from 'node:path';
+
+/** Where the profile of a verb is. */
+const profileOf = (verb: string): string => resolve(`deploy/seccomp/${verb}.json`);
+
+/** The words that run a program under the profile of a verb. */
+export const under = (verb: string, program: string, ...words: readonly string[]): string[] => [
+  process.execPath,
+  resolve('test/kit/under-seccomp.ts'),
+  profileOf(verb),
+  program,
+  ...words,
+];
+
+/** Why no filter can be loaded here; null: it can. */
+export function noFilters(): string | null {
+  if (process.platform !== 'linux') return 'needs Linux';
+  const [program = '', ...words] = under('serve', process.execPath, '-e', '0');
+  const { status, stderr } = spawnSync(program, words, { encoding: 'utf8', timeout: 20_000 });
+  return status === 0 ? null : `needs libseccomp (${stderr.trim().split('\n').at(-1)})`;
+}

@@ -1,0 +1,122 @@
+/** The image for arm64, run by QEMU: the steps of deploy/Dockerfile, the runtime and the foreign functions of that processor. */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test, type TestContext } from 'node:test';
+import { printed, start } from '../kit/child.ts';
+import { noEmulation } from '../kit/emulation.ts';
+import { Image, noImages, NoNetwork } from '../kit/image.ts';
+
+const corefile = `
+.:53 {
+    errors
+    log
+    health
+    ready
+    kubernetes cluster.local in-addr.arpa ip6.arpa {
+        manifests /ndots/examples/cluster
+    }
+    prometheus :9153
+    cache 30
+}
+`;
+
+/** What QEMU 7.2 answers with ENOSYS, by its numbers there, as Linux on real machines of that kind need not: rseq, io_uring_setup. */
+const unknownToQemu = new Set([293, 425]);
+
+describe('the image for arm64', { skip: noImages() ?? noEmulation('arm64') ?? false }, () => {
+  let image: Image | null = null;
+  let offline = false;
+
+  before(async () => {
+    try {
+      image = await Image.build('deploy/Dockerfile', 'arm64');
+    } catch (error) {
+      if (!(error instanceof NoNetwork)) throw error;
+      offline = true;
+    }
+    image?.put('/etc/coredns/Corefile', corefile);
+  });
+  after(() => image?.close());
+
+  const built = (t: TestContext): Image | null => {
+    if (offline) t.skip('the registries cannot be reached');
+    return image;
+  };
+
+  const run = (words: readonly string[]): string => {
+    const [program = '', ...rest] = words;
+    const { stdout, stderr } = spawnSync(program, rest, {
+      encoding: 'utf8',
+      timeout: 120_000,
+      maxBuffer: 1 << 28,
+    });
+    return stdout + stderr;
+  };
+
+  test('holds the runtime and the foreign functions of arm64, and no others', (t) => {
+    const of = built(t);
+    if (of === null) return;
+    const text = run(of.container(['/ndots/node_modules/@koromix'], ['ls']));
+    assert.equal(text.trim(), 'koffi-linux-arm64');
+    assert.match(run(of.container(['version'])), /^ndots-\S+\nlinux\/arm64, .*\nUDP: batched /);
+  });
+
+  test('answers on port 53 without root, many datagrams by one call, by no call that its seccomp profile lacks', async (t) => {
+    const of = built(t);
+    if (of === null) return;
+    const folder = mkdtempSync(join(tmpdir(), 'ndots-arm64-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const file = join(folder, 'calls');
+    const args = ['-conf', '/etc/coredns/Corefile'];
+    const words = of.container(args, ['/coredns'], { QEMU_STRACE: '1' });
+    // QEMU writes the calls where errors go.
+    const child = start('ndots', ['sh', '-c', 'exec 2>"$0"; exec "$@"', file, ...words]);
+    t.after(() => child.stop());
+    await printed(child, /^ndots-\d/m, 240_000);
+    const name = 'kubernetes.default.svc.cluster.local';
+    for (const way of ['+notcp', '+tcp'])
+      assert.equal(
+        run(of.beside('dig', '@127.0.0.1', name, '+short', '+time=20', '+tries=2', way)).trim(),
+        '10.3.0.1',
+        child.output(),
+      );
+    for (const [port, path] of [
+      [8080, 'health'],
+      [8181, 'ready'],
+      [9153, 'metrics'],
+    ] as const) {
+      const words = ['curl', '-s', '-o', '/dev/null', '-w', '%{http_code}', '-m', '30'];
+      assert.equal(run(of.beside(...words, `http://127.0.0.1:${port}/${path}`)), '200', path);
+    }
+    child.signal('SIGTERM');
+    assert.equal(await child.exitCode, 0, child.output());
+    assert.doesNotMatch(child.output(), /\[ERROR\]|falls back/);
+
+    // Those of the shell and of setpriv come before.
+    const calls = readFileSync(file, 'utf8').split('execve(').at(-1)!;
+    for (const call of ['recvmmsg', 'sendmmsg'])
+      assert.match(calls, new RegExp(`\\b${call}\\(.* = [1-9]`), call);
+    const { syscalls } = JSON.parse(readFileSync('deploy/seccomp/serve.json', 'utf8')) as {
+      readonly syscalls: readonly { readonly names: readonly string[] }[];
+    };
+    const allowed = new Set(syscalls.flatMap(({ names }) => names));
+    const made = new Set(
+      [...calls.matchAll(/\b\d+ ([a-z][a-z0-9_]+)\(/g)].map(([, call]) => call!),
+    );
+    assert.ok(made.size > 40, `${made.size} calls`);
+    assert.deepEqual(
+      [...made].filter((call) => !allowed.has(call)),
+      [],
+    );
+    const numbers = [...calls.matchAll(/Unknown syscall (\d+)/g)].map(([, number]) =>
+      Number(number),
+    );
+    assert.deepEqual(
+      numbers.filter((number) => !unknownToQemu.has(number)),
+      [],
+    );
+  });
+});
