@@ -1,4 +1,6 @@
 /** The command line of `ndots doctor`. */
+import { existsSync } from 'node:fs';
+import { nearest } from '../base/problem.ts';
 import { randomBytes } from 'node:crypto';
 import { portsValue } from './capture-options.ts';
 import { namesCluster, ownerOptions, type ClusterOptions } from './cluster-options.ts';
@@ -137,6 +139,9 @@ export function parseDoctorOptions(given: readonly string[]): DoctorOptions {
   const { values, words: all } = parseOptions(table, given);
   const words = all.filter((word) => word !== 'cluster');
   const living = words.length < all.length;
+  const mistyped = words.find((word) => nearest(word, ['cluster']) !== null && !existsSync(word));
+  if (mistyped !== undefined)
+    throw usage(`there is no file ${mistyped}`, 'Did you mean cluster: ndots doctor cluster?');
   if (values.netns !== null && values.pid !== null) throw usage('--netns or --pid, not both');
   const netns = values.pid === null ? values.netns : `/proc/${values.pid}/ns/net`;
   const device = values.device ?? (netns === null ? null : 'any');

@@ -143,4 +143,20 @@ describe('ndots doctor', () => {
     assert.equal(code, 3);
     assert.match(err, /Did you mean ND3/);
   });
+
+  test('a part of a code lists the findings whose codes begin so', async () => {
+    const { code, err } = await run('--explain', 'nd4');
+    assert.equal(code, 3);
+    assert.match(err, /ND4001 {2}Replies stop at a fixed number a second/);
+    assert.match(err, /ND4010 /);
+    assert.doesNotMatch(err, /ND3/);
+  });
+
+  test('the word cluster with a letter too many is no file', async () => {
+    for (const word of ['clusters', 'Cluster', 'clsuter']) {
+      const { code, err } = await run(word);
+      assert.equal(code, 3, word);
+      assert.match(err, /Did you mean cluster: ndots doctor cluster\?/);
+    }
+  });
 });

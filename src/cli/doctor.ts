@@ -178,10 +178,16 @@ function explain(given: string, io: Io): number {
       code,
       all.map((each) => each.code),
     );
-    throw usage(
-      `there is no finding ${given}`,
-      meant === null ? 'Codes are listed in docs/findings.md' : `Did you mean ${meant}?`,
+    const below = new Map(
+      all.filter((each) => each.code.startsWith(code)).map((each) => [each.code, each.title]),
     );
+    const hint =
+      below.size > 0
+        ? [...below].map(([full, title]) => `${full}  ${title}`).join('\n  ')
+        : meant === null
+          ? 'Codes are listed in docs/findings.md'
+          : `Did you mean ${meant}?`;
+    throw usage(`there is no finding ${given}`, hint);
   }
   io.out(`${rule.code}  ${rule.title}\n\n${section(rule.code)}\n`);
   return EXIT.ok;

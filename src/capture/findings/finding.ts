@@ -100,6 +100,11 @@ export function listed(words: readonly string[], most = 3): string {
   return words.length > most ? `${shown} and ${words.length - most} more` : shown;
 }
 
+/** A sentence with its full stop, which the dot of a name at its end is as well. */
+export function sentence(text: string): string {
+  return text.endsWith('.') ? text : `${text}.`;
+}
+
 /** `03:07:20`, UTC. */
 export function clock(ms: number): string {
   return Number.isFinite(ms) ? new Date(ms).toISOString().slice(11, 19) : '–';

@@ -1,4 +1,4 @@
-import { excluded, listed, share, unknown, type Rule } from './finding.ts';
+import { excluded, listed, sentence, share, unknown, type Rule } from './finding.ts';
 
 /** REFUSED: the server is there, and does not want to answer. */
 export const refused: Rule = {
@@ -28,7 +28,9 @@ export const refused: Rule = {
       severity: byClient || count >= 0.1 * asked ? 'critical' : 'warning',
       confidence: byClient ? 0.92 : 0.8,
       seen: [
-        `${share(count, asked)} queries were REFUSED, most by ${server} (${worst?.outcomes.refused ?? 0}): ${listed([...new Set(names.map(({ name }) => name))])}.`,
+        sentence(
+          `${share(count, asked)} queries were REFUSED, most by ${server} (${worst?.outcomes.refused ?? 0}): ${listed([...new Set(names.map(({ name }) => name))])}`,
+        ),
         byClient
           ? `It depends on who asks: ${listed(barred.map(({ address }) => address))} ${barred.length === 1 ? 'is' : 'are'} refused whatever they ask, others are answered.`
           : `${listed(clients.map(({ address }) => address))} got it; other queries of theirs are answered.`,

@@ -1,6 +1,6 @@
 import type { Observations } from '../evidence/observations.ts';
 import { noOutcomes, type Outcomes } from '../evidence/outcomes.ts';
-import { excluded, listed, share, unknown, type Rule } from './finding.ts';
+import { excluded, listed, sentence, share, unknown, type Rule } from './finding.ts';
 
 /** A search domain whose server fails, refuses or is silent, for all names. */
 export const searchDomainFails: Rule = {
@@ -45,7 +45,9 @@ export const searchDomainFails: Rule = {
         severity: 'critical',
         confidence: 0.95,
         seen: [
-          `${share(bad, sum.asked)} queries below the search domain ${domain} got ${what}: ${listed(names)}.`,
+          sentence(
+            `${share(bad, sum.asked)} queries below the search domain ${domain} got ${what}: ${listed(names)}`,
+          ),
           `Of all other queries ${share(restBad, rest)} went wrong.`,
         ],
         why: 'A search domain of the pods (they inherit those of their node) is not served by anybody who answers. Each lookup of a name with few dots passes it: programs wait for their time-out there or give up. musl (Alpine) and c-ares fail, glibc and Go lose time.',

@@ -42,7 +42,7 @@ export const searchStops: Rule = {
       why: 'musl, the C library of Alpine images, goes on to the next search domain only after NXDOMAIN. SERVFAIL and REFUSED end the lookup after 5 s; an answer without an address (NODATA) ends it at once with "Name does not resolve". glibc and Go step over all of these.',
       fix: [
         `Take ${domain} out of the search path: it comes from the node’s resolv.conf (kubelet --resolv-conf), or from the pod’s dnsConfig.`,
-        `Have its server answer NXDOMAIN for names that it does not have: no wildcard and no empty names below ${domain}.`,
+        `Have its server answer NXDOMAIN for names that it does not have: no wildcard and no empty names below ${domain.slice(0, -1)}.`,
         'Names of outside with a dot at the end, or ndots:1 for these pods.',
       ],
       prove: `ndots trace ${names[0]} --client musl,glibc --from POD`,

@@ -1,7 +1,7 @@
 /** SERVFAIL: who gives it, and for what. */
 import type { Observations } from '../evidence/observations.ts';
 import { noOutcomes, type Outcomes } from '../evidence/outcomes.ts';
-import { excluded, listed, share, unknown, type Claims, type Rule } from './finding.ts';
+import { excluded, listed, sentence, share, unknown, type Claims, type Rule } from './finding.ts';
 
 /** SERVFAIL for names of the cluster only: the server does not know the cluster. */
 export const clusterServfail: Rule = {
@@ -107,7 +107,9 @@ export const serverFails: Rule = {
       severity: servfail >= 0.1 * asked ? 'critical' : 'warning',
       confidence: 0.75,
       seen: [
-        `${share(servfail, asked)} queries were SERVFAIL; most by ${worst.address || 'this server'} (${worst.outcomes.servfail}): ${listed(names.map(({ name }) => name))}.`,
+        sentence(
+          `${share(servfail, asked)} queries were SERVFAIL; most by ${worst.address || 'this server'} (${worst.outcomes.servfail}): ${listed(names.map(({ name }) => name))}`,
+        ),
         ...(slow
           ? [
               `Its log names what it waited for: ${listed([...new Set(observed.failures.map(({ upstream, text }) => upstream || text.slice(0, 60)))])}.`,

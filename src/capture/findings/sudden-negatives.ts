@@ -1,4 +1,4 @@
-import { clock, excluded, listed, unknown, type Rule } from './finding.ts';
+import { clock, excluded, listed, sentence, unknown, type Rule } from './finding.ts';
 
 /** Names that were found are all gone within a minute. */
 export const suddenNegatives: Rule = {
@@ -29,7 +29,9 @@ export const suddenNegatives: Rule = {
       severity: 'critical',
       confidence: 0.9,
       seen: [
-        `${together.length} names were answered until about ${clock(times[0]!)} and do not exist from then on: ${listed([...keys])}.`,
+        sentence(
+          `${together.length} names were answered until about ${clock(times[0]!)} and do not exist from then on: ${listed([...keys])}`,
+        ),
       ],
       why: 'The answers are quick and look right, but they are wrong: who is responsible for these names published an empty or broken zone (a failed automation, a split view that changed). Servers and clients believe it, and cache it.',
       fix: [

@@ -1,4 +1,4 @@
-import { excluded, listed, share, unknown, type Rule } from './finding.ts';
+import { excluded, listed, sentence, share, unknown, type Rule } from './finding.ts';
 
 /** A reply that does not fit is announced by TC; TCP, by which the whole would come, does not get through. */
 export const tcpBlocked: Rule = {
@@ -29,7 +29,7 @@ export const tcpBlocked: Rule = {
       severity: 'critical',
       confidence: failed.length > 0 ? 0.95 : 0.6,
       seen: [
-        `${truncations.length} answers were too large for UDP (TC): ${listed(names)}.`,
+        sentence(`${truncations.length} answers were too large for UDP (TC): ${listed(names)}`),
         failed.length > 0
           ? `${share(failed.length, truncations.length)} of the TCP connections that followed were ${refused === failed.length ? 'refused' : refused === 0 ? 'not answered' : 'refused or not answered'}.`
           : 'No client asked again by TCP. (If the capture has UDP only, it cannot show that.)',

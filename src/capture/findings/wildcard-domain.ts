@@ -1,5 +1,5 @@
 import { TYPE } from '../../wire/iana.ts';
-import { excluded, listed, unknown, type Rule } from './finding.ts';
+import { excluded, listed, sentence, unknown, type Rule } from './finding.ts';
 
 /** Below a search domain every name exists, with the same address. */
 export const wildcardDomain: Rule = {
@@ -28,7 +28,9 @@ export const wildcardDomain: Rule = {
           severity: 'critical',
           confidence: foreign.length >= 3 ? 0.93 : 0.8,
           seen: [
-            `${foreign.length} unrelated names got the same address ${addresses}: ${listed([...keys])}.`,
+            sentence(
+              `${foreign.length} unrelated names got the same address ${addresses}: ${listed([...keys])}`,
+            ),
             `All of them were made by the search domain ${domain}; the names as they were written were not asked for.`,
           ],
           why: `Somebody has a wildcard record *.${domain}, and ${domain} is in the search path of the pods. A name of outside with few dots is tried with that domain first, and there it exists: programs connect to the wrong host, and see wrong certificates.`,
