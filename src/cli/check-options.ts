@@ -195,7 +195,7 @@ export function parseCheckOptions(
       values.listen ??
       (listen === ''
         ? { host: '0.0.0.0', port: 9154 }
-        : listenAddress.read(listen, 'KH_LISTEN_ADDRESS')),
+        : listenAddress(9154).read(listen, 'KH_LISTEN_ADDRESS')),
     targetsMax: values.targetsMax ?? 1000,
   };
 }
