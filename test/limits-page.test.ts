@@ -42,6 +42,11 @@ describe('the page of limits', () => {
     }
   });
 
+  test('has a metric for each limit that can be set', () => {
+    const without = rows.filter((cells) => !/`(?:ndots|coredns)_\w+`/.test(cells[3] ?? ''));
+    assert.deepEqual(without, []);
+  });
+
   test('names metrics that are there', () => {
     const names = new Set(page.match(/(?:ndots|coredns)_\w+/g));
     for (const name of names)

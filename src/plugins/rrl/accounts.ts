@@ -23,6 +23,9 @@ export class Accounts {
   /** The account that `spend` used last. */
   #slot = 0;
 
+  /** Accounts that had to make room for others while they still counted. */
+  evictions = 0;
+
   constructor(size: number, windowSeconds: number) {
     let sets = 1;
     while (sets * WAYS < size) sets *= 2;
@@ -43,6 +46,7 @@ export class Accounts {
     const used = this.#used[slot]!;
     let balance = this.#balance[slot]!;
     if (used < 0 || this.#high[slot] !== high || this.#low[slot] !== low) {
+      if (used >= 0 && now - used < 1000 * this.#windowSeconds) this.evictions++;
       this.#high[slot] = high;
       this.#low[slot] = low;
       this.#slips[slot] = 0;

@@ -211,6 +211,8 @@ describe('rrl', () => {
       .split('\n')
       .filter((line) => line.startsWith('ndots_rrl_top_clients{'));
     assert.equal(shown.length, 10);
+    const evicted = /^ndots_rrl_evictions_total (\d+)$/m.exec(world.metrics())?.[1];
+    assert.ok(Number(evicted) > 2000, `${evicted} evictions`);
     await world.close();
   });
 

@@ -24,6 +24,8 @@ import { syntax, type RrlOptions } from './options.ts';
 const ALL = categories.length;
 const REQUESTS = ALL + 1;
 const LOG_MS = 60_000;
+/** What was forgotten is shown so often, milliseconds. */
+const SHOW_MS = 1000;
 
 /** Short: a reply to a forged address must not be much larger than what was forged. */
 const slipped: readonly ExtendedError[] = [{ code: EDE.OTHER, text: 'rate limited' }];
@@ -81,6 +83,18 @@ class Rrl {
       width: 16,
       print: this.#client.print,
     });
+    const evictions = metrics
+      .counter(
+        'ndots_rrl_evictions_total',
+        'Accounts that were forgotten before their window was over, to make room for others (max-table-size).',
+        [],
+      )
+      .with();
+    let counted = 0;
+    const shown = every(clock, SHOW_MS, () => {
+      evictions.add(this.#accounts.evictions - counted);
+      counted = this.#accounts.evictions;
+    });
     const told = every(clock, LOG_MS, () => {
       if (this.#limited === 0) return;
       const what = options.reportOnly ? 'would have been limited' : 'were limited';
@@ -91,6 +105,7 @@ class Rrl {
     });
     context.onStop(() => {
       told.cancel();
+      shown.cancel();
       this.#offenders.close();
     });
   }
