@@ -143,6 +143,30 @@ export class Reader {
   }
 }
 
+/** Pointers reach no further (RFC 1035 section 4.1.4). */
+const REACH = 0x4000;
+/** By offset in the message: the number of the last message in which a name in place has a label, a pointer or its end there. */
+const places = new Uint16Array(REACH);
+let messages = 0;
+let strayed = false;
+
+/** Names are checked of another message from now on: `hasStrayed` is about it. */
+export function beginNames(): void {
+  strayed = false;
+  messages = (messages + 1) & 0xffff;
+  if (messages > 0) return;
+  places.fill(0);
+  messages = 1;
+}
+
+/**
+ * Whether a name that was checked since `beginNames` points at what is no part of a name that was checked before it: a name may be read
+ * there, but it changes with the numbers that it is made of.
+ */
+export function hasStrayed(): boolean {
+  return strayed;
+}
+
 /**
  * Checks the possibly compressed name at `at`: labels, pointers, 255 bytes in all.
  * @param start where the message begins; pointers count from here
@@ -158,6 +182,8 @@ export function checkName(bytes: Uint8Array, start: number, at: number, end: num
   for (;;) {
     if (at >= end) return endsWithin(after, at - start);
     const size = bytes[at]!;
+    const place = at - start;
+    if (after < 0 && place < REACH) places[place] = messages;
     if (size === 0) return after < 0 ? at + 1 : after;
     if (size < 0x40) {
       if (at + size >= end) return endsWithin(after, at - start);
@@ -175,6 +201,7 @@ export function checkName(bytes: Uint8Array, start: number, at: number, end: num
     if (target < start + HEADER.SIZE) {
       throw new ReadError('a name points into the header', at - start);
     }
+    if (places[target - start] !== messages) strayed = true;
     if (++hops > HOPS_MAX) {
       throw new ReadError(`a name has more than ${HOPS_MAX} pointers`, at - start);
     }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { ttlOffsets } from '../../test/kit/ttl-offsets.ts';
 import { parseHex } from './encoding.ts';
 import { FLAG, OPTION, RCODE, TYPE } from './iana.ts';
 import { readMessage, writeMessage, type Message } from './message.ts';
@@ -120,6 +121,21 @@ describe('replies from upstreams', () => {
       Buffer.from(reply.bytes.subarray(reply.start + 12, reply.end)).toString('hex'),
       Buffer.from(bytes.subarray(12)).toString('hex'),
     );
+  });
+
+  // A zero in the middle of a record ends a name as well as a root does, until a TTL is written over it.
+  test('a name that leads into the TTL of a record stays the same when that TTL changes', () => {
+    const bytes = parseHex(
+      `1234 8580 0001 0003 0000 0000 0161 076578616d706c65 00 0001 0001
+       c00c 0005 0001 00000000 0004 0162c01e c027 0005 0001 0000001e 0004 0163c00e
+       c037 0001 0001 0000001e 0004 c0000201`.replaceAll(/\s/g, ''),
+    )!;
+    const [alias] = readMessage(bytes).answer;
+    const reply = take(bytes);
+    const patched = reply.bytes.slice(reply.start, reply.end);
+    for (const at of ttlOffsets(reply.bytes, reply.start, reply.end))
+      new DataView(patched.buffer).setUint32(at, 0x05050505);
+    assert.deepEqual(readMessage(patched).answer[0]!.data, alias!.data);
   });
 
   test('records without data are fine, as updates have them', () => {

@@ -5,7 +5,7 @@ import { mover } from './mover.ts';
 import { u16At } from './numbers.ts';
 import { areOptions } from './options.ts';
 import type { Query } from './query.ts';
-import { checkName, ReadError } from './reader.ts';
+import { beginNames, checkName, hasStrayed, ReadError } from './reader.ts';
 import { Reply } from './reply.ts';
 import { replySlab } from './slab.ts';
 
@@ -61,6 +61,7 @@ function readReply(
   const records = count(bytes, start);
   if (questions === 0 && records === 0) return new Reply(nothing, 0, 0, flags & FLAG.RCODE, plugin);
   if (questions !== 1) throw new ReadError(`the reply has ${questions} questions`, HEADER.QDCOUNT);
+  beginNames();
   const body = checkName(bytes, start, start + HEADER.SIZE, end) + 4;
   if (body > end) throw new ReadError('the message ends within the question', end - start);
   checkRecords(bytes, start, body, end, records);
@@ -121,6 +122,7 @@ function checkRecords(
       seen.moves = true;
     }
   }
+  if (hasStrayed()) seen.moves = true;
   seen.lastEnd = at;
 }
 
