@@ -1,9 +1,10 @@
 /**
- * Runs the tests: `node tools/test.ts [--long | --cluster] [FILE…]`.
+ * Runs the tests: `node tools/test.ts [--long | --cluster] [--only PATTERN] [FILE…]`.
  *
  * `npm test` runs what needs seconds (`*.test.ts`), `npm run test:long` what waits in real time (`*.long.test.ts`), and
  * `npm run test:cluster` what needs a real API server (`*.cluster.test.ts`). Files that are named run whatever they are,
- * and each of their tests gets a line; without names each file gets one. What was skipped follows, grouped by reason, and
+ * and each of their tests gets a line; without names each file gets one.
+ * `--only` runs the tests whose names it is found in: one story, say. What was skipped follows, grouped by reason, and
  * the last line is `N passed, N failed, N skipped`.
  */
 import { globSync } from 'node:fs';
@@ -47,7 +48,7 @@ const filesOf = ({ patterns }: Kind): readonly string[] =>
   patterns.flatMap((each) => globSync(each)).toSorted();
 
 const { values, positionals } = parseArgs({
-  options: { long: { type: 'boolean' }, cluster: { type: 'boolean' } },
+  options: { long: { type: 'boolean' }, cluster: { type: 'boolean' }, only: { type: 'string' } },
   allowPositionals: true,
 });
 const kind: Kind = values.long ? kinds.long : values.cluster ? kinds.cluster : kinds.plain;
@@ -86,6 +87,7 @@ const lines = run({
   concurrency: kind.concurrency,
   timeout: kind.minutes * 60_000,
   argv: [],
+  ...(values.only !== undefined && { testNamePatterns: [new RegExp(values.only)] }),
   execArgv: ['--disable-warning=ExperimentalWarning'],
 })
   .compose(report)

@@ -17,7 +17,10 @@ export function labText(
   { colour, columns }: { readonly colour: boolean; readonly columns: number },
 ): string {
   const page = pageFor({ colour, columns, wide: false });
-  const hint = '-o html > story.html makes a page of this, --pcap story.pcapng keeps the packets';
+  const packets = outcomes.some(({ how }) => how === 'real')
+    ? ', --pcap story.pcapng keeps the packets'
+    : '';
+  const hint = `-o html > story.html makes a page of this${packets}`;
   return `${outcomes.map((outcome) => outcomeText(outcome, page)).join('\n')}${page.paint.dim(hint)}\n`;
 }
 

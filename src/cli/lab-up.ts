@@ -124,8 +124,13 @@ async function up(options: LabOptions, io: Io): Promise<number> {
     io.out(`${`${namespace}/${pod}`.padEnd(width)}  ${(addresses[0] ?? '').padEnd(15)}  ${node}\n`);
   for (const service of services) io.out(`service ${service}\n`);
   const first = pods.find(({ namespace }) => namespace !== 'kube-system') ?? pods[0];
+  const [, namespace, service] =
+    services
+      .map((each) => /^([^/\s]+)\/(\S+)/.exec(each))
+      .find((found) => found?.[1] !== 'kube-system') ?? [];
+  const name = service === undefined ? 'kube-dns.kube-system' : `${service}.${namespace}`;
   io.out(
-    `\nTry: ndots lab exec ${first?.namespace}/${first?.pod} -- getent ahosts kubernetes.default\nndots lab down takes it down.\n`,
+    `\nTry: ndots lab exec ${first?.namespace}/${first?.pod} -- getent ahosts ${name}\nndots lab down takes it down.\n`,
   );
   return EXIT.ok;
 }

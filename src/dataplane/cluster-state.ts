@@ -111,9 +111,11 @@ function spelledSlices(slice: EndpointSlice): JsonObject[] {
     },
     addressType,
     ports: slice.ports,
-    endpoints: endpoints.map(({ addresses, ready, nodeName }) => ({
+    endpoints: endpoints.map(({ addresses, ready, hostname, nodeName, pod }) => ({
       addresses,
       conditions: { ready, serving: ready, terminating: false },
+      ...(hostname !== '' && { hostname }),
+      ...(pod !== '' && { targetRef: { kind: 'Pod', namespace: slice.namespace, name: pod } }),
       nodeName,
     })),
   }));
