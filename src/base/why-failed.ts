@@ -51,6 +51,10 @@ const reasons: Readonly<Record<string, string>> = {
   ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: 'the other side wants a client certificate',
   ERR_SSL_TLSV1_ALERT_UNKNOWN_CA: 'the other side does not know the authority of our certificate',
   ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE: 'the other side ended the handshake',
+  ERR_OSSL_BAD_DECRYPT: 'the key is encrypted, and nobody is there to type its passphrase',
+  ERR_OSSL_CRYPTO_INTERRUPTED_OR_CANCELLED:
+    'the key is encrypted, and nobody is there to type its passphrase',
+  ERR_SSL_EE_KEY_TOO_SMALL: 'the key of the certificate is too small',
   ERR_OSSL_PEM_NO_START_LINE: 'there is no PEM text in it',
   ERR_OSSL_PEM_BAD_END_LINE: 'the PEM text is cut off',
   ERR_OSSL_X509_KEY_VALUES_MISMATCH: 'the key does not belong to the certificate',

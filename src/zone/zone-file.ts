@@ -1,11 +1,12 @@
 /** Reading a zone file. */
+import { isUtf8 } from 'node:buffer';
 import { statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '../base/clock.ts';
 import { Problem, type Place } from '../base/problem.ts';
 import { whyUnreadable } from '../base/error-code.ts';
-import { readFileText } from '../base/read-file.ts';
+import { readFileBytes } from '../base/read-file.ts';
 import { CLASS, className, TYPE, typeName } from '../wire/iana.ts';
 import { writeData } from '../wire/message.ts';
 import { foldName, printName, type WireName } from '../wire/name.ts';
@@ -64,10 +65,9 @@ export async function readZoneFile(
   let left = most.bytes;
   const read = (file: string): string => {
     if (statSync(file).size > left) throw new ZoneTooLarge();
-    const text = readFileText(file, FILE_MAX);
-    left -= text.length;
-    // Editors of Windows put a byte order mark in front.
-    return text.startsWith('\uFEFF') ? text.slice(1) : text;
+    const bytes = readFileBytes(file, FILE_MAX);
+    left -= bytes.length;
+    return textOf(bytes, file);
   };
   const records = parseOwned(read(path), {
     file: path,
@@ -156,6 +156,22 @@ export async function readZoneFile(
   return { packed, problems, warnings };
 }
 
+/** The text of a file: UTF-8, else bytes that mean themselves, as other servers take them. @throws Problem */
+function textOf(bytes: Buffer, file: string): string {
+  const mark = bytes.length < 2 ? 0 : bytes.readUInt16BE(0);
+  if (mark === 0xfffe || mark === 0xfeff)
+    throw mistake(
+      { file, line: 1, column: 1 },
+      'the file is UTF-16',
+      `Save it as UTF-8: iconv -f UTF-16 -t UTF-8 ${file}`,
+    );
+  if (!isUtf8(bytes))
+    return bytes.toString('latin1').replaceAll(/[\x80-\xff]/g, (char) => `\\${char.charCodeAt(0)}`);
+  const text = bytes.toString('utf8');
+  // Editors of Windows put a byte order mark in front.
+  return text.startsWith('\uFEFF') ? text.slice(1) : text;
+}
+
 /** An SOA record of another name than the zone's. */
 interface Stray {
   readonly owner: WireName;
@@ -198,7 +214,7 @@ function readIncluded(read: (file: string) => string, file: string, from: Place)
   try {
     return read(file);
   } catch (error) {
-    if (error instanceof ZoneTooLarge) throw error;
+    if (error instanceof ZoneTooLarge || error instanceof Problem) throw error;
     throw mistake(from, `$INCLUDE: cannot read ${file}: ${whyUnreadable(error)}`);
   }
 }

@@ -11,7 +11,11 @@ import { directive, type Options } from '../../corefile/syntax.ts';
 import { hostPort, word } from '../../corefile/values.ts';
 import type { ControlContext, HttpTls } from '../../server/contract/control-context.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
-import { checkCertificate, readCertificateFile } from '../../server/contract/server-certificate.ts';
+import {
+  checkAuthority,
+  checkCertificate,
+  readCertificateFile,
+} from '../../server/contract/server-certificate.ts';
 import { whyFailed } from '../../base/why-failed.ts';
 
 const address = hostPort('ADDRESS');
@@ -193,7 +197,9 @@ function httpTls(
     key: readCertificateFile(key, context),
     ...(authority !== null && { ca: readCertificateFile(authority, context) }),
   });
-  checkCertificate(load(), { certificate, key });
+  const { ca, ...own } = load();
+  checkCertificate(own, { certificate, key });
+  if (ca !== undefined) checkAuthority(ca, authority!);
   const asks = authority !== null;
   return {
     key: JSON.stringify([certificate, key, authority]),

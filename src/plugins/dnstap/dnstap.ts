@@ -10,7 +10,11 @@ import { word } from '../../corefile/values.ts';
 import type { ControlContext } from '../../server/contract/control-context.ts';
 import { ownVersion } from '../../server/contract/own-version.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
-import { checkCertificate, readCertificateFile } from '../../server/contract/server-certificate.ts';
+import {
+  checkAuthority,
+  checkCertificate,
+  readCertificateFile,
+} from '../../server/contract/server-certificate.ts';
 import { exchangeTaps } from '../../server/contract/ports.ts';
 import { dnstapPrefix } from '../../wire/dnstap.ts';
 import type { Query } from '../../wire/query.ts';
@@ -125,6 +129,7 @@ function readTls(
   const secret = read(key);
   const ca = authority === null ? null : read(authority);
   checkCertificate({ cert, key: secret }, { certificate, key });
+  if (ca !== null) checkAuthority(ca, authority!);
   return { cert, key: secret, ca };
 }
 

@@ -141,6 +141,27 @@ describe('file', () => {
     assert.doesNotMatch((await ask(own, 'example.org. SOA'))[1]!, / 9 2 3 4 5$/);
   });
 
+  test('bytes that are no UTF-8 mean themselves in names and texts, and nothing in remarks', async (t) => {
+    const latin1 = Buffer.from(`${zone}; B\xfcro\ncaf\xe9 TXT "\xa7 1"\n`, 'latin1');
+    const path = folder(t, { db: '' });
+    writeFileSync(join(path, 'db'), latin1);
+    const world = await makeWorld('example.org {\n file db\n}', { folder: path });
+    t.after(() => world.close());
+    assert.equal(
+      (await ask(world, 'caf\\233.example.org. TXT'))[1],
+      'caf\\233.example.org. 300 TXT "\\167 1"',
+    );
+  });
+
+  test('a file in UTF-16 is refused with that word', async (t) => {
+    const path = folder(t, { db: '' });
+    writeFileSync(join(path, 'db'), Buffer.from(`\uFEFF${zone}`, 'utf16le'));
+    await assert.rejects(
+      makeWorld('example.org {\n file db\n}', { folder: path }),
+      /db:1:1: the file is UTF-16/,
+    );
+  });
+
   test('a file of another zone is refused', async (t) => {
     await assert.rejects(
       served(t, '$ORIGIN other.example.\n@ 60 SOA ns host 7 2 3 4 5\nwww 60 A 192.0.2.1\n'),

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { problemsIn } from '../../base/problem.ts';
 import { testCertificate, testKey } from '../../../test/kit/certificate.ts';
+import { VirtualClock } from '../../base/virtual-clock.ts';
 import { makeWorld, type World } from '../../../test/kit/world.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'ndots-tls-'));
@@ -80,6 +81,38 @@ describe('tls', () => {
       worldWith('tls a.crt none.key'),
       /plugin\/tls: could not load TLS cert: no such file/,
     );
+  });
+
+  test('authorities without a certificate are found out at the start, as is a key with a passphrase', async () => {
+    writeFileSync(join(folder, 'half.crt'), testCertificate.slice(0, 200));
+    writeFileSync(join(folder, 'empty'), '');
+    for (const [authority, why] of [
+      ['empty', 'there is no PEM text in it'],
+      ['text', 'there is no PEM text in it'],
+      ['half.crt', 'the PEM text is cut off'],
+    ])
+      assert.match(
+        await refusal(`tls a.crt a.key ${authority}`),
+        new RegExp(`could not read root certs: ${why}`),
+      );
+    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    const secret = {
+      type: 'pkcs8',
+      format: 'pem',
+      cipher: 'aes-128-cbc',
+      passphrase: 'x',
+    } as const;
+    writeFileSync(join(folder, 'encrypted.key'), privateKey.export(secret));
+    assert.match(await refusal('tls a.crt encrypted.key'), /the key is encrypted/);
+  });
+
+  test('a certificate whose time is over is warned of', async () => {
+    const clock = new VirtualClock(Date.UTC(2200, 0, 1));
+    const world = await makeWorld(`tls://.:853 {\n root ${folder}\n tls a.crt a.key\n whoami\n}`, {
+      clock,
+    });
+    assert.match(world.log.join('\n'), /the certificate a\.crt expired on \w{3} /);
+    await world.close();
   });
 
   test('a key in the place of the certificate is told of', async () => {

@@ -8,7 +8,12 @@ import { setting } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { choice, word, worded } from '../../corefile/values.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
-import { checkCertificate, readCertificateFile } from '../../server/contract/server-certificate.ts';
+import {
+  checkAuthority,
+  checkCertificate,
+  expiredOn,
+  readCertificateFile,
+} from '../../server/contract/server-certificate.ts';
 
 const files = position(
   'CERT KEY [CA]',
@@ -66,10 +71,13 @@ export const tls: Plugin = definePlugin({
   control({ files: { certificate, key, authority }, keyLog }, context) {
     const read = (file: string): Buffer => readCertificateFile(file, context);
     const parts = { cert: read(certificate), key: read(key) };
-    checkCertificate(authority === '' ? parts : { ...parts, ca: read(authority) }, {
-      certificate,
-      key,
-    });
+    checkCertificate(parts, { certificate, key });
+    if (authority !== '') checkAuthority(read(authority), authority);
+    const expired = expiredOn(parts.cert, context.clock.wall());
+    if (expired !== null)
+      context.log.warning(
+        `the certificate ${certificate} expired on ${expired}: clients that look at it go away`,
+      );
     if (keyLog === null || keyLog === '') return;
     const path = context.path(keyLog);
     checkWritable(path);

@@ -43,6 +43,38 @@ export function checkCertificate(
   }
 }
 
+/**
+ * Tells whether there is a certificate in what is to be the authorities' file: without one nobody would be believed, or everybody.
+ * @throws Problem `tls-unusable`
+ */
+export function checkAuthority(pem: Buffer, file: string): void {
+  let cause: unknown = null;
+  try {
+    if (pem.includes('-----BEGIN ')) new (builtins.crypto().X509Certificate)(pem);
+    else cause = Object.assign(new Error(), { code: 'ERR_OSSL_PEM_NO_START_LINE' });
+  } catch (error) {
+    cause = error;
+  }
+  if (cause === null) return;
+  throw new Problem({
+    code: 'tls-unusable',
+    text: `could not read root certs: ${whyFailed(cause)}`,
+    hint: `${file} has to hold the certificates of authorities, as PEM.`,
+    remedy: `Look at it: openssl x509 -noout -subject -in ${file}`,
+    cause,
+  });
+}
+
+/** When a certificate's time was over, as text; null: it is not, or nobody can read it. */
+export function expiredOn(pem: Buffer, wallMs: number): string | null {
+  try {
+    const { validTo, validToDate } = new (builtins.crypto().X509Certificate)(pem);
+    return validToDate.getTime() < wallMs ? validTo : null;
+  } catch {
+    return null;
+  }
+}
+
 function isKey(pem: Buffer): boolean {
   return /^-----BEGIN [A-Z ]*PRIVATE KEY-----/m.test(pem.toString('latin1'));
 }

@@ -3,7 +3,7 @@ import { FILE_MAX, readFileBytes } from '../../base/read-file.ts';
 import { Problem, Problems, type Place } from '../../base/problem.ts';
 import type { TlsFiles } from '../../corefile/tls-files.ts';
 import type { UpstreamTls } from '../../net/network.ts';
-import { checkCertificate } from './server-certificate.ts';
+import { checkAuthority, checkCertificate } from './server-certificate.ts';
 
 /**
  * Reads the files that a line's `tls` names; null: it says nothing of TLS.
@@ -38,5 +38,6 @@ export function readUpstreamTls(
   const authority = read(tls.authority);
   if (problems.length > 0) throw new Problems(problems);
   if (certificate !== null && key !== null) checkCertificate({ cert: certificate, key }, tls);
+  if (authority !== null) checkAuthority(authority, tls.authority);
   return { certificate, key, authority };
 }
