@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
 import { every } from '../src/base/clock.ts';
 import { VirtualClock } from '../src/base/virtual-clock.ts';
@@ -229,6 +229,15 @@ function contentOf(file: string): string {
   if (!file.endsWith('.pem')) return '';
   return file.includes('key') ? testKey : testCertificate;
 }
+
+test('each page is found from the index by what one sees', () => {
+  const index = readFileSync('docs/README.md', 'utf8');
+  const pages = globSync('docs/*.md').map((path) => basename(path));
+  assert.deepEqual(
+    pages.filter((page) => page !== 'README.md' && !index.includes(`(${page}`)),
+    [],
+  );
+});
 
 describe('Corefiles of pages', () => {
   const pages = globSync(['src/plugins/**/*.md', 'docs/*.md', 'README.md']).toSorted();

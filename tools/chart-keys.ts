@@ -8,11 +8,13 @@ import { join } from 'node:path';
 /** What matters here of a JSON schema. */
 interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
+  /** Of a list. */
+  readonly items?: Schema;
   /** `true`: what else there may be is somebody else's matter. */
   readonly additionalProperties?: boolean;
 }
 
-/** Key → keys below it; none: any. */
+/** Key → keys below it; none: any. `[]` has those of a list's elements. */
 interface Keys {
   readonly [key: string]: Keys;
 }
@@ -37,8 +39,9 @@ export function chartKeys(): string {
   ].join('\n');
 }
 
-function keysOf({ properties = {}, additionalProperties = false }: Schema): Keys {
+function keysOf({ properties = {}, items, additionalProperties = false }: Schema): Keys {
   if (additionalProperties) return {};
+  if (items?.properties !== undefined) return { '[]': keysOf(items) };
   return Object.fromEntries(Object.entries(properties).map(([key, below]) => [key, keysOf(below)]));
 }
 

@@ -109,6 +109,16 @@ describe('deploy/, applied to a real API server', { skip: noApiServer() ?? false
       /there is no key clusterIP; did you mean service\.clusterIP\?/,
     ],
     ['half of a key', { image: { repo: 'x' } }, /did you mean image\.repository\?/],
+    [
+      'a key that begins as another',
+      { replicas: 3 },
+      /there is no key replicas; did you mean replicaCount\?/,
+    ],
+    [
+      'a key within a list',
+      { servers: [{ zones: [{ zone: '.' }], plugins: [{ name: 'cache', parameter: 30 }] }] },
+      /no key servers\[0\]\.plugins\[0\]\.parameter; did you mean servers\[0\]\.plugins\[0\]\.parameters\?/,
+    ],
     ['a key like none', { colour: 'red' }, /there is no key colour$/m],
     [
       'a node cache that pods do not ask',

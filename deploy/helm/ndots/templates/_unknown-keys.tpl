@@ -8,24 +8,35 @@
 {{- if not (hasKey $in.known $key) }}
 {{- $meant := include "ndots.nearestKey" (dict "path" $path "key" $key "folder" $in.path "siblings" (keys $in.known) "all" $in.all) }}
 values: there is no key {{ $path }}{{ with $meant }}; did you mean {{ . }}?{{ end }}
-{{- else if and (kindIs "map" $value) (get $in.known $key) }}
-{{- include "ndots.unknownKeys" (dict "values" $value "known" (get $in.known $key) "path" (printf "%s." $path) "all" $in.all) }}
+{{- else }}
+{{- $below := get $in.known $key }}
+{{- if and (kindIs "map" $value) $below }}
+{{- include "ndots.unknownKeys" (dict "values" $value "known" $below "path" (printf "%s." $path) "all" $in.all) }}
+{{- else if and (kindIs "slice" $value) (hasKey $below "[]") }}
+{{- range $at, $element := $value }}
+{{- if kindIs "map" $element }}
+{{- include "ndots.unknownKeys" (dict "values" $element "known" (get $below "[]") "path" (printf "%s[%d]." $path $at) "all" $in.all) }}
+{{- end }}
+{{- end }}
+{{- end }}
 {{- end }}
 {{- end }}
 {{- end -}}
 
-{{- /* All paths below KEYS, a line each: (dict "known" KEYS "path" ""). */ -}}
+{{- /* All paths below KEYS but those in lists, a line each: (dict "known" KEYS "path" ""). */ -}}
 {{- define "ndots.keyPaths" -}}
 {{- $in := . -}}
 {{- range $key, $below := .known }}
 {{ $in.path }}{{ $key }}
+{{- if not (hasKey $below "[]") }}
 {{- include "ndots.keyPaths" (dict "known" $below "path" (printf "%s%s." $in.path $key)) }}
+{{- end }}
 {{- end }}
 {{- end -}}
 
 {{- /*
 The path of the key that is spelled most alike: one beside it that differs in one place only, then one of the same name elsewhere,
-then one that begins with it. Empty: none is like it.
+then one that begins with it or is half the same from the beginning. Empty: none is like it.
 */ -}}
 {{- define "ndots.nearestKey" -}}
 {{- $in := . -}}
@@ -43,6 +54,13 @@ then one that begins with it. Empty: none is like it.
 {{- if not $best.path -}}
 {{- range $one := sortAlpha .siblings -}}
 {{- if and (not $best.path) (ge (len $in.key) 3) (hasPrefix (lower $in.key) (lower $one)) }}{{ $_ := set $best "path" (printf "%s%s" $in.folder $one) }}{{ end -}}
+{{- end -}}
+{{- end -}}
+{{- if not $best.path -}}
+{{- range $one := sortAlpha .siblings -}}
+{{- $same := 0 -}}
+{{- range $n := until (add (len $one) 1 | int) }}{{ if hasPrefix (substr 0 $n $one | lower) (lower $in.key) }}{{ $same = $n }}{{ end }}{{ end -}}
+{{- if and (not $best.path) (ge (mul 2 $same | int) (max (len $one) (len $in.key) | int)) }}{{ $_ := set $best "path" (printf "%s%s" $in.folder $one) }}{{ end -}}
 {{- end -}}
 {{- end -}}
 {{- $best.path -}}
