@@ -2,6 +2,11 @@ import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import { Lead } from '../../test/kit/check-lead.ts';
 import { child, text, type JsonObject } from '../kube/api/json-object.ts';
+import { readKhCheck } from './check-object.ts';
+
+test('a check of version 2 that names no timeout has five minutes, as Kuberhealthy 2.7.1 gives it', () => {
+  assert.equal(readKhCheck({ metadata: {}, spec: {} }, null).timeoutMs, 300_000);
+});
 
 describe('jobs', () => {
   let lead: Lead;

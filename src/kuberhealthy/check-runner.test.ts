@@ -62,7 +62,7 @@ describe('the replica that leads', () => {
       cluster,
       record: () => undefined,
       authoritativePod: 'a',
-      retention: { completed: 1, failed: 2, jobsMs: 900_000, failedMs: 1 },
+      retention: { completed: 1, failed: 2, jobsMs: 900_000, failedMs: 3_600_000 },
       newRun: randomUUID,
       reportingUrl: () => Promise.resolve('http://10.0.0.9'),
       whyUnreported: () => Promise.resolve(''),
@@ -107,6 +107,36 @@ describe('the replica that leads', () => {
     assert.equal(podCount(), 1);
     await clock.advance(15_000);
     assert.equal(podCount(), 2);
+  });
+
+  test('a clock that jumps deletes no pod and no job that somebody may want to look at', async () => {
+    const creationTimestamp = (): string => new Date(clock.wall()).toISOString();
+    const pod = (name: string, phase: string): void => {
+      const labels = { 'kh-run-uuid': name, healthcheck: 'dns' };
+      const metadata = { labels, creationTimestamp: creationTimestamp() };
+      api.put('pods', name, { metadata, status: { phase } } as unknown as JsonObject);
+    };
+    check('dns', { runInterval: '10h', timeout: '30s' });
+    pod('listed', 'Failed');
+    await lead();
+    await report(runOf('dns'));
+    pod('running', 'Running');
+    const began = { 'ndots.dev/run-began': creationTimestamp() };
+    const metadata = { creationTimestamp: creationTimestamp() };
+    api.put('khjobs', 'job', { metadata, spec: { phase: 'Completed' } } as unknown as JsonObject);
+    api.put('khstates', 'job', { spec: { OK: false } } as unknown as JsonObject, began);
+    for (const jumpMs of [2 * 86_400_000, -2 * 86_400_000]) {
+      clock.setByMs = jumpMs;
+      pod(`new ${jumpMs}`, 'Failed');
+      await clock.advance(120_000);
+      for (const name of ['listed', 'running', `new ${jumpMs}`])
+        assert.notEqual(api.get('pods', name), null, `${name} after a jump of ${jumpMs} ms`);
+      assert.notEqual(api.get('khjobs', 'job'), null);
+      api.remove('pods', `new ${jumpMs}`);
+    }
+    await clock.advance(3_600_000);
+    for (const name of ['listed', 'running']) assert.equal(api.get('pods', name), null, name);
+    assert.equal(api.get('khjobs', 'job'), null);
   });
 
   test('a run has failed after its timeout, and its report is late before that is written', async () => {

@@ -56,6 +56,8 @@ const OWN_MAX = 4;
 const GRACE_MS = 2000;
 /** After a failure of the API server nothing is tried for so long. */
 const REST_MS = 5000;
+/** As long as it asks for, but no longer. */
+const REST_MAX_MS = 60_000;
 
 /** Runs checks for as long as this replica leads. */
 export class CheckRunner {
@@ -174,8 +176,9 @@ export class CheckRunner {
     } catch (error) {
       if (signal.aborted) return;
       if (error instanceof ApiFailure) {
-        this.#restUntil = clock.now() + REST_MS;
-        this.#failures.failed(error, REST_MS, 'states stay as they are');
+        const restMs = Math.min(REST_MAX_MS, Math.max(REST_MS, error.retryAfterMs ?? 0));
+        this.#restUntil = clock.now() + restMs;
+        this.#failures.failed(error, restMs, 'states stay as they are');
       } else log.error(`${fullName(check)}: ${bugText(error)}`);
     } finally {
       this.#busy.delete(key);

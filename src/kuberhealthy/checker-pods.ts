@@ -23,12 +23,13 @@ const PODS_MAX = 20_000;
 /** Follows the pods that have the label of a run. */
 export class CheckerPods {
   readonly #parts: CheckerPodsParts;
-  readonly #stores: Readonly<Record<Version, PodStore>> = { 2: new PodStore(), 3: new PodStore() };
+  readonly #stores: Readonly<Record<Version, PodStore>>;
   readonly #reflectors: Reflector<CheckerPod, never>[] = [];
   readonly #listed = new Set<Version>();
 
   constructor(parts: CheckerPodsParts) {
     this.#parts = parts;
+    this.#stores = { 2: new PodStore(parts.clock), 3: new PodStore(parts.clock) };
   }
 
   /** Begins with those of a version. */
@@ -75,6 +76,14 @@ export class CheckerPods {
     return this.#stores[version].ofRun(run);
   }
 
+  /**
+   * How old a pod is, milliseconds. By this process's own clock from when it saw the pod: a clock that is set makes none old.
+   * @returns 0 for one that is not known
+   */
+  ageOf(pod: CheckerPod): number {
+    return this.#stores[pod.version].ageOf(pod);
+  }
+
   /** The run of the one running pod of version 2 that has this address for itself; `''`: there is none, or more than one. */
   runAt(address: string): string {
     return this.#stores[2].runAt(address);
@@ -88,11 +97,18 @@ export class CheckerPods {
 }
 
 class PodStore implements ReflectedStore<CheckerPod, never> {
+  readonly #clock: Clock;
   readonly #pods = new Map<string, CheckerPod>();
   readonly #byRun = new Map<string, CheckerPod>();
   readonly #byAddress = new Map<string, Set<CheckerPod>>();
+  /** When each was made, by the clock of this process. */
+  readonly #made = new Map<string, number>();
   #unlisted: Set<string> | null = null;
   leftOut = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
 
   get size(): number {
     return this.#pods.size;
@@ -106,6 +122,8 @@ class PodStore implements ReflectedStore<CheckerPod, never> {
   put(namespace: string, name: string, [pod]: readonly CheckerPod[]): void {
     const key = keyOf(namespace, name);
     this.#unlisted?.delete(key);
+    const before = this.#pods.get(key);
+    const made = before?.run === pod?.run ? this.#made.get(key) : undefined;
     this.#forget(key);
     if (pod === undefined) return;
     if (this.#pods.size >= PODS_MAX) {
@@ -113,6 +131,9 @@ class PodStore implements ReflectedStore<CheckerPod, never> {
       return;
     }
     this.#pods.set(key, pod);
+    // What a list brings was made when it says; what comes later, just now.
+    const agoMs = this.#unlisted === null ? 0 : Math.max(0, this.#clock.wall() - pod.madeAt);
+    this.#made.set(key, made ?? this.#clock.now() - agoMs);
     this.#byRun.set(pod.run, pod);
     for (const address of pod.addresses) {
       const there = this.#byAddress.get(address);
@@ -139,6 +160,11 @@ class PodStore implements ReflectedStore<CheckerPod, never> {
     return this.#pods.values();
   }
 
+  ageOf({ namespace, name }: CheckerPod): number {
+    const made = this.#made.get(keyOf(namespace, name));
+    return made === undefined ? 0 : this.#clock.now() - made;
+  }
+
   ofRun(run: string): CheckerPod | null {
     return this.#byRun.get(run) ?? null;
   }
@@ -152,6 +178,7 @@ class PodStore implements ReflectedStore<CheckerPod, never> {
     const pod = this.#pods.get(key);
     if (pod === undefined) return;
     this.#pods.delete(key);
+    this.#made.delete(key);
     if (this.#byRun.get(pod.run) === pod) this.#byRun.delete(pod.run);
     for (const address of pod.addresses) {
       const there = this.#byAddress.get(address);

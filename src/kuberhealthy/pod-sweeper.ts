@@ -15,7 +15,7 @@ export interface Retention {
   readonly failed: number;
   /** Failed ones no longer than that, milliseconds. */
   readonly failedMs: number;
-  /** Completed jobs so long after they were made, milliseconds. */
+  /** Completed jobs so long after they began, milliseconds. */
   readonly jobsMs: number;
 }
 
@@ -71,12 +71,12 @@ export class PodSweeper {
   }
 
   async #sweep(signal: AbortSignal): Promise<void> {
-    const { watch, cluster, clock, retention, log, record } = this.#parts;
+    const { watch, cluster, retention, log, record } = this.#parts;
     if (!watch.isSynced) return;
     let left = DELETIONS_MAX;
     for (const version of watch.versions) {
       const pods = [...watch.pods.ofVersion(version)];
-      for (const [reason, pod] of outlived(pods, watch, retention, clock.wall())) {
+      for (const [reason, pod] of outlived(pods, watch, retention)) {
         if (left-- <= 0) return;
         await cluster.deletePod(pod, signal);
         const check = checkOf(pod, watch);
@@ -90,7 +90,7 @@ export class PodSweeper {
       await cluster.deleteObject('khstates', orphan, signal);
     }
     for (const job of [...watch.checks()]) {
-      if (job.phase !== 'Completed' || clock.wall() - job.madeAt <= retention.jobsMs) continue;
+      if (job.phase !== 'Completed' || watch.sinceBegun(job) <= retention.jobsMs) continue;
       if (left-- <= 0) return;
       await cluster.deleteObject('khjobs', job, signal);
       log.info(`${fullName(job)}: the job is completed, and old enough to be deleted`);
@@ -110,9 +110,8 @@ interface SweeperParts {
 /** The pods that are not needed any more. The newest of each check stay. */
 function outlived(
   pods: readonly CheckerPod[],
-  watch: Pick<CheckWatch, 'get'>,
+  watch: Pick<CheckWatch, 'get' | 'pods'>,
   { completed, failed, failedMs }: Retention,
-  wall: number,
 ): readonly (readonly [SweepReason, CheckerPod])[] {
   const found: (readonly [SweepReason, CheckerPod])[] = [];
   const kept = new Map<string, number>();
@@ -124,7 +123,7 @@ function outlived(
   };
   for (const pod of pods.toSorted((a, b) => b.madeAt - a.madeAt || (a.name < b.name ? 1 : -1))) {
     const check = checkOf(pod, watch);
-    const ageMs = wall - pod.madeAt;
+    const ageMs = watch.pods.ageOf(pod);
     if (check?.state.isRunning === true && check.state.run === pod.run) continue;
     if (pod.phase === 'Succeeded') {
       if (!stays(pod, completed)) found.push(['completed', pod]);

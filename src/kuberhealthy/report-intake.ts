@@ -127,6 +127,7 @@ export class ReportIntake {
     const node = watch.pods.ofRun(check.version, run)?.node ?? '';
     const end = clock.now() + PATIENCE_MS;
     for (;;) {
+      let waitMs = AGAIN_MS;
       try {
         const written = await cluster.changeState(
           check,
@@ -145,13 +146,15 @@ export class ReportIntake {
         return refused(400, `run uuid ${shown(run)} is invalid or expired`);
       } catch (error) {
         if (!(error instanceof ApiFailure) || signal.aborted) throw error;
+        // As long as it asks for, and long before this report is given up.
+        waitMs = Math.min(PATIENCE_MS / 4, Math.max(waitMs, error.retryAfterMs ?? 0));
         if (clock.now() >= end) {
           const message = `failed to store check state: ${error.message}`;
           record(check, { type: 'Warning', reason: 'CheckReportFailed', message });
           throw error;
         }
       }
-      await sleep(clock, AGAIN_MS, signal);
+      await sleep(clock, waitMs, signal);
     }
   }
 

@@ -1,93 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { lossyNetwork, replicas, watchOf } from '../../test/kit/lossy-watch.ts';
 import { makeLog } from '../base/log.ts';
 import { seededRandom } from '../base/random.ts';
 import { VirtualClock } from '../base/virtual-clock.ts';
-import { RCODE, TYPE } from '../wire/iana.ts';
-import type { Message } from '../wire/message.ts';
 import { burnAlerts, ErrorBudget, SlidingWindow } from './budget.ts';
 import { planChecks } from './check-file.ts';
-import type { ProbeContext } from './check.ts';
 import { noObjects } from './cluster-objects.ts';
-import type { Asked, ProbeNetwork } from './network.ts';
 import { Watch } from './watch.ts';
 
-const replicas = ['10.0.0.1', '10.0.0.2', '10.0.0.3'].map((host) => ({ host, port: 53 }));
 const random = seededRandom(7);
-
-/** Servers that answer after a millisecond; each message of an exchange is lost with this chance. */
-function lossyNetwork(clock: VirtualClock, dead: ReadonlySet<string>, loss: number): ProbeNetwork {
-  const wait = (ms: number): Promise<void> =>
-    new Promise((resolve) => void clock.after(ms, resolve));
-  const isLost = (): boolean => loss > 0 && random.integer(1_000_000) < loss * 1_000_000;
-  return {
-    lookup: () => Promise.reject(new Error('not in this test')),
-    async ask(server, questions, { timeoutMs, tries }) {
-      let sent = 0;
-      while (sent < tries) {
-        sent++;
-        if (dead.has(server.host) || isLost() || isLost()) {
-          await wait(timeoutMs);
-          continue;
-        }
-        await wait(1);
-        return questions.map((question) => answered(question.name, sent));
-      }
-      return questions.map(() => ({
-        reply: null,
-        size: 0,
-        tookMs: null,
-        sent,
-        lost: sent,
-        failure: 'no reply',
-      }));
-    },
-  };
-}
-
-function answered(name: string, sent: number): Asked {
-  const data = { address: new Uint8Array([10, 96, 0, 1]) };
-  const reply: Message = {
-    id: 1,
-    flags: 0,
-    rcode: RCODE.NOERROR,
-    question: [],
-    answer: [{ name, type: TYPE.A, class: 1, ttl: 5, data }],
-    authority: [],
-    additional: [],
-    edns: null,
-  };
-  return { reply, size: 60, tookMs: 1, sent, lost: sent - 1, failure: null };
-}
-
-function watchOf(
-  clock: VirtualClock,
-  dead: ReadonlySet<string>,
-  loss: number,
-): { watch: Watch; lines: string[] } {
-  const plan = planChecks({ every: 10_000, timeout: 1000 }, [
-    { kind: 'replica-answers', values: {} },
-  ]);
-  const context: ProbeContext = {
-    ...plan,
-    network: lossyNetwork(clock, dead, loss),
-    random,
-    clock,
-    objects: noObjects,
-    vip: [],
-    replicas,
-  };
-  const lines: string[] = [];
-  const watch = new Watch({
-    checks: plan.checks,
-    context: () => context,
-    clock,
-    random,
-    log: makeLog((line) => lines.push(line)),
-    targetsMax: 100,
-  });
-  return { watch, lines };
-}
 
 describe('ndots check serve', () => {
   test('a dead replica is seen in two intervals, whenever it dies, and its return is told', async () => {

@@ -26,6 +26,8 @@ export class CheckApi implements ApiClient {
   refusesWith = 0;
   /** Which requests it refuses so; null: all that change something. */
   refuses: RegExp | null = null;
+  /** How long it asks to wait when it refuses; null: it does not say. */
+  retryAfterMs: number | null = null;
   /** Whether it takes requests, and never answers. */
   hangs = false;
   readonly #objects = new Map<string, JsonObject>();
@@ -93,7 +95,7 @@ export class CheckApi implements ApiClient {
     const { method, body } = change;
     this.asked.push(`${method} ${resource}${sub === '' ? '' : `/${sub}`} ${name}`.trim());
     if (this.refuses?.test(path) ?? this.refusesWith !== 0)
-      return failed(this.refusesWith || 500, 'server');
+      return failed(this.refusesWith || 500, 'server', this.retryAfterMs);
     const given = body === '' ? {} : asObject(JSON.parse(body));
     if (method === 'POST') {
       const made = child(given, 'metadata');
@@ -148,10 +150,13 @@ export class CheckApi implements ApiClient {
   }
 }
 
-function failed(status: number, kind: ApiFailure['kind']): Promise<never> {
-  return Promise.reject(
-    new ApiFailure({ kind, status, text: `the API server answered ${status}` }),
-  );
+function failed(
+  status: number,
+  kind: ApiFailure['kind'],
+  retryAfterMs: number | null = null,
+): Promise<never> {
+  const text = `the API server answered ${status}`;
+  return Promise.reject(new ApiFailure({ kind, status, text, retryAfterMs }));
 }
 
 /** RFC 7396. */
