@@ -12,7 +12,11 @@ import type { CacheOptions } from './cache-options.ts';
 import { accessOf, clusterClient } from './cluster-options.ts';
 import type { Io } from './command.ts';
 import { readText } from './named-file.ts';
+<<<<<<< HEAD
 import { whyFailed } from '../base/why-failed.ts';
+=======
+import { clusterNotAsked } from '../kube/api/not-asked.ts';
+>>>>>>> doctor
 
 /** A server that takes commands. */
 export interface AdminServer {
@@ -148,12 +152,7 @@ async function podServers(
   } catch (error) {
     client.close();
     if (!(error instanceof ApiFailure)) throw error;
-    throw new Problem({
-      code: 'cluster-not-asked',
-      text: error.message,
-      remedy: error.advice || `kubectl -n ${namespace} get pods -l ${selector}`,
-      cause: error,
-    });
+    throw clusterNotAsked(error, { remedy: `kubectl -n ${namespace} get pods -l ${selector}` });
   }
 }
 

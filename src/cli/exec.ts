@@ -14,6 +14,7 @@ import { usage } from './option-values.ts';
 import { isVerb, verbNames } from './verbs.ts';
 import { coreVersion } from './version.ts';
 import { untilSignal } from './until-signal.ts';
+import { clusterNotAsked } from '../kube/api/not-asked.ts';
 
 /** The verb `exec`. */
 export const exec: Command = {
@@ -94,14 +95,10 @@ async function podOf(
 }
 
 function notAllowed(failure: ApiFailure): Problem {
-  return new Problem({
-    code: 'cluster-not-asked',
-    text: failure.message,
-    hint: failure.advice === '' ? undefined : failure.advice,
+  return clusterNotAsked(failure, {
     remedy:
       failure.kind === 'forbidden'
         ? 'It takes get on pods and pods/log, and patch on pods/ephemeralcontainers.'
         : undefined,
-    cause: failure,
   });
 }

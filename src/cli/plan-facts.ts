@@ -1,10 +1,10 @@
 /** What the candidates of a search path are answered with: as the wire showed it, as the services say, or as it must be. */
-import { Problem } from '../base/problem.ts';
 import { parseResourceName } from '../kube/pods/resource-name.ts';
 import type { PodSource } from '../kube/pods/pod-source.ts';
 import { emptyScript, type AnswerRule, type Script } from '../resolver/answers-file.ts';
 import { parseAnswerSpec } from '../resolver/answer-spec.ts';
 import type { SeenNames } from './plan-names.ts';
+import { clusterNotAsked } from '../kube/api/not-asked.ts';
 
 /** What is known of names. */
 export class NameFacts {
@@ -89,12 +89,10 @@ async function listServices(source: PodSource, namespace: string): Promise<Reado
   try {
     return new Set(await source.names(parseResourceName('svc/any').of, namespace));
   } catch (error) {
-    const { message } = error as Error;
-    throw new Problem({
-      code: 'cluster-not-asked',
-      text: `the services of ${namespace} cannot be listed: ${message}`,
+    const failure = error as Error;
+    throw clusterNotAsked(failure, {
+      text: `the services of ${namespace} cannot be listed: ${failure.message}`,
       remedy: `kubectl -n ${namespace} get services`,
-      cause: error,
     });
   }
 }

@@ -14,6 +14,7 @@ import { serviceNameLabel } from '../kube/store/transform.ts';
 import { endpointsOf } from './endpoints.ts';
 import { servicePorts, type Family } from './service-port.ts';
 import type { ClusterState } from './traffic.ts';
+import { clusterNotAsked } from '../kube/api/not-asked.ts';
 
 /** Services and endpoint slices as the API spells them. */
 export interface ProxyObjects {
@@ -149,13 +150,9 @@ export async function apiObjects(
     };
   } catch (error) {
     if (!(error instanceof ApiFailure)) throw error;
-    throw new Problem({
-      code: 'cluster-not-asked',
-      text: error.message,
-      hint: error.advice || undefined,
+    throw clusterNotAsked(error, {
       remedy:
         'Does this work: kubectl get services,endpointslices -A? Without a cluster: --manifests DIR',
-      cause: error,
     });
   } finally {
     client.close();

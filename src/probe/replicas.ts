@@ -1,5 +1,4 @@
 /** Where the replicas of a DNS service are: its EndpointSlices, or its Endpoints for those who may read no others. */
-import { Problem } from '../base/problem.ts';
 import type { ApiClient } from '../kube/api/client.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
 import { getJson } from '../kube/api/get-json.ts';
@@ -14,6 +13,7 @@ import {
 import { serviceAddresses } from '../kube/pods/cluster-pods.ts';
 import { uniqueServers } from './asking.ts';
 import type { ProbeServer } from './network.ts';
+import { clusterNotAsked } from '../kube/api/not-asked.ts';
 
 /** Which service is meant. */
 export interface ServiceChoice {
@@ -82,14 +82,11 @@ export async function findServers(
     return { vip, replicas: uniqueServers(replicas), missing };
   } catch (error) {
     if (!(error instanceof ApiFailure)) throw error;
-    throw new Problem({
-      code: 'cluster-not-asked',
-      text: error.message,
+    throw clusterNotAsked(error, {
       hint: mayNot(error)
         ? `A ClusterRole with get and list on endpointslices (discovery.k8s.io), or endpoints, is what it takes${namespace === '' ? '' : ` in ${namespace}`}.`
-        : error.advice || undefined,
+        : undefined,
       remedy: 'Without the API server: --replica IP, or replicas: in the file.',
-      cause: error,
     });
   }
 }

@@ -28,7 +28,9 @@ export type FailureKind =
   /** 5xx and all other codes. */
   | 'server'
   /** It answered something that is no list or watch. */
-  | 'malformed';
+  | 'malformed'
+  /** It answered with more than there is room for. */
+  | 'large';
 
 /** One failed exchange with the API server. `message` says what happened, `advice` what to do (`''` if only waiting helps). */
 export class ApiFailure extends Error {

@@ -1,8 +1,9 @@
 /** One exchange with the Kubernetes API, read whole. */
+import { printBytes } from '../../base/limits.ts';
 import type { ApiChange, ApiClient } from './client.ts';
 import { ApiFailure } from './failure.ts';
 
-/** One object, or a list of them, fits; more is somebody's mistake. */
+/** One object, or a list of them, fits; more is somebody's mistake. Who has less memory says so. */
 const BYTES_MAX = 64 * 1024 * 1024;
 
 /** What is asked for. */
@@ -13,6 +14,8 @@ export interface JsonRequest {
   readonly headers?: Readonly<Record<string, string>>;
   /** What this is for: `get pods`; stands in messages. */
   readonly task: string;
+  /** More bytes are a failure of the kind `large`; absent = 64 MiB. */
+  readonly bytesMax?: number;
   /** Longest wait for the first byte, and longest silence after it, milliseconds. */
   readonly waitMs: number;
   readonly signal: AbortSignal;
@@ -44,8 +47,7 @@ export async function getText(
   let bytes = 0;
   await streamed(client, request, (chunk) => {
     bytes += chunk.length;
-    if (bytes > request.bytesMax)
-      throw malformed(client, request, `more than ${request.bytesMax >> 20} MiB`);
+    if (bytes > request.bytesMax) throw large(client, request, request.bytesMax);
     take(decoder.decode(chunk, { stream: true }));
   });
 }
@@ -54,11 +56,12 @@ async function exchange(
   client: ApiClient,
   request: JsonRequest & { readonly change?: ApiChange },
 ): Promise<unknown> {
+  const bytesMax = request.bytesMax ?? BYTES_MAX;
   const pieces: Buffer[] = [];
   let bytes = 0;
   await streamed(client, request, (chunk) => {
     bytes += chunk.length;
-    if (bytes > BYTES_MAX) throw malformed(client, request, `more than ${BYTES_MAX >> 20} MiB`);
+    if (bytes > bytesMax) throw large(client, request, bytesMax);
     pieces.push(Buffer.from(chunk));
   });
   try {
@@ -93,6 +96,11 @@ function streamed(
     watch: false,
     signal,
   });
+}
+
+function large({ host }: ApiClient, { task }: JsonRequest, bytesMax: number): ApiFailure {
+  const text = `${host}: "${task}" gave more than ${printBytes(bytesMax)}`;
+  return new ApiFailure({ kind: 'large', text });
 }
 
 function malformed(

@@ -1,5 +1,6 @@
 /** A list of objects, page by page: of one page at a time there is memory. */
 import type { ApiClient } from './client.ts';
+import { ApiFailure } from './failure.ts';
 import { getJson } from './get-json.ts';
 import { asObject, child, children, text, type JsonObject } from './json-object.ts';
 
@@ -12,25 +13,48 @@ export interface ListRequest {
   readonly signal: AbortSignal;
 }
 
-const PAGE = '500';
-/** Pods are counted in ten thousands; more pages are a mistake. */
-const PAGES_MAX = 400;
+/** Items of a page: fewer are asked for when so many take more than `PAGE_BYTES_MAX`. */
+const PAGES: readonly number[] = [500, 100, 20, 4];
+/** Of a page as it is sent. etcd takes no object of more than 1.5 MiB, so that some always fit. */
+const PAGE_BYTES_MAX = 8 * 1024 * 1024;
+/** Objects of one list that are read: pods are counted in ten thousands, and more is a mistake. */
+const ITEMS_MAX = 200_000;
 
-/** Hands over every item of a list. Rejects with an `ApiFailure`, or when aborted. */
+/** How a list ended: with its last item, or because `take` or the number of its items put an end to it. */
+export type ListEnd = 'whole' | 'cut';
+
+/**
+ * Hands over every item of a list. Rejects with an `ApiFailure`, or when aborted.
+ * @param take false: there is no room for more
+ */
 export async function listAll(
   client: ApiClient,
   { path, labelSelector, waitMs, signal }: ListRequest,
-  take: (item: JsonObject) => void,
-): Promise<void> {
+  take: (item: JsonObject) => boolean,
+): Promise<ListEnd> {
   const task = `list ${path.split('/').at(-1)!}`;
   let from = '';
-  for (let page = 0; page < PAGES_MAX; page++) {
-    const query: Record<string, string> = { limit: PAGE };
+  let size = 0;
+  for (let taken = 0; taken < ITEMS_MAX;) {
+    const query: Record<string, string> = { limit: String(PAGES[size]!) };
     if (labelSelector !== undefined) query['labelSelector'] = labelSelector;
     if (from !== '') query['continue'] = from;
-    const list = asObject(await getJson(client, { path, query, task, waitMs, signal }));
-    for (const item of children(list, 'items')) take(item);
+    const request = { path, query, task, waitMs, signal, bytesMax: PAGE_BYTES_MAX };
+    let list: JsonObject;
+    try {
+      list = asObject(await getJson(client, request));
+    } catch (error) {
+      const isLarge = error instanceof ApiFailure && error.kind === 'large';
+      if (!isLarge || size === PAGES.length - 1) throw error;
+      size++;
+      continue;
+    }
+    const items = children(list, 'items');
+    for (const item of items) if (!take(item)) return 'cut';
+    // A page without an item is a step, too: a list of such pages has no end.
+    taken += Math.max(1, items.length);
     from = text(child(list, 'metadata'), 'continue');
-    if (from === '') return;
+    if (from === '') return 'whole';
   }
+  return 'cut';
 }

@@ -42,9 +42,10 @@ export async function clusterOwners(
     for (const plural of ['nodes', 'services', 'pods'] as const) {
       const kind = { nodes: 'Node', services: 'Service', pods: 'Pod' }[plural];
       const { signal } = parts;
-      await listAll(client, { path: `/api/v1/${plural}`, waitMs: WAIT_MS, signal }, (item) =>
-        add(owners, kind, item),
-      );
+      await listAll(client, { path: `/api/v1/${plural}`, waitMs: WAIT_MS, signal }, (item) => {
+        add(owners, kind, item);
+        return true;
+      });
     }
   } catch (error) {
     if (!(error instanceof ApiFailure)) throw error;

@@ -1,6 +1,5 @@
 /** Pods and what has pods, from the cluster that kubectl would talk to. */
 import { systemClock } from '../../base/clock.ts';
-import { Problem } from '../../base/problem.ts';
 import { apiClient, userAgent } from '../api/client.ts';
 import type { ClusterAccess } from '../api/cluster-access.ts';
 import { ApiFailure } from '../api/failure.ts';
@@ -8,6 +7,7 @@ import { getJson } from '../api/get-json.ts';
 import { asObject, child, children, text, texts, type JsonObject } from '../api/json-object.ts';
 import type { PodSource } from './pod-source.ts';
 import type { ResourceKind } from './resource-name.ts';
+import { clusterNotAsked } from '../api/not-asked.ts';
 
 /** A cluster that takes longer is not there, milliseconds. */
 const WAIT_MS = 8000;
@@ -107,12 +107,9 @@ function told(error: unknown, command: string, namespace: string, instead?: stri
   const hint =
     error.kind === 'forbidden'
       ? `May you? kubectl auth can-i ${command} -n ${namespace}`
-      : error.advice || undefined;
-  return new Problem({
-    code: 'cluster-not-asked',
-    text: error.message,
+      : undefined;
+  return clusterNotAsked(error, {
     hint,
     remedy: `Does this work: kubectl ${command} -n ${namespace}?${instead === undefined ? '' : ` Without a cluster: ${instead}`}`,
-    cause: error,
   });
 }

@@ -11,6 +11,18 @@ const WAIT_MS = 8000;
 /** Fifty thousand pods are listed within this, milliseconds. */
 const LIST_MS = 60_000;
 
+/** What is kept of all lists together, as JSON: in memory it takes several times as much. */
+export const OBJECTS_BYTES_MAX: number = 32 * 1024 * 1024;
+/** Of these one list may take: the others are wanted, too. */
+const LIST_BYTES_MAX = OBJECTS_BYTES_MAX / 2;
+
+/** What was kept of an item: itself or a part of it, and how many bytes that is as JSON. */
+export interface Kept {
+  /** Null: it is kept elsewhere, or not at all. */
+  readonly item: JsonObject | null;
+  readonly bytes: number;
+}
+
 /** One list. */
 export interface ReadList {
   readonly wanted: Wanted;
@@ -19,47 +31,62 @@ export interface ReadList {
   readonly failure: ApiFailure | null;
   /** Why it is of one namespace only; null: it is not. */
   readonly narrowed: ApiFailure | null;
+  /** How many objects were looked at, where there are more than are; null: it is whole. */
+  readonly cutAt: number | null;
 }
 
 /**
  * Lists all that is wanted. Rejects only when aborted.
- * @param trimmed what is kept of an item; null: nothing of it. Lists may be long: pods, slices
+ * @param keep what is kept of an item; itself without it. Lists may be long: pods, slices
  */
 export function readObjects(
   client: ApiClient,
   wanted: readonly Wanted[],
   signal: AbortSignal,
-  trimmed: (kind: string, item: JsonObject) => JsonObject | null = (_, item) => item,
+  keep: (kind: string, item: JsonObject) => Kept = (_, item) => whole(item),
 ): Promise<readonly ReadList[]> {
-  const read = async (of: Wanted): Promise<readonly JsonObject[]> => {
+  let room = OBJECTS_BYTES_MAX;
+  const read = async (of: Wanted): Promise<Pick<ReadList, 'items' | 'cutAt'>> => {
     const items: JsonObject[] = [];
+    let count = 0;
+    let bytes = 0;
     // An API server that sends a little now and then is not waited for.
     const within = AbortSignal.any([signal, AbortSignal.timeout(LIST_MS)]);
-    const take = (item: JsonObject): void => {
-      const kept = trimmed(of.kind, item);
-      if (kept !== null) items.push(kept);
+    const take = (item: JsonObject): boolean => {
+      const kept = keep(of.kind, item);
+      if (kept.bytes > room || bytes + kept.bytes > LIST_BYTES_MAX) return false;
+      room -= kept.bytes;
+      bytes += kept.bytes;
+      count++;
+      if (kept.item !== null) items.push(kept.item);
+      return true;
     };
-    await listAll(client, { path: pathOf(of), waitMs: WAIT_MS, signal: within }, take);
-    return items;
+    const end = await listAll(client, { path: pathOf(of), waitMs: WAIT_MS, signal: within }, take);
+    return { items, cutAt: end === 'whole' ? null : count };
   };
   return Promise.all(
     wanted.map(async (each) => {
       try {
-        return { wanted: each, items: await read(each), failure: null, narrowed: null };
+        return { wanted: each, ...(await read(each)), failure: null, narrowed: null };
       } catch (error) {
         const failure = failureOf(error, each, signal);
         if (failure.kind !== 'forbidden' || each.within === null)
-          return { wanted: each, items: [], failure, narrowed: null };
+          return { wanted: each, items: [], failure, narrowed: null, cutAt: null };
         try {
-          const items = await read({ ...each, namespace: each.within });
-          return { wanted: each, items, failure: null, narrowed: failure };
+          const found = await read({ ...each, namespace: each.within });
+          return { wanted: each, ...found, failure: null, narrowed: failure };
         } catch (again) {
           failureOf(again, each, signal);
-          return { wanted: each, items: [], failure, narrowed: null };
+          return { wanted: each, items: [], failure, narrowed: null, cutAt: null };
         }
       }
     }),
   );
+}
+
+/** All of an item is kept. */
+export function whole(item: JsonObject): Kept {
+  return { item, bytes: JSON.stringify(item).length };
 }
 
 function failureOf(error: unknown, { plural }: Wanted, signal: AbortSignal): ApiFailure {

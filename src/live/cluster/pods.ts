@@ -63,6 +63,8 @@ export class Pods {
   readonly #groups = new Map<string, ClientGroup>();
   readonly #namespace: string;
   total: number = 0;
+  /** Pods of kinds that there was no place for. */
+  leftOut: number = 0;
 
   /** @param namespace where the DNS pods are */
   constructor(namespace: string) {
@@ -73,22 +75,24 @@ export class Pods {
     return [...this.#groups.values()];
   }
 
-  take(pod: JsonObject): void {
+  /** @returns the bytes that are kept of it, as JSON */
+  take(pod: JsonObject): number {
     const metadata = child(pod, 'metadata');
     const phase = text(child(pod, 'status'), 'phase');
-    if (phase === 'Succeeded' || phase === 'Failed') return;
+    if (phase === 'Succeeded' || phase === 'Failed') return 0;
     this.total++;
     if (text(metadata, 'namespace') === this.#namespace) {
       const served = dnsServerIn(asKube(pod));
       if (served !== null) {
-        this.servers.push(dnsPod(pod, served.role, served.container.name));
-        return;
+        const server = dnsPod(pod, served.role, served.container.name);
+        this.servers.push(server);
+        return JSON.stringify(server).length;
       }
     }
-    this.#client(pod);
+    return this.#client(pod);
   }
 
-  #client(pod: JsonObject): void {
+  #client(pod: JsonObject): number {
     const metadata = child(pod, 'metadata');
     const spec = child(pod, 'spec');
     const config = child(spec, 'dnsConfig');
@@ -102,14 +106,17 @@ export class Pods {
     const known = this.#groups.get(key);
     if (known !== undefined) {
       known.pods++;
-      return;
+      return 0;
     }
-    if (this.#groups.size >= GROUPS_MAX) return;
+    if (this.#groups.size >= GROUPS_MAX) {
+      this.leftOut++;
+      return 0;
+    }
     const containers = children(spec, 'containers').map((each) => ({
       name: text(each, 'name'),
       image: text(each, 'image'),
     }));
-    this.#groups.set(key, {
+    const group: ClientGroup = {
       namespace: text(metadata, 'namespace'),
       workload,
       policy: settings.dnsPolicy,
@@ -122,7 +129,9 @@ export class Pods {
         metadata: { name: workload, namespace: text(metadata, 'namespace') },
         spec: { ...settings, containers },
       },
-    });
+    };
+    this.#groups.set(key, group);
+    return key.length + JSON.stringify(group).length;
   }
 }
 
