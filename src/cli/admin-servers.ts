@@ -12,11 +12,8 @@ import type { CacheOptions } from './cache-options.ts';
 import { accessOf, clusterClient } from './cluster-options.ts';
 import type { Io } from './command.ts';
 import { readText } from './named-file.ts';
-<<<<<<< HEAD
 import { whyFailed } from '../base/why-failed.ts';
-=======
 import { clusterNotAsked } from '../kube/api/not-asked.ts';
->>>>>>> doctor
 
 /** A server that takes commands. */
 export interface AdminServer {
