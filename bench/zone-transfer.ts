@@ -115,8 +115,12 @@ for (const [name, way] of [
   ['out', found.out],
   ['in', found.in],
 ] as const)
-  figure(`p99.9, AXFR ${name} : undisturbed`, middle(way) / middle(found.undisturbed), '', {
-    atMost: 2,
-  });
+  // A short run has four queries beyond its p99.9: a pause of anybody on the machine is all of it.
+  figure(
+    `p99.9, AXFR ${name} : undisturbed`,
+    middle(way) / middle(found.undisturbed),
+    '',
+    smoke ? null : { atMost: 2 },
+  );
 await Promise.all([server.stop(), bind.child.stop()]);
 process.exit(0);

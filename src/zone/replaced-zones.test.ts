@@ -27,7 +27,7 @@ const ofMiB = (size: number): PackedZone =>
 test('versions of large zones that follow each other are collected together', async (t) => {
   const counted = collections(t);
   const clock = new VirtualClock();
-  const replaced = new ReplacedZones(clock);
+  const replaced = new ReplacedZones(clock, () => false);
   for (let i = 0; i < 6; i++) {
     replaced.add(ofMiB(8));
     await clock.advance(2000);
@@ -42,7 +42,7 @@ test('versions of large zones that follow each other are collected together', as
 test('so much memory that it matters is collected at once, little is not collected at all', async (t) => {
   const counted = collections(t);
   const clock = new VirtualClock();
-  const replaced = new ReplacedZones(clock);
+  const replaced = new ReplacedZones(clock, () => true);
   replaced.add(ofMiB(40));
   replaced.add(ofMiB(40));
   await clock.advance(1);
@@ -50,5 +50,18 @@ test('so much memory that it matters is collected at once, little is not collect
   replaced.add(ofMiB(0.5));
   replaced.add(null);
   await clock.advance(60_000);
+  assert.equal(counted.count, 1);
+});
+
+test('a thread that answers many queries is let alone until it has time', async (t) => {
+  const counted = collections(t);
+  const clock = new VirtualClock();
+  let busy = true;
+  const replaced = new ReplacedZones(clock, () => busy);
+  replaced.add(ofMiB(8));
+  await clock.advance(60_000);
+  assert.equal(counted.count, 0);
+  busy = false;
+  await clock.advance(15_000);
   assert.equal(counted.count, 1);
 });
