@@ -6,10 +6,12 @@ import { Problem } from '../base/problem.ts';
 import { furnish, startIsolated } from '../lab/isolation.ts';
 import { lacksOfMachine, lacksOfStory } from '../lab/machine.ts';
 import { modelStory, playStory } from '../lab/play.ts';
+import { firstProcess } from '../lab/standing.ts';
 import { isAsTold, type Outcome, type Story } from '../lab/story.ts';
 import { EXIT, type Io } from './command.ts';
 import type { RunOptions } from './lab-options.ts';
 import { printOutcomes } from './lab-report.ts';
+import { untilSignal } from './until-signal.ts';
 
 /** A story, and the words behind `ndots` by which another process of this program plays it. */
 export interface Performance {
@@ -57,11 +59,12 @@ export async function performStories(
       io.err(`ndots lab: there is no model of ${story.name}.\n`);
     }
     const isReal = !run.model && own.length === 0 && story.play !== null;
-    const outcome = isReal ? await playOutside(story, words, io) : await modelStory(story);
+    const outcome = isReal ? await playOutside(story, words, run, io) : await modelStory(story);
     if (outcome === null) continue;
     asTold &&= isAsTold(outcome);
     outcomes.push(outcome);
     if (run.output === 'text') printOutcomes([outcome], run, io);
+    if (io.signal.aborted) break;
   }
   if (outcomes.length === 0) return EXIT.failed;
   if (run.output !== 'text') printOutcomes(outcomes, run, io);
@@ -112,10 +115,11 @@ function checkFiles({ pcap, save, coredns }: RunOptions): void {
   }
 }
 
-/** Plays one story in a process of its own, behind walls. */
+/** Plays one story in a process of its own, behind walls. Ctrl-C ends it, without a verdict unless it is over and only stands. */
 async function playOutside(
   story: Story,
   words: readonly string[],
+  { keep }: RunOptions,
   io: Io,
 ): Promise<Outcome | null> {
   const child = startIsolated([...ownWords(), ...words], { ...io.env, [INSIDE]: '1' }, [
@@ -124,14 +128,18 @@ async function playOutside(
     2,
     'pipe',
   ]);
-  // Ctrl-C reaches the lab as well, which then ends by itself.
-  const ignore = (): void => undefined;
-  process.on('SIGINT', ignore);
+  const signal = keep ? untilSignal() : io.signal;
+  const end = (): void => {
+    const first = keep && child.pid !== undefined ? firstProcess(child.pid) : null;
+    if (first === null) child.signal('SIGKILL');
+    else process.kill(first, 'SIGINT');
+  };
+  signal.addEventListener('abort', end, { once: true });
   let text = '';
   const report = child.stream(REPORT_FD);
   report.on('data', (chunk: Buffer) => (text += chunk.toString()));
   const { code } = await child.closed;
-  process.off('SIGINT', ignore);
+  signal.removeEventListener('abort', end);
   if (text !== '') return JSON.parse(text) as Outcome;
   throw new Problem({
     code: 'lab-ended',
@@ -142,6 +150,8 @@ async function playOutside(
 
 /** What the first process of a lab does. */
 export async function performInside(story: Story, run: RunOptions, io: Io): Promise<number> {
+  let letGo = (): void => process.exit(EXIT.interrupted);
+  process.on('SIGINT', () => letGo());
   furnish();
   const outcome = await playStory(story, {
     ndots: ownWords(),
@@ -151,17 +161,13 @@ export async function performInside(story: Story, run: RunOptions, io: Io): Prom
     pcap: run.pcap,
     linger: async () => {
       if (!run.keep) return;
-      io.err(
-        `ndots lab: ${story.name} is over and its lab stands (process ${process.ppid}). Ctrl-C ends it.\n`,
-      );
+      io.err(`ndots lab: ${story.name} is over and its lab stands. Ctrl-C ends it.\n`);
       await new Promise<void>((done) => {
         const held = setInterval(() => undefined, 60_000);
-        for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-          process.once(signal, () => {
-            clearInterval(held);
-            done();
-          });
-        }
+        letGo = () => {
+          clearInterval(held);
+          done();
+        };
       });
     },
   });

@@ -111,6 +111,8 @@ async function up(options: LabOptions, io: Io): Promise<number> {
   }
   const { pods, services } = JSON.parse(text) as Ready;
   try {
+    // `down` has taken it away if somebody said that meanwhile.
+    ownFolder(folder);
     writeStanding(file, pid, pods);
   } catch (error) {
     child.signal('SIGKILL');

@@ -9,9 +9,10 @@ import { LAB_FOLDER } from './files.ts';
 import { must } from './commands.ts';
 
 /**
- * Starts a program as the first process of new namespaces. It is killed when this process ends, and everything in there with it.
+ * Starts a program as the first process of new namespaces, in a session of its own: Ctrl-C comes to this process alone. It is killed when
+ * this process ends, and everything in there with it.
  * @param env of the program
- * @param outlives it goes on when this process ends, in a session of its own
+ * @param outlives it goes on when this process ends
  */
 export function startIsolated(
   words: readonly string[],
@@ -22,7 +23,7 @@ export function startIsolated(
   const walls = ['--net', '--mount', '--pid', '--fork', '--mount-proc', '--kill-child'];
   const isolated = ['unshare', ...walls, '--', ...words];
   const bound = outlives ? isolated : ['setpriv', '--pdeathsig', 'KILL', '--', ...isolated];
-  return startProgram(bound, { env, stdio, detached: outlives });
+  return startProgram(bound, { env, stdio, detached: true });
 }
 
 /** Inside of the walls, before anything else: what is mounted here is not seen outside, and /run is the lab's own. */

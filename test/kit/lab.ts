@@ -24,10 +24,15 @@ export interface LabResult {
   readonly stderr: string;
 }
 
-/** Starts it. */
-export function startLab(words: readonly string[], env: Record<string, string> = {}): ChildProcess {
+/** Starts it. @param leads in a group of its own, as a shell does it */
+export function startLab(
+  words: readonly string[],
+  env: Record<string, string> = {},
+  leads = false,
+): ChildProcess {
   return spawn(process.execPath, ['src/cli/main.ts', 'lab', ...words], {
     stdio: ['ignore', 'pipe', 'pipe'],
+    detached: leads,
     env: { ...process.env, ...env },
   });
 }

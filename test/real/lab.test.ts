@@ -41,6 +41,25 @@ describe('a lab', { skip: noLab ?? false }, () => {
     assert.equal(outcome!.story.name, 'twelve-queries');
   });
 
+  test('Ctrl-C ends it, without a verdict and without complaints of what it has ended', async () => {
+    const child = startLab(
+      ['run', 'twelve-queries'],
+      { LAB_TEST_COOKIE: `int${process.pid}` },
+      true,
+    );
+    const said: string[] = [];
+    for (const stream of [child.stdout!, child.stderr!])
+      stream.on('data', (chunk: Buffer) => said.push(chunk.toString()));
+    const cookie = `LAB_TEST_COOKIE=int${process.pid}`;
+    for (let tries = 0; tries < 400 && processesOf(cookie).length <= 3; tries++) await sleep(50);
+    // As a terminal does it: to all of the foreground.
+    process.kill(-child.pid!, 'SIGINT');
+    const code = await new Promise((done) => child.on('close', done));
+    assert.deepEqual([code, said], [130, []]);
+    for (let tries = 0; tries < 100 && processesOf(cookie).length > 0; tries++) await sleep(50);
+    assert.deepEqual(processesOf(cookie), []);
+  });
+
   test('killed in the middle leaves nothing behind either', async () => {
     const before = traces();
     const cookie = `LAB_TEST_COOKIE=${process.pid}`;
